@@ -1,0 +1,235 @@
+// Package eig is Exponential Information Gathering: Byzantine agreement on the
+// value of one source with oral messages, in two stages.
+//
+// The problem: n processes, at most m of them faulty in any way, one of them
+// the source (the General) with an order for all others (its lieutenants). All
+// correct lieutenants must decide on the same value, and on the source's if it
+// is correct. Messages are oral: what a process says that it heard from another
+// need not be true, but the receiver knows who is speaking.
+//
+// The bound: n > 3m, m+1 rounds.
+//
+// First stage, the gathering. In round 0 the source sends its value. In round r
+// every lieutenant relays all it heard in round r-1 to all lieutenants, itself
+// included, signed with nothing but its name at the end of the path: 1.3.2 is
+// "P2 says that P3 said that P1 said". A path with a cycle is not relayed, and
+// nothing goes back to the source. What does not come is the default value.
+// Second stage, the decision. Each process has a tree with a rank a round. From
+// the leaves upward every node takes the strict majority of its children, or
+// the default if there is none. The root is the decision.
+//
+// Why it works: below a node whose path ends in a correct process all correct
+// processes hold the same, since it told all the same; with n > 3m such children
+// outnumber the others at every rank, so its value survives. And on a path of
+// m+1 processes at least one is correct, so that every root-to-leaf path has a
+// node on which all agree, and from there upward all compute the same.
+//
+// Source: "The Byzantine Generals Problem", the article's first and second
+// stage; after Lamport, Shostak and Pease (1982) and Bar-Noy et al. (1987).
+package eig
+
+import (
+	"flag"
+	"fmt"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/lockstep"
+)
+
+// The messages.
+const (
+	// Order is the source's value. Seq: 0. Body: the value.
+	Order parley.Kind = iota + 1
+	// Level is all that a lieutenant relays in one round. Seq: the round. Body:
+	// a level, see level.go.
+	Level
+)
+
+// Config is one instance. Its Default is the tie-breaker.
+type Config = problem.Instance
+
+// New returns the protocol as machines that keep the schedule.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Rounds(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		instance := problem.Flags(fs, c, problem.MostOral)
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			in, err := instance(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(in, when), checkSize(in)
+		}
+	}
+	return p
+}
+
+// Rounds returns the protocol at the level of rounds.
+func Rounds(c Config) lockstep.Protocol {
+	return lockstep.Protocol{
+		Protocol: parley.Protocol{
+			Name:       "eig",
+			Title:      "Byzantine agreement by exponential information gathering",
+			Paper:      "article, first and second stage",
+			Faults:     parley.OralByzantineFaults,
+			Kinds:      []string{"", "ORDER", "LEVEL"},
+			N:          c.N,
+			M:          c.M,
+			Proposers:  parley.SetOf(c.Source),
+			Properties: problem.Byzantine(c.Source),
+			Promises: func(a parley.Assumptions) []parley.Promise {
+				return problem.Promises(a, problem.OralBound, "n > 3m: m+1 rounds of gathering suffice (article; Lamport, Shostak, Pease 1982)")
+			},
+			Bound:   problem.OralBound,
+			Cost:    Cost,
+			Size:    size(c),
+			Explain: explain(c),
+			Lies:    lies(c),
+			Rename:  rename(c),
+		},
+		Last: c.M,
+		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self) },
+		Tree: func(r lockstep.Rounds) parley.Tree { return r.(*process).view() },
+	}
+}
+
+// checkSize refuses a tree that no machine could hold, in words.
+func checkSize(c Config) error {
+	const limit = 1 << 31
+	leaves := uint64(1)
+	for k := range c.M {
+		leaves *= uint64(c.N - 1 - k)
+		if leaves > limit {
+			return fmt.Errorf("-n %d -m %d: a tree of more than %d leaves a process; phaseking agrees with few messages", c.N, c.M, limit)
+		}
+	}
+	return nil
+}
+
+// process is one process.
+type process struct {
+	c    Config
+	self parley.ID
+
+	value   []byte // the source's own
+	heard   bool   // the source's order has come
+	dict    dict   // the values met so far
+	root    uint32 // code of the order
+	columns [][]column
+	width   int // bytes a code in the columns
+}
+
+// newProcess makes room for the columns, which come with the messages.
+func newProcess(c Config, self parley.ID) *process {
+	p := &process{c: c, self: self, width: 1, dict: dict{{}}, columns: make([][]column, c.M+1)}
+	for r := 1; r <= c.M; r++ {
+		p.columns[r] = make([]column, c.N)
+	}
+	p.dict[0] = c.Default
+	return p
+}
+
+func (p *process) lieutenant() bool { return p.self != p.c.Source }
+
+// Request: the General is given the order.
+func (p *process) Request(_ *parley.Step, m parley.Msg) {
+	if m.Kind == parley.Propose && p.self == p.c.Source && len(m.Body) <= problem.MaxValue {
+		p.value = m.Body
+	}
+}
+
+// Emit.
+func (p *process) Emit(s *parley.Step, r int) {
+	switch {
+	// Round 0: the General sends the order to all of its lieutenants, and then
+	// stands by.
+	case r == 0 && !p.lieutenant():
+		s.SendAll(parley.Msg{Kind: Order, Body: p.value})
+	// Each other round: each lieutenant sends all it received in the round
+	// before, with its own name appended where that makes no cycle, to all
+	// lieutenants, itself included.
+	case r > 0 && p.lieutenant():
+		m := parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(p.dict, p.gather(r), p.width)}
+		s.SendTo(lieutenants(p.c), m)
+		s.Keep(m)
+		p.Absorb(s, r, p.self, m)
+	}
+}
+
+// Absorb enters what came into the tree, the first of each sender. What does
+// not fit is an adversary's or none of this round's, and is ignored.
+func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Seq != uint64(r) || m.Origin != 0 || m.Value != 0:
+		s.Refuse(from, "fields that are not used")
+	case !p.lieutenant():
+		s.Refuse(from, "message to the source")
+	case r == 0 && m.Kind == Order && from == p.c.Source:
+		if p.heard || len(m.Body) > problem.MaxValue {
+			s.Refuse(from, "second or oversized order")
+			return
+		}
+		p.heard = true
+		p.root = p.code(m.Body)
+	case r > 0 && m.Kind == Level && from != p.c.Source:
+		if p.columns[r][from] != nil {
+			s.Refuse(from, "second level of a round")
+			return
+		}
+		l, err := decodeLevel(m.Body, slots(p.c.N, r), p.c.Default)
+		if err != nil {
+			s.Refuse(from, err.Error())
+			return
+		}
+		p.columns[r][from] = p.translate(l)
+	default:
+		s.Refuse(from, "message not due in this round")
+	}
+}
+
+// Close: what did not come is the default. After round m the tree is complete.
+func (p *process) Close(s *parley.Step, r int) {
+	if r == p.c.M {
+		s.Deliver(p.c.Source, parley.Msg{Kind: parley.Decide, Origin: p.c.Source, Body: p.decision()})
+	}
+}
+
+// decision is the output of the root; the source knows its own value.
+func (p *process) decision() []byte {
+	if !p.lieutenant() {
+		return p.value
+	}
+	return p.dict[p.resolve()[0].at(0, p.width)]
+}
+
+func (p *process) State(v *parley.Vars) {
+	v.Bytes("value", &p.value)
+	v.Bool("heard", &p.heard)
+	parley.Slice(v, "dictionary", (*[][]byte)(&p.dict), func(_ int, b *[]byte) { v.Bytes("value", b) })
+	parley.Num(v, "root", &p.root)
+	parley.Num(v, "width", &p.width)
+	for r := 1; r <= p.c.M; r++ {
+		parley.PerProcess(v, fmt.Sprintf("round %d", r), p.columns[r], func(id parley.ID, col *column) {
+			v.Coded("column", (*[]byte)(col), func(b []byte, perm []parley.ID) []byte {
+				return renameColumn(p.c, b, p.width, r, id, perm)
+			})
+		})
+	}
+}
+
+// Cost is the article's count, own copies included: n-1 messages in round 0;
+// in round r each of the n-1 lieutenants sends (n-2)...(n-r) paths to n-1
+// lieutenants. A message is one value, of one bit, with its path.
+func Cost(n, m int) parley.Cost {
+	cost := parley.Cost{Rounds: m + 1}
+	paths := uint64(1)
+	for r := range m + 1 {
+		if r > 0 {
+			paths = parley.Traffic{Messages: paths}.Times(uint64(max(n-r, 0))).Messages
+		}
+		one := parley.Traffic{Messages: 1, Bits: 1 + uint64(r+1)*parley.IDBits(n)}
+		cost.PerRound = append(cost.PerRound, one.Times(paths).Times(uint64(n-1)))
+	}
+	return cost
+}

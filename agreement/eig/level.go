@@ -1,0 +1,275 @@
+package eig
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"parley"
+	"parley/agreement/problem"
+)
+
+// A level is what one lieutenant relays in one round: the value it holds for
+// every path of the round before that does not contain it, in lexicographic
+// order of the paths, which are not written. Format:
+//
+//	count of values, then each: its length and its bytes    (the dictionary)
+//	a code a path: 1 byte each for up to 255 values, else 2, else 4
+//
+// Code 0 is the default, which is never in the dictionary; code i is value i.
+// There is one encoding: values are sorted and each one is used.
+
+// dict are the values that a process has met, the default first and the others
+// in order: a code is an index. It is the same whatever order they came in.
+type dict [][]byte
+
+// column is what one process relayed in one round, as codes of the receiver. It
+// may share the bytes of the message and is never changed.
+type column []byte
+
+// at returns entry i of codes of the given width. An empty column is all default.
+func (c column) at(i, width int) uint32 {
+	switch {
+	case len(c) == 0:
+		return 0
+	case width == 1:
+		return uint32(c[i])
+	case width == 2:
+		return uint32(binary.LittleEndian.Uint16(c[2*i:]))
+	}
+	return binary.LittleEndian.Uint32(c[4*i:])
+}
+
+// put sets entry i; for columns under construction.
+func (c column) put(i, width int, code uint32) {
+	switch width {
+	case 1:
+		c[i] = byte(code)
+	case 2:
+		binary.LittleEndian.PutUint16(c[2*i:], uint16(code))
+	default:
+		binary.LittleEndian.PutUint32(c[4*i:], code)
+	}
+}
+
+// widthFor is the number of bytes that codes up to last need.
+func widthFor(last int) int {
+	switch {
+	case last <= 0xFF:
+		return 1
+	case last <= 0xFFFF:
+		return 2
+	}
+	return 4
+}
+
+// level is a decoded level.
+type level struct {
+	dict  dict // the default first
+	codes column
+	width int
+}
+
+var (
+	errShort  = errors.New("level cut short")
+	errLength = errors.New("level of the wrong length")
+	errValues = errors.New("level with too many values")
+	errValue  = errors.New("level with an oversized value")
+	errOrder  = errors.New("level with values out of order")
+	errCode   = errors.New("level with a code out of the dictionary")
+	errUnused = errors.New("level with an unused value")
+)
+
+// decodeLevel reads a level of the given number of paths. Its codes alias body.
+func decodeLevel(body []byte, slots int, otherwise []byte) (level, error) {
+	count, rest, err := parley.ReadUvarint(body, uint64(slots))
+	if err != nil {
+		return level{}, errValues
+	}
+	l := level{dict: dict{otherwise}, width: widthFor(int(count))}
+	for range count {
+		var size uint64
+		if size, rest, err = parley.ReadUvarint(rest, problem.MaxValue); err != nil {
+			return level{}, errValue
+		}
+		if size > uint64(len(rest)) {
+			return level{}, errShort
+		}
+		v := rest[:size:size]
+		rest = rest[size:]
+		if bytes.Equal(v, otherwise) || len(l.dict) > 1 && bytes.Compare(l.dict[len(l.dict)-1], v) >= 0 {
+			return level{}, errOrder
+		}
+		l.dict = append(l.dict, v)
+	}
+	if len(rest) != slots*l.width {
+		return level{}, errLength
+	}
+	l.codes = rest
+	return l, l.check(slots)
+}
+
+// check tells whether all codes are in the dictionary and all of it is used.
+func (l level) check(slots int) error {
+	if len(l.dict) <= 2 {
+		return l.checkBinary()
+	}
+	used := make([]bool, len(l.dict))
+	for i := range slots {
+		code := l.codes.at(i, l.width)
+		if int(code) >= len(used) {
+			return errCode
+		}
+		used[code] = true
+	}
+	if slices.Contains(used[1:], false) {
+		return errUnused
+	}
+	return nil
+}
+
+// checkBinary is check for at most one value beside the default, eight at a time.
+func (l level) checkBinary() error {
+	var all uint64
+	b := l.codes
+	for ; len(b) >= 8; b = b[8:] {
+		all |= binary.LittleEndian.Uint64(b)
+	}
+	for _, c := range b {
+		all |= uint64(c)
+	}
+	limit := byte(len(l.dict) - 1)
+	var or byte
+	for range 8 {
+		or |= byte(all)
+		all >>= 8
+	}
+	switch {
+	case or > limit:
+		return errCode
+	case or < limit:
+		return errUnused
+	}
+	return nil
+}
+
+// encodeLevel writes codes of the given width as a level, leaving out the
+// values that they do not use.
+func encodeLevel(d dict, codes column, width int) []byte {
+	used := make([]bool, len(d))
+	for i := range len(codes) / width {
+		used[codes.at(i, width)] = true
+	}
+	renumber := make([]uint32, len(d))
+	kept := 0
+	size := len(codes) + binary.MaxVarintLen64
+	for code := 1; code < len(d); code++ {
+		if used[code] {
+			kept++
+			renumber[code] = uint32(kept)
+			size += len(d[code]) + 2
+		}
+	}
+	body := make([]byte, 0, size)
+	body = binary.AppendUvarint(body, uint64(kept))
+	for code := 1; code < len(d); code++ {
+		if used[code] {
+			body = binary.AppendUvarint(body, uint64(len(d[code])))
+			body = append(body, d[code]...)
+		}
+	}
+	if kept == len(d)-1 {
+		return append(body, codes...)
+	}
+	return append(body, recode(codes, width, renumber, widthFor(kept))...)
+}
+
+// recode returns codes renumbered, and in another width.
+func recode(codes column, width int, number []uint32, into int) column {
+	n := len(codes) / width
+	out := make(column, n*into)
+	for i := range n {
+		out.put(i, into, number[codes.at(i, width)])
+	}
+	return out
+}
+
+// code returns the code of a value, which it enters into the dictionary.
+func (p *process) code(v []byte) uint32 {
+	p.learn(dict{v})
+	return p.dict.code(v)
+}
+
+// code returns the code of a value that is in the dictionary.
+func (d dict) code(v []byte) uint32 {
+	if bytes.Equal(v, d[0]) {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(d[1:], v, bytes.Compare)
+	return uint32(i + 1)
+}
+
+// has tells whether a value is in the dictionary.
+func (d dict) has(v []byte) bool {
+	if bytes.Equal(v, d[0]) {
+		return true
+	}
+	_, found := slices.BinarySearchFunc(d[1:], v, bytes.Compare)
+	return found
+}
+
+// learn enters values into the dictionary and renumbers what was coded by the
+// old one, if anything is new: seldom, and in the early rounds, when trees are
+// small.
+func (p *process) learn(values dict) {
+	merged := slices.Clone(p.dict)
+	for _, v := range values {
+		if !p.dict.has(v) {
+			merged = append(merged, v)
+		}
+	}
+	if len(merged) == len(p.dict) {
+		return
+	}
+	slices.SortFunc(merged[1:], bytes.Compare)
+	merged = dict(slices.CompactFunc(merged, bytes.Equal))
+	number := make([]uint32, len(p.dict))
+	for i, v := range p.dict {
+		number[i] = merged.code(v)
+	}
+	width := widthFor(len(merged) - 1)
+	p.root = number[p.root]
+	for _, round := range p.columns {
+		for id, col := range round {
+			if len(col) > 0 && (width != p.width || moved(number)) {
+				round[id] = recode(col, p.width, number, width)
+			}
+		}
+	}
+	p.dict, p.width = merged, width
+}
+
+// moved tells whether any code changes.
+func moved(number []uint32) bool {
+	for i, to := range number {
+		if uint32(i) != to {
+			return true
+		}
+	}
+	return false
+}
+
+// translate returns the codes of a level as this process's own. If they are the
+// same, as they are when all have met the same values, nothing is copied.
+func (p *process) translate(l level) column {
+	p.learn(l.dict)
+	number := make([]uint32, len(l.dict))
+	for i, v := range l.dict {
+		number[i] = p.dict.code(v)
+	}
+	if l.width == p.width && !moved(number) {
+		return l.codes
+	}
+	return recode(l.codes, l.width, number, p.width)
+}

@@ -1,0 +1,242 @@
+package eig
+
+import (
+	"iter"
+	"slices"
+
+	"parley"
+	"parley/agreement/problem"
+)
+
+// Say is an adversary, message by message as the article counts them: it
+// returns what the last process of the path, which is faulty, tells one
+// receiver. held is the value that it honestly would tell; nil stands for
+// nothing said.
+type Say func(path []parley.ID, to parley.ID, held []byte) []byte
+
+// Items goes through the messages of the article in one message of this
+// package: each is a path, the sender last, and a value.
+func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
+	return func(yield func([]parley.ID, []byte) bool) {
+		if m.Kind == Order {
+			yield([]parley.ID{c.Source}, m.Body)
+			return
+		}
+		if e.Round < 1 || e.Round > c.M || e.From == c.Source {
+			return
+		}
+		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
+		if err != nil {
+			return
+		}
+		i := 0
+		for path := range relayed(c, e.From, e.Round) {
+			if !yield(path, l.dict[l.codes.at(i, l.width)]) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// relayed goes through the paths that a lieutenant relays in round r, itself at
+// the end, in lexicographic order. The path is reused.
+func relayed(c Config, from parley.ID, r int) iter.Seq[[]parley.ID] {
+	return func(yield func([]parley.ID) bool) {
+		self := number(c.Source, from)
+		full := make([]parley.ID, r+1)
+		full[0], full[r] = c.Source, from
+		w, more := paths{l: c.N - 1}, true
+		w.used[self] = true
+		w.each(r-1, func() {
+			for i, q := range w.path {
+				full[i+1] = id(c.Source, q)
+			}
+			more = more && yield(full)
+		})
+	}
+}
+
+// Message is what process from sends in round r if say is asked about every
+// path. It tells whether anything is said at all; a value missing among others
+// is the default, which is how its receiver would take it.
+func Message(c Config, from parley.ID, r int, say func(path []parley.ID) []byte) (parley.Msg, bool) {
+	if from == c.Source {
+		v := say([]parley.ID{from})
+		return parley.Msg{Kind: Order, Body: v}, r == 0 && v != nil
+	}
+	if r == 0 {
+		return parley.Msg{}, false
+	}
+	said := false
+	var values [][]byte
+	for path := range relayed(c, from, r) {
+		v := say(path)
+		said = said || v != nil
+		if v == nil {
+			v = c.Default
+		}
+		values = append(values, v)
+	}
+	return parley.Msg{Kind: Level, Seq: uint64(r), Body: levelOf(c.Default, values)}, said
+}
+
+// levelOf writes values as a level.
+func levelOf(otherwise []byte, values [][]byte) []byte {
+	p := process{dict: dict{otherwise}, width: 1}
+	p.learn(values)
+	codes := make(column, len(values)*p.width)
+	for i, v := range values {
+		codes.put(i, p.width, p.dict.code(v))
+	}
+	return encodeLevel(p.dict, codes, p.width)
+}
+
+// Tell lets a faulty process say what an adversary says, as a faulty.Behaviour
+// at the level of rounds.
+func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		var out []parley.Sent
+		for _, honest := range t.Honest {
+			var held [][]byte
+			for _, v := range Items(c, parley.Env{From: t.Self, Round: t.Round}, honest.Msg) {
+				held = append(held, v)
+			}
+			m, said := Message(c, t.Self, t.Round, func(path []parley.ID) []byte {
+				v := say(path, t.To, held[0])
+				held = held[1:]
+				return v
+			})
+			if said {
+				out = append(out, parley.Sent{Path: honest.Path, Msg: m})
+			}
+		}
+		return out
+	}
+}
+
+// lies: about each path a liar may tell the value it holds, any other of the
+// alphabet, or nothing.
+func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var out []parley.Sent
+		for _, honest := range t.Honest {
+			m, said := honest.Msg, false
+			if m.Kind == Order {
+				m.Body, said = lie(s, c, m.Body)
+			} else {
+				m.Body, said = lieLevel(s, c, t.Round, m.Body)
+			}
+			if said {
+				out = append(out, parley.Sent{Path: honest.Path, Msg: m})
+			}
+		}
+		return out
+	}
+}
+
+// lie returns what is told of one value, if anything.
+func lie(s *parley.Step, c Config, held []byte) (told []byte, said bool) {
+	others := c.Others(held)
+	switch k := s.Choose(len(others) + 2); k {
+	case 0:
+		return held, true
+	case len(others) + 1:
+		return nil, false
+	default:
+		return others[k-1], true
+	}
+}
+
+// lieLevel is lie for each path of a level, in codes.
+func lieLevel(s *parley.Step, c Config, round int, body []byte) (told []byte, said bool) {
+	l, err := decodeLevel(body, slots(c.N, round), c.Default)
+	if err != nil {
+		return body, true
+	}
+	p := process{c: c, dict: dict{c.Default}, width: 1}
+	p.learn(c.Values())
+	codes := slices.Clone(p.translate(l))
+	others := make([][]uint32, len(p.dict))
+	for code, held := range p.dict {
+		for _, v := range c.Others(held) {
+			others[code] = append(others[code], p.dict.code(v))
+		}
+	}
+	for i := range len(codes) / p.width {
+		code := codes.at(i, p.width)
+		switch k := s.Choose(len(others[code]) + 2); k {
+		case 0:
+			said = true
+		case len(others[code]) + 1:
+			codes.put(i, p.width, 0)
+		default:
+			codes.put(i, p.width, others[code][k-1])
+			said = true
+		}
+	}
+	return encodeLevel(p.dict, codes, p.width), said
+}
+
+// explain writes a message as the article does: {0,132}.
+func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for path, v := range Items(c, e, m) {
+				if !yield("{" + parley.Printable(v) + "," + problem.PathText(path, name) + "}") {
+					return
+				}
+			}
+		}
+	}
+}
+
+// size counts the messages of the article in one of ours, a value and its path
+// each.
+func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
+	return func(e parley.Env, m parley.Msg) parley.Traffic {
+		if m.Kind == Order {
+			return parley.Traffic{Messages: 1, Bits: parley.ValueBits(m.Body) + parley.IDBits(c.N)}
+		}
+		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
+		if err != nil {
+			return parley.Traffic{}
+		}
+		n := len(l.codes) / l.width
+		sum := parley.Traffic{Messages: uint64(n), Bits: uint64(n) * uint64(e.Round+1) * parley.IDBits(c.N)}
+		for i := range n {
+			sum.Bits += parley.ValueBits(l.dict[l.codes.at(i, l.width)])
+		}
+		return sum
+	}
+}
+
+// rename permutes the processes that a message speaks of. The source stays.
+func rename(c Config) func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	return func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+		if m.Kind != Level {
+			return m
+		}
+		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
+		if err == nil {
+			codes := renameColumn(c, l.codes, l.width, e.Round, e.From, perm)
+			m.Body = encodeLevel(l.dict, codes, l.width)
+		}
+		return m
+	}
+}
+
+// renameColumn permutes the entries of what a process relayed in round r.
+func renameColumn(c Config, b column, width, r int, from parley.ID, perm []parley.ID) column {
+	out := make(column, len(b))
+	renamed := make([]int, r-1)
+	i := 0
+	for path := range relayed(c, from, r) {
+		for j, id := range path[1:r] {
+			renamed[j] = number(c.Source, perm[id])
+		}
+		out.put(rank(renamed, c.N-1, number(c.Source, perm[from])), width, column(b).at(i, width))
+		i++
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package sliced
+
+import (
+	"fmt"
+	"testing"
+)
+
+// hardest are the systems at the bound, n = 3m+1, with all m faults: all of them lieutenants, or the
+// source and m-1 lieutenants.
+func hardest(ms ...int) (systems []System) {
+	for _, m := range ms {
+		s := System{N: 3*m + 1, M: m, Value: 1, Faulty: everyone(m)}
+		systems = append(systems, s)
+		s.Faulty, s.SourceFaulty = everyone(m-1), true
+		systems = append(systems, s)
+	}
+	return systems
+}
+
+func bench(b *testing.B, s System, workers int, run func() Result) {
+	name := fmt.Sprintf("n=%d,m=%d", s.N, s.M)
+	if s.SourceFaulty {
+		name += ",source"
+	}
+	if workers > 1 {
+		name += fmt.Sprintf(",workers=%d", workers)
+	}
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		var nodes uint64
+		for b.Loop() {
+			nodes += run().Nodes
+		}
+		b.ReportMetric(float64(nodes)/b.Elapsed().Seconds(), "nodes/s")
+	})
+}
+
+func BenchmarkDepthFirst(b *testing.B) {
+	for _, workers := range []int{1, 2} {
+		for _, s := range hardest(3, 4, 5, 6, 7) {
+			bench(b, s, workers, func() Result { return s.DepthFirst(TwoFaced(1), workers) })
+		}
+	}
+}
+
+func BenchmarkLevels(b *testing.B) {
+	for _, s := range hardest(3, 4, 5, 6) {
+		bench(b, s, 1, func() Result { return s.Levels(TwoFaced(1).EveryRound()).Result() })
+	}
+}
+
+// BenchmarkPruned reports the nodes of the whole tree, which it does not visit.
+func BenchmarkPruned(b *testing.B) {
+	for _, s := range hardest(5, 6, 7, 8) {
+		bench(b, s, 1, func() Result { return s.Pruned(TwoFaced(1)) })
+	}
+}

@@ -1,0 +1,123 @@
+package sliced
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// DepthFirst runs the system against a liar and keeps none of the tree: a node's output depends on
+// nothing but the word it holds and the lies told below it, so the tree is evaluated in depth, in
+// the memory of one path. Every node is evaluated and every lie is asked for, once.
+//
+// With workers > 1 as many goroutines share the subtrees below the two-step paths, if there are
+// ranks below those, and the liar is called by all of them; otherwise nothing is started. Each
+// worker takes 4 KiB or so, whatever the size of the tree. The liar may be nil if nobody is
+// faulty. DepthFirst panics on a system that does not [System.Validate].
+func (s System) DepthFirst(l Liar, workers int) Result {
+	s.check()
+	if workers > 1 && s.M > 2 {
+		return s.result(s.split(l, workers))
+	}
+	return s.result(s.walker(l).output(0, 0, s.everyone(), s.order(l)))
+}
+
+// split is DepthFirst over several workers. The outputs of level 2 are laid out as a level is, in
+// lexicographic order, so that the children of a node lie side by side.
+func (s System) split(l Liar, workers int) uint64 {
+	lieutenants := s.N - 1
+	order := s.order(l)
+	top := s.walker(l)
+	var level1 [maxLieutenants]uint64
+	for q := range lieutenants {
+		level1[q] = top.word(Path(0).child(q), order)
+	}
+	outs := make([]uint64, lieutenants*(lieutenants-1))
+	var next atomic.Int64
+	var done sync.WaitGroup
+	for range min(workers, len(outs)) {
+		done.Go(func() {
+			w := s.walker(l)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(outs) {
+					return
+				}
+				path := PathAt(uint64(i), 2, lieutenants)
+				word := w.word(path, level1[path.Parent().Last()])
+				outs[i] = w.output(2, path, s.everyone()&^path.used(), word)
+			}
+		})
+	}
+	done.Wait()
+	for q := range lieutenants {
+		block := outs[q*(lieutenants-1) : (q+1)*(lieutenants-1)]
+		level1[q] = atLeast(block, top.need[1])
+	}
+	return atLeast(level1[:lieutenants], top.need[0])
+}
+
+// walker is one worker of a depth-first engine: what it has to know, and room for the outputs of
+// one block of siblings a rank.
+type walker struct {
+	faulty uint64
+	m      int
+	need   [maxFaults]int // as of System.thresholds
+	liar   Liar
+	lies   uint64 // counted where the engine is not to ask for all of them
+	outs   [maxFaults][maxLieutenants]uint64
+}
+
+func (s System) walker(l Liar) *walker {
+	return &walker{faulty: s.Faulty, m: s.M, need: s.thresholds(), liar: l}
+}
+
+// word returns what the path's last relay tells, where x is what the lieutenants hold for the path
+// without it: its own bit to everyone, or whatever the liar says.
+func (w *walker) word(path Path, x uint64) uint64 {
+	q := path.Last()
+	held := x >> q & 1
+	if w.faulty>>q&1 != 0 {
+		w.lies++
+		return w.liar(path, held)
+	}
+	return broadcast(held)
+}
+
+// output returns the word of outputs of the node at a path of length k, where avail are the
+// lieutenants not on the path and x are the inputs.
+func (w *walker) output(k int, path Path, avail, x uint64) uint64 {
+	switch w.m - k {
+	case 0:
+		return x // a leaf puts out its input
+	case 1:
+		return w.leafParent(k, path, avail, x)
+	case 2:
+		if ones(avail&w.faulty) <= 7 {
+			return w.leafGrandparent(k, path, avail, x)
+		}
+	}
+	outs := &w.outs[k]
+	i := 0
+	for rest := avail; rest != 0; rest &= rest - 1 {
+		q := bits.TrailingZeros64(rest)
+		child := path.child(q)
+		outs[i&63] = w.output(k+1, child, avail&^(1<<q), w.word(child, x))
+		i++
+	}
+	return atLeast(outs[:i], w.need[k])
+}
+
+// leafParent is output for the rank above the leaves. The leaves of correct relays need not be
+// there: each counts for all receivers alike, so they lower the threshold for the lies.
+func (w *walker) leafParent(k int, path Path, avail, x uint64) uint64 {
+	need := w.need[k] - ones(x&avail&^w.faulty)
+	lies := &w.outs[k]
+	i := 0
+	for rest := avail & w.faulty; rest != 0; rest &= rest - 1 {
+		q := bits.TrailingZeros64(rest)
+		lies[i&63] = w.liar(path.child(q), x>>q&1)
+		i++
+	}
+	return atLeast(lies[:i], need)
+}

@@ -1,0 +1,37 @@
+package sliced
+
+import "math/bits"
+
+// Liar is an adversary that is a pure function. It returns the word a faulty sender tells in the
+// message with this path: bit r is what lieutenant r is told, bits past the last lieutenant are
+// ignored. The path's last relay is the sender; path 0 is sent by the source. held is the value
+// the sender itself holds and would relay if it were correct, 0 or 1; for the source, its own.
+//
+// An engine may ask in any order, and several workers at a time.
+type Liar func(path Path, held uint64) uint64
+
+// Silent returns the liar that sends nothing, so that every receiver takes the default.
+func Silent(def uint64) Liar {
+	word := broadcast(def)
+	return func(Path, uint64) uint64 { return word }
+}
+
+// TwoFaced returns a liar that tells every receiver of every message a bit drawn at random,
+// whatever it holds. The bits depend on the seed and the path alone.
+func TwoFaced(seed uint64) Liar {
+	// Multiply, fold, multiply and fold again: two multiplications spread a path's few bits, which
+	// differ from a sibling's in one byte only, over all receivers. A sweep asks hundreds of
+	// millions of times, so this is no place for a stronger generator.
+	const (
+		spread = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
+		stir   = 0xd6e8feb86659fd93 // an odd constant with irregular bits
+	)
+	key := (seed ^ seed>>32 ^ stir) * stir
+	key ^= key >> 29
+	return func(path Path, _ uint64) uint64 {
+		x := (uint64(path) + key) * spread
+		x ^= x >> 32
+		hi, lo := bits.Mul64(x, stir)
+		return hi ^ lo
+	}
+}

@@ -1,0 +1,142 @@
+// Package sliced simulates whole systems that agree by exponential information gathering (EIG):
+// synchronous rounds, oral messages, binary values, and an adversary that speaks for the faulty
+// processes. It is the engine for large sweeps; one process of the protocol is not to be found here.
+//
+// The problem. One of n processes, the source, sends a value to the n-1 others, its lieutenants.
+// Validity: if the source is correct, every correct lieutenant decides on its value. Agreement:
+// all correct lieutenants decide on the same value. With m faulty processes both hold whenever
+// n > 3m; the engines assume nothing of the kind, take any number of faults, and compute what the
+// messages make of it.
+//
+// The algorithm, as in the two stages of the article. In round 0 the source sends its value; in
+// each round r of 1..m a lieutenant relays every value of round r-1 whose path it is not on, with
+// itself appended to the path, to all lieutenants: to itself too, and to those on the path, but
+// never back to the source. A value that does not come is the default. Then each lieutenant works
+// its tree up from the leaves: a leaf puts out its input, a node above takes the strict majority
+// of its children's outputs and the default on a tie, and the root's output is the decision.
+//
+// The representation. Only a faulty sender can tell different receivers different things, so there
+// is one tree for the whole system instead of one a process, and each node holds a word: bit r is
+// the value that lieutenant r holds there. A correct relay's word is its own bit, repeated; a
+// faulty relay's word is the adversary's; and a majority is taken for all receivers at once by
+// bit-sliced counters.
+//
+// Three engines give the same decisions:
+//
+//   - [System.Levels] keeps the whole tree, takes a rushing adversary, and lets every node be
+//     inspected. Its memory grows with the tree.
+//   - [System.DepthFirst] evaluates every node and asks for every lie, in a few KiB a worker.
+//   - [System.Pruned] leaves out the subtrees that no lie can change.
+package sliced
+
+import "fmt"
+
+// System is a system of N processes that gathers information for rounds 0..M. The lieutenants are
+// the processes but the source, in order of process id, and a set of them is a word with a bit per
+// lieutenant index, 0..N-2.
+type System struct {
+	N, M         int    // processes; faults the rounds are meant for
+	Source       int    // process id, 0..N-1
+	Faulty       uint64 // the faulty lieutenants, any number of them
+	SourceFaulty bool
+	Value        uint64 // 0 or 1: the value the source holds
+	Default      uint64 // 0 or 1: wins ties
+}
+
+// Validate returns an error that says what is allowed, if the engines cannot run the system.
+func (s System) Validate() error {
+	switch {
+	case s.N < 2 || s.N > maxLieutenants+1:
+		return fmt.Errorf("n = %d processes: allowed are 2 to %d", s.N, maxLieutenants+1)
+	case s.M < 0 || s.M > maxFaults:
+		return fmt.Errorf("m = %d faults: allowed are 0 to %d", s.M, maxFaults)
+	case s.N < s.M+2:
+		return fmt.Errorf("n = %d processes with m = %d: n must be at least m+2 = %d", s.N, s.M, s.M+2)
+	case s.Source < 0 || s.Source >= s.N:
+		return fmt.Errorf("source %d: allowed are process ids 0 to %d", s.Source, s.N-1)
+	case s.Faulty&^s.everyone() != 0:
+		return fmt.Errorf("faulty set %#x: allowed are the bits of lieutenants 0 to %d", s.Faulty, s.N-2)
+	case s.Value > 1:
+		return fmt.Errorf("value %d: allowed are 0 and 1", s.Value)
+	case s.Default > 1:
+		return fmt.Errorf("default %d: allowed are 0 and 1", s.Default)
+	}
+	return nil
+}
+
+// check panics where Validate would complain: the engines' callers validate first.
+func (s System) check() {
+	if err := s.Validate(); err != nil {
+		panic("sliced: invalid system: " + err.Error())
+	}
+}
+
+// Process returns the process id of lieutenant r.
+func (s System) Process(r int) int {
+	if r >= s.Source {
+		return r + 1
+	}
+	return r
+}
+
+// Lieutenant returns the lieutenant index of a process, -1 for the source.
+func (s System) Lieutenant(process int) int {
+	switch {
+	case process == s.Source:
+		return -1
+	case process > s.Source:
+		return process - 1
+	}
+	return process
+}
+
+// Correct returns the set of correct lieutenants.
+func (s System) Correct() uint64 { return s.everyone() &^ s.Faulty }
+
+func (s System) everyone() uint64 { return everyone(s.N - 1) }
+
+// order returns what the source tells each lieutenant in round 0.
+func (s System) order(l Liar) uint64 {
+	if s.SourceFaulty {
+		return l(0, s.Value)
+	}
+	return broadcast(s.Value)
+}
+
+// thresholds returns for each rank above the leaves how many ones among its children's outputs
+// make a node's output a one.
+func (s System) thresholds() (need [maxFaults]int) {
+	for k := range s.M {
+		need[k] = threshold(s.N-1-k, s.Default)
+	}
+	return need
+}
+
+// Result is what came of a run. All lieutenants have a bit in Decisions, the faulty ones as if
+// they had kept to the second stage; mask it with [System.Correct].
+type Result struct {
+	Decisions  uint64 // bit r: what lieutenant r decides
+	Nodes      uint64 // nodes of the tree
+	Deliveries uint64 // values delivered in the runs this stands for: n-1 a node, own copies counted
+	Lies       uint64 // words the adversary was asked for
+}
+
+// result is the Result of an engine that asked for every lie.
+func (s System) result(decisions uint64) Result {
+	size, _ := Count(s.N, s.M) // fits: at most 64 lieutenants and 8 relays
+	r := Result{
+		Decisions:  decisions & s.everyone(),
+		Nodes:      size.Nodes,
+		Deliveries: size.Deliveries,
+	}
+	if s.SourceFaulty {
+		r.Lies = 1
+	}
+	// Each lieutenant sends as many messages of a round as any other: on all paths without itself.
+	sent := uint64(1)
+	for k := range s.M {
+		r.Lies += uint64(ones(s.Faulty)) * sent
+		sent *= uint64(s.N - 2 - k)
+	}
+	return r
+}

@@ -1,0 +1,105 @@
+package sliced
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// randomFaults makes m processes faulty, the source among them or not.
+func randomFaults(rng *rand.Rand, n, m int) System {
+	s := System{N: n, M: m, Source: rng.IntN(n), Value: rng.Uint64N(2), Default: rng.Uint64N(2)}
+	for _, p := range rng.Perm(n)[:m] {
+		if r := s.Lieutenant(p); r < 0 {
+			s.SourceFaulty = true
+		} else {
+			s.Faulty |= 1 << r
+		}
+	}
+	return s
+}
+
+// holds reports agreement and validity of a run.
+func holds(s System, decisions uint64) (agreement, validity bool) {
+	d := decisions & s.Correct()
+	agreement = d == 0 || d == s.Correct()
+	validity = s.SourceFaulty || d == broadcast(s.Value)&s.Correct()
+	return agreement, validity
+}
+
+// With n > 3m both properties hold; they are not built in, as DepthFirst asks for every lie.
+func TestAgreementAndValidityWithinTheBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct{ n, m, runs int }{
+		{4, 1, 3000}, {5, 1, 1000}, {7, 2, 2000}, {9, 2, 500}, {10, 3, 300}, {11, 3, 100}, {13, 4, 20},
+	} {
+		for range c.runs {
+			s := randomFaults(rng, c.n, c.m)
+			r := s.DepthFirst(TwoFaced(rng.Uint64()), 1)
+			if agreement, validity := holds(s, r.Decisions); !agreement || !validity {
+				t.Fatalf("%+v decides %b", s, r.Decisions)
+			}
+		}
+	}
+}
+
+// With n = 3m random lies suffice to break them.
+func TestViolationsAtTheBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, c := range []struct{ n, m int }{{6, 2}, {9, 3}} {
+		var noAgreement, noValidity int
+		for range 2000 {
+			s := randomFaults(rng, c.n, c.m)
+			agreement, validity := holds(s, s.Pruned(TwoFaced(rng.Uint64())).Decisions)
+			if !agreement {
+				noAgreement++
+			}
+			if !validity {
+				noValidity++
+			}
+		}
+		t.Logf("n = %d, m = %d: of 2000 runs %d without agreement, %d without validity",
+			c.n, c.m, noAgreement, noValidity)
+		if noAgreement == 0 || noValidity == 0 {
+			t.Errorf("n = %d, m = %d: no violation found", c.n, c.m)
+		}
+	}
+	// Of three processes, one lieutenant that says the opposite breaks validity.
+	s := System{N: 3, M: 1, Faulty: 0b10, Value: 1}
+	flip := func(_ Path, held uint64) uint64 { return ^broadcast(held) }
+	if _, validity := holds(s, s.DepthFirst(flip, 1).Decisions); validity {
+		t.Error("n = 3, m = 1: validity holds")
+	}
+}
+
+// The article's example of the second stage: six processes, a faulty source that tells three
+// lieutenants 1 and two 0; all decide 1.
+func TestArticleSecondStage(t *testing.T) {
+	s := System{N: 6, M: 1, SourceFaulty: true}
+	tree := s.Levels(Liar(func(Path, uint64) uint64 { return 0b00111 }).EveryRound())
+	for q, want := range []uint64{0b11111, 0b11111, 0b11111, 0, 0} {
+		if got := tree.Input(Path(0).Append(q)); got != want {
+			t.Errorf("leaf of lieutenant %d is %b, want %b", q, got, want)
+		}
+	}
+	if got := tree.Output(0); got != 0b11111 {
+		t.Errorf("decisions %b", got)
+	}
+}
+
+// The article's example of the first stage: seven processes, three told 0 and three told 1. The
+// relays of round 2 repeat the values, and the 3-3 tie at the root is left to the default.
+func TestArticleFirstStage(t *testing.T) {
+	for def := range uint64(2) {
+		s := System{N: 7, M: 2, SourceFaulty: true, Default: def}
+		tree := s.Levels(Liar(func(Path, uint64) uint64 { return 0b111000 }).EveryRound())
+		for p := range tree.Paths(2) {
+			first := p.Relays()[0]
+			if got, want := tree.Input(p), broadcast(0b111000>>first&1)&0b111111; got != want {
+				t.Errorf("%v is %b, want %b", p.Relays(), got, want)
+			}
+		}
+		if got, want := tree.Output(0), broadcast(def)&0b111111; got != want {
+			t.Errorf("default %d: decisions %b", def, got)
+		}
+	}
+}

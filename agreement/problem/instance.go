@@ -1,0 +1,150 @@
+package problem
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"parley"
+)
+
+// Instance is what all processes of one agreement must know beforehand, and
+// know alike.
+type Instance struct {
+	N, M   int       // processes, and faults to tolerate
+	Source parley.ID // whose value it is, where there is one source
+	// Default is decided on where there is no majority, and stands for a value
+	// that did not come. It is "0" in the sources.
+	Default []byte
+	// Alphabet are the values that a liar may think of; 0 and 1 if empty.
+	Alphabet [][]byte
+}
+
+// Values returns the alphabet.
+func (in Instance) Values() [][]byte {
+	if len(in.Alphabet) > 0 {
+		return in.Alphabet
+	}
+	return [][]byte{[]byte("0"), []byte("1")}
+}
+
+// Others returns the values of the alphabet but the one given: the lies there are.
+func (in Instance) Others(than []byte) [][]byte {
+	var out [][]byte
+	for _, v := range in.Values() {
+		if !bytes.Equal(v, than) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Check tells what is wrong with an instance in itself. Whether n processes can
+// tolerate m faults is the protocol's Bound.
+func (in Instance) Check() error {
+	switch {
+	case in.N < 2 || in.N > parley.MaxProcesses:
+		return fmt.Errorf("-n %d: allowed are 2 to %d processes", in.N, parley.MaxProcesses)
+	case in.M < 0 || in.M > in.N-2:
+		return fmt.Errorf("-m %d: allowed are 0 to n-2 = %d faults: of one or two correct processes nothing is asked", in.M, in.N-2)
+	case int(in.Source) >= in.N:
+		return fmt.Errorf("-source: there is no process %d of %d", in.Source, in.N)
+	case len(in.Default) > MaxValue:
+		return fmt.Errorf("-default: %d bytes: allowed are %d", len(in.Default), MaxValue)
+	}
+	for _, v := range in.Alphabet {
+		if len(v) > MaxValue {
+			return fmt.Errorf("-alphabet: a value of %d bytes: allowed are %d", len(v), MaxValue)
+		}
+	}
+	return nil
+}
+
+// Flags declares the flags of an instance. What is not given is taken from def,
+// and m from the theorem: the most faults that n processes tolerate.
+func Flags(fs *flag.FlagSet, def Instance, most func(n int) int) func(parley.Naming) (Instance, error) {
+	n := fs.Int("n", def.N, "number of `processes`")
+	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+	source := fs.String("source", "", "the `process` whose value it is (default: the first)")
+	otherwise := fs.String("default", string(def.Default), "the `value` for a tie and for what did not come")
+	alphabet := fs.String("alphabet", "", "the `values` that liars may think of, with commas between (default: 0,1)")
+	return func(naming parley.Naming) (Instance, error) {
+		in := def
+		in.N, in.M, in.Default = *n, *m, []byte(*otherwise)
+		if *m == -1 {
+			in.M = max(0, most(*n))
+		}
+		if *source != "" {
+			id, err := naming(*source)
+			if err != nil {
+				return in, fmt.Errorf("-source: %w", err)
+			}
+			in.Source = id
+		}
+		if *alphabet != "" {
+			in.Alphabet = nil
+			for _, v := range strings.Split(*alphabet, ",") {
+				in.Alphabet = append(in.Alphabet, []byte(v))
+			}
+		}
+		return in, in.Check()
+	}
+}
+
+// OralBound is the theorem that n processes with oral messages tolerate m
+// Byzantine faults only if n > 3m.
+func OralBound(n, m int) error {
+	if n > 3*m {
+		return nil
+	}
+	return fmt.Errorf("with oral messages %d processes tolerate at most %d faults, not %d: n > 3m is necessary", n, MostOral(n), m)
+}
+
+// MostOral is the largest m with n > 3m.
+func MostOral(n int) int { return (n - 1) / 3 }
+
+// ErrSigned is the remainder that signed messages leave to agree on.
+var ErrSigned = errors.New("with fewer than two correct processes there is nothing to agree on: n >= m+2")
+
+// SignedBound says when agreement with signed messages is more than empty.
+func SignedBound(n, m int) error {
+	if n >= m+2 {
+		return nil
+	}
+	return ErrSigned
+}
+
+// Promises says that agreement and validity hold within the bound, if no more
+// than m processes are faulty, and that the rounds end whatever happens.
+func Promises(a parley.Assumptions, bound func(n, m int) error, theorem string) []parley.Promise {
+	holds, because := true, theorem
+	switch err := bound(a.N, a.M); {
+	case err != nil:
+		holds, because = false, err.Error()
+	case a.Faulty > a.M:
+		holds, because = false, fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+	}
+	return []parley.Promise{
+		{Property: Agreement, Holds: holds, Because: because},
+		{Property: Validity, Holds: holds, Because: because},
+		{Property: Termination, Holds: true, Because: "the rounds end by the clock, whatever is said in them"},
+		{Property: Integrity, Holds: true, Because: "a decision falls once, when the last round closes"},
+	}
+}
+
+// PathText writes a path of processes as the article does: 132, or with dots
+// where a name has more than one digit.
+func PathText(path []parley.ID, name func(parley.ID) string) string {
+	parts := make([]string, len(path))
+	long := false
+	for i, id := range path {
+		parts[i] = name(id)
+		long = long || len(parts[i]) > 1
+	}
+	if long {
+		return strings.Join(parts, ".")
+	}
+	return strings.Join(parts, "")
+}

@@ -1,0 +1,169 @@
+// Package problem states the three agreement problems: Byzantine agreement on
+// the value of one source, consensus on a common value of all, and interactive
+// consistency on the vector of all values. Protocols solve them; this package
+// says what it is to have solved them.
+//
+// A value is a byte string of at most [MaxValue] bytes. A process is given its
+// initial value by a Request of kind Propose and announces what it decided by
+// delivering a message of kind Decide.
+package problem
+
+import (
+	"bytes"
+	"fmt"
+
+	"parley"
+)
+
+// MaxValue is the largest value, in bytes. Larger ones are agreed on by digest.
+const MaxValue = 1024
+
+// The names of the properties.
+const (
+	Agreement   = "agreement"
+	Validity    = "validity"
+	Termination = "termination"
+	Integrity   = "integrity"
+)
+
+// Byzantine returns the properties of Byzantine agreement. Agreement is among
+// the lieutenants, as the article has it: the source knows its own value, and
+// validity says whether the others do. With three processes, where the only
+// correct lieutenant has nobody to disagree with, it is validity that breaks.
+func Byzantine(source parley.ID) []parley.Property {
+	return []parley.Property{
+		{
+			Name: Agreement, Says: "all correct lieutenants decide on the same value", Mode: parley.Always,
+			Check: func(h *parley.History) error { return same(h, source) },
+		},
+		{
+			Name: Validity, Says: "if the source is correct, every correct lieutenant decides on its value",
+			Mode: parley.Always,
+			Check: func(h *parley.History) error {
+				value, proposed := proposals(h)[source]
+				if !proposed || h.Faulty.Has(source) {
+					return nil
+				}
+				for id, v := range decisions(h) {
+					if id != source && !bytes.Equal(v, value) {
+						return fmt.Errorf("process %d decided %s, and the correct source said %s",
+							id, parley.Printable(v), parley.Printable(value))
+					}
+				}
+				return nil
+			},
+		},
+		termination, integrity,
+	}
+}
+
+// Consensus returns the properties of consensus.
+func Consensus() []parley.Property {
+	return []parley.Property{
+		{
+			Name: Agreement, Says: "all correct processes decide on the same value", Mode: parley.Always,
+			Check: func(h *parley.History) error { return same(h, parley.All) },
+		},
+		{
+			Name: Validity, Says: "if all correct processes start with the same value, they decide on it",
+			Mode:  parley.Always,
+			Check: unanimous,
+		},
+		termination, integrity,
+	}
+}
+
+// unanimous is the validity of consensus.
+func unanimous(h *parley.History) error {
+	var common []byte
+	first := true
+	for id, v := range proposals(h) {
+		if h.Faulty.Has(id) {
+			continue
+		}
+		if !first && !bytes.Equal(v, common) {
+			return nil
+		}
+		common, first = v, false
+	}
+	if first {
+		return nil
+	}
+	for id, v := range decisions(h) {
+		if !bytes.Equal(v, common) {
+			return fmt.Errorf("process %d decided %s, and all correct processes started with %s",
+				id, parley.Printable(v), parley.Printable(common))
+		}
+	}
+	return nil
+}
+
+var termination = parley.Property{
+	Name: Termination, Says: "every correct process decides by the end of the last round", Mode: parley.Eventually,
+	Check: func(h *parley.History) error {
+		if !h.Over {
+			return nil
+		}
+		decided := decisions(h)
+		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
+			if _, done := decided[id]; !done {
+				return fmt.Errorf("process %d did not decide", id)
+			}
+		}
+		return nil
+	},
+}
+
+var integrity = parley.Property{
+	Name: Integrity, Says: "no correct process decides twice", Mode: parley.Always,
+	Check: func(h *parley.History) error {
+		var once parley.Set
+		for _, d := range h.Deliveries {
+			if d.Msg.Kind == parley.Decide && h.Correct(d.At) && !once.Add(d.At) {
+				return fmt.Errorf("process %d decided twice", d.At)
+			}
+		}
+		return nil
+	},
+}
+
+// same checks that correct processes other than the excepted one agree.
+func same(h *parley.History, except parley.ID) error {
+	var first *parley.Happening
+	for i := range h.Deliveries {
+		d := &h.Deliveries[i]
+		if d.Msg.Kind != parley.Decide || !h.Correct(d.At) || d.At == except {
+			continue
+		}
+		if first == nil {
+			first = d
+		} else if !bytes.Equal(first.Msg.Body, d.Msg.Body) {
+			return fmt.Errorf("process %d decided %s and process %d decided %s",
+				first.At, parley.Printable(first.Msg.Body), d.At, parley.Printable(d.Msg.Body))
+		}
+	}
+	return nil
+}
+
+// Decisions returns what each correct process decided first.
+func Decisions(h *parley.History) map[parley.ID][]byte { return decisions(h) }
+
+func decisions(h *parley.History) map[parley.ID][]byte {
+	out := make(map[parley.ID][]byte)
+	for _, d := range h.Deliveries {
+		if _, again := out[d.At]; d.Msg.Kind == parley.Decide && h.Correct(d.At) && !again {
+			out[d.At] = d.Msg.Body
+		}
+	}
+	return out
+}
+
+func proposals(h *parley.History) map[parley.ID][]byte {
+	out := make(map[parley.ID][]byte)
+	for _, r := range h.Requests {
+		if _, again := out[r.At]; r.Msg.Kind == parley.Propose && !again {
+			out[r.At] = r.Msg.Body
+		}
+	}
+	return out
+}

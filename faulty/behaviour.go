@@ -1,0 +1,153 @@
+package faulty
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+// Behaviour is how one faulty process behaves. Without any function it is
+// honest. Choose answers the choices of the protocol's own Lies; Tell replaces
+// them altogether.
+type Behaviour struct {
+	Name string
+	// Choose answers the k-th choice of a turn, of n: 0 is honest, n-1 is
+	// silence, and what lies between are lies.
+	Choose func(s *parley.Step, t *parley.Turn, k, n int) int
+	// Tell returns what the process sends in its turn.
+	Tell func(s *parley.Step, t *parley.Turn) []parley.Sent
+	// Hear tells whether the process takes in what arrives.
+	Hear func(s *parley.Step, from parley.ID, m parley.Msg) bool
+	// Twin runs two honest copies under one identity: each half of the system
+	// hears and is heard by one of them.
+	Twin bool
+}
+
+// The behaviours that have no parameter.
+var (
+	// Honest behaves as the protocol says; it is faulty in name.
+	Honest = Behaviour{Name: "honest"}
+	// Silent never sends anything.
+	Silent = Behaviour{Name: "silent", Tell: func(*parley.Step, *parley.Turn) []parley.Sent { return nil }}
+	// Flip tells everybody the first lie there is: 1 for 0 and 0 for 1.
+	Flip = Behaviour{Name: "flip", Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
+		return min(1, n-2)
+	}}
+	// TwoFaced is honest to the lower half of the processes and flips what it
+	// tells the upper half.
+	TwoFaced = Behaviour{Name: "twofaced", Choose: func(s *parley.Step, t *parley.Turn, _, n int) int {
+		if upper(t.To, s.N) {
+			return min(1, n-2)
+		}
+		return 0
+	}}
+	// Random draws every answer anew, for every receiver.
+	Random = Behaviour{Name: "random", Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int {
+		return s.Choose(n)
+	}}
+	// Twin is two honest copies under one name.
+	Twin = Behaviour{Name: "twin", Twin: true}
+	// SendOmission is honest but loses what it sends, each time with one half.
+	SendOmission = Behaviour{Name: "omit-send", Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		if s.Choose(2) == 1 {
+			return nil
+		}
+		return t.Honest
+	}}
+	// ReceiveOmission is honest but loses what it receives, each time with one half.
+	ReceiveOmission = Behaviour{Name: "omit-receive", Hear: func(s *parley.Step, _ parley.ID, _ parley.Msg) bool {
+		return s.Choose(2) == 0
+	}}
+)
+
+// Any leaves every answer to the host: a simulator draws it, an explorer tries
+// them all. It is Random under the name that says so.
+var Any = Behaviour{Name: "any", Choose: Random.Choose}
+
+// Crash is honest until it has sent to the given number of processes in the
+// given round, in the order of their names, and is heard no more.
+func Crash(round, sends int) Behaviour {
+	return Behaviour{
+		Name: fmt.Sprintf("crash@r%d:%d", round, sends),
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+			before := int(t.To)
+			if t.To > t.Self {
+				before--
+			}
+			var said []parley.Sent
+			for _, sent := range t.Honest {
+				// Frames and the messages of rounds carry the round in Seq.
+				r := int(sent.Msg.Seq)
+				if r < round || r == round && before < sends {
+					said = append(said, sent)
+				}
+			}
+			return said
+		},
+	}
+}
+
+// CrashAt is honest until the given time.
+func CrashAt(at parley.Tick) Behaviour {
+	return Behaviour{
+		Name: "crash@" + time.Duration(at).String(),
+		Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			if s.Now >= at {
+				return nil
+			}
+			return t.Honest
+		},
+		Hear: func(s *parley.Step, _ parley.ID, _ parley.Msg) bool { return s.Now < at },
+	}
+}
+
+// Scripted says exactly what the function returns.
+func Scripted(tell func(s *parley.Step, t *parley.Turn) []parley.Sent) Behaviour {
+	return Behaviour{Name: "scripted", Tell: tell}
+}
+
+// named are the behaviours without parameters, as on the command line.
+var named = []Behaviour{Honest, Silent, Flip, TwoFaced, Twin, Random, SendOmission, ReceiveOmission}
+
+// Named returns the behaviours that have no parameter.
+func Named() []Behaviour { return append([]Behaviour(nil), named...) }
+
+// Parse reads a behaviour as it is written on the command line: a name, or
+// crash@rR, crash@rR:K or crash@DURATION.
+func Parse(text string) (Behaviour, error) {
+	var names []string
+	for _, b := range named {
+		if b.Name == text {
+			return b, nil
+		}
+		names = append(names, b.Name)
+	}
+	unknown := fmt.Errorf("behaviour %q: allowed are %s, crash@rR, crash@rR:K and crash@DURATION",
+		text, strings.Join(names, ", "))
+	when, isCrash := strings.CutPrefix(text, "crash@")
+	if !isCrash {
+		return Behaviour{}, unknown
+	}
+	if in, isRound := strings.CutPrefix(when, "r"); isRound {
+		r, k, mid := strings.Cut(in, ":")
+		round, err := strconv.ParseUint(r, 10, 16)
+		if err != nil {
+			return Behaviour{}, unknown
+		}
+		sends := uint64(0)
+		if mid {
+			if sends, err = strconv.ParseUint(k, 10, 16); err != nil {
+				return Behaviour{}, unknown
+			}
+		}
+		return Crash(int(round), int(sends)), nil
+	}
+	d, err := time.ParseDuration(when)
+	if err != nil || d < 0 {
+		return Behaviour{}, unknown
+	}
+	return CrashAt(parley.Tick(d)), nil
+}

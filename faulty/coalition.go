@@ -1,0 +1,281 @@
+// Package faulty makes processes fail: by crashing, by falling silent, by lying.
+//
+// All faulty processes of a run are one [Coalition], which is one machine in a
+// seat of several processes: it is cloned and hashed like any other. It runs an
+// honest copy of the protocol for each member, holds back what the copies would
+// send, waits until it has heard the correct processes of the round (it rushes),
+// and then decides, receiver by receiver, what each member really says.
+package faulty
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"parley"
+)
+
+// speak is the coalition's own timer. No machine uses this number.
+const speak parley.Timer = 0xFFFF
+
+// Coalition is the machine of all faulty processes.
+type Coalition struct {
+	protocol parley.Protocol
+	rush     parley.Tick
+	ids      parley.Set
+	members  []member
+
+	waiting bool            // the timer to speak is set
+	held    []parley.Effect // what the honest copies asked to send since
+	seen    []parley.Got    // what members received since the coalition spoke
+	before  []parley.Got    // and what they had received when it did
+
+	answers answers // scratch
+}
+
+// member is one faulty process.
+type member struct {
+	id      parley.ID
+	how     Behaviour
+	machine parley.Machine
+	twin    parley.Machine // the second copy of a twin
+}
+
+// New returns the coalition of the given processes. It speaks rush ticks after
+// its honest copies would have: with lockstep, late in the round but in time.
+// With rush 0 it speaks at once.
+func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behaviour) *Coalition {
+	c := &Coalition{protocol: p, rush: rush}
+	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {
+		m := member{id: id, how: how[id], machine: p.New(id)}
+		if m.how.Twin {
+			m.twin = p.New(id)
+		}
+		c.members = append(c.members, m)
+		c.ids.Add(id)
+	}
+	return c
+}
+
+// Seat returns the coalition as a host seats it.
+func (c *Coalition) Seat() parley.Seat {
+	return parley.Seat{IDs: slices.Collect(c.ids.All()), Machine: c, Rushing: true}
+}
+
+// Start starts the copy of s.Self.
+func (c *Coalition) Start(s *parley.Step) {
+	c.step(s, func(m parley.Machine) { m.Start(s) })
+}
+
+// Request hands the value to the copy of s.Self. A twin's second copy gets
+// another one.
+func (c *Coalition) Request(s *parley.Step, q parley.Msg) {
+	c.step(s, func(m parley.Machine) {
+		if m == c.of(s.Self).twin {
+			q.Body = other(q.Body)
+		}
+		m.Request(s, q)
+	})
+}
+
+// other is the value that a twin's second copy starts with.
+func other(value []byte) []byte {
+	if string(value) == "0" {
+		return []byte("1")
+	}
+	return []byte("0")
+}
+
+// Receive lets the coalition see the message, and the copy of s.Self if its
+// behaviour has it hear.
+func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	c.seen = append(c.seen, parley.Got{From: from, To: s.Self, Path: s.Path, Msg: q})
+	m := c.of(s.Self)
+	if m.how.Hear != nil && !m.how.Hear(s, from, q) {
+		return
+	}
+	c.step(s, func(one parley.Machine) {
+		if m.twin == nil || (one == m.twin) == upper(from, s.N) {
+			one.Receive(s, from, q)
+		}
+	})
+}
+
+// Timeout is a timer of a copy, or the coalition's own: time to speak.
+func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
+	if t == speak {
+		c.waiting = false
+		c.speak(s)
+		return
+	}
+	c.step(s, func(m parley.Machine) { m.Timeout(s, t) })
+}
+
+func (c *Coalition) of(id parley.ID) *member {
+	for i := range c.members {
+		if c.members[i].id == id {
+			return &c.members[i]
+		}
+	}
+	panic("faulty: an event for no member")
+}
+
+// step runs a clause of the copies of s.Self and holds back what they send.
+func (c *Coalition) step(s *parley.Step, clause func(parley.Machine)) {
+	m, path := c.of(s.Self), s.Path
+	mark := s.Mark()
+	clause(m.machine)
+	c.hold(s, mark, false)
+	if m.twin != nil {
+		s.Path, mark = path, s.Mark()
+		clause(m.twin)
+		c.hold(s, mark, true)
+	}
+	if len(c.held) == 0 || c.waiting {
+		return
+	}
+	if c.rush == 0 {
+		c.speak(s)
+		return
+	}
+	c.waiting = true
+	s.Path = 0
+	s.SetTimer(speak, c.rush)
+}
+
+// hold takes the sends off the step. Both copies of a twin set the same timers,
+// so the second one's are dropped; so are its sends to the first one's half.
+func (c *Coalition) hold(s *parley.Step, mark int, twin bool) {
+	two := c.of(s.Self).twin != nil
+	s.Take(mark, func(e *parley.Effect) bool {
+		if e.Op != parley.OpSend {
+			return twin
+		}
+		if !two {
+			c.held = append(c.held, *e)
+			return true
+		}
+		for to := range parley.ID(s.N) {
+			if to != s.Self && (e.To == to || e.To == parley.All) && upper(to, s.N) == twin {
+				one := *e
+				one.To = to
+				c.held = append(c.held, one)
+			}
+		}
+		return true
+	})
+}
+
+// upper tells whether a process is in the upper half, which a two-faced process
+// tells another tale than the lower.
+func upper(id parley.ID, n int) bool { return int(id) > n/2 }
+
+// speak sends what each member has to say to each process, members in order.
+func (c *Coalition) speak(s *parley.Step) {
+	self, path := s.Self, s.Path
+	var honest []parley.Sent
+	for i := range c.members {
+		m := &c.members[i]
+		mine := slices.DeleteFunc(slices.Clone(c.held), func(e parley.Effect) bool { return e.From != m.id })
+		for to := range parley.ID(s.N) {
+			if to == m.id {
+				continue
+			}
+			honest = honest[:0]
+			for _, e := range mine {
+				if e.To == to || e.To == parley.All {
+					honest = append(honest, parley.Sent{Path: e.Path, Msg: e.Msg})
+				}
+			}
+			s.Self, s.Path = m.id, 0
+			said := honest
+			if !c.ids.Has(to) {
+				said = c.tell(s, m, to, honest)
+			}
+			for _, sent := range said {
+				s.Effects = append(s.Effects, parley.Effect{
+					Op: parley.OpSend, From: m.id, To: to, Path: sent.Path, Msg: sent.Msg,
+				})
+			}
+		}
+	}
+	s.Self, s.Path = self, path
+	c.held = c.held[:0]
+	c.before, c.seen = c.seen, c.before[:0]
+}
+
+// tell returns what a member says to a correct process.
+func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parley.Sent) []parley.Sent {
+	t := &parley.Turn{Self: m.id, To: to, Members: c.ids, Honest: honest, Seen: c.all}
+	switch {
+	case m.how.Tell != nil:
+		return m.how.Tell(s, t)
+	case m.how.Choose != nil && c.protocol.Lies != nil:
+		host := s.Host
+		c.answers = answers{Host: host, step: s, turn: t, choose: m.how.Choose}
+		s.Host = &c.answers
+		said := c.protocol.Lies(s, t)
+		s.Host = host
+		return said
+	}
+	return honest
+}
+
+// all goes through what the coalition has received in this round and the last.
+func (c *Coalition) all(yield func(parley.Got) bool) {
+	for _, g := range c.before {
+		if !yield(g) {
+			return
+		}
+	}
+	for _, g := range c.seen {
+		if !yield(g) {
+			return
+		}
+	}
+}
+
+// answers stands between a protocol's Lies and the host: a behaviour answers.
+type answers struct {
+	parley.Host
+	step   *parley.Step
+	turn   *parley.Turn
+	choose func(s *parley.Step, t *parley.Turn, k, n int) int
+	k      int
+}
+
+// Choose is the k-th choice of this turn. The behaviour's own choices go to the
+// real host.
+func (a *answers) Choose(n int) int {
+	a.k++
+	a.step.Host = a.Host
+	i := a.choose(a.step, a.turn, a.k-1, n)
+	a.step.Host = a
+	return i
+}
+
+// State visits the copies and all that is held back or remembered.
+func (c *Coalition) State(v *parley.Vars) {
+	for i := range c.members {
+		v.Machine("member", c.members[i].machine)
+		if c.members[i].twin != nil {
+			v.Machine("twin", c.members[i].twin)
+		}
+	}
+	v.Bool("waiting", &c.waiting)
+	parley.Slice(v, "held", &c.held, func(_ int, e *parley.Effect) {
+		e.Op = parley.OpSend
+		v.ID("from", &e.From)
+		v.ID("to", &e.To)
+		parley.Num(v, "path", &e.Path)
+		v.Msg("message", parley.Env{From: e.From, To: e.To, Path: e.Path}, &e.Msg)
+	})
+	got := func(_ int, g *parley.Got) {
+		v.ID("from", &g.From)
+		v.ID("to", &g.To)
+		parley.Num(v, "path", &g.Path)
+		v.Msg("message", parley.Env{From: g.From, To: g.To, Path: g.Path}, &g.Msg)
+	}
+	parley.Slice(v, "seen", &c.seen, got)
+	parley.Slice(v, "before", &c.before, got)
+}

@@ -1,0 +1,274 @@
+package lockstep
+
+import (
+	"parley"
+)
+
+// Frame is the one kind of message on the link: Seq is the round and Body the
+// messages of that round, each with its path. No other field is used.
+const Frame parley.Kind = 1
+
+// roundEnds is the one timer.
+const roundEnds parley.Timer = 0
+
+// Of makes an ordinary protocol of one in rounds. The functions that look into
+// messages open the frames.
+func Of(p Protocol, when Schedule) parley.Protocol {
+	out := p.Protocol
+	out.Timing = parley.Synchronous
+	out.Kinds = []string{"", "FRAME"}
+	f := frames{p}
+	out.New = func(self parley.ID) parley.Machine { return newMachine(p, when, self) }
+	out.Lies, out.Explain, out.Size, out.Rename = f.lies, f.explain, f.size, f.rename
+	if p.Tree != nil {
+		out.Tree = func(m parley.Machine) parley.Tree { return p.Tree(m.(*machine).rounds) }
+	}
+	return out
+}
+
+// machine runs the rounds of one process.
+type machine struct {
+	parley.Base
+	when   Schedule
+	last   int
+	frames frames
+
+	round  int // the round that is open: -1 before the first, last+1 when all is over
+	begin  parley.Tick
+	now    window // frames of the open round
+	next   window // frames of the one after it: peers may be a round ahead
+	rounds Rounds
+
+	sent, parts, before []part // scratch
+}
+
+// part is a message on its way into a frame or out of it.
+type part struct {
+	to   parley.ID
+	path parley.Path
+	msg  parley.Msg
+}
+
+// window holds one frame a process at most: the first is final.
+type window struct {
+	got    parley.Set
+	frames [][]byte
+}
+
+func newMachine(p Protocol, when Schedule, self parley.ID) *machine {
+	return &machine{
+		when: when, last: p.Last, frames: frames{p}, round: -1, rounds: p.New(self),
+		now: window{frames: make([][]byte, p.N)}, next: window{frames: make([][]byte, p.N)},
+	}
+}
+
+// Start waits for round 0; Requests come in between. A process that comes back
+// after a crash has missed rounds and takes no part.
+func (m *machine) Start(s *parley.Step) {
+	if s.Restart {
+		m.round = m.last + 1
+		return
+	}
+	m.begin = max(m.when.Begin, s.Now)
+	s.SetTimer(roundEnds, m.begin-s.Now)
+}
+
+// Request is in time before round 0. Later it is too late for an initial value.
+func (m *machine) Request(s *parley.Step, q parley.Msg) {
+	if m.round < 0 {
+		m.rounds.Request(s, q)
+	}
+}
+
+// Receive keeps a frame of the open round or of the next.
+func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	if q.Kind != Frame || q.Origin != 0 || q.Value != 0 {
+		s.Refuse(from, "not a frame")
+		return
+	}
+	w := &m.now
+	switch {
+	case m.round > m.last:
+		s.Refuse(from, "frame after the last round")
+		return
+	case q.Seq > uint64(m.last):
+		s.Refuse(from, "frame of a round there is not")
+		return
+	case int(q.Seq) == m.round+1:
+		w = &m.next
+	case int(q.Seq) < m.round:
+		s.Refuse(from, "late frame")
+		return
+	case int(q.Seq) > m.round+1:
+		s.Refuse(from, "frame more than a round ahead")
+		return
+	}
+	if !w.got.Add(from) {
+		s.Refuse(from, "second frame of a round")
+		return
+	}
+	w.frames[from] = q.Body
+	for m.when.Early && m.round >= 0 && m.round <= m.last && m.now.got.Len() == s.N-1 {
+		m.close(s)
+		m.open(s)
+	}
+}
+
+// Timeout is the end of the open round, or the beginning of round 0.
+func (m *machine) Timeout(s *parley.Step, _ parley.Timer) {
+	if m.round >= 0 && m.round <= m.last {
+		m.close(s)
+	}
+	m.open(s)
+}
+
+// close absorbs what came in the open round, in the order of the senders. A
+// frame that does not parse is as good as none: no part of it counts.
+func (m *machine) close(s *parley.Step) {
+	outer, mark := s.Path, s.Mark()
+	for id := range m.now.got.All() {
+		body := m.now.frames[id]
+		if len(body) == 0 {
+			continue
+		}
+		list, well := parse(m.parts[:0], body)
+		if !well {
+			s.Refuse(id, "malformed frame")
+			continue
+		}
+		for i := range list {
+			s.Path = list[i].path
+			m.rounds.Absorb(s, m.round, id, list[i].msg)
+		}
+		m.parts = list
+	}
+	s.Path = outer
+	m.rounds.Close(s, m.round)
+	for i := mark; i < len(s.Effects); i++ {
+		if s.Effects[i].Op == parley.OpSend {
+			panic("lockstep: a message sent outside Emit")
+		}
+	}
+	m.now, m.next = m.next, m.now
+	m.next.got = parley.Set{}
+	clear(m.next.frames)
+}
+
+// open begins the next round: its deadline is counted from the beginning of the
+// instance, not from now.
+func (m *machine) open(s *parley.Step) {
+	m.round++
+	if m.round > m.last {
+		s.StopTimer(roundEnds)
+		return
+	}
+	mark := s.Mark()
+	m.rounds.Emit(s, m.round)
+	m.enframe(s, mark)
+	s.SetTimer(roundEnds, m.begin+parley.Tick(m.round+1)*m.when.Delta-s.Now)
+}
+
+// enframe puts what Emit sent into one frame for each receiver. Receivers that
+// are sent the same share one body, and if all are, the frame goes to all.
+func (m *machine) enframe(s *parley.Step, mark int) {
+	m.sent = m.sent[:0]
+	alike := true
+	s.Take(mark, func(e *parley.Effect) bool {
+		if e.Op != parley.OpSend {
+			return false
+		}
+		m.sent = append(m.sent, part{e.To, e.Path, e.Msg})
+		alike = alike && e.To == parley.All
+		return true
+	})
+	head := parley.Msg{Kind: Frame, Seq: uint64(m.round)}
+	if alike {
+		head.Body = encode(m.sent)
+		s.SendAll(head)
+		return
+	}
+	m.share(s, head)
+}
+
+// share sends each receiver its own frame; neighbours in the order of processes
+// that are sent the same get the same body.
+func (m *machine) share(s *parley.Step, head parley.Msg) {
+	first := true
+	for id := range parley.ID(s.N) {
+		if id == s.Self {
+			continue
+		}
+		mine := m.parts[:0]
+		for _, p := range m.sent {
+			if p.to == id || p.to == parley.All {
+				mine = append(mine, p)
+			}
+		}
+		if first || !same(m.before, mine) {
+			head.Body = encode(mine)
+		}
+		s.Send(id, head)
+		first, m.before, m.parts = false, mine, m.before
+	}
+}
+
+// same tells whether two lists hold the same messages, bodies by identity.
+func same(a, b []part) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		x, y := a[i].msg, b[i].msg
+		if a[i].path != b[i].path || x.Kind != y.Kind || x.Origin != y.Origin || x.Seq != y.Seq ||
+			x.Value != y.Value || len(x.Body) != len(y.Body) || len(x.Body) > 0 && &x.Body[0] != &y.Body[0] {
+			return false
+		}
+	}
+	return true
+}
+
+func encode(list []part) []byte {
+	if len(list) == 0 {
+		return nil
+	}
+	size := 0
+	for _, p := range list {
+		size += len(p.msg.Body) + 16
+	}
+	body := make([]byte, 0, size)
+	for _, p := range list {
+		body = parley.AppendMsg(body, p.path, p.msg)
+	}
+	return body
+}
+
+// parse appends the messages of a frame and tells whether it can be read to
+// its end.
+func parse(list []part, body []byte) ([]part, bool) {
+	for len(body) > 0 {
+		var p part
+		var err error
+		if p.path, p.msg, body, err = parley.ReadMsg(body); err != nil {
+			return nil, false
+		}
+		list = append(list, p)
+	}
+	return list, true
+}
+
+func (m *machine) State(v *parley.Vars) {
+	parley.Num(v, "round", &m.round)
+	v.Time("begin", &m.begin)
+	m.window(v, "now", m.round, &m.now)
+	m.window(v, "next", m.round+1, &m.next)
+	v.Machine("rounds", m.rounds)
+}
+
+func (m *machine) window(v *parley.Vars, name string, round int, w *window) {
+	v.Set(name+" got", &w.got)
+	parley.PerProcess(v, name, w.frames, func(id parley.ID, body *[]byte) {
+		v.Coded("frame", body, func(b []byte, perm []parley.ID) []byte {
+			return m.frames.rename(parley.Env{From: id, Round: round}, parley.Msg{Seq: uint64(round), Body: b}, perm).Body
+		})
+	})
+}

@@ -1,0 +1,106 @@
+// Package lockstep lets synchronous protocols be written as their papers are,
+// in rounds: emit what round r sends, absorb what round r brought, close the
+// round. It makes ordinary machines of them.
+//
+// Round r of an instance lasts from Begin+r*Delta to Begin+(r+1)*Delta on each
+// process's own clock. In every round each process sends one frame to every
+// other, an empty one if it has nothing to say. What is not there when a round
+// closes is missing; a frame that comes too late is refused, whatever it holds.
+// Frames are absorbed when the round closes, in the order of their senders, so
+// that the order of arrival is no part of a protocol's state.
+package lockstep
+
+import (
+	"parley"
+)
+
+// Rounds is one process of a synchronous protocol. Requests come before round
+// 0. It may send in Emit alone, and deliver in Emit, Absorb and Close.
+type Rounds interface {
+	// Request comes from above, before round 0: the initial value.
+	Request(s *parley.Step, m parley.Msg)
+	// Emit sends the messages of round r. One that it keeps has r in its Seq.
+	Emit(s *parley.Step, r int)
+	// Absorb takes in a message of round r.
+	Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg)
+	// Close ends round r: nothing more of it will come.
+	Close(s *parley.Step, r int)
+	// State visits every variable.
+	State(v *parley.Vars)
+}
+
+// Protocol is a synchronous protocol at the level of rounds. The functions of
+// the embedded description see the messages of rounds, not frames. Its New is
+// the one declared here.
+type Protocol struct {
+	parley.Protocol
+	// Last is the number of the last round: there are Last+1.
+	Last int
+	// New makes one process.
+	New func(self parley.ID) Rounds
+	// Tree returns the information tree inside one process, if it has one.
+	Tree func(r Rounds) parley.Tree
+}
+
+// Schedule tells every process when the rounds of an instance are.
+type Schedule struct {
+	// Begin is the time of round 0 and Delta the length of a round, which must
+	// exceed the largest delay, the skew between correct clocks and the time a
+	// process takes to act.
+	Begin, Delta parley.Tick
+	// Early lets a process close a round as soon as it has a frame of all the
+	// others. Deadlines stay where they are.
+	Early bool
+}
+
+// Simulated is the schedule of simulated runs: rounds of a thousand ticks.
+var Simulated = Schedule{Delta: 1000}
+
+// Derive returns p with its deliveries turned into others: f is called for each
+// delivery of p, in its place, and delivers what it likes.
+func Derive(p Protocol, name string, f func(s *parley.Step, from parley.ID, m parley.Msg)) Protocol {
+	d := p
+	d.Name = name
+	d.New = func(self parley.ID) Rounds { return derived{p.New(self), f} }
+	if p.Tree != nil {
+		d.Tree = func(r Rounds) parley.Tree { return p.Tree(r.(derived).Rounds) }
+	}
+	return d
+}
+
+type derived struct {
+	Rounds
+	f func(s *parley.Step, from parley.ID, m parley.Msg)
+}
+
+func (d derived) Emit(s *parley.Step, r int) {
+	mark := s.Mark()
+	d.Rounds.Emit(s, r)
+	d.turn(s, mark)
+}
+
+func (d derived) Close(s *parley.Step, r int) {
+	mark := s.Mark()
+	d.Rounds.Close(s, r)
+	d.turn(s, mark)
+}
+
+func (d derived) turn(s *parley.Step, mark int) {
+	for _, e := range Delivered(s, mark) {
+		d.f(s, e.To, e.Msg)
+	}
+}
+
+// Delivered takes the deliveries made since mark off the step: an outer
+// protocol calls it after a clause of an inner one.
+func Delivered(s *parley.Step, mark int) []parley.Effect {
+	var out []parley.Effect
+	s.Take(mark, func(e *parley.Effect) bool {
+		if e.Op != parley.OpDeliver {
+			return false
+		}
+		out = append(out, *e)
+		return true
+	})
+	return out
+}

@@ -1,0 +1,89 @@
+package parley
+
+// Happening is one request made of a process from above, or one delivery that
+// a process made to above.
+type Happening struct {
+	At   ID // the process
+	From ID // of a delivery: whom it came from
+	When Tick
+	Msg  Msg
+}
+
+// History is what a run looks like from above: what the processes were asked
+// and what they delivered, in order of time.
+type History struct {
+	N          int
+	Faulty     Set // nothing is promised about these
+	Requests   []Happening
+	Deliveries []Happening
+	// Over tells that the run has ended: what was to happen has happened.
+	Over bool
+}
+
+// Correct tells whether the process is not faulty.
+func (h *History) Correct(id ID) bool { return !h.Faulty.Has(id) }
+
+// Mode says when a property is to hold.
+type Mode uint8
+
+// The modes of a property.
+const (
+	Always     Mode = iota // in every state of every run
+	Eventually             // at the end of every run
+	Sometimes              // in at least one run: guards against runs in which nothing happens
+)
+
+// Property is one sentence about runs, named as the field names it.
+type Property struct {
+	Name string
+	Says string // the sentence
+	Mode Mode
+	// Check returns nil if the property holds of the history, else what broke
+	// it. An Eventually property asks h.Over first.
+	Check func(h *History) error
+}
+
+// Assumptions are the circumstances of a run, which decide what a theorem
+// promises for it.
+type Assumptions struct {
+	N, M   int
+	Faulty int // how many processes are in fact faulty
+	// SourceFaulty is meaningful where one process is special.
+	SourceFaulty bool
+}
+
+// Promise is what the theory says of one property under given assumptions.
+type Promise struct {
+	Property string
+	Holds    bool   // promised
+	Because  string // the theorem and its bound, or what it lacks
+}
+
+// Verdict is the outcome of one property in one run beside what was promised.
+type Verdict struct {
+	Property Property
+	Promise  Promise
+	Broken   error // nil: it held
+}
+
+// Violated tells whether a promise was broken.
+func (v Verdict) Violated() bool { return v.Promise.Holds && v.Broken != nil }
+
+// Judge checks every property of p against a history that is over.
+func Judge(p Protocol, a Assumptions, h *History) []Verdict {
+	promises := make(map[string]Promise)
+	if p.Promises != nil {
+		for _, promise := range p.Promises(a) {
+			promises[promise.Property] = promise
+		}
+	}
+	var out []Verdict
+	for _, property := range p.Properties {
+		promise, known := promises[property.Name]
+		if !known {
+			promise = Promise{Property: property.Name, Because: "no theorem speaks of it"}
+		}
+		out = append(out, Verdict{property, promise, property.Check(h)})
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package parley
+
+import (
+	"bytes"
+	"iter"
+	"math/bits"
+)
+
+// Set is a set of processes. The zero value is empty; sets are compared with ==.
+type Set [MaxProcesses / 64]uint64
+
+// SetOf returns the set of the given processes.
+func SetOf(ids ...ID) Set {
+	var s Set
+	for _, id := range ids {
+		s.Add(id)
+	}
+	return s
+}
+
+// Everyone returns the set of the processes 0..n-1.
+func Everyone(n int) Set {
+	var s Set
+	for i := range n {
+		s.Add(ID(i))
+	}
+	return s
+}
+
+// Add puts id into the set and tells whether it is new there.
+func (s *Set) Add(id ID) bool {
+	w, b := id/64, uint64(1)<<(id%64)
+	fresh := s[w]&b == 0
+	s[w] |= b
+	return fresh
+}
+
+// Remove takes id out of the set.
+func (s *Set) Remove(id ID) { s[id/64] &^= 1 << (id % 64) }
+
+// Has tells whether id is in the set. No process from MaxProcesses up is.
+func (s Set) Has(id ID) bool { return id < MaxProcesses && s[id/64]>>(id%64)&1 == 1 }
+
+// Len returns how many processes are in the set.
+func (s Set) Len() int {
+	n := 0
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// Minus returns the processes of s that are not in t.
+func (s Set) Minus(t Set) Set {
+	for i := range s {
+		s[i] &^= t[i]
+	}
+	return s
+}
+
+// All goes through the set in order.
+func (s Set) All() iter.Seq[ID] {
+	return func(yield func(ID) bool) {
+		for i, w := range s {
+			for ; w != 0; w &= w - 1 {
+				if !yield(ID(i*64 + bits.TrailingZeros64(w))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Tally counts the votes of processes for values, one vote a process. The zero
+// value is an empty tally; Reset keeps its memory.
+type Tally struct {
+	voters Set
+	values []counted
+}
+
+type counted struct {
+	value []byte
+	votes int
+}
+
+// Vote counts the vote of a process and tells whether it was its first.
+// The value is kept, not copied.
+func (t *Tally) Vote(from ID, value []byte) bool {
+	if !t.voters.Add(from) {
+		return false
+	}
+	for i := range t.values {
+		if bytes.Equal(t.values[i].value, value) {
+			t.values[i].votes++
+			return true
+		}
+	}
+	t.values = append(t.values, counted{value, 1})
+	return true
+}
+
+// Of returns the number of votes for the value.
+func (t *Tally) Of(value []byte) int {
+	for i := range t.values {
+		if bytes.Equal(t.values[i].value, value) {
+			return t.values[i].votes
+		}
+	}
+	return 0
+}
+
+// Len returns how many processes have voted.
+func (t *Tally) Len() int { return t.voters.Len() }
+
+// Best returns the value with the most votes and their number. Of several it is
+// the least, so that the order of the votes does not matter.
+func (t *Tally) Best() (value []byte, votes int) {
+	for _, c := range t.values {
+		if c.votes > votes || c.votes == votes && bytes.Compare(c.value, value) < 0 {
+			value, votes = c.value, c.votes
+		}
+	}
+	return value, votes
+}
+
+// Majority returns the value that more than half of the votes are for, else
+// the default: the rule for a tie, for three-way splits and for no votes alike.
+func (t *Tally) Majority(otherwise []byte) []byte {
+	if v, votes := t.Best(); 2*votes > t.Len() {
+		return v
+	}
+	return otherwise
+}
+
+// Reset empties the tally.
+func (t *Tally) Reset() {
+	t.voters = Set{}
+	t.values = t.values[:0]
+}

@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"container/heap"
+	"math/bits"
+	"slices"
+
+	"parley"
+)
+
+// ringSize is how far ahead, in ticks, the ring reaches. Rounds of
+// lockstep.Simulated and their delays fit; what is later waits in a heap.
+const ringSize = 2048
+
+type what uint8
+
+const (
+	arrival what = iota // ref: the message in the store
+	expiry              // ref: the number that arm gave the timer
+	asked               // ref: the request in the store
+	back                // a process restarts
+)
+
+// event is something that is due at a time.
+type event struct {
+	ref      int32
+	life     uint32
+	to, from parley.ID
+	what     what
+}
+
+// schedule hands out events in the order of their times, and within a time in
+// the order in which they were put in.
+type schedule struct {
+	slots [ringSize][]event
+	used  [ringSize / 64]uint64 // which slots hold anything
+	now   parley.Tick
+	read  int // how much of the slot of now has been handed out
+	later overflow
+	put   uint64
+}
+
+// at puts in an event that is due at time t, not before now.
+func (q *schedule) at(t parley.Tick, e event) {
+	if t-q.now >= ringSize {
+		q.put++
+		heap.Push(&q.later, late{t, q.put, e})
+		return
+	}
+	i := uint64(t) % ringSize
+	q.slots[i] = append(q.slots[i], e)
+	q.used[i/64] |= 1 << (i % 64)
+}
+
+// next moves to the time of the earliest event. The slot of the time it leaves
+// must have been handed out whole.
+func (q *schedule) next() (parley.Tick, bool) {
+	q.leave()
+	t, ok := q.scan()
+	if len(q.later) > 0 && (!ok || q.later[0].at <= t) {
+		t, ok = q.later[0].at, true
+	}
+	if !ok {
+		return 0, false
+	}
+	q.now = t
+	// Events from the heap were put in before those of the ring at the same
+	// time could be: they were further ahead.
+	var first []event
+	for len(q.later) > 0 && q.later[0].at == t {
+		first = append(first, heap.Pop(&q.later).(late).event)
+	}
+	if len(first) > 0 {
+		i := uint64(t) % ringSize
+		q.slots[i] = slices.Insert(q.slots[i], 0, first...)
+		q.used[i/64] |= 1 << (i % 64)
+	}
+	return t, true
+}
+
+// leave empties the slot of the present time.
+func (q *schedule) leave() {
+	i := uint64(q.now) % ringSize
+	if q.read > 0 {
+		q.slots[i] = q.slots[i][:0]
+		q.used[i/64] &^= 1 << (i % 64)
+		q.read = 0
+	}
+}
+
+// scan returns the time of the first slot from now on that holds anything.
+func (q *schedule) scan() (parley.Tick, bool) {
+	start := uint64(q.now) % ringSize
+	for k := uint64(0); k <= ringSize/64; k++ {
+		w := (start/64 + k) % (ringSize / 64)
+		word := q.used[w]
+		if k == 0 {
+			word &= ^uint64(0) << (start % 64)
+		}
+		if k == ringSize/64 {
+			word &= 1<<(start%64) - 1
+		}
+		if word != 0 {
+			i := w*64 + uint64(bits.TrailingZeros64(word))
+			return q.now + parley.Tick((i-start)%ringSize), true
+		}
+	}
+	return 0, false
+}
+
+// pop returns the next event of the present time.
+func (q *schedule) pop() (event, bool) {
+	slot := q.slots[uint64(q.now)%ringSize]
+	if q.read >= len(slot) {
+		return event{}, false
+	}
+	q.read++
+	return slot[q.read-1], true
+}
+
+// late is an event beyond the ring.
+type late struct {
+	at    parley.Tick
+	order uint64
+	event event
+}
+
+type overflow []late
+
+func (o overflow) Len() int { return len(o) }
+func (o overflow) Less(i, j int) bool {
+	return o[i].at < o[j].at || o[i].at == o[j].at && o[i].order < o[j].order
+}
+func (o overflow) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+
+// Push is for container/heap.
+func (o *overflow) Push(x any) { *o = append(*o, x.(late)) }
+
+// Pop is for container/heap.
+func (o *overflow) Pop() any {
+	last := len(*o) - 1
+	x := (*o)[last]
+	*o = (*o)[:last]
+	return x
+}
+
+// store holds the messages on their way. A message to many is stored once.
+type store struct {
+	slots []stored
+	free  []int32
+}
+
+type stored struct {
+	path parley.Path
+	msg  parley.Msg
+	id   uint64 // the trace's number of its sending
+	refs int32
+}
+
+func (w *store) put(m stored) int32 {
+	if n := len(w.free); n > 0 {
+		ref := w.free[n-1]
+		w.free = w.free[:n-1]
+		w.slots[ref] = m
+		return ref
+	}
+	w.slots = append(w.slots, m)
+	return int32(len(w.slots) - 1)
+}
+
+// drop gives up one hold on a message.
+func (w *store) drop(ref int32) {
+	m := &w.slots[ref]
+	if m.refs--; m.refs == 0 {
+		m.msg.Body = nil
+		w.free = append(w.free, ref)
+	}
+}
+
+// timer is one armed timer of a process.
+type timer struct {
+	path   parley.Path
+	number parley.Timer
+	key    int32
+}
+
+// arm sets a timer, in place of one of the same number.
+func (s *Sim) arm(e *parley.Effect) {
+	p := &s.procs[e.From]
+	p.disarm(e.Path, e.Timer)
+	s.armed++
+	p.timers = append(p.timers, timer{e.Path, e.Timer, s.armed})
+	s.due.at(s.now+e.After, event{what: expiry, to: e.From, life: p.life, ref: s.armed})
+}
+
+func (p *process) disarm(path parley.Path, number parley.Timer) {
+	p.timers = slices.DeleteFunc(p.timers, func(t timer) bool { return t.path == path && t.number == number })
+}
+
+func (p *process) find(key int32) int {
+	return slices.IndexFunc(p.timers, func(t timer) bool { return t.key == key })
+}

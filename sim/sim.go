@@ -1,0 +1,335 @@
+// Package sim runs the machines of a protocol on one thread, in virtual time,
+// from one seed. The same options give the same run, event by event.
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"parley"
+	"parley/faulty"
+	"parley/trace"
+)
+
+// Options describe one run.
+type Options struct {
+	Protocol parley.Protocol
+	// Faulty processes and how they behave. They form one coalition.
+	Faulty map[parley.ID]faulty.Behaviour
+	Seed   uint64
+
+	// Delay bounds the time a message takes; by default 1 to 900 ticks, which
+	// fits the rounds of lockstep.Simulated.
+	Delay Delay
+	// Rush is how long the coalition waits to hear the others; by default 950
+	// ticks for a synchronous protocol and 0 for others.
+	Rush parley.Tick
+	// Loss and Twice are the chances in 1 that a link loses or doubles a message.
+	Loss, Twice float64
+
+	Requests []Request
+	Crashes  []Crash
+	// Until ends the run at a time; 0 lets it go on while anything is due.
+	Until parley.Tick
+	// Steps ends a run that does not end by itself; 0 stands for 1<<40.
+	Steps uint64
+
+	Signer Signer     // by default ideal tokens
+	Log    *trace.Log // nil: no trace
+	// Measure counts what is sent by the protocol's own Size.
+	Measure bool
+}
+
+// Delay bounds message delays, in ticks, both ends included.
+type Delay struct{ Least, Most parley.Tick }
+
+// Request is what a process is asked from above, and when.
+type Request struct {
+	At   parley.ID
+	When parley.Tick
+	Msg  parley.Msg
+}
+
+// Crash stops a process in its Step-th step from its start on, counting from 1, after
+// the first Effects effects of that step: records become durable before
+// anything else happens, so a crash with Effects 0 comes before durability.
+type Crash struct {
+	At      parley.ID
+	Step    int
+	Effects int
+	// Back is how long after the crash the process restarts; 0: never.
+	Back parley.Tick
+	// LostDisk restarts it without its log.
+	LostDisk bool
+}
+
+// Stats counts what happened in a run.
+type Stats struct {
+	Steps      uint64 // clauses run
+	Sends      uint64 // one a receiver
+	Deliveries uint64 // messages received by machines
+	Lost       uint64
+	Crashes    uint64
+	Refused    map[string]uint64 // input that machines ignored, by reason
+	// FromFaulty counts the messages of faulty processes that correct ones
+	// received, and RefusedFaulty those of them that were refused.
+	FromFaulty, RefusedFaulty uint64
+	// Sent is what correct processes sent, by round, in the protocol's own measure.
+	Sent []parley.Traffic
+	// Signs and Verifies count signatures made and checked.
+	Signs, Verifies uint64
+}
+
+// Sim is a run that can be looked into.
+type Sim struct {
+	Stats   Stats
+	History parley.History
+
+	opt       Options
+	seats     []parley.Seat
+	procs     []process
+	faulty    parley.Set
+	members   []parley.Set // for each process: its seat
+	step      parley.Step
+	order     []parley.Effect // scratch
+	due       schedule
+	wire      store
+	delays    *rand.Rand
+	choices   *rand.Rand
+	now       parley.Tick
+	cause     uint64
+	armed     int32 // timers set so far
+	broadcast bool  // one delay for all: a message to all is one event
+}
+
+// process is what the simulator keeps of one process.
+type process struct {
+	seat    *parley.Seat
+	down    bool
+	steps   int
+	log     []parley.Record
+	timers  []timer
+	life    uint32 // incarnation: timers of an earlier one are void
+	rushing bool
+}
+
+// New sets up a run. A protocol or a set of options that cannot be run panics:
+// they are the program's own. What users say is checked before.
+func New(opt Options) *Sim {
+	p := opt.Protocol
+	if p.N < 1 || p.N > parley.MaxProcesses {
+		panic(fmt.Sprintf("sim: n = %d", p.N))
+	}
+	if opt.Delay == (Delay{}) {
+		opt.Delay = Delay{1, 900}
+	}
+	if opt.Delay.Least < 1 || opt.Delay.Most < opt.Delay.Least {
+		panic("sim: delays are at least one tick")
+	}
+	if opt.Rush == 0 && p.Timing == parley.Synchronous {
+		opt.Rush = 950
+	}
+	if opt.Steps == 0 {
+		opt.Steps = 1 << 40
+	}
+	if opt.Signer == nil {
+		opt.Signer = Ideal(opt.Seed)
+	}
+	s := &Sim{
+		opt:     opt,
+		procs:   make([]process, p.N),
+		members: make([]parley.Set, p.N),
+		delays:  rand.New(rand.NewPCG(opt.Seed, 1)),
+		choices: rand.New(rand.NewPCG(opt.Seed, 2)),
+	}
+	s.broadcast = opt.Delay.Least == opt.Delay.Most && opt.Loss == 0 && opt.Twice == 0 && opt.Log == nil
+	s.Stats.Refused = make(map[string]uint64)
+	s.seat()
+	s.History = parley.History{N: p.N, Faulty: s.faulty}
+	for _, c := range opt.Crashes {
+		if c.Back == 0 {
+			s.History.Faulty.Add(c.At)
+		}
+	}
+	s.step = parley.Step{N: p.N, Host: (*host)(s)}
+	for _, r := range opt.Requests {
+		if r.When > 0 {
+			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
+		}
+	}
+	return s
+}
+
+// seat makes the machines: one a correct process, one for all faulty ones.
+func (s *Sim) seat() {
+	p := s.opt.Protocol
+	if len(s.opt.Faulty) > 0 {
+		s.seats = append(s.seats, faulty.New(p, s.opt.Rush, s.opt.Faulty).Seat())
+	}
+	for id := range s.opt.Faulty {
+		s.faulty.Add(id)
+	}
+	for id := range parley.ID(p.N) {
+		if !s.faulty.Has(id) {
+			s.seats = append(s.seats, parley.Seat{IDs: []parley.ID{id}, Machine: p.New(id)})
+		}
+	}
+	for i := range s.seats {
+		for _, id := range s.seats[i].IDs {
+			s.procs[id].seat = &s.seats[i]
+			s.procs[id].rushing = s.seats[i].Rushing
+			s.members[id] = parley.SetOf(s.seats[i].IDs...)
+		}
+	}
+}
+
+// Machine returns the machine that process id is part of.
+func (s *Sim) Machine(id parley.ID) parley.Machine { return s.procs[id].seat.Machine }
+
+// Correct returns the processes that are not faulty.
+func (s *Sim) Correct() parley.Set { return parley.Everyone(len(s.procs)).Minus(s.faulty) }
+
+// Now returns the virtual time.
+func (s *Sim) Now() parley.Tick { return s.now }
+
+// Run runs to the end and returns the simulation itself.
+func Run(opt Options) *Sim {
+	s := New(opt)
+	s.Run()
+	return s
+}
+
+// Run starts every process, makes the requests due at time 0 and goes on until
+// nothing is due, the time is up or the steps are.
+func (s *Sim) Run() {
+	for id := range s.procs {
+		s.trace(trace.Event{Op: trace.Start, At: parley.ID(id)})
+		s.do(parley.ID(id), 0, func(m parley.Machine) { m.Start(&s.step) })
+	}
+	for _, r := range s.opt.Requests {
+		if r.When == 0 {
+			s.request(r.At, r.Msg)
+		}
+	}
+	for s.Stats.Steps < s.opt.Steps {
+		t, ok := s.due.next()
+		if !ok || s.opt.Until > 0 && t > s.opt.Until {
+			break
+		}
+		s.now = t
+		for {
+			e, ok := s.due.pop()
+			if !ok {
+				break
+			}
+			s.happen(e)
+		}
+	}
+	s.History.Over = true
+}
+
+// happen carries out one event that is due.
+func (s *Sim) happen(e event) {
+	switch e.what {
+	case arrival:
+		s.arrive(e)
+	case expiry:
+		p := &s.procs[e.to]
+		i := p.find(e.ref)
+		if i < 0 || p.life != e.life {
+			return
+		}
+		t := p.timers[i]
+		p.timers = append(p.timers[:i], p.timers[i+1:]...)
+		s.trace(trace.Event{Op: trace.Timeout, At: e.to, Path: t.path, Msg: parley.Msg{Value: uint64(t.number)}})
+		s.do(e.to, t.path, func(m parley.Machine) { m.Timeout(&s.step, t.number) })
+	case asked:
+		m := s.wire.slots[e.ref].msg
+		s.wire.drop(e.ref)
+		s.request(e.to, m)
+	case back:
+		s.restart(e.to)
+	}
+}
+
+// arrive hands a message to its receiver, or to all of them.
+func (s *Sim) arrive(e event) {
+	first, last := e.to, e.to
+	if e.to == parley.All {
+		first, last = 0, parley.ID(len(s.procs)-1)
+	}
+	for id := first; id <= last; id++ {
+		if id == e.from && e.to == parley.All || s.procs[id].down {
+			continue
+		}
+		w := &s.wire.slots[e.ref]
+		s.Stats.Deliveries++
+		if s.faulty.Has(e.from) && !s.faulty.Has(id) {
+			s.Stats.FromFaulty++
+		}
+		s.cause = s.trace(trace.Event{Op: trace.Receive, At: id, Peer: e.from, Cause: w.id, Path: w.path, Msg: w.msg})
+		p := &s.procs[id]
+		s.prepare(id, w.path)
+		p.seat.Machine.Receive(&s.step, e.from, w.msg)
+		s.carry(id)
+	}
+	s.wire.drop(e.ref)
+}
+
+func (s *Sim) request(at parley.ID, m parley.Msg) {
+	if s.procs[at].down {
+		return
+	}
+	s.History.Requests = append(s.History.Requests, parley.Happening{At: at, From: at, When: s.now, Msg: m})
+	s.trace(trace.Event{Op: trace.Request, At: at, Msg: m})
+	s.do(at, 0, func(mc parley.Machine) { mc.Request(&s.step, m) })
+}
+
+// do runs one clause of a process and carries out what it asks for.
+func (s *Sim) do(id parley.ID, path parley.Path, clause func(parley.Machine)) {
+	s.prepare(id, path)
+	clause(s.procs[id].seat.Machine)
+	s.carry(id)
+}
+
+func (s *Sim) prepare(id parley.ID, path parley.Path) {
+	st := &s.step
+	st.Self, st.Now, st.Path = id, s.now, path
+	st.Members = s.members[id]
+	st.Effects = st.Effects[:0]
+	s.Stats.Steps++
+}
+
+// host answers what a step asks while it runs.
+type host Sim
+
+func (h *host) Choose(n int) int { return h.choices.IntN(n) }
+
+func (h *host) Sign(as parley.ID, b []byte) []byte {
+	h.Stats.Signs++
+	return h.opt.Signer.Sign(as, b)
+}
+
+func (h *host) Verify(id parley.ID, b, sig []byte) bool {
+	h.Stats.Verifies++
+	return h.opt.Signer.Verify(id, b, sig)
+}
+
+func (h *host) Refused(at, from parley.ID, why string) {
+	if h.faulty.Has(at) {
+		return
+	}
+	h.Stats.Refused[why]++
+	if h.faulty.Has(from) {
+		h.Stats.RefusedFaulty++
+	}
+}
+
+// trace logs an event, if there is a log, and returns its number.
+func (s *Sim) trace(e trace.Event) uint64 {
+	if s.opt.Log == nil {
+		return 0
+	}
+	e.Time = s.now
+	return s.opt.Log.Add(e)
+}

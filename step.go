@@ -1,0 +1,226 @@
+package parley
+
+import "fmt"
+
+// Step is one atomic step of one process: what the process may read, and the
+// effects it asks for. A host reuses one Step, and its effect slice, for all.
+//
+// Effects go in four directions. Sideways: Send and SendAll, on the link, to
+// the same place at the others. Down: Broadcast and Request, to the layer
+// beneath. Up: Deliver, to the layer above or the host, and Indicate, to every
+// layer above. To the host itself: SetTimer, Append and the rest.
+type Step struct {
+	Self    ID
+	N       int
+	Now     Tick
+	Restart bool     // in Start: the process comes back after a crash
+	Log     []Record // in Start: what had been appended, oldest first
+	Members Set      // whom this machine may sign for: itself, or its coalition
+
+	Path    Path     // where what arrives belongs; for adapters
+	Effects []Effect // in the order asked for; for adapters and hosts
+	Host    Host
+}
+
+// Record is one entry of a process's durable log.
+type Record struct {
+	Path Path
+	Body []byte
+}
+
+// Host is what a step needs of its host while it runs. Everything else is an
+// effect, carried out when the step is over.
+type Host interface {
+	// Choose returns a number in 0..n-1: the only nondeterminism there is.
+	Choose(n int) int
+	// Sign returns the signature of process as on b.
+	Sign(as ID, b []byte) []byte
+	// Verify tells whether sig is the signature of process id on b.
+	Verify(id ID, b, sig []byte) bool
+	// Refused counts input of process from that process at did not accept.
+	Refused(at, from ID, why string)
+}
+
+// Op is what an effect does.
+type Op uint8
+
+// The effects. Each uses From, Path and the fields named here.
+const (
+	OpSend      Op = iota + 1 // To (or All), Msg: on the link
+	OpKeep                    // Msg: the sender's own copy of what it sends; counted, never delivered
+	OpBroadcast               // Msg: down, carried to the peers and back to oneself
+	OpRequest                 // Msg: down, in the words of the layer beneath
+	OpDeliver                 // To is whom it came from, Msg: up one layer
+	OpIndicate                // Msg: up through all layers
+	OpSetTimer                // Timer, After
+	OpStopTimer               // Timer
+	OpAppend                  // Msg.Body is the record
+	OpCompact                 // the durable state replaces the records
+)
+
+// Effect is one thing that a step asks for.
+type Effect struct {
+	Op    Op
+	From  ID // the process that asks; differs within a coalition
+	To    ID
+	Timer Timer
+	Path  Path
+	After Tick
+	Msg   Msg
+}
+
+// Send sends m to one other process, to the same place inside its machine.
+func (s *Step) Send(to ID, m Msg) {
+	if to == s.Self || int(to) >= s.N || m.Kind >= Local {
+		panic(fmt.Sprintf("parley: process %d sends kind %#x to %d of %d", s.Self, m.Kind, to, s.N))
+	}
+	s.Effects = append(s.Effects, Effect{Op: OpSend, From: s.Self, To: to, Msg: m})
+}
+
+// SendTo sends m to every process of the set but oneself.
+func (s *Step) SendTo(to Set, m Msg) {
+	for id := range to.All() {
+		if id != s.Self {
+			s.Send(id, m)
+		}
+	}
+}
+
+// SendAll sends m to all others, never to oneself. Hosts store m once.
+func (s *Step) SendAll(m Msg) {
+	if m.Kind >= Local {
+		panic(fmt.Sprintf("parley: process %d sends local kind %#x", s.Self, m.Kind))
+	}
+	s.Effects = append(s.Effects, Effect{Op: OpSend, From: s.Self, To: All, Msg: m})
+}
+
+// Keep records that the process holds its own copy of what it sends, as if it
+// had sent m to itself. Hosts count and trace it; nobody receives it.
+func (s *Step) Keep(m Msg) {
+	s.Effects = append(s.Effects, Effect{Op: OpKeep, From: s.Self, To: s.Self, Msg: m})
+}
+
+// Broadcast lets the nearest serving layer beneath carry m to the peers of this
+// machine, itself included. With nothing beneath that serves, hosts panic.
+func (s *Step) Broadcast(m Msg) {
+	s.Effects = append(s.Effects, Effect{Op: OpBroadcast, From: s.Self, To: All, Msg: m})
+}
+
+// Request asks something of the nearest serving layer beneath, in its own words.
+func (s *Step) Request(m Msg) {
+	s.Effects = append(s.Effects, Effect{Op: OpRequest, From: s.Self, To: s.Self, Msg: m})
+}
+
+// Deliver hands m, which came from the given process, to the layer above or to
+// the host.
+func (s *Step) Deliver(from ID, m Msg) {
+	s.Effects = append(s.Effects, Effect{Op: OpDeliver, From: s.Self, To: from, Msg: m})
+}
+
+// Indicate tells every layer above, each after what the one below it did about it.
+func (s *Step) Indicate(m Msg) {
+	s.Effects = append(s.Effects, Effect{Op: OpIndicate, From: s.Self, To: s.Self, Msg: m})
+}
+
+// SetTimer makes Timeout(t) happen once, after the given time. It replaces a
+// timer of the same number.
+func (s *Step) SetTimer(t Timer, after Tick) {
+	s.Effects = append(s.Effects, Effect{Op: OpSetTimer, From: s.Self, Timer: t, After: max(after, 0)})
+}
+
+// StopTimer takes a timer back.
+func (s *Step) StopTimer(t Timer) {
+	s.Effects = append(s.Effects, Effect{Op: OpStopTimer, From: s.Self, Timer: t})
+}
+
+// Append makes rec durable before any effect of this step, or of any later step
+// of this machine, leaves the process. After a crash Start finds it in s.Log.
+func (s *Step) Append(rec []byte) {
+	s.Effects = append(s.Effects, Effect{Op: OpAppend, From: s.Self, Msg: Msg{Body: rec}})
+}
+
+// Compact lets the durable part of the machine's state replace its records.
+func (s *Step) Compact() {
+	s.Effects = append(s.Effects, Effect{Op: OpCompact, From: s.Self})
+}
+
+// Choose returns a number in 0..n-1: a coin, or an adversary's move.
+func (s *Step) Choose(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	return s.Host.Choose(n)
+}
+
+// Sign returns this process's signature on b.
+func (s *Step) Sign(b []byte) []byte { return s.SignAs(s.Self, b) }
+
+// SignAs signs for a member of one's coalition. It panics for anyone else: no
+// program of this module forges a signature.
+func (s *Step) SignAs(id ID, b []byte) []byte {
+	if id != s.Self && !s.Members.Has(id) {
+		panic(fmt.Sprintf("parley: process %d asks for the signature of %d", s.Self, id))
+	}
+	return s.Host.Sign(id, b)
+}
+
+// Verify tells whether sig is the signature of process id on b.
+func (s *Step) Verify(id ID, b, sig []byte) bool { return s.Host.Verify(id, b, sig) }
+
+// Refuse counts input that is ignored: whoever sent it is an adversary or late,
+// which is no error of ours. why is a short constant, such as "late frame".
+func (s *Step) Refuse(from ID, why string) { s.Host.Refused(s.Self, from, why) }
+
+// Mark returns where the effects asked for from now on begin. Marks are for
+// adapters, which let an inner machine finish and then work off what it asked.
+func (s *Step) Mark() int { return len(s.Effects) }
+
+// Lower pushes the child's number, in the given bits, onto the path of all
+// effects since mark.
+func (s *Step) Lower(mark, bits int, child Path) {
+	if bits == 0 {
+		return
+	}
+	for i := mark; i < len(s.Effects); i++ {
+		s.Effects[i].Path = s.Effects[i].Path.Push(bits, child)
+	}
+}
+
+// Pop takes the number of the child that an arrival is for off the step's path.
+func (s *Step) Pop(bits int) Path {
+	child := s.Path & (1<<bits - 1)
+	s.Path >>= bits
+	return child
+}
+
+// Push returns the path with one more child in front. Machines nested deeper
+// than 64 bits are a fault of the composition and panic.
+func (p Path) Push(bits int, child Path) Path {
+	if p<<bits>>bits != p || child>>bits != 0 {
+		panic(fmt.Sprintf("parley: path %#x has no room for child %d in %d bits", p, child, bits))
+	}
+	return p<<bits | child
+}
+
+// Take removes the effects since mark for which f returns true, in order.
+func (s *Step) Take(mark int, f func(*Effect) bool) {
+	kept := mark
+	for i := mark; i < len(s.Effects); i++ {
+		if !f(&s.Effects[i]) {
+			s.Effects[kept] = s.Effects[i]
+			kept++
+		}
+	}
+	s.Effects = s.Effects[:kept]
+}
+
+// LogOf returns the records of one child, with its bits popped.
+func LogOf(all []Record, bits int, child Path) []Record {
+	var own []Record
+	for _, r := range all {
+		if r.Path&(1<<bits-1) == child {
+			own = append(own, Record{Path: r.Path >> bits, Body: r.Body})
+		}
+	}
+	return own
+}

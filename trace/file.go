@@ -1,0 +1,154 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"parley"
+)
+
+// Version is the version of the file format.
+const Version = 1
+
+// maxLine is the longest line a reader accepts.
+const maxLine = 512 << 20
+
+// line is an event as it is written. Body is base64.
+type line struct {
+	ID    uint64 `json:"id"`
+	Cause uint64 `json:"cause,omitempty"`
+	Time  int64  `json:"t"`
+	Op    string `json:"op"`
+	At    uint16 `json:"at"`
+	Peer  uint16 `json:"peer,omitempty"`
+	Path  uint64 `json:"path,omitempty"`
+	Kind  uint8  `json:"kind,omitempty"`
+	About uint16 `json:"origin,omitempty"`
+	Seq   uint64 `json:"seq,omitempty"`
+	Value uint64 `json:"value,omitempty"`
+	Body  []byte `json:"body,omitempty"`
+}
+
+type footer struct {
+	End  uint64 `json:"end"`
+	Hash string `json:"hash"`
+}
+
+// Write writes the trace of a log that kept its events.
+func Write(w io.Writer, h Header, l *Log) error {
+	h.Version = Version
+	out := bufio.NewWriter(w)
+	enc := json.NewEncoder(out)
+	if err := enc.Encode(h); err != nil {
+		return err
+	}
+	for _, e := range l.Events {
+		err := enc.Encode(line{
+			ID: e.ID, Cause: e.Cause, Time: int64(e.Time), Op: e.Op.String(), At: uint16(e.At),
+			Peer: uint16(e.Peer), Path: uint64(e.Path), Kind: uint8(e.Msg.Kind), About: uint16(e.Msg.Origin),
+			Seq: e.Msg.Seq, Value: e.Msg.Value, Body: e.Msg.Body,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := enc.Encode(footer{l.count, l.Hash()}); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// Read reads a trace whole and checks its hash. Errors name the line.
+func Read(r io.Reader) (Header, *Log, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	var h Header
+	if !lines.Scan() {
+		if err := lines.Err(); err != nil {
+			return h, nil, fmt.Errorf("line 1: %w", err)
+		}
+		return h, nil, errors.New("line 1: the trace is empty: a header was expected")
+	}
+	if err := strict(lines.Bytes(), &h); err != nil {
+		return h, nil, fmt.Errorf("line 1: not the header of a trace: %w", err)
+	}
+	if h.Version != Version {
+		return h, nil, fmt.Errorf("line 1: trace of version %d: this program reads version %d", h.Version, Version)
+	}
+	if h.N < 1 || h.N > parley.MaxProcesses {
+		return h, nil, fmt.Errorf("line 1: n is %d: allowed are 1 to %d", h.N, parley.MaxProcesses)
+	}
+	log := &Log{Keep: true}
+	for n := 2; lines.Scan(); n++ {
+		b := lines.Bytes()
+		if bytes.HasPrefix(b, []byte(`{"end":`)) {
+			return h, log, end(b, n, log, lines)
+		}
+		e, err := event(b, h.N)
+		if err == nil && e.ID != log.count+1 {
+			err = fmt.Errorf("event %d follows event %d", e.ID, log.count)
+		}
+		if err != nil {
+			return h, nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		log.Add(e)
+	}
+	if err := lines.Err(); err != nil {
+		return h, nil, fmt.Errorf("after event %d: %w", log.count, err)
+	}
+	return h, nil, fmt.Errorf("the trace ends after event %d: its last line is missing", log.count)
+}
+
+func end(b []byte, n int, log *Log, lines *bufio.Scanner) error {
+	var f footer
+	if err := strict(b, &f); err != nil {
+		return fmt.Errorf("line %d: not the end of a trace: %w", n, err)
+	}
+	if f.End != log.count || f.Hash != log.Hash() {
+		return fmt.Errorf("line %d: the trace was changed: it ends with %d events and hash %s, but holds %d with hash %s",
+			n, f.End, f.Hash, log.count, log.Hash())
+	}
+	if lines.Scan() {
+		return fmt.Errorf("line %d: the trace goes on after its end", n+1)
+	}
+	return nil
+}
+
+func event(b []byte, n int) (Event, error) {
+	var l line
+	if err := strict(b, &l); err != nil {
+		return Event{}, fmt.Errorf("not an event: %w", err)
+	}
+	op := slices.Index(opNames[1:], l.Op) + 1
+	if op == 0 {
+		return Event{}, fmt.Errorf("unknown op %q", l.Op)
+	}
+	if int(l.At) >= n || int(l.Peer) >= n && parley.ID(l.Peer) != parley.All {
+		return Event{}, fmt.Errorf("event of process %d with %d: there are %d processes", l.At, l.Peer, n)
+	}
+	return Event{
+		ID: l.ID, Cause: l.Cause, Time: parley.Tick(l.Time), Op: Op(op), At: parley.ID(l.At), Peer: parley.ID(l.Peer),
+		Path: parley.Path(l.Path),
+		Msg: parley.Msg{
+			Kind: parley.Kind(l.Kind), Origin: parley.ID(l.About), Seq: l.Seq, Value: l.Value, Body: l.Body,
+		},
+	}, nil
+}
+
+// strict decodes one JSON value with no unknown fields and nothing behind it.
+func strict(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("something follows the value")
+	}
+	return nil
+}

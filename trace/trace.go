@@ -1,0 +1,112 @@
+// Package trace is the one event log: every host writes it and every viewer
+// reads it.
+//
+// A trace file is JSON Lines: a header, one line an event, and a footer with
+// the number of events and the running hash. The hash covers what happened and
+// not how it is written down, so two runs are the same exactly if their hashes
+// are.
+package trace
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+
+	"parley"
+)
+
+// Op is what happened.
+type Op uint8
+
+// The events. Each has At, the process, and Time; the others are named here.
+const (
+	Start    Op = iota + 1
+	Request     // Msg: asked from above
+	Send        // Peer: to whom (or parley.All), Path, Msg
+	Keep        // Path, Msg: the sender's own copy
+	Receive     // Peer: from whom, Path, Msg; Cause is the Send
+	Lose        // Peer: the sender, Cause the Send: the link lost what was on its way to At
+	Timeout     // Path, Msg.Value: the timer
+	Deliver     // Peer: from whom, Msg: to above
+	Indicate    // Msg: to above
+	Append      // Msg.Body: the record
+	Crash       //
+	Restart     //
+)
+
+var opNames = [...]string{
+	"", "start", "request", "send", "keep", "receive", "lose", "timeout", "deliver", "indicate",
+	"append", "crash", "restart",
+}
+
+func (o Op) String() string { return opNames[o] }
+
+// Event is one thing that happened at one process.
+type Event struct {
+	ID    uint64 // from 1, in the order of the log
+	Cause uint64 // the event it follows from on another process, or 0
+	Time  parley.Tick
+	Op    Op
+	At    parley.ID
+	Peer  parley.ID
+	Path  parley.Path
+	Msg   parley.Msg
+}
+
+// Header says what a trace is a trace of, so that a viewer can make the
+// protocol again.
+type Header struct {
+	Version  int      `json:"parley"`
+	Protocol string   `json:"protocol"`
+	Args     []string `json:"args"` // as after "parley run"
+	N        int      `json:"n"`
+	M        int      `json:"m"`
+	Seed     uint64   `json:"seed"`
+	Names    string   `json:"names,omitempty"`
+	Faulty   []int    `json:"faulty,omitempty"`
+}
+
+// Log takes in events, in order. The zero value keeps nothing but the hash.
+type Log struct {
+	// Keep makes the log remember its events.
+	Keep   bool
+	Events []Event
+
+	count   uint64
+	hash    hash.Hash
+	scratch []byte
+}
+
+// Add puts the next event into the log and returns its number.
+func (l *Log) Add(e Event) uint64 {
+	if l.hash == nil {
+		l.hash = sha256.New()
+	}
+	l.count++
+	e.ID = l.count
+	b := l.scratch[:0]
+	b = append(b, byte(e.Op))
+	b = binary.AppendUvarint(b, e.Cause)
+	b = binary.AppendVarint(b, int64(e.Time))
+	b = binary.AppendUvarint(b, uint64(e.At))
+	b = binary.AppendUvarint(b, uint64(e.Peer))
+	b = parley.AppendMsg(b, e.Path, e.Msg)
+	l.hash.Write(b)
+	l.scratch = b
+	if l.Keep {
+		l.Events = append(l.Events, e)
+	}
+	return l.count
+}
+
+// Len returns the number of events so far.
+func (l *Log) Len() uint64 { return l.count }
+
+// Hash returns the running hash, in hexadecimal: the first 16 bytes of SHA-256.
+func (l *Log) Hash() string {
+	if l.hash == nil {
+		l.hash = sha256.New()
+	}
+	return hex.EncodeToString(l.hash.Sum(nil)[:16])
+}

@@ -1,0 +1,393 @@
+package parley
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Vars visits the variables of a machine's state. One State method, written
+// once, serves to save, to load, to rename and to show a machine.
+//
+// Saved bytes are canonical: two machines in the same state save the same
+// bytes, whatever way they came there. Loading into a used machine equals
+// loading into a fresh one.
+type Vars struct {
+	mode    mode
+	durable bool // visit only what lies inside Durable
+	inside  int  // depth of Durable calls
+	now     Tick
+	buf     []byte // saving: written so far; loading: what is left
+	bad     bool   // loading: the bytes do not fit
+	names   []string
+	shown   []Variable
+	renamed *Renaming
+}
+
+type mode uint8
+
+const (
+	saving mode = iota
+	loading
+	showing
+)
+
+// Variable is one variable of a machine as a person would see it.
+type Variable struct{ Name, Value string }
+
+// Renaming says how processes are permuted: process i becomes Perm[i].
+type Renaming struct {
+	Perm []ID
+	// Self is the process whose machine is saved, before renaming.
+	Self ID
+	// Msg renames what a message says of processes; e is before renaming.
+	// It is the protocol's Rename.
+	Msg func(e Env, m Msg, perm []ID) Msg
+}
+
+// Save appends the canonical bytes of m's state. Times are saved relative to
+// now, the process's own clock.
+func Save(m Machine, now Tick, buf []byte) []byte {
+	v := Vars{mode: saving, now: now, buf: buf}
+	m.State(&v)
+	return v.buf
+}
+
+// SaveDurable is Save for the durable variables alone: what Compact keeps.
+func SaveDurable(m Machine, now Tick, buf []byte) []byte {
+	v := Vars{mode: saving, now: now, buf: buf, durable: true}
+	m.State(&v)
+	return v.buf
+}
+
+// SaveRenamed is Save for the state that m would have if the processes had
+// changed names.
+func SaveRenamed(m Machine, now Tick, r Renaming, buf []byte) []byte {
+	v := Vars{mode: saving, now: now, buf: buf, renamed: &r}
+	m.State(&v)
+	return v.buf
+}
+
+// Load sets m's state to what Save wrote and tells whether the bytes fit. The
+// machine may keep parts of b.
+func Load(m Machine, now Tick, b []byte) bool {
+	v := Vars{mode: loading, now: now, buf: b}
+	m.State(&v)
+	return !v.bad && len(v.buf) == 0
+}
+
+// LoadDurable sets the durable variables to what SaveDurable wrote and leaves
+// the others as they are.
+func LoadDurable(m Machine, now Tick, b []byte) bool {
+	v := Vars{mode: loading, now: now, buf: b, durable: true}
+	m.State(&v)
+	return !v.bad && len(v.buf) == 0
+}
+
+// Show returns the variables of m for people.
+func Show(m Machine, now Tick) []Variable {
+	v := Vars{mode: showing, now: now}
+	m.State(&v)
+	return v.shown
+}
+
+// Loading tells whether the visit sets the variables: State methods then make
+// room before they visit the parts.
+func (v *Vars) Loading() bool { return v.mode == loading }
+
+// Durable visits variables that survive a crash; all others are volatile.
+func (v *Vars) Durable(visit func()) {
+	v.inside++
+	visit()
+	v.inside--
+}
+
+func (v *Vars) skipped() bool { return v.durable && v.inside == 0 }
+
+// number visits one number in its encoded form.
+func (v *Vars) number(name string, x uint64, show func(uint64) string) uint64 {
+	switch v.mode {
+	case saving:
+		v.buf = binary.AppendUvarint(v.buf, x)
+	case loading:
+		var err error
+		if x, v.buf, err = ReadUvarint(v.buf, 1<<64-1); err != nil {
+			v.bad = true
+		}
+	case showing:
+		v.show(name, show(x))
+	}
+	return x
+}
+
+func (v *Vars) show(name, value string) {
+	v.shown = append(v.shown, Variable{strings.Join(append(v.names, name), "."), value})
+}
+
+// Num visits a number.
+func Num[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](
+	v *Vars, name string, x *T,
+) {
+	if v.skipped() {
+		return
+	}
+	signed := int64(*x)
+	*x = T(unzigzag(v.number(name, zigzag(signed), func(u uint64) string {
+		return fmt.Sprint(T(unzigzag(u)))
+	})))
+}
+
+func zigzag(x int64) uint64   { return uint64(x<<1) ^ uint64(x>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// Bool visits a truth value.
+func (v *Vars) Bool(name string, x *bool) {
+	if v.skipped() {
+		return
+	}
+	var u uint64
+	if *x {
+		u = 1
+	}
+	u = v.number(name, u, func(u uint64) string { return fmt.Sprint(u == 1) })
+	v.bad = v.bad || u > 1
+	*x = u == 1
+}
+
+// ID visits the name of a process.
+func (v *Vars) ID(name string, x *ID) {
+	if v.skipped() {
+		return
+	}
+	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return ID(u).String() })
+	v.bad = v.bad || u > uint64(All)
+	*x = ID(u)
+}
+
+func (v *Vars) rename(id ID) ID {
+	if v.renamed == nil || int(id) >= len(v.renamed.Perm) {
+		return id
+	}
+	return v.renamed.Perm[id]
+}
+
+// Time visits a time of the process's own clock. It is saved relative to now,
+// so that states which differ by the hour alone are one.
+func (v *Vars) Time(name string, t *Tick) {
+	if v.skipped() {
+		return
+	}
+	u := v.number(name, zigzag(int64(*t-v.now)), func(u uint64) string {
+		return fmt.Sprintf("now%+d", unzigzag(u))
+	})
+	if v.mode == loading {
+		*t = v.now + Tick(unzigzag(u))
+	}
+}
+
+// Set visits a set of processes.
+func (v *Vars) Set(name string, s *Set) {
+	if v.skipped() {
+		return
+	}
+	switch v.mode {
+	case showing:
+		v.show(name, fmt.Sprint(slices.Collect(s.All())))
+	case saving:
+		out := *s
+		if v.renamed != nil {
+			out = Set{}
+			for id := range s.All() {
+				out.Add(v.rename(id))
+			}
+		}
+		// The words from the last one that is not empty: small systems, small states.
+		last := len(out)
+		for last > 0 && out[last-1] == 0 {
+			last--
+		}
+		v.buf = binary.AppendUvarint(v.buf, uint64(last))
+		for _, w := range out[:last] {
+			v.buf = binary.LittleEndian.AppendUint64(v.buf, w)
+		}
+	case loading:
+		*s = Set{}
+		words := v.count(len(s), 8)
+		for i := range words {
+			s[i] = binary.LittleEndian.Uint64(v.buf)
+			v.buf = v.buf[8:]
+		}
+		v.bad = v.bad || words > 0 && s[words-1] == 0
+	}
+}
+
+// count reads how many parts follow: at most limit, each of at least size bytes.
+func (v *Vars) count(limit, size int) int {
+	x, rest, err := ReadUvarint(v.buf, uint64(limit))
+	if err != nil || x*uint64(size) > uint64(len(rest)) {
+		v.bad, v.buf = true, nil
+		return 0
+	}
+	v.buf = rest
+	return int(x)
+}
+
+// Bytes visits bytes that the machine never changes in place: a loaded machine
+// shares them with the snapshot. An empty slice is the same as none.
+func (v *Vars) Bytes(name string, b *[]byte) { v.bytes(name, b, nil) }
+
+// Coded visits bytes that hide names of processes, which ren renames.
+func (v *Vars) Coded(name string, b *[]byte, ren func(b []byte, perm []ID) []byte) {
+	v.bytes(name, b, ren)
+}
+
+// Buffer visits bytes that the machine changes in place: a loaded machine gets
+// its own copy.
+func (v *Vars) Buffer(name string, b *[]byte) {
+	own := *b
+	v.bytes(name, b, nil)
+	if v.mode == loading && !v.skipped() {
+		*b = append(own[:0], *b...)
+	}
+}
+
+func (v *Vars) bytes(name string, b *[]byte, ren func(b []byte, perm []ID) []byte) {
+	if v.skipped() {
+		return
+	}
+	switch v.mode {
+	case showing:
+		v.show(name, Printable(*b))
+	case saving:
+		out := *b
+		if ren != nil && v.renamed != nil && len(out) > 0 {
+			out = ren(out, v.renamed.Perm)
+		}
+		v.buf = binary.AppendUvarint(v.buf, uint64(len(out)))
+		v.buf = append(v.buf, out...)
+	case loading:
+		n := v.count(len(v.buf), 1)
+		*b = nil
+		if n > 0 {
+			*b = v.buf[:n:n]
+			v.buf = v.buf[n:]
+		}
+	}
+}
+
+// Printable returns b as text if it is text, else in hexadecimal.
+func Printable(b []byte) string {
+	for _, c := range b {
+		if c < ' ' || c > '~' {
+			return "0x" + hex.EncodeToString(b)
+		}
+	}
+	return string(b)
+}
+
+// Msg visits a message that the machine holds back; e is its address as far as
+// renaming needs it. Without a Rename of its own a message keeps what it says.
+func (v *Vars) Msg(name string, e Env, m *Msg) {
+	if v.skipped() {
+		return
+	}
+	switch v.mode {
+	case showing:
+		v.show(name, fmt.Sprintf("kind %d origin %s seq %d value %d body %s",
+			m.Kind, m.Origin, m.Seq, m.Value, Printable(m.Body)))
+	case saving:
+		out := *m
+		if v.renamed != nil && v.renamed.Msg != nil {
+			out = v.renamed.Msg(e, out, v.renamed.Perm)
+		}
+		v.buf = append(v.buf, byte(out.Kind))
+		v.buf = binary.AppendUvarint(v.buf, uint64(out.Origin))
+		v.buf = binary.AppendUvarint(v.buf, out.Seq)
+		v.buf = binary.AppendUvarint(v.buf, out.Value)
+		v.buf = binary.AppendUvarint(v.buf, uint64(len(out.Body)))
+		v.buf = append(v.buf, out.Body...)
+	case loading:
+		*m = Msg{}
+		if len(v.buf) == 0 {
+			v.bad = true
+			return
+		}
+		m.Kind, v.buf = Kind(v.buf[0]), v.buf[1:]
+		m.Origin = ID(v.number("", 0, nil))
+		m.Seq = v.number("", 0, nil)
+		m.Value = v.number("", 0, nil)
+		v.bytes("", &m.Body, nil)
+	}
+}
+
+// Slice visits a slice of any length, element by element.
+func Slice[T any](v *Vars, name string, s *[]T, each func(i int, x *T)) {
+	if v.skipped() {
+		return
+	}
+	n := v.length(name, len(*s))
+	if v.mode == loading {
+		*s = resized(*s, n)
+	}
+	for i := range *s {
+		v.within(name, i, func() { each(i, &(*s)[i]) })
+	}
+}
+
+// PerProcess visits a slice with one element a process, in the order of the
+// processes. A rename permutes it. Its length is fixed when the machine is made.
+func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
+	if v.skipped() {
+		return
+	}
+	for i := range s {
+		from := i
+		if v.renamed != nil {
+			from = slices.Index(v.renamed.Perm, ID(i))
+		}
+		v.within(name, i, func() { each(ID(from), &s[from]) })
+	}
+}
+
+// Machine visits the state of a machine inside this one.
+func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
+	v.names = append(v.names, name)
+	m.State(v)
+	v.names = v.names[:len(v.names)-1]
+}
+
+// length visits the number of elements of a slice.
+func (v *Vars) length(name string, n int) int {
+	switch v.mode {
+	case saving:
+		v.buf = binary.AppendUvarint(v.buf, uint64(n))
+	case loading:
+		n = v.count(len(v.buf), 1)
+	case showing:
+		if n == 0 {
+			v.show(name, "none")
+		}
+	}
+	return n
+}
+
+func (v *Vars) within(name string, i int, visit func()) {
+	if v.mode != showing {
+		visit()
+		return
+	}
+	v.names = append(v.names, fmt.Sprintf("%s[%d]", name, i))
+	visit()
+	v.names = v.names[:len(v.names)-1]
+}
+
+// resized returns s with n elements. What stood in it is kept, so that an
+// element's own memory can be used again.
+func resized[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return append(s[:cap(s)], make([]T, n-cap(s))...)
+}
