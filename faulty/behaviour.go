@@ -104,10 +104,10 @@ func CrashAt(at parley.Tick) Behaviour {
 	}
 }
 
-// Scripted says exactly what the function returns.
-func Scripted(tell func(s *parley.Step, t *parley.Turn) []parley.Sent) Behaviour {
-	return Behaviour{Name: "scripted", Tell: tell}
-}
+// Script leaves the word to the protocol's Lies and answers each of its choices
+// with 0. With a Lies that is a script, an exact list of what is sent, the
+// process says just that.
+var Script = Behaviour{Name: "script", Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }}
 
 // named are the behaviours without parameters, as on the command line.
 var named = []Behaviour{Honest, Silent, Flip, TwoFaced, Twin, Random, SendOmission, ReceiveOmission}

@@ -119,7 +119,12 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%+v: %d bytes, holds %d words", s, got, words)
 		}
 	}
-	s := System{N: 19, M: 6, Faulty: 0b111111}
+	// Two ranks of in- and outputs, 2*(1+3) words, and for each of 3 nodes its two children's lies.
+	s := System{N: 4, M: 2, Faulty: 0b111}
+	if got := s.Memory(); got != 8*(8+6) {
+		t.Errorf("n = 4, m = 2: %d bytes", got)
+	}
+	s = System{N: 19, M: 6, Faulty: 0b111111}
 	if got := s.Memory(); got > 96<<20 {
 		t.Errorf("n = 19, m = 6: %d MiB", got>>20)
 	}
@@ -130,7 +135,7 @@ func TestMajority(t *testing.T) {
 	for g := range 65 {
 		words := make([]uint64, g)
 		for i := range words {
-			words[i] = rng.Uint64() | rng.Uint64()<<(g/2)
+			words[i] = rng.Uint64()&^2 | 1 // one receiver sees ones only, another none
 		}
 		for need := -1; need <= g+1; need++ {
 			var want uint64
@@ -216,7 +221,7 @@ func TestValidate(t *testing.T) {
 		{func(s *System) { s.M = 6 }, "n must be at least m+2 = 8"},
 		{func(s *System) { s.Source = 7 }, "source 7: allowed are process ids 0 to 6"},
 		{func(s *System) { s.Source = -1 }, "source -1"},
-		{func(s *System) { s.Faulty = 1 << 6 }, "faulty set 0x40: allowed are the bits of lieutenants 0 to 5"},
+		{func(s *System) { s.Faulty = 1 << 6 }, "set 0x40: allowed are the bits of lieutenants 0 to 5"},
 		{func(s *System) { s.Value = 2 }, "value 2: allowed are 0 and 1"},
 		{func(s *System) { s.Default = 3 }, "default 3: allowed are 0 and 1"},
 	} {
