@@ -156,8 +156,9 @@ func compareTree(t *testing.T, label string, tree *Tree, o *oracle) {
 func TestEnginesAgreeOnWideSystems(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct{ n, m, faulty int }{
-		{65, 1, 30}, {65, 2, 64}, {65, 2, 21}, {40, 2, 13}, {33, 2, 16}, {24, 3, 8}, {24, 3, 9}, {16, 3, 8},
-		{12, 2, 8}, {18, 3, 17}, {12, 4, 4}, {12, 4, 3}, {11, 4, 8}, {10, 4, 3}, {9, 5, 3}, {9, 7, 8}, {10, 8, 2},
+		{65, 1, 30}, {65, 2, 64}, {65, 2, 21}, {40, 2, 13}, {33, 2, 16}, {24, 3, 8}, {24, 3, 9},
+		{16, 3, 8}, {12, 2, 8}, {18, 3, 17}, {12, 4, 4}, {12, 4, 3}, {11, 4, 8}, {10, 4, 3},
+		{9, 5, 3}, {9, 7, 8}, {10, 8, 2},
 	} {
 		s := System{N: c.n, M: c.m, Source: rng.IntN(c.n)}
 		for ones(s.Faulty) < c.faulty {
@@ -187,8 +188,8 @@ func TestLiarIsToldWhatTheSenderHolds(t *testing.T) {
 	for _, s := range []System{
 		{N: 9, M: 3, Faulty: 0b10010010, SourceFaulty: true},
 		{N: 13, M: 2, Faulty: 0xff7, Value: 1, SourceFaulty: true},
+		{N: 12, M: 2, Faulty: 0x47d, Value: 1, SourceFaulty: true},
 		{N: 12, M: 2, Faulty: 0x4fd, Value: 1, SourceFaulty: true},
-		{N: 12, M: 2, Faulty: 0x5fd, Value: 1, SourceFaulty: true},
 		{N: 5, M: 0, Faulty: 0b1, Value: 1, SourceFaulty: true},
 	} {
 		pure := TwoFaced(7)
