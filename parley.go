@@ -45,9 +45,14 @@ const (
 	Carried                    // Request: carry Body to my peers. Receive or Deliver: Body came from Origin
 	Propose                    // Request: Body is this process's initial value
 	Decide                     // Deliver: Body is the value decided on; Origin whom it is about, if anyone
-	Suspect                    // Indicate: Origin is suspected to have failed
-	View                       // Indicate: a new view; Seq is its number, Body its members
-	Stable                     // Indicate: all hold message Seq of Origin
+)
+
+// Local kinds from Indication up are those of Indicate, which pass all layers.
+const (
+	Indication Kind = 0xC0 + iota // the first of them; itself unused
+	Suspect                       // Origin is suspected to have failed
+	View                          // a new view; Seq is its number, Body its members
+	Stable                        // all hold message Seq of Origin
 )
 
 // Timer numbers the timers of one machine. Setting a timer that runs replaces it.

@@ -18,6 +18,16 @@ type History struct {
 	Deliveries []Happening
 	// Over tells that the run has ended: what was to happen has happened.
 	Over bool
+	// Naming is how a reader calls the processes; nil: process 0, process 1, ...
+	Naming func(ID) string
+}
+
+// Name is how the reader calls a process.
+func (h *History) Name(id ID) string {
+	if h.Naming != nil {
+		return h.Naming(id)
+	}
+	return "process " + id.String()
 }
 
 // Correct tells whether the process is not faulty.

@@ -65,6 +65,8 @@ type Protocol struct {
 	Size func(e Env, m Msg) Traffic
 	// Bound tells why n processes cannot tolerate m faults, nil if they can.
 	Bound func(n, m int) error
+	// Memory is what a simulated run holds at its peak, in bytes, if that is much.
+	Memory func() uint64
 	// Explain goes through the rows that a reader would see for a message, with
 	// processes named as the reader names them.
 	Explain func(e Env, m Msg, name func(ID) string) iter.Seq[string]
@@ -80,6 +82,22 @@ type Protocol struct {
 	// makes the protocol of their values once they are parsed.
 	Flags func(fs *flag.FlagSet) func(Naming) (Protocol, error)
 }
+
+// FlagError is an error about the value of one flag.
+type FlagError struct {
+	Flag string // without dashes
+	Err  error
+}
+
+func (e *FlagError) Error() string {
+	if len(e.Flag) == 1 {
+		return "-" + e.Flag + ": " + e.Err.Error()
+	}
+	return "--" + e.Flag + ": " + e.Err.Error()
+}
+
+// Unwrap returns the error without the flag.
+func (e *FlagError) Unwrap() error { return e.Err }
 
 // Naming reads the name of a process as the user writes it.
 type Naming func(text string) (ID, error)
@@ -169,13 +187,16 @@ type Turn struct {
 	Seen iter.Seq[Got]
 	// Body returns how the layer above would lie in what is carried for it.
 	Body func(s *Step, b []byte) []byte
+	// Memo is for the adapter that is asked first: what it made of this turn it
+	// may use in those of the same member to other receivers, which follow.
+	Memo any
 }
 
 // Child returns the part of the turn that concerns one child of an adapter.
 func (t *Turn) Child(bits int, child Path) *Turn {
 	mine := func(p Path) bool { return p&(1<<bits-1) == child }
 	part := *t
-	part.Honest = nil
+	part.Honest, part.Memo = nil, nil
 	for _, sent := range t.Honest {
 		if mine(sent.Path) {
 			part.Honest = append(part.Honest, Sent{sent.Path >> bits, sent.Msg})

@@ -103,6 +103,9 @@ func (s *Step) Keep(m Msg) {
 // Broadcast lets the nearest serving layer beneath carry m to the peers of this
 // machine, itself included. With nothing beneath that serves, hosts panic.
 func (s *Step) Broadcast(m Msg) {
+	if m.Kind >= Local {
+		panic(fmt.Sprintf("parley: process %d broadcasts local kind %#x", s.Self, m.Kind))
+	}
 	s.Effects = append(s.Effects, Effect{Op: OpBroadcast, From: s.Self, To: All, Msg: m})
 }
 
@@ -119,6 +122,9 @@ func (s *Step) Deliver(from ID, m Msg) {
 
 // Indicate tells every layer above, each after what the one below it did about it.
 func (s *Step) Indicate(m Msg) {
+	if m.Kind < Indication {
+		panic(fmt.Sprintf("parley: process %d indicates kind %#x", s.Self, m.Kind))
+	}
 	s.Effects = append(s.Effects, Effect{Op: OpIndicate, From: s.Self, To: s.Self, Msg: m})
 }
 

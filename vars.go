@@ -133,10 +133,11 @@ func Num[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | 
 	if v.skipped() {
 		return
 	}
-	signed := int64(*x)
-	*x = T(unzigzag(v.number(name, zigzag(signed), func(u uint64) string {
+	u := v.number(name, zigzag(int64(*x)), func(u uint64) string {
 		return fmt.Sprint(T(unzigzag(u)))
-	})))
+	})
+	*x = T(unzigzag(u))
+	v.bad = v.bad || zigzag(int64(*x)) != u // too large for a T
 }
 
 func zigzag(x int64) uint64   { return uint64(x<<1) ^ uint64(x>>63) }
@@ -315,7 +316,8 @@ func (v *Vars) Msg(name string, e Env, m *Msg) {
 			return
 		}
 		m.Kind, v.buf = Kind(v.buf[0]), v.buf[1:]
-		m.Origin = ID(v.number("", 0, nil))
+		origin := v.number("", 0, nil)
+		m.Origin, v.bad = ID(origin), v.bad || origin > uint64(All)
 		m.Seq = v.number("", 0, nil)
 		m.Value = v.number("", 0, nil)
 		v.bytes("", &m.Body, nil)
@@ -356,6 +358,17 @@ func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 	v.names = append(v.names, name)
 	m.State(v)
 	v.names = v.names[:len(v.names)-1]
+}
+
+// Inner visits the state of a machine inside this one that has messages of its
+// own: rename renames those that it holds back, and is nil if nothing does.
+func (v *Vars) Inner(name string, m interface{ State(*Vars) }, rename func(e Env, m Msg, perm []ID) Msg) {
+	outer := v.renamed
+	if outer != nil {
+		v.renamed = &Renaming{Perm: outer.Perm, Self: outer.Self, Msg: rename}
+	}
+	v.Machine(name, m)
+	v.renamed = outer
 }
 
 // length visits the number of elements of a slice.

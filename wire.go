@@ -92,7 +92,6 @@ func ReadMsg(b []byte) (path Path, m Msg, rest []byte, err error) {
 
 // ReadUvarint reads a number of at most limit in its only, shortest form.
 // Protocols use it for what they put into Body.
-
 func ReadUvarint(b []byte, limit uint64) (uint64, []byte, error) {
 	if len(b) > 0 && b[0] < 0x80 {
 		if x := uint64(b[0]); x <= limit {

@@ -24,13 +24,17 @@ type Coalition struct {
 	rush     parley.Tick
 	ids      parley.Set
 	members  []member
+	place    [parley.MaxProcesses]uint8 // where a process is among the members
 
 	waiting bool            // the timer to speak is set
 	held    []parley.Effect // what the honest copies asked to send since
 	seen    []parley.Got    // what members received since the coalition spoke
 	before  []parley.Got    // and what they had received when it did
 
-	answers answers // scratch
+	answers answers         // scratch
+	turn    parley.Turn     // scratch
+	mine    []parley.Effect // scratch
+	honest  []parley.Sent   // scratch
 }
 
 // member is one faulty process.
@@ -51,6 +55,7 @@ func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behaviour) *Coal
 		if m.how.Twin {
 			m.twin = p.New(id)
 		}
+		c.place[id] = uint8(len(c.members))
 		c.members = append(c.members, m)
 		c.ids.Add(id)
 	}
@@ -89,7 +94,9 @@ func other(value []byte) []byte {
 // Receive lets the coalition see the message, and the copy of s.Self if its
 // behaviour has it hear.
 func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
-	c.seen = append(c.seen, parley.Got{From: from, To: s.Self, Path: s.Path, Msg: q})
+	if !c.ids.Has(from) {
+		c.seen = append(c.seen, parley.Got{From: from, To: s.Self, Path: s.Path, Msg: q})
+	}
 	m := c.of(s.Self)
 	if m.how.Hear != nil && !m.how.Hear(s, from, q) {
 		return
@@ -112,12 +119,11 @@ func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
 }
 
 func (c *Coalition) of(id parley.ID) *member {
-	for i := range c.members {
-		if c.members[i].id == id {
-			return &c.members[i]
-		}
+	m := &c.members[c.place[id]]
+	if m.id != id {
+		panic("faulty: an event for no member")
 	}
-	panic("faulty: an event for no member")
+	return m
 }
 
 // step runs a clause of the copies of s.Self and holds back what they send.
@@ -173,40 +179,69 @@ func upper(id parley.ID, n int) bool { return int(id) > n/2 }
 // speak sends what each member has to say to each process, members in order.
 func (c *Coalition) speak(s *parley.Step) {
 	self, path := s.Self, s.Path
-	var honest []parley.Sent
 	for i := range c.members {
 		m := &c.members[i]
-		mine := slices.DeleteFunc(slices.Clone(c.held), func(e parley.Effect) bool { return e.From != m.id })
-		for to := range parley.ID(s.N) {
-			if to == m.id {
-				continue
-			}
-			honest = honest[:0]
-			for _, e := range mine {
-				if e.To == to || e.To == parley.All {
-					honest = append(honest, parley.Sent{Path: e.Path, Msg: e.Msg})
-				}
-			}
-			s.Self, s.Path = m.id, 0
-			said := honest
-			if !c.ids.Has(to) {
-				said = c.tell(s, m, to, honest)
-			}
-			for _, sent := range said {
-				s.Effects = append(s.Effects, parley.Effect{
-					Op: parley.OpSend, From: m.id, To: to, Path: sent.Path, Msg: sent.Msg,
-				})
+		c.mine = c.mine[:0]
+		for _, e := range c.held {
+			if e.From == m.id {
+				c.mine = append(c.mine, e)
 			}
 		}
+		s.Self, s.Path = m.id, 0
+		c.turn = parley.Turn{Self: m.id, Members: c.ids, Seen: c.all}
+		c.say(s, m)
 	}
 	s.Self, s.Path = self, path
 	c.held = c.held[:0]
 	c.before, c.seen = c.seen, c.before[:0]
 }
 
+// say sends what one member has to say. If that is the same single message for
+// all, it goes to all at once.
+func (c *Coalition) say(s *parley.Step, m *member) {
+	mark, alike := s.Mark(), true
+	for to := range parley.ID(s.N) {
+		if to == m.id {
+			continue
+		}
+		said := c.honestTo(to)
+		if !c.ids.Has(to) {
+			said = c.tell(s, m, to, said)
+		}
+		alike = alike && len(said) == 1
+		for _, sent := range said {
+			s.Effects = append(s.Effects, parley.Effect{Op: parley.OpSend, From: m.id, To: to, Path: sent.Path, Msg: sent.Msg})
+			alike = alike && same(&s.Effects[mark], &s.Effects[len(s.Effects)-1])
+		}
+	}
+	if alike && s.Mark() > mark {
+		s.Effects = s.Effects[:mark+1]
+		s.Effects[mark].To = parley.All
+	}
+}
+
+// honestTo is what the copies of the member that speaks would send to a process.
+func (c *Coalition) honestTo(to parley.ID) []parley.Sent {
+	c.honest = c.honest[:0]
+	for i := range c.mine {
+		if e := &c.mine[i]; e.To == to || e.To == parley.All {
+			c.honest = append(c.honest, parley.Sent{Path: e.Path, Msg: e.Msg})
+		}
+	}
+	return c.honest
+}
+
+// same tells whether two effects send the same message, bodies by identity.
+func same(a, b *parley.Effect) bool {
+	x, y := &a.Msg, &b.Msg
+	return a.Path == b.Path && x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq && x.Value == y.Value &&
+		len(x.Body) == len(y.Body) && (len(x.Body) == 0 || &x.Body[0] == &y.Body[0])
+}
+
 // tell returns what a member says to a correct process.
 func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parley.Sent) []parley.Sent {
-	t := &parley.Turn{Self: m.id, To: to, Members: c.ids, Honest: honest, Seen: c.all}
+	t := &c.turn
+	t.To, t.Honest = to, honest
 	switch {
 	case m.how.Tell != nil:
 		return m.how.Tell(s, t)

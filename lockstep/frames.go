@@ -1,6 +1,7 @@
 package lockstep
 
 import (
+	"bytes"
 	"iter"
 
 	"parley"
@@ -22,9 +23,6 @@ func open(body []byte) []parley.Sent {
 
 func (f frames) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if f.p.Explain == nil {
-			return
-		}
 		for e, m := range f.each(e, m) {
 			for row := range f.p.Explain(e, m, name) {
 				if !yield(row) {
@@ -37,10 +35,8 @@ func (f frames) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 
 func (f frames) size(e parley.Env, m parley.Msg) parley.Traffic {
 	var sum parley.Traffic
-	if f.p.Size != nil {
-		for e, m := range f.each(e, m) {
-			sum = sum.Plus(f.p.Size(e, m))
-		}
+	for e, m := range f.each(e, m) {
+		sum = sum.Plus(f.p.Size(e, m))
 	}
 	return sum
 }
@@ -49,6 +45,9 @@ func (f frames) size(e parley.Env, m parley.Msg) parley.Traffic {
 // a process keeps, which is in no frame.
 func (f frames) each(e parley.Env, m parley.Msg) iter.Seq2[parley.Env, parley.Msg] {
 	return func(yield func(parley.Env, parley.Msg) bool) {
+		if m.Seq > uint64(f.p.Last) {
+			return // of a round there is not: from a liar, or a file
+		}
 		e.Round = int(m.Seq)
 		if e.From == e.To {
 			yield(e, m)
@@ -64,45 +63,103 @@ func (f frames) each(e parley.Env, m parley.Msg) iter.Seq2[parley.Env, parley.Ms
 }
 
 func (f frames) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-	if f.p.Rename == nil {
+	if f.p.Rename == nil && f.p.RenameAll == nil {
 		return m
 	}
 	e.Round = int(m.Seq)
 	var body []byte
-	for _, sent := range open(m.Body) {
-		e.Path = sent.Path
-		body = parley.AppendMsg(body, sent.Path, f.p.Rename(e, sent.Msg, perm))
+	for _, sent := range f.p.Renamed(e, open(m.Body), perm) {
+		body = parley.AppendMsg(body, sent.Path, sent.Msg)
 	}
 	m.Body = body
 	return m
 }
 
-// lies opens the frame of the turn, lets the protocol lie about what is in it,
+// lies opens each frame of the turn, lets the protocol lie about what is in it,
 // and closes it again. If nothing is left of something, the frame is missing;
 // a process that had nothing to say and says nothing still sends its frame.
 func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
-	inner := *t
-	inner.Honest = nil
-	for _, sent := range t.Honest {
-		inner.Round = int(sent.Msg.Seq)
-		inner.Honest = append(inner.Honest, open(sent.Msg.Body)...)
+	o, known := t.Memo.(*opened)
+	if !known {
+		o = &opened{}
+		o.seen = func(yield func(parley.Got) bool) { eachSeen(t, yield) }
+		t.Memo = o
 	}
-	inner.Seen = func(yield func(parley.Got) bool) {
-		for got := range t.Seen {
-			for _, sent := range open(got.Msg.Body) {
-				if !yield(parley.Got{From: got.From, To: got.To, Round: int(got.Msg.Seq), Path: sent.Path, Msg: sent.Msg}) {
-					return
-				}
+	o.out = o.out[:0]
+	for _, frame := range t.Honest {
+		o.open(frame.Msg.Body)
+		o.turn = *t
+		o.turn.Round, o.turn.Honest, o.turn.Seen, o.turn.Memo = int(frame.Msg.Seq), o.parts, o.seen, nil
+		said := f.p.Lies(s, &o.turn)
+		if len(said) == 0 && len(o.parts) > 0 {
+			continue
+		}
+		frame.Msg.Body = o.close(said)
+		o.out = append(o.out, frame)
+	}
+	return o.out
+}
+
+// eachSeen goes through the messages of the frames that a coalition has seen.
+func eachSeen(t *parley.Turn, yield func(parley.Got) bool) {
+	for got := range t.Seen {
+		for _, sent := range open(got.Msg.Body) {
+			if !yield(parley.Got{From: got.From, To: got.To, Round: int(got.Msg.Seq), Path: sent.Path, Msg: sent.Msg}) {
+				return
 			}
 		}
 	}
-	said := f.p.Lies(s, &inner)
-	if len(said) == 0 && len(inner.Honest) > 0 {
+}
+
+// opened is what one turn leaves for the next, to another receiver: most are
+// honestly sent the same frame, and told one of a few lies.
+type opened struct {
+	body   []byte
+	parts  []parley.Sent // of the frame with this body
+	seen   iter.Seq[parley.Got]
+	turn   parley.Turn
+	out    []parley.Sent
+	buf    []byte
+	closed [][]byte // bodies made so far
+}
+
+func (o *opened) open(body []byte) {
+	if len(body) == 0 || len(o.body) != len(body) || &o.body[0] != &body[0] {
+		o.body, o.parts = body, open(body)
+	}
+}
+
+// fewBodies is how many bodies are remembered.
+const fewBodies = 4
+
+// close returns the body of a frame of the given messages.
+func (o *opened) close(said []parley.Sent) []byte {
+	if len(said) == 0 {
 		return nil
 	}
-	var body []byte
-	for _, sent := range said {
-		body = parley.AppendMsg(body, sent.Path, sent.Msg)
+	if len(said) == 1 && len(said[0].Msg.Body) > 1<<10 {
+		return parley.AppendMsg(nil, said[0].Path, said[0].Msg) // too long to be compared
 	}
-	return []parley.Sent{{Msg: parley.Msg{Kind: Frame, Seq: uint64(inner.Round), Body: body}}}
+	o.buf = o.buf[:0]
+	for _, sent := range said {
+		o.buf = parley.AppendMsg(o.buf, sent.Path, sent.Msg)
+	}
+	for _, body := range o.closed {
+		if bytes.Equal(body, o.buf) {
+			return body
+		}
+	}
+	if len(o.closed) == fewBodies {
+		o.closed = o.closed[:0]
+	}
+	o.closed = append(o.closed, bytes.Clone(o.buf))
+	return o.closed[len(o.closed)-1]
+}
+
+// Open returns the messages in a frame, none if it is malformed or no frame.
+func Open(m parley.Msg) []parley.Sent {
+	if m.Kind != Frame {
+		return nil
+	}
+	return open(m.Body)
 }

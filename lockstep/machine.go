@@ -19,7 +19,18 @@ func Of(p Protocol, when Schedule) parley.Protocol {
 	out.Kinds = []string{"", "FRAME"}
 	f := frames{p}
 	out.New = func(self parley.ID) parley.Machine { return newMachine(p, when, self) }
-	out.Lies, out.Explain, out.Size, out.Rename = f.lies, f.explain, f.size, f.rename
+	if p.Lies != nil {
+		out.Lies = f.lies
+	}
+	if p.Explain != nil {
+		out.Explain = f.explain
+	}
+	if p.Size != nil {
+		out.Size = f.size
+	}
+	if p.Rename != nil || p.RenameAll != nil {
+		out.Rename = f.rename
+	}
 	if p.Tree != nil {
 		out.Tree = func(m parley.Machine) parley.Tree { return p.Tree(m.(*machine).rounds) }
 	}
@@ -82,6 +93,9 @@ func (m *machine) Request(s *parley.Step, q parley.Msg) {
 
 // Receive keeps a frame of the open round or of the next.
 func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	if q.Kind >= parley.Local { // an indication of a layer beneath: rounds have no clause for it
+		return
+	}
 	if q.Kind != Frame || q.Origin != 0 || q.Value != 0 {
 		s.Refuse(from, "not a frame")
 		return
@@ -108,10 +122,7 @@ func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		return
 	}
 	w.frames[from] = q.Body
-	for m.when.Early && m.round >= 0 && m.round <= m.last && m.now.got.Len() == s.N-1 {
-		m.close(s)
-		m.open(s)
-	}
+	m.advance(s)
 }
 
 // Timeout is the end of the open round, or the beginning of round 0.
@@ -120,6 +131,15 @@ func (m *machine) Timeout(s *parley.Step, _ parley.Timer) {
 		m.close(s)
 	}
 	m.open(s)
+	m.advance(s)
+}
+
+// advance closes the open round early, and the next one if that is complete too.
+func (m *machine) advance(s *parley.Step) {
+	for m.when.Early && m.round >= 0 && m.round <= m.last && m.now.got.Len() == s.N-1 {
+		m.close(s)
+		m.open(s)
+	}
 }
 
 // close absorbs what came in the open round, in the order of the senders. A
@@ -149,15 +169,15 @@ func (m *machine) close(s *parley.Step) {
 			panic("lockstep: a message sent outside Emit")
 		}
 	}
+}
+
+// open begins the next round, of which frames may have come already. Its deadline
+// is counted from the beginning of the instance, not from now.
+func (m *machine) open(s *parley.Step) {
+	m.round++
 	m.now, m.next = m.next, m.now
 	m.next.got = parley.Set{}
 	clear(m.next.frames)
-}
-
-// open begins the next round: its deadline is counted from the beginning of the
-// instance, not from now.
-func (m *machine) open(s *parley.Step) {
-	m.round++
 	if m.round > m.last {
 		s.StopTimer(roundEnds)
 		return
@@ -261,7 +281,7 @@ func (m *machine) State(v *parley.Vars) {
 	v.Time("begin", &m.begin)
 	m.window(v, "now", m.round, &m.now)
 	m.window(v, "next", m.round+1, &m.next)
-	v.Machine("rounds", m.rounds)
+	v.Inner("rounds", m.rounds, m.frames.p.Rename)
 }
 
 func (m *machine) window(v *parley.Vars, name string, round int, w *window) {

@@ -40,6 +40,26 @@ type Protocol struct {
 	New func(self parley.ID) Rounds
 	// Tree returns the information tree inside one process, if it has one.
 	Tree func(r Rounds) parley.Tree
+	// RenameAll is Rename for all that one process sent another in a round, where
+	// paths name processes too and change with them. Without it paths stay.
+	RenameAll func(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent
+}
+
+// Renamed returns what one process sent another in a round as it would be if the
+// processes had changed names, by RenameAll or else message by message.
+func (p Protocol) Renamed(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent {
+	if p.RenameAll != nil {
+		return p.RenameAll(e, sent, perm)
+	}
+	if p.Rename == nil {
+		return sent
+	}
+	out := make([]parley.Sent, len(sent))
+	for i, one := range sent {
+		e.Path = one.Path
+		out[i] = parley.Sent{Path: one.Path, Msg: p.Rename(e, one.Msg, perm)}
+	}
+	return out
 }
 
 // Schedule tells every process when the rounds of an instance are.
@@ -76,6 +96,12 @@ type derived struct {
 func (d derived) Emit(s *parley.Step, r int) {
 	mark := s.Mark()
 	d.Rounds.Emit(s, r)
+	d.turn(s, mark)
+}
+
+func (d derived) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	mark := s.Mark()
+	d.Rounds.Absorb(s, r, from, m)
 	d.turn(s, mark)
 }
 

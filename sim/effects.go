@@ -16,39 +16,62 @@ func (s *Sim) carry(id parley.ID) {
 	if len(effects) == 0 && len(s.opt.Crashes) == 0 {
 		return
 	}
-	if len(s.opt.Crashes) > 0 {
-		for _, c := range s.opt.Crashes {
-			if c.At == id && c.Step == p.steps {
-				s.perform(id, s.durableFirst(effects)[:min(c.Effects, len(effects))])
-				s.crash(c)
-				return
-			}
+	for _, c := range s.opt.Crashes {
+		if c.At == id && c.Step == p.steps {
+			effects = singly(s.durableFirst(effects), id, parley.ID(len(s.procs)))
+			s.perform(id, effects[:min(c.Effects, len(effects))])
+			s.crash(c)
+			return
 		}
 	}
 	for i := range effects {
 		if effects[i].Op == parley.OpAppend || effects[i].Op == parley.OpCompact {
-			s.perform(id, s.durableFirst(effects))
-			return
+			effects = s.durableFirst(effects)
+			break
 		}
 	}
 	s.perform(id, effects)
 }
 
-// durableFirst returns the effects with the log's in front.
+// durableFirst returns the effects with the log's in front: the records, and
+// then what replaces them, which is the state after the step.
 func (s *Sim) durableFirst(effects []parley.Effect) []parley.Effect {
-	durable := func(op parley.Op) bool { return op == parley.OpAppend || op == parley.OpCompact }
-	s.order = s.order[:0]
-	for _, e := range effects {
-		if durable(e.Op) {
-			s.order = append(s.order, e)
+	place := func(op parley.Op) int {
+		switch op {
+		case parley.OpAppend:
+			return 0
+		case parley.OpCompact:
+			return 1
 		}
+		return 2
 	}
-	for _, e := range effects {
-		if !durable(e.Op) {
-			s.order = append(s.order, e)
+	s.order = s.order[:0]
+	for k := range 3 {
+		for _, e := range effects {
+			if place(e.Op) == k {
+				s.order = append(s.order, e)
+			}
 		}
 	}
 	return s.order
+}
+
+// singly returns the effects with one send for each receiver: a process may
+// crash in the middle of a send to all.
+func singly(effects []parley.Effect, from, n parley.ID) []parley.Effect {
+	var out []parley.Effect
+	for _, e := range effects {
+		if e.Op != parley.OpSend || e.To != parley.All {
+			out = append(out, e)
+			continue
+		}
+		for e.To = range n {
+			if e.To != from {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
 }
 
 func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
@@ -90,6 +113,9 @@ const Snapshot = ^parley.Path(0)
 
 // send puts a message on its links.
 func (s *Sim) send(e *parley.Effect) {
+	if e.Msg.Kind >= parley.Local {
+		panic(fmt.Sprintf("sim: process %d sends local kind %#x", e.From, e.Msg.Kind))
+	}
 	all := e.To == parley.All
 	receivers := 1
 	if all {
@@ -137,13 +163,14 @@ func (s *Sim) link(from, to parley.ID, ref int32) {
 	}
 }
 
-// measure adds what correct processes send to the count of its round.
+// measure adds what correct processes send to the count of its round. Without
+// rounds, or without a theorem that counts by them, all are one.
 func (s *Sim) measure(e *parley.Effect, receivers int) {
 	if !s.opt.Measure || s.opt.Protocol.Size == nil || s.faulty.Has(e.From) {
 		return
 	}
 	round := int(e.Msg.Seq)
-	if s.opt.Protocol.Timing != parley.Synchronous {
+	if s.opt.Protocol.Timing != parley.Synchronous || s.opt.Protocol.Cost == nil {
 		round = 0
 	}
 	for len(s.Stats.Sent) <= round {
@@ -169,17 +196,25 @@ func (s *Sim) crash(c Crash) {
 	}
 }
 
+// Durable returns what a process would come back with after a crash: the durable
+// state that Compact put in the place of records, nil if it never did, and the
+// records since.
+func (s *Sim) Durable(id parley.ID) (state []byte, log []parley.Record) {
+	log = s.procs[id].log
+	if len(log) > 0 && log[0].Path == Snapshot {
+		return log[0].Body, log[1:]
+	}
+	return nil, log
+}
+
 // restart begins a new incarnation of a process from its log.
 func (s *Sim) restart(id parley.ID) {
 	p := &s.procs[id]
 	p.down = false
 	p.seat.Machine = s.opt.Protocol.New(id)
-	records := p.log
-	if len(records) > 0 && records[0].Path == Snapshot {
-		if !parley.LoadDurable(p.seat.Machine, s.now, records[0].Body) {
-			panic("sim: a machine does not load the durable state it saved")
-		}
-		records = records[1:]
+	state, records := s.Durable(id)
+	if len(state) > 0 && !parley.LoadDurable(p.seat.Machine, s.now, state) {
+		panic("sim: a machine does not load the durable state it saved")
 	}
 	s.trace(trace.Event{Op: trace.Restart, At: id})
 	s.step.Restart, s.step.Log = true, records

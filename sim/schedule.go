@@ -2,6 +2,7 @@ package sim
 
 import (
 	"container/heap"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -38,6 +39,18 @@ type schedule struct {
 	read  int // how much of the slot of now has been handed out
 	later overflow
 	put   uint64
+}
+
+// reset empties the schedule and keeps its memory.
+func (q *schedule) reset() {
+	for w := range q.used {
+		for ; q.used[w] != 0; q.used[w] &= q.used[w] - 1 {
+			i := w*64 + bits.TrailingZeros64(q.used[w])
+			q.slots[i] = q.slots[i][:0]
+		}
+	}
+	q.later = q.later[:0]
+	q.now, q.read, q.put = 0, 0, 0
 }
 
 // at puts in an event that is due at time t, not before now.
@@ -157,6 +170,12 @@ type stored struct {
 	refs int32
 }
 
+// reset empties the store and keeps its memory.
+func (w *store) reset() {
+	clear(w.slots)
+	w.slots, w.free = w.slots[:0], w.free[:0]
+}
+
 func (w *store) put(m stored) int32 {
 	if n := len(w.free); n > 0 {
 		ref := w.free[n-1]
@@ -190,7 +209,11 @@ func (s *Sim) arm(e *parley.Effect) {
 	p.disarm(e.Path, e.Timer)
 	s.armed++
 	p.timers = append(p.timers, timer{e.Path, e.Timer, s.armed})
-	s.due.at(s.now+e.After, event{what: expiry, to: e.From, life: p.life, ref: s.armed})
+	at := s.now + e.After
+	if at < s.now {
+		at = math.MaxInt64 // never
+	}
+	s.due.at(at, event{what: expiry, to: e.From, life: p.life, ref: s.armed})
 }
 
 func (p *process) disarm(path parley.Path, number parley.Timer) {

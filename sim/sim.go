@@ -38,6 +38,9 @@ type Options struct {
 	Log    *trace.Log // nil: no trace
 	// Measure counts what is sent by the protocol's own Size.
 	Measure bool
+	// Between, if not nil, is called after each event, to look and to replace
+	// machines.
+	Between func(s *Sim)
 }
 
 // Delay bounds message delays, in ticks, both ends included.
@@ -52,7 +55,8 @@ type Request struct {
 
 // Crash stops a process in its Step-th step from its start on, counting from 1, after
 // the first Effects effects of that step: records become durable before
-// anything else happens, so a crash with Effects 0 comes before durability.
+// anything else happens, so a crash with Effects 0 comes before durability. A
+// send to all is one effect for each receiver.
 type Crash struct {
 	At      parley.ID
 	Step    int
@@ -97,9 +101,10 @@ type Sim struct {
 	delays    *rand.Rand
 	choices   *rand.Rand
 	now       parley.Tick
-	cause     uint64
 	armed     int32 // timers set so far
 	broadcast bool  // one delay for all: a message to all is one event
+
+	delaySource, choiceSource *rand.PCG
 }
 
 // process is what the simulator keeps of one process.
@@ -116,6 +121,60 @@ type process struct {
 // New sets up a run. A protocol or a set of options that cannot be run panics:
 // they are the program's own. What users say is checked before.
 func New(opt Options) *Sim {
+	s := new(Sim)
+	s.Reset(opt)
+	return s
+}
+
+// Reset sets up another run in the memory of the last one. Stats and History of
+// that are overwritten.
+func (s *Sim) Reset(opt Options) {
+	s.opt = checked(opt)
+	p, n := s.opt.Protocol, s.opt.Protocol.N
+	if s.delays == nil {
+		s.delaySource, s.choiceSource = rand.NewPCG(0, 0), rand.NewPCG(0, 0)
+		s.delays, s.choices = rand.New(s.delaySource), rand.New(s.choiceSource)
+	}
+	s.delaySource.Seed(opt.Seed, 1)
+	s.choiceSource.Seed(opt.Seed, 2)
+	s.now, s.armed = 0, 0
+	s.due.reset()
+	s.wire.reset()
+	s.broadcast = s.opt.Delay.Least == s.opt.Delay.Most && opt.Loss == 0 && opt.Twice == 0 && opt.Log == nil
+	if len(s.procs) != n {
+		s.procs, s.members = make([]process, n), make([]parley.Set, n)
+	}
+	for i := range s.procs {
+		s.procs[i] = process{timers: s.procs[i].timers[:0]}
+	}
+	s.seat(p)
+	refused := s.Stats.Refused
+	if refused == nil {
+		refused = make(map[string]uint64)
+	}
+	clear(refused)
+	s.Stats = Stats{Refused: refused, Sent: s.Stats.Sent[:0]}
+	s.History = parley.History{
+		N: n, Faulty: s.faulty, Requests: s.History.Requests[:0], Deliveries: s.History.Deliveries[:0],
+	}
+	for _, c := range opt.Crashes {
+		if s.faulty.Has(c.At) {
+			panic(fmt.Sprintf("sim: process %d is to crash, and is in the coalition", c.At))
+		}
+		if c.Back == 0 {
+			s.History.Faulty.Add(c.At)
+		}
+	}
+	s.step = parley.Step{N: n, Host: (*host)(s), Effects: s.step.Effects[:0]}
+	for _, r := range opt.Requests {
+		if r.When > 0 {
+			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
+		}
+	}
+}
+
+// checked returns the options with what was left out filled in.
+func checked(opt Options) Options {
 	p := opt.Protocol
 	if p.N < 1 || p.N > parley.MaxProcesses {
 		panic(fmt.Sprintf("sim: n = %d", p.N))
@@ -135,39 +194,17 @@ func New(opt Options) *Sim {
 	if opt.Signer == nil {
 		opt.Signer = Ideal(opt.Seed)
 	}
-	s := &Sim{
-		opt:     opt,
-		procs:   make([]process, p.N),
-		members: make([]parley.Set, p.N),
-		delays:  rand.New(rand.NewPCG(opt.Seed, 1)),
-		choices: rand.New(rand.NewPCG(opt.Seed, 2)),
-	}
-	s.broadcast = opt.Delay.Least == opt.Delay.Most && opt.Loss == 0 && opt.Twice == 0 && opt.Log == nil
-	s.Stats.Refused = make(map[string]uint64)
-	s.seat()
-	s.History = parley.History{N: p.N, Faulty: s.faulty}
-	for _, c := range opt.Crashes {
-		if c.Back == 0 {
-			s.History.Faulty.Add(c.At)
-		}
-	}
-	s.step = parley.Step{N: p.N, Host: (*host)(s)}
-	for _, r := range opt.Requests {
-		if r.When > 0 {
-			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
-		}
-	}
-	return s
+	return opt
 }
 
 // seat makes the machines: one a correct process, one for all faulty ones.
-func (s *Sim) seat() {
-	p := s.opt.Protocol
-	if len(s.opt.Faulty) > 0 {
-		s.seats = append(s.seats, faulty.New(p, s.opt.Rush, s.opt.Faulty).Seat())
-	}
+func (s *Sim) seat(p parley.Protocol) {
+	s.seats, s.faulty = s.seats[:0], parley.Set{}
 	for id := range s.opt.Faulty {
 		s.faulty.Add(id)
+	}
+	if len(s.opt.Faulty) > 0 {
+		s.seats = append(s.seats, faulty.New(p, s.opt.Rush, s.opt.Faulty).Seat())
 	}
 	for id := range parley.ID(p.N) {
 		if !s.faulty.Has(id) {
@@ -181,6 +218,18 @@ func (s *Sim) seat() {
 			s.members[id] = parley.SetOf(s.seats[i].IDs...)
 		}
 	}
+}
+
+// Seats returns the seats of the run. Between two events a machine may be put in
+// the place of another.
+func (s *Sim) Seats() []parley.Seat { return s.seats }
+
+// Fresh returns a new machine for a seat of the run.
+func (s *Sim) Fresh(seat int) parley.Machine {
+	if ids := s.seats[seat].IDs; !s.faulty.Has(ids[0]) {
+		return s.opt.Protocol.New(ids[0])
+	}
+	return faulty.New(s.opt.Protocol, s.opt.Rush, s.opt.Faulty)
 }
 
 // Machine returns the machine that process id is part of.
@@ -200,7 +249,7 @@ func Run(opt Options) *Sim {
 }
 
 // Run starts every process, makes the requests due at time 0 and goes on until
-// nothing is due, the time is up or the steps are.
+// nothing is due, the time is up or the steps are. A Sim runs once.
 func (s *Sim) Run() {
 	for id := range s.procs {
 		s.trace(trace.Event{Op: trace.Start, At: parley.ID(id)})
@@ -223,6 +272,9 @@ func (s *Sim) Run() {
 				break
 			}
 			s.happen(e)
+			if s.opt.Between != nil {
+				s.opt.Between(s)
+			}
 		}
 	}
 	s.History.Over = true
@@ -267,7 +319,9 @@ func (s *Sim) arrive(e event) {
 		if s.faulty.Has(e.from) && !s.faulty.Has(id) {
 			s.Stats.FromFaulty++
 		}
-		s.cause = s.trace(trace.Event{Op: trace.Receive, At: id, Peer: e.from, Cause: w.id, Path: w.path, Msg: w.msg})
+		if s.opt.Log != nil {
+			s.trace(trace.Event{Op: trace.Receive, At: id, Peer: e.from, Cause: w.id, Path: w.path, Msg: w.msg})
+		}
 		p := &s.procs[id]
 		s.prepare(id, w.path)
 		p.seat.Machine.Receive(&s.step, e.from, w.msg)

@@ -90,18 +90,23 @@ func Read(r io.Reader) (Header, *Log, error) {
 			return h, log, end(b, n, log, lines)
 		}
 		e, err := event(b, h.N)
-		if err == nil && e.ID != log.count+1 {
+		switch {
+		case err != nil:
+		case e.ID != log.count+1:
 			err = fmt.Errorf("event %d follows event %d", e.ID, log.count)
+		case e.Cause >= e.ID:
+			err = fmt.Errorf("event %d is the cause of event %d", e.Cause, e.ID)
 		}
 		if err != nil {
 			return h, nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		log.Add(e)
 	}
+	n := log.count + 2 // the header is line 1
 	if err := lines.Err(); err != nil {
-		return h, nil, fmt.Errorf("after event %d: %w", log.count, err)
+		return h, nil, fmt.Errorf("line %d: %w", n, err)
 	}
-	return h, nil, fmt.Errorf("the trace ends after event %d: its last line is missing", log.count)
+	return h, nil, fmt.Errorf("line %d: the trace ends after event %d: its last line is missing", n, log.count)
 }
 
 func end(b []byte, n int, log *Log, lines *bufio.Scanner) error {

@@ -30,7 +30,7 @@ func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] 
 			return
 		}
 		i := 0
-		for path := range relayed(c, e.From, e.Round) {
+		for path := range Relayed(c, e.From, e.Round) {
 			if !yield(path, l.dict[l.codes.at(i, l.width)]) {
 				return
 			}
@@ -39,10 +39,13 @@ func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] 
 	}
 }
 
-// relayed goes through the paths that a lieutenant relays in round r, itself at
+// Relayed goes through the paths that a lieutenant relays in round r, itself at
 // the end, in lexicographic order. The path is reused.
-func relayed(c Config, from parley.ID, r int) iter.Seq[[]parley.ID] {
+func Relayed(c Config, from parley.ID, r int) iter.Seq[[]parley.ID] {
 	return func(yield func([]parley.ID) bool) {
+		if from == c.Source || r < 1 {
+			return
+		}
 		self := number(c.Source, from)
 		full := make([]parley.ID, r+1)
 		full[0], full[r] = c.Source, from
@@ -70,7 +73,7 @@ func Message(c Config, from parley.ID, r int, say func(path []parley.ID) []byte)
 	}
 	said := false
 	var values [][]byte
-	for path := range relayed(c, from, r) {
+	for path := range Relayed(c, from, r) {
 		v := say(path)
 		said = said || v != nil
 		if v == nil {
@@ -79,6 +82,14 @@ func Message(c Config, from parley.ID, r int, say func(path []parley.ID) []byte)
 		values = append(values, v)
 	}
 	return parley.Msg{Kind: Level, Seq: uint64(r), Body: levelOf(c.Default, values)}, said
+}
+
+// Coded is what a lieutenant sends in round r if the i-th path that it relays,
+// in lexicographic order, is told to have the value words[codes[i]]. The first
+// word is the default and the others are in order. It is Message for adversaries
+// in bulk.
+func Coded(r int, words [][]byte, codes []byte) parley.Msg {
+	return parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(words, codes, 1)}
 }
 
 // levelOf writes values as a level.
@@ -211,7 +222,7 @@ func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 	}
 }
 
-// rename permutes the processes that a message speaks of. The source stays.
+// rename permutes the processes that a message speaks of, the source too.
 func rename(c Config) func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	return func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 		if m.Kind != Level {
@@ -231,11 +242,11 @@ func renameColumn(c Config, b column, width, r int, from parley.ID, perm []parle
 	out := make(column, len(b))
 	renamed := make([]int, r-1)
 	i := 0
-	for path := range relayed(c, from, r) {
+	for path := range Relayed(c, from, r) {
 		for j, id := range path[1:r] {
-			renamed[j] = number(c.Source, perm[id])
+			renamed[j] = number(perm[c.Source], perm[id])
 		}
-		out.put(rank(renamed, c.N-1, number(c.Source, perm[from])), width, column(b).at(i, width))
+		out.put(rank(renamed, c.N-1, number(perm[c.Source], perm[from])), width, column(b).at(i, width))
 		i++
 	}
 	return out

@@ -44,19 +44,23 @@ func (in Instance) Others(than []byte) [][]byte {
 // Check tells what is wrong with an instance in itself. Whether n processes can
 // tolerate m faults is the protocol's Bound.
 func (in Instance) Check() error {
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
 	switch {
 	case in.N < 2 || in.N > parley.MaxProcesses:
-		return fmt.Errorf("-n %d: allowed are 2 to %d processes", in.N, parley.MaxProcesses)
+		return wrong("n", "%d processes: allowed are 2 to %d", in.N, parley.MaxProcesses)
 	case in.M < 0 || in.M > in.N-2:
-		return fmt.Errorf("-m %d: allowed are 0 to n-2 = %d faults: of one or two correct processes nothing is asked", in.M, in.N-2)
+		return wrong("m", "%d faults of %d processes: allowed are 0 to n-2 = %d, for one correct process has nobody to agree with",
+			in.M, in.N, in.N-2)
 	case int(in.Source) >= in.N:
-		return fmt.Errorf("-source: there is no process %d of %d", in.Source, in.N)
+		return wrong("source", "there is no such process among %d", in.N)
 	case len(in.Default) > MaxValue:
-		return fmt.Errorf("-default: %d bytes: allowed are %d", len(in.Default), MaxValue)
+		return wrong("default", "%d bytes: allowed are %d", len(in.Default), MaxValue)
 	}
 	for _, v := range in.Alphabet {
 		if len(v) > MaxValue {
-			return fmt.Errorf("-alphabet: a value of %d bytes: allowed are %d", len(v), MaxValue)
+			return wrong("alphabet", "a value of %d bytes: allowed are %d", len(v), MaxValue)
 		}
 	}
 	return nil
@@ -79,7 +83,7 @@ func Flags(fs *flag.FlagSet, def Instance, most func(n int) int) func(parley.Nam
 		if *source != "" {
 			id, err := naming(*source)
 			if err != nil {
-				return in, fmt.Errorf("-source: %w", err)
+				return in, &parley.FlagError{Flag: "source", Err: err}
 			}
 			in.Source = id
 		}

@@ -46,8 +46,8 @@ func Byzantine(source parley.ID) []parley.Property {
 				}
 				for id, v := range decisions(h) {
 					if id != source && !bytes.Equal(v, value) {
-						return fmt.Errorf("process %d decided %s, and the correct source said %s",
-							id, parley.Printable(v), parley.Printable(value))
+						return fmt.Errorf("%s decided %s, and the correct source said %s",
+							h.Name(id), parley.Printable(v), parley.Printable(value))
 					}
 				}
 				return nil
@@ -91,8 +91,8 @@ func unanimous(h *parley.History) error {
 	}
 	for id, v := range decisions(h) {
 		if !bytes.Equal(v, common) {
-			return fmt.Errorf("process %d decided %s, and all correct processes started with %s",
-				id, parley.Printable(v), parley.Printable(common))
+			return fmt.Errorf("%s decided %s, and all correct processes started with %s",
+				h.Name(id), parley.Printable(v), parley.Printable(common))
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ var termination = parley.Property{
 		decided := decisions(h)
 		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
 			if _, done := decided[id]; !done {
-				return fmt.Errorf("process %d did not decide", id)
+				return fmt.Errorf("%s did not decide", h.Name(id))
 			}
 		}
 		return nil
@@ -120,7 +120,7 @@ var integrity = parley.Property{
 		var once parley.Set
 		for _, d := range h.Deliveries {
 			if d.Msg.Kind == parley.Decide && h.Correct(d.At) && !once.Add(d.At) {
-				return fmt.Errorf("process %d decided twice", d.At)
+				return fmt.Errorf("%s decided twice", h.Name(d.At))
 			}
 		}
 		return nil
@@ -138,8 +138,8 @@ func same(h *parley.History, except parley.ID) error {
 		if first == nil {
 			first = d
 		} else if !bytes.Equal(first.Msg.Body, d.Msg.Body) {
-			return fmt.Errorf("process %d decided %s and process %d decided %s",
-				first.At, parley.Printable(first.Msg.Body), d.At, parley.Printable(d.Msg.Body))
+			return fmt.Errorf("%s decided %s and %s decided %s",
+				h.Name(first.At), parley.Printable(first.Msg.Body), h.Name(d.At), parley.Printable(d.Msg.Body))
 		}
 	}
 	return nil

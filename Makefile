@@ -1,0 +1,94 @@
+# What can be made. make test needs Go and nothing else; the other tools are
+# built by Go on first use, from the modules under tools/.
+
+.DEFAULT_GOAL := help
+GO       ?= go
+FUZZTIME ?= 30s
+BENCH    ?= .
+TOOL     := $(GO) tool -modfile=tools/go.mod
+LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
+CORE     := . ./agreement/eig/sliced ./lockstep/... ./stack/... ./mux/... ./seq/... ./faulty/... ./sim/... ./trace/...
+
+.PHONY: help
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## compile everything, and the command to bin/parley
+	$(GO) build ./...
+	$(GO) build -o bin/parley ./cmd/parley
+
+.PHONY: test
+test: ## run all tests; needs Go alone, and no privileges
+	$(GO) test ./...
+
+.PHONY: check
+check: vet staticcheck lint drift rename-check vuln ## all checks of the source: the next six
+
+.PHONY: vet
+vet: ## go vet, of the tools too
+	$(GO) vet ./...
+	$(GO) -C tools vet ./...
+
+.PHONY: staticcheck
+staticcheck: ## staticcheck
+	$(TOOL) staticcheck ./...
+
+.PHONY: lint
+lint: ## golangci-lint; its first build takes minutes
+	$(GO) -C tools/lint mod tidy -diff
+	$(LINT) run ./...
+
+.PHONY: drift
+drift: ## demand that go.mod, go.sum and generated files are up to date
+	bash .ci/drift
+
+.PHONY: rename-check
+rename-check: ## rename a copy of the module, and compile it and its tests
+	bash .ci/rename-check
+
+.PHONY: vuln
+vuln: ## govulncheck, if the database of vulnerabilities can be reached
+	bash .ci/vuln
+
+.PHONY: race
+race: ## run all tests with the race detector; needs a C compiler
+	$(GO) test -race ./...
+
+.PHONY: race-core
+race-core: ## the same for the core packages
+	$(GO) test -race $(CORE)
+
+.PHONY: fuzz
+fuzz: ## fuzz every target for FUZZTIME, 30s unless given
+	bash .ci/fuzz $(FUZZTIME)
+
+.PHONY: fuzz-short
+fuzz-short: ## fuzz every target for a moment, as CI does
+	bash .ci/fuzz 2s
+
+.PHONY: mutants
+mutants: ## seed the module with bugs, one at a time: the tests must catch each
+	$(GO) run ./internal/mutants $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: bench
+bench: ## run the benchmarks; BENCH selects some by a regular expression
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: demo
+demo: ## seven processes agree although two of them lie
+	$(GO) run ./cmd/parley demo
+
+.PHONY: cover
+cover: ## the share of statements that tests reach, by function, to cover.out
+	$(GO) test -coverprofile=cover.out -coverpkg=./... ./...
+	$(GO) tool cover -func=cover.out | tail -n 1
+
+.PHONY: generate
+generate: ## write the generated files anew
+	$(GO) generate ./...
+
+.PHONY: rename
+rename: ## give the module another path everywhere: make rename MODULE=example.org/parley
+	@test -n "$(MODULE)" || { echo 'make rename: say which: make rename MODULE=example.org/parley' >&2; exit 2; }
+	$(GO) -C tools run ./rename -root .. '$(MODULE)'

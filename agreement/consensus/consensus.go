@@ -1,0 +1,147 @@
+// Package consensus is consensus by interactive consistency, and Byzantine
+// agreement by that consensus.
+//
+// The problem: every process has an initial value, and all correct processes must
+// decide on the same value, on v if v is the initial value of all of them.
+//
+// The bound: that of the agreement beneath, and n > 2m. With oral messages, n > 3m,
+// the second follows. With signed ones it does not: processes agree on the vector
+// for any m, but if n <= 2m the entries of m liars weigh as much as the equal ones
+// of all correct processes.
+//
+// The processes agree on the vector of all initial values, and then each decides
+// by a common rule: on the strict majority of the entries, else on the default.
+// [Median], [Minimum], [Maximum] or a rule of the caller may take its place.
+//
+// Why it works: the vectors of correct processes are equal, and so is what a
+// function makes of them. If all correct processes start with v, their n-m entries
+// are v in every vector, and more than half if n > 2m. A process has one entry,
+// its own value: it has no vote beside it.
+//
+// Source: lecture, "The Consensus Problem" and "Relations Among the Agreement
+// Problems", question 2; [Agreement] is question 3.
+package consensus
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"parley"
+	"parley/agreement/interactive"
+	"parley/agreement/problem"
+	"parley/lockstep"
+)
+
+// Config is one instance. Its Source is used by [Agreement] alone.
+type Config struct {
+	problem.Instance
+	// Over is the agreement on each entry of the vector; nil stands for eig.
+	Over interactive.Agreement
+	// Rule is [Majority] if it has no function.
+	Rule Rule
+}
+
+// New returns the protocol as machines that keep the schedule.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Rounds(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		given := c.rule()
+		vector := c.flags(fs)
+		name := fs.String("rule", given.Name, "the `rule` that makes the decision of the vector: "+strings.Join(RuleNames(), ", "))
+		fs.Lookup("source").Usage = "not used: every `process` proposes"
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			v, err := vector(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			rule := given
+			if *name != given.Name {
+				if rule, err = RuleOf(*name); err != nil {
+					return parley.Protocol{}, &parley.FlagError{Flag: "rule", Err: err}
+				}
+			}
+			return New(Config{v.Instance, v.Over, rule}, when), nil
+		}
+	}
+	return p
+}
+
+// NewAgreement returns [Agreement] as machines that keep the schedule.
+func NewAgreement(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Agreement(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		vector := c.flags(fs)
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			v, err := vector(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return NewAgreement(Config{Instance: v.Instance, Over: v.Over}, when), nil
+		}
+	}
+	return p
+}
+
+// flags declares those of the vector; n and m are bounded as for consensus.
+func (c Config) flags(fs *flag.FlagSet) func(parley.Naming) (interactive.Config, error) {
+	return interactive.Flags(fs, c.vector(), func(v interactive.Config, n, m int) error {
+		return Rounds(Config{Instance: v.Instance, Over: v.Over}).Bound(n, m)
+	})
+}
+
+func (c Config) vector() interactive.Config {
+	return interactive.Config{Instance: c.Instance, Over: c.Over}
+}
+
+func (c Config) rule() Rule {
+	switch {
+	case c.Rule.Of == nil:
+		return Majority
+	case c.Rule.Name == "":
+		c.Rule.Name = "caller's rule"
+	}
+	return c.Rule
+}
+
+// Rounds returns the protocol at the level of rounds.
+func Rounds(c Config) lockstep.Protocol {
+	rule := c.rule()
+	vector := interactive.Rounds(c.vector())
+	p := lockstep.Derive(vector, "consensus", func(s *parley.Step, _ parley.ID, m parley.Msg) {
+		entries, err := interactive.DecodeVector(m.Body)
+		if err != nil {
+			panic(err) // it was written by this process
+		}
+		s.Deliver(s.Self, parley.Msg{Kind: parley.Decide, Body: rule.Of(entries, c.Default)})
+	})
+	p.Title = "consensus by the " + rule.Name + " of the vector of " + vector.Title
+	p.Paper = "lecture, relations among the agreement problems, question 2"
+	p.Properties = rule.properties()
+	p.Promises = rule.promises(vector.Promises)
+	p.Bound = func(n, m int) error {
+		if err := vector.Bound(n, m); err != nil {
+			return err
+		}
+		return outvoted(n, m)
+	}
+	return p
+}
+
+// outvoted tells why consensus needs n > 2m where the vector does not.
+func outvoted(n, m int) error {
+	if n > 2*m {
+		return nil
+	}
+	return fmt.Errorf("the vector is agreed on, but with n <= 2m the entries of %d faulty processes "+
+		"can outvote the equal ones of %d correct: consensus needs n > 2m", m, n-m)
+}
+
+// Agreement returns Byzantine agreement on the value of the instance's Source by
+// this consensus, see [interactive.FromSource]. The rule is [Majority].
+func Agreement(c Config) lockstep.Protocol {
+	c.Rule = Majority
+	p := interactive.FromSource(c.Instance, Rounds(c))
+	p.Name = "agreement"
+	return p
+}

@@ -1,0 +1,230 @@
+package consensus
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/agreement/problem"
+)
+
+// Rule makes the decision of the vector. It must be a function of its arguments
+// alone, or processes with equal vectors decide differently.
+type Rule struct {
+	Name string
+	// Of returns the decision on a vector with one entry a process; otherwise is
+	// the default. It may return one of its arguments and must not change them.
+	Of func(vector [][]byte, otherwise []byte) []byte
+
+	numeric bool // entries are numbers, and what is not one counts as the default
+	held    bool // what all correct processes start with is decided on, if n > 2m
+	within  bool // the decision lies in their range, if n > 2m
+	because string
+}
+
+// The rules of this package.
+//
+// Majority takes the value of more than half of the entries, or else the default.
+//
+// The others are for readings of one quantity: decimal integers of 64 bits.
+// Numbers are compared as such, and two writings of one number as bytes, so that
+// the decision is always an entry as it was written. An entry that is not a number
+// counts as the default; if that is none either, it counts as 0. Median takes the
+// entry in the middle, the lower one of two. Minimum and Maximum take the least
+// and the greatest, which one liar can name.
+var (
+	Majority = Rule{
+		Name: "majority", Of: majority, held: true,
+		because: "n > 2m: equal entries of all correct processes are more than half",
+	}
+	Median = Rule{
+		Name: "median", Of: func(vector [][]byte, otherwise []byte) []byte {
+			return ordered(vector, otherwise)[(len(vector)-1)/2]
+		},
+		numeric: true, held: true, within: true,
+		because: "n > 2m: the liars' entries are too few to reach the middle from outside",
+	}
+	Minimum = Rule{
+		Name:    "minimum",
+		Of:      func(vector [][]byte, otherwise []byte) []byte { return ordered(vector, otherwise)[0] },
+		numeric: true, because: "one liar's entry below all others is the minimum",
+	}
+	Maximum = Rule{
+		Name: "maximum",
+		Of: func(vector [][]byte, otherwise []byte) []byte {
+			return ordered(vector, otherwise)[len(vector)-1]
+		},
+		numeric: true, because: "one liar's entry above all others is the maximum",
+	}
+)
+
+var rules = []Rule{Majority, Median, Minimum, Maximum}
+
+// RuleNames are the names that [RuleOf] knows.
+func RuleNames() []string {
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// RuleOf returns the rule of this package that has the name.
+func RuleOf(name string) (Rule, error) {
+	for _, r := range rules {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return Rule{}, fmt.Errorf("rule %q: allowed are %s", name, strings.Join(RuleNames(), ", "))
+}
+
+// majority counts every entry once, the own one like all others.
+func majority(vector [][]byte, otherwise []byte) []byte {
+	var votes parley.Tally
+	for i, v := range vector {
+		votes.Vote(parley.ID(i), v)
+	}
+	return votes.Majority(otherwise)
+}
+
+// number reads a decimal integer.
+func number(v []byte) (int64, bool) {
+	x, err := strconv.ParseInt(string(v), 10, 64)
+	return x, err == nil
+}
+
+// ordered returns the entries from the least to the greatest.
+func ordered(vector [][]byte, otherwise []byte) [][]byte {
+	entries := slices.Clone(vector)
+	for i, v := range entries {
+		if _, ok := number(v); !ok {
+			entries[i] = otherwise
+		}
+	}
+	slices.SortFunc(entries, compare)
+	return entries
+}
+
+// compare orders values as numbers, and equal numbers as bytes.
+func compare(a, b []byte) int {
+	x, _ := number(a)
+	y, _ := number(b)
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return bytes.Compare(a, b)
+}
+
+// Range is the property of a decision to lie within what correct processes hold.
+const Range = "range"
+
+// properties are those of consensus, as far as they make sense for the rule.
+func (r Rule) properties() []parley.Property {
+	list := problem.Consensus()
+	if !r.numeric {
+		return list
+	}
+	for i := range list {
+		if list[i].Name == problem.Validity {
+			check := list[i].Check
+			list[i].Says = "if all correct processes start with the same number, they decide on it"
+			list[i].Check = func(h *parley.History) error {
+				if _, _, ok := bounds(h); !ok {
+					return nil
+				}
+				return check(h)
+			}
+		}
+	}
+	return append(list, parley.Property{
+		Name: Range,
+		Says: "if all correct processes start with numbers, the decision lies between the least and the greatest of them",
+		Mode: parley.Always, Check: inRange,
+	})
+}
+
+func inRange(h *parley.History) error {
+	least, greatest, ok := bounds(h)
+	if !ok {
+		return nil
+	}
+	decided := problem.Decisions(h)
+	for id := range parley.Everyone(h.N).All() {
+		v, done := decided[id]
+		if done && (compare(v, least) < 0 || compare(v, greatest) > 0) {
+			return fmt.Errorf("%s decided %s, and correct processes started with %s to %s",
+				h.Name(id), parley.Printable(v), least, greatest)
+		}
+	}
+	return nil
+}
+
+// bounds returns the least and the greatest initial value of correct processes,
+// if there are any and all of them are numbers.
+func bounds(h *parley.History) (least, greatest []byte, ok bool) {
+	var asked parley.Set
+	for _, q := range h.Requests {
+		if q.Msg.Kind != parley.Propose || !h.Correct(q.At) || !asked.Add(q.At) {
+			continue
+		}
+		v := q.Msg.Body
+		if _, is := number(v); !is {
+			return nil, nil, false
+		}
+		if !ok || compare(v, least) < 0 {
+			least = v
+		}
+		if !ok || compare(v, greatest) > 0 {
+			greatest = v
+		}
+		ok = true
+	}
+	return least, greatest, ok
+}
+
+// promises adds to what holds of the vector what the rule makes of it.
+func (r Rule) promises(of func(parley.Assumptions) []parley.Promise) func(parley.Assumptions) []parley.Promise {
+	return func(a parley.Assumptions) []parley.Promise {
+		var out []parley.Promise
+		for _, p := range of(a) {
+			switch p.Property {
+			case problem.Agreement:
+				p.Because = "equal vectors give equal decisions: " + p.Because
+			case problem.Validity:
+				out = append(out, r.promise(a, p, problem.Validity, r.held))
+				if r.numeric {
+					out = append(out, r.promise(a, p, Range, r.within))
+				}
+				continue
+			}
+			out = append(out, p)
+		}
+		return out
+	}
+}
+
+// promise says whether a property of the rule holds, given that entries of
+// correct processes are what they said.
+func (r Rule) promise(a parley.Assumptions, entries parley.Promise, property string, holds bool) parley.Promise {
+	p := parley.Promise{Property: property, Because: r.because}
+	switch tooMany := outvoted(a.N, a.M); {
+	case r.because == "":
+		p.Because = "nothing is known of the " + r.Name
+	case !entries.Holds:
+		p.Because = entries.Because
+	case a.Faulty == 0:
+		p.Holds, p.Because = true, "all entries are what correct processes said"
+	case holds && tooMany != nil:
+		p.Because = tooMany.Error()
+	default:
+		p.Holds = holds
+	}
+	return p
+}

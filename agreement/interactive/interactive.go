@@ -1,0 +1,191 @@
+// Package interactive is interactive consistency: agreement on the vector of the
+// initial values of all processes, by one Byzantine agreement for each of them.
+//
+// The problem: every process has an initial value, and all correct processes must
+// decide on the same vector, whose entry i is the initial value of process i if i
+// is correct.
+//
+// The bound, the rounds and the fault model are those of the agreement that is
+// used, since nothing is sent but what it sends.
+//
+// All n agreements run side by side, process i the source of agreement i: in the
+// same rounds and in the same frames. When the last round closes, each process
+// enters what agreement i decided as entry i, for every i but itself; its own
+// entry is its own value.
+//
+// Why it works: take entry i. If process i is faulty, all correct processes are
+// lieutenants of agreement i and enter the same by its agreement. If it is
+// correct, they enter its value by validity, and so does i.
+//
+// Source: lecture, "Relations Among the Agreement Problems", question 1, and
+// "Interactive Consistency by Running the Byzantine Agreement Protocol"; the
+// problem is from Pease, Shostak and Lamport (1980).
+package interactive
+
+import (
+	"flag"
+	"fmt"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/lockstep"
+	"parley/mux"
+)
+
+// Config is one instance. Its Source is not used: each process is one.
+type Config struct {
+	problem.Instance
+	// Over makes agreement i of an instance with Source i; nil stands for eig.
+	Over Agreement
+}
+
+// New returns the protocol as machines that keep the schedule.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Rounds(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		config := Flags(fs, c, func(c Config, n, m int) error { return Rounds(c).Bound(n, m) })
+		fs.Lookup("source").Usage = "not used: every `process` is a source"
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			chosen, err := config(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(chosen, when), nil
+		}
+	}
+	return p
+}
+
+// Rounds returns the protocol at the level of rounds.
+func Rounds(c Config) lockstep.Protocol {
+	parts := c.parts()
+	p := mux.OfSources("interactive", parts)
+	p.Title = "interactive consistency by n Byzantine agreements, over " + parts[0].Name
+	p.Paper = "lecture, relations among the agreement problems, question 1; Pease, Shostak and Lamport 1980"
+	p.Properties = problem.Vector(DecodeVector)
+	p.Promises = promises(parts[0])
+	inner, last := p.New, p.Last
+	p.New = func(self parley.ID) lockstep.Rounds {
+		v := &process{c: c, self: self, last: last, agreements: inner(self), vector: make([][]byte, c.N)}
+		for i := range v.vector {
+			v.vector[i] = c.Default
+		}
+		return v
+	}
+	if parts[0].Tree != nil {
+		p.Tree = func(r lockstep.Rounds) parley.Tree { return r.(*process).forest(parts) }
+	}
+	return p
+}
+
+// parts returns the n agreements.
+func (c Config) parts() []lockstep.Protocol {
+	if c.Over == nil {
+		c.Over = agreements[0].over
+	}
+	parts := make([]lockstep.Protocol, c.N)
+	for i := range parts {
+		in := c.Instance
+		in.Source = parley.ID(i)
+		parts[i] = c.Over(in)
+		if !parts[i].Proposers.Has(in.Source) {
+			panic(fmt.Sprintf("interactive: %s with source %d does not ask it for its value", parts[i].Name, i))
+		}
+	}
+	return parts
+}
+
+// process is one process.
+type process struct {
+	c          Config
+	self       parley.ID
+	last       int
+	agreements lockstep.Rounds
+
+	given  bool     // the initial value has come
+	vector [][]byte // the default where nothing has been decided
+	done   bool     // the vector is complete
+}
+
+// Request: the initial value, which is the own entry and the order of the
+// agreement that this process is the source of. The first is final.
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	if m.Kind == parley.Propose && !p.given && len(m.Body) <= problem.MaxValue {
+		p.given = true
+		p.vector[p.self] = m.Body
+		p.agreements.Request(s, m)
+	}
+}
+
+// Emit. Who was given no value starts with the default.
+func (p *process) Emit(s *parley.Step, r int) {
+	if r == 0 && !p.given {
+		p.Request(s, parley.Msg{Kind: parley.Propose, Body: p.c.Default})
+	}
+	mark := s.Mark()
+	p.agreements.Emit(s, r)
+	p.enter(s, mark)
+}
+
+func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	mark := s.Mark()
+	p.agreements.Absorb(s, r, from, m)
+	p.enter(s, mark)
+}
+
+// Close. When the last round is over, the vector is complete.
+func (p *process) Close(s *parley.Step, r int) {
+	mark := s.Mark()
+	p.agreements.Close(s, r)
+	p.enter(s, mark)
+	if r == p.last {
+		p.done = true
+		s.Deliver(p.self, parley.Msg{Kind: parley.Decide, Body: EncodeVector(p.vector)})
+	}
+}
+
+// enter takes what agreements decided as entries of the vector. The own entry
+// is the own value, whatever others make of it.
+func (p *process) enter(s *parley.Step, mark int) {
+	for _, e := range lockstep.Delivered(s, mark) {
+		if i, _ := mux.Part(e.Path, p.c.N); e.Msg.Kind == parley.Decide && i != int(p.self) {
+			p.vector[i] = e.Msg.Body
+		}
+	}
+}
+
+func (p *process) State(v *parley.Vars) {
+	v.Bool("given", &p.given)
+	parley.PerProcess(v, "vector", p.vector, func(_ parley.ID, entry *[]byte) { v.Bytes("entry", entry) })
+	v.Bool("done", &p.done)
+	v.Machine("agreements", p.agreements)
+}
+
+// promises derives what holds of the vector from what holds of one agreement.
+func promises(part lockstep.Protocol) func(a parley.Assumptions) []parley.Promise {
+	return func(a parley.Assumptions) []parley.Promise {
+		of := func(property string, sourceFaulty bool) parley.Promise {
+			a.SourceFaulty = sourceFaulty
+			if part.Promises != nil {
+				for _, p := range part.Promises(a) {
+					if p.Property == property {
+						p.Because = "n agreements side by side: " + p.Because
+						return p
+					}
+				}
+			}
+			return parley.Promise{Property: property, Because: "nothing is known of " + part.Name}
+		}
+		validity := of(problem.Validity, false)
+		// Where the source is correct, that all enter the same is its validity.
+		agreement := of(problem.Agreement, a.Faulty > 0)
+		if agreement.Holds && !validity.Holds {
+			agreement.Holds, agreement.Because = false, validity.Because
+		}
+		return []parley.Promise{
+			agreement, validity,
+			{Property: problem.Termination, Holds: true, Because: "the rounds end by the clock, whatever is said in them"},
+			{Property: problem.Integrity, Holds: true, Because: "the vector is delivered once, when the last round closes"},
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package interactive
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"parley"
+	"parley/agreement/eig"
+	"parley/agreement/om"
+	"parley/agreement/phaseking"
+	"parley/agreement/problem"
+	"parley/agreement/sm"
+	"parley/lockstep"
+)
+
+// Agreement makes a Byzantine agreement on the value of the instance's Source.
+type Agreement func(in problem.Instance) lockstep.Protocol
+
+// agreements are the agreements of this module by name, the first for those who
+// name none.
+var agreements = []struct {
+	name string
+	over Agreement
+}{
+	{"eig", eig.Rounds},
+	{"om", om.Rounds},
+	{"sm", func(in problem.Instance) lockstep.Protocol { return sm.Rounds(sm.Config{Instance: in}) }},
+	{"phaseking", func(in problem.Instance) lockstep.Protocol {
+		return FromSource(in, phaseking.Rounds(phaseking.Config{Instance: in}))
+	}},
+}
+
+// Names are the names that [Over] knows.
+func Names() []string {
+	var out []string
+	for _, a := range agreements {
+		out = append(out, a.name)
+	}
+	return out
+}
+
+// Over returns the agreement of this module that has the name. Phase king, which
+// is a consensus, has the source's announcement put before it.
+func Over(name string) (Agreement, error) {
+	for _, a := range agreements {
+		if a.name == name {
+			return a.over, nil
+		}
+	}
+	return nil, fmt.Errorf("agreement %q: allowed are %s", name, strings.Join(Names(), ", "))
+}
+
+// Flags declares the flags of an instance and -over, the agreement by its name.
+// What is not given is taken from c, and m from the bound: the most faults that n
+// processes tolerate over the agreement that was chosen.
+func Flags(fs *flag.FlagSet, c Config, bound func(c Config, n, m int) error) func(parley.Naming) (Config, error) {
+	given := c.parts()[0].Name
+	name := fs.String("over", given, "the `agreement` on each entry: "+strings.Join(Names(), ", "))
+	chosen := func() (Config, error) {
+		if *name == given {
+			return c, nil
+		}
+		over, err := Over(*name)
+		return Config{c.Instance, over}, err
+	}
+	instance := problem.Flags(fs, c.Instance, func(n int) int {
+		c, err := chosen()
+		m := max(n-2, 0)
+		for err == nil && m > 0 && bound(c, n, m) != nil {
+			m--
+		}
+		return m
+	})
+	return func(naming parley.Naming) (Config, error) {
+		out, err := chosen()
+		if err != nil {
+			return Config{}, &parley.FlagError{Flag: "over", Err: err}
+		}
+		out.Instance, err = instance(naming)
+		return out, err
+	}
+}

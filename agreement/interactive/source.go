@@ -1,0 +1,123 @@
+package interactive
+
+import (
+	"bytes"
+	"iter"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/lockstep"
+	"parley/seq"
+)
+
+// Announced is the one kind of message of the round that the source has to itself.
+// Body: its value. No other field is used.
+const Announced parley.Kind = 1
+
+// FromSource returns Byzantine agreement on the value of one source, in.Source,
+// by a consensus: the third of the lecture's reductions. In a round of its own
+// the source sends its value to all; then all run the consensus, each on what it
+// received, the default if that was nothing.
+//
+// Why it works: all correct processes decide the same since the consensus is
+// one; and if the source is correct they all start with its value, so that is
+// what they decide on. So it promises what the consensus does, agreement for
+// agreement and validity for validity. The source decides like all others.
+func FromSource(in problem.Instance, consensus lockstep.Protocol) lockstep.Protocol {
+	p := seq.Of(consensus.Name, announce(in), consensus)
+	p.Title = "Byzantine agreement by consensus on what the source said, over " + consensus.Name
+	p.Paper = "lecture, relations among the agreement problems, question 3"
+	p.Properties = problem.Byzantine(in.Source)
+	p.Promises = consensus.Promises
+	return p
+}
+
+// announce is the first round.
+func announce(in problem.Instance) lockstep.Protocol {
+	return lockstep.Protocol{
+		Protocol: parley.Protocol{
+			Name:      "announce",
+			Faults:    parley.OralByzantineFaults,
+			Kinds:     []string{"", "ANNOUNCED"},
+			N:         in.N,
+			M:         in.M,
+			Proposers: parley.SetOf(in.Source),
+			Cost: func(n, _ int) parley.Cost {
+				one := parley.Traffic{Messages: 1, Bits: 1}
+				return parley.Cost{Rounds: 1, PerRound: []parley.Traffic{one.Times(uint64(n - 1))}}
+			},
+			Size: func(_ parley.Env, m parley.Msg) parley.Traffic {
+				return parley.Traffic{Messages: 1, Bits: parley.ValueBits(m.Body)}
+			},
+			Explain: func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+				return func(yield func(string) bool) {
+					yield("{" + parley.Printable(m.Body) + "," + name(e.From) + "}")
+				}
+			},
+			Lies:   announceLies(in),
+			Rename: func(_ parley.Env, m parley.Msg, _ []parley.ID) parley.Msg { return m },
+		},
+		New: func(self parley.ID) lockstep.Rounds { return &announcement{in: in, self: self, value: in.Default} },
+	}
+}
+
+// announcement is one process in the first round.
+type announcement struct {
+	in   problem.Instance
+	self parley.ID
+
+	known bool   // the value has been given, or has come
+	value []byte // the default until then
+}
+
+// Request: the source is given its value. The first is final.
+func (p *announcement) Request(_ *parley.Step, m parley.Msg) {
+	if m.Kind == parley.Propose && p.self == p.in.Source && !p.known && len(m.Body) <= problem.MaxValue {
+		p.known, p.value = true, m.Body
+	}
+}
+
+// Emit: the source sends its value to all.
+func (p *announcement) Emit(s *parley.Step, _ int) {
+	if p.self == p.in.Source {
+		s.SendAll(parley.Msg{Kind: Announced, Body: p.value})
+	}
+}
+
+func (p *announcement) Absorb(s *parley.Step, _ int, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Kind != Announced || m.Seq != 0 || m.Origin != 0 || m.Value != 0:
+		s.Refuse(from, "fields that are not used")
+	case from != p.in.Source:
+		s.Refuse(from, "announcement by another than the source")
+	case p.known || len(m.Body) > problem.MaxValue:
+		s.Refuse(from, "second or oversized announcement")
+	default:
+		p.known, p.value = true, m.Body
+	}
+}
+
+// Close: what was received is what this process starts the consensus with.
+func (p *announcement) Close(s *parley.Step, _ int) {
+	s.Deliver(p.in.Source, parley.Msg{Kind: parley.Decide, Origin: p.in.Source, Body: p.value})
+}
+
+func (p *announcement) State(v *parley.Vars) {
+	v.Bool("known", &p.known)
+	v.Bytes("value", &p.value)
+}
+
+// announceLies: a faulty source may send another value of the alphabet, or none.
+func announceLies(in problem.Instance) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var out []parley.Sent
+		for _, honest := range t.Honest {
+			alternatives := append([][]byte{honest.Msg.Body}, in.Others(honest.Msg.Body)...)
+			if k := s.Choose(len(alternatives) + 1); k < len(alternatives) {
+				honest.Msg.Body = bytes.Clone(alternatives[k])
+				out = append(out, honest)
+			}
+		}
+		return out
+	}
+}

@@ -1,0 +1,22 @@
+package interactive_test
+
+import (
+	"testing"
+
+	"parley/agreement/interactive"
+	"parley/lockstep"
+	"parley/parleytest"
+)
+
+func TestSuite(t *testing.T) {
+	for _, name := range interactive.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parleytest.Suite(t, interactive.New(over(t, name, instance(4, 1)), lockstep.Simulated), parleytest.Options{Seeds: 100})
+		})
+	}
+}
+
+func FuzzReceive(f *testing.F) {
+	parleytest.Fuzz(f, interactive.New(over(f, "eig", instance(4, 1)), lockstep.Simulated))
+}

@@ -1,0 +1,150 @@
+package om
+
+import (
+	"parley"
+)
+
+// instance is one OM(k) as one of its lieutenants takes part in it: what its
+// source told this process, and the OM(k-1) of each other lieutenant.
+type instance struct {
+	source parley.ID
+	held   bool // value is settled: it has come, or the round is over and it is the default
+	value  []byte
+	below  []instance // by source, in order; none if k is 0
+}
+
+// newProcess makes room for all instances that the process will take part in.
+func newProcess(c Config, self parley.ID) *process {
+	p := &process{c: c, self: self}
+	if self == c.Source {
+		return p
+	}
+	count, rank := 1, 1
+	for r := range c.M {
+		rank *= max(c.N-2-r, 0)
+		count += rank
+	}
+	room := make([]instance, 1, count)
+	room[0].source = c.Source
+	p.top = &room[0]
+	without := parley.SetOf(c.Source, self)
+	grow(p.top, c.M, parley.Everyone(c.N).Minus(without), &room)
+	return p
+}
+
+// grow makes the OM(k-1) below an OM(k): the others are the processes that take
+// part in it besides its source and the one whose instance it is.
+func grow(om *instance, k int, others parley.Set, room *[]instance) {
+	if k == 0 {
+		return
+	}
+	first := len(*room)
+	for j := range others.All() {
+		*room = append(*room, instance{source: j})
+	}
+	om.below = (*room)[first:len(*room):len(*room)]
+	for j := range om.below {
+		rest := others
+		rest.Remove(om.below[j].source)
+		grow(&om.below[j], k-1, rest, room)
+	}
+}
+
+// by returns the instance below whose source is j, nil if there is none: j is on
+// the path, is this process, or does not exist.
+func (om *instance) by(j parley.ID) *instance {
+	// They are in order of their sources, so none stands further on than its number.
+	for i := min(int(j), len(om.below)-1); i >= 0 && om.below[i].source >= j; i-- {
+		if om.below[i].source == j {
+			return &om.below[i]
+		}
+	}
+	return nil
+}
+
+// at returns the instance at the end of a path that begins below this one.
+func (om *instance) at(path []byte) *instance {
+	for _, j := range path {
+		if om = om.by(parley.ID(j)); om == nil {
+			return nil
+		}
+	}
+	return om
+}
+
+// each visits the instances the given number of levels below, with their paths
+// from here, in lexicographic order. The path's memory is reused.
+func (om *instance) each(levels int, path []byte, visit func(om *instance, path []byte)) {
+	if levels == 0 {
+		visit(om, path)
+		return
+	}
+	for j := range om.below {
+		om.below[j].each(levels-1, append(path, byte(om.below[j].source)), visit)
+	}
+}
+
+// state visits an instance and all below it. The processes are there for their
+// number: PerProcess knows their order if they are renamed.
+func (om *instance) state(v *parley.Vars, processes []struct{}) {
+	v.Bool("held", &om.held)
+	v.Bytes("value", &om.value)
+	if len(om.below) == 0 {
+		return
+	}
+	parley.PerProcess(v, "by", processes, func(j parley.ID, _ *struct{}) {
+		if below := om.by(j); below != nil {
+			below.state(v, processes)
+		}
+	})
+}
+
+// view lets the instances of a process be walked as a tree. A node is an
+// instance, named by the path of sources that leads to it. Its input is the
+// value that the process received from the instance's source directly, nil
+// while the round is open; its output is what the instance gives the process by
+// step 3 (for an OM(0) the same value), nil before the decision. Its children
+// are the processes whose OM(k-1) it hears in the next round, never itself.
+//
+// So the votes of an instance are the input of its node, which is the process's
+// own, and the outputs of the children, each its source's. At the root that is
+// the vector of the final majority.
+type view struct{ p *process }
+
+// Root is the source.
+func (v view) Root() []parley.ID { return []parley.ID{v.p.c.Source} }
+
+// Node returns input, output and children of the instance that the path names.
+// A path that this process takes no part in has nothing. The source has its
+// value and no tree.
+func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
+	p := v.p
+	if len(path) == 0 || path[0] != p.c.Source || p.top == nil && len(path) > 1 {
+		return nil, nil, nil
+	}
+	if p.top == nil {
+		if p.decided {
+			out = some(p.value)
+		}
+		return some(p.value), out, nil
+	}
+	om := p.top
+	for _, j := range path[1:] {
+		if om = om.by(j); om == nil {
+			return nil, nil, nil
+		}
+	}
+	for j := range om.below {
+		children = append(children, om.below[j].source)
+	}
+	if om.held {
+		in = some(om.value)
+	}
+	if p.decided {
+		out = some(p.result(p.c.M-(len(path)-1), om))
+	}
+	return in, out, children
+}
+
+// some returns a value that is there: an empty one is not nil.
+func some(v []byte) []byte { return append([]byte{}, v...) }

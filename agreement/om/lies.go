@@ -1,0 +1,56 @@
+package om
+
+import (
+	"parley"
+)
+
+// Say is an adversary, message by message: it returns what the last process of
+// the path, which is faulty, tells one receiver. The path begins with the
+// source. held is the value that it honestly would tell; nil stands for nothing
+// said.
+type Say = func(path []parley.ID, to parley.ID, held []byte) []byte
+
+// Tell lets a faulty process say what an adversary says: a Lies at the level of
+// rounds that asks no Choose.
+func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		return tell(t, func(path, held []byte) ([]byte, bool) {
+			v := say(full(c, path), t.To, held)
+			return v, v != nil
+		})
+	}
+}
+
+// lies: along each path a liar may tell the value it holds, any other of the
+// alphabet, or nothing.
+func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		return tell(t, func(_, held []byte) ([]byte, bool) {
+			others := c.Others(held)
+			switch k := s.Choose(len(others) + 2); k {
+			case 0:
+				return held, true
+			case len(others) + 1:
+				return nil, false
+			default:
+				return others[k-1], true
+			}
+		})
+	}
+}
+
+// tell replaces the values of the honest messages, and drops those of which
+// nothing is said.
+func tell(t *parley.Turn, said func(path, held []byte) ([]byte, bool)) []parley.Sent {
+	var out []parley.Sent
+	for _, honest := range t.Honest {
+		path, held, ok := split(honest.Msg)
+		if !ok {
+			continue
+		}
+		if v, any := said(path, held); any {
+			out = append(out, parley.Sent{Path: honest.Path, Msg: message(path, v)})
+		}
+	}
+	return out
+}

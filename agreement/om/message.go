@@ -1,0 +1,76 @@
+package om
+
+import (
+	"iter"
+	"slices"
+
+	"parley"
+	"parley/agreement/problem"
+)
+
+// message makes the message of a value along a path without the source, the
+// sender last. Receivers share its body.
+func message(path, value []byte) parley.Msg {
+	body := make([]byte, 0, len(path)+len(value))
+	body = append(append(body, path...), value...)
+	return parley.Msg{Kind: Value, Seq: uint64(len(path)), Body: body}
+}
+
+// split takes a message apart and tells whether it is long enough for its path.
+// An empty value is not nil: something was said.
+func split(m parley.Msg) (path, value []byte, ok bool) {
+	switch {
+	case m.Kind != Value || m.Seq > uint64(len(m.Body)):
+		return nil, nil, false
+	case len(m.Body) == 0:
+		return nil, []byte{}, true
+	}
+	return m.Body[:m.Seq:m.Seq], m.Body[m.Seq:], true
+}
+
+// full returns a path with the source, in processes.
+func full(c Config, path []byte) []parley.ID {
+	ids := make([]parley.ID, 1, len(path)+1)
+	ids[0] = c.Source
+	for _, j := range path {
+		ids = append(ids, parley.ID(j))
+	}
+	return ids
+}
+
+// explain writes a message as the article does: {0,132}.
+func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			if path, value, ok := split(m); ok {
+				yield("{" + parley.Printable(value) + "," + problem.PathText(full(c, path), name) + "}")
+			}
+		}
+	}
+}
+
+// size counts a message as Cost does.
+func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
+	return func(_ parley.Env, m parley.Msg) parley.Traffic {
+		path, value, ok := split(m)
+		if !ok {
+			return parley.Traffic{}
+		}
+		return parley.Traffic{Messages: 1, Bits: parley.ValueBits(value) + uint64(len(path)+1)*parley.IDBits(c.N)}
+	}
+}
+
+// rename permutes the processes of a message's path. The source stays.
+func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	path, _, ok := split(m)
+	if !ok {
+		return m
+	}
+	m.Body = slices.Clone(m.Body)
+	for i, j := range path {
+		if int(j) < len(perm) {
+			m.Body[i] = byte(perm[j])
+		}
+	}
+	return m
+}

@@ -1,0 +1,243 @@
+// Package om is the Oral Messages algorithm OM(m): Byzantine agreement on the
+// value of one source, as the recursion that the lecture and Lamport's paper
+// write down.
+//
+// The problem: n processes, at most m of them faulty in any way, one of them
+// the source with a value for all others, its lieutenants. All correct
+// lieutenants must decide on the same value, and on the source's if it is
+// correct. Messages are oral: a receiver knows who is speaking, but not whether
+// what the speaker says it heard from another was ever said.
+//
+// The bound: n > 3m, m+1 rounds, (n-1) + (n-1)(n-2) + ... messages.
+//
+// The recursion: in OM(k) a source sends its value to its lieutenants, and each
+// of them passes on what it got as the source of an OM(k-1) among the others.
+// So nobody sends to itself, to the source or to a process that the value has
+// passed through, and a lieutenant's own vote is what it heard itself. The
+// instances of OM(m-r) all begin in round r. One is named by the path of the
+// sources above it, its own source last: 1.3.2 is "P2 says that P3 said that P1
+// said".
+//
+// Why it works: a correct source's value gets through an OM(k) among more than
+// 2m+k processes. Every correct lieutenant has it directly, and by induction
+// from each correct one through that one's OM(k-1), with a process fewer; and of
+// the at least 2m+k lieutenants more than half are correct. With n > 3m this
+// covers OM(m). If the source is faulty, one fault fewer is left among its
+// lieutenants, n-1 > 3(m-1), so that by induction they agree on every single
+// vote, and therefore on the majority.
+//
+// Source: lecture, "Oral Messages Algorithm OM(m)"; Lamport, Shostak and Pease
+// (1982), section 3.
+package om
+
+import (
+	"flag"
+	"fmt"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/lockstep"
+)
+
+// Value is the only message: one message of the paper, a value and its path.
+// Seq: the round. Body: the path without the source, a byte a process and the
+// sender last, Seq bytes in all; then the value. Origin and Value: unused.
+const Value parley.Kind = 1
+
+// Config is one instance. Its Default stands for a value that did not come and
+// is decided on where no value has a majority.
+type Config = problem.Instance
+
+// New returns the protocol as machines that keep the schedule.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Rounds(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		instance := problem.Flags(fs, c, problem.MostOral)
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			in, err := instance(naming)
+			if err == nil {
+				err = checkSize(in)
+			}
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(in, when), nil
+		}
+	}
+	return p
+}
+
+// Rounds returns the protocol at the level of rounds.
+func Rounds(c Config) lockstep.Protocol {
+	return lockstep.Protocol{
+		Protocol: parley.Protocol{
+			Name:       "om",
+			Title:      "Byzantine agreement by oral messages, OM(m)",
+			Paper:      "lecture, Oral Messages Algorithm OM(m); Lamport, Shostak, Pease 1982",
+			Faults:     parley.OralByzantineFaults,
+			Kinds:      []string{"", "VALUE"},
+			N:          c.N,
+			M:          c.M,
+			Proposers:  parley.SetOf(c.Source),
+			Properties: problem.Byzantine(c.Source),
+			Promises: func(a parley.Assumptions) []parley.Promise {
+				return problem.Promises(a, problem.OralBound,
+					"OM(m) solves it for 3m+1 or more processes (lecture; Lamport, Shostak, Pease 1982, theorem 1)")
+			},
+			Bound:   problem.OralBound,
+			Cost:    Cost,
+			Size:    size(c),
+			Explain: explain(c),
+			Lies:    lies(c),
+			Rename:  rename,
+		},
+		Last: c.M,
+		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self) },
+		Tree: func(r lockstep.Rounds) parley.Tree { return view{r.(*process)} },
+	}
+}
+
+// checkSize refuses in words what would send more messages than a machine holds.
+func checkSize(c Config) error {
+	const limit = 1 << 24
+	if total := Cost(c.N, c.M).Total().Messages; total > limit {
+		return fmt.Errorf("-n %d -m %d: OM(m) sends %d messages, and %d are allowed; eig sends as much in few",
+			c.N, c.M, total, limit)
+	}
+	return nil
+}
+
+// process is one process.
+type process struct {
+	c    Config
+	self parley.ID
+
+	value   []byte    // the source's own
+	top     *instance // OM(m), as a lieutenant takes part in it; nil at the source
+	decided bool
+}
+
+// Request: the source is given its value.
+func (p *process) Request(_ *parley.Step, m parley.Msg) {
+	if m.Kind == parley.Propose && p.self == p.c.Source && len(m.Body) <= problem.MaxValue {
+		p.value = m.Body
+	}
+}
+
+// Emit.
+func (p *process) Emit(s *parley.Step, r int) {
+	switch {
+	// OM(m), step 1: the source sends its value to every process.
+	case r == 0 && p.top == nil:
+		s.SendAll(message(nil, p.value))
+	// OM(k), step 2: with the value it has from the source, each lieutenant
+	// becomes the source of an OM(k-1), and in step 1 of that sends the value to
+	// each of the others. The OM(k) in question are those of the round before.
+	case r > 0 && p.top != nil:
+		p.top.each(r-1, nil, func(om *instance, path []byte) {
+			m := message(append(path, byte(p.self)), om.value)
+			for j := range om.below {
+				s.Send(om.below[j].source, m)
+			}
+		})
+	}
+}
+
+// Absorb takes the value that the source of an OM(m-r) sends to this process,
+// the first one. What does not fit is an adversary's, and is ignored.
+func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	path, value, ok := split(m)
+	switch {
+	case p.top == nil:
+		s.Refuse(from, "message to the source")
+		return
+	case !ok || m.Seq != uint64(r) || m.Origin != 0 || m.Value != 0:
+		s.Refuse(from, "not a message of this round")
+		return
+	case len(value) > problem.MaxValue:
+		s.Refuse(from, "oversized value")
+		return
+	case p.last(path) != from:
+		s.Refuse(from, "path that does not end in its sender")
+		return
+	}
+	switch om := p.top.at(path); {
+	case om == nil:
+		s.Refuse(from, "path with a cycle or through its receiver")
+	case om.held:
+		s.Refuse(from, "second value along a path")
+	default:
+		om.value, om.held = value, true
+	}
+}
+
+// last is the process that a path without the source ends in.
+func (p *process) last(path []byte) parley.ID {
+	if len(path) == 0 {
+		return p.c.Source
+	}
+	return parley.ID(path[len(path)-1])
+}
+
+// Close: a process that received no value from the source of an instance uses
+// the default. When round m closes everything has come, and it decides.
+func (p *process) Close(s *parley.Step, r int) {
+	if p.top != nil {
+		p.top.each(r, nil, func(om *instance, _ []byte) {
+			if !om.held {
+				om.value, om.held = p.c.Default, true
+			}
+		})
+	}
+	if r == p.c.M {
+		p.decided = true
+		s.Deliver(p.c.Source, parley.Msg{Kind: parley.Decide, Origin: p.c.Source, Body: p.decide()})
+	}
+}
+
+// decide returns the value that OM(m) gives; the source knows its own.
+func (p *process) decide() []byte {
+	if p.top == nil {
+		return p.value
+	}
+	return p.result(p.c.M, p.top)
+}
+
+// result is the value that this process has from an OM(k) once all is over.
+func (p *process) result(k int, om *instance) []byte {
+	// OM(0), step 2: the value received from the source.
+	if k == 0 {
+		return om.value
+	}
+	// OM(k), step 3: the majority of what it received itself in step 1 and, for
+	// each other lieutenant, of what it has from that one by OM(k-1).
+	var votes parley.Tally
+	votes.Vote(p.self, om.value)
+	for j := range om.below {
+		votes.Vote(om.below[j].source, p.result(k-1, &om.below[j]))
+	}
+	return votes.Majority(p.c.Default)
+}
+
+// State visits the value and the instances.
+func (p *process) State(v *parley.Vars) {
+	v.Bytes("value", &p.value)
+	v.Bool("decided", &p.decided)
+	if p.top != nil {
+		p.top.state(v, make([]struct{}, p.c.N))
+	}
+}
+
+// Cost counts what the processes send if all are correct: in round r there are
+// (n-1)(n-2)...(n-r) instances, each with n-1-r lieutenants to send to. A
+// message is one value, of one bit, with the names of its path.
+func Cost(n, m int) parley.Cost {
+	cost := parley.Cost{Rounds: m + 1}
+	all := parley.Traffic{Messages: 1}
+	for r := range m + 1 {
+		all = all.Times(uint64(max(n-1-r, 0)))
+		one := parley.Traffic{Messages: 1, Bits: 1 + uint64(r+1)*parley.IDBits(n)}
+		cost.PerRound = append(cost.PerRound, one.Times(all.Messages))
+	}
+	return cost
+}

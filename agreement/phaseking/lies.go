@@ -1,0 +1,70 @@
+package phaseking
+
+import (
+	"bytes"
+	"iter"
+
+	"parley"
+)
+
+// lies: in place of each message a liar may say any other value of the alphabet,
+// or nothing. Where an honest process would have nothing to propose, it may
+// propose any value. No one but the king has a choice in the last round of a
+// phase: another's word as a king is refused.
+func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	values := c.Values()
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var out []parley.Sent
+		for _, honest := range t.Honest {
+			if v, said := lie(s, values, honest.Msg.Body); said {
+				honest.Msg.Body = v
+				out = append(out, honest)
+			}
+		}
+		if len(t.Honest) == 0 && phases[c.Form][t.Round%len(phases[c.Form])] == Proposal {
+			// Silence is what is honest here, and is the last choice as everywhere.
+			if k := s.Choose(len(values) + 2); 0 < k && k <= len(values) {
+				m := parley.Msg{Kind: Proposal, Seq: uint64(t.Round), Body: values[k-1]}
+				out = append(out, parley.Sent{Msg: m})
+			}
+		}
+		return out
+	}
+}
+
+// lie returns what is told in place of a value, if anything.
+func lie(s *parley.Step, values [][]byte, held []byte) (told []byte, said bool) {
+	others := 0
+	for _, v := range values {
+		if !bytes.Equal(v, held) {
+			others++
+		}
+	}
+	k := s.Choose(others + 2)
+	if k == 0 {
+		return held, true
+	}
+	for _, v := range values {
+		if bytes.Equal(v, held) {
+			continue
+		}
+		if k--; k == 0 {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// explain writes a message as 1, propose 1 or king: 1.
+func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		before := ""
+		switch m.Kind {
+		case Proposal:
+			before = "propose "
+		case King:
+			before = "king: "
+		}
+		yield(before + parley.Printable(m.Body))
+	}
+}

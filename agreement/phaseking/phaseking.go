@@ -1,0 +1,248 @@
+// Package phaseking is consensus with short messages and few of them: the phase
+// king algorithm. It is beyond the source documents of this module, whose own
+// agreement with oral messages needs messages that grow exponentially with m.
+//
+// The problem: consensus. Every process proposes a value, and all correct
+// processes must decide on the same one, on v if all of them started with v.
+// Messages are oral, at most m of n processes are faulty in any way.
+//
+// The bound: n > 3m, with m+1 phases of three rounds. The two-round form needs
+// n > 4m, with m+1 phases of two. Each phase has another king, the processes in
+// order: process 0 in the first phase.
+//
+// Why it works, with three rounds: two sets of n-m processes have a correct one
+// in common, so correct processes propose one value at most, and only that one
+// can be proposed by more than m. A process that sees n-m proposals for its value
+// knows that more than m are from correct ones, so that every correct process,
+// the king too, has taken up the same value: it need not listen to the king. All
+// others take what the king says. So after a phase with a correct king all
+// correct processes are of one value; and once they are, they see n-m proposals
+// for it in every later phase and no king can change it. Of m+1 kings one is
+// correct. With two rounds, a count above n/2 + m leaves a strict majority for
+// the value at every correct process, and n-m exceeds n/2 + m if n > 4m.
+//
+// What it does not promise: that the decision was anybody's. If correct processes
+// start with different values, a faulty king's word, or the default in its
+// silence, may be what all of them decide on though none of them held it.
+//
+// Source: Berman, Garay and Perry, "Towards Optimal Distributed Consensus", FOCS
+// 1989; the two-round form as textbooks have it after Berman and Garay. The paper
+// is about two values; here values are byte strings, and having nothing to
+// propose is silence, in place of a third value that stands for it.
+package phaseking
+
+import (
+	"flag"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/lockstep"
+)
+
+// The messages. In each Seq is the round and Body the value; Origin and Value are
+// not used.
+const (
+	// Value is what the sender holds. First round of a phase.
+	Value parley.Kind = iota + 1
+	// Proposal is a value that the sender has seen n-m processes hold. Second
+	// round of three.
+	Proposal
+	// King is what the king of the phase holds. Last round of a phase.
+	King
+)
+
+// Form is the shape of a phase.
+type Form uint8
+
+// The forms.
+const (
+	ThreeRound Form = iota // n > 3m
+	TwoRound               // n > 4m
+)
+
+// phases are the kinds of message due in the rounds of a phase.
+var phases = [...][]parley.Kind{
+	ThreeRound: {Value, Proposal, King},
+	TwoRound:   {Value, King},
+}
+
+// Config is one instance. Its Source is not used, for every process proposes.
+// Its Default stands for the value of a process that proposes nothing and for
+// the word of a king who is silent.
+type Config struct {
+	problem.Instance
+	Form Form
+}
+
+// New returns the protocol as machines that keep the schedule.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Rounds(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		form := c.Form
+		fs.TextVar(&form, "form", c.Form, "rounds of a phase: `threeround|tworound`, for n > 3m or n > 4m")
+		instance := problem.Flags(fs, c.Instance, func(n int) int { return form.Most(n) })
+		fs.Lookup("source").Usage = "not used: every `process` proposes"
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			in, err := instance(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(Config{in, form}, when), nil
+		}
+	}
+	return p
+}
+
+// Rounds returns the protocol at the level of rounds.
+func Rounds(c Config) lockstep.Protocol {
+	return lockstep.Protocol{
+		Protocol: parley.Protocol{
+			Name:       "phaseking",
+			Title:      "consensus with polynomial messages, by phases that have a king each",
+			Paper:      "Berman, Garay and Perry 1989; beyond the source documents",
+			Faults:     parley.OralByzantineFaults,
+			Kinds:      []string{"", "VALUE", "PROPOSAL", "KING"},
+			N:          c.N,
+			M:          c.M,
+			Proposers:  parley.Everyone(c.N),
+			Properties: problem.Consensus(),
+			Promises:   c.Form.promises,
+			Bound:      c.Form.Bound,
+			Cost:       c.Form.Cost,
+			Size:       size,
+			Explain:    explain,
+			Lies:       lies(c),
+			// No Rename: no message names a process, but the processes 0 to m have
+			// their turn as kings and cannot change names.
+		},
+		Last: c.last(),
+		New: func(self parley.ID) lockstep.Rounds {
+			return &process{c: c, self: self, value: c.Default}
+		},
+	}
+}
+
+// last is the number of the last round: there are m+1 phases.
+func (c Config) last() int { return len(phases[c.Form])*(c.M+1) - 1 }
+
+// process is one process.
+type process struct {
+	c    Config
+	self parley.ID
+
+	given    bool   // the initial value has come
+	value    []byte // what it holds
+	proposes bool   // it has something to propose in this phase,
+	proposal []byte // namely this
+	sure     bool   // its value is held by enough to do without the king of this phase
+
+	votes parley.Tally // scratch: what came in the round that is being closed
+}
+
+// due is the kind of message that round r is for.
+func (p *process) due(r int) parley.Kind {
+	phase := phases[p.c.Form]
+	return phase[r%len(phase)]
+}
+
+// king is the king of the phase that round r belongs to.
+func (p *process) king(r int) parley.ID {
+	return parley.ID(r / len(phases[p.c.Form]) % p.c.N)
+}
+
+// Request: the initial value. The first is final.
+func (p *process) Request(_ *parley.Step, m parley.Msg) {
+	if m.Kind == parley.Propose && !p.given && len(m.Body) <= problem.MaxValue {
+		p.given, p.value = true, m.Body
+	}
+}
+
+// Emit.
+func (p *process) Emit(s *parley.Step, r int) {
+	switch p.due(r) {
+	// First round: everyone sends its value.
+	case Value:
+		s.SendAll(parley.Msg{Kind: Value, Seq: uint64(r), Body: p.value})
+	// Second of three: whoever saw n-m processes hold a value proposes it.
+	case Proposal:
+		if p.proposes {
+			s.SendAll(parley.Msg{Kind: Proposal, Seq: uint64(r), Body: p.proposal})
+		}
+	// Last round: the king sends its value.
+	case King:
+		if p.self == p.king(r) {
+			s.SendAll(parley.Msg{Kind: King, Seq: uint64(r), Body: p.value})
+		}
+	}
+}
+
+// Absorb counts a vote, the first of each sender.
+func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Seq != uint64(r) || m.Origin != 0 || m.Value != 0:
+		s.Refuse(from, "fields that are not used")
+	case m.Kind != p.due(r):
+		s.Refuse(from, "message not due in this round")
+	case m.Kind == King && from != p.king(r):
+		s.Refuse(from, "king's word from another")
+	case len(m.Body) > problem.MaxValue:
+		s.Refuse(from, "oversized value")
+	case !p.votes.Vote(from, m.Body):
+		s.Refuse(from, "second message of a round")
+	}
+}
+
+// Close. A process has its own vote of itself, without a message. Beyond the
+// bound several values may pass a threshold: then it is the most frequent, and
+// the least of these.
+func (p *process) Close(s *parley.Step, r int) {
+	n, m := p.c.N, p.c.M
+	switch p.due(r) {
+	case Value:
+		p.votes.Vote(p.self, p.value)
+		most, votes := p.votes.Best()
+		if p.c.Form == ThreeRound {
+			// If some value came from n-m or more, propose it.
+			if votes >= n-m {
+				p.proposes, p.proposal = true, most
+			}
+		} else {
+			// Hold the most frequent value; be sure if its count exceeds n/2 + m.
+			p.value, p.sure = most, 2*votes > n+2*m
+		}
+	case Proposal:
+		if p.proposes {
+			p.votes.Vote(p.self, p.proposal)
+		}
+		// If some value is proposed by more than m, hold it; be sure of the held
+		// one if n-m or more propose it.
+		if most, votes := p.votes.Best(); votes > m {
+			p.value = most
+		}
+		p.sure = p.votes.Of(p.value) >= n-m
+		p.proposes, p.proposal = false, nil
+	case King:
+		if p.self == p.king(r) {
+			p.votes.Vote(p.self, p.value)
+		}
+		// Whoever is not sure takes the king's value, which is the only vote; if
+		// the king is silent, the default.
+		if !p.sure {
+			p.value = p.votes.Majority(p.c.Default)
+		}
+		p.sure = false
+	}
+	p.votes.Reset()
+	// After m+1 phases: decide.
+	if r == p.c.last() {
+		s.Deliver(p.self, parley.Msg{Kind: parley.Decide, Body: p.value})
+	}
+}
+
+func (p *process) State(v *parley.Vars) {
+	v.Bool("given", &p.given)
+	v.Bytes("value", &p.value)
+	v.Bool("proposes", &p.proposes)
+	v.Bytes("proposal", &p.proposal)
+	v.Bool("sure", &p.sure)
+}

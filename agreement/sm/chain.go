@@ -1,0 +1,138 @@
+package sm
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"parley"
+	"parley/agreement/problem"
+)
+
+// maxSignature is the longest signature taken in, in bytes. Ed25519 has 64.
+const maxSignature = 128
+
+// chain is the paper's v:0:j1:...:jk, a value and those who signed it, the
+// source first. On the wire it is
+//
+//	length of the value, the value, number of links,
+//	then each link: signer, length of the signature, the signature
+//
+// with every number a varint in its shortest form: a chain has one encoding.
+type chain struct {
+	value []byte
+	links []link
+}
+
+// link is one signature. It covers the value and all links before it.
+type link struct {
+	signer parley.ID
+	sig    []byte
+}
+
+func (ch chain) encode() []byte {
+	size := len(ch.value) + 2*binary.MaxVarintLen16
+	for _, l := range ch.links {
+		size += len(l.sig) + 2*binary.MaxVarintLen16
+	}
+	body := make([]byte, 0, size)
+	body = binary.AppendUvarint(body, uint64(len(ch.value)))
+	body = append(body, ch.value...)
+	body = binary.AppendUvarint(body, uint64(len(ch.links)))
+	for _, l := range ch.links {
+		body = binary.AppendUvarint(body, uint64(l.signer))
+		body = binary.AppendUvarint(body, uint64(len(l.sig)))
+		body = append(body, l.sig...)
+	}
+	return body
+}
+
+// decode reads a chain, into the memory given for its links. All its parts alias
+// body. The reason is empty if all is well.
+func decode(body []byte, links []link) (ch chain, reason string) {
+	size, rest, err := parley.ReadUvarint(body, uint64(len(body)))
+	if err != nil || size > uint64(len(rest)) {
+		return ch, malformed
+	}
+	ch.value, rest = rest[:size:size], rest[size:]
+	if size > problem.MaxValue {
+		return ch, oversizedValue
+	}
+	count, rest, err := parley.ReadUvarint(rest, parley.MaxProcesses)
+	if err != nil {
+		return ch, malformed
+	}
+	ch.links = links[:0]
+	for range count {
+		var signer, length uint64
+		if signer, rest, err = parley.ReadUvarint(rest, 1<<16-1); err != nil {
+			return ch, malformed
+		}
+		if length, rest, err = parley.ReadUvarint(rest, maxSignature); err != nil || length > uint64(len(rest)) {
+			return ch, malformed
+		}
+		ch.links = append(ch.links, link{parley.ID(signer), rest[:length:length]})
+		rest = rest[length:]
+	}
+	if len(rest) > 0 {
+		return ch, malformed
+	}
+	return ch, ""
+}
+
+// signers returns who signed, the source first.
+func (ch chain) signers() []parley.ID {
+	ids := make([]parley.ID, len(ch.links))
+	for i, l := range ch.links {
+		ids[i] = l.signer
+	}
+	return ids
+}
+
+// signed tells whether the process is on the chain.
+func (ch chain) signed(id parley.ID) bool {
+	return slices.ContainsFunc(ch.links, func(l link) bool { return l.signer == id })
+}
+
+// digest is what the next signature of a chain is put to. It covers the
+// instance, the value, and every signer and signature so far, so that no chain
+// can be cut, spliced or shown in another instance; and it grows link by link,
+// so that checking a chain of k links takes k short hashes.
+type digest [sha256.Size]byte
+
+// The first byte tells what is hashed, so that nothing stands for another.
+const (
+	tagInstance = iota
+	tagValue
+	tagLink
+)
+
+// instanceDigest covers what all signatures of an instance have in common.
+func instanceDigest(c *Config) digest {
+	b := []byte{tagInstance}
+	b = append(b, "parley/sm/v1"...)
+	b = binary.AppendUvarint(b, uint64(len(c.Session)))
+	b = append(b, c.Session...)
+	b = binary.AppendUvarint(b, uint64(c.N))
+	b = binary.AppendUvarint(b, uint64(c.M))
+	b = binary.AppendUvarint(b, uint64(c.Source))
+	return sha256.Sum256(b)
+}
+
+// with is the digest of an instance and a value: what the source signs.
+func (d digest) with(value []byte) digest {
+	var room [1 + sha256.Size + problem.MaxValue]byte
+	b := append(room[:0], tagValue)
+	b = append(b, d[:]...)
+	return sha256.Sum256(append(b, value...))
+}
+
+// and is the digest with one more link: what the next process signs. Signer and
+// digest have a fixed length, so the signature is all that is left.
+func (d digest) and(l link) digest {
+	var room [1 + sha256.Size + 2 + maxSignature]byte
+	b := append(room[:0], tagLink)
+	b = append(b, d[:]...)
+	b = binary.BigEndian.AppendUint16(b, uint16(l.signer))
+	return sha256.Sum256(append(b, l.sig...))
+}

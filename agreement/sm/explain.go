@@ -1,0 +1,60 @@
+package sm
+
+import (
+	"iter"
+	"strings"
+
+	"parley"
+)
+
+// explain writes a message as the lecture does, v:0:j1:...:jk.
+func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		ch, why := decode(m.Body, nil)
+		if why != "" {
+			return
+		}
+		parts := []string{parley.Printable(ch.value)}
+		for _, l := range ch.links {
+			parts = append(parts, name(l.signer))
+		}
+		yield(strings.Join(parts, ":"))
+	}
+}
+
+// size counts a message as the theorem does, see Cost.
+func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
+	return func(_ parley.Env, m parley.Msg) parley.Traffic {
+		ch, why := decode(m.Body, nil)
+		if why != "" {
+			return parley.Traffic{}
+		}
+		signers := uint64(len(ch.links))
+		return parley.Traffic{
+			Messages: 1, Bits: parley.ValueBits(ch.value) + signers*parley.IDBits(c.N), Signatures: signers,
+		}
+	}
+}
+
+// rename permutes the signers of a message.
+func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	m.Body = renameBody(m.Body, perm)
+	return m
+}
+
+// renameBody leaves the signatures out: nobody can say what those of the others
+// would have been. What correct processes and Lies sign is a function of the
+// rest of the chain, so that states which are alike but for names stay alike.
+func renameBody(body []byte, perm []parley.ID) []byte {
+	ch, why := decode(body, nil)
+	if why != "" {
+		return body
+	}
+	for i, l := range ch.links {
+		if int(l.signer) < len(perm) {
+			l.signer = perm[l.signer]
+		}
+		ch.links[i] = link{signer: l.signer}
+	}
+	return ch.encode()
+}

@@ -1,0 +1,471 @@
+package sm_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/agreement/sm"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/sim"
+)
+
+// sizes are systems within the bound, from one correct lieutenant to several.
+var sizes = []struct{ n, m int }{{4, 1}, {4, 2}, {5, 2}, {5, 3}, {6, 3}, {7, 5}}
+
+// draw returns a coalition of up to m processes of mixed behaviour. If collude is
+// set the source is one of m who all lie at random.
+func draw(rng *rand.Rand, c sm.Config, collude bool) map[parley.ID]faulty.Behaviour {
+	who := rng.Perm(c.N)
+	how := append(faulty.Named(), faulty.Crash(rng.IntN(c.M+1), rng.IntN(c.N)))
+	out := make(map[parley.ID]faulty.Behaviour)
+	if collude {
+		out[c.Source] = faulty.Random
+		for _, id := range who {
+			if len(out) < c.M {
+				out[parley.ID(id)] = faulty.Random
+			}
+		}
+		return out
+	}
+	for _, id := range who[:rng.IntN(c.M+1)] {
+		out[parley.ID(id)] = how[rng.IntN(len(how))]
+	}
+	return out
+}
+
+// TestTheorem: with at most m faulty processes, of any behaviour and colluding
+// or not, SM(m) breaks none of its promises (Lamport, Shostak, Pease, theorem 2).
+func TestTheorem(t *testing.T) {
+	for _, size := range sizes {
+		t.Run(fmt.Sprintf("n=%d,m=%d", size.n, size.m), func(t *testing.T) {
+			t.Parallel()
+			var lied, split, sourceFaulty int
+			for seed := range uint64(800) {
+				rng := rand.New(rand.NewPCG(seed, 7))
+				c := config(size.n, size.m, []string{"0", "1", "2"}[:2+rng.IntN(2)]...)
+				c.Source = parley.ID(rng.IntN(c.N))
+				c.Relay = sm.Relay(rng.IntN(2))
+				if c.Relay == sm.RelayAll {
+					c.Choice = sm.Choice(rng.IntN(2))
+				}
+				if err := c.Check(); err != nil {
+					t.Fatal(err)
+				}
+				when := lockstep.Simulated
+				when.Early = rng.IntN(2) == 0
+				p := sm.New(c, when)
+				s := sim.Run(sim.Options{
+					Protocol: p, Faulty: draw(rng, c, rng.IntN(2) == 0), Seed: seed,
+					Requests: propose(c, []string{"0", "1"}[rng.IntN(2)]),
+				})
+				if err := violated(p, s); err != nil {
+					t.Fatalf("seed %d, faulty %v: %v", seed, s.History.Faulty, err)
+				}
+				if s.History.Faulty.Has(c.Source) {
+					sourceFaulty++
+				}
+				for id := range s.Correct().All() {
+					if len(set(s, id)) > 1 {
+						split++
+						break
+					}
+				}
+				if s.Stats.FromFaulty > s.Stats.RefusedFaulty {
+					lied++
+				}
+			}
+			// Sometimes: or nothing was tried.
+			if sourceFaulty < 200 || split < 60 || lied < 200 {
+				t.Errorf("source faulty in %d runs, two values in %d, liars heard in %d", sourceFaulty, split, lied)
+			}
+		})
+	}
+}
+
+// TestLateChainsAreTried: the colluding liars above do show values that their
+// source never sent, as late as they can.
+func TestLateChainsAreTried(t *testing.T) {
+	late := make([]int, 4) // by the round in which a correct process takes a second value in
+	for seed := range uint64(300) {
+		c := config(6, 3)
+		p := sm.Rounds(c)
+		fresh := p.New
+		p.New = func(self parley.ID) lockstep.Rounds { return watched{fresh(self), late, self} }
+		sim.Run(sim.Options{
+			Protocol: lockstep.Of(p, lockstep.Simulated), Faulty: the(faulty.Random, 0, 2, 4), Seed: seed,
+			Requests: propose(c, "1"),
+		})
+	}
+	for r, count := range late {
+		if r < 3 && count == 0 {
+			t.Errorf("no value came in round %d: %v", r, late)
+		}
+	}
+}
+
+// watched counts the values that a correct process takes in, by round.
+type watched struct {
+	lockstep.Rounds
+	late []int
+	self parley.ID
+}
+
+func (w watched) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	before := len(parley.Show(machine{Rounds: w.Rounds}, 0))
+	w.Rounds.Absorb(s, r, from, m)
+	if from%2 == 0 && w.self%2 == 1 && len(parley.Show(machine{Rounds: w.Rounds}, 0)) > before {
+		w.late[r]++
+	}
+}
+
+// machine lets the state of one process be saved without the rounds around it.
+type machine struct {
+	parley.Base
+	lockstep.Rounds
+}
+
+func (m machine) Request(s *parley.Step, q parley.Msg) { m.Rounds.Request(s, q) }
+func (m machine) State(v *parley.Vars)                 { m.Rounds.State(v) }
+
+// TestBeyondTheBound: with one faulty process more than m, which is the same as
+// one round too few, colluding liars split the others.
+func TestBeyondTheBound(t *testing.T) {
+	for _, size := range []struct{ n, m int }{{5, 1}, {4, 1}, {6, 2}} {
+		c := config(size.n, size.m)
+		p := sm.New(c, lockstep.Simulated)
+		var split, invalid int
+		for seed := range uint64(1000) {
+			rng := rand.New(rand.NewPCG(seed, 9))
+			liars := the(faulty.Random, 0)
+			for _, id := range rng.Perm(c.N - 1)[:c.M] {
+				liars[parley.ID(1+id)] = faulty.Random
+			}
+			s := sim.Run(sim.Options{Protocol: p, Faulty: liars, Seed: seed, Requests: propose(c, "1")})
+			if broken(p, s, problem.Agreement) {
+				split++
+			}
+			if broken(p, s, problem.Validity) {
+				invalid++
+			}
+			if err := violated(p, s); err != nil {
+				t.Fatalf("nothing is promised with %d faulty: %v", c.M+1, err)
+			}
+		}
+		t.Logf("n=%d, m=%d, %d liars: %d of 1000 runs split", c.N, c.M, c.M+1, split)
+		if split == 0 {
+			t.Errorf("n=%d, m=%d, %d liars: no run of 1000 was split", c.N, c.M, c.M+1)
+		}
+		same(t, "invalid runs with a faulty source", invalid, 0)
+	}
+}
+
+// TestLiesAloneKeepValidity: with a correct source no number of liars makes a
+// correct lieutenant decide on another value, for they cannot sign for it.
+func TestLiesAloneKeepValidity(t *testing.T) {
+	c := config(7, 1)
+	p := sm.New(c, lockstep.Simulated)
+	for seed := range uint64(200) {
+		s := sim.Run(sim.Options{
+			Protocol: p, Faulty: the(faulty.Random, 1, 2, 3, 4, 5), Seed: seed, Requests: propose(c, "1"),
+		})
+		if broken(p, s, problem.Validity) || broken(p, s, problem.Agreement) {
+			t.Fatalf("seed %d: %v", seed, decisions(c, s))
+		}
+	}
+}
+
+// odometer answers the choices of a run with the digits of a number, and counts.
+type odometer struct {
+	digits, radix []int
+	at            int
+}
+
+func (o *odometer) choose(_ *parley.Step, _ *parley.Turn, _, n int) int {
+	if o.at == len(o.digits) {
+		o.digits, o.radix = append(o.digits, 0), append(o.radix, n)
+	}
+	o.at++
+	return o.digits[o.at-1]
+}
+
+// next tells whether there is another run, and begins it.
+func (o *odometer) next() bool {
+	for o.at = len(o.digits); o.at > 0; o.at-- {
+		if o.digits[o.at-1]++; o.digits[o.at-1] < o.radix[o.at-1] {
+			o.digits, o.radix = o.digits[:o.at], o.radix[:o.at]
+			o.at = 0
+			return true
+		}
+	}
+	return false
+}
+
+// exhaust runs every behaviour of every single faulty process: a faulty source,
+// and each faulty lieutenant with each value of a correct source.
+func exhaust(c sm.Config) (runs, broke, split int) {
+	p := sm.New(c, lockstep.Simulated)
+	try := func(liar parley.ID, value string) {
+		var o odometer
+		for more := true; more; more = o.next() {
+			s := sim.Run(sim.Options{
+				Protocol: p, Delay: sim.Delay{Least: 1, Most: 1}, Requests: propose(c, value),
+				Faulty: the(faulty.Behaviour{Name: "each", Choose: o.choose}, liar),
+			})
+			runs++
+			if violated(p, s) != nil {
+				broke++
+			}
+			if broken(p, s, problem.Agreement) {
+				split++
+			}
+		}
+	}
+	try(0, "1")
+	for id := 1; id < c.N; id++ {
+		try(parley.ID(id), "0")
+		try(parley.ID(id), "1")
+	}
+	return runs, broke, split
+}
+
+// TestExhaustive: one faulty process, all that it can do with two values. The
+// source has 4 answers for each lieutenant; a lieutenant relays or not.
+func TestExhaustive(t *testing.T) {
+	for _, x := range []struct{ n, m, runs, split int }{
+		{3, 1, 24, 0},  // 4^2 + 2*2*2
+		{4, 1, 88, 0},  // 4^3 + 3*2*2^2
+		{5, 1, 320, 0}, // 4^4 + 4*2*2^3
+		{4, 0, 70, 36}, // 4^3 + 3*2: SM(0) tolerates nobody
+		{4, 2, 88, 0},  // one liar more than there is
+	} {
+		runs, broke, split := exhaust(config(x.n, x.m))
+		same(t, fmt.Sprintf("n=%d, m=%d: runs", x.n, x.m), runs, x.runs)
+		same(t, fmt.Sprintf("n=%d, m=%d: broken promises", x.n, x.m), broke, 0)
+		same(t, fmt.Sprintf("n=%d, m=%d: split runs", x.n, x.m), split, x.split)
+	}
+}
+
+// TestExhaustivePair: two colluding faulty processes, the source among them, and
+// all that they can do with two values at n=4: SM(2) holds, SM(1) does not.
+func TestExhaustivePair(t *testing.T) {
+	for _, x := range []struct{ m, runs, split int }{
+		// For each of two receivers 4 answers of the source; the other relays or not,
+		// and shows the other value or (in two ways) does not.
+		{1, 4 * 4 * (2 * 3) * (2 * 3), 64},
+		// In round 2 it may show what the other receiver said in round 1, which has
+		// 1, 1, 2 or no values: 3 + 3 + 5 + 1 ways in place of the 4 answers.
+		{2, 12 * 12 * (2 * 3) * (2 * 3), 0},
+	} {
+		c := config(4, x.m)
+		p := sm.New(c, lockstep.Simulated)
+		var o odometer
+		var runs, split int
+		for more := true; more; more = o.next() {
+			s := sim.Run(sim.Options{
+				Protocol: p, Delay: sim.Delay{Least: 1, Most: 1}, Requests: propose(c, "1"),
+				Faulty: the(faulty.Behaviour{Name: "each", Choose: o.choose}, 0, 1),
+			})
+			runs++
+			if broken(p, s, problem.Agreement) {
+				split++
+			}
+		}
+		same(t, fmt.Sprintf("SM(%d): runs", x.m), runs, x.runs)
+		same(t, fmt.Sprintf("SM(%d): split runs", x.m), split, x.split)
+	}
+}
+
+// TestShortChainInTheLastRound: one faulty process shows a second value to one
+// process when that can no longer pass it on. Only its length gives it away.
+func TestShortChainInTheLastRound(t *testing.T) {
+	for m := 1; m <= 2; m++ {
+		c := config(m+3, m)
+		s := play(c, ids(0), send(0, 0, 1, "1", 0), send(0, 0, 2, "1", 0), send(m, 0, 2, "2", 0))
+		if d := decisions(c, s); d[1] != "1" || !agree(d) {
+			t.Errorf("m=%d: decisions %v", m, d)
+		}
+		same(t, "refused", s.Stats.Refused["chain-length"], 1)
+	}
+}
+
+// TestRepeatedSigner: a coalition of m cannot make up the m+1 signers of a last
+// round by signing twice.
+func TestRepeatedSigner(t *testing.T) {
+	c := config(5, 2)
+	for _, chain := range [][]parley.ID{ids(0, 1, 1), ids(0, 0, 1)} {
+		s := play(c, ids(0, 1), send(2, 1, 2, "x", chain...))
+		same(t, "refused", s.Stats.Refused["repeated-signer"], 1)
+		if d := decisions(c, s); !agree(d) {
+			t.Errorf("%v: decisions %v", chain, d)
+		}
+	}
+}
+
+// TestNotTheLastSigner: who sends a chain must have signed it last, so that each
+// process answers for what it says. (V would be the same without: a correct last
+// signer sends its chain to everybody in that round anyway.)
+func TestNotTheLastSigner(t *testing.T) {
+	c := config(6, 2)
+	s := play(c, ids(0, 1), send(1, 1, 2, "x", 0, 1), send(1, 0, 3, "x", 0, 1))
+	same(t, "refused", s.Stats.Refused["last-signer-not-sender"], 1)
+}
+
+// forgeries draws what a coalition says with its own signatures alone, for every
+// round, with chains of all kinds that hold and some that do not.
+func forgeries(rng *rand.Rand, c sm.Config, liars []parley.ID) []sm.Forged {
+	var out []sm.Forged
+	var correct []parley.ID
+	for id := range parley.ID(c.N) {
+		if !slices.Contains(liars, id) {
+			correct = append(correct, id)
+		}
+	}
+	for r := range c.M + 1 {
+		for range rng.IntN(4) {
+			others := slices.Clone(liars[1:])
+			rng.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+			if r > len(others) {
+				continue
+			}
+			chain := append(ids(c.Source), others[:r]...)
+			out = append(out, sm.Forged{
+				Round: r, From: chain[r], To: correct[rng.IntN(len(correct))], BadSig: -1,
+				Value: c.Values()[rng.IntN(len(c.Values()))], Chain: chain,
+			})
+		}
+	}
+	return out
+}
+
+// TestRelayTwo: keeping two values decides as keeping all does, if the decision
+// is the only value (Dolev and Strong 1983).
+func TestRelayTwo(t *testing.T) {
+	capped := 0
+	for seed := range uint64(1500) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		size := sizes[rng.IntN(len(sizes))]
+		c := config(size.n, size.m, "0", "1", "2", "3")
+		liars := ids(0)
+		for _, id := range rng.Perm(c.N - 1)[:c.M-1] {
+			liars = append(liars, parley.ID(1+id))
+		}
+		sends := forgeries(rng, c, liars)
+		all := play(c, liars, sends...)
+		c.Relay = sm.RelayTwo
+		two := play(c, liars, sends...)
+		a, b := decisions(c, all), decisions(c, two)
+		for id := range a {
+			if a[id] != b[id] {
+				t.Fatalf("seed %d: %v with all, %v with two: %v", seed, a, b, sends)
+			}
+			if len(set(two, id)) > 2 {
+				t.Fatalf("seed %d: process %d keeps %v", seed, id, set(two, id))
+			}
+			if len(set(all, id)) > 2 {
+				capped++
+			}
+		}
+		if !agree(a) {
+			t.Fatalf("seed %d: %v", seed, a)
+		}
+	}
+	if capped < 400 {
+		t.Errorf("only %d processes had more than two values to choose from", capped)
+	}
+}
+
+// TestCapWithMinimum: with the least value as the choice, keeping two breaks
+// agreement, which is why Check refuses it and nothing is promised.
+func TestCapWithMinimum(t *testing.T) {
+	c := config(5, 2, "1", "2", "3")
+	c.Choice = sm.Minimum
+	split := 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		liars := ids(0, parley.ID(1+rng.IntN(c.N-1)))
+		sends := forgeries(rng, c, liars)
+		c.Relay = sm.RelayAll
+		if s := play(c, liars, sends...); !agree(decisions(c, s)) {
+			t.Fatalf("seed %d: split without the cap", seed)
+		}
+		c.Relay = sm.RelayTwo
+		s := play(c, liars, sends...)
+		if !agree(decisions(c, s)) {
+			split++
+		}
+		if err := violated(scripted(c, sends), s); err != nil {
+			t.Fatalf("promised: %v", err)
+		}
+	}
+	t.Logf("cap with minimum: %d of 300 runs split", split)
+	if split == 0 {
+		t.Error("no run was split")
+	}
+	if c.Check() == nil {
+		t.Error("Check lets it pass")
+	}
+}
+
+// TestOneBadSignatureIsEnough: with RelayTwo a sender that is caught is not
+// listened to for the rest of the round, and is again in the next.
+func TestOneBadSignatureIsEnough(t *testing.T) {
+	c := config(5, 3)
+	c.Relay = sm.RelayTwo
+	bad := sm.Forged{Round: 1, From: 1, To: 2, Value: []byte("x"), Chain: ids(0, 1), BadSig: 1}
+	s := play(c, ids(0, 1, 4), bad, bad, bad, send(1, 1, 2, "y", 0, 1), send(2, 1, 2, "z", 0, 4, 1))
+	same(t, "bad", s.Stats.Refused["bad-signature"], 1)
+	same(t, "not looked at", s.Stats.Refused["after-bad-signature"], 3)
+	same(t, "V", fmt.Sprint(set(s, 2)), "[z]")
+	c.Relay = sm.RelayAll
+	s = play(c, ids(0, 1, 4), bad, bad, bad, send(1, 1, 2, "y", 0, 1))
+	same(t, "bad", s.Stats.Refused["bad-signature"], 3)
+	same(t, "V", fmt.Sprint(set(s, 2)), "[y]")
+}
+
+// TestSigners: real signatures and ideal ones lead to the same decisions.
+func TestSigners(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		c := config(5, 3)
+		how := draw(rng, c, seed%2 == 0)
+		run := func(signer sim.Signer) *sim.Sim {
+			return sim.Run(sim.Options{
+				Protocol: sm.New(c, lockstep.Simulated), Faulty: how, Seed: seed,
+				Requests: propose(c, "1"), Signer: signer,
+			})
+		}
+		real, ideal := run(sim.Ed25519(seed, c.N)), run(sim.Ideal(seed))
+		same(t, "decisions", fmt.Sprint(decisions(c, real)), fmt.Sprint(decisions(c, ideal)))
+		same(t, "refused", fmt.Sprint(real.Stats.Refused), fmt.Sprint(ideal.Stats.Refused))
+		same(t, "verified", real.Stats.Verifies, ideal.Stats.Verifies)
+	}
+}
+
+// TestCost: what correct processes send, round by round, is what the theorem
+// says: n-1 messages, (n-1)(n-2), and no more.
+func TestCost(t *testing.T) {
+	for n := 2; n <= 9; n++ {
+		for m := 0; m <= n-2; m++ {
+			c := config(n, m)
+			c.Relay = sm.Relay(n % 2)
+			s := play(c, nil)
+			cost := sm.Cost(n, m)
+			same(t, "rounds", cost.Rounds, m+1)
+			for r, want := range cost.PerRound {
+				same(t, fmt.Sprintf("n=%d, m=%d, round %d", n, m, r), s.Stats.Sent[r], want)
+			}
+			same(t, "rounds measured", len(s.Stats.Sent), m+1)
+			// Each of the n-1 verifies the source's signature, and of what is passed on
+			// nothing is new.
+			same(t, "verified", s.Stats.Verifies, uint64(n-1))
+		}
+	}
+	c := sm.Cost(4, 1).PerRound
+	same(t, "n=4, round 0", c[0], parley.Traffic{Messages: 3, Bits: 3 * 3, Signatures: 3})
+	same(t, "n=4, round 1", c[1], parley.Traffic{Messages: 6, Bits: 6 * 5, Signatures: 12})
+}

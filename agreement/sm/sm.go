@@ -1,0 +1,329 @@
+// Package sm is the algorithm SM(m): Byzantine agreement on the value of one
+// source with signed messages.
+//
+// The problem: n processes, at most m of them faulty in any way, one of them
+// the source (the lecture's transmitter, process 0) with a value for all
+// others, its lieutenants. All correct lieutenants must decide on the same
+// value, and on the source's if it is correct. Messages are signed: a faulty
+// process may say and withhold what it likes, and the faulty may sign for each
+// other, but nobody can forge the signature of a correct process or change what
+// it signed.
+//
+// The bound: any m, in m+1 rounds. From n = m+2 on there are two correct
+// processes to agree.
+//
+// A message v:0:j1:...:jk is a value with a chain of signatures: the source's,
+// then one of each process that passed it on, and each covers all before it.
+// The source signs its value and sends it to all. A lieutenant collects the
+// values that reach it in the set V, and passes each on with its own signature
+// when it is new. When the last round is over it decides on choice(V), which
+// depends on nothing but V.
+//
+// Why it works: all correct lieutenants end with the same V. If one of them
+// meets a value before round m, it passes it on, and all others have it a round
+// later. If it meets a value in round m, the chain has m+1 signers, one of whom
+// is correct and has passed it on to everybody. That is why a chain that comes
+// in round r must have r+1 signers: a shorter one would let a faulty process
+// show a value in the last round to one process alone. And if the source is
+// correct, nothing but its value carries its signature.
+//
+// Source: lecture, "Protocol with Signed Messages"; Lamport, Shostak and Pease
+// (1982), section 4. The checks of a chain and the last round are ours where the
+// lecture has "when it receives no more message". RelayTwo is of Dolev and
+// Strong (1983).
+package sm
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/lockstep"
+)
+
+// Signed is the only message, v:0:j1:...:jk. Seq: the round, k. Body: the value
+// and its chain of signatures, see chain.go. Origin and Value: unused.
+const Signed parley.Kind = 1
+
+// Relay says which values a lieutenant keeps and passes on.
+type Relay uint8
+
+// The rules of relaying.
+const (
+	// RelayAll is the lecture's: every value. A faulty source can make V, and the
+	// work, as large as it likes; only the size of each value is bounded.
+	RelayAll Relay = iota
+	// RelayTwo keeps and passes on the first two: with two values the decision is
+	// the default, whatever others there are. No process sends more than two
+	// chains to another in a run, and no one is made to verify more than two good
+	// chains in a run and one bad one of each sender in a round.
+	RelayTwo
+)
+
+var relays = [...]string{"all", "two"}
+
+func (r Relay) String() string { return relays[r] }
+
+// Choice is the function choice(V) that the decision is by. Any will do, as long
+// as it is the same for all.
+type Choice uint8
+
+// The choices.
+const (
+	Only    Choice = iota // the only value in V, else the default
+	Minimum               // the least value in V, else the default
+)
+
+var choices = [...]string{"only", "minimum"}
+
+func (c Choice) String() string { return choices[c] }
+
+// Config is one instance.
+type Config struct {
+	problem.Instance
+	Relay  Relay
+	Choice Choice
+	// Session is part of what is signed: the cluster, its view, the number of
+	// the instance. What is signed in one session counts for nothing in another.
+	// Two instances under the same keys never share both session and source, not
+	// even after a crash, or a correct process could be shown to have signed two
+	// values in one.
+	Session []byte
+}
+
+// Check tells what is wrong with an instance. Rounds and New do not ask, so that
+// it can be shown what goes wrong.
+func (c Config) Check() error {
+	if err := c.Instance.Check(); err != nil {
+		return err
+	}
+	switch {
+	case int(c.Relay) >= len(relays):
+		return &parley.FlagError{Flag: "relay", Err: fmt.Errorf("there is no rule number %d", c.Relay)}
+	case int(c.Choice) >= len(choices):
+		return &parley.FlagError{Flag: "choice", Err: fmt.Errorf("there is no choice number %d", c.Choice)}
+	case c.Relay == RelayTwo && c.Choice != Only:
+		return &parley.FlagError{Flag: "relay", Err: errCap}
+	}
+	return nil
+}
+
+var errCap = errors.New("two goes with --choice only: processes that keep two of three values need not keep the same two, " +
+	"and then the least of them is not the same")
+
+// New returns the protocol as machines that keep the schedule.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Rounds(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		instance := problem.Flags(fs, c.Instance, func(n int) int { return n - 2 })
+		relay := fs.String("relay", c.Relay.String(), "which values are passed on: `all|two`")
+		choice := fs.String("choice", c.Choice.String(), "what is decided of several values: `only|minimum`")
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			c := c
+			var errs [3]error
+			c.Instance, errs[0] = instance(naming)
+			c.Relay, errs[1] = pick[Relay]("relay", *relay, relays[:])
+			c.Choice, errs[2] = pick[Choice]("choice", *choice, choices[:])
+			for _, err := range append(errs[:], c.Check()) {
+				if err != nil {
+					return parley.Protocol{}, err
+				}
+			}
+			return New(c, when), nil
+		}
+	}
+	return p
+}
+
+// pick reads the value of a flag that has few.
+func pick[T ~uint8](name, text string, allowed []string) (T, error) {
+	i := slices.Index(allowed, text)
+	if i < 0 {
+		return 0, &parley.FlagError{Flag: name, Err: fmt.Errorf("%q: allowed are %s and %s", text, allowed[0], allowed[1])}
+	}
+	return T(i), nil
+}
+
+// Rounds returns the protocol at the level of rounds.
+func Rounds(c Config) lockstep.Protocol {
+	instance := instanceDigest(&c)
+	return lockstep.Protocol{
+		Protocol: parley.Protocol{
+			Name:       "sm",
+			Title:      "Byzantine agreement by signed messages, SM(m)",
+			Paper:      "lecture, Protocol with Signed Messages; Lamport, Shostak, Pease 1982",
+			Faults:     parley.SignedByzantineFaults,
+			Kinds:      []string{"", "SIGNED"},
+			N:          c.N,
+			M:          c.M,
+			Proposers:  parley.SetOf(c.Source),
+			Properties: problem.Byzantine(c.Source),
+			Promises:   promises(c),
+			Bound:      problem.SignedBound,
+			Cost:       Cost,
+			Size:       size(c),
+			Explain:    explain,
+			Lies:       lies(c),
+			Rename:     rename,
+		},
+		Last: c.M,
+		New:  func(self parley.ID) lockstep.Rounds { return &process{c: &c, instance: instance, self: self} },
+	}
+}
+
+func promises(c Config) func(parley.Assumptions) []parley.Promise {
+	return func(a parley.Assumptions) []parley.Promise {
+		out := problem.Promises(a, problem.SignedBound,
+			"with signed messages m+1 rounds suffice for any m (lecture; Lamport, Shostak, Pease 1982, theorem 2)")
+		for i := range out {
+			if c.Relay == RelayTwo && c.Choice != Only && out[i].Property == problem.Agreement {
+				out[i].Holds, out[i].Because = false, errCap.Error()
+			}
+		}
+		return out
+	}
+}
+
+// process is one process.
+type process struct {
+	c        *Config
+	instance digest
+	self     parley.ID
+
+	value  []byte     // the source's own
+	given  bool       // it has one
+	v      [][]byte   // V, in order
+	relay  []relayed  // what was new in this round: the next one sends it on
+	caught parley.Set // who sent a bad signature in this round; RelayTwo only
+
+	judge judge // scratch
+}
+
+// relayed is a chain with this process's signature, and who is not yet on it.
+type relayed struct {
+	to   parley.Set
+	body []byte
+}
+
+// Request: the source is given its value.
+func (p *process) Request(_ *parley.Step, m parley.Msg) {
+	if m.Kind == parley.Propose && p.self == p.c.Source && len(m.Body) <= problem.MaxValue {
+		p.value, p.given = m.Body, true
+	}
+}
+
+// Emit.
+func (p *process) Emit(s *parley.Step, r int) {
+	// 1. The source signs its value and sends it to every other process. One that
+	// was given none says nothing, and all decide on the default.
+	if r == 0 && p.given {
+		d := p.instance.with(p.value)
+		s.SendAll(parley.Msg{Kind: Signed, Body: chain{p.value, []link{{p.self, s.Sign(d[:])}}}.encode()})
+	}
+	// 2.B (ii), the sending: see Absorb.
+	for _, x := range p.relay {
+		s.SendTo(x.to, parley.Msg{Kind: Signed, Seq: uint64(r), Body: x.body})
+	}
+	clear(p.relay)
+	p.relay = p.relay[:0]
+}
+
+// Absorb: 2. Process i receives v:0:j1:...:jk in round k. The direct message of
+// the source, 2.A, is no other case than k = 0: a second one adds to V and does
+// not set it anew.
+func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	if m.Kind != Signed || m.Seq != uint64(r) || m.Origin != 0 || m.Value != 0 {
+		s.Refuse(from, malformed)
+		return
+	}
+	v, why := p.judge.read(p.c, p.self, from, r, m.Body)
+	if why == "" {
+		why = p.unwanted(v.value, from)
+	}
+	if why == "" {
+		why = p.judge.verify(p.instance, v, s.Verify)
+	}
+	if why == badSignature && p.c.Relay == RelayTwo {
+		p.caught.Add(from)
+	}
+	if why != "" {
+		s.Refuse(from, why)
+		return
+	}
+	// 2.B (i) It adds v to V.
+	at, _ := slices.BinarySearchFunc(p.v, v.value, bytes.Compare)
+	p.v = slices.Insert(p.v, at, v.value)
+	// (ii) If k < m, it sends v:0:j1:...:jk:i, in the next round, to every
+	// lieutenant other than j1, ..., jk and itself.
+	if k := r; k < p.c.M {
+		to := parley.Everyone(p.c.N).Minus(p.judge.signers)
+		to.Remove(p.self)
+		v.links = append(v.links, link{p.self, s.Sign(p.judge.digest[:])})
+		p.relay = append(p.relay, relayed{to, v.encode()})
+	}
+}
+
+// unwanted tells why a chain with the value would change nothing, whatever its
+// signatures are worth. Asking first saves verifying nearly all of them: each
+// value comes from everybody, and is new once.
+func (p *process) unwanted(value []byte, from parley.ID) string {
+	_, known := slices.BinarySearchFunc(p.v, value, bytes.Compare)
+	switch {
+	case known:
+		return duplicate
+	case p.c.Relay == RelayTwo && len(p.v) >= 2:
+		return thirdValue
+	case p.caught.Has(from):
+		return afterBadSignature
+	}
+	return ""
+}
+
+// Close: 3. When no more messages can come, after round m, process i decides on
+// choice(V). The source decides on its own value.
+func (p *process) Close(s *parley.Step, r int) {
+	p.caught = parley.Set{}
+	if r == p.c.M {
+		s.Deliver(p.c.Source, parley.Msg{Kind: parley.Decide, Origin: p.c.Source, Body: p.choice()})
+	}
+}
+
+func (p *process) choice() []byte {
+	switch {
+	case p.given:
+		return p.value
+	case len(p.v) == 1, len(p.v) > 1 && p.c.Choice == Minimum:
+		return p.v[0]
+	}
+	return p.c.Default
+}
+
+func (p *process) State(v *parley.Vars) {
+	v.Bytes("value", &p.value)
+	v.Bool("given", &p.given)
+	parley.Slice(v, "V", &p.v, func(_ int, b *[]byte) { v.Bytes("value", b) })
+	parley.Slice(v, "relay", &p.relay, func(_ int, x *relayed) {
+		v.Set("to", &x.to)
+		v.Coded("chain", &x.body, renameBody)
+	})
+	v.Set("caught", &p.caught)
+}
+
+// Cost is the theorem's count for a correct source: it sends to n-1 lieutenants,
+// and if m > 0 each of them passes it on to n-2 others, for whom it is not new.
+// A message of round r is one value, of one bit, with r+1 names and signatures.
+func Cost(n, m int) parley.Cost {
+	cost := parley.Cost{Rounds: m + 1, PerRound: make([]parley.Traffic, m+1)}
+	messages := uint64(n - 1)
+	for r := range min(m+1, 2) {
+		signers := uint64(r + 1)
+		one := parley.Traffic{Messages: 1, Bits: 1 + signers*parley.IDBits(n), Signatures: signers}
+		cost.PerRound[r] = one.Times(messages)
+		messages *= uint64(max(n-2, 0))
+	}
+	return cost
+}

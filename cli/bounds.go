@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/internal/draw"
+)
+
+// limits is what one algorithm can do with n processes and m faults.
+type limits struct {
+	Name      string           `json:"name"`
+	Faults    string           `json:"faults"`
+	Possible  bool             `json:"possible"`
+	Why       string           `json:"why,omitempty"`
+	SmallestN int              `json:"smallest_n"`
+	LargestM  int              `json:"largest_m"`
+	Rounds    int              `json:"rounds"`
+	AtMost    bool             `json:"at_most"`
+	PerRound  []parley.Traffic `json:"per_round"`
+	Total     parley.Traffic   `json:"total"`
+}
+
+// bounds is "parley bounds".
+func (a *app) bounds() *cobra.Command {
+	var n, m int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "bounds",
+		Short:   "Say what n processes can tolerate, and what it costs",
+		Example: "  parley bounds -n 10 -m 3",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if n < 2 || n > parley.MaxProcesses {
+				return &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes: allowed are 2 to %d", n, parley.MaxProcesses)}
+			}
+			if m < 0 || m > n-1 {
+				return &parley.FlagError{Flag: "m", Err: fmt.Errorf("%d faults of %d processes: allowed are 0 to %d", m, n, n-1)}
+			}
+			all := a.limits(n, m)
+			if asJSON {
+				enc := json.NewEncoder(a.out)
+				enc.SetIndent("", "  ")
+				return enc.Encode(all)
+			}
+			return a.printBounds(n, m, all)
+		},
+	}
+	cmd.Flags().IntVarP(&n, "n", "n", 7, "number of `processes`")
+	cmd.Flags().IntVarP(&m, "m", "m", 2, "number of `faults`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	return cmd
+}
+
+func (a *app) limits(n, m int) []limits {
+	var all []limits
+	for _, p := range a.protocols {
+		if p.Bound == nil || p.Cost == nil {
+			continue
+		}
+		cost := p.Cost(n, m)
+		l := limits{
+			Name: p.Name, Faults: p.Faults.String(), Possible: true, Rounds: cost.Rounds, AtMost: cost.AtMost,
+			PerRound: cost.PerRound, Total: cost.Total(),
+		}
+		if err := p.Bound(n, m); err != nil {
+			l.Possible, l.Why = false, err.Error()
+		}
+		l.SmallestN, _ = leastProcesses(p, m)
+		l.LargestM, _ = mostFaults(p, n)
+		all = append(all, l)
+	}
+	return all
+}
+
+func (a *app) printBounds(n, m int, all []limits) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "What %d processes can do about %s\n\n", n, draw.Count(uint64(m), "fault", "faults"))
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "algorithm\ttolerates\tpossible\tsmallest n\tlargest m\trounds\tmessages\tbits\tsignatures\n")
+	for _, l := range all {
+		possible, most := "yes", ""
+		if !l.Possible {
+			possible = "no"
+		}
+		if l.AtMost {
+			most = "<= "
+		}
+		least := "none"
+		if l.SmallestN > 0 {
+			least = strconv.Itoa(l.SmallestN)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s%s\t%s%s\t%s%s\n", l.Name, l.Faults, possible, least, l.LargestM, l.Rounds,
+			most, draw.Number(l.Total.Messages), most, draw.Number(l.Total.Bits), most, draw.Number(l.Total.Signatures))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	b.WriteString("\nMessages per round, all processes correct\n\n")
+	printPerRound(&b, all)
+	b.WriteString("\n")
+	for _, l := range all {
+		if !l.Possible {
+			b.WriteString(draw.Fold(l.Name+": "+l.Why, a.width(0)) + "\n")
+		}
+	}
+	b.WriteString(draw.Fold("A message is what the papers count: one value with its path (eig, om), one signed value (sm), "+
+		"one vote (phaseking); eig counts a process's copy to itself, as its article does. Bits are those of values of one bit "+
+		"and of the names of processes.", a.width(0)) + "\n")
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}
+
+// printPerRound prints a row an algorithm and a column a round, as long as the
+// rounds are few; else the rounds in which anything changes.
+func printPerRound(b *strings.Builder, all []limits) {
+	const most = 12
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	last := 0
+	for _, l := range all {
+		last = max(last, min(l.Rounds, most))
+	}
+	fmt.Fprint(w, "round\t")
+	for r := range last {
+		fmt.Fprintf(w, "%d\t", r)
+	}
+	fmt.Fprintln(w)
+	for _, l := range all {
+		fmt.Fprintf(w, "%s\t", l.Name)
+		for r := range min(len(l.PerRound), most) {
+			fmt.Fprintf(w, "%s\t", draw.Number(l.PerRound[r].Messages))
+		}
+		if len(l.PerRound) > most {
+			fmt.Fprintf(w, "… %d more\t", len(l.PerRound)-most)
+		}
+		fmt.Fprintln(w)
+	}
+	_ = w.Flush()
+}
+
+// printList prints a block a protocol.
+func (a *app) printList(all []listed) error {
+	for _, l := range all {
+		text := fmt.Sprintf("%s: %s\n    %s; faults: %s", l.Name, l.Title, l.Timing, l.Faults)
+		if l.Bound != "" {
+			text += "; " + l.Bound
+		}
+		text += "\n    " + strings.Join(l.Properties, ", ") + "\n    source: " + l.Paper + "\n"
+		if _, err := fmt.Fprintln(a.out, draw.Fold(text, a.width(0))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

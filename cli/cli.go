@@ -1,0 +1,99 @@
+// Package cli is the command line. It is given the protocols, so that a module
+// of one's own gets all of it for a protocol of one's own:
+//
+//	func main() { cli.Main(append(catalog.All(), mine.New(mine.Config{N: 4}))) }
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"parley"
+)
+
+// The exit statuses.
+const (
+	fine     = 0
+	violated = 1 // a promised property was violated, or a vector failed
+	usage    = 2 // bad flags, files or input
+	budget   = 3 // the search ended before an answer
+)
+
+// Main runs the command line of the process and exits.
+func Main(protocols []parley.Protocol) {
+	os.Exit(Run(protocols, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Run runs one command line and returns the exit status.
+func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
+	a := &app{protocols: protocols, out: stdout, err: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	var status statusError
+	switch {
+	case err == nil:
+		return fine
+	case errors.As(err, &status):
+		return int(status)
+	}
+	fmt.Fprintf(stderr, "parley: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+	return usage
+}
+
+// statusError ends a command whose report has been printed with a status.
+type statusError int
+
+func (s statusError) Error() string { return fmt.Sprintf("status %d", int(s)) }
+
+// app is what all commands share.
+type app struct {
+	protocols []parley.Protocol
+	out, err  io.Writer
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "parley",
+		Short: "Makes processes agree when some of them crash, fall silent or lie",
+		Long: "Parley runs the protocols of fault-tolerant agreement, shows what happens in them\n" +
+			"message by message, and says which theorem promised the outcome.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(a.demo(), a.run(), a.list(), a.bounds(), a.conform(), a.bench(), a.trace())
+	return root
+}
+
+// width is the width to fold to: the terminal's, or the one given, or 100.
+func (a *app) width(given int) int {
+	if given > 0 {
+		return max(given, 20)
+	}
+	if f, ok := a.out.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return max(w, 20)
+		}
+	}
+	return 100
+}
+
+// find returns the protocol of a name; an unknown one gets the nearest names.
+func (a *app) find(name string) (parley.Protocol, error) {
+	var all []string
+	for _, p := range a.protocols {
+		if p.Name == name {
+			return p, nil
+		}
+		all = append(all, p.Name)
+	}
+	return parley.Protocol{}, fmt.Errorf("there is no protocol %q: allowed are %s", name, strings.Join(all, ", "))
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"parley/internal/conform"
+)
+
+// conform is "parley conform".
+func (a *app) conform() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "conform PATH...",
+		Short: "Run worked cases from JSON files against the protocols",
+		Long: "Conform runs worked cases, from JSON files or folders of them, against the machines\n" +
+			"themselves: a line for each expectation that is not met, then a count a family. The\n" +
+			"status is 1 if a case fails and 2 if a file is not of the form that docs/vectors.md gives.",
+		Example: "  parley conform internal/conform/testdata",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			files, err := conform.Files(args)
+			if err != nil {
+				return err
+			}
+			var all []conform.Result
+			failed := false
+			for _, f := range files {
+				r, err := conform.File(f)
+				if err != nil {
+					return err
+				}
+				all = append(all, r)
+				failed = failed || len(r.Failed) > 0
+			}
+			if asJSON {
+				enc := json.NewEncoder(a.out)
+				enc.SetIndent("", "  ")
+				err = enc.Encode(all)
+			} else {
+				err = a.printConform(all)
+			}
+			if err == nil && failed {
+				return statusError(violated)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	return cmd
+}
+
+func (a *app) printConform(all []conform.Result) error {
+	for _, r := range all {
+		bad := make(map[string]bool)
+		for _, f := range r.Failed {
+			bad[f.Case] = true
+			if _, err := fmt.Fprintf(a.out, "%s: %s: %s: expected %s, got %s\n", r.File, f.Case, f.Key, f.Want, f.Got); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(a.out, "%s: %d passed, %d failed\n", r.Family, r.Cases-len(bad), len(bad)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/trace"
+)
+
+// report is what a run has shown, as --json prints it.
+type report struct {
+	Protocol  string            `json:"protocol"`
+	Title     string            `json:"title"`
+	Paper     string            `json:"paper"`
+	N         int               `json:"n"`
+	M         int               `json:"m"`
+	Seed      uint64            `json:"seed"`
+	Faulty    map[string]string `json:"faulty"`
+	Values    map[string]string `json:"values"`
+	Decisions map[string]string `json:"decisions"`
+	Verdicts  []verdict         `json:"verdicts"`
+	Cost      costs             `json:"cost"`
+	Refused   map[string]uint64 `json:"refused"`
+	Events    uint64            `json:"events"`
+	Trace     string            `json:"trace_hash"`
+
+	violated bool
+}
+
+// verdict is one property: held or broken, promised or not.
+type verdict struct {
+	Property string `json:"property"`
+	Says     string `json:"says"`
+	Outcome  string `json:"outcome"`
+	Because  string `json:"because"`
+	Broken   string `json:"broken,omitempty"`
+}
+
+// costs is what was sent beside what the theorem says of a run in which all are
+// correct.
+type costs struct {
+	Rounds   int              `json:"rounds"`
+	AtMost   bool             `json:"theorem_is_at_most"`
+	Theorem  []parley.Traffic `json:"theorem"`
+	Measured []parley.Traffic `json:"measured"` // what all processes sent
+	Correct  []parley.Traffic `json:"correct"`  // and the correct ones of them
+}
+
+// newReport reads the log of a finished run.
+func newReport(s setup, log *trace.Log) *report {
+	p := s.protocol
+	r := &report{
+		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.seed,
+		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
+		Events: log.Len(), Trace: log.Hash(),
+	}
+	h := &parley.History{N: p.N, Over: true, Naming: s.names.full}
+	for id, how := range s.faulty {
+		h.Faulty.Add(id)
+		r.Faulty[s.names.full(id)] = how.Name
+	}
+	for id, v := range s.values {
+		r.Values[s.names.full(id)] = parley.Printable(v)
+	}
+	if p.Cost != nil {
+		cost := p.Cost(p.N, p.M)
+		r.Cost = costs{Rounds: cost.Rounds, AtMost: cost.AtMost, Theorem: cost.PerRound}
+	}
+	for _, e := range log.Events {
+		happening := parley.Happening{At: e.At, From: e.Peer, When: e.Time, Msg: e.Msg}
+		switch e.Op {
+		case trace.Request:
+			h.Requests = append(h.Requests, happening)
+		case trace.Deliver:
+			h.Deliveries = append(h.Deliveries, happening)
+		case trace.Send, trace.Keep:
+			r.measure(p, e, h.Correct(e.At))
+		}
+	}
+	for id, v := range problem.Decisions(h) {
+		r.Decisions[s.names.full(id)] = parley.Printable(v)
+	}
+	r.judge(p, s, h)
+	return r
+}
+
+// measure counts what one event sends.
+func (r *report) measure(p parley.Protocol, e trace.Event, correct bool) {
+	if p.Size == nil {
+		return
+	}
+	round, receivers := roundOf(p, e), uint64(1)
+	if e.Op == trace.Send && e.Peer == parley.All {
+		receivers = uint64(p.N - 1)
+	}
+	size := p.Size(parley.Env{From: e.At, To: e.Peer, Path: e.Path}, e.Msg).Times(receivers)
+	for len(r.Cost.Measured) <= round {
+		r.Cost.Measured = append(r.Cost.Measured, parley.Traffic{})
+		r.Cost.Correct = append(r.Cost.Correct, parley.Traffic{})
+	}
+	r.Cost.Measured[round] = r.Cost.Measured[round].Plus(size)
+	if correct {
+		r.Cost.Correct[round] = r.Cost.Correct[round].Plus(size)
+	}
+}
+
+// roundOf is the round of a message: frames and own copies carry it in Seq.
+func roundOf(p parley.Protocol, e trace.Event) int {
+	if p.Timing != parley.Synchronous {
+		return 0
+	}
+	return int(e.Msg.Seq)
+}
+
+// judge adds the verdict on every property.
+func (r *report) judge(p parley.Protocol, s setup, h *parley.History) {
+	a := parley.Assumptions{N: p.N, M: p.M, Faulty: h.Faulty.Len()}
+	for _, v := range parley.Judge(p, a, h) {
+		out := verdict{Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because}
+		switch {
+		case v.Broken != nil && v.Promise.Holds:
+			out.Outcome, r.violated = "violated", true
+		case v.Broken != nil:
+			out.Outcome = "not promised: broken"
+		case v.Promise.Holds:
+			out.Outcome = "held"
+		default:
+			out.Outcome = "not promised: held"
+		}
+		if v.Broken != nil {
+			out.Broken = v.Broken.Error()
+		}
+		r.Verdicts = append(r.Verdicts, out)
+	}
+}
+
+// writeJSON writes the report as one object.
+func (r *report) writeJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// finish turns a broken promise into the exit status.
+func (r *report) finish(err error) error {
+	if err == nil && r.violated {
+		return statusError(violated)
+	}
+	return err
+}

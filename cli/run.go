@@ -1,0 +1,349 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/faulty"
+	"parley/sim"
+	"parley/trace"
+)
+
+// runFlags are the flags of "parley run PROTOCOL": the protocol's own, the
+// run's, and those of the output, which change nothing of the run.
+type runFlags struct {
+	name  string
+	fs    *pflag.FlagSet
+	build func(parley.Naming) (parley.Protocol, error)
+
+	names      names
+	faulty     string
+	values     string
+	seed       uint64
+	signatures string
+	beyond     bool
+	scenario   string
+	memory     uint64
+
+	view     viewFlags
+	svg      string
+	traceTo  string
+	json     bool
+	viewOnly []string // the names of the flags that change nothing of the run
+}
+
+// viewFlags say what of a run is shown, and how.
+type viewFlags struct {
+	show  []string
+	tree  string
+	rows  int
+	width int
+}
+
+func (v *viewFlags) declare(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&v.show, "show", sections, "what to show, of "+strings.Join(sections, ", "))
+	fs.StringVar(&v.tree, "tree", "", "whose information tree to show (default: the first correct lieutenant's)")
+	fs.IntVar(&v.rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
+	fs.IntVar(&v.width, "width", 0, "columns to fold to (default: the terminal's)")
+}
+
+// newRunFlags declares the flags for one protocol.
+func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
+	f := &runFlags{name: p.Name, fs: fs, names: article}
+	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	f.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
+	if p.Flags != nil {
+		f.build = p.Flags(own)
+	}
+	fs.AddGoFlagSet(own)
+	fs.Var(&f.names, "names", "call processes P1..Pn or p0..pn-1")
+	fs.StringVar(&f.faulty, "faulty", "", "who is faulty and how, as in 1=twofaced,5=flip,6=crash@r2:3")
+	fs.StringVar(&f.values, "values", "1", "initial values: one for all, or one a process, with commas between")
+	fs.Uint64Var(&f.seed, "seed", 1, "the seed of all that is drawn")
+	fs.StringVar(&f.signatures, "signatures", "ideal", "ideal tokens, or ed25519")
+	fs.BoolVar(&f.beyond, "beyond-bound", false, "run although the theorem promises nothing")
+	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; those given here come first")
+	fs.Uint64Var(&f.memory, "memory", 8, "refuse a run that needs more than this many `GiB`")
+
+	before := flagNames(fs)
+	f.view.declare(fs)
+	fs.StringVar(&f.svg, "svg", "", "draw the messages and the tree into an SVG `file`")
+	fs.StringVar(&f.traceTo, "trace", "", "write the trace to a `file`")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object")
+	f.viewOnly = append(slices.DeleteFunc(flagNames(fs), func(n string) bool { return slices.Contains(before, n) }), "scenario", "memory")
+	return f
+}
+
+func flagNames(fs *pflag.FlagSet) []string {
+	var all []string
+	fs.VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
+	return all
+}
+
+// setup is a run that can be made.
+type setup struct {
+	protocol parley.Protocol
+	names    names
+	faulty   map[parley.ID]faulty.Behaviour
+	values   map[parley.ID][]byte
+	seed     uint64
+	signer   sim.Signer
+	args     []string // what makes the same run again
+}
+
+// naming reads process names for the n that the flags say.
+func (f *runFlags) naming(text string) (parley.ID, error) {
+	n := parley.MaxProcesses
+	if given := f.fs.Lookup("n"); given != nil {
+		if _, err := fmt.Sscan(given.Value.String(), &n); err != nil {
+			return 0, err
+		}
+	}
+	return f.names.parse(text, n)
+}
+
+// setup checks the flags and makes a run of them.
+func (f *runFlags) setup() (setup, error) {
+	s := setup{names: f.names, seed: f.seed}
+	if err := f.view.check(); err != nil {
+		return s, err
+	}
+	p, err := f.build(f.naming)
+	if err != nil {
+		return s, err
+	}
+	s.protocol = p
+	if p.Bound != nil && !f.beyond {
+		if err := p.Bound(p.N, p.M); err != nil {
+			return s, &parley.FlagError{Flag: "m", Err: fmt.Errorf("%w; --beyond-bound runs it all the same", err)}
+		}
+	}
+	if p.Memory != nil {
+		if need := p.Memory(); need > f.memory<<30 {
+			return s, &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s of memory, "+
+				"more than --memory %d GiB; \"parley bench eig -n %d -m %d --engine depthfirst\" runs the whole system in "+
+				"little, and phaseking agrees with few messages", p.N, p.M, gigabytes(need), f.memory, p.N, p.M)}
+		}
+	}
+	if s.faulty, err = parseFaulty(f.faulty, f.names, p.N); err != nil {
+		return s, &parley.FlagError{Flag: "faulty", Err: err}
+	}
+	if s.values, err = parseValues(f.values, p.Proposers); err != nil {
+		return s, &parley.FlagError{Flag: "values", Err: err}
+	}
+	switch f.signatures {
+	case "ideal":
+		s.signer = sim.Ideal(f.seed)
+	case "ed25519":
+		s.signer = sim.Ed25519(f.seed, p.N)
+	default:
+		return s, &parley.FlagError{Flag: "signatures", Err: fmt.Errorf("%q: allowed are ideal and ed25519", f.signatures)}
+	}
+	s.args = f.args()
+	return s, nil
+}
+
+func gigabytes(b uint64) string { return fmt.Sprintf("%.1f GiB", float64(b)/(1<<30)) }
+
+// args returns the protocol and the flags that were set, without those of the
+// output: what makes the same run again.
+func (f *runFlags) args() []string {
+	args := []string{f.name}
+	f.fs.Visit(func(g *pflag.Flag) {
+		if !slices.Contains(f.viewOnly, g.Name) {
+			args = append(args, "--"+g.Name+"="+g.Value.String())
+		}
+	})
+	return args
+}
+
+// parseFaulty reads 1=twofaced,5=flip.
+func parseFaulty(text string, k names, n int) (map[parley.ID]faulty.Behaviour, error) {
+	out := make(map[parley.ID]faulty.Behaviour)
+	if text == "" {
+		return out, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		who, how, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q: PROCESS=BEHAVIOUR was expected, as in 1=twofaced", part)
+		}
+		id, err := k.parse(who, n)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := out[id]; twice {
+			return nil, fmt.Errorf("%s is named twice", k.full(id))
+		}
+		if out[id], err = faulty.Parse(how); err != nil {
+			return nil, err
+		}
+	}
+	if len(out) == n {
+		return nil, errors.New("all processes are faulty: nothing is asked of any")
+	}
+	return out, nil
+}
+
+// parseValues gives every proposer its initial value.
+func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error) {
+	const longest = 1024
+	parts := strings.Split(text, ",")
+	if len(parts) != 1 && len(parts) != proposers.Len() {
+		return nil, fmt.Errorf("%d values for %d processes that propose: allowed are 1 or %d",
+			len(parts), proposers.Len(), proposers.Len())
+	}
+	out := make(map[parley.ID][]byte)
+	i := 0
+	for id := range proposers.All() {
+		v := parts[min(i, len(parts)-1)]
+		if len(v) > longest {
+			return nil, fmt.Errorf("a value of %d bytes: allowed are %d", len(v), longest)
+		}
+		out[id] = []byte(v)
+		i++
+	}
+	return out, nil
+}
+
+// simulate makes the run.
+func (s setup) simulate() (*sim.Sim, *trace.Log) {
+	log := &trace.Log{Keep: true}
+	opt := sim.Options{Protocol: s.protocol, Faulty: s.faulty, Seed: s.seed, Signer: s.signer, Log: log}
+	for id := range s.protocol.Proposers.All() {
+		opt.Requests = append(opt.Requests, sim.Request{
+			At: id, Msg: parley.Msg{Kind: parley.Propose, Body: s.values[id]},
+		})
+	}
+	return sim.Run(opt), log
+}
+
+func (s setup) header() trace.Header {
+	h := trace.Header{
+		Protocol: s.protocol.Name, Args: s.args, N: s.protocol.N, M: s.protocol.M, Seed: s.seed, Names: string(s.names),
+	}
+	for id := range s.protocol.N {
+		if _, bad := s.faulty[parley.ID(id)]; bad {
+			h.Faulty = append(h.Faulty, id)
+		}
+	}
+	return h
+}
+
+// run is "parley run".
+func (a *app) run() *cobra.Command {
+	var scenario string
+	run := &cobra.Command{
+		Use:   "run PROTOCOL",
+		Short: "Run a protocol in the simulator and show what happened",
+		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
+			"  parley run --scenario docs/scenarios/article.yaml",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				_, err := a.find(args[0])
+				return err
+			}
+			if scenario == "" {
+				return cmd.Help()
+			}
+			return a.runScenario(scenario)
+		},
+	}
+	run.Flags().StringVar(&scenario, "scenario", "", "a YAML `file` that says what to run")
+	for _, p := range a.protocols {
+		run.AddCommand(a.runOne(p))
+	}
+	return run
+}
+
+func (a *app) runOne(p parley.Protocol) *cobra.Command {
+	cmd := &cobra.Command{Use: p.Name, Short: p.Title, Args: cobra.NoArgs}
+	f := newRunFlags(p, cmd.Flags())
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if f.scenario == "" {
+			return a.execute(f)
+		}
+		s, err := readScenario(f.scenario)
+		if err != nil {
+			return err
+		}
+		return a.executeScenario(s, f)
+	}
+	return cmd
+}
+
+// runScenario runs the protocol that the file names.
+func (a *app) runScenario(file string) error {
+	s, err := readScenario(file)
+	if err != nil {
+		return err
+	}
+	name, err := s.protocol()
+	if err != nil {
+		return err
+	}
+	p, err := a.find(name)
+	if err != nil {
+		return s.at("protocol", err)
+	}
+	return a.executeScenario(s, newRunFlags(p, pflag.NewFlagSet(name, pflag.ContinueOnError)))
+}
+
+// executeScenario runs with the file's flags. An error about a flag that the
+// file sets names the line.
+func (a *app) executeScenario(s *scenario, f *runFlags) error {
+	if err := s.apply(f); err != nil {
+		return err
+	}
+	err := a.execute(f)
+	var about *parley.FlagError
+	if errors.As(err, &about) && s.sets(about.Flag) {
+		return s.at(about.Flag, about.Err)
+	}
+	return err
+}
+
+// execute makes the run, writes what is to be written and prints the report.
+func (a *app) execute(f *runFlags) error {
+	s, err := f.setup()
+	if err != nil {
+		return err
+	}
+	done, log := s.simulate()
+	r := newReport(s, log)
+	r.Refused = done.Stats.Refused
+	v, err := newView(r, s, log, f.view, a.width(f.view.width), func(id parley.ID) parley.Tree {
+		return s.protocol.Tree(done.Machine(id))
+	})
+	if err != nil {
+		return err
+	}
+	if f.traceTo != "" {
+		var b bytes.Buffer
+		if err := trace.Write(&b, s.header(), log); err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.traceTo, b.Bytes(), 0o644); err != nil {
+			return &parley.FlagError{Flag: "trace", Err: err}
+		}
+	}
+	if f.svg != "" {
+		if err := os.WriteFile(f.svg, v.svg(), 0o644); err != nil {
+			return &parley.FlagError{Flag: "svg", Err: err}
+		}
+	}
+	if f.json {
+		return r.finish(r.writeJSON(a.out))
+	}
+	return r.finish(v.print(a.out))
+}

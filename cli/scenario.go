@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// scenario is a file of flags: a YAML mapping whose keys are the protocol and
+// the names of its flags.
+//
+//	protocol: eig
+//	n: 7
+//	m: 2
+//	values: [0]
+//	faulty: {1: twofaced, 5: flip}
+type scenario struct {
+	file    string
+	entries []entry
+}
+
+// entry is one key, its value as a flag would have it, and its line.
+type entry struct {
+	key, value string
+	line       int
+}
+
+// maxScenario is the largest scenario file, in bytes.
+const maxScenario = 1 << 20
+
+func readScenario(file string) (*scenario, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("--scenario: %w", err)
+	}
+	if info.Size() > maxScenario {
+		return nil, fmt.Errorf("--scenario %s: %d bytes: allowed are %d", file, info.Size(), maxScenario)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--scenario: %w", err)
+	}
+	return parseScenario(file, b)
+}
+
+// parseScenario reads the mapping. Errors name file and line.
+func parseScenario(file string, b []byte) (*scenario, error) {
+	s := &scenario{file: file}
+	tree, err := parser.ParseBytes(b, 0)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("%s: not YAML: %s", file, first)
+	}
+	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
+		return nil, fmt.Errorf("%s: one YAML document was expected, of the form \"key: value\"", file)
+	}
+	pairs, err := mapping(tree.Docs[0].Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	for _, pair := range pairs {
+		line := pair.Key.GetToken().Position.Line
+		value, err := flagText(pair.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%w", file, err)
+		}
+		s.entries = append(s.entries, entry{pair.Key.GetToken().Value, value, line})
+	}
+	return s, nil
+}
+
+func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values, nil
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, nil
+	}
+	return nil, fmt.Errorf("%d: \"key: value\" was expected", n.GetToken().Position.Line)
+}
+
+// flagText writes a YAML value as a flag has it: lists with commas, mappings
+// with = and commas.
+func flagText(n ast.Node) (string, error) {
+	switch n := n.(type) {
+	case *ast.SequenceNode:
+		var parts []string
+		for _, v := range n.Values {
+			text, err := scalar(v)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, text)
+		}
+		return strings.Join(parts, ","), nil
+	case *ast.MappingNode, *ast.MappingValueNode:
+		pairs, err := mapping(n)
+		if err != nil {
+			return "", err
+		}
+		var parts []string
+		for _, pair := range pairs {
+			text, err := scalar(pair.Value)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, pair.Key.GetToken().Value+"="+text)
+		}
+		return strings.Join(parts, ","), nil
+	}
+	return scalar(n)
+}
+
+func scalar(n ast.Node) (string, error) {
+	switch n.(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.BoolNode, *ast.FloatNode:
+		return n.GetToken().Value, nil
+	case *ast.NullNode:
+		return "", nil
+	}
+	return "", fmt.Errorf("%d: a plain value was expected", n.GetToken().Position.Line)
+}
+
+// protocol returns the name under the key protocol.
+func (s *scenario) protocol() (string, error) {
+	for _, e := range s.entries {
+		if e.key == "protocol" {
+			return e.value, nil
+		}
+	}
+	return "", fmt.Errorf("%s: the key \"protocol\" is missing", s.file)
+}
+
+// sets tells whether the file has the key.
+func (s *scenario) sets(key string) bool {
+	return slices.ContainsFunc(s.entries, func(e entry) bool { return e.key == key })
+}
+
+// at adds file and line of a key to an error.
+func (s *scenario) at(key string, err error) error {
+	for _, e := range s.entries {
+		if e.key == key {
+			return fmt.Errorf("%s:%d: %s: %w", s.file, e.line, key, err)
+		}
+	}
+	return fmt.Errorf("%s: %w", s.file, err)
+}
+
+// apply sets the flags that the command line has not set.
+func (s *scenario) apply(f *runFlags) error {
+	seen := make(map[string]bool)
+	for _, e := range s.entries {
+		switch g := f.fs.Lookup(e.key); {
+		case seen[e.key]:
+			return s.at(e.key, errors.New("given twice"))
+		case e.key == "protocol":
+			if e.value != f.name {
+				return s.at(e.key, fmt.Errorf("the file is for %q, and the command for %q", e.value, f.name))
+			}
+		case g == nil || e.key == "scenario":
+			return fmt.Errorf("%s:%d: unknown key %q: allowed are protocol, %s",
+				s.file, e.line, e.key, strings.Join(flagNames(f.fs), ", "))
+		case !g.Changed:
+			if err := f.fs.Set(e.key, e.value); err != nil {
+				return s.at(e.key, err)
+			}
+		}
+		seen[e.key] = true
+	}
+	return nil
+}

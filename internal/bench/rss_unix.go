@@ -1,0 +1,20 @@
+//go:build unix
+
+package bench
+
+import (
+	"runtime"
+	"syscall"
+)
+
+// peakRSS is the most memory that the process has held, in bytes.
+func peakRSS() uint64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return uint64(u.Maxrss)
+	}
+	return uint64(u.Maxrss) * 1024
+}

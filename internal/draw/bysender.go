@@ -1,0 +1,186 @@
+package draw
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// A system that is too big for single arrows is drawn by sender: in each round a
+// process that sends has one fat arrow on its lifeline, with the number of its
+// messages, divided by the values they speak of. Where there are too many
+// lifelines or rounds, the first and the last stand for all.
+
+const (
+	leastFat   = 84 // the narrowest room for a fat arrow
+	fatHeight  = 14
+	headLength = 9
+)
+
+// load is what one sender, or several of them, send in one round.
+type load struct {
+	messages, receivers uint64
+	lies, missing       uint64
+	byValue             map[string]uint64 // "" for what speaks of no value that is known
+}
+
+func (l *load) add(b slot) {
+	if l.byValue == nil {
+		l.byValue = make(map[string]uint64)
+	}
+	for _, a := range b.arrows {
+		switch {
+		case a.Missing:
+			l.missing++
+			continue
+		case a.Lie:
+			l.lies++
+		}
+		l.receivers++
+		l.messages = saturated(l.messages, a.count())
+		known := uint64(0)
+		for _, v := range a.Values {
+			l.byValue[v.Value] += v.Rows
+			known += v.Rows
+		}
+		if known < a.count() {
+			l.byValue[""] += a.count() - known
+		}
+	}
+}
+
+// shares are the values in order.
+func (l *load) shares() []Share {
+	var out []Share
+	for v, n := range l.byValue {
+		out = append(out, Share{v, n})
+	}
+	slices.SortFunc(out, func(a, b Share) int { return strings.Compare(a.Value, b.Value) })
+	return out
+}
+
+// bySender lays the diagram out with one arrow a sender and round.
+func (c *canvas) bySender() picture {
+	hidden := c.shorten()
+	c.pitch = 24
+	room := figureWidth - c.left - c.tail()
+	shown := c.bands
+	gap := 0 // rounds left out, and before which of the shown ones
+	if fit := max(room/(leastFat+bandGap), 3); len(shown) > fit {
+		gap = len(shown) - (fit - 1)
+		shown = append(slices.Clone(shown[:fit-2]), shown[len(shown)-1])
+	}
+	each := 160
+	if len(shown) > 0 {
+		columns := len(shown)
+		if gap > 0 {
+			columns++
+		}
+		each = min(each, room/columns-bandGap)
+	}
+	for i := range shown {
+		if gap > 0 && i == len(shown)-1 {
+			c.widths = append(c.widths, each)
+		}
+		c.widths = append(c.widths, each)
+	}
+	c.settle()
+	x := c.left
+	for i, b := range shown {
+		if gap > 0 && i == len(shown)-1 {
+			c.band(x, each, band{}, gap)
+			x += each + bandGap
+		}
+		c.band(x, each, b, 0)
+		loads := make([]load, len(c.Lives))
+		for _, one := range b.slots {
+			row, drawn := c.rows[one.from]
+			if !drawn {
+				row = hidden
+			}
+			loads[row].add(one)
+		}
+		for row := range loads {
+			if loads[row].byValue != nil {
+				c.fat(x+6, c.y(row), each-12, loads[row])
+			}
+		}
+		x += each + bandGap
+	}
+	return c.done()
+}
+
+// shorten leaves lifelines out where there are too many: faulty processes and
+// the first ones stay, and one line stands for the others. It returns its row.
+func (c *canvas) shorten() (hidden int) {
+	if len(c.Lives) <= mostLives {
+		return -1
+	}
+	var kept []Outcome
+	room := mostLives - 1
+	for _, l := range c.Lives {
+		if c.Faulty.Has(l.Process) && room > mostLives/2 {
+			room--
+		}
+	}
+	faulty := mostLives - 1 - room
+	rest := 0
+	for _, l := range c.Lives {
+		switch {
+		case c.Faulty.Has(l.Process) && faulty > 0:
+			faulty--
+		case !c.Faulty.Has(l.Process) && room > 0:
+			room--
+		default:
+			rest++
+			continue
+		}
+		kept = append(kept, l)
+	}
+	name, others := c.Name, fmt.Sprintf("%s %d more", ellipsis, rest)
+	style := c.Style
+	c.Name = func(id parley.ID) string {
+		if id == parley.All {
+			return others
+		}
+		if name == nil {
+			return style.name(id)
+		}
+		return name(id)
+	}
+	c.Lives = append(kept, Outcome{Process: parley.All})
+	c.rows = make(map[parley.ID]int)
+	for i, l := range c.Lives {
+		c.rows[l.Process] = i
+	}
+	c.measure()
+	return len(c.Lives) - 1
+}
+
+// fat draws the arrow of one sender in one round.
+func (c *canvas) fat(x, y, width int, l load) {
+	s := &c.front
+	if l.messages == 0 {
+		s.put("line", "x1", x, "y1", y, "x2", x+width/3, "y2", y, "stroke", inkMixed, "stroke-width", 1.2, "stroke-dasharray", "1 3")
+		s.put("path", "d", crossAt(x+width/3, y), "stroke", inkFault, "stroke-width", 1.6, "fill", "none")
+		c.used["missing"] = true
+		return
+	}
+	top, low, neck := y-fatHeight/2, y+fatHeight/2, x+width-headLength
+	outline := fmt.Sprintf("M%d,%d H%d V%d L%d,%d L%d,%d V%d H%d Z", x, top, neck, top-3, x+width, y, neck, low+3, low, x)
+	s.put("path", "d", outline, "fill", "#ffffff")
+	values := l.shares()
+	c.bar(s, x, top, neck-x, fatHeight, values)
+	last := values[len(values)-1].Value
+	if values[0].Value == "" {
+		c.used["mixed"] = true
+	}
+	s.put("path", "d", fmt.Sprintf("M%d,%d L%d,%d L%d,%d Z", neck, top-3, x+width, y, neck, low+3), "fill", c.inks.of(last).line)
+	if l.lies > 0 {
+		s.put("path", "d", outline, "fill", "none", "stroke", inkFault, "stroke-width", 1.8, "stroke-dasharray", "5 3")
+		c.used["lie"] = true
+	}
+	s.text(x+(neck-x)/2, y+4, "v", Number(l.messages), "text-anchor", "middle")
+}

@@ -1,0 +1,275 @@
+package draw
+
+import (
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// DiagramSVG draws a message diagram.
+func DiagramSVG(d Diagram) string {
+	return FigureSVG(&d, nil, TreeOptions{})
+}
+
+func titleOf(title, otherwise string) string {
+	if title == "" {
+		return otherwise
+	}
+	return title
+}
+
+// canvas is a diagram being laid out: rows of lifelines, columns of rounds.
+type canvas struct {
+	Diagram
+	inks  palette
+	rows  map[parley.ID]int
+	bands []band
+
+	names       int // width of the names
+	left, right int // ends of the lifelines
+	widths      []int
+	title, sub  []string // folded
+	top, head   int      // of the bands, and the height of their heads
+	pitch       int      // from one lifeline to the next
+	labels      []labels // for each band, how what is said stands in its head
+	labelled    bool     // in some band it does
+
+	behind, front svg             // what lies behind the lifelines, and before them
+	used          map[string]bool // what the legend must explain
+}
+
+const (
+	bandGap   = 8
+	loneBand  = 150 // the width of a round with a single sender
+	leastSlot = 34  // the narrowest room for one sender among several
+	mostSlot  = 104
+	mostLives = 32 // lifelines with arrows of their own
+)
+
+// picture lays the diagram out. What has too many arrows is drawn by sender.
+func (d Diagram) picture(p palette) picture {
+	c := canvas{Diagram: d, inks: p, rows: make(map[parley.ID]int), used: make(map[string]bool)}
+	for i, l := range d.Lives {
+		c.rows[l.Process] = i
+	}
+	c.bands = d.bands(c.rows)
+	c.measure()
+	most := d.MaxArrows
+	if most == 0 {
+		most = 400
+	}
+	lone, slots := 0, 0
+	for _, b := range c.bands {
+		if len(b.slots) == 1 {
+			lone++
+		} else {
+			slots += len(b.slots)
+		}
+	}
+	room := figureWidth - c.left - c.tail() - bandGap*len(c.bands) - loneBand*lone
+	if len(d.Arrows) > most || slots*leastSlot > room || room < 0 || len(d.Lives) > mostLives {
+		return c.bySender()
+	}
+	c.fans(min(room/max(slots, 1), mostSlot))
+	return c.done()
+}
+
+// fans draws each sender in its own part of the round.
+func (c *canvas) fans(each int) {
+	for i, b := range c.bands {
+		width := loneBand
+		if len(b.slots) > 1 {
+			width = max(len(b.slots)*each, 100)
+		}
+		c.widths = append(c.widths, width)
+		fit := c.fit(b, width/len(b.slots)-3)
+		c.labels = append(c.labels, fit)
+		c.labelled = c.labelled || c.labels[i] != noLabels
+	}
+	c.settle()
+	x := c.left
+	for i, b := range c.bands {
+		c.band(x, c.widths[i], b, 0)
+		for j, slot := range b.slots {
+			c.fan(x+j*c.widths[i]/len(b.slots), c.widths[i]/len(b.slots), slot, c.labels[i])
+		}
+		x += c.widths[i] + bandGap
+	}
+}
+
+// measure sets what depends on the lifelines alone.
+func (c *canvas) measure() {
+	c.pitch = 46
+	if n := len(c.Lives); n > 20 {
+		c.pitch = 24
+	} else if n > 8 {
+		c.pitch = 34
+	}
+	starts := 0
+	c.names = 0
+	for _, l := range c.Lives {
+		c.names = max(c.names, monoWidth(c.name(l.Process), 12)+14)
+		if c.roles() {
+			c.names = max(c.names, sansWidth(c.role(l), 11))
+		}
+		if l.Starts != nil {
+			starts = max(starts, pillWidth(Value(l.Starts))+8)
+		}
+	}
+	c.left = c.names + 8 + starts + 6
+}
+
+// roles tells whether there is room for the roles below the names.
+func (c *canvas) roles() bool { return c.pitch > 40 }
+
+// role leaves out what the colour says.
+func (c *canvas) role(l Outcome) string { return strings.Replace(l.Role, "faulty: ", "", 1) }
+
+// tail is the room behind the last round, for the decisions.
+func (c *canvas) tail() int {
+	wide := 0
+	for _, l := range c.Lives {
+		if l.Decides != nil {
+			wide = max(wide, pillWidth(Value(l.Decides)))
+		}
+	}
+	if wide == 0 {
+		return 12
+	}
+	return max(wide+20, 78)
+}
+
+// settle sets where the lifelines end and what stands above them, once the
+// widths of the bands are known.
+func (c *canvas) settle() {
+	c.right = c.left
+	for _, w := range c.widths {
+		c.right += w + bandGap
+	}
+	room := c.right + c.tail()
+	c.top = 0
+	if c.Title != "" {
+		c.title = fold(c.Title, room/sansWidth("x", 18))
+		c.top += 24*len(c.title) + 4
+	}
+	if c.Subtitle != "" {
+		c.sub = fold(c.Subtitle, room/sansWidth("x", 13))
+		c.top += 18*len(c.sub) + 8
+	}
+	c.head = 42
+	if c.labelled {
+		c.head = 64
+	}
+}
+
+func (c *canvas) y(row int) int { return c.top + c.head + 16 + row*c.pitch }
+
+// bottom is the lower end of the bands.
+func (c *canvas) bottom() int {
+	if c.roles() {
+		return c.y(len(c.Lives)-1) + 26
+	}
+	return c.y(len(c.Lives)-1) + 16
+}
+
+// done returns the picture: the bands behind, then the lifelines, then messages.
+func (c *canvas) done() picture {
+	var lines svg
+	c.titles(&lines)
+	c.lifelines(&lines)
+	c.ends(&c.front)
+	var colours []string
+	for colour := range c.used {
+		if strings.HasPrefix(colour, "#") {
+			colours = append(colours, colour)
+		}
+	}
+	slices.Sort(colours)
+	body := c.behind.b.String() + lines.b.String() + c.front.b.String()
+	return picture{
+		width: c.right + c.tail(), height: c.bottom(), colours: colours, legend: c.legend(),
+		draw: func(s *svg) { s.b.WriteString(body) },
+	}
+}
+
+func (c *canvas) titles(s *svg) {
+	y := 0
+	for _, line := range c.title {
+		y += 20
+		s.text(0, y, "t", line)
+		y += 4
+	}
+	for _, line := range c.sub {
+		y += 15
+		s.text(0, y, "s", line)
+		y += 3
+	}
+}
+
+// lifelines draws a line for each process with its name, role and initial value.
+func (c *canvas) lifelines(s *svg) {
+	for i, l := range c.Lives {
+		y := c.y(i)
+		stroke, ground, border, text := inkLine, "#ffffff", "#8c959f", inkText
+		if c.Faulty.Has(l.Process) {
+			stroke, ground, border, text = inkFaulty, "#fff1f0", inkFault, inkFault
+		}
+		line := []any{"x1", c.names + 4, "y1", y, "x2", c.right + 4, "y2", y, "stroke", stroke, "stroke-width", 1.5}
+		if c.Faulty.Has(l.Process) {
+			line = append(line, "stroke-dasharray", "5 3")
+			c.used["faulty"] = true
+		}
+		s.put("line", line...)
+		name := c.name(l.Process)
+		w := monoWidth(name, 12) + 14
+		lift := 0
+		if c.roles() && l.Role != "" {
+			lift = 6
+			s.text(c.names, y+17, "n", c.role(l), "text-anchor", "end")
+		}
+		s.put("rect", "x", c.names-w, "y", y-10-lift, "width", w, "height", 20, "rx", 5, "fill", ground, "stroke", border)
+		s.spans(c.names-w/2, y+4-lift, "p", []span{{text: name, colour: text}}, "text-anchor", "middle")
+		if l.Starts != nil {
+			v := Value(l.Starts)
+			s.pill(c.names+8+pillWidth(v)/2, y, v, c.inks.of(v))
+			c.used["value:"+v] = true
+		}
+	}
+}
+
+// ends draws the decisions.
+func (c *canvas) ends(s *svg) {
+	x := c.right + c.tail()/2
+	some := false
+	for i, l := range c.Lives {
+		if l.Decides == nil {
+			continue
+		}
+		some = true
+		v := Value(l.Decides)
+		s.put("line", "x1", c.right+4, "y1", c.y(i), "x2", x, "y2", c.y(i), "stroke", c.inks.of(v).line, "stroke-width", 2)
+		s.pill(x, c.y(i), v, c.inks.of(v))
+		c.used["value:"+v] = true
+	}
+	if some {
+		s.text(x, c.top+20, "h", "Decision", "text-anchor", "middle")
+	}
+}
+
+// band draws the ground and the head of one round, or of more that are left out.
+func (c *canvas) band(x, width int, b band, more int) {
+	s, middle := &c.behind, x+width/2
+	s.put("rect", "x", x, "y", c.top, "width", width, "height", c.bottom()-c.top, "rx", 8, "fill", inkBand)
+	if more > 0 {
+		s.text(middle, c.top+20, "h", ellipsis, "text-anchor", "middle")
+		s.text(middle, c.top+36, "n", Number(uint64(more))+" more", "text-anchor", "middle")
+		return
+	}
+	count := Count(b.messages(), "message", "messages")
+	if sansWidth(count, 11) > width {
+		count = Number(b.messages())
+	}
+	s.text(middle, c.top+20, "h", cut(b.title(), width/sansWidth("x", 13)), "text-anchor", "middle")
+	s.text(middle, c.top+36, "n", count, "text-anchor", "middle")
+}

@@ -1,0 +1,99 @@
+package draw
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/trace"
+)
+
+// counted is how many rows are gone through to count them before the protocol's
+// own measure is believed.
+const counted = 4096
+
+// explain returns what is said in a content, with so many of its rows and what
+// values they all speak of. With rows 0 it only tells whether there is any.
+func (r *reader) explain(from parley.ID, c content, rows int) Said {
+	said := Said{From: from, To: c.to}
+	values, known := make(map[string]uint64), true
+	for _, e := range c.events {
+		env := parley.Env{From: from, To: c.to[0], Path: e.Path, Round: int(min(e.Msg.Seq, math.MaxInt32))}
+		if e.Op == trace.Keep {
+			env.To = from
+		}
+		for row := range r.rowsOf(env, e.Msg) {
+			if said.Total++; rows == 0 {
+				return said
+			}
+			if len(said.Rows) < rows {
+				said.Rows = append(said.Rows, row)
+			}
+			if v, ok := r.valueOf(row); ok {
+				values[v]++
+			} else {
+				known = false
+			}
+			if said.Total >= uint64(rows)+counted && r.p.Size != nil {
+				said.Total = max(said.Total, r.size(from, c))
+				return said
+			}
+		}
+	}
+	for v, n := range values {
+		if known && len(values) <= mostValues {
+			said.Values = append(said.Values, Share{v, n})
+		}
+	}
+	slices.SortFunc(said.Values, func(a, b Share) int { return strings.Compare(a.Value, b.Value) })
+	return said
+}
+
+// mostValues is how many values in one message are told apart.
+const mostValues = 16
+
+func (r *reader) size(from parley.ID, c content) uint64 {
+	var sum parley.Traffic
+	for _, e := range c.events {
+		to := c.to[0]
+		if e.Op == trace.Keep {
+			to = from
+		}
+		sum = sum.Plus(r.p.Size(parley.Env{From: from, To: to, Path: e.Path}, e.Msg))
+	}
+	return sum.Messages
+}
+
+// rowsOf explains a message; one of a protocol that explains nothing is its kind
+// and its body.
+func (r *reader) rowsOf(e parley.Env, m parley.Msg) iter.Seq[string] {
+	if r.p.Explain != nil {
+		return r.p.Explain(e, m, r.g.bare)
+	}
+	row := r.kind(m)
+	if len(m.Body) > 0 {
+		row += " " + parley.Printable(m.Body)
+	}
+	return func(yield func(string) bool) { yield(row) }
+}
+
+func (r *reader) valueOf(row string) (string, bool) {
+	if r.g.Value != nil {
+		return r.g.Value(row)
+	}
+	if inner, braced := strings.CutPrefix(row, "{"); braced {
+		if i := strings.LastIndexByte(inner, ','); i >= 0 {
+			return inner[:i], true
+		}
+		return "", false
+	}
+	if i := strings.LastIndexByte(row, ' '); i >= 0 {
+		return row[i+1:], true
+	}
+	if i := strings.IndexByte(row, ':'); i > 0 {
+		return row[:i], true
+	}
+	return row, true
+}

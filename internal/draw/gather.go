@@ -1,0 +1,306 @@
+package draw
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"math"
+	"slices"
+	"strconv"
+
+	"parley"
+	"parley/lockstep"
+	"parley/trace"
+)
+
+// Round is what was said in one round, or in one phase where there are no rounds.
+type Round struct {
+	Number int
+	Title  string // Round 2, if it is empty
+	// Said goes sender by sender, in order. What one sender says is told apart
+	// by its content, in the order of the first receiver of each.
+	Said []Said
+}
+
+// Said is what one process sends in one round to some receivers, the same to all
+// of them.
+type Said struct {
+	From parley.ID
+	To   []parley.ID // in order; From is among them if it keeps a copy of its own
+	Rows []string    // the messages as a reader sees them, or the first of them
+	// Total is how many rows there are, shown or not. With none the process was
+	// silent where it should have spoken.
+	Total uint64
+	// Values are the values that the rows speak of, in order, if they are known.
+	Values []Share
+	// Lie tells that a faulty process does not say what it honestly would, as
+	// far as the trace shows: its own copy, or the initial value it was given.
+	Lie bool
+}
+
+// Share is how many rows speak of a value.
+type Share struct {
+	Value string
+	Rows  uint64
+}
+
+// one is the only value there is, or "".
+func one(values []Share) string {
+	if len(values) != 1 {
+		return ""
+	}
+	return values[0].Value
+}
+
+// Gathering says how to read messages off a trace. Its zero value will do.
+type Gathering struct {
+	// Style gives names and tells who is faulty.
+	Style
+	// Rows is how many rows of one content are kept; 12 if 0.
+	Rows int
+	// Round is the round of a message, and its title. Without it the messages of a
+	// synchronous protocol carry their round in Seq, as frames do; in others each
+	// kind of message is a phase of its own.
+	Round func(e trace.Event) (number int, title string)
+	// Due tells whether a process that sends nothing at all in a round should
+	// have spoken. Without it a faulty one should: in round 0 if it is a
+	// proposer, and later unless it is the only one.
+	Due func(round int, from parley.ID) bool
+	// Value reads the value that a row speaks of. Without it a row is {v,path},
+	// v:signers, "word v" or v.
+	Value func(row string) (v string, ok bool)
+}
+
+func (g Gathering) rows() int {
+	if g.Rows == 0 {
+		return 12
+	}
+	return g.Rows
+}
+
+// Gather reads the rounds off the events of a trace: who told whom what. Two
+// receivers are told the same if the bytes are the same; a long message is not
+// written out for that, and only as many of its rows as are kept.
+func Gather(p parley.Protocol, events []trace.Event, g Gathering) []Round {
+	r := reader{p: p, g: g, rounds: make(map[int]*gathered), given: make(map[parley.ID][]byte)}
+	for _, e := range events {
+		r.add(e)
+	}
+	var numbers []int
+	for number := range r.rounds {
+		numbers = append(numbers, number)
+	}
+	slices.Sort(numbers)
+	var out []Round
+	for i, number := range numbers {
+		round := Round{Number: number, Title: r.rounds[number].title}
+		spoken := r.spokenTo(number)
+		for from := range parley.ID(p.N) {
+			round.Said = append(round.Said, r.sender(number, i == 0, from, spoken)...)
+		}
+		if len(round.Said) > 0 {
+			out = append(out, round)
+		}
+	}
+	return out
+}
+
+// reader sorts events by round and sender.
+type reader struct {
+	p      parley.Protocol
+	g      Gathering
+	rounds map[int]*gathered
+	given  map[parley.ID][]byte // initial values
+
+	last []byte // the bytes that were digested last
+	sum  string // and their digest
+}
+
+// gathered is the events of one round by sender.
+type gathered struct {
+	title string
+	from  [parley.MaxProcesses][]trace.Event
+}
+
+func (r *reader) add(e trace.Event) {
+	switch e.Op {
+	case trace.Request:
+		if _, again := r.given[e.At]; e.Msg.Kind == parley.Propose && !again {
+			r.given[e.At] = e.Msg.Body
+		}
+	case trace.Send, trace.Keep:
+		if e.At >= parley.MaxProcesses {
+			return
+		}
+		number, title := r.roundOf(e)
+		if r.rounds[number] == nil {
+			r.rounds[number] = &gathered{title: title}
+		}
+		round := r.rounds[number]
+		round.from[e.At] = append(round.from[e.At], e)
+	}
+}
+
+func (r *reader) roundOf(e trace.Event) (number int, title string) {
+	switch {
+	case r.g.Round != nil:
+		return r.g.Round(e)
+	case r.p.Timing == parley.Synchronous:
+		return int(min(e.Msg.Seq, math.MaxInt32)), ""
+	}
+	return int(e.Msg.Kind), r.kind(e.Msg)
+}
+
+// kind is the name of a message's kind.
+func (r *reader) kind(m parley.Msg) string {
+	if int(m.Kind) < len(r.p.Kinds) {
+		return r.p.Kinds[m.Kind]
+	}
+	return "kind " + strconv.Itoa(int(m.Kind))
+}
+
+// content is what one process sends to the receivers of one content.
+type content struct {
+	key    string
+	events []trace.Event
+	to     []parley.ID
+}
+
+// contents groups the receivers of a sender by what they are sent. Those that
+// are sent nothing have the key "".
+func (r *reader) contents(round int, from parley.ID) []content {
+	mine := make([]content, r.p.N) // for each receiver
+	for _, e := range r.rounds[round].from[from] {
+		digest := r.digest(e)
+		for to := range parley.ID(r.p.N) {
+			switch {
+			case e.Op == trace.Keep && to != from, e.Op == trace.Send && to == from:
+				continue
+			case e.Op == trace.Send && e.Peer != to && e.Peer != parley.All:
+				continue
+			}
+			mine[to].key += digest
+			mine[to].events = append(mine[to].events, e)
+		}
+	}
+	var out []content
+	places := make(map[string]int)
+	for to := range parley.ID(r.p.N) {
+		at, known := places[mine[to].key]
+		if !known {
+			at = len(out)
+			places[mine[to].key] = at
+			out = append(out, mine[to])
+		}
+		out[at].to = append(out[at].to, to)
+	}
+	return r.joinCopies(out)
+}
+
+func (r *reader) framed(e trace.Event) bool {
+	return e.Op == trace.Send && r.p.Timing == parley.Synchronous && e.Msg.Kind == lockstep.Frame
+}
+
+// digest stands for the content of one message. A frame is what is in it, and
+// frames to several receivers often share their bytes.
+func (r *reader) digest(e trace.Event) string {
+	b := e.Msg.Body
+	if !r.framed(e) {
+		b = parley.AppendMsg(nil, e.Path, e.Msg)
+	}
+	if len(b) == 0 || len(b) != len(r.last) || &b[0] != &r.last[0] {
+		sum := sha256.Sum256(b)
+		r.last, r.sum = b, string(sum[:])
+	}
+	return r.sum
+}
+
+// joinCopies puts the sender's own copy with the frames that hold the same: a
+// frame is the messages in it, one after the other.
+func (r *reader) joinCopies(all []content) []content {
+	own := slices.IndexFunc(all, func(c content) bool { return len(c.events) > 0 && c.events[0].Op == trace.Keep })
+	if own < 0 {
+		return all
+	}
+	var kept []byte
+	for _, e := range all[own].events {
+		kept = parley.AppendMsg(kept, e.Path, e.Msg)
+	}
+	for i := range all {
+		if i != own && len(all[i].events) == 1 && r.framed(all[i].events[0]) && bytes.Equal(all[i].events[0].Msg.Body, kept) {
+			all[i].to = append(all[i].to, all[own].to...)
+			slices.Sort(all[i].to)
+			return slices.Delete(all, own, own+1)
+		}
+	}
+	return all
+}
+
+// spokenTo is whom correct processes say something to in a round.
+func (r *reader) spokenTo(round int) parley.Set {
+	var out parley.Set
+	for from := range parley.ID(r.p.N) {
+		if r.g.Faulty.Has(from) {
+			continue
+		}
+		for _, c := range r.contents(round, from) {
+			if r.explain(from, c, 0).Total > 0 {
+				for _, to := range c.to {
+					out.Add(to)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// sender returns what one process says in a round.
+func (r *reader) sender(round int, first bool, from parley.ID, spoken parley.Set) []Said {
+	var out []Said
+	var silent []parley.ID
+	// What goes to those whom nobody else speaks to, or does not, says nothing.
+	beside := func(id parley.ID) bool { return id == from || spoken != (parley.Set{}) && !spoken.Has(id) }
+	speaks := false
+	all := r.contents(round, from)
+	honest := r.honest(first, from, all)
+	for _, c := range all {
+		if c.key == "" {
+			silent = slices.DeleteFunc(c.to, beside)
+			continue
+		}
+		speaks = speaks || slices.ContainsFunc(c.to, func(id parley.ID) bool { return !beside(id) })
+		said := r.explain(from, c, r.g.rows())
+		if said.Total > 0 {
+			said.Lie = !honest(c.key, one(said.Values))
+			out = append(out, said)
+		}
+	}
+	missed := r.p.Timing == parley.Synchronous && len(silent) > 0
+	if missed && (len(out) > 0 || !speaks && r.due(round, from)) {
+		out = append(out, Said{From: from, To: silent})
+	}
+	slices.SortStableFunc(out, func(a, b Said) int { return int(a.To[0]) - int(b.To[0]) })
+	return out
+}
+
+// honest returns the judge of what a faulty process says: the copy that it
+// keeps itself, or in the first round the value that it was given.
+func (r *reader) honest(first bool, from parley.ID, all []content) func(key, value string) bool {
+	given, known := r.given[from]
+	own := slices.IndexFunc(all, func(c content) bool { return c.key != "" && slices.Contains(c.to, from) })
+	switch {
+	case !r.g.Faulty.Has(from):
+	case own >= 0:
+		return func(key, _ string) bool { return key == all[own].key }
+	case first && known:
+		return func(_, value string) bool { return value == parley.Printable(given) }
+	}
+	return func(string, string) bool { return true }
+}
+
+func (r *reader) due(round int, from parley.ID) bool {
+	if r.g.Due != nil {
+		return r.g.Due(round, from)
+	}
+	proposes := r.p.Proposers.Has(from)
+	return r.g.Faulty.Has(from) && (round == 0 && proposes || round > 0 && (!proposes || r.p.Proposers.Len() > 1))
+}

@@ -1,0 +1,317 @@
+package draw
+
+import (
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// TreeSVG draws an information tree, the root on top and a rank below the other.
+func TreeSVG(t parley.Tree, o TreeOptions) string {
+	return FigureSVG(nil, t, o)
+}
+
+// FigureSVG draws a message diagram and below it a tree, with the same colours
+// and one legend for both. Either may be nil.
+func FigureSVG(d *Diagram, t parley.Tree, o TreeOptions) string {
+	var values []string
+	var tree treeLayout
+	title := "Messages"
+	if t != nil {
+		tree = layTree(t, o)
+		values = tree.values()
+		title = titleOf(o.Title, "Information tree")
+	}
+	if d != nil {
+		values = append(values, d.values()...)
+		title = titleOf(d.Title, title)
+	}
+	inks := newPalette(values)
+	var parts []picture
+	wide := 0
+	if d != nil {
+		parts = append(parts, d.picture(inks))
+		wide = parts[0].width
+	}
+	if t != nil {
+		tree.place(wide)
+		parts = append(parts, tree.picture(inks))
+	}
+	return figure(title, parts...)
+}
+
+// treeLayout is a tree being laid out.
+type treeLayout struct {
+	TreeOptions
+	survey survey
+	root   *node
+	whole  bool
+	form   form
+	boxes  []box
+	width  int
+	height int
+	left   int // room for the names of the ranks
+	tops   []int
+}
+
+// form is one way to lay out a tree: how wide the boxes of a rank are, and how
+// siblings without children stand.
+type form struct {
+	wide  []int // by rank
+	small int   // width of the boxes in a stack
+	// high is how many siblings without children stand one below the other; 0 if
+	// they stand side by side.
+	high int
+	// brief boxes in a stack hold the last step of the path and the output alone.
+	brief bool
+	gap   int // between boxes side by side
+}
+
+// box is a node in its place.
+type box struct {
+	n             *node
+	rank          int
+	x, y          int
+	width, height int
+	stacked       bool
+	parent        int // in boxes; -1 for the root
+}
+
+const (
+	boxHeight   = 40
+	stackHeight = 22
+	stackStep   = 27
+	leastGap    = 10
+	mostGap     = 36
+	rankGap     = 40
+	trunk       = 14 // beside a stack, for the line to its boxes
+)
+
+// layTree chooses what of the tree to draw, and where.
+func layTree(t parley.Tree, o TreeOptions) treeLayout {
+	if o.MaxNodes == 0 {
+		o.MaxNodes = 120
+	}
+	l := treeLayout{TreeOptions: o, survey: look(t, o.Style)}
+	l.left = sansWidth("rank 10", 11) + 10
+	l.root, l.whole = plan(&l.survey, o.Faulty, o.nodes(), o.MaxDepth, l.fits)
+	if !l.fits(l.root) { // the last resort is the root with a grid of children
+		l.form.high = 1 + (len(l.root.kids)-1)/max(1, (figureWidth-l.left)/(l.form.small+leastGap))
+	}
+	return l
+}
+
+// fits looks for a form in which the tree is not too wide.
+func (l *treeLayout) fits(root *node) bool {
+	for _, brief := range []bool{false, true} {
+		for _, high := range []int{0, 5, 8, 12, 16, 20, 24} {
+			l.form = form{high: high, brief: brief, gap: leastGap}
+			l.sizes(root, 0)
+			if l.span(root, 0) <= figureWidth-l.left {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sizes sets how wide the boxes of each rank are.
+func (l *treeLayout) sizes(n *node, rank int) {
+	if rank == len(l.form.wide) {
+		l.form.wide = append(l.form.wide, 52)
+	}
+	io := monoWidth(l.inOut(n), 11)
+	l.form.wide[rank] = max(l.form.wide[rank], monoWidth(l.label(n), 12)+14, io+14, sansWidth(l.below(n), 11)+4)
+	if len(n.kids) == 0 {
+		if l.form.brief {
+			io = monoWidth(l.out(n), 11)
+		}
+		if n.rest > 0 {
+			io = 0
+		}
+		note := 0
+		if text := l.stackNote(n); text != "" {
+			note = sansWidth(text, 11) + 4
+		}
+		l.form.small = max(l.form.small, 14+monoWidth(l.stackLabel(n), 12)+8+io+note)
+	}
+	for _, kid := range n.kids {
+		l.sizes(kid, rank+1)
+	}
+}
+
+// stacks tells whether the children of a node stand one below the other.
+func (l *treeLayout) stacks(n *node) bool {
+	return l.form.high > 0 && len(n.kids) > 1 && !slices.ContainsFunc(n.kids, func(k *node) bool { return len(k.kids) > 0 })
+}
+
+// span is the width of a node with all that is below it.
+func (l *treeLayout) span(n *node, rank int) int {
+	if len(n.kids) == 0 {
+		return l.form.wide[rank]
+	}
+	if l.stacks(n) {
+		piles := (len(n.kids) + l.form.high - 1) / l.form.high
+		return max(l.form.wide[rank], piles*(l.form.small+trunk+l.form.gap)-l.form.gap)
+	}
+	sum := -l.form.gap
+	for _, kid := range n.kids {
+		sum += l.span(kid, rank+1) + l.form.gap
+	}
+	return max(sum, l.form.wide[rank])
+}
+
+// place puts every node where it stands, in a picture of at least the given
+// width. Boxes move apart if there is room.
+func (l *treeLayout) place(wide int) {
+	for l.form.gap < mostGap && l.left+l.span(l.root, 0) < min(wide, figureWidth) {
+		l.form.gap++
+	}
+	if !l.whole {
+		wide = max(wide, 480) // for the counts
+	}
+	span := l.span(l.root, 0)
+	l.width = max(l.left+span, wide)
+	if l.Title != "" {
+		l.height = 34
+	}
+	l.put(l.root, 0, l.left+(l.width-l.left-span)/2, l.height, -1)
+	if l.root.out != nil {
+		l.width = max(l.width, l.boxes[0].x+l.boxes[0].width+10+sansWidth(decision, 11))
+	}
+	for _, b := range l.boxes {
+		low := b.y + b.height
+		if l.below(b.n) != "" && !b.stacked {
+			low += 14
+		}
+		l.height = max(l.height, low)
+	}
+}
+
+// put places a node and what is below it into a span that begins at x.
+func (l *treeLayout) put(n *node, rank, x, y, parent int) {
+	if rank == len(l.tops) {
+		l.tops = append(l.tops, y)
+	}
+	at := len(l.boxes)
+	own := box{n: n, rank: rank, y: y, width: l.form.wide[rank], height: boxHeight, parent: parent}
+	own.x = x + (l.span(n, rank)-own.width)/2
+	l.boxes = append(l.boxes, own)
+	next := y + boxHeight + rankGap
+	if l.stacks(n) {
+		for i, kid := range n.kids {
+			pile, row := i/l.form.high, i%l.form.high
+			l.boxes = append(l.boxes, box{
+				n: kid, rank: rank + 1, stacked: true, parent: at,
+				x: x + trunk + pile*(l.form.small+trunk+l.form.gap), y: next - 14 + row*stackStep, width: l.form.small, height: stackHeight,
+			})
+		}
+		if rank+1 == len(l.tops) {
+			l.tops = append(l.tops, next-22)
+		}
+		return
+	}
+	inner := -l.form.gap
+	for _, kid := range n.kids {
+		inner += l.span(kid, rank+1) + l.form.gap
+	}
+	x += (l.span(n, rank) - inner) / 2
+	for _, kid := range n.kids {
+		l.put(kid, rank+1, x, next, at)
+		x += l.span(kid, rank+1) + l.form.gap
+	}
+}
+
+// label names a node: its path, or the first and the last of several.
+func (l *treeLayout) label(n *node) string {
+	if n.rest > 0 {
+		return ellipsis + " " + Number(n.rest) + " more"
+	}
+	path := l.path(n.path, l.survey.dotted)
+	if n.times > 1 {
+		return path + ellipsis + l.bare(n.last[len(n.last)-1])
+	}
+	return path
+}
+
+// stackLabel names a node in a stack.
+func (l *treeLayout) stackLabel(n *node) string {
+	if !l.form.brief || !l.survey.dotted || n.rest > 0 {
+		return l.label(n)
+	}
+	step := "." + l.bare(n.relay())
+	if n.times > 1 {
+		step += ellipsis + l.bare(n.last[len(n.last)-1])
+	}
+	return step
+}
+
+// stackNote is the note on a node in a stack.
+func (l *treeLayout) stackNote(n *node) string {
+	if l.form.brief {
+		return ""
+	}
+	return l.below(n)
+}
+
+func (l *treeLayout) inOut(n *node) string {
+	if n.rest > 0 {
+		return ""
+	}
+	return l.in(n) + " → " + l.out(n)
+}
+
+const valueMost = 8 // characters of a value in a node
+
+func (l *treeLayout) in(n *node) string { return cut(Value(n.in), valueMost) }
+
+func (l *treeLayout) out(n *node) string {
+	if n.out == nil {
+		return "?"
+	}
+	return cut(Value(n.out), valueMost)
+}
+
+// below says what is not drawn: +30, or how many siblings a node stands for.
+func (l *treeLayout) below(n *node) string {
+	var parts []string
+	if n.times > 1 {
+		parts = append(parts, "×"+Number(n.times))
+	}
+	if n.below.nodes > 0 {
+		parts = append(parts, "+"+Number(n.below.nodes))
+	}
+	return strings.Join(parts, " ")
+}
+
+// values are all values that are drawn.
+func (l *treeLayout) values() []string {
+	var out []string
+	var visit func(n *node)
+	visit = func(n *node) {
+		for _, v := range [][]byte{n.in, n.out} {
+			if v != nil {
+				out = append(out, Value(v))
+			}
+		}
+		for _, kid := range n.kids {
+			visit(kid)
+		}
+	}
+	visit(l.root)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// captions is what stands below a tree that is not drawn whole.
+func (l *treeLayout) captions() []string {
+	if l.whole {
+		return nil
+	}
+	var out []string
+	for _, line := range l.survey.summary(l.Style) {
+		out = append(out, fold(line, l.width/sansWidth("x", 11))...)
+	}
+	return out
+}

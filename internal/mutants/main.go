@@ -1,0 +1,176 @@
+// Command mutants seeds the module with bugs, one at a time, and demands that
+// the tests catch each of them.
+//
+// A mutant is a patch PACKAGE/testdata/mutants/NAME.patch. Nothing in the source
+// tree is changed: the go command is shown the patched files by its -overlay
+// flag. A mutant must make a test fail; one that does not apply or does not
+// compile tells nothing and is an error as much as one that survives.
+//
+//	go run ./internal/mutants [-short] [-only GLOB] [-j N]
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+)
+
+// six are the mutants that the ordinary tests try, by their names.
+var six = []string{}
+
+func main() {
+	short := flag.Bool("short", false, "try only the six mutants that the ordinary tests try")
+	only := flag.String("only", "", "try only the mutants whose name matches the `glob`, as in agreement/eig/*")
+	jobs := flag.Int("j", runtime.NumCPU(), "how `many` to try at a time")
+	flag.Parse()
+	if err := run(os.Stdout, *short, *only, max(1, *jobs)); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+// run tries the chosen mutants and prints a table of what became of them.
+func run(out io.Writer, short bool, only string, jobs int) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	mutants, err := findMutants(root)
+	if err != nil {
+		return err
+	}
+	if short {
+		mutants, err = named(mutants, six)
+	} else {
+		mutants, err = matching(mutants, only)
+	}
+	if err != nil {
+		return err
+	}
+	if err := baseline(root, mutants); err != nil {
+		return err
+	}
+	return report(out, mutants, tryAll(root, mutants, short, jobs))
+}
+
+// tryAll tries the mutants, some at a time, and returns their outcomes in order.
+func tryAll(root string, mutants []mutant, quick bool, jobs int) []outcome {
+	outcomes := make([]outcome, len(mutants))
+	turn := make(chan int)
+	done := make(chan struct{})
+	for range jobs {
+		go func() {
+			for i := range turn {
+				outcomes[i] = mutants[i].try(root, quick)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for i := range mutants {
+		turn <- i
+	}
+	close(turn)
+	for range jobs {
+		<-done
+	}
+	return outcomes
+}
+
+// report prints the table. It returns an error if anything is not as it should be.
+func report(out io.Writer, mutants []mutant, outcomes []outcome) error {
+	count := make(map[verdict]int)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(m mutant, o outcome, why string) {
+		count[o.verdict]++
+		fmt.Fprintf(w, "%s\t%s\t%.1fs\t%s\t%s\n", m.name, o.verdict, o.took.Seconds(), o.by, why)
+	}
+	fmt.Fprintln(w, "MUTANT\tVERDICT\tTIME\tBY\tBREAKS")
+	for i, m := range mutants {
+		if m.equivalent == "" {
+			row(m, outcomes[i], m.breaks)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	heading := "\nDECLARED EQUIVALENT\tVERDICT\tTIME\tREASON, OR THE TEST THAT FAILED\n"
+	for i, m := range mutants {
+		if m.equivalent != "" {
+			fmt.Fprint(w, heading)
+			heading = ""
+			row(m, outcomes[i], "")
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%d mutants: %d caught, %d survived, %d broken; %d equivalent, %d wrongly declared so\n",
+		len(mutants)-count[equivalent]-count[mistaken], count[caught], count[survived], count[broken],
+		count[equivalent], count[mistaken])
+	for v := range count {
+		if !v.good() {
+			return errors.New("a mutant was not caught")
+		}
+	}
+	return nil
+}
+
+// matching returns the mutants whose name matches the glob, all for an empty one.
+func matching(all []mutant, glob string) ([]mutant, error) {
+	var out []mutant
+	for _, m := range all {
+		ok, err := path.Match(glob, m.name)
+		if err != nil {
+			return nil, fmt.Errorf("-only %s: %w", glob, err)
+		}
+		if ok || glob == "" || strings.HasPrefix(m.name, strings.TrimSuffix(glob, "/")+"/") {
+			out = append(out, m)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no mutant among %d matches %q", len(all), glob)
+	}
+	return out, nil
+}
+
+// named returns the mutants of the given names.
+func named(all []mutant, names []string) ([]mutant, error) {
+	var out []mutant
+	for _, name := range names {
+		found := len(out)
+		for _, m := range all {
+			if m.name == name {
+				out = append(out, m)
+			}
+		}
+		if len(out) == found {
+			return nil, fmt.Errorf("there is no mutant %s", name)
+		}
+	}
+	return out, nil
+}
+
+// moduleRoot returns the nearest folder upward that has a go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("no go.mod here or above")
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Six seeded bugs are caught by the tests that they name. All of them, by all
+// tests, are tried by make mutants.
+func TestSixMutants(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := findMutants(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := named(all, six)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range tryAll(root, chosen, true, 2) {
+		if o.verdict != caught {
+			t.Errorf("%s: %s %s", chosen[i].name, o.verdict, o.by)
+		}
+		t.Logf("%s: %s by %s in %.1fs", chosen[i].name, o.verdict, o.by, o.took.Seconds())
+	}
+}
+
+// Every patch of the module applies, compiled or not.
+func TestPatchesApply(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := findMutants(root)
+	if err != nil || len(all) < len(six) {
+		t.Fatalf("%d mutants, %v", len(all), err)
+	}
+	for _, m := range all {
+		if m.err != nil {
+			t.Errorf("%s: %v", m.name, m.err)
+		} else if _, err := m.overlay(root, t.TempDir()); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+}
+
+// planted is a module with five mutants, one for each verdict.
+var planted = map[string]string{
+	"go.mod":     "module planted\n\ngo 1.26\n",
+	"sum/sum.go": "package sum\n\nfunc Of(a, b int) int {\n\treturn a + b\n}\n",
+	"sum/sum_test.go": `package sum
+
+import "testing"
+
+func TestSum(t *testing.T) {
+	if Of(1, 2) != 3 {
+		t.Error(Of(1, 2))
+	}
+}
+`,
+	"use/use.go": "package use\n",
+	"use/use_test.go": `package use
+
+import (
+	"testing"
+
+	"planted/sum"
+)
+
+func TestUse(t *testing.T) { _ = 8 / sum.Of(8, 0) }
+`,
+	patch("caught"):    "# breaks: the sum\n" + change("a - b"),
+	patch("elsewhere"): "# breaks: a division in use alone\n# tests: ./use\n" + change("a + b*min(b, 2)/2 - a/8*8"),
+	patch("equal"):     "# equivalent: a sum has no order\n" + change("b + a"),
+	patch("mistaken"):  "# equivalent: or so it seems\n" + change("a * b"),
+	patch("survives"):  "# breaks: nothing that a test knows of\n" + change("a ^ b"),
+	patch("compiles"):  "# breaks: the grammar\n" + change("a +"),
+	patch("stale"):     "# breaks: a line that has changed\n" + strings.Replace(change("a - b"), "a + b", "a+b", 1),
+	patch("silent"):    change("a - b"),
+}
+
+func patch(name string) string { return "sum/testdata/mutants/" + name + ".patch" }
+
+func change(into string) string {
+	return "--- a/sum/sum.go\n+++ b/sum/sum.go\n@@ -4 +4 @@\n-\treturn a + b\n+\treturn " + into + "\n"
+}
+
+func TestVerdicts(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range planted {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mutants, err := findMutants(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := baseline(root, mutants); err != nil {
+		t.Error(err)
+	}
+	outcomes := tryAll(root, mutants, false, 2)
+	want := map[string]struct {
+		verdict verdict
+		by      string
+	}{
+		"sum/caught":    {caught, "TestSum"},
+		"sum/elsewhere": {caught, "TestUse"},
+		"sum/equal":     {equivalent, "a sum has no order"},
+		"sum/mistaken":  {mistaken, "TestSum"},
+		"sum/survives":  {survived, ""},
+		"sum/compiles":  {broken, "does not compile: sum/sum.go"},
+		"sum/stale":     {broken, "sum/sum.go: hunk 1 (line 4) does not match"},
+		"sum/silent":    {broken, "a line # breaks: or # equivalent: was expected"},
+	}
+	if len(mutants) != len(want) {
+		t.Errorf("found %d mutants of %d", len(mutants), len(want))
+	}
+	for i, m := range mutants {
+		w, o := want[m.name], outcomes[i]
+		if o.verdict != w.verdict || !strings.HasPrefix(o.by, w.by) {
+			t.Errorf("%s: %s by %q, expected %s by %q", m.name, o.verdict, o.by, w.verdict, w.by)
+		}
+	}
+	var table bytes.Buffer
+	if report(&table, mutants, outcomes) == nil {
+		t.Error("the report has nothing to complain of")
+	}
+	last := "6 mutants: 2 caught, 1 survived, 3 broken; 1 equivalent, 1 wrongly declared so\n"
+	if !strings.HasSuffix(table.String(), "\n"+last) {
+		t.Errorf("the report lacks %q:\n%s", last, table.String())
+	}
+}
+
+// If the tests fail by themselves, no mutant means anything.
+func TestBaseline(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module planted\n\ngo 1.26\n",
+		"a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Error(\"a\") }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := baseline(root, []mutant{{tests: []string{"."}}}); err == nil || !strings.Contains(err.Error(), "TestA") {
+		t.Error(err)
+	}
+}
+
+func TestMatching(t *testing.T) {
+	all := []mutant{{name: "a/eig/x"}, {name: "a/eig/y"}, {name: "a/om/x"}}
+	for glob, want := range map[string]int{"": 3, "a/eig/*": 2, "*/*/x": 2, "a/om": 1, "a": 3} {
+		got, err := matching(all, glob)
+		if err != nil || len(got) != want {
+			t.Errorf("%q matches %v, %v", glob, got, err)
+		}
+	}
+	for _, glob := range []string{"b", "eig", "["} {
+		if got, err := matching(all, glob); err == nil {
+			t.Errorf("%q matches %v", glob, got)
+		}
+	}
+	if got, err := named(all, []string{"a/om/x", "a/eig/y"}); err != nil || got[0].name != "a/om/x" || len(got) != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := named(all, []string{"a/om/z"}); err == nil {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestHeader(t *testing.T) {
+	const head = "# breaks: agreement: always\n# tests: ./r/... ./s, ./p/q\n# run: TestA|TestB\n"
+	m := parseMutant("p/q/x", "p/q", head+change("0"))
+	if m.err != nil || m.breaks != "agreement: always" || m.run != "TestA|TestB" ||
+		!slices.Equal(m.tests, []string{"./p/q", "./r/...", "./s"}) {
+		t.Errorf("%+v", m)
+	}
+}

@@ -1,0 +1,240 @@
+package tidy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The law of imports. Each line names folders, how pure they must be, and what
+// they may import of this module ("." is the root). The first line that fits a
+// folder holds. A word defined above the lines stands for what follows it.
+// Imports point downward: to a line above one's own, or to one's own.
+//
+// Hosts never see a protocol. Only the catalog, the commands and what tests or
+// measures the protocols see both. agreement/problem is no protocol: it says
+// what agreement is.
+//
+// pure: neither clock nor chance, network, file, lock, goroutine or channel, and
+// no order of a map that can reach an effect. See pureImports and pureNames.
+// seeded: the same seed, the same run; but it may keep time, files and goroutines.
+// free: anything.
+const importLaw = `
+core      = .
+adapters  = lockstep stack mux seq
+agreement = agreement/problem agreement/*
+upto-broadcast  = agreement/problem agreement/* broadcast/*
+upto-membership = agreement/problem agreement/* broadcast/* membership/*
+protocols = agreement/problem agreement/* broadcast/* membership/* clock/* commit/* replica/*
+hosts     = sim explore cluster
+
+.                      pure    :
+lockstep               pure    : core
+stack mux seq          pure    : core adapters
+faulty                 pure    : core adapters
+agreement/problem      pure    : core
+agreement/*            pure    : core adapters agreement
+agreement/eig/sliced   seeded  : core agreement/problem agreement/eig
+broadcast/*            pure    : core adapters upto-broadcast
+membership/* clock/*   pure    : core adapters upto-membership
+commit/* replica/*     pure    : core adapters protocols
+trace                  seeded  : core
+sim explore            seeded  : core adapters faulty trace
+cluster                free    : core adapters faulty trace
+parleytest             seeded  : core adapters faulty trace hosts
+catalog                pure    : core adapters protocols
+internal/draw          seeded  : core adapters faulty trace agreement/problem
+internal/lab           free    : core adapters faulty trace hosts agreement/problem internal/draw
+internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
+internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
+cli                    free    : core adapters faulty trace hosts agreement/problem parleytest internal/*
+cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
+internal/tidy          free    :
+internal/mutants       free    :
+`
+
+// Families hold packages and are none themselves.
+var families = []string{"agreement", "broadcast", "membership", "clock", "commit", "replica", "internal", "cmd", "docs"}
+
+// pureImports are the packages of the standard library that pure packages may
+// import, and pureExtra those that a single one may.
+var (
+	pureImports = strings.Fields(`bytes cmp container/heap container/list container/ring crypto/sha256 crypto/sha512
+		encoding/base64 encoding/binary encoding/hex errors flag fmt hash hash/adler32 hash/crc32 hash/crc64 hash/fnv
+		iter maps math math/bits slices sort strconv strings unicode unicode/utf8`)
+	pureExtra = map[string][]string{"faulty": {"time"}} // to read a duration
+)
+
+// rule is one line of the law.
+type rule struct {
+	folders []string
+	purity  string
+	imports []string
+}
+
+// parseLaw reads the law.
+func parseLaw(text string) ([]rule, error) {
+	words := make(map[string][]string)
+	spell := func(list string) []string {
+		var out []string
+		for _, w := range strings.Fields(list) {
+			if words[w] != nil {
+				out = append(out, words[w]...)
+			} else {
+				out = append(out, w)
+			}
+		}
+		return out
+	}
+	var law []rule
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		if word, list, ok := strings.Cut(line, "="); ok {
+			words[strings.TrimSpace(word)] = strings.Fields(list)
+			continue
+		}
+		subject, imports, ok := strings.Cut(line, ":")
+		fields := strings.Fields(subject)
+		if len(fields) == 0 {
+			continue
+		}
+		r := rule{fields[:len(fields)-1], fields[len(fields)-1], spell(imports)}
+		if !ok || !slices.Contains([]string{"pure", "seeded", "free"}, r.purity) || len(r.folders) == 0 {
+			return nil, fmt.Errorf("not a line of the law: %q", line)
+		}
+		law = append(law, r)
+	}
+	return law, nil
+}
+
+func oneOf(globs []string, folder string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		ok, err := path.Match(glob, folder)
+		return ok && err == nil
+	})
+}
+
+// ruleOf returns the line that holds for a folder.
+func ruleOf(law []rule, folder string) (rule, bool) {
+	i := slices.IndexFunc(law, func(r rule) bool { return oneOf(r.folders, folder) })
+	if i < 0 {
+		return rule{}, false
+	}
+	return law[i], true
+}
+
+// importBreaches holds a folder's imports against the law. Tests may import what
+// they like.
+func importBreaches(m *module, law []rule, f *folder) []string {
+	var out []string
+	if slices.Contains(families, f.path) {
+		return []string{f.path + ": a family folder holds packages and no Go files"}
+	}
+	if len(f.code) == 0 {
+		return nil
+	}
+	r, known := ruleOf(law, f.path)
+	if !known {
+		return []string{f.path + ": the law of imports has no line for it; it needs one, in internal/tidy"}
+	}
+	for _, s := range f.code {
+		for _, spec := range s.syntax.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				continue
+			}
+			inner, own := strings.CutPrefix(p, m.path+"/")
+			if p == m.path {
+				inner, own = ".", true
+			}
+			switch {
+			case own && !oneOf(r.imports, inner):
+				out = append(out, fmt.Sprintf("%s: %s may not import %s", m.at(spec.Pos()), f.path, p))
+			case !own && r.purity == "pure" && !slices.Contains(pureImports, p) && !slices.Contains(pureExtra[f.path], p):
+				out = append(out, fmt.Sprintf("%s: %s is pure and may not import %s", m.at(spec.Pos()), f.path, p))
+			}
+		}
+	}
+	return out
+}
+
+func theLaw(t *testing.T) []rule {
+	t.Helper()
+	law, err := parseLaw(importLaw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return law
+}
+
+func TestImportLaw(t *testing.T) {
+	m, law := loaded(t), theLaw(t)
+	for _, f := range m.folders {
+		if !f.outside {
+			report(t, importBreaches(m, law, f))
+		}
+	}
+}
+
+func TestImportLawCatches(t *testing.T) {
+	m, law := loaded(t), theLaw(t)
+	own := func(p string) string { return strconv.Quote(path.Join(m.path, p)) }
+	for _, c := range []struct {
+		file, imports string
+		want          []string
+	}{
+		{"agreement/x/x.go", own(".") + ";" + own("lockstep") + ";" + own("agreement/eig") + `; "slices"`, nil},
+		{"agreement/x/x.go", own("faulty"), []string{"agreement/x may not import"}},
+		{"agreement/x/x.go", own("sim") + ";" + own("trace"), []string{"sim", "trace"}},
+		{"agreement/x/x.go", own("broadcast/fifo"), []string{"broadcast/fifo"}},
+		{"agreement/x/x.go", own("agreement/eig/sliced"), []string{"agreement/eig/sliced"}},
+		{"agreement/x/x.go", own("catalog"), []string{"catalog"}},
+		{"broadcast/x/x.go", own("agreement/ballot") + ";" + own("stack"), nil},
+		{"broadcast/x/x.go", own("membership/group"), []string{"membership/group"}},
+		{"replica/x/x.go", own("clock/convergence") + ";" + own("commit/twophase"), nil},
+		{
+			"agreement/x/x.go", `"time"; "os"; "sync"; "math/rand/v2"; "log"; "net"; "io"; "unsafe"; "github.com/spf13/cobra"`,
+			[]string{"time", "os", "sync", "math/rand/v2", "log", "net", "io", "unsafe", "cobra"},
+		},
+		{"faulty/x.go", `"time"`, nil},
+		{"faulty/x.go", `"os"`, []string{"os"}},
+		{"x.go", own("lockstep"), []string{"may not import"}},
+		{"x.go", `"os"`, []string{"os"}},
+		{"lockstep/x.go", own("mux"), []string{"mux"}},
+		{"sim/x.go", own("agreement/eig"), []string{"sim may not import"}},
+		{"sim/x.go", own("agreement/problem"), []string{"sim may not import"}},
+		{"explore/x.go", own("sim"), []string{"explore may not import"}},
+		{"cluster/x.go", own("faulty") + `; "net"`, nil},
+		{"catalog/x.go", own("agreement/eig") + ";" + own("replica/bank"), nil},
+		{"catalog/x.go", own("sim"), []string{"sim"}},
+		{"cli/x.go", own("agreement/eig"), []string{"agreement/eig"}},
+		{"cli/x.go", own("catalog"), []string{"catalog"}},
+		{"cmd/x/x.go", own("cli") + ";" + own("catalog"), nil},
+		{"newfolder/x.go", "", []string{"no line for it"}},
+		{"agreement/x.go", "", []string{"family folder"}},
+	} {
+		f := plant(t, m, c.file, "package x\nimport ("+c.imports+")\n")
+		expect(t, c.file+" importing "+c.imports, importBreaches(m, law, f), c.want...)
+	}
+	f := plant(t, m, "agreement/x/x_test.go", "package x_test\nimport ("+own("sim")+`; "time")`)
+	expect(t, "a test that imports a host", importBreaches(m, law, f))
+	if _, err := parseLaw("nonsense"); err == nil {
+		t.Error("a line that is no rule was accepted")
+	}
+}
+
+// Imports point downward: no line allows what a later line is about.
+func TestImportLawPointsDownward(t *testing.T) {
+	law := theLaw(t)
+	for i, r := range law {
+		for _, later := range law[i+1:] {
+			for _, glob := range r.imports {
+				if slices.Contains(later.folders, glob) && !slices.Contains(r.folders, glob) {
+					t.Errorf("%v may import %s, which stands further down", r.folders, glob)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package mux
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+
+	"parley"
+)
+
+// numberBits is how many bits of a path name an instance.
+const numberBits = 32
+
+// New runs many instances of an asynchronous protocol, each made when a Request
+// or a message first speaks of it. An instance is a number of 32 bits: the Seq of
+// a Request to it, which it sees with Seq 0, and the Seq of what it delivers.
+//
+// There are at most limit instances at a time; what would make one more is refused
+// and counted. None is ever removed, so whoever may open instances may use them
+// up: against liars the layer above names those that are due. Indications go to
+// all instances, and an instance made later is told the last one of each kind
+// about each process first.
+//
+// A process that comes back after a crash has the instances that its log or its
+// durable state speaks of. Nobody knows which others it had, so that all that it
+// makes from then on start with Restart set, with no records.
+//
+// Synchronous protocols are not made on demand: an instance that begins with its
+// first message begins too late. They begin at times known to all.
+func New(p parley.Protocol, limit int) parley.Protocol {
+	if p.Timing != parley.Asynchronous || limit < 1 {
+		panic(fmt.Sprintf("mux: %d instances of %s, which is %s", limit, p.Name, p.Timing))
+	}
+	d := demand{p: p, limit: limit}
+	out := p
+	out.Name = "many-" + p.Name
+	out.Title = fmt.Sprintf("at most %d instances of: %s", limit, p.Title)
+	out.New = func(self parley.ID) parley.Machine { return &instances{demand: d, self: self} }
+	out.Properties = nil
+	for _, one := range p.Properties {
+		out.Properties = append(out.Properties, ofEach(one))
+	}
+	out.Explain, out.Size, out.Lies = d.explain, d.size, d.lies
+	if p.Rename != nil {
+		out.Rename = d.rename
+	}
+	// These are about a run with one instance, or look into one.
+	out.Cost, out.Memory, out.Tree, out.Flags = nil, nil, nil, nil
+	return out
+}
+
+// demand is what is common to all processes.
+type demand struct {
+	p     parley.Protocol
+	limit int
+}
+
+// instances is one process: its part in every instance.
+type instances struct {
+	demand
+	self parley.ID
+
+	again bool         // the process has come back after a crash
+	live  []instance   // in order of their numbers
+	told  []parley.Msg // the indications that an instance to come must know
+}
+
+type instance struct {
+	number  uint32
+	machine parley.Machine
+}
+
+// Start makes the instances that there are records of, and starts all of them,
+// each with its own records.
+func (m *instances) Start(s *parley.Step) {
+	if !s.Restart {
+		return
+	}
+	m.again = true
+	log := s.Log
+	for _, r := range log {
+		number := uint32(r.Path)
+		if i, has := m.find(number); !has {
+			m.live = slices.Insert(m.live, i, instance{number, m.p.New(m.self)})
+		}
+	}
+	for i := range m.live {
+		s.Log = parley.LogOf(log, numberBits, parley.Path(m.live[i].number))
+		m.within(s, i, 0, func(one parley.Machine) { one.Start(s) })
+	}
+	s.Log = log
+}
+
+// Request names its instance by Seq.
+func (m *instances) Request(s *parley.Step, q parley.Msg) {
+	if q.Seq > math.MaxUint32 {
+		s.Refuse(s.Self, "number of an instance too large")
+		return
+	}
+	if i, ok := m.open(s, s.Self, uint32(q.Seq)); ok {
+		q.Seq = 0
+		m.within(s, i, 0, func(one parley.Machine) { one.Request(s, q) })
+	}
+}
+
+// Receive is for the instance that the path leads to; an indication is for all.
+func (m *instances) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	if q.Kind >= parley.Indication {
+		m.told = slices.DeleteFunc(m.told, func(old parley.Msg) bool {
+			return old.Kind == q.Kind && old.Origin == q.Origin
+		})
+		m.told = append(m.told, q)
+		for i := range m.live {
+			m.within(s, i, 0, func(one parley.Machine) { one.Receive(s, from, q) })
+		}
+		return
+	}
+	number := uint32(s.Pop(numberBits))
+	if i, ok := m.open(s, from, number); ok {
+		m.within(s, i, s.Path, func(one parley.Machine) { one.Receive(s, from, q) })
+	}
+}
+
+// Timeout is for the instance that set the timer.
+func (m *instances) Timeout(s *parley.Step, t parley.Timer) {
+	number := uint32(s.Pop(numberBits))
+	i, has := m.find(number)
+	if !has {
+		panic(fmt.Sprintf("mux: a timer of instance %d, which there is not", number))
+	}
+	m.within(s, i, s.Path, func(one parley.Machine) { one.Timeout(s, t) })
+}
+
+// find returns the place of an instance in the list, or where it would be.
+func (m *instances) find(number uint32) (int, bool) {
+	return slices.BinarySearchFunc(m.live, number, func(one instance, number uint32) int {
+		return int(int64(one.number) - int64(number))
+	})
+}
+
+// open returns the place of an instance, which it makes if there is room.
+func (m *instances) open(s *parley.Step, from parley.ID, number uint32) (int, bool) {
+	i, has := m.find(number)
+	if has {
+		return i, true
+	}
+	if len(m.live) >= m.limit {
+		s.Refuse(from, "more instances than there is room for")
+		return 0, false
+	}
+	m.live = slices.Insert(m.live, i, instance{number, m.p.New(m.self)})
+	restart, log := s.Restart, s.Log
+	s.Restart, s.Log = m.again, nil
+	m.within(s, i, 0, func(one parley.Machine) { one.Start(s) })
+	s.Restart, s.Log = restart, log
+	for _, q := range m.told {
+		m.within(s, i, 0, func(one parley.Machine) { one.Receive(s, m.self, q) })
+	}
+	return i, true
+}
+
+// within runs a clause of one instance and marks what it asks for.
+func (m *instances) within(s *parley.Step, i int, path parley.Path, clause func(parley.Machine)) {
+	mark, outer, one := s.Mark(), s.Path, m.live[i]
+	s.Path = path
+	clause(one.machine)
+	for k := range s.Effects[mark:] {
+		if e := &s.Effects[mark+k]; e.Op == parley.OpDeliver {
+			e.Msg.Seq = uint64(one.number)
+		}
+	}
+	s.Lower(mark, numberBits, parley.Path(one.number))
+	s.Path = outer
+}
+
+// State visits the numbers apart from the instances: which there are is durable
+// as soon as any variable of theirs is.
+func (m *instances) State(v *parley.Vars) {
+	v.Bool("again", &m.again)
+	parley.Slice(v, "told", &m.told, func(_ int, q *parley.Msg) {
+		v.Msg("indication", parley.Env{From: m.self, To: m.self}, q)
+	})
+	v.Durable(func() {
+		parley.Slice(v, "live", &m.live, func(_ int, one *instance) { parley.Num(v, "number", &one.number) })
+	})
+	for i := range m.live {
+		if m.live[i].machine == nil {
+			m.live[i].machine = m.p.New(m.self)
+		}
+		v.Inner("#"+strconv.FormatUint(uint64(m.live[i].number), 10), m.live[i].machine, m.p.Rename)
+	}
+}
+
+func (d demand) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if d.p.Explain == nil {
+			return
+		}
+		number := uint32(e.Path)
+		e.Path >>= numberBits
+		for row := range d.p.Explain(e, m, name) {
+			if !yield(fmt.Sprintf("#%d: %s", number, row)) {
+				return
+			}
+		}
+	}
+}
+
+func (d demand) size(e parley.Env, m parley.Msg) parley.Traffic {
+	if d.p.Size == nil {
+		return parley.Traffic{}
+	}
+	e.Path >>= numberBits
+	return d.p.Size(e, m)
+}
+
+func (d demand) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	e.Path >>= numberBits
+	return d.p.Rename(e, m, perm)
+}
+
+// lies asks for every instance that the turn speaks of.
+func (d demand) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+	if d.p.Lies == nil {
+		return t.Honest
+	}
+	var numbers []uint32
+	for _, sent := range t.Honest {
+		numbers = append(numbers, uint32(sent.Path))
+	}
+	for got := range t.Seen {
+		numbers = append(numbers, uint32(got.Path))
+	}
+	slices.Sort(numbers)
+	var out []parley.Sent
+	for _, number := range slices.Compact(numbers) {
+		said := d.p.Lies(s, t.Child(numberBits, parley.Path(number)))
+		out = append(out, parley.Lift(slices.Clone(said), numberBits, parley.Path(number))...)
+	}
+	return out
+}
+
+// ofEach is a property of every instance.
+func ofEach(p parley.Property) parley.Property {
+	check := p.Check
+	p.Says = "in every instance: " + p.Says
+	p.Check = func(h *parley.History) error {
+		var numbers []uint64
+		for _, list := range [][]parley.Happening{h.Requests, h.Deliveries} {
+			for _, one := range list {
+				numbers = append(numbers, one.Msg.Seq)
+			}
+		}
+		slices.Sort(numbers)
+		for _, number := range slices.Compact(numbers) {
+			only := *h
+			only.Requests, only.Deliveries = of(h.Requests, number), of(h.Deliveries, number)
+			if err := check(&only); err != nil {
+				return fmt.Errorf("instance %d: %w", number, err)
+			}
+		}
+		return nil
+	}
+	return p
+}
+
+// of returns what happened in one instance, as the instance sees it.
+func of(all []parley.Happening, number uint64) []parley.Happening {
+	var out []parley.Happening
+	for _, one := range all {
+		if one.Msg.Seq == number {
+			one.Msg.Seq = 0
+			out = append(out, one)
+		}
+	}
+	return out
+}

@@ -1,0 +1,298 @@
+// Package mux runs many protocols side by side in one machine.
+//
+// [Rounds] and [OfSources] do so at the level of rounds, for synchronous
+// protocols: one schedule, and one frame a peer and round that carries what all
+// parts say. [New] does so for asynchronous machines, one instance of the same
+// protocol for each number that anyone speaks of.
+//
+// An adapter encodes nothing. What a part asks for is marked with the part's
+// number in the path, which comes back with what arrives for it, so that adapters
+// nest in any order.
+package mux
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"parley"
+	"parley/lockstep"
+)
+
+// Rounds runs the parts side by side, part i at path i. It lasts as long as the
+// longest part; a shorter one is over earlier.
+//
+// A Request is made of every part that has the process among its Proposers: one
+// initial value for all of them. What parts deliver leaves with the part's number
+// in its path, see [Part]; an outer protocol that wants one result of them takes
+// it from there by lockstep.Delivered, and has properties of its own. Those of
+// the parts are not the properties of the whole.
+func Rounds(name string, parts []lockstep.Protocol) lockstep.Protocol {
+	return compose(name, parts, false)
+}
+
+// OfSources is [Rounds] for n parts of which part i is about process i: if the
+// processes change names, the parts change places.
+func OfSources(name string, parts []lockstep.Protocol) lockstep.Protocol {
+	if len(parts) == 0 || len(parts) != parts[0].N {
+		panic(fmt.Sprintf("mux: %s has %d parts, not one for each process", name, len(parts)))
+	}
+	return compose(name, parts, true)
+}
+
+// Part splits the path of a delivery of k parts into the number of the part and
+// the path inside it.
+func Part(path parley.Path, k int) (part int, inside parley.Path) {
+	width := widthOf(k)
+	return int(path & (1<<width - 1)), path >> width
+}
+
+// Inside returns one part of a process made by [Rounds] or [OfSources].
+func Inside(r lockstep.Rounds, part int) lockstep.Rounds { return r.(*process).parts[part] }
+
+// widthOf is ceil(log2 k): how many bits of a path name one of k parts.
+func widthOf(k int) int { return bits.Len(uint(k - 1)) }
+
+// side is what is common to all processes of one composition.
+type side struct {
+	parts   []lockstep.Protocol
+	bits    int
+	sources bool // part i is about process i
+}
+
+func compose(name string, parts []lockstep.Protocol, sources bool) lockstep.Protocol {
+	if len(parts) == 0 {
+		panic("mux: " + name + " has no parts")
+	}
+	c := side{parts: parts, bits: widthOf(len(parts)), sources: sources}
+	out := lockstep.Protocol{
+		Protocol: parley.Protocol{
+			Name:    name,
+			Title:   fmt.Sprintf("%d protocols side by side", len(parts)),
+			Timing:  parley.Synchronous,
+			Faults:  parts[0].Faults,
+			N:       parts[0].N,
+			M:       parts[0].M,
+			Bound:   c.bound,
+			Cost:    c.cost,
+			Memory:  c.memory,
+			Size:    c.size,
+			Explain: c.explain,
+			Lies:    c.lies,
+		},
+		New: c.process,
+	}
+	if !slices.ContainsFunc(parts, func(p lockstep.Protocol) bool { return p.Rename == nil }) {
+		out.Rename, out.RenameAll = c.rename, c.renameAll
+	}
+	for _, p := range parts {
+		if p.N != out.N {
+			panic(fmt.Sprintf("mux: %s has parts for %d and for %d processes", name, out.N, p.N))
+		}
+		out.Last = max(out.Last, p.Last)
+		out.Faults = min(out.Faults, p.Faults)
+		for id := range p.Proposers.All() {
+			out.Proposers.Add(id)
+		}
+	}
+	return out
+}
+
+// process is one process: its part in every part.
+type process struct {
+	side
+	self  parley.ID
+	parts []lockstep.Rounds
+}
+
+func (c side) process(self parley.ID) lockstep.Rounds {
+	p := &process{side: c, self: self}
+	for _, part := range c.parts {
+		p.parts = append(p.parts, part.New(self))
+	}
+	return p
+}
+
+// within runs a clause of part i and marks what it asks for.
+func (p *process) within(s *parley.Step, i int, clause func(lockstep.Rounds)) {
+	mark := s.Mark()
+	clause(p.parts[i])
+	s.Lower(mark, p.bits, parley.Path(i))
+}
+
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	for i := range p.parts {
+		if p.side.parts[i].Proposers.Has(p.self) {
+			p.within(s, i, func(part lockstep.Rounds) { part.Request(s, m) })
+		}
+	}
+}
+
+func (p *process) Emit(s *parley.Step, r int) {
+	for i := range p.parts {
+		if r <= p.side.parts[i].Last {
+			p.within(s, i, func(part lockstep.Rounds) { part.Emit(s, r) })
+		}
+	}
+}
+
+func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	i := int(s.Pop(p.bits))
+	switch {
+	case i >= len(p.parts):
+		s.Refuse(from, "message to a part there is not")
+	case r > p.side.parts[i].Last:
+		s.Refuse(from, "message to a part that is over")
+	default:
+		p.within(s, i, func(part lockstep.Rounds) { part.Absorb(s, r, from, m) })
+	}
+}
+
+func (p *process) Close(s *parley.Step, r int) {
+	for i := range p.parts {
+		if r <= p.side.parts[i].Last {
+			p.within(s, i, func(part lockstep.Rounds) { part.Close(s, r) })
+		}
+	}
+}
+
+func (p *process) State(v *parley.Vars) {
+	if p.sources {
+		parley.PerProcess(v, "part", p.parts, func(id parley.ID, part *lockstep.Rounds) {
+			v.Inner(p.side.parts[id].Name, *part, p.side.parts[id].Rename)
+		})
+		return
+	}
+	for i, part := range p.parts {
+		v.Inner("part["+strconv.Itoa(i)+"]", part, p.side.parts[i].Rename)
+	}
+}
+
+// bound is the first of the parts' that objects.
+func (c side) bound(n, m int) error {
+	for _, p := range c.parts {
+		if p.Bound != nil {
+			if err := p.Bound(n, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cost adds up the parts, round by round.
+func (c side) cost(n, m int) parley.Cost {
+	var sum parley.Cost
+	for _, p := range c.parts {
+		if p.Cost == nil {
+			continue
+		}
+		part := p.Cost(n, m)
+		sum.Rounds = max(sum.Rounds, part.Rounds)
+		sum.AtMost = sum.AtMost || part.AtMost
+		for r, load := range part.PerRound {
+			if r == len(sum.PerRound) {
+				sum.PerRound = append(sum.PerRound, parley.Traffic{})
+			}
+			sum.PerRound[r] = sum.PerRound[r].Plus(load)
+		}
+	}
+	return sum
+}
+
+func (c side) memory() uint64 {
+	var sum parley.Traffic
+	for _, p := range c.parts {
+		if p.Memory != nil {
+			sum = sum.Plus(parley.Traffic{Bits: p.Memory()})
+		}
+	}
+	return sum.Bits
+}
+
+// open finds the part that a message belongs to and takes it off the address.
+// Paths come from peers too: there may be no such part.
+func (c side) open(e parley.Env) (i int, inside parley.Env, ok bool) {
+	inside = e
+	i, inside.Path = Part(e.Path, len(c.parts))
+	return i, inside, i < len(c.parts) && e.Round <= c.parts[i].Last
+}
+
+func (c side) size(e parley.Env, m parley.Msg) parley.Traffic {
+	i, e, ok := c.open(e)
+	if !ok || c.parts[i].Size == nil {
+		return parley.Traffic{}
+	}
+	return c.parts[i].Size(e, m)
+}
+
+// explain puts the number of the part before each row, or the process that the
+// part is about.
+func (c side) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		i, e, ok := c.open(e)
+		if !ok || c.parts[i].Explain == nil {
+			return
+		}
+		before := "#" + strconv.Itoa(i)
+		if c.sources {
+			before = name(parley.ID(i))
+		}
+		for row := range c.parts[i].Explain(e, m, name) {
+			if !yield(before + ": " + row) {
+				return
+			}
+		}
+	}
+}
+
+// lies asks every part that is not over, even where an honest process would say
+// nothing.
+func (c side) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+	var out []parley.Sent
+	for i, p := range c.parts {
+		if t.Round > p.Last {
+			continue
+		}
+		turn := t.Child(c.bits, parley.Path(i))
+		said := turn.Honest
+		if p.Lies != nil {
+			said = p.Lies(s, turn)
+		}
+		out = append(out, parley.Lift(slices.Clone(said), c.bits, parley.Path(i))...)
+	}
+	return out
+}
+
+func (c side) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	if i, e, ok := c.open(e); ok {
+		return c.parts[i].Rename(e, m, perm)
+	}
+	return m
+}
+
+// renameAll renames what each part sent and puts the parts in their new order,
+// as an honest process would have sent it.
+func (c side) renameAll(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent {
+	byPart := make([][]parley.Sent, len(c.parts))
+	for _, one := range sent {
+		if i, inside, ok := c.open(parley.Env{Path: one.Path, Round: e.Round}); ok {
+			byPart[i] = append(byPart[i], parley.Sent{Path: inside.Path, Msg: one.Msg})
+		}
+	}
+	renamed := make([][]parley.Sent, len(c.parts))
+	for i, list := range byPart {
+		to := i
+		if c.sources {
+			to = int(perm[i])
+		}
+		renamed[to] = parley.Lift(c.parts[i].Renamed(e, list, perm), c.bits, parley.Path(to))
+	}
+	var out []parley.Sent
+	for _, list := range renamed {
+		out = append(out, list...)
+	}
+	return out
+}

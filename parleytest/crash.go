@@ -1,0 +1,89 @@
+package parleytest
+
+import (
+	"bytes"
+	"fmt"
+
+	"parley"
+	"parley/sim"
+	"parley/trace"
+)
+
+// crashPoints crashes each process in each of its first steps: before anything is
+// durable, after each of the first effects, and after all of them; for good, and
+// with a restart from the log.
+func (s *suite) crashPoints() error {
+	if s.p.Faults != parley.CrashFaults || s.p.M == 0 && !s.o.Recovers {
+		return skip("processes do not just crash")
+	}
+	budget := 8 * s.o.Seeds
+	for step := 1; step <= s.stepsOf() && budget > 0; step++ {
+		for id := range parley.ID(s.p.N) {
+			for _, effects := range []int{0, 1, 2, s.p.N / 2, 1 << 20} {
+				for _, back := range []parley.Tick{0, 1, 1500} {
+					if back == 0 && s.p.M == 0 {
+						continue
+					}
+					budget--
+					r := s.honest(s.p, uint64(step))
+					r.Crashes = []sim.Crash{{At: id, Step: step, Effects: effects, Back: back}}
+					got := sim.Run(r.Options)
+					if back > 0 && !s.o.Recovers {
+						got.History.Faulty.Add(id)
+					}
+					if err := broken(s.p, &got.History); err != nil {
+						return fmt.Errorf("%s: %w", r, err)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// logs restarts each process at the end of runs from all that it ever appended,
+// from its log as it was, compacted or not, and from its durable state: it must
+// come to the same.
+func (s *suite) logs() error {
+	for seed := range uint64(s.some(20)) {
+		r := s.honest(s.p, seed)
+		got, log := r.traced(true)
+		for id := range parley.ID(s.p.N) {
+			var all []parley.Record
+			for _, e := range log.Events {
+				if e.Op == trace.Append && e.At == id {
+					all = append(all, parley.Record{Path: e.Path, Body: e.Msg.Body})
+				}
+			}
+			if len(all) == 0 {
+				continue
+			}
+			want := s.restarted(id, got.Now(), nil, all)
+			state, kept := got.Durable(id)
+			if have := s.restarted(id, got.Now(), state, kept); !bytes.Equal(want, have) {
+				return fmt.Errorf("%s: process %d restarts from its compacted log with state %x, and from all its records with %x",
+					r, id, have, want)
+			}
+			state = parley.SaveDurable(got.Machine(id), got.Now(), nil)
+			if have := s.restarted(id, got.Now(), state, nil); len(state) > 0 && !bytes.Equal(want, have) {
+				return fmt.Errorf("%s: process %d restarts from its durable variables with state %x, and from all its records with %x",
+					r, id, have, want)
+			}
+		}
+	}
+	return nil
+}
+
+// restarted returns the state of a process that comes back with the given
+// durable state and records.
+func (s *suite) restarted(id parley.ID, now parley.Tick, state []byte, log []parley.Record) []byte {
+	m := s.p.New(id)
+	if len(state) > 0 && !parley.LoadDurable(m, now, state) {
+		panic(fmt.Sprintf("parleytest: process %d does not load its durable state", id))
+	}
+	b := newBench(s.p, id, func(int) int { return 0 })
+	b.machine = m
+	b.step.Now, b.step.Restart, b.step.Log = now, true, log
+	m.Start(&b.step)
+	return parley.Save(m, now, nil)
+}

@@ -1,0 +1,256 @@
+package parleytest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime/debug"
+	"testing"
+
+	"parley"
+	"parley/faulty"
+	"parley/sim"
+	"parley/trace"
+)
+
+// hostile feeds machines with messages that nobody would send, in the middle of
+// honest ones: none may stop a machine or spoil its state.
+func (s *suite) hostile() error {
+	said := spoken(s, 1)
+	for seed := range uint64(s.some(2)) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		if err := s.assault(r.IntN, said, 60); err != nil {
+			return fmt.Errorf("seed %d: %w", seed, err)
+		}
+	}
+	return nil
+}
+
+// Fuzz lets the fuzzer write the messages that machines of p receive, and mix
+// them with honest ones, timeouts and requests.
+func Fuzz(f *testing.F, p parley.Protocol, options ...Options) {
+	s := newSuite(p, options)
+	said := spoken(s, 1)
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		b := make([]byte, 256)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		if err := s.assault(reader(script), said, 60); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// reader answers choices from the fuzzer's bytes, with 0 when they are used up.
+func reader(script []byte) func(n int) int {
+	return func(n int) int {
+		x := 0
+		for k := n - 1; k > 0; k >>= 8 {
+			if len(script) == 0 {
+				return 0
+			}
+			x, script = x<<8|int(script[0]), script[1:]
+		}
+		return x % max(n, 1)
+	}
+}
+
+// spoken returns what is sent in a run with as many faults as there may be.
+func spoken(s *suite, seed uint64) []trace.Event {
+	var out []trace.Event
+	r := s.honest(s.p, seed)
+	for id := range parley.ID(min(s.p.M, s.p.N-1)) {
+		if s.byzantine() {
+			if r.Faulty == nil {
+				r.Faulty = make(map[parley.ID]faulty.Behaviour)
+			}
+			r.Faulty[parley.ID(s.p.N)-1-id] = faulty.Random
+		}
+	}
+	_, log := r.traced(true)
+	for _, e := range log.Events {
+		if e.Op == trace.Send {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// assault runs one machine against an adversary of the given choices and returns
+// what went wrong.
+func (s *suite) assault(choose func(n int) int, said []trace.Event, moves int) (err error) {
+	var last string
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a machine panics: %v\nafter %s\n%s", p, last, debug.Stack())
+		}
+	}()
+	self := parley.ID(choose(s.p.N))
+	b := newBench(s.p, self, choose)
+	b.do(0, func() { b.machine.Start(&b.step) })
+	requests := s.inputs(s.p, rand.New(rand.NewPCG(uint64(choose(256)), 1)))
+	for range moves {
+		switch move := choose(12); {
+		case move == 0 && len(requests) > 0:
+			q := requests[choose(len(requests))].Msg
+			last = fmt.Sprintf("request %v", q)
+			b.do(0, func() { b.machine.Request(&b.step, q) })
+		case move <= 2 && len(b.timers) > 0:
+			last = "a timeout"
+			b.expire(choose(len(b.timers)))
+		case move == 3:
+			last = "a load"
+			saved := parley.Save(b.machine, b.step.Now, nil)
+			fresh := s.p.New(self)
+			if err := loads(fresh, b.step.Now, saved); err != nil {
+				return fmt.Errorf("process %d: %w", self, err)
+			}
+			b.machine = fresh
+		case s.p.N > 1:
+			from, path, m := s.message(choose, said, self)
+			last = fmt.Sprintf("%v from %d at path %#x", m, from, path)
+			s.look(parley.Env{From: from, To: self, Path: path}, m)
+			b.do(path, func() { b.machine.Receive(&b.step, from, m) })
+		}
+	}
+	parley.Show(b.machine, b.step.Now)
+	return nil
+}
+
+// message makes a message for self: an honest one, one that was changed, or
+// bytes that happen to be a message.
+func (s *suite) message(choose func(n int) int, said []trace.Event, self parley.ID) (parley.ID, parley.Path, parley.Msg) {
+	from := parley.ID(choose(s.p.N))
+	if from == self {
+		from = (from + 1) % parley.ID(s.p.N)
+	}
+	if len(said) == 0 || choose(8) == 0 {
+		raw := make([]byte, choose(64))
+		for i := range raw {
+			raw[i] = byte(choose(256))
+		}
+		if e, m, err := parley.Decode(raw); err == nil {
+			return from, e.Path, m
+		}
+		return from, parley.Path(choose(16)), parley.Msg{Kind: parley.Kind(choose(int(parley.Local))), Body: raw}
+	}
+	e := said[choose(len(said))]
+	if e.At != self && choose(4) > 0 {
+		from = e.At
+	}
+	if choose(2) == 0 {
+		return from, e.Path, e.Msg
+	}
+	if choose(8) == 0 {
+		e.Path = parley.Path(number(choose, uint64(e.Path)))
+	}
+	return from, e.Path, mutated(choose, s.p.N, e.Msg)
+}
+
+// look asks those who look into messages what they see in m.
+func (s *suite) look(e parley.Env, m parley.Msg) {
+	if s.p.Explain != nil {
+		for range s.p.Explain(e, m, parley.ID.String) {
+			continue
+		}
+	}
+	if s.p.Size != nil {
+		s.p.Size(e, m)
+	}
+}
+
+// mutated returns m with something changed.
+func mutated(choose func(n int) int, n int, m parley.Msg) parley.Msg {
+	switch choose(8) {
+	case 0:
+		m.Kind = parley.Kind(choose(8))
+	case 1:
+		m.Origin = [...]parley.ID{0, parley.ID(choose(n)), parley.ID(n), parley.MaxProcesses, parley.All}[choose(5)]
+	case 2:
+		m.Seq = number(choose, m.Seq)
+	case 3:
+		m.Value = number(choose, m.Value)
+	case 4:
+		m.Body = m.Body[:choose(len(m.Body)+1)]
+	case 5:
+		m.Body = append(m.Body[:len(m.Body):len(m.Body)], byte(choose(256)))
+	default:
+		if len(m.Body) == 0 {
+			m.Body = []byte{byte(choose(256))}
+			break
+		}
+		m.Body = append([]byte(nil), m.Body...)
+		for range 1 + choose(3) {
+			m.Body[choose(len(m.Body))] = [...]byte{0, 1, 0x7F, 0x80, 0xFF, byte(choose(256))}[choose(6)]
+		}
+	}
+	return m
+}
+
+// number returns a number near x, or at the end of a range.
+func number(choose func(n int) int, x uint64) uint64 {
+	return [...]uint64{0, 1, x + 1, x - 1, x ^ 1<<choose(64), 1 << 32, 1 << 63, math.MaxUint64}[choose(8)]
+}
+
+// bench holds one machine without a host around it.
+type bench struct {
+	machine parley.Machine
+	step    parley.Step
+	timers  []ticking
+	choose  func(n int) int
+	signer  sim.Signer
+}
+
+type ticking struct {
+	path   parley.Path
+	number parley.Timer
+	at     parley.Tick
+}
+
+func newBench(p parley.Protocol, self parley.ID, choose func(n int) int) *bench {
+	b := &bench{machine: p.New(self), choose: choose, signer: sim.Ideal(1)}
+	b.step = parley.Step{Self: self, N: p.N, Members: parley.SetOf(self), Host: b}
+	return b
+}
+
+// do runs one clause and takes note of the timers that it sets.
+func (b *bench) do(path parley.Path, clause func()) {
+	b.step.Path = path
+	b.step.Effects = b.step.Effects[:0]
+	clause()
+	for _, e := range b.step.Effects {
+		switch e.Op {
+		case parley.OpSetTimer, parley.OpStopTimer:
+			kept := b.timers[:0]
+			for _, t := range b.timers {
+				if t.path != e.Path || t.number != e.Timer {
+					kept = append(kept, t)
+				}
+			}
+			b.timers = kept
+			if e.Op == parley.OpSetTimer {
+				b.timers = append(b.timers, ticking{e.Path, e.Timer, b.step.Now + e.After})
+			}
+		case parley.OpBroadcast, parley.OpRequest:
+			panic("it asks a layer beneath, and there is none that serves")
+		}
+	}
+}
+
+// expire lets a timer run out; the clock never goes back.
+func (b *bench) expire(i int) {
+	t := b.timers[i]
+	b.timers = append(b.timers[:i], b.timers[i+1:]...)
+	b.step.Now = max(b.step.Now, t.at)
+	b.do(t.path, func() { b.machine.Timeout(&b.step, t.number) })
+}
+
+func (b *bench) Choose(n int) int                        { return b.choose(n) }
+func (b *bench) Sign(as parley.ID, m []byte) []byte      { return b.signer.Sign(as, m) }
+func (b *bench) Verify(id parley.ID, m, sig []byte) bool { return b.signer.Verify(id, m, sig) }
+func (b *bench) Refused(parley.ID, parley.ID, string)    {}

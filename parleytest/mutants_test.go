@@ -1,0 +1,266 @@
+package parleytest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/agreement/eig"
+	"parley/lockstep"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// flawed is a FloodSet process with clauses replaced.
+type flawed struct {
+	flooding
+	emit   func(p *flawed, s *parley.Step, r int)
+	absorb func(p *flawed, s *parley.Step, r int, from parley.ID, m parley.Msg)
+	state  func(p *flawed, v *parley.Vars)
+	count  int
+	scores []byte
+}
+
+func (p *flawed) Emit(s *parley.Step, r int) {
+	if p.emit != nil {
+		p.emit(p, s, r)
+		return
+	}
+	p.flooding.Emit(s, r)
+}
+
+func (p *flawed) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	if p.absorb != nil {
+		p.absorb(p, s, r, from, m)
+		return
+	}
+	p.flooding.Absorb(s, r, from, m)
+}
+
+func (p *flawed) State(v *parley.Vars) {
+	if p.state != nil {
+		p.state(p, v)
+		return
+	}
+	p.flooding.State(v)
+}
+
+// flaw returns FloodSet(4, 1) with processes made by a function.
+func flaw(process func() *flawed) parley.Protocol {
+	p := floodSet(4, 1)
+	p.New = func(parley.ID) lockstep.Rounds {
+		m := process()
+		m.last = 1
+		return m
+	}
+	return lockstep.Of(p, lockstep.Simulated)
+}
+
+// TestMutants breaks a protocol in one place each time: the check that is for it
+// must fail, and be the first to fail.
+func TestMutants(t *testing.T) {
+	with := func(change func(p *parley.Protocol)) parley.Protocol {
+		p := FloodSet(4, 1)
+		change(&p)
+		return p
+	}
+	lying := func(change func(p *parley.Protocol)) parley.Protocol {
+		p := eig.New(eig.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated)
+		change(&p)
+		return p
+	}
+	global := 0
+	for _, mutant := range []struct {
+		name, check string
+		p           parley.Protocol
+		o           parleytest.Options
+	}{
+		{name: "none, as a control", p: FloodSet(4, 1)},
+		{name: "none, as another", p: lying(func(*parley.Protocol) {})},
+		{name: "none, as a third", p: mail(3, true, true), o: mails},
+		{name: "one round too few", check: "promises", p: with(func(p *parley.Protocol) {
+			p.New = FloodSet(4, 0).New
+		})},
+		{name: "no properties", check: "promises", p: with(func(p *parley.Protocol) { p.Properties = nil })},
+		{name: "no promises", check: "promises", p: with(func(p *parley.Protocol) {
+			p.Promises = func(parley.Assumptions) []parley.Promise { return nil }
+		})},
+		{name: "never sometimes", check: "promises", p: FloodSet(4, 1), o: parleytest.Options{Alphabet: []string{"0"}}},
+		{name: "liars never heard", check: "promises", p: lying(func(p *parley.Protocol) {
+			made := p.New
+			p.New = func(self parley.ID) parley.Machine { return deaf{made(self)} }
+			p.Promises = func(parley.Assumptions) []parley.Promise {
+				return []parley.Promise{{Property: "integrity", Holds: true}}
+			}
+		})},
+		{name: "rounds too short for the delays", check: "promises", p: FloodSet(4, 1), o: parleytest.Options{
+			Sim: sim.Options{Delay: sim.Delay{Least: 1, Most: 1100}},
+		}},
+		{name: "a bound that nothing breaks beyond", check: "beyond", p: lying(func(p *parley.Protocol) {
+			p.Bound = func(n, m int) error {
+				if n <= 4*m {
+					return errors.New("too few")
+				}
+				return nil
+			}
+		})},
+		{name: "a beyond within the bound", check: "beyond", p: FloodSet(4, 1), o: parleytest.Options{
+			Beyond: []parleytest.Beyond{{Protocol: FloodSet(4, 2), Faulty: 1}},
+		}},
+		{name: "state outside machines", check: "determinism", p: flaw(func() *flawed {
+			return &flawed{emit: func(p *flawed, s *parley.Step, r int) {
+				if global++; global%37 == 0 {
+					s.SendAll(parley.Msg{Kind: 2})
+				}
+				p.flooding.Emit(s, r)
+			}}
+		})},
+		{name: "a variable not visited", check: "reload", p: flaw(func() *flawed {
+			return &flawed{state: func(p *flawed, v *parley.Vars) {
+				parley.Slice(v, "known", &p.known, func(_ int, value *[]byte) { v.Bytes("value", value) })
+			}}
+		})},
+		{name: "loading into a used machine adds to it", check: "reload", p: flaw(func() *flawed {
+			return &flawed{state: func(p *flawed, v *parley.Vars) {
+				p.flooding.State(v)
+				if v.Loading() {
+					p.count++
+				}
+				if p.count > 1 && !v.Loading() {
+					p.known = nil
+				}
+			}}
+		})},
+		{name: "loaded bytes changed in place", check: "reload", p: flaw(func() *flawed {
+			return &flawed{absorb: func(p *flawed, s *parley.Step, r int, from parley.ID, m parley.Msg) {
+				p.flooding.Absorb(s, r, from, m)
+				if p.scores == nil {
+					p.scores = make([]byte, s.N)
+				}
+				p.scores[from]++
+			}, state: func(p *flawed, v *parley.Vars) {
+				p.flooding.State(v)
+				v.Bytes("scores", &p.scores)
+			}}
+		})},
+		{name: "Rename changes what has no names", check: "rename", p: with(func(p *parley.Protocol) {
+			p.Rename = func(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+				m.Value += uint64(perm[0])
+				return m
+			}
+		})},
+		{name: "a name not renamed", check: "rename", p: flaw(func() *flawed {
+			return &flawed{
+				absorb: func(p *flawed, s *parley.Step, r int, from parley.ID, m parley.Msg) {
+					p.flooding.Absorb(s, r, from, m)
+					p.count |= 1 << from
+				},
+				state: func(p *flawed, v *parley.Vars) {
+					p.flooding.State(v)
+					parley.Num(v, "heard", &p.count)
+				},
+			}
+		})},
+		{name: "it sends before it appends, and forgets", check: "crashes", p: mail(3, false, true), o: mails},
+		{name: "records not in durable variables", check: "log", p: mail(3, true, false)},
+		{name: "an index from a message", check: "hostile", p: flaw(func() *flawed {
+			return &flawed{absorb: func(p *flawed, s *parley.Step, r int, from parley.ID, m parley.Msg) {
+				_ = make([]int, s.N)[m.Origin]
+				p.flooding.Absorb(s, r, from, m)
+			}}
+		})},
+		{name: "choice 0 is a lie", check: "lies", p: lying(func(p *parley.Protocol) {
+			p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent { return nil }
+		})},
+		{name: "a theorem that counts wrongly", check: "cost", p: lying(func(p *parley.Protocol) {
+			p.Cost = func(n, m int) parley.Cost { return eig.Cost(n+1, m) }
+		})},
+	} {
+		t.Run(mutant.name, func(t *testing.T) {
+			mutant.o.Seeds = 150
+			err := parleytest.Check(mutant.p, mutant.o)
+			if mutant.check == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), mutant.check+": ") {
+				t.Fatalf("%v, and %s should fail", err, mutant.check)
+			}
+			t.Log(strings.SplitN(err.Error(), "\n", 2)[0])
+		})
+	}
+}
+
+// deaf refuses whatever it receives.
+type deaf struct{ parley.Machine }
+
+func (d deaf) Receive(s *parley.Step, from parley.ID, _ parley.Msg) { s.Refuse(from, "not listening") }
+
+var mails = parleytest.Options{Recovers: true}
+
+// mail delivers to all what process 0 is asked to carry, once each, whatever
+// crashes and restarts: process 0 says it again and again, and the others note
+// durably what they have delivered before they deliver it.
+func mail(n int, notes, durable bool) parley.Protocol {
+	return parley.Protocol{
+		Name: "mail", N: n, M: 0, Faults: parley.CrashFaults, Proposers: parley.SetOf(0),
+		New: func(parley.ID) parley.Machine { return &post{notes: notes, durable: durable} },
+		Properties: []parley.Property{{Name: "integrity", Says: "nothing is delivered twice", Check: func(h *parley.History) error {
+			var once parley.Set
+			for _, d := range h.Deliveries {
+				if !once.Add(d.At) {
+					return fmt.Errorf("%d delivers it twice", d.At)
+				}
+			}
+			return nil
+		}}},
+	}
+}
+
+type post struct {
+	parley.Base
+	notes, durable bool
+	letter         []byte
+	again          int
+	done           bool
+}
+
+func (p *post) Start(s *parley.Step) { p.done = p.done || len(s.Log) > 0 }
+
+func (p *post) Request(s *parley.Step, m parley.Msg) {
+	p.letter = m.Body
+	p.Timeout(s, 0)
+}
+
+func (p *post) Timeout(s *parley.Step, _ parley.Timer) {
+	if p.again++; p.again < 5 {
+		s.SendAll(parley.Msg{Kind: 1, Body: p.letter})
+		s.SetTimer(0, 1000)
+	}
+}
+
+func (p *post) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	if m.Kind != 1 || p.done {
+		return
+	}
+	p.done = true
+	if p.notes {
+		s.Append([]byte("done"))
+		s.Compact()
+	}
+	s.Deliver(from, parley.Msg{Kind: parley.Carried, Origin: from, Body: m.Body})
+}
+
+func (p *post) State(v *parley.Vars) {
+	v.Bytes("letter", &p.letter)
+	parley.Num(v, "again", &p.again)
+	if p.durable {
+		v.Durable(func() { v.Bool("done", &p.done) })
+	} else {
+		v.Bool("done", &p.done)
+	}
+}

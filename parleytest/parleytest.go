@@ -1,0 +1,173 @@
+// Package parleytest is what any protocol is tested for without a line of its
+// own: that it keeps what it promises in seeded runs with as many faults as it
+// promises to tolerate, that something breaks beyond its bound, that a run can be
+// repeated and its machines saved and loaded in the middle of it, that it lives
+// through a crash at any step, that no message from a liar stops a process, and
+// that it sends what its theorem says. It is for protocols outside this module
+// too:
+//
+//	func TestSuite(t *testing.T) { parleytest.Suite(t, mine.New(mine.Config{N: 4, M: 1})) }
+//	func FuzzReceive(f *testing.F) { parleytest.Fuzz(f, mine.New(mine.Config{N: 4, M: 1})) }
+//
+// What a protocol says of itself decides what is checked: its fault model, N and
+// M, Properties and Promises, Bound, Cost and Size, Lies and Rename. Every
+// failure names the seed and the faulty processes of the run.
+package parleytest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"parley"
+	"parley/sim"
+)
+
+// Options say what a protocol does not say of itself. The zero value will do for
+// most.
+type Options struct {
+	// Seeds is the number of seeded runs with faults: by default 300, and 60 with
+	// -short. Other checks take a share of it.
+	Seeds int
+	// Alphabet are the values that processes propose: by default 0 and 1.
+	Alphabet []string
+	// Inputs are the requests of a run, where the usual ones will not do: by
+	// default each of the Proposers is given a value of the alphabet at time 0,
+	// and where there are none, processes of a serving protocol broadcast a few
+	// messages each.
+	Inputs func(r *rand.Rand) []sim.Request
+	// Sim holds what runs have in common: delays, Loss and Twice, and Until for a
+	// protocol that does not end by itself. The suite fills in the rest.
+	Sim sim.Options
+	// Recovers tells that a process which restarts from its log is as good as one
+	// that never crashed. Otherwise it counts as faulty for the whole run.
+	Recovers bool
+	// Beyond are systems in which some property must be seen to break that the
+	// protocol under test promises. By default it is remade, by its Flags, with
+	// as many processes as its Bound just refuses.
+	Beyond []Beyond
+	// NothingBeyond tells that nothing breaks at the bound, with the reason.
+	NothingBeyond string
+}
+
+// Beyond is a protocol with more faulty processes than it tolerates.
+type Beyond struct {
+	Protocol parley.Protocol
+	Faulty   int
+}
+
+// Suite runs all checks that apply to p, each as a subtest of t.
+func Suite(t *testing.T, p parley.Protocol, options ...Options) {
+	t.Helper()
+	s := newSuite(p, options)
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			s.logf = t.Logf
+			err := c.run(s)
+			if why, skipped := err.(skip); skipped {
+				t.Skip(string(why))
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Check is [Suite] without a test around it. It returns the first failure.
+func Check(p parley.Protocol, options ...Options) error {
+	s := newSuite(p, options)
+	for _, c := range checks {
+		err := c.run(s)
+		if _, skipped := err.(skip); err != nil && !skipped {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// checks are the checks by name. One that does not apply returns a skip.
+var checks = []struct {
+	name string
+	run  func(*suite) error
+}{
+	{"promises", (*suite).promises},
+	{"beyond", (*suite).beyond},
+	{"determinism", (*suite).determinism},
+	{"reload", (*suite).reload},
+	{"rename", (*suite).rename},
+	{"crashes", (*suite).crashPoints},
+	{"log", (*suite).logs},
+	{"hostile", (*suite).hostile},
+	{"lies", (*suite).lies},
+	{"cost", (*suite).cost},
+}
+
+// skip says why a check does not apply.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+// suite is a protocol under test.
+type suite struct {
+	p    parley.Protocol
+	o    Options
+	logf func(format string, args ...any)
+	// steps is how many steps a process takes in a run without faults, about.
+	steps int
+}
+
+func newSuite(p parley.Protocol, options []Options) *suite {
+	s := &suite{p: p, logf: func(string, ...any) {}}
+	switch len(options) {
+	case 0:
+	case 1:
+		s.o = options[0]
+	default:
+		panic("parleytest: one Options at most")
+	}
+	if s.o.Seeds == 0 {
+		s.o.Seeds = 300
+		if testing.Testing() && testing.Short() {
+			s.o.Seeds = 60
+		}
+	}
+	if len(s.o.Alphabet) == 0 {
+		s.o.Alphabet = []string{"0", "1"}
+	}
+	return s
+}
+
+// some is a share of the seeds, one at least.
+func (s *suite) some(one int) int { return max(1, s.o.Seeds/one) }
+
+// byzantine tells whether faulty processes may lie.
+func (s *suite) byzantine() bool { return s.p.Faults >= parley.SignedByzantineFaults }
+
+// inputs draws the requests of a run of p.
+func (s *suite) inputs(p parley.Protocol, r *rand.Rand) []sim.Request {
+	if s.o.Inputs != nil {
+		return s.o.Inputs(r)
+	}
+	var out []sim.Request
+	value := func() []byte { return []byte(s.o.Alphabet[r.IntN(len(s.o.Alphabet))]) }
+	common, alike := value(), r.IntN(2) == 0
+	for id := range p.Proposers.All() {
+		v := common
+		if !alike {
+			v = value()
+		}
+		out = append(out, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: v}})
+	}
+	if len(out) > 0 || !p.Serves {
+		return out
+	}
+	for id := range parley.ID(p.N) {
+		for k := range r.IntN(3) {
+			out = append(out, sim.Request{
+				At: id, When: parley.Tick(r.IntN(2000)),
+				Msg: parley.Msg{Kind: parley.Carried, Body: fmt.Appendf(nil, "%d.%d", id, k)},
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package parleytest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/faulty"
+	"parley/sim"
+	"parley/trace"
+)
+
+// run is one drawn run: its options say all there is to say of it.
+type run struct {
+	sim.Options
+}
+
+// String is what a failure says of the run.
+func (r run) String() string {
+	out := fmt.Sprintf("seed %d", r.Seed)
+	if len(r.Faulty) > 0 {
+		var how []string
+		for _, id := range slices.Sorted(maps.Keys(r.Faulty)) {
+			how = append(how, fmt.Sprintf("%d=%s", id, r.Faulty[id].Name))
+		}
+		out += ", faulty " + strings.Join(how, ",")
+	}
+	for _, c := range r.Crashes {
+		out += fmt.Sprintf(", process %d crashes in step %d after %d effects", c.At, c.Step, c.Effects)
+		if c.Back > 0 {
+			out += fmt.Sprintf(" and is back after %d ticks", c.Back)
+		}
+	}
+	return out
+}
+
+// honest draws the run of a seed without faults.
+func (s *suite) honest(p parley.Protocol, seed uint64) run {
+	opt := s.o.Sim
+	opt.Protocol, opt.Seed = p, seed
+	opt.Requests = s.inputs(p, rand.New(rand.NewPCG(seed, 1)))
+	return run{opt}
+}
+
+// draw draws the run of a seed with the given number of faulty processes.
+func (s *suite) draw(p parley.Protocol, seed uint64, howMany int) run {
+	out := s.honest(p, seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	if p.Faults == parley.CrashFaults && howMany > 0 {
+		out.Crashes = crashes(out, r, howMany)
+		return out
+	}
+	for _, i := range r.Perm(p.N)[:min(howMany, p.N)] {
+		id := parley.ID(i)
+		if out.Faulty == nil {
+			out.Faulty = make(map[parley.ID]faulty.Behaviour)
+		}
+		out.Faulty[id] = s.behaviour(p, r)
+	}
+	return out
+}
+
+// crashes draws crashes, most of them in steps in which the process would send.
+func crashes(honest run, r *rand.Rand, howMany int) []sim.Crash {
+	_, log := honest.traced(true)
+	n := honest.Protocol.N
+	steps, sending := make([]int, n), make([][]int, n)
+	for _, e := range log.Events {
+		switch e.Op {
+		case trace.Start, trace.Request, trace.Receive, trace.Timeout:
+			steps[e.At]++
+		case trace.Send:
+			sending[e.At] = append(sending[e.At], steps[e.At])
+		}
+	}
+	var out []sim.Crash
+	for _, i := range r.Perm(n)[:min(howMany, n)] {
+		c := sim.Crash{At: parley.ID(i), Step: 1 + r.IntN(steps[i]), Effects: r.IntN(n + 2)}
+		if k := len(sending[i]); k > 0 && r.IntN(4) > 0 {
+			c.Step = sending[i][r.IntN(k)]
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// behaviour draws how a process fails within the fault model.
+func (s *suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behaviour {
+	all := []faulty.Behaviour{
+		faulty.Silent, faulty.SendOmission, faulty.ReceiveOmission, faulty.Crash(r.IntN(4), r.IntN(p.N)),
+	}
+	if p.Faults >= parley.SignedByzantineFaults {
+		all = append(all, garbage)
+		all = append(all, faulty.Named()...)
+	}
+	return all[r.IntN(len(all))]
+}
+
+// garbage says what no program of the protocol would say: its messages with a
+// field, a length or a byte changed, or twice.
+var garbage = faulty.Behaviour{Name: "garbage", Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	var said []parley.Sent
+	for _, sent := range t.Honest {
+		changed := sent
+		changed.Msg = mutated(s.Choose, s.N, sent.Msg)
+		switch s.Choose(4) {
+		case 0:
+			said = append(said, sent)
+		case 1:
+			said = append(said, changed, sent)
+		default:
+			said = append(said, changed)
+		}
+	}
+	return said
+}}
+
+// garbled tells whether somebody talks garbage, of rounds gone by for instance.
+func (r run) garbled() bool {
+	for _, how := range r.Faulty {
+		if how.Name == garbage.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// stepsOf returns how many steps a process takes in a run without faults.
+func (s *suite) stepsOf() int {
+	if s.steps == 0 {
+		s.steps = 1 + int(sim.Run(s.honest(s.p, 0).Options).Stats.Steps)/s.p.N
+	}
+	return s.steps
+}
+
+// assumptions are the circumstances of a run that is over.
+func assumptions(p parley.Protocol, h *parley.History) parley.Assumptions {
+	a := parley.Assumptions{N: p.N, M: p.M, Faulty: h.Faulty.Len()}
+	if p.Proposers.Len() == 1 {
+		for source := range p.Proposers.All() {
+			a.SourceFaulty = h.Faulty.Has(source)
+		}
+	}
+	return a
+}
+
+// judge returns the properties of a run with what was promised of them. Without
+// Promises all are promised.
+func judge(p parley.Protocol, h *parley.History) []parley.Verdict {
+	verdicts := parley.Judge(p, assumptions(p, h), h)
+	if p.Promises == nil {
+		for i := range verdicts {
+			verdicts[i].Promise.Holds = true
+			verdicts[i].Promise.Because = "as all is where Promises says nothing"
+		}
+	}
+	return verdicts
+}
+
+// broken returns the first promise that was broken, or nil. What is to be seen
+// only sometimes is no promise of one run.
+func broken(p parley.Protocol, h *parley.History) error {
+	for _, v := range judge(p, h) {
+		if v.Property.Mode != parley.Sometimes && v.Violated() {
+			return fmt.Errorf("%s is promised (%s), and does not hold: %w", v.Property.Name, v.Promise.Because, v.Broken)
+		}
+	}
+	return nil
+}
+
+// promises runs with up to M faults and checks what is promised, that there is
+// something to check, and that what happens sometimes does. Liars must have been
+// heard, or they would be silent in effect and the runs would show nothing.
+func (s *suite) promises() error {
+	if len(s.p.Properties) == 0 {
+		return fmt.Errorf("%s has no properties to check", s.p.Name)
+	}
+	promised := 0
+	seen := make(map[string]bool)
+	heard := false
+	for seed := range uint64(s.o.Seeds) {
+		howMany := s.p.M
+		if seed%2 == 1 {
+			howMany = int(seed/2) % (s.p.M + 1)
+		}
+		r := s.draw(s.p, seed, howMany)
+		got := sim.Run(r.Options)
+		if err := broken(s.p, &got.History); err != nil {
+			return fmt.Errorf("%s: %w", r, err)
+		}
+		if late := got.Stats.Refused["late frame"]; late > 0 && !r.garbled() {
+			return fmt.Errorf("%s: %d frames came too late: give rounds more time", r, late)
+		}
+		for _, v := range judge(s.p, &got.History) {
+			if v.Promise.Holds {
+				promised++
+			}
+			seen[v.Property.Name] = seen[v.Property.Name] || v.Broken == nil
+		}
+		heard = heard || got.Stats.FromFaulty > got.Stats.RefusedFaulty
+	}
+	if promised == 0 {
+		return fmt.Errorf("%s promises nothing of %d processes with at most %d faulty", s.p.Name, s.p.N, s.p.M)
+	}
+	for _, property := range s.p.Properties {
+		if property.Mode == parley.Sometimes && !seen[property.Name] {
+			return fmt.Errorf("%s was not seen in %d runs: %s", property.Name, s.o.Seeds, property.Says)
+		}
+	}
+	if s.byzantine() && s.p.M > 0 && !heard {
+		return fmt.Errorf("no message of a faulty process was accepted in %d runs", s.o.Seeds)
+	}
+	return nil
+}
+
+// traced runs with a log that keeps the hash and, if asked, the events.
+func (r run) traced(keep bool) (*sim.Sim, *trace.Log) {
+	r.Log = &trace.Log{Keep: keep}
+	return sim.Run(r.Options), r.Log
+}
+
+// determinism runs seeds twice.
+func (s *suite) determinism() error {
+	for seed := range uint64(s.some(20)) {
+		r := s.draw(s.p, seed, s.p.M)
+		_, first := r.traced(false)
+		_, again := r.traced(false)
+		if first.Hash() != again.Hash() {
+			return fmt.Errorf("%s: two runs differ", r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package parleytest
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"parley"
+	"parley/faulty"
+	"parley/sim"
+	"parley/trace"
+)
+
+// beyond looks for a run in which something breaks that is promised within the
+// bound. A bound that nothing breaks beyond is not understood, or not reached.
+func (s *suite) beyond() error {
+	systems := s.o.Beyond
+	if len(systems) == 0 {
+		if s.o.NothingBeyond != "" {
+			return skip(s.o.NothingBeyond)
+		}
+		p, err := s.refused()
+		if err != nil {
+			return skip(err.Error())
+		}
+		systems = []Beyond{{p, p.M}}
+	}
+	within := make(map[string]bool)
+	for _, promise := range promised(s.p, parley.Assumptions{N: s.p.N, M: s.p.M, Faulty: s.p.M}) {
+		within[promise.Property] = promise.Holds
+	}
+	for _, b := range systems {
+		if err := s.breaks(b, within); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func promised(p parley.Protocol, a parley.Assumptions) []parley.Promise {
+	if p.Promises != nil {
+		return p.Promises(a)
+	}
+	var all []parley.Promise
+	for _, property := range p.Properties {
+		all = append(all, parley.Promise{Property: property.Name, Holds: true})
+	}
+	return all
+}
+
+// breaks runs a system beyond its bound until something breaks.
+func (s *suite) breaks(b Beyond, within map[string]bool) error {
+	budget := 10 * s.o.Seeds
+	for seed := range uint64(budget) {
+		r := s.draw(b.Protocol, seed, b.Faulty)
+		got := sim.Run(r.Options)
+		for _, v := range judge(b.Protocol, &got.History) {
+			if v.Property.Mode == parley.Sometimes || v.Broken == nil || !within[v.Property.Name] {
+				continue
+			}
+			if b.Protocol.Promises != nil && v.Promise.Holds {
+				return fmt.Errorf("%s: n=%d m=%d: %s is promised even so, and does not hold: %v",
+					r, b.Protocol.N, b.Protocol.M, v.Property.Name, v.Broken)
+			}
+			s.logf("n=%d m=%d, %s: %s breaks: %v", b.Protocol.N, b.Protocol.M, r, v.Property.Name, v.Broken)
+			return nil
+		}
+	}
+	return fmt.Errorf("n=%d m=%d with %d faulty: nothing broke in %d runs", b.Protocol.N, b.Protocol.M, b.Faulty, budget)
+}
+
+// refused remakes the protocol, by its flags, with the most processes that its
+// bound refuses for m faults.
+func (s *suite) refused() (parley.Protocol, error) {
+	if s.p.Bound == nil || s.p.Flags == nil {
+		return parley.Protocol{}, fmt.Errorf("no Bound, or no Flags to remake the protocol by")
+	}
+	m := max(1, s.p.M)
+	n := s.p.N
+	for n > 0 && s.p.Bound(n, m) == nil {
+		n--
+	}
+	for n < parley.MaxProcesses && s.p.Bound(n+1, m) != nil {
+		n++
+	}
+	fs := flag.NewFlagSet(s.p.Name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	remake := s.p.Flags(fs)
+	if fs.Lookup("n") == nil || fs.Lookup("m") == nil {
+		return parley.Protocol{}, fmt.Errorf("no flags -n and -m")
+	}
+	if err := fs.Parse([]string{"-n", strconv.Itoa(n), "-m", strconv.Itoa(m)}); err != nil {
+		return parley.Protocol{}, err
+	}
+	p, err := remake(func(text string) (parley.ID, error) {
+		id, err := strconv.ParseUint(text, 10, 8)
+		return parley.ID(id), err
+	})
+	if err == nil && (p.N != n || p.M != m) {
+		err = fmt.Errorf("-n %d -m %d made a protocol with n=%d m=%d", n, m, p.N, p.M)
+	}
+	return p, err
+}
+
+// lies answers 0 to every choice of the protocol's Lies: the run is then the
+// honest one, message for message.
+func (s *suite) lies() error {
+	if s.p.Lies == nil {
+		return skip("no Lies")
+	}
+	zero := faulty.Behaviour{
+		Name:   "zero",
+		Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 },
+	}
+	for seed := range uint64(s.some(20)) {
+		r := s.honest(s.p, seed)
+		liar := parley.ID(seed) % parley.ID(s.p.N)
+		r.Faulty = map[parley.ID]faulty.Behaviour{liar: faulty.Honest}
+		_, honest := r.traced(true)
+		r.Faulty = map[parley.ID]faulty.Behaviour{liar: zero}
+		_, log := r.traced(true)
+		if !slices.EqualFunc(received(honest), received(log), sameEvent) {
+			return fmt.Errorf("%s: Lies does not tell the truth if every choice is 0", r)
+		}
+	}
+	return nil
+}
+
+// received returns what was received and delivered in a run.
+func received(log *trace.Log) []trace.Event {
+	return slices.DeleteFunc(log.Events, func(e trace.Event) bool { return e.Op != trace.Receive && e.Op != trace.Deliver })
+}
+
+func sameEvent(a, b trace.Event) bool {
+	return a.Time == b.Time && a.Op == b.Op && a.At == b.At && a.Peer == b.Peer && a.Path == b.Path && same(a.Msg, b.Msg)
+}
+
+// cost counts what is sent without faults and compares it with the theorem.
+func (s *suite) cost() error {
+	if s.p.Cost == nil || s.p.Size == nil {
+		return skip("no Cost, or no Size to count by")
+	}
+	want := s.p.Cost(s.p.N, s.p.M)
+	for seed := range uint64(s.some(20)) {
+		r := s.honest(s.p, seed)
+		r.Measure = true
+		have := sim.Run(r.Options).Stats.Sent
+		theorem := want.PerRound
+		if s.p.Timing != parley.Synchronous {
+			theorem = []parley.Traffic{want.Total()}
+		}
+		for round := range max(len(have), len(theorem)) {
+			sent, due := at(have, round), at(theorem, round)
+			if sent == due || want.AtMost && sent.Messages <= due.Messages && sent.Bits <= due.Bits &&
+				sent.Signatures <= due.Signatures {
+				continue
+			}
+			return fmt.Errorf("%s: in round %d %+v was sent, and the theorem says %+v", r, round, sent, due)
+		}
+	}
+	return nil
+}
+
+func at(list []parley.Traffic, i int) parley.Traffic {
+	if i < len(list) {
+		return list[i]
+	}
+	return parley.Traffic{}
+}

@@ -1,0 +1,235 @@
+// Package seq runs one synchronous protocol after another: the rounds of A, then
+// those of B on A's result.
+//
+// No message carries a tag, since the round tells whose it is. To B its rounds
+// count from 0: in what B sends, the round in Seq is B's own, and so it stays on
+// the link, where the frame says which round of the whole it is. The one thing
+// that leaves B's hands without a frame is the own copy that a process keeps. Its
+// Seq is all that hosts know of its round, so it is stamped with the round of the
+// whole on its way out, and gets B's back before B is asked what it means.
+package seq
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"parley"
+	"parley/lockstep"
+)
+
+// Of runs a, then b. What a process decides in a, its Deliver of kind Decide, is
+// its Request of kind Propose to b; the last one counts, if b takes the last. All
+// other deliveries of a, and those of b, go up. A Request from above is made of
+// a. What is true of runs, and what is promised, is for the caller to say.
+func Of(name string, a, b lockstep.Protocol) lockstep.Protocol {
+	if a.N != b.N {
+		panic(fmt.Sprintf("seq: %s is of a for %d and of b for %d processes", name, a.N, b.N))
+	}
+	c := pair{a: a, b: b, first: a.Last + 1}
+	out := lockstep.Protocol{
+		Protocol: parley.Protocol{
+			Name:      name,
+			Title:     a.Name + ", then " + b.Name,
+			Timing:    parley.Synchronous,
+			Faults:    min(a.Faults, b.Faults),
+			N:         a.N,
+			M:         a.M,
+			Proposers: a.Proposers,
+			Bound:     c.bound,
+			Cost:      c.cost,
+			Memory:    c.memory,
+			Size:      c.size,
+			Explain:   c.explain,
+			Lies:      c.lies,
+		},
+		Last: c.first + b.Last,
+		New:  func(self parley.ID) lockstep.Rounds { return &process{c, a.New(self), b.New(self)} },
+	}
+	if a.Rename != nil && b.Rename != nil {
+		out.Rename, out.RenameAll = c.rename, c.renameAll
+	}
+	switch {
+	case b.Tree != nil:
+		out.Tree = func(r lockstep.Rounds) parley.Tree { return b.Tree(r.(*process).b) }
+	case a.Tree != nil:
+		out.Tree = func(r lockstep.Rounds) parley.Tree { return a.Tree(r.(*process).a) }
+	}
+	return out
+}
+
+// process is one process, first in A and then in B.
+type process struct {
+	pair
+	a, b lockstep.Rounds
+}
+
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	mark := s.Mark()
+	p.a.Request(s, m)
+	p.pass(s, mark)
+}
+
+func (p *process) Emit(s *parley.Step, r int) {
+	mark := s.Mark()
+	if r < p.first {
+		p.a.Emit(s, r)
+		p.pass(s, mark)
+		return
+	}
+	p.b.Emit(s, r-p.first)
+	for i := range s.Effects[mark:] {
+		if e := &s.Effects[mark+i]; e.Op == parley.OpKeep {
+			e.Msg.Seq += uint64(p.first)
+		}
+	}
+}
+
+func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	if r >= p.first {
+		p.b.Absorb(s, r-p.first, from, m)
+		return
+	}
+	mark := s.Mark()
+	p.a.Absorb(s, r, from, m)
+	p.pass(s, mark)
+}
+
+func (p *process) Close(s *parley.Step, r int) {
+	if r >= p.first {
+		p.b.Close(s, r-p.first)
+		return
+	}
+	mark := s.Mark()
+	p.a.Close(s, r)
+	p.pass(s, mark)
+}
+
+// pass turns what A decided into what B starts with.
+func (p *process) pass(s *parley.Step, mark int) {
+	for _, e := range lockstep.Delivered(s, mark) {
+		if e.Msg.Kind == parley.Decide {
+			p.b.Request(s, parley.Msg{Kind: parley.Propose, Body: e.Msg.Body})
+		} else {
+			s.Effects = append(s.Effects, e)
+		}
+	}
+}
+
+func (p *process) State(v *parley.Vars) {
+	v.Inner("first", p.a, p.pair.a.Rename)
+	v.Inner("then", p.b, p.pair.b.Rename)
+}
+
+// pair is what is common to all processes of one composition.
+type pair struct {
+	a, b  lockstep.Protocol
+	first int // the first round of B
+}
+
+// whose tells whose round e is of, and where that protocol takes it to be.
+func (c pair) whose(e parley.Env) (lockstep.Protocol, parley.Env) {
+	if e.Round < c.first {
+		return c.a, e
+	}
+	e.Round -= c.first
+	return c.b, e
+}
+
+// stripped is m as B sent it: an own copy is given B's round back.
+func (c pair) stripped(e parley.Env, m parley.Msg) parley.Msg {
+	if e.From == e.To && e.Round >= c.first {
+		m.Seq -= uint64(c.first)
+	}
+	return m
+}
+
+func (c pair) size(e parley.Env, m parley.Msg) parley.Traffic {
+	p, inside := c.whose(e)
+	if p.Size == nil {
+		return parley.Traffic{}
+	}
+	return p.Size(inside, c.stripped(e, m))
+}
+
+func (c pair) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	p, inside := c.whose(e)
+	if p.Explain == nil {
+		return func(func(string) bool) {}
+	}
+	return p.Explain(inside, c.stripped(e, m), name)
+}
+
+// rename is for what was in a frame: an own copy is part of no state.
+func (c pair) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	p, inside := c.whose(e)
+	return p.Rename(inside, m, perm)
+}
+
+func (c pair) renameAll(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent {
+	p, inside := c.whose(e)
+	return p.Renamed(inside, sent, perm)
+}
+
+// lies asks the protocol whose round it is, and shows it of what the coalition
+// has seen only what is its own.
+func (c pair) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+	p, turn := c.a, *t
+	from, until := 0, c.first
+	if t.Round >= c.first {
+		p, from, until = c.b, c.first, c.first+c.b.Last+1
+		turn.Round -= c.first
+	}
+	if p.Lies == nil {
+		return t.Honest
+	}
+	turn.Seen = func(yield func(parley.Got) bool) {
+		for got := range t.Seen {
+			if from <= got.Round && got.Round < until {
+				got.Round -= from
+				if !yield(got) {
+					return
+				}
+			}
+		}
+	}
+	return p.Lies(s, &turn)
+}
+
+// bound is A's objection, or else B's.
+func (c pair) bound(n, m int) error {
+	for _, p := range []lockstep.Protocol{c.a, c.b} {
+		if p.Bound != nil {
+			if err := p.Bound(n, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cost is A's rounds and then B's.
+func (c pair) cost(n, m int) parley.Cost {
+	var sum parley.Cost
+	for _, p := range []lockstep.Protocol{c.a, c.b} {
+		one := parley.Cost{Rounds: p.Last + 1}
+		if p.Cost != nil {
+			one = p.Cost(n, m)
+		}
+		silent := make([]parley.Traffic, sum.Rounds-len(sum.PerRound))
+		sum.PerRound = slices.Concat(sum.PerRound, silent, one.PerRound)
+		sum.Rounds += one.Rounds
+		sum.AtMost = sum.AtMost || one.AtMost
+	}
+	return sum
+}
+
+func (c pair) memory() uint64 {
+	var most uint64
+	for _, p := range []lockstep.Protocol{c.a, c.b} {
+		if p.Memory != nil {
+			most += p.Memory()
+		}
+	}
+	return most
+}

@@ -1,0 +1,152 @@
+package stack
+
+import (
+	"iter"
+	"slices"
+
+	"parley"
+)
+
+// layers are the protocols of a stack, the lowest first, and what can be said of
+// their messages: the path of a message tells which layer it is of.
+type layers struct {
+	of   []parley.Protocol
+	bits int // of a path, that name a layer
+}
+
+// layer returns the number of the layer that a path leads to. That of a peer may
+// lead to none.
+func (l layers) layer(p parley.Path) int { return int(p & (1<<l.bits - 1)) }
+
+// beneath returns the nearest serving layer beneath layer i, -1 if there is none.
+func (l layers) beneath(i int) int {
+	for i--; i >= 0 && !l.of[i].Serves; i-- {
+	}
+	return max(i, -1)
+}
+
+// open finds the layer of a message and takes it off the address.
+func (l layers) open(e parley.Env) (parley.Protocol, parley.Env) {
+	i := l.layer(e.Path)
+	e.Path >>= l.bits
+	if i >= len(l.of) {
+		return parley.Protocol{}, e
+	}
+	return l.of[i], e
+}
+
+func (l layers) size(e parley.Env, m parley.Msg) parley.Traffic {
+	p, e := l.open(e)
+	if p.Size == nil {
+		return parley.Traffic{}
+	}
+	return p.Size(e, m)
+}
+
+func (l layers) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	p, e := l.open(e)
+	if p.Explain == nil {
+		return func(func(string) bool) {}
+	}
+	return p.Explain(e, m, name)
+}
+
+func (l layers) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	p, e := l.open(e)
+	if p.Rename == nil {
+		return m
+	}
+	return p.Rename(e, m, perm)
+}
+
+// lies asks every layer, even where it would honestly say nothing.
+func (l layers) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+	var out []parley.Sent
+	for i, p := range l.of {
+		part := t.Child(l.bits, parley.Path(i))
+		if i < len(l.of)-1 {
+			part.Body = l.body(t)
+		}
+		said := part.Honest
+		if p.Lies != nil {
+			said = p.Lies(s, part)
+		}
+		out = append(out, parley.Lift(slices.Clone(said), l.bits, parley.Path(i))...)
+	}
+	return out
+}
+
+// body returns what is said in the place of something carried: the lie of the
+// layer that had it carried. nil is silence.
+func (l layers) body(t *parley.Turn) func(s *parley.Step, b []byte) []byte {
+	return func(s *parley.Step, b []byte) []byte {
+		path, m, rest, err := parley.ReadMsg(b)
+		i := l.layer(path)
+		if err != nil || len(rest) > 0 || i >= len(l.of) || l.of[i].Lies == nil {
+			return b
+		}
+		part := t.Child(l.bits, parley.Path(i))
+		part.Honest = []parley.Sent{{Path: path >> l.bits, Msg: m}}
+		if i < len(l.of)-1 {
+			part.Body = l.body(t)
+		}
+		said := l.of[i].Lies(s, part)
+		if len(said) == 0 {
+			return nil
+		}
+		return parley.AppendMsg(nil, said[0].Path.Push(l.bits, parley.Path(i)), said[0].Msg)
+	}
+}
+
+// bound is the first objection of a layer.
+func (l layers) bound(n, m int) error {
+	for _, p := range l.of {
+		if p.Bound != nil {
+			if err := p.Bound(n, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l layers) memory() uint64 {
+	var sum uint64
+	for _, p := range l.of {
+		if p.Memory != nil {
+			sum += p.Memory()
+		}
+	}
+	return sum
+}
+
+// tree returns the function that finds the tree of the highest layer with one.
+func (l layers) tree() func(parley.Machine) parley.Tree {
+	for i, p := range slices.Backward(l.of) {
+		if p.Tree != nil {
+			return func(m parley.Machine) parley.Tree { return p.Tree(m.(*machine).parts[i]) }
+		}
+	}
+	return nil
+}
+
+// kinds puts the names of the kinds of two protocols together. Where both have
+// names, the message's path decides which one is meant.
+func kinds(a, b []string) []string {
+	out := slices.Clone(a)
+	for i, name := range b {
+		if i == len(out) {
+			out = append(out, "")
+		}
+		out[i] = join(out[i], name, "/")
+	}
+	return out
+}
+
+// join puts a separator between two texts if there are two.
+func join(a, b, separator string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + separator + b
+}
