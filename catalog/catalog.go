@@ -4,14 +4,30 @@ package catalog
 
 import (
 	"parley"
+	"parley/agreement/consensus"
 	"parley/agreement/eig"
+	"parley/agreement/interactive"
+	"parley/agreement/om"
+	"parley/agreement/phaseking"
+	"parley/agreement/problem"
+	"parley/agreement/sm"
 	"parley/lockstep"
 )
 
 // All returns every protocol, in the order in which they are best learnt.
 func All() []parley.Protocol {
-	zero := []byte("0")
+	when := lockstep.Simulated
 	return []parley.Protocol{
-		eig.New(eig.Config{N: 7, M: 2, Default: zero}, lockstep.Simulated),
+		eig.New(instance(7, 2), when),
+		om.New(instance(4, 1), when),
+		sm.New(sm.Config{Instance: instance(4, 2)}, when),
+		interactive.New(interactive.Config{Instance: instance(4, 1)}, when),
+		consensus.New(consensus.Config{Instance: instance(4, 1)}, when),
+		consensus.NewAgreement(consensus.Config{Instance: instance(4, 1)}, when),
+		phaseking.New(phaseking.Config{Instance: instance(7, 2)}, when),
 	}
+}
+
+func instance(n, m int) problem.Instance {
+	return problem.Instance{N: n, M: m, Default: []byte("0")}
 }

@@ -27,6 +27,8 @@ type report struct {
 	Trace     string            `json:"trace_hash"`
 
 	violated bool
+	history  *parley.History
+	judged   []parley.Verdict
 }
 
 // verdict is one property: held or broken, promised or not.
@@ -82,7 +84,8 @@ func newReport(s setup, log *trace.Log) *report {
 	for id, v := range problem.Decisions(h) {
 		r.Decisions[s.names.full(id)] = parley.Printable(v)
 	}
-	r.judge(p, s, h)
+	r.history = h
+	r.judge(p, h)
 	return r
 }
 
@@ -115,9 +118,10 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 }
 
 // judge adds the verdict on every property.
-func (r *report) judge(p parley.Protocol, s setup, h *parley.History) {
+func (r *report) judge(p parley.Protocol, h *parley.History) {
 	a := parley.Assumptions{N: p.N, M: p.M, Faulty: h.Faulty.Len()}
-	for _, v := range parley.Judge(p, a, h) {
+	r.judged = parley.Judge(p, a, h)
+	for _, v := range r.judged {
 		out := verdict{Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because}
 		switch {
 		case v.Broken != nil && v.Promise.Holds:

@@ -8,6 +8,7 @@
 package faulty
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -231,11 +232,12 @@ func (c *Coalition) honestTo(to parley.ID) []parley.Sent {
 	return c.honest
 }
 
-// same tells whether two effects send the same message, bodies by identity.
+// same tells whether two effects send the same message. Bodies that are shared
+// are seen to be equal at once.
 func same(a, b *parley.Effect) bool {
 	x, y := &a.Msg, &b.Msg
 	return a.Path == b.Path && x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq && x.Value == y.Value &&
-		len(x.Body) == len(y.Body) && (len(x.Body) == 0 || &x.Body[0] == &y.Body[0])
+		bytes.Equal(x.Body, y.Body)
 }
 
 // tell returns what a member says to a correct process.

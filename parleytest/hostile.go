@@ -164,8 +164,20 @@ func (s *suite) look(e parley.Env, m parley.Msg) {
 	}
 }
 
-// mutated returns m with something changed.
+// mutated returns m with something changed, or a message inside of it, for there
+// are messages in frames and in what layers carry.
 func mutated(choose func(n int) int, n int, m parley.Msg) parley.Msg {
+	if inner := messages(m.Body); len(inner) > 0 && choose(2) == 0 {
+		which := choose(len(inner))
+		m.Body = nil
+		for i, one := range inner {
+			if i == which {
+				one.Msg = mutated(choose, n, one.Msg)
+			}
+			m.Body = parley.AppendMsg(m.Body, one.Path, one.Msg)
+		}
+		return m
+	}
 	switch choose(8) {
 	case 0:
 		m.Kind = parley.Kind(choose(8))
@@ -190,6 +202,19 @@ func mutated(choose func(n int) int, n int, m parley.Msg) parley.Msg {
 		}
 	}
 	return m
+}
+
+// messages returns the messages that a body is made of, if it is.
+func messages(body []byte) []parley.Sent {
+	var out []parley.Sent
+	for len(body) > 0 {
+		path, m, rest, err := parley.ReadMsg(body)
+		if err != nil {
+			return nil
+		}
+		out, body = append(out, parley.Sent{Path: path, Msg: m}), rest
+	}
+	return out
 }
 
 // number returns a number near x, or at the end of a range.

@@ -45,6 +45,8 @@ func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 // renameBody leaves the signatures out: nobody can say what those of the others
 // would have been. What correct processes and Lies sign is a function of the
 // rest of the chain, so that states which are alike but for names stay alike.
+// They are alike in V; which of several chains for a new value is the first, and
+// passed on, goes by the order of the senders and changes with their names.
 func renameBody(body []byte, perm []parley.ID) []byte {
 	ch, why := decode(body, nil)
 	if why != "" {

@@ -411,6 +411,18 @@ func TestCapWithMinimum(t *testing.T) {
 	}
 }
 
+// TestThirdValue: with RelayTwo a third value of the source is not even verified.
+func TestThirdValue(t *testing.T) {
+	c := config(3, 1)
+	c.Relay = sm.RelayTwo
+	s := play(c, ids(0), send(0, 0, 1, "c", 0), send(0, 0, 1, "b", 0), send(0, 0, 1, "a", 0))
+	same(t, "refused", s.Stats.Refused["third-value"], 1)
+	same(t, "V of 1", fmt.Sprint(set(s, 1)), "[b c]")
+	same(t, "V of 2", fmt.Sprint(set(s, 2)), "[b c]")
+	// Two signatures at process 1, and two of two links each at process 2.
+	same(t, "verified", s.Stats.Verifies, 2+2*2)
+}
+
 // TestOneBadSignatureIsEnough: with RelayTwo a sender that is caught is not
 // listened to for the rest of the round, and is again in the next.
 func TestOneBadSignatureIsEnough(t *testing.T) {

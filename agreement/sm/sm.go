@@ -28,9 +28,9 @@
 // correct, nothing but its value carries its signature.
 //
 // Source: lecture, "Protocol with Signed Messages"; Lamport, Shostak and Pease
-// (1982), section 4. The checks of a chain and the last round are ours where the
-// lecture has "when it receives no more message". RelayTwo is of Dolev and
-// Strong (1983).
+// (1982), section 4. The lecture leaves open when a chain is to be believed, when
+// no more can come and what choice is; the answers above are ours. RelayTwo is of
+// Dolev and Strong (1983).
 package sm
 
 import (

@@ -42,8 +42,8 @@ func TestWorkedCases(t *testing.T) {
 			honest:    []uint64{3, 6},
 		},
 		{
-			// "If a node changes the content of a message from the transmitter before
-			// forwarding it, the receiver can detect the forgery."
+			// Process 2 alters what it passes on; the source's signature does not fit any
+			// more, and the receiver sees that.
 			name: "n is m+2", n: 3, m: 1, liars: ids(2),
 			sends:     []sm.Forged{{Round: 1, From: 2, To: 1, Value: []byte("0"), Chain: ids(0, 2), BadSig: 0}},
 			v:         map[parley.ID]string{1: "1"},

@@ -47,7 +47,7 @@ type checker func(raw []byte, report func(key string, want, got any)) error
 // families are the families there are.
 var families = map[string]checker{
 	"oral":   oral,
-	"ic":     ic,
+	"ic":     vector,
 	"sm":     signed,
 	"bounds": bounds,
 }

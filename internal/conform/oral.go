@@ -90,19 +90,19 @@ func oral(raw []byte, report func(key string, want, got any)) error {
 		report("agreement", *want.Agreement, alike(decisions))
 	}
 	if want.Validity != nil {
-		report("validity", want.Validity, r.validity(c, decisions))
+		report("validity", want.Validity, r.validity(r.c.Source, c.SourceValue, decisions))
 	}
 	return r.inside(want, report)
 }
 
 // validity is null if the source is faulty, else whether all decided its value.
-func (r oralRun) validity(c oralCase, decisions map[string]string) *bool {
-	if _, bad := r.faulty[r.c.Source]; bad {
+func (c cast) validity(source parley.ID, value string, decisions map[string]string) *bool {
+	if _, bad := c.faulty[source]; bad {
 		return nil
 	}
 	valid := true
 	for _, v := range decisions {
-		valid = valid && v == c.SourceValue
+		valid = valid && v == value
 	}
 	return &valid
 }
@@ -152,7 +152,7 @@ func oralProtocol(algorithm string, c problem.Instance, say eig.Say) (lockstep.P
 		p.Lies = eig.Tell(c, say)
 	case "om":
 		p = om.Rounds(c)
-		p.Lies = om.Tell(c, om.Say(say))
+		p.Lies = om.Tell(c, say)
 	default:
 		return p, fmt.Errorf("algorithm %q: allowed are eig and om", algorithm)
 	}
@@ -168,7 +168,7 @@ func (c oralCase) script(r oralRun) (eig.Say, error) {
 		if path[0] != r.c.Source {
 			return false
 		}
-		return to != r.c.Source && (c.Algorithm != "om" || !slices.Contains(path, to))
+		return to != r.c.Source && (c.Algorithm != "om" || !within(path, to))
 	})
 }
 
@@ -206,6 +206,8 @@ func script(sends []oralSend, k cast, m int, due func(path []parley.ID, to parle
 		return said[k.path(path)+">"+k.names[to]]
 	}, nil
 }
+
+func within(path []parley.ID, id parley.ID) bool { return slices.Contains(path, id) }
 
 func cyclic(path []parley.ID) bool {
 	for i, id := range path {

@@ -94,7 +94,7 @@ func signed(raw []byte, report func(key string, want, got any)) error {
 		report("agreement", *want.Agreement, alike(decisions))
 	}
 	if want.Validity != nil {
-		report("validity", want.Validity, oralRun{cast: k, c: config.Instance}.validity(oralCase{SourceValue: c.SourceValue}, decisions))
+		report("validity", want.Validity, k.validity(config.Source, c.SourceValue, decisions))
 	}
 	if want.Rejected != nil {
 		report("rejected", withoutReasons(want.Rejected), rejections(config, k, p, log))

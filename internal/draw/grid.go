@@ -40,15 +40,23 @@ func (c column) width() int {
 // frame is what the border and the blanks around one column take.
 const frame = 3
 
-func (g group) width() int {
+func (g group) width() int { return g.lack() + g.inner() + frame*len(g.columns) }
+
+func (g group) inner() int {
 	w := 0
 	for _, c := range g.columns {
-		w += c.width() + frame
-	}
-	if len(g.columns) > 1 {
-		w = max(w, columns(g.head)+frame)
+		w += c.width()
 	}
 	return w
+}
+
+// lack is how much wider the columns of a group must be to carry its head. The
+// library would see to it, but not in a way that can be foreseen.
+func (g group) lack() int {
+	if len(g.columns) < 2 {
+		return 0
+	}
+	return max(columns(g.head)-g.inner(), 0)
 }
 
 // roomFor is the width that is left for a single column beside the leading ones.
@@ -122,13 +130,20 @@ func (g grid) one(groups []group) string {
 	for _, c := range g.lead {
 		over, heads, subs = append(over, ""), append(heads, ""), append(subs, c.head)
 	}
-	grouped := false
+	grouped, wide := false, 0
 	for _, group := range groups {
 		grouped = grouped || len(group.columns) > 1
-		for _, c := range group.columns {
+		wide += group.inner() + group.lack()
+		for i, c := range group.columns {
+			if i == len(group.columns)-1 {
+				c.head = pad(c.head, c.width()+group.lack())
+			}
 			over, heads, subs = append(over, g.over), append(heads, group.head), append(subs, c.head)
 			all = append(all, c)
 		}
+	}
+	if last := len(subs) - 1; wide < columns(g.over) {
+		subs[last] = pad(all[last].head, all[last].width()+columns(g.over)-wide)
 	}
 	merge := table.RowConfig{AutoMerge: true, AutoMergeAlign: text.AlignLeft}
 	if g.over != "" {

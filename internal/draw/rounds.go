@@ -75,15 +75,19 @@ func (o RoundsOptions) round(r Round) string {
 		}
 		mine := r.Said[i:j]
 		i = j
-		head := o.name(mine[0].From)
+		room := g.roomFor(o.width())
+		if o.ByReceiver {
+			room -= frame
+		}
+		head := cut(o.name(mine[0].From), room)
 		if o.Faulty.Has(mine[0].From) {
-			head = o.paint(red, head+" "+cross)
+			head = o.paint(red, cut(o.name(mine[0].From), room-2)+" "+cross)
 		}
 		if o.ByReceiver {
-			dest, msg := o.byReceiver(mine, g.roomFor(o.width())-frame)
+			dest, msg := o.byReceiver(mine, room)
 			g.groups = append(g.groups, group{head, []column{dest, msg}})
 		} else {
-			cells := o.byContent(mine, g.roomFor(o.width()), common)
+			cells := o.byContent(mine, room, common)
 			g.groups = append(g.groups, group{head, []column{{head: head, cells: cells}}})
 		}
 	}

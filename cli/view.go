@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/internal/draw"
+	"parley/trace"
+)
+
+// sections are the parts of a report.
+var sections = []string{"messages", "tree", "decisions", "verdict"}
+
+func (v viewFlags) check() error {
+	for _, s := range v.show {
+		if !slices.Contains(sections, s) {
+			return &parley.FlagError{Flag: "show", Err: fmt.Errorf("%q: allowed are %s", s, strings.Join(sections, ", "))}
+		}
+	}
+	if v.rows < 1 {
+		return &parley.FlagError{Flag: "rows", Err: fmt.Errorf("%d: at least 1 is needed", v.rows)}
+	}
+	return nil
+}
+
+// view is a report as people see it.
+type view struct {
+	report *report
+	setup  setup
+	log    *trace.Log
+	flags  viewFlags
+	style  draw.Style
+	owner  parley.ID // whose tree is shown
+	tree   parley.Tree
+}
+
+// newView prepares what is shown; tree makes the tree of one process.
+func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int, tree func(parley.ID) parley.Tree) (*view, error) {
+	v := &view{report: r, setup: s, log: log, flags: flags}
+	v.style = draw.Style{Width: width, Name: s.names.full}
+	for id := range s.faulty {
+		v.style.Faulty.Add(id)
+	}
+	if s.protocol.Tree == nil {
+		if flags.tree != "" {
+			return nil, &parley.FlagError{Flag: "tree", Err: fmt.Errorf("%s has no information tree", s.protocol.Name)}
+		}
+		return v, nil
+	}
+	if flags.tree == "" {
+		v.owner = v.firstWithTree()
+	} else {
+		id, err := s.names.parse(flags.tree, s.protocol.N)
+		if err == nil && v.style.Faulty.Has(id) {
+			err = fmt.Errorf("%s is faulty: its tree means nothing", s.names.full(id))
+		}
+		if err != nil {
+			return nil, &parley.FlagError{Flag: "tree", Err: err}
+		}
+		v.owner = id
+	}
+	v.tree = tree(v.owner)
+	return v, nil
+}
+
+// firstWithTree is the first correct process that is not the only proposer,
+// whose tree is its own value.
+func (v *view) firstWithTree() parley.ID {
+	p := v.setup.protocol
+	var first parley.ID = parley.All
+	for id := range parley.ID(p.N) {
+		if v.style.Faulty.Has(id) {
+			continue
+		}
+		if p.Proposers.Len() != 1 || !p.Proposers.Has(id) {
+			return id
+		}
+		first = min(first, id)
+	}
+	return first
+}
+
+func (v *view) rounds() []draw.Round {
+	return draw.Gather(v.setup.protocol, v.log.Events, draw.Gathering{Style: v.style, Rows: v.flags.rows})
+}
+
+func (v *view) outcomes() []draw.Outcome {
+	return draw.Outcomes(v.report.history, v.setup.protocol.Proposers, func(id parley.ID) string {
+		return v.setup.faulty[id].Name
+	})
+}
+
+// title says what was run.
+func (v *view) title() string {
+	p := v.setup.protocol
+	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d faults tolerated, seed %d", p.Name, p.Title, p.N, p.M, v.setup.seed)
+	if len(v.setup.faulty) == 0 {
+		return text + "; nobody is faulty"
+	}
+	var who []string
+	for id := range v.style.Faulty.All() {
+		who = append(who, v.setup.names.full(id)+" ("+v.setup.faulty[id].Name+")")
+	}
+	return text + "\nfaulty: " + strings.Join(who, ", ")
+}
+
+// print writes the chosen sections.
+func (v *view) print(w io.Writer) error {
+	parts := []string{draw.Fold(v.title(), v.style.Width) + "\n"}
+	for _, section := range sections {
+		if !slices.Contains(v.flags.show, section) {
+			continue
+		}
+		switch section {
+		case "messages":
+			parts = append(parts, draw.Rounds(v.rounds(), draw.RoundsOptions{Style: v.style, Rows: v.flags.rows}))
+		case "tree":
+			if v.tree != nil {
+				parts = append(parts, draw.Tree(v.tree, v.treeOptions()))
+			}
+		case "decisions":
+			parts = append(parts, draw.Decisions(v.outcomes(), draw.DecisionsOptions{Style: v.style}))
+		case "verdict":
+			parts = append(parts, v.card().Text())
+		}
+	}
+	parts = append(parts, fmt.Sprintf("%s events, trace %s\n", draw.Number(v.report.Events), v.report.Trace))
+	_, err := io.WriteString(w, strings.Join(parts, "\n"))
+	return err
+}
+
+func (v *view) treeOptions() draw.TreeOptions {
+	return draw.TreeOptions{Style: v.style, Title: "The information tree of " + v.setup.names.full(v.owner)}
+}
+
+func (v *view) card() draw.Card {
+	c := draw.Card{Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Measured, Counted: "sent by all processes"}
+	if p := v.setup.protocol; p.Cost != nil {
+		c.Cost = p.Cost(p.N, p.M)
+	}
+	return c
+}
+
+// svg draws the messages and, if there is one, the tree.
+func (v *view) svg() []byte {
+	p := v.setup.protocol
+	d := &draw.Diagram{
+		Style: v.style, Title: p.Title, Lives: v.outcomes(), Arrows: draw.Arrows(v.rounds()),
+		Subtitle: fmt.Sprintf("n = %d, m = %d", p.N, p.M),
+	}
+	return []byte(draw.FigureSVG(d, v.tree, v.treeOptions()))
+}
