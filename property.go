@@ -57,7 +57,8 @@ type Property struct {
 // promises for it.
 type Assumptions struct {
 	N, M   int
-	Faulty int // how many processes are in fact faulty
+	Faulty int        // how many processes are in fact faulty
+	Worst  FaultModel // the worst that any of them does
 	// SourceFaulty is meaningful where one process is special.
 	SourceFaulty bool
 }
@@ -79,7 +80,8 @@ type Verdict struct {
 // Violated tells whether a promise was broken.
 func (v Verdict) Violated() bool { return v.Promise.Holds && v.Broken != nil }
 
-// Judge checks every property of p against a history that is over.
+// Judge checks every property of p against a history that is over. Faults that
+// are worse than p's model void what p promises.
 func Judge(p Protocol, a Assumptions, h *History) []Verdict {
 	promises := make(map[string]Promise)
 	if p.Promises != nil {
@@ -92,6 +94,10 @@ func Judge(p Protocol, a Assumptions, h *History) []Verdict {
 		promise, known := promises[property.Name]
 		if !known {
 			promise = Promise{Property: property.Name, Because: "no theorem speaks of it"}
+		}
+		if promise.Holds && a.Faulty > 0 && a.Worst > p.Faults {
+			promise.Holds = false
+			promise.Because = "a fault worse than " + p.Faults.String() + " faults, the model of " + p.Name
 		}
 		out = append(out, Verdict{property, promise, property.Check(h)})
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"strconv"
@@ -59,9 +60,38 @@ func (a *app) bounds() *cobra.Command {
 	return cmd
 }
 
+// variants are settings of a protocol that have a bound of their own.
+var variants = []struct{ protocol, flag, value string }{
+	{"consensus", "over", "sm"},
+	{"phaseking", "form", "tworound"},
+}
+
+// withVariants returns the protocols, each followed by its variants.
+func (a *app) withVariants() []parley.Protocol {
+	var all []parley.Protocol
+	for _, p := range a.protocols {
+		all = append(all, p)
+		for _, v := range variants {
+			if v.protocol != p.Name || p.Flags == nil {
+				continue
+			}
+			fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+			build := p.Flags(fs)
+			if fs.Set(v.flag, v.value) != nil {
+				continue // a protocol of another module by this name
+			}
+			if q, err := build(nil); err == nil {
+				q.Name += " --" + v.flag + "=" + v.value
+				all = append(all, q)
+			}
+		}
+	}
+	return all
+}
+
 func (a *app) limits(n, m int) []limits {
 	var all []limits
-	for _, p := range a.protocols {
+	for _, p := range a.withVariants() {
 		if p.Bound == nil || p.Cost == nil {
 			continue
 		}

@@ -85,7 +85,11 @@ func newReport(s setup, log *trace.Log) *report {
 		r.Decisions[s.names.full(id)] = parley.Printable(v)
 	}
 	r.history = h
-	r.judge(p, h)
+	var worst parley.FaultModel
+	for _, how := range s.faulty {
+		worst = max(worst, how.Model)
+	}
+	r.judge(p, h, worst)
 	return r
 }
 
@@ -118,8 +122,8 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 }
 
 // judge adds the verdict on every property.
-func (r *report) judge(p parley.Protocol, h *parley.History) {
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: h.Faulty.Len()}
+func (r *report) judge(p parley.Protocol, h *parley.History, worst parley.FaultModel) {
+	a := parley.Assumptions{N: p.N, M: p.M, Faulty: h.Faulty.Len(), Worst: worst}
 	r.judged = parley.Judge(p, a, h)
 	for _, v := range r.judged {
 		out := verdict{Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 
 	"parley"
 	"parley/faulty"
+	"parley/internal/bench"
+	"parley/internal/draw"
 	"parley/sim"
 	"parley/trace"
 )
@@ -130,8 +133,7 @@ func (f *runFlags) setup() (setup, error) {
 	if p.Memory != nil {
 		if need := p.Memory(); need > f.memory<<30 {
 			return s, &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s of memory, "+
-				"more than --memory %d GiB; \"parley bench eig -n %d -m %d --engine depthfirst\" runs the whole system in "+
-				"little, and phaseking agrees with few messages", p.N, p.M, gigabytes(need), f.memory, p.N, p.M)}
+				"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))}
 		}
 	}
 	if s.faulty, err = parseFaulty(f.faulty, f.names, p.N); err != nil {
@@ -152,7 +154,21 @@ func (f *runFlags) setup() (setup, error) {
 	return s, nil
 }
 
-func gigabytes(b uint64) string { return fmt.Sprintf("%.1f GiB", float64(b)/(1<<30)) }
+// smaller says what fits where a machine a process does not.
+func smaller(n, m int) string {
+	fits := bench.Spec{Protocol: "eig", Engine: "depthfirst", N: n, M: m, Workers: 1, Signatures: "ideal"}
+	if fits.Check() == nil {
+		return fmt.Sprintf("\"parley bench eig -n %d -m %d --engine depthfirst\" runs the whole system in 32 MiB", n, m)
+	}
+	return "phaseking agrees with few messages"
+}
+
+func gigabytes(b uint64) string {
+	if b == math.MaxUint64 {
+		return "countless GiB"
+	}
+	return fmt.Sprintf("%.1f GiB", float64(b)/(1<<30))
+}
 
 // args returns the protocol and the flags that were set, without those of the
 // output: what makes the same run again.
@@ -199,8 +215,8 @@ func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error
 	const longest = 1024
 	parts := strings.Split(text, ",")
 	if len(parts) != 1 && len(parts) != proposers.Len() {
-		return nil, fmt.Errorf("%d values for %d processes that propose: allowed are 1 or %d",
-			len(parts), proposers.Len(), proposers.Len())
+		return nil, fmt.Errorf("%s: allowed are 1, or %d for the processes that propose",
+			draw.Count(uint64(len(parts)), "value", "values"), proposers.Len())
 	}
 	out := make(map[parley.ID][]byte)
 	i := 0

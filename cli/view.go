@@ -96,7 +96,8 @@ func (v *view) outcomes() []draw.Outcome {
 // title says what was run.
 func (v *view) title() string {
 	p := v.setup.protocol
-	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d faults tolerated, seed %d", p.Name, p.Title, p.N, p.M, v.setup.seed)
+	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s tolerated, seed %d",
+		p.Name, p.Title, p.N, p.M, draw.Count(uint64(p.M), "fault", "faults"), v.setup.seed)
 	if len(v.setup.faulty) == 0 {
 		return text + "; nobody is faulty"
 	}
@@ -127,7 +128,8 @@ func (v *view) print(w io.Writer) error {
 			parts = append(parts, v.card().Text())
 		}
 	}
-	parts = append(parts, fmt.Sprintf("%s events, trace %s\n", draw.Number(v.report.Events), v.report.Trace))
+	parts = append(parts, fmt.Sprintf("%s events, trace %s\nthe same again: parley run %s\n",
+		draw.Number(v.report.Events), v.report.Trace, strings.Join(v.setup.args, " ")))
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
 	return err
 }

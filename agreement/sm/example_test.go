@@ -21,18 +21,15 @@ func Example() {
 		Faulty:   map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced},
 		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}},
 	})
-	for id, value := range problem.Decisions(&s.History) {
-		if id == 1 {
-			fmt.Printf("process %d decides %s\n", id, value)
-		}
-	}
+	d := problem.Decisions(&s.History)
+	fmt.Printf("process 1 decides %s, process 2 decides %s\n", d[1], d[2])
 	for _, x := range parley.Show(s.Machine(1), s.Now()) {
 		if x.Name == "rounds.V[0].value" || x.Name == "rounds.V[1].value" {
 			fmt.Println(x.Name, "=", x.Value)
 		}
 	}
 	// Output:
-	// process 1 decides 0
+	// process 1 decides 0, process 2 decides 0
 	// rounds.V[0].value = 0
 	// rounds.V[1].value = 1
 }

@@ -132,8 +132,8 @@ func (o *oracle) lies(r int) []letter {
 			l := o.lie(r, from)
 			// A signature of long ago may have gone out of the coalition's memory: an
 			// old chain is shown as it was heard, or it is no good anyway.
-			if fresh := slices.ContainsFunc(o.leaked, func(old string) bool { return strings.HasPrefix(l.text, old+":") }); !fresh &&
-				o.mixed(l) && o.wellFormed(l, r) && o.genuine(l) {
+			fresh := slices.ContainsFunc(o.leaked, func(old string) bool { return strings.HasPrefix(l.text, old+":") })
+			if !fresh && o.mixed(l) && o.wellFormed(l, r) && o.genuine(l) {
 				continue
 			}
 			out = append(out, l)

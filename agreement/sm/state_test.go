@@ -129,7 +129,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}
-	for _, c := range []sm.Config{{Instance: config(4, 1).Instance, Relay: 2}, {Instance: config(4, 1).Instance, Choice: 2}} {
+	in := config(4, 1).Instance
+	for _, c := range []sm.Config{{Instance: in, Relay: 2}, {Instance: in, Choice: 2}} {
 		if c.Check() == nil {
 			t.Errorf("Check lets %d, %d pass", c.Relay, c.Choice)
 		}

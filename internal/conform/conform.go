@@ -129,6 +129,7 @@ func Run(b []byte) (Result, error) {
 	for _, raw := range file.Cases {
 		from += bytes.Index(b[from:], raw)
 		line := 1 + bytes.Count(b[:from], []byte("\n"))
+		from += len(raw)
 		var h head
 		if err := json.Unmarshal(raw, &h); err != nil {
 			return r, fmt.Errorf("%d: %w", line, err)

@@ -38,17 +38,33 @@ type oralSend struct {
 }
 
 type oralExpect struct {
-	MessagesPerRound []uint64                          `json:"messages_per_round"`
-	RoundMessages    map[string]map[string][][2]string `json:"round_messages"`
-	Trees            map[string]map[string][2]string   `json:"trees"`
-	TreeOutputs      map[string]map[string]string      `json:"tree_outputs"`
-	Leaves           map[string]map[string]string      `json:"leaves"`
-	Votes            map[string]map[string]string      `json:"votes"`
-	Decisions        map[string]string                 `json:"decisions"`
-	Agreement        *bool                             `json:"agreement"`
-	Validity         json.RawMessage                   `json:"validity"`
-	DeceptiveLeaves  *int                              `json:"deceptive_leaves"`
-	AccurateLeaves   *int                              `json:"accurate_leaves"`
+	MessagesPerRound []uint64                     `json:"messages_per_round"`
+	RoundMessages    map[string]map[string][]pair `json:"round_messages"`
+	Trees            map[string]map[string]pair   `json:"trees"`
+	TreeOutputs      map[string]map[string]string `json:"tree_outputs"`
+	Leaves           map[string]map[string]string `json:"leaves"`
+	Votes            map[string]map[string]string `json:"votes"`
+	Decisions        map[string]string            `json:"decisions"`
+	Agreement        *bool                        `json:"agreement"`
+	Validity         json.RawMessage              `json:"validity"`
+	DeceptiveLeaves  *int                         `json:"deceptive_leaves"`
+	AccurateLeaves   *int                         `json:"accurate_leaves"`
+}
+
+// pair is a list of two texts, a value and a path or an input and an output.
+type pair [2]string
+
+// UnmarshalJSON refuses lists of another length.
+func (p *pair) UnmarshalJSON(b []byte) error {
+	var list []string
+	if err := json.Unmarshal(b, &list); err != nil {
+		return err
+	}
+	if len(list) != len(p) {
+		return fmt.Errorf("%s: a list of two texts was expected", b)
+	}
+	copy(p[:], list)
+	return nil
 }
 
 // oralRun is a case that has been run.
@@ -278,15 +294,15 @@ func keys[T any](m map[string]T) []string {
 	return out
 }
 
-func sorted(list [][2]string) [][2]string {
-	out := append([][2]string{}, list...)
-	slices.SortFunc(out, func(a, b [2]string) int { return strings.Compare(a[1]+" "+a[0], b[1]+" "+b[0]) })
+func sorted(list []pair) []pair {
+	out := append([]pair{}, list...)
+	slices.SortFunc(out, func(a, b pair) int { return strings.Compare(a[1]+" "+a[0], b[1]+" "+b[0]) })
 	return out
 }
 
 // said returns what a process sends in a round: values and paths, each once.
-func (r oralRun) said(id parley.ID, round int) [][2]string {
-	out := [][2]string{}
+func (r oralRun) said(id parley.ID, round int) []pair {
+	out := []pair{}
 	for _, e := range r.log.Events {
 		if e.Op != trace.Send || e.At != id || e.Msg.Seq != uint64(round) {
 			continue
@@ -294,7 +310,7 @@ func (r oralRun) said(id parley.ID, round int) [][2]string {
 		name := func(id parley.ID) string { return "." + r.names[id] } // dots make every name long
 		for row := range r.protocol.Explain(parley.Env{From: id, To: e.Peer, Path: e.Path}, e.Msg, name) {
 			value, path, _ := strings.Cut(strings.Trim(row, "{}"), ",.")
-			one := [2]string{value, strings.ReplaceAll(path, "..", ".")}
+			one := pair{value, strings.ReplaceAll(path, "..", ".")}
 			if !slices.Contains(out, one) {
 				out = append(out, one)
 			}
@@ -313,10 +329,10 @@ func walk(t parley.Tree, path []parley.ID, visit func(path []parley.ID, in, out 
 }
 
 // nodes returns input and output of every node.
-func (r oralRun) nodes(t parley.Tree) map[string][2]string {
-	all := make(map[string][2]string)
+func (r oralRun) nodes(t parley.Tree) map[string]pair {
+	all := make(map[string]pair)
 	walk(t, t.Root(), func(path []parley.ID, in, out []byte, _ bool) {
-		all[r.path(path)] = [2]string{word(in), word(out)}
+		all[r.path(path)] = pair{word(in), word(out)}
 	})
 	return all
 }

@@ -159,13 +159,22 @@ func (c *canvas) shorten() (hidden int) {
 	return len(c.Lives) - 1
 }
 
-// fat draws the arrow of one sender in one round.
+// fat draws the arrow of one sender in one round. It is the shorter the more of
+// the receivers it did not reach.
 func (c *canvas) fat(x, y, width int, l load) {
 	s := &c.front
-	if l.messages == 0 {
-		s.put("line", "x1", x, "y1", y, "x2", x+width/3, "y2", y, "stroke", inkMixed, "stroke-width", 1.2, "stroke-dasharray", "1 3")
-		s.put("path", "d", crossAt(x+width/3, y), "stroke", inkFault, "stroke-width", 1.6, "fill", "none")
+	full := x + width
+	if l.missing > 0 {
+		at := x + width/3
+		if l.receivers > 0 {
+			width = max(min(share(l.receivers, l.receivers+l.missing, width), width-16), 48)
+			at = min(x+width+14, full-3)
+		}
+		s.put("line", "x1", x, "y1", y, "x2", at, "y2", y, "stroke", inkMixed, "stroke-width", 1.2, "stroke-dasharray", "1 3")
+		s.put("path", "d", crossAt(at, y), "stroke", inkFault, "stroke-width", 1.6, "fill", "none")
 		c.used["missing"] = true
+	}
+	if l.messages == 0 {
 		return
 	}
 	top, low, neck := y-fatHeight/2, y+fatHeight/2, x+width-headLength

@@ -82,6 +82,7 @@ func Decisions(list []Outcome, o DecisionsOptions) string {
 	}
 	const leastRole = 4
 	quarter := (o.width() - 1 - 4*frame - leastRole) / 4
+	heads[1] = cut(heads[1], quarter+1)
 	var rows [][4]string
 	var faulty []bool
 	for i := 0; i < len(list); {
@@ -90,9 +91,12 @@ func Decisions(list []Outcome, o DecisionsOptions) string {
 			j++
 		}
 		one := list[i]
-		name := cut(o.marked(one.Process), quarter)
+		name := cut(o.name(one.Process), 2*quarter-2) + o.marked(one.Process)[len(o.name(one.Process)):]
 		if j-i > 2 {
-			name = cut(o.marked(one.Process)+" "+ellipsis+" "+o.name(list[j-1].Process), 2*quarter)
+			last := o.name(list[j-1].Process)
+			if name += " " + ellipsis + " " + last; columns(name) > 2*quarter {
+				name = cut(o.marked(one.Process)+ellipsis+last, 2*quarter)
+			}
 		} else {
 			j = i + 1
 		}

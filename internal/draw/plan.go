@@ -48,6 +48,9 @@ func plan(s *survey, mark parley.Set, most, depth int, fits func(root *node) boo
 		}
 	}
 	for ; depth > 1; depth-- {
+		if s.alike == nil && s.upTo(depth) > uint64(most) {
+			continue // each of these is drawn, with children beneath it
+		}
 		p := planner{s: s, mark: mark, depth: depth, lines: most}
 		if root := p.start(); p.lines >= 0 && fits(root) {
 			return root, false

@@ -191,3 +191,12 @@ func (s *survey) below(path []parley.ID, depth int) beneath {
 	}
 	return beneath{nodes: sum}
 }
+
+// upTo is how many nodes the ranks before the given one have.
+func (s *survey) upTo(depth int) uint64 {
+	sum := uint64(0)
+	for _, r := range s.ranks[:depth] {
+		sum = saturated(sum, r.nodes)
+	}
+	return sum
+}

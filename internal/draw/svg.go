@@ -192,7 +192,7 @@ type entryOf struct {
 
 // figure puts pictures one below the other on a card, with one legend for all.
 func figure(title string, parts ...picture) string {
-	width, height := 0, margin
+	width, height := 200, margin
 	var colours []string
 	var legend []entryOf
 	for _, p := range parts {

@@ -12,12 +12,12 @@ import (
 
 // mutant is one seeded bug: a patch with a few header lines.
 type mutant struct {
-	name  string // the package's folder and the patch's name: agreement/eig/short
-	tests []string
+	name  string   // the package's folder and the patch's name: agreement/eig/short
+	tests []string // the packages whose tests are to fail
+	run   string   // which of the tests, a regular expression; all if empty
 	files []filePatch
 
 	breaks     string // what it breaks, in words
-	run        string // the tests that the quick run is content with, a regular expression
 	equivalent string // why nothing is broken, of a mutant that turned out to be none
 
 	err error // the patch cannot be read
@@ -29,11 +29,10 @@ type mutant struct {
 //
 //	# breaks: what is wrong now, and which property or bound shows it
 //	# tests: ./agreement/...           packages to test beside the patch's own
-//	# run: TestTheorem                 the tests that the quick run is content with
 //	# equivalent: why no test can fail
 func parseMutant(name, folder, text string) mutant {
 	m := mutant{name: name, tests: []string{"./" + filepath.ToSlash(folder)}}
-	fields := map[string]*string{"breaks": &m.breaks, "run": &m.run, "equivalent": &m.equivalent}
+	fields := map[string]*string{"breaks": &m.breaks, "equivalent": &m.equivalent}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "--- ") {
 			break

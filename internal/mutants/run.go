@@ -47,11 +47,10 @@ type event struct {
 	FailedBuild string
 }
 
-// try runs the tests of a mutant in the module at root. The quick run is content
-// with the tests that the mutant names.
-func (m mutant) try(root string, quick bool) outcome {
+// try runs the tests of a mutant in the module at root.
+func (m mutant) try(root string) outcome {
 	begin := time.Now()
-	v, by := m.test(root, quick)
+	v, by := m.test(root)
 	switch {
 	case m.equivalent == "" || v == broken:
 	case v == survived:
@@ -62,7 +61,7 @@ func (m mutant) try(root string, quick bool) outcome {
 	return outcome{v, by, time.Since(begin)}
 }
 
-func (m mutant) test(root string, quick bool) (v verdict, by string) {
+func (m mutant) test(root string) (v verdict, by string) {
 	if m.err != nil {
 		return broken, m.err.Error()
 	}
@@ -84,14 +83,10 @@ func (m mutant) test(root string, quick bool) (v verdict, by string) {
 		return broken, err.Error()
 	}
 	args := []string{"test", "-json", "-count=1", "-failfast", "-vet=off", "-timeout=3m", "-overlay=" + overlay}
-	tests := m.tests
-	if quick {
-		tests = tests[:1]
-		if m.run != "" {
-			args = append(args, "-run="+m.run)
-		}
+	if m.run != "" {
+		args = append(args, "-run="+m.run)
 	}
-	v, by = goTest(root, append(args, tests...))
+	v, by = goTest(root, append(args, m.tests...))
 	for path, changed := range replace { // order: the paths do not overlap
 		written := regexp.MustCompile(`\S*` + regexp.QuoteMeta(filepath.Join(filepath.Base(dir), filepath.Base(changed))))
 		by = written.ReplaceAllLiteralString(by, strings.TrimPrefix(path, root+string(filepath.Separator)))

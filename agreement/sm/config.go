@@ -1,0 +1,124 @@
+package sm
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/lockstep"
+)
+
+// Relay says which values a lieutenant keeps and passes on.
+type Relay uint8
+
+// The rules of relaying.
+const (
+	// RelayAll is the lecture's: every value. A faulty source can make V, and the
+	// work, as large as it likes; only the size of each value is bounded.
+	RelayAll Relay = iota
+	// RelayTwo keeps and passes on the first two: with two values the decision is
+	// the default, whatever others there are. No process sends more than two
+	// chains to another in a run, and no one is made to verify more than two good
+	// chains in a run and one bad one of each sender in a round.
+	RelayTwo
+)
+
+var relays = [...]string{"all", "two"}
+
+func (r Relay) String() string { return relays[r] }
+
+// Choice is the function choice(V) that the decision is by. Any will do, as long
+// as it is the same for all.
+type Choice uint8
+
+// The choices.
+const (
+	Only    Choice = iota // the only value in V, else the default
+	Minimum               // the least value in V, else the default
+)
+
+var choices = [...]string{"only", "minimum"}
+
+func (c Choice) String() string { return choices[c] }
+
+// Config is one instance.
+type Config struct {
+	problem.Instance
+	Relay  Relay
+	Choice Choice
+	// Session is part of what is signed: the cluster, its view, the number of
+	// the instance. What is signed in one session counts for nothing in another.
+	// Two instances under the same keys never share both session and source, not
+	// even after a crash, or a correct process could be shown to have signed two
+	// values in one.
+	Session []byte
+}
+
+// Check tells what is wrong with an instance. Rounds and New do not ask, so that
+// it can be shown what goes wrong.
+func (c Config) Check() error {
+	if err := c.Instance.Check(); err != nil {
+		return err
+	}
+	switch {
+	case int(c.Relay) >= len(relays):
+		return &parley.FlagError{Flag: "relay", Err: fmt.Errorf("there is no rule number %d", c.Relay)}
+	case int(c.Choice) >= len(choices):
+		return &parley.FlagError{Flag: "choice", Err: fmt.Errorf("there is no choice number %d", c.Choice)}
+	case c.Relay == RelayTwo && c.Choice != Only:
+		return &parley.FlagError{Flag: "relay", Err: errCap}
+	}
+	return nil
+}
+
+var errCap = errors.New("two goes with --choice only: of three values processes need not keep the same two, " +
+	"and then the least of those is not the same")
+
+// flags declares the flags of the protocol; c is what they say if they are not
+// given.
+func flags(c Config, when lockstep.Schedule) func(*flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		instance := problem.Flags(fs, c.Instance, func(n int) int { return n - 2 })
+		relay := fs.String("relay", c.Relay.String(), "which values are passed on: `all|two`")
+		choice := fs.String("choice", c.Choice.String(), "what is decided of several values: `only|minimum`")
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			c := c
+			var errs [3]error
+			c.Instance, errs[0] = instance(naming)
+			c.Relay, errs[1] = pick[Relay]("relay", *relay, relays[:])
+			c.Choice, errs[2] = pick[Choice]("choice", *choice, choices[:])
+			for _, err := range append(errs[:], c.Check()) {
+				if err != nil {
+					return parley.Protocol{}, err
+				}
+			}
+			return New(c, when), nil
+		}
+	}
+}
+
+// pick reads the value of a flag that has few.
+func pick[T ~uint8](name, text string, allowed []string) (T, error) {
+	i := slices.Index(allowed, text)
+	if i < 0 {
+		err := fmt.Errorf("%q: allowed are %s and %s", text, allowed[0], allowed[1])
+		return 0, &parley.FlagError{Flag: name, Err: err}
+	}
+	return T(i), nil
+}
+
+func promises(c Config) func(parley.Assumptions) []parley.Promise {
+	return func(a parley.Assumptions) []parley.Promise {
+		out := problem.Promises(a, problem.SignedBound,
+			"with signed messages m+1 rounds suffice for any m (lecture; Lamport, Shostak, Pease 1982, theorem 2)")
+		for i := range out {
+			if c.Relay == RelayTwo && c.Choice != Only && out[i].Property == problem.Agreement {
+				out[i].Holds, out[i].Because = false, errCap.Error()
+			}
+		}
+		return out
+	}
+}

@@ -1,0 +1,53 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every example of a help text runs, from the top of the repository.
+func TestHelpExamples(t *testing.T) {
+	t.Chdir("..")
+	out, _, _ := run("--help")
+	var commands []string
+	for _, line := range strings.Split(out, "\n") {
+		if word, _, ok := strings.Cut(strings.TrimPrefix(line, "  "), " "); ok && strings.HasPrefix(line, "  ") &&
+			word != "" && word != "parley" && word != "completion" && word != "help" && word[0] != '-' {
+			commands = append(commands, word)
+		}
+	}
+	if len(commands) < 7 {
+		t.Fatalf("the help lists %v", commands)
+	}
+	for _, protocol := range []string{"eig", "om", "sm", "phaseking"} {
+		commands = append(commands, "bench "+protocol)
+	}
+	commands = append(commands, "trace show")
+	made := filepath.Join(t.TempDir(), "run.jsonl")
+	examples := 0
+	for _, command := range commands {
+		help, _, status := run(append(strings.Fields(command), "--help")...)
+		if status != 0 {
+			t.Errorf("%s --help: status %d", command, status)
+		}
+		_, after, _ := strings.Cut(help, "Examples:\n")
+		for _, line := range strings.Split(after, "\n") {
+			if !strings.HasPrefix(line, "  parley ") {
+				break
+			}
+			examples++
+			line = strings.ReplaceAll(line, "run.jsonl", made)
+			if out, stderr, status := run(strings.Fields(line)[1:]...); status != 0 || out == "" && !strings.Contains(line, "--trace") {
+				t.Errorf("%s: status %d, %s", line, status, stderr)
+			}
+		}
+	}
+	if examples < 10 {
+		t.Errorf("only %d examples", examples)
+	}
+	if _, err := os.Stat(made); err != nil {
+		t.Errorf("the example of a trace wrote none: %v", err)
+	}
+}

@@ -1,0 +1,83 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A designer's protocol in a module of its own, of about eighty lines, gets the
+// command line and the suite.
+func TestOutsideModule(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for from, to := range map[string]string{
+		"mine.go.txt": "mine.go", "mine_test.go.txt": "mine_test.go", "main.go.txt": "cmd/mine/main.go",
+	} {
+		copyFile(t, filepath.Join("testdata", "outside", from), filepath.Join(dir, to))
+	}
+	copyFile(t, filepath.Join(root, "go.sum"), filepath.Join(dir, "go.sum"))
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(mod), "module parley\n", "module example.org/mine\n", 1) +
+		"\nrequire parley v0.0.0\n\nreplace parley => " + root + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	goTool := func(args ...string) string {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	if out := goTool("test", "-v", "."); !strings.Contains(out, "--- PASS: TestSuite/promises") {
+		t.Errorf("the suite did not run:\n%s", out)
+	}
+	goTool("build", "-o", "mine.exe", "./cmd/mine")
+	run := func(args ...string) string {
+		out, err := exec.Command(filepath.Join(dir, "mine.exe"), args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("mine %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	for _, want := range []string{"flood: agreement by flooding", "eig: "} {
+		if out := run("list"); !strings.Contains(out, want) {
+			t.Errorf("list lacks %q:\n%s", want, out)
+		}
+	}
+	out := run("run", "flood", "-n", "5", "-m", "2", "--values", "7", "--faulty", "1=crash@r0:1")
+	for _, want := range []string{"✓ agreement", "│ P5      │ –           │ 7       │ correct"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("run lacks %q:\n%s", want, out)
+		}
+	}
+	if out := run("run", "flood", "--faulty", "1=twofaced"); !strings.Contains(out, "a fault worse than crash faults") {
+		t.Errorf("a liar is beyond the model, and the run does not say so:\n%s", out)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

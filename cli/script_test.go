@@ -1,0 +1,124 @@
+package cli_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"parley/catalog"
+	"parley/cli"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"parley": func() { cli.Main(catalog.All()) }})
+}
+
+// The scripts are command lines with what they print.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			root, err := filepath.Abs("..")
+			e.Setenv("ROOT", root)
+			return err
+		},
+	})
+}
+
+// run runs one command line.
+func run(args ...string) (stdout, stderr string, status int) {
+	var out, err bytes.Buffer
+	status = cli.Run(catalog.All(), args, &out, &err)
+	return out.String(), err.String(), status
+}
+
+// The demonstration prints what it is known to print, and every line fits.
+func TestDemo(t *testing.T) {
+	got, stderr, status := run("demo")
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, %s", status, stderr)
+	}
+	const golden = "testdata/demo.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the demonstration has changed; -update accepts it:\n%s", got)
+	}
+	// Article, Table 2, and the lines that the demonstration ends with.
+	for _, row := range []string{
+		"│ {0,132} │ {0,123} │ {0,124} │ {0,125} │ {0,126} │ {0,127} │",
+		"│ {0,142} │ {0,143} │ {0,134} │ {0,135} │ {0,136} │ {0,137} │",
+		"│ {1,152} │ {1,153} │ {1,154} │ {0,145} │ {0,146} │ {0,147} │",
+		"│ {1,162} │ {1,163} │ {1,164} │ {1,165} │ {1,156} │ {1,157} │",
+		"│ {1,172} │ {1,173} │ {1,174} │ {1,175} │ {1,176} │ {1,167} │",
+	} {
+		if !strings.Contains(got, row) {
+			t.Errorf("the demonstration lacks a row of the article's Table 2: %s", row)
+		}
+	}
+	_, commands, _ := strings.Cut(got, "Try next:\n")
+	lines := strings.Split(strings.TrimSpace(commands), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d commands to try next", len(lines))
+	}
+	for _, line := range lines {
+		if _, stderr, status := run(strings.Fields(line)[1:]...); status != 0 {
+			t.Errorf("%s: status %d, %s", line, status, stderr)
+		}
+	}
+}
+
+// A trace of which a line is missing or changed is refused, with the line.
+func TestChangedTrace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.jsonl")
+	if _, stderr, status := run("run", "om", "--trace", file); status != 0 {
+		t.Fatal(stderr)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(b), "\n")
+	for name, test := range map[string]struct {
+		change func([]string) []string
+		want   string
+	}{
+		"a line is missing": {func(l []string) []string { return append(append([]string{}, l[:4]...), l[5:]...) }, "line 5: event 5 follows event 3"},
+		"a value is changed": {func(l []string) []string {
+			out := append([]string{}, l...)
+			for i := range out {
+				out[i] = strings.Replace(out[i], `"body":"MQ=="`, `"body":"MA=="`, 1)
+			}
+			return out
+		}, "the trace was changed"},
+		"the end is missing": {func(l []string) []string { return l[:len(l)-2] }, "its last line is missing"},
+		"it goes on":         {func(l []string) []string { return append(append([]string{}, l[:len(l)-1]...), "{}\n") }, "the trace goes on after its end"},
+		"another protocol":   {func(l []string) []string { return append([]string{strings.ReplaceAll(l[0], `"om"`, `"amo"`)}, l[1:]...) }, `line 1: there is no protocol "amo"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := filepath.Join(t.TempDir(), "changed.jsonl")
+			if err := os.WriteFile(changed, []byte(strings.Join(test.change(lines), "")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, stderr, status := run("trace", "show", changed)
+			if status != 2 || !strings.Contains(stderr, test.want) || !strings.HasPrefix(stderr, "parley: "+changed) {
+				t.Errorf("status %d, %s; want 2 and %q", status, stderr, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package draw
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley"
+)
+
+// drawnTree has random values and, in part of the cases, random children.
+type drawnTree struct {
+	n, m int
+	seed uint64
+}
+
+func (d drawnTree) Root() []parley.ID { return []parley.ID{0} }
+
+func (d drawnTree) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
+	h := d.seed
+	for _, id := range path[:max(1, len(path)-int(d.seed%2))] {
+		h = h*0x9E3779B97F4A7C15 + uint64(id) + 1
+	}
+	draw := rand.New(rand.NewPCG(h, d.seed))
+	v := []byte{'0' + byte(draw.IntN(40)/39)}
+	if len(path) <= d.m {
+		for id := range parley.ID(d.n) {
+			if !slices.Contains(path, id) {
+				children = append(children, id)
+			}
+		}
+	}
+	return v, v, children
+}
+
+// Whatever is collapsed, each node of the tree is accounted for once: drawn,
+// one of several alike, or below one that is drawn. Those that stand for others
+// stand for what they say.
+func TestPlanAccountsForAll(t *testing.T) {
+	collapsed := 0
+	for seed := range uint64(300) {
+		tree := drawnTree{n: 3 + int(seed%7), m: int(seed % 4), seed: seed}
+		s := look(tree, Style{})
+		root, whole := plan(&s, parley.SetOf(2), 5+int(seed%40), 0, func(*node) bool { return true })
+		if root.kids != nil && slices.ContainsFunc(root.kids, func(k *node) bool { return k.rest > 0 }) {
+			continue
+		}
+		if !whole {
+			collapsed++
+		}
+		sum := uint64(0)
+		var visit func(n *node)
+		visit = func(n *node) {
+			sum += n.times * (1 + n.below.nodes)
+			for _, kid := range n.kids {
+				visit(kid)
+			}
+			stands(t, tree, n)
+		}
+		visit(root)
+		if sum != s.total || whole && root.count() != int(sum) {
+			t.Fatalf("%+v: %d of %d nodes are accounted for", tree, sum, s.total)
+		}
+	}
+	if collapsed < 50 {
+		t.Errorf("only %d trees were collapsed", collapsed)
+	}
+}
+
+// stands checks a node that stands for its siblings, or for what is below it.
+func stands(t *testing.T, tree parley.Tree, n *node) {
+	t.Helper()
+	if n.times > 1 {
+		up := n.path[:len(n.path)-1]
+		_, _, all := tree.Node(up)
+		first, last := slices.Index(all, n.relay()), slices.Index(all, n.last[len(n.last)-1])
+		if last-first+1 != int(n.times) {
+			t.Fatalf("%v to %v are said to be %d siblings", n.path, n.last, n.times)
+		}
+		for _, id := range all[first : last+1] {
+			in, out, _ := tree.Node(append(up[:len(up):len(up)], id))
+			if !equal(in, n.in) || !equal(out, n.out) || (id == 2) != (n.relay() == 2) {
+				t.Fatalf("%v stands for %v %d, which is not alike", n.path, up, id)
+			}
+		}
+	}
+	if n.below.alike {
+		var visit func(path []parley.ID) uint64
+		visit = func(path []parley.ID) uint64 {
+			in, out, children := tree.Node(path)
+			if !equal(in, n.in) || !equal(out, n.out) {
+				t.Fatalf("%v is below %v and not the same", path, n.path)
+			}
+			sum := uint64(1)
+			for _, child := range children {
+				sum += visit(append(path[:len(path):len(path)], child))
+			}
+			return sum
+		}
+		if got := visit(n.path) - 1; got != n.below.nodes {
+			t.Fatalf("%v: %d nodes below, said to be %d", n.path, got, n.below.nodes)
+		}
+	}
+}
+
+// Counts by value against counting.
+func TestSurvey(t *testing.T) {
+	tree := drawnTree{n: 7, m: 3, seed: 5}
+	s := look(tree, Style{})
+	counts := make(map[string]uint64)
+	var visit func(path []parley.ID)
+	visit = func(path []parley.ID) {
+		in, _, children := tree.Node(path)
+		counts[fmt.Sprint(len(path)-1, string(in))]++
+		for _, child := range children {
+			visit(append(path[:len(path):len(path)], child))
+		}
+	}
+	visit(tree.Root())
+	for r, rank := range s.ranks {
+		sum := uint64(0)
+		for _, v := range rank.in.values() {
+			if counts[fmt.Sprint(r, string(v.v))] != v.n {
+				t.Errorf("rank %d: %d × %s, want %d", r, v.n, v.v, counts[fmt.Sprint(r, string(v.v))])
+			}
+			sum += v.n
+		}
+		if !rank.counted || sum != rank.nodes {
+			t.Errorf("rank %d: %d of %d nodes", r, sum, rank.nodes)
+		}
+	}
+}

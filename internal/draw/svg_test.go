@@ -1,0 +1,274 @@
+package draw_test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/internal/draw"
+)
+
+// well checks that a picture is well-formed XML with a viewBox, that everything
+// it refers to is there, and that nothing stands outside. It returns the
+// elements by name.
+func well(t *testing.T, picture string) map[string][]xml.StartElement {
+	t.Helper()
+	all := make(map[string][]xml.StartElement)
+	d := xml.NewDecoder(strings.NewReader(picture))
+	var shifts [][2]int
+	var width, height int
+	ids := make(map[string]bool)
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v\n%s", err, picture)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			e = e.Copy()
+			all[e.Name.Local] = append(all[e.Name.Local], e)
+			shift := [2]int{}
+			if len(shifts) > 0 {
+				shift = shifts[len(shifts)-1]
+			}
+			for _, a := range e.Attr {
+				switch a.Name.Local {
+				case "viewBox":
+					if e.Name.Local == "svg" {
+						fmt.Sscanf(a.Value, "0 0 %d %d", &width, &height)
+					}
+				case "id":
+					ids[a.Value] = true
+				case "transform":
+					var x, y int
+					if n, _ := fmt.Sscanf(a.Value, "translate(%d,%d)", &x, &y); n != 2 {
+						t.Errorf("transform %q", a.Value)
+					}
+					shift = [2]int{shift[0] + x, shift[1] + y}
+				}
+			}
+			shifts = append(shifts, shift)
+			inside(t, e, shift, width, height)
+		case xml.EndElement:
+			shifts = shifts[:len(shifts)-1]
+		}
+	}
+	if len(all["svg"]) != 1 || width < 100 || height < 50 || len(all["title"]) != 1 {
+		t.Errorf("%d svg elements with a viewBox of %d by %d", len(all["svg"]), width, height)
+	}
+	for _, ref := range regexp.MustCompile(`url\(#([^)]*)\)`).FindAllStringSubmatch(picture, -1) {
+		if !ids[ref[1]] {
+			t.Errorf("no %s to refer to", ref[1])
+		}
+	}
+	return all
+}
+
+func number(e xml.StartElement, name string) (int, bool) {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			x, err := strconv.Atoi(a.Value)
+			return x, err == nil
+		}
+	}
+	return 0, false
+}
+
+// inside checks where a rectangle, line or circle stands.
+func inside(t *testing.T, e xml.StartElement, shift [2]int, width, height int) {
+	t.Helper()
+	check := func(what string, at, size int) {
+		if at < 0 || at > size {
+			t.Errorf("%s of %s is %d: outside of 0..%d: %v", what, e.Name.Local, at, size, e.Attr)
+		}
+	}
+	for name, extent := range map[string][2]string{"x": {"width", ""}, "y": {"height", ""}, "x1": {}, "x2": {}, "y1": {}, "y2": {}, "cx": {}, "cy": {}} {
+		at, given := number(e, name)
+		if !given {
+			continue
+		}
+		limit, axis := width, 0
+		if strings.Contains(name, "y") {
+			limit, axis = height, 1
+		}
+		check(name, at+shift[axis], limit)
+		if more, ok := number(e, extent[0]); ok && extent[0] != "" {
+			check(name, at+shift[axis]+more, limit)
+		}
+	}
+}
+
+// arrows counts the lines with a head.
+func arrows(all map[string][]xml.StartElement) (n int) {
+	for _, e := range all["line"] {
+		for _, a := range e.Attr {
+			if a.Name.Local == "marker-end" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// The pictures of the article's examples and of liars, as they were looked at.
+func TestPictures(t *testing.T) {
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, f, l, c, r := article(), figure3(), liars(), crashed(), random(1)
+	of := func(p play) draw.TreeOptions {
+		return draw.TreeOptions{Style: p.style, Title: "Information tree of P2"}
+	}
+	both := func(p play) string {
+		d := p.diagram()
+		return draw.FigureSVG(&d, p.tree(1), of(p))
+	}
+	for name, picture := range map[string]string{
+		"article.svg":  both(a),
+		"figure3.svg":  draw.TreeSVG(f.tree(1), of(f)),
+		"liars.svg":    both(l),
+		"crashed.svg":  draw.DiagramSVG(c.diagram()),
+		"bysender.svg": draw.DiagramSVG(r.diagram()),
+		"collapse.svg": draw.TreeSVG(r.tree(1), of(r)),
+	} {
+		well(t, picture)
+		golden(t, name, picture)
+	}
+}
+
+// Each message between two processes is one arrow, in round 2 of the article's
+// example too: 6 + 30 + 30.
+func TestArrows(t *testing.T) {
+	p := article()
+	if n := arrows(well(t, draw.DiagramSVG(p.diagram()))); n != 66 {
+		t.Errorf("%d arrows, want 66", n)
+	}
+	want := 0
+	for _, a := range draw.Arrows(liars().rounds()) {
+		if a.From != a.To && !a.Missing {
+			want++
+		}
+	}
+	all := well(t, draw.DiagramSVG(liars().diagram()))
+	if n := arrows(all); n != want {
+		t.Errorf("%d arrows, want %d", n, want)
+	}
+	p = crashed()
+	crosses := strings.Count(draw.DiagramSVG(p.diagram()), "l6,6 m0,-6 l-6,6") - 1 // and one in the legend
+	missing := 0
+	for _, a := range draw.Arrows(p.rounds()) {
+		if a.Missing {
+			missing++
+		}
+	}
+	if crosses != missing || missing != 3+5 {
+		t.Errorf("%d crosses for %d missing messages", crosses, missing)
+	}
+}
+
+// Beyond 400 arrows there is a fat one for each sender, with its count, and many
+// processes and rounds are summed up: nothing is refused and nothing is lost.
+func TestBigDiagram(t *testing.T) {
+	d := draw.Diagram{Style: draw.Style{Faulty: parley.SetOf(3, 100)}, Title: "Big"}
+	const n, rounds = 128, 12
+	for id := range parley.ID(n) {
+		d.Lives = append(d.Lives, draw.Outcome{Process: id, Role: "correct", Decides: []byte("1")})
+		for r := range rounds {
+			for to := range parley.ID(n) {
+				d.Arrows = append(d.Arrows, draw.Arrow{Round: r, From: id, To: to, Values: []draw.Share{{Value: "1", Rows: 3}}, Count: 3, Lie: id == 3})
+			}
+		}
+	}
+	picture := draw.DiagramSVG(d)
+	all := well(t, picture)
+	if arrows(all) != 0 {
+		t.Error("single arrows are left")
+	}
+	for _, want := range []string{">384<", ">49,152<", ">… 97 more<", ">P4<", ">P101<", ">37,248<", ">a lie<", ">Round 11<", ">5 more<"} {
+		if !strings.Contains(picture, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if len(picture) > 300_000 {
+		t.Errorf("%d bytes", len(picture))
+	}
+	// Just at the limit each arrow is drawn.
+	small := draw.Diagram{Lives: d.Lives[:5], MaxArrows: 20}
+	for id := range parley.ID(5) {
+		for to := range parley.ID(5) {
+			if id != to {
+				small.Arrows = append(small.Arrows, draw.Arrow{From: id, To: to, Label: "x"})
+			}
+		}
+	}
+	if got := arrows(well(t, draw.DiagramSVG(small))); got != 20 {
+		t.Errorf("%d arrows, want 20", got)
+	}
+	small.MaxArrows = 19
+	if got := arrows(well(t, draw.DiagramSVG(small))); got != 0 {
+		t.Errorf("%d arrows, want none", got)
+	}
+}
+
+// Names, values and titles may be anything.
+func TestHostileText(t *testing.T) {
+	evil := `</text><script>alert("1")</script>&amp;'` + "\x00\x1b\xff\u2028"
+	name := func(id parley.ID) string { return fmt.Sprint(evil, id) }
+	s := draw.Style{Name: name, Faulty: parley.SetOf(1)}
+	d := draw.Diagram{Style: s, Title: evil, Subtitle: evil}
+	for id := range parley.ID(4) {
+		d.Lives = append(d.Lives, draw.Outcome{Process: id, Role: evil, Starts: []byte(evil), Decides: []byte(evil)})
+		d.Arrows = append(d.Arrows, draw.Arrow{From: id, To: (id + 1) % 4, Label: evil, Title: evil, Values: []draw.Share{{Value: evil, Rows: 1}}})
+	}
+	tree := newFake(4, 1, func([]parley.ID) []byte { return []byte(evil) })
+	for _, picture := range []string{
+		draw.DiagramSVG(d), draw.FigureSVG(&d, tree, draw.TreeOptions{Style: s, Title: evil}), draw.TreeSVG(tree, draw.TreeOptions{Style: s, Title: evil}),
+	} {
+		all := well(t, picture)
+		if len(all["script"]) != 0 || strings.ContainsRune(picture, 0) || strings.ContainsRune(picture, '\x1b') {
+			t.Error("text got through as it is")
+		}
+	}
+}
+
+// Pictures of nothing are pictures.
+func TestEmptyPictures(t *testing.T) {
+	well(t, draw.DiagramSVG(draw.Diagram{}))
+	well(t, draw.DiagramSVG(draw.Diagram{Lives: make([]draw.Outcome, 1)}))
+	well(t, draw.TreeSVG(newFake(2, 0, ones), draw.TreeOptions{}))
+	well(t, draw.TreeSVG(newFake(3, 0, func([]parley.ID) []byte { return nil }), draw.TreeOptions{}))
+}
+
+// Pictures keep within their width for all sizes of systems.
+func TestPictureSizes(t *testing.T) {
+	for n := 2; n <= 40; n++ {
+		for m := range min(4, n-1) {
+			all := well(t, draw.TreeSVG(newFake(n, m, mixed), draw.TreeOptions{Style: draw.Style{Faulty: parley.SetOf(1)}}))
+			if w, _ := number(all["svg"][0], "width"); w > 1000 {
+				t.Errorf("n=%d m=%d: a tree of %d pixels", n, m, w)
+			}
+		}
+		var d draw.Diagram
+		for id := range parley.ID(n) {
+			d.Lives = append(d.Lives, draw.Outcome{Process: id, Role: "correct"})
+			for to := range parley.ID(n) {
+				d.Arrows = append(d.Arrows, draw.Arrow{Round: int(to) % 3, From: id, To: to, Label: "{1,2}"})
+			}
+		}
+		all := well(t, draw.DiagramSVG(d))
+		if w, _ := number(all["svg"][0], "width"); w > 1000 {
+			t.Errorf("n=%d: a diagram of %d pixels", n, w)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package draw_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/internal/draw"
+)
+
+// fake is an information tree of n processes with the ranks 0..m and values by
+// its own rule. It counts how often it is asked.
+type fake struct {
+	n, m  int
+	value func(path []parley.ID) []byte
+	asked *int
+}
+
+func newFake(n, m int, value func(path []parley.ID) []byte) fake { return fake{n, m, value, new(int)} }
+
+func (f fake) Root() []parley.ID { return []parley.ID{0} }
+
+func (f fake) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
+	*f.asked++
+	if len(path) <= f.m {
+		for id := range parley.ID(f.n) {
+			if !slices.Contains(path, id) {
+				children = append(children, id)
+			}
+		}
+	}
+	return f.value(path), f.value(path), children
+}
+
+func ones([]parley.ID) []byte { return []byte("1") }
+
+func mixed(path []parley.ID) []byte {
+	h := 0
+	for _, id := range path {
+		h = h*31 + int(id) + 1
+	}
+	return []byte{'0' + byte(h/3%2)}
+}
+
+// nodes is L + L(L-1) + ..., the article's N-1, (N-1)(N-2), ..., and the root.
+func nodes(n, m int) (sum int) {
+	sum = 1
+	for size, k := 1, 1; k <= m; k++ {
+		size *= n - k
+		sum += size
+	}
+	return sum
+}
+
+// Article, Figure 3: the tree of P2, and of P6, whose root holds another input.
+func TestFigure3(t *testing.T) {
+	p := figure3()
+	var out strings.Builder
+	for _, id := range []parley.ID{1, 5} {
+		out.WriteString(draw.Tree(p.tree(id), draw.TreeOptions{Style: p.style, Title: fmt.Sprintf("Information tree of P%d", id+1)}) + "\n")
+	}
+	golden(t, "figure3.txt", out.String())
+}
+
+func TestTreeWidths(t *testing.T) {
+	p := random(1)
+	var out strings.Builder
+	for _, width := range widths {
+		p.style.Width = width
+		text := draw.Tree(p.tree(1), draw.TreeOptions{Style: p.style, MaxNodes: 40})
+		lines(t, "tree", text, width)
+		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
+	}
+	golden(t, "tree.txt", out.String())
+}
+
+// A tree that is small enough has a line for each node, with its values.
+func TestWholeTree(t *testing.T) {
+	p := liars()
+	tree := p.tree(2)
+	text := strings.Split(draw.Tree(tree, draw.TreeOptions{Style: p.style}), "\n")
+	seen := 0
+	var visit func(path []parley.ID)
+	visit = func(path []parley.ID) {
+		seen++
+		in, out, children := tree.Node(path)
+		name := ""
+		for _, id := range path {
+			name += fmt.Sprint(id + 1)
+		}
+		if p.style.Faulty.Has(path[len(path)-1]) {
+			name += " ✗"
+		}
+		found := 0
+		for _, line := range text {
+			fields := strings.Fields(strings.Trim(strings.ReplaceAll(line, " ✗", "_✗"), "│├└─ "))
+			if len(fields) == 5 && fields[0] == strings.ReplaceAll(name, " ✗", "_✗") {
+				found++
+				if fields[2] != string(in) || fields[4] != string(out) {
+					t.Errorf("%s: %q, want in %s out %s", name, line, in, out)
+				}
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s stands on %d lines", name, found)
+		}
+		for _, child := range children {
+			visit(append(path[:len(path):len(path)], child))
+		}
+	}
+	visit(tree.Root())
+	if seen != nodes(7, 2) || seen != len(text)-1 {
+		t.Errorf("%d nodes on %d lines", seen, len(text)-1)
+	}
+}
+
+// Before the decision outputs are not known.
+func TestTreeWithoutOutputs(t *testing.T) {
+	text := draw.Tree(open{newFake(4, 1, ones)}, draw.TreeOptions{})
+	if n := strings.Count(text, "out ?"); n != 4 {
+		t.Errorf("%d of 4 outputs are open:\n%s", n, text)
+	}
+	big := draw.Tree(open{newFake(9, 3, mixed)}, draw.TreeOptions{MaxNodes: 12})
+	if !strings.Contains(big, "rank 3: 336 nodes: in ") || strings.Contains(big, "–") {
+		t.Errorf("open outputs are counted:\n%s", big)
+	}
+	well(t, draw.TreeSVG(open{newFake(4, 1, ones)}, draw.TreeOptions{}))
+}
+
+// open is a tree whose outputs are not known yet.
+type open struct{ fake }
+
+func (o open) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
+	in, _, children = o.fake.Node(path)
+	return in, nil, children
+}
+
+// Equal siblings are one line, subtrees of one value too; the ranks are counted.
+func TestCollapse(t *testing.T) {
+	cases := []struct {
+		name string
+		tree fake
+		o    draw.TreeOptions
+	}{
+		{"all the same", newFake(9, 3, ones), draw.TreeOptions{MaxNodes: 12}},
+		{"one lies", newFake(9, 3, func(path []parley.ID) []byte {
+			if path[len(path)-1] == 4 {
+				return []byte("0")
+			}
+			return []byte("1")
+		}), draw.TreeOptions{MaxNodes: 12, Style: draw.Style{Faulty: parley.SetOf(4)}}},
+		{"mixed", newFake(9, 3, mixed), draw.TreeOptions{MaxNodes: 12}},
+		{"many values", newFake(9, 2, func(path []parley.ID) []byte {
+			return []byte(fmt.Sprintf("value %d", path[len(path)-1]))
+		}), draw.TreeOptions{MaxNodes: 12}},
+		{"two ranks", newFake(9, 3, mixed), draw.TreeOptions{MaxNodes: 200, MaxDepth: 1}},
+		{"too many children", newFake(40, 2, mixed), draw.TreeOptions{MaxNodes: 8}},
+	}
+	var out strings.Builder
+	for _, c := range cases {
+		text := draw.Tree(c.tree, c.o)
+		lines(t, c.name, text, 80)
+		fmt.Fprintf(&out, "--- %s\n%s\n", c.name, text)
+		if !strings.Contains(text, "in all: "+draw.Number(uint64(nodes(c.tree.n, c.tree.m)))+" nodes") {
+			t.Errorf("%s: the tree has %d nodes:\n%s", c.name, nodes(c.tree.n, c.tree.m), text)
+		}
+		if body, _, _ := strings.Cut(text, "\n\n"); strings.Count(body, "\n")+1 > c.o.MaxNodes {
+			t.Errorf("%s: %d lines", c.name, strings.Count(body, "\n")+1)
+		}
+	}
+	golden(t, "collapse.txt", out.String())
+}
+
+// Trees of ten million nodes and more are drawn after a look at few of them, and
+// counted exactly.
+func TestBigTrees(t *testing.T) {
+	const budget = 200_000
+	for _, c := range []struct {
+		n, m  int
+		value func([]parley.ID) []byte
+		want  []string
+	}{
+		{19, 6, mixed, []string{"in all: 14,472,901 nodes", "rank 6: 13,366,080 nodes, not counted by value", "rank 4: 73,440 nodes: in"}},
+		{19, 6, ones, []string{"in all: 14,472,901 nodes", "1.3.2 … 1.3.19  17 nodes", "each with 47,296 below"}},
+		{256, 3, mixed, []string{"in all: 16,451,836 nodes", "rank 3: 16,386,810 nodes, not counted by value", "… 69 more"}},
+		{256, 85, ones, []string{"in all: > 1.8e19 nodes", "rank 2: 64,770 nodes: in", "74 ranks more", "rank 85: > 1.8e19"}},
+		{30, 4, mixed, []string{"in all: 592,790 nodes", "rank 4: 570,024 nodes, not counted by value"}},
+	} {
+		f := newFake(c.n, c.m, c.value)
+		text := draw.Tree(f, draw.TreeOptions{})
+		if *f.asked > budget+20_000 {
+			t.Errorf("n=%d m=%d: %d nodes were looked at", c.n, c.m, *f.asked)
+		}
+		lines(t, "big tree", text, 80)
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("n=%d m=%d: no %q in\n%s", c.n, c.m, want, text)
+			}
+		}
+		*f.asked = 0
+		well(t, draw.TreeSVG(f, draw.TreeOptions{}))
+		if *f.asked > budget+20_000 {
+			t.Errorf("n=%d m=%d: %d nodes were looked at for the picture", c.n, c.m, *f.asked)
+		}
+	}
+}
