@@ -190,13 +190,15 @@ type Turn struct {
 	// Memo is for the adapter that is asked first: what it made of this turn it
 	// may use in those of the same member to other receivers, which follow.
 	Memo any
+	// Out is empty memory that an answer may be built in: out := t.Out[:0].
+	Out []Sent
 }
 
 // Child returns the part of the turn that concerns one child of an adapter.
 func (t *Turn) Child(bits int, child Path) *Turn {
 	mine := func(p Path) bool { return p&(1<<bits-1) == child }
 	part := *t
-	part.Honest, part.Memo = nil, nil
+	part.Honest, part.Memo, part.Out = nil, nil, nil
 	for _, sent := range t.Honest {
 		if mine(sent.Path) {
 			part.Honest = append(part.Honest, Sent{sent.Path >> bits, sent.Msg})

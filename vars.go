@@ -163,8 +163,9 @@ func (v *Vars) ID(name string, x *ID) {
 		return
 	}
 	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return ID(u).String() })
-	v.bad = v.bad || u > uint64(All)
-	*x = ID(u)
+	if v.mode == loading { // saved, it may have another name
+		*x, v.bad = ID(u), v.bad || u > uint64(All)
+	}
 }
 
 func (v *Vars) rename(id ID) ID {

@@ -57,6 +57,19 @@ func AppendMsg(buf []byte, path Path, m Msg) []byte {
 // ReadMsg reads what AppendMsg wrote and returns the bytes behind it. An empty
 // Body comes back as nil.
 func ReadMsg(b []byte) (path Path, m Msg, rest []byte, err error) {
+	if len(b) >= 6 && (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]) < 0x80 {
+		// Small numbers, a byte each: nearly all messages there are.
+		m = Msg{Kind: Kind(b[1]), Origin: ID(b[2]), Seq: uint64(b[3]), Value: uint64(b[4])}
+		path, size := Path(b[0]), int(b[5])
+		b = b[6:]
+		if size > len(b) {
+			return 0, Msg{}, nil, ErrShort
+		}
+		if size > 0 {
+			m.Body = b[:size:size]
+		}
+		return path, m, b[size:], nil
+	}
 	var p, origin, size uint64
 	if p, b, err = ReadUvarint(b, 1<<64-1); err != nil {
 		return

@@ -108,7 +108,9 @@ func TestChangedTrace(t *testing.T) {
 		}, "the trace was changed"},
 		"the end is missing": {func(l []string) []string { return l[:len(l)-2] }, "its last line is missing"},
 		"it goes on":         {func(l []string) []string { return append(append([]string{}, l[:len(l)-1]...), "{}\n") }, "the trace goes on after its end"},
-		"another protocol":   {func(l []string) []string { return append([]string{strings.ReplaceAll(l[0], `"om"`, `"amo"`)}, l[1:]...) }, `line 1: there is no protocol "amo"`},
+		"another protocol": {func(l []string) []string {
+			return append([]string{strings.ReplaceAll(l[0], `"om"`, `"amo"`)}, l[1:]...)
+		}, `line 1: there is no protocol "amo"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := filepath.Join(t.TempDir(), "changed.jsonl")

@@ -27,15 +27,13 @@ type Coalition struct {
 	members  []member
 	place    [parley.MaxProcesses]uint8 // where a process is among the members
 
-	waiting bool            // the timer to speak is set
-	held    []parley.Effect // what the honest copies asked to send since
-	seen    []parley.Got    // what members received since the coalition spoke
-	before  []parley.Got    // and what they had received when it did
+	waiting bool         // the timer to speak is set
+	seen    []parley.Got // what members received since the coalition spoke
+	before  []parley.Got // and what they had received when it did
 
-	answers answers         // scratch
-	turn    parley.Turn     // scratch
-	mine    []parley.Effect // scratch
-	honest  []parley.Sent   // scratch
+	answers answers       // scratch
+	turn    parley.Turn   // scratch
+	honest  []parley.Sent // scratch
 }
 
 // member is one faulty process.
@@ -44,6 +42,8 @@ type member struct {
 	how     Behaviour
 	machine parley.Machine
 	twin    parley.Machine // the second copy of a twin
+
+	held []parley.Effect // what the copies asked to send since the coalition spoke
 }
 
 // New returns the coalition of the given processes. It speaks rush ticks after
@@ -138,7 +138,7 @@ func (c *Coalition) step(s *parley.Step, clause func(parley.Machine)) {
 		clause(m.twin)
 		c.hold(s, mark, true)
 	}
-	if len(c.held) == 0 || c.waiting {
+	if len(m.held) == 0 || c.waiting {
 		return
 	}
 	if c.rush == 0 {
@@ -153,20 +153,20 @@ func (c *Coalition) step(s *parley.Step, clause func(parley.Machine)) {
 // hold takes the sends off the step. Both copies of a twin set the same timers,
 // so the second one's are dropped; so are its sends to the first one's half.
 func (c *Coalition) hold(s *parley.Step, mark int, twin bool) {
-	two := c.of(s.Self).twin != nil
+	m := c.of(s.Self)
 	s.Take(mark, func(e *parley.Effect) bool {
 		if e.Op != parley.OpSend {
 			return twin
 		}
-		if !two {
-			c.held = append(c.held, *e)
+		if m.twin == nil {
+			m.held = append(m.held, *e)
 			return true
 		}
 		for to := range parley.ID(s.N) {
 			if to != s.Self && (e.To == to || e.To == parley.All) && upper(to, s.N) == twin {
 				one := *e
 				one.To = to
-				c.held = append(c.held, one)
+				m.held = append(m.held, one)
 			}
 		}
 		return true
@@ -182,18 +182,12 @@ func (c *Coalition) speak(s *parley.Step) {
 	self, path := s.Self, s.Path
 	for i := range c.members {
 		m := &c.members[i]
-		c.mine = c.mine[:0]
-		for _, e := range c.held {
-			if e.From == m.id {
-				c.mine = append(c.mine, e)
-			}
-		}
 		s.Self, s.Path = m.id, 0
 		c.turn = parley.Turn{Self: m.id, Members: c.ids, Seen: c.all}
 		c.say(s, m)
+		m.held = m.held[:0]
 	}
 	s.Self, s.Path = self, path
-	c.held = c.held[:0]
 	c.before, c.seen = c.seen, c.before[:0]
 }
 
@@ -201,11 +195,16 @@ func (c *Coalition) speak(s *parley.Step) {
 // all, it goes to all at once.
 func (c *Coalition) say(s *parley.Step, m *member) {
 	mark, alike := s.Mark(), true
+	toAll := !slices.ContainsFunc(m.held, func(e parley.Effect) bool { return e.To != parley.All })
+	c.honest = m.honestTo(parley.All, c.honest[:0])
 	for to := range parley.ID(s.N) {
 		if to == m.id {
 			continue
 		}
-		said := c.honestTo(to)
+		if !toAll {
+			c.honest = m.honestTo(to, c.honest[:0])
+		}
+		said := c.honest
 		if !c.ids.Has(to) {
 			said = c.tell(s, m, to, said)
 		}
@@ -221,15 +220,14 @@ func (c *Coalition) say(s *parley.Step, m *member) {
 	}
 }
 
-// honestTo is what the copies of the member that speaks would send to a process.
-func (c *Coalition) honestTo(to parley.ID) []parley.Sent {
-	c.honest = c.honest[:0]
-	for i := range c.mine {
-		if e := &c.mine[i]; e.To == to || e.To == parley.All {
-			c.honest = append(c.honest, parley.Sent{Path: e.Path, Msg: e.Msg})
+// honestTo appends what the copies of a member would send to a process.
+func (m *member) honestTo(to parley.ID, list []parley.Sent) []parley.Sent {
+	for i := range m.held {
+		if e := &m.held[i]; e.To == to || e.To == parley.All {
+			list = append(list, parley.Sent{Path: e.Path, Msg: e.Msg})
 		}
 	}
-	return c.honest
+	return list
 }
 
 // same tells whether two effects send the same message. Bodies that are shared
@@ -298,15 +296,15 @@ func (c *Coalition) State(v *parley.Vars) {
 		if c.members[i].twin != nil {
 			v.Machine("twin", c.members[i].twin)
 		}
+		parley.Slice(v, "held", &c.members[i].held, func(_ int, e *parley.Effect) {
+			e.Op = parley.OpSend
+			v.ID("from", &e.From)
+			v.ID("to", &e.To)
+			parley.Num(v, "path", &e.Path)
+			v.Msg("message", parley.Env{From: e.From, To: e.To, Path: e.Path}, &e.Msg)
+		})
 	}
 	v.Bool("waiting", &c.waiting)
-	parley.Slice(v, "held", &c.held, func(_ int, e *parley.Effect) {
-		e.Op = parley.OpSend
-		v.ID("from", &e.From)
-		v.ID("to", &e.To)
-		parley.Num(v, "path", &e.Path)
-		v.Msg("message", parley.Env{From: e.From, To: e.To, Path: e.Path}, &e.Msg)
-	})
 	got := func(_ int, g *parley.Got) {
 		v.ID("from", &g.From)
 		v.ID("to", &g.To)

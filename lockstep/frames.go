@@ -81,7 +81,7 @@ func (f frames) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg 
 func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 	o, known := t.Memo.(*opened)
 	if !known {
-		o = &opened{}
+		o = &opened{said: make([]parley.Sent, 0, 4)}
 		o.seen = func(yield func(parley.Got) bool) { eachSeen(t, yield) }
 		t.Memo = o
 	}
@@ -90,6 +90,7 @@ func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 		o.open(frame.Msg.Body)
 		o.turn = *t
 		o.turn.Round, o.turn.Honest, o.turn.Seen, o.turn.Memo = int(frame.Msg.Seq), o.parts, o.seen, nil
+		o.turn.Out = o.said[:0]
 		said := f.p.Lies(s, &o.turn)
 		if len(said) == 0 && len(o.parts) > 0 {
 			continue
@@ -119,6 +120,7 @@ type opened struct {
 	seen   iter.Seq[parley.Got]
 	turn   parley.Turn
 	out    []parley.Sent
+	said   []parley.Sent
 	buf    []byte
 	closed [][]byte // bodies made so far
 }

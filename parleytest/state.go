@@ -123,10 +123,14 @@ func (s *suite) rename() error {
 		one, log := r.traced(true)
 		two, _ := other.traced(false)
 		for id := range one.Correct().All() {
+			before := parley.Save(one.Machine(id), one.Now(), nil)
 			renamed := parley.SaveRenamed(one.Machine(id), one.Now(), parley.Renaming{Perm: perm, Self: id, Msg: s.p.Rename}, nil)
 			if !bytes.Equal(renamed, parley.Save(two.Machine(perm[id]), two.Now(), nil)) {
 				return fmt.Errorf("%s: process %d is %d after renaming %v, and has another state: %v", r, id, perm[id], perm,
 					parley.Show(one.Machine(id), one.Now()))
+			}
+			if !bytes.Equal(before, parley.Save(one.Machine(id), one.Now(), nil)) {
+				return fmt.Errorf("%s: process %d is changed by a look at it", r, id)
 			}
 		}
 		if err := s.thereAndBack(log, perm); err != nil {

@@ -39,6 +39,7 @@ type schedule struct {
 	read  int // how much of the slot of now has been handed out
 	later overflow
 	put   uint64
+	spare [][]event // memory of slots that were left
 }
 
 // reset empties the schedule and keeps its memory.
@@ -61,6 +62,10 @@ func (q *schedule) at(t parley.Tick, e event) {
 		return
 	}
 	i := uint64(t) % ringSize
+	if q.slots[i] == nil && len(q.spare) > 0 {
+		q.slots[i] = q.spare[len(q.spare)-1]
+		q.spare = q.spare[:len(q.spare)-1]
+	}
 	q.slots[i] = append(q.slots[i], e)
 	q.used[i/64] |= 1 << (i % 64)
 }
@@ -95,7 +100,8 @@ func (q *schedule) next() (parley.Tick, bool) {
 func (q *schedule) leave() {
 	i := uint64(q.now) % ringSize
 	if q.read > 0 {
-		q.slots[i] = q.slots[i][:0]
+		q.spare = append(q.spare, q.slots[i][:0])
+		q.slots[i] = nil
 		q.used[i/64] &^= 1 << (i % 64)
 		q.read = 0
 	}

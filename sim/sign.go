@@ -54,15 +54,21 @@ func Ed25519(seed uint64, n int) Signer {
 		var s [ed25519.SeedSize]byte
 		binary.LittleEndian.PutUint64(s[:], seed)
 		binary.LittleEndian.PutUint64(s[8:], uint64(i))
-		keys[i] = ed25519.NewKeyFromSeed(s[:])
+		key := ed25519.NewKeyFromSeed(s[:])
+		keys[i] = pair{key, key.Public().(ed25519.PublicKey)}
 	}
 	return keys
 }
 
-type real []ed25519.PrivateKey
+type real []pair
 
-func (k real) Sign(as parley.ID, b []byte) []byte { return ed25519.Sign(k[as], b) }
+type pair struct {
+	private ed25519.PrivateKey
+	public  ed25519.PublicKey
+}
+
+func (k real) Sign(as parley.ID, b []byte) []byte { return ed25519.Sign(k[as].private, b) }
 
 func (k real) Verify(id parley.ID, b, sig []byte) bool {
-	return int(id) < len(k) && ed25519.Verify(k[id].Public().(ed25519.PublicKey), b, sig)
+	return int(id) < len(k) && ed25519.Verify(k[id].public, b, sig)
 }

@@ -14,7 +14,7 @@ import (
 func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	values := c.Values()
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
+		out := t.Out[:0]
 		for _, honest := range t.Honest {
 			if v, said := lie(s, values, honest.Msg.Body); said {
 				honest.Msg.Body = v
