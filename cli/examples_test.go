@@ -51,3 +51,49 @@ func TestHelpExamples(t *testing.T) {
 		t.Errorf("the example of a trace wrote none: %v", err)
 	}
 }
+
+// What the README says can be run runs, from the top of the repository, and the
+// picture in it is that of a run.
+func TestReadme(t *testing.T) {
+	t.Chdir("..")
+	b, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	commands := 0
+	for _, line := range strings.Split(string(b), "\n") {
+		if !strings.HasPrefix(line, "parley ") {
+			continue
+		}
+		commands++
+		line = strings.ReplaceAll(line, "run.svg", filepath.Join(dir, "run.svg"))
+		line = strings.ReplaceAll(line, "run.jsonl", filepath.Join(dir, "run.jsonl"))
+		if out, stderr, status := run(strings.Fields(line)[1:]...); status != 0 || out == "" {
+			t.Errorf("%s: status %d, %s", line, status, stderr)
+		}
+	}
+	if commands < 10 {
+		t.Errorf("only %d commands", commands)
+	}
+	drawn := filepath.Join(dir, "article.svg")
+	if _, stderr, status := run("run", "eig", "--scenario", "docs/scenarios/article.yaml", "--svg", drawn); status != 0 {
+		t.Fatal(stderr)
+	}
+	got, err := os.ReadFile(drawn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("docs/article.svg", got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("docs/article.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("docs/article.svg is not what is drawn now; -update accepts it")
+	}
+}

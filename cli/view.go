@@ -119,8 +119,8 @@ func (v *view) print(w io.Writer) error {
 		case "messages":
 			parts = append(parts, draw.Rounds(v.rounds(), draw.RoundsOptions{Style: v.style, Rows: v.flags.rows}))
 		case "tree":
-			if v.tree != nil {
-				parts = append(parts, draw.Tree(v.tree, v.treeOptions()))
+			for _, t := range v.trees() {
+				parts = append(parts, draw.Tree(t.Tree, t.options))
 			}
 		case "decisions":
 			parts = append(parts, draw.Decisions(v.outcomes(), draw.DecisionsOptions{Style: v.style}))
@@ -134,9 +134,39 @@ func (v *view) print(w io.Writer) error {
 	return err
 }
 
-func (v *view) treeOptions() draw.TreeOptions {
-	return draw.TreeOptions{Style: v.style, Title: "The information tree of " + v.setup.names.full(v.owner)}
+// titled is a tree with its heading.
+type titled struct {
+	parley.Tree
+	options draw.TreeOptions
 }
+
+// trees are the trees to show: one, or where many agreements run side by side,
+// which are one tree with an empty root, one for each.
+func (v *view) trees() []titled {
+	if v.tree == nil {
+		return nil
+	}
+	title := "The information tree of " + v.setup.names.full(v.owner)
+	if root := v.tree.Root(); len(root) > 0 {
+		return []titled{{v.tree, draw.TreeOptions{Style: v.style, Title: title}}}
+	}
+	var all []titled
+	_, _, sources := v.tree.Node(nil)
+	for _, id := range sources {
+		of := title + " in the agreement on the value of " + v.setup.names.full(id)
+		all = append(all, titled{subtree{v.tree, []parley.ID{id}}, draw.TreeOptions{Style: v.style, Title: of}})
+	}
+	return all
+}
+
+// subtree is a tree from one of its nodes on.
+type subtree struct {
+	parley.Tree
+	root []parley.ID
+}
+
+// Root is the node.
+func (s subtree) Root() []parley.ID { return s.root }
 
 func (v *view) card() draw.Card {
 	c := draw.Card{Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Measured, Counted: "sent by all processes"}
@@ -153,5 +183,10 @@ func (v *view) svg() []byte {
 		Style: v.style, Title: p.Title, Lives: v.outcomes(), Arrows: draw.Arrows(v.rounds()),
 		Subtitle: fmt.Sprintf("n = %d, m = %d", p.N, p.M),
 	}
-	return []byte(draw.FigureSVG(d, v.tree, v.treeOptions()))
+	for _, t := range v.trees() {
+		if root := t.Root(); root[0] != v.owner { // of one's own agreement there is nothing to see
+			return []byte(draw.FigureSVG(d, t.Tree, t.options))
+		}
+	}
+	return []byte(draw.FigureSVG(d, nil, draw.TreeOptions{}))
 }

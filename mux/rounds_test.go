@@ -121,7 +121,9 @@ func delivered(t *testing.T, p lockstep.Protocol, opt sim.Options) (map[parley.P
 }
 
 // flips tells everybody the lie that there is.
-var flips = map[parley.ID]faulty.Behaviour{2: {Name: "flips", Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }}}
+var flips = map[parley.ID]faulty.Behaviour{
+	2: {Name: "flips", Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }},
+}
 
 // Each part does side by side with others what it does alone, in whatever order
 // adapters are nested, and liars lie in all parts.
@@ -220,6 +222,38 @@ func TestStrayMessages(t *testing.T) {
 	bad := parley.Msg{Kind: lockstep.Frame, Body: parley.AppendMsg(nil, 3, parley.Msg{Kind: 1})}
 	if size := open.Size(e, bad); size != (parley.Traffic{}) {
 		t.Errorf("a message to no part has size %v", size)
+	}
+}
+
+// A liar is asked about every part that is not over, where it has nothing to say
+// too, and shown what belongs to that part.
+func TestLies(t *testing.T) {
+	always := []parley.Sent{{Msg: parley.Msg{Kind: 1, Body: []byte("lie")}}} // one slice for all
+	part := func(name string, rounds int) lockstep.Protocol {
+		p := gather(name, 4, rounds, 0)
+		p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+			for got := range t.Seen {
+				if string(got.Msg.Body) != name {
+					panic(fmt.Sprintf("a liar of %s sees %v", name, got))
+				}
+			}
+			return always
+		}
+		return p
+	}
+	p := mux.Rounds("three", []lockstep.Protocol{part("A", 2), part("B", 1), part("C", 2)})
+	seen := slices.Values([]parley.Got{
+		{Path: 2, Msg: parley.Msg{Body: []byte("C")}}, {Path: 1, Msg: parley.Msg{Body: []byte("B")}},
+	})
+	for round, want := range []string{"[0 1 2]", "[0 2]"} {
+		var paths []parley.Path
+		turn := &parley.Turn{Self: 1, Round: round, Seen: seen, Honest: []parley.Sent{{Path: 0}}}
+		for _, sent := range p.Lies(&parley.Step{}, turn) {
+			paths = append(paths, sent.Path)
+		}
+		if fmt.Sprint(paths) != want {
+			t.Errorf("in round %d a liar speaks in parts %v, want %s", round, paths, want)
+		}
 	}
 }
 

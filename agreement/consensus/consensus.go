@@ -48,7 +48,8 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
 		given := c.rule()
 		vector := c.flags(fs)
-		name := fs.String("rule", given.Name, "the `rule` that makes the decision of the vector: "+strings.Join(RuleNames(), ", "))
+		name := fs.String("rule", given.Name,
+			"the `rule` that makes the decision of the vector: "+strings.Join(RuleNames(), ", "))
 		fs.Lookup("source").Usage = "not used: every `process` proposes"
 		return func(naming parley.Naming) (parley.Protocol, error) {
 			v, err := vector(naming)

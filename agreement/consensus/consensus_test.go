@@ -14,9 +14,7 @@ import (
 
 	"parley"
 	"parley/agreement/consensus"
-	"parley/agreement/eig"
 	"parley/agreement/interactive"
-	"parley/agreement/phaseking"
 	"parley/agreement/problem"
 	"parley/faulty"
 	"parley/lockstep"
@@ -136,7 +134,9 @@ func TestIsRuleOfVector(t *testing.T) {
 	caller := consensus.Rule{Of: func(vector [][]byte, otherwise []byte) []byte {
 		return append(bytes.Join(vector, []byte("+")), otherwise...)
 	}}
-	for _, rule := range []consensus.Rule{{}, consensus.Majority, consensus.Median, consensus.Minimum, consensus.Maximum, caller} {
+	for _, rule := range []consensus.Rule{
+		{}, consensus.Majority, consensus.Median, consensus.Minimum, consensus.Maximum, caller,
+	} {
 		c := config(t, "eig", 5, 1)
 		c.Alphabet = [][]byte{[]byte("0"), []byte("1"), []byte("7"), []byte("-3")}
 		c.Rule = rule
@@ -198,7 +198,7 @@ func TestMajority(t *testing.T) {
 func TestRules(t *testing.T) {
 	for _, test := range []struct {
 		vector                            string
-		majority, median, minimum, mximum string
+		majority, median, minimum, maximum string
 	}{
 		{"5,1,3", "0", "3", "1", "5"},
 		{"5,1,3,4", "0", "3", "1", "5"}, // the lower of two in the middle
@@ -214,7 +214,7 @@ func TestRules(t *testing.T) {
 		}
 		before := fmt.Sprintf("%q", vector)
 		for rule, want := range map[string]string{
-			"majority": test.majority, "median": test.median, "minimum": test.minimum, "maximum": test.mximum,
+			"majority": test.majority, "median": test.median, "minimum": test.minimum, "maximum": test.maximum,
 		} {
 			r, err := consensus.RuleOf(rule)
 			if err != nil {
@@ -228,7 +228,8 @@ func TestRules(t *testing.T) {
 			t.Errorf("the rules made %s of the vector %s", after, before)
 		}
 	}
-	if got := string(consensus.Median.Of([][]byte{[]byte("x"), []byte("1"), []byte("-1")}, []byte("none"))); got != "none" {
+	words := [][]byte{[]byte("x"), []byte("1"), []byte("-1")}
+	if got := string(consensus.Median.Of(words, []byte("none"))); got != "none" {
 		t.Errorf("with a default that is no number, which counts as 0, the median is %s", got)
 	}
 	if _, err := consensus.RuleOf("plurality"); err == nil {
@@ -471,93 +472,5 @@ func TestFlags(t *testing.T) {
 		if got := strings.TrimSpace(remake(test.p, test.args)); got != test.want {
 			t.Errorf("%s %s makes %q, want %q", test.p.Name, test.args, got, test.want)
 		}
-	}
-}
-
-// Byzantine agreement from consensus (question 3) is the consensus on what each
-// process received of the source, the default if that was nothing.
-func TestIsConsensusOnWhatWasSaid(t *testing.T) {
-	in := problem.Instance{N: 7, M: 2, Source: 3, Default: []byte("0")}
-	king := func(in problem.Instance) lockstep.Protocol { return phaseking.Rounds(phaseking.Config{Instance: in}) }
-	for seed := range uint64(50) {
-		draw := rand.New(rand.NewPCG(seed, 10))
-		heard := words(7, draw, "0", "1", "2", "")
-		// The source says what it likes in its own round, and is honest afterwards.
-		split := faulty.Behaviour{Name: "split", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
-			frame := t.Honest[0]
-			switch {
-			case frame.Msg.Seq > 0:
-			case heard[t.To] == "":
-				return nil
-			default:
-				frame.Msg.Body = parley.AppendMsg(nil, 0, parley.Msg{Kind: interactive.Announced, Body: []byte(heard[t.To])})
-			}
-			return []parley.Sent{frame}
-		}}
-		s := sim.Run(sim.Options{
-			Protocol: lockstep.Of(interactive.FromSource(in, king(in)), lockstep.Simulated), Seed: seed,
-			Faulty: map[parley.ID]faulty.Behaviour{3: split}, Requests: []sim.Request{{At: 3, Msg: parley.Msg{
-				Kind: parley.Propose, Body: []byte("1"),
-			}}},
-		})
-		starts := slices.Clone(heard)
-		starts[3] = "1"
-		for i, v := range starts {
-			if v == "" {
-				starts[i] = "0"
-			}
-		}
-		alone := sim.Run(sim.Options{
-			Protocol: lockstep.Of(king(in), lockstep.Simulated), Seed: seed, Requests: propose(starts...),
-			Faulty: map[parley.ID]faulty.Behaviour{3: faulty.Honest},
-		})
-		got, want := decisions(&s.History), decisions(&alone.History)
-		if fmt.Sprint(got) != fmt.Sprint(want) || len(want) != 6 {
-			t.Fatalf("seed %d: on %q %v is decided, and by consensus alone %v", seed, heard, got, want)
-		}
-	}
-}
-
-// What is no announcement of the source's is refused, and so is a second one.
-func TestAnnouncementsRefused(t *testing.T) {
-	in := problem.Instance{N: 4, M: 1, Default: []byte("0")}
-	p := lockstep.Of(interactive.FromSource(in, eig.Rounds(in)), lockstep.Simulated)
-	say := func(list ...parley.Msg) faulty.Behaviour {
-		return faulty.Behaviour{Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
-			frame := t.Honest[0]
-			if frame.Msg.Seq == 0 {
-				frame.Msg.Body = nil
-				for _, m := range list {
-					frame.Msg.Body = parley.AppendMsg(frame.Msg.Body, 0, m)
-				}
-			}
-			return []parley.Sent{frame}
-		}}
-	}
-	one := parley.Msg{Kind: interactive.Announced, Body: []byte("1")}
-	large, kind, number := one, one, one
-	large.Body = bytes.Repeat([]byte("1"), problem.MaxValue+1)
-	kind.Kind++
-	number.Seq = 1
-	for _, test := range []struct {
-		liar    parley.ID
-		said    []parley.Msg
-		refused map[string]uint64 // by three correct processes
-	}{
-		{0, []parley.Msg{one, one}, map[string]uint64{"second or oversized announcement": 3}},
-		{0, []parley.Msg{large}, map[string]uint64{"second or oversized announcement": 3}},
-		{0, []parley.Msg{kind, number}, map[string]uint64{"fields that are not used": 6}},
-		{2, []parley.Msg{one}, map[string]uint64{"announcement by another than the source": 3}},
-	} {
-		s := sim.Run(sim.Options{
-			Protocol: p, Faulty: map[parley.ID]faulty.Behaviour{test.liar: say(test.said...)},
-			Requests: []sim.Request{{Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}},
-		})
-		for why, times := range test.refused {
-			if s.Stats.Refused[why] != times || len(s.Stats.Refused) != 1 {
-				t.Errorf("%v: refused %v, want %v", test.said, s.Stats.Refused, test.refused)
-			}
-		}
-		judge(t, p, s)
 	}
 }

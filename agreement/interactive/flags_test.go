@@ -18,11 +18,11 @@ import (
 func remake(p parley.Protocol, args ...string) (parley.Protocol, error) {
 	fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	make := p.Flags(fs)
+	of := p.Flags(fs)
 	if err := fs.Parse(args); err != nil {
 		return parley.Protocol{}, err
 	}
-	return make(func(text string) (parley.ID, error) {
+	return of(func(text string) (parley.ID, error) {
 		id, err := strconv.ParseUint(text, 10, 8)
 		return parley.ID(id), err
 	})
@@ -46,8 +46,8 @@ func TestFlags(t *testing.T) {
 		made, err := remake(p, strings.Fields(test.args)...)
 		got := fmt.Sprint(err)
 		if err == nil {
-			_, of, _ := strings.Cut(made.Title, ", ")
-			got = fmt.Sprint(made.N, made.M, " ", of)
+			_, rest, _ := strings.Cut(made.Title, ", ")
+			got = fmt.Sprint(made.N, made.M, " ", rest)
 		}
 		if got != test.want {
 			t.Errorf("%q makes %s, want %s", test.args, got, test.want)

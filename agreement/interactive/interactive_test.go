@@ -152,7 +152,7 @@ func everyLie(t testing.TB, p parley.Protocol, liar parley.ID, values []string) 
 	t.Helper()
 	s := new(sim.Sim)
 	runs = parleytest.Every(func(choose func(n int) int) {
-		every := faulty.Behaviour{Name: "every", Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) }}
+		every := faulty.Behaviour{Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) }}
 		s.Reset(sim.Options{
 			Protocol: p, Requests: propose(values...), Delay: sim.Delay{Least: 1, Most: 1},
 			Faulty: map[parley.ID]faulty.Behaviour{liar: every},

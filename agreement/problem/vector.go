@@ -47,7 +47,7 @@ func entries(h *parley.History, proposed map[parley.ID][]byte, id parley.ID, bod
 	}
 	for i, v := range vector {
 		of := parley.ID(i)
-		if value, any := proposed[of]; any && h.Correct(of) && !bytes.Equal(v, value) {
+		if value, given := proposed[of]; given && h.Correct(of) && !bytes.Equal(v, value) {
 			return fmt.Errorf("%s decided that %s said %s, and it is correct and said %s",
 				h.Name(id), h.Name(of), parley.Printable(v), parley.Printable(value))
 		}

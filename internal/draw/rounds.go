@@ -95,7 +95,11 @@ func (o RoundsOptions) round(r Round) string {
 	for _, line := range fold(caption, o.width()) {
 		lines = append(lines, o.paint(bold, line))
 	}
-	return strings.Join(lines, "\n") + "\n" + g.render(o.width())
+	text := strings.Join(lines, "\n") + "\n"
+	if len(g.groups) == 0 {
+		return text
+	}
+	return text + g.render(o.width())
 }
 
 // caption says who sends to whom and tells whether all send to the same

@@ -259,3 +259,28 @@ func TestSilence(t *testing.T) {
 		}
 	}
 }
+
+// The caption says who is told, or else each column does.
+func TestCaptions(t *testing.T) {
+	say := func(from parley.ID, to ...parley.ID) draw.Said {
+		return draw.Said{From: from, To: to, Rows: []string{"x"}, Total: 1}
+	}
+	for _, c := range []struct {
+		said []draw.Said
+		want string
+		to   int // columns that name the receivers themselves
+	}{
+		{nil, "Round 0: nothing is sent", 0},
+		{[]draw.Said{say(0, 1, 2, 3, 4)}, "Round 0: P1 sends to P2 … P5", 0},
+		{[]draw.Said{say(1, 1, 2, 3), say(2, 1, 2, 3)}, "Round 0: each sends to P2 P3 P4, itself included", 0},
+		{[]draw.Said{say(1, 0), say(2, 0)}, "Round 0: each sends to P1", 0},
+		{[]draw.Said{say(0, 1, 2), say(1, 0, 2), say(2, 0, 1)}, "Round 0: each sends to all others of P1 P2 P3", 0},
+		{[]draw.Said{say(0, 1, 2), say(1, 2), say(2, 0, 1)}, "Round 0", 3},
+		{[]draw.Said{say(1, 1, 2, 3), say(2, 1), say(2, 2, 3)}, "Round 0: each sends to P2 P3 P4, itself included", 2},
+	} {
+		text := draw.Rounds([]draw.Round{{Said: c.said}}, draw.RoundsOptions{})
+		if first, _, _ := strings.Cut(text, "\n"); first != c.want || strings.Count(text, "to P")-strings.Count(first, "to P") != c.to {
+			t.Errorf("%v: want %q and %d columns that say to whom:\n%s", c.said, c.want, c.to, text)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package bench_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"parley"
+	"parley/agreement/eig"
+	"parley/agreement/eig/sliced"
+	"parley/agreement/problem"
+	"parley/faulty"
+	"parley/internal/bench"
+	"parley/lockstep"
+	"parley/sim"
+)
+
+// The machines of the processes and the engines for the whole system hold the
+// same in every node and decide the same, against the same adversary: also with
+// more liars than m, and beyond the bound.
+func TestMachinesAndEnginesAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	nodes := 0
+	for i := range 150 {
+		n := 3 + rng.IntN(6)
+		in := eig.Config{N: n, M: rng.IntN(min(n-1, 4)), Source: parley.ID(rng.IntN(n)), Default: []byte{"01"[rng.IntN(2)]}}
+		sys := sliced.System{N: n, M: in.M, Source: int(in.Source), Value: uint64(rng.IntN(2)), Default: uint64(in.Default[0] - '0')}
+		opt := sim.Options{Faulty: make(map[parley.ID]faulty.Behaviour), Requests: []sim.Request{{
+			At: in.Source, Msg: parley.Msg{Kind: parley.Propose, Body: fmt.Append(nil, sys.Value)},
+		}}}
+		for _, id := range rng.Perm(n)[:rng.IntN(n-1)] {
+			opt.Faulty[parley.ID(id)] = faulty.Script
+			if id == sys.Source {
+				sys.SourceFaulty = true
+			} else {
+				sys.Faulty |= 1 << sys.Lieutenant(id)
+			}
+		}
+		liar := sliced.TwoFaced(rng.Uint64())
+		p := eig.Rounds(in)
+		p.Lies = eig.Tell(in, func(path []parley.ID, to parley.ID, _ []byte) []byte {
+			if to == in.Source {
+				return nil
+			}
+			return fmt.Append(nil, liar(slicedPath(sys, path), 0)>>sys.Lieutenant(int(to))&1)
+		})
+		opt.Protocol = lockstep.Of(p, lockstep.Simulated)
+		run := sim.Run(opt)
+		tree := sys.Levels(liar.EveryRound())
+		decided := sys.DepthFirst(liar, 1+i%2).Decisions
+		for id, v := range problem.Decisions(&run.History) {
+			r := sys.Lieutenant(int(id))
+			if r < 0 {
+				continue
+			}
+			if want := fmt.Sprint(decided >> r & 1); string(v) != want {
+				t.Fatalf("case %d: process %d decides %s, and the engine %s", i, id, v, want)
+			}
+			machine := opt.Protocol.Tree(run.Machine(id))
+			for k := range in.M + 1 {
+				for path := range tree.Paths(k) {
+					ids := []parley.ID{in.Source}
+					for _, q := range path.Relays() {
+						ids = append(ids, parley.ID(sys.Process(q)))
+					}
+					a, b, _ := machine.Node(ids)
+					wantIn, wantOut := fmt.Sprint(tree.Input(path)>>r&1), fmt.Sprint(tree.Output(path)>>r&1)
+					if string(a) != wantIn || string(b) != wantOut {
+						t.Fatalf("case %d: node %v of process %d is %s/%s, and in the engine %s/%s", i, ids, id, a, b, wantIn, wantOut)
+					}
+					nodes++
+				}
+			}
+		}
+	}
+	if nodes < 50_000 {
+		t.Errorf("only %d nodes were compared", nodes)
+	}
+}
+
+func slicedPath(sys sliced.System, path []parley.ID) sliced.Path {
+	var p sliced.Path
+	for _, id := range path[1:] {
+		p = p.Append(sys.Lieutenant(int(id)))
+	}
+	return p
+}
+
+// Every engine of every protocol runs, and what it runs agrees.
+func TestRun(t *testing.T) {
+	decisions := make(map[string]string)
+	for protocol, engines := range bench.Engines {
+		for _, engine := range engines {
+			s := bench.Spec{Protocol: protocol, Engine: engine, N: 10, M: 3, Seed: 5, Workers: 2, Signatures: "ideal"}
+			if err := s.Check(); err != nil {
+				t.Fatal(err)
+			}
+			r := s.Run()
+			if !r.Agreement || r.WallSeconds <= 0 || r.PeakRSS == 0 || r.EquivalentDeliveries == 0 {
+				t.Errorf("%s, %s: %+v", protocol, engine, r)
+			}
+			decisions[protocol+" "+engine] = r.Decision
+			if (protocol == "eig") != (r.Nodes == 586*9) {
+				t.Errorf("%s, %s: %d nodes", protocol, engine, r.Nodes)
+			}
+		}
+	}
+	// With a correct source that says 1 the oral protocols decide 1; the
+	// staircase's source is faulty and shows several values.
+	for who, v := range decisions {
+		if want := map[bool]string{true: "0", false: "1"}[who == "sm machine"]; v != want {
+			t.Errorf("%s decides %s", who, v)
+		}
+	}
+}
+
+// What cannot be run is refused, with what is allowed.
+func TestCheck(t *testing.T) {
+	good := bench.Spec{Protocol: "eig", Engine: "levels", N: 7, M: 2, Workers: 1, Signatures: "ideal"}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*bench.Spec){
+		"protocol":   func(s *bench.Spec) { s.Protocol = "paxos" },
+		"engine":     func(s *bench.Spec) { s.Engine = "warp" },
+		"no engine":  func(s *bench.Spec) { s.Engine = "" },
+		"half name":  func(s *bench.Spec) { s.Engine = "level" },
+		"bound":      func(s *bench.Spec) { s.N = 6 },
+		"n":          func(s *bench.Spec) { s.N = 1 },
+		"big":        func(s *bench.Spec) { s.N = 100 },
+		"workers":    func(s *bench.Spec) { s.Workers = 0 },
+		"signatures": func(s *bench.Spec) { s.Signatures = "rsa" },
+	} {
+		s := good
+		change(&s)
+		if s.Check() == nil {
+			t.Errorf("%s: not refused", name)
+		}
+	}
+}
+
+func BenchmarkEIGMachine(b *testing.B) {
+	for _, nm := range [][2]int{{13, 4}, {16, 5}, {19, 6}} {
+		b.Run(fmt.Sprintf("n=%d,m=%d", nm[0], nm[1]), func(b *testing.B) {
+			s := bench.Spec{Protocol: "eig", Engine: "machine", N: nm[0], M: nm[1], Seed: 1, Workers: 1, Signatures: "ideal"}
+			for b.Loop() {
+				if r := s.Run(); !r.Agreement {
+					b.Fatal("no agreement")
+				}
+			}
+		})
+	}
+}

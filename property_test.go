@@ -1,0 +1,93 @@
+package parley_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"parley"
+)
+
+// Judge sets what was promised beside what happened.
+func TestJudge(t *testing.T) {
+	no := errors.New("it does not hold")
+	property := func(name string, err error) parley.Property {
+		return parley.Property{Name: name, Check: func(h *parley.History) error {
+			if !h.Over || h.Correct(1) || !h.Correct(0) {
+				return errors.New("another history")
+			}
+			return err
+		}}
+	}
+	p := parley.Protocol{
+		Properties: []parley.Property{
+			property("kept", nil), property("broken", no), property("lost", no), property("lucky", nil), property("unknown", no),
+		},
+		Promises: func(a parley.Assumptions) []parley.Promise {
+			return []parley.Promise{
+				{Property: "lucky", Because: "beyond"}, {Property: "lost", Because: "beyond"},
+				{Property: "broken", Holds: a.N == 4, Because: "theorem"}, {Property: "kept", Holds: true},
+			}
+		},
+	}
+	var violated []string
+	verdicts := parley.Judge(p, parley.Assumptions{N: 4}, &parley.History{N: 2, Faulty: parley.SetOf(1), Over: true})
+	for i, v := range verdicts {
+		if v.Property.Name != p.Properties[i].Name || v.Promise.Property != v.Property.Name || v.Promise.Because == "" && v.Property.Name != "kept" {
+			t.Errorf("%+v", v)
+		}
+		if v.Violated() {
+			violated = append(violated, v.Property.Name)
+		}
+	}
+	if len(verdicts) != 5 || !slices.Equal(violated, []string{"broken"}) {
+		t.Error(violated)
+	}
+	p.Promises = nil
+	for _, v := range parley.Judge(p, parley.Assumptions{N: 4}, &parley.History{N: 2, Faulty: parley.SetOf(1), Over: true}) {
+		if v.Violated() {
+			t.Error("a protocol without promises broke one")
+		}
+	}
+	h := &parley.History{}
+	if h.Name(3) != "process 3" {
+		t.Error(h.Name(3))
+	}
+	h.Naming = func(id parley.ID) string { return "P" + id.String() }
+	if h.Name(3) != "P3" {
+		t.Error(h.Name(3))
+	}
+}
+
+// Sums and products of traffic stay at the largest number rather than wrap.
+func TestTraffic(t *testing.T) {
+	const most = math.MaxUint64
+	a := parley.Traffic{Messages: 1 << 40, Bits: most - 1, Signatures: 3}
+	if sum := a.Plus(parley.Traffic{Messages: 2, Bits: 2, Signatures: 4}); sum != (parley.Traffic{Messages: 1<<40 + 2, Bits: most, Signatures: 7}) {
+		t.Error(sum)
+	}
+	if product := a.Times(1 << 30); product != (parley.Traffic{Messages: most, Bits: most, Signatures: 3 << 30}) {
+		t.Error(product)
+	}
+	if product := a.Times(0); product != (parley.Traffic{}) {
+		t.Error(product)
+	}
+	c := parley.Cost{PerRound: []parley.Traffic{{Messages: 1}, {Messages: 2, Bits: 5}}}
+	if c.Total() != (parley.Traffic{Messages: 3, Bits: 5}) {
+		t.Error(c.Total())
+	}
+	for n, want := range map[int]uint64{1: 0, 2: 1, 3: 2, 4: 2, 5: 3, 8: 3, 9: 4, 256: 8} {
+		if have := parley.IDBits(n); have != want {
+			t.Errorf("%d processes are named by %d bits, not %d", n, have, want)
+		}
+	}
+	for v, want := range map[string]uint64{"": 0, "0": 1, "1": 1, "2": 8, "10": 16} {
+		if have := parley.ValueBits([]byte(v)); have != want {
+			t.Errorf("%q has %d bits, not %d", v, have, want)
+		}
+	}
+	if parley.Synchronous.String() != "synchronous" || parley.OralByzantineFaults.String() == parley.CrashFaults.String() {
+		t.Error("names")
+	}
+}
