@@ -87,7 +87,9 @@ func (b *bench) at(t parley.Tick, clause func()) []parley.Effect {
 	return b.s.Effects
 }
 
-func (b *bench) start(t parley.Tick) []parley.Effect { return b.at(t, func() { b.machine.Start(&b.s) }) }
+func (b *bench) start(t parley.Tick) []parley.Effect {
+	return b.at(t, func() { b.machine.Start(&b.s) })
+}
 func (b *bench) timeout(t parley.Tick) []parley.Effect {
 	return b.at(t, func() { b.machine.Timeout(&b.s, 0) })
 }

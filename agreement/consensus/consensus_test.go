@@ -197,7 +197,7 @@ func TestMajority(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	for _, test := range []struct {
-		vector                            string
+		vector                             string
 		majority, median, minimum, maximum string
 	}{
 		{"5,1,3", "0", "3", "1", "5"},
@@ -277,6 +277,7 @@ func TestSignedConsensusNeedsMajority(t *testing.T) {
 // two receivers; as a lieutenant of each of the two other agreements it has one
 // message to pass on to the other one, or not.
 func TestEveryLie(t *testing.T) {
+	t.Parallel()
 	c := config(t, "sm", 3, 1)
 	for _, p := range []parley.Protocol{
 		consensus.New(c, lockstep.Simulated), consensus.NewAgreement(c, lockstep.Simulated),
@@ -315,6 +316,7 @@ func TestEveryLie(t *testing.T) {
 // minimum and maximum where it likes, against correct processes that are all of
 // one value.
 func TestReadings(t *testing.T) {
+	t.Parallel()
 	for _, rule := range []consensus.Rule{consensus.Median, consensus.Minimum, consensus.Maximum} {
 		c := config(t, "sm", 5, 2)
 		c.Rule = rule

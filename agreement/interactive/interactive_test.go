@@ -169,6 +169,7 @@ func everyLie(t testing.TB, p parley.Protocol, liar parley.ID, values []string) 
 // questions: what its value is, of 3 receivers, and what the source of each other
 // agreement told it, of the 2 other lieutenants. So there are 3^9 ways to lie.
 func TestEveryLie(t *testing.T) {
+	t.Parallel()
 	p := interactive.New(over(t, "eig", instance(4, 1)), lockstep.Simulated)
 	runs, broken := everyLie(t, p, 0, []string{"1", "1", "0", "1"})
 	if runs != 19683 || broken != 0 {

@@ -19,6 +19,12 @@ func TestSuite(t *testing.T) {
 			parleytest.Suite(t, p, parleytest.Options{Seeds: 100})
 		})
 	}
+	t.Run("early", func(t *testing.T) {
+		t.Parallel()
+		early := lockstep.Simulated
+		early.Early = true
+		parleytest.Suite(t, interactive.New(over(t, "eig", instance(4, 1)), early), parleytest.Options{Seeds: 100})
+	})
 }
 
 func FuzzReceive(f *testing.F) {

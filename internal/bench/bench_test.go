@@ -21,8 +21,8 @@ import (
 func TestMachinesAndEnginesAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	nodes := 0
-	for i := range 150 {
-		n := 3 + rng.IntN(6)
+	for i := range 400 {
+		n := 4 + rng.IntN(5)
 		in := eig.Config{N: n, M: rng.IntN(min(n-1, 4)), Source: parley.ID(rng.IntN(n)), Default: []byte{"01"[rng.IntN(2)]}}
 		sys := sliced.System{N: n, M: in.M, Source: int(in.Source), Value: uint64(rng.IntN(2)), Default: uint64(in.Default[0] - '0')}
 		opt := sim.Options{Faulty: make(map[parley.ID]faulty.Behaviour), Requests: []sim.Request{{
@@ -73,7 +73,7 @@ func TestMachinesAndEnginesAgree(t *testing.T) {
 			}
 		}
 	}
-	if nodes < 50_000 {
+	if nodes < 20_000 {
 		t.Errorf("only %d nodes were compared", nodes)
 	}
 }

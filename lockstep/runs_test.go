@@ -1,0 +1,298 @@
+package lockstep_test
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"parley"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// round returns the round that a process is in.
+func round(t *testing.T, s *sim.Sim, id parley.ID) int {
+	for _, v := range parley.Show(s.Machine(id), s.Now()) {
+		if v.Name == "round" {
+			r, err := strconv.Atoi(v.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+	}
+	t.Fatal("no round")
+	return 0
+}
+
+// saying is a protocol of four rounds in which everybody tells all its number and
+// the round.
+func saying(n int) lockstep.Protocol {
+	return tellers(n, 3, func(s *parley.Step, r int) {
+		s.SendAll(parley.Msg{Kind: 1, Value: uint64(10*r) + uint64(s.Self)})
+	})
+}
+
+func absorbed(s *sim.Sim) map[parley.ID][]string {
+	out := make(map[parley.ID][]string)
+	for id := range s.Correct().All() {
+		for _, v := range parley.Show(s.Machine(id), s.Now()) {
+			if len(v.Name) > 13 && v.Name[:13] == "rounds.values" {
+				out[id] = append(out[id], v.Value)
+			}
+		}
+	}
+	return out
+}
+
+// Early advance: correct processes are at most one round apart, none of their
+// frames is refused, all absorb what they would absorb without it, and rounds go
+// by at the pace of messages. With one silent process there is no early close.
+func TestEarly(t *testing.T) {
+	const n = 4
+	early := lockstep.Simulated
+	early.Early = true
+	apart := 0
+	for seed := range uint64(60) {
+		for _, silent := range []bool{false, true} {
+			opt := sim.Options{Protocol: lockstep.Of(saying(n), lockstep.Simulated), Seed: seed}
+			if silent {
+				opt.Faulty = map[parley.ID]faulty.Behaviour{parley.ID(seed % n): faulty.Silent}
+			}
+			plain := sim.Run(opt)
+			opt.Protocol = lockstep.Of(saying(n), early)
+			opt.Between = func(s *sim.Sim) {
+				low, high := 9, -1
+				for id := range s.Correct().All() {
+					r := round(t, s, id)
+					low, high = min(low, r), max(high, r)
+				}
+				if high-low > 1 {
+					t.Fatalf("seed %d: processes are in rounds %d and %d", seed, low, high)
+				}
+				apart += high - low
+			}
+			fast := sim.Run(opt)
+			if len(fast.Stats.Refused) > 0 || len(plain.Stats.Refused) > 0 {
+				t.Fatalf("seed %d: %v %v", seed, fast.Stats.Refused, plain.Stats.Refused)
+			}
+			want := absorbed(plain)
+			if have := absorbed(fast); !reflect.DeepEqual(have, want) || len(want[(parley.ID(seed)+1)%n]) < 4*(n-2) {
+				t.Fatalf("seed %d: have %v, want %v", seed, have, want)
+			}
+			end := decided(fast)
+			if on := silent; (end == 4000) != on {
+				t.Fatalf("seed %d, silent %v: the last round closes at %d", seed, silent, end)
+			}
+			if decided(plain) != 4000 {
+				t.Fatalf("seed %d: without early advance it closes at %d", seed, decided(plain))
+			}
+		}
+	}
+	if apart == 0 {
+		t.Error("processes were never a round apart: nothing was tested")
+	}
+}
+
+// decided returns when the last delivery was made.
+func decided(s *sim.Sim) parley.Tick {
+	var last parley.Tick
+	for _, d := range s.History.Deliveries {
+		if s.History.Correct(d.At) {
+			last = max(last, d.When)
+		}
+	}
+	return last
+}
+
+// A machine of rounds is tested as any protocol is, with and without early
+// advance: saved and loaded with frames in its windows, and under garbage.
+func TestSuite(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		when := lockstep.Simulated
+		when.Early = early
+		p := saying(4)
+		p.Faults = parley.OralByzantineFaults
+		p.Properties = []parley.Property{{
+			Name: "all rounds close", Mode: parley.Eventually, Check: func(h *parley.History) error {
+				closed := make(map[parley.ID]int)
+				for _, d := range h.Deliveries {
+					closed[d.At]++
+				}
+				for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
+					if closed[id] != 4 {
+						return fmt.Errorf("%d closes %d rounds", id, closed[id])
+					}
+				}
+				return nil
+			},
+		}}
+		p.Rename = func(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg { return m }
+		p.New = func(parley.ID) lockstep.Rounds {
+			return &counter{teller: teller{emit: func(s *parley.Step, r int) { s.SendAll(parley.Msg{Kind: 1, Value: uint64(r)}) }}}
+		}
+		t.Run(fmt.Sprintf("early=%v", early), func(t *testing.T) {
+			parleytest.Suite(t, lockstep.Of(p, when), parleytest.Options{Seeds: 60})
+		})
+	}
+}
+
+// counter is a teller that forgets who said what, so that it can be renamed.
+type counter struct {
+	teller
+	from parley.Set
+	sum  int
+}
+
+func (c *counter) Absorb(_ *parley.Step, _ int, from parley.ID, m parley.Msg) {
+	c.from.Add(from)
+	c.sum += int(m.Value % 8)
+}
+
+func (c *counter) State(v *parley.Vars) {
+	c.teller.State(v)
+	v.Set("from", &c.from)
+	parley.Num(v, "sum", &c.sum)
+}
+
+// Functions that look into messages see those in the frames, with the round, and
+// the own copy, which is in none. What a protocol does not have, the machines'
+// protocol has not either.
+func TestFrameFunctions(t *testing.T) {
+	p := tellers(3, 2, nil)
+	bare := lockstep.Of(p, hours)
+	if bare.Explain != nil || bare.Size != nil || bare.Lies != nil || bare.Rename != nil || bare.Tree != nil {
+		t.Error("functions out of nothing")
+	}
+	if bare.Timing != parley.Synchronous || bare.Kinds[lockstep.Frame] != "FRAME" {
+		t.Error(bare.Timing, bare.Kinds)
+	}
+	p.Explain = func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return slices.Values([]string{fmt.Sprintf("%s:%d", name(e.From), m.Value), fmt.Sprintf("r%d@%d", e.Round, e.Path)})
+	}
+	p.Size = func(e parley.Env, m parley.Msg) parley.Traffic {
+		return parley.Traffic{Messages: 1, Bits: m.Value, Signatures: uint64(e.Round)}
+	}
+	p.Rename = func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+		m.Value = uint64(perm[m.Value]) + 10*uint64(e.Round)
+		return m
+	}
+	p.Tree = func(r lockstep.Rounds) parley.Tree { _ = r.(*teller); return nil }
+	full := lockstep.Of(p, hours)
+	name := func(id parley.ID) string { return "P" + id.String() }
+	rows := slices.Collect(full.Explain(parley.Env{From: 1, To: 2}, frame(2, 5, 6), name))
+	if !slices.Equal(rows, []string{"P1:5", "r2@0", "P1:6", "r2@0"}) {
+		t.Error(rows)
+	}
+	for range full.Explain(parley.Env{From: 1, To: 2}, frame(2, 5, 6), name) {
+		break
+	}
+	own := parley.Msg{Kind: 1, Seq: 1, Value: 7}
+	if rows := slices.Collect(full.Explain(parley.Env{From: 1, To: 1}, own, name)); !slices.Equal(rows, []string{"P1:7", "r1@0"}) {
+		t.Error(rows)
+	}
+	if size := full.Size(parley.Env{From: 1, To: 2}, frame(2, 5, 6)); size != (parley.Traffic{Messages: 2, Bits: 11, Signatures: 4}) {
+		t.Error(size)
+	}
+	if have := full.Rename(parley.Env{From: 1}, frame(1, 0, 2), []parley.ID{1, 2, 0}); !reflect.DeepEqual(have, frame(1, 11, 10)) {
+		t.Error(lockstep.Open(have))
+	}
+	// A frame of a round that there is not, or that cannot be read, says nothing.
+	bad := frame(1, 5)
+	bad.Body = bad.Body[:3]
+	for _, m := range []parley.Msg{frame(3, 5), frame(1<<63, 5), bad} {
+		if size := full.Size(parley.Env{From: 1, To: 2}, m); size != (parley.Traffic{}) {
+			t.Error(size)
+		}
+	}
+	full.Tree(full.New(0))
+}
+
+// Lies open each frame of a turn. If nothing is left of something the frame is
+// missing; nothing of nothing is an empty frame; and more may be said than there
+// was honestly.
+func TestFrameLies(t *testing.T) {
+	p := tellers(3, 2, nil)
+	var turns []parley.Turn
+	p.Lies = func(s *parley.Step, turn *parley.Turn) []parley.Sent {
+		saw := *turn
+		saw.Seen = nil
+		for got := range turn.Seen {
+			if got.Round != 1 || got.Msg.Value != 4 || got.From != 2 {
+				t.Errorf("saw %+v", got)
+			}
+		}
+		turns = append(turns, saw)
+		switch {
+		case turn.Round == 0 && turn.To == 1:
+			return nil
+		case turn.Round == 1:
+			return append(slices.Clone(turn.Honest), parley.Sent{Path: 5, Msg: parley.Msg{Kind: 3}})
+		}
+		return turn.Honest
+	}
+	full := lockstep.Of(p, hours)
+	s := &parley.Step{Self: 0, N: 3}
+	turn := func(to parley.ID, frames ...parley.Msg) []parley.Sent {
+		var honest []parley.Sent
+		for _, m := range frames {
+			honest = append(honest, parley.Sent{Msg: m})
+		}
+		return full.Lies(s, &parley.Turn{To: to, Honest: honest, Seen: slices.Values([]parley.Got{{From: 2, Msg: frame(1, 4)}})})
+	}
+	for name, c := range map[string]struct{ have, want []parley.Sent }{
+		"honest":               {turn(2, frame(0, 1, 2)), []parley.Sent{{Msg: frame(0, 1, 2)}}},
+		"nothing of something": {turn(1, frame(0, 1, 2)), nil},
+		"nothing of nothing":   {turn(1, frame(0)), []parley.Sent{{Msg: frame(0)}}},
+		"one more": {turn(1, frame(1, 7)), []parley.Sent{{Msg: parley.Msg{Kind: lockstep.Frame, Seq: 1,
+			Body: parley.AppendMsg(frame(1, 7).Body, 5, parley.Msg{Kind: 3})}}}},
+		"two rounds at once": {turn(1, frame(0, 1), frame(2, 3)), []parley.Sent{{Msg: frame(2, 3)}}},
+		"no frame":           {turn(1), nil},
+	} {
+		if len(c.have) != len(c.want) || len(c.want) > 0 && !reflect.DeepEqual(c.have, c.want) {
+			t.Errorf("%s: %+v, not %+v", name, c.have, c.want)
+		}
+	}
+	if last := turns[len(turns)-1]; len(turns) != 6 || last.Round < 0 {
+		t.Errorf("%d turns", len(turns))
+	}
+}
+
+// Derive turns deliveries into others in their place, and leaves the rest alone.
+func TestDerive(t *testing.T) {
+	p := tellers(3, 0, func(s *parley.Step, _ int) {
+		s.Deliver(2, parley.Msg{Kind: parley.Decide, Value: 7})
+		s.SendAll(parley.Msg{Kind: 1})
+	})
+	p.Tree = func(r lockstep.Rounds) parley.Tree { _ = r.(*teller); return nil }
+	var took []uint64
+	d := lockstep.Derive(p, "derived", func(s *parley.Step, from parley.ID, m parley.Msg) {
+		took = append(took, m.Value)
+		s.Deliver(from, parley.Msg{Kind: parley.Decide, Value: m.Value + 100})
+		s.Deliver(from, parley.Msg{Kind: parley.Decide, Value: m.Value + 200})
+	})
+	if d.Name != "derived" || p.Name != "tell" {
+		t.Error(d.Name, p.Name)
+	}
+	b := seat(d, hours)
+	b.start(0)
+	var delivered []uint64
+	sends := 0
+	for _, e := range append(slices.Clone(b.timeout(100)), b.timeout(1100)...) {
+		switch e.Op {
+		case parley.OpDeliver:
+			delivered = append(delivered, e.Msg.Value)
+		case parley.OpSend:
+			sends++
+		}
+	}
+	if !slices.Equal(delivered, []uint64{107, 207, 100, 200}) || !slices.Equal(took, []uint64{7, 0}) || sends != 1 {
+		t.Error(delivered, took, sends)
+	}
+	d.Tree(d.New(0))
+}
