@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -136,7 +137,7 @@ func (m *instances) Timeout(s *parley.Step, t parley.Timer) {
 // find returns the place of an instance in the list, or where it would be.
 func (m *instances) find(number uint32) (int, bool) {
 	return slices.BinarySearchFunc(m.live, number, func(one instance, number uint32) int {
-		return int(int64(one.number) - int64(number))
+		return cmp.Compare(one.number, number)
 	})
 }
 

@@ -249,6 +249,10 @@ func TestRestart(t *testing.T) {
 	}
 	// An instance that is new to it may be an old one without records.
 	step.Effects, step.Restart = nil, false
+	state := parley.Save(again, 0, nil)
+	if again = m.New(1); !parley.Load(again, 0, state) {
+		t.Fatal("the state is not loaded")
+	}
 	again.Request(step, parley.Msg{Kind: parley.Propose, Seq: 3, Body: []byte("x")})
 	back := 0
 	for _, v := range parley.Show(again, 0) {

@@ -89,12 +89,14 @@ func crashes(honest run, r *rand.Rand, howMany int) []sim.Crash {
 
 // behaviour draws how a process fails within the fault model.
 func (s *suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behaviour {
-	all := []faulty.Behaviour{
-		faulty.Silent, faulty.SendOmission, faulty.ReceiveOmission, faulty.Crash(r.IntN(4), r.IntN(p.N)),
-	}
+	all := []faulty.Behaviour{faulty.Crash(r.IntN(4), r.IntN(p.N))}
 	if p.Faults >= parley.SignedByzantineFaults {
 		all = append(all, garbage)
-		all = append(all, faulty.Named()...)
+	}
+	for _, how := range faulty.Named() {
+		if how.Model <= p.Faults {
+			all = append(all, how)
+		}
 	}
 	return all[r.IntN(len(all))]
 }

@@ -99,6 +99,9 @@ var sizes = []struct {
 // validity has something to say.
 func TestTheorem(t *testing.T) {
 	for _, size := range sizes {
+		if testing.Short() {
+			size.seeds /= 5
+		}
 		t.Run(fmt.Sprintf("%s/n=%d,m=%d", size.name, size.n, size.m), func(t *testing.T) {
 			t.Parallel()
 			c := config(t, size.name, size.n, size.m)
@@ -323,7 +326,7 @@ func TestReadings(t *testing.T) {
 		c.Alphabet = [][]byte{[]byte("-100"), []byte("20"), []byte("21"), []byte("22"), []byte("500"), []byte("cold")}
 		p := consensus.New(c, lockstep.Simulated)
 		broken := make(map[string]int)
-		for seed := range uint64(300) {
+		for seed := range uint64(150) {
 			draw := rand.New(rand.NewPCG(seed, 8))
 			values := words(5, draw, "20", "21", "22")
 			if seed%2 == 1 {

@@ -96,6 +96,9 @@ var sizes = []struct {
 // agreement of the module. Every seed mixes behaviours and initial values.
 func TestTheorem(t *testing.T) {
 	for _, size := range sizes {
+		if testing.Short() {
+			size.seeds /= 5
+		}
 		t.Run(fmt.Sprintf("%s/n=%d,m=%d", size.name, size.n, size.m), func(t *testing.T) {
 			t.Parallel()
 			p := interactive.New(over(t, size.name, instance(size.n, size.m)), lockstep.Simulated)

@@ -155,6 +155,13 @@ func TestTree(t *testing.T) {
 	if _, out, children := tree.Node([]parley.ID{4}); string(out) != "0" || len(children) != 3 {
 		t.Errorf("agreement 4 gives %q and has %v below it", out, children)
 	}
+	loaded := p.New(1)
+	if !parley.Load(loaded, 0, parley.Save(s.Machine(1), 0, nil)) {
+		t.Fatal("the state is not loaded")
+	}
+	if _, again, _ := p.Tree(loaded).Node(nil); string(again) != string(out) {
+		t.Errorf("the root of a loaded process has %q", again)
+	}
 	fresh := p.Tree(p.New(1))
 	if _, out, _ := fresh.Node(fresh.Root()); out != nil {
 		t.Errorf("before the first round the vector is %q", out)

@@ -170,15 +170,15 @@ func (c *canvas) fat(x, y, width int, l load) {
 			width = max(min(share(l.receivers, l.receivers+l.missing, width), width-16), 48)
 			at = min(x+width+14, full-3)
 		}
-		s.put("line", "x1", x, "y1", y, "x2", at, "y2", y, "stroke", inkMixed, "stroke-width", 1.2, "stroke-dasharray", "1 3")
-		s.put("path", "d", crossAt(at, y), "stroke", inkFault, "stroke-width", 1.6, "fill", "none")
+		s.missing(x, y, at, y)
 		c.used["missing"] = true
 	}
 	if l.messages == 0 {
 		return
 	}
 	top, low, neck := y-fatHeight/2, y+fatHeight/2, x+width-headLength
-	outline := fmt.Sprintf("M%d,%d H%d V%d L%d,%d L%d,%d V%d H%d Z", x, top, neck, top-3, x+width, y, neck, low+3, low, x)
+	tip := fmt.Sprintf("V%d L%d,%d L%d,%d", top-3, x+width, y, neck, low+3)
+	outline := fmt.Sprintf("M%d,%d H%d %s V%d H%d Z", x, top, neck, tip, low, x)
 	s.put("path", "d", outline, "fill", "#ffffff")
 	values := l.shares()
 	c.bar(s, x, top, neck-x, fatHeight, values)
@@ -186,9 +186,10 @@ func (c *canvas) fat(x, y, width int, l load) {
 	if values[0].Value == "" {
 		c.used["mixed"] = true
 	}
-	s.put("path", "d", fmt.Sprintf("M%d,%d L%d,%d L%d,%d Z", neck, top-3, x+width, y, neck, low+3), "fill", c.inks.of(last).line)
+	s.put("path", "d", fmt.Sprintf("M%d,%d %s Z", neck, y, tip), "fill", c.inks.of(last).line)
 	if l.lies > 0 {
-		s.put("path", "d", outline, "fill", "none", "stroke", inkFault, "stroke-width", 1.8, "stroke-dasharray", "5 3")
+		s.put("path", "d", outline, "fill", "none",
+			"stroke", inkFault, "stroke-width", 1.8, "stroke-dasharray", "5 3")
 		c.used["lie"] = true
 	}
 	s.text(x+(neck-x)/2, y+4, "v", Number(l.messages), "text-anchor", "middle")

@@ -129,11 +129,11 @@ func (c Card) costs() string {
 	}
 	var notes []string
 	if len(c.Cost.PerRound) > 0 {
-		note := "theorem: " + Count(uint64(c.Cost.Rounds), "round", "rounds") + ", all processes correct"
+		note := "theorem: "
 		if c.Cost.AtMost {
-			note = "at most, by the theorem: " + Count(uint64(c.Cost.Rounds), "round", "rounds") + ", all processes correct"
+			note = "at most, by the theorem: "
 		}
-		notes = append(notes, note)
+		notes = append(notes, note+Count(uint64(c.Cost.Rounds), "round", "rounds")+", all processes correct")
 	}
 	if c.Counted != "" && len(c.Measured) > 0 {
 		notes = append(notes, "measured: "+c.Counted)

@@ -215,12 +215,12 @@ func (c *canvas) lifelines(s *svg) {
 		if c.Faulty.Has(l.Process) {
 			stroke, ground, border, text = inkFaulty, "#fff1f0", inkFault, inkFault
 		}
-		line := []any{"x1", c.names + 4, "y1", y, "x2", c.right + 4, "y2", y, "stroke", stroke, "stroke-width", 1.5}
+		line := []any{"stroke", stroke, "stroke-width", 1.5}
 		if c.Faulty.Has(l.Process) {
 			line = append(line, "stroke-dasharray", "5 3")
 			c.used["faulty"] = true
 		}
-		s.put("line", line...)
+		s.line(c.names+4, y, c.right+4, y, line...)
 		name := c.name(l.Process)
 		w := monoWidth(name, 12) + 14
 		lift := 0
@@ -228,7 +228,7 @@ func (c *canvas) lifelines(s *svg) {
 			lift = 6
 			s.text(c.names, y+17, "n", c.role(l), "text-anchor", "end")
 		}
-		s.put("rect", "x", c.names-w, "y", y-10-lift, "width", w, "height", 20, "rx", 5, "fill", ground, "stroke", border)
+		s.rect(c.names-w, y-10-lift, w, 20, "rx", 5, "fill", ground, "stroke", border)
 		s.spans(c.names-w/2, y+4-lift, "p", []span{{text: name, colour: text}}, "text-anchor", "middle")
 		if l.Starts != nil {
 			v := Value(l.Starts)
@@ -248,7 +248,7 @@ func (c *canvas) ends(s *svg) {
 		}
 		some = true
 		v := Value(l.Decides)
-		s.put("line", "x1", c.right+4, "y1", c.y(i), "x2", x, "y2", c.y(i), "stroke", c.inks.of(v).line, "stroke-width", 2)
+		s.line(c.right+4, c.y(i), x, c.y(i), "stroke", c.inks.of(v).line, "stroke-width", 2)
 		s.pill(x, c.y(i), v, c.inks.of(v))
 		c.used["value:"+v] = true
 	}
@@ -260,7 +260,7 @@ func (c *canvas) ends(s *svg) {
 // band draws the ground and the head of one round, or of more that are left out.
 func (c *canvas) band(x, width int, b band, more int) {
 	s, middle := &c.behind, x+width/2
-	s.put("rect", "x", x, "y", c.top, "width", width, "height", c.bottom()-c.top, "rx", 8, "fill", inkBand)
+	s.rect(x, c.top, width, c.bottom()-c.top, "rx", 8, "fill", inkBand)
 	if more > 0 {
 		s.text(middle, c.top+20, "h", ellipsis, "text-anchor", "middle")
 		s.text(middle, c.top+36, "n", Number(uint64(more))+" more", "text-anchor", "middle")

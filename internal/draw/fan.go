@@ -1,7 +1,6 @@
 package draw
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -108,7 +107,7 @@ func (c *canvas) bar(s *svg, x, y, width, height int, values []Share) {
 	for _, v := range values {
 		done += v.Rows
 		to := x + share(done, whole, width)
-		s.put("rect", "x", at, "y", y, "width", to-at, "height", height, "fill", c.inks.of(v.Value).line)
+		s.rect(at, y, to-at, height, "fill", c.inks.of(v.Value).line)
 		at = to
 		if v.Value != "" {
 			c.used["value:"+v.Value] = true
@@ -124,22 +123,17 @@ func share(part, whole uint64, length int) int {
 	return int(part * uint64(length) / max(whole, 1))
 }
 
-// crossAt is the path of a small cross.
-func crossAt(x, y int) string { return fmt.Sprintf("M%d,%d l6,6 m0,-6 l-6,6", x-3, y-3) }
-
 // arrow draws one message.
 func (c *canvas) arrow(x1, y1, x2, y2 int, a Arrow) {
 	s := &c.front
 	if a.Missing {
-		x, y := x1+(x2-x1)*2/3, y1+(y2-y1)*2/3
-		s.put("line", "x1", x1, "y1", y1, "x2", x, "y2", y, "stroke", inkMixed, "stroke-width", 1.2, "stroke-dasharray", "1 3")
-		s.put("path", "d", crossAt(x, y), "stroke", inkFault, "stroke-width", 1.6, "fill", "none")
+		s.missing(x1, y1, x1+(x2-x1)*2/3, y1+(y2-y1)*2/3)
 		c.used["missing"] = true
 		return
 	}
 	value := one(a.Values)
 	line := c.inks.of(value).line
-	attributes := []any{"x1", x1, "y1", y1, "x2", x2, "y2", y2}
+	var attributes []any
 	switch {
 	case a.Lie:
 		line = inkFault
@@ -153,15 +147,15 @@ func (c *canvas) arrow(x1, y1, x2, y2 int, a Arrow) {
 		c.used["value:"+value] = true
 	}
 	c.used[line] = true
-	s.put("line", append(attributes, "stroke", line, "marker-end", "url(#"+headOfArrow(line)+")")...)
+	s.line(x1, y1, x2, y2, append(attributes, "stroke", line, "marker-end", "url(#"+headOfArrow(line)+")")...)
 }
 
 // legend explains what is in the picture.
-func (c *canvas) legend() []entryOf {
-	var out []entryOf
+func (c *canvas) legend() []legendEntry {
+	var out []legendEntry
 	sample := func(colour string, more ...any) func(s *svg, x, y int) {
 		return func(s *svg, x, y int) {
-			s.put("line", append([]any{"x1", x, "y1", y, "x2", x + 26, "y2", y, "stroke", colour, "stroke-width", 2}, more...)...)
+			s.line(x, y, x+26, y, append([]any{"stroke", colour, "stroke-width", 2}, more...)...)
 		}
 	}
 	var values []string
@@ -175,31 +169,31 @@ func (c *canvas) legend() []entryOf {
 		out = append(out, valueEntry(c.inks, v))
 	}
 	if c.used["mixed"] {
-		out = append(out, entryOf{sign: sample(inkMixed), text: "several values"})
+		out = append(out, legendEntry{sign: sample(inkMixed), text: "several values"})
 	}
 	if c.used["lie"] {
-		out = append(out, entryOf{sign: sample(inkFault, "stroke-dasharray", "5 3"), text: "a lie"})
+		out = append(out, legendEntry{sign: sample(inkFault, "stroke-dasharray", "5 3"), text: "a lie"})
 	}
 	if c.used["missing"] {
-		out = append(out, entryOf{sign: func(s *svg, x, y int) {
+		out = append(out, legendEntry{sign: func(s *svg, x, y int) {
 			sample(inkMixed, "stroke-dasharray", "1 3")(s, x, y)
-			s.put("path", "d", crossAt(x+13, y), "stroke", inkFault, "stroke-width", 1.6)
+			s.cross(x+13, y)
 		}, text: "did not come"})
 	}
 	if c.used["own"] {
-		out = append(out, entryOf{sign: func(s *svg, x, y int) {
+		out = append(out, legendEntry{sign: func(s *svg, x, y int) {
 			s.put("circle", "cx", x+13, "cy", y, "r", 7, "fill", "none", "stroke", inkFaint, "stroke-width", 1.2)
 			s.put("circle", "cx", x+13, "cy", y, "r", 4, "fill", inkFaint)
 		}, text: "keeps its own copy"})
 	}
 	if c.used["faulty"] {
-		out = append(out, entryOf{sign: sample(inkFaulty, "stroke-dasharray", "5 3"), text: "faulty process"})
+		out = append(out, legendEntry{sign: sample(inkFaulty, "stroke-dasharray", "5 3"), text: "faulty process"})
 	}
 	return out
 }
 
 // valueEntry is the legend of one value.
-func valueEntry(inks palette, v string) entryOf {
+func valueEntry(inks palette, v string) legendEntry {
 	wide := max(26, pillWidth(v))
-	return entryOf{func(s *svg, x, y int) { s.pill(x+wide/2, y, v, inks.of(v)) }, "value " + cut(v, 24), wide}
+	return legendEntry{func(s *svg, x, y int) { s.pill(x+wide/2, y, v, inks.of(v)) }, "value " + cut(v, 24), wide}
 }

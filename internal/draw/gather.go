@@ -226,7 +226,10 @@ func (r *reader) joinCopies(all []content) []content {
 		kept = parley.AppendMsg(kept, e.Path, e.Msg)
 	}
 	for i := range all {
-		if i != own && len(all[i].events) == 1 && r.framed(all[i].events[0]) && bytes.Equal(all[i].events[0].Msg.Body, kept) {
+		if i == own || len(all[i].events) != 1 {
+			continue
+		}
+		if e := all[i].events[0]; r.framed(e) && bytes.Equal(e.Msg.Body, kept) {
 			all[i].to = append(all[i].to, all[own].to...)
 			slices.Sort(all[i].to)
 			return slices.Delete(all, own, own+1)

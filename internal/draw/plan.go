@@ -126,7 +126,8 @@ func (p *planner) fold(n *node) {
 
 // alike tells whether two siblings without drawn children look the same.
 func (p *planner) alike(a, b *node) bool {
-	return p.mark.Has(a.relay()) == p.mark.Has(b.relay()) && len(a.kids) == 0 && len(b.kids) == 0 && a.inner == b.inner &&
+	return len(a.kids) == 0 && len(b.kids) == 0 && a.inner == b.inner &&
+		p.mark.Has(a.relay()) == p.mark.Has(b.relay()) &&
 		equal(a.in, b.in) && equal(a.out, b.out) && a.below == b.below
 }
 

@@ -72,7 +72,8 @@ func TestTable2Cells(t *testing.T) {
 func TestFoldedTables(t *testing.T) {
 	var r draw.Round
 	for from := range parley.ID(40) {
-		r.Said = append(r.Said, draw.Said{From: from, To: []parley.ID{0, 1, 2}, Rows: []string{fmt.Sprintf("{1,%d}", from+1)}, Total: 1})
+		row := fmt.Sprintf("{1,%d}", from+1)
+		r.Said = append(r.Said, draw.Said{From: from, To: []parley.ID{0, 1, 2}, Rows: []string{row}, Total: 1})
 	}
 	text := draw.Rounds([]draw.Round{r}, draw.RoundsOptions{Style: draw.Style{Width: 80}})
 	lines(t, "folded", text, 80)
@@ -80,8 +81,10 @@ func TestFoldedTables(t *testing.T) {
 	if heads := strings.Count(text, "│ Sender"); tables != 5 || heads != tables {
 		t.Errorf("%d tables with %d heads, want 5", tables, heads)
 	}
+	apart := strings.ReplaceAll(text, "│", "││")
 	for from := range 40 {
-		if n := len(regexp.MustCompile(fmt.Sprintf(`│ P%d +│`, from+1)).FindAllString(strings.ReplaceAll(text, "│", "││"), -1)); n != 1 {
+		head := regexp.MustCompile(fmt.Sprintf(`│ P%d +│`, from+1))
+		if n := len(head.FindAllString(apart, -1)); n != 1 {
 			t.Errorf("P%d heads %d columns", from+1, n)
 		}
 	}
@@ -179,8 +182,11 @@ func TestGatherGroups(t *testing.T) {
 	rounds := draw.Gather(p.protocol, p.log.Events, draw.Gathering{Style: p.style, Rows: 2})
 	for from := parley.ID(1); from < 7; from++ {
 		said := told(rounds, 2, from, from)
-		if len(said) != 1 || !slices.Equal(said[0].To, []parley.ID{1, 2, 3, 4, 5, 6}) || len(said[0].Rows) != 2 || said[0].Total != 5 {
-			t.Errorf("P%d: %+v", from+1, said)
+		if len(said) != 1 || !slices.Equal(said[0].To, []parley.ID{1, 2, 3, 4, 5, 6}) {
+			t.Fatalf("P%d: %+v", from+1, said)
+		}
+		if len(said[0].Rows) != 2 || said[0].Total != 5 {
+			t.Errorf("P%d: %d rows of %d", from+1, len(said[0].Rows), said[0].Total)
 		}
 		if v := said[0].Values; len(v) != 2 || v[0].Value != "0" || v[1].Value != "1" || v[0].Rows+v[1].Rows != 5 {
 			t.Errorf("P%d: values %+v", from+1, v)
@@ -188,6 +194,26 @@ func TestGatherGroups(t *testing.T) {
 	}
 	if len(rounds[0].Said) != 2 || !slices.Equal(rounds[0].Said[1].To, []parley.ID{4, 5, 6}) {
 		t.Errorf("round 0: %+v", rounds[0].Said)
+	}
+}
+
+// A frame of several messages is the same as the copies of them that its sender
+// keeps, if it is.
+func TestGatherCopies(t *testing.T) {
+	p := parley.Protocol{N: 4, Timing: parley.Synchronous, Kinds: []string{"", "FRAME", "A", "B"}}
+	one, two := parley.Msg{Kind: 2, Body: []byte("x")}, parley.Msg{Kind: 3, Body: []byte("y")}
+	frame := parley.Msg{Kind: 1, Body: parley.AppendMsg(parley.AppendMsg(nil, 0, one), 1, two)}
+	other := parley.Msg{Kind: 1, Body: parley.AppendMsg(parley.AppendMsg(nil, 1, one), 1, two)}
+	events := []trace.Event{
+		{Op: trace.Send, At: 2, Peer: 0, Msg: frame},
+		{Op: trace.Send, At: 2, Peer: 1, Msg: other},
+		{Op: trace.Send, At: 2, Peer: 3, Msg: frame},
+		{Op: trace.Keep, At: 2, Peer: 2, Path: 0, Msg: one},
+		{Op: trace.Keep, At: 2, Peer: 2, Path: 1, Msg: two},
+	}
+	rounds := draw.Gather(p, events, draw.Gathering{})
+	if len(rounds) != 1 || len(rounds[0].Said) != 2 || !slices.Equal(rounds[0].Said[0].To, []parley.ID{0, 2, 3}) {
+		t.Errorf("%+v", rounds)
 	}
 }
 
@@ -279,7 +305,8 @@ func TestCaptions(t *testing.T) {
 		{[]draw.Said{say(1, 1, 2, 3), say(2, 1), say(2, 2, 3)}, "Round 0: each sends to P2 P3 P4, itself included", 2},
 	} {
 		text := draw.Rounds([]draw.Round{{Said: c.said}}, draw.RoundsOptions{})
-		if first, _, _ := strings.Cut(text, "\n"); first != c.want || strings.Count(text, "to P")-strings.Count(first, "to P") != c.to {
+		first, table, _ := strings.Cut(text, "\n")
+		if first != c.want || strings.Count(table, "to P") != c.to {
 			t.Errorf("%v: want %q and %d columns that say to whom:\n%s", c.said, c.want, c.to, text)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -76,6 +75,25 @@ type svg struct{ b strings.Builder }
 func (s *svg) put(tag string, attributes ...any) {
 	s.begin(tag, attributes)
 	s.b.WriteString("/>\n")
+}
+
+func (s *svg) line(x1, y1, x2, y2 int, more ...any) {
+	s.put("line", append([]any{"x1", x1, "y1", y1, "x2", x2, "y2", y2}, more...)...)
+}
+
+func (s *svg) rect(x, y, width, height int, more ...any) {
+	s.put("rect", append([]any{"x", x, "y", y, "width", width, "height", height}, more...)...)
+}
+
+// missing draws something that set out and did not arrive.
+func (s *svg) missing(x1, y1, x2, y2 int) {
+	s.line(x1, y1, x2, y2, "stroke", inkMixed, "stroke-width", 1.2, "stroke-dasharray", "1 3")
+	s.cross(x2, y2)
+}
+
+func (s *svg) cross(x, y int) {
+	s.put("path", "d", fmt.Sprintf("M%d,%d l6,6 m0,-6 l-6,6", x-3, y-3),
+		"stroke", inkFault, "stroke-width", 1.6, "fill", "none")
 }
 
 func (s *svg) open(tag string, attributes ...any) {
@@ -160,19 +178,22 @@ func (s *svg) heads(colours []string) {
 
 func headOfArrow(colour string) string { return "to-" + strings.TrimPrefix(colour, "#") }
 
-// fonts are the classes of text: t title, s subtitle, h head, n note, p name of a
+// fonts are the classes of text, within our own pictures only: t title, s subtitle, h head, n note, p name of a
 // process or path, io input and output, m message, v value in a pill.
 const fonts = `
-text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1f2328}
-.t{font-size:18px;font-weight:600}
-.s{font-size:13px;fill:#656d76}
-.h{font-size:13px;font-weight:600}
-.n{font-size:11px;fill:#656d76}
-.p{font-size:12px;font-weight:600;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
-.io{font-size:11px;font-weight:600;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
-.m{font-size:10px;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
-.v{font-size:11px;font-weight:700;fill:#ffffff;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
+.parley text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1f2328}
+.parley .p,.parley .io,.parley .m,.parley .v{font-family:` + mono + `}
+.parley .t{font-size:18px;font-weight:600}
+.parley .s{font-size:13px;fill:#656d76}
+.parley .h{font-size:13px;font-weight:600}
+.parley .n{font-size:11px;fill:#656d76}
+.parley .p{font-size:12px;font-weight:600}
+.parley .io{font-size:11px;font-weight:600}
+.parley .m{font-size:10px}
+.parley .v{font-size:11px;font-weight:700;fill:#ffffff}
 `
+
+const mono = `ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace`
 
 // picture is a part of a figure: it draws itself with its upper left corner at
 // the origin.
@@ -180,11 +201,11 @@ type picture struct {
 	width, height int
 	draw          func(s *svg)
 	colours       []string // of arrow heads
-	legend        []entryOf
+	legend        []legendEntry
 }
 
-// entryOf is an entry of the legend: a sign and what it means.
-type entryOf struct {
+// legendEntry is a sign and what it means.
+type legendEntry struct {
 	sign func(s *svg, x, y int) // from x on, around y
 	text string
 	wide int // of the sign; 26 pixels unless it is more
@@ -194,12 +215,12 @@ type entryOf struct {
 func figure(title string, parts ...picture) string {
 	width, height := 200, margin
 	var colours []string
-	var legend []entryOf
+	var legend []legendEntry
 	for _, p := range parts {
 		width = max(width, p.width)
 		colours = append(colours, p.colours...)
 		for _, e := range p.legend {
-			if !slices.ContainsFunc(legend, func(known entryOf) bool { return known.text == e.text }) {
+			if !slices.ContainsFunc(legend, func(known legendEntry) bool { return known.text == e.text }) {
 				legend = append(legend, e)
 			}
 		}
@@ -210,11 +231,11 @@ func figure(title string, parts ...picture) string {
 	var body svg
 	for i, p := range parts {
 		if i > 0 {
-			body.put("line", "x1", margin, "y1", height+18, "x2", margin+width, "y2", height+18,
+			body.line(margin, height+18, margin+width, height+18,
 				"stroke", "#e2e6ea", "stroke-width", 1)
 			height += 38
 		}
-		body.open("g", "transform", "translate("+strconv.Itoa(margin+(width-p.width)/2)+","+strconv.Itoa(height)+")")
+		body.open("g", "transform", fmt.Sprintf("translate(%d,%d)", margin+(width-p.width)/2, height))
 		p.draw(&body)
 		body.end("g")
 		height += p.height
@@ -225,18 +246,18 @@ func figure(title string, parts ...picture) string {
 	var s svg
 	full := width + 2*margin
 	s.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %d %d", full, height),
-		"width", full, "height", height, "role", "img", "aria-label", title)
+		"width", full, "height", height, "class", "parley", "role", "img", "aria-label", title)
 	s.b.WriteString("<title>" + escaped(title) + "</title>\n<style>" + fonts + "</style>\n")
 	s.heads(colours)
-	s.b.WriteString(`<rect x="0.5" y="0.5" width="` + strconv.Itoa(full-1) + `" height="` + strconv.Itoa(height-1) +
-		`" rx="10" fill="` + inkCard + `" stroke="#d0d7de"/>` + "\n")
+	s.put("rect", "x", 0.5, "y", 0.5, "width", full-1, "height", height-1, "rx", 10,
+		"fill", inkCard, "stroke", "#d0d7de")
 	s.b.WriteString(body.b.String())
 	s.end("svg")
 	return s.b.String()
 }
 
 // legendRows writes the legend below what is there and returns the new height.
-func (s *svg) legendRows(legend []entryOf, width, y int) int {
+func (s *svg) legendRows(legend []legendEntry, width, y int) int {
 	const gap, row = 18, 20
 	if len(legend) == 0 {
 		return y

@@ -91,7 +91,9 @@ func inside(t *testing.T, e xml.StartElement, shift [2]int, width, height int) {
 			t.Errorf("%s of %s is %d: outside of 0..%d: %v", what, e.Name.Local, at, size, e.Attr)
 		}
 	}
-	for name, extent := range map[string][2]string{"x": {"width", ""}, "y": {"height", ""}, "x1": {}, "x2": {}, "y1": {}, "y2": {}, "cx": {}, "cy": {}} {
+	for name, extent := range map[string]string{
+		"x": "width", "y": "height", "x1": "", "x2": "", "y1": "", "y2": "", "cx": "", "cy": "",
+	} {
 		at, given := number(e, name)
 		if !given {
 			continue
@@ -101,7 +103,7 @@ func inside(t *testing.T, e xml.StartElement, shift [2]int, width, height int) {
 			limit, axis = height, 1
 		}
 		check(name, at+shift[axis], limit)
-		if more, ok := number(e, extent[0]); ok && extent[0] != "" {
+		if more, ok := number(e, extent); ok && extent != "" {
 			check(name, at+shift[axis]+more, limit)
 		}
 	}
@@ -186,7 +188,9 @@ func TestBigDiagram(t *testing.T) {
 		d.Lives = append(d.Lives, draw.Outcome{Process: id, Role: "correct", Decides: []byte("1")})
 		for r := range rounds {
 			for to := range parley.ID(n) {
-				d.Arrows = append(d.Arrows, draw.Arrow{Round: r, From: id, To: to, Values: []draw.Share{{Value: "1", Rows: 3}}, Count: 3, Lie: id == 3})
+				d.Arrows = append(d.Arrows, draw.Arrow{
+					Round: r, From: id, To: to, Values: []draw.Share{{Value: "1", Rows: 3}}, Count: 3, Lie: id == 3,
+				})
 			}
 		}
 	}
@@ -195,7 +199,9 @@ func TestBigDiagram(t *testing.T) {
 	if arrows(all) != 0 {
 		t.Error("single arrows are left")
 	}
-	for _, want := range []string{">384<", ">49,152<", ">… 97 more<", ">P4<", ">P101<", ">37,248<", ">a lie<", ">Round 11<", ">5 more<"} {
+	for _, want := range []string{
+		">384<", ">49,152<", ">… 97 more<", ">P4<", ">P101<", ">37,248<", ">a lie<", ">Round 11<", ">5 more<",
+	} {
 		if !strings.Contains(picture, want) {
 			t.Errorf("no %s", want)
 		}
@@ -229,11 +235,14 @@ func TestHostileText(t *testing.T) {
 	d := draw.Diagram{Style: s, Title: evil, Subtitle: evil}
 	for id := range parley.ID(4) {
 		d.Lives = append(d.Lives, draw.Outcome{Process: id, Role: evil, Starts: []byte(evil), Decides: []byte(evil)})
-		d.Arrows = append(d.Arrows, draw.Arrow{From: id, To: (id + 1) % 4, Label: evil, Title: evil, Values: []draw.Share{{Value: evil, Rows: 1}}})
+		d.Arrows = append(d.Arrows, draw.Arrow{
+			From: id, To: (id + 1) % 4, Label: evil, Title: evil, Values: []draw.Share{{Value: evil, Rows: 1}},
+		})
 	}
 	tree := newFake(4, 1, func([]parley.ID) []byte { return []byte(evil) })
+	o := draw.TreeOptions{Style: s, Title: evil}
 	for _, picture := range []string{
-		draw.DiagramSVG(d), draw.FigureSVG(&d, tree, draw.TreeOptions{Style: s, Title: evil}), draw.TreeSVG(tree, draw.TreeOptions{Style: s, Title: evil}),
+		draw.DiagramSVG(d), draw.FigureSVG(&d, tree, o), draw.TreeSVG(tree, o),
 	} {
 		all := well(t, picture)
 		if len(all["script"]) != 0 || strings.ContainsRune(picture, 0) || strings.ContainsRune(picture, '\x1b') {

@@ -72,7 +72,8 @@ func (p *treeText) lines(n *node, first, other string) {
 		p.rows = append(p.rows, treeRow{branch: first, label: ellipsis + " " + Number(n.rest) + " more"})
 		return
 	}
-	row := treeRow{branch: first, label: p.path(n.path, p.dotted), in: p.value(n.in), out: p.output(n.out), rest: n.note()}
+	row := treeRow{branch: first, label: p.path(n.path, p.dotted), rest: n.note()}
+	row.in, row.out = p.value(n.in), p.output(n.out)
 	row.faulty = p.Faulty.Has(n.relay())
 	if n.times > 1 {
 		row.label += " " + ellipsis + " " + p.path(n.last, p.dotted) + "  " + Number(n.times) + " nodes"

@@ -59,7 +59,8 @@ func TestFigure3(t *testing.T) {
 	p := figure3()
 	var out strings.Builder
 	for _, id := range []parley.ID{1, 5} {
-		out.WriteString(draw.Tree(p.tree(id), draw.TreeOptions{Style: p.style, Title: fmt.Sprintf("Information tree of P%d", id+1)}) + "\n")
+		o := draw.TreeOptions{Style: p.style, Title: fmt.Sprintf("Information tree of P%d", id+1)}
+		out.WriteString(draw.Tree(p.tree(id), o) + "\n")
 	}
 	golden(t, "figure3.txt", out.String())
 }
@@ -182,7 +183,9 @@ func TestBigTrees(t *testing.T) {
 		value func([]parley.ID) []byte
 		want  []string
 	}{
-		{19, 6, mixed, []string{"in all: 14,472,901 nodes", "rank 6: 13,366,080 nodes, not counted by value", "rank 4: 73,440 nodes: in"}},
+		{19, 6, mixed, []string{
+			"in all: 14,472,901 nodes", "rank 6: 13,366,080 nodes, not counted by value", "rank 4: 73,440 nodes: in",
+		}},
 		{19, 6, ones, []string{"in all: 14,472,901 nodes", "1.3.2 … 1.3.19  17 nodes", "each with 47,296 below"}},
 		{256, 3, mixed, []string{"in all: 16,451,836 nodes", "rank 3: 16,386,810 nodes, not counted by value", "… 69 more"}},
 		{256, 85, ones, []string{"in all: > 1.8e19 nodes", "rank 2: 64,770 nodes: in", "74 ranks more", "rank 85: > 1.8e19"}},

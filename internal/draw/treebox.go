@@ -75,7 +75,8 @@ func (l *treeLayout) line(s *svg, inks palette, b *box) {
 func (l *treeLayout) box(s *svg, inks palette, b *box) {
 	n, of := b.n, l.inkOf(inks, b.n)
 	if n.times > 1 {
-		s.put("rect", "x", b.x+3, "y", b.y+3, "width", b.width, "height", b.height, "rx", 6, "fill", of.fill, "stroke", of.line, "stroke-opacity", 0.5)
+		s.rect(b.x+3, b.y+3, b.width, b.height, "rx", 6,
+			"fill", of.fill, "stroke", of.line, "stroke-opacity", 0.5)
 	}
 	shape := []any{"x", b.x, "y", b.y, "width", b.width, "height", b.height, "rx", 6, "fill", of.fill}
 	liar := n.rest == 0 && l.Faulty.Has(n.relay())
@@ -137,13 +138,13 @@ func inkOrText(inks palette, v []byte) string {
 }
 
 // legend explains colours and marks.
-func (l *treeLayout) legend(inks palette) []entryOf {
-	var out []entryOf
+func (l *treeLayout) legend(inks palette) []legendEntry {
+	var out []legendEntry
 	for _, v := range l.values() {
 		out = append(out, valueEntry(inks, v))
 	}
-	out = append(out, entryOf{sign: func(s *svg, x, y int) {
-		s.put("rect", "x", x, "y", y-7, "width", 26, "height", 14, "rx", 4, "fill", noInk.fill, "stroke", inkFaint)
+	out = append(out, legendEntry{sign: func(s *svg, x, y int) {
+		s.rect(x, y-7, 26, 14, "rx", 4, "fill", noInk.fill, "stroke", inkFaint)
 	}, text: "path, input → output"})
 	faulty, alike, several, deep, brief := false, false, false, false, false
 	for _, b := range l.boxes {
@@ -162,27 +163,27 @@ func (l *treeLayout) legend(inks palette) []entryOf {
 	}
 	switch {
 	case brief && l.survey.dotted:
-		out = append(out, entryOf{sign: note(".3 1"), text: "last step of the path, output"})
+		out = append(out, legendEntry{sign: note(".3 1"), text: "last step of the path, output"})
 	case brief:
-		out = append(out, entryOf{sign: note("12 1"), text: "path, output"})
+		out = append(out, legendEntry{sign: note("12 1"), text: "path, output"})
 	}
 	if faulty {
-		out = append(out, entryOf{sign: func(s *svg, x, y int) {
-			s.put("rect", "x", x, "y", y-7, "width", 26, "height", 14, "rx", 4, "fill", "#ffffff",
+		out = append(out, legendEntry{sign: func(s *svg, x, y int) {
+			s.rect(x, y-7, 26, 14, "rx", 4, "fill", "#ffffff",
 				"stroke", inkFault, "stroke-width", 1.5, "stroke-dasharray", "4 2.5")
 		}, text: "told by a faulty process"})
 	}
 	if alike {
-		out = append(out, entryOf{sign: func(s *svg, x, y int) {
-			s.put("rect", "x", x+3, "y", y-4, "width", 23, "height", 12, "rx", 4, "fill", noInk.fill, "stroke", inkLine)
-			s.put("rect", "x", x, "y", y-7, "width", 23, "height", 12, "rx", 4, "fill", noInk.fill, "stroke", inkFaint)
+		out = append(out, legendEntry{sign: func(s *svg, x, y int) {
+			s.rect(x+3, y-4, 23, 12, "rx", 4, "fill", noInk.fill, "stroke", inkLine)
+			s.rect(x, y-7, 23, 12, "rx", 4, "fill", noInk.fill, "stroke", inkFaint)
 		}, text: "several alike"})
 	}
 	if several {
-		out = append(out, entryOf{sign: note("×5"), text: "so many alike"})
+		out = append(out, legendEntry{sign: note("×5"), text: "so many alike"})
 	}
 	if deep {
-		out = append(out, entryOf{sign: note("+30"), text: "nodes below it"})
+		out = append(out, legendEntry{sign: note("+30"), text: "nodes below it"})
 	}
 	return out
 }

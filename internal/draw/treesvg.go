@@ -143,7 +143,8 @@ func (l *treeLayout) sizes(n *node, rank int) {
 
 // stacks tells whether the children of a node stand one below the other.
 func (l *treeLayout) stacks(n *node) bool {
-	return l.form.high > 0 && len(n.kids) > 1 && !slices.ContainsFunc(n.kids, func(k *node) bool { return len(k.kids) > 0 })
+	grand := slices.ContainsFunc(n.kids, func(k *node) bool { return len(k.kids) > 0 })
+	return l.form.high > 0 && len(n.kids) > 1 && !grand
 }
 
 // span is the width of a node with all that is below it.
@@ -203,8 +204,8 @@ func (l *treeLayout) put(n *node, rank, x, y, parent int) {
 		for i, kid := range n.kids {
 			pile, row := i/l.form.high, i%l.form.high
 			l.boxes = append(l.boxes, box{
-				n: kid, rank: rank + 1, stacked: true, parent: at,
-				x: x + trunk + pile*(l.form.small+trunk+l.form.gap), y: next - 14 + row*stackStep, width: l.form.small, height: stackHeight,
+				n: kid, rank: rank + 1, stacked: true, parent: at, width: l.form.small, height: stackHeight,
+				x: x + trunk + pile*(l.form.small+trunk+l.form.gap), y: next - 14 + row*stackStep,
 			})
 		}
 		if rank+1 == len(l.tops) {

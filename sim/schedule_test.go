@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley"
+)
+
+// listed is an event of the oracle: a list sorted by time and order of putting in.
+type listed struct {
+	at    parley.Tick
+	order int
+	event event
+}
+
+// The ring and the heap behind it hand out what a sorted list hands out, for times
+// near and far, at their border and all at once, and after a reset.
+func TestSchedule(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1))
+	var q schedule
+	far := 0
+	for range 300 {
+		q.reset()
+		var oracle []listed
+		put, now := 0, parley.Tick(0)
+		spread := []int64{1, 3, 70, ringSize - 1, ringSize + 1, 3 * ringSize, 1 << 40}[r.IntN(7)]
+		add := func() {
+			after := parley.Tick(r.Int64N(spread))
+			switch r.IntN(12) {
+			case 0:
+				after = ringSize - 1
+			case 1:
+				after = ringSize
+			case 2:
+				after = 0
+			}
+			if after >= ringSize {
+				far++
+			}
+			e := event{ref: int32(put), to: parley.ID(r.IntN(9)), what: what(r.IntN(4))}
+			q.at(now+after, e)
+			oracle = append(oracle, listed{now + after, put, e})
+			put++
+		}
+		for range r.IntN(40) {
+			add()
+		}
+		for {
+			at, ok := q.next()
+			slices.SortFunc(oracle, func(a, b listed) int {
+				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
+			})
+			if ok != (len(oracle) > 0) || ok && at != oracle[0].at {
+				t.Fatalf("next is %d, %v, and should be %+v", at, ok, oracle)
+			}
+			if !ok {
+				break
+			}
+			now = at
+			for {
+				e, ok := q.pop()
+				if due := len(oracle) > 0 && oracle[0].at == now; ok != due || ok && e != oracle[0].event {
+					t.Fatalf("at %d: %+v, %v, and should be %+v", now, e, ok, oracle)
+				}
+				if !ok {
+					break
+				}
+				oracle = oracle[1:]
+				for put < 400 && r.IntN(3) == 0 {
+					add() // some for this very time
+					slices.SortStableFunc(oracle, func(a, b listed) int { return cmp.Compare(a.at, b.at) })
+				}
+			}
+			if put > 300 && r.IntN(50) == 0 {
+				break // a run that is left in the middle
+			}
+		}
+	}
+	if far < 1000 {
+		t.Error(far, "events beyond the ring")
+	}
+}
+
+// A message is kept while somebody is to receive it, and its place is used again.
+func TestStore(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 2))
+	var w store
+	for range 3 {
+		w.reset()
+		holds := make(map[int32]int)
+		content := make(map[int32]uint64)
+		most := 0
+		for i := range uint64(3000) {
+			if r.IntN(2) == 0 {
+				k := 1 + r.IntN(3)
+				ref := w.put(stored{msg: parley.Msg{Value: i, Body: []byte{1}}, refs: int32(k)})
+				if holds[ref] > 0 {
+					t.Fatal("a place is used twice")
+				}
+				holds[ref], content[ref] = k, i
+				most = max(most, len(holds))
+				continue
+			}
+			for ref := range holds {
+				if w.slots[ref].msg.Value != content[ref] {
+					t.Fatal("another message")
+				}
+				w.drop(ref)
+				if holds[ref]--; holds[ref] == 0 {
+					delete(holds, ref)
+					if w.slots[ref].msg.Body != nil {
+						t.Fatal("the body is held on to")
+					}
+				}
+				break
+			}
+		}
+		if len(w.slots) != most {
+			t.Errorf("%d places for at most %d messages", len(w.slots), most)
+		}
+	}
+}
+
+// Timers that are set replace those of the same number and path; a time beyond the
+// end of time is at its end.
+func TestArm(t *testing.T) {
+	s := New(Options{Protocol: parley.Protocol{N: 1, New: func(parley.ID) parley.Machine { return idle{} }}})
+	set := func(path parley.Path, number parley.Timer, after parley.Tick) {
+		s.arm(&parley.Effect{Path: path, Timer: number, After: after})
+	}
+	s.now = 5
+	s.due.now = 5
+	set(0, 1, 10)
+	set(1, 1, 10)
+	set(0, 2, 10)
+	set(0, 1, 20)
+	set(0, 3, math.MaxInt64)
+	s.procs[0].disarm(0, 2)
+	if len(s.procs[0].timers) != 3 {
+		t.Errorf("%+v", s.procs[0].timers)
+	}
+	var at []parley.Tick
+	for {
+		now, ok := s.due.next()
+		if !ok {
+			break
+		}
+		for e, ok := s.due.pop(); ok; e, ok = s.due.pop() {
+			if s.procs[0].find(e.ref) >= 0 {
+				at = append(at, now)
+			}
+		}
+	}
+	if !slices.Equal(at, []parley.Tick{15, 25, math.MaxInt64}) {
+		t.Error(at)
+	}
+}
+
+type idle struct{ parley.Base }
+
+func (idle) State(*parley.Vars) {}

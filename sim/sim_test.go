@@ -1,0 +1,548 @@
+package sim_test
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/faulty"
+	"parley/sim"
+	"parley/trace"
+)
+
+// script is a machine that does what it is told in each clause, and writes down
+// what happens to it.
+type script struct {
+	do  func(s *parley.Step, event string)
+	out *[]string
+}
+
+func (p script) note(s *parley.Step, event string) {
+	if p.out != nil {
+		*p.out = append(*p.out, fmt.Sprintf("%d@%d %s", s.Self, s.Now, event))
+	}
+	if p.do != nil {
+		p.do(s, event)
+	}
+}
+
+func (p script) Start(s *parley.Step) {
+	event := "start"
+	if s.Restart {
+		event = "restart"
+	}
+	for _, r := range s.Log {
+		event += " " + string(r.Body)
+	}
+	p.note(s, event)
+}
+func (p script) Request(s *parley.Step, m parley.Msg) { p.note(s, fmt.Sprintf("request %d", m.Value)) }
+func (p script) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	p.note(s, fmt.Sprintf("receive %d from %d", m.Value, from))
+}
+func (p script) Timeout(s *parley.Step, t parley.Timer) { p.note(s, fmt.Sprintf("timeout %d", t)) }
+func (p script) State(*parley.Vars)                     {}
+
+func scripted(n int, out *[]string, do func(s *parley.Step, event string)) parley.Protocol {
+	return parley.Protocol{Name: "scripted", N: n, New: func(parley.ID) parley.Machine { return script{do, out} }}
+}
+
+func say(v uint64) parley.Msg { return parley.Msg{Kind: 1, Value: v} }
+
+func want(t *testing.T, have []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(have, want) {
+		t.Errorf("\nhave %s\nwant %s", strings.Join(have, "; "), strings.Join(want, "; "))
+	}
+}
+
+var unit = sim.Delay{Least: 1, Most: 1}
+
+// Start comes first, then the requests of time 0, then what is due, in order of
+// time and within a time in the order in which it was asked for.
+func TestOrder(t *testing.T) {
+	var out []string
+	p := scripted(2, &out, func(s *parley.Step, event string) {
+		if event == "start" && s.Self == 0 {
+			s.SetTimer(1, 0)
+			s.SendAll(say(1))
+			s.SetTimer(2, 1)
+		}
+	})
+	s := sim.Run(sim.Options{Protocol: p, Delay: unit, Requests: []sim.Request{
+		{At: 1, When: 1, Msg: say(8)}, {At: 0, Msg: say(7)}, {At: 1, When: 5000, Msg: say(9)},
+	}})
+	want(t, out, "0@0 start", "1@0 start", "0@0 request 7", "0@0 timeout 1", "1@1 request 8", "1@1 receive 1 from 0",
+		"0@1 timeout 2", "1@5000 request 9")
+	if s.Now() != 5000 || s.Stats.Steps != 8 || s.Stats.Sends != 1 || s.Stats.Deliveries != 1 || len(s.History.Requests) != 3 || !s.History.Over {
+		t.Errorf("%d %+v %+v", s.Now(), s.Stats, s.History)
+	}
+}
+
+// Timers replace one another, are stopped, and come once.
+func TestTimers(t *testing.T) {
+	var out []string
+	sim.Run(sim.Options{Protocol: scripted(1, &out, func(s *parley.Step, event string) {
+		switch event {
+		case "start":
+			s.SetTimer(1, 10)
+			s.SetTimer(2, 10)
+			s.SetTimer(1, 30)
+			s.SetTimer(3, 20)
+			s.SetTimer(4, 10000) // beyond the ring
+			s.SetTimer(5, 10000)
+		case "timeout 2":
+			s.StopTimer(3)
+			s.StopTimer(3)
+			s.StopTimer(5)
+			s.SetTimer(2, 5)
+		}
+	}), Until: 11000, Steps: 6})
+	want(t, out, "0@0 start", "0@10 timeout 2", "0@15 timeout 2", "0@20 timeout 2", "0@25 timeout 2", "0@30 timeout 1", "0@30 timeout 2")
+}
+
+// Until ends a run at a time, Steps one that does not end.
+func TestEnds(t *testing.T) {
+	forever := scripted(1, nil, func(s *parley.Step, event string) { s.SetTimer(0, 10) })
+	if s := sim.Run(sim.Options{Protocol: forever, Until: 1000}); s.Stats.Steps != 101 || s.Now() != 1000 {
+		t.Error(s.Stats.Steps, s.Now())
+	}
+	if s := sim.Run(sim.Options{Protocol: forever, Steps: 50}); s.Stats.Steps != 50 {
+		t.Error(s.Stats.Steps)
+	}
+}
+
+// flooding sends a message from everybody to everybody every 100 ticks.
+func flooding(n, times int) parley.Protocol {
+	return parley.Protocol{Name: "flooding", N: n, New: func(parley.ID) parley.Machine { return &floods{left: times} }}
+}
+
+type floods struct {
+	parley.Base
+	left, heard int
+}
+
+func (p *floods) Start(s *parley.Step) { p.Timeout(s, 0) }
+func (p *floods) Timeout(s *parley.Step, _ parley.Timer) {
+	if p.left--; p.left >= 0 {
+		s.SendAll(parley.Msg{Kind: 1, Seq: uint64(s.Choose(1000))})
+		s.SetTimer(0, 100)
+	}
+}
+func (p *floods) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	if p.heard++; p.heard%7 == 0 {
+		s.Send(from, parley.Msg{Kind: 2, Value: uint64(s.Choose(9))})
+	}
+}
+func (p *floods) State(v *parley.Vars) {
+	parley.Num(v, "left", &p.left)
+	parley.Num(v, "heard", &p.heard)
+}
+
+// Delays are within their bounds, both ends included, and links lose and double
+// as often as they are said to.
+func TestLinks(t *testing.T) {
+	log := &trace.Log{Keep: true}
+	s := sim.Run(sim.Options{
+		Protocol: flooding(5, 400), Delay: sim.Delay{Least: 3, Most: 9}, Loss: 0.25, Twice: 0.5, Log: log, Seed: 4,
+	})
+	sent := make(map[uint64]parley.Tick)
+	delays := make(map[parley.Tick]int)
+	received, lost := 0, 0
+	for _, e := range log.Events {
+		switch e.Op {
+		case trace.Send:
+			sent[e.ID] = e.Time
+		case trace.Receive:
+			at, known := sent[e.Cause]
+			if !known {
+				t.Fatal("a message out of nothing")
+			}
+			delays[e.Time-at]++
+			received++
+		case trace.Lose:
+			lost++
+			if _, known := sent[e.Cause]; !known {
+				t.Fatal("lost out of nothing")
+			}
+		}
+	}
+	for d := parley.Tick(0); d < 20; d++ {
+		share := float64(delays[d]) / float64(received)
+		if in := d >= 3 && d <= 9; in && (share < 0.12 || share > 0.17) || !in && share > 0 {
+			t.Errorf("%.3f of the messages take %d ticks", share, d)
+		}
+	}
+	if uint64(lost) != s.Stats.Lost || uint64(received) != s.Stats.Deliveries {
+		t.Error(lost, received, s.Stats)
+	}
+	if share := float64(lost) / float64(s.Stats.Sends); share < 0.23 || share > 0.27 {
+		t.Errorf("%.3f were lost", share)
+	}
+	if copies := float64(received) / float64(s.Stats.Sends-s.Stats.Lost); copies < 1.47 || copies > 1.53 {
+		t.Errorf("%.3f copies arrive", copies)
+	}
+}
+
+// The coalition's messages take the least delay.
+func TestRushing(t *testing.T) {
+	log := &trace.Log{Keep: true}
+	sim.Run(sim.Options{
+		Protocol: flooding(5, 50), Delay: sim.Delay{Least: 3, Most: 9}, Log: log,
+		Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Honest},
+	})
+	seen := 0
+	for _, e := range log.Events {
+		if e.Op == trace.Receive && e.Peer == 1 {
+			if seen++; log.Events[e.Cause-1].Time+3 != e.Time {
+				t.Fatalf("%+v was sent at %d", e, log.Events[e.Cause-1].Time)
+			}
+		}
+	}
+	if seen < 200 {
+		t.Error(seen)
+	}
+}
+
+// The same options give the same run, event by event, however many processors
+// there are; another seed gives another run; and a trace changes nothing.
+func TestDeterminism(t *testing.T) {
+	hashes := make(map[string]bool)
+	for seed := range uint64(20) {
+		opt := sim.Options{Protocol: flooding(6, 20), Seed: seed, Loss: 0.1, Twice: 0.1,
+			Faulty: map[parley.ID]faulty.Behaviour{5: faulty.SendOmission}}
+		var runs []string
+		var stats []sim.Stats
+		for _, procs := range []int{1, 2} {
+			before := runtime.GOMAXPROCS(procs)
+			opt.Log = &trace.Log{}
+			stats = append(stats, sim.Run(opt).Stats)
+			runs = append(runs, opt.Log.Hash())
+			runtime.GOMAXPROCS(before)
+		}
+		opt.Log = nil
+		stats = append(stats, sim.Run(opt).Stats)
+		if runs[0] != runs[1] || !reflect.DeepEqual(stats[0], stats[1]) || !reflect.DeepEqual(stats[0], stats[2]) {
+			t.Fatalf("seed %d: two runs differ", seed)
+		}
+		hashes[runs[0]] = true
+	}
+	if len(hashes) != 20 {
+		t.Error(len(hashes), "different runs of 20 seeds")
+	}
+}
+
+// With fixed delays a message to all is one event inside: nothing else is
+// different from a run with a trace, where it is one for each receiver.
+func TestFixedDelays(t *testing.T) {
+	for seed := range uint64(20) {
+		opt := sim.Options{Protocol: flooding(6, 20), Seed: seed, Delay: sim.Delay{Least: 5, Most: 5},
+			Crashes: []sim.Crash{{At: 2, Step: 9, Effects: 3, Back: 150}}}
+		quick := sim.Run(opt)
+		opt.Log = &trace.Log{}
+		slow := sim.Run(opt)
+		if !reflect.DeepEqual(quick.Stats, slow.Stats) || quick.Stats.Crashes != 1 {
+			t.Fatalf("%+v\n%+v", quick.Stats, slow.Stats)
+		}
+		for id := range parley.ID(6) {
+			if !reflect.DeepEqual(parley.Show(quick.Machine(id), 0), parley.Show(slow.Machine(id), 0)) {
+				t.Fatal("other states")
+			}
+		}
+	}
+}
+
+// A Sim that is reset runs as a new one does, whatever it ran before.
+func TestReset(t *testing.T) {
+	used := new(sim.Sim)
+	for seed := range uint64(30) {
+		opt := sim.Options{Protocol: flooding(3+int(seed)%3, 10), Seed: seed, Log: &trace.Log{}, Loss: 0.1}
+		if seed%3 == 0 {
+			opt.Faulty = map[parley.ID]faulty.Behaviour{1: faulty.ReceiveOmission}
+		}
+		if seed%2 == 0 {
+			opt.Steps = 40 // left with much on its way
+		}
+		if seed%5 == 0 {
+			opt.Crashes = []sim.Crash{{At: 2, Step: 3, Effects: 1, Back: 5000}}
+			opt.Requests = []sim.Request{{At: 0, When: 7, Msg: say(1)}}
+		}
+		fresh := sim.Run(opt)
+		hash := opt.Log.Hash()
+		opt.Log = &trace.Log{}
+		used.Reset(opt)
+		used.Run()
+		if opt.Log.Hash() != hash || !reflect.DeepEqual(used.Stats.Refused, fresh.Stats.Refused) || used.Stats.Steps != fresh.Stats.Steps ||
+			len(used.History.Deliveries) != len(fresh.History.Deliveries) || used.History.Faulty != fresh.History.Faulty {
+			t.Fatalf("seed %d: another run", seed)
+		}
+	}
+}
+
+// A crash comes in a given step, after as many of its effects as are said: none,
+// the records, some of the sends. What was armed before is void after it, what
+// arrives meanwhile is lost, and the log is there unless the disk is not.
+func TestCrash(t *testing.T) {
+	do := func(s *parley.Step, event string) {
+		if s.Self != 0 {
+			return
+		}
+		switch {
+		case event == "start":
+			s.SetTimer(1, 100)
+			s.SetTimer(9, 10000)
+		case event == "timeout 1":
+			s.SendAll(say(1))
+			s.Append([]byte("a"))
+			s.Send(2, say(2))
+			s.Append([]byte("b"))
+		case strings.HasPrefix(event, "restart"):
+			s.SetTimer(7, 1)
+		}
+	}
+	for _, c := range []struct {
+		effects  int
+		lost     bool
+		received []string // by 1, 2 and 3 before the restart
+		restart  string
+	}{
+		{0, false, nil, "restart"},
+		{1, false, nil, "restart a"},
+		{2, false, nil, "restart a b"},
+		{3, false, []string{"1@101 receive 1 from 0"}, "restart a b"},
+		{4, false, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0"}, "restart a b"},
+		{5, false, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0"}, "restart a b"},
+		{6, false, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0", "2@101 receive 2 from 0"}, "restart a b"},
+		{99, true, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0", "2@101 receive 2 from 0"}, "restart"},
+	} {
+		var out []string
+		s := sim.Run(sim.Options{
+			Protocol: scripted(4, &out, do), Delay: unit,
+			Crashes:  []sim.Crash{{At: 0, Step: 2, Effects: c.effects, Back: 50, LostDisk: c.lost}},
+			Requests: []sim.Request{{At: 0, When: 120, Msg: say(5)}, {At: 0, When: 160, Msg: say(6)}},
+		})
+		if s.Stats.Crashes != 1 || s.History.Faulty != (parley.Set{}) || len(s.History.Requests) != 1 {
+			t.Errorf("%+v %+v", s.Stats, s.History)
+		}
+		all := append([]string{"0@0 start", "1@0 start", "2@0 start", "3@0 start", "0@100 timeout 1"}, c.received...)
+		all = append(all, "0@150 "+c.restart, "0@151 timeout 7", "0@160 request 6")
+		want(t, out, all...)
+	}
+	// Without Back the process stays down, and counts as faulty.
+	var out []string
+	s := sim.Run(sim.Options{Protocol: scripted(3, &out, do), Delay: unit, Crashes: []sim.Crash{{At: 0, Step: 2}}})
+	want(t, out, "0@0 start", "1@0 start", "2@0 start", "0@100 timeout 1")
+	if s.History.Faulty != parley.SetOf(0) || s.Correct() != parley.Everyone(3) {
+		t.Error(s.History.Faulty, s.Correct())
+	}
+}
+
+// Compact puts the durable state in the place of all records, those of its own
+// step too; later ones follow it.
+func TestCompact(t *testing.T) {
+	p := parley.Protocol{N: 1, New: func(parley.ID) parley.Machine { return &tally{} }}
+	var requests []sim.Request
+	for v := range uint64(5) {
+		requests = append(requests, sim.Request{When: parley.Tick(10 * (v + 1)), Msg: say(v)})
+	}
+	for step, c := range map[int]struct {
+		sum  int
+		kept int
+	}{2: {0, 1}, 3: {1, 2}, 4: {3, 0}, 5: {6, 1}} { // the third compacts, before it appends
+		s := sim.Run(sim.Options{Protocol: p, Requests: requests[:step-1],
+			Crashes: []sim.Crash{{At: 0, Step: step, Effects: 9, Back: 5}}})
+		state, kept := s.Durable(0)
+		if m := s.Machine(0).(*tally); m.sum != c.sum || len(kept) != c.kept || (len(state) > 0) != (step >= 4) {
+			t.Errorf("step %d: sum %d of %d records and %x", step, m.sum, len(kept), state)
+		}
+	}
+}
+
+// tally adds up what it is asked, durably.
+type tally struct {
+	parley.Base
+	sum, asked int
+}
+
+func (p *tally) Start(s *parley.Step) {
+	for _, r := range s.Log {
+		p.sum += int(r.Body[0])
+	}
+}
+
+func (p *tally) Request(s *parley.Step, m parley.Msg) {
+	p.sum += int(m.Value)
+	if p.asked++; p.asked == 3 {
+		s.Compact() // asked for before the record, and done after it
+	}
+	s.Append([]byte{byte(m.Value)})
+}
+
+func (p *tally) State(v *parley.Vars) { v.Durable(func() { parley.Num(v, "sum", &p.sum) }) }
+
+// What cannot be run is a fault of the program and says so.
+func TestPanics(t *testing.T) {
+	asks := func(f func(s *parley.Step)) parley.Protocol {
+		return scripted(2, nil, func(s *parley.Step, event string) {
+			if event == "start" {
+				f(s)
+			}
+		})
+	}
+	well := scripted(2, nil, nil)
+	liar := asks(func(s *parley.Step) { s.SendAll(say(1)) })
+	forging := faulty.Behaviour{Tell: func(*parley.Step, *parley.Turn) []parley.Sent {
+		return []parley.Sent{{Msg: parley.Msg{Kind: parley.Suspect}}}
+	}}
+	for name, opt := range map[string]sim.Options{
+		"no processes":             {Protocol: parley.Protocol{}},
+		"too many":                 {Protocol: parley.Protocol{N: parley.MaxProcesses + 1}},
+		"no delay":                 {Protocol: well, Delay: sim.Delay{Least: 0, Most: 5}},
+		"delays upside down":       {Protocol: well, Delay: sim.Delay{Least: 7, Most: 5}},
+		"a broadcast into nothing": {Protocol: asks(func(s *parley.Step) { s.Broadcast(say(1)) })},
+		"a request of nothing":     {Protocol: asks(func(s *parley.Step) { s.Request(parley.Msg{Kind: parley.Propose}) })},
+		"a forged suspicion":       {Protocol: liar, Faulty: map[parley.ID]faulty.Behaviour{0: forging}},
+		"a crash in the coalition": {Protocol: well, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest}, Crashes: []sim.Crash{{At: 0, Step: 1}}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: it runs", name)
+				}
+			}()
+			sim.Run(opt)
+		}()
+	}
+}
+
+// Between events a run may be looked at, and a machine replaced by one like it.
+func TestBetween(t *testing.T) {
+	opt := sim.Options{Protocol: flooding(4, 10), Log: &trace.Log{}, Faulty: map[parley.ID]faulty.Behaviour{3: faulty.SendOmission}}
+	plain := sim.Run(opt)
+	hash := opt.Log.Hash()
+	calls := 0
+	opt.Log = &trace.Log{}
+	opt.Between = func(s *sim.Sim) {
+		calls++
+		if len(s.Seats()) != 4 {
+			t.Fatal("seats", s.Seats())
+		}
+		for i := range s.Seats() {
+			seat := &s.Seats()[i]
+			fresh := s.Fresh(i)
+			if !parley.Load(fresh, s.Now(), parley.Save(seat.Machine, s.Now(), nil)) {
+				t.Fatal("not loaded")
+			}
+			seat.Machine = fresh
+		}
+	}
+	if again := sim.Run(opt); opt.Log.Hash() != hash || calls == 0 || again.Stats.Steps != plain.Stats.Steps {
+		t.Error("another run", calls)
+	}
+}
+
+// What is sent is measured by the protocol's Size: by rounds if its theorem counts
+// so; of correct processes only.
+func TestMeasure(t *testing.T) {
+	p := scripted(4, nil, func(s *parley.Step, event string) {
+		if event == "start" {
+			s.SendAll(parley.Msg{Kind: 1, Seq: 2, Value: 10})
+			s.Keep(parley.Msg{Kind: 1, Value: 1})
+		}
+	})
+	p.Size = func(e parley.Env, m parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1, Bits: m.Value} }
+	opt := sim.Options{Protocol: p, Measure: true, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest}}
+	all := parley.Traffic{Messages: 3*3 + 3, Bits: 90 + 3}
+	if sent := sim.Run(opt).Stats.Sent; !reflect.DeepEqual(sent, []parley.Traffic{all}) {
+		t.Error(sent)
+	}
+	opt.Protocol.Timing = parley.Synchronous
+	if sent := sim.Run(opt).Stats.Sent; !reflect.DeepEqual(sent, []parley.Traffic{all}) {
+		t.Error("without a theorem", sent)
+	}
+	opt.Protocol.Cost = func(n, m int) parley.Cost { return parley.Cost{} }
+	rounds := []parley.Traffic{{Messages: 3, Bits: 3}, {}, {Messages: 9, Bits: 90}}
+	if sent := sim.Run(opt).Stats.Sent; !reflect.DeepEqual(sent, rounds) {
+		t.Error("by rounds", sent)
+	}
+	opt.Measure = false
+	if sent := sim.Run(opt).Stats.Sent; len(sent) != 0 {
+		t.Error(sent)
+	}
+}
+
+// Refusals are counted by reason at correct processes, and apart for what came
+// from faulty ones.
+func TestRefusals(t *testing.T) {
+	p := scripted(3, nil, func(s *parley.Step, event string) {
+		switch {
+		case event == "start":
+			s.SendAll(say(uint64(s.Self)))
+		case strings.HasSuffix(event, "from 0"):
+			s.Refuse(0, "from 0")
+		case strings.HasSuffix(event, "from 1"):
+			s.Refuse(1, "from 1")
+		}
+	})
+	got := sim.Run(sim.Options{Protocol: p, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest}}).Stats
+	if !reflect.DeepEqual(got.Refused, map[string]uint64{"from 0": 2, "from 1": 1}) || got.FromFaulty != 2 || got.RefusedFaulty != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Signatures verify for their signer, their bytes and their seed alone, ideal ones
+// and real ones.
+func TestSigners(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(seed uint64) sim.Signer
+		size int
+	}{
+		"ideal":   {sim.Ideal, 8},
+		"Ed25519": {func(seed uint64) sim.Signer { return sim.Ed25519(seed, 4) }, 64},
+	} {
+		a, b := c.make(1), c.make(2)
+		seen := make(map[string]string)
+		for id := range parley.ID(4) {
+			for size := range 40 {
+				for _, fill := range []byte{0, 1, 0xFF} {
+					text := slices.Repeat([]byte{fill}, size)
+					sig := a.Sign(id, text)
+					if len(sig) != c.size || !a.Verify(id, text, sig) || !slices.Equal(sig, a.Sign(id, text)) {
+						t.Fatalf("%s: %d bytes of %#x by %d: %x", name, size, fill, id, sig)
+					}
+					if a.Verify((id+1)%4, text, sig) || b.Verify(id, text, sig) || a.Verify(id, append(text, 0), sig) ||
+						a.Verify(id, text, sig[1:]) || a.Verify(id, text, nil) || a.Verify(id, text, append(sig, 0)) {
+						t.Fatalf("%s: %d bytes of %#x by %d verify as something else", name, size, fill, id)
+					}
+					bad := slices.Clone(sig)
+					bad[len(bad)/2] ^= 1
+					if a.Verify(id, text, bad) {
+						t.Fatalf("%s: a changed signature verifies", name)
+					}
+					what := fmt.Sprintf("%d by %d", text, id)
+					if other, again := seen[string(sig)]; again && other != what {
+						t.Fatalf("%s: %s and %s have the same signature", name, what, other)
+					}
+					seen[string(sig)] = what
+				}
+			}
+		}
+		if name == "Ed25519" && a.Verify(4, nil, a.Sign(0, nil)) {
+			t.Error("a process that is not there has signed")
+		}
+	}
+	signs := scripted(2, nil, func(s *parley.Step, event string) {
+		if event == "start" && !s.Verify(s.Self, []byte("b"), s.Sign([]byte("b"))) {
+			panic("not verified")
+		}
+	})
+	for _, signer := range []sim.Signer{nil, sim.Ed25519(7, 2)} {
+		if s := sim.Run(sim.Options{Protocol: signs, Signer: signer}); s.Stats.Signs != 2 || s.Stats.Verifies != 2 {
+			t.Errorf("%+v", s.Stats)
+		}
+	}
+}

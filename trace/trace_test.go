@@ -1,0 +1,240 @@
+package trace_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/trace"
+)
+
+var header = trace.Header{
+	Protocol: "test", Args: []string{"test", "-n", "4"}, N: 4, M: 1, Seed: math.MaxUint64, Names: "article", Faulty: []int{2, 3},
+}
+
+// randomLog draws events of every kind.
+func randomLog(seed uint64, events int) *trace.Log {
+	r := rand.New(rand.NewPCG(seed, 1))
+	l := &trace.Log{Keep: true}
+	for i := range events {
+		e := trace.Event{
+			Time: parley.Tick(r.Int64()) >> r.IntN(63), Op: trace.Op(1 + r.IntN(int(trace.Restart))), At: parley.ID(r.IntN(4)),
+			Peer: parley.ID(r.IntN(4)), Path: parley.Path(r.Uint64() >> r.IntN(64)), Cause: uint64(r.IntN(i + 1)),
+			Msg: parley.Msg{Kind: parley.Kind(r.Uint32()), Origin: parley.ID(r.Uint32()), Seq: r.Uint64(), Value: r.Uint64() >> r.IntN(64)},
+		}
+		if r.IntN(5) == 0 {
+			e.Peer = parley.All
+		}
+		for range r.IntN(6) {
+			e.Msg.Body = append(e.Msg.Body, byte(r.Uint32()))
+		}
+		if id := l.Add(e); id != uint64(i+1) || l.Len() != id {
+			panic("events are not numbered from 1")
+		}
+	}
+	return l
+}
+
+func written(t *testing.T, l *trace.Log) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := trace.Write(&b, header, l); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// What is written is read as it was, header and events, with the same hash.
+func TestRoundTrip(t *testing.T) {
+	for seed := range uint64(100) {
+		l := randomLog(seed, int(seed))
+		h, again, err := trace.Read(bytes.NewReader(written(t, l)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := header
+		want.Version = trace.Version
+		if !reflect.DeepEqual(h, want) {
+			t.Fatalf("%+v", h)
+		}
+		if again.Hash() != l.Hash() || again.Len() != l.Len() || !reflect.DeepEqual(again.Events, l.Events) {
+			t.Fatalf("seed %d: another log", seed)
+		}
+	}
+}
+
+// The hash is of all that happened: any field of any event, and the order.
+func TestHash(t *testing.T) {
+	l := randomLog(1, 20)
+	add := func(events []trace.Event) string {
+		var l trace.Log // keeps nothing
+		for _, e := range events {
+			l.Add(e)
+		}
+		if l.Events != nil {
+			t.Error("events are kept")
+		}
+		return l.Hash()
+	}
+	if add(l.Events) != l.Hash() || len(l.Hash()) != 32 || add(nil) != new(trace.Log).Hash() {
+		t.Error("the hash depends on more than the events")
+	}
+	seen := map[string]bool{l.Hash(): true}
+	for name, change := range map[string]func(e *trace.Event){
+		"op": func(e *trace.Event) { e.Op = e.Op%12 + 1 }, "time": func(e *trace.Event) { e.Time++ }, "at": func(e *trace.Event) { e.At++ },
+		"peer": func(e *trace.Event) { e.Peer++ }, "cause": func(e *trace.Event) { e.Cause++ }, "path": func(e *trace.Event) { e.Path++ },
+		"kind": func(e *trace.Event) { e.Msg.Kind++ }, "origin": func(e *trace.Event) { e.Msg.Origin++ }, "seq": func(e *trace.Event) { e.Msg.Seq++ },
+		"value": func(e *trace.Event) { e.Msg.Value++ }, "body": func(e *trace.Event) { e.Msg.Body = append(slices.Clone(e.Msg.Body), 0) },
+	} {
+		for i := range l.Events {
+			events := slices.Clone(l.Events)
+			change(&events[i])
+			if h := add(events); seen[h] {
+				t.Errorf("the %s of event %d is not in the hash", name, i)
+			} else {
+				seen[h] = true
+			}
+		}
+	}
+	for i := range l.Events[1:] {
+		events := slices.Clone(l.Events)
+		events[i], events[i+1] = events[i+1], events[i]
+		if h := add(events); seen[h] {
+			t.Errorf("the order of %d and the next is not in the hash", i)
+		}
+	}
+}
+
+// refused tells that a text is no trace, and why, with the line.
+func refused(t *testing.T, what, text string, line int, why string) {
+	t.Helper()
+	_, _, err := trace.Read(strings.NewReader(text))
+	if err == nil {
+		t.Errorf("%s: it is read", what)
+		return
+	}
+	if at := fmt.Sprintf("line %d: ", line); line > 0 && !strings.HasPrefix(err.Error(), at) || !strings.Contains(err.Error(), why) {
+		t.Errorf("%s: %v; %s%s was to be said", what, err, at, why)
+	}
+	if !regexp.MustCompile(`^line [0-9]+: `).MatchString(err.Error()) {
+		t.Errorf("%s: no line is named: %v", what, err)
+	}
+}
+
+// A trace that was changed in any way is refused, and the line is named.
+func TestRefused(t *testing.T) {
+	l := randomLog(2, 12)
+	text := string(written(t, l))
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	lines[len(lines)-1] += "\n"
+	join := func(lines ...[]string) string { return strings.Join(slices.Concat(lines...), "") }
+	last := len(lines)
+	for i := range lines {
+		refused(t, fmt.Sprintf("line %d left out", i+1), join(lines[:i], lines[i+1:]), 0, "")
+		refused(t, fmt.Sprintf("line %d twice", i+1), join(lines[:i+1], lines[i:]), 0, "")
+		if i+1 < last {
+			refused(t, fmt.Sprintf("lines %d and %d exchanged", i+1, i+2), join(lines[:i], []string{lines[i+1], lines[i]}, lines[i+2:]), 0, "")
+			refused(t, fmt.Sprintf("cut after line %d", i+1), join(lines[:i+1]), i+2, "last line is missing")
+		}
+		for at := 1; at < len(lines[i])-1; at++ {
+			refused(t, fmt.Sprintf("line %d cut at %d", i+1, at), join(lines[:i], []string{lines[i][:at] + "\n"}, lines[i+1:]), i+1, "")
+			if i+1 < last {
+				refused(t, fmt.Sprintf("trace cut in line %d", i+1), join(lines[:i], []string{lines[i][:at]}), 0, "")
+			}
+		}
+		if i == 0 {
+			continue
+		}
+		for at, c := range lines[i] {
+			if c >= '0' && c <= '9' {
+				digit := string('0' + (c-'0'+1)%10)
+				changed := join(lines[:i], []string{lines[i][:at] + digit + lines[i][at+1:]}, lines[i+1:])
+				if _, same, err := trace.Read(strings.NewReader(changed)); err == nil && reflect.DeepEqual(same.Events, l.Events) {
+					continue // the unused bits at the end of base64: the same, written otherwise
+				}
+				refused(t, fmt.Sprintf("line %d, digit %d", i+1, at), changed, 0, "")
+			}
+		}
+	}
+	event := regexp.MustCompile(`"cause":[0-9]+,`).ReplaceAllString(lines[3], "")
+	with := func(old, new string) string {
+		if !strings.Contains(event, old) {
+			t.Fatalf("%s has no %s", event, old)
+		}
+		return join(lines[:3], []string{strings.Replace(event, old, new, 1)}, lines[4:])
+	}
+	refused(t, "unknown op", with(`"op":"`, `"op":"un`), 4, "unknown op")
+	refused(t, "unknown field", with(`{"id"`, `{"more":1,"id"`), 4, "unknown field")
+	refused(t, "another number", with(`{"id":3`, `{"id":4`), 4, "event 4 follows event 2")
+	refused(t, "two values", with("}\n", "} {}\n"), 4, "something follows")
+	refused(t, "a cause to come", with(`{"id":3,`, `{"id":3,"cause":3,`), 4, "event 3 is the cause of event 3")
+	refused(t, "nothing", "", 1, "empty")
+	refused(t, "no header", join(lines[1:]), 1, "not the header")
+	refused(t, "another version", strings.Replace(text, `"parley":1`, `"parley":2`, 1), 1, "version 2")
+	refused(t, "no processes", strings.Replace(text, `"n":4`, `"n":0`, 1), 1, "n is 0")
+	refused(t, "too many processes", strings.Replace(text, `"n":4`, `"n":257`, 1), 1, "n is 257")
+	refused(t, "fewer processes than act", strings.Replace(text, `"n":4`, `"n":1`, 1), 0, "there are 1 processes")
+	refused(t, "goes on", text+lines[1], last+1, "goes on")
+	refused(t, "another hash", strings.Replace(text, `"hash":"`, `"hash":"0`, 1), last, "was changed")
+}
+
+// Errors of the reader and of the writer come through.
+func TestIO(t *testing.T) {
+	text := written(t, randomLog(3, 300))
+	for _, at := range []int64{0, 10, int64(len(text) / 2), int64(len(text) - 2)} {
+		r := io.MultiReader(io.LimitReader(bytes.NewReader(text), at), failing{})
+		if _, _, err := trace.Read(r); err == nil {
+			t.Errorf("a reader that fails after %d bytes goes unnoticed", at)
+		}
+	}
+	for _, l := range []*trace.Log{randomLog(3, 0), randomLog(3, 1000)} {
+		if err := trace.Write(failing{}, header, l); err == nil {
+			t.Error("a writer that fails goes unnoticed")
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error)  { return 0, io.ErrClosedPipe }
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// Whatever a file holds, reading it does not panic, and what is read is a trace
+// that can be written and read again.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(""))
+	for seed := range uint64(3) {
+		var b bytes.Buffer
+		if err := trace.Write(&b, header, randomLog(seed, 4*int(seed))); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, l, err := trace.Read(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		for _, e := range l.Events {
+			if int(e.At) >= h.N || e.Cause >= e.ID || e.Op.String() == "" {
+				t.Fatalf("%+v was read", e)
+			}
+		}
+		var again bytes.Buffer
+		if err := trace.Write(&again, h, l); err != nil {
+			t.Fatal(err)
+		}
+		h2, l2, err := trace.Read(&again)
+		if err != nil || l2.Hash() != l.Hash() || h2.N != h.N || h2.Seed != h.Seed {
+			t.Fatalf("what was read is not read again: %v", err)
+		}
+	})
+}
