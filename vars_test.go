@@ -35,6 +35,7 @@ type many struct {
 	kept    []parley.ID
 	inner   part
 	other   part
+	last    parley.Msg
 }
 
 type element struct {
@@ -78,6 +79,7 @@ func (m *many) State(v *parley.Vars) {
 	})
 	v.Machine("inner", &m.inner)
 	v.Inner("other", &m.other, renameValue)
+	v.Msg("last", parley.Env{}, &m.last)
 }
 
 func (e *element) visit(v *parley.Vars) {
@@ -154,7 +156,7 @@ func randomMany(r *rand.Rand, n int) *many {
 	for range r.IntN(3) {
 		m.kept = append(m.kept, id())
 	}
-	m.inner, m.other = part{r.IntN(9), msg()}, part{r.IntN(9), msg()}
+	m.inner, m.other, m.last = part{r.IntN(9), msg()}, part{r.IntN(9), msg()}, msg()
 	return m
 }
 
@@ -296,6 +298,7 @@ func renamedMany(m *many, perm []parley.ID) *many {
 	out.who, out.set, out.coded = id(m.who), set(m.set), renameBytes(m.coded, perm)
 	out.held, out.inner.held = renameOrigin(parley.Env{}, m.held, perm), renameOrigin(parley.Env{}, m.inner.held, perm)
 	out.other.held = renameValue(parley.Env{}, m.other.held, perm)
+	out.last = renameOrigin(parley.Env{}, m.last, perm)
 	out.list, out.of, out.kept = nil, make([]element, len(perm)), nil
 	for _, e := range m.list {
 		out.list = append(out.list, elem(e))

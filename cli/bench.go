@@ -42,7 +42,9 @@ func (a *app) benchOne(name string) *cobra.Command {
 				return &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s with engine %s, more than "+
 					"--memory %d GiB; --engine depthfirst needs 32 MiB", s.N, s.M, gigabytes(need), s.Engine, memory)}
 			}
+			stop := a.busy()
 			r := s.Run()
+			stop()
 			if asJSON {
 				return json.NewEncoder(a.out).Encode(r)
 			}

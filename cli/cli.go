@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -84,6 +85,34 @@ func (a *app) width(given int) int {
 		}
 	}
 	return 100
+}
+
+// busy says every two seconds that work goes on, if there is a terminal to say
+// it on, until the returned function is called.
+func (a *app) busy() (stop func()) {
+	f, ok := a.err.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for seconds := 2; ; seconds += 2 {
+			select {
+			case <-done:
+				if seconds > 2 {
+					fmt.Fprint(f, "\r\x1b[K")
+				}
+				return
+			case <-time.After(2 * time.Second):
+				fmt.Fprintf(f, "\rrunning, %d s", seconds)
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
 }
 
 // find returns the protocol of a name; an unknown one gets the nearest names.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/golden"
 )
 
 // Every example of a help text runs, from the top of the repository.
@@ -84,16 +86,5 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile("docs/article.svg", got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("docs/article.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Error("docs/article.svg is not what is drawn now; -update accepts it")
-	}
+	golden.Compare(t, "docs/article.svg", got)
 }

@@ -56,7 +56,7 @@ func newReport(s setup, log *trace.Log) *report {
 	r := &report{
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
-		Events: log.Len(), Trace: log.Hash(),
+		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(),
 	}
 	h := &parley.History{N: p.N, Over: true, Naming: s.names.full}
 	for id, how := range s.faulty {
@@ -77,6 +77,8 @@ func newReport(s setup, log *trace.Log) *report {
 			h.Requests = append(h.Requests, happening)
 		case trace.Deliver:
 			h.Deliveries = append(h.Deliveries, happening)
+		case trace.Refuse:
+			r.Refused[string(e.Msg.Body)]++
 		case trace.Send, trace.Keep:
 			r.measure(p, e, h.Correct(e.At))
 		}

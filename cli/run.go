@@ -335,9 +335,10 @@ func (a *app) execute(f *runFlags) error {
 	if err != nil {
 		return err
 	}
+	stop := a.busy()
 	done, log := s.simulate()
 	r := newReport(s, log)
-	r.Refused = done.Stats.Refused
+	stop()
 	v, err := newView(r, s, log, f.view, a.width(f.view.width), func(id parley.ID) parley.Tree {
 		return s.protocol.Tree(done.Machine(id))
 	})

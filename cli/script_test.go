@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,9 +11,8 @@ import (
 
 	"parley/catalog"
 	"parley/cli"
+	"parley/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"parley": func() { cli.Main(catalog.All()) }})
@@ -23,8 +21,7 @@ func TestMain(m *testing.M) {
 // The scripts are command lines with what they print.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
-		UpdateScripts: *update,
+		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			root, err := filepath.Abs("..")
 			e.Setenv("ROOT", root)
@@ -46,19 +43,7 @@ func TestDemo(t *testing.T) {
 	if status != 0 || stderr != "" {
 		t.Fatalf("status %d, %s", status, stderr)
 	}
-	const golden = "testdata/demo.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the demonstration has changed; -update accepts it:\n%s", got)
-	}
+	golden.Compare(t, "testdata/demo.txt", []byte(got))
 	// Article, Table 2, and the lines that the demonstration ends with.
 	for _, row := range []string{
 		"│ {0,132} │ {0,123} │ {0,124} │ {0,125} │ {0,126} │ {0,127} │",

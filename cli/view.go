@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -128,10 +129,25 @@ func (v *view) print(w io.Writer) error {
 			parts = append(parts, v.card().Text())
 		}
 	}
+	if text := v.refused(); text != "" {
+		parts = append(parts, draw.Fold(text, v.style.Width)+"\n")
+	}
 	parts = append(parts, fmt.Sprintf("%s events, trace %s\nthe same again: parley run %s\n",
 		draw.Number(v.report.Events), v.report.Trace, strings.Join(v.setup.args, " ")))
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
 	return err
+}
+
+// refused counts, by reason, what correct processes were sent and did not accept.
+func (v *view) refused() string {
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(v.report.Refused)) {
+		parts = append(parts, fmt.Sprintf("%s (%s)", why, draw.Number(v.report.Refused[why])))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "refused by correct processes: " + strings.Join(parts, ", ")
 }
 
 // titled is a tree with its heading.

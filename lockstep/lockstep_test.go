@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"parley"
@@ -201,6 +202,11 @@ func TestOrderOfSenders(t *testing.T) {
 		states = append(states, string(parley.Save(b.machine, 300, nil)))
 		b.timeout(1100)
 		b.want(t, nil, 1, 2, 201, 202, 301, 302)
+		for _, v := range parley.Show(b.machine, 1100) {
+			if strings.HasSuffix(v.Name, ".frame") && v.Value != "" {
+				t.Errorf("%s is left of a round that is over: %s", v.Name, v.Value)
+			}
+		}
 		states = append(states, string(parley.Save(b.machine, 1100, nil)))
 	}
 	for i := range states {

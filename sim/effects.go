@@ -185,7 +185,6 @@ func (s *Sim) crash(c Crash) {
 	p := &s.procs[c.At]
 	p.down = true
 	p.timers = p.timers[:0]
-	p.life++
 	s.Stats.Crashes++
 	s.trace(trace.Event{Op: trace.Crash, At: c.At})
 	if c.LostDisk {

@@ -25,7 +25,6 @@ const (
 // event is something that is due at a time.
 type event struct {
 	ref      int32
-	life     uint32
 	to, from parley.ID
 	what     what
 }
@@ -219,7 +218,7 @@ func (s *Sim) arm(e *parley.Effect) {
 	if at < s.now {
 		at = math.MaxInt64 // never
 	}
-	s.due.at(at, event{what: expiry, to: e.From, life: p.life, ref: s.armed})
+	s.due.at(at, event{what: expiry, to: e.From, ref: s.armed})
 }
 
 func (p *process) disarm(path parley.Path, number parley.Timer) {

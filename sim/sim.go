@@ -114,7 +114,6 @@ type process struct {
 	steps   int
 	log     []parley.Record
 	timers  []timer
-	life    uint32 // incarnation: timers of an earlier one are void
 	rushing bool
 }
 
@@ -288,7 +287,7 @@ func (s *Sim) happen(e event) {
 	case expiry:
 		p := &s.procs[e.to]
 		i := p.find(e.ref)
-		if i < 0 || p.life != e.life {
+		if i < 0 { // stopped, replaced, or of the time before a crash
 			return
 		}
 		t := p.timers[i]
@@ -374,6 +373,9 @@ func (h *host) Refused(at, from parley.ID, why string) {
 		return
 	}
 	h.Stats.Refused[why]++
+	if h.opt.Log != nil {
+		(*Sim)(h).trace(trace.Event{Op: trace.Refuse, At: at, Peer: from, Msg: parley.Msg{Body: []byte(why)}})
+	}
 	if h.faulty.Has(from) {
 		h.Stats.RefusedFaulty++
 	}

@@ -33,11 +33,12 @@ const (
 	Append      // Msg.Body: the record
 	Crash       //
 	Restart     //
+	Refuse      // Peer: whose message At does not accept; Msg.Body: why
 )
 
 var opNames = [...]string{
 	"", "start", "request", "send", "keep", "receive", "lose", "timeout", "deliver", "indicate",
-	"append", "crash", "restart",
+	"append", "crash", "restart", "refuse",
 }
 
 func (o Op) String() string { return opNames[o] }

@@ -32,7 +32,6 @@ package om
 
 import (
 	"flag"
-	"fmt"
 
 	"parley"
 	"parley/agreement/problem"
@@ -55,13 +54,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		instance := problem.Flags(fs, c, problem.MostOral)
 		return func(naming parley.Naming) (parley.Protocol, error) {
 			in, err := instance(naming)
-			if err == nil {
-				err = checkSize(in)
-			}
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return New(in, when), nil
+			return New(in, when), err
 		}
 	}
 	return p
@@ -86,6 +79,7 @@ func Rounds(c Config) lockstep.Protocol {
 			},
 			Bound:   problem.OralBound,
 			Cost:    Cost,
+			Memory:  func() uint64 { return memory(c) },
 			Size:    size(c),
 			Explain: explain(c),
 			Lies:    lies(c),
@@ -97,14 +91,11 @@ func Rounds(c Config) lockstep.Protocol {
 	}
 }
 
-// checkSize refuses in words what would send more messages than a machine holds.
-func checkSize(c Config) error {
-	const limit = 1 << 24
-	if total := Cost(c.N, c.M).Total().Messages; total > limit {
-		return fmt.Errorf("-n %d -m %d: OM(m) sends %d messages, and %d are allowed; eig sends as much in few",
-			c.N, c.M, total, limit)
-	}
-	return nil
+// memory is about what a simulated run holds at its peak, in bytes: each message
+// in the frame that carries it, in the tree that it is entered into, and on its way.
+func memory(c Config) uint64 {
+	const each = 350
+	return parley.Traffic{Messages: Cost(c.N, c.M).Total().Messages}.Times(each).Messages
 }
 
 // process is one process.

@@ -154,7 +154,7 @@ func (p play) texts(s draw.Style) map[string]string {
 
 func TestNoLineIsWiderThanTheWidth(t *testing.T) {
 	for _, p := range []play{figure3(), liars(), crashed(), random(1)} {
-		for width := 40; width <= 130; width += 7 {
+		for width := 40; width <= 130; width += 10 {
 			s := p.style
 			s.Width = width
 			for what, text := range p.texts(s) {

@@ -83,11 +83,9 @@ func (r *reader) valueOf(row string) (string, bool) {
 	if r.g.Value != nil {
 		return r.g.Value(row)
 	}
-	if inner, braced := strings.CutPrefix(row, "{"); braced {
-		if i := strings.LastIndexByte(inner, ','); i >= 0 {
-			return inner[:i], true
-		}
-		return "", false
+	if _, inner, braced := strings.Cut(row, "{"); braced && strings.HasSuffix(inner, "}") {
+		i := strings.LastIndexByte(inner, ',')
+		return inner[:max(i, 0)], i >= 0
 	}
 	if i := strings.LastIndexByte(row, ' '); i >= 0 {
 		return row[i+1:], true

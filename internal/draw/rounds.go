@@ -137,14 +137,17 @@ func (o RoundsOptions) caption(r Round) (text string, common bool) {
 		whole.Add(id)
 	}
 	for _, id := range from {
-		mine := receivers[id]
-		if o.Faulty.Has(id) && to.Has(id) {
-			mine.Add(id) // what a liar tells itself is not shown
+		mine, rest := receivers[id], receivers[id]
+		if o.Faulty.Has(id) { // what a liar tells itself is not shown
+			if to.Has(id) {
+				mine.Add(id)
+			}
+			rest.Remove(id)
 		}
 		same = same && mine == to
-		others = others && !mine.Has(id)
-		mine.Add(id)
-		others = others && mine == whole
+		others = others && !rest.Has(id)
+		rest.Add(id)
+		others = others && rest == whole
 	}
 	switch {
 	case same && slices.ContainsFunc(from, to.Has):

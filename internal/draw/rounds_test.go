@@ -302,12 +302,33 @@ func TestCaptions(t *testing.T) {
 		{[]draw.Said{say(1, 0), say(2, 0)}, "Round 0: each sends to P1", 0},
 		{[]draw.Said{say(0, 1, 2), say(1, 0, 2), say(2, 0, 1)}, "Round 0: each sends to all others of P1 P2 P3", 0},
 		{[]draw.Said{say(0, 1, 2), say(1, 2), say(2, 0, 1)}, "Round 0", 3},
+		{[]draw.Said{say(0, 1, 9), say(1, 0, 9), say(9, 0, 1)}, "Round 0: each sends to all others of P1 P2 P10", 0},
+		{[]draw.Said{say(0, 0, 1, 9), say(1, 0, 1, 9), say(9, 0, 1)}, "Round 0: each sends to P1 P2 P10, itself included", 0},
 		{[]draw.Said{say(1, 1, 2, 3), say(2, 1), say(2, 2, 3)}, "Round 0: each sends to P2 P3 P4, itself included", 2},
 	} {
-		text := draw.Rounds([]draw.Round{{Said: c.said}}, draw.RoundsOptions{})
+		o := draw.RoundsOptions{Style: draw.Style{Faulty: parley.SetOf(9)}}
+		text := draw.Rounds([]draw.Round{{Said: c.said}}, o)
 		first, table, _ := strings.Cut(text, "\n")
 		if first != c.want || strings.Count(table, "to P") != c.to {
 			t.Errorf("%v: want %q and %d columns that say to whom:\n%s", c.said, c.want, c.to, text)
+		}
+	}
+}
+
+// What a row speaks of, as the protocols of this module write rows.
+func TestValuesOfRows(t *testing.T) {
+	for row, want := range map[string]string{
+		"{0,132}": "0", "{a,b,1.10}": "a,b", "3: {1,31}": "1", "1:1:2": "1", "propose 1": "1", "king: 0": "0", "commit": "commit",
+	} {
+		p := parley.Protocol{
+			N: 2, Kinds: []string{"", "SAY"},
+			Explain: func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+				return func(yield func(string) bool) { yield(row) }
+			},
+		}
+		rounds := draw.Gather(p, []trace.Event{{Op: trace.Send, At: 0, Peer: 1, Msg: parley.Msg{Kind: 1}}}, draw.Gathering{})
+		if v := rounds[0].Said[0].Values; len(v) != 1 || v[0].Value != want {
+			t.Errorf("%s speaks of %v, want %s", row, v, want)
 		}
 	}
 }

@@ -187,8 +187,8 @@ func TestBigTrees(t *testing.T) {
 			"in all: 14,472,901 nodes", "rank 6: 13,366,080 nodes, not counted by value", "rank 4: 73,440 nodes: in",
 		}},
 		{19, 6, ones, []string{"in all: 14,472,901 nodes", "1.3.2 … 1.3.19  17 nodes", "each with 47,296 below"}},
-		{256, 3, mixed, []string{"in all: 16,451,836 nodes", "rank 3: 16,386,810 nodes, not counted by value", "… 69 more"}},
-		{256, 85, ones, []string{"in all: > 1.8e19 nodes", "rank 2: 64,770 nodes: in", "74 ranks more", "rank 85: > 1.8e19"}},
+		{200, 3, mixed, []string{"in all: 7,801,796 nodes", "rank 3: 7,762,194 nodes, not counted by value", "… 13 more"}},
+		{101, 33, ones, []string{"in all: > 1.8e19 nodes", "rank 2: 9,900 nodes: in", "22 ranks more", "rank 33: > 1.8e19"}},
 		{30, 4, mixed, []string{"in all: 592,790 nodes", "rank 4: 570,024 nodes, not counted by value"}},
 	} {
 		f := newFake(c.n, c.m, c.value)

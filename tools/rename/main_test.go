@@ -6,7 +6,7 @@ import (
 )
 
 func planted() *renamer {
-	r := &renamer{from: "parley", to: "example.org/y"}
+	r := &renamer{from: "former", to: "example.org/y"}
 	r.folders = []string{"tools", "lockstep", "agreement/eig/sliced", "agreement/eig"}
 	r.compile()
 	return r
@@ -14,23 +14,23 @@ func planted() *renamer {
 
 func TestText(t *testing.T) {
 	for _, c := range [][2]string{
-		{"module parley\n", "module example.org/y\n"},
-		{"module parley/tools\n", "module example.org/y/tools\n"},
-		{"require parley v0.0.0\n", "require example.org/y v0.0.0\n"},
-		{"\nreplace parley => ../x\n", "\nreplace example.org/y => ../x\n"},
-		{"import \"parley/lockstep\"\n", "import \"example.org/y/lockstep\"\n"},
-		{"\t\"parley\"\n", "\t\"example.org/y\"\n"},
-		{"\n\tp \"parley\"\nimport . \"parley\"", "\n\tp \"example.org/y\"\nimport . \"example.org/y\""},
-		{"+\t\"parley\"\n-\tp \"parley\"\n", "+\t\"example.org/y\"\n-\tp \"example.org/y\"\n"},
-		{"`parley/agreement/eig/sliced`", "`example.org/y/agreement/eig/sliced`"},
-		{"parley/agreement/eig.", "example.org/y/agreement/eig."},
-		{"go doc parley/...", "go doc example.org/y/..."},
+		{"module former\n", "module example.org/y\n"},
+		{"module former/tools\n", "module example.org/y/tools\n"},
+		{"require former v0.0.0\n", "require example.org/y v0.0.0\n"},
+		{"\nreplace former => ../x\n", "\nreplace example.org/y => ../x\n"},
+		{"import \"former/lockstep\"\n", "import \"example.org/y/lockstep\"\n"},
+		{"\t\"former\"\n", "\t\"example.org/y\"\n"},
+		{"\n\tp \"former\"\nimport . \"former\"", "\n\tp \"example.org/y\"\nimport . \"example.org/y\""},
+		{"+\t\"former\"\n-\tp \"former\"\n", "+\t\"example.org/y\"\n-\tp \"example.org/y\"\n"},
+		{"`former/agreement/eig/sliced`", "`example.org/y/agreement/eig/sliced`"},
+		{"former/agreement/eig.", "example.org/y/agreement/eig."},
+		{"go doc former/...", "go doc example.org/y/..."},
 		// The command, the package and other paths keep their names.
-		{"go run ./cmd/parley demo", "go run ./cmd/parley demo"},
-		{"parley demo\nparley.Msg\n", "parley demo\nparley.Msg\n"},
-		{"x := []string{\"parley\"}\n\t\"parley\",\n", "x := []string{\"parley\"}\n\t\"parley\",\n"},
-		{"parley/elsewhere parley/lockstepper", "parley/elsewhere parley/lockstepper"},
-		{"https://example.com/parley/lockstep", "https://example.com/parley/lockstep"},
+		{"go run ./cmd/former demo", "go run ./cmd/former demo"},
+		{"former demo\nformer.Msg\n", "former demo\nformer.Msg\n"},
+		{"x := []string{\"former\"}\n\t\"former\",\n", "x := []string{\"former\"}\n\t\"former\",\n"},
+		{"former/elsewhere former/lockstepper", "former/elsewhere former/lockstepper"},
+		{"https://example.com/former/lockstep", "https://example.com/former/lockstep"},
 	} {
 		if got := planted().text(c[0]); got != c[1] {
 			t.Errorf("%q became %q, expected %q", c[0], got, c[1])
@@ -44,17 +44,17 @@ func TestSource(t *testing.T) {
 import (
 	"os"
 
-	"parley"
-	p "parley/lockstep"
+	"former"
+	p "former/lockstep"
 )
 
-var name = "parley"
-var path = "parley/lockstep"
-var mod = "module x\nrequire parley v0.0.0\n"
+var name = "former"
+var path = "former/lockstep"
+var mod = "module x\nrequire former v0.0.0\n"
 var code = ` + "`" + `package y
 
 import (
-	"parley"
+	"former"
 )
 ` + "`" + `
 `
@@ -63,8 +63,8 @@ import (
 		t.Fatal(err)
 	}
 	want := strings.NewReplacer(
-		"\t\"parley\"", "\t\"example.org/y\"", "parley/lockstep", "example.org/y/lockstep",
-		"require parley", "require example.org/y",
+		"\t\"former\"", "\t\"example.org/y\"", "former/lockstep", "example.org/y/lockstep",
+		"require former", "require example.org/y",
 	).Replace(in)
 	if got != want {
 		t.Errorf("got\n%s\nexpected\n%s", got, want)

@@ -1,0 +1,14 @@
+package interactive_test
+
+import (
+	"testing"
+
+	"parley/internal/golden"
+)
+
+// Runs told from the first message to the verdict.
+func TestStories(t *testing.T) {
+	// The vector of all, over OM(1), and one who lies.
+	golden.Story(t, "testdata/vector.txt",
+		"run", "interactive", "--over", "om", "--values", "1,0,1,1", "--faulty", "4=twofaced")
+}

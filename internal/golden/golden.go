@@ -1,0 +1,43 @@
+// Package golden compares what the command line prints with stories that are kept
+// in files: one run of a protocol, told from the first message to the verdict.
+// Tests that use it rewrite their stories when run with -update.
+package golden
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"testing"
+
+	"parley/catalog"
+	"parley/cli"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Story runs a command line and compares what it prints with the file.
+func Story(t *testing.T, file string, args ...string) {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	if status := cli.Run(catalog.All(), args, &out, &stderr); status != 0 {
+		t.Fatalf("status %d, %s", status, stderr.String())
+	}
+	Compare(t, file, out.Bytes())
+}
+
+// Compare compares a text with the file.
+func Compare(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // it is committed
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what is printed now; -update accepts it:\n%s", file, got)
+	}
+}
