@@ -22,7 +22,8 @@ func TestJudge(t *testing.T) {
 	}
 	p := parley.Protocol{
 		Properties: []parley.Property{
-			property("kept", nil), property("broken", no), property("lost", no), property("lucky", nil), property("unknown", no),
+			property("kept", nil), property("broken", no), property("lost", no), property("lucky", nil),
+			property("unknown", no),
 		},
 		Promises: func(a parley.Assumptions) []parley.Promise {
 			return []parley.Promise{
@@ -32,9 +33,11 @@ func TestJudge(t *testing.T) {
 		},
 	}
 	var violated []string
-	verdicts := parley.Judge(p, parley.Assumptions{N: 4}, &parley.History{N: 2, Faulty: parley.SetOf(1), Over: true})
+	verdicts := parley.Judge(p, parley.Assumptions{N: 4},
+		&parley.History{N: 2, Faulty: parley.SetOf(1), Over: true})
 	for i, v := range verdicts {
-		if v.Property.Name != p.Properties[i].Name || v.Promise.Property != v.Property.Name || v.Promise.Because == "" && v.Property.Name != "kept" {
+		if v.Property.Name != p.Properties[i].Name || v.Promise.Property != v.Property.Name ||
+			v.Promise.Because == "" && v.Property.Name != "kept" {
 			t.Errorf("%+v", v)
 		}
 		if v.Violated() {
@@ -45,7 +48,8 @@ func TestJudge(t *testing.T) {
 		t.Error(violated)
 	}
 	p.Promises = nil
-	for _, v := range parley.Judge(p, parley.Assumptions{N: 4}, &parley.History{N: 2, Faulty: parley.SetOf(1), Over: true}) {
+	for _, v := range parley.Judge(p, parley.Assumptions{N: 4},
+		&parley.History{N: 2, Faulty: parley.SetOf(1), Over: true}) {
 		if v.Violated() {
 			t.Error("a protocol without promises broke one")
 		}
@@ -64,7 +68,8 @@ func TestJudge(t *testing.T) {
 func TestTraffic(t *testing.T) {
 	const most = math.MaxUint64
 	a := parley.Traffic{Messages: 1 << 40, Bits: most - 1, Signatures: 3}
-	if sum := a.Plus(parley.Traffic{Messages: 2, Bits: 2, Signatures: 4}); sum != (parley.Traffic{Messages: 1<<40 + 2, Bits: most, Signatures: 7}) {
+	if sum := a.Plus(parley.Traffic{Messages: 2, Bits: 2,
+		Signatures: 4}); sum != (parley.Traffic{Messages: 1<<40 + 2, Bits: most, Signatures: 7}) {
 		t.Error(sum)
 	}
 	if product := a.Times(1 << 30); product != (parley.Traffic{Messages: most, Bits: most, Signatures: 3 << 30}) {
@@ -87,7 +92,8 @@ func TestTraffic(t *testing.T) {
 			t.Errorf("%q has %d bits, not %d", v, have, want)
 		}
 	}
-	if parley.Synchronous.String() != "synchronous" || parley.OralByzantineFaults.String() == parley.CrashFaults.String() {
+	if parley.Synchronous.String() != "synchronous" ||
+		parley.OralByzantineFaults.String() == parley.CrashFaults.String() {
 		t.Error("names")
 	}
 }

@@ -114,8 +114,10 @@ func TestTally(t *testing.T) {
 		}
 		for _, have := range []*parley.Tally{&tally, &shuffled} {
 			v, n := have.Best()
-			if string(v) != best || n != most || have.Len() != len(order) || string(have.Majority([]byte("default"))) != majority {
-				t.Fatalf("%v: best %q with %d of %d, majority %q", votes, v, n, have.Len(), have.Majority([]byte("default")))
+			if string(v) != best || n != most || have.Len() != len(order) ||
+				string(have.Majority([]byte("default"))) != majority {
+				t.Fatalf("%v: best %q with %d of %d, majority %q", votes, v, n, have.Len(),
+					have.Majority([]byte("default")))
 			}
 		}
 		if tally.Of([]byte("none of them")) != 0 {
@@ -126,7 +128,8 @@ func TestTally(t *testing.T) {
 
 // A tie, a split in three and no votes at all have no majority: the default.
 func TestMajority(t *testing.T) {
-	for votes, want := range map[string]string{"": "d", "0": "0", "01": "d", "0011": "d", "001": "0", "012": "d", "00012": "0", "0012": "d"} {
+	for votes, want := range map[string]string{"": "d", "0": "0", "01": "d", "0011": "d", "001": "0", "012": "d",
+		"00012": "0", "0012": "d"} {
 		var tally parley.Tally
 		for i, v := range votes {
 			tally.Vote(parley.ID(i), []byte(string(v)))

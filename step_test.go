@@ -156,10 +156,14 @@ func TestPath(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func(){
-		"65 bits":                func() { parley.Path(1<<63).Push(1, 0) },
-		"a child too large":      func() { parley.Path(0).Push(2, 4) },
-		"a child in no bits":     func() { parley.Path(0).Push(0, 1) },
-		"too deep in a step":     func() { s := parley.Step{Effects: []parley.Effect{{Path: 1 << 62}}}; s.Lower(0, 2, 1) },
+		"65 bits":            func() { parley.Path(1<<63).Push(1, 0) },
+		"a child too large":  func() { parley.Path(0).Push(2, 4) },
+		"a child in no bits": func() { parley.Path(0).Push(0, 1) },
+		"too deep in a step": func() {
+			s := parley.Step{Effects: []parley.Effect{{Path: 1 << 62}}}
+			s.Lower(0,
+				2, 1)
+		},
 		"a child of 33 in mux's": func() { parley.Path(0).Push(32, 1<<32) },
 	} {
 		if !panics(f) {
@@ -218,13 +222,15 @@ func TestLogOf(t *testing.T) {
 func TestTurn(t *testing.T) {
 	sent := func(p parley.Path) parley.Sent { return parley.Sent{Path: p, Msg: parley.Msg{Value: uint64(p)}} }
 	turn := &parley.Turn{
-		Self: 1, To: 2, Round: 3, Members: parley.SetOf(1), Honest: []parley.Sent{sent(0b01), sent(0b10), sent(0b111)},
-		Seen: slices.Values([]parley.Got{{From: 3, Path: 0b11}, {From: 4, Path: 0b1}, {From: 5, Path: 0b0}}),
-		Memo: "of the whole",
+		Self: 1, To: 2, Round: 3, Members: parley.SetOf(1),
+		Honest: []parley.Sent{sent(0b01), sent(0b10), sent(0b111)},
+		Seen:   slices.Values([]parley.Got{{From: 3, Path: 0b11}, {From: 4, Path: 0b1}, {From: 5, Path: 0b0}}),
+		Memo:   "of the whole",
 	}
 	child := turn.Child(1, 1)
 	seen := slices.Collect(child.Seen)
-	if child.Self != 1 || child.To != 2 || child.Round != 3 || child.Members != turn.Members || child.Memo != nil ||
+	if child.Self != 1 || child.To != 2 || child.Round != 3 || child.Members != turn.Members ||
+		child.Memo != nil ||
 		!reflect.DeepEqual(seen, []parley.Got{{From: 3, Path: 1}, {From: 4, Path: 0}}) {
 		t.Errorf("%+v %+v", child, seen)
 	}

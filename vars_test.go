@@ -131,7 +131,8 @@ func randomMany(r *rand.Rand, n int) *many {
 	}
 	msg := func() parley.Msg {
 		return parley.Msg{
-			Kind: parley.Kind(r.Uint32()), Origin: parley.ID(r.IntN(n)), Seq: r.Uint64() >> r.IntN(64), Value: uint64(r.IntN(n)), Body: some(),
+			Kind: parley.Kind(r.Uint32()), Origin: parley.ID(r.IntN(n)), Seq: r.Uint64() >> r.IntN(64),
+			Value: uint64(r.IntN(n)), Body: some(),
 		}
 	}
 	elem := func() (e element) {
@@ -201,7 +202,8 @@ func TestVarsRoundTrip(t *testing.T) {
 			if !equal(m, into) {
 				t.Fatalf("\nhave %+v\nwant %+v", into, m)
 			}
-			if again := parley.Save(into, now, []byte("before")); !bytes.Equal(again, append([]byte("before"), saved...)) {
+			if again := parley.Save(into, now, []byte("before")); !bytes.Equal(again,
+				append([]byte("before"), saved...)) {
 				t.Fatalf("%x is saved again as %x", saved, again)
 			}
 		}
@@ -296,7 +298,8 @@ func renamedMany(m *many, perm []parley.ID) *many {
 	}
 	out := *m
 	out.who, out.set, out.coded = id(m.who), set(m.set), renameBytes(m.coded, perm)
-	out.held, out.inner.held = renameOrigin(parley.Env{}, m.held, perm), renameOrigin(parley.Env{}, m.inner.held, perm)
+	out.held, out.inner.held = renameOrigin(parley.Env{}, m.held, perm),
+		renameOrigin(parley.Env{}, m.inner.held, perm)
 	out.other.held = renameValue(parley.Env{}, m.other.held, perm)
 	out.last = renameOrigin(parley.Env{}, m.last, perm)
 	out.list, out.of, out.kept = nil, make([]element, len(perm)), nil
@@ -366,23 +369,29 @@ func TestVarsRefused(t *testing.T) {
 		well  []byte // loads
 		ill   [][]byte
 	}{
-		"bool":   {func(v *parley.Vars) { v.Bool("", &yes) }, []byte{1}, [][]byte{{2}, {0x81, 0}, {}}},
-		"uint8":  {func(v *parley.Vars) { parley.Num(v, "", &octet) }, num(510), [][]byte{num(512), num(1), {0xFF}}},
-		"int8":   {func(v *parley.Vars) { parley.Num(v, "", &small) }, num(255), [][]byte{num(256)}},
-		"uint64": {func(v *parley.Vars) { parley.Num(v, "", &big) }, num(math.MaxUint64), [][]byte{append(num(math.MaxUint64), 0), {0x80, 0}}},
-		"id":     {func(v *parley.Vars) { v.ID("", &id) }, num(0xFFFF), [][]byte{num(0x10000)}},
-		"set":    {func(v *parley.Vars) { v.Set("", &set) }, append(num(1), make([]byte, 7)...), nil},
-		"time":   {func(v *parley.Vars) { v.Time("", &at) }, num(7), [][]byte{{}, {0x80}}},
-		"bytes":  {func(v *parley.Vars) { v.Bytes("", &b) }, []byte{1, 9}, [][]byte{{2, 9}, {1, 9, 9}, {0x81, 0, 9}, num(1 << 62)}},
+		"bool":  {func(v *parley.Vars) { v.Bool("", &yes) }, []byte{1}, [][]byte{{2}, {0x81, 0}, {}}},
+		"uint8": {func(v *parley.Vars) { parley.Num(v, "", &octet) }, num(510), [][]byte{num(512), num(1), {0xFF}}},
+		"int8":  {func(v *parley.Vars) { parley.Num(v, "", &small) }, num(255), [][]byte{num(256)}},
+		"uint64": {func(v *parley.Vars) { parley.Num(v, "", &big) }, num(math.MaxUint64),
+			[][]byte{append(num(math.MaxUint64), 0), {0x80, 0}}},
+		"id":   {func(v *parley.Vars) { v.ID("", &id) }, num(0xFFFF), [][]byte{num(0x10000)}},
+		"set":  {func(v *parley.Vars) { v.Set("", &set) }, append(num(1), make([]byte, 7)...), nil},
+		"time": {func(v *parley.Vars) { v.Time("", &at) }, num(7), [][]byte{{}, {0x80}}},
+		"bytes": {func(v *parley.Vars) { v.Bytes("", &b) }, []byte{1, 9},
+			[][]byte{{2, 9}, {1, 9, 9}, {0x81, 0, 9}, num(1 << 62)}},
 		"buffer": {func(v *parley.Vars) { v.Buffer("", &b) }, []byte{1, 9}, [][]byte{{2, 9}, {}}},
-		"slice": {func(v *parley.Vars) { parley.Slice(v, "", &list, func(_ int, x *uint8) { parley.Num(v, "", x) }) }, []byte{2, 2, 4},
+		"slice": {func(v *parley.Vars) {
+			parley.Slice(v, "", &list,
+				func(_ int, x *uint8) { parley.Num(v, "", x) })
+		}, []byte{2, 2, 4},
 			[][]byte{{3, 2, 4}, {2, 2}, num(1 << 40), {}}},
 		"message": {func(v *parley.Vars) { v.Msg("", parley.Env{}, &msg) }, []byte{1, 2, 3, 4, 1, 5},
 			[][]byte{{1, 2, 3, 4, 2, 5}, {1, 2, 3, 4}, {}, append(append([]byte{1}, num(0x10000)...), 3, 4, 0)}},
 	} {
 		if name == "set" {
 			c.well = append(num(1), 1, 0, 0, 0, 0, 0, 0, 0)
-			c.ill = [][]byte{append(num(1), make([]byte, 8)...), append(num(1), 1, 0), append(num(5), make([]byte, 40)...), {}}
+			c.ill = [][]byte{append(num(1), make([]byte, 8)...), append(num(1), 1, 0),
+				append(num(5), make([]byte, 40)...), {}}
 		}
 		if !parley.Load(visitor(c.visit), now, c.well) {
 			t.Errorf("%s: %x is refused", name, c.well)
@@ -471,8 +480,9 @@ func TestVarsShow(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"yes": "true", "small": "-3", "who": "1", "at": "now+5", "set": "[1]", "fixed": "text", "coded": "0x0100",
-		"message": "kind 1 origin all seq 2 value 3 body b", "list[0].who": "1", "list[0].deep": "none", "of[1].bytes": "",
-		"kept": "none", "inner.value": "0", "other.value": "0", "durable": "0",
+		"message": "kind 1 origin all seq 2 value 3 body b", "list[0].who": "1", "list[0].deep": "none",
+		"of[1].bytes": "",
+		"kept":        "none", "inner.value": "0", "other.value": "0", "durable": "0",
 	} {
 		if got, shown := have[name]; got != want || !shown {
 			t.Errorf("%s is shown as %q, not %q", name, got, want)

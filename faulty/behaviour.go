@@ -36,34 +36,39 @@ var (
 	// Silent never sends anything.
 	Silent = Behaviour{Name: "silent", Tell: func(*parley.Step, *parley.Turn) []parley.Sent { return nil }}
 	// Flip tells everybody the first lie there is: 1 for 0 and 0 for 1.
-	Flip = Behaviour{Name: "flip", Model: parley.SignedByzantineFaults, Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
-		return min(1, n-2)
-	}}
+	Flip = Behaviour{Name: "flip", Model: parley.SignedByzantineFaults,
+		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
+			return min(1, n-2)
+		}}
 	// TwoFaced is honest to the lower half of the processes and flips what it
 	// tells the upper half.
-	TwoFaced = Behaviour{Name: "twofaced", Model: parley.SignedByzantineFaults, Choose: func(s *parley.Step, t *parley.Turn, _, n int) int {
-		if upper(t.To, s.N) {
-			return min(1, n-2)
-		}
-		return 0
-	}}
+	TwoFaced = Behaviour{Name: "twofaced", Model: parley.SignedByzantineFaults,
+		Choose: func(s *parley.Step, t *parley.Turn, _, n int) int {
+			if upper(t.To, s.N) {
+				return min(1, n-2)
+			}
+			return 0
+		}}
 	// Random draws every answer anew, for every receiver.
-	Random = Behaviour{Name: "random", Model: parley.SignedByzantineFaults, Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int {
-		return s.Choose(n)
-	}}
+	Random = Behaviour{Name: "random", Model: parley.SignedByzantineFaults,
+		Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int {
+			return s.Choose(n)
+		}}
 	// Twin is two honest copies under one name.
 	Twin = Behaviour{Name: "twin", Model: parley.SignedByzantineFaults, Twin: true}
 	// SendOmission is honest but loses what it sends, each time with one half.
-	SendOmission = Behaviour{Name: "omit-send", Model: parley.OmissionFaults, Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		if s.Choose(2) == 1 {
-			return nil
-		}
-		return t.Honest
-	}}
+	SendOmission = Behaviour{Name: "omit-send", Model: parley.OmissionFaults,
+		Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			if s.Choose(2) == 1 {
+				return nil
+			}
+			return t.Honest
+		}}
 	// ReceiveOmission is honest but loses what it receives, each time with one half.
-	ReceiveOmission = Behaviour{Name: "omit-receive", Model: parley.OmissionFaults, Hear: func(s *parley.Step, _ parley.ID, _ parley.Msg) bool {
-		return s.Choose(2) == 0
-	}}
+	ReceiveOmission = Behaviour{Name: "omit-receive", Model: parley.OmissionFaults,
+		Hear: func(s *parley.Step, _ parley.ID, _ parley.Msg) bool {
+			return s.Choose(2) == 0
+		}}
 )
 
 // Any leaves every answer to the host: a simulator draws it, an explorer tries
@@ -110,7 +115,8 @@ func CrashAt(at parley.Tick) Behaviour {
 // Script leaves the word to the protocol's Lies and answers each of its choices
 // with 0. With a Lies that is a script, an exact list of what is sent, the
 // process says just that.
-var Script = Behaviour{Name: "script", Model: parley.SignedByzantineFaults, Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }}
+var Script = Behaviour{Name: "script", Model: parley.SignedByzantineFaults,
+	Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }}
 
 // named are the behaviours without parameters, as on the command line.
 var named = []Behaviour{Honest, Silent, Flip, TwoFaced, Twin, Random, SendOmission, ReceiveOmission}

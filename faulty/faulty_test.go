@@ -329,13 +329,15 @@ func TestChooseAsksHost(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	p := parley.Protocol{N: n, New: func(parley.ID) parley.Machine { return &parrot{} }}
 	c := faulty.New(p, 0, map[parley.ID]faulty.Behaviour{2: faulty.Honest, 4: faulty.Silent})
-	if seat := c.Seat(); !slices.Equal(seat.IDs, []parley.ID{2, 4}) || !seat.Rushing || seat.Machine != parley.Machine(c) {
+	if seat := c.Seat(); !slices.Equal(seat.IDs, []parley.ID{2, 4}) || !seat.Rushing ||
+		seat.Machine != parley.Machine(c) {
 		t.Errorf("%+v", seat)
 	}
 	s := step(2)
 	s.Path = 9
 	c.Receive(s, 0, parley.Msg{Kind: 1, Value: 5})
-	if len(s.Effects) != 1 || s.Effects[0].To != parley.All || s.Effects[0].From != 2 || s.Effects[0].Msg.Value != 5 {
+	if len(s.Effects) != 1 || s.Effects[0].To != parley.All || s.Effects[0].From != 2 ||
+		s.Effects[0].Msg.Value != 5 {
 		t.Errorf("%+v", s.Effects)
 	}
 	s = step(4)
@@ -375,7 +377,8 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "crash", "crash@", "crash@r", "crash@r1:", "crash@r1:2:3", "crash@r-1", "crash@rx", "crash@-1s", "crash@1", "Silent", "crash@r70000",
+		"", "crash", "crash@", "crash@r", "crash@r1:", "crash@r1:2:3", "crash@r-1", "crash@rx", "crash@-1s",
+		"crash@1", "Silent", "crash@r70000",
 	} {
 		if _, err := faulty.Parse(text); err == nil || !strings.Contains(err.Error(), "twofaced") {
 			t.Errorf("%q: %v", text, err)
@@ -399,7 +402,8 @@ func TestModels(t *testing.T) {
 	for name, want := range map[string]parley.FaultModel{
 		"silent": parley.CrashFaults, "crash@r1": parley.CrashFaults, "crash@1s": parley.CrashFaults,
 		"omit-send": parley.OmissionFaults, "omit-receive": parley.OmissionFaults,
-		"flip": parley.SignedByzantineFaults, "twofaced": parley.SignedByzantineFaults, "twin": parley.SignedByzantineFaults,
+		"flip": parley.SignedByzantineFaults, "twofaced": parley.SignedByzantineFaults,
+		"twin":   parley.SignedByzantineFaults,
 		"random": parley.SignedByzantineFaults,
 	} {
 		if b, err := faulty.Parse(name); err != nil || b.Model != want {

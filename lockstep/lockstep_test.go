@@ -130,7 +130,8 @@ func TestWindow(t *testing.T) {
 	b.receive(91, 2, frame(1, 2))
 	b.receive(92, 2, frame(2, 3))
 	b.receive(92, 2, frame(3, 3))
-	b.want(t, []string{"2: frame more than a round ahead", "2: frame more than a round ahead", "2: frame of a round there is not"})
+	b.want(t, []string{"2: frame more than a round ahead", "2: frame more than a round ahead",
+		"2: frame of a round there is not"})
 	b.timeout(100)
 	b.want(t, nil)
 	b.receive(200, 0, frame(0, 4)) // the second of round 0
@@ -138,7 +139,8 @@ func TestWindow(t *testing.T) {
 	b.receive(202, 3, frame(1, 6)) // one ahead
 	b.receive(203, 3, frame(1, 7))
 	b.receive(203, 3, frame(2, 7))
-	b.want(t, []string{"0: second frame of a round", "3: second frame of a round", "3: frame more than a round ahead"})
+	b.want(t, []string{"0: second frame of a round", "3: second frame of a round",
+		"3: frame more than a round ahead"})
 	b.timeout(1100)
 	b.want(t, nil, 1, 205)
 	b.receive(1101, 2, frame(0, 8)) // too late
@@ -278,7 +280,8 @@ func TestFrames(t *testing.T) {
 			t.Errorf("%s: %d bodies, not %d", name, len(different), c.bodies)
 		}
 		for _, e := range effects {
-			if e.Op == parley.OpSend && (e.Msg.Kind != lockstep.Frame || e.Msg.Seq != 0 || e.Path != 0 || e.Msg.Value != 0) {
+			if e.Op == parley.OpSend && (e.Msg.Kind != lockstep.Frame || e.Msg.Seq != 0 || e.Path != 0 ||
+				e.Msg.Value != 0) {
 				t.Errorf("%s: %+v", name, e)
 			}
 		}
@@ -292,13 +295,16 @@ func TestFrames(t *testing.T) {
 	}), hours)
 	b.start(0)
 	_, sent := bodies(b.timeout(100))
-	if have := lockstep.Open(parley.Msg{Kind: lockstep.Frame, Body: sent[0]}); !reflect.DeepEqual(have, []parley.Sent{{Msg: say(1)}}) {
+	if have := lockstep.Open(parley.Msg{Kind: lockstep.Frame, Body: sent[0]}); !reflect.DeepEqual(have,
+		[]parley.Sent{{Msg: say(1)}}) {
 		t.Errorf("%+v", have)
 	}
-	if have := lockstep.Open(parley.Msg{Kind: lockstep.Frame, Body: sent[1]}); !reflect.DeepEqual(have, []parley.Sent{{Msg: say(1)}, {Path: 3, Msg: say(2)}}) {
+	if have := lockstep.Open(parley.Msg{Kind: lockstep.Frame, Body: sent[1]}); !reflect.DeepEqual(have,
+		[]parley.Sent{{Msg: say(1)}, {Path: 3, Msg: say(2)}}) {
 		t.Errorf("%+v", have)
 	}
-	if lockstep.Open(parley.Msg{Kind: 2, Body: sent[1]}) != nil || lockstep.Open(parley.Msg{Kind: lockstep.Frame, Body: []byte{1}}) != nil {
+	if lockstep.Open(parley.Msg{Kind: 2, Body: sent[1]}) != nil ||
+		lockstep.Open(parley.Msg{Kind: lockstep.Frame, Body: []byte{1}}) != nil {
 		t.Error("what is no frame was opened")
 	}
 }

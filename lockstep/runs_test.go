@@ -134,7 +134,10 @@ func TestSuite(t *testing.T) {
 		}}
 		p.Rename = func(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg { return m }
 		p.New = func(parley.ID) lockstep.Rounds {
-			return &counter{teller: teller{emit: func(s *parley.Step, r int) { s.SendAll(parley.Msg{Kind: 1, Value: uint64(r)}) }}}
+			return &counter{teller: teller{emit: func(s *parley.Step,
+				r int) {
+				s.SendAll(parley.Msg{Kind: 1, Value: uint64(r)})
+			}}}
 		}
 		t.Run(fmt.Sprintf("early=%v", early), func(t *testing.T) {
 			parleytest.Suite(t, lockstep.Of(p, when), parleytest.Options{Seeds: 60})
@@ -173,7 +176,8 @@ func TestFrameFunctions(t *testing.T) {
 		t.Error(bare.Timing, bare.Kinds)
 	}
 	p.Explain = func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-		return slices.Values([]string{fmt.Sprintf("%s:%d", name(e.From), m.Value), fmt.Sprintf("r%d@%d", e.Round, e.Path)})
+		return slices.Values([]string{fmt.Sprintf("%s:%d", name(e.From), m.Value),
+			fmt.Sprintf("r%d@%d", e.Round, e.Path)})
 	}
 	p.Size = func(e parley.Env, m parley.Msg) parley.Traffic {
 		return parley.Traffic{Messages: 1, Bits: m.Value, Signatures: uint64(e.Round)}
@@ -193,13 +197,16 @@ func TestFrameFunctions(t *testing.T) {
 		break
 	}
 	own := parley.Msg{Kind: 1, Seq: 1, Value: 7}
-	if rows := slices.Collect(full.Explain(parley.Env{From: 1, To: 1}, own, name)); !slices.Equal(rows, []string{"P1:7", "r1@0"}) {
+	if rows := slices.Collect(full.Explain(parley.Env{From: 1, To: 1}, own, name)); !slices.Equal(rows,
+		[]string{"P1:7", "r1@0"}) {
 		t.Error(rows)
 	}
-	if size := full.Size(parley.Env{From: 1, To: 2}, frame(2, 5, 6)); size != (parley.Traffic{Messages: 2, Bits: 11, Signatures: 4}) {
+	if size := full.Size(parley.Env{From: 1, To: 2}, frame(2, 5, 6)); size != (parley.Traffic{Messages: 2,
+		Bits: 11, Signatures: 4}) {
 		t.Error(size)
 	}
-	if have := full.Rename(parley.Env{From: 1}, frame(1, 0, 2), []parley.ID{1, 2, 0}); !reflect.DeepEqual(have, frame(1, 11, 10)) {
+	if have := full.Rename(parley.Env{From: 1}, frame(1, 0, 2), []parley.ID{1, 2, 0}); !reflect.DeepEqual(have,
+		frame(1, 11, 10)) {
 		t.Error(lockstep.Open(have))
 	}
 	// A frame of a round that there is not, or that cannot be read, says nothing.
@@ -243,7 +250,8 @@ func TestFrameLies(t *testing.T) {
 		for _, m := range frames {
 			honest = append(honest, parley.Sent{Msg: m})
 		}
-		return full.Lies(s, &parley.Turn{To: to, Honest: honest, Seen: slices.Values([]parley.Got{{From: 2, Msg: frame(1, 4)}})})
+		return full.Lies(s, &parley.Turn{To: to, Honest: honest,
+			Seen: slices.Values([]parley.Got{{From: 2, Msg: frame(1, 4)}})})
 	}
 	for name, c := range map[string]struct{ have, want []parley.Sent }{
 		"honest":               {turn(2, frame(0, 1, 2)), []parley.Sent{{Msg: frame(0, 1, 2)}}},
@@ -291,7 +299,8 @@ func TestDerive(t *testing.T) {
 			sends++
 		}
 	}
-	if !slices.Equal(delivered, []uint64{107, 207, 100, 200}) || !slices.Equal(took, []uint64{7, 0}) || sends != 1 {
+	if !slices.Equal(delivered, []uint64{107, 207, 100, 200}) || !slices.Equal(took, []uint64{7, 0}) ||
+		sends != 1 {
 		t.Error(delivered, took, sends)
 	}
 	d.Tree(d.New(0))

@@ -59,15 +59,23 @@ func (s *suite) logs() error {
 				continue
 			}
 			want := s.restarted(id, got.Now(), nil, all)
+			differs := func(from string, state []byte, log []parley.Record) error {
+				if have := s.restarted(id, got.Now(), state, log); !bytes.Equal(want, have) {
+					return fmt.Errorf("%s: process %d restarts from %s with state %x, and from all its records with %x",
+						r, id, from, have, want)
+				}
+				return nil
+			}
 			state, kept := got.Durable(id)
-			if have := s.restarted(id, got.Now(), state, kept); !bytes.Equal(want, have) {
-				return fmt.Errorf("%s: process %d restarts from its compacted log with state %x, and from all its records with %x",
-					r, id, have, want)
+			if err := differs("its compacted log", state, kept); err != nil {
+				return err
 			}
 			state = parley.SaveDurable(got.Machine(id), got.Now(), nil)
-			if have := s.restarted(id, got.Now(), state, nil); len(state) > 0 && !bytes.Equal(want, have) {
-				return fmt.Errorf("%s: process %d restarts from its durable variables with state %x, and from all its records with %x",
-					r, id, have, want)
+			if len(state) == 0 {
+				continue
+			}
+			if err := differs("its durable variables", state, nil); err != nil {
+				return err
 			}
 		}
 	}

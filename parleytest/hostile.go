@@ -124,7 +124,8 @@ func (s *suite) assault(choose func(n int) int, said []trace.Event, moves int) (
 
 // message makes a message for self: an honest one, one that was changed, or
 // bytes that happen to be a message.
-func (s *suite) message(choose func(n int) int, said []trace.Event, self parley.ID) (parley.ID, parley.Path, parley.Msg) {
+func (s *suite) message(choose func(n int) int, said []trace.Event, self parley.ID) (parley.ID, parley.Path,
+	parley.Msg) {
 	from := parley.ID(choose(s.p.N))
 	if from == self {
 		from = (from + 1) % parley.ID(s.p.N)

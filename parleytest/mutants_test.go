@@ -58,36 +58,41 @@ func flaw(process func() *flawed) parley.Protocol {
 	return lockstep.Of(p, lockstep.Simulated)
 }
 
-// TestMutants breaks a protocol in one place each time: the check that is for it
-// must fail, and be the first to fail.
-func TestMutants(t *testing.T) {
-	with := func(change func(p *parley.Protocol)) parley.Protocol {
-		p := FloodSet(4, 1)
-		change(&p)
-		return p
-	}
-	lying := func(change func(p *parley.Protocol)) parley.Protocol {
-		p := eig.New(eig.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated)
-		change(&p)
-		return p
-	}
-	global := 0
-	for _, mutant := range []struct {
-		name, check string
-		p           parley.Protocol
-		o           parleytest.Options
-	}{
+// mutant is a protocol that is broken in one place, and the check that is for it.
+type mutant struct {
+	name, check string
+	p           parley.Protocol
+	o           parleytest.Options
+}
+
+// changed is FloodSet with something changed, and lying is EIG.
+func changed(change func(p *parley.Protocol)) parley.Protocol {
+	p := FloodSet(4, 1)
+	change(&p)
+	return p
+}
+
+func lying(change func(p *parley.Protocol)) parley.Protocol {
+	p := eig.New(eig.Config{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated)
+	change(&p)
+	return p
+}
+
+// inTheory breaks what a protocol promises or says of itself.
+func inTheory() []mutant {
+	return []mutant{
 		{name: "none, as a control", p: FloodSet(4, 1)},
 		{name: "none, as another", p: lying(func(*parley.Protocol) {})},
 		{name: "none, as a third", p: mail(3, true, true), o: mails},
-		{name: "one round too few", check: "promises", p: with(func(p *parley.Protocol) {
+		{name: "one round too few", check: "promises", p: changed(func(p *parley.Protocol) {
 			p.New = FloodSet(4, 0).New
 		})},
-		{name: "no properties", check: "promises", p: with(func(p *parley.Protocol) { p.Properties = nil })},
-		{name: "no promises", check: "promises", p: with(func(p *parley.Protocol) {
+		{name: "no properties", check: "promises", p: changed(func(p *parley.Protocol) { p.Properties = nil })},
+		{name: "no promises", check: "promises", p: changed(func(p *parley.Protocol) {
 			p.Promises = func(parley.Assumptions) []parley.Promise { return nil }
 		})},
-		{name: "never sometimes", check: "promises", p: FloodSet(4, 1), o: parleytest.Options{Alphabet: []string{"0"}}},
+		{name: "never sometimes", check: "promises", p: FloodSet(4, 1),
+			o: parleytest.Options{Alphabet: []string{"0"}}},
 		{name: "liars never heard", check: "promises", p: lying(func(p *parley.Protocol) {
 			made := p.New
 			p.New = func(self parley.ID) parley.Machine { return deaf{made(self)} }
@@ -109,6 +114,13 @@ func TestMutants(t *testing.T) {
 		{name: "a beyond within the bound", check: "beyond", p: FloodSet(4, 1), o: parleytest.Options{
 			Beyond: []parleytest.Beyond{{Protocol: FloodSet(4, 2), Faulty: 1}},
 		}},
+	}
+}
+
+// inMachines breaks the machines.
+func inMachines() []mutant {
+	global := 0
+	return []mutant{
 		{name: "state outside machines", check: "determinism", p: flaw(func() *flawed {
 			return &flawed{emit: func(p *flawed, s *parley.Step, r int) {
 				if global++; global%37 == 0 {
@@ -145,7 +157,7 @@ func TestMutants(t *testing.T) {
 				v.Bytes("scores", &p.scores)
 			}}
 		})},
-		{name: "Rename changes what has no names", check: "rename", p: with(func(p *parley.Protocol) {
+		{name: "Rename changes what has no names", check: "rename", p: changed(func(p *parley.Protocol) {
 			p.Rename = func(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 				m.Value += uint64(perm[0])
 				return m
@@ -177,7 +189,13 @@ func TestMutants(t *testing.T) {
 		{name: "a theorem that counts wrongly", check: "cost", p: lying(func(p *parley.Protocol) {
 			p.Cost = func(n, m int) parley.Cost { return eig.Cost(n+1, m) }
 		})},
-	} {
+	}
+}
+
+// TestMutants breaks a protocol in one place each time: the check that is for it
+// must fail, and be the first to fail.
+func TestMutants(t *testing.T) {
+	for _, mutant := range append(inTheory(), inMachines()...) {
 		t.Run(mutant.name, func(t *testing.T) {
 			mutant.o.Seeds = 150
 			err := parleytest.Check(mutant.p, mutant.o)
@@ -209,15 +227,16 @@ func mail(n int, notes, durable bool) parley.Protocol {
 	return parley.Protocol{
 		Name: "mail", N: n, M: 0, Faults: parley.CrashFaults, Proposers: parley.SetOf(0),
 		New: func(parley.ID) parley.Machine { return &post{notes: notes, durable: durable} },
-		Properties: []parley.Property{{Name: "integrity", Says: "nothing is delivered twice", Check: func(h *parley.History) error {
-			var once parley.Set
-			for _, d := range h.Deliveries {
-				if !once.Add(d.At) {
-					return fmt.Errorf("%d delivers it twice", d.At)
+		Properties: []parley.Property{{Name: "integrity", Says: "nothing is delivered twice",
+			Check: func(h *parley.History) error {
+				var once parley.Set
+				for _, d := range h.Deliveries {
+					if !once.Add(d.At) {
+						return fmt.Errorf("%d delivers it twice", d.At)
+					}
 				}
-			}
-			return nil
-		}}},
+				return nil
+			}}},
 	}
 }
 

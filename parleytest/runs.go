@@ -122,6 +122,7 @@ var garbage = faulty.Behaviour{Name: "garbage", Tell: func(s *parley.Step, t *pa
 
 // garbled tells whether somebody talks garbage, of rounds gone by for instance.
 func (r run) garbled() bool {
+	// order: it is asked whether there is one
 	for _, how := range r.Faulty {
 		if how.Name == garbage.Name {
 			return true

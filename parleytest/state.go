@@ -51,7 +51,8 @@ func (x *exchange) between(s *sim.Sim) {
 	x.last = s.Stats.Steps
 	seats := s.Seats()
 	if x.used == nil {
-		x.used, x.saved, x.kept = make([]parley.Machine, len(seats)), make([][]byte, len(seats)), make([][]byte, len(seats))
+		x.used, x.saved, x.kept = make([]parley.Machine, len(seats)), make([][]byte, len(seats)),
+			make([][]byte, len(seats))
 	}
 	for i := range seats {
 		if x.err = x.seat(s, i); x.err != nil {
@@ -124,9 +125,11 @@ func (s *suite) rename() error {
 		two, _ := other.traced(false)
 		for id := range one.Correct().All() {
 			before := parley.Save(one.Machine(id), one.Now(), nil)
-			renamed := parley.SaveRenamed(one.Machine(id), one.Now(), parley.Renaming{Perm: perm, Self: id, Msg: s.p.Rename}, nil)
+			renamed := parley.SaveRenamed(one.Machine(id), one.Now(),
+				parley.Renaming{Perm: perm, Self: id, Msg: s.p.Rename}, nil)
 			if !bytes.Equal(renamed, parley.Save(two.Machine(perm[id]), two.Now(), nil)) {
-				return fmt.Errorf("%s: process %d is %d after renaming %v, and has another state: %v", r, id, perm[id], perm,
+				return fmt.Errorf("%s: process %d is %d after renaming %v, and has another state: %v", r, id, perm[id],
+					perm,
 					parley.Show(one.Machine(id), one.Now()))
 			}
 			if !bytes.Equal(before, parley.Save(one.Machine(id), one.Now(), nil)) {
@@ -164,7 +167,8 @@ func (s *suite) thereAndBack(log *trace.Log, perm []parley.ID) error {
 }
 
 func same(a, b parley.Msg) bool {
-	return a.Kind == b.Kind && a.Origin == b.Origin && a.Seq == b.Seq && a.Value == b.Value && bytes.Equal(a.Body, b.Body)
+	return a.Kind == b.Kind && a.Origin == b.Origin && a.Seq == b.Seq && a.Value == b.Value &&
+		bytes.Equal(a.Body, b.Body)
 }
 
 // permutation draws new names: proposers among themselves, and the others.

@@ -68,7 +68,8 @@ func (s *suite) breaks(b Beyond, within map[string]bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("n=%d m=%d with %d faulty: nothing broke in %d runs", b.Protocol.N, b.Protocol.M, b.Faulty, budget)
+	return fmt.Errorf("n=%d m=%d with %d faulty: nothing broke in %d runs", b.Protocol.N, b.Protocol.M, b.Faulty,
+		budget)
 }
 
 // refused remakes the protocol, by its flags, with the most processes that its
@@ -130,11 +131,15 @@ func (s *suite) lies() error {
 
 // received returns what was received and delivered in a run.
 func received(log *trace.Log) []trace.Event {
-	return slices.DeleteFunc(log.Events, func(e trace.Event) bool { return e.Op != trace.Receive && e.Op != trace.Deliver })
+	return slices.DeleteFunc(log.Events, func(e trace.Event) bool {
+		return e.Op != trace.Receive &&
+			e.Op != trace.Deliver
+	})
 }
 
 func sameEvent(a, b trace.Event) bool {
-	return a.Time == b.Time && a.Op == b.Op && a.At == b.At && a.Peer == b.Peer && a.Path == b.Path && same(a.Msg, b.Msg)
+	return a.Time == b.Time && a.Op == b.Op && a.At == b.At && a.Peer == b.Peer && a.Path == b.Path &&
+		same(a.Msg, b.Msg)
 }
 
 // cost counts what is sent without faults and compares it with the theorem.

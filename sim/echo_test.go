@@ -39,9 +39,11 @@ func newEcho(n, compactEvery int) parley.Protocol {
 			return &client{every: compactEvery}
 		},
 		Properties: []parley.Property{{
-			Name: "exactly once", Says: "no request is added twice, and every answer is the sum after it", Check: exactlyOnce,
+			Name: "exactly once", Says: "no request is added twice, and every answer is the sum after it",
+			Check: exactlyOnce,
 		}, {
-			Name: "answers", Says: "every request that was noted is answered", Mode: parley.Eventually, Check: func(*parley.History) error { return nil },
+			Name: "answers", Says: "every request that was noted is answered", Mode: parley.Eventually,
+			Check: func(*parley.History) error { return nil },
 		}},
 	}
 }
@@ -211,7 +213,8 @@ func echoInputs(*rand.Rand) []sim.Request {
 func echoRun(seed uint64, every int, crashes ...sim.Crash) (*sim.Sim, *trace.Log) {
 	log := &trace.Log{Keep: true}
 	return sim.Run(sim.Options{
-		Protocol: newEcho(3, every), Seed: seed, Loss: 0.3, Twice: 0.2, Requests: echoInputs(nil), Crashes: crashes, Log: log,
+		Protocol: newEcho(3, every), Seed: seed, Loss: 0.3, Twice: 0.2, Requests: echoInputs(nil), Crashes: crashes,
+		Log: log,
 	}), log
 }
 

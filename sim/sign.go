@@ -10,7 +10,9 @@ import (
 
 // Signer makes and checks the signatures of a run.
 type Signer interface {
+	// Sign returns the signature of process as on b.
 	Sign(as parley.ID, b []byte) []byte
+	// Verify tells whether sig is the signature of process id on b.
 	Verify(id parley.ID, b, sig []byte) bool
 }
 

@@ -199,6 +199,7 @@ func checked(opt Options) Options {
 // seat makes the machines: one a correct process, one for all faulty ones.
 func (s *Sim) seat(p parley.Protocol) {
 	s.seats, s.faulty = s.seats[:0], parley.Set{}
+	// order: a set has none
 	for id := range s.opt.Faulty {
 		s.faulty.Add(id)
 	}

@@ -76,9 +76,11 @@ func TestOrder(t *testing.T) {
 	s := sim.Run(sim.Options{Protocol: p, Delay: unit, Requests: []sim.Request{
 		{At: 1, When: 1, Msg: say(8)}, {At: 0, Msg: say(7)}, {At: 1, When: 5000, Msg: say(9)},
 	}})
-	want(t, out, "0@0 start", "1@0 start", "0@0 request 7", "0@0 timeout 1", "1@1 request 8", "1@1 receive 1 from 0",
+	want(t, out, "0@0 start", "1@0 start", "0@0 request 7", "0@0 timeout 1", "1@1 request 8",
+		"1@1 receive 1 from 0",
 		"0@1 timeout 2", "1@5000 request 9")
-	if s.Now() != 5000 || s.Stats.Steps != 8 || s.Stats.Sends != 1 || s.Stats.Deliveries != 1 || len(s.History.Requests) != 3 || !s.History.Over {
+	if s.Now() != 5000 || s.Stats.Steps != 8 || s.Stats.Sends != 1 || s.Stats.Deliveries != 1 ||
+		len(s.History.Requests) != 3 || !s.History.Over {
 		t.Errorf("%d %+v %+v", s.Now(), s.Stats, s.History)
 	}
 }
@@ -102,7 +104,8 @@ func TestTimers(t *testing.T) {
 			s.SetTimer(2, 5)
 		}
 	}), Until: 11000, Steps: 6})
-	want(t, out, "0@0 start", "0@10 timeout 2", "0@15 timeout 2", "0@20 timeout 2", "0@25 timeout 2", "0@30 timeout 1", "0@30 timeout 2")
+	want(t, out, "0@0 start", "0@10 timeout 2", "0@15 timeout 2", "0@20 timeout 2", "0@25 timeout 2",
+		"0@30 timeout 1", "0@30 timeout 2")
 }
 
 // Until ends a run at a time, Steps one that does not end.
@@ -276,8 +279,10 @@ func TestReset(t *testing.T) {
 		opt.Log = &trace.Log{}
 		used.Reset(opt)
 		used.Run()
-		if opt.Log.Hash() != hash || !reflect.DeepEqual(used.Stats.Refused, fresh.Stats.Refused) || used.Stats.Steps != fresh.Stats.Steps ||
-			len(used.History.Deliveries) != len(fresh.History.Deliveries) || used.History.Faulty != fresh.History.Faulty {
+		if opt.Log.Hash() != hash || !reflect.DeepEqual(used.Stats.Refused, fresh.Stats.Refused) ||
+			used.Stats.Steps != fresh.Stats.Steps ||
+			len(used.History.Deliveries) != len(fresh.History.Deliveries) ||
+			used.History.Faulty != fresh.History.Faulty {
 			t.Fatalf("seed %d: another run", seed)
 		}
 	}
@@ -315,9 +320,12 @@ func TestCrash(t *testing.T) {
 		{2, false, nil, "restart a b"},
 		{3, false, []string{"1@101 receive 1 from 0"}, "restart a b"},
 		{4, false, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0"}, "restart a b"},
-		{5, false, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0"}, "restart a b"},
-		{6, false, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0", "2@101 receive 2 from 0"}, "restart a b"},
-		{99, true, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0", "2@101 receive 2 from 0"}, "restart"},
+		{5, false, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0"},
+			"restart a b"},
+		{6, false, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0",
+			"2@101 receive 2 from 0"}, "restart a b"},
+		{99, true, []string{"1@101 receive 1 from 0", "2@101 receive 1 from 0", "3@101 receive 1 from 0",
+			"2@101 receive 2 from 0"}, "restart"},
 	} {
 		var out []string
 		s := sim.Run(sim.Options{
@@ -406,7 +414,8 @@ func TestPanics(t *testing.T) {
 		"a broadcast into nothing": {Protocol: asks(func(s *parley.Step) { s.Broadcast(say(1)) })},
 		"a request of nothing":     {Protocol: asks(func(s *parley.Step) { s.Request(parley.Msg{Kind: parley.Propose}) })},
 		"a forged suspicion":       {Protocol: liar, Faulty: map[parley.ID]faulty.Behaviour{0: forging}},
-		"a crash in the coalition": {Protocol: well, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest}, Crashes: []sim.Crash{{At: 0, Step: 1}}},
+		"a crash in the coalition": {Protocol: well, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest},
+			Crashes: []sim.Crash{{At: 0, Step: 1}}},
 	} {
 		func() {
 			defer func() {
@@ -421,7 +430,8 @@ func TestPanics(t *testing.T) {
 
 // Between events a run may be looked at, and a machine replaced by one like it.
 func TestBetween(t *testing.T) {
-	opt := sim.Options{Protocol: flooding(4, 10), Log: &trace.Log{}, Faulty: map[parley.ID]faulty.Behaviour{3: faulty.SendOmission}}
+	opt := sim.Options{Protocol: flooding(4, 10), Log: &trace.Log{},
+		Faulty: map[parley.ID]faulty.Behaviour{3: faulty.SendOmission}}
 	plain := sim.Run(opt)
 	hash := opt.Log.Hash()
 	calls := 0
@@ -489,7 +499,8 @@ func TestRefusals(t *testing.T) {
 		}
 	})
 	got := sim.Run(sim.Options{Protocol: p, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest}}).Stats
-	if !reflect.DeepEqual(got.Refused, map[string]uint64{"from 0": 2, "from 1": 1}) || got.FromFaulty != 2 || got.RefusedFaulty != 2 {
+	if !reflect.DeepEqual(got.Refused, map[string]uint64{"from 0": 2, "from 1": 1}) || got.FromFaulty != 2 ||
+		got.RefusedFaulty != 2 {
 		t.Errorf("%+v", got)
 	}
 }

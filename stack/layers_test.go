@@ -31,8 +31,10 @@ func carrier(name string, n int, machine func(self parley.ID) parley.Machine) pa
 		},
 		Properties: []parley.Property{
 			{Name: "integrity", Says: "nothing is delivered twice, and only what was broadcast", Check: integrity},
-			{Name: "agreement", Says: "all correct processes deliver the same", Mode: parley.Eventually, Check: agreement},
-			{Name: "validity", Says: "correct processes deliver what they broadcast", Mode: parley.Eventually, Check: validity},
+			{Name: "agreement", Says: "all correct processes deliver the same", Mode: parley.Eventually,
+				Check: agreement},
+			{Name: "validity", Says: "correct processes deliver what they broadcast", Mode: parley.Eventually,
+				Check: validity},
 		},
 	}
 }

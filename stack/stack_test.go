@@ -54,7 +54,8 @@ func (p probe) Timeout(s *parley.Step, t parley.Timer) {
 func (p probe) State(*parley.Vars) {}
 
 // layer is a protocol of probes.
-func layer(out *[]string, name string, serves bool, on func(s *parley.Step, event string, from parley.ID, m parley.Msg)) parley.Protocol {
+func layer(out *[]string, name string, serves bool,
+	on func(s *parley.Step, event string, from parley.ID, m parley.Msg)) parley.Protocol {
 	return parley.Protocol{
 		Name: name, N: 3, M: 1, Serves: serves,
 		New: func(parley.ID) parley.Machine { return probe{name, out, on, new(bool)} },
@@ -90,17 +91,18 @@ func TestPaths(t *testing.T) {
 		var out []string
 		var all []parley.Protocol
 		for i := range k {
-			all = append(all, layer(&out, fmt.Sprint(i), false, func(s *parley.Step, event string, _ parley.ID, _ parley.Msg) {
-				if event == "start" {
-					s.SendAll(parley.Msg{Kind: 1})
-					s.Send(2, parley.Msg{Kind: 1})
-					s.Keep(parley.Msg{Kind: 1})
-					s.SetTimer(7, 1)
-					s.StopTimer(7)
-					s.Append(nil)
-					s.Compact()
-				}
-			}))
+			all = append(all, layer(&out, fmt.Sprint(i), false,
+				func(s *parley.Step, event string, _ parley.ID, _ parley.Msg) {
+					if event == "start" {
+						s.SendAll(parley.Msg{Kind: 1})
+						s.Send(2, parley.Msg{Kind: 1})
+						s.Keep(parley.Msg{Kind: 1})
+						s.SetTimer(7, 1)
+						s.StopTimer(7)
+						s.Append(nil)
+						s.Compact()
+					}
+				}))
 		}
 		m := stack.New(all...).New(1)
 		s, h := step()
@@ -148,9 +150,11 @@ func TestStart(t *testing.T) {
 	).New(1)
 	s, _ := step()
 	s.Restart = true
-	s.Log = []parley.Record{{Path: 1, Body: []byte("b")}, {Path: 0, Body: []byte("a")}, {Path: 1, Body: []byte("c")}, {Path: 2, Body: []byte("d")}}
+	s.Log = []parley.Record{{Path: 1, Body: []byte("b")}, {Path: 0, Body: []byte("a")},
+		{Path: 1, Body: []byte("c")}, {Path: 2, Body: []byte("d")}}
 	m.Start(s)
-	check(t, "order", out, []string{"low start a", "mid start b c", "top start d", fmt.Sprintf("mid receive %d 9 from 2", parley.Decide)})
+	check(t, "order", out, []string{"low start a", "mid start b c", "top start d",
+		fmt.Sprintf("mid receive %d 9 from 2", parley.Decide)})
 	if len(s.Log) != 4 || len(s.Effects) != 0 {
 		t.Error(s.Log, s.Effects)
 	}
@@ -182,7 +186,8 @@ func TestServing(t *testing.T) {
 		fmt.Sprintf("d request %d 1", parley.Propose), fmt.Sprintf("b request %d 0", parley.Carried),
 		fmt.Sprintf("b request %d 6", parley.Propose), "d receive 3 4 from 2",
 	})
-	if len(s.Effects) != 1 || s.Effects[0].Op != parley.OpDeliver || string(s.Effects[0].Msg.Body) != "to the host" {
+	if len(s.Effects) != 1 || s.Effects[0].Op != parley.OpDeliver ||
+		string(s.Effects[0].Msg.Body) != "to the host" {
 		t.Errorf("%+v", s.Effects)
 	}
 	check(t, "refused", h.refused, []string(nil))
@@ -225,7 +230,8 @@ func TestNothingServes(t *testing.T) {
 		})).New(1)
 	s, _ := step()
 	m.Request(s, parley.Msg{Kind: parley.Propose})
-	if len(s.Effects) != 2 || s.Effects[0].Op != parley.OpBroadcast || s.Effects[1].Op != parley.OpRequest || s.Effects[0].Path != 1 {
+	if len(s.Effects) != 2 || s.Effects[0].Op != parley.OpBroadcast || s.Effects[1].Op != parley.OpRequest ||
+		s.Effects[0].Path != 1 {
 		t.Errorf("%+v", s.Effects)
 	}
 	defer func() {
@@ -306,7 +312,8 @@ func TestIndications(t *testing.T) {
 		fmt.Sprintf("u2 receive %d 1 from 0", d), fmt.Sprintf("u2 receive %d 3 from 1", q),
 		fmt.Sprintf("top receive %d 1 from 0", d), fmt.Sprintf("top receive %d 3 from 1", q),
 	})
-	if len(s.Effects) != 1 || s.Effects[0].Op != parley.OpIndicate || !reflect.DeepEqual(s.Effects[0].Msg, suspect) {
+	if len(s.Effects) != 1 || s.Effects[0].Op != parley.OpIndicate ||
+		!reflect.DeepEqual(s.Effects[0].Msg, suspect) {
 		t.Errorf("%+v", s.Effects)
 	}
 }
@@ -330,14 +337,18 @@ func TestInnerStack(t *testing.T) {
 
 // What the stack says of itself.
 func TestDescription(t *testing.T) {
-	a := parley.Protocol{Name: "a", Title: "one", Kinds: []string{"", "X", "Y"}, N: 4, M: 3, Faults: parley.CrashFaults, Serves: true,
+	a := parley.Protocol{Name: "a", Title: "one", Kinds: []string{"", "X", "Y"}, N: 4, M: 3,
+		Faults: parley.CrashFaults, Serves: true,
 		Rename: func(_ parley.Env, m parley.Msg, _ []parley.ID) parley.Msg { m.Value++; return m },
 		Size:   func(e parley.Env, _ parley.Msg) parley.Traffic { return parley.Traffic{Messages: 10 + uint64(e.Path)} }}
-	b := parley.Protocol{Name: "b", Kinds: []string{"", "Z"}, N: 4, M: 1, Faults: parley.OralByzantineFaults, Timing: parley.Synchronous,
+	b := parley.Protocol{Name: "b", Kinds: []string{"", "Z"}, N: 4, M: 1, Faults: parley.OralByzantineFaults,
+		Timing:    parley.Synchronous,
 		Proposers: parley.SetOf(2), Properties: []parley.Property{{Name: "p"}}}
 	p := stack.New(a, b)
-	if p.Name != "a/b" || p.N != 4 || p.M != 1 || p.Faults != parley.CrashFaults || p.Timing != parley.Synchronous || p.Serves ||
-		p.Proposers != b.Proposers || len(p.Properties) != 1 || !slices.Equal(p.Kinds, []string{"", "X/Z", "Y"}) || p.Title != "one" {
+	if p.Name != "a/b" || p.N != 4 || p.M != 1 || p.Faults != parley.CrashFaults ||
+		p.Timing != parley.Synchronous || p.Serves ||
+		p.Proposers != b.Proposers || len(p.Properties) != 1 || !slices.Equal(p.Kinds, []string{"", "X/Z", "Y"}) ||
+		p.Title != "one" {
 		t.Errorf("%+v", p)
 	}
 	if got := p.Size(parley.Env{Path: 0b110}, parley.Msg{}); got.Messages != 13 {

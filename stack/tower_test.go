@@ -78,7 +78,8 @@ func run(p parley.Protocol, seed uint64, keep bool) (*sim.Sim, *trace.Log) {
 	for id := range parley.ID(p.N) {
 		for k := range 3 {
 			opt.Requests = append(opt.Requests, sim.Request{
-				At: id, When: parley.Tick(100 * k), Msg: parley.Msg{Kind: parley.Carried, Body: fmt.Appendf(nil, "%d.%d", id, k)},
+				At: id, When: parley.Tick(100 * k), Msg: parley.Msg{Kind: parley.Carried,
+					Body: fmt.Appendf(nil, "%d.%d", id, k)},
 			})
 		}
 	}
@@ -166,7 +167,8 @@ func TestLiesInWhatIsCarried(t *testing.T) {
 // can be renamed, for nothing is carried in it.
 func TestUnderRounds(t *testing.T) {
 	c := eig.Config{N: 4, M: 1, Default: []byte("0")}
-	parleytest.Suite(t, quiet(stack.New(newWatch(4), eig.New(c, lockstep.Simulated))), parleytest.Options{Seeds: 60})
+	parleytest.Suite(t, quiet(stack.New(newWatch(4), eig.New(c, lockstep.Simulated))),
+		parleytest.Options{Seeds: 60})
 }
 
 // quiet takes back the fault model of the detector, of which agreement asks nothing.

@@ -17,7 +17,8 @@ import (
 )
 
 var header = trace.Header{
-	Protocol: "test", Args: []string{"test", "-n", "4"}, N: 4, M: 1, Seed: math.MaxUint64, Names: "article", Faulty: []int{2, 3},
+	Protocol: "test", Args: []string{"test", "-n", "4"}, N: 4, M: 1, Seed: math.MaxUint64, Names: "article",
+	Faulty: []int{2, 3},
 }
 
 // randomLog draws events of every kind.
@@ -26,9 +27,11 @@ func randomLog(seed uint64, events int) *trace.Log {
 	l := &trace.Log{Keep: true}
 	for i := range events {
 		e := trace.Event{
-			Time: parley.Tick(r.Int64()) >> r.IntN(63), Op: trace.Op(1 + r.IntN(int(trace.Restart))), At: parley.ID(r.IntN(4)),
+			Time: parley.Tick(r.Int64()) >> r.IntN(63), Op: trace.Op(1 + r.IntN(int(trace.Refuse))),
+			At:   parley.ID(r.IntN(4)),
 			Peer: parley.ID(r.IntN(4)), Path: parley.Path(r.Uint64() >> r.IntN(64)), Cause: uint64(r.IntN(i + 1)),
-			Msg: parley.Msg{Kind: parley.Kind(r.Uint32()), Origin: parley.ID(r.Uint32()), Seq: r.Uint64(), Value: r.Uint64() >> r.IntN(64)},
+			Msg: parley.Msg{Kind: parley.Kind(r.Uint32()), Origin: parley.ID(r.Uint32()), Seq: r.Uint64(),
+				Value: r.Uint64() >> r.IntN(64)},
 		}
 		if r.IntN(5) == 0 {
 			e.Peer = parley.All
@@ -89,10 +92,14 @@ func TestHash(t *testing.T) {
 	}
 	seen := map[string]bool{l.Hash(): true}
 	for name, change := range map[string]func(e *trace.Event){
-		"op": func(e *trace.Event) { e.Op = e.Op%12 + 1 }, "time": func(e *trace.Event) { e.Time++ }, "at": func(e *trace.Event) { e.At++ },
-		"peer": func(e *trace.Event) { e.Peer++ }, "cause": func(e *trace.Event) { e.Cause++ }, "path": func(e *trace.Event) { e.Path++ },
-		"kind": func(e *trace.Event) { e.Msg.Kind++ }, "origin": func(e *trace.Event) { e.Msg.Origin++ }, "seq": func(e *trace.Event) { e.Msg.Seq++ },
-		"value": func(e *trace.Event) { e.Msg.Value++ }, "body": func(e *trace.Event) { e.Msg.Body = append(slices.Clone(e.Msg.Body), 0) },
+		"op": func(e *trace.Event) { e.Op = e.Op%12 + 1 }, "time": func(e *trace.Event) { e.Time++ },
+		"at":   func(e *trace.Event) { e.At++ },
+		"peer": func(e *trace.Event) { e.Peer++ }, "cause": func(e *trace.Event) { e.Cause++ },
+		"path": func(e *trace.Event) { e.Path++ },
+		"kind": func(e *trace.Event) { e.Msg.Kind++ }, "origin": func(e *trace.Event) { e.Msg.Origin++ },
+		"seq":   func(e *trace.Event) { e.Msg.Seq++ },
+		"value": func(e *trace.Event) { e.Msg.Value++ },
+		"body":  func(e *trace.Event) { e.Msg.Body = append(slices.Clone(e.Msg.Body), 0) },
 	} {
 		for i := range l.Events {
 			events := slices.Clone(l.Events)
@@ -121,7 +128,8 @@ func refused(t *testing.T, what, text string, line int, why string) {
 		t.Errorf("%s: it is read", what)
 		return
 	}
-	if at := fmt.Sprintf("line %d: ", line); line > 0 && !strings.HasPrefix(err.Error(), at) || !strings.Contains(err.Error(), why) {
+	if at := fmt.Sprintf("line %d: ", line); line > 0 && !strings.HasPrefix(err.Error(), at) ||
+		!strings.Contains(err.Error(), why) {
 		t.Errorf("%s: %v; %s%s was to be said", what, err, at, why)
 	}
 	if !regexp.MustCompile(`^line [0-9]+: `).MatchString(err.Error()) {
@@ -141,11 +149,13 @@ func TestRefused(t *testing.T) {
 		refused(t, fmt.Sprintf("line %d left out", i+1), join(lines[:i], lines[i+1:]), 0, "")
 		refused(t, fmt.Sprintf("line %d twice", i+1), join(lines[:i+1], lines[i:]), 0, "")
 		if i+1 < last {
-			refused(t, fmt.Sprintf("lines %d and %d exchanged", i+1, i+2), join(lines[:i], []string{lines[i+1], lines[i]}, lines[i+2:]), 0, "")
+			refused(t, fmt.Sprintf("lines %d and %d exchanged", i+1, i+2),
+				join(lines[:i], []string{lines[i+1], lines[i]}, lines[i+2:]), 0, "")
 			refused(t, fmt.Sprintf("cut after line %d", i+1), join(lines[:i+1]), i+2, "last line is missing")
 		}
 		for at := 1; at < len(lines[i])-1; at++ {
-			refused(t, fmt.Sprintf("line %d cut at %d", i+1, at), join(lines[:i], []string{lines[i][:at] + "\n"}, lines[i+1:]), i+1, "")
+			refused(t, fmt.Sprintf("line %d cut at %d", i+1, at),
+				join(lines[:i], []string{lines[i][:at] + "\n"}, lines[i+1:]), i+1, "")
 			if i+1 < last {
 				refused(t, fmt.Sprintf("trace cut in line %d", i+1), join(lines[:i], []string{lines[i][:at]}), 0, "")
 			}
@@ -157,7 +167,8 @@ func TestRefused(t *testing.T) {
 			if c >= '0' && c <= '9' {
 				digit := string('0' + (c-'0'+1)%10)
 				changed := join(lines[:i], []string{lines[i][:at] + digit + lines[i][at+1:]}, lines[i+1:])
-				if _, same, err := trace.Read(strings.NewReader(changed)); err == nil && reflect.DeepEqual(same.Events, l.Events) {
+				if _, same, err := trace.Read(strings.NewReader(changed)); err == nil &&
+					reflect.DeepEqual(same.Events, l.Events) {
 					continue // the unused bits at the end of base64: the same, written otherwise
 				}
 				refused(t, fmt.Sprintf("line %d, digit %d", i+1, at), changed, 0, "")

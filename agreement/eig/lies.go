@@ -194,7 +194,7 @@ func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) str
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			for path, v := range Items(c, e, m) {
-				if !yield("{" + parley.Printable(v) + "," + problem.PathText(path, name) + "}") {
+				if !yield("{" + parley.Printable(v) + "," + problem.PathText(path, c.N, name) + "}") {
 					return
 				}
 			}

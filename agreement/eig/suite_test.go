@@ -12,7 +12,8 @@ func TestSuite(t *testing.T) {
 	for _, c := range []eig.Config{
 		{N: 4, M: 1, Default: []byte("0")},
 		{N: 7, M: 2, Source: 3, Default: []byte("0")},
-		{N: 5, M: 1, Source: 2, Default: []byte("retreat"), Alphabet: [][]byte{[]byte("attack"), []byte("retreat"), []byte("wait")}},
+		{N: 5, M: 1, Source: 2, Default: []byte("retreat"),
+			Alphabet: [][]byte{[]byte("attack"), []byte("retreat"), []byte("wait")}},
 	} {
 		t.Run("", func(t *testing.T) { parleytest.Suite(t, eig.New(c, lockstep.Simulated)) })
 	}

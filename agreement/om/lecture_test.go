@@ -50,7 +50,7 @@ type line struct {
 func script(lines ...line) om.Say {
 	return func(path []parley.ID, to parley.ID, _ []byte) []byte {
 		for _, l := range lines {
-			if l.path == problem.PathText(path, parley.ID.String) && l.to == to && l.value != "" {
+			if l.path == problem.PathText(path, 5, parley.ID.String) && l.to == to && l.value != "" {
 				return []byte(l.value)
 			}
 		}

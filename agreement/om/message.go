@@ -38,12 +38,22 @@ func full(c Config, path []byte) []parley.ID {
 	return ids
 }
 
+// Items goes through the one message of the lecture in a message of this
+// package, if it is one: its path, the source first, and its value.
+func Items(c Config, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
+	return func(yield func([]parley.ID, []byte) bool) {
+		if path, value, ok := split(m); ok {
+			yield(full(c, path), value)
+		}
+	}
+}
+
 // explain writes a message as the article does: {0,132}.
 func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			if path, value, ok := split(m); ok {
-				yield("{" + parley.Printable(value) + "," + problem.PathText(full(c, path), name) + "}")
+				yield("{" + parley.Printable(value) + "," + problem.PathText(full(c, path), c.N, name) + "}")
 			}
 		}
 	}

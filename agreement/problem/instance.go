@@ -138,16 +138,14 @@ func Promises(a parley.Assumptions, bound func(n, m int) error, theorem string) 
 	}
 }
 
-// PathText writes a path of processes as the article does: 132, or with dots
-// where a name has more than one digit.
-func PathText(path []parley.ID, name func(parley.ID) string) string {
+// PathText writes a path of processes as the article does: 132, or in a system
+// in which some name has more than one digit with dots, 1.3.12.
+func PathText(path []parley.ID, n int, name func(parley.ID) string) string {
 	parts := make([]string, len(path))
-	long := false
 	for i, id := range path {
 		parts[i] = name(id)
-		long = long || len(parts[i]) > 1
 	}
-	if long {
+	if len(name(parley.ID(n-1))) > 1 {
 		return strings.Join(parts, ".")
 	}
 	return strings.Join(parts, "")

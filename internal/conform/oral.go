@@ -3,6 +3,7 @@ package conform
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,7 @@ type oralRun struct {
 	cast
 	c        problem.Instance
 	protocol parley.Protocol
+	items    func(e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte]
 	log      *trace.Log
 	trees    map[parley.ID]parley.Tree // of the correct lieutenants
 }
@@ -153,6 +155,10 @@ func (c oralCase) prepare() (oralRun, error) {
 		return r, err
 	}
 	r.protocol = lockstep.Of(p, lockstep.Simulated)
+	r.items = func(e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] { return eig.Items(r.c, e, m) }
+	if c.Algorithm == "om" {
+		r.items = func(_ parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] { return om.Items(r.c, m) }
+	}
 	return r, nil
 }
 
@@ -307,12 +313,11 @@ func (r oralRun) said(id parley.ID, round int) []pair {
 		if e.Op != trace.Send || e.At != id || e.Msg.Seq != uint64(round) {
 			continue
 		}
-		name := func(id parley.ID) string { return "." + r.names[id] } // dots make every name long
-		for row := range r.protocol.Explain(parley.Env{From: id, To: e.Peer, Path: e.Path}, e.Msg, name) {
-			value, path, _ := strings.Cut(strings.Trim(row, "{}"), ",.")
-			one := pair{value, strings.ReplaceAll(path, "..", ".")}
-			if !slices.Contains(out, one) {
-				out = append(out, one)
+		for _, sent := range lockstep.Open(e.Msg) {
+			for path, value := range r.items(parley.Env{From: id, Round: round}, sent.Msg) {
+				if one := (pair{string(value), r.path(path)}); !slices.Contains(out, one) {
+					out = append(out, one)
+				}
 			}
 		}
 	}

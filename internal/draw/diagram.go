@@ -41,8 +41,7 @@ type canvas struct {
 
 const (
 	bandGap   = 8
-	loneBand  = 150 // the width of a round with a single sender
-	leastSlot = 34  // the narrowest room for one sender among several
+	leastSlot = 34 // the narrowest room for one sender among several
 	mostSlot  = 104
 	mostLives = 32 // lifelines with arrows of their own
 )
@@ -67,18 +66,21 @@ func (d Diagram) picture(p palette) picture {
 			slots += len(b.slots)
 		}
 	}
-	room := figureWidth - c.left - c.tail() - bandGap*len(c.bands) - loneBand*lone
-	if len(d.Arrows) > most || slots*leastSlot > room || room < 0 || len(d.Lives) > mostLives {
-		return c.bySender()
+	// A round with a single sender is wide if there is room.
+	for _, wide := range []int{150, 110, 72} {
+		room := figureWidth - c.left - c.tail() - bandGap*len(c.bands) - wide*lone
+		if len(d.Arrows) <= most && len(d.Lives) <= mostLives && room >= slots*leastSlot {
+			c.fans(wide, min(room/max(slots, 1), mostSlot))
+			return c.done()
+		}
 	}
-	c.fans(min(room/max(slots, 1), mostSlot))
-	return c.done()
+	return c.bySender()
 }
 
 // fans draws each sender in its own part of the round.
-func (c *canvas) fans(each int) {
+func (c *canvas) fans(lone, each int) {
 	for i, b := range c.bands {
-		width := loneBand
+		width := lone
 		if len(b.slots) > 1 {
 			width = max(len(b.slots)*each, 100)
 		}

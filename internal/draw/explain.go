@@ -14,32 +14,43 @@ import (
 // own measure is believed.
 const counted = 4096
 
+// each goes through the rows of a content.
+func (r *reader) each(from parley.ID, c content) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, e := range c.events {
+			env := parley.Env{From: from, To: c.to[0], Path: e.Path, Round: int(min(e.Msg.Seq, math.MaxInt32))}
+			if e.Op == trace.Keep {
+				env.To = from
+			}
+			for row := range r.rowsOf(env, e.Msg) {
+				if !yield(row) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // explain returns what is said in a content, with so many of its rows and what
 // values they all speak of. With rows 0 it only tells whether there is any.
 func (r *reader) explain(from parley.ID, c content, rows int) Said {
 	said := Said{From: from, To: c.to}
 	values, known := make(map[string]uint64), true
-	for _, e := range c.events {
-		env := parley.Env{From: from, To: c.to[0], Path: e.Path, Round: int(min(e.Msg.Seq, math.MaxInt32))}
-		if e.Op == trace.Keep {
-			env.To = from
+	for row := range r.each(from, c) {
+		if said.Total++; rows == 0 {
+			return said
 		}
-		for row := range r.rowsOf(env, e.Msg) {
-			if said.Total++; rows == 0 {
-				return said
-			}
-			if len(said.Rows) < rows {
-				said.Rows = append(said.Rows, row)
-			}
-			if v, ok := r.valueOf(row); ok {
-				values[v]++
-			} else {
-				known = false
-			}
-			if said.Total >= uint64(rows)+counted && r.p.Size != nil {
-				said.Total = max(said.Total, r.size(from, c))
-				return said
-			}
+		if len(said.Rows) < rows {
+			said.Rows = append(said.Rows, row)
+		}
+		if v, ok := r.valueOf(row); ok {
+			values[v]++
+		} else {
+			known = false
+		}
+		if said.Total >= uint64(rows)+counted && r.p.Size != nil {
+			said.Total = max(said.Total, r.size(from, c))
+			return said
 		}
 	}
 	for v, n := range values {

@@ -273,7 +273,7 @@ func (r *reader) sender(round int, first bool, from parley.ID, spoken parley.Set
 		speaks = speaks || slices.ContainsFunc(c.to, func(id parley.ID) bool { return !beside(id) })
 		said := r.explain(from, c, r.g.rows())
 		if said.Total > 0 {
-			said.Lie = !honest(c.key, one(said.Values))
+			said.Lie = !honest(c, said)
 			out = append(out, said)
 		}
 	}
@@ -285,19 +285,36 @@ func (r *reader) sender(round int, first bool, from parley.ID, spoken parley.Set
 	return out
 }
 
-// honest returns the judge of what a faulty process says: the copy that it
-// keeps itself, or in the first round the value that it was given.
-func (r *reader) honest(first bool, from parley.ID, all []content) func(key, value string) bool {
+// honest returns the judge of what a faulty process says: each row must be in
+// the copy that it keeps itself, or in the first round speak of the value that
+// it was given. Where neither is known everything passes.
+func (r *reader) honest(first bool, from parley.ID, all []content) func(c content, said Said) bool {
 	given, known := r.given[from]
 	own := slices.IndexFunc(all, func(c content) bool { return c.key != "" && slices.Contains(c.to, from) })
 	switch {
 	case !r.g.Faulty.Has(from):
 	case own >= 0:
-		return func(key, _ string) bool { return key == all[own].key }
+		kept := make(map[string]bool)
+		for row := range r.each(from, all[own]) {
+			if kept[row] = true; len(kept) > counted {
+				break // all or nothing, then
+			}
+		}
+		return func(c content, said Said) bool {
+			if c.key == all[own].key || said.Total > counted || len(kept) > counted {
+				return c.key == all[own].key
+			}
+			for row := range r.each(from, c) {
+				if !kept[row] {
+					return false
+				}
+			}
+			return true
+		}
 	case first && known:
-		return func(_, value string) bool { return value == parley.Printable(given) }
+		return func(_ content, said Said) bool { return one(said.Values) == parley.Printable(given) }
 	}
-	return func(string, string) bool { return true }
+	return func(content, Said) bool { return true }
 }
 
 func (r *reader) due(round int, from parley.ID) bool {

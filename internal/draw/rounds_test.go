@@ -2,16 +2,13 @@ package draw_test
 
 import (
 	"fmt"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"parley"
-	"parley/faulty"
 	"parley/internal/draw"
-	"parley/trace"
 )
 
 // Article, Tables 1 and 2, at three widths.
@@ -133,159 +130,6 @@ func TestLongColumns(t *testing.T) {
 	golden(t, "long.txt", out.String())
 }
 
-// Gather against the slow way: for each receiver the rows of all that was sent
-// to it, one event after the other.
-func TestGather(t *testing.T) {
-	plays := []play{article(), figure3(), liars(), crashed()}
-	for seed := range uint64(12) {
-		plays = append(plays, random(seed), scene{n: 5, m: 1, value: "1", seed: seed,
-			faulty: map[parley.ID]faulty.Behaviour{2: faulty.SendOmission}}.play())
-	}
-	for _, p := range plays {
-		rounds := draw.Gather(p.protocol, p.log.Events, draw.Gathering{Style: p.style, Rows: 1000})
-		bare := func(id parley.ID) string { return fmt.Sprint(id + 1) }
-		for round := range p.m + 1 {
-			for from := range parley.ID(p.n) {
-				for to := range parley.ID(p.n) {
-					var want []string
-					for _, e := range p.log.Events {
-						sent := e.Op == trace.Send && to != from && (e.Peer == to || e.Peer == parley.All) || e.Op == trace.Keep && to == from
-						if sent && e.At == from && e.Msg.Seq == uint64(round) {
-							env := parley.Env{From: from, To: to, Path: e.Path, Round: round}
-							want = slices.AppendSeq(want, p.protocol.Explain(env, e.Msg, bare))
-						}
-					}
-					said := told(rounds, round, from, to)
-					if len(said) > 1 {
-						t.Fatalf("round %d: P%d tells P%d %d things", round, from+1, to+1, len(said))
-					}
-					var got []string
-					if len(said) == 1 {
-						got = said[0].Rows
-						if said[0].Total != uint64(len(got)) {
-							t.Errorf("%d rows, said to be %d", len(got), said[0].Total)
-						}
-					}
-					if !slices.Equal(got, want) {
-						t.Errorf("round %d: P%d tells P%d %v, want %v", round, from+1, to+1, got, want)
-					}
-				}
-			}
-		}
-	}
-}
-
-// Receivers that are told the same stand together, own copies included, and of
-// many rows only the first are kept.
-func TestGatherGroups(t *testing.T) {
-	p := article()
-	rounds := draw.Gather(p.protocol, p.log.Events, draw.Gathering{Style: p.style, Rows: 2})
-	for from := parley.ID(1); from < 7; from++ {
-		said := told(rounds, 2, from, from)
-		if len(said) != 1 || !slices.Equal(said[0].To, []parley.ID{1, 2, 3, 4, 5, 6}) {
-			t.Fatalf("P%d: %+v", from+1, said)
-		}
-		if len(said[0].Rows) != 2 || said[0].Total != 5 {
-			t.Errorf("P%d: %d rows of %d", from+1, len(said[0].Rows), said[0].Total)
-		}
-		if v := said[0].Values; len(v) != 2 || v[0].Value != "0" || v[1].Value != "1" || v[0].Rows+v[1].Rows != 5 {
-			t.Errorf("P%d: values %+v", from+1, v)
-		}
-	}
-	if len(rounds[0].Said) != 2 || !slices.Equal(rounds[0].Said[1].To, []parley.ID{4, 5, 6}) {
-		t.Errorf("round 0: %+v", rounds[0].Said)
-	}
-}
-
-// A frame of several messages is the same as the copies of them that its sender
-// keeps, if it is.
-func TestGatherCopies(t *testing.T) {
-	p := parley.Protocol{N: 4, Timing: parley.Synchronous, Kinds: []string{"", "FRAME", "A", "B"}}
-	one, two := parley.Msg{Kind: 2, Body: []byte("x")}, parley.Msg{Kind: 3, Body: []byte("y")}
-	frame := parley.Msg{Kind: 1, Body: parley.AppendMsg(parley.AppendMsg(nil, 0, one), 1, two)}
-	other := parley.Msg{Kind: 1, Body: parley.AppendMsg(parley.AppendMsg(nil, 1, one), 1, two)}
-	events := []trace.Event{
-		{Op: trace.Send, At: 2, Peer: 0, Msg: frame},
-		{Op: trace.Send, At: 2, Peer: 1, Msg: other},
-		{Op: trace.Send, At: 2, Peer: 3, Msg: frame},
-		{Op: trace.Keep, At: 2, Peer: 2, Path: 0, Msg: one},
-		{Op: trace.Keep, At: 2, Peer: 2, Path: 1, Msg: two},
-	}
-	rounds := draw.Gather(p, events, draw.Gathering{})
-	if len(rounds) != 1 || len(rounds[0].Said) != 2 || !slices.Equal(rounds[0].Said[0].To, []parley.ID{0, 2, 3}) {
-		t.Errorf("%+v", rounds)
-	}
-}
-
-// A message with more rows than are gone through is counted by the protocol.
-func TestGatherCounts(t *testing.T) {
-	const total = 3_000_000
-	walked := 0
-	p := parley.Protocol{
-		N: 3, Timing: parley.Asynchronous, Kinds: []string{"", "BULK"},
-		Explain: func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
-			return func(yield func(string) bool) {
-				for range total {
-					if walked++; !yield("{1,2}") {
-						return
-					}
-				}
-			}
-		},
-		Size: func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: total} },
-	}
-	events := []trace.Event{{Op: trace.Send, At: 1, Peer: parley.All, Msg: parley.Msg{Kind: 1}}}
-	rounds := draw.Gather(p, events, draw.Gathering{})
-	if len(rounds) != 1 || rounds[0].Title != "BULK" || len(rounds[0].Said) != 1 {
-		t.Fatalf("%+v", rounds)
-	}
-	if said := rounds[0].Said[0]; said.Total != total || len(said.Rows) != 12 || said.Values != nil {
-		t.Errorf("%d rows of %d, values %v", len(said.Rows), said.Total, said.Values)
-	}
-	if walked > 10_000 {
-		t.Errorf("%d rows were gone through", walked)
-	}
-}
-
-// A lie is what differs from the liar's own copy, or from the value it was given.
-func TestLies(t *testing.T) {
-	p := liars()
-	for _, r := range p.rounds() {
-		for _, s := range r.Said {
-			others := slices.ContainsFunc(s.To, func(id parley.ID) bool { return id != s.From })
-			want := s.From == 4 && others || s.From == 0 && s.Rows[0] != "{1,1}"
-			if s.Lie != want {
-				t.Errorf("round %d: P%d tells %v %v: lie %v", r.Number, s.From+1, s.To, s.Rows, s.Lie)
-			}
-		}
-	}
-}
-
-// Who is silent where something was due: the crashed lieutenant, to those whom
-// it did not reach; never the General after round 0.
-func TestSilence(t *testing.T) {
-	p := scene{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: faulty.Silent, 4: faulty.Crash(1, 3)}}.play()
-	got := make(map[string]bool)
-	for _, r := range p.rounds() {
-		for _, s := range r.Said {
-			if s.Total == 0 {
-				got[fmt.Sprintf("round %d P%d to %v", r.Number, s.From+1, s.To)] = true
-			}
-		}
-	}
-	want := map[string]bool{
-		"round 0 P1 to [1 2 3 5 6]": true, "round 1 P5 to [3 5 6]": true, "round 2 P5 to [1 2 3 5 6]": true,
-	}
-	if len(got) != len(want) {
-		t.Errorf("silent: %v", got)
-	}
-	for s := range want {
-		if !got[s] {
-			t.Errorf("not silent: %s; but %v", s, got)
-		}
-	}
-}
-
 // The caption says who is told, or else each column does.
 func TestCaptions(t *testing.T) {
 	say := func(from parley.ID, to ...parley.ID) draw.Said {
@@ -311,24 +155,6 @@ func TestCaptions(t *testing.T) {
 		first, table, _ := strings.Cut(text, "\n")
 		if first != c.want || strings.Count(table, "to P") != c.to {
 			t.Errorf("%v: want %q and %d columns that say to whom:\n%s", c.said, c.want, c.to, text)
-		}
-	}
-}
-
-// What a row speaks of, as the protocols of this module write rows.
-func TestValuesOfRows(t *testing.T) {
-	for row, want := range map[string]string{
-		"{0,132}": "0", "{a,b,1.10}": "a,b", "3: {1,31}": "1", "1:1:2": "1", "propose 1": "1", "king: 0": "0", "commit": "commit",
-	} {
-		p := parley.Protocol{
-			N: 2, Kinds: []string{"", "SAY"},
-			Explain: func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
-				return func(yield func(string) bool) { yield(row) }
-			},
-		}
-		rounds := draw.Gather(p, []trace.Event{{Op: trace.Send, At: 0, Peer: 1, Msg: parley.Msg{Kind: 1}}}, draw.Gathering{})
-		if v := rounds[0].Said[0].Values; len(v) != 1 || v[0].Value != want {
-			t.Errorf("%s speaks of %v, want %s", row, v, want)
 		}
 	}
 }
