@@ -141,9 +141,9 @@ func (a *app) printBounds(n, m int, all []limits) error {
 			b.WriteString(draw.Fold(l.Name+": "+l.Why, a.width(0)) + "\n")
 		}
 	}
-	b.WriteString(draw.Fold("A message is what the papers count: one value with its path (eig, om), one signed value (sm), "+
-		"one vote (phaseking); eig counts a process's copy to itself, as its article does. Bits are those of values of one bit "+
-		"and of the names of processes.", a.width(0)) + "\n")
+	b.WriteString(draw.Fold("A message is what the papers count: one value with its path (eig, om), one signed "+
+		"value (sm), one vote (phaseking); eig counts a process's copy to itself, as its article does. Bits are those "+
+		"of values of one bit and of the names of processes.", a.width(0)) + "\n")
 	_, err := io.WriteString(a.out, b.String())
 	return err
 }

@@ -57,7 +57,8 @@ func (a *app) printConform(all []conform.Result) error {
 		bad := make(map[string]bool)
 		for _, f := range r.Failed {
 			bad[f.Case] = true
-			if _, err := fmt.Fprintf(a.out, "%s: %s: %s: expected %s, got %s\n", r.File, f.Case, f.Key, f.Want, f.Got); err != nil {
+			_, err := fmt.Fprintf(a.out, "%s: %s: %s: expected %s, got %s\n", r.File, f.Case, f.Key, f.Want, f.Got)
+			if err != nil {
 				return err
 			}
 		}

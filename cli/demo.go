@@ -18,17 +18,19 @@ var scenes = []struct {
 }{
 	{
 		"1. The General lies",
-		"Seven processes are to agree on an order, although up to two of them may be traitors. Here P1, the General, is one: " +
-			"he orders 0 from P2, P3 and P4, and 1 from P5, P6 and P7. In round 1 each lieutenant tells all of them, itself " +
-			"included, what it heard, and in round 2 what it heard in round 1: {0,132} reads \"P2 says that P3 said that P1 " +
-			"ordered 0\". What a lieutenant has been told makes its tree; from the leaves up, every node takes the value of more " +
-			"than half of its children, and the default, 0, if there is none. Three lieutenants heard 0 and three heard 1: a tie.",
+		"Seven processes are to agree on an order, although up to two of them may be traitors. Here P1, the " +
+			"General, is one: he orders 0 from P2, P3 and P4, and 1 from P5, P6 and P7. In round 1 each lieutenant " +
+			"tells all of them, itself included, what it heard, and in round 2 what it heard in round 1: {0,132} reads " +
+			"\"P2 says that P3 said that P1 ordered 0\". What a lieutenant has been told makes its tree; from the " +
+			"leaves up, every node takes the value of more than half of its children, and the default, 0, if there is " +
+			"none. Three lieutenants heard 0 and three heard 1: a tie.",
 		[]string{"--n=7", "--m=2", "--values=0", "--faulty=1=twofaced"},
 	},
 	{
 		"2. The General is loyal, and two lieutenants lie",
-		"Now P1 orders 1 from all. P3 and P6 are the traitors: P3 twists every word, and P6 those that it says to P5 and P7. " +
-			"(They have no need to lie to each other.) They cannot keep the loyal lieutenants from obeying the order.",
+		"Now P1 orders 1 from all. P3 and P6 are the traitors: P3 twists every word, and P6 those that it says to " +
+			"P5 and P7. (They have no need to lie to each other.) They cannot keep the loyal lieutenants from obeying " +
+			"the order.",
 		[]string{"--n=7", "--m=2", "--values=1", "--faulty=3=flip,6=twofaced"},
 	},
 }

@@ -82,7 +82,8 @@ func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 	fs.StringVar(&f.svg, "svg", "", "draw the messages and the tree into an SVG `file`")
 	fs.StringVar(&f.traceTo, "trace", "", "write the trace to a `file`")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
-	f.viewOnly = append(slices.DeleteFunc(flagNames(fs), func(n string) bool { return slices.Contains(before, n) }), "scenario", "memory")
+	f.viewOnly = slices.DeleteFunc(flagNames(fs), func(n string) bool { return slices.Contains(before, n) })
+	f.viewOnly = append(f.viewOnly, "scenario", "memory")
 	return f
 }
 

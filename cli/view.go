@@ -39,7 +39,9 @@ type view struct {
 }
 
 // newView prepares what is shown; tree makes the tree of one process.
-func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int, tree func(parley.ID) parley.Tree) (*view, error) {
+func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int,
+	tree func(parley.ID) parley.Tree,
+) (*view, error) {
 	v := &view{report: r, setup: s, log: log, flags: flags}
 	v.style = draw.Style{Width: width, Name: s.names.full}
 	for id := range s.faulty {
@@ -185,7 +187,10 @@ type subtree struct {
 func (s subtree) Root() []parley.ID { return s.root }
 
 func (v *view) card() draw.Card {
-	c := draw.Card{Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Measured, Counted: "sent by all processes"}
+	c := draw.Card{
+		Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Measured,
+		Counted: "sent by all processes",
+	}
 	if p := v.setup.protocol; p.Cost != nil {
 		c.Cost = p.Cost(p.N, p.M)
 	}

@@ -63,7 +63,7 @@ func (f frames) each(e parley.Env, m parley.Msg) iter.Seq2[parley.Env, parley.Ms
 }
 
 func (f frames) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-	if f.p.Rename == nil && f.p.RenameAll == nil {
+	if f.p.Rename == nil && f.p.RenameAll == nil || m.Seq > uint64(f.p.Last) {
 		return m
 	}
 	e.Round = int(m.Seq)

@@ -216,6 +216,9 @@ func TestFrameFunctions(t *testing.T) {
 		if size := full.Size(parley.Env{From: 1, To: 2}, m); size != (parley.Traffic{}) {
 			t.Error(size)
 		}
+		if have := full.Rename(parley.Env{From: 1}, m, []parley.ID{0, 1, 2}); len(lockstep.Open(have)) != len(lockstep.Open(m)) {
+			t.Error(have)
+		}
 	}
 	full.Tree(full.New(0))
 }

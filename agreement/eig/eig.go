@@ -79,7 +79,8 @@ func Rounds(c Config) lockstep.Protocol {
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.Assumptions) []parley.Promise {
-				return problem.Promises(a, problem.OralBound, "n > 3m: m+1 rounds of gathering suffice (article; Lamport, Shostak, Pease 1982)")
+				return problem.Promises(a, problem.OralBound,
+					"n > 3m: m+1 rounds of gathering suffice (article; Lamport, Shostak, Pease 1982)")
 			},
 			Bound:   problem.OralBound,
 			Cost:    Cost,

@@ -319,7 +319,7 @@ func TestExplain(t *testing.T) {
 	article := func(id parley.ID) string { return fmt.Sprint(id + 1) }
 	for want, m := range map[string]parley.Msg{
 		"{0,1}":        message(nil, "0"),
-		"{0,132}":      message([]byte{2, 1}, "0"),
+		"{0,1.3.2}":    message([]byte{2, 1}, "0"),
 		"{yes,1.11.2}": message([]byte{10, 1}, "yes"),
 	} {
 		if got := slices.Collect(p.Explain(parley.Env{}, m, article)); !slices.Equal(got, []string{want}) {

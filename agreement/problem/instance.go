@@ -51,8 +51,8 @@ func (in Instance) Check() error {
 	case in.N < 2 || in.N > parley.MaxProcesses:
 		return wrong("n", "%d processes: allowed are 2 to %d", in.N, parley.MaxProcesses)
 	case in.M < 0 || in.M > in.N-2:
-		return wrong("m", "%d faults of %d processes: allowed are 0 to n-2 = %d, for one correct process has nobody to agree with",
-			in.M, in.N, in.N-2)
+		return wrong("m", "%d faults of %d processes: allowed are 0 to n-2 = %d, for one correct process has nobody "+
+			"to agree with", in.M, in.N, in.N-2)
 	case int(in.Source) >= in.N:
 		return wrong("source", "there is no such process among %d", in.N)
 	case len(in.Default) > MaxValue:
@@ -103,7 +103,8 @@ func OralBound(n, m int) error {
 	if n > 3*m {
 		return nil
 	}
-	return fmt.Errorf("with oral messages %d processes tolerate at most m = %d, not %d: n > 3m is necessary", n, MostOral(n), m)
+	return fmt.Errorf("with oral messages %d processes tolerate at most m = %d, not %d: n > 3m is necessary",
+		n, MostOral(n), m)
 }
 
 // MostOral is the largest m with n > 3m.

@@ -44,8 +44,9 @@ func Byzantine(source parley.ID) []parley.Property {
 				if !proposed || h.Faulty.Has(source) {
 					return nil
 				}
-				for id, v := range decisions(h) {
-					if id != source && !bytes.Equal(v, value) {
+				decided := decisions(h)
+				for id := range parley.ID(h.N) {
+					if v, done := decided[id]; done && id != source && !bytes.Equal(v, value) {
 						return fmt.Errorf("%s decided %s, and the correct source said %s",
 							h.Name(id), parley.Printable(v), parley.Printable(value))
 					}
@@ -77,8 +78,10 @@ func Consensus() []parley.Property {
 func unanimous(h *parley.History) error {
 	var common []byte
 	first := true
-	for id, v := range proposals(h) {
-		if h.Faulty.Has(id) {
+	proposed, decided := proposals(h), decisions(h)
+	for id := range parley.ID(h.N) {
+		v, given := proposed[id]
+		if !given || h.Faulty.Has(id) {
 			continue
 		}
 		if !first && !bytes.Equal(v, common) {
@@ -89,8 +92,8 @@ func unanimous(h *parley.History) error {
 	if first {
 		return nil
 	}
-	for id, v := range decisions(h) {
-		if !bytes.Equal(v, common) {
+	for id := range parley.ID(h.N) {
+		if v, done := decided[id]; done && !bytes.Equal(v, common) {
 			return fmt.Errorf("%s decided %s, and all correct processes started with %s",
 				h.Name(id), parley.Printable(v), parley.Printable(common))
 		}

@@ -66,7 +66,8 @@ func (s Spec) Check() error {
 		return fmt.Errorf("protocol %q: allowed are eig, om, sm and phaseking", s.Protocol)
 	}
 	if !slices.Contains(engines, s.Engine) {
-		return &parley.FlagError{Flag: "engine", Err: fmt.Errorf("%q: allowed with %s are %s", s.Engine, s.Protocol, strings.Join(engines, ", "))}
+		return &parley.FlagError{Flag: "engine", Err: fmt.Errorf("%q: allowed with %s are %s",
+			s.Engine, s.Protocol, strings.Join(engines, ", "))}
 	}
 	if s.Signatures != "ideal" && s.Signatures != "ed25519" {
 		return &parley.FlagError{Flag: "signatures", Err: fmt.Errorf("%q: allowed are ideal and ed25519", s.Signatures)}

@@ -99,7 +99,8 @@ func oral(raw []byte, report func(key string, want, got any)) error {
 	decisions := r.decisions(s, r.c.Source)
 
 	if want.MessagesPerRound != nil {
-		report("messages_per_round", want.MessagesPerRound, honest(r.protocol, map[parley.ID]string{r.c.Source: c.SourceValue}))
+		given := map[parley.ID]string{r.c.Source: c.SourceValue}
+		report("messages_per_round", want.MessagesPerRound, honest(r.protocol, given))
 	}
 	if want.Decisions != nil {
 		report("decisions", want.Decisions, decisions)

@@ -68,7 +68,9 @@ func vector(raw []byte, report func(key string, want, got any)) error {
 
 // tables compares what each process heard of each source: from the source and
 // from every relay.
-func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExpect, report func(key string, want, got any)) error {
+func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExpect,
+	report func(key string, want, got any),
+) error {
 	if want.Tables != nil && c.M != 1 {
 		return fmt.Errorf("expect: tables: they are for m = 1, not %d", c.M)
 	}

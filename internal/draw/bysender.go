@@ -54,7 +54,7 @@ func (l *load) add(b slot) {
 // shares are the values in order.
 func (l *load) shares() []Share {
 	var out []Share
-	for v, n := range l.byValue {
+	for v, n := range l.byValue { // order: sorted below
 		out = append(out, Share{v, n})
 	}
 	slices.SortFunc(out, func(a, b Share) int { return strings.Compare(a.Value, b.Value) })

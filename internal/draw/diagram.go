@@ -182,7 +182,7 @@ func (c *canvas) done() picture {
 	c.lifelines(&lines)
 	c.ends(&c.front)
 	var colours []string
-	for colour := range c.used {
+	for colour := range c.used { // order: sorted below
 		if strings.HasPrefix(colour, "#") {
 			colours = append(colours, colour)
 		}

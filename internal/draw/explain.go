@@ -53,7 +53,7 @@ func (r *reader) explain(from parley.ID, c content, rows int) Said {
 			return said
 		}
 	}
-	for v, n := range values {
+	for v, n := range values { // order: sorted below
 		if known && len(values) <= mostValues {
 			said.Values = append(said.Values, Share{v, n})
 		}

@@ -159,7 +159,7 @@ func (c *canvas) legend() []legendEntry {
 		}
 	}
 	var values []string
-	for what := range c.used {
+	for what := range c.used { // order: sorted below
 		if v, ok := strings.CutPrefix(what, "value:"); ok {
 			values = append(values, v)
 		}

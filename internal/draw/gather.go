@@ -86,7 +86,7 @@ func Gather(p parley.Protocol, events []trace.Event, g Gathering) []Round {
 		r.add(e)
 	}
 	var numbers []int
-	for number := range r.rounds {
+	for number := range r.rounds { // order: sorted below
 		numbers = append(numbers, number)
 	}
 	slices.Sort(numbers)

@@ -52,7 +52,7 @@ func (t tally) equal(u tally) bool {
 	if len(t) != len(u) {
 		return false
 	}
-	for v, n := range t {
+	for v, n := range t { // order: only whether all are equal is told
 		if u[v] != n {
 			return false
 		}
@@ -69,7 +69,7 @@ type value struct {
 // values returns the values, the most frequent first.
 func (t tally) values() []value {
 	var out []value
-	for key, n := range t {
+	for key, n := range t { // order: sorted below
 		v := value{n: n}
 		if key != "" {
 			v.v = []byte(key[1:])

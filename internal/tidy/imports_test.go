@@ -30,6 +30,7 @@ upto-broadcast  = agreement/problem agreement/* broadcast/*
 upto-membership = agreement/problem agreement/* broadcast/* membership/*
 protocols = agreement/problem agreement/* broadcast/* membership/* clock/* commit/* replica/*
 hosts     = sim explore cluster
+tools     = internal/draw internal/lab internal/conform internal/bench
 
 .                      pure    :
 lockstep               pure    : core
@@ -50,10 +51,11 @@ internal/draw          seeded  : core adapters faulty trace agreement/problem
 internal/lab           free    : core adapters faulty trace hosts agreement/problem internal/draw
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
-cli                    free    : core adapters faulty trace hosts agreement/problem parleytest internal/*
+cli                    free    : core adapters faulty trace hosts agreement/problem parleytest tools
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 internal/tidy          free    :
 internal/mutants       free    :
+internal/golden        free    : catalog cli
 `
 
 // Families hold packages and are none themselves.

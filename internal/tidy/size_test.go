@@ -16,8 +16,9 @@ import (
 const (
 	fileLines     = 500 // of a file that is neither a test nor generated
 	functionLines = 70
-	testLines     = 90 // of a function in a test
+	testLines     = 110 // of a function in a test, tables of cases included
 	lineColumns   = 120
+	testColumns   = 160 // of a line of a test, which may be a case of a table
 )
 
 // sizeBreaches holds a file against these limits.
@@ -26,9 +27,9 @@ func sizeBreaches(m *module, s *source) []string {
 	if ast.IsGenerated(s.syntax) {
 		return nil
 	}
-	limit := functionLines
+	limit, columns := functionLines, lineColumns
 	if s.test() {
-		limit = testLines
+		limit, columns = testLines, testColumns
 	} else if n := bytes.Count(s.text, []byte("\n")); n > fileLines {
 		out = append(out, fmt.Sprintf("%s:1: %d lines: at most %d", s.path, n, fileLines))
 	}
@@ -44,8 +45,8 @@ func sizeBreaches(m *module, s *source) []string {
 	n := 0
 	for line := range bytes.Lines(s.text) {
 		n++
-		if w := utf8.RuneCount(bytes.TrimRight(line, "\n")); w > lineColumns {
-			out = append(out, fmt.Sprintf("%s:%d: %d characters: at most %d", s.path, n, w, lineColumns))
+		if w := utf8.RuneCount(bytes.TrimRight(line, "\n")); w > columns {
+			out = append(out, fmt.Sprintf("%s:%d: %d characters: at most %d", s.path, n, w, columns))
 		}
 	}
 	return out
@@ -89,10 +90,12 @@ func TestSizeCatches(t *testing.T) {
 	}{
 		{"a function as long as allowed", "x.go", function(70), nil},
 		{"a function too long", "x.go", function(71), []string{"x.go:3: f has 71 lines: at most 70"}},
-		{"a test as long as allowed", "x_test.go", function(90), nil},
-		{"a test too long", "x_test.go", function(91), []string{"f has 91 lines: at most 90"}},
+		{"a test as long as allowed", "x_test.go", function(110), nil},
+		{"a test too long", "x_test.go", function(111), []string{"f has 111 lines: at most 110"}},
 		{"a line as long as allowed", "x.go", long + "\n", nil},
-		{"a line too long", "x_test.go", "\n" + long + "x\n", []string{"x_test.go:4: 121 characters"}},
+		{"a line too long", "x.go", "\n" + long + "x\n", []string{"x.go:4: 121 characters"}},
+		{"a line of a test", "x_test.go", long + strings.Repeat("x", 40) + "\n", nil},
+		{"a line of a test too long", "x_test.go", long + strings.Repeat("x", 41) + "\n", []string{"x_test.go:3: 161 characters"}},
 		{"a file as long as allowed", "x.go", strings.Repeat("//\n", 498), nil},
 		{"a file too long", "x.go", strings.Repeat("//\n", 499), []string{"x.go:1: 501 lines: at most 500"}},
 		{"a long test file", "x_test.go", strings.Repeat("//\n", 999), nil},

@@ -1,0 +1,108 @@
+package parleytest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"parley"
+	"parley/faulty"
+	"parley/sim"
+	"parley/trace"
+)
+
+// rename runs with processes under other names. Delays are fixed, rounds make
+// the order of arrival irrelevant, and so machines end as they would with the
+// names changed in their states. Proposers stay among themselves.
+//
+// What nobody but its maker can rename, a signature, Rename may forget. Both
+// sides of each comparison are therefore renamed, one of them by no change.
+func (s *suite) rename() error {
+	if s.p.Rename == nil || s.p.Timing != parley.Synchronous {
+		return skip("no Rename, or no rounds")
+	}
+	for seed := range uint64(s.some(20)) {
+		r := s.honest(s.p, seed)
+		r.Delay, r.Loss, r.Twice = sim.Delay{Least: 1, Most: 1}, 0, 0
+		perm := s.permutation(rand.New(rand.NewPCG(seed, 3)))
+		other := r
+		other.Requests = nil
+		for _, q := range r.Requests {
+			q.At = perm[q.At]
+			other.Requests = append(other.Requests, q)
+		}
+		if seed%2 == 1 && s.p.M > 0 {
+			silent := parley.ID(seed) % parley.ID(s.p.N)
+			r.Faulty = map[parley.ID]faulty.Behaviour{silent: faulty.Silent}
+			other.Faulty = map[parley.ID]faulty.Behaviour{perm[silent]: faulty.Silent}
+		}
+		one, log := r.traced(true)
+		two, _ := other.traced(false)
+		for id := range one.Correct().All() {
+			before := parley.Save(one.Machine(id), one.Now(), nil)
+			have, want := s.renamed(one, id, perm), s.renamed(two, perm[id], identity(s.p.N))
+			if !bytes.Equal(have, want) {
+				return fmt.Errorf("%s: process %d is %d after renaming %v, and has another state: %v",
+					r, id, perm[id], perm, parley.Show(one.Machine(id), one.Now()))
+			}
+			if !bytes.Equal(before, parley.Save(one.Machine(id), one.Now(), nil)) {
+				return fmt.Errorf("%s: process %d is changed by a look at it", r, id)
+			}
+		}
+		if err := s.thereAndBack(log, perm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *suite) renamed(run *sim.Sim, id parley.ID, perm []parley.ID) []byte {
+	return parley.SaveRenamed(run.Machine(id), run.Now(), parley.Renaming{Perm: perm, Self: id, Msg: s.p.Rename}, nil)
+}
+
+// thereAndBack renames what was sent, and renames it back.
+func (s *suite) thereAndBack(log *trace.Log, perm []parley.ID) error {
+	back, none := make([]parley.ID, len(perm)), identity(len(perm))
+	for old, id := range perm {
+		back[id] = parley.ID(old)
+	}
+	for _, e := range log.Events {
+		if e.Op != trace.Send {
+			continue
+		}
+		env := parley.Env{From: e.At, To: e.Peer, Path: e.Path}
+		there, want := s.p.Rename(env, e.Msg, perm), s.p.Rename(env, e.Msg, none)
+		if s.p.Faults != parley.SignedByzantineFaults && !same(want, e.Msg) {
+			return fmt.Errorf("message %v of process %d is %v if nobody has another name", e.Msg, e.At, want)
+		}
+		env.From = perm[env.From]
+		if env.To != parley.All {
+			env.To = perm[env.To]
+		}
+		if again := s.p.Rename(env, there, back); !same(again, want) {
+			return fmt.Errorf("message %v of process %d is %v if renamed by %v and back", want, e.At, again, perm)
+		}
+	}
+	return nil
+}
+
+func same(a, b parley.Msg) bool {
+	return a.Kind == b.Kind && a.Origin == b.Origin && a.Seq == b.Seq && a.Value == b.Value &&
+		bytes.Equal(a.Body, b.Body)
+}
+
+// permutation draws new names: proposers among themselves, and the others.
+func (s *suite) permutation(r *rand.Rand) []parley.ID {
+	perm := make([]parley.ID, s.p.N)
+	for _, group := range []parley.Set{s.p.Proposers, parley.Everyone(s.p.N).Minus(s.p.Proposers)} {
+		ids := slices.Collect(group.All())
+		for i, j := range r.Perm(len(ids)) {
+			perm[ids[i]] = ids[j]
+		}
+	}
+	return perm
+}
+
+// identity is the permutation that changes nothing.
+func identity(n int) []parley.ID { return slices.Collect(parley.Everyone(n).All()) }
