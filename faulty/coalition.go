@@ -102,8 +102,17 @@ func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if m.how.Hear != nil && !m.how.Hear(s, from, q) {
 		return
 	}
+	if m.twin == nil {
+		mark := s.Mark()
+		m.machine.Receive(s, from, q)
+		if s.Mark() > mark {
+			c.hold(s, mark, false)
+			c.wait(s, m)
+		}
+		return
+	}
 	c.step(s, func(one parley.Machine) {
-		if m.twin == nil || (one == m.twin) == upper(from, s.N) {
+		if (one == m.twin) == upper(from, s.N) {
 			one.Receive(s, from, q)
 		}
 	})
@@ -138,6 +147,11 @@ func (c *Coalition) step(s *parley.Step, clause func(parley.Machine)) {
 		clause(m.twin)
 		c.hold(s, mark, true)
 	}
+	c.wait(s, m)
+}
+
+// wait sets the timer to speak if there is anything to say.
+func (c *Coalition) wait(s *parley.Step, m *member) {
 	if len(m.held) == 0 || c.waiting {
 		return
 	}
@@ -194,9 +208,9 @@ func (c *Coalition) speak(s *parley.Step) {
 // say sends what one member has to say. If that is the same single message for
 // all, it goes to all at once.
 func (c *Coalition) say(s *parley.Step, m *member) {
-	mark, alike := s.Mark(), true
 	toAll := !slices.ContainsFunc(m.held, func(e parley.Effect) bool { return e.To != parley.All })
 	c.honest = m.honestTo(parley.All, c.honest[:0])
+	alike := toAll && len(c.honest) == 1 // so far all are told the honest message
 	for to := range parley.ID(s.N) {
 		if to == m.id {
 			continue
@@ -208,15 +222,29 @@ func (c *Coalition) say(s *parley.Step, m *member) {
 		if !c.ids.Has(to) {
 			said = c.tell(s, m, to, said)
 		}
-		alike = alike && len(said) == 1
-		for _, sent := range said {
-			s.Effects = append(s.Effects, parley.Effect{Op: parley.OpSend, From: m.id, To: to, Path: sent.Path, Msg: sent.Msg})
-			alike = alike && same(&s.Effects[mark], &s.Effects[len(s.Effects)-1])
+		if alike && (len(said) != 1 || !same(said[0], c.honest[0])) {
+			alike = false
+			for before := range to {
+				if before != m.id {
+					send(s, m.id, before, c.honest)
+				}
+			}
+		}
+		if !alike {
+			send(s, m.id, to, said)
 		}
 	}
-	if alike && s.Mark() > mark {
-		s.Effects = s.Effects[:mark+1]
-		s.Effects[mark].To = parley.All
+	if alike {
+		send(s, m.id, parley.All, c.honest)
+	}
+}
+
+// send sends messages in the name of a member.
+func send(s *parley.Step, from, to parley.ID, said []parley.Sent) {
+	for i := range said {
+		s.Effects = append(s.Effects, parley.Effect{
+			Op: parley.OpSend, From: from, To: to, Path: said[i].Path, Msg: said[i].Msg,
+		})
 	}
 }
 
@@ -230,9 +258,8 @@ func (m *member) honestTo(to parley.ID, list []parley.Sent) []parley.Sent {
 	return list
 }
 
-// same tells whether two effects send the same message. Bodies that are shared
-// are seen to be equal at once.
-func same(a, b *parley.Effect) bool {
+// same tells whether two messages are the same.
+func same(a, b parley.Sent) bool {
 	x, y := &a.Msg, &b.Msg
 	return a.Path == b.Path && x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq && x.Value == y.Value &&
 		bytes.Equal(x.Body, y.Body)
