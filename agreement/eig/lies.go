@@ -22,7 +22,7 @@ func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] 
 			yield([]parley.ID{c.Source}, m.Body)
 			return
 		}
-		if e.Round < 1 || e.Round > c.M || e.From == c.Source {
+		if !due(c, e) {
 			return
 		}
 		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
@@ -38,6 +38,9 @@ func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] 
 		}
 	}
 }
+
+// due tells whether a level can come from this sender in this round at all.
+func due(c Config, e parley.Env) bool { return e.Round >= 1 && e.Round <= c.M && e.From != c.Source }
 
 // Relayed goes through the paths that a lieutenant relays in round r, itself at
 // the end, in lexicographic order. The path is reused.
@@ -209,6 +212,9 @@ func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 		if m.Kind == Order {
 			return parley.Traffic{Messages: 1, Bits: parley.ValueBits(m.Body) + parley.IDBits(c.N)}
 		}
+		if !due(c, e) {
+			return parley.Traffic{}
+		}
 		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
 		if err != nil {
 			return parley.Traffic{}
@@ -225,7 +231,7 @@ func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 // rename permutes the processes that a message speaks of, the source too.
 func rename(c Config) func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	return func(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-		if m.Kind != Level {
+		if m.Kind != Level || !due(c, e) {
 			return m
 		}
 		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
