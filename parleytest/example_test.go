@@ -1,6 +1,7 @@
 package parleytest_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,7 +93,7 @@ func (p *flooding) State(v *parley.Vars) {
 
 func agreement(h *parley.History) error {
 	for _, d := range h.Deliveries {
-		if first := h.Deliveries[0]; string(d.Msg.Body) != string(first.Msg.Body) {
+		if first := h.Deliveries[0]; !bytes.Equal(d.Msg.Body, first.Msg.Body) {
 			return fmt.Errorf("%d decides %s, and %d decides %s", first.At, first.Msg.Body, d.At, d.Msg.Body)
 		}
 	}
@@ -112,7 +113,7 @@ func termination(h *parley.History) error {
 
 func mixed(h *parley.History) error {
 	for _, q := range h.Requests {
-		if string(q.Msg.Body) != string(h.Requests[0].Msg.Body) {
+		if !bytes.Equal(q.Msg.Body, h.Requests[0].Msg.Body) {
 			return nil
 		}
 	}

@@ -15,6 +15,7 @@
 package parleytest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -67,7 +68,7 @@ func Suite(t *testing.T, p parley.Protocol, options ...Options) {
 		t.Run(c.name, func(t *testing.T) {
 			s.logf = t.Logf
 			err := c.run(s)
-			if why, skipped := err.(skip); skipped {
+			if why := skip(""); errors.As(err, &why) {
 				t.Log("does not apply:", string(why))
 			} else if err != nil {
 				t.Fatal(err)
@@ -81,7 +82,7 @@ func Check(p parley.Protocol, options ...Options) error {
 	s := newSuite(p, options)
 	for _, c := range checks {
 		err := c.run(s)
-		if _, skipped := err.(skip); err != nil && !skipped {
+		if why := skip(""); err != nil && !errors.As(err, &why) {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}

@@ -85,7 +85,7 @@ func (x *exchange) seat(s *sim.Sim, i int) error {
 	return nil
 }
 
-// loads loads a machine and demands that it saves the same.
+// loads lets a machine load a state, and demands that it saves the same.
 func loads(m parley.Machine, now parley.Tick, b []byte) error {
 	if !parley.Load(m, now, b) {
 		return errors.New("a machine does not load the state that one like it saved")

@@ -61,7 +61,7 @@ func (s *suite) breaks(b Beyond, within map[string]bool) error {
 				continue
 			}
 			if b.Protocol.Promises != nil && v.Promise.Holds {
-				return fmt.Errorf("%s: n=%d m=%d: %s is promised even so, and does not hold: %v",
+				return fmt.Errorf("%s: n=%d m=%d: %s is promised even so, and does not hold: %w",
 					r, b.Protocol.N, b.Protocol.M, v.Property.Name, v.Broken)
 			}
 			s.logf("n=%d m=%d, %s: %s breaks: %v", b.Protocol.N, b.Protocol.M, r, v.Property.Name, v.Broken)

@@ -233,7 +233,7 @@ func (p *process) learn(values dict) {
 		return
 	}
 	slices.SortFunc(merged[1:], bytes.Compare)
-	merged = dict(slices.CompactFunc(merged, bytes.Equal))
+	merged = slices.CompactFunc(merged, bytes.Equal)
 	number := make([]uint32, len(p.dict))
 	for i, v := range p.dict {
 		number[i] = merged.code(v)

@@ -135,7 +135,8 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		var out []parley.Sent
 		for _, honest := range t.Honest {
-			m, said := honest.Msg, false
+			var said bool
+			m := honest.Msg
 			if m.Kind == Order {
 				m.Body, said = lie(s, c, m.Body)
 			} else {
@@ -252,7 +253,7 @@ func renameColumn(c Config, b column, width, r int, from parley.ID, perm []parle
 		for j, id := range path[1:r] {
 			renamed[j] = number(perm[c.Source], perm[id])
 		}
-		out.put(rank(renamed, c.N-1, number(perm[c.Source], perm[from])), width, column(b).at(i, width))
+		out.put(rank(renamed, c.N-1, number(perm[c.Source], perm[from])), width, b.at(i, width))
 		i++
 	}
 	return out

@@ -1,6 +1,7 @@
 package interactive_test
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -159,7 +160,7 @@ func TestTree(t *testing.T) {
 	if !parley.Load(loaded, 0, parley.Save(s.Machine(1), 0, nil)) {
 		t.Fatal("the state is not loaded")
 	}
-	if _, again, _ := p.Tree(loaded).Node(nil); string(again) != string(out) {
+	if _, again, _ := p.Tree(loaded).Node(nil); !bytes.Equal(again, out) {
 		t.Errorf("the root of a loaded process has %q", again)
 	}
 	fresh := p.Tree(p.New(1))

@@ -134,7 +134,7 @@ func TestJunkChangesNothing(t *testing.T) {
 		b := run(lockstep.Of(p, lockstep.Simulated), c.Source, "1", seed, how)
 		other := problem.Decisions(&b.History)
 		for id, v := range problem.Decisions(&a.History) {
-			if string(v) != string(other[id]) {
+			if !bytes.Equal(v, other[id]) {
 				t.Errorf("seed %d: %d decides %s, and %s if there is junk", seed, id, v, other[id])
 			}
 		}

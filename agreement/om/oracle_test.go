@@ -1,6 +1,7 @@
 package om_test
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -136,7 +137,7 @@ func TestAgreesWithEIG(t *testing.T) {
 		b := run(lockstep.Of(gather, lockstep.Simulated), c.Source, "1", seed, how)
 		other := problem.Decisions(&b.History)
 		for id, v := range problem.Decisions(&a.History) {
-			if string(v) != string(other[id]) {
+			if !bytes.Equal(v, other[id]) {
 				return true
 			}
 		}

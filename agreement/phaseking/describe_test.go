@@ -123,7 +123,7 @@ func TestFlags(t *testing.T) {
 		"-n 1":                    "allowed are 2 to 256",
 	} {
 		p, err := parse(strings.Fields(args)...)
-		got := ""
+		var got string
 		if err != nil {
 			got = err.Error()
 		} else {

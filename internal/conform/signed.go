@@ -97,7 +97,7 @@ func signed(raw []byte, report func(key string, want, got any)) error {
 		report("validity", want.Validity, k.validity(config.Source, c.SourceValue, decisions))
 	}
 	if want.Rejected != nil {
-		report("rejected", withoutReasons(want.Rejected), rejections(config, k, p, log))
+		report("rejected", withoutReasons(want.Rejected), rejections(config, k, log))
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func byPlace(list []rejection) []rejection {
 
 // rejections asks, for every message that a correct process received, whether
 // its chain counts.
-func rejections(c sm.Config, k cast, p parley.Protocol, log *trace.Log) []rejection {
+func rejections(c sm.Config, k cast, log *trace.Log) []rejection {
 	out := []rejection{}
 	signer := sim.Ideal(0)
 	for _, e := range log.Events {

@@ -2,6 +2,7 @@ package draw_test
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,7 +27,7 @@ func well(t *testing.T, picture string) map[string][]xml.StartElement {
 	ids := make(map[string]bool)
 	for {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

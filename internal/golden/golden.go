@@ -29,7 +29,7 @@ func Story(t *testing.T, file string, args ...string) {
 func Compare(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // it is committed
+		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

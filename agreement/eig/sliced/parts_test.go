@@ -34,9 +34,8 @@ func TestIndexIsAOneToOneNumbering(t *testing.T) {
 					t.Fatalf("parent of %v is not node %d", relays, i/(l-k+1))
 				}
 			})
-			size, _ := Count(l+2, k)
 			if k < l {
-				size, _ = Count(l+1, k)
+				size, _ := Count(l+1, k)
 				if uint64(next) != size.Leaves {
 					t.Errorf("%d paths of length %d, want %d", next, k, size.Leaves)
 				}
