@@ -73,6 +73,9 @@ type Protocol struct {
 	// Lies answers what a faulty process sends instead of what it honestly
 	// would: see Turn.
 	Lies func(s *Step, t *Turn) []Sent
+	// Overhears tells that Lies looks at what the coalition has seen. Otherwise
+	// nothing of that is kept, and Turn.Seen is empty.
+	Overhears bool
 	// Rename returns m as it would be if the processes had changed names:
 	// perm[old] = new, and e is the address before renaming.
 	Rename func(e Env, m Msg, perm []ID) Msg

@@ -22,6 +22,9 @@ type Behaviour struct {
 	Choose func(s *parley.Step, t *parley.Turn, k, n int) int
 	// Tell returns what the process sends in its turn.
 	Tell func(s *parley.Step, t *parley.Turn) []parley.Sent
+	// Overhears tells that Tell looks at Turn.Seen, as Protocol.Overhears does
+	// for Lies.
+	Overhears bool
 	// Hear tells whether the process takes in what arrives.
 	Hear func(s *parley.Step, from parley.ID, m parley.Msg) bool
 	// Twin runs two honest copies under one identity: each half of the system

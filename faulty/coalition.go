@@ -21,11 +21,12 @@ const speak parley.Timer = 0xFFFF
 
 // Coalition is the machine of all faulty processes.
 type Coalition struct {
-	protocol parley.Protocol
-	rush     parley.Tick
-	ids      parley.Set
-	members  []member
-	place    [parley.MaxProcesses]uint8 // where a process is among the members
+	protocol  parley.Protocol
+	rush      parley.Tick
+	overhears bool // what is received is remembered
+	ids       parley.Set
+	members   []member
+	place     [parley.MaxProcesses]uint8 // where a process is among the members
 
 	waiting bool         // the timer to speak is set
 	seen    []parley.Got // what members received since the coalition spoke
@@ -50,12 +51,13 @@ type member struct {
 // its honest copies would have: with lockstep, late in the round but in time.
 // With rush 0 it speaks at once.
 func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behaviour) *Coalition {
-	c := &Coalition{protocol: p, rush: rush}
+	c := &Coalition{protocol: p, rush: rush, overhears: p.Overhears}
 	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {
 		m := member{id: id, how: how[id], machine: p.New(id)}
 		if m.how.Twin {
 			m.twin = p.New(id)
 		}
+		c.overhears = c.overhears || m.how.Overhears
 		c.place[id] = uint8(len(c.members))
 		c.members = append(c.members, m)
 		c.ids.Add(id)
@@ -95,7 +97,7 @@ func other(value []byte) []byte {
 // Receive lets the coalition see the message, and the copy of s.Self if its
 // behaviour has it hear.
 func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
-	if !c.ids.Has(from) {
+	if c.overhears && !c.ids.Has(from) {
 		c.seen = append(c.seen, parley.Got{From: from, To: s.Self, Path: s.Path, Msg: q})
 	}
 	m := c.of(s.Self)

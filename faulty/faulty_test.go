@@ -247,7 +247,7 @@ func (a *alternating) Refused(parley.ID, parley.ID, string)  {}
 func TestRushing(t *testing.T) {
 	spoken := 0
 	for seed := range uint64(50) {
-		watching := faulty.Behaviour{Name: "watching", Tell: func(s *parley.Step, turn *parley.Turn) []parley.Sent {
+		watching := faulty.Behaviour{Name: "watching", Overhears: true, Tell: func(s *parley.Step, turn *parley.Turn) []parley.Sent {
 			r := turn.Honest[0].Msg.Seq
 			seen := make(map[[2]parley.ID]bool)
 			for got := range turn.Seen {

@@ -93,6 +93,7 @@ func compose(name string, parts []lockstep.Protocol, sources bool) lockstep.Prot
 		}
 		out.Last = max(out.Last, p.Last)
 		out.Faults = min(out.Faults, p.Faults)
+		out.Overhears = out.Overhears || p.Overhears
 		for id := range p.Proposers.All() {
 			out.Proposers.Add(id)
 		}

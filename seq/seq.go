@@ -42,6 +42,7 @@ func Of(name string, a, b lockstep.Protocol) lockstep.Protocol {
 			Size:      c.size,
 			Explain:   c.explain,
 			Lies:      c.lies,
+			Overhears: a.Overhears || b.Overhears,
 		},
 		Last: c.first + b.Last,
 		New:  func(self parley.ID) lockstep.Rounds { return &process{c, a.New(self), b.New(self)} },

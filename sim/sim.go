@@ -95,6 +95,7 @@ type Sim struct {
 	faulty    parley.Set
 	members   []parley.Set // for each process: its seat
 	step      parley.Step
+	seated    *parley.Seat    // whose members the step has
 	order     []parley.Effect // scratch
 	due       schedule
 	wire      store
@@ -164,6 +165,7 @@ func (s *Sim) Reset(opt Options) {
 			s.History.Faulty.Add(c.At)
 		}
 	}
+	s.seated = nil
 	s.step = parley.Step{N: n, Host: (*host)(s), Effects: s.step.Effects[:0]}
 	for _, r := range opt.Requests {
 		if r.When > 0 {
@@ -310,13 +312,14 @@ func (s *Sim) arrive(e event) {
 	if e.to == parley.All {
 		first, last = 0, parley.ID(len(s.procs)-1)
 	}
+	faulty := s.faulty.Has(e.from)
 	for id := first; id <= last; id++ {
 		if id == e.from && e.to == parley.All || s.procs[id].down {
 			continue
 		}
 		w := &s.wire.slots[e.ref]
 		s.Stats.Deliveries++
-		if s.faulty.Has(e.from) && !s.faulty.Has(id) {
+		if faulty && !s.faulty.Has(id) {
 			s.Stats.FromFaulty++
 		}
 		if s.opt.Log != nil {
@@ -349,7 +352,9 @@ func (s *Sim) do(id parley.ID, path parley.Path, clause func(parley.Machine)) {
 func (s *Sim) prepare(id parley.ID, path parley.Path) {
 	st := &s.step
 	st.Self, st.Now, st.Path = id, s.now, path
-	st.Members = s.members[id]
+	if seat := s.procs[id].seat; seat != s.seated {
+		st.Members, s.seated = s.members[id], seat
+	}
 	st.Effects = st.Effects[:0]
 	s.Stats.Steps++
 }

@@ -58,6 +58,7 @@ func New(lowestFirst ...parley.Protocol) parley.Protocol {
 			panic(fmt.Sprintf("stack: %s is for %d processes and %s for %d", p.Name, p.N, top.Name, out.N))
 		}
 		out.M = min(out.M, p.M)
+		out.Overhears = out.Overhears || p.Overhears
 		out.Faults = min(out.Faults, p.Faults)
 		out.Timing = max(out.Timing, p.Timing)
 		out.Name, out.Title, out.Paper = join(out.Name, p.Name, "/"), join(out.Title, p.Title, ", under "),

@@ -73,6 +73,7 @@ func Rounds(c Config) lockstep.Protocol {
 			Size:       size(c),
 			Explain:    explain,
 			Lies:       lies(c),
+			Overhears:  true,
 			Rename:     rename,
 		},
 		Last: c.M,
