@@ -234,6 +234,7 @@ type Tree interface {
 	// Root returns the path of the root.
 	Root() []ID
 	// Node returns what the process heard along the path (in), what it makes of
-	// it (out, nil before the decision) and who relayed to it: the children.
+	// it (out, nil before the decision) and who relayed to it: the children. For
+	// a path that is none in this tree it returns nothing.
 	Node(path []ID) (in, out []byte, children []ID)
 }

@@ -31,7 +31,7 @@ type Rule struct {
 //
 // The others are for readings of one quantity: decimal integers of 64 bits.
 // Numbers are compared as such, and two writings of one number as bytes, so that
-// the decision is always an entry as it was written. An entry that is not a number
+// the decision is an entry as it was written, or the default. An entry that is not a number
 // counts as the default; if that is none either, it counts as 0. Median takes the
 // entry in the middle, the lower one of two. Minimum and Maximum take the least
 // and the greatest, which one liar can name.
@@ -94,7 +94,10 @@ func majority(vector [][]byte, otherwise []byte) []byte {
 // number reads a decimal integer.
 func number(v []byte) (int64, bool) {
 	x, err := strconv.ParseInt(string(v), 10, 64)
-	return x, err == nil
+	if err != nil {
+		return 0, false // it returns the nearest number with an error of range
+	}
+	return x, true
 }
 
 // ordered returns the entries from the least to the greatest.
@@ -214,7 +217,7 @@ func (r Rule) promises(of func(parley.Assumptions) []parley.Promise) func(parley
 // correct processes are what they said.
 func (r Rule) promise(a parley.Assumptions, entries parley.Promise, property string, holds bool) parley.Promise {
 	p := parley.Promise{Property: property, Because: r.because}
-	switch tooMany := outvoted(a.N, a.M); {
+	switch tooMany := outvoted(a.N, a.Faulty); {
 	case r.because == "":
 		p.Because = "nothing is known of the " + r.Name
 	case !entries.Holds:

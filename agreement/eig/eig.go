@@ -24,8 +24,8 @@
 // m+1 processes at least one is correct, so that every root-to-leaf path has a
 // node on which all agree, and from there upward all compute the same.
 //
-// Source: "The Byzantine Generals Problem", the article's first and second
-// stage; after Lamport, Shostak and Pease (1982) and Bar-Noy et al. (1987).
+// Source: the article on the Byzantine generals, its first and second stage; the
+// bound is the lecture's, from Lamport, Shostak and Pease (1982).
 package eig
 
 import (
@@ -80,7 +80,7 @@ func Rounds(c Config) lockstep.Protocol {
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.Assumptions) []parley.Promise {
 				return problem.Promises(a, problem.OralBound,
-					"n > 3m: m+1 rounds of gathering suffice (article; Lamport, Shostak, Pease 1982)")
+					"n > 3m: m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
 			},
 			Bound:   problem.OralBound,
 			Cost:    Cost,
@@ -115,6 +115,7 @@ type process struct {
 
 	value   []byte // the source's own
 	heard   bool   // the source's order has come
+	decided bool   // the last round is over
 	dict    dict   // the values met so far
 	root    uint32 // code of the order
 	columns [][]column
@@ -143,8 +144,7 @@ func (p *process) Request(_ *parley.Step, m parley.Msg) {
 // Emit.
 func (p *process) Emit(s *parley.Step, r int) {
 	switch {
-	// Round 0: the General sends the order to all of its lieutenants, and then
-	// stands by.
+	// Round 0: the source gives the order to everybody. That is all it ever does.
 	case r == 0 && !p.lieutenant():
 		s.SendAll(parley.Msg{Kind: Order, Body: p.value})
 	// Each other round: each lieutenant sends all it received in the round
@@ -162,7 +162,9 @@ func (p *process) Emit(s *parley.Step, r int) {
 // not fit is an adversary's or none of this round's, and is ignored.
 func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	switch {
-	case m.Seq != uint64(r) || m.Origin != 0 || m.Value != 0:
+	case m.Seq != uint64(r):
+		s.Refuse(from, "message not due in this round")
+	case m.Origin != 0 || m.Value != 0:
 		s.Refuse(from, "fields that are not used")
 	case !p.lieutenant():
 		s.Refuse(from, "message to the source")
@@ -192,6 +194,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 // Close: what did not come is the default. After round m the tree is complete.
 func (p *process) Close(s *parley.Step, r int) {
 	if r == p.c.M {
+		p.decided = true
 		s.Deliver(p.c.Source, parley.Msg{Kind: parley.Decide, Origin: p.c.Source, Body: p.decision()})
 	}
 }
@@ -207,6 +210,7 @@ func (p *process) decision() []byte {
 func (p *process) State(v *parley.Vars) {
 	v.Bytes("value", &p.value)
 	v.Bool("heard", &p.heard)
+	v.Bool("decided", &p.decided)
 	parley.Slice(v, "dictionary", (*[][]byte)(&p.dict), func(_ int, b *[]byte) { v.Bytes("value", b) })
 	parley.Num(v, "root", &p.root)
 	parley.Num(v, "width", &p.width)

@@ -138,7 +138,7 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 			var said bool
 			m := honest.Msg
 			if m.Kind == Order {
-				m.Body, said = lie(s, c, m.Body)
+				m.Body, said = c.Lie(s, m.Body)
 			} else {
 				m.Body, said = lieLevel(s, c, t.Round, m.Body)
 			}
@@ -150,20 +150,7 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	}
 }
 
-// lie returns what is told of one value, if anything.
-func lie(s *parley.Step, c Config, held []byte) (told []byte, said bool) {
-	others := c.Others(held)
-	switch k := s.Choose(len(others) + 2); k {
-	case 0:
-		return held, true
-	case len(others) + 1:
-		return nil, false
-	default:
-		return others[k-1], true
-	}
-}
-
-// lieLevel is lie for each path of a level, in codes.
+// lieLevel is Lie for each path of a level, in codes.
 func lieLevel(s *parley.Step, c Config, round int, body []byte) (told []byte, said bool) {
 	l, err := decodeLevel(body, slots(c.N, round), c.Default)
 	if err != nil {

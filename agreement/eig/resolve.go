@@ -195,7 +195,7 @@ func (a *adder) add(w *paths, out []byte) {
 	}
 }
 
-// addTwo is add for rows of two words, as 10 to 17 lieutenants have them.
+// addTwo is add for rows of two words: blocks of 9 to 16 siblings.
 func (a *adder) addTwo(w *paths, out []byte) {
 	var low, high uint64
 	used := w.used[:len(a.cols)]

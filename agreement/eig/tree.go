@@ -94,6 +94,20 @@ func (p *paths) each(k int, visit func()) {
 	}
 }
 
+// isPath tells whether a node can have this path: the source first, no process
+// twice, and no more of them than there are rounds.
+func isPath(c Config, path []parley.ID) bool {
+	if len(path) == 0 || len(path) > c.M+1 || path[0] != c.Source {
+		return false
+	}
+	for i, id := range path {
+		if int(id) >= c.N || slices.Contains(path[:i], id) {
+			return false
+		}
+	}
+	return true
+}
+
 // rankColumns returns the columns of rank r by number of lieutenant.
 func (p *process) rankColumns(r int) []column {
 	return slices.Delete(slices.Clone(p.columns[r]), int(p.c.Source), int(p.c.Source)+1)
@@ -134,28 +148,23 @@ type view struct {
 
 func (p *process) view() parley.Tree {
 	v := view{p: p}
-	if p.lieutenant() && p.complete() {
+	if p.lieutenant() && p.decided {
 		v.outs = p.resolve()
 	}
 	return v
 }
 
-// complete tells whether the last round has brought anything. Before that a
-// tree has no outputs.
-func (p *process) complete() bool {
-	if p.c.M == 0 {
-		return p.heard
-	}
-	return p.columns[p.c.M][p.self] != nil
-}
-
 // Root is the source.
 func (v view) Root() []parley.ID { return []parley.ID{v.p.c.Source} }
 
-// Node returns input, output and children of the node with the given path.
+// Node returns input, output and children of the node with the given path. Where
+// there is no such node it returns nothing.
 func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 	p, k := v.p, len(path)-1
-	if !p.lieutenant() {
+	switch {
+	case !isPath(p.c, path) || !p.lieutenant() && k > 0:
+		return nil, nil, nil
+	case !p.lieutenant():
 		return p.value, p.value, nil
 	}
 	l := p.c.N - 1

@@ -41,7 +41,9 @@ func Names() []string {
 }
 
 // Over returns the agreement of this module that has the name. Phase king, which
-// is a consensus, has the source's announcement put before it.
+// is a consensus, has the source's announcement put before it. Signed messages
+// are for one run: runs that share keys need a function of one's own, with a
+// Session of sm.Config for each.
 func Over(name string) (Agreement, error) {
 	for _, a := range agreements {
 		if a.name == name {

@@ -1,7 +1,6 @@
 package interactive
 
 import (
-	"bytes"
 	"iter"
 
 	"parley"
@@ -27,7 +26,7 @@ func FromSource(in problem.Instance, consensus lockstep.Protocol) lockstep.Proto
 	p := seq.Of(consensus.Name, announce(in), consensus)
 	p.Title = "Byzantine agreement by consensus on what the source said, over " + consensus.Name
 	p.Paper = "lecture, relations among the agreement problems, question 3"
-	p.Properties = problem.Byzantine(in.Source)
+	p.Properties = problem.ByzantineOfAll(in.Source)
 	p.Promises = consensus.Promises
 	return p
 }
@@ -86,7 +85,9 @@ func (p *announcement) Emit(s *parley.Step, _ int) {
 
 func (p *announcement) Absorb(s *parley.Step, _ int, from parley.ID, m parley.Msg) {
 	switch {
-	case m.Kind != Announced || m.Seq != 0 || m.Origin != 0 || m.Value != 0:
+	case m.Kind != Announced || m.Seq != 0:
+		s.Refuse(from, "message not due in this round")
+	case m.Origin != 0 || m.Value != 0:
 		s.Refuse(from, "fields that are not used")
 	case from != p.in.Source:
 		s.Refuse(from, "announcement by another than the source")
@@ -112,9 +113,8 @@ func announceLies(in problem.Instance) func(s *parley.Step, t *parley.Turn) []pa
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		var out []parley.Sent
 		for _, honest := range t.Honest {
-			alternatives := append([][]byte{honest.Msg.Body}, in.Others(honest.Msg.Body)...)
-			if k := s.Choose(len(alternatives) + 1); k < len(alternatives) {
-				honest.Msg.Body = bytes.Clone(alternatives[k])
+			if told, said := in.Lie(s, honest.Msg.Body); said {
+				honest.Msg.Body = told
 				out = append(out, honest)
 			}
 		}

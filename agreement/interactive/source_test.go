@@ -92,7 +92,7 @@ func TestAnnouncementsRefused(t *testing.T) {
 	}{
 		{0, []parley.Msg{one, one}, map[string]uint64{"second or oversized announcement": 3}},
 		{0, []parley.Msg{large}, map[string]uint64{"second or oversized announcement": 3}},
-		{0, []parley.Msg{kind, number}, map[string]uint64{"fields that are not used": 6}},
+		{0, []parley.Msg{kind, number}, map[string]uint64{"message not due in this round": 6}},
 		{2, []parley.Msg{one}, map[string]uint64{"announcement by another than the source": 3}},
 	} {
 		s := sim.Run(sim.Options{

@@ -25,17 +25,7 @@ func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Sent 
 // alphabet, or nothing.
 func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		return tell(t, func(_, held []byte) ([]byte, bool) {
-			others := c.Others(held)
-			switch k := s.Choose(len(others) + 2); k {
-			case 0:
-				return held, true
-			case len(others) + 1:
-				return nil, false
-			default:
-				return others[k-1], true
-			}
-		})
+		return tell(t, func(_, held []byte) ([]byte, bool) { return c.Lie(s, held) })
 	}
 }
 

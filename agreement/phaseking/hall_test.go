@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 		{4, 1, parley.Msg{Kind: phaseking.Proposal, Seq: 4, Body: one}, ""},
 		{5, 1, parley.Msg{Kind: phaseking.King, Seq: 5, Body: one}, ""},
 		{0, 1, parley.Msg{Kind: phaseking.Value, Body: make([]byte, problem.MaxValue)}, ""},
-		{3, 1, parley.Msg{Kind: phaseking.Value, Seq: 0, Body: one}, "fields that are not used"},
+		{3, 1, parley.Msg{Kind: phaseking.Value, Seq: 0, Body: one}, "message not due in this round"},
 		{0, 1, parley.Msg{Kind: phaseking.Value, Origin: 1, Body: one}, "fields that are not used"},
 		{0, 1, parley.Msg{Kind: phaseking.Value, Value: 1, Body: one}, "fields that are not used"},
 		{0, 1, parley.Msg{Kind: phaseking.Proposal, Body: one}, "message not due in this round"},

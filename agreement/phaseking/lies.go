@@ -1,7 +1,6 @@
 package phaseking
 
 import (
-	"bytes"
 	"iter"
 
 	"parley"
@@ -16,7 +15,7 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		out := t.Out[:0]
 		for _, honest := range t.Honest {
-			if v, said := lie(s, values, honest.Msg.Body); said {
+			if v, said := c.Lie(s, honest.Msg.Body); said {
 				honest.Msg.Body = v
 				out = append(out, honest)
 			}
@@ -30,29 +29,6 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		}
 		return out
 	}
-}
-
-// lie returns what is told in place of a value, if anything.
-func lie(s *parley.Step, values [][]byte, held []byte) (told []byte, said bool) {
-	others := 0
-	for _, v := range values {
-		if !bytes.Equal(v, held) {
-			others++
-		}
-	}
-	k := s.Choose(others + 2)
-	if k == 0 {
-		return held, true
-	}
-	for _, v := range values {
-		if bytes.Equal(v, held) {
-			continue
-		}
-		if k--; k == 0 {
-			return v, true
-		}
-	}
-	return nil, false
 }
 
 // explain writes a message as 1, propose 1 or king: 1.

@@ -179,10 +179,10 @@ func (p *process) Emit(s *parley.Step, r int) {
 // Absorb counts a vote, the first of each sender.
 func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	switch {
-	case m.Seq != uint64(r) || m.Origin != 0 || m.Value != 0:
-		s.Refuse(from, "fields that are not used")
-	case m.Kind != p.due(r):
+	case m.Seq != uint64(r) || m.Kind != p.due(r):
 		s.Refuse(from, "message not due in this round")
+	case m.Origin != 0 || m.Value != 0:
+		s.Refuse(from, "fields that are not used")
 	case m.Kind == King && from != p.king(r):
 		s.Refuse(from, "king's word from another")
 	case len(m.Body) > problem.MaxValue:

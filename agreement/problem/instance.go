@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"parley"
@@ -41,6 +43,29 @@ func (in Instance) Others(than []byte) [][]byte {
 	return out
 }
 
+// Lie asks what a liar tells in place of a value that it holds: the value, any
+// other of the alphabet, or nothing.
+func (in Instance) Lie(s *parley.Step, held []byte) (told []byte, said bool) {
+	values := in.Values()
+	others := len(values)
+	if slices.ContainsFunc(values, func(v []byte) bool { return bytes.Equal(v, held) }) {
+		others--
+	}
+	k := s.Choose(others + 2)
+	if k == 0 {
+		return held, true
+	}
+	for _, v := range values {
+		if bytes.Equal(v, held) {
+			continue
+		}
+		if k--; k == 0 {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
 // Check tells what is wrong with an instance in itself. Whether n processes can
 // tolerate m faults is the protocol's Bound.
 func (in Instance) Check() error {
@@ -70,14 +95,15 @@ func (in Instance) Check() error {
 // and m from the theorem: the most faults that n processes tolerate.
 func Flags(fs *flag.FlagSet, def Instance, most func(n int) int) func(parley.Naming) (Instance, error) {
 	n := fs.Int("n", def.N, "number of `processes`")
-	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+	var m faults
+	fs.Var(&m, "m", "`faults` to tolerate (default: as many as the theorem allows)")
 	source := fs.String("source", "", "the `process` whose value it is (default: the first)")
 	otherwise := fs.String("default", string(def.Default), "the `value` for a tie and for what did not come")
 	alphabet := fs.String("alphabet", "", "the `values` that liars may think of, with commas between (default: 0,1)")
 	return func(naming parley.Naming) (Instance, error) {
 		in := def
-		in.N, in.M, in.Default = *n, *m, []byte(*otherwise)
-		if *m == -1 {
+		in.N, in.M, in.Default = *n, m.n, []byte(*otherwise)
+		if !m.given {
 			in.M = max(0, most(*n))
 		}
 		if *source != "" {
@@ -95,6 +121,29 @@ func Flags(fs *flag.FlagSet, def Instance, most func(n int) int) func(parley.Nam
 		}
 		return in, in.Check()
 	}
+}
+
+// faults is the flag for m, which has a meaning when it is not given.
+type faults struct {
+	n     int
+	given bool
+}
+
+// Set is for package flag.
+func (f *faults) Set(text string) (err error) {
+	f.given = true
+	if f.n, err = strconv.Atoi(text); err != nil {
+		err = errors.New("a number was expected")
+	}
+	return err
+}
+
+// String is for package flag.
+func (f *faults) String() string {
+	if f == nil || !f.given {
+		return ""
+	}
+	return strconv.Itoa(f.n)
 }
 
 // OralBound is the theorem that n processes with oral messages tolerate m

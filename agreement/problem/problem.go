@@ -31,13 +31,24 @@ const (
 // validity says whether the others do. With three processes, where the only
 // correct lieutenant has nobody to disagree with, it is validity that breaks.
 func Byzantine(source parley.ID) []parley.Property {
+	return byzantine(source, source, "lieutenant", "lieutenants")
+}
+
+// ByzantineOfAll is Byzantine where the source decides like all others, and its
+// decision counts.
+func ByzantineOfAll(source parley.ID) []parley.Property {
+	return byzantine(source, parley.All, "process", "processes")
+}
+
+// byzantine states the properties for all but one process.
+func byzantine(source, but parley.ID, who, all string) []parley.Property {
 	return []parley.Property{
 		{
-			Name: Agreement, Says: "all correct lieutenants decide on the same value", Mode: parley.Always,
-			Check: func(h *parley.History) error { return same(h, source) },
+			Name: Agreement, Says: "all correct " + all + " decide on the same value", Mode: parley.Always,
+			Check: func(h *parley.History) error { return same(h, but) },
 		},
 		{
-			Name: Validity, Says: "if the source is correct, every correct lieutenant decides on its value",
+			Name: Validity, Says: "if the source is correct, every correct " + who + " decides on its value",
 			Mode: parley.Always,
 			Check: func(h *parley.History) error {
 				value, proposed := proposals(h)[source]
@@ -46,7 +57,7 @@ func Byzantine(source parley.ID) []parley.Property {
 				}
 				decided := decisions(h)
 				for id := range parley.ID(h.N) {
-					if v, done := decided[id]; done && id != source && !bytes.Equal(v, value) {
+					if v, done := decided[id]; done && id != but && !bytes.Equal(v, value) {
 						return fmt.Errorf("%s decided %s, and the correct source said %s",
 							h.Name(id), parley.Printable(v), parley.Printable(value))
 					}

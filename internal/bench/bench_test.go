@@ -100,8 +100,8 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s, %s: %+v", protocol, engine, r)
 			}
 			decisions[protocol+" "+engine] = r.Decision
-			if (protocol == "eig") != (r.Nodes == 586*9) {
-				t.Errorf("%s, %s: %d nodes", protocol, engine, r.Nodes)
+			if want := map[string]uint64{"eig": 586 * 9, "om": 3609}[protocol]; r.Nodes != want {
+				t.Errorf("%s, %s: %d nodes, want %d", protocol, engine, r.Nodes, want)
 			}
 		}
 	}

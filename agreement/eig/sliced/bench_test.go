@@ -50,10 +50,3 @@ func BenchmarkLevels(b *testing.B) {
 		bench(b, s, 1, func() Result { return s.Levels(TwoFaced(1).EveryRound()).Result() })
 	}
 }
-
-// BenchmarkPruned has no nodes to report: it gets by without most of them.
-func BenchmarkPruned(b *testing.B) {
-	for _, s := range hardest(5, 6, 7, 8) {
-		bench(b, s, 1, func() Result { return s.Pruned(TwoFaced(1)) })
-	}
-}

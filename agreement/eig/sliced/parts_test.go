@@ -236,7 +236,6 @@ func TestValidate(t *testing.T) {
 		if c.want != "" {
 			mustPanic(t, c.want, func() { s.Levels(nil) })
 			mustPanic(t, c.want, func() { s.DepthFirst(nil, 1) })
-			mustPanic(t, c.want, func() { s.Pruned(nil) })
 		}
 	}
 }

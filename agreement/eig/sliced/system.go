@@ -21,12 +21,11 @@
 // faulty relay's word is the adversary's; and a majority is taken for all receivers at once by
 // bit-sliced counters.
 //
-// Three engines give the same decisions:
+// Two engines give the same decisions:
 //
 //   - [System.Levels] keeps the whole tree, takes a rushing adversary, and lets every node be
 //     inspected. Its memory grows with the tree.
 //   - [System.DepthFirst] evaluates every node and asks for every lie, in a few KiB a worker.
-//   - [System.Pruned] leaves out the subtrees that no lie can change.
 package sliced
 
 import "fmt"

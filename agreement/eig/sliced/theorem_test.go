@@ -49,7 +49,7 @@ func TestViolationsAtTheBound(t *testing.T) {
 		var noAgreement, noValidity int
 		for range 2000 {
 			s := randomFaults(rng, c.n, c.m)
-			agreement, validity := holds(s, s.Pruned(TwoFaced(rng.Uint64())).Decisions)
+			agreement, validity := holds(s, s.DepthFirst(TwoFaced(rng.Uint64()), 1).Decisions)
 			if !agreement {
 				noAgreement++
 			}
