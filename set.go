@@ -27,8 +27,12 @@ func Everyone(n int) Set {
 	return s
 }
 
-// Add puts id into the set and tells whether it is new there.
+// Add puts id into the set and tells whether it is new there. An id from
+// MaxProcesses up, as a peer may send it, is not taken.
 func (s *Set) Add(id ID) bool {
+	if id >= MaxProcesses {
+		return false
+	}
 	w, b := id/64, uint64(1)<<(id%64)
 	fresh := s[w]&b == 0
 	s[w] |= b
@@ -36,7 +40,11 @@ func (s *Set) Add(id ID) bool {
 }
 
 // Remove takes id out of the set.
-func (s *Set) Remove(id ID) { s[id/64] &^= 1 << (id % 64) }
+func (s *Set) Remove(id ID) {
+	if id < MaxProcesses {
+		s[id/64] &^= 1 << (id % 64)
+	}
+}
 
 // Has tells whether id is in the set. No process from MaxProcesses up is.
 func (s Set) Has(id ID) bool { return id < MaxProcesses && s[id/64]>>(id%64)&1 == 1 }

@@ -74,12 +74,13 @@ var (
 		}}
 )
 
-// Any leaves every answer to the host: a simulator draws it, an explorer tries
-// them all. It is Random under the name that says so.
+// Any leaves every answer to the host, under the name that says so: a simulator
+// draws it, as with Random, and an explorer tries them all.
 var Any = Behaviour{Name: "any", Model: Random.Model, Choose: Random.Choose}
 
 // Crash is honest until it has sent to the given number of processes in the
-// given round, in the order of their names, and is heard no more.
+// given round, in the order of their names, and is heard no more. It is for
+// protocols in rounds, whose messages carry the round in Seq.
 func Crash(round, sends int) Behaviour {
 	return Behaviour{
 		Name: fmt.Sprintf("crash@r%d:%d", round, sends),

@@ -16,7 +16,7 @@ import (
 	"parley"
 )
 
-// speak is the coalition's own timer. No machine uses this number.
+// speak is the coalition's own timer. A machine that uses the number panics.
 const speak parley.Timer = 0xFFFF
 
 // Coalition is the machine of all faulty processes.
@@ -35,6 +35,7 @@ type Coalition struct {
 	answers answers       // scratch
 	turn    parley.Turn   // scratch
 	honest  []parley.Sent // scratch
+	asked   []parley.Sent // scratch
 }
 
 // member is one faulty process.
@@ -127,7 +128,17 @@ func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
 		c.speak(s)
 		return
 	}
-	c.step(s, func(m parley.Machine) { m.Timeout(s, t) })
+	m := c.of(s.Self)
+	if m.twin == nil {
+		c.step(s, func(m parley.Machine) { m.Timeout(s, t) })
+		return
+	}
+	second := s.Pop(1) == 1
+	c.step(s, func(one parley.Machine) {
+		if (one == m.twin) == second {
+			one.Timeout(s, t)
+		}
+	})
 }
 
 func (c *Coalition) of(id parley.ID) *member {
@@ -162,24 +173,34 @@ func (c *Coalition) wait(s *parley.Step, m *member) {
 		return
 	}
 	c.waiting = true
-	s.Path = 0
 	s.SetTimer(speak, c.rush)
 }
 
-// hold takes the sends off the step. Both copies of a twin set the same timers,
-// so the second one's are dropped; so are its sends to the first one's half.
-func (c *Coalition) hold(s *parley.Step, mark int, twin bool) {
+// hold takes the sends off the step. Of a twin's copies each has its own timers,
+// told apart by a bit of their path, and each sends to its own half of the system
+// alone; what else the second one asks for is dropped.
+func (c *Coalition) hold(s *parley.Step, mark int, second bool) {
 	m := c.of(s.Self)
 	s.Take(mark, func(e *parley.Effect) bool {
-		if e.Op != parley.OpSend {
-			return twin
+		switch e.Op {
+		case parley.OpSend:
+		case parley.OpSetTimer, parley.OpStopTimer:
+			if e.Timer == speak {
+				panic("faulty: a machine uses the coalition's timer")
+			}
+			if m.twin != nil {
+				e.Path = e.Path.Push(1, copyBit(second))
+			}
+			return false
+		default:
+			return second
 		}
 		if m.twin == nil {
 			m.held = append(m.held, *e)
 			return true
 		}
 		for to := range parley.ID(s.N) {
-			if to != s.Self && (e.To == to || e.To == parley.All) && upper(to, s.N) == twin {
+			if to != s.Self && (e.To == to || e.To == parley.All) && upper(to, s.N) == second {
 				one := *e
 				one.To = to
 				m.held = append(m.held, one)
@@ -189,12 +210,22 @@ func (c *Coalition) hold(s *parley.Step, mark int, twin bool) {
 	})
 }
 
-// upper tells whether a process is in the upper half, which a two-faced process
-// tells another tale than the lower.
+// copyBit is the bit that tells the copies of a twin apart.
+func copyBit(second bool) parley.Path {
+	if second {
+		return 1
+	}
+	return 0
+}
+
+// upper tells whether a process is in the upper half of all but the first, which
+// a two-faced process tells another tale: of P1 to P7 these are P5, P6 and P7, as
+// the article's General divides his lieutenants.
 func upper(id parley.ID, n int) bool { return int(id) > n/2 }
 
 // speak sends what each member has to say to each process, members in order.
 func (c *Coalition) speak(s *parley.Step) {
+	inOrder(c.seen)
 	self, path := s.Self, s.Path
 	for i := range c.members {
 		m := &c.members[i]
@@ -270,7 +301,8 @@ func same(a, b parley.Sent) bool {
 // tell returns what a member says to a correct process.
 func (c *Coalition) tell(s *parley.Step, m *member, to parley.ID, honest []parley.Sent) []parley.Sent {
 	t := &c.turn
-	t.To, t.Honest = to, honest
+	c.asked = append(c.asked[:0], honest...) // a liar may write into what it is shown
+	t.To, t.Honest = to, c.asked
 	switch {
 	case m.how.Tell != nil:
 		return m.how.Tell(s, t)
@@ -318,28 +350,52 @@ func (a *answers) Choose(n int) int {
 	return i
 }
 
-// State visits the copies and all that is held back or remembered.
+// inOrder sorts what was received by its links: in which order the links brought
+// it is no part of the coalition's state.
+func inOrder(seen []parley.Got) {
+	slices.SortStableFunc(seen, func(a, b parley.Got) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+}
+
+// State visits the copies and all that is held back or remembered. A rename
+// permutes the members; it makes sense if those it permutes behave alike.
 func (c *Coalition) State(v *parley.Vars) {
+	inOrder(c.seen)
+	seats := make([]*member, c.protocol.N)
 	for i := range c.members {
-		v.Machine("member", c.members[i].machine)
-		if c.members[i].twin != nil {
-			v.Machine("twin", c.members[i].twin)
-		}
-		parley.Slice(v, "held", &c.members[i].held, func(_ int, e *parley.Effect) {
-			e.Op = parley.OpSend
-			v.ID("from", &e.From)
-			v.ID("to", &e.To)
-			parley.Num(v, "path", &e.Path)
-			v.Msg("message", parley.Env{From: e.From, To: e.To, Path: e.Path}, &e.Msg)
-		})
+		seats[c.members[i].id] = &c.members[i]
 	}
+	parley.PerProcess(v, "member", seats, func(_ parley.ID, m **member) {
+		if *m != nil {
+			(*m).state(v)
+		}
+	})
 	v.Bool("waiting", &c.waiting)
-	got := func(_ int, g *parley.Got) {
+	visitGot(v, "seen", &c.seen)
+	visitGot(v, "before", &c.before)
+}
+
+// state visits the copies of one member.
+func (m *member) state(v *parley.Vars) {
+	v.Machine("copy", m.machine)
+	if m.twin != nil {
+		v.Machine("twin", m.twin)
+	}
+	parley.Slice(v, "held", &m.held, func(_ int, e *parley.Effect) {
+		e.Op = parley.OpSend
+		v.ID("from", &e.From)
+		v.ID("to", &e.To)
+		parley.Num(v, "path", &e.Path)
+		v.Msg("message", parley.Env{From: e.From, To: e.To, Path: e.Path}, &e.Msg)
+	})
+}
+
+func visitGot(v *parley.Vars, name string, list *[]parley.Got) {
+	parley.Slice(v, name, list, func(_ int, g *parley.Got) {
 		v.ID("from", &g.From)
 		v.ID("to", &g.To)
 		parley.Num(v, "path", &g.Path)
 		v.Msg("message", parley.Env{From: g.From, To: g.To, Path: g.Path}, &g.Msg)
-	}
-	parley.Slice(v, "seen", &c.seen, got)
-	parley.Slice(v, "before", &c.before, got)
+	})
 }

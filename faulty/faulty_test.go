@@ -196,7 +196,7 @@ func TestHearing(t *testing.T) {
 		c.Start(s)
 		s.Now = 0
 		c.Request(s, parley.Msg{Kind: parley.Propose, Body: []byte("1")})
-		c.Timeout(s, 0)
+		timeout(c, s)
 		for from := range parley.ID(n) {
 			if from != 2 {
 				m := parley.Msg{Kind: lockstep.Frame, Body: parley.AppendMsg(nil, 0, parley.Msg{Kind: 1, Value: 1})}
@@ -204,28 +204,121 @@ func TestHearing(t *testing.T) {
 			}
 		}
 		s.Now = 1000
-		c.Timeout(s, 0)
+		timeout(c, s)
 		for _, v := range parley.Show(c, 1000) {
-			if strings.HasPrefix(v.Name, name+".rounds.heard") {
+			if strings.HasPrefix(v.Name, "member[2]."+name+".rounds.heard") {
 				values = append(values, v.Value)
 			}
 		}
 		return values
 	}
-	if have := heard(faulty.Twin, "member"); !slices.Equal(have, []string{"1", "11", "31"}) {
+	if have := heard(faulty.Twin, "copy"); !slices.Equal(have, []string{"1", "11", "31"}) {
 		t.Error("one copy hears", have)
 	}
 	if have := heard(faulty.Twin, "twin"); !slices.Equal(have, []string{"41", "51"}) {
 		t.Error("the other copy hears", have)
 	}
-	if have := heard(faulty.Flip, "member"); len(have) != n-1 {
+	if have := heard(faulty.Flip, "copy"); len(have) != n-1 {
 		t.Error("a liar's copy hears", have)
 	}
-	if have := heard(faulty.ReceiveOmission, "member"); len(have) != 3 { // the host chooses 0, 1, 0, 1, 0
+	if have := heard(faulty.ReceiveOmission, "copy"); len(have) != 3 { // the host chooses 0, 1, 0, 1, 0
 		t.Error("of five", have, "are heard")
 	}
-	if have := heard(faulty.CrashAt(0), "member"); !slices.Equal(have, []string{"none"}) {
+	if have := heard(faulty.CrashAt(0), "copy"); !slices.Equal(have, []string{"none"}) {
 		t.Error("a crashed process hears", have)
+	}
+}
+
+// timeout ends the round of all copies: those of a twin have a timer each.
+func timeout(c *faulty.Coalition, s *parley.Step) {
+	for path := range parley.Path(2) {
+		s.Path = path
+		c.Timeout(s, 0)
+	}
+	s.Path = 0
+}
+
+// A twin's copies have their own timers, which need not be the same, and the
+// coalition's own timer is nobody else's.
+func TestTwinTimers(t *testing.T) {
+	p := parley.Protocol{Name: "alarm", N: n, New: func(parley.ID) parley.Machine { return &alarm{} }}
+	c := faulty.New(p, 0, one(faulty.Twin))
+	s := step(2)
+	set := func(from parley.ID, number parley.Timer) (paths []parley.Path) {
+		s.Effects = s.Effects[:0]
+		c.Receive(s, from, parley.Msg{Kind: 1, Value: uint64(number)})
+		for _, e := range s.Effects {
+			if e.Op == parley.OpSetTimer && e.Timer == number {
+				paths = append(paths, e.Path)
+			}
+		}
+		return paths
+	}
+	if low, high := set(0, 7), set(n-1, 8); !slices.Equal(low, []parley.Path{0}) || !slices.Equal(high, []parley.Path{1}) {
+		t.Errorf("timers are set at %v and %v", low, high)
+	}
+	s.Path = 1
+	c.Timeout(s, 8)
+	var rung []string
+	for _, v := range parley.Show(c, 0) {
+		if strings.HasSuffix(v.Name, ".rung") {
+			rung = append(rung, v.Value)
+		}
+	}
+	if !slices.Equal(rung, []string{"0", "8"}) {
+		t.Errorf("timers rang %v", rung)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a machine used the coalition's timer")
+		}
+	}()
+	set(0, 0xFFFF)
+}
+
+// alarm sets the timer that it is told, and remembers which one rang.
+type alarm struct {
+	parley.Base
+	rung parley.Timer
+}
+
+func (a *alarm) Receive(s *parley.Step, _ parley.ID, m parley.Msg) {
+	s.SetTimer(parley.Timer(m.Value), 5)
+}
+func (a *alarm) Timeout(_ *parley.Step, t parley.Timer) { a.rung = t }
+func (a *alarm) State(v *parley.Vars)                   { parley.Num(v, "rung", &a.rung) }
+
+// In what order a round's frames came, and what its members are called, makes no
+// other coalition.
+func TestCanonicalCoalition(t *testing.T) {
+	p := voting()
+	p.Overhears = true
+	make := func(order ...parley.ID) *faulty.Coalition {
+		c := faulty.New(p, 0, map[parley.ID]faulty.Behaviour{2: faulty.Flip, 4: faulty.Flip})
+		for _, id := range []parley.ID{2, 4} {
+			s := step(id)
+			c.Start(s)
+			c.Request(s, parley.Msg{Kind: parley.Propose, Body: []byte{'0' + byte(id/4)}})
+			c.Timeout(s, 0)
+		}
+		for _, from := range order {
+			m := parley.Msg{Kind: lockstep.Frame, Body: parley.AppendMsg(nil, 0, parley.Msg{Kind: 1, Value: uint64(from)})}
+			c.Receive(step(2), from, m)
+		}
+		return c
+	}
+	a, b := parley.Save(make(0, 1, 5), 0, nil), parley.Save(make(5, 0, 1), 0, nil)
+	if !slices.Equal(a, b) {
+		t.Errorf("two orders, two states:\n%x\n%x", a, b)
+	}
+	swap := parley.Renaming{Perm: []parley.ID{0, 1, 4, 3, 2, 5}}
+	once := parley.SaveRenamed(make(), 0, swap, nil)
+	if slices.Equal(once, parley.Save(make(), 0, nil)) {
+		t.Error("members with different values were renamed, and nothing changed")
+	}
+	c := make()
+	if !parley.Load(c, 0, once) || !slices.Equal(parley.SaveRenamed(c, 0, swap, nil), parley.Save(make(), 0, nil)) {
+		t.Error("renaming there and back is not nothing")
 	}
 }
 

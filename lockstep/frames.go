@@ -13,10 +13,14 @@ type frames struct{ p Protocol }
 
 // open returns the messages of a frame, none if it does not parse.
 func open(body []byte) []parley.Sent {
-	list, _ := parse(nil, body)
+	if !well(body) {
+		return nil
+	}
 	var out []parley.Sent
-	for _, p := range list {
-		out = append(out, parley.Sent{Path: p.path, Msg: p.msg})
+	for len(body) > 0 {
+		var sent parley.Sent
+		sent.Path, sent.Msg, body, _ = parley.ReadMsg(body)
+		out = append(out, sent)
 	}
 	return out
 }
@@ -89,8 +93,9 @@ func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 	for _, frame := range t.Honest {
 		o.open(frame.Msg.Body)
 		o.turn = *t
-		o.turn.Round, o.turn.Honest, o.turn.Seen, o.turn.Memo = int(frame.Msg.Seq), o.parts, o.seen, nil
-		o.turn.Out = o.said[:0]
+		o.turn.Round, o.turn.Seen, o.turn.Memo = int(frame.Msg.Seq), o.seen, nil
+		o.honest = append(o.honest[:0], o.parts...)
+		o.turn.Honest, o.turn.Out = o.honest, o.said[:0]
 		said := f.p.Lies(s, &o.turn)
 		if len(said) == 0 && len(o.parts) > 0 {
 			continue
@@ -121,6 +126,7 @@ type opened struct {
 	turn   parley.Turn
 	out    []parley.Sent
 	said   []parley.Sent
+	honest []parley.Sent // a copy of parts, which a liar may write into
 	buf    []byte
 	closed [][]byte // bodies made so far
 }

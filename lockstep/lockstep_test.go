@@ -159,7 +159,7 @@ func TestWindow(t *testing.T) {
 	b.receive(3101, 2, frame(2, 1))
 	b.want(t, []string{"2: frame after the last round"}, 1, 205, 1009, 1306)
 	// A timer that should not be there does no harm.
-	if e := b.timeout(4100); len(e) != 1 || e[0].Op != parley.OpStopTimer || b.rounds.closed != 3 {
+	if e := b.timeout(4100); len(e) != 0 || b.rounds.closed != 3 {
 		t.Error(e, b.rounds.closed)
 	}
 }
@@ -351,8 +351,9 @@ func TestDeadlines(t *testing.T) {
 	if at := timer(t, 1105, b.timeout(1105)); at != 2100 {
 		t.Error("round 1 is to end at", at)
 	}
-	if at := timer(t, 3500, b.timeout(3500)); at != 3500 { // later than the end of round 2
-		t.Error("round 2 is to end at", at)
+	// A timer of a round that was closed early, or set by nobody, ends none.
+	if e := b.timeout(2099); len(e) != 0 || b.rounds.closed != 1 {
+		t.Error(e, b.rounds.closed)
 	}
 	early := hours
 	early.Early = true
@@ -395,6 +396,43 @@ func TestEarlyBeforeBegin(t *testing.T) {
 	}
 }
 
+// A process that starts after the beginning of round 0 has no part in the rounds:
+// their times do not depend on it.
+func TestLateStart(t *testing.T) {
+	b := seat(tellers(3, 3, nil), hours)
+	if e := b.start(101); len(e) != 0 {
+		t.Errorf("%+v", e)
+	}
+	b.receive(600, 0, frame(0, 1))
+	b.want(t, []string{"0: frame after the last round"})
+	b = seat(tellers(3, 3, nil), hours)
+	if at := timer(t, 100, b.start(100)); at != 100 {
+		t.Error("round 0 is to begin at", at)
+	}
+}
+
+// A process that sleeps through a round sends nothing late and decides nothing.
+func TestAbstains(t *testing.T) {
+	for name, wake := range map[string]parley.Tick{"in time": 3099, "too late": 3100, "much too late": 9000} {
+		b := seat(tellers(3, 3, nil), hours)
+		b.start(0)
+		b.timeout(100)
+		b.timeout(1100)
+		effects := b.timeout(wake) // round 1 ended at 2100
+		if wake == 3099 {
+			if to, _ := bodies(effects); len(to) != 1 || b.rounds.closed != 2 {
+				t.Error(name, to, b.rounds.closed)
+			}
+			continue
+		}
+		if len(effects) != 0 || b.rounds.closed != 1 {
+			t.Error(name, effects, b.rounds.closed)
+		}
+		b.receive(wake, 0, frame(2, 1))
+		b.want(t, []string{"1: woke too late: abstains", "0: frame after the last round"})
+	}
+}
+
 // A process that comes back after a crash has missed rounds and takes no part.
 func TestRestart(t *testing.T) {
 	b := seat(tellers(3, 3, nil), hours)
@@ -405,7 +443,7 @@ func TestRestart(t *testing.T) {
 	b.s.Restart = false
 	b.receive(600, 0, frame(0, 1))
 	b.at(600, func() { b.machine.Request(&b.s, parley.Msg{Kind: parley.Propose}) })
-	b.want(t, []string{"0: frame after the last round"})
+	b.want(t, []string{"0: frame after the last round", "1: request after round 0"})
 	if b.rounds.asked != 0 || b.rounds.closed != 0 {
 		t.Error("it takes part")
 	}

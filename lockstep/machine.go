@@ -44,8 +44,7 @@ type machine struct {
 	last   int
 	frames frames
 
-	round  int // the round that is open: -1 before the first, last+1 when all is over
-	begin  parley.Tick
+	round  int    // the round that is open: -1 before the first, last+1 when all is over
 	now    window // frames of the open round
 	next   window // frames of the one after it: peers may be a round ahead
 	rounds Rounds
@@ -67,6 +66,9 @@ type window struct {
 }
 
 func newMachine(p Protocol, when Schedule, self parley.ID) *machine {
+	if when.Delta < 1 {
+		panic("lockstep: a round has a length")
+	}
 	return &machine{
 		when: when, last: p.Last, frames: frames{p}, round: -1, rounds: p.New(self),
 		now: window{frames: make([][]byte, p.N)}, next: window{frames: make([][]byte, p.N)},
@@ -74,20 +76,37 @@ func newMachine(p Protocol, when Schedule, self parley.ID) *machine {
 }
 
 // Start waits for round 0; Requests come in between. A process that comes back
-// after a crash has missed rounds and takes no part.
+// after a crash, or starts too late, has missed rounds and takes no part.
 func (m *machine) Start(s *parley.Step) {
-	if s.Restart {
+	if s.Restart || s.Now > m.when.Begin {
 		m.round = m.last + 1
 		return
 	}
-	m.begin = max(m.when.Begin, s.Now)
-	s.SetTimer(roundEnds, m.begin-s.Now)
+	s.SetTimer(roundEnds, m.when.Begin-s.Now)
+}
+
+// deadline is when round r ends on the process's own clock, whenever it began.
+func (m *machine) deadline(r int) parley.Tick {
+	return m.when.Begin + parley.Tick(r+1)*m.when.Delta
 }
 
 // Request is in time before round 0. Later it is too late for an initial value.
 func (m *machine) Request(s *parley.Step, q parley.Msg) {
-	if m.round < 0 {
-		m.rounds.Request(s, q)
+	if m.round >= 0 {
+		s.Refuse(s.Self, "request after round 0")
+		return
+	}
+	mark := s.Mark()
+	m.rounds.Request(s, q)
+	noSends(s, mark)
+}
+
+// noSends keeps messages out of the link that are in no frame.
+func noSends(s *parley.Step, mark int) {
+	for i := mark; i < len(s.Effects); i++ {
+		if s.Effects[i].Op == parley.OpSend {
+			panic("lockstep: a message sent outside Emit")
+		}
 	}
 }
 
@@ -125,9 +144,19 @@ func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	m.advance(s)
 }
 
-// Timeout is the end of the open round, or the beginning of round 0.
+// Timeout is the end of the open round, or the beginning of round 0. A process
+// that sleeps through a whole round would send too late, and decide on frames
+// that it has not had the time to take in: it abstains.
 func (m *machine) Timeout(s *parley.Step, _ parley.Timer) {
-	if m.round >= 0 && m.round <= m.last {
+	switch end := m.deadline(m.round); {
+	case m.round > m.last || s.Now < end:
+		return // of a round that was closed early
+	case s.Now >= end+m.when.Delta:
+		s.Refuse(s.Self, "woke too late: abstains")
+		m.round = m.last + 1
+		return
+	}
+	if m.round >= 0 {
 		m.close(s)
 	}
 	m.open(s)
@@ -151,24 +180,19 @@ func (m *machine) close(s *parley.Step) {
 		if len(body) == 0 {
 			continue
 		}
-		list, well := parse(m.parts[:0], body)
-		if !well {
+		if !well(body) {
 			s.Refuse(id, "malformed frame")
 			continue
 		}
-		for i := range list {
-			s.Path = list[i].path
-			m.rounds.Absorb(s, m.round, id, list[i].msg)
+		for len(body) > 0 {
+			var q parley.Msg
+			s.Path, q, body, _ = parley.ReadMsg(body)
+			m.rounds.Absorb(s, m.round, id, q)
 		}
-		m.parts = list
 	}
 	s.Path = outer
 	m.rounds.Close(s, m.round)
-	for i := mark; i < len(s.Effects); i++ {
-		if s.Effects[i].Op == parley.OpSend {
-			panic("lockstep: a message sent outside Emit")
-		}
-	}
+	noSends(s, mark)
 }
 
 // open begins the next round, of which frames may have come already. Its deadline
@@ -185,7 +209,7 @@ func (m *machine) open(s *parley.Step) {
 	mark := s.Mark()
 	m.rounds.Emit(s, m.round)
 	m.enframe(s, mark)
-	s.SetTimer(roundEnds, m.begin+parley.Tick(m.round+1)*m.when.Delta-s.Now)
+	s.SetTimer(roundEnds, m.deadline(m.round)-s.Now)
 }
 
 // enframe puts what Emit sent into one frame for each receiver. Receivers that
@@ -262,23 +286,19 @@ func encode(list []part) []byte {
 	return body
 }
 
-// parse appends the messages of a frame and tells whether it can be read to
-// its end.
-func parse(list []part, body []byte) ([]part, bool) {
+// well tells whether a frame can be read to its end.
+func well(body []byte) bool {
 	for len(body) > 0 {
-		var p part
 		var err error
-		if p.path, p.msg, body, err = parley.ReadMsg(body); err != nil {
-			return nil, false
+		if _, _, body, err = parley.ReadMsg(body); err != nil {
+			return false
 		}
-		list = append(list, p)
 	}
-	return list, true
+	return true
 }
 
 func (m *machine) State(v *parley.Vars) {
 	parley.Num(v, "round", &m.round)
-	v.Time("begin", &m.begin)
 	m.window(v, "now", m.round, &m.now)
 	m.window(v, "next", m.round+1, &m.next)
 	v.Inner("rounds", m.rounds, m.frames.p.Rename)

@@ -30,8 +30,8 @@ type Rounds interface {
 }
 
 // Protocol is a synchronous protocol at the level of rounds. The functions of
-// the embedded description see the messages of rounds, not frames. Its New is
-// the one declared here.
+// the embedded description see the messages of rounds, not frames. Its New and
+// its Tree are the ones declared here, and those embedded are not used.
 type Protocol struct {
 	parley.Protocol
 	// Last is the number of the last round: there are Last+1.
