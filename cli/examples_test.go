@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/catalog"
 	"parley/internal/golden"
 )
 
@@ -25,6 +26,9 @@ func TestHelpExamples(t *testing.T) {
 	}
 	for _, protocol := range []string{"eig", "om", "sm", "phaseking"} {
 		commands = append(commands, "bench "+protocol)
+	}
+	for _, p := range catalog.All() {
+		commands = append(commands, "run "+p.Name)
 	}
 	commands = append(commands, "trace show")
 	made := filepath.Join(t.TempDir(), "run.jsonl")

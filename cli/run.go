@@ -284,7 +284,19 @@ func (a *app) run() *cobra.Command {
 }
 
 func (a *app) runOne(p parley.Protocol) *cobra.Command {
-	cmd := &cobra.Command{Use: p.Name, Short: p.Title, Args: cobra.NoArgs}
+	var behaviours []string
+	for _, b := range faulty.Named() {
+		behaviours = append(behaviours, b.Name)
+	}
+	cmd := &cobra.Command{
+		Use:   p.Name,
+		Short: p.Title,
+		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.\nA faulty process is %s,\n"+
+			"crash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION.",
+			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviours, ", ")),
+		Example: "  parley run " + p.Name + " --faulty 2=twofaced --seed 42 --show messages,verdict",
+		Args:    cobra.NoArgs,
+	}
 	f := newRunFlags(p, cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if f.scenario == "" {
