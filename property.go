@@ -1,22 +1,24 @@
 package parley
 
-// Happening is one request made of a process from above, or one delivery that
-// a process made to above.
+// Happening is one request made of a process from above, or one delivery or
+// indication that a process made to above.
 type Happening struct {
 	At   ID // the process
-	From ID // of a delivery: whom it came from
+	From ID // of a delivery: whom it came from; else the process itself
 	When Tick
+	Path Path // where inside a composed machine it was delivered or indicated
 	Msg  Msg
 }
 
-// History is what a run looks like from above: what the processes were asked
-// and what they delivered, in order of time.
+// History is what a run looks like from above: what the processes were asked,
+// what they delivered and what they indicated, each in order of time.
 type History struct {
-	N          int
-	Faulty     Set // nothing is promised about these
-	Requests   []Happening
-	Deliveries []Happening
-	// Over tells that the run has ended: what was to happen has happened.
+	N           int
+	Faulty      Set // nothing is promised about these
+	Requests    []Happening
+	Deliveries  []Happening
+	Indications []Happening // suspicions, views and the like
+	// Over tells that the run has ended: nothing more was due, or the time was up.
 	Over bool
 	// Naming is how a reader calls the processes; nil: process 0, process 1, ...
 	Naming func(ID) string

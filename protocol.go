@@ -33,6 +33,17 @@ func (f FaultModel) String() string {
 	return [...]string{"crash", "omission", "Byzantine, signed messages", "Byzantine, oral messages"}[f]
 }
 
+// Hearing is how the messages of its peers come to a machine. Those that come
+// otherwise are a liar's, and a stack refuses them.
+type Hearing uint8
+
+// The ways of hearing.
+const (
+	HearsLinks   Hearing = iota // from links alone: its peers Send
+	HearsBeneath                // from the layer beneath alone: its peers Broadcast
+	HearsBoth                   // from both: it tells them apart by Step.Carried
+)
+
 // Protocol is all that a host, the command line, the documentation and the
 // tests need to know of a protocol: a struct of values and functions, so that
 // adapters copy it and override. It is made by a package's New from that
@@ -49,6 +60,8 @@ type Protocol struct {
 
 	// Serves tells that it answers Broadcast and Request of a layer above.
 	Serves bool
+	// Hears tells how messages of its peers come to it. What Broadcasts must say.
+	Hears Hearing
 	// Proposers are the processes that are to be given their initial value by a
 	// Request of kind Propose before the run begins.
 	Proposers Set
@@ -73,8 +86,10 @@ type Protocol struct {
 	// Lies answers what a faulty process sends instead of what it honestly
 	// would: see Turn.
 	Lies func(s *Step, t *Turn) []Sent
-	// Overhears tells that Lies looks at what the coalition has seen. Otherwise
-	// nothing of that is kept, and Turn.Seen is empty.
+	// Overhears tells that Lies looks at what the coalition has seen. Without it
+	// nothing of that is kept, and a Lies that looks at Turn.Seen all the same, its
+	// own or an adapter's around it, finds it empty: a liar who waits for what it
+	// hears is then silent, and nobody says so.
 	Overhears bool
 	// Rename returns m as it would be if the processes had changed names:
 	// perm[old] = new, and e is the address before renaming.
@@ -106,7 +121,11 @@ func (e *FlagError) Unwrap() error { return e.Err }
 type Naming func(text string) (ID, error)
 
 // Traffic is an amount of traffic as the papers count it.
-type Traffic struct{ Messages, Bits, Signatures uint64 }
+type Traffic struct {
+	Messages   uint64 `json:"messages"`
+	Bits       uint64 `json:"bits"`
+	Signatures uint64 `json:"signatures"`
+}
 
 // Plus adds two loads; sums too large to count stay at the largest number.
 func (l Traffic) Plus(k Traffic) Traffic {

@@ -16,6 +16,10 @@ type Step struct {
 	Restart bool     // in Start: the process comes back after a crash
 	Log     []Record // in Start: what had been appended, oldest first
 	Members Set      // whom this machine may sign for: itself, or its coalition
+	// Carried tells, in Receive of a kind below Local, that the layer beneath
+	// carried the message; otherwise a link brought it, and from says no more
+	// than that. Stacks set it. In all other clauses it is false.
+	Carried bool
 
 	Path    Path     // where what arrives belongs; for adapters
 	Effects []Effect // in the order asked for; for adapters and hosts
@@ -115,12 +119,18 @@ func (s *Step) Request(m Msg) {
 }
 
 // Deliver hands m, which came from the given process, to the layer above or to
-// the host.
+// the host. To a layer above m is of a local kind; indications go by Indicate.
 func (s *Step) Deliver(from ID, m Msg) {
+	if m.Kind >= Indication {
+		panic(fmt.Sprintf("parley: process %d delivers kind %#x, which is indicated", s.Self, m.Kind))
+	}
 	s.Effects = append(s.Effects, Effect{Op: OpDeliver, From: s.Self, To: from, Msg: m})
 }
 
-// Indicate tells every layer above, each after what the one below it did about it.
+// Indicate tells every layer above, one after another. It stays in its place among
+// what each of them asks for: the next one hears of it after what the layer beneath
+// delivers in the clause that heard of it, and before what that delivers later, such
+// as an answer that it has to ask for.
 func (s *Step) Indicate(m Msg) {
 	if m.Kind < Indication {
 		panic(fmt.Sprintf("parley: process %d indicates kind %#x", s.Self, m.Kind))

@@ -83,6 +83,7 @@ func TestSendPanics(t *testing.T) {
 		"local to some":         func() { s.SendTo(parley.SetOf(1), local) },
 		"local broadcast":       func() { s.Broadcast(local) },
 		"indicating a delivery": func() { s.Indicate(parley.Msg{Kind: parley.Decide}) },
+		"delivering a view":     func() { s.Deliver(2, parley.Msg{Kind: parley.View}) },
 	} {
 		if !panics(f) {
 			t.Error(name, "is allowed")

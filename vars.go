@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Vars visits the variables of a machine's state. One State method, written
@@ -40,8 +42,6 @@ type Variable struct{ Name, Value string }
 // Renaming says how processes are permuted: process i becomes Perm[i].
 type Renaming struct {
 	Perm []ID
-	// Self is the process whose machine is saved, before renaming.
-	Self ID
 	// Msg renames what a message says of processes; e is before renaming.
 	// It is the protocol's Rename.
 	Msg func(e Env, m Msg, perm []ID) Msg
@@ -279,10 +279,17 @@ func (v *Vars) bytes(name string, b *[]byte, ren func(b []byte, perm []ID) []byt
 	}
 }
 
-// Printable returns b as text if it is text, else in hexadecimal.
+// Printable returns b as text if it is text that can be printed, else in
+// hexadecimal. Empty bytes are two quotes.
 func Printable(b []byte) string {
-	for _, c := range b {
-		if c < ' ' || c > '~' {
+	switch {
+	case len(b) == 0:
+		return `""`
+	case !utf8.Valid(b):
+		return "0x" + hex.EncodeToString(b)
+	}
+	for _, c := range string(b) {
+		if !unicode.IsPrint(c) {
 			return "0x" + hex.EncodeToString(b)
 		}
 	}
@@ -366,7 +373,7 @@ func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 func (v *Vars) Inner(name string, m interface{ State(*Vars) }, rename func(e Env, m Msg, perm []ID) Msg) {
 	outer := v.renamed
 	if outer != nil {
-		v.renamed = &Renaming{Perm: outer.Perm, Self: outer.Self, Msg: rename}
+		v.renamed = &Renaming{Perm: outer.Perm, Msg: rename}
 	}
 	v.Machine(name, m)
 	v.renamed = outer

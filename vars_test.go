@@ -266,7 +266,7 @@ func TestVarsRenamed(t *testing.T) {
 		for i, to := range r.Perm(n) {
 			perm[i] = parley.ID(to)
 		}
-		have := parley.SaveRenamed(m, now, parley.Renaming{Perm: perm, Self: 0, Msg: renameOrigin}, nil)
+		have := parley.SaveRenamed(m, now, parley.Renaming{Perm: perm, Msg: renameOrigin}, nil)
 		if want := parley.Save(renamedMany(m, perm), now, nil); !bytes.Equal(have, want) {
 			t.Fatalf("%v of %+v:\nhave %x\nwant %x", perm, m, have, want)
 		}
@@ -481,7 +481,7 @@ func TestVarsShow(t *testing.T) {
 	for name, want := range map[string]string{
 		"yes": "true", "small": "-3", "who": "1", "at": "now+5", "set": "[1]", "fixed": "text", "coded": "0x0100",
 		"message": "kind 1 origin all seq 2 value 3 body b", "list[0].who": "1", "list[0].deep": "none",
-		"of[1].bytes": "",
+		"of[1].bytes": `""`,
 		"kept":        "none", "inner.value": "0", "other.value": "0", "durable": "0",
 	} {
 		if got, shown := have[name]; got != want || !shown {

@@ -16,7 +16,9 @@ import (
 func (a *app) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Time a whole system against random two-faced liars",
+		Short: "Time a whole system against liars",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  oneOf,
 	}
 	for _, name := range []string{"eig", "om", "sm", "phaseking"} {
 		cmd.AddCommand(a.benchOne(name))
@@ -48,10 +50,14 @@ func (a *app) benchOne(name string) *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(a.out).Encode(r)
 			}
+			nodes := ""
+			if r.Nodes > 0 {
+				nodes = fmt.Sprintf("%s nodes, %.3g nodes/s, ", draw.Number(r.Nodes), r.NodesPerSecond)
+			}
 			_, err := fmt.Fprintf(a.out, "%s, engine %s, n = %d, m = %d, %d liars, seed %d\n"+
-				"%.6f s, peak memory %.1f MiB, %s nodes, %.3g nodes/s, %s equivalent deliveries\nagreement: %t, on %s\n",
+				"%.6f s, peak memory %.1f MiB, %s%s equivalent deliveries\nagreement: %t, on %s\n",
 				r.Protocol, r.Engine, r.N, r.M, r.M, r.Seed, r.WallSeconds, float64(r.PeakRSS)/(1<<20),
-				draw.Number(r.Nodes), r.NodesPerSecond, draw.Number(r.EquivalentDeliveries), r.Agreement, r.Decision)
+				nodes, draw.Number(r.EquivalentDeliveries), r.Agreement, r.Decision)
 			return err
 		},
 	}
@@ -63,7 +69,7 @@ func (a *app) benchOne(name string) *cobra.Command {
 		"levels and depthfirst (eig): one tree for all receivers, whole or a path at a time")
 	f.IntVar(&s.Workers, "workers", runtime.GOMAXPROCS(0), "cores to use with engine depthfirst")
 	f.StringVar(&s.Signatures, "signatures", "ideal", "ideal tokens, or ed25519 (sm)")
-	f.Uint64Var(&memory, "memory", 8, "refuse a run that needs more than this many `GiB`")
+	f.Uint64Var(&memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

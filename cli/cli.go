@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,8 +49,47 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintf(stderr, "parley: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+	fmt.Fprintf(stderr, "parley: %s\n", plain(err.Error()))
 	return usage
+}
+
+// leaks are what packages for flags say of a number that is none.
+var leaks = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": (invalid syntax|value out of range)|parse error$`)
+
+// plain puts an error on one line, in words for who typed the flag.
+func plain(text string) string {
+	return leaks.ReplaceAllString(strings.ReplaceAll(text, "\n", " "), "a whole number was expected")
+}
+
+// oneOf is the Args of a command that has others below it and does nothing itself.
+func oneOf(cmd *cobra.Command, args []string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	given := "nothing"
+	if len(args) > 0 {
+		given = strconv.Quote(args[0])
+	}
+	return fmt.Errorf("parley %s: %s was given: allowed are %s", cmd.Name(), given, strings.Join(names, ", "))
+}
+
+// exactly demands one argument by name.
+func exactly(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s: one %s was expected, and %d are given", cmd.CommandPath(), what, len(args))
+		}
+		return nil
+	}
+}
+
+// version is that of the module, as the go command wrote it into the program.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
 }
 
 // statusError ends a command whose report has been printed with a status.
@@ -67,6 +109,7 @@ func (a *app) root() *cobra.Command {
 		Short: "Makes processes agree when some of them crash, fall silent or lie",
 		Long: "Parley runs the protocols of fault-tolerant agreement, shows what happens in them\n" +
 			"message by message, and says which theorem promised the outcome.",
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ func (a *app) conform() *cobra.Command {
 		Short: "Run worked cases from JSON files against the protocols",
 		Long: "Conform runs worked cases, from JSON files or folders of them, against the machines\n" +
 			"themselves: a line for each expectation that is not met, then a count a family. The\n" +
-			"status is 1 if a case fails and 2 if a file is not of the form that docs/vectors.md gives.",
+			"status is 1 if a case fails, and 2 if a file cannot be run, because it is not of the form\n" +
+			"that docs/vectors.md gives or of a family that there is not yet; the others are run.",
 		Example: "  parley conform internal/conform/testdata",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -25,15 +27,18 @@ func (a *app) conform() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var all []conform.Result
-			failed := false
+			all, status := []conform.Result{}, fine
 			for _, f := range files {
 				r, err := conform.File(f)
 				if err != nil {
-					return err
+					fmt.Fprintf(a.err, "parley: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+					status = usage
+					continue
 				}
 				all = append(all, r)
-				failed = failed || len(r.Failed) > 0
+				if len(r.Failed) > 0 {
+					status = max(status, violated)
+				}
 			}
 			if asJSON {
 				enc := json.NewEncoder(a.out)
@@ -42,8 +47,8 @@ func (a *app) conform() *cobra.Command {
 			} else {
 				err = a.printConform(all)
 			}
-			if err == nil && failed {
-				return statusError(violated)
+			if err == nil && status != fine {
+				return statusError(status)
 			}
 			return err
 		},

@@ -37,7 +37,7 @@ var scenes = []struct {
 
 // next are the commands that the demonstration ends with.
 var next = []string{
-	"parley run eig -n 6 -m 2 --beyond-bound --faulty 1=twofaced,5=flip",
+	"parley run eig -n 6 -m 2 --beyond-bound --faulty 2=twofaced,3=twofaced",
 	"parley run sm -n 4 -m 2 --faulty 1=twofaced,2=random",
 	"parley bounds -n 10 -m 3",
 }

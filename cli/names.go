@@ -51,7 +51,7 @@ func (k names) bare(id parley.ID) string { return strconv.Itoa(int(id) + k.first
 // parse reads the name of one of n processes, whole or as a bare number.
 func (k names) parse(text string, n int) (parley.ID, error) {
 	digits := text
-	if len(text) > 1 && (text[0] == 'P' || text[0] == 'p') {
+	if len(text) > 1 && text[0] == k.full(0)[0] {
 		digits = text[1:]
 	}
 	i, err := strconv.Atoi(digits)

@@ -71,10 +71,12 @@ func newReport(s setup, log *trace.Log) *report {
 		r.Cost = costs{Rounds: cost.Rounds, AtMost: cost.AtMost, Theorem: cost.PerRound}
 	}
 	for _, e := range log.Events {
-		happening := parley.Happening{At: e.At, From: e.Peer, When: e.Time, Msg: e.Msg}
+		happening := parley.Happening{At: e.At, From: e.Peer, When: e.Time, Path: e.Path, Msg: e.Msg}
 		switch e.Op {
 		case trace.Request:
 			h.Requests = append(h.Requests, happening)
+		case trace.Indicate:
+			h.Indications = append(h.Indications, happening)
 		case trace.Deliver:
 			h.Deliveries = append(h.Deliveries, happening)
 		case trace.Refuse:
@@ -126,6 +128,9 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 // judge adds the verdict on every property.
 func (r *report) judge(p parley.Protocol, h *parley.History, worst parley.FaultModel) {
 	a := parley.Assumptions{N: p.N, M: p.M, Faulty: h.Faulty.Len(), Worst: worst}
+	if p.Proposers.Len() == 1 {
+		a.SourceFaulty = p.Proposers.Minus(h.Faulty) == parley.Set{}
+	}
 	r.judged = parley.Judge(p, a, h)
 	for _, v := range r.judged {
 		out := verdict{Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because}

@@ -53,7 +53,8 @@ type viewFlags struct {
 }
 
 func (v *viewFlags) declare(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&v.show, "show", sections, "what to show, of "+strings.Join(sections, ", "))
+	fs.StringSliceVar(&v.show, "show", nil,
+		"what to show, of "+strings.Join(sections, ", ")+" (default: all that is not too much)")
 	fs.StringVar(&v.tree, "tree", "", "whose information tree to show (default: the first correct lieutenant's)")
 	fs.IntVar(&v.rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
 	fs.IntVar(&v.width, "width", 0, "columns to fold to (default: the terminal's)")
@@ -75,7 +76,7 @@ func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 	fs.StringVar(&f.signatures, "signatures", "ideal", "ideal tokens, or ed25519")
 	fs.BoolVar(&f.beyond, "beyond-bound", false, "run although the theorem promises nothing")
 	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; those given here come first")
-	fs.Uint64Var(&f.memory, "memory", 8, "refuse a run that needs more than this many `GiB`")
+	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 
 	before := flagNames(fs)
 	f.view.declare(fs)
@@ -131,11 +132,9 @@ func (f *runFlags) setup() (setup, error) {
 			return s, &parley.FlagError{Flag: "m", Err: fmt.Errorf("%w; --beyond-bound runs it all the same", err)}
 		}
 	}
-	if p.Memory != nil {
-		if need := p.Memory(); need > f.memory<<30 {
-			return s, &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s of memory, "+
-				"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))}
-		}
+	if need := memory(p); need > f.memory<<30 {
+		return s, &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s of memory, "+
+			"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))}
 	}
 	if s.faulty, err = parseFaulty(f.faulty, f.names, p.N); err != nil {
 		return s, &parley.FlagError{Flag: "faulty", Err: err}
@@ -155,13 +154,28 @@ func (f *runFlags) setup() (setup, error) {
 	return s, nil
 }
 
+// memory is about what a run holds: what the protocol says, and the log with an
+// event for each frame that is sent and each that arrives.
+func memory(p parley.Protocol) uint64 {
+	const event = 128
+	var need parley.Traffic
+	if p.Cost != nil {
+		frames := uint64(p.Cost(p.N, p.M).Rounds * p.N * p.N)
+		need = parley.Traffic{Messages: 2 * event}.Times(frames)
+	}
+	if p.Memory != nil {
+		need = need.Plus(parley.Traffic{Messages: p.Memory()})
+	}
+	return need.Messages
+}
+
 // smaller says what fits where a machine a process does not.
 func smaller(n, m int) string {
 	fits := bench.Spec{Protocol: "eig", Engine: "depthfirst", N: n, M: m, Workers: 1, Signatures: "ideal"}
 	if fits.Check() == nil {
 		return fmt.Sprintf("\"parley bench eig -n %d -m %d --engine depthfirst\" runs the whole system in 32 MiB", n, m)
 	}
-	return "phaseking agrees with few messages"
+	return "phaseking agrees with few messages, and \"parley bench phaseking\" keeps no log"
 }
 
 func gigabytes(b uint64) string {
@@ -258,25 +272,27 @@ func (s setup) header() trace.Header {
 
 // run is "parley run".
 func (a *app) run() *cobra.Command {
-	var scenario string
 	run := &cobra.Command{
-		Use:   "run PROTOCOL",
+		Use:   "run PROTOCOL | run --scenario FILE",
 		Short: "Run a protocol in the simulator and show what happened",
+		Long: "Run runs a protocol, named here or in a scenario file, in the simulator and shows what happened.\n" +
+			"With --scenario all flags of the file's protocol may follow; they come before those of the file.",
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
-			"  parley run --scenario docs/scenarios/article.yaml",
-		Args: cobra.ArbitraryArgs,
+			"  parley run --scenario docs/scenarios/article.yaml --show verdict",
+		// The flags are those of the protocol, which the file names.
+		DisableFlagParsing: true,
+		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
+			switch {
+			case len(args) > 0 && (args[0] == "--help" || args[0] == "-h"):
+				return cmd.Help()
+			case len(args) > 0 && args[0] != "" && args[0][0] != '-':
 				_, err := a.find(args[0])
 				return err
 			}
-			if scenario == "" {
-				return cmd.Help()
-			}
-			return a.runScenario(scenario)
+			return a.runScenario(cmd, args)
 		},
 	}
-	run.Flags().StringVar(&scenario, "scenario", "", "a YAML `file` that says what to run")
 	for _, p := range a.protocols {
 		run.AddCommand(a.runOne(p))
 	}
@@ -311,8 +327,19 @@ func (a *app) runOne(p parley.Protocol) *cobra.Command {
 	return cmd
 }
 
-// runScenario runs the protocol that the file names.
-func (a *app) runScenario(file string) error {
+// runScenario runs the protocol that the file of --scenario names.
+func (a *app) runScenario(cmd *cobra.Command, args []string) error {
+	file := ""
+	for i, arg := range args {
+		if value, ok := strings.CutPrefix(arg, "--scenario="); ok {
+			file = value
+		} else if arg == "--scenario" && i+1 < len(args) {
+			file = args[i+1]
+		}
+	}
+	if file == "" {
+		return oneOf(cmd, nil)
+	}
 	s, err := readScenario(file)
 	if err != nil {
 		return err
@@ -325,7 +352,14 @@ func (a *app) runScenario(file string) error {
 	if err != nil {
 		return s.at("protocol", err)
 	}
-	return a.executeScenario(s, newRunFlags(p, pflag.NewFlagSet(name, pflag.ContinueOnError)))
+	f := newRunFlags(p, pflag.NewFlagSet(name, pflag.ContinueOnError))
+	if err := f.fs.Parse(args); err != nil {
+		return err
+	}
+	if f.fs.NArg() > 0 {
+		return fmt.Errorf("parley run: %q was not expected", f.fs.Arg(0))
+	}
+	return a.executeScenario(s, f)
 }
 
 // executeScenario runs with the file's flags. An error about a flag that the

@@ -54,7 +54,11 @@ func parseScenario(file string, b []byte) (*scenario, error) {
 	tree, err := parser.ParseBytes(b, 0)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("%s: not YAML: %s", file, first)
+		line, column := 1, 0
+		if n, _ := fmt.Sscanf(first, "[%d:%d]", &line, &column); n == 2 {
+			_, first, _ = strings.Cut(first, "] ")
+		}
+		return nil, fmt.Errorf("%s:%d: not YAML: %s", file, line, first)
 	}
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
 		return nil, fmt.Errorf("%s: one YAML document was expected, of the form \"key: value\"", file)
@@ -65,11 +69,12 @@ func parseScenario(file string, b []byte) (*scenario, error) {
 	}
 	for _, pair := range pairs {
 		line := pair.Key.GetToken().Position.Line
-		value, err := flagText(pair.Value)
+		key := pair.Key.GetToken().Value
+		value, err := flagText(key, pair.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%w", file, err)
 		}
-		s.entries = append(s.entries, entry{pair.Key.GetToken().Value, value, line})
+		s.entries = append(s.entries, entry{key, value, line})
 	}
 	return s, nil
 }
@@ -84,21 +89,36 @@ func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
 	return nil, fmt.Errorf("%d: \"key: value\" was expected", n.GetToken().Position.Line)
 }
 
+// lists are the keys whose value may be a list; the one that may be a mapping is
+// faulty.
+var lists = []string{"values", "alphabet", "show"}
+
 // flagText writes a YAML value as a flag has it: lists with commas, mappings
 // with = and commas.
-func flagText(n ast.Node) (string, error) {
+func flagText(key string, n ast.Node) (string, error) {
+	line := n.GetToken().Position.Line
 	switch n := n.(type) {
 	case *ast.SequenceNode:
+		if !slices.Contains(lists, key) {
+			return "", fmt.Errorf("%d: %s: a list was not expected; those that may have one are %s",
+				line, key, strings.Join(lists, ", "))
+		}
 		var parts []string
 		for _, v := range n.Values {
 			text, err := scalar(v)
 			if err != nil {
 				return "", err
 			}
+			if strings.Contains(text, ",") {
+				return "", fmt.Errorf("%d: %s: %q: a value has no comma", line, key, text)
+			}
 			parts = append(parts, text)
 		}
 		return strings.Join(parts, ","), nil
 	case *ast.MappingNode, *ast.MappingValueNode:
+		if key != "faulty" {
+			return "", fmt.Errorf("%d: %s: a mapping was not expected; the one key that may have one is faulty", line, key)
+		}
 		pairs, err := mapping(n)
 		if err != nil {
 			return "", err
@@ -163,8 +183,9 @@ func (s *scenario) apply(f *runFlags) error {
 				return s.at(e.key, fmt.Errorf("the file is for %q, and the command for %q", e.value, f.name))
 			}
 		case g == nil || e.key == "scenario":
+			allowed := slices.DeleteFunc(flagNames(f.fs), func(n string) bool { return n == "scenario" || n == "help" })
 			return fmt.Errorf("%s:%d: unknown key %q: allowed are protocol, %s",
-				s.file, e.line, e.key, strings.Join(flagNames(f.fs), ", "))
+				s.file, e.line, e.key, strings.Join(allowed, ", "))
 		case !g.Changed:
 			if err := f.fs.Set(e.key, e.value); err != nil {
 				return s.at(e.key, err)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,14 +15,14 @@ import (
 
 // trace is "parley trace".
 func (a *app) trace() *cobra.Command {
-	cmd := &cobra.Command{Use: "trace", Short: "Look at traces"}
+	cmd := &cobra.Command{Use: "trace", Short: "Look at traces", Args: cobra.ArbitraryArgs, RunE: oneOf}
 	var view viewFlags
 	var asJSON bool
 	show := &cobra.Command{
 		Use:     "show FILE",
 		Short:   "Show a trace as run shows it",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.showTrace(args[0], view, asJSON)
 		},
@@ -40,11 +41,12 @@ func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {
 	defer in.Close()
 	h, log, err := trace.Read(in)
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		// The reader's errors begin with the line.
+		return fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
 	}
 	s, err := a.remake(h)
 	if err != nil {
-		return fmt.Errorf("%s: line 1: %w", file, err)
+		return fmt.Errorf("%s:1: %w", file, err)
 	}
 	if err := flags.check(); err != nil {
 		return err

@@ -21,6 +21,9 @@ func (v viewFlags) check() error {
 			return &parley.FlagError{Flag: "show", Err: fmt.Errorf("%q: allowed are %s", s, strings.Join(sections, ", "))}
 		}
 	}
+	if v.width != 0 && v.width < 40 {
+		return &parley.FlagError{Flag: "width", Err: fmt.Errorf("%d columns: at least 40 are needed", v.width)}
+	}
 	if v.rows < 1 {
 		return &parley.FlagError{Flag: "rows", Err: fmt.Errorf("%d: at least 1 is needed", v.rows)}
 	}
@@ -99,8 +102,15 @@ func (v *view) outcomes() []draw.Outcome {
 // title says what was run.
 func (v *view) title() string {
 	p := v.setup.protocol
-	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s tolerated, seed %d",
-		p.Name, p.Title, p.N, p.M, draw.Count(uint64(p.M), "fault", "faults"), v.setup.seed)
+	tolerates := draw.Count(uint64(p.M), "fault", "faults") + " tolerated"
+	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
+		tolerates = "beyond the bound"
+	}
+	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s, seed %d",
+		p.Name, p.Title, p.N, p.M, tolerates, v.setup.seed)
+	if len(v.setup.faulty) > p.M {
+		text += fmt.Sprintf("; %d are faulty, more than m", len(v.setup.faulty))
+	}
 	if len(v.setup.faulty) == 0 {
 		return text + "; nobody is faulty"
 	}
@@ -115,7 +125,7 @@ func (v *view) title() string {
 func (v *view) print(w io.Writer) error {
 	parts := []string{draw.Fold(v.title(), v.style.Width) + "\n"}
 	for _, section := range sections {
-		if !slices.Contains(v.flags.show, section) {
+		if !slices.Contains(v.shown(), section) {
 			continue
 		}
 		switch section {
@@ -134,10 +144,57 @@ func (v *view) print(w io.Writer) error {
 	if text := v.refused(); text != "" {
 		parts = append(parts, draw.Fold(text, v.style.Width)+"\n")
 	}
-	parts = append(parts, fmt.Sprintf("%s events, trace %s\nthe same again: parley run %s\n",
-		draw.Number(v.report.Events), v.report.Trace, strings.Join(v.setup.args, " ")))
+	var again []string
+	for _, arg := range v.setup.args {
+		again = append(again, quoted(arg))
+	}
+	end := fmt.Sprintf("%s events, trace %s\nthe same again: parley run %s",
+		draw.Number(v.report.Events), v.report.Trace, strings.Join(again, " "))
+	if left := v.leftOut(); left != "" {
+		end = left + "\n" + end
+	}
+	parts = append(parts, draw.Fold(end, v.style.Width)+"\n")
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
 	return err
+}
+
+// much is how many messages a run may have before they are shown only if asked for.
+const much = 50_000
+
+// shown are the sections to show: those that were asked for, or all, but not the
+// messages of a run that has very many.
+func (v *view) shown() []string {
+	if len(v.flags.show) > 0 {
+		return v.flags.show
+	}
+	var total parley.Traffic
+	for _, t := range v.report.Cost.Measured {
+		total = total.Plus(t)
+	}
+	if total.Messages > much || v.setup.protocol.N > 40 {
+		return sections[1:]
+	}
+	return sections
+}
+
+// leftOut says what is not shown although nobody asked that it not be.
+func (v *view) leftOut() string {
+	if len(v.flags.show) > 0 || len(v.shown()) == len(sections) {
+		return ""
+	}
+	return "the messages are many and left out: --show messages shows them"
+}
+
+// quoted writes an argument so that a shell reads it as one.
+func quoted(arg string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("-_=,.:@/%+", c)
+	}
+	if arg != "" && strings.IndexFunc(arg, func(c rune) bool { return !plain(c) }) < 0 {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // refused counts, by reason, what correct processes were sent and did not accept.
@@ -171,8 +228,11 @@ func (v *view) trees() []titled {
 	var all []titled
 	_, _, sources := v.tree.Node(nil)
 	for _, id := range sources {
-		of := title + " in the agreement on the value of " + v.setup.names.full(id)
-		all = append(all, titled{subtree{v.tree, []parley.ID{id}}, draw.TreeOptions{Style: v.style, Title: of}})
+		whose := v.setup.names.full(id)
+		of := title + " in the agreement on the value of " + whose
+		all = append(all, titled{subtree{v.tree, []parley.ID{id}}, draw.TreeOptions{
+			Style: v.style, Title: of, Root: "the entry of " + whose,
+		}})
 	}
 	return all
 }
@@ -201,7 +261,8 @@ func (v *view) card() draw.Card {
 func (v *view) svg() []byte {
 	p := v.setup.protocol
 	d := &draw.Diagram{
-		Style: v.style, Title: p.Title, Lives: v.outcomes(), Arrows: draw.Arrows(v.rounds()),
+		Style: v.style, Title: strings.ToUpper(p.Title[:1]) + p.Title[1:],
+		Lives: v.outcomes(), Arrows: draw.Arrows(v.rounds()),
 		Subtitle: fmt.Sprintf("n = %d, m = %d", p.N, p.M),
 	}
 	for _, t := range v.trees() {

@@ -206,7 +206,7 @@ func TestOrderOfSenders(t *testing.T) {
 		b.timeout(1100)
 		b.want(t, nil, 1, 2, 201, 202, 301, 302)
 		for _, v := range parley.Show(b.machine, 1100) {
-			if strings.HasSuffix(v.Name, ".frame") && v.Value != "" {
+			if strings.HasSuffix(v.Name, ".frame") && v.Value != `""` {
 				t.Errorf("%s is left of a round that is over: %s", v.Name, v.Value)
 			}
 		}

@@ -40,6 +40,7 @@ func Of(p Protocol, when Schedule) parley.Protocol {
 // machine runs the rounds of one process.
 type machine struct {
 	parley.Base
+	self   parley.ID
 	when   Schedule
 	last   int
 	frames frames
@@ -70,7 +71,7 @@ func newMachine(p Protocol, when Schedule, self parley.ID) *machine {
 		panic("lockstep: a round has a length")
 	}
 	return &machine{
-		when: when, last: p.Last, frames: frames{p}, round: -1, rounds: p.New(self),
+		self: self, when: when, last: p.Last, frames: frames{p}, round: -1, rounds: p.New(self),
 		now: window{frames: make([][]byte, p.N)}, next: window{frames: make([][]byte, p.N)},
 	}
 }
@@ -308,7 +309,8 @@ func (m *machine) window(v *parley.Vars, name string, round int, w *window) {
 	v.Set(name+" got", &w.got)
 	parley.PerProcess(v, name, w.frames, func(id parley.ID, body *[]byte) {
 		v.Coded("frame", body, func(b []byte, perm []parley.ID) []byte {
-			return m.frames.rename(parley.Env{From: id, Round: round}, parley.Msg{Seq: uint64(round), Body: b}, perm).Body
+			e := parley.Env{From: id, To: m.self, Round: round}
+			return m.frames.rename(e, parley.Msg{Seq: uint64(round), Body: b}, perm).Body
 		})
 	})
 }

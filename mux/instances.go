@@ -22,7 +22,13 @@ const numberBits = 32
 // and counted. None is ever removed, so whoever may open instances may use them
 // up: against liars the layer above names those that are due. Indications go to
 // all instances, and an instance made later is told the last one of each kind
-// about each process first.
+// about each process first. Those of one kind in a row, which a layer beneath may
+// give in any order, it is told in the order of the processes.
+//
+// What an instance Broadcasts comes back to it, for its number travels along. With
+// a Request in the words of the layer beneath no number goes down, and none comes
+// back with the answer: an instance that makes one panics, and what the layer
+// beneath delivers in its own words is refused.
 //
 // A process that comes back after a crash has the instances that its log or its
 // durable state speaks of. Nobody knows which others it had, so that all that it
@@ -44,6 +50,7 @@ func New(p parley.Protocol, limit int) parley.Protocol {
 		out.Properties = append(out.Properties, ofEach(one))
 	}
 	out.Explain, out.Size, out.Lies = d.explain, d.size, d.lies
+	out.Overhears = p.Lies != nil // lies finds there which instances there are
 	if p.Rename != nil {
 		out.Rename = d.rename
 	}
@@ -63,9 +70,9 @@ type instances struct {
 	demand
 	self parley.ID
 
-	again bool         // the process has come back after a crash
-	live  []instance   // in order of their numbers
-	told  []parley.Msg // the indications that an instance to come must know
+	again bool       // the process has come back after a crash
+	live  []instance // in order of their numbers
+	told  []news     // the indications that an instance to come must know, oldest first
 }
 
 type instance struct {
@@ -109,13 +116,14 @@ func (m *instances) Request(s *parley.Step, q parley.Msg) {
 // Receive is for the instance that the path leads to; an indication is for all.
 func (m *instances) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if q.Kind >= parley.Indication {
-		m.told = slices.DeleteFunc(m.told, func(old parley.Msg) bool {
-			return old.Kind == q.Kind && old.Origin == q.Origin
-		})
-		m.told = append(m.told, q)
+		m.note(q)
 		for i := range m.live {
 			m.within(s, i, 0, func(one parley.Machine) { one.Receive(s, from, q) })
 		}
+		return
+	}
+	if q.Kind >= parley.Local {
+		s.Refuse(from, "answer to no instance")
 		return
 	}
 	number := uint32(s.Pop(numberBits))
@@ -124,14 +132,12 @@ func (m *instances) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	}
 }
 
-// Timeout is for the instance that set the timer.
+// Timeout is for the instance that set the timer. A faulty process may see one of
+// an instance that its other half has.
 func (m *instances) Timeout(s *parley.Step, t parley.Timer) {
-	number := uint32(s.Pop(numberBits))
-	i, has := m.find(number)
-	if !has {
-		panic(fmt.Sprintf("mux: a timer of instance %d, which there is not", number))
+	if i, has := m.find(uint32(s.Pop(numberBits))); has {
+		m.within(s, i, s.Path, func(one parley.Machine) { one.Timeout(s, t) })
 	}
-	m.within(s, i, s.Path, func(one parley.Machine) { one.Timeout(s, t) })
 }
 
 // find returns the place of an instance in the list, or where it would be.
@@ -152,24 +158,33 @@ func (m *instances) open(s *parley.Step, from parley.ID, number uint32) (int, bo
 		return 0, false
 	}
 	m.live = slices.Insert(m.live, i, instance{number, m.p.New(m.self)})
-	restart, log := s.Restart, s.Log
-	s.Restart, s.Log = m.again, nil
+	restart, log, carried := s.Restart, s.Log, s.Carried
+	s.Restart, s.Log, s.Carried = m.again, nil, false
 	m.within(s, i, 0, func(one parley.Machine) { one.Start(s) })
-	s.Restart, s.Log = restart, log
-	for _, q := range m.told {
-		m.within(s, i, 0, func(one parley.Machine) { one.Receive(s, m.self, q) })
+	for _, row := range m.told {
+		for _, q := range row.about {
+			if q.Kind != 0 {
+				m.within(s, i, 0, func(one parley.Machine) { one.Receive(s, m.self, q) })
+			}
+		}
 	}
+	s.Restart, s.Log, s.Carried = restart, log, carried
 	return i, true
 }
 
-// within runs a clause of one instance and marks what it asks for.
+// within runs a clause of one instance and marks what it asks for. What it asks of
+// the layer beneath in that layer's words would be answered to nobody.
 func (m *instances) within(s *parley.Step, i int, path parley.Path, clause func(parley.Machine)) {
 	mark, outer, one := s.Mark(), s.Path, m.live[i]
 	s.Path = path
 	clause(one.machine)
 	for k := range s.Effects[mark:] {
-		if e := &s.Effects[mark+k]; e.Op == parley.OpDeliver {
+		switch e := &s.Effects[mark+k]; e.Op {
+		case parley.OpDeliver:
 			e.Msg.Seq = uint64(one.number)
+		case parley.OpRequest:
+			panic(fmt.Sprintf("mux: instance %d of %s asks the layer beneath in its own words, and the answer "+
+				"cannot be brought back", one.number, m.p.Name))
 		}
 	}
 	s.Lower(mark, numberBits, parley.Path(one.number))
@@ -180,9 +195,7 @@ func (m *instances) within(s *parley.Step, i int, path parley.Path, clause func(
 // as soon as any variable of theirs is.
 func (m *instances) State(v *parley.Vars) {
 	v.Bool("again", &m.again)
-	parley.Slice(v, "told", &m.told, func(_ int, q *parley.Msg) {
-		v.Msg("indication", parley.Env{From: m.self, To: m.self}, q)
-	})
+	parley.Slice(v, "told", &m.told, func(_ int, row *news) { row.state(v, m.p.N) })
 	v.Durable(func() {
 		parley.Slice(v, "live", &m.live, func(_ int, one *instance) { parley.Num(v, "number", &one.number) })
 	})

@@ -281,12 +281,190 @@ func TestIndications(t *testing.T) {
 		if strings.HasSuffix(v.Name, ".suspects") && v.Value == "[2]" {
 			suspected++
 		}
-		if strings.HasPrefix(v.Name, "told[") {
+		if strings.HasPrefix(v.Name, "told[") && strings.HasSuffix(v.Name, ".origin") {
 			told++
 		}
 	}
 	if suspected != 2 || told != 1 {
 		t.Errorf("%d of 2 instances know of the suspicion, and %d are remembered: %v", suspected, told, parley.Show(m, 0))
+	}
+}
+
+// What an instance to come is told is in a state that can be renamed: as it would be
+// if the detector had spoken of the others, in the order of their names. A view is
+// about nobody and stays between what was said before and after it.
+func TestIndicationsRenamed(t *testing.T) {
+	perm := []parley.ID{2, 0, 1}
+	suspect := func(id parley.ID) parley.Msg { return parley.Msg{Kind: parley.Suspect, Origin: id} }
+	stable := func(id parley.ID, seq uint64) parley.Msg {
+		return parley.Msg{Kind: parley.Stable, Origin: id, Seq: seq, Value: 5, Body: []byte("b")}
+	}
+	view := parley.Msg{Kind: parley.View, Seq: 4}
+	for _, said := range [][2][]parley.Msg{
+		{{suspect(0), suspect(1)}, {suspect(0), suspect(2)}}, // one is still sooner than the other
+		{{suspect(2)}, {suspect(1)}},
+		{{suspect(1), view, stable(0, 3), suspect(0)}, {suspect(0), view, stable(2, 3), suspect(2)}},
+		{{suspect(1), view, suspect(0), view}, {suspect(2), suspect(0), view}}, // the first view is no news
+		{{stable(2, 1), view, stable(2, 2)}, {view, stable(1, 2)}},
+	} {
+		var states [2][]byte
+		for i, list := range said {
+			m := mux.New(pool(3), 4).New(0)
+			s := &parley.Step{Self: 0, N: 3}
+			for _, q := range list {
+				m.Receive(s, 0, q)
+			}
+			states[i] = parley.Save(m, 0, nil)
+			if i == 0 {
+				states[i] = parley.SaveRenamed(m, 0, parley.Renaming{Perm: perm}, nil)
+			}
+			again := mux.New(pool(3), 4).New(0)
+			for _, q := range []parley.Msg{stable(0, 9), stable(1, 9), stable(2, 9), view} { // it is used
+				again.Receive(s, 0, q)
+			}
+			if !parley.Load(again, 0, parley.Save(m, 0, nil)) {
+				t.Error("a state is not loaded")
+			}
+			for _, one := range []parley.Machine{m, again} {
+				one.Receive(s, 0, stable(1, 10))
+			}
+			if !bytes.Equal(parley.Save(m, 0, nil), parley.Save(again, 0, nil)) {
+				t.Errorf("%v: %v, loaded: %v", list, parley.Show(m, 0), parley.Show(again, 0))
+			}
+		}
+		if !bytes.Equal(states[0], states[1]) {
+			t.Errorf("%v renamed is not %v:\n%x\n%x", said[0], said[1], states[0], states[1])
+		}
+	}
+}
+
+// An instance to come is told what is news, in the order in which it was said.
+func TestIndicationsReplayed(t *testing.T) {
+	p, heard := asking(func(*parley.Step) {})
+	m := mux.New(p, 4).New(0)
+	s := &parley.Step{Self: 0, N: 3}
+	for _, q := range []parley.Msg{
+		{Kind: parley.Suspect, Origin: 2}, {Kind: parley.Stable, Origin: 1, Seq: 1}, {Kind: parley.Suspect, Origin: 1},
+		{Kind: parley.View, Seq: 1}, {Kind: parley.Stable, Origin: 1, Seq: 2}, {Kind: parley.Suspect, Origin: 0},
+		{Kind: parley.Suspect, Origin: 2},
+	} {
+		m.Receive(s, 0, q)
+	}
+	m.Request(s, parley.Msg{Kind: parley.Propose})
+	a, v, b := parley.Suspect, parley.View, parley.Stable
+	want := fmt.Sprint([][3]int{{int(a), 1, 0}, {int(v), 0, 1}, {int(b), 1, 2}, {int(a), 0, 0}, {int(a), 2, 0}})
+	if got := fmt.Sprint(*heard); got != want {
+		t.Errorf("told %v, want %v", got, want)
+	}
+}
+
+// asking is a protocol that does something upon each Request. It notes kind, origin
+// and number of what its machines receive.
+func asking(do func(s *parley.Step)) (parley.Protocol, *[][3]int) {
+	heard := new([][3]int)
+	return parley.Protocol{
+		Name: "asking", N: 3, New: func(parley.ID) parley.Machine { return &asks{do: do, heard: heard} },
+	}, heard
+}
+
+type asks struct {
+	parley.Base
+	do    func(s *parley.Step)
+	heard *[][3]int
+}
+
+func (a *asks) Request(s *parley.Step, _ parley.Msg) { a.do(s) }
+
+func (a *asks) Receive(_ *parley.Step, _ parley.ID, m parley.Msg) {
+	*a.heard = append(*a.heard, [3]int{int(m.Kind), int(m.Origin), int(m.Seq)})
+}
+
+func (a *asks) State(*parley.Vars) {}
+
+// No answer in the words of a layer beneath can be brought to the instance that
+// asked: so none may ask, and what comes all the same reaches none, and makes none.
+func TestOwnWordsBeneath(t *testing.T) {
+	propose := parley.Msg{Kind: parley.Propose, Seq: 7}
+	var refused refusals
+	s := &parley.Step{Self: 0, N: 3, Host: &refused}
+	p, heard := asking(func(s *parley.Step) { s.Broadcast(parley.Msg{Kind: 1}) })
+	m := mux.New(p, 4).New(0)
+	m.Request(s, propose)
+	if len(s.Effects) != 1 || s.Effects[0].Op != parley.OpBroadcast || s.Effects[0].Path != 7 {
+		t.Errorf("a broadcast is %+v", s.Effects)
+	}
+	before := parley.Save(m, 0, nil)
+	m.Receive(s, 2, parley.Msg{Kind: parley.Decide})
+	if len(*heard) != 0 || !bytes.Equal(parley.Save(m, 0, nil), before) ||
+		!slices.Equal(refused.why, []string{"answer to no instance from 2"}) {
+		t.Errorf("an answer is heard %v, refused %q", *heard, refused.why)
+	}
+	p, _ = asking(func(s *parley.Step) { s.Request(propose) })
+	defer func() {
+		if why := recover(); why == nil || !strings.Contains(fmt.Sprint(why), "instance 7 of asking asks") {
+			t.Errorf("an instance asks in words of the layer beneath: %v", why)
+		}
+	}()
+	mux.New(p, 4).New(0).Request(s, propose)
+}
+
+type refusals struct {
+	parley.Host
+	why []string
+}
+
+func (r *refusals) Refused(_, from parley.ID, why string) {
+	r.why = append(r.why, fmt.Sprintf("%s from %d", why, from))
+}
+
+// The timer of an instance that a process does not have is no matter to it: the two
+// halves of a twin have one clock.
+func TestForeignTimer(t *testing.T) {
+	m := mux.New(pool(3), 4).New(0)
+	s := &parley.Step{Self: 0, N: 3}
+	m.Request(s, parley.Msg{Kind: parley.Propose, Seq: 7, Body: []byte("v")})
+	before, effects := parley.Save(m, 0, nil), len(s.Effects)
+	s.Path = 8
+	m.Timeout(s, 3)
+	if !bytes.Equal(parley.Save(m, 0, nil), before) || len(s.Effects) != effects {
+		t.Errorf("a timer of instance 8 changes something: %v", parley.Show(m, 0))
+	}
+	s.Path = 7
+	m.Timeout(s, 3)
+	if len(s.Effects) == effects {
+		t.Error("a timer of instance 7 does nothing")
+	}
+}
+
+// A liar speaks in an instance in which it would honestly be silent, whether or not
+// the instance's own Lies look at what the liars hear: mux looks.
+func TestLiarSpeaksWhereHonestIsSilent(t *testing.T) {
+	p := pool(3)
+	p.Lies = func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		if len(t.Honest) == 0 {
+			return []parley.Sent{{Msg: parley.Msg{Kind: 1, Body: []byte("lie")}}}
+		}
+		return t.Honest
+	}
+	requests := ask(2, 2)
+	for _, q := range ask(3, 1) {
+		q.When = 4000 // it has heard of instance 2 when it speaks in instance 1
+		requests = append(requests, q)
+	}
+	s := sim.Run(sim.Options{
+		Protocol: mux.New(p, 4), Requests: requests, Until: 20000,
+		Faulty: map[parley.ID]faulty.Behaviour{2: faulty.Flip},
+	})
+	lied := 0
+	for id := range parley.ID(2) {
+		for _, v := range parley.Show(s.Machine(id), s.Now()) {
+			if v == (parley.Variable{Name: "#2.values[2].value", Value: "lie"}) {
+				lied++
+			}
+		}
+	}
+	if lied != 2 {
+		t.Errorf("%d of 2 are lied to by a process that honestly has nothing to say", lied)
 	}
 }
 

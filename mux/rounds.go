@@ -185,8 +185,12 @@ func (c side) bound(n, m int) error {
 
 // cost adds up the parts, round by round.
 func (c side) cost(n, m int) parley.Cost {
+	parts := c.parts
+	if c.sources {
+		parts = slices.Repeat(parts[:1], n) // there are as many as there are processes
+	}
 	var sum parley.Cost
-	for _, p := range c.parts {
+	for _, p := range parts {
 		if p.Cost == nil {
 			continue
 		}

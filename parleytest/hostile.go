@@ -72,7 +72,9 @@ func spoken(s *suite, seed uint64) []trace.Event {
 			r.Faulty[parley.ID(s.p.N)-1-id] = faulty.Random
 		}
 	}
-	_, log := r.traced(true)
+	log := &trace.Log{Keep: true}
+	r.Log = log
+	sim.Run(r.Options) // whether it ends or not: some of what is said will do
 	for _, e := range log.Events {
 		if e.Op == trace.Send {
 			out = append(out, e)

@@ -2,7 +2,9 @@ package parleytest_test
 
 import (
 	"errors"
-	"fmt"
+	"flag"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +63,7 @@ func flaw(process func() *flawed) parley.Protocol {
 // mutant is a protocol that is broken in one place, and the check that is for it.
 type mutant struct {
 	name, check string
+	says        string // part of what the check says
 	p           parley.Protocol
 	o           parleytest.Options
 }
@@ -84,6 +87,12 @@ func inTheory() []mutant {
 		{name: "none, as a control", p: FloodSet(4, 1)},
 		{name: "none, as another", p: lying(func(*parley.Protocol) {})},
 		{name: "none, as a third", p: mail(3, true, true), o: mails},
+		{name: "none, with names that only an address explains", p: distances(4)},
+		{name: "none, and it does not end", p: beats(100), o: parleytest.Options{Sim: sim.Options{Until: 5000}}},
+		{name: "it does not end", check: "promises", says: "does not end", p: beats(100)},
+		{name: "time stands still", check: "promises", says: "does not end", p: beats(0)},
+		{name: "time stands still before its end", check: "promises", says: "does not end", p: beats(0),
+			o: parleytest.Options{Sim: sim.Options{Until: 5000}}},
 		{name: "one round too few", check: "promises", p: changed(func(p *parley.Protocol) {
 			p.New = FloodSet(4, 0).New
 		})},
@@ -100,6 +109,11 @@ func inTheory() []mutant {
 				return []parley.Promise{{Property: "integrity", Holds: true}}
 			}
 		})},
+		{name: "lies refused, the truth heard", check: "promises", says: "no lie", p: lying(func(p *parley.Protocol) {
+			p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+				return [][]parley.Sent{t.Honest, {{Msg: parley.Msg{Kind: lockstep.Frame + 1}}}, nil}[s.Choose(3)]
+			}
+		})},
 		{name: "rounds too short for the delays", check: "promises", p: FloodSet(4, 1), o: parleytest.Options{
 			Sim: sim.Options{Delay: sim.Delay{Least: 1, Most: 1100}},
 		}},
@@ -110,6 +124,16 @@ func inTheory() []mutant {
 				}
 				return nil
 			}
+		})},
+		{name: "no remaking it", check: "beyond", says: "no room", p: lying(func(p *parley.Protocol) {
+			p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+				fs.Int("n", 4, "")
+				fs.Int("m", 1, "")
+				return func(parley.Naming) (parley.Protocol, error) { return parley.Protocol{}, errors.New("no room") }
+			}
+		})},
+		{name: "no flags to remake it by", check: "beyond", says: "no flags", p: lying(func(p *parley.Protocol) {
+			p.Flags = func(*flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return nil }
 		})},
 		{name: "a beyond within the bound", check: "beyond", p: FloodSet(4, 1), o: parleytest.Options{
 			Beyond: []parleytest.Beyond{{Protocol: FloodSet(4, 2), Faulty: 1}},
@@ -175,6 +199,26 @@ func inMachines() []mutant {
 				},
 			}
 		})},
+		{name: "a name not renamed while it is needed", check: "rename", p: flaw(func() *flawed {
+			return &flawed{
+				emit: func(p *flawed, s *parley.Step, r int) {
+					p.fresh = slices.Clone(p.known) // so that there is something to hear in each round
+					p.flooding.Emit(s, r)
+				},
+				absorb: func(p *flawed, s *parley.Step, r int, from parley.ID, m parley.Msg) {
+					p.flooding.Absorb(s, r, from, m)
+					p.count = (1 - r) * int(1+from)
+				},
+				state: func(p *flawed, v *parley.Vars) {
+					p.flooding.State(v)
+					parley.Num(v, "last heard", &p.count)
+				},
+			}
+		})},
+		{name: "who comes back is taken seriously", check: "crashes", p: lying(func(p *parley.Protocol) {
+			made := p.New
+			p.New = func(self parley.ID) parley.Machine { return revenant{made(self)} }
+		})},
 		{name: "it sends before it appends, and forgets", check: "crashes", p: mail(3, false, true), o: mails},
 		{name: "records not in durable variables", check: "log", p: mail(3, true, false)},
 		{name: "an index from a message", check: "hostile", p: flaw(func() *flawed {
@@ -184,7 +228,14 @@ func inMachines() []mutant {
 			}}
 		})},
 		{name: "choice 0 is a lie", check: "lies", p: lying(func(p *parley.Protocol) {
-			p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent { return nil }
+			lies := p.Lies
+			p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+				said := lies(s, t)
+				if reflect.DeepEqual(said, t.Honest) {
+					return nil
+				}
+				return said
+			}
 		})},
 		{name: "a theorem that counts wrongly", check: "cost", p: lying(func(p *parley.Protocol) {
 			p.Cost = func(n, m int) parley.Cost { return eig.Cost(n+1, m) }
@@ -205,81 +256,11 @@ func TestMutants(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.HasPrefix(err.Error(), mutant.check+": ") {
+			if err == nil || !strings.HasPrefix(err.Error(), mutant.check+": ") ||
+				!strings.Contains(err.Error(), mutant.says) {
 				t.Fatalf("%v, and %s should fail", err, mutant.check)
 			}
 			t.Log(strings.SplitN(err.Error(), "\n", 2)[0])
 		})
-	}
-}
-
-// deaf refuses whatever it receives.
-type deaf struct{ parley.Machine }
-
-func (d deaf) Receive(s *parley.Step, from parley.ID, _ parley.Msg) { s.Refuse(from, "not listening") }
-
-var mails = parleytest.Options{Recovers: true}
-
-// mail delivers to all what process 0 is asked to carry, once each, whatever
-// crashes and restarts: process 0 says it again and again, and the others note
-// durably what they have delivered before they deliver it.
-func mail(n int, notes, durable bool) parley.Protocol {
-	return parley.Protocol{
-		Name: "mail", N: n, M: 0, Faults: parley.CrashFaults, Proposers: parley.SetOf(0),
-		New: func(parley.ID) parley.Machine { return &post{notes: notes, durable: durable} },
-		Properties: []parley.Property{{Name: "integrity", Says: "nothing is delivered twice",
-			Check: func(h *parley.History) error {
-				var once parley.Set
-				for _, d := range h.Deliveries {
-					if !once.Add(d.At) {
-						return fmt.Errorf("%d delivers it twice", d.At)
-					}
-				}
-				return nil
-			}}},
-	}
-}
-
-type post struct {
-	parley.Base
-	notes, durable bool
-	letter         []byte
-	again          int
-	done           bool
-}
-
-func (p *post) Start(s *parley.Step) { p.done = p.done || len(s.Log) > 0 }
-
-func (p *post) Request(s *parley.Step, m parley.Msg) {
-	p.letter = m.Body
-	p.Timeout(s, 0)
-}
-
-func (p *post) Timeout(s *parley.Step, _ parley.Timer) {
-	if p.again++; p.again < 5 {
-		s.SendAll(parley.Msg{Kind: 1, Body: p.letter})
-		s.SetTimer(0, 1000)
-	}
-}
-
-func (p *post) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
-	if m.Kind != 1 || p.done {
-		return
-	}
-	p.done = true
-	if p.notes {
-		s.Append([]byte("done"))
-		s.Compact()
-	}
-	s.Deliver(from, parley.Msg{Kind: parley.Carried, Origin: from, Body: m.Body})
-}
-
-func (p *post) State(v *parley.Vars) {
-	v.Bytes("letter", &p.letter)
-	parley.Num(v, "again", &p.again)
-	if p.durable {
-		v.Durable(func() { v.Bool("done", &p.done) })
-	} else {
-		v.Bool("done", &p.done)
 	}
 }

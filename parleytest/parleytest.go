@@ -38,7 +38,8 @@ type Options struct {
 	// messages each.
 	Inputs func(r *rand.Rand) []sim.Request
 	// Sim holds what runs have in common: delays, Loss and Twice, and Until for a
-	// protocol that does not end by itself. The suite fills in the rest.
+	// protocol that does not end by itself. A run that uses up its Steps fails: by
+	// default 1<<18 and n*n*n more. The suite fills in the rest.
 	Sim sim.Options
 	// Recovers tells that a process which restarts from its log is as good as one
 	// that never crashed. Otherwise it counts as faulty for the whole run.
@@ -48,7 +49,7 @@ type Options struct {
 	NeverBack bool
 	// Beyond are systems in which some property must be seen to break that the
 	// protocol under test promises. By default it is remade, by its Flags, with
-	// as many processes as its Bound just refuses.
+	// as many processes as its Bound just refuses; if they cannot be made, give others.
 	Beyond []Beyond
 	// NothingBeyond tells that nothing breaks at the bound, with the reason.
 	NothingBeyond string
@@ -134,6 +135,9 @@ func newSuite(p parley.Protocol, options []Options) *suite {
 		if testing.Testing() && testing.Short() {
 			s.o.Seeds = 60
 		}
+	}
+	if s.o.Sim.Steps == 0 {
+		s.o.Sim.Steps = 1<<18 + uint64(p.N)*uint64(p.N)*uint64(p.N)
 	}
 	if len(s.o.Alphabet) == 0 {
 		s.o.Alphabet = []string{"0", "1"}

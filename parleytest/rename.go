@@ -13,8 +13,9 @@ import (
 )
 
 // rename runs with processes under other names. Delays are fixed, rounds make
-// the order of arrival irrelevant, and so machines end as they would with the
-// names changed in their states. Proposers stay among themselves.
+// the order of arrival irrelevant, and so machines are at any time as they would
+// be with the names changed in their states: in the middle of rounds too, while
+// they hold messages. Proposers stay among themselves.
 //
 // What nobody but its maker can rename, a signature, Rename may forget. Both
 // sides of each comparison are therefore renamed, one of them by no change.
@@ -23,31 +24,16 @@ func (s *suite) rename() error {
 		return skip("no Rename, or no rounds")
 	}
 	for seed := range uint64(s.some(20)) {
-		r := s.honest(s.p, seed)
-		r.Delay, r.Loss, r.Twice = sim.Delay{Least: 1, Most: 1}, 0, 0
 		perm := s.permutation(rand.New(rand.NewPCG(seed, 3)))
-		other := r
-		other.Requests = nil
-		for _, q := range r.Requests {
-			q.At = perm[q.At]
-			other.Requests = append(other.Requests, q)
+		one, two := s.renaming(seed, perm)
+		_, log, err := one.traced(true)
+		if err != nil {
+			return err
 		}
-		if seed%2 == 1 && s.p.M > 0 {
-			silent := parley.ID(seed) % parley.ID(s.p.N)
-			r.Faulty = map[parley.ID]faulty.Behaviour{silent: faulty.Silent}
-			other.Faulty = map[parley.ID]faulty.Behaviour{perm[silent]: faulty.Silent}
-		}
-		one, log := r.traced(true)
-		two, _ := other.traced(false)
-		for id := range one.Correct().All() {
-			before := parley.Save(one.Machine(id), one.Now(), nil)
-			have, want := s.renamed(one, id, perm), s.renamed(two, perm[id], identity(s.p.N))
-			if !bytes.Equal(have, want) {
-				return fmt.Errorf("%s: process %d is %d after renaming %v, and has another state: %v",
-					r, id, perm[id], perm, parley.Show(one.Machine(id), one.Now()))
-			}
-			if !bytes.Equal(before, parley.Save(one.Machine(id), one.Now(), nil)) {
-				return fmt.Errorf("%s: process %d is changed by a look at it", r, id)
+		for _, until := range append(moments(log), one.Until) {
+			one.Until, two.Until = until, until
+			if err := s.alike(one, two, perm); err != nil {
+				return err
 			}
 		}
 		if err := s.thereAndBack(log, perm); err != nil {
@@ -57,8 +43,69 @@ func (s *suite) rename() error {
 	return nil
 }
 
+// renaming draws a run and the same under other names.
+func (s *suite) renaming(seed uint64, perm []parley.ID) (one, two run) {
+	one = s.honest(s.p, seed)
+	one.Delay, one.Loss, one.Twice = sim.Delay{Least: 1, Most: 1}, 0, 0
+	two = one
+	two.Requests = nil
+	for _, q := range one.Requests {
+		q.At = perm[q.At]
+		two.Requests = append(two.Requests, q)
+	}
+	if seed%2 == 1 && s.p.M > 0 {
+		silent := parley.ID(seed) % parley.ID(s.p.N)
+		one.Faulty = map[parley.ID]faulty.Behaviour{silent: faulty.Silent}
+		two.Faulty = map[parley.ID]faulty.Behaviour{perm[silent]: faulty.Silent}
+	}
+	return one, two
+}
+
+// moments returns a few of the times at which something was received.
+func moments(log *trace.Log) []parley.Tick {
+	const few = 8
+	var all []parley.Tick
+	for _, e := range log.Events {
+		if e.Op == trace.Receive && e.Time > 0 && (len(all) == 0 || e.Time != all[len(all)-1]) {
+			all = append(all, e.Time)
+		}
+	}
+	if len(all) <= few {
+		return all
+	}
+	var out []parley.Tick
+	for i := range few {
+		out = append(out, all[i*(len(all)-1)/(few-1)])
+	}
+	return out
+}
+
+// alike makes a run and the same under other names and compares how they end.
+func (s *suite) alike(r, other run, perm []parley.ID) error {
+	one, err := r.simulate()
+	if err != nil {
+		return err
+	}
+	two, err := other.simulate()
+	if err != nil {
+		return err
+	}
+	for id := range one.Correct().All() {
+		before := parley.Save(one.Machine(id), one.Now(), nil)
+		have, want := s.renamed(one, id, perm), s.renamed(two, perm[id], identity(s.p.N))
+		if !bytes.Equal(have, want) {
+			return fmt.Errorf("%s: process %d is %d after renaming %v, and has another state at tick %d: %v",
+				r, id, perm[id], perm, one.Now(), parley.Show(one.Machine(id), one.Now()))
+		}
+		if !bytes.Equal(before, parley.Save(one.Machine(id), one.Now(), nil)) {
+			return fmt.Errorf("%s: process %d is changed by a look at it", r, id)
+		}
+	}
+	return nil
+}
+
 func (s *suite) renamed(run *sim.Sim, id parley.ID, perm []parley.ID) []byte {
-	return parley.SaveRenamed(run.Machine(id), run.Now(), parley.Renaming{Perm: perm, Self: id, Msg: s.p.Rename}, nil)
+	return parley.SaveRenamed(run.Machine(id), run.Now(), parley.Renaming{Perm: perm, Msg: s.p.Rename}, nil)
 }
 
 // thereAndBack renames what was sent, and renames it back.

@@ -14,15 +14,24 @@ import (
 // loaded again and again: nothing must be different.
 func (s *suite) reload() error {
 	for seed := range uint64(s.some(20)) {
-		r := s.draw(s.p, seed, s.p.M)
-		_, plain := r.traced(false)
+		r, err := s.draw(s.p, seed, s.p.M)
+		if err != nil {
+			return err
+		}
+		_, plain, err := r.traced(false)
+		if err != nil {
+			return err
+		}
 		for _, every := range []uint64{1, 7} {
 			again := r
 			x := exchange{every: every}
 			again.Between = x.between
-			_, log := again.traced(false)
+			_, log, err := again.traced(false)
 			if x.err != nil {
 				return fmt.Errorf("%s: %w", r, x.err)
+			}
+			if err != nil {
+				return err
 			}
 			if log.Hash() != plain.Hash() {
 				return fmt.Errorf("%s: a run with machines saved and loaded after every %d steps differs: "+

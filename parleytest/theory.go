@@ -9,7 +9,6 @@ import (
 
 	"parley"
 	"parley/faulty"
-	"parley/sim"
 	"parley/trace"
 )
 
@@ -21,9 +20,12 @@ func (s *suite) beyond() error {
 		if s.o.NothingBeyond != "" {
 			return skip(s.o.NothingBeyond)
 		}
+		if s.p.Bound == nil || s.p.Flags == nil {
+			return skip("no Bound, or no Flags to remake the protocol by")
+		}
 		p, err := s.refused()
 		if err != nil {
-			return skip(err.Error())
+			return fmt.Errorf("%w: give Options.Beyond, or say why NothingBeyond", err)
 		}
 		systems = []Beyond{{p, p.M}}
 	}
@@ -54,8 +56,14 @@ func promised(p parley.Protocol, a parley.Assumptions) []parley.Promise {
 func (s *suite) breaks(b Beyond, within map[string]bool) error {
 	budget := 10 * s.o.Seeds
 	for seed := range uint64(budget) {
-		r := s.draw(b.Protocol, seed, b.Faulty)
-		got := sim.Run(r.Options)
+		r, err := s.draw(b.Protocol, seed, b.Faulty)
+		if err != nil {
+			return err
+		}
+		got, err := r.simulate()
+		if err != nil {
+			return err
+		}
 		for _, v := range judge(b.Protocol, &got.History) {
 			if v.Property.Mode == parley.Sometimes || v.Broken == nil || !within[v.Property.Name] {
 				continue
@@ -75,9 +83,6 @@ func (s *suite) breaks(b Beyond, within map[string]bool) error {
 // refused remakes the protocol, by its flags, with the most processes that its
 // bound refuses for m faults.
 func (s *suite) refused() (parley.Protocol, error) {
-	if s.p.Bound == nil || s.p.Flags == nil {
-		return parley.Protocol{}, fmt.Errorf("no Bound, or no Flags to remake the protocol by")
-	}
 	m := max(1, s.p.M)
 	n := s.p.N
 	for n > 0 && s.p.Bound(n, m) == nil {
@@ -119,9 +124,15 @@ func (s *suite) lies() error {
 		r := s.honest(s.p, seed)
 		liar := parley.ID(seed) % parley.ID(s.p.N)
 		r.Faulty = map[parley.ID]faulty.Behaviour{liar: faulty.Honest}
-		_, honest := r.traced(true)
+		_, honest, err := r.traced(true)
+		if err != nil {
+			return err
+		}
 		r.Faulty = map[parley.ID]faulty.Behaviour{liar: zero}
-		_, log := r.traced(true)
+		_, log, err := r.traced(true)
+		if err != nil {
+			return err
+		}
 		if !slices.EqualFunc(received(honest), received(log), sameEvent) {
 			return fmt.Errorf("%s: Lies does not tell the truth if every choice is 0", r)
 		}
@@ -151,7 +162,11 @@ func (s *suite) cost() error {
 	for seed := range uint64(s.some(20)) {
 		r := s.honest(s.p, seed)
 		r.Measure = true
-		have := sim.Run(r.Options).Stats.Sent
+		got, err := r.simulate()
+		if err != nil {
+			return err
+		}
+		have := got.Stats.Sent
 		theorem := want.PerRound
 		if s.p.Timing != parley.Synchronous {
 			theorem = []parley.Traffic{want.Total()}

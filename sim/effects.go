@@ -85,9 +85,11 @@ func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
 			s.trace(trace.Event{Op: trace.Keep, At: e.From, Peer: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpDeliver:
 			s.History.Deliveries = append(s.History.Deliveries,
-				parley.Happening{At: e.From, From: e.To, When: s.now, Msg: e.Msg})
+				parley.Happening{At: e.From, From: e.To, When: s.now, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Deliver, At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg})
 		case parley.OpIndicate:
+			s.History.Indications = append(s.History.Indications,
+				parley.Happening{At: e.From, From: e.From, When: s.now, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Indicate, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpSetTimer:
 			s.arm(e)
@@ -99,17 +101,12 @@ func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
 			s.trace(trace.Event{Op: trace.Append, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpCompact:
 			p := &s.procs[id]
-			state := parley.SaveDurable(p.seat.Machine, s.now, nil)
-			p.log = append(p.log[:0], parley.Record{Path: Snapshot, Body: state})
+			p.state, p.log = parley.SaveDurable(p.seat.Machine, s.now, nil), p.log[:0]
 		default:
 			panic(fmt.Sprintf("sim: process %d asks a layer beneath, and there is none that serves", id))
 		}
 	}
 }
-
-// Snapshot is the path of the log record that holds a compacted state. The
-// simulator loads it before Start and does not show it to the machine.
-const Snapshot = ^parley.Path(0)
 
 // send puts a message on its links.
 func (s *Sim) send(e *parley.Effect) {
@@ -188,7 +185,7 @@ func (s *Sim) crash(c Crash) {
 	s.Stats.Crashes++
 	s.trace(trace.Event{Op: trace.Crash, At: c.At})
 	if c.LostDisk {
-		p.log = nil
+		p.state, p.log = nil, nil
 	}
 	if c.Back > 0 {
 		s.due.at(s.now+c.Back, event{what: back, to: c.At})
@@ -199,14 +196,11 @@ func (s *Sim) crash(c Crash) {
 // state that Compact put in the place of records, nil if it never did, and the
 // records since.
 func (s *Sim) Durable(id parley.ID) (state []byte, log []parley.Record) {
-	log = s.procs[id].log
-	if len(log) > 0 && log[0].Path == Snapshot {
-		return log[0].Body, log[1:]
-	}
-	return nil, log
+	return s.procs[id].state, s.procs[id].log
 }
 
-// restart begins a new incarnation of a process from its log.
+// restart begins a new incarnation of a process: its durable state is loaded
+// before Start, which finds the records since in its log.
 func (s *Sim) restart(id parley.ID) {
 	p := &s.procs[id]
 	p.down = false

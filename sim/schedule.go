@@ -13,6 +13,9 @@ import (
 // lockstep.Simulated and their delays fit; what is later waits in a heap.
 const ringSize = 2048
 
+// longSlot is how many events of one time are kept after they were handed out.
+const longSlot = 4096
+
 type what uint8
 
 const (
@@ -126,14 +129,20 @@ func (q *schedule) scan() (parley.Tick, bool) {
 	return 0, false
 }
 
-// pop returns the next event of the present time.
+// pop returns the next event of the present time. Machines that go on without
+// time going by, with timers of no length, do not make the slot longer and longer.
 func (q *schedule) pop() (event, bool) {
 	slot := q.slots[uint64(q.now)%ringSize]
 	if q.read >= len(slot) {
 		return event{}, false
 	}
+	e := slot[q.read]
 	q.read++
-	return slot[q.read-1], true
+	if q.read >= longSlot && len(slot)-q.read <= q.read/8 {
+		q.slots[uint64(q.now)%ringSize] = slot[:1+copy(slot[1:], slot[q.read:])]
+		q.read = 1 // something was handed out: the slot is to be left
+	}
+	return e, true
 }
 
 // late is an event beyond the ring.

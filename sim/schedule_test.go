@@ -85,6 +85,37 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// While time stands still events are handed out in order, however many they are,
+// and what was handed out does not take up memory. Time goes on after it.
+func TestLongSlot(t *testing.T) {
+	for _, open := range []int{1, 2, 300} { // how many are due at any time
+		var q schedule
+		q.at(7, event{})
+		if at, ok := q.next(); at != 7 || !ok {
+			t.Fatal(at, ok)
+		}
+		for i := 1; i < open; i++ {
+			q.at(7, event{ref: int32(i)})
+		}
+		const many = 50 * longSlot
+		for i := range many {
+			if e, ok := q.pop(); !ok || e.ref != int32(i) {
+				t.Fatalf("%d due: %+v, %v, and should be event %d", open, e, ok, i)
+			}
+			if i < many-open {
+				q.at(7, event{ref: int32(i + open)})
+			}
+		}
+		if _, ok := q.pop(); ok || cap(q.slots[7]) > 4*longSlot {
+			t.Errorf("%d due: more is due: %v, and there is room for %d", open, ok, cap(q.slots[7]))
+		}
+		q.at(8, event{ref: 1})
+		if at, ok := q.next(); at != 8 || !ok || q.slots[7] != nil {
+			t.Errorf("%d due: then comes %d, %v", open, at, ok)
+		}
+	}
+}
+
 // A message is kept while somebody is to receive it, and its place is used again.
 func TestStore(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))

@@ -11,79 +11,6 @@ import (
 	"parley/trace"
 )
 
-// Options describe one run.
-type Options struct {
-	Protocol parley.Protocol
-	// Faulty processes and how they behave. They form one coalition.
-	Faulty map[parley.ID]faulty.Behaviour
-	Seed   uint64
-
-	// Delay bounds the time a message takes; by default 1 to 900 ticks, which
-	// fits the rounds of lockstep.Simulated.
-	Delay Delay
-	// Rush is how long the coalition waits to hear the others; by default 950
-	// ticks for a synchronous protocol and 0 for others.
-	Rush parley.Tick
-	// Loss and Twice are the chances in 1 that a link loses or doubles a message.
-	Loss, Twice float64
-
-	Requests []Request
-	Crashes  []Crash
-	// Until ends the run at a time; 0 lets it go on while anything is due.
-	Until parley.Tick
-	// Steps ends a run that does not end by itself; 0 stands for 1<<40.
-	Steps uint64
-
-	Signer Signer     // by default ideal tokens
-	Log    *trace.Log // nil: no trace
-	// Measure counts what is sent by the protocol's own Size.
-	Measure bool
-	// Between, if not nil, is called after each event, to look and to replace
-	// machines.
-	Between func(s *Sim)
-}
-
-// Delay bounds message delays, in ticks, both ends included.
-type Delay struct{ Least, Most parley.Tick }
-
-// Request is what a process is asked from above, and when.
-type Request struct {
-	At   parley.ID
-	When parley.Tick
-	Msg  parley.Msg
-}
-
-// Crash stops a process in its Step-th step from its start on, counting from 1, after
-// the first Effects effects of that step: records become durable before
-// anything else happens, so a crash with Effects 0 comes before durability. A
-// send to all is one effect for each receiver.
-type Crash struct {
-	At      parley.ID
-	Step    int
-	Effects int
-	// Back is how long after the crash the process restarts; 0: never.
-	Back parley.Tick
-	// LostDisk restarts it without its log.
-	LostDisk bool
-}
-
-// Stats counts what happened in a run.
-type Stats struct {
-	Steps      uint64 // clauses run
-	Sends      uint64 // one a receiver
-	Deliveries uint64 // messages received by machines
-	Lost       uint64
-	Crashes    uint64
-	Refused    map[string]uint64 // input that machines ignored, by reason
-	// FromFaulty counts the messages of faulty processes that correct ones
-	// received, and RefusedFaulty those of them that were refused.
-	FromFaulty, RefusedFaulty uint64
-	// Sent is what correct processes sent, by round, in the protocol's own measure.
-	Sent []parley.Traffic
-	// Signs and Verifies count signatures made and checked.
-	Signs, Verifies uint64
-}
-
 // Sim is a run that can be looked into.
 type Sim struct {
 	Stats   Stats
@@ -104,8 +31,15 @@ type Sim struct {
 	now       parley.Tick
 	armed     int32 // timers set so far
 	broadcast bool  // one delay for all: a message to all is one event
+	refused   refused
 
 	delaySource, choiceSource *rand.PCG
+}
+
+// refused are the faulty processes of which a step has refused something.
+type refused struct {
+	step uint64
+	from parley.Set
 }
 
 // process is what the simulator keeps of one process.
@@ -113,7 +47,8 @@ type process struct {
 	seat    *parley.Seat
 	down    bool
 	steps   int
-	log     []parley.Record
+	state   []byte          // durable: what Compact put in the place of records
+	log     []parley.Record // durable: the records since
 	timers  []timer
 	rushing bool
 }
@@ -137,7 +72,7 @@ func (s *Sim) Reset(opt Options) {
 	}
 	s.delaySource.Seed(opt.Seed, 1)
 	s.choiceSource.Seed(opt.Seed, 2)
-	s.now, s.armed = 0, 0
+	s.now, s.armed, s.refused = 0, 0, refused{}
 	s.due.reset()
 	s.wire.reset()
 	s.broadcast = s.opt.Delay.Least == s.opt.Delay.Most && opt.Loss == 0 && opt.Twice == 0 && opt.Log == nil
@@ -148,14 +83,15 @@ func (s *Sim) Reset(opt Options) {
 		s.procs[i] = process{timers: s.procs[i].timers[:0]}
 	}
 	s.seat(p)
-	refused := s.Stats.Refused
-	if refused == nil {
-		refused = make(map[string]uint64)
+	reasons := s.Stats.Refused
+	if reasons == nil {
+		reasons = make(map[string]uint64)
 	}
-	clear(refused)
-	s.Stats = Stats{Refused: refused, Sent: s.Stats.Sent[:0]}
+	clear(reasons)
+	s.Stats = Stats{Refused: reasons, Sent: s.Stats.Sent[:0]}
 	s.History = parley.History{
 		N: n, Faulty: s.faulty, Requests: s.History.Requests[:0], Deliveries: s.History.Deliveries[:0],
+		Indications: s.History.Indications[:0],
 	}
 	for _, c := range opt.Crashes {
 		if s.faulty.Has(c.At) {
@@ -172,30 +108,6 @@ func (s *Sim) Reset(opt Options) {
 			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
 		}
 	}
-}
-
-// checked returns the options with what was left out filled in.
-func checked(opt Options) Options {
-	p := opt.Protocol
-	if p.N < 1 || p.N > parley.MaxProcesses {
-		panic(fmt.Sprintf("sim: n = %d", p.N))
-	}
-	if opt.Delay == (Delay{}) {
-		opt.Delay = Delay{1, 900}
-	}
-	if opt.Delay.Least < 1 || opt.Delay.Most < opt.Delay.Least {
-		panic("sim: delays are at least one tick")
-	}
-	if opt.Rush == 0 && p.Timing == parley.Synchronous {
-		opt.Rush = 950
-	}
-	if opt.Steps == 0 {
-		opt.Steps = 1 << 40
-	}
-	if opt.Signer == nil {
-		opt.Signer = Ideal(opt.Seed)
-	}
-	return opt
 }
 
 // seat makes the machines: one a correct process, one for all faulty ones.
@@ -237,8 +149,9 @@ func (s *Sim) Fresh(seat int) parley.Machine {
 // Machine returns the machine that process id is part of.
 func (s *Sim) Machine(id parley.ID) parley.Machine { return s.procs[id].seat.Machine }
 
-// Correct returns the processes that are not faulty.
-func (s *Sim) Correct() parley.Set { return parley.Everyone(len(s.procs)).Minus(s.faulty) }
+// Correct returns the processes that are not faulty, as the history has it: they
+// are not in the coalition and do not crash for good.
+func (s *Sim) Correct() parley.Set { return parley.Everyone(len(s.procs)).Minus(s.History.Faulty) }
 
 // Now returns the virtual time.
 func (s *Sim) Now() parley.Tick { return s.now }
@@ -251,9 +164,13 @@ func Run(opt Options) *Sim {
 }
 
 // Run starts every process, makes the requests due at time 0 and goes on until
-// nothing is due, the time is up or the steps are. A Sim runs once.
+// nothing is due, the time is up or the steps are; in the last case the history
+// is not over. A Sim runs once.
 func (s *Sim) Run() {
 	for id := range s.procs {
+		if s.spent() {
+			return
+		}
 		s.trace(trace.Event{Op: trace.Start, At: parley.ID(id)})
 		s.do(parley.ID(id), 0, func(m parley.Machine) { m.Start(&s.step) })
 	}
@@ -262,24 +179,30 @@ func (s *Sim) Run() {
 			s.request(r.At, r.Msg)
 		}
 	}
-	for s.Stats.Steps < s.opt.Steps {
-		t, ok := s.due.next()
-		if !ok || s.opt.Until > 0 && t > s.opt.Until {
-			break
-		}
-		s.now = t
-		for {
-			e, ok := s.due.pop()
-			if !ok {
-				break
-			}
+	for !s.Stats.OutOfSteps {
+		e, ok := s.due.pop()
+		if ok {
 			s.happen(e)
-			if s.opt.Between != nil {
+			if s.opt.Between != nil && !s.Stats.OutOfSteps {
 				s.opt.Between(s)
 			}
+			continue
 		}
+		t, ok := s.due.next()
+		if !ok || s.opt.Until > 0 && t > s.opt.Until {
+			s.History.Over = true
+			return
+		}
+		s.now = t
 	}
-	s.History.Over = true
+}
+
+// spent tells, where there is a step to make, whether the steps are used up.
+func (s *Sim) spent() bool {
+	if s.Stats.Steps >= s.opt.Steps {
+		s.Stats.OutOfSteps = true
+	}
+	return s.Stats.OutOfSteps
 }
 
 // happen carries out one event that is due.
@@ -290,7 +213,7 @@ func (s *Sim) happen(e event) {
 	case expiry:
 		p := &s.procs[e.to]
 		i := p.find(e.ref)
-		if i < 0 { // stopped, replaced, or of the time before a crash
+		if i < 0 || s.spent() { // stopped, replaced, or of the time before a crash
 			return
 		}
 		t := p.timers[i]
@@ -302,7 +225,9 @@ func (s *Sim) happen(e event) {
 		s.wire.drop(e.ref)
 		s.request(e.to, m)
 	case back:
-		s.restart(e.to)
+		if !s.spent() {
+			s.restart(e.to)
+		}
 	}
 }
 
@@ -316,6 +241,9 @@ func (s *Sim) arrive(e event) {
 	for id := first; id <= last; id++ {
 		if id == e.from && e.to == parley.All || s.procs[id].down {
 			continue
+		}
+		if s.spent() {
+			return
 		}
 		w := &s.wire.slots[e.ref]
 		s.Stats.Deliveries++
@@ -334,7 +262,7 @@ func (s *Sim) arrive(e event) {
 }
 
 func (s *Sim) request(at parley.ID, m parley.Msg) {
-	if s.procs[at].down {
+	if s.procs[at].down || s.spent() {
 		return
 	}
 	s.History.Requests = append(s.History.Requests, parley.Happening{At: at, From: at, When: s.now, Msg: m})
@@ -382,7 +310,13 @@ func (h *host) Refused(at, from parley.ID, why string) {
 	if h.opt.Log != nil {
 		(*Sim)(h).trace(trace.Event{Op: trace.Refuse, At: at, Peer: from, Msg: parley.Msg{Body: []byte(why)}})
 	}
-	if h.faulty.Has(from) {
+	if !h.faulty.Has(from) {
+		return
+	}
+	if h.refused.step != h.Stats.Steps {
+		h.refused = refused{step: h.Stats.Steps}
+	}
+	if h.refused.from.Add(from) {
 		h.Stats.RefusedFaulty++
 	}
 }

@@ -103,19 +103,63 @@ func TestTimers(t *testing.T) {
 			s.StopTimer(5)
 			s.SetTimer(2, 5)
 		}
-	}), Until: 11000, Steps: 6})
+	}), Until: 11000, Steps: 7})
 	want(t, out, "0@0 start", "0@10 timeout 2", "0@15 timeout 2", "0@20 timeout 2", "0@25 timeout 2",
 		"0@30 timeout 1", "0@30 timeout 2")
 }
 
-// Until ends a run at a time, Steps one that does not end.
+// Until ends a run at a time, Steps one that does not end: one in which time
+// stands still too, and in the middle of a message to all. A history is over if
+// nothing was due any more or the time was up, and not if the steps were used up
+// and there was more to do.
 func TestEnds(t *testing.T) {
-	forever := scripted(1, nil, func(s *parley.Step, event string) { s.SetTimer(0, 10) })
-	if s := sim.Run(sim.Options{Protocol: forever, Until: 1000}); s.Stats.Steps != 101 || s.Now() != 1000 {
-		t.Error(s.Stats.Steps, s.Now())
+	every := func(after parley.Tick) parley.Protocol {
+		return scripted(1, nil, func(s *parley.Step, event string) { s.SetTimer(0, after) })
 	}
-	if s := sim.Run(sim.Options{Protocol: forever, Steps: 50}); s.Stats.Steps != 50 {
-		t.Error(s.Stats.Steps)
+	three := scripted(1, nil, func(s *parley.Step, event string) {
+		switch event {
+		case "start":
+			s.SetTimer(0, 10)
+			s.SetTimer(1, 30)
+		case "timeout 0":
+			s.SetTimer(0, 10)
+			s.SetTimer(1, 10)
+			s.StopTimer(0) // it is due in the schedule, and nothing comes of it
+		}
+	})
+	loud := scripted(10, nil, func(s *parley.Step, event string) {
+		if event == "start" {
+			s.SendAll(say(1))
+		}
+	})
+	for name, c := range map[string]struct {
+		opt   sim.Options
+		steps uint64
+		over  bool
+	}{
+		"until a time":          {sim.Options{Protocol: every(10), Until: 1000}, 101, true},
+		"steps before the time": {sim.Options{Protocol: every(10), Until: 1000, Steps: 50}, 50, false},
+		"steps":                 {sim.Options{Protocol: every(10), Steps: 50}, 50, false},
+		"time stands still":     {sim.Options{Protocol: every(0), Steps: 50}, 50, false},
+		"it stands very long":   {sim.Options{Protocol: every(0), Steps: 100_000}, 100_000, false},
+		"nothing is due":        {sim.Options{Protocol: three}, 3, true},
+		"just enough steps":     {sim.Options{Protocol: three, Steps: 3}, 3, true},
+		"one too few":           {sim.Options{Protocol: three, Steps: 2}, 2, false},
+		"not even all start":    {sim.Options{Protocol: loud, Steps: 4}, 4, false},
+		"all of a message":      {sim.Options{Protocol: loud, Delay: unit}, 100, true},
+		"some of a message":     {sim.Options{Protocol: loud, Delay: unit, Steps: 23}, 23, false},
+		"no request": {sim.Options{Protocol: three, Steps: 1, Requests: []sim.Request{{Msg: say(1)}}},
+			1, false},
+		"no restart": {sim.Options{Protocol: three, Steps: 2, Crashes: []sim.Crash{{Step: 2, Back: 5}}}, 2, false},
+		"restarted":  {sim.Options{Protocol: three, Crashes: []sim.Crash{{Step: 2, Back: 5}}}, 3, true},
+	} {
+		s := sim.Run(c.opt)
+		if s.Stats.Steps != c.steps || s.History.Over != c.over || s.Stats.OutOfSteps == c.over {
+			t.Errorf("%s: %d steps, over: %v, out of steps: %v", name, s.Stats.Steps, s.History.Over, s.Stats.OutOfSteps)
+		}
+		if c.opt.Until > 0 && c.over && s.Now() != c.opt.Until {
+			t.Errorf("%s: it ends at %d", name, s.Now())
+		}
 	}
 }
 
@@ -344,8 +388,62 @@ func TestCrash(t *testing.T) {
 	var out []string
 	s := sim.Run(sim.Options{Protocol: scripted(3, &out, do), Delay: unit, Crashes: []sim.Crash{{At: 0, Step: 2}}})
 	want(t, out, "0@0 start", "1@0 start", "2@0 start", "0@100 timeout 1")
-	if s.History.Faulty != parley.SetOf(0) || s.Correct() != parley.Everyone(3) {
+	if s.History.Faulty != parley.SetOf(0) || s.Correct() != parley.SetOf(1, 2) {
 		t.Error(s.History.Faulty, s.Correct())
+	}
+}
+
+// What a compacted state is kept as cannot be mistaken for a record, wherever in
+// a composed machine the record belongs.
+func TestRecordAnywhere(t *testing.T) {
+	const deep = ^parley.Path(0)
+	found := 0
+	p := scripted(1, nil, func(s *parley.Step, event string) {
+		switch event {
+		case "start":
+			s.Append([]byte("a"))
+			s.Lower(0, 64, deep)
+		case "restart a":
+			if s.Log[0].Path == deep {
+				found++
+			}
+		}
+	})
+	s := sim.Run(sim.Options{Protocol: p, Crashes: []sim.Crash{{At: 0, Step: 1, Effects: 9, Back: 5}}})
+	if state, log := s.Durable(0); found != 1 || state != nil || len(log) != 1 {
+		t.Errorf("found %d times: %x and %v", found, state, log)
+	}
+}
+
+// The history tells what was asked, delivered and indicated, by whom, when and
+// where inside a machine, and a run in the same memory does not have it.
+func TestHistory(t *testing.T) {
+	p := scripted(2, nil, func(s *parley.Step, event string) {
+		if event == "request 7" {
+			s.Deliver(0, say(1))
+			s.Indicate(parley.Msg{Kind: parley.Suspect, Origin: 0})
+			s.Lower(0, 3, 5)
+			s.Indicate(parley.Msg{Kind: parley.View, Seq: 2})
+		}
+	})
+	s := sim.Run(sim.Options{Protocol: p, Requests: []sim.Request{{At: 1, When: 4, Msg: say(7)}}})
+	happened := func(from parley.ID, path parley.Path, m parley.Msg) parley.Happening {
+		return parley.Happening{At: 1, From: from, When: 4, Path: path, Msg: m}
+	}
+	want := parley.History{
+		N: 2, Over: true,
+		Requests:   []parley.Happening{happened(1, 0, say(7))},
+		Deliveries: []parley.Happening{happened(0, 5, say(1))},
+		Indications: []parley.Happening{
+			happened(1, 5, parley.Msg{Kind: parley.Suspect}), happened(1, 0, parley.Msg{Kind: parley.View, Seq: 2}),
+		},
+	}
+	if !reflect.DeepEqual(s.History, want) {
+		t.Errorf("\nhave %+v\nwant %+v", s.History, want)
+	}
+	s.Reset(sim.Options{Protocol: p})
+	if s.Run(); len(s.History.Requests)+len(s.History.Deliveries)+len(s.History.Indications) > 0 {
+		t.Errorf("%+v", s.History)
 	}
 }
 
@@ -408,6 +506,7 @@ func TestPanics(t *testing.T) {
 	}}
 	for name, opt := range map[string]sim.Options{
 		"no processes":             {Protocol: parley.Protocol{}},
+		"a request before time":    {Protocol: well, Requests: []sim.Request{{When: -1}}},
 		"too many":                 {Protocol: parley.Protocol{N: parley.MaxProcesses + 1}},
 		"no delay":                 {Protocol: well, Delay: sim.Delay{Least: 0, Most: 5}},
 		"delays upside down":       {Protocol: well, Delay: sim.Delay{Least: 7, Most: 5}},
@@ -486,21 +585,32 @@ func TestMeasure(t *testing.T) {
 }
 
 // Refusals are counted by reason at correct processes, and apart for what came
-// from faulty ones.
+// from faulty ones: there a message counts once, however many of its parts are
+// refused, and those of several senders that are opened in one step count each.
 func TestRefusals(t *testing.T) {
-	p := scripted(3, nil, func(s *parley.Step, event string) {
+	p := scripted(4, nil, func(s *parley.Step, event string) {
 		switch {
 		case event == "start":
 			s.SendAll(say(uint64(s.Self)))
-		case strings.HasSuffix(event, "from 0"):
-			s.Refuse(0, "from 0")
+			s.SetTimer(0, 2000)
+		case strings.HasSuffix(event, "from 0") && s.Self == 1:
+			for range 3 {
+				s.Refuse(0, "from 0")
+			}
 		case strings.HasSuffix(event, "from 1"):
 			s.Refuse(1, "from 1")
+		case event == "timeout 0" && s.Self == 2:
+			for _, id := range []parley.ID{3, 0, 1, 3, 0} { // what 3 and 0 sent was kept until now
+				s.Refuse(id, "kept")
+			}
 		}
 	})
-	got := sim.Run(sim.Options{Protocol: p, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest}}).Stats
-	if !reflect.DeepEqual(got.Refused, map[string]uint64{"from 0": 2, "from 1": 1}) || got.FromFaulty != 2 ||
-		got.RefusedFaulty != 2 {
+	p.Timing = parley.Synchronous
+	got := sim.Run(sim.Options{Protocol: p, Until: 2000, Delay: unit, Faulty: map[parley.ID]faulty.Behaviour{
+		0: faulty.Honest, 3: faulty.Honest,
+	}}).Stats
+	if want := map[string]uint64{"from 0": 3, "from 1": 1, "kept": 5}; !reflect.DeepEqual(got.Refused, want) ||
+		got.FromFaulty != 4 || got.RefusedFaulty != 3 {
 		t.Errorf("%+v", got)
 	}
 }

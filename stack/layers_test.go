@@ -85,6 +85,7 @@ func newOrder(n int) parley.Protocol {
 	p := carrier("order", n, func(parley.ID) parley.Machine {
 		return &order{next: make([]uint64, n), bag: make([][]parley.Msg, n)}
 	})
+	p.Hears = parley.HearsBeneath
 	p.Properties = append(p.Properties, parley.Property{Name: "FIFO order", Check: fifo,
 		Says: "what a process broadcast is delivered in that order"})
 	return p

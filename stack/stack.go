@@ -14,9 +14,16 @@
 // Up: Deliver goes to the next layer as Receive(from, m), where m is of a local
 // kind (Decide, say); what is Carried goes to the layer that asked for it, which
 // may stand higher. A serving layer delivers what it carries with the process it
-// came from. Deliveries of the top layer are the stack's own. Indicate goes to
-// every layer above as Receive(self, m), to each when what the layer beneath did
-// about it has been worked off, and then leaves the stack.
+// came from. Deliveries of the top layer are the stack's own.
+//
+// Indicate goes to every layer above as Receive(self, m), one after another, and
+// then leaves the stack. It stays in its place among what each layer asks for:
+// the next one hears of it behind all that the layer beneath asked for up to the
+// end of the clause that heard of it, and before what that asks for later. A
+// layer can so deliver what belongs before a view, and broadcast what belongs
+// into it, all in that clause. Who has to ask first, and hear the answer before
+// the layers above are told, lets the layer that indicates wait for it: it asks
+// for the question, and indicates when it was answered.
 //
 // Timers and log records come back to the layer they are of. Compact of one
 // layer replaces the records of all, so every layer that appends must hold what
@@ -26,6 +33,10 @@
 // what it asked happens in that order: no machine is re-entered. With nothing
 // beneath that serves, Broadcast and Request are left to what lies beneath the
 // stack; the answer to such a Request goes to the lowest layer.
+//
+// A peer's message on a link names the layer that it is for, as it likes. What is
+// carried is not to be had that way: a layer hears as its protocol says in Hears,
+// and whatever comes otherwise is refused and counted.
 package stack
 
 import (
@@ -40,6 +51,11 @@ import (
 // the top layer, whose properties and promises are those of the stack. The stack
 // assumes what any layer assumes: it is synchronous if one of them is, and
 // tolerates no worse faults and no more of them than each one does.
+//
+// A protocol that Broadcasts must say so in Hears. If it says HearsBeneath, link
+// messages to it are refused; one that Sends too says HearsBoth and must look at
+// Step.Carried itself before it trusts a message to have been carried. To all
+// others carried messages are refused.
 func New(lowestFirst ...parley.Protocol) parley.Protocol {
 	if len(lowestFirst) == 0 {
 		panic("stack: no layers")
@@ -48,7 +64,7 @@ func New(lowestFirst ...parley.Protocol) parley.Protocol {
 	top := l.of[len(l.of)-1]
 	out := parley.Protocol{
 		Faults: top.Faults, N: top.N, M: top.M, Serves: top.Serves, Proposers: top.Proposers,
-		Properties: top.Properties, Promises: top.Promises,
+		Hears: parley.HearsBoth, Properties: top.Properties, Promises: top.Promises,
 		New: l.machine, Bound: l.bound, Memory: l.memory, Size: l.size, Explain: l.explain, Lies: l.lies,
 		Tree: l.tree(),
 	}
@@ -110,22 +126,38 @@ func (m *machine) Request(s *parley.Step, q parley.Msg) {
 // Receive is from a link or from what lies beneath the stack. That delivers to
 // the layer that asked, or to the lowest, and indicates to every layer.
 func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	mark := s.Mark()
 	if q.Kind >= parley.Indication {
-		for i := range m.parts {
-			mark := s.Mark()
-			m.within(s, i, 0, func(part parley.Machine) { part.Receive(s, from, q) })
-			m.workOff(s, mark)
-		}
+		m.tell(s, 0, parley.Effect{Op: passing, From: s.Self, To: from, Msg: q})
+		m.workOff(s, mark)
 		return
 	}
-	mark, i := s.Mark(), int(s.Pop(m.bits))
-	if i >= len(m.parts) {
-		s.Refuse(from, "message to a layer there is not")
+	i := int(s.Pop(m.bits))
+	if why := m.unheard(i, s.Carried, q); why != "" {
+		s.Refuse(from, why)
 		return
 	}
 	m.within(s, i, s.Path, func(part parley.Machine) { part.Receive(s, from, q) })
 	m.workOff(s, mark)
 }
+
+// unheard tells why layer i does not hear a message that comes to the stack: no
+// honest peer would have sent it there in that way.
+func (m *machine) unheard(i int, carried bool, q parley.Msg) string {
+	switch {
+	case i >= len(m.parts):
+		return "message to a layer there is not"
+	case q.Kind >= parley.Local: // own words of what lies beneath
+		return ""
+	case carried && (m.beneath(i) >= 0 || m.of[i].Hears == parley.HearsLinks):
+		return forNobody
+	case !carried && m.of[i].Hears == parley.HearsBeneath:
+		return "link message to a layer that is carried"
+	}
+	return ""
+}
+
+const forNobody = "carried message for nobody"
 
 // Timeout is for the layer that set the timer.
 func (m *machine) Timeout(s *parley.Step, t parley.Timer) {
@@ -146,7 +178,22 @@ func (m *machine) within(s *parley.Step, i int, path parley.Path, clause func(pa
 // workOff carries what layers asked of one another to its place, in the order
 // asked, until only what concerns the host is left. Paths tell whose it is.
 func (m *machine) workOff(s *parley.Step, mark int) {
+	carried := s.Carried
+	s.Carried = false
 	s.Take(mark, func(e *parley.Effect) bool { return m.settle(s, *e) })
+	s.Carried = carried
+}
+
+// passing is OpIndicate of a layer beneath the stack, which tells those above the
+// stack by itself. No machine asks for it.
+const passing parley.Op = 0
+
+// tell lets layer i hear of an indication, which then waits behind what the layer
+// asked for in that clause, and all before it.
+func (m *machine) tell(s *parley.Step, i int, e parley.Effect) {
+	m.within(s, i, 0, func(part parley.Machine) { part.Receive(s, e.To, e.Msg) })
+	e.Path = parley.Path(i)
+	s.Effects = append(s.Effects, e)
 }
 
 // settle carries out one effect and tells whether it is done with.
@@ -163,22 +210,25 @@ func (m *machine) settle(s *parley.Step, e parley.Effect) bool {
 		}
 		m.within(s, to, 0, func(part parley.Machine) { part.Request(s, e.Msg) })
 	case i == top:
-		return false
+		return e.Op == passing
 	case e.Op == parley.OpDeliver && e.Msg.Kind == parley.Carried:
 		path, q, rest, err := parley.ReadMsg(e.Msg.Body)
 		to := m.layer(path)
-		if err != nil || len(rest) > 0 || to > top || m.beneath(to) != i {
-			s.Refuse(e.To, "carried message for nobody")
+		if err != nil || len(rest) > 0 || to > top || m.beneath(to) != i || m.of[to].Hears == parley.HearsLinks {
+			s.Refuse(e.To, forNobody)
 			return true
 		}
+		s.Carried = true
 		m.within(s, to, path>>m.bits, func(part parley.Machine) { part.Receive(s, e.To, q) })
+		s.Carried = false
 	case e.Op == parley.OpDeliver:
+		if e.Msg.Kind < parley.Local { // the layer above would take it for a peer's message
+			panic(fmt.Sprintf("stack: %s delivers kind %#x to the layer above, which is not a local kind",
+				m.of[i].Name, e.Msg.Kind))
+		}
 		m.within(s, i+1, 0, func(part parley.Machine) { part.Receive(s, e.To, e.Msg) })
-	case e.Op == parley.OpIndicate:
-		m.within(s, i+1, 0, func(part parley.Machine) { part.Receive(s, s.Self, e.Msg) })
-		// The layer after that is told when what this one asked for is worked off.
-		e.Path = parley.Path(0).Push(m.bits, parley.Path(i+1))
-		s.Effects = append(s.Effects, e)
+	case e.Op == parley.OpIndicate || e.Op == passing:
+		m.tell(s, i+1, e)
 	default:
 		return false
 	}

@@ -5,9 +5,11 @@ import (
 	"math/bits"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"parley"
+	"parley/mux"
 	"parley/stack"
 )
 
@@ -176,9 +178,10 @@ func TestServing(t *testing.T) {
 			s.Deliver(0, parley.Msg{Kind: parley.Carried, Body: []byte("to the host")})
 		}
 	}
+	top := layer(&out, "d", false, ask)
+	top.Hears = parley.HearsBeneath
 	m := stack.New(
-		layer(&out, "a", true, carry), layer(&out, "b", true, carry), layer(&out, "c", false, nil),
-		layer(&out, "d", false, ask),
+		layer(&out, "a", true, carry), layer(&out, "b", true, carry), layer(&out, "c", false, nil), top,
 	).New(1)
 	s, h := step()
 	m.Request(s, parley.Msg{Kind: parley.Propose, Value: 1})
@@ -191,6 +194,133 @@ func TestServing(t *testing.T) {
 		t.Errorf("%+v", s.Effects)
 	}
 	check(t, "refused", h.refused, []string(nil))
+}
+
+// A layer hears in the ways that its protocol says, in whatever it is nested, and
+// is told by which one a message came. Others are refused, whatever their path.
+func TestHears(t *testing.T) {
+	for _, test := range []struct {
+		hears         parley.Hearing
+		link, carried bool
+	}{
+		{parley.HearsLinks, true, false}, {parley.HearsBeneath, false, true}, {parley.HearsBoth, true, true},
+	} {
+		var out []string
+		var body []byte // what low says it carried
+		low := layer(&out, "low", true, func(s *parley.Step, event string, from parley.ID, m parley.Msg) {
+			if event != "start" {
+				s.Deliver(from, parley.Msg{Kind: parley.Carried, Body: body})
+			}
+		})
+		up := layer(&out, "up", false, func(s *parley.Step, event string, _ parley.ID, _ parley.Msg) {
+			out = append(out, fmt.Sprint("carried ", s.Carried))
+		})
+		up.Hears = test.hears
+		other := layer(&out, "other", false, nil)
+		for name, tower := range map[string]struct {
+			parley.Protocol
+			path parley.Path
+		}{
+			"flat":            {stack.New(low, up), 1},
+			"past another":    {stack.New(low, other, up), 2},
+			"in a stack":      {stack.New(low, stack.New(other, up)), 1 | 1<<1},
+			"an instance":     {stack.New(low, mux.New(up, 1)), 1 | 5<<1},
+			"all in instance": {mux.New(stack.New(low, up), 1), 5 | 1<<32},
+		} {
+			out = nil
+			s, h := step()
+			m := tower.New(1)
+			hears := func(how string, heard, carried bool, refusal string) {
+				want, refused := []string{"up receive 1 7 from 2", fmt.Sprint("carried ", carried)}, []string(nil)
+				if !heard {
+					want, refused = nil, []string{refusal + " from 2"}
+				}
+				have := slices.DeleteFunc(out, func(one string) bool { return one == "low receive 1 0 from 2" })
+				if i := slices.Index(have, "up start"); i >= 0 { // what mux makes is not carried
+					check(t, name, have[i+1], "carried false")
+					have = slices.Delete(have, i, i+2)
+				}
+				have = slices.DeleteFunc(have, func(one string) bool { return one == "low start" })
+				if !slices.Equal(have, want) || !slices.Equal(h.refused, refused) || s.Carried {
+					t.Errorf("hearing %d, %s, %s: %q, refused %q", test.hears, name, how, have, h.refused)
+				}
+				out, h.refused = nil, nil
+			}
+			s.Path = tower.path
+			m.Receive(s, 2, parley.Msg{Kind: 1, Value: 7})
+			hears("by a link", test.link, false, "link message to a layer that is carried")
+			body, s.Path = parley.AppendMsg(nil, tower.path, parley.Msg{Kind: 1, Value: 7}), 0
+			if name == "all in instance" {
+				body, s.Path = parley.AppendMsg(nil, 1, parley.Msg{Kind: 1, Value: 7}), 5
+			}
+			m.Receive(s, 2, parley.Msg{Kind: 1})
+			hears("carried", test.carried, true, "carried message for nobody")
+		}
+	}
+}
+
+// Only the clause that hears what was carried is told so, and none that comes of it.
+func TestCarriedOnce(t *testing.T) {
+	var out []string
+	note := func(name string, on func(s *parley.Step, m parley.Msg)) parley.Protocol {
+		p := layer(&out, name, true, func(s *parley.Step, event string, _ parley.ID, m parley.Msg) {
+			out[len(out)-1] = fmt.Sprint(name, " ", m.Kind, " ", s.Carried)
+			on(s, m)
+		})
+		p.Hears = parley.HearsBoth
+		return p
+	}
+	m := stack.New(
+		note("low", func(s *parley.Step, m parley.Msg) {
+			if m.Kind == 1 {
+				s.Deliver(2, parley.Msg{Kind: parley.Carried, Body: parley.AppendMsg(nil, 1, parley.Msg{Kind: 2})})
+				s.Indicate(parley.Msg{Kind: parley.View})
+			}
+		}),
+		stack.New(note("a", func(s *parley.Step, m parley.Msg) {
+			if m.Kind == 2 {
+				s.Deliver(2, parley.Msg{Kind: parley.Decide})
+			}
+		}), note("b", func(*parley.Step, parley.Msg) {})),
+	).New(1)
+	s, _ := step()
+	m.Receive(s, 2, parley.Msg{Kind: 1})
+	d, v := parley.Decide, parley.View
+	check(t, "carried", out, []string{"low 1 false", "a 2 true", fmt.Sprintf("b %d false", d),
+		fmt.Sprintf("a %d false", v), fmt.Sprintf("b %d false", v)})
+}
+
+// What a layer carries within a stack is not to be had from what carries for that
+// stack: a message that claims to have come that way is a liar's.
+func TestCarriedPastTheCarrier(t *testing.T) {
+	var out []string
+	up := layer(&out, "up", false, nil)
+	up.Hears = parley.HearsBoth
+	m := stack.New(
+		layer(&out, "low", true, func(s *parley.Step, _ string, from parley.ID, m parley.Msg) {
+			s.Deliver(from, parley.Msg{Kind: parley.Carried, Body: parley.AppendMsg(nil, 1|1<<1, parley.Msg{Kind: 1})})
+		}),
+		stack.New(layer(&out, "carrier", true, nil), up),
+	).New(1)
+	s, h := step()
+	m.Receive(s, 2, parley.Msg{Kind: 1})
+	check(t, "events", out, []string{"low receive 1 0 from 2"})
+	check(t, "refused", h.refused, []string{"carried message for nobody from 2"})
+}
+
+// The message of a peer delivered as such would pass for one of the layer above.
+func TestDeliversLinkKind(t *testing.T) {
+	var out []string
+	m := stack.New(layer(&out, "low", true, func(s *parley.Step, _ string, from parley.ID, m parley.Msg) {
+		s.Deliver(from, m)
+	}), layer(&out, "top", false, nil)).New(1)
+	s, _ := step()
+	defer func() {
+		if recover() == nil || len(out) != 1 {
+			t.Errorf("a link kind was delivered to the layer above: %q", out)
+		}
+	}()
+	m.Receive(s, 2, parley.Msg{Kind: 1})
 }
 
 // What is carried for a layer that could not have asked, or is no message, comes
@@ -281,8 +411,77 @@ func TestOrder(t *testing.T) {
 	check(t, "sends", sent, []uint64{1, 11, 12})
 }
 
-// An indication passes every layer above, each after what the one beneath did
-// about it has reached it, and leaves the stack once. It comes up from beneath a
+// An indication stays in its place among what each layer asks for. low changes the
+// view and has a message of the new one at once; mid delivers what it still had of
+// the old one, and broadcasts what it has kept for the new one; so does top. It is
+// no different if the indication comes from beneath the stack.
+func TestIndicationsInPlace(t *testing.T) {
+	var out []string
+	view := parley.Msg{Kind: parley.View, Value: 2}
+	up := func(s *parley.Step, v uint64) { s.Deliver(0, parley.Msg{Kind: parley.Decide, Value: v}) }
+	new := func(indicates bool) parley.Protocol {
+		return stack.New(
+			layer(&out, "low", true, func(s *parley.Step, event string, _ parley.ID, m parley.Msg) {
+				switch {
+				case event == "timeout 0" || m.Kind == parley.View:
+					up(s, 10) // the last of the old view
+					if indicates {
+						s.Indicate(view)
+						up(s, 30) // the first of the new one
+					}
+				case m.Kind == parley.Propose:
+					up(s, m.Value)
+				}
+			}),
+			layer(&out, "mid", true, func(s *parley.Step, _ string, _ parley.ID, m parley.Msg) {
+				if m.Kind != parley.View {
+					up(s, m.Value+1)
+					return
+				}
+				s.Request(parley.Msg{Kind: parley.Propose, Value: 40})
+				up(s, 20)
+			}),
+			layer(&out, "top", false, func(s *parley.Step, _ string, _ parley.ID, m parley.Msg) { up(s, m.Value) }),
+		)
+	}
+	only := func(layer string) []string {
+		var own []string
+		for _, one := range out {
+			if what, ok := strings.CutPrefix(one, layer+" receive "); ok {
+				own = append(own, what)
+			}
+		}
+		return own
+	}
+	d, v := parley.Decide, parley.View
+	s, _ := step()
+	new(true).New(1).Timeout(s, 0)
+	check(t, "mid", only("mid"), []string{fmt.Sprintf("%d 10 from 0", d), fmt.Sprintf("%d 2 from 1", v),
+		fmt.Sprintf("%d 30 from 0", d), fmt.Sprintf("%d 40 from 0", d)})
+	check(t, "top", only("top"), []string{fmt.Sprintf("%d 11 from 0", d), fmt.Sprintf("%d 20 from 0", d),
+		fmt.Sprintf("%d 2 from 1", v), fmt.Sprintf("%d 31 from 0", d), fmt.Sprintf("%d 41 from 0", d)})
+	var left []uint64
+	for _, e := range s.Effects {
+		left = append(left, e.Msg.Value)
+	}
+	check(t, "host", left, []uint64{11, 20, 2, 2, 31, 41}) // top delivers something about the view, too
+
+	out = nil
+	s, _ = step()
+	new(false).New(1).Receive(s, 1, view)
+	check(t, "mid", only("mid"), []string{fmt.Sprintf("%d 10 from 0", d), fmt.Sprintf("%d 2 from 1", v),
+		fmt.Sprintf("%d 40 from 0", d)})
+	check(t, "top", only("top"), []string{fmt.Sprintf("%d 11 from 0", d), fmt.Sprintf("%d 20 from 0", d),
+		fmt.Sprintf("%d 2 from 1", v), fmt.Sprintf("%d 41 from 0", d)})
+	for _, e := range s.Effects {
+		if e.Op != parley.OpDeliver {
+			t.Errorf("it leaves the stack, which tells all above by itself: %+v", e)
+		}
+	}
+}
+
+// An indication passes every layer above, each after what the one beneath delivers
+// about it, and leaves the stack once. It comes up from beneath a
 // stack to all of its layers, and is then not indicated again.
 func TestIndications(t *testing.T) {
 	var out []string

@@ -103,6 +103,9 @@ func TestNesting(t *testing.T) {
 			"(watch/(flood/(order)))/pass",
 		} {
 			s, log := run(all[name], seed, true)
+			for i := range s.History.Deliveries {
+				s.History.Deliveries[i].Path = 0 // that is the way it is nested
+			}
 			if want == nil {
 				want = s.History.Deliveries
 			}
@@ -164,6 +167,52 @@ func TestLiesInWhatIsCarried(t *testing.T) {
 	}
 	if want := map[string]int{"0:lie": n - 1}; !reflect.DeepEqual(heard, want) {
 		t.Error(heard)
+	}
+}
+
+// A liar cannot speak to a layer past the one that carries for it: what it says on
+// links in the words of the upper layers is refused, all of it, and changes nothing.
+func TestForgedOnLinks(t *testing.T) {
+	const n, liar = 4, 3
+	for name, paths := range map[string][]parley.Path{
+		"flood/order":                  {1},
+		"watch/flood/order/pass":       {2, 3},
+		"(watch/flood)/order/pass":     {1, 2},
+		"watch/flood/(order/pass)":     {2, 2 | 1<<2},
+		"(watch/(flood/(order)))/pass": {0 | 1<<1 | 1<<2, 1},
+		"flood/many order":             {1, 1 | 7<<1},
+	} {
+		p := towers(n)[name]
+		for seed := range uint64(20) {
+			forged := 0
+			forge := faulty.Behaviour{Name: "forge", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+				out := slices.Clone(t.Honest)
+				for _, path := range paths {
+					for k := range uint64(3) {
+						forged += 2
+						out = append(out,
+							parley.Sent{Path: path, Msg: parley.Msg{Kind: data, Seq: k + 1, Body: []byte("only you")}},
+							parley.Sent{Path: path, Msg: parley.Msg{Kind: 2, Value: 77, Body: []byte("only you")}})
+					}
+				}
+				return out
+			}}
+			opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behaviour{liar: forge}}
+			for id := range parley.ID(n) {
+				opt.Requests = append(opt.Requests, sim.Request{At: id, When: 100 * parley.Tick(id),
+					Msg: parley.Msg{Kind: parley.Carried, Body: fmt.Appendf(nil, "%d", id)}})
+			}
+			s := sim.Run(opt)
+			for _, property := range p.Properties {
+				if err := property.Check(&s.History); err != nil {
+					t.Errorf("%s, seed %d: %s: %v", name, seed, property.Name, err)
+				}
+			}
+			refused := s.Stats.Refused["link message to a layer that is carried"]
+			if forged == 0 || refused != uint64(forged) || len(s.Stats.Refused) != 1 {
+				t.Errorf("%s, seed %d: %d forged, refused %v", name, seed, forged, s.Stats.Refused)
+			}
+		}
 	}
 }
 

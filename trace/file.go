@@ -3,6 +3,8 @@ package trace
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,14 +36,36 @@ type line struct {
 	Body  []byte `json:"body,omitempty"`
 }
 
+// footer has the number of events, their hash, and that of the header.
 type footer struct {
-	End  uint64 `json:"end"`
-	Hash string `json:"hash"`
+	End    uint64 `json:"end"`
+	Hash   string `json:"hash"`
+	Header string `json:"header"`
+}
+
+// hash is that of a header which was read: it covers every field, and not how they
+// are written down.
+func (h Header) hash() (string, error) {
+	b, err := json.Marshal(h)
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16]), err
 }
 
 // Write writes the trace of a log that kept its events.
 func Write(w io.Writer, h Header, l *Log) error {
 	h.Version = Version
+	head, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	var read Header // as it will be: text that is no text is read as something else
+	if err := strict(head, &read); err != nil {
+		return err
+	}
+	sum, err := read.hash()
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	if err := enc.Encode(h); err != nil {
@@ -57,13 +81,13 @@ func Write(w io.Writer, h Header, l *Log) error {
 			return err
 		}
 	}
-	if err := enc.Encode(footer{l.count, l.Hash()}); err != nil {
+	if err := enc.Encode(footer{l.count, l.Hash(), sum}); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
-// Read reads a trace whole and checks its hash. Errors name the line.
+// Read reads a trace whole and checks its hashes. Errors name the line.
 func Read(r io.Reader) (Header, *Log, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -87,7 +111,7 @@ func Read(r io.Reader) (Header, *Log, error) {
 	for n := 2; lines.Scan(); n++ {
 		b := lines.Bytes()
 		if bytes.HasPrefix(b, []byte(`{"end":`)) {
-			return h, log, end(b, n, log, lines)
+			return h, log, end(b, n, h, log, lines)
 		}
 		e, err := event(b, h.N)
 		switch {
@@ -109,7 +133,7 @@ func Read(r io.Reader) (Header, *Log, error) {
 	return h, nil, fmt.Errorf("line %d: the trace ends after event %d: its last line is missing", n, log.count)
 }
 
-func end(b []byte, n int, log *Log, lines *bufio.Scanner) error {
+func end(b []byte, n int, h Header, log *Log, lines *bufio.Scanner) error {
 	var f footer
 	if err := strict(b, &f); err != nil {
 		return fmt.Errorf("line %d: not the end of a trace: %w", n, err)
@@ -117,6 +141,9 @@ func end(b []byte, n int, log *Log, lines *bufio.Scanner) error {
 	if f.End != log.count || f.Hash != log.Hash() {
 		return fmt.Errorf("line %d: the trace was changed: it ends with %d events and hash %s, but holds %d with hash %s",
 			n, f.End, f.Hash, log.count, log.Hash())
+	}
+	if sum, err := h.hash(); err != nil || f.Header != sum {
+		return fmt.Errorf("line 1: the header was changed: line %d says that its hash is %s, and it is %s", n, f.Header, sum)
 	}
 	if lines.Scan() {
 		return fmt.Errorf("line %d: the trace goes on after its end", n+1)

@@ -2,9 +2,10 @@
 // reads it.
 //
 // A trace file is JSON Lines: a header, one line an event, and a footer with
-// the number of events and the running hash. The hash covers what happened and
-// not how it is written down, so two runs are the same exactly if their hashes
-// are.
+// the number of events, the running hash and the hash of the header. The running
+// hash covers what happened and not how it is written down, so two runs are the
+// same exactly if their hashes are; who ran it and with which arguments is the
+// header's, and covered by the other.
 package trace
 
 import (

@@ -68,6 +68,15 @@ func TestRoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(h, want) {
 			t.Fatalf("%+v", h)
 		}
+		odd := want
+		odd.Args = []string{"<&>", "\xff\xfe", "\u2028", "ü"} // not all of it can be written
+		var b bytes.Buffer
+		if err := trace.Write(&b, odd, l); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := trace.Read(&b); err != nil {
+			t.Fatalf("odd arguments: %v", err)
+		}
 		if again.Hash() != l.Hash() || again.Len() != l.Len() || !reflect.DeepEqual(again.Events, l.Events) {
 			t.Fatalf("seed %d: another log", seed)
 		}
@@ -141,6 +150,10 @@ func refused(t *testing.T, what, text string, line int, why string) {
 func TestRefused(t *testing.T) {
 	l := randomLog(2, 12)
 	text := string(written(t, l))
+	whose, _, err := trace.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	lines[len(lines)-1] += "\n"
 	join := func(lines ...[]string) string { return strings.Join(slices.Concat(lines...), "") }
@@ -160,20 +173,30 @@ func TestRefused(t *testing.T) {
 				refused(t, fmt.Sprintf("trace cut in line %d", i+1), join(lines[:i], []string{lines[i][:at]}), 0, "")
 			}
 		}
-		if i == 0 {
-			continue
-		}
 		for at, c := range lines[i] {
 			if c >= '0' && c <= '9' {
 				digit := string('0' + (c-'0'+1)%10)
 				changed := join(lines[:i], []string{lines[i][:at] + digit + lines[i][at+1:]}, lines[i+1:])
-				if _, same, err := trace.Read(strings.NewReader(changed)); err == nil &&
-					reflect.DeepEqual(same.Events, l.Events) {
+				if h, same, err := trace.Read(strings.NewReader(changed)); err == nil &&
+					reflect.DeepEqual(same.Events, l.Events) && reflect.DeepEqual(h, whose) {
 					continue // the unused bits at the end of base64: the same, written otherwise
 				}
 				refused(t, fmt.Sprintf("line %d, digit %d", i+1, at), changed, 0, "")
 			}
 		}
+	}
+	for old, new := range map[string]string{
+		`:"test"`: `:"toast"`, `["test"`: `["toast"`, `"-n"`: `"-m"`, `article`: `lecture`, `[2,3]`: `[2]`,
+		`,"faulty":[2,3]`:   ``,
+		`["test","-n","4"]`: `null`,
+	} {
+		if !strings.Contains(lines[0], old) {
+			t.Fatalf("%s has no %s", lines[0], old)
+		}
+		refused(t, old+" is "+new, strings.Replace(text, old, new, 1), 1, "the header was changed")
+	}
+	if _, _, err := trace.Read(strings.NewReader(strings.Replace(text, `,"n":4`, `, "n" : 4`, 1))); err != nil {
+		t.Errorf("the same header, written otherwise: %v", err)
 	}
 	event := regexp.MustCompile(`"cause":[0-9]+,`).ReplaceAllString(lines[3], "")
 	with := func(old, new string) string {
@@ -195,6 +218,9 @@ func TestRefused(t *testing.T) {
 	refused(t, "fewer processes than act", strings.Replace(text, `"n":4`, `"n":1`, 1), 0, "there are 1 processes")
 	refused(t, "goes on", text+lines[1], last+1, "goes on")
 	refused(t, "another hash", strings.Replace(text, `"hash":"`, `"hash":"0`, 1), last, "was changed")
+	refused(t, "another hash of the header", strings.Replace(text, `"header":"`, `"header":"0`, 1), 1, "was changed")
+	unsealed := regexp.MustCompile(`,"header":"[0-9a-f]*"`).ReplaceAllString(text, "")
+	refused(t, "no hash of the header", unsealed, 1, "was changed")
 }
 
 // Errors of the reader and of the writer come through.

@@ -12,11 +12,14 @@ func TestSuite(t *testing.T) {
 	for _, name := range interactive.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := interactive.New(over(t, name, instance(4, 1)), lockstep.Simulated)
+			p, o := interactive.New(over(t, name, instance(4, 1)), lockstep.Simulated), parleytest.Options{Seeds: 100}
 			if name == "sm" {
 				p.Rename = nil // leaves out signatures, so what is renamed twice is not what it was
+				// One liar more than m, for it cannot be made of fewer than m+2.
+				beyond := interactive.New(over(t, name, instance(5, 1)), lockstep.Simulated)
+				o.Beyond = []parleytest.Beyond{{Protocol: beyond, Faulty: 2}}
 			}
-			parleytest.Suite(t, p, parleytest.Options{Seeds: 100})
+			parleytest.Suite(t, p, o)
 		})
 	}
 	t.Run("early", func(t *testing.T) {

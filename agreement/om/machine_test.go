@@ -208,7 +208,7 @@ func TestRename(t *testing.T) {
 		a, b := at(say, 1), at(back, perm[1])
 		moved := false
 		for _, id := range []parley.ID{0, 2, 3, 4} {
-			how := parley.Renaming{Perm: perm, Self: id, Msg: told(c, say).Rename}
+			how := parley.Renaming{Perm: perm, Msg: told(c, say).Rename}
 			renamed := parley.SaveRenamed(a.Machine(id), a.Now(), how, nil)
 			if !bytes.Equal(renamed, parley.Save(b.Machine(perm[id]), b.Now(), nil)) {
 				t.Errorf("until %d: process %d renamed to %d is in another state", until, id, perm[id])

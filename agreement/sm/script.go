@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -21,21 +20,59 @@ type Forged struct {
 // Script is a Lies for [faulty.Script]: each faulty process says what is listed
 // under its name and nothing else. Members of the coalition sign for real. The
 // signature of a correct process is taken from what the coalition has received
-// in this round and the one before; what it has not, is made up.
+// since round 0; what it has not, is made up. Since it remembers that, a script is
+// for runs from beginning to end, one after the other, and not for searches.
 func Script(c Config, sends []Forged) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	l := liar{&c, instanceDigest(&c)}
+	known := memory{last: -1, signed: make(map[act][]byte)}
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		known.hear(l.instance, t)
 		var out []parley.Sent
 		for _, f := range sends {
 			if f.From == t.Self && f.To == t.To && f.Round == t.Round {
-				out = append(out, say(t.Round, l.forge(s, t, f)))
+				out = append(out, say(t.Round, l.forge(s, t, f, known)))
 			}
 		}
 		return out
 	}
 }
 
-func (l liar) forge(s *parley.Step, t *parley.Turn, f Forged) []byte {
+// act is that a process signed something.
+type act struct {
+	by   parley.ID
+	what digest
+}
+
+// memory is the signatures of correct processes that a coalition has received.
+type memory struct {
+	last   int // the round in which it was brought up to date
+	signed map[act][]byte
+}
+
+// hear adds what has come. In one round all turns see the same; only in round 0
+// can a turn be that of another run, which knows nothing of the one before.
+func (known *memory) hear(instance digest, t *parley.Turn) {
+	if t.Round == known.last && t.Round > 0 {
+		return
+	}
+	known.last = t.Round
+	if t.Round == 0 {
+		clear(known.signed)
+	}
+	for got := range t.Seen {
+		ch, why := decode(got.Msg.Body, nil)
+		if why != "" {
+			continue
+		}
+		d := instance.with(ch.value)
+		for _, l := range ch.links {
+			known.signed[act{l.signer, d}] = l.sig
+			d = d.and(l)
+		}
+	}
+}
+
+func (l liar) forge(s *parley.Step, t *parley.Turn, f Forged, known memory) []byte {
 	ch := chain{value: f.Value}
 	d := l.instance.with(f.Value)
 	for i, id := range f.Chain {
@@ -44,7 +81,7 @@ func (l liar) forge(s *parley.Step, t *parley.Turn, f Forged) []byte {
 		case t.Members.Has(id):
 			next.sig = s.SignAs(id, d[:])
 		default:
-			if next.sig = received(t, f.Value, f.Chain[:i+1]); next.sig == nil {
+			if next.sig = known.signed[act{id, d}]; next.sig == nil {
 				next.sig = s.Sign(d[:]) // one's own, in the name of another
 			}
 		}
@@ -56,21 +93,6 @@ func (l liar) forge(s *parley.Step, t *parley.Turn, f Forged) []byte {
 		d = d.and(next)
 	}
 	return ch.encode()
-}
-
-// received returns the last signature of a chain that the coalition has received,
-// perhaps as part of a longer one.
-func received(t *parley.Turn, value []byte, signers []parley.ID) []byte {
-	for got := range t.Seen {
-		ch, why := decode(got.Msg.Body, nil)
-		if why != "" || len(ch.links) < len(signers) || !bytes.Equal(ch.value, value) {
-			continue
-		}
-		if slices.Equal(ch.signers()[:len(signers)], signers) {
-			return ch.links[len(signers)-1].sig
-		}
-	}
-	return nil
 }
 
 // Staircase is the adversary that makes the algorithm work longest, a Lies for

@@ -195,6 +195,10 @@ func (p *process) choice() []byte {
 	return p.c.Default
 }
 
+// Values returns the set V of a process that [Rounds] made, in order: the values
+// that it has accepted so far.
+func Values(r lockstep.Rounds) [][]byte { return slices.Clone(r.(*process).v) }
+
 func (p *process) State(v *parley.Vars) {
 	v.Bytes("value", &p.value)
 	v.Bool("given", &p.given)

@@ -323,6 +323,46 @@ func TestOtherInstance(t *testing.T) {
 	}
 }
 
+// TestScriptRemembers: the coalition can begin a chain with whatever it has heard
+// in the run, however long ago, and with nothing that it heard in another.
+func TestScriptRemembers(t *testing.T) {
+	// Process 1 alone is told of 1, and what it signs is heard in round 1 and never
+	// again; what 2 and 3 then sign, in round 2; and what 1 makes of y, in round 3.
+	c := config(7, 4)
+	p := scripted(c, []sm.Forged{
+		send(0, 0, 1, "1", 0), send(4, 6, 2, "1", 0, 1, 4, 5, 6), send(4, 6, 3, "1", 0, 1, 2, 5, 6),
+		send(2, 4, 1, "y", 0, 5, 4), send(4, 6, 2, "y", 0, 5, 4, 1, 6),
+		send(4, 6, 2, "x", 0, 4, 5, 1, 6), // of nobody correct
+	})
+	for seed := range uint64(3) { // other keys, the same script
+		log := &trace.Log{Keep: true}
+		s := sim.Run(sim.Options{Protocol: p, Faulty: the(faulty.Script, 0, 4, 5, 6), Seed: seed, Log: log})
+		same(t, "made up", s.Stats.Refused["bad-signature"], 1)
+		late := 0
+		heard(s, log, func(at, from parley.ID, round int, m parley.Msg) {
+			v, _, why := sm.Judge(c, at, from, round, m.Body, sim.Ideal(seed).Verify)
+			if from == 6 && string(v) != "x" {
+				late++
+				same(t, fmt.Sprintf("seed %d: what %d is shown of %s", seed, at, v), why, "")
+			}
+		})
+		same(t, "chains", late, 3)
+	}
+	for m := range 3 {
+		c := config(5, m)
+		lies := []sm.Forged{send(m, 1, 2, "1", 0, 1), send(m, 1, 3, "0", 0, 1)}
+		run := func(p parley.Protocol, value string) string {
+			log := &trace.Log{}
+			sim.Run(sim.Options{Protocol: p, Faulty: the(faulty.Script, 1), Requests: propose(c, value), Log: log})
+			return log.Hash()
+		}
+		used := scripted(c, lies)
+		for i, value := range []string{"1", "0", "0", "1"} {
+			same(t, fmt.Sprintf("m = %d, run %d", m, i), run(used, value), run(scripted(c, lies), value))
+		}
+	}
+}
+
 // TestOneEncoding: a message has one of each field, and any other is refused.
 func TestOneEncoding(t *testing.T) {
 	c := config(3, 1)
@@ -380,4 +420,25 @@ func TestLongValue(t *testing.T) {
 			same(t, fmt.Sprintf("%d bytes at %d", len(value), id), len(got), len(want))
 		}
 	}
+}
+
+// TestValues: what a process has accepted, in order, as it was sent.
+func TestValues(t *testing.T) {
+	c := config(3, 1)
+	made := make(map[parley.ID]lockstep.Rounds)
+	p := sm.Rounds(c)
+	p.Lies = sm.Script(c, []sm.Forged{send(0, 0, 1, "\xff\n", 0), send(0, 0, 2, "", 0)})
+	inside := p.New
+	p.New = func(self parley.ID) lockstep.Rounds {
+		made[self] = inside(self)
+		return made[self]
+	}
+	same(t, "before", len(sm.Values(p.New(1))), 0)
+	sim.Run(sim.Options{Protocol: lockstep.Of(p, lockstep.Simulated), Faulty: the(faulty.Script, 0)})
+	for id := range parley.ID(3) {
+		want := fmt.Sprintf("%q", [][]byte{[]byte(""), []byte("\xff\n")}[:min(2*id, 2)])
+		same(t, fmt.Sprint("process ", id), fmt.Sprintf("%q", sm.Values(made[id])), want)
+	}
+	sm.Values(made[1])[0] = nil
+	same(t, "after its list was changed", fmt.Sprintf("%q", sm.Values(made[1])), `["" "\xff\n"]`)
 }

@@ -90,7 +90,11 @@ func (s Spec) Check() error {
 	}
 	if s.Engine == "levels" || s.Engine == "depthfirst" {
 		if err := s.system().Validate(); err != nil {
-			return &parley.FlagError{Flag: "n", Err: err}
+			flag := "n"
+			if s.M > 8 {
+				flag = "m"
+			}
+			return &parley.FlagError{Flag: flag, Err: err}
 		}
 	}
 	return nil

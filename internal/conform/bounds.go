@@ -1,8 +1,12 @@
 package conform
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
+	"sync"
 
 	"parley"
 	"parley/agreement/eig"
@@ -42,62 +46,105 @@ type boundsExpect struct {
 	OMBits      json.RawMessage `json:"om_payload_bits"`
 }
 
-func bounds(raw []byte, report func(key string, want, got any)) error {
+func bounds(raw []byte, report reporter) error {
 	var c boundsCase
-	if err := strict(raw, &c); err != nil {
+	var want boundsExpect
+	if err := read(raw, &c, &want); err != nil {
 		return err
 	}
-	var want boundsExpect
-	if err := strict(c.Expect, &want); err != nil {
-		return fmt.Errorf("expect: %w", err)
+	if c.N < 2 || c.N > parley.MaxProcesses || c.M < 0 || c.M > parley.MaxProcesses {
+		return fmt.Errorf("n = %d and m = %d: allowed are n of 2 to %d and m of 0 to %[3]d",
+			c.N, c.M, parley.MaxProcesses)
 	}
-	if c.N < 2 || c.N > parley.MaxProcesses || c.M < 0 || c.M > c.N-2 {
-		return fmt.Errorf("n = %d and m = %d: allowed are n of 2 to %d and m of 0 to n-2", c.N, c.M, parley.MaxProcesses)
-	}
-	c.counts(want, report)
 	c.limits(want, report)
+	return c.counts(want, report)
+}
+
+// counts compares what the algorithms send. Each is measured when it is first
+// asked about.
+func (c boundsCase) counts(want boundsExpect, report reporter) error {
+	in := problem.Instance{N: c.N, M: c.M, Default: []byte("0")}
+	once := func(p func() parley.Protocol) func() measured {
+		return sync.OnceValue(func() measured { return measure(p()) })
+	}
+	e := once(func() parley.Protocol { return eig.New(in, lockstep.Simulated) })
+	o := once(func() parley.Protocol { return om.New(in, lockstep.Simulated) })
+	s := once(func() parley.Protocol { return sm.New(sm.Config{Instance: in}, lockstep.Simulated) })
+	list := func(key string, want []uint64, got func() []uint64) error {
+		if want == nil {
+			return nil
+		}
+		return c.count(key, got, func(got []uint64) { report(key, byRound(want, got), got) })
+	}
+	number := func(key string, want *uint64, got func() uint64) error {
+		if want == nil {
+			return nil
+		}
+		return c.count(key, func() []uint64 { return []uint64{got()} }, func(got []uint64) { report(key, *want, got[0]) })
+	}
+	bits, allBits, err := want.omBits()
+	return cmp.Or(err, // the first there is
+		list("eig_sent_per_lieutenant", want.EIGSent, func() []uint64 { return e().byOne }),
+		list("eig_messages_per_round", want.EIGMessages, func() []uint64 { return e().messages }),
+		number("eig_total", want.EIGTotal, func() uint64 { return sum(e().messages) }),
+		number("eig_received_per_lieutenant", want.EIGReceived, func() uint64 { return sum(e().toOne) }),
+		list("om_messages_per_round", want.OMMessages, func() []uint64 { return o().messages }),
+		number("om_total", want.OMTotal, func() uint64 { return sum(o().messages) }),
+		number("om_received_per_lieutenant", want.OMReceived, func() uint64 { return sum(o().toOne) }),
+		list("om_payload_bits", bits, func() []uint64 { return o().bits }),
+		number("om_payload_bits", allBits, func() uint64 { return sum(o().bits) }),
+		list("sm_honest_messages_per_round", want.SMMessages, func() []uint64 { return s().messages }),
+		// A lieutenant receives every path once: its tree has as many nodes.
+		list("tree_nodes_per_rank", want.PerRank, func() []uint64 { return e().toOne }),
+		number("tree_nodes", want.Nodes, func() uint64 { return c.tree().Nodes }),
+		number("tree_leaves", want.Leaves, func() uint64 { return c.tree().Leaves }),
+	)
+}
+
+// tooMany stands for a count that does not fit in 64 bits, as in parley.Traffic.
+const tooMany = math.MaxUint64
+
+// count makes counts and hands them on if there are any to compare.
+func (c boundsCase) count(key string, made func() []uint64, compare func([]uint64)) error {
+	if c.M > c.N-2 {
+		return fmt.Errorf("expect: %s: with m = %d of n = %d there is nothing to count: allowed are 0 to n-2", key, c.M, c.N)
+	}
+	got := made()
+	if slices.Contains(got, tooMany) {
+		return fmt.Errorf("expect: %s: with n = %d and m = %d this does not fit in 64 bits", key, c.N, c.M)
+	}
+	compare(got)
 	return nil
 }
 
-// counts compares what the algorithms send.
-func (c boundsCase) counts(want boundsExpect, report func(key string, want, got any)) {
-	in := problem.Instance{N: c.N, M: c.M, Default: []byte("0")}
-	e, o, s := measure(eig.New(in, lockstep.Simulated)), measure(om.New(in, lockstep.Simulated)),
-		measure(sm.New(sm.Config{Instance: in}, lockstep.Simulated))
-	list := func(key string, want, got []uint64) {
-		if want != nil {
-			report(key, want, got)
-		}
+// tree counts the nodes of a lieutenant's tree.
+func (c boundsCase) tree() sliced.Size {
+	size, fits := sliced.Count(c.N, c.M)
+	if !fits && size.Nodes == 0 { // otherwise it is only the deliveries that are too many
+		return sliced.Size{Nodes: tooMany, Leaves: tooMany}
 	}
-	number := func(key string, want *uint64, got uint64) {
-		if want != nil {
-			report(key, *want, got)
-		}
+	return size
+}
+
+// omBits reads what is expected of the bits of OM's messages: a list is by round,
+// and a number is of all rounds together.
+func (want boundsExpect) omBits() (byRound []uint64, all *uint64, err error) {
+	switch {
+	case want.OMBits == nil:
+		return nil, nil, nil
+	case want.OMBits[0] == '[':
+		err = strict(want.OMBits, &byRound)
+	default:
+		err = strict(want.OMBits, &all)
 	}
-	list("eig_sent_per_lieutenant", want.EIGSent, e.byOne)
-	list("eig_messages_per_round", want.EIGMessages, e.perRound)
-	number("eig_total", want.EIGTotal, e.total.Messages)
-	number("eig_received_per_lieutenant", want.EIGReceived, e.toOne)
-	list("om_messages_per_round", want.OMMessages, o.perRound)
-	number("om_total", want.OMTotal, o.total.Messages)
-	number("om_received_per_lieutenant", want.OMReceived, o.toOne)
-	list("sm_honest_messages_per_round", want.SMMessages, s.perRound)
-	if want.OMBits != nil {
-		if want.OMBits[0] == '[' {
-			report("om_payload_bits", want.OMBits, o.bits)
-		} else {
-			report("om_payload_bits", want.OMBits, o.total.Bits)
-		}
+	if err != nil {
+		err = fmt.Errorf("expect: om_payload_bits: %w", err)
 	}
-	// A lieutenant receives every path once: its tree has as many nodes.
-	list("tree_nodes_per_rank", want.PerRank, e.toOneByRound)
-	size, _ := sliced.Count(c.N, c.M)
-	number("tree_nodes", want.Nodes, size.Nodes)
-	number("tree_leaves", want.Leaves, size.Leaves)
+	return byRound, all, err
 }
 
 // limits compares what is possible at all.
-func (c boundsCase) limits(want boundsExpect, report func(key string, want, got any)) {
+func (c boundsCase) limits(want boundsExpect, report reporter) {
 	if want.Rounds != nil {
 		report("rounds", *want.Rounds, eig.Cost(c.N, c.M).Rounds)
 	}
@@ -132,76 +179,79 @@ func least(m int, bound func(n, m int) error) int {
 	return n
 }
 
-// measured is what an honest run sends.
+// measured is what an honest run sends, by round.
 type measured struct {
-	perRound, bits []uint64
-	total          parley.Traffic
-	byOne          []uint64 // by round, what the first lieutenant sends
-	toOneByRound   []uint64 // by round, what it receives, own copies counted
-	toOne          uint64
+	messages, bits []uint64 // of all processes
+	byOne          []uint64 // messages that the first lieutenant sends
+	toOne          []uint64 // messages that it receives, own copies counted
 }
 
-// fewEnough is how many messages a run may have to be made; for more the counts
-// are those of the theorem, which tests compare with runs.
+func newMeasured(rounds int) measured {
+	list := func() []uint64 { return make([]uint64, rounds) }
+	return measured{list(), list(), list(), list()}
+}
+
+func sum(list []uint64) uint64 {
+	var all parley.Traffic
+	for _, n := range list {
+		all = all.Plus(parley.Traffic{Messages: n})
+	}
+	return all.Messages
+}
+
+// fewEnough is how many messages, and frames that hold them, a run may have to be
+// made; for more the counts are those of the theorem, which tests compare with runs.
 const fewEnough = 200_000
 
-// measure runs the protocol with source 0 and nobody faulty.
+// measure counts what the protocol sends with source 0 and nobody faulty.
 func measure(p parley.Protocol) measured {
 	cost := p.Cost(p.N, p.M)
-	rounds := make([]uint64, cost.Rounds)
-	m := measured{
-		perRound: messages(cost.PerRound, cost.Rounds), total: cost.Total(),
-		byOne: append([]uint64{}, rounds...), toOneByRound: append([]uint64{}, rounds...), bits: rounds,
+	frames := uint64(p.N * (p.N - 1) * cost.Rounds)
+	if max(cost.Total().Messages, frames) > fewEnough {
+		return ofTheorem(p, cost)
 	}
+	return ofRun(p, cost.Rounds)
+}
+
+func ofTheorem(p parley.Protocol, cost parley.Cost) measured {
+	m := newMeasured(cost.Rounds)
 	for r, t := range cost.PerRound {
-		m.bits[r] = t.Bits
-		lieutenants := uint64(p.N - 1)
-		m.toOneByRound[r] = t.Messages / lieutenants
-		m.toOne += m.toOneByRound[r]
+		m.messages[r], m.bits[r], m.toOne[r] = t.Messages, t.Bits, t.Messages
+		if t.Messages != tooMany {
+			m.toOne[r] /= uint64(p.N - 1)
+		}
 		if r > 0 {
-			m.byOne[r] = t.Messages / lieutenants
+			m.byOne[r] = m.toOne[r]
 		}
 	}
-	if m.total.Messages > fewEnough {
-		return m
-	}
-	log := &trace.Log{Keep: true}
-	run := sim.Run(sim.Options{Protocol: p, Log: log, Measure: true, Requests: []sim.Request{
-		{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}},
-	}})
-	m.perRound = messages(run.Stats.Sent, cost.Rounds)
-	m.total = parley.Traffic{}
-	for r, t := range run.Stats.Sent {
-		m.total = m.total.Plus(t)
-		m.bits[r] = t.Bits
-	}
-	m.ofOne(p, log)
 	return m
 }
 
-// ofOne counts what the first lieutenant sends and receives.
-func (m *measured) ofOne(p parley.Protocol, log *trace.Log) {
-	clear(m.byOne)
-	clear(m.toOneByRound)
-	m.toOne = 0
+func ofRun(p parley.Protocol, rounds int) measured {
+	m := newMeasured(rounds)
+	log := &trace.Log{Keep: true}
+	given := requests(p.N, map[parley.ID]string{0: "1"})
+	run := sim.Run(sim.Options{Protocol: p, Log: log, Measure: true, Requests: given})
+	for r, t := range run.Stats.Sent {
+		m.messages[r], m.bits[r] = t.Messages, t.Bits
+	}
 	const one parley.ID = 1
 	for _, e := range log.Events {
 		r := e.Msg.Seq
 		env := parley.Env{From: e.At, To: e.Peer, Path: e.Path}
 		switch {
-		case e.Op == trace.Send && e.At == one && e.Peer == parley.All:
+		case e.At != one:
+		case e.Op == trace.Send && e.Peer == parley.All:
 			m.byOne[r] += p.Size(env, e.Msg).Messages * uint64(p.N-1)
-		case e.Op == trace.Send && e.At == one:
+		case e.Op == trace.Send:
 			m.byOne[r] += p.Size(env, e.Msg).Messages
-		case e.Op == trace.Keep && e.At == one:
+		case e.Op == trace.Keep:
 			m.byOne[r] += p.Size(env, e.Msg).Messages
-			m.toOneByRound[r] += p.Size(env, e.Msg).Messages
-		case e.Op == trace.Receive && e.At == one:
+			m.toOne[r] += p.Size(env, e.Msg).Messages
+		case e.Op == trace.Receive:
 			env.From, env.To = e.Peer, e.At
-			m.toOneByRound[r] += p.Size(env, e.Msg).Messages
+			m.toOne[r] += p.Size(env, e.Msg).Messages
 		}
 	}
-	for _, n := range m.toOneByRound {
-		m.toOne += n
-	}
+	return m
 }

@@ -4,6 +4,7 @@
 // A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a
 // source_ref, a basis, perhaps notes, the fields of its family, and under expect
 // the results: each key there is checked, and one that is not known is an error.
+// So is whatever would be checked and assert nothing.
 package conform
 
 import (
@@ -11,11 +12,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Result is the outcome of one file.
@@ -41,11 +40,13 @@ type head struct {
 	Expect    json.RawMessage `json:"expect"`
 }
 
-// checker runs one case and reports what differs.
-type checker func(raw []byte, report func(key string, want, got any)) error
+func (h *head) expectation() []byte { return h.Expect }
 
-// families are the families there are.
-var families = map[string]checker{
+// reporter takes in what one key of expect demands, and what came.
+type reporter func(key string, want, got any)
+
+// families are the families there are, each with what runs a case and reports.
+var families = map[string]func(raw []byte, report reporter) error{
 	"oral":   oral,
 	"ic":     vector,
 	"sm":     signed,
@@ -111,7 +112,7 @@ func Run(b []byte) (Result, error) {
 		Cases  []json.RawMessage `json:"cases"`
 	}
 	if err := strict(b, &file); err != nil {
-		return Result{}, at(b, err)
+		return Result{}, fmt.Errorf("%d: not a vector file: %w", lineOf(b, err), err)
 	}
 	if file.Family == nil || file.Cases == nil {
 		return Result{}, fmt.Errorf(`1: {"family": NAME, "cases": [...]} was expected`)
@@ -125,13 +126,12 @@ func Run(b []byte) (Result, error) {
 		return r, fmt.Errorf("1: there is no family %q: allowed are oral, ic, sm and bounds", r.Family)
 	}
 	seen := make(map[string]bool)
-	from := 0
+	line := 1
 	for _, raw := range file.Cases {
-		from += bytes.Index(b[from:], raw)
-		line := 1 + bytes.Count(b[:from], []byte("\n"))
-		from += len(raw)
+		at := bytes.Index(b, raw)
+		line += bytes.Count(b[:at], []byte("\n"))
 		var h head
-		if err := json.Unmarshal(raw, &h); err != nil {
+		if err := decode(raw, &h); err != nil {
 			return r, fmt.Errorf("%d: %w", line, err)
 		}
 		switch {
@@ -149,8 +149,20 @@ func Run(b []byte) (Result, error) {
 		if err != nil {
 			return r, fmt.Errorf("%d: case %s: %w", line, h.ID, err)
 		}
+		line += bytes.Count(raw, []byte("\n"))
+		b = b[at+len(raw):]
 	}
 	return r, nil
+}
+
+// lineOf returns the line that an error of the decoder is about, the first if it
+// does not say.
+func lineOf(b []byte, err error) int {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return 1
+	}
+	return 1 + bytes.Count(b[:min(int(syntax.Offset), len(b))], []byte("\n"))
 }
 
 // show writes a value in the form in which two are compared.
@@ -160,62 +172,4 @@ func show(x any) string {
 		panic(err)
 	}
 	return string(b)
-}
-
-// strict decodes JSON: no unknown fields, no field twice, nothing behind it.
-func strict(b []byte, into any) error {
-	if err := unique(json.NewDecoder(bytes.NewReader(b))); err != nil {
-		return err
-	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
-	}
-	return nil
-}
-
-// unique reads one value and refuses an object that has a key twice.
-func unique(dec *json.Decoder) error {
-	t, err := dec.Token()
-	if err != nil {
-		return err
-	}
-	open, isDelim := t.(json.Delim)
-	if !isDelim {
-		return nil
-	}
-	keys := make(map[string]bool)
-	for dec.More() {
-		if open == '{' {
-			key, err := dec.Token()
-			if err != nil {
-				return err
-			}
-			if keys[key.(string)] {
-				return fmt.Errorf("key %q is given twice", key)
-			}
-			keys[key.(string)] = true
-		}
-		if err := unique(dec); err != nil {
-			return err
-		}
-	}
-	_, err = dec.Token()
-	return err
-}
-
-// at puts the line of a syntax error in front of it, the first line otherwise.
-func at(b []byte, err error) error {
-	var syntax *json.SyntaxError
-	line := 1
-	if errors.As(err, &syntax) {
-		line += bytes.Count(b[:min(int(syntax.Offset), len(b))], []byte("\n"))
-	} else if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		line += bytes.Count(b, []byte("\n"))
-	}
-	return fmt.Errorf("%d: not a vector file: %s", line, strings.TrimPrefix(err.Error(), "json: "))
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,170 +50,237 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// corrupted returns every way to change one expected value, as far as the value
-// is a single one: a string, a number, a truth value or null.
+// corrupted returns every way to change one expected value to null or to an object
+// with nothing in it, one that is a string, a number or a truth value to another,
+// and one key to other letters.
 func corrupted(x any) []any {
+	out := []any{map[string]any{}}
+	if x != nil {
+		out = append(out, nil)
+	}
 	switch x := x.(type) {
+	case nil:
+		out = append(out, true) // validity
 	case map[string]any:
-		var out []any
 		for k, v := range x {
 			for _, bad := range corrupted(v) {
-				one := make(map[string]any)
-				for key, value := range x {
-					one[key] = value
+				if _, text := bad.(string); k == "reason" && text {
+					continue // it is for people
 				}
+				one := maps.Clone(x)
 				one[k] = bad
 				out = append(out, one)
 			}
+			if other := otherLetters(k); other != k {
+				one := maps.Clone(x)
+				delete(one, k)
+				one[other] = v
+				out = append(out, one)
+			}
 		}
-		return out
 	case []any:
-		var out []any
 		for i, v := range x {
 			for _, bad := range corrupted(v) {
-				one := append([]any{}, x...)
+				one := slices.Clone(x)
 				one[i] = bad
 				out = append(out, one)
 			}
 		}
-		return append(out, append(append([]any{}, x...), "9"))
+		out = append(out, append(slices.Clone(x), "9"))
 	case string:
-		if x == "0" {
-			return []any{"1"}
-		}
-		return []any{"0"}
+		out = append(out, map[bool]string{true: "1", false: "0"}[x == "0"])
 	case json.Number:
 		n, _ := x.Int64()
-		return []any{n + 1}
+		out = append(out, n+1)
 	case bool:
-		return []any{!x}
+		out = append(out, !x)
 	}
-	return []any{true} // validity: null
+	return out
+}
+
+func otherLetters(s string) string {
+	if upper := strings.ToUpper(s); upper != s {
+		return upper
+	}
+	return strings.ToLower(s)
+}
+
+// cases returns the cases of a file.
+func cases(t testing.TB, b []byte) (family string, cases []map[string]any) {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var file struct {
+		Family string           `json:"family"`
+		Cases  []map[string]any `json:"cases"`
+	}
+	if err := dec.Decode(&file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Family, file.Cases
+}
+
+// file writes a file of one case.
+func file(t testing.TB, family string, c map[string]any) []byte {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"family": family, "cases": []any{c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // A case of which any one expected value is changed fails, or is no case.
 func TestCorruptedVectorsFail(t *testing.T) {
 	changed := 0
 	for name, b := range vectors(t) {
-		dec := json.NewDecoder(bytes.NewReader(b))
-		dec.UseNumber()
-		var file struct {
-			Family string           `json:"family"`
-			Cases  []map[string]any `json:"cases"`
-		}
-		if err := dec.Decode(&file); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range file.Cases {
+		family, all := cases(t, b)
+		for _, c := range all {
 			for _, bad := range corrupted(c["expect"]) {
-				one := make(map[string]any)
-				for k, v := range c {
-					one[k] = v
-				}
+				one := maps.Clone(c)
 				one["expect"] = bad
-				text, err := json.Marshal(map[string]any{"family": file.Family, "cases": []any{one}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if strings.Contains(fmt.Sprint(bad), "reason") && onlyReason(c["expect"], bad) {
-					continue // it is for people
-				}
 				changed++
-				r, err := conform.Run(text)
+				r, err := conform.Run(file(t, family, one))
 				if err == nil && len(r.Failed) == 0 {
 					t.Errorf("%s: %s passes with %v", name, c["id"], bad)
 				}
 			}
 		}
 	}
-	if changed < 500 {
+	if changed < 2500 {
 		t.Errorf("only %d values were changed", changed)
 	}
-}
-
-// onlyReason tells whether two expectations differ in the reason of a rejection
-// alone.
-func onlyReason(a, b any) bool {
-	strip := func(x any) string {
-		m, _ := x.(map[string]any)
-		list, _ := m["rejected"].([]any)
-		var rest []any
-		for _, r := range list {
-			one := make(map[string]any)
-			entry, _ := r.(map[string]any)
-			for k, v := range entry {
-				if k != "reason" {
-					one[k] = v
-				}
-			}
-			rest = append(rest, one)
-		}
-		copied := make(map[string]any)
-		for k, v := range m {
-			copied[k] = v
-		}
-		copied["rejected"] = rest
-		return fmt.Sprint(copied)
-	}
-	return strip(a) == strip(b)
 }
 
 const good = `{"id": "a", "n": 3, "m": 1, "processes": ["p0", "p1", "p2"], "source": "p0", "source_value": "1",
 "default": "0", "faulty": ["p2"], "algorithm": "om", "sends": [{"path": "p0.p2", "to": "p1", "value": "0"}],
 "expect": {"decisions": {"p1": "0"}}}`
 
-// What is malformed is an error that says where and what.
-func TestMalformed(t *testing.T) {
-	family := func(cases string) string { return "{\"family\": \"oral\",\n\"cases\": [\n" + cases + "\n]}" }
-	if _, err := conform.Run([]byte(family(good))); err != nil {
-		t.Fatal(err)
+// The pieces of good that tests replace.
+const (
+	expect = `{"decisions": {"p1": "0"}}`
+	value  = `"value": "0"`
+)
+
+func family(name string, cases ...string) string {
+	return fmt.Sprintf("{\"family\": %q,\n\"cases\": [\n%s\n]}", name, strings.Join(cases, ",\n"))
+}
+
+// edited is good with one piece replaced, in a file.
+func edited(t testing.TB, old, replacement string) string {
+	t.Helper()
+	if strings.Count(good, old) != 1 {
+		t.Fatalf("%s is not in the case once", old)
 	}
-	for name, test := range map[string]struct{ text, want string }{
-		"empty":           {"", "1: not a vector file"},
-		"cut short":       {family(good)[:100], "not a vector file"},
-		"not an object":   {"[]", "1: not a vector file"},
-		"no cases":        {`{"family": "oral"}`, `{"family": NAME, "cases": [...]} was expected`},
-		"unknown family":  {`{"family": "aural", "cases": []}`, `there is no family "aural": allowed are oral, ic, sm and bounds`},
-		"later family":    {`{"family": "fifo", "cases": []}`, `family "fifo" is not supported yet`},
-		"trailing":        {family(good) + "x", "1: not a vector file"},
-		"unknown field":   {family(strings.Replace(good, `"n": 3`, `"n": 3, "k": 1`, 1)), `3: case a: json: unknown field "k"`},
-		"unknown key":     {family(strings.Replace(good, `"decisions"`, `"decision"`, 1)), `3: case a: expect: json: unknown field "decision"`},
-		"key twice":       {family(strings.Replace(good, `"n": 3`, `"n": 3, "n": 4`, 1)), `key "n" is given twice`},
-		"no id":           {family(strings.Replace(good, `"id": "a"`, `"id": ""`, 1)), "3: a case needs an id of its own"},
-		"id twice":        {family(good + ",\n" + good), "6: a case needs an id of its own"},
-		"nothing":         {family(`{"id": "a"}`), "3: case a: nothing is expected"},
-		"algorithm":       {family(strings.Replace(good, `"om"`, `"mo"`, 1)), `algorithm "mo": allowed are eig and om`},
-		"n":               {family(strings.Replace(good, `"n": 3`, `"n": 4`, 1)), "n is 4 and there are 3 processes"},
-		"m":               {family(strings.Replace(good, `"m": 1`, `"m": 2`, 1)), "m: allowed are 0 to n-2"},
-		"source":          {family(strings.Replace(good, `"source": "p0"`, `"source": "p9"`, 1)), `source: there is no process "p9"`},
-		"same names":      {family(strings.Replace(good, `"p0", "p1"`, `"p0", "p0"`, 1)), `process "p0": names are different`},
-		"faulty":          {family(strings.Replace(good, `["p2"]`, `["p7"]`, 1)), `there is no process "p7"`},
-		"correct sends":   {family(strings.Replace(good, `"p0.p2"`, `"p0.p1"`, 1)), "ends in a correct process"},
-		"cyclic path":     {family(strings.Replace(good, `"p0.p2"`, `"p0.p2.p2"`, 1)), "is no message of this algorithm"},
-		"to itself":       {family(strings.Replace(good, `"to": "p1"`, `"to": "p2"`, 1)), "is no message of this algorithm"},
-		"expected liar":   {family(strings.Replace(good, `{"decisions": {"p1": "0"}}`, `{"trees": {"p2": {}}}`, 1)), `"p2" is faulty`},
-		"source's tree":   {family(strings.Replace(good, `{"decisions": {"p1": "0"}}`, `{"votes": {"p0": {}}}`, 1)), `"p0" is the source and has no tree`},
-		"round":           {family(strings.Replace(good, `{"decisions": {"p1": "0"}}`, `{"round_messages": {"p1": {"2": []}}}`, 1)), `"2" is no round of 0 to 1`},
-		"oversized value": {family(strings.Replace(good, `"value": "0"`, `"value": "`+strings.Repeat("x", 1025)+`"`, 1)), "a value of 1025 bytes"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := conform.Run([]byte(test.text))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
-		})
+	return family("oral", strings.Replace(good, old, replacement, 1))
+}
+
+// refused demands an error that begins with the line and tells what is wrong.
+func refused(t *testing.T, text, want string) {
+	t.Helper()
+	_, err := conform.Run([]byte(text))
+	if err == nil || !strings.Contains(err.Error(), want) || !beginsWithLine.MatchString(err.Error()) {
+		t.Errorf("error %v, want %q after the line", err, want)
 	}
 }
 
-func FuzzRun(f *testing.F) {
-	for _, b := range vectors(f) {
-		f.Add(b)
+var beginsWithLine = regexp.MustCompile(`^[1-9][0-9]*: `)
+
+// What is no vector file is an error that says where and what.
+func TestMalformedFile(t *testing.T) {
+	whole := family("oral", good)
+	if _, err := conform.Run([]byte(whole)); err != nil {
+		t.Fatal(err)
 	}
-	f.Add([]byte(`{"family": "oral", "cases": [` + good + `]}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) > 1<<16 || bytes.Count(b, []byte(`"n"`)) > 3 {
-			return // a run of many large cases is slow, and no fault
-		}
-		_, _ = conform.Run(b)
-	})
+	for name, test := range map[string]struct{ text, want string }{
+		"empty":          {"", "1: not a vector file: unexpected end"},
+		"cut short":      {whole[:100], "3: not a vector file: unexpected end"},
+		"not an object":  {"[]", "1: not a vector file: array, where an object was expected"},
+		"null":           {"null", "1: not a vector file: null is no value here"},
+		"no cases":       {`{"family": "oral"}`, `{"family": NAME, "cases": [...]} was expected`},
+		"null cases":     {`{"family": "oral", "cases": null}`, "cases: null is no value here"},
+		"null case":      {family("oral", "null"), "cases: entry 0: null is no value here"},
+		"no object":      {family("oral", "[]"), "3: array, where an object was expected"},
+		"unknown family": {family("aural"), `there is no family "aural": allowed are oral, ic, sm and bounds`},
+		"later family":   {family("fifo"), `family "fifo" is not supported yet`},
+		"other letters":  {strings.Replace(whole, "cases", "Cases", 1), `unknown key "Cases": allowed are cases, family`},
+		"trailing":       {whole + "x", "6: not a vector file: invalid character 'x'"},
+		"deep":           {family("oral", strings.Repeat("[", 5000)+strings.Repeat("]", 5000)), "3: array, where"},
+		"very deep":      {`{"family": "oral", "cases": [` + strings.Repeat("[", 5_000_000), "1: not a vector file: "},
+		"deep case":      {edited(t, `"faulty": ["p2"]`, `"faulty": `+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)), "faulty: array, where a string"},
+		"deep elsewhere": {edited(t, expect, `{"validity": `+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+"}"), "validity: array, where true or false"},
+		"second line":    {family("oral", good, `{"id": "b"}`), "6: case b: nothing is expected"},
+		"id twice":       {family("oral", good, good), "6: a case needs an id of its own"},
+		"no id":          {edited(t, `"id": "a"`, `"id": ""`), "3: a case needs an id of its own"},
+		"nothing":        {family("oral", `{"id": "a"}`), "3: case a: nothing is expected"},
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, test.text, test.want) })
+	}
+}
+
+// So is a case that is not of its family's form, or of no sense.
+func TestMalformedCase(t *testing.T) {
+	for name, test := range map[string]struct{ old, replacement, want string }{
+		"unknown field":     {`"n": 3`, `"n": 3, "k": 1`, `3: case a: unknown key "k": allowed are algorithm, basis, default`},
+		"other letters":     {`"n": 3`, `"N": 3`, `3: case a: unknown key "N"`},
+		"in two letters":    {`"n": 3`, `"n": 3, "N": 4`, `3: case a: unknown key "N"`},
+		"inside":            {`"to": "p1"`, `"To": "p1"`, `3: case a: sends: entry 0: unknown key "To": allowed are path, to, value`},
+		"key twice":         {`"n": 3`, `"n": 3, "n": 4`, `key "n" is given twice`},
+		"type":              {`"n": 3`, `"n": "3"`, "n: string, where a whole number was expected"},
+		"null":              {`"source_value": "1"`, `"source_value": null`, "source_value: null is no value here"},
+		"null in a list":    {`["p2"]`, `["p2", null]`, "faulty: entry 1: null is no value here"},
+		"algorithm":         {`"om"`, `"mo"`, `algorithm "mo": allowed are eig and om`},
+		"n":                 {`"n": 3`, `"n": 4`, "n is 4 and there are 3 processes"},
+		"m":                 {`"m": 1`, `"m": 2`, "m: allowed are 0 to n-2"},
+		"source":            {`"source": "p0"`, `"source": "p9"`, `source: there is no process "p9"`},
+		"same names":        {`["p0", "p1"`, `["p0", "p0"`, `process "p0": names are different`},
+		"faulty":            {`["p2"]`, `["p7"]`, `there is no process "p7"`},
+		"correct sends":     {`"p0.p2"`, `"p0.p1"`, "ends in a correct process"},
+		"cyclic path":       {`"p0.p2"`, `"p0.p2.p2"`, "is no message of this algorithm"},
+		"to itself":         {`"to": "p1"`, `"to": "p2"`, "is no message of this algorithm"},
+		"oversized value":   {value, `"value": "` + strings.Repeat("x", 1025) + `"`, "value: a value of 1025 bytes: allowed are 1024"},
+		"oversized source":  {`"source_value": "1"`, `"source_value": "` + strings.Repeat("x", 1025) + `"`, "source_value: a value of 1025 bytes"},
+		"oversized default": {`"default": "0"`, `"default": "` + strings.Repeat("x", 1025) + `"`, "default: a value of 1025 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, edited(t, test.old, test.replacement), test.want) })
+	}
+}
+
+// And so is an expectation that asserts nothing, or something of nobody.
+func TestMalformedExpectation(t *testing.T) {
+	for expected, want := range map[string]string{
+		`{}`:                  "expect: an empty object says nothing",
+		`null`:                "expect: null is no value here",
+		`[]`:                  "expect: array, where an object was expected",
+		`{"decision": {}}`:    `expect: unknown key "decision": allowed are accurate_leaves, agreement,`,
+		`{"Decisions": {}}`:   `expect: unknown key "Decisions"`,
+		`{"decisions": null}`: "expect: decisions: null is no value here",
+		`{"decisions": {}}`:   "expect: decisions: an empty object says nothing",
+		`{"decisions": {"p1": "0"}, "DECISIONS": {"p1": "1"}}`: `unknown key "DECISIONS"`,
+		`{"decisions": {"p1": null}}`:                          "decisions: p1: null",
+		`{"decisions": {"p1": "0", "p1": "0"}}`:                `decisions: key "p1" is given twice`,
+		`{"decisions": {"p2": "0"}}`:                           `decisions: "p2" is faulty`,
+		`{"decisions": {"p0": "1"}}`:                           `decisions: "p0" is the source: this is expected of lieutenants`,
+		`{"decisions": {"P1": "0"}}`:                           `decisions: there is no process "P1": allowed are p0, p1, p2`,
+		`{"agreement": null}`:                                  "agreement: null",
+		`{"validity": "no"}`:                                   "validity: string, where true or false was expected",
+		`{"messages_per_round": null}`:                         "messages_per_round: null",
+		`{"messages_per_round": [2, null]}`:                    "messages_per_round: entry 1: null",
+		`{"messages_per_round": [-2]}`:                         "number -2, where a whole number that is not negative",
+		`{"round_messages": {"p1": {}}}`:                       "round_messages: p1: an empty object",
+		`{"round_messages": {"p1": {"2": []}}}`:                `"2" is no round of 0 to 1`,
+		`{"round_messages": {"p1": {"1": [["0"]]}}}`:           "1: entry 0: a list of 1, where one of 2 was expected",
+		`{"round_messages": {"p2": {"1": []}}}`:                `"p2" is faulty`,
+		`{"trees": {"p1": {}}}`:                                "trees: p1: an empty object",
+		`{"trees": {"p1": {"p0": null}}}`:                      "trees: p1: p0: null",
+		`{"trees": {"p1": {"p0": ["0", null]}}}`:               "p0: entry 1: null",
+		`{"trees": {"p1": {"p0": ["0", "0", "0"]}}}`:           "a list of 3, where one of 2 was expected",
+		`{"trees": {"p2": {"p0": ["0", "0"]}}}`:                `trees: "p2" is faulty`,
+		`{"tree_outputs": {"p0": {"p0": "0"}}}`:                `tree_outputs: "p0" is the source`,
+		`{"leaves": {"p9": {"p0.p2": "0"}}}`:                   `leaves: there is no process "p9"`,
+		`{"votes": {"p0": {"p1": "0"}}}`:                       `votes: "p0" is the source`,
+		`{"deceptive_leaves": null}`:                           "deceptive_leaves: null",
+	} {
+		t.Run(expected, func(t *testing.T) { refused(t, edited(t, expect, expected), want) })
+	}
 }

@@ -1,13 +1,11 @@
 package conform
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"parley"
-	"parley/agreement/problem"
 	"parley/agreement/sm"
 	"parley/lockstep"
 	"parley/sim"
@@ -16,15 +14,8 @@ import (
 
 // signedCase is one Byzantine agreement with signed messages.
 type signedCase struct {
-	head
-	N           int          `json:"n"`
-	M           int          `json:"m"`
-	Processes   []string     `json:"processes"`
-	Source      string       `json:"source"`
-	SourceValue string       `json:"source_value"`
-	Default     string       `json:"default"`
-	Faulty      []string     `json:"faulty"`
-	Sends       []signedSend `json:"sends"`
+	sourced
+	Sends []signedSend `json:"sends"`
 }
 
 // signedSend is a message of a faulty process: a value with a chain of
@@ -39,11 +30,9 @@ type signedSend struct {
 }
 
 type signedExpect struct {
+	outcome
 	V                map[string][]string `json:"V"`
-	Decisions        map[string]string   `json:"decisions"`
 	MessagesPerRound []uint64            `json:"honest_messages_per_round"`
-	Agreement        *bool               `json:"agreement"`
-	Validity         json.RawMessage     `json:"validity"`
 	Rejected         []rejection         `json:"rejected"`
 }
 
@@ -57,14 +46,11 @@ type rejection struct {
 	Reason string   `json:"reason"`
 }
 
-func signed(raw []byte, report func(key string, want, got any)) error {
+func signed(raw []byte, report reporter) error {
 	var c signedCase
-	if err := strict(raw, &c); err != nil {
-		return err
-	}
 	var want signedExpect
-	if err := strict(c.Expect, &want); err != nil {
-		return fmt.Errorf("expect: %w", err)
+	if err := read(raw, &c, &want); err != nil {
+		return err
 	}
 	k, config, sends, err := c.prepare()
 	if err != nil {
@@ -72,57 +58,42 @@ func signed(raw []byte, report func(key string, want, got any)) error {
 	}
 	rounds := sm.Rounds(config)
 	rounds.Lies = sm.Script(config, sends)
+	made := make(map[parley.ID]lockstep.Rounds) // what is inside the machines
+	inside := rounds.New
+	rounds.New = func(self parley.ID) lockstep.Rounds {
+		made[self] = inside(self)
+		return made[self]
+	}
 	p := lockstep.Of(rounds, lockstep.Simulated)
 	s, log := k.run(p, map[parley.ID]string{config.Source: c.SourceValue})
-	decisions := k.decisions(s, config.Source)
 
-	for _, name := range keys(want.V) {
-		id, err := k.asCorrect(name)
-		if err != nil {
-			return fmt.Errorf("expect: V: %w", err)
-		}
-		report("V."+name, want.V[name], accepted(s.Machine(id), s.Now()))
+	names := keys(want.V)
+	ids, err := k.asCorrect("V", names, parley.All)
+	if err != nil {
+		return err
 	}
-	if want.Decisions != nil {
-		report("decisions", want.Decisions, decisions)
+	for i, id := range ids {
+		got := []string{}
+		for _, v := range sm.Values(made[id]) {
+			got = append(got, string(v))
+		}
+		report("V."+names[i], want.V[names[i]], got)
 	}
 	if want.MessagesPerRound != nil {
 		sent := messages(s.Stats.Sent, c.M+1)
-		report("honest_messages_per_round", trimmed(want.MessagesPerRound, sent), sent)
-	}
-	if want.Agreement != nil {
-		report("agreement", *want.Agreement, alike(decisions))
-	}
-	if want.Validity != nil {
-		report("validity", want.Validity, k.validity(config.Source, c.SourceValue, decisions))
+		report("honest_messages_per_round", byRound(want.MessagesPerRound, sent), sent)
 	}
 	if want.Rejected != nil {
 		report("rejected", withoutReasons(want.Rejected), rejections(config, k, log))
 	}
-	return nil
-}
-
-// trimmed brings a list of counts, in which a tail of empty rounds may be left
-// out, to the length of another.
-func trimmed(want, got []uint64) []uint64 {
-	out := slices.Clone(want)
-	for len(out) < len(got) {
-		out = append(out, 0)
-	}
-	return out
+	return want.compare(k, config.Source, c.SourceValue, s, report)
 }
 
 func (c signedCase) prepare() (cast, sm.Config, []sm.Forged, error) {
-	config := sm.Config{Instance: problem.Instance{N: c.N, M: c.M, Default: []byte(c.Default)}}
-	k, err := newCast(c.N, c.Processes, c.Faulty)
+	k, in, err := c.sourced.prepare()
+	config := sm.Config{Instance: in}
 	if err != nil {
 		return k, config, nil, err
-	}
-	if c.M < 0 || c.M > c.N-2 {
-		return k, config, nil, errFaults
-	}
-	if config.Source, err = k.id(c.Source); err != nil {
-		return k, config, nil, fmt.Errorf("source: %w", err)
 	}
 	var sends []sm.Forged
 	for _, send := range c.Sends {
@@ -143,11 +114,6 @@ func (c signedCase) prepare() (cast, sm.Config, []sm.Forged, error) {
 		}
 		sends = append(sends, f)
 	}
-	for _, v := range []string{c.SourceValue, c.Default} {
-		if err := checkWord(v); err != nil {
-			return k, config, nil, err
-		}
-	}
 	return k, config, sends, nil
 }
 
@@ -165,19 +131,7 @@ func (send signedSend) check(m int, k cast, f sm.Forged) error {
 	case send.BadSig != nil && (*send.BadSig < 0 || *send.BadSig >= len(send.Chain)):
 		return fmt.Errorf("bad_sig %d: the chain has the signatures 0 to %d", *send.BadSig, len(send.Chain)-1)
 	}
-	return checkWord(send.Value)
-}
-
-// accepted reads the set V of a machine.
-func accepted(m parley.Machine, now parley.Tick) []string {
-	out := []string{}
-	for _, v := range parley.Show(m, now) {
-		if strings.HasPrefix(v.Name, "rounds.V[") {
-			out = append(out, v.Value)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return checkWord("value", send.Value)
 }
 
 func withoutReasons(list []rejection) []rejection {

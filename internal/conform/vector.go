@@ -2,6 +2,7 @@ package conform
 
 import (
 	"fmt"
+	"slices"
 
 	"parley"
 	"parley/agreement/consensus"
@@ -13,13 +14,8 @@ import (
 
 // vectorCase is one interactive consistency, with consensus on top.
 type vectorCase struct {
-	head
-	N         int               `json:"n"`
-	M         int               `json:"m"`
-	Processes []string          `json:"processes"`
+	system
 	Values    map[string]string `json:"values"`
-	Default   string            `json:"default"`
-	Faulty    []string          `json:"faulty"`
 	Algorithm string            `json:"algorithm"`
 	Sends     []oralSend        `json:"sends"`
 }
@@ -30,14 +26,11 @@ type vectorExpect struct {
 	Consensus map[string]string                       `json:"consensus"`
 }
 
-func vector(raw []byte, report func(key string, want, got any)) error {
+func vector(raw []byte, report reporter) error {
 	var c vectorCase
-	if err := strict(raw, &c); err != nil {
-		return err
-	}
 	var want vectorExpect
-	if err := strict(c.Expect, &want); err != nil {
-		return fmt.Errorf("expect: %w", err)
+	if err := read(raw, &c, &want); err != nil {
+		return err
 	}
 	k, values, config, err := c.prepare()
 	if err != nil {
@@ -46,6 +39,9 @@ func vector(raw []byte, report func(key string, want, got any)) error {
 	p := lockstep.Of(interactive.Rounds(config), lockstep.Simulated)
 	s, _ := k.run(p, values)
 	if want.Vectors != nil {
+		if _, err := k.asCorrect("vectors", keys(want.Vectors), parley.All); err != nil {
+			return err
+		}
 		got := make(map[string][]string)
 		for id, body := range problem.Decisions(&s.History) {
 			entries, err := interactive.DecodeVector(body)
@@ -56,21 +52,22 @@ func vector(raw []byte, report func(key string, want, got any)) error {
 				got[k.names[id]] = append(got[k.names[id]], string(v))
 			}
 		}
-		report("vectors", want.Vectors, got)
+		report("vectors", want.Vectors, among(want.Vectors, got))
 	}
 	if want.Consensus != nil {
+		if _, err := k.asCorrect("consensus", keys(want.Consensus), parley.All); err != nil {
+			return err
+		}
 		p := lockstep.Of(consensus.Rounds(consensus.Config{Instance: config.Instance, Over: config.Over}), lockstep.Simulated)
 		s, _ := k.run(p, values)
-		report("consensus", want.Consensus, k.decisions(s, parley.All))
+		report("consensus", want.Consensus, among(want.Consensus, k.decisions(s, parley.All)))
 	}
 	return c.tables(k, p, s, want, report)
 }
 
 // tables compares what each process heard of each source: from the source and
 // from every relay.
-func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExpect,
-	report func(key string, want, got any),
-) error {
+func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExpect, report reporter) error {
 	if want.Tables != nil && c.M != 1 {
 		return fmt.Errorf("expect: tables: they are for m = 1, not %d", c.M)
 	}
@@ -79,14 +76,12 @@ func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExp
 		if err != nil {
 			return fmt.Errorf("expect: tables: %w", err)
 		}
-		for _, at := range keys(want.Tables[about]) {
-			self, err := k.asCorrect(at)
-			if err == nil && self == source {
-				err = fmt.Errorf("%q hears nothing of itself", at)
-			}
-			if err != nil {
-				return fmt.Errorf("expect: tables: %s: %w", about, err)
-			}
+		names := keys(want.Tables[about])
+		hearers, err := k.asCorrect("tables: "+about, names, source)
+		if err != nil {
+			return err
+		}
+		for i, self := range hearers {
 			got := make(map[string]string)
 			tree := p.Tree(s.Machine(self))
 			in, _, relays := tree.Node([]parley.ID{source})
@@ -95,45 +90,50 @@ func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExp
 				in, _, _ := tree.Node([]parley.ID{source, q})
 				got[k.names[q]] = string(in)
 			}
-			delete(got, at) // its own copy, where the algorithm has one, is no cell
-			report("tables."+about+"."+at, want.Tables[about][at], got)
+			delete(got, names[i]) // its own copy, where the algorithm has one, is no cell
+			cells := want.Tables[about][names[i]]
+			report("tables."+about+"."+names[i], cells, among(cells, got))
 		}
 	}
 	return nil
 }
 
+// prepare checks the case and returns its processes, what they propose, and the
+// instance. A faulty process needs no value: what it says is in the sends.
 func (c vectorCase) prepare() (cast, map[parley.ID]string, interactive.Config, error) {
 	var config interactive.Config
-	k, err := newCast(c.N, c.Processes, c.Faulty)
+	k, in, err := c.system.prepare()
 	if err != nil {
 		return k, nil, config, err
 	}
 	values := make(map[parley.ID]string)
 	for _, name := range keys(c.Values) {
 		id, err := k.id(name)
-		if err == nil {
-			err = checkWord(c.Values[name])
-		}
 		if err != nil {
 			return k, nil, config, fmt.Errorf("values: %w", err)
 		}
+		if err := checkWord("values", c.Values[name]); err != nil {
+			return k, nil, config, err
+		}
 		values[id] = c.Values[name]
 	}
-	if len(values) != c.N {
-		return k, nil, config, fmt.Errorf("values: there are %d for %d processes", len(values), c.N)
+	for _, id := range k.correct(parley.All) {
+		if _, given := values[id]; !given {
+			return k, nil, config, fmt.Errorf("values: %q is correct and has none", k.names[id])
+		}
 	}
 	say, err := script(c.Sends, k, c.M, func(path []parley.ID, to parley.ID) bool {
-		return to != path[0] && (c.Algorithm != "om" || !within(path, to))
+		return to != path[0] && (c.Algorithm != "om" || !slices.Contains(path, to))
 	})
 	if err != nil {
 		return k, nil, config, err
 	}
-	config.Instance = problem.Instance{N: c.N, M: c.M, Default: []byte(c.Default)}
-	if _, err := oralProtocol(c.Algorithm, config.Instance, say); err != nil {
+	if _, err := oralProtocol(c.Algorithm, in, c.N, say); err != nil {
 		return k, nil, config, err
 	}
+	config.Instance = in
 	config.Over = func(in problem.Instance) lockstep.Protocol {
-		p, _ := oralProtocol(c.Algorithm, in, say)
+		p, _ := oralProtocol(c.Algorithm, in, c.N, say)
 		return p
 	}
 	return k, values, config, nil

@@ -133,7 +133,8 @@ func (c Card) costs() string {
 		if c.Cost.AtMost {
 			note = "at most, by the theorem: "
 		}
-		notes = append(notes, note+Count(uint64(c.Cost.Rounds), "round", "rounds")+", all processes correct")
+		note += Count(uint64(c.Cost.Rounds), "round", "rounds")
+		notes = append(notes, note+", all processes correct, values of one bit")
 	}
 	if c.Counted != "" && len(c.Measured) > 0 {
 		notes = append(notes, "measured: "+c.Counted)

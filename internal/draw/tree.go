@@ -12,12 +12,21 @@ type TreeOptions struct {
 	Style
 	// Title stands above the tree, if there is one.
 	Title string
+	// Root says in pictures what the output of the root is; the decision if "".
+	Root string
 	// MaxNodes is how many nodes are drawn, 64 if 0. A bigger tree is collapsed:
 	// siblings in a row that look alike are one line, subtrees of a single value
 	// are one line, and what is deeper is counted by rank and value.
 	MaxNodes int
 	// MaxDepth is the deepest rank that is drawn; any if 0.
 	MaxDepth int
+}
+
+func (o TreeOptions) root() string {
+	if o.Root == "" {
+		return "output = decision"
+	}
+	return "output = " + o.Root
 }
 
 func (o TreeOptions) nodes() int {

@@ -33,8 +33,6 @@ func (l *treeLayout) picture(inks palette) picture {
 	}
 }
 
-const decision = "output = decision"
-
 // inkOf is the colour of a node: its output's, or its input's before the decision.
 func (l *treeLayout) inkOf(inks palette, n *node) ink {
 	switch {
@@ -126,7 +124,7 @@ func (l *treeLayout) box(s *svg, inks palette, b *box) {
 		}
 	}
 	if b.parent < 0 && n.out != nil {
-		s.text(b.x+b.width+10, b.y+24, "n", decision)
+		s.text(b.x+b.width+10, b.y+24, "n", l.TreeOptions.root())
 	}
 }
 

@@ -179,7 +179,7 @@ func (l *treeLayout) place(wide int) {
 	}
 	l.put(l.root, 0, l.left+(l.width-l.left-span)/2, l.height, -1)
 	if l.root.out != nil {
-		l.width = max(l.width, l.boxes[0].x+l.boxes[0].width+10+sansWidth(decision, 11))
+		l.width = max(l.width, l.boxes[0].x+l.boxes[0].width+10+sansWidth(l.TreeOptions.root(), 11))
 	}
 	for _, b := range l.boxes {
 		low := b.y + b.height

@@ -1,0 +1,306 @@
+package conform_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/conform"
+)
+
+// Cases without their expectations.
+const (
+	oralEIG = `"n": 4, "m": 1, "processes": ["p0", "p1", "p2", "p3"], "source": "p0", "source_value": "1",
+"default": "0", "faulty": ["p3"], "algorithm": "eig", "sends": [{"path": "p0.p3", "to": "p1", "value": "0"}]`
+	icOM = `"n": 4, "m": 1, "processes": ["p0", "p1", "p2", "p3"], "values": {"p0": "1", "p1": "1", "p2": "0"},
+"default": "0", "faulty": ["p3"], "algorithm": "om", "sends": [{"path": "p3", "to": "p1", "value": "1"},
+{"path": "p3", "to": "p2", "value": "1"}]`
+	smOne = `"n": 4, "m": 2, "processes": ["0", "1", "2", "3"], "source": "0", "source_value": "1",
+"default": "0", "faulty": ["3"], "sends": []`
+)
+
+var silentSource = strings.Replace(smOne, `"faulty": ["3"]`, `"faulty": ["0"]`, 1)
+
+// one runs a case and returns the keys of what failed.
+func one(t *testing.T, family, fields, expect string) ([]string, error) {
+	t.Helper()
+	text := fmt.Sprintf("{\"family\": %q, \"cases\": [{\"id\": \"a\", %s, \"expect\": %s}]}", family, fields, expect)
+	if !json.Valid([]byte(text)) {
+		t.Fatal("no JSON: ", text)
+	}
+	r, err := conform.Run([]byte(text))
+	var failed []string
+	for _, f := range r.Failed {
+		failed = append(failed, f.Key)
+	}
+	return failed, err
+}
+
+// passes demands that the keys given fail and no others.
+func passes(t *testing.T, family, fields, expect string, failing ...string) {
+	t.Helper()
+	if failed, err := one(t, family, fields, expect); err != nil || !slices.Equal(failed, failing) {
+		t.Errorf("%s: %s: %s failed, error %v, want %s", family, expect, failed, err, failing)
+	}
+}
+
+// isRefused demands an error.
+func isRefused(t *testing.T, family, fields, expect, want string) {
+	t.Helper()
+	if _, err := one(t, family, fields, expect); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %s: error %v, want %q", family, expect, err, want)
+	}
+}
+
+// Of maps by process and by path what is listed is demanded and nothing else; what
+// is listed and not there fails.
+func TestOnlyWhatIsListed(t *testing.T) {
+	for _, x := range []struct {
+		family, fields, right, wrong, absent string // absent: "" if it is an error
+		key                                  string
+	}{
+		{"oral", oralEIG, `{"decisions": {"p1": "1"}}`, `{"decisions": {"p1": "0"}}`, "", "decisions"},
+		{"oral", oralEIG, `{"trees": {"p1": {"p0.p3": ["0", "0"]}}}`, `{"trees": {"p1": {"p0.p3": ["1", "0"]}}}`,
+			`{"trees": {"p1": {"p0.p0": ["0", "0"]}}}`, "trees.p1"},
+		{"oral", oralEIG, `{"tree_outputs": {"p2": {"p0": "1"}}}`, `{"tree_outputs": {"p2": {"p0": "0"}}}`,
+			`{"tree_outputs": {"p2": {"p1": "1"}}}`, "tree_outputs.p2"},
+		{"oral", oralEIG, `{"leaves": {"p1": {"p0.p3": "0"}}}`, `{"leaves": {"p1": {"p0.p3": "1"}}}`,
+			`{"leaves": {"p1": {"p0.p1": "1"}}}`, "leaves.p1"},
+		{"oral", oralEIG, `{"votes": {"p1": {"p3": "0"}}}`, `{"votes": {"p1": {"p3": "1"}}}`,
+			`{"votes": {"p1": {"p0": "1"}}}`, "votes.p1"},
+		{"ic", icOM, `{"tables": {"p3": {"p1": {"p2": "1"}}}}`, `{"tables": {"p3": {"p1": {"p2": "0"}}}}`,
+			`{"tables": {"p3": {"p1": {"p1": "1"}}}}`, "tables.p3.p1"},
+		{"ic", icOM, `{"vectors": {"p1": ["1", "1", "0", "1"]}}`, `{"vectors": {"p1": ["1", "1", "0"]}}`, "", "vectors"},
+		{"ic", icOM, `{"consensus": {"p2": "1"}}`, `{"consensus": {"p2": "0"}}`, "", "consensus"},
+		{"sm", smOne, `{"V": {"1": ["1"]}}`, `{"V": {"1": []}}`, "", "V.1"},
+		{"sm", smOne, `{"decisions": {"1": "1"}}`, `{"decisions": {"1": "0"}}`, "", "decisions"},
+	} {
+		passes(t, x.family, x.fields, x.right)
+		passes(t, x.family, x.fields, x.wrong, x.key)
+		if x.absent != "" {
+			passes(t, x.family, x.fields, x.absent, x.key)
+		}
+	}
+}
+
+// What faulty and unknown processes hold is not asked for.
+func TestOfWhom(t *testing.T) {
+	isRefused(t, "ic", icOM, `{"vectors": {"p3": ["1"]}}`, `expect: vectors: "p3" is faulty`)
+	isRefused(t, "ic", icOM, `{"consensus": {"p9": "1"}}`, `expect: consensus: there is no process "p9"`)
+	isRefused(t, "ic", icOM, `{"tables": {"p0": {"p3": {"p0": "1"}}}}`, `expect: tables: p0: "p3" is faulty`)
+	isRefused(t, "ic", icOM, `{"tables": {"p0": {"p0": {"p0": "1"}}}}`, `expect: tables: p0: "p0" is the source`)
+	isRefused(t, "ic", icOM, `{"tables": {"p9": {"p0": {"p0": "1"}}}}`, `expect: tables: there is no process "p9"`)
+	isRefused(t, "sm", smOne, `{"V": {"3": []}}`, `expect: V: "3" is faulty`)
+	isRefused(t, "sm", smOne, `{"decisions": {"0": "1"}}`, `expect: decisions: "0" is the source`)
+}
+
+// Everywhere null says nothing, and so does an object without entries.
+func TestNothingAsserted(t *testing.T) {
+	const four = `"n": 4, "m": 1`
+	for _, x := range []struct{ family, fields, expect, want string }{
+		{"ic", icOM, `{"tables": {"p0": {}}}`, "tables: p0: an empty object"},
+		{"ic", icOM, `{"tables": {"p0": {"p1": {}}}}`, "tables: p0: p1: an empty object"},
+		{"ic", icOM, `{"vectors": {"p1": null}}`, "vectors: p1: null"},
+		{"ic", icOM, `{"consensus": null}`, "consensus: null"},
+		{"sm", smOne, `{"V": {}}`, "V: an empty object"},
+		{"sm", smOne, `{"V": {"1": null}}`, "V: 1: null"},
+		{"sm", smOne, `{"v": {"1": ["0"]}}`, `unknown key "v"`},
+		{"sm", smOne, `{"rejected": null}`, "rejected: null"},
+		{"sm", smOne, `{"rejected": [null]}`, "rejected: entry 0: null"},
+		{"sm", smOne, `{"honest_messages_per_round": null}`, "honest_messages_per_round: null"},
+		{"bounds", four, `{"eig_total": null}`, "eig_total: null"},
+		{"bounds", four, `{"rounds": null, "oral_possible": null}`, "rounds: null"},
+		{"bounds", four, `{"om_payload_bits": null}`, "om_payload_bits: null"},
+		{"bounds", four, `{"om_payload_bits": [9, null]}`, "om_payload_bits: entry 1: null"},
+		{"bounds", four, `{"om_payload_bits": "39"}`, "om_payload_bits: string, where a whole number"},
+		{"bounds", four, `{}`, "an empty object"},
+	} {
+		isRefused(t, x.family, x.fields, x.expect, x.want)
+	}
+	// A list without entries says that there are none.
+	passes(t, "sm", smOne, `{"rejected": []}`)
+	passes(t, "sm", silentSource, `{"V": {"1": []}}`)
+}
+
+// A faulty process says what is listed, whatever its value; a correct one needs one.
+func TestValues(t *testing.T) {
+	passes(t, "ic", icOM, `{"vectors": {"p1": ["1", "1", "0", "1"], "p2": ["1", "1", "0", "1"], "p0": ["1", "1", "0", "1"]}}`)
+	given := strings.Replace(icOM, `"p2": "0"}`, `"p2": "0", "p3": "0"}`, 1)
+	passes(t, "ic", given, `{"vectors": {"p1": ["1", "1", "0", "1"], "p2": ["1", "1", "0", "1"], "p0": ["1", "1", "0", "1"]}}`)
+	const consensus = `{"consensus": {"p1": "1"}}`
+	isRefused(t, "ic", strings.Replace(icOM, `, "p2": "0"}`, `}`, 1), consensus, `values: "p2" is correct and has none`)
+	isRefused(t, "ic", strings.Replace(icOM, `"p2": "0"}`, `"p2": "0", "p9": "0"}`, 1), consensus, `values: there is no process "p9"`)
+	long := strings.Repeat("x", 1025)
+	isRefused(t, "ic", strings.Replace(icOM, `"default": "0"`, `"default": "`+long+`"`, 1), consensus, "default: a value of 1025 bytes")
+	isRefused(t, "ic", strings.Replace(icOM, `"p2": "0"}`, `"p2": "`+long+`"}`, 1), consensus, "values: a value of 1025 bytes")
+	isRefused(t, "ic", strings.Replace(icOM, `"m": 1`, `"m": 3`, 1), consensus, "m: allowed are 0 to n-2")
+	isRefused(t, "sm", strings.Replace(smOne, `"default": "0"`, `"default": "`+long+`"`, 1), `{"agreement": true}`, "default: a value of 1025")
+}
+
+// V holds values as they are, not as they are shown to people.
+func TestAnyValueInV(t *testing.T) {
+	for _, v := range []string{"", "é\n", `"a"`, "0xc3a90a", strings.Repeat("a", 100)} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		passes(t, "sm", strings.Replace(smOne, `"source_value": "1"`, `"source_value": `+string(text), 1),
+			fmt.Sprintf(`{"V": {"1": [%s], "2": [%[1]s]}, "decisions": {"1": %[1]s}}`, text))
+	}
+}
+
+// A chain that begins with what a correct process signed long ago is as good as a
+// new one.
+func TestOldSignature(t *testing.T) {
+	const fields = `"n": 7, "m": 4, "processes": ["0", "1", "2", "3", "4", "5", "6"], "source": "0",
+"source_value": "1", "default": "0", "faulty": ["0", "4", "5", "6"], "sends": [
+{"round": 0, "from": "0", "to": "1", "value": "1", "chain": ["0"]},
+{"round": 4, "from": "6", "to": "2", "value": "1", "chain": ["0", "1", "4", "5", "6"]}]`
+	passes(t, "sm", fields, `{"V": {"1": ["1"], "2": ["1"], "3": ["1"]}, "rejected": [], "honest_messages_per_round": [0, 5, 8]}`)
+	// What nobody has signed is made up.
+	passes(t, "sm", strings.Replace(fields, `"chain": ["0", "1", "4"`, `"chain": ["0", "3", "4"`, 1),
+		`{"V": {"2": ["1"]}, "rejected": [{"to": "2", "round": 4, "value": "1", "chain": ["0", "3", "4", "5", "6"], "reason": ""}]}`)
+}
+
+// Rounds at the end in which nothing is sent need not be listed; others need.
+func TestEmptyRounds(t *testing.T) {
+	const key = "honest_messages_per_round"
+	for list, right := range map[string]bool{"[0, 0, 0]": true, "[0]": true, "[]": true, "[0, 0, 0, 0]": false, "[1]": false} {
+		failing := []string{key}
+		if right {
+			failing = nil
+		}
+		passes(t, "sm", silentSource, `{"`+key+`": `+list+`}`, failing...)
+	}
+	passes(t, "bounds", `"n": 5, "m": 2`, `{"sm_honest_messages_per_round": [4, 12]}`)
+	passes(t, "bounds", `"n": 5, "m": 2`, `{"sm_honest_messages_per_round": [4, 12, 0]}`)
+	passes(t, "bounds", `"n": 5, "m": 2`, `{"sm_honest_messages_per_round": [4]}`, "sm_honest_messages_per_round")
+	passes(t, "bounds", `"n": 5, "m": 2`, `{"eig_sent_per_lieutenant": [0, 4]}`, "eig_sent_per_lieutenant")
+	passes(t, "bounds", `"n": 2, "m": 0`, `{"eig_sent_per_lieutenant": []}`)
+	passes(t, "oral", oralEIG, `{"messages_per_round": [3]}`, "messages_per_round")
+}
+
+// The bits of OM's messages are one number in all, or a list by round.
+func TestPayloadBits(t *testing.T) {
+	const four = `"n": 4, "m": 1`
+	passes(t, "bounds", four, `{"om_payload_bits": 39}`)
+	passes(t, "bounds", four, `{"om_payload_bits": [9, 30]}`)
+	passes(t, "bounds", four, `{"om_payload_bits": 30}`, "om_payload_bits")
+	passes(t, "bounds", four, `{"om_payload_bits": [9]}`, "om_payload_bits")
+	passes(t, "bounds", four, `{"om_payload_bits": [3, 5]}`, "om_payload_bits") // those of one message
+}
+
+// Counts that 64 bits do not hold are no counts, and beyond n-2 there are none.
+func TestCountsThatAreNone(t *testing.T) {
+	counts := map[string]string{
+		"eig_sent_per_lieutenant": "[0]", "eig_messages_per_round": "[99]", "eig_total": "0", "eig_received_per_lieutenant": "0",
+		"om_messages_per_round": "[99]", "om_total": "0", "om_received_per_lieutenant": "0", "om_payload_bits": "0",
+		"tree_nodes_per_rank": "[1]", "tree_nodes": "0", "tree_leaves": "0",
+	}
+	for key, zero := range counts {
+		expect := `{"` + key + `": ` + zero + `}`
+		isRefused(t, "bounds", `"n": 100, "m": 33`, expect, "expect: "+key+": with n = 100 and m = 33 this does not fit in 64 bits")
+		isRefused(t, "bounds", `"n": 3, "m": 2`, expect, "expect: "+key+": with m = 2 of n = 3 there is nothing to count")
+	}
+	passes(t, "bounds", `"n": 3, "m": 2`, `{"oral_possible": false, "min_n_oral": 7, "min_n_signed": 4, "max_oral_faults": 0, "rounds": 3}`)
+	passes(t, "bounds", `"n": 2, "m": 256`, `{"oral_possible": false, "min_n_oral": 769, "min_n_signed": 258}`)
+	isRefused(t, "bounds", `"n": 2, "m": 257`, `{"rounds": 258}`, "allowed are n of 2 to 256 and m of 0 to 256")
+	isRefused(t, "bounds", `"n": 1, "m": 0`, `{"rounds": 1}`, "allowed are n of 2 to 256")
+	// Here a tree has fewer than 2^64 nodes, and only all messages together are more.
+	passes(t, "bounds", `"n": 21, "m": 18`, `{"tree_leaves": 1216451004088320000}`)
+	passes(t, "bounds", `"n": 100, "m": 33`, `{"max_oral_faults": 33, "oral_possible": true}`)
+	// A frame for everybody in each of 255 rounds would take seconds.
+	passes(t, "bounds", `"n": 256, "m": 254`, `{"sm_honest_messages_per_round": [255, 64770]}`)
+}
+
+// Leaves are counted by whether a faulty process is on their path.
+func TestLeaves(t *testing.T) {
+	passes(t, "oral", oralEIG, `{"deceptive_leaves": 1, "accurate_leaves": 1}`)
+	passes(t, "oral", oralEIG, `{"deceptive_leaves": 2, "accurate_leaves": 0}`, "deceptive_leaves", "accurate_leaves")
+	all := strings.Replace(oralEIG, `"faulty": ["p3"]`, `"faulty": ["p1", "p2", "p3"]`, 1)
+	isRefused(t, "oral", all, `{"accurate_leaves": 1}`, "no lieutenant is correct")
+}
+
+// What a faulty process cannot send is refused.
+func TestSignedSends(t *testing.T) {
+	const right = `{"round": 1, "from": "3", "to": "1", "value": "1", "chain": ["0", "3"], "bad_sig": 1}`
+	with := func(send string) string { return strings.Replace(smOne, `"sends": []`, `"sends": [`+send+`]`, 1) }
+	passes(t, "sm", with(right), `{"rejected": [{"to": "1", "round": 1, "value": "1", "chain": ["0", "3"], "reason": "any"}]}`)
+	for old, x := range map[string]struct{ replacement, want string }{
+		`"from": "3"`:         {`"from": "2"`, `from "2": it is correct`},
+		`"to": "1"`:           {`"to": "3"`, `"3" sends to itself`},
+		`"round": 1`:          {`"round": 3`, "round 3: allowed are 0 to 2"},
+		`"chain": ["0", "3"]`: {`"chain": []`, "a chain has at least one signer"},
+		`"0", "3"`:            {`"0", "9"`, `there is no process "9"`},
+		`"bad_sig": 1`:        {`"bad_sig": 2`, "bad_sig 2: the chain has the signatures 0 to 1"},
+		`"value": "1"`:        {`"value": "` + strings.Repeat("x", 1025) + `"`, "value: a value of 1025 bytes"},
+		`"value": `:           {`"Value": `, `entry 0: unknown key "Value": allowed are bad_sig, chain, from, round, to, value`},
+	} {
+		isRefused(t, "sm", with(strings.Replace(right, old, x.replacement, 1)), `{"agreement": true}`, x.want)
+	}
+}
+
+// A file is named in its errors, and a folder stands for the files in it.
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.json")
+	if files, err := conform.Files([]string{dir}); err == nil {
+		t.Error("an empty folder has the files ", files)
+	}
+	for text, want := range map[string]string{family("oral", good): "", family("fifo"): name + `:1: family "fifo" is not supported yet`} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files, err := conform.Files([]string{dir, name})
+		if err != nil || !slices.Equal(files, []string{name, name}) {
+			t.Fatal(files, err)
+		}
+		r, err := conform.File(name)
+		if r.File != name || fmt.Sprint(err) != want && (err != nil || want != "") {
+			t.Errorf("%s: error %v, want %q", r.File, err, want)
+		}
+	}
+	if err := os.Truncate(name, 64<<20+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conform.File(name); err == nil || !strings.Contains(err.Error(), "67108865 bytes: allowed are 67108864") {
+		t.Error(err)
+	}
+}
+
+// FuzzRun starts from one case of each family and algorithm.
+func FuzzRun(f *testing.F) {
+	seen := make(map[string]bool)
+	for _, b := range vectors(f) {
+		family, all := cases(f, b)
+		for _, c := range all {
+			if kind := fmt.Sprint(family, c["algorithm"]); !seen[kind] {
+				seen[kind] = true
+				f.Add(file(f, family, c))
+			}
+		}
+	}
+	f.Add([]byte(family("oral", good)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var sizes struct {
+			Cases []struct{ N, M int }
+		}
+		_ = json.Unmarshal(b, &sizes) // as far as it can be read, Run reads no more
+		for _, c := range sizes.Cases {
+			if len(sizes.Cases) > 3 || c.N > 7 && c.M > 1 || c.N > 40 || c.M > 40 {
+				return // many cases and large ones are slow, and no fault
+			}
+		}
+		r, err := conform.Run(b)
+		if err != nil && !beginsWithLine.MatchString(err.Error()) {
+			t.Errorf("error without a line: %v", err)
+		}
+		if len(r.Failed) > 0 && r.Cases == 0 {
+			t.Error("failures of no case")
+		}
+	})
+}

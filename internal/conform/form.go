@@ -1,0 +1,183 @@
+package conform
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// read decodes a case, and what is expected in it.
+func read(raw []byte, c interface{ expectation() []byte }, want any) error {
+	if err := strict(raw, c); err != nil {
+		return err
+	}
+	if err := strict(c.expectation(), want); err != nil {
+		return fmt.Errorf("expect: %w", err)
+	}
+	return nil
+}
+
+// strict decodes JSON and refuses what the decoder lets pass, see form.
+func strict(b []byte, into any) error {
+	if err := decode(b, into); err != nil {
+		return err
+	}
+	return form{json.NewDecoder(bytes.NewReader(b))}.check(reflect.TypeOf(into))
+}
+
+// decode is the decoder's work, with errors in the words of the format.
+func decode(b []byte, into any) error {
+	err := json.Unmarshal(b, into)
+	var misfit *json.UnmarshalTypeError
+	if errors.As(err, &misfit) {
+		err = fmt.Errorf("%s, where %s was expected", misfit.Value, kindOf(misfit.Type))
+		if misfit.Field != "" {
+			err = fmt.Errorf("%s: %w", misfit.Field, err)
+		}
+	}
+	return err
+}
+
+// kindOf says what is read into a type.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Uint64:
+		return "a whole number that is not negative"
+	}
+	return "a whole number"
+}
+
+// form holds a JSON value that was decoded into a type against that type once
+// more, for what the decoder lets pass: keys that are unknown, in other letters
+// or given twice, lists that are not as long as an array, objects in which nothing
+// stands, and null, but where the tag of a field allows it. What is decoded later,
+// a RawMessage, is left for then; so a value is looked at no deeper than its type
+// goes, however deep it is.
+type form struct{ dec *json.Decoder }
+
+var (
+	errNull  = errors.New("null is no value here")
+	errEmpty = errors.New("an empty object says nothing")
+)
+
+func (f form) check(t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if !nested(t) {
+		value, err := f.skip()
+		if err == nil && string(value) == "null" {
+			err = errNull
+		}
+		return err
+	}
+	open, err := f.dec.Token()
+	switch {
+	case err != nil:
+		return err
+	case open == nil:
+		return errNull
+	case open == json.Delim('['):
+		err = f.list(t)
+	default:
+		err = f.object(t)
+	}
+	if err == nil {
+		_, err = f.dec.Token() // the bracket that closes it
+	}
+	return err
+}
+
+// nested tells whether a type has values in it that are to be looked at.
+func nested(t reflect.Type) bool {
+	kinds := []reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array}
+	return slices.Contains(kinds, t.Kind()) && t != reflect.TypeFor[json.RawMessage]()
+}
+
+func (f form) skip() (json.RawMessage, error) {
+	var value json.RawMessage
+	err := f.dec.Decode(&value)
+	return value, err
+}
+
+func (f form) list(t reflect.Type) error {
+	n := 0
+	for ; f.dec.More(); n++ {
+		if err := f.check(t.Elem()); err != nil {
+			return fmt.Errorf("entry %d: %w", n, err)
+		}
+	}
+	if t.Kind() == reflect.Array && n != t.Len() {
+		return fmt.Errorf("a list of %d, where one of %d was expected", n, t.Len())
+	}
+	return nil
+}
+
+func (f form) object(t reflect.Type) error {
+	var fields map[string]reflect.StructField
+	if t.Kind() == reflect.Struct {
+		fields = fieldsOf(t)
+	}
+	seen := make(map[string]bool)
+	for f.dec.More() {
+		token, err := f.dec.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := token.(string)
+		field, known := fields[key]
+		switch {
+		case seen[key]:
+			return fmt.Errorf("key %q is given twice", key)
+		case fields != nil && !known:
+			return fmt.Errorf("unknown key %q: allowed are %s", key, strings.Join(keys(fields), ", "))
+		case field.Tag.Get("null") == "allowed":
+			_, err = f.skip()
+		case known:
+			err = f.check(field.Type)
+		default:
+			err = f.check(t.Elem())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		seen[key] = true
+	}
+	if len(seen) == 0 {
+		return errEmpty
+	}
+	return nil
+}
+
+// fieldsOf returns the fields of a struct, those of embedded ones too, by key.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	fields := make(map[string]reflect.StructField)
+	for _, f := range reflect.VisibleFields(t) {
+		if key := f.Tag.Get("json"); key != "" {
+			fields[key] = f
+		}
+	}
+	return fields
+}
+
+// keys returns the keys of an object in order.
+func keys[T any](m map[string]T) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

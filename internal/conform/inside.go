@@ -1,0 +1,184 @@
+package conform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/lockstep"
+	"parley/trace"
+)
+
+// inside is what is expected of an oral agreement beside its decisions: what
+// processes say and what their trees hold. Of trees, and of the maps in the same
+// form that are taken from them, only the entries that are listed are demanded.
+type inside struct {
+	RoundMessages   map[string]map[string][]pair `json:"round_messages"`
+	Trees           map[string]map[string]pair   `json:"trees"`
+	TreeOutputs     map[string]map[string]string `json:"tree_outputs"`
+	Leaves          map[string]map[string]string `json:"leaves"`
+	Votes           map[string]map[string]string `json:"votes"`
+	DeceptiveLeaves *int                         `json:"deceptive_leaves"`
+	AccurateLeaves  *int                         `json:"accurate_leaves"`
+}
+
+// pair is a list of two texts, a value and a path or an input and an output.
+type pair [2]string
+
+// compare compares it with a run.
+func (want inside) compare(r oralRun, report reporter) error {
+	names := keys(want.RoundMessages)
+	ids, err := r.asCorrect("round_messages", names, parley.All)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		for _, round := range keys(want.RoundMessages[name]) {
+			n, err := strconv.Atoi(round)
+			if err != nil || n < 0 || n > r.c.M {
+				return fmt.Errorf("expect: round_messages: %q is no round of 0 to %d", round, r.c.M)
+			}
+			report("round_messages."+name+"."+round, sorted(want.RoundMessages[name][round]), r.said(ids[i], n))
+		}
+	}
+	for _, err := range []error{
+		compareTrees(r, report, "trees", want.Trees, r.nodes),
+		compareTrees(r, report, "tree_outputs", want.TreeOutputs, r.outputs),
+		compareTrees(r, report, "leaves", want.Leaves, r.leaves),
+		compareTrees(r, report, "votes", want.Votes, r.votes),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return want.countLeaves(r, report)
+}
+
+// compareTrees compares what is taken from the trees of lieutenants.
+func compareTrees[T any](r oralRun, report reporter, key string, want map[string]map[string]T,
+	taken func(name string, t parley.Tree) map[string]T,
+) error {
+	names := keys(want)
+	ids, err := r.asCorrect(key, names, r.c.Source)
+	for i, id := range ids {
+		report(key+"."+names[i], want[names[i]], among(want[names[i]], taken(names[i], r.trees[id])))
+	}
+	return err
+}
+
+func sorted(list []pair) []pair {
+	out := append([]pair{}, list...)
+	slices.SortFunc(out, func(a, b pair) int { return strings.Compare(a[1]+" "+a[0], b[1]+" "+b[0]) })
+	return out
+}
+
+// said returns what a process sends in a round: values and paths, each once.
+func (r oralRun) said(id parley.ID, round int) []pair {
+	out := []pair{}
+	for _, e := range r.log.Events {
+		if e.Op != trace.Send || e.At != id || e.Msg.Seq != uint64(round) {
+			continue
+		}
+		for _, sent := range lockstep.Open(e.Msg) {
+			for path, value := range r.items(parley.Env{From: id, Round: round}, sent.Msg) {
+				if one := (pair{string(value), r.path(path)}); !slices.Contains(out, one) {
+					out = append(out, one)
+				}
+			}
+		}
+	}
+	return sorted(out)
+}
+
+// walk visits all nodes of a tree.
+func walk(t parley.Tree, path []parley.ID, visit func(path []parley.ID, in, out []byte)) {
+	in, out, children := t.Node(path)
+	visit(path, in, out)
+	for _, q := range children {
+		walk(t, append(slices.Clone(path), q), visit)
+	}
+}
+
+// nodes returns input and output of every node.
+func (r oralRun) nodes(_ string, t parley.Tree) map[string]pair {
+	all := make(map[string]pair)
+	walk(t, t.Root(), func(path []parley.ID, in, out []byte) {
+		all[r.path(path)] = pair{word(in), word(out)}
+	})
+	return all
+}
+
+// outputs returns the output of every node.
+func (r oralRun) outputs(name string, t parley.Tree) map[string]string {
+	all := make(map[string]string)
+	for path, node := range r.nodes(name, t) {
+		all[path] = node[1]
+	}
+	return all
+}
+
+// leaves returns the values of the paths of rank m that do not contain the
+// process itself.
+func (r oralRun) leaves(name string, t parley.Tree) map[string]string {
+	self, _ := r.id(name)
+	all := make(map[string]string)
+	walk(t, t.Root(), func(path []parley.ID, in, _ []byte) {
+		if len(path) == r.c.M+1 && !slices.Contains(path, self) {
+			all[r.path(path)] = word(in)
+		}
+	})
+	return all
+}
+
+// countLeaves counts the leaves with and without a faulty process on the path;
+// the count is the same for every correct lieutenant.
+func (want inside) countLeaves(r oralRun, report reporter) error {
+	if want.DeceptiveLeaves == nil && want.AccurateLeaves == nil {
+		return nil
+	}
+	who := r.correct(r.c.Source)
+	if len(who) == 0 {
+		return errors.New("expect: leaves are counted, and no lieutenant is correct")
+	}
+	deceptive, accurate := 0, 0
+	for path := range r.leaves(r.names[who[0]], r.trees[who[0]]) {
+		bad := false
+		for _, name := range strings.Split(path, ".") {
+			id, _ := r.id(name)
+			_, one := r.faulty[id]
+			bad = bad || one
+		}
+		if bad {
+			deceptive++
+		} else {
+			accurate++
+		}
+	}
+	if want.DeceptiveLeaves != nil {
+		report("deceptive_leaves", *want.DeceptiveLeaves, deceptive)
+	}
+	if want.AccurateLeaves != nil {
+		report("accurate_leaves", *want.AccurateLeaves, accurate)
+	}
+	return nil
+}
+
+// votes returns what a lieutenant's final majority is taken over: a value for
+// every lieutenant, its own included.
+func (r oralRun) votes(name string, t parley.Tree) map[string]string {
+	self, _ := r.id(name)
+	root := t.Root()
+	in, _, children := t.Node(root)
+	all := make(map[string]string)
+	if !slices.Contains(children, self) {
+		all[name] = word(in) // used directly, not relayed to oneself
+	}
+	for _, q := range children {
+		_, out, _ := t.Node(append(slices.Clone(root), q))
+		all[r.names[q]] = word(out)
+	}
+	return all
+}
