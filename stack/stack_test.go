@@ -419,7 +419,7 @@ func TestIndicationsInPlace(t *testing.T) {
 	var out []string
 	view := parley.Msg{Kind: parley.View, Value: 2}
 	up := func(s *parley.Step, v uint64) { s.Deliver(0, parley.Msg{Kind: parley.Decide, Value: v}) }
-	new := func(indicates bool) parley.Protocol {
+	tower := func(indicates bool) parley.Protocol {
 		return stack.New(
 			layer(&out, "low", true, func(s *parley.Step, event string, _ parley.ID, m parley.Msg) {
 				switch {
@@ -455,7 +455,7 @@ func TestIndicationsInPlace(t *testing.T) {
 	}
 	d, v := parley.Decide, parley.View
 	s, _ := step()
-	new(true).New(1).Timeout(s, 0)
+	tower(true).New(1).Timeout(s, 0)
 	check(t, "mid", only("mid"), []string{fmt.Sprintf("%d 10 from 0", d), fmt.Sprintf("%d 2 from 1", v),
 		fmt.Sprintf("%d 30 from 0", d), fmt.Sprintf("%d 40 from 0", d)})
 	check(t, "top", only("top"), []string{fmt.Sprintf("%d 11 from 0", d), fmt.Sprintf("%d 20 from 0", d),
@@ -468,7 +468,7 @@ func TestIndicationsInPlace(t *testing.T) {
 
 	out = nil
 	s, _ = step()
-	new(false).New(1).Receive(s, 1, view)
+	tower(false).New(1).Receive(s, 1, view)
 	check(t, "mid", only("mid"), []string{fmt.Sprintf("%d 10 from 0", d), fmt.Sprintf("%d 2 from 1", v),
 		fmt.Sprintf("%d 40 from 0", d)})
 	check(t, "top", only("top"), []string{fmt.Sprintf("%d 11 from 0", d), fmt.Sprintf("%d 20 from 0", d),

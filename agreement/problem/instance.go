@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,8 +28,11 @@ func (in Instance) Values() [][]byte {
 	if len(in.Alphabet) > 0 {
 		return in.Alphabet
 	}
-	return [][]byte{[]byte("0"), []byte("1")}
+	return bits
 }
+
+// bits are the values of the sources.
+var bits = [][]byte{[]byte("0"), []byte("1")}
 
 // Others returns the values of the alphabet but the one given: the lies there are.
 func (in Instance) Others(than []byte) [][]byte {
@@ -47,23 +49,23 @@ func (in Instance) Others(than []byte) [][]byte {
 // other of the alphabet, or nothing.
 func (in Instance) Lie(s *parley.Step, held []byte) (told []byte, said bool) {
 	values := in.Values()
-	others := len(values)
-	if slices.ContainsFunc(values, func(v []byte) bool { return bytes.Equal(v, held) }) {
-		others--
-	}
-	k := s.Choose(others + 2)
-	if k == 0 {
-		return held, true
-	}
-	for _, v := range values {
+	own, others := -1, len(values)
+	for i, v := range values {
 		if bytes.Equal(v, held) {
-			continue
-		}
-		if k--; k == 0 {
-			return v, true
+			own, others = i, others-1
+			break
 		}
 	}
-	return nil, false
+	switch k := s.Choose(others + 2); {
+	case k == 0:
+		return held, true
+	case k == others+1:
+		return nil, false
+	case own < 0 || k-1 < own:
+		return values[k-1], true
+	default:
+		return values[k], true
+	}
 }
 
 // Check tells what is wrong with an instance in itself. Whether n processes can
