@@ -85,15 +85,14 @@ func (f frames) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg 
 func (f frames) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 	o, known := t.Memo.(*opened)
 	if !known {
-		o = &opened{said: make([]parley.Sent, 0, 4)}
-		o.seen = func(yield func(parley.Got) bool) { eachSeen(t, yield) }
+		o = &opened{said: make([]parley.Sent, 0, 4), turn: *t}
+		o.turn.Seen = func(yield func(parley.Got) bool) { eachSeen(t, yield) }
 		t.Memo = o
 	}
 	o.out = o.out[:0]
 	for _, frame := range t.Honest {
 		o.open(frame.Msg.Body)
-		o.turn = *t
-		o.turn.Round, o.turn.Seen, o.turn.Memo = int(frame.Msg.Seq), o.seen, nil
+		o.turn.To, o.turn.Round = t.To, int(frame.Msg.Seq)
 		o.honest = append(o.honest[:0], o.parts...)
 		o.turn.Honest, o.turn.Out = o.honest, o.said[:0]
 		said := f.p.Lies(s, &o.turn)
@@ -122,7 +121,6 @@ func eachSeen(t *parley.Turn, yield func(parley.Got) bool) {
 type opened struct {
 	body   []byte
 	parts  []parley.Sent // of the frame with this body
-	seen   iter.Seq[parley.Got]
 	turn   parley.Turn
 	out    []parley.Sent
 	said   []parley.Sent

@@ -181,14 +181,18 @@ func (m *machine) close(s *parley.Step) {
 		if len(body) == 0 {
 			continue
 		}
-		if !well(body) {
+		path, q, rest, err := parley.ReadMsg(body)
+		if err != nil || !well(rest) {
 			s.Refuse(id, "malformed frame")
 			continue
 		}
-		for len(body) > 0 {
-			var q parley.Msg
-			s.Path, q, body, _ = parley.ReadMsg(body)
+		for {
+			s.Path = path
 			m.rounds.Absorb(s, m.round, id, q)
+			if len(rest) == 0 {
+				break
+			}
+			path, q, rest, _ = parley.ReadMsg(rest)
 		}
 	}
 	s.Path = outer

@@ -122,6 +122,11 @@ func leafMajorities(cols []column, l, m int) column {
 		// A byte of a sum gets its high bit if it exceeds half of the g-1 children.
 		bias: uint64(127-(g-1)/2) * ones,
 	}
+	if len(a.sums) == 2 {
+		for _, words := range a.gaps {
+			a.two = append(a.two, [2]gap(words))
+		}
+	}
 	out := make(column, blocks*g, blocks*g+8)
 	at := 0
 	w := paths{l: l}
@@ -143,6 +148,7 @@ type adder struct {
 	next []int // where the next row of each column begins
 	row  int   // bytes in a row
 	gaps [][]gap
+	two  [][2]gap // gaps, if they have two words
 	sums []uint64
 	bias uint64
 	pad  [parley.MaxProcesses]byte
@@ -197,25 +203,30 @@ func (a *adder) add(w *paths, out []byte) {
 
 // addTwo is add for rows of two words: blocks of 9 to 16 siblings.
 func (a *adder) addTwo(w *paths, out []byte) {
-	var low, high uint64
-	used := w.used[:len(a.cols)]
-	next := a.next[:len(a.cols)]
-	j := 0
-	for q, col := range a.cols {
-		if used[q] {
-			continue
+	// The siblings first, without a branch that would be guessed wrong.
+	var siblings [32]uint8
+	n := 0
+	for q, used := range w.used[:len(a.cols)] {
+		siblings[n&31] = uint8(q)
+		free := 1
+		if used {
+			free = 0
 		}
-		i := next[q]
-		next[q] = i + a.row
+		n += free
+	}
+	var low, high uint64
+	for j, q := range siblings[:len(a.two)] {
+		i := a.next[q]
+		a.next[q] = i + a.row
+		col := a.cols[q]
 		if len(col)-i < 16 {
 			col, i = a.padded(col[i:]), 0
 		}
-		row := col[i : i+16]
-		x, y := binary.LittleEndian.Uint64(row), binary.LittleEndian.Uint64(row[8:])
-		gap := a.gaps[j][:2]
+		row := (*[16]byte)(col[i:])
+		x, y := binary.LittleEndian.Uint64(row[:8]), binary.LittleEndian.Uint64(row[8:])
+		gap := &a.two[j]
 		low += x&gap[0].below | x<<8&gap[0].above
 		high += y&gap[1].below | (y<<8|x>>56)&gap[1].above
-		j++
 	}
 	binary.LittleEndian.PutUint64(out, (low+a.bias)>>7&ones)
 	binary.LittleEndian.PutUint64(out[8:], (high+a.bias)>>7&ones)

@@ -142,7 +142,7 @@ type process struct {
 // due is the kind of message that round r is for.
 func (p *process) due(r int) parley.Kind {
 	phase := phases[p.c.Form]
-	return phase[r%len(phase)]
+	return phase[uint32(r)%uint32(len(phase))]
 }
 
 // king is the king of the phase that round r belongs to.

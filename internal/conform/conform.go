@@ -19,16 +19,18 @@ import (
 
 // Result is the outcome of one file.
 type Result struct {
-	File   string
-	Family string
-	Cases  int
-	Failed []Failure
+	File   string    `json:"file"`
+	Family string    `json:"family"`
+	Cases  int       `json:"cases"`
+	Failed []Failure `json:"failed"`
 }
 
 // Failure is one expectation that was not met.
 type Failure struct {
-	Case, Key string
-	Want, Got string
+	Case string `json:"case"`
+	Key  string `json:"key"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
 }
 
 // head are the fields that every case has.

@@ -172,7 +172,7 @@ func (c *canvas) legend() []legendEntry {
 		out = append(out, legendEntry{sign: sample(inkMixed), text: "several values"})
 	}
 	if c.used["lie"] {
-		out = append(out, legendEntry{sign: sample(inkFault, "stroke-dasharray", "5 3"), text: "a lie"})
+		out = append(out, legendEntry{sign: sample(inkFault, "stroke-dasharray", "5 3"), text: "a lie that the trace shows"})
 	}
 	if c.used["missing"] {
 		out = append(out, legendEntry{sign: func(s *svg, x, y int) {
