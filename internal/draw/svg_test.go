@@ -201,7 +201,7 @@ func TestBigDiagram(t *testing.T) {
 		t.Error("single arrows are left")
 	}
 	for _, want := range []string{
-		">384<", ">49,152<", ">… 97 more<", ">P4<", ">P101<", ">37,248<", ">a lie<", ">Round 11<", ">5 more<",
+		">384<", ">49,152<", ">… 97 more<", ">P4<", ">P101<", ">37,248<", ">a lie that the trace shows<", ">Round 11<", ">5 more<",
 	} {
 		if !strings.Contains(picture, want) {
 			t.Errorf("no %s", want)
