@@ -3,8 +3,6 @@ package eig
 import (
 	"encoding/binary"
 	"math/bits"
-
-	"parley"
 )
 
 // resolve computes the outputs of all ranks but the last, whose outputs are its
@@ -20,7 +18,7 @@ func (p *process) resolve() []column {
 		return outs
 	}
 	binary := w == 1 && len(p.dict) <= 2
-	if binary && m >= 2 && l < 128 {
+	if binary && m >= 3 && l < 128 {
 		outs[m-1] = leafMajorities(p.filled(m), l, m)
 	} else {
 		outs[m-1] = p.gatheredMajorities(m)
@@ -110,148 +108,125 @@ func (p *process) filled(r int) []column {
 const ones = 0x0101010101010101
 
 // leafMajorities computes rank m-1 from the leaves' columns of binary codes,
-// eight parents at a time. The parents come in blocks of siblings: below a node
-// of rank m-2 with g children each child has g-1 of its own, one from every
-// other sibling q, and these are g-1 entries in a row in the column of q. So a
-// block adds up g rows of bytes, each with a gap where q itself stands.
+// eight parents at a time. Below a path of length m-3 the s ids that are not on
+// it are siblings. One that is a sibling, q, holds in its column a run of s-1
+// rows, one below each other sibling b; the row tells of the s-2 others what they
+// said of b. These are bytes of the sum for b, which has a place for each of the
+// s-1 siblings but b: the row has a gap where q itself stands. The gap is at the
+// same place for all b before q, and one further on for all b behind it, so that
+// whole runs are added up with the same masks.
 func leafMajorities(cols []column, l, m int) column {
-	g := l - (m - 2)
-	blocks := falling(l, m-2)
+	s := l - (m - 3)
+	words := (s - 1 + 7) / 8
 	a := adder{
-		cols: cols, next: make([]int, l), row: g - 1, gaps: gaps(g), sums: make([]uint64, (g+7)/8),
-		// A byte of a sum gets its high bit if it exceeds half of the g-1 children.
-		bias: uint64(127-(g-1)/2) * ones,
+		s: s, below: bytesBelow(words, s), sums: make([]uint64, words*s),
+		pad: make([]byte, 1+(s-1)*(s-2)+8*words),
 	}
-	if len(a.sums) == 2 {
-		for _, words := range a.gaps {
-			a.two = append(a.two, [2]gap(words))
-		}
-	}
-	out := make(column, blocks*g, blocks*g+8)
+	next := make([]int, l)
+	out := make(column, falling(l, m-1), falling(l, m-1)+8)
 	at := 0
 	w := paths{l: l}
-	w.each(m-2, func() {
-		o := out[at : at+g+8 : cap(out)]
-		if len(a.sums) == 2 {
-			a.addTwo(&w, o)
-		} else {
-			a.add(&w, o)
+	w.each(m-3, func() {
+		clear(a.sums)
+		place := 0
+		for q, col := range cols {
+			if !w.used[q] {
+				a.add(place, col, next[q])
+				next[q] += (s - 1) * (s - 2)
+				place++
+			}
 		}
-		at += g
+		a.majorities(out[at : at+s*(s-1)+8 : cap(out)])
+		at += s * (s - 1)
 	})
 	return out
 }
 
-// adder adds up the rows of one block after another.
+// adder adds up the runs of s siblings.
 type adder struct {
-	cols []column
-	next []int // where the next row of each column begins
-	row  int   // bytes in a row
-	gaps [][]gap
-	two  [][2]gap // gaps, if they have two words
-	sums []uint64
-	bias uint64
-	pad  [parley.MaxProcesses]byte
+	s     int
+	below [][]uint64 // of each word, by bytesBelow
+	sums  []uint64   // word i of the sum for sibling b at i*s+b
+	pad   []byte
 }
 
-// gap says which bytes of a word stay in their place (below the gap) and which
-// move one place up (above it).
-type gap struct{ below, above uint64 }
+// add adds the run of the sibling at a place, which begins at byte i of its
+// column.
+func (a *adder) add(place int, col column, i int) {
+	size := (a.s - 1) * (a.s - 2)
+	if i == 0 || len(col)-i < size+8*len(a.below) {
+		// No room to read a byte before the run, or a row behind it.
+		copy(a.pad[1:], col[i:i+size])
+		col, i = a.pad, 1
+	}
+	for word, below := range a.below {
+		sums, run := a.sums[word*a.s:][:a.s], col[i-1+8*word:]
+		addRows(sums[:place], run, a.s-2, below[place], ^below[place+1])
+		addRows(sums[place+1:], run[place*(a.s-2):], a.s-2, below[place+1], ^below[place+2])
+	}
+}
 
-// gaps returns the words of a row for a gap at each of g places.
-func gaps(g int) [][]gap {
-	out := make([][]gap, g)
-	for at := range out {
-		out[at] = make([]gap, (g+7)/8)
-		for place := range g {
-			mask := uint64(0xFF) << (place % 8 * 8)
-			if place < at {
-				out[at][place/8].below |= mask
-			} else if place > at {
-				out[at][place/8].above |= mask
-			}
+// addRows adds one word of each row to the sum of its sibling. The bytes below
+// the gap stay in their place, and those above it move one up: they are read from
+// one byte before, where the run begins. Inlined it would run out of registers.
+//
+//go:noinline
+func addRows(sums []uint64, run []byte, step int, below, above uint64) {
+	for b := range sums {
+		if len(run) < 9 {
+			return // never: it spares the checks of the next line
+		}
+		sums[b] += binary.LittleEndian.Uint64(run[1:9])&below | binary.LittleEndian.Uint64(run[:8])&above
+		run = run[step:]
+	}
+}
+
+// bytesBelow returns masks of the bytes of each word of a row whose place is
+// below k-1, for k up to s+1.
+func bytesBelow(words, s int) [][]uint64 {
+	out := make([][]uint64, words)
+	for word := range out {
+		for k := range s + 2 {
+			bytes := min(max(k-1-8*word, 0), 8)
+			out[word] = append(out[word], uint64(1)<<(8*bytes)-1)
 		}
 	}
 	return out
 }
 
-// add computes a block's majorities into out.
-func (a *adder) add(w *paths, out []byte) {
-	clear(a.sums)
-	j := 0
-	for q, col := range a.cols {
-		if w.used[q] {
-			continue
+// majorities writes the majorities of all siblings' blocks, one after another: a
+// byte of a sum gets its high bit if it exceeds half of the s-2 children. The
+// last word of a block may reach into the next, which then overwrites it.
+func (a *adder) majorities(out []byte) {
+	bias := uint64(127-(a.s-2)/2) * ones
+	for b := range a.s {
+		for word := range a.below {
+			sum := a.sums[word*a.s+b]
+			binary.LittleEndian.PutUint64(out[b*(a.s-1)+8*word:], (sum+bias)>>7&ones)
 		}
-		row := col[a.next[q]:]
-		a.next[q] += a.row
-		if len(row) < 8*len(a.sums) {
-			row = a.padded(row)
-		}
-		var before uint64
-		for i, gap := range a.gaps[j] {
-			x := binary.LittleEndian.Uint64(row[8*i:])
-			a.sums[i] += x&gap.below | (x<<8|before>>56)&gap.above
-			before = x
-		}
-		j++
 	}
-	for i, sum := range a.sums {
-		binary.LittleEndian.PutUint64(out[8*i:], (sum+a.bias)>>7&ones)
-	}
-}
-
-// addTwo is add for rows of two words: blocks of 9 to 16 siblings.
-func (a *adder) addTwo(w *paths, out []byte) {
-	// The siblings first, without a branch that would be guessed wrong.
-	var siblings [32]uint8
-	n := 0
-	for q, used := range w.used[:len(a.cols)] {
-		siblings[n&31] = uint8(q)
-		free := 1
-		if used {
-			free = 0
-		}
-		n += free
-	}
-	var low, high uint64
-	for j, q := range siblings[:len(a.two)] {
-		i := a.next[q]
-		a.next[q] = i + a.row
-		col := a.cols[q]
-		if len(col)-i < 16 {
-			col, i = a.padded(col[i:]), 0
-		}
-		row := (*[16]byte)(col[i:])
-		x, y := binary.LittleEndian.Uint64(row[:8]), binary.LittleEndian.Uint64(row[8:])
-		gap := &a.two[j]
-		low += x&gap[0].below | x<<8&gap[0].above
-		high += y&gap[1].below | (y<<8|x>>56)&gap[1].above
-	}
-	binary.LittleEndian.PutUint64(out, (low+a.bias)>>7&ones)
-	binary.LittleEndian.PutUint64(out[8:], (high+a.bias)>>7&ones)
-}
-
-// padded returns the last row of a column with room behind it.
-func (a *adder) padded(row column) column {
-	clear(a.pad[copy(a.pad[:], row):])
-	return a.pad[:]
 }
 
 // majorities computes one rank from the next one below it, binary codes: the
-// sum of eight bytes is the high byte of their product with ones.
+// sum of eight bytes is the high byte of their product with ones, and a row of
+// less than 256 children is first added up to eight bytes.
 func majorities(children column, each int, out column) {
-	half := each / 2
+	rest := each % 8
 	for i := range out {
 		row := children[i*each : (i+1)*each]
-		sum := 0
-		for ; len(row) >= 8; row = row[8:] {
-			sum += int(binary.LittleEndian.Uint64(row) * ones >> 56)
+		var sums uint64
+		if len(row) >= 8 {
+			// The last bytes, shifted free of those that belong to a whole word.
+			sums = binary.LittleEndian.Uint64(row[len(row)-8:]) >> (64 - 8*rest)
+			for ; len(row) >= 8; row = row[8:] {
+				sums += binary.LittleEndian.Uint64(row)
+			}
+		} else {
+			for _, c := range row {
+				sums += uint64(c)
+			}
 		}
-		for _, c := range row {
-			sum += int(c)
-		}
-		_, more := bits.Sub64(uint64(half), uint64(sum), 0)
+		_, more := bits.Sub64(uint64(each/2), sums*ones>>56, 0)
 		out[i] = byte(more)
 	}
 }
