@@ -6,8 +6,11 @@ type Happening struct {
 	At   ID // the process
 	From ID // of a delivery: whom it came from; else the process itself
 	When Tick
-	Path Path // where inside a composed machine it was delivered or indicated
-	Msg  Msg
+	// Order numbers the happenings of a run: of any two, whatever list they are in,
+	// that with the smaller number came first.
+	Order uint64
+	Path  Path // where inside a composed machine it was delivered or indicated
+	Msg   Msg
 }
 
 // History is what a run looks like from above: what the processes were asked,
@@ -18,6 +21,8 @@ type History struct {
 	Requests    []Happening
 	Deliveries  []Happening
 	Indications []Happening // suspicions, views and the like
+	// Restarts are the times at which crashed processes came back.
+	Restarts []Happening
 	// Over tells that the run has ended: nothing more was due, or the time was up.
 	Over bool
 	// Naming is how a reader calls the processes; nil: process 0, process 1, ...
@@ -63,6 +68,29 @@ type Assumptions struct {
 	Worst  FaultModel // the worst that any of them does
 	// SourceFaulty is meaningful where one process is special.
 	SourceFaulty bool
+	// Network and Processes are what else went wrong in the run.
+	Network   NetworkFaults
+	Processes ProcessFaults
+}
+
+// NetworkFaults are what links did between processes that were up.
+type NetworkFaults struct {
+	Lost         bool // a message was lost
+	Doubled      bool // a message came twice
+	Reordered    bool // links do not keep the order of messages
+	Late         bool // a message took longer than the protocol was told
+	Cut          bool // some pair was cut off from each other, for a time or for good
+	Disconnected bool // in the end correct processes are not joined by correct ones
+}
+
+// ProcessFaults are what processes suffered without being faulty for good, and
+// what they believed of one another.
+type ProcessFaults struct {
+	Restarted bool // one came back after a crash
+	LostDisk  bool // one came back without what it had made durable
+	Paused    bool // one stood still for a time, or its clock ran wrong
+	Suspected bool // one was suspected although it had not crashed
+	Minority  bool // in the end fewer than a majority are correct and connected
 }
 
 // Promise is what the theory says of one property under given assumptions.

@@ -71,7 +71,7 @@ func newReport(s setup, log *trace.Log) *report {
 		r.Cost = costs{Rounds: cost.Rounds, AtMost: cost.AtMost, Theorem: cost.PerRound}
 	}
 	for _, e := range log.Events {
-		happening := parley.Happening{At: e.At, From: e.Peer, When: e.Time, Path: e.Path, Msg: e.Msg}
+		happening := parley.Happening{At: e.At, From: e.Peer, When: e.Time, Order: e.ID, Path: e.Path, Msg: e.Msg}
 		switch e.Op {
 		case trace.Request:
 			h.Requests = append(h.Requests, happening)
@@ -79,6 +79,8 @@ func newReport(s setup, log *trace.Log) *report {
 			h.Indications = append(h.Indications, happening)
 		case trace.Deliver:
 			h.Deliveries = append(h.Deliveries, happening)
+		case trace.Restart:
+			h.Restarts = append(h.Restarts, happening)
 		case trace.Refuse:
 			r.Refused[string(e.Msg.Body)]++
 		case trace.Send, trace.Keep:

@@ -45,15 +45,15 @@ func (s *Sim) durableFirst(effects []parley.Effect) []parley.Effect {
 		}
 		return 2
 	}
-	s.order = s.order[:0]
+	s.durable = s.durable[:0]
 	for k := range 3 {
 		for _, e := range effects {
 			if place(e.Op) == k {
-				s.order = append(s.order, e)
+				s.durable = append(s.durable, e)
 			}
 		}
 	}
-	return s.order
+	return s.durable
 }
 
 // singly returns the effects with one send for each receiver: a process may
@@ -84,12 +84,10 @@ func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
 			s.measure(e, 1)
 			s.trace(trace.Event{Op: trace.Keep, At: e.From, Peer: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpDeliver:
-			s.History.Deliveries = append(s.History.Deliveries,
-				parley.Happening{At: e.From, From: e.To, When: s.now, Path: e.Path, Msg: e.Msg})
+			s.History.Deliveries = append(s.History.Deliveries, s.happening(e.From, e.To, e.Path, e.Msg))
 			s.trace(trace.Event{Op: trace.Deliver, At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg})
 		case parley.OpIndicate:
-			s.History.Indications = append(s.History.Indications,
-				parley.Happening{At: e.From, From: e.From, When: s.now, Path: e.Path, Msg: e.Msg})
+			s.History.Indications = append(s.History.Indications, s.happening(e.From, e.From, e.Path, e.Msg))
 			s.trace(trace.Event{Op: trace.Indicate, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpSetTimer:
 			s.arm(e)
@@ -209,6 +207,7 @@ func (s *Sim) restart(id parley.ID) {
 	if len(state) > 0 && !parley.LoadDurable(p.seat.Machine, s.now, state) {
 		panic("sim: a machine does not load the durable state it saved")
 	}
+	s.History.Restarts = append(s.History.Restarts, s.happening(id, id, 0, parley.Msg{}))
 	s.trace(trace.Event{Op: trace.Restart, At: id})
 	s.step.Restart, s.step.Log = true, records
 	s.do(id, 0, func(m parley.Machine) { m.Start(&s.step) })

@@ -23,7 +23,8 @@ type Sim struct {
 	members   []parley.Set // for each process: its seat
 	step      parley.Step
 	seated    *parley.Seat    // whose members the step has
-	order     []parley.Effect // scratch
+	durable   []parley.Effect // scratch
+	order     uint64          // happenings so far
 	due       schedule
 	wire      store
 	delays    *rand.Rand
@@ -72,7 +73,7 @@ func (s *Sim) Reset(opt Options) {
 	}
 	s.delaySource.Seed(opt.Seed, 1)
 	s.choiceSource.Seed(opt.Seed, 2)
-	s.now, s.armed, s.refused = 0, 0, refused{}
+	s.now, s.armed, s.order, s.refused = 0, 0, 0, refused{}
 	s.due.reset()
 	s.wire.reset()
 	s.broadcast = s.opt.Delay.Least == s.opt.Delay.Most && opt.Loss == 0 && opt.Twice == 0 && opt.Log == nil
@@ -91,7 +92,7 @@ func (s *Sim) Reset(opt Options) {
 	s.Stats = Stats{Refused: reasons, Sent: s.Stats.Sent[:0]}
 	s.History = parley.History{
 		N: n, Faulty: s.faulty, Requests: s.History.Requests[:0], Deliveries: s.History.Deliveries[:0],
-		Indications: s.History.Indications[:0],
+		Indications: s.History.Indications[:0], Restarts: s.History.Restarts[:0],
 	}
 	for _, c := range opt.Crashes {
 		if s.faulty.Has(c.At) {
@@ -261,11 +262,17 @@ func (s *Sim) arrive(e event) {
 	s.wire.drop(e.ref)
 }
 
+// happening numbers what is seen from above.
+func (s *Sim) happening(at, from parley.ID, path parley.Path, m parley.Msg) parley.Happening {
+	s.order++
+	return parley.Happening{At: at, From: from, When: s.now, Order: s.order, Path: path, Msg: m}
+}
+
 func (s *Sim) request(at parley.ID, m parley.Msg) {
 	if s.procs[at].down || s.spent() {
 		return
 	}
-	s.History.Requests = append(s.History.Requests, parley.Happening{At: at, From: at, When: s.now, Msg: m})
+	s.History.Requests = append(s.History.Requests, s.happening(at, at, 0, m))
 	s.trace(trace.Event{Op: trace.Request, At: at, Msg: m})
 	s.do(at, 0, func(mc parley.Machine) { mc.Request(&s.step, m) })
 }

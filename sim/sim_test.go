@@ -427,8 +427,10 @@ func TestHistory(t *testing.T) {
 		}
 	})
 	s := sim.Run(sim.Options{Protocol: p, Requests: []sim.Request{{At: 1, When: 4, Msg: say(7)}}})
+	order := uint64(0)
 	happened := func(from parley.ID, path parley.Path, m parley.Msg) parley.Happening {
-		return parley.Happening{At: 1, From: from, When: 4, Path: path, Msg: m}
+		order++
+		return parley.Happening{At: 1, From: from, When: 4, Order: order, Path: path, Msg: m}
 	}
 	want := parley.History{
 		N: 2, Over: true,
