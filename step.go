@@ -22,6 +22,7 @@ type Step struct {
 	Carried bool
 
 	Path    Path     // where what arrives belongs; for adapters
+	Epoch   uint32   // the view or incarnation that what arrives was sent in; for adapters
 	Effects []Effect // in the order asked for; for adapters and hosts
 	Host    Host
 }
@@ -69,6 +70,7 @@ type Effect struct {
 	To    ID
 	Timer Timer
 	Path  Path
+	Epoch uint32 // of a send: the view or incarnation it belongs to
 	After Tick
 	Msg   Msg
 }

@@ -1,0 +1,2 @@
+// Package group will hold agreed views.
+package group
