@@ -110,8 +110,24 @@ type Verdict struct {
 // Violated tells whether a promise was broken.
 func (v Verdict) Violated() bool { return v.Promise.Holds && v.Broken != nil }
 
+// missedRounds tells what made somebody who is not called faulty miss a round.
+func (a Assumptions) missedRounds() string {
+	switch {
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		return "links lost messages"
+	case a.Network.Late:
+		return "messages were late"
+	case a.Processes.Paused:
+		return "a process stood still or its clock was wrong"
+	case a.Processes.Restarted || a.Processes.LostDisk:
+		return "a process was down for a time"
+	}
+	return ""
+}
+
 // Judge checks every property of p against a history that is over. Faults that
-// are worse than p's model void what p promises.
+// are worse than p's model void what p promises, and so does, where there are
+// rounds, whatever makes a process miss one.
 func Judge(p Protocol, a Assumptions, h *History) []Verdict {
 	promises := make(map[string]Promise)
 	if p.Promises != nil {
@@ -128,6 +144,10 @@ func Judge(p Protocol, a Assumptions, h *History) []Verdict {
 		if promise.Holds && a.Faulty > 0 && a.Worst > p.Faults {
 			promise.Holds = false
 			promise.Because = "a fault worse than " + p.Faults.String() + " faults, the model of " + p.Name
+		}
+		if why := a.missedRounds(); promise.Holds && p.Timing == Synchronous && why != "" {
+			promise.Holds = false
+			promise.Because = "rounds assume that what is sent in one arrives in it, and " + why
 		}
 		out = append(out, Verdict{property, promise, property.Check(h)})
 	}

@@ -97,3 +97,26 @@ func TestTraffic(t *testing.T) {
 		t.Error("names")
 	}
 }
+
+// Rounds stand on what is sent in one arriving in it: who misses one without being
+// called faulty voids what a synchronous protocol promises, and no other.
+func TestMissedRounds(t *testing.T) {
+	for _, a := range []parley.Assumptions{
+		{Network: parley.NetworkFaults{Lost: true}}, {Network: parley.NetworkFaults{Cut: true}},
+		{Network: parley.NetworkFaults{Late: true}}, {Network: parley.NetworkFaults{Disconnected: true}},
+		{Processes: parley.ProcessFaults{Paused: true}}, {Processes: parley.ProcessFaults{Restarted: true}},
+	} {
+		for _, timing := range []parley.Timing{parley.Synchronous, parley.Asynchronous} {
+			p := parley.Protocol{
+				Timing:     timing,
+				Properties: []parley.Property{{Name: "x", Check: func(*parley.History) error { return nil }}},
+				Promises: func(parley.Assumptions) []parley.Promise {
+					return []parley.Promise{{Property: "x", Holds: true}}
+				},
+			}
+			if got := parley.Judge(p, a, &parley.History{})[0].Promise; got.Holds == (timing == parley.Synchronous) {
+				t.Errorf("%+v, %s: %+v", a, timing, got)
+			}
+		}
+	}
+}

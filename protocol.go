@@ -62,6 +62,9 @@ type Protocol struct {
 	Serves bool
 	// Hears tells how messages of its peers come to it. What Broadcasts must say.
 	Hears Hearing
+	// Span is how long a simulated run is worth watching, for a protocol that never
+	// comes to rest by itself; 0: it does.
+	Span Tick
 	// Proposers are the processes that are to be given their initial value by a
 	// Request of kind Propose before the run begins.
 	Proposers Set
@@ -181,8 +184,9 @@ func ValueBits(v []byte) uint64 {
 
 // Sent is a message and the place in the machine that it belongs to.
 type Sent struct {
-	Path Path
-	Msg  Msg
+	Path  Path
+	Epoch uint32 // the view or incarnation it belongs to
+	Msg   Msg
 }
 
 // Got is a message that a member of a coalition received.
@@ -190,6 +194,7 @@ type Got struct {
 	From, To ID
 	Round    int
 	Path     Path
+	Epoch    uint32
 	Msg      Msg
 }
 
@@ -223,7 +228,8 @@ func (t *Turn) Child(bits int, child Path) *Turn {
 	part.Honest, part.Memo, part.Out = nil, nil, nil
 	for _, sent := range t.Honest {
 		if mine(sent.Path) {
-			part.Honest = append(part.Honest, Sent{sent.Path >> bits, sent.Msg})
+			sent.Path >>= bits
+			part.Honest = append(part.Honest, sent)
 		}
 	}
 	part.Seen = func(yield func(Got) bool) {

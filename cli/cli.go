@@ -113,7 +113,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(a.demo(), a.run(), a.list(), a.bounds(), a.conform(), a.bench(), a.trace())
+	root.AddCommand(a.demo(), a.run(), a.sweep(), a.list(), a.bounds(), a.conform(), a.bench(), a.trace())
 	return root
 }
 

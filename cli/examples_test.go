@@ -45,7 +45,7 @@ func TestHelpExamples(t *testing.T) {
 			}
 			examples++
 			line = strings.ReplaceAll(line, "run.jsonl", made)
-			if out, stderr, status := run(strings.Fields(line)[1:]...); status != 0 || out == "" && !strings.Contains(line, "--trace") {
+			if out, stderr, status := run(words(line)[1:]...); status != 0 || out == "" && !strings.Contains(line, "--trace") {
 				t.Errorf("%s: status %d, %s", line, status, stderr)
 			}
 		}
@@ -75,7 +75,7 @@ func TestReadme(t *testing.T) {
 		commands++
 		line = strings.ReplaceAll(line, "run.svg", filepath.Join(dir, "run.svg"))
 		line = strings.ReplaceAll(line, "run.jsonl", filepath.Join(dir, "run.jsonl"))
-		if out, stderr, status := run(strings.Fields(line)[1:]...); status != 0 || out == "" {
+		if out, stderr, status := run(words(line)[1:]...); status != 0 || out == "" {
 			t.Errorf("%s: status %d, %s", line, status, stderr)
 		}
 	}
@@ -91,4 +91,17 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "docs/article.svg", got)
+}
+
+// words splits a command line as a shell does that knows of single quotes alone.
+func words(line string) []string {
+	var out []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			out = append(out, part)
+		} else {
+			out = append(out, strings.Fields(part)...)
+		}
+	}
+	return out
 }

@@ -51,16 +51,15 @@ type costs struct {
 }
 
 // newReport reads the log of a finished run.
-func newReport(s setup, log *trace.Log) *report {
+func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	p := s.protocol
 	r := &report{
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(),
 	}
-	h := &parley.History{N: p.N, Over: true, Naming: s.names.full}
+	h := &parley.History{N: p.N, Over: facts.Over, Faulty: s.down(), Naming: s.names.full}
 	for id, how := range s.faulty {
-		h.Faulty.Add(id)
 		r.Faulty[s.names.full(id)] = how.Name
 	}
 	for id, v := range s.values {
@@ -91,11 +90,7 @@ func newReport(s setup, log *trace.Log) *report {
 		r.Decisions[s.names.full(id)] = parley.Printable(v)
 	}
 	r.history = h
-	var worst parley.FaultModel
-	for _, how := range s.faulty {
-		worst = max(worst, how.Model)
-	}
-	r.judge(p, h, worst)
+	r.judge(p, h, s.assumptions(h, facts))
 	return r
 }
 
@@ -105,6 +100,9 @@ func (r *report) measure(p parley.Protocol, e trace.Event, correct bool) {
 		return
 	}
 	round, receivers := roundOf(p, e), uint64(1)
+	if round < 0 {
+		return // no round of this protocol: a trace may come from anybody
+	}
 	if e.Op == trace.Send && e.Peer == parley.All {
 		receivers = uint64(p.N - 1)
 	}
@@ -119,24 +117,28 @@ func (r *report) measure(p parley.Protocol, e trace.Event, correct bool) {
 	}
 }
 
-// roundOf is the round of a message: frames and own copies carry it in Seq.
+// roundOf is the round of a message: frames and own copies carry it in Seq. It is
+// less than 0 for one that no run of the protocol has.
 func roundOf(p parley.Protocol, e trace.Event) int {
-	if p.Timing != parley.Synchronous {
+	switch {
+	case p.Timing != parley.Synchronous || p.Cost == nil:
 		return 0
+	case e.Msg.Seq >= uint64(p.Cost(p.N, p.M).Rounds):
+		return -1
 	}
 	return int(e.Msg.Seq)
 }
 
 // judge adds the verdict on every property.
-func (r *report) judge(p parley.Protocol, h *parley.History, worst parley.FaultModel) {
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: h.Faulty.Len(), Worst: worst}
-	if p.Proposers.Len() == 1 {
-		a.SourceFaulty = p.Proposers.Minus(h.Faulty) == parley.Set{}
-	}
+func (r *report) judge(p parley.Protocol, h *parley.History, a parley.Assumptions) {
 	r.judged = parley.Judge(p, a, h)
 	for _, v := range r.judged {
 		out := verdict{Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because}
 		switch {
+		case v.Property.Mode == parley.Sometimes && v.Broken == nil:
+			out.Outcome = "seen"
+		case v.Property.Mode == parley.Sometimes:
+			out.Outcome = "not seen in this run"
 		case v.Broken != nil && v.Promise.Holds:
 			out.Outcome, r.violated = "violated", true
 		case v.Broken != nil:

@@ -17,6 +17,7 @@ import (
 	"parley/faulty"
 	"parley/internal/bench"
 	"parley/internal/draw"
+	"parley/internal/scenario"
 	"parley/sim"
 	"parley/trace"
 )
@@ -36,6 +37,7 @@ type runFlags struct {
 	beyond     bool
 	scenario   string
 	memory     uint64
+	plan       planFlags
 
 	view     viewFlags
 	svg      string
@@ -77,6 +79,7 @@ func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 	fs.BoolVar(&f.beyond, "beyond-bound", false, "run although the theorem promises nothing")
 	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; those given here come first")
 	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
+	f.plan.declare(fs)
 
 	before := flagNames(fs)
 	f.view.declare(fs)
@@ -101,8 +104,17 @@ type setup struct {
 	faulty   map[parley.ID]faulty.Behaviour
 	values   map[parley.ID][]byte
 	seed     uint64
-	signer   sim.Signer
+	sign     func(seed uint64) sim.Signer
+	plan     scenario.Plan
 	args     []string // what makes the same run again
+
+	signer sim.Signer    // of the seed
+	drawn  scenario.Plan // the plan, with what it leaves open drawn from the seed
+}
+
+// reseed draws from another seed what is to be drawn.
+func (s *setup) reseed(seed uint64) {
+	s.seed, s.signer, s.drawn = seed, s.sign(seed), s.plan.Draw(s.protocol, seed)
 }
 
 // naming reads process names for the n that the flags say.
@@ -144,11 +156,20 @@ func (f *runFlags) setup() (setup, error) {
 	}
 	switch f.signatures {
 	case "ideal":
-		s.signer = sim.Ideal(f.seed)
+		s.sign = sim.Ideal
 	case "ed25519":
-		s.signer = sim.Ed25519(f.seed, p.N)
+		s.sign = func(seed uint64) sim.Signer { return sim.Ed25519(seed, p.N) }
 	default:
 		return s, &parley.FlagError{Flag: "signatures", Err: fmt.Errorf("%q: allowed are ideal and ed25519", f.signatures)}
+	}
+	if s.plan, err = f.plan.plan(p, f.naming); err != nil {
+		return s, err
+	}
+	s.reseed(f.seed)
+	for _, c := range s.plan.Crashes {
+		if _, bad := s.faulty[c.At]; bad {
+			return s, &parley.FlagError{Flag: "crashes", Err: fmt.Errorf("%s is faulty already", s.names.full(c.At))}
+		}
 	}
 	s.args = f.args()
 	return s, nil
@@ -246,26 +267,71 @@ func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error
 	return out, nil
 }
 
+// options are those of the run.
+func (s setup) options() sim.Options {
+	opt := s.drawn.Options(s.protocol, s.seed)
+	opt.Faulty, opt.Signer = s.faulty, s.signer
+	var proposals []sim.Request
+	for id := range s.protocol.Proposers.All() {
+		proposals = append(proposals, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: s.values[id]}})
+	}
+	opt.Requests = append(proposals, opt.Requests...)
+	return opt
+}
+
 // simulate makes the run.
 func (s setup) simulate() (*sim.Sim, *trace.Log) {
 	log := &trace.Log{Keep: true}
-	opt := sim.Options{Protocol: s.protocol, Faulty: s.faulty, Seed: s.seed, Signer: s.signer, Log: log}
-	for id := range s.protocol.Proposers.All() {
-		opt.Requests = append(opt.Requests, sim.Request{
-			At: id, Msg: parley.Msg{Kind: parley.Propose, Body: s.values[id]},
-		})
-	}
+	opt := s.options()
+	opt.Log = log
 	return sim.Run(opt), log
 }
 
-func (s setup) header() trace.Header {
+// factsOf tells what no event of a run does.
+func factsOf(done *sim.Sim) trace.Facts {
+	a := done.Assumptions()
+	return trace.Facts{Over: done.History.Over, Network: a.Network, Processes: a.Processes}
+}
+
+// assumptions are the circumstances of a run, for its verdict.
+func (s setup) assumptions(h *parley.History, facts trace.Facts) parley.Assumptions {
+	p := s.protocol
+	a := parley.Assumptions{
+		N: p.N, M: p.M, Faulty: h.Faulty.Len(), Network: facts.Network, Processes: facts.Processes,
+	}
+	// order: the worst is looked for
+	for _, how := range s.faulty {
+		a.Worst = max(a.Worst, how.Model)
+	}
+	if p.Proposers.Len() == 1 {
+		a.SourceFaulty = p.Proposers.Minus(h.Faulty) == parley.Set{}
+	}
+	return a
+}
+
+// down are the processes that nothing is promised to: those that are faulty and
+// those that crash for good.
+func (s setup) down() parley.Set {
+	var all parley.Set
+	// order: a set has none
+	for id := range s.faulty {
+		all.Add(id)
+	}
+	for _, c := range s.drawn.Crashes {
+		if c.Back == 0 {
+			all.Add(c.At)
+		}
+	}
+	return all
+}
+
+func (s setup) header(facts trace.Facts) trace.Header {
 	h := trace.Header{
 		Protocol: s.protocol.Name, Args: s.args, N: s.protocol.N, M: s.protocol.M, Seed: s.seed, Names: string(s.names),
+		Facts: facts,
 	}
-	for id := range s.protocol.N {
-		if _, bad := s.faulty[parley.ID(id)]; bad {
-			h.Faulty = append(h.Faulty, id)
-		}
+	for id := range s.down().All() {
+		h.Faulty = append(h.Faulty, int(id))
 	}
 	return h
 }
@@ -364,16 +430,11 @@ func (a *app) runScenario(cmd *cobra.Command, args []string) error {
 
 // executeScenario runs with the file's flags. An error about a flag that the
 // file sets names the line.
-func (a *app) executeScenario(s *scenario, f *runFlags) error {
+func (a *app) executeScenario(s *scenarioFile, f *runFlags) error {
 	if err := s.apply(f); err != nil {
 		return err
 	}
-	err := a.execute(f)
-	var about *parley.FlagError
-	if errors.As(err, &about) && s.sets(about.Flag) {
-		return s.at(about.Flag, about.Err)
-	}
-	return err
+	return s.about(a.execute(f))
 }
 
 // execute makes the run, writes what is to be written and prints the report.
@@ -384,7 +445,8 @@ func (a *app) execute(f *runFlags) error {
 	}
 	stop := a.busy()
 	done, log := s.simulate()
-	r := newReport(s, log)
+	facts := factsOf(done)
+	r := newReport(s, log, facts)
 	stop()
 	v, err := newView(r, s, log, f.view, a.width(f.view.width), func(id parley.ID) parley.Tree {
 		return s.protocol.Tree(done.Machine(id))
@@ -394,7 +456,7 @@ func (a *app) execute(f *runFlags) error {
 	}
 	if f.traceTo != "" {
 		var b bytes.Buffer
-		if err := trace.Write(&b, s.header(), log); err != nil {
+		if err := trace.Write(&b, s.header(facts), log); err != nil {
 			return err
 		}
 		if err := os.WriteFile(f.traceTo, b.Bytes(), 0o644); err != nil {

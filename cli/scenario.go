@@ -9,31 +9,39 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"parley"
+	"parley/internal/scenario"
 )
 
-// scenario is a file of flags: a YAML mapping whose keys are the protocol and
-// the names of its flags.
+// scenarioFile is a file of flags: a YAML mapping whose keys are the protocol and
+// the names of its flags. Those that say what befalls the processes may have lists
+// and mappings as values.
 //
 //	protocol: eig
 //	n: 7
 //	m: 2
 //	values: [0]
 //	faulty: {1: twofaced, 5: flip}
-type scenario struct {
+//	links:
+//	  - {from: 2, to: 3, delay: 5000}
+type scenarioFile struct {
 	file    string
 	entries []entry
 }
 
-// entry is one key, its value as a flag would have it, and its line.
+// entry is one key, its value as a flag would have it, and its line. A key of the
+// plan keeps its node, so that errors in there name its own lines.
 type entry struct {
 	key, value string
+	node       ast.Node
 	line       int
 }
 
 // maxScenario is the largest scenario file, in bytes.
 const maxScenario = 1 << 20
 
-func readScenario(file string) (*scenario, error) {
+func readScenario(file string) (*scenarioFile, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, fmt.Errorf("--scenario: %w", err)
@@ -49,8 +57,8 @@ func readScenario(file string) (*scenario, error) {
 }
 
 // parseScenario reads the mapping. Errors name file and line.
-func parseScenario(file string, b []byte) (*scenario, error) {
-	s := &scenario{file: file}
+func parseScenario(file string, b []byte) (*scenarioFile, error) {
+	s := &scenarioFile{file: file}
 	tree, err := parser.ParseBytes(b, 0)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
@@ -70,11 +78,15 @@ func parseScenario(file string, b []byte) (*scenario, error) {
 	for _, pair := range pairs {
 		line := pair.Key.GetToken().Position.Line
 		key := pair.Key.GetToken().Value
+		if slices.Contains(scenario.Keys, key) {
+			s.entries = append(s.entries, entry{key, scenario.Flow(pair.Value), pair.Value, line})
+			continue
+		}
 		value, err := flagText(key, pair.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%w", file, err)
 		}
-		s.entries = append(s.entries, entry{key, value, line})
+		s.entries = append(s.entries, entry{key: key, value: value, line: line})
 	}
 	return s, nil
 }
@@ -147,7 +159,7 @@ func scalar(n ast.Node) (string, error) {
 }
 
 // protocol returns the name under the key protocol.
-func (s *scenario) protocol() (string, error) {
+func (s *scenarioFile) protocol() (string, error) {
 	for _, e := range s.entries {
 		if e.key == "protocol" {
 			return e.value, nil
@@ -157,14 +169,28 @@ func (s *scenario) protocol() (string, error) {
 }
 
 // sets tells whether the file has the key.
-func (s *scenario) sets(key string) bool {
+func (s *scenarioFile) sets(key string) bool {
 	return slices.ContainsFunc(s.entries, func(e entry) bool { return e.key == key })
 }
 
+// about names the line of the file that an error about a flag is about, if the file
+// sets that flag. s may be nil.
+func (s *scenarioFile) about(err error) error {
+	var about *parley.FlagError
+	if s != nil && errors.As(err, &about) && s.sets(about.Flag) {
+		return s.at(about.Flag, about.Err)
+	}
+	return err
+}
+
 // at adds file and line of a key to an error.
-func (s *scenario) at(key string, err error) error {
+func (s *scenarioFile) at(key string, err error) error {
 	for _, e := range s.entries {
 		if e.key == key {
+			var placed *scenario.LineError
+			if e.node != nil && errors.As(err, &placed) {
+				return fmt.Errorf("%s:%d: %s: %w", s.file, placed.Line, key, err)
+			}
 			return fmt.Errorf("%s:%d: %s: %w", s.file, e.line, key, err)
 		}
 	}
@@ -172,7 +198,7 @@ func (s *scenario) at(key string, err error) error {
 }
 
 // apply sets the flags that the command line has not set.
-func (s *scenario) apply(f *runFlags) error {
+func (s *scenarioFile) apply(f *runFlags) error {
 	seen := make(map[string]bool)
 	for _, e := range s.entries {
 		switch g := f.fs.Lookup(e.key); {
@@ -186,6 +212,10 @@ func (s *scenario) apply(f *runFlags) error {
 			allowed := slices.DeleteFunc(flagNames(f.fs), func(n string) bool { return n == "scenario" || n == "help" })
 			return fmt.Errorf("%s:%d: unknown key %q: allowed are protocol, %s",
 				s.file, e.line, e.key, strings.Join(allowed, ", "))
+		case !g.Changed && e.node != nil:
+			if err := f.plan.set(e.key, e.node); err != nil {
+				return s.at(e.key, err)
+			}
 		case !g.Changed:
 			if err := f.fs.Set(e.key, e.value); err != nil {
 				return s.at(e.key, err)

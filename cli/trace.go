@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {
 	if err := flags.check(); err != nil {
 		return err
 	}
-	r := newReport(s, log)
+	r := newReport(s, log, h.Facts)
 	if asJSON {
 		return r.finish(r.writeJSON(a.out))
 	}
@@ -82,8 +83,13 @@ func (a *app) remake(h trace.Header) (setup, error) {
 		return setup{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
 	}
 	s, err := f.setup()
-	if err == nil && (s.protocol.N != h.N || s.protocol.M != h.M) {
-		err = fmt.Errorf("n = %d and m = %d do not go with the arguments %q", h.N, h.M, h.Args)
+	if err != nil {
+		return s, err
+	}
+	made := s.header(h.Facts)
+	made.Version = h.Version
+	if !reflect.DeepEqual(made, h) {
+		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
 	}
 	return s, err
 }

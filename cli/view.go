@@ -13,7 +13,7 @@ import (
 )
 
 // sections are the parts of a report.
-var sections = []string{"messages", "tree", "decisions", "verdict"}
+var sections = []string{"messages", "spacetime", "tree", "deliveries", "decisions", "verdict"}
 
 func (v viewFlags) check() error {
 	for _, s := range v.show {
@@ -107,11 +107,14 @@ func (v *view) title() string {
 		tolerates = "beyond the bound"
 	}
 	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s, seed %d",
-		p.Name, p.Title, p.N, p.M, tolerates, v.setup.seed)
+		p.Name, p.Title, p.N, p.M, tolerates, v.setup.seed) + v.befell()
 	if len(v.setup.faulty) > p.M {
 		text += fmt.Sprintf("; %d are faulty, more than m", len(v.setup.faulty))
 	}
 	if len(v.setup.faulty) == 0 {
+		if v.setup.drawn.Faults() > 0 {
+			return text
+		}
 		return text + "; nobody is faulty"
 	}
 	var who []string
@@ -119,6 +122,15 @@ func (v *view) title() string {
 		who = append(who, v.setup.names.full(id)+" ("+v.setup.faulty[id].Name+")")
 	}
 	return text + "\nfaulty: " + strings.Join(who, ", ")
+}
+
+// befell says what befalls the processes beside lies.
+func (v *view) befell() string {
+	var parts []string
+	for _, line := range v.setup.drawn.Describe(v.setup.names.full) {
+		parts = append(parts, "\n  "+line)
+	}
+	return strings.Join(parts, "")
 }
 
 // print writes the chosen sections.
@@ -131,6 +143,16 @@ func (v *view) print(w io.Writer) error {
 		switch section {
 		case "messages":
 			parts = append(parts, draw.Rounds(v.rounds(), draw.RoundsOptions{Style: v.style, Rows: v.flags.rows}))
+		case "spacetime":
+			o := draw.SpaceTimeOptions{Style: v.style}
+			if len(v.flags.show) == 0 {
+				o.Most = v.flags.rows * 5
+			}
+			parts = append(parts, draw.SpaceTime(v.setup.protocol, v.log.Events, o))
+		case "deliveries":
+			if text := draw.Deliveries(v.setup.protocol, v.report.history, draw.DeliveriesOptions{Style: v.style}); text != "" {
+				parts = append(parts, text)
+			}
 		case "tree":
 			for _, t := range v.trees() {
 				parts = append(parts, draw.Tree(t.Tree, t.options))
@@ -167,19 +189,26 @@ func (v *view) shown() []string {
 	if len(v.flags.show) > 0 {
 		return v.flags.show
 	}
+	p := v.setup.protocol
+	if p.Timing != parley.Synchronous {
+		if p.Proposers == (parley.Set{}) {
+			return []string{"spacetime", "deliveries", "verdict"}
+		}
+		return []string{"spacetime", "deliveries", "decisions", "verdict"}
+	}
 	var total parley.Traffic
 	for _, t := range v.report.Cost.Measured {
 		total = total.Plus(t)
 	}
-	if total.Messages > much || v.setup.protocol.N > 40 {
-		return sections[1:]
+	if total.Messages > much || p.N > 40 {
+		return []string{"tree", "decisions", "verdict"}
 	}
-	return sections
+	return []string{"messages", "tree", "decisions", "verdict"}
 }
 
 // leftOut says what is not shown although nobody asked that it not be.
 func (v *view) leftOut() string {
-	if len(v.flags.show) > 0 || len(v.shown()) == len(sections) {
+	if len(v.flags.show) > 0 || slices.Contains(v.shown(), "messages") || slices.Contains(v.shown(), "spacetime") {
 		return ""
 	}
 	return "the messages are many and left out: --show messages shows them"

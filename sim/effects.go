@@ -16,8 +16,8 @@ func (s *Sim) carry(id parley.ID) {
 	if len(effects) == 0 && len(s.opt.Crashes) == 0 {
 		return
 	}
-	for _, c := range s.opt.Crashes {
-		if c.At == id && c.Step == p.steps {
+	for i, c := range s.opt.Crashes {
+		if c.At == id && c.Step == p.steps || p.doom == int32(i+1) && len(effects) > 0 {
 			effects = singly(s.durableFirst(effects), id, parley.ID(len(s.procs)))
 			s.perform(id, effects[:min(c.Effects, len(effects))])
 			s.crash(c)
@@ -82,12 +82,17 @@ func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
 			s.send(e)
 		case parley.OpKeep:
 			s.measure(e, 1)
-			s.trace(trace.Event{Op: trace.Keep, At: e.From, Peer: e.From, Path: e.Path, Msg: e.Msg})
+			s.trace(trace.Event{Op: trace.Keep, At: e.From, Peer: e.From, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
 		case parley.OpDeliver:
-			s.History.Deliveries = append(s.History.Deliveries, s.happening(e.From, e.To, e.Path, e.Msg))
+			s.seen(trace.Deliver, &s.History.Deliveries,
+				parley.Happening{At: e.From, From: e.To, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Deliver, At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg})
 		case parley.OpIndicate:
-			s.History.Indications = append(s.History.Indications, s.happening(e.From, e.From, e.Path, e.Msg))
+			if e.Msg.Kind == parley.Suspect {
+				s.suspected(e.Msg.Origin)
+			}
+			s.seen(trace.Indicate, &s.History.Indications,
+				parley.Happening{At: e.From, From: e.From, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Indicate, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpSetTimer:
 			s.arm(e)
@@ -99,7 +104,7 @@ func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
 			s.trace(trace.Event{Op: trace.Append, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpCompact:
 			p := &s.procs[id]
-			p.state, p.log = parley.SaveDurable(p.seat.Machine, s.now, nil), p.log[:0]
+			p.state, p.log = parley.SaveDurable(p.seat.Machine, s.Clock(id), nil), p.log[:0]
 		default:
 			panic(fmt.Sprintf("sim: process %d asks a layer beneath, and there is none that serves", id))
 		}
@@ -118,9 +123,12 @@ func (s *Sim) send(e *parley.Effect) {
 	}
 	s.Stats.Sends += uint64(receivers)
 	s.measure(e, receivers)
-	cause := s.trace(trace.Event{Op: trace.Send, At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg})
-	ref := s.wire.put(stored{path: e.Path, msg: e.Msg, id: cause, refs: 1})
+	cause := s.trace(trace.Event{Op: trace.Send, At: e.From, Peer: e.To, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
+	ref := s.wire.put(stored{path: e.Path, epoch: e.Epoch, msg: e.Msg, id: cause, refs: 1})
 	if all && s.broadcast {
+		if s.opt.Delay.Least > s.opt.Promised.Delay {
+			s.Stats.Late += uint64(receivers)
+		}
 		s.due.at(s.now+s.opt.Delay.Least, event{what: arrival, to: parley.All, from: e.From, ref: ref})
 		return
 	}
@@ -134,28 +142,6 @@ func (s *Sim) send(e *parley.Effect) {
 		}
 	}
 	s.wire.drop(ref) // the sender's own hold on it
-}
-
-// link decides when a message arrives at one receiver, how often, and if.
-func (s *Sim) link(from, to parley.ID, ref int32) {
-	copies := 1
-	if s.opt.Loss > 0 && s.delays.Float64() < s.opt.Loss {
-		s.Stats.Lost++
-		w := &s.wire.slots[ref]
-		s.trace(trace.Event{Op: trace.Lose, At: to, Peer: from, Cause: w.id, Path: w.path, Msg: w.msg})
-		return
-	}
-	if s.opt.Twice > 0 && s.delays.Float64() < s.opt.Twice {
-		copies = 2
-	}
-	for range copies {
-		delay := s.opt.Delay.Least
-		if spread := s.opt.Delay.Most - delay; spread > 0 && !s.procs[from].rushing {
-			delay += parley.Tick(s.delays.Uint64N(uint64(spread) + 1))
-		}
-		s.wire.slots[ref].refs++
-		s.due.at(s.now+delay, event{what: arrival, to: to, from: from, ref: ref})
-	}
 }
 
 // measure adds what correct processes send to the count of its round. Without
@@ -173,43 +159,4 @@ func (s *Sim) measure(e *parley.Effect, receivers int) {
 	}
 	size := s.opt.Protocol.Size(parley.Env{From: e.From, To: e.To, Path: e.Path}, e.Msg)
 	s.Stats.Sent[round] = s.Stats.Sent[round].Plus(size.Times(uint64(receivers)))
-}
-
-// crash stops a process; what it had not yet done is not done.
-func (s *Sim) crash(c Crash) {
-	p := &s.procs[c.At]
-	p.down = true
-	p.timers = p.timers[:0]
-	s.Stats.Crashes++
-	s.trace(trace.Event{Op: trace.Crash, At: c.At})
-	if c.LostDisk {
-		p.state, p.log = nil, nil
-	}
-	if c.Back > 0 {
-		s.due.at(s.now+c.Back, event{what: back, to: c.At})
-	}
-}
-
-// Durable returns what a process would come back with after a crash: the durable
-// state that Compact put in the place of records, nil if it never did, and the
-// records since.
-func (s *Sim) Durable(id parley.ID) (state []byte, log []parley.Record) {
-	return s.procs[id].state, s.procs[id].log
-}
-
-// restart begins a new incarnation of a process: its durable state is loaded
-// before Start, which finds the records since in its log.
-func (s *Sim) restart(id parley.ID) {
-	p := &s.procs[id]
-	p.down = false
-	p.seat.Machine = s.opt.Protocol.New(id)
-	state, records := s.Durable(id)
-	if len(state) > 0 && !parley.LoadDurable(p.seat.Machine, s.now, state) {
-		panic("sim: a machine does not load the durable state it saved")
-	}
-	s.History.Restarts = append(s.History.Restarts, s.happening(id, id, 0, parley.Msg{}))
-	s.trace(trace.Event{Op: trace.Restart, At: id})
-	s.step.Restart, s.step.Log = true, records
-	s.do(id, 0, func(m parley.Machine) { m.Start(&s.step) })
-	s.step.Restart, s.step.Log = false, nil
 }

@@ -21,21 +21,49 @@ type Options struct {
 	// Rush is how long the coalition waits to hear the others; by default 950
 	// ticks for a synchronous protocol and 0 for others.
 	Rush parley.Tick
-	// Loss and Twice are the chances in 1 that a link loses or doubles a message.
+	// Loss and Twice are the chances, 0 to 1, that a link loses or doubles a message.
 	Loss, Twice float64
+	// FIFO makes each link deliver in the order in which it was sent on. Such links
+	// double nothing, whatever Twice says, here or in a rule; they may lose.
+	FIFO bool
+	// Links are rules for some links and times: slow ones, worse ones, partitions.
+	Links []Link
+	// Graph has a set a process: whom it has a link to. What is sent to others is
+	// lost, and counted apart. Empty: everybody has a link to everybody.
+	Graph []parley.Set
+	// Heal is the tick from which on links do no harm: no loss, no doubling, no
+	// rule, and what a slow link still holds arrives at most Delay.Most later. 0: never.
+	Heal parley.Tick
+	// Suspicions are told to processes as by a detector beneath them.
+	Suspicions []Suspicion
+	// Clocks are those that do not show the true time.
+	Clocks []Clock
+	Pauses []Pause
 
 	Requests []Request
-	Crashes  []Crash
+	// More, if not nil, gives further requests one by one, in order of time, until it
+	// says that there are none: a run may be long without a long list. It is asked for
+	// the next one when the last one is due.
+	More    func() (Request, bool)
+	Crashes []Crash
 	// Until ends the run at a time; 0 lets it go on while anything is due.
 	Until parley.Tick
 	// Steps is the budget of a run that may not end by itself, nor come to the time
 	// Until: how many clauses run at most. 0 stands for 1<<40.
 	Steps uint64
 
+	// Promised is what the protocol was told of links and clocks. What is worse than
+	// that shows among the assumptions of the run.
+	Promised Promised
+
 	Signer Signer     // by default ideal tokens
 	Log    *trace.Log // nil: no trace
 	// Measure counts what is sent by the protocol's own Size.
 	Measure bool
+	// Observe, if not nil, is told of each request, delivery, indication and restart as
+	// it happens, of trace.Request, trace.Deliver, trace.Indicate or trace.Restart. The
+	// lists of the History then stay empty, so that a long run holds nothing of them.
+	Observe func(op trace.Op, h parley.Happening)
 	// Between, if not nil, is called after each event, to look and to replace
 	// machines. An event is one clause of one process; but with a fixed delay, no
 	// loss and no Log a message to all arrives at all in one event, process by
@@ -46,6 +74,15 @@ type Options struct {
 // Delay bounds message delays, in ticks, both ends included.
 type Delay struct{ Least, Most parley.Tick }
 
+// Promised are bounds that a protocol may rely on. The zero value is what Options
+// say without any rule: delays of at most Options.Delay.Most, and clocks that show
+// the true time.
+type Promised struct {
+	Delay  parley.Tick // no message takes longer
+	Offset parley.Tick // at time 0 no clock is further from the true time
+	Drift  int64       // no clock drifts by more, in parts in a million
+}
+
 // Request is what a process is asked from above, and when: not before 0.
 type Request struct {
 	At   parley.ID
@@ -53,29 +90,35 @@ type Request struct {
 	Msg  parley.Msg
 }
 
-// Crash stops a process in its Step-th step from its start on, counting from 1, after
-// the first Effects effects of that step: records become durable before
-// anything else happens, so a crash with Effects 0 comes before durability. A
-// send to all is one effect for each receiver.
-type Crash struct {
-	At      parley.ID
-	Step    int
-	Effects int
-	// Back is how long after the crash the process restarts; 0: never.
-	Back parley.Tick
-	// LostDisk restarts it without its log.
-	LostDisk bool
+// Suspicion tells process At, at the tick When, that process Of is suspected to
+// have failed: its machine receives, from itself, a message of kind Suspect with
+// Origin Of. A process that is down is told nothing.
+type Suspicion struct {
+	At, Of parley.ID
+	When   parley.Tick
 }
 
-// Stats counts what happened in a run.
+// Stats counts what happened in a run, and every fault by its kind.
 type Stats struct {
 	Steps      uint64 // clauses run
 	OutOfSteps bool   // Options.Steps ended the run: more was due
 	Sends      uint64 // one a receiver
 	Deliveries uint64 // messages received by machines
-	Lost       uint64
+	Lost       uint64 // by chance
+	Doubled    uint64 // messages that came twice
+	Overtaken  uint64 // copies that came before what was sent earlier on their link
+	Late       uint64 // copies that took longer than was promised
+	Cut        uint64 // lost on links of which all is lost
+	NoEdge     uint64 // lost where there is no link
+	Missed     uint64 // arrived at a process that was down
 	Crashes    uint64
-	Refused    map[string]uint64 // input that machines ignored, by reason
+	Restarts   uint64
+	LostDisks  uint64 // restarts without what had been durable
+	Pauses     uint64
+	// Suspicions are those that processes were told of or indicated, and
+	// FalseSuspicions those of them that were of a correct process that was up.
+	Suspicions, FalseSuspicions uint64
+	Refused                     map[string]uint64 // input that machines ignored, by reason
 	// FromFaulty counts the messages of faulty processes that correct ones
 	// received, and RefusedFaulty those of them that were refused, or something in
 	// them: however much that is, a step refuses one message of a sender.
@@ -95,8 +138,12 @@ func checked(opt Options) Options {
 	if opt.Delay == (Delay{}) {
 		opt.Delay = Delay{1, 900}
 	}
-	if opt.Delay.Least < 1 || opt.Delay.Most < opt.Delay.Least {
-		panic("sim: delays are at least one tick")
+	checkChances("of links", opt.Delay, opt.Loss, opt.Twice)
+	if opt.Promised.Delay == 0 {
+		opt.Promised.Delay = opt.Delay.Most
+	}
+	if len(opt.Graph) > 0 && len(opt.Graph) != p.N {
+		panic(fmt.Sprintf("sim: a graph of %d processes for %d", len(opt.Graph), p.N))
 	}
 	for _, r := range opt.Requests {
 		if r.When < 0 {

@@ -22,7 +22,14 @@ const (
 	arrival what = iota // ref: the message in the store
 	expiry              // ref: the number that arm gave the timer
 	asked               // ref: the request in the store
-	back                // a process restarts
+	hinted              // from is suspected
+	// What a process that is paused does not put off:
+	more     // ref: the request, and another one is to be had
+	back     // it restarts
+	crashing // ref: the crash in the options
+	overdue  // ref: the crash that has found no step
+	pausing  // ref: the pause in the options
+	resuming
 )
 
 // event is something that is due at a time.
@@ -178,10 +185,11 @@ type store struct {
 }
 
 type stored struct {
-	path parley.Path
-	msg  parley.Msg
-	id   uint64 // the trace's number of its sending
-	refs int32
+	path  parley.Path
+	msg   parley.Msg
+	id    uint64 // the trace's number of its sending
+	refs  int32
+	epoch uint32
 }
 
 // reset empties the store and keeps its memory.
@@ -223,9 +231,16 @@ func (s *Sim) arm(e *parley.Effect) {
 	p.disarm(e.Path, e.Timer)
 	s.armed++
 	p.timers = append(p.timers, timer{e.Path, e.Timer, s.armed})
-	at := s.now + e.After
-	if at < s.now {
+	now := s.now
+	if s.skewed {
+		now = p.clock.at(now)
+	}
+	at := now + e.After
+	if at < now {
 		at = math.MaxInt64 // never
+	}
+	if s.skewed {
+		at = max(p.clock.when(at), s.now)
 	}
 	s.due.at(at, event{what: expiry, to: e.From, ref: s.armed})
 }

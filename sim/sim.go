@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"parley"
 	"parley/faulty"
@@ -32,6 +33,12 @@ type Sim struct {
 	now       parley.Tick
 	armed     int32 // timers set so far
 	broadcast bool  // one delay for all: a message to all is one event
+	ruled     bool  // links are not all alike
+	skewed    bool  // clocks are not all alike
+	pausing   bool  // processes pause
+	rules     []Link
+	late      []event       // what happened in pauses that are over
+	last      []parley.Tick // where links keep the order: by link, the latest arrival
 	refused   refused
 
 	delaySource, choiceSource *rand.PCG
@@ -47,10 +54,16 @@ type refused struct {
 type process struct {
 	seat    *parley.Seat
 	down    bool
+	gone    bool  // it is not to come back
+	lost    bool  // it is to come back without what was durable
+	doom    int32 // 1 + the crash that waits for a step to come in, or 0
 	steps   int
 	state   []byte          // durable: what Compact put in the place of records
 	log     []parley.Record // durable: the records since
 	timers  []timer
+	clock   Clock
+	until   parley.Tick // when its pause ends; 0: it is in none
+	waiting []event     // what has happened in its pause
 	rushing bool
 }
 
@@ -76,12 +89,18 @@ func (s *Sim) Reset(opt Options) {
 	s.now, s.armed, s.order, s.refused = 0, 0, 0, refused{}
 	s.due.reset()
 	s.wire.reset()
-	s.broadcast = s.opt.Delay.Least == s.opt.Delay.Most && opt.Loss == 0 && opt.Twice == 0 && opt.Log == nil
+	s.rules = checkedLinks(s.opt)
+	s.ruled = opt.FIFO || len(opt.Links) > 0 || len(opt.Graph) > 0 || opt.Heal > 0
+	s.late, s.last = s.late[:0], s.last[:0]
+	s.last = slices.Grow(s.last, n*n)[:n*n]
+	clear(s.last)
+	s.broadcast = s.opt.Delay.Least == s.opt.Delay.Most && opt.Loss == 0 && opt.Twice == 0 && opt.Log == nil &&
+		!s.ruled && len(opt.Pauses) == 0
 	if len(s.procs) != n {
 		s.procs, s.members = make([]process, n), make([]parley.Set, n)
 	}
 	for i := range s.procs {
-		s.procs[i] = process{timers: s.procs[i].timers[:0]}
+		s.procs[i] = process{timers: s.procs[i].timers[:0], waiting: s.procs[i].waiting[:0]}
 	}
 	s.seat(p)
 	reasons := s.Stats.Refused
@@ -94,16 +113,12 @@ func (s *Sim) Reset(opt Options) {
 		N: n, Faulty: s.faulty, Requests: s.History.Requests[:0], Deliveries: s.History.Deliveries[:0],
 		Indications: s.History.Indications[:0], Restarts: s.History.Restarts[:0],
 	}
-	for _, c := range opt.Crashes {
-		if s.faulty.Has(c.At) {
-			panic(fmt.Sprintf("sim: process %d is to crash, and is in the coalition", c.At))
-		}
-		if c.Back == 0 {
-			s.History.Faulty.Add(c.At)
-		}
-	}
 	s.seated = nil
 	s.step = parley.Step{N: n, Host: (*host)(s), Effects: s.step.Effects[:0]}
+	s.plan()
+	if opt.More != nil {
+		s.further()
+	}
 	for _, r := range opt.Requests {
 		if r.When > 0 {
 			s.due.at(r.When, event{what: asked, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
@@ -181,7 +196,7 @@ func (s *Sim) Run() {
 		}
 	}
 	for !s.Stats.OutOfSteps {
-		e, ok := s.due.pop()
+		e, ok := s.next()
 		if ok {
 			s.happen(e)
 			if s.opt.Between != nil && !s.Stats.OutOfSteps {
@@ -206,8 +221,21 @@ func (s *Sim) spent() bool {
 	return s.Stats.OutOfSteps
 }
 
+// next returns the next event of the present time.
+func (s *Sim) next() (event, bool) {
+	if len(s.late) == 0 {
+		return s.due.pop()
+	}
+	e := s.late[0]
+	s.late = s.late[1:]
+	return e, true
+}
+
 // happen carries out one event that is due.
 func (s *Sim) happen(e event) {
+	if s.pausing && s.waits(e) {
+		return
+	}
 	switch e.what {
 	case arrival:
 		s.arrive(e)
@@ -229,6 +257,21 @@ func (s *Sim) happen(e event) {
 		if !s.spent() {
 			s.restart(e.to)
 		}
+	case hinted:
+		s.suspect(e.to, e.from)
+	case more:
+		s.due.at(s.now, event{what: asked, to: e.to, ref: e.ref})
+		s.further()
+	case crashing:
+		s.crashAt(e.ref)
+	case overdue:
+		if s.procs[e.to].doom == e.ref+1 {
+			s.crash(s.opt.Crashes[e.ref])
+		}
+	case pausing:
+		s.pause(e.to, s.opt.Pauses[e.ref].For)
+	case resuming:
+		s.resume(e.to)
 	}
 }
 
@@ -240,7 +283,11 @@ func (s *Sim) arrive(e event) {
 	}
 	faulty := s.faulty.Has(e.from)
 	for id := first; id <= last; id++ {
-		if id == e.from && e.to == parley.All || s.procs[id].down {
+		if id == e.from && e.to == parley.All {
+			continue
+		}
+		if s.procs[id].down {
+			s.Stats.Missed++
 			continue
 		}
 		if s.spent() {
@@ -252,29 +299,50 @@ func (s *Sim) arrive(e event) {
 			s.Stats.FromFaulty++
 		}
 		if s.opt.Log != nil {
-			s.trace(trace.Event{Op: trace.Receive, At: id, Peer: e.from, Cause: w.id, Path: w.path, Msg: w.msg})
+			s.trace(trace.Event{Op: trace.Receive, At: id, Peer: e.from, Cause: w.id, Epoch: w.epoch,
+				Path: w.path, Msg: w.msg})
 		}
 		p := &s.procs[id]
 		s.prepare(id, w.path)
+		s.step.Epoch = w.epoch
 		p.seat.Machine.Receive(&s.step, e.from, w.msg)
 		s.carry(id)
 	}
 	s.wire.drop(e.ref)
 }
 
-// happening numbers what is seen from above.
-func (s *Sim) happening(at, from parley.ID, path parley.Path, m parley.Msg) parley.Happening {
+// seen numbers what is seen from above, and has it in the history or tells who
+// observes the run.
+func (s *Sim) seen(op trace.Op, list *[]parley.Happening, h parley.Happening) {
 	s.order++
-	return parley.Happening{At: at, From: from, When: s.now, Order: s.order, Path: path, Msg: m}
+	h.When, h.Order = s.now, s.order
+	if s.opt.Observe != nil {
+		s.opt.Observe(op, h)
+		return
+	}
+	*list = append(*list, h)
 }
 
+// request asks a process something from above.
 func (s *Sim) request(at parley.ID, m parley.Msg) {
 	if s.procs[at].down || s.spent() {
 		return
 	}
-	s.History.Requests = append(s.History.Requests, s.happening(at, at, 0, m))
+	s.seen(trace.Request, &s.History.Requests, parley.Happening{At: at, From: at, Msg: m})
 	s.trace(trace.Event{Op: trace.Request, At: at, Msg: m})
 	s.do(at, 0, func(mc parley.Machine) { mc.Request(&s.step, m) })
+}
+
+// further puts the next one of the requests that come one by one into the schedule.
+func (s *Sim) further() {
+	r, ok := s.opt.More()
+	if !ok {
+		return
+	}
+	if r.When < s.now || int(r.At) >= len(s.procs) {
+		panic(fmt.Sprintf("sim: process %d is to be asked at time %d, when it is %d", r.At, r.When, s.now))
+	}
+	s.due.at(r.When, event{what: more, to: r.At, ref: s.wire.put(stored{msg: r.Msg, refs: 1})})
 }
 
 // do runs one clause of a process and carries out what it asks for.
@@ -286,7 +354,10 @@ func (s *Sim) do(id parley.ID, path parley.Path, clause func(parley.Machine)) {
 
 func (s *Sim) prepare(id parley.ID, path parley.Path) {
 	st := &s.step
-	st.Self, st.Now, st.Path = id, s.now, path
+	st.Self, st.Now, st.Path, st.Epoch = id, s.now, path, 0
+	if s.skewed {
+		st.Now = s.procs[id].clock.at(s.now)
+	}
 	if seat := s.procs[id].seat; seat != s.seated {
 		st.Members, s.seated = s.members[id], seat
 	}

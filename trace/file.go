@@ -14,8 +14,8 @@ import (
 	"parley"
 )
 
-// Version is the version of the file format.
-const Version = 1
+// Version is the version of the file format. Version 1 had no facts.
+const Version = 2
 
 // maxLine is the longest line a reader accepts.
 const maxLine = 512 << 20
@@ -28,6 +28,7 @@ type line struct {
 	Op    string `json:"op"`
 	At    uint16 `json:"at"`
 	Peer  uint16 `json:"peer,omitempty"`
+	Epoch uint32 `json:"epoch,omitempty"`
 	Path  uint64 `json:"path,omitempty"`
 	Kind  uint8  `json:"kind,omitempty"`
 	About uint16 `json:"origin,omitempty"`
@@ -74,7 +75,7 @@ func Write(w io.Writer, h Header, l *Log) error {
 	for _, e := range l.Events {
 		err := enc.Encode(line{
 			ID: e.ID, Cause: e.Cause, Time: int64(e.Time), Op: e.Op.String(), At: uint16(e.At),
-			Peer: uint16(e.Peer), Path: uint64(e.Path), Kind: uint8(e.Msg.Kind), About: uint16(e.Msg.Origin),
+			Peer: uint16(e.Peer), Epoch: e.Epoch, Path: uint64(e.Path), Kind: uint8(e.Msg.Kind), About: uint16(e.Msg.Origin),
 			Seq: e.Msg.Seq, Value: e.Msg.Value, Body: e.Msg.Body,
 		})
 		if err != nil {
@@ -165,7 +166,7 @@ func event(b []byte, n int) (Event, error) {
 	}
 	return Event{
 		ID: l.ID, Cause: l.Cause, Time: parley.Tick(l.Time), Op: Op(op), At: parley.ID(l.At), Peer: parley.ID(l.Peer),
-		Path: parley.Path(l.Path),
+		Epoch: l.Epoch, Path: parley.Path(l.Path),
 		Msg: parley.Msg{
 			Kind: parley.Kind(l.Kind), Origin: parley.ID(l.About), Seq: l.Seq, Value: l.Value, Body: l.Body,
 		},

@@ -33,13 +33,16 @@ const (
 	Indicate    // Msg: to above
 	Append      // Msg.Body: the record
 	Crash       //
-	Restart     //
+	Restart     // Msg.Value: 1 if what was durable is lost
 	Refuse      // Peer: whose message At does not accept; Msg.Body: why
+	Suspect     // Msg.Origin: the host tells At that this process is suspected
+	Pause       //
+	Resume      //
 )
 
 var opNames = [...]string{
 	"", "start", "request", "send", "keep", "receive", "lose", "timeout", "deliver", "indicate",
-	"append", "crash", "restart", "refuse",
+	"append", "crash", "restart", "refuse", "suspect", "pause", "resume",
 }
 
 func (o Op) String() string { return opNames[o] }
@@ -52,6 +55,7 @@ type Event struct {
 	Op    Op
 	At    parley.ID
 	Peer  parley.ID
+	Epoch uint32 // of what is sent, kept, received or lost
 	Path  parley.Path
 	Msg   parley.Msg
 }
@@ -67,6 +71,14 @@ type Header struct {
 	Seed     uint64   `json:"seed"`
 	Names    string   `json:"names,omitempty"`
 	Faulty   []int    `json:"faulty,omitempty"`
+	Facts    Facts    `json:"facts"`
+}
+
+// Facts are what is known of a run when it has ended and no event tells.
+type Facts struct {
+	Over      bool                 `json:"over"` // it was not given up before its end
+	Network   parley.NetworkFaults `json:"network,omitzero"`
+	Processes parley.ProcessFaults `json:"processes,omitzero"`
 }
 
 // Log takes in events, in order. The zero value keeps nothing but the hash.
@@ -88,7 +100,11 @@ func (l *Log) Add(e Event) uint64 {
 	l.count++
 	e.ID = l.count
 	b := l.scratch[:0]
-	b = append(b, byte(e.Op))
+	if e.Epoch == 0 {
+		b = append(b, byte(e.Op))
+	} else {
+		b = binary.AppendUvarint(append(b, byte(e.Op)|0x80), uint64(e.Epoch))
+	}
 	b = binary.AppendUvarint(b, e.Cause)
 	b = binary.AppendVarint(b, int64(e.Time))
 	b = binary.AppendUvarint(b, uint64(e.At))

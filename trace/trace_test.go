@@ -27,7 +27,7 @@ func randomLog(seed uint64, events int) *trace.Log {
 	l := &trace.Log{Keep: true}
 	for i := range events {
 		e := trace.Event{
-			Time: parley.Tick(r.Int64()) >> r.IntN(63), Op: trace.Op(1 + r.IntN(int(trace.Refuse))),
+			Time: parley.Tick(r.Int64()) >> r.IntN(63), Op: trace.Op(1 + r.IntN(int(trace.Resume))),
 			At:   parley.ID(r.IntN(4)),
 			Peer: parley.ID(r.IntN(4)), Path: parley.Path(r.Uint64() >> r.IntN(64)), Cause: uint64(r.IntN(i + 1)),
 			Msg: parley.Msg{Kind: parley.Kind(r.Uint32()), Origin: parley.ID(r.Uint32()), Seq: r.Uint64(),
@@ -35,6 +35,9 @@ func randomLog(seed uint64, events int) *trace.Log {
 		}
 		if r.IntN(5) == 0 {
 			e.Peer = parley.All
+		}
+		if r.IntN(3) == 0 {
+			e.Epoch = r.Uint32() >> r.IntN(32)
 		}
 		for range r.IntN(6) {
 			e.Msg.Body = append(e.Msg.Body, byte(r.Uint32()))
@@ -101,10 +104,10 @@ func TestHash(t *testing.T) {
 	}
 	seen := map[string]bool{l.Hash(): true}
 	for name, change := range map[string]func(e *trace.Event){
-		"op": func(e *trace.Event) { e.Op = e.Op%12 + 1 }, "time": func(e *trace.Event) { e.Time++ },
+		"op": func(e *trace.Event) { e.Op = e.Op%trace.Resume + 1 }, "time": func(e *trace.Event) { e.Time++ },
 		"at":   func(e *trace.Event) { e.At++ },
 		"peer": func(e *trace.Event) { e.Peer++ }, "cause": func(e *trace.Event) { e.Cause++ },
-		"path": func(e *trace.Event) { e.Path++ },
+		"path": func(e *trace.Event) { e.Path++ }, "epoch": func(e *trace.Event) { e.Epoch++ },
 		"kind": func(e *trace.Event) { e.Msg.Kind++ }, "origin": func(e *trace.Event) { e.Msg.Origin++ },
 		"seq":   func(e *trace.Event) { e.Msg.Seq++ },
 		"value": func(e *trace.Event) { e.Msg.Value++ },
@@ -212,7 +215,7 @@ func TestRefused(t *testing.T) {
 	refused(t, "a cause to come", with(`{"id":3,`, `{"id":3,"cause":3,`), 4, "event 3 is the cause of event 3")
 	refused(t, "nothing", "", 1, "empty")
 	refused(t, "no header", join(lines[1:]), 1, "not the header")
-	refused(t, "another version", strings.Replace(text, `"parley":1`, `"parley":2`, 1), 1, "version 2")
+	refused(t, "another version", strings.Replace(text, `"parley":2`, `"parley":1`, 1), 1, "version 1")
 	refused(t, "no processes", strings.Replace(text, `"n":4`, `"n":0`, 1), 1, "n is 0")
 	refused(t, "too many processes", strings.Replace(text, `"n":4`, `"n":257`, 1), 1, "n is 257")
 	refused(t, "fewer processes than act", strings.Replace(text, `"n":4`, `"n":1`, 1), 0, "there are 1 processes")

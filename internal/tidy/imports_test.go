@@ -26,11 +26,12 @@ const importLaw = `
 core      = .
 adapters  = lockstep stack mux seq
 agreement = agreement/problem agreement/*
-upto-broadcast  = agreement/problem agreement/* broadcast/*
-upto-membership = agreement/problem agreement/* broadcast/* membership/*
-protocols = agreement/problem agreement/* broadcast/* membership/* clock/* commit/* replica/*
+upto-membership = agreement/problem agreement/* broadcast/problem membership/*
+upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* broadcast/*
+problems  = agreement/problem broadcast/problem commit/problem
+protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
 hosts     = sim explore cluster
-tools     = internal/draw internal/lab internal/conform internal/bench
+tools     = internal/draw internal/scenario internal/lab internal/conform internal/bench
 
 .                      pure    :
 lockstep               pure    : core
@@ -39,19 +40,23 @@ faulty                 pure    : core adapters
 agreement/problem      pure    : core
 agreement/*            pure    : core adapters agreement
 agreement/eig/sliced   seeded  : core agreement/problem agreement/eig
+broadcast/problem      pure    : core
+membership/*           pure    : core adapters upto-membership
 broadcast/*            pure    : core adapters upto-broadcast
-membership/* clock/*   pure    : core adapters upto-membership
+clock/*                pure    : core adapters upto-broadcast
+commit/problem         pure    : core
 commit/* replica/*     pure    : core adapters protocols
 trace                  seeded  : core
 sim explore            seeded  : core adapters faulty trace
 cluster                free    : core adapters faulty trace
-parleytest             seeded  : core adapters faulty trace hosts
+parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
-internal/draw          seeded  : core adapters faulty trace agreement/problem
-internal/lab           free    : core adapters faulty trace hosts agreement/problem internal/draw
+internal/draw          seeded  : core adapters faulty trace problems
+internal/scenario      free    : core adapters faulty trace hosts problems
+internal/lab           free    : core adapters faulty trace hosts problems internal/draw
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
-cli                    free    : core adapters faulty trace hosts agreement/problem parleytest tools
+cli                    free    : core adapters faulty trace hosts problems parleytest tools
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 internal/tidy          free    :
 internal/mutants       free    :
@@ -194,7 +199,8 @@ func TestImportLawCatches(t *testing.T) {
 		{"agreement/x/x.go", own("agreement/eig/sliced"), []string{"agreement/eig/sliced"}},
 		{"agreement/x/x.go", own("catalog"), []string{"catalog"}},
 		{"broadcast/x/x.go", own("agreement/ballot") + ";" + own("stack"), nil},
-		{"broadcast/x/x.go", own("membership/group"), []string{"membership/group"}},
+		{"broadcast/x/x.go", own("membership/group"), nil},
+		{"membership/x/x.go", own("broadcast/fifo"), []string{"broadcast/fifo"}},
 		{"replica/x/x.go", own("clock/convergence") + ";" + own("commit/twophase"), nil},
 		{
 			"agreement/x/x.go", `"time"; "os"; "sync"; "math/rand/v2"; "log"; "net"; "io"; "unsafe"; "github.com/spf13/cobra"`,

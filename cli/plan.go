@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/internal/scenario"
+)
+
+// planFlags are the flags that say what befalls a run beside liars: the keys of a
+// scenario, each with a value in YAML.
+type planFlags struct {
+	fs    *pflag.FlagSet
+	nodes map[string]ast.Node // those that a scenario file has set
+}
+
+// planHelp says what each key is for, with an example.
+var planHelp = map[string]string{
+	"requests":   "what processes are asked, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'",
+	"workload":   "broadcasts to draw, as in '{broadcasts: 10, from: [1, 2], named: true, within: 5000}'",
+	"delay":      "how long messages take, as in 1..900 (`ticks`, or with units)",
+	"fifo":       "links keep the order of messages: true or false",
+	"loss":       "the `chance` that a link loses a message",
+	"twice":      "the `chance` that a link delivers a message twice",
+	"graph":      "who has a link to whom, as in '{1: [2, 3], 3: [4]}' (default: all)",
+	"links":      "rules for links, as in '[{from: 1, to: [2, 3], since: 100, until: 900, loss: 1, delay: 5..9}]'",
+	"partitions": "who is cut off from whom, as in '[{groups: [[1, 2], [3]], since: 100, until: 900}]'",
+	"crashes":    "who crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]', or by its step: 3",
+	"pauses":     "who stands still, as in '[{process: 2, since: 100, for: 900}]'",
+	"clocks":     "whose clock is wrong, as in '[{process: 2, offset: 5ms, drift: 100}]' (parts in a million)",
+	"suspicions": "false suspicions, as in '[{process: 1, suspects: 2, when: 500}]'",
+	"random": "faults to draw from the seed, as in '{crashes: 1, restarts: 1, partitions: 1, suspicions: 2, " +
+		"within: 5000, last: 900}'",
+	"heal":  "the `time` from which the network is whole again",
+	"until": "the `time` at which the run ends (default: when nothing is due any more)",
+	"promised": "what the protocol may rely on, as in '{delay: 900, offset: 5ms, drift: 100}' " +
+		"(default: what the other flags say)",
+	"steps": "the `number` of steps after which the run is given up",
+}
+
+func (f *planFlags) declare(fs *pflag.FlagSet) {
+	f.fs, f.nodes = fs, make(map[string]ast.Node)
+	for _, key := range scenario.Keys {
+		fs.String(key, "", planHelp[key])
+	}
+}
+
+// set takes the value of a key from a scenario file.
+func (f *planFlags) set(key string, value ast.Node) error {
+	f.nodes[key] = value
+	return f.fs.Set(key, scenario.Flow(value))
+}
+
+// plan reads the flags for a protocol.
+func (f *planFlags) plan(p parley.Protocol, naming parley.Naming) (scenario.Plan, error) {
+	var plan scenario.Plan
+	for _, key := range scenario.Keys {
+		g := f.fs.Lookup(key)
+		if !g.Changed {
+			continue
+		}
+		var err error
+		if node, ok := f.nodes[key]; ok {
+			err = plan.Set(key, node, naming)
+		} else {
+			err = plan.Parse(key, g.Value.String(), naming)
+		}
+		if err != nil {
+			return plan, &parley.FlagError{Flag: key, Err: err}
+		}
+	}
+	if err := suits(p, plan); err != nil {
+		return plan, err
+	}
+	if p.Serves && len(plan.Requests) == 0 && plan.Workload.Broadcasts == 0 {
+		plan.Workload = scenario.Workload{Broadcasts: 6, Within: 3000}
+	}
+	if plan.Until == 0 {
+		plan.Until = p.Span
+	}
+	return plan, nil
+}
+
+// suits tells what a plan asks that the protocol has no answer to.
+func suits(p parley.Protocol, plan scenario.Plan) error {
+	if !p.Serves && plan.Workload.Broadcasts > 0 {
+		return &parley.FlagError{Flag: "workload", Err: fmt.Errorf("%s broadcasts nothing", p.Name)}
+	}
+	for _, q := range plan.Requests {
+		if q.Msg.Kind != parley.Propose && !p.Serves {
+			return &parley.FlagError{Flag: "requests", Err: fmt.Errorf("%s broadcasts nothing", p.Name)}
+		}
+		if q.Msg.Kind == parley.Propose && p.Proposers == (parley.Set{}) {
+			return &parley.FlagError{Flag: "requests", Err: fmt.Errorf("nobody proposes anything to %s", p.Name)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/sim"
+)
+
+// Flags writes a drawn plan as flags, KEY=VALUE: what reads them gets the plan.
+func (p Plan) Flags(name func(parley.ID) string) []string {
+	w := writer{name: name}
+	if p.Delay != (sim.Delay{}) {
+		w.flag("delay", delayText(p.Delay))
+	}
+	if p.FIFO {
+		w.flag("fifo", "true")
+	}
+	if p.Loss > 0 {
+		w.flag("loss", fmt.Sprint(p.Loss))
+	}
+	if p.Twice > 0 {
+		w.flag("twice", fmt.Sprint(p.Twice))
+	}
+	var graph []string
+	for id, to := range p.Graph {
+		if to != (parley.Set{}) {
+			graph = append(graph, name(parley.ID(id))+": "+w.set(to))
+		}
+	}
+	if len(graph) > 0 {
+		w.flag("graph", "{"+strings.Join(graph, ", ")+"}")
+	}
+	for _, q := range p.Requests {
+		w.request(q)
+	}
+	w.list("requests")
+	for _, l := range p.Links {
+		w.item("from", w.someone(l.From), "to", w.someone(l.To), "since", number(l.Since), "until", number(l.Until),
+			"loss", chance(l.Loss), "twice", chance(l.Twice), "delay", delayText(l.Delay))
+	}
+	w.list("links")
+	for _, c := range p.Crashes {
+		disk := ""
+		if c.LostDisk {
+			disk = "lost"
+		}
+		w.item("process", name(c.At), "step", number(parley.Tick(c.Step)), "when", number(c.When),
+			"effects", number(parley.Tick(c.Effects)), "back", number(c.Back), "disk", disk)
+	}
+	w.list("crashes")
+	for _, v := range p.Pauses {
+		w.item("process", name(v.At), "since", number(v.From), "for", number(v.For))
+	}
+	w.list("pauses")
+	for _, c := range p.Clocks {
+		w.item("process", name(c.At), "offset", number(c.Offset), "drift", number(parley.Tick(c.Drift)))
+	}
+	w.list("clocks")
+	for _, v := range p.Suspicions {
+		w.item("process", name(v.At), "suspects", name(v.Of), "when", number(v.When))
+	}
+	w.list("suspicions")
+	if p.Heal > 0 {
+		w.flag("heal", number(p.Heal))
+	}
+	if p.Until > 0 {
+		w.flag("until", number(p.Until))
+	}
+	if p.Steps > 0 {
+		w.flag("steps", fmt.Sprint(p.Steps))
+	}
+	if v := p.Promised; v != (sim.Promised{}) {
+		w.item("delay", number(v.Delay), "offset", number(v.Offset), "drift", number(parley.Tick(v.Drift)))
+		w.flag("promised", w.items[0])
+	}
+	return w.out
+}
+
+// writer writes values in the flow style of YAML.
+type writer struct {
+	name  func(parley.ID) string
+	items []string
+	out   []string
+}
+
+func (w *writer) flag(key, value string) { w.out = append(w.out, key+"="+value) }
+
+// list makes a flag of the items so far.
+func (w *writer) list(key string) {
+	if len(w.items) > 0 {
+		w.flag(key, "["+strings.Join(w.items, ", ")+"]")
+	}
+	w.items = nil
+}
+
+// item adds a mapping of keys and values; empty values are left out.
+func (w *writer) item(pairs ...string) {
+	var parts []string
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			parts = append(parts, pairs[i]+": "+pairs[i+1])
+		}
+	}
+	w.items = append(w.items, "{"+strings.Join(parts, ", ")+"}")
+}
+
+func (w *writer) request(q sim.Request) {
+	if q.Msg.Kind == parley.Propose {
+		w.item("at", w.name(q.At), "when", number(q.When), "propose", word(string(q.Msg.Body)))
+		return
+	}
+	to, body := "", q.Msg.Body
+	if q.Msg.Kind == problem.CarryTo {
+		set, payload, err := problem.ReadSet(q.Msg.Body, parley.MaxProcesses)
+		if err == nil {
+			to, body = w.set(set), payload
+		}
+	}
+	w.item("at", w.name(q.At), "when", number(q.When), "broadcast", word(string(body)), "to", to)
+}
+
+func (w *writer) set(s parley.Set) string {
+	var parts []string
+	for id := range s.All() {
+		parts = append(parts, w.name(id))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// someone is a set; everybody is left out.
+func (w *writer) someone(s parley.Set) string {
+	if s == (parley.Set{}) {
+		return ""
+	}
+	return w.set(s)
+}
+
+func number(t parley.Tick) string {
+	if t == 0 {
+		return ""
+	}
+	return fmt.Sprint(int64(t))
+}
+
+func chance(c float64) string {
+	if c == 0 {
+		return ""
+	}
+	return fmt.Sprint(c)
+}
+
+func delayText(d sim.Delay) string {
+	if d == (sim.Delay{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d..%d", d.Least, d.Most)
+}

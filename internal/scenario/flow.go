@@ -1,0 +1,43 @@
+package scenario
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Flow writes a YAML value on one line, as a flag has it.
+func Flow(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		var parts []string
+		for _, pair := range n.Values {
+			parts = append(parts, word(pair.Key.GetToken().Value)+": "+Flow(pair.Value))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case *ast.MappingValueNode:
+		return "{" + word(n.Key.GetToken().Value) + ": " + Flow(n.Value) + "}"
+	case *ast.SequenceNode:
+		var parts []string
+		for _, v := range n.Values {
+			parts = append(parts, Flow(v))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return word(n.GetToken().Value)
+}
+
+// word quotes what would not be one word of YAML.
+func word(text string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._/%+", c)
+	}
+	if text != "" && text[0] != '-' && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
+		return text
+	}
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return text
+	}
+	return strconv.Quote(text)
+}

@@ -1,0 +1,218 @@
+// Package scenario says what befalls the processes of a run beside liars: what
+// they are asked and when, what links lose, delay and double, who crashes and comes
+// back, whose clock runs wrong. It is read from YAML, it may leave some of that to
+// be drawn from the seed, and it is made smaller when a run has failed.
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/sim"
+)
+
+// Plan is a scenario for a given protocol. Times are ticks of virtual time.
+type Plan struct {
+	Delay       sim.Delay
+	FIFO        bool
+	Loss, Twice float64
+	Graph       []parley.Set // neighbours; nil: all are
+	Requests    []sim.Request
+	Links       []sim.Link
+	Crashes     []sim.Crash
+	Pauses      []sim.Pause
+	Clocks      []sim.Clock
+	Suspicions  []sim.Suspicion
+	Heal, Until parley.Tick
+	Steps       uint64
+	Promised    sim.Promised // what the protocol may rely on
+
+	Workload Workload
+	Random   Random
+}
+
+// Workload is how many broadcasts are drawn, from whom, to whom and in what time.
+type Workload struct {
+	Broadcasts int
+	From       parley.Set // empty: anybody
+	Named      bool       // each to receivers that are drawn too
+	Within     parley.Tick
+}
+
+// Random is how many faults of each kind are drawn, of processes and links that
+// are drawn too, at times before Within.
+type Random struct {
+	Crashes    int // for good, in the middle of what the process does
+	Restarts   int // crashes of processes that come back with what was durable
+	LostDisks  int // of processes that come back without
+	Partitions int // of the network in two
+	OneWay     int // of what one process sends, or of what it hears
+	Slow       int // processes whose links are slow
+	Lossy      int // processes whose links lose a third of the messages
+	Pauses     int
+	Suspicions int // false ones
+	Drift      int // parts in a million that clocks run wrong, at most
+	Within     parley.Tick
+	Last       parley.Tick // how long what passes lasts, at most
+	// Spared are never crashed, cut off or paused.
+	Spared parley.Set
+}
+
+// Draw returns the plan with nothing left to draw.
+func (p Plan) Draw(proto parley.Protocol, seed uint64) Plan {
+	d := drawer{rand.New(rand.NewPCG(seed, 0x5ce4a710)), proto.N, p.Random}
+	p.Requests = append(slices.Clone(p.Requests), d.workload(p.Workload, len(p.Requests))...)
+	p.Workload = Workload{}
+	p.Crashes, p.Links, p.Pauses = slices.Clone(p.Crashes), slices.Clone(p.Links), slices.Clone(p.Pauses)
+	p.Suspicions, p.Clocks = slices.Clone(p.Suspicions), slices.Clone(p.Clocks)
+	d.crashes(&p)
+	d.links(&p)
+	for range d.r.Pauses {
+		p.Pauses = append(p.Pauses, sim.Pause{At: d.process(), From: d.time(), For: d.span()})
+	}
+	for range d.r.Suspicions {
+		at, of := d.process(), d.process()
+		if at != of {
+			p.Suspicions = append(p.Suspicions, sim.Suspicion{At: at, Of: of, When: d.time()})
+		}
+	}
+	if d.r.Drift > 0 {
+		for id := range parley.ID(proto.N) {
+			drift := int64(d.IntN(2*d.r.Drift+1) - d.r.Drift)
+			p.Clocks = append(p.Clocks, sim.Clock{At: id, Drift: drift})
+		}
+	}
+	p.Random = Random{}
+	return p
+}
+
+// Options returns the run of a drawn plan.
+func (p Plan) Options(proto parley.Protocol, seed uint64) sim.Options {
+	graph := p.Graph
+	for graph != nil && len(graph) < proto.N {
+		graph = append(slices.Clip(graph), parley.Set{})
+	}
+	return sim.Options{
+		Protocol: proto, Seed: seed, Delay: p.Delay, FIFO: p.FIFO, Loss: p.Loss, Twice: p.Twice, Graph: graph,
+		Requests: p.Requests, Links: p.Links, Crashes: p.Crashes, Pauses: p.Pauses, Clocks: p.Clocks,
+		Suspicions: p.Suspicions, Heal: p.Heal, Until: p.Until, Steps: p.Steps,
+		Promised: p.Promised,
+	}
+}
+
+// drawer draws what a plan leaves open.
+type drawer struct {
+	*rand.Rand
+	n int
+	r Random
+}
+
+// process draws one that is not spared.
+func (d drawer) process() parley.ID {
+	all := slices.Collect(parley.Everyone(d.n).Minus(d.r.Spared).All())
+	if len(all) == 0 {
+		return 0
+	}
+	return all[d.IntN(len(all))]
+}
+
+func (d drawer) time() parley.Tick { return 1 + parley.Tick(d.Int64N(int64(max(d.r.Within, 1)))) }
+
+func (d drawer) span() parley.Tick { return 1 + parley.Tick(d.Int64N(int64(max(d.r.Last, 1)))) }
+
+// some draws a set of processes, neither empty nor all.
+func (d drawer) some() parley.Set {
+	order := d.Perm(d.n)
+	var s parley.Set
+	for _, id := range order[:1+d.IntN(max(d.n-1, 1))] {
+		s.Add(parley.ID(id))
+	}
+	return s
+}
+
+// workload draws broadcasts, named m1, m2 and so on in the order of their times.
+func (d drawer) workload(w Workload, asked int) []sim.Request {
+	from := slices.Collect(w.From.All())
+	if len(from) == 0 {
+		from = slices.Collect(parley.Everyone(d.n).All())
+	}
+	out := make([]sim.Request, w.Broadcasts)
+	for i := range out {
+		out[i].At = from[d.IntN(len(from))]
+		out[i].When = 1 + parley.Tick(d.Int64N(int64(max(w.Within, 1))))
+	}
+	slices.SortStableFunc(out, func(a, b sim.Request) int { return cmp.Compare(a.When, b.When) })
+	for i := range out {
+		body := []byte(fmt.Sprintf("m%d", asked+i+1))
+		out[i].Msg = parley.Msg{Kind: parley.Carried, Body: body}
+		if w.Named {
+			to := d.some()
+			to.Add(out[i].At)
+			out[i].Msg = problem.RequestTo(to, body)
+		}
+	}
+	return out
+}
+
+// crashes draws crashes, no two of one process.
+func (d drawer) crashes(p *Plan) {
+	order := d.Perm(d.n)
+	next := func() (parley.ID, bool) {
+		for len(order) > 0 {
+			id := parley.ID(order[0])
+			order = order[1:]
+			if !d.r.Spared.Has(id) {
+				return id, true
+			}
+		}
+		return 0, false
+	}
+	for i := range d.r.Crashes + d.r.Restarts + d.r.LostDisks {
+		id, ok := next()
+		if !ok {
+			return
+		}
+		c := sim.Crash{At: id, When: d.time(), Effects: d.IntN(d.n + 1)}
+		if i >= d.r.Crashes {
+			c.Back, c.LostDisk = d.span(), i >= d.r.Crashes+d.r.Restarts
+		}
+		p.Crashes = append(p.Crashes, c)
+	}
+}
+
+// links draws what links do for a time.
+func (d drawer) links(p *Plan) {
+	window := func(l sim.Link) sim.Link {
+		l.Since = d.time()
+		l.Until = l.Since + d.span()
+		return l
+	}
+	for range d.r.Partitions {
+		side := d.some()
+		other := parley.Everyone(d.n).Minus(side)
+		l := window(sim.Link{From: side, To: other, Loss: 1})
+		p.Links = append(p.Links, l)
+		l.From, l.To = other, side
+		p.Links = append(p.Links, l)
+	}
+	for range d.r.OneWay {
+		l := sim.Link{From: parley.SetOf(d.process()), Loss: 1}
+		if d.IntN(2) == 0 {
+			l.From, l.To = l.To, l.From
+		}
+		p.Links = append(p.Links, window(l))
+	}
+	for range d.r.Slow {
+		most := max(p.Delay.Most, 900)
+		p.Links = append(p.Links, window(sim.Link{
+			From: parley.SetOf(d.process()), Delay: sim.Delay{Least: most, Most: 10 * most},
+		}))
+	}
+	for range d.r.Lossy {
+		p.Links = append(p.Links, window(sim.Link{From: parley.SetOf(d.process()), Loss: 1.0 / 3}))
+	}
+}

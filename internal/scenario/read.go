@@ -1,0 +1,482 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/sim"
+)
+
+// Keys are the keys of a scenario that make the plan, in the order in which they
+// are documented.
+var Keys = []string{
+	"requests", "workload", "delay", "fifo", "loss", "twice", "graph", "links", "partitions", "crashes", "pauses",
+	"clocks", "suspicions", "random", "heal", "until", "steps", "promised",
+}
+
+// LineError is what is wrong with one line of the file.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without the line.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Parse reads the value of one key from text: YAML, most often on one line.
+func (p *Plan) Parse(key, text string, naming parley.Naming) error {
+	tree, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return fmt.Errorf("not YAML: %s", first)
+	}
+	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
+		return errors.New("nothing was given")
+	}
+	return p.Set(key, tree.Docs[0].Body, naming)
+}
+
+// Set reads the value of one key into the plan. naming
+// reads the name of a process as the user writes it. An error is a [LineError].
+func (p *Plan) Set(key string, value ast.Node, naming parley.Naming) error {
+	r := reader{naming}
+	var err error
+	switch key {
+	case "requests":
+		err = r.list(key, value, func(n ast.Node) error { return r.request(n, p) })
+	case "workload":
+		err = r.workload(value, &p.Workload)
+	case "delay":
+		p.Delay, err = r.delay(value)
+	case "fifo":
+		p.FIFO, err = r.yes(value)
+	case "loss":
+		p.Loss, err = r.chance(value)
+	case "twice":
+		p.Twice, err = r.chance(value)
+	case "graph":
+		p.Graph, err = r.graph(value)
+	case "links":
+		err = r.list(key, value, func(n ast.Node) error { return r.link(n, p) })
+	case "partitions":
+		err = r.list(key, value, func(n ast.Node) error { return r.partition(n, p) })
+	case "crashes":
+		err = r.list(key, value, func(n ast.Node) error { return r.crash(n, p) })
+	case "pauses":
+		err = r.list(key, value, func(n ast.Node) error { return r.pause(n, p) })
+	case "clocks":
+		err = r.list(key, value, func(n ast.Node) error { return r.clock(n, p) })
+	case "suspicions":
+		err = r.list(key, value, func(n ast.Node) error { return r.suspicion(n, p) })
+	case "random":
+		err = r.random(value, &p.Random)
+	case "heal":
+		p.Heal, err = r.time(value)
+	case "until":
+		p.Until, err = r.time(value)
+	case "promised":
+		err = r.fields(value, map[string]func(ast.Node) error{
+			"delay": into(&p.Promised.Delay, r.time), "offset": into(&p.Promised.Offset, r.time),
+			"drift": into(&p.Promised.Drift, r.signed),
+		})
+	case "steps":
+		var n int
+		n, err = r.count(value)
+		p.Steps = uint64(n)
+	default:
+		err = fmt.Errorf("unknown key: allowed are %s", strings.Join(Keys, ", "))
+	}
+	return at(value, err)
+}
+
+// reader reads values.
+type reader struct{ naming parley.Naming }
+
+// at places an error on the line of a node, unless it has one already.
+func at(n ast.Node, err error) error {
+	var placed *LineError
+	if err == nil || errors.As(err, &placed) {
+		return err
+	}
+	return &LineError{n.GetToken().Position.Line, err}
+}
+
+// fields goes through a mapping; each allowed key has a function that reads it.
+func (r reader) fields(n ast.Node, allowed map[string]func(ast.Node) error) error {
+	var pairs []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		pairs = n.Values
+	case *ast.MappingValueNode:
+		pairs = []*ast.MappingValueNode{n}
+	default:
+		return at(n, errors.New("\"key: value\" was expected"))
+	}
+	seen := make(map[string]bool)
+	for _, pair := range pairs {
+		key := pair.Key.GetToken().Value
+		read, ok := allowed[key]
+		if !ok {
+			var names []string
+			// order: sorted below
+			for name := range allowed {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			return at(pair.Key, fmt.Errorf("unknown key %q: allowed are %s", key, strings.Join(names, ", ")))
+		}
+		if seen[key] {
+			return at(pair.Key, fmt.Errorf("%s is given twice", key))
+		}
+		seen[key] = true
+		if err := read(pair.Value); err != nil {
+			return at(pair.Value, fmt.Errorf("%s: %w", key, err))
+		}
+	}
+	return nil
+}
+
+// list reads a list of anything.
+func (r reader) list(key string, n ast.Node, each func(ast.Node) error) error {
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return at(n, fmt.Errorf("a list was expected, with a line \"- key: value\" for each of the %s", key))
+	}
+	for _, v := range seq.Values {
+		if err := at(v, each(v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r reader) text(n ast.Node) (string, error) {
+	switch n.(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.BoolNode, *ast.FloatNode:
+		return n.GetToken().Value, nil
+	}
+	return "", at(n, errors.New("a plain value was expected"))
+}
+
+func (r reader) count(n ast.Node) (int, error) {
+	text, err := r.text(n)
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 0 || v > 1<<30 {
+		return 0, at(n, fmt.Errorf("%q: a whole number from 0 on was expected", text))
+	}
+	return v, nil
+}
+
+// signed reads a number that may be negative.
+func (r reader) signed(n ast.Node) (int64, error) {
+	text, err := r.text(n)
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, at(n, fmt.Errorf("%q: a whole number was expected", text))
+	}
+	return v, nil
+}
+
+func (r reader) yes(n ast.Node) (bool, error) {
+	text, err := r.text(n)
+	if err == nil && text != "true" && text != "false" {
+		err = at(n, fmt.Errorf("%q: allowed are true and false", text))
+	}
+	return text == "true", err
+}
+
+func (r reader) chance(n ast.Node) (float64, error) {
+	text, err := r.text(n)
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, at(n, fmt.Errorf("%q: a chance from 0 to 1 was expected", text))
+	}
+	return v, nil
+}
+
+// time reads ticks, which are nanoseconds, or a duration with a unit.
+func (r reader) time(n ast.Node) (parley.Tick, error) {
+	text, err := r.text(n)
+	if err != nil {
+		return 0, err
+	}
+	d, err := tick(text)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%q: a time from 0 on was expected", text)
+	}
+	return d, at(n, err)
+}
+
+func tick(text string) (parley.Tick, error) {
+	if v, err := strconv.ParseInt(text, 10, 62); err == nil {
+		return parley.Tick(v), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q: ticks, as in 900, or a duration with its unit, as in 5ms, were expected", text)
+	}
+	return parley.Tick(d), nil
+}
+
+// delay reads 1..900, or one time for all.
+func (r reader) delay(n ast.Node) (sim.Delay, error) {
+	text, err := r.text(n)
+	if err != nil {
+		return sim.Delay{}, err
+	}
+	least, most, spread := strings.Cut(text, "..")
+	if !spread {
+		most = least
+	}
+	var d sim.Delay
+	if d.Least, err = tick(least); err == nil {
+		d.Most, err = tick(most)
+	}
+	if err == nil && (d.Least < 1 || d.Most < d.Least) {
+		err = fmt.Errorf("%q: LEAST..MOST was expected, as in 1..900, with at least 1", text)
+	}
+	return d, at(n, err)
+}
+
+func (r reader) process(n ast.Node) (parley.ID, error) {
+	text, err := r.text(n)
+	if err != nil {
+		return 0, err
+	}
+	id, err := r.naming(text)
+	return id, at(n, err)
+}
+
+// processes reads one process, or a list of them.
+func (r reader) processes(n ast.Node) (parley.Set, error) {
+	var s parley.Set
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		id, err := r.process(n)
+		s.Add(id)
+		return s, err
+	}
+	for _, v := range seq.Values {
+		id, err := r.process(v)
+		if err != nil {
+			return s, err
+		}
+		if !s.Add(id) {
+			return s, at(v, fmt.Errorf("process %s is named twice", v.GetToken().Value))
+		}
+	}
+	return s, nil
+}
+
+// into makes a reading function that stores what it read.
+func into[T any](to *T, read func(ast.Node) (T, error)) func(ast.Node) error {
+	return func(n ast.Node) error {
+		v, err := read(n)
+		*to = v
+		return err
+	}
+}
+
+// request reads {at: P1, when: 100, broadcast: hello}, with to: [P2, P3] for
+// named receivers, or propose: in place of broadcast.
+func (r reader) request(n ast.Node, p *Plan) error {
+	var q sim.Request
+	var broadcast, propose *string
+	var to parley.Set
+	said := func(to **string) func(ast.Node) error {
+		return func(n ast.Node) error {
+			text, err := r.text(n)
+			*to = &text
+			return err
+		}
+	}
+	err := r.fields(n, map[string]func(ast.Node) error{
+		"at": into(&q.At, r.process), "when": into(&q.When, r.time), "to": into(&to, r.processes),
+		"broadcast": said(&broadcast), "propose": said(&propose),
+	})
+	switch {
+	case err != nil:
+		return err
+	case (broadcast == nil) == (propose == nil):
+		return errors.New("either broadcast or propose was expected")
+	case propose != nil:
+		q.Msg = parley.Msg{Kind: parley.Propose, Body: []byte(*propose)}
+	case to != parley.Set{}:
+		q.Msg = problem.RequestTo(to, []byte(*broadcast))
+	default:
+		q.Msg = parley.Msg{Kind: parley.Carried, Body: []byte(*broadcast)}
+	}
+	p.Requests = append(p.Requests, q)
+	return nil
+}
+
+func (r reader) workload(n ast.Node, w *Workload) error {
+	return r.fields(n, map[string]func(ast.Node) error{
+		"broadcasts": into(&w.Broadcasts, r.count), "from": into(&w.From, r.processes),
+		"named": into(&w.Named, r.yes), "within": into(&w.Within, r.time),
+	})
+}
+
+// graph reads the neighbours of each process: {P1: [P2, P3], P2: [P3]}. A link
+// named once goes both ways.
+func (r reader) graph(n ast.Node) ([]parley.Set, error) {
+	graph := make([]parley.Set, parley.MaxProcesses)
+	most := parley.ID(0)
+	var pairs []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		pairs = n.Values
+	case *ast.MappingValueNode:
+		pairs = []*ast.MappingValueNode{n}
+	default:
+		return nil, at(n, errors.New("\"PROCESS: [NEIGHBOURS]\" was expected"))
+	}
+	for _, pair := range pairs {
+		id, err := r.naming(pair.Key.GetToken().Value)
+		if err != nil {
+			return nil, at(pair.Key, err)
+		}
+		to, err := r.processes(pair.Value)
+		if err != nil {
+			return nil, err
+		}
+		most = max(most, id)
+		for other := range to.All() {
+			graph[id].Add(other)
+			graph[other].Add(id)
+			most = max(most, other)
+		}
+	}
+	return graph[:most+1], nil
+}
+
+func (r reader) link(n ast.Node, p *Plan) error {
+	var l sim.Link
+	err := r.fields(n, map[string]func(ast.Node) error{
+		"from": into(&l.From, r.processes), "to": into(&l.To, r.processes),
+		"since": into(&l.Since, r.time), "until": into(&l.Until, r.time),
+		"delay": into(&l.Delay, r.delay), "loss": into(&l.Loss, r.chance), "twice": into(&l.Twice, r.chance),
+	})
+	if err == nil && l.Until != 0 && l.Until <= l.Since {
+		err = fmt.Errorf("until %d: a time after since was expected", l.Until)
+	}
+	p.Links = append(p.Links, l)
+	return err
+}
+
+// partition reads {groups: [[P1, P2], [P3]], since: 100, until: 900}: nothing goes
+// from one group to another.
+func (r reader) partition(n ast.Node, p *Plan) error {
+	var groups []parley.Set
+	var window sim.Link
+	err := r.fields(n, map[string]func(ast.Node) error{
+		"since": into(&window.Since, r.time), "until": into(&window.Until, r.time),
+		"groups": func(n ast.Node) error {
+			return r.list("groups", n, func(n ast.Node) error {
+				g, err := r.processes(n)
+				groups = append(groups, g)
+				return err
+			})
+		},
+	})
+	if err == nil && len(groups) < 2 {
+		err = errors.New("two groups or more were expected, as in groups: [[1, 2], [3]]")
+	}
+	for i, from := range groups {
+		for k, to := range groups {
+			if i != k {
+				l := window
+				l.From, l.To, l.Loss = from, to, 1
+				p.Links = append(p.Links, l)
+			}
+		}
+	}
+	return err
+}
+
+// crash reads {process: P2, step: 3, effects: 1}, or when: in place of step.
+func (r reader) crash(n ast.Node, p *Plan) error {
+	var c sim.Crash
+	var disk string
+	err := r.fields(n, map[string]func(ast.Node) error{
+		"process": into(&c.At, r.process), "step": into(&c.Step, r.count), "when": into(&c.When, r.time),
+		"effects": into(&c.Effects, r.count), "back": into(&c.Back, r.time), "disk": into(&disk, r.text),
+	})
+	switch {
+	case err != nil:
+		return err
+	case disk != "" && disk != "lost" && disk != "kept":
+		return fmt.Errorf("disk: %q: allowed are kept and lost", disk)
+	case (c.Step == 0) == (c.When == 0):
+		return errors.New("either step, from 1, or when was expected")
+	}
+	c.LostDisk = disk == "lost"
+	p.Crashes = append(p.Crashes, c)
+	return nil
+}
+
+func (r reader) pause(n ast.Node, p *Plan) error {
+	var v sim.Pause
+	err := r.fields(n, map[string]func(ast.Node) error{
+		"process": into(&v.At, r.process), "since": into(&v.From, r.time), "for": into(&v.For, r.time),
+	})
+	p.Pauses = append(p.Pauses, v)
+	return err
+}
+
+// clock reads {process: P1, offset: -5ms, drift: 100}, the drift in parts in a million.
+func (r reader) clock(n ast.Node, p *Plan) error {
+	var c sim.Clock
+	err := r.fields(n, map[string]func(ast.Node) error{
+		"process": into(&c.At, r.process), "drift": into(&c.Drift, r.signed),
+		"offset": into(&c.Offset, func(n ast.Node) (parley.Tick, error) {
+			text, err := r.text(n)
+			if err != nil {
+				return 0, err
+			}
+			return tick(text)
+		}),
+	})
+	p.Clocks = append(p.Clocks, c)
+	return err
+}
+
+func (r reader) suspicion(n ast.Node, p *Plan) error {
+	var v sim.Suspicion
+	err := r.fields(n, map[string]func(ast.Node) error{
+		"process": into(&v.At, r.process), "suspects": into(&v.Of, r.process), "when": into(&v.When, r.time),
+	})
+	p.Suspicions = append(p.Suspicions, v)
+	return err
+}
+
+func (r reader) random(n ast.Node, v *Random) error {
+	return r.fields(n, map[string]func(ast.Node) error{
+		"crashes": into(&v.Crashes, r.count), "restarts": into(&v.Restarts, r.count),
+		"lost-disks": into(&v.LostDisks, r.count), "partitions": into(&v.Partitions, r.count),
+		"one-way": into(&v.OneWay, r.count), "slow": into(&v.Slow, r.count), "lossy": into(&v.Lossy, r.count),
+		"pauses": into(&v.Pauses, r.count), "suspicions": into(&v.Suspicions, r.count),
+		"drift": into(&v.Drift, r.count), "within": into(&v.Within, r.time), "last": into(&v.Last, r.time),
+		"spared": into(&v.Spared, r.processes),
+	})
+}

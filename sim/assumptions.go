@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// Assumptions are the circumstances of the run so far, for [parley.Judge]: not what
+// the options might have done, but what happened. Call it when the run is over.
+func (s *Sim) Assumptions() parley.Assumptions {
+	p := s.opt.Protocol
+	a := parley.Assumptions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
+	// order: the worst is looked for
+	for _, how := range s.opt.Faulty {
+		a.Worst = max(a.Worst, how.Model)
+	}
+	if p.Proposers.Len() == 1 {
+		a.SourceFaulty = p.Proposers.Minus(s.History.Faulty) == parley.Set{}
+	}
+	joined := s.joined()
+	up := s.up()
+	a.Network = parley.NetworkFaults{
+		Lost: s.Stats.Lost > 0, Doubled: s.Stats.Doubled > 0, Reordered: s.Stats.Overtaken > 0,
+		Late: s.Stats.Late > 0, Cut: s.Stats.Cut > 0, Disconnected: joined < up.Len(),
+	}
+	a.Processes = parley.ProcessFaults{
+		Restarted: s.Stats.Restarts > 0, LostDisk: s.Stats.LostDisks > 0,
+		Paused:    s.Stats.Pauses > 0 || s.wrongClock(),
+		Suspected: s.Stats.FalseSuspicions > 0, Minority: 2*joined <= p.N,
+	}
+	return a
+}
+
+// up returns the correct processes that are not down.
+func (s *Sim) up() parley.Set {
+	out := s.Correct()
+	for id := range out.All() {
+		if s.procs[id].down {
+			out.Remove(id)
+		}
+	}
+	return out
+}
+
+// wrongClock tells whether a clock is further off, or drifts more, than promised.
+func (s *Sim) wrongClock() bool {
+	off := func(x, bound int64) bool { return x > bound || x < -bound }
+	return slices.ContainsFunc(s.opt.Clocks, func(c Clock) bool {
+		return off(int64(c.Offset), int64(s.opt.Promised.Offset)) || off(c.Drift, s.opt.Promised.Drift)
+	})
+}
+
+// joined returns how many correct processes that are up can reach one another, both
+// ways, over links that work now and through such processes alone: the most there
+// are in one part of the network.
+func (s *Sim) joined() int {
+	left, most := s.up(), 0
+	for left != (parley.Set{}) {
+		for id := range left.All() {
+			there, back := s.reached(id, s.works), s.reached(id, func(a, b parley.ID) bool { return s.works(b, a) })
+			part := there.Minus(there.Minus(back))
+			most, left = max(most, part.Len()), left.Minus(part)
+			break
+		}
+	}
+	return most
+}
+
+// reached returns the processes that a process can reach, itself too.
+func (s *Sim) reached(from parley.ID, works func(a, b parley.ID) bool) parley.Set {
+	up, out := s.up(), parley.SetOf(from)
+	for next := []parley.ID{from}; len(next) > 0; next = next[1:] {
+		for id := range up.Minus(out).All() {
+			if works(next[0], id) {
+				out.Add(id)
+				next = append(next, id)
+			}
+		}
+	}
+	return out
+}
+
+// works tells whether a message from a to b may arrive if it is sent now.
+func (s *Sim) works(a, b parley.ID) bool { return s.edge(a, b) && s.rule(a, b).Loss < 1 }

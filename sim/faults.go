@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"parley"
+	"parley/trace"
+)
+
+// Clock says how wrong the clock of a process runs: at the true time t it shows
+// Offset + t + t*Drift/1,000,000, rounded down. Timers of the process run on it, and
+// its machine sees no other time. Traces and histories have the true one.
+type Clock struct {
+	At     parley.ID
+	Offset parley.Tick // ticks ahead of the true time, at time 0
+	Drift  int64       // parts in a million that it is fast, or slow if negative
+}
+
+// Pause stops process At from tick From on, for that many ticks: it does nothing
+// meanwhile, and afterwards what has arrived and which timers have run out it sees
+// at once, in that order. A pause at time 0 begins after Start and the requests of
+// that time. Who crashes in a pause loses what waits, and is not paused when it is
+// back; who is down at the time From is not paused at all.
+type Pause struct {
+	At        parley.ID
+	From, For parley.Tick
+}
+
+// Crash stops a process in the middle of a step, after the first Effects effects of
+// that step: records become durable before anything else happens, so a crash with
+// Effects 0 comes before durability. A send to all is one effect for each receiver.
+//
+// Either Step or When says when. Step counts the process's steps, over restarts too,
+// from 1. When is a tick: with Effects 0 the process stops just then, between two
+// steps, and else in the first step from then on that asks for anything, or at the
+// tick When+Patience if it makes none before. Who is down at the time When does not
+// crash again, and does not come back if Back is 0.
+type Crash struct {
+	At      parley.ID
+	Step    int
+	When    parley.Tick
+	Effects int
+	// Back is how many ticks after the crash the process restarts; 0: never.
+	Back parley.Tick
+	// LostDisk restarts it without its log.
+	LostDisk bool
+}
+
+// Patience is how long, in ticks, a crash by the time waits for a step in which the
+// process does something.
+const Patience parley.Tick = 1000
+
+// million is the unit of drifts.
+const million = 1_000_000
+
+// plan puts what the options have in store for the processes into the schedule.
+func (s *Sim) plan() {
+	n := len(s.procs)
+	for _, c := range s.opt.Clocks {
+		if int(c.At) >= n || c.Drift <= -million || c.Drift > million {
+			panic(fmt.Sprintf("sim: the clock of process %d drifts by %d parts in a million", c.At, c.Drift))
+		}
+		s.procs[c.At].clock = c
+	}
+	s.skewed = len(s.opt.Clocks) > 0
+	s.pausing = len(s.opt.Pauses) > 0
+	for i, c := range s.opt.Crashes {
+		if int(c.At) >= n || s.faulty.Has(c.At) {
+			panic(fmt.Sprintf("sim: process %d is to crash, and is in the coalition, or not there", c.At))
+		}
+		if (c.Step > 0) == (c.When > 0) || c.Step < 0 || c.When < 0 || c.Effects < 0 || c.Back < 0 {
+			panic(fmt.Sprintf("sim: process %d is to crash in step %d and at time %d", c.At, c.Step, c.When))
+		}
+		if c.Back == 0 {
+			s.History.Faulty.Add(c.At)
+		}
+		if c.When > 0 {
+			s.due.at(c.When, event{what: crashing, to: c.At, ref: int32(i)})
+		}
+	}
+	for i, p := range s.opt.Pauses {
+		if int(p.At) >= n || p.From < 0 || p.For < 1 || p.From+p.For < p.From {
+			panic(fmt.Sprintf("sim: process %d is to pause at time %d for %d", p.At, p.From, p.For))
+		}
+		s.due.at(p.From, event{what: pausing, to: p.At, ref: int32(i)})
+	}
+	for _, q := range s.opt.Suspicions {
+		if q.When < 0 || int(q.At) >= n || int(q.Of) >= n {
+			panic(fmt.Sprintf("sim: process %d is to suspect %d at time %d", q.At, q.Of, q.When))
+		}
+		s.due.at(q.When, event{what: hinted, to: q.At, from: q.Of})
+	}
+}
+
+// Clock returns what the clock of a process shows.
+func (s *Sim) Clock(id parley.ID) parley.Tick { return s.procs[id].clock.at(s.now) }
+
+// at returns what the clock shows at a true time.
+func (c *Clock) at(t parley.Tick) parley.Tick {
+	if c.Drift == 0 {
+		return c.Offset + t
+	}
+	hi, lo := bits.Mul64(uint64(t), uint64(million+c.Drift))
+	if hi >= million {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, million)
+	return c.Offset + parley.Tick(q)
+}
+
+// when returns the first true time at which the clock shows t or more.
+func (c *Clock) when(t parley.Tick) parley.Tick {
+	if t == math.MaxInt64 {
+		return t
+	}
+	t -= c.Offset
+	if c.Drift == 0 || t <= 0 {
+		return max(t, 0)
+	}
+	d := uint64(million + c.Drift)
+	hi, lo := bits.Mul64(uint64(t), million)
+	if hi >= d {
+		return math.MaxInt64
+	}
+	q, rest := bits.Div64(hi, lo, d)
+	if rest > 0 {
+		q++
+	}
+	if q > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return parley.Tick(q)
+}
+
+// pause stops a process for a time.
+func (s *Sim) pause(id parley.ID, length parley.Tick) {
+	p := &s.procs[id]
+	if p.down {
+		return
+	}
+	s.Stats.Pauses++
+	s.trace(trace.Event{Op: trace.Pause, At: id})
+	p.until = max(p.until, s.now+length)
+	s.due.at(s.now+length, event{what: resuming, to: id})
+}
+
+// resume lets a process see what has happened in its pause.
+func (s *Sim) resume(id parley.ID) {
+	p := &s.procs[id]
+	if p.until == 0 || s.now < p.until {
+		return // another pause goes on, or a crash has ended this one
+	}
+	p.until = 0
+	s.trace(trace.Event{Op: trace.Resume, At: id})
+	s.late = append(s.late, p.waiting...)
+	p.waiting = p.waiting[:0]
+}
+
+// waits keeps what happens to a process that is paused.
+func (s *Sim) waits(e event) bool {
+	p := &s.procs[e.to]
+	if p.until == 0 || e.what > hinted {
+		return false
+	}
+	p.waiting = append(p.waiting, e)
+	return true
+}
+
+// crashAt is the time When of a crash.
+func (s *Sim) crashAt(i int32) {
+	c := s.opt.Crashes[i]
+	p := &s.procs[c.At]
+	if p.doom > 0 { // an earlier one waits for its step: it waits no longer
+		s.crash(s.opt.Crashes[p.doom-1])
+	}
+	switch {
+	case p.down:
+		p.gone = p.gone || c.Back == 0
+	case c.Effects == 0:
+		s.crash(c)
+	default:
+		p.doom = i + 1
+		s.due.at(s.now+Patience, event{what: overdue, to: c.At, ref: i})
+	}
+}
+
+// crash stops a process; what it had not yet done is not done.
+func (s *Sim) crash(c Crash) {
+	p := &s.procs[c.At]
+	p.down, p.doom, p.until = true, 0, 0
+	p.timers = p.timers[:0]
+	for _, e := range p.waiting {
+		if e.what == arrival || e.what == asked {
+			s.wire.drop(e.ref)
+		}
+	}
+	p.waiting = p.waiting[:0]
+	s.Stats.Crashes++
+	s.trace(trace.Event{Op: trace.Crash, At: c.At})
+	if c.LostDisk {
+		p.state, p.log, p.lost = nil, nil, true
+	}
+	if c.Back > 0 {
+		s.due.at(s.now+c.Back, event{what: back, to: c.At})
+	}
+}
+
+// Durable returns what a process would come back with after a crash: the durable
+// state that Compact put in the place of records, nil if it never did, and the
+// records since.
+func (s *Sim) Durable(id parley.ID) (state []byte, log []parley.Record) {
+	return s.procs[id].state, s.procs[id].log
+}
+
+// restart begins a new incarnation of a process: its durable state is loaded
+// before Start, which finds the records since in its log.
+func (s *Sim) restart(id parley.ID) {
+	p := &s.procs[id]
+	if p.gone {
+		return
+	}
+	p.down = false
+	s.Stats.Restarts++
+	var m parley.Msg
+	if p.lost {
+		p.lost, m.Value = false, 1
+		s.Stats.LostDisks++
+	}
+	p.seat.Machine = s.opt.Protocol.New(id)
+	state, records := s.Durable(id)
+	if len(state) > 0 && !parley.LoadDurable(p.seat.Machine, s.Clock(id), state) {
+		panic("sim: a machine does not load the durable state it saved")
+	}
+	s.seen(trace.Restart, &s.History.Restarts, parley.Happening{At: id, From: id, Msg: m})
+	s.trace(trace.Event{Op: trace.Restart, At: id, Msg: m})
+	s.step.Restart, s.step.Log = true, records
+	s.do(id, 0, func(m parley.Machine) { m.Start(&s.step) })
+	s.step.Restart, s.step.Log = false, nil
+}
+
+// suspect tells a process, as a detector beneath it would, that another one is
+// suspected to have failed.
+func (s *Sim) suspect(at, of parley.ID) {
+	if s.procs[at].down || s.spent() {
+		return
+	}
+	s.suspected(of)
+	m := parley.Msg{Kind: parley.Suspect, Origin: of}
+	s.trace(trace.Event{Op: trace.Suspect, At: at, Msg: m})
+	s.do(at, 0, func(mc parley.Machine) { mc.Receive(&s.step, at, m) })
+}
+
+// suspected counts a suspicion, and whether it is a false one.
+func (s *Sim) suspected(of parley.ID) {
+	s.Stats.Suspicions++
+	if int(of) < len(s.procs) && !s.procs[of].down && !s.faulty.Has(of) {
+		s.Stats.FalseSuspicions++
+	}
+}
