@@ -18,22 +18,38 @@ type listed struct {
 	Faults     string   `json:"faults"`
 	Properties []string `json:"properties"`
 	Bound      string   `json:"bound"`
+
+	Guarantees []guarantee `json:"guarantees"`
 }
 
 // list is "parley list".
 func (a *app) list() *cobra.Command {
-	var asJSON bool
+	var asJSON, table bool
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the protocols, their models and their bounds",
-		Example: "  parley list",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Use:   "list [PROTOCOL]",
+		Short: "List the protocols, their models, bounds and guarantees",
+		Example: "  parley list\n  parley list --guarantees\n" +
+			"  parley list om",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && !asJSON {
+				p, err := a.find(args[0])
+				if err != nil {
+					return err
+				}
+				return a.describe(a.out, p)
+			}
+			if table && !asJSON {
+				return a.printGuarantees(a.out)
+			}
 			var all []listed
 			for _, p := range a.protocols {
+				if len(args) == 1 && p.Name != args[0] {
+					continue
+				}
 				l := listed{
 					Name: p.Name, Title: p.Title, Paper: p.Paper, Timing: p.Timing.String(), Faults: p.Faults.String(),
-					Bound: smallest(p),
+					Bound: smallest(p), Guarantees: guarantees(p),
 				}
 				for _, q := range p.Properties {
 					l.Properties = append(l.Properties, q.Name)
@@ -48,6 +64,7 @@ func (a *app) list() *cobra.Command {
 			return a.printList(all)
 		},
 	}
+	cmd.Flags().BoolVar(&table, "guarantees", false, "print what remains promised when something goes wrong")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
 	return cmd
 }

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/internal/draw"
+)
+
+// circumstance is something that may befall a run, and how it shows among the
+// assumptions.
+type circumstance struct {
+	Name string // in the JSON list and the legend
+	head string // over the column
+	set  func(*parley.Assumptions)
+}
+
+// circumstances are those of the table of guarantees, each on its own.
+var circumstances = []circumstance{
+	{"m processes crash for good", "crash", func(a *parley.Assumptions) { a.Faulty = a.M }},
+	{"m processes omit to send or receive", "omit", func(a *parley.Assumptions) {
+		a.Faulty, a.Worst = a.M, parley.OmissionFaults
+	}},
+	{"m processes lie (and forge no signature, where there are any)", "lie", func(a *parley.Assumptions) {
+		a.Faulty, a.Worst = a.M, parley.OralByzantineFaults
+	}},
+	{"links lose messages", "lost", func(a *parley.Assumptions) { a.Network.Lost = true }},
+	{"links double messages", "twice", func(a *parley.Assumptions) { a.Network.Doubled = true }},
+	{"links do not keep the order", "order", func(a *parley.Assumptions) { a.Network.Reordered = true }},
+	{"messages take longer than was promised", "late", func(a *parley.Assumptions) { a.Network.Late = true }},
+	{"the network is cut in parts for a time", "cut", func(a *parley.Assumptions) { a.Network.Cut = true }},
+	{"a process is suspected that has not crashed", "susp", func(a *parley.Assumptions) { a.Processes.Suspected = true }},
+	{"a process stands still for a time", "pause", func(a *parley.Assumptions) { a.Processes.Paused = true }},
+	{"a process crashes and comes back", "back", func(a *parley.Assumptions) { a.Processes.Restarted = true }},
+	{"a process comes back without its disk", "disk", func(a *parley.Assumptions) {
+		a.Processes.Restarted, a.Processes.LostDisk = true, true
+	}},
+}
+
+// guarantee is what remains promised of a protocol's properties.
+type guarantee struct {
+	Circumstance string   `json:"circumstance"`
+	Promised     []string `json:"promised"`
+	Not          []string `json:"not_promised,omitempty"`
+	Because      string   `json:"because,omitempty"` // of the first that is not
+
+	cell string
+}
+
+// guarantees asks the promises of a protocol, circumstance by circumstance.
+func guarantees(p parley.Protocol) []guarantee {
+	var out []guarantee
+	calm := promised(p, parley.Assumptions{N: p.N, M: p.M})
+	for _, c := range circumstances {
+		a := parley.Assumptions{N: p.N, M: p.M}
+		c.set(&a)
+		if p.Faults == parley.SignedByzantineFaults {
+			a.Worst = min(a.Worst, p.Faults) // its signatures hold
+		}
+		g := guarantee{Circumstance: c.Name}
+		safety := true
+		for _, v := range promised(p, a) {
+			switch {
+			case v.Promise.Holds:
+				g.Promised = append(g.Promised, v.Property.Name)
+			case slices.ContainsFunc(calm, func(w parley.Verdict) bool {
+				return w.Property.Name == v.Property.Name && w.Promise.Holds
+			}):
+				g.Not = append(g.Not, v.Property.Name)
+				safety = safety && v.Property.Mode != parley.Always
+				if g.Because == "" {
+					g.Because = v.Promise.Because
+				}
+			}
+		}
+		switch {
+		case len(g.Not) == 0:
+			g.cell = "all"
+		case len(g.Promised) == 0:
+			g.cell = "-"
+		case safety:
+			g.cell = "safe"
+		default:
+			g.cell = "some"
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+// promised is the verdict on a run in which nothing happens, for its promises.
+func promised(p parley.Protocol, a parley.Assumptions) []parley.Verdict {
+	all := parley.Judge(p, a, &parley.History{N: p.N})
+	return slices.DeleteFunc(all, func(v parley.Verdict) bool { return v.Property.Mode == parley.Sometimes })
+}
+
+// printGuarantees writes the table, and what the words in it stand for.
+func (a *app) printGuarantees(w io.Writer) error {
+	var b strings.Builder
+	wide := 0
+	for _, p := range a.protocols {
+		wide = max(wide, len(p.Name))
+	}
+	fmt.Fprintf(&b, "%-*s ", wide, "")
+	for _, c := range circumstances {
+		fmt.Fprintf(&b, " %-5s", c.head)
+	}
+	b.WriteString("\n")
+	for _, p := range a.protocols {
+		fmt.Fprintf(&b, "%-*s ", wide, p.Name)
+		for _, g := range guarantees(p) {
+			fmt.Fprintf(&b, " %-5s", g.cell)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+	for _, c := range circumstances {
+		fmt.Fprintf(&b, "%-6s %s\n", c.head, c.Name)
+	}
+	b.WriteString("\n" + draw.Fold("all: every property that is promised when nothing fails remains promised. safe: nothing "+
+		"wrong happens, but what is to happen in the end may not. some: parts of both are lost. -: nothing is "+
+		"promised any more. Each circumstance is taken on its own; \"parley list PROTOCOL\" has the reasons.",
+		a.width(0)) + "\n")
+	_, err := io.WriteString(w, strings.ReplaceAll(b.String(), " \n", "\n"))
+	return err
+}
+
+// describe writes all that is known of one protocol.
+func (a *app) describe(w io.Writer, p parley.Protocol) error {
+	var b strings.Builder
+	width := a.width(0)
+	fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Title)
+	b.WriteString(draw.Fold(fmt.Sprintf("Timing: %s. Faults: %s. Source: %s.", p.Timing, p.Faults, p.Paper), width) + "\n")
+	if bound := smallest(p); bound != "" {
+		fmt.Fprintf(&b, "Bound: %s\n", bound)
+	}
+	b.WriteString("\nProperties, and whether they are promised when nothing fails\n")
+	for _, v := range promised(p, parley.Assumptions{N: p.N, M: p.M}) {
+		mark := "✓"
+		if !v.Promise.Holds {
+			mark = "✗"
+		}
+		fmt.Fprintf(&b, "%s %s\n", mark, v.Property.Name)
+		b.WriteString(draw.Fold("  "+v.Property.Says+"\n  "+v.Promise.Because, width) + "\n")
+	}
+	b.WriteString("\nWhat is no longer promised if\n")
+	for _, g := range guarantees(p) {
+		if len(g.Not) == 0 {
+			fmt.Fprintf(&b, "✓ %s: nothing is lost\n", g.Circumstance)
+			continue
+		}
+		what := strings.Join(g.Not, ", ")
+		if len(g.Promised) == 0 {
+			what = "everything"
+		}
+		b.WriteString(draw.Fold(fmt.Sprintf("✗ %s: %s\n  %s", g.Circumstance, what, g.Because), width) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
