@@ -14,6 +14,7 @@ import (
 // scenario, each with a value in YAML.
 type planFlags struct {
 	fs    *pflag.FlagSet
+	keys  []string
 	nodes map[string]ast.Node // those that a scenario file has set
 }
 
@@ -44,6 +45,10 @@ var planHelp = map[string]string{
 func (f *planFlags) declare(fs *pflag.FlagSet) {
 	f.fs, f.nodes = fs, make(map[string]ast.Node)
 	for _, key := range scenario.Keys {
+		if fs.Lookup(key) != nil {
+			continue // the protocol's own, as the graph that its messages go along
+		}
+		f.keys = append(f.keys, key)
 		fs.String(key, "", planHelp[key])
 	}
 }
@@ -57,7 +62,7 @@ func (f *planFlags) set(key string, value ast.Node) error {
 // plan reads the flags for a protocol.
 func (f *planFlags) plan(p parley.Protocol, naming parley.Naming) (scenario.Plan, error) {
 	var plan scenario.Plan
-	for _, key := range scenario.Keys {
+	for _, key := range f.keys {
 		g := f.fs.Lookup(key)
 		if !g.Changed {
 			continue

@@ -1,0 +1,290 @@
+// Package guard keeps a process that missed a delivery from contaminating the
+// others.
+//
+// Problem: a process that omits to deliver what all others delivered goes on from a
+// state that is not theirs. What it broadcasts then reflects that state, is delivered
+// by everybody, and with it the whole system may become wrong.
+//
+// Model: omission faults, messages in bounded time. A broadcast in FIFO order, with
+// nothing left out, lies beneath: stack.New(diffusion, fifo, guard).
+//
+// Source: the lecture, remarks on broadcasts: a message carries what its receiver
+// needs to see whether it is safe to deliver it, and a process that fails stops.
+//
+// Why it works: with FIFO order what a process has delivered of another is told by
+// a number. Every message carries these numbers. Of any two correct processes one
+// has delivered a message at most Bound later than the other. So who has not
+// delivered what I did, and that longer ago than Bound before it could have been
+// sent, has omitted it: I refuse its message, and all that it broadcasts later. And
+// if others have delivered what I still have not, longer ago than Bound, it is I who
+// omitted it: I stop, before I send again.
+//
+// Not promised: that correct processes agree on the messages of a process that was
+// found out. One may have delivered the last of them just before another refused it.
+// Without a bound on time nothing tells an omission from a slow link: then the guard
+// takes a slow process for a failed one, which is safe, and stops it.
+package guard
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// Bound is the default of Config.Bound, in ticks: it fits broadcasts by two steps
+// in the simulator, whose messages take at most 900.
+const Bound parley.Tick = 5000
+
+// The indications of a guard.
+const (
+	// Contaminated tells that Origin has omitted what this process delivered: Seq
+	// counts its messages delivered so far, and no more of them follow.
+	Contaminated = parley.Indication + 0x20
+	// Behind tells that this process itself has omitted a message of Origin, and
+	// that it has stopped.
+	Behind = parley.Indication + 0x21
+)
+
+// Config is what all processes know beforehand, and know alike.
+type Config struct {
+	N int
+	// Bound is how much later than one correct process another one delivers a
+	// message at most, plus the time that a message is on its way. 0 stands for the
+	// constant Bound.
+	Bound parley.Tick
+	// Off lets everything pass: for runs that show what the guard prevents.
+	Off bool
+}
+
+// Body: of each process one more than how much of it was delivered, or 0 if it was
+// found out; then the payload.
+const data parley.Kind = 1
+
+// New returns the protocol, a layer for the top of a stack.
+func New(c Config) parley.Protocol {
+	if c.N < 1 || c.N > parley.MaxProcesses || c.Bound < 0 {
+		panic(fmt.Sprintf("guard: n = %d, bound %d", c.N, c.Bound))
+	}
+	if c.Bound == 0 {
+		c.Bound = Bound
+	}
+	return parley.Protocol{
+		Name: "guard", Title: "broadcast that keeps out who missed a delivery",
+		Paper:  "lecture, remarks on broadcasts: inconsistency and contamination",
+		Faults: parley.OmissionFaults, Kinds: []string{"", "DATA"}, N: c.N, M: c.N - 1,
+		Serves: true, Hears: parley.HearsBeneath,
+		New: func(parley.ID) parley.Machine { return newProcess(c) },
+		Properties: append(problem.Of(problem.Validity, problem.Integrity, problem.FIFOOrder, problem.Delivery),
+			Clean(2*c.Bound)),
+		Promises: c.promises,
+		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:  explain(c.N),
+		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+			n := fs.Int("n", c.N, "number of `processes`")
+			bound := fs.Int64("bound", int64(c.Bound), "how much later one delivers than another, in `ticks`")
+			off := fs.Bool("off", c.Off, "let everything pass, to see what the guard prevents")
+			return func(parley.Naming) (parley.Protocol, error) {
+				if *n < 1 || *n > parley.MaxProcesses {
+					return parley.Protocol{}, &parley.FlagError{
+						Flag: "n", Err: fmt.Errorf("%d processes: allowed are 1 to %d", *n, parley.MaxProcesses),
+					}
+				}
+				if *bound < 1 {
+					return parley.Protocol{}, &parley.FlagError{Flag: "bound", Err: fmt.Errorf("%d: at least 1 tick", *bound)}
+				}
+				return New(Config{N: *n, Bound: parley.Tick(*bound), Off: *off}), nil
+			}
+		},
+	}
+}
+
+// process is one process.
+type process struct {
+	parley.Base
+	c       Config
+	seen    []origin   // of each process, what was delivered
+	refused parley.Set // who has omitted something
+	stopped bool
+}
+
+// origin is what a process knows of the messages of another.
+type origin struct {
+	count  uint64
+	recent []parley.Tick // when the last of them were delivered; older ones are older than the bound
+	known  uint64        // how many of them somebody else has delivered
+	since  parley.Tick   // since when that is more than count
+}
+
+func newProcess(c Config) *process { return &process{c: c, seen: make([]origin, c.N)} }
+
+// Request: to broadcast m, broadcast it with what I have delivered. Who has stopped
+// broadcasts nothing.
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	if m.Kind != parley.Carried {
+		s.Refuse(s.Self, "request of another kind")
+		return
+	}
+	if p.stopped {
+		s.Refuse(s.Self, "request to a process that has stopped")
+		return
+	}
+	body := make([]byte, 0, len(m.Body)+2*p.c.N)
+	for i := range p.seen {
+		count := p.seen[i].count + 1
+		if p.refused.Has(parley.ID(i)) {
+			count = 0
+		}
+		body = binary.AppendUvarint(body, count)
+	}
+	s.Broadcast(parley.Msg{Kind: data, Body: append(body, m.Body...)})
+}
+
+// Receive: upon delivery beneath of a message of q, deliver it if what q had
+// delivered fits what I have.
+func (p *process) Receive(s *parley.Step, q parley.ID, m parley.Msg) {
+	if m.Kind >= parley.Local || p.stopped {
+		return
+	}
+	counts, payload, err := open(m.Body, p.c.N)
+	switch {
+	case m.Kind != data || err != nil || int(q) >= p.c.N:
+		s.Refuse(q, "no message of a guard")
+		return
+	case p.c.Off:
+	case p.refused.Has(q):
+		s.Refuse(q, "message of a process that was found out")
+		return
+	case q != s.Self && p.omitted(s, counts):
+		p.refused.Add(q)
+		s.Refuse(q, "sender has not delivered what it should have")
+		s.Indicate(parley.Msg{Kind: Contaminated, Origin: q, Seq: p.seen[q].count})
+		return
+	default:
+		p.learn(s, counts)
+	}
+	p.deliver(s, q, payload)
+}
+
+// omitted tells whether a sender with these counts lacks what it should have: what I
+// delivered longer ago than the bound. Messages of who was found out, by me or by the
+// sender, do not count: of these one may have delivered more than another.
+func (p *process) omitted(s *parley.Step, counts []uint64) bool {
+	for id, count := range counts {
+		mine := &p.seen[id]
+		if count == 0 || count > mine.count || p.refused.Has(parley.ID(id)) {
+			continue
+		}
+		lacks := mine.count - (count - 1) // the oldest of these that it lacks is the first
+		if lacks > uint64(len(mine.recent)) || s.Now-mine.recent[len(mine.recent)-int(lacks)] > p.c.Bound {
+			return true
+		}
+	}
+	return false
+}
+
+// learn takes note of what others have delivered and I have not.
+func (p *process) learn(s *parley.Step, counts []uint64) {
+	for id, count := range counts {
+		mine := &p.seen[id]
+		if count == 0 || parley.ID(id) == s.Self || p.refused.Has(parley.ID(id)) {
+			continue
+		}
+		if count--; count <= mine.count || count <= mine.known {
+			continue
+		}
+		if mine.known <= mine.count {
+			mine.since = s.Now
+			s.SetTimer(parley.Timer(id), p.c.Bound+1)
+		}
+		mine.known = count
+	}
+}
+
+// Timeout: if by now I have not delivered what others had, it is I who omitted it,
+// and I stop. A later lack has a timer of its own.
+func (p *process) Timeout(s *parley.Step, t parley.Timer) {
+	mine := &p.seen[t]
+	if p.stopped || mine.known <= mine.count || p.refused.Has(parley.ID(t)) {
+		return
+	}
+	if left := mine.since + p.c.Bound - s.Now; left >= 0 {
+		s.SetTimer(t, left+1)
+		return
+	}
+	p.stopped = true
+	s.Indicate(parley.Msg{Kind: Behind, Origin: parley.ID(t), Seq: mine.count})
+}
+
+// deliver delivers and keeps the time, and forgets those that are old.
+func (p *process) deliver(s *parley.Step, q parley.ID, payload []byte) {
+	mine := &p.seen[q]
+	mine.count++
+	if mine.since < s.Now {
+		mine.since = s.Now // progress: what is still missing is measured from here
+	}
+	old := 0
+	for old < len(mine.recent) && s.Now-mine.recent[old] > p.c.Bound {
+		old++
+	}
+	mine.recent = append(mine.recent[old:], s.Now)
+	s.Deliver(q, parley.Msg{Kind: parley.Carried, Origin: q, Body: payload})
+}
+
+// open reads the counts and the payload of a message.
+func open(b []byte, n int) (counts []uint64, payload []byte, err error) {
+	counts = make([]uint64, n)
+	for i := range counts {
+		if counts[i], b, err = parley.ReadUvarint(b, 1<<62); err != nil {
+			return nil, nil, err
+		}
+	}
+	return counts, b, nil
+}
+
+func (p *process) State(v *parley.Vars) {
+	v.Bool("stopped", &p.stopped)
+	v.Set("refused", &p.refused)
+	parley.PerProcess(v, "seen", p.seen, func(_ parley.ID, o *origin) {
+		parley.Num(v, "count", &o.count)
+		parley.Num(v, "known", &o.known)
+		v.Time("since", &o.since)
+		parley.Slice(v, "recent", &o.recent, func(_ int, t *parley.Tick) { v.Time("delivered", t) })
+	})
+}
+
+// shown writes what a sender had delivered: a number a process, - for one that it
+// found out.
+func shown(counts []uint64) string {
+	text := ""
+	for _, count := range counts {
+		if count == 0 {
+			text += " -"
+		} else {
+			text += " " + strconv.FormatUint(count-1, 10)
+		}
+	}
+	return text
+}
+
+// explain shows the payload and what its sender had delivered.
+func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			switch m.Kind {
+			case Contaminated:
+				yield("finds out " + name(m.Origin) + ", and refuses it from now on")
+			case Behind:
+				yield("missed a message of " + name(m.Origin) + ", and stops")
+			case data:
+				if counts, payload, err := open(m.Body, n); err == nil {
+					yield(parley.Printable(payload) + " after" + shown(counts))
+				}
+			}
+		}
+	}
+}

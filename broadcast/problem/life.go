@@ -1,0 +1,106 @@
+package problem
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"parley"
+)
+
+// Incarnation is the number of the life that a process is in: 0 before its first
+// start, then 1, and one more after each crash. Messages are told apart by sender,
+// incarnation and sequence number: without it the first message after a restart
+// would be taken for the first one ever. It is a variable of a machine which
+// appends nothing else to its log.
+type Incarnation uint64
+
+// Begin begins the next life, in Start. It is durable before anything leaves.
+func (i *Incarnation) Begin(s *parley.Step) {
+	for _, rec := range s.Log {
+		number, rest, err := parley.ReadUvarint(rec.Body, 1<<63)
+		if err != nil || len(rest) > 0 {
+			panic(fmt.Sprintf("broadcast: process %d finds a record that it did not write", s.Self))
+		}
+		*i = max(*i, Incarnation(number))
+	}
+	*i++
+	s.Append(binary.AppendUvarint(nil, uint64(*i)))
+}
+
+// State visits the number, which is durable.
+func (i *Incarnation) State(v *parley.Vars) {
+	v.Durable(func() { parley.Num(v, "incarnation", i) })
+}
+
+// MaxLives is how many lives of one process are remembered. When it begins more,
+// the oldest is forgotten, and what still comes of that is refused.
+const MaxLives = 8
+
+// Lives has something for each of the latest lives of one process.
+type Lives[T any] struct {
+	forgotten uint64 // up to this one
+	lives     []life[T]
+}
+
+type life[T any] struct {
+	number uint64
+	of     T
+}
+
+// At returns what belongs to a life, and makes room for it. It returns nil if the
+// life is forgotten, or is none. The next call may move what was returned.
+func (l *Lives[T]) At(number uint64) *T {
+	if x := l.Known(number); x != nil || number <= l.forgotten {
+		return x
+	}
+	i := 0
+	for i < len(l.lives) && l.lives[i].number < number {
+		i++
+	}
+	if len(l.lives) == MaxLives {
+		if i == 0 {
+			return nil // older than all of them
+		}
+		l.forgotten = l.lives[0].number
+		copy(l.lives, l.lives[1:i])
+		i--
+	} else {
+		l.lives = append(l.lives, life[T]{})
+		copy(l.lives[i+1:], l.lives[i:])
+	}
+	l.lives[i] = life[T]{number: number}
+	return &l.lives[i].of
+}
+
+// Known returns what belongs to a life, nil if nothing does.
+func (l *Lives[T]) Known(number uint64) *T {
+	for i := range l.lives {
+		if l.lives[i].number == number {
+			return &l.lives[i].of
+		}
+	}
+	return nil
+}
+
+// Forgotten tells whether a life is too old to be remembered.
+func (l *Lives[T]) Forgotten(number uint64) bool { return number <= l.forgotten }
+
+// Each calls f for every life, the oldest first, until it returns false, and tells
+// whether it never did.
+func (l *Lives[T]) Each(f func(number uint64, of *T) bool) bool {
+	for i := range l.lives {
+		if !f(l.lives[i].number, &l.lives[i].of) {
+			return false
+		}
+	}
+	return true
+}
+
+// State visits all lives; each visits what belongs to one.
+func (l *Lives[T]) State(v *parley.Vars, each func(of *T)) {
+	parley.Num(v, "forgotten", &l.forgotten)
+	parley.Slice(v, "lives", &l.lives, func(_ int, one *life[T]) {
+		parley.Num(v, "number", &one.number)
+		each(&one.of)
+	})
+}

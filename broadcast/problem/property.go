@@ -1,0 +1,217 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+
+	"parley"
+)
+
+// Of returns the properties with the given names. It panics if there is none of a
+// name.
+func Of(names ...string) []parley.Property {
+	out := make([]parley.Property, len(names))
+	for i, name := range names {
+		found := false
+		for _, property := range properties {
+			if property.Name == name {
+				out[i], found = property, true
+			}
+		}
+		if !found {
+			panic("broadcast: no property " + name)
+		}
+	}
+	return out
+}
+
+// properties are all that there are.
+var properties = []parley.Property{
+	{
+		Name: Validity, Mode: parley.Eventually,
+		Says:  "what a correct process broadcasts is delivered by all correct processes",
+		Check: func(h *parley.History) error { return everywhere(h, senders) },
+	},
+	{
+		Name: Agreement, Mode: parley.Eventually,
+		Says:  "what a correct process delivers is delivered by all correct processes",
+		Check: func(h *parley.History) error { return everywhere(h, correct) },
+	},
+	{
+		Name: UniformAgreement, Mode: parley.Eventually,
+		Says:  "what any process delivers, even one that fails, is delivered by all correct processes",
+		Check: func(h *parley.History) error { return everywhere(h, anyone) },
+	},
+	{
+		Name: Integrity, Mode: parley.Always,
+		Says:  "a correct process delivers nothing twice, and only what was broadcast before",
+		Check: func(h *parley.History) error { return integrity(h, anyone) },
+	},
+	{
+		Name: SenderIntegrity, Mode: parley.Always,
+		Says: "a correct process delivers nothing twice, and of correct processes only what they " +
+			"broadcast before",
+		Check: func(h *parley.History) error { return integrity(h, correct) },
+	},
+	{
+		Name: FIFOOrder, Mode: parley.Always,
+		Says:  "a correct process delivers what another broadcast in that order and leaves nothing out",
+		Check: fifoOrder,
+	},
+	{
+		Name: CausalOrder, Mode: parley.Always,
+		Says:  "a correct process delivers no message before one that its broadcast may depend on",
+		Check: causalOrder,
+	},
+	{
+		Name: TotalOrder, Mode: parley.Always,
+		Says:  "two correct processes that deliver two messages deliver them in the same order",
+		Check: func(h *parley.History) error { return pairs(h, correct, sameOrder) },
+	},
+	{
+		Name: UniformTotalOrder, Mode: parley.Always,
+		Says:  "two processes, even ones that fail, that deliver two messages deliver them in the same order",
+		Check: func(h *parley.History) error { return pairs(h, anyone, sameOrder) },
+	},
+	{
+		Name: UniformPrefix, Mode: parley.Always,
+		Says: "of the messages to both of two processes, even ones that fail, what one has delivered " +
+			"begins with what the other has",
+		Check: func(h *parley.History) error { return pairs(h, anyone, prefix) },
+	},
+	{
+		Name: Delivery, Mode: parley.Sometimes,
+		Says: "something is delivered by a process other than its sender",
+		Check: func(h *parley.History) error {
+			for i := range h.Deliveries {
+				if _, _, ok := Delivered(&h.Deliveries[i]); ok && h.Deliveries[i].From != h.Deliveries[i].At {
+					return nil
+				}
+			}
+			return errors.New("nothing is delivered")
+		},
+	},
+}
+
+// whose says of which processes something is demanded.
+type whose uint8
+
+const (
+	anyone  whose = iota // correct or not
+	correct              // correct processes
+	senders              // in place of delivering: having broadcast, and being correct
+)
+
+func (w whose) among(h *parley.History, id parley.ID) bool { return w == anyone || h.Correct(id) }
+
+// everywhere demands that what was delivered by somebody of the given ones, or was
+// broadcast by a correct sender, is delivered by every correct process that it is for.
+func everywhere(h *parley.History, by whose) error {
+	if !h.Over {
+		return nil
+	}
+	r := read(h)
+	for c := range r.casts {
+		cast := &r.casts[c]
+		first := cast.from
+		if by == senders {
+			if cast.invented || !h.Correct(cast.from) {
+				continue
+			}
+		} else if first = r.deliverer(c, by); first == parley.All {
+			continue
+		}
+		for id := range parley.ID(h.N) {
+			if !h.Correct(id) || !cast.to.Has(id) || r.has(id, c) {
+				continue
+			}
+			what := fmt.Sprintf("%s delivered", h.Name(first))
+			if by == senders {
+				what = "the sender, which is correct, broadcast"
+			}
+			return fmt.Errorf("%s did not deliver %s, which %s", h.Name(id), r.name(c), what)
+		}
+	}
+	return nil
+}
+
+// integrity looks at the deliveries of correct processes one by one.
+func integrity(h *parley.History, of whose) error {
+	r := read(h)
+	for _, d := range r.deliveries {
+		if !h.Correct(d.at) {
+			continue
+		}
+		cast := &r.casts[d.cast]
+		switch lies := !of.among(h, cast.from); {
+		case d.again:
+			return fmt.Errorf("%s delivered %s more often than it was broadcast", h.Name(d.at), r.name(d.cast))
+		case cast.invented && !lies:
+			return fmt.Errorf("%s delivered %s, which was not broadcast", h.Name(d.at), r.name(d.cast))
+		case !cast.invented && cast.order > d.order && !lies:
+			return fmt.Errorf("%s delivered %s before it was broadcast", h.Name(d.at), r.name(d.cast))
+		case !cast.to.Has(d.at):
+			return fmt.Errorf("%s delivered %s, which was not for it", h.Name(d.at), r.name(d.cast))
+		}
+	}
+	return nil
+}
+
+// fifoOrder demands of each delivery that all before it of the same sender, in the
+// same life, have been delivered.
+func fifoOrder(h *parley.History) error {
+	r := read(h)
+	p := r.progress()
+	for _, d := range r.deliveries {
+		cast := &r.casts[d.cast]
+		if d.again || cast.invented {
+			continue // a matter of integrity
+		}
+		if h.Correct(d.at) {
+			if missed := p.missing(d.at, cast.chain, cast.place); missed >= 0 {
+				return fmt.Errorf("%s delivered %s and had not delivered %s, which the sender broadcast before",
+					h.Name(d.at), r.name(d.cast), r.name(missed))
+			}
+		}
+		p.deliver(d.at, d.cast)
+	}
+	return nil
+}
+
+// causalOrder goes through the run in time. Each life of a process is a chain of
+// what it broadcast. What a broadcast may depend on is then the beginning of each
+// chain, up to a length: a vector clock made from the history alone.
+func causalOrder(h *parley.History) error {
+	r := read(h)
+	p := r.progress()
+	clocks := make([][]int32, h.N) // of the life that the process is in
+	begin := func(id parley.ID) { clocks[id] = make([]int32, len(r.chains)) }
+	for id := range parley.ID(h.N) {
+		begin(id)
+	}
+	past := make([][]int32, len(r.casts))
+	for _, e := range r.inTime() {
+		c := e.cast
+		switch {
+		case e.what == restart:
+			begin(e.at)
+		case e.what == request:
+			past[c] = append([]int32(nil), clocks[e.at]...)
+			clocks[e.at][r.casts[c].chain] = r.casts[c].place + 1
+		case e.again || past[c] == nil:
+			continue // invented, or delivered before it was broadcast
+		default:
+			for chain, length := range past[c] {
+				missed := p.missing(e.at, int32(chain), length)
+				if missed >= 0 && h.Correct(e.at) {
+					return fmt.Errorf("%s delivered %s and had not delivered %s, which came before its broadcast",
+						h.Name(e.at), r.name(c), r.name(missed))
+				}
+				clocks[e.at][chain] = max(clocks[e.at][chain], length)
+			}
+			p.deliver(e.at, c)
+			clocks[e.at][r.casts[c].chain] = max(clocks[e.at][r.casts[c].chain], r.casts[c].place+1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+// Package bank is the lecture's bank account as a replicated state machine: two
+// copies that add 150 dollars and 8 percent of interest in another order hold 1242
+// and 1230 dollars.
+package bank
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Opening is the lecture's first balance, in cents.
+const Opening = 100_000
+
+// Account is the state machine: one account in cents. Its commands are "deposit
+// DOLLARS", "withdraw DOLLARS", "interest PERCENT" and "balance"; the answer is the
+// balance, or what was wrong, and then nothing has changed. Interest is rounded down
+// to a cent.
+type Account struct{ cents int64 }
+
+// New returns an account with the lecture's first balance.
+func New() *Account { return &Account{cents: Opening} }
+
+// most keeps every product within 64 bits.
+const most = 1 << 48
+
+// Apply carries out a command.
+func (a *Account) Apply(command []byte) []byte {
+	words := strings.Fields(string(command))
+	amount := int64(0)
+	if len(words) == 2 {
+		n, err := strconv.ParseInt(words[1], 10, 40)
+		if err != nil || n < 0 {
+			return []byte("a whole number was expected")
+		}
+		amount = n
+	} else if len(words) != 1 || words[0] != "balance" {
+		return []byte("no such command")
+	}
+	after := a.cents
+	switch words[0] {
+	case "balance":
+	case "deposit":
+		after += 100 * amount
+	case "withdraw":
+		after -= 100 * amount
+	case "interest":
+		if amount > 1000 {
+			return []byte("too much interest")
+		}
+		after += a.cents * amount / 100
+	default:
+		return []byte("no such command")
+	}
+	if after < 0 {
+		return []byte("not enough on the account")
+	}
+	if after > most {
+		return []byte("too much for the account")
+	}
+	a.cents = after
+	return []byte(a.String())
+}
+
+// String is the balance in dollars.
+func (a *Account) String() string {
+	if a.cents%100 == 0 {
+		return strconv.FormatInt(a.cents/100, 10)
+	}
+	return fmt.Sprintf("%d.%02d", a.cents/100, a.cents%100)
+}
+
+// Snapshot returns the state.
+func (a *Account) Snapshot() []byte { return binary.AppendVarint(nil, a.cents) }
+
+// Restore takes a state back.
+func (a *Account) Restore(b []byte) bool {
+	cents, n := binary.Varint(b)
+	if n <= 0 || cents < 0 || cents > most || !bytes.Equal(binary.AppendVarint(nil, cents), b) {
+		return false
+	}
+	a.cents = cents
+	return true
+}

@@ -1,0 +1,43 @@
+// Package news is the lecture's network news as a replicated state machine: a
+// response that is read before the article it answers is misread.
+package news
+
+import (
+	"slices"
+	"strings"
+)
+
+// Board is the state machine: the articles that were read, in their order. Its
+// commands are "article NAME" and "response NAME to NAME"; the answer says whether
+// a response was understood.
+type Board struct{ read []string }
+
+// New returns an empty board.
+func New() *Board { return new(Board) }
+
+// Apply reads an article or a response.
+func (b *Board) Apply(command []byte) []byte {
+	words := strings.Fields(string(command))
+	switch {
+	case len(words) == 2 && words[0] == "article":
+		b.read = append(b.read, words[1])
+		return []byte("read " + words[1])
+	case len(words) == 4 && words[0] == "response" && words[2] == "to":
+		known := slices.Contains(b.read, words[3])
+		b.read = append(b.read, words[1])
+		if known {
+			return []byte("understood " + words[1])
+		}
+		return []byte("misread " + words[1] + ": there is no " + words[3] + " yet")
+	}
+	return []byte("no such command")
+}
+
+// Snapshot returns the state.
+func (b *Board) Snapshot() []byte { return []byte(strings.Join(b.read, " ")) }
+
+// Restore takes a state back.
+func (b *Board) Restore(snapshot []byte) bool {
+	b.read = strings.Fields(string(snapshot))
+	return strings.Join(b.read, " ") == string(snapshot)
+}

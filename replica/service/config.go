@@ -1,0 +1,127 @@
+package service
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// Config is what all copies know beforehand, and know alike.
+type Config struct {
+	N   int
+	New func() Application
+	// Setup is that of the beginning. A zero one stands for all processes active,
+	// answers at once.
+	Setup Setup
+	// Every is after how many commands the copies compare their states, 0: never.
+	Every uint64
+	// Sessions is how many clients are remembered, 65,536 if 0. One that was forgotten
+	// and repeats its last command has it applied again.
+	Sessions int
+}
+
+// Setup says which copies answer, and when. It is part of the replicated state and
+// is changed by an ordered command, at the same position everywhere.
+type Setup struct {
+	// Active are the copies that answer and vote on the state. The others are spares:
+	// they apply all commands and say nothing until they are made active.
+	Active parley.Set
+	// M is how many of the active copies may be wrong.
+	M int
+	// Checked answers only when M+1 copies have the same state: one of them is correct.
+	Checked bool
+}
+
+// Append appends the setup to a buffer, as the body of a Configure.
+func (t Setup) Append(buf []byte) []byte {
+	buf = problem.AppendSet(buf, t.Active)
+	buf = binary.AppendUvarint(buf, uint64(t.M))
+	if t.Checked {
+		return append(buf, 1)
+	}
+	return append(buf, 0)
+}
+
+// readSetup reads what Append wrote. More than M copies must be active.
+func readSetup(b []byte, n int) (t Setup, ok bool) {
+	var m uint64
+	var err error
+	if t.Active, b, err = problem.ReadSet(b, n); err != nil {
+		return t, false
+	}
+	if m, b, err = parley.ReadUvarint(b, uint64(n)); err != nil || len(b) != 1 || b[0] > 1 {
+		return t, false
+	}
+	t.M, t.Checked = int(m), b[0] == 1
+	return t, t.Active.Len() > t.M
+}
+
+func (t *Setup) state(v *parley.Vars) {
+	v.Set("active", &t.Active)
+	parley.Num(v, "m", &t.M)
+	v.Bool("checked", &t.Checked)
+}
+
+// New returns the protocol, the top layer of a stack. A Config that makes no sense
+// panics.
+func New(c Config) parley.Protocol {
+	if c.N < 1 || c.N > parley.MaxProcesses || c.New == nil || c.Sessions < 0 {
+		panic(fmt.Sprintf("service: n = %d, sessions %d", c.N, c.Sessions))
+	}
+	if c.Setup == (Setup{}) {
+		c.Setup.Active = parley.Everyone(c.N)
+	}
+	if c.Setup.Active.Len() <= c.Setup.M {
+		panic(fmt.Sprintf("service: %d active copies, and %d may be wrong", c.Setup.Active.Len(), c.Setup.M))
+	}
+	if c.Sessions == 0 {
+		c.Sessions = 1 << 16
+	}
+	return parley.Protocol{
+		Name: "service", Title: "a deterministic state machine, replicated",
+		Paper:  "lecture, replication; Schneider 1990",
+		Faults: parley.CrashFaults, Kinds: []string{"", "APPLY", "CHECK", "CHANGE"}, N: c.N, M: c.N - 1,
+		Serves: true, Hears: parley.HearsBeneath,
+		New:        func(parley.ID) parley.Machine { return &process{c: c, app: c.New(), setup: c.Setup} },
+		Properties: properties(),
+		Promises:   promises,
+		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:    explain,
+		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+			n := fs.Int("n", c.N, "number of `processes`")
+			every := fs.Uint64("every", c.Every, "compare states after so many `commands` (0: never)")
+			return func(parley.Naming) (parley.Protocol, error) {
+				if *n < 1 || *n > parley.MaxProcesses {
+					return parley.Protocol{}, &parley.FlagError{
+						Flag: "n", Err: fmt.Errorf("%d processes: allowed are 1 to %d", *n, parley.MaxProcesses),
+					}
+				}
+				own := c
+				own.N, own.Every, own.Setup = *n, *every, Setup{}
+				return New(own), nil
+			}
+		},
+	}
+}
+
+// explain shows what a message asks for.
+func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		switch m.Kind {
+		case apply:
+			yield(fmt.Sprintf("command %d of client %d: %s", m.Seq, m.Value, parley.Printable(m.Body)))
+		case check:
+			yield(fmt.Sprintf("state %016x at position %d", m.Value, m.Seq))
+		case change:
+			yield("a new setup")
+		case Diverged:
+			yield(fmt.Sprintf("%s has diverged at position %d", name(m.Origin), m.Seq))
+		case Differs:
+			yield(fmt.Sprintf("state of %s differs at position %d", name(m.Origin), m.Seq))
+		}
+	}
+}
