@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/internal/draw"
 	"parley/sim"
 	"parley/trace"
 )
@@ -30,24 +32,14 @@ func (a *app) trace() *cobra.Command {
 	}
 	view.declare(show.Flags())
 	show.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.AddCommand(show)
+	cmd.AddCommand(show, a.diff())
 	return cmd
 }
 
 func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {
-	in, err := os.Open(file)
+	h, s, log, err := a.readTrace(file)
 	if err != nil {
 		return err
-	}
-	defer in.Close()
-	h, log, err := trace.Read(in)
-	if err != nil {
-		// The reader's errors begin with the line.
-		return fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
-	}
-	s, err := a.remake(h)
-	if err != nil {
-		return fmt.Errorf("%s:1: %w", file, err)
 	}
 	if err := flags.check(); err != nil {
 		return err
@@ -63,6 +55,80 @@ func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {
 		return err
 	}
 	return r.finish(v.print(a.out))
+}
+
+// readTrace reads a trace and makes the setup of its run again.
+func (a *app) readTrace(file string) (trace.Header, setup, *trace.Log, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return trace.Header{}, setup{}, nil, err
+	}
+	defer in.Close()
+	h, log, err := trace.Read(in)
+	if err != nil {
+		// The reader's errors begin with the line.
+		return h, setup{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+	}
+	s, err := a.remake(h)
+	if err != nil {
+		err = fmt.Errorf("%s:1: %w", file, err)
+	}
+	return h, s, log, err
+}
+
+// diff is "parley trace diff".
+func (a *app) diff() *cobra.Command {
+	context := 5
+	cmd := &cobra.Command{
+		Use:   "diff FILE FILE",
+		Short: "Show where two traces part",
+		Long: "Diff shows the first event in which two traces differ, with those before and after it.\n" +
+			"The exit status is 0 if they are the same and 1 if they are not.",
+		Example: "  parley trace diff run.jsonl run.jsonl",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s: two FILEs were expected, and %d are given", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if context < 0 || context > 1000 {
+				return &parley.FlagError{Flag: "context", Err: fmt.Errorf("%d: allowed are 0 to 1000", context)}
+			}
+			return a.showDiff(args[0], args[1], context)
+		},
+	}
+	cmd.Flags().IntVar(&context, "context", context, "how many `events` to show before and after")
+	return cmd
+}
+
+func (a *app) showDiff(first, second string, context int) error {
+	h1, s1, log1, err := a.readTrace(first)
+	if err != nil {
+		return err
+	}
+	h2, s2, log2, err := a.readTrace(second)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(h1.Args, h2.Args) {
+		fmt.Fprintf(a.out, "they are traces of different runs:\n- %s\n+ %s\n", command(h1.Args), command(h2.Args))
+	}
+	parting := trace.Diff(log1, log2, context)
+	if parting == nil {
+		fmt.Fprintf(a.out, "the same %s events\n", draw.Number(log1.Len()))
+		return nil
+	}
+	fmt.Fprintln(a.out, parting)
+	write := func(mark string, s setup, events []trace.Event) {
+		for _, e := range events {
+			fmt.Fprintln(a.out, mark+draw.Event(s.protocol, draw.Style{Width: a.width(0) - 2, Name: s.names.full}, e))
+		}
+	}
+	write("  ", s1, parting.Common)
+	write("- ", s1, parting.A)
+	write("+ ", s2, parting.B)
+	return statusError(violated)
 }
 
 // remake makes the setup of a trace again from its header.
