@@ -88,33 +88,43 @@ func Write(w io.Writer, h Header, l *Log) error {
 	return out.Flush()
 }
 
-// Read reads a trace whole and checks its hashes. Errors name the line.
-func Read(r io.Reader) (Header, *Log, error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+// ReadError tells what is wrong with a trace file, and where.
+type ReadError struct {
+	Line   int   // from 1
+	Offset int64 // of the byte, from 0: where the line begins, or where its text makes no sense
+	Err    error
+}
+
+func (e *ReadError) Error() string {
+	return fmt.Sprintf("line %d: %v (at byte %d)", e.Line, e.Err, e.Offset)
+}
+
+// Unwrap returns the error without the place.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Read reads a trace whole and checks its hashes. What is wrong with the file is told
+// by a [ReadError].
+func Read(from io.Reader) (Header, *Log, error) {
+	r := newReader(from)
 	var h Header
-	if !lines.Scan() {
-		if err := lines.Err(); err != nil {
-			return h, nil, fmt.Errorf("line 1: %w", err)
-		}
-		return h, nil, errors.New("line 1: the trace is empty: a header was expected")
+	if !r.scan() {
+		return h, nil, r.missing(errors.New("the trace is empty: a header was expected"))
 	}
-	if err := strict(lines.Bytes(), &h); err != nil {
-		return h, nil, fmt.Errorf("line 1: not the header of a trace: %w", err)
+	if err := strict(r.line(), &h); err != nil {
+		return h, nil, r.wrong(fmt.Errorf("not the header of a trace: %w", err))
 	}
 	if h.Version != Version {
-		return h, nil, fmt.Errorf("line 1: trace of version %d: this program reads version %d", h.Version, Version)
+		return h, nil, r.wrong(fmt.Errorf("trace of version %d: this program reads version %d", h.Version, Version))
 	}
 	if h.N < 1 || h.N > parley.MaxProcesses {
-		return h, nil, fmt.Errorf("line 1: n is %d: allowed are 1 to %d", h.N, parley.MaxProcesses)
+		return h, nil, r.wrong(fmt.Errorf("n is %d: allowed are 1 to %d", h.N, parley.MaxProcesses))
 	}
 	log := &Log{Keep: true}
-	for n := 2; lines.Scan(); n++ {
-		b := lines.Bytes()
-		if bytes.HasPrefix(b, []byte(`{"end":`)) {
-			return h, log, end(b, n, h, log, lines)
+	for r.scan() {
+		if bytes.HasPrefix(r.line(), []byte(`{"end":`)) {
+			return h, log, r.end(h, log)
 		}
-		e, err := event(b, h.N)
+		e, err := event(r.line(), h.N)
 		switch {
 		case err != nil:
 		case e.ID != log.count+1:
@@ -123,31 +133,78 @@ func Read(r io.Reader) (Header, *Log, error) {
 			err = fmt.Errorf("event %d is the cause of event %d", e.Cause, e.ID)
 		}
 		if err != nil {
-			return h, nil, fmt.Errorf("line %d: %w", n, err)
+			return h, nil, r.wrong(err)
 		}
 		log.Add(e)
 	}
-	n := log.count + 2 // the header is line 1
-	if err := lines.Err(); err != nil {
-		return h, nil, fmt.Errorf("line %d: %w", n, err)
-	}
-	return h, nil, fmt.Errorf("line %d: the trace ends after event %d: its last line is missing", n, log.count)
+	return h, nil, r.missing(fmt.Errorf("the trace ends after event %d: its last line is missing", log.count))
 }
 
-func end(b []byte, n int, h Header, log *Log, lines *bufio.Scanner) error {
+// reader reads lines and knows where they are.
+type reader struct {
+	lines    *bufio.Scanner
+	n        int   // the number of the line
+	at, next int64 // where it begins, and where the next one does
+}
+
+func newReader(from io.Reader) *reader {
+	r := &reader{lines: bufio.NewScanner(from)}
+	r.lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	r.lines.Split(func(data []byte, last bool) (int, []byte, error) {
+		advance, token, err := bufio.ScanLines(data, last)
+		r.next += int64(advance)
+		return advance, token, err
+	})
+	return r
+}
+
+func (r *reader) scan() bool {
+	r.n, r.at = r.n+1, r.next
+	return r.lines.Scan()
+}
+
+func (r *reader) line() []byte { return r.lines.Bytes() }
+
+// wrong is an error about the line that was read, or a place in it.
+func (r *reader) wrong(err error) error {
+	out := &ReadError{Line: r.n, Offset: r.at, Err: err}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		out.Offset += max(syntax.Offset-1, 0) // it counts the bytes read
+	case errors.As(err, &kind):
+		out.Offset += max(kind.Offset-1, 0)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		out.Offset += int64(len(r.line()))
+	}
+	return out
+}
+
+// missing is the error that a line is not there, or cannot be read.
+func (r *reader) missing(why error) error {
+	if err := r.lines.Err(); err != nil {
+		why = err
+	}
+	return &ReadError{Line: r.n, Offset: r.at, Err: why}
+}
+
+// end reads the last line and holds what came before against it.
+func (r *reader) end(h Header, log *Log) error {
 	var f footer
-	if err := strict(b, &f); err != nil {
-		return fmt.Errorf("line %d: not the end of a trace: %w", n, err)
+	if err := strict(r.line(), &f); err != nil {
+		return r.wrong(fmt.Errorf("not the end of a trace: %w", err))
 	}
 	if f.End != log.count || f.Hash != log.Hash() {
-		return fmt.Errorf("line %d: the trace was changed: it ends with %d events and hash %s, but holds %d with hash %s",
-			n, f.End, f.Hash, log.count, log.Hash())
+		return r.wrong(fmt.Errorf("the trace was changed: it ends with %d events and hash %s, but holds %d with hash %s",
+			f.End, f.Hash, log.count, log.Hash()))
 	}
 	if sum, err := h.hash(); err != nil || f.Header != sum {
-		return fmt.Errorf("line 1: the header was changed: line %d says that its hash is %s, and it is %s", n, f.Header, sum)
+		return &ReadError{Line: 1, Err: fmt.Errorf("the header was changed: line %d says that its hash is %s, and it is %s",
+			r.n, f.Header, sum)}
 	}
-	if lines.Scan() {
-		return fmt.Errorf("line %d: the trace goes on after its end", n+1)
+	if r.scan() {
+		return r.wrong(errors.New("the trace goes on after its end"))
 	}
 	return nil
 }

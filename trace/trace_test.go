@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -144,8 +145,45 @@ func refused(t *testing.T, what, text string, line int, why string) {
 		!strings.Contains(err.Error(), why) {
 		t.Errorf("%s: %v; %s%s was to be said", what, err, at, why)
 	}
-	if !regexp.MustCompile(`^line [0-9]+: `).MatchString(err.Error()) {
-		t.Errorf("%s: no line is named: %v", what, err)
+	where := new(trace.ReadError)
+	if !errors.As(err, &where) || !regexp.MustCompile(`^line [0-9]+: .* \(at byte [0-9]+\)$`).MatchString(err.Error()) {
+		t.Errorf("%s: no line and byte are named: %v", what, err)
+		return
+	}
+	// The byte is in the line, or right behind the end of the text.
+	if before := text[:min(int(where.Offset), len(text))]; int(where.Offset) > len(text) ||
+		strings.Count(before, "\n")+1 != where.Line {
+		t.Errorf("%s: byte %d of %d is not in line %d: %v", what, where.Offset, len(text), where.Line, err)
+	}
+}
+
+// The byte that is named is where a line makes no sense, where it begins if it makes
+// the wrong sense, or the end of a file that was cut off.
+func TestOffset(t *testing.T) {
+	text := string(written(t, randomLog(2, 12)))
+	line := func(n int) int { // where line n begins
+		return len(strings.Join(strings.SplitAfter(text, "\n")[:n-1], ""))
+	}
+	for _, c := range []struct {
+		what, text string
+		line       int
+		offset     int
+	}{
+		{"nonsense in line 3", text[:line(3)+5] + "?" + text[line(3)+6:], 3, line(3) + 5},
+		{"no number", strings.Replace(text, `"id":5`, `"id":""`, 1), 6, line(6) + 7},
+		{"cut in line 5", text[:line(5)+9], 5, line(5) + 9},
+		{"cut after line 5", text[:line(6)], 6, line(6)},
+		{"a jump", strings.Replace(text, `{"id":4`, `{"id":9`, 1), 5, line(5)},
+		{"lines that end otherwise", strings.ReplaceAll(text[:line(6)], "\n", "\r\n"), 6, line(6) + 5},
+		{"nothing", "", 1, 0},
+		{"another header", strings.Replace(text, `"test"`, `"toast"`, 1), 1, 0},
+		{"goes on", text + "{}", 15, len(text)},
+	} {
+		_, _, err := trace.Read(strings.NewReader(c.text))
+		where := new(trace.ReadError)
+		if !errors.As(err, &where) || where.Line != c.line || where.Offset != int64(c.offset) || where.Unwrap() == nil {
+			t.Errorf("%s: %v; line %d, byte %d", c.what, err, c.line, c.offset)
+		}
 	}
 }
 
