@@ -1,0 +1,212 @@
+// Package causal is causal broadcast, in two forms: one carries what a message may
+// depend on along with it, the other says what that is in a vector clock.
+//
+// The problem: causal broadcast. It is reliable broadcast, and if the broadcast of m
+// causally precedes that of m' (its sender broadcast or delivered m before, or did so
+// with a message that m causally precedes), no correct process delivers m' unless it
+// has delivered m before. Messages of which neither precedes the other may be
+// delivered in any order, at each process in another.
+//
+// The model is that of the broadcast beneath: asynchronous, with crashes, and nobody
+// lies: who piggybacks a message vouches for it, and could forge it. What is promised
+// beneath of validity and agreement, uniform or not, holds here as well.
+//
+// Piggyback, the lecture's form, works on top of FIFO broadcast. A broadcast takes
+// along, whole and in order, all that its sender has delivered since its broadcast
+// before (prevDlvs, its own messages too); who receives it delivers first those of
+// them that it has not delivered. It works because each message that precedes m' rides
+// with m' or with an earlier message of the same sender, or with one that rides
+// there. Nothing is ever held back. Bundles are numbered, so that a process notices if
+// the layer beneath is not FIFO, and then delivers no more of that sender. The price
+// is length: a message grows with what its sender has delivered since its last
+// broadcast. Whoever has delivered Config.Most messages without a broadcast of its own
+// broadcasts them alone, so that neither memory nor messages grow without bound.
+//
+// Vector clocks work on top of any reliable broadcast. A message says how many
+// messages of each life of each process its sender had delivered, and is held back
+// until that many have been delivered here. It works because a sender's messages are
+// delivered in the order of their numbers, so that a count says which they were. Its
+// price is a vector on each message, and waiting.
+//
+// Both deliver the same set of messages, not the same order: where m' overtakes its
+// predecessor m, piggyback delivers m at once, from the copy, and with vector clocks
+// m' waits while others go ahead.
+//
+// Duplicates: in both forms a life's messages are delivered in order, so that one
+// number a life tells what was delivered. That is all the memory there is beside
+// prevDlvs and, with vector clocks, at most Config.Window messages of a life held
+// back. A vector that is more than Config.Window ahead in some place is refused. What
+// is refused is lost, and whatever depends on it waits for ever or is refused too:
+// causal order holds beyond the model, and delivery does not.
+//
+// Lives: a process that comes back after a crash is another sender with an empty
+// past. The last problem.MaxLives incarnations of a process are remembered.
+//
+// Source: the lecture on broadcast, causal broadcast using FIFO broadcast, with
+// prevDlvs read as a sequence; vector clocks as in Birman, Schiper and Stephenson
+// (1991), counting lives instead of processes.
+package causal
+
+import (
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// The messages. They are broadcast beneath, never sent on links.
+const (
+	// Bundle is prevDlvs and a message, or prevDlvs alone. Value: the sender's
+	// incarnation, from 1. Seq: the bundle's number in that life, from 1. Body: the
+	// messages, see [Unpack].
+	Bundle parley.Kind = iota + 1
+	// Stamped is a message with a vector clock. Value: the sender's incarnation. Seq:
+	// the message's number in that life, from 1. Body: the vector and the payload, see
+	// [ReadStamp].
+	Stamped
+)
+
+// Form is how a message tells what it depends on.
+type Form uint8
+
+// The forms.
+const (
+	Piggyback Form = iota // the messages themselves travel along
+	Vector                // how many of whom
+)
+
+func (f Form) String() string { return [...]string{"piggyback", "vector"}[f] }
+
+// process is one process.
+type process struct {
+	parley.Base
+	c Config
+
+	me     problem.Incarnation
+	seq    uint64                  // of the last message that it broadcast in this life
+	sender []problem.Lives[stream] // by sender
+
+	prevDlvs []Message // piggyback: C-delivered since the last C-broadcast, in order
+	bundles  uint64    // piggyback: how many it broadcast in this life
+}
+
+// stream is what comes from one life of a sender.
+type stream struct {
+	delivered uint64    // how many: those with the first numbers
+	opened    uint64    // piggyback: how many bundles
+	broken    bool      // piggyback: something is missing in what it sent
+	waiting   []stamped // vector: by number
+}
+
+// Message is one message that was C-broadcast.
+type Message struct {
+	Sender parley.ID
+	Life   uint64 // the sender's incarnation
+	Seq    uint64 // its number in that life, from 1
+	Body   []byte // the payload
+}
+
+// Start: prevDlvs is empty.
+func (p *process) Start(s *parley.Step) { p.me.Begin(s) }
+
+// Request: to execute broadcast(C, m).
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	if m.Kind != parley.Carried {
+		s.Refuse(s.Self, "request that is no broadcast")
+		return
+	}
+	p.seq++
+	own := Message{Sender: s.Self, Life: uint64(p.me), Seq: p.seq, Body: m.Body}
+	if p.c.Form == Vector {
+		p.stamp(s, own)
+		return
+	}
+	// broadcast(F, <prevDlvs || m>); prevDlvs := empty.
+	p.bundle(s, append(p.prevDlvs, own))
+}
+
+// bundle broadcasts messages and begins prevDlvs anew.
+func (p *process) bundle(s *parley.Step, all []Message) {
+	p.bundles++
+	s.Broadcast(parley.Msg{Kind: Bundle, Seq: p.bundles, Value: uint64(p.me), Body: Pack(all)})
+	p.prevDlvs = nil
+}
+
+// Receive is from the layer beneath.
+func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Kind >= parley.Local: // an indication
+	case int(from) < s.N && m.Kind == Bundle && p.c.Form == Piggyback && m.Origin == 0 && m.Seq > 0:
+		p.open(s, from, m)
+	case int(from) < s.N && m.Kind == Stamped && p.c.Form == Vector && m.Origin == 0 && m.Seq > 0:
+		p.hold(s, from, m)
+	default:
+		s.Refuse(from, "no message of a broadcast")
+	}
+}
+
+// open: upon deliver(F, <m1 ... ml>), for i = 1 to l, if m_i was not C-delivered
+// before, C-deliver it and append it to prevDlvs.
+func (p *process) open(s *parley.Step, from parley.ID, m parley.Msg) {
+	all, err := Unpack(m.Body, s.N)
+	if err != nil {
+		s.Refuse(from, err.Error())
+		return
+	}
+	f := p.sender[from].At(m.Value)
+	if f == nil {
+		s.Refuse(from, "message of a life long past")
+		return
+	}
+	if f.broken = f.broken || m.Seq != f.opened+1; f.broken {
+		s.Refuse(from, "message that is not the next of its sender")
+		return
+	}
+	f.opened++
+	for _, one := range all {
+		f := p.sender[one.Sender].At(one.Life)
+		switch {
+		case f == nil || one.Seq <= f.delivered: // delivered, or of a life long past
+		case one.Seq > f.delivered+1:
+			// This process was down, and missed what precedes it. The rest depends on it.
+			s.Refuse(from, "piggybacked message without its predecessor")
+			p.sender[from].At(m.Value).broken = true
+			return
+		default:
+			f.delivered++
+			p.deliver(s, one)
+			p.prevDlvs = append(p.prevDlvs, one)
+		}
+	}
+	if len(p.prevDlvs) >= p.c.Most {
+		p.bundle(s, p.prevDlvs)
+	}
+}
+
+func (p *process) deliver(s *parley.Step, m Message) {
+	s.Deliver(m.Sender, parley.Msg{Kind: parley.Carried, Origin: m.Sender, Body: m.Body})
+}
+
+func (p *process) State(v *parley.Vars) {
+	p.me.State(v)
+	parley.Num(v, "seq", &p.seq)
+	parley.PerProcess(v, "from", p.sender, func(_ parley.ID, of *problem.Lives[stream]) {
+		of.State(v, func(f *stream) {
+			parley.Num(v, "delivered", &f.delivered)
+			parley.Num(v, "opened", &f.opened)
+			v.Bool("broken", &f.broken)
+			parley.Slice(v, "waiting", &f.waiting, func(_ int, w *stamped) { w.state(v) })
+		})
+	})
+	parley.Num(v, "bundles", &p.bundles)
+	parley.Slice(v, "prevDlvs", &p.prevDlvs, func(_ int, m *Message) { m.state(v) })
+}
+
+func (m *Message) state(v *parley.Vars) {
+	v.ID("sender", &m.Sender)
+	parley.Num(v, "life", &m.Life)
+	parley.Num(v, "seq", &m.Seq)
+	v.Bytes("body", &m.Body)
+}
+
+// Previous returns prevDlvs of a machine: what it has delivered since its last
+// broadcast, in order.
+func Previous(m parley.Machine) []Message { return m.(*process).prevDlvs }

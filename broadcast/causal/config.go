@@ -1,0 +1,162 @@
+package causal
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+	"strings"
+
+	"parley"
+	"parley/broadcast/diffusion"
+	"parley/broadcast/fifo"
+	"parley/broadcast/problem"
+	"parley/stack"
+)
+
+// Most is the default of Config.Most.
+const Most = 1024
+
+// Config is what all processes must know beforehand, and know alike.
+type Config struct {
+	N    int
+	Form Form
+	// Most is how many messages prevDlvs may have before it is broadcast alone; 0
+	// stands for Most, the constant, and -1 for no such broadcast, as in the lecture.
+	Most int
+	// Window bounds, for vector clocks, how many messages of one life of a sender are
+	// held back, and how far ahead a vector may be; 0 stands for diffusion.Window.
+	Window int
+	// Beneath is what the broadcast beneath promises of validity, agreement and
+	// integrity; nil stands for diffusion on a complete graph.
+	Beneath func(parley.Assumptions) []parley.Promise
+	// Uniform tells that the broadcast beneath is uniform, and so this one is.
+	Uniform bool
+}
+
+// New returns the protocol as a layer, which hears its peers through the broadcast
+// beneath alone: for Piggyback that must be FIFO broadcast. A Config that makes no
+// sense panics.
+func New(c Config) parley.Protocol {
+	if c.N < 1 || c.N > parley.MaxProcesses || c.Most < -1 || c.Window < 0 || c.Form > Vector {
+		panic(fmt.Sprintf("causal: %d processes, form %d, most %d, window %d", c.N, c.Form, c.Most, c.Window))
+	}
+	switch c.Most {
+	case 0:
+		c.Most = Most
+	case -1:
+		c.Most = int(^uint(0) >> 1)
+	}
+	if c.Window == 0 {
+		c.Window = diffusion.Window
+	}
+	if c.Beneath == nil {
+		c.Beneath = diffusion.New(diffusion.Config{N: c.N}).Promises
+	}
+	p := parley.Protocol{
+		Name:   "causal",
+		Title:  "causal broadcast with what precedes a message piggybacked",
+		Paper:  "lecture, causal broadcast using FIFO broadcast",
+		Faults: parley.CrashFaults, Kinds: []string{"", "BUNDLE", "STAMPED"}, N: c.N, M: max(c.N-1, 0),
+		Serves: true, Hears: parley.HearsBeneath,
+		New: func(parley.ID) parley.Machine {
+			return &process{c: c, sender: make([]problem.Lives[stream], c.N)}
+		},
+		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.FIFOOrder,
+			problem.CausalOrder, problem.Delivery),
+		Promises: c.promises,
+		Explain:  explain(c.N),
+	}
+	if c.Form == Vector {
+		p.Title, p.Paper = "causal broadcast with vector clocks", "Birman, Schiper, Stephenson 1991"
+	}
+	if c.Uniform {
+		p.Properties = append(p.Properties, problem.Of(problem.UniformAgreement)...)
+	}
+	return p
+}
+
+// promises adds the order to what is promised beneath.
+func (c Config) promises(a parley.Assumptions) []parley.Promise {
+	because := "what precedes a message rides with it or came earlier from the same sender (lecture)"
+	if c.Form == Vector {
+		because = "a message waits until all that its vector counts is delivered (Birman, Schiper, Stephenson 1991)"
+	}
+	var out []parley.Promise
+	for _, p := range c.Beneath(a) {
+		if p.Property != problem.FIFOOrder {
+			out = append(out, p)
+		}
+	}
+	return append(out, problem.Promise(a, problem.FIFOOrder, "it is a part of causal order"),
+		problem.Promise(a, problem.CausalOrder, because))
+}
+
+// explain shows a bundle as its messages, each with sender, number and payload, and
+// the number of the sender's life if it is not the first: 1#1 article, 2#1 response.
+// It shows a stamped message as its number and payload, and how many of whom it
+// comes after: #1 response after 1#1.
+func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		who := func(id parley.ID, life, seq uint64) string {
+			if life != 1 {
+				return fmt.Sprintf("%s.%d#%d", name(id), life, seq)
+			}
+			return fmt.Sprintf("%s#%d", name(id), seq)
+		}
+		return func(yield func(string) bool) {
+			if m.Kind == Bundle {
+				all, err := Unpack(m.Body, n)
+				if err != nil {
+					yield(err.Error())
+				}
+				for _, one := range all {
+					if !yield(who(one.Sender, one.Life, one.Seq) + " " + parley.Printable(one.Body)) {
+						return
+					}
+				}
+				return
+			}
+			vector, payload, err := ReadStamp(m.Body, n)
+			if err != nil {
+				yield(err.Error())
+				return
+			}
+			row := fmt.Sprintf("#%d %s", m.Seq, parley.Printable(payload))
+			var after []string
+			for _, c := range vector {
+				after = append(after, who(c.Sender, c.Life, c.Seq))
+			}
+			if len(after) > 0 {
+				row += " after " + strings.Join(after, ", ")
+			}
+			yield(row)
+		}
+	}
+}
+
+// Tower returns causal broadcast on top of FIFO broadcast on top of diffusion: a
+// protocol that runs by itself.
+func Tower(form Form, c diffusion.Config) parley.Protocol {
+	beneath := diffusion.New(c)
+	order := fifo.New(fifo.Config{N: c.N, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform})
+	p := stack.New(beneath, order,
+		New(Config{N: c.N, Form: form, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform}))
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		config := c.Flags(fs)
+		how := fs.String("form", form.String(), "`how` a message tells what it depends on: piggyback or vector")
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			c, err := config(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			for _, form := range []Form{Piggyback, Vector} {
+				if *how == form.String() {
+					return Tower(form, c), nil
+				}
+			}
+			return parley.Protocol{}, &parley.FlagError{Flag: "form",
+				Err: fmt.Errorf("%q: a form is piggyback or vector", *how)}
+		}
+	}
+	return p
+}

@@ -1,0 +1,127 @@
+package causal
+
+import (
+	"cmp"
+	"slices"
+
+	"parley"
+)
+
+// Count is one place of a vector clock: that many messages of a life of a process.
+type Count struct {
+	Sender parley.ID
+	Life   uint64
+	Seq    uint64 // at least 1
+}
+
+// stamped is a message that waits for what precedes it.
+type stamped struct {
+	seq    uint64
+	vector []Count
+	body   []byte
+}
+
+// stamp broadcasts a message with the counts of all that was delivered here. Of the
+// sender's own life its number says it.
+func (p *process) stamp(s *parley.Step, own Message) {
+	var vector []Count
+	for q := range p.sender {
+		p.sender[q].Each(func(life uint64, f *stream) bool {
+			if f.delivered > 0 && (parley.ID(q) != s.Self || life != uint64(p.me)) {
+				vector = append(vector, Count{parley.ID(q), life, f.delivered})
+			}
+			return true
+		})
+	}
+	s.Broadcast(parley.Msg{Kind: Stamped, Seq: own.Seq, Value: uint64(p.me), Body: AppendStamp(nil, vector, own.Body)})
+}
+
+// hold enters a message among those that wait, and delivers what is ready.
+func (p *process) hold(s *parley.Step, from parley.ID, m parley.Msg) {
+	vector, body, err := ReadStamp(m.Body, s.N)
+	if err != nil {
+		s.Refuse(from, err.Error())
+		return
+	}
+	for _, c := range vector {
+		if c.Sender == from && c.Life == m.Value {
+			s.Refuse(from, "vector with a place for its own message")
+			return
+		}
+		if c.Seq > p.delivered(c)+uint64(p.c.Window) {
+			s.Refuse(from, "vector far ahead")
+			return
+		}
+	}
+	f := p.sender[from].At(m.Value)
+	switch {
+	case f == nil:
+		s.Refuse(from, "message of a life long past")
+		return
+	case m.Seq <= f.delivered:
+		s.Refuse(from, "message delivered before")
+		return
+	case m.Seq-f.delivered > uint64(p.c.Window):
+		s.Refuse(from, "message past the window")
+		return
+	}
+	i, found := slices.BinarySearchFunc(f.waiting, m.Seq,
+		func(w stamped, seq uint64) int { return cmp.Compare(w.seq, seq) })
+	if found {
+		s.Refuse(from, "message that waits already")
+		return
+	}
+	f.waiting = slices.Insert(f.waiting, i, stamped{m.Seq, vector, body})
+	if i == 0 {
+		p.release(s)
+	}
+}
+
+// delivered is how many messages were delivered of the life that a place of a vector
+// is about. Of a life long past all that ever will be.
+func (p *process) delivered(c Count) uint64 {
+	if f := p.sender[c.Sender].Known(c.Life); f != nil {
+		return f.delivered
+	}
+	if p.sender[c.Sender].Forgotten(c.Life) {
+		return c.Seq
+	}
+	return 0
+}
+
+// release delivers messages that wait for nothing more, until there are none.
+func (p *process) release(s *parley.Step) {
+	for more := true; more; {
+		more = false
+		for q := range p.sender {
+			p.sender[q].Each(func(life uint64, f *stream) bool {
+				n := 0
+				for n < len(f.waiting) && p.ready(f, &f.waiting[n]) {
+					f.delivered++
+					p.deliver(s, Message{Sender: parley.ID(q), Life: life, Seq: f.delivered, Body: f.waiting[n].body})
+					n++
+				}
+				f.waiting = slices.Delete(f.waiting, 0, n)
+				more = more || n > 0
+				return true
+			})
+		}
+	}
+}
+
+// ready tells whether a message is the next of its life and all that its vector
+// counts has been delivered.
+func (p *process) ready(f *stream, w *stamped) bool {
+	return w.seq == f.delivered+1 &&
+		!slices.ContainsFunc(w.vector, func(c Count) bool { return p.delivered(c) < c.Seq })
+}
+
+func (w *stamped) state(v *parley.Vars) {
+	parley.Num(v, "seq", &w.seq)
+	parley.Slice(v, "vector", &w.vector, func(_ int, c *Count) {
+		v.ID("sender", &c.Sender)
+		parley.Num(v, "life", &c.Life)
+		parley.Num(v, "seq", &c.Seq)
+	})
+	v.Bytes("body", &w.body)
+}

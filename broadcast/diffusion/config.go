@@ -1,0 +1,182 @@
+package diffusion
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// Window is the default of Config.Window.
+const Window = 1 << 16
+
+// Config is what all processes of one broadcast must know beforehand, and know alike.
+type Config struct {
+	N int
+	// M is how many processes may crash: 0 stands for as many as the theorem allows,
+	// which are n-1, or with Uniform (n-1)/2. With a Graph it is how many may crash
+	// wherever they are and leave the others joined, and 0 then means none.
+	M int
+	// Graph has the neighbours of each process; empty: all others. Links go both ways.
+	Graph []parley.Set
+	// Uniform delivers only what a majority holds.
+	Uniform bool
+	// Window is how far beyond the first gap the messages of one sender are accepted,
+	// in messages; 0 stands for Window, the constant.
+	Window int
+}
+
+// checked returns the Config with what was left out filled in, or what is wrong.
+func (c Config) checked() (Config, error) {
+	wrong := func(flag, form string, args ...any) (Config, error) {
+		return c, &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	if c.N < 1 || c.N > parley.MaxProcesses {
+		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+	}
+	if c.M < 0 || c.M >= c.N && c.M > 0 {
+		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+	}
+	if c.Window < 0 {
+		return wrong("window", "%d messages: a window has at least one", c.Window)
+	}
+	if c.Window == 0 {
+		c.Window = Window
+	}
+	switch {
+	case len(c.Graph) == 0 && c.M == 0:
+		if c.M = c.N - 1; c.Uniform {
+			c.M = (c.N - 1) / 2
+		}
+	case len(c.Graph) == 0:
+	case c.Uniform:
+		return wrong("uniform", "a majority can be heard of on a complete graph alone")
+	case len(c.Graph) != c.N:
+		return wrong("graph", "it has %d processes and not %d", len(c.Graph), c.N)
+	}
+	for id, neighbours := range c.Graph {
+		for other := range neighbours.All() {
+			if int(other) >= c.N || int(other) == id || !c.Graph[other].Has(parley.ID(id)) {
+				return wrong("graph", "process %d has neighbour %d, and that not the other way round", id, other)
+			}
+		}
+	}
+	return c, nil
+}
+
+// New returns the protocol. A Config that makes no sense panics.
+func New(c Config) parley.Protocol {
+	given := c
+	c, err := c.checked()
+	if err != nil {
+		panic("diffusion: " + err.Error())
+	}
+	p := parley.Protocol{
+		Name:   "diffusion",
+		Title:  "reliable broadcast by message diffusion",
+		Paper:  "lecture, reliable broadcast by message diffusion",
+		Faults: parley.CrashFaults, Kinds: []string{"", "DATA"}, N: c.N, M: c.M, Serves: true,
+		New:        func(parley.ID) parley.Machine { return newProcess(c) },
+		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery),
+		Promises:   c.promises,
+		Cost:       c.cost,
+		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:    explain,
+		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+			config := given.Flags(fs)
+			return func(naming parley.Naming) (parley.Protocol, error) {
+				c, err := config(naming)
+				if err != nil {
+					return parley.Protocol{}, err
+				}
+				return New(c), nil
+			}
+		},
+	}
+	if len(c.Graph) == 0 {
+		p.Rename = rename
+	}
+	if c.Uniform {
+		p.Title, p.Bound = "uniform "+p.Title, Bound
+		p.Properties = append(p.Properties, problem.Of(problem.UniformAgreement)...)
+	}
+	return p
+}
+
+// promises says what holds of a run, by the argument in the package's comment.
+func (c Config) promises(a parley.Assumptions) []parley.Promise {
+	because := "along a path of correct processes each relays before it delivers (lecture)"
+	names := []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery}
+	if c.Uniform {
+		because = "of the majority that holds what is delivered one is correct and has sent it to all"
+		names = append(names, problem.UniformAgreement)
+	}
+	var out []parley.Promise
+	for _, name := range names {
+		p := problem.Promise(a, name, because)
+		switch {
+		case name == problem.Integrity:
+			p.Because = "a message is known by sender, incarnation and number, and each is delivered once"
+		case p.Holds && a.Faulty > c.M:
+			p.Holds, p.Because = false, fmt.Sprintf("%d processes failed, and m = %d", a.Faulty, c.M)
+		case p.Holds && c.Uniform && (a.Processes.Minority || Bound(a.N, a.Faulty) != nil):
+			p.Holds, p.Because = false, "no majority is correct and connected, and nothing is held by one"
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Bound says that the uniform form needs a majority of correct processes.
+func Bound(n, m int) error {
+	if n > 2*m {
+		return nil
+	}
+	return fmt.Errorf("uniform broadcast needs a correct majority: %d processes tolerate at most m = %d crashes, not %d",
+		n, (n-1)/2, m)
+}
+
+// cost is the lecture's count for one broadcast: the sender writes to its neighbours
+// and itself, each other process once to its neighbours. Complete: n(n-1)+1 messages.
+func (c Config) cost(n, _ int) parley.Cost {
+	links := uint64(n) * uint64(n-1)
+	if len(c.Graph) > 0 {
+		links = 0
+		for _, neighbours := range c.Graph {
+			links += uint64(neighbours.Len())
+		}
+	}
+	return parley.Cost{Rounds: 1, PerRound: []parley.Traffic{{Messages: links + 1}}}
+}
+
+// explain shows a message as its sender, the number of the sender's life if it is
+// not the first, its sequence number and the payload: 2#7 hello, or 2.3#1 again.
+func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		life := ""
+		if m.Value != 1 {
+			life = fmt.Sprintf(".%d", m.Value)
+		}
+		yield(fmt.Sprintf("%s%s#%d %s", name(m.Origin), life, m.Seq, parley.Printable(m.Body)))
+	}
+}
+
+func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	if int(m.Origin) < len(perm) {
+		m.Origin = perm[m.Origin]
+	}
+	return m
+}
+
+// Flags declares the flags of a Config; what is not given is taken from c. They are
+// those of every tower on top of diffusion.
+func (c Config) Flags(fs *flag.FlagSet) func(parley.Naming) (Config, error) {
+	n := fs.Int("n", c.N, "number of `processes`")
+	m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as the theorem allows)")
+	uniform := fs.Bool("uniform", c.Uniform, "deliver only what a majority holds")
+	return func(parley.Naming) (Config, error) {
+		return Config{N: *n, M: *m, Uniform: *uniform, Window: c.Window}.checked()
+	}
+}

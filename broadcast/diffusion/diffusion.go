@@ -1,0 +1,174 @@
+// Package diffusion is reliable broadcast by message diffusion: whoever receives a
+// message for the first time sends it on to all its neighbours before it delivers it.
+//
+// The problem: reliable broadcast. What a correct process broadcasts, and what a
+// correct process delivers, all correct processes deliver; nobody delivers anything
+// twice, or anything that was not broadcast.
+//
+// The model: asynchronous; processes crash, any number of them, as long as every
+// two correct ones are joined by a path of correct processes and of links that lose
+// nothing. Links may double and reorder. Relays are trusted: a process that lies can
+// speak in the name of any other. Nothing is promised of processes that come back
+// after a crash but that they do no harm: what they missed nobody repeats.
+//
+// Why it works: along the path from a correct process that delivers m to any other
+// each one has sent m to the next before it delivered m itself.
+//
+// Uniform or not: the plain form is not uniform. A process may deliver and crash,
+// and what it sent be lost with it, or get no further than neighbours that crash
+// too. (On a complete graph, if what was sent arrives whatever becomes of its
+// sender, it happens to be uniform, for sending comes before delivering.) With
+// Config.Uniform a process delivers only when it has received copies from more than
+// half of all processes, itself included. With fewer than half of them crashing one
+// of those is correct, so that all correct processes receive a copy from it, relay
+// it, and receive each other's relays. It needs a complete graph.
+//
+// Memory: a message is known by its sender, the sender's incarnation and a sequence
+// number. Of each sender and incarnation a process remembers up to which number it
+// has delivered all, and what it has delivered beyond that, as ranges; both are
+// exact, and nothing else is kept. A message further than Config.Window beyond the
+// first gap is refused, and is lost to this process unless another copy comes when
+// the gap is filled. A gap does not last: within one life a sender has sent every
+// message before it sends the next. So the window must be as large as what one
+// sender can have on its way at a time. Only the last problem.MaxLives incarnations
+// of a process are remembered.
+//
+// Source: the lecture on broadcast, reliable broadcast by message diffusion; the
+// uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and
+// Rodrigues (2011), section 3.4.
+package diffusion
+
+import (
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// Data is a broadcast message on its way. Origin: its sender. Value: the sender's
+// incarnation, from 1. Seq: its number among what the sender broadcast in that
+// life, from 1. Body: the payload.
+const Data parley.Kind = 1
+
+// process is one process.
+type process struct {
+	parley.Base
+	c Config
+
+	me    problem.Incarnation
+	seq   uint64                // of the last message that it broadcast in this life
+	heard []problem.Lives[life] // by sender
+}
+
+// life is what a process knows of the messages of one life of a sender.
+type life struct {
+	delivered numbers
+	held      []held // uniform: received and not delivered, by number
+}
+
+// held is a message that waits for copies from more processes.
+type held struct {
+	seq    uint64
+	copies parley.Set // who has sent one
+	body   []byte
+}
+
+func newProcess(c Config) *process {
+	return &process{c: c, heard: make([]problem.Lives[life], c.N)}
+}
+
+// Start begins a life.
+func (p *process) Start(s *parley.Step) {
+	p.me.Begin(s)
+}
+
+// Request: to broadcast m, tag it with sender(m) and seq#(m), which make it unique,
+// and send it to all neighbours and to oneself.
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	if m.Kind != parley.Carried {
+		s.Refuse(s.Self, "request that is no broadcast")
+		return
+	}
+	p.seq++
+	tagged := parley.Msg{Kind: Data, Origin: s.Self, Seq: p.seq, Value: uint64(p.me), Body: m.Body}
+	p.relay(s, tagged)
+	s.Keep(tagged)
+	p.arrive(s, s.Self, tagged)
+}
+
+// Receive.
+func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Kind >= parley.Local: // an indication: diffusion asks nothing of detectors
+	case m.Kind != Data || int(m.Origin) >= s.N || m.Seq == 0 || m.Value == 0:
+		s.Refuse(from, "no message of a broadcast")
+	case !p.neighbour(s, from):
+		s.Refuse(from, "sender is no neighbour")
+	case m.Origin == s.Self && (m.Value > uint64(p.me) || m.Value == uint64(p.me) && m.Seq > p.seq):
+		s.Refuse(from, "message in one's own name")
+	default:
+		p.arrive(s, from, m)
+	}
+}
+
+// arrive is upon receive(m): deliver m unless that was done before, and if m is not
+// one's own send it to all neighbours first. What one broadcast in another life is
+// as good as another's.
+func (p *process) arrive(s *parley.Step, from parley.ID, m parley.Msg) {
+	l := p.heard[m.Origin].At(m.Value)
+	if l == nil {
+		s.Refuse(from, "message of a life long past")
+		return
+	}
+	if l.delivered.has(m.Seq) {
+		return
+	}
+	if m.Seq-l.delivered.next() >= uint64(p.c.Window) {
+		s.Refuse(from, "message past the window")
+		return
+	}
+	own := m.Origin == s.Self && m.Value == uint64(p.me)
+	if !p.c.Uniform {
+		if !own {
+			p.relay(s, m)
+		}
+		p.deliver(s, l, m)
+		return
+	}
+	// Uniform: relay the first copy, count them all, and deliver when more than half
+	// of the processes have sent one. To relay is to have sent one, too.
+	i, first := l.hold(m)
+	if first && !own {
+		p.relay(s, m)
+	}
+	l.held[i].copies.Add(from)
+	l.held[i].copies.Add(s.Self)
+	if 2*l.held[i].copies.Len() > s.N {
+		l.release(i)
+		p.deliver(s, l, m)
+	}
+}
+
+func (p *process) deliver(s *parley.Step, l *life, m parley.Msg) {
+	l.delivered.add(m.Seq)
+	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Body: m.Body})
+}
+
+// relay sends m to all neighbours.
+func (p *process) relay(s *parley.Step, m parley.Msg) {
+	if len(p.c.Graph) == 0 {
+		s.SendAll(m)
+		return
+	}
+	s.SendTo(p.c.Graph[s.Self], m)
+}
+
+func (p *process) neighbour(s *parley.Step, from parley.ID) bool {
+	return len(p.c.Graph) == 0 || p.c.Graph[s.Self].Has(from)
+}
+
+func (p *process) State(v *parley.Vars) {
+	p.me.State(v)
+	parley.Num(v, "seq", &p.seq)
+	parley.PerProcess(v, "heard", p.heard, func(_ parley.ID, of *problem.Lives[life]) {
+		of.State(v, func(l *life) { l.state(v) })
+	})
+}

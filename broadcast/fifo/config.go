@@ -1,0 +1,93 @@
+package fifo
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/broadcast/diffusion"
+	"parley/broadcast/problem"
+	"parley/stack"
+)
+
+// Config is what all processes must know beforehand, and know alike.
+type Config struct {
+	N int
+	// Window is how far ahead of what was delivered the messages of one life of a
+	// sender are accepted; 0 stands for diffusion.Window.
+	Window int
+	// Beneath is what the broadcast beneath promises of validity, agreement and
+	// integrity; nil stands for diffusion on a complete graph.
+	Beneath func(parley.Assumptions) []parley.Promise
+	// Uniform tells that the broadcast beneath is uniform, and so this one is.
+	Uniform bool
+}
+
+// New returns the protocol as a layer, which hears its peers through the broadcast
+// beneath alone. A Config that makes no sense panics.
+func New(c Config) parley.Protocol {
+	if c.N < 1 || c.N > parley.MaxProcesses || c.Window < 0 {
+		panic(fmt.Sprintf("fifo: %d processes and a window of %d", c.N, c.Window))
+	}
+	if c.Window == 0 {
+		c.Window = diffusion.Window
+	}
+	if c.Beneath == nil {
+		c.Beneath = diffusion.New(diffusion.Config{N: c.N}).Promises
+	}
+	p := parley.Protocol{
+		Name:   "fifo",
+		Title:  "FIFO broadcast by sequence numbers",
+		Paper:  "lecture, FIFO broadcast using reliable broadcast",
+		Faults: parley.CrashFaults, Kinds: []string{"", "DATA"}, N: c.N, M: max(c.N-1, 0),
+		Serves: true, Hears: parley.HearsBeneath,
+		New: func(parley.ID) parley.Machine {
+			return &process{c: c, sender: make([]problem.Lives[stream], c.N)}
+		},
+		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.FIFOOrder,
+			problem.Delivery),
+		Promises: c.promises,
+		Explain:  explain,
+		Rename:   func(_ parley.Env, m parley.Msg, _ []parley.ID) parley.Msg { return m },
+	}
+	if c.Uniform {
+		p.Properties = append(p.Properties, problem.Of(problem.UniformAgreement)...)
+	}
+	return p
+}
+
+// promises adds FIFO order to what is promised beneath.
+func (c Config) promises(a parley.Assumptions) []parley.Promise {
+	return append(c.Beneath(a),
+		problem.Promise(a, problem.FIFOOrder, "only the message with the next number is delivered (lecture)"))
+}
+
+// explain shows a message as its number and payload, and the number of the sender's
+// life if it is not the first: #7 hello, or 3#1 again.
+func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		life := ""
+		if m.Value != 1 {
+			life = fmt.Sprint(m.Value)
+		}
+		yield(fmt.Sprintf("%s#%d %s", life, m.Seq, parley.Printable(m.Body)))
+	}
+}
+
+// Tower returns FIFO broadcast on top of diffusion: a protocol that runs by itself.
+func Tower(c diffusion.Config) parley.Protocol {
+	beneath := diffusion.New(c)
+	p := stack.New(beneath, New(Config{N: c.N, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform}))
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		config := c.Flags(fs)
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			c, err := config(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return Tower(c), nil
+		}
+	}
+	return p
+}

@@ -1,0 +1,165 @@
+// Package watch names silent processes in the synchronous model.
+//
+// Problem: a process that is silent, or silent to some, is to be found out and named.
+//
+// Model: synchronous rounds, crash and omission faults.
+//
+// Source: the lecture, model of processor failures: in the synchronous model, omission
+// can be detected.
+//
+// Why it works: in every round each process sends to every other, and what is sent in
+// a round arrives in it. So who was not heard has not sent, or I have not received:
+// if I am correct it is the other one. Without rounds nothing is ever known to be
+// missing, and a silent process cannot be told from a slow one: see
+// membership/detector, which guesses.
+//
+// Not promised: that correct processes name the same ones, since who omits to send to
+// one may send to another; nor that a named process was not the victim of one that
+// omits to receive, if that one does the naming.
+package watch
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/lockstep"
+)
+
+// Config is what all processes know beforehand.
+type Config struct {
+	N      int
+	Rounds int // how many rounds are watched
+}
+
+const alive parley.Kind = 1 // nothing but that its sender is there
+
+// The names of the properties.
+const (
+	Accuracy = "accuracy"
+	Named    = "naming"
+)
+
+// New returns the protocol as machines that keep the schedule.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Rounds(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		n := fs.Int("n", c.N, "number of `processes`")
+		rounds := fs.Int("rounds", c.Rounds, "how many `rounds` to watch")
+		return func(parley.Naming) (parley.Protocol, error) {
+			if *n < 2 || *n > parley.MaxProcesses {
+				return parley.Protocol{}, &parley.FlagError{
+					Flag: "n", Err: fmt.Errorf("%d processes: allowed are 2 to %d", *n, parley.MaxProcesses),
+				}
+			}
+			if *rounds < 1 || *rounds > 1000 {
+				return parley.Protocol{}, &parley.FlagError{
+					Flag: "rounds", Err: fmt.Errorf("%d: allowed are 1 to 1000", *rounds),
+				}
+			}
+			return New(Config{N: *n, Rounds: *rounds}, when), nil
+		}
+	}
+	return p
+}
+
+// Rounds returns the protocol at the level of rounds.
+func Rounds(c Config) lockstep.Protocol {
+	if c.N < 2 || c.N > parley.MaxProcesses || c.Rounds < 1 {
+		panic(fmt.Sprintf("watch: n = %d, %d rounds", c.N, c.Rounds))
+	}
+	return lockstep.Protocol{
+		Protocol: parley.Protocol{
+			Name: "watch", Title: "detection of silent processes in rounds",
+			Paper:  "lecture, model of processor failures",
+			Faults: parley.OmissionFaults, Kinds: []string{"", "ALIVE"}, N: c.N, M: c.N - 1,
+			Properties: properties,
+			Promises: func(a parley.Assumptions) []parley.Promise {
+				return []parley.Promise{
+					{Property: Accuracy, Holds: true, Because: "what a correct process sends in a round arrives in it"},
+					{Property: Named, Because: "one run need not show it"},
+				}
+			},
+			Cost: func(n, _ int) parley.Cost {
+				each := parley.Traffic{Messages: uint64(n * (n - 1))}
+				cost := parley.Cost{Rounds: c.Rounds}
+				for range c.Rounds {
+					cost.PerRound = append(cost.PerRound, each)
+				}
+				return cost
+			},
+			Size: func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+			Explain: func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
+				return func(yield func(string) bool) { yield("ALIVE") }
+			},
+		},
+		Last: c.Rounds - 1,
+		New:  func(parley.ID) lockstep.Rounds { return new(process) },
+	}
+}
+
+// process is one process.
+type process struct {
+	heard parley.Set // in this round
+	named parley.Set
+}
+
+// Request: there is nothing to ask for.
+func (p *process) Request(*parley.Step, parley.Msg) {}
+
+// Emit: send to every other.
+func (p *process) Emit(s *parley.Step, _ int) {
+	p.heard = parley.SetOf(s.Self)
+	s.SendAll(parley.Msg{Kind: alive})
+}
+
+// Absorb: who sent is there.
+func (p *process) Absorb(s *parley.Step, _ int, from parley.ID, m parley.Msg) {
+	if m.Kind != alive || !p.heard.Add(from) {
+		s.Refuse(from, "no message of a watch, or a second one")
+	}
+}
+
+// Close: name who was not heard, once.
+func (p *process) Close(s *parley.Step, r int) {
+	for id := range parley.Everyone(s.N).Minus(p.heard).All() {
+		if p.named.Add(id) {
+			s.Indicate(parley.Msg{Kind: parley.Suspect, Origin: id, Seq: uint64(r)})
+		}
+	}
+}
+
+func (p *process) State(v *parley.Vars) {
+	v.Set("heard", &p.heard)
+	v.Set("named", &p.named)
+}
+
+var properties = []parley.Property{
+	{
+		Name: Accuracy, Mode: parley.Always,
+		Says: "no correct process names a correct one",
+		Check: func(h *parley.History) error {
+			for i := range h.Indications {
+				d := &h.Indications[i]
+				if d.Msg.Kind == parley.Suspect && h.Correct(d.At) && h.Correct(d.Msg.Origin) {
+					return fmt.Errorf("%s names %s in round %d", h.Name(d.At), h.Name(d.Msg.Origin), d.Msg.Seq)
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name: Named, Mode: parley.Sometimes,
+		Says: "a silent process is named",
+		Check: func(h *parley.History) error {
+			for i := range h.Indications {
+				if h.Indications[i].Msg.Kind == parley.Suspect {
+					return nil
+				}
+			}
+			return errors.New("nobody was named")
+		},
+	},
+}
