@@ -1,0 +1,263 @@
+package convergence
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+
+	"parley"
+)
+
+// The names of the properties.
+const (
+	ClockBound     = "clock bound"
+	ClockMonotone  = "clock monotone"
+	ClockRate      = "clock rate"
+	NoAlarm        = "no alarm"
+	Resynchronized = "resynchronized"
+)
+
+// grain is by how many ticks what is measured may be wrong: clocks show whole
+// ticks, and between two corners a clock is read off the line between them.
+const grain parley.Tick = 4
+
+// corner is a corner of a logical clock: what it showed at a true time.
+type corner struct {
+	kind          parley.Kind
+	when, logical parley.Tick
+}
+
+// stretch is one time during which a process was in: its clock, corner by corner.
+type stretch []corner
+
+// at returns what the clock showed at a true time, and whether the stretch tells.
+// Between two corners the hardware clock is taken to have run evenly. If it did not,
+// the answer is wrong by no more than rho times the time between the two.
+func (c stretch) at(t parley.Tick) (parley.Tick, bool) {
+	i := sort.Search(len(c), func(i int) bool { return c[i].when >= t })
+	switch {
+	case i == len(c) || i == 0 && c[0].when > t:
+		return 0, false
+	case c[i].when == t:
+		return c[i].logical, true
+	}
+	a, b := c[i-1], c[i]
+	return a.logical + share(b.logical-a.logical, t-a.when, b.when-a.when), true
+}
+
+// stretches returns the clocks of the correct processes, by process. Who comes in
+// again, after a crash or an alarm, begins another stretch.
+func stretches(h *parley.History) [][]stretch {
+	all := make([][]stretch, h.N)
+	for _, d := range h.Deliveries {
+		if !h.Correct(d.At) || d.Msg.Kind < Enters || d.Msg.Kind > Leaves || int(d.At) >= h.N {
+			continue
+		}
+		mine := &all[d.At]
+		if d.Msg.Kind == Enters {
+			*mine = append(*mine, nil)
+		} else if len(*mine) == 0 {
+			continue
+		}
+		last := &(*mine)[len(*mine)-1]
+		*last = append(*last, corner{d.Msg.Kind, d.When, parley.Tick(d.Msg.Value)})
+	}
+	return all
+}
+
+// Skew is how far apart two clocks were, at a true time.
+type Skew struct {
+	Apart parley.Tick
+	When  parley.Tick
+	P, Q  parley.ID
+}
+
+// Measure returns how far apart the logical clocks of correct processes that were
+// in have been in a run: at the worst of the instants at which one of them began a
+// resynchronization, and at the worst time of all. The difference of two clocks
+// that run evenly between corners is largest at a corner, so that no time is missed
+// but what comes after a process's last corner.
+func Measure(h *parley.History) (reads, ever Skew) {
+	all := stretches(h)
+	for p := range all {
+		for _, mine := range all[p] {
+			for _, c := range mine {
+				for q := range all {
+					there, ok := show(all[q], c.when)
+					if q == p || !ok {
+						continue
+					}
+					s := Skew{apart(c.logical, there), c.when, parley.ID(p), parley.ID(q)}
+					if s.Apart > ever.Apart {
+						ever = s
+					}
+					if c.kind == Reads && s.Apart > reads.Apart {
+						reads = s
+					}
+				}
+			}
+		}
+	}
+	return reads, ever
+}
+
+func show(of []stretch, t parley.Tick) (parley.Tick, bool) {
+	for _, one := range of {
+		if x, ok := one.at(t); ok {
+			return x, true
+		}
+	}
+	return 0, false
+}
+
+// properties are the lecture's demand on clocks, and what an adjustment must not do.
+func (p *Plan) properties() []parley.Property {
+	return []parley.Property{
+		{
+			Name: ClockBound, Mode: parley.Always,
+			Says: fmt.Sprintf("when one of them is resynchronized, correct clocks are at most delta = %d ticks apart, "+
+				"and never more than %d", p.Delta, p.Ever),
+			Check: p.bounded,
+		},
+		{
+			Name: ClockMonotone, Mode: parley.Always, Says: "no correct clock ever goes back",
+			Check: func(h *parley.History) error { return each(h, monotone) },
+		},
+		{
+			Name: ClockRate, Mode: parley.Always,
+			Says:  "no correct clock runs faster or slower than drift and slewing allow",
+			Check: func(h *parley.History) error { return each(h, p.evenly) },
+		},
+		{
+			Name: NoAlarm, Mode: parley.Always, Says: "no correct process finds its own clock wrong",
+			Check: calm,
+		},
+		{
+			Name: Resynchronized, Mode: parley.Sometimes, Says: "all correct processes adjust their clocks",
+			Check: settled,
+		},
+	}
+}
+
+func (p *Plan) bounded(h *parley.History) error {
+	reads, ever := Measure(h)
+	for _, w := range []struct {
+		skew Skew
+		most parley.Tick
+	}{{reads, p.Delta}, {ever, p.Ever}} {
+		if w.skew.Apart > w.most+grain {
+			return fmt.Errorf("at time %d the clocks of %s and %s are %d ticks apart; allowed are %d",
+				w.skew.When, h.Name(w.skew.P), h.Name(w.skew.Q), w.skew.Apart, w.most)
+		}
+	}
+	return nil
+}
+
+// each checks what a clock does from one corner to the next.
+func each(h *parley.History, check func(a, b corner) error) error {
+	for id, mine := range stretches(h) {
+		for _, one := range mine {
+			for i := 1; i < len(one); i++ {
+				if err := check(one[i-1], one[i]); err != nil {
+					return fmt.Errorf("the clock of %s, %w", h.Name(parley.ID(id)), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func monotone(a, b corner) error {
+	if b.logical >= a.logical {
+		return nil
+	}
+	return fmt.Errorf("which showed %d at time %d, shows %d at time %d", a.logical, a.when, b.logical, b.when)
+}
+
+func (p *Plan) evenly(a, b corner) error {
+	passed := b.when - a.when
+	rate := p.Rho + p.Slew + int64(million(parley.Tick(p.Rho), p.Slew))
+	if apart(b.logical-a.logical, passed) <= million(passed, rate)+grain {
+		return nil
+	}
+	return fmt.Errorf("from time %d to %d, goes on by %d ticks and not by %d, give or take %d in a million",
+		a.when, b.when, b.logical-a.logical, passed, rate)
+}
+
+func calm(h *parley.History) error {
+	for _, d := range h.Deliveries {
+		if d.Msg.Kind == Leaves && h.Correct(d.At) {
+			return fmt.Errorf("at time %d %s %s", d.When, h.Name(d.At), d.Msg.Body)
+		}
+	}
+	return nil
+}
+
+var errNever = errors.New("some correct process never adjusts its clock")
+
+func settled(h *parley.History) error {
+	var who parley.Set
+	for _, d := range h.Deliveries {
+		if d.Msg.Kind == Settles {
+			who.Add(d.At)
+		}
+	}
+	if parley.Everyone(h.N).Minus(h.Faulty).Minus(who) != (parley.Set{}) {
+		return errNever
+	}
+	return nil
+}
+
+// promises says what the theorem needs.
+func (p *Plan) promises(a parley.Assumptions) []parley.Promise {
+	because := p.lacks(a)
+	holds := because == ""
+	if holds {
+		because = fmt.Sprintf("n > 3m: delta = %d ticks, if the clocks begin within %d and drift by at most %d parts "+
+			"in a million (Lamport, Melliar-Smith 1985)", p.Delta, p.Initial, p.Rho)
+		if p.Begin == Cold {
+			because = fmt.Sprintf("n > 3m: delta = %d ticks, if the clocks drift by at most %d parts in a million "+
+				"(Lamport, Melliar-Smith 1985; started as by Srikanth, Toueg 1987)", p.Delta, p.Rho)
+		}
+	}
+	const slewed = "adjustments are spread, whatever others say"
+	even, rate := !a.Processes.Paused, slewed
+	if !even {
+		rate = wrongClock
+	}
+	return []parley.Promise{
+		{Property: ClockBound, Holds: holds, Because: because},
+		{Property: ClockMonotone, Holds: true, Because: slewed},
+		{Property: ClockRate, Holds: even, Because: rate},
+		{Property: NoAlarm, Holds: holds, Because: because},
+		{Property: Resynchronized, Holds: holds, Because: because},
+	}
+}
+
+// lacks tells what a run does not have of what the theorem needs.
+func (p *Plan) lacks(a parley.Assumptions) string {
+	if err := bound(a.N, a.M); err != nil {
+		return err.Error()
+	}
+	switch {
+	case a.Faulty > a.M:
+		return fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+	case !p.proved():
+		return fmt.Sprintf("delta = %d, and the theorem needs %d", p.Delta, p.Theorem)
+	case a.Network.Late:
+		return fmt.Sprintf("a message took longer than %d ticks, and who is read too slowly counts as faulty",
+			p.Least+p.Eps)
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		return "messages were lost, and who cannot be read counts as faulty"
+	case a.Processes.Restarted:
+		return "a process that was down counts as faulty until it is in"
+	case a.Processes.Paused:
+		return wrongClock
+	}
+	return ""
+}
+
+const wrongClock = "a process stood still, or its hardware clock ran wrong"
+
+// proved tells whether the theorem holds for the plan.
+func (p *Plan) proved() bool { return p.Delta >= p.Theorem }

@@ -1,0 +1,190 @@
+package convergence
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"parley"
+)
+
+// Form says what the mean is taken of.
+type Form uint8
+
+// The lecture's two forms. Read at one instant and exactly, they give the same.
+const (
+	// Differences: a process increments its clock by the mean of the differences
+	// from its own, each read when it could be.
+	Differences Form = iota
+	// Values: a process sets its clock to the mean of the clock values.
+	Values
+)
+
+var forms = [...]string{"differences", "values"}
+
+func (f Form) String() string { return forms[f] }
+
+// Mean is an exact mean of N clock values or differences: Whole + Rest/N, with
+// Rest in 0..N-1.
+type Mean struct {
+	Whole parley.Tick
+	Rest  int
+	N     int
+	Kept  int // how many of the N count as they were read, the own among them
+}
+
+// Rounded returns the nearest whole tick; a half is rounded up. Adding a whole
+// number to all that the mean is of adds it to the result, so that the two forms
+// agree after rounding as well, and so do clocks that show another hour.
+func (m Mean) Rounded() parley.Tick {
+	if 2*m.Rest >= m.N {
+		return m.Whole + 1
+	}
+	return m.Whole
+}
+
+// add takes one more into a mean of n, without a sum that could overflow.
+func (m *Mean) add(x parley.Tick) {
+	q, r := floorDiv(x, parley.Tick(m.N))
+	m.Whole += q
+	m.Rest += int(r)
+	if m.Rest >= m.N {
+		m.Whole, m.Rest = m.Whole+1, m.Rest-m.N
+	}
+}
+
+// MeanOfValues is the lecture's first form: the mean of the values of all clocks,
+// in which own's replaces those that could not be read and those that differ from
+// it by more than delta. One that differs by exactly delta is kept. values has an
+// entry a process, own's among them, and read says which of the others count.
+func MeanOfValues(own parley.ID, values []parley.Tick, read parley.Set, delta parley.Tick) Mean {
+	mean := Mean{N: len(values)}
+	for i, v := range values {
+		if id := parley.ID(i); id == own || read.Has(id) && apart(v, values[own]) <= delta {
+			mean.Kept++
+		} else {
+			v = values[own]
+		}
+		mean.add(v)
+	}
+	return mean
+}
+
+// MeanOfDifferences is the lecture's second form: the mean of the differences of
+// all clocks from one's own, in which 0 stands for one's own, for those that could
+// not be read and for those larger than delta either way. One of exactly delta is
+// kept; none is cut down to delta, which would be another algorithm.
+func MeanOfDifferences(own parley.ID, differences []parley.Tick, read parley.Set, delta parley.Tick) Mean {
+	mean := Mean{N: len(differences)}
+	for i, d := range differences {
+		switch id := parley.ID(i); {
+		case id == own:
+			d = 0
+			mean.Kept++
+		case read.Has(id) && apart(d, 0) <= delta:
+			mean.Kept++
+		default:
+			d = 0
+		}
+		mean.add(d)
+	}
+	return mean
+}
+
+// Median returns the middle one of the differences that were read, the lower of
+// two. With at least 2m+1 of them, m of them wrong, it lies between two right ones.
+func Median(differences []parley.Tick, read parley.Set) parley.Tick {
+	var sorted []parley.Tick
+	for id := range read.All() {
+		sorted = append(sorted, differences[id])
+	}
+	slices.Sort(sorted)
+	return sorted[(len(sorted)-1)/2]
+}
+
+// Offset returns by how much another clock is ahead, from one round trip: t1 and
+// t4 are one's own clock when the question left and when the answer came, t2 and
+// t3 the other's when that came and when this left. Half a tick is rounded up.
+// The error is at most (round trip - 2*least delay)/2, and what the clocks drift
+// apart meanwhile. No two of the four may differ by more than 2^61.
+func Offset(t1, t2, t3, t4 parley.Tick) parley.Tick {
+	return ((t2 - t1) + (t3 - t4) + 1) >> 1
+}
+
+// Bound returns the delta of the theorem, rounded up: correct clocks that are read
+// with an error of at most eps, drift by at most rho parts in a million and take
+// the mean every period ticks of the clock are never further apart, with
+//
+//	delta = (2*eps*(n-1)/n + 2*rho*period) * n/(n-3m)
+//
+// and the threshold delta+eps. The period counts the time that a resynchronization
+// takes. For each of n-1 others the two readings differ by 2 eps, and by another
+// 3 delta for each of m liars; what is left of delta must make up for the drift.
+//
+// Lamport and Melliar-Smith (1985), with the conditions of Rushby and von Henke.
+func Bound(n, m int, eps parley.Tick, rho int64, period parley.Tick) (parley.Tick, error) {
+	if err := bound(n, m); err != nil {
+		return 0, err
+	}
+	return theorem(n, n-3*m, eps, rho, period), nil
+}
+
+// theorem is Bound with n-3m given.
+func theorem(n, spare int, eps parley.Tick, rho int64, period parley.Tick) parley.Tick {
+	sum := 2*eps*parley.Tick(n-1) + million(period, 2*rho)*parley.Tick(n)
+	return (sum + parley.Tick(spare) - 1) / parley.Tick(spare)
+}
+
+// bound is the necessary condition, of any clock synchronization without
+// signatures.
+func bound(n, m int) error {
+	if n > 3*m {
+		return nil
+	}
+	return fmt.Errorf("the clocks of %d processes can be kept together with at most m = %d faulty, not %d: "+
+		"n > 3m is necessary", n, (n-1)/3, m)
+}
+
+// million returns x*ppm/1,000,000, rounded up; neither is negative.
+func million(x parley.Tick, ppm int64) parley.Tick {
+	return -share(-x, parley.Tick(ppm), 1_000_000)
+}
+
+// share returns x*part/whole, rounded down, for 0 <= part and 0 < whole, without a
+// product that could overflow. The result must fit.
+func share(x, part, whole parley.Tick) parley.Tick {
+	hi, lo := bits.Mul64(magnitude(x), uint64(part))
+	q, rest := bits.Div64(hi, lo, uint64(whole))
+	if x < 0 {
+		if rest > 0 {
+			q++
+		}
+		return -parley.Tick(q)
+	}
+	return parley.Tick(q)
+}
+
+func magnitude(x parley.Tick) uint64 {
+	if x < 0 {
+		return -uint64(x)
+	}
+	return uint64(x)
+}
+
+// apart returns how far apart two times are, the largest number if it is more.
+func apart(a, b parley.Tick) parley.Tick {
+	d := max(a, b) - min(a, b)
+	if d < 0 {
+		return 1<<63 - 1
+	}
+	return d
+}
+
+// floorDiv returns x/y rounded down, and what is left, for y > 0.
+func floorDiv(x, y parley.Tick) (q, r parley.Tick) {
+	q, r = x/y, x%y
+	if r < 0 {
+		q, r = q-1, r+y
+	}
+	return q, r
+}
