@@ -44,6 +44,14 @@ const (
 	HearsBoth                   // from both: it tells them apart by Step.Carried
 )
 
+// Reliance is what a protocol was told of links and clocks, and relies on. A zero
+// bound stands for what the host itself promises.
+type Reliance struct {
+	Delay  Tick  // no message takes longer
+	Offset Tick  // at time 0 no clock is further from the true time
+	Drift  int64 // no clock drifts by more, in parts in a million
+}
+
 // Protocol is all that a host, the command line, the documentation and the
 // tests need to know of a protocol: a struct of values and functions, so that
 // adapters copy it and override. It is made by a package's New from that
@@ -62,6 +70,8 @@ type Protocol struct {
 	Serves bool
 	// Hears tells how messages of its peers come to it. What Broadcasts must say.
 	Hears Hearing
+	// Relies is what it was told of links and clocks.
+	Relies Reliance
 	// Span is how long a simulated run is worth watching, for a protocol that never
 	// comes to rest by itself; 0: it does.
 	Span Tick

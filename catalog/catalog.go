@@ -3,6 +3,8 @@
 package catalog
 
 import (
+	"flag"
+
 	"parley"
 	"parley/agreement/consensus"
 	"parley/agreement/eig"
@@ -11,7 +13,11 @@ import (
 	"parley/agreement/phaseking"
 	"parley/agreement/problem"
 	"parley/agreement/sm"
+	"parley/broadcast/causal"
+	"parley/broadcast/diffusion"
+	"parley/broadcast/fifo"
 	"parley/lockstep"
+	"parley/membership/watch"
 )
 
 // All returns every protocol, in the order in which they are best learnt.
@@ -25,7 +31,26 @@ func All() []parley.Protocol {
 		consensus.New(consensus.Config{Instance: instance(4, 1)}, when),
 		consensus.NewAgreement(consensus.Config{Instance: instance(4, 1)}, when),
 		phaseking.New(phaseking.Config{Instance: instance(7, 2)}, when),
+		diffusion.New(diffusion.Config{N: 4}),
+		named("fifo", "FIFO broadcast over diffusion", fifo.Tower(diffusion.Config{N: 4})),
+		named("causal", "causal broadcast over FIFO", causal.Tower(causal.Piggyback, diffusion.Config{N: 4})),
+		watch.New(watch.Config{N: 4, Rounds: 3}, when),
 	}
+}
+
+// named calls a stack by a short name.
+func named(name, title string, p parley.Protocol) parley.Protocol {
+	p.Name, p.Title = name, title
+	if flags := p.Flags; flags != nil {
+		p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+			build := flags(fs)
+			return func(naming parley.Naming) (parley.Protocol, error) {
+				made, err := build(naming)
+				return named(name, title, made), err
+			}
+		}
+	}
+	return p
 }
 
 func instance(n, m int) problem.Instance {

@@ -3,43 +3,63 @@ package parleytest
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 
 	"parley"
 	"parley/sim"
 	"parley/trace"
 )
 
-// crashPoints crashes each process in each of its first steps: before anything is
-// durable, after each of the first effects, and after all of them; for good, and
-// with a restart from the log. A crash is the mildest fault of every model.
+// crashPoints crashes each process in any of its steps, before anything is durable,
+// after each of the effects, and after all of them; for good, and with a restart from
+// the log. A crash is the mildest fault of every model. Of all such points in a few
+// runs it takes an even share.
 func (s *suite) crashPoints() error {
-	if s.p.M == 0 && !s.o.Recovers {
+	var backs []parley.Tick
+	if s.p.M > 0 {
+		backs = append(backs, 0)
+	}
+	if !s.o.NeverBack && (s.p.M > 0 || s.o.Recovers) {
+		backs = append(backs, 1, 1500)
+	}
+	if len(backs) == 0 {
 		return skip("no process may crash")
 	}
-	budget := 8 * s.o.Seeds
-	for step := 1; step <= s.stepsOf() && budget > 0; step++ {
-		for id := range parley.ID(s.p.N) {
-			for _, effects := range []int{0, 1, 2, s.p.N / 2, 1 << 20} {
-				for _, back := range []parley.Tick{0, 1, 1500} {
-					if back == 0 && s.p.M == 0 || back > 0 && s.o.NeverBack {
-						continue
-					}
-					budget--
-					r := s.honest(s.p, uint64(step))
-					r.Crashes = []sim.Crash{{At: id, Step: step, Effects: effects, Back: back}}
-					got, err := r.simulate()
-					if err != nil {
-						return err
-					}
-					if back > 0 && !s.o.Recovers {
-						got.History.Faulty.Add(id)
-					}
-					if err := broken(s.p, &got.History); err != nil {
-						return fmt.Errorf("%s: %w", r, err)
-					}
-				}
+	const seeds = 6
+	budget := max(1, 8*s.o.Seeds/seeds)
+	for seed := range uint64(seeds) {
+		r := s.honest(s.p, seed)
+		points := CrashPoints(r.Options)
+		all := len(points) * len(backs)
+		draw := rand.New(rand.NewPCG(seed, 7))
+		for k := range min(all, budget) {
+			i := k
+			if all > budget { // one of each part of all
+				i = (k*all + draw.IntN(all)) / budget
+			}
+			c := points[i/len(backs)]
+			c.Back = backs[i%len(backs)]
+			if err := s.crashed(r, c); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// crashed makes a run with one crash more.
+func (s *suite) crashed(r run, c sim.Crash) error {
+	r.Crashes = append(slices.Clone(r.Crashes), c)
+	got, err := r.simulate()
+	if err != nil {
+		return err
+	}
+	if c.Back > 0 && !s.o.Recovers {
+		got.History.Faulty.Add(c.At)
+	}
+	if err := broken(s.p, got); err != nil {
+		return fmt.Errorf("%s: %w", r, err)
 	}
 	return nil
 }
@@ -64,9 +84,9 @@ func (s *suite) logs() error {
 			if len(all) == 0 {
 				continue
 			}
-			want := s.restarted(id, got.Now(), nil, all)
+			want := s.restarted(id, got.Clock(id), nil, all)
 			differs := func(from string, state []byte, log []parley.Record) error {
-				if have := s.restarted(id, got.Now(), state, log); !bytes.Equal(want, have) {
+				if have := s.restarted(id, got.Clock(id), state, log); !bytes.Equal(want, have) {
 					return fmt.Errorf("%s: process %d restarts from %s with state %x, and from all its records with %x",
 						r, id, from, have, want)
 				}
@@ -76,7 +96,7 @@ func (s *suite) logs() error {
 			if err := differs("its compacted log", state, kept); err != nil {
 				return err
 			}
-			state = parley.SaveDurable(got.Machine(id), got.Now(), nil)
+			state = parley.SaveDurable(got.Machine(id), got.Clock(id), nil)
 			if len(state) == 0 {
 				continue
 			}

@@ -97,7 +97,7 @@ func (s *suite) assault(choose func(n int) int, said []trace.Event, moves int) (
 	b.do(0, func() { b.machine.Start(&b.step) })
 	requests := s.inputs(s.p, rand.New(rand.NewPCG(uint64(choose(256)), 1)))
 	for range moves {
-		switch move := choose(12); {
+		switch move := choose(14); {
 		case move == 0 && len(requests) > 0:
 			q := requests[choose(len(requests))].Msg
 			last = fmt.Sprintf("request %v", q)
@@ -113,11 +113,20 @@ func (s *suite) assault(choose func(n int) int, said []trace.Event, moves int) (
 				return fmt.Errorf("process %d: %w", self, err)
 			}
 			b.machine = fresh
+		case move == 4 && !s.o.NeverBack:
+			last = "a crash"
+			b.restart(s.p, self)
+		case move == 5 && s.p.Timing == parley.Asynchronous:
+			of := parley.ID(choose(s.p.N))
+			last = fmt.Sprintf("a suspicion of %d", of)
+			b.do(0, func() { b.machine.Receive(&b.step, self, parley.Msg{Kind: parley.Suspect, Origin: of}) })
 		case s.p.N > 1:
 			from, path, m := s.message(choose, said, self)
-			last = fmt.Sprintf("%v from %d at path %#x", m, from, path)
-			s.look(parley.Env{From: from, To: self, Path: path}, m)
+			b.step.Epoch = s.epoch(choose, said)
+			last = fmt.Sprintf("%v from %d at path %#x in epoch %d", m, from, path, b.step.Epoch)
+			s.look(parley.Env{From: from, To: self, Epoch: b.step.Epoch, Path: path}, m)
 			b.do(path, func() { b.machine.Receive(&b.step, from, m) })
+			b.step.Epoch = 0
 		}
 	}
 	parley.Show(b.machine, b.step.Now)
@@ -153,6 +162,14 @@ func (s *suite) message(choose func(n int) int, said []trace.Event, self parley.
 		e.Path = parley.Path(number(choose, uint64(e.Path)))
 	}
 	return from, e.Path, mutated(choose, s.p.N, e.Msg)
+}
+
+// epoch makes one up for a message: that of another, or any.
+func (s *suite) epoch(choose func(n int) int, said []trace.Event) uint32 {
+	if len(said) > 0 && choose(4) > 0 {
+		return said[choose(len(said))].Epoch
+	}
+	return uint32(number(choose, 1))
 }
 
 // look asks those who look into messages what they see in m.
@@ -230,6 +247,8 @@ type bench struct {
 	machine parley.Machine
 	step    parley.Step
 	timers  []ticking
+	state   []byte          // what Compact put in the place of records
+	log     []parley.Record // the records since
 	choose  func(n int) int
 	signer  sim.Signer
 }
@@ -251,6 +270,7 @@ func (b *bench) do(path parley.Path, clause func()) {
 	b.step.Path = path
 	b.step.Effects = b.step.Effects[:0]
 	clause()
+	compact := false
 	for _, e := range b.step.Effects {
 		switch e.Op {
 		case parley.OpSetTimer, parley.OpStopTimer:
@@ -264,10 +284,28 @@ func (b *bench) do(path parley.Path, clause func()) {
 			if e.Op == parley.OpSetTimer {
 				b.timers = append(b.timers, ticking{e.Path, e.Timer, b.step.Now + e.After})
 			}
+		case parley.OpAppend:
+			b.log = append(b.log, parley.Record{Path: e.Path, Body: e.Msg.Body})
+		case parley.OpCompact:
+			compact = true
 		case parley.OpBroadcast, parley.OpRequest:
 			panic("it asks a layer beneath, and there is none that serves")
 		}
 	}
+	if compact {
+		b.state, b.log = parley.SaveDurable(b.machine, b.step.Now, nil), nil
+	}
+}
+
+// restart puts a machine in the place of one that crashed, with what was durable.
+func (b *bench) restart(p parley.Protocol, self parley.ID) {
+	b.machine, b.timers = p.New(self), nil
+	if len(b.state) > 0 && !parley.LoadDurable(b.machine, b.step.Now, b.state) {
+		panic("it does not load the durable state that it saved")
+	}
+	b.step.Restart, b.step.Log = true, b.log
+	b.do(0, func() { b.machine.Start(&b.step) })
+	b.step.Restart, b.step.Log = false, nil
 }
 
 // expire lets a timer run out; the clock never goes back.

@@ -246,7 +246,7 @@ func inMachines() []mutant {
 // TestMutants breaks a protocol in one place each time: the check that is for it
 // must fail, and be the first to fail.
 func TestMutants(t *testing.T) {
-	for _, mutant := range append(inTheory(), inMachines()...) {
+	for _, mutant := range slices.Concat(inTheory(), inMachines(), broadcastMutants()) {
 		t.Run(mutant.name, func(t *testing.T) {
 			mutant.o.Seeds = 150
 			err := parleytest.Check(mutant.p, mutant.o)

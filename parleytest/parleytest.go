@@ -2,7 +2,8 @@
 // own: that it keeps what it promises in seeded runs with as many faults as it
 // promises to tolerate, that something breaks beyond its bound, that a run can be
 // repeated and its machines saved and loaded in the middle of it, that it lives
-// through a crash at any step, that no message from a liar stops a process, and
+// through a crash at any step, that it breaks no promise when networks, clocks and
+// processes do what they can to it, that no message from a liar stops a process, and
 // that it sends what its theorem says. It is for protocols outside this module
 // too:
 //
@@ -35,11 +36,13 @@ type Options struct {
 	// Inputs are the requests of a run, where the usual ones will not do: by
 	// default each of the Proposers is given a value of the alphabet at time 0,
 	// and where there are none, processes of a serving protocol broadcast a few
-	// messages each.
+	// messages each, every one another. What a broadcast costs is measured with the
+	// first request alone.
 	Inputs func(r *rand.Rand) []sim.Request
-	// Sim holds what runs have in common: delays, Loss and Twice, and Until for a
-	// protocol that does not end by itself. A run that uses up its Steps fails: by
-	// default 1<<18 and n*n*n more. The suite fills in the rest.
+	// Sim holds what runs have in common: delays, Loss and Twice, FIFO, Graph and
+	// Detect where the protocol needs them, and Until for a protocol that does not end
+	// by itself: by default its Span. A run that uses up its Steps fails: by default
+	// 1<<18 and n*n*n more. The suite fills in the rest.
 	Sim sim.Options
 	// Recovers tells that a process which restarts from its log is as good as one
 	// that never crashed. Otherwise it counts as faulty for the whole run.
@@ -55,10 +58,16 @@ type Options struct {
 	NothingBeyond string
 }
 
-// Beyond is a protocol with more faulty processes than it tolerates.
+// Beyond is a protocol with more faulty processes than it tolerates, or in
+// circumstances in which it promises nothing.
 type Beyond struct {
 	Protocol parley.Protocol
 	Faulty   int
+	// Sim, if not nil, stands in the place of Options.Sim: links that lose, suspicions
+	// that are false.
+	Sim *sim.Options
+	// Breaks names the property that is to break; any if empty.
+	Breaks string
 }
 
 // Suite runs all checks that apply to p, each as a subtest of t.
@@ -101,6 +110,7 @@ var checks = []struct {
 	{"reload", (*suite).reload},
 	{"rename", (*suite).rename},
 	{"crashes", (*suite).crashPoints},
+	{"faults", (*suite).faults},
 	{"log", (*suite).logs},
 	{"hostile", (*suite).hostile},
 	{"lies", (*suite).lies},
@@ -117,8 +127,6 @@ type suite struct {
 	p    parley.Protocol
 	o    Options
 	logf func(format string, args ...any)
-	// steps is how many steps a process takes in a run without faults, about.
-	steps int
 }
 
 func newSuite(p parley.Protocol, options []Options) *suite {
@@ -135,6 +143,9 @@ func newSuite(p parley.Protocol, options []Options) *suite {
 		if testing.Testing() && testing.Short() {
 			s.o.Seeds = 60
 		}
+	}
+	if s.o.Sim.Until == 0 {
+		s.o.Sim.Until = p.Span
 	}
 	if s.o.Sim.Steps == 0 {
 		s.o.Sim.Steps = 1<<18 + uint64(p.N)*uint64(p.N)*uint64(p.N)
@@ -171,11 +182,16 @@ func (s *suite) inputs(p parley.Protocol, r *rand.Rand) []sim.Request {
 	}
 	for id := range parley.ID(p.N) {
 		for k := range r.IntN(3) {
-			out = append(out, sim.Request{
-				At: id, When: parley.Tick(r.IntN(2000)),
-				Msg: parley.Msg{Kind: parley.Carried, Body: fmt.Appendf(nil, "%d.%d", id, k)},
-			})
+			out = append(out, broadcast(id, k, parley.Tick(r.IntN(2000))))
 		}
 	}
+	if len(out) == 0 {
+		out = append(out, broadcast(parley.ID(r.IntN(p.N)), 0, 0))
+	}
 	return out
+}
+
+// broadcast asks a process to broadcast what nobody else does.
+func broadcast(at parley.ID, k int, when parley.Tick) sim.Request {
+	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: parley.Carried, Body: fmt.Appendf(nil, "%d.%d", at, k)}}
 }

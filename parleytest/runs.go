@@ -21,20 +21,52 @@ type run struct {
 // String is what a failure says of the run.
 func (r run) String() string {
 	out := fmt.Sprintf("seed %d", r.Seed)
+	say := func(form string, args ...any) { out += fmt.Sprintf(", "+form, args...) }
 	if len(r.Faulty) > 0 {
 		var how []string
 		for _, id := range slices.Sorted(maps.Keys(r.Faulty)) {
 			how = append(how, fmt.Sprintf("%d=%s", id, r.Faulty[id].Name))
 		}
-		out += ", faulty " + strings.Join(how, ",")
+		say("faulty %s", strings.Join(how, ","))
 	}
 	for _, c := range r.Crashes {
-		out += fmt.Sprintf(", process %d crashes in step %d after %d effects", c.At, c.Step, c.Effects)
+		when := fmt.Sprintf("in step %d", c.Step)
+		if c.When > 0 {
+			when = fmt.Sprintf("at tick %d", c.When)
+		}
+		say("process %d crashes %s after %d effects", c.At, when, c.Effects)
 		if c.Back > 0 {
 			out += fmt.Sprintf(" and is back after %d ticks", c.Back)
 		}
+		if c.LostDisk {
+			out += " without its disk"
+		}
+	}
+	if r.Loss > 0 || r.Twice > 0 {
+		say("loss %v, twice %v", r.Loss, r.Twice)
+	}
+	for _, l := range r.Links {
+		say("links from %v to %v from tick %d to %d: loss %v, twice %v, delay %v", members(l.From), members(l.To),
+			l.Since, l.Until, l.Loss, l.Twice, l.Delay)
+	}
+	for _, p := range r.Pauses {
+		say("process %d pauses at tick %d for %d", p.At, p.From, p.For)
+	}
+	for _, q := range r.Suspicions {
+		say("%d suspects %d at tick %d", q.At, q.Of, q.When)
+	}
+	if r.Heal > 0 {
+		say("all heals at tick %d", r.Heal)
 	}
 	return out
+}
+
+// members are the processes of a set; none stands for all.
+func members(s parley.Set) any {
+	if (s == parley.Set{}) {
+		return "all"
+	}
+	return slices.Collect(s.All())
 }
 
 // simulate makes the run. One that does not end shows nothing.
@@ -91,7 +123,7 @@ func crashes(honest run, r *rand.Rand, howMany int) ([]sim.Crash, error) {
 	steps, sending := make([]int, n), make([][]int, n)
 	for _, e := range log.Events {
 		switch e.Op {
-		case trace.Start, trace.Request, trace.Receive, trace.Timeout:
+		case trace.Start, trace.Request, trace.Receive, trace.Timeout, trace.Suspect:
 			steps[e.At]++
 		case trace.Send:
 			sending[e.At] = append(sending[e.At], steps[e.At])
@@ -152,29 +184,10 @@ func (r run) garbled() bool {
 	return false
 }
 
-// stepsOf returns how many steps a process takes in a run without faults.
-func (s *suite) stepsOf() int {
-	if s.steps == 0 {
-		s.steps = 1 + int(sim.Run(s.honest(s.p, 0).Options).Stats.Steps)/s.p.N
-	}
-	return s.steps
-}
-
-// assumptions are the circumstances of a run that is over.
-func assumptions(p parley.Protocol, h *parley.History) parley.Assumptions {
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: h.Faulty.Len()}
-	if p.Proposers.Len() == 1 {
-		for source := range p.Proposers.All() {
-			a.SourceFaulty = h.Faulty.Has(source)
-		}
-	}
-	return a
-}
-
 // judge returns the properties of a run with what was promised of them. Without
 // Promises all are promised.
-func judge(p parley.Protocol, h *parley.History) []parley.Verdict {
-	verdicts := parley.Judge(p, assumptions(p, h), h)
+func judge(p parley.Protocol, got *sim.Sim) []parley.Verdict {
+	verdicts := parley.Judge(p, got.Assumptions(), &got.History)
 	if p.Promises == nil {
 		for i := range verdicts {
 			verdicts[i].Promise.Holds = true
@@ -186,8 +199,8 @@ func judge(p parley.Protocol, h *parley.History) []parley.Verdict {
 
 // broken returns the first promise that was broken, or nil. What is to be seen
 // only sometimes is no promise of one run.
-func broken(p parley.Protocol, h *parley.History) error {
-	for _, v := range judge(p, h) {
+func broken(p parley.Protocol, got *sim.Sim) error {
+	for _, v := range judge(p, got) {
 		if v.Property.Mode != parley.Sometimes && v.Violated() {
 			return fmt.Errorf("%s is promised (%s), and does not hold: %w", v.Property.Name, v.Promise.Because, v.Broken)
 		}
@@ -221,13 +234,13 @@ func (s *suite) promises() error {
 		if err != nil {
 			return err
 		}
-		if err := broken(s.p, &got.History); err != nil {
+		if err := broken(s.p, got); err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
-		if late := got.Stats.Refused["late frame"]; late > 0 && !r.garbled() {
+		if late := got.Stats.Refused["late frame"]; late > 0 && !r.garbled() && s.p.Timing == parley.Synchronous {
 			return fmt.Errorf("%s: %d frames came too late: give rounds more time", r, late)
 		}
-		for _, v := range judge(s.p, &got.History) {
+		for _, v := range judge(s.p, got) {
 			if v.Promise.Holds {
 				promised++
 			}
@@ -275,7 +288,7 @@ func counted(tell teller, lies *uint64) teller {
 		honest := slices.Clone(t.Honest) // a liar may write into what it is shown
 		said := tell(s, t)
 		for _, one := range said {
-			so := func(h parley.Sent) bool { return h.Path == one.Path && same(h.Msg, one.Msg) }
+			so := func(h parley.Sent) bool { return h.Path == one.Path && h.Epoch == one.Epoch && same(h.Msg, one.Msg) }
 			if !slices.ContainsFunc(honest, so) {
 				*lies++
 			}

@@ -75,10 +75,11 @@ func (x *exchange) seat(s *sim.Sim, i int) error {
 		return errors.New("a machine changes the bytes that it was loaded from: visit them as a Buffer")
 	}
 	seat := &s.Seats()[i]
-	x.saved[i] = parley.Save(seat.Machine, s.Now(), nil)
+	now := s.Clock(seat.IDs[0])
+	x.saved[i] = parley.Save(seat.Machine, now, nil)
 	x.kept[i] = slices.Clone(x.saved[i])
 	fresh := s.Fresh(i)
-	if err := loads(fresh, s.Now(), x.saved[i]); err != nil {
+	if err := loads(fresh, now, x.saved[i]); err != nil {
 		return err
 	}
 	used := x.used[i]
@@ -87,7 +88,7 @@ func (x *exchange) seat(s *sim.Sim, i int) error {
 	if used == nil {
 		return nil
 	}
-	if err := loads(used, s.Now(), x.saved[i]); err != nil {
+	if err := loads(used, now, x.saved[i]); err != nil {
 		return fmt.Errorf("into a machine that was in use: %w", err)
 	}
 	seat.Machine = used

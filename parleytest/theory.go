@@ -27,7 +27,7 @@ func (s *suite) beyond() error {
 		if err != nil {
 			return fmt.Errorf("%w: give Options.Beyond, or say why NothingBeyond", err)
 		}
-		systems = []Beyond{{p, p.M}}
+		systems = []Beyond{{Protocol: p, Faulty: p.M}}
 	}
 	within := make(map[string]bool)
 	for _, promise := range promised(s.p, parley.Assumptions{N: s.p.N, M: s.p.M, Faulty: s.p.M}) {
@@ -55,6 +55,12 @@ func promised(p parley.Protocol, a parley.Assumptions) []parley.Promise {
 // breaks runs a system beyond its bound until something breaks.
 func (s *suite) breaks(b Beyond, within map[string]bool) error {
 	budget := 10 * s.o.Seeds
+	if b.Sim != nil {
+		other := *s
+		other.o.Sim = *b.Sim
+		s = newSuite(other.p, []Options{other.o})
+		s.logf = other.logf
+	}
 	for seed := range uint64(budget) {
 		r, err := s.draw(b.Protocol, seed, b.Faulty)
 		if err != nil {
@@ -64,8 +70,9 @@ func (s *suite) breaks(b Beyond, within map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		for _, v := range judge(b.Protocol, &got.History) {
-			if v.Property.Mode == parley.Sometimes || v.Broken == nil || !within[v.Property.Name] {
+		for _, v := range judge(b.Protocol, got) {
+			if v.Property.Mode == parley.Sometimes || v.Broken == nil || !within[v.Property.Name] ||
+				b.Breaks != "" && b.Breaks != v.Property.Name {
 				continue
 			}
 			if b.Protocol.Promises != nil && v.Promise.Holds {
@@ -76,7 +83,11 @@ func (s *suite) breaks(b Beyond, within map[string]bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("n=%d m=%d with %d faulty: nothing broke in %d runs", b.Protocol.N, b.Protocol.M, b.Faulty,
+	what := "nothing"
+	if b.Breaks != "" {
+		what = b.Breaks + " never"
+	}
+	return fmt.Errorf("n=%d m=%d with %d faulty: %s broke in %d runs", b.Protocol.N, b.Protocol.M, b.Faulty, what,
 		budget)
 }
 
@@ -162,6 +173,9 @@ func (s *suite) cost() error {
 	for seed := range uint64(s.some(20)) {
 		r := s.honest(s.p, seed)
 		r.Measure = true
+		if s.p.Timing != parley.Synchronous && s.p.Serves && s.p.Proposers == (parley.Set{}) && len(r.Requests) > 0 {
+			r.Requests = r.Requests[:1] // what one broadcast costs
+		}
 		got, err := r.simulate()
 		if err != nil {
 			return err

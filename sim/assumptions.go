@@ -7,7 +7,9 @@ import (
 )
 
 // Assumptions are the circumstances of the run so far, for [parley.Judge]: not what
-// the options might have done, but what happened. Call it when the run is over.
+// the options might have done, but what happened. Call it when the run is over. What
+// befell processes that count as faulty, in the history as it is now, is a part of
+// their being faulty.
 func (s *Sim) Assumptions() parley.Assumptions {
 	p := s.opt.Protocol
 	a := parley.Assumptions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
@@ -24,9 +26,9 @@ func (s *Sim) Assumptions() parley.Assumptions {
 		Lost: s.Stats.Lost > 0, Doubled: s.Stats.Doubled > 0, Reordered: s.Stats.Overtaken > 0,
 		Late: s.Stats.Late > 0, Cut: s.Stats.Cut > 0, Disconnected: joined < up.Len(),
 	}
+	befell := func(whom parley.Set) bool { return whom.Minus(s.History.Faulty) != parley.Set{} }
 	a.Processes = parley.ProcessFaults{
-		Restarted: s.Stats.Restarts > 0, LostDisk: s.Stats.LostDisks > 0,
-		Paused:    s.Stats.Pauses > 0 || s.wrongClock(),
+		Restarted: befell(s.restarted), LostDisk: befell(s.diskless), Paused: befell(s.paused) || s.wrongClock(),
 		Suspected: s.Stats.FalseSuspicions > 0, Minority: 2*joined <= p.N,
 	}
 	return a
@@ -47,7 +49,7 @@ func (s *Sim) up() parley.Set {
 func (s *Sim) wrongClock() bool {
 	off := func(x, bound int64) bool { return x > bound || x < -bound }
 	return slices.ContainsFunc(s.opt.Clocks, func(c Clock) bool {
-		return off(int64(c.Offset), int64(s.opt.Promised.Offset)) || off(c.Drift, s.opt.Promised.Drift)
+		return s.History.Correct(c.At) && (off(int64(c.Offset), int64(s.opt.Promised.Offset)) || off(c.Drift, s.opt.Promised.Drift))
 	})
 }
 

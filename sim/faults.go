@@ -97,17 +97,20 @@ func (s *Sim) plan() {
 // Clock returns what the clock of a process shows.
 func (s *Sim) Clock(id parley.ID) parley.Tick { return s.procs[id].clock.at(s.now) }
 
-// at returns what the clock shows at a true time.
+// at returns what the clock shows at a true time, the end of time if that is beyond.
 func (c *Clock) at(t parley.Tick) parley.Tick {
-	if c.Drift == 0 {
-		return c.Offset + t
+	if c.Drift != 0 {
+		hi, lo := bits.Mul64(uint64(t), uint64(million+c.Drift))
+		if hi >= million/2 {
+			return math.MaxInt64
+		}
+		q, _ := bits.Div64(hi, lo, million)
+		t = parley.Tick(q)
 	}
-	hi, lo := bits.Mul64(uint64(t), uint64(million+c.Drift))
-	if hi >= million {
+	if c.Offset > math.MaxInt64-t {
 		return math.MaxInt64
 	}
-	q, _ := bits.Div64(hi, lo, million)
-	return c.Offset + parley.Tick(q)
+	return c.Offset + t
 }
 
 // when returns the first true time at which the clock shows t or more.
@@ -140,6 +143,7 @@ func (s *Sim) pause(id parley.ID, length parley.Tick) {
 	if p.down {
 		return
 	}
+	s.paused.Add(id)
 	s.Stats.Pauses++
 	s.trace(trace.Event{Op: trace.Pause, At: id})
 	p.until = max(p.until, s.now+length)
@@ -192,7 +196,11 @@ func (s *Sim) crash(c Crash) {
 	p.down, p.doom, p.until = true, 0, 0
 	p.timers = p.timers[:0]
 	for _, e := range p.waiting {
-		if e.what == arrival || e.what == asked {
+		switch e.what {
+		case arrival:
+			s.Stats.Missed++
+			s.wire.drop(e.ref)
+		case asked:
 			s.wire.drop(e.ref)
 		}
 	}
@@ -204,6 +212,18 @@ func (s *Sim) crash(c Crash) {
 	}
 	if c.Back > 0 {
 		s.due.at(s.now+c.Back, event{what: back, to: c.At})
+	}
+	for id := range s.procs {
+		s.detect(parley.ID(id), c.At)
+	}
+}
+
+// detect lets the detector tell one process that another one has crashed, when it
+// would.
+func (s *Sim) detect(at, of parley.ID) {
+	if s.opt.Detect > 0 && at != of {
+		last := s.last[int(of)*len(s.procs)+int(at)]
+		s.due.at(max(s.now+s.opt.Detect, last+1), event{what: detected, to: at, from: of})
 	}
 }
 
@@ -222,10 +242,12 @@ func (s *Sim) restart(id parley.ID) {
 		return
 	}
 	p.down = false
+	s.restarted.Add(id)
 	s.Stats.Restarts++
 	var m parley.Msg
 	if p.lost {
 		p.lost, m.Value = false, 1
+		s.diskless.Add(id)
 		s.Stats.LostDisks++
 	}
 	p.seat.Machine = s.opt.Protocol.New(id)
@@ -235,6 +257,11 @@ func (s *Sim) restart(id parley.ID) {
 	}
 	s.seen(trace.Restart, &s.History.Restarts, parley.Happening{At: id, From: id, Msg: m})
 	s.trace(trace.Event{Op: trace.Restart, At: id, Msg: m})
+	for of := range s.procs {
+		if s.procs[of].down {
+			s.detect(id, parley.ID(of))
+		}
+	}
 	s.step.Restart, s.step.Log = true, records
 	s.do(id, 0, func(m parley.Machine) { m.Start(&s.step) })
 	s.step.Restart, s.step.Log = false, nil

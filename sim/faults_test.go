@@ -52,6 +52,54 @@ func TestSuspicions(t *testing.T) {
 	}
 }
 
+// An accurate detector tells everybody who is up of a crash, when all that the process
+// had sent has arrived, and nobody of one that is over by then.
+func TestDetect(t *testing.T) {
+	told := 0
+	for seed := range uint64(50) {
+		log := &trace.Log{Keep: true}
+		opt := sim.Options{
+			Protocol: flooding(4, 60), Seed: seed, Log: log, Detect: 100, Twice: 0.1, FIFO: seed%2 == 1, Until: 15_000,
+			Crashes: []sim.Crash{{At: 0, When: 2000, Effects: 2}, {At: 1, When: 1000, Back: 99}, {At: 2, When: 1950, Back: 200},
+				{At: 3, When: 3000, Back: 2000}},
+			Links:  []sim.Link{{From: parley.SetOf(0), To: parley.SetOf(3), Delay: sim.Delay{Least: 1, Most: 9000}}},
+			Pauses: []sim.Pause{{At: 1, From: 2050, For: 500}},
+		}
+		s := sim.Run(opt)
+		var down parley.Set
+		pairs := make(map[[2]parley.ID]int)
+		for _, e := range log.Events {
+			switch e.Op {
+			case trace.Crash:
+				down.Add(e.At)
+			case trace.Restart:
+				down.Remove(e.At)
+			case trace.Suspect:
+				if !down.Has(e.Msg.Origin) || e.At == e.Msg.Origin {
+					t.Fatalf("seed %d: %+v", seed, e)
+				}
+				pairs[[2]parley.ID{e.At, e.Msg.Origin}]++
+				told++
+			case trace.Receive:
+				if down.Has(e.Peer) && pairs[[2]parley.ID{e.At, e.Peer}] > 0 {
+					t.Fatalf("seed %d: %d was told that %d has crashed, and then %+v comes", seed, e.At, e.Peer, e)
+				}
+			}
+		}
+		// Process 1 is told after its pause, 2 when it is back or sooner, 3 before its crash or after.
+		if pairs[[2]parley.ID{1, 0}] != 1 || pairs[[2]parley.ID{2, 0}] == 0 || pairs[[2]parley.ID{3, 0}] == 0 ||
+			pairs[[2]parley.ID{1, 3}] == 0 || pairs[[2]parley.ID{0, 1}]+pairs[[2]parley.ID{2, 1}] > 0 {
+			t.Fatalf("seed %d: %v", seed, pairs)
+		}
+		if s.Stats.FalseSuspicions > 0 || s.Assumptions().Processes.Suspected {
+			t.Fatalf("seed %d: %+v", seed, s.Stats)
+		}
+	}
+	if told < 50*5 {
+		t.Error(told)
+	}
+}
+
 // hearer writes down what it is told to suspect, and indicates it.
 type hearer struct {
 	parley.Base
@@ -81,7 +129,7 @@ func TestClocks(t *testing.T) {
 		{At: 1, Offset: 500}, {At: 2, Drift: 100_000}, {At: 3, Offset: -700, Drift: -200_000},
 	}})
 	want(t, out, "0@0 start", "1@500 start", "2@0 start", "3@-700 start",
-		"2@1000 timeout 1", "2@1000 timeout 2", "0@1000 timeout 1", "1@1500 timeout 1", "0@1000 timeout 2",
+		"2@1001 timeout 1", "2@1001 timeout 2", "0@1000 timeout 1", "1@1500 timeout 1", "0@1000 timeout 2",
 		"1@1500 timeout 2", "3@300 timeout 1", "3@300 timeout 2")
 	var when []string
 	for _, d := range s.History.Deliveries {
@@ -219,8 +267,8 @@ func TestAssumptions(t *testing.T) {
 		"doubling":         {sim.Options{Twice: 0.5}, func(a *parley.Assumptions) { a.Network.Doubled = true }},
 		"no order":         {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}}, func(a *parley.Assumptions) { a.Network.Reordered = true }},
 		"order":            {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}, FIFO: true}, func(*parley.Assumptions) {}},
-		"slower than said": {sim.Options{Promised: sim.Promised{Delay: 1}, Delay: sim.Delay{Least: 2, Most: 2}}, func(a *parley.Assumptions) { a.Network.Late = true }},
-		"as slow as said": {sim.Options{Promised: sim.Promised{Delay: 50}, Links: []sim.Link{{Delay: sim.Delay{Least: 50, Most: 50}}}},
+		"slower than said": {sim.Options{Promised: parley.Reliance{Delay: 1}, Delay: sim.Delay{Least: 2, Most: 2}}, func(a *parley.Assumptions) { a.Network.Late = true }},
+		"as slow as said": {sim.Options{Promised: parley.Reliance{Delay: 50}, Links: []sim.Link{{Delay: sim.Delay{Least: 50, Most: 50}}}},
 			func(*parley.Assumptions) {}},
 		"a slow link": {sim.Options{Links: []sim.Link{{From: half, Delay: sim.Delay{Least: 2, Most: 2}}}},
 			func(a *parley.Assumptions) { a.Network.Late = true }},
@@ -229,7 +277,9 @@ func TestAssumptions(t *testing.T) {
 		"a partition for good": {sim.Options{Links: []sim.Link{{From: half, To: parley.Everyone(n).Minus(half), Loss: 1}}},
 			func(a *parley.Assumptions) { a.Network.Cut, a.Network.Disconnected = true, true }},
 		"three parts": {sim.Options{Links: []sim.Link{{Loss: 1}, {From: half, To: half}, {From: parley.SetOf(0, 1), To: parley.SetOf(0, 1)}}},
-			func(a *parley.Assumptions) { a.Network.Cut, a.Network.Disconnected, a.Processes.Minority = true, true, true }},
+			func(a *parley.Assumptions) {
+				a.Network.Cut, a.Network.Disconnected, a.Processes.Minority = true, true, true
+			}},
 		"a partition that healed": {sim.Options{Heal: 250, Links: []sim.Link{{From: half, To: parley.Everyone(n).Minus(half), Loss: 1}}},
 			func(a *parley.Assumptions) { a.Network.Cut = true }},
 		"a crash": {sim.Options{Crashes: []sim.Crash{{At: 1, When: 100}}},
@@ -240,10 +290,10 @@ func TestAssumptions(t *testing.T) {
 			func(a *parley.Assumptions) { a.Faulty, a.SourceFaulty = 1, true }},
 		"a restart": {sim.Options{Crashes: []sim.Crash{{At: 1, When: 100, Back: 10}}},
 			func(a *parley.Assumptions) { a.Processes.Restarted = true }},
-		"a pause":           {sim.Options{Pauses: []sim.Pause{{At: 1, From: 5, For: 1}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
-		"a wrong clock":     {sim.Options{Clocks: []sim.Clock{{At: 1, Offset: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
-		"one that drifts":   {sim.Options{Clocks: []sim.Clock{{At: 1, Drift: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
-		"a clock as was said": {sim.Options{Promised: sim.Promised{Offset: 5, Drift: 9}, Clocks: []sim.Clock{{At: 1, Offset: -5, Drift: 9}}}, func(*parley.Assumptions) {}},
+		"a pause":             {sim.Options{Pauses: []sim.Pause{{At: 1, From: 5, For: 1}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
+		"a wrong clock":       {sim.Options{Clocks: []sim.Clock{{At: 1, Offset: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
+		"one that drifts":     {sim.Options{Clocks: []sim.Clock{{At: 1, Drift: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
+		"a clock as was said": {sim.Options{Promised: parley.Reliance{Offset: 5, Drift: 9}, Clocks: []sim.Clock{{At: 1, Offset: -5, Drift: 9}}}, func(*parley.Assumptions) {}},
 		"a liar": {sim.Options{Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Flip, 2: faulty.Silent}},
 			func(a *parley.Assumptions) { a.Faulty, a.Worst = 2, faulty.Flip.Model }},
 	} {

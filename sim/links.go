@@ -103,38 +103,39 @@ func (s *Sim) link(from, to parley.ID, ref int32) {
 		return
 	}
 	again := rule.Twice > 0 && s.delays.Float64() < rule.Twice
-	s.post(from, to, ref, rule.Delay)
+	last := &s.last[int(from)*len(s.procs)+int(to)]
+	before := *last
+	*last = max(before, s.post(from, to, ref, rule.Delay, before))
 	if again {
 		s.Stats.Doubled++
-		s.post(from, to, ref, rule.Delay)
+		*last = max(*last, s.post(from, to, ref, rule.Delay, before))
 	}
 }
 
-// post has one copy of a message arrive after a delay that it draws.
-func (s *Sim) post(from, to parley.ID, ref int32, delay Delay) {
+// post has one copy of a message arrive after a delay that it draws, and returns when
+// that is. All that was sent before on the link has arrived by the time last.
+func (s *Sim) post(from, to parley.ID, ref int32, delay Delay, last parley.Tick) parley.Tick {
 	at := s.now + delay.Least
 	if spread := delay.Most - delay.Least; spread > 0 && !s.procs[from].rushing {
 		at += parley.Tick(below(s.delaySource, uint64(spread)+1))
 	}
-	last := &s.last[int(from)*len(s.procs)+int(to)]
 	if s.ruled {
 		if heal := s.opt.Heal; heal > 0 { // no slow link holds it back for longer than others from then on
 			at = min(at, max(s.now, heal)+s.opt.Delay.Most)
 		}
 		if s.opt.FIFO {
-			at = max(at, *last)
+			at = max(at, last)
 		}
 	}
 	if at-s.now > s.opt.Promised.Delay {
 		s.Stats.Late++
 	}
-	if at < *last {
+	if at < last {
 		s.Stats.Overtaken++
-	} else {
-		*last = at
 	}
 	s.wire.slots[ref].refs++
 	s.due.at(at, event{what: arrival, to: to, from: from, ref: ref})
+	return at
 }
 
 // below draws a number less than n, the one that rand.Rand.Uint64N would: without

@@ -36,6 +36,11 @@ type Options struct {
 	Heal parley.Tick
 	// Suspicions are told to processes as by a detector beneath them.
 	Suspicions []Suspicion
+	// Detect, if not 0, is an accurate detector: every process that is up is told, as by a
+	// Suspicion, of one that crashed, at the earliest so many ticks after the crash, and
+	// not before all that it had sent there has arrived. One that is back by then is
+	// not told of; one that comes back is told who is down, as many ticks later.
+	Detect parley.Tick
 	// Clocks are those that do not show the true time.
 	Clocks []Clock
 	Pauses []Pause
@@ -52,9 +57,10 @@ type Options struct {
 	// Until: how many clauses run at most. 0 stands for 1<<40.
 	Steps uint64
 
-	// Promised is what the protocol was told of links and clocks. What is worse than
-	// that shows among the assumptions of the run.
-	Promised Promised
+	// Promised is what the protocol was told of links and clocks, by default what it
+	// relies on itself; a delay that is 0 is that of these Options without any rule.
+	// What is worse shows among the assumptions of the run.
+	Promised parley.Reliance
 
 	Signer Signer     // by default ideal tokens
 	Log    *trace.Log // nil: no trace
@@ -73,15 +79,6 @@ type Options struct {
 
 // Delay bounds message delays, in ticks, both ends included.
 type Delay struct{ Least, Most parley.Tick }
-
-// Promised are bounds that a protocol may rely on. The zero value is what Options
-// say without any rule: delays of at most Options.Delay.Most, and clocks that show
-// the true time.
-type Promised struct {
-	Delay  parley.Tick // no message takes longer
-	Offset parley.Tick // at time 0 no clock is further from the true time
-	Drift  int64       // no clock drifts by more, in parts in a million
-}
 
 // Request is what a process is asked from above, and when: not before 0.
 type Request struct {
@@ -139,6 +136,9 @@ func checked(opt Options) Options {
 		opt.Delay = Delay{1, 900}
 	}
 	checkChances("of links", opt.Delay, opt.Loss, opt.Twice)
+	if opt.Promised == (parley.Reliance{}) {
+		opt.Promised = p.Relies
+	}
 	if opt.Promised.Delay == 0 {
 		opt.Promised.Delay = opt.Delay.Most
 	}

@@ -19,10 +19,11 @@ const longSlot = 4096
 type what uint8
 
 const (
-	arrival what = iota // ref: the message in the store
-	expiry              // ref: the number that arm gave the timer
-	asked               // ref: the request in the store
-	hinted              // from is suspected
+	arrival  what = iota // ref: the message in the store
+	expiry               // ref: the number that arm gave the timer
+	asked                // ref: the request in the store
+	detected             // from is suspected if it is still down
+	hinted               // from is suspected
 	// What a process that is paused does not put off:
 	more     // ref: the request, and another one is to be had
 	back     // it restarts

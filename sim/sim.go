@@ -41,6 +41,8 @@ type Sim struct {
 	last      []parley.Tick // where links keep the order: by link, the latest arrival
 	refused   refused
 
+	restarted, diskless, paused parley.Set // to whom that has happened
+
 	delaySource, choiceSource *rand.PCG
 }
 
@@ -87,6 +89,7 @@ func (s *Sim) Reset(opt Options) {
 	s.delaySource.Seed(opt.Seed, 1)
 	s.choiceSource.Seed(opt.Seed, 2)
 	s.now, s.armed, s.order, s.refused = 0, 0, 0, refused{}
+	s.restarted, s.diskless, s.paused = parley.Set{}, parley.Set{}, parley.Set{}
 	s.due.reset()
 	s.wire.reset()
 	s.rules = checkedLinks(s.opt)
@@ -95,7 +98,7 @@ func (s *Sim) Reset(opt Options) {
 	s.last = slices.Grow(s.last, n*n)[:n*n]
 	clear(s.last)
 	s.broadcast = s.opt.Delay.Least == s.opt.Delay.Most && opt.Loss == 0 && opt.Twice == 0 && opt.Log == nil &&
-		!s.ruled && len(opt.Pauses) == 0
+		!s.ruled && len(opt.Pauses) == 0 && opt.Detect == 0
 	if len(s.procs) != n {
 		s.procs, s.members = make([]process, n), make([]parley.Set, n)
 	}
@@ -256,6 +259,10 @@ func (s *Sim) happen(e event) {
 	case back:
 		if !s.spent() {
 			s.restart(e.to)
+		}
+	case detected:
+		if s.procs[e.from].down {
+			s.suspect(e.to, e.from)
 		}
 	case hinted:
 		s.suspect(e.to, e.from)

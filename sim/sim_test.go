@@ -181,7 +181,7 @@ func (p *floods) Timeout(s *parley.Step, _ parley.Timer) {
 	}
 }
 func (p *floods) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
-	if p.heard++; p.heard%7 == 0 {
+	if p.heard++; p.heard%7 == 0 && from != s.Self {
 		s.Send(from, parley.Msg{Kind: 2, Value: uint64(s.Choose(9))})
 	}
 }
@@ -515,6 +515,20 @@ func TestPanics(t *testing.T) {
 		"a broadcast into nothing": {Protocol: asks(func(s *parley.Step) { s.Broadcast(say(1)) })},
 		"a request of nothing":     {Protocol: asks(func(s *parley.Step) { s.Request(parley.Msg{Kind: parley.Propose}) })},
 		"a forged suspicion":       {Protocol: liar, Faulty: map[parley.ID]faulty.Behaviour{0: forging}},
+		"a crash without a time":   {Protocol: well, Crashes: []sim.Crash{{At: 0}}},
+		"a crash at two times":     {Protocol: well, Crashes: []sim.Crash{{At: 0, Step: 1, When: 1}}},
+		"a crash of nobody":        {Protocol: well, Crashes: []sim.Crash{{At: 2, When: 1}}},
+		"a pause of no length":     {Protocol: well, Pauses: []sim.Pause{{At: 0, From: 1}}},
+		"a pause without end":      {Protocol: well, Pauses: []sim.Pause{{At: 0, From: 1, For: 1<<63 - 1}}},
+		"a clock that stands":      {Protocol: well, Clocks: []sim.Clock{{At: 0, Drift: -1_000_000}}},
+		"the clock of nobody":      {Protocol: well, Clocks: []sim.Clock{{At: 2}}},
+		"a suspicion of nobody":    {Protocol: well, Suspicions: []sim.Suspicion{{At: 0, Of: 2}}},
+		"a graph of too few":       {Protocol: well, Graph: []parley.Set{{}}},
+		"a rule of no time":        {Protocol: well, Links: []sim.Link{{Since: 5, Until: 5}}},
+		"a rule of no chance":      {Protocol: well, Links: []sim.Link{{Loss: 1.1}}},
+		"delays of a rule":         {Protocol: well, Links: []sim.Link{{Delay: sim.Delay{Most: 5}}}},
+		"less than no loss":        {Protocol: well, Loss: -0.1},
+		"more than all twice":      {Protocol: well, Twice: 2},
 		"a crash in the coalition": {Protocol: well, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest},
 			Crashes: []sim.Crash{{At: 0, Step: 1}}},
 	} {

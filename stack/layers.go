@@ -44,11 +44,39 @@ func (l layers) size(e parley.Env, m parley.Msg) parley.Traffic {
 }
 
 func (l layers) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	p, e := l.open(e)
+	i := l.layer(e.Path)
+	p, inner := l.open(e)
 	if p.Explain == nil {
 		return func(func(string) bool) {}
 	}
-	return p.Explain(e, m, name)
+	m.Body = l.told(i, e, m.Body, name)
+	return p.Explain(inner, m, name)
+}
+
+// told puts in the place of what layer i carries the words of the layer that had it
+// carried. It stands at the end of what travels, behind what the carrying layer
+// needs to say. This is for readers: who carries what is not to know.
+func (l layers) told(i int, e parley.Env, body []byte, name func(parley.ID) string) []byte {
+	const most = 64 // bytes in front of it
+	for front := range min(len(body), most) {
+		path, m, rest, err := parley.ReadMsg(body[front:])
+		above := l.layer(path)
+		if err != nil || len(rest) > 0 || above >= len(l.of) || l.beneath(above) != i || l.of[above].Explain == nil {
+			continue
+		}
+		e.Path = path
+		var rows []byte
+		for row := range l.explain(e, m, name) {
+			if len(rows) > 0 {
+				rows = append(rows, ' ')
+			}
+			rows = append(rows, row...)
+		}
+		if len(rows) > 0 {
+			return append(slices.Clone(body[:front]), rows...)
+		}
+	}
+	return body
 }
 
 func (l layers) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {

@@ -65,8 +65,11 @@ func New(lowestFirst ...parley.Protocol) parley.Protocol {
 	out := parley.Protocol{
 		Faults: top.Faults, N: top.N, M: top.M, Serves: top.Serves, Proposers: top.Proposers,
 		Hears: parley.HearsBoth, Properties: top.Properties, Promises: top.Promises,
-		New: l.machine, Bound: l.bound, Memory: l.memory, Size: l.size, Explain: l.explain, Lies: l.lies,
+		New: l.machine, Memory: l.memory, Size: l.size, Explain: l.explain, Lies: l.lies,
 		Tree: l.tree(),
+	}
+	if slices.ContainsFunc(l.of, func(p parley.Protocol) bool { return p.Bound != nil }) {
+		out.Bound = l.bound
 	}
 	served := false
 	for i, p := range l.of {

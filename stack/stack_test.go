@@ -336,11 +336,17 @@ func TestCarriedForNobody(t *testing.T) {
 		"local":               {1, byte(parley.Suspect), 0, 0, 0, 0},
 	} {
 		var out []string
+		both := func(p parley.Protocol) parley.Protocol { // it is not for how they hear that they hear nothing
+			p.Hears = parley.HearsBoth
+			return p
+		}
 		m := stack.New(
-			layer(&out, "a", true, func(s *parley.Step, _ string, from parley.ID, m parley.Msg) {
-				s.Deliver(from, parley.Msg{Kind: parley.Carried, Body: body})
-			}),
-			layer(&out, "b", true, nil), layer(&out, "c", false, nil),
+			both(layer(&out, "a", true, func(s *parley.Step, _ string, from parley.ID, m parley.Msg) {
+				if len(out) == 1 { // once: it must not hear itself
+					s.Deliver(from, parley.Msg{Kind: parley.Carried, Body: body})
+				}
+			})),
+			both(layer(&out, "b", true, nil)), both(layer(&out, "c", false, nil)),
 		).New(1)
 		s, h := step()
 		m.Receive(s, 2, parley.Msg{Kind: 1})
@@ -549,6 +555,16 @@ func TestDescription(t *testing.T) {
 		p.Proposers != b.Proposers || len(p.Properties) != 1 || !slices.Equal(p.Kinds, []string{"", "X/Z", "Y"}) ||
 		p.Title != "one" {
 		t.Errorf("%+v", p)
+	}
+	// It assumes what any layer does, the highest or not.
+	a.Overhears = true
+	for _, p := range []parley.Protocol{stack.New(a, b), stack.New(b, a)} {
+		if p.M != 1 || p.Faults != parley.CrashFaults || p.Timing != parley.Synchronous || !p.Overhears {
+			t.Errorf("%+v", p)
+		}
+	}
+	if stack.New(b, b).Overhears {
+		t.Error("it overhears what no layer does")
 	}
 	if got := p.Size(parley.Env{Path: 0b110}, parley.Msg{}); got.Messages != 13 {
 		t.Error("size", got)

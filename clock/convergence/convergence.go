@@ -100,11 +100,13 @@ func New(c Config) parley.Protocol {
 		Explain:    explain,
 		Lies:       plan.lies,
 		Flags:      flags(c),
+		Relies:     parley.Reliance{Delay: plan.Least + plan.Eps, Offset: plan.Initial / 2, Drift: plan.Rho},
 	}
 	if plan.Resyncs == 0 {
 		p.Span = 8*plan.Period + plan.settled()
 	}
 	if plan.Begin == Cold {
+		p.Relies.Offset = 1 << 62 // a cold start takes clocks that show anything
 		p.Proposers = parley.Everyone(c.N)
 	}
 	return p

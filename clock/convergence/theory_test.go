@@ -12,16 +12,11 @@ import (
 	"parley/sim"
 )
 
-// told are the bounds that a plan relies on, for the simulator to compare with.
-func told(plan convergence.Plan) sim.Promised {
-	return sim.Promised{Delay: plan.Least + plan.Eps, Offset: plan.Initial / 2, Drift: plan.Rho}
-}
-
 // drawn is a run within the theorem, from a seed: clocks and delays, and m liars.
 func drawn(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 1))
 	opt := sim.Options{
-		Protocol: p, Seed: seed, Until: p.Span, Promised: told(plan),
+		Protocol: p, Seed: seed, Until: p.Span,
 		Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
 	}
 	behaviours := append(faulty.Named(), faulty.Crash(0, 1), faulty.CrashAt(3*plan.Period/2))
@@ -170,7 +165,6 @@ func TestColdStart(t *testing.T) {
 		for seed := range uint64(60) {
 			opt := drawn(p, plan, seed)
 			r := rand.New(rand.NewPCG(seed, 2))
-			opt.Promised.Offset = 1 << 50
 			for i := range opt.Clocks {
 				opt.Clocks[i].Offset = parley.Tick(r.Int64N(1 << 50))
 			}

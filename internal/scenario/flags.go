@@ -72,7 +72,7 @@ func (p Plan) Flags(name func(parley.ID) string) []string {
 	if p.Steps > 0 {
 		w.flag("steps", fmt.Sprint(p.Steps))
 	}
-	if v := p.Promised; v != (sim.Promised{}) {
+	if v := p.Promised; v != (parley.Reliance{}) {
 		w.item("delay", number(v.Delay), "offset", number(v.Offset), "drift", number(parley.Tick(v.Drift)))
 		w.flag("promised", w.items[0])
 	}

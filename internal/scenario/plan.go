@@ -29,7 +29,7 @@ type Plan struct {
 	Suspicions  []sim.Suspicion
 	Heal, Until parley.Tick
 	Steps       uint64
-	Promised    sim.Promised // what the protocol may rely on
+	Promised    parley.Reliance // what the protocol may rely on
 
 	Workload Workload
 	Random   Random

@@ -1,0 +1,117 @@
+package detector
+
+import "parley"
+
+// Monitor judges by their silence who has failed. It is a part for machines that
+// send heartbeats of their own and have a timer for them: they tell it what they
+// hear and ask it once a Period. It has no effects.
+type Monitor struct {
+	c                  Config
+	self               parley.ID
+	watched, suspected parley.Set
+	checked            parley.Tick // when Check was last called
+	of                 []watch     // by process
+}
+
+// watch is what a monitor knows of one process.
+type watch struct {
+	heard   parley.Tick // the last sign of life, or what is as good as one
+	timeout parley.Tick
+	again   int // heartbeats in a row since it was suspected
+}
+
+// NewMonitor returns a monitor that watches nobody yet.
+func NewMonitor(c Config, self parley.ID) Monitor {
+	return Monitor{c: c.WithDefaults(), self: self, of: make([]watch, c.N)}
+}
+
+// Watch says whom to watch from now on, never oneself. Who was not watched before
+// has a whole timeout from now, and who is watched no more is forgotten.
+func (d *Monitor) Watch(now parley.Tick, who parley.Set) {
+	who.Remove(d.self)
+	if d.watched == (parley.Set{}) {
+		d.checked = now
+	}
+	for id := range who.Minus(d.watched).All() {
+		d.of[id] = watch{heard: now, timeout: d.c.Timeout}
+	}
+	for id := range d.watched.Minus(who).All() {
+		d.of[id] = watch{}
+		d.suspected.Remove(id)
+	}
+	d.watched = who
+}
+
+// Heard takes a sign of life of a process: a heartbeat, or anything else that it
+// sent. It tells whether the process was suspected and no longer is; its timeout is
+// then longer than before.
+func (d *Monitor) Heard(now parley.Tick, q parley.ID) (trusted bool) {
+	if !d.watched.Has(q) {
+		return false
+	}
+	w := &d.of[q]
+	silence := now - w.heard
+	w.heard = now
+	if !d.suspected.Has(q) {
+		return false
+	}
+	if silence > w.timeout {
+		w.again = 0
+	}
+	if w.again++; w.again < d.c.Again {
+		return false
+	}
+	d.suspected.Remove(q)
+	w.again, w.timeout = 0, min(w.timeout+d.c.Grow, d.c.Most)
+	return true
+}
+
+// Check is to be called once a Period. It returns who is suspected from now on and
+// was not before.
+func (d *Monitor) Check(now parley.Tick) (suspected parley.Set) {
+	late := now - d.checked - d.c.Period
+	d.checked = now
+	// First the own pause: if it was me who was silent I know nothing of the others.
+	if late > d.c.Late {
+		for id := range d.watched.Minus(d.suspected).All() {
+			d.of[id].heard = now
+		}
+		return parley.Set{}
+	}
+	for id := range d.watched.All() {
+		w := &d.of[id]
+		if now-w.heard <= w.timeout {
+			continue
+		}
+		w.heard = now - w.timeout - 1 // longer ago is no different
+		if d.suspected.Add(id) {
+			w.again = 0
+			suspected.Add(id)
+		}
+	}
+	return suspected
+}
+
+// Watched returns the processes that are watched.
+func (d *Monitor) Watched() parley.Set { return d.watched }
+
+// Suspected returns the processes that are suspected now.
+func (d *Monitor) Suspected() parley.Set { return d.suspected }
+
+// State visits every variable.
+func (d *Monitor) State(v *parley.Vars) {
+	v.Set("watched", &d.watched)
+	v.Set("suspected", &d.suspected)
+	v.Time("checked", &d.checked)
+	parley.PerProcess(v, "of", d.of, func(id parley.ID, w *watch) {
+		if v.Loading() {
+			*w = watch{}
+		}
+		if !d.watched.Has(id) { // a time would be another one in every state
+			return
+		}
+		v.Time("heard", &w.heard)
+		parley.Num(v, "timeout", &w.timeout)
+		parley.Num(v, "again", &w.again)
+	})
+}

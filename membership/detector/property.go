@@ -1,0 +1,175 @@
+package detector
+
+import (
+	"errors"
+	"fmt"
+
+	"parley"
+)
+
+// The names of the properties.
+const (
+	Completeness     = "completeness"
+	Accuracy         = "accuracy"
+	EventualAccuracy = "eventual accuracy"
+	Detection        = "detection"
+)
+
+var properties = []parley.Property{
+	{
+		Name: Completeness, Mode: parley.Eventually,
+		Says: "in the end every correct process suspects every process that crashed before it rested",
+		Check: func(h *parley.History) error {
+			if !h.Over {
+				return nil
+			}
+			rested := resting(h)
+			return finally(h, func(at, of parley.ID, suspects bool) error {
+				if h.Correct(of) || rested.Has(of) || suspects {
+					return nil
+				}
+				return fmt.Errorf("%s has crashed, and %s does not suspect it", h.Name(of), h.Name(at))
+			})
+		},
+	},
+	{
+		Name: Accuracy, Mode: parley.Always,
+		Says:  "no correct process suspects one that never crashes",
+		Check: accurate,
+	},
+	{
+		Name: EventualAccuracy, Mode: parley.Eventually,
+		Says: "in the end no correct process suspects a correct one",
+		Check: func(h *parley.History) error {
+			if !h.Over {
+				return nil
+			}
+			return finally(h, func(at, of parley.ID, suspects bool) error {
+				if !h.Correct(of) || !suspects {
+					return nil
+				}
+				return fmt.Errorf("%s suspects %s in the end, which is correct", h.Name(at), h.Name(of))
+			})
+		},
+	},
+	{
+		Name: Detection, Mode: parley.Sometimes,
+		Says: "somebody is suspected who has crashed",
+		Check: func(h *parley.History) error {
+			for i := range h.Indications {
+				if m := h.Indications[i].Msg; m.Kind == parley.Suspect && !h.Correct(m.Origin) {
+					return nil
+				}
+			}
+			return errors.New("nobody who crashed is suspected")
+		},
+	},
+}
+
+// Properties returns what a detector is checked for.
+func Properties() []parley.Property { return append([]parley.Property(nil), properties...) }
+
+// accurate looks at each suspicion. A process that came back had crashed before.
+func accurate(h *parley.History) error {
+	var back parley.Set
+	for i := range h.Restarts {
+		back.Add(h.Restarts[i].At)
+	}
+	for i := range h.Indications {
+		q := &h.Indications[i]
+		of := q.Msg.Origin
+		if q.Msg.Kind == parley.Suspect && h.Correct(q.At) && h.Correct(of) && !back.Has(of) {
+			return fmt.Errorf("%s suspected %s at tick %d, which never crashed", h.Name(q.At), h.Name(of), q.When)
+		}
+	}
+	return nil
+}
+
+// resting returns the processes that have sent their last heartbeat.
+func resting(h *parley.History) parley.Set {
+	var rested parley.Set
+	for i := range h.Indications {
+		if h.Indications[i].Msg.Kind == Resting {
+			rested.Add(h.Indications[i].At)
+		}
+	}
+	return rested
+}
+
+// finally asks about each pair of a correct process and another one whether the
+// first suspects the second in the end. A process that comes back has forgotten.
+func finally(h *parley.History, ask func(at, of parley.ID, suspects bool) error) error {
+	suspected := make([]parley.Set, h.N)
+	restarts := h.Restarts
+	for i := range h.Indications {
+		q := &h.Indications[i]
+		for len(restarts) > 0 && restarts[0].Order < q.Order {
+			suspected[restarts[0].At] = parley.Set{}
+			restarts = restarts[1:]
+		}
+		switch q.Msg.Kind {
+		case parley.Suspect:
+			suspected[q.At].Add(q.Msg.Origin)
+		case Trust:
+			suspected[q.At].Remove(q.Msg.Origin)
+		}
+	}
+	for _, r := range restarts {
+		suspected[r.At] = parley.Set{}
+	}
+	for at := range parley.ID(h.N) {
+		for of := range parley.ID(h.N) {
+			if at == of || !h.Correct(at) {
+				continue
+			}
+			if err := ask(at, of, suspected[at].Has(of)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// promises says what holds in the circumstances of a run.
+func promises(c Config, a parley.Assumptions) []parley.Promise {
+	accuracy := parley.Promise{Property: Accuracy, Because: guess(c, a)}
+	if accuracy.Holds = accuracy.Because == ""; accuracy.Holds {
+		accuracy.Because = "the timeout is at least the period, twice the lateness and the delay"
+	}
+	eventual := parley.Promise{Property: EventualAccuracy, Holds: accuracy.Holds, Because: accuracy.Because}
+	if c.Beats > 0 {
+		eventual.Because = missing(a)
+		if eventual.Holds = eventual.Because == ""; eventual.Holds {
+			eventual.Because = "the last heartbeat clears whatever suspicion there is"
+		}
+	}
+	return []parley.Promise{
+		{Property: Completeness, Holds: true, Because: "a crashed process is silent for longer than any timeout"},
+		accuracy, eventual,
+		{Property: Detection, Holds: true, Because: "follows from completeness"},
+	}
+}
+
+// guess tells why a suspicion may be wrong, or nothing.
+func guess(c Config, a parley.Assumptions) string {
+	switch err := c.Accurate(); {
+	case err != nil:
+		return err.Error()
+	case a.Network.Late:
+		return "a message took longer than the bound: a suspicion is then a guess"
+	case a.Processes.Paused:
+		return "a process stood still, or its clock ran wrong: the others cannot know that it lives"
+	}
+	return missing(a)
+}
+
+// missing tells why heartbeats may be missing for good, or nothing.
+func missing(a parley.Assumptions) string {
+	switch {
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		return "links lost messages, and heartbeats may be among them"
+	case a.Processes.Restarted:
+		return "a process that comes back has not heard who rests, and is not heard while it is down"
+	}
+	return ""
+}

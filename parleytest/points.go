@@ -1,0 +1,78 @@
+package parleytest
+
+import (
+	"parley"
+	"parley/sim"
+)
+
+// CrashPoints makes the run of opt and returns every crash that could have happened
+// in it: of each process, in each of its steps, with each number of the step's
+// effects carried out, from none, before anything is durable, to all. Of a process
+// that crashes in the run already only later steps count. The points of one run
+// are those of any that is the same up to there, so a second crash is found by
+// asking again with the first one in opt.Crashes.
+func CrashPoints(opt sim.Options) []sim.Crash {
+	var effects [parley.MaxProcesses][]int // by process and step
+	p := opt.Protocol
+	made := p.New
+	p.New = func(self parley.ID) parley.Machine { return counting{made(self), &effects[self]} }
+	opt.Protocol = p
+	sim.Run(opt)
+	var out []sim.Crash
+	for id := range parley.ID(p.N) {
+		after := 0
+		for _, c := range opt.Crashes {
+			if c.At == id {
+				after = max(after, c.Step)
+			}
+		}
+		for i, most := range effects[id] {
+			for k := 0; i >= after && k <= most; k++ {
+				out = append(out, sim.Crash{At: id, Step: i + 1, Effects: k})
+			}
+		}
+	}
+	return out
+}
+
+// counting counts the effects of each step of a machine, a send to all as one for
+// each receiver.
+type counting struct {
+	parley.Machine
+	effects *[]int
+}
+
+func (c counting) count(s *parley.Step, mark int) {
+	n := 0
+	for _, e := range s.Effects[mark:] {
+		if e.Op == parley.OpSend && e.To == parley.All {
+			n += s.N - 2
+		}
+		n++
+	}
+	*c.effects = append(*c.effects, n)
+}
+
+func (c counting) Start(s *parley.Step) {
+	mark := s.Mark()
+	c.Machine.Start(s)
+	c.count(s, mark)
+}
+
+func (c counting) Request(s *parley.Step, m parley.Msg) {
+	mark := s.Mark()
+	c.Machine.Request(s, m)
+	c.count(s, mark)
+}
+
+func (c counting) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	mark := s.Mark()
+	c.Machine.Receive(s, from, m)
+	c.count(s, mark)
+}
+
+func (c counting) Timeout(s *parley.Step, t parley.Timer) {
+	mark := s.Mark()
+	c.Machine.Timeout(s, t)
+	c.count(s, mark)
+}
