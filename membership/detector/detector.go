@@ -70,6 +70,7 @@ func New(c Config) parley.Protocol {
 		Kinds:      []string{"", "BEAT"},
 		N:          c.N,
 		M:          c.N - 1,
+		Relies:     parley.Reliance{Delay: c.Delay},
 		Properties: properties,
 		Promises:   func(a parley.Assumptions) []parley.Promise { return promises(c, a) },
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1, Bits: 1} },

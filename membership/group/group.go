@@ -1,2 +1,244 @@
-// Package group will hold agreed views.
+// Package group is agreed views: who is a member is agreed upon, view after view,
+// and with each new view what has been delivered in the old one.
+//
+// The problem: processes crash, and are suspected to have, which may be wrong. All
+// that install a view must agree on its members; all that install two views one after
+// the other must have delivered the same in between (view synchrony); and what
+// anyone has delivered, excluded and crashed processes too, must be part of that.
+//
+// The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A
+// link may lose messages, but must not reorder or double them. Nothing that is wrong
+// is ever delivered, however long messages take. To go on a majority of the current
+// view must be alive, connected and in the end not suspected: a minority, an even
+// split or whoever is left of a lost majority stops, for there is no quorum of
+// those that happen to be reachable. Nothing is promised of processes that lie.
+//
+// One idea carries all: a member answers a view change once, with a frozen report of
+// what it holds. From that step on it acknowledges and delivers nothing in this view.
+// The next view's members are those who reported, and the union of their reports is
+// the cut: what all that install the next view deliver before it. Members, joiners and
+// the cuts of all layers are one value of one instance of agreement/ballot.
+//
+// Why it works: a layer delivers only what all members hold, so whatever anyone has
+// delivered is in every report, or delivered by the reporter too. Any two majorities of
+// a view share a member, so that there is one next view; and nobody skips a view, for
+// the members of the next one reported in this one, hence had installed it.
+//
+// A process that is excluded stops for ever: it sends nothing, delivers nothing and
+// answers nothing (fail-silent), and indicates [Out]. It comes back as a new incarnation,
+// which asks a member, its sponsor, to let it join, and gets the sponsor's state.
+//
+// [New] puts ordered broadcasts, which are a [Layer] each, on the views of one machine.
+//
+// Source: views and their synchrony as in Birman and Joseph (1987), primary partition
+// by majorities of the view before as in Birman, Schiper and Stephenson (1991).
 package group
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+	"slices"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/membership/detector"
+)
+
+// The messages. Each carries in its envelope's epoch the number of the view that
+// its sender is in; those of the ballot that of the view which it ends. The kinds
+// below these are agreement/ballot's. Layers have kinds of their own.
+const (
+	// Beat is a sign of life.
+	Beat parley.Kind = ballot.Last + 1 + iota
+	// Ask asks a member of a later view for what ended this one.
+	Ask
+	// Expel tells a process that views have gone on without it. Seq: the number of one.
+	Expel
+	// Join asks to become a member. Seq: the incarnation.
+	Join
+	// Snapshot answers it. Seq: the sponsor's position. Value: the incarnation. Body:
+	// where the layers stand, and the state above them.
+	Snapshot
+	// Ready tells the sponsor that the snapshot has come. Seq: the incarnation.
+	Ready
+	// Forward is a delivery of the sponsor's. Origin: the sender. Seq: the position.
+	// Value: the incarnation. Body: the layer, where it stands, and the payload.
+	Forward
+	// Install tells a joiner what ended the sponsor's view. Seq: the position before
+	// the cut, or behind it if the joiner is not yet a member. Value: the incarnation.
+	// Body: the decision, and where the layers stand.
+	Install
+)
+
+// Requests to a group, beside those of its layers. They are local kinds.
+const (
+	// Leave asks to be left out of the next view.
+	Leave parley.Kind = parley.Local + 0x20 + iota
+	// State answers Wanted. Seq: the position that it stands for. Body: the state.
+	State
+)
+
+// What a group indicates, beside parley.Suspect and parley.View. A view's Seq is its
+// number, its Body its members, see problem.ReadSet; Value is the position that it
+// begins behind.
+const (
+	// Out tells that the process is a member no longer. Value: 1 if it asked to leave.
+	Out parley.Kind = parley.Indication + 0x20 + iota
+	// Wanted asks for the state above the group, for a joiner. Origin: the joiner. Seq:
+	// the position that it is wanted for: of all that was delivered up to there. It is
+	// answered by the request State.
+	Wanted
+	// Restored gives a joiner the state of its sponsor. Seq: the position. Body: the state.
+	Restored
+)
+
+// Config is what all processes must know alike. What is left 0 has a default that
+// fits the simulator's usual delays. All times are ticks.
+type Config struct {
+	N int
+	// M is how many crashes are to be tolerated, one view after another; by default
+	// as many as leave a majority of all processes.
+	M int
+	// Initial are the members of view 1; by default all.
+	Initial parley.Set
+	// Detector says when the group itself suspects; Period is how often it sends a sign
+	// of life and looks at the others.
+	Detector detector.Config
+	// Flush is how long a view change waits for members that are not suspected; by
+	// default 2500, more than a round trip.
+	Flush parley.Tick
+	// Wait and Stagger say when to try again: the member of rank r waits for
+	// Wait + r*Stagger, then twice as long, and so on. By default 5000 and 2000. Wait
+	// is also how long an own message may be undelivered, and how long a member that
+	// has reported waits for the next view, before it asks for one itself.
+	Wait, Stagger parley.Tick
+	// Admit is how long a joiner waits for a snapshot before it asks somebody else; by
+	// default 4000. It waits ten times as long to become a member.
+	Admit parley.Tick
+	// Queue is how many requests wait for the next view at most, and how many messages
+	// of it a joiner keeps; by default 1024. Beyond that they are refused.
+	Queue int
+	// State tells that a layer above answers Wanted. Otherwise joiners get no state but
+	// that of the layers.
+	State bool
+	// Return lets a process that is out join again, as a new incarnation.
+	Return bool
+	// Durable lets a process that crashed go on from its log, if it is still a member.
+	// Its layers must be Durable. After a restart it delivers again, with their
+	// positions, what it delivered since its log was last compacted.
+	Durable bool
+	// Compact is after how many records in durable mode the state replaces them; by
+	// default 1024.
+	Compact int
+}
+
+// WithDefaults returns the configuration with what was left out filled in.
+func (c Config) WithDefaults() Config {
+	or := func(x *parley.Tick, otherwise parley.Tick) {
+		if *x == 0 {
+			*x = otherwise
+		}
+	}
+	or(&c.Flush, 2500)
+	or(&c.Wait, 5000)
+	or(&c.Stagger, 2000)
+	or(&c.Admit, 4000)
+	if c.Queue == 0 {
+		c.Queue = 1024
+	}
+	if c.Compact == 0 {
+		c.Compact = 1024
+	}
+	if c.M == 0 {
+		c.M = max(0, c.N-1) / 2
+	}
+	if c.Initial == (parley.Set{}) {
+		c.Initial = parley.Everyone(c.N)
+	}
+	c.Detector.N = c.N
+	c.Detector = c.Detector.WithDefaults()
+	return c
+}
+
+// Check tells what is wrong with a configuration.
+func (c Config) Check() error {
+	c = c.WithDefaults()
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	switch {
+	case c.N < 1 || c.N > parley.MaxProcesses:
+		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+	case c.M < 0 || c.M >= c.N && c.N > 1:
+		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+	case c.Initial.Minus(parley.Everyone(c.N)) != parley.Set{}:
+		return wrong("initial", "a first member that is none of %d processes", c.N)
+	case c.Wait <= c.Flush:
+		return wrong("wait", "%d ticks: it must be longer than the flush, %d", c.Wait, c.Flush)
+	case c.Stagger < 0 || c.Flush < 1 || c.Admit < 1:
+		return wrong("wait", "stagger %d, flush %d, admission %d: times are not negative", c.Stagger, c.Flush, c.Admit)
+	case c.Queue < 1 || c.Compact < 1:
+		return wrong("queue", "a queue of %d, a log of %d: at least 1 is needed", c.Queue, c.Compact)
+	}
+	return c.Detector.Check()
+}
+
+// New returns a protocol of views with the given broadcasts on them. Its name, its
+// properties beyond those of views and its flags are for the caller to set.
+func New(c Config, services ...Service) parley.Protocol {
+	c = c.WithDefaults()
+	if err := c.Check(); err != nil {
+		panic("group: " + err.Error())
+	}
+	return parley.Protocol{
+		Name:       "group",
+		Title:      "agreed views, with what was delivered in each",
+		Paper:      "Birman and Joseph 1987; Lamport 1998",
+		Faults:     parley.CrashFaults,
+		Kinds:      kinds(services),
+		N:          c.N,
+		M:          c.M,
+		Span:       40_000,
+		Serves:     len(services) > 0,
+		New:        func(self parley.ID) parley.Machine { return newMachine(c, self, services) },
+		Properties: Properties(),
+		Promises:   Promises,
+		Bound:      ballot.Bound,
+		Size:       func(e parley.Env, _ parley.Msg) parley.Traffic { return size(e, services) },
+		Explain: func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+			return explain(c, services, e, m, name)
+		},
+	}
+}
+
+// width is how many bits of a path name a layer, or with 0 the group itself.
+func width(services int) int { return bits.Len(uint(services)) }
+
+// kinds are the names of the group's own kinds and of the layers'. The path of a
+// message tells which is meant.
+func kinds(services []Service) []string {
+	out := []string{
+		"", "PREPARE", "PROMISE", "REFUSE", "ACCEPT", "ACCEPTED", "DECIDE",
+		"BEAT", "ASK", "EXPEL", "JOIN", "SNAPSHOT", "READY", "FORWARD", "INSTALL",
+	}
+	for _, service := range services {
+		for i, name := range service.Kinds {
+			switch {
+			case i >= len(out):
+				out = append(out, name)
+			case name != "":
+				out[i] += "/" + name
+			}
+		}
+	}
+	return slices.Clip(out)
+}
+
+// size counts the messages of the layers alone: the group's own come by the clock.
+func size(e parley.Env, services []Service) parley.Traffic {
+	if e.Path&(1<<width(len(services))-1) == 0 {
+		return parley.Traffic{}
+	}
+	return parley.Traffic{Messages: 1}
+}

@@ -1,6 +1,10 @@
 package group
 
-import "parley"
+import (
+	"iter"
+
+	"parley"
+)
 
 // View is an agreed membership. Members are ranked by their ids.
 type View struct {
@@ -15,7 +19,9 @@ func (v View) Majority() int { return v.Members.Len()/2 + 1 }
 // The group calls it only for a view that it is in and while it is not frozen:
 // once a member has reported it acknowledges and delivers nothing in this view.
 // What a layer sends reaches the same layer of members of the same view, and
-// comes on each link in the order sent, without gaps or else noticed as one.
+// comes on each link in the order sent, without gaps or else noticed as one. A
+// layer sends to members, never to all. Of what it delivers, which is Carried, the
+// group sets Seq: the position of the delivery in this process's sequence.
 type Layer interface {
 	// Request is from above. While frozen the group keeps requests for the next view.
 	Request(s *parley.Step, m parley.Msg)
@@ -35,7 +41,8 @@ type Layer interface {
 	// function: of all that know the same reports.
 	Cut(reports [][]byte) []byte
 	// Install delivers what the cut has and this member has not delivered, and
-	// begins the next view. A nil cut begins the first one.
+	// begins the next view. A nil cut begins the first one, or that of a process
+	// which comes back from its log.
 	Install(s *parley.Step, cut []byte, next View)
 	// Snapshot returns where the layer stands between two deliveries, and Restore
 	// takes a joiner there: what it delivers next is what follows.
@@ -43,4 +50,34 @@ type Layer interface {
 	Restore(snapshot []byte) bool
 	// State visits every variable.
 	State(v *parley.Vars)
+}
+
+// Reader is a layer that can tell whether bytes are a cut. Of one that is not a
+// Reader the group takes it that all are.
+type Reader interface {
+	// Reads tells whether Install would take the cut.
+	Reads(cut []byte) bool
+}
+
+// Durable is a layer for groups in durable mode. It appends what it holds before it
+// acknowledges it; its Install delivers, beside what the cut has, whatever it
+// holds itself, all in order: after a restart it does not know what of that it had
+// delivered. What it would need to go on without its records is durable in State.
+type Durable interface {
+	Layer
+	// Replay takes a record that the layer appended in the present view.
+	Replay(rec []byte) bool
+}
+
+// Service makes the layers of one kind, and says what hosts want to know of them.
+type Service struct {
+	Name  string
+	Kinds []string // the names of its message kinds, by Kind
+	// Requests are the kinds of requests that it takes. Of several services the first
+	// that takes a kind is asked.
+	Requests []parley.Kind
+	// New makes the layer of one process among n.
+	New func(self parley.ID, n int) Layer
+	// Explain goes through the rows that a reader would see for a message.
+	Explain func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string]
 }

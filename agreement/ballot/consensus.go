@@ -1,0 +1,272 @@
+package ballot
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/agreement/problem"
+)
+
+// Config is one plain consensus.
+type Config struct {
+	N, M int // processes, and crashes to tolerate
+	// Wait and Stagger say when to try again: the process of rank r waits for
+	// Wait + r*Stagger, then twice as long, and so on. By default 5000 and 2000
+	// ticks: a ballot without rivals takes five message delays.
+	Wait, Stagger parley.Tick
+}
+
+// New returns the protocol. Each process is given its initial value by a Request
+// of kind Propose, at most problem.MaxValue bytes, and delivers a Decide.
+func New(c Config) parley.Protocol {
+	if err := c.check(); err != nil {
+		panic("ballot: " + err.Error())
+	}
+	if c.Wait == 0 {
+		c.Wait = 5000
+	}
+	if c.Stagger == 0 {
+		c.Stagger = 2000
+	}
+	return parley.Protocol{
+		Name:       "ballot",
+		Title:      "uniform consensus by ballots and majorities",
+		Paper:      "Lamport 1998, the synod",
+		Timing:     parley.Asynchronous,
+		Faults:     parley.CrashFaults,
+		Kinds:      []string{"", "PREPARE", "PROMISE", "REFUSE", "ACCEPT", "ACCEPTED", "DECIDE"},
+		N:          c.N,
+		M:          c.M,
+		Proposers:  parley.Everyone(c.N),
+		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
+		Properties: Properties(),
+		Promises:   promises,
+		Bound:      Bound,
+		Cost:       Cost,
+		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+			return func(yield func(string) bool) { yield(explain(c.N, m, name)) }
+		},
+		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c) },
+	}
+}
+
+func (c Config) check() error {
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	switch {
+	case c.N < 1 || c.N > parley.MaxProcesses:
+		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+	case c.M < 0 || c.M >= c.N:
+		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+	case c.Wait < 0:
+		return wrong("wait", "%d ticks: a time is not negative", c.Wait)
+	case c.Stagger < 0:
+		return wrong("stagger", "%d ticks: a time is not negative", c.Stagger)
+	}
+	return nil
+}
+
+func flags(fs *flag.FlagSet, c Config) func(parley.Naming) (parley.Protocol, error) {
+	n := fs.Int("n", c.N, "number of `processes`")
+	m := fs.Int("m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
+	wait := fs.Int64("wait", int64(c.Wait), "`ticks` until the first process tries again")
+	stagger := fs.Int64("stagger", int64(c.Stagger), "`ticks` that each next process waits longer")
+	return func(parley.Naming) (parley.Protocol, error) {
+		c := Config{N: *n, M: *m, Wait: parley.Tick(*wait), Stagger: parley.Tick(*stagger)}
+		if c.M < 0 {
+			c.M = max(0, (c.N-1)/2)
+		}
+		if err := c.check(); err != nil {
+			return parley.Protocol{}, err
+		}
+		return New(c), nil
+	}
+}
+
+// again is the timer of the next ballot, and forever the longest it is set for.
+const (
+	again   parley.Timer = 1
+	forever parley.Tick  = 1 << 40
+)
+
+// process is one process of plain consensus.
+type process struct {
+	c         Config
+	self      parley.ID
+	synod     *Instance
+	given     bool // Durable: a value was proposed here
+	value     []byte
+	suspected parley.Set
+	wait      parley.Tick // until the next ballot; 0 while nothing was proposed
+}
+
+func newProcess(c Config, self parley.ID) *process {
+	p := &process{c: c, self: self}
+	p.synod = NewInstance(self, parley.Everyone(c.N), p)
+	return p
+}
+
+// Start: a process that comes back knows its proposal, what it promised and what
+// it accepted. It decides anew on what was decided, for nobody knows whether it did.
+func (p *process) Start(s *parley.Step) {
+	for _, r := range s.Log {
+		if !p.synod.Replay(r.Body) && len(r.Body) > 0 && parley.Kind(r.Body[0]) == parley.Propose {
+			p.given, p.value = true, r.Body[1:]
+		}
+	}
+	if v, decided := p.synod.Decision(); decided {
+		p.deliver(s, v)
+	} else if s.Restart {
+		p.begin(s)
+	}
+}
+
+// Request: a value is proposed here, once.
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	if m.Kind != parley.Propose || p.given || len(m.Body) > problem.MaxValue {
+		return
+	}
+	p.given, p.value = true, m.Body
+	s.Append(append([]byte{byte(parley.Propose)}, m.Body...))
+	p.begin(s)
+}
+
+// begin: the process of the lowest rank that is not suspected starts a ballot at
+// once; the process of rank r after T + r*S if nothing has been decided by then. One
+// that came back before it was given a value asks too: others may have decided.
+func (p *process) begin(s *parley.Step) {
+	if _, decided := p.synod.Decision(); decided {
+		return
+	}
+	p.wait = p.c.Wait + parley.Tick(p.self)*p.c.Stagger
+	if p.given && p.lowest() {
+		p.synod.Propose(s)
+	}
+	p.rest(s)
+}
+
+// rest waits for a decision.
+func (p *process) rest(s *parley.Step) {
+	if _, decided := p.synod.Decision(); !decided {
+		s.SetTimer(again, p.wait)
+		p.wait = min(2*p.wait, forever)
+	}
+}
+
+// lowest tells whether all processes of a lower rank are suspected.
+func (p *process) lowest() bool {
+	for id := range p.self {
+		if !p.suspected.Has(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// Timeout: try again, and wait twice as long.
+func (p *process) Timeout(s *parley.Step, t parley.Timer) {
+	if _, decided := p.synod.Decision(); t == again && !decided {
+		p.synod.Propose(s)
+		p.rest(s)
+	}
+}
+
+// Receive: a suspicion may make this process the first, and a message shows that
+// the sender lives.
+func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Kind == parley.Suspect:
+		before := p.lowest()
+		p.suspected.Add(m.Origin)
+		if !before && p.lowest() && p.given {
+			p.synod.Propose(s)
+		}
+	case m.Kind < parley.Local:
+		p.suspected.Remove(from)
+		p.synod.Receive(s, from, m)
+	}
+}
+
+// Report: plain consensus chooses a value of the process's own.
+func (p *process) Report() []byte { return nil }
+
+// Choose: one's own proposal.
+func (p *process) Choose([]Report) []byte { return p.value }
+
+// Enough: any majority will do for a process that has something to choose.
+func (p *process) Enough(parley.Set) bool { return p.given }
+
+// Decided: the log is not needed any more, but for the decision.
+func (p *process) Decided(s *parley.Step, _ parley.ID, v []byte) {
+	s.StopTimer(again)
+	p.deliver(s, v)
+	s.Compact()
+}
+
+func (p *process) deliver(s *parley.Step, v []byte) {
+	s.Deliver(p.self, parley.Msg{Kind: parley.Decide, Body: v})
+}
+
+func (p *process) State(v *parley.Vars) {
+	v.Durable(func() {
+		v.Bool("given", &p.given)
+		v.Bytes("proposal", &p.value)
+	})
+	v.Set("suspected", &p.suspected)
+	parley.Num(v, "wait", &p.wait)
+	v.Machine("ballot", p.synod)
+}
+
+// Bound: any two majorities share a process, and a majority must be left.
+func Bound(n, m int) error {
+	if n >= 2*m+1 {
+		return nil
+	}
+	return fmt.Errorf("if %d of %d processes crash, no majority is left: n >= 2m+1 is necessary", m, n)
+}
+
+// Cost is that of the one ballot of a run in which nothing goes wrong: PREPARE,
+// PROMISE, ACCEPT, ACCEPTED and DECIDE, to or from n-1 others.
+func Cost(n, _ int) parley.Cost {
+	const phases = 5
+	cost := parley.Cost{Rounds: phases}
+	for range phases {
+		cost.PerRound = append(cost.PerRound, parley.Traffic{Messages: uint64(n - 1)})
+	}
+	return cost
+}
+
+func explain(n int, m parley.Msg, name func(parley.ID) string) string {
+	number := func(b uint64) string {
+		if b < uint64(n) {
+			return "no ballot"
+		}
+		return fmt.Sprintf("ballot %d of %s", b/uint64(n), name(parley.ID(b%uint64(n))))
+	}
+	switch m.Kind {
+	case Prepare:
+		return number(m.Seq) + "?"
+	case Promise:
+		value, _, ok := readPromise(m.Body)
+		switch {
+		case !ok:
+			return "a promise that cannot be read"
+		case m.Value == 0:
+			return number(m.Seq) + ": promised, nothing accepted"
+		}
+		return number(m.Seq) + ": promised, accepted " + parley.Printable(value) + " in " + number(m.Value)
+	case Refuse:
+		return "too late: promised " + number(m.Seq)
+	case Accept:
+		return number(m.Seq) + ": accept " + parley.Printable(m.Body)
+	case Accepted:
+		return number(m.Seq) + ": accepted"
+	case Decision:
+		return "decided " + parley.Printable(m.Body)
+	}
+	return "a message of no kind"
+}

@@ -1,0 +1,128 @@
+package ballot
+
+import (
+	"bytes"
+	"fmt"
+
+	"parley"
+	"parley/agreement/problem"
+)
+
+// UniformAgreement is the name of the property that crashed processes are held to
+// as well. The others are called as in package problem.
+const UniformAgreement = "uniform agreement"
+
+// Properties returns those of uniform consensus.
+func Properties() []parley.Property {
+	return []parley.Property{
+		{
+			Name: UniformAgreement, Says: "all processes that decide, crashed later or not, decide on the same value",
+			Mode: parley.Always, Check: alike,
+		},
+		{
+			Name: problem.Validity, Says: "what is decided was proposed by some process",
+			Mode: parley.Always, Check: proposed,
+		},
+		{
+			Name: problem.Termination, Says: "every process that does not crash for good decides",
+			Mode: parley.Eventually, Check: ended,
+		},
+		{
+			Name: problem.Integrity, Says: "no process decides twice between one restart and the next",
+			Mode: parley.Always, Check: once,
+		},
+	}
+}
+
+func decisions(h *parley.History) []parley.Happening {
+	var all []parley.Happening
+	for _, d := range h.Deliveries {
+		if d.Msg.Kind == parley.Decide {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+func alike(h *parley.History) error {
+	all := decisions(h)
+	for _, d := range all {
+		if !bytes.Equal(d.Msg.Body, all[0].Msg.Body) {
+			return fmt.Errorf("%s decided %s and %s decided %s", h.Name(all[0].At), parley.Printable(all[0].Msg.Body),
+				h.Name(d.At), parley.Printable(d.Msg.Body))
+		}
+	}
+	return nil
+}
+
+func proposed(h *parley.History) error {
+	for _, d := range decisions(h) {
+		known := false
+		for _, r := range h.Requests {
+			known = known || r.Msg.Kind == parley.Propose && r.Order < d.Order && bytes.Equal(r.Msg.Body, d.Msg.Body)
+		}
+		if !known {
+			return fmt.Errorf("%s decided %s, which nobody had proposed", h.Name(d.At), parley.Printable(d.Msg.Body))
+		}
+	}
+	return nil
+}
+
+func ended(h *parley.History) error {
+	if !h.Over {
+		return nil
+	}
+	var done parley.Set
+	for _, d := range decisions(h) {
+		done.Add(d.At)
+	}
+	for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
+		if !done.Has(id) {
+			return fmt.Errorf("%s did not decide", h.Name(id))
+		}
+	}
+	return nil
+}
+
+func once(h *parley.History) error {
+	last := make(map[parley.ID]uint64) // when a process decided last
+	for _, d := range decisions(h) {
+		if before, again := last[d.At]; again {
+			back := false
+			for _, r := range h.Restarts {
+				back = back || r.At == d.At && before < r.Order && r.Order < d.Order
+			}
+			if !back {
+				return fmt.Errorf("%s decided twice", h.Name(d.At))
+			}
+		}
+		last[d.At] = d.Order
+	}
+	return nil
+}
+
+func promises(a parley.Assumptions) []parley.Promise {
+	safe, because := true, "any two majorities share a process (Lamport 1998)"
+	if a.Processes.LostDisk {
+		safe, because = false, "a process came back without its promises"
+	}
+	ends, why := true, "a majority is up, and the times between ballots double"
+	switch err := Bound(a.N, a.M); {
+	case err != nil:
+		ends, why = false, err.Error()
+	case a.Faulty > a.M:
+		ends, why = false, fmt.Sprintf("%d processes crash, and m = %d", a.Faulty, a.M)
+	case a.Processes.Minority:
+		ends, why = false, "no majority is up and connected in the end"
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		ends, why = false, "messages were lost, and nothing says when the next ballot is heard"
+	case a.Processes.LostDisk || a.Processes.Paused:
+		ends, why = false, "a process stood still, or forgot what it was to propose"
+	}
+	return []parley.Promise{
+		{Property: UniformAgreement, Holds: safe, Because: because},
+		{Property: problem.Validity, Holds: true, Because: "ballots choose among proposals"},
+		{Property: problem.Termination, Holds: ends, Because: why},
+		{Property: problem.Integrity, Holds: true, Because: "an instance tells of its decision once"},
+	}
+}

@@ -1,0 +1,132 @@
+package ballot
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"parley"
+)
+
+// The body of a promise: the length of the accepted value, the value, the report.
+
+func promiseBody(value, report []byte) []byte {
+	if len(value) == 0 && len(report) == 0 {
+		return nil
+	}
+	b := binary.AppendUvarint(nil, uint64(len(value)))
+	b = append(b, value...)
+	return append(b, report...)
+}
+
+func readPromise(b []byte) (value, report []byte, ok bool) {
+	if len(b) == 0 {
+		return nil, nil, true
+	}
+	size, rest, err := parley.ReadUvarint(b, parley.MaxBody)
+	if err != nil || size > uint64(len(rest)) || size == 0 && len(rest) == 0 {
+		return nil, nil, false
+	}
+	return rest[:size:size], rest[size:], true
+}
+
+// A record of the log begins with what it records, which is also the kind of the
+// message that the process answers, or has heard.
+
+func promiseRecord(b uint64) []byte {
+	return binary.AppendUvarint([]byte{byte(Prepare)}, b)
+}
+
+func acceptRecord(b uint64, value []byte) []byte {
+	return append(binary.AppendUvarint([]byte{byte(Accept)}, b), value...)
+}
+
+func decisionRecord(value []byte) []byte {
+	return append([]byte{byte(Decision)}, value...)
+}
+
+// Replay takes a record that the instance appended before a crash, in the order of
+// the log, and tells whether it was one. It says nothing to the owner.
+func (i *Instance) Replay(rec []byte) bool {
+	if len(rec) == 0 {
+		return false
+	}
+	what, rest := parley.Kind(rec[0]), rec[1:]
+	if what == Decision {
+		i.decided, i.decision = true, rest
+		i.promised, i.accepted, i.value = 0, 0, nil
+		return true
+	}
+	b, rest, err := parley.ReadUvarint(rest, highest)
+	switch {
+	case err != nil:
+		return false
+	case what == Prepare:
+		i.promised = b
+	case what == Accept:
+		i.promised, i.accepted, i.value = b, b, rest
+	default:
+		return false
+	}
+	return true
+}
+
+// State visits every variable.
+func (i *Instance) State(v *parley.Vars) {
+	v.Durable(func() {
+		parley.Num(v, "promised", &i.promised)
+		parley.Num(v, "accepted", &i.accepted)
+		v.Bytes("value", &i.value)
+		v.Bool("decided", &i.decided)
+		v.Bytes("decision", &i.decision)
+	})
+	v.Bool("fixed", &i.fixed)
+	v.Bytes("report", &i.report)
+	parley.Num(v, "own", &i.own)
+	parley.Num(v, "phase", &i.phase)
+	v.Set("promisers", &i.promisers)
+	parley.Slice(v, "promises", &i.promises, func(_ int, p *promise) {
+		v.ID("from", &p.from)
+		parley.Num(v, "accepted", &p.accepted)
+		v.Bytes("value", &p.value)
+		v.Bytes("report", &p.report)
+	})
+	v.Bytes("chosen", &i.chosen)
+	v.Set("accepts", &i.accepts)
+	parley.Num(v, "seen", &i.seen)
+}
+
+// rank is the place of a member among the members, -1 of others.
+func (i *Instance) rank(id parley.ID) int { return slices.Index(i.members, id) }
+
+func (i *Instance) majority() int { return len(i.members)/2 + 1 }
+
+func (i *Instance) membership() parley.Set { return parley.SetOf(i.members...) }
+
+// least returns the least ballot of this process above another ballot.
+func (i *Instance) least(above uint64) uint64 {
+	n, rank := uint64(len(i.members)), uint64(i.rank(i.self))
+	b := max(above/n, 1)*n + rank
+	if b <= above {
+		b += n
+	}
+	return b
+}
+
+// misfit tells what is wrong with a message, in itself and from that member.
+func (i *Instance) misfit(from parley.ID, m parley.Msg) string {
+	rank, n := i.rank(from), uint64(len(i.members))
+	switch {
+	case rank < 0:
+		return "message of no member"
+	case m.Kind == 0 || m.Kind > Last:
+		return "message of no kind"
+	case m.Kind == Decision && m.Seq != 0, m.Kind != Promise && m.Value != 0, m.Origin != 0,
+		m.Kind != Promise && m.Kind != Accept && m.Kind != Decision && len(m.Body) > 0:
+		return "fields that are not used"
+	case m.Kind != Decision && (m.Seq < n || m.Seq > highest), m.Value > highest:
+		return "no such ballot"
+	case (m.Kind == Prepare || m.Kind == Accept) && m.Seq%n != uint64(rank):
+		return "ballot of another process"
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+// Package atomic is atomic broadcast with message queues: messages go to the
+// receivers that the sender names, and any two processes deliver those that are
+// for both in the same order.
+//
+// The problem: reliable broadcast with total order. The order is pairwise: sets of
+// receivers may overlap as they like.
+//
+// The two phases, of which both forms consist. The sender hands the message to its
+// receivers. Each holds it, undeliverable, and proposes a priority above all that it
+// knows of. The sender chooses the highest proposal as the final priority and tells
+// the receivers, who mark the message deliverable. A message is delivered when it is
+// deliverable and no message held has a smaller priority.
+//
+// Why it works: the final priority of a message is at least what each receiver
+// proposed. So when a receiver delivers the head of its queue, everything else that
+// it holds will end up behind it, and so will what it does not hold yet. All that
+// deliver two messages therefore deliver them by their final priorities.
+//
+// [New] is the lecture's form. Model: crashes, any number of them; asynchronous
+// messages that are not lost, in any order; a detector that tells of every crash,
+// sooner or later, and never of a process that lives. If a coordinator crashes, the
+// receivers that hold its message undeliverable take over. What is promised holds of
+// correct processes: the form is not uniform. A process that delivered and crashed
+// may have been the only one to know a final priority, and the others then choose
+// another. With one false suspicion agreement and order break among correct
+// processes too. Final priorities are remembered for ever: a form to study, and to
+// use for bounded runs.
+//
+// [InViews] is the form for false suspicions. Model: crashes of a minority of each
+// view, FIFO links. After the second phase receivers log the final priority and tell
+// each other, and deliver what all have logged; takeover is the change of the view,
+// see membership/group. It is uniform: what anyone has delivered, excluded and
+// crashed processes too, begins with what is delivered everywhere. Four message
+// delays, and it stops at one silent receiver until the view excludes it.
+//
+// Neither form promises FIFO or causal order.
+//
+// Source: the lecture on broadcast, atomic broadcast protocol using message queues
+// and its failure scenario, from Birman and Joseph (1987). The lecture's rule for a
+// priority, the highest among the buffered messages, breaks total order and is
+// corrected: see queue.hold. Ties are for the proposer's id to break, and takeovers
+// are told apart by ballots, of which the lecture does not speak.
+package atomic
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// Config is one system of the lecture's form.
+type Config struct {
+	N int // processes
+	// Detector tells that crashes are indicated to every process, by the detector of
+	// a stack or by the host. Without it nothing that is to happen in the end is
+	// promised of runs with crashes.
+	Detector bool
+}
+
+// check tells what is wrong with a configuration.
+func (c Config) check() error {
+	if c.N < 1 || c.N > parley.MaxProcesses {
+		err := fmt.Errorf("%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+		return &parley.FlagError{Flag: "n", Err: err}
+	}
+	return nil
+}
+
+// New returns the lecture's form. It carries what it is asked to by
+// problem.Request, to all, or problem.RequestTo, and delivers it with its sender.
+func New(c Config) parley.Protocol {
+	if err := c.check(); err != nil {
+		panic("atomic: " + err.Error())
+	}
+	p := parley.Protocol{
+		Name:   "atomic",
+		Title:  "atomic broadcast to selected receivers, in two phases with takeover",
+		Paper:  "lecture, atomic broadcast using message queues",
+		Faults: parley.CrashFaults,
+		Kinds:  kinds,
+		N:      c.N,
+		Serves: true,
+		New:    func(self parley.ID) parley.Machine { return &process{n: c.N, self: self} },
+		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.TotalOrder,
+			problem.UniformAgreement, problem.UniformTotalOrder, problem.Delivery),
+		Promises: c.promises,
+		Cost:     Cost,
+		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:  explain(c.N, "ballot"),
+		Flags:    c.flags,
+	}
+	if c.Detector {
+		p.M = c.N - 1
+	}
+	return p
+}
+
+// flags declares the flags of the lecture's form.
+func (c Config) flags(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+	n := fs.Int("n", c.N, "number of `processes`")
+	return func(parley.Naming) (parley.Protocol, error) {
+		c.N = *n
+		if err := c.check(); err != nil {
+			return parley.Protocol{}, err
+		}
+		return New(c), nil
+	}
+}
+
+// Cost counts the messages on links of one broadcast to all, the sender among
+// them, without faults: the message, the proposals and the final priority.
+func Cost(n, _ int) parley.Cost {
+	one := parley.Traffic{Messages: uint64(n - 1)}
+	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one, one}}
+}
+
+// promises says what holds among correct processes.
+func (c Config) promises(a parley.Assumptions) []parley.Promise {
+	var order error // what stands against total order
+	switch {
+	case a.Processes.Suspected:
+		order = errors.New("a process was suspected that had not crashed, and others took over from it")
+	case a.Processes.Restarted:
+		order = errors.New("a process that comes back takes no further part, and what it delivered may be lost")
+	}
+	end := order
+	switch {
+	case order != nil:
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		end = errors.New("messages are lost, and nothing is sent again")
+	case a.Faulty > 0 && !c.Detector:
+		end = errors.New("nobody tells of crashes, and the sender waits for all receivers")
+	}
+	promise := func(property, because string, against error) parley.Promise {
+		if against != nil {
+			because = against.Error()
+		}
+		return parley.Promise{Property: property, Holds: against == nil, Because: because}
+	}
+	uniform := errors.New("a process that delivers and crashes may be the only one to know the final priority")
+	return []parley.Promise{
+		promise(problem.Validity, "a sender that lives hears from all receivers that live", end),
+		promise(problem.Agreement, "who holds a message takes it over from a coordinator that crashed", end),
+		promise(problem.Integrity, "what was delivered is remembered with its final priority", nil),
+		promise(problem.TotalOrder, "a final priority is above all that its receivers had delivered", order),
+		promise(problem.UniformAgreement, "", uniform),
+		promise(problem.UniformTotalOrder, "", uniform),
+		promise(problem.Delivery, "a broadcast is delivered by others too", end),
+	}
+}

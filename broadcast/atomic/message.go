@@ -1,0 +1,179 @@
+package atomic
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// The messages. Origin and Seq of each name the message m of the layer above that
+// it is about: its sender, and that it is the Seq-th of that sender, from 1 on, in
+// a view in the form in views. Body begins with a number, the mark: in the
+// lecture's form a ballot, in the form in views the place of the message among all
+// on its link in this view, from 1 on. What a kind does not use is zero.
+const (
+	// Req hands m to a receiver and asks for a proposal. Body: mark, receivers, payload.
+	Req parley.Kind = iota + 1
+	// Prop proposes a priority: that of the number Value and the link's sender. Body: mark.
+	Prop
+	// Final says which priority m has for good. Value: its number. Body: mark,
+	// proposer and, for who does not hold m, receivers and payload.
+	Final
+	// Status asks what a receiver knows of m; lecture's form only. Body: mark.
+	Status
+	// Known answers that. Value: the number of the priority. Body: mark, state,
+	// proposer.
+	Known
+	// Refuse tells that the receiver has seen a greater ballot for m; lecture's form
+	// only. Body: mark, that ballot.
+	Refuse
+	// Logged tells that its sender has recorded m's final priority; form in views
+	// only. Body: mark.
+	Logged
+)
+
+var kinds = []string{"", "REQ", "PROP", "FINAL", "STATUS", "KNOWN", "REFUSE", "LOGGED"}
+
+// most is the largest number, ballot or count that is taken from a peer.
+const most = 1 << 56
+
+// State is what a receiver knows of a message: the lecture's answers III, I and II,
+// and the one that it leaves out.
+type State uint8
+
+// The states of a message at a receiver.
+const (
+	Unknown       State = iota // III: it has not come
+	Undeliverable              // I: held, with the receiver's own proposal
+	Deliverable                // II: held, with the final priority
+	Delivered                  // delivered with the final priority and gone from the queue
+)
+
+func (s State) String() string {
+	return [...]string{"unknown", "undeliverable", "deliverable", "delivered"}[s]
+}
+
+// message is a message in its parts.
+type message struct {
+	kind parley.Kind
+	name
+	mark     uint64
+	priority Priority
+	state    State
+	to       parley.Set // of a Final: empty if there is no payload
+	body     []byte
+}
+
+func (m message) encode() parley.Msg {
+	out := parley.Msg{Kind: m.kind, Origin: m.sender, Seq: m.k}
+	b := binary.AppendUvarint(nil, m.mark)
+	switch m.kind {
+	case Req:
+		b = append(problem.AppendSet(b, m.to), m.body...)
+	case Prop:
+		out.Value = m.priority.Number
+	case Final:
+		out.Value = m.priority.Number
+		b = binary.AppendUvarint(b, uint64(m.priority.By))
+		if m.to != (parley.Set{}) {
+			b = append(problem.AppendSet(b, m.to), m.body...)
+		}
+	case Known:
+		out.Value = m.priority.Number
+		b = append(b, byte(m.state))
+		b = binary.AppendUvarint(b, uint64(m.priority.By))
+	}
+	out.Body = b
+	return out
+}
+
+// What decode may say, and why a message that can be read is ignored all the same.
+var (
+	errRange  = errors.New("kind, sender or number out of range")
+	errUnused = errors.New("fields that are not used")
+	errBody   = errors.New("malformed body")
+)
+
+// decode reads a message that came from a process of n.
+func decode(q parley.Msg, from parley.ID, n int) (message, error) {
+	m := message{kind: q.Kind, name: name{q.Origin, q.Seq}, priority: Priority{q.Value, from}}
+	if q.Kind < Req || q.Kind > Logged || int(q.Origin) >= n || q.Seq == 0 || q.Seq > most || q.Value > most {
+		return m, errRange
+	}
+	b, bad := q.Body, false
+	number := func(limit uint64) (x uint64) {
+		var err error
+		x, b, err = parley.ReadUvarint(b, limit)
+		bad = bad || err != nil
+		return x
+	}
+	set := func() {
+		var err error
+		m.to, m.body, err = problem.ReadSet(b, n)
+		bad, b = bad || err != nil || m.to == (parley.Set{}), nil
+	}
+	m.mark = number(most)
+	switch q.Kind {
+	case Req:
+		set()
+	case Final:
+		m.priority.By = parley.ID(number(uint64(n) - 1))
+		if !bad && len(b) > 0 {
+			set()
+		}
+	case Known:
+		m.state = State(number(uint64(Delivered)))
+		m.priority.By = parley.ID(number(uint64(n) - 1))
+	}
+	if numbered := q.Kind == Prop || q.Kind == Final || q.Kind == Known; !numbered && q.Value != 0 {
+		return m, errUnused
+	}
+	if bad || len(b) > 0 {
+		return m, errBody
+	}
+	return m, nil
+}
+
+// PriorityOf returns the priority that a message carries: a proposal, a final
+// priority, or one that an answer tells of. from is the process that sent it, and
+// n the number of processes.
+func PriorityOf(m parley.Msg, from parley.ID, n int) (Priority, bool) {
+	read, err := decode(m, from, n)
+	told := m.Kind == Prop || m.Kind == Final || m.Kind == Known && read.state != Unknown
+	return read.priority, err == nil && told
+}
+
+// explain gives the row of a message. what is what the mark is.
+func explain(n int, what string) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+	return func(e parley.Env, q parley.Msg, who func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			m, err := decode(q, e.From, n)
+			if err != nil {
+				return
+			}
+			at := func(p Priority) string { return " at " + strconv.FormatUint(p.Number, 10) + "." + who(p.By) }
+			row := kinds[m.kind] + " " + who(m.sender) + "#" + strconv.FormatUint(m.k, 10)
+			switch {
+			case m.kind == Prop || m.kind == Final:
+				row += at(m.priority)
+			case m.kind == Known && m.state == Unknown:
+				row += " unknown"
+			case m.kind == Known:
+				row += " " + m.state.String() + at(m.priority)
+			}
+			if m.to != (parley.Set{}) {
+				row += " to"
+				for id := range m.to.All() {
+					row += " " + who(id)
+				}
+				row += ": " + parley.Printable(m.body)
+			}
+			yield(fmt.Sprintf("%s (%s %d)", row, what, m.mark))
+		}
+	}
+}

@@ -1,0 +1,362 @@
+package atomic
+
+import (
+	"flag"
+	"slices"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/broadcast/problem"
+	"parley/membership/group"
+)
+
+// InViews returns the form for false suspicions, on the views of membership/group. It
+// carries what it is asked to by problem.Request, to all members of the view, or to
+// those that problem.RequestTo names, and delivers it with its sender and, as Seq,
+// its position among the deliveries of the process. With c.Durable a process that
+// crashed goes on from its log, see group.Config. A process that joins is a copy of
+// its sponsor until it is a member, and so delivers what is for that.
+func InViews(c group.Config) parley.Protocol {
+	p := group.New(c, Service(c))
+	p.Name = "atomic-views"
+	p.Title = "uniform atomic broadcast to selected receivers, in two phases, a log round and views"
+	p.Paper = "lecture, atomic broadcast using message queues; Birman and Joseph 1987"
+	p.Properties = append(p.Properties, problem.Of(problem.Integrity, problem.UniformTotalOrder,
+		problem.UniformPrefix, problem.UniformAgreement, problem.Validity, problem.Delivery)...)
+	views := p.Promises
+	p.Promises = func(a parley.Assumptions) []parley.Promise { return append(views(a), promises(a)...) }
+	p.Cost = CostInViews
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		n := fs.Int("n", c.N, "number of `processes`")
+		m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
+		returns := fs.Bool("return", c.Return, "let an excluded process join again")
+		return func(parley.Naming) (parley.Protocol, error) {
+			c := c
+			if *n != c.N {
+				c.Initial = parley.Set{}
+			}
+			c.N, c.M, c.Return = *n, *m, *returns
+			if err := c.Check(); err != nil {
+				return parley.Protocol{}, err
+			}
+			return InViews(c), nil
+		}
+	}
+	return p
+}
+
+// Service is the form in views as a layer of a group.
+func Service(c group.Config) group.Service {
+	return group.Service{
+		Name: "atomic", Kinds: kinds, Requests: []parley.Kind{parley.Carried, problem.CarryTo},
+		New: func(self parley.ID, n int) group.Layer {
+			if c.Durable {
+				return DurableLayer(self, n)
+			}
+			return Layer(self, n)
+		},
+		Explain: explain(c.N, "message"),
+	}
+}
+
+// CostInViews counts the messages on links of one broadcast to all, the sender among
+// them, in a view of n: those of the lecture's form, and from each to all others that
+// the final priority is logged. It takes four message delays.
+func CostInViews(n, m int) parley.Cost {
+	cost := Cost(n, m)
+	logged := parley.Traffic{Messages: uint64(n) * uint64(n-1)}
+	return parley.Cost{Rounds: 4, PerRound: append(cost.PerRound, logged)}
+}
+
+// promises says what theory promises of the form in views.
+func promises(a parley.Assumptions) []parley.Promise {
+	safe, because := true, "what anyone has delivered all its receivers have logged, and report"
+	switch {
+	case a.Network.Doubled || a.Network.Reordered:
+		safe, because = false, "a link doubled messages or changed their order"
+	case a.Processes.LostDisk:
+		safe, because = false, "a process came back without its incarnation"
+	}
+	whole, why := safe, because
+	if safe && a.Processes.Restarted {
+		whole, why = false, "a process that joins is a copy of its sponsor, and was not sent what that delivered"
+	}
+	live, when := whole, why
+	switch err := ballot.Bound(a.N, a.Faulty); {
+	case !whole:
+	case a.Processes.Suspected || a.Processes.Paused || a.Network.Late:
+		live, when = false, "a process that lives may be excluded, and is then told nothing more"
+	case err != nil || a.Processes.Minority:
+		live, when = false, "a majority of the view is needed to go on"
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		live, when = false, "a process that cannot be heard may be excluded"
+	}
+	return []parley.Promise{
+		{Property: problem.Integrity, Holds: whole, Because: why},
+		{Property: problem.UniformTotalOrder, Holds: safe, Because: because},
+		{Property: problem.UniformPrefix, Holds: whole, Because: why},
+		{Property: problem.UniformAgreement, Holds: live, Because: when},
+		{Property: problem.Validity, Holds: live, Because: when},
+		{Property: problem.Delivery, Holds: false, Because: "one run need not show it"},
+	}
+}
+
+// layer is one member of the form in views. All of it is of one view; the group sees
+// to it that it hears nothing once it has reported.
+type layer struct {
+	self    parley.ID
+	n       int
+	durable bool
+	view    group.View
+
+	sent    uint64   // own messages
+	out, in []uint64 // by process: messages sent on the link, and received
+	queue
+	own  []own    // own messages that not all receivers have logged
+	last Priority // of the last message delivered
+	// joins tells that it is joining, as a copy of the member sponsor: until it is in
+	// a view it delivers what that delivers.
+	joins   bool
+	sponsor parley.ID
+	inbox   []parley.Msg // scratch: what it sent to itself in this clause
+}
+
+// own is a message of this member's, on the sender's side.
+type own struct {
+	name
+	to       parley.Set
+	body     []byte
+	proposed parley.Set // by whom a proposal has come
+	highest  Priority   // of the proposals
+	final    bool       // highest is the final priority, and was multicast
+	logged   parley.Set // who has logged it
+}
+
+// Layer returns the part of one member among n processes, for a group.
+func Layer(self parley.ID, n int) group.Layer { return newLayer(self, n, false) }
+
+// DurableLayer is Layer for groups whose members go on from their logs.
+func DurableLayer(self parley.ID, n int) group.Durable { return newLayer(self, n, true) }
+
+func newLayer(self parley.ID, n int, durable bool) *layer {
+	return &layer{self: self, n: n, durable: durable, out: make([]uint64, n), in: make([]uint64, n)}
+}
+
+// Request: hand the message to the receivers, which are members of the view.
+func (l *layer) Request(s *parley.Step, m parley.Msg) {
+	to, body, err := problem.Decode(m, l.n)
+	if err != nil {
+		s.Refuse(s.Self, err.Error())
+		return
+	}
+	to = to.Minus(parley.Everyone(l.n).Minus(l.view.Members))
+	if to == (parley.Set{}) {
+		return // there is nobody to deliver it
+	}
+	l.sent++
+	o := own{name: name{l.self, l.sent}, to: to, body: body}
+	l.own = append(l.own, o)
+	l.multicast(s, to, message{kind: Req, name: o.name, to: to, body: body})
+	l.settleDown(s)
+}
+
+// Receive is a message of another member in this view. Links do not reorder: a
+// message that is not the next one of its link shows that some are missing.
+func (l *layer) Receive(s *parley.Step, from parley.ID, q parley.Msg) (gap bool) {
+	m, err := decode(q, from, l.n)
+	switch {
+	case err != nil:
+		s.Refuse(from, err.Error())
+		return false
+	case m.mark <= l.in[from]:
+		s.Refuse(from, "message that came before")
+		return false
+	case m.mark > l.in[from]+1:
+		return true
+	}
+	l.in[from]++
+	l.hear(s, from, m)
+	l.settleDown(s)
+	return false
+}
+
+// settleDown works off what this member sends to itself.
+func (l *layer) settleDown(s *parley.Step) {
+	for len(l.inbox) > 0 {
+		q := l.inbox[0]
+		l.inbox = l.inbox[1:]
+		m, err := decode(q, l.self, l.n)
+		if err != nil {
+			panic("atomic: own message: " + err.Error())
+		}
+		l.hear(s, l.self, m)
+	}
+	l.inbox = nil
+}
+
+// hear is what the receivers and the sender of a message do.
+func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
+	e := l.held.at(m.name)
+	switch {
+	// upon Req, not held: hold it with a priority above all, and propose that.
+	case m.kind == Req && e == nil && m.sender == from && m.to.Has(l.self):
+		e = l.hold(l.self, m.name, m.to, m.body)
+		l.record(s, *e)
+		l.send(s, from, message{kind: Prop, name: m.name, priority: e.priority})
+	// upon Prop from all receivers: the highest is final; tell them.
+	case m.kind == Prop && l.mine(m.name) != nil:
+		l.proposal(s, from, m)
+	// upon Final, held and not final: record it, and tell receivers and sender.
+	case m.kind == Final && e != nil && e.state == Undeliverable && m.sender == from:
+		l.settle(e, m.priority)
+		l.record(s, *e)
+		to := e.to
+		to.Add(m.sender)
+		l.multicast(s, to, message{kind: Logged, name: m.name})
+	// upon Logged: when all receivers have logged it, it can be delivered.
+	case m.kind == Logged && (e != nil || l.mine(m.name) != nil):
+		l.noted(from, m.name)
+		l.deliver(s)
+	default:
+		s.Refuse(from, "message that does not fit")
+	}
+}
+
+// proposal takes note of one. The final priority is the highest of those of all
+// receivers.
+func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
+	o := l.mine(m.name)
+	if o.final || !o.to.Has(from) {
+		s.Refuse(from, "proposal that nobody waits for")
+		return
+	}
+	o.proposed.Add(from)
+	o.highest = later(o.highest, m.priority)
+	if o.proposed == o.to {
+		o.final = true
+		l.multicast(s, o.to, message{kind: Final, name: o.name, priority: o.highest})
+	}
+}
+
+// noted takes note, as a receiver and as the sender, that a receiver has logged a
+// message. The sender forgets a message that all have logged.
+func (l *layer) noted(by parley.ID, n name) {
+	if e := l.held.at(n); e != nil {
+		e.logged.Add(by)
+	}
+	if o := l.mine(n); o != nil {
+		o.logged.Add(by)
+		if o.to.Minus(o.logged) == (parley.Set{}) {
+			l.own = slices.DeleteFunc(l.own, func(o own) bool { return o.name == n })
+		}
+	}
+}
+
+// deliver: while the message of the least priority has its final one, and all its
+// receivers have logged that, it is delivered. What anyone has delivered is so in
+// the report of every receiver, or delivered there too.
+func (l *layer) deliver(s *parley.Step) {
+	for h := l.head(); h != nil && h.state == Deliverable; h = l.head() {
+		if h.to.Minus(h.logged) != (parley.Set{}) {
+			return
+		}
+		l.last = h.priority
+		s.Deliver(h.sender, parley.Msg{Kind: parley.Carried, Origin: h.sender, Body: h.body})
+		l.held.drop(h.name)
+	}
+}
+
+// mine returns an own message that not all receivers have logged, nil if it is none.
+func (l *layer) mine(n name) *own {
+	for i := range l.own {
+		if l.own[i].name == n {
+			return &l.own[i]
+		}
+	}
+	return nil
+}
+
+// multicast sends to each receiver with the number of the message on that link.
+func (l *layer) multicast(s *parley.Step, to parley.Set, m message) {
+	for id := range to.All() {
+		m.mark = 1
+		if id == l.self {
+			l.inbox = append(l.inbox, m.encode())
+			continue
+		}
+		l.out[id]++
+		m.mark = l.out[id]
+		s.Send(id, m.encode())
+	}
+}
+
+func (l *layer) send(s *parley.Step, to parley.ID, m message) { l.multicast(s, parley.SetOf(to), m) }
+
+// Timeout: the layer sets no timers.
+func (l *layer) Timeout(*parley.Step, parley.Timer) {}
+
+// Waiting tells whether an own message is on its way, or one of another's is held:
+// the link that would bring what is missing may have broken after its last message.
+func (l *layer) Waiting() bool { return len(l.own) > 0 || len(l.held) > 0 }
+
+// record makes what this member holds durable, before it proposes or tells that it
+// has logged a final priority. What it sends to others alone is not recorded: if it
+// crashes, that may be lost.
+func (l *layer) record(s *parley.Step, e entry) {
+	if l.durable {
+		if e.state == Deliverable {
+			e.body = nil // it has been recorded with the proposal
+		}
+		s.Append(appendItems(nil, []item{{e.name, e.to, e.body, e.state, e.priority}}))
+	}
+}
+
+// Replay takes a record of this view. What this member had delivered since its log
+// was compacted it holds again.
+func (l *layer) Replay(rec []byte) bool {
+	items, ok := readItems(rec)
+	if !ok || len(items) != 1 {
+		return false
+	}
+	it := items[0]
+	e := l.held.at(it.name)
+	switch {
+	case it.state == Undeliverable && e == nil:
+		e = l.held.put(it.name)
+		e.to, e.body, e.state, e.priority = it.to, it.body, it.state, it.priority
+		return true
+	case it.state == Deliverable && e != nil:
+		l.settle(e, it.priority)
+		return true
+	}
+	return false
+}
+
+// State visits the state.
+func (l *layer) State(v *parley.Vars) {
+	durable := func() {
+		parley.Num(v, "view", &l.view.Number)
+		v.Set("members", &l.view.Members)
+		l.queue.visit(v)
+		l.last.visit(v)
+	}
+	if l.durable {
+		v.Durable(durable)
+	} else {
+		durable()
+	}
+	parley.Num(v, "sent", &l.sent)
+	parley.PerProcess(v, "out", l.out, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
+	parley.PerProcess(v, "in", l.in, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
+	parley.Slice(v, "own", &l.own, func(_ int, o *own) {
+		o.name.visit(v)
+		v.Set("to", &o.to)
+		v.Bytes("body", &o.body)
+		v.Set("proposed", &o.proposed)
+		o.highest.visit(v)
+		v.Bool("final", &o.final)
+		v.Set("logged", &o.logged)
+	})
+	v.Bool("joins", &l.joins)
+	v.ID("sponsor", &l.sponsor)
+}

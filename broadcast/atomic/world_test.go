@@ -1,0 +1,275 @@
+package atomic_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/broadcast/atomic"
+	"parley/broadcast/problem"
+)
+
+// world is an asynchronous system without time: machines, and links that hold what
+// was sent until somebody says that it arrives.
+type world struct {
+	t        *testing.T
+	p        parley.Protocol
+	machines []parley.Machine
+	links    [][][]parley.Msg // from, to: on their way, the oldest first
+	down     parley.Set
+	told     []parley.Set // by process: of whose crashes
+	step     parley.Step
+	order    uint64
+	history  parley.History
+	refused  map[string]int
+	sends    int
+}
+
+func newWorld(t *testing.T, n int) *world {
+	w := &world{t: t, p: atomic.New(atomic.Config{N: n, Detector: true}), refused: make(map[string]int)}
+	w.links, w.told = make([][][]parley.Msg, n), make([]parley.Set, n)
+	w.history = parley.History{N: n}
+	for id := range parley.ID(n) {
+		w.machines = append(w.machines, w.p.New(id))
+		w.links[id] = make([][]parley.Msg, n)
+		w.do(id, func(m parley.Machine) { m.Start(&w.step) })
+	}
+	return w
+}
+
+// Choose and the others make the world a parley.Host.
+func (w *world) Choose(int) int                        { panic("a choice") }
+func (w *world) Sign(parley.ID, []byte) []byte         { panic("a signature") }
+func (w *world) Verify(parley.ID, []byte, []byte) bool { panic("a signature") }
+func (w *world) Refused(_, _ parley.ID, why string)    { w.refused[why]++ }
+
+// do runs a clause of a process.
+func (w *world) do(at parley.ID, clause func(parley.Machine)) {
+	w.step = parley.Step{Self: at, N: len(w.machines), Host: w, Effects: w.step.Effects[:0]}
+	clause(w.machines[at])
+	for _, e := range w.step.Effects {
+		switch e.Op {
+		case parley.OpSend:
+			w.sends++
+			w.links[at][e.To] = append(w.links[at][e.To], e.Msg)
+		case parley.OpDeliver:
+			w.order++
+			w.history.Deliveries = append(w.history.Deliveries,
+				parley.Happening{At: at, From: e.To, Order: w.order, Msg: e.Msg})
+		default:
+			w.t.Fatalf("effect %d", e.Op)
+		}
+	}
+}
+
+// cast asks a process to send a text to the given receivers.
+func (w *world) cast(at parley.ID, text string, to ...parley.ID) {
+	m := problem.RequestTo(parley.SetOf(to...), []byte(text))
+	w.order++
+	w.history.Requests = append(w.history.Requests, parley.Happening{At: at, From: at, Order: w.order, Msg: m})
+	w.do(at, func(mc parley.Machine) { mc.Request(&w.step, m) })
+}
+
+// receive lets the oldest message of a link arrive.
+func (w *world) receive(from, to parley.ID) { w.arrive(from, to, 0) }
+
+// arrive lets the i-th message of a link arrive.
+func (w *world) arrive(from, to parley.ID, i int) parley.Msg {
+	w.t.Helper()
+	link := w.links[from][to]
+	if i >= len(link) {
+		w.t.Fatalf("no message from %d to %d", from, to)
+	}
+	m := link[i]
+	w.links[from][to] = slices.Delete(slices.Clone(link), i, i+1)
+	if !w.down.Has(to) {
+		w.do(to, func(mc parley.Machine) { mc.Receive(&w.step, from, m) })
+	}
+	return m
+}
+
+// crash stops a process. Of what it has on its links only the first messages
+// arrive, as many as kept says.
+func (w *world) crash(id parley.ID, kept func(to parley.ID, sent int) int) {
+	w.down.Add(id)
+	w.history.Faulty.Add(id)
+	for to := range w.links[id] {
+		w.links[id][to] = w.links[id][to][:kept(parley.ID(to), len(w.links[id][to]))]
+	}
+}
+
+func none(parley.ID, int) int       { return 0 }
+func all(_ parley.ID, sent int) int { return sent }
+
+// only keeps all that is on the way to one process.
+func only(who parley.ID) func(parley.ID, int) int {
+	return func(to parley.ID, sent int) int {
+		if to == who {
+			return sent
+		}
+		return 0
+	}
+}
+
+// suspect tells a process that another has crashed.
+func (w *world) suspect(at, of parley.ID) {
+	w.told[at].Add(of)
+	w.do(at, func(mc parley.Machine) {
+		mc.Receive(&w.step, at, parley.Msg{Kind: parley.Suspect, Origin: of})
+	})
+}
+
+// detect tells all that live of all crashes.
+func (w *world) detect() {
+	for at := range parley.ID(len(w.machines)) {
+		for of := range w.down.All() {
+			if !w.down.Has(at) && !w.told[at].Has(of) {
+				w.suspect(at, of)
+			}
+		}
+	}
+}
+
+// rest lets all that is under way arrive, link by link, and tells of crashes,
+// until nothing is left.
+func (w *world) rest() {
+	for again := true; again; {
+		again = false
+		for from := range w.links {
+			for to := range w.links[from] {
+				for len(w.links[from][to]) > 0 {
+					w.receive(parley.ID(from), parley.ID(to))
+					again = true
+				}
+			}
+		}
+		before := w.sends
+		w.detect()
+		again = again || w.sends > before
+	}
+	w.history.Over = true
+}
+
+// delivered returns the texts that a process delivered, in order.
+func (w *world) delivered(at parley.ID) []string {
+	out := []string{}
+	for _, d := range w.history.Deliveries {
+		if d.At == at {
+			out = append(out, string(d.Msg.Body))
+		}
+	}
+	return out
+}
+
+// expect compares what processes delivered.
+func (w *world) expect(want map[parley.ID][]string) {
+	w.t.Helper()
+	for at, texts := range want {
+		if got := w.delivered(at); !slices.Equal(got, texts) {
+			w.t.Errorf("process %d delivered %v, and not %v", at, got, texts)
+		}
+	}
+}
+
+// check returns the first property of the given names that does not hold.
+func (w *world) check(names ...string) error {
+	for _, property := range problem.Of(names...) {
+		if err := property.Check(&w.history); err != nil {
+			return fmt.Errorf("%s: %w", property.Name, err)
+		}
+	}
+	return nil
+}
+
+// among correct processes: what the lecture's form promises.
+var promised = []string{problem.Integrity, problem.TotalOrder, problem.Agreement, problem.Validity}
+
+// weather is what a drawn run may have.
+type weather struct {
+	crashes   int     // at most
+	reorder   bool    // links do not keep the order
+	twice     float64 // chance that a message arrives again
+	loss      float64 // chance that it does not
+	early     bool    // crashes are told of while messages of the crashed are on their way
+	mistaken  int     // suspicions of processes that live
+	casts     int
+	broadcast bool // all messages to all
+}
+
+// run draws a run and lets it come to rest.
+func (w *world) run(r *rand.Rand, o weather) {
+	n := parley.ID(len(w.machines))
+	casts, crashes, mistaken := o.casts, r.IntN(o.crashes+1), o.mistaken
+	pick := func() parley.ID { return parley.ID(r.IntN(int(n))) }
+	for moves := 0; ; moves++ {
+		switch x := r.IntN(100); {
+		case x < 12 && casts > 0:
+			casts--
+			if at := pick(); !w.down.Has(at) {
+				w.cast(at, fmt.Sprintf("m%d", casts), receivers(r, int(n), o.broadcast)...)
+			}
+		case x < 15 && crashes > 0:
+			crashes--
+			if id := pick(); !w.down.Has(id) && w.down.Len() < int(n)-1 {
+				kept := func(_ parley.ID, sent int) int { return r.IntN(sent + 1) }
+				if r.IntN(2) == 0 {
+					kept = none
+				}
+				w.crash(id, kept)
+			}
+		case x < 18 && mistaken > 0 && casts < o.casts:
+			mistaken--
+			if at, of := pick(), pick(); at != of && !w.down.Has(at) && !w.down.Has(of) {
+				w.suspect(at, of)
+			}
+		case x < 30:
+			at, of := pick(), pick()
+			if w.down.Has(of) && !w.down.Has(at) && !w.told[at].Has(of) && (o.early || len(w.links[of][at]) == 0) {
+				w.suspect(at, of)
+			}
+		default:
+			from, to := pick(), pick()
+			sent := len(w.links[from][to])
+			if sent == 0 {
+				break
+			}
+			i := 0
+			if o.reorder {
+				i = r.IntN(sent)
+			}
+			if r.Float64() < o.loss {
+				w.links[from][to] = slices.Delete(slices.Clone(w.links[from][to]), i, i+1)
+				break
+			}
+			m := w.arrive(from, to, i)
+			if r.Float64() < o.twice {
+				w.links[from][to] = append(w.links[from][to], m)
+			}
+		}
+		if moves > 60*o.casts && casts == 0 {
+			w.rest()
+			return
+		}
+	}
+}
+
+func receivers(r *rand.Rand, n int, all bool) []parley.ID {
+	perm := r.Perm(n)
+	if !all {
+		perm = perm[:1+r.IntN(n)]
+	}
+	var out []parley.ID
+	for _, id := range perm {
+		out = append(out, parley.ID(id))
+	}
+	return out
+}
+
+// double lets the oldest message of a link arrive and keeps a copy on its way.
+func (w *world) double(from, to parley.ID) {
+	w.t.Helper()
+	w.links[from][to] = slices.Insert(slices.Clone(w.links[from][to]), 0, w.links[from][to][0])
+	w.receive(from, to)
+}

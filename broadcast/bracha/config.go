@@ -1,0 +1,158 @@
+package bracha
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	agree "parley/agreement/problem"
+	"parley/broadcast/problem"
+)
+
+// Config is what all processes must know alike.
+type Config struct {
+	N, M int // processes, and faults to tolerate
+	// Window is how many broadcasts of one sender a process keeps at a time, from the
+	// first that it has not delivered on; by default 96, and 3 at least. A third of it is
+	// how far a correct process may fall behind.
+	Window int
+	// Limit is the largest payload, in bytes; by default 64 KiB.
+	Limit int
+}
+
+func (c Config) withDefaults() Config {
+	if c.Window == 0 {
+		c.Window = 96
+	}
+	if c.Limit == 0 {
+		c.Limit = 64 << 10
+	}
+	return c
+}
+
+// check tells what is wrong with a configuration. Whether n processes tolerate m
+// faults is a matter of Bound.
+func (c Config) check() error {
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	switch {
+	case c.N < 1 || c.N > parley.MaxProcesses:
+		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+	case c.M < 0 || c.M >= c.N:
+		return wrong("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+	case c.Window < 3:
+		return wrong("window", "%d broadcasts: at least 3 are needed", c.Window)
+	case c.Limit < 0 || c.Limit > parley.MaxBody:
+		return wrong("limit", "%d bytes: allowed are 0 to %d", c.Limit, parley.MaxBody)
+	}
+	return nil
+}
+
+// New returns the protocol. It panics on a configuration that makes no sense.
+func New(c Config) parley.Protocol {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		panic("bracha: " + err.Error())
+	}
+	return parley.Protocol{
+		Name:       "bracha",
+		Title:      "reliable broadcast with lying processes, by echo and ready messages",
+		Paper:      "Bracha, Asynchronous Byzantine agreement protocols (1987)",
+		Faults:     parley.OralByzantineFaults,
+		Kinds:      []string{"", "INITIAL", "ECHO", "READY"},
+		N:          c.N,
+		M:          c.M,
+		Serves:     true,
+		Properties: Properties(),
+		Promises:   promises,
+		Bound:      agree.OralBound,
+		Cost:       cost,
+		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:    explain,
+		Lies:       lies,
+		Rename:     rename,
+		New:        func(parley.ID) parley.Machine { return &process{c: c, senders: make([]stream, c.N)} },
+		Flags:      func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c) },
+	}
+}
+
+// flags declares the flags of the protocol; what is not given is taken from def.
+func flags(fs *flag.FlagSet, def Config) func(parley.Naming) (parley.Protocol, error) {
+	n := fs.Int("n", def.N, "number of `processes`")
+	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+	window := fs.Int("window", def.Window, "how many `broadcasts` of one sender a process keeps at a time")
+	return func(parley.Naming) (parley.Protocol, error) {
+		c := def
+		c.N, c.M, c.Window = *n, *m, *window
+		if c.M < 0 {
+			c.M = max(0, agree.MostOral(c.N))
+		}
+		if err := c.check(); err != nil {
+			return parley.Protocol{}, err
+		}
+		return New(c), nil
+	}
+}
+
+// cost is that of one broadcast without faults: the sender's messages, and an echo
+// and a ready from each process to each other.
+func cost(n, _ int) parley.Cost {
+	one := parley.Traffic{Messages: uint64(max(n-1, 0))}
+	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one.Times(uint64(n)), one.Times(uint64(n))}}
+}
+
+// promises says what holds in the circumstances of a run.
+func promises(a parley.Assumptions) []parley.Promise {
+	safe := fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+	live := safe
+	if a.Faulty <= a.M {
+		safe = ""
+		live = missing(a)
+	}
+	say := func(name, lacks, because string) parley.Promise {
+		if lacks != "" {
+			return parley.Promise{Property: name, Because: lacks}
+		}
+		return parley.Promise{Property: name, Holds: true, Because: because}
+	}
+	return []parley.Promise{
+		say(problem.Validity, live, "n > 3m: all correct processes echo what a correct sender broadcasts"),
+		say(problem.Agreement, live, "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"),
+		say(problem.SenderIntegrity, safe, "of more than (n+m)/2 that echo one is correct, and has it from the sender"),
+		say(problem.Delivery, live, "follows from validity, if somebody broadcasts"),
+		say(Consistency, safe, "of two crowds of more than (n+m)/2 that echo one correct process is in both"),
+		say(Totality, live, "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"),
+	}
+}
+
+// missing tells why a message may not come to all, or nothing.
+func missing(a parley.Assumptions) string {
+	switch err := agree.OralBound(a.N, a.M); {
+	case err != nil:
+		return err.Error()
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		return "links lost messages, and nothing is sent again"
+	case a.Processes.Restarted:
+		return "a process that comes back is silent, and does not deliver"
+	}
+	return ""
+}
+
+// explain names the broadcast by its sender and number, as in 2#7 hello.
+func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if m.Kind >= Initial && m.Kind <= Ready {
+			words := [...]string{Initial: "", Echo: "echo ", Ready: "ready "}
+			yield(fmt.Sprintf("%s%s#%d %s", words[m.Kind], name(m.Origin), m.Seq, parley.Printable(m.Body)))
+		}
+	}
+}
+
+func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	if int(m.Origin) < len(perm) {
+		m.Origin = perm[m.Origin]
+	}
+	return m
+}

@@ -1,0 +1,125 @@
+package forwarding
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// Config is what all processes must know alike.
+type Config struct {
+	N int
+	// Tree has for each process its children in the broadcasts of Root. In those of
+	// another process, that one and Root change places. nil: a heap, in which process
+	// i has the children k*i+1 to k*i+k, and Root is 0.
+	Tree [][]parley.ID
+	Root parley.ID
+	// Fanout is the k of the heap: 1 is a chain, n-1 a star; by default 2.
+	Fanout int
+	// Window is how many of its own broadcasts a process has under way at a time, by
+	// default 64; the others wait. With 1 the next broadcast is, as in the lecture, the
+	// sign that the last one is complete. It bounds what the others must hold.
+	Window int
+	// Notice has the root say that a broadcast is complete by a message of its own.
+	// Without it the next broadcast says so.
+	Notice bool
+}
+
+func (c Config) withDefaults() Config {
+	if c.Window == 0 {
+		c.Window = 64
+	}
+	if c.Fanout == 0 {
+		c.Fanout = 2
+	}
+	return c
+}
+
+// check returns the tree of Root, or what is wrong with the configuration.
+func (c Config) check() (tree, error) {
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	switch {
+	case c.N < 1 || c.N > parley.MaxProcesses:
+		return nil, wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+	case c.Window < 1:
+		return nil, wrong("window", "%d broadcasts: at least 1 is needed", c.Window)
+	case c.Fanout < 1:
+		return nil, wrong("fanout", "%d children: at least 1 is needed", c.Fanout)
+	case int(c.Root) >= c.N || c.Tree == nil && c.Root != 0:
+		return nil, wrong("root", "process %d is not the root of the tree", c.Root)
+	case c.Tree != nil:
+		return ofChildren(c.N, c.Root, c.Tree)
+	}
+	return heap(c.N, c.Fanout), nil
+}
+
+// flags declares the flags of the protocol; what is not given is taken from def.
+func flags(def Config) func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		n := fs.Int("n", def.N, "number of `processes`")
+		fanout := fs.Int("fanout", def.Fanout, "how many `children` a process has in the tree")
+		window := fs.Int("window", def.Window, "how many `broadcasts` of a process are under way at a time")
+		notice := fs.Bool("notice", def.Notice, "say in a message that a broadcast is complete, not in the next one")
+		return func(parley.Naming) (parley.Protocol, error) {
+			c := def
+			if *n != def.N || *fanout != def.Fanout {
+				c.Tree, c.Root = nil, 0
+			}
+			c.N, c.Fanout, c.Window, c.Notice = *n, *fanout, *window, *notice
+			if _, err := c.check(); err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(c), nil
+		}
+	}
+}
+
+// cost is that of one broadcast without faults: every process but the root gets
+// the message, acknowledges it, and with Notice is told that it is complete.
+func cost(c Config, n int) parley.Cost {
+	each := parley.Traffic{Messages: 2}
+	if c.Notice {
+		each.Messages++
+	}
+	return parley.Cost{PerRound: []parley.Traffic{each.Times(uint64(max(n-1, 0)))}}
+}
+
+// promises says what holds in the circumstances of a run.
+func promises(a parley.Assumptions) []parley.Promise {
+	return []parley.Promise{
+		problem.Promise(a, problem.Validity, "the root stands in for those below it that crash"),
+		problem.Promise(a, problem.Agreement, "who holds a message stands in for those around it that crash"),
+		problem.Promise(a, problem.Integrity, "a second copy is known by its sender, incarnation and number"),
+		problem.Promise(a, problem.Delivery, ""),
+	}
+}
+
+// explain says which broadcast a message is about: its sender, the number of the
+// sender's life if it is not the first, and its own; 2#7, or 2.3#1.
+func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			which := name(m.Origin)
+			if m.Value != 1 {
+				which += fmt.Sprintf(".%d", m.Value)
+			}
+			switch m.Kind {
+			case Data:
+				if _, _, payload, err := read(m.Body, c.N); err == nil {
+					yield(fmt.Sprintf("%s#%d %s", which, m.Seq, parley.Printable(payload)))
+				}
+			case Ack:
+				yield(fmt.Sprintf("%s#%d is served below me", which, m.Seq))
+			case Done:
+				yield(fmt.Sprintf("%s#%d is complete, and all before it", which, m.Seq))
+			case Hello:
+				yield(which + " is back")
+			}
+		}
+	}
+}

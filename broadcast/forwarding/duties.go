@@ -1,0 +1,116 @@
+package forwarding
+
+import "parley"
+
+// serve sends a broadcast to whom I have to: to my children, to those of a child
+// that has failed, and so on; and if all above me have failed, in the place of the
+// root to its children, and so on. Who is suspected is written to all the same, and
+// before those below it.
+func (p *process) serve(s *parley.Step, root parley.ID, l *life, c *cast) {
+	m := parley.Msg{Kind: Data, Origin: root, Seq: c.seq, Value: l.number, Body: c.body}
+	p.forward(s, c, p.self, m)
+	if p.heads(root, c) {
+		p.forward(s, c, root, m)
+	}
+}
+
+// forward does the duties of process q.
+func (p *process) forward(s *parley.Step, c *cast, q parley.ID, m parley.Msg) {
+	for child := range parley.ID(p.c.N) {
+		if child == q || child == p.self || c.tree.parent(child) != q {
+			continue
+		}
+		if c.written.Add(child) {
+			s.Send(child, m)
+		}
+		if c.gone.Has(child) && !c.acked.Has(child) {
+			p.forward(s, c, child, m)
+		}
+	}
+}
+
+// heads tells whether all above me have failed, the root too.
+func (p *process) heads(root parley.ID, c *cast) bool {
+	for q := p.self; q != root; {
+		if q = c.tree.parent(q); !c.gone.Has(q) {
+			return false
+		}
+	}
+	return p.self != root
+}
+
+// settle does what is due when more is known of those below: if all are served it
+// acknowledges, and if that is the whole tree lets go of the broadcast.
+func (p *process) settle(s *parley.Step, root parley.ID, l *life, c *cast) {
+	if !c.served {
+		if !p.below(c, p.self) {
+			return
+		}
+		c.served = true
+		s.SendTo(c.owed, parley.Msg{Kind: Ack, Origin: root, Seq: c.seq, Value: l.number})
+		c.owed = parley.Set{}
+	}
+	if root != p.self {
+		if p.heads(root, c) && p.below(c, root) {
+			l.drop(c)
+		}
+		return
+	}
+	l.drop(c)
+	before := l.done
+	if l.done = p.sent; len(l.held) > 0 {
+		l.done = l.held[0].seq - 1
+	}
+	if p.c.Notice && l.done > before {
+		p.tell(s, root, l, c)
+	}
+}
+
+// below tells whether all below process q are served: its children say so, or have
+// failed and all below them are.
+func (p *process) below(c *cast, q parley.ID) bool {
+	for child := range parley.ID(p.c.N) {
+		if child == q || c.tree.parent(child) != q {
+			continue
+		}
+		switch {
+		case child == p.self && c.served:
+		case c.acked.Has(child):
+		case c.gone.Has(child) && p.below(c, child):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// replace takes a process to have failed, in all that is not complete but its own
+// broadcasts of a life and of those after it.
+func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
+	for sender := range parley.ID(p.c.N) {
+		p.senders[sender].Each(func(number uint64, l *life) bool {
+			if sender == q && number >= but {
+				return true
+			}
+			for i := 0; i < len(l.held); {
+				c := l.held[i]
+				c.gone.Add(q)
+				p.serve(s, sender, l, c)
+				p.settle(s, sender, l, c)
+				if i < len(l.held) && l.held[i] == c { // it is still held
+					i++
+				}
+			}
+			return true
+		})
+	}
+}
+
+// tell passes the notice on to the children in the tree of a broadcast.
+func (p *process) tell(s *parley.Step, root parley.ID, l *life, c *cast) {
+	for id := range parley.ID(p.c.N) {
+		if id != root && c.tree.parent(id) == p.self {
+			s.Send(id, parley.Msg{Kind: Done, Origin: root, Value: l.number, Seq: l.done})
+		}
+	}
+}

@@ -1,0 +1,277 @@
+// Package forwarding is reliable broadcast along a tree: a process forwards a
+// message to its children alone, and those who live do the duties of those who
+// crash.
+//
+// The problem: whatever a correct process broadcasts, or delivers, all correct
+// processes deliver, once, though processes crash in the middle of forwarding.
+//
+// The model: crashes, asynchronous but for what is suspected. The bound: any number
+// of crashes, up to n-1, if links lose nothing and every crash is suspected in the
+// end by all that are left. The layer hears of suspicions from a detector beneath,
+// as in stack.New(detector, forwarding), or from the host. A suspicion may be false:
+// as all that are suspected are written to all the same, it costs messages and no
+// property.
+//
+// Without faults a broadcast takes n-1 messages and as many acknowledgements, and
+// no process sends to more than its children: diffusion takes n(n-1)+1.
+//
+// Why it works: a process acknowledges when everybody below it in the tree holds
+// the message or has crashed. Until then the one above, which holds it too, stands
+// in for it: it serves the children of a child that it suspects, their children if
+// it suspects them as well, and so on. That leaves the top of the tree. Who holds
+// the message and suspects all of those above it, the root included, serves the tree
+// from the root down in the same way. Now let a correct process hold the message.
+// On its way down a message passes nobody by without being sent to that one, too:
+// so of the correct processes above the holder, itself included, the uppermost holds
+// it as well. That is the root, or it stands in for the root; so all branches are
+// served down to the first correct process of each, and from there on by that one.
+// The message carries the whole tree, for that must be known to whoever stands in.
+//
+// When a broadcast is complete, which is when the root's children have all
+// acknowledged or failed and been replaced, nobody needs to hold it any longer. The
+// others learn it in the lecture's two ways: each message says up to which one its
+// sender's broadcasts are complete, so that the next broadcast tells of the last;
+// and with Config.Notice the root says so by a message of its own, passed down the
+// tree. The lecture's root is done when it has sent to all its children. That is not
+// enough for two crashes: a child may have failed before it forwarded anything, and
+// the root with it, and nobody would serve its subtree.
+//
+// A message is known by its sender, the sender's incarnation and a number. The
+// incarnation is durable: a process that comes back numbers its broadcasts from 1
+// in a life of its own, and is a new process to the others. With its disk it loses
+// its number of lives, and then must not use its old name.
+//
+// Not promised: that what a process delivered before it crashed is delivered by the
+// others (no uniformity: the root's crash may leave a leaf alone with the message);
+// any order; that a process which comes back has what it missed; anything over links
+// that lose messages, since nothing is sent again.
+//
+// Source: the lecture, reliable broadcast by message forwarding, with the reading
+// that step 2 acknowledges only after step 3 was acknowledged.
+package forwarding
+
+import (
+	"math"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// The messages. Origin: the sender of the broadcast, which is the root of its tree.
+const (
+	// Data is the broadcast. Seq: its number in this life of the sender, from 1.
+	// Value: the life. Body: up to which number the sender's broadcasts are complete,
+	// as a varint; for each process one byte that names its parent in the tree, and
+	// the root itself; the payload.
+	Data parley.Kind = iota + 1
+	// Ack says that everybody below its sender in the tree is served. Seq, Value: as
+	// in Data.
+	Ack
+	// Done says that all broadcasts up to Seq in life Value are complete.
+	Done
+	// Hello says that its sender, which is Origin, has come back in life Value.
+	Hello
+)
+
+// trust is the indication by which a detector takes a suspicion back.
+const trust = parley.Indication + 0x10
+
+// New returns the protocol. It panics on a configuration that makes no sense.
+func New(c Config) parley.Protocol {
+	c = c.withDefaults()
+	t, err := c.check()
+	if err != nil {
+		panic("forwarding: " + err.Error())
+	}
+	return parley.Protocol{
+		Name:       "forwarding",
+		Title:      "reliable broadcast by forwarding along a tree",
+		Paper:      "lecture, reliable broadcast by message forwarding",
+		Faults:     parley.CrashFaults,
+		Kinds:      []string{"", "DATA", "ACK", "DONE", "HELLO"},
+		N:          c.N,
+		M:          c.N - 1,
+		Serves:     true,
+		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery),
+		Promises:   promises,
+		Cost:       func(n, _ int) parley.Cost { return cost(c, n) },
+		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:    explain(c),
+		New: func(self parley.ID) parley.Machine {
+			return &process{c: c, self: self, shape: t.of(self, c.Root), senders: make([]problem.Lives[life], c.N)}
+		},
+		Flags: flags(c),
+	}
+}
+
+// process is one process.
+type process struct {
+	parley.Base
+	c     Config
+	self  parley.ID
+	shape tree // of my own broadcasts
+
+	me        problem.Incarnation
+	sent      uint64 // my broadcasts in this life
+	waiting   [][]byte
+	suspected parley.Set
+	senders   []problem.Lives[life] // by sender
+}
+
+// Start begins a new life, and makes it known if there was one before.
+func (p *process) Start(s *parley.Step) {
+	if s.Restart {
+		p.me = max(p.me, 1) // it may have crashed before anything was durable
+	}
+	p.me.Begin(s)
+	if s.Restart {
+		s.SendAll(parley.Msg{Kind: Hello, Origin: p.self, Value: uint64(p.me)})
+	}
+}
+
+// Request: to broadcast m, the root sends it to its children.
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	if m.Kind != parley.Carried {
+		s.Refuse(s.Self, "no request to broadcast")
+		return
+	}
+	p.waiting = append(p.waiting, m.Body)
+	p.next(s)
+}
+
+// next broadcasts what waits, as long as no more than a window is under way.
+func (p *process) next(s *parley.Step) {
+	for len(p.waiting) > 0 {
+		l := p.lifeOf(p.self, uint64(p.me))
+		if p.sent-l.done >= uint64(p.c.Window) {
+			return
+		}
+		payload := p.waiting[0]
+		p.waiting = p.waiting[1:]
+		p.sent++
+		l.seen.add(p.sent)
+		c := newCast(p.sent, body(l.done, p.shape, payload), p.c.N, p.suspected)
+		l.hold(c)
+		p.serve(s, p.self, l, c)
+		s.Deliver(p.self, parley.Msg{Kind: parley.Carried, Origin: p.self, Body: payload})
+		p.settle(s, p.self, l, c)
+	}
+}
+
+// Receive.
+func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Kind == parley.Suspect:
+		p.suspect(s, m.Origin)
+	case m.Kind == trust:
+		p.suspected.Remove(m.Origin) // for what is broadcast from now on
+	case m.Kind >= parley.Local:
+	case int(m.Origin) >= p.c.N || m.Value == 0 || m.Kind != Hello && m.Seq == 0 || m.Kind != Data && len(m.Body) > 0:
+		s.Refuse(from, "malformed message")
+	case m.Kind == Data:
+		p.data(s, from, m)
+	case m.Kind == Ack:
+		p.ack(s, from, m)
+	case m.Kind == Done:
+		p.done(s, from, m)
+	case m.Kind == Hello && from == m.Origin && m.Seq == 0:
+		p.lived(s, from, m.Value)
+	default:
+		s.Refuse(from, "malformed message")
+	}
+	p.next(s)
+}
+
+// data: upon receiving a message, a process sends it to all its children; a second
+// copy, by (sender, life, number), it drops, and only says that it has it.
+func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
+	complete, t, payload, err := read(m.Body, p.c.N)
+	if err == nil {
+		err = t.check(m.Origin)
+	}
+	if err != nil || m.Origin == p.self {
+		s.Refuse(from, "no tree, or my own")
+		return
+	}
+	l := p.lived(s, m.Origin, m.Value)
+	if l == nil {
+		s.Refuse(from, "life long gone")
+		return
+	}
+	l.complete(complete)
+	ack := parley.Msg{Kind: Ack, Origin: m.Origin, Seq: m.Seq, Value: m.Value}
+	if !l.seen.add(m.Seq) {
+		s.Refuse(from, "duplicate")
+		if c := l.find(m.Seq); c != nil && !c.served {
+			c.owed.Add(from)
+		} else {
+			s.Send(from, ack)
+		}
+		return
+	}
+	c := newCast(m.Seq, m.Body, p.c.N, p.suspected)
+	c.owed.Add(from)
+	if m.Value < p.newest(m.Origin) {
+		c.gone.Add(m.Origin) // that life is over
+	}
+	l.hold(c)
+	p.serve(s, m.Origin, l, c)
+	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Body: payload})
+	p.settle(s, m.Origin, l, c)
+}
+
+// ack: a child has served all below it.
+func (p *process) ack(s *parley.Step, from parley.ID, m parley.Msg) {
+	l := p.senders[m.Origin].Known(m.Value)
+	if l == nil {
+		return
+	}
+	if c := l.find(m.Seq); c != nil {
+		c.acked.Add(from)
+		p.settle(s, m.Origin, l, c)
+	}
+}
+
+// done: the root says that all its broadcasts up to one are complete. Who did not
+// know it tells its children.
+func (p *process) done(s *parley.Step, from parley.ID, m parley.Msg) {
+	l := p.senders[m.Origin].Known(m.Value)
+	if l == nil || m.Origin == p.self {
+		s.Refuse(from, "notice of nothing known")
+		return
+	}
+	if last := l.complete(m.Seq); last != nil {
+		p.tell(s, m.Origin, l, last)
+	}
+}
+
+// suspect: who gets no acknowledgement since the other has failed takes over its
+// duties, in everything that is not complete.
+func (p *process) suspect(s *parley.Step, q parley.ID) {
+	if q == p.self || int(q) >= p.c.N {
+		return
+	}
+	p.suspected.Add(q)
+	p.replace(s, q, math.MaxUint64)
+}
+
+// lived takes note of a life of a process. If a new one has begun, what it had to
+// do in those before is for others to do. It returns nil for a life of long ago.
+func (p *process) lived(s *parley.Step, q parley.ID, number uint64) *life {
+	before := p.newest(q)
+	l := p.lifeOf(q, number)
+	if number > max(before, 1) {
+		p.replace(s, q, number)
+	}
+	return l
+}
+
+func (p *process) State(v *parley.Vars) {
+	p.me.State(v)
+	parley.Num(v, "sent", &p.sent)
+	parley.Slice(v, "waiting", &p.waiting, func(_ int, b *[]byte) { v.Bytes("payload", b) })
+	v.Set("suspected", &p.suspected)
+	parley.PerProcess(v, "sender", p.senders, func(_ parley.ID, of *problem.Lives[life]) {
+		of.State(v, func(l *life) { l.state(v, p.c.N) })
+	})
+}

@@ -1,0 +1,281 @@
+package forwarding_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"parley"
+	"parley/broadcast/causal"
+	"parley/broadcast/fifo"
+	"parley/broadcast/forwarding"
+	"parley/broadcast/problem"
+	"parley/membership/detector"
+	"parley/sim"
+	"parley/stack"
+)
+
+// randomTree is a tree of n processes with a given root, of any shape.
+func randomTree(r *rand.Rand, n int, root parley.ID) [][]parley.ID {
+	out := make([][]parley.ID, n)
+	in := []parley.ID{root}
+	for _, i := range r.Perm(n) {
+		if id := parley.ID(i); id != root {
+			up := in[max(0, len(in)-1-r.IntN(1+r.IntN(len(in))))] // deep rather than broad
+			out[up] = append(out[up], id)
+			in = append(in, id)
+		}
+	}
+	return out
+}
+
+// drawn is a run with broadcasts of several processes, and with crashes in the
+// middle of steps, while they go on.
+func drawn(seed uint64, n int) (forwarding.Config, sim.Options) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	c := forwarding.Config{N: n, Root: parley.ID(r.IntN(n)), Window: 1 + r.IntN(3), Notice: r.IntN(2) == 0}
+	c.Tree = randomTree(r, n, c.Root)
+	opt := sim.Options{Seed: seed, Steps: 1 << 20}
+	for id := range parley.ID(n) {
+		for k := range r.IntN(4) {
+			opt.Requests = append(opt.Requests, sim.Request{At: id, When: 1 + parley.Tick(r.IntN(3000)),
+				Msg: problem.Request(fmt.Appendf(nil, "%d.%d", id, k))})
+		}
+	}
+	return c, opt
+}
+
+// crashing adds crashes of up to n-1 processes, and tells the others in the end.
+func crashing(opt *sim.Options, n, most int, told bool) {
+	r := rand.New(rand.NewPCG(opt.Seed, 2))
+	for _, i := range r.Perm(n)[:r.IntN(most+1)] {
+		c := sim.Crash{At: parley.ID(i), When: 1 + parley.Tick(r.IntN(9000)), Effects: r.IntN(4)}
+		opt.Crashes = append(opt.Crashes, c)
+		for id := range parley.ID(n) {
+			if told && id != c.At {
+				opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: id, Of: c.At,
+					When: c.When + sim.Patience + 901 + parley.Tick(r.IntN(500))})
+			}
+		}
+	}
+}
+
+// check demands everything that is promised, and that it is promised.
+func check(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
+	t.Helper()
+	if s.Stats.OutOfSteps {
+		t.Fatalf("seed %d: the run does not end", seed)
+	}
+	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		switch {
+		case v.Property.Mode == parley.Sometimes:
+		case !v.Promise.Holds:
+			t.Fatalf("seed %d: %s is not promised: %s", seed, v.Property.Name, v.Promise.Because)
+		case v.Broken != nil:
+			t.Fatalf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
+		}
+	}
+}
+
+func seeds(n uint64) uint64 {
+	if testing.Short() {
+		return n / 5
+	}
+	return n
+}
+
+// Up to n-1 crashes in the middle of forwarding and of taking over, each known to
+// all that are left some time after the last message of the crashed one.
+func TestManyCrashes(t *testing.T) {
+	crashes := make(map[uint64]int)
+	for _, n := range []int{2, 3, 5, 8} {
+		for seed := range seeds(800) {
+			c, opt := drawn(seed, n)
+			crashing(&opt, n, n-1, true)
+			opt.Protocol = forwarding.New(c)
+			s := sim.Run(opt)
+			check(t, seed, opt.Protocol, s)
+			crashes[s.Stats.Crashes]++
+		}
+	}
+	if crashes[7] == 0 || crashes[4] == 0 {
+		t.Errorf("crashes in a run: %v", crashes)
+	}
+}
+
+// The same with a detector beneath, which has to find out by itself.
+func TestManyCrashesWithDetector(t *testing.T) {
+	for seed := range seeds(400) {
+		n := 3 + int(seed%4)
+		c, opt := drawn(seed, n)
+		crashing(&opt, n, n-1, false)
+		d := detector.Config{N: n, Beats: 60}
+		opt.Protocol = stack.New(detector.New(d), forwarding.New(c))
+		check(t, seed, opt.Protocol, sim.Run(opt))
+	}
+}
+
+// Suspicions may be false: all that are suspected are written to all the same. No
+// property is lost over links that lose nothing; only messages are wasted.
+func TestFalseSuspicions(t *testing.T) {
+	wasted := uint64(0)
+	for seed := range seeds(800) {
+		n := 2 + int(seed%6)
+		c, opt := drawn(seed, n)
+		crashing(&opt, n, n-1, true)
+		r := rand.New(rand.NewPCG(seed, 3))
+		for range 1 + r.IntN(2*n) {
+			opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: parley.ID(r.IntN(n)), Of: parley.ID(r.IntN(n)),
+				When: parley.Tick(r.IntN(6000))})
+		}
+		opt.Protocol = forwarding.New(c)
+		s := sim.Run(opt)
+		check(t, seed, opt.Protocol, s)
+		wasted += s.Stats.Refused["duplicate"]
+	}
+	if wasted == 0 {
+		t.Error("no message came twice")
+	}
+}
+
+// A detector that is often wrong, takes suspicions back, and is wrong again.
+func TestUnsureDetector(t *testing.T) {
+	wrong := uint64(0)
+	for seed := range seeds(200) {
+		n := 3 + int(seed%4)
+		c, opt := drawn(seed, n)
+		crashing(&opt, n, n-1, false)
+		d := detector.Config{N: n, Timeout: 700, Again: 1, Beats: 60}
+		opt.Protocol = stack.New(detector.New(d), forwarding.New(c))
+		s := sim.Run(opt)
+		check(t, seed, opt.Protocol, s)
+		wrong += s.Stats.FalseSuspicions
+	}
+	if wrong == 0 {
+		t.Error("no false suspicion")
+	}
+}
+
+// Links may double what they carry.
+func TestDoubledMessages(t *testing.T) {
+	for seed := range seeds(300) {
+		n := 2 + int(seed%5)
+		c, opt := drawn(seed, n)
+		crashing(&opt, n, n-1, true)
+		opt.Twice = 0.5
+		opt.Protocol = forwarding.New(c)
+		check(t, seed, opt.Protocol, sim.Run(opt))
+	}
+}
+
+// Processes come back after a crash, at once or later, detected or not. What they
+// missed they missed; all others keep what is promised, and so does what they
+// broadcast in their new life.
+func TestRestarts(t *testing.T) {
+	returned := uint64(0)
+	for seed := range seeds(600) {
+		n := 3 + int(seed%4)
+		c, opt := drawn(seed, n)
+		crashing(&opt, n, n-1, false)
+		r := rand.New(rand.NewPCG(seed, 4))
+		var back parley.Set
+		for i := range opt.Crashes {
+			if r.IntN(3) > 0 {
+				crash := &opt.Crashes[i]
+				crash.Back = 1 + parley.Tick(r.IntN(4000))
+				back.Add(crash.At)
+				// In the new life: nothing crashes after 9000+1000.
+				opt.Requests = append(opt.Requests, sim.Request{At: crash.At, When: 20000,
+					Msg: problem.Request(fmt.Appendf(nil, "again %d", crash.At))})
+			}
+		}
+		p := stack.New(detector.New(detector.Config{N: n, Beats: 60}), forwarding.New(c))
+		opt.Protocol = p
+		s := sim.Run(opt)
+		returned += s.Stats.Restarts
+		h := s.History
+		everyone := 0
+		for _, d := range h.Deliveries {
+			if len(d.Msg.Body) > 5 && string(d.Msg.Body[:5]) == "again" {
+				everyone++
+			}
+		}
+		up := n - h.Faulty.Len()
+		if want := back.Len() * up; everyone != want {
+			t.Fatalf("seed %d: %d deliveries of what was broadcast after a restart, not %d", seed, everyone, want)
+		}
+		for id := range back.All() { // nothing is promised about them
+			h.Faulty.Add(id)
+		}
+		for _, property := range p.Properties {
+			if err := property.Check(&h); err != nil && property.Mode != parley.Sometimes {
+				t.Fatalf("seed %d: %s: %v", seed, property.Name, err)
+			}
+		}
+	}
+	if returned == 0 {
+		t.Error("nobody came back")
+	}
+}
+
+// The lecture's tower stands on this broadcast as well as on diffusion.
+func TestTower(t *testing.T) {
+	for seed := range seeds(150) {
+		n := 3 + int(seed%4)
+		c, opt := drawn(seed, n)
+		crashing(&opt, n, n-1, false)
+		layer := forwarding.New(c)
+		opt.Protocol = stack.New(detector.New(detector.Config{N: n, Beats: 60}), layer,
+			fifo.New(fifo.Config{N: n, Beneath: layer.Promises}),
+			causal.New(causal.Config{N: n, Form: causal.Piggyback, Beneath: layer.Promises}))
+		check(t, seed, opt.Protocol, sim.Run(opt))
+	}
+}
+
+// Beyond the model: over links that lose messages a broadcast is lost, and nobody
+// claims otherwise; and without anybody to tell of a crash its subtree is lost.
+func TestBeyondTheModel(t *testing.T) {
+	lost, blind := 0, 0
+	for seed := range uint64(50) {
+		c, opt := drawn(seed, 5)
+		opt.Protocol, opt.Loss = forwarding.New(c), 0.2
+		s := sim.Run(opt)
+		for _, v := range parley.Judge(opt.Protocol, s.Assumptions(), &s.History) {
+			if v.Violated() {
+				t.Errorf("seed %d: %s is promised, and broken: %v", seed, v.Property.Name, v.Broken)
+			}
+			if v.Broken != nil {
+				lost++
+			}
+		}
+		c, opt = drawn(seed, 5)
+		crashing(&opt, 5, 4, false)
+		opt.Protocol = forwarding.New(c)
+		s = sim.Run(opt)
+		for _, property := range problem.Of(problem.Validity, problem.Agreement) {
+			if property.Check(&s.History) != nil {
+				blind++
+			}
+		}
+	}
+	if lost == 0 || blind == 0 {
+		t.Errorf("%d properties broken over lossy links, %d without suspicions", lost, blind)
+	}
+}
+
+// It is not uniform: the root writes to a leaf alone, which delivers, and both
+// crash.
+func TestNotUniform(t *testing.T) {
+	c := forwarding.Config{N: 4, Tree: [][]parley.ID{0: {1, 2}, 2: {3}}}
+	s := sim.Run(sim.Options{Protocol: forwarding.New(c), Delay: sim.Delay{Least: 1, Most: 1},
+		Requests:   []sim.Request{{At: 0, When: 10, Msg: problem.Request([]byte("m"))}},
+		Crashes:    []sim.Crash{{At: 0, When: 10, Effects: 1}, {At: 1, When: 50}},
+		Suspicions: []sim.Suspicion{{At: 2, Of: 0, When: 2000}, {At: 3, Of: 0, When: 2000}, {At: 2, Of: 1, When: 2000}},
+	})
+	if err := problem.Of(problem.UniformAgreement)[0].Check(&s.History); err == nil {
+		t.Errorf("deliveries: %v", s.History.Deliveries)
+	}
+	if err := problem.Of(problem.Agreement)[0].Check(&s.History); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,216 @@
+// Package agreed is commit over Byzantine agreement: atomic commitment among
+// processes some of which may lie, and which nothing can block.
+//
+// The problem is atomic commitment, see package problem, among the correct processes:
+// all of them commit or all abort, and they commit only if each of them has voted yes.
+// A faulty process may keep a transaction from being committed, for nobody can tell
+// its no from that of a correct one; it cannot make correct processes differ.
+//
+// The bound, the rounds, the messages and the fault model are those of the agreement
+// that is used: n > 3m and m+1 rounds over oral messages. The model is synchronous:
+// rounds end by the clock, and nobody waits for anybody. A process that crashes
+// counts as faulty, and takes no part when it comes back: what it decides is not
+// spoken of here. There is no coordinator, and nothing is logged.
+//
+// The processes agree on the vector of all votes, by interactive consistency; a vote
+// that did not come is a no. Then each commits if all entries are yes, and otherwise
+// aborts.
+//
+// Why it works: the vectors of correct processes are equal, and so is what they make
+// of them. The entry of a correct process is its vote, in every vector. If nobody is
+// faulty and all vote yes, all entries are yes.
+//
+// Source: lecture, "Relations Among the Agreement Problems", question 1; the idea of
+// committing by Byzantine agreement is from Dolev and Strong (1982), "Distributed
+// commit with bounded waiting".
+package agreed
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"strings"
+
+	"parley"
+	"parley/agreement/interactive"
+	agreement "parley/agreement/problem"
+	"parley/commit/problem"
+	"parley/lockstep"
+)
+
+// Config is one transaction.
+type Config struct {
+	// N is the number of processes, all of which vote, and M how many of them may be
+	// faulty in any way.
+	N, M int
+	// Over is the agreement on each vote; nil stands for eig.
+	Over interactive.Agreement
+}
+
+// The votes as they travel: one bit.
+var yes, no = []byte("1"), []byte("0")
+
+// instance is what the agreements must know: what does not come is a no, and liars
+// think of both votes.
+func (c Config) instance() agreement.Instance {
+	return agreement.Instance{N: c.N, M: c.M, Default: no, Alphabet: [][]byte{no, yes}}
+}
+
+// New returns the protocol as machines that keep the schedule.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	p := lockstep.Of(Rounds(c), when)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		read := flags(fs, c)
+		return func(parley.Naming) (parley.Protocol, error) {
+			chosen, err := read()
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(chosen, when), nil
+		}
+	}
+	return p
+}
+
+// Rounds returns the protocol at the level of rounds. A Config that cannot be panics.
+func Rounds(c Config) lockstep.Protocol {
+	if err := c.instance().Check(); err != nil {
+		panic("agreed: " + err.Error())
+	}
+	vector := interactive.Rounds(interactive.Config{Instance: c.instance(), Over: c.Over})
+	p := lockstep.Derive(vector, "agreed", func(s *parley.Step, _ parley.ID, m parley.Msg) {
+		votes, err := interactive.DecodeVector(m.Body)
+		if err != nil {
+			panic(err) // it was written by this process
+		}
+		s.Deliver(s.Self, Outcome(votes).Decided(0))
+	})
+	p.Title = "atomic commitment by agreement on all votes, of " + vector.Title
+	p.Paper = "lecture, relations among the agreement problems; Dolev, Strong 1982"
+	p.Properties = problem.AmongCorrect(parley.Everyone(c.N))
+	p.Promises = promises(vector.Promises)
+	derived, tree := p.New, p.Tree
+	p.New = func(self parley.ID) lockstep.Rounds { return voter{derived(self)} }
+	if tree != nil {
+		p.Tree = func(r lockstep.Rounds) parley.Tree { return tree(r.(voter).Rounds) }
+	}
+	return p
+}
+
+// Outcome is what follows from the vector of all votes, 1 or else no.
+func Outcome(votes [][]byte) problem.Outcome {
+	for _, v := range votes {
+		if !bytes.Equal(v, yes) {
+			return problem.Abort
+		}
+	}
+	return problem.Commit
+}
+
+// voter hands votes on as they travel. Who was given none says no.
+type voter struct{ lockstep.Rounds }
+
+// Request is the vote of this process.
+func (v voter) Request(s *parley.Step, m parley.Msg) {
+	willing, ok := problem.Vote(m.Body)
+	if m.Kind != parley.Propose || !ok {
+		s.Refuse(s.Self, "not a vote")
+		return
+	}
+	m.Body = no
+	if willing {
+		m.Body = yes
+	}
+	v.Rounds.Request(s, m)
+}
+
+// promises derives what holds of the outcome from what holds of the vector.
+func promises(of func(parley.Assumptions) []parley.Promise) func(parley.Assumptions) []parley.Promise {
+	return func(a parley.Assumptions) []parley.Promise {
+		vector := make(map[string]parley.Promise)
+		for _, p := range of(a) {
+			vector[p.Property] = p
+		}
+		out := func(property, from, because, unless string) parley.Promise {
+			p := vector[from]
+			switch {
+			case unless != "":
+				p.Holds, p.Because = false, unless
+			case p.Holds:
+				p.Because = because + ": " + p.Because
+			}
+			p.Property = property
+			return p
+		}
+		late := missed(a)
+		trivial, absent := late, ""
+		if a.Faulty > 0 {
+			trivial = "a process is faulty, and its vote may count as a no"
+		}
+		if a.Processes.Restarted || a.Processes.Paused {
+			absent = "who was down or stood still while a round ended takes no part any more"
+		}
+		return []parley.Promise{
+			out(problem.Atomicity, agreement.Agreement, "equal vectors give equal outcomes", late),
+			out(problem.Validity, agreement.Validity, "a correct process's entry is its vote", late),
+			out(problem.NonTriviality, agreement.Validity, "all entries are yes", trivial),
+			out(problem.Stability, agreement.Integrity, "one vector, one outcome", absent),
+			out(problem.Termination, agreement.Termination, "one vector, one outcome", absent),
+			out(problem.NonBlocking, agreement.Termination, "nobody waits for anybody", ""),
+		}
+	}
+}
+
+// missed tells what made correct processes miss messages of correct ones, beyond what
+// the faults that are counted explain.
+func missed(a parley.Assumptions) string {
+	switch {
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		return "a message was lost: its sender or its receiver counts as faulty"
+	case a.Network.Late:
+		return "a message came after the end of its round: its sender or its receiver counts as faulty"
+	case a.Processes.Paused || a.Processes.Restarted:
+		return "a process was down, or stood still, while a round ended: it counts as faulty"
+	}
+	return ""
+}
+
+// flags declares the flags. What is not given is taken from c, and m from the bound.
+func flags(fs *flag.FlagSet, c Config) func() (Config, error) {
+	given := Rounds(c)
+	n := fs.Int("n", c.N, "number of `processes`")
+	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+	over := fs.String("over", "", "the `agreement` on each vote: "+strings.Join(interactive.Names(), ", ")+
+		" (default: as in "+given.Title+")")
+	return func() (Config, error) {
+		out := Config{N: *n, Over: c.Over}
+		if *over != "" {
+			var err error
+			if out.Over, err = interactive.Over(*over); err != nil {
+				return c, &parley.FlagError{Flag: "over", Err: err}
+			}
+		}
+		if err := out.instance().Check(); err != nil {
+			return c, err
+		}
+		switch {
+		case *m >= 0:
+			out.M = *m
+		case *m < -1:
+			return c, &parley.FlagError{Flag: "m", Err: errors.New("a number from 0 was expected")}
+		default:
+			out.M = out.most()
+		}
+		return out, out.instance().Check()
+	}
+}
+
+// most is the largest m that the agreement allows for n.
+func (c Config) most() int {
+	bound := Rounds(c).Bound
+	m := max(c.N-2, 0)
+	for m > 0 && bound != nil && bound(c.N, m) != nil {
+		m--
+	}
+	return m
+}

@@ -1,0 +1,290 @@
+package agreed_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/agreement/interactive"
+	"parley/commit/agreed"
+	"parley/commit/problem"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// votes gives each process its vote at the beginning, y, n, or - for none.
+func votes(text string) []sim.Request {
+	var out []sim.Request
+	for i, v := range text {
+		if v != '-' {
+			body := map[rune]string{'y': "yes", 'n': "no"}[v]
+			out = append(out, sim.Request{At: parley.ID(i), Msg: parley.Msg{Kind: parley.Propose, Body: []byte(body)}})
+		}
+	}
+	return out
+}
+
+// over returns the protocol over the agreement of the name.
+func over(t testing.TB, name string, n, m int) parley.Protocol {
+	t.Helper()
+	agreement, err := interactive.Over(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agreed.New(agreed.Config{N: n, M: m, Over: agreement}, lockstep.Simulated)
+}
+
+// outcomes writes what each process decided last: c, a, or - for nothing.
+func outcomes(h *parley.History) string {
+	out := []byte(strings.Repeat("-", h.N))
+	for _, d := range h.Deliveries {
+		out[d.At] = d.Msg.Body[0]
+	}
+	return string(out)
+}
+
+// judge fails the test if a promise is broken for what went wrong in the run, and
+// returns the properties that do not hold, promised or not.
+func judge(t *testing.T, s *sim.Sim, p parley.Protocol, what any) (broken []string) {
+	t.Helper()
+	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		if v.Violated() {
+			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
+		}
+		if v.Broken != nil {
+			broken = append(broken, v.Property.Name)
+		}
+	}
+	return broken
+}
+
+// Commit if and only if all vote yes, over every agreement; a vote that was not given
+// is a no.
+func TestEveryVote(t *testing.T) {
+	runs := 0
+	for _, name := range interactive.Names() {
+		p := over(t, name, 4, 1)
+		parleytest.Every(func(choose func(n int) int) {
+			text := make([]byte, 4)
+			for i := range text {
+				text[i] = "yn-"[choose(3)]
+			}
+			s := sim.Run(sim.Options{Protocol: p, Requests: votes(string(text))})
+			runs++
+			want := "aaaa"
+			if string(text) == "yyyy" {
+				want = "cccc"
+			}
+			if got := outcomes(&s.History); got != want {
+				t.Fatalf("%s, votes %s: %s, want %s", name, text, got, want)
+			}
+			if broken := judge(t, s, p, string(text)); broken != nil {
+				t.Fatalf("%s, votes %s: %s", name, text, broken)
+			}
+		})
+	}
+	if runs != 4*81 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// No liar can make correct processes differ: all that one of four processes can say in
+// two rounds, to each receiver another lie. It can make them abort.
+func TestEveryLie(t *testing.T) {
+	p := over(t, "om", 4, 1)
+	aborted := 0
+	s := sim.New(sim.Options{Protocol: p})
+	runs := parleytest.Every(func(choose func(n int) int) {
+		how := faulty.Behaviour{
+			Name: "any", Model: parley.OralByzantineFaults,
+			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) },
+		}
+		s.Reset(sim.Options{Protocol: p, Requests: votes("yyyy"), Faulty: map[parley.ID]faulty.Behaviour{3: how}})
+		s.Run()
+		judge(t, s, p, "yyyy")
+		if strings.Contains(outcomes(&s.History), "a") {
+			aborted++
+		}
+	})
+	if want := 27 * 729; runs != want { // three choices to three receivers, and of three votes to two each
+		t.Errorf("%d runs, want %d", runs, want)
+	}
+	if aborted == 0 || aborted == runs {
+		t.Errorf("aborted in %d of %d runs", aborted, runs)
+	}
+}
+
+// Seven processes, two of them lying in all ways the module knows.
+func TestTwoLiars(t *testing.T) {
+	seen := make(map[string]int)
+	for _, name := range []string{"eig", "phaseking", "sm"} {
+		p := over(t, name, 7, 2)
+		for seed := range uint64(60) {
+			all := faulty.Named()
+			of := map[parley.ID]faulty.Behaviour{
+				parley.ID(seed % 7):         all[seed%uint64(len(all))],
+				parley.ID((seed/7 + 3) % 7): all[(seed/3)%uint64(len(all))],
+			}
+			text := []string{"yyyyyyy", "yyyynyy"}[seed%2]
+			s := sim.Run(sim.Options{Protocol: p, Seed: seed, Requests: votes(text), Faulty: of})
+			judge(t, s, p, fmt.Sprint(name, seed))
+			for id := range s.Correct().All() {
+				seen[outcomes(&s.History)[id:id+1]]++
+			}
+		}
+	}
+	if seen["c"] == 0 || seen["a"] == 0 || seen["-"] != 0 {
+		t.Errorf("outcomes %v", seen)
+	}
+}
+
+// A process that crashes blocks nobody: the others decide when the last round ends,
+// whatever it had said. Every crash of a run of four, with and without a restart.
+func TestEveryCrash(t *testing.T) {
+	p := over(t, "eig", 4, 1)
+	opt := sim.Options{Protocol: p, Requests: votes("yyyy")}
+	runs, committed := 0, 0
+	for _, crash := range parleytest.CrashPoints(opt) {
+		for _, crash.Back = range []parley.Tick{0, 700} {
+			runs++
+			one := opt
+			one.Crashes = []sim.Crash{crash}
+			s := sim.Run(one)
+			s.History.Faulty.Add(crash.At)
+			judge(t, s, p, crash)
+			rest := strings.ReplaceAll(outcomes(&s.History), "-", "")
+			if len(rest) < 3 || strings.Trim(rest, "c") != "" && strings.Trim(rest, "a") != "" {
+				t.Fatalf("%v: %s", crash, rest)
+			}
+			if rest[0] == 'c' {
+				committed++
+			}
+		}
+	}
+	if runs != 200 || committed != 160 {
+		t.Errorf("%d runs, committed in %d, want 200 and 160", runs, committed)
+	}
+}
+
+// Beyond the bound, one liar of three processes makes two correct ones differ.
+func TestBeyondTheBound(t *testing.T) {
+	p := over(t, "om", 3, 1)
+	if p.Bound(3, 1) == nil {
+		t.Error("3 processes are said to tolerate a liar")
+	}
+	broken := make(map[string]int)
+	runs := parleytest.Every(func(choose func(n int) int) {
+		how := faulty.Behaviour{
+			Name: "any", Model: parley.OralByzantineFaults,
+			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) },
+		}
+		s := sim.Run(sim.Options{
+			Protocol: p, Requests: votes("yyy"), Faulty: map[parley.ID]faulty.Behaviour{2: how},
+		})
+		for _, name := range judge(t, s, p, "beyond") {
+			broken[name]++
+		}
+	})
+	if runs == 0 || broken[problem.Atomicity] == 0 {
+		t.Errorf("of %d runs broken: %v", runs, broken)
+	}
+}
+
+// Rounds promise nothing if messages are late: a process that misses one counts as
+// faulty, and then there are two. The promise says so, and it does break.
+func TestLate(t *testing.T) {
+	p := over(t, "eig", 4, 1)
+	broke := 0
+	for seed := range uint64(100) {
+		opt := sim.Options{Protocol: p, Seed: seed, Requests: votes("yyyy"), Delay: sim.Delay{Least: 1, Most: 1100}}
+		opt.Promised.Delay = 900
+		if slices.Contains(judge(t, sim.Run(opt), p, seed), problem.Atomicity) {
+			broke++
+		}
+	}
+	if broke == 0 {
+		t.Error("atomicity never broke")
+	}
+}
+
+// The rule and its limits.
+func TestOutcome(t *testing.T) {
+	for text, want := range map[string]problem.Outcome{
+		"1 1 1": problem.Commit, "1 0 1": problem.Abort, "1 yes 1": problem.Abort, "0": problem.Abort,
+	} {
+		var vector [][]byte
+		for _, v := range strings.Fields(text) {
+			vector = append(vector, []byte(v))
+		}
+		if got := agreed.Outcome(vector); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	p := agreed.New(agreed.Config{N: 4, M: 1}, lockstep.Simulated)
+	requests := votes("yyy-")
+	requests = append(requests,
+		sim.Request{At: 3, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("perhaps")}},
+		sim.Request{At: 3, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}},
+		sim.Request{At: 3, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("no")}})
+	s := sim.Run(sim.Options{Protocol: p, Requests: requests})
+	if outcomes(&s.History) != "cccc" || s.Stats.Refused["not a vote"] != 1 {
+		t.Error(outcomes(&s.History), s.Stats.Refused)
+	}
+}
+
+// The flags choose the agreement, and m follows from its bound.
+func TestFlags(t *testing.T) {
+	p := agreed.New(agreed.Config{N: 4, M: 1}, lockstep.Simulated)
+	for _, test := range []struct{ args, want string }{
+		{"", "4 1 over eig"},
+		{"-n 7", "7 2 over eig"},
+		{"-n 7 -m 1", "7 1 over eig"},
+		{"-n 7 -over sm", "7 5 over sm"},
+		{"-over nobody", "--over: agreement \"nobody\": allowed are eig, om, sm, phaseking"},
+		{"-n 1", "-n: 1 processes: allowed are 2 to 256"},
+		{"-m -2", "-m: a number from 0 was expected"},
+		{"-m 3", "-m: 3 faults of 4 processes: allowed are 0 to n-2 = 2, for one correct process has nobody to agree with"},
+	} {
+		fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		remake := p.Flags(fs)
+		if err := fs.Parse(strings.Fields(test.args)); err != nil {
+			t.Fatal(err)
+		}
+		made, err := remake(nil)
+		got := fmt.Sprint(err)
+		if err == nil {
+			_, name, _ := strings.Cut(made.Title, ", over ")
+			got = fmt.Sprint(made.N, made.M, " over ", name)
+		} else if !errors.As(err, new(*parley.FlagError)) {
+			t.Errorf("%v names no flag", err)
+		}
+		if got != test.want {
+			t.Errorf("%q makes %s, want %s", test.args, got, test.want)
+		}
+	}
+}
+
+// The suite of all protocols.
+func TestSuite(t *testing.T) {
+	for _, name := range []string{"eig", "sm", "phaseking"} {
+		t.Run(name, func(t *testing.T) {
+			o := parleytest.Options{Alphabet: []string{"yes", "yes", "yes", "no"}, Seeds: 100}
+			if name == "sm" {
+				o.NothingBeyond = "signed messages let processes agree on the vector for any m"
+			}
+			parleytest.Suite(t, over(t, name, 4, 1), o)
+		})
+	}
+}
+
+func FuzzReceive(f *testing.F) {
+	parleytest.Fuzz(f, over(f, "eig", 4, 1), parleytest.Options{Alphabet: []string{"yes", "no"}})
+}

@@ -1,0 +1,200 @@
+package problem_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/commit/problem"
+)
+
+// history makes a run of three processes of a text: who does what, one after another.
+// 1y, 1n: 1 is given its vote; 1c, 1a: 1 decides; 1?: 1 decides something else; 1b: 1
+// is blocked; 1r: 1 comes back; 1x: 1 crashes for good; 1l: 1 lies; end: the run is over.
+func history(text string) *parley.History {
+	h := &parley.History{N: 3}
+	for i, word := range strings.Fields(text) {
+		if word == "end" {
+			h.Over = true
+			continue
+		}
+		at := parley.ID(word[0] - '0')
+		do := parley.Happening{At: at, From: at, When: parley.Tick(10 * i), Order: uint64(i + 1)}
+		say := func(kind parley.Kind, body string) parley.Happening {
+			do.Msg = parley.Msg{Kind: kind, Body: []byte(body)}
+			return do
+		}
+		switch word[1] {
+		case 'y':
+			h.Requests = append(h.Requests, say(parley.Propose, "yes"))
+		case 'n':
+			h.Requests = append(h.Requests, say(parley.Propose, "0"))
+		case 'c':
+			h.Deliveries = append(h.Deliveries, say(parley.Decide, "commit"))
+		case 'a':
+			h.Deliveries = append(h.Deliveries, say(parley.Decide, "abort"))
+		case '?':
+			h.Deliveries = append(h.Deliveries, say(parley.Decide, "perhaps"))
+		case 'b':
+			h.Indications = append(h.Indications, say(problem.Blocked, ""))
+		case 'r':
+			h.Restarts = append(h.Restarts, do)
+		case 'x', 'l':
+			h.Faulty.Add(at)
+		}
+	}
+	return h
+}
+
+// broken returns the properties that do not hold.
+func broken(list []parley.Property, h *parley.History) string {
+	var out []string
+	for _, p := range list {
+		if p.Check(h) != nil {
+			out = append(out, p.Name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// What each property forbids and what it does not, uniform and among the correct.
+func TestProperties(t *testing.T) {
+	everyone := parley.Everyone(3)
+	for _, c := range []struct{ run, uniform, correct string }{
+		{"0y 1y 2y 0c 1c 2c end", "", ""},
+		{"0y 1n 2y 0a 1a 2a end", "", ""},
+		{"", "", ""},
+		// AC1. A crashed process counts unless processes may lie.
+		{"0y 1y 2y 0c 1a", "atomicity, non-triviality", "atomicity, non-triviality"},
+		{"0y 1y 2y 1x 1a 0c 2c end", "atomicity", ""},
+		{"0y 1y 2y 0r 0c 1a 2a end", "atomicity", "atomicity"},
+		{"0y 1y 2y 0?", "atomicity", "atomicity"},
+		// AC3.
+		{"0y 1n 2y 0c 1c 2c end", "commit validity", "commit validity"},
+		{"0y 1y 0c 1c 2c end", "commit validity", "commit validity"},
+		{"0y 1n 2y 1l 0c 2c end", "commit validity", ""},
+		{"0y 1y 2n 2y 0c", "commit validity", "commit validity"}, // the first vote counts
+		{"0y 1l 2y 1c 0a 2a end", "atomicity, commit validity", ""},
+		// AC4.
+		{"0y 1y 2y 0a 1a 2a end", "non-triviality", "non-triviality"},
+		{"0y 1y 2y 2x 0a 1a end", "", ""},
+		{"0y 1y 2y 2r 0a 1a 2a end", "", ""},
+		{"0y 1y 0a 1a end", "", ""},
+		// AC2.
+		{"0y 1y 2n 0a 0a", "stability", "stability"},
+		{"0y 1y 2n 0a 0r 0a", "", ""},
+		{"0y 1y 2n 0r 0a 0a", "stability", "stability"},
+		{"0y 1y 2n 0a 1r 0a", "stability", "stability"},
+		{"0y 1y 2y 0c 0r 0a", "atomicity, stability", "atomicity, stability"},
+		{"0y 1y 2y 0x 0c 0r 0a 1c", "atomicity, stability", ""},
+		// AC5. Who does not vote is not waited for, nor who is gone.
+		{"0y 1y 2n 0a 2a end", "termination", "termination"},
+		{"0y 1y 2n 0a 2a", "", ""},
+		{"0y 1y 2n 1x 0a 2a end", "", ""},
+		{"0y 2n 0a 2a end", "", ""},
+		// Non-blocking. Who has crashed may wait.
+		{"0y 1y 2y 1x 0b 0c 2c end", "non-blocking", "non-blocking"},
+		{"0y 1y 2y 0r 0b 0c 1c 2c end", "", ""},
+		{"0y 1y 2y 0b 0r 0c 1c 2c end", "non-blocking", "non-blocking"},
+		{"0y 1y 2y 0x 0b 1c 2c end", "", ""},
+	} {
+		if got := broken(problem.Uniform(everyone), history(c.run)); got != c.uniform {
+			t.Errorf("%s: uniform: broken %q, want %q", c.run, got, c.uniform)
+		}
+		if got := broken(problem.AmongCorrect(everyone), history(c.run)); got != c.correct {
+			t.Errorf("%s: among correct: broken %q, want %q", c.run, got, c.correct)
+		}
+	}
+}
+
+// With fewer voters the others need not vote, and nobody waits for them to decide.
+func TestVoters(t *testing.T) {
+	two := parley.SetOf(1, 2)
+	for run, want := range map[string]string{
+		"1y 2y 0c 1c 2c end": "", "1y 2y 0y 1c 2c end": "", "1y 2n 0c": "commit validity", "1y 2y 1a": "non-triviality",
+	} {
+		if got := broken(problem.Uniform(two), history(run)); got != want {
+			t.Errorf("%s: %q, want %q", run, got, want)
+		}
+	}
+}
+
+// What broke is said in words.
+func TestWords(t *testing.T) {
+	for run, want := range map[string]string{
+		"0y 1y 2y 0c 2a": "process 0 committed and process 2 aborted",
+		"0y 1n 2y 0c":    "process 0 committed, and process 1 voted no",
+		"0y 1y 0c":       "process 0 committed, and process 2 did not vote",
+		"0n 0a 0a":       "process 0 decided twice",
+		"0n 0a 0r 0c":    "process 0 decided abort and then commit",
+		"0y end":         "process 0 did not decide",
+		"0y 0r 0b end":   "process 0 is blocked",
+		"0y 0b":          "process 0 has not crashed and was blocked at tick 10",
+		"0?":             "process 0 decided perhaps, which is no outcome",
+		"0y 1y 2y 1a":    "process 1 aborted, and all voted yes and nothing failed",
+	} {
+		h, found := history(run), false
+		for _, p := range problem.Uniform(parley.Everyone(3)) {
+			if err := p.Check(h); err != nil {
+				found = found || err.Error() == want
+			}
+		}
+		if !found {
+			t.Errorf("%s: nothing says %q", run, want)
+		}
+	}
+}
+
+func TestVote(t *testing.T) {
+	for body, want := range map[string][2]bool{
+		"yes": {true, true}, "1": {true, true}, "no": {false, true}, "0": {false, true},
+		"": {}, "YES": {}, "perhaps": {}, "yes ": {},
+	} {
+		if yes, ok := problem.Vote([]byte(body)); yes != want[0] || ok != want[1] {
+			t.Errorf("%q: %t, %t", body, yes, ok)
+		}
+	}
+}
+
+// States and outcomes have names, which can be read, and belong together.
+func TestNames(t *testing.T) {
+	var names []string
+	for s := problem.Initial; s <= problem.Aborted; s++ {
+		names = append(names, s.String())
+		if back, err := problem.ParseState(s.String()); err != nil || back != s {
+			t.Errorf("%s is read as %s, %v", s, back, err)
+		}
+		if o := s.Outcome(); o != problem.Undecided && o.Reached() != s {
+			t.Errorf("%s is the outcome of %s, and does not lead there", o, s)
+		}
+	}
+	if want := []string{"initial", "uncertain", "precommitted", "committed", "aborted"}; !slices.Equal(names, want) {
+		t.Errorf("states %s", names)
+	}
+	_, err := problem.ParseState("lost")
+	if err == nil || err.Error() != `state "lost": allowed are initial, uncertain, precommitted, committed and aborted` {
+		t.Error(err)
+	}
+	if got := fmt.Sprint(problem.Undecided, problem.Commit, problem.Abort, problem.State(9)); got != "blocked commit abort state 9" {
+		t.Error(got)
+	}
+	m := problem.Commit.Decided(2)
+	if m.Kind != parley.Decide || m.Origin != 2 || string(m.Body) != "commit" {
+		t.Error(m)
+	}
+	for _, f := range []func(){
+		func() { problem.Undecided.Decided(0) },
+		func() { problem.Undecided.Reached() },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("blocked is taken for a decision")
+				}
+			}()
+			f()
+		}()
+	}
+}

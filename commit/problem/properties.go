@@ -1,0 +1,224 @@
+package problem
+
+import (
+	"fmt"
+
+	"parley"
+)
+
+// The names of the properties.
+const (
+	Atomicity     = "atomicity"
+	Validity      = "commit validity"
+	NonTriviality = "non-triviality"
+	Stability     = "stability"
+	Termination   = "termination"
+	NonBlocking   = "non-blocking"
+)
+
+// Uniform returns the properties of atomic commitment among the processes that
+// vote, all of which may crash and come back.
+func Uniform(voters parley.Set) []parley.Property {
+	return list(voters, func(*parley.History, parley.ID) bool { return true })
+}
+
+// AmongCorrect returns them for processes that may lie: what a faulty process
+// decides, or said that it would vote, does not count.
+func AmongCorrect(voters parley.Set) []parley.Property {
+	return list(voters, (*parley.History).Correct)
+}
+
+// list states the properties for those that count.
+func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) []parley.Property {
+	v := view{voters, counts}
+	return []parley.Property{
+		{
+			Name: Atomicity, Says: "no process commits if another one aborts, whatever crashes and comes back (AC1)",
+			Mode: parley.Always, Check: v.atomicity,
+		},
+		{
+			Name: Validity, Says: "a process commits only if all processes have voted yes (AC3)",
+			Mode: parley.Always, Check: v.validity,
+		},
+		{
+			Name: NonTriviality, Says: "if all vote yes and nothing fails, nobody aborts (AC4)",
+			Mode: parley.Always, Check: v.nonTriviality,
+		},
+		{
+			Name: Stability, Says: "a process does not decide twice, and after a restart decides as before (AC2)",
+			Mode: parley.Always, Check: v.stability,
+		},
+		{
+			Name: Termination, Says: "every correct process that votes decides in the end (AC5)",
+			Mode: parley.Eventually, Check: v.termination,
+		},
+		{
+			Name: NonBlocking, Says: "no process that has not crashed ever waits for one that has",
+			Mode: parley.Always, Check: v.nonBlocking,
+		},
+	}
+}
+
+// view is whose votes there are, and whose deeds count.
+type view struct {
+	voters parley.Set
+	counts func(h *parley.History, id parley.ID) bool
+}
+
+// Decisions goes through the outcomes that a run's processes delivered, in order of
+// time: one a delivery, of crashed processes too. It stops if f returns false.
+func Decisions(h *parley.History, f func(d *parley.Happening, o Outcome) bool) {
+	for i := range h.Deliveries {
+		d := &h.Deliveries[i]
+		if d.Msg.Kind != parley.Decide {
+			continue
+		}
+		o := Undecided
+		switch string(d.Msg.Body) {
+		case Commit.String():
+			o = Commit
+		case Abort.String():
+			o = Abort
+		}
+		if !f(d, o) {
+			return
+		}
+	}
+}
+
+// Votes returns the first vote that each process was given.
+func Votes(h *parley.History) map[parley.ID]bool {
+	out := make(map[parley.ID]bool)
+	for _, q := range h.Requests {
+		if _, again := out[q.At]; q.Msg.Kind == parley.Propose && !again {
+			if yes, ok := Vote(q.Msg.Body); ok {
+				out[q.At] = yes
+			}
+		}
+	}
+	return out
+}
+
+func (v view) atomicity(h *parley.History) (err error) {
+	var first [Abort + 1]*parley.Happening
+	Decisions(h, func(d *parley.Happening, o Outcome) bool {
+		if !v.counts(h, d.At) {
+			return true
+		}
+		if o == Undecided {
+			err = fmt.Errorf("%s decided %s, which is no outcome", h.Name(d.At), parley.Printable(d.Msg.Body))
+			return false
+		}
+		if first[o] == nil {
+			first[o] = d
+		}
+		if first[Commit] != nil && first[Abort] != nil {
+			err = fmt.Errorf("%s committed and %s aborted", h.Name(first[Commit].At), h.Name(first[Abort].At))
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (v view) validity(h *parley.History) (err error) {
+	votes := Votes(h)
+	Decisions(h, func(d *parley.Happening, o Outcome) bool {
+		if o != Commit || !v.counts(h, d.At) {
+			return true
+		}
+		for id := range v.voters.All() {
+			if yes, given := votes[id]; v.counts(h, id) && !yes {
+				did := "voted no"
+				if !given {
+					did = "did not vote"
+				}
+				err = fmt.Errorf("%s committed, and %s %s", h.Name(d.At), h.Name(id), did)
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (v view) nonTriviality(h *parley.History) (err error) {
+	if h.Faulty.Len() > 0 || len(h.Restarts) > 0 {
+		return nil
+	}
+	votes := Votes(h)
+	for id := range v.voters.All() {
+		if !votes[id] {
+			return nil
+		}
+	}
+	Decisions(h, func(d *parley.Happening, o Outcome) bool {
+		if o == Abort {
+			err = fmt.Errorf("%s aborted, and all voted yes and nothing failed", h.Name(d.At))
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (v view) stability(h *parley.History) (err error) {
+	last := make(map[parley.ID]*parley.Happening)
+	Decisions(h, func(d *parley.Happening, _ Outcome) bool {
+		before := last[d.At]
+		last[d.At] = d
+		switch {
+		case before == nil || !v.counts(h, d.At):
+		case string(before.Msg.Body) != string(d.Msg.Body):
+			err = fmt.Errorf("%s decided %s and then %s", h.Name(d.At),
+				parley.Printable(before.Msg.Body), parley.Printable(d.Msg.Body))
+		case !cameBack(h, d.At, before.Order, d.Order):
+			err = fmt.Errorf("%s decided twice", h.Name(d.At))
+		}
+		return err == nil
+	})
+	return err
+}
+
+// cameBack tells whether a process restarted between two happenings.
+func cameBack(h *parley.History, id parley.ID, since, until uint64) bool {
+	for _, r := range h.Restarts {
+		if r.At == id && r.Order > since && r.Order < until {
+			return true
+		}
+	}
+	return false
+}
+
+func (v view) termination(h *parley.History) error {
+	if !h.Over {
+		return nil
+	}
+	var decided, blocked parley.Set
+	Decisions(h, func(d *parley.Happening, _ Outcome) bool {
+		decided.Add(d.At)
+		return true
+	})
+	for _, i := range h.Indications {
+		if i.Msg.Kind == Blocked {
+			blocked.Add(i.At)
+		}
+	}
+	votes := Votes(h)
+	for id := range v.voters.Minus(decided).Minus(h.Faulty).All() {
+		if _, voted := votes[id]; !voted {
+			continue
+		}
+		if blocked.Has(id) {
+			return fmt.Errorf("%s is blocked", h.Name(id))
+		}
+		return fmt.Errorf("%s did not decide", h.Name(id))
+	}
+	return nil
+}
+
+func (v view) nonBlocking(h *parley.History) error {
+	for _, i := range h.Indications {
+		if i.Msg.Kind == Blocked && h.Correct(i.At) && !cameBack(h, i.At, 0, i.Order) {
+			return fmt.Errorf("%s has not crashed and was blocked at tick %d", h.Name(i.At), i.When)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package quorum
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/commit/problem"
+)
+
+// Config is one transaction.
+type Config struct {
+	// N is the number of processes, all of which vote, and M how many of them may be
+	// down, or out of reach, while the others go on.
+	N, M int
+	// Delta is what a message takes at most, in ticks of a process's clock, with what
+	// the receiver needs to act on it. If it takes longer, transactions are aborted
+	// that need not be, and nothing worse. 0 stands for 1000.
+	Delta parley.Tick
+}
+
+// Times, in Deltas.
+const (
+	patience = 3 // for votes: there, back, and as long as a vote may be held
+	first    = 7 // until the first process tries again: all phases of a ballot
+	stagger  = 2 // that each next process waits longer
+	// span is what is worth watching: ballots of processes cut off come at longer and
+	// longer intervals.
+	span    = 120
+	longest = parley.Tick(1) << 40
+)
+
+// Check tells what is wrong with it.
+func (c Config) Check() error {
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	switch {
+	case c.N < 2 || c.N > parley.MaxProcesses:
+		return wrong("n", "%d processes: allowed are 2 to %d", c.N, parley.MaxProcesses)
+	case c.M < 0 || c.M >= c.N:
+		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+	case c.Delta < 0 || c.Delta > longest:
+		return wrong("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
+	}
+	return nil
+}
+
+// New returns the protocol. A Config that cannot be panics.
+func New(c Config) parley.Protocol {
+	if err := c.Check(); err != nil {
+		panic("quorum: " + err.Error())
+	}
+	if c.Delta == 0 {
+		c.Delta = 1000
+	}
+	synod := ballot.New(ballot.Config{N: c.N, M: c.M})
+	return parley.Protocol{
+		Name:       "quorum",
+		Title:      "atomic commitment by majorities, which survives a partition",
+		Paper:      "after Gray, Lamport 2006; the synod of Lamport 1998",
+		Timing:     parley.Asynchronous,
+		Relies:     parley.Reliance{Delay: c.Delta},
+		Span:       span * c.Delta,
+		Faults:     parley.CrashFaults,
+		Kinds:      synod.Kinds,
+		N:          c.N,
+		M:          c.M,
+		Proposers:  parley.Everyone(c.N),
+		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
+		Properties: problem.Uniform(parley.Everyone(c.N)),
+		Promises:   promises,
+		Bound:      ballot.Bound,
+		Cost:       ballot.Cost,
+		Size:       synod.Size,
+		Explain:    explain(synod),
+		Flags:      flags(c),
+	}
+}
+
+func newProcess(c Config, self parley.ID) *process {
+	p := &process{c: c, self: self, asked: parley.All}
+	p.synod = ballot.NewInstance(self, parley.Everyone(c.N), p)
+	return p
+}
+
+func flags(c Config) func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		n := fs.Int("n", c.N, "number of `processes`")
+		m := fs.Int("m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
+		delta := fs.Int64("delta", int64(c.Delta), "what a message takes at most, in `ticks`")
+		return func(parley.Naming) (parley.Protocol, error) {
+			c := Config{N: *n, M: *m, Delta: parley.Tick(*delta)}
+			if c.M == -1 {
+				c.M = max(0, (c.N-1)/2)
+			}
+			err := c.Check()
+			if err == nil && c.Delta == 0 {
+				err = &parley.FlagError{Flag: "delta", Err: errors.New("a message takes one tick at least")}
+			}
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(c), nil
+		}
+	}
+}
+
+// outcome reads what was decided.
+func outcome(value []byte) problem.Outcome {
+	if string(value) == problem.Commit.String() {
+		return problem.Commit
+	}
+	return problem.Abort
+}
+
+// explain shows a message as the ballots do, and the vote that is in a promise.
+func explain(synod parley.Protocol) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for row := range synod.Explain(e, m, name) {
+				// Without an accepted value in front the report is all there is, behind a 0.
+				if m.Kind == ballot.Promise && m.Value == 0 && len(m.Body) > 1 {
+					row += ", votes " + parley.Printable(m.Body[1:])
+				}
+				if !yield(row) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// promises says what the theory does, for runs of any length.
+func promises(a parley.Assumptions) []parley.Promise {
+	of := func(property, because, unless string) parley.Promise {
+		if unless != "" {
+			return parley.Promise{Property: property, Because: unless}
+		}
+		return parley.Promise{Property: property, Holds: true, Because: because}
+	}
+	disk := ""
+	if a.Processes.LostDisk {
+		disk = "a process came back without its promises"
+	}
+	ends := disk
+	switch err := ballot.Bound(a.N, a.M); {
+	case disk != "":
+	case err != nil:
+		ends = err.Error()
+	case a.Faulty > a.M:
+		ends = fmt.Sprintf("%d processes crash, and m = %d", a.Faulty, a.M)
+	case a.Processes.Minority:
+		ends = "no majority is up and connected in the end"
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		ends = "messages were lost, and nothing says when the next ballot is heard"
+	case a.Processes.Paused || a.Network.Late:
+		ends = "a process or a message was slow, and ballots may have got in each other's way for as long"
+	}
+	alone := ends
+	if alone == "" && a.Processes.Restarted {
+		alone = "processes were down at the same time, perhaps a majority"
+	}
+	failed := failure(a)
+	return []parley.Promise{
+		of(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
+		of(problem.Validity, "who proposes to commit has heard a yes of all", disk),
+		of(problem.NonTriviality, "the first ballot hears every vote in time", failed),
+		of(problem.Stability, "there is one decision, and it is logged", disk),
+		of(problem.Termination, "a majority is up, and the times between ballots double", ends),
+		of(problem.NonBlocking, "a majority can be reached all the time", alone),
+	}
+}
+
+// failure tells what failed that may make a vote go unheard, "" if nothing did.
+func failure(a parley.Assumptions) string {
+	switch {
+	case a.Faulty > 0 || a.Processes.Restarted || a.Processes.LostDisk:
+		return "a process crashed"
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		return "messages were lost"
+	case a.Network.Late || a.Processes.Paused:
+		return "a message came late, or a clock ran wrong"
+	case a.Processes.Suspected:
+		return "a process was suspected, and its vote not waited for"
+	}
+	return ""
+}

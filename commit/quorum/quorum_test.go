@@ -1,0 +1,441 @@
+package quorum_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/commit/problem"
+	"parley/commit/quorum"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// votes gives each process its vote at the beginning, y, n, or - for none.
+func votes(text string) []sim.Request {
+	var out []sim.Request
+	for i, v := range text {
+		if v != '-' {
+			body := map[rune]string{'y': "yes", 'n': "no"}[v]
+			out = append(out, sim.Request{At: parley.ID(i), Msg: parley.Msg{Kind: parley.Propose, Body: []byte(body)}})
+		}
+	}
+	return out
+}
+
+// options are those of a run with the votes.
+func options(text string) sim.Options {
+	p := quorum.New(quorum.Config{N: len(text), M: (len(text) - 1) / 2})
+	return sim.Options{Protocol: p, Requests: votes(text), Until: p.Span}
+}
+
+// outcomes writes what each process decided last: c, a, or - for nothing; b for
+// nothing although it is blocked.
+func outcomes(h *parley.History) string {
+	out := []byte(strings.Repeat("-", h.N))
+	for _, i := range h.Indications {
+		out[i.At] = 'b'
+	}
+	for _, d := range h.Deliveries {
+		out[d.At] = d.Msg.Body[0]
+	}
+	return string(out)
+}
+
+// judge fails the test if a promise is broken for what went wrong in the run, and
+// returns the properties that do not hold, promised or not.
+func judge(t *testing.T, s *sim.Sim, p parley.Protocol, what any) (broken []string) {
+	t.Helper()
+	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		if v.Violated() {
+			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
+		}
+		if v.Broken != nil {
+			broken = append(broken, v.Property.Name)
+		}
+	}
+	return broken
+}
+
+// AC3 and AC4: commit if and only if all vote yes in time. Who has no vote when it is
+// asked has a little time to find one, and else it is a no.
+func TestEveryVote(t *testing.T) {
+	runs := 0
+	parleytest.Every(func(choose func(n int) int) {
+		text := make([]byte, 4)
+		for i := range text {
+			text[i] = "yn-"[choose(3)]
+		}
+		for seed := range uint64(5) {
+			opt := options(string(text))
+			opt.Seed = seed
+			s := sim.Run(opt)
+			runs++
+			want := strings.Repeat("a", 4)
+			switch string(text) {
+			case "yyyy":
+				want = "cccc"
+			case "----":
+				want = "----"
+			}
+			if got := outcomes(&s.History); got != want {
+				t.Fatalf("votes %s, seed %d: %s, want %s", text, seed, got, want)
+			}
+			if strings.Contains(string(text), "-") {
+				continue // a vote that comes too late is a failure that no history shows
+			}
+			if broken := judge(t, s, opt.Protocol, string(text)); broken != nil {
+				t.Fatalf("votes %s: %s", text, broken)
+			}
+		}
+	})
+	if runs != 81*5 {
+		t.Errorf("%d runs", runs)
+	}
+	for when, want := range map[parley.Tick]string{1300: "cccc", 5000: "aaaa"} {
+		opt := options("yyyy")
+		opt.Delay = sim.Delay{Least: 500, Most: 500}
+		opt.Requests[3].When = when
+		if got := outcomes(&sim.Run(opt).History); got != want {
+			t.Errorf("with a vote at %d: %s", when, got)
+		}
+	}
+}
+
+// What is sent if nothing fails is what three phases cost.
+func TestMessages(t *testing.T) {
+	for n := 2; n <= 8; n++ {
+		opt := options(strings.Repeat("y", n))
+		s := sim.Run(opt)
+		if want := 5 * uint64(n-1); s.Stats.Sends != want || opt.Protocol.Cost(n, 0).Total().Messages != want {
+			t.Errorf("%d processes: %d messages, want %d", n, s.Stats.Sends, want)
+		}
+		for _, d := range s.History.Deliveries {
+			if d.When > 4500 { // five messages one after another
+				t.Errorf("%d processes: process %d decides at %d", n, d.At, d.When)
+			}
+		}
+	}
+}
+
+// apart cuts two groups off from each other for a time.
+func apart(one, two parley.Set, since, until parley.Tick) []sim.Link {
+	return []sim.Link{
+		{From: one, To: two, Since: since, Until: until, Loss: 1}, {From: two, To: one, Since: since, Until: until, Loss: 1},
+	}
+}
+
+// decisions tells which outcomes there are among some processes.
+func decisions(h *parley.History, of parley.Set) string {
+	var all []string
+	for id := range of.All() {
+		all = append(all, outcomes(h)[id:id+1])
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "")
+}
+
+// A partition at any time, between any two groups of five processes: the majority
+// decides, the minority decides as it does or is blocked, and when the network is
+// whole again all have decided alike. These are the partitions that break
+// three-phase commit.
+func TestPartition(t *testing.T) {
+	runs, both, waited := 0, 0, 0
+	for mask := 1; mask < 31; mask++ {
+		var one, two parley.Set
+		for id := range parley.ID(5) {
+			if mask>>id&1 == 1 {
+				one.Add(id)
+			} else {
+				two.Add(id)
+			}
+		}
+		if one.Len() < two.Len() {
+			one, two = two, one
+		}
+		for since := parley.Tick(0); since < 5000; since += 250 {
+			runs++
+			opt := options("yyyyy")
+			opt.Seed = uint64(mask)
+			opt.Links = apart(one, two, since, 0)
+			s := sim.Run(opt)
+			judge(t, s, opt.Protocol, fmt.Sprint(one, since))
+			majority, minority := decisions(&s.History, one), decisions(&s.History, two)
+			switch {
+			case majority != "c" && majority != "a":
+				t.Fatalf("%v apart from tick %d: the majority has %s", two, since, majority)
+			case minority == majority:
+				both++
+			case minority == "b" || minority == "b"+majority || minority == majority+"b":
+				waited++
+			default:
+				t.Fatalf("%v apart from tick %d: the majority has %s, the others %s", two, since, majority, minority)
+			}
+			opt.Links = apart(one, two, since, 40_000)
+			s = sim.Run(opt)
+			judge(t, s, opt.Protocol, fmt.Sprint(one, since))
+			if got := decisions(&s.History, parley.Everyone(5)); got != "c" && got != "a" {
+				t.Fatalf("%v apart from tick %d to 40000: %s", two, since, outcomes(&s.History))
+			}
+		}
+	}
+	if runs != 600 || both == 0 || waited == 0 {
+		t.Errorf("%d runs, all decided in %d, the minority waited in %d", runs, both, waited)
+	}
+}
+
+// Of two equal halves neither is a majority, and both are blocked.
+func TestEvenSplit(t *testing.T) {
+	opt := options("yyyy")
+	opt.Links = apart(parley.SetOf(0, 1), parley.SetOf(2, 3), 500, 0)
+	s := sim.Run(opt)
+	broken := judge(t, s, opt.Protocol, "")
+	if got := outcomes(&s.History); got != "bbbb" || !slices.Equal(broken, []string{problem.Termination, problem.NonBlocking}) {
+		t.Error(got, broken)
+	}
+	for _, i := range s.History.Indications {
+		if i.Msg.Kind != problem.Blocked {
+			t.Errorf("indication %#x", i.Msg.Kind)
+		}
+	}
+	if len(s.History.Indications) != 4 {
+		t.Errorf("%d indications, one each is enough", len(s.History.Indications))
+	}
+}
+
+// The run that breaks three-phase commit: the coordinator crashes when it has told two
+// of five to go on, and those two are cut off from the others. Here the three wait for
+// nobody, and the two for them.
+func TestWhereThreePhasesDiffer(t *testing.T) {
+	for effects := range 12 {
+		opt := options("yyyyy")
+		opt.Crashes = []sim.Crash{{At: 0, Step: 6, Effects: effects}} // with the last vote
+		opt.Links = apart(parley.SetOf(1), parley.SetOf(2, 3, 4), 1900, 0)
+		s := sim.Run(opt)
+		judge(t, s, opt.Protocol, effects)
+		if got := outcomes(&s.History)[2:]; got != "ccc" && got != "aaa" {
+			t.Errorf("after %d effects: %s", effects, outcomes(&s.History))
+		}
+	}
+}
+
+// backs are when a process comes back after a crash: never, at once, while the others
+// wait, and when they have done what they could.
+var backs = []parley.Tick{0, 1, 1500, 15_000}
+
+// Every single crash of a run of three and of four processes, in all steps and
+// between all effects, for good and with a restart: they decide alike, all that are up.
+func TestEveryCrash(t *testing.T) {
+	for _, c := range []struct {
+		votes string
+		runs  int
+	}{{"yyy", 912}, {"yyyy", 1264}, {"yyny", 1248}} {
+		runs := 0
+		for seed := range uint64(4) {
+			opt := options(c.votes)
+			opt.Seed = seed
+			for _, crash := range parleytest.CrashPoints(opt) {
+				for _, crash.Back = range backs {
+					runs++
+					one := opt
+					one.Crashes = []sim.Crash{crash}
+					judge(t, sim.Run(one), opt.Protocol, fmt.Sprint(c.votes, " ", seed, crash))
+				}
+			}
+		}
+		if runs != c.runs {
+			t.Errorf("%s: %d runs, want %d", c.votes, runs, c.runs)
+		}
+	}
+}
+
+// Every two crashes of a run of three processes, of one process twice too.
+func TestEveryTwoCrashes(t *testing.T) {
+	runs, committed := 0, 0
+	opt := options("yyy")
+	for _, first := range parleytest.CrashPoints(opt) {
+		for _, first.Back = range backs[:3] {
+			one := opt
+			one.Crashes = []sim.Crash{first}
+			for _, second := range parleytest.CrashPoints(one) {
+				for _, second.Back = range []parley.Tick{0, 700} {
+					if second.At == first.At && first.Back == 0 {
+						continue
+					}
+					runs++
+					two := opt
+					two.Crashes = []sim.Crash{first, second}
+					two.Until = 40_000
+					s := sim.Run(two)
+					judge(t, s, opt.Protocol, two.Crashes)
+					if strings.Contains(outcomes(&s.History), "c") {
+						committed++
+					}
+				}
+			}
+		}
+	}
+	if runs != 16880 || committed != 8400 {
+		t.Errorf("%d runs, and somebody committed in %d, want 16880 and 8400", runs, committed)
+	}
+}
+
+// What a process has said it stands by after a restart. Its yes: it says it again. And
+// what it accepted: 0 hears that 1 has accepted commit, so it is decided, and nobody
+// hears of it from 0; 2 has to hear it from 1, in whatever step that one crashes.
+func TestRestartRemembers(t *testing.T) {
+	for effects, want := range []string{"aaa", "ccc"} {
+		opt := options("yyy")
+		opt.Delay = sim.Delay{Least: 500, Most: 500}
+		opt.Crashes = []sim.Crash{{At: 1, Step: 2, Effects: effects, Back: 1}} // step 2 is the vote
+		if got := outcomes(&sim.Run(opt).History); got != want {
+			t.Errorf("back after %d effects of its vote: %s, want %s", effects, got, want)
+		}
+	}
+	opt := options("yyy")
+	opt.Delay = sim.Delay{Least: 100, Most: 100}
+	opt.Links = []sim.Link{
+		{From: parley.SetOf(0), To: parley.SetOf(2), Since: 150, Loss: 1}, // votes are in at 200
+		{From: parley.SetOf(0), To: parley.SetOf(1), Since: 300, Loss: 1}, // and what 1 says is at 400
+	}
+	runs, committed := 0, 0
+	for _, crash := range parleytest.CrashPoints(opt) {
+		if crash.At != 1 {
+			continue
+		}
+		crash.Back = 1
+		opt.Crashes = []sim.Crash{crash}
+		s := sim.Run(opt)
+		runs++
+		judge(t, s, opt.Protocol, crash)
+		if outcomes(&s.History) == "ccc" {
+			committed++
+		}
+	}
+	if runs != 34 || committed != 29 {
+		t.Errorf("%d runs, %d commit, want 34 and 29", runs, committed)
+	}
+}
+
+// All at once: loss, doubling, slowness, partitions, crashes and restarts, suspicions
+// that are wrong. What is promised holds, and when all heals and a majority is up all
+// decide.
+func TestBadWorld(t *testing.T) {
+	seen := make(map[string]int)
+	for seed := range uint64(600) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		opt := options([]string{"yyyy", "yyyyy", "yyy", "yyny"}[r.IntN(4)])
+		n := opt.Protocol.N
+		opt.Seed, opt.Heal, opt.Until = seed, 30_000, 400_000
+		opt.Loss, opt.Twice = 0.3*r.Float64(), 0.3*r.Float64()
+		opt.Delay = sim.Delay{Least: 1, Most: 1 + parley.Tick(r.IntN(2000))}
+		for range r.IntN(3) {
+			opt.Crashes = append(opt.Crashes, sim.Crash{
+				At: parley.ID(r.IntN(n)), Step: 1 + r.IntN(12), Effects: r.IntN(n + 2), Back: 1 + parley.Tick(r.IntN(10_000)),
+			})
+		}
+		for range r.IntN(4) {
+			opt.Suspicions = append(opt.Suspicions, sim.Suspicion{
+				At: parley.ID(r.IntN(n)), Of: parley.ID(r.IntN(n)), When: parley.Tick(r.IntN(20_000)),
+			})
+		}
+		if r.IntN(2) == 0 {
+			one := parley.SetOf(parley.ID(r.IntN(n)), parley.ID(r.IntN(n)))
+			opt.Links = apart(one, parley.Everyone(n).Minus(one), parley.Tick(r.IntN(8000)), 0)
+		}
+		s := sim.Run(opt)
+		judge(t, s, opt.Protocol, seed)
+		all := decisions(&s.History, parley.Everyone(n))
+		if all != "c" && all != "a" {
+			t.Fatalf("seed %d: %s", seed, outcomes(&s.History))
+		}
+		seen[all]++
+	}
+	if seen["c"] < 50 || seen["a"] < 50 {
+		t.Errorf("outcomes %v", seen)
+	}
+}
+
+// A process that forgets what it promised is worse than one that is gone.
+func TestLostDisk(t *testing.T) {
+	broken := 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		opt := options("yyy")
+		opt.Seed = seed
+		opt.Suspicions = []sim.Suspicion{{At: 2, Of: 0, When: 1000 + parley.Tick(r.IntN(2500))}}
+		opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: 2, Of: 1, When: opt.Suspicions[0].When})
+		opt.Crashes = []sim.Crash{{At: 1, Step: 4, Effects: 9, Back: 1, LostDisk: true}}
+		if slices.Contains(judge(t, sim.Run(opt), opt.Protocol, seed), problem.Atomicity) {
+			broken++
+		}
+	}
+	if broken == 0 {
+		t.Error("atomicity never broke")
+	}
+}
+
+// Beyond the bound, with as many gone as are left, nobody decides, and nobody errs.
+func TestBeyondTheBound(t *testing.T) {
+	opt := options("yyyy")
+	opt.Crashes = []sim.Crash{{At: 2, Step: 1}, {At: 3, Step: 1}}
+	s := sim.Run(opt)
+	judge(t, s, opt.Protocol, "")
+	if got := outcomes(&s.History); got != "bb--" {
+		t.Error(got)
+	}
+	if opt.Protocol.Bound(4, 2) == nil {
+		t.Error("four processes are said to do with two")
+	}
+}
+
+// The votes are seen in the promises.
+func TestExplain(t *testing.T) {
+	p := quorum.New(quorum.Config{N: 3, M: 1})
+	for want, m := range map[string]parley.Msg{
+		"ballot 1 of 0?": {Kind: ballot.Prepare, Seq: 3},
+		"ballot 1 of 0: promised, nothing accepted, votes yes": {Kind: ballot.Promise, Seq: 3, Body: []byte("\x00yes")},
+		"ballot 1 of 0: promised, accepted commit in ballot 1 of 1": {
+			Kind: ballot.Promise, Seq: 3, Value: 4, Body: []byte("\x06commityes"),
+		},
+		"decided commit": {Kind: ballot.Decision, Body: []byte("commit")},
+	} {
+		for row := range p.Explain(parley.Env{}, m, parley.ID.String) {
+			if row != want {
+				t.Errorf("%q, want %q", row, want)
+			}
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, c := range []quorum.Config{{N: 1}, {N: 3, M: 3}, {N: 3, M: -1}, {N: 3, Delta: -1}, {N: 3, Delta: 1 << 41}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v was taken", c)
+				}
+			}()
+			quorum.New(c)
+		}()
+	}
+}
+
+// The suite of all protocols.
+func TestSuite(t *testing.T) {
+	for _, c := range []quorum.Config{{N: 3, M: 1}, {N: 5, M: 2}} {
+		t.Run("", func(t *testing.T) {
+			parleytest.Suite(t, quorum.New(c), parleytest.Options{
+				Alphabet: []string{"yes", "yes", "yes", "no"}, Recovers: true,
+			})
+		})
+	}
+}
+
+func FuzzReceive(f *testing.F) {
+	parleytest.Fuzz(f, quorum.New(quorum.Config{N: 3, M: 1}), parleytest.Options{Alphabet: []string{"yes", "no"}})
+}

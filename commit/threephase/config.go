@@ -1,0 +1,218 @@
+package threephase
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/commit/problem"
+)
+
+// Config is one transaction.
+type Config struct {
+	// N is the number of processes, the coordinator among them.
+	N int
+	// Delta is what a message takes at most, in ticks of a process's clock, with what
+	// the receiver needs to act on it. If it takes longer, processes are taken for
+	// crashed that are not, and nothing is promised. 0 stands for 1000.
+	Delta parley.Tick
+}
+
+// Check tells what is wrong with it.
+func (c Config) Check() error {
+	switch {
+	case c.N < 2 || c.N > parley.MaxProcesses:
+		return &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes: allowed are 2 to %d", c.N, parley.MaxProcesses)}
+	case c.Delta < 0 || c.Delta > longest:
+		return &parley.FlagError{Flag: "delta", Err: fmt.Errorf("%d ticks: allowed are 1 to %d", c.Delta, longest)}
+	}
+	return nil
+}
+
+const (
+	longest = parley.Tick(1) << 50 // leaves room for many Deltas in a Tick
+	span    = 40                   // Deltas that are worth watching: who is blocked asks for ever
+)
+
+// New returns the protocol. A Config that cannot be panics.
+func New(c Config) parley.Protocol {
+	if err := c.Check(); err != nil {
+		panic("threephase: " + err.Error())
+	}
+	if c.Delta == 0 {
+		c.Delta = 1000
+	}
+	return parley.Protocol{
+		Name:       "threephase",
+		Title:      "atomic commitment in three phases, which no crash blocks",
+		Paper:      "Skeen 1981; Bernstein, Hadzilacos, Goodman 1987, section 7.5",
+		Timing:     parley.Asynchronous,
+		Relies:     parley.Reliance{Delay: c.Delta},
+		Span:       span * c.Delta,
+		Faults:     parley.CrashFaults,
+		Kinds:      kinds,
+		N:          c.N,
+		M:          c.N - 1,
+		Proposers:  parley.Everyone(c.N),
+		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
+		Properties: problem.Uniform(parley.Everyone(c.N)),
+		Promises:   promises,
+		Cost:       Cost,
+		Size:       size,
+		Explain:    explain,
+		Rename:     func(_ parley.Env, m parley.Msg, _ []parley.ID) parley.Msg { return m }, // none names a process
+		Flags:      flags(c),
+	}
+}
+
+var kinds = []string{
+	"", "VOTE-REQ", "VOTE", "PRECOMMIT", "ACK", "DECISION", "ELECT", "STATE-REQ", "STATE", "ASK", "CAME-BACK",
+}
+
+func newProcess(c Config, self parley.ID) *process { return &process{c: c, self: self, leader: first} }
+
+func flags(c Config) func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		n := fs.Int("n", c.N, "number of `processes`, the coordinator among them")
+		delta := fs.Int64("delta", int64(c.Delta), "what a message takes at most, in `ticks`")
+		return func(parley.Naming) (parley.Protocol, error) {
+			c := Config{N: *n, Delta: parley.Tick(*delta)}
+			err := c.Check()
+			if err == nil && c.Delta == 0 {
+				err = &parley.FlagError{Flag: "delta", Err: errors.New("a message takes one tick at least")}
+			}
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(c), nil
+		}
+	}
+}
+
+// Terminate is the termination rule: what a new coordinator makes of the states of
+// all processes that have not crashed, its own among them. Who has not voted yes can
+// abort, and does when it is asked. Who has committed or is precommitted knows that
+// all voted yes: then all commit, each precommitted before the first one does. If all
+// are uncertain nobody has committed, and all abort. The rule relies on it that those
+// who are not among them are no longer at work; of nobody it says nothing.
+func Terminate(states []problem.State) problem.Outcome {
+	out := problem.Undecided
+	for _, s := range states {
+		switch s {
+		case problem.Initial, problem.Aborted:
+			return problem.Abort
+		case problem.Precommitted, problem.Committed:
+			out = problem.Commit
+		case problem.Uncertain:
+			if out == problem.Undecided {
+				out = problem.Abort
+			}
+		}
+	}
+	return out
+}
+
+// Cost is that of a transaction which all vote for and in which nothing fails: a
+// request, a vote, a PRECOMMIT, its acknowledgement and a decision for each
+// participant. With a no it is less.
+func Cost(n, _ int) parley.Cost {
+	const phases = 5
+	all := parley.Traffic{Messages: phases * uint64(n-1)}
+	return parley.Cost{Rounds: phases, PerRound: []parley.Traffic{all}, AtMost: true}
+}
+}
+
+func size(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} }
+
+// value and outcome are how a Decision says it.
+func value(o problem.Outcome) uint64 {
+	if o == problem.Commit {
+		return 1
+	}
+	return 0
+}
+
+func outcome(value uint64) problem.Outcome {
+	if value == 1 {
+		return problem.Commit
+	}
+	return problem.Abort
+}
+
+// largest is the largest Value of a kind of message.
+func largest(k parley.Kind) uint64 {
+	switch k {
+	case Vote, Decision:
+		return 1
+	case Report:
+		return uint64(problem.Aborted)
+	}
+	return 0
+}
+
+func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
+	said := [...]string{
+		VoteRequest: "vote?", Precommit: "precommit", Ack: "precommitted", Elect: "you coordinate",
+		StateRequest: "how far are you?", Ask: "what was decided?", CameBack: "I came back too",
+	}
+	text := "?"
+	switch {
+	case m.Value > largest(m.Kind):
+	case m.Kind == Vote:
+		text = [...]string{"no", "yes"}[m.Value]
+	case m.Kind == Decision:
+		text = outcome(m.Value).String()
+	case m.Kind == Report:
+		text = problem.State(m.Value).String()
+	case int(m.Kind) < len(said) && said[m.Kind] != "":
+		text = said[m.Kind]
+	}
+	return func(yield func(string) bool) { yield(text) }
+}
+
+// promises says what the theory does.
+func promises(a parley.Assumptions) []parley.Promise {
+	of := func(property, because, unless string) parley.Promise {
+		if unless != "" {
+			return parley.Promise{Property: property, Because: unless}
+		}
+		return parley.Promise{Property: property, Holds: true, Because: because}
+	}
+	mistaken := mistakes(a)
+	crashed, gone := mistaken, mistaken
+	if mistaken == "" && (a.Faulty > 0 || a.Processes.Restarted) {
+		crashed = "a process crashed"
+	}
+	if mistaken == "" && a.Faulty > 0 && a.Processes.Restarted {
+		gone = "if all have crashed at some time, those that came back wait for those that did not"
+	}
+	return []parley.Promise{
+		of(problem.Atomicity, "nobody commits while one that is up is uncertain, "+
+			"and who does not answer has crashed (section 7.5)", mistaken),
+		of(problem.Validity, "PRECOMMIT is said when all have voted yes", mistaken),
+		of(problem.NonTriviality, "every vote and every acknowledgement comes in time", crashed),
+		of(problem.Stability, "what is decided is logged, or presumed by an empty log", mistaken),
+		of(problem.Termination, "those that are up elect a coordinator, and the others ask", gone),
+		of(problem.NonBlocking, "the states of those that are up are enough to decide", mistaken),
+	}
+}
+
+// mistakes tells why a process may be taken for crashed that is not, or the other
+// way round; "" if that cannot be.
+func mistakes(a parley.Assumptions) string {
+	switch {
+	case a.Network.Cut || a.Network.Disconnected:
+		return "the network parted: two groups take each other for crashed, and each decides for itself"
+	case a.Network.Lost:
+		return "a message was lost: who is waited for in vain is taken for crashed"
+	case a.Network.Late || a.Processes.Paused:
+		return "a message or a process was slow: who is not there in time is taken for crashed"
+	case a.Processes.Suspected:
+		return "a process was suspected that had not crashed"
+	case a.Processes.LostDisk:
+		return "a process forgot what it had logged: it counts as one that lies"
+	}
+	return ""
+}

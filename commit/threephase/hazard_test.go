@@ -1,0 +1,295 @@
+package threephase_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/commit/threephase"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// apart cuts two groups off from each other from a time on.
+func apart(one, two parley.Set, since parley.Tick) []sim.Link {
+	return []sim.Link{{From: one, To: two, Since: since, Loss: 1}, {From: two, To: one, Since: since, Loss: 1}}
+}
+
+// decisions tells which outcomes there are among some processes.
+func decisions(h *parley.History, of parley.Set) string {
+	var all []string
+	for id := range of.All() {
+		all = append(all, outcomes(h)[id:id+1])
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "")
+}
+
+// partition is the run that shows why three phases need a network that does not part:
+// the coordinator has told 1 and 2 to precommit when it crashes, and 3 and 4 not yet,
+// and are then cut off from 1 and 2.
+func partition(seed uint64) (opt sim.Options, one, two parley.Set) {
+	opt = options("yyyyy")
+	opt.Seed = seed
+	// Start, the request, four votes: the last one begins phase two. The time-out is
+	// set, and then PRECOMMIT is sent to 1 and to 2.
+	opt.Crashes = []sim.Crash{{At: 0, Step: 6, Effects: 3}}
+	one, two = parley.SetOf(1, 2), parley.SetOf(3, 4)
+	opt.Links = apart(one, two, 1900) // when votes are in and time-outs have not run out
+	return opt, one, two
+}
+
+// Skeen: two groups apart, each with the states of the reference case
+// 3pc-partition-unsafe, decide differently. No one breaks the rule.
+func TestPartition(t *testing.T) {
+	for seed := range uint64(20) {
+		opt, one, two := partition(seed)
+		s := sim.Run(opt)
+		broken := judge(t, s, opt.Protocol, seed)
+		if got := outcomes(&s.History); got != "-ccaa" || !slices.Equal(broken, []string{problem.Atomicity}) {
+			t.Errorf("seed %d: %s, broken %s; want -ccaa and atomicity", seed, got, broken)
+		}
+		if decisions(&s.History, one) != "c" || decisions(&s.History, two) != "a" {
+			t.Errorf("seed %d: within a group they differ", seed)
+		}
+		// The same without the partition: one of them knows that all voted yes.
+		opt.Links = nil
+		s = sim.Run(opt)
+		judge(t, s, opt.Protocol, seed)
+		if got := outcomes(&s.History); got != "-cccc" {
+			t.Errorf("seed %d without a partition: %s", seed, got)
+		}
+	}
+}
+
+// Detectors that are wrong do the same harm, without any crash: 3 believes that all
+// others are gone, and they believe that 3 is. It aborts while they commit.
+func TestFalseSuspicion(t *testing.T) {
+	broke := 0
+	for seed := range uint64(300) {
+		opt := options("yyyy")
+		opt.Seed = seed
+		for q := range parley.ID(3) {
+			opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: 3, Of: q, When: 1600}, sim.Suspicion{At: q, Of: 3, When: 1600})
+		}
+		s := sim.Run(opt)
+		if slices.Contains(judge(t, s, opt.Protocol, seed), problem.Atomicity) {
+			broke++
+		}
+	}
+	if broke < 30 {
+		t.Errorf("atomicity broke in %d of 300 runs", broke)
+	}
+}
+
+// So does a network that is slower than Delta, and one that loses messages.
+func TestSlowNetwork(t *testing.T) {
+	late, lost := 0, 0
+	for seed := range uint64(400) {
+		opt := options("yyyy")
+		opt.Seed = seed
+		opt.Delay = sim.Delay{Least: 1, Most: 4000}
+		if slices.Contains(judge(t, sim.Run(opt), opt.Protocol, seed), problem.Atomicity) {
+			late++
+		}
+		opt.Delay, opt.Loss = sim.Delay{}, 0.2
+		if slices.Contains(judge(t, sim.Run(opt), opt.Protocol, seed), problem.Atomicity) {
+			lost++
+		}
+	}
+	if late == 0 || lost == 0 {
+		t.Errorf("of 400 runs atomicity broke in %d with late messages and in %d with lost ones", late, lost)
+	}
+}
+
+// detected adds to a run that its last crash is told to all others a while later.
+func detected(opt sim.Options, after parley.Tick) sim.Options {
+	crash := opt.Crashes[len(opt.Crashes)-1]
+	when := parley.Tick(-1)
+	opt.Between = func(s *sim.Sim) {
+		if when < 0 && int(s.Stats.Crashes) == len(opt.Crashes) {
+			when = s.Now()
+		}
+	}
+	sim.Run(opt)
+	opt.Between = nil
+	opt.Suspicions = slices.Clip(opt.Suspicions)
+	for q := range parley.ID(opt.Protocol.N) {
+		if q != crash.At && when >= 0 {
+			opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: q, Of: crash.At, When: when + after})
+		}
+	}
+	return opt
+}
+
+// An accurate detector makes them faster, and no less safe: every crash of a run of
+// four processes, told to all others a while later, or at once, while messages of the
+// crashed one are still under way; and after the coordinator's every crash of the one
+// that takes over.
+func TestDetector(t *testing.T) {
+	runs := 0
+	for _, after := range []parley.Tick{1, 950, 2500} {
+		opt := options("yyyy")
+		for _, first := range parleytest.CrashPoints(opt) {
+			one := opt
+			one.Crashes = []sim.Crash{first}
+			one = detected(one, after)
+			runs++
+			judge(t, sim.Run(one), opt.Protocol, first)
+			if first.At != 0 {
+				continue
+			}
+			for _, second := range parleytest.CrashPoints(one) {
+				if second.At != 1 {
+					continue
+				}
+				two := one
+				two.Crashes = []sim.Crash{first, second}
+				two = detected(two, after)
+				runs++
+				judge(t, sim.Run(two), opt.Protocol, two.Crashes)
+			}
+		}
+	}
+	if runs != 1636 {
+		t.Errorf("%d runs, want 1636", runs)
+	}
+}
+
+// What a crashed coordinator sent may arrive long after another one has taken over and
+// decided: who has answered that one does not hear the old one any more. And what it
+// sent first may arrive first: that one has acknowledged it says nothing of others.
+func TestOldCoordinator(t *testing.T) {
+	for _, c := range []struct {
+		slow    parley.Set // whom the first coordinator's later messages reach late
+		runs    int
+		refused uint64
+	}{{parley.SetOf(1, 2, 3), 960, 138}, {parley.SetOf(2, 3), 936, 274}} {
+		runs, refused := 0, uint64(0)
+		opt := options("yyyy")
+		opt.Delay = sim.Delay{Least: 1, Most: 100}
+		opt.Links = []sim.Link{{From: parley.SetOf(0), To: c.slow, Since: 1, Delay: sim.Delay{Least: 800, Most: 900}}}
+		for _, first := range parleytest.CrashPoints(opt) {
+			if first.At != 0 {
+				continue
+			}
+			one := opt
+			one.Crashes = []sim.Crash{first}
+			one = detected(one, 1)
+			for _, second := range parleytest.CrashPoints(one) {
+				if second.At != 1 {
+					continue
+				}
+				two := one
+				two.Crashes = []sim.Crash{first, second}
+				for _, after := range []parley.Tick{1, 1500} {
+					s := sim.Run(detected(two, after))
+					runs++
+					judge(t, s, opt.Protocol, two.Crashes)
+					refused += s.Stats.Refused["precommit of one that does not coordinate, or too late"]
+				}
+			}
+		}
+		if runs != c.runs || refused != c.refused {
+			t.Errorf("%d runs, %d messages refused, want %d and %d", runs, refused, c.runs, c.refused)
+		}
+	}
+}
+
+// A coordinator waits for no one that a detector has told it of, and aborts if it is a
+// vote that it would have to wait for.
+func TestSuspectedBefore(t *testing.T) {
+	opt := options("yyyy")
+	opt.Requests[0].When = 10
+	opt.Suspicions = []sim.Suspicion{{At: 0, Of: 2, When: 5}}
+	if s := sim.Run(opt); outcomes(&s.History) != "aaaa" {
+		t.Error("suspected before the begin:", outcomes(&s.History))
+	}
+	opt = options("yyy-")
+	opt.Suspicions = []sim.Suspicion{{At: 0, Of: 3, When: 1000}}
+	s := sim.Run(opt)
+	if outcomes(&s.History) != "aaaa" || s.History.Deliveries[0].When != 1000 {
+		t.Error("suspected while its vote is waited for:", outcomes(&s.History), s.History.Deliveries[0].When)
+	}
+	opt = options("yyyy")
+	opt.Requests = opt.Requests[1:]
+	opt.Suspicions = []sim.Suspicion{{At: 1, Of: 0, When: 100}, {At: 1, Of: 1, When: 200}, {At: 1, Of: 0, When: 300}}
+	s = sim.Run(opt)
+	if outcomes(&s.History) != "-aaa" || s.History.Deliveries[0].When != 100 {
+		t.Error("the coordinator is suspected before it asks:", outcomes(&s.History))
+	}
+}
+
+// Input that does not fit is refused and changes nothing.
+func TestRefused(t *testing.T) {
+	var refused []string
+	b := host{&refused}
+	for _, self := range []parley.ID{0, 1} {
+		m := threephase.New(threephase.Config{N: 3}).New(self)
+		step := parley.Step{Self: self, N: 3, Host: b}
+		m.Start(&step)
+		before := string(parley.Save(m, 0, nil))
+		stray := []parley.Msg{
+			{Kind: 0}, {Kind: 11}, {Kind: threephase.Ask, Value: 1}, {Kind: threephase.Vote, Value: 2},
+			{Kind: threephase.Report, Value: 5}, {Kind: threephase.Ask, Origin: 1}, {Kind: threephase.Ask, Seq: 1},
+			{Kind: threephase.Ask, Body: []byte("x")},
+			{Kind: threephase.VoteRequest}, {Kind: threephase.Vote, Value: 1}, {Kind: threephase.Precommit},
+			{Kind: threephase.Ack}, {Kind: threephase.Decision, Value: 1}, {Kind: threephase.Report},
+			{Kind: threephase.CameBack},
+		}
+		refused = nil
+		for _, q := range stray {
+			m.Receive(&step, 2, q)
+		}
+		m.Receive(&step, self, parley.Msg{Kind: parley.View})
+		m.Request(&step, parley.Msg{Kind: parley.Propose, Body: []byte("perhaps")})
+		m.Request(&step, parley.Msg{Kind: parley.Carried, Body: []byte("yes")})
+		if len(refused) != len(stray)+2 || len(step.Effects) != 0 {
+			t.Errorf("%d of %d refused, %d effects: %q", len(refused), len(stray)+2, len(step.Effects), refused)
+		}
+		if string(parley.Save(m, 0, nil)) != before {
+			t.Error("the state has changed")
+		}
+	}
+}
+
+// host counts what is refused.
+type host struct{ refused *[]string }
+
+func (host) Choose(int) int                        { return 0 }
+func (host) Sign(parley.ID, []byte) []byte         { return nil }
+func (host) Verify(parley.ID, []byte, []byte) bool { return false }
+func (h host) Refused(_, _ parley.ID, why string)  { *h.refused = append(*h.refused, why) }
+
+// Every kind is shown in words, and what is none with a question mark.
+func TestExplain(t *testing.T) {
+	p := threephase.New(threephase.Config{N: 3})
+	var all []string
+	for k := parley.Kind(0); k < 12; k++ {
+		for _, m := range []parley.Msg{{Kind: k}, {Kind: k, Value: 1}} {
+			for row := range p.Explain(parley.Env{}, m, parley.ID.String) {
+				all = append(all, row)
+			}
+		}
+	}
+	want := "? ? vote? ? no yes precommit ? precommitted ? abort commit you coordinate ? how far are you? ? " +
+		"initial uncertain what was decided? ? I came back too ? ? ?"
+	if got := strings.Join(all, " "); got != want {
+		t.Error(got)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, c := range []threephase.Config{{N: 1}, {N: parley.MaxProcesses + 1}, {N: 3, Delta: -1}, {N: 3, Delta: 1 << 51}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v was taken", c)
+				}
+			}()
+			threephase.New(c)
+		}()
+	}
+}

@@ -1,0 +1,190 @@
+package threephase
+
+import (
+	"parley"
+	"parley/commit/problem"
+)
+
+// Receive.
+func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Kind == parley.Suspect:
+		p.suspect(s, m.Origin)
+		return
+	case m.Kind >= parley.Local:
+		return
+	case m.Origin != 0 || m.Seq != 0 || len(m.Body) != 0 || m.Value > largest(m.Kind):
+		s.Refuse(from, "fields that are not used")
+		return
+	}
+	switch {
+	case m.Kind == VoteRequest && from == first:
+		p.requested(s)
+	case m.Kind == Vote && p.self == first:
+		p.collect(s, from, m.Value == 1)
+	case m.Kind == Precommit:
+		p.prepared(s, from)
+	case m.Kind == Ack:
+		p.acknowledged(s, from)
+	case m.Kind == Decision:
+		p.told(s, from, outcome(m.Value))
+	case m.Kind == Elect || m.Kind == StateRequest || m.Kind == Ask:
+		p.called(s, from, m.Kind)
+	case m.Kind == Report:
+		p.reported(s, from, problem.State(m.Value))
+	case m.Kind == CameBack:
+		p.cameBack(s, from)
+	default:
+		s.Refuse(from, "message that this process does not get, or not from there")
+	}
+}
+
+// called: somebody who waits for the outcome turns to this process. If it knows it,
+// or has not voted and may thus abort, that is the answer.
+func (p *process) called(s *parley.Step, from parley.ID, kind parley.Kind) {
+	if p.state == problem.Initial {
+		p.no(s)
+	}
+	switch o := p.state.Outcome(); {
+	case o != problem.Undecided:
+		s.Send(from, parley.Msg{Kind: Decision, Value: value(o)})
+	case kind == Elect && p.undecided() && p.leader < p.self:
+		p.lead(s)
+	case kind == StateRequest && p.undecided():
+		p.report(s, from)
+	case kind == Ask && p.back:
+		s.Send(from, parley.Msg{Kind: CameBack})
+	}
+}
+
+// suspect: a detector says that a process has crashed.
+func (p *process) suspect(s *parley.Step, q parley.ID) {
+	if q == p.self || !p.suspected.Add(q) {
+		return
+	}
+	switch {
+	case p.state == problem.Initial && q == first && p.self != first:
+		p.no(s)
+	case !p.undecided():
+	case p.phase == voting && p.waiting.Has(q):
+		p.conclude(s, problem.Abort)
+	case p.waiting.Has(q):
+		p.arrived(s, q)
+	case q == p.leader:
+		p.elect(s)
+	}
+}
+
+// elect: the coordinator has crashed. The next one that has not is to coordinate,
+// and is told so, for it may not know yet. If it is this process, it does.
+func (p *process) elect(s *parley.Step) {
+	p.suspected.Add(p.leader)
+	for p.leader != p.self && p.suspected.Has(p.leader) {
+		p.leader = (p.leader + 1) % parley.ID(p.c.N)
+	}
+	if p.leader == p.self {
+		p.lead(s)
+		return
+	}
+	s.Send(p.leader, parley.Msg{Kind: Elect})
+	p.follow(s)
+}
+
+// lead, the termination protocol: a new coordinator asks all that are up for their
+// states. All before it have crashed.
+func (p *process) lead(s *parley.Step) {
+	for id := range p.self {
+		p.suspected.Add(id)
+	}
+	p.leader, p.reports = p.self, append(p.reports[:0], p.reached())
+	to := p.others()
+	if to == (parley.Set{}) {
+		p.terminate(s)
+		return
+	}
+	p.await(s, polling, to)
+	s.SendTo(to, parley.Msg{Kind: StateRequest})
+}
+
+// report tells a new coordinator the state, and hears no older one from then on.
+func (p *process) report(s *parley.Step, from parley.ID) {
+	if from < p.leader {
+		s.Refuse(from, "question of a coordinator that was given up")
+		return
+	}
+	p.leader = from
+	s.Send(from, parley.Msg{Kind: Report, Value: uint64(p.reached())})
+	p.follow(s)
+}
+
+// reported: the coordinator takes in a state.
+func (p *process) reported(s *parley.Step, from parley.ID, state problem.State) {
+	if p.phase != polling || !p.waiting.Has(from) {
+		s.Refuse(from, "state that nobody waits for")
+		return
+	}
+	p.reports = append(p.reports, state)
+	p.arrived(s, from)
+}
+
+// terminate applies the termination rule to the states of all that are up.
+func (p *process) terminate(s *parley.Step) {
+	o := Terminate(p.reports)
+	p.reports = p.reports[:0]
+	if o == problem.Abort {
+		p.conclude(s, o)
+		return
+	}
+	// Somebody is precommitted: all are to be, before anyone commits. Those who are
+	// already hear it again, so that they know that this process is at work.
+	p.prepare(s)
+}
+
+// Timeout.
+func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
+	switch {
+	case p.back && p.state == problem.Uncertain:
+		if !p.blocked {
+			p.blocked = true
+			s.Indicate(parley.Msg{Kind: problem.Blocked})
+		}
+		p.ask(s)
+	case p.state == problem.Initial:
+		p.no(s)
+	case !p.undecided():
+	// A vote that does not come is a no. Who does not answer otherwise has crashed.
+	case p.phase == voting:
+		p.conclude(s, problem.Abort)
+	case p.phase != none:
+		late := p.waiting
+		for id := range late.All() {
+			p.suspected.Add(id)
+		}
+		for id := range late.All() {
+			p.arrived(s, id)
+		}
+	default:
+		p.elect(s)
+	}
+}
+
+// ask: a process that came back after its yes cannot tell what it missed. It asks
+// until somebody knows, and those who decide without it tell it too.
+func (p *process) ask(s *parley.Step) {
+	s.SendAll(parley.Msg{Kind: Ask})
+	s.SetTimer(wait, 4*p.c.Delta)
+}
+
+// cameBack, total failure: if all processes have crashed and come back after their
+// yes, and none of them has a decision in its log, then nobody ever decided, and
+// nobody is left who takes part in termination. All abort.
+func (p *process) cameBack(s *parley.Step, from parley.ID) {
+	if !p.back || p.state != problem.Uncertain {
+		s.Refuse(from, "answer to nothing")
+		return
+	}
+	p.alsoBack.Add(from)
+	if p.alsoBack.Len() == p.c.N-1 {
+		p.decide(s, problem.Abort)
+	}
+}

@@ -1,0 +1,334 @@
+package threephase_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/commit/threephase"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// long is a run that is long enough for whoever can decide.
+const long = 40_000
+
+// votes gives each process its vote at the beginning, y, n, or - for none.
+func votes(text string) []sim.Request {
+	var out []sim.Request
+	for i, v := range text {
+		if v != '-' {
+			body := map[rune]string{'y': "yes", 'n': "no"}[v]
+			out = append(out, sim.Request{At: parley.ID(i), Msg: parley.Msg{Kind: parley.Propose, Body: []byte(body)}})
+		}
+	}
+	return out
+}
+
+// options are those of a run with the votes.
+func options(text string) sim.Options {
+	p := threephase.New(threephase.Config{N: len(text)})
+	return sim.Options{Protocol: p, Requests: votes(text), Until: long}
+}
+
+// outcomes writes what each process decided last: c, a, or - for nothing; b for
+// nothing although it is blocked.
+func outcomes(h *parley.History) string {
+	out := []byte(strings.Repeat("-", h.N))
+	for _, i := range h.Indications {
+		out[i.At] = 'b'
+	}
+	for _, d := range h.Deliveries {
+		out[d.At] = d.Msg.Body[0]
+	}
+	return string(out)
+}
+
+// judge fails the test if a promise is broken for what went wrong in the run, and
+// returns the properties that do not hold, promised or not.
+func judge(t *testing.T, s *sim.Sim, p parley.Protocol, what any) (broken []string) {
+	t.Helper()
+	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		if v.Violated() {
+			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
+		}
+		if v.Broken != nil {
+			broken = append(broken, v.Property.Name)
+		}
+	}
+	return broken
+}
+
+// AC3 and AC4: commit if and only if all vote yes in time. Every vote of four
+// processes, the coordinator's too, or none.
+func TestEveryVote(t *testing.T) {
+	runs := 0
+	parleytest.Every(func(choose func(n int) int) {
+		text := make([]byte, 4)
+		for i := range text {
+			text[i] = "yn-"[choose(3)]
+		}
+		for seed := range uint64(5) {
+			opt := options(string(text))
+			opt.Seed = seed
+			s := sim.Run(opt)
+			runs++
+			want := strings.Repeat("a", 4)
+			switch {
+			case string(text) == "yyyy":
+				want = "cccc"
+			case text[0] == '-': // nobody asks who has no vote for one
+				want = strings.Map(func(v rune) rune {
+					if v == '-' {
+						return '-'
+					}
+					return 'a'
+				}, string(text))
+			}
+			if got := outcomes(&s.History); got != want {
+				t.Fatalf("votes %s, seed %d: %s, want %s", text, seed, got, want)
+			}
+			if strings.Contains(string(text), "-") {
+				continue // a vote that comes too late is a failure that no history shows
+			}
+			if broken := judge(t, s, opt.Protocol, string(text)); broken != nil {
+				t.Fatalf("votes %s: %s", text, broken)
+			}
+		}
+	})
+	if runs != 81*5 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// Section 7.5, evaluation, and the reference case counts-3: 5n messages for n
+// participants.
+func TestMessages(t *testing.T) {
+	for n := 2; n <= 8; n++ {
+		opt := options(strings.Repeat("y", n))
+		opt.Measure = true
+		s := sim.Run(opt)
+		want := 5 * uint64(n-1)
+		if s.Stats.Sent[0].Messages != want || s.Stats.Sends != want {
+			t.Errorf("%d participants: %d of %d messages, want %d", n-1, s.Stats.Sent[0].Messages, s.Stats.Sends, want)
+		}
+		if got := opt.Protocol.Cost(n, 0).Total().Messages; got != want {
+			t.Errorf("Cost says %d", got)
+		}
+		if n == 4 && want != 15 {
+			t.Error("counts-3: 15 messages")
+		}
+	}
+}
+
+// The termination rule over all states of up to four processes that are up, against
+// what it is derived from.
+func TestRule(t *testing.T) {
+	for _, c := range []struct {
+		states string
+		want   problem.Outcome
+	}{
+		{"up", problem.Commit}, // the reference case 3pc-one-precommitted
+		{"pp", problem.Commit}, // the reference case 3pc-partition-unsafe: one group
+		{"uu", problem.Abort},  // and the other
+		{"", problem.Undecided},
+		{"iu", problem.Abort},
+		{"ua", problem.Abort},
+		{"pc", problem.Commit},
+		{"aa", problem.Abort},
+	} {
+		if got := threephase.Terminate(states(c.states)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.states, got, c.want)
+		}
+	}
+	cases := 0
+	parleytest.Every(func(choose func(n int) int) {
+		text := make([]byte, 1+choose(4))
+		for i := range text {
+			text[i] = "iupca"[choose(5)]
+		}
+		has := func(state string) bool { return strings.ContainsAny(string(text), state) }
+		if has("pc") && has("ai") || has("c") && has("u") {
+			return // in no run: section 7.5, the states that occur together
+		}
+		cases++
+		want := problem.Abort
+		if has("pc") { // somebody who is down may have committed
+			want = problem.Commit
+		}
+		if got := threephase.Terminate(states(string(text))); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	})
+	if cases != 5+15+41+111 {
+		t.Errorf("%d cases", cases)
+	}
+}
+
+func states(text string) (out []problem.State) {
+	for _, c := range text {
+		out = append(out, problem.State(strings.IndexRune("iupca", c)))
+	}
+	return out
+}
+
+// backs are when a process comes back after a crash: never, at once, while the others
+// wait, and when they have done what they could.
+var backs = []parley.Tick{0, 1, 1500, 9000}
+
+// Every single crash of a run of three and of four processes, in all steps and
+// between all effects, for good and with a restart: atomicity holds, nobody who is up
+// is blocked, and all decide.
+func TestEveryCrash(t *testing.T) {
+	for _, c := range []struct {
+		votes string
+		runs  int
+	}{{"yyy", 736}, {"yyyy", 1040}, {"yyny", 720}} {
+		runs := 0
+		for seed := range uint64(4) {
+			opt := options(c.votes)
+			opt.Seed = seed
+			for _, crash := range parleytest.CrashPoints(opt) {
+				for _, crash.Back = range backs {
+					runs++
+					one := opt
+					one.Crashes = []sim.Crash{crash}
+					judge(t, sim.Run(one), opt.Protocol, fmt.Sprint(c.votes, " ", seed, crash))
+				}
+			}
+		}
+		if runs != c.runs {
+			t.Errorf("%s: %d runs, want %d", c.votes, runs, c.runs)
+		}
+	}
+}
+
+// Every two crashes of a run of three processes, of one process twice too.
+func TestEveryTwoCrashes(t *testing.T) {
+	runs, committed := 0, 0
+	opt := options("yyy")
+	for _, first := range parleytest.CrashPoints(opt) {
+		for _, first.Back = range backs {
+			one := opt
+			one.Crashes = []sim.Crash{first}
+			for _, second := range parleytest.CrashPoints(one) {
+				for _, second.Back = range []parley.Tick{0, 700} {
+					if second.At == first.At && first.Back == 0 {
+						continue
+					}
+					runs++
+					two := opt
+					two.Crashes = []sim.Crash{first, second}
+					s := sim.Run(two)
+					judge(t, s, opt.Protocol, two.Crashes)
+					if strings.Contains(outcomes(&s.History), "c") {
+						committed++
+					}
+				}
+			}
+		}
+	}
+	if runs != 13354 || committed != 6030 {
+		t.Errorf("%d runs, and somebody committed in %d, want 13354 and 6030", runs, committed)
+	}
+}
+
+// Every two crashes of four processes at once: the coordinator at any point, and the
+// one that takes over at any point of its own, both for good. With three participants
+// one is left who heard of neither, or of both.
+func TestTakeoverCrashes(t *testing.T) {
+	runs := 0
+	opt := options("yyyy")
+	for _, first := range parleytest.CrashPoints(opt) {
+		if first.At != 0 {
+			continue
+		}
+		one := opt
+		one.Crashes = []sim.Crash{first}
+		for _, second := range parleytest.CrashPoints(one) {
+			if second.At != 1 {
+				continue
+			}
+			runs++
+			two := opt
+			two.Crashes = []sim.Crash{first, second}
+			s := sim.Run(two)
+			judge(t, s, opt.Protocol, two.Crashes)
+			if got := outcomes(&s.History); got[2] == '-' || got[3] == '-' {
+				t.Fatalf("%v: %s", two.Crashes, got)
+			}
+		}
+	}
+	if runs != 475 {
+		t.Errorf("%d runs, want 475", runs)
+	}
+}
+
+// Any number of crashes, many of them while others take over: those that are up decide
+// alike, and without waiting for anyone.
+func TestManyCrashes(t *testing.T) {
+	seen := make(map[string]int)
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		opt := options([]string{"yyyy", "yyyyy", "yyyyyy", "yyny"}[r.IntN(4)])
+		opt.Seed = seed
+		n := opt.Protocol.N
+		for _, i := range r.Perm(n)[:1+r.IntN(n)] {
+			c := sim.Crash{At: parley.ID(i), Step: 1 + r.IntN(10), Effects: r.IntN(n + 3)}
+			if r.IntN(2) == 0 {
+				c.Back = 1 + parley.Tick(r.IntN(9000))
+			}
+			opt.Crashes = append(opt.Crashes, c)
+		}
+		s := sim.Run(opt)
+		judge(t, s, opt.Protocol, opt.Crashes)
+		for _, o := range outcomes(&s.History) {
+			seen[string(o)]++
+		}
+	}
+	if seen["c"] < 500 || seen["a"] < 500 || seen["b"] == 0 {
+		t.Errorf("outcomes %v", seen)
+	}
+}
+
+// Total failure: all have said yes, crash, and come back with a yes each in their
+// logs. When the last of them is back they know that nobody decided.
+func TestTotalFailure(t *testing.T) {
+	opt := options("yyy")
+	opt.Crashes = []sim.Crash{
+		{At: 0, Step: 4, Effects: 0, Back: 4000}, // with the last yes in hand
+		{At: 1, Step: 3, Effects: 9, Back: 8000},
+		{At: 2, Step: 3, Effects: 9, Back: 20_000},
+	}
+	s := sim.Run(opt)
+	judge(t, s, opt.Protocol, opt.Crashes)
+	if outcomes(&s.History) != "aaa" {
+		t.Error(outcomes(&s.History))
+	}
+	for _, d := range s.History.Deliveries {
+		if d.When < 20_000 {
+			t.Errorf("process %d decides at %d, and 2 may know more", d.At, d.When)
+		}
+	}
+	opt.Crashes[2].Back = 0
+	s = sim.Run(opt)
+	broken := judge(t, s, opt.Protocol, opt.Crashes)
+	if outcomes(&s.History) != "bb-" || !slices.Equal(broken, []string{problem.Termination}) {
+		t.Error(outcomes(&s.History), broken)
+	}
+}
+
+// The suite of all protocols.
+func TestSuite(t *testing.T) {
+	parleytest.Suite(t, threephase.New(threephase.Config{N: 4}), parleytest.Options{
+		Alphabet: []string{"yes", "yes", "yes", "no"}, Recovers: true,
+	})
+}
+
+func FuzzReceive(f *testing.F) {
+	parleytest.Fuzz(f, threephase.New(threephase.Config{N: 4}), parleytest.Options{Alphabet: []string{"yes", "no"}})
+}

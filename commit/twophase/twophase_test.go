@@ -1,0 +1,369 @@
+package twophase_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/commit/twophase"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// long is a run that is long enough for whoever can decide.
+const long = 40_000
+
+// votes gives each process its vote at the beginning, y, n, or - for none.
+func votes(text string) []sim.Request {
+	var out []sim.Request
+	for i, v := range text {
+		if v != '-' {
+			body := map[rune]string{'y': "yes", 'n': "no"}[v]
+			out = append(out, sim.Request{At: parley.ID(i), Msg: parley.Msg{Kind: parley.Propose, Body: []byte(body)}})
+		}
+	}
+	return out
+}
+
+// options are those of a run with the votes.
+func options(text string) sim.Options {
+	p := twophase.New(twophase.Config{N: len(text)})
+	return sim.Options{Protocol: p, Requests: votes(text), Until: long}
+}
+
+// outcomes writes what each process decided last: c, a, or - for nothing; b for
+// nothing although it is blocked.
+func outcomes(h *parley.History) string {
+	out := []byte(strings.Repeat("-", h.N))
+	for _, i := range h.Indications {
+		out[i.At] = 'b'
+	}
+	for _, d := range h.Deliveries {
+		out[d.At] = d.Msg.Body[0]
+	}
+	return string(out)
+}
+
+// judge fails the test if a promise is broken for what went wrong in the run, and
+// returns the properties that do not hold, promised or not.
+func judge(t *testing.T, s *sim.Sim, p parley.Protocol, what any) (broken []string) {
+	t.Helper()
+	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		if v.Violated() {
+			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
+		}
+		if v.Broken != nil {
+			broken = append(broken, v.Property.Name)
+		}
+	}
+	return broken
+}
+
+// AC3 and AC4, and the reference case 2pc-all-yes: commit if and only if all vote yes
+// in time. Every vote of four processes, the coordinator's too, or none.
+func TestEveryVote(t *testing.T) {
+	runs := 0
+	parleytest.Every(func(choose func(n int) int) {
+		text := make([]byte, 4)
+		for i := range text {
+			text[i] = "yn-"[choose(3)]
+		}
+		for seed := range uint64(5) {
+			opt := options(string(text))
+			opt.Seed = seed
+			s := sim.Run(opt)
+			runs++
+			want := strings.Repeat("a", 4)
+			switch {
+			case string(text) == "yyyy":
+				want = "cccc"
+			case text[0] == '-': // nobody asks who has no vote for one
+				want = strings.Map(func(v rune) rune {
+					if v == '-' {
+						return '-'
+					}
+					return 'a'
+				}, string(text))
+			}
+			if got := outcomes(&s.History); got != want {
+				t.Fatalf("votes %s, seed %d: %s, want %s", text, seed, got, want)
+			}
+			if strings.Contains(string(text), "-") {
+				continue // a vote that comes too late is a failure that no history shows
+			}
+			if broken := judge(t, s, opt.Protocol, string(text)); broken != nil {
+				t.Fatalf("votes %s: %s", text, broken)
+			}
+		}
+	})
+	if runs != 81*5 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// Section 7.4, evaluation, and the reference case counts-3: 3n messages for n
+// participants. Acknowledgements are beside them.
+func TestMessages(t *testing.T) {
+	for n := 2; n <= 8; n++ {
+		opt := options(strings.Repeat("y", n))
+		opt.Measure = true
+		s := sim.Run(opt)
+		participants := uint64(n - 1)
+		if got := s.Stats.Sent[0].Messages; got != 3*participants {
+			t.Errorf("%d participants: %d messages, want %d", participants, got, 3*participants)
+		}
+		if acks := s.Stats.Sends - s.Stats.Sent[0].Messages; acks != participants {
+			t.Errorf("%d participants: %d acknowledgements", participants, acks)
+		}
+		if want := opt.Protocol.Cost(n, 0).Total().Messages; want != 3*participants {
+			t.Errorf("Cost says %d", want)
+		}
+		if n == 4 && s.Stats.Sent[0].Messages != 9 {
+			t.Error("counts-3: 9 messages")
+		}
+	}
+}
+
+// The termination rule over all states of up to four processes, against what it is
+// derived from: an outcome is safe if no process that is not there can know the other.
+func TestRule(t *testing.T) {
+	for _, c := range []struct {
+		states string
+		want   problem.Outcome
+	}{
+		{"uu", problem.Undecided}, // the reference case 2pc-all-uncertain-blocks
+		{"", problem.Undecided},
+		{"ui", problem.Abort},
+		{"ua", problem.Abort},
+		{"uc", problem.Commit},
+	} {
+		if got := twophase.Terminate(states(c.states)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.states, got, c.want)
+		}
+	}
+	cases := 0
+	parleytest.Every(func(choose func(n int) int) {
+		text := make([]byte, choose(5))
+		for i := range text {
+			text[i] = "iuca"[choose(4)]
+		}
+		has := func(state string) bool { return strings.Contains(string(text), state) }
+		if has("c") && (has("a") || has("i")) {
+			return // in no run
+		}
+		cases++
+		// The coordinator, not there, may have decided either way, or may yet.
+		mayBeCommitted := !has("i") && !has("a")
+		mayBeAborted := !has("c")
+		want := problem.Undecided
+		switch {
+		case !mayBeCommitted:
+			want = problem.Abort
+		case !mayBeAborted:
+			want = problem.Commit
+		}
+		if got := twophase.Terminate(states(string(text))); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	})
+	if cases != 1+4+12+34+96 {
+		t.Errorf("%d cases", cases)
+	}
+}
+
+func states(text string) (out []problem.State) {
+	for _, c := range text {
+		out = append(out, problem.State(strings.IndexRune("iupca", c)))
+	}
+	return out
+}
+
+// Section 7.4: a participant that is uncertain is blocked if the coordinator crashes
+// and all others are uncertain too. When the coordinator is back all do as its log
+// says.
+func TestBlocking(t *testing.T) {
+	for _, c := range []struct {
+		effects int // of the step in which the coordinator gets the last yes
+		back    parley.Tick
+		want    string
+	}{
+		{0, 0, "-bbb"},      // before the commit record is durable
+		{1, 0, "-bbb"},      // the record is durable, and nobody has heard
+		{0, 20_000, "aaaa"}, // nothing in the log: presumed abort
+		{1, 20_000, "cccc"}, // a commit record
+	} {
+		opt := options("yyyy")
+		// Step 1 is Start, 2 the request; 3 to 5 are votes.
+		opt.Crashes = []sim.Crash{{At: 0, Step: 5, Effects: c.effects, Back: c.back}}
+		s := sim.Run(opt)
+		if got := outcomes(&s.History); got != c.want {
+			t.Errorf("after %d effects, back after %d: %s, want %s", c.effects, c.back, got, c.want)
+		}
+		var said []parley.ID
+		for _, i := range s.History.Indications {
+			if i.Msg.Kind != problem.Blocked {
+				t.Errorf("indication %#x", i.Msg.Kind)
+			}
+			said = append(said, i.At)
+		}
+		slices.Sort(said)
+		if !slices.Equal(said, []parley.ID{1, 2, 3}) {
+			t.Errorf("blocked: %v, and each participant says so once", said)
+		}
+		broken := judge(t, s, opt.Protocol, c)
+		want := []string{problem.NonBlocking}
+		if c.back == 0 {
+			want = []string{problem.Termination, problem.NonBlocking}
+		}
+		if !slices.Equal(broken, want) {
+			t.Errorf("after %d effects, back after %d: broken %s, want %s", c.effects, c.back, broken, want)
+		}
+	}
+}
+
+// Section 7.4, the cooperative termination protocol: it is enough that one who can
+// be reached knows, or has not voted.
+func TestCooperativeTermination(t *testing.T) {
+	opt := options("yyyy")
+	// The record, the own time-out, the delivery, and COMMIT to one participant.
+	opt.Crashes = []sim.Crash{{At: 0, Step: 5, Effects: 4}}
+	if s := sim.Run(opt); outcomes(&s.History) != "cccc" {
+		t.Errorf("one knows: %s", outcomes(&s.History))
+	}
+	opt = options("yyyy")
+	// VOTE-REQ to 1 and 2 alone; 3 has not voted when it is asked.
+	opt.Crashes = []sim.Crash{{At: 0, Step: 2, Effects: 2}}
+	opt.Requests[3].When = 20_000
+	s := sim.Run(opt)
+	if outcomes(&s.History) != "-aaa" {
+		t.Errorf("one has not voted: %s", outcomes(&s.History))
+	}
+	if s.Stats.Refused["second vote, or one too late"] != 1 {
+		t.Errorf("its vote is too late then: %v", s.Stats.Refused)
+	}
+	for _, d := range s.History.Deliveries {
+		if d.When > 10_000 {
+			t.Errorf("process %d decides at %d", d.At, d.When)
+		}
+	}
+}
+
+// backs are when a process comes back after a crash: never, at once, while the others
+// wait, and when they have done what they could.
+var backs = []parley.Tick{0, 1, 1500, 9000}
+
+// Every single crash of a run of three and of four processes, in all steps and
+// between all effects, for good and with a restart: atomicity, validity and stability
+// hold, and if the process comes back all decide.
+func TestEveryCrash(t *testing.T) {
+	for _, c := range []struct {
+		votes string
+		runs  int
+	}{{"yyy", 672}, {"yyyy", 928}, {"yny", 448}, {"yyny", 680}} {
+		runs := 0
+		for seed := range uint64(4) {
+			opt := options(c.votes)
+			opt.Seed = seed
+			for _, crash := range parleytest.CrashPoints(opt) {
+				for _, crash.Back = range backs {
+					runs++
+					one := opt
+					one.Crashes = []sim.Crash{crash}
+					judge(t, sim.Run(one), opt.Protocol, fmt.Sprint(c.votes, " ", seed, crash))
+				}
+			}
+		}
+		if runs != c.runs {
+			t.Errorf("%s: %d runs, want %d", c.votes, runs, c.runs)
+		}
+	}
+}
+
+// Every two crashes of a run of three processes, of one process twice too.
+func TestEveryTwoCrashes(t *testing.T) {
+	runs, committed := 0, 0
+	opt := options("yyy")
+	for _, first := range parleytest.CrashPoints(opt) {
+		for _, first.Back = range backs {
+			one := opt
+			one.Crashes = []sim.Crash{first}
+			for _, second := range parleytest.CrashPoints(one) {
+				for _, second.Back = range []parley.Tick{0, 700} {
+					if second.At == first.At && first.Back == 0 {
+						continue
+					}
+					runs++
+					two := opt
+					two.Crashes = []sim.Crash{first, second}
+					two.Until = 20_000
+					s := sim.Run(two)
+					judge(t, s, opt.Protocol, two.Crashes)
+					if strings.Contains(outcomes(&s.History), "c") {
+						committed++
+					}
+				}
+			}
+		}
+	}
+	if runs != 13592 || committed != 5692 {
+		t.Errorf("%d runs, and somebody committed in %d, want 13592 and 5692", runs, committed)
+	}
+}
+
+// Messages are lost, doubled, late and out of order, and processes crash and come
+// back: what is promised holds, and when links heal all decide.
+func TestBadLinks(t *testing.T) {
+	seen := make(map[string]int)
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		opt := options([]string{"yyyy", "yyyyy", "yyny"}[r.IntN(3)])
+		opt.Seed, opt.Heal, opt.Until = seed, 30_000, 60_000
+		opt.Loss, opt.Twice = 0.3*r.Float64(), 0.3*r.Float64()
+		opt.Delay = sim.Delay{Least: 1, Most: 1 + parley.Tick(r.IntN(3000))}
+		for range r.IntN(3) {
+			opt.Crashes = append(opt.Crashes, sim.Crash{
+				At: parley.ID(r.IntN(opt.Protocol.N)), Step: 1 + r.IntN(12), Effects: r.IntN(5),
+				Back: 1 + parley.Tick(r.IntN(10_000)),
+			})
+		}
+		s := sim.Run(opt)
+		judge(t, s, opt.Protocol, seed)
+		seen[strings.Trim(outcomes(&s.History), "-")[:1]]++
+	}
+	if seen["c"] < 20 || seen["a"] < 20 || len(seen) != 2 {
+		t.Errorf("outcomes %v", seen)
+	}
+}
+
+// A process that forgets its yes breaks what is promised: without a disk there is no
+// promise.
+func TestLostDisk(t *testing.T) {
+	opt := options("yyyy")
+	broken := make(map[string]bool)
+	for _, crash := range parleytest.CrashPoints(opt) {
+		crash.Back, crash.LostDisk = 700, true
+		one := opt
+		one.Crashes = []sim.Crash{crash}
+		for _, name := range judge(t, sim.Run(one), opt.Protocol, crash) {
+			broken[name] = true
+		}
+	}
+	if !broken[problem.Atomicity] || !broken[problem.Stability] {
+		t.Errorf("broken are %v", broken)
+	}
+}
+
+// The suite of all protocols.
+func TestSuite(t *testing.T) {
+	parleytest.Suite(t, twophase.New(twophase.Config{N: 4}), parleytest.Options{
+		Alphabet: []string{"yes", "yes", "yes", "no"}, Recovers: true,
+	})
+}
+
+func FuzzReceive(f *testing.F) {
+	parleytest.Fuzz(f, twophase.New(twophase.Config{N: 4}), parleytest.Options{Alphabet: []string{"yes", "no"}})
+}

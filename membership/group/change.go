@@ -1,0 +1,118 @@
+package group
+
+import (
+	"parley"
+	"parley/agreement/ballot"
+)
+
+// When a member asks for another view, and how it goes about it: the member of the
+// lowest rank that is not suspected at once, the others if that does not help.
+
+// period is what a member does once a period.
+func (g *machine) period(s *parley.Step) {
+	g.compact(s)
+	g.asked = false
+	for id := range g.view.Members.All() {
+		if id != g.self {
+			g.send(s, id, parley.Msg{Kind: Beat})
+		}
+	}
+	for id := range g.monitor.Check(g.now).All() {
+		s.Indicate(parley.Msg{Kind: parley.Suspect, Origin: id})
+	}
+	g.progress()
+	g.forsake()
+	g.consider(s)
+}
+
+// progress looks whether anything is delivered while something waits for it. A
+// process that was paused knows nothing of the time that it missed.
+func (g *machine) progress() {
+	waiting := false
+	for _, layer := range g.layers {
+		waiting = waiting || layer.Waiting()
+	}
+	paused := g.now-g.looked > g.c.Detector.Period+g.c.Detector.Late
+	g.looked = g.now
+	if g.frozen || !waiting || paused || g.seen != g.position {
+		g.stuck, g.seen = g.now, g.position
+	}
+	g.blocked = g.now-g.stuck >= g.c.Wait
+}
+
+// suspect is a suspicion that somebody else has: a detector beneath, or the host. A
+// sign of life takes it back as long as nothing is decided.
+func (g *machine) suspect(s *parley.Step, q parley.ID) {
+	if g.stage == member && q != g.self && g.view.Members.Has(q) {
+		g.told.Add(q)
+		g.consider(s)
+	}
+}
+
+// suspected returns the members that this one takes to have failed.
+func (g *machine) suspected() parley.Set {
+	all := g.gone
+	for id := range g.told.All() {
+		all.Add(id)
+	}
+	for id := range g.monitor.Suspected().All() {
+		all.Add(id)
+	}
+	return all
+}
+
+// needed tells whether the view must end: upon suspecting a member, an own message
+// undelivered for T, frozen for T, a gap on a link, a learner that has caught up, a
+// request to leave.
+func (g *machine) needed() bool {
+	outside := g.view.Members.Minus(g.suspected())
+	return outside != g.view.Members ||
+		g.frozen && (g.gap || g.now-g.since >= g.c.Wait) ||
+		!g.frozen && g.blocked ||
+		g.learner.ready || g.leaving
+}
+
+// lowest tells whether all members of a lower rank are suspected, and rank which
+// one this member has.
+func (g *machine) lowest() (lowest bool, rank int) {
+	lowest = true
+	suspected := g.suspected()
+	for id := range g.view.Members.All() {
+		if id == g.self {
+			return lowest, rank
+		}
+		lowest = lowest && suspected.Has(id)
+		rank++
+	}
+	return false, rank
+}
+
+// consider starts a ballot if the view must end and it is this member's turn.
+func (g *machine) consider(s *parley.Step) {
+	if g.stage != member {
+		return
+	}
+	if !g.needed() {
+		// A ballot that is under way goes on: the members are frozen.
+		g.due, g.tried = 0, false
+		g.vote(s, func(b *ballot.Instance) { b.Reconsider(s) })
+		return
+	}
+	lowest, rank := g.lowest()
+	if g.due == 0 {
+		g.wait = g.c.Wait + parley.Tick(rank)*g.c.Stagger
+		g.due = g.now + g.wait
+	}
+	late := g.now >= g.due
+	if late {
+		g.wait = min(2*g.wait, 64*g.c.Wait)
+		g.due = g.now + g.wait
+	}
+	if late || lowest && !g.tried {
+		g.tried = true
+		g.flush = g.now + g.c.Flush
+		g.vote(s, func(b *ballot.Instance) { b.Propose(s) })
+		return
+	}
+	g.vote(s, func(b *ballot.Instance) { b.Reconsider(s) })
+}

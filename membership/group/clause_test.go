@@ -1,0 +1,213 @@
+package group_test
+
+import (
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/membership/group"
+)
+
+// A view change without faults of others: who is suspected and silent is out of the
+// next view, and what the survivors hold is delivered before it.
+func TestViewChange(t *testing.T) {
+	p := newPost(t, group.Config{N: 3})
+	p.cast(2, "a")
+	p.arrive(2, 0, 1) // 1 does not get it, and 2 crashes
+	p.suspect(0, 2)
+	p.suspect(1, 2)
+	p.settle(0, 1)
+	p.expect(0, "1:a; view 2 [0 1]")
+	p.expect(1, "1:a; view 2 [0 1]")
+	p.cast(1, "b")
+	p.settle(0, 1)
+	p.expect(0, "2:b")
+	p.expect(1, "2:b")
+}
+
+// "While frozen: ignore all data messages and acks of the view; deliver nothing;
+// queue requests from above."
+func TestFrozen(t *testing.T) {
+	p := newPost(t, group.Config{N: 3})
+	p.suspect(0, 1)
+	p.arrive(0, 2, 1) // PREPARE: 2 reports
+	p.lose(2, 0)
+	p.cast(1, "a")
+	p.arrive(1, 2, 1)
+	p.cast(2, "b")
+	if l := append(p.lose(2, 1), p.lose(2, 0)...); len(l) > 0 {
+		t.Errorf("a member that has reported still sends %v", l)
+	}
+	p.expect(2, "")
+	// The next ballot finds the report as it was: a is not in it.
+	p.lose(1, 0)
+	p.suspect(2, 0)
+	p.suspect(2, 1)
+	p.period(9000, 2)
+	p.period(5000, 2)
+	p.lose(0, 2)
+	p.settle(0, 2)
+	p.expect(2, "view 2 [0 2]; 1:b")
+}
+
+// "A reporter is alive: keep it although suspected."
+func TestReporterIsKept(t *testing.T) {
+	p := newPost(t, group.Config{N: 4})
+	p.suspect(0, 3)
+	p.arrive(0, 3, 1)
+	p.arrive(3, 0, 1) // its report is the first to come
+	p.settle(0, 1, 2, 3)
+	p.expect(0, "view 2 [0 1 2 3]")
+	p.expect(3, "view 2 [0 1 2 3]")
+}
+
+// "Every member that I do not suspect is in S, or the flush timer ran out."
+func TestFlush(t *testing.T) {
+	p := newPost(t, group.Config{N: 4})
+	p.suspect(0, 3)
+	p.arrive(0, 1, 1)
+	p.arrive(0, 2, 1)
+	p.arrive(1, 0, 1)
+	p.expect(0, "")
+	p.arrive(2, 0, 1) // a majority, and all that are not suspected
+	p.settle(0, 1, 2)
+	p.expect(0, "view 2 [0 1 2]")
+
+	p = newPost(t, group.Config{N: 4})
+	p.suspect(0, 3)
+	p.arrive(0, 1, 1)
+	p.arrive(0, 3, 1)
+	p.arrive(1, 0, 1)
+	p.arrive(3, 0, 1) // 2 is not suspected, and does not answer
+	for range 4 {
+		p.period(500, 0, 1, 3)
+		p.put(2, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Beat}})
+		p.settle(0, 1, 3)
+		p.expect(0, "")
+	}
+	p.period(500, 0)
+	p.settle(0, 1, 3)
+	p.expect(0, "view 2 [0 1 3]")
+}
+
+// "u = v-1: send DECIDE(u, founding decision)": who missed how its view ended is told
+// when it next says anything, an idle one by its signs of life.
+func TestMissedDecision(t *testing.T) {
+	for _, excluded := range []bool{false, true} {
+		p := newPost(t, group.Config{N: 4})
+		p.suspect(0, 3)
+		if !excluded {
+			p.arrive(0, 3, 1)
+			p.arrive(3, 0, 1)
+		}
+		p.settle(0, 1, 2)
+		p.expect(1, map[bool]string{true: "view 2 [0 1 2]", false: "view 2 [0 1 2 3]"}[excluded])
+		for from := range parley.ID(3) {
+			p.lose(from, 3)
+			p.lose(3, from)
+		}
+		p.period(500, 3)
+		p.now += 3000
+		p.arrive(3, 1, 1)
+		p.settle(1, 3)
+		p.heard(1)
+		p.expect(3, map[bool]string{true: "out 0", false: "view 2 [0 1 2 3]"}[excluded])
+	}
+}
+
+// "u < v-1: send EXPELLED(v)", and "upon receiving EXPELLED(w), w > v: expelled,
+// stop" - for ever.
+func TestExpelled(t *testing.T) {
+	p := newPost(t, group.Config{N: 4})
+	p.suspect(0, 3)
+	p.settle(0, 1, 2)
+	p.suspect(0, 2)
+	p.settle(0, 1)
+	p.expect(0, "view 2 [0 1 2]; view 3 [0 1]")
+	p.put(0, 1, letter{epoch: 3, msg: parley.Msg{Kind: group.Expel, Seq: 3}}) // of no later view
+	p.expect(1, "view 2 [0 1 2]; view 3 [0 1]")
+	p.lose(0, 3)
+	p.period(500, 3)
+	p.now += 3000
+	p.arrive(3, 0, 1)
+	if k := p.kinds(0, 3); !slices.Equal(k, []parley.Kind{group.Expel}) {
+		t.Fatalf("who is in view 1 is answered %v in view 3", k)
+	}
+	p.settle(0, 3)
+	p.expect(3, "out 0")
+	for to := range parley.ID(3) {
+		p.lose(3, to)
+	}
+	p.cast(3, "x")
+	p.period(500, 3)
+	p.put(0, 3, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Prepare, Seq: 8}})
+	p.put(0, 3, letter{epoch: 1, path: 1, msg: parley.Msg{Kind: 1, Seq: 1, Value: 1, Body: make([]byte, 4)}})
+	p.expect(3, "")
+	for to := range parley.ID(3) {
+		if l := p.lose(3, to); len(l) > 0 {
+			t.Errorf("an excluded process still sends %v", l)
+		}
+	}
+}
+
+// "u > v: send ASK(v) to q and drop", once a period.
+func TestAsk(t *testing.T) {
+	p := newPost(t, group.Config{N: 4})
+	p.suspect(0, 3)
+	p.arrive(0, 2, 1)
+	p.arrive(2, 0, 1)
+	p.settle(0, 1)
+	p.arrive(0, 2, 1)
+	p.arrive(2, 0, 1)
+	p.settle(0, 1) // the decision is lost on its way to 2
+	p.lose(0, 2)
+	p.lose(1, 2)
+	p.cast(1, "a")
+	p.cast(1, "b")
+	p.arrive(1, 2, 2)
+	if k := p.kinds(2, 1); !slices.Equal(k, []parley.Kind{group.Ask}) {
+		t.Fatalf("messages of a later view are answered %v", k)
+	}
+	p.settle(0, 1, 2)
+	// What it dropped is a gap now, for which there is a view change.
+	p.cast(1, "c")
+	p.settle(0, 1, 2)
+	p.period(500, 2)
+	p.period(9000, 2)
+	p.settle(0, 1, 2)
+	if got := p.heard(2); got != "view 2 [0 1 2]; 1:a; 2:b; 3:c; view 3 [0 1 2]" && got != "view 2 [0 1 2]; suspects 0; suspects 1; 1:a; 2:b; 3:c; view 3 [0 1 2]" {
+		t.Errorf("process 2 says %q", got)
+	}
+}
+
+// A minority stops, and so does half of a view.
+func TestMinority(t *testing.T) {
+	p := newPost(t, group.Config{N: 4})
+	for _, pair := range [][2]parley.ID{{0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 0}, {2, 1}, {3, 0}, {3, 1}} {
+		p.suspect(pair[0], pair[1])
+	}
+	for range 100 {
+		p.settle(0, 1)
+		p.settle(2, 3)
+		p.period(500, 0, 1, 2, 3)
+	}
+	for id := range parley.ID(4) {
+		if got := p.heard(id); slices.Contains(p.said[id], "view 2") || got == "" || got[:8] != "suspects" {
+			t.Errorf("process %d says %q", id, got)
+		}
+	}
+}
+
+// "Request leave": the next view is without the process, which is told so.
+func TestLeave(t *testing.T) {
+	p := newPost(t, group.Config{N: 3})
+	p.cast(0, "a")
+	p.ask(0, parley.Msg{Kind: group.Leave})
+	p.settle(0, 1, 2)
+	p.expect(0, "out 1")
+	p.expect(1, "1:a; view 2 [1 2]")
+	p.cast(2, "b")
+	p.settle(1, 2)
+	p.expect(1, "2:b")
+}

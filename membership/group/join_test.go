@@ -1,0 +1,234 @@
+package group_test
+
+import (
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/membership/group"
+)
+
+// joiner returns a group of three with a fourth process that has asked 1 to join.
+// Two messages were delivered before.
+func joiner(t *testing.T, c group.Config) *post {
+	t.Helper()
+	c.N, c.Initial = 4, parley.SetOf(0, 1, 2)
+	p := newPost(t, c)
+	p.cast(0, "a")
+	p.settle(0, 1, 2)
+	p.cast(2, "b")
+	p.settle(0, 1, 2)
+	p.heard(0)
+	p.expect(1, "1:a; 2:b")
+	p.arrive(3, 1, 1) // JOIN
+	return p
+}
+
+// The way into a view: SNAPSHOT, what the sponsor delivers meanwhile, INSTALL, the
+// cut. Then it is a member as all others are.
+func TestJoin(t *testing.T) {
+	p := joiner(t, group.Config{})
+	p.arrive(1, 3, 1)
+	p.expect(3, "restored 2 ")
+	p.cast(0, "c")
+	p.settle(0, 1, 2)
+	p.arrive(1, 3, 1)
+	p.expect(3, "3:c")
+	p.cast(2, "d")
+	p.arrive(2, 1, 1) // in the cut
+	p.arrive(3, 1, 1) // READY
+	p.period(500, 1)
+	p.period(7500, 1) // it is not the lowest
+	p.settle(0, 1, 2)
+	p.expect(3, "")
+	p.settle(1, 3)
+	p.expect(3, "4:d; view 2 [0 1 2 3]")
+	p.cast(3, "e")
+	p.settle(0, 1, 2, 3)
+	p.expect(3, "5:e")
+	p.heard(2)
+	p.cast(2, "f")
+	p.settle(0, 1, 2, 3)
+	p.expect(2, "6:f")
+	p.expect(3, "6:f")
+}
+
+// The state above is asked for, and the answer must be of the present position.
+func TestState(t *testing.T) {
+	p := joiner(t, group.Config{State: true})
+	p.expect(1, "wanted 2 for 3")
+	p.cast(0, "c")
+	p.settle(0, 1, 2)
+	p.ask(1, parley.Msg{Kind: group.State, Seq: 2, Body: []byte("ab")})
+	p.expect(1, "3:c; wanted 3 for 3")
+	p.ask(1, parley.Msg{Kind: group.State, Seq: 3, Body: []byte("abc")})
+	p.settle(1, 3)
+	p.expect(3, "restored 3 abc")
+}
+
+// "Not frozen, no learner": a sponsor serves one, and none once it has reported.
+func TestOneLearner(t *testing.T) {
+	p := newPost(t, group.Config{N: 5, Initial: parley.SetOf(0, 1, 2)})
+	p.arrive(3, 1, 1)
+	p.arrive(4, 1, 1)
+	if k := p.kinds(1, 4); len(k) > 0 || !slices.Equal(p.kinds(1, 3), []parley.Kind{group.Snapshot}) {
+		t.Errorf("the second to ask is answered %v", k)
+	}
+	p = newPost(t, group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)})
+	p.suspect(0, 2)
+	p.arrive(0, 1, 1)
+	p.arrive(3, 1, 1)
+	if k := p.kinds(1, 3); len(k) > 0 {
+		t.Errorf("who has reported answers %v", k)
+	}
+	// Whoever was not answered asks somebody else, as another incarnation.
+	p.lose(3, 1)
+	p.period(4000, 3)
+	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
+		t.Errorf("after that it sends %v", l)
+	}
+}
+
+// "From its sponsor only: FORWARD or INSTALL whose position is not its own -> give up,
+// take a new incarnation, join again", and "DECIDE from others is ignored".
+func TestJoinerIsStrict(t *testing.T) {
+	caught := func() *post {
+		p := joiner(t, group.Config{})
+		p.arrive(1, 3, 1)
+		p.arrive(3, 1, 1)
+		p.expect(3, "restored 2 ")
+		p.period(500, 1)
+		p.period(7500, 1)
+		return p
+	}
+	p := caught()
+	p.cast(0, "c")
+	p.settle(0, 1, 2)
+	p.settle(0, 2, 3)
+	l := p.lose(1, 3)
+	if len(l) == 0 || l[len(l)-1].msg.Kind != group.Install {
+		t.Fatalf("the sponsor sent %v", l)
+	}
+	install := l[len(l)-1]
+	p.put(2, 3, install) // not from the sponsor
+	p.expect(3, "")
+	p.put(1, 3, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Decision, Body: install.msg.Body}})
+	p.expect(3, "")
+	other := install
+	other.msg.Value++ // to another incarnation
+	p.put(1, 3, other)
+	p.expect(3, "")
+	p.lose(3, 2)
+	other = install
+	other.msg.Seq++
+	p.put(1, 3, other)
+	p.expect(3, "")
+	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
+		t.Errorf("after an INSTALL of another position it sends %v", l)
+	}
+
+	p = joiner(t, group.Config{})
+	p.arrive(1, 3, 1)
+	p.cast(0, "c")
+	p.settle(0, 1, 2)
+	p.lose(1, 3)
+	p.lose(3, 2)
+	p.cast(0, "d")
+	p.settle(0, 1, 2)
+	p.arrive(1, 3, 1)
+	p.expect(3, "restored 2 ")
+	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
+		t.Errorf("after a FORWARD of another position it sends %v", l)
+	}
+}
+
+// "Replay buffered messages of v+1": others may be in the view before the joiner, who
+// misses nothing of theirs.
+func TestEarlyMessages(t *testing.T) {
+	p := joiner(t, group.Config{})
+	p.arrive(1, 3, 1)
+	p.arrive(3, 1, 1)
+	p.period(500, 1)
+	p.period(7500, 1)
+	p.settle(0, 1, 2)
+	p.cast(0, "c")
+	p.cast(2, "d")
+	p.settle(0, 1, 2)
+	p.settle(0, 2, 3)
+	p.expect(3, "restored 2 ")
+	p.settle(1, 3)
+	p.settle(0, 1, 2, 3)
+	p.expect(3, "view 2 [0 1 2 3]; 3:c; 4:d")
+}
+
+// A member that comes back is another incarnation: the old one leaves with the view
+// that the new one enters.
+func TestReturn(t *testing.T) {
+	p := newPost(t, group.Config{N: 3})
+	p.cast(0, "a")
+	p.settle(0, 1, 2)
+	for to := range parley.ID(2) {
+		p.lose(2, to)
+	}
+	p.restart(2)
+	p.arrive(2, 1, 1)
+	p.settle(0, 1, 2)
+	p.period(8000, 1)
+	p.settle(0, 1, 2)
+	p.expect(2, "1:a; restored 1 ; view 2 [0 1 2]")
+	p.expect(1, "1:a; view 2 [0 1 2]")
+	// What was left of the old one on the links means nothing.
+	p.put(2, 0, letter{epoch: 1, path: 1, msg: parley.Msg{Kind: 1, Seq: 9, Value: 9, Body: []byte{0, 0, 9, 'x'}}})
+	p.cast(2, "b")
+	p.settle(0, 1, 2)
+	p.expect(0, "1:a; view 2 [0 1 2]; 2:b")
+}
+
+// In durable mode a process goes on from its log: frozen, with all that it holds.
+func TestResume(t *testing.T) {
+	p := newPost(t, group.Config{N: 3, Durable: true})
+	p.cast(0, "a")
+	p.settle(0, 1, 2)
+	p.cast(0, "b")
+	p.arrive(0, 1, 1) // 1 alone has it, says so, and crashes; so does 0, for good
+	for id := range parley.ID(3) {
+		p.heard(id)
+		for to := range parley.ID(3) {
+			p.lose(id, to)
+		}
+	}
+	p.restart(1)
+	p.expect(1, "view 1 [0 1 2]")
+	p.suspect(2, 0)
+	p.cast(1, "c")
+	p.period(500, 1)
+	p.period(9000, 1)
+	p.settle(1, 2)
+	p.period(3000, 1) // 0 does not answer
+	p.settle(1, 2)
+	p.expect(2, "2:b; view 2 [1 2]; 3:c")
+	p.expect(1, "1:a; 2:b; view 2 [1 2]; 3:c")
+	// And once more: everything is delivered again, in the views that it was delivered in.
+	p.restart(1)
+	p.expect(1, "view 1 [0 1 2]; 1:a; 2:b; view 2 [1 2]")
+}
+
+// A sponsor whose learner has joined with somebody else's help needs no view for it.
+func TestLearnerOfAnother(t *testing.T) {
+	p := joiner(t, group.Config{})
+	p.arrive(1, 3, 1)
+	p.lose(3, 1) // READY is late
+	p.period(40_000, 3)
+	p.settle(2, 3) // JOIN, as another incarnation, with the help of 2
+	p.period(500, 2)
+	p.period(10_000, 2)
+	p.put(3, 1, letter{epoch: 1, msg: parley.Msg{Kind: group.Ready, Seq: 1}})
+	p.settle(0, 1, 2, 3)
+	p.expect(3, "restored 2 ; restored 2 ; view 2 [0 1 2 3]")
+	for range 40 {
+		p.period(500, 0, 1, 2, 3)
+		p.settle(0, 1, 2, 3)
+	}
+	p.expect(3, "")
+}

@@ -1,0 +1,315 @@
+package group
+
+import (
+	"slices"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/membership/detector"
+)
+
+// stage is what a process is.
+type stage uint8
+
+const (
+	joining stage = iota
+	member
+	out // for ever, unless it returns as a new incarnation
+)
+
+// tick is the timer that all times of the group are looked at with, once a period.
+const tick parley.Timer = 1
+
+// machine is one process.
+type machine struct {
+	c        Config
+	self     parley.ID
+	services []Service
+	layers   []Layer
+	bits     int         // of a path, that name a layer
+	now      parley.Tick // scratch: of the present clause
+
+	stage    stage
+	life     uint64 // the incarnation; always durable
+	position uint64 // deliveries so far, those of the sponsor before it joined too
+
+	// Of the view.
+	view     View
+	lives    []uint64 // by process: the incarnations of the members
+	founding []byte   // the decision that made the view, for those who missed it
+	ballot   *ballot.Instance
+	frozen   bool        // the report is given
+	since    parley.Tick // when it was
+	entered  parley.Tick // when the view was
+	gap      bool        // a link has lost something
+
+	// When to ask for another view.
+	monitor detector.Monitor
+	told    parley.Set  // suspected on somebody else's word
+	gone    parley.Set  // members that have come back as other incarnations
+	due     parley.Tick // the next try; 0 while nobody needs another view
+	wait    parley.Tick // between this try and the one after
+	tried   bool        // since the need arose
+	flush   parley.Tick // until when to wait for the members that are not suspected
+	leaving bool
+	stuck   parley.Tick // since when nothing was delivered while something waits
+	seen    uint64      // the position when stuck was looked at last
+	looked  parley.Tick // when it was looked at last
+	blocked bool        // that has been so for too long
+	asked   bool        // in this period, for what was missed
+
+	queue   []parley.Msg // requests for the next view
+	armed   []timer
+	learner learner
+	joiner  joiner
+	records int // since the log was compacted
+}
+
+// timer is one that a layer has set.
+type timer struct {
+	layer  int
+	number parley.Timer
+}
+
+func newMachine(c Config, self parley.ID, services []Service) *machine {
+	g := &machine{
+		c: c, self: self, services: services, bits: width(len(services)),
+		lives: make([]uint64, c.N), monitor: detector.NewMonitor(c.Detector, self),
+	}
+	for _, service := range services {
+		layer := service.New(self, c.N)
+		if _, ok := layer.(Durable); c.Durable && !ok {
+			panic("group: " + service.Name + " is not for durable mode")
+		}
+		g.layers = append(g.layers, layer)
+	}
+	g.newBallot()
+	return g
+}
+
+// newBallot begins the instance that ends the present view.
+func (g *machine) newBallot() { g.ballot = ballot.NewInstance(g.self, g.view.Members, g) }
+
+// Start: the first members are in view 1. A process that comes back goes on from
+// its log in durable mode, and otherwise joins.
+func (g *machine) Start(s *parley.Step) {
+	g.now = s.Now
+	initial := g.c.Initial.Has(g.self)
+	switch {
+	case s.Restart && g.c.Durable:
+		g.resume(s)
+	case s.Restart || !initial:
+		g.recall(s)
+		g.join(s)
+	default:
+		g.stage = member
+		g.begin(s)
+	}
+	s.SetTimer(tick, 1+g.c.Detector.Period*parley.Tick(g.self)/parley.Tick(g.c.N))
+}
+
+// begin installs view 1.
+func (g *machine) begin(s *parley.Step) {
+	g.enter(s, decision{next: View{1, g.c.Initial}, lives: g.lives, cuts: make([][]byte, len(g.layers))}, nil)
+}
+
+// Request: of the group itself, or of a layer, now or in the next view.
+func (g *machine) Request(s *parley.Step, m parley.Msg) {
+	g.now = s.Now
+	switch {
+	case g.stage == out:
+	case m.Kind == Leave:
+		g.leave(s)
+	case m.Kind == State:
+		g.stateIs(s, m)
+	case g.stage == joining || g.frozen:
+		if len(g.queue) >= g.c.Queue {
+			s.Refuse(g.self, "too many requests for the next view")
+			return
+		}
+		g.queue = append(g.queue, m)
+	default:
+		g.ask(s, m)
+	}
+}
+
+// ask hands a request to the first layer that takes it.
+func (g *machine) ask(s *parley.Step, m parley.Msg) {
+	for i, service := range g.services {
+		if slices.Contains(service.Requests, m.Kind) {
+			g.within(s, i, func(l Layer) { l.Request(s, m) })
+			return
+		}
+	}
+	s.Refuse(g.self, "request that no layer takes")
+}
+
+// Receive is from a link, or a suspicion from beneath.
+func (g *machine) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	g.now = s.Now
+	child := int(s.Pop(g.bits))
+	switch {
+	case m.Kind == parley.Suspect:
+		g.suspect(s, m.Origin)
+	case m.Kind >= parley.Local || g.stage == out:
+	case int(from) >= g.c.N || from == g.self || child > len(g.layers):
+		s.Refuse(from, "message of nobody, or for nobody")
+	case g.stage == joining:
+		g.learn(s, from, child, m)
+	default:
+		g.hear(s, from, child, m)
+	}
+}
+
+// hear is what a member makes of a message.
+func (g *machine) hear(s *parley.Step, from parley.ID, child int, m parley.Msg) {
+	u := uint64(s.Epoch)
+	switch {
+	case child == 0 && m.Kind == Join:
+		g.sponsor(s, from, m)
+	case child == 0 && m.Kind == Ready:
+		g.ready(s, from, m)
+	case child == 0 && m.Kind == Expel:
+		// upon EXPEL(w), w > v: stop
+		if m.Seq > g.view.Number {
+			g.stop(s)
+		}
+	case u < g.view.Number:
+		g.late(s, from, child, m)
+	// of a later view: ask what ended this one, and drop
+	case u > g.view.Number:
+		if !g.asked {
+			g.asked = true
+			g.send(s, from, parley.Msg{Kind: Ask})
+		}
+	case !g.view.Members.Has(from):
+		s.Refuse(from, "message of no member")
+	default:
+		g.present(s, from, child, m)
+	}
+}
+
+// present is a message of this view, from a member.
+func (g *machine) present(s *parley.Step, from parley.ID, child int, m parley.Msg) {
+	g.monitor.Heard(g.now, from)
+	g.told.Remove(from)
+	switch {
+	case child > 0:
+		// while frozen: ignore all data messages and acknowledgements of the view
+		if !g.frozen && g.receive(s, child-1, from, m) {
+			g.freeze()
+			g.gap = true
+			g.consider(s)
+		}
+	case m.Kind <= ballot.Last:
+		if g.unreadable(m) {
+			s.Refuse(from, "decision that cannot be read")
+			return
+		}
+		g.vote(s, func(b *ballot.Instance) { b.Receive(s, from, m) })
+	case m.Kind != Beat && m.Kind != Ask:
+		s.Refuse(from, "message that does not fit")
+	}
+}
+
+func (g *machine) receive(s *parley.Step, i int, from parley.ID, m parley.Msg) (gap bool) {
+	g.within(s, i, func(l Layer) { gap = l.Receive(s, from, m) })
+	return gap
+}
+
+// late is a message of an earlier view. A process that does not know how its view
+// ended is told, or that too much has happened since.
+func (g *machine) late(s *parley.Step, from parley.ID, child int, m parley.Msg) {
+	if child > 0 || m.Kind != ballot.Prepare && m.Kind != ballot.Accept && m.Kind != Beat && m.Kind != Ask {
+		return
+	}
+	// A beat of one who was told a moment ago may have crossed that.
+	if m.Kind == Beat && g.now-g.entered < g.c.Detector.Timeout {
+		return
+	}
+	switch u := uint64(s.Epoch); {
+	// u = v-1: send DECIDE(u, founding decision)
+	case u+1 == g.view.Number:
+		s.Send(from, parley.Msg{Kind: ballot.Decision, Body: g.founding})
+		s.Effects[len(s.Effects)-1].Epoch = uint32(u)
+	// u < v-1: it has not reported in view v-1, so it is in no view after that. The
+	// message of a member was long on its way.
+	case !g.view.Members.Has(from):
+		g.send(s, from, parley.Msg{Kind: Expel, Seq: g.view.Number})
+	}
+}
+
+// within runs a clause of a layer and carries what it asks for to its place.
+func (g *machine) within(s *parley.Step, i int, clause func(Layer)) {
+	mark := s.Mark()
+	clause(g.layers[i])
+	end := s.Mark()
+	for k := mark; k < end; k++ {
+		e := &s.Effects[k]
+		child := parley.Path(i + 1)
+		switch e.Op {
+		case parley.OpSend:
+			if e.To == parley.All {
+				panic("group: " + g.services[i].Name + " sends to others than members")
+			}
+			e.Epoch, e.Path = uint32(g.view.Number), e.Path.Push(g.bits, child)
+		case parley.OpDeliver:
+			g.position++
+			e.Msg.Seq = g.position
+			g.forward(s, i, e.To, e.Msg)
+		case parley.OpSetTimer:
+			g.armed = append(g.disarmed(i, e.Timer), timer{i, e.Timer})
+			e.Path = e.Path.Push(g.bits, child)
+		case parley.OpStopTimer:
+			g.armed = g.disarmed(i, e.Timer)
+			e.Path = e.Path.Push(g.bits, child)
+		case parley.OpAppend:
+			g.records++
+			e.Path = e.Path.Push(g.bits, child)
+		}
+		// forward may have moved the effects: e is not used after it.
+	}
+}
+
+// disarmed returns the timers without one.
+func (g *machine) disarmed(i int, t parley.Timer) []timer {
+	return slices.DeleteFunc(g.armed, func(a timer) bool { return a == timer{i, t} })
+}
+
+// disarm stops the timers of all layers: those of one view mean nothing in another.
+func (g *machine) disarm(s *parley.Step) {
+	for _, t := range g.armed {
+		s.StopTimer(t.number)
+		e := &s.Effects[len(s.Effects)-1]
+		e.Path = e.Path.Push(g.bits, parley.Path(t.layer+1))
+	}
+	g.armed = nil
+}
+
+// send sends a message of the group's own, as of this view.
+func (g *machine) send(s *parley.Step, to parley.ID, m parley.Msg) {
+	s.Send(to, m)
+	s.Effects[len(s.Effects)-1].Epoch = uint32(g.view.Number)
+}
+
+// Timeout: of a layer, or what the group does once a period.
+func (g *machine) Timeout(s *parley.Step, t parley.Timer) {
+	g.now = s.Now
+	if child := int(s.Pop(g.bits)); child > 0 {
+		armed := len(g.armed)
+		g.armed = g.disarmed(child-1, t)
+		if g.stage == member && !g.frozen && len(g.armed) < armed {
+			g.within(s, child-1, func(l Layer) { l.Timeout(s, t) })
+		}
+		return
+	}
+	switch g.stage {
+	case joining:
+		g.hope(s)
+	case member:
+		g.period(s)
+	}
+	if g.stage != out {
+		s.SetTimer(tick, g.c.Detector.Period)
+	}
+}

@@ -1,0 +1,144 @@
+package group
+
+import (
+	"encoding/binary"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// Bodies are numbers, sets and byte strings with their length in front, one after
+// another: one encoding of each value.
+
+func appendBytes(b, s []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// reader reads a body from its beginning. After what does not fit it is bad.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) number(limit uint64) uint64 {
+	if r.bad {
+		return 0
+	}
+	x, rest, err := parley.ReadUvarint(r.b, limit)
+	r.b, r.bad = rest, err != nil
+	return x
+}
+
+func (r *reader) bytes() []byte {
+	size := r.number(uint64(len(r.b)))
+	if r.bad || size > uint64(len(r.b)) {
+		r.bad = true
+		return nil
+	}
+	s := r.b[:size:size]
+	r.b = r.b[size:]
+	return s
+}
+
+func (r *reader) set(n int) parley.Set {
+	if r.bad {
+		return parley.Set{}
+	}
+	set, rest, err := problem.ReadSet(r.b, n)
+	r.b, r.bad = rest, err != nil
+	return set
+}
+
+// list reads so many byte strings.
+func (r *reader) list(n int) [][]byte {
+	out := make([][]byte, n)
+	for i := range out {
+		out[i] = r.bytes()
+	}
+	return out
+}
+
+// done tells whether all was read, and fitted.
+func (r *reader) done() bool { return !r.bad && len(r.b) == 0 }
+
+// lives is the largest number of an incarnation.
+const lives = 1 << 48
+
+// candidate is a process that asks to join.
+type candidate struct {
+	id   parley.ID
+	life uint64
+}
+
+// report is what a member has to say of a view when it is to end.
+type report struct {
+	life    uint64      // its own incarnation
+	leaving bool        // it asks to be left out
+	learner []candidate // at most one, which has caught up
+	layers  [][]byte
+}
+
+func (r report) encode() []byte {
+	b := binary.AppendUvarint(nil, r.life)
+	flag := uint64(0)
+	if r.leaving {
+		flag = 1
+	}
+	b = binary.AppendUvarint(b, flag)
+	b = binary.AppendUvarint(b, uint64(len(r.learner)))
+	for _, c := range r.learner {
+		b = binary.AppendUvarint(b, uint64(c.id))
+		b = binary.AppendUvarint(b, c.life)
+	}
+	for _, layer := range r.layers {
+		b = appendBytes(b, layer)
+	}
+	return b
+}
+
+func readReport(b []byte, n, layers int) (out report, ok bool) {
+	r := reader{b: b}
+	out.life = r.number(lives)
+	out.leaving = r.number(1) == 1
+	for range r.number(1) {
+		out.learner = append(out.learner, candidate{parley.ID(r.number(uint64(n - 1))), r.number(lives)})
+	}
+	out.layers = r.list(layers)
+	return out, r.done()
+}
+
+// decision is what ends a view.
+type decision struct {
+	next  View
+	lives []uint64 // by process: the incarnations of the members
+	cuts  [][]byte // by layer
+}
+
+func (d decision) encode() []byte {
+	b := binary.AppendUvarint(nil, d.next.Number)
+	b = problem.AppendSet(b, d.next.Members)
+	for id := range d.next.Members.All() {
+		b = binary.AppendUvarint(b, d.lives[id])
+	}
+	for _, cut := range d.cuts {
+		b = appendBytes(b, cut)
+	}
+	return b
+}
+
+func readDecision(b []byte, n, layers int) (d decision, ok bool) {
+	r := reader{b: b}
+	d.next.Number = r.number(1 << 31)
+	d.next.Members = r.set(n)
+	d.lives = make([]uint64, n)
+	for id := range d.next.Members.All() {
+		d.lives[id] = r.number(lives)
+	}
+	d.cuts = r.list(layers)
+	return d, r.done()
+}
+
+// has tells whether a process in that incarnation is a member of the next view.
+func (d decision) has(c candidate) bool {
+	return d.next.Members.Has(c.id) && d.lives[c.id] == c.life
+}

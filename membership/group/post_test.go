@@ -1,0 +1,186 @@
+package group_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/broadcast/timestamp"
+	"parley/membership/group"
+)
+
+// post is a group with the timestamp layer whose messages a test delivers by hand.
+type post struct {
+	t     *testing.T
+	p     parley.Protocol
+	procs []parley.Machine
+	links [][][]letter // from, to: the oldest first
+	logs  [][]parley.Record
+	said  [][]string // by process: what it indicated and delivered
+	now   parley.Tick
+}
+
+type letter struct {
+	epoch uint32
+	path  parley.Path
+	msg   parley.Msg
+}
+
+func newPost(t *testing.T, c group.Config) *post {
+	p := &post{t: t, p: timestamp.New(timestamp.Config{Config: c}), now: 1}
+	p.links, p.logs, p.said = make([][][]letter, c.N), make([][]parley.Record, c.N), make([][]string, c.N)
+	for id := range parley.ID(c.N) {
+		p.links[id] = make([][]letter, c.N)
+		p.procs = append(p.procs, p.p.New(id))
+		p.do(id, func(m parley.Machine, s *parley.Step) { m.Start(s) })
+	}
+	p.said = make([][]string, c.N)
+	return p
+}
+
+// Choose and the others make the post a parley.Host.
+func (p *post) Choose(int) int                        { return 0 }
+func (p *post) Sign(parley.ID, []byte) []byte         { return nil }
+func (p *post) Verify(parley.ID, []byte, []byte) bool { return false }
+func (p *post) Refused(at, _ parley.ID, why string)   { p.say(at, "refused: "+why) }
+
+func (p *post) say(at parley.ID, what string) { p.said[at] = append(p.said[at], what) }
+
+// heard returns what a process has said since it was last asked.
+func (p *post) heard(at parley.ID) string {
+	out := strings.Join(p.said[at], "; ")
+	p.said[at] = nil
+	return out
+}
+
+func (p *post) do(at parley.ID, clause func(m parley.Machine, s *parley.Step)) {
+	p.step(at, &parley.Step{}, clause)
+}
+
+func (p *post) step(at parley.ID, s *parley.Step, clause func(m parley.Machine, s *parley.Step)) {
+	s.Self, s.N, s.Now, s.Host = at, p.p.N, p.now, p
+	clause(p.procs[at], s)
+	for _, e := range s.Effects {
+		switch e.Op {
+		case parley.OpSend:
+			p.links[at][e.To] = append(p.links[at][e.To], letter{e.Epoch, e.Path, e.Msg})
+		case parley.OpDeliver:
+			p.say(at, fmt.Sprintf("%d:%s", e.Msg.Seq, e.Msg.Body))
+		case parley.OpAppend:
+			p.logs[at] = append(p.logs[at], parley.Record{Path: e.Path, Body: e.Msg.Body})
+		case parley.OpIndicate:
+			p.say(at, p.indication(e.Msg))
+		}
+	}
+}
+
+func (p *post) indication(m parley.Msg) string {
+	switch m.Kind {
+	case parley.View:
+		members, _, err := problem.ReadSet(m.Body, p.p.N)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return fmt.Sprintf("view %d %v", m.Seq, slices.Collect(members.All()))
+	case group.Out:
+		return fmt.Sprintf("out %d", m.Value)
+	case group.Restored:
+		return fmt.Sprintf("restored %d %s", m.Seq, m.Body)
+	case group.Wanted:
+		return fmt.Sprintf("wanted %d for %d", m.Seq, m.Origin)
+	case parley.Suspect:
+		return fmt.Sprintf("suspects %d", m.Origin)
+	}
+	return "?"
+}
+
+func (p *post) cast(at parley.ID, text string) {
+	p.do(at, func(m parley.Machine, s *parley.Step) { m.Request(s, problem.Request([]byte(text))) })
+}
+
+func (p *post) ask(at parley.ID, q parley.Msg) {
+	p.do(at, func(m parley.Machine, s *parley.Step) { m.Request(s, q) })
+}
+
+func (p *post) suspect(at, of parley.ID) {
+	p.do(at, func(m parley.Machine, s *parley.Step) {
+		m.Receive(s, at, parley.Msg{Kind: parley.Suspect, Origin: of})
+	})
+}
+
+// period lets time pass, and the given processes do what they do once a period.
+func (p *post) period(after parley.Tick, who ...parley.ID) {
+	p.now += after
+	for _, at := range who {
+		p.do(at, func(m parley.Machine, s *parley.Step) { m.Timeout(s, 1) })
+	}
+}
+
+// put lets a message arrive that was perhaps never sent.
+func (p *post) put(from, to parley.ID, l letter) {
+	p.step(to, &parley.Step{Epoch: l.epoch, Path: l.path}, func(m parley.Machine, s *parley.Step) {
+		m.Receive(s, from, l.msg)
+	})
+}
+
+// arrive lets the next n messages of a link arrive.
+func (p *post) arrive(from, to parley.ID, n int) {
+	p.t.Helper()
+	for range n {
+		if len(p.links[from][to]) == 0 {
+			p.t.Fatalf("nothing is on its way from %d to %d", from, to)
+		}
+		l := p.links[from][to][0]
+		p.links[from][to] = p.links[from][to][1:]
+		p.put(from, to, l)
+	}
+}
+
+// settle lets all arrive that is on its way between the given processes, until nothing is.
+func (p *post) settle(who ...parley.ID) {
+	for again := true; again; {
+		again = false
+		for _, from := range who {
+			for _, to := range who {
+				for len(p.links[from][to]) > 0 {
+					again = true
+					p.arrive(from, to, 1)
+				}
+			}
+		}
+	}
+}
+
+// lose loses all that is on its way between two processes, and returns it.
+func (p *post) lose(from, to parley.ID) []letter {
+	l := p.links[from][to]
+	p.links[from][to] = nil
+	return l
+}
+
+// restart brings a process back with its log.
+func (p *post) restart(at parley.ID) {
+	p.procs[at] = p.p.New(at)
+	p.step(at, &parley.Step{Restart: true, Log: p.logs[at]}, func(m parley.Machine, s *parley.Step) { m.Start(s) })
+}
+
+// kinds returns the kinds of the group's own messages on a link, but for signs of life.
+func (p *post) kinds(from, to parley.ID) (out []parley.Kind) {
+	for _, l := range p.links[from][to] {
+		if l.path == 0 && l.msg.Kind != group.Beat {
+			out = append(out, l.msg.Kind)
+		}
+	}
+	return out
+}
+
+// expect checks what a process has said since it was last asked.
+func (p *post) expect(at parley.ID, want string) {
+	p.t.Helper()
+	if got := p.heard(at); got != want {
+		p.t.Errorf("process %d says %q, expected %q", at, got, want)
+	}
+}

@@ -1,0 +1,187 @@
+package group
+
+import (
+	"bytes"
+	"fmt"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// The names of the properties of views.
+const (
+	ViewAgreement = "view agreement"
+	ViewOrder     = "view order"
+	ViewSynchrony = "view synchrony"
+)
+
+// Properties returns those of views. They speak of all processes, of those that
+// crash later or are excluded too.
+func Properties() []parley.Property {
+	return []parley.Property{
+		{
+			Name: ViewAgreement, Mode: parley.Always,
+			Says:  "any two processes that install a view of one number install the same members",
+			Check: viewAgreement,
+		},
+		{
+			Name: ViewOrder, Mode: parley.Always,
+			Says:  "a process installs only views that it is in, and after one the next",
+			Check: viewOrder,
+		},
+		{
+			Name: ViewSynchrony, Mode: parley.Always,
+			Says: "any two processes that install a view and the next one deliver the same messages in between, " +
+				"of those that are for both",
+			Check: viewSynchrony,
+		},
+	}
+}
+
+// installed is a view that a process installed, and what it delivered before the
+// next one.
+type installed struct {
+	at        parley.ID
+	number    uint64
+	body      []byte
+	follows   bool // right after the view before, in the same life
+	delivered []delivered
+}
+
+// delivered is a delivery of a view.
+type delivered struct {
+	from    parley.ID
+	payload string
+}
+
+// views returns the views of each process, in order.
+func views(h *parley.History) [][]installed {
+	out := make([][]installed, h.N)
+	fresh := make([]bool, h.N) // since the last view the process began another life
+	i, d, r := 0, 0, 0
+	for i < len(h.Indications) || d < len(h.Deliveries) || r < len(h.Restarts) {
+		next := func(list []parley.Happening, at int) uint64 {
+			if at < len(list) {
+				return list[at].Order
+			}
+			return 1<<64 - 1
+		}
+		oi, od, or := next(h.Indications, i), next(h.Deliveries, d), next(h.Restarts, r)
+		switch {
+		case or < oi && or < od:
+			fresh[h.Restarts[r].At] = true
+			r++
+		case oi < od:
+			e := &h.Indications[i]
+			i++
+			switch e.Msg.Kind {
+			case Out, Restored:
+				fresh[e.At] = true
+			case parley.View:
+				all := out[e.At]
+				out[e.At] = append(all, installed{
+					at: e.At, number: e.Msg.Seq, body: e.Msg.Body, follows: len(all) > 0 && !fresh[e.At],
+				})
+				fresh[e.At] = false
+			}
+		default:
+			e := &h.Deliveries[d]
+			d++
+			if from, payload, ok := problem.Delivered(e); ok && len(out[e.At]) > 0 && !fresh[e.At] {
+				last := &out[e.At][len(out[e.At])-1]
+				last.delivered = append(last.delivered, delivered{from, string(payload)})
+			}
+		}
+	}
+	return out
+}
+
+func viewAgreement(h *parley.History) error {
+	first := make(map[uint64]installed)
+	for _, all := range views(h) {
+		for _, v := range all {
+			before, known := first[v.number]
+			if !known {
+				first[v.number] = v
+			} else if !bytes.Equal(before.body, v.body) {
+				return fmt.Errorf("view %d has other members at %s than at %s", v.number, h.Name(v.at), h.Name(before.at))
+			}
+		}
+	}
+	return nil
+}
+
+func viewOrder(h *parley.History) error {
+	for _, all := range views(h) {
+		for i, v := range all {
+			members, rest, err := problem.ReadSet(v.body, h.N)
+			if err != nil || len(rest) > 0 || !members.Has(v.at) {
+				return fmt.Errorf("%s installs view %d and is no member of it", h.Name(v.at), v.number)
+			}
+			if v.follows && v.number != all[i-1].number+1 {
+				return fmt.Errorf("%s installs view %d after view %d", h.Name(v.at), v.number, all[i-1].number)
+			}
+		}
+	}
+	return nil
+}
+
+// viewSynchrony compares what was delivered in a view by those that installed the
+// next one right after it.
+func viewSynchrony(h *parley.History) error {
+	receivers := make(map[delivered]parley.Set)
+	for _, q := range h.Requests {
+		if to, payload, err := problem.Decode(q.Msg, h.N); err == nil {
+			receivers[delivered{q.At, string(payload)}] = to
+		}
+	}
+	both := func(v *installed, other parley.ID) (out []delivered) {
+		for _, d := range v.delivered {
+			if to := receivers[d]; to.Has(v.at) && to.Has(other) {
+				out = append(out, d)
+			}
+		}
+		return out
+	}
+	ended := make(map[uint64][]*installed)
+	for _, all := range views(h) {
+		for i := range all {
+			if i > 0 && all[i].follows {
+				ended[all[i].number] = append(ended[all[i].number], &all[i-1])
+			}
+		}
+	}
+	// order: any breach will do; of one view the processes are in order
+	for number, list := range ended {
+		for _, v := range list[1:] {
+			a, b := both(list[0], v.at), both(v, list[0].at)
+			if len(a) != len(b) {
+				return fmt.Errorf("in view %d %s delivered %d messages and %s %d", number-1,
+					h.Name(list[0].at), len(a), h.Name(v.at), len(b))
+			}
+			for k := range a {
+				if a[k] != b[k] {
+					return fmt.Errorf("in view %d the message at place %d is %q at %s and %q at %s", number-1, k+1,
+						a[k].payload, h.Name(list[0].at), b[k].payload, h.Name(v.at))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Promises says what holds of views.
+func Promises(a parley.Assumptions) []parley.Promise {
+	holds, because := true, "any two majorities of a view share a member, and each reports once"
+	switch {
+	case a.Network.Doubled || a.Network.Reordered:
+		holds, because = false, "a link doubled messages or changed their order"
+	case a.Processes.LostDisk:
+		holds, because = false, "a process came back without its incarnation"
+	}
+	var out []parley.Promise
+	for _, property := range Properties() {
+		out = append(out, parley.Promise{Property: property.Name, Holds: holds, Because: because})
+	}
+	return out
+}
