@@ -120,3 +120,12 @@ func TestMissedRounds(t *testing.T) {
 		}
 	}
 }
+
+// Together two rely on the stricter of each bound.
+func TestReliance(t *testing.T) {
+	a := parley.Reliance{Delay: 5, Drift: 9}
+	b := parley.Reliance{Delay: 7, Offset: 3, Drift: 2, FIFO: true}
+	if got := a.And(b); got != (parley.Reliance{Delay: 5, Offset: 3, Drift: 2, FIFO: true}) || got != b.And(a) {
+		t.Errorf("%+v, and the other way round %+v", got, b.And(a))
+	}
+}

@@ -50,6 +50,23 @@ type Reliance struct {
 	Delay  Tick  // no message takes longer
 	Offset Tick  // at time 0 no clock is further from the true time
 	Drift  int64 // no clock drifts by more, in parts in a million
+	FIFO   bool  // links keep the order of messages
+}
+
+// And is what two rely on together: of two bounds the smaller one.
+func (r Reliance) And(q Reliance) Reliance {
+	return Reliance{
+		Delay: smaller(r.Delay, q.Delay), Offset: smaller(r.Offset, q.Offset), Drift: smaller(r.Drift, q.Drift),
+		FIFO: r.FIFO || q.FIFO,
+	}
+}
+
+// smaller returns the smaller of two bounds, of which one that is 0 is none.
+func smaller[T Tick | int64](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Protocol is all that a host, the command line, the documentation and the

@@ -78,6 +78,7 @@ func New(lowestFirst ...parley.Protocol) parley.Protocol {
 		}
 		out.M = min(out.M, p.M)
 		out.Overhears = out.Overhears || p.Overhears
+		out.Relies, out.Span = out.Relies.And(p.Relies), max(out.Span, p.Span)
 		out.Faults = min(out.Faults, p.Faults)
 		out.Timing = max(out.Timing, p.Timing)
 		out.Name, out.Title, out.Paper = join(out.Name, p.Name, "/"), join(out.Title, p.Title, ", under "),
