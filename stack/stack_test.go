@@ -588,8 +588,11 @@ func TestDescription(t *testing.T) {
 		p.Bound = func(int, int) error { return fmt.Errorf("%s", why) }
 		return p
 	}
-	if err := p.Bound(4, 1); err != nil {
-		t.Error(err)
+	if p.Bound != nil {
+		t.Error("a stack of layers without a bound has one")
+	}
+	if err := stack.New(bound(a, "no"), b).Bound(4, 1); err == nil {
+		t.Error("the bound of the layer beneath is lost")
 	}
 	if err := stack.New(a, bound(b, "no")).Bound(4, 1); err == nil {
 		t.Error("no bound")

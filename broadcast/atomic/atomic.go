@@ -18,8 +18,9 @@
 //
 // [New] is the lecture's form. Model: crashes, any number of them; asynchronous
 // messages that are not lost, in any order; a detector that tells of every crash,
-// sooner or later, and never of a process that lives. If a coordinator crashes, the
-// receivers that hold its message undeliverable take over. What is promised holds of
+// sooner or later, and never of a process that lives; messages of the crashed process
+// may still be on their way. If a coordinator crashes, the receivers that hold its
+// message undeliverable take over. Who comes back after a crash stays silent. What is promised holds of
 // correct processes: the form is not uniform. A process that delivered and crashed
 // may have been the only one to know a final priority, and the others then choose
 // another. With one false suspicion agreement and order break among correct
@@ -29,9 +30,10 @@
 // [InViews] is the form for false suspicions. Model: crashes of a minority of each
 // view, FIFO links. After the second phase receivers log the final priority and tell
 // each other, and deliver what all have logged; takeover is the change of the view,
-// see membership/group. It is uniform: what anyone has delivered, excluded and
-// crashed processes too, begins with what is delivered everywhere. Four message
-// delays, and it stops at one silent receiver until the view excludes it.
+// see membership/group. It is uniform: of the messages for both of two processes,
+// excluded and crashed ones too, what one has delivered begins with what the other
+// has. Four message delays, and it stops at one silent receiver until the view
+// excludes it.
 //
 // Neither form promises FIFO or causal order.
 //

@@ -82,11 +82,13 @@ func TestLateFinalIsRefused(t *testing.T) {
 	w.ends(map[parley.ID][]string{1: {"m", "n"}, 2: {"m", "n"}})
 }
 
-// Answer II: the message is deliverable at 2, if not yet delivered. Its priority
-// stands.
+// Answer II: the message is deliverable at 2, if not yet delivered, for the question
+// overtakes the final priority of n. Its priority stands.
 func TestDeliverableStands(t *testing.T) {
 	w := half(t)
 	w.receive(0, 2)
+	w.suspect(1, 0)
+	w.arrive(1, 2, 1)
 	w.expect(map[parley.ID][]string{1: {}, 2: {}})
 	w.ends(map[parley.ID][]string{1: {"n", "m"}, 2: {"n", "m"}})
 }
