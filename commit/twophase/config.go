@@ -63,7 +63,6 @@ func New(c Config) parley.Protocol {
 		Cost:       Cost,
 		Size:       size,
 		Explain:    explain,
-		Rename:     func(_ parley.Env, m parley.Msg, _ []parley.ID) parley.Msg { return m }, // none names a process
 		Flags:      flags(c),
 	}
 }
@@ -110,12 +109,11 @@ func Terminate(states []problem.State) problem.Outcome {
 // Cost is that of a transaction which all vote for and in which nothing fails: a
 // request, a vote and a decision for each participant. With a no it is less.
 // Acknowledgements are not counted: they delay nobody, and travel with what is sent
-// anyway.
+// anyway. All of it is one entry: what is sent is not counted by phases.
 func Cost(n, _ int) parley.Cost {
 	const phases = 3
 	all := parley.Traffic{Messages: phases * uint64(n-1)}
 	return parley.Cost{Rounds: phases, PerRound: []parley.Traffic{all}, AtMost: true}
-}
 }
 
 func size(_ parley.Env, m parley.Msg) parley.Traffic {

@@ -216,7 +216,9 @@ func TestCoordinator(t *testing.T) {
 func TestPresumedAbort(t *testing.T) {
 	b := newBench(t, 3, 0)
 	script(t, b, "yes", "vote? to all, timer 2000", b.from(1, no), "deliver abort, abort to 2",
-		b.from(2, yes), "abort to 2", b.from(2, no), "", b.restart, "deliver abort", b.from(2, ask), "abort to 2")
+		b.from(2, yes), "", // it crosses with the abort
+		b.from(2, yes), "abort to 2", b.from(2, no), "", b.restart, "deliver abort", b.from(2, yes), "abort to 2",
+		b.from(2, ask), "abort to 2")
 	b = newBench(t, 3, 0)
 	script(t, b, "yes", "vote? to all, timer 2000", b.from(1, yes), "", b.timeout, "deliver abort, abort to 1, abort to 2")
 	b = newBench(t, 3, 0)
