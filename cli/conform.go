@@ -19,7 +19,7 @@ func (a *app) conform() *cobra.Command {
 		Long: "Conform runs worked cases, from JSON files or folders of them, against the machines\n" +
 			"themselves: a line for each expectation that is not met, then a count a family. The\n" +
 			"status is 1 if a case fails, and 2 if a file cannot be run, because it is not of the form\n" +
-			"that docs/vectors.md gives or of a family that there is not yet; the others are run.",
+			"that docs/vectors.md gives; the others are run.",
 		Example: "  parley conform internal/conform/testdata",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

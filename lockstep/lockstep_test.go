@@ -411,25 +411,130 @@ func TestLateStart(t *testing.T) {
 	}
 }
 
-// A process that sleeps through a round sends nothing late and decides nothing.
+// A process that wakes later than the slack sends nothing late and decides nothing,
+// in whatever round that happens: before the first, in the middle or at the end.
 func TestAbstains(t *testing.T) {
-	for name, wake := range map[string]parley.Tick{"in time": 3099, "too late": 3100, "much too late": 9000} {
-		b := seat(tellers(3, 3, nil), hours)
+	loose, tight, short := hours, hours, lockstep.Schedule{Begin: 100, Delta: 5}
+	loose.Slack, tight.Slack = 1000, 1
+	for name, c := range map[string]struct {
+		when  lockstep.Schedule
+		slack parley.Tick
+	}{"a twentieth": {hours, 50}, "all": {loose, 1000}, "as good as none": {tight, 1}, "short rounds": {short, 1}} {
+		for r := -1; r <= 3; r++ { // the round that it wakes at the end of
+			for _, late := range []parley.Tick{0, 1, c.slack - 1, c.slack, c.slack + 1, 9000} {
+				b := seat(tellers(3, 3, nil), c.when)
+				b.start(0)
+				end := func(r int) parley.Tick { return c.when.Begin + parley.Tick(r+1)*c.when.Delta }
+				for before := -1; before < r; before++ {
+					b.timeout(end(before))
+				}
+				effects := b.timeout(end(r) + late)
+				to, _ := bodies(effects)
+				if late < c.slack || late == 0 {
+					if len(b.refused) != 0 || b.rounds.closed != r+1 || (len(to) == 1) != (r < 3) {
+						t.Errorf("%s, round %d, %d late: refused %q, closed %d, sent to %v", name, r, late, b.refused, b.rounds.closed, to)
+					}
+					continue
+				}
+				if len(effects) != 0 || b.rounds.closed != max(r, 0) {
+					t.Errorf("%s, round %d, %d late: %+v, closed %d", name, r, late, effects, b.rounds.closed)
+				}
+				b.receive(end(r)+late, 0, frame(2, 1))
+				b.want(t, []string{"1: woke too late: abstains", "0: frame after the last round"})
+			}
+		}
+	}
+}
+
+// The clock decides what is late, not the timer: what comes when the round's time is
+// over counts no more although the round is still open, in the very tick of its end
+// neither, whether the timer or the frame is first there; and what comes then of the
+// next round counts in that.
+func TestLateFrames(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		when := hours
+		when.Early = early
+		b := seat(tellers(4, 2, nil), when)
 		b.start(0)
 		b.timeout(100)
-		b.timeout(1100)
-		effects := b.timeout(wake) // round 1 ended at 2100
-		if wake == 3099 {
-			if to, _ := bodies(effects); len(to) != 1 || b.rounds.closed != 2 {
-				t.Error(name, to, b.rounds.closed)
+		b.receive(1099, 0, frame(0, 1))
+		b.receive(1100, 2, frame(0, 2))
+		b.receive(1101, 3, frame(0, 3))
+		b.receive(1102, 3, frame(1, 4))
+		b.receive(1103, 2, frame(0, 5))
+		b.want(t, []string{"2: late frame", "3: late frame", "2: late frame"})
+		b.timeout(1149)
+		b.want(t, nil, 1)
+		b.receive(1200, 2, frame(0, 6))
+		b.receive(2099, 2, frame(1, 7))
+		b.want(t, []string{"2: late frame"}, 1)
+		b.timeout(2100)
+		b.want(t, nil, 1, 1207, 1304)
+		// It is not the last frame of a round that closes it when its time is over.
+		b.receive(2200, 0, frame(2, 1))
+		b.receive(2300, 2, frame(2, 1))
+		b.receive(3100, 3, frame(2, 1))
+		if b.rounds.closed != 2 {
+			t.Error(b.rounds.closed, "rounds were closed")
+		}
+		b.want(t, []string{"3: late frame"}, 1, 1207, 1304)
+	}
+	// So it is before round 0 and with the round after the open one.
+	b := seat(tellers(4, 2, nil), hours)
+	b.start(0)
+	b.receive(1100, 0, frame(0, 1))
+	b.receive(1100, 2, frame(0, 2))
+	b.want(t, []string{"0: late frame", "2: late frame"})
+	b = seat(tellers(4, 2, nil), hours)
+	b.start(0)
+	b.timeout(100)
+	b.receive(2100, 0, frame(1, 1))
+	b.want(t, []string{"0: late frame"})
+}
+
+// A process that has closed its last round waits for nothing more, and one that is
+// in a round waits for its end alone.
+func TestNoTimerLeft(t *testing.T) {
+	early := hours
+	early.Early = true
+	b := seat(tellers(3, 1, nil), early)
+	running := 0
+	count := func(effects []parley.Effect) {
+		for _, e := range effects {
+			switch e.Op {
+			case parley.OpSetTimer:
+				running = 1 // in the place of the one before
+			case parley.OpStopTimer:
+				running = 0
 			}
-			continue
 		}
-		if len(effects) != 0 || b.rounds.closed != 1 {
-			t.Error(name, effects, b.rounds.closed)
+	}
+	count(b.start(0))
+	count(b.timeout(100))
+	for r := range uint64(2) {
+		for _, from := range []parley.ID{0, 2} {
+			if running != 1 {
+				t.Errorf("round %d: no timer", r)
+			}
+			count(b.receive(200, from, frame(r)))
 		}
-		b.receive(wake, 0, frame(2, 1))
-		b.want(t, []string{"1: woke too late: abstains", "0: frame after the last round"})
+	}
+	if running != 0 || b.rounds.closed != 2 {
+		t.Error("a timer is left after the last round, or it is open: ", b.rounds.closed)
+	}
+}
+
+// A schedule of no sense is a fault of the program.
+func TestSchedulesThatAreNone(t *testing.T) {
+	for _, when := range []lockstep.Schedule{{}, {Delta: -1}, {Delta: 10, Slack: -1}, {Delta: 10, Slack: 11}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v is taken", when)
+				}
+			}()
+			lockstep.Of(tellers(3, 0, nil), when).New(0)
+		}()
 	}
 }
 

@@ -70,6 +70,9 @@ func newMachine(p Protocol, when Schedule, self parley.ID) *machine {
 	if when.Delta < 1 {
 		panic("lockstep: a round has a length")
 	}
+	if when.Slack < 0 || when.Slack > when.Delta {
+		panic("lockstep: the slack is a part of a round")
+	}
 	return &machine{
 		self: self, when: when, last: p.Last, frames: frames{p}, round: -1, rounds: p.New(self),
 		now: window{frames: make([][]byte, p.N)}, next: window{frames: make([][]byte, p.N)},
@@ -111,7 +114,8 @@ func noSends(s *parley.Step, mark int) {
 	}
 }
 
-// Receive keeps a frame of the open round or of the next.
+// Receive keeps a frame of the open round or of the next. The clock says what is
+// late, and not the timer, which may be late itself.
 func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if q.Kind >= parley.Local { // an indication of a layer beneath: rounds have no clause for it
 		return
@@ -128,11 +132,11 @@ func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case q.Seq > uint64(m.last):
 		s.Refuse(from, "frame of a round there is not")
 		return
-	case int(q.Seq) == m.round+1:
-		w = &m.next
-	case int(q.Seq) < m.round:
+	case int(q.Seq) < m.round, s.Now >= m.deadline(int(q.Seq)):
 		s.Refuse(from, "late frame")
 		return
+	case int(q.Seq) == m.round+1:
+		w = &m.next
 	case int(q.Seq) > m.round+1:
 		s.Refuse(from, "frame more than a round ahead")
 		return
@@ -146,13 +150,13 @@ func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 }
 
 // Timeout is the end of the open round, or the beginning of round 0. A process
-// that sleeps through a whole round would send too late, and decide on frames
-// that it has not had the time to take in: it abstains.
+// that wakes later than the slack would send too late, and decide without frames
+// that came while it slept: it abstains.
 func (m *machine) Timeout(s *parley.Step, _ parley.Timer) {
 	switch end := m.deadline(m.round); {
 	case m.round > m.last || s.Now < end:
 		return // of a round that was closed early
-	case s.Now >= end+m.when.Delta:
+	case s.Now > end && s.Now-end >= m.when.slack():
 		s.Refuse(s.Self, "woke too late: abstains")
 		m.round = m.last + 1
 		return

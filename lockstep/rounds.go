@@ -4,10 +4,18 @@
 //
 // Round r of an instance lasts from Begin+r*Delta to Begin+(r+1)*Delta on each
 // process's own clock. In every round each process sends one frame to every
-// other, an empty one if it has nothing to say. What is not there when a round
-// closes is missing; a frame that comes too late is refused, whatever it holds.
-// Frames are absorbed when the round closes, in the order of their senders, so
-// that the order of arrival is no part of a protocol's state.
+// other, an empty one if it has nothing to say. A frame of round r that comes at
+// the round's end or later is refused, whatever it holds and whether the round has
+// been closed by then or not; what is not there is missing. Frames are absorbed
+// when the round closes, in the order of their senders, so that the order of
+// arrival is no part of a protocol's state.
+//
+// A process may be a little late itself, by less than Schedule.Slack in whatever it
+// does. One that was held up for longer counts as one of the m faulty ones. If it
+// was asleep at the end of a round and wakes later than that, it knows, and
+// abstains: it sends and decides nothing more, which the others cannot tell from a
+// crash. If it sleeps within a round it may not know: what it takes in too late is
+// missing for it, as if its senders had been silent.
 package lockstep
 
 import (
@@ -65,15 +73,28 @@ func (p Protocol) Renamed(e parley.Env, sent []parley.Sent, perm []parley.ID) []
 // Schedule tells every process when the rounds of an instance are.
 type Schedule struct {
 	// Begin is the time of round 0 and Delta the length of a round, which must
-	// exceed the largest delay, the skew between correct clocks and the time a
-	// process takes to act.
+	// exceed the largest delay, the skew between correct clocks and twice the Slack,
+	// taken together.
 	Begin, Delta parley.Tick
+	// Slack is how much later than it should a process may do anything and still
+	// takes part. Delta must leave room for it twice beside the largest delay: for
+	// the one who sends and for the one who receives. 0 stands for a twentieth of
+	// Delta.
+	Slack parley.Tick
 	// Early lets a process close a round as soon as it has a frame of all the
 	// others. Deadlines stay where they are.
 	Early bool
 }
 
-// Simulated is the schedule of simulated runs: rounds of a thousand ticks.
+func (w Schedule) slack() parley.Tick {
+	if w.Slack == 0 {
+		return w.Delta / 20
+	}
+	return w.Slack
+}
+
+// Simulated is the schedule of simulated runs: rounds of a thousand ticks, of which
+// messages take 900 at most.
 var Simulated = Schedule{Delta: 1000}
 
 // Derive returns p with its deliveries turned into others: f is called for each

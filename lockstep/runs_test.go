@@ -3,6 +3,7 @@ package lockstep_test
 import (
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
@@ -96,6 +97,72 @@ func TestEarly(t *testing.T) {
 	}
 	if apart == 0 {
 		t.Error("processes were never a round apart: nothing was tested")
+	}
+}
+
+// Processes that are held up, each for less than the slack at a time and whenever it
+// may be, are in time with everything: all absorb all.
+func TestHeldUpALittle(t *testing.T) {
+	const n = 4
+	for seed := range uint64(100) {
+		opt := sim.Options{Protocol: lockstep.Of(saying(n), lockstep.Simulated), Seed: seed}
+		want := absorbed(sim.Run(opt))
+		r := rand.New(rand.NewPCG(seed, 3))
+		for id := range parley.ID(n) {
+			for at := parley.Tick(1); at < 4000; at += parley.Tick(49 + r.IntN(200)) {
+				opt.Pauses = append(opt.Pauses, sim.Pause{At: id, From: at, For: parley.Tick(1 + r.IntN(48))})
+			}
+		}
+		s := sim.Run(opt)
+		if have := absorbed(s); len(s.Stats.Refused) > 0 || !reflect.DeepEqual(have, want) || len(want[0]) != 4*(n-1) {
+			t.Fatalf("seed %d: refused %v, have %v, want %v", seed, s.Stats.Refused, have, want)
+		}
+		if end := decided(s); end < 4000 || end >= 4050 || s.Stats.Pauses < 20*n {
+			t.Fatalf("seed %d: it ends at %d after %d pauses", seed, end, s.Stats.Pauses)
+		}
+	}
+}
+
+// One that is held up for longer does no harm to the others: they absorb all of each
+// other, and of it nothing late. If that was at the end of a round it abstains.
+func TestHeldUpForLong(t *testing.T) {
+	const n, slow = 4, 2
+	abstained := 0
+	for seed := range uint64(100) {
+		opt := sim.Options{Protocol: lockstep.Of(saying(n), lockstep.Simulated), Seed: seed}
+		want := absorbed(sim.Run(opt))
+		r := rand.New(rand.NewPCG(seed, 4))
+		opt.Pauses = []sim.Pause{{At: slow, From: 1 + parley.Tick(r.IntN(3900)), For: 50 + parley.Tick(r.IntN(3000))}}
+		s := sim.Run(opt)
+		from, to := opt.Pauses[0].From, opt.Pauses[0].From+opt.Pauses[0].For
+		have := absorbed(s)
+		for id, values := range want {
+			ofSlow := func(v string) bool {
+				x, err := strconv.Atoi(v)
+				return err != nil || x/100%10 == slow
+			}
+			rest := slices.DeleteFunc(slices.Clone(have[id]), ofSlow)
+			full := slices.DeleteFunc(slices.Clone(values), ofSlow)
+			if id != slow && !slices.Equal(rest, full) {
+				t.Fatalf("seed %d: process %d has %v of %v", seed, id, have[id], values)
+			}
+		}
+		ends := (from + 999) / 1000 * 1000 // the first end of a round in the pause
+		late := ends < to && to-ends >= 50 && ends <= 4000
+		if s.Stats.Refused["woke too late: abstains"] == 1 != late {
+			t.Fatalf("seed %d: asleep from %d to %d, refused %v", seed, from, to, s.Stats.Refused)
+		}
+		if late {
+			abstained++
+			for _, d := range s.History.Deliveries {
+				if d.At == slow && d.When >= ends {
+					t.Fatalf("seed %d: asleep from %d to %d, it closes a round at %d", seed, from, to, d.When)
+				}
+			}
+		}
+	}
+	if abstained < 30 || abstained > 95 {
+		t.Errorf("it abstained in %d runs", abstained)
 	}
 }
 

@@ -6,15 +6,19 @@ import (
 	"testing"
 )
 
-// The fast way over binary leaves gives what the way for any codes gives, which
-// looks at the children of one parent after another: rows of one word up to
-// sixteen, and systems with more levels than lieutenants bear witness.
+// leafMajorities, the way over binary leaves in words of eight, gives what
+// gatheredMajorities does, which looks at the children of one parent after another
+// and knows no words. What may go wrong in a word depends on s = n-m+2, the number
+// of siblings below a path of length m-3: with its gap a row has s-1 bytes. So there
+// are the fewest siblings (s = 4, m = n-2), rows of one word or two and not a byte
+// more (s = 9, 17) and of one more (10, 18), others between, and rows of sixteen
+// words, the most that there are (n = 128); and with m of 3 to 6 paths of length 0
+// to 3 above them, where the runs of one column follow one another.
 func TestLeavesResolveAlike(t *testing.T) {
 	draw := rand.New(rand.NewPCG(7, 7))
-	shapes := 0
 	for _, nm := range [][2]int{
-		{4, 3}, {5, 3}, {6, 3}, {7, 3}, {10, 3}, {11, 3}, {12, 3}, {19, 3}, {20, 3}, {21, 3}, {40, 3}, {128, 3},
-		{5, 4}, {6, 4}, {10, 4}, {13, 4}, {14, 4}, {22, 4}, {9, 5}, {12, 5}, {16, 5}, {10, 6}, {13, 6},
+		{5, 3}, {6, 3}, {7, 3}, {10, 3}, {11, 3}, {12, 3}, {18, 3}, {19, 3}, {20, 3}, {40, 3}, {128, 3},
+		{6, 4}, {7, 4}, {11, 4}, {12, 4}, {13, 4}, {22, 4}, {7, 5}, {9, 5}, {12, 5}, {16, 5}, {10, 6}, {13, 6},
 	} {
 		n, m := nm[0], nm[1]
 		p := newProcess(Config{N: n, M: m, Default: []byte("0")}, 1)
@@ -33,11 +37,8 @@ func TestLeavesResolveAlike(t *testing.T) {
 		if !bytes.Equal(fast, slow) {
 			t.Errorf("n=%d, m=%d: the majorities differ", n, m)
 		}
-		if bytes.Contains(slow, []byte{1}) {
-			shapes++
+		if !bytes.Contains(slow, []byte{1}) || !bytes.Contains(slow, []byte{0}) {
+			t.Errorf("n=%d, m=%d: the majorities are all the same", n, m)
 		}
-	}
-	if shapes < 18 {
-		t.Errorf("only %d shapes had a majority of ones", shapes)
 	}
 }

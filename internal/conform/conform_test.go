@@ -45,8 +45,8 @@ func TestVectors(t *testing.T) {
 		}
 		cases += r.Cases
 	}
-	if cases < 27 {
-		t.Errorf("only %d cases", cases)
+	if cases != 57 {
+		t.Errorf("%d cases", cases)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestCorruptedVectorsFail(t *testing.T) {
 			}
 		}
 	}
-	if changed < 2500 {
+	if changed < 3600 {
 		t.Errorf("only %d values were changed", changed)
 	}
 }
@@ -201,8 +201,13 @@ func TestMalformedFile(t *testing.T) {
 		"null cases":     {`{"family": "oral", "cases": null}`, "cases: null is no value here"},
 		"null case":      {family("oral", "null"), "cases: entry 0: null is no value here"},
 		"no object":      {family("oral", "[]"), "3: array, where an object was expected"},
-		"unknown family": {family("aural"), `there is no family "aural": allowed are oral, ic, sm and bounds`},
-		"later family":   {family("fifo"), `family "fifo" is not supported yet`},
+		"unknown family": {family("aural"), `there is no family "aural": allowed are atomic, bounds, causal, clock, commit, diffusion, fifo, ic, oral, sm and tree`},
+		"another case":   {family("Oral"), `there is no family "Oral"`},
+		"unknown kind":   {family("atomic", `{"id": "a", "kind": "scripts", "expect": {}}`), `kind "scripts": allowed are account, recovery and script`},
+		"no kind":        {family("commit", `{"id": "a", "expect": {}}`), `kind "": allowed are 2pc-termination, 2pc-vote, 3pc-termination, counts and partition`},
+		"kind, no text":  {family("commit", `{"id": "a", "kind": 2, "expect": {}}`), `kind: number, where a string was expected`},
+		"kind, letters":  {family("commit", `{"id": "a", "Kind": "counts", "expect": {}}`), `unknown key "Kind"`},
+		"other family":   {family("fifo", good), `3: case a: unknown key "n": allowed are arrivals, basis, expect, id, notes, source_ref`},
 		"other letters":  {strings.Replace(whole, "cases", "Cases", 1), `unknown key "Cases": allowed are cases, family`},
 		"trailing":       {whole + "x", "6: not a vector file: invalid character 'x'"},
 		"deep":           {family("oral", strings.Repeat("[", 5000)+strings.Repeat("]", 5000)), "3: array, where"},
@@ -237,7 +242,9 @@ func TestMalformedCase(t *testing.T) {
 		"faulty":            {`["p2"]`, `["p7"]`, `there is no process "p7"`},
 		"correct sends":     {`"p0.p2"`, `"p0.p1"`, "ends in a correct process"},
 		"cyclic path":       {`"p0.p2"`, `"p0.p2.p2"`, "is no message of this algorithm"},
-		"to itself":         {`"to": "p1"`, `"to": "p2"`, "is no message of this algorithm"},
+		"to itself":         {`"to": "p1"`, `"to": "p2"`, `path "p0.p2": "p2" sends to itself, which nobody correct hears`},
+		"to the source":     {`"to": "p1"`, `"to": "p0"`, "is no message of this algorithm"},
+		"other source":      {`"p0.p2"`, `"p2"`, "is no message of this algorithm"},
 		"oversized value":   {value, `"value": "` + strings.Repeat("x", 1025) + `"`, "value: a value of 1025 bytes: allowed are 1024"},
 		"oversized source":  {`"source_value": "1"`, `"source_value": "` + strings.Repeat("x", 1025) + `"`, "source_value: a value of 1025 bytes"},
 		"oversized default": {`"default": "0"`, `"default": "` + strings.Repeat("x", 1025) + `"`, "default: a value of 1025 bytes"},
@@ -269,6 +276,8 @@ func TestMalformedExpectation(t *testing.T) {
 		`{"messages_per_round": [-2]}`:                         "number -2, where a whole number that is not negative",
 		`{"round_messages": {"p1": {}}}`:                       "round_messages: p1: an empty object",
 		`{"round_messages": {"p1": {"2": []}}}`:                `"2" is no round of 0 to 1`,
+		`{"round_messages": {"p1": {"01": []}}}`:               `"01" is no round of 0 to 1`,
+		`{"round_messages": {"p1": {"+1": []}}}`:               `"+1" is no round of 0 to 1`,
 		`{"round_messages": {"p1": {"1": [["0"]]}}}`:           "1: entry 0: a list of 1, where one of 2 was expected",
 		`{"round_messages": {"p2": {"1": []}}}`:                `"p2" is faulty`,
 		`{"trees": {"p1": {}}}`:                                "trees: p1: an empty object",

@@ -26,7 +26,7 @@ func strict(b []byte, into any) error {
 	if err := decode(b, into); err != nil {
 		return err
 	}
-	return form{json.NewDecoder(bytes.NewReader(b))}.check(reflect.TypeOf(into))
+	return form{json.NewDecoder(bytes.NewReader(b))}.check(reflect.TypeOf(into), false)
 }
 
 // decode is the decoder's work, with errors in the words of the format.
@@ -59,12 +59,22 @@ func kindOf(t reflect.Type) string {
 	return "a whole number"
 }
 
+// listed joins words with commas and a last and.
+func listed(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
 // form holds a JSON value that was decoded into a type against that type once
 // more, for what the decoder lets pass: keys that are unknown, in other letters
 // or given twice, lists that are not as long as an array, objects in which nothing
 // stands, and null, but where the tag of a field allows it. What is decoded later,
 // a RawMessage, is left for then; so a value is looked at no deeper than its type
-// goes, however deep it is.
+// goes, however deep it is. An object in which nothing stands is allowed where the
+// tag of a field says so.
 type form struct{ dec *json.Decoder }
 
 var (
@@ -72,7 +82,8 @@ var (
 	errEmpty = errors.New("an empty object says nothing")
 )
 
-func (f form) check(t reflect.Type) error {
+// check checks the next value; empty tells whether it may be an object without keys.
+func (f form) check(t reflect.Type, empty bool) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -92,7 +103,7 @@ func (f form) check(t reflect.Type) error {
 	case open == json.Delim('['):
 		err = f.list(t)
 	default:
-		err = f.object(t)
+		err = f.object(t, empty)
 	}
 	if err == nil {
 		_, err = f.dec.Token() // the bracket that closes it
@@ -115,7 +126,7 @@ func (f form) skip() (json.RawMessage, error) {
 func (f form) list(t reflect.Type) error {
 	n := 0
 	for ; f.dec.More(); n++ {
-		if err := f.check(t.Elem()); err != nil {
+		if err := f.check(t.Elem(), false); err != nil {
 			return fmt.Errorf("entry %d: %w", n, err)
 		}
 	}
@@ -125,7 +136,7 @@ func (f form) list(t reflect.Type) error {
 	return nil
 }
 
-func (f form) object(t reflect.Type) error {
+func (f form) object(t reflect.Type, empty bool) error {
 	var fields map[string]reflect.StructField
 	if t.Kind() == reflect.Struct {
 		fields = fieldsOf(t)
@@ -146,16 +157,16 @@ func (f form) object(t reflect.Type) error {
 		case field.Tag.Get("null") == "allowed":
 			_, err = f.skip()
 		case known:
-			err = f.check(field.Type)
+			err = f.check(field.Type, field.Tag.Get("empty") == "allowed")
 		default:
-			err = f.check(t.Elem())
+			err = f.check(t.Elem(), false)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 		seen[key] = true
 	}
-	if len(seen) == 0 {
+	if len(seen) == 0 && !empty {
 		return errEmpty
 	}
 	return nil

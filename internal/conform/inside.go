@@ -38,7 +38,7 @@ func (want inside) compare(r oralRun, report reporter) error {
 	for i, name := range names {
 		for _, round := range keys(want.RoundMessages[name]) {
 			n, err := strconv.Atoi(round)
-			if err != nil || n < 0 || n > r.c.M {
+			if err != nil || n < 0 || n > r.c.M || strconv.Itoa(n) != round {
 				return fmt.Errorf("expect: round_messages: %q is no round of 0 to %d", round, r.c.M)
 			}
 			report("round_messages."+name+"."+round, sorted(want.RoundMessages[name][round]), r.said(ids[i], n))
@@ -77,15 +77,15 @@ func sorted(list []pair) []pair {
 
 // said returns what a process sends in a round: values and paths, each once.
 func (r oralRun) said(id parley.ID, round int) []pair {
-	out := []pair{}
+	out, seen := []pair{}, make(map[pair]bool)
 	for _, e := range r.log.Events {
 		if e.Op != trace.Send || e.At != id || e.Msg.Seq != uint64(round) {
 			continue
 		}
 		for _, sent := range lockstep.Open(e.Msg) {
 			for path, value := range r.items(parley.Env{From: id, Round: round}, sent.Msg) {
-				if one := (pair{string(value), r.path(path)}); !slices.Contains(out, one) {
-					out = append(out, one)
+				if one := (pair{string(value), r.path(path)}); !seen[one] {
+					seen[one], out = true, append(out, one)
 				}
 			}
 		}

@@ -125,7 +125,8 @@ func (c oralCase) script(r oralRun) (eig.Say, error) {
 }
 
 // script reads sends: for every message its path, its receiver and its value.
-// due tells whether the algorithm knows such a message.
+// due tells whether the algorithm knows such a message. One to the sender itself
+// would assert nothing: nobody correct hears it.
 func script(sends []oralSend, k cast, m int, due func(path []parley.ID, to parley.ID) bool) (eig.Say, error) {
 	said := make(map[string][]byte)
 	for _, send := range sends {
@@ -137,12 +138,15 @@ func script(sends []oralSend, k cast, m int, due func(path []parley.ID, to parle
 		if err != nil {
 			return nil, fmt.Errorf("sends: to: %w", err)
 		}
-		_, bad := k.faulty[path[len(path)-1]]
+		last := path[len(path)-1]
+		_, bad := k.faulty[last]
 		key := send.Path + "." + send.To
 		_, twice := said[key]
 		switch {
 		case !bad:
 			return nil, fmt.Errorf("sends: path %q ends in a correct process, which follows the algorithm", send.Path)
+		case to == last:
+			return nil, fmt.Errorf("sends: path %q: %q sends to itself, which nobody correct hears", send.Path, send.To)
 		case twice || len(path) > m+1 || cyclic(path) || !due(path, to):
 			return nil, fmt.Errorf("sends: path %q to %q is no message of this algorithm, or is given twice", send.Path, send.To)
 		}

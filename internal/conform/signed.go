@@ -89,11 +89,19 @@ func signed(raw []byte, report reporter) error {
 	return want.compare(k, config.Source, c.SourceValue, s, report)
 }
 
+// maxRelays is the largest case that is run, in messages that what is sent may lead
+// to.
+const maxRelays = 1_000_000
+
 func (c signedCase) prepare() (cast, sm.Config, []sm.Forged, error) {
 	k, in, err := c.sourced.prepare()
 	config := sm.Config{Instance: in}
 	if err != nil {
 		return k, config, nil, err
+	}
+	if each := (c.N - 1) * (c.N - 1); len(c.Sends) >= maxRelays/each {
+		return k, config, nil, fmt.Errorf("%d sends, which all may relay to all: with n = %d fewer than %d are allowed",
+			len(c.Sends), c.N, maxRelays/each)
 	}
 	var sends []sm.Forged
 	for _, send := range c.Sends {

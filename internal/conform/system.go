@@ -33,9 +33,14 @@ func (c system) prepare() (cast, problem.Instance, error) {
 		return k, in, err
 	case c.M < 0 || c.M > c.N-2:
 		return k, in, errors.New("m: allowed are 0 to n-2")
+	case c.N*(c.N-1)*(c.M+1) > maxFrames:
+		return k, in, fmt.Errorf("a case of %d frames, n(n-1)(m+1): allowed are %d", c.N*(c.N-1)*(c.M+1), maxFrames)
 	}
 	return k, in, checkWord("default", c.Default)
 }
+
+// maxFrames is the largest case that is run, in frames: its log holds each of them.
+const maxFrames = 200_000
 
 // sourced is a system in which one process has a value to agree on.
 type sourced struct {
@@ -65,6 +70,9 @@ type outcome struct {
 // compare compares it with a run.
 func (want outcome) compare(k cast, source parley.ID, value string, s *sim.Sim, report reporter) error {
 	decisions := k.decisions(s, source)
+	if len(k.correct(source)) == 0 && (want.Agreement != nil || want.Validity != nil) {
+		return errors.New("expect: agreement and validity are of correct processes beside the source, and there are none")
+	}
 	if want.Decisions != nil {
 		if _, err := k.asCorrect("decisions", keys(want.Decisions), source); err != nil {
 			return err

@@ -1,0 +1,180 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/commit/threephase"
+	"parley/commit/twophase"
+)
+
+// commitment is a protocol with what its coordinator says, process 0.
+type commitment struct {
+	of                          func(n int) parley.Protocol // the coordinator is one of n
+	ask, prepare, commit, abort parley.Msg                  // prepare: none in two phases
+}
+
+var commitments = map[string]commitment{
+	"2pc": {
+		of:     func(n int) parley.Protocol { return twophase.New(twophase.Config{N: n}) },
+		ask:    parley.Msg{Kind: twophase.VoteRequest},
+		commit: parley.Msg{Kind: twophase.Decision, Value: 1}, abort: parley.Msg{Kind: twophase.Decision},
+	},
+	"3pc": {
+		of:  func(n int) parley.Protocol { return threephase.New(threephase.Config{N: n}) },
+		ask: parley.Msg{Kind: threephase.VoteRequest}, prepare: parley.Msg{Kind: threephase.Precommit},
+		commit: parley.Msg{Kind: threephase.Decision, Value: 1}, abort: parley.Msg{Kind: threephase.Decision},
+	},
+}
+
+const coordinator parley.ID = 0
+
+// vote is what a process is asked to vote.
+func vote(text string) parley.Msg { return parley.Msg{Kind: parley.Propose, Body: []byte(text)} }
+
+// voteCase is the votes of the participants in two-phase commit. The coordinator
+// wants to commit.
+type voteCase struct {
+	kinded
+	Votes map[string]string `json:"votes"`
+}
+
+type voteExpect struct {
+	Decision string `json:"decision"`
+}
+
+func votes(raw []byte, report reporter) error {
+	var c voteCase
+	var want voteExpect
+	if err := read(raw, &c, &want); err != nil {
+		return err
+	}
+	if err := checkOutcome("decision", want.Decision); err != nil {
+		return err
+	}
+	names := keys(c.Votes)
+	if err := participants(names); err != nil {
+		return err
+	}
+	t := newStage(commitments["2pc"].of(len(names) + 1))
+	for i, name := range names {
+		switch v := c.Votes[name]; v {
+		case "yes", "no":
+			t.run(parley.ID(i+1), request(vote(v)))
+		case "none":
+		default:
+			return fmt.Errorf("votes: %s: %q: allowed are yes, no and none", name, v)
+		}
+	}
+	t.run(coordinator, request(vote("yes")))
+	report("decision", want.Decision, t.outcome(parley.Everyone(len(names)+1)))
+	return nil
+}
+
+// participants checks how many there are beside the coordinator.
+func participants(names []string) error {
+	if len(names) < 1 || len(names) >= parley.MaxProcesses {
+		return fmt.Errorf("%d participants: allowed are 1 to %d", len(names), parley.MaxProcesses-1)
+	}
+	return nil
+}
+
+// checkOutcome demands that what is expected is an outcome.
+func checkOutcome(key, text string) error {
+	if text != "commit" && text != "abort" && text != "blocked" {
+		return fmt.Errorf("expect: %s: %q: allowed are commit, abort and blocked", key, text)
+	}
+	return nil
+}
+
+// up are the processes that have not crashed.
+func (t *stage) up() parley.Set { return parley.Everyone(t.protocol.N).Minus(t.down) }
+
+// maxTimeouts is how many timers may end in a case before it counts as one without
+// an end. A process sets one anew for each process that it waits for in vain.
+const maxTimeouts = 100 * parley.MaxProcesses
+
+// outcome lets time go by until each of the given processes has decided or says that
+// it is blocked, and returns what became of them: one word, if they agree.
+func (t *stage) outcome(of parley.Set) string {
+	for range maxTimeouts {
+		t.rest()
+		if len(t.said(of)) == of.Len() || !t.tick() {
+			break
+		}
+	}
+	said := t.said(of)
+	var words []string
+	for id := range of.All() {
+		word := said[id]
+		if word == "" {
+			word = "nothing"
+		}
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, ", ")
+}
+
+// said returns what processes say of the transaction.
+func (t *stage) said(of parley.Set) map[parley.ID]string {
+	said := make(map[parley.ID]string)
+	for _, h := range t.above {
+		switch {
+		case !of.Has(h.At):
+		case h.Msg.Kind == parley.Decide:
+			said[h.At] = string(h.Msg.Body)
+		case h.Msg.Kind == problem.Blocked:
+			said[h.At] = problem.Undecided.String()
+		}
+	}
+	return said
+}
+
+// countsCase asks for the messages of a transaction in which nothing fails.
+type countsCase struct {
+	kinded
+	Participants int `json:"participants"`
+}
+
+type countsExpect struct {
+	TwoPhase   *uint64 `json:"2pc_messages"`
+	ThreePhase *uint64 `json:"3pc_messages"`
+}
+
+func counts(raw []byte, report reporter) error {
+	var c countsCase
+	var want countsExpect
+	if err := read(raw, &c, &want); err != nil {
+		return err
+	}
+	if c.Participants < 1 || c.Participants >= parley.MaxProcesses {
+		return fmt.Errorf("participants: %d: allowed are 1 to %d", c.Participants, parley.MaxProcesses-1)
+	}
+	if want.TwoPhase != nil {
+		report("2pc_messages", *want.TwoPhase, commitments["2pc"].messages(c.Participants))
+	}
+	if want.ThreePhase != nil {
+		report("3pc_messages", *want.ThreePhase, commitments["3pc"].messages(c.Participants))
+	}
+	return nil
+}
+
+// messages counts what is sent for a transaction that all vote for.
+func (c commitment) messages(participants int) (sum uint64) {
+	t := newStage(c.of(participants + 1))
+	for id := range parley.ID(participants) {
+		t.run(id+1, request(vote("yes")))
+	}
+	t.run(coordinator, request(vote("yes")))
+	t.rest()
+	for _, m := range t.sent {
+		sum += t.protocol.Size(parley.Env{From: m.from, To: m.to}, m.msg).Messages
+	}
+	return sum
+}

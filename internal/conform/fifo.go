@@ -1,0 +1,165 @@
+package conform
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"parley"
+	"parley/broadcast/fifo"
+	"parley/broadcast/problem"
+)
+
+// fifoCase is one receiver of FIFO broadcast.
+type fifoCase struct {
+	head
+	Arrivals []mixed `json:"arrivals"` // R-delivered: sender and sequence number
+}
+
+type fifoExpect struct {
+	Delivered  []mixed           `json:"delivered"`
+	Next       map[string]uint64 `json:"next"`
+	Bag        []mixed           `json:"bag"`
+	PerArrival [][]mixed         `json:"per_arrival"`
+}
+
+// fifoRun is a case that has been run.
+type fifoRun struct {
+	cast     // the senders; the receiver comes behind them
+	receiver parley.Machine
+	released [][][2]any // by each arrival
+}
+
+func fifoOrder(raw []byte, report reporter) error {
+	var c fifoCase
+	var want fifoExpect
+	if err := read(raw, &c, &want); err != nil {
+		return err
+	}
+	r, err := c.run()
+	if err != nil {
+		return err
+	}
+	if want.Delivered != nil {
+		list, err := mixedList("expect: delivered", want.Delivered)
+		if err != nil {
+			return err
+		}
+		report("delivered", list, append([][2]any{}, slices.Concat(r.released...)...))
+	}
+	if want.PerArrival != nil {
+		lists := [][][2]any{}
+		for _, one := range want.PerArrival {
+			list, err := mixedList("expect: per_arrival", one)
+			if err != nil {
+				return err
+			}
+			lists = append(lists, list)
+		}
+		report("per_arrival", lists, r.released)
+	}
+	return r.inside(want, report)
+}
+
+// inside compares what the receiver waits for and what it holds back.
+func (r fifoRun) inside(want fifoExpect, report reporter) error {
+	next, bag := make(map[string]uint64), [][2]any{}
+	for i, name := range r.names {
+		number, early := fifo.Next(r.receiver, parley.ID(i), 1)
+		next[name] = number
+		for _, seq := range early {
+			bag = append(bag, [2]any{name, seq})
+		}
+	}
+	if want.Next != nil {
+		if _, err := r.ids(keys(want.Next)); err != nil {
+			return fmt.Errorf("expect: next: %w", err)
+		}
+		report("next", want.Next, among(want.Next, next))
+	}
+	if want.Bag != nil {
+		list, err := mixedList("expect: bag", want.Bag)
+		if err != nil {
+			return err
+		}
+		report("bag", byName(list), byName(bag))
+	}
+	return nil
+}
+
+func byName(list [][2]any) [][2]any {
+	slices.SortFunc(list, func(a, b [2]any) int {
+		return cmp.Or(cmp.Compare(a[0].(string), b[0].(string)), cmp.Compare(a[1].(uint64), b[1].(uint64)))
+	})
+	return list
+}
+
+// The largest sequence number in a case, and the most broadcasts of all senders.
+const (
+	maxSeq  = 10_000
+	maxSent = 100_000
+)
+
+// run lets the senders broadcast as often as it takes, and hands their messages to
+// the receiver as they arrive.
+func (c fifoCase) run() (fifoRun, error) {
+	if len(c.Arrivals) > maxSteps {
+		return fifoRun{}, fmt.Errorf("%d arrivals: allowed are %d", len(c.Arrivals), maxSteps)
+	}
+	last, sum := make(map[string]uint64), uint64(0)
+	for i, x := range c.Arrivals {
+		name, seq, err := x.textFirst()
+		if err != nil {
+			return fifoRun{}, fmt.Errorf("arrivals: entry %d: %w", i, err)
+		}
+		if seq < 1 || seq > maxSeq {
+			return fifoRun{}, fmt.Errorf("arrivals: entry %d: number %d: allowed are 1 to %d", i, seq, maxSeq)
+		}
+		if more := max(seq, last[name]) - last[name]; more > 0 {
+			last[name], sum = last[name]+more, sum+more
+		}
+	}
+	if sum > maxSent {
+		return fifoRun{}, fmt.Errorf("arrivals: %d broadcasts in all: allowed are %d", sum, maxSent)
+	}
+	k, err := named(keys(last))
+	if err != nil {
+		return fifoRun{}, err
+	}
+	n := parley.ID(len(k.names))
+	if n == parley.MaxProcesses {
+		return fifoRun{}, fmt.Errorf("arrivals: %d senders: there is one receiver, and allowed are %d processes", n, n)
+	}
+	t := newStage(fifo.New(fifo.Config{N: int(n) + 1}))
+	sent := make(map[string][]parley.Msg) // by sender, in the order of numbers
+	for i, name := range k.names {
+		t.broadcast = nil
+		for seq := range last[name] {
+			t.run(parley.ID(i), request(problem.Request(strconv.AppendUint(nil, seq+1, 10))))
+		}
+		for _, e := range t.broadcast {
+			sent[name] = append(sent[name], e.Msg)
+		}
+		if uint64(len(sent[name])) != last[name] {
+			return fifoRun{}, fmt.Errorf("%d of %d broadcasts of %q go down", len(sent[name]), last[name], name)
+		}
+	}
+	r := fifoRun{cast: k, receiver: t.machines[n], released: [][][2]any{}}
+	for _, x := range c.Arrivals {
+		name, seq, _ := x.textFirst()
+		from, _ := k.id(name)
+		t.above = nil
+		t.run(n, carried(from, sent[name][seq-1]))
+		list := [][2]any{}
+		for _, h := range t.delivered(n) {
+			number, err := strconv.ParseUint(string(h.Msg.Body), 10, 64)
+			if err != nil {
+				return r, err
+			}
+			list = append(list, [2]any{k.names[h.From], number})
+		}
+		r.released = append(r.released, list)
+	}
+	return r, nil
+}

@@ -1,0 +1,198 @@
+package conform
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/broadcast/atomic"
+	"parley/broadcast/problem"
+)
+
+// recoveryCase is what the other receivers of a message answer to one that takes it
+// over from its sender.
+type recoveryCase struct {
+	kinded
+	Status map[string]status `json:"status"`
+}
+
+// status is one answer: a state and, unless that is unknown, the priority.
+type status struct {
+	State    string `json:"state"`
+	Priority *mixed `json:"priority"`
+}
+
+type recoveryExpect struct {
+	Action   *string `json:"action"`
+	Priority *mixed  `json:"priority"`
+}
+
+// The actions.
+const (
+	multicastFinal = "multicast-final"
+	restartPhase1  = "restart-phase-1"
+)
+
+func recovery(raw []byte, report reporter) error {
+	var c recoveryCase
+	var want recoveryExpect
+	if err := read(raw, &c, &want); err != nil {
+		return err
+	}
+	k, answers, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	action, priority, err := takeOver(k, answers)
+	if err != nil {
+		return err
+	}
+	if want.Action != nil {
+		if *want.Action != multicastFinal && *want.Action != restartPhase1 {
+			return fmt.Errorf("expect: action %q: allowed are %s and %s", *want.Action, multicastFinal, restartPhase1)
+		}
+		report("action", *want.Action, action)
+	}
+	if want.Priority != nil {
+		number, by, err := want.Priority.numberFirst()
+		if err != nil {
+			return fmt.Errorf("expect: priority: %w", err)
+		}
+		report("priority", [2]any{number, by}, priority)
+	}
+	return nil
+}
+
+// prepare reads the answers. The processes are those that answer, in the order of
+// their names, and those whose priorities they tell of.
+func (c recoveryCase) prepare() (k cast, answers map[parley.ID]atomic.Answer, err error) {
+	names := keys(c.Status)
+	for _, name := range keys(c.Status) {
+		if p := c.Status[name].Priority; p != nil {
+			_, by, err := p.numberFirst()
+			if err != nil {
+				return k, nil, fmt.Errorf("status: %s: priority: %w", name, err)
+			}
+			names = append(names, by)
+		}
+	}
+	slices.Sort(names)
+	if k, err = named(slices.Compact(names)); err != nil {
+		return k, nil, err
+	}
+	if len(k.names) > parley.MaxProcesses-2 {
+		return k, nil, fmt.Errorf("%d processes: there are two beside them, and %d is the most",
+			len(k.names), parley.MaxProcesses)
+	}
+	answers = make(map[parley.ID]atomic.Answer)
+	var final *atomic.Priority
+	for _, name := range keys(c.Status) {
+		id, _ := k.id(name)
+		a, err := k.answer(c.Status[name])
+		switch {
+		case err != nil:
+		case a.State == atomic.Undeliverable && a.Priority.By != id:
+			err = errors.New("undeliverable: the priority is its own proposal")
+		case a.State == atomic.Deliverable || a.State == atomic.Delivered:
+			if final != nil && *final != a.Priority {
+				err = errors.New("there is one final priority, and others have another")
+			}
+			final = &a.Priority
+		}
+		if err != nil {
+			return k, nil, fmt.Errorf("status: %s: %w", name, err)
+		}
+		answers[id] = a
+	}
+	return k, answers, nil
+}
+
+// maxPriority is the largest number of a priority.
+const maxPriority = 1 << 50
+
+func (c cast) answer(s status) (a atomic.Answer, err error) {
+	for a.State = atomic.Unknown; a.State.String() != s.State; a.State++ {
+		if a.State == atomic.Delivered {
+			return a, fmt.Errorf("state %q: allowed are undeliverable, deliverable, delivered and unknown", s.State)
+		}
+	}
+	switch {
+	case (s.Priority == nil) != (a.State == atomic.Unknown):
+		return a, errors.New("there is a priority unless the state is unknown")
+	case s.Priority == nil:
+		return a, nil
+	}
+	number, by, err := s.Priority.numberFirst()
+	if err == nil && (number < 1 || number > maxPriority) {
+		err = fmt.Errorf("priority: %d: allowed are 1 to %d", number, uint64(maxPriority))
+	}
+	a.Priority.Number = number
+	a.Priority.By, _ = c.id(by)
+	return a, err
+}
+
+// takeOver runs a machine that takes a message over. It is a receiver beside those
+// of the case: it has proposed when the sender crashes, gets their answers, and does
+// the same to all of them.
+func takeOver(k cast, answers map[parley.ID]atomic.Answer) (action string, priority [2]any, err error) {
+	n := parley.ID(len(k.names))
+	heir, sender := n, n+1
+	t := newStage(atomic.New(atomic.Config{N: int(n) + 2, Detector: true}))
+	to := parley.SetOf(heir)
+	for id := range n {
+		if _, answers := answers[id]; answers {
+			to.Add(id)
+		}
+	}
+	others := to
+	others.Remove(heir)
+	t.run(sender, request(problem.RequestTo(to, payload)))
+	asked, _ := t.take(func(m onLink) bool { return m.to == heir })
+	t.run(heir, receive(sender, asked.msg))
+	before := len(t.sent)
+	t.run(heir, receive(heir, parley.Msg{Kind: parley.Suspect, Origin: sender}))
+	for _, m := range t.sent[before:] {
+		if m.msg.Kind != atomic.Status || !others.Has(m.to) {
+			return "", priority, fmt.Errorf("who takes over sends a message of kind %d first", m.msg.Kind)
+		}
+	}
+	questions := slices.Clone(t.sent[before:])
+	before = len(t.sent)
+	for _, m := range questions {
+		t.run(heir, receive(m.to, known(m.msg, answers[m.to])))
+	}
+	return outcomeOf(k, t, t.sent[before:], others)
+}
+
+// known is an answer, as it travels, to the question for the status.
+func known(question parley.Msg, a atomic.Answer) parley.Msg {
+	m := question // of the same message and under the same ballot
+	m.Kind, m.Value = atomic.Known, a.Priority.Number
+	m.Body = append(slices.Clone(m.Body), byte(a.State))
+	m.Body = binary.AppendUvarint(m.Body, uint64(a.Priority.By))
+	return m
+}
+
+// outcomeOf tells what who took over sends to all the others.
+func outcomeOf(k cast, t *stage, sent []onLink, others parley.Set) (action string, priority [2]any, err error) {
+	left := others
+	for i, m := range sent {
+		if !left.Has(m.to) || m.msg.Kind != sent[0].msg.Kind {
+			return "", priority, fmt.Errorf("who takes over sends message %d of kind %d to %d", i, m.msg.Kind, m.to)
+		}
+		left.Remove(m.to)
+		switch m.msg.Kind {
+		case atomic.Final:
+			p, _ := atomic.PriorityOf(m.msg, m.from, t.protocol.N)
+			action, priority = multicastFinal, [2]any{p.Number, k.name(p.By)}
+		case atomic.Req:
+			action = restartPhase1
+		}
+	}
+	if left != (parley.Set{}) {
+		action = "nothing to all of them"
+	}
+	return action, priority, nil
+}

@@ -1,0 +1,191 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+
+	"parley"
+)
+
+// stage runs the machines of a protocol clause by clause, as a case says. Time goes
+// by and messages arrive only when they are told to.
+type stage struct {
+	protocol parley.Protocol
+	machines []parley.Machine
+	step     parley.Step
+	now      parley.Tick
+	down     parley.Set
+	links    []onLink // the oldest first
+	timers   []alarm
+
+	sent, kept []onLink           // all that was, and own copies
+	broadcast  []parley.Effect    // handed to the layer beneath
+	above      []parley.Happening // deliveries and indications
+}
+
+// onLink is a message on its way.
+type onLink struct {
+	from, to parley.ID
+	msg      parley.Msg
+}
+
+// alarm is a timer that runs.
+type alarm struct {
+	at     parley.ID
+	number parley.Timer
+	due    parley.Tick
+}
+
+// newStage makes the machines of all processes and starts them.
+func newStage(p parley.Protocol) *stage {
+	t := &stage{protocol: p}
+	for id := range parley.ID(p.N) {
+		t.machines = append(t.machines, p.New(id))
+		t.run(id, func(m parley.Machine, s *parley.Step) { m.Start(s) })
+	}
+	return t
+}
+
+// Choose and the others make it a parley.Host: these machines choose nothing and
+// sign nothing. What they refuse shows in what they do.
+func (t *stage) Choose(int) int                        { panic("conform: a choice") }
+func (t *stage) Sign(parley.ID, []byte) []byte         { panic("conform: a signature") }
+func (t *stage) Verify(parley.ID, []byte, []byte) bool { panic("conform: a signature") }
+func (t *stage) Refused(_, _ parley.ID, _ string)      {}
+
+// run runs a clause of a process that is up, and lets happen what it asks for.
+func (t *stage) run(at parley.ID, clause func(m parley.Machine, s *parley.Step)) {
+	if !t.down.Has(at) {
+		t.happen(t.clause(at, clause))
+	}
+}
+
+// request and receive are clauses.
+func request(q parley.Msg) func(parley.Machine, *parley.Step) {
+	return func(m parley.Machine, s *parley.Step) { m.Request(s, q) }
+}
+
+func receive(from parley.ID, q parley.Msg) func(parley.Machine, *parley.Step) {
+	return func(m parley.Machine, s *parley.Step) { m.Receive(s, from, q) }
+}
+
+// carried is what the layer beneath delivers to the one that asked it to carry.
+func carried(from parley.ID, q parley.Msg) func(parley.Machine, *parley.Step) {
+	return func(m parley.Machine, s *parley.Step) {
+		s.Carried = true
+		m.Receive(s, from, q)
+	}
+}
+
+// clause runs a clause of a process and returns what it asks for, a send to all as
+// one to each. Nothing of it has happened yet.
+func (t *stage) clause(at parley.ID, clause func(m parley.Machine, s *parley.Step)) []parley.Effect {
+	t.step = parley.Step{Self: at, N: t.protocol.N, Now: t.now, Host: t}
+	clause(t.machines[at], &t.step)
+	var out []parley.Effect
+	for _, e := range t.step.Effects {
+		if e.Op != parley.OpSend || e.To != parley.All {
+			out = append(out, e)
+			continue
+		}
+		for e.To = range parley.ID(t.protocol.N) {
+			if e.To != at {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// happen carries out what processes asked for. Nobody comes back after a crash here,
+// so that records are of no use.
+func (t *stage) happen(effects []parley.Effect) {
+	for _, e := range effects {
+		switch e.Op {
+		case parley.OpSend:
+			m := onLink{e.From, e.To, e.Msg}
+			t.links, t.sent = append(t.links, m), append(t.sent, m)
+		case parley.OpKeep:
+			t.kept = append(t.kept, onLink{e.From, e.From, e.Msg})
+		case parley.OpBroadcast:
+			t.broadcast = append(t.broadcast, e)
+		case parley.OpDeliver, parley.OpIndicate:
+			t.above = append(t.above, parley.Happening{At: e.From, From: e.To, When: t.now, Msg: e.Msg})
+		case parley.OpSetTimer, parley.OpStopTimer:
+			t.timers = slices.DeleteFunc(t.timers, func(a alarm) bool { return a.at == e.From && a.number == e.Timer })
+			if e.Op == parley.OpSetTimer {
+				t.timers = append(t.timers, alarm{e.From, e.Timer, t.now + e.After})
+			}
+		case parley.OpAppend, parley.OpCompact:
+		default:
+			panic(fmt.Sprintf("conform: effect %d", e.Op))
+		}
+	}
+}
+
+// take takes the oldest message that fits off the links.
+func (t *stage) take(fits func(m onLink) bool) (onLink, bool) {
+	i := slices.IndexFunc(t.links, fits)
+	if i < 0 {
+		return onLink{}, false
+	}
+	m := t.links[i]
+	t.links = slices.Delete(t.links, i, i+1)
+	return m, true
+}
+
+// rest lets arrive, the oldest first, all that is on links and what comes of it.
+func (t *stage) rest() {
+	for len(t.links) > 0 {
+		m := t.links[0]
+		t.links = t.links[1:]
+		t.run(m.to, receive(m.from, m.msg))
+	}
+}
+
+// tick lets time go by until the next timer ends, and tells whether there is one.
+// Of several that end at one time the one set first is first.
+func (t *stage) tick() bool {
+	t.timers = slices.DeleteFunc(t.timers, func(a alarm) bool { return t.down.Has(a.at) })
+	if len(t.timers) == 0 {
+		return false
+	}
+	next := 0
+	for i, a := range t.timers {
+		if a.due < t.timers[next].due {
+			next = i
+		}
+	}
+	a := t.timers[next]
+	t.timers = slices.Delete(t.timers, next, next+1)
+	t.now = max(t.now, a.due)
+	t.run(a.at, func(m parley.Machine, s *parley.Step) { m.Timeout(s, a.number) })
+	return true
+}
+
+// delivered returns what a process has delivered, in order.
+func (t *stage) delivered(at parley.ID) []parley.Happening {
+	var out []parley.Happening
+	for _, h := range t.above {
+		if h.At == at && h.Msg.Kind < parley.Indication {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// named makes a cast of processes of whom none is faulty, by their names.
+func named(names []string) (cast, error) {
+	if len(names) < 1 || len(names) > parley.MaxProcesses {
+		return cast{}, fmt.Errorf("%d processes: allowed are 1 to %d", len(names), parley.MaxProcesses)
+	}
+	for i, name := range names {
+		if name == "" || slices.Contains(names[:i], name) {
+			return cast{}, fmt.Errorf("process %q: names are different, and not empty", name)
+		}
+	}
+	return cast{names: names}, nil
+}
+
+// maxSteps is the largest script that is run, in steps.
+const maxSteps = 2000
