@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"parley/replica/bank"
 )
 
 // accountCase is a bank account to which operations come in one order or another.
@@ -55,7 +57,11 @@ func account(raw []byte, report reporter) error {
 		if !ok || strings.ContainsAny(want.Balance[order], ".eEpPxX_") {
 			return errors.New("expect: balance: a whole number or a fraction was expected")
 		}
-		report("balance."+order, number.RatString(), c.balance(list).RatString())
+		balance, err := c.balance(list)
+		if err != nil {
+			return err
+		}
+		report("balance."+order, number.RatString(), balance.RatString())
 	}
 	return nil
 }
@@ -63,16 +69,27 @@ func account(raw []byte, report reporter) error {
 // maxOps is the most operations on an account.
 const maxOps = 100
 
-// balance is what is in the account after the operations in an order.
-func (c accountCase) balance(order []string) *big.Rat {
-	balance := new(big.Rat).SetInt64(*c.Initial)
+// balance is what is in the account after the operations in an order: that of the
+// replicated one.
+func (c accountCase) balance(order []string) (*big.Rat, error) {
+	account := bank.Open(*c.Initial)
+	if account == nil {
+		return nil, fmt.Errorf("initial: %d: an account has from 0 to 2 million million dollars", *c.Initial)
+	}
 	for _, name := range order {
-		if op := c.Ops[name]; op.Add != nil {
-			balance.Add(balance, new(big.Rat).SetInt64(*op.Add))
-		} else {
-			percent := new(big.Rat).SetFrac64(*op.Percent, 100)
-			balance.Mul(balance, percent.Add(percent, big.NewRat(1, 1)))
+		command := ""
+		switch op := c.Ops[name]; {
+		case op.Percent != nil:
+			command = fmt.Sprintf("interest %d", *op.Percent)
+		case *op.Add < 0:
+			command = fmt.Sprintf("withdraw %d", -*op.Add)
+		default:
+			command = fmt.Sprintf("deposit %d", *op.Add)
+		}
+		if answer := account.Apply([]byte(command)); string(answer) != account.String() {
+			return nil, fmt.Errorf("ops: %s: %s", name, answer)
 		}
 	}
-	return balance
+	balance, _ := new(big.Rat).SetString(account.String())
+	return balance, nil
 }

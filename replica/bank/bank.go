@@ -23,6 +23,14 @@ type Account struct{ cents int64 }
 // New returns an account with the lecture's first balance.
 func New() *Account { return &Account{cents: Opening} }
 
+// Open returns an account with a balance in whole dollars, nil if it is out of range.
+func Open(dollars int64) *Account {
+	if dollars < 0 || dollars > most/100 {
+		return nil
+	}
+	return &Account{cents: 100 * dollars}
+}
+
 // most keeps every product within 64 bits.
 const most = 1 << 48
 
