@@ -176,9 +176,7 @@ func TestAsk(t *testing.T) {
 	p.period(500, 2)
 	p.period(9000, 2)
 	p.settle(0, 1, 2)
-	if got := p.heard(2); got != "view 2 [0 1 2]; 1:a; 2:b; 3:c; view 3 [0 1 2]" && got != "view 2 [0 1 2]; suspects 0; suspects 1; 1:a; 2:b; 3:c; view 3 [0 1 2]" {
-		t.Errorf("process 2 says %q", got)
-	}
+	p.expect(2, "view 2 [0 1 2]; 1:a; 2:b; 3:c; view 3 [0 1 2]")
 }
 
 // A minority stops, and so does half of a view.

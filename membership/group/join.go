@@ -42,7 +42,8 @@ func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 	case c.life == 0 || c.life > lives:
 		s.Refuse(j, "no incarnation")
 		return
-	case g.view.Members.Has(j) && c.life <= g.lives[j], g.learner.here && g.learner.id == j && c.life <= g.learner.life:
+	case g.view.Members.Has(j) && c.life <= g.lives[j],
+		g.learner.here && g.learner.id == j && c.life <= g.learner.life:
 		return // it came late
 	}
 	// Whoever asks is not the member of that name: that one is no more.

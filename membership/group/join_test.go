@@ -232,3 +232,53 @@ func TestLearnerOfAnother(t *testing.T) {
 	}
 	p.expect(3, "")
 }
+
+// "Learner not in next: forward the cut as usual, then INSTALL (it only moves the
+// learner to view v+1)": whoever has not caught up is not named in the report.
+func TestTakenAlong(t *testing.T) {
+	p := joiner(t, group.Config{})
+	p.cast(2, "c")
+	p.arrive(2, 1, 1)
+	p.suspect(0, 2)
+	p.settle(0, 1)
+	p.expect(1, "1:a; 2:b; 3:c; view 2 [0 1]"[len("1:a; 2:b; "):])
+	p.arrive(1, 3, len(p.links[1][3]))
+	p.expect(3, "restored 2 ; 3:c")
+	p.cast(1, "d")
+	p.settle(0, 1)
+	p.settle(1, 3)
+	p.expect(3, "4:d")
+	p.period(500, 1)
+	p.period(7500, 1)
+	p.settle(0, 1)
+	p.cast(0, "e")
+	p.settle(0, 1, 3)
+	p.expect(3, "view 3 [0 1 3]; 5:e")
+}
+
+// "A member is (id, incarnation)": if the old one has reported it is in the next view,
+// and the new one is not it.
+func TestOldIncarnation(t *testing.T) {
+	p := newPost(t, group.Config{N: 3})
+	p.suspect(0, 1)
+	p.arrive(0, 2, 1) // PREPARE, and 2 reports
+	p.restart(2)
+	p.arrive(2, 1, 1) // JOIN
+	p.arrive(1, 2, 1) // SNAPSHOT
+	p.arrive(0, 1, 1)
+	p.arrive(1, 0, 1)
+	p.arrive(2, 0, 1) // the old one's report
+	p.settle(0, 1)
+	p.arrive(0, 2, len(p.links[0][2]))
+	p.settle(0, 1)
+	p.expect(1, "view 2 [0 1 2]")
+	p.settle(1, 2)
+	p.expect(2, "restored 0 ")
+	p.period(8000, 1)
+	p.settle(0, 1, 2)
+	p.period(8000, 1)
+	p.settle(0, 1, 2)
+	if got := p.heard(2); got != "view 3 [0 1 2]" {
+		t.Errorf("the new incarnation says %q", got)
+	}
+}

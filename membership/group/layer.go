@@ -44,9 +44,10 @@ type Layer interface {
 	// begins the next view. A nil cut begins the first one, or that of a process
 	// which comes back from its log.
 	Install(s *parley.Step, cut []byte, next View)
-	// Snapshot returns where the layer stands between two deliveries, and Restore
-	// takes a joiner there: what it delivers next is what follows.
+	// Snapshot returns where the layer stands between two deliveries.
 	Snapshot() []byte
+	// Restore takes a joiner to where the snapshot was made: what it delivers next is
+	// what follows. It tells whether the bytes are a snapshot.
 	Restore(snapshot []byte) bool
 	// State visits every variable.
 	State(v *parley.Vars)

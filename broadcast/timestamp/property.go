@@ -1,0 +1,117 @@
+package timestamp
+
+import (
+	"bytes"
+	"fmt"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/broadcast/problem"
+	"parley/membership/group"
+)
+
+// OneSequence is the name of the property that says most.
+const OneSequence = "one sequence"
+
+// properties returns those of the broadcast, beside those of views.
+func properties() []parley.Property {
+	return append([]parley.Property{{
+		Name: OneSequence, Mode: parley.Always,
+		Says: "all processes, even ones that crash or are excluded, deliver the same message at each position, " +
+			"one position after the other, and no message at two",
+		Check: oneSequence,
+	}}, problem.Of(problem.Integrity, problem.UniformTotalOrder, problem.FIFOOrder, problem.UniformAgreement,
+		problem.Validity, problem.Delivery)...)
+}
+
+type broadcast struct {
+	from    parley.ID
+	payload string
+}
+
+// unknown is a position that may be any: durable mode repeats deliveries after a restart.
+const unknown = 1<<64 - 1
+
+// oneSequence looks at the positions. Within one life they go up by one, from where
+// the process joined.
+func oneSequence(h *parley.History) error {
+	at := make(map[uint64]*parley.Happening)
+	asked := make(map[broadcast]int) // how often, and has no position
+	for _, q := range h.Requests {
+		if _, payload, err := problem.Decode(q.Msg, h.N); err == nil {
+			asked[broadcast{q.At, string(payload)}]++
+		}
+	}
+	last := make([]uint64, h.N)
+	restarts, told := h.Restarts, h.Indications
+	for i := range h.Deliveries {
+		d := &h.Deliveries[i]
+		from, payload, ok := problem.Delivered(d)
+		if !ok {
+			continue
+		}
+		for ; len(restarts) > 0 && restarts[0].Order < d.Order; restarts = restarts[1:] {
+			last[restarts[0].At] = unknown
+		}
+		for ; len(told) > 0 && told[0].Order < d.Order; told = told[1:] {
+			if told[0].Msg.Kind == group.Restored {
+				last[told[0].At] = told[0].Msg.Seq
+			}
+		}
+		place := d.Msg.Seq
+		if last[d.At] != unknown && place != last[d.At]+1 {
+			return fmt.Errorf("%s delivers position %d after position %d", h.Name(d.At), place, last[d.At])
+		}
+		last[d.At] = place
+		first := at[place]
+		if first == nil {
+			at[place] = d
+			if b := (broadcast{from, string(payload)}); asked[b] == 0 {
+				return fmt.Errorf("%s is at position %d, and at all that it was broadcast for before",
+					problem.Name(h, from, payload), place)
+			} else {
+				asked[b]--
+			}
+		} else if first.From != from || !bytes.Equal(first.Msg.Body, payload) {
+			return fmt.Errorf("position %d is %s at %s and %s at %s", place,
+				problem.Name(h, first.From, first.Msg.Body), h.Name(first.At), problem.Name(h, from, payload), h.Name(d.At))
+		}
+	}
+	return nil
+}
+
+// promises says what theory promises of them.
+func promises(a parley.Assumptions) []parley.Promise {
+	safe, because := true, "what is delivered all members hold, and each has said that its clock is past it"
+	switch {
+	case a.Network.Doubled || a.Network.Reordered:
+		safe, because = false, "a link doubled messages or changed their order"
+	case a.Processes.LostDisk:
+		safe, because = false, "a process came back without its incarnation"
+	}
+	// A process that joins gets its sponsor's state, and then what follows: to it that
+	// may be less than was delivered, and to its earlier incarnation what it had.
+	whole, why := safe, because
+	switch {
+	case !safe:
+	case a.Processes.Restarted:
+		whole, why = false, "a process that joins gets its sponsor's state, and goes on from there"
+	case a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late:
+		whole, why = false, "a process that lives may be excluded, and is then told nothing more"
+	}
+	live, when := whole, why
+	switch err := ballot.Bound(a.N, a.Faulty); {
+	case !whole:
+	case err != nil || a.Processes.Minority || a.Network.Disconnected:
+		live, when = false, "a majority of the view is needed to go on"
+	}
+	return []parley.Promise{
+		{Property: OneSequence, Holds: safe, Because: because},
+		{Property: problem.Integrity, Holds: whole, Because: why},
+		{Property: problem.UniformTotalOrder, Holds: safe, Because: because},
+		{Property: problem.FIFOOrder, Holds: whole, Because: why},
+		{Property: problem.UniformAgreement, Holds: live, Because: when},
+		{Property: problem.Validity, Holds: live, Because: when},
+		{Property: problem.Delivery, Holds: false, Because: "one run need not show it"},
+	}
+}

@@ -1,0 +1,336 @@
+// Package timestamp is total order among the members of a view, uniform and in two
+// message delays.
+//
+// The problem: reliable broadcast in one total order, in which whatever anyone has
+// delivered, crashed and excluded processes too, is a beginning of the same sequence.
+// All that install two views have delivered the same in between.
+//
+// The bound: asynchronous messages on FIFO links that may lose but neither reorder
+// nor double, crash faults, false suspicions. What is delivered is right whatever
+// happens to time. To go on it takes a majority of the current view, see
+// membership/group. One silent member stops all deliveries until the view excludes it.
+// Of the messages that a crashed or excluded sender had under way the outcome is
+// unknown: they may be delivered or not, but everywhere alike. FIFO order is promised
+// within a view and across them; causal order, too.
+//
+// The key of a message is fixed when it is sent: (clock of the sender, sender), with
+// logical clocks. Each member tells all others how much it has received from each. A
+// member delivers the message of the smallest key when every member of the view has
+// acknowledged it.
+//
+// Why it works: an acknowledgement of q that covers m leaves q after its clock has
+// passed the time of m: later messages of q have larger keys. Earlier ones came before
+// on the FIFO link, and the vector's own entry proves that none is missing. So
+// when all have acknowledged m every smaller key is here: that is the order. And
+// whoever delivered m knows that every member holds m or has delivered it. So m is in
+// every report when the view ends, or delivered by the reporter, and the union of the
+// reports has all that anyone delivered: that is uniformity.
+//
+// Nothing need be kept after its delivery, for all hold it. A sender has at most W
+// messages undelivered, so that its message s says that it has delivered message s-W:
+// then all hold that one, and all before it, and whoever hears of it delivers them.
+// Memory is therefore at most n*W messages, however slow one link is.
+//
+// Source: logical clocks and their total order from Lamport (1978); the end of a view
+// as in membership/group.
+package timestamp
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/membership/group"
+)
+
+// The messages of the layer. Their Body begins with a vector: how much the sender
+// has received from each member of the view, in the order of ids.
+const (
+	// Data is a broadcast. Seq: the sender's count in this view, from 1. Value: the
+	// sender's clock. Body: the vector, and the payload behind it.
+	Data parley.Kind = iota + 1
+	// Ack acknowledges. Body: the vector.
+	Ack
+)
+
+// Config is one system.
+type Config struct {
+	group.Config
+	// Window is how many own messages of a member may be undelivered; more wait in the
+	// sender. By default 64.
+	Window int
+	// Hold is how long, in ticks, an acknowledgement may wait for more to acknowledge
+	// with it; 0: not at all.
+	Hold parley.Tick
+}
+
+// New returns the protocol. It carries what it is asked to by problem.Request, from
+// the members of the view to all of them, and delivers it with its sender and its
+// position, from 1, as Seq.
+func New(c Config) parley.Protocol {
+	if err := c.check(); err != nil {
+		panic("timestamp: " + err.Error())
+	}
+	p := group.New(c.Config, Service(c))
+	p.Name = "timestamp"
+	p.Title = "uniform total order in two message delays, by logical clocks in views"
+	p.Paper = "Lamport 1978; Birman and Joseph 1987"
+	p.Properties = append(p.Properties, properties()...)
+	views := p.Promises
+	p.Promises = func(a parley.Assumptions) []parley.Promise { return append(views(a), promises(a)...) }
+	p.Cost = Cost
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c) }
+	return p
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Window < 0:
+		return &parley.FlagError{Flag: "window", Err: fmt.Errorf("%d messages: at least 1 is needed", c.Window)}
+	case c.Hold < 0:
+		return &parley.FlagError{Flag: "hold", Err: fmt.Errorf("%d ticks: a time is not negative", c.Hold)}
+	}
+	return c.Config.Check()
+}
+
+func flags(fs *flag.FlagSet, c Config) func(parley.Naming) (parley.Protocol, error) {
+	n := fs.Int("n", c.N, "number of `processes`")
+	m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
+	window := fs.Int("window", c.Window, "how many own `messages` may be undelivered (default: 64)")
+	hold := fs.Int64("hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
+	returns := fs.Bool("return", c.Return, "let an excluded process join again")
+	return func(parley.Naming) (parley.Protocol, error) {
+		c := c
+		if *n != c.N {
+			c.Initial = parley.Set{}
+		}
+		c.N, c.M, c.Window, c.Hold, c.Return = *n, *m, *window, parley.Tick(*hold), *returns
+		if err := c.check(); err != nil {
+			return parley.Protocol{}, err
+		}
+		return New(c), nil
+	}
+}
+
+// Service is the broadcast as a layer of a group.
+func Service(c Config) group.Service {
+	if c.Window == 0 {
+		c.Window = 64
+	}
+	return group.Service{
+		Name:     "timestamp",
+		Kinds:    []string{"", "DATA", "ACK"},
+		Requests: []parley.Kind{parley.Carried},
+		New:      func(self parley.ID, n int) group.Layer { return newLayer(c, self, n) },
+		Explain: func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
+			return func(yield func(string) bool) { yield(explain(m)) }
+		},
+	}
+}
+
+func explain(m parley.Msg) string {
+	switch m.Kind {
+	case Data:
+		return fmt.Sprintf("message %d at time %d", m.Seq, m.Value)
+	case Ack:
+		return "holds what has come"
+	}
+	return "a message of no kind"
+}
+
+// Cost is that of one broadcast when nobody else sends: to n-1 others, and from each
+// of them an acknowledgement to n-1. It takes two message delays.
+func Cost(n, _ int) parley.Cost {
+	others := uint64(n - 1)
+	return parley.Cost{Rounds: 2, PerRound: []parley.Traffic{{Messages: others}, {Messages: others * others}}}
+}
+
+// key is the place of a message in the order of its view. No message has key 0.
+type key struct {
+	time   uint64
+	sender parley.ID
+}
+
+func (k key) after(o key) bool { return k.time > o.time || k.time == o.time && k.sender > o.sender }
+
+// held is a message that is not yet delivered.
+type held struct {
+	key
+	seq  uint64
+	body []byte
+}
+
+// limit is above every clock and count that comes about without a liar.
+const limit = 1 << 56
+
+// flushing is the timer of an acknowledgement that is held back.
+const flushing parley.Timer = 1
+
+// layer is one member.
+type layer struct {
+	c    Config
+	self parley.ID
+	n    int
+
+	view    group.View
+	clock   uint64
+	recv    []uint64   // by process: messages received; of oneself, sent
+	ack     [][]uint64 // ack[q][s]: how many of s's messages q says it holds
+	pending []held     // by key
+	last    key        // of the last delivery
+	known   key        // up to which somebody is known to have delivered
+	owe     bool       // an acknowledgement
+	queue   [][]byte   // own messages beyond the window
+}
+
+func newLayer(c Config, self parley.ID, n int) *layer {
+	l := &layer{c: c, self: self, n: n, recv: make([]uint64, n), ack: make([][]uint64, n)}
+	for q := range l.ack {
+		l.ack[q] = make([]uint64, n)
+	}
+	return l
+}
+
+// Request is upon broadcast(m), fewer than W own messages undelivered, else queue.
+func (l *layer) Request(s *parley.Step, m parley.Msg) {
+	l.queue = append(l.queue, m.Body)
+	l.sendQueued(s)
+	l.try(s)
+}
+
+func (l *layer) sendQueued(s *parley.Step) {
+	for len(l.queue) > 0 && l.undelivered() < l.c.Window {
+		body := l.queue[0]
+		l.queue = l.queue[1:]
+		// clock++; seq++; hold m with key (clock, self)
+		l.clock++
+		l.recv[l.self]++
+		h := held{key{l.clock, l.self}, l.recv[l.self], body}
+		l.hold(s, h)
+		// send DATA(clock, seq, recv, m) to all others of the view
+		l.acknowledge(s)
+		s.SendTo(l.view.Members, parley.Msg{Kind: Data, Seq: h.seq, Value: h.time, Body: append(l.vector(), body...)})
+	}
+	if len(l.queue) == 0 {
+		l.queue = nil
+	}
+}
+
+// undelivered counts the own messages under way.
+func (l *layer) undelivered() int {
+	n := 0
+	for i := range l.pending {
+		if l.pending[i].sender == l.self {
+			n++
+		}
+	}
+	return n
+}
+
+// hold keeps a message in its place.
+func (l *layer) hold(s *parley.Step, h held) {
+	if l.c.Durable {
+		s.Append(record(h))
+	}
+	l.insert(h)
+}
+
+func (l *layer) insert(h held) {
+	at := len(l.pending)
+	for at > 0 && l.pending[at-1].after(h.key) {
+		at--
+	}
+	l.pending = append(l.pending, held{})
+	copy(l.pending[at+1:], l.pending[at:])
+	l.pending[at] = h
+}
+
+// Receive is DATA or ACK of another member.
+func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
+	vec, body, ok := l.readVector(m.Body)
+	if why := l.misfit(m, body, ok); why != "" {
+		s.Refuse(q, why)
+		return false
+	}
+	if m.Kind == Data {
+		// seq' != recv[q]+1 -> gap
+		if m.Seq != l.recv[q]+1 {
+			return true
+		}
+		// recv[q] := seq'; clock := max(clock, t); hold m with key (t, q); owe := true
+		l.recv[q] = m.Seq
+		l.clock = max(l.clock, m.Value)
+		l.hold(s, held{key{m.Value, q}, m.Seq, body})
+		l.learn(q, m.Seq)
+		l.owes(s)
+	}
+	// upon ACK(vec): vec[q] != recv[q] -> gap
+	if vec[q] != l.recv[q] {
+		return true
+	}
+	// ack[q] := max(ack[q], vec) by component
+	for id := range vec {
+		l.ack[q][id] = max(l.ack[q][id], vec[id])
+	}
+	l.try(s)
+	return false
+}
+
+// learn: the sender of message number seq has delivered the one W before it.
+func (l *layer) learn(q parley.ID, seq uint64) {
+	for i := range l.pending {
+		h := &l.pending[i]
+		if h.sender == q && h.seq+uint64(l.c.Window) == seq && h.after(l.known) {
+			l.known = h.key
+		}
+	}
+}
+
+func (l *layer) misfit(m parley.Msg, body []byte, ok bool) string {
+	switch {
+	case m.Kind != Data && m.Kind != Ack, m.Origin != 0:
+		return "message of no kind"
+	case !ok, m.Kind == Ack && (len(body) > 0 || m.Seq != 0 || m.Value != 0):
+		return "vector that cannot be read"
+	case m.Kind == Data && (m.Seq == 0 || m.Seq > limit || m.Value == 0 || m.Value > limit):
+		return "no such time"
+	}
+	return ""
+}
+
+// owes: an acknowledgement is due, at once or at the end of a batch.
+func (l *layer) owes(s *parley.Step) {
+	switch {
+	case l.owe:
+	case l.c.Hold > 0:
+		l.owe = true
+		s.SetTimer(flushing, l.c.Hold)
+	default:
+		l.tell(s)
+	}
+}
+
+// tell sends ACK(recv) to all others.
+func (l *layer) tell(s *parley.Step) {
+	l.acknowledge(s)
+	s.SendTo(l.view.Members, parley.Msg{Kind: Ack, Body: l.vector()})
+}
+
+// acknowledge: ack[self] := recv; owe := false. What is then sent says so.
+func (l *layer) acknowledge(s *parley.Step) {
+	copy(l.ack[l.self], l.recv)
+	if l.owe {
+		l.owe = false
+		s.StopTimer(flushing)
+	}
+}
+
+// Timeout ends a batch.
+func (l *layer) Timeout(s *parley.Step, t parley.Timer) {
+	if t == flushing && l.owe {
+		l.owe = false
+		l.tell(s)
+		l.try(s)
+	}
+}
