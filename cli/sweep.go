@@ -93,6 +93,12 @@ func (a *app) runSweep(args []string) error {
 	if own.workers < 1 {
 		return &parley.FlagError{Flag: "workers", Err: fmt.Errorf("%d: at least 1 is needed", own.workers)}
 	}
+	// A picture wants few broadcasts, and a search many.
+	if p.Serves && !f.plan.given("workload") && !f.plan.given("requests") {
+		if err := fs.Set("workload", "{broadcasts: 6, within: 3000}"); err != nil {
+			return err
+		}
+	}
 	base, err := f.setup()
 	if err != nil {
 		return file.about(err)
@@ -179,6 +185,7 @@ func (s setup) one(seed uint64, memory *sim.Sim) result {
 	s.reseed(seed)
 	memory.Reset(s.options())
 	memory.Run()
+	memory.History.Naming = s.names.full
 	r := result{seed: seed, stats: memory.Stats, delivered: len(memory.History.Deliveries)}
 	r.verdicts = parley.Judge(s.protocol, s.assumptions(&memory.History, factsOf(memory)), &memory.History)
 	r.unfinished = memory.Stats.OutOfSteps

@@ -56,7 +56,7 @@ func New(c Config) parley.Protocol {
 		Name:   "causal",
 		Title:  "causal broadcast with what precedes a message piggybacked",
 		Paper:  "lecture, causal broadcast using FIFO broadcast",
-		Faults: parley.CrashFaults, Kinds: []string{"", "BUNDLE", "STAMPED"}, N: c.N, M: max(c.N-1, 0),
+		Faults: parley.OmissionFaults, Kinds: []string{"", "BUNDLE", "STAMPED"}, N: c.N, M: max(c.N-1, 0),
 		Serves: true, Hears: parley.HearsBeneath,
 		New: func(parley.ID) parley.Machine {
 			return &process{c: c, sender: make([]problem.Lives[stream], c.N)}

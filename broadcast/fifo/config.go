@@ -40,7 +40,7 @@ func New(c Config) parley.Protocol {
 		Name:   "fifo",
 		Title:  "FIFO broadcast by sequence numbers",
 		Paper:  "lecture, FIFO broadcast using reliable broadcast",
-		Faults: parley.CrashFaults, Kinds: []string{"", "DATA"}, N: c.N, M: max(c.N-1, 0),
+		Faults: parley.OmissionFaults, Kinds: []string{"", "DATA"}, N: c.N, M: max(c.N-1, 0),
 		Serves: true, Hears: parley.HearsBeneath,
 		New: func(parley.ID) parley.Machine {
 			return &process{c: c, sender: make([]problem.Lives[stream], c.N)}

@@ -5,8 +5,9 @@
 // state that is not theirs. What it broadcasts then reflects that state, is delivered
 // by everybody, and with it the whole system may become wrong.
 //
-// Model: omission faults, messages in bounded time. A broadcast in FIFO order, with
-// nothing left out, lies beneath: stack.New(diffusion, fifo, guard).
+// Model: one process that omits, or any number that crash; messages in bounded time. A
+// broadcast in FIFO order, with nothing left out, lies beneath: stack.New(diffusion,
+// fifo, guard).
 //
 // Source: the lecture, remarks on broadcasts: a message carries what its receiver
 // needs to see whether it is safe to deliver it, and a process that fails stops.
@@ -16,8 +17,12 @@
 // has delivered a message at most Bound later than the other. So who has not
 // delivered what I did, and that longer ago than Bound before it could have been
 // sent, has omitted it: I refuse its message, and all that it broadcasts later. And
-// if others have delivered what I still have not, longer ago than Bound, it is I who
-// omitted it: I stop, before I send again.
+// if two others have delivered what I still have not, longer ago than Bound, one of them
+// is correct and it is I who omitted it: I stop, before I send again.
+//
+// With two that omit, one may alone have delivered a message of the other: then it takes
+// all others for those that omit, and its state for the right one. To tell who is right
+// they would have to agree, as in membership/group.
 //
 // Not promised: that correct processes agree on the messages of a process that was
 // found out. One may have delivered the last of them just before another refused it.
@@ -36,18 +41,18 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Bound is the default of Config.Bound, in ticks: it fits broadcasts by two steps
+// Time is the default of Config.Bound, in ticks: it fits broadcasts by two steps
 // in the simulator, whose messages take at most 900.
-const Bound parley.Tick = 5000
+const Time parley.Tick = 5000
 
 // The indications of a guard.
 const (
 	// Contaminated tells that Origin has omitted what this process delivered: Seq
 	// counts its messages delivered so far, and no more of them follow.
-	Contaminated = parley.Indication + 0x20
+	Contaminated = parley.Indication + 0x28
 	// Behind tells that this process itself has omitted a message of Origin, and
 	// that it has stopped.
-	Behind = parley.Indication + 0x21
+	Behind = parley.Indication + 0x29
 )
 
 // Config is what all processes know beforehand, and know alike.
@@ -55,15 +60,20 @@ type Config struct {
 	N int
 	// Bound is how much later than one correct process another one delivers a
 	// message at most, plus the time that a message is on its way. 0 stands for the
-	// constant Bound.
+	// constant Time.
 	Bound parley.Tick
 	// Off lets everything pass: for runs that show what the guard prevents.
 	Off bool
 }
 
-// Body: of each process one more than how much of it was delivered, or 0 if it was
-// found out; then the payload.
-const data parley.Kind = 1
+// The messages. Body: of each process one more than how much of it was delivered, or 0
+// if it was found out; then, of data, the payload.
+const (
+	data parley.Kind = iota + 1
+	// tally has no payload. It follows a delivery within a quarter of the bound, if
+	// nothing else is broadcast, so that what is true becomes known without traffic.
+	tally
+)
 
 // New returns the protocol, a layer for the top of a stack.
 func New(c Config) parley.Protocol {
@@ -71,19 +81,19 @@ func New(c Config) parley.Protocol {
 		panic(fmt.Sprintf("guard: n = %d, bound %d", c.N, c.Bound))
 	}
 	if c.Bound == 0 {
-		c.Bound = Bound
+		c.Bound = Time
 	}
 	return parley.Protocol{
 		Name: "guard", Title: "broadcast that keeps out who missed a delivery",
 		Paper:  "lecture, remarks on broadcasts: inconsistency and contamination",
-		Faults: parley.OmissionFaults, Kinds: []string{"", "DATA"}, N: c.N, M: c.N - 1,
+		Faults: parley.OmissionFaults, Kinds: []string{"", "DATA", "TALLY"}, N: c.N, M: 1,
 		Serves: true, Hears: parley.HearsBeneath,
 		New: func(parley.ID) parley.Machine { return newProcess(c) },
 		Properties: append(problem.Of(problem.Validity, problem.Integrity, problem.FIFOOrder, problem.Delivery),
 			Clean(2*c.Bound)),
-		Promises: c.promises,
-		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
-		Explain:  explain(c.N),
+		Promises: c.promises, Bound: Bound,
+		Size:    func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain: explain(c.N),
 		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
 			n := fs.Int("n", c.N, "number of `processes`")
 			bound := fs.Int64("bound", int64(c.Bound), "how much later one delivers than another, in `ticks`")
@@ -110,17 +120,25 @@ type process struct {
 	seen    []origin   // of each process, what was delivered
 	refused parley.Set // who has omitted something
 	stopped bool
+	due     bool // a tally
 }
 
 // origin is what a process knows of the messages of another.
 type origin struct {
 	count  uint64
 	recent []parley.Tick // when the last of them were delivered; older ones are older than the bound
-	known  uint64        // how many of them somebody else has delivered
+	told   []uint64      // how many of them each process says it has delivered
+	known  uint64        // how many of them a correct one of the others has delivered
 	since  parley.Tick   // since when that is more than count
 }
 
-func newProcess(c Config) *process { return &process{c: c, seen: make([]origin, c.N)} }
+func newProcess(c Config) *process {
+	p := &process{c: c, seen: make([]origin, c.N)}
+	for i := range p.seen {
+		p.seen[i].told = make([]uint64, c.N)
+	}
+	return p
+}
 
 // Request: to broadcast m, broadcast it with what I have delivered. Who has stopped
 // broadcasts nothing.
@@ -133,7 +151,12 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		s.Refuse(s.Self, "request to a process that has stopped")
 		return
 	}
-	body := make([]byte, 0, len(m.Body)+2*p.c.N)
+	p.broadcast(s, data, m.Body)
+}
+
+// broadcast broadcasts what was delivered, and a payload behind it.
+func (p *process) broadcast(s *parley.Step, kind parley.Kind, payload []byte) {
+	body := make([]byte, 0, len(payload)+2*p.c.N)
 	for i := range p.seen {
 		count := p.seen[i].count + 1
 		if p.refused.Has(parley.ID(i)) {
@@ -141,7 +164,11 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		}
 		body = binary.AppendUvarint(body, count)
 	}
-	s.Broadcast(parley.Msg{Kind: data, Body: append(body, m.Body...)})
+	s.Broadcast(parley.Msg{Kind: kind, Body: append(body, payload...)})
+	if p.due {
+		p.due = false
+		s.StopTimer(parley.Timer(p.c.N))
+	}
 }
 
 // Receive: upon delivery beneath of a message of q, deliver it if what q had
@@ -152,7 +179,7 @@ func (p *process) Receive(s *parley.Step, q parley.ID, m parley.Msg) {
 	}
 	counts, payload, err := open(m.Body, p.c.N)
 	switch {
-	case m.Kind != data || err != nil || int(q) >= p.c.N:
+	case m.Kind != data && m.Kind != tally || m.Kind == tally && len(payload) > 0 || err != nil || int(q) >= p.c.N:
 		s.Refuse(q, "no message of a guard")
 		return
 	case p.c.Off:
@@ -165,21 +192,25 @@ func (p *process) Receive(s *parley.Step, q parley.ID, m parley.Msg) {
 		s.Indicate(parley.Msg{Kind: Contaminated, Origin: q, Seq: p.seen[q].count})
 		return
 	default:
-		p.learn(s, counts)
+		p.learn(s, q, counts)
 	}
-	p.deliver(s, q, payload)
+	if m.Kind == data {
+		p.deliver(s, q, payload)
+	}
 }
 
 // omitted tells whether a sender with these counts lacks what it should have: what I
-// delivered longer ago than the bound. Messages of who was found out, by me or by the
-// sender, do not count: of these one may have delivered more than another.
+// delivered longer ago than the bound. My own messages count if
+// two others have them, for else it may be I who has not sent them; and those of who was found out, by me or by the
+// sender, do not: of these one may have delivered more than another.
 func (p *process) omitted(s *parley.Step, counts []uint64) bool {
 	for id, count := range counts {
 		mine := &p.seen[id]
-		if count == 0 || count > mine.count || p.refused.Has(parley.ID(id)) {
-			continue
+		if count--; p.refused.Has(parley.ID(id)) || count >= mine.count ||
+			parley.ID(id) == s.Self && count >= mine.known {
+			continue // a count of 0 has become the largest number there is
 		}
-		lacks := mine.count - (count - 1) // the oldest of these that it lacks is the first
+		lacks := mine.count - count // the oldest of these that it lacks is the first
 		if lacks > uint64(len(mine.recent)) || s.Now-mine.recent[len(mine.recent)-int(lacks)] > p.c.Bound {
 			return true
 		}
@@ -187,27 +218,42 @@ func (p *process) omitted(s *parley.Step, counts []uint64) bool {
 	return false
 }
 
-// learn takes note of what others have delivered and I have not.
-func (p *process) learn(s *parley.Step, counts []uint64) {
+// learn takes note of what a sender has delivered. What two others say they have, a
+// correct one has, and then so must I in time.
+func (p *process) learn(s *parley.Step, q parley.ID, counts []uint64) {
 	for id, count := range counts {
 		mine := &p.seen[id]
-		if count == 0 || parley.ID(id) == s.Self || p.refused.Has(parley.ID(id)) {
+		if q == s.Self || count <= mine.told[q]+1 || p.refused.Has(parley.ID(id)) {
 			continue
 		}
-		if count--; count <= mine.count || count <= mine.known {
-			continue
-		}
-		if mine.known <= mine.count {
+		mine.told[q] = count - 1
+		before := mine.known
+		mine.known = max(before, confirmed(mine.told))
+		if mine.known > mine.count && before <= mine.count {
 			mine.since = s.Now
 			s.SetTimer(parley.Timer(id), p.c.Bound+1)
 		}
-		mine.known = count
 	}
+}
+
+// confirmed is the largest number that two have told, or exceeded.
+func confirmed(told []uint64) uint64 {
+	var first, second uint64
+	for _, n := range told {
+		first, second = max(first, n), max(second, min(first, n))
+	}
+	return second
 }
 
 // Timeout: if by now I have not delivered what others had, it is I who omitted it,
 // and I stop. A later lack has a timer of its own.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
+	if int(t) == p.c.N {
+		if p.due && !p.stopped && !p.c.Off {
+			p.broadcast(s, tally, nil)
+		}
+		return
+	}
 	mine := &p.seen[t]
 	if p.stopped || mine.known <= mine.count || p.refused.Has(parley.ID(t)) {
 		return
@@ -232,6 +278,10 @@ func (p *process) deliver(s *parley.Step, q parley.ID, payload []byte) {
 		old++
 	}
 	mine.recent = append(mine.recent[old:], s.Now)
+	if !p.due {
+		p.due = true
+		s.SetTimer(parley.Timer(p.c.N), p.c.Bound/4)
+	}
 	s.Deliver(q, parley.Msg{Kind: parley.Carried, Origin: q, Body: payload})
 }
 
@@ -248,10 +298,12 @@ func open(b []byte, n int) (counts []uint64, payload []byte, err error) {
 
 func (p *process) State(v *parley.Vars) {
 	v.Bool("stopped", &p.stopped)
+	v.Bool("due", &p.due)
 	v.Set("refused", &p.refused)
 	parley.PerProcess(v, "seen", p.seen, func(_ parley.ID, o *origin) {
 		parley.Num(v, "count", &o.count)
 		parley.Num(v, "known", &o.known)
+		parley.PerProcess(v, "told", o.told, func(_ parley.ID, n *uint64) { parley.Num(v, "count", n) })
 		v.Time("since", &o.since)
 		parley.Slice(v, "recent", &o.recent, func(_ int, t *parley.Tick) { v.Time("delivered", t) })
 	})
@@ -280,9 +332,13 @@ func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 				yield("finds out " + name(m.Origin) + ", and refuses it from now on")
 			case Behind:
 				yield("missed a message of " + name(m.Origin) + ", and stops")
-			case data:
+			case data, tally:
 				if counts, payload, err := open(m.Body, n); err == nil {
-					yield(parley.Printable(payload) + " after" + shown(counts))
+					text := "tally"
+					if m.Kind == data {
+						text = parley.Printable(payload) + " after"
+					}
+					yield(text + shown(counts))
 				}
 			}
 		}

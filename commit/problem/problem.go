@@ -27,7 +27,7 @@ import (
 
 // Blocked is the indication that a process has voted yes and can neither commit nor
 // abort with what those it reaches know. No field is used.
-const Blocked parley.Kind = parley.Indication + 0x20
+const Blocked parley.Kind = parley.Indication + 0x38
 
 // Vote reads a vote: "yes" or "no". The 1 and the 0 of agreement are understood as
 // well, as a command line gives them to processes of any protocol.

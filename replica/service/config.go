@@ -19,6 +19,13 @@ type Config struct {
 	Setup Setup
 	// Every is after how many commands the copies compare their states, 0: never.
 	Every uint64
+	// Beneath is what the broadcast beneath promises, and Order the property of it that
+	// keeps copies the same. nil: it promises everything.
+	Beneath func(parley.Assumptions) []parley.Promise
+	Order   string
+	// Transfer tells that beneath is a group that asks for a state and gives it to
+	// those who join, so that a process which comes back goes on where the others are.
+	Transfer bool
 	// Sessions is how many clients are remembered, 65,536 if 0. One that was forgotten
 	// and repeats its last command has it applied again.
 	Sessions int
@@ -88,7 +95,7 @@ func New(c Config) parley.Protocol {
 		Serves: true, Hears: parley.HearsBeneath,
 		New:        func(parley.ID) parley.Machine { return &process{c: c, app: c.New(), setup: c.Setup} },
 		Properties: properties(),
-		Promises:   promises,
+		Promises:   c.promises,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:    explain,
 		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {

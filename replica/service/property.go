@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"parley"
+	"parley/broadcast/problem"
 )
 
 // The names of the properties.
@@ -169,22 +170,44 @@ func complete(h *parley.History) error {
 	return nil
 }
 
-// promises says what holds of a run: the rest is the broadcast's to promise, and a
-// stack promises the least of its layers.
-func promises(a parley.Assumptions) []parley.Promise {
+// promises says what holds of a run: what the broadcast beneath promises of its order
+// and of what becomes of a message, and what a restart leaves of that.
+func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	out := []parley.Promise{
 		{Property: Consistency, Holds: true, Because: "the state is a function of the commands in their order (Schneider 1990)"},
 		{Property: Once, Holds: true, Because: "the state holds the last number of each client"},
 		{Property: Completion, Holds: true, Because: "what is broadcast is delivered, applied and answered"},
 		{Property: Answers, Because: "one run need not show it"},
 	}
-	switch {
-	case a.Processes.Restarted:
-		out[2].Holds, out[2].Because = false, "what a process was asked before it crashed it need not answer"
-	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		out[2].Holds, out[2].Because = false, "a command may not reach everybody"
-	case a.Processes.Suspected || a.Processes.Minority:
-		out[2].Holds, out[2].Because = false, "a process that was excluded answers nothing"
+	void := func(p *parley.Promise, because string) {
+		if p.Holds {
+			p.Holds, p.Because = false, because
+		}
+	}
+	if (a.Processes.Restarted || a.Processes.LostDisk) && !c.Transfer {
+		void(&out[0], "a copy that comes back has lost its state, and nobody gives it another")
+		void(&out[1], "a copy that comes back has lost its state, and nobody gives it another")
+	}
+	if a.Processes.Restarted || a.Processes.LostDisk {
+		void(&out[2], "what a process was asked before it crashed it need not answer")
+	}
+	if a.Processes.Suspected || a.Processes.Paused || a.Processes.Minority || a.Network.Late {
+		void(&out[2], "a process that was excluded answers nothing")
+	}
+	if c.Beneath == nil {
+		if a.Network.Lost || a.Network.Cut || a.Network.Disconnected {
+			void(&out[2], "a command may not reach everybody")
+		}
+		return out
+	}
+	for _, p := range c.Beneath(a) {
+		switch {
+		case p.Holds:
+		case p.Property == c.Order || p.Property == problem.Integrity:
+			void(&out[0], "the broadcast beneath: "+p.Because)
+		case p.Property == problem.Validity:
+			void(&out[2], "the broadcast beneath: "+p.Because)
+		}
 	}
 	return out
 }

@@ -27,6 +27,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/membership/group"
 )
 
 // Application is the state machine: each command takes it from one state to the
@@ -82,6 +83,8 @@ type process struct {
 	own      uint64    // number of the last command of this process's own as a client
 	stopped  bool
 	votes    []vote // by position, of the last few that are checked
+
+	unreadable bool // what was loaded was no state of the application
 }
 
 // session is what is known of a client.
@@ -149,7 +152,13 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 // Receive: upon delivery beneath, in the order of the broadcast.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
-	case p.stopped || m.Kind >= parley.Local:
+	case m.Kind == group.Restored:
+		p.restore(s, m)
+	case p.stopped:
+	case m.Kind == group.Wanted:
+		// A joiner gets all that later answers depend on.
+		s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: parley.Save(&state{p}, 0, nil)})
+	case m.Kind >= parley.Local:
 	case m.Kind == apply && m.Seq > 0:
 		p.apply(s, from, m)
 	case m.Kind == check:
@@ -164,6 +173,18 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	default:
 		s.Refuse(from, "no message of a service")
 	}
+}
+
+// restore: a process that joins takes over the state of its sponsor, and forgets what
+// it knew: reintegration.
+func (p *process) restore(s *parley.Step, m parley.Msg) {
+	fresh := &process{c: p.c, app: p.c.New()}
+	if !parley.Load(&state{fresh}, 0, m.Body) || fresh.unreadable {
+		p.stopped = true
+		s.Refuse(s.Self, "state of a sponsor that cannot be read")
+		return
+	}
+	*p = *fresh
 }
 
 // apply: upon a command, apply it unless it has been, and answer.
@@ -200,6 +221,7 @@ func (p *process) hash() uint64 {
 
 func (p *process) State(v *parley.Vars) {
 	(&state{p}).State(v)
+	v.Bool("unreadable", &p.unreadable)
 	v.Bool("stopped", &p.stopped)
 	parley.Num(v, "own", &p.own)
 	parley.Slice(v, "votes", &p.votes, func(_ int, x *vote) { x.state(v) })
@@ -223,6 +245,6 @@ func (p *state) State(v *parley.Vars) {
 	}
 	v.Bytes("application", &b)
 	if v.Loading() && !p.app.Restore(b) {
-		p.app = p.c.New() // what was loaded is no state: the caller is told by Load
+		p.app, p.unreadable = p.c.New(), true
 	}
 }
