@@ -99,7 +99,7 @@ func other(value []byte) []byte {
 // behaviour has it hear.
 func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if c.overhears && !c.ids.Has(from) {
-		c.seen = append(c.seen, parley.Got{From: from, To: s.Self, Path: s.Path, Msg: q})
+		c.seen = append(c.seen, parley.Got{From: from, To: s.Self, Path: s.Path, Epoch: s.Epoch, Msg: q})
 	}
 	m := c.of(s.Self)
 	if m.how.Hear != nil && !m.how.Hear(s, from, q) {
@@ -276,7 +276,7 @@ func (c *Coalition) say(s *parley.Step, m *member) {
 func send(s *parley.Step, from, to parley.ID, said []parley.Sent) {
 	for i := range said {
 		s.Effects = append(s.Effects, parley.Effect{
-			Op: parley.OpSend, From: from, To: to, Path: said[i].Path, Msg: said[i].Msg,
+			Op: parley.OpSend, From: from, To: to, Path: said[i].Path, Epoch: said[i].Epoch, Msg: said[i].Msg,
 		})
 	}
 }
@@ -285,7 +285,7 @@ func send(s *parley.Step, from, to parley.ID, said []parley.Sent) {
 func (m *member) honestTo(to parley.ID, list []parley.Sent) []parley.Sent {
 	for i := range m.held {
 		if e := &m.held[i]; e.To == to || e.To == parley.All {
-			list = append(list, parley.Sent{Path: e.Path, Msg: e.Msg})
+			list = append(list, parley.Sent{Path: e.Path, Epoch: e.Epoch, Msg: e.Msg})
 		}
 	}
 	return list
@@ -294,8 +294,8 @@ func (m *member) honestTo(to parley.ID, list []parley.Sent) []parley.Sent {
 // same tells whether two messages are the same.
 func same(a, b parley.Sent) bool {
 	x, y := &a.Msg, &b.Msg
-	return a.Path == b.Path && x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq && x.Value == y.Value &&
-		bytes.Equal(x.Body, y.Body)
+	return a.Path == b.Path && a.Epoch == b.Epoch && x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq &&
+		x.Value == y.Value && bytes.Equal(x.Body, y.Body)
 }
 
 // tell returns what a member says to a correct process.
@@ -387,6 +387,7 @@ func (m *member) state(v *parley.Vars) {
 		v.ID("from", &e.From)
 		v.ID("to", &e.To)
 		parley.Num(v, "path", &e.Path)
+		parley.Num(v, "epoch", &e.Epoch)
 		v.Msg("message", parley.Env{From: e.From, To: e.To, Path: e.Path}, &e.Msg)
 	})
 }
@@ -396,6 +397,7 @@ func visitGot(v *parley.Vars, name string, list *[]parley.Got) {
 		v.ID("from", &g.From)
 		v.ID("to", &g.To)
 		parley.Num(v, "path", &g.Path)
+		parley.Num(v, "epoch", &g.Epoch)
 		v.Msg("message", parley.Env{From: g.From, To: g.To, Path: g.Path}, &g.Msg)
 	})
 }

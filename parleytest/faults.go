@@ -73,7 +73,9 @@ func (s *suite) returns(out *run, h harm) {
 		return
 	}
 	for range h.IntN(3) {
-		c := sim.Crash{At: h.process(), When: h.time(), Effects: h.IntN(h.n + 2), Back: 1 + h.time()/4, LostDisk: h.IntN(3) == 0}
+		c := sim.Crash{
+			At: h.process(), When: h.time(), Effects: h.IntN(h.n + 2), Back: 1 + h.time()/4, LostDisk: h.IntN(3) == 0,
+		}
 		if _, lies := out.Faulty[c.At]; lies || s.down(*out, c.At) {
 			continue
 		}

@@ -49,7 +49,8 @@ func (s *Sim) up() parley.Set {
 func (s *Sim) wrongClock() bool {
 	off := func(x, bound int64) bool { return x > bound || x < -bound }
 	return slices.ContainsFunc(s.opt.Clocks, func(c Clock) bool {
-		return s.History.Correct(c.At) && (off(int64(c.Offset), int64(s.opt.Promised.Offset)) || off(c.Drift, s.opt.Promised.Drift))
+		told := s.opt.Promised
+		return s.History.Correct(c.At) && (off(int64(c.Offset), int64(told.Offset)) || off(c.Drift, told.Drift))
 	})
 }
 

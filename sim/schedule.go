@@ -72,12 +72,17 @@ func (q *schedule) at(t parley.Tick, e event) {
 		return
 	}
 	i := uint64(t) % ringSize
+	q.equip(i)
+	q.slots[i] = append(q.slots[i], e)
+	q.used[i/64] |= 1 << (i % 64)
+}
+
+// equip gives a slot that has no memory that of one that was left.
+func (q *schedule) equip(i uint64) {
 	if q.slots[i] == nil && len(q.spare) > 0 {
 		q.slots[i] = q.spare[len(q.spare)-1]
 		q.spare = q.spare[:len(q.spare)-1]
 	}
-	q.slots[i] = append(q.slots[i], e)
-	q.used[i/64] |= 1 << (i % 64)
 }
 
 // next moves to the time of the earliest event. The slot of the time it leaves
@@ -100,6 +105,7 @@ func (q *schedule) next() (parley.Tick, bool) {
 	}
 	if len(first) > 0 {
 		i := uint64(t) % ringSize
+		q.equip(i)
 		q.slots[i] = slices.Insert(q.slots[i], 0, first...)
 		q.used[i/64] |= 1 << (i % 64)
 	}

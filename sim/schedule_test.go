@@ -116,6 +116,23 @@ func TestLongSlot(t *testing.T) {
 	}
 }
 
+// What is due beyond the ring comes into a slot that uses the memory of one that was
+// left: a long run with few events takes no more of it as it goes on.
+func TestFarEventsTakeNoMemory(t *testing.T) {
+	var q schedule
+	q.at(1, event{})
+	for range 1000 {
+		at, ok := q.next()
+		if _, there := q.pop(); !ok || !there {
+			t.Fatal("nothing is due")
+		}
+		q.at(at+3*ringSize+1, event{})
+	}
+	if len(q.spare) > 2 {
+		t.Errorf("the memory of %d slots lies about", len(q.spare))
+	}
+}
+
 // A message is kept while somebody is to receive it, and its place is used again.
 func TestStore(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))

@@ -42,18 +42,21 @@ type Taint struct {
 	Missed   []byte
 }
 
+// cast is a broadcast, and delivery who delivered it.
+type cast struct {
+	from    parley.ID
+	payload string
+}
+
+type delivery struct {
+	by map[parley.ID]bool
+	at parley.Tick // the first one at a correct process
+	ok bool
+}
+
 // Spread follows contamination through a run, message by message, in order of time.
 // Whoever delivers what came from a wrong state has a wrong state from then on.
 func Spread(h *parley.History, grace parley.Tick) []Taint {
-	type cast struct {
-		from    parley.ID
-		payload string
-	}
-	type delivery struct {
-		by map[parley.ID]bool
-		at parley.Tick // the first one at a correct process
-		ok bool
-	}
 	all := make(map[cast]*delivery)
 	var order []cast // as first delivered by a correct process
 	for i := range h.Deliveries {
@@ -74,33 +77,7 @@ func Spread(h *parley.History, grace parley.Tick) []Taint {
 			order = append(order, c)
 		}
 	}
-	// Whose state is wrong since when, and for lack of what: the earliest first, for
-	// nobody misses what such a process broadcasts, the grace not waited for: some may
-	// have refused that already.
-	wrong := make(map[parley.ID]Taint)
-	for found := true; found; {
-		found = false
-		var who parley.ID
-		var least Taint
-		for id := range parley.ID(h.N) {
-			if _, known := wrong[id]; known {
-				continue
-			}
-			for _, c := range order {
-				x := all[c]
-				if w, bad := wrong[c.from]; x.by[id] || bad && x.at+grace >= w.When {
-					continue
-				}
-				if when := x.at + grace; !found || when < least.When {
-					who, least, found = id, Taint{When: when, Origin: c.from, Missed: []byte(c.payload)}, true
-				}
-				break
-			}
-		}
-		if found {
-			wrong[who] = least
-		}
-	}
+	wrong := misled(h.N, grace, all, order)
 	sent := make(map[cast]Taint)
 	var out []Taint
 	q := 0
@@ -121,4 +98,35 @@ func Spread(h *parley.History, grace parley.Tick) []Taint {
 		}
 	}
 	return out
+}
+
+// misled returns whose state is wrong since when, and for lack of what: the earliest
+// first, for nobody misses what such a process broadcasts, the grace not waited for:
+// some may have refused that already. order has what correct processes delivered.
+func misled(n int, grace parley.Tick, all map[cast]*delivery, order []cast) map[parley.ID]Taint {
+	wrong := make(map[parley.ID]Taint)
+	for found := true; found; {
+		found = false
+		var who parley.ID
+		var least Taint
+		for id := range parley.ID(n) {
+			if _, known := wrong[id]; known {
+				continue
+			}
+			for _, c := range order {
+				x := all[c]
+				if w, bad := wrong[c.from]; x.by[id] || bad && x.at+grace >= w.When {
+					continue
+				}
+				if when := x.at + grace; !found || when < least.When {
+					who, least, found = id, Taint{When: when, Origin: c.from, Missed: []byte(c.payload)}, true
+				}
+				break
+			}
+		}
+		if found {
+			wrong[who] = least
+		}
+	}
+	return wrong
 }

@@ -52,13 +52,14 @@ cluster                free    : core adapters faulty trace
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
 internal/draw          seeded  : core adapters faulty trace problems
-internal/scenario      free    : core adapters faulty trace hosts problems
+internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/service
 internal/lab           free    : core adapters faulty trace hosts problems internal/draw
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 cli                    free    : core adapters faulty trace hosts problems parleytest tools
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 internal/tidy          free    :
+internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario internal/draw catalog cli
 internal/mutants       free    :
 internal/golden        free    : catalog cli
 `
