@@ -123,7 +123,7 @@ func broadcastMutants() []mutant {
 	return []mutant{
 		in("nothing wrong with a broadcast", "", nil),
 		in("who hears tells nobody", "promises", func(p *relay) { p.mute = true }),
-		in("links are trusted not to double", "faults", func(p *relay) { p.trusting = true }),
+		in("links are trusted not to double", "crashes", func(p *relay) { p.trusting = true }),
 		in("who is suspected is not heard", "faults", func(p *relay) { p.timid = true }),
 		{name: "promised whatever the links do", check: "faults", p: promising},
 		{name: "a broadcast costs more than that", check: "cost", p: dear},
