@@ -3,9 +3,8 @@
 package catalog
 
 import (
-	"flag"
-
 	"parley"
+	"parley/agreement/ballot"
 	"parley/agreement/consensus"
 	"parley/agreement/eig"
 	"parley/agreement/interactive"
@@ -13,10 +12,20 @@ import (
 	"parley/agreement/phaseking"
 	"parley/agreement/problem"
 	"parley/agreement/sm"
+	"parley/broadcast/atomic"
+	"parley/broadcast/bracha"
 	"parley/broadcast/causal"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
+	"parley/broadcast/timestamp"
+	"parley/clock/convergence"
+	"parley/commit/agreed"
+	"parley/commit/quorum"
+	"parley/commit/threephase"
+	"parley/commit/twophase"
 	"parley/lockstep"
+	"parley/membership/detector"
+	"parley/membership/group"
 	"parley/membership/watch"
 )
 
@@ -31,26 +40,37 @@ func All() []parley.Protocol {
 		consensus.New(consensus.Config{Instance: instance(4, 1)}, when),
 		consensus.NewAgreement(consensus.Config{Instance: instance(4, 1)}, when),
 		phaseking.New(phaseking.Config{Instance: instance(7, 2)}, when),
-		diffusion.New(diffusion.Config{N: 4}),
-		named("fifo", "FIFO broadcast over diffusion", fifo.Tower(diffusion.Config{N: 4})),
-		named("causal", "causal broadcast over FIFO", causal.Tower(causal.Piggyback, diffusion.Config{N: 4})),
-		watch.New(watch.Config{N: 4, Rounds: 3}, when),
-	}
-}
 
-// named calls a stack by a short name.
-func named(name, title string, p parley.Protocol) parley.Protocol {
-	p.Name, p.Title = name, title
-	if flags := p.Flags; flags != nil {
-		p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-			build := flags(fs)
-			return func(naming parley.Naming) (parley.Protocol, error) {
-				made, err := build(naming)
-				return named(name, title, made), err
-			}
-		}
+		meshed(diffusion.Config{N: 4}),
+		named("uniform", "reliable broadcast by diffusion, delivered when a majority holds it",
+			diffusion.New(diffusion.Config{N: 5, Uniform: true})),
+		forwardingTower(7),
+		costing(named("fifo", "FIFO broadcast over diffusion", fifo.Tower(diffusion.Config{N: 4}))),
+		costing(named("causal", "causal broadcast over FIFO broadcast",
+			causal.Tower(causal.Piggyback, diffusion.Config{N: 4}))),
+		guardTower(4),
+		atomicTower(4),
+		inViews(atomic.InViews(group.Config{N: 4})),
+		inViews(timestamp.New(timestamp.Config{Config: group.Config{N: 4}})),
+		bracha.New(bracha.Config{N: 4, M: 1}),
+
+		watch.New(watch.Config{N: 4, Rounds: 3}, when),
+		worded(detector.New(detector.Config{N: 4, Beats: 8}), ofDetector),
+		views(group.Config{N: 4}),
+		ballot.New(ballot.Config{N: 5, M: 2}),
+		worded(named("convergence", "clock synchronization by interactive convergence",
+			convergence.New(convergence.Config{N: 4, M: 1, Resyncs: 4})), ofClock),
+
+		worded(twophase.New(twophase.Config{N: 4}), ofCommit),
+		worded(threephase.New(threephase.Config{N: 4}), ofCommit),
+		worded(quorum.New(quorum.Config{N: 5, M: 2}), ofCommit),
+		agreed.New(agreed.Config{N: 4, M: 1}, when),
+
+		newsOver("news-fifo", fifoOrder, 3),
+		newsOver("news", causalOrder, 3),
+		bankOver("bank-causal", causalOrder, 2),
+		bankOver("bank", totalOrder, 3),
 	}
-	return p
 }
 
 func instance(n, m int) problem.Instance {

@@ -1,30 +1,174 @@
 package catalog_test
 
 import (
+	"flag"
+	"slices"
 	"testing"
 
+	"parley"
 	"parley/agreement/problem"
 	"parley/agreement/sm"
 	"parley/catalog"
 	"parley/lockstep"
 	"parley/parleytest"
+	"parley/sim"
 )
 
-// Every protocol of the catalog keeps what it promises, as any protocol must,
-// and has a name of its own.
+// elsewhere are the protocols that stand here as their packages make them, and are
+// tested there, with the inputs and the circumstances that are theirs.
+var elsewhere = []string{
+	"diffusion", "uniform", "fifo", "causal", "atomic-views", "timestamp", "bracha", "detector", "group", "ballot",
+	"convergence", "twophase", "threephase", "quorum", "agreed",
+}
+
+// Every protocol that is made here keeps what it promises, as any protocol must.
 func TestSuite(t *testing.T) {
+	for _, p := range catalog.All() {
+		if slices.Contains(elsewhere, p.Name) {
+			continue
+		}
+		o := parleytest.Options{Seeds: 40, Sim: sim.Options{FIFO: p.Relies.FIFO}}
+		switch p.Name {
+		case "sm":
+			// One liar more than m, for within n >= m+2 nothing breaks.
+			in := problem.Instance{N: 5, M: 1, Default: []byte("0")}
+			o.Seeds, o.Beyond = 300, []parleytest.Beyond{{Protocol: sm.New(sm.Config{Instance: in}, lockstep.Simulated), Faulty: 2}}
+		case "atomic", "forwarding", "guard", "bank":
+			// Who comes back takes no part, or joins; and a broadcast costs what it does
+			// alone, without the signs of life that a longer run has.
+			o.NeverBack, p.Cost = true, nil
+		case "news", "news-fifo", "bank-causal":
+			o.NeverBack = true // who comes back has lost its state
+		}
+		if p.Serves && p.Bound != nil {
+			o.NothingBeyond = "what breaks beyond the bound is an end, which a run that is cut off does not show"
+		}
+		t.Run(p.Name, func(t *testing.T) { parleytest.Suite(t, p, o) })
+	}
+}
+
+// Every protocol has a name of its own, a title that fits into a line and a source,
+// and its flags, none of them given, make it again.
+func TestNames(t *testing.T) {
 	names := make(map[string]bool)
 	for _, p := range catalog.All() {
 		if names[p.Name] || p.Name == "" || p.Title == "" || p.Paper == "" {
 			t.Errorf("%q, %q, %q: a protocol needs a name of its own, a title and a source", p.Name, p.Title, p.Paper)
 		}
 		names[p.Name] = true
-		o := parleytest.Options{Seeds: 100}
-		if p.Name == "sm" {
-			// One liar more than m, for within n >= m+2 nothing breaks.
-			in := problem.Instance{N: 5, M: 1, Default: []byte("0")}
-			o.Seeds, o.Beyond = 300, []parleytest.Beyond{{Protocol: sm.New(sm.Config{Instance: in}, lockstep.Simulated), Faulty: 2}}
+		if p.Title[0] >= 'A' && p.Title[0] <= 'Z' && p.Title[1] >= 'a' && p.Title[:9] != "Byzantine" {
+			t.Errorf("%s: a title begins small: %s", p.Name, p.Title)
 		}
-		t.Run(p.Name, func(t *testing.T) { parleytest.Suite(t, p, o) })
+		made := remake(t, p)
+		if made.Name != p.Name || made.N != p.N || made.M != p.M || made.Span != p.Span || made.Relies != p.Relies {
+			t.Errorf("%s: its flags make %s, n = %d, m = %d, span %d, relying on %+v; it is n = %d, m = %d, span %d, %+v",
+				p.Name, made.Name, made.N, made.M, made.Span, made.Relies, p.N, p.M, p.Span, p.Relies)
+		}
+		if len(made.Properties) != len(p.Properties) || len(made.Kinds) != len(p.Kinds) || made.Faults != p.Faults {
+			t.Errorf("%s: its flags make another protocol", p.Name)
+		}
+	}
+}
+
+// remake makes a protocol by its flags.
+func remake(t *testing.T, p parley.Protocol, args ...string) parley.Protocol {
+	t.Helper()
+	fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	if p.Flags == nil {
+		t.Fatalf("%s has no flags", p.Name)
+	}
+	build := p.Flags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	made, err := build(naming)
+	if err != nil {
+		t.Fatalf("%s %q: %v", p.Name, args, err)
+	}
+	return made
+}
+
+// naming reads P1 as process 0.
+func naming(text string) (parley.ID, error) { return parley.ID(text[len(text)-1] - '1'), nil }
+
+// With nothing but its name a protocol runs, comes to an end, shows something, and
+// all that it promises holds.
+func TestAlone(t *testing.T) {
+	for _, p := range catalog.All() {
+		t.Run(p.Name, func(t *testing.T) {
+			opt := sim.Options{Protocol: p, Seed: 1, FIFO: p.Relies.FIFO, Until: p.Span, Steps: 1 << 20}
+			for id := range p.Proposers.All() {
+				opt.Requests = append(opt.Requests, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}})
+			}
+			if p.Serves {
+				opt.Requests = append(opt.Requests,
+					sim.Request{When: 1500, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("m")}})
+			}
+			s := sim.Run(opt)
+			if s.Stats.OutOfSteps || s.Stats.Deliveries == 0 {
+				t.Errorf("%d steps, %d messages", s.Stats.Steps, s.Stats.Deliveries)
+			}
+			for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+				if v.Property.Mode == parley.Sometimes {
+					continue
+				}
+				if v.Broken != nil || !v.Promise.Holds && v.Property.Name != "uniform agreement" &&
+					v.Property.Name != "uniform total order" && v.Property.Name != "replica consistency" &&
+					v.Property.Name != "understanding" {
+					t.Errorf("%s: promised %v (%s), %v", v.Property.Name, v.Promise.Holds, v.Promise.Because, v.Broken)
+				}
+			}
+		})
+	}
+}
+
+// Whatever a protocol says to those above it has words.
+func TestWords(t *testing.T) {
+	for _, p := range catalog.All() {
+		opt := sim.Options{Protocol: p, Seed: 3, FIFO: p.Relies.FIFO, Until: max(p.Span, 1<<14), Steps: 1 << 20,
+			Crashes: []sim.Crash{{At: 0, When: 1200}}}
+		for id := range p.Proposers.All() {
+			opt.Requests = append(opt.Requests, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}})
+		}
+		if p.Serves {
+			opt.Requests = append(opt.Requests, sim.Request{At: 1, When: 1500, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("m")}})
+		}
+		s := sim.Run(opt)
+		for _, i := range s.History.Indications {
+			if i.Msg.Kind == parley.Suspect || i.Msg.Kind == parley.View {
+				continue
+			}
+			words := ""
+			for row := range p.Explain(parley.Env{Path: i.Path}, i.Msg, func(id parley.ID) string { return id.String() }) {
+				words = row
+			}
+			if words == "" || words == "?" || words == "a message of no kind" {
+				t.Errorf("%s has no words for an indication of kind %#x: %q", p.Name, i.Msg.Kind, words)
+			}
+		}
+	}
+}
+
+// A graph is a flag of diffusion.
+func TestEdges(t *testing.T) {
+	var diffusion parley.Protocol
+	for _, p := range catalog.All() {
+		if p.Name == "diffusion" {
+			diffusion = p
+		}
+	}
+	ring := remake(t, diffusion, "-edges", "P1-P2,P2-P3,P3-P4,P4-P1", "-m", "1")
+	if ring.M != 1 || ring.Cost(4, 1).Total().Messages != 9 {
+		t.Errorf("m = %d, %d messages", ring.M, ring.Cost(4, 1).Total().Messages)
+	}
+	for _, bad := range []string{"P1", "P1-P1", "P1-P2,P2-P1", "P1-P2,"} {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		build := diffusion.Flags(fs)
+		if err := fs.Parse([]string{"-edges", bad}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := build(naming); err == nil {
+			t.Errorf("%q is taken for a graph", bad)
+		}
 	}
 }

@@ -92,8 +92,8 @@ func (a *app) withVariants() []parley.Protocol {
 func (a *app) limits(n, m int) []limits {
 	var all []limits
 	for _, p := range a.withVariants() {
-		if p.Bound == nil || p.Cost == nil {
-			continue
+		if p.Bound == nil || p.Cost == nil || p.Timing != parley.Synchronous {
+			continue // its cost is not one of rounds
 		}
 		cost := p.Cost(n, m)
 		l := limits{
@@ -173,19 +173,4 @@ func printPerRound(b *strings.Builder, all []limits) {
 		fmt.Fprintln(w)
 	}
 	_ = w.Flush()
-}
-
-// printList prints a block a protocol.
-func (a *app) printList(all []listed) error {
-	for _, l := range all {
-		text := fmt.Sprintf("%s: %s\n    %s; faults: %s", l.Name, l.Title, l.Timing, l.Faults)
-		if l.Bound != "" {
-			text += "; " + l.Bound
-		}
-		text += "\n    " + strings.Join(l.Properties, ", ") + "\n    source: " + l.Paper + "\n"
-		if _, err := fmt.Fprintln(a.out, draw.Fold(text, a.width(0))); err != nil {
-			return err
-		}
-	}
-	return nil
 }

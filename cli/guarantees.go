@@ -97,6 +97,10 @@ func promised(p parley.Protocol, a parley.Assumptions) []parley.Verdict {
 	return slices.DeleteFunc(all, func(v parley.Verdict) bool { return v.Property.Mode == parley.Sometimes })
 }
 
+const cellLegend = "all: every property that is promised when nothing fails remains promised. safe: nothing wrong " +
+	"happens, but what is to happen in the end may not. some: parts of both are lost. -: nothing is promised any " +
+	"more. Each circumstance is taken on its own; \"parley list PROTOCOL\" has the reasons."
+
 // printGuarantees writes the table, and what the words in it stand for.
 func (a *app) printGuarantees(w io.Writer) error {
 	var b strings.Builder
@@ -104,27 +108,29 @@ func (a *app) printGuarantees(w io.Writer) error {
 	for _, p := range a.protocols {
 		wide = max(wide, len(p.Name))
 	}
-	fmt.Fprintf(&b, "%-*s ", wide, "")
-	for _, c := range circumstances {
-		fmt.Fprintf(&b, " %-5s", c.head)
+	row := func(name string, cells func(yield func(string))) {
+		line := fmt.Sprintf("%-*s ", wide, name)
+		cells(func(cell string) { line += fmt.Sprintf(" %-5s", cell) })
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	b.WriteString("\n")
-	for _, p := range a.protocols {
-		fmt.Fprintf(&b, "%-*s ", wide, p.Name)
-		for _, g := range guarantees(p) {
-			fmt.Fprintf(&b, " %-5s", g.cell)
+	row("", func(yield func(string)) {
+		for _, c := range circumstances {
+			yield(c.head)
 		}
-		b.WriteString("\n")
+	})
+	for _, p := range a.protocols {
+		row(p.Name, func(yield func(string)) {
+			for _, g := range guarantees(p) {
+				yield(g.cell)
+			}
+		})
 	}
 	b.WriteString("\n")
 	for _, c := range circumstances {
 		fmt.Fprintf(&b, "%-6s %s\n", c.head, c.Name)
 	}
-	b.WriteString("\n" + draw.Fold("all: every property that is promised when nothing fails remains promised. safe: nothing "+
-		"wrong happens, but what is to happen in the end may not. some: parts of both are lost. -: nothing is "+
-		"promised any more. Each circumstance is taken on its own; \"parley list PROTOCOL\" has the reasons.",
-		a.width(0)) + "\n")
-	_, err := io.WriteString(w, strings.ReplaceAll(b.String(), " \n", "\n"))
+	b.WriteString("\n" + draw.Fold(cellLegend, a.width(0)) + "\n")
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 

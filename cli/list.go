@@ -3,10 +3,14 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/internal/draw"
 )
 
 // listed is one protocol as list prints it.
@@ -61,7 +65,7 @@ func (a *app) list() *cobra.Command {
 				enc.SetIndent("", "  ")
 				return enc.Encode(all)
 			}
-			return a.printList(all)
+			return a.printList(a.out)
 		},
 	}
 	cmd.Flags().BoolVar(&table, "guarantees", false, "print what remains promised when something goes wrong")
@@ -106,4 +110,66 @@ func mostFaults(p parley.Protocol, n int) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// models are the fault models in a word.
+var models = map[parley.FaultModel]string{
+	parley.CrashFaults: "crash", parley.OmissionFaults: "omit", parley.SignedByzantineFaults: "lie, signed",
+	parley.OralByzantineFaults: "lie",
+}
+
+const listLegend = "timing: any needs no bound on delays for what is never to go wrong. n: how many processes " +
+	"1, 2 and 3 faults need, where the theorem asks for more than one that is correct. \"parley list PROTOCOL\" has " +
+	"the source, the properties and what is promised of them; \"parley list --guarantees\" what remains promised " +
+	"when something goes wrong."
+
+// printList prints a line a protocol, and where there is more to be known.
+func (a *app) printList(w io.Writer) error {
+	width := a.width(0)
+	rows := [][4]string{{"protocol", "timing", "faults", "n"}}
+	for _, p := range a.protocols {
+		timing := "any"
+		if p.Timing == parley.Synchronous {
+			timing = "rounds"
+		}
+		rows = append(rows, [4]string{p.Name, timing, models[p.Faults], fewest(p)})
+	}
+	var wide [4]int
+	for _, row := range rows {
+		for i, cell := range row {
+			wide[i] = max(wide[i], len(cell))
+		}
+	}
+	var b strings.Builder
+	for i, row := range rows {
+		line := ""
+		for k, cell := range row {
+			line += fmt.Sprintf("%-*s  ", wide[k], cell)
+		}
+		title := "what it is"
+		if i > 0 {
+			title = a.protocols[i-1].Title
+		}
+		room := max(width-len(line), 20)
+		for k, part := range strings.Split(draw.Fold(title, room), "\n") {
+			if k > 0 {
+				line = strings.Repeat(" ", len(line))
+			}
+			b.WriteString(line + part + "\n")
+		}
+	}
+	b.WriteString("\n" + draw.Fold(listLegend, width) + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// fewest is how many processes 1, 2 and 3 faults need.
+func fewest(p parley.Protocol) string {
+	var all []string
+	for m := 1; m <= 3 && p.Bound != nil; m++ {
+		if n, ok := leastProcesses(p, m); ok {
+			all = append(all, strconv.Itoa(n))
+		}
+	}
+	return strings.Join(all, ",")
 }

@@ -52,7 +52,7 @@ func TestOutsideModule(t *testing.T) {
 		}
 		return string(out)
 	}
-	for _, want := range []string{"flood: agreement by flooding", "eig: "} {
+	for _, want := range []string{"agreement by flooding", "\nflood ", "\neig "} {
 		if out := run("list"); !strings.Contains(out, want) {
 			t.Errorf("list lacks %q:\n%s", want, out)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/broadcast/problem"
 	"parley/internal/scenario"
 )
 
@@ -20,7 +21,8 @@ type planFlags struct {
 
 // planHelp says what each key is for, with an example.
 var planHelp = map[string]string{
-	"requests":   "what processes are asked, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'",
+	"requests": "what processes are asked, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; in place of " +
+		"broadcast propose: VALUE, command: WORDS with client and number, leave: true or setup: {active: [1, 2]}",
 	"workload":   "broadcasts to draw, as in '{broadcasts: 10, from: [1, 2], named: true, within: 5000}'",
 	"delay":      "how long messages take, as in 1..900 (`ticks`, or with units)",
 	"fifo":       "links keep the order of messages: true or false",
@@ -33,6 +35,7 @@ var planHelp = map[string]string{
 	"pauses":     "who stands still, as in '[{process: 2, since: 100, for: 900}]'",
 	"clocks":     "whose clock is wrong, as in '[{process: 2, offset: 5ms, drift: 100}]' (parts in a million)",
 	"suspicions": "false suspicions, as in '[{process: 1, suspects: 2, when: 500}]'",
+	"detect":     "how many `ticks` after a crash the others are told of it, never falsely (default: never)",
 	"random": "faults to draw from the seed, as in '{crashes: 1, restarts: 1, partitions: 1, suspicions: 2, " +
 		"within: 5000, last: 900}'",
 	"heal":  "the `time` from which the network is whole again",
@@ -59,6 +62,12 @@ func (f *planFlags) set(key string, value ast.Node) error {
 	return f.fs.Set(key, scenario.Flow(value))
 }
 
+// given tells whether a key was set.
+func (f *planFlags) given(key string) bool {
+	g := f.fs.Lookup(key)
+	return g != nil && g.Changed
+}
+
 // plan reads the flags for a protocol.
 func (f *planFlags) plan(p parley.Protocol, naming parley.Naming) (scenario.Plan, error) {
 	var plan scenario.Plan
@@ -81,10 +90,10 @@ func (f *planFlags) plan(p parley.Protocol, naming parley.Naming) (scenario.Plan
 		return plan, err
 	}
 	if p.Serves && len(plan.Requests) == 0 && plan.Workload.Broadcasts == 0 {
-		plan.Workload = scenario.Workload{Broadcasts: 6, Within: 3000}
+		plan.Workload = scenario.Workload{Broadcasts: 3, Within: 2000}
 	}
-	if plan.Until == 0 {
-		plan.Until = p.Span
+	if p.Relies.FIFO && !f.given("fifo") {
+		plan.FIFO = true
 	}
 	return plan, nil
 }
@@ -95,7 +104,7 @@ func suits(p parley.Protocol, plan scenario.Plan) error {
 		return &parley.FlagError{Flag: "workload", Err: fmt.Errorf("%s broadcasts nothing", p.Name)}
 	}
 	for _, q := range plan.Requests {
-		if q.Msg.Kind != parley.Propose && !p.Serves {
+		if (q.Msg.Kind == parley.Carried || q.Msg.Kind == problem.CarryTo) && !p.Serves {
 			return &parley.FlagError{Flag: "requests", Err: fmt.Errorf("%s broadcasts nothing", p.Name)}
 		}
 		if q.Msg.Kind == parley.Propose && p.Proposers == (parley.Set{}) {

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/agreement/problem"
+	"parley/internal/draw"
 	"parley/trace"
 )
 
@@ -20,11 +21,15 @@ type report struct {
 	Faulty    map[string]string `json:"faulty"`
 	Values    map[string]string `json:"values"`
 	Decisions map[string]string `json:"decisions"`
-	Verdicts  []verdict         `json:"verdicts"`
-	Cost      costs             `json:"cost"`
-	Refused   map[string]uint64 `json:"refused"`
-	Events    uint64            `json:"events"`
-	Trace     string            `json:"trace_hash"`
+	// Deliveries are in each process's order, of other messages than decisions.
+	Deliveries map[string][]string `json:"deliveries,omitempty"`
+	// Indications are what each process told those above it, such as suspicions.
+	Indications map[string][]string `json:"indications,omitempty"`
+	Verdicts    []verdict           `json:"verdicts"`
+	Cost        costs               `json:"cost"`
+	Refused     map[string]uint64   `json:"refused"`
+	Events      uint64              `json:"events"`
+	Trace       string              `json:"trace_hash"`
 
 	violated bool
 	history  *parley.History
@@ -86,12 +91,32 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 			r.measure(p, e, h.Correct(e.At))
 		}
 	}
+	r.happened(p, h)
 	for id, v := range problem.Decisions(h) {
 		r.Decisions[s.names.full(id)] = parley.Printable(v)
 	}
 	r.history = h
 	r.judge(p, h, s.assumptions(h, facts))
 	return r
+}
+
+// happened lists what was delivered and indicated, in words.
+func (r *report) happened(p parley.Protocol, h *parley.History) {
+	style := draw.Style{Width: 1 << 12, Name: h.Name}
+	add := func(to *map[string][]string, at parley.ID, text string) {
+		if *to == nil {
+			*to = make(map[string][]string)
+		}
+		(*to)[h.Name(at)] = append((*to)[h.Name(at)], text)
+	}
+	for _, d := range h.Deliveries {
+		if d.Msg.Kind != parley.Decide {
+			add(&r.Deliveries, d.At, draw.Payload(style, p, d.Path, d.Msg))
+		}
+	}
+	for _, i := range h.Indications {
+		add(&r.Indications, i.At, draw.Indicated(style, p, i.Path, i.Msg))
+	}
 }
 
 // measure counts what one event sends.

@@ -51,6 +51,7 @@ type viewFlags struct {
 	show  []string
 	tree  string
 	rows  int
+	beats bool
 	width int
 }
 
@@ -59,6 +60,7 @@ func (v *viewFlags) declare(fs *pflag.FlagSet) {
 		"what to show, of "+strings.Join(sections, ", ")+" (default: all that is not too much)")
 	fs.StringVar(&v.tree, "tree", "", "whose information tree to show (default: the first correct lieutenant's)")
 	fs.IntVar(&v.rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
+	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
 	fs.IntVar(&v.width, "width", 0, "columns to fold to (default: the terminal's)")
 }
 
@@ -376,7 +378,7 @@ func (a *app) runOne(p parley.Protocol) *cobra.Command {
 		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.\nA faulty process is %s,\n"+
 			"crash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION.",
 			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviours, ", ")),
-		Example: "  parley run " + p.Name + " --faulty 2=twofaced --seed 42 --show messages,verdict",
+		Example: "  parley run " + p.Name + example(p),
 		Args:    cobra.NoArgs,
 	}
 	f := newRunFlags(p, cmd.Flags())
@@ -391,6 +393,19 @@ func (a *app) runOne(p parley.Protocol) *cobra.Command {
 		return a.executeScenario(s, f)
 	}
 	return cmd
+}
+
+// example are flags that show something of a protocol: a liar where there may be one.
+func example(p parley.Protocol) string {
+	switch {
+	case p.Timing == parley.Synchronous && p.Faults <= parley.OmissionFaults:
+		return " --faulty 2=omit-send --seed 42 --show messages,verdict"
+	case p.Timing == parley.Synchronous:
+		return " --faulty 2=twofaced --seed 42 --show messages,verdict"
+	case p.Faults <= parley.OmissionFaults:
+		return " --crashes '[{process: 2, when: 1600}]' --seed 42 --show spacetime,verdict"
+	}
+	return " --faulty 2=twofaced --seed 42 --show spacetime,verdict"
 }
 
 // runScenario runs the protocol that the file of --scenario names.

@@ -144,7 +144,7 @@ func (v *view) print(w io.Writer) error {
 		case "messages":
 			parts = append(parts, draw.Rounds(v.rounds(), draw.RoundsOptions{Style: v.style, Rows: v.flags.rows}))
 		case "spacetime":
-			o := draw.SpaceTimeOptions{Style: v.style}
+			o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
 			if len(v.flags.show) == 0 {
 				o.Most = v.flags.rows * 5
 			}
@@ -200,10 +200,14 @@ func (v *view) shown() []string {
 	for _, t := range v.report.Cost.Measured {
 		total = total.Plus(t)
 	}
-	if total.Messages > much || p.N > 40 {
-		return []string{"tree", "decisions", "verdict"}
+	end := "decisions"
+	if p.Proposers == (parley.Set{}) {
+		end = "deliveries"
 	}
-	return []string{"messages", "tree", "decisions", "verdict"}
+	if total.Messages > much || p.N > 40 {
+		return []string{"tree", end, "verdict"}
+	}
+	return []string{"messages", "tree", end, "verdict"}
 }
 
 // leftOut says what is not shown although nobody asked that it not be.
@@ -280,8 +284,21 @@ func (v *view) card() draw.Card {
 		Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Measured,
 		Counted: "sent by all processes",
 	}
-	if p := v.setup.protocol; p.Cost != nil {
+	p := v.setup.protocol
+	if p.Cost != nil {
 		c.Cost = p.Cost(p.N, p.M)
+	}
+	if p.Timing == parley.Synchronous {
+		return c
+	}
+	c.Whole, c.Tasks = true, 1
+	if p.Serves {
+		c.Task, c.Tasks = "one broadcast to all", 0
+		for _, q := range v.report.history.Requests {
+			if q.Msg.Kind != parley.Propose {
+				c.Tasks++
+			}
+		}
 	}
 	return c
 }
@@ -289,6 +306,11 @@ func (v *view) card() draw.Card {
 // svg draws the messages and, if there is one, the tree.
 func (v *view) svg() []byte {
 	p := v.setup.protocol
+	if p.Timing != parley.Synchronous {
+		o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
+		return []byte(draw.SpaceTimeSVG(p, v.log.Events, o, strings.ToUpper(p.Title[:1])+p.Title[1:],
+			fmt.Sprintf("n = %d, m = %d, seed %d", p.N, p.M, v.setup.seed)))
+	}
 	d := &draw.Diagram{
 		Style: v.style, Title: strings.ToUpper(p.Title[:1]) + p.Title[1:],
 		Lives: v.outcomes(), Arrows: draw.Arrows(v.rounds()),

@@ -267,7 +267,9 @@ func TestAssumptions(t *testing.T) {
 		"doubling":         {sim.Options{Twice: 0.5}, func(a *parley.Assumptions) { a.Network.Doubled = true }},
 		"no order":         {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}}, func(a *parley.Assumptions) { a.Network.Reordered = true }},
 		"order":            {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}, FIFO: true}, func(*parley.Assumptions) {}},
-		"slower than said": {sim.Options{Promised: parley.Reliance{Delay: 1}, Delay: sim.Delay{Least: 2, Most: 2}}, func(a *parley.Assumptions) { a.Network.Late = true }},
+		"slower than said": {sim.Options{
+			Promised: parley.Reliance{Delay: 1}, Delay: sim.Delay{Least: 2, Most: 2},
+		}, func(a *parley.Assumptions) { a.Network.Late = true }},
 		"as slow as said": {sim.Options{Promised: parley.Reliance{Delay: 50}, Links: []sim.Link{{Delay: sim.Delay{Least: 50, Most: 50}}}},
 			func(*parley.Assumptions) {}},
 		"a slow link": {sim.Options{Links: []sim.Link{{From: half, Delay: sim.Delay{Least: 2, Most: 2}}}},
@@ -293,7 +295,9 @@ func TestAssumptions(t *testing.T) {
 		"a pause":             {sim.Options{Pauses: []sim.Pause{{At: 1, From: 5, For: 1}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
 		"a wrong clock":       {sim.Options{Clocks: []sim.Clock{{At: 1, Offset: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
 		"one that drifts":     {sim.Options{Clocks: []sim.Clock{{At: 1, Drift: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
-		"a clock as was said": {sim.Options{Promised: parley.Reliance{Offset: 5, Drift: 9}, Clocks: []sim.Clock{{At: 1, Offset: -5, Drift: 9}}}, func(*parley.Assumptions) {}},
+		"a clock as was said": {sim.Options{
+			Promised: parley.Reliance{Offset: 5, Drift: 9}, Clocks: []sim.Clock{{At: 1, Offset: -5, Drift: 9}},
+		}, func(*parley.Assumptions) {}},
 		"a liar": {sim.Options{Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Flip, 2: faulty.Silent}},
 			func(a *parley.Assumptions) { a.Faulty, a.Worst = 2, faulty.Flip.Model }},
 	} {

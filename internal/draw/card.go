@@ -20,6 +20,12 @@ type Card struct {
 	Measured []parley.Traffic
 	// Counted says whose messages were measured, as in "sent by all processes".
 	Counted string
+	// Whole is for protocols without rounds: what was measured is one sum, and the
+	// theorem speaks of one task, such as a broadcast. Tasks is how many of those there
+	// were, and Task what one is called, as in "one broadcast".
+	Whole bool
+	Tasks uint64
+	Task  string
 }
 
 // Text writes the card.
@@ -39,10 +45,25 @@ func (c Card) Text() string {
 		}
 		parts = append(parts, strings.Join(verdicts, ""))
 	}
-	if len(c.Cost.PerRound)+len(c.Measured) > 0 {
+	switch {
+	case len(c.Cost.PerRound)+len(c.Measured) == 0:
+	case c.Whole:
+		if text := c.whole(); text != "" {
+			parts = append(parts, text)
+		}
+	default:
 		parts = append(parts, c.costs())
 	}
 	return strings.Join(parts, "\n")
+}
+
+// heads is how wide the names of the properties are, with their marks.
+func (c Card) heads() int {
+	wide := 14
+	for _, v := range c.Verdicts {
+		wide = max(wide, columns(v.Property.Name)+2)
+	}
+	return min(wide, c.width()/2)
 }
 
 // verdict is the paragraph on one property.
@@ -50,7 +71,7 @@ func (c Card) verdict(v parley.Verdict) string {
 	mark, outcome, colour := verdictOf(v)
 	broken := v.Broken != nil
 	head := mark + " " + v.Property.Name
-	line := pad(head, 14) + " " + outcome
+	line := pad(head, c.heads()) + " " + outcome
 	lines := []string{cut(line, c.width())}
 	if c.Colour {
 		lines[0] = strings.Replace(lines[0], mark, c.paint(colour, mark), 1)
@@ -59,10 +80,11 @@ func (c Card) verdict(v parley.Verdict) string {
 		}
 	}
 	says := []string{v.Property.Says}
-	if broken {
+	sometimes := v.Property.Mode == parley.Sometimes // no single run breaks it
+	if broken && !sometimes {
 		says = append(says, "broken: "+v.Broken.Error())
 	}
-	if v.Promise.Because != "" {
+	if v.Promise.Because != "" && !sometimes {
 		if v.Promise.Holds {
 			says = append(says, "promised: "+v.Promise.Because)
 		} else {
@@ -78,6 +100,10 @@ func (c Card) verdict(v parley.Verdict) string {
 // verdictOf puts a verdict into words.
 func verdictOf(v parley.Verdict) (mark, outcome, colour string) {
 	switch {
+	case v.Property.Mode == parley.Sometimes && v.Broken == nil:
+		return "✓", "seen", green
+	case v.Property.Mode == parley.Sometimes:
+		return "·", "not seen in this run", dim
 	case v.Promise.Holds && v.Broken == nil:
 		return "✓", "held", green
 	case v.Promise.Holds:
@@ -144,6 +170,57 @@ func (c Card) costs() string {
 		text += Fold(note, c.width()) + "\n"
 	}
 	return text
+}
+
+// whole says on a line for each measure what was counted and what the theorem says.
+func (c Card) whole() string {
+	measured := parley.Traffic{}
+	for _, t := range c.Measured {
+		measured = measured.Plus(t)
+	}
+	one := c.Cost.Total()
+	tasks := max(c.Tasks, 1)
+	most := ""
+	if c.Cost.AtMost {
+		most = "at most "
+	}
+	var lines []string
+	say := func(what string, have, task uint64) {
+		if have == 0 && task == 0 {
+			return
+		}
+		text := what + ": " + Number(have)
+		switch {
+		case len(c.Cost.PerRound) == 0:
+		case c.Task == "" || tasks == 1 && c.Tasks == 1:
+			text += fmt.Sprintf("; the theorem says %s%s", most, Number(task))
+		default:
+			total := parley.Traffic{Messages: task}.Times(tasks).Messages
+			text += fmt.Sprintf("; the theorem says %s%s for %s, %s for %s", most, Number(task), c.Task,
+				Number(total), Number(tasks))
+		}
+		lines = append(lines, Fold(text, c.width())+"\n")
+	}
+	say("messages", measured.Messages, one.Messages)
+	say("bits", measured.Bits, one.Bits)
+	say("signatures", measured.Signatures, one.Signatures)
+	if len(lines) == 0 {
+		return ""
+	}
+	note := ""
+	if c.Counted != "" {
+		note = "measured: " + c.Counted
+	}
+	if len(c.Cost.PerRound) > 0 {
+		if note != "" {
+			note += "; "
+		}
+		note += "the theorem's figure is for runs in which nothing fails"
+	}
+	if note != "" {
+		lines = append(lines, Fold(note, c.width())+"\n")
+	}
+	return strings.Join(lines, "")
 }
 
 // entry is one round's number, or a dash if there is none.

@@ -13,6 +13,17 @@ type DeliveriesOptions struct {
 	Rows int // deliveries of a process that are shown before the rest is counted; 0: all
 }
 
+// Payload is what was delivered: what was carried, or the protocol's words for what
+// is its own. path is where in the machine.
+func Payload(s Style, p parley.Protocol, path parley.Path, m parley.Msg) string {
+	if m.Kind > parley.Carried {
+		if text := explained(s, p, path, m); text != "" {
+			return text
+		}
+	}
+	return s.payload(m.Body)
+}
+
 // Deliveries writes what each process delivered, in its order, a row a process;
 // views and suspicions stand between. What faulty processes deliver is shown too,
 // for some services promise that even that agrees.
@@ -28,13 +39,17 @@ func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) strin
 		if d.Msg.Kind == parley.Decide {
 			continue
 		}
-		all = append(all, entry{d.Order, d.At, o.value(d.Msg.Body)})
+		all = append(all, entry{d.Order, d.At, Payload(o.Style, p, d.Path, d.Msg)})
 	}
+	title := "Deliveries, in the order of each process"
 	if len(all) == 0 {
+		title = "What each process indicates, in its order"
+	}
+	if len(all)+len(h.Indications) == 0 {
 		return ""
 	}
 	for _, d := range h.Indications {
-		all = append(all, entry{d.Order, d.At, "(" + Indicated(o.Style, p, d.Msg) + ")"})
+		all = append(all, entry{d.Order, d.At, "(" + Indicated(o.Style, p, d.Path, d.Msg) + ")"})
 	}
 	for _, d := range h.Restarts {
 		all = append(all, entry{d.Order, d.At, "(comes back)"})
@@ -49,7 +64,7 @@ func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) strin
 		columns[e.at] = append(columns[e.at], e.text)
 	}
 	var b strings.Builder
-	b.WriteString(o.paint(bold, "Deliveries, in the order of each process") + "\n")
+	b.WriteString(o.paint(bold, title) + "\n")
 	for id := range parley.ID(h.N) {
 		list := columns[id]
 		left := 0
@@ -57,7 +72,7 @@ func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) strin
 			left = len(list) - o.Rows
 			list = list[:o.Rows]
 		}
-		text := strings.Join(list, " ")
+		text := strings.Join(list, ", ")
 		if left > 0 {
 			text += " and " + Number(uint64(left)) + " more"
 		}

@@ -28,11 +28,11 @@ func Event(p parley.Protocol, s Style, e trace.Event) string {
 			text = fmt.Sprintf("misses %s from %s, which was lost", d.rows(env, e.Msg), s.name(e.Peer))
 		}
 	case trace.Request:
-		text = d.asked(e.Msg)
+		text = asked(s, p, e.Path, e.Msg)
 	case trace.Deliver:
-		text = Delivered(s, e.Peer, e.Msg)
+		text = Delivered(s, p, e.Peer, e.Path, e.Msg)
 	case trace.Indicate:
-		text = Indicated(s, p, e.Msg)
+		text = Indicated(s, p, e.Path, e.Msg)
 	case trace.Timeout:
 		text = fmt.Sprintf("has a timeout, timer %d", e.Msg.Value)
 	case trace.Refuse:

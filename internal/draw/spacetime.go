@@ -2,9 +2,11 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley"
+	"parley/broadcast/problem"
 	"parley/trace"
 )
 
@@ -13,6 +15,9 @@ type SpaceTimeOptions struct {
 	Style
 	// Most is how many lines are drawn before the rest is counted; 200 if 0.
 	Most int
+	// Beats draws signs of life too. Otherwise they are counted, unless there is
+	// nothing else to draw.
+	Beats bool
 }
 
 // SpaceTime draws a run as text: a lane for each process, time going down. A
@@ -28,15 +33,22 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) stri
 	if most <= 0 {
 		most = 200
 	}
+	d.beats = beatsOf(p.N, events)
+	if o.Beats || !d.beats.amid(events) {
+		d.beats = beats{}
+	}
 	for _, e := range events {
-		if d.event(e) {
-			d.drawn++
-			if d.drawn <= most {
-				continue
-			}
-			d.lines = d.lines[:d.kept]
+		if d.beats.has(e) {
+			d.left(e)
+			continue
 		}
-		d.kept = len(d.lines)
+		before := len(d.lines)
+		if !d.event(e) {
+			continue
+		}
+		if d.drawn++; d.drawn > most {
+			d.lines = d.lines[:before]
+		}
 	}
 	return d.text(most)
 }
@@ -49,9 +61,21 @@ type lanes struct {
 	down  []bool
 	sent  map[uint64]parley.Tick
 	lines []string
-	kept  int
 	drawn int // events worth a line, drawn or not
 	wide  int // columns of the time
+	beats beats
+	alive uint64 // signs of life that are not drawn
+	sign  string // what the first of them says
+}
+
+// left counts a sign of life.
+func (d *lanes) left(e trace.Event) {
+	if e.Op != trace.Receive && e.Op != trace.Lose {
+		return
+	}
+	if d.alive++; d.sign == "" {
+		d.sign = d.rows(parley.Env{From: e.Peer, To: e.At, Path: e.Path, Epoch: e.Epoch}, e.Msg)
+	}
 }
 
 // event draws one event, if it is worth a line.
@@ -64,15 +88,24 @@ func (d *lanes) event(e trace.Event) bool {
 	case trace.Receive, trace.Lose:
 		return d.arrow(e)
 	case trace.Request:
-		mark, says = "○", d.asked(e.Msg)
+		mark, says = "○", asked(d.o.Style, d.p, e.Path, e.Msg)
 	case trace.Deliver:
-		mark, says = "◆", Delivered(d.o.Style, e.Peer, e.Msg)
+		mark, says = "◆", Delivered(d.o.Style, d.p, e.Peer, e.Path, e.Msg)
 	case trace.Indicate:
-		mark, says = "◇", Indicated(d.o.Style, d.p, e.Msg)
+		mark, says = "◇", Indicated(d.o.Style, d.p, e.Path, e.Msg)
 	case trace.Crash:
 		mark, says, d.down[e.At] = cross, "crashes", true
 	case trace.Restart:
 		mark, says, d.down[e.At] = "●", "comes back", false
+		if e.Msg.Value == 1 {
+			says += " without its disk"
+		}
+	case trace.Suspect:
+		mark, says = "!", "is told that "+d.o.name(e.Msg.Origin)+" has failed"
+	case trace.Pause:
+		mark, says = "=", "stands still"
+	case trace.Resume:
+		mark, says = "=", "goes on"
 	default:
 		return false
 	}
@@ -180,15 +213,38 @@ func (d *lanes) rows(e parley.Env, m parley.Msg) string {
 	return strings.Join(parts, " ")
 }
 
+// payload is what is carried, where there is a whole line for it.
+func (s Style) payload(v []byte) string { return cut(Value(v), max(12, s.width()/3)) }
+
 // asked is what a process is asked from above.
-func (d *lanes) asked(m parley.Msg) string {
+func asked(s Style, p parley.Protocol, path parley.Path, m parley.Msg) string {
 	switch m.Kind {
 	case parley.Propose:
-		return "proposes " + d.o.value(m.Body)
+		return "proposes " + s.payload(m.Body)
 	case parley.Carried:
-		return "broadcasts " + d.o.value(m.Body)
+		return "broadcasts " + s.payload(m.Body)
+	case problem.CarryTo:
+		if to, body, err := problem.Decode(m, p.N); err == nil {
+			return "broadcasts " + s.payload(body) + " to " + s.list(slices.Collect(to.All()))
+		}
 	}
-	return "is asked " + d.o.value(m.Body)
+	if row := explained(s, p, path, m); row != "" {
+		return "is asked: " + row
+	}
+	if len(m.Body) == 0 {
+		return fmt.Sprintf("is asked, kind %#x", uint8(m.Kind))
+	}
+	return "is asked " + s.payload(m.Body)
+}
+
+// explained is what the protocol says of what it is asked or tells, if anything.
+func explained(s Style, p parley.Protocol, path parley.Path, m parley.Msg) string {
+	if p.Explain != nil {
+		for row := range p.Explain(parley.Env{Path: path}, m, s.name) {
+			return row
+		}
+	}
+	return ""
 }
 
 // text puts the lines together under a head.
@@ -210,33 +266,43 @@ func (d *lanes) text(most int) string {
 	if d.drawn > most {
 		b.WriteString(fmt.Sprintf("and %s more\n", Count(uint64(d.drawn-most), "event", "events")))
 	}
-	b.WriteString(Fold("○ asked   ●──▶ message, at its arrival   ◆ delivers   ◇ indicates   ✗ crash, or lost", d.o.width()) + "\n")
+	if d.alive > 0 {
+		b.WriteString(Fold(fmt.Sprintf("not drawn: %s such as %q",
+			Count(d.alive, "sign of life,", "signs of life,"), d.sign), d.o.width()) + "\n")
+	}
+	legend := "○ asked   ●──▶ message, at its arrival   ◆ delivers   ◇ indicates   " + cross + " crash, or lost"
+	b.WriteString(Fold(legend, d.o.width()) + "\n")
 	return b.String()
 }
 
-// Delivered says what was delivered, and from whom.
-func Delivered(s Style, from parley.ID, m parley.Msg) string {
+// Delivered says what was delivered, and from whom. path is where in the machine.
+func Delivered(s Style, p parley.Protocol, from parley.ID, path parley.Path, m parley.Msg) string {
 	switch m.Kind {
 	case parley.Decide:
-		return "decides " + s.value(m.Body)
+		return "decides " + s.payload(m.Body)
 	case parley.Carried:
-		return "delivers " + s.value(m.Body) + " of " + s.name(from)
+		return "delivers " + s.payload(m.Body) + " of " + s.name(from)
 	}
-	return "delivers " + s.value(m.Body)
+	if row := explained(s, p, path, m); row != "" && m.Kind >= parley.Local {
+		return row
+	}
+	return "delivers " + s.payload(m.Body)
 }
 
-// Indicated says what a process tells those above it.
-func Indicated(s Style, p parley.Protocol, m parley.Msg) string {
+// Indicated says what a process tells those above it. path is where in the machine.
+func Indicated(s Style, p parley.Protocol, path parley.Path, m parley.Msg) string {
 	switch m.Kind {
 	case parley.Suspect:
 		return "suspects " + s.name(m.Origin)
 	case parley.View:
-		return fmt.Sprintf("installs view %d", m.Seq)
-	}
-	if p.Explain != nil {
-		for row := range p.Explain(parley.Env{}, m, s.bare) {
-			return row
+		text := fmt.Sprintf("installs view %d", m.Seq)
+		if members, rest, err := problem.ReadSet(m.Body, p.N); err == nil && len(rest) == 0 {
+			text += " of " + s.list(slices.Collect(members.All()))
 		}
+		return text
+	}
+	if row := explained(s, p, path, m); row != "" {
+		return row
 	}
 	return fmt.Sprintf("indicates kind %#x", uint8(m.Kind))
 }

@@ -5,31 +5,13 @@ import (
 	"strings"
 
 	"parley"
+	"parley/sim"
 )
 
 // Describe says what befalls the processes of a drawn plan, a line each.
 func (p Plan) Describe(name func(parley.ID) string) []string {
 	var out []string
 	say := func(form string, args ...any) { out = append(out, fmt.Sprintf(form, args...)) }
-	set := func(s parley.Set, otherwise string) string {
-		var parts []string
-		for id := range s.All() {
-			parts = append(parts, name(id))
-		}
-		if len(parts) == 0 {
-			return otherwise
-		}
-		return strings.Join(parts, " ")
-	}
-	window := func(since, until parley.Tick) string {
-		switch {
-		case since == 0 && until == 0:
-			return "always"
-		case until == 0:
-			return fmt.Sprintf("from %d on", since)
-		}
-		return fmt.Sprintf("from %d to %d", since, until)
-	}
 	if p.Loss > 0 {
 		say("links lose %g of all messages", p.Loss)
 	}
@@ -37,35 +19,10 @@ func (p Plan) Describe(name func(parley.ID) string) []string {
 		say("links double %g of all messages", p.Twice)
 	}
 	for _, l := range p.Links {
-		var does []string
-		switch {
-		case l.Loss == 1:
-			does = append(does, "cut")
-		case l.Loss > 0:
-			does = append(does, fmt.Sprintf("loses %g", l.Loss))
-		}
-		if l.Twice > 0 {
-			does = append(does, fmt.Sprintf("doubles %g", l.Twice))
-		}
-		if l.Delay.Most > 0 {
-			does = append(does, fmt.Sprintf("takes %d to %d", l.Delay.Least, l.Delay.Most))
-		}
-		say("the link from %s to %s %s, %s", set(l.From, "anybody"), set(l.To, "anybody"),
-			strings.Join(does, ", "), window(l.Since, l.Until))
+		out = append(out, ofLink(l, name))
 	}
 	for _, c := range p.Crashes {
-		when := fmt.Sprintf("at %d", c.When)
-		if c.Step > 0 {
-			when = fmt.Sprintf("in its step %d", c.Step)
-		}
-		what := fmt.Sprintf("%s crashes %s, after %d effects of that step", name(c.At), when, c.Effects)
-		if c.Back > 0 {
-			what += fmt.Sprintf(", and comes back %d later", c.Back)
-			if c.LostDisk {
-				what += " without its disk"
-			}
-		}
-		say("%s", what)
+		out = append(out, ofCrash(c, name))
 	}
 	for _, v := range p.Pauses {
 		say("%s stands still from %d to %d", name(v.At), v.From, v.From+v.For)
@@ -78,8 +35,72 @@ func (p Plan) Describe(name func(parley.ID) string) []string {
 	for _, v := range p.Suspicions {
 		say("%s suspects %s at %d", name(v.At), name(v.Of), v.When)
 	}
+	if p.Detect > 0 {
+		say("crashes are told of %d later", p.Detect)
+	}
 	if p.Heal > 0 {
 		say("links are whole from %d on", p.Heal)
 	}
 	return out
+}
+
+// ofLink says what a rule for links does.
+func ofLink(l sim.Link, name func(parley.ID) string) string {
+	var does []string
+	if l.Loss > 0 && l.Loss < 1 {
+		does = append(does, fmt.Sprintf("loses %g", l.Loss))
+	}
+	if l.Twice > 0 {
+		does = append(does, fmt.Sprintf("doubles %g", l.Twice))
+	}
+	if l.Delay.Most > 0 {
+		does = append(does, fmt.Sprintf("takes %d to %d", l.Delay.Least, l.Delay.Most))
+	}
+	if l.Loss == 1 {
+		does = []string{"is cut"}
+	}
+	window := "always"
+	switch {
+	case l.Until > 0:
+		window = fmt.Sprintf("from %d to %d", l.Since, l.Until)
+	case l.Since > 0:
+		window = fmt.Sprintf("from %d on", l.Since)
+	}
+	return fmt.Sprintf("the link from %s to %s %s, %s", everyone(l.From, name), everyone(l.To, name),
+		strings.Join(does, ", "), window)
+}
+
+// everyone names processes; none stands for anybody.
+func everyone(s parley.Set, name func(parley.ID) string) string {
+	var parts []string
+	for id := range s.All() {
+		parts = append(parts, name(id))
+	}
+	if len(parts) == 0 {
+		return "anybody"
+	}
+	return strings.Join(parts, " ")
+}
+
+// ofCrash says when a process crashes, and whether it comes back.
+func ofCrash(c sim.Crash, name func(parley.ID) string) string {
+	what := fmt.Sprintf("%s crashes at %d, ", name(c.At), c.When)
+	if c.Step > 0 {
+		what = fmt.Sprintf("%s crashes in its step %d, ", name(c.At), c.Step)
+	}
+	switch c.Effects {
+	case 0:
+		what += "before any effect of that step"
+	case 1:
+		what += "after 1 effect of that step"
+	default:
+		what += fmt.Sprintf("after %d effects of that step", c.Effects)
+	}
+	if c.Back > 0 {
+		what += fmt.Sprintf(", and comes back %d later", c.Back)
+		if c.LostDisk {
+			what += " without its disk"
+		}
+	}
+	return what
 }

@@ -1,38 +1,20 @@
 package scenario
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 
 	"parley"
 	"parley/broadcast/problem"
+	"parley/replica/service"
 	"parley/sim"
 )
 
 // Flags writes a drawn plan as flags, KEY=VALUE: what reads them gets the plan.
 func (p Plan) Flags(name func(parley.ID) string) []string {
 	w := writer{name: name}
-	if p.Delay != (sim.Delay{}) {
-		w.flag("delay", delayText(p.Delay))
-	}
-	if p.FIFO {
-		w.flag("fifo", "true")
-	}
-	if p.Loss > 0 {
-		w.flag("loss", fmt.Sprint(p.Loss))
-	}
-	if p.Twice > 0 {
-		w.flag("twice", fmt.Sprint(p.Twice))
-	}
-	var graph []string
-	for id, to := range p.Graph {
-		if to != (parley.Set{}) {
-			graph = append(graph, name(parley.ID(id))+": "+w.set(to))
-		}
-	}
-	if len(graph) > 0 {
-		w.flag("graph", "{"+strings.Join(graph, ", ")+"}")
-	}
+	w.network(p)
 	for _, q := range p.Requests {
 		w.request(q)
 	}
@@ -63,6 +45,9 @@ func (p Plan) Flags(name func(parley.ID) string) []string {
 		w.item("process", name(v.At), "suspects", name(v.Of), "when", number(v.When))
 	}
 	w.list("suspicions")
+	if p.Detect > 0 {
+		w.flag("detect", number(p.Detect))
+	}
 	if p.Heal > 0 {
 		w.flag("heal", number(p.Heal))
 	}
@@ -77,6 +62,31 @@ func (p Plan) Flags(name func(parley.ID) string) []string {
 		w.flag("promised", w.items[0])
 	}
 	return w.out
+}
+
+// network writes what links do all the time.
+func (w *writer) network(p Plan) {
+	if p.Delay != (sim.Delay{}) {
+		w.flag("delay", delayText(p.Delay))
+	}
+	if p.FIFO {
+		w.flag("fifo", "true")
+	}
+	if p.Loss > 0 {
+		w.flag("loss", fmt.Sprint(p.Loss))
+	}
+	if p.Twice > 0 {
+		w.flag("twice", fmt.Sprint(p.Twice))
+	}
+	var graph []string
+	for id, to := range p.Graph {
+		if to != (parley.Set{}) {
+			graph = append(graph, w.name(parley.ID(id))+": "+w.set(to))
+		}
+	}
+	if len(graph) > 0 {
+		w.flag("graph", "{"+strings.Join(graph, ", ")+"}")
+	}
 }
 
 // writer writes values in the flow style of YAML.
@@ -108,18 +118,43 @@ func (w *writer) item(pairs ...string) {
 }
 
 func (w *writer) request(q sim.Request) {
-	if q.Msg.Kind == parley.Propose {
-		w.item("at", w.name(q.At), "when", number(q.When), "propose", word(string(q.Msg.Body)))
-		return
-	}
-	to, body := "", q.Msg.Body
-	if q.Msg.Kind == problem.CarryTo {
-		set, payload, err := problem.ReadSet(q.Msg.Body, parley.MaxProcesses)
-		if err == nil {
-			to, body = w.set(set), payload
+	at, when, body := w.name(q.At), number(q.When), string(q.Msg.Body)
+	switch q.Msg.Kind {
+	case parley.Propose:
+		w.item("at", at, "when", when, "propose", word(body))
+	case problem.CarryTo:
+		if to, payload, err := problem.Decode(q.Msg, parley.MaxProcesses); err == nil {
+			w.item("at", at, "when", when, "broadcast", word(string(payload)), "to", w.set(to))
 		}
+	case service.Configure:
+		w.item("at", at, "when", when, "setup", w.setup(q.Msg.Body))
+	case service.Command: // or a request to leave, which has no number
+		if q.Msg.Seq == 0 {
+			w.item("at", at, "when", when, "leave", "true")
+			return
+		}
+		w.item("at", at, "when", when, "command", word(body), "client", number(parley.Tick(q.Msg.Value)),
+			"number", number(parley.Tick(q.Msg.Seq)))
+	default:
+		w.item("at", at, "when", when, "broadcast", word(body))
 	}
-	w.item("at", w.name(q.At), "when", number(q.When), "broadcast", word(string(body)), "to", to)
+}
+
+// setup writes the setup of a replicated service, which Setup.Append has written.
+func (w *writer) setup(body []byte) string {
+	active, rest, err := problem.ReadSet(body, parley.MaxProcesses)
+	wrong, n := binary.Uvarint(rest)
+	if err != nil || n <= 0 || len(rest) != n+1 {
+		panic("scenario: a setup that cannot be read")
+	}
+	text := "{active: " + w.set(active)
+	if wrong > 0 {
+		text += fmt.Sprintf(", wrong: %d", wrong)
+	}
+	if rest[n] != 0 {
+		text += ", checked: true"
+	}
+	return text + "}"
 }
 
 func (w *writer) set(s parley.Set) string {

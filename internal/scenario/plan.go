@@ -27,6 +27,7 @@ type Plan struct {
 	Pauses      []sim.Pause
 	Clocks      []sim.Clock
 	Suspicions  []sim.Suspicion
+	Detect      parley.Tick // how much later crashes are told of, exactly; 0: not at all
 	Heal, Until parley.Tick
 	Steps       uint64
 	Promised    parley.Reliance // what the protocol may rely on
@@ -65,7 +66,7 @@ type Random struct {
 // Draw returns the plan with nothing left to draw.
 func (p Plan) Draw(proto parley.Protocol, seed uint64) Plan {
 	d := drawer{rand.New(rand.NewPCG(seed, 0x5ce4a710)), proto.N, p.Random}
-	p.Requests = append(slices.Clone(p.Requests), d.workload(p.Workload, len(p.Requests))...)
+	p.Requests = append(slices.Clone(p.Requests), d.workload(p.Workload, len(p.Requests), proto.Samples)...)
 	p.Workload = Workload{}
 	p.Crashes, p.Links, p.Pauses = slices.Clone(p.Crashes), slices.Clone(p.Links), slices.Clone(p.Pauses)
 	p.Suspicions, p.Clocks = slices.Clone(p.Suspicions), slices.Clone(p.Clocks)
@@ -87,7 +88,31 @@ func (p Plan) Draw(proto parley.Protocol, seed uint64) Plan {
 		}
 	}
 	p.Random = Random{}
+	if p.Until == 0 && proto.Span > 0 {
+		p.Until = p.last() + proto.Span
+	}
 	return p
+}
+
+// last is when the last thing of a drawn plan befalls anybody.
+func (p Plan) last() parley.Tick {
+	t := p.Heal
+	for _, q := range p.Requests {
+		t = max(t, q.When)
+	}
+	for _, l := range p.Links {
+		t = max(t, l.Since, l.Until)
+	}
+	for _, c := range p.Crashes {
+		t = max(t, c.When+c.Back)
+	}
+	for _, v := range p.Pauses {
+		t = max(t, v.From+v.For)
+	}
+	for _, v := range p.Suspicions {
+		t = max(t, v.When)
+	}
+	return t
 }
 
 // Options returns the run of a drawn plan.
@@ -99,7 +124,7 @@ func (p Plan) Options(proto parley.Protocol, seed uint64) sim.Options {
 	return sim.Options{
 		Protocol: proto, Seed: seed, Delay: p.Delay, FIFO: p.FIFO, Loss: p.Loss, Twice: p.Twice, Graph: graph,
 		Requests: p.Requests, Links: p.Links, Crashes: p.Crashes, Pauses: p.Pauses, Clocks: p.Clocks,
-		Suspicions: p.Suspicions, Heal: p.Heal, Until: p.Until, Steps: p.Steps,
+		Suspicions: p.Suspicions, Detect: p.Detect, Heal: p.Heal, Until: p.Until, Steps: p.Steps,
 		Promised: p.Promised,
 	}
 }
@@ -134,8 +159,9 @@ func (d drawer) some() parley.Set {
 	return s
 }
 
-// workload draws broadcasts, named m1, m2 and so on in the order of their times.
-func (d drawer) workload(w Workload, asked int) []sim.Request {
+// workload draws broadcasts: the samples one after another or, without any, m1, m2 and
+// so on in the order of their times.
+func (d drawer) workload(w Workload, asked int, samples []string) []sim.Request {
 	from := slices.Collect(w.From.All())
 	if len(from) == 0 {
 		from = slices.Collect(parley.Everyone(d.n).All())
@@ -148,6 +174,9 @@ func (d drawer) workload(w Workload, asked int) []sim.Request {
 	slices.SortStableFunc(out, func(a, b sim.Request) int { return cmp.Compare(a.When, b.When) })
 	for i := range out {
 		body := []byte(fmt.Sprintf("m%d", asked+i+1))
+		if len(samples) > 0 {
+			body = []byte(samples[i%len(samples)])
+		}
 		out[i].Msg = parley.Msg{Kind: parley.Carried, Body: body}
 		if w.Named {
 			to := d.some()

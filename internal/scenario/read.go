@@ -12,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"parley"
-	"parley/broadcast/problem"
 	"parley/sim"
 )
 
@@ -20,7 +19,7 @@ import (
 // are documented.
 var Keys = []string{
 	"requests", "workload", "delay", "fifo", "loss", "twice", "graph", "links", "partitions", "crashes", "pauses",
-	"clocks", "suspicions", "random", "heal", "until", "steps", "promised",
+	"clocks", "suspicions", "detect", "random", "heal", "until", "steps", "promised",
 }
 
 // LineError is what is wrong with one line of the file.
@@ -79,6 +78,8 @@ func (p *Plan) Set(key string, value ast.Node, naming parley.Naming) error {
 		err = r.list(key, value, func(n ast.Node) error { return r.clock(n, p) })
 	case "suspicions":
 		err = r.list(key, value, func(n ast.Node) error { return r.suspicion(n, p) })
+	case "detect":
+		p.Detect, err = r.time(value)
 	case "random":
 		err = r.random(value, &p.Random)
 	case "heal":
@@ -179,6 +180,23 @@ func (r reader) count(n ast.Node) (int, error) {
 		return 0, at(n, fmt.Errorf("%q: a whole number from 0 on was expected", text))
 	}
 	return v, nil
+}
+
+// The most that is drawn: a scenario may come from anybody.
+const (
+	mostBroadcasts = 1_000_000
+	mostFaults     = 10_000
+)
+
+// atMost reads a number with a limit.
+func (r reader) atMost(most int) func(ast.Node) (int, error) {
+	return func(n ast.Node) (int, error) {
+		v, err := r.count(n)
+		if err == nil && v > most {
+			err = at(n, fmt.Errorf("%d: allowed are 0 to %d", v, most))
+		}
+		return v, err
+	}
 }
 
 // signed reads a number that may be negative.
@@ -297,42 +315,9 @@ func into[T any](to *T, read func(ast.Node) (T, error)) func(ast.Node) error {
 	}
 }
 
-// request reads {at: P1, when: 100, broadcast: hello}, with to: [P2, P3] for
-// named receivers, or propose: in place of broadcast.
-func (r reader) request(n ast.Node, p *Plan) error {
-	var q sim.Request
-	var broadcast, propose *string
-	var to parley.Set
-	said := func(to **string) func(ast.Node) error {
-		return func(n ast.Node) error {
-			text, err := r.text(n)
-			*to = &text
-			return err
-		}
-	}
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"at": into(&q.At, r.process), "when": into(&q.When, r.time), "to": into(&to, r.processes),
-		"broadcast": said(&broadcast), "propose": said(&propose),
-	})
-	switch {
-	case err != nil:
-		return err
-	case (broadcast == nil) == (propose == nil):
-		return errors.New("either broadcast or propose was expected")
-	case propose != nil:
-		q.Msg = parley.Msg{Kind: parley.Propose, Body: []byte(*propose)}
-	case to != parley.Set{}:
-		q.Msg = problem.RequestTo(to, []byte(*broadcast))
-	default:
-		q.Msg = parley.Msg{Kind: parley.Carried, Body: []byte(*broadcast)}
-	}
-	p.Requests = append(p.Requests, q)
-	return nil
-}
-
 func (r reader) workload(n ast.Node, w *Workload) error {
 	return r.fields(n, map[string]func(ast.Node) error{
-		"broadcasts": into(&w.Broadcasts, r.count), "from": into(&w.From, r.processes),
+		"broadcasts": into(&w.Broadcasts, r.atMost(mostBroadcasts)), "from": into(&w.From, r.processes),
 		"named": into(&w.Named, r.yes), "within": into(&w.Within, r.time),
 	})
 }
@@ -472,10 +457,11 @@ func (r reader) suspicion(n ast.Node, p *Plan) error {
 
 func (r reader) random(n ast.Node, v *Random) error {
 	return r.fields(n, map[string]func(ast.Node) error{
-		"crashes": into(&v.Crashes, r.count), "restarts": into(&v.Restarts, r.count),
-		"lost-disks": into(&v.LostDisks, r.count), "partitions": into(&v.Partitions, r.count),
-		"one-way": into(&v.OneWay, r.count), "slow": into(&v.Slow, r.count), "lossy": into(&v.Lossy, r.count),
-		"pauses": into(&v.Pauses, r.count), "suspicions": into(&v.Suspicions, r.count),
+		"crashes": into(&v.Crashes, r.atMost(mostFaults)), "restarts": into(&v.Restarts, r.atMost(mostFaults)),
+		"lost-disks": into(&v.LostDisks, r.atMost(mostFaults)), "partitions": into(&v.Partitions, r.atMost(mostFaults)),
+		"one-way": into(&v.OneWay, r.atMost(mostFaults)), "slow": into(&v.Slow, r.atMost(mostFaults)),
+		"lossy":  into(&v.Lossy, r.atMost(mostFaults)),
+		"pauses": into(&v.Pauses, r.atMost(mostFaults)), "suspicions": into(&v.Suspicions, r.atMost(mostFaults)),
 		"drift": into(&v.Drift, r.count), "within": into(&v.Within, r.time), "last": into(&v.Last, r.time),
 		"spared": into(&v.Spared, r.processes),
 	})

@@ -1,0 +1,219 @@
+package catalog
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/broadcast/causal"
+	"parley/broadcast/diffusion"
+	"parley/broadcast/fifo"
+	"parley/broadcast/problem"
+	"parley/broadcast/timestamp"
+	"parley/membership/group"
+	"parley/replica/bank"
+	"parley/replica/news"
+	"parley/replica/service"
+	"parley/stack"
+)
+
+// order is a broadcast that a replicated service stands on.
+type order struct {
+	words string // as part of a title
+	// layers make the broadcast for n processes, the lowest layer first.
+	layers func(n int) []parley.Protocol
+	// property is the order that it promises.
+	property string
+	// lacks says why copies may differ all the same; "" if they cannot.
+	lacks string
+}
+
+var (
+	fifoOrder = order{
+		words: "FIFO broadcast", property: problem.FIFOOrder,
+		lacks: "FIFO order says nothing of the commands of two clients",
+		layers: func(n int) []parley.Protocol {
+			return []parley.Protocol{diffusion.New(diffusion.Config{N: n}), fifo.New(fifo.Config{N: n})}
+		},
+	}
+	causalOrder = order{
+		words: "causal broadcast", property: problem.CausalOrder,
+		lacks: "causal order leaves commands that do not depend on each other in any order",
+		layers: func(n int) []parley.Protocol {
+			return append(fifoOrder.layers(n), causal.New(causal.Config{N: n}))
+		},
+	}
+	totalOrder = order{
+		words: "total order", property: problem.UniformTotalOrder,
+		layers: func(n int) []parley.Protocol {
+			return []parley.Protocol{timestamp.New(timestamp.Config{Config: group.Config{N: n, State: true}})}
+		},
+	}
+)
+
+// replica is one replicated service: a state machine on a broadcast.
+type replica struct {
+	name, title string
+	on          order
+	c           service.Config
+	samples     []string
+	more        []parley.Property
+	promise     func(a parley.Assumptions, beneath parley.Promise) parley.Promise // of the one in more
+}
+
+// bankOver is the lecture's bank account on a broadcast.
+func bankOver(name string, on order, n int) parley.Protocol {
+	return replica{
+		name: name, title: "the lecture's bank account, replicated over " + on.words, on: on,
+		c:       service.Config{N: n, New: func() service.Application { return bank.New() }},
+		samples: []string{"deposit 150", "interest 8", "withdraw 40", "balance"},
+	}.protocol()
+}
+
+// Understanding is the property of the lecture's news: who answers an article is
+// read after it.
+const understanding = "understanding"
+
+// newsOver is the lecture's network news on a broadcast.
+func newsOver(name string, on order, n int) parley.Protocol {
+	return replica{
+		name: name, title: "the lecture's network news, replicated over " + on.words, on: on,
+		c:       service.Config{N: n, New: func() service.Application { return news.New() }},
+		samples: []string{"article a", "article b", "response c to a"},
+		more: []parley.Property{{
+			Name: understanding, Mode: parley.Always,
+			Says:  "no correct process reads a response before the article, if its author had read that",
+			Check: understood,
+		}},
+		promise: func(a parley.Assumptions, beneath parley.Promise) parley.Promise {
+			p := parley.Promise{Property: understanding, Holds: beneath.Holds, Because: beneath.Because}
+			switch {
+			case on.property == problem.FIFOOrder:
+				p.Holds, p.Because = false, "FIFO order says nothing of two authors, of whom one has read the other (lecture)"
+			case p.Holds && (a.Processes.Restarted || a.Processes.LostDisk):
+				p.Holds, p.Because = false, "a copy that comes back has forgotten what it read"
+			case p.Holds:
+				p.Because = "who answers has read the article, and causal order keeps that (lecture)"
+			}
+			return p
+		},
+	}.protocol()
+}
+
+// understood counts the responses that were misread: no process may misread more of one
+// author's than that author wrote without having read the article.
+func understood(h *parley.History) error {
+	type response struct {
+		at, from parley.ID
+		text     string
+	}
+	misread := make(map[response]int)
+	for i := range h.Deliveries {
+		d := &h.Deliveries[i]
+		words := strings.Fields(string(d.Msg.Body)) // misread r: there is no a yet
+		if len(words) != 7 || words[0] != "misread" || d.Msg.Kind != service.Answer || !h.Correct(d.At) {
+			continue
+		}
+		article := words[5]
+		r := response{d.At, d.From, fmt.Sprintf("response %s to %s", strings.TrimSuffix(words[1], ":"), article)}
+		misread[r]++
+		ignorant := 0
+		for _, q := range h.Requests {
+			if q.At == r.from && string(q.Msg.Body) == r.text && !hadRead(h, q, article) {
+				ignorant++
+			}
+		}
+		if misread[r] > ignorant {
+			return fmt.Errorf("%s: %s", h.Name(d.At), d.Msg.Body)
+		}
+	}
+	return nil
+}
+
+// hadRead tells whether a process had read an article when it was asked something.
+func hadRead(h *parley.History, asked parley.Happening, article string) bool {
+	return slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool {
+		words := strings.Fields(string(d.Msg.Body))
+		return d.At == asked.At && d.Order < asked.Order && d.Msg.Kind == service.Answer && len(words) > 1 &&
+			strings.TrimSuffix(words[1], ":") == article
+	})
+}
+
+// protocol builds the tower.
+func (r replica) protocol() parley.Protocol {
+	beneath := r.on.layers(r.c.N)
+	promised := stack.New(beneath...).Promises
+	r.c.Beneath, r.c.Order, r.c.Transfer = promised, r.on.property, r.on.lacks == ""
+	p := stack.New(append(beneath, service.New(r.c))...)
+	p.Name, p.Title, p.Paper = r.name, r.title, "lecture, replication; Schneider 1990"
+	p.Samples, p.Properties = r.samples, append(p.Properties, r.more...)
+	layer := p.Promises
+	p.Promises = func(a parley.Assumptions) []parley.Promise { return r.promises(a, promised(a), layer(a)) }
+	if r.c.Transfer {
+		p.Span, p.Relies.FIFO = 20_000, true
+	}
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		read := r.flags(fs)
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			c, err := read(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			own := r
+			own.c = c
+			return own.protocol(), nil
+		}
+	}
+	return worded(p, ofService)
+}
+
+// flags declares those of a replicated service.
+func (r replica) flags(fs *flag.FlagSet) func(parley.Naming) (service.Config, error) {
+	n := fs.Int("n", r.c.N, "number of `processes`")
+	every := fs.Uint64("every", r.c.Every, "compare states after so many `commands` (0: never)")
+	active := fs.String("active", "", "the `copies` that answer, as in 1,2; the others are spares (default: all)")
+	tolerate := fs.Int("wrong", 0, "how many active `copies` may be wrong")
+	checked := fs.Bool("checked", false, "answer only when one copy more than may be wrong has the same state")
+	return func(naming parley.Naming) (service.Config, error) {
+		c := r.c
+		c.N, c.Every = *n, *every
+		if c.N < 1 || c.N > parley.MaxProcesses {
+			return c, &parley.FlagError{Flag: "n",
+				Err: fmt.Errorf("%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)}
+		}
+		all, err := processes("active", *active, naming)
+		if err != nil {
+			return c, err
+		}
+		if all == (parley.Set{}) {
+			all = parley.Everyone(c.N)
+		}
+		c.Setup = service.Setup{Active: all, M: *tolerate, Checked: *checked}
+		if c.Setup.M < 0 || c.Setup.M >= all.Len() {
+			return c, &parley.FlagError{Flag: "wrong",
+				Err: fmt.Errorf("%d copies: allowed are 0 to %d, one less than are active", c.Setup.M, all.Len()-1)}
+		}
+		return c, nil
+	}
+}
+
+// promises are those of the service, and what the order beneath leaves open.
+func (r replica) promises(a parley.Assumptions, beneath, layer []parley.Promise) []parley.Promise {
+	out := slices.Clone(layer)
+	for i := range out {
+		if out[i].Property == service.Consistency && r.on.lacks != "" {
+			out[i].Holds, out[i].Because = false, r.on.lacks
+		}
+	}
+	if r.promise == nil {
+		return out
+	}
+	for _, p := range beneath {
+		if p.Property == r.on.property {
+			out = append(out, r.promise(a, p))
+		}
+	}
+	return out
+}

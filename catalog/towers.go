@@ -1,0 +1,221 @@
+package catalog
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/broadcast/atomic"
+	"parley/broadcast/diffusion"
+	"parley/broadcast/fifo"
+	"parley/broadcast/forwarding"
+	"parley/broadcast/guard"
+	"parley/membership/detector"
+	"parley/membership/group"
+	"parley/stack"
+)
+
+// detected is how long a run with a detector in it is worth watching, in ticks: its
+// heartbeats never end.
+const detected parley.Tick = 15_000
+
+// named calls a protocol by a short name, also when its flags make another of it.
+func named(name, title string, p parley.Protocol) parley.Protocol {
+	return remade(p, func(made parley.Protocol) parley.Protocol {
+		made.Name, made.Title = name, title
+		return made
+	})
+}
+
+// remade applies a change to a protocol and to whatever its flags make of it.
+func remade(p parley.Protocol, change func(parley.Protocol) parley.Protocol) parley.Protocol {
+	flags := p.Flags
+	p = change(p)
+	if flags == nil {
+		return p
+	}
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		build := flags(fs)
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			made, err := build(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return remade(made, change), nil
+		}
+	}
+	return p
+}
+
+// onTop puts a layer on top of others: the flags are those of the layer, and the rest
+// of the tower is built for as many processes.
+func onTop(layer parley.Protocol, tower func(layer parley.Protocol) parley.Protocol) parley.Protocol {
+	return remade(layer, tower)
+}
+
+// beats is a detector as the lowest layer. Its heartbeats come by the clock, and are
+// not what a broadcast costs.
+func beats(n int) parley.Protocol {
+	p := detector.New(detector.Config{N: n})
+	p.Size = func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{} }
+	return p
+}
+
+// forwardingTower is broadcast along a tree, told of crashes by heartbeats.
+func forwardingTower(n int) parley.Protocol {
+	return onTop(forwarding.New(forwarding.Config{N: n}), func(layer parley.Protocol) parley.Protocol {
+		p := stack.New(beats(layer.N), layer)
+		p.Name, p.Title = "forwarding", "reliable broadcast along a tree, with takeover from those who crash"
+		p.Paper, p.Span, p.Cost = layer.Paper, detected, layer.Cost
+		return worded(p, ofDetector)
+	})
+}
+
+// atomicTower is the lecture's atomic broadcast, told of crashes by heartbeats.
+func atomicTower(n int) parley.Protocol {
+	return onTop(atomic.New(atomic.Config{N: n, Detector: true}), func(layer parley.Protocol) parley.Protocol {
+		p := stack.New(beats(layer.N), layer)
+		p.Name, p.Title, p.Paper = layer.Name, layer.Title, layer.Paper
+		p.Span, p.Cost = detected, layer.Cost
+		return worded(p, ofDetector)
+	})
+}
+
+// costing gives a tower on diffusion the cost of that: one broadcast of the tower is
+// one of diffusion.
+func costing(p parley.Protocol) parley.Protocol {
+	return remade(p, func(made parley.Protocol) parley.Protocol {
+		made.Cost = diffusion.New(diffusion.Config{N: made.N}).Cost
+		return made
+	})
+}
+
+// guardTower keeps out who missed a delivery: FIFO broadcast by diffusion beneath.
+// On a complete graph diffusion and FIFO order do as well with omissions, for what
+// is promised to correct processes goes from one to the other.
+func guardTower(n int) parley.Protocol {
+	return onTop(guard.New(guard.Config{N: n}), func(layer parley.Protocol) parley.Protocol {
+		p := stack.New(diffusion.New(diffusion.Config{N: layer.N}), fifo.New(fifo.Config{N: layer.N}), layer)
+		p.Name, p.Title, p.Paper, p.Faults = layer.Name, layer.Title, layer.Paper, layer.Faults
+		return p
+	})
+}
+
+// inViews tells hosts that the links of a broadcast in views must keep the order.
+func inViews(p parley.Protocol) parley.Protocol {
+	return worded(remade(p, func(made parley.Protocol) parley.Protocol {
+		made.Relies.FIFO = true
+		return made
+	}), ofViews)
+}
+
+// views are agreed views with no broadcast on them.
+func views(c group.Config) parley.Protocol {
+	p := inViews(group.New(c))
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		read := viewFlags(fs, c)
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			c, err := read(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return views(c), nil
+		}
+	}
+	return p
+}
+
+// viewFlags declares the flags of views; what is not given is taken from c.
+func viewFlags(fs *flag.FlagSet, c group.Config) func(parley.Naming) (group.Config, error) {
+	n := fs.Int("n", c.N, "number of `processes`")
+	m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
+	returns := fs.Bool("return", c.Return, "let an excluded process join again")
+	initial := fs.String("initial", "", "the `members` of view 1, as in 1,2,3; the others ask to join (default: all)")
+	return func(naming parley.Naming) (group.Config, error) {
+		own := c
+		own.N, own.M, own.Return, own.Initial = *n, *m, *returns, parley.Set{}
+		if err := own.Check(); err != nil {
+			return c, err
+		}
+		var err error
+		if own.Initial, err = processes("initial", *initial, naming); err != nil {
+			return c, err
+		}
+		return own, own.Check()
+	}
+}
+
+// processes reads a list of processes; an empty text is an empty set.
+func processes(name, text string, naming parley.Naming) (parley.Set, error) {
+	var all parley.Set
+	if text == "" {
+		return all, nil
+	}
+	for _, one := range strings.Split(text, ",") {
+		id, err := naming(one)
+		if err == nil && !all.Add(id) {
+			err = fmt.Errorf("%s is named twice", one)
+		}
+		if err != nil {
+			return all, &parley.FlagError{Flag: name, Err: err}
+		}
+	}
+	return all, nil
+}
+
+// meshed is diffusion on a network that its flags describe.
+func meshed(c diffusion.Config) parley.Protocol {
+	p := diffusion.New(c)
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		read := c.Flags(fs)
+		edges := fs.String("edges", "", "who is whose `neighbour`, as in 1-2,2-3,3-1 (default: all of all)")
+		return func(naming parley.Naming) (parley.Protocol, error) {
+			made, err := read(naming)
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			if *edges != "" {
+				if made.Graph, err = graph(*edges, made.N, naming); err != nil {
+					return parley.Protocol{}, &parley.FlagError{Flag: "edges", Err: err}
+				}
+				// How many crashes a network stands its user must know.
+				if made.M, err = strconv.Atoi(fs.Lookup("m").Value.String()); err != nil {
+					return parley.Protocol{}, &parley.FlagError{Flag: "m", Err: err}
+				}
+			}
+			if made.Uniform && *edges != "" {
+				return parley.Protocol{}, &parley.FlagError{Flag: "edges",
+					Err: errors.New("a majority can be heard of on a complete network alone")}
+			}
+			return meshed(made), nil
+		}
+	}
+	return p
+}
+
+// graph reads 1-2,2-3: the neighbours of each of n processes.
+func graph(text string, n int, naming parley.Naming) ([]parley.Set, error) {
+	out := make([]parley.Set, n)
+	for _, edge := range strings.Split(text, ",") {
+		one, other, ok := strings.Cut(edge, "-")
+		if !ok {
+			return nil, fmt.Errorf("%q: PROCESS-PROCESS was expected, as in 1-2", edge)
+		}
+		a, err := naming(one)
+		if err != nil {
+			return nil, err
+		}
+		b, err := naming(other)
+		if err != nil {
+			return nil, err
+		}
+		if a == b || !out[a].Add(b) {
+			return nil, fmt.Errorf("%q: given twice, or of a process to itself", edge)
+		}
+		out[b].Add(a)
+	}
+	return out, nil
+}

@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"fmt"
+	"iter"
+
+	"parley"
+	commit "parley/commit/problem"
+	"parley/membership/detector"
+	"parley/membership/group"
+	"parley/replica/service"
+)
+
+// words say what a protocol is asked, delivers or indicates; "" if they have none.
+type words func(m parley.Msg, name func(parley.ID) string) string
+
+// worded adds words for what passes between a protocol and what is above it. Its own
+// Explain speaks of messages.
+func worded(p parley.Protocol, say words) parley.Protocol {
+	return remade(p, func(made parley.Protocol) parley.Protocol {
+		of := made.Explain
+		made.Explain = func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+			if m.Kind >= parley.Local {
+				if row := say(m, name); row != "" {
+					return func(yield func(string) bool) { yield(row) }
+				}
+			}
+			if of == nil {
+				return func(func(string) bool) {}
+			}
+			return of(e, m, name)
+		}
+		return made
+	})
+}
+
+// ofDetector are the words of a detector beneath.
+func ofDetector(m parley.Msg, name func(parley.ID) string) string {
+	switch m.Kind {
+	case detector.Trust:
+		return "trusts " + name(m.Origin) + " again"
+	case detector.Resting:
+		return "sends no more signs of life"
+	}
+	return ""
+}
+
+// ofViews are the words of a group beneath, or alone.
+func ofViews(m parley.Msg, name func(parley.ID) string) string {
+	switch m.Kind {
+	case group.Leave:
+		return "to leave"
+	case group.State:
+		return fmt.Sprintf("to give its state at position %d", m.Seq)
+	case group.Out:
+		if m.Value == 1 {
+			return "has left"
+		}
+		return "is out"
+	case group.Wanted:
+		return fmt.Sprintf("gives its state at position %d to %s", m.Seq, name(m.Origin))
+	case group.Restored:
+		return fmt.Sprintf("has the state at position %d", m.Seq)
+	}
+	return ""
+}
+
+// ofCommit are the words of commitment.
+func ofCommit(m parley.Msg, _ func(parley.ID) string) string {
+	if m.Kind == commit.Blocked {
+		return "is blocked"
+	}
+	return ""
+}
+
+// ofClock are the words of clocks, which say themselves what they do.
+func ofClock(m parley.Msg, _ func(parley.ID) string) string { return string(m.Body) }
+
+// ofService are the words of a replicated service.
+func ofService(m parley.Msg, name func(parley.ID) string) string {
+	switch m.Kind {
+	case service.Command:
+		return fmt.Sprintf("%s, command %d of client %d", parley.Printable(m.Body), m.Seq, m.Value)
+	case service.Answer:
+		return fmt.Sprintf("answers %s at %d", parley.Printable(m.Body), m.Seq)
+	case service.Configure:
+		return "for another setup"
+	}
+	return ofViews(m, name)
+}

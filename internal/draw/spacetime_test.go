@@ -1,0 +1,314 @@
+package draw_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/internal/draw"
+	"parley/trace"
+)
+
+// gossip is an asynchronous protocol of which only the words matter. Kind 1 is a
+// message, kind 2 a sign of life.
+func gossip(n int) parley.Protocol {
+	return parley.Protocol{
+		Name: "gossip", Title: "a broadcast", N: n, M: 1, Kinds: []string{"", "DATA", "ALIVE"},
+		Explain: func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+			return func(yield func(string) bool) {
+				switch {
+				case m.Kind == 1:
+					yield(fmt.Sprintf("%s says %s", name(m.Origin), m.Body))
+				case m.Kind == 2:
+					yield(name(e.From) + " is alive")
+				case m.Kind == parley.Indication+9:
+					yield("gives up")
+				}
+			}
+		},
+	}
+}
+
+// story writes a run by hand: what is lost, who crashes and comes back, and everything
+// else that a picture shows.
+type story struct{ events []trace.Event }
+
+func (s *story) add(e trace.Event) uint64 {
+	e.ID = uint64(len(s.events) + 1)
+	s.events = append(s.events, e)
+	return e.ID
+}
+
+func (s *story) send(at parley.Tick, from, to parley.ID, m parley.Msg) uint64 {
+	return s.add(trace.Event{Time: at, Op: trace.Send, At: from, Peer: to, Msg: m})
+}
+
+func (s *story) come(at parley.Tick, from, to parley.ID, m parley.Msg, cause uint64) {
+	s.add(trace.Event{Time: at, Op: trace.Receive, At: to, Peer: from, Msg: m, Cause: cause})
+}
+
+func (s *story) at(at parley.Tick, op trace.Op, id parley.ID, m parley.Msg) {
+	s.add(trace.Event{Time: at, Op: op, At: id, Peer: id, Msg: m})
+}
+
+// happenings is a run of four processes with one of everything.
+func happenings() []trace.Event {
+	var s story
+	data := parley.Msg{Kind: 1, Origin: 0, Seq: 1, Body: []byte("<m> & m'")}
+	carried := parley.Msg{Kind: parley.Carried, Body: data.Body}
+	s.at(100, trace.Request, 0, carried)
+	sent := s.send(100, 0, parley.All, data)
+	s.at(100, trace.Deliver, 0, carried)
+	s.add(trace.Event{Time: 100, Op: trace.Lose, At: 3, Peer: 0, Msg: data, Cause: sent})
+	s.come(400, 0, 1, data, sent)
+	s.add(trace.Event{Time: 400, Op: trace.Deliver, At: 1, Peer: 0, Msg: carried})
+	relay := s.send(400, 1, 3, data)
+	s.at(700, trace.Crash, 2, parley.Msg{})
+	s.at(900, trace.Pause, 3, parley.Msg{})
+	s.at(1500, trace.Resume, 3, parley.Msg{})
+	s.come(1500, 1, 3, data, relay)
+	s.add(trace.Event{Time: 1500, Op: trace.Deliver, At: 3, Peer: 0, Msg: carried})
+	s.at(2500, trace.Suspect, 1, parley.Msg{Kind: parley.Suspect, Origin: 2})
+	s.at(2500, trace.Indicate, 1, parley.Msg{Kind: parley.Suspect, Origin: 2})
+	s.at(2600, trace.Indicate, 3, parley.Msg{Kind: parley.View, Seq: 2,
+		Body: problem.AppendSet(nil, parley.SetOf(0, 1, 3))})
+	s.at(9000, trace.Restart, 2, parley.Msg{Value: 1})
+	s.at(9100, trace.Indicate, 2, parley.Msg{Kind: parley.Indication + 9})
+	s.at(9200, trace.Request, 3, problem.RequestTo(parley.SetOf(1, 3), []byte("named")))
+	s.at(9300, trace.Request, 3, parley.Msg{Kind: parley.Propose, Body: []byte("v")})
+	s.at(9400, trace.Deliver, 3, parley.Msg{Kind: parley.Decide, Body: []byte("v")})
+	return s.events
+}
+
+// The terminal's picture shows one of everything, fits its width, and is the same
+// each time.
+func TestSpaceTime(t *testing.T) {
+	var out strings.Builder
+	style := draw.Style{Faulty: parley.SetOf(3)}
+	for _, width := range widths {
+		style.Width = width
+		text := draw.SpaceTime(gossip(4), happenings(), draw.SpaceTimeOptions{Style: style})
+		lines(t, "space and time", text, width)
+		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
+		if text != draw.SpaceTime(gossip(4), happenings(), draw.SpaceTimeOptions{Style: style}) {
+			t.Error("drawn twice, and not the same")
+		}
+	}
+	golden(t, "spacetime.txt", out.String())
+	for _, want := range []string{
+		"P1 broadcasts <m> & m'", "P2 delivers <m> & m' of P1", "✗  ", ", lost", "P3 crashes", "P3 comes back without its disk",
+		"P4 stands still", "P4 goes on", "P2 is told that P3 has failed", "P2 suspects P3", "installs view 2 of P1 P2 P4",
+		"P3 gives up", "P4 broadcasts named to P2 P4", "P4 proposes v", "P4 decides v", "(sent at 400)",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the picture", want)
+		}
+	}
+}
+
+// What is more than asked for is counted.
+func TestSpaceTimeMost(t *testing.T) {
+	text := draw.SpaceTime(gossip(4), happenings(), draw.SpaceTimeOptions{Style: draw.Style{Width: 100}, Most: 3})
+	if !strings.Contains(text, "and 15 events more") || strings.Count(text, "\n") != 2+3+1+1 {
+		t.Errorf("three lines of eighteen:\n%s", text)
+	}
+}
+
+// beating is a run in which everybody says again and again that it is alive, and one
+// message is sent.
+func beating(n, times int, data bool) []trace.Event {
+	var s story
+	for k := range times {
+		for id := range parley.ID(n) {
+			at := parley.Tick(100*k) + parley.Tick(id)
+			sent := s.send(at, id, parley.All, parley.Msg{Kind: 2})
+			for to := range parley.ID(n) {
+				if to != id {
+					s.come(at+50, id, to, parley.Msg{Kind: 2}, sent)
+				}
+			}
+		}
+	}
+	if data {
+		m := parley.Msg{Kind: 1, Seq: 1, Body: []byte("m")}
+		sent := s.send(5000, 0, 1, m)
+		s.come(5050, 0, 1, m, sent)
+	}
+	return s.events
+}
+
+// Signs of life are counted and not drawn, unless nothing else is there, or they are
+// asked for, or they are few.
+func TestSignsOfLife(t *testing.T) {
+	for name, c := range map[string]struct {
+		events []trace.Event
+		alive  bool
+		drawn  bool
+	}{
+		"amid others":  {beating(3, 9, true), false, false},
+		"asked for":    {beating(3, 9, true), true, true},
+		"nothing else": {beating(3, 9, false), false, true},
+		"only a few":   {beating(3, 3, true), false, true},
+	} {
+		o := draw.SpaceTimeOptions{Style: draw.Style{Width: 100}, Beats: c.alive}
+		text := draw.SpaceTime(gossip(3), c.events, o)
+		if drawn := strings.Contains(text, "▶   1 is alive"); drawn != c.drawn {
+			t.Errorf("%s: drawn %v\n%s", name, drawn, text)
+		}
+		counted := strings.Contains(text, `not drawn: 54 signs of life, such as "1 is alive"`)
+		if counted == c.drawn {
+			t.Errorf("%s: counted %v\n%s", name, counted, text)
+		}
+		picture := draw.SpaceTimeSVG(gossip(3), c.events, o, "", "")
+		if counted := strings.Contains(picture, "54 signs of life are not drawn"); counted == c.drawn {
+			t.Errorf("%s: the picture counts them: %v", name, counted)
+		}
+	}
+}
+
+// The picture is well-formed, has one of everything, holds what comes from outside as
+// text, and is the same each time.
+func TestSpaceTimeSVG(t *testing.T) {
+	o := draw.SpaceTimeOptions{Style: draw.Style{Faulty: parley.SetOf(3)}}
+	picture := draw.SpaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4")
+	if picture != draw.SpaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4") {
+		t.Error("drawn twice, and not the same")
+	}
+	all := well(t, picture)
+	golden(t, "spacetime.svg", picture)
+	for _, want := range []string{
+		"&lt;m&gt; &amp; m&#39; of P1", "broadcasts &lt;m&gt;", "crashes", "comes back without its", "suspects P3",
+		"stands still", "goes on", "lost on its way", "faulty process", "9,400", "decides v",
+	} {
+		if !strings.Contains(picture, want) {
+			t.Errorf("%q is not in the picture", want)
+		}
+	}
+	arrows := 0
+	for _, line := range all["line"] {
+		for _, a := range line.Attr {
+			if a.Name.Local == "marker-end" {
+				arrows++
+				x1, _ := number(line, "x1")
+				x2, _ := number(line, "x2")
+				y1, _ := number(line, "y1")
+				y2, _ := number(line, "y2")
+				if x1 == x2 || y2 <= y1 {
+					t.Errorf("a message from %d,%d to %d,%d does not go to another lane, and on in time", x1, y1, x2, y2)
+				}
+			}
+		}
+	}
+	if arrows != 2 {
+		t.Errorf("%d arrows for the 2 messages that came", arrows)
+	}
+}
+
+// Of a run with very much in it the beginning is drawn, and the rest is counted.
+func TestSpaceTimeSVGMost(t *testing.T) {
+	picture := draw.SpaceTimeSVG(gossip(3), beating(3, 400, false), draw.SpaceTimeOptions{Most: 50}, "", "")
+	well(t, picture)
+	if !strings.Contains(picture, "events more") || len(picture) > 40_000 {
+		t.Errorf("%d bytes", len(picture))
+	}
+}
+
+// No events, or such as no run has, make a picture all the same.
+func TestSpaceTimeStrange(t *testing.T) {
+	for _, events := range [][]trace.Event{
+		nil,
+		{{Op: trace.Receive, At: 9, Peer: 1, Cause: 7}, {Op: trace.Receive, At: 1, Peer: 9}, {Op: trace.Deliver, At: 7}},
+		{{Op: trace.Receive, At: 1, Peer: 0, Cause: 99, Msg: parley.Msg{Kind: 1}, Time: -5}},
+	} {
+		well(t, draw.SpaceTimeSVG(gossip(2), events, draw.SpaceTimeOptions{}, "", ""))
+		draw.SpaceTime(gossip(2), events, draw.SpaceTimeOptions{})
+	}
+}
+
+// Each process's deliveries stand in its order, views and the like between them, and
+// what is too much is counted.
+func TestDeliveries(t *testing.T) {
+	h := &parley.History{N: 3}
+	order := uint64(0)
+	happen := func(to *[]parley.Happening, at parley.ID, m parley.Msg) {
+		order++
+		*to = append(*to, parley.Happening{At: at, From: 0, Order: order, Msg: m})
+	}
+	if got := draw.Deliveries(gossip(3), h, draw.DeliveriesOptions{}); got != "" {
+		t.Errorf("nothing was delivered: %q", got)
+	}
+	happen(&h.Deliveries, 0, parley.Msg{Kind: parley.Carried, Body: []byte("a")})
+	happen(&h.Deliveries, 1, parley.Msg{Kind: parley.Carried, Body: []byte("a")})
+	happen(&h.Indications, 1, parley.Msg{Kind: parley.Suspect, Origin: 2})
+	happen(&h.Restarts, 1, parley.Msg{})
+	happen(&h.Deliveries, 1, parley.Msg{Kind: parley.Carried, Body: []byte("b")})
+	happen(&h.Deliveries, 1, parley.Msg{Kind: parley.Decide, Body: []byte("no delivery of this kind")})
+	got := draw.Deliveries(gossip(3), h, draw.DeliveriesOptions{})
+	want := "Deliveries, in the order of each process\nP1: a\nP2: a, (suspects P3), (comes back), b\nP3: nothing\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := draw.Deliveries(gossip(3), h, draw.DeliveriesOptions{Rows: 1}); !strings.Contains(got, "P2: a and 3 more\n") {
+		t.Errorf("more than asked for: %s", got)
+	}
+}
+
+// A property that is to hold in some run is seen in this one, or is not; no run
+// breaks it.
+func TestCardSometimes(t *testing.T) {
+	sometimes := func(broken error) parley.Verdict {
+		v := verdict("delivery", "something is delivered", true, "follows from validity", broken)
+		v.Property.Mode = parley.Sometimes
+		return v
+	}
+	text := draw.Card{Verdicts: []parley.Verdict{
+		sometimes(nil), sometimes(errors.New("nothing is delivered")),
+		verdict("uniform total order", "all in one order", true, "a theorem", nil),
+	}}.Text()
+	want := `✓ delivery            seen
+  something is delivered
+· delivery            not seen in this run
+  something is delivered
+✓ uniform total order held
+  all in one order
+  promised: a theorem
+`
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
+// Without rounds what was sent is one number, beside what the theorem says of one
+// task and of all of them.
+func TestCardWhole(t *testing.T) {
+	c := draw.Card{
+		Whole: true, Counted: "sent by all processes", Measured: []parley.Traffic{{Messages: 1234, Bits: 5}},
+		Cost: parley.Cost{Rounds: 2, PerRound: []parley.Traffic{{Messages: 3}, {Messages: 1}}, AtMost: true},
+	}
+	for _, test := range []struct {
+		task  string
+		tasks uint64
+		want  string
+	}{
+		{"one broadcast", 3, "messages: 1,234; the theorem says at most 4 for one broadcast, 12 for 3\n"},
+		{"", 0, "messages: 1,234; the theorem says at most 4\n"},
+		{"one broadcast", 1, "messages: 1,234; the theorem says at most 4\n"},
+	} {
+		c.Task, c.Tasks = test.task, test.tasks
+		if text := c.Text(); !strings.HasPrefix(text, test.want) || strings.Contains(text, "round") {
+			t.Errorf("%+v:\n%s", test, text)
+		}
+	}
+	c.Cost = parley.Cost{}
+	if text := c.Text(); text != "messages: 1,234\nbits: 5\nmeasured: sent by all processes\n" {
+		t.Errorf("without a theorem:\n%s", text)
+	}
+	c.Measured = []parley.Traffic{{}}
+	if text := c.Text(); text != "" {
+		t.Errorf("nothing was measured:\n%s", text)
+	}
+}

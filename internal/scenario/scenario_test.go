@@ -1,0 +1,329 @@
+package scenario_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"parley"
+	"parley/broadcast/diffusion"
+	"parley/broadcast/problem"
+	"parley/internal/scenario"
+	"parley/sim"
+)
+
+// naming reads P1 to P5, or 1 to 5.
+func naming(text string) (parley.ID, error) {
+	digit := strings.TrimPrefix(text, "P")
+	if len(digit) != 1 || digit[0] < '1' || digit[0] > '5' {
+		return 0, fmt.Errorf("%q is no process", text)
+	}
+	return parley.ID(digit[0] - '1'), nil
+}
+
+func name(id parley.ID) string { return fmt.Sprint(int(id) + 1) }
+
+// parse reads keys and values, two arguments each.
+func parse(t *testing.T, pairs ...string) scenario.Plan {
+	t.Helper()
+	var p scenario.Plan
+	for i := 0; i < len(pairs); i += 2 {
+		if err := p.Parse(pairs[i], pairs[i+1], naming); err != nil {
+			t.Fatalf("%s: %s: %v", pairs[i], pairs[i+1], err)
+		}
+	}
+	return p
+}
+
+// everything is a plan in which each key says something.
+var everything = []string{
+	"requests", `[{at: P1, when: 100, broadcast: "hello, all"}, {at: 2, broadcast: m, to: [1, 3]}, {at: 3, propose: "1"},
+	  {at: 4, when: 5, command: deposit 150, client: 7, number: 2}, {at: 4, leave: true},
+	  {at: 5, setup: {active: [1, 2], wrong: 1, checked: true}}]`,
+	"delay", "5..90", "fifo", "true", "loss", "0.25", "twice", "0.125", "graph", "{1: [2, 3], 3: [4]}",
+	"links", "[{from: 1, to: [2, 3], since: 100, until: 900, loss: 0.5, delay: 7..9, twice: 1}, {to: 4, delay: 3}]",
+	"partitions", "[{groups: [[1, 2], [3]], since: 10, until: 20}]",
+	"crashes", "[{process: 2, when: 500, effects: 1, back: 900, disk: lost}, {process: 3, step: 4}]",
+	"pauses", "[{process: 2, since: 100, for: 900}]",
+	"clocks", "[{process: 2, offset: -5ms, drift: -100}]",
+	"suspicions", "[{process: 1, suspects: 2, when: 500}]",
+	"detect", "1000", "heal", "5us", "until", "1ms", "steps", "70", "promised", "{delay: 90, offset: 4, drift: 3}",
+}
+
+// What is read is what was written.
+func TestParse(t *testing.T) {
+	p := parse(t, everything...)
+	of := func(ids ...parley.ID) parley.Set { return parley.SetOf(ids...) }
+	if len(p.Requests) != 6 || p.Requests[0].At != 0 || p.Requests[0].When != 100 ||
+		string(p.Requests[0].Msg.Body) != "hello, all" || p.Requests[0].Msg.Kind != parley.Carried {
+		t.Errorf("%+v", p.Requests)
+	}
+	if to, body, err := problem.Decode(p.Requests[1].Msg, 5); err != nil || to != of(0, 2) || string(body) != "m" {
+		t.Errorf("%v %s %v", to, body, err)
+	}
+	if m := p.Requests[3].Msg; m.Value != 7 || m.Seq != 2 || string(m.Body) != "deposit 150" {
+		t.Errorf("%+v", m)
+	}
+	for what, right := range map[string]bool{
+		"delay": p.Delay == sim.Delay{Least: 5, Most: 90}, "fifo": p.FIFO, "loss": p.Loss == 0.25, "twice": p.Twice == 0.125,
+		"graph": slices.Equal(p.Graph, []parley.Set{of(1, 2), of(0), of(0, 3), of(2)}),
+		"links": p.Links[0] == sim.Link{From: of(0), To: of(1, 2), Since: 100, Until: 900, Loss: 0.5, Twice: 1,
+			Delay: sim.Delay{Least: 7, Most: 9}},
+		"one link to all": p.Links[1] == sim.Link{To: of(3), Delay: sim.Delay{Least: 3, Most: 3}},
+		"partition": len(p.Links) == 4 && p.Links[2] == sim.Link{From: of(0, 1), To: of(2), Since: 10, Until: 20, Loss: 1} &&
+			p.Links[3] == sim.Link{From: of(2), To: of(0, 1), Since: 10, Until: 20, Loss: 1},
+		"crash":     p.Crashes[0] == sim.Crash{At: 1, When: 500, Effects: 1, Back: 900, LostDisk: true},
+		"by step":   p.Crashes[1] == sim.Crash{At: 2, Step: 4},
+		"pause":     p.Pauses[0] == sim.Pause{At: 1, From: 100, For: 900},
+		"clock":     p.Clocks[0] == sim.Clock{At: 1, Offset: -5_000_000, Drift: -100},
+		"suspicion": p.Suspicions[0] == sim.Suspicion{At: 0, Of: 1, When: 500},
+		"times":     p.Detect == 1000 && p.Heal == 5000 && p.Until == 1_000_000 && p.Steps == 70,
+		"promised":  p.Promised == parley.Reliance{Delay: 90, Offset: 4, Drift: 3},
+	} {
+		if !right {
+			t.Errorf("%s: %+v", what, p)
+		}
+	}
+}
+
+// A drawn plan, written as flags and read again, is the same plan: with everything in
+// it, and drawn from many seeds.
+func TestRoundTrip(t *testing.T) {
+	again := func(p scenario.Plan) {
+		t.Helper()
+		var read scenario.Plan
+		for _, flag := range p.Flags(name) {
+			key, value, _ := strings.Cut(flag, "=")
+			if err := read.Parse(key, value, naming); err != nil {
+				t.Fatalf("%s: %v", flag, err)
+			}
+		}
+		for len(p.Graph) > len(read.Graph) && p.Graph[len(p.Graph)-1] == (parley.Set{}) {
+			p.Graph = p.Graph[:len(p.Graph)-1]
+		}
+		for i := range p.Requests { // no body and an empty one are the same
+			if len(p.Requests[i].Msg.Body) == 0 {
+				p.Requests[i].Msg.Body = nil
+			}
+		}
+		if !reflect.DeepEqual(p, read) {
+			t.Fatalf("%q\nwas  %+v\nread %+v", p.Flags(name), p, read)
+		}
+	}
+	again(parse(t, everything...))
+	again(parse(t, "requests", `[{at: 1, broadcast: "a: b, {c} # \"d\"  - 'e'"}, {at: 1, broadcast: "-3"}, {at: 1, broadcast: "yes"}]`))
+	open := parse(t, "workload", "{broadcasts: 5, named: true, within: 900}", "random",
+		"{crashes: 1, restarts: 1, lost-disks: 1, partitions: 2, one-way: 1, slow: 1, lossy: 1, pauses: 2, suspicions: 3, "+
+			"drift: 50, within: 5000, last: 900}")
+	proto := diffusion.New(diffusion.Config{N: 5})
+	for seed := range uint64(60) {
+		p := open.Draw(proto, seed)
+		for i := range p.Clocks {
+			if p.Clocks[i].Drift == 0 { // says nothing, and is written as a process alone
+				p.Clocks[i] = sim.Clock{At: p.Clocks[i].At}
+			}
+		}
+		again(p)
+	}
+}
+
+// The same seed draws the same, other seeds something else, and nothing is left open.
+func TestDraw(t *testing.T) {
+	open := parse(t, "workload", "{broadcasts: 4, from: [1, 2], within: 500}", "random",
+		"{crashes: 1, restarts: 1, partitions: 1, pauses: 1, suspicions: 2, drift: 10, within: 900, last: 50, spared: [1, 5]}")
+	proto := diffusion.New(diffusion.Config{N: 5})
+	seen := make(map[string]bool)
+	for seed := range uint64(50) {
+		p, q := open.Draw(proto, seed), open.Draw(proto, seed)
+		if !reflect.DeepEqual(p, q) {
+			t.Fatalf("seed %d draws\n%+v\nand\n%+v", seed, p, q)
+		}
+		seen[fmt.Sprint(p.Flags(name))] = true
+		if !reflect.DeepEqual(p.Random, scenario.Random{}) || p.Workload != (scenario.Workload{}) {
+			t.Errorf("seed %d leaves %+v and %+v to draw", seed, p.Random, p.Workload)
+		}
+		if len(p.Requests) != 4 || len(p.Crashes) != 2 || len(p.Links) != 2 || len(p.Pauses) != 1 || len(p.Clocks) != 5 {
+			t.Errorf("seed %d: %+v", seed, p)
+		}
+		var payloads []string
+		for i, r := range p.Requests {
+			if r.At > 1 || r.When < 1 || r.When > 500 || i > 0 && r.When < p.Requests[i-1].When {
+				t.Errorf("seed %d: request %+v", seed, r)
+			}
+			payloads = append(payloads, string(r.Msg.Body))
+		}
+		if !slices.Equal(payloads, []string{"m1", "m2", "m3", "m4"}) {
+			t.Errorf("seed %d: %v", seed, payloads)
+		}
+		if p.Crashes[0].At == p.Crashes[1].At || p.Crashes[0].Back != 0 || p.Crashes[1].Back == 0 || p.Crashes[1].LostDisk {
+			t.Errorf("seed %d: %+v", seed, p.Crashes)
+		}
+		for _, c := range p.Crashes {
+			if c.At == 0 || c.At == 4 || c.When < 1 || c.When > 900 || c.Back > 50 {
+				t.Errorf("seed %d: %+v; 1 and 5 are spared", seed, c)
+			}
+		}
+		for _, s := range p.Suspicions {
+			if s.At == s.Of {
+				t.Errorf("seed %d: %d suspects itself", seed, s.At)
+			}
+		}
+	}
+	if len(seen) < 45 {
+		t.Errorf("%d plans of 50 seeds", len(seen))
+	}
+	var calm scenario.Plan
+	if drawn := calm.Draw(proto, 1); drawn.Faults() != 0 || len(drawn.Flags(name)) != 0 {
+		t.Errorf("nothing was asked for: %+v", drawn)
+	}
+}
+
+// What a failure does not need is left out, and only that.
+func TestMinimize(t *testing.T) {
+	p := parse(t, "workload", "{broadcasts: 12, within: 900}", "loss", "0.1", "twice", "0.1", "random",
+		"{crashes: 2, partitions: 2, pauses: 3, suspicions: 4, drift: 10, within: 900, last: 50}")
+	drawn := p.Draw(diffusion.New(diffusion.Config{N: 5}), 7)
+	needed, other := drawn.Pauses[1], string(drawn.Requests[8].Msg.Body)
+	asked := 0
+	fails := func(q scenario.Plan) bool {
+		asked++
+		third := slices.ContainsFunc(q.Requests, func(r sim.Request) bool { return string(r.Msg.Body) == "m3" })
+		ninth := slices.ContainsFunc(q.Requests, func(r sim.Request) bool { return string(r.Msg.Body) == other })
+		return third && ninth && slices.Contains(q.Pauses, needed) && q.Twice > 0
+	}
+	least := scenario.Minimize(drawn, fails)
+	if !fails(least) {
+		t.Fatal("the least plan does not fail")
+	}
+	if len(least.Requests) != 2 || len(least.Pauses) != 1 || least.Faults() != 2 || least.Loss != 0 || least.Twice != 0.1 {
+		t.Errorf("%q", least.Flags(name))
+	}
+	if asked > 200 {
+		t.Errorf("asked %d times", asked)
+	}
+	if len(drawn.Requests) != 12 || len(drawn.Pauses) != 3 {
+		t.Error("the plan that was given is another now")
+	}
+}
+
+// What is wrong is said with its line and with what is allowed.
+func TestErrors(t *testing.T) {
+	for _, test := range []struct {
+		key, value string
+		line       int
+		says       string
+	}{
+		{"lunch", "noon", 1, "unknown key: allowed are requests, workload, delay"},
+		{"delay", "9..1", 1, "LEAST..MOST was expected, as in 1..900"},
+		{"delay", "soon", 1, "ticks, as in 900, or a duration with its unit"},
+		{"loss", "2", 1, "a chance from 0 to 1 was expected"},
+		{"fifo", "maybe", 1, "allowed are true and false"},
+		{"until", "-4", 1, "a time from 0 on was expected"},
+		{"steps", "many", 1, "a whole number from 0 on was expected"},
+		{"graph", "[1]", 1, `"PROCESS: [NEIGHBOURS]" was expected`},
+		{"graph", "\n1: [2]\n2: [9]", 3, `"9" is no process`},
+		{"requests", "hello", 1, "a list was expected"},
+		{"requests", "\n- {at: 1, broadcast: a}\n- {at: 1}", 3, "one of broadcast, propose, command, leave and setup"},
+		{"requests", "[{at: 1, broadcast: a, propose: b}]", 1, "one of broadcast, propose"},
+		{"requests", "[{at: 1, propose: a, to: [2]}]", 1, "named receivers of a broadcast alone"},
+		{"requests", "[{at: 1, command: a}]", 1, "a command has one, from 1"},
+		{"requests", "[{at: 1, broadcast: a, client: 3}]", 1, "client and number are of a command"},
+		{"requests", "[{at: 1, leave: false}]", 1, "true was expected"},
+		{"requests", "[{at: 1, setup: {active: [1], wrong: 1}}]", 1, "more were expected than may be wrong"},
+		{"requests", "[{at: 6, broadcast: a}]", 1, `at: "6" is no process`},
+		{"requests", "[{at: 1, broadcast: a, at: 2}]", 1, "at"},
+		{"requests", "[{at: 1, brodcast: a}]", 1, `unknown key "brodcast": allowed are at, broadcast, client,`},
+		{"links", "\n- from: 1\n  to: 2\n  until: soon", 4, "until: "},
+		{"links", "[{since: 5, until: 5}]", 1, "a time after since was expected"},
+		{"partitions", "[{groups: [[1, 2]]}]", 1, "two groups or more were expected"},
+		{"partitions", "[{groups: [[1, 1], [2]]}]", 1, "process 1 is named twice"},
+		{"crashes", "[{process: 1}]", 1, "either step, from 1, or when was expected"},
+		{"crashes", "[{process: 1, step: 1, when: 1}]", 1, "either step, from 1, or when"},
+		{"crashes", "[{process: 1, step: 1, disk: gone}]", 1, "allowed are kept and lost"},
+		{"clocks", "[{process: 1, drift: fast}]", 1, "a whole number was expected"},
+		{"random", "{crashes: few}", 1, "crashes: \"few\""},
+		{"workload", "{broadcasts: -1}", 1, "a whole number from 0 on"},
+		{"promised", "{peace: 1}", 1, `unknown key "peace": allowed are delay, drift, offset`},
+	} {
+		var p scenario.Plan
+		err := p.Parse(test.key, test.value, naming)
+		var placed *scenario.LineError
+		switch {
+		case err == nil:
+			t.Errorf("%s: %s is taken", test.key, test.value)
+		case !strings.Contains(err.Error(), test.says):
+			t.Errorf("%s: %s: %v; want %q", test.key, test.value, err, test.says)
+		case errors.As(err, &placed) && placed.Line != test.line:
+			t.Errorf("%s: %s: line %d and not %d", test.key, test.value, placed.Line, test.line)
+		}
+	}
+	var p scenario.Plan
+	for _, bad := range []string{"", "{", "a: [", "---\n1\n---\n2"} {
+		if p.Parse("links", bad, naming) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// A value on one line is the value that was written over several.
+func TestFlow(t *testing.T) {
+	text := "\n- at: 1\n  when: 5\n  broadcast: 'hello, all'\n- {at: 2, broadcast: \"-\", to: [1, P3]}\n"
+	tree, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var node ast.Node = tree.Docs[0].Body
+	flat := scenario.Flow(node)
+	if strings.Contains(flat, "\n") {
+		t.Errorf("%q is more than a line", flat)
+	}
+	var long, short scenario.Plan
+	if err := long.Set("requests", node, naming); err != nil {
+		t.Fatal(err)
+	}
+	if err := short.Parse("requests", flat, naming); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(long, short) {
+		t.Errorf("%s\n%+v\n%+v", flat, long, short)
+	}
+}
+
+// What befalls the processes is said in words, a line each.
+func TestDescribe(t *testing.T) {
+	got := strings.Join(parse(t, everything...).Describe(func(id parley.ID) string { return "P" + name(id) }), "\n")
+	want := `links lose 0.25 of all messages
+links double 0.125 of all messages
+the link from P1 to P2 P3 loses 0.5, doubles 1, takes 7 to 9, from 100 to 900
+the link from anybody to P4 takes 3 to 3, always
+the link from P1 P2 to P3 is cut, from 10 to 20
+the link from P3 to P1 P2 is cut, from 10 to 20
+P2 crashes at 500, after 1 effect of that step, and comes back 900 later without its disk
+P3 crashes in its step 4, before any effect of that step
+P2 stands still from 100 to 1000
+the clock of P2 is off by -5000000 and runs -100 parts in a million
+P1 suspects P2 at 500
+crashes are told of 1000 later
+links are whole from 5000 on`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A plan reaches the simulator whole: no field of it is forgotten on the way.
+func TestOptions(t *testing.T) {
+	p := parse(t, everything...)
+	opt := p.Options(diffusion.New(diffusion.Config{N: 5}), 3)
+	if opt.Seed != 3 || opt.Delay != p.Delay || !opt.FIFO || opt.Loss != p.Loss || opt.Twice != p.Twice ||
+		len(opt.Graph) != 5 || len(opt.Requests) != 6 || len(opt.Links) != 4 || len(opt.Crashes) != 2 ||
+		len(opt.Pauses) != 1 || len(opt.Clocks) != 1 || len(opt.Suspicions) != 1 || opt.Detect != 1000 ||
+		opt.Heal != 5000 || opt.Until != p.Until || opt.Steps != 70 || opt.Promised != p.Promised {
+		t.Errorf("%+v", opt)
+	}
+}
