@@ -71,6 +71,10 @@ fuzz-short: ## fuzz every target for a moment, as CI does
 mutants: ## seed the module with bugs, one at a time: the tests must catch each
 	$(GO) run ./internal/mutants $(if $(ONLY),-only '$(ONLY)')
 
+.PHONY: grid
+grid: ## run every protocol against every kind of fault, many seeds each; ONLY selects protocols
+	$(GO) run ./internal/grid $(if $(ONLY),-only '$(ONLY)')
+
 .PHONY: bench
 bench: ## run the benchmarks; BENCH selects some by a regular expression
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...

@@ -92,6 +92,9 @@ type Protocol struct {
 	// Span is how long a simulated run is worth watching, for a protocol that never
 	// comes to rest by itself; 0: it does.
 	Span Tick
+	// Samples are payloads worth broadcasting, for runs in which nobody says what is
+	// broadcast; empty: any will do.
+	Samples []string
 	// Proposers are the processes that are to be given their initial value by a
 	// Request of kind Propose before the run begins.
 	Proposers Set

@@ -81,27 +81,24 @@ func (l *layer) Cut(reports [][]byte) []byte {
 }
 
 // Install delivers what this member has not: what is for it and has a priority
-// above the last one that it delivered. All that is of the view begins again.
+// above the last one that it, or the sponsor of a joiner, delivered. All that is of the
+// view begins again.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	if cut != nil {
 		items, ok := readItems(cut)
 		if !ok {
 			panic("atomic: the view's cut cannot be read")
 		}
-		as := l.self
-		if l.joins {
-			as = l.sponsor
-		}
 		for _, it := range l.with(items) {
-			if it.to.Has(as) && it.priority.Compare(l.last) > 0 {
-				s.Deliver(it.sender, parley.Msg{Kind: parley.Carried, Origin: it.sender, Body: it.body})
+			if it.to.Has(l.self) && it.priority.Compare(l.last) > 0 {
+				l.handUp(s, it.sender, it.to, it.body)
 			}
 		}
 	}
 	l.view, l.sent, l.queue, l.own = next, 0, queue{}, nil
 	clear(l.out)
 	clear(l.in)
-	l.last, l.joins, l.sponsor = Priority{}, false, 0
+	l.last = Priority{}
 }
 
 // with adds to the messages of a cut what this member holds with a final priority
@@ -128,23 +125,16 @@ func (l *layer) Reads(cut []byte) bool {
 	return ok
 }
 
-// Snapshot is the priority of the last message that was delivered, and whose it is.
-func (l *layer) Snapshot() []byte {
-	return binary.AppendUvarint(appendPriority(nil, l.last), uint64(l.self))
-}
+// Snapshot is the priority of the last message that was delivered.
+func (l *layer) Snapshot() []byte { return appendPriority(nil, l.last) }
 
-// Restore makes a joiner a copy of the member whose snapshot it is.
+// Restore takes a joiner to where its sponsor stands.
 func (l *layer) Restore(snapshot []byte) bool {
-	last, b, ok := readPriority(snapshot)
-	if !ok {
-		return false
+	last, rest, ok := readPriority(snapshot)
+	if ok && len(rest) == 0 {
+		l.last = last
 	}
-	sponsor, b, err := parley.ReadUvarint(b, uint64(l.n)-1)
-	if err != nil || len(b) > 0 {
-		return false
-	}
-	l.last, l.joins, l.sponsor = last, true, parley.ID(sponsor)
-	return true
+	return ok && len(rest) == 0
 }
 
 func appendPriority(b []byte, p Priority) []byte {

@@ -14,8 +14,8 @@ import (
 	"parley/sim"
 )
 
-// Who comes back joins in the middle of what others have delivered, or delivers again:
-// see TestReturnsInViews.
+// Who comes back joins in the middle of what others have delivered: see
+// TestReturnsInViews.
 func TestSuiteInViews(t *testing.T) {
 	for _, n := range []int{3, 4} {
 		p := atomic.InViews(group.Config{N: n})
@@ -107,6 +107,7 @@ func TestFalseSuspicionsInViews(t *testing.T) {
 		p := atomic.InViews(group.Config{N: n})
 		for seed := range uint64(120) {
 			s := sim.Run(weathered(seed, p, false))
+			kept(t, seed, p, s)
 			out, majority := excluded(&s.History)
 			outs += out
 			names := append(slices.Clone(always), problem.Integrity, problem.UniformPrefix)
@@ -129,7 +130,8 @@ func TestFalseSuspicionsInViews(t *testing.T) {
 var always = []string{group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, problem.UniformTotalOrder}
 
 // Processes come back, from nothing and join or from their log, and the excluded join
-// again. A joiner is a copy of its sponsor, so that integrity is not asked for.
+// again. In each of its lives a process delivers nothing twice, and nothing that is not
+// for it.
 func TestReturnsInViews(t *testing.T) {
 	for name, c := range map[string]group.Config{
 		"memory":  {N: 4, Return: true},
@@ -139,8 +141,9 @@ func TestReturnsInViews(t *testing.T) {
 			p := atomic.InViews(c)
 			joined, restarts := 0, 0
 			for seed := range uint64(150) {
-				s := sim.Run(weathered(seed, p, true))
-				if err := broken(p, &s.History, always); err != nil {
+				s := sim.Run(weathered(seed, p, seed%3 > 0))
+				kept(t, seed, p, s)
+				if err := broken(p, &s.History, append(slices.Clone(always), problem.Integrity)); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 				restarts += len(s.History.Restarts)
@@ -155,6 +158,117 @@ func TestReturnsInViews(t *testing.T) {
 				t.Error("too little happened")
 			}
 		})
+	}
+}
+
+// kept demands that what is promised of a run holds.
+func kept(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
+	t.Helper()
+	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		if v.Violated() {
+			t.Fatalf("n = %d, seed %d: %s: %v", p.N, seed, v.Property.Name, v.Broken)
+		}
+	}
+}
+
+// A process that was excluded and joins again, while others send to named receivers: it
+// delivers nothing that is not for it, though its sponsor does.
+func TestReturnToOthersMessages(t *testing.T) {
+	p := atomic.InViews(group.Config{N: 4, Return: true})
+	joined := make(map[string]bool)
+	for seed := range uint64(20) {
+		opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Until: 60_000}
+		opt.Links = []sim.Link{{From: parley.SetOf(1), To: parley.SetOf(0, 2, 3), Since: 700, Until: 3000, Loss: 1}}
+		for k := range 60 {
+			m := problem.RequestTo(parley.SetOf(0, 2, 3), fmt.Appendf(nil, "others %d", k))
+			if k%2 == 0 {
+				m = problem.Request(fmt.Appendf(nil, "all %d", k))
+			}
+			opt.Requests = append(opt.Requests, sim.Request{At: 3, When: parley.Tick(200 * k), Msg: m})
+		}
+		s := sim.Run(opt)
+		for _, e := range s.History.Indications {
+			if e.At == 1 && e.Msg.Kind == group.Restored {
+				joined["restored"] = true
+			}
+		}
+		for _, d := range s.History.Deliveries {
+			if d.At == 1 && len(joined) > 0 {
+				joined[string(d.Msg.Body[:3])] = true
+			}
+		}
+		if err := broken(p, &s.History, append(slices.Clone(always), problem.Integrity)); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	if !joined["restored"] || !joined["all"] {
+		t.Errorf("too little happened: %v", joined)
+	}
+}
+
+// views counts the views that were installed.
+func views(h *parley.History) int {
+	return len(slices.DeleteFunc(slices.Clone(h.Indications), func(e parley.Happening) bool {
+		return e.Msg.Kind != parley.View
+	}))
+}
+
+// A member that sends to others alone, and always has a message under way, delivers
+// nothing. Nobody asks for another view because of that. Yet if one of its messages is
+// lost, and nothing follows it on its link, there is another view, although the
+// messages to others go on: otherwise it would never be delivered.
+func TestSendsToOthersAlone(t *testing.T) {
+	p := atomic.InViews(group.Config{N: 3})
+	for _, lost := range []bool{false, true} {
+		opt := sim.Options{Protocol: p, Seed: 5, FIFO: true, Until: 60_000}
+		for k := range 250 {
+			m := problem.RequestTo(parley.SetOf(1), fmt.Appendf(nil, "m%d", k))
+			opt.Requests = append(opt.Requests, sim.Request{At: 0, When: parley.Tick(100 + 150*k), Msg: m})
+		}
+		opt.Requests = append(opt.Requests,
+			sim.Request{At: 0, When: 5010, Msg: problem.RequestTo(parley.SetOf(2), []byte("once"))})
+		if lost {
+			opt.Links = []sim.Link{{From: parley.SetOf(0), To: parley.SetOf(2), Since: 5009, Until: 5012, Loss: 1}}
+		}
+		s := sim.Run(opt)
+		if have, want := views(&s.History), map[bool]int{false: 3, true: 6}[lost]; have != want {
+			t.Errorf("lost: %v: %d views were installed, expected %d", lost, have, want)
+		}
+		if have := len(s.History.Deliveries); have != 251 {
+			t.Errorf("lost: %v: %d deliveries", lost, have)
+		}
+	}
+}
+
+// What is promised in views, and what of it is not in which circumstances.
+func TestWhatIsPromisedInViews(t *testing.T) {
+	safe := []string{group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, problem.Integrity, problem.UniformTotalOrder}
+	whole := append(slices.Clone(safe), problem.UniformPrefix)
+	everything := append(slices.Clone(whole), problem.UniformAgreement, problem.Validity)
+	suspected := parley.Assumptions{N: 4, Processes: parley.ProcessFaults{Suspected: true}}
+	for name, c := range map[string]struct {
+		c    group.Config
+		a    parley.Assumptions
+		want []string
+	}{
+		"no fault":          {group.Config{N: 4, Return: true}, parley.Assumptions{N: 4}, everything},
+		"a crash":           {group.Config{N: 4}, parley.Assumptions{N: 4, Faulty: 1}, everything},
+		"too many crashes":  {group.Config{N: 4}, parley.Assumptions{N: 4, Faulty: 2}, whole},
+		"a false suspicion": {group.Config{N: 4}, suspected, whole},
+		"and a return":      {group.Config{N: 4, Return: true}, suspected, safe},
+		"a loss":            {group.Config{N: 4}, parley.Assumptions{N: 4, Network: parley.NetworkFaults{Lost: true}}, whole},
+		"a cut and a return": {group.Config{N: 4, Return: true}, parley.Assumptions{N: 4, Network: parley.NetworkFaults{Cut: true}},
+			safe},
+		"a restart":  {group.Config{N: 4}, parley.Assumptions{N: 4, Processes: parley.ProcessFaults{Restarted: true}}, safe},
+		"outsiders":  {group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)}, parley.Assumptions{N: 4}, safe},
+		"reordering": {group.Config{N: 4}, parley.Assumptions{N: 4, Network: parley.NetworkFaults{Reordered: true}}, nil},
+		"lost disk":  {group.Config{N: 4}, parley.Assumptions{N: 4, Processes: parley.ProcessFaults{LostDisk: true}}, nil},
+	} {
+		for _, promise := range atomic.InViews(c.c).Promises(c.a) {
+			if promise.Holds != slices.Contains(c.want, promise.Property) || promise.Because == "" {
+				t.Errorf("%s: %+v", name, promise)
+			}
+		}
 	}
 }
 

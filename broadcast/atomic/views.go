@@ -14,8 +14,9 @@ import (
 // carries what it is asked to by problem.Request, to all members of the view, or to
 // those that problem.RequestTo names, and delivers it with its sender and, as Seq,
 // its position among the deliveries of the process. With c.Durable a process that
-// crashed goes on from its log, see group.Config. A process that joins is a copy of
-// its sponsor until it is a member, and so delivers what is for that.
+// crashed goes on from its log, see group.Config. A process that joins gets the state
+// of its sponsor and then, until it is a member, of what that delivers, and of the
+// cut, what is for itself.
 func InViews(c group.Config) parley.Protocol {
 	p := group.New(c, Service(c))
 	p.Name = "atomic-views"
@@ -24,7 +25,9 @@ func InViews(c group.Config) parley.Protocol {
 	p.Properties = append(p.Properties, problem.Of(problem.Integrity, problem.UniformTotalOrder,
 		problem.UniformPrefix, problem.UniformAgreement, problem.Validity, problem.Delivery)...)
 	views := p.Promises
-	p.Promises = func(a parley.Assumptions) []parley.Promise { return append(views(a), promises(a)...) }
+	p.Promises = func(a parley.Assumptions) []parley.Promise {
+		return append(views(a), promises(c.WithDefaults(), a)...)
+	}
 	p.Cost = CostInViews
 	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
 		n := fs.Int("n", c.N, "number of `processes`")
@@ -69,7 +72,7 @@ func CostInViews(n, m int) parley.Cost {
 }
 
 // promises says what theory promises of the form in views.
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	safe, because := true, "what anyone has delivered all its receivers have logged, and report"
 	switch {
 	case a.Network.Doubled || a.Network.Reordered:
@@ -77,22 +80,27 @@ func promises(a parley.Assumptions) []parley.Promise {
 	case a.Processes.LostDisk:
 		safe, because = false, "a process came back without its incarnation"
 	}
+	// Whoever joins delivers only what is for it, and goes on from where its sponsor is.
+	slow := a.Processes.Suspected || a.Processes.Paused || a.Network.Late
+	mute := a.Network.Lost || a.Network.Cut || a.Network.Disconnected
 	whole, why := safe, because
-	if safe && a.Processes.Restarted {
-		whole, why = false, "a process that joins is a copy of its sponsor, and was not sent what that delivered"
+	switch {
+	case !safe:
+	case a.Processes.Restarted || c.Return && (slow || mute) || c.Initial != parley.Everyone(c.N):
+		whole, why = false, "a process that joins gets its sponsor's state, and not what was delivered before"
 	}
 	live, when := whole, why
 	switch err := ballot.Bound(a.N, a.Faulty); {
 	case !whole:
-	case a.Processes.Suspected || a.Processes.Paused || a.Network.Late:
+	case slow:
 		live, when = false, "a process that lives may be excluded, and is then told nothing more"
 	case err != nil || a.Processes.Minority:
 		live, when = false, "a majority of the view is needed to go on"
-	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+	case mute:
 		live, when = false, "a process that cannot be heard may be excluded"
 	}
 	return []parley.Promise{
-		{Property: problem.Integrity, Holds: whole, Because: why},
+		{Property: problem.Integrity, Holds: safe, Because: because},
 		{Property: problem.UniformTotalOrder, Holds: safe, Because: because},
 		{Property: problem.UniformPrefix, Holds: whole, Because: why},
 		{Property: problem.UniformAgreement, Holds: live, Because: when},
@@ -112,19 +120,15 @@ type layer struct {
 	sent    uint64   // own messages
 	out, in []uint64 // by process: messages sent on the link, and received
 	queue
-	own  []own    // own messages that not all receivers have logged
-	last Priority // of the last message delivered
-	// joins tells that it is joining, as a copy of the member sponsor: until it is in
-	// a view it delivers what that delivers.
-	joins   bool
-	sponsor parley.ID
-	inbox   []parley.Msg // scratch: what it sent to itself in this clause
+	own   []own        // own messages that not all receivers have logged
+	last  Priority     // of the last message delivered
+	inbox []parley.Msg // scratch: what it sent to itself in this clause
 }
 
 // own is a message of this member's, on the sender's side.
 type own struct {
 	name
-	to       parley.Set
+	to       parley.Set // those who are no members may join
 	body     []byte
 	proposed parley.Set // by whom a proposal has come
 	highest  Priority   // of the proposals
@@ -142,6 +146,11 @@ func newLayer(self parley.ID, n int, durable bool) *layer {
 	return &layer{self: self, n: n, durable: durable, out: make([]uint64, n), in: make([]uint64, n)}
 }
 
+// present returns the receivers of a message that are members of the view.
+func (l *layer) present(to parley.Set) parley.Set {
+	return to.Minus(to.Minus(l.view.Members))
+}
+
 // Request: hand the message to the receivers, which are members of the view.
 func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	to, body, err := problem.Decode(m, l.n)
@@ -149,8 +158,7 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 		s.Refuse(s.Self, err.Error())
 		return
 	}
-	to = to.Minus(parley.Everyone(l.n).Minus(l.view.Members))
-	if to == (parley.Set{}) {
+	if l.present(to) == (parley.Set{}) {
 		return // there is nobody to deliver it
 	}
 	l.sent++
@@ -211,7 +219,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 		l.settle(e, m.priority)
 		l.record(s, *e)
 		to := e.to
-		to.Add(m.sender)
+		to.Add(m.sender) // which is a member
 		l.multicast(s, to, message{kind: Logged, name: m.name})
 	// upon Logged: when all receivers have logged it, it can be delivered.
 	case m.kind == Logged && (e != nil || l.mine(m.name) != nil):
@@ -232,7 +240,7 @@ func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
 	}
 	o.proposed.Add(from)
 	o.highest = later(o.highest, m.priority)
-	if o.proposed == o.to {
+	if o.proposed == l.present(o.to) {
 		o.final = true
 		l.multicast(s, o.to, message{kind: Final, name: o.name, priority: o.highest})
 	}
@@ -246,7 +254,7 @@ func (l *layer) noted(by parley.ID, n name) {
 	}
 	if o := l.mine(n); o != nil {
 		o.logged.Add(by)
-		if o.to.Minus(o.logged) == (parley.Set{}) {
+		if l.present(o.to).Minus(o.logged) == (parley.Set{}) {
 			l.own = slices.DeleteFunc(l.own, func(o own) bool { return o.name == n })
 		}
 	}
@@ -257,13 +265,23 @@ func (l *layer) noted(by parley.ID, n name) {
 // the report of every receiver, or delivered there too.
 func (l *layer) deliver(s *parley.Step) {
 	for h := l.head(); h != nil && h.state == Deliverable; h = l.head() {
-		if h.to.Minus(h.logged) != (parley.Set{}) {
+		if l.present(h.to).Minus(h.logged) != (parley.Set{}) {
 			return
 		}
 		l.last = h.priority
-		s.Deliver(h.sender, parley.Msg{Kind: parley.Carried, Origin: h.sender, Body: h.body})
+		l.handUp(s, h.sender, h.to, h.body)
 		l.held.drop(h.name)
 	}
+}
+
+// handUp delivers a message, and tells the group whom it is for.
+func (l *layer) handUp(s *parley.Step, sender parley.ID, to parley.Set, body []byte) {
+	m := problem.Request(body)
+	if to != parley.Everyone(l.n) {
+		m = problem.RequestTo(to, body)
+	}
+	m.Origin = sender
+	s.Deliver(sender, m)
 }
 
 // mine returns an own message that not all receivers have logged, nil if it is none.
@@ -276,9 +294,10 @@ func (l *layer) mine(n name) *own {
 	return nil
 }
 
-// multicast sends to each receiver with the number of the message on that link.
+// multicast sends to each receiver in the view with the number of the message on that
+// link.
 func (l *layer) multicast(s *parley.Step, to parley.Set, m message) {
-	for id := range to.All() {
+	for id := range l.present(to).All() {
 		m.mark = 1
 		if id == l.self {
 			l.inbox = append(l.inbox, m.encode())
@@ -295,9 +314,17 @@ func (l *layer) send(s *parley.Step, to parley.ID, m message) { l.multicast(s, p
 // Timeout: the layer sets no timers.
 func (l *layer) Timeout(*parley.Step, parley.Timer) {}
 
-// Waiting tells whether an own message is on its way, or one of another's is held:
-// the link that would bring what is missing may have broken after its last message.
-func (l *layer) Waiting() bool { return len(l.own) > 0 || len(l.held) > 0 }
+// Waiting tells whether a message is held: the link that would bring what is missing
+// may have broken after its last message.
+func (l *layer) Waiting() bool { return len(l.held) > 0 }
+
+// Oldest is that of the own messages which not all receivers have logged.
+func (l *layer) Oldest() uint64 {
+	if len(l.own) == 0 {
+		return 0
+	}
+	return l.own[0].k
+}
 
 // record makes what this member holds durable, before it proposes or tells that it
 // has logged a final priority. What it sends to others alone is not recorded: if it
@@ -357,6 +384,4 @@ func (l *layer) State(v *parley.Vars) {
 		v.Bool("final", &o.final)
 		v.Set("logged", &o.logged)
 	})
-	v.Bool("joins", &l.joins)
-	v.ID("sponsor", &l.sponsor)
 }

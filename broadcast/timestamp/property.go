@@ -81,7 +81,7 @@ func oneSequence(h *parley.History) error {
 }
 
 // promises says what theory promises of them.
-func promises(a parley.Assumptions) []parley.Promise {
+func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	safe, because := true, "what is delivered all members hold, and each has said that its clock is past it"
 	switch {
 	case a.Network.Doubled || a.Network.Reordered:
@@ -90,24 +90,25 @@ func promises(a parley.Assumptions) []parley.Promise {
 		safe, because = false, "a process came back without its incarnation"
 	}
 	// A process that joins gets its sponsor's state, and then what follows: to it that
-	// may be less than was delivered, and to its earlier incarnation what it had.
+	// may be less than was delivered.
+	excluded := a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late
 	whole, why := safe, because
 	switch {
 	case !safe:
-	case a.Processes.Restarted:
+	case a.Processes.Restarted || c.Return && excluded || c.Initial != parley.Everyone(c.N):
 		whole, why = false, "a process that joins gets its sponsor's state, and goes on from there"
-	case a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late:
-		whole, why = false, "a process that lives may be excluded, and is then told nothing more"
 	}
 	live, when := whole, why
 	switch err := ballot.Bound(a.N, a.Faulty); {
 	case !whole:
+	case excluded:
+		live, when = false, "a process that lives may be excluded, and is then told nothing more"
 	case err != nil || a.Processes.Minority || a.Network.Disconnected:
 		live, when = false, "a majority of the view is needed to go on"
 	}
 	return []parley.Promise{
 		{Property: OneSequence, Holds: safe, Because: because},
-		{Property: problem.Integrity, Holds: whole, Because: why},
+		{Property: problem.Integrity, Holds: safe, Because: because},
 		{Property: problem.UniformTotalOrder, Holds: safe, Because: because},
 		{Property: problem.FIFOOrder, Holds: whole, Because: why},
 		{Property: problem.UniformAgreement, Holds: live, Because: when},

@@ -72,7 +72,7 @@ func storm(seed uint64, c timestamp.Config) sim.Options {
 // safe are the properties that hold whatever happens.
 var safe = []string{
 	group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, timestamp.OneSequence,
-	problem.UniformTotalOrder,
+	problem.Integrity, problem.UniformTotalOrder,
 }
 
 // storms runs many storms of a configuration, sums up how they ended and demands that
@@ -97,6 +97,7 @@ func storms(t *testing.T, c timestamp.Config) {
 				t.Fatalf("n = %d, seed %d: %s: %v", c.N, seed, p.Name, err)
 			}
 		}
+		kept(t, seed, timestamp.New(c), s)
 		o, err := complete(s)
 		if err == nil && c.Durable {
 			err = noneMissed(&s.History)
@@ -125,6 +126,44 @@ func storms(t *testing.T, c timestamp.Config) {
 func TestStorm(t *testing.T) {
 	for _, n := range []int{3, 4, 5} {
 		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true}})
+	}
+}
+
+// kept demands that what is promised of a run holds.
+func kept(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) (promised parley.Set) {
+	t.Helper()
+	for i, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		if v.Violated() {
+			t.Fatalf("n = %d, seed %d: %s is promised: %v", p.N, seed, v.Property.Name, v.Broken)
+		}
+		if v.Promise.Holds {
+			promised.Add(parley.ID(i))
+		}
+	}
+	return promised
+}
+
+// Those who are excluded and do not return: FIFO order is promised all the same.
+func TestPromisesOfExclusion(t *testing.T) {
+	outs, fifo := 0, 0
+	for seed := range uint64(150) {
+		opt := storm(seed, timestamp.Config{Config: group.Config{N: 3 + int(seed%3)}})
+		for i := range opt.Crashes {
+			opt.Crashes[i].Back = 0
+		}
+		s := sim.Run(opt)
+		promised := kept(t, seed, opt.Protocol, s)
+		out := slices.ContainsFunc(s.History.Indications, func(e parley.Happening) bool { return e.Msg.Kind == group.Out })
+		at := slices.IndexFunc(opt.Protocol.Properties, func(p parley.Property) bool { return p.Name == problem.FIFOOrder })
+		if out {
+			outs++
+			if promised.Has(parley.ID(at)) {
+				fifo++
+			}
+		}
+	}
+	if outs < 20 || fifo < outs {
+		t.Errorf("in %d runs somebody was excluded, and in %d of these FIFO order was promised", outs, fifo)
 	}
 }
 

@@ -78,7 +78,9 @@ func New(c Config) parley.Protocol {
 	p.Paper = "Lamport 1978; Birman and Joseph 1987"
 	p.Properties = append(p.Properties, properties()...)
 	views := p.Promises
-	p.Promises = func(a parley.Assumptions) []parley.Promise { return append(views(a), promises(a)...) }
+	p.Promises = func(a parley.Assumptions) []parley.Promise {
+		return append(views(a), promises(c.Config.WithDefaults(), a)...)
+	}
 	p.Cost = Cost
 	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c) }
 	return p

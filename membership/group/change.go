@@ -25,19 +25,27 @@ func (g *machine) period(s *parley.Step) {
 	g.consider(s)
 }
 
-// progress looks whether anything is delivered while something waits for it. A
-// process that was paused knows nothing of the time that it missed.
+// progress looks whether anything is delivered while something waits for it, and
+// whether what this member has sent goes on. A process that was paused knows nothing of
+// the time that it missed.
 func (g *machine) progress() {
+	idle := g.frozen || g.now-g.looked > g.c.Detector.Period+g.c.Detector.Late
+	g.looked, g.blocked = g.now, false
+	look := func(w *stall, waits bool, mark uint64) {
+		if idle || !waits || w.mark != mark {
+			*w = stall{mark, g.now}
+		}
+		g.blocked = g.blocked || g.now-w.since >= g.c.Wait
+	}
 	waiting := false
-	for _, layer := range g.layers {
+	for i, layer := range g.layers {
 		waiting = waiting || layer.Waiting()
+		if l, ok := layer.(Sender); ok {
+			oldest := l.Oldest()
+			look(&g.unsent[i], oldest > 0, oldest)
+		}
 	}
-	paused := g.now-g.looked > g.c.Detector.Period+g.c.Detector.Late
-	g.looked = g.now
-	if g.frozen || !waiting || paused || g.seen != g.position {
-		g.stuck, g.seen = g.now, g.position
-	}
-	g.blocked = g.now-g.stuck >= g.c.Wait
+	look(&g.stuck, waiting, g.position)
 }
 
 // suspect is a suspicion that somebody else has: a detector beneath, or the host. A
@@ -62,14 +70,14 @@ func (g *machine) suspected() parley.Set {
 }
 
 // needed tells whether the view must end: upon suspecting a member, an own message
-// undelivered for T, frozen for T, a gap on a link, a learner that has caught up, a
-// request to leave.
+// undelivered for T, frozen for T, a gap on a link, a learner that has caught up or can
+// have no sponsor in this view, a request to leave.
 func (g *machine) needed() bool {
 	outside := g.view.Members.Minus(g.suspected())
 	return outside != g.view.Members ||
 		g.frozen && (g.gap || g.now-g.since >= g.c.Wait) ||
 		!g.frozen && g.blocked ||
-		g.learner.ready || g.leaving
+		g.learner.ready || g.stale || g.leaving
 }
 
 // lowest tells whether all members of a lower rank are suspected, and rank which

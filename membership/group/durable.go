@@ -110,10 +110,13 @@ func (g *machine) State(v *parley.Vars) {
 	v.Set("gone", &g.gone)
 	g.dueState(v)
 	v.Bool("leaving", &g.leaving)
-	v.Time("stuck", &g.stuck)
-	parley.Num(v, "seen", &g.seen)
+	g.stuck.visit(v)
+	for i := range g.unsent {
+		g.unsent[i].visit(v)
+	}
 	v.Time("looked", &g.looked)
 	v.Bool("blocked", &g.blocked)
+	v.Bool("stale", &g.stale)
 	v.Bool("asked", &g.asked)
 	parley.Slice(v, "queue", &g.queue, func(_ int, m *parley.Msg) { v.Msg("request", parley.Env{}, m) })
 	parley.Slice(v, "armed", &g.armed, func(_ int, t *timer) {
@@ -128,6 +131,7 @@ func (g *machine) State(v *parley.Vars) {
 func (g *machine) viewState(v *parley.Vars) {
 	parley.Num(v, "stage", &g.stage)
 	parley.Num(v, "position", &g.position)
+	parley.Num(v, "last", &g.last)
 	parley.Num(v, "view", &g.view.Number)
 	v.Set("members", &g.view.Members)
 	parley.PerProcess(v, "lives", g.lives, func(_ parley.ID, life *uint64) { parley.Num(v, "incarnation", life) })
@@ -157,6 +161,11 @@ func (g *machine) dueState(v *parley.Vars) {
 	}
 }
 
+func (w *stall) visit(v *parley.Vars) {
+	parley.Num(v, "mark", &w.mark)
+	v.Time("since", &w.since)
+}
+
 // joinState visits what belongs to joining, on either side.
 func (g *machine) joinState(v *parley.Vars) {
 	l := &g.learner
@@ -165,6 +174,7 @@ func (g *machine) joinState(v *parley.Vars) {
 		v.ID("id", &l.id)
 		parley.Num(v, "incarnation", &l.life)
 		v.Bool("sent", &l.sent)
+		parley.Num(v, "position", &l.position)
 		v.Bool("ready", &l.ready)
 		v.Time("asked", &l.since)
 	} else if v.Loading() {

@@ -55,18 +55,21 @@ const (
 	Ask
 	// Expel tells a process that views have gone on without it. Seq: the number of one.
 	Expel
-	// Join asks to become a member. Seq: the incarnation.
+	// Join asks to become a member. Seq: the incarnation. Value: the last view of which
+	// the process has delivered anything since it was started, 0 if there is none.
 	Join
 	// Snapshot answers it. Seq: the sponsor's position. Value: the incarnation. Body:
 	// where the layers stand, and the state above them.
 	Snapshot
 	// Ready tells the sponsor that the snapshot has come. Seq: the incarnation.
 	Ready
-	// Forward is a delivery of the sponsor's. Origin: the sender. Seq: the position.
+	// Forward is a delivery of the sponsor's that is for the joiner too. Origin: the
+	// sender. Seq: the position in the joiner's sequence, which goes on from that of the
+	// snapshot.
 	// Value: the incarnation. Body: the layer, where it stands, and the payload.
 	Forward
-	// Install tells a joiner what ended the sponsor's view. Seq: the position before
-	// the cut, or behind it if the joiner is not yet a member. Value: the incarnation.
+	// Install tells a joiner what ended the sponsor's view. Seq: the joiner's position
+	// before the cut, or behind it if the joiner is not yet a member. Value: the incarnation.
 	// Body: the decision, and where the layers stand.
 	Install
 )
@@ -200,6 +203,7 @@ func New(c Config, services ...Service) parley.Protocol {
 		N:          c.N,
 		M:          c.M,
 		Span:       40_000,
+		Relies:     parley.Reliance{FIFO: true},
 		Serves:     len(services) > 0,
 		New:        func(self parley.ID) parley.Machine { return newMachine(c, self, services) },
 		Properties: Properties(),

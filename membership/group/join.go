@@ -14,9 +14,10 @@ import (
 type learner struct {
 	here bool // there is one
 	candidate
-	sent  bool        // the snapshot
-	ready bool        // it has come
-	since parley.Tick // when it asked
+	sent     bool        // the snapshot
+	position uint64      // of what was sent to it
+	ready    bool        // the snapshot has come
+	since    parley.Tick // when it asked
 }
 
 // joiner is what a process knows while it joins.
@@ -35,7 +36,9 @@ type early struct {
 }
 
 // sponsor is upon receiving JOIN(j), not frozen, no learner: learner := j; send
-// SNAPSHOT(v, position, last keys, state) to j.
+// SNAPSHOT(v, position, last keys, state) to j. Who was in this view, or had another
+// sponsor in it, may have delivered what this one has not: it is to join the next one,
+// so as to deliver nothing twice, nor out of order.
 func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 	c := candidate{j, m.Seq}
 	switch {
@@ -50,7 +53,8 @@ func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 	if g.view.Members.Has(j) {
 		g.gone.Add(j)
 	}
-	if !g.frozen && (!g.learner.here || g.learner.id == j) {
+	g.stale = g.stale || m.Value == g.view.Number
+	if m.Value < g.view.Number && !g.frozen && (!g.learner.here || g.learner.id == j) {
 		g.learner = learner{here: true, candidate: c, since: g.now}
 		if g.c.State {
 			s.Indicate(parley.Msg{Kind: Wanted, Origin: j, Seq: g.position})
@@ -73,7 +77,7 @@ func (g *machine) stateIs(s *parley.Step, m parley.Msg) {
 }
 
 func (g *machine) snapshot(s *parley.Step, state []byte) {
-	g.learner.sent = true
+	g.learner.sent, g.learner.position = true, g.position
 	g.send(s, g.learner.id, parley.Msg{
 		Kind: Snapshot, Seq: g.position, Value: g.learner.life, Body: append(g.standing(nil), state...),
 	})
@@ -103,15 +107,17 @@ func (g *machine) forsake() {
 	}
 }
 
-// forward is upon delivering at position i with a learner: send FORWARD(i, message).
-func (g *machine) forward(s *parley.Step, layer int, sender parley.ID, m parley.Msg) {
-	if !g.learner.sent || g.stage != member {
+// forward is upon delivering at position i with a learner: send FORWARD(i, message), if
+// it is for that.
+func (g *machine) forward(s *parley.Step, layer int, to parley.Set, sender parley.ID, m parley.Msg) {
+	if !g.learner.sent || g.stage != member || !to.Has(g.learner.id) {
 		return
 	}
+	g.learner.position++
 	b := binary.AppendUvarint(nil, uint64(layer))
 	b = appendBytes(b, g.layers[layer].Snapshot())
 	g.send(s, g.learner.id, parley.Msg{
-		Kind: Forward, Origin: sender, Seq: m.Seq, Value: g.learner.life, Body: append(b, m.Body...),
+		Kind: Forward, Origin: sender, Seq: g.learner.position, Value: g.learner.life, Body: append(b, m.Body...),
 	})
 }
 
@@ -137,7 +143,7 @@ func (g *machine) takeAlong(s *parley.Step, value []byte) {
 
 func (g *machine) install(s *parley.Step, value []byte) {
 	g.send(s, g.learner.id, parley.Msg{
-		Kind: Install, Seq: g.position, Value: g.learner.life, Body: g.standing(appendBytes(nil, value)),
+		Kind: Install, Seq: g.learner.position, Value: g.learner.life, Body: g.standing(appendBytes(nil, value)),
 	})
 }
 
@@ -156,7 +162,7 @@ func (g *machine) join(s *parley.Step) {
 	}
 	g.joiner = joiner{sponsor: next, since: g.now}
 	if next != g.self {
-		s.Send(next, parley.Msg{Kind: Join, Seq: g.life})
+		s.Send(next, parley.Msg{Kind: Join, Seq: g.life, Value: g.last})
 	}
 }
 
@@ -215,7 +221,7 @@ func (g *machine) copy(s *parley.Step, m parley.Msg) {
 	s.Send(g.joiner.sponsor, parley.Msg{Kind: Ready, Seq: g.life})
 }
 
-// follow is FORWARD: what the sponsor delivered all members hold.
+// follow is FORWARD: what the sponsor delivered all hold that it is for.
 func (g *machine) follow(s *parley.Step, m parley.Msg) {
 	r := reader{b: m.Body}
 	layer, snapshot := r.number(uint64(max(len(g.layers), 1)-1)), r.bytes()
@@ -224,7 +230,7 @@ func (g *machine) follow(s *parley.Step, m parley.Msg) {
 		g.join(s)
 		return
 	}
-	g.position, g.joiner.since = m.Seq, g.now
+	g.position, g.last, g.joiner.since = m.Seq, uint64(s.Epoch), g.now
 	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Seq: m.Seq, Body: r.b})
 }
 

@@ -143,6 +143,40 @@ func TestJoinerIsStrict(t *testing.T) {
 	}
 }
 
+// Who has delivered of a view, with a sponsor that it then gave up, is answered by no other
+// in that view: it would deliver again, or what comes before. The view ends for its sake.
+func TestJoinAgain(t *testing.T) {
+	p := joiner(t, group.Config{})
+	p.arrive(1, 3, 1)
+	p.lose(3, 1)
+	p.cast(0, "c")
+	p.arrive(0, 1, 1)
+	p.arrive(0, 2, 1)
+	p.arrive(2, 1, 1)
+	p.arrive(1, 3, 1)
+	p.expect(1, "3:c")
+	p.expect(3, "restored 2 ; 3:c")
+	p.expect(2, "1:a; 2:b") // it has not delivered c
+	p.put(1, 3, letter{epoch: 1, msg: parley.Msg{Kind: group.Forward, Seq: 9, Value: 1, Body: []byte{0, 0}}})
+	p.arrive(3, 2, 1) // JOIN
+	if k := p.kinds(2, 3); len(k) > 0 {
+		t.Fatalf("in the same view it is answered %v", k)
+	}
+	for range 9 { // 2 is of the highest rank
+		p.period(1000, 0, 1, 2)
+		p.settle(0, 1, 2)
+	}
+	p.expect(2, "3:c; view 2 [0 1 2]")
+	p.period(0, 3)
+	p.arrive(3, 0, 1)
+	p.lose(1, 3)
+	p.settle(0, 3)
+	p.expect(3, "restored 3 ")
+	p.cast(0, "d")
+	p.settle(0, 1, 2, 3)
+	p.expect(3, "view 3 [0 1 2 3]; 4:d")
+}
+
 // "Replay buffered messages of v+1": others may be in the view before the joiner, who
 // misses nothing of theirs.
 func TestEarlyMessages(t *testing.T) {

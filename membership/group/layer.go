@@ -20,8 +20,10 @@ func (v View) Majority() int { return v.Members.Len()/2 + 1 }
 // once a member has reported it acknowledges and delivers nothing in this view.
 // What a layer sends reaches the same layer of members of the same view, and
 // comes on each link in the order sent, without gaps or else noticed as one. A
-// layer sends to members, never to all. Of what it delivers, which is Carried, the
-// group sets Seq: the position of the delivery in this process's sequence.
+// layer sends to members, never to all. What it delivers is Carried, or as by
+// problem.RequestTo if it is for named processes alone, members or not: the group hands
+// it up as Carried, and forwards it to a joiner if it is for that. Of what it delivers
+// the group sets Seq: the position of the delivery in this process's sequence.
 type Layer interface {
 	// Request is from above. While frozen the group keeps requests for the next view.
 	Request(s *parley.Step, m parley.Msg)
@@ -31,8 +33,8 @@ type Layer interface {
 	Receive(s *parley.Step, from parley.ID, m parley.Msg) (gap bool)
 	// Timeout is a timer that the layer set in this view.
 	Timeout(s *parley.Step, t parley.Timer)
-	// Waiting tells whether a message of this member's own is not yet delivered: if
-	// that lasts, the group asks for a view change.
+	// Waiting tells whether there is a message that this member has yet to deliver: if
+	// that is so for long and it delivers nothing, the group asks for a view change.
 	Waiting() bool
 	// Report returns what the layer holds, with bodies, for the cut.
 	Report() []byte
@@ -40,8 +42,8 @@ type Layer interface {
 	// all that install the next view will have delivered before it. It is a pure
 	// function: of all that know the same reports.
 	Cut(reports [][]byte) []byte
-	// Install delivers what the cut has and this member has not delivered, and
-	// begins the next view. A nil cut begins the first one, or that of a process
+	// Install delivers what the cut has for this member, who may be a joiner, and it has
+	// not delivered, and begins the next view. A nil cut begins the first one, or that of a process
 	// which comes back from its log.
 	Install(s *parley.Step, cut []byte, next View)
 	// Snapshot returns where the layer stands between two deliveries.
@@ -58,6 +60,14 @@ type Layer interface {
 type Reader interface {
 	// Reads tells whether Install would take the cut.
 	Reads(cut []byte) bool
+}
+
+// Sender is a layer in which a member need not deliver its own messages.
+type Sender interface {
+	// Oldest names the oldest message of this member's own that is not finished, by its
+	// number among its own from 1 on, or is 0. If it stays the same for long, the
+	// group asks for a view change.
+	Oldest() uint64
 }
 
 // Durable is a layer for groups in durable mode. It appends what it holds before it

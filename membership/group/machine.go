@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/agreement/ballot"
+	"parley/broadcast/problem"
 	"parley/membership/detector"
 )
 
@@ -32,6 +33,7 @@ type machine struct {
 	stage    stage
 	life     uint64 // the incarnation; always durable
 	position uint64 // deliveries so far, those of the sponsor before it joined too
+	last     uint64 // the last view of which it has delivered anything
 
 	// Of the view.
 	view     View
@@ -52,10 +54,11 @@ type machine struct {
 	tried   bool        // since the need arose
 	flush   parley.Tick // until when to wait for the members that are not suspected
 	leaving bool
-	stuck   parley.Tick // since when nothing was delivered while something waits
-	seen    uint64      // the position when stuck was looked at last
-	looked  parley.Tick // when it was looked at last
+	stuck   stall       // by its position: nothing is delivered while something waits
+	unsent  []stall     // by layer: the oldest message of its own is not finished
+	looked  parley.Tick // when that was looked at last
 	blocked bool        // that has been so for too long
+	stale   bool        // a process that asks to join has delivered of this view
 	asked   bool        // in this period, for what was missed
 
 	queue   []parley.Msg // requests for the next view
@@ -63,6 +66,12 @@ type machine struct {
 	learner learner
 	joiner  joiner
 	records int // since the log was compacted
+}
+
+// stall is something that ought to change.
+type stall struct {
+	mark  uint64      // what it was when it was looked at last
+	since parley.Tick // and has been since
 }
 
 // timer is one that a layer has set.
@@ -83,6 +92,7 @@ func newMachine(c Config, self parley.ID, services []Service) *machine {
 		}
 		g.layers = append(g.layers, layer)
 	}
+	g.unsent = make([]stall, len(g.layers))
 	g.newBallot()
 	return g
 }
@@ -254,9 +264,14 @@ func (g *machine) within(s *parley.Step, i int, clause func(Layer)) {
 			}
 			e.Epoch, e.Path = uint32(g.view.Number), e.Path.Push(g.bits, child)
 		case parley.OpDeliver:
+			to, body, err := problem.Decode(e.Msg, g.c.N)
+			if err != nil {
+				panic("group: " + g.services[i].Name + " delivers what is for nobody: " + err.Error())
+			}
 			g.position++
-			e.Msg.Seq = g.position
-			g.forward(s, i, e.To, e.Msg)
+			g.last = g.view.Number
+			e.Msg = parley.Msg{Kind: parley.Carried, Origin: e.Msg.Origin, Seq: g.position, Body: body}
+			g.forward(s, i, to, e.To, e.Msg)
 		case parley.OpSetTimer:
 			g.armed = append(g.disarmed(i, e.Timer), timer{i, e.Timer})
 			e.Path = e.Path.Push(g.bits, child)

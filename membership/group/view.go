@@ -130,7 +130,7 @@ func (g *machine) enter(s *parley.Step, d decision, value []byte) {
 	g.disarm(s)
 	g.view, g.lives, g.founding = d.next, d.lives, value
 	g.newBallot()
-	g.frozen, g.gap, g.tried, g.due, g.flush = false, false, false, 0, 0
+	g.frozen, g.gap, g.stale, g.tried, g.due, g.flush = false, false, false, false, 0, 0
 	g.entered = g.now
 	for i, cut := range d.cuts {
 		if value == nil {
@@ -140,7 +140,10 @@ func (g *machine) enter(s *parley.Step, d decision, value []byte) {
 		}
 		g.within(s, i, func(l Layer) { l.Install(s, cut, g.view) })
 	}
-	g.stuck, g.looked, g.seen, g.blocked = g.now, g.now, g.position, false
+	g.stuck, g.looked, g.blocked = stall{g.position, g.now}, g.now, false
+	for i := range g.unsent {
+		g.unsent[i] = stall{0, g.now}
+	}
 	g.watch()
 	s.Indicate(parley.Msg{
 		Kind: parley.View, Seq: g.view.Number, Value: g.position, Body: problem.AppendSet(nil, g.view.Members),
@@ -188,10 +191,11 @@ func (g *machine) stop(s *parley.Step) {
 	}
 }
 
-// forget leaves nothing of the process but its number and incarnation.
+// forget leaves nothing of the process but its number, its incarnation, and how far that
+// it has delivered.
 func (g *machine) forget() {
 	fresh := newMachine(g.c, g.self, g.services)
-	fresh.life, fresh.now = g.life, g.now
+	fresh.life, fresh.last, fresh.now = g.life, g.last, g.now
 	*g = *fresh
 	g.newBallot() // whose owner is this machine, not the fresh one
 }
