@@ -261,12 +261,12 @@ func TestAssumptions(t *testing.T) {
 		opt  sim.Options
 		want func(a *parley.Assumptions)
 	}{
-		"nothing":          {sim.Options{}, func(*parley.Assumptions) {}},
-		"hardly any loss":  {sim.Options{Loss: 1e-12, Twice: 1e-12}, func(*parley.Assumptions) {}},
-		"loss":             {sim.Options{Loss: 0.5}, func(a *parley.Assumptions) { a.Network.Lost = true }},
-		"doubling":         {sim.Options{Twice: 0.5}, func(a *parley.Assumptions) { a.Network.Doubled = true }},
-		"no order":         {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}}, func(a *parley.Assumptions) { a.Network.Reordered = true }},
-		"order":            {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}, FIFO: true}, func(*parley.Assumptions) {}},
+		"nothing":         {sim.Options{}, func(*parley.Assumptions) {}},
+		"hardly any loss": {sim.Options{Loss: 1e-12, Twice: 1e-12}, func(*parley.Assumptions) {}},
+		"loss":            {sim.Options{Loss: 0.5}, func(a *parley.Assumptions) { a.Network.Lost = true }},
+		"doubling":        {sim.Options{Twice: 0.5}, func(a *parley.Assumptions) { a.Network.Doubled = true }},
+		"no order":        {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}}, func(a *parley.Assumptions) { a.Network.Reordered = true }},
+		"order":           {sim.Options{Delay: sim.Delay{Least: 1, Most: 900}, FIFO: true}, func(*parley.Assumptions) {}},
 		"slower than said": {sim.Options{
 			Promised: parley.Reliance{Delay: 1}, Delay: sim.Delay{Least: 2, Most: 2},
 		}, func(a *parley.Assumptions) { a.Network.Late = true }},
@@ -292,9 +292,9 @@ func TestAssumptions(t *testing.T) {
 			func(a *parley.Assumptions) { a.Faulty, a.SourceFaulty = 1, true }},
 		"a restart": {sim.Options{Crashes: []sim.Crash{{At: 1, When: 100, Back: 10}}},
 			func(a *parley.Assumptions) { a.Processes.Restarted = true }},
-		"a pause":             {sim.Options{Pauses: []sim.Pause{{At: 1, From: 5, For: 1}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
-		"a wrong clock":       {sim.Options{Clocks: []sim.Clock{{At: 1, Offset: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
-		"one that drifts":     {sim.Options{Clocks: []sim.Clock{{At: 1, Drift: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
+		"a pause":         {sim.Options{Pauses: []sim.Pause{{At: 1, From: 5, For: 1}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
+		"a wrong clock":   {sim.Options{Clocks: []sim.Clock{{At: 1, Offset: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
+		"one that drifts": {sim.Options{Clocks: []sim.Clock{{At: 1, Drift: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
 		"a clock as was said": {sim.Options{
 			Promised: parley.Reliance{Offset: 5, Drift: 9}, Clocks: []sim.Clock{{At: 1, Offset: -5, Drift: 9}},
 		}, func(*parley.Assumptions) {}},

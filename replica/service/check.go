@@ -27,7 +27,9 @@ const kept = 256
 
 // vote returns that on a position.
 func (p *process) vote(position uint64) *vote {
-	i, found := slices.BinarySearchFunc(p.votes, position, func(x vote, at uint64) int { return cmp.Compare(x.position, at) })
+	i, found := slices.BinarySearchFunc(p.votes, position, func(x vote, at uint64) int {
+		return cmp.Compare(x.position, at)
+	})
 	if !found {
 		p.votes = slices.Insert(p.votes, i, vote{position: position})
 	}

@@ -174,7 +174,7 @@ func complete(h *parley.History) error {
 // and of what becomes of a message, and what a restart leaves of that.
 func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	out := []parley.Promise{
-		{Property: Consistency, Holds: true, Because: "the state is a function of the commands in their order (Schneider 1990)"},
+		{Property: Consistency, Holds: true, Because: "the state is a function of the commands (Schneider 1990)"},
 		{Property: Once, Holds: true, Because: "the state holds the last number of each client"},
 		{Property: Completion, Holds: true, Because: "what is broadcast is delivered, applied and answered"},
 		{Property: Answers, Because: "one run need not show it"},

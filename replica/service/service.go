@@ -33,10 +33,11 @@ import (
 // Application is the state machine: each command takes it from one state to the
 // next and gives an answer, and both depend on nothing but the state and the command.
 type Application interface {
+	// Apply carries out a command.
 	Apply(command []byte) (answer []byte)
-	// Snapshot returns the state, and Restore takes it back. Restore tells whether
-	// the bytes were a state.
+	// Snapshot returns the state.
 	Snapshot() []byte
+	// Restore takes a state back, and tells whether the bytes were one.
 	Restore(snapshot []byte) bool
 }
 
@@ -97,7 +98,9 @@ type session struct {
 
 // session returns that of a client, a new one if there is none.
 func (p *process) session(client uint64) *session {
-	i, found := slices.BinarySearchFunc(p.sessions, client, func(x session, c uint64) int { return cmp.Compare(x.client, c) })
+	i, found := slices.BinarySearchFunc(p.sessions, client, func(x session, c uint64) int {
+		return cmp.Compare(x.client, c)
+	})
 	if !found {
 		p.sessions = slices.Insert(p.sessions, i, session{client: client})
 	}
@@ -228,7 +231,9 @@ func (p *process) State(v *parley.Vars) {
 }
 
 // state is the part of a copy that is replicated.
-type state struct{ *process }
+type state struct {
+	*process // scratch
+}
 
 func (p *state) State(v *parley.Vars) {
 	parley.Num(v, "position", &p.position)
