@@ -160,7 +160,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case p.stopped:
 	case m.Kind == group.Wanted:
 		// A joiner gets all that later answers depend on.
-		s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: parley.Save(&state{p}, 0, nil)})
+		s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: parley.Save(&state{of: p}, 0, nil)})
 	case m.Kind >= parley.Local:
 	case m.Kind == apply && m.Seq > 0:
 		p.apply(s, from, m)
@@ -182,7 +182,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // it knew: reintegration.
 func (p *process) restore(s *parley.Step, m parley.Msg) {
 	fresh := &process{c: p.c, app: p.c.New()}
-	if !parley.Load(&state{fresh}, 0, m.Body) || fresh.unreadable {
+	if !parley.Load(&state{of: fresh}, 0, m.Body) || fresh.unreadable {
 		p.stopped = true
 		s.Refuse(s.Self, "state of a sponsor that cannot be read")
 		return
@@ -218,12 +218,12 @@ func (p *process) apply(s *parley.Step, from parley.ID, m parley.Msg) {
 
 // hash is that of all that later answers depend on.
 func (p *process) hash() uint64 {
-	h := sha256.Sum256(parley.Save(&state{p}, 0, nil))
+	h := sha256.Sum256(parley.Save(&state{of: p}, 0, nil))
 	return binary.LittleEndian.Uint64(h[:]) | 1 // never 0
 }
 
 func (p *process) State(v *parley.Vars) {
-	(&state{p}).State(v)
+	(&state{of: p}).State(v)
 	v.Bool("unreadable", &p.unreadable)
 	v.Bool("stopped", &p.stopped)
 	parley.Num(v, "own", &p.own)
@@ -232,10 +232,12 @@ func (p *process) State(v *parley.Vars) {
 
 // state is the part of a copy that is replicated.
 type state struct {
-	*process // scratch
+	parley.Base
+	of *process // scratch
 }
 
-func (p *state) State(v *parley.Vars) {
+func (x *state) State(v *parley.Vars) {
+	p := x.of
 	parley.Num(v, "position", &p.position)
 	p.setup.state(v)
 	parley.Slice(v, "sessions", &p.sessions, func(_ int, x *session) {
