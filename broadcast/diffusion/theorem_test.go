@@ -113,9 +113,9 @@ func graph(n int, r *rand.Rand) []parley.Set {
 	return out
 }
 
-// verdicts returns the first promise that was broken in a run, and the properties
-// that were not promised and did not hold.
-func verdicts(p parley.Protocol, s *sim.Sim) (broken error, lacking []string) {
+// verdicts returns the properties of a run that were not promised and did not hold,
+// and the first promise that was broken.
+func verdicts(p parley.Protocol, s *sim.Sim) (lacking []string, broken error) {
 	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
 		switch {
 		case v.Violated():
@@ -124,7 +124,7 @@ func verdicts(p parley.Protocol, s *sim.Sim) (broken error, lacking []string) {
 			lacking = append(lacking, v.Property.Name)
 		}
 	}
-	return broken, lacking
+	return lacking, broken
 }
 
 // Slide "Reliable Broadcast by Message Diffusion": validity, agreement and integrity
@@ -143,7 +143,7 @@ func TestReliableOnAnyGraph(t *testing.T) {
 		p := diffusion.New(c)
 		s := sim.Run(sim.Options{Protocol: p, Seed: seed, Twice: 0.2, Graph: c.Graph, Requests: talk(n, r),
 			Crashes: crashes(n, n-1, r)})
-		broken, lacking := verdicts(p, s)
+		lacking, broken := verdicts(p, s)
 		if broken != nil {
 			t.Fatalf("seed %d: %v", seed, broken)
 		}
@@ -188,7 +188,7 @@ func TestPlainIsNotUniform(t *testing.T) {
 	s := sim.Run(sim.Options{Protocol: diffusion.New(c), Graph: c.Graph,
 		Requests: []sim.Request{{At: 0, Msg: problem.Request([]byte("m"))}},
 		Crashes:  []sim.Crash{{At: 0, Step: 2, Effects: 99}, {At: 1, Step: 2, Effects: 0}}})
-	if broken, _ := verdicts(diffusion.New(c), s); broken != nil {
+	if _, broken := verdicts(diffusion.New(c), s); broken != nil {
 		t.Error(broken)
 	}
 	if problem.Of(problem.UniformAgreement)[0].Check(&s.History) == nil {
@@ -227,7 +227,7 @@ func TestUniform(t *testing.T) {
 				t.Fatalf("seed %d: %s: %v", seed, property.Name, err)
 			}
 		}
-		if broken, _ := verdicts(opt.Protocol, s); broken != nil {
+		if _, broken := verdicts(opt.Protocol, s); broken != nil {
 			t.Fatalf("seed %d: %v", seed, broken)
 		}
 		uniform += len(s.History.Deliveries)
@@ -293,7 +293,7 @@ func TestRestart(t *testing.T) {
 		opt.Requests = append(opt.Requests, sim.Request{At: opt.Crashes[0].At, When: 8000,
 			Msg: problem.Request([]byte("again"))})
 		s := sim.Run(opt)
-		if broken, _ := verdicts(opt.Protocol, s); broken != nil {
+		if _, broken := verdicts(opt.Protocol, s); broken != nil {
 			t.Fatalf("seed %d: %v", seed, broken)
 		}
 		if s.Stats.Restarts == 0 {
@@ -325,7 +325,7 @@ func TestLostDisk(t *testing.T) {
 		Requests: []sim.Request{{At: 0, Msg: problem.Request([]byte("one"))},
 			{At: 0, When: 8000, Msg: problem.Request([]byte("two"))}},
 		Crashes: []sim.Crash{{At: 0, Step: 2, Effects: 99, Back: 4000, LostDisk: true}}})
-	broken, lacking := verdicts(p, s)
+	lacking, broken := verdicts(p, s)
 	if want := []string{problem.Validity, problem.Agreement}; broken != nil || !reflect.DeepEqual(lacking, want) {
 		t.Error(broken, lacking)
 	}

@@ -120,7 +120,6 @@ func TestVectors(t *testing.T) {
 // Every order of arrival of five messages, any of them twice and any of them missing:
 // what is delivered at any time are the first ones without a gap, in order.
 func TestEveryOrder(t *testing.T) {
-	const n = 5
 	orders := 0
 	var perm func(left []uint64, taken []uint64)
 	perm = func(left, taken []uint64) {

@@ -312,7 +312,7 @@ func TestJoinClauses(t *testing.T) {
 	// Its clock came of a reading: it may be another error away from all others.
 	far := plan.Threshold + plan.Error
 	h.answer(now, far, far, far)
-	now, _ = h.expire()
+	h.expire()
 	now, effects = h.expire()
 	entered := delivered(effects, convergence.Enters)
 	if len(entered) != 1 || parley.Tick(entered[0].Value) != now+behind+2+(3*far+2)/4 {
