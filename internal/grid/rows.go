@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"parley"
+	agree "parley/agreement/problem"
+	"parley/broadcast/problem"
+	"parley/catalog"
+	"parley/internal/scenario"
+	"parley/membership/detector"
+	"parley/stack"
+)
+
+// row is a protocol of the grid, and what its runs start from.
+type row struct {
+	protocol parley.Protocol
+	// plan is a run without faults. Random says when faults come and how long they
+	// last; which ones come is for the column.
+	plan scenario.Plan
+	// values are the initial values of a run, one for each process that proposes.
+	values func(d *rand.Rand, n int) []string
+	// commands, if not nil, are what is broadcast in place of the plan's payloads.
+	commands func(d *rand.Rand) string
+	// seen counts what came of a run; nil: what was delivered, of broadcasts that of others.
+	seen func(h *parley.History) int
+	// paced: on one link a message leaves when the one before has long arrived.
+	paced bool
+	// percent is how many seeds a cell has, of those that are wanted; 0: 100.
+	percent uint64
+}
+
+// seeds is how many seeds of those wanted a cell has.
+func (r *row) seeds(wanted uint64) uint64 {
+	if r.percent > 0 {
+		wanted = wanted * r.percent / 100
+	}
+	return max(wanted, 1)
+}
+
+// count counts what came of a run.
+func (r *row) count(h *parley.History) (n int) {
+	if r.seen != nil {
+		return r.seen(h)
+	}
+	for i := range h.Deliveries {
+		if d := &h.Deliveries[i]; !r.protocol.Serves || d.From != d.At {
+			n++
+		}
+	}
+	return n
+}
+
+// times says when faults come and how long they last, in ticks.
+func times(within, last parley.Tick) scenario.Random {
+	return scenario.Random{Within: within, Last: last}
+}
+
+// rounds is the plan of n rounds.
+func rounds(n parley.Tick) scenario.Plan { return scenario.Plan{Random: times(1000*n, 1500)} }
+
+// carries is the plan of a broadcast: a few messages at about the same time.
+func carries() scenario.Plan {
+	return scenario.Plan{Workload: scenario.Workload{Broadcasts: 8, Within: 4000}, Random: times(5000, 3000)}
+}
+
+// until ends the runs of a plan.
+func until(p scenario.Plan, t parley.Tick) scenario.Plan {
+	p.Until = t
+	return p
+}
+
+// inOrder is the plan on links that keep the order.
+func inOrder(p scenario.Plan) scenario.Plan {
+	p.FIFO = true
+	return p
+}
+
+// bits are initial values 0 and 1.
+func bits(d *rand.Rand, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprint(d.IntN(2))
+	}
+	return out
+}
+
+// names are initial values that differ.
+func names(_ *rand.Rand, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("v%d", i+1)
+	}
+	return out
+}
+
+// votes are all yes, most often.
+func votes(d *rand.Rand, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = "yes"
+	}
+	if d.IntN(4) == 0 {
+		out[d.IntN(n)] = "no"
+	}
+	return out
+}
+
+// transfers are commands of the bank that do not commute.
+func transfers(d *rand.Rand) string {
+	if d.IntN(2) == 0 {
+		return fmt.Sprintf("interest %d", 1+d.IntN(9))
+	}
+	return fmt.Sprintf("deposit %d", 1+d.IntN(500))
+}
+
+// installed counts the views that were installed.
+func installed(h *parley.History) (n int) {
+	for i := range h.Indications {
+		if h.Indications[i].Msg.Kind == parley.View {
+			n++
+		}
+	}
+	return n
+}
+
+// indicated counts suspicions and the like.
+func indicated(h *parley.History) int { return len(h.Indications) }
+
+// called gives a protocol the name that it has in the grid. It is made without
+// flags: its Config is the row's.
+func called(name string, p parley.Protocol) parley.Protocol {
+	p.Name, p.Flags = name, nil
+	return p
+}
+
+// also checks properties that the protocol does not have, and does not promise.
+func also(p parley.Protocol, properties ...string) parley.Protocol {
+	p.Properties = append(slices.Clip(p.Properties), problem.Of(properties...)...)
+	return p
+}
+
+// without leaves out a property that few cells give an occasion for.
+func without(p parley.Protocol, property string) parley.Protocol {
+	p.Properties = slices.DeleteFunc(slices.Clone(p.Properties), func(q parley.Property) bool {
+		return q.Name == property
+	})
+	return p
+}
+
+func instance(n, m int) agree.Instance { return agree.Instance{N: n, M: m, Default: []byte("0")} }
+
+// over puts a layer on a detector that never rests.
+func over(top parley.Protocol) parley.Protocol {
+	return stack.New(detector.New(detector.Config{N: top.N}), top)
+}
+
+// listed is a protocol as it is in the catalog.
+func listed(name string) parley.Protocol {
+	for _, p := range catalog.All() {
+		if p.Name == name {
+			return called(name, p)
+		}
+	}
+	panic("the catalog has no " + name)
+}
