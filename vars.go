@@ -97,6 +97,15 @@ func Show(m Machine, now Tick) []Variable {
 // room before they visit the parts.
 func (v *Vars) Loading() bool { return v.mode == loading }
 
+// Fail marks a load as bad: what was visited so far are no variables that this
+// machine would have saved. In other visits it does nothing.
+func (v *Vars) Fail() { v.bad = v.bad || v.mode == loading }
+
+// Skips tells whether the visit passes over what is visited here: only durable
+// variables are wanted, and these are not. A State method that does more than visit,
+// such as to take a state apart when it is loaded, then leaves that.
+func (v *Vars) Skips() bool { return v.skipped() }
+
 // Durable visits variables that survive a crash; all others are volatile.
 func (v *Vars) Durable(visit func()) {
 	v.inside++

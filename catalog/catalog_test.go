@@ -11,6 +11,7 @@ import (
 	"parley/catalog"
 	"parley/lockstep"
 	"parley/parleytest"
+	"parley/replica/service"
 	"parley/sim"
 )
 
@@ -91,6 +92,38 @@ func remake(t *testing.T, p parley.Protocol, args ...string) parley.Protocol {
 // naming reads P1 as process 0.
 func naming(text string) (parley.ID, error) { return parley.ID(text[len(text)-1] - '1'), nil }
 
+// byDesign are the properties that a protocol does not promise even if nothing fails: it
+// is here to show what they cost, or what becomes of them without another protocol.
+var byDesign = map[string][]string{
+	"atomic":      {"uniform agreement", "uniform total order"},
+	"news-fifo":   {service.Consistency, service.OneMachine, "understanding"},
+	"news":        {service.Consistency, service.OneMachine},
+	"bank-causal": {service.Consistency, service.OneMachine},
+}
+
+// Each property is promised by some protocol when nothing fails, and by all that have it
+// but those that do not by design: these say why.
+func TestPromisedBySomebody(t *testing.T) {
+	promised := make(map[string]bool)
+	for _, p := range catalog.All() {
+		for _, v := range parley.Judge(p, parley.Assumptions{N: p.N, M: p.M}, &parley.History{N: p.N}) {
+			name := v.Property.Name
+			switch {
+			case v.Property.Mode == parley.Sometimes:
+				continue
+			case v.Promise.Holds == slices.Contains(byDesign[p.Name], name) || v.Promise.Because == "":
+				t.Errorf("%s: %s is promised: %t (%q)", p.Name, name, v.Promise.Holds, v.Promise.Because)
+			}
+			promised[name] = promised[name] || v.Promise.Holds
+		}
+	}
+	for name, somebody := range promised {
+		if !somebody {
+			t.Errorf("%s is promised by nobody", name)
+		}
+	}
+}
+
 // With nothing but its name a protocol runs, comes to an end, shows something, and
 // all that it promises holds.
 func TestAlone(t *testing.T) {
@@ -112,9 +145,7 @@ func TestAlone(t *testing.T) {
 				if v.Property.Mode == parley.Sometimes {
 					continue
 				}
-				if v.Broken != nil || !v.Promise.Holds && v.Property.Name != "uniform agreement" &&
-					v.Property.Name != "uniform total order" && v.Property.Name != "replica consistency" &&
-					v.Property.Name != "understanding" {
+				if v.Broken != nil || v.Promise.Holds == slices.Contains(byDesign[p.Name], v.Property.Name) {
 					t.Errorf("%s: promised %v (%s), %v", v.Property.Name, v.Promise.Holds, v.Promise.Because, v.Broken)
 				}
 			}
@@ -169,6 +200,29 @@ func TestEdges(t *testing.T) {
 		}
 		if _, err := build(naming); err == nil {
 			t.Errorf("%q is taken for a graph", bad)
+		}
+	}
+}
+
+// Setups of a replicated service that are none are told so, and nothing panics.
+func TestSetupFlags(t *testing.T) {
+	var bank parley.Protocol
+	for _, p := range catalog.All() {
+		if p.Name == "bank" {
+			bank = p
+		}
+	}
+	remake(t, bank, "-n", "4", "-active", "P1,P4", "-wrong", "1", "-checked")
+	for _, bad := range [][]string{
+		{"-n", "0"}, {"-n", "3", "-active", "P4"}, {"-active", "P1,P1"}, {"-active", "P1,P2", "-wrong", "2"}, {"-wrong", "-1"},
+	} {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		build := bank.Flags(fs)
+		if err := fs.Parse(bad); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := build(naming); err == nil {
+			t.Errorf("%q is taken for a setup", bad)
 		}
 	}
 }

@@ -26,7 +26,8 @@ type order struct {
 	layers func(n int) []parley.Protocol
 	// property is the order that it promises.
 	property string
-	// lacks says why copies may differ all the same; "" if they cannot.
+	// lacks says why copies may differ all the same; "" if they cannot, and then it gives
+	// a state to those who join.
 	lacks string
 }
 
@@ -46,9 +47,10 @@ var (
 		},
 	}
 	totalOrder = order{
-		words: "total order", property: problem.UniformTotalOrder,
+		words: "total order", property: timestamp.OneSequence,
 		layers: func(n int) []parley.Protocol {
-			return []parley.Protocol{timestamp.New(timestamp.Config{Config: group.Config{N: n, State: true}})}
+			views := group.Config{N: n, State: true, Return: true}
+			return []parley.Protocol{timestamp.New(timestamp.Config{Config: views})}
 		},
 	}
 )
@@ -145,12 +147,21 @@ func hadRead(h *parley.History, asked parley.Happening, article string) bool {
 func (r replica) protocol() parley.Protocol {
 	beneath := r.on.layers(r.c.N)
 	promised := stack.New(beneath...).Promises
-	r.c.Beneath, r.c.Order, r.c.Transfer = promised, r.on.property, r.on.lacks == ""
+	r.c.Order, r.c.Transfer = []string{timestamp.OneSequence}, r.on.lacks == ""
+	r.c.Beneath = func(a parley.Assumptions) []parley.Promise {
+		out := promised(a)
+		if r.on.lacks != "" {
+			out = append(out, parley.Promise{Property: timestamp.OneSequence, Because: r.on.lacks})
+		}
+		return out
+	}
 	p := stack.New(append(beneath, service.New(r.c))...)
 	p.Name, p.Title, p.Paper = r.name, r.title, "lecture, replication; Schneider 1990"
 	p.Samples, p.Properties = r.samples, append(p.Properties, r.more...)
-	layer := p.Promises
-	p.Promises = func(a parley.Assumptions) []parley.Promise { return r.promises(a, promised(a), layer(a)) }
+	if r.promise != nil {
+		layer := p.Promises
+		p.Promises = func(a parley.Assumptions) []parley.Promise { return append(layer(a), r.promises(a, promised(a))...) }
+	}
 	if r.c.Transfer {
 		p.Span, p.Relies.FIFO = 20_000, true
 	}
@@ -187,8 +198,11 @@ func (r replica) flags(fs *flag.FlagSet) func(parley.Naming) (service.Config, er
 		if err != nil {
 			return c, err
 		}
-		if all == (parley.Set{}) {
+		switch {
+		case all == parley.Set{}:
 			all = parley.Everyone(c.N)
+		case all.Minus(parley.Everyone(c.N)) != parley.Set{}:
+			return c, &parley.FlagError{Flag: "active", Err: fmt.Errorf("%s: there are %d copies", *active, c.N)}
 		}
 		c.Setup = service.Setup{Active: all, M: *tolerate, Checked: *checked}
 		if c.Setup.M < 0 || c.Setup.M >= all.Len() {
@@ -199,17 +213,8 @@ func (r replica) flags(fs *flag.FlagSet) func(parley.Naming) (service.Config, er
 	}
 }
 
-// promises are those of the service, and what the order beneath leaves open.
-func (r replica) promises(a parley.Assumptions, beneath, layer []parley.Promise) []parley.Promise {
-	out := slices.Clone(layer)
-	for i := range out {
-		if out[i].Property == service.Consistency && r.on.lacks != "" {
-			out[i].Holds, out[i].Because = false, r.on.lacks
-		}
-	}
-	if r.promise == nil {
-		return out
-	}
+// promises are those of the properties in more, after what the order beneath promises.
+func (r replica) promises(a parley.Assumptions, beneath []parley.Promise) (out []parley.Promise) {
 	for _, p := range beneath {
 		if p.Property == r.on.property {
 			out = append(out, r.promise(a, p))

@@ -99,9 +99,10 @@ var demands = []demand{
 	{"atomic-return", "restart", problem.UniformPrefix, "who joins begins where its sponsor stands"},
 	{"group", "lie", group.ViewAgreement, "majorities share a process, which may be the liar"},
 	{"bank", "crash>m", service.Completion, "a majority of the view must be up"},
-	{"bank", "cut", service.Completion, "who is excluded answers nothing"},
+	{"bank", "restart", service.Completion, "who crashes forgets what it was asked"},
 	{"bank", "lie", service.Consistency, "the order beneath believes what is acknowledged"},
 	{"bank-causal", "slow", service.Consistency, "commands that do not depend on each other are in any order"},
+	{"bank-causal", "slow", service.OneMachine, "commands that do not depend on each other are in any order"},
 	{"bank-causal", "reorder", service.Consistency, "commands that do not depend on each other are in any order"},
 
 	{"detector", "loss", detector.Accuracy, "heartbeats in a row are lost"},

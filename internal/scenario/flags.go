@@ -7,18 +7,25 @@ import (
 
 	"parley"
 	"parley/broadcast/problem"
+	"parley/membership/group"
 	"parley/replica/service"
 	"parley/sim"
 )
 
-// Flags writes a drawn plan as flags, KEY=VALUE: what reads them gets the plan.
-func (p Plan) Flags(name func(parley.ID) string) []string {
+// Flags writes a drawn plan as flags of a protocol, KEY=VALUE: what reads them gets the
+// plan, and where they would be something else if left out they say that there is none.
+func (p Plan) Flags(proto parley.Protocol, name func(parley.ID) string) []string {
 	w := writer{name: name}
 	w.network(p)
+	if proto.Relies.FIFO && !p.FIFO {
+		w.flag("fifo", "false")
+	}
 	for _, q := range p.Requests {
 		w.request(q)
 	}
-	w.list("requests")
+	if w.list("requests"); proto.Serves && len(p.Requests) == 0 {
+		w.flag("requests", "[]")
+	}
 	for _, l := range p.Links {
 		w.item("from", w.someone(l.From), "to", w.someone(l.To), "since", number(l.Since), "until", number(l.Until),
 			"loss", chance(l.Loss), "twice", chance(l.Twice), "delay", delayText(l.Delay))
@@ -128,11 +135,9 @@ func (w *writer) request(q sim.Request) {
 		}
 	case service.Configure:
 		w.item("at", at, "when", when, "setup", w.setup(q.Msg.Body))
-	case service.Command: // or a request to leave, which has no number
-		if q.Msg.Seq == 0 {
-			w.item("at", at, "when", when, "leave", "true")
-			return
-		}
+	case group.Leave:
+		w.item("at", at, "when", when, "leave", "true")
+	case service.Command:
 		w.item("at", at, "when", when, "command", word(body), "client", number(parley.Tick(q.Msg.Value)),
 			"number", number(parley.Tick(q.Msg.Seq)))
 	default:

@@ -38,7 +38,7 @@ const most = 1 << 48
 func (a *Account) Apply(command []byte) []byte {
 	words := strings.Fields(string(command))
 	amount := int64(0)
-	if len(words) == 2 {
+	if len(words) == 2 && words[0] != "balance" {
 		n, err := strconv.ParseInt(words[1], 10, 40)
 		if err != nil || n < 0 {
 			return []byte("a whole number was expected")

@@ -31,6 +31,11 @@ func TestLecture(t *testing.T) {
 			t.Errorf("%q: restored %s", test.commands, b)
 		}
 	}
+	for _, c := range []string{"", "balance 3", "lend 5", "deposit 1 2"} {
+		if got := string(bank.New().Apply([]byte(c))); got != "no such command" {
+			t.Errorf("%q: %s", c, got)
+		}
+	}
 	for _, b := range []string{"", "\x01", "\x80", "\x80\x00", "\x02\x02"} {
 		if bank.New().Restore([]byte(b)) {
 			t.Errorf("%q is taken for a balance", b)

@@ -7,13 +7,18 @@ import (
 	"parley"
 )
 
-// vote is what copies say of their state at one position.
+// vote is what copies say of their state at one position. It is made when this copy
+// is there, under the setup of that position, and later ones do not concern it. The
+// word of another cannot come before: who says it has applied the command, and so has,
+// in one order and in causal order, everybody who hears it.
 type vote struct {
 	position uint64
-	own      uint64       // this process's hash there; 0: not there yet
-	said     []said       // what others said, and this process
+	active   parley.Set // who votes
+	m        int        // how many of them may be wrong
+	own      uint64     // this process's hash, which a spare keeps to itself
+	said     []said
 	named    parley.Set   // who was told to differ
-	answers  []parley.Msg // that wait for the check
+	answers  []parley.Msg // that wait
 }
 
 // said is a hash and who has it.
@@ -25,103 +30,129 @@ type said struct {
 // kept is how many positions back what was said of them is kept.
 const kept = 256
 
-// vote returns that on a position.
+// advance goes to the next position. Votes on those of long ago end as they are.
+func (p *process) advance() {
+	p.position++
+	p.votes = slices.DeleteFunc(p.votes, func(v vote) bool { return v.position+kept < p.position })
+}
+
+// everySo compares the states where Config says so.
+func (p *process) everySo(s *parley.Step) {
+	if p.c.Every > 0 && p.position%p.c.Every == 0 {
+		p.compare(s)
+	}
+}
+
+// compare tells the others what the state is at the present position. The state of
+// one position is always the same, so that once is enough.
+func (p *process) compare(s *parley.Step) *vote {
+	if v := p.vote(p.position); v != nil {
+		return v
+	}
+	p.votes = append(p.votes, vote{position: p.position, active: p.setup.Active, m: p.setup.M, own: p.hash()})
+	v := &p.votes[len(p.votes)-1]
+	if v.active.Has(s.Self) {
+		s.Broadcast(parley.Msg{Kind: check, Seq: p.position, Value: v.own})
+	}
+	return v
+}
+
+// vote returns that on a position, nil if there is none.
 func (p *process) vote(position uint64) *vote {
 	i, found := slices.BinarySearchFunc(p.votes, position, func(x vote, at uint64) int {
 		return cmp.Compare(x.position, at)
 	})
 	if !found {
-		p.votes = slices.Insert(p.votes, i, vote{position: position})
+		return nil
 	}
 	return &p.votes[i]
 }
 
-// ask tells the others what the state is at the present position.
-func (p *process) ask(s *parley.Step) {
-	v := p.vote(p.position)
-	if v.own != 0 {
-		return // a command that was asked again has the position that it had
-	}
-	v.own = p.hash()
-	s.Broadcast(parley.Msg{Kind: check, Seq: p.position, Value: v.own})
-	old := 0
-	for old < len(p.votes) && p.votes[old].position+kept < p.position {
-		old++
-	}
-	p.votes = p.votes[old:]
-}
-
-// check: upon word of somebody's state, count it. m+1 that have the same state are
-// enough to answer: one of them is correct. What the majority of the active copies
-// has is right: who has another one is named, and if that is me I stop.
+// check: upon word of somebody's state, count it.
 func (p *process) check(s *parley.Step, from parley.ID, position, hash uint64) {
-	if !p.setup.Active.Has(from) || position+kept < p.position || position > p.position+kept || hash == 0 {
+	v := p.vote(position)
+	if v == nil || !v.active.Has(from) || hash == 0 {
 		s.Refuse(from, "word of a state that nobody asked for")
 		return
 	}
-	v := p.vote(position)
+	if slices.ContainsFunc(v.said, func(x said) bool { return x.who.Has(from) }) {
+		s.Refuse(from, "a second word of one state")
+		return
+	}
 	i := slices.IndexFunc(v.said, func(x said) bool { return x.hash == hash })
 	if i < 0 {
 		v.said = append(v.said, said{hash: hash})
 		i = len(v.said) - 1
 	}
-	for k := range v.said {
-		if k != i && v.said[k].who.Has(from) {
-			s.Refuse(from, "a second word of one state")
-			return
-		}
-	}
 	v.said[i].who.Add(from)
-	if hash == v.own && v.said[i].who.Len() > p.setup.M {
-		for _, answer := range v.answers {
-			s.Deliver(answer.Origin, answer)
-		}
-		v.answers = nil
-	}
+	p.release(s, v)
 	p.judge(s, v)
 }
 
-// judge names who differs, once each.
+// wait lets an answer wait; one that is asked for again by the same process does once.
+func (v *vote) wait(answer parley.Msg) {
+	same := func(m parley.Msg) bool { return m.Origin == answer.Origin && m.Value == answer.Value }
+	if !slices.ContainsFunc(v.answers, same) {
+		v.answers = append(v.answers, answer)
+	}
+}
+
+// release: m+1 that have the state which this copy has are enough to answer: one of
+// them is correct.
+func (p *process) release(s *parley.Step, v *vote) {
+	for _, x := range v.said {
+		if x.hash == v.own && x.who.Len() > v.m {
+			for _, answer := range v.answers {
+				s.Deliver(answer.Origin, answer)
+			}
+			v.answers = nil
+		}
+	}
+}
+
+// judge: what the majority of the active copies has is right. Who has another one is
+// named, once each; if that is me I stop. Without a majority others differ from me.
 func (p *process) judge(s *parley.Step, v *vote) {
 	heard := 0
 	for _, x := range v.said {
+		if 2*x.who.Len() > v.active.Len() {
+			p.name(s, v, Diverged, x.hash)
+			if v.own != x.hash {
+				p.stop(s, "its state is not that of the majority")
+			}
+			return
+		}
 		heard += x.who.Len()
 	}
-	active := p.setup.Active.Len()
-	for _, right := range v.said {
-		if 2*right.who.Len() <= active {
-			continue
-		}
-		for _, x := range v.said {
-			if x.hash == right.hash {
-				continue
-			}
-			for who := range x.who.All() {
-				if v.named.Add(who) {
-					s.Indicate(parley.Msg{Kind: Diverged, Origin: who, Seq: v.position})
-					p.stopped = p.stopped || who == s.Self
-				}
-			}
-		}
-		return
+	if heard == v.active.Len() {
+		p.name(s, v, Differs, v.own)
 	}
-	if heard < active || v.own == 0 {
-		return
+}
+
+// name tells of those who have another state; a spare that has has not said so.
+func (p *process) name(s *parley.Step, v *vote, kind parley.Kind, hash uint64) {
+	tell := func(who parley.ID) {
+		if v.named.Add(who) {
+			s.Indicate(parley.Msg{Kind: kind, Origin: who, Seq: v.position})
+		}
 	}
 	for _, x := range v.said {
-		if x.hash == v.own {
+		if x.hash == hash {
 			continue
 		}
 		for who := range x.who.All() {
-			if v.named.Add(who) {
-				s.Indicate(parley.Msg{Kind: Differs, Origin: who, Seq: v.position})
-			}
+			tell(who)
 		}
+	}
+	if v.own != hash {
+		tell(s.Self)
 	}
 }
 
 func (x *vote) state(v *parley.Vars) {
 	parley.Num(v, "position", &x.position)
+	v.Set("active", &x.active)
+	parley.Num(v, "m", &x.m)
 	parley.Num(v, "own", &x.own)
 	parley.Slice(v, "said", &x.said, func(_ int, y *said) {
 		parley.Num(v, "hash", &y.hash)

@@ -17,17 +17,23 @@ type Config struct {
 	// Setup is that of the beginning. A zero one stands for all processes active,
 	// answers at once.
 	Setup Setup
-	// Every is after how many commands the copies compare their states, 0: never.
+	// Every is at every how many positions the copies compare their states, 0: never.
 	Every uint64
-	// Beneath is what the broadcast beneath promises, and Order the property of it that
-	// keeps copies the same. nil: it promises everything.
+	// Beneath is what the broadcast beneath promises, and Order the properties of it
+	// that together keep copies the same: that all deliver one sequence, those that crash
+	// too, and leave nothing out. If they are total order and agreement, which are of
+	// correct processes, less is promised of a run with crashes. nil: nothing is known,
+	// and nothing promised that needs an order.
 	Beneath func(parley.Assumptions) []parley.Promise
-	Order   string
-	// Transfer tells that beneath is a group that asks for a state and gives it to
-	// those who join, so that a process which comes back goes on where the others are.
+	Order   []string
+	// Transfer tells that beneath is a group, not a durable one, with the Config.State of
+	// membership/group: it asks for a state and gives it to those who join, so that a
+	// process which comes back goes on where the others are. It must be set if and only
+	// if State is. If State is not set, a copy that joins stops; over what is no group
+	// at all a process would wait for a view for ever before it asks anything itself.
 	Transfer bool
-	// Sessions is how many clients are remembered, 65,536 if 0. One that was forgotten
-	// and repeats its last command has it applied again.
+	// Sessions is how many clients are remembered, 65,536 if 0; each life of a process is
+	// one. One that was forgotten and repeats its last command has it applied again.
 	Sessions int
 }
 
@@ -53,7 +59,7 @@ func (t Setup) Append(buf []byte) []byte {
 	return append(buf, 0)
 }
 
-// readSetup reads what Append wrote. More than M copies must be active.
+// readSetup reads what Append wrote.
 func readSetup(b []byte, n int) (t Setup, ok bool) {
 	var m uint64
 	var err error
@@ -64,7 +70,12 @@ func readSetup(b []byte, n int) (t Setup, ok bool) {
 		return t, false
 	}
 	t.M, t.Checked = int(m), b[0] == 1
-	return t, t.Active.Len() > t.M
+	return t, t.of(n)
+}
+
+// of tells whether it is a setup of n processes: more than M of them must be active.
+func (t Setup) of(n int) bool {
+	return t.M >= 0 && t.Active.Len() > t.M && t.Active.Minus(parley.Everyone(n)) == parley.Set{}
 }
 
 func (t *Setup) state(v *parley.Vars) {
@@ -82,8 +93,8 @@ func New(c Config) parley.Protocol {
 	if c.Setup == (Setup{}) {
 		c.Setup.Active = parley.Everyone(c.N)
 	}
-	if c.Setup.Active.Len() <= c.Setup.M {
-		panic(fmt.Sprintf("service: %d active copies, and %d may be wrong", c.Setup.Active.Len(), c.Setup.M))
+	if !c.Setup.of(c.N) {
+		panic(fmt.Sprintf("service: %d active copies of %d, and %d may be wrong", c.Setup.Active.Len(), c.N, c.Setup.M))
 	}
 	if c.Sessions == 0 {
 		c.Sessions = 1 << 16
@@ -94,7 +105,7 @@ func New(c Config) parley.Protocol {
 		Faults: parley.CrashFaults, Kinds: []string{"", "APPLY", "CHECK", "CHANGE"}, N: c.N, M: c.N - 1,
 		Serves: true, Hears: parley.HearsBeneath,
 		New:        func(parley.ID) parley.Machine { return &process{c: c, app: c.New(), setup: c.Setup} },
-		Properties: properties(),
+		Properties: c.properties(),
 		Promises:   c.promises,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:    explain,
@@ -108,7 +119,10 @@ func New(c Config) parley.Protocol {
 					}
 				}
 				own := c
-				own.N, own.Every, own.Setup = *n, *every, Setup{}
+				own.N, own.Every = *n, *every
+				if *n != c.N {
+					own.Setup = Setup{}
+				}
 				return New(own), nil
 			}
 		},
@@ -120,7 +134,11 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 	return func(yield func(string) bool) {
 		switch m.Kind {
 		case apply:
-			yield(fmt.Sprintf("command %d of client %d: %s", m.Seq, m.Value, parley.Printable(m.Body)))
+			if m.Value < processes {
+				yield(fmt.Sprintf("command %d of client %d: %s", m.Seq, m.Value, parley.Printable(m.Body)))
+			} else {
+				yield(fmt.Sprintf("command %d of %s: %s", m.Seq, name(ownerOf(m.Value)), parley.Printable(m.Body)))
+			}
 		case check:
 			yield(fmt.Sprintf("state %016x at position %d", m.Value, m.Seq))
 		case change:
@@ -129,6 +147,8 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 			yield(fmt.Sprintf("%s has diverged at position %d", name(m.Origin), m.Seq))
 		case Differs:
 			yield(fmt.Sprintf("state of %s differs at position %d", name(m.Origin), m.Seq))
+		case Stopped:
+			yield(fmt.Sprintf("has stopped at position %d: %s", m.Seq, m.Body))
 		}
 	}
 }

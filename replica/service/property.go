@@ -4,46 +4,53 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley"
-	"parley/broadcast/problem"
 )
 
 // The names of the properties.
 const (
 	Consistency = "replica consistency"
+	OneMachine  = "as one machine"
 	Once        = "applied once"
 	Completion  = "completion"
 	Answers     = "answers"
 )
 
-func properties() []parley.Property {
+func (c Config) properties() []parley.Property {
 	return []parley.Property{
 		{
 			Name: Consistency, Mode: parley.Always,
-			Says:  "correct copies give the same answer at the same position",
+			Says:  "correct copies give the same client the same answer at the same position",
 			Check: consistent,
 		},
 		{
+			Name: OneMachine, Mode: parley.Always,
+			Says: "what a process answers to a command of its own is what one machine answers that applies, position " +
+				"after position, what all have asked; no position answers two commands, and what is asked after an " +
+				"answer stands behind it",
+			Check: c.asOne,
+		},
+		{
 			Name: Once, Mode: parley.Always,
-			Says:  "no copy applies a command of a client at two positions",
-			Check: once,
+			Says:  "no copy applies a command of a client that is remembered at two positions",
+			Check: c.once,
 		},
 		{
 			Name: Completion, Mode: parley.Eventually,
-			Says:  "what a correct process is asked to apply it answers in the end",
+			Says: "what a correct process is asked to apply it answers in the end, but for a command of a client that " +
+				"has asked another one since",
 			Check: complete,
 		},
 		{
 			Name: Answers, Mode: parley.Sometimes,
 			Says: "something is answered",
 			Check: func(h *parley.History) error {
-				for i := range h.Deliveries {
-					if h.Deliveries[i].Msg.Kind == Answer {
-						return nil
-					}
+				if !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool { return d.Msg.Kind == Answer }) {
+					return errors.New("nothing was answered")
 				}
-				return errors.New("nothing was answered")
+				return nil
 			},
 		},
 	}
@@ -51,163 +58,129 @@ func properties() []parley.Property {
 
 // consistent compares the answers at each position.
 func consistent(h *parley.History) error {
-	type first struct {
-		at   parley.ID
-		body []byte
-	}
-	seen := make(map[uint64]first)
+	seen := make(map[uint64]*parley.Happening)
 	for i := range h.Deliveries {
 		d := &h.Deliveries[i]
 		if d.Msg.Kind != Answer || !h.Correct(d.At) {
 			continue
 		}
-		f, known := seen[d.Msg.Seq]
-		if !known {
-			seen[d.Msg.Seq] = first{d.At, d.Msg.Body}
-		} else if !bytes.Equal(f.body, d.Msg.Body) {
-			return fmt.Errorf("at position %d %s answers %s and %s answers %s", d.Msg.Seq, h.Name(f.at),
-				parley.Printable(f.body), h.Name(d.At), parley.Printable(d.Msg.Body))
+		f := seen[d.Msg.Seq]
+		if f == nil {
+			seen[d.Msg.Seq] = d
+		} else if f.Msg.Value != d.Msg.Value || !bytes.Equal(f.Msg.Body, d.Msg.Body) {
+			return fmt.Errorf("at position %d %s answers %s to %s and %s answers %s to %s", d.Msg.Seq,
+				h.Name(f.At), parley.Printable(f.Msg.Body), named(h, f.Msg.Value),
+				h.Name(d.At), parley.Printable(d.Msg.Body), named(h, d.Msg.Value))
 		}
 	}
 	return nil
 }
 
-// once looks for an answer to one command at two positions: the k-th new position at
-// a process is that of its k-th command.
-func once(h *parley.History) error {
-	type command struct {
-		at     parley.ID
-		client uint64
-		body   string
+// changes tells whether the setup was to change.
+func changes(h *parley.History) bool {
+	return slices.ContainsFunc(h.Requests, func(r parley.Happening) bool { return r.Msg.Kind == Configure })
+}
+
+// asker is a client as it can be told in a history: all lives of a process are one.
+func asker(r *parley.Happening) (client, number uint64, ok bool) {
+	switch {
+	case r.Msg.Kind == parley.Carried:
+		return processes | uint64(r.At), r.Order, true
+	case r.Msg.Kind == Command && r.Msg.Value < processes && numbered(r.Msg.Seq):
+		return r.Msg.Value, r.Msg.Seq, true
 	}
-	asked := make(map[command]int)
+	return 0, 0, false
+}
+
+// answered is whom an answer is for, as an asker.
+func answered(d *parley.Happening) uint64 {
+	if d.Msg.Value >= processes {
+		return processes | uint64(ownerOf(d.Msg.Value))
+	}
+	return d.Msg.Value
+}
+
+// named is how a reader calls a client.
+func named(h *parley.History, client uint64) string {
+	if client >= processes {
+		return h.Name(ownerOf(client))
+	}
+	return fmt.Sprintf("client %d", client)
+}
+
+// once compares at how many positions a copy applies commands of a client with how
+// many it asked.
+func (c Config) once(h *parley.History) error {
+	numbers := make(map[uint64]map[uint64]bool) // by client
 	for i := range h.Requests {
-		r := &h.Requests[i]
-		if r.Msg.Kind == Command {
-			asked[command{0, r.Msg.Value, fmt.Sprint(r.Msg.Seq)}]++
+		if client, number, ok := asker(&h.Requests[i]); ok {
+			if numbers[client] == nil {
+				numbers[client] = make(map[uint64]bool)
+			}
+			numbers[client][number] = true
 		}
 	}
-	applied := make(map[parley.ID]map[uint64]map[uint64]bool) // process, client, positions
+	if len(numbers)+len(h.Restarts) > c.Sessions {
+		return nil // somebody may be forgotten
+	}
+	type copied struct {
+		at     parley.ID
+		client uint64
+	}
+	positions := make(map[copied]map[uint64]bool)
 	for i := range h.Deliveries {
 		d := &h.Deliveries[i]
 		if d.Msg.Kind != Answer {
 			continue
 		}
-		if applied[d.At] == nil {
-			applied[d.At] = make(map[uint64]map[uint64]bool)
+		x := copied{d.At, answered(d)}
+		if positions[x] == nil {
+			positions[x] = make(map[uint64]bool)
 		}
-		if applied[d.At][d.Msg.Value] == nil {
-			applied[d.At][d.Msg.Value] = make(map[uint64]bool)
-		}
-		applied[d.At][d.Msg.Value][d.Msg.Seq] = true
-	}
-	distinct := make(map[uint64]map[uint64]bool) // client, numbers
-	for i := range h.Requests {
-		r := &h.Requests[i]
-		client, seq := r.Msg.Value, r.Msg.Seq
-		if r.Msg.Kind == parley.Carried {
-			client, seq = uint64(r.At), r.Order
-		} else if r.Msg.Kind != Command {
-			continue
-		}
-		if distinct[client] == nil {
-			distinct[client] = make(map[uint64]bool)
-		}
-		distinct[client][seq] = true
-	}
-	// order: any breach will do
-	for id, clients := range applied {
-		for client, positions := range clients { // order: any breach will do
-			if len(positions) > len(distinct[client]) {
-				return fmt.Errorf("%s applied %d commands of client %d, which asked for %d", h.Name(id),
-					len(positions), client, len(distinct[client]))
-			}
+		positions[x][d.Msg.Seq] = true
+		if applied, asked := len(positions[x]), len(numbers[x.client]); applied > asked {
+			return fmt.Errorf("%s applied %d commands of %s, which asked for %d", h.Name(d.At), applied,
+				named(h, d.Msg.Value), asked)
 		}
 	}
 	return nil
 }
 
-// complete looks for a request of a correct process that it never answered.
+// complete looks for what a correct process was asked and never answered: of its own
+// commands as many as there are, and the last command of a client.
 func complete(h *parley.History) error {
-	if !h.Over {
-		return nil
+	if !h.Over || changes(h) {
+		return nil // one that is made a spare says nothing
 	}
-	answered := make(map[parley.ID]map[uint64]int)
-	for i := range h.Deliveries {
-		d := &h.Deliveries[i]
-		if d.Msg.Kind == Answer && d.From == d.At {
-			if answered[d.At] == nil {
-				answered[d.At] = make(map[uint64]int)
-			}
-			answered[d.At][d.Msg.Value]++
+	last := make(map[uint64]uint64) // by client: the greatest number
+	for i := range h.Requests {
+		if client, number, ok := asker(&h.Requests[i]); ok {
+			last[client] = max(last[client], number)
 		}
 	}
-	asked := make(map[parley.ID]map[uint64]int)
+	own := make([]int, h.N) // asked and not answered
 	for i := range h.Requests {
 		r := &h.Requests[i]
-		client := r.Msg.Value
-		if r.Msg.Kind == parley.Carried {
-			client = uint64(r.At)
-		} else if r.Msg.Kind != Command {
-			continue
+		client, number, ok := asker(r)
+		switch {
+		case !ok || !h.Correct(r.At):
+		case r.Msg.Kind == parley.Carried:
+			own[r.At] = min(own[r.At]+1, Queue) // more may have been refused
+		case number == last[client] && !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool {
+			return d.Msg.Kind == Answer && d.At == r.At && d.From == r.At && d.Order > r.Order && d.Msg.Value == client
+		}):
+			return fmt.Errorf("%s was asked command %d of client %d and did not answer", h.Name(r.At), number, client)
 		}
-		if asked[r.At] == nil {
-			asked[r.At] = make(map[uint64]int)
-		}
-		asked[r.At][client]++
 	}
-	for id := range parley.ID(h.N) {
-		if !h.Correct(id) {
-			continue
+	for i := range h.Deliveries {
+		if d := &h.Deliveries[i]; d.Msg.Kind == Answer && d.At == d.From && d.Msg.Value >= processes {
+			own[d.At]--
 		}
-		// order: any breach will do
-		for client, n := range asked[id] {
-			if got := answered[id][client]; got < n {
-				return fmt.Errorf("%s was asked %d commands of client %d and answered %d", h.Name(id), n, client, got)
-			}
+	}
+	for id, left := range own {
+		if left > 0 {
+			return fmt.Errorf("%s did not answer %d commands of its own", h.Name(parley.ID(id)), left)
 		}
 	}
 	return nil
-}
-
-// promises says what holds of a run: what the broadcast beneath promises of its order
-// and of what becomes of a message, and what a restart leaves of that.
-func (c Config) promises(a parley.Assumptions) []parley.Promise {
-	out := []parley.Promise{
-		{Property: Consistency, Holds: true, Because: "the state is a function of the commands (Schneider 1990)"},
-		{Property: Once, Holds: true, Because: "the state holds the last number of each client"},
-		{Property: Completion, Holds: true, Because: "what is broadcast is delivered, applied and answered"},
-		{Property: Answers, Because: "one run need not show it"},
-	}
-	void := func(p *parley.Promise, because string) {
-		if p.Holds {
-			p.Holds, p.Because = false, because
-		}
-	}
-	if (a.Processes.Restarted || a.Processes.LostDisk) && !c.Transfer {
-		void(&out[0], "a copy that comes back has lost its state, and nobody gives it another")
-		void(&out[1], "a copy that comes back has lost its state, and nobody gives it another")
-	}
-	if a.Processes.Restarted || a.Processes.LostDisk {
-		void(&out[2], "what a process was asked before it crashed it need not answer")
-	}
-	if a.Processes.Suspected || a.Processes.Paused || a.Processes.Minority || a.Network.Late {
-		void(&out[2], "a process that was excluded answers nothing")
-	}
-	if c.Beneath == nil {
-		if a.Network.Lost || a.Network.Cut || a.Network.Disconnected {
-			void(&out[2], "a command may not reach everybody")
-		}
-		return out
-	}
-	for _, p := range c.Beneath(a) {
-		switch {
-		case p.Holds:
-		case p.Property == c.Order || p.Property == problem.Integrity:
-			void(&out[0], "the broadcast beneath: "+p.Because)
-		case p.Property == problem.Validity:
-			void(&out[2], "the broadcast beneath: "+p.Because)
-		}
-	}
-	return out
 }

@@ -5,9 +5,9 @@
 // answer as one, although processes crash and clients repeat what they have asked.
 //
 // Model: that of the broadcast beneath, as in stack.New(timestamp, service). If it
-// delivers in one total order the copies are the same at each position; over FIFO or
-// causal order they part as soon as concurrent commands do not commute, as with the
-// lecture's bank account.
+// delivers one sequence the copies are the same at each position; over FIFO or causal
+// order they part as soon as concurrent commands do not commute, as with the
+// lecture's bank account. Nothing is promised if clients use each other's numbers.
 //
 // Source: the lecture, the problem of replication: replica consistency and
 // determinism, recovery and reintegration, redundancy; F. B. Schneider, Implementing
@@ -18,15 +18,25 @@
 // holds the last number of each client with the answer, so that one which is asked
 // again is answered again and applied once. Every so often each copy broadcasts a
 // hash of its state: who has another one than the majority is named, and stops.
+//
+// A client must not ask its next command before it has the answer to the last one:
+// the order may put the later one first, and then the earlier one is never applied.
+// A process as a client of its own keeps to that: one command of its is under way,
+// and up to [Queue] wait for it. Each life of a process is another client: its numbers
+// begin anew, and no answer is taken for that of a life before.
+//
+// Reintegration: a process that comes back, or was excluded, takes over the state of a
+// member, the sessions too. What it had under way and saw no answer to, if it did not
+// crash, it asks again with the same number: it is applied once.
 package service
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
 
 	"parley"
+	"parley/broadcast/problem"
 	"parley/membership/group"
 )
 
@@ -43,27 +53,33 @@ type Application interface {
 
 // The kinds that pass between a service and what is above it.
 const (
-	// Command is a Request: Value is the client, Seq the number of its command, from
-	// 1 on, and Body the command. One with an earlier number is answered only if it
-	// is the last of that client, and never applied. See also [parley.Carried], with
-	// the process itself as the client.
-	Command = parley.Local + 0x20 + iota
+	// Command is a Request: Value is the client, below 1<<63, Seq the number of its
+	// command, from 1 to 1<<63 - 1, and Body the command. One with an earlier number is
+	// answered only if it is the last of that client, and never applied. See also
+	// [parley.Carried], with the process itself as the client.
+	Command = parley.Local + 0x30 + iota
 	// Answer is a delivery: Seq is the position of the command, Value the client,
-	// Origin the process that was asked, Body the answer.
+	// Origin the process that was asked, Body the answer. Clients from 1<<63 on are
+	// processes: the low 16 bits are the process, those between tell its lives apart. A
+	// process answers its own commands in the order in which it was asked, each once,
+	// but where answers are checked: then one may overtake another.
 	Answer
-	// Configure is a Request to change the Setup by an ordered command: Body is the
-	// Setup, by [Setup.Append].
+	// Configure is a Request to change the Setup by an ordered command, which has a
+	// position and no answer: Body is the Setup, by [Setup.Append].
 	Configure
 )
 
 // The indications of a service.
 const (
 	// Diverged tells that the state of Origin at position Seq is not that of the
-	// majority. If that is the process itself it has stopped.
+	// majority. If that is the process itself it stops.
 	Diverged = parley.Indication + 0x30 + iota
 	// Differs tells that the state of Origin at position Seq is not this process's
 	// own, and that there is no majority to tell whose is wrong.
 	Differs
+	// Stopped tells that this copy applies and answers nothing more, until it gets a
+	// state when it joins again. Seq: its position. Body: why, in words.
+	Stopped
 )
 
 // The messages.
@@ -73,62 +89,36 @@ const (
 	change                        // Body: a Setup
 )
 
+// Queue is how many commands of a process's own wait at most, the one under way too.
+// More are refused.
+const Queue = 1024
+
 // process is one copy of the service.
 type process struct {
 	parley.Base
 	c        Config
 	app      Application
 	setup    Setup
-	position uint64    // commands applied
+	position uint64    // commands applied, changes of the setup too
 	sessions []session // by client
-	own      uint64    // number of the last command of this process's own as a client
 	stopped  bool
-	votes    []vote // by position, of the last few that are checked
+	votes    []vote // by position, of the last few that were compared
 
-	unreadable bool // what was loaded was no state of the application
+	// This process as a client.
+	starts problem.Incarnation // without transfer its lives
+	life   uint64              // which tells its lives apart; 0: not known yet
+	in     bool                // what it broadcasts is carried
+	done   uint64              // own commands applied
+	queue  [][]byte            // own commands; the first has number done+1 and is under way if in
 }
 
-// session is what is known of a client.
-type session struct {
-	client uint64
-	last   uint64 // the number of its last command
-	at     uint64 // and the position of that
-	answer []byte
-}
-
-// session returns that of a client, a new one if there is none.
-func (p *process) session(client uint64) *session {
-	i, found := slices.BinarySearchFunc(p.sessions, client, func(x session, c uint64) int {
-		return cmp.Compare(x.client, c)
-	})
-	if !found {
-		p.sessions = slices.Insert(p.sessions, i, session{client: client})
+// Start: without transfer the disk tells lives apart. With it the first view does in
+// which the process is: another life joins in a later one, even if the disk is lost.
+func (p *process) Start(s *parley.Step) {
+	if !p.c.Transfer {
+		p.starts.Begin(s)
+		p.life, p.in = uint64(p.starts), true
 	}
-	return &p.sessions[i]
-}
-
-// lastOf is the number of a client's last command, 0 if it has none.
-func (p *process) lastOf(client uint64) uint64 {
-	for i := range p.sessions {
-		if p.sessions[i].client == client {
-			return p.sessions[i].last
-		}
-	}
-	return 0
-}
-
-// trim forgets the client that was heard of longest ago, if there are too many.
-func (p *process) trim() {
-	if len(p.sessions) <= p.c.Sessions {
-		return
-	}
-	oldest := 0
-	for i := range p.sessions {
-		if p.sessions[i].at < p.sessions[oldest].at {
-			oldest = i
-		}
-	}
-	p.sessions = slices.Delete(p.sessions, oldest, oldest+1)
 }
 
 // Request: to have a command applied, broadcast it.
@@ -136,10 +126,14 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	switch {
 	case p.stopped:
 		s.Refuse(s.Self, "request to a copy that has stopped")
+	case m.Kind == parley.Carried && len(p.queue) >= Queue:
+		s.Refuse(s.Self, "too many commands of its own")
 	case m.Kind == parley.Carried:
-		p.own = max(p.own, p.lastOf(uint64(s.Self))) + 1
-		s.Broadcast(parley.Msg{Kind: apply, Value: uint64(s.Self), Seq: p.own, Body: m.Body})
-	case m.Kind == Command && m.Seq > 0:
+		p.queue = append(p.queue, m.Body)
+		if len(p.queue) == 1 {
+			p.next(s)
+		}
+	case m.Kind == Command && m.Value < processes && numbered(m.Seq):
 		s.Broadcast(parley.Msg{Kind: apply, Value: m.Value, Seq: m.Seq, Body: m.Body})
 	case m.Kind == Configure:
 		if _, ok := readSetup(m.Body, p.c.N); !ok {
@@ -152,50 +146,83 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
+// next broadcasts the first command of its own that is not applied.
+func (p *process) next(s *parley.Step) {
+	if p.in && len(p.queue) > 0 {
+		s.Broadcast(parley.Msg{Kind: apply, Value: client(s.Self, p.life), Seq: p.done + 1, Body: p.queue[0]})
+	}
+}
+
 // Receive: upon delivery beneath, in the order of the broadcast.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == group.Restored:
 		p.restore(s, m)
+	case m.Kind == group.Out:
+		p.in = p.in && !p.c.Transfer
 	case p.stopped:
+	case m.Kind == parley.View && p.c.Transfer:
+		p.view(s, m.Seq)
 	case m.Kind == group.Wanted:
 		// A joiner gets all that later answers depend on.
 		s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: parley.Save(&state{of: p}, 0, nil)})
 	case m.Kind >= parley.Local:
-	case m.Kind == apply && m.Seq > 0:
+	case m.Kind == apply:
 		p.apply(s, from, m)
 	case m.Kind == check:
 		p.check(s, from, m.Seq, m.Value)
 	case m.Kind == change:
-		setup, ok := readSetup(m.Body, p.c.N)
-		if !ok {
-			s.Refuse(from, "setup that is none")
-			return
-		}
-		p.setup = setup
+		p.change(s, from, m.Body)
 	default:
 		s.Refuse(from, "no message of a service")
 	}
 }
 
-// restore: a process that joins takes over the state of its sponsor, and forgets what
-// it knew: reintegration.
-func (p *process) restore(s *parley.Step, m parley.Msg) {
-	fresh := &process{c: p.c, app: p.c.New()}
-	if !parley.Load(&state{of: fresh}, 0, m.Body) || fresh.unreadable {
-		p.stopped = true
-		s.Refuse(s.Self, "state of a sponsor that cannot be read")
-		return
+// view: what is asked is carried now. What was asked in the view before may have been
+// too much for the group, which refuses what it cannot keep until the next view.
+func (p *process) view(s *parley.Step, number uint64) {
+	p.in = true
+	if p.life == 0 {
+		p.life = number
 	}
-	*p = *fresh
+	p.next(s)
+}
+
+// restore: a process that joins takes over the state of its sponsor, and forgets what
+// it knew, but for its own commands: reintegration. A state is never empty: if nothing
+// comes the group beneath gives no states.
+func (p *process) restore(s *parley.Step, m parley.Msg) {
+	fresh := &process{
+		c: p.c, app: p.c.New(), starts: p.starts, life: p.life, in: !p.c.Transfer, done: p.done, queue: p.queue,
+	}
+	switch {
+	case len(m.Body) == 0:
+		p.stop(s, "no state came with the admission: the group gives none")
+	case !parley.Load(&state{of: fresh}, 0, m.Body):
+		p.stop(s, "the state of the sponsor cannot be read")
+	default:
+		*p = *fresh
+	}
+}
+
+// stop: who does not have the state that the others have answers nothing.
+func (p *process) stop(s *parley.Step, why string) {
+	if !p.stopped {
+		p.stopped = true // what it has under way may be applied: it asks that again if it is back
+		s.Indicate(parley.Msg{Kind: Stopped, Origin: s.Self, Seq: p.position, Body: []byte(why)})
+	}
 }
 
 // apply: upon a command, apply it unless it has been, and answer.
 func (p *process) apply(s *parley.Step, from parley.ID, m parley.Msg) {
+	if !numbered(m.Seq) || m.Value >= processes && ownerOf(m.Value) != from {
+		s.Refuse(from, "command without a number, or in the name of another")
+		return
+	}
 	x := p.session(m.Value)
 	switch {
 	case m.Seq > x.last:
-		p.position++
+		p.advance()
 		x.last, x.at, x.answer = m.Seq, p.position, p.app.Apply(m.Body)
 	case m.Seq < x.last:
 		s.Refuse(from, "command that was answered long ago")
@@ -203,17 +230,42 @@ func (p *process) apply(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	answer := parley.Msg{Kind: Answer, Origin: from, Seq: x.at, Value: m.Value, Body: x.answer}
 	p.trim()
-	switch {
-	case !p.setup.Active.Has(s.Self): // a spare applies, and says nothing
-	case !p.setup.Checked:
-		s.Deliver(from, answer)
-		if p.c.Every > 0 && p.position%p.c.Every == 0 {
-			p.ask(s)
-		}
-	default:
-		p.ask(s)
-		p.vote(p.position).answers = append(p.vote(p.position).answers, answer)
+	own := m.Value == client(s.Self, p.life)
+	p.answer(s, answer, p.setup.Active.Has(s.Self) && (!own || m.Seq > p.done))
+	if own && m.Seq == p.done+1 && len(p.queue) > 0 {
+		p.done++
+		p.queue = p.queue[1:]
+		p.next(s)
 	}
+}
+
+// answer: at once, or when enough copies have the same state. A spare says nothing, and
+// nobody answers a command of its own twice.
+func (p *process) answer(s *parley.Step, answer parley.Msg, tell bool) {
+	switch {
+	case p.setup.Checked:
+		v := p.compare(s)
+		if tell {
+			v.wait(answer)
+			p.release(s, v)
+		}
+		return
+	case tell:
+		s.Deliver(answer.Origin, answer)
+	}
+	p.everySo(s)
+}
+
+// change: upon a setup, what follows is done under it.
+func (p *process) change(s *parley.Step, from parley.ID, body []byte) {
+	setup, ok := readSetup(body, p.c.N)
+	if !ok {
+		s.Refuse(from, "setup that is none")
+		return
+	}
+	p.advance()
+	p.setup = setup
+	p.everySo(s)
 }
 
 // hash is that of all that later answers depend on.
@@ -223,11 +275,17 @@ func (p *process) hash() uint64 {
 }
 
 func (p *process) State(v *parley.Vars) {
+	p.starts.State(v)
 	(&state{of: p}).State(v)
-	v.Bool("unreadable", &p.unreadable)
 	v.Bool("stopped", &p.stopped)
-	parley.Num(v, "own", &p.own)
 	parley.Slice(v, "votes", &p.votes, func(_ int, x *vote) { x.state(v) })
+	parley.Num(v, "life", &p.life)
+	v.Bool("in", &p.in)
+	parley.Num(v, "done", &p.done)
+	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("command", b) })
+	if !inOrder(p.votes, func(x vote) uint64 { return x.position }) {
+		v.Fail()
+	}
 }
 
 // state is the part of a copy that is replicated.
@@ -238,20 +296,34 @@ type state struct {
 
 func (x *state) State(v *parley.Vars) {
 	p := x.of
+	if v.Skips() {
+		return // nothing of it is durable
+	}
 	parley.Num(v, "position", &p.position)
 	p.setup.state(v)
 	parley.Slice(v, "sessions", &p.sessions, func(_ int, x *session) {
-		parley.Num(v, "client", &x.client)
-		parley.Num(v, "last", &x.last)
-		parley.Num(v, "at", &x.at)
-		v.Bytes("answer", &x.answer)
+		x.state(v)
+		if !numbered(x.last) || x.at == 0 || x.at > p.position {
+			v.Fail()
+		}
 	})
 	var b []byte
 	if !v.Loading() {
 		b = p.app.Snapshot()
 	}
 	v.Bytes("application", &b)
-	if v.Loading() && !p.app.Restore(b) {
-		p.app, p.unreadable = p.c.New(), true
+	if v.Loading() && !p.app.Restore(b) || !p.setup.of(p.c.N) ||
+		!inOrder(p.sessions, func(x session) uint64 { return x.client }) {
+		v.Fail()
 	}
+}
+
+// inOrder tells whether keys go up.
+func inOrder[T any](list []T, key func(T) uint64) bool {
+	return slices.IsSortedFunc(list, func(a, b T) int {
+		if key(a) < key(b) {
+			return -1
+		}
+		return 1
+	})
 }

@@ -1,0 +1,248 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/replica/service"
+	"parley/sim"
+)
+
+// words of a state, as the machines send them.
+func words(b *bench) (out []parley.Msg) {
+	for _, e := range b.effects {
+		if e.Op == parley.OpBroadcast {
+			out = append(out, e.Msg)
+		}
+	}
+	return out
+}
+
+// What one process says of one position counts once, and is kept once.
+func TestOneWordEach(t *testing.T) {
+	b := newBench(service.New(service.Config{N: 4, New: account, Every: 1}), 0)
+	b.start(t)
+	b.receive(0, parley.Msg{Kind: 1, Value: 5, Seq: 1, Body: []byte("balance")})
+	b.receive(1, parley.Msg{Kind: 2, Seq: 1, Value: 7})
+	size := len(parley.Save(b, 0, nil))
+	for k := range 1000 {
+		b.receive(1, parley.Msg{Kind: 2, Seq: 1, Value: uint64(8 + k)})
+	}
+	if n := len(parley.Save(b, 0, nil)); n != size || b.refused["a second word of one state"] != 1000 {
+		t.Errorf("%d bytes became %d, refused %v", size, n, b.refused)
+	}
+}
+
+// Words that nobody asked for are not kept: where states are never compared, nor at a
+// copy that says nothing.
+func TestStrayWords(t *testing.T) {
+	for _, every := range []uint64{0, 1} {
+		setup := service.Setup{Active: parley.SetOf(0, 1, 2)}
+		b := newBench(service.New(service.Config{N: 4, New: account, Every: every, Setup: setup}), 3)
+		b.start(t)
+		for k := range uint64(5000) {
+			b.receive(0, parley.Msg{Kind: 1, Value: 77, Seq: k + 1, Body: []byte("balance")})
+			if len(words(b)) > 0 {
+				t.Fatal("a spare says what its state is")
+			}
+			for q := range parley.ID(3) {
+				b.receive(q, parley.Msg{Kind: 2, Seq: k + 1, Value: uint64(5 + q)})
+				b.receive(q, parley.Msg{Kind: 2, Seq: k + 100, Value: uint64(5 + q)})
+				b.receive(q, parley.Msg{Kind: 2, Seq: k + 1<<40, Value: uint64(5 + q)})
+			}
+		}
+		if n := len(parley.Save(b, 0, nil)); n > 20_000 {
+			t.Errorf("every %d: %d bytes after 5000 commands", every, n)
+		}
+	}
+}
+
+// A spare whose state is not that of the majority finds that out, and stops.
+func TestSpareStops(t *testing.T) {
+	setup := service.Setup{Active: parley.SetOf(0, 1, 2)}
+	b := newBench(service.New(service.Config{N: 4, New: account, Every: 1, Setup: setup}), 3)
+	b.start(t)
+	b.receive(0, parley.Msg{Kind: 1, Value: 77, Seq: 1, Body: []byte("balance")})
+	var told []parley.Kind
+	for q := range parley.ID(3) {
+		b.receive(q, parley.Msg{Kind: 2, Seq: 1, Value: 5})
+		for _, e := range b.effects {
+			if told = append(told, e.Msg.Kind); e.Msg.Origin != 3 {
+				t.Errorf("%+v", e.Msg)
+			}
+		}
+	}
+	if !slices.Equal(told, []parley.Kind{service.Diverged, service.Stopped}) {
+		t.Errorf("it indicates %v", told)
+	}
+}
+
+// A command that is asked again is answered again where answers are checked, even if
+// the first answer was checked long ago.
+func TestCheckedRetry(t *testing.T) {
+	for seed := range uint64(30) {
+		setup := service.Setup{Active: parley.Everyone(3), M: 1, Checked: true}
+		p := over(sequencer(3), service.Config{Setup: setup})
+		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
+			command(1, 10, 77, 1, "deposit 100"), command(1, 9000, 77, 1, "deposit 100"), // at its position
+			ask(0, 12_000, "deposit 5"), command(2, 19_000, 77, 1, "deposit 100"), // and later
+		}})
+		judge(t, seed, p, s)
+		if x := promised(t, p, s.Assumptions(), service.Completion); !x.Holds {
+			t.Fatal(x)
+		}
+		if got := answers(&s.History)[1]; got != "1:1100 1:1100 2:1105 1:1100 " {
+			t.Fatalf("seed %d: %s", seed, got)
+		}
+	}
+}
+
+// A change of the setup right behind a command: the command is answered by those who
+// were active at it, whatever they are when the word of the others comes. What is asked
+// again behind it is a matter of the new setup.
+func TestChangeBehindCommand(t *testing.T) {
+	first := service.Setup{Active: parley.SetOf(0, 1), M: 1, Checked: true}
+	then := service.Setup{Active: parley.SetOf(0, 2, 3), M: 1, Checked: true}
+	for seed := range uint64(60) {
+		p := over(sequencer(4), service.Config{Setup: first})
+		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
+			command(0, 10, 77, 1, "deposit 100"),
+			{At: 0, When: 11, Msg: parley.Msg{Kind: service.Configure, Body: then.Append(nil)}},
+			command(3, 9000, 77, 1, "deposit 100"),
+		}})
+		judge(t, seed, p, s)
+		got := answers(&s.History)
+		if got[0] != "1:1100 1:1100 " || got[1] != "1:1100 " || got[2] != "1:1100 " || got[3] != "1:1100 " {
+			t.Fatalf("seed %d: %q, refused %v", seed, got, s.Stats.Refused)
+		}
+		if s.Stats.Refused["word of a state that nobody asked for"] > 0 {
+			t.Fatalf("seed %d: refused %v", seed, s.Stats.Refused)
+		}
+	}
+}
+
+// A process that asks for another setup has the old one until that is ordered.
+func TestSetupWaitsForItsOrder(t *testing.T) {
+	then := service.Setup{Active: parley.SetOf(0, 2, 3)}
+	for seed := range uint64(30) {
+		p := over(sequencer(4), service.Config{Setup: service.Setup{Active: parley.SetOf(0, 1, 2)}})
+		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
+			{At: 3, When: 9, Msg: parley.Msg{Kind: service.Configure, Body: then.Append(nil)}},
+			command(0, 10, 77, 1, "deposit 100"), command(0, 9000, 77, 2, "balance"),
+		}})
+		judge(t, seed, p, s)
+		if got := answers(&s.History); got[1] != "1:1100 " || got[3] != "3:1100 " {
+			t.Fatalf("seed %d: %q", seed, got)
+		}
+	}
+}
+
+// Copies that have the same state of the application may answer otherwise all the same,
+// for they remember other clients: they do not have the same state.
+func TestSessionsAreCompared(t *testing.T) {
+	var said []uint64
+	for client := range uint64(2) {
+		b := newBench(service.New(service.Config{N: 4, New: account, Every: 1}), 0)
+		b.start(t)
+		b.receive(1, parley.Msg{Kind: 1, Value: 70 + client, Seq: 1, Body: []byte("balance")})
+		said = append(said, words(b)[0].Value)
+	}
+	if said[0] == said[1] {
+		t.Errorf("%x is the word of both states", said[0])
+	}
+}
+
+// Whose word counts at a position are those who were active there, to the number.
+func TestElectorate(t *testing.T) {
+	first := service.Setup{Active: parley.SetOf(0, 1, 2, 3), M: 2, Checked: true}
+	then := service.Setup{Active: parley.SetOf(0, 4), M: 0, Checked: true}
+	b := newBench(service.New(service.Config{N: 5, New: account, Setup: first}), 0)
+	b.start(t)
+	b.receive(1, parley.Msg{Kind: 1, Value: 77, Seq: 1, Body: []byte("balance")})
+	said := words(b)[0]
+	b.receive(1, parley.Msg{Kind: 3, Body: then.Append(nil)})
+	for i, from := range []parley.ID{0, 4, 1, 3} {
+		b.receive(from, said)
+		if got := len(b.effects); (got > 0) != (i == 3) || i == 3 && string(b.effects[0].Msg.Body) != "1000" {
+			t.Errorf("after the word of %d: %v", from, b.effects)
+		}
+	}
+	if b.refused["word of a state that nobody asked for"] != 1 {
+		t.Errorf("refused %v", b.refused)
+	}
+}
+
+// What is not promised of answers: a spare's, and checked ones of too few copies.
+func TestWhoAnswers(t *testing.T) {
+	all := parley.Everyone(3)
+	for _, c := range []struct {
+		setup  service.Setup
+		faulty int
+		want   string
+	}{
+		{service.Setup{}, 2, ""},
+		{service.Setup{Active: parley.SetOf(0, 1)}, 0, "a spare"},
+		{service.Setup{Active: all, M: 1, Checked: true}, 1, ""},
+		{service.Setup{Active: all, M: 1, Checked: true}, 2, "too few"},
+	} {
+		p := over(sequencer(3), service.Config{Setup: c.setup})
+		x := promised(t, p, parley.Assumptions{N: 3, Faulty: c.faulty}, service.Completion)
+		if x.Holds != (c.want == "") || !strings.HasPrefix(x.Because, c.want) {
+			t.Errorf("%+v: %+v", c, x)
+		}
+	}
+}
+
+// Total order and agreement are of correct processes: what one answered that crashes may
+// be out of that order. A process that comes back without a state counts its positions
+// anew. Of an order of which nothing is known, nothing is promised that needs one.
+func TestWhatOrderPromises(t *testing.T) {
+	calm, crash := parley.Assumptions{N: 3}, parley.Assumptions{N: 3, Faulty: 1}
+	back := parley.Assumptions{N: 3, Processes: parley.ProcessFaults{Restarted: true}}
+	all := []string{service.Consistency, service.OneMachine, service.Once, service.Completion}
+	unknown := service.New(service.Config{N: 3, New: account})
+	for name, c := range map[string]struct {
+		p    parley.Protocol
+		a    parley.Assumptions
+		want []string
+	}{
+		"calm":             {over(sequencer(3), service.Config{}), calm, all},
+		"crash":            {over(sequencer(3), service.Config{}), crash, []string{all[0], all[2], all[3]}},
+		"back":             {over(sequencer(3), service.Config{}), back, nil},
+		"views, crash":     {returning(3, service.Config{}), crash, all},
+		"views, back":      {returning(3, service.Config{}), back, all[:3]},
+		"unknown":          {unknown, calm, []string{service.Once}},
+		"unknown and back": {unknown, back, nil},
+		"causal":           {over(causally(3), service.Config{}), calm, []string{service.Once, service.Completion}},
+		"causal, compared": {over(causally(3), service.Config{Every: 1}), calm, []string{service.Once}},
+	} {
+		for _, property := range all {
+			if x := promised(t, c.p, c.a, property); x.Holds != slices.Contains(c.want, property) || x.Because == "" {
+				t.Errorf("%s: %+v", name, x)
+			}
+		}
+	}
+}
+
+// Programs that make no sense are told so.
+func TestNewPanics(t *testing.T) {
+	for _, c := range []service.Config{
+		{N: 0, New: account}, {N: 3}, {N: 3, New: account, Sessions: -1},
+		{N: 3, New: account, Setup: service.Setup{Active: parley.SetOf(0, 3)}},
+		{N: 3, New: account, Setup: service.Setup{Active: parley.SetOf(0, 1), M: 2}},
+		{N: 3, New: account, Setup: service.Setup{Active: parley.SetOf(0, 1), M: -1}},
+		{N: 3, New: account, Setup: service.Setup{Checked: true}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s is taken", fmt.Sprintf("%+v", c.Setup))
+				}
+			}()
+			service.New(c)
+		}()
+	}
+}
