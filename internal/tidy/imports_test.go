@@ -47,7 +47,8 @@ clock/*                pure    : core adapters upto-broadcast
 commit/problem         pure    : core
 commit/* replica/*     pure    : core adapters protocols
 trace                  seeded  : core
-sim explore            seeded  : core adapters faulty trace
+sim                    seeded  : core adapters faulty trace
+explore                free    : core adapters faulty trace sim
 cluster                free    : core adapters faulty trace
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
@@ -214,7 +215,7 @@ func TestImportLawCatches(t *testing.T) {
 		{"lockstep/x.go", own("mux"), []string{"mux"}},
 		{"sim/x.go", own("agreement/eig"), []string{"sim may not import"}},
 		{"sim/x.go", own("agreement/problem"), []string{"sim may not import"}},
-		{"explore/x.go", own("sim"), []string{"explore may not import"}},
+		{"explore/x.go", own("catalog"), []string{"explore may not import"}},
 		{"cluster/x.go", own("faulty") + `; "net"`, nil},
 		{"catalog/x.go", own("agreement/eig") + ";" + own("replica/bank"), nil},
 		{"catalog/x.go", own("sim"), []string{"sim"}},

@@ -1,0 +1,152 @@
+package explore
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"parley"
+)
+
+// alike are the ways in which processes may change names, and what shares parts of a
+// state have under them. Of the states that are one up to names the one met first is
+// visited; its fingerprint is the smallest of all.
+type alike struct {
+	perms    [][]parley.ID
+	parts    map[renamed]uint64
+	messages map[renamed]uint64
+	threads  map[renamed]uint64
+}
+
+// renamed is a part of a state under one of the ways.
+type renamed struct {
+	perm int
+	part uint32
+}
+
+// newAlike returns every permutation of the processes that are alike, but the one that
+// changes nothing.
+func newAlike(n int, who parley.Set) alike {
+	a := alike{parts: make(map[renamed]uint64), messages: make(map[renamed]uint64), threads: make(map[renamed]uint64)}
+	ids := slices.Collect(who.All())
+	perm := make([]parley.ID, n)
+	for i := range perm {
+		perm[i] = parley.ID(i)
+	}
+	var place func(k int, left []parley.ID)
+	place = func(k int, left []parley.ID) {
+		if len(left) == 0 {
+			a.perms = append(a.perms, slices.Clone(perm))
+			return
+		}
+		for i, id := range left {
+			perm[ids[k]] = id
+			place(k+1, slices.Delete(slices.Clone(left), i, i+1))
+		}
+	}
+	place(0, ids)
+	a.perms = a.perms[1:]
+	return a
+}
+
+// print is the fingerprint of a state, and of all that differ from it by the names of
+// processes that are alike.
+func (w *worker) print(s *state) uint64 {
+	x, a := w.x, &w.alike[s.root]
+	least := s.print(s.sum)
+	for k := range a.perms {
+		var sum uint64
+		for i := range x.roots[s.root].seats {
+			sum += w.renamedPart(a, k, s.parts[x.roots[s.root].seats[i].ids[0]])
+		}
+		for _, elem := range s.flight {
+			sum += w.renamedMessage(a, k, elem)
+		}
+		for _, t := range x.pasts.at(s.past).threads {
+			sum += w.renamedThread(a, k, t)
+		}
+		least = min(least, s.print(sum))
+	}
+	return least
+}
+
+// renamedPart is the share that a component has if the processes change names.
+func (w *worker) renamedPart(a *alike, k int, number uint32) uint64 {
+	x, at := w.x, renamed{k, number}
+	share, known := a.parts[at]
+	if known {
+		return share
+	}
+	perm := a.perms[k]
+	c := *x.components.at(number)
+	r := x.roots[c.root]
+	ids := r.seats[c.seat].ids
+	if len(ids) == 1 {
+		c.seat = slices.IndexFunc(r.seats, func(s seat) bool { return s.ids[0] == perm[ids[0]] })
+	}
+	told := c.told
+	c.told = 0
+	for id := range parley.ID(x.p.N) {
+		c.told |= told >> id & 1 << perm[id]
+	}
+	c.timers = slices.Clone(c.timers)
+	for i := range c.timers {
+		c.timers[i].of = perm[c.timers[i].of]
+	}
+	if !c.down {
+		m := w.machine(x.components.at(number))
+		if !parley.Load(m, 0, c.machine) {
+			panic("explore: a machine does not load the state that it saved")
+		}
+		c.machine = parley.SaveRenamed(m, 0, parley.Renaming{Perm: perm, Msg: x.p.Rename}, nil)
+	}
+	share = digest('c', c.key(nil))
+	a.parts[at] = share
+	return share
+}
+
+// renamedMessage is the share that an element of the flight has then.
+func (w *worker) renamedMessage(a *alike, k int, elem uint32) uint64 {
+	x, at := w.x, renamed{k, elem}
+	share, known := a.messages[at]
+	if known {
+		return share
+	}
+	perm := a.perms[k]
+	m := *x.messages.at(x.message(elem))
+	m.msg = x.p.Rename(parley.Env{From: m.from, To: m.to, Epoch: m.epoch, Path: m.path}, m.msg, perm)
+	m.from, m.to = perm[m.from], perm[m.to]
+	share = digest('m', m.key(nil))
+	if x.o.Model.FIFO {
+		var b [16]byte
+		binary.LittleEndian.PutUint64(b[:], share)
+		if rest := x.queues.at(elem).rest; rest != 0 {
+			binary.LittleEndian.PutUint64(b[8:], w.renamedMessage(a, k, rest))
+		}
+		share = digest('q', b[:])
+	}
+	a.messages[at] = share
+	return share
+}
+
+// renamedThread is the share that what one process was asked and delivered has then.
+func (w *worker) renamedThread(a *alike, k int, number uint32) uint64 {
+	if number == 0 {
+		return 0
+	}
+	x, at := w.x, renamed{k, number}
+	share, known := a.threads[at]
+	if known {
+		return share
+	}
+	perm := a.perms[k]
+	t := x.threads.at(number)
+	e := t.last
+	e.At, e.From = perm[e.At], perm[e.From]
+	if int(e.Msg.Origin) < len(perm) {
+		e.Msg.Origin = perm[e.Msg.Origin]
+	}
+	b := binary.LittleEndian.AppendUint64(nil, w.renamedThread(a, k, t.parent))
+	share = digest('t', eventKey(b, &e))
+	a.threads[at] = share
+	return share
+}

@@ -1,0 +1,368 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/trace"
+)
+
+// input is what can happen to a component: its kind in the highest bits, and what it
+// is about.
+type input uint32
+
+const (
+	deliver input = iota << 28 // a message, by its number
+	begin                      // the start of process ref
+	ask                        // the next request, of process ref
+	expire                     // timer number ref of the component
+	suspect                    // process ref
+	crash                      // between two steps
+	restart                    // ref 1: without its disk
+	pass                       // time passes
+	amid    input = 1 << 31    // with any of the others: the process crashes in this step
+	kinds   input = 7 << 28
+)
+
+func (in input) kind() input { return in & kinds }
+func (in input) ref() uint32 { return uint32(in) & (1<<28 - 1) }
+
+// outcome is what comes of an input, with one sequence of answers to the Chooses.
+type outcome struct {
+	next    uint32
+	sends   []uint32 // messages, one a receiver
+	outs    uint32
+	choices []byte // what was chosen
+	effects int    // how many were carried out before a crash
+}
+
+// quiet tells that nothing is seen of it elsewhere.
+func (o *outcome) quiet() bool { return len(o.sends) == 0 && o.outs == 0 }
+
+// call is a component, what happens to it, and in synchronous protocols when.
+type call struct {
+	part uint32
+	in   input
+	now  parley.Tick
+}
+
+// outcomes returns what comes of a call. It is computed once by each worker.
+func (w *worker) outcomes(c call) []outcome {
+	h := (uint64(c.part)*0x9e3779b97f4a7c15 + uint64(c.in)*0xc2b2ae3d27d4eb4f + uint64(c.now)*0x165667b19e3779f9) >> 40
+	r := &w.recent[h%recently]
+	if r.call == c && r.outcomes != nil {
+		return r.outcomes
+	}
+	list, known := w.memo[c]
+	if !known {
+		list = w.compute(c)
+		w.memo[c] = list
+	}
+	*r = remembered{c, list}
+	return list
+}
+
+func (w *worker) compute(c call) []outcome {
+	switch part := w.x.components.at(c.part); c.in.kind() {
+	case crash:
+		next := w.x.fallen(part)
+		return []outcome{{next: w.x.component(&next, w), effects: -1}}
+	case pass:
+		next := w.older(part, c.now)
+		return []outcome{{next: w.x.component(&next, w), effects: -1}}
+	}
+	return w.perform(c)
+}
+
+// perform runs a clause once for each sequence of answers.
+func (w *worker) perform(c call) []outcome {
+	var list []outcome
+	w.script = w.script[:0]
+	for {
+		w.asked = 0
+		list = w.once(c, list)
+		// The next sequence: the last answer that can be another one is.
+		w.script = w.script[:w.asked]
+		last := len(w.script) - 1
+		for last >= 0 && w.script[last].answer == w.script[last].of-1 {
+			last--
+		}
+		if last < 0 {
+			return slices.Clip(list)
+		}
+		w.script = w.script[:last+1]
+		w.script[last].answer++
+	}
+}
+
+// choice is one answer.
+type choice struct{ answer, of int }
+
+// Choose gives the next answer of the script, and 0 where that has ended.
+func (w *worker) Choose(n int) int {
+	if w.asked == len(w.script) {
+		w.script = append(w.script, choice{0, n})
+	}
+	w.asked++
+	c := &w.script[w.asked-1]
+	if c.of == 0 { // of a script that is played again
+		c.of = n
+	}
+	if c.of != n {
+		panic("explore: a clause chooses otherwise after the same choices")
+	}
+	return c.answer
+}
+
+// Sign is the rest of what a worker is as the host of the steps it runs.
+func (w *worker) Sign(as parley.ID, b []byte) []byte { return w.x.signer.Sign(as, b) }
+
+// Verify checks what Sign made.
+func (w *worker) Verify(id parley.ID, b, sig []byte) bool { return w.x.signer.Verify(id, b, sig) }
+
+// Refused counts nothing: what is refused changes no state.
+func (w *worker) Refused(_, _ parley.ID, _ string) {}
+
+// once runs a clause with the present script and appends what comes of it: one outcome,
+// or one for each place in which the process crashes.
+func (w *worker) once(c call, list []outcome) []outcome {
+	x := w.x
+	d := w.clause(c)
+	if c.in&amid == 0 {
+		d.crashed = -1
+		return append(list, w.settle(c, &d, durableFirst(w.step.Effects)))
+	}
+	effects := singly(durableFirst(w.step.Effects), w.step.Self, parley.ID(x.p.N))
+	for d.crashed = range effects {
+		o := w.settle(c, &d, effects[:d.crashed])
+		if !slices.ContainsFunc(list, func(p outcome) bool {
+			return p.next == o.next && p.outs == o.outs && slices.Equal(p.sends, o.sends)
+		}) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// done is a clause that has run, before its effects are carried out.
+type done struct {
+	machine parley.Machine
+	next    component
+	seen    []event
+	elapsed parley.Tick // on the process's own clock, where each has one
+	crashed int         // after so many effects; -1: not
+}
+
+// clause runs the clause that a call asks for. Its effects are in the step.
+func (w *worker) clause(c call) done {
+	x, part := w.x, w.x.components.at(c.part)
+	seat, s := &x.roots[part.root].seats[part.seat], &w.step
+	d := done{machine: w.machine(part), next: *part}
+	*s = parley.Step{
+		Self: seat.ids[0], N: x.p.N, Now: c.now, Members: seat.members, Host: w, Effects: s.Effects[:0],
+	}
+	if c.in.kind() == restart {
+		d.machine = w.fresh(part)
+	} else if !parley.Load(d.machine, 0, part.machine) {
+		panic(fmt.Sprintf("explore: process %d does not load the state that it saved", s.Self))
+	}
+	id := parley.ID(c.in.ref())
+	w.coverage.clauses[c.in.kind()>>28]++
+	switch c.in.kind() {
+	case deliver:
+		q := x.messages.at(c.in.ref())
+		s.Self, s.Path, s.Epoch = q.to, q.path, q.epoch
+		w.coverage.kinds[q.msg.Kind]++
+		d.machine.Receive(s, q.from, q.msg)
+	case begin:
+		s.Self = id
+		d.machine.Start(s)
+	case ask:
+		q := x.roots[part.root].requests[id][x.askedOf(part, id)]
+		s.Self = id
+		d.next.asked += 1 << (4 * seat.place[id])
+		d.seen = append(d.seen, event{trace.Request, parley.Happening{At: id, From: id, Msg: q}})
+		d.machine.Request(s, q)
+	case expire:
+		t := part.timers[c.in.ref()]
+		d.next.timers = slices.Delete(slices.Clone(part.timers), int(c.in.ref()), int(c.in.ref())+1)
+		if !x.timed {
+			d.elapsed, s.Now = t.due, t.due
+		}
+		s.Self, s.Path = t.of, t.path
+		d.machine.Timeout(s, t.number)
+	case suspect:
+		d.next.told |= 1 << id
+		d.machine.Receive(s, s.Self, parley.Msg{Kind: parley.Suspect, Origin: id})
+	case restart:
+		w.comesBack(&d, c.in.ref() == 1)
+	}
+	return d
+}
+
+// comesBack starts a process again after a crash.
+func (w *worker) comesBack(d *done, lost bool) {
+	s := &w.step
+	d.next.down, d.next.lives = false, d.next.lives+1
+	var how parley.Msg
+	if lost {
+		d.next.durable, d.next.log, how.Value = nil, nil, 1
+	} else if len(d.next.durable) > 0 && !parley.LoadDurable(d.machine, 0, d.next.durable) {
+		panic("explore: a machine does not load the durable state that it saved")
+	}
+	d.seen = append(d.seen, event{trace.Restart, parley.Happening{At: s.Self, From: s.Self, Msg: how}})
+	s.Restart, s.Log = true, d.next.log
+	d.machine.Start(s)
+}
+
+// settle carries out effects, and returns the component after them and what leaves it.
+func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
+	x, next, seen := w.x, d.next, slices.Clip(d.seen)
+	next.log = slices.Clip(next.log)
+	next.timers = slices.Clone(next.timers)
+	for i := range next.timers {
+		next.timers[i].due -= d.elapsed
+	}
+	o := outcome{effects: d.crashed}
+	for i := range w.script[:w.asked] {
+		o.choices = append(o.choices, byte(w.script[i].answer))
+	}
+	for i := range effects {
+		e := &effects[i]
+		switch e.Op {
+		case parley.OpSend:
+			o.sends = x.send(o.sends, e, c)
+		case parley.OpKeep:
+		case parley.OpDeliver:
+			seen = append(seen, happened(trace.Deliver, e, e.To))
+		case parley.OpIndicate:
+			seen = append(seen, happened(trace.Indicate, e, e.From))
+		case parley.OpSetTimer:
+			t := timer{of: e.From, number: e.Timer, path: e.Path, due: e.After}
+			if x.timed {
+				t.due += c.now
+			}
+			next.timers = arm(next.timers, t)
+		case parley.OpStopTimer:
+			next.timers = disarm(next.timers, timer{of: e.From, number: e.Timer, path: e.Path})
+		case parley.OpAppend:
+			next.log = append(next.log, parley.Record{Path: e.Path, Body: e.Msg.Body})
+		case parley.OpCompact:
+			next.durable, next.log = parley.SaveDurable(d.machine, d.elapsed, nil), nil
+		default:
+			panic(fmt.Sprintf("explore: process %d asks a layer beneath, and there is none that serves", e.From))
+		}
+	}
+	if d.crashed >= 0 {
+		next = x.fallen(&next)
+	} else {
+		next.machine = parley.Save(d.machine, d.elapsed, nil)
+	}
+	if !x.o.Model.FIFO { // else the order is that of the links
+		slices.Sort(o.sends)
+	}
+	o.next, o.outs = x.component(&next, w), x.seen(seen)
+	return o
+}
+
+func happened(op trace.Op, e *parley.Effect, from parley.ID) event {
+	return event{op, parley.Happening{At: e.From, From: from, Path: e.Path, Msg: e.Msg}}
+}
+
+// send appends the messages of one send.
+func (x *search) send(list []uint32, e *parley.Effect, c call) []uint32 {
+	first, last := e.To, e.To
+	if e.To == parley.All {
+		first, last = 0, parley.ID(x.p.N-1)
+	}
+	for to := first; to <= last; to++ {
+		if to == e.From {
+			continue
+		}
+		m := message{from: e.From, to: to, epoch: e.Epoch, path: e.Path, msg: e.Msg}
+		if x.timed {
+			m.due = x.arrives(c, e.From)
+		}
+		list = append(list, x.onTheWay(&m))
+	}
+	return list
+}
+
+// arrives returns until when a message has arrived that is sent in a call. A timer runs
+// out at its time; what is sent because of a message is sent when that has arrived at
+// the latest. The coalition, which rushes, is heard at once.
+func (x *search) arrives(c call, from parley.ID) parley.Tick {
+	sent, most := c.now, x.delay
+	if c.in.kind() == deliver {
+		sent = max(sent, x.messages.at(c.in.ref()).due)
+	}
+	if part := x.components.at(c.part); x.roots[part.root].seats[part.seat].rushing {
+		most = 1
+	}
+	return sent + most
+}
+
+// fallen is a component after a crash.
+func (x *search) fallen(c *component) component {
+	return component{
+		root: c.root, seat: c.seat, down: true, asked: c.asked, lives: c.lives, durable: c.durable, log: c.log,
+	}
+}
+
+// component returns the number of a component.
+func (x *search) component(c *component, w *worker) uint32 {
+	w.key = c.key(w.key[:0])
+	return x.components.number(w.key, func(at *component) {
+		*at = *c
+		at.share = digest('c', w.key)
+	})
+}
+
+// seen returns the number of a list of events.
+func (x *search) seen(list []event) uint32 {
+	if len(list) == 0 {
+		return 0
+	}
+	var key []byte
+	for i := range list {
+		part := eventKey(nil, &list[i])
+		key = append(binary.AppendUvarint(key, uint64(len(part))), part...)
+	}
+	return x.outs.number(key, func(at *outs) { at.events = list })
+}
+
+// durableFirst returns the effects with those on the log in front, as every host
+// carries them out.
+func durableFirst(effects []parley.Effect) []parley.Effect {
+	place := func(op parley.Op) int {
+		switch op {
+		case parley.OpAppend:
+			return 0
+		case parley.OpCompact:
+			return 1
+		}
+		return 2
+	}
+	out := slices.Clone(effects)
+	slices.SortStableFunc(out, func(a, b parley.Effect) int { return place(a.Op) - place(b.Op) })
+	return out
+}
+
+// singly returns the effects with one send for each receiver.
+func singly(effects []parley.Effect, from, n parley.ID) []parley.Effect {
+	var out []parley.Effect
+	for _, e := range effects {
+		if e.Op != parley.OpSend || e.To != parley.All {
+			out = append(out, e)
+			continue
+		}
+		for e.To = range n {
+			if e.To != from {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}

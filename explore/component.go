@@ -1,0 +1,201 @@
+package explore
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"parley"
+)
+
+// component is one state of one seat: of a process, or of the coalition. It does not
+// change once it has a number.
+type component struct {
+	root  int
+	seat  int
+	down  bool
+	asked int // how many of the root's requests it has got
+	told  uint64
+	// machine is what parley.Save wrote. Where no bound on delays is assumed the time is
+	// that of the process alone: it is 0 here, and passes when a timer runs out.
+	machine []byte
+	timers  []timer // those due first in front
+	// What would be there after a crash.
+	durable []byte
+	log     []parley.Record
+	lives   int
+
+	share uint64
+}
+
+// timer is one that a machine has set.
+type timer struct {
+	of     parley.ID
+	number parley.Timer
+	path   parley.Path
+	due    parley.Tick
+}
+
+func (t *timer) compare(u *timer) int {
+	return cmp.Or(cmp.Compare(t.due, u.due), cmp.Compare(t.of, u.of), cmp.Compare(t.path, u.path),
+		cmp.Compare(t.number, u.number))
+}
+
+// arm sets a timer in place of one of the same number.
+func arm(list []timer, t timer) []timer {
+	list = disarm(list, t)
+	i, _ := slices.BinarySearchFunc(list, t, func(a, b timer) int { return a.compare(&b) })
+	return slices.Insert(list, i, t)
+}
+
+func disarm(list []timer, t timer) []timer {
+	return slices.DeleteFunc(list, func(u timer) bool { return u.of == t.of && u.path == t.path && u.number == t.number })
+}
+
+// key appends what tells components apart.
+func (c *component) key(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(c.root))
+	b = binary.AppendUvarint(b, uint64(c.seat))
+	down := byte(0)
+	if c.down {
+		down = 1
+	}
+	b = append(b, down)
+	b = binary.AppendUvarint(b, uint64(c.asked))
+	b = binary.AppendUvarint(b, c.told)
+	b = binary.AppendUvarint(b, uint64(c.lives))
+	b = binary.AppendUvarint(b, uint64(len(c.machine)))
+	b = append(b, c.machine...)
+	b = binary.AppendUvarint(b, uint64(len(c.timers)))
+	for i := range c.timers {
+		t := &c.timers[i]
+		b = binary.AppendUvarint(b, uint64(t.of))
+		b = binary.AppendUvarint(b, uint64(t.number))
+		b = binary.AppendUvarint(b, uint64(t.path))
+		b = binary.AppendVarint(b, int64(t.due))
+	}
+	b = binary.AppendUvarint(b, uint64(len(c.durable)))
+	b = append(b, c.durable...)
+	b = binary.AppendUvarint(b, uint64(len(c.log)))
+	for _, r := range c.log {
+		b = binary.AppendUvarint(b, uint64(r.Path))
+		b = binary.AppendUvarint(b, uint64(len(r.Body)))
+		b = append(b, r.Body...)
+	}
+	return b
+}
+
+// message is one message on its way to one process.
+type message struct {
+	from, to parley.ID
+	epoch    uint32
+	path     parley.Path
+	msg      parley.Msg
+	due      parley.Tick // when it has arrived at the latest; in synchronous protocols
+	share    uint64
+}
+
+func (m *message) key(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(m.from))
+	b = binary.AppendUvarint(b, uint64(m.to))
+	b = binary.AppendUvarint(b, uint64(m.epoch))
+	b = binary.AppendVarint(b, int64(m.due))
+	return parley.AppendMsg(b, m.path, m.msg)
+}
+
+// queue is what is on its way on one link that keeps the order.
+type queue struct {
+	link  uint32
+	first uint32 // the message that arrives next
+	rest  uint32 // the queue without it; 0: nothing
+	share uint64
+}
+
+// link is the number of a link.
+func link(from, to parley.ID) uint32 { return uint32(from)*most + uint32(to) + 1 }
+
+// queue returns the number of a queue with one more message at its end.
+func (x *search) queue(before, m uint32) uint32 {
+	var list []uint32
+	for n := before; n != 0; n = x.queues.at(n).rest {
+		list = append(list, x.queues.at(n).first)
+	}
+	list = append(list, m)
+	q := x.messages.at(m)
+	number := uint32(0)
+	for i := len(list) - 1; i >= 0; i-- {
+		number = x.ahead(link(q.from, q.to), list[i], number)
+	}
+	return number
+}
+
+// ahead returns the number of a queue with a message in front of the others.
+func (x *search) ahead(link, first, rest uint32) uint32 {
+	key := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, first), rest)
+	return x.queues.number(key, func(at *queue) {
+		var b [16]byte
+		binary.LittleEndian.PutUint64(b[:], x.messages.at(first).share)
+		if rest != 0 {
+			binary.LittleEndian.PutUint64(b[8:], x.queues.at(rest).share)
+		}
+		*at = queue{link: link, first: first, rest: rest, share: digest('q', b[:])}
+	})
+}
+
+// later returns a state after some time in which nothing happened.
+func (w *worker) later(s *state, d parley.Tick) *state {
+	x, t := w.x, &w.aged
+	s.copyTo(t)
+	if d == 0 {
+		return t
+	}
+	for i := range x.roots[s.root].seats {
+		slot := int(x.roots[s.root].seats[i].ids[0])
+		old := s.parts[slot]
+		t.parts[slot] = w.outcomes(call{old, pass, d})[0].next
+		t.sum += x.components.at(t.parts[slot]).share - x.components.at(old).share
+	}
+	x.rewake(t)
+	t.flight = t.flight[:0]
+	for _, elem := range s.flight {
+		t.sum -= x.share(elem)
+		for elem != 0 {
+			number := elem
+			if x.o.Model.FIFO {
+				number, elem = x.queues.at(elem).first, x.queues.at(elem).rest
+			} else {
+				elem = 0
+			}
+			q := x.messages.at(number)
+			x.enter(t, x.onTheWay(&message{from: q.from, to: q.to, epoch: q.epoch, path: q.path, msg: q.msg, due: q.due - d}))
+		}
+	}
+	return t
+}
+
+// onTheWay returns the number of a message.
+func (x *search) onTheWay(m *message) uint32 {
+	key := m.key(nil)
+	return x.messages.number(key, func(at *message) {
+		*at = *m
+		at.share = digest('m', key)
+	})
+}
+
+// older is a component after some time in which nothing happened to it.
+func (w *worker) older(part *component, d parley.Tick) component {
+	next := *part
+	if part.down {
+		return next
+	}
+	m := w.machine(part)
+	if !parley.Load(m, 0, part.machine) {
+		panic("explore: a machine does not load the state that it saved")
+	}
+	next.machine = parley.Save(m, d, nil)
+	next.timers = slices.Clone(part.timers)
+	for i := range next.timers {
+		next.timers[i].due -= d
+	}
+	return next
+}

@@ -1,0 +1,242 @@
+// Package explore runs the machines of a protocol through everything that may happen:
+// every order of deliveries, every loss, crash and suspicion that a [Model] allows, and
+// every answer to every Choose, which is how liars are enumerated. It is for small
+// systems, and answers a question that no simulation can: is there any schedule or any
+// lie that breaks this?
+//
+// A state is made of the saved states of the processes (see [parley.Vars]), what is on
+// its way between them and what they were asked and delivered so far, each process by
+// itself. Two runs that differ in the order of what happened at different processes
+// alone come to one state. For that a property must not depend on this order, beyond
+// that a message is delivered after it was broadcast; those of this module do not.
+//
+// What is the same is stored and computed once: components and messages are numbered,
+// and what a component does on an input is remembered (machines are deterministic). A
+// visited state is its 64-bit fingerprint and the move that led there, which is enough
+// to go back to the beginning. Fingerprints may collide: [Report.Overlooked] says how
+// many states are to be expected to be missed by that.
+package explore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"parley"
+	"parley/faulty"
+)
+
+// Options describe a search.
+type Options struct {
+	Protocol parley.Protocol
+	// Roots are how runs begin; at least one.
+	Roots []Root
+	Model Model
+	Step  Grain
+	Order Order
+	// Depth is how many moves a run has at most, and States how many different states
+	// are visited at most; 0: no limit.
+	Depth  int
+	States uint64
+	// Walks is how many runs a search in RandomOrder makes, and Seed what they are drawn from.
+	Walks int
+	Seed  uint64
+	// Workers is how many threads search; 0: one for each processor.
+	Workers int
+	// Unreduced makes every move in every state, instead of leaving out those that lead
+	// where another order of the same moves leads too.
+	Unreduced bool
+	// Alike are processes that may change names: of states that differ by that alone one
+	// is visited. The protocol must have a Rename, and no goal may name one of them.
+	Alike parley.Set
+	// Beyond counts a property that breaks although it is not promised, too.
+	Beyond bool
+	// Only are the names of the properties that count; empty: all of the protocol's.
+	Only []string
+	// Goal, if not nil, is what is searched for instead of a broken property. Looks tells
+	// that it looks at the variables of machines, and not only at what was seen from above.
+	Goal  func(*View) bool
+	Looks bool
+	// All goes on after something was found. At most a hundred findings are kept.
+	All bool
+	// Progress, if not nil, is called about once a second.
+	Progress func(Progress)
+}
+
+// Root is how a run begins: who may lie, and what is asked of whom.
+type Root struct {
+	// Faulty processes form one coalition. A behaviour that asks Choose is tried with
+	// every answer; faulty.Any does nothing else.
+	Faulty map[parley.ID]faulty.Behaviour
+	// Requests of one process are made in this order; in synchronous protocols before
+	// round 0, in others at any time.
+	Requests []Request
+}
+
+// Request is what a process is asked from above.
+type Request struct {
+	At  parley.ID
+	Msg parley.Msg
+}
+
+// Model is what may go wrong beside lies, and how often in one run at most.
+type Model struct {
+	// FIFO links keep the order of messages.
+	FIFO bool
+	// Crashes come between two steps, and in the middle of one: before its records are
+	// durable, after each of its effects.
+	Crashes, Restarts, LostDisks int
+	Losses, Doubles              int
+	// Detect tells every process that is up of every one that crashed, when all that it
+	// had sent there has been delivered or lost.
+	Detect bool
+	// FalseSuspicions tell a process that one is suspected which is up.
+	FalseSuspicions int
+	// InTime makes messages arrive within the delay that the protocol relies on, where it
+	// relies on one for more than safety: a timer runs out when all has arrived that was
+	// sent long enough before.
+	InTime bool
+	// Timeouts is how many timers run out in one run at most, where no bound on delays
+	// is assumed: any timer may run out at any time, after those of the same process
+	// that were due before it. In synchronous protocols time passes by itself.
+	Timeouts int
+}
+
+// Grain is how much one move is.
+type Grain uint8
+
+// The grains.
+const (
+	Messages Grain = iota // a delivery, a timer, a crash at a time
+	Rounds                // synchronous protocols: all up to the end of a round
+)
+
+// Order is in which order states are visited.
+type Order uint8
+
+// The orders.
+const (
+	BreadthFirst Order = iota // what is found is found by the fewest moves
+	DepthFirst
+	RandomOrder // runs drawn at random; nothing is ever proved by it
+)
+
+// Outcome is how a search ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Exhausted Outcome = iota // all was visited, and nothing found
+	Found
+	BudgetHit   // nothing was found so far: that proves nothing
+	Interrupted // the same, by the user's wish
+)
+
+func (o Outcome) String() string {
+	return [...]string{"exhausted", "found", "budget hit", "interrupted"}[o]
+}
+
+// Report is what a search found out.
+type Report struct {
+	Progress
+	Outcome Outcome
+	// Ends is the number of states in which nothing more is due.
+	Ends uint64
+	// Runs is the number of runs to an end, each with other answers to the Chooses: how
+	// many adversaries there are. Of searches by rounds; capped at the largest number.
+	Runs uint64
+	// Overlooked is how many states are to be expected to be missed because another one
+	// has the same fingerprint.
+	Overlooked float64
+	Findings   []Finding
+	Clauses    []Clause
+}
+
+// Progress is how far a search has come.
+type Progress struct {
+	States, Moves uint64 // different states, and moves made between them
+	Depth         int
+	Frontier      uint64 // states that wait to be visited
+	Bytes         uint64 // of the set of visited states
+	Took          time.Duration
+}
+
+// Finding is a run that leads to what was searched for.
+type Finding struct {
+	Property string // the one that breaks; empty: the goal was reached
+	Why      string
+	Promised bool
+	Run      Run
+}
+
+// Search tells whether a search can be made at all, makes it, and reports. The context
+// ends it early.
+func Search(ctx context.Context, o Options) (Report, error) {
+	if err := o.check(); err != nil {
+		return Report{}, err
+	}
+	return newSearch(o).run(ctx), nil
+}
+
+const (
+	most      = 16 // processes in a system that can be explored
+	mostAsked = 15 // requests of one process
+)
+
+func sameRequests(a, b []parley.Msg) bool {
+	return slices.EqualFunc(a, b, func(x, y parley.Msg) bool {
+		return x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq && x.Value == y.Value &&
+			bytes.Equal(x.Body, y.Body)
+	})
+}
+
+func (o *Options) check() error {
+	p := o.Protocol
+	switch {
+	case p.N < 1 || p.N > most:
+		return fmt.Errorf("%d processes: 1 to %d can be explored", p.N, most)
+	case len(o.Roots) == 0:
+		return fmt.Errorf("nothing to begin with")
+	case o.Step == Rounds && p.Timing != parley.Synchronous:
+		return fmt.Errorf("%s has no rounds to step by", p.Name)
+	case o.Step == Rounds && o.Model != (Model{FIFO: o.Model.FIFO}):
+		return fmt.Errorf("a search by rounds knows no fault but those of faulty processes")
+	case o.Alike != (parley.Set{}) && p.Rename == nil:
+		return fmt.Errorf("%s does not say how its messages change if processes change names", p.Name)
+	case (p.Timing == parley.Synchronous || o.Model.InTime) && o.Model.Timeouts > 0:
+		return fmt.Errorf("timers run out when their time has come, and not a number of times")
+	case o.Order == RandomOrder && o.Walks < 1:
+		return fmt.Errorf("a search at random needs to know how many runs to make")
+	}
+	for _, budget := range []int{o.Model.Crashes, o.Model.Restarts, o.Model.LostDisks, o.Model.Losses,
+		o.Model.Doubles, o.Model.FalseSuspicions, o.Model.Timeouts} {
+		if budget < 0 || budget > 255 {
+			return fmt.Errorf("%d of one kind of fault: 0 to 255 are allowed", budget)
+		}
+	}
+	for _, r := range o.Roots {
+		asked := make([][]parley.Msg, p.N)
+		for _, q := range r.Requests {
+			if int(q.At) >= p.N {
+				return fmt.Errorf("process %d is asked, and there are %d", q.At, p.N)
+			}
+			if asked[q.At] = append(asked[q.At], q.Msg); len(asked[q.At]) > mostAsked {
+				return fmt.Errorf("process %d is asked more than %d times", q.At, mostAsked)
+			}
+		}
+		first := -1
+		for id := range o.Alike.All() {
+			if first >= 0 && !sameRequests(asked[first], asked[id]) {
+				return fmt.Errorf("processes %d and %d are not alike: they are not asked the same", first, id)
+			}
+			first = int(id)
+		}
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	return nil
+}

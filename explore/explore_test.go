@@ -1,0 +1,290 @@
+package explore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/agreement/eig"
+	"parley/agreement/om"
+	"parley/agreement/sm"
+	"parley/broadcast/atomic"
+	"parley/broadcast/bracha"
+	"parley/broadcast/causal"
+	"parley/broadcast/diffusion"
+	"parley/broadcast/fifo"
+	"parley/broadcast/forwarding"
+	"parley/broadcast/problem"
+	"parley/commit/threephase"
+	"parley/commit/twophase"
+	"parley/explore"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/membership/group"
+	"parley/stack"
+	"parley/trace"
+)
+
+func search(t *testing.T, o explore.Options) explore.Report {
+	t.Helper()
+	r, err := explore.Search(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func propose(at parley.ID, value string) explore.Request {
+	return explore.Request{At: at, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(value)}}
+}
+
+func cast(at parley.ID, payload string) explore.Request {
+	return explore.Request{At: at, Msg: problem.Request([]byte(payload))}
+}
+
+func asking(requests ...explore.Request) []explore.Root { return []explore.Root{{Requests: requests}} }
+
+// liars are all ways in which one process of n lies, or more, whatever the source says.
+// What a lying source proposes makes no difference.
+func liars(n, m int, values ...string) []explore.Root {
+	var out []explore.Root
+	for set := range 1 << n {
+		how := make(map[parley.ID]faulty.Behaviour)
+		for id := range n {
+			if set>>id&1 == 1 {
+				how[parley.ID(id)] = faulty.Any
+			}
+		}
+		if len(how) != m {
+			continue
+		}
+		for i, v := range values {
+			if _, lies := how[0]; !lies || i == 0 {
+				out = append(out, explore.Root{Faulty: how, Requests: []explore.Request{propose(0, v)}})
+			}
+		}
+	}
+	return out
+}
+
+func oral(n, m int) eig.Config { return eig.Config{N: n, M: m, Default: []byte("0")} }
+
+// TestAdversaries counts the liars of one agreement with one traitor: 3 values to each
+// of whom it sends, and silence is one of them. Signed, a source may sign nothing, either
+// order or both; a lieutenant relays or not. Within the bound nothing breaks.
+func TestAdversaries(t *testing.T) {
+	signed := func(n int) parley.Protocol { return sm.New(sm.Config{Instance: oral(n, 1)}, lockstep.Simulated) }
+	for _, c := range []struct {
+		p      parley.Protocol
+		runs   uint64
+		broken int
+	}{
+		{eig.New(oral(3, 1), lockstep.Simulated), 21, 4},
+		{eig.New(oral(4, 1), lockstep.Simulated), 81, 0},
+		{eig.New(oral(5, 1), lockstep.Simulated), 297, 0},
+		{om.New(oral(3, 1), lockstep.Simulated), 21, 4},
+		{om.New(oral(4, 1), lockstep.Simulated), 81, 0},
+		{om.New(oral(5, 1), lockstep.Simulated), 297, 0},
+		{signed(3), 24, 0},
+		{signed(4), 88, 0},
+		{signed(5), 320, 0},
+	} {
+		r := search(t, explore.Options{
+			Protocol: c.p, Roots: liars(c.p.N, 1, "0", "1"), Step: explore.Rounds, Beyond: true, All: true,
+		})
+		if r.Runs != c.runs || len(r.Findings) != c.broken {
+			t.Errorf("%s with %d processes: %d adversaries, of which %d break something; %d and %d are expected",
+				c.p.Name, c.p.N, r.Runs, len(r.Findings), c.runs, c.broken)
+		}
+		if (r.Outcome == explore.Found) != (c.broken > 0) {
+			t.Errorf("%s with %d processes: %s", c.p.Name, c.p.N, r.Outcome)
+		}
+	}
+}
+
+// tower is FIFO or causal broadcast on its layers.
+func tower(layers ...parley.Protocol) parley.Protocol { return stack.New(layers...) }
+
+// small are searches that end soon, by their names.
+func small() map[string]explore.Options {
+	diff := diffusion.New(diffusion.Config{N: 3})
+	order := fifo.New(fifo.Config{N: 3})
+	yes := asking(propose(0, "1"), propose(1, "1"), propose(2, "1"))
+	two := asking(cast(0, "a"), cast(1, "b"))
+	return map[string]explore.Options{
+		"om 4":         {Protocol: om.New(oral(4, 1), lockstep.Simulated), Roots: liars(4, 1, "0", "1")},
+		"eig 3 beyond": {Protocol: eig.New(oral(3, 1), lockstep.Simulated), Roots: liars(3, 1, "0", "1"), Beyond: true, All: true},
+		"diffusion":    {Protocol: diff, Roots: two, Model: explore.Model{Crashes: 1}},
+		"diffusion, a loss": {Protocol: diff, Roots: asking(cast(0, "a")), Model: explore.Model{Losses: 1},
+			Beyond: true, All: true},
+		"diffusion, one doubled": {Protocol: diff, Roots: asking(cast(0, "a")), Model: explore.Model{Doubles: 1}},
+		"fifo":                   {Protocol: tower(diff, order), Roots: asking(cast(0, "a"), cast(0, "b")), Model: explore.Model{Crashes: 1}},
+		"causal": {Protocol: tower(diff, order, causal.New(causal.Config{N: 3})), Roots: two,
+			Model: explore.Model{Crashes: 1}},
+		"forwarding": {Protocol: forwarding.New(forwarding.Config{N: 3}), Roots: two,
+			Model: explore.Model{FIFO: true, Crashes: 1, Detect: true}},
+		"bracha": {Protocol: bracha.New(bracha.Config{N: 3, M: 0}), Roots: asking(cast(0, "a"))},
+		"atomic": {Protocol: atomic.New(atomic.Config{N: 3, Detector: true}), Roots: two,
+			Model: explore.Model{FIFO: true, Crashes: 1, Detect: true}},
+		"ballot": {Protocol: ballot.New(ballot.Config{N: 2}), Roots: asking(propose(0, "0"), propose(1, "1")),
+			Model: explore.Model{Crashes: 1, Restarts: 1, Timeouts: 1}},
+		"two phases":   {Protocol: twophase.New(twophase.Config{N: 3}), Roots: yes, Model: explore.Model{Crashes: 1, Restarts: 1, InTime: true}},
+		"three phases": {Protocol: threephase.New(threephase.Config{N: 3}), Roots: yes, Model: explore.Model{Crashes: 1, InTime: true}},
+		"views": {Protocol: group.New(group.Config{N: 3}), Roots: asking(),
+			Model: explore.Model{FIFO: true, FalseSuspicions: 1, Timeouts: 1}},
+	}
+}
+
+// counts are how many states, and ends among them, the small searches have.
+var counts = map[string][2]uint64{
+	"om 4": {11592, 32}, "eig 3 beyond": {509, 21},
+	"diffusion": {12364, 61}, "diffusion, a loss": {79, 2}, "diffusion, one doubled": {106, 2},
+	"fifo": {3096, 14}, "causal": {9540, 45}, "forwarding": {3420, 61}, "bracha": {8315, 1}, "atomic": {7948, 188},
+	"ballot": {19856, 364}, "two phases": {80958, 132}, "three phases": {4941, 171}, "views": {8914, 0},
+}
+
+// TestReduction makes the small searches with and without leaving out moves that lead
+// where others lead too: all states are found either way, and the same is found.
+func TestReduction(t *testing.T) {
+	for name, o := range small() {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			o.Workers = 2
+			reduced := search(t, o)
+			o.Unreduced = true
+			whole := search(t, o)
+			if [2]uint64{whole.States, whole.Ends} != counts[name] {
+				t.Errorf("%d states, %d ends; %d are expected", whole.States, whole.Ends, counts[name])
+			}
+			if reduced.States != whole.States || reduced.Ends != whole.Ends || reduced.Outcome != whole.Outcome ||
+				len(reduced.Findings) != len(whole.Findings) {
+				t.Errorf("reduced %d states, %d ends, %s, %d findings; without reduction %d, %d, %s and %d", reduced.States,
+					reduced.Ends, reduced.Outcome, len(reduced.Findings), whole.States, whole.Ends, whole.Outcome, len(whole.Findings))
+			}
+			if reduced.Moves > whole.Moves {
+				t.Errorf("reduced it makes %d moves, and without reduction %d", reduced.Moves, whole.Moves)
+			}
+		})
+	}
+}
+
+// TestOrders makes small searches in depth first: the same states are there.
+func TestOrders(t *testing.T) {
+	for name, o := range small() {
+		o.Order, o.Workers = explore.DepthFirst, 2
+		if r := search(t, o); [2]uint64{r.States, r.Ends} != counts[name] {
+			t.Errorf("%s, depth first: %d states, %d ends; %d are expected", name, r.States, r.Ends, counts[name])
+		}
+	}
+}
+
+// TestAlike visits one state of those that differ by the names of processes alone: with
+// the same verdict, and at least as many states as there are classes.
+func TestAlike(t *testing.T) {
+	same := asking(cast(0, "a"))
+	for name, c := range map[string]struct {
+		o     explore.Options
+		alike parley.Set
+		least uint64 // the size of a class at most
+	}{
+		"diffusion": {explore.Options{Protocol: diffusion.New(diffusion.Config{N: 4}), Roots: same}, parley.SetOf(1, 2, 3), 6},
+		"bracha":    {explore.Options{Protocol: bracha.New(bracha.Config{N: 3}), Roots: same}, parley.SetOf(1, 2), 2},
+		"eig, a lying source": {explore.Options{
+			Protocol: eig.New(oral(4, 1), lockstep.Simulated), Roots: liars(4, 1, "0")[:1],
+		}, parley.SetOf(1, 2, 3), 6},
+		"eig beyond the bound": {explore.Options{
+			Protocol: eig.New(oral(3, 1), lockstep.Simulated), Roots: liars(3, 1, "1"), Beyond: true,
+		}, parley.SetOf(1, 2), 2},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			whole := search(t, c.o)
+			c.o.Alike = c.alike
+			merged := search(t, c.o)
+			if merged.Outcome != whole.Outcome {
+				t.Fatalf("%s, and without names that change %s", merged.Outcome, whole.Outcome)
+			}
+			if whole.Outcome == explore.Found {
+				return
+			}
+			if merged.States >= whole.States || merged.States*c.least < whole.States {
+				t.Errorf("%d states, and without names that change %d: classes have up to %d", merged.States, whole.States, c.least)
+			}
+		})
+	}
+}
+
+// TestDepth stops at a depth, which proves nothing, and at a number of states.
+func TestDepth(t *testing.T) {
+	o := small()["diffusion"]
+	o.Depth = 5
+	if r := search(t, o); r.Outcome != explore.BudgetHit || r.Depth != 5 {
+		t.Errorf("stopped at depth %d: %s", r.Depth, r.Outcome)
+	}
+	o.Depth, o.States, o.Workers = 0, 1000, 1
+	if r := search(t, o); r.Outcome != explore.BudgetHit || r.States < 1000 || r.States > 1100 {
+		t.Errorf("stopped after %d states: %s", r.States, r.Outcome)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if r, err := explore.Search(ctx, small()["diffusion"]); err != nil || r.Outcome != explore.Interrupted {
+		t.Errorf("%s, %v", r.Outcome, err)
+	}
+}
+
+// TestFinding follows a run that breaks something: it is the shortest, it is a run of the
+// machines, and its trace has what the properties see.
+func TestFinding(t *testing.T) {
+	o := small()["eig 3 beyond"]
+	for _, order := range []explore.Order{explore.BreadthFirst, explore.DepthFirst, explore.RandomOrder} {
+		o.Order, o.Walks, o.All = order, 2000, false
+		r := search(t, o)
+		if r.Outcome != explore.Found {
+			t.Fatalf("order %d: %s", order, r.Outcome)
+		}
+		f := &r.Findings[0]
+		h := parley.History{N: 3, Over: true}
+		for id := range o.Roots[f.Run.Root].Faulty {
+			h.Faulty.Add(id)
+		}
+		log := f.Run.Log(true)
+		for _, e := range log.Events {
+			at := parley.Happening{At: e.At, From: e.Peer, Msg: e.Msg}
+			switch e.Op {
+			case trace.Request:
+				h.Requests = append(h.Requests, at)
+			case trace.Deliver:
+				h.Deliveries = append(h.Deliveries, at)
+			}
+			if e.Op == trace.Receive && (e.Cause == 0 || log.Events[e.Cause-1].Op != trace.Send) {
+				t.Errorf("event %d arrives and was never sent", e.ID)
+			}
+		}
+		broken := false
+		for _, p := range o.Protocol.Properties {
+			broken = broken || p.Name == f.Property && p.Check(&h) != nil
+		}
+		if !broken {
+			t.Errorf("the trace of the run does not break %s", f.Property)
+		}
+	}
+}
+
+// TestRefused are searches that cannot be made.
+func TestRefused(t *testing.T) {
+	p := diffusion.New(diffusion.Config{N: 3})
+	big := diffusion.New(diffusion.Config{N: 17})
+	for want, o := range map[string]explore.Options{
+		"17 processes: 1 to 16 can be explored": {Protocol: big, Roots: asking()},
+		"nothing to begin with":                 {Protocol: p},
+		"diffusion has no rounds to step by":    {Protocol: p, Roots: asking(), Step: explore.Rounds},
+		"process 3 is asked, and there are 3":   {Protocol: p, Roots: asking(cast(3, "a"))},
+		"300 of one kind of fault":              {Protocol: p, Roots: asking(), Model: explore.Model{Losses: 300}},
+		"processes 0 and 1 are not alike":       {Protocol: p, Roots: asking(cast(0, "a")), Alike: parley.Everyone(3)},
+		"needs to know how many runs":           {Protocol: p, Roots: asking(), Order: explore.RandomOrder},
+	} {
+		if _, err := explore.Search(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, and %q is expected", err, want)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package explore
+
+import (
+	"slices"
+	"sync"
+
+	"parley"
+	"parley/trace"
+)
+
+// judge decides about properties: once for each past, with whoever is down.
+type judge struct {
+	x      *search
+	shards [16]struct {
+		sync.Mutex
+		known map[question]bool
+	}
+	mu       sync.Mutex
+	findings []found
+}
+
+// question is all that a verdict depends on.
+type question struct {
+	past uint32
+	down uint16
+	root uint16
+	over bool
+	had  uint16 // which budgets were used at all
+}
+
+// found is a state in which something was found.
+type found struct {
+	root     int
+	id       id
+	trail    []made // of a run at random, which has no id
+	property string
+	why      string
+	promised bool
+}
+
+// enough is how many findings are kept.
+const enough = 100
+
+// check looks whether a state is what is searched for.
+func (w *worker) check(s *state, at id, over bool) {
+	x := w.x
+	q := question{past: s.past, root: uint16(s.root), over: over}
+	for i, used := range s.used {
+		if used > 0 {
+			q.had |= 1 << i
+		}
+	}
+	for p := range parley.ID(x.p.N) {
+		if x.components.at(s.parts[x.slot(s, p)]).down {
+			q.down |= 1 << p
+		}
+	}
+	if x.o.Goal != nil && x.o.Looks {
+		if x.o.Goal(w.view(s, &q)) {
+			x.judge.keep([]found{{root: s.root, id: at, trail: slices.Clone(w.trail)}})
+		}
+		return
+	}
+	j := &x.judge
+	shard := &j.shards[q.past%uint32(len(j.shards))]
+	shard.Lock()
+	defer shard.Unlock()
+	if shard.known == nil {
+		shard.known = make(map[question]bool)
+	}
+	if _, known := shard.known[q]; known {
+		return
+	}
+	shard.known[q] = true
+	var list []found
+	switch {
+	case x.o.Goal == nil:
+		list = x.broken(&q)
+	case x.o.Goal(w.view(s, &q)):
+		list = []found{{}}
+	}
+	for i := range list {
+		list[i].root, list[i].id, list[i].trail = s.root, at, slices.Clone(w.trail)
+	}
+	if len(list) > 0 {
+		j.keep(list)
+	}
+}
+
+// keep keeps what was found, and ends the search if that is enough.
+func (j *judge) keep(list []found) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.findings = append(j.findings, list[:min(len(list), enough-len(j.findings))]...)
+	if !j.x.o.All {
+		j.x.stop.Store(true)
+	}
+}
+
+// view is a state as a goal sees it.
+func (w *worker) view(s *state, q *question) *View {
+	x := w.x
+	v := &View{History: x.seenBy(q), Faulty: x.roots[q.root].faulty}
+	for p := range parley.ID(x.p.N) {
+		if q.down>>p&1 == 1 {
+			v.Down.Add(p)
+		}
+	}
+	if x.o.Looks {
+		v.Vars = func(p parley.ID) []parley.Variable {
+			part := x.components.at(s.parts[x.slot(s, p)])
+			if part.down || !parley.Load(w.machine(part), 0, part.machine) {
+				return nil
+			}
+			return parley.Show(w.machine(part), 0)
+		}
+	}
+	return v
+}
+
+// seenBy is the history that a question is about. Who is down counts as faulty.
+func (x *search) seenBy(q *question) *parley.History {
+	h := x.history(q.past, x.roots[q.root].faulty, q.over)
+	for p := range parley.ID(x.p.N) {
+		if q.down>>p&1 == 1 {
+			h.Faulty.Add(p)
+		}
+	}
+	return h
+}
+
+// broken returns which properties that count do not hold.
+func (x *search) broken(q *question) (out []found) {
+	h := x.seenBy(q)
+	for _, v := range parley.Judge(x.p, x.assumptions(q, h), h) {
+		if v.Property.Mode == parley.Sometimes || v.Broken == nil || !x.counts(v) {
+			continue
+		}
+		out = append(out, found{property: v.Property.Name, why: v.Broken.Error(), promised: v.Promise.Holds})
+	}
+	return out
+}
+
+// counts tells whether a property that does not hold is searched for.
+func (x *search) counts(v parley.Verdict) bool {
+	if len(x.o.Only) == 0 {
+		return v.Violated() || x.o.Beyond
+	}
+	for _, name := range x.o.Only {
+		if name == v.Property.Name {
+			return v.Violated() || x.o.Beyond
+		}
+	}
+	return false
+}
+
+// assumptions are the circumstances of the runs that a question is about.
+func (x *search) assumptions(q *question, h *parley.History) parley.Assumptions {
+	had := func(budget int) bool { return q.had>>budget&1 == 1 }
+	a := parley.Assumptions{N: x.p.N, M: x.p.M, Faulty: h.Faulty.Len(), Worst: x.roots[q.root].worst}
+	if x.p.Proposers.Len() == 1 {
+		a.SourceFaulty = x.p.Proposers.Minus(h.Faulty) == parley.Set{}
+	}
+	a.Network = parley.NetworkFaults{
+		Lost: had(losses), Doubled: had(doubles), Reordered: !x.o.Model.FIFO && !x.timed,
+		Late: !x.timed && had(timeouts),
+	}
+	a.Processes = parley.ProcessFaults{
+		Restarted: had(restarts), LostDisk: had(disks), Suspected: had(suspicions),
+		Minority: 2*(x.p.N-h.Faulty.Len()) <= x.p.N,
+	}
+	for _, e := range h.Indications {
+		if e.Msg.Kind == parley.Suspect && h.Correct(e.Msg.Origin) {
+			a.Processes.Suspected = true
+		}
+	}
+	return a
+}
+
+// add puts an event into the list of a history that it belongs to.
+func add(h *parley.History, e *event) {
+	at := e.Happening
+	at.Order = uint64(len(h.Requests) + len(h.Deliveries) + len(h.Indications) + len(h.Restarts) + 1)
+	switch e.op {
+	case trace.Request:
+		h.Requests = append(h.Requests, at)
+	case trace.Deliver:
+		h.Deliveries = append(h.Deliveries, at)
+	case trace.Indicate:
+		h.Indications = append(h.Indications, at)
+	case trace.Restart:
+		h.Restarts = append(h.Restarts, at)
+	}
+}

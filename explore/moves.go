@@ -1,0 +1,488 @@
+package explore
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"parley"
+)
+
+// What happens in a move.
+type What uint8
+
+// The moves.
+const (
+	Arrival   What = iota // a message is delivered
+	Loss                  // a message is lost
+	Doubling              // a message is delivered, and will be once more
+	Asking                // a process is asked from above
+	Expiry                // a timer runs out
+	Crash                 // a process crashes between two steps
+	Restart               // a process comes back
+	LostDisk              // a process comes back without what was durable
+	Suspicion             // a process is told that another one has crashed
+	Slander               // the same, and it has not
+	Start                 // a process begins
+)
+
+// turn is a move that a state allows; what comes of it may depend on choices.
+type turn struct {
+	what What
+	at   parley.ID // whose move it is
+	of   parley.ID // the sender, or who is suspected
+	in   input     // what happens to the component; 0 if nothing does
+	elem int       // the element of the flight that it takes away, or -1
+	cost int       // the budget that it takes from, or -1
+	now  parley.Tick
+	past parley.Tick // what time has passed before it, where it is always time 0
+	lost uint32      // the message that is lost
+}
+
+// made is a move, what came of it, and the component before; none if a message is lost.
+type made struct {
+	turn    turn
+	outcome *outcome
+	before  uint32
+}
+
+// made is the present move in a state.
+func (w *worker) made(s *state) made {
+	return made{w.turn, w.outcome, s.parts[w.x.slot(s, w.turn.at)]}
+}
+
+// Moves of a state are numbered by what they are about, and then by what comes of it, so
+// that a number means the same however many of the others are left out.
+const (
+	variantBits = 13
+	maxVariant  = 1<<variantBits - 1
+	maxGroup    = maxMove >> variantBits
+)
+
+// successors makes the moves of a state and calls w.arrive with every state that one
+// leads to. Messages on the way that are asleep are not delivered. With again, if not 0,
+// only those messages are delivered, which were asleep when the other moves were made:
+// they come after nothing, for after the others they were asleep too. It tells whether
+// anything is due: if not, the run is over.
+func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
+	x := w.x
+	if x.timed {
+		if t, ok := x.due(s, s.now); ok {
+			w.explored = 0
+			w.try(s, &t, 0)
+			return true
+		}
+	}
+	n := len(s.flight)
+	awake := ^asleep
+	if again != 0 {
+		awake = again
+	}
+	w.explored = asleep
+	for i, elem := range s.flight {
+		if i > 0 && elem == s.flight[i-1] {
+			continue
+		}
+		number := x.message(elem)
+		q := x.messages.at(number)
+		t := turn{what: Arrival, at: q.to, of: q.from, in: deliver | input(number), elem: i, cost: -1, now: s.now}
+		down := x.components.at(s.parts[x.slot(s, q.to)]).down
+		if down {
+			t.what, t.in, t.lost = Loss, 0, number
+		}
+		if i >= 64 || awake>>i&1 == 1 {
+			w.try(s, &t, i)
+			if i < 64 {
+				w.explored |= 1 << i
+			}
+		}
+		if again != 0 || down {
+			continue
+		}
+		if x.may(s, losses) {
+			w.try(s, &turn{what: Loss, at: q.to, of: q.from, elem: i, cost: losses, now: s.now, lost: number}, n+i)
+		}
+		if x.may(s, doubles) && !x.o.Model.FIFO {
+			t.what, t.elem, t.cost = Doubling, -1, doubles
+			w.try(s, &t, 2*n+i)
+		}
+		if x.may(s, crashes) && !x.roots[s.root].faulty.Has(q.to) {
+			t.what, t.in, t.elem, t.cost = Arrival, t.in|amid, i, crashes
+			w.try(s, &t, 3*n+i)
+		}
+	}
+	if again != 0 {
+		return true
+	}
+	return w.local(s, 4*n) || n > 0
+}
+
+// local makes the moves that no message causes, numbered from base on, and tells
+// whether one of them must happen at last.
+func (w *worker) local(s *state, base int) (due bool) {
+	x := w.x
+	for p := range parley.ID(x.p.N) {
+		if x.still {
+			break
+		}
+		part := x.components.at(s.parts[x.slot(s, p)])
+		group := base + int(p)*turns
+		t := turn{at: p, elem: -1, cost: -1, now: s.now}
+		switch {
+		case part.down:
+			w.comeBack(s, t, group)
+			continue
+		case !x.timed || x.relative:
+			due = w.spontaneous(s, part, t, group) || due
+		}
+		if x.roots[s.root].faulty.Has(p) {
+			continue
+		}
+		if x.may(s, crashes) {
+			t.what, t.in, t.cost = Crash, crash, crashes
+			w.try(s, &t, group+4)
+		}
+		due = w.suspect(s, part, t, group+8) || due
+	}
+	if !x.timed {
+		return due
+	}
+	next, ok := s.wake, s.wake < never
+	if ok && !(due && x.relative) && !x.owes(s, next) {
+		at, passed := s, parley.Tick(0)
+		if x.relative {
+			at, passed, next = w.later(s, next), next, 0
+		}
+		t, _ := x.due(at, next)
+		t.past = passed
+		w.explored = 0
+		w.try(at, &t, base+x.p.N*turns)
+	}
+	return due || ok
+}
+
+// turns is how many numbers of moves a process has beside those of messages to it.
+const turns = 8 + most
+
+// spontaneous makes the moves in which a process is asked or a timer of it runs out, at
+// any time.
+func (w *worker) spontaneous(s *state, part *component, t turn, group int) (due bool) {
+	x := w.x
+	try := func(what What, in input, cost, group int) {
+		t.what, t.in, t.cost = what, in|input(t.at), cost
+		w.try(s, &t, group)
+		if x.may(s, crashes) && !x.roots[s.root].faulty.Has(t.at) && cost != timeouts {
+			t.in, t.cost = t.in|amid, crashes
+			w.try(s, &t, group+1)
+		}
+	}
+	if x.askedOf(part, t.at) < len(x.roots[s.root].requests[t.at]) {
+		try(Asking, ask, -1, group)
+		due = true
+	}
+	if len(part.timers) == 0 || x.timed {
+		return due
+	}
+	if x.may(s, timeouts) && part.timers[0].of == t.at {
+		t.what, t.in, t.cost = Expiry, expire, timeouts
+		w.try(s, &t, group+2)
+		if x.may(s, crashes) && !x.roots[s.root].faulty.Has(t.at) {
+			t.in |= amid
+			w.try(s, &t, group+3)
+		}
+	}
+	return true
+}
+
+// comeBack makes the moves in which a process that is down restarts.
+func (w *worker) comeBack(s *state, t turn, group int) {
+	if !w.x.may(s, restarts) {
+		return
+	}
+	t.what, t.in, t.cost = Restart, restart, restarts
+	w.try(s, &t, group)
+	if w.x.may(s, disks) {
+		t.what, t.in = LostDisk, restart|1
+		w.try(s, &t, group+1)
+	}
+}
+
+// suspect makes the moves in which a process is told of another one's crash.
+func (w *worker) suspect(s *state, part *component, t turn, group int) (due bool) {
+	x := w.x
+	for of := range parley.ID(x.p.N) {
+		if of == t.at || part.told>>of&1 == 1 {
+			continue
+		}
+		t.of, t.in = of, suspect|input(of)
+		down := x.components.at(s.parts[x.slot(s, of)]).down
+		switch {
+		case down && x.o.Model.Detect:
+			if !x.sent(s, of, t.at) {
+				t.what, t.cost = Suspicion, -1
+				w.try(s, &t, group+int(of))
+			}
+			due = true
+		case !down && x.may(s, suspicions):
+			t.what, t.cost = Slander, suspicions
+			w.try(s, &t, group+int(of))
+		}
+	}
+	return due
+}
+
+// try makes a move, with everything that may come of it.
+func (w *worker) try(s *state, t *turn, group int) {
+	if group > maxGroup {
+		panic(fmt.Sprintf("explore: a state has move %d, and %d can be told apart", group, maxGroup))
+	}
+	x := w.x
+	if t.what == Loss {
+		next := &w.next
+		s.copyTo(next)
+		w.turn, w.outcome = *t, nil
+		x.leave(next, t.elem)
+		x.spend(next, t)
+		w.arrive(s, next, group<<variantBits)
+		return
+	}
+	slot := x.slot(s, t.at)
+	list := w.outcomes(call{s.parts[slot], t.in, t.now})
+	if len(list) > maxVariant {
+		panic(fmt.Sprintf("explore: a step has %d outcomes, and %d can be told apart", len(list), maxVariant))
+	}
+	for k := range list {
+		next := &w.next
+		s.copyTo(next)
+		w.turn, w.outcome = *t, &list[k]
+		next.now = t.now
+		if t.elem >= 0 {
+			x.leave(next, t.elem)
+		}
+		x.apply(next, slot, w.outcome)
+		x.spend(next, t)
+		w.arrive(s, next, group<<variantBits|k)
+	}
+}
+
+// may tells whether something that is bounded may still happen.
+func (x *search) may(s *state, budget int) bool { return s.used[budget] < x.limits[budget] }
+
+// spend takes a move from the budgets. What is on its way to a process that is down for
+// good is forgotten.
+func (x *search) spend(s *state, t *turn) {
+	if t.cost >= 0 {
+		s.used[t.cost]++
+	}
+	if t.what == LostDisk {
+		s.used[disks]++
+	}
+	if t.in&amid != 0 && t.cost != crashes {
+		s.used[crashes]++
+	}
+	if t.cost != crashes && t.in&amid == 0 {
+		return
+	}
+	s.flight = slices.DeleteFunc(s.flight, func(elem uint32) bool {
+		if !x.forgotten(s, x.messages.at(x.message(elem)).to) {
+			return false
+		}
+		s.sum -= x.share(elem)
+		return true
+	})
+}
+
+// forgotten tells whether a process is down for good: nothing is on its way to it.
+func (x *search) forgotten(s *state, p parley.ID) bool {
+	return x.limits[restarts] == 0 && x.limits[crashes] > 0 && x.components.at(s.parts[x.slot(s, p)]).down
+}
+
+// slot returns where among the parts of a state the component of a process is.
+func (x *search) slot(s *state, p parley.ID) int { return int(x.roots[s.root].slot[p]) }
+
+// askedOf is how many requests a process has got.
+func (x *search) askedOf(part *component, p parley.ID) int {
+	seat := &x.roots[part.root].seats[part.seat]
+	return part.asked >> (4 * seat.place[p]) & 15
+}
+
+// message returns the message that an element of the flight stands for: itself, or the
+// first of its queue.
+func (x *search) message(elem uint32) uint32 {
+	if x.o.Model.FIFO {
+		return x.queues.at(elem).first
+	}
+	return elem
+}
+
+// share is that of an element of the flight.
+func (x *search) share(elem uint32) uint64 {
+	if x.o.Model.FIFO {
+		return x.queues.at(elem).share
+	}
+	return x.messages.at(elem).share
+}
+
+// token names an element of the flight as long as it is there: itself, or its link.
+func (x *search) token(elem uint32) uint32 {
+	if x.o.Model.FIFO {
+		return x.queues.at(elem).link
+	}
+	return elem
+}
+
+// leave takes a message off the flight: element i, or the first of it.
+func (x *search) leave(s *state, i int) {
+	elem := s.flight[i]
+	s.sum -= x.share(elem)
+	if x.o.Model.FIFO {
+		if rest := x.queues.at(elem).rest; rest != 0 {
+			s.flight[i] = rest
+			s.sum += x.share(rest)
+			return
+		}
+	}
+	s.flight = append(s.flight[:i], s.flight[i+1:]...)
+}
+
+// apply carries an outcome into a state.
+func (x *search) apply(s *state, slot int, o *outcome) {
+	before, after := x.components.at(s.parts[slot]), x.components.at(o.next)
+	s.sum += after.share - before.share
+	s.parts[slot] = o.next
+	if x.timed && before.wakes() != after.wakes() {
+		x.rewake(s)
+	}
+	for _, m := range o.sends {
+		if !x.forgotten(s, x.messages.at(m).to) {
+			x.enter(s, m)
+		}
+	}
+	if o.outs != 0 {
+		before := s.past
+		s.past = x.then(before, o.outs)
+		s.sum += x.pasts.at(s.past).share - x.pasts.at(before).share
+	}
+}
+
+// enter puts a message on its way.
+func (x *search) enter(s *state, m uint32) {
+	if !x.o.Model.FIFO {
+		i, _ := slices.BinarySearch(s.flight, m)
+		s.flight = slices.Insert(s.flight, i, m)
+		s.sum += x.messages.at(m).share
+		return
+	}
+	q := x.messages.at(m)
+	l := link(q.from, q.to)
+	i, there := slices.BinarySearchFunc(s.flight, l, func(elem, l uint32) int {
+		return int(x.queues.at(elem).link) - int(l)
+	})
+	if !there {
+		elem := x.queue(0, m)
+		s.flight = slices.Insert(s.flight, i, elem)
+		s.sum += x.share(elem)
+		return
+	}
+	s.sum -= x.share(s.flight[i])
+	s.flight[i] = x.queue(s.flight[i], m)
+	s.sum += x.share(s.flight[i])
+}
+
+// sent tells whether anything is on its way from one process to another.
+func (x *search) sent(s *state, from, to parley.ID) bool {
+	return slices.ContainsFunc(s.flight, func(elem uint32) bool {
+		q := x.messages.at(x.message(elem))
+		return q.from == from && q.to == to
+	})
+}
+
+// due returns the turn of the first process of which a timer is due at a time.
+func (x *search) due(s *state, at parley.Tick) (turn, bool) {
+	if s.wake > at {
+		return turn{}, false
+	}
+	for i := range x.roots[s.root].seats {
+		seat := &x.roots[s.root].seats[i]
+		if part := x.components.at(s.parts[seat.ids[0]]); part.wakes() <= at {
+			return turn{what: Expiry, at: part.timers[0].of, in: expire, elem: -1, cost: -1, now: at}, true
+		}
+	}
+	panic("explore: a timer is due and is not found")
+}
+
+// rewake finds out when the next timer is due.
+func (x *search) rewake(s *state) {
+	s.wake = never
+	for i := range x.roots[s.root].seats {
+		s.wake = min(s.wake, x.components.at(s.parts[x.roots[s.root].seats[i].ids[0]]).wakes())
+	}
+}
+
+// owes tells whether something is on its way that arrives before a time.
+func (x *search) owes(s *state, before parley.Tick) bool {
+	return slices.ContainsFunc(s.flight, func(elem uint32) bool {
+		return x.messages.at(x.message(elem)).due <= before
+	})
+}
+
+// asleep returns what need not be done in a state that deliver moves led to: what was
+// explored in the state before it and does not depend on this move.
+func (w *worker) asleep(s, next *state) uint64 {
+	x := w.x
+	if x.o.Unreduced || x.o.Alike != (parley.Set{}) || x.timed && next.now != s.now {
+		return 0
+	}
+	var sleep uint64
+	k := 0
+	for left := w.explored; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(left)
+		if i >= len(s.flight) {
+			break
+		}
+		if i == w.turn.elem || !w.independent(s, i) {
+			continue
+		}
+		token := x.token(s.flight[i])
+		for k < len(next.flight) && x.token(next.flight[k]) < token {
+			k++
+		}
+		if k < len(next.flight) && k < 64 && x.token(next.flight[k]) == token {
+			sleep |= 1 << k
+		}
+	}
+	return sleep
+}
+
+// independent tells whether the present move and the arrival of element i come to the
+// same in either order: at two processes they always do, and at one if the component
+// is in the end the same and nobody sees more of it.
+func (w *worker) independent(s *state, i int) bool {
+	x := w.x
+	other := x.message(s.flight[i])
+	slot := x.slot(s, x.messages.at(other).to)
+	if slot != x.slot(s, w.turn.at) {
+		return true
+	}
+	if w.turn.what != Arrival || w.turn.cost >= 0 || !w.outcome.quiet() {
+		return false
+	}
+	silent := func(part uint32, in input) (uint32, bool) {
+		list := w.outcomes(call{part, in, s.now})
+		if len(list) != 1 || !list[0].quiet() || list[0].choices != nil {
+			return 0, false
+		}
+		return list[0].next, true
+	}
+	there := deliver | input(other)
+	first, ok := silent(s.parts[slot], there)
+	if !ok || len(w.outcome.choices) > 0 {
+		return false
+	}
+	a, ok := silent(first, w.turn.in)
+	if !ok {
+		return false
+	}
+	b, ok := silent(w.outcome.next, there)
+	return ok && a == b
+}

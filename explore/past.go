@@ -1,0 +1,105 @@
+package explore
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"parley"
+	"parley/trace"
+)
+
+// event is a happening, and the list of a history that it belongs to.
+type event struct {
+	op trace.Op
+	parley.Happening
+}
+
+// outs is what one move lets be seen from above.
+type outs struct {
+	events []event
+}
+
+// past is what was seen from above so far, each process by itself. One that came about
+// in several orders has the first.
+type past struct {
+	parent  uint32
+	outs    uint32
+	threads []uint32 // by process: what it was asked and delivered
+	share   uint64
+}
+
+// thread is what one process was asked and delivered: the last event, and those before.
+type thread struct {
+	parent uint32
+	last   event
+	share  uint64
+}
+
+func eventKey(b []byte, e *event) []byte {
+	b = append(b, byte(e.op))
+	b = binary.AppendUvarint(b, uint64(e.At))
+	b = binary.AppendUvarint(b, uint64(e.From))
+	return parley.AppendMsg(b, e.Path, e.Msg)
+}
+
+// then returns the past after some events.
+func (x *search) then(before, what uint32) uint32 {
+	if what == 0 {
+		return before
+	}
+	p := x.pasts.at(before)
+	threads := slices.Clone(p.threads)
+	for _, e := range x.outs.at(what).events {
+		key := binary.AppendUvarint(nil, uint64(threads[e.At]))
+		parent := threads[e.At]
+		key = eventKey(key, &e)
+		threads[e.At] = x.threads.number(key, func(at *thread) {
+			b := binary.LittleEndian.AppendUint64(nil, x.shareOf(parent))
+			*at = thread{parent, e, digest('t', eventKey(b, &e))}
+		})
+	}
+	return x.pasts.number(threadsKey(threads), func(at *past) {
+		at.parent, at.outs, at.threads, at.share = before, what, threads, x.sumThreads(threads)
+	})
+}
+
+func threadsKey(threads []uint32) []byte {
+	var key []byte
+	for _, t := range threads {
+		key = binary.LittleEndian.AppendUint32(key, t)
+	}
+	return key
+}
+
+func (x *search) sumThreads(threads []uint32) (sum uint64) {
+	for _, t := range threads {
+		sum += x.shareOf(t)
+	}
+	return sum
+}
+
+// shareOf is the share of a thread, 0 of one in which nothing has happened.
+func (x *search) shareOf(number uint32) uint64 {
+	if number == 0 {
+		return 0
+	}
+	return x.threads.at(number).share
+}
+
+// history is a past as properties see it.
+func (x *search) history(number uint32, faulty parley.Set, over bool) *parley.History {
+	var moves []uint32
+	for n := number; n != 0; n = x.pasts.at(n).parent {
+		moves = append(moves, x.pasts.at(n).outs)
+	}
+	h := &parley.History{N: x.p.N, Faulty: faulty, Over: over}
+	for _, what := range slices.Backward(moves) {
+		if what == 0 {
+			continue
+		}
+		for _, e := range x.outs.at(what).events {
+			add(h, &e)
+		}
+	}
+	return h
+}

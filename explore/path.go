@@ -1,0 +1,187 @@
+package explore
+
+import (
+	"slices"
+
+	"parley"
+	"parley/trace"
+)
+
+// Run is one run, move by move.
+type Run struct {
+	// Root is the number of the Options' Root that it begins with.
+	Root  int
+	Steps []Step
+}
+
+// Step is one move of a run, and what came of it.
+type Step struct {
+	What What
+	At   parley.ID // where it happens
+	Of   parley.ID // the sender, or who is suspected
+	// Time is that of the run, where messages arrive in time; else the number of the step.
+	Time    parley.Tick
+	Msg     parley.Msg   // what arrives, is lost or is asked
+	Path    parley.Path  // of a message or timer
+	Epoch   uint32       // of a message
+	Timer   parley.Timer // that runs out
+	Choices []int        // the answers to each Choose
+	Crashed bool         // the process crashes in this step, after these effects
+	Effects []parley.Effect
+}
+
+// runTo returns the run in which something was found.
+func (x *search) runTo(f *found) Run {
+	w := x.worker()
+	run, steps := Run{Root: f.root}, f.trail
+	if steps == nil {
+		steps = w.retrace(f.id)
+	}
+	now := parley.Tick(0)
+	for i, m := range steps {
+		switch {
+		case x.relative:
+			now += m.turn.past
+		case x.timed:
+			now = m.turn.now
+		default:
+			now = parley.Tick(i)
+		}
+		run.Steps = append(run.Steps, w.replay(&m, now))
+	}
+	return run
+}
+
+// retrace goes back from a state to the beginning, and forth again.
+func (w *worker) retrace(at id) []made {
+	x := w.x
+	var numbers []int
+	for at != 0 {
+		var number int
+		at, number = x.visited.before(at)
+		numbers = append(numbers, number)
+	}
+	slices.Reverse(numbers)
+	first := w.begin(numbers[0] >> variantBits)[numbers[0]&maxVariant]
+	steps, s := first.trail, first.state
+	for _, want := range numbers[1:] {
+		var next state
+		w.moves(&s, 0, func(from, reached *state, number int) {
+			if number != want {
+				return
+			}
+			reached.copyTo(&next)
+			steps = append(steps, w.latest(from)...)
+		})
+		s = next
+		s.again = 0
+	}
+	return steps
+}
+
+// replay makes a move again, to see what the process asks for.
+func (w *worker) replay(m *made, now parley.Tick) Step {
+	x, t := w.x, &m.turn
+	out := Step{What: t.what, At: t.at, Of: t.of, Time: now}
+	part := x.components.at(m.before)
+	switch {
+	case t.what == Loss:
+		q := x.messages.at(t.lost)
+		out.Msg, out.Path, out.Epoch = q.msg, q.path, q.epoch
+		return out
+	case t.in.kind() == deliver:
+		q := x.messages.at(t.in.ref())
+		out.Msg, out.Path, out.Epoch = q.msg, q.path, q.epoch
+	case t.in.kind() == ask:
+		out.Msg = x.roots[part.root].requests[t.at][x.askedOf(part, t.at)]
+	case t.in.kind() == expire:
+		out.Timer, out.Path = part.timers[t.in.ref()].number, part.timers[t.in.ref()].path
+	case t.in.kind() == crash:
+		return out
+	}
+	w.script, w.asked = w.script[:0], 0
+	for _, c := range m.outcome.choices {
+		w.script = append(w.script, choice{int(c), 0})
+		out.Choices = append(out.Choices, int(c))
+	}
+	w.clause(call{m.before, t.in, t.now})
+	out.Effects = durableFirst(w.step.Effects)
+	if m.outcome.effects >= 0 {
+		out.Crashed = true
+		out.Effects = singly(out.Effects, t.at, parley.ID(x.p.N))[:m.outcome.effects]
+	}
+	return out
+}
+
+// Log writes a run down as every host does. keep is as in trace.Log.
+func (r *Run) Log(keep bool) *trace.Log {
+	l := &trace.Log{Keep: keep}
+	sent := make(map[string][]uint64) // by message: the events that sent it, if it is on its way
+	key := func(from, to parley.ID, epoch uint32, path parley.Path, m parley.Msg) string {
+		return string((&message{from: from, to: to, epoch: epoch, path: path, msg: m}).key(nil))
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		e := trace.Event{Op: s.What.op(), At: s.At, Time: s.Time, Path: s.Path, Epoch: s.Epoch, Msg: s.Msg}
+		switch s.What {
+		case Arrival, Loss, Doubling:
+			e.Peer = s.Of
+			k := key(s.Of, s.At, s.Epoch, s.Path, s.Msg)
+			if ids := sent[k]; len(ids) > 0 {
+				e.Cause = ids[0]
+				if s.What != Doubling {
+					sent[k] = ids[1:]
+				}
+			}
+		case Expiry:
+			e.Msg = parley.Msg{Value: uint64(s.Timer)}
+		case LostDisk:
+			e.Msg = parley.Msg{Value: 1}
+		case Suspicion, Slander:
+			e.Msg = parley.Msg{Kind: parley.Suspect, Origin: s.Of}
+		}
+		l.Add(e)
+		for k := range s.Effects {
+			f := &s.Effects[k]
+			op, traced := traces[f.Op]
+			if !traced {
+				continue
+			}
+			e := trace.Event{Op: op, At: f.From, Peer: f.To, Time: s.Time, Epoch: f.Epoch, Path: f.Path, Msg: f.Msg}
+			switch f.Op {
+			case parley.OpKeep:
+				e.Peer = f.From
+			case parley.OpIndicate, parley.OpAppend:
+				e.Peer = 0
+			}
+			id := l.Add(e)
+			if f.Op == parley.OpSend {
+				for to := range parley.ID(most) {
+					if to != f.From && (f.To == to || f.To == parley.All) {
+						k := key(f.From, to, f.Epoch, f.Path, f.Msg)
+						sent[k] = append(sent[k], id)
+					}
+				}
+			}
+		}
+		if s.Crashed {
+			l.Add(trace.Event{Op: trace.Crash, At: s.At, Time: s.Time})
+		}
+	}
+	return l
+}
+
+// op is how a trace calls a move.
+func (w What) op() trace.Op {
+	return [...]trace.Op{
+		Arrival: trace.Receive, Loss: trace.Lose, Doubling: trace.Receive, Asking: trace.Request, Expiry: trace.Timeout,
+		Crash: trace.Crash, Restart: trace.Restart, LostDisk: trace.Restart, Suspicion: trace.Suspect,
+		Slander: trace.Suspect, Start: trace.Start,
+	}[w]
+}
+
+// traces are the effects that a trace has.
+var traces = map[parley.Op]trace.Op{
+	parley.OpSend: trace.Send, parley.OpKeep: trace.Keep, parley.OpDeliver: trace.Deliver,
+	parley.OpIndicate: trace.Indicate, parley.OpAppend: trace.Append,
+}

@@ -1,0 +1,107 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"parley"
+)
+
+// coverage counts what machines were given.
+type coverage struct {
+	kinds   map[parley.Kind]uint64 // messages received
+	clauses [8]uint64              // by input
+}
+
+func newCoverage() coverage {
+	return coverage{kinds: make(map[parley.Kind]uint64)}
+}
+
+// Clause is a part of the machines, and how often it ran, each time on another state or
+// input.
+type Clause struct {
+	Name string
+	Runs uint64
+}
+
+func (x *search) progress() Progress {
+	p := Progress{States: x.states.Load(), Moves: x.moves.Load(), Depth: x.depth, Took: time.Since(x.began)}
+	p.Frontier = uint64(max(0, x.waiting.Load()))
+	_, p.Bytes = x.visited.size()
+	return p
+}
+
+// reportProgress calls Options.Progress about once a second, until the function that it
+// returns is called.
+func (x *search) reportProgress() func() {
+	if x.o.Progress == nil {
+		return func() {}
+	}
+	tick, done := time.NewTicker(time.Second), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-tick.C:
+				x.o.Progress(x.progress())
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { tick.Stop(); close(done) }
+}
+
+func (x *search) report(ctx context.Context, more bool) Report {
+	for _, w := range x.workers {
+		x.moves.Add(uint64(w.count & 1023))
+	}
+	r := Report{Progress: x.progress(), Ends: x.ends.Load(), Runs: x.runs.Load()}
+	r.Clauses = x.clauses()
+	r.Overlooked = math.Pow(float64(r.States), 2) / math.Pow(2, 65)
+	for i := range x.judge.findings {
+		f := &x.judge.findings[i]
+		r.Findings = append(r.Findings, Finding{f.property, f.why, f.promised, x.runTo(f)})
+	}
+	switch {
+	case len(r.Findings) > 0:
+		r.Outcome = Found
+	case ctx.Err() != nil:
+		r.Outcome = Interrupted
+	case more || x.stop.Load():
+		r.Outcome = BudgetHit
+	}
+	return r
+}
+
+// clauses returns what the machines were given, and the kinds of messages that they
+// never were.
+func (x *search) clauses() []Clause {
+	sum := newCoverage()
+	for _, w := range x.workers {
+		for i, n := range w.coverage.clauses {
+			sum.clauses[i] += n
+		}
+		// order: they are added up
+		for kind, n := range w.coverage.kinds {
+			sum.kinds[kind] += n
+		}
+	}
+	out := []Clause{{"start", sum.clauses[begin>>28]}, {"request", sum.clauses[ask>>28]}}
+	for kind := 1; kind < max(len(x.p.Kinds), 2); kind++ {
+		name := "receive"
+		if kind < len(x.p.Kinds) {
+			name += " " + x.p.Kinds[kind]
+		}
+		out = append(out, Clause{name, sum.kinds[parley.Kind(kind)]})
+		delete(sum.kinds, parley.Kind(kind))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(sum.kinds)) {
+		out = append(out, Clause{fmt.Sprintf("receive kind %d", kind), sum.kinds[kind]})
+	}
+	return append(out, Clause{"timeout", sum.clauses[expire>>28]}, Clause{"told of a suspicion", sum.clauses[suspect>>28]},
+		Clause{"restart", sum.clauses[restart>>28]})
+}

@@ -1,0 +1,425 @@
+package explore
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/faulty"
+	"parley/sim"
+)
+
+// search is one search.
+type search struct {
+	o     Options
+	p     parley.Protocol
+	timed bool // messages arrive in time
+	still bool // nothing happens but for messages and timers that are due
+	// relative tells that it is always time 0: when time passes, all that is to come moves
+	// nearer. Rounds are counted from the beginning, and need no such thing to end.
+	relative bool
+	delay    parley.Tick // within which they do
+	limits   [budgets]uint8
+	signer   sim.Signer
+	roots    []*root
+
+	components table[component]
+	messages   table[message]
+	queues     table[queue]
+	outs       table[outs]
+	pasts      table[past]
+	threads    table[thread]
+	visited    visited
+	judge      judge
+
+	began   time.Time
+	depth   int
+	waiting atomic.Int64 // states
+	states  atomic.Uint64
+	moves   atomic.Uint64
+	ends    atomic.Uint64
+	runs    atomic.Uint64
+	stop    atomic.Bool
+	workers []*worker
+}
+
+// root is how runs begin, with its processes seated.
+type root struct {
+	faulty   parley.Set
+	how      map[parley.ID]faulty.Behaviour
+	worst    parley.FaultModel
+	seats    []seat
+	slot     [most]uint8 // where the component of a process is: the first process of its seat
+	requests [most][]parley.Msg
+}
+
+// seat is one machine's place.
+type seat struct {
+	ids     []parley.ID
+	members parley.Set
+	place   [most]uint8 // of a process among ids
+	rushing bool
+	liars   bool
+}
+
+// worker is one thread of a search.
+type worker struct {
+	x        *search
+	machines [][]parley.Machine // by root and seat
+	step     parley.Step
+	memo     map[call][]outcome
+	recent   []remembered // by a hash of the call: what was looked up last
+	script   []choice
+	asked    int
+	key      []byte
+	coverage coverage
+	alike    []alike // by root
+
+	// The move that is being made.
+	next     state
+	aged     state
+	turn     turn
+	outcome  *outcome
+	explored uint64 // messages of the flight that need not be delivered after it
+	arrive   func(s, next *state, number int)
+
+	// Searches by rounds: how many moves deep within the round that began in origin.
+	origin *state
+	level  int
+	stack  []*state
+	steps  []made
+	number int
+	closed parley.Tick // when a correct process closed a round last
+	finish func(s, next *state, number int)
+
+	here  state
+	trail []made     // of a run at random
+	out   []uint32   // states to be visited, packed
+	full  [][]uint32 // blocks of them
+	count int
+}
+
+// remembered is a call that was looked up before.
+type remembered struct {
+	call     call
+	outcomes []outcome
+}
+
+const recently = 1 << 14
+
+func newSearch(o Options) *search {
+	x := &search{o: o, p: o.Protocol, timed: o.Protocol.Timing == parley.Synchronous, signer: sim.Ideal(1)}
+	x.relative = o.Model.InTime && !x.timed
+	x.timed = x.timed || x.relative
+	for k := range x.limits {
+		x.limits[k] = uint8(o.Model.limit(k))
+	}
+	m := &o.Model
+	x.still = x.timed && !x.relative && !m.Detect && m.Crashes+m.Losses+m.Doubles+m.FalseSuspicions == 0
+	x.delay = cmpOr(x.p.Relies.Delay, 900)
+	for _, r := range o.Roots {
+		x.roots = append(x.roots, newRoot(x.p, r))
+	}
+	x.judge.x = x
+	for range o.Workers {
+		x.workers = append(x.workers, x.worker())
+	}
+	return x
+}
+
+func cmpOr(a, b parley.Tick) parley.Tick {
+	if a != 0 {
+		return a
+	}
+	return b
+}
+
+func newRoot(p parley.Protocol, r Root) *root {
+	out := &root{how: r.Faulty}
+	// order: a set has none, and the worst is looked for
+	for id, how := range r.Faulty {
+		out.faulty.Add(id)
+		out.worst = max(out.worst, how.Model)
+	}
+	for _, q := range r.Requests {
+		out.requests[q.At] = append(out.requests[q.At], q.Msg)
+	}
+	add := func(s seat) {
+		for i, id := range s.ids {
+			s.place[id] = uint8(i)
+			s.members.Add(id)
+			out.slot[id] = uint8(s.ids[0])
+		}
+		out.seats = append(out.seats, s)
+	}
+	if len(r.Faulty) > 0 {
+		add(seat{ids: slices.Collect(out.faulty.All()), rushing: true, liars: true})
+	}
+	for id := range parley.ID(p.N) {
+		if !out.faulty.Has(id) {
+			add(seat{ids: []parley.ID{id}})
+		}
+	}
+	return out
+}
+
+// rush is how long the coalition waits to hear the others in a round.
+const rush parley.Tick = 950
+
+func (x *search) worker() *worker {
+	w := &worker{x: x, memo: make(map[call][]outcome), recent: make([]remembered, recently), coverage: newCoverage()}
+	for _, r := range x.roots {
+		var list []parley.Machine
+		for i := range r.seats {
+			list = append(list, x.fresh(r, &r.seats[i]))
+		}
+		w.machines = append(w.machines, list)
+		w.alike = append(w.alike, newAlike(x.p.N, x.o.Alike.Minus(r.faulty)))
+	}
+	return w
+}
+
+// fresh returns a new machine for a seat.
+func (x *search) fresh(r *root, s *seat) parley.Machine {
+	if !s.liars {
+		return x.p.New(s.ids[0])
+	}
+	wait := parley.Tick(0)
+	if x.timed {
+		wait = rush
+	}
+	return faulty.New(x.p, wait, r.how)
+}
+
+func (w *worker) machine(c *component) parley.Machine { return w.machines[c.root][c.seat] }
+
+// fresh puts a new machine into the place of one that crashed.
+func (w *worker) fresh(c *component) parley.Machine {
+	r := w.x.roots[c.root]
+	m := w.x.fresh(r, &r.seats[c.seat])
+	w.machines[c.root][c.seat] = m
+	return m
+}
+
+// beginning is a first state, and what happened before it.
+type beginning struct {
+	state state
+	trail []made
+}
+
+// begin makes the first states of a root: the processes start in order, and where there
+// are rounds they get their requests.
+func (w *worker) begin(number int) []beginning {
+	x, r := w.x, w.x.roots[number]
+	s := state{root: number}
+	none := make([]uint32, x.p.N)
+	s.past = x.pasts.number(threadsKey(none), func(at *past) { at.threads = none })
+	for i := range r.seats {
+		seat := &r.seats[i]
+		c := component{root: number, seat: i, machine: parley.Save(x.fresh(r, seat), 0, nil)}
+		part := x.component(&c, w)
+		s.parts[seat.ids[0]] = part
+		s.sum += x.components.at(part).share
+	}
+	s.wake = never
+	list := []beginning{{state: s}}
+	each := func(what What, p parley.ID, in input) {
+		var after []beginning
+		for _, b := range list {
+			slot := x.slot(&b.state, p)
+			outcomes := w.outcomes(call{b.state.parts[slot], in | input(p), 0})
+			for k := range outcomes {
+				t := turn{what: what, at: p, in: in | input(p), elem: -1, cost: -1}
+				next := beginning{trail: append(slices.Clip(b.trail), made{t, &outcomes[k], b.state.parts[slot]})}
+				b.state.copyTo(&next.state)
+				x.apply(&next.state, slot, &outcomes[k])
+				after = append(after, next)
+			}
+		}
+		list = after
+	}
+	for p := range parley.ID(x.p.N) {
+		each(Start, p, begin)
+	}
+	for p := range parley.ID(x.p.N) {
+		if x.timed && !x.relative {
+			for range r.requests[p] {
+				each(Asking, p, ask)
+			}
+		}
+	}
+	return list
+}
+
+// frontier is the states of one level that wait to be visited, packed.
+type frontier struct {
+	blocks [][]uint32
+}
+
+// blockWords is about how long a block of packed states is: what a worker takes at a time.
+const blockWords = 1 << 15
+
+// run searches.
+func (x *search) run(ctx context.Context) Report {
+	x.began = time.Now()
+	defer context.AfterFunc(ctx, func() { x.stop.Store(true) })()
+	done := x.reportProgress()
+	more := false
+	if x.o.Order == RandomOrder {
+		x.walks()
+		more = true
+	} else {
+		more = x.all()
+	}
+	done()
+	return x.report(ctx, more)
+}
+
+// all visits state after state, and tells whether some were left.
+func (x *search) all() (more bool) {
+	w := x.workers[0]
+	for number := range x.roots {
+		for i, b := range w.begin(number) {
+			w.arriveAt(&state{runs: 1}, &b.state, number<<variantBits|i)
+		}
+	}
+	level := frontier{w.flush(nil)}
+	for len(level.blocks) > 0 && !x.stop.Load() && (x.o.Depth == 0 || x.depth < x.o.Depth) {
+		level = x.level(level)
+		x.depth++
+	}
+	return len(level.blocks) > 0
+}
+
+// level visits all states of a frontier and returns the next one.
+func (x *search) level(level frontier) frontier {
+	var next frontier
+	var mu sync.Mutex
+	var taken atomic.Int64
+	var all sync.WaitGroup
+	for _, w := range x.workers {
+		all.Go(func() {
+			for !x.stop.Load() {
+				k := int(taken.Add(1)) - 1
+				if k >= len(level.blocks) {
+					break
+				}
+				for rest := level.blocks[k]; len(rest) > 0 && !x.stop.Load(); {
+					rest = w.here.unpack(rest, x.p.N)
+					w.expand(&w.here)
+				}
+				level.blocks[k] = nil
+				if x.o.Order == DepthFirst {
+					w.deeper()
+				}
+			}
+			mu.Lock()
+			next.blocks = w.flush(next.blocks)
+			mu.Unlock()
+		})
+	}
+	all.Wait()
+	return next
+}
+
+// deeper goes on from the states found last, until there are none.
+func (w *worker) deeper() {
+	for !w.x.stop.Load() && (len(w.out) > 0 || len(w.full) > 0) {
+		if len(w.out) == 0 {
+			last := len(w.full) - 1
+			w.out, w.full = w.full[last], w.full[:last]
+		}
+		at := len(w.out) - int(w.out[len(w.out)-1])
+		w.here.unpack(w.out[at:], w.x.p.N)
+		w.out = w.out[:at]
+		w.expand(&w.here)
+	}
+}
+
+// expand makes the moves of one state.
+func (w *worker) expand(s *state) {
+	x := w.x
+	x.waiting.Add(-1)
+	if x.o.Step == Rounds {
+		s.runs = x.visited.reached(s.id)
+	}
+	if !w.moves(s, x.visited.expand(s.id), w.arriveAt) {
+		x.ends.Add(1)
+		if x.o.Step == Rounds {
+			x.addRuns(s.runs)
+		}
+		w.check(s, s.id, true)
+	}
+}
+
+// moves makes all moves of a state, of the grain of the search.
+func (w *worker) moves(s *state, asleep uint64, arrive func(s, next *state, number int)) (due bool) {
+	if w.x.o.Step == Rounds {
+		w.finish = arrive
+		return w.round(s)
+	}
+	w.arrive = arrive
+	return w.successors(s, asleep, s.again)
+}
+
+func (x *search) addRuns(runs uint64) {
+	for {
+		old := x.runs.Load()
+		if x.runs.CompareAndSwap(old, plus(old, runs)) {
+			return
+		}
+	}
+}
+
+// arriveAt takes in a state that a move leads to.
+func (w *worker) arriveAt(s, next *state, number int) {
+	x := w.x
+	w.count++
+	if w.count&1023 == 0 {
+		x.moves.Add(1024)
+	}
+	sleep := uint64(0)
+	if s.id != 0 && x.o.Step == Messages {
+		sleep = w.asleep(s, next)
+	}
+	id, isNew, awake := x.visited.add(w.print(next), s.id, number, sleep)
+	if x.o.Step == Rounds {
+		x.visited.reach(id, s.runs)
+	}
+	next.id, next.again = id, awake
+	switch {
+	case isNew:
+		if x.states.Add(1) == x.o.States {
+			x.stop.Store(true)
+		}
+		w.check(next, id, false)
+	case awake == 0:
+		return
+	}
+	x.waiting.Add(1)
+	w.keep(next)
+}
+
+// keep puts a state to be visited into a block.
+func (w *worker) keep(s *state) {
+	if w.out == nil {
+		w.out = make([]uint32, 0, blockWords+1024)
+	}
+	w.out = s.pack(w.out, w.x.p.N)
+	if len(w.out) >= blockWords {
+		w.full, w.out = append(w.full, w.out), nil
+	}
+}
+
+// flush hands over the blocks of states found.
+func (w *worker) flush(blocks [][]uint32) [][]uint32 {
+	blocks = append(blocks, w.full...)
+	if len(w.out) > 0 {
+		blocks = append(blocks, w.out)
+	}
+	w.full, w.out = nil, nil
+	return blocks
+}

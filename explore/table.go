@@ -1,0 +1,81 @@
+package explore
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// table numbers what is the same: equal keys get one number, from 1. Reading what
+// stands under a number takes no lock.
+type table[T any] struct {
+	shards [32]struct {
+		sync.Mutex
+		numbers map[string]uint32
+	}
+	chunks [1 << 14]atomic.Pointer[[chunk]T]
+	mu     sync.Mutex // adds chunks
+	last   atomic.Uint32
+}
+
+const (
+	chunkBits = 12
+	chunk     = 1 << chunkBits
+)
+
+var seed = maphash.MakeSeed()
+
+// number returns the number of a key, and has what stands under it filled in if it is new.
+func (t *table[T]) number(key []byte, fill func(at *T)) uint32 {
+	s := &t.shards[maphash.Bytes(seed, key)%uint64(len(t.shards))]
+	s.Lock()
+	defer s.Unlock()
+	if n, ok := s.numbers[string(key)]; ok {
+		return n
+	}
+	n := t.last.Add(1)
+	c := &t.chunks[n>>chunkBits]
+	if c.Load() == nil {
+		t.mu.Lock()
+		if c.Load() == nil {
+			c.Store(new([chunk]T))
+		}
+		t.mu.Unlock()
+	}
+	fill(&c.Load()[n%chunk])
+	if s.numbers == nil {
+		s.numbers = make(map[string]uint32)
+	}
+	s.numbers[string(key)] = n
+	return n
+}
+
+// at returns what stands under a number.
+func (t *table[T]) at(n uint32) *T { return &t.chunks[n>>chunkBits].Load()[n%chunk] }
+
+// digest is the share of one part of a state in the state's fingerprint, which is the
+// sum of all shares: so a move changes it by what it changes. It depends on what the
+// part is, and not on its number, which is another one in each search.
+func digest(role byte, key []byte) uint64 {
+	h := sha256.New()
+	h.Write([]byte{role})
+	h.Write(key)
+	var sum [sha256.Size]byte
+	return binary.LittleEndian.Uint64(h.Sum(sum[:0]))
+}
+
+// spread makes a fingerprint of a sum.
+func spread(x uint64) uint64 {
+	x ^= x >> 32
+	x *= 0xd6e8feb86659fd93
+	x ^= x >> 32
+	x *= 0xd6e8feb86659fd93
+	x ^= x >> 32
+	if x == 0 {
+		return 1
+	}
+	return x
+}

@@ -1,0 +1,177 @@
+package explore
+
+import (
+	"sync"
+)
+
+// visited is the set of states seen so far, in parts with a lock each. A state takes
+// 24 bytes and its place in an index, of 4 bytes, which grows by a half when it is
+// filled to four fifths: 32 bytes in all at most.
+type visited struct {
+	parts [parts]part
+}
+
+const (
+	partBits = 6
+	parts    = 1 << partBits
+	blockLen = 1 << 10
+)
+
+type part struct {
+	sync.Mutex
+	index  []uint32 // number of an entry, and some bits of its fingerprint above; 0: none
+	blocks []*[blockLen]entry
+	n      uint32
+	runs   map[uint32]uint64 // by entry: how many runs come to it; in searches by rounds
+}
+
+// entry is a visited state.
+type entry struct {
+	print uint64
+	link  uint64 // the state before it, the move from there, and whether it was expanded
+	sleep uint64 // moves that need not be made here, by their place in the state
+}
+
+// id names an entry: its part and its number, from 1. No state has the id 0.
+type id uint64
+
+const (
+	moveBits = 24
+	expanded = 1 << (moveBits - 1)
+	maxMove  = expanded - 1
+)
+
+func (v *visited) of(print uint64) *part { return &v.parts[print>>(64-partBits)] }
+
+func (v *visited) at(i id) *entry {
+	p := &v.parts[i>>32]
+	return p.at(uint32(i))
+}
+
+func (p *part) at(n uint32) *entry { return &p.blocks[(n-1)/blockLen][(n-1)%blockLen] }
+
+// add puts a state into the set. If it is there already, add returns of the moves
+// that were asleep when it was expanded those that no longer are.
+func (v *visited) add(print uint64, from id, move int, sleep uint64) (i id, isNew bool, awake uint64) {
+	p := v.of(print)
+	at := id(print>>(64-partBits)) << 32
+	p.Lock()
+	defer p.Unlock()
+	if uint64(p.n)*5 >= uint64(len(p.index))*4 {
+		p.grow()
+	}
+	k, mark := place(print, p.index), mark(print)
+	for ; p.index[k] != 0; k = next(k, p.index) {
+		if p.index[k]&^numberBits != mark {
+			continue
+		}
+		if e := p.at(p.index[k] & numberBits); e.print == print {
+			lost := e.sleep &^ sleep
+			e.sleep &= sleep
+			if e.link&expanded == 0 {
+				lost = 0
+			}
+			return at | id(p.index[k]&numberBits), false, lost
+		}
+	}
+	if p.n%blockLen == 0 {
+		p.blocks = append(p.blocks, new([blockLen]entry))
+	}
+	if p.n++; p.n > numberBits {
+		panic("explore: more states than can be numbered")
+	}
+	p.index[k] = p.n | mark
+	*p.at(p.n) = entry{print, uint64(from)<<moveBits | uint64(move), sleep}
+	return at | id(p.n), true, 0
+}
+
+// place is where in an index the search for a fingerprint begins. Its highest bits name
+// the part.
+func place(print uint64, index []uint32) int {
+	return int(print & 0xFFFFFFFF * uint64(len(index)) >> 32)
+}
+
+// numberBits is the part of an index that numbers an entry. With the other bits, which are of
+// the fingerprint, most entries that are not the one looked for need not be looked at.
+const numberBits = 1<<26 - 1
+
+func mark(print uint64) uint32 { return uint32(print>>32) &^ numberBits }
+
+func next(k int, index []uint32) int {
+	if k++; k == len(index) {
+		return 0
+	}
+	return k
+}
+
+// grow makes the index larger by a half.
+func (p *part) grow() {
+	index := make([]uint32, max(256, len(p.index)*3/2))
+	for n := uint32(1); n <= p.n; n++ {
+		k := place(p.at(n).print, index)
+		for ; index[k] != 0; k = next(k, index) {
+		}
+		index[k] = n | mark(p.at(n).print)
+	}
+	p.index = index
+}
+
+// expand tells that a state's moves are now made, and returns those that are asleep.
+func (v *visited) expand(i id) uint64 {
+	p := &v.parts[i>>32]
+	p.Lock()
+	defer p.Unlock()
+	e := p.at(uint32(i))
+	e.link |= expanded
+	return e.sleep
+}
+
+// before returns the state from which a state was reached first, and by which move.
+func (v *visited) before(i id) (from id, move int) {
+	p := &v.parts[i>>32]
+	p.Lock()
+	defer p.Unlock()
+	link := p.at(uint32(i)).link
+	return id(link >> moveBits), int(link & maxMove)
+}
+
+// size returns how many states there are, and the bytes they take.
+func (v *visited) size() (states, bytes uint64) {
+	for k := range v.parts {
+		p := &v.parts[k]
+		p.Lock()
+		states += uint64(p.n)
+		bytes += uint64(len(p.blocks))*blockLen*24 + uint64(len(p.index))*4
+		p.Unlock()
+	}
+	return states, bytes
+}
+
+// reach counts runs that come to a state of the next level.
+func (v *visited) reach(i id, runs uint64) {
+	p := &v.parts[i>>32]
+	p.Lock()
+	defer p.Unlock()
+	if p.runs == nil {
+		p.runs = make(map[uint32]uint64)
+	}
+	p.runs[uint32(i)] = plus(p.runs[uint32(i)], runs)
+}
+
+// reached takes the count of a state.
+func (v *visited) reached(i id) uint64 {
+	p := &v.parts[i>>32]
+	p.Lock()
+	defer p.Unlock()
+	runs := p.runs[uint32(i)]
+	delete(p.runs, uint32(i))
+	return runs
+}
+
+// plus adds, and stays at the largest number.
+func plus(a, b uint64) uint64 {
+	if a+b < a {
+		return 1<<64 - 1
+	}
+	return a + b
+}

@@ -1,0 +1,68 @@
+package explore
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// walks makes runs at random.
+func (x *search) walks() {
+	var begun atomic.Int64
+	var all sync.WaitGroup
+	for _, w := range x.workers {
+		all.Go(func() {
+			for !x.stop.Load() {
+				k := begun.Add(1)
+				if k > int64(x.o.Walks) {
+					return
+				}
+				w.walk(rand.New(rand.NewPCG(x.o.Seed, uint64(k))))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// walk makes one run: of the moves of a state each is as likely as any other.
+func (w *worker) walk(random *rand.Rand) {
+	x := w.x
+	root := random.IntN(len(x.roots))
+	first := w.begin(root)
+	b := first[random.IntN(len(first))]
+	s, trail := &b.state, b.trail
+	next := new(state)
+	for depth := 0; x.o.Depth == 0 || depth < x.o.Depth; depth++ {
+		w.trail = trail
+		w.check(s, 0, false)
+		met := 0
+		var move []made
+		due := w.moves(s, 0, func(from, reached *state, _ int) {
+			if met++; random.IntN(met) > 0 {
+				return
+			}
+			reached.copyTo(next)
+			move = w.latest(from)
+		})
+		if !due {
+			x.ends.Add(1)
+			w.trail = trail
+			w.check(s, 0, true)
+		}
+		if !due || met == 0 || x.stop.Load() {
+			return
+		}
+		w.count++
+		trail = append(trail, move...)
+		s, next = next, s
+	}
+}
+
+// latest is the move of the grain of the search that has just been made in a state.
+func (w *worker) latest(from *state) []made {
+	if w.x.o.Step == Rounds {
+		return slices.Clone(w.steps[:w.level])
+	}
+	return []made{w.made(from)}
+}
