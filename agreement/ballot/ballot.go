@@ -217,7 +217,7 @@ func (i *Instance) promisedBy(s *parley.Step, q parley.ID, m parley.Msg) {
 		return
 	}
 	value, report, ok := readPromise(m.Body)
-	if !ok {
+	if !ok || m.Value == 0 && len(value) > 0 {
 		s.Refuse(q, "promise that cannot be read")
 		return
 	}

@@ -62,10 +62,10 @@ func (c Config) check() error {
 		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
 	case c.M < 0 || c.M >= c.N:
 		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
-	case c.Wait < 0:
-		return wrong("wait", "%d ticks: a time is not negative", c.Wait)
-	case c.Stagger < 0:
-		return wrong("stagger", "%d ticks: a time is not negative", c.Stagger)
+	case c.Wait < 0 || c.Wait > forever:
+		return wrong("wait", "%d ticks: allowed are 0 to %d", c.Wait, forever)
+	case c.Stagger < 0 || c.Stagger > forever:
+		return wrong("stagger", "%d ticks: allowed are 0 to %d", c.Stagger, forever)
 	}
 	return nil
 }

@@ -29,6 +29,19 @@ func readPromise(b []byte) (value, report []byte, ok bool) {
 	return rest[:size:size], rest[size:], true
 }
 
+// Value returns the value that a message brings to its receiver, if it does: one that is
+// proposed, decided on or, in a promise, accepted. An owner that cannot do with every
+// value looks at it before the instance receives the message.
+func Value(m parley.Msg) (value []byte, brings bool) {
+	switch {
+	case m.Kind == Accept || m.Kind == Decision:
+		return m.Body, true
+	case m.Kind == Promise && m.Value > 0:
+		value, _, brings = readPromise(m.Body)
+	}
+	return value, brings
+}
+
 // A record of the log begins with what it records, which is also the kind of the
 // message that the process answers, or has heard.
 
@@ -123,7 +136,8 @@ func (i *Instance) misfit(from parley.ID, m parley.Msg) string {
 	case m.Kind == Decision && m.Seq != 0, m.Kind != Promise && m.Value != 0, m.Origin != 0,
 		m.Kind != Promise && m.Kind != Accept && m.Kind != Decision && len(m.Body) > 0:
 		return "fields that are not used"
-	case m.Kind != Decision && (m.Seq < n || m.Seq > highest), m.Value > highest:
+	case m.Kind != Decision && (m.Seq < n || m.Seq > highest), m.Value > m.Seq,
+		m.Value != 0 && m.Value < n:
 		return "no such ballot"
 	case (m.Kind == Prepare || m.Kind == Accept) && m.Seq%n != uint64(rank):
 		return "ballot of another process"

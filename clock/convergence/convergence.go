@@ -182,6 +182,7 @@ func (p *process) sleep(s *parley.Step) {
 // Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
+	case m.Kind >= parley.Local: // suspicions and the like: who cannot be read does not count
 	case m.Origin != 0 || len(m.Body) > 0 || m.Kind != Time && m.Value != 0:
 		s.Refuse(from, "fields that are not used")
 	// A process that is in tells its time to whoever asks.
@@ -239,8 +240,9 @@ func (p *process) ask(s *parley.Step, wait parley.Tick) {
 	s.SetTimer(window, wait)
 }
 
-// furthest is how far a clock may be from one's own that is to be reckoned with.
-const furthest parley.Tick = 1 << 60
+// furthest is how far a clock may be from one's own that is to be reckoned with: 73
+// years of nanoseconds.
+const furthest parley.Tick = 1 << 61
 
 // An answer that took long tells little: such a clock could not be read.
 func (p *process) note(s *parley.Step, from parley.ID, m parley.Msg) {

@@ -120,7 +120,7 @@ func (p *Plan) properties() []parley.Property {
 			Check: p.bounded,
 		},
 		{
-			Name: ClockMonotone, Mode: parley.Always, Says: "no correct clock ever goes back",
+			Name: ClockMonotone, Mode: parley.Always, Says: "while it counts, no correct clock goes back",
 			Check: func(h *parley.History) error { return each(h, monotone) },
 		},
 		{

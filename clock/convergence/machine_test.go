@@ -106,6 +106,11 @@ func TestAnswers(t *testing.T) {
 	if effects[0].To != 2 || got.Kind != want.Kind || got.Seq != want.Seq || got.Value != want.Value {
 		t.Errorf("%v", effects)
 	}
+	// What a layer beneath indicates is no fault of anybody's.
+	h.receive(1071, 0, parley.Msg{Kind: parley.Suspect, Origin: 2})
+	if len(h.refused) > 0 {
+		t.Error(h.refused)
+	}
 	for _, begin := range []convergence.Begin{convergence.Cold, convergence.Joining} {
 		c := four
 		c.Begin = begin
@@ -131,7 +136,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"late":           {tell(100_000, 100_100), plan.RoundTrip + 1, "reading took too long"},
 		"another T1":     {tell(99_999, 100_100), 10, "a time that was not asked for"},
-		"beyond":         {tell(100_000, 1<<61), 10, "a time out of all reckoning"},
+		"beyond":         {tell(100_000, 1<<62), 10, "a time out of all reckoning"},
 		"far below":      {tell(100_000, -1<<63), 10, "a time out of all reckoning"},
 		"a body":         {with(parley.Msg{Body: []byte{1}}), 10, "fields that are not used"},
 		"an origin":      {with(parley.Msg{Origin: 1}), 10, "fields that are not used"},
@@ -320,6 +325,18 @@ func TestJoinClauses(t *testing.T) {
 	}
 	if h.receive(now, 2, ask(1)); len(h.step.Effects) != 1 {
 		t.Error("in, it does not tell the time")
+	}
+}
+
+// A joiner whose clock has forgotten what year it is joins others that count the
+// nanoseconds since 1970, and so does one that is as far ahead.
+func TestJoinsFromFar(t *testing.T) {
+	const since1970 = 1_800_000_000_000_000_000
+	for _, behind := range []parley.Tick{since1970, -since1970} {
+		h, now := joiner(t, behind)
+		if at, _ := h.show(now); at != now+behind+2 {
+			t.Errorf("%d behind, it shows %d, and not what the middle one does", behind, at)
+		}
 	}
 }
 

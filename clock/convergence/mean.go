@@ -106,7 +106,7 @@ func Median(differences []parley.Tick, read parley.Set) parley.Tick {
 // t4 are one's own clock when the question left and when the answer came, t2 and
 // t3 the other's when that came and when this left. Half a tick is rounded up.
 // The error is at most (round trip - 2*least delay)/2, and what the clocks drift
-// apart meanwhile. No two of the four may differ by more than 2^61.
+// apart meanwhile. No two of the four may differ by 2^62 or more.
 func Offset(t1, t2, t3, t4 parley.Tick) parley.Tick {
 	return ((t2 - t1) + (t3 - t4) + 1) >> 1
 }

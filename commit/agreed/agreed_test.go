@@ -272,6 +272,18 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// A vote that comes when the rounds have begun is a no.
+func TestLateVote(t *testing.T) {
+	p := over(t, "eig", 4, 1)
+	requests := votes("yyyy")
+	requests[3].When = 300
+	s := sim.Run(sim.Options{Protocol: p, Requests: requests})
+	judge(t, s, p, "late")
+	if got := outcomes(&s.History); got != "aaaa" {
+		t.Error(got)
+	}
+}
+
 // The suite of all protocols.
 func TestSuite(t *testing.T) {
 	for _, name := range []string{"eig", "sm", "phaseking"} {

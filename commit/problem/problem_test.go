@@ -11,8 +11,9 @@ import (
 )
 
 // history makes a run of three processes of a text: who does what, one after another.
-// 1y, 1n: 1 is given its vote; 1c, 1a: 1 decides; 1?: 1 decides something else; 1b: 1
-// is blocked; 1r: 1 comes back; 1x: 1 crashes for good; 1l: 1 lies; end: the run is over.
+// 1y, 1n: 1 is given its vote, at time 0; 1Y: later; 1c, 1a: 1 decides; 1?: 1 decides
+// something else; 1b: 1 is blocked; 1r: 1 comes back; 1x: 1 crashes for good; 1l: 1
+// lies; end: the run is over.
 func history(text string) *parley.History {
 	h := &parley.History{N: 3}
 	for i, word := range strings.Fields(text) {
@@ -27,9 +28,13 @@ func history(text string) *parley.History {
 			return do
 		}
 		switch word[1] {
-		case 'y':
+		case 'y', 'Y':
+			if word[1] == 'y' {
+				do.When = 0
+			}
 			h.Requests = append(h.Requests, say(parley.Propose, "yes"))
 		case 'n':
+			do.When = 0
 			h.Requests = append(h.Requests, say(parley.Propose, "0"))
 		case 'c':
 			h.Deliveries = append(h.Deliveries, say(parley.Decide, "commit"))
@@ -77,7 +82,9 @@ func TestProperties(t *testing.T) {
 		{"0y 1n 2y 1l 0c 2c end", "commit validity", ""},
 		{"0y 1y 2n 2y 0c", "commit validity", "commit validity"}, // the first vote counts
 		{"0y 1l 2y 1c 0a 2a end", "atomicity, commit validity", ""},
-		// AC4.
+		{"0y 1y 0c 2y 1c 2c end", "commit validity", "commit validity"}, // 2 would have voted yes
+		// AC4. A vote may come too late.
+		{"0y 1y 2Y 0a 1a 2a end", "", ""},
 		{"0y 1y 2y 0a 1a 2a end", "non-triviality", "non-triviality"},
 		{"0y 1y 2y 2x 0a 1a end", "", ""},
 		{"0y 1y 2y 2r 0a 1a 2a end", "", ""},
@@ -127,6 +134,7 @@ func TestWords(t *testing.T) {
 		"0y 1y 2y 0c 2a": "process 0 committed and process 2 aborted",
 		"0y 1n 2y 0c":    "process 0 committed, and process 1 voted no",
 		"0y 1y 0c":       "process 0 committed, and process 2 did not vote",
+		"0y 1y 0c 2y":    "process 0 committed, and process 2 had not voted yet",
 		"0n 0a 0a":       "process 0 decided twice",
 		"0n 0a 0r 0c":    "process 0 decided abort and then commit",
 		"0y end":         "process 0 did not decide",

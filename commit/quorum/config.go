@@ -124,6 +124,12 @@ func outcome(value []byte) problem.Outcome {
 	return problem.Abort
 }
 
+// misfit tells what the ballots cannot: whether the value in a message is no outcome.
+func misfit(m parley.Msg) bool {
+	value, brings := ballot.Value(m)
+	return brings && string(value) != outcome(value).String()
+}
+
 // explain shows a message as the ballots do, and the vote that is in a promise.
 func explain(synod parley.Protocol) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {

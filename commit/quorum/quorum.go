@@ -29,6 +29,8 @@
 package quorum
 
 import (
+	"fmt"
+
 	"parley"
 	"parley/agreement/ballot"
 	"parley/commit/problem"
@@ -120,6 +122,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == parley.Suspect:
 		p.suspect(s, m.Origin)
 	case m.Kind >= parley.Local:
+	case misfit(m):
+		s.Refuse(from, "value that is no outcome")
 	// It is asked for its vote, and does not have it yet.
 	case m.Kind == ballot.Prepare && !p.voted && !p.decided():
 		p.asked, p.ballot = from, m.Seq
@@ -233,10 +237,12 @@ func (p *process) decided() bool {
 // log is a no.
 func (p *process) Start(s *parley.Step) {
 	for _, r := range s.Log {
-		if string(r.Body) == recordYes {
+		switch {
+		case string(r.Body) == recordYes:
 			p.yes = true
-		} else {
-			p.synod.Replay(r.Body)
+		// What its log does not say any more, others rely on.
+		case !p.synod.Replay(r.Body):
+			panic(fmt.Sprintf("quorum: process %d does not know its record %q", s.Self, r.Body))
 		}
 	}
 	if value, decided := p.synod.Decision(); decided {

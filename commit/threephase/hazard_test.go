@@ -263,6 +263,27 @@ func (host) Sign(parley.ID, []byte) []byte         { return nil }
 func (host) Verify(parley.ID, []byte, []byte) bool { return false }
 func (h host) Refused(_, _ parley.ID, why string)  { *h.refused = append(*h.refused, why) }
 
+// A log that is not as it was written is not passed over.
+func TestDamagedLog(t *testing.T) {
+	for log, want := range map[string]bool{
+		"yes": true, "yes,committed": true, "yes,aborted": true,
+		"yez": false, "yes,": false, "committed": false, "aborted": false, "yes,yes": false, "yes,committed,aborted": false,
+	} {
+		step := parley.Step{Self: 1, N: 3, Host: host{new([]string)}, Restart: true}
+		for _, record := range strings.Split(log, ",") {
+			step.Log = append(step.Log, parley.Record{Body: []byte(record)})
+		}
+		func() {
+			defer func() {
+				if ok := recover() == nil; ok != want {
+					t.Errorf("log %s: taken is %t", log, ok)
+				}
+			}()
+			threephase.New(threephase.Config{N: 3}).New(1).Start(&step)
+		}()
+	}
+}
+
 // Every kind is shown in words, and what is none with a question mark.
 func TestExplain(t *testing.T) {
 	p := threephase.New(threephase.Config{N: 3})

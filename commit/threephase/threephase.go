@@ -32,6 +32,8 @@
 package threephase
 
 import (
+	"fmt"
+
 	"parley"
 	"parley/commit/problem"
 )
@@ -305,13 +307,8 @@ func (p *process) Start(s *parley.Step) {
 	}
 	p.back = true
 	for _, r := range s.Log {
-		switch string(r.Body) {
-		case recordYes:
-			p.state = problem.Uncertain
-		case recordCommitted:
-			p.state = problem.Committed
-		case recordAborted:
-			p.state = problem.Aborted
+		if !p.replay(string(r.Body)) {
+			panic(fmt.Sprintf("threephase: process %d does not know its log: %q in state %s", s.Self, r.Body, p.state))
 		}
 	}
 	switch p.state {
@@ -322,6 +319,23 @@ func (p *process) Start(s *parley.Step) {
 	default: // it is not known whether the crash came before or after the delivery
 		s.Deliver(p.self, p.state.Outcome().Decided(first))
 	}
+}
+
+// replay takes the next record of the log, and tells whether it is one. A log that is
+// not as it was written is not passed over: what it does not say any more, others rely on.
+func (p *process) replay(record string) bool {
+	before := p.state
+	switch {
+	case record == recordYes && before == problem.Initial:
+		p.state = problem.Uncertain
+	case record == recordCommitted && before == problem.Uncertain:
+		p.state = problem.Committed
+	case record == recordAborted && before == problem.Uncertain:
+		p.state = problem.Aborted
+	default:
+		return false
+	}
+	return true
 }
 
 // State visits every variable.

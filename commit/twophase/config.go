@@ -190,6 +190,8 @@ func promises(a parley.Assumptions) []parley.Promise {
 		ends = "who is cut off from the coordinator after a yes is blocked as long as that lasts"
 	case a.Network.Lost:
 		ends = "what was lost is asked for again, and no run is long enough if all of that is lost"
+	case a.Network.Late || a.Processes.Paused:
+		ends = "a message or a process was slow, and nothing says when a decision is there"
 	}
 	return []parley.Promise{
 		of(problem.Atomicity, "a yes and a commit are logged before they are said, "+

@@ -265,6 +265,34 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A log that is not as it was written is not passed over: a process that took a yes or a
+// commit of its own for not said would break what others rely on.
+func TestDamagedLog(t *testing.T) {
+	for _, c := range []struct {
+		self parley.ID
+		log  string // records, with commas between
+		ok   bool
+	}{
+		{1, "yes", true}, {1, "yes,committed", true}, {1, "yes,aborted", true},
+		{0, "committed", true}, {0, "committed,end", true},
+		{1, "yez", false}, {1, "yes,", false}, {1, "committed", false}, {1, "aborted", false}, {1, "yes,yes", false},
+		{1, "yes,aborted,committed", false}, {0, "end", false}, {0, "committed,committed", false}, {0, "aborted", false},
+	} {
+		b := newBench(t, 3, c.self)
+		for _, record := range strings.Split(c.log, ",") {
+			b.log = append(b.log, parley.Record{Body: []byte(record)})
+		}
+		func() {
+			defer func() {
+				if ok := recover() == nil; ok != c.ok {
+					t.Errorf("process %d, log %s: taken is %t", c.self, c.log, ok)
+				}
+			}()
+			b.restart()
+		}()
+	}
+}
+
 // The coordinator forgets a commit when all have it in their logs, and no sooner: a
 // participant that was down all the time commits when it is back.
 func TestForgets(t *testing.T) {

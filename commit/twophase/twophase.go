@@ -26,6 +26,8 @@
 package twophase
 
 import (
+	"fmt"
+
 	"parley"
 	"parley/commit/problem"
 )
@@ -328,7 +330,9 @@ func (p *process) Start(s *parley.Step) {
 		return
 	}
 	for _, r := range s.Log {
-		p.replay(string(r.Body))
+		if !p.replay(string(r.Body)) {
+			panic(fmt.Sprintf("twophase: process %d does not know its log: %q in state %s", s.Self, r.Body, p.state))
+		}
 	}
 	switch {
 	case p.ended:
@@ -346,17 +350,24 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
-func (p *process) replay(record string) {
-	switch record {
-	case recordYes:
+// replay takes the next record of the log, and tells whether it is one. A log that is
+// not as it was written is not passed over: what it does not say any more, others rely on.
+func (p *process) replay(record string) bool {
+	before := p.state
+	switch {
+	case record == recordYes && before == problem.Initial:
 		p.state = problem.Uncertain
-	case recordCommitted:
+	case record == recordCommitted && before == problem.Uncertain,
+		record == recordCommitted && before == problem.Initial && p.self == coordinator:
 		p.state = problem.Committed
-	case recordAborted:
+	case record == recordAborted && before == problem.Uncertain:
 		p.state = problem.Aborted
-	case recordEnd:
+	case record == recordEnd && before == problem.Committed:
 		p.state, p.ended = problem.Initial, true
+	default:
+		return false
 	}
+	return true
 }
 
 // State visits every variable.
