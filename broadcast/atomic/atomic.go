@@ -33,7 +33,9 @@
 // see membership/group. It is uniform: of the messages for both of two processes,
 // excluded and crashed ones too, what one has delivered begins with what the other
 // has. Four message delays, and it stops at one silent receiver until the view
-// excludes it.
+// excludes it. Nobody is held back until then: what is under way is held by all that it
+// is for. Counts and priorities begin again in each view; should they come to their
+// end within one, 2^56, then messages wait for the next.
 //
 // Neither form promises FIFO or causal order.
 //

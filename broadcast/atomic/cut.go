@@ -51,11 +51,11 @@ func (l *layer) Cut(reports [][]byte) []byte {
 	var union []item
 	top := uint64(0)
 	for _, report := range reports {
-		last, b, ok := readPriority(report)
+		last, b, ok := readPriority(report, l.n, most)
 		if !ok {
 			continue
 		}
-		items, ok := readItems(b)
+		items, ok := readItems(b, l.n, most)
 		if !ok {
 			continue
 		}
@@ -85,7 +85,7 @@ func (l *layer) Cut(reports [][]byte) []byte {
 // view begins again.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	if cut != nil {
-		items, ok := readItems(cut)
+		items, ok := readItems(cut, l.n, beyond)
 		if !ok {
 			panic("atomic: the view's cut cannot be read")
 		}
@@ -121,7 +121,7 @@ func inOrder(a, b item) int { return cmp.Or(a.priority.Compare(b.priority), a.co
 
 // Reads tells whether Install would take the cut.
 func (l *layer) Reads(cut []byte) bool {
-	_, ok := readItems(cut)
+	_, ok := readItems(cut, l.n, beyond)
 	return ok
 }
 
@@ -130,7 +130,7 @@ func (l *layer) Snapshot() []byte { return appendPriority(nil, l.last) }
 
 // Restore takes a joiner to where its sponsor stands.
 func (l *layer) Restore(snapshot []byte) bool {
-	last, rest, ok := readPriority(snapshot)
+	last, rest, ok := readPriority(snapshot, l.n, most)
 	if ok && len(rest) == 0 {
 		l.last = last
 	}
@@ -141,12 +141,17 @@ func appendPriority(b []byte, p Priority) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, p.Number), uint64(p.By))
 }
 
-func readPriority(b []byte) (p Priority, rest []byte, ok bool) {
-	number, b, err := parley.ReadUvarint(b, most)
+// beyond is above the numbers in any cut, which gives out new ones above the greatest
+// of the view.
+const beyond = 2 * most
+
+// readPriority reads one with a number up to the limit, of one of n processes.
+func readPriority(b []byte, n int, limit uint64) (p Priority, rest []byte, ok bool) {
+	number, b, err := parley.ReadUvarint(b, limit)
 	if err != nil {
 		return p, nil, false
 	}
-	by, b, err := parley.ReadUvarint(b, parley.MaxProcesses-1)
+	by, b, err := parley.ReadUvarint(b, uint64(n-1))
 	return Priority{number, parley.ID(by)}, b, err == nil
 }
 
@@ -165,8 +170,9 @@ func appendItems(b []byte, items []item) []byte {
 	return b
 }
 
-// readItems reads items that take up all of b.
-func readItems(b []byte) (items []item, ok bool) {
+// readItems reads items of n processes that take up all of b, with priorities up to a
+// limit.
+func readItems(b []byte, n int, limit uint64) (items []item, ok bool) {
 	number := func(limit uint64) (x uint64) {
 		if ok {
 			var err error
@@ -177,13 +183,13 @@ func readItems(b []byte) (items []item, ok bool) {
 	}
 	ok = true
 	for range number(uint64(len(b))) {
-		it := item{name: name{parley.ID(number(parley.MaxProcesses - 1)), number(most)}, state: State(number(2))}
+		it := item{name: name{parley.ID(number(uint64(n - 1))), number(most)}, state: State(number(2))}
 		if ok {
-			it.priority, b, ok = readPriority(b)
+			it.priority, b, ok = readPriority(b, n, limit)
 		}
 		if ok {
 			var err error
-			it.to, b, err = problem.ReadSet(b, parley.MaxProcesses)
+			it.to, b, err = problem.ReadSet(b, n)
 			ok = err == nil
 		}
 		size := number(uint64(len(b)))

@@ -27,6 +27,10 @@ func TestSuiteInViews(t *testing.T) {
 	}
 }
 
+func FuzzReceiveInViews(f *testing.F) {
+	parleytest.Fuzz(f, atomic.InViews(group.Config{N: 3}), parleytest.Options{Inputs: named(3), Sim: sim.Options{FIFO: true}})
+}
+
 // One broadcast to all costs what the lecture's form does, and n messages more on
 // each of n-1 links.
 func TestCostInViews(t *testing.T) {

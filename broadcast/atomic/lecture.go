@@ -18,8 +18,8 @@ type process struct {
 	queue           // what it has received and not delivered
 	past    entries // what it has delivered, with the final priorities
 	crashed parley.Set
-	duties  []duty       // the messages that it coordinates, in the order of their names
-	inbox   []parley.Msg // scratch: what it sent to itself in this clause
+	duties  []duty    // the messages that it coordinates, in the order of their names
+	inbox   []message // scratch: what it sent to itself in this clause
 }
 
 // duty is one message that a process coordinates, as its sender or in a takeover.
@@ -64,7 +64,12 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == parley.Suspect && m.Origin != p.self:
 		p.crashed.Add(m.Origin)
 	case m.Kind < parley.Local:
-		p.hear(s, from, m)
+		read, err := decode(m, from, p.n)
+		if err != nil {
+			s.Refuse(from, err.Error())
+			return
+		}
+		p.hear(s, from, read)
 	}
 	p.settleDown(s)
 }
@@ -86,13 +91,8 @@ func (p *process) settleDown(s *parley.Step) {
 	}
 }
 
-// hear reads a message, and refuses what a greater ballot has overtaken.
-func (p *process) hear(s *parley.Step, from parley.ID, q parley.Msg) {
-	m, err := decode(q, from, p.n)
-	if err != nil {
-		s.Refuse(from, err.Error())
-		return
-	}
+// hear takes a message, and refuses what a greater ballot has overtaken.
+func (p *process) hear(s *parley.Step, from parley.ID, m message) {
 	switch m.kind {
 	case Req, Final, Status:
 		if p.admit(s, from, m) {
@@ -116,10 +116,13 @@ func (p *process) obey(s *parley.Step, from parley.ID, m message) {
 	// Phase I, 2: a receiver assigns a priority, marks the message undeliverable,
 	// buffers it and tells the sender. If phase I runs again, holders repeat theirs.
 	case Req:
-		switch e.state {
-		case Unknown:
+		switch {
+		case e.state == Unknown && p.exhausted():
+			s.Refuse(from, "no priority is left")
+			return
+		case e.state == Unknown:
 			e = p.hold(p.self, m.name, m.to, m.body)
-		case Deliverable, Delivered:
+		case e.state != Undeliverable:
 			s.Refuse(from, "a proposal is asked for what has its final priority")
 			return
 		}
@@ -224,10 +227,9 @@ func (p *process) leave(n name) {
 }
 
 func (p *process) multicast(s *parley.Step, to parley.Set, m message) {
-	out := m.encode()
-	s.SendTo(to, out)
+	s.SendTo(to, m.encode())
 	if to.Has(p.self) {
-		p.inbox = append(p.inbox, out)
+		p.inbox = append(p.inbox, m)
 	}
 }
 

@@ -101,6 +101,9 @@ func (q *queue) hold(self parley.ID, n name, to parley.Set, body []byte) *entry 
 	return e
 }
 
+// exhausted tells that there is no number above all: 2^56 of them take a while.
+func (q *queue) exhausted() bool { return q.counter >= most }
+
 // settle gives a message its final priority.
 func (q *queue) settle(e *entry, final Priority) {
 	q.counter = max(q.counter, final.Number)

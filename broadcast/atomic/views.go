@@ -120,9 +120,9 @@ type layer struct {
 	sent    uint64   // own messages
 	out, in []uint64 // by process: messages sent on the link, and received
 	queue
-	own   []own        // own messages that not all receivers have logged
-	last  Priority     // of the last message delivered
-	inbox []parley.Msg // scratch: what it sent to itself in this clause
+	own   []own     // own messages that not all receivers have logged
+	last  Priority  // of the last message delivered
+	inbox []message // scratch: what it sent to itself in this clause
 }
 
 // own is a message of this member's, on the sender's side.
@@ -191,12 +191,8 @@ func (l *layer) Receive(s *parley.Step, from parley.ID, q parley.Msg) (gap bool)
 // settleDown works off what this member sends to itself.
 func (l *layer) settleDown(s *parley.Step) {
 	for len(l.inbox) > 0 {
-		q := l.inbox[0]
+		m := l.inbox[0]
 		l.inbox = l.inbox[1:]
-		m, err := decode(q, l.self, l.n)
-		if err != nil {
-			panic("atomic: own message: " + err.Error())
-		}
 		l.hear(s, l.self, m)
 	}
 	l.inbox = nil
@@ -207,7 +203,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 	e := l.held.at(m.name)
 	switch {
 	// upon Req, not held: hold it with a priority above all, and propose that.
-	case m.kind == Req && e == nil && m.sender == from && m.to.Has(l.self):
+	case m.kind == Req && e == nil && m.sender == from && m.to.Has(l.self) && !l.exhausted():
 		e = l.hold(l.self, m.name, m.to, m.body)
 		l.record(s, *e)
 		l.send(s, from, message{kind: Prop, name: m.name, priority: e.priority})
@@ -298,9 +294,8 @@ func (l *layer) mine(n name) *own {
 // link.
 func (l *layer) multicast(s *parley.Step, to parley.Set, m message) {
 	for id := range l.present(to).All() {
-		m.mark = 1
 		if id == l.self {
-			l.inbox = append(l.inbox, m.encode())
+			l.inbox = append(l.inbox, m)
 			continue
 		}
 		l.out[id]++
@@ -341,7 +336,7 @@ func (l *layer) record(s *parley.Step, e entry) {
 // Replay takes a record of this view. What this member had delivered since its log
 // was compacted it holds again.
 func (l *layer) Replay(rec []byte) bool {
-	items, ok := readItems(rec)
+	items, ok := readItems(rec, l.n, most)
 	if !ok || len(items) != 1 {
 		return false
 	}

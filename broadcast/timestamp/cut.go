@@ -10,18 +10,15 @@ import (
 
 // try: while the head m of pending, sequence k of sender s, has ack[q][s] >= k for
 // every q in the view, or somebody is known to have delivered it: remove it; last :=
-// its key; deliver.
+// its key; deliver. Then there may be room for own messages that wait.
 func (l *layer) try(s *parley.Step) {
-	for len(l.pending) > 0 && (l.heldByAll(l.pending[0]) || !l.pending[0].after(l.known)) {
-		l.deliver(s, l.pending[0])
-		l.pending = l.pending[1:]
-	}
-	if len(l.pending) == 0 {
-		l.pending = nil
-	}
-	if len(l.queue) > 0 && l.undelivered() < l.c.Window {
-		l.sendQueued(s)
-		l.try(s)
+	for sent := true; sent; sent = l.send(s) {
+		k := 0
+		for k < len(l.pending) && (l.heldByAll(l.pending[k]) || !l.pending[k].after(l.known)) {
+			l.deliver(s, l.pending[k])
+			k++
+		}
+		l.pending = slices.Delete(l.pending, 0, k)
 	}
 }
 
@@ -35,13 +32,13 @@ func (l *layer) heldByAll(h held) bool {
 }
 
 func (l *layer) deliver(s *parley.Step, h held) {
-	l.last = h.key
+	l.last, l.done[h.sender] = h.key, h.seq
 	s.Deliver(h.sender, parley.Msg{Kind: parley.Carried, Origin: h.sender, Body: h.body})
 }
 
 // Waiting tells whether anything is not yet delivered: what is missing for that may
 // have been the last message of a link that broke.
-func (l *layer) Waiting() bool { return len(l.pending) > 0 }
+func (l *layer) Waiting() bool { return len(l.pending)+len(l.queue) > 0 }
 
 // Report: pending with bodies, last.
 func (l *layer) Report() []byte { return appendHeld(appendKey(nil, l.last), l.pending) }
@@ -51,11 +48,11 @@ func (l *layer) Report() []byte { return appendHeld(appendKey(nil, l.last), l.pe
 func (l *layer) Cut(reports [][]byte) []byte {
 	var union []held
 	for _, report := range reports {
-		_, rest, ok := readKey(report)
+		_, rest, ok := readKey(report, l.n)
 		if !ok {
 			continue
 		}
-		list, ok := readHeld(rest)
+		list, ok := readHeld(rest, l.n)
 		if !ok {
 			continue
 		}
@@ -67,7 +64,7 @@ func (l *layer) Cut(reports [][]byte) []byte {
 
 // Reads tells whether bytes are a cut.
 func (l *layer) Reads(cut []byte) bool {
-	_, ok := readHeld(cut)
+	_, ok := readHeld(cut, l.n)
 	return ok
 }
 
@@ -75,7 +72,7 @@ func (l *layer) Reads(cut []byte) bool {
 // holds is in the cut, but for what it had delivered before it came back from its
 // log, which is delivered again. Then all counters of the view are 0.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
-	list, ok := readHeld(cut)
+	list, ok := readHeld(cut, l.n)
 	if !ok && cut != nil {
 		panic("timestamp: the cut of the view cannot be read")
 	}
@@ -91,10 +88,10 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	l.view = next
 	l.clock, l.last, l.known, l.pending, l.owe = 0, key{}, key{}, nil, false
 	clear(l.recv)
+	clear(l.done)
 	for _, row := range l.ack {
 		clear(row)
 	}
-	l.sendQueued(s)
 	l.try(s)
 }
 
@@ -103,7 +100,7 @@ func (l *layer) Snapshot() []byte { return appendKey(nil, l.last) }
 
 // Restore takes a joiner to where its sponsor stands.
 func (l *layer) Restore(snapshot []byte) bool {
-	last, rest, ok := readKey(snapshot)
+	last, rest, ok := readKey(snapshot, l.n)
 	if ok && len(rest) == 0 {
 		l.last = last
 	}
@@ -112,7 +109,7 @@ func (l *layer) Restore(snapshot []byte) bool {
 
 // Replay takes a message that this member held before a crash.
 func (l *layer) Replay(rec []byte) bool {
-	list, ok := readHeld(rec)
+	list, ok := readHeld(rec, l.n)
 	if !ok || len(list) != 1 {
 		return false
 	}
@@ -139,12 +136,12 @@ func appendKey(b []byte, k key) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, k.time), uint64(k.sender))
 }
 
-func readKey(b []byte) (k key, rest []byte, ok bool) {
+func readKey(b []byte, n int) (k key, rest []byte, ok bool) {
 	time, b, err := parley.ReadUvarint(b, limit)
 	if err != nil {
 		return key{}, nil, false
 	}
-	sender, b, err := parley.ReadUvarint(b, parley.MaxProcesses-1)
+	sender, b, err := parley.ReadUvarint(b, uint64(n-1))
 	return key{time, parley.ID(sender)}, b, err == nil
 }
 
@@ -161,8 +158,8 @@ func appendHeld(b []byte, list []held) []byte {
 	return b
 }
 
-// readHeld reads what appendHeld wrote, which takes up all of b.
-func readHeld(b []byte) (list []held, ok bool) {
+// readHeld reads what appendHeld wrote, of n processes, which takes up all of b.
+func readHeld(b []byte, n int) (list []held, ok bool) {
 	count, b, err := parley.ReadUvarint(b, uint64(len(b)))
 	if err != nil {
 		return nil, false
@@ -170,10 +167,10 @@ func readHeld(b []byte) (list []held, ok bool) {
 	for range count {
 		var h held
 		var size uint64
-		if h.key, b, ok = readKey(b); !ok || h.time == 0 {
+		if h.key, b, ok = readKey(b, n); !ok || h.time == 0 {
 			return nil, false
 		}
-		if h.seq, b, err = parley.ReadUvarint(b, limit); err != nil {
+		if h.seq, b, err = parley.ReadUvarint(b, limit); err != nil || h.seq == 0 {
 			return nil, false
 		}
 		if size, b, err = parley.ReadUvarint(b, uint64(len(b))); err != nil || size > uint64(len(b)) {
@@ -185,25 +182,26 @@ func readHeld(b []byte) (list []held, ok bool) {
 	return list, len(b) == 0
 }
 
-// vector is how much this member has received from each, in the order of ids.
-func (l *layer) vector() []byte {
-	b := make([]byte, 0, 64)
+// vector is how much this member has received from each, in the order of ids, with
+// room for a payload behind it.
+func (l *layer) vector(room int) []byte {
+	b := make([]byte, 0, 1+3*l.n+room)
+	b = binary.AppendUvarint(b, uint64(l.view.Members.Len()))
 	for id := range l.view.Members.All() {
 		b = binary.AppendUvarint(b, l.recv[id])
 	}
 	return b
 }
 
-// readVector reads one, and returns what stands behind it.
-func (l *layer) readVector(b []byte) (vec []uint64, rest []byte, ok bool) {
-	vec = make([]uint64, l.n)
-	for id := range l.view.Members.All() {
-		var err error
-		if vec[id], b, err = parley.ReadUvarint(b, limit); err != nil {
-			return nil, nil, false
-		}
+// readVector reads one behind vec, and returns what stands behind it.
+func readVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
+	count, b, err := parley.ReadUvarint(b, parley.MaxProcesses)
+	for i := uint64(0); i < count && err == nil; i++ {
+		var x uint64
+		x, b, err = parley.ReadUvarint(b, limit)
+		vec = append(vec, x)
 	}
-	return vec, b, true
+	return vec, b, err == nil
 }
 
 // State visits every variable. In durable mode what is not delivered is durable.
@@ -230,6 +228,7 @@ func (l *layer) State(v *parley.Vars) {
 	parley.PerProcess(v, "acknowledged", l.ack, func(_ parley.ID, row *[]uint64) {
 		parley.PerProcess(v, "by", *row, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
 	})
+	parley.PerProcess(v, "delivered", l.done, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
 	parley.Num(v, "known time", &l.known.time)
 	v.ID("known sender", &l.known.sender)
 	v.Bool("owe", &l.owe)

@@ -16,7 +16,9 @@
 // The key of a message is fixed when it is sent: (clock of the sender, sender), with
 // logical clocks. Each member tells all others how much it has received from each. A
 // member delivers the message of the smallest key when every member of the view has
-// acknowledged it.
+// acknowledged it: two message delays after it was broadcast, and up to three if
+// somebody whose clock lags broadcasts at the same time, whose message has the smaller
+// key and must be held by all too.
 //
 // Why it works: an acknowledgement of q that covers m leaves q after its clock has
 // passed the time of m: later messages of q have larger keys. Earlier ones came before
@@ -31,6 +33,10 @@
 // then all hold that one, and all before it, and whoever hears of it delivers them.
 // Memory is therefore at most n*W messages, however slow one link is.
 //
+// Clocks and counts begin again in each view. Should a clock come to its end within
+// one, 2^56, then its member broadcasts no more until there is another view, which the
+// group asks for since something waits.
+//
 // Source: logical clocks and their total order from Lamport (1978); the end of a view
 // as in membership/group.
 package timestamp
@@ -39,13 +45,14 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"slices"
 
 	"parley"
 	"parley/membership/group"
 )
 
-// The messages of the layer. Their Body begins with a vector: how much the sender
-// has received from each member of the view, in the order of ids.
+// The messages of the layer. Their Body begins with a vector: how many members the
+// view has, and how much the sender has received from each, in the order of ids.
 const (
 	// Data is a broadcast. Seq: the sender's count in this view, from 1. Value: the
 	// sender's clock. Body: the vector, and the payload behind it.
@@ -57,8 +64,8 @@ const (
 // Config is one system.
 type Config struct {
 	group.Config
-	// Window is how many own messages of a member may be undelivered; more wait in the
-	// sender. By default 64.
+	// Window is how many own messages of a member may be undelivered; up to Queue more
+	// wait in the sender, and what is beyond that is refused. By default 64.
 	Window int
 	// Hold is how long, in ticks, an acknowledgement may wait for more to acknowledge
 	// with it; 0: not at all.
@@ -117,6 +124,7 @@ func flags(fs *flag.FlagSet, c Config) func(parley.Naming) (parley.Protocol, err
 
 // Service is the broadcast as a layer of a group.
 func Service(c Config) group.Service {
+	c.Config = c.Config.WithDefaults()
 	if c.Window == 0 {
 		c.Window = 64
 	}
@@ -132,13 +140,16 @@ func Service(c Config) group.Service {
 }
 
 func explain(m parley.Msg) string {
-	switch m.Kind {
-	case Data:
-		return fmt.Sprintf("message %d at time %d", m.Seq, m.Value)
-	case Ack:
-		return "holds what has come"
+	vec, payload, ok := readVector(nil, m.Body)
+	switch {
+	case m.Kind != Data && m.Kind != Ack:
+		return "a message of no kind"
+	case !ok:
+		return "a message that cannot be read"
+	case m.Kind == Data:
+		return fmt.Sprintf("message %d at time %d, holds %d: %s", m.Seq, m.Value, vec, parley.Printable(payload))
 	}
-	return "a message of no kind"
+	return fmt.Sprintf("holds %d", vec)
 }
 
 // Cost is that of one broadcast when nobody else sends: to n-1 others, and from each
@@ -178,16 +189,19 @@ type layer struct {
 	view    group.View
 	clock   uint64
 	recv    []uint64   // by process: messages received; of oneself, sent
+	done    []uint64   // and delivered
 	ack     [][]uint64 // ack[q][s]: how many of s's messages q says it holds
 	pending []held     // by key
 	last    key        // of the last delivery
 	known   key        // up to which somebody is known to have delivered
 	owe     bool       // an acknowledgement
 	queue   [][]byte   // own messages beyond the window
+	vec     []uint64   // scratch: of the message that has come
 }
 
 func newLayer(c Config, self parley.ID, n int) *layer {
-	l := &layer{c: c, self: self, n: n, recv: make([]uint64, n), ack: make([][]uint64, n)}
+	l := &layer{c: c, self: self, n: n, ack: make([][]uint64, n)}
+	l.recv, l.done = make([]uint64, n), make([]uint64, n)
 	for q := range l.ack {
 		l.ack[q] = make([]uint64, n)
 	}
@@ -196,38 +210,31 @@ func newLayer(c Config, self parley.ID, n int) *layer {
 
 // Request is upon broadcast(m), fewer than W own messages undelivered, else queue.
 func (l *layer) Request(s *parley.Step, m parley.Msg) {
+	if len(l.queue) >= l.c.Queue {
+		s.Refuse(l.self, "too many requests for the window")
+		return
+	}
 	l.queue = append(l.queue, m.Body)
-	l.sendQueued(s)
 	l.try(s)
 }
 
-func (l *layer) sendQueued(s *parley.Step) {
-	for len(l.queue) > 0 && l.undelivered() < l.c.Window {
-		body := l.queue[0]
-		l.queue = l.queue[1:]
-		// clock++; seq++; hold m with key (clock, self)
-		l.clock++
-		l.recv[l.self]++
-		h := held{key{l.clock, l.self}, l.recv[l.self], body}
-		l.hold(s, h)
-		// send DATA(clock, seq, recv, m) to all others of the view
-		l.acknowledge(s)
-		s.SendTo(l.view.Members, parley.Msg{Kind: Data, Seq: h.seq, Value: h.time, Body: append(l.vector(), body...)})
+// send broadcasts the next own message if there is one and it may.
+func (l *layer) send(s *parley.Step) bool {
+	if len(l.queue) == 0 || l.recv[l.self]-l.done[l.self] >= uint64(l.c.Window) || l.clock >= limit {
+		return false
 	}
-	if len(l.queue) == 0 {
-		l.queue = nil
-	}
-}
-
-// undelivered counts the own messages under way.
-func (l *layer) undelivered() int {
-	n := 0
-	for i := range l.pending {
-		if l.pending[i].sender == l.self {
-			n++
-		}
-	}
-	return n
+	body := l.queue[0]
+	l.queue = slices.Delete(l.queue, 0, 1)
+	// clock++; seq++; hold m with key (clock, self)
+	l.clock++
+	l.recv[l.self]++
+	h := held{key{l.clock, l.self}, l.recv[l.self], body}
+	l.hold(s, h)
+	// send DATA(clock, seq, recv, m) to all others of the view
+	l.acknowledge(s)
+	b := append(l.vector(len(body)), body...)
+	s.SendTo(l.view.Members, parley.Msg{Kind: Data, Seq: h.seq, Value: h.time, Body: b})
+	return true
 }
 
 // hold keeps a message in its place.
@@ -250,8 +257,10 @@ func (l *layer) insert(h held) {
 
 // Receive is DATA or ACK of another member.
 func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
-	vec, body, ok := l.readVector(m.Body)
-	if why := l.misfit(m, body, ok); why != "" {
+	var body []byte
+	var ok bool
+	l.vec, body, ok = readVector(l.vec[:0], m.Body)
+	if why := l.misfit(q, m, body, ok); why != "" {
 		s.Refuse(q, why)
 		return false
 	}
@@ -268,12 +277,14 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 		l.owes(s)
 	}
 	// upon ACK(vec): vec[q] != recv[q] -> gap
-	if vec[q] != l.recv[q] {
+	if l.said(q) != l.recv[q] {
 		return true
 	}
 	// ack[q] := max(ack[q], vec) by component
-	for id := range vec {
-		l.ack[q][id] = max(l.ack[q][id], vec[id])
+	rank := 0
+	for id := range l.view.Members.All() {
+		l.ack[q][id] = max(l.ack[q][id], l.vec[rank])
+		rank++
 	}
 	l.try(s)
 	return false
@@ -281,6 +292,9 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 
 // learn: the sender of message number seq has delivered the one W before it.
 func (l *layer) learn(q parley.ID, seq uint64) {
+	if seq <= l.done[q]+uint64(l.c.Window) {
+		return
+	}
 	for i := range l.pending {
 		h := &l.pending[i]
 		if h.sender == q && h.seq+uint64(l.c.Window) == seq && h.after(l.known) {
@@ -289,16 +303,32 @@ func (l *layer) learn(q parley.ID, seq uint64) {
 	}
 }
 
-func (l *layer) misfit(m parley.Msg, body []byte, ok bool) string {
+func (l *layer) misfit(q parley.ID, m parley.Msg, body []byte, ok bool) string {
 	switch {
 	case m.Kind != Data && m.Kind != Ack, m.Origin != 0:
 		return "message of no kind"
-	case !ok, m.Kind == Ack && (len(body) > 0 || m.Seq != 0 || m.Value != 0):
+	case !ok, len(l.vec) != l.view.Members.Len(), m.Kind == Ack && (len(body) > 0 || m.Seq != 0 || m.Value != 0):
 		return "vector that cannot be read"
 	case m.Kind == Data && (m.Seq == 0 || m.Seq > limit || m.Value == 0 || m.Value > limit):
 		return "no such time"
+	case m.Kind == Data && l.said(q) != m.Seq:
+		return "count that is not in its vector"
+	case l.said(l.self) > l.recv[l.self]:
+		return "acknowledgement of what was not sent"
 	}
 	return ""
+}
+
+// said is how much the message that has come says of the process id.
+func (l *layer) said(id parley.ID) uint64 {
+	rank := 0
+	for member := range l.view.Members.All() {
+		if member == id {
+			break
+		}
+		rank++
+	}
+	return l.vec[rank]
 }
 
 // owes: an acknowledgement is due, at once or at the end of a batch.
@@ -316,7 +346,7 @@ func (l *layer) owes(s *parley.Step) {
 // tell sends ACK(recv) to all others.
 func (l *layer) tell(s *parley.Step) {
 	l.acknowledge(s)
-	s.SendTo(l.view.Members, parley.Msg{Kind: Ack, Body: l.vector()})
+	s.SendTo(l.view.Members, parley.Msg{Kind: Ack, Body: l.vector(0)})
 }
 
 // acknowledge: ack[self] := recv; owe := false. What is then sent says so.

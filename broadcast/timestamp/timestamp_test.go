@@ -1,7 +1,11 @@
 package timestamp_test
 
 import (
+	"flag"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +62,40 @@ func TestThreeDelays(t *testing.T) {
 	}
 	if got := strings.Join(order, ""); got != "adbc" || last != 1299 {
 		t.Errorf("delivered in the order %s, the last at %d", got, last)
+	}
+}
+
+// And never more than three, if nobody must wait for the window: whoever may still send
+// something with a smaller key does so before the message has come to it.
+func TestNeverMoreThanThreeDelays(t *testing.T) {
+	three := 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		n, asked := 2+r.IntN(5), make(map[string]parley.Tick)
+		opt := sim.Options{
+			Protocol: timestamp.New(timestamp.Config{Config: group.Config{N: n}}), Seed: seed, FIFO: true,
+			Delay: sim.Delay{Least: 100, Most: 100}, Until: 5000,
+		}
+		for k := range 40 {
+			text, when := fmt.Sprint(k), 1000+parley.Tick(r.IntN(600))
+			asked[text] = when
+			opt.Requests = append(opt.Requests, casts(parley.ID(r.IntN(n)), when, text)...)
+		}
+		s := sim.Run(opt)
+		if len(s.History.Deliveries) != 40*n {
+			t.Fatalf("seed %d: %d deliveries", seed, len(s.History.Deliveries))
+		}
+		for _, d := range s.History.Deliveries {
+			switch took := d.When - asked[string(d.Msg.Body)]; {
+			case took > 300:
+				t.Fatalf("seed %d: %s takes %d ticks to %d", seed, d.Msg.Body, took, d.At)
+			case took > 200:
+				three++
+			}
+		}
+	}
+	if three < 1000 {
+		t.Errorf("%d deliveries took more than two delays", three)
 	}
 }
 
@@ -133,6 +171,69 @@ func TestSilentMember(t *testing.T) {
 		if d.When != installed[d.At] {
 			t.Errorf("process %d delivers at %d and installs the view at %d", d.At, d.When, installed[d.At])
 		}
+	}
+}
+
+var many = flag.Int("broadcasts", 12_000, "broadcasts in TestFlat")
+
+// However many broadcasts there are, and though members are silent until the view
+// excludes them, and come back, a member holds no more than the window of each and its
+// queue; what is beyond that is refused. Memory does not grow with the run.
+func TestFlat(t *testing.T) {
+	const n, window, queue, every = 4, 12, 20, 12
+	c := timestamp.Config{Config: group.Config{N: n, Return: true, Queue: queue}, Window: window, Hold: 60}
+	delivered, events, outs := 0, 0, 0
+	opt := busy(c, *many, every, &delivered)
+	var heap []uint64
+	observe := opt.Observe
+	opt.Observe = func(op trace.Op, h parley.Happening) {
+		observe(op, h)
+		if op == trace.Indicate && h.Msg.Kind == group.Out {
+			outs++
+		}
+		if op == trace.Deliver && delivered%(*many/4) == 0 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			heap = append(heap, m.HeapAlloc)
+		}
+	}
+	for k := range parley.Tick(3) {
+		from := (1+4*k)*parley.Tick(*many)*every/12 - 5000
+		opt.Pauses = append(opt.Pauses, sim.Pause{At: parley.ID(k + 1), From: from, For: 10_000})
+	}
+	held, waiting, before := 0, 0, 0
+	opt.Between = func(s *sim.Sim) {
+		if events++; events%100 != 0 || delivered > before { // not while all is well
+			before = delivered
+			return
+		}
+		for id := range parley.ID(n) {
+			pending, queued := 0, 0
+			for _, v := range parley.Show(s.Machine(id), 0) {
+				switch {
+				case strings.Contains(v.Name, "pending[") && strings.HasSuffix(v.Name, "sender"):
+					pending++
+				case strings.Contains(v.Name, "timestamp.queue[") && strings.HasSuffix(v.Name, "body"):
+					queued++
+				}
+			}
+			held, waiting = max(held, pending), max(waiting, queued)
+		}
+	}
+	s := sim.Run(opt)
+	if held > n*window || held <= window || waiting != queue || outs != 3 {
+		t.Errorf("%d are held, %d wait, and %d times a member is out", held, waiting, outs)
+	}
+	refused := int(s.Stats.Refused["too many requests for the window"] +
+		s.Stats.Refused["too many requests for the next view"])
+	if refused == 0 || delivered < 3*(*many-refused) {
+		t.Errorf("%d deliveries, and %d of %d requests were refused", delivered, refused, *many)
+	}
+	t.Logf("%d deliveries, %d refused; up to %d held and %d waiting; heap %v",
+		delivered, refused, held, waiting, heap)
+	if first, last := heap[1], slices.Max(heap); last > first+200_000 {
+		t.Errorf("%d bytes are in use first and %d later: %v", first, last, heap)
 	}
 }
 
