@@ -89,6 +89,9 @@ type Protocol struct {
 	Hears Hearing
 	// Relies is what it was told of links and clocks.
 	Relies Reliance
+	// Relays tells that correct processes pass on what reaches them, so that it is
+	// enough if a path joins any two. Without it a link that is not there is a cut.
+	Relays bool
 	// Span is how long a simulated run is worth watching, for a protocol that never
 	// comes to rest by itself; 0: it does.
 	Span Tick
@@ -129,6 +132,9 @@ type Protocol struct {
 	Rename func(e Env, m Msg, perm []ID) Msg
 	// Tree returns the information tree inside a machine of this protocol.
 	Tree func(m Machine) Tree
+	// Bare, if not nil, is the same protocol without the detector that it stands on, for a
+	// host that tells of crashes itself: heartbeats, which never end, would bury the rest.
+	Bare *Protocol
 	// Flags declares the protocol's own flags and returns the function that
 	// makes the protocol of their values once they are parsed.
 	Flags func(fs *flag.FlagSet) func(Naming) (Protocol, error)

@@ -70,7 +70,7 @@ func forwardingTower(n int) parley.Protocol {
 		p := stack.New(beats(layer.N), layer)
 		p.Name, p.Title = "forwarding", "reliable broadcast along a tree, with takeover from those who crash"
 		p.Paper, p.Span, p.Cost = layer.Paper, detected, layer.Cost
-		return worded(p, ofDetector)
+		return worded(bared(p, layer), ofDetector)
 	})
 }
 
@@ -80,8 +80,15 @@ func atomicTower(n int) parley.Protocol {
 		p := stack.New(beats(layer.N), layer)
 		p.Name, p.Title, p.Paper = layer.Name, layer.Title, layer.Paper
 		p.Span, p.Cost = detected, layer.Cost
-		return worded(p, ofDetector)
+		return worded(bared(p, layer), ofDetector)
 	})
+}
+
+// bared says what a tower is without the detector beneath its layer.
+func bared(p, layer parley.Protocol) parley.Protocol {
+	layer.Name, layer.Title = p.Name, p.Title
+	p.Bare = &layer
+	return p
 }
 
 // costing gives a tower on diffusion the cost of that: one broadcast of the tower is

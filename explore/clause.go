@@ -236,9 +236,9 @@ func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
 			o.sends = x.send(o.sends, e, c)
 		case parley.OpKeep:
 		case parley.OpDeliver:
-			seen = append(seen, happened(trace.Deliver, e, e.To))
+			seen = append(seen, eventOf(trace.Deliver, e, e.To))
 		case parley.OpIndicate:
-			seen = append(seen, happened(trace.Indicate, e, e.From))
+			seen = append(seen, eventOf(trace.Indicate, e, e.From))
 		case parley.OpSetTimer:
 			t := timer{of: e.From, number: e.Timer, path: e.Path, due: e.After}
 			if x.timed {
@@ -267,7 +267,7 @@ func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
 	return o
 }
 
-func happened(op trace.Op, e *parley.Effect, from parley.ID) event {
+func eventOf(op trace.Op, e *parley.Effect, from parley.ID) event {
 	return event{op, parley.Happening{At: e.From, From: from, Path: e.Path, Msg: e.Msg}}
 }
 

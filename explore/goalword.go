@@ -1,0 +1,285 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// predicate is what may be true of one process.
+type predicate func(v *View, id parley.ID) bool
+
+// sentence reads what is said of whom. t is its first word.
+func (r *goalReader) sentence(t goalToken) (func(*View) bool, error) {
+	who, _, dotted := strings.Cut(t.text, ".")
+	some := who == "some"
+	if !some && who != "all" {
+		one, err := r.process(goalToken{goalWord, who, t.at}, ", all, some, over, not or (")
+		if err != nil {
+			return nil, err
+		}
+		is, err := r.said(t)
+		return func(v *View) bool { return is(v, one) }, err
+	}
+	correct := false
+	if next := r.next(); !dotted && (next.is("correct") && r.predicated() || next.opens("correct.")) {
+		t, correct = r.take(), true
+	}
+	is, err := r.said(t)
+	n := parley.ID(r.p.N)
+	return func(v *View) bool {
+		for id := range n {
+			if (!correct || isCorrect(v, id)) && is(v, id) == some {
+				return some
+			}
+		}
+		return !some
+	}, err
+}
+
+// said reads what is said of a process: of a variable, if the word t for the process
+// has a dot and a name behind it.
+func (r *goalReader) said(t goalToken) (predicate, error) {
+	_, name, dotted := strings.Cut(t.text, ".")
+	if !dotted {
+		return r.predicate()
+	}
+	at := t.at + utf8.RuneCountInString(t.text) - utf8.RuneCountInString(name)
+	return r.comparison(goalToken{goalWord, name, at})
+}
+
+// predicated tells whether a predicate follows the next word: all correct may be all of
+// a sentence, or only who it is about.
+func (r *goalReader) predicated() bool {
+	t := r.tokens[1]
+	return t.kind != goalEnd && !t.is("and") && !t.is("or") && !t.is(")")
+}
+
+// process reads the name of a process. There are more words that could stand there.
+func (r *goalReader) process(t goalToken, more string) (parley.ID, error) {
+	if t.kind == goalWord {
+		if id, err := r.naming(t.text); err == nil && int(id) < r.p.N {
+			return id, nil
+		}
+	}
+	return 0, t.wrong(fmt.Sprintf("a process (%s to %s)%s", r.name(0), r.name(parley.ID(r.p.N-1)), more))
+}
+
+var goalVerbs = []string{"decided", "decides", "delivered", "delivers", "asked", "suspects", "says", "down", "correct"}
+
+// predicate reads a verb and what belongs to it.
+func (r *goalReader) predicate() (predicate, error) {
+	t := r.take()
+	if t.kind == goalQuote {
+		return nil, t.wrong("a verb, without quotes,")
+	}
+	switch t.text {
+	case "decided", "decides":
+		fits := r.content()
+		return everAt(inDeliveries, func(h *parley.Happening) bool { return h.Msg.Kind == parley.Decide && fits(h) }), nil
+	case "delivered", "delivers":
+		return r.delivery()
+	case "asked":
+		return everAt(inRequests, r.content()), nil
+	case "suspects":
+		of, err := r.process(r.take(), "")
+		return everAt(inIndications, func(h *parley.Happening) bool {
+			return h.Msg.Kind == parley.Suspect && h.Msg.Origin == of
+		}), err
+	case "says":
+		words, given := r.value()
+		if !given {
+			return nil, r.next().wrong("what it says")
+		}
+		return everAt(inIndications, func(h *parley.Happening) bool { return strings.Contains(r.row(h), words) }), nil
+	case "down":
+		return func(v *View, id parley.ID) bool { return v.Down.Has(id) }, nil
+	case "correct":
+		return isCorrect, nil
+	}
+	return nil, t.errorf("a verb was expected, not %s: %s", t, nearest(t.text, goalVerbs))
+}
+
+func isCorrect(v *View, id parley.ID) bool { return !v.Faulty.Has(id) && !v.Down.Has(id) }
+
+func inDeliveries(h *parley.History) []parley.Happening  { return h.Deliveries }
+func inRequests(h *parley.History) []parley.Happening    { return h.Requests }
+func inIndications(h *parley.History) []parley.Happening { return h.Indications }
+
+// everAt is true of a process at which something like this has happened.
+func everAt(list func(*parley.History) []parley.Happening, like func(*parley.Happening) bool) predicate {
+	return func(v *View, id parley.ID) bool { return firstAt(list(v.History), id, like) >= 0 }
+}
+
+// firstAt returns the place of the first happening at a process that is like this, or -1.
+func firstAt(list []parley.Happening, id parley.ID, like func(*parley.Happening) bool) int {
+	for i := range list {
+		if list[i].At == id && like(&list[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// delivery reads what is delivered, and before what.
+func (r *goalReader) delivery() (predicate, error) {
+	delivered := func(fits func(*parley.Happening) bool) func(h *parley.Happening) bool {
+		return func(h *parley.Happening) bool { return h.Msg.Kind != parley.Decide && fits(h) }
+	}
+	this := delivered(r.content())
+	if !r.next().is("before") {
+		return everAt(inDeliveries, this), nil
+	}
+	r.take()
+	if t := r.next(); !t.isValue() {
+		return nil, t.wrong("what is delivered later")
+	}
+	later := delivered(r.content())
+	return func(v *View, id parley.ID) bool {
+		i, j := firstAt(v.History.Deliveries, id, this), firstAt(v.History.Deliveries, id, later)
+		return 0 <= i && i < j
+	}, nil
+}
+
+// content reads what a message says, anything if no value comes next.
+func (r *goalReader) content() func(h *parley.Happening) bool {
+	value, given := r.value()
+	return func(h *parley.Happening) bool {
+		return !given || string(h.Msg.Body) == value || parley.Printable(h.Msg.Body) == value
+	}
+}
+
+// value reads a value, if one comes next.
+func (r *goalReader) value() (string, bool) {
+	if !r.next().isValue() {
+		return "", false
+	}
+	return r.take().text, true
+}
+
+func (t goalToken) isValue() bool {
+	return t.kind == goalQuote || t.kind == goalWord && !slices.Contains([]string{"and", "or", "not", "before"}, t.text)
+}
+
+// row is how an indication is told in words.
+func (r *goalReader) row(h *parley.Happening) string {
+	if r.p.Explain != nil {
+		for row := range r.p.Explain(parley.Env{Path: h.Path}, h.Msg, r.name) {
+			return row
+		}
+	}
+	return fmt.Sprintf("indicates kind %#x", uint8(h.Msg.Kind))
+}
+
+// comparison reads the rest of a sentence about a variable. t is its name, empty if that
+// stands in quotes behind it.
+func (r *goalReader) comparison(t goalToken) (predicate, error) {
+	r.looks = true
+	wanted := spaced(t.text)
+	is := func(name string) bool { return spaced(name) == wanted }
+	if t.text == "" {
+		if t = r.take(); t.kind != goalQuote {
+			return nil, t.wrong("the name of a variable")
+		}
+		is = func(name string) bool { return name == t.text }
+	} else if err := r.check(t); err != nil {
+		return nil, err
+	}
+	op := r.take()
+	meets, known := comparisons[op.text]
+	if op.kind != goalSign || !known {
+		return nil, op.wrong("one of = != < <= > >=")
+	}
+	value, given := r.value()
+	if !given {
+		return nil, r.next().wrong("a value")
+	}
+	return func(v *View, id parley.ID) bool {
+		if v.Vars == nil {
+			return false
+		}
+		list := v.Vars(id)
+		i := slices.IndexFunc(list, func(x parley.Variable) bool { return is(x.Name) })
+		return i >= 0 && meets(compareShown(list[i].Value, value))
+	}, nil
+}
+
+var comparisons = map[string]func(c int) bool{
+	"=":  func(c int) bool { return c == 0 },
+	"!=": func(c int) bool { return c != 0 },
+	"<":  func(c int) bool { return c < 0 },
+	"<=": func(c int) bool { return c <= 0 },
+	">":  func(c int) bool { return c > 0 },
+	">=": func(c int) bool { return c >= 0 },
+}
+
+// compareShown compares a value that is shown with one that was given.
+func compareShown(shown, given string) int {
+	if shown == `""` {
+		shown = "" // which is how it is given
+	}
+	x, ok := shownNumber(shown)
+	y, also := shownNumber(given)
+	if ok && also {
+		return cmp.Compare(x, y)
+	}
+	return strings.Compare(shown, given)
+}
+
+// shownNumber reads a number, and a time, which is shown as now+5, as its distance.
+func shownNumber(text string) (int64, bool) {
+	if ticks, ok := strings.CutPrefix(text, "now"); ok && ticks != "" && (ticks[0] == '+' || ticks[0] == '-') {
+		text = ticks
+	}
+	x, err := strconv.ParseInt(text, 10, 64)
+	return x, err == nil
+}
+
+// goalVars are the variables that processes have at the start.
+type goalVars struct {
+	names []string        // one of those that differ by the numbers in brackets alone
+	known map[string]bool // without these numbers
+	lists []string        // of lists that are empty then: what will be in them is not known
+}
+
+// check tells whether a process has the variable t or may come to have it.
+func (r *goalReader) check(t goalToken) error {
+	if r.vars == nil {
+		r.vars = &goalVars{known: make(map[string]bool)}
+		for id := range parley.ID(r.p.N) {
+			for _, v := range parley.Show(r.p.New(id), 0) {
+				r.vars.add(v)
+			}
+		}
+	}
+	name := numberless(t.text)
+	begins := func(list string) bool { return strings.HasPrefix(name, list) }
+	if r.vars.known[name] || slices.ContainsFunc(r.vars.lists, begins) {
+		return nil
+	}
+	return t.errorf("no process has a variable %s: %s", t, nearest(t.text, r.vars.names))
+}
+
+func (g *goalVars) add(v parley.Variable) {
+	name := numberless(v.Name)
+	if g.known[name] {
+		return
+	}
+	g.known[name] = true
+	g.names = append(g.names, strings.ReplaceAll(v.Name, " ", "_"))
+	if v.Value == "none" {
+		g.lists = append(g.lists, name+"[]")
+	}
+}
+
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+var bracketed = regexp.MustCompile(`\[[0-9]+\]`)
+
+func numberless(name string) string { return bracketed.ReplaceAllString(spaced(name), "[]") }

@@ -1,0 +1,55 @@
+package explore
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// nearest says which names are near to one that there is not, or else which there are.
+func nearest(name string, names []string) string {
+	const longest, shown = 64, 10
+	near := make(map[string]int)
+	for _, n := range names {
+		if len(name) > longest || name == "" {
+			break
+		}
+		by := distance(name, n)
+		if strings.HasSuffix(n, "."+name) || strings.HasPrefix(n, name) {
+			by = 1
+		}
+		if by <= max(2, len(name)/4) {
+			near[n] = by
+		}
+	}
+	list := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return near[n] == 0 })
+	if len(list) == 0 {
+		if len(names) > shown {
+			return "there are " + strings.Join(names[:shown], ", ") + " and others"
+		}
+		return "there are " + strings.Join(names, ", ")
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(near[a], near[b]) })
+	return "near to it: " + strings.Join(list[:min(3, len(list))], ", ")
+}
+
+// distance is how many bytes are to be put in, taken out or replaced.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
