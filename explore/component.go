@@ -115,7 +115,16 @@ type queue struct {
 func link(from, to parley.ID) uint32 { return uint32(from)*most + uint32(to) + 1 }
 
 // queue returns the number of a queue with one more message at its end.
-func (x *search) queue(before, m uint32) uint32 {
+func (w *worker) queue(before, m uint32) uint32 {
+	known, ok := w.queues[[2]uint32{before, m}]
+	if !ok {
+		known = w.x.longer(before, m)
+		w.queues[[2]uint32{before, m}] = known
+	}
+	return known
+}
+
+func (x *search) longer(before, m uint32) uint32 {
 	var list []uint32
 	for n := before; n != 0; n = x.queues.at(n).rest {
 		list = append(list, x.queues.at(n).first)
@@ -167,7 +176,7 @@ func (w *worker) later(s *state, d parley.Tick) *state {
 				elem = 0
 			}
 			q := x.messages.at(number)
-			x.enter(t, x.onTheWay(&message{from: q.from, to: q.to, epoch: q.epoch, path: q.path, msg: q.msg, due: q.due - d}))
+			w.enter(t, x.onTheWay(&message{from: q.from, to: q.to, epoch: q.epoch, path: q.path, msg: q.msg, due: q.due - d}))
 		}
 	}
 	return t

@@ -41,6 +41,8 @@ type Options struct {
 	// are visited at most; 0: no limit.
 	Depth  int
 	States uint64
+	// Memory is how many bytes the program may take before the search ends; 0: no limit.
+	Memory uint64
 	// Walks is how many runs a search in RandomOrder makes, and Seed what they are drawn from.
 	Walks int
 	Seed  uint64
@@ -143,6 +145,8 @@ func (o Outcome) String() string {
 type Report struct {
 	Progress
 	Outcome Outcome
+	// Limit says which budget was hit: "depth", "states", "memory" or "walks".
+	Limit string
 	// Ends is the number of states in which nothing more is due.
 	Ends uint64
 	// Runs is the number of runs to an end, each with other answers to the Chooses: how

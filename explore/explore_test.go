@@ -218,12 +218,17 @@ func TestAlike(t *testing.T) {
 func TestDepth(t *testing.T) {
 	o := small()["diffusion"]
 	o.Depth = 5
-	if r := search(t, o); r.Outcome != explore.BudgetHit || r.Depth != 5 {
-		t.Errorf("stopped at depth %d: %s", r.Depth, r.Outcome)
+	if r := search(t, o); r.Outcome != explore.BudgetHit || r.Depth != 5 || r.Limit != "depth" {
+		t.Errorf("stopped at depth %d: %s, %s", r.Depth, r.Outcome, r.Limit)
 	}
 	o.Depth, o.States, o.Workers = 0, 1000, 1
 	if r := search(t, o); r.Outcome != explore.BudgetHit || r.States < 1000 || r.States > 1100 {
 		t.Errorf("stopped after %d states: %s", r.States, r.Outcome)
+	}
+	views := small()["views"]
+	views.Model.Timeouts, views.Memory = 4, 1<<20
+	if r := search(t, views); r.Outcome != explore.BudgetHit || r.Limit != "memory" {
+		t.Errorf("with a MiB of memory: %s, %s", r.Outcome, r.Limit)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -51,7 +51,7 @@ func (w *worker) check(s *state, at id, over bool) {
 		}
 	}
 	for p := range parley.ID(x.p.N) {
-		if x.components.at(s.parts[x.slot(s, p)]).down {
+		if s.used[crashes] > 0 && x.components.at(s.parts[x.slot(s, p)]).down {
 			q.down |= 1 << p
 		}
 	}
@@ -61,6 +61,11 @@ func (w *worker) check(s *state, at id, over bool) {
 		}
 		return
 	}
+	last := &w.settled[(q.past*31+uint32(q.down))%recently]
+	if *last == q {
+		return
+	}
+	*last = q
 	j := &x.judge
 	shard := &j.shards[q.past%uint32(len(j.shards))]
 	shard.Lock()

@@ -259,7 +259,7 @@ func (w *worker) try(s *state, t *turn, group int) {
 		if t.elem >= 0 {
 			x.leave(next, t.elem)
 		}
-		x.apply(next, slot, w.outcome)
+		w.apply(next, slot, w.outcome)
 		x.spend(next, t)
 		w.arrive(s, next, group<<variantBits|k)
 	}
@@ -346,7 +346,8 @@ func (x *search) leave(s *state, i int) {
 }
 
 // apply carries an outcome into a state.
-func (x *search) apply(s *state, slot int, o *outcome) {
+func (w *worker) apply(s *state, slot int, o *outcome) {
+	x := w.x
 	before, after := x.components.at(s.parts[slot]), x.components.at(o.next)
 	s.sum += after.share - before.share
 	s.parts[slot] = o.next
@@ -355,18 +356,19 @@ func (x *search) apply(s *state, slot int, o *outcome) {
 	}
 	for _, m := range o.sends {
 		if !x.forgotten(s, x.messages.at(m).to) {
-			x.enter(s, m)
+			w.enter(s, m)
 		}
 	}
 	if o.outs != 0 {
 		before := s.past
-		s.past = x.then(before, o.outs)
+		s.past = w.then(before, o.outs)
 		s.sum += x.pasts.at(s.past).share - x.pasts.at(before).share
 	}
 }
 
 // enter puts a message on its way.
-func (x *search) enter(s *state, m uint32) {
+func (w *worker) enter(s *state, m uint32) {
+	x := w.x
 	if !x.o.Model.FIFO {
 		i, _ := slices.BinarySearch(s.flight, m)
 		s.flight = slices.Insert(s.flight, i, m)
@@ -379,13 +381,13 @@ func (x *search) enter(s *state, m uint32) {
 		return int(x.queues.at(elem).link) - int(l)
 	})
 	if !there {
-		elem := x.queue(0, m)
+		elem := w.queue(0, m)
 		s.flight = slices.Insert(s.flight, i, elem)
 		s.sum += x.share(elem)
 		return
 	}
 	s.sum -= x.share(s.flight[i])
-	s.flight[i] = x.queue(s.flight[i], m)
+	s.flight[i] = w.queue(s.flight[i], m)
 	s.sum += x.share(s.flight[i])
 }
 

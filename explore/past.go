@@ -43,10 +43,16 @@ func eventKey(b []byte, e *event) []byte {
 }
 
 // then returns the past after some events.
-func (x *search) then(before, what uint32) uint32 {
-	if what == 0 {
-		return before
+func (w *worker) then(before, what uint32) uint32 {
+	known, ok := w.pasts[[2]uint32{before, what}]
+	if !ok {
+		known = w.x.extended(before, what)
+		w.pasts[[2]uint32{before, what}] = known
 	}
+	return known
+}
+
+func (x *search) extended(before, what uint32) uint32 {
 	p := x.pasts.at(before)
 	threads := slices.Clone(p.threads)
 	for _, e := range x.outs.at(what).events {

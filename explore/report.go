@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -35,18 +36,23 @@ func (x *search) progress() Progress {
 	return p
 }
 
-// reportProgress calls Options.Progress about once a second, until the function that it
-// returns is called.
-func (x *search) reportProgress() func() {
-	if x.o.Progress == nil {
+// watch calls Options.Progress about once a second and looks after the memory, until the
+// function that it returns is called.
+func (x *search) watch() func() {
+	if x.o.Progress == nil && x.o.Memory == 0 {
 		return func() {}
 	}
-	tick, done := time.NewTicker(time.Second), make(chan struct{})
+	tick, done := time.NewTicker(time.Second/8), make(chan struct{})
 	go func() {
-		for {
+		for k := 1; ; k++ {
 			select {
 			case <-tick.C:
-				x.o.Progress(x.progress())
+				if x.o.Memory > 0 && taken() > x.o.Memory {
+					x.end("memory")
+				}
+				if k%8 == 0 && x.o.Progress != nil {
+					x.o.Progress(x.progress())
+				}
 			case <-done:
 				return
 			}
@@ -55,7 +61,14 @@ func (x *search) reportProgress() func() {
 	return func() { tick.Stop(); close(done) }
 }
 
-func (x *search) report(ctx context.Context, more bool) Report {
+// taken is how many bytes the program has taken from the system.
+func taken() uint64 {
+	list := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(list)
+	return list[0].Value.Uint64() - list[1].Value.Uint64()
+}
+
+func (x *search) report(ctx context.Context) Report {
 	for _, w := range x.workers {
 		x.moves.Add(uint64(w.count & 1023))
 	}
@@ -71,8 +84,8 @@ func (x *search) report(ctx context.Context, more bool) Report {
 		r.Outcome = Found
 	case ctx.Err() != nil:
 		r.Outcome = Interrupted
-	case more || x.stop.Load():
-		r.Outcome = BudgetHit
+	case x.limit.Load() != nil:
+		r.Outcome, r.Limit = BudgetHit, *x.limit.Load()
 	}
 	return r
 }

@@ -43,6 +43,7 @@ type search struct {
 	ends    atomic.Uint64
 	runs    atomic.Uint64
 	stop    atomic.Bool
+	limit   atomic.Pointer[string] // the budget that ended the search
 	workers []*worker
 }
 
@@ -71,7 +72,10 @@ type worker struct {
 	machines [][]parley.Machine // by root and seat
 	step     parley.Step
 	memo     map[call][]outcome
-	recent   []remembered // by a hash of the call: what was looked up last
+	recent   []remembered         // by a hash of the call: what was looked up last
+	queues   map[[2]uint32]uint32 // by queue and message: the queue with it
+	pasts    map[[2]uint32]uint32 // by past and events: the past with them
+	settled  [recently]question   // by a hash: questions that were answered last
 	script   []choice
 	asked    int
 	key      []byte
@@ -108,7 +112,7 @@ type remembered struct {
 	outcomes []outcome
 }
 
-const recently = 1 << 14
+const recently = 1 << 13
 
 func newSearch(o Options) *search {
 	x := &search{o: o, p: o.Protocol, timed: o.Protocol.Timing == parley.Synchronous, signer: sim.Ideal(1)}
@@ -170,7 +174,8 @@ func newRoot(p parley.Protocol, r Root) *root {
 const rush parley.Tick = 950
 
 func (x *search) worker() *worker {
-	w := &worker{x: x, memo: make(map[call][]outcome), recent: make([]remembered, recently), coverage: newCoverage()}
+	w := &worker{x: x, memo: make(map[call][]outcome), recent: make([]remembered, recently),
+		queues: make(map[[2]uint32]uint32), pasts: make(map[[2]uint32]uint32), coverage: newCoverage()}
 	for _, r := range x.roots {
 		var list []parley.Machine
 		for i := range r.seats {
@@ -235,7 +240,7 @@ func (w *worker) begin(number int) []beginning {
 				t := turn{what: what, at: p, in: in | input(p), elem: -1, cost: -1}
 				next := beginning{trail: append(slices.Clip(b.trail), made{t, &outcomes[k], b.state.parts[slot]})}
 				b.state.copyTo(&next.state)
-				x.apply(&next.state, slot, &outcomes[k])
+				w.apply(&next.state, slot, &outcomes[k])
 				after = append(after, next)
 			}
 		}
@@ -266,16 +271,21 @@ const blockWords = 1 << 15
 func (x *search) run(ctx context.Context) Report {
 	x.began = time.Now()
 	defer context.AfterFunc(ctx, func() { x.stop.Store(true) })()
-	done := x.reportProgress()
-	more := false
+	done := x.watch()
 	if x.o.Order == RandomOrder {
 		x.walks()
-		more = true
-	} else {
-		more = x.all()
+		x.end("walks")
+	} else if x.all() {
+		x.end("depth")
 	}
 	done()
-	return x.report(ctx, more)
+	return x.report(ctx)
+}
+
+// end ends the search because a budget is used up. The first one counts.
+func (x *search) end(budget string) {
+	x.limit.CompareAndSwap(nil, &budget)
+	x.stop.Store(true)
 }
 
 // all visits state after state, and tells whether some were left.
@@ -393,7 +403,7 @@ func (w *worker) arriveAt(s, next *state, number int) {
 	switch {
 	case isNew:
 		if x.states.Add(1) == x.o.States {
-			x.stop.Store(true)
+			x.end("states")
 		}
 		w.check(next, id, false)
 	case awake == 0:
