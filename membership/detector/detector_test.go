@@ -1,6 +1,7 @@
 package detector_test
 
 import (
+	"bytes"
 	"testing"
 
 	"parley"
@@ -289,3 +290,29 @@ func TestResting(t *testing.T) {
 		t.Errorf("%d suspicions, %d heartbeats of 3 processes that rest after 5", s.Stats.Suspicions, s.Stats.Sends)
 	}
 }
+
+// What is no heartbeat is none, and says nothing of life.
+func TestNoHeartbeat(t *testing.T) {
+	m := detector.New(detector.Config{N: 2}).New(0)
+	h := &refusals{}
+	s := &parley.Step{N: 2, Host: h}
+	m.Start(s)
+	for _, bad := range []parley.Msg{
+		{}, {Kind: 2}, {Kind: detector.Beat, Value: 2}, {Kind: detector.Beat, Seq: 1}, {Kind: detector.Beat, Origin: 1},
+		{Kind: detector.Beat, Body: []byte{0}},
+	} {
+		before := parley.Save(m, 0, nil)
+		s.Now, h.n = s.Now+1, 0
+		m.Receive(s, 1, bad)
+		if s.Now = 0; h.n != 1 || !bytes.Equal(before, parley.Save(m, 0, nil)) {
+			t.Errorf("%v: refused %d times", bad, h.n)
+		}
+	}
+}
+
+type refusals struct{ n int }
+
+func (*refusals) Choose(int) int                        { return 0 }
+func (*refusals) Sign(parley.ID, []byte) []byte         { return nil }
+func (*refusals) Verify(parley.ID, []byte, []byte) bool { return false }
+func (r *refusals) Refused(_, _ parley.ID, _ string)    { r.n++ }

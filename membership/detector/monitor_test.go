@@ -144,6 +144,16 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// A monitor that begins to watch late was not paused until then.
+func TestWatchLate(t *testing.T) {
+	c := config()
+	m := detector.NewMonitor(c, 0)
+	m.Watch(10_000, parley.SetOf(1))
+	if beats(&m, c, 10_100, 10_300, false).Has(1) || !beats(&m, c, 10_400, 10_400, false).Has(1) {
+		t.Error("not suspected when the timeout from the beginning is over")
+	}
+}
+
 // How long ago a suspected process was heard makes no difference: states repeat.
 func TestStatesRepeat(t *testing.T) {
 	c := config()

@@ -10,7 +10,6 @@ import (
 
 // period is what a member does once a period.
 func (g *machine) period(s *parley.Step) {
-	g.compact(s)
 	g.asked = false
 	for id := range g.view.Members.All() {
 		if id != g.self {

@@ -2,6 +2,7 @@ package group_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"parley"
@@ -208,4 +209,30 @@ func TestLeave(t *testing.T) {
 	p.cast(2, "b")
 	p.settle(1, 2)
 	p.expect(1, "2:b")
+}
+
+// Whoever has not yet heard that the view has ended says so in the old one, and is alive.
+func TestOldViewIsASignOfLife(t *testing.T) {
+	p := newPost(t, group.Config{N: 3})
+	p.suspect(0, 2)
+	p.arrive(0, 2, 1)
+	p.arrive(2, 0, 1)
+	p.arrive(0, 1, 1)
+	p.arrive(1, 0, 1)
+	p.settle(0, 2)
+	p.expect(0, "view 2 [0 1 2]")
+	for range 10 {
+		p.period(500, 0, 1, 2)
+		p.settle(0, 2)
+		p.arrive(1, 0, len(p.links[1][0])) // what ended view 1 is still on its way to 1
+	}
+	p.expect(0, "")
+	p.lose(1, 0)
+	for range 10 {
+		p.period(500, 0, 2)
+		p.settle(0, 2)
+	}
+	if got := p.heard(0); !strings.HasPrefix(got, "suspects 1; view 3 [0 2]") {
+		t.Errorf("when it is silent process 0 says %q", got)
+	}
 }

@@ -85,9 +85,10 @@ func (g *machine) replay(s *parley.Step, value []byte) {
 	g.enter(s, d, value)
 }
 
-// compact lets the state replace the records, in a step that delivers nothing.
-func (g *machine) compact(s *parley.Step) {
-	if g.c.Durable && g.records >= g.c.Compact {
+// compact lets the state replace the records, in a step that delivered nothing: if it
+// crashed in the middle of that step it would never deliver it.
+func (g *machine) compact(s *parley.Step, before uint64) {
+	if g.c.Durable && g.stage == member && g.position == before && g.records >= g.c.Compact {
 		g.records = 0
 		s.Compact()
 	}
@@ -100,6 +101,11 @@ func (g *machine) State(v *parley.Vars) {
 		v.Durable(func() { g.viewState(v) })
 	} else {
 		g.viewState(v)
+	}
+	// In memory mode nothing of them outlives a crash. In durable mode they say
+	// themselves what does: not a ballot under way, nor what waits to be sent.
+	if g.c.Durable || !v.Skips() {
+		g.partsState(v)
 	}
 	v.Bool("frozen", &g.frozen)
 	v.Time("since", &g.since)
@@ -127,7 +133,7 @@ func (g *machine) State(v *parley.Vars) {
 	parley.Num(v, "records", &g.records)
 }
 
-// viewState visits what belongs to a view, with the ballot and the layers.
+// viewState visits what belongs to a view.
 func (g *machine) viewState(v *parley.Vars) {
 	parley.Num(v, "stage", &g.stage)
 	parley.Num(v, "position", &g.position)
@@ -136,6 +142,10 @@ func (g *machine) viewState(v *parley.Vars) {
 	v.Set("members", &g.view.Members)
 	parley.PerProcess(v, "lives", g.lives, func(_ parley.ID, life *uint64) { parley.Num(v, "incarnation", life) })
 	v.Bytes("founding", &g.founding)
+}
+
+// partsState visits the ballot and the layers.
+func (g *machine) partsState(v *parley.Vars) {
 	if v.Loading() {
 		g.newBallot()
 	}

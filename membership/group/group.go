@@ -122,12 +122,17 @@ type Config struct {
 	// Queue is how many requests wait for the next view at most, and how many messages
 	// of it a joiner keeps; by default 1024. Beyond that they are refused.
 	Queue int
+	// Payload is how many bytes a request to a layer may have; by default 64 KiB. Larger
+	// ones are refused: what ends a view has all that is under way in it, and must
+	// still be a message that links take.
+	Payload int
 	// State tells that a layer above answers Wanted. Otherwise joiners get no state but
 	// that of the layers.
 	State bool
 	// Return lets a process that is out join again, as a new incarnation.
 	Return bool
-	// Durable lets a process that crashed go on from its log, if it is still a member.
+	// Durable lets a process that crashed go on from its log, if it is still a member. A
+	// process that has joined is one, as far as its log knows, from its next period on.
 	// Its layers must be Durable. After a restart it delivers again, with their
 	// positions, what it delivered since its log was last compacted.
 	Durable bool
@@ -150,6 +155,9 @@ func (c Config) WithDefaults() Config {
 	if c.Queue == 0 {
 		c.Queue = 1024
 	}
+	if c.Payload == 0 {
+		c.Payload = 64 << 10
+	}
 	if c.Compact == 0 {
 		c.Compact = 1024
 	}
@@ -163,6 +171,9 @@ func (c Config) WithDefaults() Config {
 	c.Detector = c.Detector.WithDefaults()
 	return c
 }
+
+// longest is what no time of a configuration is longer than: they are multiplied.
+const longest parley.Tick = 1 << 50
 
 // Check tells what is wrong with a configuration.
 func (c Config) Check() error {
@@ -181,8 +192,12 @@ func (c Config) Check() error {
 		return wrong("wait", "%d ticks: it must be longer than the flush, %d", c.Wait, c.Flush)
 	case c.Stagger < 0 || c.Flush < 1 || c.Admit < 1:
 		return wrong("wait", "stagger %d, flush %d, admission %d: times are not negative", c.Stagger, c.Flush, c.Admit)
-	case c.Queue < 1 || c.Compact < 1:
-		return wrong("queue", "a queue of %d, a log of %d: at least 1 is needed", c.Queue, c.Compact)
+	case max(c.Wait, c.Stagger, c.Admit) > longest:
+		return wrong("wait", "wait %d, stagger %d, admission %d: none may be longer than %d", c.Wait, c.Stagger, c.Admit,
+			longest)
+	case c.Queue < 1 || c.Compact < 1 || c.Payload < 1:
+		return wrong("queue", "a queue of %d, a log of %d, payloads of %d: at least 1 is needed",
+			c.Queue, c.Compact, c.Payload)
 	}
 	return c.Detector.Check()
 }

@@ -54,7 +54,7 @@ func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 		g.gone.Add(j)
 	}
 	g.stale = g.stale || m.Value == g.view.Number
-	if m.Value < g.view.Number && !g.frozen && (!g.learner.here || g.learner.id == j) {
+	if m.Value < g.view.Number && !g.frozen && !g.leaving && (!g.learner.here || g.learner.id == j) {
 		g.learner = learner{here: true, candidate: c, since: g.now}
 		if g.c.State {
 			s.Indicate(parley.Msg{Kind: Wanted, Origin: j, Seq: g.position})
@@ -189,12 +189,22 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 	case mine && m.Kind == Install && g.joiner.caught:
 		g.installed(s, m)
 	case g.joiner.caught && uint64(s.Epoch) == g.view.Number+1 && (child > 0 || m.Kind <= ballot.Last):
-		if len(g.joiner.early) >= g.c.Queue {
+		if !g.room(m) {
 			s.Refuse(from, "too many messages of the next view")
 			return
 		}
 		g.joiner.early = append(g.joiner.early, early{from, child, m})
 	}
+}
+
+// room tells whether a message of the next view can be kept: so many, and no more bytes
+// than as many requests might have.
+func (g *machine) room(m parley.Msg) bool {
+	size := len(m.Body)
+	for i := range g.joiner.early {
+		size += len(g.joiner.early[i].msg.Body)
+	}
+	return len(g.joiner.early) < g.c.Queue && size <= g.c.Queue*g.c.Payload
 }
 
 // restore takes the layers to where the sponsor's stand.
@@ -226,7 +236,8 @@ func (g *machine) follow(s *parley.Step, m parley.Msg) {
 	r := reader{b: m.Body}
 	layer, snapshot := r.number(uint64(max(len(g.layers), 1)-1)), r.bytes()
 	// a position that is not its own: give up, take a new incarnation, join again
-	if r.bad || len(g.layers) == 0 || m.Seq != g.position+1 || !g.layers[layer].Restore(snapshot) {
+	if r.bad || len(g.layers) == 0 || int(m.Origin) >= g.c.N || m.Seq != g.position+1 ||
+		!g.layers[layer].Restore(snapshot) {
 		g.join(s)
 		return
 	}

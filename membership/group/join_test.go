@@ -316,3 +316,109 @@ func TestOldIncarnation(t *testing.T) {
 		t.Errorf("the new incarnation says %q", got)
 	}
 }
+
+// A sponsor that leaves takes its learner to the next view, before it stops.
+func TestSponsorLeaves(t *testing.T) {
+	p := joiner(t, group.Config{})
+	p.arrive(1, 3, 1)
+	p.expect(3, "restored 2 ")
+	p.cast(0, "c")
+	p.arrive(0, 1, 1) // in the cut
+	p.arrive(3, 1, 1) // READY
+	p.ask(1, parley.Msg{Kind: group.Leave})
+	p.period(500, 1)
+	p.period(7500, 1)
+	p.settle(0, 1, 2)
+	p.expect(1, "out 1")
+	p.settle(1, 3)
+	p.expect(3, "3:c; view 2 [0 2 3]")
+}
+
+// Two processes join at once, with a sponsor each, in one view. A sponsor gives up a learner
+// that says nothing, and then serves another.
+func TestTwoJoin(t *testing.T) {
+	p := newPost(t, group.Config{N: 5, Initial: parley.SetOf(0, 1, 2)})
+	p.arrive(3, 1, 1)
+	p.arrive(4, 1, 1)
+	p.period(4000, 4) // not answered, it asks 2
+	p.settle(1, 3)
+	p.settle(2, 4)
+	p.period(500, 1)
+	p.period(7500, 1)
+	p.settle(0, 1, 2)
+	p.settle(1, 3)
+	p.settle(2, 4)
+	p.expect(3, "restored 0 ; view 2 [0 1 2 3 4]")
+	p.expect(4, "restored 0 ; view 2 [0 1 2 3 4]")
+
+	p = newPost(t, group.Config{N: 5, Initial: parley.SetOf(0, 1, 2)})
+	p.arrive(3, 1, 1)
+	p.lose(1, 3)
+	p.period(500, 1)
+	p.period(8000, 1)
+	p.arrive(4, 1, 1)
+	if k := p.kinds(1, 4); !slices.Equal(k, []parley.Kind{group.Snapshot}) {
+		t.Errorf("when its learner is silent the sponsor answers another %v", k)
+	}
+}
+
+// What is late of a process that asks to join, or asked as another incarnation, changes nothing.
+func TestLateJoin(t *testing.T) {
+	p := joiner(t, group.Config{})
+	join := letter{msg: parley.Msg{Kind: group.Join, Seq: 1}}
+	if p.put(3, 1, join); len(p.kinds(1, 3)) != 1 {
+		t.Errorf("who has been answered is answered %v", p.kinds(1, 3))
+	}
+	p.put(3, 1, letter{msg: parley.Msg{Kind: group.Ready, Seq: 9}})
+	p.period(500, 1)
+	p.period(7500, 1)
+	if p.asks(1, 0) {
+		t.Error("another incarnation is ready, and the sponsor asks for a view")
+	}
+	p.settle(1, 3)
+	p.period(500, 1)
+	p.period(7500, 1)
+	p.settle(0, 1, 2)
+	p.settle(1, 3)
+	p.expect(3, "restored 2 ; view 2 [0 1 2 3]")
+	for to := range parley.ID(4) {
+		p.lose(0, to)
+	}
+	if p.put(3, 0, join); len(p.kinds(0, 3)) > 0 || p.asks(0, 1) {
+		t.Errorf("the request of a member to join is answered %v", p.kinds(0, 3))
+	}
+}
+
+// Who leaves helps nobody to join, and who is on the way in may turn back.
+func TestLeaveAndJoin(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)})
+	p.ask(1, parley.Msg{Kind: group.Leave})
+	p.arrive(3, 1, 1)
+	if k := p.kinds(1, 3); len(k) > 0 {
+		t.Errorf("a member that leaves answers %v", k)
+	}
+	p.ask(3, parley.Msg{Kind: group.Leave})
+	p.expect(3, "out 1")
+	p.lose(3, 2)
+	if p.period(9000, 3); len(p.lose(3, 2)) > 0 {
+		t.Error("it asks again")
+	}
+}
+
+// A joiner that has caught up is patient with a sponsor that has nothing to say. The log of
+// its lives does not grow.
+func TestPatience(t *testing.T) {
+	p := joiner(t, group.Config{})
+	p.arrive(1, 3, 1)
+	if p.period(39_000, 3); len(p.kinds(3, 2)) > 0 {
+		t.Error("it gives its sponsor up at once")
+	}
+	for life := range 5 {
+		if p.period(41_000, 3); len(p.logs[3]) > 0 {
+			t.Fatalf("in life %d the log has %d records", life+2, len(p.logs[3]))
+		}
+	}
+	if l := p.lose(3, 2); len(l) == 0 || l[0].msg.Seq != 2 {
+		t.Errorf("it sends %v", l)
+	}
+}

@@ -73,7 +73,8 @@ type Sender interface {
 // Durable is a layer for groups in durable mode. It appends what it holds before it
 // acknowledges it; its Install delivers, beside what the cut has, whatever it
 // holds itself, all in order: after a restart it does not know what of that it had
-// delivered. What it would need to go on without its records is durable in State.
+// delivered. What it needs of itself when the state has replaced the records is durable in
+// State; all else is gone when the process comes back.
 type Durable interface {
 	Layer
 	// Replay takes a record that the layer appended in the present view.

@@ -132,6 +132,8 @@ func (g *machine) Request(s *parley.Step, m parley.Msg) {
 		g.leave(s)
 	case m.Kind == State:
 		g.stateIs(s, m)
+	case len(m.Body) > g.c.Payload:
+		s.Refuse(g.self, "request that is too long")
 	case g.stage == joining || g.frozen:
 		if len(g.queue) >= g.c.Queue {
 			s.Refuse(g.self, "too many requests for the next view")
@@ -230,6 +232,8 @@ func (g *machine) receive(s *parley.Step, i int, from parley.ID, m parley.Msg) (
 // late is a message of an earlier view. A process that does not know how its view
 // ended is told, or that too much has happened since.
 func (g *machine) late(s *parley.Step, from parley.ID, child int, m parley.Msg) {
+	// It says of a member that it lives, if not yet in this view.
+	g.monitor.Heard(g.now, from)
 	if child > 0 || m.Kind != ballot.Prepare && m.Kind != ballot.Accept && m.Kind != Beat && m.Kind != Ask {
 		return
 	}
@@ -322,7 +326,9 @@ func (g *machine) Timeout(s *parley.Step, t parley.Timer) {
 	case joining:
 		g.hope(s)
 	case member:
+		before := g.position
 		g.period(s)
+		g.compact(s, before)
 	}
 	if g.stage != out {
 		s.SetTimer(tick, g.c.Detector.Period)

@@ -19,6 +19,7 @@ type post struct {
 	procs []parley.Machine
 	links [][][]letter // from, to: the oldest first
 	logs  [][]parley.Record
+	state [][]byte   // by process: what replaced its records
 	said  [][]string // by process: what it indicated and delivered
 	now   parley.Tick
 }
@@ -30,8 +31,13 @@ type letter struct {
 }
 
 func newPost(t *testing.T, c group.Config) *post {
-	p := &post{t: t, p: timestamp.New(timestamp.Config{Config: c}), now: 1}
+	return newPostOf(t, c, timestamp.New(timestamp.Config{Config: c}))
+}
+
+func newPostOf(t *testing.T, c group.Config, protocol parley.Protocol) *post {
+	p := &post{t: t, p: protocol, now: 1}
 	p.links, p.logs, p.said = make([][][]letter, c.N), make([][]parley.Record, c.N), make([][]string, c.N)
+	p.state = make([][]byte, c.N)
 	for id := range parley.ID(c.N) {
 		p.links[id] = make([][]letter, c.N)
 		p.procs = append(p.procs, p.p.New(id))
@@ -63,6 +69,7 @@ func (p *post) do(at parley.ID, clause func(m parley.Machine, s *parley.Step)) {
 func (p *post) step(at parley.ID, s *parley.Step, clause func(m parley.Machine, s *parley.Step)) {
 	s.Self, s.N, s.Now, s.Host = at, p.p.N, p.now, p
 	clause(p.procs[at], s)
+	compact := false
 	for _, e := range s.Effects {
 		switch e.Op {
 		case parley.OpSend:
@@ -71,9 +78,18 @@ func (p *post) step(at parley.ID, s *parley.Step, clause func(m parley.Machine, 
 			p.say(at, fmt.Sprintf("%d:%s", e.Msg.Seq, e.Msg.Body))
 		case parley.OpAppend:
 			p.logs[at] = append(p.logs[at], parley.Record{Path: e.Path, Body: e.Msg.Body})
+		case parley.OpCompact:
+			compact = true
 		case parley.OpIndicate:
 			p.say(at, p.indication(e.Msg))
 		}
+	}
+	delivers := func(e parley.Effect) bool { return e.Op == parley.OpDeliver }
+	if compact && slices.ContainsFunc(s.Effects, delivers) {
+		p.t.Errorf("process %d delivers in a step in which its state replaces its log", at)
+	}
+	if compact {
+		p.logs[at], p.state[at] = nil, parley.SaveDurable(p.procs[at], p.now, nil)
 	}
 }
 
@@ -164,6 +180,9 @@ func (p *post) lose(from, to parley.ID) []letter {
 // restart brings a process back with its log.
 func (p *post) restart(at parley.ID) {
 	p.procs[at] = p.p.New(at)
+	if state := p.state[at]; len(state) > 0 && !parley.LoadDurable(p.procs[at], p.now, state) {
+		p.t.Fatalf("process %d does not load its durable state", at)
+	}
 	p.step(at, &parley.Step{Restart: true, Log: p.logs[at]}, func(m parley.Machine, s *parley.Step) { m.Start(s) })
 }
 

@@ -85,10 +85,11 @@ func (g *machine) Choose(reports []ballot.Report) []byte {
 // unreadable tells whether a message of the ballot brings a value that no member
 // would have chosen.
 func (g *machine) unreadable(m parley.Msg) bool {
-	if m.Kind != ballot.Accept && m.Kind != ballot.Decision {
+	value, brings := ballot.Value(m)
+	if !brings {
 		return false
 	}
-	d, ok := readDecision(m.Body, g.c.N, len(g.layers))
+	d, ok := readDecision(value, g.c.N, len(g.layers))
 	return !ok || d.next.Number != g.view.Number+1 || !g.readable(d)
 }
 
@@ -112,13 +113,13 @@ func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
 	if from != g.self {
 		g.ballot.Inform(s, g.view.Members.Minus(parley.SetOf(from)))
 	}
+	// learner in next: before the cut is delivered send INSTALL to it
+	g.admit(s, d, value)
 	// self not in next: stop for ever
 	if !d.has(candidate{g.self, g.life}) {
 		g.stop(s)
 		return
 	}
-	// learner in next: before the cut is delivered send INSTALL to it
-	g.admit(s, d, value)
 	g.enter(s, d, value)
 	g.takeAlong(s, value)
 	g.open(s)
@@ -151,8 +152,7 @@ func (g *machine) enter(s *parley.Step, d decision, value []byte) {
 }
 
 // watch begins to listen to the members. Those of the view before have reported,
-// which is as good as heartbeats in a row. Who has come back since is not who
-// reported.
+// which is as good as heartbeats in a row.
 func (g *machine) watch() {
 	g.monitor.Watch(g.now, g.view.Members)
 	for id := range g.monitor.Watched().All() {
@@ -161,9 +161,6 @@ func (g *machine) watch() {
 		}
 	}
 	g.told, g.gone = parley.Set{}, parley.Set{}
-	if c := g.learner.candidate; g.learner.here && g.view.Members.Has(c.id) && g.lives[c.id] < c.life {
-		g.gone.Add(c.id)
-	}
 }
 
 // open: send queued requests.

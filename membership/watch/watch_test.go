@@ -79,3 +79,28 @@ func TestLateIsNamedToo(t *testing.T) {
 		}
 	}
 }
+
+// Two messages in one round are one too many, and no other is one.
+func TestSecondMessage(t *testing.T) {
+	p := watch.Rounds(watch.Config{N: 3, Rounds: 2}).New(0)
+	h := &refusals{}
+	s := &parley.Step{N: 3, Host: h}
+	p.Emit(s, 0)
+	p.Absorb(s, 0, 1, parley.Msg{Kind: 1})
+	p.Absorb(s, 0, 1, parley.Msg{Kind: 1})
+	p.Absorb(s, 0, 2, parley.Msg{Kind: 2})
+	p.Close(s, 0)
+	if h.n != 2 {
+		t.Errorf("refused %d", h.n)
+	}
+	if last := s.Effects[len(s.Effects)-1]; last.Op != parley.OpIndicate || last.Msg.Origin != 2 || len(s.Effects) != 2 {
+		t.Errorf("%v", s.Effects)
+	}
+}
+
+type refusals struct{ n int }
+
+func (*refusals) Choose(int) int                        { return 0 }
+func (*refusals) Sign(parley.ID, []byte) []byte         { return nil }
+func (*refusals) Verify(parley.ID, []byte, []byte) bool { return false }
+func (r *refusals) Refused(_, _ parley.ID, _ string)    { r.n++ }
