@@ -58,6 +58,9 @@ type Property struct {
 	// Check returns nil if the property holds of the history, else what broke
 	// it. An Eventually property asks h.Over first.
 	Check func(h *History) error
+	// Measure, if not nil, says how near the run came to a bound that the property
+	// speaks of, in the same unit.
+	Measure func(h *History) string
 }
 
 // Assumptions are the circumstances of a run, which decide what a theorem
@@ -105,6 +108,7 @@ type Verdict struct {
 	Property Property
 	Promise  Promise
 	Broken   error // nil: it held
+	Measured string
 }
 
 // Violated tells whether a promise was broken.
@@ -149,7 +153,11 @@ func Judge(p Protocol, a Assumptions, h *History) []Verdict {
 			promise.Holds = false
 			promise.Because = "rounds assume that what is sent in one arrives in it, and " + why
 		}
-		out = append(out, Verdict{property, promise, property.Check(h)})
+		v := Verdict{Property: property, Promise: promise, Broken: property.Check(h)}
+		if property.Measure != nil {
+			v.Measured = property.Measure(h)
+		}
+		out = append(out, v)
 	}
 	return out
 }

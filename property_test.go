@@ -2,6 +2,7 @@ package parley_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -127,5 +128,18 @@ func TestReliance(t *testing.T) {
 	b := parley.Reliance{Delay: 7, Offset: 3, Drift: 2, FIFO: true}
 	if got := a.And(b); got != (parley.Reliance{Delay: 5, Offset: 3, Drift: 2, FIFO: true}) || got != b.And(a) {
 		t.Errorf("%+v, and the other way round %+v", got, b.And(a))
+	}
+}
+
+// TestMeasured has a verdict say how near a run came to a bound.
+func TestMeasured(t *testing.T) {
+	p := parley.Protocol{Name: "p", N: 3, Properties: []parley.Property{
+		{Name: "bound", Check: func(*parley.History) error { return nil },
+			Measure: func(h *parley.History) string { return fmt.Sprintf("%d deliveries", len(h.Deliveries)) }},
+		{Name: "plain", Check: func(*parley.History) error { return nil }},
+	}, Promises: func(parley.Assumptions) []parley.Promise { return nil }}
+	all := parley.Judge(p, parley.Assumptions{N: 3}, &parley.History{N: 3, Deliveries: make([]parley.Happening, 2)})
+	if all[0].Measured != "2 deliveries" || all[1].Measured != "" {
+		t.Errorf("measured %q and %q", all[0].Measured, all[1].Measured)
 	}
 }

@@ -43,6 +43,7 @@ type verdict struct {
 	Outcome  string `json:"outcome"`
 	Because  string `json:"because"`
 	Broken   string `json:"broken,omitempty"`
+	Measured string `json:"measured,omitempty"`
 }
 
 // costs is what was sent beside what the theorem says of a run in which all are
@@ -158,7 +159,9 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 func (r *report) judge(p parley.Protocol, h *parley.History, a parley.Assumptions) {
 	r.judged = parley.Judge(p, a, h)
 	for _, v := range r.judged {
-		out := verdict{Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because}
+		out := verdict{
+			Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because, Measured: v.Measured,
+		}
 		switch {
 		case v.Property.Mode == parley.Sometimes && v.Broken == nil:
 			out.Outcome = "seen"

@@ -16,6 +16,7 @@ const roundEnds parley.Timer = 0
 func Of(p Protocol, when Schedule) parley.Protocol {
 	out := p.Protocol
 	out.Timing = parley.Synchronous
+	out.Relies.Delay = when.Delta - 2*when.slack()
 	out.Kinds = []string{"", "FRAME"}
 	f := frames{p}
 	out.New = func(self parley.ID) parley.Machine { return newMachine(p, when, self) }

@@ -117,7 +117,7 @@ func (p *Plan) properties() []parley.Property {
 			Name: ClockBound, Mode: parley.Always,
 			Says: fmt.Sprintf("when one of them is resynchronized, correct clocks are at most delta = %d ticks apart, "+
 				"and never more than %d", p.Delta, p.Ever),
-			Check: p.bounded,
+			Check: p.bounded, Measure: measured,
 		},
 		{
 			Name: ClockMonotone, Mode: parley.Always, Says: "while it counts, no correct clock goes back",
@@ -151,6 +151,11 @@ func (p *Plan) bounded(h *parley.History) error {
 		}
 	}
 	return nil
+}
+
+func measured(h *parley.History) string {
+	reads, ever := Measure(h)
+	return fmt.Sprintf("%d ticks apart at most when one was resynchronized, and %d ever", reads.Apart, ever.Apart)
 }
 
 // each checks what a clock does from one corner to the next.

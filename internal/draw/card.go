@@ -80,6 +80,9 @@ func (c Card) verdict(v parley.Verdict) string {
 		}
 	}
 	says := []string{v.Property.Says}
+	if v.Measured != "" {
+		says = append(says, "measured: "+v.Measured)
+	}
 	sometimes := v.Property.Mode == parley.Sometimes // no single run breaks it
 	if broken && !sometimes {
 		says = append(says, "broken: "+v.Broken.Error())
