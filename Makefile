@@ -5,6 +5,7 @@
 GO       ?= go
 FUZZTIME ?= 30s
 BENCH    ?= .
+SOAK     ?= 10000000
 TOOL     := $(GO) tool -modfile=tools/go.mod
 LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 CORE     := . ./agreement/eig/sliced ./lockstep/... ./stack/... ./mux/... ./seq/... ./faulty/... ./sim/... ./trace/...
@@ -78,6 +79,10 @@ grid: ## run every protocol against every kind of fault, many seeds each; ONLY s
 .PHONY: bench
 bench: ## run the benchmarks; BENCH selects some by a regular expression
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: soak-sim
+soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a member stopped: memory stays flat; ONLY selects one
+	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
 
 .PHONY: demo
 demo: ## seven processes agree although two of them lie

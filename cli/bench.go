@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +18,10 @@ func (a *app) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Time a whole system against liars",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  oneOf,
+		Example: "  parley bench eig -n 13 -m 4 --engine depthfirst\n" +
+			"  parley bench phaseking -n 40 -m 13",
+		Args: cobra.ArbitraryArgs,
+		RunE: oneOf,
 	}
 	for _, name := range []string{"eig", "om", "sm", "phaseking"} {
 		cmd.AddCommand(a.benchOne(name))
@@ -52,10 +55,10 @@ func (a *app) benchOne(name string) *cobra.Command {
 			}
 			nodes := ""
 			if r.Nodes > 0 {
-				nodes = fmt.Sprintf("%s nodes, %.3g nodes/s, ", draw.Number(r.Nodes), r.NodesPerSecond)
+				nodes = fmt.Sprintf("%s nodes, %.3g a second; ", draw.Number(r.Nodes), r.NodesPerSecond)
 			}
 			_, err := fmt.Fprintf(a.out, "%s, engine %s, n = %d, m = %d, %d liars, seed %d\n"+
-				"%.6f s, peak memory %.1f MiB, %s%s equivalent deliveries\nagreement: %t, on %s\n",
+				"%.6f s, peak memory %.1f MiB\n%sas many as %s messages delivered one by one\nagreement: %t, on %s\n",
 				r.Protocol, r.Engine, r.N, r.M, r.M, r.Seed, r.WallSeconds, float64(r.PeakRSS)/(1<<20),
 				nodes, draw.Number(r.EquivalentDeliveries), r.Agreement, r.Decision)
 			return err
@@ -65,11 +68,31 @@ func (a *app) benchOne(name string) *cobra.Command {
 	f.IntVarP(&s.N, "n", "n", 7, "number of `processes`")
 	f.IntVarP(&s.M, "m", "m", 2, "number of `faults`, all of them at work")
 	f.Uint64Var(&s.Seed, "seed", 1, "the seed of the liars")
-	f.StringVar(&s.Engine, "engine", engines[0], "how the system is run: machine, a machine a process in the simulator;\n"+
-		"levels and depthfirst (eig): one tree for all receivers, whole or a path at a time")
-	f.IntVar(&s.Workers, "workers", runtime.GOMAXPROCS(0), "cores to use with engine depthfirst")
-	f.StringVar(&s.Signatures, "signatures", "ideal", "ideal tokens, or ed25519 (sm)")
+	f.StringVar(&s.Engine, "engine", engines[0], "how the system is run: "+howRun(engines))
+	s.Workers, s.Signatures = runtime.GOMAXPROCS(0), "ideal"
+	switch name {
+	case "eig":
+		f.IntVar(&s.Workers, "workers", s.Workers, "cores to use with engine depthfirst")
+	case "sm":
+		f.StringVar(&s.Signatures, "signatures", s.Signatures, "ideal tokens, or ed25519")
+	}
 	f.Uint64Var(&memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// howRun says what the engines of a protocol are.
+func howRun(engines []string) string {
+	says := map[string]string{
+		"machine": "machine, a machine a process in the simulator", "levels": "levels, one tree for all receivers",
+		"depthfirst": "depthfirst, that tree a path at a time",
+	}
+	var all []string
+	for _, e := range engines {
+		if said, ok := says[e]; ok {
+			e = said
+		}
+		all = append(all, e)
+	}
+	return strings.Join(all, "; ")
 }

@@ -27,6 +27,8 @@ type limits struct {
 	AtMost    bool             `json:"at_most"`
 	PerRound  []parley.Traffic `json:"per_round"`
 	Total     parley.Traffic   `json:"total"`
+
+	model string // in a word
 }
 
 // bounds is "parley bounds".
@@ -98,7 +100,7 @@ func (a *app) limits(n, m int) []limits {
 		cost := p.Cost(n, m)
 		l := limits{
 			Name: p.Name, Faults: p.Faults.String(), Possible: true, Rounds: cost.Rounds, AtMost: cost.AtMost,
-			PerRound: cost.PerRound, Total: cost.Total(),
+			PerRound: cost.PerRound, Total: cost.Total(), model: models[p.Faults],
 		}
 		if err := p.Bound(n, m); err != nil {
 			l.Possible, l.Why = false, err.Error()
@@ -114,7 +116,7 @@ func (a *app) printBounds(n, m int, all []limits) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "What %d processes can do about %s\n\n", n, draw.Count(uint64(m), "fault", "faults"))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "algorithm\ttolerates\tpossible\tsmallest n\tlargest m\trounds\tmessages\tbits\tsignatures\n")
+	fmt.Fprintf(w, "algorithm\tfaults\tpossible\tn >=\tm <=\trounds\tmessages\tbits\tsignatures\n")
 	for _, l := range all {
 		possible, most := "yes", ""
 		if !l.Possible {
@@ -123,12 +125,18 @@ func (a *app) printBounds(n, m int, all []limits) error {
 		if l.AtMost {
 			most = "<= "
 		}
+		counted := func(n uint64) string {
+			if n == 0 {
+				return "0"
+			}
+			return most + draw.Number(n)
+		}
 		least := "none"
 		if l.SmallestN > 0 {
 			least = strconv.Itoa(l.SmallestN)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s%s\t%s%s\t%s%s\n", l.Name, l.Faults, possible, least, l.LargestM, l.Rounds,
-			most, draw.Number(l.Total.Messages), most, draw.Number(l.Total.Bits), most, draw.Number(l.Total.Signatures))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", l.Name, l.model, possible, least, l.LargestM, l.Rounds,
+			counted(l.Total.Messages), counted(l.Total.Bits), counted(l.Total.Signatures))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -141,6 +149,9 @@ func (a *app) printBounds(n, m int, all []limits) error {
 			b.WriteString(draw.Fold(l.Name+": "+l.Why, a.width(0)) + "\n")
 		}
 	}
+	legend := fmt.Sprintf("n >=: the fewest processes that tolerate m = %d. m <=: the most faults that n = %d processes "+
+		"tolerate. \"parley list\" has what protocols without rounds need.", m, n)
+	b.WriteString(draw.Fold(legend, a.width(0)) + "\n")
 	b.WriteString(draw.Fold("A message is what the papers count: one value with its path (eig, om), one signed "+
 		"value (sm), one vote (phaseking); eig counts a process's copy to itself, as its article does. Bits are those "+
 		"of values of one bit and of the names of processes.", a.width(0)) + "\n")
@@ -152,18 +163,19 @@ func (a *app) printBounds(n, m int, all []limits) error {
 // rounds are few; else the rounds in which anything changes.
 func printPerRound(b *strings.Builder, all []limits) {
 	const most = 12
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	last := 0
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
+	last, wide := 0, 0
 	for _, l := range all {
-		last = max(last, min(l.Rounds, most))
+		last, wide = max(last, min(l.Rounds, most)), max(wide, len(l.Name))
 	}
-	fmt.Fprint(w, "round\t")
+	fmt.Fprintf(w, "%-*s\t", wide, "round")
 	for r := range last {
 		fmt.Fprintf(w, "%d\t", r)
 	}
 	fmt.Fprintln(w)
 	for _, l := range all {
-		fmt.Fprintf(w, "%s\t", l.Name)
+		fmt.Fprintf(w, "%-*s\t", wide, l.Name)
 		for r := range min(len(l.PerRound), most) {
 			fmt.Fprintf(w, "%s\t", draw.Number(l.PerRound[r].Messages))
 		}
@@ -172,5 +184,8 @@ func printPerRound(b *strings.Builder, all []limits) {
 		}
 		fmt.Fprintln(w)
 	}
-	_ = w.Flush()
+	_ = w.Flush() // into memory
+	for line := range strings.Lines(table.String()) {
+		b.WriteString(line[2:]) // the names begin where all else does
+	}
 }

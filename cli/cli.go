@@ -6,19 +6,22 @@ package cli
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"parley"
+	"parley/internal/scenario"
 )
 
 // The exit statuses.
@@ -37,6 +40,10 @@ func Main(protocols []parley.Protocol) {
 // Run runs one command line and returns the exit status.
 func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
 	a := &app{protocols: protocols, out: stdout, err: stderr}
+	if err := a.clashes(); err != nil {
+		fmt.Fprintf(stderr, "parley: %v\n", err)
+		return usage
+	}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -49,16 +56,32 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintf(stderr, "parley: %s\n", plain(err.Error()))
+	fmt.Fprintf(stderr, "parley: %s\n", plain(err))
 	return usage
 }
 
-// leaks are what packages for flags say of a number that is none.
-var leaks = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": (invalid syntax|value out of range)|parse error$`)
+// plain puts an error on one line, and one about the value of a flag in words for who
+// gave it.
+func plain(err error) string {
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) {
+		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: valueError(bad)}
+	}
+	return strings.ReplaceAll(err.Error(), "\n", " ")
+}
 
-// plain puts an error on one line, in words for who typed the flag.
-func plain(text string) string {
-	return leaks.ReplaceAllString(strings.ReplaceAll(text, "\n", " "), "a whole number was expected")
+// valueError says what value a flag was given and what was expected.
+func valueError(bad *pflag.InvalidValueError) error {
+	want := bad.Unwrap().Error()
+	switch bad.GetFlag().Value.Type() {
+	case "bool":
+		want = "allowed are true and false"
+	case "int":
+		want = "a whole number was expected"
+	case "uint64":
+		want = "a whole number from 0 on was expected"
+	}
+	return fmt.Errorf("%q: %s", bad.GetValue(), want)
 }
 
 // oneOf is the Args of a command that has others below it and does nothing itself.
@@ -78,10 +101,21 @@ func oneOf(cmd *cobra.Command, args []string) error {
 func exactly(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("%s: one %s was expected, and %d are given", cmd.CommandPath(), what, len(args))
+			return fmt.Errorf("%s: one %s was expected, and %s given", cmd.CommandPath(), what, number(len(args)))
 		}
 		return nil
 	}
+}
+
+// number is how many arguments there are, with its verb.
+func number(n int) string {
+	switch n {
+	case 0:
+		return "none is"
+	case 1:
+		return "only one is"
+	}
+	return fmt.Sprintf("%d are", n)
 }
 
 // version is that of the module, as the go command wrote it into the program.
@@ -113,6 +147,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	root.AddCommand(a.demo(), a.run(), a.sweep(), a.list(), a.bounds(), a.conform(), a.bench(), a.trace())
 	return root
 }
@@ -158,7 +193,42 @@ func (a *app) busy() (stop func()) {
 	}
 }
 
-// find returns the protocol of a name; an unknown one gets the nearest names.
+// clashes tells which protocol has a name that another one has, or a flag that is one
+// of the command line's own.
+func (a *app) clashes() error {
+	var taken []string
+	newRunFlags(parley.Protocol{}, pflag.NewFlagSet("", pflag.ContinueOnError)).fs.VisitAll(func(g *pflag.Flag) {
+		if !slices.Contains(scenario.Keys, g.Name) { // those a protocol may have in their place
+			taken = append(taken, g.Name)
+		}
+	})
+	taken = append(taken, "help", "h", "seeds", "all", "workers", "protocol")
+	seen := make(map[string]bool)
+	for _, p := range a.protocols {
+		if p.Name == "" || seen[p.Name] {
+			return fmt.Errorf("there are two protocols that are called %q, or one without a name", p.Name)
+		}
+		seen[p.Name] = true
+		if p.Flags == nil {
+			continue
+		}
+		own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+		p.Flags(own)
+		var err error
+		own.VisitAll(func(g *flag.Flag) {
+			if slices.Contains(taken, g.Name) {
+				err = fmt.Errorf("the protocol %s has a flag %s, which is one of the command line's own: it needs another name",
+					p.Name, g.Name)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find returns the protocol of a name.
 func (a *app) find(name string) (parley.Protocol, error) {
 	var all []string
 	for _, p := range a.protocols {

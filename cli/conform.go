@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -21,7 +22,12 @@ func (a *app) conform() *cobra.Command {
 			"status is 1 if a case fails, and 2 if a file cannot be run, because it is not of the form\n" +
 			"that docs/vectors.md gives; the others are run.",
 		Example: "  parley conform internal/conform/testdata",
-		Args:    cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("parley conform: a PATH was expected, of a file or a folder, and none is given")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, err := conform.Files(args)
 			if err != nil {

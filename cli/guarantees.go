@@ -60,7 +60,7 @@ func guarantees(p parley.Protocol) []guarantee {
 		if p.Faults == parley.SignedByzantineFaults {
 			a.Worst = min(a.Worst, p.Faults) // its signatures hold
 		}
-		g := guarantee{Circumstance: c.Name}
+		g := guarantee{Circumstance: c.Name, Promised: []string{}}
 		safety := true
 		for _, v := range promised(p, a) {
 			switch {
@@ -102,10 +102,10 @@ const cellLegend = "all: every property that is promised when nothing fails rema
 	"more. Each circumstance is taken on its own; \"parley list PROTOCOL\" has the reasons."
 
 // printGuarantees writes the table, and what the words in it stand for.
-func (a *app) printGuarantees(w io.Writer) error {
+func (a *app) printGuarantees(w io.Writer, protocols []parley.Protocol) error {
 	var b strings.Builder
 	wide := 0
-	for _, p := range a.protocols {
+	for _, p := range protocols {
 		wide = max(wide, len(p.Name))
 	}
 	row := func(name string, cells func(yield func(string))) {
@@ -118,7 +118,7 @@ func (a *app) printGuarantees(w io.Writer) error {
 			yield(c.head)
 		}
 	})
-	for _, p := range a.protocols {
+	for _, p := range protocols {
 		row(p.Name, func(yield func(string)) {
 			for _, g := range guarantees(p) {
 				yield(g.cell)

@@ -34,23 +34,32 @@ func (a *app) list() *cobra.Command {
 		Short: "List the protocols, their models, bounds and guarantees",
 		Example: "  parley list\n  parley list --guarantees\n" +
 			"  parley list om",
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("parley list: one PROTOCOL was expected, or none, and %s given", number(len(args)))
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 && !asJSON {
+			protocols := a.protocols
+			if len(args) == 1 {
 				p, err := a.find(args[0])
 				if err != nil {
 					return err
 				}
-				return a.describe(a.out, p)
+				protocols = []parley.Protocol{p}
 			}
-			if table && !asJSON {
-				return a.printGuarantees(a.out)
+			switch {
+			case asJSON:
+			case table:
+				return a.printGuarantees(a.out, protocols)
+			case len(args) == 1:
+				return a.describe(a.out, protocols[0])
+			default:
+				return a.printList(a.out)
 			}
 			var all []listed
-			for _, p := range a.protocols {
-				if len(args) == 1 && p.Name != args[0] {
-					continue
-				}
+			for _, p := range protocols {
 				l := listed{
 					Name: p.Name, Title: p.Title, Paper: p.Paper, Timing: p.Timing.String(), Faults: p.Faults.String(),
 					Bound: smallest(p), Guarantees: guarantees(p),
@@ -60,12 +69,9 @@ func (a *app) list() *cobra.Command {
 				}
 				all = append(all, l)
 			}
-			if asJSON {
-				enc := json.NewEncoder(a.out)
-				enc.SetIndent("", "  ")
-				return enc.Encode(all)
-			}
-			return a.printList(a.out)
+			enc := json.NewEncoder(a.out)
+			enc.SetIndent("", "  ")
+			return enc.Encode(all)
 		},
 	}
 	cmd.Flags().BoolVar(&table, "guarantees", false, "print what remains promised when something goes wrong")

@@ -55,7 +55,7 @@ func (k names) parse(text string, n int) (parley.ID, error) {
 		digits = text[1:]
 	}
 	i, err := strconv.Atoi(digits)
-	if err != nil || i < k.first() || i-k.first() >= n {
+	if err != nil || strconv.Itoa(i) != digits || i < k.first() || i-k.first() >= n {
 		return 0, fmt.Errorf("%q is no process: allowed are %s to %s", text, k.full(0), k.full(parley.ID(n-1)))
 	}
 	return parley.ID(i - k.first()), nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/goccy/go-yaml/ast"
@@ -86,11 +87,11 @@ func (f *planFlags) plan(p parley.Protocol, naming parley.Naming) (scenario.Plan
 			return plan, &parley.FlagError{Flag: key, Err: err}
 		}
 	}
-	if err := suits(p, plan); err != nil {
+	if err := f.suits(p, plan); err != nil {
 		return plan, err
 	}
-	if p.Serves && len(plan.Requests) == 0 && plan.Workload.Broadcasts == 0 {
-		plan.Workload = scenario.Workload{Broadcasts: 3, Within: 2000}
+	if p.Serves && !f.given("requests") && !f.given("workload") {
+		plan.Workload.Broadcasts = scenario.Few
 	}
 	if p.Relies.FIFO && !f.given("fifo") {
 		plan.FIFO = true
@@ -99,17 +100,29 @@ func (f *planFlags) plan(p parley.Protocol, naming parley.Naming) (scenario.Plan
 }
 
 // suits tells what a plan asks that the protocol has no answer to.
-func suits(p parley.Protocol, plan scenario.Plan) error {
+func (f *planFlags) suits(p parley.Protocol, plan scenario.Plan) error {
 	if !p.Serves && plan.Workload.Broadcasts > 0 {
 		return &parley.FlagError{Flag: "workload", Err: fmt.Errorf("%s broadcasts nothing", p.Name)}
 	}
-	for _, q := range plan.Requests {
-		if (q.Msg.Kind == parley.Carried || q.Msg.Kind == problem.CarryTo) && !p.Serves {
-			return &parley.FlagError{Flag: "requests", Err: fmt.Errorf("%s broadcasts nothing", p.Name)}
-		}
-		if q.Msg.Kind == parley.Propose && p.Proposers == (parley.Set{}) {
-			return &parley.FlagError{Flag: "requests", Err: fmt.Errorf("nobody proposes anything to %s", p.Name)}
+	for i, q := range plan.Requests {
+		switch {
+		case (q.Msg.Kind == parley.Carried || q.Msg.Kind == problem.CarryTo) && !p.Serves:
+			return f.entry("requests", i, fmt.Errorf("%s broadcasts nothing", p.Name))
+		case q.Msg.Kind == parley.Propose && p.Proposers == (parley.Set{}):
+			return f.entry("requests", i, fmt.Errorf("nobody proposes anything to %s", p.Name))
+		case q.Msg.Kind == parley.Propose && !p.Proposers.Has(q.At):
+			return f.entry("requests", i, fmt.Errorf("this process proposes nothing to %s", p.Name))
+		case q.Msg.Kind == parley.Propose && q.When > 0 && p.Timing == parley.Synchronous:
+			return f.entry("requests", i, errors.New("when: before the first round, at time 0, or never"))
 		}
 	}
 	return nil
+}
+
+// entry is an error about one entry of a list. If a file has it, it names that line.
+func (f *planFlags) entry(key string, i int, err error) error {
+	if list, ok := f.nodes[key].(*ast.SequenceNode); ok && i < len(list.Values) {
+		err = &scenario.LineError{Line: list.Values[i].GetToken().Position.Line, Err: err}
+	}
+	return &parley.FlagError{Flag: key, Err: err}
 }

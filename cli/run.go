@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -15,10 +14,6 @@ import (
 
 	"parley"
 	"parley/faulty"
-	"parley/internal/bench"
-	"parley/internal/draw"
-	"parley/internal/scenario"
-	"parley/sim"
 	"parley/trace"
 )
 
@@ -67,6 +62,7 @@ func (v *viewFlags) declare(fs *pflag.FlagSet) {
 // newRunFlags declares the flags for one protocol.
 func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 	f := &runFlags{name: p.Name, fs: fs, names: article}
+	fs.Usage = func() {} // who asks for help gets that of the command
 	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	f.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
 	if p.Flags != nil {
@@ -97,245 +93,6 @@ func flagNames(fs *pflag.FlagSet) []string {
 	var all []string
 	fs.VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
 	return all
-}
-
-// setup is a run that can be made.
-type setup struct {
-	protocol parley.Protocol
-	names    names
-	faulty   map[parley.ID]faulty.Behaviour
-	values   map[parley.ID][]byte
-	seed     uint64
-	sign     func(seed uint64) sim.Signer
-	plan     scenario.Plan
-	args     []string // what makes the same run again
-
-	signer sim.Signer    // of the seed
-	drawn  scenario.Plan // the plan, with what it leaves open drawn from the seed
-}
-
-// reseed draws from another seed what is to be drawn.
-func (s *setup) reseed(seed uint64) {
-	s.seed, s.signer, s.drawn = seed, s.sign(seed), s.plan.Draw(s.protocol, seed)
-}
-
-// naming reads process names for the n that the flags say.
-func (f *runFlags) naming(text string) (parley.ID, error) {
-	n := parley.MaxProcesses
-	if given := f.fs.Lookup("n"); given != nil {
-		if _, err := fmt.Sscan(given.Value.String(), &n); err != nil {
-			return 0, err
-		}
-	}
-	return f.names.parse(text, n)
-}
-
-// setup checks the flags and makes a run of them.
-func (f *runFlags) setup() (setup, error) {
-	s := setup{names: f.names, seed: f.seed}
-	if err := f.view.check(); err != nil {
-		return s, err
-	}
-	p, err := f.build(f.naming)
-	if err != nil {
-		return s, err
-	}
-	s.protocol = p
-	if p.Bound != nil && !f.beyond {
-		if err := p.Bound(p.N, p.M); err != nil {
-			return s, &parley.FlagError{Flag: "m", Err: fmt.Errorf("%w; --beyond-bound runs it all the same", err)}
-		}
-	}
-	if need := memory(p); need > f.memory<<30 {
-		return s, &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s of memory, "+
-			"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))}
-	}
-	if s.faulty, err = parseFaulty(f.faulty, f.names, p.N); err != nil {
-		return s, &parley.FlagError{Flag: "faulty", Err: err}
-	}
-	if s.values, err = parseValues(f.values, p.Proposers); err != nil {
-		return s, &parley.FlagError{Flag: "values", Err: err}
-	}
-	switch f.signatures {
-	case "ideal":
-		s.sign = sim.Ideal
-	case "ed25519":
-		s.sign = func(seed uint64) sim.Signer { return sim.Ed25519(seed, p.N) }
-	default:
-		return s, &parley.FlagError{Flag: "signatures", Err: fmt.Errorf("%q: allowed are ideal and ed25519", f.signatures)}
-	}
-	if s.plan, err = f.plan.plan(p, f.naming); err != nil {
-		return s, err
-	}
-	s.reseed(f.seed)
-	for _, c := range s.plan.Crashes {
-		if _, bad := s.faulty[c.At]; bad {
-			return s, &parley.FlagError{Flag: "crashes", Err: fmt.Errorf("%s is faulty already", s.names.full(c.At))}
-		}
-	}
-	s.args = f.args()
-	return s, nil
-}
-
-// memory is about what a run holds: what the protocol says, and the log with an
-// event for each frame that is sent and each that arrives.
-func memory(p parley.Protocol) uint64 {
-	const event = 128
-	var need parley.Traffic
-	if p.Cost != nil {
-		frames := uint64(p.Cost(p.N, p.M).Rounds * p.N * p.N)
-		need = parley.Traffic{Messages: 2 * event}.Times(frames)
-	}
-	if p.Memory != nil {
-		need = need.Plus(parley.Traffic{Messages: p.Memory()})
-	}
-	return need.Messages
-}
-
-// smaller says what fits where a machine a process does not.
-func smaller(n, m int) string {
-	fits := bench.Spec{Protocol: "eig", Engine: "depthfirst", N: n, M: m, Workers: 1, Signatures: "ideal"}
-	if fits.Check() == nil {
-		return fmt.Sprintf("\"parley bench eig -n %d -m %d --engine depthfirst\" runs the whole system in 32 MiB", n, m)
-	}
-	return "phaseking agrees with few messages, and \"parley bench phaseking\" keeps no log"
-}
-
-func gigabytes(b uint64) string {
-	if b == math.MaxUint64 {
-		return "countless GiB"
-	}
-	return fmt.Sprintf("%.1f GiB", float64(b)/(1<<30))
-}
-
-// args returns the protocol and the flags that were set, without those of the
-// output: what makes the same run again.
-func (f *runFlags) args() []string {
-	args := []string{f.name}
-	f.fs.Visit(func(g *pflag.Flag) {
-		if !slices.Contains(f.viewOnly, g.Name) {
-			args = append(args, "--"+g.Name+"="+g.Value.String())
-		}
-	})
-	return args
-}
-
-// parseFaulty reads 1=twofaced,5=flip.
-func parseFaulty(text string, k names, n int) (map[parley.ID]faulty.Behaviour, error) {
-	out := make(map[parley.ID]faulty.Behaviour)
-	if text == "" {
-		return out, nil
-	}
-	for _, part := range strings.Split(text, ",") {
-		who, how, ok := strings.Cut(part, "=")
-		if !ok {
-			return nil, fmt.Errorf("%q: PROCESS=BEHAVIOUR was expected, as in 1=twofaced", part)
-		}
-		id, err := k.parse(who, n)
-		if err != nil {
-			return nil, err
-		}
-		if _, twice := out[id]; twice {
-			return nil, fmt.Errorf("%s is named twice", k.full(id))
-		}
-		if out[id], err = faulty.Parse(how); err != nil {
-			return nil, err
-		}
-	}
-	if len(out) == n {
-		return nil, errors.New("all processes are faulty: nothing is asked of any")
-	}
-	return out, nil
-}
-
-// parseValues gives every proposer its initial value.
-func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error) {
-	const longest = 1024
-	parts := strings.Split(text, ",")
-	if len(parts) != 1 && len(parts) != proposers.Len() {
-		return nil, fmt.Errorf("%s: allowed are 1, or %d for the processes that propose",
-			draw.Count(uint64(len(parts)), "value", "values"), proposers.Len())
-	}
-	out := make(map[parley.ID][]byte)
-	i := 0
-	for id := range proposers.All() {
-		v := parts[min(i, len(parts)-1)]
-		if len(v) > longest {
-			return nil, fmt.Errorf("a value of %d bytes: allowed are %d", len(v), longest)
-		}
-		out[id] = []byte(v)
-		i++
-	}
-	return out, nil
-}
-
-// options are those of the run.
-func (s setup) options() sim.Options {
-	opt := s.drawn.Options(s.protocol, s.seed)
-	opt.Faulty, opt.Signer = s.faulty, s.signer
-	var proposals []sim.Request
-	for id := range s.protocol.Proposers.All() {
-		proposals = append(proposals, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: s.values[id]}})
-	}
-	opt.Requests = append(proposals, opt.Requests...)
-	return opt
-}
-
-// simulate makes the run.
-func (s setup) simulate() (*sim.Sim, *trace.Log) {
-	log := &trace.Log{Keep: true}
-	opt := s.options()
-	opt.Log = log
-	return sim.Run(opt), log
-}
-
-// factsOf tells what no event of a run does.
-func factsOf(done *sim.Sim) trace.Facts {
-	a := done.Assumptions()
-	return trace.Facts{Over: done.History.Over, Network: a.Network, Processes: a.Processes}
-}
-
-// assumptions are the circumstances of a run, for its verdict.
-func (s setup) assumptions(h *parley.History, facts trace.Facts) parley.Assumptions {
-	p := s.protocol
-	a := parley.Assumptions{
-		N: p.N, M: p.M, Faulty: h.Faulty.Len(), Network: facts.Network, Processes: facts.Processes,
-	}
-	// order: the worst is looked for
-	for _, how := range s.faulty {
-		a.Worst = max(a.Worst, how.Model)
-	}
-	if p.Proposers.Len() == 1 {
-		a.SourceFaulty = p.Proposers.Minus(h.Faulty) == parley.Set{}
-	}
-	return a
-}
-
-// down are the processes that nothing is promised to: those that are faulty and
-// those that crash for good.
-func (s setup) down() parley.Set {
-	var all parley.Set
-	// order: a set has none
-	for id := range s.faulty {
-		all.Add(id)
-	}
-	for _, c := range s.drawn.Crashes {
-		if c.Back == 0 {
-			all.Add(c.At)
-		}
-	}
-	return all
-}
-
-func (s setup) header(facts trace.Facts) trace.Header {
-	h := trace.Header{
-		Protocol: s.protocol.Name, Args: s.args, N: s.protocol.N, M: s.protocol.M, Seed: s.seed, Names: string(s.names),
-		Facts: facts,
-	}
-	for id := range s.down().All() {
-		h.Faulty = append(h.Faulty, int(id))
-	}
-	return h
 }
 
 // run is "parley run".
@@ -408,16 +165,34 @@ func example(p parley.Protocol) string {
 	return " --faulty 2=twofaced --seed 42 --show spacetime,verdict"
 }
 
-// runScenario runs the protocol that the file of --scenario names.
-func (a *app) runScenario(cmd *cobra.Command, args []string) error {
-	file := ""
+// scenarioOf is the file of --scenario, "" if there is none.
+func scenarioOf(args []string) string {
 	for i, arg := range args {
 		if value, ok := strings.CutPrefix(arg, "--scenario="); ok {
-			file = value
+			return value
 		} else if arg == "--scenario" && i+1 < len(args) {
-			file = args[i+1]
+			return args[i+1]
 		}
 	}
+	return ""
+}
+
+// protocolOf is the protocol that a file names.
+func (a *app) protocolOf(s *scenarioFile) (parley.Protocol, error) {
+	name, err := s.protocol()
+	if err != nil {
+		return parley.Protocol{}, err
+	}
+	p, err := a.find(name)
+	if err != nil {
+		err = s.at("protocol", err)
+	}
+	return p, err
+}
+
+// runScenario runs the protocol that the file of --scenario names.
+func (a *app) runScenario(cmd *cobra.Command, args []string) error {
+	file := scenarioOf(args)
 	if file == "" {
 		return oneOf(cmd, nil)
 	}
@@ -425,19 +200,21 @@ func (a *app) runScenario(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	name, err := s.protocol()
+	p, err := a.protocolOf(s)
 	if err != nil {
 		return err
 	}
-	p, err := a.find(name)
-	if err != nil {
-		return s.at("protocol", err)
-	}
-	f := newRunFlags(p, pflag.NewFlagSet(name, pflag.ContinueOnError))
-	if err := f.fs.Parse(args); err != nil {
+	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	switch err := f.fs.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		one, _, err := cmd.Find([]string{p.Name})
+		if err != nil {
+			return err
+		}
+		return one.Help()
+	case err != nil:
 		return err
-	}
-	if f.fs.NArg() > 0 {
+	case f.fs.NArg() > 0:
 		return fmt.Errorf("parley run: %q was not expected", f.fs.Arg(0))
 	}
 	return a.executeScenario(s, f)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/internal/scenario"
@@ -69,7 +70,7 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 		return nil, fmt.Errorf("%s:%d: not YAML: %s", file, line, first)
 	}
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		return nil, fmt.Errorf("%s: one YAML document was expected, of the form \"key: value\"", file)
+		return nil, fmt.Errorf("%s:%d: one YAML document was expected, of the form \"key: value\"", file, extraLine(tree))
 	}
 	pairs, err := mapping(tree.Docs[0].Body)
 	if err != nil {
@@ -91,6 +92,14 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	return s, nil
 }
 
+// extraLine is the line of what a file has beside one document, 1 if it has none.
+func extraLine(tree *ast.File) int {
+	if len(tree.Docs) > 1 && tree.Docs[1].Start != nil {
+		return tree.Docs[1].Start.Position.Line
+	}
+	return 1
+}
+
 func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -101,61 +110,70 @@ func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
 	return nil, fmt.Errorf("%d: \"key: value\" was expected", n.GetToken().Position.Line)
 }
 
-// lists are the keys whose value may be a list; the one that may be a mapping is
-// faulty.
+// lists are the keys whose value may be a list, beside those of the plan; the one that
+// may be a mapping is faulty.
 var lists = []string{"values", "alphabet", "show"}
 
 // flagText writes a YAML value as a flag has it: lists with commas, mappings
-// with = and commas.
+// with = and commas. Errors begin with the line.
 func flagText(key string, n ast.Node) (string, error) {
-	line := n.GetToken().Position.Line
+	expected := "a plain value was expected"
+	switch {
+	case key == "faulty":
+		expected = "PROCESS: BEHAVIOUR was expected, as in {1: twofaced, 5: flip}"
+	case slices.Contains(lists, key):
+		expected = "a plain value was expected, or a list of some"
+	}
+	wrong := func(at ast.Node, what string) error {
+		return fmt.Errorf("%d: %s: %s%s", at.GetToken().Position.Line, key, what, expected)
+	}
+	var parts []string
 	switch n := n.(type) {
 	case *ast.SequenceNode:
 		if !slices.Contains(lists, key) {
-			return "", fmt.Errorf("%d: %s: a list was not expected; those that may have one are %s",
-				line, key, strings.Join(lists, ", "))
+			return "", wrong(n, "a list: ")
 		}
-		var parts []string
 		for _, v := range n.Values {
-			text, err := scalar(v)
-			if err != nil {
-				return "", err
+			text, ok := scalar(v)
+			if !ok {
+				return "", wrong(v, "")
 			}
 			if strings.Contains(text, ",") {
-				return "", fmt.Errorf("%d: %s: %q: a value has no comma", line, key, text)
+				return "", fmt.Errorf("%d: %s: %q: a value has no comma", v.GetToken().Position.Line, key, text)
 			}
 			parts = append(parts, text)
 		}
-		return strings.Join(parts, ","), nil
 	case *ast.MappingNode, *ast.MappingValueNode:
-		if key != "faulty" {
-			return "", fmt.Errorf("%d: %s: a mapping was not expected; the one key that may have one is faulty", line, key)
-		}
 		pairs, err := mapping(n)
-		if err != nil {
-			return "", err
+		if key != "faulty" || err != nil {
+			return "", wrong(n, "a mapping: ")
 		}
-		var parts []string
 		for _, pair := range pairs {
-			text, err := scalar(pair.Value)
-			if err != nil {
-				return "", err
+			text, ok := scalar(pair.Value)
+			if !ok {
+				return "", wrong(pair.Value, "")
 			}
 			parts = append(parts, pair.Key.GetToken().Value+"="+text)
 		}
-		return strings.Join(parts, ","), nil
+	default:
+		text, ok := scalar(n)
+		if !ok {
+			return "", wrong(n, "")
+		}
+		parts = append(parts, text)
 	}
-	return scalar(n)
+	return strings.Join(parts, ","), nil
 }
 
-func scalar(n ast.Node) (string, error) {
+// scalar is a plain value as text; none is the empty text.
+func scalar(n ast.Node) (text string, ok bool) {
 	switch n.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.BoolNode, *ast.FloatNode:
-		return n.GetToken().Value, nil
+		return n.GetToken().Value, true
 	case *ast.NullNode:
-		return "", nil
+		return "", true
 	}
-	return "", fmt.Errorf("%d: a plain value was expected", n.GetToken().Position.Line)
+	return "", false
 }
 
 // protocol returns the name under the key protocol.
@@ -165,7 +183,7 @@ func (s *scenarioFile) protocol() (string, error) {
 			return e.value, nil
 		}
 	}
-	return "", fmt.Errorf("%s: the key \"protocol\" is missing", s.file)
+	return "", fmt.Errorf("%s:1: the key \"protocol\" is missing", s.file)
 }
 
 // sets tells whether the file has the key.
@@ -197,6 +215,10 @@ func (s *scenarioFile) at(key string, err error) error {
 	return fmt.Errorf("%s: %w", s.file, err)
 }
 
+// private are the flags that no file sets: it may come from anybody, and writes no
+// other files and takes no more memory than its reader allows.
+var private = []string{"scenario", "help", "svg", "trace", "json", "memory", "seeds", "all", "workers"}
+
 // apply sets the flags that the command line has not set.
 func (s *scenarioFile) apply(f *runFlags) error {
 	seen := make(map[string]bool)
@@ -208,8 +230,8 @@ func (s *scenarioFile) apply(f *runFlags) error {
 			if e.value != f.name {
 				return s.at(e.key, fmt.Errorf("the file is for %q, and the command for %q", e.value, f.name))
 			}
-		case g == nil || e.key == "scenario":
-			allowed := slices.DeleteFunc(flagNames(f.fs), func(n string) bool { return n == "scenario" || n == "help" })
+		case g == nil || slices.Contains(private, e.key):
+			allowed := slices.DeleteFunc(flagNames(f.fs), func(n string) bool { return slices.Contains(private, n) })
 			return fmt.Errorf("%s:%d: unknown key %q: allowed are protocol, %s",
 				s.file, e.line, e.key, strings.Join(allowed, ", "))
 		case !g.Changed && e.node != nil:
@@ -217,7 +239,12 @@ func (s *scenarioFile) apply(f *runFlags) error {
 				return s.at(e.key, err)
 			}
 		case !g.Changed:
-			if err := f.fs.Set(e.key, e.value); err != nil {
+			err := f.fs.Set(e.key, e.value)
+			var bad *pflag.InvalidValueError
+			if errors.As(err, &bad) {
+				err = valueError(bad)
+			}
+			if err != nil {
 				return s.at(e.key, err)
 			}
 		}

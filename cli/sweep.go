@@ -2,36 +2,32 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"parley"
 	"parley/internal/draw"
-	"parley/internal/scenario"
-	"parley/sim"
 )
 
 // sweep is "parley sweep".
 func (a *app) sweep() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Run a scenario with many seeds and look for a broken promise",
 		Long: "Sweep runs a protocol, or the scenario in a file, once with each seed, on all cores. What the\n" +
 			"scenario leaves to be drawn (random, workload, delays, coins) is drawn from the seed. It counts\n" +
 			"the faults that came, and stops at the first promise that was broken, which it makes as small\n" +
-			"as it can and prints with the command that runs it again. The flags are those of run.",
+			"as it can and prints with the command that runs it again. \"parley run PROTOCOL --help\" has the\n" +
+			"flags of the runs, which may follow too.",
 		Example: "  parley sweep eig -n 4 -m 1 --faulty 2=random --seeds 1..2000\n" +
 			"  parley sweep docs/scenarios/article.yaml --seeds 1..500 --json",
 		DisableFlagParsing: true,
@@ -39,9 +35,15 @@ func (a *app) sweep() *cobra.Command {
 			if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
 				return cmd.Help()
 			}
-			return a.runSweep(args)
+			err := a.runSweep(args)
+			if errors.Is(err, pflag.ErrHelp) {
+				return cmd.Help()
+			}
+			return err
 		},
 	}
+	new(sweepFlags).declare(cmd.Flags()) // for the help
+	return cmd
 }
 
 // sweepFlags are those of a sweep beside those of the runs.
@@ -51,47 +53,78 @@ type sweepFlags struct {
 	workers int
 }
 
+// mostWorkers is how many runs there may be at a time.
+const mostWorkers = 256
+
+func (o *sweepFlags) declare(fs *pflag.FlagSet) {
+	fs.StringVar(&o.seeds, "seeds", "1..1000", "the `seeds`, FIRST..LAST")
+	fs.BoolVar(&o.all, "all", false, "go on after a broken promise, and collect them")
+	fs.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many runs at a time")
+}
+
+// swept is what a sweep is of: a protocol, or a file that names one.
+func (a *app) swept(args []string) (p parley.Protocol, file *scenarioFile, rest []string, err error) {
+	name, rest := args[0], args[1:]
+	if strings.HasPrefix(name, "-") {
+		if name, rest = scenarioOf(args), args; name == "" {
+			return p, nil, nil, errors.New("parley sweep: a PROTOCOL or a FILE comes first, and then flags")
+		}
+	}
+	p, err = a.find(name)
+	if err == nil {
+		if name = scenarioOf(rest); name == "" {
+			return p, nil, rest, nil
+		}
+		file, err = readScenario(name)
+		return p, file, rest, err
+	}
+	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
+		return p, nil, nil, err
+	}
+	if file, err = readScenario(name); err == nil {
+		p, err = a.protocolOf(file)
+	}
+	return p, file, rest, err
+}
+
 // runSweep reads the command line, which begins with a protocol or a file.
 func (a *app) runSweep(args []string) error {
-	var file *scenarioFile
-	name := args[0]
-	p, err := a.find(name)
-	if err != nil && (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) {
-		if file, err = readScenario(name); err != nil {
-			return err
-		}
-		if name, err = file.protocol(); err != nil {
-			return err
-		}
-		p, err = a.find(name)
-	}
+	p, file, rest, err := a.swept(args)
 	if err != nil {
 		return err
 	}
 	var own sweepFlags
-	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	f := newRunFlags(p, fs)
-	fs.StringVar(&own.seeds, "seeds", "1..1000", "the seeds, FIRST..LAST")
-	fs.BoolVar(&own.all, "all", false, "go on after a broken promise, and collect them")
-	fs.IntVar(&own.workers, "workers", runtime.NumCPU(), "how many runs at a time")
+	own.declare(fs)
 	f.viewOnly = append(f.viewOnly, "seeds", "all", "workers", "seed")
-	if err := fs.Parse(args[1:]); err != nil {
+	if err := fs.Parse(rest); err != nil {
 		return err
 	}
 	if fs.NArg() > 0 {
 		return fmt.Errorf("parley sweep: %q was not expected", fs.Arg(0))
 	}
+	var given []string
+	fs.Visit(func(g *pflag.Flag) { given = append(given, g.Name) })
 	if file != nil {
 		if err := file.apply(f); err != nil {
 			return err
+		}
+	}
+	if slices.Contains(given, "seed") {
+		return &parley.FlagError{Flag: "seed", Err: errors.New("a sweep has many, as in --seeds 1..1000")}
+	}
+	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace"} {
+		if slices.Contains(given, one) {
+			return &parley.FlagError{Flag: one, Err: errors.New("a sweep shows no single run: the command that it prints does")}
 		}
 	}
 	first, last, err := parseSeeds(own.seeds)
 	if err != nil {
 		return err
 	}
-	if own.workers < 1 {
-		return &parley.FlagError{Flag: "workers", Err: fmt.Errorf("%d: at least 1 is needed", own.workers)}
+	if own.workers < 1 || own.workers > mostWorkers {
+		return &parley.FlagError{Flag: "workers", Err: fmt.Errorf("%d: allowed are 1 to %d", own.workers, mostWorkers)}
 	}
 	// A picture wants few broadcasts, and a search many.
 	if p.Serves && !f.plan.given("workload") && !f.plan.given("requests") {
@@ -133,221 +166,6 @@ func parseSeeds(text string) (first, last uint64, err error) {
 	return first, last, err
 }
 
-// broken is a promise that a run broke.
-type broken struct {
-	Seed     uint64   `json:"seed"`
-	Property string   `json:"property"`
-	How      string   `json:"how"`
-	Again    []string `json:"again"`           // the arguments that run it again
-	Least    []string `json:"least,omitempty"` // and the least of it that still fails
-}
-
-// sweeping is a sweep at work.
-type sweeping struct {
-	*app
-	flags       *runFlags
-	base        setup
-	all         bool
-	workers     int
-	first, last uint64
-
-	made       atomic.Uint64 // runs so far, for the progress
-	runs       uint64
-	deliveries uint64 // messages that machines received
-	delivered  uint64 // to above
-	faults     map[string]uint64
-	properties map[string]*tally
-	found      []broken
-	wall       time.Duration
-}
-
-// tally is how often a property held.
-type tally struct {
-	Held        uint64 `json:"held"`
-	Broken      uint64 `json:"broken"`                 // although it was promised
-	NotPromised uint64 `json:"not_promised_held"`      // and it held
-	Unpromised  uint64 `json:"not_promised_broken"`    // and it did not
-	Seen        uint64 `json:"seen,omitempty"`         // of a property that is to hold sometimes
-	Unseen      uint64 `json:"never_in_run,omitempty"` // runs without
-}
-
-// result is what one run adds to a sweep.
-type result struct {
-	seed       uint64
-	stats      sim.Stats
-	delivered  int
-	verdicts   []parley.Verdict
-	unfinished bool
-}
-
-// one makes one run.
-func (s setup) one(seed uint64, memory *sim.Sim) result {
-	s.reseed(seed)
-	memory.Reset(s.options())
-	memory.Run()
-	memory.History.Naming = s.names.full
-	r := result{seed: seed, stats: memory.Stats, delivered: len(memory.History.Deliveries)}
-	r.verdicts = parley.Judge(s.protocol, s.assumptions(&memory.History, factsOf(memory)), &memory.History)
-	r.unfinished = memory.Stats.OutOfSteps
-	return r
-}
-
-// run makes all runs, batch by batch, so that what is found does not depend on
-// which worker was quick.
-func (s *sweeping) run() {
-	began := time.Now()
-	s.faults, s.properties = make(map[string]uint64), make(map[string]*tally)
-	stop := s.progress(began)
-	defer stop()
-	defer func() { s.wall = time.Since(began) }()
-	memories := make([]*sim.Sim, s.workers)
-	for i := range memories {
-		memories[i] = new(sim.Sim)
-	}
-	batch := uint64(64 * s.workers)
-	for from := s.first; ; from += batch {
-		n := min(batch, s.last-from+1)
-		results := make([]result, n)
-		var wait sync.WaitGroup
-		for w := range s.workers {
-			wait.Add(1)
-			go func() {
-				defer wait.Done()
-				for i := uint64(w); i < n; i += uint64(s.workers) {
-					results[i] = s.base.one(from+i, memories[w])
-					s.made.Add(1)
-				}
-			}()
-		}
-		wait.Wait()
-		for _, r := range results {
-			s.add(r)
-		}
-		if len(s.found) > 0 && !s.all || from+n-1 == s.last {
-			return
-		}
-	}
-}
-
-// add counts one run.
-func (s *sweeping) add(r result) {
-	s.runs++
-	s.deliveries += r.stats.Deliveries
-	s.delivered += uint64(r.delivered)
-	// order: sums
-	for kind, n := range r.stats.Faults() {
-		s.faults[kind] += n
-	}
-	if r.unfinished {
-		s.faults["runs given up"]++
-	}
-	for _, v := range r.verdicts {
-		t := s.properties[v.Property.Name]
-		if t == nil {
-			t = new(tally)
-			s.properties[v.Property.Name] = t
-		}
-		switch {
-		case v.Property.Mode == parley.Sometimes && v.Broken == nil:
-			t.Seen++
-		case v.Property.Mode == parley.Sometimes:
-			t.Unseen++
-		case v.Promise.Holds && v.Broken == nil:
-			t.Held++
-		case v.Promise.Holds:
-			t.Broken++
-			s.found = append(s.found, broken{
-				Seed: r.seed, Property: v.Property.Name, How: v.Broken.Error(), Again: s.again(r.seed),
-			})
-		case v.Broken == nil:
-			t.NotPromised++
-		default:
-			t.Unpromised++
-		}
-	}
-}
-
-// again is the command that makes a run of the sweep again.
-func (s *sweeping) again(seed uint64) []string {
-	return append(slices.Clone(s.base.args), "--seed="+strconv.FormatUint(seed, 10))
-}
-
-// smallest makes the first failure as small as it gets.
-func (s *sweeping) smallest() {
-	if len(s.found) == 0 {
-		return
-	}
-	f := &s.found[0]
-	memory := new(sim.Sim)
-	drawn := s.base
-	drawn.reseed(f.Seed)
-	seed := f.Seed
-	fails := func(plan scenario.Plan) bool {
-		try := drawn
-		try.drawn = plan
-		for k := range uint64(8) {
-			candidate := seed
-			if k > 0 {
-				candidate = k
-			}
-			try.seed, try.signer = candidate, try.sign(candidate)
-			memory.Reset(try.options())
-			memory.Run()
-			a := try.assumptions(&memory.History, factsOf(memory))
-			for _, v := range parley.Judge(try.protocol, a, &memory.History) {
-				if v.Property.Name == f.Property && v.Property.Mode != parley.Sometimes && v.Violated() {
-					seed = candidate
-					return true
-				}
-			}
-		}
-		return false
-	}
-	if !fails(drawn.drawn) {
-		return
-	}
-	least := scenario.Minimize(drawn.drawn, fails)
-	args := slices.DeleteFunc(slices.Clone(s.base.args), func(arg string) bool {
-		key, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		return slices.Contains(scenario.Keys, key)
-	})
-	for _, set := range least.Flags(s.base.names.bare) {
-		args = append(args, "--"+set)
-	}
-	f.Least = append(args, "--seed="+strconv.FormatUint(seed, 10))
-}
-
-// progress says twice a second how far the sweep is, if there is a terminal.
-func (s *sweeping) progress(began time.Time) (stop func()) {
-	f, ok := s.err.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return func() {}
-	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	total := s.last - s.first + 1
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-done:
-				fmt.Fprint(f, "\r\x1b[K")
-				return
-			case <-time.After(500 * time.Millisecond):
-				n := s.made.Load()
-				const cells = 30
-				filled := int(n * cells / total)
-				fmt.Fprintf(f, "\r\x1b[K[%s%s] %s of %s seeds, %.0f a second", strings.Repeat("=", filled),
-					strings.Repeat(" ", cells-filled), draw.Number(n), draw.Number(total),
-					float64(n)/time.Since(began).Seconds())
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
-}
-
 // summary is what --json prints.
 func (s *sweeping) summary() any {
 	return struct {
@@ -365,6 +183,7 @@ func (s *sweeping) summary() any {
 // print writes the outcome for people.
 func (s *sweeping) print(w io.Writer) error {
 	var b strings.Builder
+	width := s.width(s.flags.view.width)
 	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.protocol.Name, s.first, s.first+s.runs-1,
 		draw.Count(s.runs, "run", "runs"), s.wall.Seconds())
 	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n", draw.Number(s.deliveries), draw.Number(s.delivered))
@@ -379,20 +198,28 @@ func (s *sweeping) print(w io.Writer) error {
 	if len(kinds) == 0 {
 		kinds = []string{"none"}
 	}
-	b.WriteString(draw.Fold("faults that came: "+strings.Join(kinds, ", "), s.width(s.flags.view.width)) + "\n\n")
+	b.WriteString(draw.Fold("faults that came: "+strings.Join(kinds, ", "), width) + "\n\n")
+	names := []string{sound}
 	for _, q := range s.base.protocol.Properties {
-		if t := s.properties[q.Name]; t != nil {
-			fmt.Fprintf(&b, "%-24s %s\n", q.Name, t)
-		}
+		names = append(names, q.Name)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return s.properties[name] == nil })
+	wide := 0
+	for _, name := range names {
+		wide = max(wide, len(name))
+	}
+	for _, name := range names {
+		fmt.Fprintf(&b, "%-*s  %s\n", wide, name, s.properties[name])
 	}
 	for i, f := range s.found {
 		if i == 5 {
 			fmt.Fprintf(&b, "\nand %s more\n", draw.Count(uint64(len(s.found)-i), "broken promise", "broken promises"))
 			break
 		}
-		fmt.Fprintf(&b, "\nseed %d breaks %s: %s\n  again: %s\n", f.Seed, f.Property, f.How, command(f.Again))
+		fmt.Fprintf(&b, "\n%s\n%s\n", draw.Fold(fmt.Sprintf("seed %d breaks %s: %s", f.Seed, f.Property, f.How), width),
+			command("  again: ", f.Again, width))
 		if len(f.Least) > 0 {
-			fmt.Fprintf(&b, "  least: %s\n", command(f.Least))
+			fmt.Fprintln(&b, command("  least: ", f.Least, width))
 		}
 	}
 	if len(s.found) == 0 {
@@ -403,26 +230,25 @@ func (s *sweeping) print(w io.Writer) error {
 }
 
 func (t *tally) String() string {
+	list := func(pairs ...any) string {
+		var parts []string
+		for i := 0; i < len(pairs); i += 2 {
+			if n := pairs[i].(uint64); n > 0 {
+				parts = append(parts, draw.Number(n)+" "+pairs[i+1].(string))
+			}
+		}
+		return strings.Join(parts, ", ")
+	}
 	var parts []string
-	say := func(n uint64, what string) {
-		if n > 0 {
-			parts = append(parts, draw.Number(n)+" "+what)
+	for _, part := range []string{
+		list(t.Held, "held", t.Broken, "BROKEN"), list(t.Seen, "runs show it", t.Unseen, "runs do not"),
+	} {
+		if part != "" {
+			parts = append(parts, part)
 		}
 	}
-	say(t.Held, "held")
-	say(t.Broken, "BROKEN")
-	say(t.NotPromised, "held, not promised")
-	say(t.Unpromised, "broken, not promised")
-	say(t.Seen, "runs show it")
-	say(t.Unseen, "runs do not")
-	return strings.Join(parts, ", ")
-}
-
-// command writes arguments of run as a shell takes them.
-func command(args []string) string {
-	out := "parley run"
-	for _, arg := range args {
-		out += " " + quoted(arg)
+	if rest := list(t.NotPromised, "held", t.Unpromised, "broken"); rest != "" {
+		parts = append(parts, "not promised: "+rest)
 	}
-	return out
+	return strings.Join(parts, "; ")
 }

@@ -18,7 +18,11 @@ import (
 
 // trace is "parley trace".
 func (a *app) trace() *cobra.Command {
-	cmd := &cobra.Command{Use: "trace", Short: "Look at traces", Args: cobra.ArbitraryArgs, RunE: oneOf}
+	cmd := &cobra.Command{
+		Use: "trace", Short: "Look at the traces that run writes", Args: cobra.ArbitraryArgs, RunE: oneOf,
+		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +
+			"  parley trace diff run.jsonl run.jsonl",
+	}
 	var view viewFlags
 	var asJSON bool
 	show := &cobra.Command{
@@ -87,7 +91,7 @@ func (a *app) diff() *cobra.Command {
 		Example: "  parley trace diff run.jsonl run.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("%s: two FILEs were expected, and %d are given", cmd.CommandPath(), len(args))
+				return fmt.Errorf("%s: two FILEs were expected, and %s given", cmd.CommandPath(), number(len(args)))
 			}
 			return nil
 		},
@@ -112,7 +116,8 @@ func (a *app) showDiff(first, second string, context int) error {
 		return err
 	}
 	if !slices.Equal(h1.Args, h2.Args) {
-		fmt.Fprintf(a.out, "they are traces of different runs:\n- %s\n+ %s\n", command(h1.Args), command(h2.Args))
+		fmt.Fprintf(a.out, "they are traces of different runs:\n%s\n%s\n",
+			command("- ", h1.Args, a.width(0)), command("+ ", h2.Args, a.width(0)))
 	}
 	parting := trace.Diff(log1, log2, context)
 	if parting == nil {

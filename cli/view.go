@@ -166,16 +166,11 @@ func (v *view) print(w io.Writer) error {
 	if text := v.refused(); text != "" {
 		parts = append(parts, draw.Fold(text, v.style.Width)+"\n")
 	}
-	var again []string
-	for _, arg := range v.setup.args {
-		again = append(again, quoted(arg))
-	}
-	end := fmt.Sprintf("%s events, trace %s\nthe same again: parley run %s",
-		draw.Number(v.report.Events), v.report.Trace, strings.Join(again, " "))
+	end := fmt.Sprintf("%s events, trace %s", draw.Number(v.report.Events), v.report.Trace)
 	if left := v.leftOut(); left != "" {
 		end = left + "\n" + end
 	}
-	parts = append(parts, draw.Fold(end, v.style.Width)+"\n")
+	parts = append(parts, draw.Fold(end, v.style.Width)+"\n"+command("the same again: ", v.setup.args, v.style.Width)+"\n")
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
 	return err
 }
@@ -216,6 +211,22 @@ func (v *view) leftOut() string {
 		return ""
 	}
 	return "the messages are many and left out: --show messages shows them"
+}
+
+// command writes arguments of run as a shell takes them, with words in front. Lines
+// are broken between arguments, so that what is copied remains one command.
+func command(lead string, args []string, width int) string {
+	line := lead + "parley run"
+	var out strings.Builder
+	for _, arg := range args {
+		arg = quoted(arg)
+		if len(line)+1+len(arg)+2 > width {
+			out.WriteString(line + " \\\n")
+			line = "   "
+		}
+		line += " " + arg
+	}
+	return out.String() + line
 }
 
 // quoted writes an argument so that a shell reads it as one.

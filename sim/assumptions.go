@@ -8,8 +8,9 @@ import (
 
 // Assumptions are the circumstances of the run so far, for [parley.Judge]: not what
 // the options might have done, but what happened. Call it when the run is over. What
-// befell processes that count as faulty, in the history as it is now, is a part of
-// their being faulty.
+// befell liars, and processes that the caller has added to the faulty ones of the
+// history, is a part of their being faulty. Who crashed for good was correct until
+// then, and what befell it before counts.
 func (s *Sim) Assumptions() parley.Assumptions {
 	p := s.opt.Protocol
 	a := parley.Assumptions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
@@ -24,15 +25,18 @@ func (s *Sim) Assumptions() parley.Assumptions {
 	up := s.up()
 	a.Network = parley.NetworkFaults{
 		Lost: s.Stats.Lost > 0, Doubled: s.Stats.Doubled > 0, Reordered: s.Stats.Overtaken > 0,
-		Late: s.Stats.Late > 0, Cut: s.Stats.Cut > 0, Disconnected: joined < up.Len(),
+		Late: s.Stats.Late > 0, Cut: s.Stats.Cut > 0 || s.Stats.NoEdge > 0 && !p.Relays, Disconnected: joined < up.Len(),
 	}
-	befell := func(whom parley.Set) bool { return whom.Minus(s.History.Faulty) != parley.Set{} }
+	befell := func(whom parley.Set) bool { return whom.Minus(s.free()) != parley.Set{} }
 	a.Processes = parley.ProcessFaults{
 		Restarted: befell(s.restarted), LostDisk: befell(s.diskless), Paused: befell(s.paused) || s.wrongClock(),
 		Suspected: s.Stats.FalseSuspicions > 0, Minority: 2*joined <= p.N,
 	}
 	return a
 }
+
+// free are the processes that may do what they like.
+func (s *Sim) free() parley.Set { return s.History.Faulty.Minus(s.doomed) }
 
 // up returns the correct processes that are not down.
 func (s *Sim) up() parley.Set {
@@ -50,7 +54,7 @@ func (s *Sim) wrongClock() bool {
 	off := func(x, bound int64) bool { return x > bound || x < -bound }
 	return slices.ContainsFunc(s.opt.Clocks, func(c Clock) bool {
 		told := s.opt.Promised
-		return s.History.Correct(c.At) && (off(int64(c.Offset), int64(told.Offset)) || off(c.Drift, told.Drift))
+		return !s.free().Has(c.At) && (off(int64(c.Offset), int64(told.Offset)) || off(c.Drift, told.Drift))
 	})
 }
 

@@ -129,7 +129,7 @@ func (s *Sim) send(e *parley.Effect) {
 		if s.opt.Delay.Least > s.opt.Promised.Delay {
 			s.Stats.Late += uint64(receivers)
 		}
-		s.due.at(s.now+s.opt.Delay.Least, event{what: arrival, to: parley.All, from: e.From, ref: ref})
+		s.due.at(after(s.now, s.opt.Delay.Least), event{what: arrival, to: parley.All, from: e.From, ref: ref})
 		return
 	}
 	if !all {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 
 	"parley"
@@ -74,6 +73,7 @@ func (s *Sim) plan() {
 			panic(fmt.Sprintf("sim: process %d is to crash in step %d and at time %d", c.At, c.Step, c.When))
 		}
 		if c.Back == 0 {
+			s.doomed.Add(c.At)
 			s.History.Faulty.Add(c.At)
 		}
 		if c.When > 0 {
@@ -102,21 +102,18 @@ func (c *Clock) at(t parley.Tick) parley.Tick {
 	if c.Drift != 0 {
 		hi, lo := bits.Mul64(uint64(t), uint64(million+c.Drift))
 		if hi >= million/2 {
-			return math.MaxInt64
+			return never
 		}
 		q, _ := bits.Div64(hi, lo, million)
 		t = parley.Tick(q)
 	}
-	if c.Offset > math.MaxInt64-t {
-		return math.MaxInt64
-	}
-	return c.Offset + t
+	return after(c.Offset, t)
 }
 
 // when returns the first true time at which the clock shows t or more.
 func (c *Clock) when(t parley.Tick) parley.Tick {
-	if t == math.MaxInt64 {
-		return t
+	if t == never || c.Offset < 0 && t > never+c.Offset {
+		return never
 	}
 	t -= c.Offset
 	if c.Drift == 0 || t <= 0 {
@@ -125,14 +122,14 @@ func (c *Clock) when(t parley.Tick) parley.Tick {
 	d := uint64(million + c.Drift)
 	hi, lo := bits.Mul64(uint64(t), million)
 	if hi >= d {
-		return math.MaxInt64
+		return never
 	}
 	q, rest := bits.Div64(hi, lo, d)
 	if rest > 0 {
 		q++
 	}
-	if q > math.MaxInt64 {
-		return math.MaxInt64
+	if q > uint64(never) {
+		return never
 	}
 	return parley.Tick(q)
 }
@@ -146,8 +143,9 @@ func (s *Sim) pause(id parley.ID, length parley.Tick) {
 	s.paused.Add(id)
 	s.Stats.Pauses++
 	s.trace(trace.Event{Op: trace.Pause, At: id})
-	p.until = max(p.until, s.now+length)
-	s.due.at(s.now+length, event{what: resuming, to: id})
+	end := after(s.now, length)
+	p.until = max(p.until, end)
+	s.due.at(end, event{what: resuming, to: id})
 }
 
 // resume lets a process see what has happened in its pause.
@@ -186,7 +184,7 @@ func (s *Sim) crashAt(i int32) {
 		s.crash(c)
 	default:
 		p.doom = i + 1
-		s.due.at(s.now+Patience, event{what: overdue, to: c.At, ref: i})
+		s.due.at(after(s.now, Patience), event{what: overdue, to: c.At, ref: i})
 	}
 }
 
@@ -211,7 +209,9 @@ func (s *Sim) crash(c Crash) {
 		p.state, p.log, p.lost = nil, nil, true
 	}
 	if c.Back > 0 {
-		s.due.at(s.now+c.Back, event{what: back, to: c.At})
+		s.due.at(after(s.now, c.Back), event{what: back, to: c.At})
+	} else {
+		p.gone = true
 	}
 	for id := range s.procs {
 		s.detect(parley.ID(id), c.At)
@@ -223,7 +223,7 @@ func (s *Sim) crash(c Crash) {
 func (s *Sim) detect(at, of parley.ID) {
 	if s.opt.Detect > 0 && at != of {
 		last := s.last[int(of)*len(s.procs)+int(at)]
-		s.due.at(max(s.now+s.opt.Detect, last+1), event{what: detected, to: at, from: of})
+		s.due.at(max(after(s.now, s.opt.Detect), after(last, 1)), event{what: detected, to: at, from: of})
 	}
 }
 

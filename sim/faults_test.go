@@ -200,6 +200,22 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// Two pauses that end at the same time end one after another, and each process sees
+// all that has happened in its own.
+func TestPausesTogether(t *testing.T) {
+	var out []string
+	sim.Run(sim.Options{
+		Protocol: scripted(2, &out, func(*parley.Step, string) {}),
+		Pauses:   []sim.Pause{{At: 1, From: 100, For: 200}, {At: 0, From: 150, For: 150}},
+		Requests: []sim.Request{
+			{At: 0, When: 200, Msg: say(1)}, {At: 1, When: 200, Msg: say(2)}, {At: 1, When: 210, Msg: say(3)},
+			{At: 0, When: 220, Msg: say(4)}, {At: 0, When: 300, Msg: say(5)},
+		},
+	})
+	want(t, out, "0@0 start", "1@0 start", "1@300 request 2", "1@300 request 3", "0@300 request 1",
+		"0@300 request 4", "0@300 request 5")
+}
+
 // A crash by the time comes at that time if it leaves nothing of a step, and else in
 // the first step from then on that asks for anything, or after a while without one.
 func TestCrashWhen(t *testing.T) {
@@ -317,6 +333,10 @@ func TestAssumptions(t *testing.T) {
 	// way from one to the other is missed when it crashes.
 	line := []parley.Set{parley.SetOf(1), parley.SetOf(0, 2), parley.SetOf(1, 3), parley.SetOf(2, 4), parley.SetOf(3)}
 	opt := sim.Options{Protocol: flooding(n, 4), Delay: all, Graph: line}
+	if a := sim.Run(opt).Assumptions(); !a.Network.Cut {
+		t.Errorf("nobody relays, and links that are not there cut nobody off: %+v", a)
+	}
+	opt.Protocol.Relays = true
 	if a := sim.Run(opt).Assumptions(); a.Network != (parley.NetworkFaults{}) || a.Processes.Minority {
 		t.Errorf("%+v", a)
 	}

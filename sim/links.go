@@ -115,13 +115,14 @@ func (s *Sim) link(from, to parley.ID, ref int32) {
 // post has one copy of a message arrive after a delay that it draws, and returns when
 // that is. All that was sent before on the link has arrived by the time last.
 func (s *Sim) post(from, to parley.ID, ref int32, delay Delay, last parley.Tick) parley.Tick {
-	at := s.now + delay.Least
+	took := delay.Least
 	if spread := delay.Most - delay.Least; spread > 0 && !s.procs[from].rushing {
-		at += parley.Tick(below(s.delaySource, uint64(spread)+1))
+		took += parley.Tick(below(s.delaySource, uint64(spread)+1))
 	}
+	at := after(s.now, took)
 	if s.ruled {
 		if heal := s.opt.Heal; heal > 0 { // no slow link holds it back for longer than others from then on
-			at = min(at, max(s.now, heal)+s.opt.Delay.Most)
+			at = min(at, after(max(s.now, heal), s.opt.Delay.Most))
 		}
 		if s.opt.FIFO {
 			at = max(at, last)

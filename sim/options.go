@@ -51,7 +51,8 @@ type Options struct {
 	// the next one when the last one is due.
 	More    func() (Request, bool)
 	Crashes []Crash
-	// Until ends the run at a time; 0 lets it go on while anything is due.
+	// Until ends the run at a time; 0 lets it go on while anything is due. What would be
+	// due at the end of time, the greatest Tick, or beyond it, is not.
 	Until parley.Tick
 	// Steps is the budget of a run that may not end by itself, nor come to the time
 	// Until: how many clauses run at most. 0 stands for 1<<40.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"math"
 	"math/bits"
 	"slices"
@@ -12,6 +11,17 @@ import (
 // ringSize is how far ahead, in ticks, the ring reaches. Rounds of
 // lockstep.Simulated and their delays fit; what is later waits in a heap.
 const ringSize = 2048
+
+// never is the end of time. What is due then, or would be beyond it, does not happen.
+const never parley.Tick = math.MaxInt64
+
+// after returns the time so long after another one.
+func after(t, length parley.Tick) parley.Tick {
+	if sum := t + length; sum >= t {
+		return sum
+	}
+	return never
+}
 
 // longSlot is how many events of one time are kept after they were handed out.
 const longSlot = 4096
@@ -50,6 +60,7 @@ type schedule struct {
 	later overflow
 	put   uint64
 	spare [][]event // memory of slots that were left
+	first []event   // scratch
 }
 
 // reset empties the schedule and keeps its memory.
@@ -64,11 +75,16 @@ func (q *schedule) reset() {
 	q.now, q.read, q.put = 0, 0, 0
 }
 
-// at puts in an event that is due at time t, not before now.
+// at puts in an event that is due at time t, not before now. Never it drops.
 func (q *schedule) at(t parley.Tick, e event) {
-	if t-q.now >= ringSize {
-		q.put++
-		heap.Push(&q.later, late{t, q.put, e})
+	if uint64(t-q.now) >= ringSize || t == never {
+		switch {
+		case t < q.now:
+			panic("sim: something is due in the past")
+		case t < never:
+			q.put++
+			q.later.push(late{t, q.put, e})
+		}
 		return
 	}
 	i := uint64(t) % ringSize
@@ -99,14 +115,14 @@ func (q *schedule) next() (parley.Tick, bool) {
 	q.now = t
 	// Events from the heap were put in before those of the ring at the same
 	// time could be: they were further ahead.
-	var first []event
+	q.first = q.first[:0]
 	for len(q.later) > 0 && q.later[0].at == t {
-		first = append(first, heap.Pop(&q.later).(late).event)
+		q.first = append(q.first, q.later.pop())
 	}
-	if len(first) > 0 {
+	if len(q.first) > 0 {
 		i := uint64(t) % ringSize
 		q.equip(i)
-		q.slots[i] = slices.Insert(q.slots[i], 0, first...)
+		q.slots[i] = slices.Insert(q.slots[i], 0, q.first...)
 		q.used[i/64] |= 1 << (i % 64)
 	}
 	return t, true
@@ -166,23 +182,42 @@ type late struct {
 	event event
 }
 
+func (a *late) before(b *late) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
+
+// overflow is a heap: none of its events is due before the one at half its index, as
+// counted from 1. That of container/heap allocates for every event.
 type overflow []late
 
-func (o overflow) Len() int { return len(o) }
-func (o overflow) Less(i, j int) bool {
-	return o[i].at < o[j].at || o[i].at == o[j].at && o[i].order < o[j].order
+func (o *overflow) push(x late) {
+	*o = append(*o, x)
+	h := *o
+	i := len(h) - 1
+	for up := (i - 1) / 2; i > 0 && x.before(&h[up]); up = (i - 1) / 2 {
+		h[i], i = h[up], up
+	}
+	h[i] = x
 }
-func (o overflow) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
 
-// Push is for container/heap.
-func (o *overflow) Push(x any) { *o = append(*o, x.(late)) }
-
-// Pop is for container/heap.
-func (o *overflow) Pop() any {
-	last := len(*o) - 1
-	x := (*o)[last]
-	*o = (*o)[:last]
-	return x
+// pop takes out the first event.
+func (o *overflow) pop() event {
+	h := *o
+	first, x := h[0].event, h[len(h)-1]
+	h = h[:len(h)-1]
+	*o = h
+	i := 0
+	for down := 1; down < len(h); down = 2*i + 1 {
+		if down+1 < len(h) && h[down+1].before(&h[down]) {
+			down++
+		}
+		if !h[down].before(&x) {
+			break
+		}
+		h[i], i = h[down], down
+	}
+	if len(h) > 0 {
+		h[i] = x
+	}
+	return first
 }
 
 // store holds the messages on their way. A message to many is stored once.
@@ -242,10 +277,7 @@ func (s *Sim) arm(e *parley.Effect) {
 	if s.skewed {
 		now = p.clock.at(now)
 	}
-	at := now + e.After
-	if at < now {
-		at = math.MaxInt64 // never
-	}
+	at := after(now, e.After)
 	if s.skewed {
 		at = max(p.clock.when(at), s.now)
 	}

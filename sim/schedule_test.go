@@ -131,6 +131,18 @@ func TestFarEventsTakeNoMemory(t *testing.T) {
 	if len(q.spare) > 2 {
 		t.Errorf("the memory of %d slots lies about", len(q.spare))
 	}
+	for range 30 { // some more, due at any time
+		q.at(q.now+3*ringSize, event{})
+	}
+	allocs := testing.AllocsPerRun(1000, func() {
+		at, _ := q.next()
+		for _, there := q.pop(); there; _, there = q.pop() {
+			q.at(at+2*ringSize+at%1000, event{})
+		}
+	})
+	if allocs > 0 {
+		t.Errorf("%v allocations for each time", allocs)
+	}
 }
 
 // A message is kept while somebody is to receive it, and its place is used again.
@@ -173,8 +185,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Timers that are set replace those of the same number and path; a time beyond the
-// end of time is at its end.
+// Timers that are set replace those of the same number and path. One that would run
+// out beyond the end of time never does, and takes no place in the schedule.
 func TestArm(t *testing.T) {
 	s := New(Options{Protocol: parley.Protocol{N: 1, New: func(parley.ID) parley.Machine { return idle{} }}})
 	set := func(path parley.Path, number parley.Timer, after parley.Tick) {
@@ -187,9 +199,11 @@ func TestArm(t *testing.T) {
 	set(0, 2, 10)
 	set(0, 1, 20)
 	set(0, 3, math.MaxInt64)
+	set(0, 4, math.MaxInt64-5)
+	set(0, 5, math.MaxInt64-6)
 	s.procs[0].disarm(0, 2)
-	if len(s.procs[0].timers) != 3 {
-		t.Errorf("%+v", s.procs[0].timers)
+	if len(s.procs[0].timers) != 5 || len(s.due.later) != 1 {
+		t.Errorf("%+v, %d far ahead", s.procs[0].timers, len(s.due.later))
 	}
 	var at []parley.Tick
 	for {
@@ -203,7 +217,7 @@ func TestArm(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(at, []parley.Tick{15, 25, math.MaxInt64}) {
+	if !slices.Equal(at, []parley.Tick{15, 25, math.MaxInt64 - 1}) {
 		t.Error(at)
 	}
 }

@@ -42,6 +42,7 @@ type Sim struct {
 	refused   refused
 
 	restarted, diskless, paused parley.Set // to whom that has happened
+	doomed                      parley.Set // who is to crash for good, or has
 
 	delaySource, choiceSource *rand.PCG
 }
@@ -89,7 +90,7 @@ func (s *Sim) Reset(opt Options) {
 	s.delaySource.Seed(opt.Seed, 1)
 	s.choiceSource.Seed(opt.Seed, 2)
 	s.now, s.armed, s.order, s.refused = 0, 0, 0, refused{}
-	s.restarted, s.diskless, s.paused = parley.Set{}, parley.Set{}, parley.Set{}
+	s.restarted, s.diskless, s.paused, s.doomed = parley.Set{}, parley.Set{}, parley.Set{}, parley.Set{}
 	s.due.reset()
 	s.wire.reset()
 	s.rules = checkedLinks(s.opt)
@@ -169,7 +170,8 @@ func (s *Sim) Fresh(seat int) parley.Machine {
 func (s *Sim) Machine(id parley.ID) parley.Machine { return s.procs[id].seat.Machine }
 
 // Correct returns the processes that are not faulty, as the history has it: they
-// are not in the coalition and do not crash for good.
+// are not in the coalition and are not to crash for good or, when the run is over,
+// did not.
 func (s *Sim) Correct() parley.Set { return parley.Everyone(len(s.procs)).Minus(s.History.Faulty) }
 
 // Now returns the virtual time.
@@ -209,10 +211,21 @@ func (s *Sim) Run() {
 		}
 		t, ok := s.due.next()
 		if !ok || s.opt.Until > 0 && t > s.opt.Until {
-			s.History.Over = true
+			s.over()
 			return
 		}
 		s.now = t
+	}
+}
+
+// over ends the run. Who was to crash for good, and did not come to it, was correct.
+func (s *Sim) over() {
+	s.History.Over = true
+	for id := range s.doomed.All() {
+		if !s.procs[id].gone {
+			s.doomed.Remove(id)
+			s.History.Faulty.Remove(id)
+		}
 	}
 }
 

@@ -72,6 +72,9 @@ func New(lowestFirst ...parley.Protocol) parley.Protocol {
 		out.Bound = l.bound
 	}
 	served := false
+	out.Relays = l.of[0].Relays && !slices.ContainsFunc(l.of[1:], func(p parley.Protocol) bool {
+		return p.Hears != parley.HearsBeneath
+	})
 	for i, p := range l.of {
 		if p.N != out.N {
 			panic(fmt.Sprintf("stack: %s is for %d processes and %s for %d", p.Name, p.N, top.Name, out.N))

@@ -78,6 +78,7 @@ func New(c Config) parley.Protocol {
 		Title:  "reliable broadcast by message diffusion",
 		Paper:  "lecture, reliable broadcast by message diffusion",
 		Faults: parley.OmissionFaults, Kinds: []string{"", "DATA"}, N: c.N, M: c.M, Serves: true,
+		Relays:     !c.Uniform,
 		New:        func(parley.ID) parley.Machine { return newProcess(c) },
 		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery),
 		Promises:   c.promises,

@@ -127,10 +127,13 @@ func Run(b []byte) (Result, error) {
 	if file.Family == nil || file.Cases == nil {
 		return Result{}, fmt.Errorf(`1: {"family": NAME, "cases": [...]} was expected`)
 	}
-	r := Result{Family: *file.Family, Cases: len(file.Cases)}
+	r := Result{Family: *file.Family, Cases: len(file.Cases), Failed: []Failure{}}
 	check, known := families[r.Family]
 	if !known {
 		return r, fmt.Errorf("1: there is no family %q: allowed are %s", r.Family, listed(keys(families)))
+	}
+	if len(file.Cases) == 0 {
+		return r, errors.New("1: there are no cases: nothing would be checked")
 	}
 	seen := make(map[string]bool)
 	line := 1

@@ -197,6 +197,7 @@ func TestMalformedFile(t *testing.T) {
 		"cut short":      {whole[:100], "3: not a vector file: unexpected end"},
 		"not an object":  {"[]", "1: not a vector file: array, where an object was expected"},
 		"null":           {"null", "1: not a vector file: null is no value here"},
+		"an empty list":  {`{"family": "oral", "cases": []}`, "1: there are no cases: nothing would be checked"},
 		"no cases":       {`{"family": "oral"}`, `{"family": NAME, "cases": [...]} was expected`},
 		"null cases":     {`{"family": "oral", "cases": null}`, "cases: null is no value here"},
 		"null case":      {family("oral", "null"), "cases: entry 0: null is no value here"},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math/rand/v2"
+
 	"parley"
 	"parley/faulty"
 	"parley/internal/scenario"
@@ -81,6 +83,7 @@ func alone() []column {
 		{name: "one-way", shows: []string{"messages cut off"}, add: func(p *scenario.Plan, _ *row, _ uint64) {
 			p.Random.OneWay = 1
 		}},
+		{name: "no link", shows: []string{"messages without a link"}, add: sparse},
 		{name: "slow", shows: []string{"messages late"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
 			p.Random.Slow = 1 + int(seed%2)
 		}},
@@ -136,6 +139,22 @@ func together() []column {
 }
 
 func nothing(*scenario.Plan, *row, uint64) {}
+
+// sparse leaves of all links those that join the processes in a row, in an order of the
+// seed's, and half of the others.
+func sparse(p *scenario.Plan, r *row, seed uint64) {
+	n, d := r.protocol.N, rand.New(rand.NewPCG(seed, 0x9a7))
+	p.Graph = make([]parley.Set, n)
+	order := d.Perm(n)
+	for i := range order {
+		for k := range i {
+			if a, b := order[i], order[k]; k == i-1 || d.IntN(2) == 0 {
+				p.Graph[a].Add(parley.ID(b))
+				p.Graph[b].Add(parley.ID(a))
+			}
+		}
+	}
+}
 
 // reorder lets messages overtake one another. Where they cannot within the delays
 // that the protocol relies on, as in rounds, they take longer.

@@ -109,7 +109,7 @@ func ordered() []row {
 		{protocol: called("timestamp-return", timestamp.New(timestamp.Config{Config: comesBack})), plan: long, percent: 50},
 		{protocol: called("group", group.New(comesBack)), plan: views, seen: installed, percent: 50},
 		{protocol: listed("bank"), plan: long, commands: transfers, percent: 50},
-		{protocol: listed("bank-causal"), plan: carries(), commands: transfers},
+		{protocol: listed("bank-causal", "-n", "3"), plan: carries(), commands: transfers},
 	}
 }
 

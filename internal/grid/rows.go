@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -133,7 +134,7 @@ func indicated(h *parley.History) int { return len(h.Indications) }
 // flags: its Config is the row's.
 func called(name string, p parley.Protocol) parley.Protocol {
 	p.Name, p.Flags = name, nil
-	return p
+	return scenario.Lying(p)
 }
 
 // also checks properties that the protocol does not have, and does not promise.
@@ -157,12 +158,22 @@ func over(top parley.Protocol) parley.Protocol {
 	return stack.New(detector.New(detector.Config{N: top.N}), top)
 }
 
-// listed is a protocol as it is in the catalog.
-func listed(name string) parley.Protocol {
+// listed is a protocol of the catalog, made with flags of its own.
+func listed(name string, args ...string) parley.Protocol {
 	for _, p := range catalog.All() {
-		if p.Name == name {
-			return called(name, p)
+		if p.Name != name {
+			continue
 		}
+		fs := flag.NewFlagSet(name, flag.PanicOnError)
+		build := p.Flags(fs)
+		if err := fs.Parse(args); err != nil {
+			panic(err)
+		}
+		made, err := build(nil)
+		if err != nil {
+			panic(err)
+		}
+		return called(name, made)
 	}
 	panic("the catalog has no " + name)
 }

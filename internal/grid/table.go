@@ -48,7 +48,7 @@ func (g *grid) totals(wall time.Duration) totals {
 }
 
 // block is how many columns of the table stand side by side.
-const block = 12
+const block = 7
 
 // print writes the grid for people.
 func (g *grid) print(out io.Writer, t totals) error {

@@ -84,10 +84,7 @@ func (t *trial) args() []string {
 		}
 		args = append(args, "--faulty="+strings.Join(hows, ","))
 	}
-	if t.row.protocol.Relies.FIFO && !t.plan.FIFO {
-		args = append(args, "--fifo=false") // otherwise links are what it relies on
-	}
-	for _, flag := range t.plan.Flags(name) {
+	for _, flag := range t.plan.Flags(t.row.protocol, name) {
 		args = append(args, "--"+flag)
 	}
 	return args

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestSixMutants(t *testing.T) {
 	if len(chosen) != 6 {
 		t.Errorf("%d mutants", len(chosen))
 	}
-	for i, o := range tryAll(root, chosen, 2) {
+	for i, o := range tryAll(root, chosen, 2, func(mutant, outcome) {}) {
 		if o.verdict != caught {
 			t.Errorf("%s: %s %s", chosen[i].name, o.verdict, o.by)
 		}
@@ -53,7 +54,7 @@ func TestPatchesApply(t *testing.T) {
 	}
 }
 
-// planted is a module with five mutants, one for each verdict.
+// planted is a module with mutants of every verdict.
 var planted = map[string]string{
 	"go.mod":     "module planted\n\ngo 1.26\n",
 	"sum/sum.go": "package sum\n\nfunc Of(a, b int) int {\n\treturn a + b\n}\n",
@@ -77,9 +78,18 @@ import (
 )
 
 func TestUse(t *testing.T) { _ = 8 / sum.Of(8, 0) }
+
+func TestSeeds(t *testing.T) {
+	for seed := range 100 {
+		if seed == 41 && sum.Of(9, seed) != 50 {
+			t.Fatalf("n = 7, seed %d: %d", seed, sum.Of(9, seed))
+		}
+	}
+}
 `,
 	patch("caught"):    "# breaks: the sum\n" + change("a - b"),
 	patch("elsewhere"): "# breaks: a division in use alone\n# tests: ./use\n" + change("a + b*min(b, 2)/2 - a/8*8"),
+	patch("rare"):      "# breaks: large sums\n# tests: ./use\n" + change("min(a + b, 49)"),
 	patch("equal"):     "# equivalent: a sum has no order\n" + change("b + a"),
 	patch("mistaken"):  "# equivalent: or so it seems\n" + change("a * b"),
 	patch("survives"):  "# breaks: nothing that a test knows of\n" + change("a ^ b"),
@@ -112,36 +122,92 @@ func TestVerdicts(t *testing.T) {
 	if err := baseline(root, mutants); err != nil {
 		t.Error(err)
 	}
-	outcomes := tryAll(root, mutants, 2)
+	told := 0
+	outcomes := tryAll(root, mutants, 2, func(mutant, outcome) { told++ })
 	want := map[string]struct {
 		verdict verdict
 		by      string
+		within  string
 	}{
-		"sum/caught":    {caught, "TestSum"},
-		"sum/elsewhere": {caught, "TestUse"},
-		"sum/equal":     {equivalent, "a sum has no order"},
-		"sum/mistaken":  {mistaken, "TestSum"},
-		"sum/survives":  {survived, ""},
-		"sum/compiles":  {broken, "does not compile: sum/sum.go"},
-		"sum/stale":     {broken, "sum/sum.go: hunk 1 (line 4) does not match"},
-		"sum/silent":    {broken, "a line # breaks: or # equivalent: was expected"},
+		"sum/caught":    {caught, "TestSum", "unit"},
+		"sum/elsewhere": {caught, "TestUse", "unit"},
+		"sum/rare":      {caught, "TestSeeds", "42"},
+		"sum/equal":     {equivalent, "a sum has no order", "-"},
+		"sum/mistaken":  {mistaken, "TestSum", "unit"},
+		"sum/survives":  {survived, "", "-"},
+		"sum/compiles":  {broken, "does not compile: sum/sum.go", "-"},
+		"sum/stale":     {broken, "sum/sum.go: hunk 1 (line 4) does not match", "-"},
+		"sum/silent":    {broken, "a line # breaks: or # equivalent: was expected", "-"},
 	}
-	if len(mutants) != len(want) {
-		t.Errorf("found %d mutants of %d", len(mutants), len(want))
+	if len(mutants) != len(want) || told != len(want) {
+		t.Errorf("found %d mutants of %d, and told of %d", len(mutants), len(want), told)
 	}
 	for i, m := range mutants {
 		w, o := want[m.name], outcomes[i]
-		if o.verdict != w.verdict || !strings.HasPrefix(o.by, w.by) {
-			t.Errorf("%s: %s by %q, expected %s by %q", m.name, o.verdict, o.by, w.verdict, w.by)
+		if o.verdict != w.verdict || !strings.HasPrefix(o.by, w.by) || o.within() != w.within {
+			t.Errorf("%s: %s by %q within %s, expected %+v", m.name, o.verdict, o.by, o.within(), w)
 		}
 	}
 	var table bytes.Buffer
 	if report(&table, mutants, outcomes) == nil {
 		t.Error("the report has nothing to complain of")
 	}
-	last := "6 mutants: 2 caught, 1 survived, 3 broken; 1 equivalent, 1 wrongly declared so\n"
-	if !strings.HasSuffix(table.String(), "\n"+last) {
-		t.Errorf("the report lacks %q:\n%s", last, table.String())
+	for _, line := range []string{
+		"\n PACKAGE MUTANTS UNIT HUNG BY SEEDS MEDIAN MOST MEDIAN WITH UNIT\n sum 7 2 0 1 42 42 1\n all 7 2 0 1 42 42 1\n",
+		"\n7 mutants: 3 caught, 1 survived, 3 broken; 1 equivalent, 1 wrongly declared so\n",
+	} {
+		if !strings.Contains(blanks.ReplaceAllString(table.String(), " "), line) {
+			t.Errorf("the report lacks %q:\n%s", line, table.String())
+		}
+	}
+}
+
+var blanks = regexp.MustCompile(` +`)
+
+// What tests say of the seed at which they fail, or of the runs that showed nothing.
+func TestSaidSeeds(t *testing.T) {
+	for line, want := range map[string]int{
+		"    x_test.go:7: n=4 m=1 seed 0: validity: none":          1,
+		"    x_test.go:7: seed 17, faulty 1=flip: broken":          18,
+		"--- FAIL: TestX/seed_17 (0.00s)":                          0,
+		"    x_test.go:7: seeds 17":                                0,
+		"    x_test.go:7: agreement was not seen in 300 runs: ...": 300,
+		"    x_test.go:7: nothing breaks in all 50 seeds":          50,
+		"panic: sim: seed 3, at tick 900: index out of range":      4,
+		"    x_test.go:7: seed 99999999999999999999: broken":       0,
+	} {
+		if have := seeds(line); have != want {
+			t.Errorf("%q tells of %d seeds, not %d", line, have, want)
+		}
+	}
+}
+
+// A mutant that does not end is caught, but no number of seeds is told of it.
+func TestHung(t *testing.T) {
+	const events = `{"Action":"output","Package":"p","Test":"TestX","Output":"    seed 3: something\n"}
+{"Action":"output","Package":"p","Test":"TestX","Output":"panic: test timed out after 3m0s\n"}
+{"Action":"fail","Package":"p","Test":"TestX"}
+`
+	v, f := judge([]byte(events), "")
+	if o := (outcome{verdict: v, finding: f}); v != caught || o.by != "TestX" || o.within() != "hung" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// The median is of those that took seeds; too many in the median are an error.
+func TestMedian(t *testing.T) {
+	mutants := make([]mutant, 4)
+	outcomes := make([]outcome, len(mutants))
+	for i, n := range []int{0, 3, 200, 999} {
+		mutants[i].name, outcomes[i].seeds = "p/x", n
+	}
+	var out bytes.Buffer
+	if err := report(&out, mutants, outcomes); err != nil || !strings.Contains(out.String(), " 200 ") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	outcomes[2].seeds++
+	if err := report(&out, mutants, outcomes); err == nil {
+		t.Error("201 in the median are not too many")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -34,8 +35,17 @@ func (v verdict) good() bool { return v == caught || v == equivalent }
 // outcome is the verdict on one mutant and what it rests on.
 type outcome struct {
 	verdict verdict
-	by      string // the first test that failed, or why the mutant is broken
-	took    time.Duration
+	finding
+	took time.Duration
+}
+
+// finding is how a mutant was caught.
+type finding struct {
+	by string // the first test that failed, or why the mutant is broken
+	// seeds is how many seeds the test had gone through when it failed, the one that it
+	// names included; 0 for a test that names none.
+	seeds int
+	hung  bool // it did not end
 }
 
 // event is a line of go test -json.
@@ -50,95 +60,126 @@ type event struct {
 // try runs the tests of a mutant in the module at root.
 func (m mutant) try(root string) outcome {
 	begin := time.Now()
-	v, by := m.test(root)
+	v, f := m.test(root)
 	switch {
 	case m.equivalent == "" || v == broken:
 	case v == survived:
-		v, by = equivalent, m.equivalent
+		v, f.by = equivalent, m.equivalent
 	default:
 		v = mistaken
 	}
-	return outcome{v, by, time.Since(begin)}
+	return outcome{v, f, time.Since(begin)}
 }
 
-func (m mutant) test(root string) (v verdict, by string) {
+func (m mutant) test(root string) (v verdict, f finding) {
+	unusable := func(why error) (verdict, finding) { return broken, finding{by: why.Error()} }
 	if m.err != nil {
-		return broken, m.err.Error()
+		return unusable(m.err)
 	}
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
-		return broken, err.Error()
+		return unusable(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	replace, err := m.overlay(root, dir)
 	if err != nil {
-		return broken, err.Error()
+		return unusable(err)
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return broken, err.Error()
+		return unusable(err)
 	}
 	overlay := filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(overlay, list, 0o600); err != nil {
-		return broken, err.Error()
+		return unusable(err)
 	}
 	args := []string{"test", "-json", "-count=1", "-failfast", "-vet=off", "-timeout=3m", "-overlay=" + overlay}
 	if m.run != "" {
 		args = append(args, "-run="+m.run)
 	}
-	v, by = goTest(root, append(args, m.tests...))
+	v, f = goTest(root, append(args, m.tests...))
 	for path, changed := range replace { // order: the paths do not overlap
 		written := regexp.MustCompile(`\S*` + regexp.QuoteMeta(filepath.Join(filepath.Base(dir), filepath.Base(changed))))
-		by = written.ReplaceAllLiteralString(by, strings.TrimPrefix(path, root+string(filepath.Separator)))
+		f.by = written.ReplaceAllLiteralString(f.by, strings.TrimPrefix(path, root+string(filepath.Separator)))
 	}
-	return v, by
+	return v, f
 }
 
 // goTest runs the go command and judges by its events.
-func goTest(root string, args []string) (v verdict, by string) {
+func goTest(root string, args []string) (verdict, finding) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err == nil {
-		return survived, ""
+		return survived, finding{}
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
-		return broken, err.Error()
+		return broken, finding{by: err.Error()}
 	}
 	return judge(out, stderr.String())
 }
 
 // judge reads the events of a go test that failed. A test that failed, or a
 // panic, catches the mutant; a package that does not compile tells nothing.
-func judge(events []byte, stderr string) (v verdict, by string) {
+func judge(events []byte, stderr string) (verdict, finding) {
+	var f finding
 	var compiler, panicked string
+	said := make(map[string]int) // by package and test: the seeds that its output tells of
 	dec := json.NewDecoder(bytes.NewReader(events))
 	for {
 		var e event
 		if dec.Decode(&e) != nil {
 			break
 		}
+		test := e.Package + " " + e.Test
 		switch {
 		case e.Action == "build-output" && !strings.HasPrefix(e.Output, "#") && compiler == "":
 			compiler = strings.TrimSpace(e.Output)
 		case e.FailedBuild != "":
-			return broken, "does not compile: " + compiler
-		case e.Action == "fail" && e.Test != "" && by == "":
-			by = e.Test
-		case e.Action == "output" && strings.HasPrefix(e.Output, "panic: ") && panicked == "":
-			panicked = strings.TrimSpace(e.Output)
+			return broken, finding{by: "does not compile: " + compiler}
+		case e.Action == "fail" && e.Test != "" && f.by == "":
+			f.by, f.seeds = e.Test, said[test]
+		case e.Action == "output":
+			if said[test] == 0 {
+				said[test] = seeds(e.Output)
+			}
+			f.hung = f.hung || strings.HasPrefix(e.Output, "panic: test timed out")
+			if strings.HasPrefix(e.Output, "panic: ") && panicked == "" {
+				panicked = strings.TrimSpace(e.Output)
+			}
 		}
 	}
-	switch {
-	case by != "":
-		return caught, by
-	case panicked != "":
-		return caught, panicked
+	if f.by == "" {
+		f.by, f.seeds = panicked, seeds(panicked)
 	}
-	return broken, "go test did not run: " + firstLine(stderr)
+	if f.by == "" {
+		return broken, finding{by: "go test did not run: " + firstLine(stderr)}
+	}
+	return caught, f
+}
+
+var (
+	seed = regexp.MustCompile(`\bseed (\d+)\b`)
+	runs = regexp.MustCompile(`\b(?:in|of) (?:all )?(\d+) (?:runs|seeds)\b`)
+)
+
+// seeds returns how many seeds a line of a test's output tells of, 0 if of none. A
+// test over seeds begins with seed 0 or 1 and names the one at which it fails; one
+// that has waited in vain for something to happen says in how many runs.
+func seeds(line string) int {
+	if found := seed.FindStringSubmatch(line); found != nil {
+		if n, err := strconv.Atoi(found[1]); err == nil {
+			return n + 1
+		}
+	}
+	if found := runs.FindStringSubmatch(line); found != nil {
+		n, _ := strconv.Atoi(found[1])
+		return n
+	}
+	return 0
 }
 
 func firstLine(s string) string {
@@ -159,8 +200,8 @@ func baseline(root string, mutants []mutant) error {
 			}
 		}
 	}
-	if v, by := goTest(root, args); v != survived {
-		return fmt.Errorf("the tests fail without any mutant: %s", by)
+	if v, f := goTest(root, args); v != survived {
+		return fmt.Errorf("the tests fail without any mutant: %s", f.by)
 	}
 	return nil
 }

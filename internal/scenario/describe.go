@@ -84,17 +84,22 @@ func everyone(s parley.Set, name func(parley.ID) string) string {
 
 // ofCrash says when a process crashes, and whether it comes back.
 func ofCrash(c sim.Crash, name func(parley.ID) string) string {
-	what := fmt.Sprintf("%s crashes at %d, ", name(c.At), c.When)
-	if c.Step > 0 {
-		what = fmt.Sprintf("%s crashes in its step %d, ", name(c.At), c.Step)
-	}
-	switch c.Effects {
-	case 0:
-		what += "before any effect of that step"
-	case 1:
-		what += "after 1 effect of that step"
+	what := name(c.At) + " crashes"
+	switch {
+	case c.Step > 0:
+		what += fmt.Sprintf(" in its step %d", c.Step)
+	case c.Effects > 0: // it waits for a step that does anything
+		what += fmt.Sprintf(" in what it does first from %d on", c.When)
 	default:
-		what += fmt.Sprintf("after %d effects of that step", c.Effects)
+		what += fmt.Sprintf(" at %d", c.When)
+	}
+	switch {
+	case c.Effects == 1:
+		what += ", after 1 effect"
+	case c.Effects > 1:
+		what += fmt.Sprintf(", after %d effects", c.Effects)
+	case c.Step > 0:
+		what += ", before any effect"
 	}
 	if c.Back > 0 {
 		what += fmt.Sprintf(", and comes back %d later", c.Back)

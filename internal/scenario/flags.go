@@ -91,7 +91,7 @@ func (w *writer) network(p Plan) {
 			graph = append(graph, w.name(parley.ID(id))+": "+w.set(to))
 		}
 	}
-	if len(graph) > 0 {
+	if len(p.Graph) > 0 {
 		w.flag("graph", "{"+strings.Join(graph, ", ")+"}")
 	}
 }

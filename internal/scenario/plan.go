@@ -38,10 +38,10 @@ type Plan struct {
 
 // Workload is how many broadcasts are drawn, from whom, to whom and in what time.
 type Workload struct {
-	Broadcasts int
-	From       parley.Set // empty: anybody
-	Named      bool       // each to receivers that are drawn too
-	Within     parley.Tick
+	Broadcasts int         // Few, if a scenario does not say
+	From       parley.Set  // empty: anybody
+	Named      bool        // each to receivers that are drawn too
+	Within     parley.Tick // 0: Soon
 }
 
 // Random is how many faults of each kind are drawn, of processes and links that
@@ -55,13 +55,25 @@ type Random struct {
 	Slow       int // processes whose links are slow
 	Lossy      int // processes whose links lose a third of the messages
 	Pauses     int
-	Suspicions int // false ones
-	Drift      int // parts in a million that clocks run wrong, at most
-	Within     parley.Tick
-	Last       parley.Tick // how long what passes lasts, at most
-	// Spared are never crashed, cut off or paused.
+	Suspicions int         // false ones
+	Drift      int         // parts in a million that clocks run wrong, at most
+	Within     parley.Tick // 0: Within, the constant
+	Last       parley.Tick // how long what passes lasts, at most; 0: Last, the constant
+	// Spared do not crash, stand still or suspect, and their links are neither slow nor
+	// one-way. A partition has them on one of its sides.
 	Spared parley.Set
 }
+
+// The times that a scenario leaves out: before which faults come, how long they last,
+// and before which broadcasts come.
+const (
+	Within parley.Tick = 5000
+	Last   parley.Tick = 2000
+	Soon   parley.Tick = 2000
+)
+
+// Few is how many broadcasts there are if nobody says, in a run that one looks at.
+const Few = 3
 
 // Draw returns the plan with nothing left to draw.
 func (p Plan) Draw(proto parley.Protocol, seed uint64) Plan {
@@ -73,11 +85,14 @@ func (p Plan) Draw(proto parley.Protocol, seed uint64) Plan {
 	d.crashes(&p)
 	d.links(&p)
 	for range d.r.Pauses {
-		p.Pauses = append(p.Pauses, sim.Pause{At: d.process(), From: d.time(), For: d.span()})
+		if id, ok := d.process(parley.Set{}); ok {
+			p.Pauses = append(p.Pauses, sim.Pause{At: id, From: d.time(), For: d.span()})
+		}
 	}
 	for range d.r.Suspicions {
-		at, of := d.process(), d.process()
-		if at != of {
+		at, ok := d.process(parley.Set{})
+		of, other := d.process(parley.SetOf(at))
+		if ok && other {
 			p.Suspicions = append(p.Suspicions, sim.Suspicion{At: at, Of: of, When: d.time()})
 		}
 	}
@@ -137,17 +152,21 @@ type drawer struct {
 }
 
 // process draws one that is not spared.
-func (d drawer) process() parley.ID {
-	all := slices.Collect(parley.Everyone(d.n).Minus(d.r.Spared).All())
+// process draws one that is not spared and not among the others, if there is any.
+func (d drawer) process(others parley.Set) (id parley.ID, ok bool) {
+	all := slices.Collect(parley.Everyone(d.n).Minus(d.r.Spared).Minus(others).All())
 	if len(all) == 0 {
-		return 0
+		return 0, false
 	}
-	return all[d.IntN(len(all))]
+	return all[d.IntN(len(all))], true
 }
 
-func (d drawer) time() parley.Tick { return 1 + parley.Tick(d.Int64N(int64(max(d.r.Within, 1)))) }
+func (d drawer) time() parley.Tick { return d.upTo(cmp.Or(d.r.Within, Within)) }
 
-func (d drawer) span() parley.Tick { return 1 + parley.Tick(d.Int64N(int64(max(d.r.Last, 1)))) }
+func (d drawer) span() parley.Tick { return d.upTo(cmp.Or(d.r.Last, Last)) }
+
+// upTo draws a time from 1 on.
+func (d drawer) upTo(most parley.Tick) parley.Tick { return 1 + parley.Tick(d.Int64N(int64(most))) }
 
 // some draws a set of processes, neither empty nor all.
 func (d drawer) some() parley.Set {
@@ -169,7 +188,7 @@ func (d drawer) workload(w Workload, asked int, samples []string) []sim.Request 
 	out := make([]sim.Request, w.Broadcasts)
 	for i := range out {
 		out[i].At = from[d.IntN(len(from))]
-		out[i].When = 1 + parley.Tick(d.Int64N(int64(max(w.Within, 1))))
+		out[i].When = d.upTo(cmp.Or(w.Within, Soon))
 	}
 	slices.SortStableFunc(out, func(a, b sim.Request) int { return cmp.Compare(a.When, b.When) })
 	for i := range out {
@@ -228,20 +247,25 @@ func (d drawer) links(p *Plan) {
 		l.From, l.To = other, side
 		p.Links = append(p.Links, l)
 	}
-	for range d.r.OneWay {
-		l := sim.Link{From: parley.SetOf(d.process()), Loss: 1}
-		if d.IntN(2) == 0 {
-			l.From, l.To = l.To, l.From
+	// of draws whose rule it is, of what that one sends or, turned, of what it hears.
+	of := func(rule sim.Link, turned bool) {
+		id, ok := d.process(parley.Set{})
+		if !ok {
+			return
 		}
-		p.Links = append(p.Links, window(l))
+		if rule.From = parley.SetOf(id); turned && d.IntN(2) == 0 {
+			rule.From, rule.To = rule.To, rule.From
+		}
+		p.Links = append(p.Links, window(rule))
+	}
+	for range d.r.OneWay {
+		of(sim.Link{Loss: 1}, true)
 	}
 	for range d.r.Slow {
 		most := max(p.Delay.Most, 900)
-		p.Links = append(p.Links, window(sim.Link{
-			From: parley.SetOf(d.process()), Delay: sim.Delay{Least: most, Most: 10 * most},
-		}))
+		of(sim.Link{Delay: sim.Delay{Least: most, Most: 10 * most}}, false)
 	}
 	for range d.r.Lossy {
-		p.Links = append(p.Links, window(sim.Link{From: parley.SetOf(d.process()), Loss: 1.0 / 3}))
+		of(sim.Link{Loss: 1.0 / 3}, false)
 	}
 }

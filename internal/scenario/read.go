@@ -88,8 +88,8 @@ func (p *Plan) Set(key string, value ast.Node, naming parley.Naming) error {
 		p.Until, err = r.time(value)
 	case "promised":
 		err = r.fields(value, map[string]func(ast.Node) error{
-			"delay": into(&p.Promised.Delay, r.time), "offset": into(&p.Promised.Offset, r.time),
-			"drift": into(&p.Promised.Drift, r.signed),
+			"delay": into(&p.Promised.Delay, some(r.time)), "offset": into(&p.Promised.Offset, some(r.time)),
+			"drift": into(&p.Promised.Drift, some(r.drift)),
 		})
 	case "steps":
 		var n int
@@ -113,8 +113,9 @@ func at(n ast.Node, err error) error {
 	return &LineError{n.GetToken().Position.Line, err}
 }
 
-// fields goes through a mapping; each allowed key has a function that reads it.
-func (r reader) fields(n ast.Node, allowed map[string]func(ast.Node) error) error {
+// fields goes through a mapping; each allowed key has a function that reads it, and
+// those that are needed must be there.
+func (r reader) fields(n ast.Node, allowed map[string]func(ast.Node) error, needed ...string) error {
 	var pairs []*ast.MappingValueNode
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -143,6 +144,11 @@ func (r reader) fields(n ast.Node, allowed map[string]func(ast.Node) error) erro
 		seen[key] = true
 		if err := read(pair.Value); err != nil {
 			return at(pair.Value, fmt.Errorf("%s: %w", key, err))
+		}
+	}
+	for _, key := range needed {
+		if !seen[key] {
+			return at(n, fmt.Errorf("the key %s is missing", key))
 		}
 	}
 	return nil
@@ -176,16 +182,20 @@ func (r reader) count(n ast.Node) (int, error) {
 		return 0, err
 	}
 	v, err := strconv.Atoi(text)
-	if err != nil || v < 0 || v > 1<<30 {
-		return 0, at(n, fmt.Errorf("%q: a whole number from 0 on was expected", text))
+	if err != nil || v < 0 || v > mostCount {
+		return 0, at(n, fmt.Errorf("%q: a whole number from 0 to %d was expected", text, mostCount))
 	}
 	return v, nil
 }
 
-// The most that is drawn: a scenario may come from anybody.
+// The most that there may be: a scenario may come from anybody. Times are less than
+// 13 days, so that sums of a few of them are times too.
 const (
 	mostBroadcasts = 1_000_000
 	mostFaults     = 10_000
+	mostCount      = 1 << 30
+	mostTime       = parley.Tick(1) << 50
+	mostDrift      = 999_999 // parts in a million: a clock stands nearly still, or runs at twice the speed
 )
 
 // atMost reads a number with a limit.
@@ -197,6 +207,15 @@ func (r reader) atMost(most int) func(ast.Node) (int, error) {
 		}
 		return v, err
 	}
+}
+
+// drift reads how wrong a clock runs, in parts in a million.
+func (r reader) drift(n ast.Node) (int64, error) {
+	v, err := r.signed(n)
+	if err == nil && (v > mostDrift || v < -mostDrift) {
+		err = at(n, fmt.Errorf("%d parts in a million: allowed are %d to %d", v, -mostDrift, mostDrift))
+	}
+	return v, err
 }
 
 // signed reads a number that may be negative.
@@ -245,15 +264,31 @@ func (r reader) time(n ast.Node) (parley.Tick, error) {
 	return d, at(n, err)
 }
 
+// some reads a time or a number that is not 0.
+func some[T parley.Tick | int64](read func(ast.Node) (T, error)) func(ast.Node) (T, error) {
+	return func(n ast.Node) (T, error) {
+		v, err := read(n)
+		if err == nil && v < 1 {
+			err = at(n, fmt.Errorf("%d: at least 1 was expected", v))
+		}
+		return v, err
+	}
+}
+
+// tick reads a time that may be negative.
 func tick(text string) (parley.Tick, error) {
-	if v, err := strconv.ParseInt(text, 10, 62); err == nil {
-		return parley.Tick(v), nil
-	}
-	d, err := time.ParseDuration(text)
+	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q: ticks, as in 900, or a duration with its unit, as in 5ms, were expected", text)
+		var d time.Duration
+		if d, err = time.ParseDuration(text); err != nil {
+			return 0, fmt.Errorf("%q: ticks, as in 900, or a duration with its unit, as in 5ms, were expected", text)
+		}
+		v = int64(d)
 	}
-	return parley.Tick(d), nil
+	if t := parley.Tick(v); t <= mostTime && t >= -mostTime {
+		return t, nil
+	}
+	return 0, fmt.Errorf("%q: times of at most %d ticks, which are 13 days, were expected", text, mostTime)
 }
 
 // delay reads 1..900, or one time for all.
@@ -294,6 +329,9 @@ func (r reader) processes(n ast.Node) (parley.Set, error) {
 		s.Add(id)
 		return s, err
 	}
+	if len(seq.Values) == 0 {
+		return s, at(n, errors.New("a process was expected, or a list of some"))
+	}
 	for _, v := range seq.Values {
 		id, err := r.process(v)
 		if err != nil {
@@ -316,6 +354,7 @@ func into[T any](to *T, read func(ast.Node) (T, error)) func(ast.Node) error {
 }
 
 func (r reader) workload(n ast.Node, w *Workload) error {
+	w.Broadcasts = Few
 	return r.fields(n, map[string]func(ast.Node) error{
 		"broadcasts": into(&w.Broadcasts, r.atMost(mostBroadcasts)), "from": into(&w.From, r.processes),
 		"named": into(&w.Named, r.yes), "within": into(&w.Within, r.time),
@@ -345,6 +384,9 @@ func (r reader) graph(n ast.Node) ([]parley.Set, error) {
 		if err != nil {
 			return nil, err
 		}
+		if to.Has(id) {
+			return nil, at(pair.Value, fmt.Errorf("process %s is its own neighbour", pair.Key.GetToken().Value))
+		}
 		most = max(most, id)
 		for other := range to.All() {
 			graph[id].Add(other)
@@ -353,116 +395,4 @@ func (r reader) graph(n ast.Node) ([]parley.Set, error) {
 		}
 	}
 	return graph[:most+1], nil
-}
-
-func (r reader) link(n ast.Node, p *Plan) error {
-	var l sim.Link
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"from": into(&l.From, r.processes), "to": into(&l.To, r.processes),
-		"since": into(&l.Since, r.time), "until": into(&l.Until, r.time),
-		"delay": into(&l.Delay, r.delay), "loss": into(&l.Loss, r.chance), "twice": into(&l.Twice, r.chance),
-	})
-	if err == nil && l.Until != 0 && l.Until <= l.Since {
-		err = fmt.Errorf("until %d: a time after since was expected", l.Until)
-	}
-	p.Links = append(p.Links, l)
-	return err
-}
-
-// partition reads {groups: [[P1, P2], [P3]], since: 100, until: 900}: nothing goes
-// from one group to another.
-func (r reader) partition(n ast.Node, p *Plan) error {
-	var groups []parley.Set
-	var window sim.Link
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"since": into(&window.Since, r.time), "until": into(&window.Until, r.time),
-		"groups": func(n ast.Node) error {
-			return r.list("groups", n, func(n ast.Node) error {
-				g, err := r.processes(n)
-				groups = append(groups, g)
-				return err
-			})
-		},
-	})
-	if err == nil && len(groups) < 2 {
-		err = errors.New("two groups or more were expected, as in groups: [[1, 2], [3]]")
-	}
-	for i, from := range groups {
-		for k, to := range groups {
-			if i != k {
-				l := window
-				l.From, l.To, l.Loss = from, to, 1
-				p.Links = append(p.Links, l)
-			}
-		}
-	}
-	return err
-}
-
-// crash reads {process: P2, step: 3, effects: 1}, or when: in place of step.
-func (r reader) crash(n ast.Node, p *Plan) error {
-	var c sim.Crash
-	var disk string
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"process": into(&c.At, r.process), "step": into(&c.Step, r.count), "when": into(&c.When, r.time),
-		"effects": into(&c.Effects, r.count), "back": into(&c.Back, r.time), "disk": into(&disk, r.text),
-	})
-	switch {
-	case err != nil:
-		return err
-	case disk != "" && disk != "lost" && disk != "kept":
-		return fmt.Errorf("disk: %q: allowed are kept and lost", disk)
-	case (c.Step == 0) == (c.When == 0):
-		return errors.New("either step, from 1, or when was expected")
-	}
-	c.LostDisk = disk == "lost"
-	p.Crashes = append(p.Crashes, c)
-	return nil
-}
-
-func (r reader) pause(n ast.Node, p *Plan) error {
-	var v sim.Pause
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"process": into(&v.At, r.process), "since": into(&v.From, r.time), "for": into(&v.For, r.time),
-	})
-	p.Pauses = append(p.Pauses, v)
-	return err
-}
-
-// clock reads {process: P1, offset: -5ms, drift: 100}, the drift in parts in a million.
-func (r reader) clock(n ast.Node, p *Plan) error {
-	var c sim.Clock
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"process": into(&c.At, r.process), "drift": into(&c.Drift, r.signed),
-		"offset": into(&c.Offset, func(n ast.Node) (parley.Tick, error) {
-			text, err := r.text(n)
-			if err != nil {
-				return 0, err
-			}
-			return tick(text)
-		}),
-	})
-	p.Clocks = append(p.Clocks, c)
-	return err
-}
-
-func (r reader) suspicion(n ast.Node, p *Plan) error {
-	var v sim.Suspicion
-	err := r.fields(n, map[string]func(ast.Node) error{
-		"process": into(&v.At, r.process), "suspects": into(&v.Of, r.process), "when": into(&v.When, r.time),
-	})
-	p.Suspicions = append(p.Suspicions, v)
-	return err
-}
-
-func (r reader) random(n ast.Node, v *Random) error {
-	return r.fields(n, map[string]func(ast.Node) error{
-		"crashes": into(&v.Crashes, r.atMost(mostFaults)), "restarts": into(&v.Restarts, r.atMost(mostFaults)),
-		"lost-disks": into(&v.LostDisks, r.atMost(mostFaults)), "partitions": into(&v.Partitions, r.atMost(mostFaults)),
-		"one-way": into(&v.OneWay, r.atMost(mostFaults)), "slow": into(&v.Slow, r.atMost(mostFaults)),
-		"lossy":  into(&v.Lossy, r.atMost(mostFaults)),
-		"pauses": into(&v.Pauses, r.atMost(mostFaults)), "suspicions": into(&v.Suspicions, r.atMost(mostFaults)),
-		"drift": into(&v.Drift, r.count), "within": into(&v.Within, r.time), "last": into(&v.Last, r.time),
-		"spared": into(&v.Spared, r.processes),
-	})
 }

@@ -43,7 +43,7 @@ func (r reader) request(n ast.Node, p *Plan) error {
 			}
 			return err
 		}),
-	})
+	}, "at")
 	switch {
 	case err != nil:
 		return err
@@ -65,7 +65,7 @@ func (r reader) request(n ast.Node, p *Plan) error {
 func (r reader) setup(n ast.Node, t *service.Setup) error {
 	err := r.fields(n, map[string]func(ast.Node) error{
 		"active": into(&t.Active, r.processes), "wrong": into(&t.M, r.count), "checked": into(&t.Checked, r.yes),
-	})
+	}, "active")
 	if err == nil && t.Active.Len() <= t.M {
 		err = at(n, fmt.Errorf("%d active copies: more were expected than may be wrong, %d", t.Active.Len(), t.M))
 	}

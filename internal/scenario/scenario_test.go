@@ -98,7 +98,7 @@ func TestRoundTrip(t *testing.T) {
 	again := func(p scenario.Plan) {
 		t.Helper()
 		var read scenario.Plan
-		for _, flag := range p.Flags(name) {
+		for _, flag := range p.Flags(parley.Protocol{}, name) {
 			key, value, _ := strings.Cut(flag, "=")
 			if err := read.Parse(key, value, naming); err != nil {
 				t.Fatalf("%s: %v", flag, err)
@@ -113,10 +113,11 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(p, read) {
-			t.Fatalf("%q\nwas  %+v\nread %+v", p.Flags(name), p, read)
+			t.Fatalf("%q\nwas  %+v\nread %+v", p.Flags(parley.Protocol{}, name), p, read)
 		}
 	}
 	again(parse(t, everything...))
+	again(parse(t, "graph", "{}")) // nobody has a link to anybody
 	again(parse(t, "requests", `[{at: 1, broadcast: "a: b, {c} # \"d\"  - 'e'"}, {at: 1, broadcast: "-3"}, {at: 1, broadcast: "yes"}]`))
 	open := parse(t, "workload", "{broadcasts: 5, named: true, within: 900}", "random",
 		"{crashes: 1, restarts: 1, lost-disks: 1, partitions: 2, one-way: 1, slow: 1, lossy: 1, pauses: 2, suspicions: 3, "+
@@ -144,7 +145,7 @@ func TestDraw(t *testing.T) {
 		if !reflect.DeepEqual(p, q) {
 			t.Fatalf("seed %d draws\n%+v\nand\n%+v", seed, p, q)
 		}
-		seen[fmt.Sprint(p.Flags(name))] = true
+		seen[fmt.Sprint(p.Flags(parley.Protocol{}, name))] = true
 		if !reflect.DeepEqual(p.Random, scenario.Random{}) || p.Workload != (scenario.Workload{}) {
 			t.Errorf("seed %d leaves %+v and %+v to draw", seed, p.Random, p.Workload)
 		}
@@ -178,9 +179,50 @@ func TestDraw(t *testing.T) {
 	if len(seen) < 45 {
 		t.Errorf("%d plans of 50 seeds", len(seen))
 	}
+	for _, w := range []string{"{}", "{named: true}"} {
+		if p := parse(t, "workload", w); p.Workload.Broadcasts != scenario.Few {
+			t.Errorf("%s: %+v", w, p.Workload)
+		}
+	}
 	var calm scenario.Plan
-	if drawn := calm.Draw(proto, 1); drawn.Faults() != 0 || len(drawn.Flags(name)) != 0 {
+	if drawn := calm.Draw(proto, 1); drawn.Faults() != 0 || len(drawn.Flags(parley.Protocol{}, name)) != 0 {
 		t.Errorf("nothing was asked for: %+v", drawn)
+	}
+}
+
+// All faults that are asked for come, and at times, not all at the first tick, if
+// nobody says when; but to nobody who is spared.
+func TestDrawCounts(t *testing.T) {
+	proto := diffusion.New(diffusion.Config{N: 3})
+	open := parse(t, "random", "{crashes: 1, pauses: 2, suspicions: 9, one-way: 1, slow: 1, lossy: 1}", "workload", "{broadcasts: 5}")
+	late := 0
+	for seed := range uint64(40) {
+		p := open.Draw(proto, seed)
+		if len(p.Crashes) != 1 || len(p.Pauses) != 2 || len(p.Suspicions) != 9 || len(p.Links) != 3 {
+			t.Errorf("seed %d: %+v", seed, p)
+		}
+		if p.Crashes[0].When > 1000 && p.Requests[4].When > 1000 && p.Pauses[0].For > 1 {
+			late++
+		}
+	}
+	if late < 20 {
+		t.Errorf("%d of 40 runs have a late fault", late)
+	}
+	open.Random.Spared = parley.Everyone(3)
+	if p := open.Draw(proto, 1); p.Faults() != 0 {
+		t.Errorf("all are spared: %+v", p)
+	}
+}
+
+// What a protocol would be given if it were left out is written as what is not there.
+func TestFlagsOfNothing(t *testing.T) {
+	proto := diffusion.New(diffusion.Config{N: 3})
+	if flags := (scenario.Plan{FIFO: true}).Flags(proto, name); !slices.Equal(flags, []string{"fifo=true", "requests=[]"}) {
+		t.Errorf("%q", flags)
+	}
+	proto.Relies.FIFO = true
+	if flags := (scenario.Plan{}).Flags(proto, name); !slices.Equal(flags, []string{"fifo=false", "requests=[]"}) {
+		t.Errorf("%q", flags)
 	}
 }
 
@@ -202,7 +244,7 @@ func TestMinimize(t *testing.T) {
 		t.Fatal("the least plan does not fail")
 	}
 	if len(least.Requests) != 2 || len(least.Pauses) != 1 || least.Faults() != 2 || least.Loss != 0 || least.Twice != 0.1 {
-		t.Errorf("%q", least.Flags(name))
+		t.Errorf("%q", least.Flags(parley.Protocol{}, name))
 	}
 	if asked > 200 {
 		t.Errorf("asked %d times", asked)
@@ -225,7 +267,7 @@ func TestErrors(t *testing.T) {
 		{"loss", "2", 1, "a chance from 0 to 1 was expected"},
 		{"fifo", "maybe", 1, "allowed are true and false"},
 		{"until", "-4", 1, "a time from 0 on was expected"},
-		{"steps", "many", 1, "a whole number from 0 on was expected"},
+		{"steps", "many", 1, "a whole number from 0 to 1073741824 was expected"},
 		{"graph", "[1]", 1, `"PROCESS: [NEIGHBOURS]" was expected`},
 		{"graph", "\n1: [2]\n2: [9]", 3, `"9" is no process`},
 		{"requests", "hello", 1, "a list was expected"},
@@ -240,7 +282,7 @@ func TestErrors(t *testing.T) {
 		{"requests", "[{at: 1, broadcast: a, at: 2}]", 1, "at"},
 		{"requests", "[{at: 1, brodcast: a}]", 1, `unknown key "brodcast": allowed are at, broadcast, client,`},
 		{"links", "\n- from: 1\n  to: 2\n  until: soon", 4, "until: "},
-		{"links", "[{since: 5, until: 5}]", 1, "a time after since was expected"},
+		{"links", "[{since: 5, until: 5}]", 1, "a time after since, 5, was expected"},
 		{"partitions", "[{groups: [[1, 2]]}]", 1, "two groups or more were expected"},
 		{"partitions", "[{groups: [[1, 1], [2]]}]", 1, "process 1 is named twice"},
 		{"crashes", "[{process: 1}]", 1, "either step, from 1, or when was expected"},
@@ -248,7 +290,33 @@ func TestErrors(t *testing.T) {
 		{"crashes", "[{process: 1, step: 1, disk: gone}]", 1, "allowed are kept and lost"},
 		{"clocks", "[{process: 1, drift: fast}]", 1, "a whole number was expected"},
 		{"random", "{crashes: few}", 1, "crashes: \"few\""},
-		{"workload", "{broadcasts: -1}", 1, "a whole number from 0 on"},
+		{"workload", "{broadcasts: -1}", 1, "a whole number from 0 to"},
+		// A key that is needed is missing, and nobody is meant instead.
+		{"requests", "[{broadcast: a}]", 1, "the key at is missing"},
+		{"crashes", "\n- {process: 1, when: 3}\n- {when: 3}", 3, "the key process is missing"},
+		{"pauses", "[{since: 1, for: 2}]", 1, "the key process is missing"},
+		{"pauses", "[{process: 1, since: 1}]", 1, "the key for is missing"},
+		{"clocks", "[{drift: 2}]", 1, "the key process is missing"},
+		{"suspicions", "[{process: 1}]", 1, "the key suspects is missing"},
+		{"requests", "[{at: 1, setup: {wrong: 0}}]", 1, "setup: the key active is missing"},
+		// What the simulator would not take.
+		{"pauses", "[{process: 1, for: 0}]", 1, "for: 0: at least 1 was expected"},
+		{"clocks", "[{process: 1, drift: -1000000}]", 1, "parts in a million: allowed are -999999 to 999999"},
+		{"clocks", "[{process: 1, drift: 1}, {process: 1, drift: 2}]", 1, "the clock of this process is given twice"},
+		{"random", "{drift: 1000000}", 1, "1000000: allowed are 0 to 999999"},
+		{"until", "400h", 1, "times of at most 1125899906842624 ticks, which are 13 days"},
+		{"delay", "1..9223372036854775807", 1, "times of at most"},
+		{"suspicions", "[{process: 1, suspects: 1, when: 5}]", 1, "nobody suspects itself"},
+		{"crashes", "[{process: 1, when: 5, back: 0}]", 1, "back: 0: at least 1 was expected"},
+		{"crashes", "[{process: 1, when: 5, disk: lost}]", 1, "disk: this is of a process that comes back"},
+		{"graph", "{1: [1, 2]}", 1, "process 1 is its own neighbour"},
+		{"links", "[{from: [], loss: 1}]", 1, "from: a process was expected, or a list of some"},
+		{"requests", "[{at: 1, broadcast: a, to: []}]", 1, "to: a process was expected, or a list of some"},
+		{"partitions", "[{groups: [[1, 2], [2, 3]]}]", 1, "groups: a process is in two groups"},
+		{"partitions", "[{groups: [[1, 2], []]}]", 1, "groups: a process was expected"},
+		{"partitions", "[{groups: [[1], [2]], since: 9, until: 3}]", 1, "until 3: a time after since, 9, was expected"},
+		{"promised", "{delay: 0}", 1, "delay: 0: at least 1 was expected"},
+		{"promised", "{drift: -5}", 1, "drift: -5: at least 1 was expected"},
 		{"promised", "{peace: 1}", 1, `unknown key "peace": allowed are delay, drift, offset`},
 	} {
 		var p scenario.Plan
@@ -304,8 +372,8 @@ the link from P1 to P2 P3 loses 0.5, doubles 1, takes 7 to 9, from 100 to 900
 the link from anybody to P4 takes 3 to 3, always
 the link from P1 P2 to P3 is cut, from 10 to 20
 the link from P3 to P1 P2 is cut, from 10 to 20
-P2 crashes at 500, after 1 effect of that step, and comes back 900 later without its disk
-P3 crashes in its step 4, before any effect of that step
+P2 crashes in what it does first from 500 on, after 1 effect, and comes back 900 later without its disk
+P3 crashes in its step 4, before any effect
 P2 stands still from 100 to 1000
 the clock of P2 is off by -5000000 and runs -100 parts in a million
 P1 suspects P2 at 500

@@ -1,0 +1,77 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is wrong with a scenario is said with the file, the line, the key and what is
+// allowed; nothing runs, and nothing panics.
+func TestMalformedScenarios(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                       ":1: one YAML document was expected",
+		"# nothing":                              ":1: one YAML document was expected",
+		"protocol: fifo\n---\nn: 3":              ":2: one YAML document was expected",
+		"\x00\x01":                               `:1: "key: value" was expected`,
+		"protocol: eig\n\tn: 4":                  ":2: not YAML: ",
+		"protocol: fifo\nlinks: [{from: 1\nn: 3": ":3: not YAML: ",
+		"protocol: fifo\nn: 3\nn: 4":             `:3: not YAML: mapping key "n" already defined`,
+		"n: 4":                                   `:1: the key "protocol" is missing`,
+		"protocol:\nn: 4":                        `:1: protocol: there is no protocol "": allowed are eig, `,
+		"protocol: [eig]":                        ":1: protocol: a list: a plain value was expected",
+		"# c\nprotocol: paxos":                   `:2: protocol: there is no protocol "paxos": allowed are eig, `,
+		"protocol: eig\n1: 2":                    `:2: unknown key "1": allowed are protocol, alive, `,
+		"protocol: eig\nn: &a 4":                 ":2: n: a plain value was expected",
+		"protocol: eig\nn:":                      `:2: n: "": a whole number was expected`,
+		"protocol: eig\nn: 4.5":                  `:2: n: "4.5": a whole number was expected`,
+		"protocol: eig\nn: -4":                   ":2: n: -4 processes: allowed are 2 to 256",
+		"protocol: eig\nseed: -1":                `:2: seed: "-1": a whole number from 0 on was expected`,
+		"protocol: eig\nbeyond-bound: maybe":     `:2: beyond-bound: "maybe": allowed are true and false`,
+		"protocol: eig\nfaulty: [1, 2]":          ":2: faulty: a list: PROCESS: BEHAVIOUR was expected, as in {1: twofaced",
+		"protocol: eig\nfaulty: {1: {a: b}}":     ":2: faulty: PROCESS: BEHAVIOUR was expected",
+		"protocol: eig\nfaulty: {9: flip}":       `:2: faulty: "9" is no process: allowed are P1 to P7`,
+		"protocol: eig\nfaulty: {2: fly}":        `:2: faulty: behaviour "fly": allowed are honest, silent, `,
+		"protocol: eig\nvalues: {1: 0}":          ":2: values: a mapping: a plain value was expected, or a list",
+		"protocol: consensus\nvalues: [1, 2]":    ":2: values: 2 values: allowed are 1, or 4",
+		"protocol: eig\nshow: [tables]":          `:2: show: "tables": allowed are messages, `,
+		"protocol: eig\nsvg: x.svg":              `:2: unknown key "svg": allowed are protocol, `,
+		"protocol: eig\nmemory: 99":              `:2: unknown key "memory": allowed are protocol, `,
+		"protocol: eig\nnames: roman":            `:2: names: "roman": allowed are article (P1..Pn) and lecture`,
+		"protocol: eig\nn: 4\nm: 2":              ":3: m: with oral messages 4 processes tolerate at most m = 1",
+		"protocol: causal\nform: odd":            `:2: form: "odd": `,
+
+		"protocol: fifo\ndelay: {least: 1}":                                         ":2: delay: a plain value was expected",
+		"protocol: fifo\nloss: 5%":                                                  `:2: loss: "5%": a chance from 0 to 1 was expected`,
+		"protocol: fifo\nuntil: 5 ms":                                               `:2: until: "5 ms": ticks, as in 900, or a duration`,
+		"protocol: fifo\nlinks: 5":                                                  `:2: links: a list was expected, with a line "- key: value"`,
+		"protocol: fifo\nlinks:\n- {from: 1}\n- {form: 1}":                          `:4: links: unknown key "form": allowed are delay, from,`,
+		"protocol: fifo\ncrashes:\n  - {when: 5}":                                   ":3: crashes: the key process is missing",
+		"protocol: fifo\npauses:\n- {process: 1}":                                   ":3: pauses: the key for is missing",
+		"protocol: fifo\nclocks:\n- process: 1\n  drift: 2000000":                   ":4: clocks: drift: 2000000 parts in a million: allowed",
+		"protocol: fifo\nrandom: {drift: 3000000}":                                  ":2: random: drift: 3000000: allowed are 0 to 999999",
+		"protocol: fifo\nrandom: {crashes: 9}":                                      ":2: random: 9 are to crash",
+		"protocol: fifo\nrequests:\n- {broadcast: a}":                               ":3: requests: the key at is missing",
+		"protocol: fifo\nrequests:\n- {at: 1, broadcast: }":                         ":3: requests: broadcast: a plain value was expected",
+		"protocol: fifo\nworkload: {broadcasts: 100000000}":                         ":2: workload: broadcasts: 100000000: allowed are 0 to",
+		"protocol: fifo\npartitions:\n- groups: [[1], [2]]\n  since: 9\n  until: 3": ":3: partitions: until 3: a time after since, 9,",
+		// What the protocol has no answer to, down to the entry.
+		"protocol: fifo\nrequests:\n- {at: 1, broadcast: a}\n- {at: 1, propose: a}":                   ":4: requests: nobody proposes anything to fifo",
+		"protocol: eig\nrequests:\n- {at: 2, propose: a}":                                             ":3: requests: this process proposes nothing to eig",
+		"protocol: eig\nrequests:\n- {at: 1, when: 5, propose: a}":                                    ":3: requests: when: before the first round",
+		"protocol: om\nworkload: {broadcasts: 3}":                                                     ":2: workload: om broadcasts nothing",
+		"protocol: om\nfaulty: {2: flip}\ncrashes:\n- {process: 3, when: 4}\n- {process: 2, when: 4}": ":5: crashes: P2 is faulty already",
+	} {
+		file := filepath.Join(t.TempDir(), "bad.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"run", "--scenario", file}, {"sweep", file}} {
+			stdout, stderr, status := run(args...)
+			if status != 2 || stdout != "" || !strings.HasPrefix(stderr, "parley: "+file+want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s\n%s: status %d, %s; it is 2, and %q", text, args[0], status, stderr, want)
+			}
+		}
+	}
+}

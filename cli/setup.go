@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/faulty"
+	"parley/internal/bench"
+	"parley/internal/draw"
+	"parley/internal/scenario"
+	"parley/sim"
+	"parley/trace"
+)
+
+// setup is a run that can be made.
+type setup struct {
+	protocol parley.Protocol
+	names    names
+	faulty   map[parley.ID]faulty.Behaviour
+	values   map[parley.ID][]byte
+	seed     uint64
+	sign     func(seed uint64) sim.Signer
+	plan     scenario.Plan
+	args     []string // what makes the same run again
+
+	signer sim.Signer    // of the seed
+	drawn  scenario.Plan // the plan, with what it leaves open drawn from the seed
+}
+
+// reseed draws from another seed what is to be drawn.
+func (s *setup) reseed(seed uint64) {
+	s.seed, s.signer, s.drawn = seed, s.sign(seed), s.plan.Draw(s.protocol, seed)
+}
+
+// naming reads process names for the n that the flags say.
+func (f *runFlags) naming(text string) (parley.ID, error) {
+	n := parley.MaxProcesses
+	if given := f.fs.Lookup("n"); given != nil {
+		if _, err := fmt.Sscan(given.Value.String(), &n); err != nil {
+			return 0, err
+		}
+	}
+	return f.names.parse(text, n)
+}
+
+// setup checks the flags and makes a run of them.
+func (f *runFlags) setup() (setup, error) {
+	s := setup{names: f.names, seed: f.seed}
+	if err := f.view.check(); err != nil {
+		return s, err
+	}
+	p, err := f.build(f.naming)
+	if err != nil {
+		return s, err
+	}
+	p = scenario.Lying(p)
+	s.protocol = p
+	if p.Bound != nil && !f.beyond {
+		if err := p.Bound(p.N, p.M); err != nil {
+			return s, &parley.FlagError{Flag: "m", Err: fmt.Errorf("%w; --beyond-bound runs it all the same", err)}
+		}
+	}
+	if need := memory(p); need > f.memory<<30 {
+		return s, &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s of memory, "+
+			"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))}
+	}
+	if s.faulty, err = parseFaulty(f.faulty, f.names, p.N); err != nil {
+		return s, &parley.FlagError{Flag: "faulty", Err: err}
+	}
+	if s.values, err = parseValues(f.values, p.Proposers); err != nil {
+		return s, &parley.FlagError{Flag: "values", Err: err}
+	}
+	switch f.signatures {
+	case "ideal":
+		s.sign = sim.Ideal
+	case "ed25519":
+		s.sign = func(seed uint64) sim.Signer { return sim.Ed25519(seed, p.N) }
+	default:
+		return s, &parley.FlagError{Flag: "signatures", Err: fmt.Errorf("%q: allowed are ideal and ed25519", f.signatures)}
+	}
+	if s.plan, err = f.plan.plan(p, f.naming); err != nil {
+		return s, err
+	}
+	if err := s.spare(f); err != nil {
+		return s, err
+	}
+	s.reseed(f.seed)
+	s.args = f.args()
+	return s, nil
+}
+
+// spare keeps crashes away from those who are faulty already.
+func (s *setup) spare(f *runFlags) error {
+	for i, c := range s.plan.Crashes {
+		if _, bad := s.faulty[c.At]; bad {
+			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.names.full(c.At)))
+		}
+	}
+	// order: a set has none
+	for id := range s.faulty {
+		s.plan.Random.Spared.Add(id)
+	}
+	draw, n := s.plan.Random, s.protocol.N
+	left := parley.Everyone(n).Minus(draw.Spared).Len()
+	if crashes := draw.Crashes + draw.Restarts + draw.LostDisks; crashes > left {
+		return &parley.FlagError{Flag: "random", Err: fmt.Errorf("%d are to crash, with restarts and lost disks, each once: "+
+			"allowed are %d, as many as are neither spared nor faulty", crashes, left)}
+	}
+	return nil
+}
+
+// memory is about what a run holds: what the protocol says, and the log with an
+// event for each frame that is sent and each that arrives.
+func memory(p parley.Protocol) uint64 {
+	const event = 128
+	var need parley.Traffic
+	if p.Cost != nil {
+		frames := uint64(p.Cost(p.N, p.M).Rounds * p.N * p.N)
+		need = parley.Traffic{Messages: 2 * event}.Times(frames)
+	}
+	if p.Memory != nil {
+		need = need.Plus(parley.Traffic{Messages: p.Memory()})
+	}
+	return need.Messages
+}
+
+// smaller says what fits where a machine a process does not.
+func smaller(n, m int) string {
+	fits := bench.Spec{Protocol: "eig", Engine: "depthfirst", N: n, M: m, Workers: 1, Signatures: "ideal"}
+	if fits.Check() == nil {
+		return fmt.Sprintf("\"parley bench eig -n %d -m %d --engine depthfirst\" runs the whole system in 32 MiB", n, m)
+	}
+	return "phaseking agrees with few messages, and \"parley bench phaseking\" keeps no log"
+}
+
+func gigabytes(b uint64) string {
+	if b == math.MaxUint64 {
+		return "countless GiB"
+	}
+	return fmt.Sprintf("%.1f GiB", float64(b)/(1<<30))
+}
+
+// args returns the protocol and the flags that were set, without those of the
+// output: what makes the same run again.
+func (f *runFlags) args() []string {
+	args := []string{f.name}
+	f.fs.Visit(func(g *pflag.Flag) {
+		if !slices.Contains(f.viewOnly, g.Name) {
+			args = append(args, "--"+g.Name+"="+g.Value.String())
+		}
+	})
+	return args
+}
+
+// parseFaulty reads 1=twofaced,5=flip.
+func parseFaulty(text string, k names, n int) (map[parley.ID]faulty.Behaviour, error) {
+	out := make(map[parley.ID]faulty.Behaviour)
+	if text == "" {
+		return out, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		who, how, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q: PROCESS=BEHAVIOUR was expected, as in 1=twofaced", part)
+		}
+		id, err := k.parse(who, n)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := out[id]; twice {
+			return nil, fmt.Errorf("%s is named twice", k.full(id))
+		}
+		if out[id], err = faulty.Parse(how); err != nil {
+			return nil, err
+		}
+	}
+	if len(out) == n {
+		return nil, errors.New("all processes are faulty: nothing is asked of any")
+	}
+	return out, nil
+}
+
+// parseValues gives every proposer its initial value.
+func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error) {
+	const longest = 1024
+	parts := strings.Split(text, ",")
+	if len(parts) != 1 && len(parts) != proposers.Len() {
+		return nil, fmt.Errorf("%s: allowed are 1, or %d for the processes that propose",
+			draw.Count(uint64(len(parts)), "value", "values"), proposers.Len())
+	}
+	out := make(map[parley.ID][]byte)
+	i := 0
+	for id := range proposers.All() {
+		v := parts[min(i, len(parts)-1)]
+		if len(v) > longest {
+			return nil, fmt.Errorf("a value of %d bytes: allowed are %d", len(v), longest)
+		}
+		out[id] = []byte(v)
+		i++
+	}
+	return out, nil
+}
+
+// options are those of the run.
+func (s setup) options() sim.Options {
+	opt := s.drawn.Options(s.protocol, s.seed)
+	opt.Faulty, opt.Signer = s.faulty, s.signer
+	var proposals []sim.Request
+	for id := range s.protocol.Proposers.All() {
+		if slices.ContainsFunc(opt.Requests, func(q sim.Request) bool { return q.At == id && q.Msg.Kind == parley.Propose }) {
+			continue // what the plan says comes in place of the value
+		}
+		proposals = append(proposals, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: s.values[id]}})
+	}
+	opt.Requests = append(proposals, opt.Requests...)
+	return opt
+}
+
+// simulate makes the run.
+func (s setup) simulate() (*sim.Sim, *trace.Log) {
+	log := &trace.Log{Keep: true}
+	opt := s.options()
+	opt.Log = log
+	return sim.Run(opt), log
+}
+
+// factsOf tells what no event of a run does.
+func factsOf(done *sim.Sim) trace.Facts {
+	a := done.Assumptions()
+	return trace.Facts{Over: done.History.Over, Network: a.Network, Processes: a.Processes}
+}
+
+// assumptions are the circumstances of a run, for its verdict.
+func (s setup) assumptions(h *parley.History, facts trace.Facts) parley.Assumptions {
+	p := s.protocol
+	a := parley.Assumptions{
+		N: p.N, M: p.M, Faulty: h.Faulty.Len(), Network: facts.Network, Processes: facts.Processes,
+	}
+	// order: the worst is looked for
+	for _, how := range s.faulty {
+		a.Worst = max(a.Worst, how.Model)
+	}
+	if p.Proposers.Len() == 1 {
+		a.SourceFaulty = p.Proposers.Minus(h.Faulty) == parley.Set{}
+	}
+	return a
+}
+
+// down are the processes that nothing is promised to: those that are faulty and
+// those that crash for good.
+func (s setup) down() parley.Set {
+	var all parley.Set
+	// order: a set has none
+	for id := range s.faulty {
+		all.Add(id)
+	}
+	for _, c := range s.drawn.Crashes {
+		if c.Back == 0 {
+			all.Add(c.At)
+		}
+	}
+	return all
+}
+
+func (s setup) header(facts trace.Facts) trace.Header {
+	h := trace.Header{
+		Protocol: s.protocol.Name, Args: s.args, N: s.protocol.N, M: s.protocol.M, Seed: s.seed, Names: string(s.names),
+		Facts: facts,
+	}
+	for id := range s.down().All() {
+		h.Faulty = append(h.Faulty, int(id))
+	}
+	return h
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+)
+
+// patience is how many seeds mutants that only seeds catch may take, in the median.
+const patience = 200
+
+// within says how many seeds caught the mutant.
+func (o outcome) within() string {
+	switch {
+	case o.verdict != caught && o.verdict != mistaken:
+		return "-"
+	case o.hung:
+		return "hung"
+	case o.seeds == 0:
+		return "unit"
+	}
+	return strconv.Itoa(o.seeds)
+}
+
+// tally is how the mutants of a package were caught.
+type tally struct {
+	name       string
+	all, hung  int
+	unit       int
+	seeds, one []int // by seeds; and with 1 for each that needed none
+}
+
+func (t *tally) add(o outcome) {
+	t.all++
+	switch {
+	case o.verdict != caught:
+		return
+	case o.hung:
+		t.hung++
+	case o.seeds == 0:
+		t.unit++
+		t.one = append(t.one, 1)
+	default:
+		t.seeds = append(t.seeds, o.seeds)
+		t.one = append(t.one, o.seeds)
+	}
+}
+
+// median returns the middle of a list, the upper one of two, and 0 of none.
+func median(list []int) int {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2]
+}
+
+// summary prints how many seeds the mutants of each package took, and returns the
+// median of those that took any.
+func summary(out io.Writer, mutants []mutant, outcomes []outcome) int {
+	total := tally{name: "all"}
+	var tallies []tally
+	for i, m := range mutants {
+		if m.equivalent != "" {
+			continue
+		}
+		if folder := path.Dir(m.name); len(tallies) == 0 || tallies[len(tallies)-1].name != folder {
+			tallies = append(tallies, tally{name: folder})
+		}
+		tallies[len(tallies)-1].add(outcomes[i])
+		total.add(outcomes[i])
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\nPACKAGE\tMUTANTS\tUNIT\tHUNG\tBY SEEDS\tMEDIAN\tMOST\tMEDIAN WITH UNIT\t")
+	for _, t := range append(tallies, total) {
+		most := 0
+		if len(t.seeds) > 0 {
+			most = slices.Max(t.seeds)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			t.name, t.all, t.unit, t.hung, len(t.seeds), median(t.seeds), most, median(t.one))
+	}
+	_ = w.Flush() // what was printed before says if there is no output
+	return median(total.seeds)
+}

@@ -1,0 +1,73 @@
+package scenario
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// Lying gives a protocol lies, if it knows none: those of crashes and omissions alone
+// do not, and a liar in one would say the truth. Beyond its model such a protocol
+// promises nothing, and this shows why.
+func Lying(p parley.Protocol) parley.Protocol {
+	if p.Timing == parley.Synchronous || p.Faults >= parley.SignedByzantineFaults {
+		return p
+	}
+	own := p.Lies
+	p.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		said := t.Honest
+		if own != nil {
+			asks := counter{Host: s.Host}
+			s.Host = &asks
+			said = own(s, t)
+			if s.Host = asks.Host; asks.n > 0 {
+				return said
+			}
+		}
+		var out []parley.Sent
+		for _, one := range said {
+			all := lies(one, s.N)
+			switch k := s.Choose(len(all) + 2); k {
+			case len(all): // in its place the message twice
+				out = append(out, one, one)
+			case len(all) + 1: // silence
+			default:
+				out = append(out, all[k])
+			}
+		}
+		return out
+	}
+	return p
+}
+
+// counter counts what is asked of a host.
+type counter struct {
+	parley.Host
+	n int
+}
+
+func (c *counter) Choose(n int) int {
+	c.n++
+	return c.Host.Choose(n)
+}
+
+// lies are what may be sent in the place of a message, itself first: one with another
+// payload, or another value if there is no payload, and so on.
+func lies(honest parley.Sent, n int) []parley.Sent {
+	out := []parley.Sent{honest}
+	lie := func(change func(m *parley.Msg)) {
+		one := honest
+		change(&one.Msg)
+		out = append(out, one)
+	}
+	if end := len(honest.Msg.Body) - 1; end >= 0 {
+		lie(func(m *parley.Msg) {
+			m.Body = slices.Clone(m.Body)
+			m.Body[end] ^= 1
+		})
+	}
+	lie(func(m *parley.Msg) { m.Value ^= 1 })
+	lie(func(m *parley.Msg) { m.Seq++ })
+	lie(func(m *parley.Msg) { m.Origin = parley.ID((int(m.Origin) + 1) % n) })
+	return out
+}
