@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"flag"
 	"slices"
+	"strings"
 	"testing"
 
 	"parley"
@@ -13,6 +14,7 @@ import (
 	"parley/parleytest"
 	"parley/replica/service"
 	"parley/sim"
+	"parley/trace"
 )
 
 // elsewhere are the protocols that stand here as their packages make them, and are
@@ -130,6 +132,10 @@ func TestAlone(t *testing.T) {
 	for _, p := range catalog.All() {
 		t.Run(p.Name, func(t *testing.T) {
 			opt := sim.Options{Protocol: p, Seed: 1, FIFO: p.Relies.FIFO, Until: p.Span, Steps: 1 << 20}
+			if p.Serves { // so that what comes second carries what came first
+				opt.Requests = append(opt.Requests,
+					sim.Request{When: 1400, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("l")}})
+			}
 			for id := range p.Proposers.All() {
 				opt.Requests = append(opt.Requests, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}})
 			}
@@ -137,7 +143,14 @@ func TestAlone(t *testing.T) {
 				opt.Requests = append(opt.Requests,
 					sim.Request{When: 1500, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("m")}})
 			}
+			log := trace.Log{Keep: true}
+			opt.Log = &log
 			s := sim.Run(opt)
+			for _, e := range log.Events {
+				if e.Op == trace.Send && p.Explain != nil {
+					readable(t, p, e)
+				}
+			}
 			if s.Stats.OutOfSteps || s.Stats.Deliveries == 0 {
 				t.Errorf("%d steps, %d messages", s.Stats.Steps, s.Stats.Deliveries)
 			}
@@ -150,6 +163,16 @@ func TestAlone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// readable looks whether a message that a correct process sent can be explained.
+func readable(t *testing.T, p parley.Protocol, e trace.Event) {
+	env := parley.Env{From: e.At, To: e.Peer, Epoch: e.Epoch, Path: e.Path}
+	for row := range p.Explain(env, e.Msg, func(id parley.ID) string { return id.String() }) {
+		if strings.Contains(row, "parley:") {
+			t.Errorf("a message is explained as %q", row)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package stack
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"parley"
 )
@@ -49,34 +50,38 @@ func (l layers) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 	if p.Explain == nil {
 		return func(func(string) bool) {}
 	}
-	m.Body = l.told(i, e, m.Body, name)
-	return p.Explain(inner, m, name)
+	return func(yield func(string) bool) {
+		for row := range p.Explain(inner, m, name) {
+			if !yield(l.told(i, e, m.Body, row, name)) {
+				return
+			}
+		}
+	}
 }
 
-// told puts in the place of what layer i carries the words of the layer that had it
-// carried. It stands at the end of what travels, behind what the carrying layer
-// needs to say. This is for readers: who carries what is not to know.
-func (l layers) told(i int, e parley.Env, body []byte, name func(parley.ID) string) []byte {
-	const most = 64 // bytes in front of it
-	for front := range min(len(body), most) {
+// told puts what layer i shows as bytes, for it carries them and knows no more of them,
+// into the words of the layers that had it carried. This is for readers: who carries
+// what is not to know.
+func (l layers) told(i int, e parley.Env, body []byte, row string, name func(parley.ID) string) string {
+	const most = 1 << 10 // bytes looked at
+	for front := 0; front < min(len(body), most); front++ {
 		path, m, rest, err := parley.ReadMsg(body[front:])
 		above := l.layer(path)
-		if err != nil || len(rest) > 0 || above >= len(l.of) || l.beneath(above) != i || l.of[above].Explain == nil {
+		if err != nil || above >= len(l.of) || l.beneath(above) != i || l.of[above].Explain == nil {
+			continue
+		}
+		bytes := parley.Printable(body[front : len(body)-len(rest)])
+		at := slices.Index(strings.Fields(row), bytes)
+		if at < 0 {
 			continue
 		}
 		e.Path = path
-		var rows []byte
-		for row := range l.explain(e, m, name) {
-			if len(rows) > 0 {
-				rows = append(rows, ' ')
-			}
-			rows = append(rows, row...)
-		}
-		if len(rows) > 0 {
-			return append(slices.Clone(body[:front]), rows...)
+		if words := slices.Collect(l.explain(e, m, name)); len(words) > 0 {
+			row = strings.Replace(row, bytes, strings.Join(words, " "), 1)
+			front = len(body) - len(rest) - 1
 		}
 	}
-	return body
+	return row
 }
 
 func (l layers) rename(e parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
