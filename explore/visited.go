@@ -95,7 +95,7 @@ func place(print uint64, index []uint32) int {
 // the fingerprint, most entries that are not the one looked for need not be looked at.
 const numberBits = 1<<26 - 1
 
-func mark(print uint64) uint32 { return uint32(print>>32) &^ numberBits }
+func mark(print uint64) uint32 { return uint32(print>>32) << 26 }
 
 func next(k int, index []uint32) int {
 	if k++; k == len(index) {
