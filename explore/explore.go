@@ -182,7 +182,31 @@ func Search(ctx context.Context, o Options) (Report, error) {
 	if err := o.check(); err != nil {
 		return Report{}, err
 	}
-	return newSearch(o).run(ctx), nil
+	r := newSearch(o).run(ctx)
+	if o.Order != BreadthFirst {
+		for i := range r.Findings {
+			shorten(ctx, o, &r.Findings[i])
+		}
+	}
+	return r, nil
+}
+
+// enoughShorter is how many states are visited in search of a shorter run.
+const enoughShorter = 100_000
+
+// shorten puts the shortest run that breaks the same property into the place of one that
+// was not found by the fewest moves, if that does not take long.
+func shorten(ctx context.Context, o Options, f *Finding) {
+	o.Order, o.All, o.States, o.Progress = BreadthFirst, false, enoughShorter, nil
+	o.Roots = o.Roots[f.Run.Root : f.Run.Root+1]
+	if f.Property != "" {
+		o.Only = []string{f.Property}
+	}
+	if r := newSearch(o).run(ctx); r.Outcome == Found {
+		root := f.Run.Root
+		*f = r.Findings[0]
+		f.Run.Root = root
+	}
 }
 
 const (

@@ -240,7 +240,7 @@ func TestDepth(t *testing.T) {
 // TestFinding follows a run that breaks something: it is the shortest, it is a run of the
 // machines, and its trace has what the properties see.
 func TestFinding(t *testing.T) {
-	o := small()["eig 3 beyond"]
+	o, shortest := small()["eig 3 beyond"], 0
 	for _, order := range []explore.Order{explore.BreadthFirst, explore.DepthFirst, explore.RandomOrder} {
 		o.Order, o.Walks, o.All = order, 2000, false
 		r := search(t, o)
@@ -248,6 +248,10 @@ func TestFinding(t *testing.T) {
 			t.Fatalf("order %d: %s", order, r.Outcome)
 		}
 		f := &r.Findings[0]
+		if order != explore.BreadthFirst && len(f.Run.Steps) != shortest {
+			t.Errorf("order %d finds %d steps, and the shortest run has %d", order, len(f.Run.Steps), shortest)
+		}
+		shortest = len(f.Run.Steps)
 		h := parley.History{N: 3, Over: true}
 		for id := range o.Roots[f.Run.Root].Faulty {
 			h.Faulty.Add(id)

@@ -35,7 +35,7 @@ type turn struct {
 	elem int       // the element of the flight that it takes away, or -1
 	cost int       // the budget that it takes from, or -1
 	now  parley.Tick
-	past parley.Tick // what time has passed before it, where it is always time 0
+	wait parley.Tick // how long nothing happened before it, where it is always time 0
 	lost uint32      // the message that is lost
 }
 
@@ -154,7 +154,7 @@ func (w *worker) local(s *state, base int) (due bool) {
 			at, passed, next = w.later(s, next), next, 0
 		}
 		t, _ := x.due(at, next)
-		t.past = passed
+		t.wait = passed
 		w.explored = 0
 		w.try(at, &t, base+x.p.N*turns)
 	}

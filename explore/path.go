@@ -41,7 +41,7 @@ func (x *search) runTo(f *found) Run {
 	for i, m := range steps {
 		switch {
 		case x.relative:
-			now += m.turn.past
+			now += m.turn.wait
 		case x.timed:
 			now = m.turn.now
 		default:

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -123,7 +124,7 @@ func newSearch(o Options) *search {
 	}
 	m := &o.Model
 	x.still = x.timed && !x.relative && !m.Detect && m.Crashes+m.Losses+m.Doubles+m.FalseSuspicions == 0
-	x.delay = cmpOr(x.p.Relies.Delay, 900)
+	x.delay = cmp.Or(x.p.Relies.Delay, usual)
 	for _, r := range o.Roots {
 		x.roots = append(x.roots, newRoot(x.p, r))
 	}
@@ -132,13 +133,6 @@ func newSearch(o Options) *search {
 		x.workers = append(x.workers, x.worker())
 	}
 	return x
-}
-
-func cmpOr(a, b parley.Tick) parley.Tick {
-	if a != 0 {
-		return a
-	}
-	return b
 }
 
 func newRoot(p parley.Protocol, r Root) *root {
@@ -169,6 +163,10 @@ func newRoot(p parley.Protocol, r Root) *root {
 	}
 	return out
 }
+
+// usual is within which time messages arrive if the protocol relies on none, as in the
+// simulator.
+const usual parley.Tick = 900
 
 // rush is how long the coalition waits to hear the others in a round.
 const rush parley.Tick = 950

@@ -1,12 +1,11 @@
 package explore
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
-
-	"crypto/sha256"
-	"encoding/binary"
 )
 
 // table numbers what is the same: equal keys get one number, from 1. Reading what
