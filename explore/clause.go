@@ -283,7 +283,7 @@ func (x *search) send(list []uint32, e *parley.Effect, c call) []uint32 {
 		}
 		m := message{from: e.From, to: to, epoch: e.Epoch, path: e.Path, msg: e.Msg}
 		if x.timed {
-			m.due = x.arrives(c, e.From)
+			m.due = x.arrives(c)
 		}
 		list = append(list, x.onTheWay(&m))
 	}
@@ -293,7 +293,7 @@ func (x *search) send(list []uint32, e *parley.Effect, c call) []uint32 {
 // arrives returns until when a message has arrived that is sent in a call. A timer runs
 // out at its time; what is sent because of a message is sent when that has arrived at
 // the latest. The coalition, which rushes, is heard at once.
-func (x *search) arrives(c call, from parley.ID) parley.Tick {
+func (x *search) arrives(c call) parley.Tick {
 	sent, most := c.now, x.delay
 	if c.in.kind() == deliver {
 		sent = max(sent, x.messages.at(c.in.ref()).due)

@@ -148,7 +148,7 @@ func (w *worker) local(s *state, base int) (due bool) {
 		return due
 	}
 	next, ok := s.wake, s.wake < never
-	if ok && !(due && x.relative) && !x.owes(s, next) {
+	if ok && (!due || !x.relative) && !x.owes(s, next) {
 		at, passed := s, parley.Tick(0)
 		if x.relative {
 			at, passed, next = w.later(s, next), next, 0

@@ -1,10 +1,6 @@
 package explore
 
-import (
-	"slices"
-
-	"parley"
-)
+import "parley"
 
 // state is where a run is.
 type state struct {
@@ -98,9 +94,6 @@ func (s *state) unpack(list []uint32, n int) []uint32 {
 	s.flight = append(s.flight[:0], list[at+n:size-1]...)
 	return list[size:]
 }
-
-// take removes what stands at a place of the flight.
-func (s *state) take(i int) { s.flight = slices.Delete(s.flight, i, i+1) }
 
 // never is when a timer is due that is not set.
 const never parley.Tick = 1<<63 - 1

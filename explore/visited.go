@@ -43,11 +43,6 @@ const (
 
 func (v *visited) of(print uint64) *part { return &v.parts[print>>(64-partBits)] }
 
-func (v *visited) at(i id) *entry {
-	p := &v.parts[i>>32]
-	return p.at(uint32(i))
-}
-
 func (p *part) at(n uint32) *entry { return &p.blocks[(n-1)/blockLen][(n-1)%blockLen] }
 
 // add puts a state into the set. If it is there already, add returns of the moves
