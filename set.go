@@ -83,12 +83,22 @@ func (s Set) All() iter.Seq[ID] {
 // value is an empty tally; Reset keeps its memory.
 type Tally struct {
 	voters Set
-	values []counted
+	few    [2]counted // the first values: most votes are on two
+	more   []counted
+	values int
 }
 
 type counted struct {
 	value []byte
 	votes int
+}
+
+// at returns the i-th value.
+func (t *Tally) at(i int) *counted {
+	if i < len(t.few) {
+		return &t.few[i]
+	}
+	return &t.more[i-len(t.few)]
 }
 
 // Vote counts the vote of a process and tells whether it was its first.
@@ -98,20 +108,24 @@ func (t *Tally) Vote(from ID, value []byte) bool {
 		return false
 	}
 	for i := range t.values {
-		if bytes.Equal(t.values[i].value, value) {
-			t.values[i].votes++
+		if c := t.at(i); bytes.Equal(c.value, value) {
+			c.votes++
 			return true
 		}
 	}
-	t.values = append(t.values, counted{value, 1})
+	if t.values >= len(t.few) {
+		t.more = append(t.more[:t.values-len(t.few)], counted{})
+	}
+	*t.at(t.values) = counted{value, 1}
+	t.values++
 	return true
 }
 
 // Of returns the number of votes for the value.
 func (t *Tally) Of(value []byte) int {
 	for i := range t.values {
-		if bytes.Equal(t.values[i].value, value) {
-			return t.values[i].votes
+		if c := t.at(i); bytes.Equal(c.value, value) {
+			return c.votes
 		}
 	}
 	return 0
@@ -123,8 +137,8 @@ func (t *Tally) Len() int { return t.voters.Len() }
 // Best returns the value with the most votes and their number. Of several it is
 // the least, so that the order of the votes does not matter.
 func (t *Tally) Best() (value []byte, votes int) {
-	for _, c := range t.values {
-		if c.votes > votes || c.votes == votes && bytes.Compare(c.value, value) < 0 {
+	for i := range t.values {
+		if c := t.at(i); c.votes > votes || c.votes == votes && bytes.Compare(c.value, value) < 0 {
 			value, votes = c.value, c.votes
 		}
 	}
@@ -143,5 +157,5 @@ func (t *Tally) Majority(otherwise []byte) []byte {
 // Reset empties the tally.
 func (t *Tally) Reset() {
 	t.voters = Set{}
-	t.values = t.values[:0]
+	t.values = 0
 }

@@ -72,9 +72,13 @@ func SaveRenamed(m Machine, now Tick, r Renaming, buf []byte) []byte {
 
 // Load sets m's state to what Save wrote and tells whether the bytes fit. The
 // machine may keep parts of b.
-func Load(m Machine, now Tick, b []byte) bool {
-	v := Vars{mode: loading, now: now, buf: b}
-	m.State(&v)
+func Load(m Machine, now Tick, b []byte) bool { return new(Vars).Load(m, now, b) }
+
+// Load is the function of that name, in memory that is there already: for those who
+// load a great many machines.
+func (v *Vars) Load(m Machine, now Tick, b []byte) bool {
+	*v = Vars{mode: loading, now: now, buf: b}
+	m.State(v)
 	return !v.bad && len(v.buf) == 0
 }
 
@@ -121,6 +125,10 @@ func (v *Vars) number(name string, x uint64, show func(uint64) string) uint64 {
 	case saving:
 		v.buf = binary.AppendUvarint(v.buf, x)
 	case loading:
+		if len(v.buf) > 0 && v.buf[0] < 0x80 { // nearly all numbers there are
+			x, v.buf = uint64(v.buf[0]), v.buf[1:]
+			break
+		}
 		var err error
 		if x, v.buf, err = ReadUvarint(v.buf, 1<<64-1); err != nil {
 			v.bad = true
@@ -236,6 +244,11 @@ func (v *Vars) Set(name string, s *Set) {
 
 // count reads how many parts follow: at most limit, each of at least size bytes.
 func (v *Vars) count(limit, size int) int {
+	if len(v.buf) > 0 && v.buf[0] < 0x80 && int(v.buf[0]) <= limit && int(v.buf[0])*size < len(v.buf) {
+		n := int(v.buf[0])
+		v.buf = v.buf[1:]
+		return n
+	}
 	x, rest, err := ReadUvarint(v.buf, uint64(limit))
 	if err != nil || x*uint64(size) > uint64(len(rest)) {
 		v.bad, v.buf = true, nil
@@ -280,11 +293,11 @@ func (v *Vars) bytes(name string, b *[]byte, ren func(b []byte, perm []ID) []byt
 		v.buf = append(v.buf, out...)
 	case loading:
 		n := v.count(len(v.buf), 1)
-		*b = nil
-		if n > 0 {
-			*b = v.buf[:n:n]
-			v.buf = v.buf[n:]
+		if n == 0 {
+			*b = nil
+			return
 		}
+		*b, v.buf = v.buf[:n:n], v.buf[n:]
 	}
 }
 
@@ -361,6 +374,12 @@ func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 	if v.skipped() {
 		return
 	}
+	if v.renamed == nil && v.mode != showing {
+		for i := range s {
+			each(ID(i), &s[i])
+		}
+		return
+	}
 	for i := range s {
 		from := i
 		if v.renamed != nil {
@@ -372,6 +391,10 @@ func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 
 // Machine visits the state of a machine inside this one.
 func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
+	if v.mode != showing {
+		m.State(v)
+		return
+	}
 	v.names = append(v.names, name)
 	m.State(v)
 	v.names = v.names[:len(v.names)-1]

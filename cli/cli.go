@@ -148,7 +148,8 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
-	root.AddCommand(a.demo(), a.run(), a.sweep(), a.list(), a.bounds(), a.conform(), a.bench(), a.trace())
+	root.AddCommand(a.demo(), a.withReplay(a.run()), a.explore(), a.sweep(), a.list(), a.bounds(), a.conform(),
+		a.bench(), a.trace())
 	return root
 }
 
@@ -203,6 +204,7 @@ func (a *app) clashes() error {
 		}
 	})
 	taken = append(taken, "help", "h", "seeds", "all", "workers", "protocol")
+	taken = append(taken, exploreNames()...)
 	seen := make(map[string]bool)
 	for _, p := range a.protocols {
 		if p.Name == "" || seen[p.Name] {

@@ -63,6 +63,19 @@ func TestOutsideModule(t *testing.T) {
 			t.Errorf("run lacks %q:\n%s", want, out)
 		}
 	}
+	out = run("explore", "flood", "-n", "3", "-m", "1", "--crashes", "1")
+	for _, want := range []string{"at most 1 crash", "exhausted: holds: wherever it is promised, agreement, "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("explore lacks %q:\n%s", want, out)
+		}
+	}
+	// A lost message is worse than a crash, and one round is too few to make up for it.
+	beyond := exec.Command(filepath.Join(dir, "mine.exe"), "explore", "flood", "-n", "3", "-m", "0", "--losses", "1",
+		"--beyond-bound", "--property", "agreement")
+	b, err := beyond.CombinedOutput()
+	if code := beyond.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(b), "found: agreement breaks, which is not promised") {
+		t.Errorf("explore finds nothing beyond the bound: status %d, %v\n%s", code, err, b)
+	}
 	if out := run("run", "flood", "--faulty", "1=twofaced"); !strings.Contains(out, "a fault worse than crash faults") {
 		t.Errorf("a liar is beyond the model, and the run does not say so:\n%s", out)
 	}

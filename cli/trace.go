@@ -48,6 +48,9 @@ func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {
 	if err := flags.check(); err != nil {
 		return err
 	}
+	if h.Facts.Explored { // no seed makes it again
+		s.args = []string{"--replay=" + file}
+	}
 	r := newReport(s, log, h.Facts)
 	if asJSON {
 		return r.finish(r.writeJSON(a.out))
@@ -161,6 +164,9 @@ func (a *app) remake(h trace.Header) (setup, error) {
 	made.Version = h.Version
 	if !reflect.DeepEqual(made, h) {
 		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
+	}
+	if h.Facts.Bare && s.protocol.Bare != nil {
+		s.protocol = *s.protocol.Bare
 	}
 	return s, err
 }

@@ -309,13 +309,13 @@ func well(body []byte) bool {
 
 func (m *machine) State(v *parley.Vars) {
 	parley.Num(v, "round", &m.round)
-	m.window(v, "now", m.round, &m.now)
-	m.window(v, "next", m.round+1, &m.next)
+	m.window(v, "now got", "now", m.round, &m.now)
+	m.window(v, "next got", "next", m.round+1, &m.next)
 	v.Inner("rounds", m.rounds, m.frames.p.Rename)
 }
 
-func (m *machine) window(v *parley.Vars, name string, round int, w *window) {
-	v.Set(name+" got", &w.got)
+func (m *machine) window(v *parley.Vars, got, name string, round int, w *window) {
+	v.Set(got, &w.got)
 	parley.PerProcess(v, name, w.frames, func(id parley.ID, body *[]byte) {
 		v.Coded("frame", body, func(b []byte, perm []parley.ID) []byte {
 			e := parley.Env{From: id, To: m.self, Round: round}

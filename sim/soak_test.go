@@ -26,7 +26,6 @@ type soak struct {
 	t          *testing.T
 	many       int // broadcasts to be made
 	made       int
-	body       []byte // scratch
 	stop, wake parley.Tick
 	latest     positions
 	then       positions // as it was soon after process 3 had stopped

@@ -79,6 +79,13 @@ type Facts struct {
 	Over      bool                 `json:"over"` // it was not given up before its end
 	Network   parley.NetworkFaults `json:"network,omitzero"`
 	Processes parley.ProcessFaults `json:"processes,omitzero"`
+	// Explored tells that an explorer found the run: no seed makes it again. Stepped tells
+	// that its times are the numbers of its steps, where no bound on delays is assumed: the
+	// clock of a process moves only when a timer of it runs out, to when that is due. Bare
+	// tells that the protocol ran as its Bare says.
+	Explored bool `json:"explored,omitempty"`
+	Stepped  bool `json:"stepped,omitempty"`
+	Bare     bool `json:"bare,omitempty"`
 }
 
 // Log takes in events, in order. The zero value keeps nothing but the hash.

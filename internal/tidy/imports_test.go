@@ -61,6 +61,7 @@ cli                    free    : core adapters faulty trace hosts problems parle
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 internal/tidy          free    :
 internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario internal/draw catalog cli
+internal/cases         free    : core adapters faulty trace hosts protocols problems catalog
 internal/mutants       free    :
 internal/golden        free    : catalog cli
 `

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/explore"
+)
+
+// explore is "parley explore".
+func (a *app) explore() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explore PROTOCOL",
+		Short: "Try every schedule and every lie in a small system",
+		Long: "Explore runs a protocol through everything that may happen in a small system: every order of\n" +
+			"deliveries, every crash and loss that the flags allow, every lie of every liar. It ends when all\n" +
+			"is visited, or with the shortest run that breaks a promise, told step by step. The exit status is\n" +
+			"0 if all was visited and nothing found, 1 if something was, 3 if the search ended before.\n\n" +
+			"In a protocol that bears liars, m processes lie unless --faulty or --liars say otherwise; where\n" +
+			"values are proposed, all are tried. Crashes and other faults come only as the flags say. A protocol\n" +
+			"on a detector is explored without its heartbeats: processes are told of crashes.\n\n" +
+			"A step is one message, or with --step round all up to the end of a round: fewer states, but no\n" +
+			"faults but lies, and the adversaries are counted. With --step split each process is taken through\n" +
+			"the last round by itself: far fewer still.\n\n" + explore.GoalHelp,
+		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +
+			"  parley explore diffusion -n 3 --crashes 1\n" +
+			"  parley explore twophase -n 3 --crashes 1 --always 'not (some decides commit and some decides abort)'",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return oneOf(cmd, args)
+			}
+			return noProtocol(args[0], a.protocols)
+		},
+	}
+	for _, p := range a.protocols {
+		cmd.AddCommand(a.exploreOne(p))
+	}
+	return cmd
+}
+
+// noProtocol is the error that there is no protocol of a name.
+func noProtocol(name string, all []parley.Protocol) error {
+	var names []string
+	for _, p := range all {
+		names = append(names, p.Name)
+	}
+	return fmt.Errorf("there is no protocol %q: %s", name, nearest(name, names))
+}
+
+func (a *app) exploreOne(p parley.Protocol) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: p.Name, Short: p.Title, Args: cobra.NoArgs,
+		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.", p.Title, p.Timing, p.Faults, p.Paper),
+	}
+	f := newExploreFlags(p, cmd.Flags())
+	cmd.RunE = func(*cobra.Command, []string) error { return a.search(f) }
+	return cmd
+}
+
+// search makes the search and reports.
+func (a *app) search(f *exploreFlags) error {
+	s, err := f.setup()
+	if err != nil {
+		return err
+	}
+	a.warn(s, f)
+	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer release()
+	if f.pairs {
+		return a.printPairs(ctx, s, f)
+	}
+	show, clear := a.searchProgress(f)
+	s.options.Progress, s.options.Memory = show, f.memory<<30
+	e := &explored{exploring: s, app: a, flags: f}
+	if f.step == "split" {
+		e.report, e.split, err = split(ctx, s.options)
+	} else {
+		e.report, err = explore.Search(ctx, s.options)
+	}
+	clear()
+	if err != nil {
+		return err
+	}
+	e.interrupted = ctx.Err() != nil
+	if err := e.tell(); err != nil {
+		return err
+	}
+	if err := e.write(); err != nil {
+		return err
+	}
+	if f.json {
+		err = e.writeJSON(a.out)
+	} else {
+		err = e.print(a.out)
+	}
+	if status := e.status(); err == nil && status != fine {
+		return statusError(status)
+	}
+	return err
+}
+
+// warn says beforehand that a search may never end, if that can be known.
+func (a *app) warn(s *exploring, f *exploreFlags) {
+	o := &s.options
+	if o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder {
+		return
+	}
+	bearable := big.NewInt(1e9)
+	if f.step == "split" { // the last round, in which there are most, costs their root alone
+		bearable.SetInt64(1e15)
+	}
+	if many := s.begins.adversaries(s.protocol); many != nil && many.Cmp(bearable) > 0 {
+		fmt.Fprintf(a.err, "the liars have %s ways to answer, or more: this search may never end\n", great(many))
+	}
+}
+
+// exploring is a search that can be made.
+type exploring struct {
+	protocol parley.Protocol
+	bare     bool
+	options  explore.Options
+	names    names
+	goal     explore.Goal // of --goal, --always or --eventually
+	begins   beginnings
+}

@@ -1,0 +1,326 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/explore"
+	"parley/faulty"
+	"parley/internal/draw"
+	"parley/internal/scenario"
+	"parley/sim"
+)
+
+// beginnings are the ways in which the runs of a search begin: who lies, and what is
+// asked of whom.
+type beginnings struct {
+	roots  []explore.Root
+	liars  []coalition
+	values []string      // those that are tried, each for every proposer
+	asked  []sim.Request // and what else is asked
+	chosen bool          // the liars were named one by one
+	fixed  parley.Set    // who is asked to propose one thing alone
+}
+
+// atWill tells whether a faulty process may do anything.
+func atWill(how faulty.Behaviour) bool { return how.Name == faulty.Any.Name }
+
+type coalition map[parley.ID]faulty.Behaviour
+
+// mostBeginnings is how many ways to begin there may be.
+const mostBeginnings = 1000
+
+// beginnings reads the flags that say how runs begin.
+func (f *exploreFlags) beginnings(s *exploring) (b beginnings, err error) {
+	if b.liars, b.chosen, err = f.coalitions(s.protocol); err != nil {
+		return b, err
+	}
+	free := slices.ContainsFunc(b.liars, func(c coalition) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(c)), atWill)
+	})
+	if s.protocol = scenario.Lying(s.protocol); free && s.protocol.Lies == nil {
+		return b, badFlag("faulty", "%s knows no lies, for nobody lies where it is used: "+
+			"--crashes and --losses say what goes wrong there", s.protocol.Name)
+	}
+	if err := f.beyondModel(s.protocol, b.liars[0]); err != nil {
+		return b, err
+	}
+	if b.asked, err = f.asked(s.protocol); err != nil {
+		return b, err
+	}
+	for _, q := range b.asked {
+		if q.Msg.Kind == parley.Propose {
+			b.fixed.Add(q.At)
+		}
+	}
+	if b.values, err = f.alphabet(s.protocol); err != nil {
+		return b, err
+	}
+	return b, b.combine(s.protocol, f.run.fs.Lookup("alphabet") != nil)
+}
+
+// beyondModel demands --beyond-bound of who lets more processes be faulty, or in worse
+// ways, than the protocol bears: no promise is left to be broken then.
+func (f *exploreFlags) beyondModel(p parley.Protocol, c coalition) error {
+	if f.beyond || f.goal+f.always+f.eventually != "" {
+		return nil
+	}
+	flag := "faulty"
+	if f.fs.Changed("liars") {
+		flag = "liars"
+	}
+	if len(c) > p.M {
+		return badFlag(flag, "%d are faulty, and %s promises nothing if more than m = %d are; "+
+			"--beyond-bound explores it all the same", len(c), p.Name, p.M)
+	}
+	for _, how := range c { // order: one is as bad as another
+		if how.Model > p.Faults {
+			return badFlag(flag, "%s is for %s faults, and promises nothing if there are worse; "+
+				"--beyond-bound explores it all the same", p.Name, p.Faults)
+		}
+	}
+	return nil
+}
+
+// coalitions are those who may be faulty together. It tells whether they were named.
+func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named bool, err error) {
+	if f.fs.Changed("faulty") {
+		if f.fs.Changed("liars") {
+			return nil, false, badFlag("liars", "--faulty says who they are")
+		}
+		c, err := f.named(p.N)
+		if err != nil {
+			return nil, false, badFlag("faulty", "%w", err)
+		}
+		return []coalition{c}, true, nil
+	}
+	liars := f.liars
+	if !f.fs.Changed("liars") && p.Faults >= parley.SignedByzantineFaults && p.Lies != nil {
+		liars = p.M
+	}
+	if liars < 0 || liars >= p.N {
+		return nil, false, badFlag("liars", "%d of %d processes: allowed are 0 to %d", liars, p.N, p.N-1)
+	}
+	var place func(c []parley.ID, from parley.ID)
+	place = func(c []parley.ID, from parley.ID) {
+		if len(c) == liars {
+			one := make(coalition)
+			for _, id := range c {
+				one[id] = faulty.Any
+			}
+			all = append(all, one)
+			return
+		}
+		for id := from; int(id) < p.N && len(all) <= mostBeginnings; id++ {
+			place(append(slices.Clip(c), id), id+1)
+		}
+	}
+	place(nil, 0)
+	return all, false, nil
+}
+
+// named reads who is faulty: 1, who may do anything, or 1=flip as in a run.
+func (f *exploreFlags) named(n int) (coalition, error) {
+	out := make(coalition)
+	if f.faulty == "none" || f.faulty == "" {
+		return out, nil
+	}
+	for _, part := range strings.Split(f.faulty, ",") {
+		who, how, given := strings.Cut(part, "=")
+		id, err := f.run.names.parse(who, n)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := out[id]; twice {
+			return nil, fmt.Errorf("%s is named twice", f.run.names.full(id))
+		}
+		if out[id] = faulty.Any; given && how != faulty.Any.Name {
+			if out[id], err = faulty.Parse(how); err != nil {
+				return nil, fmt.Errorf("%w, and %s", err, faulty.Any.Name)
+			}
+		}
+	}
+	if len(out) == n {
+		return nil, errors.New("all processes are faulty: nothing is asked of any")
+	}
+	return out, nil
+}
+
+// asked is what processes are asked beside values, in the order in which each is.
+func (f *exploreFlags) asked(p parley.Protocol) ([]sim.Request, error) {
+	plan, err := f.run.plan.plan(p, f.run.naming)
+	if err != nil {
+		return nil, err
+	}
+	if !f.run.plan.given("requests") && !f.run.plan.given("workload") {
+		return someBroadcasts(p), nil
+	}
+	out := plan.Draw(p, f.seed).Requests
+	slices.SortStableFunc(out, func(a, b sim.Request) int { return cmp.Compare(a.When, b.When) })
+	return out, nil
+}
+
+// someBroadcasts is what is asked of a protocol that broadcasts, if nobody says: one
+// broadcast of each of two processes, or of one where liars broadcast as well.
+func someBroadcasts(p parley.Protocol) (out []sim.Request) {
+	many := min(2, p.N)
+	if p.Faults >= parley.SignedByzantineFaults {
+		many = 1
+	}
+	for i := range many {
+		if !p.Serves {
+			break
+		}
+		body := fmt.Sprintf("m%d", i+1)
+		if len(p.Samples) > 0 {
+			body = p.Samples[i%len(p.Samples)]
+		}
+		out = append(out, sim.Request{At: parley.ID(i), Msg: problem.Request([]byte(body))})
+	}
+	return out
+}
+
+// alphabet is which initial values are tried.
+func (f *exploreFlags) alphabet(p parley.Protocol) ([]string, error) {
+	if p.Proposers == (parley.Set{}) {
+		if f.fs.Changed("values") {
+			return nil, badFlag("values", "nobody proposes anything to %s", p.Name)
+		}
+		return nil, nil
+	}
+	text := "0,1"
+	if g := f.fs.Lookup("alphabet"); g != nil && g.Value.String() != "" {
+		text = g.Value.String()
+	}
+	if f.fs.Changed("values") {
+		text = f.values
+	}
+	var out []string
+	for _, v := range strings.Split(text, ",") {
+		const longest = 1024
+		switch {
+		case len(v) > longest:
+			return nil, badFlag("values", "a value of %d bytes: allowed are %d", len(v), longest)
+		case slices.Contains(out, v):
+			return nil, badFlag("values", "%q is given twice", v)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// combine makes a way to begin of each coalition and each assignment of values. What a
+// liar starts with that may say anything of an alphabet makes no difference.
+func (b *beginnings) combine(p parley.Protocol, alphabet bool) error {
+	open := func(c coalition) (out []parley.ID) {
+		for id := range p.Proposers.Minus(b.fixed).All() {
+			if how, lies := c[id]; !alphabet || !lies || !atWill(how) {
+				out = append(out, id)
+			}
+		}
+		return out
+	}
+	ways := new(big.Int)
+	for _, c := range b.liars {
+		some := new(big.Int).Exp(big.NewInt(int64(max(len(b.values), 1))), big.NewInt(int64(len(open(c)))), nil)
+		ways.Add(ways, some)
+	}
+	if ways.Cmp(big.NewInt(mostBeginnings)) > 0 {
+		return b.tooMany(ways)
+	}
+	for _, c := range b.liars {
+		who := open(c)
+		at := make([]int, len(who)) // which value each of them has
+		for {
+			b.roots = append(b.roots, explore.Root{Faulty: c, Requests: b.requests(p, who, at)})
+			i := len(at) - 1
+			for ; i >= 0 && at[i] == len(b.values)-1; i-- {
+				at[i] = 0
+			}
+			if i < 0 {
+				break
+			}
+			at[i]++
+		}
+	}
+	return nil
+}
+
+func (b *beginnings) tooMany(ways *big.Int) error {
+	if len(b.liars) > mostBeginnings {
+		return badFlag("liars", "there are more than %s choices of them: --faulty names some",
+			draw.Number(mostBeginnings))
+	}
+	return badFlag("values", "%s of every process that proposes, with %s of liars, make %s "+
+		"ways to begin: at most %s are tried; --values and --requests with propose say which",
+		draw.Count(uint64(len(b.values)), "value", "values"), draw.Count(uint64(len(b.liars)), "choice", "choices"),
+		great(ways), draw.Number(mostBeginnings))
+}
+
+// requests is what is asked if the open proposers have these values. All others have the
+// first.
+func (b *beginnings) requests(p parley.Protocol, open []parley.ID, at []int) (out []explore.Request) {
+	for id := range p.Proposers.Minus(b.fixed).All() {
+		value := b.values[0]
+		if i := slices.Index(open, id); i >= 0 {
+			value = b.values[at[i]]
+		}
+		out = append(out, explore.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(value)}})
+	}
+	for _, q := range b.asked {
+		out = append(out, explore.Request{At: q.At, Msg: q.Msg})
+	}
+	return out
+}
+
+// adversaries counts, where there are rounds, in how many ways the liars of one of the
+// ways to begin may answer, all others being honest: of the way in which these are most.
+// It is nil if nobody lies at will.
+func (b *beginnings) adversaries(p parley.Protocol) *big.Int {
+	const looked = 8 // ways to begin
+	if p.Timing != parley.Synchronous {
+		return nil
+	}
+	var most *big.Int
+	for _, r := range b.roots[:min(len(b.roots), looked)] {
+		ways, some := big.NewInt(1), false
+		counting := make(coalition)
+		for id, how := range r.Faulty { // order: a product has none
+			if atWill(how) {
+				some = true
+				how.Choose = func(_ *parley.Step, _ *parley.Turn, _, n int) int {
+					ways.Mul(ways, big.NewInt(int64(n)))
+					return 0
+				}
+			}
+			counting[id] = how
+		}
+		if !some {
+			continue
+		}
+		o := sim.Options{Protocol: p, Faulty: counting, Steps: 1 << 20}
+		for _, q := range r.Requests {
+			o.Requests = append(o.Requests, sim.Request{At: q.At, Msg: q.Msg})
+		}
+		sim.Run(o)
+		if most == nil || ways.Cmp(most) > 0 {
+			most = ways
+		}
+	}
+	return most
+}
+
+// great writes a number that may be very large.
+func great(x *big.Int) string {
+	if x.IsUint64() && x.Uint64() < 1e15 {
+		return draw.Number(x.Uint64())
+	}
+	return fmt.Sprintf("10^%d", len(x.String())-1)
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/explore"
+	"parley/internal/scenario"
+)
+
+// exploreFlags are the flags of "parley explore PROTOCOL": the protocol's own, what runs
+// begin with, what may go wrong, what is searched for and how, and those of the output.
+type exploreFlags struct {
+	run *runFlags // the protocol's own, names, --requests and --workload
+	fs  *pflag.FlagSet
+	own []string // the names of the protocol's own flags
+
+	faulty string
+	liars  int
+	values string
+	model  explore.Model
+	beyond bool
+
+	properties               []string
+	goal, always, eventually string
+
+	step, order    string
+	depth, walks   int
+	states, memory uint64
+	seed           uint64
+	workers        int
+	all, unreduced bool
+	pairs          bool // of runs that look the same
+	alike          string
+	traceTo, svg   string
+	json           bool
+	width          int
+}
+
+// The words of --step and --order.
+var (
+	grains = []string{"message", "round", "split"}
+	orders = []string{"breadth", "depth", "random"}
+)
+
+func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
+	f := &exploreFlags{run: &runFlags{name: p.Name, fs: fs, names: article}, fs: fs}
+	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	f.run.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
+	if p.Flags != nil {
+		f.run.build = p.Flags(own)
+	}
+	fs.AddGoFlagSet(own)
+	f.own = flagNames(fs)
+	fs.Var(&f.run.names, "names", "call processes P1..Pn or p0..pn-1")
+	f.run.plan = planFlags{fs: fs, nodes: make(map[string]ast.Node)}
+	for _, key := range []string{"requests", "workload"} {
+		if fs.Lookup(key) == nil { // else it is the protocol's own
+			f.run.plan.keys = append(f.run.plan.keys, key)
+			fs.String(key, "", planHelp[key]+whenever[key])
+		}
+	}
+	fs.StringVar(&f.faulty, "faulty", "",
+		"`who` is faulty: 1, which may do anything, or 1=flip as in a run, or none")
+	fs.IntVar(&f.liars, "liars", 0,
+		"try every choice of so `many` processes that may do anything (default: m, of a protocol that bears liars)")
+	fs.StringVar(&f.values, "values", "",
+		"initial `values` to try, each for every process that proposes (default: the alphabet)")
+	fs.BoolVar(&f.beyond, "beyond-bound", false,
+		"explore although the theorem promises nothing, and mind what is not promised")
+	f.declareModel(fs)
+
+	fs.StringSliceVar(&f.properties, "property", nil, "a `property` to look at (default: all)")
+	fs.StringVar(&f.goal, "goal", "", "search for a state in which `THIS` is so")
+	fs.StringVar(&f.always, "always", "", "demand that in every state `THIS` is so")
+	fs.StringVar(&f.eventually, "eventually", "",
+		"demand that at the end of every run `THIS` is so; where there are rounds")
+	fs.BoolVar(&f.pairs, "indistinguishable", false,
+		"search for runs that look the same to a process which must decide otherwise in one than in another; "+
+			"where there are rounds")
+	fs.StringVar(&f.step, "step", grains[0],
+		"make steps of one `message|round|split`: split is by rounds, the last one split by receiver")
+	fs.StringVar(&f.order, "order", orders[0], "visit states in this order: `breadth|depth|random`")
+	fs.IntVar(&f.depth, "depth", 0, "make at most so many `steps` in a run (default: no limit)")
+	fs.Uint64Var(&f.states, "states", 0, "visit at most so many `states` (default: no limit)")
+	fs.Uint64Var(&f.memory, "memory", 4, "stop when more than so many `GiB` are in use")
+	fs.IntVar(&f.walks, "walks", 10_000, "how many `runs` to draw, with --order random")
+	fs.Uint64Var(&f.seed, "seed", 1, "the seed of what is drawn")
+	fs.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many threads search")
+	fs.BoolVar(&f.all, "all", false, "go on after something was found")
+	fs.BoolVar(&f.unreduced, "unreduced", false, "make all steps in every order, also where that leads to the same")
+	fs.StringVar(&f.alike, "alike", "",
+		"`processes` that may change names, as in 2,3: of states alike one is visited")
+
+	fs.StringVar(&f.traceTo, "trace", "", "write the run that was found to a `file`")
+	fs.StringVar(&f.svg, "svg", "", "draw the run that was found into an SVG `file`")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object")
+	fs.IntVar(&f.width, "width", 0, "columns to fold to (default: the terminal's)")
+	return f
+}
+
+// whenever says what is otherwise than in a run.
+var whenever = map[string]string{
+	"requests": ". When only says what a process is asked first",
+	"workload": " (default: one of each of two processes)",
+}
+
+// declareModel declares what may go wrong beside lies. Some names are keys of a scenario
+// too, of which a protocol may have its own.
+func (f *exploreFlags) declareModel(fs *pflag.FlagSet) {
+	m := &f.model
+	count := func(to *int, name, help string) {
+		if fs.Lookup(name) == nil {
+			fs.IntVar(to, name, 0, help)
+		}
+	}
+	yes := func(to *bool, name, help string) {
+		if fs.Lookup(name) == nil {
+			fs.BoolVar(to, name, false, help)
+		}
+	}
+	count(&m.Crashes, "crashes", "how `many` crashes there may be, between steps and in the midst of one")
+	count(&m.Restarts, "restarts", "how `many` times a process that crashed may come back")
+	count(&m.LostDisks, "lost-disks", "how `many` of these may come back without what was durable")
+	count(&m.Losses, "losses", "how `many` messages may be lost")
+	count(&m.Doubles, "doubles", "how `many` messages may arrive twice")
+	yes(&m.Detect, "detect", "tell every process of every crash, when all that was sent there has arrived")
+	count(&m.FalseSuspicions, "false-suspicion", "how `many` times a process may be told falsely that one crashed")
+	count(&m.Timeouts, "timeouts", "how `many` timers may run out, at any time, where no bound on delays is assumed")
+	yes(&m.FIFO, "fifo", "links keep the order of messages (default: true if the protocol relies on it)")
+	yes(&m.InTime, "in-time", "messages arrive within the delay that the protocol relies on (default: true if it does, "+
+		"unless there are --timeouts)")
+}
+
+// exploreNames are the flags that no protocol may have.
+func exploreNames() []string {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	newExploreFlags(parley.Protocol{}, fs)
+	return slices.DeleteFunc(flagNames(fs), func(name string) bool { return slices.Contains(scenario.Keys, name) })
+}
+
+// badFlag is an error about the value of a flag.
+func badFlag(flag, form string, args ...any) error {
+	return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/explore"
+	"parley/internal/draw"
+	"parley/internal/scenario"
+	"parley/sim"
+	"parley/trace"
+)
+
+// foundRun is a run that was found, as a run that was simulated: with a log and a header
+// that say all about it.
+type foundRun struct {
+	finding *explore.Finding
+	setup   setup
+	header  trace.Header
+	log     *trace.Log
+	report  *report
+	depth   int    // of the search
+	why     string // what broke, with the names of the reader
+	story   []string
+}
+
+// tell makes stories of the runs that were found.
+func (e *explored) tell() error {
+	for i := range e.report.Findings {
+		f, err := e.retold(&e.report.Findings[i])
+		if err != nil {
+			return fmt.Errorf("run %d of those that were found: %w", i+1, err)
+		}
+		e.found = append(e.found, f)
+	}
+	return nil
+}
+
+// retold is a run that was found, as a run that was simulated.
+func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
+	s, err := e.asRun(&finding.Run)
+	if err != nil {
+		return nil, err
+	}
+	f := &foundRun{finding: finding, log: finding.Run.Log(true), why: finding.Why}
+	for _, s := range finding.Run.Steps {
+		if s.What != explore.Start && (s.What != explore.Asking || e.protocol.Timing != parley.Synchronous) {
+			f.depth++
+		}
+	}
+	facts := e.facts(finding)
+	s.protocol = e.protocol
+	f.setup, f.header = s, s.header(facts)
+	f.report = newReport(s, f.log, facts)
+	for _, q := range e.protocol.Properties {
+		if q.Name != finding.Property {
+			continue
+		}
+		if err := q.Check(f.report.history); err != nil {
+			f.why = err.Error()
+		}
+	}
+	style := draw.Style{Name: e.names.full}
+	// order: a set has none
+	for id := range s.faulty {
+		style.Faulty.Add(id)
+	}
+	f.story = draw.Story(e.protocol, f.log.Events, style)
+	return f, nil
+}
+
+// asRun says with the flags of "parley run" who lies, what is asked and what befalls the
+// processes of a run.
+func (e *explored) asRun(run *explore.Run) (setup, error) {
+	root := e.options.Roots[run.Root]
+	p, err := e.find(e.flags.run.name)
+	if err != nil {
+		return setup{}, err
+	}
+	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	sets := []string{"names=" + string(e.names), fmt.Sprintf("memory=%d", e.flags.memory)}
+	for _, name := range e.flags.own {
+		if g := e.flags.fs.Lookup(name); g.Changed {
+			sets = append(sets, name+"="+g.Value.String())
+		}
+	}
+	if e.flags.beyond {
+		sets = append(sets, "beyond-bound=true")
+	}
+	var liars []string
+	for id := range parley.ID(e.protocol.N) {
+		how, lies := root.Faulty[id]
+		switch {
+		case lies && how.Name == "any": // which is that where everything is drawn
+			liars = append(liars, e.names.bare(id)+"=random")
+		case lies:
+			liars = append(liars, e.names.bare(id)+"="+how.Name)
+		}
+	}
+	if len(liars) > 0 {
+		sets = append(sets, "faulty="+strings.Join(liars, ","))
+	}
+	plan, values := befallen(run), []string(nil)
+	for _, q := range root.Requests {
+		if q.Msg.Kind == parley.Propose && !strings.Contains(string(q.Msg.Body), ",") {
+			values = append(values, string(q.Msg.Body))
+			continue
+		}
+		plan.Requests = append(plan.Requests, sim.Request{At: q.At, Msg: q.Msg})
+	}
+	if len(values) > 0 && len(values) == e.protocol.Proposers.Len() {
+		sets = append(sets, "values="+strings.Join(values, ","))
+	}
+	for _, set := range append(sets, plan.Flags(e.protocol, e.names.bare)...) {
+		name, value, _ := strings.Cut(set, "=")
+		if f.fs.Lookup(name) == nil {
+			continue // fifo, of which a protocol may have its own
+		}
+		if err := f.fs.Set(name, value); err != nil {
+			return setup{}, err
+		}
+	}
+	return f.setup()
+}
+
+// befallen is what befalls the processes of a run that was found, beside lies.
+func befallen(run *explore.Run) (plan scenario.Plan) {
+	last := make(map[parley.ID]int) // crash
+	for i := range run.Steps {
+		s := &run.Steps[i]
+		when := max(s.Time, 1)
+		switch {
+		case s.What == explore.Crash || s.Crashed:
+			last[s.At] = len(plan.Crashes)
+			plan.Crashes = append(plan.Crashes, sim.Crash{At: s.At, When: when, Effects: len(s.Effects)})
+		case s.What == explore.Restart || s.What == explore.LostDisk:
+			c := &plan.Crashes[last[s.At]]
+			c.Back, c.LostDisk = max(when-c.When, 1), s.What == explore.LostDisk
+		case s.What == explore.Slander:
+			plan.Suspicions = append(plan.Suspicions, sim.Suspicion{At: s.At, Of: s.Of, When: s.Time})
+		}
+	}
+	return plan
+}
+
+// facts are what no event of a run that was found tells.
+func (e *explored) facts(f *explore.Finding) trace.Facts {
+	m := e.options.Model
+	timed := e.protocol.Timing == parley.Synchronous || m.InTime
+	out := trace.Facts{Explored: true, Stepped: !timed, Bare: e.bare}
+	out.Network.Reordered = !m.FIFO && !timed
+	var down parley.Set
+	// order: a set has none
+	for id := range e.options.Roots[f.Run.Root].Faulty {
+		down.Add(id)
+	}
+	for i := range f.Run.Steps {
+		s := &f.Run.Steps[i]
+		switch s.What {
+		case explore.Loss:
+			out.Network.Lost = out.Network.Lost || !down.Has(s.At)
+		case explore.Doubling:
+			out.Network.Doubled = true
+		case explore.Expiry:
+			out.Network.Late = out.Network.Late || !timed
+		case explore.Restart, explore.LostDisk:
+			down.Remove(s.At)
+			out.Processes.Restarted = true
+			out.Processes.LostDisk = out.Processes.LostDisk || s.What == explore.LostDisk
+		case explore.Slander:
+			out.Processes.Suspected = true
+		}
+		if s.Crashed || s.What == explore.Crash {
+			down.Add(s.At)
+		}
+	}
+	out.Processes.Minority = 2*(e.protocol.N-down.Len()) <= e.protocol.N
+	at := slices.IndexFunc(e.protocol.Properties, func(q parley.Property) bool { return q.Name == f.Property })
+	out.Over = e.flags.fs.Changed("eventually") || at >= 0 && e.protocol.Properties[at].Mode == parley.Eventually
+	return out
+}
+
+// write writes the trace and the picture of the run that was found, where they are wanted.
+func (e *explored) write() error {
+	if len(e.found) == 0 {
+		return nil
+	}
+	if e.flags.traceTo != "" {
+		var b bytes.Buffer
+		if err := trace.Write(&b, e.found[0].header, e.found[0].log); err != nil {
+			return err
+		}
+		if err := os.WriteFile(e.flags.traceTo, b.Bytes(), 0o644); err != nil {
+			return &parley.FlagError{Flag: "trace", Err: err}
+		}
+	}
+	if e.flags.svg == "" {
+		return nil
+	}
+	picture, err := e.picture()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(e.flags.svg, picture, 0o644); err != nil {
+		return &parley.FlagError{Flag: "svg", Err: err}
+	}
+	return nil
+}
+
+// picture draws the run that was found.
+func (e *explored) picture() ([]byte, error) {
+	f, p := e.found[0], e.protocol
+	v, err := newView(f.report, f.setup, f.log, viewFlags{rows: 12}, 100, func(id parley.ID) parley.Tree {
+		return p.Tree(replay(f.setup, f.log, id))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.Timing == parley.Synchronous {
+		return v.svg(), nil
+	}
+	title := strings.ToUpper(p.Title[:1]) + p.Title[1:]
+	below := fmt.Sprintf("n = %d, m = %d: %s", p.N, p.M, e.broken(f.finding))
+	o := draw.SpaceTimeOptions{Style: v.style}
+	return []byte(draw.SpaceTimeSVG(p, oneByOne(f.log.Events), o, title, below)), nil
+}
+
+// oneByOne gives each step of a run a time of its own: much happens at the same time
+// where nothing tells apart what comes first.
+func oneByOne(events []trace.Event) []trace.Event {
+	out, now := slices.Clone(events), parley.Tick(0)
+	for i := range out {
+		switch out[i].Op {
+		case trace.Send, trace.Keep, trace.Deliver, trace.Indicate, trace.Append, trace.Start:
+		default:
+			now++
+		}
+		out[i].Time = now
+	}
+	return out
+}

@@ -1,0 +1,293 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/explore"
+	"parley/internal/draw"
+)
+
+// printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
+// the same to a process which in one of them must decide otherwise than in another, and
+// shows them. What is found is found, as far as the exit status goes.
+func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags) error {
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
+		if f.fs.Changed(other) {
+			return wrong("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
+		}
+	}
+	if f.traceTo != "" {
+		return wrong("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
+	}
+	show, clear := a.searchProgress(f)
+	o := s.options
+	o.Progress, o.Memory = show, f.memory<<30
+	found, err := explore.Indistinguishable(ctx, o)
+	clear()
+	e := &pairing{explored: &explored{exploring: s, app: a, flags: f}, pairs: found}
+	switch {
+	case errors.Is(err, explore.ErrUnfinished):
+		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), budget, "budget hit: not proven: "+err.Error()
+		if ctx.Err() != nil {
+			e.outcome, e.verdict = explore.Interrupted.String(), "interrupted: not proven"
+		}
+	case err != nil:
+		return wrong("indistinguishable", "%w", err)
+	case found == nil:
+		e.outcome = explore.Exhausted.String()
+		e.verdict = "exhausted: there is no such argument: no chain of runs, each looking like the next one to " +
+			"a correct process, leads from one in which a value must be decided to one in which another must"
+	default:
+		e.outcome, e.exit = explore.Found.String(), violated
+		e.argue(a.width(f.width))
+	}
+	return e.finish(f)
+}
+
+// pairing is a search for pairs that has been made.
+type pairing struct {
+	*explored
+	pairs   []explore.Pair
+	outcome string
+	exit    int // status
+	verdict string
+	cases   []*explore.Case
+	drawn   draw.Pairs
+}
+
+// finish prints and draws what was found.
+func (e *pairing) finish(f *exploreFlags) error {
+	if f.svg != "" && e.pairs != nil {
+		if err := os.WriteFile(f.svg, []byte(e.drawn.SVG(e.protocol)), 0o644); err != nil {
+			return &parley.FlagError{Flag: "svg", Err: err}
+		}
+	}
+	var err error
+	switch {
+	case f.json:
+		err = e.writeJSON(e.out)
+	case e.pairs == nil:
+		var lines []string
+		for _, line := range append(e.head(), "", e.verdict) {
+			lines = append(lines, draw.Fold(line, e.width(f.width)))
+		}
+		_, err = io.WriteString(e.out, strings.Join(lines, "\n")+"\n")
+	default:
+		_, err = io.WriteString(e.out, e.drawn.Text(e.protocol))
+	}
+	if err == nil && e.exit != fine {
+		return statusError(e.exit)
+	}
+	return err
+}
+
+// head says what was explored.
+func (e *pairing) head() []string {
+	p := e.protocol
+	size := fmt.Sprintf("n = %d processes, m = %d", p.N, p.M)
+	lie := len(e.begins.liars[0])
+	switch {
+	case p.Bound != nil && p.Bound(p.N, p.M) != nil:
+		size += ": " + p.Bound(p.N, p.M).Error()
+	case lie > p.M && p.Bound != nil && p.Bound(p.N, lie) != nil:
+		size += ": " + p.Bound(p.N, lie).Error()
+	case lie > p.M && p.Cost != nil:
+		rounds := draw.Count(uint64(p.Cost(p.N, p.M).Rounds), "round", "rounds")
+		size += fmt.Sprintf(": %s, where %s has %d for m = %d", rounds, p.Name, p.Cost(p.N, lie).Rounds, lie)
+	}
+	out := []string{p.Name + ": " + p.Title, size, e.liars()}
+	if asked := e.asked(); asked != "" {
+		out = append(out, asked)
+	}
+	return out
+}
+
+// caseNumbers are the first numbers in words, as the lecture numbers its cases.
+var caseNumbers = []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
+
+// nth is how a case is called.
+func nth(i int) string {
+	if i < len(caseNumbers) {
+		return "case " + caseNumbers[i]
+	}
+	return "case " + strconv.Itoa(i+1)
+}
+
+// argue puts the argument into words.
+func (e *pairing) argue(width int) {
+	e.cases = []*explore.Case{e.pairs[0].One}
+	for i := range e.pairs {
+		e.cases = append(e.cases, e.pairs[i].Other)
+	}
+	head := e.head()
+	e.drawn = draw.Pairs{
+		Style: draw.Style{Width: width, Name: e.names.full}, Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
+	}
+	for i, pair := range e.pairs {
+		e.drawn.Pairs = append(e.drawn.Pairs, draw.Pair{
+			Same: pair.Same, Must: e.must(i), Cases: [2]draw.Case{e.drawnCase(i), e.drawnCase(i + 1)},
+		})
+	}
+	e.verdict = e.conclusion()
+	e.drawn.End = e.verdict + "\n" + e.inFact()
+}
+
+// drawnCase is a case as it is drawn.
+func (e *pairing) drawnCase(i int) draw.Case {
+	c := e.cases[i]
+	title := nth(i)
+	out := draw.Case{
+		Title: strings.ToUpper(title[:1]) + title[1:], Faulty: c.Faulty, Events: c.Run.Log(true).Events,
+	}
+	for _, lie := range c.Lies {
+		out.Lies = append(out.Lies, draw.Lie{Round: lie.Round, From: lie.From, To: lie.To, Instead: lie.Honest})
+	}
+	return out
+}
+
+// value is what the process of a pair must decide, as the argument goes: what is forced in
+// the first run, and in the last pair what is forced in the last run.
+func (e *pairing) value(i int) string {
+	f := e.pairs[0].One.Forced[e.pairs[0].Same]
+	if i > 0 && i == len(e.pairs)-1 {
+		f = e.pairs[i].Other.Forced[e.pairs[i].Same]
+	}
+	return parley.Printable(f.Value)
+}
+
+// says is what a property says.
+func (e *pairing) says(property string) string {
+	for _, p := range e.protocol.Properties {
+		if p.Name == property {
+			return p.Says
+		}
+	}
+	return property
+}
+
+// must says what the process of a pair must decide in both runs, and why.
+func (e *pairing) must(i int) (out [2]string) {
+	pair, name, value := e.pairs[i], e.names.full(e.pairs[i].Same), e.value(i)
+	forced := func(c *explore.Case) string {
+		f := c.Forced[pair.Same]
+		return fmt.Sprintf("%s must decide %s, by %s: %s.", name, parley.Printable(f.Value), f.By, e.says(f.By))
+	}
+	same := func(in int) string {
+		return fmt.Sprintf("%s cannot tell this from %s. So it decides %s here too.", name, nth(in), value)
+	}
+	switch last := len(e.pairs) - 1; {
+	case last == 0: // it must decide two values at once
+		return [2]string{forced(pair.One), forced(pair.Other)}
+	case i == 0:
+		return [2]string{forced(pair.One), same(0)}
+	case i == last:
+		return [2]string{same(i + 1), forced(pair.Other)}
+	}
+	before, binds := e.names.full(e.pairs[i-1].Same), pair.One.Binds
+	return [2]string{
+		fmt.Sprintf("%s decides %s here, and so must %s, by %s: %s.", before, value, name, binds, e.says(binds)), same(i),
+	}
+}
+
+// conclusion says what breaks.
+func (e *pairing) conclusion() string {
+	last := len(e.pairs) - 1
+	first, end := e.pairs[0].One.Forced[e.pairs[0].Same], e.pairs[last].Other.Forced[e.pairs[last].Same]
+	if last == 0 {
+		return fmt.Sprintf("%s would have to decide both. By whatever rule it decides on what it sees: "+
+			"%s breaks in case one, or %s in case two.", e.names.full(e.pairs[0].Same), first.By, end.By)
+	}
+	one, other := e.names.full(e.pairs[last-1].Same), e.names.full(e.pairs[last].Same)
+	middle := e.cases[last]
+	text := fmt.Sprintf("In %s, then, %s decides %s and %s decides %s, and %s breaks: %s. ",
+		nth(last), one, e.value(last-1), other, e.value(last), middle.Binds, e.says(middle.Binds))
+	number := func(i int) string { return strings.TrimPrefix(nth(i), "case ") }
+	between := nth(1)
+	switch {
+	case last == 2:
+		between += " or " + number(2)
+	case last > 2:
+		between = "one of the cases " + number(1) + " to " + number(last)
+	}
+	return text + fmt.Sprintf("By whatever rule processes decide on what they see: "+
+		"%s breaks in %s, %s in %s, or %s in %s.", first.By, nth(0), middle.Binds, between, end.By, nth(last+1))
+}
+
+// inFact says what the machines decide, and what breaks by that.
+func (e *pairing) inFact() string {
+	var out []string
+	for i, c := range e.cases {
+		h := *c.History
+		h.Naming = e.names.full
+		for _, p := range e.protocol.Properties {
+			if p.Mode == parley.Sometimes {
+				continue
+			}
+			if err := p.Check(&h); err != nil {
+				out = append(out, fmt.Sprintf("%s in %s (%v)", p.Name, nth(i), err))
+			}
+		}
+	}
+	return fmt.Sprintf("By the rule of %s it is %s.", e.protocol.Name, strings.Join(out, ", and "))
+}
+
+// writeJSON writes what was found as one object.
+func (e *pairing) writeJSON(w io.Writer) error {
+	type oneCase struct {
+		Title    string            `json:"title"`
+		Faulty   []string          `json:"faulty"`
+		About    string            `json:"about"`
+		Messages []string          `json:"messages"`
+		Decides  map[string]string `json:"decides"`
+	}
+	type onePair struct {
+		Same  string    `json:"same_to"`
+		Cases [2]string `json:"cases"`
+		Sees  []string  `json:"sees"`
+		Must  [2]string `json:"must"`
+	}
+	out := struct {
+		Protocol string    `json:"protocol"`
+		N        int       `json:"n"`
+		M        int       `json:"m"`
+		Model    []string  `json:"model"`
+		Outcome  string    `json:"outcome"`
+		Verdict  string    `json:"verdict"`
+		Cases    []oneCase `json:"cases"`
+		Pairs    []onePair `json:"pairs"`
+	}{e.protocol.Name, e.protocol.N, e.protocol.M, e.head(), e.outcome, e.verdict, []oneCase{}, []onePair{}}
+	for i, pair := range e.drawn.Pairs {
+		words := e.drawn.Words(e.protocol, i)
+		for k, c := range pair.Cases {
+			if k == 0 && i > 0 {
+				continue
+			}
+			one := oneCase{Title: c.Title, Faulty: []string{}, About: words[k].About, Messages: words[k].Messages,
+				Decides: make(map[string]string)}
+			for id := range c.Faulty.All() {
+				one.Faulty = append(one.Faulty, e.names.full(id))
+			}
+			for id, v := range problem.Decisions(e.cases[i+k].History) {
+				one.Decides[e.names.full(id)] = parley.Printable(v)
+			}
+			out.Cases = append(out.Cases, one)
+		}
+		titles := [2]string{pair.Cases[0].Title, pair.Cases[1].Title}
+		out.Pairs = append(out.Pairs, onePair{e.names.full(pair.Same), titles, words[0].Sees, pair.Must})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

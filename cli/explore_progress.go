@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"runtime/metrics"
+	"sync"
+
+	"golang.org/x/term"
+
+	"parley/explore"
+	"parley/internal/draw"
+)
+
+// searchProgress returns what shows how far a search has come, if there is a terminal,
+// and what takes it off the screen.
+func (a *app) searchProgress(f *exploreFlags) (show func(explore.Progress), clear func()) {
+	out, ok := a.err.(*os.File)
+	if !ok || !term.IsTerminal(int(out.Fd())) {
+		return func(explore.Progress) {}, func() {}
+	}
+	var mu sync.Mutex
+	shown, over := false, false
+	show = func(p explore.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over { // what is said last may come late
+			shown = true
+			fmt.Fprint(out, "\r\x1b[K"+progressLine(p, inUse(), a.width(f.width)))
+		}
+	}
+	return show, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if over = true; shown {
+			fmt.Fprint(out, "\r\x1b[K")
+		}
+	}
+}
+
+// progressLine says how far a search has come.
+func progressLine(p explore.Progress, memory uint64, width int) string {
+	text := fmt.Sprintf("%s, %s a second, %s deep, %s wait, %s", draw.Count(p.States, "state", "states"),
+		draw.Number(rate(p)), draw.Number(uint64(p.Depth)), draw.Number(p.Frontier), mebibytes(memory))
+	if len(text) >= width { // a line that wraps is not overwritten
+		text = text[:max(width-1, 0)]
+	}
+	return text
+}
+
+// rate is how many states were visited a second.
+func rate(p explore.Progress) uint64 { return uint64(float64(p.States) / max(p.Took.Seconds(), 1e-3)) }
+
+func mebibytes(b uint64) string { return draw.Number((b+1<<19)>>20) + " MiB" }
+
+// inUse is how many bytes the program has of the system.
+func inUse() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64() - s[1].Value.Uint64()
+}

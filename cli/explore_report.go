@@ -1,0 +1,327 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"parley"
+	"parley/explore"
+	"parley/faulty"
+	"parley/internal/draw"
+)
+
+// explored is a search that has been made.
+type explored struct {
+	*exploring
+	*app
+	flags       *exploreFlags
+	report      explore.Report
+	split       *explore.SplitReport // of --step split
+	found       []*foundRun
+	interrupted bool
+}
+
+// status is the exit status.
+func (e *explored) status() int {
+	switch e.report.Outcome {
+	case explore.Exhausted:
+		return fine
+	case explore.Found:
+		return violated
+	}
+	return budget
+}
+
+// print writes the outcome for people.
+func (e *explored) print(w io.Writer) error {
+	width := e.width(e.flags.width)
+	var parts []string
+	add := func(lines ...string) {
+		for i := range lines {
+			lines[i] = draw.Fold(lines[i], width)
+		}
+		parts = append(parts, strings.Join(lines, "\n")+"\n")
+	}
+	add(e.explored()...)
+	add(e.counted()...)
+	if len(e.found) > 0 {
+		lines := []string{e.heading()}
+		for i, line := range e.found[0].story {
+			lines = append(lines, fmt.Sprintf("%4d  %s", i+1, line))
+		}
+		add(lines...)
+	}
+	end := e.verdict()
+	switch {
+	case len(e.found) == 0 && e.flags.traceTo+e.flags.svg != "":
+		end = append(end, "no run was found: there is none to write down")
+	case e.flags.traceTo != "":
+		end = append(end, "to see the run: parley run --replay "+quoted(e.flags.traceTo))
+	}
+	add(end...)
+	_, err := io.WriteString(w, strings.Join(parts, "\n"))
+	return err
+}
+
+// explored says what was explored: the model, in words.
+func (e *explored) explored() []string {
+	p := e.protocol
+	size := fmt.Sprintf("n = %d processes, m = %d", p.N, p.M)
+	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
+		size += ": beyond the bound"
+	}
+	out := []string{p.Name + ": " + p.Title, size, e.liars()}
+	if asked := e.asked(); asked != "" {
+		out = append(out, asked)
+	}
+	return append(out, e.wrongs(), e.way())
+}
+
+// liars says who lies, and how.
+func (e *explored) liars() string {
+	all := e.begins.liars
+	if len(all[0]) == 0 {
+		return "nobody lies"
+	}
+	if !e.begins.chosen {
+		lie := "lie"
+		if len(all[0]) == 1 {
+			lie = "lies"
+		}
+		return fmt.Sprintf("%d of the %d processes %s, in any way there is: all %s are tried", len(all[0]),
+			e.protocol.N, lie, draw.Count(uint64(len(all)), "choice", "choices"))
+	}
+	var parts []string
+	for id := range parley.ID(e.protocol.N) {
+		if how, lies := all[0][id]; lies && how.Name == faulty.Any.Name {
+			parts = append(parts, e.names.full(id)+" (in any way)")
+		} else if lies {
+			parts = append(parts, e.names.full(id)+" ("+how.Name+")")
+		}
+	}
+	return "faulty: " + strings.Join(parts, ", ")
+}
+
+// asked says what is asked of whom.
+func (e *explored) asked() string {
+	var parts []string
+	if open := e.protocol.Proposers.Minus(e.begins.fixed); open != (parley.Set{}) {
+		var who []string
+		for id := range open.All() {
+			who = append(who, e.names.full(id))
+		}
+		verb := " proposes "
+		if len(who) > 1 {
+			verb = " each propose "
+		}
+		parts = append(parts, strings.Join(who, " ")+verb+strings.Join(e.begins.values, " or "))
+	}
+	style := draw.Style{Name: e.names.full, Width: 1 << 12}
+	for _, q := range e.begins.asked {
+		parts = append(parts, e.names.full(q.At)+" "+draw.Asked(style, e.protocol, q.Msg))
+	}
+	if n := len(e.begins.roots); n > 1 {
+		parts = append(parts, fmt.Sprintf("%s ways to begin in all", draw.Number(uint64(n))))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// usual is the delay of messages where a protocol relies on none of its own.
+const usual parley.Tick = 900
+
+// wrongs says what may go wrong beside lies.
+func (e *explored) wrongs() string {
+	m := e.options.Model
+	links := "messages arrive in any order"
+	switch {
+	case e.protocol.Timing == parley.Synchronous:
+		links = "what is sent in a round arrives in it"
+	case m.FIFO:
+		links = "each link keeps the order of its messages"
+	}
+	if m.InTime {
+		links += fmt.Sprintf(", within %s ticks", draw.Number(uint64(cmp.Or(e.protocol.Relies.Delay, usual))))
+	}
+	var most []string
+	for _, one := range []struct {
+		n          int
+		word, many string
+	}{
+		{m.Crashes, "crash", "crashes"}, {m.Restarts, "restart", "restarts"}, {m.LostDisks, "lost disk", "lost disks"},
+		{m.Losses, "lost message", "lost messages"}, {m.Doubles, "doubled message", "doubled messages"},
+		{m.FalseSuspicions, "false suspicion", "false suspicions"}, {m.Timeouts, "timeout", "timeouts"},
+	} {
+		if one.n > 0 {
+			most = append(most, draw.Count(uint64(one.n), one.word, one.many))
+		}
+	}
+	text := links + "; nothing else goes wrong"
+	if len(most) > 0 {
+		text = links + "; at most " + strings.Join(most, ", ")
+	}
+	if m.Detect && m.Crashes > 0 {
+		text += "; processes are told of crashes"
+	}
+	return text
+}
+
+// way says how the search was made, and for what.
+func (e *explored) way() string {
+	text := "a step is a message"
+	if e.options.Step == explore.Rounds {
+		text = "a step is a round"
+	}
+	if e.split != nil {
+		return text + ", and the last is split by receiver; " + e.searchedFor()
+	}
+	switch e.options.Order {
+	case explore.BreadthFirst:
+		text += "; breadth first"
+	case explore.DepthFirst:
+		text += "; depth first"
+	case explore.RandomOrder:
+		text += fmt.Sprintf("; %s at random", draw.Count(uint64(e.options.Walks), "run", "runs"))
+	}
+	if e.options.Depth > 0 {
+		text += fmt.Sprintf("; at most %s deep", draw.Count(uint64(e.options.Depth), "step", "steps"))
+	}
+	return text + "; " + e.searchedFor()
+}
+
+// searchedFor says what is searched for.
+func (e *explored) searchedFor() string {
+	switch f := e.flags; {
+	case f.goal != "":
+		return "a state is searched in which " + e.goal.Says
+	case f.always != "":
+		return "a state is searched in which it is not so that " + e.goal.Says
+	case f.eventually != "":
+		return "an end is searched at which it is not so that " + e.goal.Says
+	}
+	text := "a broken promise is searched for"
+	if e.options.Beyond {
+		text = "a property that breaks is searched for, promised or not"
+	}
+	if len(e.options.Only) > 0 {
+		text += ", of " + strings.Join(e.options.Only, ", ")
+	}
+	return text
+}
+
+// counted says what the search came across.
+func (e *explored) counted() []string {
+	if e.split != nil {
+		return e.countedSplit()
+	}
+	r := &e.report
+	first := fmt.Sprintf("%s, %s, %s, in %.1f s", draw.Count(r.States, "state", "states"),
+		draw.Count(r.Moves, "move", "moves"), draw.Count(r.Ends, "end", "ends"), r.Took.Seconds())
+	if e.options.Order == explore.BreadthFirst {
+		first += fmt.Sprintf(", %s deep", draw.Number(uint64(r.Depth)))
+	}
+	if e.options.Order == explore.RandomOrder {
+		return []string{fmt.Sprintf("%s, %s, in %.1f s", draw.Count(r.Moves, "move", "moves"),
+			draw.Count(r.Ends, "run to its end", "runs to their ends"), r.Took.Seconds()), e.never()}
+	}
+	if r.Runs > 0 {
+		first = draw.Count(r.Runs, "adversary", "adversaries") + ", " + first
+	}
+	return []string{first, e.sure(), e.never()}
+}
+
+// sure says how well the states were told apart, and at what cost where that shows.
+func (e *explored) sure() string {
+	r := &e.report
+	text := fmt.Sprintf("states to be expected to be overlooked, for two have one fingerprint: %.1g", r.Overlooked)
+	const telling = 10_000 // states: of fewer most of the memory is empty
+	if r.States >= telling {
+		text += fmt.Sprintf("; %.1f bytes a state, %s states a second", float64(r.Bytes)/float64(r.States),
+			draw.Number(rate(r.Progress)))
+	}
+	return text
+}
+
+// never says what machines were never given, of what there is in the model.
+func (e *explored) never() string {
+	var parts []string
+	for _, c := range e.report.Clauses {
+		m := e.options.Model
+		switch {
+		case c.Runs > 0, c.Name == "restart" && m.Restarts == 0,
+			c.Name == "told of a suspicion" && m.FalseSuspicions == 0 && (!m.Detect || m.Crashes == 0):
+		default:
+			parts = append(parts, c.Name)
+		}
+	}
+	if len(parts) == 0 {
+		return "every clause was executed"
+	}
+	return "never executed: " + strings.Join(parts, ", ")
+}
+
+// heading says what run is told.
+func (e *explored) heading() string {
+	text := "A run"
+	if e.options.Order == explore.BreadthFirst && e.split == nil {
+		text = "The shortest run"
+	}
+	text += " that comes to it"
+	if e.options.Step == explore.Messages {
+		text += ", " + draw.Count(uint64(e.found[0].depth), "move", "moves") + " deep"
+	}
+	if len(e.found[0].setup.faulty) > 0 {
+		text += "; who lies has a ✗"
+	}
+	return text + ":"
+}
+
+// writeJSON writes the outcome as one object.
+func (e *explored) writeJSON(w io.Writer) error {
+	type clause struct {
+		Name string `json:"name"`
+		Runs uint64 `json:"runs"`
+	}
+	type finding struct {
+		Property string   `json:"property,omitempty"`
+		Why      string   `json:"why,omitempty"`
+		Promised bool     `json:"promised"`
+		Moves    int      `json:"moves"`
+		Story    []string `json:"story"`
+	}
+	r := &e.report
+	out := struct {
+		Protocol   string    `json:"protocol"`
+		N          int       `json:"n"`
+		M          int       `json:"m"`
+		Model      []string  `json:"model"`
+		Outcome    string    `json:"outcome"`
+		Verdict    string    `json:"verdict"`
+		States     uint64    `json:"states"`
+		Moves      uint64    `json:"moves"`
+		Depth      int       `json:"depth"`
+		Ends       uint64    `json:"ends"`
+		Runs       uint64    `json:"adversaries,omitempty"`
+		Bytes      uint64    `json:"bytes"`
+		Overlooked float64   `json:"overlooked"`
+		Seconds    float64   `json:"wall_seconds"`
+		Findings   []finding `json:"findings"`
+		Clauses    []clause  `json:"clauses"`
+	}{
+		Protocol: e.protocol.Name, N: e.protocol.N, M: e.protocol.M, Model: e.explored(), Outcome: r.Outcome.String(),
+		Verdict: e.verdict()[0], States: r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,
+		Bytes: r.Bytes, Overlooked: r.Overlooked, Seconds: r.Took.Seconds(), Findings: []finding{},
+	}
+	for i, f := range r.Findings {
+		is := e.found[i]
+		out.Findings = append(out.Findings, finding{f.Property, is.why, f.Promised, is.depth, is.story})
+	}
+	for _, c := range r.Clauses {
+		out.Clauses = append(out.Clauses, clause{c.Name, c.Runs})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/explore"
+)
+
+// setup checks the flags and makes a search of them.
+func (f *exploreFlags) setup() (*exploring, error) {
+	p, err := f.run.build(f.run.naming)
+	if err != nil {
+		return nil, err
+	}
+	s := &exploring{names: f.run.names, bare: p.Bare != nil}
+	if p.Bound != nil && !f.beyond {
+		if err := p.Bound(p.N, p.M); err != nil {
+			return nil, badFlag("m", "%w; --beyond-bound explores it all the same", err)
+		}
+	}
+	if s.bare {
+		p = *p.Bare
+	}
+	s.protocol = p
+	if err := f.check(p); err != nil {
+		return nil, err
+	}
+	if err := f.circumstances(s); err != nil {
+		return nil, err
+	}
+	if s.begins, err = f.beginnings(s); err != nil {
+		return nil, err
+	}
+	s.options.Protocol, s.options.Roots = s.protocol, s.begins.roots
+	return s, f.aims(s)
+}
+
+// check tells what is wrong with flags in themselves, or with this protocol.
+func (f *exploreFlags) check(p parley.Protocol) error {
+	switch {
+	case !slices.Contains(grains, f.step):
+		return badFlag("step", "%q: allowed are %s", f.step, strings.Join(grains, ", "))
+	case !slices.Contains(orders, f.order):
+		return badFlag("order", "%q: allowed are %s", f.order, strings.Join(orders, ", "))
+	case f.step != grains[0] && p.Timing != parley.Synchronous:
+		return badFlag("step", "%s has no rounds", p.Name)
+	case f.depth < 0:
+		return badFlag("depth", "%d: allowed are numbers from 0 on", f.depth)
+	case f.depth > 0 && f.order == "depth":
+		return badFlag("depth", "a search depth first goes to the ends of runs: --order breadth does not")
+	case f.walks < 1:
+		return badFlag("walks", "%d: at least 1 is needed", f.walks)
+	case f.memory < 1 || f.memory > 1<<20:
+		return badFlag("memory", "%d GiB: allowed are 1 to %d", f.memory, 1<<20)
+	case f.workers < 1 || f.workers > mostWorkers:
+		return badFlag("workers", "%d: allowed are 1 to %d", f.workers, mostWorkers)
+	case f.width != 0 && f.width < 40:
+		return badFlag("width", "%d columns: at least 40 are needed", f.width)
+	case f.model.LostDisks > f.model.Restarts:
+		return badFlag("lost-disks", "%d, and --restarts lets only %d come back", f.model.LostDisks, f.model.Restarts)
+	case f.model.Restarts > f.model.Crashes:
+		return badFlag("restarts", "%d, and --crashes lets only %d crash", f.model.Restarts, f.model.Crashes)
+	}
+	for name, n := range f.faultCounts() {
+		switch {
+		case n < 0 || n > 255:
+			return badFlag(name, "%d: allowed are 0 to 255", n)
+		case n > 0 && f.step != grains[0]:
+			return badFlag(name, "a search by rounds knows no faults but lies: --step message does")
+		}
+	}
+	if f.model.Timeouts > 0 && p.Timing == parley.Synchronous {
+		return badFlag("timeouts", "in rounds a timer runs out when its time has come")
+	}
+	return nil
+}
+
+// faultCounts go through the flags that say how many faults there may be.
+func (f *exploreFlags) faultCounts() func(yield func(string, int) bool) {
+	return func(yield func(string, int) bool) {
+		m := &f.model
+		for _, one := range []struct {
+			name string
+			n    int
+		}{
+			{"crashes", m.Crashes}, {"restarts", m.Restarts}, {"lost-disks", m.LostDisks}, {"losses", m.Losses},
+			{"doubles", m.Doubles}, {"false-suspicion", m.FalseSuspicions}, {"timeouts", m.Timeouts},
+		} {
+			if !yield(one.name, one.n) {
+				return
+			}
+		}
+	}
+}
+
+// circumstances fills in what may go wrong, and how the search is made.
+func (f *exploreFlags) circumstances(s *exploring) error {
+	p, given := s.protocol, f.fs.Changed
+	m := f.model
+	if !given("fifo") {
+		m.FIFO = p.Relies.FIFO
+	}
+	if !given("in-time") {
+		m.InTime = p.Relies.Delay > 0 && m.Timeouts == 0 && p.Timing != parley.Synchronous
+	}
+	if m.InTime && m.Timeouts > 0 {
+		return badFlag("timeouts", "where messages arrive in time a timer runs out when its time has come: "+
+			"--in-time=false lets it at any")
+	}
+	if !given("detect") {
+		m.Detect = s.bare
+	}
+	grain := explore.Messages
+	if f.step != grains[0] {
+		grain = explore.Rounds
+		if given("detect") && m.Detect {
+			return badFlag("detect", "a search by rounds knows no crashes to tell of")
+		}
+		m = explore.Model{FIFO: m.FIFO}
+	}
+	s.options = explore.Options{
+		Model: m, Depth: f.depth, States: f.states, Walks: f.walks, Seed: f.seed, Workers: f.workers,
+		Step: grain, Order: explore.Order(slices.Index(orders, f.order)),
+		Unreduced: f.unreduced, Beyond: f.beyond, All: f.all,
+	}
+	return nil
+}
+
+// aims fills in what is searched for.
+func (f *exploreFlags) aims(s *exploring) error {
+	p := s.protocol
+	var all []string
+	for _, q := range p.Properties {
+		all = append(all, q.Name)
+	}
+	for _, name := range f.properties {
+		if !slices.Contains(all, name) {
+			return badFlag("property", "%s has no property %q: %s", p.Name, name, nearest(name, all))
+		}
+	}
+	s.options.Only = f.properties
+	var named parley.Set // in the goal
+	naming := func(text string) (parley.ID, error) {
+		id, err := f.run.naming(text)
+		if err == nil {
+			named.Add(id)
+		}
+		return id, err
+	}
+	flag, text := "", ""
+	for _, one := range [][2]string{{"goal", f.goal}, {"always", f.always}, {"eventually", f.eventually}} {
+		switch {
+		case !f.fs.Changed(one[0]):
+		case flag != "":
+			return badFlag(one[0], "one search is for one thing, and --%s is given too", flag)
+		case len(f.properties) > 0:
+			return badFlag(one[0], "one search is for one thing, and --property is given too")
+		default:
+			flag, text = one[0], one[1]
+		}
+	}
+	if flag == "eventually" && p.Timing != parley.Synchronous {
+		return badFlag(flag, "%s has no rounds that end its runs: one that goes on "+
+			"for ever has no end to look at, and to find those is not what explore does", p.Name)
+	}
+	if flag != "" {
+		g, err := explore.ParseGoal(text, p, naming, s.names.full)
+		if err != nil {
+			return &parley.FlagError{Flag: flag, Err: err}
+		}
+		s.goal = g
+		s.options.Looks = g.Looks
+		s.options.Goal = map[string]func(*explore.View) bool{
+			"goal": g.Holds, "always": func(v *explore.View) bool { return !g.Holds(v) },
+			"eventually": func(v *explore.View) bool { return v.History.Over && !g.Holds(v) },
+		}[flag]
+	}
+	return f.alikes(s, named)
+}
+
+// alikes reads who may change names.
+func (f *exploreFlags) alikes(s *exploring, named parley.Set) error {
+	if f.alike == "" {
+		return nil
+	}
+	if s.protocol.Rename == nil {
+		return badFlag("alike", "%s does not say how its messages change if processes change names", s.protocol.Name)
+	}
+	for _, who := range strings.Split(f.alike, ",") {
+		id, err := f.run.naming(who)
+		switch {
+		case err != nil:
+			return badFlag("alike", "%w", err)
+		case !s.options.Alike.Add(id):
+			return badFlag("alike", "%s is named twice", s.names.full(id))
+		case named.Has(id):
+			return badFlag("alike", "%s is named in what is searched for", s.names.full(id))
+		}
+	}
+	return nil
+}

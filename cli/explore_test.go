@@ -1,0 +1,260 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/agreement/problem"
+	"parley/broadcast/diffusion"
+	"parley/catalog"
+	"parley/cli"
+	"parley/trace"
+)
+
+// The exit status says how the search ended: 0 all visited and nothing found, 1 found,
+// 2 bad use, 3 ended before.
+func TestExploreStatus(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"om -n 4 -m 1 --step round", 0, "exhausted: holds: "},
+		{"om -n 4 -m 1 --step round --goal over", 1, "found: over"},
+		{"om -n 4 -m 1 --step round --always 'not over'", 1, "violated: it is not so that not over"},
+		{"om -n 3 -m 1 --step round --beyond-bound", 1, "found: validity breaks, which is not promised: "},
+		{"om -n 3 -m 1 --step round", 2, ""},
+		{"om -n 5 -m 1 --states 100", 3, "budget hit (--states): not proven: "},
+		{"om -n 4 -m 1 --depth 4", 3, "budget hit (--depth): not proven: "},
+		{"om -n 4 -m 1 --order random --walks 50", 3, "budget hit (--walks): not proven: "},
+		{"om -n 3 -m 1 --order random --walks 500 --beyond-bound", 1, "found: validity breaks"},
+	} {
+		out, stderr, status := run(append([]string{"explore"}, words(c.args)...)...)
+		if status != c.status || !strings.Contains("\n"+out, "\n"+c.says) {
+			t.Errorf("explore %s: status %d, and %d is expected; it says\n%s%s", c.args, status, c.status, out, stderr)
+		}
+	}
+}
+
+// What was found is told in words, with the names of the processes: with one traitor more
+// than m a second order reaches one process in the last round, and nobody else.
+func TestExploreStory(t *testing.T) {
+	out, stderr, _ := run("explore", "sm", "-n", "4", "-m", "1", "--faulty", "0,1", "--beyond-bound", "--step", "round",
+		"--all", "--json", "--names", "lecture", "--values", "1")
+	var got struct {
+		Findings []struct {
+			Property, Why string
+			Story         []string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err, stderr)
+	}
+	want := []string{
+		"round 0: p0 ✗ tells p1 ✗, p2 and p3 1:0", "round 1: p1 ✗ tells p2 1:0:1 and p3 1:0:1 0:0:1",
+		"round 1: p2 tells p1 ✗ and p3 1:0:2", "round 1: p3 tells p1 ✗ and p2 1:0:3", "p2 decides 1", "p3 decides 0",
+	}
+	found := false
+	for _, f := range got.Findings {
+		found = found || slices.Equal(f.Story, want) && f.Why == "p2 decided 1 and p3 decided 0"
+		if f.Property != problem.Agreement || strings.Contains(f.Why, "process") {
+			t.Errorf("%s: %s: %q", f.Property, f.Why, f.Story)
+		}
+	}
+	if !found {
+		t.Errorf("of %+v none is %q", got, want)
+	}
+}
+
+// quiet is diffusion with the promise that nobody delivers anything, and with flags of its
+// own that are keys of a scenario.
+func quiet() parley.Protocol {
+	p := diffusion.New(diffusion.Config{N: 3})
+	p.Name = "quiet"
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		for _, name := range []string{"crashes", "fifo", "requests", "workload", "detect"} {
+			fs.String(name, "", "its own")
+		}
+		return func(parley.Naming) (parley.Protocol, error) { return p, nil }
+	}
+	p.Properties = []parley.Property{{Name: "silence", Says: "nobody delivers anything", Check: func(h *parley.History) error {
+		if len(h.Deliveries) > 0 {
+			return errors.New(h.Name(h.Deliveries[0].At) + " delivered")
+		}
+		return nil
+	}}}
+	p.Promises = func(parley.Assumptions) []parley.Promise {
+		return []parley.Promise{{Property: "silence", Holds: true, Because: "somebody said so"}}
+	}
+	return p
+}
+
+// A broken promise is told as one. A protocol may have flags of its own by the names of a
+// scenario's keys, but none by those of explore.
+func TestExplorePromise(t *testing.T) {
+	var out, stderr bytes.Buffer
+	status := cli.Run([]parley.Protocol{quiet()}, []string{"explore", "quiet"}, &out, &stderr)
+	if status != 1 || !strings.Contains(out.String(), "\nviolated: silence: P") || !strings.Contains(out.String(), "delivered\n") {
+		t.Errorf("status %d\n%s%s", status, out.String(), stderr.String())
+	}
+	p := quiet()
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		fs.Int("liars", 0, "its own")
+		return nil
+	}
+	stderr.Reset()
+	if status := cli.Run([]parley.Protocol{p}, []string{"list"}, &out, &stderr); status != 2 ||
+		!strings.Contains(stderr.String(), "has a flag liars, which is one of the command line's own") {
+		t.Errorf("status %d, %s", status, stderr.String())
+	}
+}
+
+// every has a search for each protocol that finds a run soon.
+var every = []string{
+	"eig -n 4 -m 1 --goal 'all correct decided'", "om -n 4 -m 1 --faulty 2=twofaced --goal over",
+	"sm -n 3 -m 1 --goal over --step round", "interactive -n 4 -m 1 --goal 'all correct decided' --order depth",
+	"phaseking -n 4 -m 1 --goal over --step round --order random", "agreed -n 4 -m 1 --faulty 4=flip --goal 'P2 decides abort'",
+	"uniform -n 3 --crashes 1 --losses 1 --doubles 1 --goal 'P1 down and P3 delivers m1'",
+	"forwarding -n 3 --crashes 1 --goal 'P1 down and P3 delivers m1'",
+	"causal -n 3 --crashes 1 --losses 1 --beyond-bound", "fifo -n 3 --faulty 1 --beyond-bound",
+	"atomic -n 3 --crashes 1 --goal 'P1 down and P2 delivers m1 before m2'",
+	"timestamp -n 3 --crashes 1 --timeouts 1 --goal 'P2 delivers m1 and P1 down'",
+	"bracha -n 4 -m 1 --faulty 4=twofaced --goal 'P2 delivered' --order random",
+	"watch -n 3 --crashes 1 --goal 'P3 suspects P1'", "detector -n 2 --crashes 1 --goal 'P2 suspects P1'",
+	"group -n 3 --false-suspicion 1 --timeouts 1 --goal 'P2.view = 2'",
+	"ballot -n 3 --crashes 1 --restarts 1 --timeouts 3 --goal 'all decided' --order random",
+	"twophase -n 3 --crashes 2 --restarts 2 --lost-disks 1 --beyond-bound --property atomicity",
+	"twophase -n 3 --crashes 1 --timeouts 3 --beyond-bound --property non-blocking",
+	"threephase -n 3 --crashes 1 --goal 'P2 decides abort and P3 decides abort and P1 down'",
+	"quorum -n 3 --crashes 1 --goal 'P2 decides commit and P1 down'", "bank -n 3 --goal 'some delivered'",
+	"news-fifo -n 3 --beyond-bound --requests '[{at: 1, broadcast: article a}, {at: 2, broadcast: response c to a}]'",
+}
+
+// Whatever was found is a trace that is shown, and run again by the correct processes.
+func TestExploreReplays(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.jsonl")
+	for _, args := range every {
+		out, stderr, status := run(append(append([]string{"explore"}, words(args)...), "--trace", file)...)
+		if status != 1 {
+			t.Errorf("explore %s: status %d\n%s%s", args, status, out, stderr)
+			continue
+		}
+		if out, stderr, _ := run("run", "--replay", file); !strings.Contains(out, "\nreplayed: ") {
+			t.Errorf("explore %s: the trace does not replay: %s", args, stderr)
+		}
+		if out, stderr, _ := run("trace", "show", file); out == "" {
+			t.Errorf("explore %s: the trace does not show: %s", args, stderr)
+		}
+	}
+}
+
+// A trace that is no run of the protocol is not replayed, even if it is whole.
+func TestReplayRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file, changed := filepath.Join(dir, "run.jsonl"), filepath.Join(dir, "changed.jsonl")
+	run("explore", "eig", "-n", "3", "-m", "1", "--beyond-bound", "--trace", file)
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	h, log, err := trace.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(change func(e *trace.Event)) {
+		t.Helper()
+		other := trace.Log{Keep: true}
+		for _, e := range log.Events {
+			change(&e)
+			other.Add(e)
+		}
+		var b bytes.Buffer
+		if err := trace.Write(&b, h, &other); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(changed, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(func(*trace.Event) {})
+	if _, stderr, status := run("run", "--replay", changed); status != 0 {
+		t.Errorf("nothing was changed: status %d, %s", status, stderr)
+	}
+	write(func(e *trace.Event) {
+		if e.Op == trace.Deliver && e.At == 2 {
+			e.Msg.Body = []byte("1")
+		}
+	})
+	if _, stderr, status := run("run", "--replay", changed); status != 2 ||
+		!strings.Contains(stderr, "changed.jsonl: the run does not follow from what came to its processes: event ") {
+		t.Errorf("a decision was changed: status %d, %s", status, stderr)
+	}
+	h.Facts.Bare = true
+	write(func(*trace.Event) {})
+	if _, stderr, status := run("run", "--replay", changed); status != 2 || !strings.Contains(stderr, "eig stands on no detector") {
+		t.Errorf("it has no detector: status %d, %s", status, stderr)
+	}
+}
+
+// alarm is a writer that tells when something is written.
+type alarm struct {
+	mu   sync.Mutex
+	text strings.Builder
+	rang chan struct{}
+}
+
+func (a *alarm) Write(b []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.text.Len() == 0 {
+		close(a.rang)
+	}
+	return a.text.Write(b)
+}
+
+// That a search may never end is said before it begins, and Ctrl-C ends it with what is
+// known so far.
+func TestExploreInterrupted(t *testing.T) {
+	spare := make(chan os.Signal, 1)
+	signal.Notify(spare, os.Interrupt) // whatever comes late ends no test
+	defer signal.Stop(spare)
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned := &alarm{rang: make(chan struct{})}
+	var out bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		ended <- cli.Run(catalog.All(), []string{"explore", "eig", "-n", "7", "-m", "2"}, &out, warned)
+	}()
+	<-warned.rang
+	for {
+		select {
+		case status := <-ended:
+			if !strings.Contains(warned.text.String(), "the liars have 10^22 ways to answer, or more: this search may never end") {
+				t.Error(warned.text.String())
+			}
+			if status != 3 || !strings.Contains(out.String(), "\ninterrupted: not proven: nothing was found so far\n") {
+				t.Errorf("status %d\n%s", status, out.String())
+			}
+			return
+		case <-time.After(50 * time.Millisecond):
+			if err := self.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

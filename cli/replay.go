@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/internal/draw"
+	"parley/sim"
+)
+
+// withReplay lets "parley run" make the run of a trace again: run --replay FILE.
+func (a *app) withReplay(run *cobra.Command) *cobra.Command {
+	run.Use += " | run --replay FILE"
+	run.Long += "\nWith --replay the correct processes of a trace do again what they did, fed with what came to\n" +
+		"them, and it is an error if that is not what the trace has: the run of an explorer, which no seed\n" +
+		"makes, is run again in this way."
+	simulate := run.RunE
+	run.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, arg := range args {
+			if arg == "--replay" || strings.HasPrefix(arg, "--replay=") {
+				return a.replayTrace(args)
+			}
+		}
+		return simulate(cmd, args)
+	}
+	return run
+}
+
+// replayTrace replays a trace and shows the run.
+func (a *app) replayTrace(args []string) error {
+	fs := pflag.NewFlagSet("replay", pflag.ContinueOnError)
+	fs.Usage = func() {}
+	file := fs.String("replay", "", "the trace")
+	asJSON := fs.Bool("json", false, "print one JSON object")
+	var view viewFlags
+	view.declare(fs)
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return badFlag("replay", "%q was not expected: the trace names the protocol", fs.Arg(0))
+	}
+	if *file == "" {
+		return badFlag("replay", "a FILE was expected, as run --trace FILE writes it")
+	}
+	if err := view.check(); err != nil {
+		return err
+	}
+	h, s, log, err := a.readTrace(*file)
+	if err != nil {
+		return err
+	}
+	if h.Facts.Bare {
+		if s.protocol.Bare == nil {
+			return fmt.Errorf("%s:1: %s stands on no detector", *file, s.protocol.Name)
+		}
+		s.protocol = *s.protocol.Bare
+	}
+	again := sim.Replay{Protocol: s.protocol, Signer: s.signer, Clocks: s.drawn.Clocks, Stepped: h.Facts.Stepped}
+	// order: a set has none
+	for id := range s.faulty {
+		again.Faulty.Add(id)
+	}
+	steps, err := again.Run(log.Events)
+	if err != nil {
+		return fmt.Errorf("%s: the run does not follow from what came to its processes: %w", *file, err)
+	}
+	s.args = []string{"--replay=" + *file}
+	r := newReport(s, log, h.Facts)
+	if *asJSON {
+		return r.finish(r.writeJSON(a.out))
+	}
+	v, err := newView(r, s, log, view, a.width(view.width), func(id parley.ID) parley.Tree {
+		return s.protocol.Tree(replay(s, log, id))
+	})
+	if err != nil {
+		return err
+	}
+	if err := v.print(a.out); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "replayed: %s of correct processes, each with what the trace says came of it\n",
+		draw.Count(uint64(steps), "step", "steps"))
+	return r.finish(err)
+}

@@ -1,0 +1,241 @@
+package explore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/faulty"
+)
+
+// chain is an argument as it is found: the runs, and to whom each looks like the next.
+type chain struct {
+	runs []picked
+	same []parley.ID
+	cost int
+}
+
+// picked is a run: a scene, and what processes are told in its last round, the truth if
+// they are not there.
+type picked struct {
+	scene *scene
+	told  map[parley.ID]*speech
+	binds string
+}
+
+// hop is how a view is reached: from another one, in a run that has both.
+type hop struct {
+	known bool
+	layer int
+	cost  int
+	from  uint32 // 0: in the run itself a value is forced
+	run   picked
+}
+
+// shortest returns the shortest and cheapest chain between runs in which different
+// values are forced, nil if there is none.
+func (f *pairs) shortest() (best *chain) {
+	for i, v := range f.values {
+		for _, w := range f.values[i+1:] {
+			if c := f.between(v, w); best == nil || c != nil && c.before(best) {
+				best = c
+			}
+		}
+	}
+	return best
+}
+
+// before tells whether a chain is the better one.
+func (c *chain) before(d *chain) bool {
+	return cmp.Or(cmp.Compare(len(c.runs), len(d.runs)), cmp.Compare(c.cost, d.cost)) < 0
+}
+
+// forcing are the cheapest runs in which a value is forced, by the view of the process
+// that must decide it. A process costs its number times rank.
+func (f *pairs) forcing(v string, rank int) []hop {
+	list := make([]hop, len(f.of)+1)
+	for _, s := range f.scenes {
+		for i := range s.ends {
+			e := &s.ends[i]
+			if d := f.rules[s.at.root].forced[e.of]; d.By == "" || string(d.Value) != v {
+				continue
+			}
+			for k := range e.seen {
+				at, cost := &list[e.seen[k].view], s.cost+e.seen[k].cost+rank*int(e.of)
+				if !at.known || cost < at.cost {
+					told := map[parley.ID]*speech{e.of: e.seen[k].told}
+					*at = hop{known: true, cost: cost, run: picked{scene: s, told: told}}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// between returns the shortest chain from a run in which v is forced to one in which w
+// is. Layer by layer it goes from the views that were reached to those that others have
+// in the same runs.
+func (f *pairs) between(v, w string) *chain {
+	reached, goal := f.forcing(v, 1), f.forcing(w, 0)
+	for layer := 0; ; layer++ {
+		if c := f.met(reached, goal, layer); c != nil {
+			return c
+		}
+		more := false
+		for _, s := range f.scenes {
+			for i := range s.ends {
+				more = f.spread(s, i, reached, layer, v, w) || more
+			}
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// spread goes on from what process i of a scene sees, if a view of it was reached in
+// this layer: to all that another one may see beside it, for in the last round nobody
+// hears what others are told.
+func (f *pairs) spread(s *scene, i int, reached []hop, layer int, v, w string) (more bool) {
+	e, best := &s.ends[i], -1
+	cost := func(k int) int { return reached[e.seen[k].view].cost + s.cost + e.seen[k].cost }
+	for k := range e.seen {
+		if at := &reached[e.seen[k].view]; at.known && at.layer == layer && (best < 0 || cost(k) < cost(best)) {
+			best = k
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	for j := range s.ends {
+		other := &s.ends[j]
+		if j == i {
+			continue
+		}
+		binds := f.bound(bond{s.at.root, e.of, other.of, v, w})
+		if binds == "" {
+			continue
+		}
+		for k := range other.seen {
+			at, cost := &reached[other.seen[k].view], cost(best)+other.seen[k].cost
+			if at.known && (at.layer <= layer || at.cost <= cost) {
+				continue
+			}
+			told := map[parley.ID]*speech{e.of: e.seen[best].told, other.of: other.seen[k].told}
+			*at = hop{true, layer + 1, cost, e.seen[best].view, picked{s, told, binds}}
+			more = true
+		}
+	}
+	return more
+}
+
+// met returns the cheapest chain that ends in a layer.
+func (f *pairs) met(reached, goal []hop, layer int) *chain {
+	end := uint32(0)
+	cost := func(view uint32) int { return reached[view].cost + goal[view].cost }
+	for view := range uint32(len(reached)) {
+		at := &reached[view]
+		if at.known && at.layer == layer && goal[view].known && (end == 0 || cost(view) < cost(end)) {
+			end = view
+		}
+	}
+	if end == 0 {
+		return nil
+	}
+	c := &chain{runs: []picked{goal[end].run}, cost: cost(end)}
+	for view := end; view != 0; view = reached[view].from {
+		c.runs = append(c.runs, reached[view].run)
+		c.same = append(c.same, f.of[view-1])
+	}
+	slices.Reverse(c.runs)
+	slices.Reverse(c.same)
+	return c
+}
+
+// told makes the runs of a chain, and returns them in pairs.
+func (f *pairs) told(ctx context.Context, c *chain) (out []Pair) {
+	before := f.made(ctx, &c.runs[0])
+	for i := range c.same {
+		next := f.made(ctx, &c.runs[i+1])
+		out = append(out, Pair{c.same[i], before, next})
+		before = next
+	}
+	return out
+}
+
+// made makes one run.
+func (f *pairs) made(ctx context.Context, run *picked) *Case {
+	s := run.scene
+	at := splitFound{found: found{root: s.at.root}, at: s.at}
+	for _, e := range s.ends {
+		if at.told[e.of] = run.told[e.of]; at.told[e.of] == nil {
+			at.told[e.of] = e.seen[0].told
+		}
+	}
+	c := &Case{
+		Liars: f.replayed(&at), Faulty: f.roots[at.root].faulty, Binds: run.binds,
+		Forced: make(map[parley.ID]Forced),
+	}
+	f.lies(c, s.at, &at.told)
+	r, err := Search(context.WithoutCancel(ctx), Options{
+		Protocol: f.p, Roots: []Root{c.Liars}, Step: Rounds, Workers: 1,
+		Goal: func(v *View) bool { c.History = v.History; return v.History.Over },
+	})
+	if err != nil || len(r.Findings) != 1 {
+		panic(fmt.Sprintf("explore: a run is there where the last round is split, and not where it is whole: %v", err))
+	}
+	c.Run = r.Findings[0].Run
+	c.Run.Root = at.root
+	for _, e := range s.ends {
+		if d := f.rules[at.root].forced[e.of]; d.By != "" {
+			c.Forced[e.of] = d
+		}
+	}
+	return c
+}
+
+// lies notes what is not honest in a run, round by round.
+func (f *pairs) lies(c *Case, s *stage, told *[most]*speech) {
+	if s.from != nil {
+		f.lies(c, s.from, &s.told)
+	}
+	truth := f.truth(s)
+	for by := range c.Faulty.All() {
+		for to := range f.roots[s.root].correct(f.p.N) {
+			said, honest := told[to].of(by), (&speech{letters: addressed(truth, to)}).of(by)
+			if !slices.EqualFunc(said, honest, func(a, b parley.Sent) bool {
+				return bytes.Equal(parley.AppendMsg(nil, a.Path, a.Msg), parley.AppendMsg(nil, b.Path, b.Msg))
+			}) {
+				c.Lies = append(c.Lies, Lie{s.round, by, to, said, honest})
+			}
+		}
+	}
+}
+
+// truth is what liars would say in a round if they were honest.
+func (f *pairs) truth(s *stage) []message {
+	if s.liars == 0 {
+		return nil
+	}
+	r, how := f.roots[s.root], make(map[parley.ID]faulty.Behaviour)
+	for id := range r.faulty.All() {
+		how[id] = faulty.Behaviour{Twin: r.how[id].Twin} // of whose two copies each is honest
+	}
+	c, p := faulty.New(f.p, f.wait, how), f.pieces.at(s.liars)
+	load(c, p.machine)
+	timers := slices.Clone(p.timers)
+	return f.w.wake(r, c, f.clock[s.round]+f.wait, &timers)
+}
+
+// of is what one liar says.
+func (s *speech) of(by parley.ID) (list []parley.Sent) {
+	for i := range s.letters {
+		if q := &s.letters[i]; q.from == by {
+			list = append(list, parley.Sent{Path: q.path, Epoch: q.epoch, Msg: q.msg})
+		}
+	}
+	return list
+}

@@ -1,0 +1,155 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/trace"
+)
+
+// rules are what properties demand in the runs of a root.
+type rules struct {
+	forced [most]Forced // by process; of those without a property nothing
+	// delivered is what each process delivers in one of the runs: a decision, in place of
+	// whose value the one is put that is asked about.
+	delivered [most][]event
+}
+
+// demand finds out what the properties force processes to decide.
+func (f *pairs) demand() error {
+	proposed := []string{"neither"} // the first one is that of nobody
+	for _, r := range f.o.Roots {
+		for _, q := range r.Requests {
+			if v := string(q.Msg.Body); q.Msg.Kind == parley.Propose && !slices.Contains(proposed[1:], v) {
+				proposed = append(proposed, v)
+				proposed[0] += v
+			}
+		}
+	}
+	f.rules = make([]rules, len(f.roots))
+	for _, s := range f.scenes {
+		r := &f.rules[s.at.root]
+		if r.delivered[s.ends[0].of] != nil {
+			continue
+		}
+		for i := range s.ends {
+			if e := &s.ends[i]; !f.delivers(r, s, e) {
+				return fmt.Errorf("process %d does not decide once in %s", e.of, f.p.Name)
+			}
+		}
+		for i := range s.ends {
+			d := f.forcedTo(s.at.root, s.ends[i].of, proposed)
+			r.forced[s.ends[i].of] = d
+			if v := string(d.Value); d.By != "" && !slices.Contains(f.values, v) {
+				f.values = append(f.values, v)
+			}
+		}
+	}
+	slices.Sort(f.values)
+	slices.Reverse(f.values) // 1 before 0, as the lecture has it
+	switch {
+	case f.err != nil:
+		return f.err
+	case len(f.values) == 0:
+		return fmt.Errorf("in no run of %s a property says what a single process must decide", f.p.Name)
+	case len(f.values) == 1:
+		return fmt.Errorf("all that a process must decide in some run is %s: runs are needed that begin otherwise",
+			parley.Printable([]byte(f.values[0])))
+	}
+	return nil
+}
+
+// delivers notes what a process delivers in one run of a scene, and tells whether it
+// decides there, once.
+func (f *pairs) delivers(r *rules, s *scene, e *end) bool {
+	m, heard := f.w.machines[s.at.root][e.of], f.w.heard(s.at, e.of)
+	_, number := f.w.through(m, e.of, heard, e.seen[0].told, s.at.round)
+	decisions := 0
+	for _, n := range append(slices.Clone(s.at.past), number) {
+		for _, ev := range f.endings[n] {
+			if ev.At != e.of {
+				continue
+			}
+			r.delivered[e.of] = append(r.delivered[e.of], ev)
+			if ev.Msg.Kind == parley.Decide {
+				decisions++
+			}
+		}
+	}
+	return decisions == 1
+}
+
+// decided is a value that a process is taken to decide.
+type decided struct {
+	by    parley.ID
+	value string
+}
+
+// breaks returns which properties break in a run of a root when these have decided so,
+// and nobody else has decided.
+func (f *pairs) breaks(root int, all ...decided) (names []string) {
+	h := &parley.History{N: f.p.N, Faulty: f.roots[root].faulty}
+	for _, q := range f.o.Roots[root].Requests {
+		add(h, &event{trace.Request, parley.Happening{At: q.At, From: q.At, Msg: q.Msg}})
+	}
+	for _, d := range all {
+		for _, e := range f.rules[root].delivered[d.by] {
+			if e.Msg.Kind == parley.Decide {
+				e.Msg.Body = []byte(d.value)
+			}
+			add(h, &e)
+		}
+	}
+	for _, p := range f.p.Properties {
+		if p.Mode == parley.Always && p.Check(h) != nil {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// forcedTo returns the only value that a process may decide in the runs of a root, if
+// there is just one among all values and one that is none.
+func (f *pairs) forcedTo(root int, id parley.ID, values []string) (only Forced) {
+	allowed := 0
+	for i, v := range values {
+		if names := f.breaks(root, decided{id, v}); len(names) > 0 {
+			only.By = names[0]
+		} else {
+			only.Value = []byte(v)
+			if allowed++; i == 0 {
+				return Forced{}
+			}
+		}
+	}
+	if allowed != 1 {
+		return Forced{}
+	}
+	return only
+}
+
+// bond is a question about two processes: may they decide v and w in a run of a root.
+type bond struct {
+	root int
+	p, q parley.ID
+	v, w string
+}
+
+// bound returns a property that breaks then, and does not if one of them alone decides.
+func (f *pairs) bound(b bond) string {
+	by, known := f.bonds[b]
+	if known {
+		return by
+	}
+	one, other := decided{b.p, b.v}, decided{b.q, b.w}
+	alone := append(f.breaks(b.root, one), f.breaks(b.root, other)...)
+	for _, name := range f.breaks(b.root, one, other) {
+		if !slices.Contains(alone, name) {
+			by = name
+			break
+		}
+	}
+	f.bonds[b] = by
+	return by
+}

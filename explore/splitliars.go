@@ -1,0 +1,328 @@
+package explore
+
+import (
+	"slices"
+	"sort"
+
+	"parley"
+	"parley/faulty"
+)
+
+// speech is what the coalition tells one receiver in one round, and what its members
+// chose for that.
+type speech struct {
+	letters []message
+	chosen  []chosen
+}
+
+// chosen is what one member chose in its turn.
+type chosen struct {
+	by    parley.ID
+	picks []pick
+}
+
+// pick is an answer to Choose, and which of the choices of the turn it was for.
+type pick struct{ choice, answer, of int }
+
+// script goes through all that one member may say to one receiver: it is asked for one
+// answer after another, and then for the next sequence of them.
+type script struct {
+	picks []pick
+	asked int
+	over  bool
+	said  []speech
+}
+
+// mostSpeeches is how many things may be said to one receiver in one round.
+const (
+	mostSpeeches = 1 << 16
+	muchToSay    = "process %d, and those of the coalition before it, may say too much to process %d in one round"
+)
+
+// talk is all that the coalition may say in a round, by receiver.
+type talk struct{ to [most][]speech }
+
+// watched is a behaviour whose choices are known to be those of a turn.
+func (w *teller) watched(how faulty.Behaviour) faulty.Behaviour {
+	watch := func(t *parley.Turn, k int) func() {
+		w.asking, w.choice = int(t.Self)*w.x.p.N+int(t.To), k
+		return func() { w.asking = -1 }
+	}
+	out := how
+	if how.Choose != nil {
+		out.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+			defer watch(t, k)()
+			return how.Choose(s, t, k, n)
+		}
+	}
+	if how.Tell != nil {
+		out.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			defer watch(t, 0)()
+			return how.Tell(s, t)
+		}
+	}
+	return out
+}
+
+// Choose gives the next answer of the script that is followed.
+func (w *teller) Choose(n int) int {
+	if w.asking < 0 {
+		w.x.fail("a process chooses, and not what it says in a liar's turn")
+		return 0
+	}
+	s := &w.scripts[w.asking]
+	if s.asked == len(s.picks) {
+		s.picks = append(s.picks, pick{w.choice, 0, n})
+	}
+	s.asked++
+	if p := s.picks[s.asked-1]; p.of == n && p.choice == w.choice {
+		return p.answer
+	}
+	panic("explore: a liar chooses otherwise after the same choices")
+}
+
+// Sign makes a signature of the search.
+func (w *teller) Sign(as parley.ID, b []byte) []byte { return w.x.signer.Sign(as, b) }
+
+// Verify tells whether a signature is one.
+func (w *teller) Verify(id parley.ID, b, sig []byte) bool { return w.x.signer.Verify(id, b, sig) }
+
+// Refused counts nothing.
+func (w *teller) Refused(_, _ parley.ID, _ string) {}
+
+// liar makes one step of the coalition, and returns what it sends in it.
+func (w *teller) liar(
+	r *root, now parley.Tick, id parley.ID, timers *[]timer, clause func(*parley.Step),
+) (sends []message) {
+	s := w.at(id, r.faulty, now)
+	clause(s)
+	for i := range s.Effects {
+		switch e := &s.Effects[i]; e.Op {
+		case parley.OpSend:
+			sends = append(sends, message{from: e.From, to: e.To, epoch: e.Epoch, path: e.Path, msg: e.Msg})
+		case parley.OpSetTimer:
+			*timers = arm(*timers, timer{of: e.From, number: e.Timer, path: e.Path, due: now + e.After})
+		case parley.OpStopTimer:
+			*timers = disarm(*timers, timer{of: e.From, number: e.Timer, path: e.Path})
+		case parley.OpKeep, parley.OpDeliver, parley.OpIndicate:
+		default:
+			w.x.fail("process %d asks for more than to send, to deliver and to be woken", e.From)
+		}
+	}
+	return sends
+}
+
+// wake lets the timers of the coalition run out that are due, and returns what it sends.
+func (w *teller) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer) (sends []message) {
+	for len(*timers) > 0 && (*timers)[0].due <= now && !w.x.stop.Load() {
+		t := (*timers)[0]
+		*timers = slices.Delete(*timers, 0, 1)
+		sends = append(sends, w.liar(r, now, t.of, timers, func(s *parley.Step) {
+			s.Path = t.path
+			c.Timeout(s, t.number)
+		})...)
+	}
+	return sends
+}
+
+// listens lets the members of the coalition receive what is for them.
+func (w *teller) listens(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer, sends []message) {
+	for id := range r.faulty.All() {
+		for _, q := range addressed(sends, id) {
+			w.liar(r, now, id, timers, func(s *parley.Step) {
+				s.Path, s.Epoch = q.path, q.epoch
+				c.Receive(s, q.from, q.msg)
+			})
+		}
+	}
+}
+
+// talk returns what the coalition may say in the round that a stage begins. If it does
+// not overhear the others it says what it would say anyway.
+func (w *teller) talk(s *stage) *talk {
+	x, r := w.x, w.x.roots[s.root]
+	t := &talk{}
+	if s.liars == 0 {
+		for id := range r.correct(x.p.N) {
+			t.to[id] = []speech{{}}
+		}
+		return t
+	}
+	overhears := x.p.Overhears
+	for id := range r.faulty.All() {
+		overhears = overhears || r.how[id].Overhears
+	}
+	if known := w.talks[s.liars]; known != nil && !overhears {
+		return known
+	}
+	c, p := w.liars[s.root], x.pieces.at(s.liars)
+	before, armed := p.machine, slices.Clone(p.timers)
+	if overhears {
+		load(c, before)
+		w.listens(r, c, x.clock[s.round], &armed, w.sent(s))
+		before = parley.Save(c, 0, nil)
+	}
+	clear(w.scripts)
+	for more := true; more && !x.stop.Load(); {
+		load(c, before)
+		timers := slices.Clone(armed)
+		more = w.record(r, w.wake(r, c, x.clock[s.round]+x.wait, &timers))
+	}
+	for to := range r.correct(x.p.N) {
+		t.to[to] = []speech{{}}
+		for by := range r.faulty.All() {
+			said := w.scripts[int(by)*x.p.N+int(to)].said
+			if len(t.to[to])*len(said) > mostSpeeches {
+				x.fail(muchToSay, by, to)
+				return t
+			}
+			t.to[to] = together(t.to[to], said)
+		}
+	}
+	w.talks[s.liars] = t
+	return t
+}
+
+// record writes down what was said, and has every script go on to what is said next: all
+// of them at once, for no turn depends on another. It tells whether there is more.
+func (w *teller) record(r *root, sends []message) (more bool) {
+	for by := range r.faulty.All() {
+		for to := range r.correct(w.x.p.N) {
+			s := &w.scripts[int(by)*w.x.p.N+int(to)]
+			if !s.over {
+				one := speech{chosen: []chosen{{by, slices.Clone(s.picks[:s.asked])}}}
+				for _, q := range sends {
+					if q.from == by && q.isFor(to) {
+						one.letters = append(one.letters, q)
+					}
+				}
+				s.said = append(s.said, one)
+				if s.next(); len(s.said) > mostSpeeches {
+					w.x.fail(muchToSay, by, to)
+				}
+				more = more || !s.over
+			} else {
+				s.picks = s.picks[:0]
+			}
+			s.asked = 0
+		}
+	}
+	return more
+}
+
+// next goes on to the next sequence of answers: the last one that can be another is.
+func (s *script) next() {
+	last := s.asked - 1
+	for last >= 0 && s.picks[last].answer == s.picks[last].of-1 {
+		last--
+	}
+	if s.picks = s.picks[:last+1]; last < 0 {
+		s.over = true
+		return
+	}
+	s.picks[last].answer++
+}
+
+// together is what is said if one member says one thing, and another one another.
+func together(one, other []speech) []speech {
+	var out []speech
+	for _, a := range one {
+		for _, b := range other {
+			out = append(out, speech{slices.Concat(a.letters, b.letters), slices.Concat(a.chosen, b.chosen)})
+		}
+	}
+	return out
+}
+
+// goesOn returns the coalition's piece at the beginning of the next round. What it says to
+// correct processes makes no difference to it, and to its own it is honest.
+func (w *teller) goesOn(s *stage) uint32 {
+	if s.liars == 0 {
+		return 0
+	}
+	x, r := w.x, w.x.roots[s.root]
+	c, p := w.liars[s.root], x.pieces.at(s.liars)
+	timers := slices.Clone(p.timers)
+	clear(w.scripts)
+	load(c, p.machine)
+	w.listens(r, c, x.clock[s.round], &timers, w.sent(s))
+	now := x.clock[s.round] + x.wait
+	w.listens(r, c, now, &timers, w.wake(r, c, now, &timers))
+	if w.wake(r, c, x.clock[s.round+1], &timers) != nil {
+		x.fail("liars speak before they have heard the others")
+	}
+	return x.piece(-1-s.root, piece{machine: parley.Save(c, 0, nil), timers: timers})
+}
+
+// replayed is the root of a run that was found: liars recite what they chose in it.
+func (x *splitter) replayed(f *splitFound) Root {
+	words := make(map[turnOf][]pick)
+	tell := func(round int, told *[most]*speech) {
+		for to, said := range told {
+			if said == nil {
+				continue
+			}
+			for _, c := range said.chosen {
+				words[turnOf{round, c.by, parley.ID(to)}] = c.picks
+			}
+		}
+	}
+	tell(f.at.round, &f.told)
+	for s := f.at; s.from != nil; s = s.from {
+		tell(s.from.round, &s.told)
+	}
+	r := x.roots[f.root]
+	out := Root{Faulty: make(map[parley.ID]faulty.Behaviour), Requests: x.o.Roots[f.root].Requests}
+	for id := range r.faulty.All() {
+		out.Faulty[id] = x.recited(r.how[id], words)
+	}
+	return out
+}
+
+// turnOf names the turn of one liar to one receiver.
+type turnOf struct {
+	round  int
+	by, to parley.ID
+}
+
+// recited is a behaviour with its choices made: as in the words, and honest where they end.
+func (x *splitter) recited(how faulty.Behaviour, words map[turnOf][]pick) faulty.Behaviour {
+	recite := func(s *parley.Step, t *parley.Turn, k int) func() {
+		round := sort.Search(len(x.clock), func(i int) bool { return x.clock[i] > s.Now }) - 1
+		host := s.Host
+		s.Host = &reciter{Host: host, choice: k, picks: words[turnOf{round, t.Self, t.To}]}
+		return func() { s.Host = host }
+	}
+	out := how
+	if how.Choose != nil {
+		out.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+			defer recite(s, t, k)()
+			return how.Choose(s, t, k, n)
+		}
+	}
+	if how.Tell != nil {
+		out.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			defer recite(s, t, 0)()
+			return how.Tell(s, t)
+		}
+	}
+	return out
+}
+
+// reciter is a host whose answers are known beforehand.
+type reciter struct {
+	parley.Host
+	choice int
+	picks  []pick
+}
+
+// Choose gives the next answer to the choice of the turn that is made.
+func (r *reciter) Choose(n int) int {
+	for len(r.picks) > 0 {
+		p := r.picks[0]
+		if r.picks = r.picks[1:]; p.choice == r.choice {
+			return min(p.answer, n-1)
+		}
+	}
+	return 0
+}

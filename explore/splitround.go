@@ -1,0 +1,388 @@
+package explore
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"parley"
+	"parley/faulty"
+)
+
+// teller is one thread of a search with its last round split: the host of the machines,
+// which it steps from one end of a round to the next.
+type teller struct {
+	x        *splitter
+	step     parley.Step
+	vars     parley.Vars
+	machines [][most]parley.Machine // by root: of correct processes
+	liars    []*faulty.Coalition    // by root
+	talks    map[uint32]*talk       // by the coalition's piece
+	ends     map[string]uint32      // numbers of endings
+	key      []byte
+	stage    *stage    // whose messages were asked for last
+	sends    []message // of correct processes in it
+
+	scripts []script // by member and receiver
+	asking  int      // whose script is followed; -1: nobody's
+	choice  int      // which of the choices of the turn is made
+}
+
+func (x *splitter) teller() *teller {
+	return &teller{x: x, talks: make(map[uint32]*talk), ends: make(map[string]uint32), asking: -1,
+		scripts: make([]script, x.p.N*x.p.N)}
+}
+
+// seat makes the machines of all roots.
+func (w *teller) seat() {
+	x := w.x
+	for _, r := range x.roots {
+		var list [most]parley.Machine
+		for id := range r.correct(x.p.N) {
+			list[id] = x.p.New(id)
+		}
+		how := make(map[parley.ID]faulty.Behaviour)
+		for id := range r.faulty.All() {
+			how[id] = w.watched(r.how[id])
+		}
+		w.machines = append(w.machines, list)
+		w.liars = append(w.liars, faulty.New(x.p, x.wait, how))
+	}
+}
+
+// at begins a step of a process.
+func (w *teller) at(id parley.ID, members parley.Set, now parley.Tick) *parley.Step {
+	s := &w.step
+	s.Self, s.N, s.Now, s.Members, s.Host = id, w.x.p.N, now, members, w
+	s.Path, s.Epoch, s.Effects = 0, 0, s.Effects[:0]
+	return s
+}
+
+func load(m parley.Machine, b []byte) { loadIn(new(parley.Vars), m, b) }
+
+// loadIn is load in memory that is there already.
+func loadIn(v *parley.Vars, m parley.Machine, b []byte) {
+	if !v.Load(m, 0, b) {
+		panic("explore: a machine does not load the state that it saved")
+	}
+}
+
+// starts begins a correct process, and returns when its timer runs out first.
+func (w *teller) starts(m parley.Machine, id parley.ID, requests []parley.Msg) parley.Tick {
+	s := w.at(id, parley.SetOf(id), 0)
+	m.Start(s)
+	for _, q := range requests {
+		m.Request(s, q)
+	}
+	sends, end, next := w.effects()
+	if len(sends) > 0 || end != 0 {
+		w.x.fail("process %d acts before the first round", id)
+	}
+	return next
+}
+
+// hears lets a correct process receive those of the messages that are for it. It may make
+// nothing of them before the round ends.
+func (w *teller) hears(m parley.Machine, s *parley.Step, sends []message) {
+	for i := range sends {
+		if q := &sends[i]; q.isFor(s.Self) {
+			s.Path, s.Epoch = q.path, q.epoch
+			m.Receive(s, q.from, q.msg)
+		}
+	}
+	if len(s.Effects) > 0 {
+		w.x.fail("process %d acts on a message before the round ends", s.Self)
+	}
+}
+
+// ring lets the timer of a correct process run out.
+func (w *teller) ring(m parley.Machine, s *parley.Step, now parley.Tick) {
+	s.Now, s.Path, s.Epoch = now, w.x.alarm.path, 0
+	m.Timeout(s, w.x.alarm.number)
+}
+
+// effects are those of the step of a correct process: what it sends, the number of what it
+// delivers, 0 for nothing, and when its timer runs out next.
+func (w *teller) effects() (sends []message, end uint32, next parley.Tick) {
+	x, s := w.x, &w.step
+	next = never
+	w.key = append(w.key[:0], byte(s.Self))
+	for i := range s.Effects {
+		switch e := &s.Effects[i]; e.Op {
+		case parley.OpSend:
+			sends = append(sends, message{from: e.From, to: e.To, epoch: e.Epoch, path: e.Path, msg: e.Msg})
+		case parley.OpDeliver:
+			w.key = binary.AppendUvarint(w.key, uint64(e.To))
+			w.key = parley.AppendMsg(w.key, e.Path, e.Msg)
+		case parley.OpSetTimer:
+			if x.clock == nil {
+				x.alarm = timer{number: e.Timer, path: e.Path}
+			}
+			if e.Timer != x.alarm.number || e.Path != x.alarm.path || next != never {
+				x.fail("process %d has more than one timer", s.Self)
+			}
+			next = s.Now + e.After
+		case parley.OpKeep, parley.OpStopTimer:
+		default:
+			x.fail("process %d asks for more than to send, to deliver and to be woken", s.Self)
+		}
+	}
+	if len(w.key) == 1 {
+		return sends, 0, next
+	}
+	end, known := w.ends[string(w.key)]
+	if !known {
+		end = x.ending(w.key, s.Self, s.Effects)
+		w.ends[string(w.key)] = end
+	}
+	return sends, end, next
+}
+
+// opened are the effects of a timer that ran out at instant k of the clock. It is set again
+// as long as the clock goes on, and in the last round nothing is sent.
+func (w *teller) opened(k int) (sends []message, end uint32) {
+	x := w.x
+	sends, end, next := w.effects()
+	switch last := k == len(x.clock)-1; {
+	case last && len(sends) > 0:
+		x.fail("process %d sends when the last round ends", w.step.Self)
+	case last && next != never, !last && next != x.clock[k+1]:
+		x.fail("the rounds of process %d depend on what it hears", w.step.Self)
+	}
+	return sends, end
+}
+
+// mostRounds is after how many a protocol is taken to have no last one.
+const mostRounds = 1000
+
+// survey runs a root with all processes correct, to learn when rounds end, and that
+// nothing happens within them.
+func (w *teller) survey(number int) {
+	x, n := w.x, parley.ID(w.x.p.N)
+	list, wakes := make([]parley.Machine, n), make([]parley.Tick, n)
+	for id := range n {
+		list[id] = x.p.New(id)
+		wakes[id] = w.starts(list[id], id, x.roots[number].requests[id])
+	}
+	var clock []parley.Tick
+	for wakes[0] != never && x.err == nil {
+		now := wakes[0]
+		switch k := len(clock); {
+		case k > mostRounds:
+			x.fail("it has more than %d rounds", mostRounds)
+		case k > 0 && now-clock[k-1] <= rush:
+			x.fail("a round of %d ticks is over before liars have heard the others, which takes %d", now-clock[k-1], rush)
+		}
+		clock = append(clock, now)
+		var sends []message
+		for id := range n {
+			if wakes[id] != now {
+				x.fail("the rounds of process %d are not those of the others", id)
+			}
+			w.ring(list[id], w.at(id, parley.SetOf(id), now), now)
+			said, _, next := w.effects()
+			sends, wakes[id] = append(sends, said...), next
+		}
+		for id := range n {
+			w.either(list[id], id, now, sends)
+		}
+	}
+	switch {
+	case len(clock) < 2:
+		x.fail("it has no rounds")
+	case x.clock != nil && !slices.Equal(clock, x.clock):
+		x.fail("its rounds depend on what is asked")
+	}
+	x.clock, x.wait = clock, rush
+}
+
+// either lets a process receive messages in one order and in the other, and must come to
+// the same.
+func (w *teller) either(m parley.Machine, id parley.ID, now parley.Tick, sends []message) {
+	var states [2]string
+	before := parley.Save(m, 0, nil)
+	for i := range states {
+		load(m, before)
+		slices.Reverse(sends)
+		w.hears(m, w.at(id, parley.SetOf(id), now), sends)
+		states[i] = string(parley.Save(m, 0, nil))
+	}
+	if states[0] != states[1] {
+		w.x.fail("the order in which messages arrive makes a difference to process %d", id)
+	}
+}
+
+// isFor tells whether a message goes to a process.
+func (m *message) isFor(id parley.ID) bool { return m.from != id && (m.to == id || m.to == parley.All) }
+
+// addressed are the messages to one process.
+func addressed(sends []message, to parley.ID) (list []message) {
+	for i := range sends {
+		if sends[i].isFor(to) {
+			list = append(list, sends[i])
+		}
+	}
+	return list
+}
+
+// begin makes the first stage of a root.
+func (w *teller) begin(number int) *stage {
+	x, r := w.x, w.x.roots[number]
+	s := &stage{root: number, runs: 1}
+	now := x.clock[0]
+	for id := range r.correct(x.p.N) {
+		m := x.p.New(id)
+		w.starts(m, id, r.requests[id])
+		w.ring(m, w.at(id, parley.SetOf(id), now), now)
+		sends, end := w.opened(0)
+		s.parts[id] = x.piece(int(id), piece{machine: parley.Save(m, 0, nil), sends: sends})
+		s.deliver(end)
+	}
+	if r.faulty == (parley.Set{}) {
+		return s
+	}
+	c, timers := w.liars[number], []timer(nil)
+	for id := range r.faulty.All() {
+		w.liar(r, 0, id, &timers, c.Start)
+	}
+	for id := range r.faulty.All() {
+		for _, q := range r.requests[id] {
+			w.liar(r, 0, id, &timers, func(s *parley.Step) { c.Request(s, q) })
+		}
+	}
+	w.wake(r, c, now, &timers)
+	s.liars = x.piece(-1-number, piece{machine: parley.Save(c, 0, nil), timers: timers})
+	return s
+}
+
+// heard is the state of a correct process after it has heard what the correct ones sent.
+func (w *teller) heard(s *stage, id parley.ID) []byte {
+	x, sends := w.x, w.sent(s)
+	m, p := w.machines[s.root][id], x.pieces.at(s.parts[id])
+	load(m, p.machine)
+	w.hears(m, w.at(id, parley.SetOf(id), x.clock[s.round]), sends)
+	return parley.Save(m, 0, make([]byte, 0, 2*len(p.machine)))
+}
+
+// sent is what correct processes sent in this round.
+func (w *teller) sent(s *stage) []message {
+	if w.stage == s {
+		return w.sends
+	}
+	w.stage, w.sends = s, nil
+	for id := range w.x.roots[s.root].correct(w.x.p.N) {
+		w.sends = append(w.sends, w.x.pieces.at(s.parts[id]).sends...)
+	}
+	return w.sends
+}
+
+// through takes a correct process, after it has heard the other correct ones, through the
+// rest of a round.
+func (w *teller) through(
+	m parley.Machine, id parley.ID, heard []byte, told *speech, round int,
+) (sends []message, end uint32) {
+	loadIn(&w.vars, m, heard)
+	s := w.at(id, parley.SetOf(id), w.x.clock[round]+w.x.wait)
+	w.hears(m, s, told.letters)
+	w.ring(m, s, w.x.clock[round+1])
+	return w.opened(round + 1)
+}
+
+// round makes all stages that a stage leads to.
+func (w *teller) round(s *stage, each func(next *stage)) {
+	x := w.x
+	type after struct {
+		told      *speech
+		part, end uint32
+	}
+	var ids []parley.ID
+	var all [][]after
+	t := w.talk(s)
+	for id := range x.roots[s.root].correct(x.p.N) {
+		m, heard := w.machines[s.root][id], w.heard(s, id)
+		var list []after
+		for i := range t.to[id] {
+			said, end := w.through(m, id, heard, &t.to[id][i], s.round)
+			part := x.piece(int(id), piece{machine: parley.Save(m, 0, nil), sends: said})
+			list = append(list, after{&t.to[id][i], part, end})
+		}
+		ids, all = append(ids, id), append(all, list)
+	}
+	liars := w.goesOn(s)
+	combine(all, func(picked []after) bool {
+		next := &stage{root: s.root, round: s.round + 1, liars: liars, past: slices.Clip(s.past), runs: s.runs, from: s}
+		for i, a := range picked {
+			next.parts[ids[i]], next.told[ids[i]] = a.part, a.told
+			next.deliver(a.end)
+		}
+		each(next)
+		return !x.stop.Load()
+	})
+}
+
+// last takes each correct process through the last round by itself, and has all
+// combinations of what they come to judged.
+func (w *teller) last(s *stage) {
+	x := w.x
+	type reached struct {
+		end  uint32
+		runs uint64
+		told *speech // one that leads there
+	}
+	var ids []parley.ID
+	var all [][]reached
+	t, runs := w.talk(s), s.runs
+	for id := range x.roots[s.root].correct(x.p.N) {
+		m, heard := w.machines[s.root][id], w.heard(s, id)
+		var list []reached
+		for i := range t.to[id] {
+			_, end := w.through(m, id, heard, &t.to[id][i], s.round)
+			k := slices.IndexFunc(list, func(r reached) bool { return r.end == end })
+			if k < 0 {
+				list = append(list, reached{end, 0, &t.to[id][i]})
+				k = len(list) - 1
+			}
+			list[k].runs++
+		}
+		if len(t.to[id]) > 1 {
+			x.moves.Add(uint64(len(t.to[id])))
+		}
+		runs = times(runs, uint64(len(t.to[id])))
+		if x.stop.Load() {
+			return
+		}
+		ids, all = append(ids, id), append(all, list)
+	}
+	x.addRuns(runs)
+	ends := make([]uint32, len(ids))
+	combine(all, func(picked []reached) bool {
+		runs := s.runs
+		for i, r := range picked {
+			ends[i] = r.end
+			runs = times(runs, r.runs)
+		}
+		x.settle(s, ends, runs, func(told *[most]*speech) {
+			for i, r := range picked {
+				told[ids[i]] = r.told
+			}
+		})
+		return !x.stop.Load()
+	})
+}
+
+// combine calls f with every way to pick one of each list, as long as it returns true.
+func combine[T any](lists [][]T, f func(picked []T) bool) {
+	picked := make([]T, len(lists))
+	var from func(i int) bool
+	from = func(i int) bool {
+		if i == len(lists) {
+			return f(picked)
+		}
+		for _, one := range lists[i] {
+			if picked[i] = one; !from(i + 1) {
+				return false
+			}
+		}
+		return true
+	}
+	from(0)
+}

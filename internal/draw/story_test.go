@@ -1,0 +1,91 @@
+package draw_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/faulty"
+	"parley/internal/draw"
+	"parley/trace"
+)
+
+// Without rounds a story has a line a step, with what comes of it; what only arrives shares
+// a line, and what is lost is told after the step that sent it.
+func TestStory(t *testing.T) {
+	var s story
+	a, b := parley.Msg{Kind: 1, Body: []byte("a")}, parley.Msg{Kind: 1, Origin: 1, Body: []byte("b")}
+	record := parley.Msg{Body: []byte("xyz")}
+	s.at(0, trace.Start, 0, parley.Msg{})
+	s.at(0, trace.Append, 0, record) // at the beginning this is nothing to tell
+	s.at(0, trace.Start, 3, parley.Msg{})
+	s.send(0, 3, 0, b) // but this is
+	s.at(1, trace.Request, 0, parley.Msg{Kind: parley.Carried, Body: []byte("a")})
+	s.at(1, trace.Append, 0, record)
+	s.send(1, 0, 1, a)
+	s.send(1, 0, 2, a)
+	s.add(trace.Event{Time: 1, Op: trace.Lose, At: 2, Msg: a})
+	s.send(1, 0, 3, b)
+	s.at(1, trace.Crash, 0, parley.Msg{})
+	s.add(trace.Event{Time: 1, Op: trace.Lose, At: 0, Peer: 3, Msg: b}) // nobody hears it
+	s.come(2, 0, 1, a, 0)
+	s.come(3, 0, 2, a, 0)
+	s.come(4, 0, 3, b, 0)
+	s.add(trace.Event{Time: 4, Op: trace.Deliver, At: 3, Peer: 1, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("b")}})
+	s.come(5, 3, 2, a, 0)
+	s.at(6, trace.Crash, 2, parley.Msg{})
+	s.at(7, trace.Timeout, 3, parley.Msg{Value: 9})
+	s.send(7, 3, parley.All, b)
+	s.at(8, trace.Restart, 0, parley.Msg{Value: 1})
+	s.at(8, trace.Suspect, 3, parley.Msg{Kind: parley.Suspect, Origin: 0})
+	s.at(9, trace.Indicate, 3, parley.Msg{Kind: parley.Suspect, Origin: 0})
+	s.come(9, 3, 1, b, 0)
+	s.send(9, 1, 0, a)
+	s.at(9, trace.Deliver, 1, parley.Msg{Kind: parley.Carried, Body: []byte("b")}) // it lies: that means nothing
+	s.at(10, trace.Pause, 3, parley.Msg{})
+	s.at(11, trace.Resume, 3, parley.Msg{})
+	got := draw.Story(gossip(4), s.events, draw.Style{Faulty: parley.SetOf(1)})
+	want := []string{
+		"P4 tells P1 2 says b",
+		"P1 broadcasts a: makes 3 bytes durable; tells P2 ✗ and P3 1 says a; tells P4 2 says b; crashes",
+		"1 says a from P1 to P3 is lost",
+		"P2 ✗ receives 1 says a from P1; P3 receives 1 says a from P1",
+		"P4 receives 2 says b from P1: delivers b of P2",
+		"P3 receives 1 says a from P4",
+		"P3 crashes",
+		"timer 9 of P4 runs out: tells P1, P2 ✗ and P3 2 says b",
+		"P1 comes back without its disk",
+		"P4 is told that P1 has failed: suspects P1",
+		"P2 ✗ receives 2 says b from P4: tells P1 1 says a",
+		"P4 stands still", "P4 goes on",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Where there are rounds a line is what one process tells the others in one, and whom a
+// liar tells nothing although it should.
+func TestStoryOfRounds(t *testing.T) {
+	p := scene{n: 4, m: 1, value: "1", faulty: map[parley.ID]faulty.Behaviour{
+		1: {Name: "mute to P3", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+			if t.To == 2 {
+				return nil
+			}
+			return t.Honest
+		}},
+	}}.play()
+	got := draw.Story(p.protocol, p.log.Events, draw.Style{Faulty: parley.SetOf(1)})
+	want := []string{
+		"P1 proposes 1",
+		"round 0: P1 tells P2 ✗, P3 and P4 {1,1}",
+		"round 1: P2 ✗ tells P4 {1,12} and P3 nothing",
+		"round 1: P3 tells P2 ✗ and P4 {1,13}",
+		"round 1: P4 tells P2 ✗ and P3 {1,14}",
+		"P1 decides 1", "P3 decides 1", "P4 decides 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -1,0 +1,131 @@
+package sim_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/agreement/problem"
+	"parley/agreement/sm"
+	"parley/broadcast/atomic"
+	bproblem "parley/broadcast/problem"
+	"parley/commit/twophase"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/membership/group"
+	"parley/sim"
+	"parley/trace"
+)
+
+// replayed are runs with one of everything that may befall a process.
+func replayed(seed uint64) map[string]sim.Options {
+	propose := func(n int, value string) (out []sim.Request) {
+		for id := range parley.ID(n) {
+			out = append(out, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(value)}})
+		}
+		return out
+	}
+	in := problem.Instance{N: 4, M: 2, Default: []byte("0")}
+	return map[string]sim.Options{
+		"liars": {
+			Protocol: sm.New(sm.Config{Instance: in}, lockstep.Simulated), Requests: propose(1, "1"),
+			Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Random, 2: faulty.TwoFaced},
+		},
+		"restarts": {
+			Protocol: twophase.New(twophase.Config{N: 4}), Requests: propose(4, "yes"), Until: 40_000,
+			Crashes: []sim.Crash{
+				{At: 0, Step: 4, Effects: 2, Back: 3000}, {At: 2, Step: 3, Effects: 1, Back: 500}, {At: 3, When: 900, Back: 90, LostDisk: true},
+			},
+		},
+		"clocks": {
+			Protocol: ballot.New(ballot.Config{N: 5}), Requests: propose(5, "a"), Loss: 0.1, Twice: 0.1, Until: 60_000,
+			Clocks:  []sim.Clock{{At: 1, Offset: 400, Drift: 90_000}, {At: 2, Offset: -70, Drift: -50_000}},
+			Pauses:  []sim.Pause{{At: 3, From: 100, For: 3000}},
+			Crashes: []sim.Crash{{At: 4, When: 300, Effects: 1, Back: 2000}},
+		},
+		"views": {
+			Protocol: atomic.InViews(group.Config{N: 4}), FIFO: true, Until: 20_000,
+			Requests:   []sim.Request{{At: 1, When: 100, Msg: bproblem.Request([]byte("a"))}, {At: 2, When: 90, Msg: bproblem.Request([]byte("b"))}},
+			Suspicions: []sim.Suspicion{{At: 1, Of: 2, When: 700}}, Crashes: []sim.Crash{{At: 0, When: 600, Effects: 2}},
+		},
+	}
+}
+
+func replay(o sim.Options) (sim.Replay, []trace.Event) {
+	o.Log = &trace.Log{Keep: true}
+	sim.Run(o)
+	r := sim.Replay{Protocol: o.Protocol, Signer: sim.Ideal(o.Seed), Clocks: o.Clocks}
+	// order: a set has none
+	for id := range o.Faulty {
+		r.Faulty.Add(id)
+	}
+	return r, o.Log.Events
+}
+
+// The correct processes of a trace do again what they did.
+func TestReplay(t *testing.T) {
+	for seed := range uint64(12) {
+		for name, o := range replayed(seed) {
+			o.Seed = seed
+			r, events := replay(o)
+			want := 0
+			for _, e := range events {
+				switch e.Op {
+				case trace.Start, trace.Restart, trace.Request, trace.Receive, trace.Timeout, trace.Suspect:
+					if !r.Faulty.Has(e.At) {
+						want++
+					}
+				}
+			}
+			if steps, err := r.Run(events); err != nil || steps != want || want < 10 {
+				t.Errorf("%s, seed %d: %d steps of %d, %v", name, seed, steps, want, err)
+			}
+		}
+	}
+}
+
+// Any change of what a correct process was given or did, and anything that is missing, is
+// found: there, or in a later step that does not follow any more.
+func TestReplayCatches(t *testing.T) {
+	for name, o := range replayed(3) {
+		o.Seed = 3
+		r, events := replay(o)
+		tried, missed := 0, 0
+		for i, e := range events {
+			if r.Faulty.Has(e.At) || e.Op == trace.Refuse || e.Op == trace.Lose || e.Op == trace.Pause || e.Op == trace.Resume {
+				continue
+			}
+			changed := slices.Clone(events)
+			switch e.Op {
+			case trace.Send, trace.Deliver, trace.Keep, trace.Append:
+				changed[i].Msg.Body = append(slices.Clone(e.Msg.Body), 'x')
+				if _, err := r.Run(changed); err == nil {
+					t.Errorf("%s: event %d, %s, is another one and nobody minds", name, e.ID, e.Op)
+				}
+				// Of what a crash cuts off, the end may be missing.
+				if _, err := r.Run(slices.Delete(slices.Clone(events), i, i+1)); err == nil && events[i+1].Op != trace.Crash {
+					t.Errorf("%s: event %d, %s, is not there and nobody minds", name, e.ID, e.Op)
+				}
+			case trace.Timeout:
+				changed[i].Msg.Value += 77
+				if _, err := r.Run(changed); err == nil || !strings.Contains(err.Error(), "is not set") {
+					t.Errorf("%s: event %d is the timeout of no timer: %v", name, e.ID, err)
+				}
+			case trace.Start, trace.Crash, trace.Restart:
+				if _, err := r.Run(slices.Insert(changed, i, e)); err == nil {
+					t.Errorf("%s: event %d, %s, is there twice and nobody minds", name, e.ID, e.Op)
+				}
+			case trace.Receive:
+				tried++
+				if _, err := r.Run(slices.Delete(changed, i, i+1)); err == nil {
+					missed++ // it made no difference
+				}
+			}
+		}
+		if missed == tried {
+			t.Errorf("%s: none of %d messages is missed", name, tried)
+		}
+	}
+}
