@@ -54,12 +54,6 @@ func (a *app) replayTrace(args []string) error {
 	if err != nil {
 		return err
 	}
-	if h.Facts.Bare {
-		if s.protocol.Bare == nil {
-			return fmt.Errorf("%s:1: %s stands on no detector", *file, s.protocol.Name)
-		}
-		s.protocol = *s.protocol.Bare
-	}
 	again := sim.Replay{Protocol: s.protocol, Signer: s.signer, Clocks: s.drawn.Clocks, Stepped: h.Facts.Stepped}
 	// order: a set has none
 	for id := range s.faulty {

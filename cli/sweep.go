@@ -232,9 +232,9 @@ func (s *sweeping) print(w io.Writer) error {
 func (t *tally) String() string {
 	list := func(pairs ...any) string {
 		var parts []string
-		for i := 0; i < len(pairs); i += 2 {
-			if n := pairs[i].(uint64); n > 0 {
-				parts = append(parts, draw.Number(n)+" "+pairs[i+1].(string))
+		for pair := range slices.Chunk(pairs, 2) {
+			if n := pair[0].(uint64); n > 0 {
+				parts = append(parts, draw.Number(n)+" "+pair[1].(string))
 			}
 		}
 		return strings.Join(parts, ", ")

@@ -165,7 +165,10 @@ func (a *app) remake(h trace.Header) (setup, error) {
 	if !reflect.DeepEqual(made, h) {
 		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
 	}
-	if h.Facts.Bare && s.protocol.Bare != nil {
+	if h.Facts.Bare {
+		if s.protocol.Bare == nil {
+			return s, fmt.Errorf("%s stands on no detector", s.protocol.Name)
+		}
 		s.protocol = *s.protocol.Bare
 	}
 	return s, err

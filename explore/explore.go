@@ -64,6 +64,8 @@ type Options struct {
 	Looks bool
 	// All goes on after something was found. At most a hundred findings are kept.
 	All bool
+	// Naming is how processes are called in what is said of findings; nil: process 0 ...
+	Naming func(parley.ID) string
 	// Progress, if not nil, is called about once a second.
 	Progress func(Progress)
 }
@@ -145,8 +147,11 @@ func (o Outcome) String() string {
 type Report struct {
 	Progress
 	Outcome Outcome
-	// Limit says which budget was hit: "depth", "states", "memory" or "walks".
+	// Limit says what ended the search before all was visited: "depth", "states", "memory",
+	// "walks" or "interrupt".
 	Limit string
+	// Seen are the properties that are to hold sometimes, and did in some state.
+	Seen []string
 	// Ends is the number of states in which nothing more is due.
 	Ends uint64
 	// Runs is the number of runs to an end, each with other answers to the Chooses: how
@@ -173,8 +178,15 @@ type Finding struct {
 	Property string // the one that breaks; empty: the goal was reached
 	Why      string
 	Promised bool
-	Run      Run
+	// Assumptions are what the promise was judged by, and Over tells that nothing more
+	// was due.
+	Assumptions parley.Assumptions
+	Over        bool
+	Run         Run
 }
+
+// NoPanic is the property of all machines that they do not panic.
+const NoPanic = "no panic"
 
 // Search tells whether a search can be made at all, makes it, and reports. The context
 // ends it early.
@@ -182,7 +194,11 @@ func Search(ctx context.Context, o Options) (Report, error) {
 	if err := o.check(); err != nil {
 		return Report{}, err
 	}
-	r := newSearch(o).run(ctx)
+	x := newSearch(o)
+	r := x.run(ctx)
+	if failure := x.failure.Load(); failure != nil {
+		return Report{}, *failure
+	}
 	if o.Order != BreadthFirst {
 		for i := range r.Findings {
 			shorten(ctx, o, &r.Findings[i])
@@ -228,6 +244,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("%d processes: 1 to %d can be explored", p.N, most)
 	case len(o.Roots) == 0:
 		return fmt.Errorf("nothing to begin with")
+	case len(o.Roots) > maxGroup:
+		return fmt.Errorf("%d ways to begin: at most %d can be told apart", len(o.Roots), maxGroup)
+	case o.Order == DepthFirst && o.Depth > 0:
+		return fmt.Errorf("a search in depth first knows no bound on the depth")
 	case o.Step == Rounds && p.Timing != parley.Synchronous:
 		return fmt.Errorf("%s has no rounds to step by", p.Name)
 	case o.Step == Rounds && o.Model != (Model{FIFO: o.Model.FIFO}):

@@ -9,6 +9,7 @@ import (
 	"parley/agreement/ballot"
 	"parley/agreement/eig"
 	"parley/agreement/om"
+	agreement "parley/agreement/problem"
 	"parley/agreement/sm"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
@@ -142,7 +143,7 @@ var counts = map[string][2]uint64{
 	"om 4": {11592, 32}, "eig 3 beyond": {509, 21},
 	"diffusion": {12364, 61}, "diffusion, a loss": {79, 2}, "diffusion, one doubled": {106, 2},
 	"fifo": {3096, 14}, "causal": {9540, 45}, "forwarding": {3420, 61}, "bracha": {8315, 1}, "atomic": {7948, 188},
-	"ballot": {19856, 364}, "two phases": {80958, 132}, "three phases": {4941, 171}, "views": {8914, 0},
+	"ballot": {19856, 364}, "two phases": {80958, 132}, "three phases": {5325, 189}, "views": {8914, 0},
 }
 
 // TestReduction makes the small searches with and without leaving out moves that lead
@@ -234,6 +235,49 @@ func TestDepth(t *testing.T) {
 	cancel()
 	if r, err := explore.Search(ctx, small()["diffusion"]); err != nil || r.Outcome != explore.Interrupted {
 		t.Errorf("%s, %v", r.Outcome, err)
+	}
+}
+
+// TestCrashInRound: without a second round a source that crashes in the middle of what
+// it sends breaks agreement, and with it it does not.
+func TestCrashInRound(t *testing.T) {
+	for m, want := range []explore.Outcome{explore.Found, explore.Exhausted} {
+		r := search(t, explore.Options{
+			Protocol: eig.New(oral(3, m), lockstep.Simulated), Roots: asking(propose(0, "1")),
+			Model: explore.Model{Crashes: 1}, Only: []string{agreement.Agreement}, Beyond: true,
+		})
+		if r.Outcome != want {
+			t.Errorf("m = %d: %s", m, r.Outcome)
+		}
+	}
+}
+
+// falling panics when it is told something twice.
+type falling struct {
+	parley.Base
+	told int
+}
+
+func (f *falling) Receive(s *parley.Step, from parley.ID, _ parley.Msg) {
+	if f.told++; f.told == 2 {
+		panic("told twice")
+	}
+}
+
+func (f *falling) Request(s *parley.Step, _ parley.Msg) { s.SendAll(parley.Msg{Kind: 1}) }
+
+func (f *falling) State(v *parley.Vars) { parley.Num(v, "told", &f.told) }
+
+// TestPanic finds a run in which a machine panics.
+func TestPanic(t *testing.T) {
+	p := parley.Protocol{
+		Name: "falling", N: 3, Kinds: []string{"", "M"}, New: func(parley.ID) parley.Machine { return new(falling) },
+		Promises: func(parley.Assumptions) []parley.Promise { return nil },
+	}
+	r := search(t, explore.Options{Protocol: p, Roots: asking(cast(0, "a"), cast(1, "b")), Workers: 2})
+	if r.Outcome != explore.Found || r.Findings[0].Property != explore.NoPanic ||
+		!strings.Contains(r.Findings[0].Why, "process 2 panics on the next move, a delivery: told twice") {
+		t.Errorf("%s, %+v", r.Outcome, r.Findings)
 	}
 }
 

@@ -17,6 +17,7 @@ type judge struct {
 	}
 	mu       sync.Mutex
 	findings []found
+	seen     map[string]bool // properties that are to hold sometimes, and did
 }
 
 // question is all that a verdict depends on.
@@ -36,6 +37,7 @@ type found struct {
 	property string
 	why      string
 	promised bool
+	question question
 }
 
 // enough is how many findings are kept.
@@ -57,7 +59,7 @@ func (w *worker) check(s *state, at id, over bool) {
 	}
 	if x.o.Goal != nil && x.o.Looks {
 		if x.o.Goal(w.view(s, &q)) {
-			x.judge.keep([]found{{root: s.root, id: at, trail: slices.Clone(w.trail)}})
+			x.judge.keep([]found{{root: s.root, id: at, trail: slices.Clone(w.trail), question: q}})
 		}
 		return
 	}
@@ -85,7 +87,7 @@ func (w *worker) check(s *state, at id, over bool) {
 		list = []found{{}}
 	}
 	for i := range list {
-		list[i].root, list[i].id, list[i].trail = s.root, at, slices.Clone(w.trail)
+		list[i].root, list[i].id, list[i].trail, list[i].question = s.root, at, slices.Clone(w.trail), q
 	}
 	if len(list) > 0 {
 		j.keep(list)
@@ -100,6 +102,16 @@ func (j *judge) keep(list []found) {
 	if !j.x.o.All {
 		j.x.stop.Store(true)
 	}
+}
+
+// saw notes a property that is to hold sometimes, and does.
+func (j *judge) saw(name string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.seen == nil {
+		j.seen = make(map[string]bool)
+	}
+	j.seen[name] = true
 }
 
 // view is a state as a goal sees it.
@@ -138,6 +150,9 @@ func (x *search) seenBy(q *question) *parley.History {
 func (x *search) broken(q *question) (out []found) {
 	h := x.seenBy(q)
 	for _, v := range parley.Judge(x.p, x.assumptions(q, h), h) {
+		if v.Property.Mode == parley.Sometimes && v.Broken == nil {
+			x.judge.saw(v.Property.Name)
+		}
 		if v.Property.Mode == parley.Sometimes || v.Broken == nil || !x.counts(v) {
 			continue
 		}

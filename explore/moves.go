@@ -26,6 +26,13 @@ const (
 	Start                 // a process begins
 )
 
+func (w What) String() string {
+	return [...]string{
+		"delivery", "loss", "delivery that comes twice", "request", "timeout", "crash", "restart",
+		"restart without a disk", "suspicion", "false suspicion", "start",
+	}[w]
+}
+
 // turn is a move that a state allows; what comes of it may depend on choices.
 type turn struct {
 	what What
@@ -54,7 +61,7 @@ func (w *worker) made(s *state) made {
 // Moves of a state are numbered by what they are about, and then by what comes of it, so
 // that a number means the same however many of the others are left out.
 const (
-	variantBits = 13
+	variantBits = 20
 	maxVariant  = 1<<variantBits - 1
 	maxGroup    = maxMove >> variantBits
 )
@@ -69,7 +76,7 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 	if x.timed {
 		if t, ok := x.due(s, s.now); ok {
 			w.explored = 0
-			w.try(s, &t, 0)
+			w.expire(s, t, 0)
 			return true
 		}
 	}
@@ -106,10 +113,8 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 			t.what, t.elem, t.cost = Doubling, -1, doubles
 			w.try(s, &t, 2*n+i)
 		}
-		if x.may(s, crashes) && !x.roots[s.root].faulty.Has(q.to) {
-			t.what, t.in, t.elem, t.cost = Arrival, t.in|amid, i, crashes
-			w.try(s, &t, 3*n+i)
-		}
+		t.what, t.elem, t.cost = Arrival, i, -1
+		w.crashing(s, t, 3*n+i)
 	}
 	if again != 0 {
 		return true
@@ -156,28 +161,37 @@ func (w *worker) local(s *state, base int) (due bool) {
 		t, _ := x.due(at, next)
 		t.wait = passed
 		w.explored = 0
-		w.try(at, &t, base+x.p.N*turns)
+		w.expire(at, t, base+x.p.N*turns)
 	}
 	return due || ok
 }
 
 // turns is how many numbers of moves a process has beside those of messages to it.
-const turns = 8 + most
+const turns = 8 + 2*most
+
+// expire makes the move in which a timer runs out, and those in which its process
+// crashes on it.
+func (w *worker) expire(s *state, t turn, group int) {
+	w.try(s, &t, group)
+	w.crashing(s, t, group+1)
+}
+
+// crashing makes a move in which the process crashes, if it may.
+func (w *worker) crashing(s *state, t turn, group int) {
+	if w.x.may(s, crashes) && !w.x.roots[s.root].faulty.Has(t.at) {
+		t.in |= amid
+		w.try(s, &t, group)
+	}
+}
 
 // spontaneous makes the moves in which a process is asked or a timer of it runs out, at
 // any time.
 func (w *worker) spontaneous(s *state, part *component, t turn, group int) (due bool) {
 	x := w.x
-	try := func(what What, in input, cost, group int) {
-		t.what, t.in, t.cost = what, in|input(t.at), cost
-		w.try(s, &t, group)
-		if x.may(s, crashes) && !x.roots[s.root].faulty.Has(t.at) && cost != timeouts {
-			t.in, t.cost = t.in|amid, crashes
-			w.try(s, &t, group+1)
-		}
-	}
 	if x.askedOf(part, t.at) < len(x.roots[s.root].requests[t.at]) {
-		try(Asking, ask, -1, group)
+		t.what, t.in = Asking, ask|input(t.at)
+		w.try(s, &t, group)
+		w.crashing(s, t, group+1)
 		due = true
 	}
 	if len(part.timers) == 0 || x.timed {
@@ -185,11 +199,7 @@ func (w *worker) spontaneous(s *state, part *component, t turn, group int) (due 
 	}
 	if x.may(s, timeouts) && part.timers[0].of == t.at {
 		t.what, t.in, t.cost = Expiry, expire, timeouts
-		w.try(s, &t, group+2)
-		if x.may(s, crashes) && !x.roots[s.root].faulty.Has(t.at) {
-			t.in |= amid
-			w.try(s, &t, group+3)
-		}
+		w.expire(s, t, group+2)
 	}
 	return true
 }
@@ -201,6 +211,7 @@ func (w *worker) comeBack(s *state, t turn, group int) {
 	}
 	t.what, t.in, t.cost = Restart, restart, restarts
 	w.try(s, &t, group)
+	w.crashing(s, t, group+2)
 	if w.x.may(s, disks) {
 		t.what, t.in = LostDisk, restart|1
 		w.try(s, &t, group+1)
@@ -221,11 +232,13 @@ func (w *worker) suspect(s *state, part *component, t turn, group int) (due bool
 			if !x.sent(s, of, t.at) {
 				t.what, t.cost = Suspicion, -1
 				w.try(s, &t, group+int(of))
+				w.crashing(s, t, group+most+int(of))
 			}
 			due = true
 		case !down && x.may(s, suspicions):
 			t.what, t.cost = Slander, suspicions
 			w.try(s, &t, group+int(of))
+			w.crashing(s, t, group+most+int(of))
 		}
 	}
 	return due
@@ -234,7 +247,7 @@ func (w *worker) suspect(s *state, part *component, t turn, group int) (due bool
 // try makes a move, with everything that may come of it.
 func (w *worker) try(s *state, t *turn, group int) {
 	if group > maxGroup {
-		panic(fmt.Sprintf("explore: a state has move %d, and %d can be told apart", group, maxGroup))
+		panic(tooLarge(fmt.Sprintf("a state has more than %d kinds of moves", maxGroup)))
 	}
 	x := w.x
 	if t.what == Loss {
@@ -249,7 +262,8 @@ func (w *worker) try(s *state, t *turn, group int) {
 	slot := x.slot(s, t.at)
 	list := w.outcomes(call{s.parts[slot], t.in, t.now})
 	if len(list) > maxVariant {
-		panic(fmt.Sprintf("explore: a step has %d outcomes, and %d can be told apart", len(list), maxVariant))
+		panic(tooLarge(fmt.Sprintf("a step has %d outcomes, and %d can be told apart: search by rounds, "+
+			"or with fewer liars", len(list), maxVariant)))
 	}
 	for k := range list {
 		next := &w.next
@@ -264,6 +278,9 @@ func (w *worker) try(s *state, t *turn, group int) {
 		w.arrive(s, next, group<<variantBits|k)
 	}
 }
+
+// tooLarge is why something cannot be explored.
+type tooLarge string
 
 // may tells whether something that is bounded may still happen.
 func (x *search) may(s *state, budget int) bool { return s.used[budget] < x.limits[budget] }
@@ -466,7 +483,7 @@ func (w *worker) independent(s *state, i int) bool {
 	if slot != x.slot(s, w.turn.at) {
 		return true
 	}
-	if w.turn.what != Arrival || w.turn.cost >= 0 || !w.outcome.quiet() {
+	if w.turn.what != Arrival || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
 		return false
 	}
 	silent := func(part uint32, in input) (uint32, bool) {

@@ -98,7 +98,7 @@ func (x *search) history(number uint32, faulty parley.Set, over bool) *parley.Hi
 	for n := number; n != 0; n = x.pasts.at(n).parent {
 		moves = append(moves, x.pasts.at(n).outs)
 	}
-	h := &parley.History{N: x.p.N, Faulty: faulty, Over: over}
+	h := &parley.History{N: x.p.N, Faulty: faulty, Over: over, Naming: x.o.Naming}
 	for _, what := range slices.Backward(moves) {
 		if what == 0 {
 			continue

@@ -77,15 +77,22 @@ func (x *search) report(ctx context.Context) Report {
 	r.Overlooked = math.Pow(float64(r.States), 2) / math.Pow(2, 65)
 	for i := range x.judge.findings {
 		f := &x.judge.findings[i]
-		r.Findings = append(r.Findings, Finding{f.property, f.why, f.promised, x.runTo(f)})
+		g := Finding{Property: f.property, Why: f.why, Promised: f.promised, Run: x.runTo(f), Over: f.question.over}
+		if f.question.past != 0 {
+			g.Assumptions = x.assumptions(&f.question, x.seenBy(&f.question))
+		}
+		r.Findings = append(r.Findings, g)
 	}
-	switch {
-	case len(r.Findings) > 0:
-		r.Outcome = Found
+	// order: they are sorted
+	r.Seen = slices.Sorted(maps.Keys(x.judge.seen))
+	switch limit := x.limit.Load(); {
 	case ctx.Err() != nil:
-		r.Outcome = Interrupted
-	case x.limit.Load() != nil:
-		r.Outcome, r.Limit = BudgetHit, *x.limit.Load()
+		r.Outcome, r.Limit = Interrupted, "interrupt"
+	case limit != nil:
+		r.Outcome, r.Limit = BudgetHit, *limit
+	}
+	if len(r.Findings) > 0 {
+		r.Outcome = Found
 	}
 	return r
 }

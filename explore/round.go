@@ -50,7 +50,7 @@ func (w *worker) within(from, next *state, _ int) {
 	if _, more := x.due(s, s.now); !more && w.closed == s.now && s.now > w.origin.now || !w.first(s) {
 		w.number++
 		if w.number > maxMove {
-			panic("explore: too many lies in one round to tell them apart")
+			panic(tooLarge("too many lies in one round to tell them apart"))
 		}
 		w.finish(w.origin, s, w.number-1)
 	}

@@ -3,6 +3,8 @@ package explore
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -45,6 +47,7 @@ type search struct {
 	runs    atomic.Uint64
 	stop    atomic.Bool
 	limit   atomic.Pointer[string] // the budget that ended the search
+	failure atomic.Pointer[error]
 	workers []*worker
 }
 
@@ -280,6 +283,12 @@ func (x *search) run(ctx context.Context) Report {
 	return x.report(ctx)
 }
 
+// fail ends a search that cannot be made.
+func (x *search) fail(err error) {
+	x.failure.CompareAndSwap(nil, &err)
+	x.stop.Store(true)
+}
+
 // end ends the search because a budget is used up. The first one counts.
 func (x *search) end(budget string) {
 	x.limit.CompareAndSwap(nil, &budget)
@@ -289,6 +298,11 @@ func (x *search) end(budget string) {
 // all visits state after state, and tells whether some were left.
 func (x *search) all() (more bool) {
 	w := x.workers[0]
+	defer func() {
+		if why, is := recover().(tooLarge); is {
+			x.fail(errors.New(string(why)))
+		}
+	}()
 	for number := range x.roots {
 		for i, b := range w.begin(number) {
 			w.arriveAt(&state{runs: 1}, &b.state, number<<variantBits|i)
@@ -347,9 +361,19 @@ func (w *worker) deeper() {
 	}
 }
 
-// expand makes the moves of one state.
+// expand makes the moves of one state. A machine that panics has broken something.
 func (w *worker) expand(s *state) {
 	x := w.x
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case tooLarge:
+			x.fail(errors.New(string(why)))
+		default:
+			x.judge.keep([]found{{root: s.root, id: s.id, property: NoPanic, promised: true, why: fmt.Sprintf(
+				"process %d panics on the next move, a %s: %v", w.turn.at, w.turn.what, why)}})
+		}
+	}()
 	x.waiting.Add(-1)
 	if x.o.Step == Rounds {
 		s.runs = x.visited.reached(s.id)

@@ -33,10 +33,10 @@ type entry struct {
 }
 
 // id names an entry: its part and its number, from 1. No state has the id 0.
-type id uint64
+type id uint32
 
 const (
-	moveBits = 24
+	moveBits = 32 // of a link: the move, and whether the state was expanded
 	expanded = 1 << (moveBits - 1)
 	maxMove  = expanded - 1
 )
@@ -49,7 +49,7 @@ func (p *part) at(n uint32) *entry { return &p.blocks[(n-1)/blockLen][(n-1)%bloc
 // that were asleep when it was expanded those that no longer are.
 func (v *visited) add(print uint64, from id, move int, sleep uint64) (i id, isNew bool, awake uint64) {
 	p := v.of(print)
-	at := id(print>>(64-partBits)) << 32
+	at := id(print>>(64-partBits)) << entryBits
 	p.Lock()
 	defer p.Unlock()
 	if uint64(p.n)*5 >= uint64(len(p.index))*4 {
@@ -86,11 +86,15 @@ func place(print uint64, index []uint32) int {
 	return int(print & 0xFFFFFFFF * uint64(len(index)) >> 32)
 }
 
-// numberBits is the part of an index that numbers an entry. With the other bits, which are of
-// the fingerprint, most entries that are not the one looked for need not be looked at.
-const numberBits = 1<<26 - 1
+// entryBits of an index, or an id, number an entry. With the other bits of an index,
+// which are of the fingerprint, most entries that are not the one looked for need not be
+// looked at; those of an id are the part's.
+const (
+	entryBits  = 32 - partBits
+	numberBits = 1<<entryBits - 1
+)
 
-func mark(print uint64) uint32 { return uint32(print>>32) << 26 }
+func mark(print uint64) uint32 { return uint32(print>>32) << entryBits }
 
 func next(k int, index []uint32) int {
 	if k++; k == len(index) {
@@ -113,20 +117,20 @@ func (p *part) grow() {
 
 // expand tells that a state's moves are now made, and returns those that are asleep.
 func (v *visited) expand(i id) uint64 {
-	p := &v.parts[i>>32]
+	p := &v.parts[i>>entryBits]
 	p.Lock()
 	defer p.Unlock()
-	e := p.at(uint32(i))
+	e := p.at(uint32(i) & numberBits)
 	e.link |= expanded
 	return e.sleep
 }
 
 // before returns the state from which a state was reached first, and by which move.
 func (v *visited) before(i id) (from id, move int) {
-	p := &v.parts[i>>32]
+	p := &v.parts[i>>entryBits]
 	p.Lock()
 	defer p.Unlock()
-	link := p.at(uint32(i)).link
+	link := p.at(uint32(i) & numberBits).link
 	return id(link >> moveBits), int(link & maxMove)
 }
 
@@ -144,7 +148,7 @@ func (v *visited) size() (states, bytes uint64) {
 
 // reach counts runs that come to a state of the next level.
 func (v *visited) reach(i id, runs uint64) {
-	p := &v.parts[i>>32]
+	p := &v.parts[i>>entryBits]
 	p.Lock()
 	defer p.Unlock()
 	if p.runs == nil {
@@ -155,7 +159,7 @@ func (v *visited) reach(i id, runs uint64) {
 
 // reached takes the count of a state.
 func (v *visited) reached(i id) uint64 {
-	p := &v.parts[i>>32]
+	p := &v.parts[i>>entryBits]
 	p.Lock()
 	defer p.Unlock()
 	runs := p.runs[uint32(i)]
