@@ -165,6 +165,10 @@ func (v *Vars) Bool(name string, x *bool) {
 	if v.skipped() {
 		return
 	}
+	if v.mode == loading && len(v.buf) > 0 && v.buf[0] <= 1 {
+		*x, v.buf = v.buf[0] == 1, v.buf[1:]
+		return
+	}
 	var u uint64
 	if *x {
 		u = 1

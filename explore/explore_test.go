@@ -239,7 +239,7 @@ func TestDepth(t *testing.T) {
 }
 
 // TestCrashInRound: without a second round a source that crashes in the middle of what
-// it sends breaks agreement, and with it it does not.
+// it sends breaks agreement, and with a second one it does not.
 func TestCrashInRound(t *testing.T) {
 	for m, want := range []explore.Outcome{explore.Found, explore.Exhausted} {
 		r := search(t, explore.Options{

@@ -222,7 +222,7 @@ func TestGoalBlind(t *testing.T) {
 }
 
 func TestGoalErrors(t *testing.T) {
-	many := func(s string, n int) string { return strings.Repeat(s, n) }
+	many := strings.Repeat
 	for _, c := range [][2]string{
 		{"", "column 1: a process, all, some, over, not or ( was expected, not the end"},
 		{"P4 decided", `column 1: a process (P1 to P3), all, some, over, not or ( was expected, not "P4"`},

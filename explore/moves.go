@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"parley"
@@ -323,45 +322,6 @@ func (x *search) askedOf(part *component, p parley.ID) int {
 	return part.asked >> (4 * seat.place[p]) & 15
 }
 
-// message returns the message that an element of the flight stands for: itself, or the
-// first of its queue.
-func (x *search) message(elem uint32) uint32 {
-	if x.o.Model.FIFO {
-		return x.queues.at(elem).first
-	}
-	return elem
-}
-
-// share is that of an element of the flight.
-func (x *search) share(elem uint32) uint64 {
-	if x.o.Model.FIFO {
-		return x.queues.at(elem).share
-	}
-	return x.messages.at(elem).share
-}
-
-// token names an element of the flight as long as it is there: itself, or its link.
-func (x *search) token(elem uint32) uint32 {
-	if x.o.Model.FIFO {
-		return x.queues.at(elem).link
-	}
-	return elem
-}
-
-// leave takes a message off the flight: element i, or the first of it.
-func (x *search) leave(s *state, i int) {
-	elem := s.flight[i]
-	s.sum -= x.share(elem)
-	if x.o.Model.FIFO {
-		if rest := x.queues.at(elem).rest; rest != 0 {
-			s.flight[i] = rest
-			s.sum += x.share(rest)
-			return
-		}
-	}
-	s.flight = append(s.flight[:i], s.flight[i+1:]...)
-}
-
 // apply carries an outcome into a state.
 func (w *worker) apply(s *state, slot int, o *outcome) {
 	x := w.x
@@ -381,39 +341,6 @@ func (w *worker) apply(s *state, slot int, o *outcome) {
 		s.past = w.then(before, o.outs)
 		s.sum += x.pasts.at(s.past).share - x.pasts.at(before).share
 	}
-}
-
-// enter puts a message on its way.
-func (w *worker) enter(s *state, m uint32) {
-	x := w.x
-	if !x.o.Model.FIFO {
-		i, _ := slices.BinarySearch(s.flight, m)
-		s.flight = slices.Insert(s.flight, i, m)
-		s.sum += x.messages.at(m).share
-		return
-	}
-	q := x.messages.at(m)
-	l := link(q.from, q.to)
-	i, there := slices.BinarySearchFunc(s.flight, l, func(elem, l uint32) int {
-		return int(x.queues.at(elem).link) - int(l)
-	})
-	if !there {
-		elem := w.queue(0, m)
-		s.flight = slices.Insert(s.flight, i, elem)
-		s.sum += x.share(elem)
-		return
-	}
-	s.sum -= x.share(s.flight[i])
-	s.flight[i] = w.queue(s.flight[i], m)
-	s.sum += x.share(s.flight[i])
-}
-
-// sent tells whether anything is on its way from one process to another.
-func (x *search) sent(s *state, from, to parley.ID) bool {
-	return slices.ContainsFunc(s.flight, func(elem uint32) bool {
-		q := x.messages.at(x.message(elem))
-		return q.from == from && q.to == to
-	})
 }
 
 // due returns the turn of the first process of which a timer is due at a time.
@@ -436,72 +363,4 @@ func (x *search) rewake(s *state) {
 	for i := range x.roots[s.root].seats {
 		s.wake = min(s.wake, x.components.at(s.parts[x.roots[s.root].seats[i].ids[0]]).wakes())
 	}
-}
-
-// owes tells whether something is on its way that arrives before a time.
-func (x *search) owes(s *state, before parley.Tick) bool {
-	return slices.ContainsFunc(s.flight, func(elem uint32) bool {
-		return x.messages.at(x.message(elem)).due <= before
-	})
-}
-
-// asleep returns what need not be done in a state that deliver moves led to: what was
-// explored in the state before it and does not depend on this move.
-func (w *worker) asleep(s, next *state) uint64 {
-	x := w.x
-	if x.o.Unreduced || x.o.Alike != (parley.Set{}) || x.timed && next.now != s.now {
-		return 0
-	}
-	var sleep uint64
-	k := 0
-	for left := w.explored; left != 0; left &= left - 1 {
-		i := bits.TrailingZeros64(left)
-		if i >= len(s.flight) {
-			break
-		}
-		if i == w.turn.elem || !w.independent(s, i) {
-			continue
-		}
-		token := x.token(s.flight[i])
-		for k < len(next.flight) && x.token(next.flight[k]) < token {
-			k++
-		}
-		if k < len(next.flight) && k < 64 && x.token(next.flight[k]) == token {
-			sleep |= 1 << k
-		}
-	}
-	return sleep
-}
-
-// independent tells whether the present move and the arrival of element i come to the
-// same in either order: at two processes they always do, and at one if the component
-// is in the end the same and nobody sees more of it.
-func (w *worker) independent(s *state, i int) bool {
-	x := w.x
-	other := x.message(s.flight[i])
-	slot := x.slot(s, x.messages.at(other).to)
-	if slot != x.slot(s, w.turn.at) {
-		return true
-	}
-	if w.turn.what != Arrival || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
-		return false
-	}
-	silent := func(part uint32, in input) (uint32, bool) {
-		list := w.outcomes(call{part, in, s.now})
-		if len(list) != 1 || !list[0].quiet() || list[0].choices != nil {
-			return 0, false
-		}
-		return list[0].next, true
-	}
-	there := deliver | input(other)
-	first, ok := silent(s.parts[slot], there)
-	if !ok || len(w.outcome.choices) > 0 {
-		return false
-	}
-	a, ok := silent(first, w.turn.in)
-	if !ok {
-		return false
-	}
-	b, ok := silent(w.outcome.next, there)
-	return ok && a == b
 }

@@ -72,7 +72,7 @@ func (p *relay) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	if from == m.Origin {
 		p.direct = append(p.direct, number)
 	}
-	if slices.Contains(p.heard[m.Origin], number) && !(again && from == m.Origin) {
+	if slices.Contains(p.heard[m.Origin], number) && (!again || from != m.Origin) {
 		return
 	}
 	p.heard[m.Origin] = append(p.heard[m.Origin], number)

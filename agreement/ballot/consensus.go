@@ -221,7 +221,8 @@ func (p *process) State(v *parley.Vars) {
 	v.Machine("ballot", p.synod)
 }
 
-// Bound: any two majorities share a process, and a majority must be left.
+// Bound tells why n processes cannot tolerate m that crash: any two majorities share a
+// process, and a majority must be left.
 func Bound(n, m int) error {
 	if n >= 2*m+1 {
 		return nil

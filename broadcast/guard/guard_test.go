@@ -164,7 +164,7 @@ func TestRefuses(t *testing.T) {
 	p := guard.New(guard.Config{N: 3})
 	for _, m := range []parley.Msg{{Kind: 1}, {Kind: 1, Body: []byte{1, 1}}, {Kind: 3, Body: []byte{1, 1, 1}},
 		{Kind: 2, Body: []byte{1, 1, 1, 7}}} {
-		m, why := m, ""
+		why := ""
 		step := parley.Step{Self: 0, N: 3, Carried: true, Host: host{&why}}
 		p.New(0).Receive(&step, 1, m)
 		if !strings.Contains(why, "no message of a guard") || len(step.Effects) > 0 {

@@ -66,12 +66,12 @@ func oneSequence(h *parley.History) error {
 		first := at[place]
 		if first == nil {
 			at[place] = d
-			if b := (broadcast{from, string(payload)}); asked[b] == 0 {
+			b := broadcast{from, string(payload)}
+			if asked[b] == 0 {
 				return fmt.Errorf("%s is at position %d, and at all that it was broadcast for before",
 					problem.Name(h, from, payload), place)
-			} else {
-				asked[b]--
 			}
+			asked[b]--
 		} else if first.From != from || !bytes.Equal(first.Msg.Body, payload) {
 			return fmt.Errorf("position %d is %s at %s and %s at %s", place,
 				problem.Name(h, first.From, first.Msg.Body), h.Name(first.At), problem.Name(h, from, payload), h.Name(d.At))

@@ -1,6 +1,7 @@
 package convergence_test
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"strings"
@@ -73,8 +74,8 @@ func TestConfigErrors(t *testing.T) {
 		{convergence.Config{N: 4, M: 1, Eps: 500_000, Period: 10_000_000_000, Slew: 500}, "period", "--slew 500"},
 	} {
 		_, err := c.c.Plan()
-		about, ok := err.(*parley.FlagError)
-		if !ok || about.Flag != c.flag || !strings.Contains(err.Error(), c.says) {
+		var about *parley.FlagError
+		if !errors.As(err, &about) || about.Flag != c.flag || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c.c, err)
 		}
 	}
@@ -127,8 +128,8 @@ func TestFlags(t *testing.T) {
 		{"period", "-period", "100"},
 	} {
 		_, err := made(c[1:]...)
-		about, ok := err.(*parley.FlagError)
-		if !ok || about.Flag != c[0] {
+		var about *parley.FlagError
+		if !errors.As(err, &about) || about.Flag != c[0] {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

@@ -158,7 +158,7 @@ func TestWords(t *testing.T) {
 func TestVote(t *testing.T) {
 	for body, want := range map[string][2]bool{
 		"yes": {true, true}, "1": {true, true}, "no": {false, true}, "0": {false, true},
-		"": {}, "YES": {}, "perhaps": {}, "yes ": {},
+		"": {}, "YES": {}, "perhaps": {}, "yes ": {}, " no": {},
 	} {
 		if yes, ok := problem.Vote([]byte(body)); yes != want[0] || ok != want[1] {
 			t.Errorf("%q: %t, %t", body, yes, ok)

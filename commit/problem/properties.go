@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"bytes"
 	"fmt"
 
 	"parley"
@@ -181,7 +182,7 @@ func (v view) stability(h *parley.History) (err error) {
 		last[d.At] = d
 		switch {
 		case before == nil || !v.counts(h, d.At):
-		case string(before.Msg.Body) != string(d.Msg.Body):
+		case !bytes.Equal(before.Msg.Body, d.Msg.Body):
 			err = fmt.Errorf("%s decided %s and then %s", h.Name(d.At),
 				parley.Printable(before.Msg.Body), parley.Printable(d.Msg.Body))
 		case !cameBack(h, d.At, before.Order, d.Order):

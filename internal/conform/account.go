@@ -77,7 +77,7 @@ func (c accountCase) balance(order []string) (*big.Rat, error) {
 		return nil, fmt.Errorf("initial: %d: an account has from 0 to 2 million million dollars", *c.Initial)
 	}
 	for _, name := range order {
-		command := ""
+		var command string
 		switch op := c.Ops[name]; {
 		case op.Percent != nil:
 			command = fmt.Sprintf("interest %d", *op.Percent)

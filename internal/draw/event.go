@@ -11,7 +11,7 @@ import (
 func Event(p parley.Protocol, s Style, e trace.Event) string {
 	d := lanes{p: p, o: SpaceTimeOptions{Style: s}}
 	env := parley.Env{From: e.At, To: e.Peer, Path: e.Path, Epoch: e.Epoch}
-	text := ""
+	var text string
 	switch e.Op {
 	case trace.Send:
 		to := "all"

@@ -264,7 +264,7 @@ func (d *lanes) text(most int) string {
 		b.WriteString(strings.TrimRight(cut(full, d.o.width()), " ") + "\n")
 	}
 	if d.drawn > most {
-		b.WriteString(fmt.Sprintf("and %s more\n", Count(uint64(d.drawn-most), "event", "events")))
+		fmt.Fprintf(&b, "and %s more\n", Count(uint64(d.drawn-most), "event", "events"))
 	}
 	if d.alive > 0 {
 		b.WriteString(Fold(fmt.Sprintf("not drawn: %s such as %q",

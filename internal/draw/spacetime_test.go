@@ -20,12 +20,12 @@ func gossip(n int) parley.Protocol {
 		Name: "gossip", Title: "a broadcast", N: n, M: 1, Kinds: []string{"", "DATA", "ALIVE"},
 		Explain: func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 			return func(yield func(string) bool) {
-				switch {
-				case m.Kind == 1:
+				switch m.Kind {
+				case 1:
 					yield(fmt.Sprintf("%s says %s", name(m.Origin), m.Body))
-				case m.Kind == 2:
+				case 2:
 					yield(name(e.From) + " is alive")
-				case m.Kind == parley.Indication+9:
+				case parley.Indication + 9:
 					yield("gives up")
 				}
 			}

@@ -280,7 +280,7 @@ func (t *storyteller) said(s Said) []string {
 	return []string{t.names(to) + " " + words}
 }
 
-// names names processes in a sentence.
+// names processes in a sentence.
 func (t *storyteller) names(ids []parley.ID) string {
 	var all []string
 	for _, id := range ids {

@@ -64,10 +64,10 @@ func alone() []column {
 		{name: "crash>m", shows: []string{"crashes"}, add: func(p *scenario.Plan, r *row, _ uint64) {
 			p.Random.Crashes = min(r.protocol.M+1, r.protocol.N-1)
 		}},
-		{name: "restart", shows: []string{"restarts"}, add: func(p *scenario.Plan, r *row, seed uint64) {
+		{name: "restart", shows: []string{"restarts"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
 			p.Random.Restarts = 1 + int(seed%2)
 		}},
-		{name: "lost disk", shows: []string{"disks lost"}, add: func(p *scenario.Plan, r *row, seed uint64) {
+		{name: "lost disk", shows: []string{"disks lost"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
 			p.Random.LostDisks = 1 + int(seed%2)
 		}},
 		{name: "loss", shows: []string{"messages lost"}, add: func(p *scenario.Plan, _ *row, _ uint64) {

@@ -160,7 +160,7 @@ func TestAPromiseTooMuchIsFound(t *testing.T) {
 	}
 }
 
-// panics panics when it hears anything, and mute says nothing.
+// A machine of type panics does so when it hears anything, and one of type mute says nothing.
 type (
 	panics struct{ parley.Base }
 	mute   struct{ parley.Base }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley"
@@ -116,9 +117,9 @@ func (w *writer) list(key string) {
 // item adds a mapping of keys and values; empty values are left out.
 func (w *writer) item(pairs ...string) {
 	var parts []string
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			parts = append(parts, pairs[i]+": "+pairs[i+1])
+	for pair := range slices.Chunk(pairs, 2) {
+		if key, value := pair[0], pair[1]; value != "" {
+			parts = append(parts, key+": "+value)
 		}
 	}
 	w.items = append(w.items, "{"+strings.Join(parts, ", ")+"}")

@@ -59,7 +59,7 @@ var everything = []string{
 // What is read is what was written.
 func TestParse(t *testing.T) {
 	p := parse(t, everything...)
-	of := func(ids ...parley.ID) parley.Set { return parley.SetOf(ids...) }
+	of := parley.SetOf
 	if len(p.Requests) != 6 || p.Requests[0].At != 0 || p.Requests[0].When != 100 ||
 		string(p.Requests[0].Msg.Body) != "hello, all" || p.Requests[0].Msg.Kind != parley.Carried {
 		t.Errorf("%+v", p.Requests)

@@ -76,7 +76,7 @@ func Rounds(c Config) lockstep.Protocol {
 			Paper:  "lecture, model of processor failures",
 			Faults: parley.OmissionFaults, Kinds: []string{"", "ALIVE"}, N: c.N, M: c.N - 1,
 			Properties: properties,
-			Promises: func(a parley.Assumptions) []parley.Promise {
+			Promises: func(parley.Assumptions) []parley.Promise {
 				return []parley.Promise{
 					{Property: Accuracy, Holds: true, Because: "what a correct process sends in a round arrives in it"},
 					{Property: Named, Because: "one run need not show it"},
@@ -91,7 +91,7 @@ func Rounds(c Config) lockstep.Protocol {
 				return cost
 			},
 			Size: func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
-			Explain: func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
+			Explain: func(_ parley.Env, _ parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
 				return func(yield func(string) bool) { yield("ALIVE") }
 			},
 		},

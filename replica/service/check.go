@@ -90,10 +90,10 @@ func (p *process) check(s *parley.Step, from parley.ID, position, hash uint64) {
 }
 
 // wait lets an answer wait; one that is asked for again by the same process does once.
-func (v *vote) wait(answer parley.Msg) {
+func (x *vote) wait(answer parley.Msg) {
 	same := func(m parley.Msg) bool { return m.Origin == answer.Origin && m.Value == answer.Value }
-	if !slices.ContainsFunc(v.answers, same) {
-		v.answers = append(v.answers, answer)
+	if !slices.ContainsFunc(x.answers, same) {
+		x.answers = append(x.answers, answer)
 	}
 }
 
@@ -129,7 +129,7 @@ func (p *process) judge(s *parley.Step, v *vote) {
 	}
 }
 
-// name tells of those who have another state; a spare that has has not said so.
+// name tells of those who have another state; a spare with another has not said so.
 func (p *process) name(s *parley.Step, v *vote, kind parley.Kind, hash uint64) {
 	tell := func(who parley.ID) {
 		if v.named.Add(who) {

@@ -75,8 +75,8 @@ func TestRestore(t *testing.T) {
 	view := parley.Msg{Kind: parley.View, Seq: 4}
 	bodies := [][]byte{nil, state.Body[:len(state.Body)-1], append(bytes.Clone(state.Body), 0)}
 	// The setup with a fourth process, and sessions in another order.
-	bodies = append(bodies, swapped(t, state.Body, []byte{0x07}, []byte{0x0f}))
-	bodies = append(bodies, swapped(t, state.Body, []byte{140, 1}, []byte{150, 1}))
+	bodies = append(bodies, swapped(t, state.Body, []byte{0x07}, []byte{0x0f}),
+		swapped(t, state.Body, []byte{140, 1}, []byte{150, 1}))
 	for _, body := range bodies {
 		b := newBench(service.New(service.Config{N: 3, New: account, Transfer: true}), 1)
 		b.start(t)

@@ -1,0 +1,68 @@
+package explore
+
+import (
+	"math/bits"
+
+	"parley"
+)
+
+// asleep returns what need not be done in a state that deliver moves led to: what was
+// explored in the state before it and does not depend on this move.
+func (w *worker) asleep(s, next *state) uint64 {
+	x := w.x
+	if x.o.Unreduced || x.o.Alike != (parley.Set{}) || x.timed && next.now != s.now {
+		return 0
+	}
+	var sleep uint64
+	k := 0
+	for left := w.explored; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(left)
+		if i >= len(s.flight) {
+			break
+		}
+		if i == w.turn.elem || !w.independent(s, i) {
+			continue
+		}
+		token := x.token(s.flight[i])
+		for k < len(next.flight) && x.token(next.flight[k]) < token {
+			k++
+		}
+		if k < len(next.flight) && k < 64 && x.token(next.flight[k]) == token {
+			sleep |= 1 << k
+		}
+	}
+	return sleep
+}
+
+// independent tells whether the present move and the arrival of element i come to the
+// same in either order: at two processes they always do, and at one if the component
+// is in the end the same and nobody sees more of it.
+func (w *worker) independent(s *state, i int) bool {
+	x := w.x
+	other := x.message(s.flight[i])
+	slot := x.slot(s, x.messages.at(other).to)
+	if slot != x.slot(s, w.turn.at) {
+		return true
+	}
+	if w.turn.what != Arrival || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
+		return false
+	}
+	silent := func(part uint32, in input) (uint32, bool) {
+		list := w.outcomes(call{part, in, s.now})
+		if len(list) != 1 || !list[0].quiet() || list[0].choices != nil {
+			return 0, false
+		}
+		return list[0].next, true
+	}
+	there := deliver | input(other)
+	first, ok := silent(s.parts[slot], there)
+	if !ok || len(w.outcome.choices) > 0 {
+		return false
+	}
+	a, ok := silent(first, w.turn.in)
+	if !ok {
+		return false
+	}
+	b, ok := silent(w.outcome.next, there)
+	return ok && a == b
+}
