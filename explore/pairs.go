@@ -86,7 +86,7 @@ func Indistinguishable(ctx context.Context, o Options) ([]Pair, error) {
 		return nil, err
 	}
 	x := &splitter{
-		search:  &search{o: o, p: o.Protocol, timed: true, signer: sim.Ideal(1)},
+		search:  &search{o: o, p: o.Protocol, timed: true, delay: within(o.Protocol), signer: sim.Ideal(1)},
 		numbers: make(map[string]uint32), endings: make([][]event, 1),
 	}
 	for _, r := range o.Roots {

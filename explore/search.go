@@ -127,7 +127,7 @@ func newSearch(o Options) *search {
 	}
 	m := &o.Model
 	x.still = x.timed && !x.relative && !m.Detect && m.Crashes+m.Losses+m.Doubles+m.FalseSuspicions == 0
-	x.delay = cmp.Or(x.p.Relies.Delay, usual)
+	x.delay = within(x.p)
 	for _, r := range o.Roots {
 		x.roots = append(x.roots, newRoot(x.p, r))
 	}
@@ -167,12 +167,13 @@ func newRoot(p parley.Protocol, r Root) *root {
 	return out
 }
 
-// usual is within which time messages arrive if the protocol relies on none, as in the
+// within is the time in which messages arrive: what the protocol relies on, or as in the
 // simulator.
-const usual parley.Tick = 900
+func within(p parley.Protocol) parley.Tick { return cmp.Or(p.Relies.Delay, 900) }
 
-// rush is how long the coalition waits to hear the others in a round.
-const rush parley.Tick = 950
+// rush is how long the coalition waits in a round until it has heard the others: longer
+// than messages take, and less long than the round, which is a tenth longer or more.
+func (x *search) rush() parley.Tick { return x.delay + max(1, x.delay/18) }
 
 func (x *search) worker() *worker {
 	w := &worker{x: x, memo: make(map[call][]outcome), recent: make([]remembered, recently),
@@ -195,7 +196,7 @@ func (x *search) fresh(r *root, s *seat) parley.Machine {
 	}
 	wait := parley.Tick(0)
 	if x.timed {
-		wait = rush
+		wait = x.rush()
 	}
 	return faulty.New(x.p, wait, r.how)
 }

@@ -71,7 +71,7 @@ func SplitLast(ctx context.Context, o Options) (SplitReport, error) {
 		return SplitReport{}, err
 	}
 	x := &splitter{
-		search:   &search{o: o, p: o.Protocol, timed: true, signer: sim.Ideal(1)},
+		search:   &search{o: o, p: o.Protocol, timed: true, delay: within(o.Protocol), signer: sim.Ideal(1)},
 		verdicts: make(map[string][]found), numbers: make(map[string]uint32), endings: make([][]event, 1),
 	}
 	for _, r := range o.Roots {

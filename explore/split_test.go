@@ -132,6 +132,9 @@ func TestSplitIsSearch(t *testing.T) {
 		"otherwise chosen": {options{Protocol: oms(4, 1), Roots: []explore.Root{{Requests: four[:1],
 			Faulty: map[parley.ID]faulty.Behaviour{0: faulty.SendOmission, 1: faulty.TwoFaced, 2: faulty.Twin}}}}, 1 << 2, 0},
 	} {
+		if testing.Short() && c.runs > 2000 {
+			continue
+		}
 		t.Run(strings.NewReplacer(" ", "-", ",", "").Replace(name), func(t *testing.T) {
 			c.o.Step, c.o.Beyond, c.o.All = explore.Rounds, true, true
 			whole := search(t, c.o)
@@ -382,7 +385,7 @@ func TestSplitRefused(t *testing.T) {
 		"it is no other reduction":                     {Protocol: oms, Roots: roots, Unreduced: true},
 		"no process is correct":                        {Protocol: oms, Roots: liars(4, 4, "0")},
 		"makes a difference to process":                {Protocol: order, Roots: asking()},
-		"a round of 500 ticks is over":                 {Protocol: om.New(oral(4, 1), lockstep.Schedule{Delta: 500}), Roots: roots},
+		"a round of 500 ticks is over":                 {Protocol: om.New(oral(4, 1), lockstep.Schedule{Delta: 500, Slack: 1}), Roots: roots},
 		"more than 1000 rounds":                        {Protocol: machines(func() parley.Machine { return &clockwork{goesOn: true} }), Roots: asking()},
 		"may say too much to process 1":                {Protocol: gossip(1 << 17), Roots: []explore.Root{{Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Any}}}},
 		"it has no rounds":                             {Protocol: machines(func() parley.Machine { return idle{} }), Roots: asking()},

@@ -169,8 +169,9 @@ func (w *teller) survey(number int) {
 		switch k := len(clock); {
 		case k > mostRounds:
 			x.fail("it has more than %d rounds", mostRounds)
-		case k > 0 && now-clock[k-1] <= rush:
-			x.fail("a round of %d ticks is over before liars have heard the others, which takes %d", now-clock[k-1], rush)
+		case k > 0 && now-clock[k-1] <= x.rush():
+			x.fail("a round of %d ticks is over before liars have heard the others, which takes %d",
+				now-clock[k-1], x.rush())
 		}
 		clock = append(clock, now)
 		var sends []message
@@ -192,7 +193,7 @@ func (w *teller) survey(number int) {
 	case x.clock != nil && !slices.Equal(clock, x.clock):
 		x.fail("its rounds depend on what is asked")
 	}
-	x.clock, x.wait = clock, rush
+	x.clock, x.wait = clock, x.rush()
 }
 
 // either lets a process receive messages in one order and in the other, and must come to

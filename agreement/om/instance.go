@@ -15,7 +15,7 @@ type instance struct {
 
 // newProcess makes room for all instances that the process will take part in.
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{c: c, self: self}
+	p := &process{c: c, self: self, path: make([]byte, 0, c.M)}
 	if self == c.Source {
 		return p
 	}

@@ -102,6 +102,7 @@ func memory(c Config) uint64 {
 type process struct {
 	c    Config
 	self parley.ID
+	path []byte // scratch
 
 	value   []byte    // the source's own
 	top     *instance // OM(m), as a lieutenant takes part in it; nil at the source
@@ -125,7 +126,7 @@ func (p *process) Emit(s *parley.Step, r int) {
 	// becomes the source of an OM(k-1), and in step 1 of that sends the value to
 	// each of the others. The OM(k) in question are those of the round before.
 	case r > 0 && p.top != nil:
-		p.top.each(r-1, nil, func(om *instance, path []byte) {
+		p.top.each(r-1, p.path, func(om *instance, path []byte) {
 			m := message(append(path, byte(p.self)), om.value)
 			for j := range om.below {
 				s.Send(om.below[j].source, m)
@@ -174,7 +175,7 @@ func (p *process) last(path []byte) parley.ID {
 // the default. When round m closes everything has come, and it decides.
 func (p *process) Close(s *parley.Step, r int) {
 	if p.top != nil {
-		p.top.each(r, nil, func(om *instance, _ []byte) {
+		p.top.each(r, p.path, func(om *instance, _ []byte) {
 			if !om.held {
 				om.value, om.held = p.c.Default, true
 			}
