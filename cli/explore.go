@@ -51,7 +51,7 @@ func noProtocol(name string, all []parley.Protocol) error {
 	for _, p := range all {
 		names = append(names, p.Name)
 	}
-	return fmt.Errorf("there is no protocol %q: %s", name, nearest(name, names))
+	return fmt.Errorf("there is no protocol %q: %s", name, explore.Nearest(name, names))
 }
 
 func (a *app) exploreOne(p parley.Protocol) *cobra.Command {

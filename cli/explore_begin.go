@@ -29,8 +29,18 @@ type beginnings struct {
 	fixed  parley.Set    // who is asked to propose one thing alone
 }
 
-// atWill tells whether a faulty process may do anything.
-func atWill(how faulty.Behaviour) bool { return how.Name == faulty.Any.Name }
+// atWill tells whether a faulty process may do anything, or anything but be silent.
+func atWill(how faulty.Behaviour) bool {
+	return how.Name == faulty.Any.Name || how.Name == explore.Outspoken.Name
+}
+
+// anyLie is how liars lie of whom nothing else is said.
+func (f *exploreFlags) anyLie() faulty.Behaviour {
+	if f.outspoken {
+		return explore.Outspoken
+	}
+	return faulty.Any
+}
 
 type coalition map[parley.ID]faulty.Behaviour
 
@@ -48,6 +58,9 @@ func (f *exploreFlags) beginnings(s *exploring) (b beginnings, err error) {
 	if s.protocol = scenario.Lying(s.protocol); free && s.protocol.Lies == nil {
 		return b, badFlag("faulty", "%s knows no lies, for nobody lies where it is used: "+
 			"--crashes and --losses say what goes wrong there", s.protocol.Name)
+	}
+	if f.outspoken && !free {
+		return b, badFlag("outspoken", "nobody lies in any way there is")
 	}
 	if err := f.beyondModel(s.protocol, b.liars[0]); err != nil {
 		return b, err
@@ -113,7 +126,7 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 		if len(c) == liars {
 			one := make(coalition)
 			for _, id := range c {
-				one[id] = faulty.Any
+				one[id] = f.anyLie()
 			}
 			all = append(all, one)
 			return
@@ -141,7 +154,7 @@ func (f *exploreFlags) named(n int) (coalition, error) {
 		if _, twice := out[id]; twice {
 			return nil, fmt.Errorf("%s is named twice", f.run.names.full(id))
 		}
-		if out[id] = faulty.Any; given && how != faulty.Any.Name {
+		if out[id] = f.anyLie(); given && how != faulty.Any.Name {
 			if out[id], err = faulty.Parse(how); err != nil {
 				return nil, fmt.Errorf("%w, and %s", err, faulty.Any.Name)
 			}
@@ -295,7 +308,11 @@ func (b *beginnings) adversaries(p parley.Protocol) *big.Int {
 		for id, how := range r.Faulty { // order: a product has none
 			if atWill(how) {
 				some = true
+				silent := how.Name == faulty.Any.Name
 				how.Choose = func(_ *parley.Step, _ *parley.Turn, _, n int) int {
+					if !silent {
+						n--
+					}
 					ways.Mul(ways, big.NewInt(int64(n)))
 					return 0
 				}

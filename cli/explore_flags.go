@@ -26,6 +26,8 @@ type exploreFlags struct {
 	values string
 	model  explore.Model
 	beyond bool
+	// outspoken liars say something at least.
+	outspoken bool
 
 	properties               []string
 	goal, always, eventually string
@@ -70,6 +72,8 @@ func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
 		"`who` is faulty: 1, which may do anything, or 1=flip as in a run, or none")
 	fs.IntVar(&f.liars, "liars", 0,
 		"try every choice of so `many` processes that may do anything (default: m, of a protocol that bears liars)")
+	fs.BoolVar(&f.outspoken, "outspoken", false,
+		"those who may do anything always say something: silence is left out")
 	fs.StringVar(&f.values, "values", "",
 		"initial `values` to try, each for every process that proposes (default: the alphabet)")
 	fs.BoolVar(&f.beyond, "beyond-bound", false,

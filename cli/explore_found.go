@@ -58,12 +58,9 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 	s.protocol = e.protocol
 	f.setup, f.header = s, s.header(facts)
 	f.report = newReport(s, f.log, facts)
-	for _, q := range e.protocol.Properties {
-		if q.Name != finding.Property {
-			continue
-		}
-		if err := q.Check(f.report.history); err != nil {
-			f.why = err.Error()
+	for _, v := range f.report.judged { // a split search calls processes by their numbers
+		if v.Property.Name == finding.Property && v.Broken != nil {
+			f.why = v.Broken.Error()
 		}
 	}
 	style := draw.Style{Name: e.names.full}
@@ -97,7 +94,7 @@ func (e *explored) asRun(run *explore.Run) (setup, error) {
 	for id := range parley.ID(e.protocol.N) {
 		how, lies := root.Faulty[id]
 		switch {
-		case lies && how.Name == "any": // which is that where everything is drawn
+		case lies && atWill(how): // which is that where everything is drawn
 			liars = append(liars, e.names.bare(id)+"=random")
 		case lies:
 			liars = append(liars, e.names.bare(id)+"="+how.Name)
@@ -151,39 +148,11 @@ func befallen(run *explore.Run) (plan scenario.Plan) {
 
 // facts are what no event of a run that was found tells.
 func (e *explored) facts(f *explore.Finding) trace.Facts {
-	m := e.options.Model
-	timed := e.protocol.Timing == parley.Synchronous || m.InTime
-	out := trace.Facts{Explored: true, Stepped: !timed, Bare: e.bare}
-	out.Network.Reordered = !m.FIFO && !timed
-	var down parley.Set
-	// order: a set has none
-	for id := range e.options.Roots[f.Run.Root].Faulty {
-		down.Add(id)
+	timed := e.protocol.Timing == parley.Synchronous || e.options.Model.InTime
+	return trace.Facts{
+		Over: f.Over, Network: f.Assumptions.Network, Processes: f.Assumptions.Processes,
+		Explored: true, Stepped: !timed, Bare: e.bare,
 	}
-	for i := range f.Run.Steps {
-		s := &f.Run.Steps[i]
-		switch s.What {
-		case explore.Loss:
-			out.Network.Lost = out.Network.Lost || !down.Has(s.At)
-		case explore.Doubling:
-			out.Network.Doubled = true
-		case explore.Expiry:
-			out.Network.Late = out.Network.Late || !timed
-		case explore.Restart, explore.LostDisk:
-			down.Remove(s.At)
-			out.Processes.Restarted = true
-			out.Processes.LostDisk = out.Processes.LostDisk || s.What == explore.LostDisk
-		case explore.Slander:
-			out.Processes.Suspected = true
-		}
-		if s.Crashed || s.What == explore.Crash {
-			down.Add(s.At)
-		}
-	}
-	out.Processes.Minority = 2*(e.protocol.N-down.Len()) <= e.protocol.N
-	at := slices.IndexFunc(e.protocol.Properties, func(q parley.Property) bool { return q.Name == f.Property })
-	out.Over = e.flags.fs.Changed("eventually") || at >= 0 && e.protocol.Properties[at].Mode == parley.Eventually
-	return out
 }
 
 // write writes the trace and the picture of the run that was found, where they are wanted.

@@ -21,16 +21,3 @@ func TestProgressLine(t *testing.T) {
 		t.Errorf("%d bytes are in use", inUse())
 	}
 }
-
-// Of names that there are not the nearest are said, or else all.
-func TestNearest(t *testing.T) {
-	all := []string{"agreement", "validity", "termination"}
-	for name, want := range map[string]string{
-		"agremeent": "near to it: agreement", "val": "near to it: validity", "": "allowed are agreement, validity, termination",
-		"speed": "allowed are agreement, validity, termination", "terminatoin": "near to it: termination",
-	} {
-		if got := nearest(name, all); got != want {
-			t.Errorf("%q: %s, and not %s", name, got, want)
-		}
-	}
-}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"parley"
 	"parley/explore"
-	"parley/faulty"
 	"parley/internal/draw"
 )
 
@@ -91,18 +91,26 @@ func (e *explored) liars() string {
 		if len(all[0]) == 1 {
 			lie = "lies"
 		}
-		return fmt.Sprintf("%d of the %d processes %s, in any way there is: all %s are tried", len(all[0]),
-			e.protocol.N, lie, draw.Count(uint64(len(all)), "choice", "choices"))
+		return fmt.Sprintf("%d of the %d processes %s, %s: all %s are tried", len(all[0]),
+			e.protocol.N, lie, e.anyway(), draw.Count(uint64(len(all)), "choice", "choices"))
 	}
 	var parts []string
 	for id := range parley.ID(e.protocol.N) {
-		if how, lies := all[0][id]; lies && how.Name == faulty.Any.Name {
-			parts = append(parts, e.names.full(id)+" (in any way)")
+		if how, lies := all[0][id]; lies && atWill(how) {
+			parts = append(parts, e.names.full(id)+" ("+e.anyway()+")")
 		} else if lies {
 			parts = append(parts, e.names.full(id)+" ("+how.Name+")")
 		}
 	}
 	return "faulty: " + strings.Join(parts, ", ")
+}
+
+// anyway says how liars lie of whom nothing else is said.
+func (e *explored) anyway() string {
+	if e.flags.outspoken {
+		return "in any way but silence"
+	}
+	return "in any way there is"
 }
 
 // asked says what is asked of whom.
@@ -197,9 +205,9 @@ func (e *explored) searchedFor() string {
 	case f.goal != "":
 		return "a state is searched in which " + e.goal.Says
 	case f.always != "":
-		return "a state is searched in which it is not so that " + e.goal.Says
+		return "a state is searched in which this is not so: " + e.goal.Says
 	case f.eventually != "":
-		return "an end is searched at which it is not so that " + e.goal.Says
+		return "an end is searched at which this is not so: " + e.goal.Says
 	}
 	text := "a broken promise is searched for"
 	if e.options.Beyond {
@@ -223,19 +231,38 @@ func (e *explored) counted() []string {
 		first += fmt.Sprintf(", %s deep", draw.Number(uint64(r.Depth)))
 	}
 	if e.options.Order == explore.RandomOrder {
-		return []string{fmt.Sprintf("%s, %s, in %.1f s", draw.Count(r.Moves, "move", "moves"),
-			draw.Count(r.Ends, "run to its end", "runs to their ends"), r.Took.Seconds()), e.never()}
+		return append([]string{fmt.Sprintf("%s, %s, in %.1f s", draw.Count(r.Moves, "move", "moves"),
+			draw.Count(r.Ends, "run to its end", "runs to their ends"), r.Took.Seconds()), e.never()}, e.unseen()...)
 	}
 	if r.Runs > 0 {
 		first = draw.Count(r.Runs, "adversary", "adversaries") + ", " + first
 	}
-	return []string{first, e.sure(), e.never()}
+	return append([]string{first, e.sure(), e.never()}, e.unseen()...)
+}
+
+// unseen names the properties that are to hold sometimes, and did in no state: what holds
+// everywhere may do so because nothing happens. A search that ended early says nothing.
+func (e *explored) unseen() []string {
+	if e.options.Goal != nil || e.report.Outcome == explore.Found && !e.options.All {
+		return nil
+	}
+	var out []string
+	for _, q := range e.protocol.Properties {
+		if q.Mode == parley.Sometimes && !slices.Contains(e.report.Seen, q.Name) {
+			never := "never seen"
+			if e.report.Outcome != explore.Exhausted {
+				never = "not seen so far"
+			}
+			out = append(out, fmt.Sprintf("%s: %s (%s)", never, q.Name, q.Says))
+		}
+	}
+	return out
 }
 
 // sure says how well the states were told apart, and at what cost where that shows.
 func (e *explored) sure() string {
 	r := &e.report
-	text := fmt.Sprintf("states to be expected to be overlooked, for two have one fingerprint: %.1g", r.Overlooked)
+	text := fmt.Sprintf("%.1g states overlooked, by expectation, for two have one fingerprint", r.Overlooked)
 	const telling = 10_000 // states: of fewer most of the memory is empty
 	if r.States >= telling {
 		text += fmt.Sprintf("; %.1f bytes a state, %s states a second", float64(r.Bytes)/float64(r.States),
@@ -268,7 +295,14 @@ func (e *explored) heading() string {
 	if e.options.Order == explore.BreadthFirst && e.split == nil {
 		text = "The shortest run"
 	}
-	text += " that comes to it"
+	switch {
+	case e.found[0].finding.Property == explore.NoPanic:
+		text += " before a machine panics"
+	case e.flags.goal != "":
+		text += " to such a state"
+	default:
+		text += " that breaks it"
+	}
 	if e.options.Step == explore.Messages {
 		text += ", " + draw.Count(uint64(e.found[0].depth), "move", "moves") + " deep"
 	}
@@ -298,6 +332,8 @@ func (e *explored) writeJSON(w io.Writer) error {
 		M          int       `json:"m"`
 		Model      []string  `json:"model"`
 		Outcome    string    `json:"outcome"`
+		Limit      string    `json:"limit,omitempty"`
+		Seen       []string  `json:"seen"`
 		Verdict    string    `json:"verdict"`
 		States     uint64    `json:"states"`
 		Moves      uint64    `json:"moves"`
@@ -311,7 +347,8 @@ func (e *explored) writeJSON(w io.Writer) error {
 		Clauses    []clause  `json:"clauses"`
 	}{
 		Protocol: e.protocol.Name, N: e.protocol.N, M: e.protocol.M, Model: e.explored(), Outcome: r.Outcome.String(),
-		Verdict: e.verdict()[0], States: r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,
+		Limit: r.Limit, Seen: append([]string{}, r.Seen...), Verdict: e.verdict()[0],
+		States: r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,
 		Bytes: r.Bytes, Overlooked: r.Overlooked, Seconds: r.Took.Seconds(), Findings: []finding{},
 	}
 	for i, f := range r.Findings {

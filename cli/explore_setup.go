@@ -123,7 +123,7 @@ func (f *exploreFlags) circumstances(s *exploring) error {
 	s.options = explore.Options{
 		Model: m, Depth: f.depth, States: f.states, Walks: f.walks, Seed: f.seed, Workers: f.workers,
 		Step: grain, Order: explore.Order(slices.Index(orders, f.order)),
-		Unreduced: f.unreduced, Beyond: f.beyond, All: f.all,
+		Unreduced: f.unreduced, Beyond: f.beyond, All: f.all, Naming: s.names.full,
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (f *exploreFlags) aims(s *exploring) error {
 	}
 	for _, name := range f.properties {
 		if !slices.Contains(all, name) {
-			return badFlag("property", "%s has no property %q: %s", p.Name, name, nearest(name, all))
+			return badFlag("property", "%s has no property %q: %s", p.Name, name, explore.Nearest(name, all))
 		}
 	}
 	s.options.Only = f.properties

@@ -32,7 +32,7 @@ func TestExploreStatus(t *testing.T) {
 	}{
 		{"om -n 4 -m 1 --step round", 0, "exhausted: holds: "},
 		{"om -n 4 -m 1 --step round --goal over", 1, "found: over"},
-		{"om -n 4 -m 1 --step round --always 'not over'", 1, "violated: it is not so that not over"},
+		{"om -n 4 -m 1 --step round --always 'not over'", 1, "violated: always: not over"},
 		{"om -n 3 -m 1 --step round --beyond-bound", 1, "found: validity breaks, which is not promised: "},
 		{"om -n 3 -m 1 --step round", 2, ""},
 		{"om -n 5 -m 1 --states 100", 3, "budget hit (--states): not proven: "},

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/explore"
+	"parley/faulty"
 	"parley/internal/draw"
 )
 
@@ -16,8 +17,10 @@ func (e *explored) broken(f *explore.Finding) string {
 	switch {
 	case f.Property == "" && e.flags.goal != "":
 		return e.goal.Says
+	case f.Property == "" && e.flags.always != "":
+		return "always: " + e.goal.Says
 	case f.Property == "":
-		return "it is not so that " + e.goal.Says
+		return "eventually: " + e.goal.Says
 	}
 	return f.Property
 }
@@ -37,7 +40,39 @@ func (e *explored) verdict() []string {
 	case explore.Interrupted:
 		return []string{"interrupted: not proven: nothing was found so far"}
 	}
-	return []string{fmt.Sprintf("budget hit (--%s): not proven: nothing was found so far", r.Limit)}
+	out := []string{fmt.Sprintf("budget hit (--%s): not proven: nothing was found so far", r.Limit)}
+	if r.Limit == "memory" || r.Limit == "states" {
+		out = append(out, e.smaller())
+	}
+	return out
+}
+
+// smaller says what there is to visit less of.
+func (e *explored) smaller() string {
+	var ways []string
+	add := func(is bool, form string, args ...any) {
+		if is {
+			ways = append(ways, fmt.Sprintf(form, args...))
+		}
+	}
+	m, sync := e.options.Model, e.protocol.Timing == parley.Synchronous
+	liars := e.begins.liars
+	faults := m.Crashes + m.Losses + m.Doubles + m.FalseSuspicions + m.Timeouts
+	add(sync && faults == 0 && e.flags.step == grains[0], "--step round or --step split")
+	add(e.protocol.N > 2, "a smaller -n")
+	for id := range parley.ID(e.protocol.N) {
+		if how, lies := liars[0][id]; lies && atWill(how) {
+			bare := e.names.bare(id)
+			add(!e.begins.chosen, "--faulty %s for one choice of who lies", bare)
+			add(true, "--faulty %s=%s for one way to lie", bare, faulty.TwoFaced.Name)
+			break
+		}
+	}
+	add(faults > 0, "fewer faults")
+	add(len(e.begins.asked) > 1, "--requests that ask for less")
+	add(len(e.begins.values) > 1, "fewer --values")
+	return "less is to be visited with " + strings.Join(ways, ", or ") +
+		"; --order random draws runs, which proves nothing"
 }
 
 // holds says what is so if nothing was found anywhere.
@@ -89,7 +124,9 @@ func (e *explored) foundVerdict() []string {
 	case f.finding.Property == "" && e.flags.goal != "":
 		out = append(out, "found: "+e.goal.Says)
 	case f.finding.Property == "":
-		out = append(out, "violated: it is not so that "+e.goal.Says)
+		out = append(out, "violated: "+e.broken(f.finding))
+	case f.finding.Property == explore.NoPanic:
+		out = append(out, "violated: a machine panics, which none may: "+f.why)
 	case f.finding.Promised:
 		out = append(out, fmt.Sprintf("violated: %s: %s", f.finding.Property, f.why))
 	default:
@@ -98,8 +135,12 @@ func (e *explored) foundVerdict() []string {
 	if more := e.others(); more != "" {
 		out = append(out, more)
 	}
-	if e.options.All && (e.interrupted || e.report.Limit != "") {
-		out = append(out, "the search ended before all was visited")
+	switch limit := e.report.Limit; {
+	case !e.options.All: // it ended with what was found
+	case e.interrupted:
+		out = append(out, "interrupted: there may be more")
+	case limit != "":
+		out = append(out, fmt.Sprintf("budget hit (--%s): there may be more", limit))
 	}
 	return out
 }

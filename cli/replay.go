@@ -18,6 +18,12 @@ func (a *app) withReplay(run *cobra.Command) *cobra.Command {
 	run.Long += "\nWith --replay the correct processes of a trace do again what they did, fed with what came to\n" +
 		"them, and it is an error if that is not what the trace has: the run of an explorer, which no seed\n" +
 		"makes, is run again in this way."
+	run.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if err.Error() == "unknown flag: --replay" {
+			return badFlag("replay", "no protocol is given beside it, for the trace names its own: parley run --replay FILE")
+		}
+		return err
+	})
 	simulate := run.RunE
 	run.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, arg := range args {

@@ -36,6 +36,7 @@ type outcome struct {
 	outs    uint32
 	choices []byte // what was chosen
 	effects int    // how many were carried out before a crash
+	panics  string // what the machine panics with; then nothing comes of it
 }
 
 // quiet tells that nothing is seen of it elsewhere.
@@ -126,9 +127,18 @@ func (w *worker) Verify(id parley.ID, b, sig []byte) bool { return w.x.signer.Ve
 func (w *worker) Refused(_, _ parley.ID, _ string) {}
 
 // once runs a clause with the present script and appends what comes of it: one outcome,
-// or one for each place in which the process crashes.
-func (w *worker) once(c call, list []outcome) []outcome {
+// or one for each place in which the process crashes. A machine may panic.
+func (w *worker) once(c call, list []outcome) (all []outcome) {
 	x := w.x
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case tooLarge:
+			panic(why)
+		default:
+			all = append(list, outcome{panics: fmt.Sprint(why)})
+		}
+	}()
 	d := w.clause(c)
 	if c.in&amid == 0 {
 		d.crashed = -1

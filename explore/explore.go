@@ -216,7 +216,7 @@ func shorten(ctx context.Context, o Options, f *Finding) {
 	o.Order, o.All, o.States, o.Progress = BreadthFirst, false, enoughShorter, nil
 	o.Roots = o.Roots[f.Run.Root : f.Run.Root+1]
 	if f.Property != "" {
-		o.Only = []string{f.Property}
+		o.Only, o.Goal = []string{f.Property}, nil
 	}
 	if r := newSearch(o).run(ctx); r.Outcome == Found {
 		root := f.Run.Root

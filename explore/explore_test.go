@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -252,32 +253,72 @@ func TestCrashInRound(t *testing.T) {
 	}
 }
 
-// falling panics when it is told something twice.
+// falling panics when it is told the same thing twice, or at the start.
 type falling struct {
 	parley.Base
-	told int
+	told  uint64
+	start bool
 }
 
-func (f *falling) Receive(s *parley.Step, from parley.ID, _ parley.Msg) {
-	if f.told++; f.told == 2 {
-		panic("told twice")
+func (f *falling) Start(*parley.Step) {
+	if f.start {
+		panic("no start")
 	}
 }
 
-func (f *falling) Request(s *parley.Step, _ parley.Msg) { s.SendAll(parley.Msg{Kind: 1}) }
+func (f *falling) Receive(_ *parley.Step, _ parley.ID, m parley.Msg) {
+	if f.told == m.Value {
+		panic("told twice")
+	}
+	f.told = m.Value
+}
 
-func (f *falling) State(v *parley.Vars) { parley.Num(v, "told", &f.told) }
+func (f *falling) Request(s *parley.Step, m parley.Msg) {
+	s.Send(2, parley.Msg{Kind: 1, Value: uint64(len(m.Body))})
+}
 
-// TestPanic finds a run in which a machine panics.
+func (f *falling) State(v *parley.Vars) {
+	parley.Num(v, "told", &f.told)
+	v.Bool("start", &f.start)
+}
+
+// TestPanic finds, in any order, the shortest run after which a machine panics. What
+// panics later elsewhere does not matter to what is found besides.
 func TestPanic(t *testing.T) {
 	p := parley.Protocol{
 		Name: "falling", N: 3, Kinds: []string{"", "M"}, New: func(parley.ID) parley.Machine { return new(falling) },
 		Promises: func(parley.Assumptions) []parley.Promise { return nil },
 	}
-	r := search(t, explore.Options{Protocol: p, Roots: asking(cast(0, "a"), cast(1, "b")), Workers: 2})
-	if r.Outcome != explore.Found || r.Findings[0].Property != explore.NoPanic ||
-		!strings.Contains(r.Findings[0].Why, "process 2 panics on the next move, a delivery: told twice") {
-		t.Errorf("%s, %+v", r.Outcome, r.Findings)
+	o := explore.Options{
+		Protocol: p, Roots: asking(cast(0, "a"), cast(1, "b")), Workers: 2, Walks: 100,
+		Naming: func(id parley.ID) string { return fmt.Sprintf("P%d", id+1) },
+	}
+	const why = "P3 panics on the next move, a delivery: told twice"
+	for o.Order = range explore.RandomOrder + 1 {
+		r := search(t, o)
+		if r.Outcome != explore.Found || r.Findings[0].Property != explore.NoPanic || r.Findings[0].Why != why {
+			t.Fatalf("order %d: %s, %+v", o.Order, r.Outcome, r.Findings)
+		}
+		// All begin, two are asked, and one of the two messages arrives.
+		if f := r.Findings[0]; len(f.Run.Steps) != 6 || f.Over || !f.Promised || f.Assumptions.N != 3 {
+			t.Errorf("order %d: %+v", o.Order, f)
+		}
+	}
+	o.Order, o.All = explore.BreadthFirst, true
+	o.Roots = asking(cast(0, "a"), cast(1, "b"), cast(1, "cc"))
+	for _, f := range search(t, o).Findings {
+		if f.Why != why {
+			t.Errorf("%+v", f)
+		}
+	}
+	p.New = func(id parley.ID) parley.Machine { return &falling{start: id == 1} }
+	o.Protocol = p
+	for o.Order = range explore.RandomOrder + 1 {
+		r := search(t, o)
+		if len(r.Findings) == 0 || r.Findings[0].Why != "P2 panics on the next move, a start: no start" ||
+			len(r.Findings[0].Run.Steps) != 1 {
+			t.Errorf("order %d: %+v", o.Order, r)
+		}
 	}
 }
 

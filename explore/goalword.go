@@ -103,7 +103,7 @@ func (r *goalReader) predicate() (predicate, error) {
 	case "correct":
 		return isCorrect, nil
 	}
-	return nil, t.errorf("a verb was expected, not %s: %s", t, nearest(t.text, goalVerbs))
+	return nil, t.errorf("a verb was expected, not %s: %s", t, Nearest(t.text, goalVerbs))
 }
 
 func isCorrect(v *View, id parley.ID) bool { return !v.Faulty.Has(id) && !v.Down.Has(id) }
@@ -263,7 +263,7 @@ func (r *goalReader) check(t goalToken) error {
 	if r.vars.known[name] || slices.ContainsFunc(r.vars.lists, begins) {
 		return nil
 	}
-	return t.errorf("no process has a variable %s: %s", t, nearest(t.text, r.vars.names))
+	return t.errorf("no process has a variable %s: %s", t, Nearest(t.text, r.vars.names))
 }
 
 func (g *goalVars) add(v parley.Variable) {

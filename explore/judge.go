@@ -46,17 +46,7 @@ const enough = 100
 // check looks whether a state is what is searched for.
 func (w *worker) check(s *state, at id, over bool) {
 	x := w.x
-	q := question{past: s.past, root: uint16(s.root), over: over}
-	for i, used := range s.used {
-		if used > 0 {
-			q.had |= 1 << i
-		}
-	}
-	for p := range parley.ID(x.p.N) {
-		if s.used[crashes] > 0 && x.components.at(s.parts[x.slot(s, p)]).down {
-			q.down |= 1 << p
-		}
-	}
+	q := w.question(s, over)
 	if x.o.Goal != nil && x.o.Looks {
 		if x.o.Goal(w.view(s, &q)) {
 			x.judge.keep([]found{{root: s.root, id: at, trail: slices.Clone(w.trail), question: q}})
@@ -92,6 +82,23 @@ func (w *worker) check(s *state, at id, over bool) {
 	if len(list) > 0 {
 		j.keep(list)
 	}
+}
+
+// question is what is to be answered in a state.
+func (w *worker) question(s *state, over bool) question {
+	x := w.x
+	q := question{past: s.past, root: uint16(s.root), over: over}
+	for i, used := range s.used {
+		if used > 0 {
+			q.had |= 1 << i
+		}
+	}
+	for p := range parley.ID(x.p.N) {
+		if s.used[crashes] > 0 && x.components.at(s.parts[x.slot(s, p)]).down {
+			q.down |= 1 << p
+		}
+	}
+	return q
 }
 
 // keep keeps what was found, and ends the search if that is enough.

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -265,6 +266,10 @@ func (w *worker) try(s *state, t *turn, group int) {
 			"or with fewer liars", len(list), maxVariant)))
 	}
 	for k := range list {
+		if list[k].panics != "" {
+			w.falls(s, t, &list[k])
+			continue
+		}
 		next := &w.next
 		s.copyTo(next)
 		w.turn, w.outcome = *t, &list[k]
@@ -278,8 +283,36 @@ func (w *worker) try(s *state, t *turn, group int) {
 	}
 }
 
+// falls keeps that a machine panics in the next move. One that is to crash in the midst of
+// this move panics without that too.
+func (w *worker) falls(s *state, t *turn, o *outcome) {
+	if w.again || t.in&amid != 0 {
+		return
+	}
+	if w.x.o.Step == Rounds && w.origin != nil {
+		s = w.origin
+	}
+	h := parley.History{Naming: w.x.o.Naming}
+	w.x.judge.keep([]found{{
+		root: s.root, id: s.id, trail: slices.Clone(w.trail), property: NoPanic, promised: true,
+		why:      fmt.Sprintf("%s panics on the next move, a %s: %s", h.Name(t.at), t.what, o.panics),
+		question: w.question(s, false),
+	}})
+}
+
 // tooLarge is why something cannot be explored.
 type tooLarge string
+
+// heed ends the search if something cannot be explored. It is to be deferred.
+func (x *search) heed() {
+	switch why := recover().(type) {
+	case nil:
+	case tooLarge:
+		x.fail(errors.New(string(why)))
+	default:
+		panic(why)
+	}
+}
 
 // may tells whether something that is bounded may still happen.
 func (x *search) may(s *state, budget int) bool { return s.used[budget] < x.limits[budget] }

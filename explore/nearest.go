@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// nearest says which names are near to one that there is not, or else which there are.
-func nearest(name string, names []string) string {
-	const longest, shown = 64, 10
+// Nearest says, for an error about a name that there is not, which names are near to it,
+// or else which there are.
+func Nearest(name string, names []string) string {
+	const longest, shown = 64, 32
 	near := make(map[string]int)
 	for _, n := range names {
 		if len(name) > longest || name == "" {

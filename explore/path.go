@@ -33,8 +33,9 @@ type Step struct {
 // runTo returns the run in which something was found.
 func (x *search) runTo(f *found) Run {
 	w := x.worker()
+	w.again = true
 	run, steps := Run{Root: f.root}, f.trail
-	if steps == nil {
+	if f.id != 0 {
 		steps = w.retrace(f.id)
 	}
 	now := parley.Tick(0)

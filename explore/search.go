@@ -3,8 +3,6 @@ package explore
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -92,6 +90,7 @@ type worker struct {
 	turn     turn
 	outcome  *outcome
 	explored uint64 // messages of the flight that need not be delivered after it
+	again    bool   // it was made before, and is only made to know what comes of it
 	arrive   func(s, next *state, number int)
 
 	// Searches by rounds: how many moves deep within the round that began in origin.
@@ -240,6 +239,12 @@ func (w *worker) begin(number int) []beginning {
 			outcomes := w.outcomes(call{b.state.parts[slot], in | input(p), 0})
 			for k := range outcomes {
 				t := turn{what: what, at: p, in: in | input(p), elem: -1, cost: -1}
+				if outcomes[k].panics != "" {
+					w.trail = b.trail
+					w.falls(&b.state, &t, &outcomes[k])
+					w.trail = nil
+					continue
+				}
 				next := beginning{trail: append(slices.Clip(b.trail), made{t, &outcomes[k], b.state.parts[slot]})}
 				b.state.copyTo(&next.state)
 				w.apply(&next.state, slot, &outcomes[k])
@@ -299,11 +304,7 @@ func (x *search) end(budget string) {
 // all visits state after state, and tells whether some were left.
 func (x *search) all() (more bool) {
 	w := x.workers[0]
-	defer func() {
-		if why, is := recover().(tooLarge); is {
-			x.fail(errors.New(string(why)))
-		}
-	}()
+	defer x.heed()
 	for number := range x.roots {
 		for i, b := range w.begin(number) {
 			w.arriveAt(&state{runs: 1}, &b.state, number<<variantBits|i)
@@ -362,19 +363,10 @@ func (w *worker) deeper() {
 	}
 }
 
-// expand makes the moves of one state. A machine that panics has broken something.
+// expand makes the moves of one state.
 func (w *worker) expand(s *state) {
 	x := w.x
-	defer func() {
-		switch why := recover().(type) {
-		case nil:
-		case tooLarge:
-			x.fail(errors.New(string(why)))
-		default:
-			x.judge.keep([]found{{root: s.root, id: s.id, property: NoPanic, promised: true, why: fmt.Sprintf(
-				"process %d panics on the next move, a %s: %v", w.turn.at, w.turn.what, why)}})
-		}
-	}()
+	defer x.heed()
 	x.waiting.Add(-1)
 	if x.o.Step == Rounds {
 		s.runs = x.visited.reached(s.id)

@@ -49,7 +49,7 @@ func (w *worker) independent(s *state, i int) bool {
 	}
 	silent := func(part uint32, in input) (uint32, bool) {
 		list := w.outcomes(call{part, in, s.now})
-		if len(list) != 1 || !list[0].quiet() || list[0].choices != nil {
+		if len(list) != 1 || !list[0].quiet() || list[0].choices != nil || list[0].panics != "" {
 			return 0, false
 		}
 		return list[0].next, true

@@ -28,8 +28,12 @@ func (x *search) walks() {
 // walk makes one run: of the moves of a state each is as likely as any other.
 func (w *worker) walk(random *rand.Rand) {
 	x := w.x
+	defer x.heed()
 	root := random.IntN(len(x.roots))
 	first := w.begin(root)
+	if len(first) == 0 {
+		return // a machine panics at once
+	}
 	b := first[random.IntN(len(first))]
 	s, trail := &b.state, b.trail
 	next := new(state)

@@ -2,6 +2,7 @@ package lockstep
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 
 	"parley"
@@ -33,6 +34,29 @@ func (f frames) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 					return
 				}
 			}
+		}
+	}
+}
+
+// plainly is the Explain of a protocol that has none: of each message the name of its
+// kind, and its body or value. Of what is not between processes it says nothing.
+func plainly(kinds []string) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+	return func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			if m.Kind >= parley.Local {
+				return
+			}
+			row := fmt.Sprintf("kind %d", m.Kind)
+			if int(m.Kind) < len(kinds) {
+				row = kinds[m.Kind]
+			}
+			switch {
+			case len(m.Body) > 0:
+				row += " " + parley.Printable(m.Body)
+			case m.Value > 0:
+				row += fmt.Sprintf(" %d", m.Value)
+			}
+			yield(row)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (p *teller) State(v *parley.Vars) {
 // tellers is the protocol of n of them in rounds 0..last.
 func tellers(n, last int, emit func(s *parley.Step, r int)) lockstep.Protocol {
 	return lockstep.Protocol{
-		Protocol: parley.Protocol{Name: "tell", N: n, M: 1},
+		Protocol: parley.Protocol{Name: "tell", N: n, M: 1, Kinds: []string{"", "NUMBER"}},
 		Last:     last,
 		New:      func(self parley.ID) lockstep.Rounds { return &teller{self: self, emit: emit} },
 	}

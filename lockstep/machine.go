@@ -18,13 +18,14 @@ func Of(p Protocol, when Schedule) parley.Protocol {
 	out.Timing = parley.Synchronous
 	out.Relies.Delay = when.Delta - 2*when.slack()
 	out.Kinds = []string{"", "FRAME"}
+	if p.Explain == nil {
+		p.Explain = plainly(p.Kinds)
+	}
 	f := frames{p}
 	out.New = func(self parley.ID) parley.Machine { return newMachine(p, when, self) }
+	out.Explain = f.explain
 	if p.Lies != nil {
 		out.Lies = f.lies
-	}
-	if p.Explain != nil {
-		out.Explain = f.explain
 	}
 	if p.Size != nil {
 		out.Size = f.size

@@ -236,7 +236,7 @@ func (c *counter) State(v *parley.Vars) {
 func TestFrameFunctions(t *testing.T) {
 	p := tellers(3, 2, nil)
 	bare := lockstep.Of(p, hours)
-	if bare.Explain != nil || bare.Size != nil || bare.Lies != nil || bare.Rename != nil || bare.Tree != nil {
+	if bare.Size != nil || bare.Lies != nil || bare.Rename != nil || bare.Tree != nil {
 		t.Error("functions out of nothing")
 	}
 	if bare.Timing != parley.Synchronous || bare.Kinds[lockstep.Frame] != "FRAME" {
@@ -262,6 +262,16 @@ func TestFrameFunctions(t *testing.T) {
 	}
 	for range full.Explain(parley.Env{From: 1, To: 2}, frame(2, 5, 6), name) {
 		break
+	}
+	said := frame(2, 5, 0)
+	said.Body = parley.AppendMsg(said.Body, 0, parley.Msg{Kind: 1, Value: 5, Body: []byte("stay")})
+	said.Body = parley.AppendMsg(said.Body, 0, parley.Msg{Kind: 9})
+	if rows := slices.Collect(bare.Explain(parley.Env{From: 1, To: 2}, said, name)); !slices.Equal(rows,
+		[]string{"NUMBER 5", "NUMBER", "NUMBER stay", "kind 9"}) {
+		t.Error(rows)
+	}
+	for row := range bare.Explain(parley.Env{}, parley.Msg{Kind: parley.Propose, Body: []byte("1")}, name) {
+		t.Errorf("what is proposed is explained: %s", row)
 	}
 	own := parley.Msg{Kind: 1, Seq: 1, Value: 7}
 	if rows := slices.Collect(full.Explain(parley.Env{From: 1, To: 1}, own, name)); !slices.Equal(rows,
