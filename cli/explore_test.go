@@ -120,6 +120,29 @@ func TestExplorePromise(t *testing.T) {
 	}
 }
 
+// falling panics when it is told something.
+type falling struct{ parley.Base }
+
+func (falling) Receive(*parley.Step, parley.ID, parley.Msg) { panic("told") }
+func (falling) Request(s *parley.Step, _ parley.Msg)        { s.SendAll(parley.Msg{Kind: 1}) }
+func (falling) State(*parley.Vars)                          {}
+
+// That a machine panics is found whatever is searched for, and the run before it is told.
+func TestExplorePanic(t *testing.T) {
+	p := quiet()
+	p.Name, p.Flags, p.Properties = "falling", nil, nil
+	p.New = func(parley.ID) parley.Machine { return falling{} }
+	for _, args := range []string{"", "--order random", "--all --names article", "--goal 'P1 down'"} {
+		var out, stderr bytes.Buffer
+		status := cli.Run([]parley.Protocol{p}, append([]string{"explore", "falling"}, words(args)...), &out, &stderr)
+		if status != 1 || !strings.Contains(out.String(), " run before a machine panics, 1 move deep:\n   1 P") ||
+			!strings.Contains(out.String(), "\nviolated: P") ||
+			!strings.Contains(out.String(), " panics on the next move, a delivery: told\n") {
+			t.Errorf("%s: status %d\n%s%s", args, status, out.String(), stderr.String())
+		}
+	}
+}
+
 // every has a search for each protocol that finds a run soon.
 var every = []string{
 	"eig -n 4 -m 1 --goal 'all correct decided'", "om -n 4 -m 1 --faulty 2=twofaced --goal over",

@@ -15,6 +15,8 @@ import (
 // broken says what a run breaks, or comes to.
 func (e *explored) broken(f *explore.Finding) string {
 	switch {
+	case f.Property == explore.NoPanic:
+		return "a panic"
 	case f.Property == "" && e.flags.goal != "":
 		return e.goal.Says
 	case f.Property == "" && e.flags.always != "":
@@ -126,7 +128,7 @@ func (e *explored) foundVerdict() []string {
 	case f.finding.Property == "":
 		out = append(out, "violated: "+e.broken(f.finding))
 	case f.finding.Property == explore.NoPanic:
-		out = append(out, "violated: a machine panics, which none may: "+f.why)
+		out = append(out, "violated: "+f.why)
 	case f.finding.Promised:
 		out = append(out, fmt.Sprintf("violated: %s: %s", f.finding.Property, f.why))
 	default:
