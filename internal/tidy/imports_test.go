@@ -30,7 +30,7 @@ upto-membership = agreement/problem agreement/* broadcast/problem membership/*
 upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* broadcast/*
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
-hosts     = sim explore cluster
+hosts     = sim explore cluster cluster/*
 tools     = internal/draw internal/scenario internal/lab internal/conform internal/bench
 
 .                      pure    :
@@ -49,7 +49,12 @@ commit/* replica/*     pure    : core adapters protocols
 trace                  seeded  : core
 sim                    seeded  : core adapters faulty trace
 explore                free    : core adapters faulty trace sim
-cluster                free    : core adapters faulty trace
+cluster/cert           free    :
+cluster/link           free    : core cluster/cert
+cluster/store          free    : core
+cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
+cluster                free    : core adapters faulty trace protocols cluster/*
+cluster/api            free    : core cluster cluster/*
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
 internal/draw          seeded  : core adapters faulty trace problems

@@ -1,0 +1,217 @@
+// Package host runs machines between real processes: it is to the cluster what a
+// simulator is to a simulated run. Each machine of a node, a [Process], has a channel
+// of its own on the links, which has the same machine at its other end.
+//
+// A process is made to take one step at a time, by whoever brings what happened: the
+// goroutine that reads a connection, a timer, or a caller. There is no goroutine between
+// a link and a machine. What a step sends is put into the buffers of the links, and these
+// are flushed when the burst of messages that caused it is used up.
+//
+// Nothing that a step asks for leaves the node before what the same step or an earlier
+// one of the machine appended is on the disk.
+package host
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/cluster/store"
+	"parley/trace"
+)
+
+// Transport carries messages to the same channel of other nodes. What it cannot carry
+// it drops and counts: machines know what to do about what is missing.
+type Transport interface {
+	// Send puts a message into the buffer for one node. It does not block and keeps
+	// nothing of the message.
+	Send(to parley.ID, channel uint32, e parley.Env, m parley.Msg) bool
+	// Flush sends what is in the buffer for a node.
+	Flush(to parley.ID)
+}
+
+// Clock is what a machine's Now and its timers go by.
+type Clock interface {
+	Now() parley.Tick
+}
+
+// Signer makes this node's signatures and checks all nodes'. The context keeps
+// signatures of different machines apart.
+type Signer interface {
+	Sign(context string, b []byte) []byte
+	Verify(context string, id parley.ID, b, sig []byte) bool
+}
+
+// Upper is what stands above a machine. It is called in the order of what the machine
+// delivers and indicates, within the step: it must not block, and not ask the same
+// process for anything.
+type Upper interface {
+	Deliver(from parley.ID, path parley.Path, m parley.Msg)
+	Indicate(path parley.Path, m parley.Msg)
+}
+
+// Config is that of a host.
+type Config struct {
+	Self      parley.ID
+	N         int
+	Transport Transport
+	// Store keeps what machines append. Without one nothing outlives the node.
+	Store *store.Store
+	// Clock is by default the time since the host was made.
+	Clock  Clock
+	Signer Signer
+	Log    *slog.Logger
+	// Broken is called if a machine breaks: a broken invariant of its own, after which
+	// nothing that it says can be trusted. The node must stop.
+	Broken func(error)
+}
+
+// Host runs the machines of one node.
+type Host struct {
+	c       Config
+	dirty   []atomic.Bool // by node: something waits to be flushed
+	mu      sync.Mutex
+	table   atomic.Pointer[map[uint32]*Process]
+	strange atomic.Uint64 // frames for channels there are not
+}
+
+// New returns a host without processes.
+func New(c Config) *Host {
+	if c.Clock == nil {
+		c.Clock = sinceStart(time.Now())
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Broken == nil {
+		c.Broken = func(err error) { panic(err) }
+	}
+	h := &Host{c: c, dirty: make([]atomic.Bool, c.N)}
+	h.table.Store(&map[uint32]*Process{})
+	return h
+}
+
+// sinceStart is a clock that begins at 0 and never goes back.
+type sinceStart time.Time
+
+func (t sinceStart) Now() parley.Tick { return parley.Tick(time.Since(time.Time(t))) }
+
+// Options are those of one process.
+type Options struct {
+	// Channel is its number, the same at all nodes, and Name what people, the disk and
+	// signatures know it by.
+	Channel uint32
+	Name    string
+	Machine parley.Machine
+	Upper   Upper
+	// Clock is that of the host unless it is given.
+	Clock Clock
+	// Again tells that the machine has lived before although nothing of it is on the disk.
+	Again bool
+	// Trace is given every event, with At the node and no ID or cause, within the step.
+	Trace func(trace.Event)
+}
+
+// Open starts a machine. If its book in the store has anything, it starts as one that
+// comes back after a crash.
+func (h *Host) Open(o Options) (*Process, error) {
+	p := &Process{h: h, o: o, m: o.Machine, clock: o.Clock, refused: make(map[refusal]uint64)}
+	if p.clock == nil {
+		p.clock = h.c.Clock
+	}
+	var seed [32]byte
+	_, _ = rand.Read(seed[:]) // which never fails
+	p.chance = mathrand.New(mathrand.NewChaCha8(seed))
+	p.step = parley.Step{Self: h.c.Self, N: h.c.N, Host: (*stepHost)(p)}
+	p.step.Members.Add(h.c.Self)
+	var records []parley.Record
+	restart := o.Again
+	if h.c.Store != nil {
+		var state []byte
+		var err error
+		if p.book, state, records, err = h.c.Store.Open(o.Name); err != nil {
+			return nil, err
+		}
+		restart = restart || state != nil || len(records) > 0
+		if state != nil && !parley.LoadDurable(p.m, p.clock.Now(), state) {
+			return nil, fmt.Errorf("host: what %s had made durable cannot be read", o.Name)
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := *h.table.Load()
+	if old[o.Channel] != nil {
+		return nil, fmt.Errorf("host: channel %d is %s's already", o.Channel, old[o.Channel].o.Name)
+	}
+	// What comes while it starts waits for the lock.
+	p.mu.Lock()
+	table := make(map[uint32]*Process, len(old)+1)
+	for c, q := range old {
+		table[c] = q
+	}
+	table[o.Channel] = p
+	h.table.Store(&table)
+	p.start(restart, records)
+	p.mu.Unlock()
+	h.Flush()
+	return p, p.err()
+}
+
+// Frame is a message from another node, as bytes, on one of its channels. The bytes are
+// not kept. Flush is due when the burst that it belongs to has come.
+func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
+	p := (*h.table.Load())[channel]
+	if p == nil {
+		h.strange.Add(1)
+		return nil
+	}
+	e, m, err := parley.Decode(b)
+	if err != nil {
+		return err
+	}
+	if len(m.Body) > 0 {
+		m.Body = append(make([]byte, 0, len(m.Body)), m.Body...)
+	}
+	e.From, e.To = from, h.c.Self
+	p.receive(e, m)
+	return nil
+}
+
+// Flush sends what steps have put into the buffers of links.
+func (h *Host) Flush() {
+	for id := range h.dirty {
+		if h.dirty[id].Load() && h.dirty[id].Swap(false) {
+			h.c.Transport.Flush(parley.ID(id))
+		}
+	}
+}
+
+// Durable says that all that the store was given up to a number is on the disk.
+func (h *Host) Durable(upto uint64) {
+	for _, p := range *h.table.Load() {
+		p.release(upto)
+	}
+	h.Flush()
+}
+
+// Strange is how many messages came for channels that there are not.
+func (h *Host) Strange() uint64 { return h.strange.Load() }
+
+// Close stops all machines where they are.
+func (h *Host) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range *h.table.Load() {
+		p.stop()
+	}
+	h.table.Store(&map[uint32]*Process{})
+}
+
+// ErrStopped is the error of a process that takes no more steps.
+var ErrStopped = errors.New("host: the process has stopped")

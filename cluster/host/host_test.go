@@ -1,0 +1,294 @@
+package host_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley"
+	"parley/agreement/eig"
+	"parley/broadcast/problem"
+	"parley/broadcast/timestamp"
+	"parley/cluster/host"
+	"parley/cluster/store"
+	"parley/lockstep"
+	"parley/membership/group"
+)
+
+// network carries messages between hosts of one test, in order and each after the same
+// delay.
+type network struct {
+	hosts []*host.Host
+	links map[[2]parley.ID]chan packet
+	cut   atomic.Int32 // the process that is cut off, or -1
+}
+
+type packet struct {
+	due     time.Time
+	channel uint32
+	b       []byte
+}
+
+// port is a host's end of it.
+type port struct {
+	net  *network
+	from parley.ID
+}
+
+func (p port) Send(to parley.ID, channel uint32, e parley.Env, m parley.Msg) bool {
+	if cut := parley.ID(p.net.cut.Load()); cut == p.from || cut == to {
+		return false
+	}
+	p.net.links[[2]parley.ID{p.from, to}] <- packet{time.Now().Add(time.Millisecond), channel, parley.Encode(nil, e, m)}
+	return true
+}
+
+func (port) Flush(parley.ID) {}
+
+// connected makes n hosts.
+func connected(t *testing.T, n int) *network {
+	t.Helper()
+	net := &network{links: make(map[[2]parley.ID]chan packet)}
+	net.cut.Store(-1)
+	for id := range parley.ID(n) {
+		net.hosts = append(net.hosts, host.New(host.Config{Self: id, N: n, Transport: port{net, id}}))
+	}
+	for from := range parley.ID(n) {
+		for to := range parley.ID(n) {
+			link := make(chan packet, 1000)
+			net.links[[2]parley.ID{from, to}] = link
+			go func() {
+				for p := range link {
+					time.Sleep(time.Until(p.due))
+					if err := net.hosts[to].Frame(from, p.channel, p.b); err != nil {
+						t.Error(err)
+					}
+					net.hosts[to].Flush()
+				}
+			}()
+		}
+	}
+	return net
+}
+
+func (net *network) close() {
+	for _, h := range net.hosts {
+		h.Close()
+	}
+	for _, link := range net.links {
+		close(link)
+	}
+}
+
+// heard is an Upper that remembers.
+type heard struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (h *heard) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.list = append(h.list, fmt.Sprintf("%d:%s", from, m.Body))
+}
+
+func (h *heard) Indicate(parley.Path, parley.Msg) {}
+
+func (h *heard) all() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.list)
+}
+
+// open starts a protocol at all hosts.
+func open(t *testing.T, net *network, p parley.Protocol) (all []*host.Process, up []*heard) {
+	t.Helper()
+	for id, h := range net.hosts {
+		u := &heard{}
+		one, err := h.Open(host.Options{Channel: 1, Name: p.Name, Machine: p.New(parley.ID(id)), Upper: u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, up = append(all, one), append(up, u)
+	}
+	return all, up
+}
+
+const ms = parley.Tick(time.Millisecond)
+
+// The rounds of EIG between hosts that have nothing but clocks and links.
+func TestRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := connected(t, 4)
+		defer net.close()
+		p := eig.New(eig.Config{N: 4, M: 1}, lockstep.Schedule{Begin: 10 * ms, Delta: 5 * ms})
+		all, up := open(t, net, p)
+		if err := all[0].Request(parley.Msg{Kind: parley.Propose, Body: []byte("attack")}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for id, u := range up {
+			if got := u.all(); !slices.Equal(got, []string{"0:attack"}) {
+				t.Errorf("process %d decides %v", id, got)
+			}
+		}
+	})
+}
+
+func ordered(n int) parley.Protocol {
+	c := group.Config{N: n, Flush: 50 * ms, Wait: 100 * ms, Stagger: 50 * ms, Admit: 100 * ms}
+	c.Detector.Period, c.Detector.Timeout = 10*ms, 50*ms
+	return timestamp.New(timestamp.Config{Config: c})
+}
+
+// One order everywhere, and members that go on when one is cut off.
+func TestTotalOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := connected(t, 3)
+		defer net.close()
+		all, up := open(t, net, ordered(3))
+		for i := range 20 {
+			for id, p := range all {
+				if err := p.Request(problem.Request(fmt.Appendf(nil, "%d.%d", id, i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Millisecond / 2)
+			if i == 10 {
+				net.cut.Store(2)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		first := up[0].all()
+		if len(first) < 40 || !slices.Equal(first, up[1].all()) {
+			t.Errorf("%d messages at one and %d at the other", len(first), len(up[1].all()))
+		}
+		last := up[2].all()
+		if len(last) > len(first) || !slices.Equal(last, first[:len(last)]) {
+			t.Errorf("who was cut off delivered %v", last)
+		}
+	})
+}
+
+// echo appends what it is asked, and delivers it; it answers a timer too.
+type echo struct {
+	parley.Base
+	log [][]byte
+}
+
+func (m *echo) Start(s *parley.Step) {
+	for _, r := range s.Log {
+		m.log = append(m.log, r.Body)
+	}
+}
+
+func (m *echo) Request(s *parley.Step, q parley.Msg) {
+	if string(q.Body) == "panic" {
+		panic("as asked")
+	}
+	if len(q.Body) > 0 {
+		m.log = append(m.log, q.Body)
+		s.Append(q.Body)
+	}
+	s.Deliver(s.Self, parley.Msg{Kind: parley.Carried, Body: q.Body})
+	s.SetTimer(1, parley.Tick(time.Millisecond))
+	s.SetTimer(2, parley.Tick(time.Hour))
+	s.StopTimer(2)
+}
+
+func (m *echo) Timeout(s *parley.Step, t parley.Timer) {
+	s.Deliver(s.Self, parley.Msg{Kind: parley.Carried, Body: fmt.Appendf(nil, "timer %d", t)})
+}
+
+func (m *echo) State(v *parley.Vars) {
+	v.Durable(func() { parley.Slice(v, "log", &m.log, func(_ int, b *[]byte) { v.Bytes("record", b) }) })
+}
+
+// What a step appends is on the disk before anything that it or a later step asks for
+// happens, and comes back.
+func TestDurableFirst(t *testing.T) {
+	dir := t.TempDir()
+	var h *host.Host
+	gate := make(chan struct{})
+	s, err := store.Open(dir, store.Options{Durable: func(upto uint64) { <-gate; h.Durable(upto) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h = host.New(host.Config{N: 1, Store: s})
+	u := &heard{}
+	p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{"a", "", "b"} { // the second step appends nothing, and waits all the same
+		if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
+	if got := u.all(); len(got) > 0 {
+		t.Errorf("before anything is on the disk: %v", got)
+	}
+	close(gate)
+	for len(u.all()) < 4 {
+		time.Sleep(time.Millisecond)
+	}
+	if got, want := u.all(), []string{"0:a", "0:", "0:b", "0:timer 1"}; !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+	h.Close()
+	if err := p.Request(parley.Msg{Kind: parley.Carried}); err == nil {
+		t.Error("a process that has stopped took a request")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err = store.Open(dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h = host.New(host.Config{N: 1, Store: s})
+	again := new(echo)
+	if _, err := h.Open(host.Options{Name: "echo", Machine: again}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%s", again.log); got != "[a b]" {
+		t.Errorf("comes back with %s", got)
+	}
+	h.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A machine that panics ends its process and tells the node.
+func TestBroken(t *testing.T) {
+	told := make(chan error, 1)
+	h := host.New(host.Config{N: 1, Broken: func(err error) { told <- err }})
+	p, err := h.Open(host.Options{Channel: 7, Name: "echo", Machine: new(echo)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte("panic")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-told; err == nil || p.Request(parley.Msg{}) == nil {
+		t.Error("it goes on:", err)
+	}
+	if _, err := h.Open(host.Options{Channel: 7, Name: "other", Machine: new(echo)}); err == nil {
+		t.Error("two machines on one channel")
+	}
+	if err := h.Frame(0, 99, nil); err != nil || h.Strange() != 1 {
+		t.Error("a frame for no channel:", err, h.Strange())
+	}
+	if err := h.Frame(0, 7, []byte{0xFF}); err == nil {
+		t.Error("bytes that are no message were taken")
+	}
+	h.Close()
+}

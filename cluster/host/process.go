@@ -1,0 +1,211 @@
+package host
+
+import (
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster/store"
+	"parley/trace"
+)
+
+// Process is one machine of a node.
+type Process struct {
+	h     *Host
+	o     Options
+	clock Clock
+	book  *store.Book
+
+	mu      sync.Mutex
+	m       parley.Machine
+	step    parley.Step
+	timers  timers
+	alarm   *time.Timer
+	alarmAt parley.Tick // when it goes off, if it is pending
+	pending bool
+	outbox  []held // what may not leave yet, in order
+	wanted  uint64 // what must be durable before what is asked for now may leave
+	durable uint64 // what is
+	chance  *mathrand.Rand
+	refused map[refusal]uint64
+	stopped bool
+	broken  error
+}
+
+// held is an effect that waits until the disk has come so far.
+type held struct {
+	parley.Effect
+	after uint64
+}
+
+// refusal is a reason for which something of a peer was not accepted.
+type refusal struct {
+	from parley.ID
+	why  string
+}
+
+// start lets the machine begin. The lock is held.
+func (p *Process) start(restart bool, records []parley.Record) {
+	defer p.guard()
+	op := trace.Start
+	if restart {
+		op = trace.Restart
+	}
+	p.note(trace.Event{Op: op})
+	p.begin(0, 0)
+	p.step.Restart, p.step.Log = restart, records
+	p.m.Start(&p.step)
+	p.step.Restart, p.step.Log = false, nil
+	p.carry()
+}
+
+// begin makes the step ready for a clause.
+func (p *Process) begin(path parley.Path, epoch uint32) {
+	p.step.Now, p.step.Path, p.step.Epoch = p.clock.Now(), path, epoch
+	p.step.Effects = p.step.Effects[:0]
+}
+
+// guard ends a process whose machine has panicked.
+func (p *Process) guard() {
+	if r := recover(); r != nil {
+		p.stopped = true
+		p.broken = fmt.Errorf("host: %s broke: %v", p.o.Name, r)
+		p.h.c.Log.Error("a machine broke", "machine", p.o.Name, "why", fmt.Sprint(r), "stack", string(debug.Stack()))
+		go p.h.c.Broken(p.broken) // the lock is held
+	}
+}
+
+// Request asks the machine for something, in its own words.
+func (p *Process) Request(m parley.Msg) error {
+	p.mu.Lock()
+	err := p.request(m)
+	p.mu.Unlock()
+	p.h.Flush()
+	return err
+}
+
+func (p *Process) request(m parley.Msg) error {
+	if p.stopped {
+		return p.why()
+	}
+	defer p.guard()
+	p.note(trace.Event{Op: trace.Request, Peer: p.step.Self, Msg: m})
+	p.begin(0, 0)
+	p.m.Request(&p.step, m)
+	p.carry()
+	return nil
+}
+
+// Indicate tells the machine what the host knows, such as that a process is suspected.
+func (p *Process) Indicate(m parley.Msg) {
+	p.receive(parley.Env{From: p.step.Self}, m)
+	p.h.Flush()
+}
+
+func (p *Process) receive(e parley.Env, m parley.Msg) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
+	defer p.guard()
+	if m.Kind < parley.Local {
+		p.note(trace.Event{Op: trace.Receive, Peer: e.From, Epoch: e.Epoch, Path: e.Path, Msg: m})
+	} else {
+		p.note(trace.Event{Op: trace.Suspect, Peer: e.From, Msg: m})
+	}
+	p.begin(e.Path, e.Epoch)
+	p.m.Receive(&p.step, e.From, m)
+	p.carry()
+}
+
+// Do runs a function between two steps, as one that asks what the machine is in.
+func (p *Process) Do(f func(m parley.Machine, now parley.Tick)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(p.m, p.clock.Now())
+}
+
+// Refused counts what was not accepted, by reason and by whom it came from.
+func (p *Process) Refused(each func(from parley.ID, why string, times uint64)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for r, times := range p.refused {
+		each(r.from, r.why, times)
+	}
+}
+
+// Close stops the machine where it is: for the others it has crashed.
+func (p *Process) Close() {
+	h := p.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	table := make(map[uint32]*Process)
+	for c, q := range *h.table.Load() {
+		if q != p {
+			table[c] = q
+		}
+	}
+	h.table.Store(&table)
+	p.stop()
+}
+
+func (p *Process) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	if p.alarm != nil {
+		p.alarm.Stop()
+	}
+}
+
+// why tells why there are no more steps. The lock is held.
+func (p *Process) why() error {
+	if p.broken != nil {
+		return p.broken
+	}
+	return ErrStopped
+}
+
+func (p *Process) err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken
+}
+
+// note gives an event to who keeps the trace.
+func (p *Process) note(e trace.Event) {
+	if p.o.Trace != nil {
+		e.At, e.Time = p.step.Self, p.clock.Now()
+		p.o.Trace(e)
+	}
+}
+
+// stepHost is what a step needs while it runs.
+type stepHost Process
+
+func (s *stepHost) Choose(n int) int { return s.chance.IntN(n) }
+
+func (s *stepHost) Sign(_ parley.ID, b []byte) []byte {
+	if s.h.c.Signer == nil {
+		panic("it signs, and this node has no key to sign with")
+	}
+	return s.h.c.Signer.Sign(s.o.Name, b)
+}
+
+func (s *stepHost) Verify(id parley.ID, b, sig []byte) bool {
+	return s.h.c.Signer != nil && s.h.c.Signer.Verify(s.o.Name, id, b, sig)
+}
+
+// Refused counts, and says so the first time.
+func (s *stepHost) Refused(_, from parley.ID, why string) {
+	r := refusal{from, why}
+	if s.refused[r]++; s.refused[r] == 1 {
+		s.h.c.Log.Info("refused", slog.String("machine", s.o.Name), slog.Int("from", int(from)), slog.String("why", why))
+	}
+	(*Process)(s).note(trace.Event{Op: trace.Refuse, Peer: from, Msg: parley.Msg{Body: []byte(why)}})
+}

@@ -1,0 +1,141 @@
+package host
+
+import (
+	"container/heap"
+	"time"
+
+	"parley"
+	"parley/trace"
+)
+
+// timerName tells the timers of a machine apart.
+type timerName struct {
+	path  parley.Path
+	timer parley.Timer
+}
+
+// timer is one that is set, with the time at which it runs out.
+type timer struct {
+	timerName
+	due   parley.Tick
+	order uint64 // of two that are due at once the one that was set first runs out first
+	at    int    // in the heap
+}
+
+// timers are those of one machine, the next one first.
+type timers struct {
+	list  []*timer
+	named map[timerName]*timer
+	free  []*timer
+	set   uint64
+}
+
+func (t *timers) Len() int { return len(t.list) }
+
+func (t *timers) Less(i, j int) bool {
+	a, b := t.list[i], t.list[j]
+	return a.due < b.due || a.due == b.due && a.order < b.order
+}
+
+func (t *timers) Swap(i, j int) {
+	t.list[i], t.list[j] = t.list[j], t.list[i]
+	t.list[i].at, t.list[j].at = i, j
+}
+
+// Push and Pop are for package heap.
+func (t *timers) Push(x any) {
+	one := x.(*timer)
+	one.at = len(t.list)
+	t.list = append(t.list, one)
+}
+
+func (t *timers) Pop() any {
+	last := len(t.list) - 1
+	one := t.list[last]
+	t.list[last], t.list = nil, t.list[:last]
+	return one
+}
+
+// put sets a timer, or sets it anew.
+func (t *timers) put(name timerName, due parley.Tick) {
+	t.set++
+	if one := t.named[name]; one != nil {
+		one.due, one.order = due, t.set
+		heap.Fix(t, one.at)
+		return
+	}
+	if t.named == nil {
+		t.named = make(map[timerName]*timer)
+	}
+	one := new(timer)
+	if last := len(t.free) - 1; last >= 0 {
+		one, t.free = t.free[last], t.free[:last]
+	}
+	*one = timer{timerName: name, due: due, order: t.set}
+	t.named[name] = one
+	heap.Push(t, one)
+}
+
+func (t *timers) remove(name timerName) {
+	if one := t.named[name]; one != nil {
+		delete(t.named, name)
+		heap.Remove(t, one.at)
+		t.free = append(t.free, one)
+	}
+}
+
+// arm sets a timer of the machine, and the alarm if it is the next.
+func (p *Process) arm(e *parley.Effect) {
+	p.timers.put(timerName{e.Path, e.Timer}, p.step.Now+e.After)
+	p.wake()
+}
+
+// wake sets the alarm to when the next timer is due, unless it goes off earlier already:
+// a timer that was set and taken back costs no alarm.
+func (p *Process) wake() {
+	if len(p.timers.list) == 0 || p.stopped {
+		return
+	}
+	due := p.timers.list[0].due
+	if p.pending && p.alarmAt <= due {
+		return
+	}
+	p.pending, p.alarmAt = true, due
+	wait := max(0, time.Duration(due-p.clock.Now()))
+	if p.alarm == nil {
+		p.alarm = time.AfterFunc(wait, p.ring)
+	} else {
+		p.alarm.Reset(wait)
+	}
+}
+
+// ring lets the timers run out that are due.
+func (p *Process) ring() {
+	p.mu.Lock()
+	p.pending = false
+	for p.timeout() {
+	}
+	p.mu.Unlock()
+	p.h.Flush()
+}
+
+// timeout lets the next timer run out, if it is due, or sets the alarm to it: the clock of
+// a machine need not go as fast as the alarm's.
+func (p *Process) timeout() bool {
+	if p.stopped || len(p.timers.list) == 0 {
+		return false
+	}
+	next := p.timers.list[0]
+	if next.due > p.clock.Now() {
+		p.wake()
+		return false
+	}
+	defer p.guard()
+	name := next.timerName
+	p.timers.remove(name)
+	p.note(trace.Event{Op: trace.Timeout, Path: name.path, Msg: parley.Msg{Value: uint64(name.timer)}})
+	p.begin(name.path, 0)
+	p.m.Timeout(&p.step, name.timer)
+	p.carry()
+	return true
+}

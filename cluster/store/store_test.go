@@ -1,0 +1,158 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"parley"
+	"parley/cluster/store"
+)
+
+// disk opens a store whose commits can be waited for.
+func disk(t *testing.T, dir string) (s *store.Store, upTo func(uint64)) {
+	t.Helper()
+	var mu sync.Mutex
+	done, moved := uint64(0), sync.NewCond(&mu)
+	s, err := store.Open(dir, store.Options{Durable: func(upto uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if upto <= done {
+			t.Errorf("durable up to %d after %d", upto, done)
+		}
+		done = upto
+		moved.Broadcast()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, func(n uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		for done < n {
+			moved.Wait()
+		}
+	}
+}
+
+func bodies(records []parley.Record) (out []string) {
+	for _, r := range records {
+		out = append(out, fmt.Sprintf("%d:%s", r.Path, r.Body))
+	}
+	return out
+}
+
+// What was handed over before Close is there when the store is opened again, each book
+// by itself and in order.
+func TestRecordsComeBack(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := disk(t, dir)
+	a, state, records, err := s.Open("a")
+	if err != nil || state != nil || records != nil {
+		t.Fatal(state, records, err)
+	}
+	b, _, _, err := s.Open("a longer name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		a.Append(parley.Record{Path: parley.Path(i), Body: []byte("x")})
+		b.Append(parley.Record{Body: fmt.Appendf(nil, "%d", i)})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = disk(t, dir)
+	a, state, records, err = s.Open("a")
+	if err != nil || state != nil || len(records) != 300 || records[299].Path != 299 || string(records[7].Body) != "x" {
+		t.Fatal(state, len(records), err)
+	}
+	// A state replaces the records so far, and those after it stay.
+	a.Replace([]byte("all of that"))
+	a.Append(parley.Record{Path: 1, Body: []byte("later")})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = disk(t, dir)
+	_, state, records, err = s.Open("a")
+	if want := []string{"1:later"}; err != nil || string(state) != "all of that" || !slices.Equal(bodies(records), want) {
+		t.Errorf("%q %v %v", state, bodies(records), err)
+	}
+	if _, _, records, err = s.Open("a longer name"); err != nil || len(records) != 300 {
+		t.Errorf("%d records of the other book: %v", len(records), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Durable says so of every record, in the end, and never of one that is not yet.
+func TestDurableFollows(t *testing.T) {
+	s, upTo := disk(t, t.TempDir())
+	b, _, _, err := s.Open("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		upTo(b.Append(parley.Record{Body: []byte("one at a time")}))
+	}
+	var last uint64
+	for range 500 {
+		last = b.Append(parley.Record{Body: []byte("many at once")})
+	}
+	upTo(last)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("closed twice: %v", err)
+	}
+}
+
+func TestRefusedNames(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	s, _ := disk(t, dir)
+	for _, name := range []string{"", string(make([]byte, 256))} {
+		if _, _, _, err := s.Open(name); err == nil {
+			t.Errorf("a book named by %d bytes was opened", len(name))
+		}
+	}
+	if _, _, _, err := s.Open("m"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := s.Open("m"); err == nil {
+		t.Error("a book was opened twice")
+	}
+	if _, err := store.Open(dir, store.Options{}); err == nil {
+		t.Error("two stores in one folder")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func BenchmarkCommit(b *testing.B) {
+	for _, size := range []int{64, 64 << 10} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			done := make(chan uint64, 1)
+			s, err := store.Open(b.TempDir(), store.Options{Durable: func(upto uint64) { done <- upto }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			book, _, _, err := s.Open("m")
+			if err != nil {
+				b.Fatal(err)
+			}
+			body := make([]byte, size)
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				book.Append(parley.Record{Body: body})
+				<-done
+			}
+		})
+	}
+}
