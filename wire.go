@@ -21,9 +21,12 @@ var (
 
 // Encode appends the wire form of m, addressed within the receiver by e.Epoch
 // and e.Path. Sender and receiver are known by the link and do not travel.
-func Encode(buf []byte, e Env, m Msg) []byte {
-	buf = binary.AppendUvarint(buf, uint64(e.Epoch))
-	return AppendMsg(buf, e.Path, m)
+func Encode(buf []byte, e Env, m Msg) []byte { return append(EncodeHead(buf, e, m), m.Body...) }
+
+// EncodeHead is Encode without the Body, which comes last: for hosts that send the
+// same Body in many places.
+func EncodeHead(buf []byte, e Env, m Msg) []byte {
+	return appendHead(binary.AppendUvarint(buf, uint64(e.Epoch)), e.Path, m)
 }
 
 // Decode reads one message that takes up all of b. The Body aliases b.
@@ -45,13 +48,16 @@ func Decode(b []byte) (Env, Msg, error) {
 // AppendMsg appends path and the five fields of m. Adapters use it for messages
 // inside a message.
 func AppendMsg(buf []byte, path Path, m Msg) []byte {
+	return append(appendHead(buf, path, m), m.Body...)
+}
+
+func appendHead(buf []byte, path Path, m Msg) []byte {
 	buf = binary.AppendUvarint(buf, uint64(path))
 	buf = append(buf, byte(m.Kind))
 	buf = binary.AppendUvarint(buf, uint64(m.Origin))
 	buf = binary.AppendUvarint(buf, m.Seq)
 	buf = binary.AppendUvarint(buf, m.Value)
-	buf = binary.AppendUvarint(buf, uint64(len(m.Body)))
-	return append(buf, m.Body...)
+	return binary.AppendUvarint(buf, uint64(len(m.Body)))
 }
 
 // ReadMsg reads what AppendMsg wrote and returns the bytes behind it. An empty

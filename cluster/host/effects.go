@@ -95,20 +95,21 @@ func (p *Process) send(e *parley.Effect) {
 		panic(fmt.Sprintf("it sends local kind %#x", e.Msg.Kind))
 	}
 	p.note(trace.Event{Op: trace.Send, Peer: e.To, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
+	p.head = parley.EncodeHead(p.head[:0], parley.Env{Epoch: e.Epoch, Path: e.Path}, e.Msg)
 	if e.To != parley.All {
-		p.sendTo(e, e.To)
+		p.sendTo(e.To, e.Msg.Body)
 		return
 	}
 	for to := range parley.ID(p.step.N) {
 		if to != p.step.Self {
-			p.sendTo(e, to)
+			p.sendTo(to, e.Msg.Body)
 		}
 	}
 }
 
-func (p *Process) sendTo(e *parley.Effect, to parley.ID) {
+func (p *Process) sendTo(to parley.ID, body []byte) {
 	h := p.h
-	if h.c.Transport.Send(to, p.o.Channel, parley.Env{Epoch: e.Epoch, Path: e.Path}, e.Msg) && !h.dirty[to].Load() {
+	if h.c.Transport.Send(to, p.o.Class, p.o.Channel, p.head, body) && !h.dirty[to].Load() {
 		h.dirty[to].Store(true)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/cluster/link"
 	"parley/cluster/store"
 	"parley/trace"
 )
@@ -29,9 +30,9 @@ import (
 // Transport carries messages to the same channel of other nodes. What it cannot carry
 // it drops and counts: machines know what to do about what is missing.
 type Transport interface {
-	// Send puts a message into the buffer for one node. It does not block and keeps
-	// nothing of the message.
-	Send(to parley.ID, channel uint32, e parley.Env, m parley.Msg) bool
+	// Send puts a frame of head and body into the buffer for one node. It does not block
+	// and keeps nothing of either. It is false if the frame is lost.
+	Send(to parley.ID, class link.Class, channel uint32, head, body []byte) bool
 	// Flush sends what is in the buffer for a node.
 	Flush(to parley.ID)
 }
@@ -110,6 +111,8 @@ type Options struct {
 	Name    string
 	Machine parley.Machine
 	Upper   Upper
+	// Class is that of all its messages: between classes links keep no order.
+	Class link.Class
 	// Clock is that of the host unless it is given.
 	Clock Clock
 	// Again tells that the machine has lived before although nothing of it is on the disk.

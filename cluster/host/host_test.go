@@ -14,6 +14,7 @@ import (
 	"parley/broadcast/problem"
 	"parley/broadcast/timestamp"
 	"parley/cluster/host"
+	"parley/cluster/link"
 	"parley/cluster/store"
 	"parley/lockstep"
 	"parley/membership/group"
@@ -39,11 +40,11 @@ type port struct {
 	from parley.ID
 }
 
-func (p port) Send(to parley.ID, channel uint32, e parley.Env, m parley.Msg) bool {
+func (p port) Send(to parley.ID, _ link.Class, channel uint32, head, body []byte) bool {
 	if cut := parley.ID(p.net.cut.Load()); cut == p.from || cut == to {
 		return false
 	}
-	p.net.links[[2]parley.ID{p.from, to}] <- packet{time.Now().Add(time.Millisecond), channel, parley.Encode(nil, e, m)}
+	p.net.links[[2]parley.ID{p.from, to}] <- packet{time.Now().Add(time.Millisecond), channel, slices.Concat(head, body)}
 	return true
 }
 

@@ -30,6 +30,7 @@ type Process struct {
 	outbox  []held // what may not leave yet, in order
 	wanted  uint64 // what must be durable before what is asked for now may leave
 	durable uint64 // what is
+	head    []byte // scratch: of what is sent
 	chance  *mathrand.Rand
 	refused map[refusal]uint64
 	stopped bool
