@@ -49,7 +49,7 @@ func (p *Process) append(effects []parley.Effect) {
 // release carries out what waited for the disk.
 func (p *Process) release(upto uint64) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.durable = max(p.durable, upto)
 	done := 0
 	for done < len(p.outbox) && p.outbox[done].after <= p.durable && !p.stopped {
@@ -66,11 +66,13 @@ func (p *Process) perform(e *parley.Effect) {
 		p.send(e)
 	case parley.OpDeliver:
 		p.note(trace.Event{Op: trace.Deliver, Peer: e.To, Path: e.Path, Msg: e.Msg})
+		p.told = true
 		if p.o.Upper != nil {
 			p.o.Upper.Deliver(e.To, e.Path, e.Msg)
 		}
 	case parley.OpIndicate:
 		p.note(trace.Event{Op: trace.Indicate, Path: e.Path, Msg: e.Msg})
+		p.told = true
 		if p.o.Upper != nil {
 			p.o.Upper.Indicate(e.Path, e.Msg)
 		}

@@ -12,6 +12,7 @@
 package host
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -79,8 +80,23 @@ type Host struct {
 	dirty   []atomic.Bool // by node: something waits to be flushed
 	mu      sync.Mutex
 	table   atomic.Pointer[map[uint32]*Process]
-	strange atomic.Uint64 // frames for channels there are not
+	early   map[uint32]*early // by channel: of those that are expected
+	strange atomic.Uint64     // frames for channels there are not
 }
+
+// early are the frames for a machine that has not begun.
+type early struct {
+	frames []frame
+	bytes  int
+}
+
+type frame struct {
+	from parley.ID
+	b    []byte
+}
+
+// earlyLimit is how many bytes wait for one machine.
+const earlyLimit = 1 << 20
 
 // New returns a host without processes.
 func New(c Config) *Host {
@@ -93,7 +109,7 @@ func New(c Config) *Host {
 	if c.Broken == nil {
 		c.Broken = func(err error) { panic(err) }
 	}
-	h := &Host{c: c, dirty: make([]atomic.Bool, c.N)}
+	h := &Host{c: c, dirty: make([]atomic.Bool, c.N), early: make(map[uint32]*early)}
 	h.table.Store(&map[uint32]*Process{})
 	return h
 }
@@ -115,6 +131,9 @@ type Options struct {
 	Class link.Class
 	// Clock is that of the host unless it is given.
 	Clock Clock
+	// After is called, if it is set, after a step that delivered or indicated something,
+	// when the process can be asked again.
+	After func()
 	// Again tells that the machine has lived before although nothing of it is on the disk.
 	Again bool
 	// Trace is given every event, with At the node and no ID or cause, within the step.
@@ -161,9 +180,43 @@ func (h *Host) Open(o Options) (*Process, error) {
 	table[o.Channel] = p
 	h.table.Store(&table)
 	p.start(restart, records)
-	p.mu.Unlock()
+	waiting := h.early[o.Channel]
+	delete(h.early, o.Channel)
+	if waiting != nil {
+		for _, f := range waiting.frames {
+			if e, m, err := parley.Decode(f.b); err == nil {
+				e.From = f.from
+				p.receiveLocked(e, m)
+			}
+		}
+	}
+	err := p.broken
+	p.unlock()
 	h.Flush()
-	return p, p.err()
+	return p, err
+}
+
+// Expect keeps what comes for a channel until its machine begins.
+func (h *Host) Expect(channel uint32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.early[channel] = new(early)
+}
+
+// absent is a frame for a machine that there is not, or not yet.
+func (h *Host) absent(from parley.ID, channel uint32, b []byte) *Process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := (*h.table.Load())[channel]; p != nil {
+		return p
+	}
+	w := h.early[channel]
+	if w == nil || w.bytes+len(b) > earlyLimit {
+		h.strange.Add(1)
+		return nil
+	}
+	w.frames, w.bytes = append(w.frames, frame{from, bytes.Clone(b)}), w.bytes+len(b)
+	return nil
 }
 
 // Frame is a message from another node, as bytes, on one of its channels. The bytes are
@@ -171,8 +224,9 @@ func (h *Host) Open(o Options) (*Process, error) {
 func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
 	p := (*h.table.Load())[channel]
 	if p == nil {
-		h.strange.Add(1)
-		return nil
+		if p = h.absent(from, channel, b); p == nil {
+			return nil
+		}
 	}
 	e, m, err := parley.Decode(b)
 	if err != nil {

@@ -33,6 +33,7 @@ type Process struct {
 	head    []byte // scratch: of what is sent
 	chance  *mathrand.Rand
 	refused map[refusal]uint64
+	told    bool // something was delivered or indicated
 	stopped bool
 	broken  error
 }
@@ -84,7 +85,7 @@ func (p *Process) guard() {
 func (p *Process) Request(m parley.Msg) error {
 	p.mu.Lock()
 	err := p.request(m)
-	p.mu.Unlock()
+	p.unlock()
 	p.h.Flush()
 	return err
 }
@@ -109,7 +110,21 @@ func (p *Process) Indicate(m parley.Msg) {
 
 func (p *Process) receive(e parley.Env, m parley.Msg) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.receiveLocked(e, m)
+	p.unlock()
+}
+
+// unlock ends a step, or several.
+func (p *Process) unlock() {
+	told := p.told
+	p.told = false
+	p.mu.Unlock()
+	if told && p.o.After != nil {
+		p.o.After()
+	}
+}
+
+func (p *Process) receiveLocked(e parley.Env, m parley.Msg) {
 	if p.stopped {
 		return
 	}
@@ -170,12 +185,6 @@ func (p *Process) why() error {
 		return p.broken
 	}
 	return ErrStopped
-}
-
-func (p *Process) err() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.broken
 }
 
 // note gives an event to who keeps the trace.

@@ -115,7 +115,7 @@ func (p *Process) ring() {
 	p.pending = false
 	for p.timeout() {
 	}
-	p.mu.Unlock()
+	p.unlock()
 	p.h.Flush()
 }
 
