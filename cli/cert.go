@@ -1,0 +1,378 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cluster/cert"
+)
+
+// cert is "parley cert".
+func (a *app) cert() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cert",
+		Short: "Make and look at the certificates of a cluster",
+		Long: "A cluster has an authority, a folder with its key. It signs a certificate for each node and\n" +
+			"each client, by which they know one another, and keeps a list of those it has revoked. A node\n" +
+			"also gets a signer, a key for what protocols sign, which the configuration of all nodes pins.\n" +
+			"Every node and client needs ca.pem, crl.pem and the files with its own name, and nobody else\n" +
+			"those; ca.key stays where it is.",
+		Example: "  parley cert init --cluster bank\n  parley cert issue a b c d\n" +
+			"  parley cert client alice --rights read,write\n  parley cert show",
+		Args: cobra.ArbitraryArgs, RunE: oneOf,
+	}
+	cmd.AddCommand(a.certInit(), a.certIssue(), a.certClient(), a.certRevoke(), a.certShow())
+	return cmd
+}
+
+// certFlags are the flags that commands about certificates have in common.
+type certFlags struct {
+	dir    string
+	asJSON bool
+	valid  span
+	renew  bool
+}
+
+func (f *certFlags) declare(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "dir", "certs", "the `folder` of the authority")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+}
+
+// declareIssue declares those of the commands that make certificates.
+func (f *certFlags) declareIssue(cmd *cobra.Command) {
+	f.declare(cmd)
+	f.valid = span(90 * day)
+	cmd.Flags().Var(&f.valid, "valid", "for how long the certificates are valid: `time` as in 24h, 90d or 1y")
+	cmd.Flags().BoolVar(&f.renew, "renew", false,
+		"replace certificates and their keys; the old ones stay valid until they run out")
+}
+
+const day = 24 * time.Hour
+
+// span is a time as in 24h, 90d or 10y, as a flag.
+type span time.Duration
+
+// Set and String and Type make a span a flag.
+func (s *span) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	for suffix, unit := range map[string]time.Duration{"d": day, "y": 365 * day} {
+		if count, ok := strings.CutSuffix(text, suffix); ok {
+			var n uint64
+			n, err = strconv.ParseUint(count, 10, 16)
+			d = time.Duration(min(n, 1e5)) * unit // so that it does not overflow
+		}
+	}
+	if err != nil || d < cert.MinValid || d > cert.MaxValid {
+		return errors.New("allowed are 1m to 100y, as in 24h, 90d or 10y")
+	}
+	*s = span(d)
+	return nil
+}
+
+func (s *span) String() string {
+	switch d := time.Duration(*s); {
+	case d >= 365*day && d%(365*day) == 0:
+		return fmt.Sprintf("%dy", d/(365*day))
+	case d >= day && d%day == 0:
+		return fmt.Sprintf("%dd", d/day)
+	default:
+		return d.String()
+	}
+}
+
+// Type is what a span is called in help texts.
+func (s *span) Type() string { return "time" }
+
+// rightsFlag is rights as a flag.
+type rightsFlag cert.Rights
+
+// Set and String and Type make rights a flag.
+func (r *rightsFlag) Set(text string) error {
+	parsed, err := cert.ParseRights(text)
+	if err != nil {
+		return errors.New("allowed are read, write and admin, with commas between them")
+	}
+	*r = rightsFlag(parsed)
+	return nil
+}
+
+func (r *rightsFlag) String() string { return cert.Rights(*r).String() }
+
+// Type is what rights are called in help texts.
+func (r *rightsFlag) Type() string { return "rights" }
+
+// someNames demands one NAME or more, and each once.
+func someNames(cmd *cobra.Command, args []string) error {
+	seen := make(map[string]bool)
+	for _, name := range args {
+		if err := cert.CheckName(name); err != nil {
+			return fmt.Errorf("%s: %w", cmd.CommandPath(), err)
+		}
+		if seen[name] {
+			return fmt.Errorf("%s: %q is named twice", cmd.CommandPath(), name)
+		}
+		seen[name] = true
+	}
+	return oneOrMore("NAME")(cmd, args)
+}
+
+// oneOrMore demands arguments by name.
+func oneOrMore(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s: a %s or more were expected, and none is given", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
+// certInit is "parley cert init".
+func (a *app) certInit() *cobra.Command {
+	var f certFlags
+	var cluster string
+	cmd := &cobra.Command{
+		Use:     "init --cluster NAME",
+		Short:   "Make the authority of a cluster",
+		Example: "  parley cert init --cluster bank\n  parley cert init --cluster post --dir post --valid 2y",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := cert.CheckName(cluster); err != nil {
+				return badFlag("cluster", "%w", err)
+			}
+			made, err := cert.Create(f.dir, cluster, time.Duration(f.valid))
+			if err != nil {
+				return err
+			}
+			until := made.Certificate().NotAfter
+			if f.asJSON {
+				return a.printJSON(struct {
+					Cluster string    `json:"cluster"`
+					Dir     string    `json:"dir"`
+					Serial  string    `json:"serial"`
+					Until   time.Time `json:"until"`
+				}{cluster, f.dir, cert.Serial(made.Certificate()), until})
+			}
+			_, err = fmt.Fprintf(a.out, "authority of cluster %s, valid until %s\n"+
+				"%s and %s: for every node and client\n%s: its key, for nobody\n", cluster, dated(until),
+				filepath.Join(f.dir, "ca.pem"), filepath.Join(f.dir, "crl.pem"), filepath.Join(f.dir, "ca.key"))
+			return err
+		},
+	}
+	f.declare(cmd)
+	f.valid = span(10 * 365 * day)
+	cmd.Flags().StringVar(&cluster, "cluster", "", "the `name` of the cluster")
+	cmd.Flags().Var(&f.valid, "valid", "for how long the authority is valid: `time` as in 90d or 10y")
+	return cmd
+}
+
+// certIssue is "parley cert issue".
+func (a *app) certIssue() *cobra.Command {
+	var f certFlags
+	var hosts []string
+	cmd := &cobra.Command{
+		Use:   "issue NAME...",
+		Short: "Make certificates and signers of nodes",
+		Long: "Issue makes a certificate, its key and a signer for each node. The line that begins with ed25519: is\n" +
+			"the public half of the signer, for the configuration of all nodes. Hosts are what curl and its\n" +
+			"like look for in a certificate; nodes and parley's own clients go by the name of the node.\n" +
+			"With --renew a node gets another certificate and keeps its signer. A node that is to have\n" +
+			"another signer too needs its files removed, and its certificates revoked.",
+		Example: "  parley cert issue a b c d\n  parley cert issue e --hosts e.example.org,192.0.2.5 --valid 24h\n" +
+			"  parley cert issue a --renew",
+		Args: someNames,
+		RunE: func(_ *cobra.Command, names []string) error {
+			for _, h := range hosts {
+				if err := cert.CheckHost(h); err != nil {
+					return badFlag("hosts", "%w", err)
+				}
+			}
+			return a.issueAll(f, cert.Node, names, func(by *cert.Authority, name string) (*cert.Issued, error) {
+				return by.IssueNode(name, hosts, time.Duration(f.valid))
+			})
+		},
+	}
+	f.declareIssue(cmd)
+	local := []string{"localhost", "127.0.0.1", "::1"}
+	cmd.Flags().StringSliceVar(&hosts, "hosts", local, "host `names` and addresses of the nodes")
+	return cmd
+}
+
+// certClient is "parley cert client".
+func (a *app) certClient() *cobra.Command {
+	var f certFlags
+	rights := rightsFlag(cert.Read | cert.Write)
+	cmd := &cobra.Command{
+		Use:   "client NAME...",
+		Short: "Make certificates of clients",
+		Long: "Client makes a certificate and its key for each client. The rights do not include each other:\n" +
+			"who is to do everything needs read,write,admin.",
+		Example: "  parley cert client alice\n  parley cert client root --rights read,write,admin --valid 24h",
+		Args:    someNames,
+		RunE: func(_ *cobra.Command, names []string) error {
+			return a.issueAll(f, cert.Client, names, func(by *cert.Authority, name string) (*cert.Issued, error) {
+				return by.IssueClient(name, cert.Rights(rights), time.Duration(f.valid))
+			})
+		},
+	}
+	f.declareIssue(cmd)
+	cmd.Flags().Var(&rights, "rights", "what the clients may do: `rights` of read, write and admin")
+	return cmd
+}
+
+// issued is one certificate as the commands that make them print it.
+type issued struct {
+	cert.Record
+	Certificate string `json:"certificate"` // files
+	Key         string `json:"key"`
+	SignerKey   string `json:"signer_key,omitempty"`
+	Signer      string `json:"signer,omitempty"` // what is to be pinned
+}
+
+func (a *app) issueAll(f certFlags, kind cert.Kind, names []string,
+	issue func(*cert.Authority, string) (*cert.Issued, error),
+) error {
+	var all []*cert.Issued
+	err := cert.Update(f.dir, func(by *cert.Authority) error {
+		if until := by.Certificate().NotAfter; time.Now().Add(time.Duration(f.valid)).After(until) {
+			return badFlag("valid", "%s: the authority itself is valid until %s", &f.valid, dated(until))
+		}
+		for _, name := range names {
+			if err := mayIssue(by, f, kind, name); err != nil {
+				return err
+			}
+		}
+		for _, name := range names {
+			made, err := issue(by, name)
+			if err != nil {
+				return err
+			}
+			all = append(all, made)
+		}
+		return nil
+	})
+	if err != nil {
+		return initFirst(err)
+	}
+	var out []issued
+	for _, made := range all {
+		if err := made.Save(f.dir, f.renew); err != nil {
+			return err
+		}
+		i := issued{Record: made.Record}
+		i.Certificate, i.Key = cert.Files(f.dir, kind, made.Name)
+		if kind == cert.Node && !f.renew {
+			i.SignerKey, _ = cert.SignerFiles(f.dir, made.Name)
+			i.Signer = cert.FormatSigner(made.SignerKey())
+		}
+		out = append(out, i)
+	}
+	if f.asJSON {
+		return a.printJSON(out)
+	}
+	for _, i := range out {
+		fmt.Fprintf(a.out, "%s %s: %s and %s, valid until %s\n", kind, i.Name, i.Certificate, i.Key, dated(i.Until))
+		if i.Signer != "" {
+			fmt.Fprintf(a.out, "  signer %s\n  %s\n", i.SignerKey, i.Signer)
+		}
+	}
+	return nil
+}
+
+// mayIssue tells why no certificate is to be made: there is one, or with --renew none.
+func mayIssue(by *cert.Authority, f certFlags, kind cert.Kind, name string) error {
+	known := false
+	for _, r := range by.Records() {
+		if r.Kind != kind || r.Name != name {
+			continue
+		}
+		known = true
+		if !f.renew && r.State(time.Now()) == "valid" {
+			return fmt.Errorf("%s %s has a certificate until %s: --renew makes another one", kind, name, dated(r.Until))
+		}
+	}
+	if f.renew {
+		if !known {
+			return badFlag("renew", "%s %s never had a certificate", kind, name)
+		}
+		return nil
+	}
+	var files [4]string
+	files[0], files[1] = cert.Files(f.dir, kind, name)
+	files[2], files[3] = cert.SignerFiles(f.dir, name)
+	for i, file := range files {
+		if _, err := os.Lstat(file); err == nil && (i < 2 || kind == cert.Node) {
+			return fmt.Errorf("%s is there already: it is only replaced with --renew", file)
+		}
+	}
+	return nil
+}
+
+// initFirst says what to do where there is no authority.
+func initFirst(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--dir: %w: \"parley cert init\" makes an authority", err)
+	}
+	return err
+}
+
+// certRevoke is "parley cert revoke".
+func (a *app) certRevoke() *cobra.Command {
+	var f certFlags
+	cmd := &cobra.Command{
+		Use:   "revoke NAME|SERIAL...",
+		Short: "Revoke certificates",
+		Long: "Revoke puts certificates on the authority's list, crl.pem: all of a name, or the one with a serial.\n" +
+			"Where both a node and a client bear a name, say node/NAME or client/NAME. Nodes that get the new\n" +
+			"list close their connections with whom they do not trust any more. A node's signer is revoked\n" +
+			"by taking it out of the configuration.",
+		Example: "  parley cert revoke alice\n  parley cert revoke node/e",
+		Args:    oneOrMore("NAME or SERIAL,"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var all []cert.Record
+			err := cert.Update(f.dir, func(by *cert.Authority) error {
+				for _, what := range args {
+					found, err := by.Revoke(what)
+					if err != nil {
+						return err
+					}
+					all = append(all, found...)
+				}
+				return nil
+			})
+			if err != nil {
+				return initFirst(err)
+			}
+			if f.asJSON {
+				return a.printJSON(all)
+			}
+			for _, r := range all {
+				who := "a certificate that is not in the index"
+				if r.Kind != 0 {
+					who = r.Kind.String() + " " + r.Name
+				}
+				fmt.Fprintf(a.out, "revoked: %s, serial %s\n", who, r.Serial)
+			}
+			fmt.Fprintf(a.out, "copy %s to all nodes\n", filepath.Join(f.dir, "crl.pem"))
+			return nil
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
+
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+func dated(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

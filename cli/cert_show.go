@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cluster/cert"
+)
+
+// certShow is "parley cert show".
+func (a *app) certShow() *cobra.Command {
+	var f certFlags
+	cmd := &cobra.Command{
+		Use:   "show [FILE...]",
+		Short: "Say what certificates are, and what is wrong with them",
+		Long: "Show lists what the authority has issued. Given FILEs, it says what they are, for whom, until when,\n" +
+			"and what is wrong with them, by the ca.pem and crl.pem in the folder of each FILE, or in that of\n" +
+			"--dir if it is given. The exit status is 1 if something is wrong with one, and 2 if one is nothing\n" +
+			"of this kind; the others are shown.",
+		Example: "  parley cert show\n  parley cert show certs/node-a.pem certs/signer-a.pub",
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return a.showAuthority(f)
+			}
+			if !cmd.Flags().Changed("dir") {
+				f.dir = ""
+			}
+			return a.showFiles(f, files)
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
+
+func (a *app) showAuthority(f certFlags) error {
+	by, err := cert.Open(f.dir)
+	if err != nil {
+		return initFirst(err)
+	}
+	type row struct {
+		cert.Record
+		State string `json:"state"`
+	}
+	now, rows := time.Now(), []row{}
+	for _, r := range by.Records() {
+		rows = append(rows, row{r, r.State(now)})
+	}
+	if f.asJSON {
+		return a.printJSON(rows)
+	}
+	own := by.Certificate()
+	text := "valid until " + dated(own.NotAfter)
+	if now.After(own.NotAfter) {
+		text = "expired on " + dated(own.NotAfter)
+	}
+	fmt.Fprintf(a.out, "authority of cluster %s, %s\n", by.Cluster(), text)
+	if len(rows) == 0 {
+		fmt.Fprintln(a.out, "it has issued nothing")
+		return nil
+	}
+	wide := len("name")
+	for _, r := range rows {
+		wide = max(wide, len(r.Name))
+	}
+	fmt.Fprintf(a.out, "%-6s  %-*s  %-32s  %-20s  %s\n", "kind", wide, "name", "serial", "until", "state")
+	for _, r := range rows {
+		if r.Rights != 0 {
+			r.State += "; may " + strings.ReplaceAll(r.Rights.String(), ",", ", ")
+		}
+		fmt.Fprintf(a.out, "%-6s  %-*s  %s  %s  %s\n", r.Kind, wide, r.Name, r.Serial, dated(r.Until), r.State)
+	}
+	return nil
+}
+
+func (a *app) showFiles(f certFlags, files []string) error {
+	all, status := []cert.Description{}, fine
+	for _, file := range files {
+		dir := f.dir
+		if dir == "" {
+			dir = filepath.Dir(file)
+		}
+		trust, err := cert.LoadTrust(dir, nil)
+		if err != nil && (f.dir != "" || !errors.Is(err, fs.ErrNotExist)) {
+			return initFirst(err)
+		}
+		found, err := cert.Inspect(file, trust)
+		if err != nil {
+			fmt.Fprintf(a.err, "parley: %s\n", plain(err))
+			status = usage
+			continue
+		}
+		for _, d := range found {
+			if d.Problem != "" {
+				status = max(status, violated)
+			}
+		}
+		all = append(all, found...)
+	}
+	if f.asJSON {
+		if err := a.printJSON(all); err != nil {
+			return err
+		}
+	} else {
+		for _, d := range all {
+			a.printDescription(d)
+		}
+	}
+	if status != fine {
+		return statusError(status)
+	}
+	return nil
+}
+
+// printDescription prints a line for what it is, and one for each thing to be known.
+func (a *app) printDescription(d cert.Description) {
+	fmt.Fprintf(a.out, "%s: %s\n", d.File, d.What)
+	line := func(key, text string) {
+		if text != "" {
+			fmt.Fprintf(a.out, "  %-6s  %s\n", key, text)
+		}
+	}
+	line("name", d.Name)
+	line("use", d.Use)
+	line("rights", d.Rights.String())
+	line("hosts", strings.Join(d.Hosts, ", "))
+	line("serial", d.Serial)
+	switch {
+	case !d.Until.IsZero():
+		line("valid", dated(d.From)+" to "+dated(d.Until))
+	case !d.From.IsZero():
+		line("made", dated(d.From))
+	}
+	line("number", d.Number)
+	if d.Number != "" {
+		line("lists", fmt.Sprintf("%d revoked", d.Revoked))
+	}
+	line("signer", d.Signer)
+	if d.Problem == "" {
+		d.Problem = "nothing is wrong with it"
+	}
+	line("state", d.Problem)
+}

@@ -1,0 +1,81 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The examples of the help texts run, one command after another, in an empty folder.
+func TestCertExamples(t *testing.T) {
+	for _, commands := range []string{"cert", "cert init,cert issue,cert client,cert show,cert revoke"} {
+		t.Chdir(t.TempDir())
+		for command := range strings.SplitSeq(commands, ",") {
+			help, _, status := run(append(strings.Fields(command), "--help")...)
+			if status != 0 {
+				t.Errorf("%s --help: status %d", command, status)
+			}
+			_, after, _ := strings.Cut(help, "Examples:\n")
+			examples := 0
+			for line := range strings.Lines(after) {
+				if !strings.HasPrefix(line, "  parley ") {
+					break
+				}
+				examples++
+				if out, stderr, status := run(words(line)[1:]...); status != 0 || out == "" {
+					t.Errorf("%s: status %d, %s", line, status, stderr)
+				}
+			}
+			if examples < 2 {
+				t.Errorf("%s has %d examples", command, examples)
+			}
+		}
+	}
+}
+
+// What is printed as JSON holds what a program needs: the files, and what is to be pinned.
+func TestCertJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	into := func(to any, want int, args ...string) {
+		t.Helper()
+		out, stderr, status := run(append(args, "--json")...)
+		if status != want || stderr != "" {
+			t.Fatalf("%v: status %d, %s", args, status, stderr)
+		}
+		if err := json.Unmarshal([]byte(out), to); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	var made struct{ Cluster, Dir, Serial, Until string }
+	into(&made, 0, "cert", "init", "--cluster", "bank", "--dir", "x")
+	if made.Cluster != "bank" || made.Dir != "x" || len(made.Serial) != 32 || made.Until == "" {
+		t.Errorf("%+v", made)
+	}
+	var nodes []struct{ Kind, Name, Serial, Certificate, Key, Signer string }
+	into(&nodes, 0, "cert", "issue", "b", "a", "--dir", "x")
+	if len(nodes) != 2 || nodes[0].Name != "b" || nodes[0].Kind != "node" || nodes[1].Key != filepath.Join("x", "node-a.key") {
+		t.Errorf("%+v", nodes)
+	}
+	pinned, err := os.ReadFile(filepath.Join("x", "signer-b.pub"))
+	if err != nil || strings.TrimSpace(string(pinned)) != nodes[0].Signer {
+		t.Errorf("%q, %v; it is %q", pinned, err, nodes[0].Signer)
+	}
+	var revoked []struct{ Kind, Name, Serial, Revoked string }
+	into(&revoked, 0, "cert", "revoke", "a", "--dir", "x")
+	if len(revoked) != 1 || revoked[0].Serial != nodes[1].Serial || revoked[0].Revoked == "" {
+		t.Errorf("%+v", revoked)
+	}
+	var listed []struct{ Kind, Name, State, Rights string }
+	into(&listed, 0, "cert", "show", "--dir", "x")
+	if len(listed) != 2 || listed[0].State != "valid" || listed[1].State != "revoked" {
+		t.Errorf("%+v", listed)
+	}
+	var shown []struct{ File, What, Name, Problem string }
+	into(&shown, 1, "cert", "show", nodes[0].Certificate, nodes[1].Certificate)
+	if len(shown) != 2 || shown[0].Problem != "" || shown[1].Name != "parley://bank/node/a" ||
+		!strings.HasPrefix(shown[1].Problem, "revoked: ") {
+		t.Errorf("%+v", shown)
+	}
+}

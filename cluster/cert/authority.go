@@ -1,0 +1,321 @@
+package cert
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Authority signs a cluster's certificates and lists what it has revoked. NewAuthority makes
+// one in memory; Create and Update one in a folder. It is not safe for concurrent use.
+type Authority struct {
+	cluster string
+	now     func() time.Time
+	cert    *x509.Certificate
+	key     *ecdsa.PrivateKey
+	list    *x509.RevocationList
+	records []Record
+}
+
+// Record is what an authority remembers of a certificate.
+type Record struct {
+	Serial  string    `json:"serial"` // 32 hexadecimal digits
+	Kind    Kind      `json:"kind,omitzero"`
+	Name    string    `json:"name,omitempty"`
+	Rights  Rights    `json:"rights,omitzero"` // of a client
+	Hosts   []string  `json:"hosts,omitempty"` // of a node
+	From    time.Time `json:"from,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+	Revoked time.Time `json:"revoked,omitzero"`
+}
+
+// State says in words whether the certificate holds at a time.
+func (r Record) State(now time.Time) string {
+	switch {
+	case !r.Revoked.IsZero():
+		return "revoked"
+	case now.Before(r.From):
+		return "not yet valid"
+	case now.After(r.Until):
+		return "expired"
+	}
+	return "valid"
+}
+
+// Issued is a certificate with its keys, as it is made.
+type Issued struct {
+	Record
+	TLS    tls.Certificate
+	Signer ed25519.PrivateKey // of a node
+}
+
+// Self is who the certificate is for.
+func (i *Issued) Self() *Self {
+	s, err := NewSelf(i.TLS)
+	if err != nil {
+		panic(err) // it has just been made
+	}
+	return s
+}
+
+// SignerKey is the public half of the signer.
+func (i *Issued) SignerKey() ed25519.PublicKey { return i.Signer.Public().(ed25519.PublicKey) }
+
+// early is how much sooner certificates are valid than they are made, for clocks behind.
+const early = 5 * time.Minute
+
+// NewAuthority makes the authority of a cluster, in memory. now is the wall clock; nil is
+// that of the machine.
+func NewAuthority(cluster string, valid time.Duration, now func() time.Time) (*Authority, error) {
+	if err := CheckName(cluster); err != nil {
+		return nil, err
+	}
+	if now == nil {
+		now = time.Now
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	a := &Authority{cluster: cluster, now: now, key: key}
+	t := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "authority of " + cluster}, URIs: []*url.URL{authorityName(cluster)},
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	if err := a.date(t, valid); err != nil {
+		return nil, err
+	}
+	if a.cert, err = a.sign(t, t, &key.PublicKey); err != nil {
+		return nil, err
+	}
+	err = a.revoke(nil) // an empty list
+	return a, err
+}
+
+// Cluster is the cluster that the authority is for.
+func (a *Authority) Cluster() string { return a.cluster }
+
+// Certificate is the authority's own.
+func (a *Authority) Certificate() *x509.Certificate { return a.cert }
+
+// Anchors are what trust in this authority stands on, as of now.
+func (a *Authority) Anchors() Anchors {
+	return Anchors{[]*x509.Certificate{a.cert}, []*x509.RevocationList{a.list}}
+}
+
+// Records are all certificates that the authority has issued, oldest first.
+func (a *Authority) Records() []Record {
+	out := slices.Clone(a.records)
+	for _, e := range a.list.RevokedCertificateEntries {
+		for i := range out {
+			if out[i].Serial == fmt.Sprintf("%032x", e.SerialNumber) {
+				out[i].Revoked = e.RevocationTime
+			}
+		}
+	}
+	return out
+}
+
+// IssueNode makes a certificate of a node, and a signer. Hosts are host names and addresses
+// for programs that know nothing of URI names. Who only renews the certificate drops the
+// new signer: the one that is pinned stays.
+func (a *Authority) IssueNode(name string, hosts []string, valid time.Duration) (*Issued, error) {
+	t := &x509.Certificate{ExtKeyUsage: uses[Node]}
+	for _, h := range hosts {
+		if err := addHost(t, h); err != nil {
+			return nil, err
+		}
+	}
+	out, err := a.issue(t, Identity{a.cluster, Node, name, 0}, hosts, valid)
+	if err != nil {
+		return nil, err
+	}
+	_, out.Signer, err = ed25519.GenerateKey(rand.Reader)
+	return out, err
+}
+
+// IssueClient makes a certificate of a client with at least one right.
+func (a *Authority) IssueClient(name string, r Rights, valid time.Duration) (*Issued, error) {
+	if r == 0 || r >= 1<<len(rights) {
+		return nil, fmt.Errorf("rights %d: allowed are %s", r, strings.Join(rights, ", "))
+	}
+	return a.issue(&x509.Certificate{ExtKeyUsage: uses[Client]}, Identity{a.cluster, Client, name, r}, nil, valid)
+}
+
+func (a *Authority) issue(t *x509.Certificate, id Identity, hosts []string, valid time.Duration) (*Issued, error) {
+	if err := CheckName(id.Name); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(id.String())
+	if err != nil {
+		return nil, err
+	}
+	t.URIs, t.KeyUsage, t.BasicConstraintsValid = []*url.URL{u}, x509.KeyUsageDigitalSignature, true
+	if err := a.date(t, valid); err != nil {
+		return nil, err
+	}
+	if t.NotAfter.After(a.cert.NotAfter) {
+		return nil, fmt.Errorf("valid until %s: the authority itself is valid until %s",
+			moment(t.NotAfter), moment(a.cert.NotAfter))
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := a.sign(t, a.cert, &key.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	r := Record{
+		Serial: Serial(leaf), Kind: id.Kind, Name: id.Name, Rights: id.Rights, Hosts: hosts,
+		From: leaf.NotBefore, Until: leaf.NotAfter,
+	}
+	a.records = append(a.records, r)
+	return &Issued{Record: r, TLS: tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}}, nil
+}
+
+// addHost adds a host name or an address.
+func addHost(t *x509.Certificate, host string) error {
+	if ip := net.ParseIP(host); ip != nil {
+		t.IPAddresses = append(t.IPAddresses, ip)
+		return nil
+	}
+	for label := range strings.SplitSeq(strings.ToLower(host), ".") {
+		if CheckName(label) != nil {
+			return fmt.Errorf("%s is neither a host name nor an address", quoted(host))
+		}
+	}
+	t.DNSNames = append(t.DNSNames, host)
+	return nil
+}
+
+// CheckHost tells what is wrong with a host name or an address.
+func CheckHost(host string) error { return addHost(new(x509.Certificate), host) }
+
+// MinValid and MaxValid are how long certificates may be valid.
+const (
+	MinValid = time.Minute
+	MaxValid = 100 * 365 * 24 * time.Hour
+)
+
+// date sets from when until when a certificate is valid. Certificates count in seconds.
+func (a *Authority) date(t *x509.Certificate, valid time.Duration) error {
+	if valid < MinValid || valid > MaxValid {
+		return fmt.Errorf("valid for %v: allowed are 1 minute to 100 years", valid)
+	}
+	now := a.now().UTC().Truncate(time.Second)
+	t.NotBefore, t.NotAfter = now.Add(-early), now.Add(valid)
+	return nil
+}
+
+// sign makes a certificate of a template, with a serial of its own.
+func (a *Authority) sign(t, parent *x509.Certificate, public *ecdsa.PublicKey) (*x509.Certificate, error) {
+	serial := make([]byte, 16)
+	if _, err := rand.Read(serial); err != nil {
+		return nil, err
+	}
+	serial[0] = serial[0]&0x7f | 0x40 // positive, and of full length
+	t.SerialNumber = new(big.Int).SetBytes(serial)
+	der, err := x509.CreateCertificate(rand.Reader, t, parent, public, a.key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// Revoke revokes certificates: all of a NAME that are valid or will be, of either kind if only
+// one of them bears it, else node/NAME or client/NAME; or the one with a serial. It returns
+// them; that of a serial that is not in the records has no name.
+func (a *Authority) Revoke(what string) ([]Record, error) {
+	found, err := a.find(what)
+	if err != nil {
+		return nil, err
+	}
+	now := a.now().UTC().Truncate(time.Second)
+	var entries []x509.RevocationListEntry
+	for i := range found {
+		found[i].Revoked = now
+		n, _ := new(big.Int).SetString(found[i].Serial, 16)
+		entries = append(entries, x509.RevocationListEntry{SerialNumber: n, RevocationTime: now})
+	}
+	return found, a.revoke(entries)
+}
+
+// find returns the certificates that are meant and not yet revoked.
+func (a *Authority) find(what string) ([]Record, error) {
+	kind, name, given := strings.Cut(what, "/")
+	if !given {
+		name = what
+	}
+	var named, found []Record
+	of := make(map[Kind]bool)
+	for _, r := range a.Records() {
+		if r.Serial != what && (r.Name != name || given && r.Kind.String() != kind) {
+			continue
+		}
+		named = append(named, r)
+		if r.Revoked.IsZero() && (r.Serial == what || !a.now().After(r.Until)) {
+			found = append(found, r)
+			of[r.Kind] = true
+		}
+	}
+	switch {
+	case len(of) == 2:
+		return nil, fmt.Errorf("%s is both a node and a client: allowed are node/%s and client/%s", name, name, name)
+	case len(found) > 0:
+		return found, nil
+	case len(named) > 0:
+		return nil, fmt.Errorf("the certificate of %s is %s already", quoted(what), named[len(named)-1].State(a.now()))
+	}
+	if isSerial(what) {
+		for _, e := range a.list.RevokedCertificateEntries {
+			if fmt.Sprintf("%032x", e.SerialNumber) == what {
+				return nil, fmt.Errorf("the certificate of %s is revoked already", quoted(what))
+			}
+		}
+		return []Record{{Serial: what}}, nil
+	}
+	return nil, fmt.Errorf("no certificate of %s was issued: a NAME, node/NAME, client/NAME or a serial was expected",
+		quoted(what))
+}
+
+// isSerial tells whether a text is a serial as it is shown.
+func isSerial(text string) bool {
+	n, ok := new(big.Int).SetString(text, 16)
+	return ok && n.Sign() > 0 && len(text) == 32 && fmt.Sprintf("%032x", n) == text
+}
+
+// revoke signs a new list, with more entries.
+func (a *Authority) revoke(more []x509.RevocationListEntry) error {
+	t := &x509.RevocationList{
+		// The list holds until there is a newer one: a cluster must not stop because nobody
+		// wrote a list. The format wants a date all the same.
+		Number: big.NewInt(1), ThisUpdate: a.now().UTC().Truncate(time.Second), NextUpdate: a.cert.NotAfter,
+	}
+	if a.list != nil {
+		t.Number = new(big.Int).Add(a.list.Number, t.Number)
+		t.RevokedCertificateEntries = slices.Concat(a.list.RevokedCertificateEntries, more)
+	}
+	if t.NextUpdate.Before(t.ThisUpdate) {
+		return errors.New("the authority has expired: a new one was expected")
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, t, a.cert, a.key)
+	if err != nil {
+		return err
+	}
+	a.list, err = x509.ParseRevocationList(der)
+	return err
+}

@@ -1,0 +1,366 @@
+package cert
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Anchors are what trust stands on: the authorities of one cluster, and of each the list of
+// what it has revoked. A list that is missing is an error: to lose a file must not make
+// revoked certificates good again. Lists do not run out; the newest that one has holds.
+type Anchors struct {
+	Authorities []*x509.Certificate
+	Lists       []*x509.RevocationList
+}
+
+// anchors are Anchors that have been checked. They never change.
+type anchors struct {
+	cluster string
+	pool    *x509.CertPool
+	all     []*x509.Certificate
+	numbers map[string]*big.Int             // by authority: that of its list
+	revoked map[string]map[string]time.Time // by authority, by serial: since when
+}
+
+// Trust decides whom a process talks to. It is safe for concurrent use, and can be replaced
+// while connections live.
+type Trust struct {
+	now  func() time.Time
+	dir  string // where it was read, or nothing
+	held atomic.Pointer[anchors]
+
+	mu          sync.Mutex // for changes
+	subscribers map[int]func()
+	next        int
+}
+
+// NewTrust returns trust in what is signed by authorities. now is the wall clock; nil is that
+// of the machine.
+func NewTrust(a Anchors, now func() time.Time) (*Trust, error) {
+	if now == nil {
+		now = time.Now
+	}
+	checked, err := a.check()
+	if err != nil {
+		return nil, err
+	}
+	t := &Trust{now: now, subscribers: make(map[int]func())}
+	t.held.Store(checked)
+	return t, nil
+}
+
+// Cluster is the cluster that the authorities are for. It never changes.
+func (t *Trust) Cluster() string { return t.held.Load().cluster }
+
+// Set replaces what trust stands on, and tells those who subscribed. After an error all is
+// as before: another cluster's authority is one, and a list older than the one in use, for
+// it might lack what has been revoked since.
+func (t *Trust) Set(a Anchors) error {
+	checked, err := a.check()
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	before := t.held.Load()
+	if checked.cluster != before.cluster {
+		err = fmt.Errorf("an authority of cluster %s: one of cluster %s was expected", checked.cluster, before.cluster)
+	}
+	for key, number := range checked.numbers {
+		if old := before.numbers[key]; old != nil && number.Cmp(old) < 0 {
+			err = fmt.Errorf("revocation list number %v: it is older than number %v, which is in use", number, old)
+		}
+	}
+	var tell []func()
+	if err == nil {
+		t.held.Store(checked)
+		for _, f := range t.subscribers {
+			tell = append(tell, f)
+		}
+	}
+	t.mu.Unlock()
+	for _, f := range tell {
+		f()
+	}
+	return err
+}
+
+// Subscribe has f called after every change, by the goroutine that makes it, until the
+// returned function is called. f may still be running then.
+func (t *Trust) Subscribe(f func()) (cancel func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.next
+	t.next++
+	t.subscribers[n] = f
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.subscribers, n)
+	}
+}
+
+// Watch looks after a live connection: as soon as its peer would be refused, because trust
+// changed or the certificate ran out, end is called with the reason, once, on a goroutine
+// that is not to be held up. A connection that is not trusted any more at the call itself is
+// ended at once. The returned function ends the watch; end may still be running then.
+func (t *Trust) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
+	w := &watch{trust: t, state: state, end: end}
+	w.cancel = t.Subscribe(w.look) // before the first look, so that no change is missed
+	w.look()
+	return w.stop
+}
+
+// watch is one live connection.
+type watch struct {
+	trust  *Trust
+	state  tls.ConnectionState
+	end    func(error)
+	cancel func()
+
+	mu    sync.Mutex
+	timer *time.Timer
+	ended bool
+}
+
+// look checks the connection now, and again when its certificate runs out by the clock of now.
+func (w *watch) look() {
+	_, why := w.trust.Check(w.state)
+	w.mu.Lock()
+	if w.ended {
+		w.mu.Unlock()
+		return
+	}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if why == nil {
+		left := w.state.PeerCertificates[0].NotAfter.Sub(w.trust.now())
+		// At its last moment it still holds. Timers do not see the wall clock being set: so look once an hour.
+		w.timer = time.AfterFunc(min(left, time.Hour)+time.Second, w.look)
+		w.mu.Unlock()
+		return
+	}
+	w.ended = true
+	w.mu.Unlock()
+	w.cancel()
+	w.end(why)
+}
+
+func (w *watch) stop() {
+	w.mu.Lock()
+	w.ended = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.mu.Unlock()
+	w.cancel()
+}
+
+// Check tells who the other side of a connection is, or why it is refused (*Refusal). It is
+// what VerifyConnection does, and holds for live connections at any later time.
+func (t *Trust) Check(state tls.ConnectionState) (Identity, error) {
+	if state.Version < tls.VersionTLS13 {
+		return Identity{}, refuse(OldTLS, "%s: TLS 1.3 was expected", tls.VersionName(state.Version))
+	}
+	if len(state.PeerCertificates) == 0 {
+		return Identity{}, refuse(NoCertificate, "one of cluster %s was expected", t.Cluster())
+	}
+	return t.Verify(state.PeerCertificates[0])
+}
+
+// Verify tells whom a certificate names, or why it is refused (*Refusal): it must be signed
+// by an authority of the cluster itself (there are none in between), be valid now and not be
+// revoked, be no authority's, name one process of this cluster and be for the uses of one.
+func (t *Trust) Verify(leaf *x509.Certificate) (Identity, error) {
+	a, now := t.held.Load(), t.now()
+	chains, err := leaf.Verify(x509.VerifyOptions{
+		Roots: a.pool, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, // that of the leaf is looked at below, more strictly
+	})
+	if err != nil {
+		return Identity{}, a.invalid(leaf, err, now)
+	}
+	if leaf.IsCA || leaf.KeyUsage&(x509.KeyUsageCertSign|x509.KeyUsageCRLSign) != 0 {
+		return Identity{}, refuse(NotALeaf, "%s may sign certificates: that of a node or a client was expected", name(leaf))
+	}
+	for _, chain := range chains {
+		if since, ok := a.revoked[keyOf(chain[len(chain)-1])][leaf.SerialNumber.String()]; ok {
+			return Identity{}, refuse(Revoked, "%s, serial %s, was revoked on %s: another one was expected",
+				name(leaf), Serial(leaf), moment(since))
+		}
+	}
+	id, err := Parse(leaf)
+	if err != nil {
+		return Identity{}, err
+	}
+	if id.Cluster != a.cluster {
+		return Identity{}, refuse(OtherCluster, "%s is of cluster %s: one of cluster %s was expected",
+			id, id.Cluster, a.cluster)
+	}
+	if err := rightUse(leaf, id.Kind); err != nil {
+		return Identity{}, err
+	}
+	return id, nil
+}
+
+// uses are what a certificate of a kind must be for. A node's must be for both, whoever
+// dialed: so one of them is not good for half of the cluster.
+var uses = map[Kind][]x509.ExtKeyUsage{
+	Node:   {x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	Client: {x509.ExtKeyUsageClientAuth},
+}
+
+func rightUse(leaf *x509.Certificate, kind Kind) error {
+	for _, use := range uses[kind] {
+		if slices.Contains(leaf.ExtKeyUsage, use) {
+			continue
+		}
+		want := "client and server authentication"
+		if kind == Client {
+			want = "client authentication"
+		}
+		return refuse(WrongUse, "%s is for %s: %s was expected of a %s", name(leaf), useOf(leaf), want, kind)
+	}
+	return nil
+}
+
+// useOf says what a certificate is for.
+func useOf(leaf *x509.Certificate) string {
+	client := slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
+	server := slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	switch {
+	case client && server:
+		return "client and server authentication"
+	case client:
+		return "client authentication only"
+	case server:
+		return "server authentication only"
+	}
+	return "neither client nor server authentication"
+}
+
+// invalid says in our words why a certificate does not hold.
+func (a *anchors) invalid(leaf *x509.Certificate, err error, now time.Time) *Refusal {
+	if e := (x509.CertificateInvalidError{}); errors.As(err, &e) && e.Reason == x509.Expired && outOfTime(leaf, now) {
+		return untimely(leaf, name(leaf), now)
+	}
+	for _, c := range a.all {
+		if outOfTime(c, now) && leaf.CheckSignatureFrom(c) == nil {
+			return untimely(c, "the authority that signed "+name(leaf), now)
+		}
+	}
+	if !errors.As(err, new(x509.UnknownAuthorityError)) {
+		return refuse(Invalid, "%s: %s: a certificate by the authority of cluster %s was expected",
+			name(leaf), quoted(err.Error()), a.cluster)
+	}
+	if bytes.Equal(leaf.RawIssuer, leaf.RawSubject) && leaf.CheckSignature(leaf.SignatureAlgorithm,
+		leaf.RawTBSCertificate, leaf.Signature) == nil {
+		return refuse(SelfSigned, "%s signed itself: a certificate by the authority of cluster %s was expected",
+			name(leaf), a.cluster)
+	}
+	return refuse(OtherAuthority, "%s is not signed by the authority of cluster %s, as was expected",
+		name(leaf), a.cluster)
+}
+
+func outOfTime(c *x509.Certificate, now time.Time) bool {
+	return now.Before(c.NotBefore) || now.After(c.NotAfter)
+}
+
+// untimely says that a certificate is out of its time.
+func untimely(c *x509.Certificate, who string, now time.Time) *Refusal {
+	if now.Before(c.NotBefore) {
+		return refuse(NotYetValid, "%s is valid from %s on, and it is %s: one that is valid now was expected",
+			who, moment(c.NotBefore), moment(now))
+	}
+	return refuse(Expired, "%s was valid until %s, and it is %s: one that is valid now was expected",
+		who, moment(c.NotAfter), moment(now))
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// name is what a certificate calls its owner, true or not.
+func name(c *x509.Certificate) string {
+	switch {
+	case len(c.URIs) > 0:
+		return quoted(c.URIs[0].String())
+	case c.Subject.CommonName != "":
+		return "the certificate of " + quoted(c.Subject.CommonName)
+	}
+	return "a certificate without a name"
+}
+
+// Serial is a certificate's number as it is shown and asked for.
+func Serial(c *x509.Certificate) string { return fmt.Sprintf("%032x", c.SerialNumber) }
+
+// keyOf tells authorities apart: by key, as a certificate's revocation is by who signed it.
+func keyOf(c *x509.Certificate) string { return string(c.RawSubjectPublicKeyInfo) }
+
+// check turns Anchors into what is looked up.
+func (a Anchors) check() (*anchors, error) {
+	if len(a.Authorities) == 0 {
+		return nil, errors.New("no authority: at least one was expected")
+	}
+	out := &anchors{
+		pool: x509.NewCertPool(), all: a.Authorities,
+		numbers: make(map[string]*big.Int), revoked: make(map[string]map[string]time.Time),
+	}
+	for _, c := range a.Authorities {
+		cluster, err := clusterOf(c)
+		if err != nil {
+			return nil, err
+		}
+		if out.cluster != "" && out.cluster != cluster {
+			return nil, fmt.Errorf("authorities of two clusters, %s and %s: one cluster was expected", out.cluster, cluster)
+		}
+		out.cluster = cluster
+		out.pool.AddCert(c)
+	}
+	for _, list := range a.Lists {
+		if err := out.add(list); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range a.Authorities {
+		if out.revoked[keyOf(c)] == nil {
+			return nil, fmt.Errorf("no revocation list of the authority with serial %s: one of each was expected", Serial(c))
+		}
+	}
+	return out, nil
+}
+
+// add takes in a list. Of two by the same authority the newer one holds.
+func (a *anchors) add(list *x509.RevocationList) error {
+	i := slices.IndexFunc(a.all, func(c *x509.Certificate) bool { return list.CheckSignatureFrom(c) == nil })
+	if i < 0 || list.Number == nil {
+		return errors.New("a revocation list that no authority at hand has signed")
+	}
+	key := keyOf(a.all[i])
+	if old := a.numbers[key]; old != nil && list.Number.Cmp(old) < 0 {
+		return nil
+	}
+	a.numbers[key], a.revoked[key] = list.Number, make(map[string]time.Time)
+	for _, e := range list.RevokedCertificateEntries {
+		a.revoked[key][e.SerialNumber.String()] = e.RevocationTime
+	}
+	return nil
+}
+
+// clusterOf returns the cluster that an authority is for, if it is an authority.
+func clusterOf(c *x509.Certificate) (string, error) {
+	const sign = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	if !c.BasicConstraintsValid || !c.IsCA || c.KeyUsage&sign != sign || len(c.ExtKeyUsage)+len(c.UnknownExtKeyUsage) > 0 {
+		return "", fmt.Errorf("%s is no authority: one that signs certificates and revocation lists was expected", name(c))
+	}
+	if len(c.URIs) == 1 && CheckName(c.URIs[0].Host) == nil && *c.URIs[0] == *authorityName(c.URIs[0].Host) {
+		return c.URIs[0].Host, nil
+	}
+	return "", fmt.Errorf("%s is not an authority's name: %sCLUSTER/authority was expected", name(c), scheme)
+}
