@@ -1,0 +1,299 @@
+// Package keyvalue is a table of keys and values, and of counters, as a replicated state
+// machine. A command reads or changes one key, and each of them is one step: what it
+// found and what it left cannot be told apart by anybody else's command.
+//
+// Every change of a key gives it the next version, from 1, and a key that is deleted and
+// made again goes on from where it was: whoever has seen a version can tell whether the
+// key has changed since, and a version may serve as a fencing token.
+package keyvalue
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strconv"
+
+	"parley"
+)
+
+// The limits of a table. A command that breaks one changes nothing.
+const (
+	MaxKey   = 1 << 10
+	MaxValue = 48 << 10
+	MaxBytes = 256 << 20 // of all keys and values together
+)
+
+// op is what a command does.
+type op byte
+
+const (
+	opGet op = iota + 1
+	opPut
+	opDelete
+	opSwap
+	opAdd
+)
+
+// Status says what became of a command.
+type Status byte
+
+// What may become of a command.
+const (
+	Done     Status = iota + 1
+	Missing         // the key has no value
+	Changed         // the key has another version than the command expects
+	NoNumber        // the value is no number, or the sum is out of range
+	TooLarge        // the key or the value is too long, or the table full
+	Unknown         // there is no such command
+)
+
+// The errors that answers of these kinds are.
+var (
+	ErrMissing  = errors.New("the key has no value")
+	ErrChanged  = errors.New("the key has another version")
+	ErrNoNumber = errors.New("the value is no number, or would be out of range")
+	ErrTooLarge = errors.New("the key or the value is too long, or the table is full")
+	ErrUnknown  = errors.New("there is no such command")
+)
+
+// Err is the status as an error, nil if the command was carried out.
+func (s Status) Err() error {
+	switch s {
+	case Done:
+		return nil
+	case Missing:
+		return ErrMissing
+	case Changed:
+		return ErrChanged
+	case NoNumber:
+		return ErrNoNumber
+	case TooLarge:
+		return ErrTooLarge
+	}
+	return ErrUnknown
+}
+
+// Answer is what a command answers: the value that the key has now, and its version.
+type Answer struct {
+	Status  Status
+	Version uint64
+	Value   []byte
+}
+
+// Get reads a key.
+func Get(key []byte) []byte { return command(opGet, key, 0, nil) }
+
+// Put gives a key a value.
+func Put(key, value []byte) []byte { return command(opPut, key, 0, value) }
+
+// Delete takes a key's value away.
+func Delete(key []byte) []byte { return command(opDelete, key, 0, nil) }
+
+// Swap gives a key a value if it has a version, 0 if it has no value.
+func Swap(key []byte, version uint64, value []byte) []byte {
+	return command(opSwap, key, version, value)
+}
+
+// Add adds to a counter, a value of decimal digits; a key without a value counts as 0.
+func Add(key []byte, by int64) []byte { return command(opAdd, key, uint64(by), nil) }
+
+// command encodes one.
+func command(what op, key []byte, number uint64, value []byte) []byte {
+	b := make([]byte, 0, len(key)+len(value)+16)
+	b = append(b, byte(what))
+	b = binary.AppendUvarint(b, uint64(len(key)))
+	b = append(b, key...)
+	b = binary.AppendUvarint(b, number)
+	return append(b, value...)
+}
+
+// ReadAnswer reads what Apply returned, and tells whether it is an answer.
+func ReadAnswer(b []byte) (a Answer, ok bool) {
+	if len(b) == 0 {
+		return a, false
+	}
+	a.Status = Status(b[0])
+	version, rest, err := parley.ReadUvarint(b[1:], 1<<64-1)
+	if err != nil || a.Status < Done || a.Status > Unknown {
+		return Answer{}, false
+	}
+	a.Version = version
+	if len(rest) > 0 {
+		a.Value = rest
+	}
+	return a, true
+}
+
+// entry is one key. A key that was deleted keeps its version.
+type entry struct {
+	key     string
+	version uint64
+	here    bool
+	value   []byte
+}
+
+// Table is the state machine. The zero value is an empty one.
+type Table struct {
+	at      map[string]int // key to entry
+	entries []entry        // in the order in which keys were first given a value
+	bytes   int
+}
+
+// New returns an empty table.
+func New() *Table { return &Table{at: make(map[string]int)} }
+
+// Apply carries out a command.
+func (t *Table) Apply(b []byte) []byte {
+	if len(b) == 0 {
+		return answer(Answer{Status: Unknown})
+	}
+	size, rest, err := parley.ReadUvarint(b[1:], uint64(len(b)))
+	if err != nil || size > uint64(len(rest)) {
+		return answer(Answer{Status: Unknown})
+	}
+	key := string(rest[:size])
+	number, value, err := parley.ReadUvarint(rest[size:], 1<<64-1)
+	if err != nil {
+		return answer(Answer{Status: Unknown})
+	}
+	return answer(t.apply(op(b[0]), key, number, value))
+}
+
+func answer(a Answer) []byte {
+	b := binary.AppendUvarint([]byte{byte(a.Status)}, a.Version)
+	return append(b, a.Value...)
+}
+
+func (t *Table) apply(what op, key string, number uint64, value []byte) Answer {
+	i, known := t.at[key]
+	var e entry
+	if known {
+		e = t.entries[i]
+	}
+	switch what {
+	case opGet:
+	case opPut:
+		return t.put(key, e, value)
+	case opDelete:
+		if e.here {
+			t.bytes -= len(e.value)
+			t.entries[i] = entry{key: key, version: e.version + 1}
+			return Answer{Status: Done, Version: e.version + 1}
+		}
+	case opSwap:
+		if e.here && e.version != number || !e.here && number != 0 {
+			return Answer{Changed, e.version, e.value}
+		}
+		return t.put(key, e, value)
+	case opAdd:
+		return t.add(key, e, int64(number))
+	default:
+		return Answer{Status: Unknown}
+	}
+	if !e.here {
+		return Answer{Status: Missing, Version: e.version}
+	}
+	return Answer{Done, e.version, e.value}
+}
+
+// put gives a key a value.
+func (t *Table) put(key string, e entry, value []byte) Answer {
+	more := len(value) - len(e.value)
+	_, known := t.at[key]
+	if !known {
+		more += len(key)
+	}
+	if len(key) == 0 || len(key) > MaxKey || len(value) > MaxValue || t.bytes+more > MaxBytes {
+		return Answer{TooLarge, e.version, e.value}
+	}
+	if !known {
+		t.at[key] = len(t.entries)
+		t.entries = append(t.entries, entry{})
+	}
+	t.bytes += more
+	e = entry{key, e.version + 1, true, slices.Clone(value)}
+	t.entries[t.at[key]] = e
+	return Answer{Done, e.version, e.value}
+}
+
+// add adds to a counter.
+func (t *Table) add(key string, e entry, by int64) Answer {
+	var now int64
+	if e.here {
+		var err error
+		if now, err = strconv.ParseInt(string(e.value), 10, 64); err != nil {
+			return Answer{NoNumber, e.version, e.value}
+		}
+	}
+	sum := now + by
+	if (sum > now) != (by > 0) && by != 0 {
+		return Answer{NoNumber, e.version, e.value}
+	}
+	return t.put(key, e, strconv.AppendInt(nil, sum, 10))
+}
+
+// Snapshot returns the state.
+func (t *Table) Snapshot() []byte {
+	b := binary.AppendUvarint(make([]byte, 0, t.bytes+16*len(t.entries)+8), uint64(len(t.entries)))
+	for _, e := range t.entries {
+		b = append(binary.AppendUvarint(b, uint64(len(e.key))), e.key...)
+		b = binary.AppendUvarint(b, e.version)
+		if !e.here {
+			b = append(b, 0)
+			continue
+		}
+		b = append(binary.AppendUvarint(append(b, 1), uint64(len(e.value))), e.value...)
+	}
+	return b
+}
+
+// Restore takes a state back, and tells whether the bytes are one. If not, the table is
+// as it was.
+func (t *Table) Restore(b []byte) bool {
+	fresh := New()
+	r := reader{b: b}
+	for n := r.number(uint64(len(b))); n > 0 && !r.bad; n-- {
+		e := entry{key: string(r.bytes(MaxKey)), version: r.number(1<<64 - 1)}
+		if e.here = r.number(1) == 1; e.here {
+			e.value = slices.Clone(r.bytes(MaxValue))
+		}
+		if _, twice := fresh.at[e.key]; twice || e.version == 0 || e.key == "" {
+			return false
+		}
+		fresh.at[e.key] = len(fresh.entries)
+		fresh.entries = append(fresh.entries, e)
+		fresh.bytes += len(e.key) + len(e.value)
+	}
+	if r.bad || len(r.b) > 0 {
+		return false
+	}
+	*t = *fresh
+	return true
+}
+
+// reader reads a snapshot.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) number(limit uint64) uint64 {
+	x, rest, err := parley.ReadUvarint(r.b, limit)
+	if err != nil {
+		r.bad = true
+		return 0
+	}
+	r.b = rest
+	return x
+}
+
+func (r *reader) bytes(most int) []byte {
+	n := r.number(uint64(most))
+	if r.bad || n > uint64(len(r.b)) {
+		r.bad = true
+		return nil
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}
