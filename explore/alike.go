@@ -86,7 +86,7 @@ func (w *worker) renamedPart(a *alike, k int, number uint32) uint64 {
 	told := c.told
 	c.told = 0
 	for id := range parley.ID(x.p.N) {
-		c.told |= told >> id & 1 << perm[id]
+		c.told |= told >> (4 * id) & 15 << (4 * perm[id])
 	}
 	c.timers = slices.Clone(c.timers)
 	for i := range c.timers {

@@ -18,7 +18,7 @@ const (
 	begin                      // the start of process ref
 	ask                        // the next request, of process ref
 	expire                     // timer number ref of the component
-	suspect                    // process ref
+	suspect                    // process ref, in a life of it: see told
 	crash                      // between two steps
 	restart                    // ref 1: without its disk
 	pass                       // time passes
@@ -34,9 +34,9 @@ type outcome struct {
 	next    uint32
 	sends   []uint32 // messages, one a receiver
 	outs    uint32
-	choices []byte // what was chosen
-	effects int    // how many were carried out before a crash
-	panics  string // what the machine panics with; then nothing comes of it
+	choices []uint32 // what was chosen
+	effects int      // how many were carried out before a crash
+	panics  string   // what the machine panics with; then nothing comes of it
 }
 
 // quiet tells that nothing is seen of it elsewhere.
@@ -83,7 +83,9 @@ func (w *worker) perform(c call) []outcome {
 	w.script = w.script[:0]
 	for {
 		w.asked = 0
-		list = w.once(c, list)
+		if list = w.once(c, list); len(list) > maxVariant {
+			panic(tooMany)
+		}
 		// The next sequence: the last answer that can be another one is.
 		w.script = w.script[:w.asked]
 		last := len(w.script) - 1
@@ -98,11 +100,22 @@ func (w *worker) perform(c call) []outcome {
 	}
 }
 
+// chosen are the answers of the script so far.
+func (w *worker) chosen() (list []uint32) {
+	for _, c := range w.script[:w.asked] {
+		list = append(list, uint32(c.answer))
+	}
+	return list
+}
+
 // choice is one answer.
 type choice struct{ answer, of int }
 
 // Choose gives the next answer of the script, and 0 where that has ended.
 func (w *worker) Choose(n int) int {
+	if n > maxVariant {
+		panic(tooMany)
+	}
 	if w.asked == len(w.script) {
 		w.script = append(w.script, choice{0, n})
 	}
@@ -136,7 +149,7 @@ func (w *worker) once(c call, list []outcome) (all []outcome) {
 		case tooLarge:
 			panic(why)
 		default:
-			all = append(list, outcome{panics: fmt.Sprint(why)})
+			all = append(list, outcome{panics: fmt.Sprint(why), choices: w.chosen(), effects: -1})
 		}
 	}()
 	d := w.clause(c)
@@ -204,8 +217,9 @@ func (w *worker) clause(c call) done {
 		s.Self, s.Path = t.of, t.path
 		d.machine.Timeout(s, t.number)
 	case suspect:
-		d.next.told |= 1 << id
-		d.machine.Receive(s, s.Self, parley.Msg{Kind: parley.Suspect, Origin: id})
+		of := id % most
+		d.next.told = told(part.told, of, uint64(id/most))
+		d.machine.Receive(s, s.Self, parley.Msg{Kind: parley.Suspect, Origin: of})
 	case restart:
 		w.comesBack(&d, c.in.ref() == 1)
 	}
@@ -235,10 +249,7 @@ func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
 	for i := range next.timers {
 		next.timers[i].due -= d.elapsed
 	}
-	o := outcome{effects: d.crashed}
-	for i := range w.script[:w.asked] {
-		o.choices = append(o.choices, byte(w.script[i].answer))
-	}
+	o := outcome{effects: d.crashed, choices: w.chosen()}
 	for i := range effects {
 		e := &effects[i]
 		switch e.Op {
@@ -316,9 +327,11 @@ func (x *search) arrives(c call) parley.Tick {
 
 // fallen is a component after a crash.
 func (x *search) fallen(c *component) component {
-	return component{
-		root: c.root, seat: c.seat, down: true, asked: c.asked, lives: c.lives, durable: c.durable, log: c.log,
+	out := component{root: c.root, seat: c.seat, down: true, asked: c.asked, lives: c.lives}
+	if x.limits[restarts] > 0 {
+		out.durable, out.log = c.durable, c.log
 	}
+	return out
 }
 
 // component returns the number of a component.

@@ -14,8 +14,8 @@ type component struct {
 	root  int
 	seat  int
 	down  bool
-	asked int // how many of the root's requests it has got
-	told  uint64
+	asked int    // how many of the root's requests it has got
+	told  uint64 // whose crashes it was told of: see told
 	// machine is what parley.Save wrote. Where no bound on delays is assumed the time is
 	// that of the process alone: it is 0 here, and passes when a timer runs out.
 	machine []byte
@@ -27,6 +27,15 @@ type component struct {
 
 	share uint64
 }
+
+// told is what a process was told of crashes, four bits a process, with one more: of a
+// life of that process, for who came back and crashes again is told of again.
+func told(before uint64, of parley.ID, life uint64) uint64 {
+	return before&^(15<<(4*of)) | life<<(4*of)
+}
+
+// life numbers the life that a process is in, from 1.
+func (c *component) life() uint64 { return uint64(c.lives)%15 + 1 }
 
 // timer is one that a machine has set.
 type timer struct {

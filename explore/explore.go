@@ -8,7 +8,8 @@
 // its way between them and what they were asked and delivered so far, each process by
 // itself. Two runs that differ in the order of what happened at different processes
 // alone come to one state. For that a property must not depend on this order, beyond
-// that a message is delivered after it was broadcast; those of this module do not.
+// that a message is delivered after it was broadcast. Of those of this module one does,
+// that a replicated service is one machine: it needs [Options.Ordered].
 //
 // What is the same is stored and computed once: components and messages are numbered,
 // and what a component does on an input is remembered (machines are deterministic). A
@@ -52,8 +53,13 @@ type Options struct {
 	// where another order of the same moves leads too.
 	Unreduced bool
 	// Alike are processes that may change names: of states that differ by that alone one
-	// is visited. The protocol must have a Rename, and no goal may name one of them.
+	// is visited. The protocol must have a Rename, and no goal may name one of them. None of
+	// them may have a part of its own in the protocol, which is not checked; none comes back
+	// after a crash, for nobody renames what a log has.
 	Alike parley.Set
+	// Ordered makes the order of what is seen from above at different processes a part of a
+	// state, for properties and goals that depend on it. There are many more states then.
+	Ordered bool
 	// Beyond counts a property that breaks although it is not promised, too.
 	Beyond bool
 	// Only are the names of the properties that count; empty: all of the protocol's.
@@ -101,7 +107,9 @@ type Model struct {
 	FalseSuspicions int
 	// InTime makes messages arrive within the delay that the protocol relies on, where it
 	// relies on one for more than safety: a timer runs out when all has arrived that was
-	// sent long enough before.
+	// sent long enough before. What happens between two timers counts as happening at the
+	// time of the first one, and requests and suspicions come before time passes: such
+	// times are few of those that there are, and a proof is one for these.
 	InTime bool
 	// Timeouts is how many timers run out in one run at most, where no bound on delays
 	// is assumed: any timer may run out at any time, after those of the same process
@@ -155,7 +163,8 @@ type Report struct {
 	// Ends is the number of states in which nothing more is due.
 	Ends uint64
 	// Runs is the number of runs to an end, each with other answers to the Chooses: how
-	// many adversaries there are. Of searches by rounds; capped at the largest number.
+	// many adversaries there are. Of searches by rounds, breadth first; capped at the
+	// largest number.
 	Runs uint64
 	// Overlooked is how many states are to be expected to be missed because another one
 	// has the same fingerprint.
@@ -185,7 +194,8 @@ type Finding struct {
 	Run         Run
 }
 
-// NoPanic is the property of all machines that they do not panic.
+// NoPanic is the property of all machines that they do not panic. A run that breaks it ends
+// with the move in which one does, of which nothing comes.
 const NoPanic = "no panic"
 
 // Search tells whether a search can be made at all, makes it, and reports. The context
@@ -218,7 +228,9 @@ func shorten(ctx context.Context, o Options, f *Finding) {
 	if f.Property != "" {
 		o.Only, o.Goal = []string{f.Property}, nil
 	}
-	if r := newSearch(o).run(ctx); r.Outcome == Found {
+	// What is promised is not to be replaced by what is not.
+	o.Beyond = o.Beyond && !f.Promised
+	if r := newSearch(o).run(ctx); r.Outcome == Found && r.Findings[0].Property == f.Property {
 		root := f.Run.Root
 		*f = r.Findings[0]
 		f.Run.Root = root
@@ -254,6 +266,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("a search by rounds knows no fault but those of faulty processes")
 	case o.Alike != (parley.Set{}) && p.Rename == nil:
 		return fmt.Errorf("%s does not say how its messages change if processes change names", p.Name)
+	case o.Alike.Minus(parley.Everyone(p.N)).Len() > 0:
+		return fmt.Errorf("a process is alike that is none of the %d", p.N)
+	case o.Alike.Len() > 1 && o.Model.Restarts > 0:
+		return fmt.Errorf("processes that come back are not alike: nobody says how their records change with the names")
 	case (p.Timing == parley.Synchronous || o.Model.InTime) && o.Model.Timeouts > 0:
 		return fmt.Errorf("timers run out when their time has come, and not a number of times")
 	case o.Order == RandomOrder && o.Walks < 1:
@@ -266,6 +282,12 @@ func (o *Options) check() error {
 		}
 	}
 	for _, r := range o.Roots {
+		// order: there is one error for any of them
+		for id := range r.Faulty {
+			if int(id) >= p.N {
+				return fmt.Errorf("a process is faulty that is none of the %d", p.N)
+			}
+		}
 		asked := make([][]parley.Msg, p.N)
 		for _, q := range r.Requests {
 			if int(q.At) >= p.N {
@@ -283,7 +305,7 @@ func (o *Options) check() error {
 			first = int(id)
 		}
 	}
-	if o.Workers == 0 {
+	if o.Workers < 1 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	return nil

@@ -34,6 +34,7 @@ type found struct {
 	root     int
 	id       id
 	trail    []made // of a run at random, which has no id
+	last     []made // moves beyond the state, in the last of which a machine panics
 	property string
 	why      string
 	promised bool
@@ -72,7 +73,7 @@ func (w *worker) check(s *state, at id, over bool) {
 	var list []found
 	switch {
 	case x.o.Goal == nil:
-		list = x.broken(&q)
+		list = x.broken(&q, x.seenBy(&q))
 	case x.o.Goal(w.view(s, &q)):
 		list = []found{{}}
 	}
@@ -153,9 +154,8 @@ func (x *search) seenBy(q *question) *parley.History {
 	return h
 }
 
-// broken returns which properties that count do not hold.
-func (x *search) broken(q *question) (out []found) {
-	h := x.seenBy(q)
+// broken returns which properties that count do not hold of a history.
+func (x *search) broken(q *question, h *parley.History) (out []found) {
 	for _, v := range parley.Judge(x.p, x.assumptions(q, h), h) {
 		if v.Property.Mode == parley.Sometimes && v.Broken == nil {
 			x.judge.saw(v.Property.Name)
@@ -163,22 +163,16 @@ func (x *search) broken(q *question) (out []found) {
 		if v.Property.Mode == parley.Sometimes || v.Broken == nil || !x.counts(v) {
 			continue
 		}
-		out = append(out, found{property: v.Property.Name, why: v.Broken.Error(), promised: v.Promise.Holds})
+		out = append(out, found{
+			root: int(q.root), property: v.Property.Name, why: v.Broken.Error(), promised: v.Promise.Holds,
+		})
 	}
 	return out
 }
 
 // counts tells whether a property that does not hold is searched for.
 func (x *search) counts(v parley.Verdict) bool {
-	if len(x.o.Only) == 0 {
-		return v.Violated() || x.o.Beyond
-	}
-	for _, name := range x.o.Only {
-		if name == v.Property.Name {
-			return v.Violated() || x.o.Beyond
-		}
-	}
-	return false
+	return (len(x.o.Only) == 0 || slices.Contains(x.o.Only, v.Property.Name)) && (v.Violated() || x.o.Beyond)
 }
 
 // assumptions are the circumstances of the runs that a question is about.

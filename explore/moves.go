@@ -75,7 +75,7 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 	x := w.x
 	if x.timed {
 		if t, ok := x.due(s, s.now); ok {
-			w.explored = 0
+			w.explored, w.ties = 0, 2
 			w.expire(s, t, 0)
 			return true
 		}
@@ -85,7 +85,7 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 	if again != 0 {
 		awake = again
 	}
-	w.explored = asleep
+	w.explored = w.calm(s, asleep)
 	for i, elem := range s.flight {
 		if i > 0 && elem == s.flight[i-1] {
 			continue
@@ -100,7 +100,7 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 		if i >= 64 || awake>>i&1 == 1 {
 			w.try(s, &t, i)
 			if i < 64 {
-				w.explored |= 1 << i
+				w.explored |= w.calm(s, 1<<i)
 			}
 		}
 		if again != 0 || down {
@@ -109,7 +109,7 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 		if x.may(s, losses) {
 			w.try(s, &turn{what: Loss, at: q.to, of: q.from, elem: i, cost: losses, now: s.now, lost: number}, n+i)
 		}
-		if x.may(s, doubles) && !x.o.Model.FIFO {
+		if x.may(s, doubles) {
 			t.what, t.elem, t.cost = Doubling, -1, doubles
 			w.try(s, &t, 2*n+i)
 		}
@@ -126,6 +126,7 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 // whether one of them must happen at last.
 func (w *worker) local(s *state, base int) (due bool) {
 	x := w.x
+	w.ties = base + x.p.N*turns + 2
 	for p := range parley.ID(x.p.N) {
 		if x.still {
 			break
@@ -169,11 +170,22 @@ func (w *worker) local(s *state, base int) (due bool) {
 // turns is how many numbers of moves a process has beside those of messages to it.
 const turns = 8 + 2*most
 
-// expire makes the move in which a timer runs out, and those in which its process
-// crashes on it.
+// expire makes the moves in which the timer runs out that is due first, or another one of
+// the same process that is due then, and those in which the process crashes on it.
 func (w *worker) expire(s *state, t turn, group int) {
-	w.try(s, &t, group)
-	w.crashing(s, t, group+1)
+	x := w.x
+	list := x.components.at(s.parts[x.slot(s, t.at)]).timers
+	for k := range list {
+		if list[k].due > list[0].due {
+			break
+		}
+		if list[k].of == t.at {
+			t.in = expire | input(k)
+			w.try(s, &t, group)
+			w.crashing(s, t, group+1)
+			group, w.ties = w.ties, w.ties+2
+		}
+	}
 }
 
 // crashing makes a move in which the process crashes, if it may.
@@ -215,6 +227,7 @@ func (w *worker) comeBack(s *state, t turn, group int) {
 	if w.x.may(s, disks) {
 		t.what, t.in = LostDisk, restart|1
 		w.try(s, &t, group+1)
+		w.crashing(s, t, group+3)
 	}
 }
 
@@ -222,11 +235,12 @@ func (w *worker) comeBack(s *state, t turn, group int) {
 func (w *worker) suspect(s *state, part *component, t turn, group int) (due bool) {
 	x := w.x
 	for of := range parley.ID(x.p.N) {
-		if of == t.at || part.told>>of&1 == 1 {
+		other := x.components.at(s.parts[x.slot(s, of)])
+		if of == t.at || part.told>>(4*of)&15 == other.life() {
 			continue
 		}
-		t.of, t.in = of, suspect|input(of)
-		down := x.components.at(s.parts[x.slot(s, of)]).down
+		t.of, t.in = of, suspect|input(of)|input(other.life()*most)
+		down := other.down
 		switch {
 		case down && x.o.Model.Detect:
 			if !x.sent(s, of, t.at) {
@@ -261,10 +275,6 @@ func (w *worker) try(s *state, t *turn, group int) {
 	}
 	slot := x.slot(s, t.at)
 	list := w.outcomes(call{s.parts[slot], t.in, t.now})
-	if len(list) > maxVariant {
-		panic(tooLarge(fmt.Sprintf("a step has %d outcomes, and %d can be told apart: search by rounds, "+
-			"or with fewer liars", len(list), maxVariant)))
-	}
 	for k := range list {
 		if list[k].panics != "" {
 			w.falls(s, t, &list[k])
@@ -283,25 +293,32 @@ func (w *worker) try(s *state, t *turn, group int) {
 	}
 }
 
-// falls keeps that a machine panics in the next move. One that is to crash in the midst of
-// this move panics without that too.
+// falls keeps that a machine panics in a move. One that is to crash in the midst of this
+// move panics without that too.
 func (w *worker) falls(s *state, t *turn, o *outcome) {
 	if w.again || t.in&amid != 0 {
 		return
 	}
-	if w.x.o.Step == Rounds && w.origin != nil {
-		s = w.origin
+	q := w.question(s, false)
+	if t.cost >= 0 {
+		q.had |= 1 << t.cost
+	}
+	last := []made{{*t, o, s.parts[w.x.slot(s, t.at)]}}
+	if w.origin != nil {
+		s, last = w.origin, append(slices.Clone(w.steps[:w.level]), last...)
 	}
 	h := parley.History{Naming: w.x.o.Naming}
 	w.x.judge.keep([]found{{
-		root: s.root, id: s.id, trail: slices.Clone(w.trail), property: NoPanic, promised: true,
-		why:      fmt.Sprintf("%s panics on the next move, a %s: %s", h.Name(t.at), t.what, o.panics),
-		question: w.question(s, false),
+		root: s.root, id: s.id, trail: slices.Clone(w.trail), last: last, property: NoPanic, promised: true,
+		why: fmt.Sprintf("%s panics on a %s: %s", h.Name(t.at), t.what, o.panics), question: q,
 	}})
 }
 
 // tooLarge is why something cannot be explored.
 type tooLarge string
+
+var tooMany = tooLarge(fmt.Sprintf("a step has more than %d outcomes: "+
+	"search by rounds, or with fewer liars", maxVariant))
 
 // heed ends the search if something cannot be explored. It is to be deferred.
 func (x *search) heed() {

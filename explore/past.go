@@ -19,8 +19,8 @@ type outs struct {
 	events []event
 }
 
-// past is what was seen from above so far, each process by itself. One that came about
-// in several orders has the first.
+// past is what was seen from above so far, each process by itself if that is not Ordered.
+// One that came about in several orders has the first.
 type past struct {
 	parent  uint32
 	outs    uint32
@@ -56,10 +56,13 @@ func (x *search) extended(before, what uint32) uint32 {
 	p := x.pasts.at(before)
 	threads := slices.Clone(p.threads)
 	for _, e := range x.outs.at(what).events {
-		key := binary.AppendUvarint(nil, uint64(threads[e.At]))
-		parent := threads[e.At]
-		key = eventKey(key, &e)
-		threads[e.At] = x.threads.number(key, func(at *thread) {
+		of := e.At
+		if x.o.Ordered {
+			of = 0 // what happens anywhere is one thread
+		}
+		parent := threads[of]
+		key := eventKey(binary.AppendUvarint(nil, uint64(parent)), &e)
+		threads[of] = x.threads.number(key, func(at *thread) {
 			b := binary.LittleEndian.AppendUint64(nil, x.shareOf(parent))
 			*at = thread{parent, e, digest('t', eventKey(b, &e))}
 		})

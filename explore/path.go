@@ -39,7 +39,7 @@ func (x *search) runTo(f *found) Run {
 		steps = w.retrace(f.id)
 	}
 	now := parley.Tick(0)
-	for i, m := range steps {
+	for i, m := range slices.Concat(steps, f.last) {
 		switch {
 		case x.relative:
 			now += m.turn.wait
@@ -104,6 +104,9 @@ func (w *worker) replay(m *made, now parley.Tick) Step {
 	for _, c := range m.outcome.choices {
 		w.script = append(w.script, choice{int(c), 0})
 		out.Choices = append(out.Choices, int(c))
+	}
+	if m.outcome.panics != "" {
+		return out // nothing comes of it
 	}
 	w.clause(call{m.before, t.in, t.now})
 	out.Effects = durableFirst(w.step.Effects)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime/metrics"
 	"slices"
+	"sync"
 	"time"
 
 	"parley"
@@ -30,7 +31,7 @@ type Clause struct {
 }
 
 func (x *search) progress() Progress {
-	p := Progress{States: x.states.Load(), Moves: x.moves.Load(), Depth: x.depth, Took: time.Since(x.began)}
+	p := Progress{States: x.states.Load(), Moves: x.moves.Load(), Depth: int(x.depth.Load()), Took: time.Since(x.began)}
 	p.Frontier = uint64(max(0, x.waiting.Load()))
 	_, p.Bytes = x.visited.size()
 	return p
@@ -43,7 +44,8 @@ func (x *search) watch() func() {
 		return func() {}
 	}
 	tick, done := time.NewTicker(time.Second/8), make(chan struct{})
-	go func() {
+	var all sync.WaitGroup
+	all.Go(func() {
 		for k := 1; ; k++ {
 			select {
 			case <-tick.C:
@@ -57,8 +59,8 @@ func (x *search) watch() func() {
 				return
 			}
 		}
-	}()
-	return func() { tick.Stop(); close(done) }
+	})
+	return func() { tick.Stop(); close(done); all.Wait() }
 }
 
 // taken is how many bytes the program has taken from the system.

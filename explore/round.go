@@ -8,8 +8,10 @@ package explore
 // round makes one move of one round, and goes on from there until it ends.
 func (w *worker) round(s *state) (due bool) {
 	w.origin, w.number, w.level = s, 0, 0
-	w.arrive = w.within
-	return w.first(s)
+	w.arrive, w.closed = w.within, -1
+	due = w.first(s)
+	w.origin = nil
+	return due
 }
 
 // first makes the one move that is made next within a round.
@@ -35,7 +37,7 @@ func (w *worker) first(s *state) (due bool) {
 
 // within takes in a state in the middle of a round, or at its end.
 func (w *worker) within(from, next *state, _ int) {
-	x := w.x
+	x, closed := w.x, w.closed
 	if w.turn.what == Expiry && !x.roots[next.root].faulty.Has(w.turn.at) {
 		w.closed = next.now
 	}
@@ -55,4 +57,5 @@ func (w *worker) within(from, next *state, _ int) {
 		w.finish(w.origin, s, w.number-1)
 	}
 	w.level--
+	w.closed = closed
 }

@@ -37,7 +37,7 @@ type search struct {
 	judge      judge
 
 	began   time.Time
-	depth   int
+	depth   atomic.Int64
 	waiting atomic.Int64 // states
 	states  atomic.Uint64
 	moves   atomic.Uint64
@@ -90,6 +90,7 @@ type worker struct {
 	turn     turn
 	outcome  *outcome
 	explored uint64 // messages of the flight that need not be delivered after it
+	ties     int    // the number of the next move of a timer that is due with another one
 	again    bool   // it was made before, and is only made to know what comes of it
 	arrive   func(s, next *state, number int)
 
@@ -232,35 +233,66 @@ func (w *worker) begin(number int) []beginning {
 	}
 	s.wake = never
 	list := []beginning{{state: s}}
-	each := func(what What, p parley.ID, in input) {
+	each := func(t turn) {
 		var after []beginning
-		for _, b := range list {
-			slot := x.slot(&b.state, p)
-			outcomes := w.outcomes(call{b.state.parts[slot], in | input(p), 0})
-			for k := range outcomes {
-				t := turn{what: what, at: p, in: in | input(p), elem: -1, cost: -1}
-				if outcomes[k].panics != "" {
-					w.trail = b.trail
-					w.falls(&b.state, &t, &outcomes[k])
-					w.trail = nil
-					continue
-				}
-				next := beginning{trail: append(slices.Clip(b.trail), made{t, &outcomes[k], b.state.parts[slot]})}
-				b.state.copyTo(&next.state)
-				w.apply(&next.state, slot, &outcomes[k])
-				after = append(after, next)
-			}
+		for i := range list {
+			after = w.begun(after, &list[i], t)
 		}
 		list = after
 	}
 	for p := range parley.ID(x.p.N) {
-		each(Start, p, begin)
+		each(turn{what: Start, at: p, in: begin | input(p), elem: -1, cost: -1})
 	}
 	for p := range parley.ID(x.p.N) {
 		if x.timed && !x.relative {
 			for range r.requests[p] {
-				each(Asking, p, ask)
+				each(turn{what: Asking, at: p, in: ask | input(p), elem: -1, cost: -1})
 			}
+		}
+	}
+	return list
+}
+
+// begun appends what comes of a beginning by one more move, in which the process may crash.
+func (w *worker) begun(list []beginning, b *beginning, t turn) []beginning {
+	x := w.x
+	slot := x.slot(&b.state, t.at)
+	before := b.state.parts[slot]
+	if x.components.at(before).down {
+		return append(list, *b)
+	}
+	add := func(t turn, o *outcome) {
+		next := beginning{trail: append(slices.Clip(b.trail), made{t, o, before})}
+		b.state.copyTo(&next.state)
+		w.apply(&next.state, slot, o)
+		x.spend(&next.state, &t)
+		list = append(list, next)
+	}
+	outcomes := w.outcomes(call{before, t.in, 0})
+	for k := range outcomes {
+		if outcomes[k].panics == "" {
+			add(t, &outcomes[k])
+			continue
+		}
+		w.trail = b.trail
+		w.falls(&b.state, &t, &outcomes[k])
+		w.trail = nil
+	}
+	if !x.may(&b.state, crashes) || x.roots[b.state.root].faulty.Has(t.at) {
+		return list
+	}
+	t.in |= amid
+	cut := w.outcomes(call{before, t.in, 0})
+	for k := range cut {
+		// One after which nothing is missing but what is in the process might as well
+		// crash later.
+		later := cut[k].panics != "" || slices.ContainsFunc(outcomes, func(o outcome) bool {
+			fallen := x.fallen(x.components.at(o.next))
+			return o.panics == "" && x.component(&fallen, w) == cut[k].next && o.outs == cut[k].outs &&
+				slices.Equal(o.sends, cut[k].sends)
+		})
+		if !later {
+			add(t, &cut[k])
 		}
 	}
 	return list
@@ -311,9 +343,9 @@ func (x *search) all() (more bool) {
 		}
 	}
 	level := frontier{w.flush(nil)}
-	for len(level.blocks) > 0 && !x.stop.Load() && (x.o.Depth == 0 || x.depth < x.o.Depth) {
+	for len(level.blocks) > 0 && !x.stop.Load() && (x.o.Depth == 0 || int(x.depth.Load()) < x.o.Depth) {
 		level = x.level(level)
-		x.depth++
+		x.depth.Add(1)
 	}
 	return len(level.blocks) > 0
 }
@@ -368,12 +400,12 @@ func (w *worker) expand(s *state) {
 	x := w.x
 	defer x.heed()
 	x.waiting.Add(-1)
-	if x.o.Step == Rounds {
+	if x.counted() {
 		s.runs = x.visited.reached(s.id)
 	}
 	if !w.moves(s, x.visited.expand(s.id), w.arriveAt) {
 		x.ends.Add(1)
-		if x.o.Step == Rounds {
+		if x.counted() {
 			x.addRuns(s.runs)
 		}
 		w.check(s, s.id, true)
@@ -389,6 +421,9 @@ func (w *worker) moves(s *state, asleep uint64, arrive func(s, next *state, numb
 	w.arrive = arrive
 	return w.successors(s, asleep, s.again)
 }
+
+// counted tells whether runs are: if all that come to a state do so before it is visited.
+func (x *search) counted() bool { return x.o.Step == Rounds && x.o.Order == BreadthFirst }
 
 func (x *search) addRuns(runs uint64) {
 	for {
@@ -411,7 +446,7 @@ func (w *worker) arriveAt(s, next *state, number int) {
 		sleep = w.asleep(s, next)
 	}
 	id, isNew, awake := x.visited.add(w.print(next), s.id, number, sleep)
-	if x.o.Step == Rounds {
+	if x.counted() {
 		x.visited.reach(id, s.runs)
 	}
 	next.id, next.again = id, awake

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"math/bits"
+	"slices"
 
 	"parley"
 )
@@ -34,15 +35,42 @@ func (w *worker) asleep(s, next *state) uint64 {
 	return sleep
 }
 
+// calm returns those of the messages on the way after whose arrival no timer is due at
+// once: that runs out before anything else happens, which is another order.
+func (w *worker) calm(s *state, which uint64) uint64 {
+	x := w.x
+	if !x.timed {
+		return which
+	}
+	for left := which; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(left)
+		number := x.message(s.flight[i])
+		part := s.parts[x.slot(s, x.messages.at(number).to)]
+		if x.components.at(part).down {
+			continue
+		}
+		for _, o := range w.outcomes(call{part, deliver | input(number), s.now}) {
+			if o.panics == "" && x.components.at(o.next).wakes() <= s.now {
+				which &^= 1 << i
+			}
+		}
+	}
+	return which
+}
+
 // independent tells whether the present move and the arrival of element i come to the
-// same in either order: at two processes they always do, and at one if the component
+// same in either order: at two processes they do, if not both are seen where the order of
+// that counts, and at one if the component
 // is in the end the same and nobody sees more of it.
 func (w *worker) independent(s *state, i int) bool {
 	x := w.x
 	other := x.message(s.flight[i])
 	slot := x.slot(s, x.messages.at(other).to)
+	there := deliver | input(other)
 	if slot != x.slot(s, w.turn.at) {
-		return true
+		visible := func(o outcome) bool { return o.outs != 0 }
+		return !x.o.Ordered || w.outcome == nil || !visible(*w.outcome) || x.components.at(s.parts[slot]).down ||
+			!slices.ContainsFunc(w.outcomes(call{s.parts[slot], there, s.now}), visible)
 	}
 	if w.turn.what != Arrival || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
 		return false
@@ -54,7 +82,6 @@ func (w *worker) independent(s *state, i int) bool {
 		}
 		return list[0].next, true
 	}
-	there := deliver | input(other)
 	first, ok := silent(s.parts[slot], there)
 	if !ok || len(w.outcome.choices) > 0 {
 		return false

@@ -342,7 +342,7 @@ func (x *splitter) settle(s *stage, ends []uint32, runs uint64, told func(*[most
 }
 
 // judged returns which properties that count do not hold.
-func (x *splitter) judged(s *stage, ends []uint32) (out []found) {
+func (x *splitter) judged(s *stage, ends []uint32) []found {
 	r := x.roots[s.root]
 	h := &parley.History{N: x.p.N, Faulty: r.faulty, Over: len(ends) > 0}
 	for _, q := range x.o.Roots[s.root].Requests {
@@ -353,12 +353,7 @@ func (x *splitter) judged(s *stage, ends []uint32) (out []found) {
 			add(h, &x.endings[number][i])
 		}
 	}
-	for _, v := range parley.Judge(x.p, x.assumptions(&question{root: uint16(s.root)}, h), h) {
-		if v.Property.Mode != parley.Sometimes && v.Broken != nil && x.counts(v) {
-			out = append(out, found{root: s.root, property: v.Property.Name, why: v.Broken.Error(), promised: v.Promise.Holds})
-		}
-	}
-	return out
+	return x.search.broken(&question{root: uint16(s.root)}, h)
 }
 
 func (x *splitter) report(ctx context.Context) SplitReport {

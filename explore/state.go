@@ -36,9 +36,11 @@ func (m *Model) limit(budget int) int {
 
 // print is the fingerprint of a state with the given sum of shares.
 func (s *state) print(sum uint64) uint64 {
+	var used uint64
 	for i, u := range s.used {
-		sum += uint64(u) * (0x9e3779b97f4a7c15 * uint64(2*i+3))
+		used |= uint64(u) << (8 * i)
 	}
+	sum += spread(used) // a sum of multiples would be the same for other budgets
 	sum += uint64(s.now)*0xc2b2ae3d27d4eb4f + uint64(s.root)*0x165667b19e3779f9
 	return spread(sum)
 }

@@ -36,6 +36,9 @@ func (t *table[T]) number(key []byte, fill func(at *T)) uint32 {
 		return n
 	}
 	n := t.last.Add(1)
+	if int(n>>chunkBits) >= len(t.chunks) {
+		panic(tooLarge("there are more states of processes or messages than can be numbered"))
+	}
 	c := &t.chunks[n>>chunkBits]
 	if c.Load() == nil {
 		t.mu.Lock()

@@ -73,7 +73,7 @@ func (v *visited) add(print uint64, from id, move int, sleep uint64) (i id, isNe
 		p.blocks = append(p.blocks, new([blockLen]entry))
 	}
 	if p.n++; p.n > numberBits {
-		panic("explore: more states than can be numbered")
+		panic(tooLarge("there are more states than can be numbered"))
 	}
 	p.index[k] = p.n | mark
 	*p.at(p.n) = entry{print, uint64(from)<<moveBits | uint64(move), sleep}

@@ -176,8 +176,13 @@ func (q *played) runsOut(e *trace.Event, now parley.Tick, stepped bool) (parley.
 	return now, nil
 }
 
-// clause runs the clause that an event asks for.
-func (p *player) clause(q *played, e *trace.Event) error {
+// clause runs the clause that an event asks for. A machine may panic.
+func (p *player) clause(q *played, e *trace.Event) (err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			err = fmt.Errorf("it panics: %v", why)
+		}
+	}()
 	s := &p.step
 	switch e.Op {
 	case trace.Start:
