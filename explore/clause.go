@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -51,17 +52,11 @@ type call struct {
 
 // outcomes returns what comes of a call. It is computed once by each worker.
 func (w *worker) outcomes(c call) []outcome {
-	h := (uint64(c.part)*0x9e3779b97f4a7c15 + uint64(c.in)*0xc2b2ae3d27d4eb4f + uint64(c.now)*0x165667b19e3779f9) >> 40
-	r := &w.recent[h%recently]
-	if r.call == c && r.outcomes != nil {
-		return r.outcomes
-	}
-	list, known := w.memo[c]
+	list, known := w.calls.of(c)
 	if !known {
 		list = w.compute(c)
-		w.memo[c] = list
+		w.calls.add(c, list)
 	}
-	*r = remembered{c, list}
 	return list
 }
 
@@ -188,7 +183,7 @@ func (w *worker) clause(c call) done {
 	}
 	if c.in.kind() == restart {
 		d.machine = w.fresh(part)
-	} else if !parley.Load(d.machine, 0, part.machine) {
+	} else if !w.vars.Load(d.machine, 0, part.machine) {
 		panic(fmt.Sprintf("explore: process %d does not load the state that it saved", s.Self))
 	}
 	id := parley.ID(c.in.ref())
@@ -254,7 +249,7 @@ func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
 		e := &effects[i]
 		switch e.Op {
 		case parley.OpSend:
-			o.sends = x.send(o.sends, e, c)
+			o.sends = w.send(o.sends, e, c)
 		case parley.OpKeep:
 		case parley.OpDeliver:
 			seen = append(seen, eventOf(trace.Deliver, e, e.To))
@@ -264,6 +259,9 @@ func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
 			t := timer{of: e.From, number: e.Timer, path: e.Path, due: e.After}
 			if x.timed {
 				t.due += c.now
+				if t.due <= c.now && c.in.kind() == deliver {
+					x.prompt.Store(true)
+				}
 			}
 			next.timers = arm(next.timers, t)
 		case parley.OpStopTimer:
@@ -279,7 +277,8 @@ func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
 	if d.crashed >= 0 {
 		next = x.fallen(&next)
 	} else {
-		next.machine = parley.Save(d.machine, d.elapsed, nil)
+		w.saved = parley.Save(d.machine, d.elapsed, w.saved[:0])
+		next.machine = w.saved
 	}
 	if !x.o.Model.FIFO { // else the order is that of the links
 		slices.Sort(o.sends)
@@ -293,7 +292,8 @@ func eventOf(op trace.Op, e *parley.Effect, from parley.ID) event {
 }
 
 // send appends the messages of one send.
-func (x *search) send(list []uint32, e *parley.Effect, c call) []uint32 {
+func (w *worker) send(list []uint32, e *parley.Effect, c call) []uint32 {
+	x := w.x
 	first, last := e.To, e.To
 	if e.To == parley.All {
 		first, last = 0, parley.ID(x.p.N-1)
@@ -306,7 +306,7 @@ func (x *search) send(list []uint32, e *parley.Effect, c call) []uint32 {
 		if x.timed {
 			m.due = x.arrives(c)
 		}
-		list = append(list, x.onTheWay(&m))
+		list = append(list, w.onTheWay(&m))
 	}
 	return list
 }
@@ -334,11 +334,12 @@ func (x *search) fallen(c *component) component {
 	return out
 }
 
-// component returns the number of a component.
+// component returns the number of a component. The memory of its machine's state is not kept.
 func (x *search) component(c *component, w *worker) uint32 {
 	w.key = c.key(w.key[:0])
 	return x.components.number(w.key, func(at *component) {
 		*at = *c
+		at.machine = bytes.Clone(c.machine)
 		at.share = digest('c', w.key)
 	})
 }
@@ -368,8 +369,12 @@ func durableFirst(effects []parley.Effect) []parley.Effect {
 		}
 		return 2
 	}
+	order := func(a, b parley.Effect) int { return place(a.Op) - place(b.Op) }
+	if slices.IsSortedFunc(effects, order) {
+		return effects
+	}
 	out := slices.Clone(effects)
-	slices.SortStableFunc(out, func(a, b parley.Effect) int { return place(a.Op) - place(b.Op) })
+	slices.SortStableFunc(out, order)
 	return out
 }
 

@@ -125,10 +125,10 @@ func link(from, to parley.ID) uint32 { return uint32(from)*most + uint32(to) + 1
 
 // queue returns the number of a queue with one more message at its end.
 func (w *worker) queue(before, m uint32) uint32 {
-	known, ok := w.queues[[2]uint32{before, m}]
+	known, ok := w.queues.of(pair{before, m})
 	if !ok {
 		known = w.x.longer(before, m)
-		w.queues[[2]uint32{before, m}] = known
+		w.queues.add(pair{before, m}, known)
 	}
 	return known
 }
@@ -185,18 +185,18 @@ func (w *worker) later(s *state, d parley.Tick) *state {
 				elem = 0
 			}
 			q := x.messages.at(number)
-			w.enter(t, x.onTheWay(&message{from: q.from, to: q.to, epoch: q.epoch, path: q.path, msg: q.msg, due: q.due - d}))
+			w.enter(t, w.onTheWay(&message{from: q.from, to: q.to, epoch: q.epoch, path: q.path, msg: q.msg, due: q.due - d}))
 		}
 	}
 	return t
 }
 
 // onTheWay returns the number of a message.
-func (x *search) onTheWay(m *message) uint32 {
-	key := m.key(nil)
-	return x.messages.number(key, func(at *message) {
+func (w *worker) onTheWay(m *message) uint32 {
+	w.key = m.key(w.key[:0])
+	return w.x.messages.number(w.key, func(at *message) {
 		*at = *m
-		at.share = digest('m', key)
+		at.share = digest('m', w.key)
 	})
 }
 
@@ -210,7 +210,8 @@ func (w *worker) older(part *component, d parley.Tick) component {
 	if !parley.Load(m, 0, part.machine) {
 		panic("explore: a machine does not load the state that it saved")
 	}
-	next.machine = parley.Save(m, d, nil)
+	w.saved = parley.Save(m, d, w.saved[:0])
+	next.machine = w.saved
 	next.timers = slices.Clone(part.timers)
 	for i := range next.timers {
 		next.timers[i].due -= d

@@ -54,7 +54,7 @@ func (w *worker) check(s *state, at id, over bool) {
 		}
 		return
 	}
-	last := &w.settled[(q.past*31+uint32(q.down))%recently]
+	last := &w.settled[int(q.past*31+uint32(q.down))%len(w.settled)]
 	if *last == q {
 		return
 	}

@@ -80,7 +80,6 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 			return true
 		}
 	}
-	n := len(s.flight)
 	awake := ^asleep
 	if again != 0 {
 		awake = again
@@ -90,36 +89,46 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 		if i > 0 && elem == s.flight[i-1] {
 			continue
 		}
-		number := x.message(elem)
-		q := x.messages.at(number)
-		t := turn{what: Arrival, at: q.to, of: q.from, in: deliver | input(number), elem: i, cost: -1, now: s.now}
-		down := x.components.at(s.parts[x.slot(s, q.to)]).down
-		if down {
-			t.what, t.in, t.lost = Loss, 0, number
+		due := i >= 64 || awake>>i&1 == 1
+		if due || again == 0 && !x.reliable {
+			w.along(s, i, due, again == 0)
 		}
-		if i >= 64 || awake>>i&1 == 1 {
-			w.try(s, &t, i)
-			if i < 64 {
-				w.explored |= w.calm(s, 1<<i)
-			}
-		}
-		if again != 0 || down {
-			continue
-		}
-		if x.may(s, losses) {
-			w.try(s, &turn{what: Loss, at: q.to, of: q.from, elem: i, cost: losses, now: s.now, lost: number}, n+i)
-		}
-		if x.may(s, doubles) {
-			t.what, t.elem, t.cost = Doubling, -1, doubles
-			w.try(s, &t, 2*n+i)
-		}
-		t.what, t.elem, t.cost = Arrival, i, -1
-		w.crashing(s, t, 3*n+i)
 	}
 	if again != 0 {
 		return true
 	}
-	return w.local(s, 4*n) || n > 0
+	return w.local(s, 4*len(s.flight)) || len(s.flight) > 0
+}
+
+// along makes the moves of element i of the flight: its delivery, unless that is asleep,
+// and, unless they have been made, what the model allows beside it.
+func (w *worker) along(s *state, i int, awake, beside bool) {
+	x, n := w.x, len(s.flight)
+	number := x.message(s.flight[i])
+	q := x.messages.at(number)
+	t := turn{what: Arrival, at: q.to, of: q.from, in: deliver | input(number), elem: i, cost: -1, now: s.now}
+	down := !x.reliable && x.components.at(s.parts[x.slot(s, q.to)]).down
+	if down {
+		t.what, t.in, t.lost = Loss, 0, number
+	}
+	if awake {
+		w.try(s, &t, i)
+		if i < 64 {
+			w.explored |= w.calm(s, 1<<i)
+		}
+	}
+	if !beside || down || x.reliable {
+		return
+	}
+	if x.may(s, losses) {
+		w.try(s, &turn{what: Loss, at: q.to, of: q.from, elem: i, cost: losses, now: s.now, lost: number}, n+i)
+	}
+	if x.may(s, doubles) {
+		t.what, t.elem, t.cost = Doubling, -1, doubles
+		w.try(s, &t, 2*n+i)
+	}
+	t.what, t.elem, t.cost = Arrival, i, -1
+	w.crashing(s, &t, 3*n+i)
 }
 
 // local makes the moves that no message causes, numbered from base on, and tells
@@ -182,17 +191,18 @@ func (w *worker) expire(s *state, t turn, group int) {
 		if list[k].of == t.at {
 			t.in = expire | input(k)
 			w.try(s, &t, group)
-			w.crashing(s, t, group+1)
+			w.crashing(s, &t, group+1)
 			group, w.ties = w.ties, w.ties+2
 		}
 	}
 }
 
 // crashing makes a move in which the process crashes, if it may.
-func (w *worker) crashing(s *state, t turn, group int) {
+func (w *worker) crashing(s *state, t *turn, group int) {
 	if w.x.may(s, crashes) && !w.x.roots[s.root].faulty.Has(t.at) {
-		t.in |= amid
-		w.try(s, &t, group)
+		amidst := *t
+		amidst.in |= amid
+		w.try(s, &amidst, group)
 	}
 }
 
@@ -203,7 +213,7 @@ func (w *worker) spontaneous(s *state, part *component, t turn, group int) (due 
 	if x.askedOf(part, t.at) < len(x.roots[s.root].requests[t.at]) {
 		t.what, t.in = Asking, ask|input(t.at)
 		w.try(s, &t, group)
-		w.crashing(s, t, group+1)
+		w.crashing(s, &t, group+1)
 		due = true
 	}
 	if len(part.timers) == 0 || x.timed {
@@ -223,11 +233,11 @@ func (w *worker) comeBack(s *state, t turn, group int) {
 	}
 	t.what, t.in, t.cost = Restart, restart, restarts
 	w.try(s, &t, group)
-	w.crashing(s, t, group+2)
+	w.crashing(s, &t, group+2)
 	if w.x.may(s, disks) {
 		t.what, t.in = LostDisk, restart|1
 		w.try(s, &t, group+1)
-		w.crashing(s, t, group+3)
+		w.crashing(s, &t, group+3)
 	}
 }
 
@@ -246,13 +256,13 @@ func (w *worker) suspect(s *state, part *component, t turn, group int) (due bool
 			if !x.sent(s, of, t.at) {
 				t.what, t.cost = Suspicion, -1
 				w.try(s, &t, group+int(of))
-				w.crashing(s, t, group+most+int(of))
+				w.crashing(s, &t, group+most+int(of))
 			}
 			due = true
 		case !down && x.may(s, suspicions):
 			t.what, t.cost = Slander, suspicions
 			w.try(s, &t, group+int(of))
-			w.crashing(s, t, group+most+int(of))
+			w.crashing(s, &t, group+most+int(of))
 		}
 	}
 	return due

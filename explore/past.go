@@ -44,10 +44,10 @@ func eventKey(b []byte, e *event) []byte {
 
 // then returns the past after some events.
 func (w *worker) then(before, what uint32) uint32 {
-	known, ok := w.pasts[[2]uint32{before, what}]
+	known, ok := w.pasts.of(pair{before, what})
 	if !ok {
 		known = w.x.extended(before, what)
-		w.pasts[[2]uint32{before, what}] = known
+		w.pasts.add(pair{before, what}, known)
 	}
 	return known
 }

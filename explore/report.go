@@ -30,10 +30,23 @@ type Clause struct {
 	Runs uint64
 }
 
+// moved counts a move.
+func (w *worker) moved() {
+	if w.count++; w.count == 1<<10 {
+		w.tell()
+	}
+}
+
+// tell adds what a worker has counted to the counts of the search.
+func (w *worker) tell() {
+	w.x.moves.Add(uint64(w.count))
+	w.x.waiting.Add(w.waiting)
+	w.count, w.waiting = 0, 0
+}
+
 func (x *search) progress() Progress {
 	p := Progress{States: x.states.Load(), Moves: x.moves.Load(), Depth: int(x.depth.Load()), Took: time.Since(x.began)}
-	p.Frontier = uint64(max(0, x.waiting.Load()))
-	_, p.Bytes = x.visited.size()
+	p.Frontier, p.Bytes = uint64(max(0, x.waiting.Load())), x.visited.bytes.Load()
 	return p
 }
 
@@ -72,7 +85,7 @@ func taken() uint64 {
 
 func (x *search) report(ctx context.Context) Report {
 	for _, w := range x.workers {
-		x.moves.Add(uint64(w.count & 1023))
+		w.tell()
 	}
 	r := Report{Progress: x.progress(), Ends: x.ends.Load(), Runs: x.runs.Load()}
 	r.Clauses = x.clauses()

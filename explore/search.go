@@ -19,13 +19,18 @@ type search struct {
 	p     parley.Protocol
 	timed bool // messages arrive in time
 	still bool // nothing happens but for messages and timers that are due
+	// reliable tells that no message is lost, and none comes twice, and no process crashes.
+	reliable bool
 	// relative tells that it is always time 0: when time passes, all that is to come moves
 	// nearer. Rounds are counted from the beginning, and need no such thing to end.
 	relative bool
 	delay    parley.Tick // within which they do
-	limits   [budgets]uint8
-	signer   sim.Signer
-	roots    []*root
+	// prompt tells that a machine has set a timer on a message that is due at once, where
+	// messages arrive in time.
+	prompt atomic.Bool
+	limits [budgets]uint8
+	signer sim.Signer
+	roots  []*root
 
 	components table[component]
 	messages   table[message]
@@ -73,14 +78,15 @@ type worker struct {
 	x        *search
 	machines [][]parley.Machine // by root and seat
 	step     parley.Step
-	memo     map[call][]outcome
-	recent   []remembered         // by a hash of the call: what was looked up last
-	queues   map[[2]uint32]uint32 // by queue and message: the queue with it
-	pasts    map[[2]uint32]uint32 // by past and events: the past with them
-	settled  [recently]question   // by a hash: questions that were answered last
+	vars     parley.Vars
+	calls    memo[call, []outcome]
+	queues   memo[pair, uint32] // by queue and message: the queue with it
+	pasts    memo[pair, uint32] // by past and events: the past with them
+	settled  [1 << 13]question  // by a hash: questions that were answered last
 	script   []choice
 	asked    int
 	key      []byte
+	saved    []byte
 	coverage coverage
 	alike    []alike // by root
 
@@ -93,6 +99,7 @@ type worker struct {
 	ties     int    // the number of the next move of a timer that is due with another one
 	again    bool   // it was made before, and is only made to know what comes of it
 	arrive   func(s, next *state, number int)
+	visit    func(s, next *state, number int) // arriveAt
 
 	// Searches by rounds: how many moves deep within the round that began in origin.
 	origin *state
@@ -107,16 +114,11 @@ type worker struct {
 	trail []made     // of a run at random
 	out   []uint32   // states to be visited, packed
 	full  [][]uint32 // blocks of them
-	count int
-}
+	spare [][]uint32 // blocks that have been visited
 
-// remembered is a call that was looked up before.
-type remembered struct {
-	call     call
-	outcomes []outcome
+	count   int   // of moves that the search does not know of yet
+	waiting int64 // and of states
 }
-
-const recently = 1 << 13
 
 func newSearch(o Options) *search {
 	x := &search{o: o, p: o.Protocol, timed: o.Protocol.Timing == parley.Synchronous, signer: sim.Ideal(1)}
@@ -126,12 +128,13 @@ func newSearch(o Options) *search {
 		x.limits[k] = uint8(o.Model.limit(k))
 	}
 	m := &o.Model
-	x.still = x.timed && !x.relative && !m.Detect && m.Crashes+m.Losses+m.Doubles+m.FalseSuspicions == 0
+	x.reliable = m.Crashes+m.Losses+m.Doubles == 0
+	x.still = x.timed && !x.relative && !m.Detect && x.reliable && m.FalseSuspicions == 0
 	x.delay = within(x.p)
 	for _, r := range o.Roots {
 		x.roots = append(x.roots, newRoot(x.p, r))
 	}
-	x.judge.x = x
+	x.judge.x, x.visited.alone = x, o.Workers == 1
 	for range o.Workers {
 		x.workers = append(x.workers, x.worker())
 	}
@@ -176,8 +179,9 @@ func within(p parley.Protocol) parley.Tick { return cmp.Or(p.Relies.Delay, 900) 
 func (x *search) rush() parley.Tick { return x.delay + max(1, x.delay/18) }
 
 func (x *search) worker() *worker {
-	w := &worker{x: x, memo: make(map[call][]outcome), recent: make([]remembered, recently),
-		queues: make(map[[2]uint32]uint32), pasts: make(map[[2]uint32]uint32), coverage: newCoverage()}
+	w := &worker{x: x, calls: newMemo[call, []outcome](call.hash), queues: newMemo[pair, uint32](pair.hash),
+		pasts: newMemo[pair, uint32](pair.hash), coverage: newCoverage()}
+	w.visit = w.arriveAt
 	for _, r := range x.roots {
 		var list []parley.Machine
 		for i := range r.seats {
@@ -367,7 +371,7 @@ func (x *search) level(level frontier) frontier {
 					rest = w.here.unpack(rest, x.p.N)
 					w.expand(&w.here)
 				}
-				level.blocks[k] = nil
+				w.spare, level.blocks[k] = append(w.spare, level.blocks[k]), nil
 				if x.o.Order == DepthFirst {
 					w.deeper()
 				}
@@ -399,11 +403,11 @@ func (w *worker) deeper() {
 func (w *worker) expand(s *state) {
 	x := w.x
 	defer x.heed()
-	x.waiting.Add(-1)
+	w.waiting--
 	if x.counted() {
 		s.runs = x.visited.reached(s.id)
 	}
-	if !w.moves(s, x.visited.expand(s.id), w.arriveAt) {
+	if !w.moves(s, x.visited.expand(s.id), w.visit) {
 		x.ends.Add(1)
 		if x.counted() {
 			x.addRuns(s.runs)
@@ -437,10 +441,7 @@ func (x *search) addRuns(runs uint64) {
 // arriveAt takes in a state that a move leads to.
 func (w *worker) arriveAt(s, next *state, number int) {
 	x := w.x
-	w.count++
-	if w.count&1023 == 0 {
-		x.moves.Add(1024)
-	}
+	w.moved()
 	sleep := uint64(0)
 	if s.id != 0 && x.o.Step == Messages {
 		sleep = w.asleep(s, next)
@@ -459,13 +460,15 @@ func (w *worker) arriveAt(s, next *state, number int) {
 	case awake == 0:
 		return
 	}
-	x.waiting.Add(1)
+	w.waiting++
 	w.keep(next)
 }
 
 // keep puts a state to be visited into a block.
 func (w *worker) keep(s *state) {
-	if w.out == nil {
+	if last := len(w.spare) - 1; w.out == nil && last >= 0 {
+		w.out, w.spare = w.spare[last][:0], w.spare[:last]
+	} else if w.out == nil {
 		w.out = make([]uint32, 0, blockWords+1024)
 	}
 	w.out = s.pack(w.out, w.x.p.N)

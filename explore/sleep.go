@@ -15,13 +15,17 @@ func (w *worker) asleep(s, next *state) uint64 {
 		return 0
 	}
 	var sleep uint64
-	k := 0
+	here, k := x.slot(s, w.turn.at), 0
 	for left := w.explored; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(left)
 		if i >= len(s.flight) {
 			break
 		}
-		if i == w.turn.elem || !w.independent(s, i) {
+		number := x.message(s.flight[i])
+		switch at := x.slot(s, x.messages.at(number).to); {
+		case i == w.turn.elem,
+			at != here && x.o.Ordered && w.ordered(s.parts[at], number, s.now),
+			at == here && !w.commutes(s.parts[at], number, s.now):
 			continue
 		}
 		token := x.token(s.flight[i])
@@ -39,7 +43,7 @@ func (w *worker) asleep(s, next *state) uint64 {
 // once: that runs out before anything else happens, which is another order.
 func (w *worker) calm(s *state, which uint64) uint64 {
 	x := w.x
-	if !x.timed {
+	if !x.prompt.Load() {
 		return which
 	}
 	for left := which; left != 0; left &= left - 1 {
@@ -58,31 +62,31 @@ func (w *worker) calm(s *state, which uint64) uint64 {
 	return which
 }
 
-// independent tells whether the present move and the arrival of element i come to the
-// same in either order: at two processes they do, if not both are seen where the order of
-// that counts, and at one if the component
-// is in the end the same and nobody sees more of it.
-func (w *worker) independent(s *state, i int) bool {
-	x := w.x
-	other := x.message(s.flight[i])
-	slot := x.slot(s, x.messages.at(other).to)
-	there := deliver | input(other)
-	if slot != x.slot(s, w.turn.at) {
-		visible := func(o outcome) bool { return o.outs != 0 }
-		return !x.o.Ordered || w.outcome == nil || !visible(*w.outcome) || x.components.at(s.parts[slot]).down ||
-			!slices.ContainsFunc(w.outcomes(call{s.parts[slot], there, s.now}), visible)
-	}
+// ordered tells whether something is seen of the present move and of the arrival of a
+// message at another component, so that their order counts where it does. Else they
+// always come to the same in either order.
+func (w *worker) ordered(part, message uint32, now parley.Tick) bool {
+	visible := func(o outcome) bool { return o.outs != 0 }
+	return w.outcome != nil && visible(*w.outcome) && !w.x.components.at(part).down &&
+		slices.ContainsFunc(w.outcomes(call{part, deliver | input(message), now}), visible)
+}
+
+// commutes tells whether the present move and the arrival of a message at the same
+// component come to the same in either order: the component is in the end the same, and
+// nobody sees more of it.
+func (w *worker) commutes(part, message uint32, now parley.Tick) bool {
 	if w.turn.what != Arrival || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
 		return false
 	}
 	silent := func(part uint32, in input) (uint32, bool) {
-		list := w.outcomes(call{part, in, s.now})
+		list := w.outcomes(call{part, in, now})
 		if len(list) != 1 || !list[0].quiet() || list[0].choices != nil || list[0].panics != "" {
 			return 0, false
 		}
 		return list[0].next, true
 	}
-	first, ok := silent(s.parts[slot], there)
+	there := deliver | input(message)
+	first, ok := silent(part, there)
 	if !ok || len(w.outcome.choices) > 0 {
 		return false
 	}

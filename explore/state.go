@@ -1,12 +1,16 @@
 package explore
 
-import "parley"
+import (
+	"encoding/binary"
+
+	"parley"
+)
 
 // state is where a run is.
 type state struct {
 	root   int
-	used   [budgets]uint8 // of what the model allows
-	now    parley.Tick    // in synchronous protocols
+	used   [8]uint8    //      of what the model allows
+	now    parley.Tick // in synchronous protocols
 	past   uint32
 	parts  [most]uint32 // components, by the first process of their seats
 	flight []uint32     // on the way, sorted: messages, or queues in the order of links
@@ -36,11 +40,7 @@ func (m *Model) limit(budget int) int {
 
 // print is the fingerprint of a state with the given sum of shares.
 func (s *state) print(sum uint64) uint64 {
-	var used uint64
-	for i, u := range s.used {
-		used |= uint64(u) << (8 * i)
-	}
-	sum += spread(used) // a sum of multiples would be the same for other budgets
+	sum += spread(binary.LittleEndian.Uint64(s.used[:])) // a sum of multiples would be the same for other budgets
 	sum += uint64(s.now)*0xc2b2ae3d27d4eb4f + uint64(s.root)*0x165667b19e3779f9
 	return spread(sum)
 }
@@ -52,48 +52,30 @@ func (s *state) copyTo(t *state) {
 	t.flight = append(flight[:0], s.flight...)
 }
 
-// header is how many words a packed state has beside its components and messages.
-const header = 18
+// packed is how many words of a packed state stand in front of its components and messages.
+const packed = 16
 
 // pack appends a state to a list of words. Its length stands in front and at the end.
 func (s *state) pack(list []uint32, n int) []uint32 {
-	at := len(list)
-	u := func(x uint64) { list = append(list, uint32(x), uint32(x>>32)) }
-	list = append(list, uint32(header+n+len(s.flight)), uint32(s.root), s.past)
-	var used uint64
-	for i, b := range s.used {
-		used |= uint64(b) << (8 * i)
-	}
-	u(used)
-	u(uint64(s.now))
-	u(s.sum)
-	u(uint64(s.wake))
-	u(uint64(s.id))
-	u(s.again)
-	u(s.runs)
+	size, used := uint32(packed+n+1+len(s.flight)), binary.LittleEndian.Uint64(s.used[:])
+	list = append(list, size, uint32(s.root), s.past, uint32(s.id), uint32(used), uint32(used>>32),
+		uint32(s.now), uint32(s.now>>32), uint32(s.sum), uint32(s.sum>>32), uint32(s.wake), uint32(s.wake>>32),
+		uint32(s.again), uint32(s.again>>32), uint32(s.runs), uint32(s.runs>>32))
 	list = append(list, s.parts[:n]...)
 	list = append(list, s.flight...)
-	return append(list, list[at])
+	return append(list, size)
 }
 
 // unpack reads a state that stands in front of a list, and returns the rest.
 func (s *state) unpack(list []uint32, n int) []uint32 {
-	at := 3
-	u := func() uint64 {
-		x := uint64(list[at]) | uint64(list[at+1])<<32
-		at += 2
-		return x
-	}
+	u := func(at int) uint64 { return uint64(list[at]) | uint64(list[at+1])<<32 }
 	size := list[0]
-	s.root, s.past = int(list[1]), list[2]
-	used := u()
-	for i := range s.used {
-		s.used[i] = uint8(used >> (8 * i))
-	}
-	s.now, s.sum, s.wake = parley.Tick(u()), u(), parley.Tick(u())
-	s.id, s.again, s.runs = id(u()), u(), u()
-	copy(s.parts[:], list[at:at+n])
-	s.flight = append(s.flight[:0], list[at+n:size-1]...)
+	s.root, s.past, s.id = int(list[1]), list[2], id(list[3])
+	binary.LittleEndian.PutUint64(s.used[:], u(4))
+	s.now, s.sum, s.wake = parley.Tick(u(6)), u(8), parley.Tick(u(10))
+	s.again, s.runs = u(12), u(14)
+	copy(s.parts[:], list[packed:packed+n])
+	s.flight = append(s.flight[:0], list[packed+n:size-1]...)
 	return list[size:]
 }
 

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"sync"
+	"sync/atomic"
 )
 
 // visited is the set of states seen so far, in parts with a lock each. A state takes
@@ -9,6 +10,8 @@ import (
 // filled to four fifths: 32 bytes in all at most.
 type visited struct {
 	parts [parts]part
+	alone bool          // one thread searches, and no part needs its lock
+	bytes atomic.Uint64 // that the parts take
 }
 
 const (
@@ -43,6 +46,19 @@ const (
 
 func (v *visited) of(print uint64) *part { return &v.parts[print>>(64-partBits)] }
 
+// lock keeps other threads off a part, if there are any.
+func (v *visited) lock(p *part) {
+	if !v.alone {
+		p.Lock()
+	}
+}
+
+func (v *visited) unlock(p *part) {
+	if !v.alone {
+		p.Unlock()
+	}
+}
+
 func (p *part) at(n uint32) *entry { return &p.blocks[(n-1)/blockLen][(n-1)%blockLen] }
 
 // add puts a state into the set. If it is there already, add returns of the moves
@@ -50,10 +66,10 @@ func (p *part) at(n uint32) *entry { return &p.blocks[(n-1)/blockLen][(n-1)%bloc
 func (v *visited) add(print uint64, from id, move int, sleep uint64) (i id, isNew bool, awake uint64) {
 	p := v.of(print)
 	at := id(print>>(64-partBits)) << entryBits
-	p.Lock()
-	defer p.Unlock()
+	v.lock(p)
+	defer v.unlock(p)
 	if uint64(p.n)*5 >= uint64(len(p.index))*4 {
-		p.grow()
+		v.bytes.Add(4 * p.grow())
 	}
 	k, mark := place(print, p.index), mark(print)
 	for ; p.index[k] != 0; k = next(k, p.index) {
@@ -71,6 +87,7 @@ func (v *visited) add(print uint64, from id, move int, sleep uint64) (i id, isNe
 	}
 	if p.n%blockLen == 0 {
 		p.blocks = append(p.blocks, new([blockLen]entry))
+		v.bytes.Add(24 * blockLen)
 	}
 	if p.n++; p.n > numberBits {
 		panic(tooLarge("there are more states than can be numbered"))
@@ -103,8 +120,9 @@ func next(k int, index []uint32) int {
 	return k
 }
 
-// grow makes the index larger by a half.
-func (p *part) grow() {
+// grow makes the index larger by a half, and returns by how many places.
+func (p *part) grow() uint64 {
+	before := len(p.index)
 	index := make([]uint32, max(256, len(p.index)*3/2))
 	for n := uint32(1); n <= p.n; n++ {
 		k := place(p.at(n).print, index)
@@ -113,13 +131,14 @@ func (p *part) grow() {
 		index[k] = n | mark(p.at(n).print)
 	}
 	p.index = index
+	return uint64(len(index) - before)
 }
 
 // expand tells that a state's moves are now made, and returns those that are asleep.
 func (v *visited) expand(i id) uint64 {
 	p := &v.parts[i>>entryBits]
-	p.Lock()
-	defer p.Unlock()
+	v.lock(p)
+	defer v.unlock(p)
 	e := p.at(uint32(i) & numberBits)
 	e.link |= expanded
 	return e.sleep
@@ -128,29 +147,17 @@ func (v *visited) expand(i id) uint64 {
 // before returns the state from which a state was reached first, and by which move.
 func (v *visited) before(i id) (from id, move int) {
 	p := &v.parts[i>>entryBits]
-	p.Lock()
-	defer p.Unlock()
+	v.lock(p)
+	defer v.unlock(p)
 	link := p.at(uint32(i) & numberBits).link
 	return id(link >> moveBits), int(link & maxMove)
-}
-
-// size returns how many states there are, and the bytes they take.
-func (v *visited) size() (states, bytes uint64) {
-	for k := range v.parts {
-		p := &v.parts[k]
-		p.Lock()
-		states += uint64(p.n)
-		bytes += uint64(len(p.blocks))*blockLen*24 + uint64(len(p.index))*4
-		p.Unlock()
-	}
-	return states, bytes
 }
 
 // reach counts runs that come to a state of the next level.
 func (v *visited) reach(i id, runs uint64) {
 	p := &v.parts[i>>entryBits]
-	p.Lock()
-	defer p.Unlock()
+	v.lock(p)
+	defer v.unlock(p)
 	if p.runs == nil {
 		p.runs = make(map[uint32]uint64)
 	}
@@ -160,8 +167,8 @@ func (v *visited) reach(i id, runs uint64) {
 // reached takes the count of a state.
 func (v *visited) reached(i id) uint64 {
 	p := &v.parts[i>>entryBits]
-	p.Lock()
-	defer p.Unlock()
+	v.lock(p)
+	defer v.unlock(p)
 	runs := p.runs[uint32(i)]
 	delete(p.runs, uint32(i))
 	return runs

@@ -57,7 +57,7 @@ func (w *worker) walk(random *rand.Rand) {
 		if !due || met == 0 || x.stop.Load() {
 			return
 		}
-		w.count++
+		w.moved()
 		trail = append(trail, move...)
 		s, next = next, s
 	}

@@ -1,0 +1,62 @@
+package explore
+
+// memo is what one worker has computed, by what it was computed from. It stands in the
+// place that a hash names, or in the next one that is free. Nothing is computed from the
+// zero of K.
+type memo[K comparable, V any] struct {
+	places []memorized[K, V] // a power of two of them
+	n      int
+	hash   func(K) uint64
+}
+
+type memorized[K comparable, V any] struct {
+	key   K
+	value V
+}
+
+func newMemo[K comparable, V any](hash func(K) uint64) memo[K, V] {
+	return memo[K, V]{places: make([]memorized[K, V], 1<<10), hash: hash}
+}
+
+// place returns where a key stands, or would.
+func (m *memo[K, V]) place(key K) *memorized[K, V] {
+	var none K
+	mask := uint64(len(m.places) - 1)
+	for k := m.hash(key) >> 32; ; k++ {
+		if p := &m.places[k&mask]; p.key == key || p.key == none {
+			return p
+		}
+	}
+}
+
+// of returns what stands under a key, and whether anything does.
+func (m *memo[K, V]) of(key K) (value V, known bool) {
+	p := m.place(key)
+	return p.value, p.key == key
+}
+
+// add puts a value under a key that has none.
+func (m *memo[K, V]) add(key K, value V) {
+	if m.n++; 4*m.n > 3*len(m.places) {
+		old := m.places
+		m.places = make([]memorized[K, V], 2*len(old))
+		var none K
+		for i := range old {
+			if old[i].key != none {
+				*m.place(old[i].key) = old[i]
+			}
+		}
+	}
+	*m.place(key) = memorized[K, V]{key, value}
+}
+
+// pair is two numbers, of which the second is not 0.
+type pair [2]uint32
+
+func (p pair) hash() uint64 {
+	return uint64(p[0])*0x9e3779b97f4a7c15 + uint64(p[1])*0xc2b2ae3d27d4eb4f
+}
+
+func (c call) hash() uint64 {
+	return uint64(c.part)*0x9e3779b97f4a7c15 + uint64(c.in)*0xc2b2ae3d27d4eb4f + uint64(c.now)*0x165667b19e3779f9
+}
