@@ -1,0 +1,48 @@
+//go:build !race
+
+// The race detector makes pools forget, so that there is an allocation now and then.
+
+package link_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/cluster/link"
+)
+
+// Neither sending a frame nor taking one allocates: what is left is crypto/tls's, a little
+// for each read.
+func TestNoAllocationPerFrame(t *testing.T) {
+	var got atomic.Int64
+	s := pair(t, func(c *link.Config) {
+		c.Handler.(*host).frame = func(parley.ID, uint32, []byte) { got.Add(1) }
+	})
+	head, body := []byte{1, 2, 3}, make([]byte, 100)
+	n := int64(0)
+	send := func() {
+		for range 100 {
+			s.mesh[0].Send(1, link.Bulk, 7, head, body)
+			s.mesh[0].Send(1, link.Urgent, 7, head, body)
+		}
+		s.mesh[0].Flush(1)
+		for n += 200; got.Load() < n; {
+			time.Sleep(time.Microsecond)
+		}
+	}
+	send()
+	if a := testing.AllocsPerRun(200, send); a > 20 { // of 200 frames
+		t.Errorf("%v allocations for 200 frames", a)
+	}
+	if a := testing.AllocsPerRun(1000, func() { s.mesh[0].Send(1, link.Bulk, 7, head, body) }); a != 0 {
+		t.Errorf("%v allocations to send a frame", a)
+	}
+	if a := testing.AllocsPerRun(1000, func() {
+		s.mesh[0].Send(1, link.Bulk, 7, head, body)
+		s.mesh[0].Flush(1)
+	}); a > 2 { // two of crypto/tls in the reader's read, if each frame is read by itself
+		t.Errorf("%v allocations to send, flush and take a frame", a)
+	}
+}

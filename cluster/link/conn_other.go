@@ -1,0 +1,10 @@
+//go:build !unix
+
+package link
+
+import "errors"
+
+// canTry says that tryWrite is not there: the connection's own goroutine does all writing.
+const canTry = false
+
+func tryWrite(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }

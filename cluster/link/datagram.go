@@ -1,0 +1,198 @@
+package link
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+)
+
+// DatagramConfig is what datagrams are made of.
+type DatagramConfig struct {
+	Self    parley.ID
+	Peers   []string     // addresses (IP:port) by ID
+	Socket  *net.UDPConn // instead of listening at Self's address, or nil
+	Size    int          // bytes of a packet: 1200 if 0, at most 8900
+	Handler Handler
+}
+
+// Datagrams is the link's other form: each frame is a UDP packet of its own, sent when it is
+// given to Send. A packet is the sender's ID (2 bytes), the channel and the frame.
+//
+// Packets may be lost, come twice or out of order: the machines above have to stand that.
+// There is no connection. Up is called once for every peer in the beginning, with
+// incarnation 0, and Down in the end; that a peer is there is for a detector to find out.
+//
+// Nothing is encrypted or authenticated. A packet is taken for a peer's if it comes from his
+// address and says his ID, and whoever can put packets on the network can forge both, or
+// send an old one again. Names, configurations and versions are not compared. Therefore: on
+// loopback, or on a network to which nobody else has access.
+type Datagrams struct {
+	c       DatagramConfig
+	peers   []datagramPeer
+	sock    *net.UDPConn
+	refused counts
+	closed  atomic.Bool
+	wg      sync.WaitGroup
+}
+
+type datagramPeer struct {
+	addr netip.AddrPort
+	mu   sync.Mutex
+	buf  []byte
+	tally
+}
+
+const datagramLimit = 8900
+
+// NewDatagrams checks the configuration.
+func NewDatagrams(c DatagramConfig) (*Datagrams, error) {
+	if c.Size == 0 {
+		c.Size = 1200
+	}
+	switch n := len(c.Peers); {
+	case n > parley.MaxProcesses || int(c.Self) >= n:
+		return nil, fmt.Errorf("link: node %d of %d nodes, and at most %d", c.Self, n, parley.MaxProcesses)
+	case c.Size < 64 || c.Size > datagramLimit:
+		return nil, fmt.Errorf("link: packets of %d bytes: 64 to %d", c.Size, datagramLimit)
+	case c.Handler == nil:
+		return nil, errors.New("link: no handler")
+	}
+	d := &Datagrams{c: c, peers: make([]datagramPeer, len(c.Peers)), sock: c.Socket}
+	for i := range d.peers {
+		a, err := netip.ParseAddrPort(c.Peers[i])
+		if err != nil {
+			return nil, fmt.Errorf("link: node %d: %w", i, err)
+		}
+		d.peers[i].addr = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+		d.peers[i].buf = make([]byte, 0, c.Size)
+	}
+	return d, nil
+}
+
+// Start opens the socket.
+func (d *Datagrams) Start() error {
+	if d.sock == nil {
+		sock, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(d.peers[d.c.Self].addr))
+		if err != nil {
+			return fmt.Errorf("link: %w", err)
+		}
+		d.sock = sock
+	}
+	for i := range d.peers {
+		if parley.ID(i) != d.c.Self {
+			d.c.Handler.Up(parley.ID(i), 0)
+		}
+	}
+	d.wg.Go(d.read)
+	return nil
+}
+
+// Close closes the socket.
+func (d *Datagrams) Close() error {
+	if d.closed.Swap(true) || d.sock == nil {
+		return nil
+	}
+	err := d.sock.Close()
+	d.wg.Wait()
+	for i := range d.peers {
+		if parley.ID(i) != d.c.Self {
+			d.c.Handler.Down(parley.ID(i), &Down{Reason: Closed})
+		}
+	}
+	return err
+}
+
+// Send sends a packet. The class makes no difference. What the peer does not read his system
+// drops, so this waits for our own network at most.
+func (d *Datagrams) Send(to parley.ID, _ Class, channel uint32, head, body []byte) bool {
+	p := &d.peers[to]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := binary.BigEndian.AppendUint16(p.buf, uint16(d.c.Self))
+	b = binary.AppendUvarint(b, uint64(channel))
+	if len(b)+len(head)+len(body) > d.c.Size {
+		p.refused.add(Oversize)
+		return false
+	}
+	b = append(append(b, head...), body...)
+	if _, err := d.sock.WriteToUDPAddrPort(b, p.addr); err != nil {
+		p.refused.add(Unsendable)
+		return false
+	}
+	p.framesOut.Add(1)
+	p.bytesOut.Add(uint64(len(b)))
+	return true
+}
+
+// Flush has nothing to do.
+func (d *Datagrams) Flush(parley.ID) {}
+
+// Queued is 0: packets do not wait here.
+func (d *Datagrams) Queued(parley.ID) int { return 0 }
+
+// Stats is what was counted.
+func (d *Datagrams) Stats() Stats {
+	out := Stats{Refused: d.refused.seen()}
+	for i := range d.peers {
+		if parley.ID(i) != d.c.Self {
+			s := d.peers[i].stats(parley.ID(i))
+			s.Connected = true
+			out.Peers = append(out.Peers, s)
+		}
+	}
+	return out
+}
+
+func (d *Datagrams) read() {
+	buf := make([]byte, datagramLimit+1)
+	for {
+		n, from, err := d.sock.ReadFromUDPAddrPort(buf)
+		if d.closed.Load() {
+			return
+		}
+		if err != nil {
+			d.refused.add(Broken)
+			time.Sleep(time.Millisecond) // whatever it is, it does not keep us busy
+			continue
+		}
+		d.packet(buf[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
+	}
+}
+
+// packet takes one packet.
+func (d *Datagrams) packet(b []byte, from netip.AddrPort) {
+	if len(b) < 2 {
+		d.refused.add(Truncated)
+		return
+	}
+	id := parley.ID(binary.BigEndian.Uint16(b))
+	switch {
+	case int(id) >= len(d.peers) || id == d.c.Self:
+		d.refused.add(OtherPeer)
+		return
+	case from != d.peers[id].addr:
+		d.refused.add(OtherAddress)
+		return
+	}
+	p := &d.peers[id]
+	channel, rest, err := parley.ReadUvarint(b[2:], 1<<32-1)
+	switch {
+	case len(b) > d.c.Size:
+		p.refused.add(LongFrame)
+		return
+	case err != nil:
+		p.refused.add(Malformed)
+		return
+	}
+	p.framesIn.Add(1)
+	p.bytesIn.Add(uint64(len(b)))
+	d.c.Handler.Frame(id, uint32(channel), rest)
+	d.c.Handler.Burst(id)
+}

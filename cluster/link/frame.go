@@ -1,0 +1,215 @@
+package link
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"parley"
+)
+
+// A frame on the stream: its length (4 bytes, big endian, of what follows), its type, the
+// rest. Data is the channel, shortest varint, and then what the host sends. Frames of more
+// than a block are cut into parts, so that urgent frames need not wait for all of them and
+// memory is taken as bytes arrive: parts hold the bytes in order, the last ones being in a
+// bulk frame.
+const (
+	typeHello  byte = iota + 1 // see hello
+	typeBye                    // reason (1)
+	typePing                   // 8 bytes that come back
+	typePong                   // the 8 bytes
+	typeUrgent                 // channel, bytes
+	typeBulk                   // channel, bytes
+	typePart                   // of what the next bulk frame ends
+)
+
+const (
+	header    = 4
+	fill      = 64 << 10    // of a block, before the next one is begun
+	blockSize = fill + 1024 // room for a frame of 64 KiB and what stands before it
+	longest   = blockSize - header
+)
+
+// block is whole frames, to be written at once.
+type block struct {
+	b      []byte
+	frames int
+}
+
+var blocks = sync.Pool{New: func() any { return &block{b: make([]byte, 0, blockSize)} }}
+
+func (b *block) release() {
+	b.b, b.frames = b.b[:0], 0
+	blocks.Put(b)
+}
+
+// queue is what waits for a peer in one class.
+type queue struct {
+	blocks []*block
+	bytes  int
+}
+
+// room returns the last block if n more bytes fit in there, else a new one.
+func (q *queue) room(n int) *block {
+	if i := len(q.blocks) - 1; i >= 0 && len(q.blocks[i].b)+n <= fill {
+		return q.blocks[i]
+	}
+	b := blocks.Get().(*block)
+	q.blocks = append(q.blocks, b)
+	return b
+}
+
+// take removes the first block.
+func (q *queue) take() *block {
+	b := q.blocks[0]
+	q.blocks = slices.Delete(q.blocks, 0, 1)
+	q.bytes -= len(b.b)
+	return b
+}
+
+// add appends a frame of a type that has no channel.
+func (q *queue) add(kind byte, body ...byte) {
+	n := header + 1 + len(body)
+	b := q.room(n)
+	b.b = append(appendHeader(b.b, kind, 1+len(body)), body...)
+	b.frames++
+	q.bytes += n
+}
+
+// data appends a frame, in parts if it is long.
+func (q *queue) data(kind byte, channel uint32, head, body []byte) {
+	n := header + 1 + uvarintLen(channel) + len(head) + len(body)
+	if n > blockSize {
+		q.parts(channel, head, body)
+		return
+	}
+	b := q.room(n)
+	buf := binary.AppendUvarint(appendHeader(b.b, kind, n-header), uint64(channel))
+	b.b = append(append(buf, head...), body...)
+	b.frames++
+	q.bytes += n
+}
+
+// parts appends a long bulk frame.
+func (q *queue) parts(channel uint32, head, body []byte) {
+	var first [binary.MaxVarintLen32]byte
+	rest := [...][]byte{first[:binary.PutUvarint(first[:], uint64(channel))], head, body}
+	for left := len(rest[0]) + len(head) + len(body); left > 0; {
+		kind, n := typePart, fill-header-1
+		if n >= left {
+			kind, n = typeBulk, left
+		}
+		left -= n
+		b := q.room(header + 1 + n)
+		b.b = appendHeader(b.b, kind, 1+n)
+		b.frames++
+		q.bytes += header + 1 + n
+		for i := range rest {
+			k := min(n, len(rest[i]))
+			b.b = append(b.b, rest[i][:k]...)
+			rest[i], n = rest[i][k:], n-k
+		}
+	}
+}
+
+// drop gives all blocks back and says how many frames were lost.
+func (q *queue) drop() (frames int) {
+	for _, b := range q.blocks {
+		frames += b.frames
+		b.release()
+	}
+	q.blocks, q.bytes = nil, 0
+	return frames
+}
+
+func appendHeader(b []byte, kind byte, n int) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(n)), kind)
+}
+
+func uvarintLen(x uint32) int {
+	n := 1
+	for ; x >= 0x80; x >>= 7 {
+		n++
+	}
+	return n
+}
+
+// reader cuts what a connection brings into frames.
+type reader struct {
+	buf        []byte
+	start, end int    // what is in buf and not used
+	long       []byte // parts of a frame, so far
+	limit      int    // bytes of a frame, channel included
+}
+
+func newReader(limit int) *reader {
+	return &reader{buf: make([]byte, 2*blockSize), limit: limit + binary.MaxVarintLen32}
+}
+
+// free is where the next bytes go: never less than what is missing of the present frame.
+func (r *reader) free() []byte {
+	if r.start == r.end {
+		r.start, r.end = 0, 0
+	} else if len(r.buf)-r.start < blockSize {
+		r.end = copy(r.buf, r.buf[r.start:r.end])
+		r.start = 0
+	}
+	return r.buf[r.end:]
+}
+
+// next returns the next whole frame, type first, or nil. It is valid until free.
+func (r *reader) next() ([]byte, Reason) {
+	b := r.buf[r.start:r.end]
+	if len(b) < header {
+		return nil, 0
+	}
+	n := binary.BigEndian.Uint32(b)
+	switch {
+	case n == 0:
+		return nil, EmptyFrame
+	case n > uint32(min(longest, 1+r.limit)):
+		return nil, LongFrame
+	case len(b)-header < int(n):
+		return nil, 0
+	}
+	r.start += header + int(n)
+	return b[header : header+n], 0
+}
+
+// part takes a part of a long frame.
+func (r *reader) part(b []byte) Reason {
+	switch {
+	case len(b) == 0:
+		return EmptyFrame
+	case len(r.long)+len(b) > r.limit:
+		return LongFrame
+	}
+	r.long = append(r.long, b...)
+	return 0
+}
+
+// whole ends a frame that may have been cut into parts.
+func (r *reader) whole(b []byte) ([]byte, Reason) {
+	if len(r.long) == 0 {
+		return b, 0
+	}
+	why := r.part(b)
+	b = r.long
+	r.long = r.long[:0]
+	if cap(b) > 1<<20 {
+		r.long = nil
+	}
+	return b, why
+}
+
+// open reads the channel of a data frame, and what follows it.
+func (r *reader) open(b []byte) (channel uint32, rest []byte, why Reason) {
+	n, rest, err := parley.ReadUvarint(b, 1<<32-1)
+	switch {
+	case err != nil:
+		return 0, nil, Malformed
+	case len(rest) > r.limit-binary.MaxVarintLen32:
+		return 0, nil, LongFrame
+	}
+	return uint32(n), rest, 0
+}

@@ -1,0 +1,234 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// accept takes connections in until the end.
+func (m *Mesh) accept() {
+	wait := m.c.Limits.AcceptBackoff
+	for {
+		nc, err := m.listen.Accept()
+		switch {
+		case m.ctx.Err() != nil:
+			if err == nil {
+				_ = nc.Close()
+			}
+			return
+		case err != nil:
+			// Out of descriptors, most likely: others may give some back.
+			m.refuse(nil, "listener", &Down{Reason: AcceptFailed, Err: err})
+			select {
+			case <-m.ctx.Done():
+			case <-time.After(wait):
+			}
+			wait = min(2*wait, time.Second)
+			continue
+		}
+		wait = m.c.Limits.AcceptBackoff
+		a := addressOf(nc.RemoteAddr())
+		if why := m.gate.enter(a, m.now()); why != 0 {
+			m.refuse(nil, a.String(), &Down{Reason: why})
+			if t, ok := nc.(*net.TCPConn); ok {
+				_ = t.SetLinger(0) // so that nothing of it stays with the system
+			}
+			_ = nc.Close()
+			continue
+		}
+		m.wg.Go(func() { m.answer(nc, a.String()) })
+	}
+}
+
+// answer takes a connection that was accepted to its end. The peer's hello is read and
+// judged before ours is sent, so that he knows by it that he is taken.
+func (m *Mesh) answer(nc net.Conn, from string) {
+	leave := sync.OnceFunc(m.gate.leave)
+	defer leave()
+	alive := context.AfterFunc(m.ctx, func() { _ = nc.Close() })
+	defer alive()
+	c := newConn(nc)
+	t := tls.Server(c, m.tls)
+	p, s, down := m.greet(c, t, nil)
+	leave()
+	if down == nil {
+		down = p.admit(s)
+	}
+	if down != nil {
+		m.refuse(p, from, down)
+		m.part(t, down)
+		return
+	}
+	if _, err := t.Write(m.c.Hello.append(nil)); err != nil {
+		p.leave(s)
+		m.refuse(p, from, greetingError(err))
+		_ = nc.Close()
+		return
+	}
+	m.run(s, alive)
+}
+
+// call dials a peer once, and stays with the connection until its end.
+func (m *Mesh) call(p *peer) {
+	nc, err := (&net.Dialer{Timeout: m.c.Limits.Greeting}).DialContext(m.ctx, "tcp", p.addr)
+	if err != nil {
+		m.refuse(p, "", &Down{Reason: Unreachable, Err: err})
+		return
+	}
+	alive := context.AfterFunc(m.ctx, func() { _ = nc.Close() })
+	defer alive()
+	config := m.c.Identity.Dial(p.id)
+	config.DynamicRecordSizingDisabled = true // large records from the beginning
+	c := newConn(nc)
+	t := tls.Client(c, config)
+	_, s, down := m.greet(c, t, p)
+	if down == nil {
+		down = p.admit(s)
+	}
+	if down != nil {
+		m.refuse(p, "", down)
+		m.part(t, down)
+		return
+	}
+	m.run(s, alive)
+}
+
+// run serves a connection, unless the mesh was closed meanwhile. Close ends those that
+// alive keeps no watch over any more.
+func (m *Mesh) run(s *session, alive func() bool) {
+	if !alive() {
+		s.p.leave(s)
+		return
+	}
+	_ = s.conn.SetDeadline(time.Time{}) // a failure shows at the first read
+	s.serve()
+}
+
+// greet goes through handshake and hellos, all under one deadline. The other side is who was
+// dialed, or one of the peers that are to dial us. The peer is returned once it is proved.
+func (m *Mesh) greet(c *conn, t *tls.Conn, dialed *peer) (p *peer, s *session, down *Down) {
+	if err := c.SetDeadline(time.Now().Add(m.c.Limits.Greeting)); err != nil {
+		return dialed, nil, greetingError(err)
+	}
+	if err := t.Handshake(); err != nil {
+		down := greetingError(err)
+		if down.Reason == Handshake {
+			down.Err = m.c.Identity.Explain(err)
+		}
+		return dialed, nil, down
+	}
+	state := t.ConnectionState()
+	id, err := m.c.Identity.Who(state)
+	switch {
+	case err != nil:
+		return dialed, nil, &Down{Reason: Handshake, Err: err}
+	case state.Version < tls.VersionTLS13 || state.DidResume:
+		return dialed, nil, &Down{Reason: Handshake} // the configuration should have seen to that
+	case dialed != nil && id != dialed.id, int(id) >= len(m.peers), dialed == nil && id >= m.c.Self:
+		return dialed, nil, &Down{Reason: OtherPeer}
+	}
+	p = m.peers[id]
+	if dialed != nil {
+		if _, err := t.Write(m.c.Hello.append(nil)); err != nil {
+			return p, nil, greetingError(err)
+		}
+	}
+	hello, down := readHello(t, m.c.Hello.Max)
+	if down != nil {
+		if down.Reason == Handshake { // the alert of a peer who does not take our certificate
+			down.Err = m.c.Identity.Explain(down.Err)
+		}
+		return p, nil, down
+	}
+	version, why := m.c.Hello.agree(hello)
+	if why != 0 {
+		return p, nil, &Down{Reason: why}
+	}
+	return p, newSession(p, c, t, hello, version), nil
+}
+
+// part ends a connection that was refused, and tells the peer why if he can hear it.
+func (m *Mesh) part(t *tls.Conn, down *Down) {
+	switch down.Reason {
+	case Handshake, Late, Broken, Truncated, ToldOff:
+	default:
+		_, _ = t.Write(append(appendHeader(nil, typeBye, 2), byte(down.Reason))) // best effort
+	}
+	_ = t.NetConn().Close()
+}
+
+// refuse counts and logs what did not become a connection.
+func (m *Mesh) refuse(p *peer, from string, down *Down) {
+	if m.ctx.Err() != nil {
+		return // our own end
+	}
+	if p == nil {
+		m.refused.add(down.Reason)
+		m.note("address", from, down)
+		return
+	}
+	p.refused.add(down.Reason)
+	m.note("peer", p.id.String(), down)
+}
+
+// notes remembers what was logged, to log it once a minute.
+type notes struct {
+	mu    sync.Mutex
+	last  map[note]time.Duration
+	swept time.Duration // when old ones were last taken out
+}
+
+type note struct {
+	kind, who string
+	why, told Reason
+}
+
+const (
+	noteEvery = time.Minute
+	notesKept = 1024 // of different addresses and reasons; beyond, strangers are only counted
+)
+
+// due tells whether a note is to be written now.
+func (n *notes) due(k note, now time.Duration) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if at, ok := n.last[k]; ok && now-at < noteEvery {
+		return false
+	}
+	if n.last == nil {
+		n.last = make(map[note]time.Duration)
+	}
+	if k.kind != "peer" && len(n.last) >= notesKept {
+		if now-n.swept < time.Second {
+			return false // a flood must not cost more than it does anyway
+		}
+		n.swept = now
+		for k, at := range n.last {
+			if now-at >= noteEvery {
+				delete(n.last, k)
+			}
+		}
+		if len(n.last) >= notesKept {
+			return false
+		}
+	}
+	n.last[k] = now
+	return true
+}
+
+// note logs what happened with a peer or a stranger.
+func (m *Mesh) note(kind, who string, down *Down) {
+	if !m.notes.due(note{kind, who, down.Reason, down.Told}, m.now()) {
+		return
+	}
+	level := slog.LevelWarn
+	if down.Reason == Closed {
+		level = slog.LevelInfo
+	}
+	m.c.Log.LogAttrs(context.Background(), level, "link refused or lost",
+		slog.String(kind, who), slog.String("reason", down.Reason.String()), slog.String("error", down.Error()))
+}

@@ -1,0 +1,115 @@
+package link
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+)
+
+// The versions of the wire that this code speaks. A new one speaks its predecessor too, so
+// that nodes can be replaced one after the other.
+const (
+	WireMin = 1
+	WireMax = 1
+)
+
+// Hello is what two nodes tell each other first.
+type Hello struct {
+	Cluster     string   // the cluster's name, at most 255 bytes; must be equal
+	Config      [32]byte // digest of the configuration; must be equal
+	Min, Max    uint16   // versions of the wire; WireMin and WireMax if Max is 0. Both speak the highest common one
+	Incarnation uint64   // of the process: grows with each of its starts
+}
+
+const (
+	helloFixed = 2 + 2 + 8 + 32 + 1
+	helloLimit = 1024 // bytes of a hello frame
+)
+
+// append writes the frame. A later version may add to its end, and only there.
+func (h *Hello) append(b []byte) []byte {
+	b = appendHeader(b, typeHello, 1+helloFixed+len(h.Cluster))
+	b = binary.BigEndian.AppendUint16(b, h.Min)
+	b = binary.BigEndian.AppendUint16(b, h.Max)
+	b = binary.BigEndian.AppendUint64(b, h.Incarnation)
+	b = append(b, h.Config[:]...)
+	return append(append(b, byte(len(h.Cluster))), h.Cluster...)
+}
+
+// parseHello reads what follows the type. What a version later than ours has added is skipped.
+func parseHello(b []byte, newest uint16) (h Hello, ok bool) {
+	if len(b) < helloFixed || len(b) < helloFixed+int(b[helloFixed-1]) {
+		return h, false
+	}
+	h.Min, h.Max = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	h.Incarnation = binary.BigEndian.Uint64(b[4:])
+	copy(h.Config[:], b[12:])
+	n := helloFixed + int(b[helloFixed-1])
+	h.Cluster = string(b[helloFixed:n])
+	return h, h.Min <= h.Max && (n == len(b) || h.Max > newest)
+}
+
+// agree returns the version that both speak, or why they do not talk.
+func (h *Hello) agree(peer Hello) (version uint16, why Reason) {
+	version = min(h.Max, peer.Max)
+	switch {
+	case h.Cluster != peer.Cluster:
+		return 0, OtherCluster
+	case version < max(h.Min, peer.Min):
+		return 0, OtherVersion // before the digest, which a later version may take differently
+	case h.Config != peer.Config:
+		return 0, OtherConfig
+	}
+	return version, 0
+}
+
+// readHello waits for the first frame. It reads no byte that follows it.
+func readHello(r io.Reader, newest uint16) (Hello, *Down) {
+	var b [header + helloLimit]byte
+	if _, err := io.ReadFull(r, b[:header]); err != nil {
+		return Hello{}, greetingError(err)
+	}
+	n := binary.BigEndian.Uint32(b[:])
+	if n == 0 {
+		return Hello{}, &Down{Reason: EmptyFrame}
+	}
+	frame := b[header : header+min(n, helloLimit)]
+	if _, err := io.ReadFull(r, frame[:1]); err != nil {
+		return Hello{}, greetingError(err)
+	}
+	switch {
+	case frame[0] == typeBye && n == 2:
+		if _, err := io.ReadFull(r, frame[1:]); err != nil {
+			return Hello{}, greetingError(err)
+		}
+		return Hello{}, &Down{Reason: ToldOff, Told: Reason(frame[1])}
+	case frame[0] != typeHello:
+		return Hello{}, &Down{Reason: NoHello}
+	case n > helloLimit:
+		return Hello{}, &Down{Reason: LongFrame}
+	}
+	if _, err := io.ReadFull(r, frame[1:]); err != nil {
+		return Hello{}, greetingError(err)
+	}
+	h, ok := parseHello(frame[1:], newest)
+	if !ok {
+		return Hello{}, &Down{Reason: BadHello}
+	}
+	return h, nil
+}
+
+// greetingError tells why a handshake or a hello did not come to its end.
+func greetingError(err error) *Down {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &Down{Reason: Late}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &Down{Reason: Truncated, Err: err}
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.As(err, &op) && op.Op == "read":
+		return &Down{Reason: Broken, Err: err}
+	}
+	return &Down{Reason: Handshake, Err: err}
+}

@@ -1,0 +1,404 @@
+package link_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/url"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/cluster/link"
+)
+
+// authority signs the certificates of a test.
+type authority struct {
+	cert *x509.Certificate
+	key  ed25519.PrivateKey
+	pool *x509.CertPool
+
+	mu      sync.Mutex
+	watched map[parley.ID]func(error) // at whomever accepted or dialed that peer
+}
+
+var serial = big.NewInt(1)
+
+func newAuthority(t testing.TB) *authority {
+	t.Helper()
+	pub, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, pub, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{key: key, pool: x509.NewCertPool(), watched: make(map[parley.ID]func(error))}
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.pool.AddCert(a.cert)
+	return a
+}
+
+// identity is a node of an authority's cluster.
+type identity struct {
+	a    *authority
+	cert tls.Certificate
+}
+
+func (a *authority) node(t testing.TB, id int) identity {
+	t.Helper()
+	pub, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _ := url.Parse("parley://test/node/" + strconv.Itoa(id))
+	c := &x509.Certificate{
+		SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		URIs: []*url.URL{name}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, pub, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identity{a, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}
+}
+
+func (i identity) Accept() *tls.Config {
+	return &tls.Config{
+		Certificates: []tls.Certificate{i.cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: i.a.pool,
+		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
+	}
+}
+
+// Dial takes any node: that the mesh asks who it is, is to be tested.
+func (i identity) Dial(parley.ID) *tls.Config {
+	return &tls.Config{
+		Certificates: []tls.Certificate{i.cert}, InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: i.a.pool})
+			return err
+		},
+	}
+}
+
+func (i identity) Who(s tls.ConnectionState) (parley.ID, error) {
+	id, err := strconv.Atoi(strings.TrimPrefix(s.PeerCertificates[0].URIs[0].Path, "/node/"))
+	return parley.ID(id), err
+}
+
+func (i identity) Watch(s tls.ConnectionState, end func(error)) func() {
+	id, _ := i.Who(s)
+	i.a.mu.Lock()
+	i.a.watched[id] = end
+	i.a.mu.Unlock()
+	return func() {}
+}
+
+func (i identity) Explain(err error) error { return err }
+
+func (a *authority) revoke(id parley.ID) {
+	a.mu.Lock()
+	end := a.watched[id]
+	a.mu.Unlock()
+	end(errors.New("revoked"))
+}
+
+// host is a handler that notes what happens.
+type host struct {
+	mu     sync.Mutex
+	events []string
+	frame  func(from parley.ID, channel uint32, b []byte) // or nil: noted
+	burst  func(from parley.ID)
+}
+
+func (h *host) note(form string, args ...any) {
+	h.mu.Lock()
+	h.events = append(h.events, fmt.Sprintf(form, args...))
+	h.mu.Unlock()
+}
+
+func (h *host) Up(id parley.ID, incarnation uint64) { h.note("up %d.%d", id, incarnation) }
+func (h *host) Frame(from parley.ID, channel uint32, b []byte) {
+	if h.frame != nil {
+		h.frame(from, channel, b)
+		return
+	}
+	if len(b) > 40 {
+		h.note("frame %d/%d %d bytes", from, channel, len(b))
+	} else {
+		h.note("frame %d/%d %s", from, channel, b)
+	}
+}
+func (h *host) Burst(from parley.ID) {
+	if h.burst != nil {
+		h.burst(from)
+	}
+}
+func (h *host) Down(id parley.ID, why error) {
+	var d *link.Down
+	if !errors.As(why, &d) {
+		panic(why)
+	}
+	h.note("down %d %s", id, d.Reason)
+}
+
+// all is what happened so far, a line each.
+func (h *host) all() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.events, "\n")
+}
+
+func (h *host) count(event string) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.events {
+		if e == event {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits until something is so.
+func await(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !so(); {
+		if time.Now().After(end) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (h *host) await(t testing.TB, event string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); h.count(event) == 0; {
+		if time.Now().After(end) {
+			t.Fatalf("not within 10 s: %s; but\n%s", event, h.all())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func quick() link.Limits {
+	return link.Limits{Backoff: 2 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Ping: 20 * time.Millisecond, Pings: 1000}
+}
+
+// system is some nodes of one cluster in this process.
+type system struct {
+	t      testing.TB
+	ca     *authority
+	addrs  []string
+	config []link.Config
+	mesh   []*link.Mesh
+	host   []*host
+}
+
+// newSystem makes n nodes; change may change each node's configuration. None is started.
+func newSystem(t testing.TB, n int, change func(c *link.Config)) *system {
+	t.Helper()
+	s := &system{t: t, ca: newAuthority(t), mesh: make([]*link.Mesh, n)}
+	before := runtime.NumGoroutine()
+	var listeners []net.Listener
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+		s.addrs = append(s.addrs, l.Addr().String())
+	}
+	for i := range n {
+		h := &host{}
+		c := link.Config{
+			Self: parley.ID(i), Peers: s.addrs, Listener: listeners[i], Identity: s.ca.node(t, i),
+			Hello: link.Hello{Cluster: "test", Incarnation: 1}, Limits: quick(), Handler: h,
+		}
+		if change != nil {
+			change(&c)
+		}
+		s.host, s.config = append(s.host, h), append(s.config, c)
+	}
+	t.Cleanup(func() {
+		for i := range n {
+			s.stop(i)
+			_ = listeners[i].Close()
+		}
+		left := 0
+		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if left = runtime.NumGoroutine() - before; left <= 0 {
+				return
+			}
+		}
+		b := make([]byte, 1<<16)
+		t.Errorf("%d goroutines are left:\n%s", left, b[:runtime.Stack(b, true)])
+	})
+	return s
+}
+
+func (s *system) start(nodes ...int) {
+	s.t.Helper()
+	for _, i := range nodes {
+		m, err := link.New(s.config[i])
+		if err == nil {
+			err = m.Start()
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.mesh[i] = m
+		s.config[i].Listener = nil // the next life listens itself
+	}
+}
+
+func (s *system) stop(i int) {
+	if s.mesh[i] != nil {
+		_ = s.mesh[i].Close()
+	}
+}
+
+// pair is two nodes that are connected.
+func pair(t testing.TB, change func(c *link.Config)) *system {
+	t.Helper()
+	s := newSystem(t, 2, change)
+	s.start(0, 1)
+	s.connected(0, 1)
+	return s
+}
+
+// connected waits until two nodes have each other.
+func (s *system) connected(i, j int) {
+	s.t.Helper()
+	await(s.t, "connected", func() bool { return s.peer(i, j).Connected && s.peer(j, i).Connected })
+}
+
+// peer is what node i has counted of node j.
+func (s *system) peer(i, j int) link.PeerStats {
+	for _, p := range s.mesh[i].Stats().Peers {
+		if p.ID == parley.ID(j) {
+			return p
+		}
+	}
+	panic("no such peer")
+}
+
+// refused waits until node i has counted a reason against node j, or strangers (-1).
+func (s *system) refused(i, j int, why link.Reason) {
+	s.t.Helper()
+	get := func() map[link.Reason]uint64 {
+		if j < 0 {
+			return s.mesh[i].Stats().Refused
+		}
+		return s.peer(i, j).Refused
+	}
+	for end := time.Now().Add(10 * time.Second); get()[why] == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("node %d has not counted %q, but %v", i, why, get())
+		}
+	}
+}
+
+// wire is a connection that a test makes by hand, with the certificate of a node.
+type wire struct {
+	t testing.TB
+	net.Conn
+}
+
+func (s *system) wire(id, to int) wire {
+	s.t.Helper()
+	c, err := tls.Dial("tcp", s.addrs[to], s.ca.node(s.t, id).Dial(parley.ID(to)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	return wire{s.t, c}
+}
+
+func frame(kind byte, body ...byte) []byte {
+	return append(append(binary.BigEndian.AppendUint32(nil, uint32(1+len(body))), kind), body...)
+}
+
+// The types of frames, as they are on the wire.
+const (
+	hello = iota + 1
+	bye
+	ping
+	pong
+	urgent
+	bulk
+	part
+)
+
+func helloFrame(cluster string, minVersion, maxVersion uint16, incarnation uint64, digest byte, more ...byte) []byte {
+	b := binary.BigEndian.AppendUint16(nil, minVersion)
+	b = binary.BigEndian.AppendUint16(b, maxVersion)
+	b = binary.BigEndian.AppendUint64(b, incarnation)
+	b = append(b, digest)
+	b = append(b, make([]byte, 31)...)
+	b = append(append(b, byte(len(cluster))), cluster...)
+	return frame(hello, append(b, more...)...)
+}
+
+func (w wire) send(b []byte) {
+	w.t.Helper()
+	if _, err := w.Write(b); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// next reads a frame: its type and the rest; 0 at the end.
+func (w wire) next() (byte, []byte) {
+	_ = w.SetReadDeadline(time.Now().Add(10 * time.Second))
+	var head [4]byte
+	if _, err := io.ReadFull(w, head[:]); err != nil {
+		return 0, nil
+	}
+	b := make([]byte, binary.BigEndian.Uint32(head[:]))
+	if _, err := io.ReadFull(w, b); err != nil {
+		return 0, nil
+	}
+	return b[0], b[1:]
+}
+
+// told reads until a bye and returns its reason.
+func (w wire) told() link.Reason {
+	for {
+		switch kind, b := w.next(); kind {
+		case 0:
+			return 0
+		case bye:
+			return link.Reason(b[0])
+		}
+	}
+}
+
+// intruder says hello as node id to node 1 of a system, and is taken.
+func (s *system) intruder(id, to int) wire {
+	s.t.Helper()
+	w := s.wire(id, to)
+	w.send(helloFrame("test", 1, 1, 1, 0))
+	if kind, _ := w.next(); kind != hello {
+		s.t.Fatalf("the hello was answered by a frame of type %d", kind)
+	}
+	return w
+}

@@ -1,0 +1,217 @@
+package link
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The wait before the next attempt is never nothing and never more than its bound.
+func TestJitter(t *testing.T) {
+	low, high := time.Hour, time.Duration(0)
+	for range 1000 {
+		d := jitter(time.Second)
+		low, high = min(low, d), max(high, d)
+	}
+	if low < 500*time.Millisecond || high > time.Second || high-low < 300*time.Millisecond {
+		t.Errorf("from %s to %s", low, high)
+	}
+}
+
+// A peer that cannot be reached is tried again at growing distances, of two seconds at most.
+func TestBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := testMesh(t)
+		m.c.Limits.Greeting = time.Nanosecond // dialing fails by time, which stands still here
+		begin := time.Now()
+		go m.peers[1].dial()
+		time.Sleep(time.Minute)
+		n := m.peers[1].refused[Unreachable].Load()
+		if early := m.peers[1].connections.Load(); n < 30 || n > 70 || early != 0 {
+			t.Errorf("%d attempts in %s", n, time.Since(begin))
+		}
+		m.cancel()
+		synctest.Wait()
+	})
+}
+
+func testMesh(t *testing.T) *Mesh {
+	t.Helper()
+	m, err := New(Config{Peers: []string{"", "127.0.0.1:1"}, Handler: nothing{}, Identity: struct{ Identity }{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestGate(t *testing.T) {
+	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("2001:db8::1")
+	g := newGate(Limits{Strangers: 5, AddressRate: 2, AddressBurst: 3})
+	enter := func(a netip.Addr, at time.Duration, want Reason) {
+		t.Helper()
+		if got := g.enter(a, at); got != want {
+			t.Errorf("%s at %s: %v, not %v", a, at, got, want)
+		}
+	}
+	for range 3 {
+		enter(a, time.Second, 0)
+	}
+	enter(netip.MustParseAddr("::ffff:10.0.0.1"), time.Second, Rate) // the same address
+	enter(a, 1400*time.Millisecond, Rate)
+	enter(a, 1500*time.Millisecond, 0) // two a second
+	enter(b, 1500*time.Millisecond, 0)
+	enter(b, 1500*time.Millisecond, Crowd)
+	for range 5 {
+		g.leave()
+	}
+	enter(b, 1500*time.Millisecond, 0)
+	enter(netip.MustParseAddr("2001:db8::ffff"), 1500*time.Millisecond, 0) // the same network
+	enter(netip.MustParseAddr("2001:db8::2:1"), 1500*time.Millisecond, Rate)
+	enter(a, time.Hour, 0)
+}
+
+func TestWindow(t *testing.T) {
+	var w window
+	if w.sum() != (RTT{}) {
+		t.Error("not empty")
+	}
+	for i := range 5000 {
+		w.add(time.Duration(i + 1))
+	}
+	// The last 1024 are 3977 to 5000.
+	if got, want := w.sum(), (RTT{Min: 3977, P50: 3977 + 512, P999: 3977 + 1022, Samples: 1024}); got != want {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+}
+
+func TestNotesAreBounded(t *testing.T) {
+	var n notes
+	if !n.due(note{"peer", "3", Silent, 0}, 0) || n.due(note{"peer", "3", Silent, 0}, 59*time.Second) {
+		t.Error("once a minute")
+	}
+	if !n.due(note{"peer", "3", Broken, 0}, 0) || !n.due(note{"peer", "4", Silent, 0}, 0) {
+		t.Error("for each peer and reason")
+	}
+	for i := range 10_000 {
+		n.due(note{"address", netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String(), Crowd, 0}, 30*time.Second)
+	}
+	if len(n.last) > notesKept {
+		t.Errorf("%d are kept", len(n.last))
+	}
+	if !n.due(note{"peer", "5", Silent, 0}, 31*time.Second) {
+		t.Error("strangers have displaced a peer")
+	}
+	if !n.due(note{"address", "10.1.0.0", Crowd, 0}, 100*time.Second) || len(n.last) > 2 {
+		t.Errorf("%d are kept after their time", len(n.last))
+	}
+}
+
+// After a pause of this process no peer is blamed for what he could not do meanwhile.
+func TestPauseIsNobodysFault(t *testing.T) {
+	m := testMesh(t)
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	s := newSession(m.peers[1], newConn(ours), nil, Hello{}, 1)
+	const start = time.Hour
+	s.last = 2 * start // no ping is due
+	s.heard.Store(int64(start))
+	s.begun.Store(int64(start))
+	s.keep(start+time.Minute, true)
+	s.keep(start+time.Minute+m.c.Limits.Silence, false)
+	if s.ended() {
+		t.Errorf("blamed after a pause: %v", s.why)
+	}
+	s.begun.Store(0)
+	s.keep(start+time.Minute+m.c.Limits.Silence+1, false)
+	if !s.ended() || s.why.Reason != Silent {
+		t.Errorf("not blamed for silence: %v", s.why)
+	}
+}
+
+// The memory of a long frame is not kept.
+func TestLongFramesAreForgotten(t *testing.T) {
+	r := newReader(4 << 20)
+	for range 64 {
+		r.part(make([]byte, 60_000))
+	}
+	if b, why := r.whole([]byte{1}); why != 0 || len(b) != 64*60_000+1 {
+		t.Fatal(why, len(b))
+	}
+	if cap(r.long) > 1<<20 {
+		t.Errorf("%d bytes are kept", cap(r.long))
+	}
+}
+
+type nothing struct{ Handler }
+
+// Whatever a peer sends, the reader takes no more memory than its buffer and a long frame's.
+func FuzzReader(f *testing.F) {
+	var q queue
+	q.data(typeBulk, 7, []byte("head"), []byte("body"))
+	q.data(typeUrgent, 1<<32-1, nil, nil)
+	q.data(typeBulk, 7, nil, make([]byte, 70_000))
+	q.add(typePing, make([]byte, 8)...)
+	var all []byte
+	for _, b := range q.blocks {
+		all = append(all, b.b...)
+	}
+	f.Add(all, uint16(100))
+	f.Add(all, uint16(65535))
+	f.Add([]byte{0, 0, 0, 0}, uint16(1))
+	f.Add(binary.BigEndian.AppendUint32(nil, 1<<32-1), uint16(1))
+	f.Fuzz(func(t *testing.T, b []byte, step uint16) {
+		r := newReader(80_000)
+		for len(b) > 0 {
+			free := r.free()
+			if len(free) == 0 {
+				t.Fatal("no room, and no frame")
+			}
+			n := copy(free[:min(len(free), int(step)+1)], b)
+			r.end += n
+			b = b[n:]
+			for {
+				frame, why := r.next()
+				if why != 0 {
+					return
+				}
+				if frame == nil {
+					break
+				}
+				switch frame[0] {
+				case typePart:
+					if r.part(frame[1:]) != 0 {
+						return
+					}
+				case typeBulk:
+					long, why := r.whole(frame[1:])
+					if why != 0 {
+						return
+					}
+					if _, rest, why := r.open(long); why == 0 && len(rest) > 80_000 {
+						t.Fatalf("a frame of %d bytes", len(rest))
+					}
+				}
+			}
+			if len(r.buf) != 2*blockSize || cap(r.long) > 400_000 {
+				t.Fatalf("%d and %d bytes", len(r.buf), cap(r.long))
+			}
+		}
+	})
+}
+
+// One encoding of every hello: what is read is written alike, if it is of our version.
+func FuzzHello(f *testing.F) {
+	h := Hello{Cluster: "test", Min: 1, Max: 1, Incarnation: 7}
+	f.Add(h.append(nil)[header+1:])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, ok := parseHello(b, 1)
+		if ok && h.Max <= 1 && !bytes.Equal(h.append(nil)[header+1:], b) {
+			t.Errorf("%v was read as %+v", b, h)
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package link
+
+import (
+	"fmt"
+	"hash/maphash"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Limits bounds what peers and strangers can make a node hold, and for how long. A field
+// that is 0 takes its default.
+type Limits struct {
+	Frame  int // bytes of a frame; 16 MiB
+	Urgent int // bytes that wait for a peer; 1 MiB. Beyond, the connection is given up
+	Bulk   int // the same; 64 MiB, and at least twice Frame
+
+	Greeting      time.Duration // for TLS and hello; 3 s
+	Strangers     int           // connections without hello at a time; 64
+	AddressRate   int           // connections without hello from an address in a second; 32
+	AddressBurst  int           // the same at once; 64
+	Backoff       time.Duration // after a first failure to connect; doubles; 20 ms
+	BackoffMax    time.Duration // 2 s
+	Ping          time.Duration // between pings; 250 ms
+	Pings         int           // pings from a peer in a second; 100
+	Silence       time.Duration // without a frame, and the peer is taken for dead; 3 s
+	FrameTime     time.Duration // for a frame of the wire (64 KiB), once begun; 10 s
+	WriteTime     time.Duration // for a peer to read a block of ours (64 KiB); 5 s
+	AcceptBackoff time.Duration // after the listener failed; doubles up to a second; 5 ms
+}
+
+// fill puts the defaults in and checks the rest.
+func (l *Limits) fill() error {
+	for _, f := range []struct {
+		value *int
+		other int
+	}{
+		{&l.Frame, 16 << 20}, {&l.Urgent, 1 << 20}, {&l.Bulk, max(64<<20, 2*l.Frame)}, {&l.Strangers, 64},
+		{&l.AddressRate, 32}, {&l.AddressBurst, 64}, {&l.Pings, 100},
+	} {
+		if *f.value == 0 {
+			*f.value = f.other
+		}
+		if *f.value < 0 {
+			return fmt.Errorf("link: a limit is %d", *f.value)
+		}
+	}
+	for _, f := range []struct {
+		value *time.Duration
+		other time.Duration
+	}{
+		{&l.Greeting, 3 * time.Second}, {&l.Backoff, 20 * time.Millisecond}, {&l.BackoffMax, 2 * time.Second},
+		{&l.Ping, 250 * time.Millisecond}, {&l.Silence, 3 * time.Second}, {&l.FrameTime, 10 * time.Second},
+		{&l.WriteTime, 5 * time.Second}, {&l.AcceptBackoff, 5 * time.Millisecond},
+	} {
+		if *f.value == 0 {
+			*f.value = f.other
+		}
+		if *f.value < 0 {
+			return fmt.Errorf("link: a limit is %s", *f.value)
+		}
+	}
+	switch {
+	case l.Frame > 1<<30:
+		return fmt.Errorf("link: frames of %d bytes: at most %d", l.Frame, 1<<30)
+	case l.Bulk < 2*l.Frame:
+		return fmt.Errorf("link: a queue of %d bytes: at least two frames of %d", l.Bulk, l.Frame)
+	case l.Urgent < blockSize:
+		return fmt.Errorf("link: an urgent queue of %d bytes: at least %d", l.Urgent, blockSize)
+	case l.Silence < 2*l.Ping:
+		return fmt.Errorf("link: silence after %s with pings every %s: at least two pings", l.Silence, l.Ping)
+	}
+	return nil
+}
+
+// gate bounds the connections that have not said hello. Addresses share the buckets of a
+// table of fixed size, so that many addresses take no more memory than few; which ones share
+// is not for an attacker to know.
+type gate struct {
+	mu          sync.Mutex
+	inside, max int
+	rate, burst float64 // tokens a second, tokens
+	seed        maphash.Seed
+	buckets     [1024]bucket
+}
+
+type bucket struct {
+	spent float64
+	at    time.Duration
+}
+
+func newGate(l Limits) *gate {
+	return &gate{
+		max: l.Strangers, rate: float64(l.AddressRate), burst: float64(l.AddressBurst), seed: maphash.MakeSeed(),
+	}
+}
+
+// enter counts a connection in, or says why not.
+func (g *gate) enter(a netip.Addr, now time.Duration) Reason {
+	if a = a.Unmap(); a.Is6() {
+		p, _ := a.Prefix(64) // what one customer has
+		a = p.Addr()
+	}
+	b := &g.buckets[maphash.Comparable(g.seed, a)%uint64(len(g.buckets))]
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	b.spent = max(0, b.spent-g.rate*(now-b.at).Seconds())
+	b.at = now
+	switch {
+	case g.inside >= g.max:
+		return Crowd
+	case b.spent+1 > g.burst:
+		return Rate
+	}
+	b.spent++
+	g.inside++
+	return 0
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	g.inside--
+	g.mu.Unlock()
+}
+
+// addressOf is the address at the other end, without the port.
+func addressOf(a net.Addr) netip.Addr {
+	if t, ok := a.(*net.TCPAddr); ok {
+		return t.AddrPort().Addr()
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,204 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+)
+
+// Identity is how nodes know each other, which is cluster/cert's matter.
+type Identity interface {
+	// Dial returns a fresh configuration to dial a peer with, one that accepts only him.
+	// TLS 1.3, no resumption; the mesh completes it.
+	Dial(id parley.ID) *tls.Config
+	// Accept returns a fresh configuration to accept connections of any peer with.
+	Accept() *tls.Config
+	// Who tells which peer is at the other end.
+	Who(state tls.ConnectionState) (parley.ID, error)
+	// Watch has end called when a live connection's peer is trusted no more, until stop.
+	Watch(state tls.ConnectionState, end func(why error)) (stop func())
+	// Explain makes an error of a handshake readable.
+	Explain(err error) error
+}
+
+// Config is what a mesh is made of.
+type Config struct {
+	Self     parley.ID
+	Peers    []string     // addresses (host:port) by ID; the one of Self is where to listen
+	Listener net.Listener // instead of listening there, or nil
+	Identity Identity
+	Hello    Hello
+	Limits   Limits
+	Handler  Handler
+	Log      *slog.Logger // or nil
+}
+
+// Mesh is one connection with every peer: the process with the smaller ID dials.
+type Mesh struct {
+	c       Config
+	peers   []*peer // by ID; nil for self
+	gate    *gate
+	tls     *tls.Config // to accept with
+	begin   time.Time
+	coarse  atomic.Int64 // now, as of the last tick
+	notes   notes
+	refused counts
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	listen net.Listener
+	wg     sync.WaitGroup
+}
+
+// New checks the configuration.
+func New(c Config) (*Mesh, error) {
+	if c.Hello.Max == 0 {
+		c.Hello.Min, c.Hello.Max = WireMin, WireMax
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	switch n := len(c.Peers); {
+	case n > parley.MaxProcesses:
+		return nil, fmt.Errorf("link: %d nodes: at most %d", n, parley.MaxProcesses)
+	case int(c.Self) >= n:
+		return nil, fmt.Errorf("link: node %d of %d nodes", c.Self, n)
+	case len(c.Hello.Cluster) > 255:
+		return nil, fmt.Errorf("link: the cluster's name has %d bytes: at most 255", len(c.Hello.Cluster))
+	case c.Hello.Min > c.Hello.Max:
+		return nil, fmt.Errorf("link: wire versions %d to %d", c.Hello.Min, c.Hello.Max)
+	case c.Handler == nil || c.Identity == nil:
+		return nil, errors.New("link: no handler, or no identity")
+	}
+	if err := c.Limits.fill(); err != nil {
+		return nil, err
+	}
+	m := &Mesh{c: c, gate: newGate(c.Limits), begin: time.Now(), listen: c.Listener}
+	m.coarse.Store(1)
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	for i, addr := range c.Peers {
+		p := &peer{m: m, id: parley.ID(i), addr: addr}
+		if p.id == c.Self {
+			p = nil
+		}
+		m.peers = append(m.peers, p)
+	}
+	return m, nil
+}
+
+// Start listens and begins to connect.
+func (m *Mesh) Start() error {
+	m.tls = m.c.Identity.Accept()
+	m.tls.DynamicRecordSizingDisabled = true
+	if m.listen == nil {
+		l, err := (&net.ListenConfig{}).Listen(m.ctx, "tcp", m.c.Peers[m.c.Self])
+		if err != nil {
+			return fmt.Errorf("link: %w", err)
+		}
+		m.listen = l
+	}
+	m.wg.Go(m.accept)
+	m.wg.Go(m.keep)
+	for _, p := range m.peers[m.c.Self+1:] {
+		m.wg.Go(p.dial)
+	}
+	return nil
+}
+
+// Addr is where the mesh listens.
+func (m *Mesh) Addr() net.Addr { return m.listen.Addr() }
+
+// Close says bye to all peers and ends all connections. What is queued is written before, if
+// that can be done in a moment.
+func (m *Mesh) Close() error {
+	m.cancel()
+	var err error
+	if m.listen != nil {
+		err = m.listen.Close()
+	}
+	moment := time.Now().Add(100 * time.Millisecond)
+	for _, p := range m.peers {
+		if p == nil {
+			continue
+		}
+		if s := p.live.Load(); s != nil {
+			s.settle(moment)
+			s.fail(&Down{Reason: Closed})
+		}
+	}
+	m.wg.Wait()
+	return err
+}
+
+// Send queues a frame for a peer. See Transport.
+func (m *Mesh) Send(to parley.ID, class Class, channel uint32, head, body []byte) bool {
+	return m.peers[to].send(class, channel, head, body)
+}
+
+// Flush writes what is queued for a peer.
+func (m *Mesh) Flush(to parley.ID) {
+	if s := m.peers[to].live.Load(); s != nil {
+		s.flush()
+	}
+}
+
+// Queued is how many bytes wait for a peer.
+func (m *Mesh) Queued(to parley.ID) int {
+	if s := m.peers[to].live.Load(); s != nil {
+		return s.queued()
+	}
+	return 0
+}
+
+// Stats is what was counted.
+func (m *Mesh) Stats() Stats {
+	out := Stats{Refused: m.refused.seen()}
+	for _, p := range m.peers {
+		if p != nil {
+			out.Peers = append(out.Peers, p.stats())
+		}
+	}
+	return out
+}
+
+func (m *Mesh) now() time.Duration { return time.Since(m.begin) }
+
+// keep has every connection looked after.
+func (m *Mesh) keep() {
+	l := &m.c.Limits
+	tick := time.NewTicker(max(time.Millisecond, min(l.Ping, l.Silence, l.FrameTime)/4))
+	defer tick.Stop()
+	for last := m.now(); ; {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := m.now()
+		m.coarse.Store(int64(now))
+		paused := now-last > l.Silence/2
+		last = now
+		for _, p := range m.peers {
+			if p == nil {
+				continue
+			}
+			if s := p.live.Load(); s != nil {
+				s.keep(now, paused)
+			}
+		}
+	}
+}
+
+// jitter is something between half of d and d, so that nodes that failed together do not
+// come back together.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

@@ -1,0 +1,122 @@
+package link
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+)
+
+// peer is another node: what stays while connections come and go.
+type peer struct {
+	m    *Mesh
+	id   parley.ID
+	addr string
+	live atomic.Pointer[session]
+
+	mu     sync.Mutex // of changes of live
+	newest uint64     // incarnation seen
+	rtt    window
+	tally
+
+	connections, framesLost, spills atomic.Uint64
+}
+
+// tally is what both forms of the link count of a peer.
+type tally struct {
+	framesIn, framesOut, bytesIn, bytesOut atomic.Uint64
+	refused                                counts
+}
+
+// admit makes s the peer's connection, or says why not. There is one at a time: another
+// takes its place only if it has ended, or is of an incarnation before. It has to end wholly
+// then, so that the host hears of its end before the new beginning.
+func (p *peer) admit(s *session) *Down {
+	for {
+		p.mu.Lock()
+		old := p.live.Load()
+		switch {
+		case s.hello.Incarnation < p.newest:
+			p.mu.Unlock()
+			return &Down{Reason: OldLife}
+		case old == nil:
+			p.newest = s.hello.Incarnation
+			p.live.Store(s)
+			p.mu.Unlock()
+			return nil
+		case !old.ended() && s.hello.Incarnation == old.hello.Incarnation:
+			p.mu.Unlock()
+			return &Down{Reason: Duplicate}
+		}
+		p.mu.Unlock()
+		old.fail(&Down{Reason: Replaced})
+		<-old.done
+	}
+}
+
+// leave ends s as the peer's connection.
+func (p *peer) leave(s *session) {
+	p.mu.Lock()
+	p.live.Store(nil)
+	p.mu.Unlock()
+	p.spills.Add(s.conn.spills.Load())
+	close(s.done)
+}
+
+func (p *peer) send(class Class, channel uint32, head, body []byte) bool {
+	s := p.live.Load()
+	if s == nil {
+		p.refused.add(NotConnected)
+		return false
+	}
+	why := s.send(class, channel, head, body)
+	if why == 0 {
+		return true
+	}
+	if why == Overflow {
+		s.fail(&Down{Reason: why}) // counts it
+	} else {
+		p.refused.add(why)
+	}
+	return false
+}
+
+func (p *peer) stats() PeerStats {
+	out := p.tally.stats(p.id)
+	out.Connections, out.FramesLost, out.Spills = p.connections.Load(), p.framesLost.Load(), p.spills.Load()
+	out.RTT = p.rtt.sum()
+	p.mu.Lock()
+	out.Incarnation = p.newest
+	p.mu.Unlock()
+	if s := p.live.Load(); s != nil {
+		out.Connected, out.Since, out.Version, out.Queued = true, s.since, s.version, s.queued()
+		out.Spills += s.conn.spills.Load()
+	}
+	return out
+}
+
+func (t *tally) stats(id parley.ID) PeerStats {
+	return PeerStats{
+		ID: id, FramesIn: t.framesIn.Load(), FramesOut: t.framesOut.Load(),
+		BytesIn: t.bytesIn.Load(), BytesOut: t.bytesOut.Load(), Refused: t.refused.seen(),
+	}
+}
+
+// dial keeps the peer connected.
+func (p *peer) dial() {
+	l := &p.m.c.Limits
+	for wait := l.Backoff; ; {
+		begin := p.m.now()
+		p.m.call(p)
+		if p.m.now()-begin > l.BackoffMax+l.Greeting {
+			wait = l.Backoff // it held
+		}
+		select {
+		case <-p.m.ctx.Done():
+			return
+		case <-time.After(jitter(wait)):
+		}
+		wait = min(2*wait, l.BackoffMax)
+	}
+}

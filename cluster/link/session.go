@@ -1,0 +1,455 @@
+package link
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// session is one connection with a peer whose hello was accepted.
+//
+// Writing has an owner, of whom there is one at a time (mine). Who flushes takes it if it
+// is free, and gives it back when there is nothing left to write; or, when he has done his
+// share or the socket takes no more, leaves it to the writer, a goroutine that may wait.
+type session struct {
+	p       *peer
+	m       *Mesh
+	conn    *conn
+	tls     *tls.Conn
+	hello   Hello // of the peer
+	version uint16
+	since   time.Time
+
+	mu      sync.Mutex
+	queues  [classes]queue
+	owned   bool
+	shut    bool          // no more frames
+	wrote   time.Duration // when the last write ended
+	pings   [64]time.Duration
+	pinged  uint64        // pings sent
+	ponged  uint64        // and answered
+	last    time.Duration // when the last one was sent
+	wake    chan struct{} // gives writing to the writer
+	written sync.WaitGroup
+
+	once sync.Once
+	why  *Down // set before stop is closed
+	stop chan struct{}
+	done chan struct{} // all is over, Down included
+
+	// The reader's own.
+	r         *reader
+	got, data int // frames since the last burst, and those of them that the handler got
+	gotBytes  int
+	owing     bool // something of ours (pongs) is to be flushed
+	pingTime  time.Duration
+	pingCount int
+
+	heard atomic.Int64 // when a frame last came, on the coarse clock
+	begun atomic.Int64 // when the frame that is under way began, or 0
+}
+
+func newSession(p *peer, c *conn, t *tls.Conn, h Hello, version uint16) *session {
+	s := &session{
+		p: p, m: p.m, conn: c, tls: t, hello: h, version: version, since: time.Now(),
+		owned: true, // until it is open
+		wake:  make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	s.heard.Store(int64(p.m.now()))
+	return s
+}
+
+// inlineGap is how long after a write the next one is left to the writer. Who flushes again
+// as soon as he has done so has more to come, which is better sent together; an answer to
+// what the last write brought about takes longer than this.
+const inlineGap = 3 * time.Microsecond
+
+// serve runs the connection to its end, on the goroutine that made it.
+func (s *session) serve() {
+	defer s.p.leave(s)
+	defer s.m.c.Identity.Watch(s.tls.ConnectionState(), func(why error) {
+		s.fail(&Down{Reason: Untrusted, Err: why})
+	})()
+	s.p.connections.Add(1)
+	s.r = newReader(s.m.c.Limits.Frame)
+	s.conn.before = s.burst
+	s.conn.setFree()
+	s.written.Add(1)
+	go s.writer()
+	h := s.m.c.Handler
+	h.Up(s.p.id, s.hello.Incarnation)
+	s.mu.Lock()
+	s.pump(false) // what was queued before, and writing is nobody's now
+	s.read()
+	s.burst()
+	s.mu.Lock()
+	s.shut = true
+	lost := s.queues[Urgent].drop() + s.queues[Bulk].drop()
+	s.mu.Unlock()
+	s.written.Wait()
+	s.p.framesLost.Add(uint64(lost))
+	h.Down(s.p.id, s.why)
+}
+
+// send queues a frame.
+func (s *session) send(class Class, channel uint32, head, body []byte) Reason {
+	l := &s.m.c.Limits
+	n := len(head) + len(body)
+	kind, limit := typeBulk, l.Bulk
+	if class == Urgent {
+		kind, limit = typeUrgent, l.Urgent
+	}
+	if n > l.Frame || class == Urgent && n > fill {
+		return Oversize
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := &s.queues[class]
+	switch {
+	case s.shut:
+		return NotConnected
+	case q.bytes+n > limit:
+		return Overflow
+	}
+	q.data(kind, channel, head, body)
+	return 0
+}
+
+// control queues a frame of our own.
+func (s *session) control(kind byte, body ...byte) {
+	s.mu.Lock()
+	q := &s.queues[Urgent]
+	full := q.bytes > s.m.c.Limits.Urgent
+	if !s.shut && !full {
+		q.add(kind, body...)
+	}
+	s.mu.Unlock()
+	if full {
+		s.fail(&Down{Reason: Overflow})
+	}
+}
+
+func (s *session) queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting()
+}
+
+func (s *session) waiting() int { return s.queues[Urgent].bytes + s.queues[Bulk].bytes }
+
+// flush writes what is queued, or leaves it to who writes already.
+func (s *session) flush() {
+	s.mu.Lock()
+	if s.owned || s.shut || s.waiting() == 0 {
+		s.mu.Unlock()
+		return
+	}
+	s.owned = true
+	if !s.conn.free || s.m.now()-s.wrote < inlineGap {
+		s.mu.Unlock()
+		s.wake <- struct{}{}
+		return
+	}
+	s.pump(false)
+}
+
+// settle flushes and waits until nobody writes any more, or it is time.
+func (s *session) settle(until time.Time) {
+	for s.flush(); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		idle := s.shut || !s.owned && s.waiting() == 0
+		s.mu.Unlock()
+		if idle {
+			return
+		}
+	}
+}
+
+// pump writes. It is called by the owner, with s.mu held, and gives up both. The writer
+// goes on until all is written; others leave him what is over a block.
+func (s *session) pump(writer bool) {
+	for n := 0; ; n++ {
+		behind := s.conn.behind.Load()
+		if s.shut || !behind && s.waiting() == 0 {
+			s.owned = false
+			s.wrote = s.m.now()
+			s.mu.Unlock()
+			return
+		}
+		if !writer && (behind || n > 0 || !s.conn.free) {
+			s.mu.Unlock()
+			s.wake <- struct{}{} // never full: who owns writing sends, and the receiver owns it then
+			return
+		}
+		var b *block
+		if !behind {
+			b = s.take()
+		}
+		s.mu.Unlock()
+		s.put(b)
+		s.mu.Lock()
+	}
+}
+
+// take returns the next block: urgent frames, and with them the others if they are few.
+func (s *session) take() *block {
+	urgent, bulk := &s.queues[Urgent], &s.queues[Bulk]
+	if urgent.bytes == 0 {
+		return bulk.take()
+	}
+	b := urgent.take()
+	if urgent.bytes == 0 && bulk.bytes > 0 && bulk.bytes+len(b.b) <= fill/4 {
+		more := bulk.take()
+		b.b = append(b.b, more.b...)
+		b.frames += more.frames
+		more.release()
+	}
+	return b
+}
+
+// put writes a block, or without one waits for the socket to take what was spilled.
+func (s *session) put(b *block) {
+	if b == nil {
+		if err := s.conn.drain(s.m.c.Limits.WriteTime); err != nil {
+			s.fail(broken(err))
+		}
+		return
+	}
+	if !s.conn.free {
+		_ = s.conn.SetWriteDeadline(time.Now().Add(s.m.c.Limits.WriteTime)) // a write would show it
+	}
+	if _, err := s.tls.Write(b.b); err != nil {
+		s.p.framesLost.Add(uint64(b.frames))
+		s.fail(broken(err))
+	} else {
+		s.p.framesOut.Add(uint64(b.frames))
+		s.p.bytesOut.Add(uint64(len(b.b)))
+	}
+	b.release()
+}
+
+// writer is the goroutine that writes when it must wait to do so.
+func (s *session) writer() {
+	defer s.written.Done()
+	for {
+		select {
+		case <-s.wake:
+			s.mu.Lock()
+			s.pump(true)
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+// fail ends the connection, with a word to the peer if that can be said without waiting.
+// The reader then ends the session. The first reason counts.
+func (s *session) fail(why *Down) {
+	s.once.Do(func() {
+		s.why = why
+		s.p.refused.add(why.Reason)
+		s.m.note("peer", s.p.id.String(), why)
+		s.mu.Lock()
+		s.shut = true // before the bye: it is the last frame
+		tell := !s.owned
+		s.owned = true // for ever
+		s.mu.Unlock()
+		if tell && why.Reason != Broken && why.Reason != ToldOff {
+			_ = s.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+			_, _ = s.tls.Write(append(appendHeader(nil, typeBye, 2), byte(why.Reason))) // best effort
+		}
+		close(s.stop)
+		_ = s.conn.Close()
+	})
+}
+
+func (s *session) ended() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// broken tells why a read or a write failed.
+func broken(err error) *Down {
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSpill) {
+		return &Down{Reason: Stuck, Err: err}
+	}
+	return &Down{Reason: Broken, Err: err}
+}
+
+// read takes frames until the connection ends.
+func (s *session) read() {
+	for {
+		n, err := s.tls.Read(s.r.free())
+		s.r.end += n
+		s.gotBytes += n
+		for {
+			b, why := s.r.next()
+			if why == 0 && b != nil {
+				why = s.frame(b)
+			}
+			if why != 0 {
+				s.fail(&Down{Reason: why})
+				return
+			}
+			if b == nil {
+				break
+			}
+		}
+		switch {
+		case err == nil:
+		case s.r.end > s.r.start || len(s.r.long) > 0:
+			s.fail(&Down{Reason: Truncated, Err: err})
+			return
+		case errors.Is(err, io.EOF):
+			s.fail(&Down{Reason: Broken, Err: err})
+			return
+		default:
+			s.fail(&Down{Reason: Broken, Err: s.m.c.Identity.Explain(err)})
+			return
+		}
+	}
+}
+
+// frame takes one frame, type first.
+func (s *session) frame(b []byte) (why Reason) {
+	s.got++
+	kind, b := b[0], b[1:]
+	switch kind {
+	case typeBulk:
+		if b, why = s.r.whole(b); why != 0 {
+			return why
+		}
+		fallthrough
+	case typeUrgent:
+		channel, rest, why := s.r.open(b)
+		if why == 0 {
+			s.data++
+			s.m.c.Handler.Frame(s.p.id, channel, rest)
+		}
+		return why
+	case typePart:
+		return s.r.part(b)
+	case typePing:
+		return s.ping(b)
+	case typePong:
+		return s.pong(b)
+	case typeHello:
+		return SecondHello
+	case typeBye:
+		if len(b) != 1 {
+			return Malformed
+		}
+		down := &Down{Reason: ToldOff, Told: Reason(b[0])}
+		if down.Told == Closed {
+			down = &Down{Reason: Closed}
+		}
+		s.fail(down)
+		return Closed // what follows is of no interest
+	}
+	return UnknownType
+}
+
+// burst is called by the reader before it asks the socket for more.
+func (s *session) burst() {
+	now := s.m.coarse.Load()
+	under := s.r.end > s.r.start
+	if s.got > 0 {
+		s.p.framesIn.Add(uint64(s.got))
+		s.p.bytesIn.Add(uint64(s.gotBytes))
+		s.heard.Store(now)
+		s.begun.Store(0)
+		if s.data > 0 {
+			s.m.c.Handler.Burst(s.p.id)
+		}
+		s.got, s.data, s.gotBytes = 0, 0, 0
+	}
+	if under && s.begun.Load() == 0 {
+		s.begun.Store(now)
+	}
+	if s.owing {
+		s.owing = false
+		s.flush()
+	}
+}
+
+// ping answers one, within limits.
+func (s *session) ping(b []byte) Reason {
+	if len(b) != 8 {
+		return Malformed
+	}
+	if now := time.Duration(s.m.coarse.Load()); now-s.pingTime > time.Second {
+		s.pingTime, s.pingCount = now, 0
+	}
+	if s.pingCount++; s.pingCount > s.m.c.Limits.Pings {
+		return PingFlood
+	}
+	s.control(typePong, b...)
+	s.owing = true
+	return 0
+}
+
+// pong takes the answer to the oldest ping that has none yet.
+func (s *session) pong(b []byte) Reason {
+	if len(b) != 8 {
+		return Malformed
+	}
+	at := time.Duration(binary.BigEndian.Uint64(b))
+	s.mu.Lock()
+	ok := s.ponged < s.pinged && s.pings[s.ponged%uint64(len(s.pings))] == at
+	if ok {
+		s.ponged++
+	}
+	s.mu.Unlock()
+	if !ok {
+		return BadPong
+	}
+	s.p.rtt.add(s.m.now() - at)
+	return 0
+}
+
+// keep is called every now and then: pings, and deadlines. After a pause of our own process
+// nobody is blamed for it.
+func (s *session) keep(now time.Duration, paused bool) {
+	l := &s.m.c.Limits
+	begun, heard := s.begun.Load(), s.heard.Load()
+	switch {
+	case paused:
+		s.heard.Store(int64(now))
+		if begun != 0 {
+			s.begun.CompareAndSwap(begun, int64(now))
+		}
+	case begun != 0 && now-time.Duration(begun) > l.FrameTime:
+		s.fail(&Down{Reason: SlowFrame})
+		return
+	case begun == 0 && now-time.Duration(heard) > l.Silence:
+		s.fail(&Down{Reason: Silent})
+		return
+	}
+	if now-s.last < l.Ping {
+		return
+	}
+	s.last = now
+	s.mu.Lock()
+	due := s.pinged-s.ponged < uint64(len(s.pings)) // else he has pings enough
+	at := s.m.now()
+	if due {
+		s.pings[s.pinged%uint64(len(s.pings))] = at
+		s.pinged++
+	}
+	s.mu.Unlock()
+	if due {
+		var b [8]byte
+		binary.BigEndian.PutUint64(b[:], uint64(at))
+		s.control(typePing, b[:]...)
+	}
+	s.flush()
+}

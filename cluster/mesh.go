@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster/cert"
+	"parley/cluster/link"
+)
+
+// newMesh makes the links of the node.
+func (n *Node) newMesh() (*link.Mesh, error) {
+	var addresses []string
+	for _, m := range n.c.Members {
+		addresses = append(addresses, m.Address)
+	}
+	n.links.moved.L = &n.links.mu
+	return link.New(link.Config{
+		Self: n.self, Peers: addresses, Listener: n.c.Listen, Identity: identities{n}, Handler: carrier{n}, Log: n.c.Log,
+		Hello: link.Hello{Cluster: n.c.Trust.Cluster(), Config: n.c.digest(), Incarnation: uint64(time.Now().UnixNano())},
+	})
+}
+
+// digest is a hash of all that nodes must be configured with alike.
+func (c Config) digest() [sha256.Size]byte {
+	h := sha256.New()
+	text := func(s string) {
+		_ = binary.Write(h, binary.BigEndian, uint32(len(s)))
+		h.Write([]byte(s))
+	}
+	for _, m := range c.Members {
+		text(m.Name)
+		text(string(m.Signer))
+	}
+	text("groups")
+	for _, g := range c.Groups {
+		text(g.Name)
+		text(fmt.Sprint(g.Order))
+	}
+	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.withDefaults()))
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// identities are who may be at the other end of a link.
+type identities struct{ n *Node }
+
+func (i identities) Accept() *tls.Config { return i.n.c.Trust.Accept(i.n.c.Self, cert.Node) }
+
+func (i identities) Dial(id parley.ID) *tls.Config {
+	return i.n.c.Trust.Dial(i.n.c.Self, cert.Identity{
+		Cluster: i.n.c.Trust.Cluster(), Kind: cert.Node, Name: i.n.c.Members[id].Name,
+	})
+}
+
+func (i identities) Who(state tls.ConnectionState) (parley.ID, error) {
+	who, err := i.n.c.Trust.Check(state)
+	if err != nil {
+		return 0, err
+	}
+	for id, m := range i.n.c.Members {
+		if m.Name == who.Name {
+			return parley.ID(id), nil
+		}
+	}
+	return 0, fmt.Errorf("%s is none of the members", who)
+}
+
+func (i identities) Watch(state tls.ConnectionState, end func(error)) (stop func()) {
+	return i.n.c.Trust.Watch(state, end)
+}
+
+func (identities) Explain(err error) error { return cert.Explain(err) }
+
+// carrier takes what comes on the links.
+type carrier struct{ n *Node }
+
+func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
+	if err := c.n.host.Frame(from, channel, b); err != nil {
+		c.n.c.Log.Warn("a frame that is no message", "from", c.n.c.Members[from].Name, "why", err)
+	}
+}
+
+func (c carrier) Burst(parley.ID) { c.n.host.Flush() }
+
+func (c carrier) Up(id parley.ID, _ uint64) { c.n.links.set(id, true) }
+
+func (c carrier) Down(id parley.ID, _ error) { c.n.links.set(id, false) }
+
+// connections knows who can be sent to.
+type connections struct {
+	mu    sync.Mutex
+	moved sync.Cond
+	up    parley.Set
+}
+
+func (c *connections) set(id parley.ID, up bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if up {
+		c.up.Add(id)
+	} else {
+		c.up.Remove(id)
+	}
+	c.moved.Broadcast()
+}
+
+// patience is how long a node waits for the others when the cluster begins: who is not
+// there when the first view does would be excluded, and have to join.
+const patience = 10 * time.Second
+
+// gather waits until all others are connected, or for some time.
+func (n *Node) gather() {
+	late := false
+	alarm := time.AfterFunc(patience, func() {
+		n.links.mu.Lock()
+		late = true
+		n.links.mu.Unlock()
+		n.links.moved.Broadcast()
+	})
+	defer alarm.Stop()
+	n.links.mu.Lock()
+	defer n.links.mu.Unlock()
+	for n.links.up.Len() < len(n.c.Members)-1 && !late {
+		n.links.moved.Wait()
+	}
+}

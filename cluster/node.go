@@ -1,0 +1,199 @@
+// Package cluster joins real processes into a cluster that agrees: over mutual TLS, with
+// what must outlive a crash on the disk. It runs the machines that the simulator and the
+// explorer run.
+//
+// A process calls [Join] with the configuration that all nodes have alike and its own
+// certificate, and has groups to broadcast in.
+package cluster
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"parley"
+	"parley/cluster/cert"
+	"parley/cluster/host"
+	"parley/cluster/link"
+	"parley/cluster/store"
+	"parley/lockstep"
+	"parley/membership/group"
+)
+
+// Member is one node of a cluster.
+type Member struct {
+	Name    string
+	Address string // host and port that it listens on
+	Signer  ed25519.PublicKey
+}
+
+// Config is what a node knows. Members and Groups are alike at all nodes.
+type Config struct {
+	Name    string // which of the members this is
+	Members []Member
+	Self    *cert.Self
+	Trust   *cert.Trust
+	// Listen, if it is given, is used in place of listening on the address.
+	Listen net.Listener
+	// Dir is the folder for what must outlive the process. Without one nothing does, and
+	// a process that has ended must not come back under its name.
+	Dir string
+	// Durable keeps what is delivered on the disk before anybody is told.
+	Durable bool
+	Groups  []GroupConfig
+	// M is how many nodes may lie, for what is to hold against liars; by default as many
+	// as fewer than a third of the nodes are.
+	M int
+	// Round is the length of a round. A fifth of it is how late a node may do anything,
+	// and a tenth how long a message may take. By default 100 ms.
+	Round time.Duration
+	Times Times
+	Log   *slog.Logger
+}
+
+// Times are how long a node waits for what. What is 0 has a default, for a local network.
+type Times struct {
+	Beat    time.Duration // between two signs of life; 100 ms
+	Suspect time.Duration // how long a member may be silent; 1 s
+	Flush   time.Duration // how long a change of the view waits for a member; 500 ms
+	Retry   time.Duration // before somebody else begins a change; 1 s
+}
+
+func (t Times) withDefaults() Times {
+	or := func(x *time.Duration, otherwise time.Duration) {
+		if *x == 0 {
+			*x = otherwise
+		}
+	}
+	or(&t.Beat, 100*time.Millisecond)
+	or(&t.Suspect, time.Second)
+	or(&t.Flush, 500*time.Millisecond)
+	or(&t.Retry, time.Second)
+	return t
+}
+
+// onCall is the schedule of rounds that begin when somebody calls for them.
+func (c Config) onCall() lockstep.Schedule {
+	return lockstep.Schedule{Delta: parley.Tick(c.Round), Slack: parley.Tick(c.Round / 5), Early: true, OnCall: true}
+}
+
+// slots is how many slots of a Byzantine order may have begun in the time that one lasts
+// if somebody is silent.
+func (c Config) slots() int { return 4096 }
+
+// views is the configuration of a group of all nodes.
+func (c Config) views() group.Config {
+	t := c.Times.withDefaults()
+	v := group.Config{
+		N: len(c.Members), Return: true, Durable: c.Durable,
+		Flush: parley.Tick(t.Flush), Wait: parley.Tick(t.Retry), Stagger: parley.Tick(t.Retry / 2), Admit: parley.Tick(t.Retry),
+	}
+	v.Detector.Period, v.Detector.Timeout = parley.Tick(t.Beat), parley.Tick(t.Suspect)
+	v.Detector.Late = parley.Tick(t.Suspect / 4)
+	return v.WithDefaults()
+}
+
+// Node is this process's part of the cluster.
+type Node struct {
+	c      Config
+	self   parley.ID
+	again  bool
+	mesh   *link.Mesh
+	links  connections
+	host   *host.Host
+	store  *store.Store
+	groups map[string]*Group
+}
+
+// firstGroup is the channel of the first group; the others follow.
+const firstGroup = 16
+
+// Join starts the node.
+func Join(c Config) (*Node, error) {
+	n := &Node{c: c, groups: make(map[string]*Group)}
+	if n.c.Log == nil {
+		n.c.Log = slog.New(slog.DiscardHandler)
+	}
+	if n.c.M == 0 {
+		n.c.M = (len(n.c.Members) - 1) / 3
+	}
+	if n.c.Round == 0 {
+		n.c.Round = 100 * time.Millisecond
+	}
+	if err := n.findSelf(); err != nil {
+		return nil, err
+	}
+	if err := n.start(); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) findSelf() error {
+	for i, m := range n.c.Members {
+		if m.Name == n.c.Name {
+			n.self = parley.ID(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("cluster: %q is none of the %d members", n.c.Name, len(n.c.Members))
+}
+
+func (n *Node) start() (err error) {
+	if n.c.Dir != "" {
+		n.store, err = store.Open(filepath.Join(n.c.Dir, "records"), store.Options{
+			Durable: func(upto uint64) { n.host.Durable(upto) }, Failed: n.broken, Log: n.c.Log,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if n.mesh, err = n.newMesh(); err != nil {
+		return err
+	}
+	n.host = host.New(host.Config{
+		Self: n.self, N: len(n.c.Members), Transport: n.mesh, Store: n.store, Log: n.c.Log, Broken: n.broken,
+	})
+	for i := range n.c.Groups {
+		n.host.Expect(firstGroup + uint32(i))
+	}
+	if err := n.mesh.Start(); err != nil {
+		return err
+	}
+	if !n.again {
+		n.gather()
+	}
+	for i, c := range n.c.Groups {
+		if n.groups[c.Name] != nil {
+			return fmt.Errorf("cluster: two groups are named %q", c.Name)
+		}
+		if n.groups[c.Name], err = n.newGroup(c, firstGroup+uint32(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Node) broken(err error) { n.c.Log.Error("the node stops", "why", err) }
+
+// Group returns this node's member of a group, nil if there is none of that name.
+func (n *Node) Group(name string) *Group { return n.groups[name] }
+
+// Close leaves without a word: for the others the node has crashed.
+func (n *Node) Close() error {
+	var errs []error
+	if n.mesh != nil {
+		errs = append(errs, n.mesh.Close())
+	}
+	if n.host != nil {
+		n.host.Close()
+	}
+	if n.store != nil {
+		errs = append(errs, n.store.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,111 @@
+package cluster_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/cert"
+)
+
+// joined makes a cluster of n nodes in this process, on real connections.
+func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) []*cluster.Node {
+	tb.Helper()
+	a, err := cert.NewAuthority("test", time.Hour, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	trust, err := cert.NewTrust(a.Anchors(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	configs := make([]cluster.Config, n)
+	var members []cluster.Member
+	for i := range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		name := fmt.Sprintf("node%d", i+1)
+		issued, err := a.IssueNode(name, nil, time.Hour)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		members = append(members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
+		configs[i] = cluster.Config{Name: name, Self: issued.Self(), Trust: trust, Listen: l}
+	}
+	nodes := make([]*cluster.Node, n)
+	var all sync.WaitGroup
+	for i := range configs {
+		configs[i].Members = members
+		config(i, &configs[i])
+		all.Go(func() {
+			var err error
+			if nodes[i], err = cluster.Join(configs[i]); err != nil {
+				tb.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	tb.Cleanup(func() {
+		for _, node := range nodes {
+			if err := node.Close(); err != nil {
+				tb.Error(err)
+			}
+		}
+	})
+	if tb.Failed() {
+		tb.FailNow()
+	}
+	return nodes
+}
+
+// All members deliver what all of them broadcast, at once and much of it, in one order.
+func TestTotalOrder(t *testing.T) {
+	const n, each = 3, 20000
+	hashes := make([]uint64, n)
+	var counts [n]atomic.Int64
+	nodes := joined(t, n, func(i int, c *cluster.Config) {
+		if os.Getenv("V") != "" {
+			c.Log = slog.Default()
+		}
+		c.Groups = []cluster.GroupConfig{{Name: "g", Deliver: func(d cluster.Delivery) {
+			hashes[i] = hashes[i]*1099511628211 ^ uint64(d.From)<<32 ^ uint64(binary.LittleEndian.Uint32(d.Payload))
+			counts[i].Add(1)
+		}}}
+	})
+	var senders sync.WaitGroup
+	for _, node := range nodes {
+		senders.Go(func() {
+			for k := range uint32(each) {
+				payload := make([]byte, 64)
+				binary.LittleEndian.PutUint32(payload, k)
+				if err := node.Group("g").Broadcast(payload); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	senders.Wait()
+	for i := range counts {
+		for end := time.Now().Add(10 * time.Second); counts[i].Load() < n*each && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		if got := counts[i].Load(); got != n*each {
+			t.Fatalf("node %d delivered %d of %d", i, got, n*each)
+		}
+	}
+	for i := range hashes {
+		if hashes[i] != hashes[0] {
+			t.Errorf("node %d delivered in another order", i)
+		}
+	}
+}
