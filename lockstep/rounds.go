@@ -16,6 +16,17 @@
 // abstains: it sends and decides nothing more, which the others cannot tell from a
 // crash. If it sleeps within a round it may not know: what it takes in too late is
 // missing for it, as if its senders had been silent.
+//
+// An instance may have its time from a common schedule, or begin on call
+// (Schedule.OnCall): a process begins round 0 when it is asked, or at the first frame
+// of round 0 of any process, and counts its deadlines from there. Since it sends a
+// frame to all others at once, all correct processes begin within one message delay
+// of the first of them, whatever liars do; a liar alone can make that happen early,
+// but not apart. So what a correct process sends in a round, at the latest one delay
+// after the first, arrives one more delay later, which is within the round everywhere
+// if rounds are longer than two delays. And no correct process is in round 1 before
+// another one is in round 0: it waits for the other's frame, or until the round's
+// time is over, when its own frame has long arrived.
 package lockstep
 
 import (
@@ -84,7 +95,30 @@ type Schedule struct {
 	// Early lets a process close a round as soon as it has a frame of all the
 	// others. Deadlines stay where they are.
 	Early bool
+	// OnCall lets the instance begin when it is called, for each process at a time of
+	// its own clock, and Begin means nothing. Delta must then exceed two largest delays
+	// and four times the Slack: for the one who calls, the one who hears the call and
+	// begins, the one who sends and the one who receives. Clocks need not show the same.
+	// An instance that nobody correct is asked for, or hears of, does not end: it has not
+	// begun. A process that starts, or comes back, when it may have begun counts as faulty.
+	OnCall bool
 }
+
+// Call asks a process to begin an instance on call, if it has not begun, without a
+// value. It is of local kind: only a Request. No field is used.
+const Call parley.Kind = parley.Local + 0x40
+
+// delay is the largest delay that there is room for.
+func (w Schedule) delay() parley.Tick {
+	if w.OnCall {
+		return (w.Delta - 4*w.slack()) / 2
+	}
+	return w.Delta - 2*w.slack()
+}
+
+// Late tells whether a process that does something so much after its time comes too
+// late with it.
+func (w Schedule) Late(by parley.Tick) bool { return by > 0 && by >= w.slack() }
 
 func (w Schedule) slack() parley.Tick {
 	if w.Slack == 0 {
@@ -96,6 +130,10 @@ func (w Schedule) slack() parley.Tick {
 // Simulated is the schedule of simulated runs: rounds of a thousand ticks, of which
 // messages take 900 at most.
 var Simulated = Schedule{Delta: 1000}
+
+// Called is the schedule on call of simulated runs, in which messages take 900 ticks
+// at most too.
+var Called = Schedule{Delta: 2000, Slack: 50, Early: true, OnCall: true}
 
 // Derive returns p with its deliveries turned into others: f is called for each
 // delivery of p, in its place, and delivers what it likes.

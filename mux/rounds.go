@@ -159,6 +159,17 @@ func (p *process) Close(s *parley.Step, r int) {
 	}
 }
 
+// Reset begins all parts anew.
+func (p *process) Reset() {
+	for i, part := range p.parts {
+		if r, ok := part.(lockstep.Reusable); ok {
+			r.Reset()
+		} else {
+			p.parts[i] = p.side.parts[i].New(p.self)
+		}
+	}
+}
+
 func (p *process) State(v *parley.Vars) {
 	if p.sources {
 		parley.PerProcess(v, "part", p.parts, func(id parley.ID, part *lockstep.Rounds) {

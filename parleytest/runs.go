@@ -173,11 +173,12 @@ var garbage = faulty.Behaviour{Name: "garbage", Tell: func(s *parley.Step, t *pa
 	return said
 }}
 
-// garbled tells whether somebody talks garbage, of rounds gone by for instance.
+// garbled tells whether somebody talks garbage, of rounds gone by for instance, or does
+// not hear all, and so may not hear in time that rounds on call have begun.
 func (r run) garbled() bool {
 	// order: it is asked whether there is one
 	for _, how := range r.Faulty {
-		if how.Name == garbage.Name {
+		if how.Name == garbage.Name || how.Hear != nil {
 			return true
 		}
 	}

@@ -173,7 +173,7 @@ func (s *suite) cost() error {
 	for seed := range uint64(s.some(20)) {
 		r := s.honest(s.p, seed)
 		r.Measure = true
-		if s.p.Timing != parley.Synchronous && s.p.Serves && s.p.Proposers == (parley.Set{}) && len(r.Requests) > 0 {
+		if s.p.Serves && s.p.Proposers == (parley.Set{}) && len(r.Requests) > 0 {
 			r.Requests = r.Requests[:1] // what one broadcast costs
 		}
 		got, err := r.simulate()

@@ -132,6 +132,16 @@ func newProcess(c Config, self parley.ID) *process {
 	return p
 }
 
+// Reset leaves the process as New makes it, in the memory that it has.
+func (p *process) Reset() {
+	p.value, p.heard, p.decided, p.root, p.width = nil, false, false, 0, 1
+	clear(p.dict)
+	p.dict = append(p.dict[:0], p.c.Default)
+	for _, round := range p.columns {
+		clear(round)
+	}
+}
+
 func (p *process) lieutenant() bool { return p.self != p.c.Source }
 
 // Request: the General is given the order.

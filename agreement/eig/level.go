@@ -223,13 +223,16 @@ func (d dict) has(v []byte) bool {
 // old one, if anything is new: seldom, and in the early rounds, when trees are
 // small.
 func (p *process) learn(values dict) {
-	merged := slices.Clone(p.dict)
+	var merged dict
 	for _, v := range values {
 		if !p.dict.has(v) {
+			if merged == nil {
+				merged = slices.Clone(p.dict)
+			}
 			merged = append(merged, v)
 		}
 	}
-	if len(merged) == len(p.dict) {
+	if merged == nil {
 		return
 	}
 	slices.SortFunc(merged[1:], bytes.Compare)

@@ -1,0 +1,258 @@
+package byzantine_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/broadcast/byzantine"
+	"parley/broadcast/problem"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+func protocol(n, m, window int) parley.Protocol {
+	return byzantine.New(byzantine.Config{N: n, M: m, Window: window, Batch: 256}, lockstep.Called)
+}
+
+func TestSuite(t *testing.T) {
+	parleytest.Suite(t, protocol(4, 1, 6), parleytest.Options{Seeds: 120, NothingBeyond: ""})
+}
+
+// withholds says nothing in round 0 but to some.
+func withholds(but parley.Set) faulty.Behaviour {
+	return faulty.Behaviour{Name: "withholds its batch", Model: parley.OralByzantineFaults,
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+			return slices.DeleteFunc(t.Honest, func(one parley.Sent) bool {
+				return one.Msg.Kind == lockstep.Frame && one.Msg.Seq == 0 && !but.Has(t.To)
+			})
+		}}
+}
+
+// answers what is asked wrongly, is asked twice, and is silent otherwise as an honest one.
+var wrongAnswers = faulty.Behaviour{Name: "answers wrongly", Model: parley.OralByzantineFaults,
+	Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var out []parley.Sent
+		for _, one := range t.Honest {
+			if one.Msg.Kind == byzantine.Bytes {
+				one.Msg.Body = []byte("wrong")
+			}
+			out = append(out, one)
+		}
+		return out
+	}}
+
+// work is a run in which processes broadcast at random times.
+func work(p parley.Protocol, seed uint64, each int, how func(r *rand.Rand) faulty.Behaviour) sim.Options {
+	r := rand.New(rand.NewPCG(seed, 21))
+	opt := sim.Options{Protocol: p, Seed: seed, Faulty: make(map[parley.ID]faulty.Behaviour), Steps: 1 << 21}
+	for _, id := range r.Perm(p.N)[:p.M] {
+		opt.Faulty[parley.ID(id)] = how(r)
+	}
+	for id := range parley.ID(p.N) {
+		for k := range each {
+			opt.Requests = append(opt.Requests, sim.Request{At: id, When: parley.Tick(r.IntN(4000 * each)),
+				Msg: problem.Request(fmt.Appendf(nil, "%d.%d", id, k))})
+		}
+	}
+	return opt
+}
+
+// sequences are what correct processes delivered, in order.
+func sequences(s *sim.Sim) map[parley.ID][]string {
+	out := make(map[parley.ID][]string)
+	for id := range s.Correct().All() {
+		out[id] = nil
+	}
+	for _, d := range s.History.Deliveries {
+		if s.History.Correct(d.At) {
+			out[d.At] = append(out[d.At], fmt.Sprintf("%d:%s", d.From, d.Msg.Body))
+		}
+	}
+	return out
+}
+
+// judge demands what is promised, and one sequence everywhere.
+func judge(t *testing.T, p parley.Protocol, s *sim.Sim, of string) {
+	t.Helper()
+	if s.Stats.OutOfSteps {
+		t.Fatalf("%s: it does not end: %v", of, s.Stats.Refused)
+	}
+	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		if v.Violated() && v.Property.Mode != parley.Sometimes {
+			t.Fatalf("%s: %s: %v", of, v.Property.Name, v.Broken)
+		}
+		if !v.Promise.Holds {
+			t.Fatalf("%s: %s is not promised: %s", of, v.Property.Name, v.Promise.Because)
+		}
+	}
+	var first []string
+	for id, all := range sequences(s) {
+		if first == nil {
+			first = all
+		}
+		if !slices.Equal(first, all) {
+			t.Fatalf("%s: process %d delivers\n%v, another one\n%v", of, id, all, first)
+		}
+	}
+}
+
+// The theorem: with m liars of any kind all correct processes deliver one sequence, and
+// in it all that correct processes broadcast.
+func TestOneSequence(t *testing.T) {
+	for _, size := range [][4]int{{4, 1, 4, 120}, {4, 1, 64, 60}, {7, 2, 8, 24}} {
+		p := protocol(size[0], size[1], size[2])
+		fetched, lied := 0, uint64(0)
+		for seed := range uint64(size[3]) {
+			opt := work(p, seed, 6, func(r *rand.Rand) faulty.Behaviour {
+				how := append(faulty.Named(), withholds(parley.SetOf(parley.ID(r.IntN(p.N)))),
+					withholds(parley.SetOf(0, 1, 2)), withholds(parley.SetOf(1, 2, 3, 4)), wrongAnswers)
+				return how[r.IntN(len(how))]
+			})
+			opt.Between = func(s *sim.Sim) {}
+			s := sim.Run(opt)
+			judge(t, p, s, fmt.Sprintf("%v, seed %d", size, seed))
+			fetched += int(s.Stats.Deliveries) - int(s.Stats.FromFaulty)
+			lied += s.Stats.FromFaulty
+		}
+		if fetched == 0 || lied == 0 {
+			t.Errorf("%v: nothing happened", size)
+		}
+	}
+}
+
+// A batch that one correct process alone was not told is in the order all the same: it
+// asks for it, a liar's answer is refused, and it waits.
+func TestFetch(t *testing.T) {
+	asked := 0
+	for seed := range uint64(40) {
+		p := protocol(4, 1, 8)
+		opt := work(p, seed, 4, func(*rand.Rand) faulty.Behaviour { return faulty.Honest })
+		clear(opt.Faulty)
+		left := parley.ID(seed % 3)
+		opt.Faulty[3] = faulty.Behaviour{Name: "leaves one out", Model: parley.OralByzantineFaults,
+			Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+				var out []parley.Sent
+				for _, one := range t.Honest {
+					switch {
+					case one.Msg.Kind == lockstep.Frame && one.Msg.Seq == 0 && t.To == left:
+						one.Msg.Body = nil
+					case one.Msg.Kind == byzantine.Bytes:
+						one.Msg.Body = []byte("wrong")
+					}
+					out = append(out, one)
+				}
+				return out
+			}}
+		s := sim.Run(opt)
+		judge(t, p, s, fmt.Sprint("seed ", seed))
+		for id, all := range sequences(s) {
+			for k := range 4 {
+				if !slices.Contains(all, fmt.Sprintf("3:3.%d", k)) {
+					t.Fatalf("seed %d: process %d does not deliver what 3 told two of three: %v", seed, id, all)
+				}
+			}
+		}
+		asked += int(s.Stats.Refused["batch that is not asked for"])
+	}
+	if asked == 0 {
+		t.Error("nobody asked, or no answer was refused")
+	}
+}
+
+// A digest that liars vouch for and nobody holds is not decided on.
+func TestVouchForNothing(t *testing.T) {
+	p := protocol(7, 2, 8)
+	for seed := range uint64(20) {
+		opt := work(p, seed, 3, func(*rand.Rand) faulty.Behaviour { return faulty.Flip })
+		for id, how := range opt.Faulty {
+			flip := how.Choose
+			how.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+				if n == 4 {
+					return 3 // its batch is told to nobody
+				}
+				return flip(s, t, k, n)
+			}
+			opt.Faulty[id] = how
+		}
+		s := sim.Run(opt)
+		judge(t, p, s, fmt.Sprint("seed ", seed))
+		for id, all := range sequences(s) {
+			for _, one := range all {
+				if bytes.Contains([]byte(one), []byte("lie")) {
+					t.Fatalf("seed %d: process %d delivers %s", seed, id, one)
+				}
+			}
+		}
+	}
+}
+
+// Beyond the bound something breaks: n = 3m, or m+1 liars.
+func TestBeyond(t *testing.T) {
+	for _, size := range [][3]int{{3, 1, 1}, {4, 1, 2}, {6, 2, 2}} {
+		p := protocol(size[0], size[1], 8)
+		bad := 0
+		for seed := range uint64(150) {
+			opt := work(p, seed, 3, func(*rand.Rand) faulty.Behaviour { return faulty.Random })
+			r := rand.New(rand.NewPCG(seed, 22))
+			for len(opt.Faulty) < size[2] {
+				opt.Faulty[parley.ID(r.IntN(p.N))] = faulty.Random
+			}
+			opt.Steps = 1 << 17
+			s := sim.Run(opt)
+			for _, property := range p.Properties {
+				if property.Mode != parley.Sometimes && property.Check(&s.History) != nil {
+					bad++
+					break
+				}
+			}
+		}
+		if bad == 0 {
+			t.Errorf("%v: nothing broke", size)
+		}
+	}
+}
+
+// A request is numbered by its sender; a number told twice is delivered once.
+func TestDuplicates(t *testing.T) {
+	p := protocol(4, 1, 8)
+	opt := work(p, 5, 4, func(*rand.Rand) faulty.Behaviour { return faulty.Flip })
+	s := sim.Run(opt)
+	judge(t, p, s, "flip")
+	for id, all := range sequences(s) {
+		lies := 0
+		for _, one := range all {
+			if bytes.Contains([]byte(one), []byte("lie")) {
+				lies++
+			}
+		}
+		if lies != 1 {
+			t.Errorf("process %d delivers %d lies of one number: %v", id, lies, all)
+		}
+	}
+}
+
+// What is too large, or too much, is refused and nothing of it is delivered.
+func TestLimits(t *testing.T) {
+	p := byzantine.New(byzantine.Config{N: 4, M: 1, Window: 2, Batch: 64, Queue: 130}, lockstep.Called)
+	var requests []sim.Request
+	for _, size := range []int{64 - 24, 65 - 25, 39, 1, 0} {
+		requests = append(requests, sim.Request{At: 2, Msg: problem.Request(bytes.Repeat([]byte("x"), size))})
+	}
+	for range 8 {
+		requests = append(requests, sim.Request{At: 1, When: 1, Msg: problem.Request(bytes.Repeat([]byte("y"), 30))})
+	}
+	requests = append(requests, sim.Request{At: 1, When: 1, Msg: parley.Msg{Kind: parley.Propose}})
+	s := sim.Run(sim.Options{Protocol: p, Requests: requests})
+	if s.Stats.Refused["no request to broadcast, or too large"] != 3 || s.Stats.Refused["queue full"] == 0 {
+		t.Error(s.Stats.Refused)
+	}
+	if all := sequences(s)[0]; len(all) != 3+8-int(s.Stats.Refused["queue full"]) {
+		t.Error(all)
+	}
+}

@@ -1,0 +1,158 @@
+package byzantine
+
+import (
+	"flag"
+	"fmt"
+
+	"parley"
+	agree "parley/agreement/problem"
+	"parley/broadcast/problem"
+	"parley/lockstep"
+	"parley/mux"
+)
+
+// Config is what all processes must know alike.
+type Config struct {
+	N, M int // processes, and faults to tolerate
+	// Window is how many slots are unfinished at most; by default 64. A process keeps
+	// the batches of thrice as many, n of them in a slot.
+	Window int
+	// Depth is how many slots may be unfinished when a process calls for another one of
+	// its own accord; by default 4, and the window at most.
+	Depth int
+	// Batch is the largest batch, in bytes, by default 64 KiB, which bounds a payload
+	// too. Queue is how much may wait to be put into slots, by default 16 batches.
+	Batch, Queue int
+}
+
+func (c Config) withDefaults() Config {
+	if c.Window == 0 {
+		c.Window = 64
+	}
+	if c.Depth == 0 {
+		c.Depth = min(4, c.Window)
+	}
+	if c.Batch == 0 {
+		c.Batch = 64 << 10
+	}
+	if c.Queue == 0 {
+		c.Queue = 16 * c.Batch
+	}
+	return c
+}
+
+// check tells what is wrong with a configuration. Whether n processes tolerate m faults
+// is a matter of Bound.
+func (c Config) check() error {
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	switch {
+	case c.N < 2 || c.N > parley.MaxProcesses:
+		return wrong("n", "%d processes: allowed are 2 to %d", c.N, parley.MaxProcesses)
+	case c.M < 0 || c.M > c.N-2:
+		return wrong("m", "%d faults of %d processes: allowed are 0 to n-2 = %d", c.M, c.N, c.N-2)
+	case c.Window < 1 || c.Window > 1<<16:
+		return wrong("window", "%d slots: allowed are 1 to %d", c.Window, 1<<16)
+	case c.Depth < 1 || c.Depth > c.Window:
+		return wrong("depth", "%d slots: allowed are 1 to the window, %d", c.Depth, c.Window)
+	case c.Batch <= head+overhead || c.Batch > parley.MaxBody/4:
+		return wrong("batch", "%d bytes: allowed are %d to %d", c.Batch, head+overhead+1, parley.MaxBody/4)
+	case c.Queue < c.Batch:
+		return wrong("queue", "%d bytes: at least a batch, %d", c.Queue, c.Batch)
+	}
+	return nil
+}
+
+// New returns the protocol, by rounds of the given schedule, which must be on call. It
+// panics on a configuration that makes no sense.
+func New(c Config, when lockstep.Schedule) parley.Protocol {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		panic("byzantine: " + err.Error())
+	}
+	one := slot(c)
+	slots := mux.Slots(one, when, c.Window) // for what its frames say
+	p := slots
+	p.Name = "byzantine"
+	p.Title = "total order with lying processes, by slots of interactive consistency on digests"
+	p.Paper = "Lamport, The implementation of reliable distributed multiprocess systems (1978); article"
+	p.Faults = parley.OralByzantineFaults
+	p.Kinds = []string{"", "FRAME", "FETCH", "BYTES"}
+	p.N, p.M = c.N, c.M
+	p.Serves = true
+	p.Proposers = parley.Set{}
+	p.Properties = problem.Of(problem.Validity, problem.Agreement, problem.TotalOrder, problem.SenderIntegrity,
+		problem.Delivery)
+	p.Promises = promises
+	p.Bound = agree.OralBound
+	p.Cost = cost
+	p.Size = size
+	p.Explain = explainAll(slots)
+	p.Lies = liesAll(slots)
+	p.Rename = nil
+	p.New = func(self parley.ID) parley.Machine { return newProcess(c, when, one, self) }
+	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c, when) }
+	return p
+}
+
+// flags declares the flags of the protocol; what is not given is taken from def.
+func flags(fs *flag.FlagSet, def Config, when lockstep.Schedule) func(parley.Naming) (parley.Protocol, error) {
+	n := fs.Int("n", def.N, "number of `processes`")
+	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+	window := fs.Int("window", def.Window, "how many `slots` are unfinished at most")
+	depth := fs.Int("depth", def.Depth, "how many unfinished `slots` there may be when a process calls for another")
+	return func(parley.Naming) (parley.Protocol, error) {
+		c := def
+		c.N, c.M, c.Window, c.Depth = *n, *m, *window, *depth
+		if c.M < 0 {
+			c.M = max(0, agree.MostOral(c.N))
+		}
+		if err := c.check(); err != nil {
+			return parley.Protocol{}, err
+		}
+		return New(c, when), nil
+	}
+}
+
+// size counts frames, and what is in none. What a process keeps is no message.
+func size(e parley.Env, _ parley.Msg) parley.Traffic {
+	if e.From == e.To {
+		return parley.Traffic{}
+	}
+	return parley.Traffic{Messages: 1}
+}
+
+// cost is that of one slot without faults: a frame from each process to each other in
+// each of m+1 rounds, however many requests it carries.
+func cost(n, m int) parley.Cost {
+	c := parley.Cost{Rounds: m + 1}
+	for range m + 1 {
+		c.PerRound = append(c.PerRound, parley.Traffic{Messages: uint64(n * (n - 1))})
+	}
+	return c
+}
+
+// promises says what holds in the circumstances of a run.
+func promises(a parley.Assumptions) []parley.Promise {
+	lacks := ""
+	switch err := agree.OralBound(a.N, a.M); {
+	case err != nil:
+		lacks = err.Error()
+	case a.Faulty > a.M:
+		lacks = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+	}
+	say := func(name, because string) parley.Promise {
+		if lacks != "" {
+			return parley.Promise{Property: name, Because: lacks}
+		}
+		return parley.Promise{Property: name, Holds: true, Because: because}
+	}
+	return []parley.Promise{
+		say(problem.Validity, "n > 3m: the batch of a correct process is in the vector of its slot"),
+		say(problem.Agreement, "n > 3m: of what is agreed on one correct process has the bytes, and tells them"),
+		say(problem.TotalOrder, "n > 3m: all correct processes agree on the vector of every slot"),
+		say(problem.SenderIntegrity, "n > 3m: the entry of a correct process is the digest of its own batch"),
+		say(problem.Delivery, "follows from validity, if somebody correct broadcasts"),
+	}
+}

@@ -1,0 +1,163 @@
+package byzantine
+
+import (
+	"encoding/hex"
+	"fmt"
+	"iter"
+
+	"parley"
+	"parley/agreement/eig"
+	agree "parley/agreement/problem"
+	"parley/lockstep"
+	"parley/mux"
+)
+
+// other is the batch that a liar tells in the place of its own: always the same of one
+// liar, so that all of them can vouch for it, also where it was told to nobody.
+func other(source parley.ID) []byte {
+	return encode(1, [][]byte{fmt.Appendf(nil, "lie of %d", source)})
+}
+
+// lies: in round 0 a liar may send another batch, or bytes that are none, or nothing, to
+// each receiver something else. Later it may relay, along each path, what it holds, the
+// digest of the source's other batch, whether anybody holds that or not, or nothing.
+func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		out := t.Out[:0]
+		for _, honest := range t.Honest {
+			switch honest.Msg.Kind {
+			case Batch:
+				switch s.Choose(4) {
+				case 0:
+					out = append(out, honest)
+				case 1:
+					honest.Msg.Body = other(t.Self)
+					out = append(out, honest)
+				case 2:
+					honest.Msg.Body = honest.Msg.Body[:len(honest.Msg.Body)-1]
+					out = append(out, honest)
+				}
+			case eig.Level:
+				if m, said := lieLevel(s, c, len(parts), t, honest); said {
+					honest.Msg = m
+					out = append(out, honest)
+				}
+			}
+		}
+		return out
+	}
+}
+
+func lieLevel(s *parley.Step, c Config, parts int, t *parley.Turn, honest parley.Sent) (parley.Msg, bool) {
+	i, _ := mux.Part(honest.Path, parts)
+	in := instance(c, parley.ID(i))
+	var held [][]byte
+	for _, v := range eig.Items(in, parley.Env{From: t.Self, Round: t.Round}, honest.Msg) {
+		held = append(held, v)
+	}
+	return eig.Message(in, t.Self, t.Round, func([]parley.ID) []byte {
+		v := held[0]
+		held = held[1:]
+		switch s.Choose(3) {
+		case 0:
+			return append([]byte{}, v...)
+		case 1:
+			return digest(other(parley.ID(i)))
+		}
+		return nil
+	})
+}
+
+func instance(c Config, source parley.ID) agree.Instance {
+	return agree.Instance{N: c.N, M: c.M, Source: source}
+}
+
+// liesAll: a liar asks for nothing, and to who asks it may tell other bytes or nothing.
+func liesAll(slots parley.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var out []parley.Sent
+		for i, honest := range t.Honest {
+			switch honest.Msg.Kind {
+			case lockstep.Frame:
+				turn := *t
+				turn.Memo, turn.Honest, turn.Out = nil, t.Honest[i:i+1], nil
+				out = append(out, slots.Lies(s, &turn)...)
+			case Fetch:
+				if s.Choose(2) == 0 {
+					out = append(out, honest)
+				}
+			case Bytes:
+				switch s.Choose(3) {
+				case 0:
+					out = append(out, honest)
+				case 1:
+					honest.Msg.Body = other(honest.Msg.Origin)
+					out = append(out, honest)
+				}
+			}
+		}
+		return out
+	}
+}
+
+// short is how a digest is shown: its first bytes.
+func short(d []byte) string {
+	if len(d) == 0 {
+		return "-"
+	}
+	return hex.EncodeToString(d[:min(4, len(d))])
+}
+
+// batchText names the requests of a batch.
+func batchText(body []byte) string {
+	text := "batch"
+	if !each(body, func(number uint64, request []byte) {
+		text += fmt.Sprintf(" %d %s", number, parley.Printable(request))
+	}) {
+		text = "no batch"
+	}
+	return text
+}
+
+// explaining is an Explain.
+type explaining = func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string]
+
+// explain shows batches as they are, and what is relayed as eig does: the digest and the
+// path.
+func explain(c Config, parts []lockstep.Protocol) explaining {
+	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			if m.Kind == Batch && e.Round == 0 {
+				yield(batchText(m.Body))
+				return
+			}
+			i, _ := mux.Part(e.Path, len(parts))
+			if m.Kind != eig.Level || i >= len(parts) {
+				return
+			}
+			for path, v := range eig.Items(instance(c, parley.ID(i)), e, m) {
+				if !yield("{" + short(v) + "," + agree.PathText(path, c.N, name) + "}") {
+					return
+				}
+			}
+		}
+	}
+}
+
+// explainAll is explain for frames, and for what is in none.
+func explainAll(slots parley.Protocol) explaining {
+	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			switch {
+			case m.Kind == Fetch && e.From != e.To:
+				yield(fmt.Sprintf("#%d: who has %s of %s?", m.Value, short(m.Body), name(m.Origin)))
+			case m.Kind == Bytes && e.From != e.To:
+				yield(fmt.Sprintf("#%d: %s of %s", m.Value, batchText(m.Body), name(m.Origin)))
+			case m.Kind == parley.Carried:
+				yield(parley.Printable(m.Body))
+			default:
+				slots.Explain(e, m, name)(yield)
+			}
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package byzantine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/lockstep"
+	"parley/sim"
+)
+
+// host counts what is refused.
+type host struct{ why []string }
+
+func (h *host) Choose(int) int                        { return 0 }
+func (h *host) Sign(parley.ID, []byte) []byte         { return nil }
+func (h *host) Verify(parley.ID, []byte, []byte) bool { return false }
+func (h *host) Refused(_, _ parley.ID, why string)    { h.why = append(h.why, why) }
+
+// after runs four processes, each broadcasting something, and returns process 0 and a
+// step for it.
+func after(t *testing.T, window, each int) (*process, *parley.Step, *host) {
+	t.Helper()
+	opt := sim.Options{Protocol: New(Config{N: 4, M: 1, Window: window}, lockstep.Called)}
+	for k := range each {
+		for id := range parley.ID(4) {
+			opt.Requests = append(opt.Requests, sim.Request{At: id, When: parley.Tick(10_000 * k),
+				Msg: problem.Request([]byte{'a' + byte(id), byte(k)})})
+		}
+	}
+	s := sim.Run(opt)
+	h := &host{}
+	p := s.Machine(0).(*process)
+	if int(p.delivered) < each {
+		t.Fatalf("%d slots", p.delivered)
+	}
+	return p, &parley.Step{Self: 0, N: 4, Now: s.Now(), Host: h}, h
+}
+
+// Who asks for a batch is told it, if it is here and not too old, and not without end.
+func TestAnswers(t *testing.T) {
+	p, s, h := after(t, 2, 9)
+	want := func(slot uint64, of parley.ID) []byte { return p.at(slot).entries[of].body }
+	recent := p.delivered
+	if want(recent, 2) == nil || p.keep() != 4 {
+		t.Fatal("nothing is kept")
+	}
+	fetch := parley.Msg{Kind: Fetch, Origin: 2, Value: recent, Body: digest(want(recent, 2))}
+	for i := range 20 {
+		s.Effects = s.Effects[:0]
+		p.Receive(s, 1, fetch)
+		if told := len(s.Effects) == 1; told != (i < answers*4) {
+			t.Fatalf("asked %d times: %+v", i+1, s.Effects)
+		} else if told && (s.Effects[0].To != 1 || !bytes.Equal(s.Effects[0].Msg.Body, want(recent, 2))) {
+			t.Fatalf("%+v", s.Effects)
+		}
+	}
+	h.why, s.Effects = nil, s.Effects[:0]
+	other := sha256.Sum256([]byte("other"))
+	for _, m := range []parley.Msg{
+		{Kind: Fetch, Origin: 2, Value: recent, Body: other[:]},       // other bytes than here
+		{Kind: Fetch, Origin: 2, Value: recent - p.keep(), Body: nil}, // too old
+		{Kind: Fetch, Origin: 2, Value: recent + 1, Body: other[:]},   // not begun
+		{Kind: Fetch, Origin: 2, Value: 1<<64 - 1, Body: other[:]},
+		{Kind: Fetch, Origin: 4, Value: recent, Body: other[:]},
+		{Kind: Fetch, Origin: 2, Value: recent, Seq: 1, Body: other[:]},
+		{Kind: Fetch, Origin: 2, Body: other[:]},
+		{Kind: Bytes, Origin: 2, Value: recent, Body: want(recent, 2)}, // nobody asked
+		{Kind: Bytes, Origin: 2, Value: recent + 1, Body: want(recent, 2)},
+		{Kind: Bytes + 1, Value: 1},
+	} {
+		p.Receive(s, 3, m)
+	}
+	old := "asks for a slot that is too old or has not begun"
+	if !slices.Equal(h.why, []string{old, old, old, "malformed message", "malformed message", "malformed message",
+		"batch that is not asked for", "batch that is not asked for", "malformed message"}) || len(s.Effects) != 0 {
+		t.Errorf("%q, %+v", h.why, s.Effects)
+	}
+}
+
+// A process that lacks a batch asks all, and again a few times; delivers nothing before it
+// has it, whatever comes; and everything once it has.
+func TestWaits(t *testing.T) {
+	p, s, h := after(t, 4, 1)
+	low := p.delivered
+	missing, there := encode(7, [][]byte{[]byte("missing")}), encode(9, [][]byte{[]byte("there")})
+	decided := func(of parley.ID, kind parley.Kind, body []byte) parley.Effect {
+		return parley.Effect{Op: parley.OpDeliver, To: of, Msg: parley.Msg{Kind: kind, Origin: of, Body: body}}
+	}
+	count := func(op parley.Op) (n int) {
+		for _, e := range s.Effects {
+			if e.Op == op {
+				n++
+			}
+		}
+		return n
+	}
+	p.Over(s, low+1, []parley.Effect{decided(1, parley.Decide, digest(missing))})
+	p.Over(s, low+2, []parley.Effect{decided(2, parley.Carried, there)})
+	if count(parley.OpSend) != 1 || s.Effects[0].To != parley.All || count(parley.OpDeliver) != 0 {
+		t.Fatalf("%+v", s.Effects)
+	}
+	for range 10 {
+		p.Timeout(s, again)
+	}
+	if count(parley.OpSend) != answers {
+		t.Errorf("asked %d times", count(parley.OpSend))
+	}
+	p.Receive(s, 3, parley.Msg{Kind: Bytes, Origin: 1, Value: low + 1, Body: there})
+	p.Receive(s, 3, parley.Msg{Kind: Bytes, Origin: 1, Value: low + 2, Body: missing})
+	if len(h.why) != 2 || count(parley.OpDeliver) != 0 {
+		t.Errorf("%q, %+v", h.why, s.Effects)
+	}
+	s.Effects = nil
+	p.Receive(s, 3, parley.Msg{Kind: Bytes, Origin: 1, Value: low + 1, Body: missing})
+	if count(parley.OpDeliver) != 2 || string(s.Effects[0].Msg.Body) != "missing" || string(s.Effects[1].Msg.Body) != "there" {
+		t.Errorf("%+v", s.Effects)
+	}
+	// Beyond all bounds it stops, and what it has agreed on before is still delivered.
+	s.Effects, h.why = nil, nil
+	low = p.delivered
+	p.Over(s, low+1, []parley.Effect{decided(1, parley.Decide, digest(missing))})
+	for k := uint64(2); k <= p.keep()+3; k++ {
+		p.Over(s, low+k, []parley.Effect{decided(2, parley.Carried, encode(8+k, [][]byte{[]byte("more")}))})
+	}
+	p.Receive(s, 3, parley.Msg{Kind: Bytes, Origin: 1, Value: low + 1, Body: missing})
+	if !p.stopped || p.delivered != low+p.keep() || len(h.why) != 1 {
+		t.Errorf("stopped: %v, delivered %d of %d, refused %q", p.stopped, p.delivered-low, p.keep(), h.why)
+	}
+}
+
+// There is one encoding of a batch, and nothing else is one.
+func TestBatches(t *testing.T) {
+	for _, requests := range [][][]byte{{{}}, {[]byte("a"), nil, bytes.Repeat([]byte("x"), 300)}} {
+		body := encode(300, requests)
+		var back [][]byte
+		if !each(body, func(number uint64, r []byte) {
+			if number != uint64(300+len(back)) {
+				t.Errorf("request %d has number %d", len(back), number)
+			}
+			back = append(back, r)
+		}) || !slices.EqualFunc(back, requests, bytes.Equal) {
+			t.Errorf("%q becomes %q", requests, back)
+		}
+		if !well(body, len(body)) || well(body, len(body)-1) {
+			t.Error("the limit is not the limit")
+		}
+		for cut := range body {
+			if well(body[:cut], 1000) {
+				t.Errorf("a batch cut to %d bytes is one", cut)
+			}
+		}
+		if well(append(slices.Clone(body), 0), 1000) {
+			t.Error("a batch with a byte more is one")
+		}
+	}
+	for _, b := range [][]byte{nil, {0, 1, 0}, {1, 0}, {1, 2, 0}, {0x81, 0, 1, 0}, {1, 1, 0x80, 0}} {
+		if well(b, 1000) {
+			t.Errorf("%x is a batch", b)
+		}
+	}
+}
+
+// One that comes back after a crash takes no part; one that slept through the end of a
+// round delivers nothing more, and is heard all the same.
+func TestMissed(t *testing.T) {
+	for _, crash := range []bool{true, false} {
+		opt := sim.Options{Protocol: New(Config{N: 4, M: 1}, lockstep.Called)}
+		for k := range 6 {
+			opt.Requests = append(opt.Requests, sim.Request{At: parley.ID(k % 4), When: parley.Tick(4000 * k),
+				Msg: problem.Request([]byte{'0' + byte(k)})})
+		}
+		if crash {
+			opt.Crashes = []sim.Crash{{At: 3, When: 4100, Back: 10}}
+		} else {
+			opt.Pauses = []sim.Pause{{At: 3, From: 4100, For: 6000}}
+		}
+		s := sim.Run(opt)
+		var at [4]string
+		for _, d := range s.History.Deliveries {
+			at[d.At] += string(d.Msg.Body)
+		}
+		want := "012345"
+		if crash {
+			want = "01245" // what it is asked is refused
+		}
+		if at[0] != want || at[1] != want || at[2] != want || at[3] != "0" {
+			t.Errorf("crash %v: delivered %q", crash, at)
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package lockstep
+
+import (
+	"parley"
+)
+
+// Instance is one process in one instance of a protocol in rounds. Whoever runs it
+// keeps the timer: it asks for the Deadline after every clause, and lets it Expire.
+type Instance struct {
+	p      Protocol
+	self   parley.ID
+	when   Schedule
+	number uint64 // the Value of its frames
+
+	begin  parley.Tick // of round 0; far away while nobody knows it
+	round  int         // the round that is open: -1 before the first, last+1 when all is over
+	now    window      // frames of the open round
+	next   window      // frames of the one after it: peers may be a round ahead
+	rounds Rounds
+
+	sent, parts, before []part // scratch
+}
+
+// part is a message on its way into a frame or out of it.
+type part struct {
+	to   parley.ID
+	path parley.Path
+	msg  parley.Msg
+}
+
+// window holds one frame a process at most: the first is final.
+type window struct {
+	got    parley.Set
+	frames [][]byte
+}
+
+// far is a time that does not come.
+const far parley.Tick = 1 << 62
+
+// NewInstance makes a process in an instance of the given number, which its frames
+// carry as their Value. A schedule of no sense panics.
+func NewInstance(p Protocol, when Schedule, self parley.ID, number uint64) *Instance {
+	if when.Delta < 1 {
+		panic("lockstep: a round has a length")
+	}
+	if when.Slack < 0 || when.Slack > when.Delta {
+		panic("lockstep: the slack is a part of a round")
+	}
+	if when.delay() < 1 && when.OnCall {
+		panic("lockstep: rounds on call last for two messages and four times the slack")
+	}
+	m := &Instance{
+		p: p, self: self, when: when, number: number, begin: when.Begin, round: -1, rounds: p.New(self),
+		now: window{frames: make([][]byte, p.N)}, next: window{frames: make([][]byte, p.N)},
+	}
+	if when.OnCall {
+		m.begin = far
+	}
+	return m
+}
+
+// Reusable is what rounds are that can begin anew in the memory that they have.
+type Reusable interface {
+	// Reset leaves the process as New makes it.
+	Reset()
+}
+
+// Reset leaves the instance as NewInstance makes it, under another number.
+func (m *Instance) Reset(number uint64) {
+	m.number, m.begin, m.round = number, m.when.Begin, -1
+	if m.when.OnCall {
+		m.begin = far
+	}
+	m.now.clear()
+	m.next.clear()
+	if r, ok := m.rounds.(Reusable); ok {
+		r.Reset()
+	} else {
+		m.rounds = m.p.New(m.self)
+	}
+}
+
+func (w *window) clear() {
+	w.got = parley.Set{}
+	clear(w.frames)
+}
+
+// Waits tells whether round 0 has not begun, and Over whether the last one has ended.
+func (m *Instance) Waits() bool { return m.round < 0 }
+
+// Over tells whether the last round has ended, or the process takes no part.
+func (m *Instance) Over() bool { return m.round > m.p.Last }
+
+// Abstain ends the part that the process takes.
+func (m *Instance) Abstain() { m.round = m.p.Last + 1 }
+
+// Deadline is when the open round ends on the process's own clock, whenever it began,
+// or when round 0 begins. Of an instance on call that waits, it does not come.
+func (m *Instance) Deadline() parley.Tick { return m.deadline(m.round) }
+
+func (m *Instance) deadline(r int) parley.Tick {
+	return m.begin + parley.Tick(r+1)*m.when.Delta
+}
+
+// Request is in time before round 0. Later it is too late for an initial value.
+func (m *Instance) Request(s *parley.Step, q parley.Msg) {
+	if m.round >= 0 {
+		s.Refuse(s.Self, "request after round 0")
+		return
+	}
+	mark := s.Mark()
+	m.rounds.Request(s, q)
+	noSends(s, mark)
+}
+
+// noSends keeps messages out of the link that are in no frame.
+func noSends(s *parley.Step, mark int) {
+	for i := mark; i < len(s.Effects); i++ {
+		if s.Effects[i].Op == parley.OpSend {
+			panic("lockstep: a message sent outside Emit")
+		}
+	}
+}
+
+// Open begins round 0, at a time that is not to come.
+func (m *Instance) Open(s *parley.Step, begin parley.Tick) {
+	m.begin = begin
+	m.open(s)
+	m.advance(s)
+}
+
+// Receive keeps a frame of the open round or of the next. The clock says what is
+// late, and not the timer, which may be late itself.
+func (m *Instance) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	if q.Kind != Frame || q.Origin != 0 || q.Value != m.number {
+		s.Refuse(from, "not a frame")
+		return
+	}
+	w := &m.now
+	switch {
+	case m.Over():
+		s.Refuse(from, "frame after the last round")
+		return
+	case q.Seq > uint64(m.p.Last):
+		s.Refuse(from, "frame of a round there is not")
+		return
+	case int(q.Seq) < m.round, s.Now >= m.deadline(int(q.Seq)):
+		s.Refuse(from, "late frame")
+		return
+	case int(q.Seq) == m.round+1:
+		w = &m.next
+	case int(q.Seq) > m.round+1:
+		s.Refuse(from, "frame more than a round ahead")
+		return
+	}
+	if !w.got.Add(from) {
+		s.Refuse(from, "second frame of a round")
+		return
+	}
+	w.frames[from] = q.Body
+	m.advance(s)
+}
+
+// Expire ends the open round if its time is over, and begins round 0 if that has come
+// which is not on call. A process that wakes later than the slack would send too late,
+// and decide without frames that came while it slept: it abstains, and false is told.
+func (m *Instance) Expire(s *parley.Step) bool {
+	switch end := m.Deadline(); {
+	case m.Over() || s.Now < end:
+		return true // of a round that was closed early
+	case m.when.Late(s.Now - end):
+		s.Refuse(s.Self, "woke too late: abstains")
+		m.Abstain()
+		return false
+	}
+	if m.round >= 0 {
+		m.close(s)
+	}
+	m.open(s)
+	m.advance(s)
+	return true
+}
+
+// advance closes the open round early, and the next one if that is complete too.
+func (m *Instance) advance(s *parley.Step) {
+	for m.when.Early && m.round >= 0 && !m.Over() && m.now.got.Len() == s.N-1 {
+		m.close(s)
+		m.open(s)
+	}
+}
+
+// close absorbs what came in the open round, in the order of the senders. A
+// frame that does not parse is as good as none: no part of it counts.
+func (m *Instance) close(s *parley.Step) {
+	outer, mark := s.Path, s.Mark()
+	for id := range m.now.got.All() {
+		body := m.now.frames[id]
+		if len(body) == 0 {
+			continue
+		}
+		path, q, rest, err := parley.ReadMsg(body)
+		if err != nil || !well(rest) {
+			s.Refuse(id, "malformed frame")
+			continue
+		}
+		for {
+			s.Path = path
+			m.rounds.Absorb(s, m.round, id, q)
+			if len(rest) == 0 {
+				break
+			}
+			path, q, rest, _ = parley.ReadMsg(rest)
+		}
+	}
+	s.Path = outer
+	m.rounds.Close(s, m.round)
+	noSends(s, mark)
+}
+
+// open begins the next round, of which frames may have come already. Its deadline
+// is counted from the beginning of the instance, not from now.
+func (m *Instance) open(s *parley.Step) {
+	m.round++
+	m.now, m.next = m.next, m.now
+	m.next.clear()
+	if m.Over() {
+		return
+	}
+	mark := s.Mark()
+	m.rounds.Emit(s, m.round)
+	m.enframe(s, mark)
+}
+
+// enframe puts what Emit sent into one frame for each receiver. Receivers that
+// are sent the same share one body, and if all are, the frame goes to all.
+func (m *Instance) enframe(s *parley.Step, mark int) {
+	m.sent = m.sent[:0]
+	alike := true
+	s.Take(mark, func(e *parley.Effect) bool {
+		if e.Op != parley.OpSend {
+			return false
+		}
+		m.sent = append(m.sent, part{e.To, e.Path, e.Msg})
+		alike = alike && e.To == parley.All
+		return true
+	})
+	head := parley.Msg{Kind: Frame, Seq: uint64(m.round), Value: m.number}
+	if alike {
+		head.Body = encode(m.sent)
+		s.SendAll(head)
+		return
+	}
+	m.share(s, head)
+}
+
+// share sends each receiver its own frame; neighbours in the order of processes
+// that are sent the same get the same body.
+func (m *Instance) share(s *parley.Step, head parley.Msg) {
+	first := true
+	for id := range parley.ID(s.N) {
+		if id == s.Self {
+			continue
+		}
+		mine := m.parts[:0]
+		for _, p := range m.sent {
+			if p.to == id || p.to == parley.All {
+				mine = append(mine, p)
+			}
+		}
+		if first || !same(m.before, mine) {
+			head.Body = encode(mine)
+		}
+		s.Send(id, head)
+		first, m.before, m.parts = false, mine, m.before
+	}
+}
+
+// same tells whether two lists hold the same messages, bodies by identity.
+func same(a, b []part) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		x, y := a[i].msg, b[i].msg
+		if a[i].path != b[i].path || x.Kind != y.Kind || x.Origin != y.Origin || x.Seq != y.Seq ||
+			x.Value != y.Value || len(x.Body) != len(y.Body) || len(x.Body) > 0 && &x.Body[0] != &y.Body[0] {
+			return false
+		}
+	}
+	return true
+}
+
+func encode(list []part) []byte {
+	if len(list) == 0 {
+		return nil
+	}
+	size := 0
+	for _, p := range list {
+		size += len(p.msg.Body) + 16
+	}
+	body := make([]byte, 0, size)
+	for _, p := range list {
+		body = parley.AppendMsg(body, p.path, p.msg)
+	}
+	return body
+}
+
+// well tells whether a frame can be read to its end.
+func well(body []byte) bool {
+	for len(body) > 0 {
+		var err error
+		if _, _, body, err = parley.ReadMsg(body); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Rounds are the process's own rounds.
+func (m *Instance) Rounds() Rounds { return m.rounds }
+
+// State visits the number and the beginning only where instances have their own.
+func (m *Instance) State(v *parley.Vars) {
+	parley.Num(v, "round", &m.round)
+	if m.when.OnCall {
+		parley.Num(v, "number", &m.number)
+		if m.round >= 0 && !m.Over() {
+			v.Time("begin", &m.begin)
+		} else {
+			m.begin = far
+		}
+	}
+	m.window(v, "now got", "now", m.round, &m.now)
+	m.window(v, "next got", "next", m.round+1, &m.next)
+	v.Inner("rounds", m.rounds, m.p.Rename)
+}
+
+func (m *Instance) window(v *parley.Vars, got, name string, round int, w *window) {
+	v.Set(got, &w.got)
+	parley.PerProcess(v, name, w.frames, func(id parley.ID, body *[]byte) {
+		v.Coded("frame", body, func(b []byte, perm []parley.ID) []byte {
+			e := parley.Env{From: id, To: m.self, Round: round}
+			return frames{m.p}.rename(e, parley.Msg{Seq: uint64(round), Body: b}, perm).Body
+		})
+	})
+}

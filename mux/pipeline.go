@@ -1,0 +1,364 @@
+package mux
+
+import (
+	"fmt"
+
+	"parley"
+	"parley/lockstep"
+)
+
+// Pipeline is one process in consecutive instances of one protocol in rounds, each on
+// call: the slots, numbered from 1. A machine embeds it and hands it its events; the
+// frames of slot k have k for their Value. See [Slots] for what it does and why.
+type Pipeline struct {
+	p      lockstep.Protocol
+	when   lockstep.Schedule
+	window uint64
+	self   parley.ID
+	above  Above
+
+	mute   bool        // it came back after a crash: what may have begun cannot be known
+	over   uint64      // all slots up to here are over
+	opened uint64      // and up to here they have begun
+	wanted uint64      // and up to here they are to begin when they may; 0: none is
+	missed uint64      // the first slot that this process abstained from; 0: none
+	alarm  parley.Tick // when the timer is due; never: it is not set
+	ring   []slot      // by number: from opened-window+1 to opened+window
+
+	spare []*lockstep.Instance // scratch
+}
+
+// slot is one instance, or what is known of one that has not begun, or is over.
+type slot struct {
+	begin parley.Tick // of round 0; before that, since when it is wanted
+	given bool
+	value parley.Msg
+	one   *lockstep.Instance // nil: nothing came yet, or it is over
+	out   []parley.Effect    // what it delivered before an earlier one was over
+}
+
+// Above is the machine that embeds a pipeline. Neither function may call the pipeline.
+type Above interface {
+	// Fill is asked what this process says in a slot, at the moment in which it begins,
+	// whoever called for it: the value is in round 0's frame.
+	Fill(s *parley.Step, slot uint64) (m parley.Msg, ok bool)
+	// Over tells what this process's instance of a slot delivered: slot by slot, in
+	// order, none left out. delivered is the pipeline's own.
+	Over(s *parley.Step, slot uint64, delivered []parley.Effect)
+}
+
+const never parley.Tick = 1 << 62
+
+// NewPipeline makes one process. See [Slots] for what panics.
+func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above Above) *Pipeline {
+	switch {
+	case !when.OnCall:
+		panic("mux: slots begin on call")
+	case window < 1:
+		panic("mux: slots need a window")
+	case p.Faults == parley.SignedByzantineFaults:
+		panic(fmt.Sprintf("mux: what is signed in one slot of %s counts in all", p.Name))
+	}
+	return &Pipeline{
+		p: p, when: when, window: uint64(window), self: self, above: above, alarm: never,
+		ring: make([]slot, 2*window),
+	}
+}
+
+// Opened is the last slot that has begun, and Done the last one of those that are over
+// with all before them.
+func (l *Pipeline) Opened() uint64 { return l.opened }
+
+// Done is the last slot up to which all are over.
+func (l *Pipeline) Done() uint64 { return l.over }
+
+// Missed is the first slot that this process abstained from, and 0 if there is none. It
+// goes on in later ones, but Over tells of none from that one on.
+func (l *Pipeline) Missed() uint64 { return l.missed }
+
+// Rounds are this process's own in a slot that has begun and is not over; nil otherwise.
+func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
+	if k <= l.over || k > l.opened || l.at(k).one == nil {
+		return nil
+	}
+	return l.at(k).one.Rounds()
+}
+
+// Mute ends all part that the process takes: for one that comes back after a crash.
+func (l *Pipeline) Mute() { l.mute = true }
+
+// age is how long after slot k has begun slot k+window may begin: longer than any
+// correct process takes until slot k is over.
+func (l *Pipeline) age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.Delta }
+
+func (l *Pipeline) at(k uint64) *slot { return &l.ring[k%uint64(len(l.ring))] }
+
+// Call asks for a slot, and all before it, to begin: at once if the window allows.
+// Slot 0 stands for the next one.
+func (l *Pipeline) Call(s *parley.Step, k uint64) {
+	if l.mute {
+		return
+	}
+	l.catchUp(s)
+	if k == 0 {
+		k = l.opened + 1
+	}
+	if k > l.opened+l.window {
+		s.Refuse(s.Self, "call of a slot past the window")
+		return
+	}
+	l.want(s, k)
+}
+
+// Give hands in what this process says in a slot, and calls it. Slot 0 stands for the
+// next one that has not begun and has been given nothing.
+func (l *Pipeline) Give(s *parley.Step, k uint64, m parley.Msg) {
+	if l.mute {
+		return
+	}
+	l.catchUp(s)
+	if k == 0 {
+		for k = l.opened + 1; k <= l.opened+l.window && l.at(k).given; k++ {
+		}
+	}
+	switch {
+	case k <= l.opened:
+		s.Refuse(s.Self, "request after round 0")
+	case k > l.opened+l.window:
+		s.Refuse(s.Self, "request for a slot past the window")
+	case l.at(k).given:
+		s.Refuse(s.Self, "second request for a slot")
+	default:
+		l.at(k).given, l.at(k).value = true, m
+		l.want(s, k)
+	}
+}
+
+// want notes that slots up to k are to begin, and begins those that may.
+func (l *Pipeline) want(s *parley.Step, k uint64) {
+	for l.wanted = max(l.wanted, l.opened); l.wanted < k; {
+		l.wanted++
+		l.at(l.wanted).begin = s.Now
+	}
+	l.open(s)
+}
+
+// open begins what is wanted and may begin. A slot that had to wait for the window has
+// begun when the window let it, though a timer may be late.
+func (l *Pipeline) open(s *parley.Step) {
+	for l.opened < l.wanted {
+		k := l.opened + 1
+		r := l.at(k)
+		if k > l.window {
+			from := l.at(k-l.window).begin + l.age()
+			if s.Now < from {
+				l.wake(s, from)
+				return
+			}
+			r.begin = max(r.begin, from)
+		}
+		l.opened = k
+		// What stood there was slot k-window, which is over everywhere.
+		*l.at(k + l.window) = slot{out: l.at(k + l.window).out[:0]}
+		one := l.instance(k)
+		mark := s.Mark()
+		if by := s.Now - r.begin; l.when.Late(by) {
+			s.Refuse(s.Self, "woke too late: abstains")
+			l.abstain(k, one)
+		} else {
+			if r.given {
+				one.Request(s, r.value)
+			} else if m, ok := l.above.Fill(s, k); ok {
+				one.Request(s, m)
+			}
+			one.Open(s, r.begin)
+		}
+		r.given, r.value = false, parley.Msg{}
+		l.settle(s, k, mark)
+		if !one.Over() {
+			l.wake(s, one.Deadline())
+		}
+	}
+}
+
+// instance returns the process in slot k.
+func (l *Pipeline) instance(k uint64) *lockstep.Instance {
+	r := l.at(k)
+	if r.one == nil {
+		if last := len(l.spare) - 1; last >= 0 {
+			r.one, l.spare = l.spare[last], l.spare[:last]
+			r.one.Reset(k)
+		} else {
+			r.one = lockstep.NewInstance(l.p, l.when, l.self, k)
+		}
+	}
+	return r.one
+}
+
+func (l *Pipeline) abstain(k uint64, one *lockstep.Instance) {
+	one.Abstain()
+	if l.missed == 0 || k < l.missed {
+		l.missed = k
+	}
+}
+
+// Receive takes in a frame. One of a slot that has not begun calls for it.
+func (l *Pipeline) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	k := q.Value
+	if l.mute {
+		return
+	}
+	l.catchUp(s)
+	switch {
+	case q.Kind != lockstep.Frame || q.Origin != 0 || k == 0:
+		s.Refuse(from, "not a frame")
+		return
+	case k <= l.over:
+		s.Refuse(from, "frame of a slot that is over")
+		return
+	case k > l.opened+l.window:
+		s.Refuse(from, "frame of a slot past the window")
+		return
+	case k > l.opened:
+		if !lockstep.Opens(q) {
+			s.Refuse(from, "frame of a slot that has not begun")
+			return
+		}
+		if l.want(s, k); k <= l.over {
+			return // what was kept of it was all that it needed
+		}
+	}
+	one := l.instance(k)
+	mark := s.Mark()
+	one.Receive(s, from, q)
+	if s.Mark() > mark || one.Over() {
+		l.settle(s, k, mark)
+	}
+}
+
+// settle keeps what slot k delivered until those before it are over.
+func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
+	r := l.at(k)
+	s.Take(mark, func(e *parley.Effect) bool {
+		if e.Op != parley.OpDeliver {
+			return false
+		}
+		r.out = append(r.out, *e)
+		return true
+	})
+	for l.over < l.opened && k == l.over+1 {
+		r := l.at(k)
+		if r.one == nil || !r.one.Over() {
+			return
+		}
+		l.spare = append(l.spare, r.one)
+		r.one = nil
+		l.over = k
+		if l.missed == 0 || k < l.missed {
+			l.above.Over(s, k, r.out)
+		}
+		clear(r.out)
+		r.out = r.out[:0]
+		k++
+	}
+}
+
+// wake sets the timer, if it is not to run out earlier anyway.
+func (l *Pipeline) wake(s *parley.Step, at parley.Tick) {
+	if at < l.alarm {
+		l.alarm = at
+		s.SetTimer(0, at-s.Now)
+	}
+}
+
+// Timeout is the timer: its number is 0.
+func (l *Pipeline) Timeout(s *parley.Step) {
+	if l.mute || s.Now < l.alarm {
+		return
+	}
+	l.catchUp(s)
+}
+
+// catchUp ends the rounds whose time is over, and begins slots that the window lets
+// begin by now. One timer does for all slots: it is set for the earliest time that
+// anything was due when it was set.
+func (l *Pipeline) catchUp(s *parley.Step) {
+	if s.Now < l.alarm {
+		return
+	}
+	l.alarm = never
+	for k := l.over + 1; k <= l.opened; k++ {
+		one := l.at(k).one
+		if one == nil {
+			continue
+		}
+		mark := s.Mark()
+		for !one.Over() && s.Now >= one.Deadline() {
+			if !one.Expire(s) {
+				l.abstain(k, one)
+			}
+		}
+		late := never
+		if !one.Over() {
+			late = one.Deadline()
+		}
+		l.settle(s, k, mark)
+		if late < never {
+			l.wake(s, late)
+		}
+	}
+	l.open(s)
+}
+
+// State visits the slots that are not over, and when the others of the window began.
+func (l *Pipeline) State(v *parley.Vars) {
+	if v.Skips() {
+		return
+	}
+	v.Bool("mute", &l.mute)
+	parley.Num(v, "over", &l.over)
+	parley.Num(v, "opened", &l.opened)
+	parley.Num(v, "wanted", &l.wanted)
+	parley.Num(v, "missed", &l.missed)
+	set := l.alarm < never
+	v.Bool("timer", &set)
+	if set {
+		v.Time("alarm", &l.alarm)
+	} else {
+		l.alarm = never
+	}
+	if v.Loading() {
+		clear(l.ring)
+	}
+	for k := l.opened + 1 - min(l.opened, l.window); k <= l.opened+l.window; k++ {
+		l.visit(v, k)
+	}
+}
+
+// visit visits one slot. Messages here are within the process, and name no other one
+// but by their origin.
+func (l *Pipeline) visit(v *parley.Vars, k uint64) {
+	r := l.at(k)
+	if k <= max(l.opened, l.wanted) {
+		v.Time("begin", &r.begin)
+	}
+	if k <= l.over {
+		return
+	}
+	v.Bool("given", &r.given)
+	if r.given {
+		visit(v, &r.value, func() { v.ID("origin", &r.value.Origin) })
+	}
+	has := r.one != nil
+	v.Bool("has", &has)
+	if has {
+		l.instance(k)
+		v.Machine("instance", r.one)
+	}
+	parley.Slice(v, "delivered", &r.out, func(_ int, e *parley.Effect) {
+		e.Op, e.From = parley.OpDeliver, l.self
+		v.ID("of", &e.To)
+		parley.Num(v, "path", &e.Path)
+		visit(v, &e.Msg, func() { v.ID("origin", &e.Msg.Origin) })
+	})
+}

@@ -1,0 +1,274 @@
+package mux_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/agreement/eig"
+	"parley/agreement/problem"
+	"parley/agreement/sm"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/mux"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+func oral(n, m int) problem.Instance { return problem.Instance{N: n, M: m, Default: []byte("0")} }
+
+// inSlots lists what each correct process delivered, as slot=value.
+func inSlots(s *sim.Sim) map[parley.ID][]string {
+	out := make(map[parley.ID][]string)
+	for _, d := range s.History.Deliveries {
+		if s.History.Correct(d.At) {
+			out[d.At] = append(out[d.At], fmt.Sprintf("%d=%s", d.Msg.Seq, d.Msg.Body))
+		}
+	}
+	return out
+}
+
+// withholder is honest but for the last round, in which it says nothing to one process:
+// that one has to wait for the end of the round in every slot, and the others have not.
+func withholder(from parley.ID, last uint64) faulty.Behaviour {
+	return faulty.Behaviour{Name: "withholds", Model: parley.OralByzantineFaults,
+		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+			return slices.DeleteFunc(t.Honest, func(one parley.Sent) bool {
+				return t.To == from && one.Msg.Seq == last
+			})
+		}}
+}
+
+// caller calls slots of its own accord, near and far, from one process or from all, for
+// a time.
+func caller(to parley.ID) faulty.Behaviour {
+	return faulty.Behaviour{Name: "calls", Model: parley.OralByzantineFaults,
+		Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
+			out := slices.Clone(t.Honest)
+			for _, one := range t.Honest {
+				if s.Now < 40000 && (t.To == to || s.Choose(4) == 0) {
+					one.Msg.Seq, one.Msg.Body = 0, nil
+					one.Msg.Value += uint64(s.Choose(12))
+					out = append(out, one)
+				}
+			}
+			return out
+		}}
+}
+
+// line is a run of slots of Byzantine agreement.
+type line struct {
+	n, m, window, slots int
+	seed                uint64
+}
+
+// run has the source give its values as fast as it can, and some others call.
+func (l line) run(how ...faulty.Behaviour) *sim.Sim {
+	r := rand.New(rand.NewPCG(l.seed, 5))
+	opt := sim.Options{
+		Protocol: mux.Slots(eig.Rounds(oral(l.n, l.m)), lockstep.Called, l.window), Seed: l.seed,
+		Faulty: make(map[parley.ID]faulty.Behaviour), Steps: 1 << 22,
+	}
+	for i, id := range r.Perm(l.n)[:l.m] {
+		opt.Faulty[parley.ID(id)] = how[i%len(how)]
+	}
+	ask := func(at parley.ID, when parley.Tick, m parley.Msg) {
+		opt.Requests = append(opt.Requests, sim.Request{At: at, When: when, Msg: m})
+	}
+	gap := 1 + 12000/l.window
+	for k := range l.slots {
+		when := parley.Tick(k*gap + r.IntN(gap))
+		ask(0, when, parley.Msg{Kind: parley.Propose, Body: fmt.Appendf(nil, "v%d", k+1)})
+		for id := range parley.ID(l.n) {
+			if r.IntN(3) == 0 {
+				ask(id, when+parley.Tick(r.IntN(2*gap)), parley.Msg{Kind: lockstep.Call})
+			}
+		}
+	}
+	return sim.Run(opt)
+}
+
+// check demands one sequence of slots everywhere, from the first on, none left out, and
+// that nothing of a correct process was refused for the window's sake or its time.
+func (l line) check(t *testing.T, s *sim.Sim) (slots int) {
+	t.Helper()
+	all := inSlots(s)
+	var first []string
+	for id := range s.Correct().All() {
+		if first == nil {
+			first = all[id]
+		}
+		if !slices.Equal(first, all[id]) {
+			t.Fatalf("%+v: process %d delivers\n%v, another one\n%v", l, id, all[id], first)
+		}
+	}
+	for i, one := range first {
+		if !strings.HasPrefix(one, fmt.Sprintf("%d=", i+1)) {
+			t.Fatalf("%+v: out of order: %v", l, first)
+		}
+	}
+	for _, why := range []string{"late frame", "frame of a slot past the window", "frame of a slot that has not begun",
+		"frame more than a round ahead", "woke too late: abstains"} {
+		if bad := s.Stats.Refused[why]; bad > s.Stats.RefusedFaulty {
+			t.Fatalf("%+v: %s: %d times, and liars were refused %d times", l, why, bad, s.Stats.RefusedFaulty)
+		}
+	}
+	return len(first)
+}
+
+// Slots are one sequence at all correct processes, whatever m liars do and with whatever
+// window: above all if liars call slots, and make one process finish them later.
+func TestSlotsAreOneSequence(t *testing.T) {
+	all := append(faulty.Named(), withholder(1, 1), withholder(2, 1), caller(1), caller(2))
+	for _, l := range []line{{4, 1, 2, 12, 0}, {4, 1, 4, 40, 0}, {4, 1, 64, 80, 0}, {7, 2, 3, 16, 0}} {
+		begun := 0
+		for seed := range uint64(5 * len(all)) {
+			l.seed = seed
+			i := int(seed) % len(all)
+			begun += l.check(t, l.run(all[i], all[(i+int(seed)/len(all))%len(all)]))
+		}
+		if begun < 3*l.slots*len(all) {
+			t.Errorf("%+v: only %d slots in all runs", l, begun)
+		}
+	}
+}
+
+// With all processes correct and nobody calling for another, the source's values are
+// delivered in its order.
+func TestSlotsCarryValues(t *testing.T) {
+	for seed := range uint64(20) {
+		opt := sim.Options{Protocol: mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 4), Seed: seed}
+		var want []string
+		for k := range 9 {
+			opt.Requests = append(opt.Requests, sim.Request{When: parley.Tick(2500 * k), Msg: parley.Msg{
+				Kind: parley.Propose, Body: fmt.Appendf(nil, "v%d", k)}})
+			want = append(want, fmt.Sprintf("%d=v%d", k+1, k))
+		}
+		s := sim.Run(opt)
+		for id, have := range inSlots(s) {
+			if !slices.Equal(have, want) || len(s.Stats.Refused) > 0 {
+				t.Fatalf("seed %d: process %d delivers %v, refused %v", seed, id, have, s.Stats.Refused)
+			}
+		}
+		opened := 0
+		for _, x := range s.History.Indications {
+			if x.Msg.Kind == mux.Opened && x.At != 0 {
+				opened++
+			}
+		}
+		if opened != 3*9 {
+			t.Fatalf("seed %d: %d times a slot was begun for another's call", seed, opened)
+		}
+	}
+}
+
+// A slot for which somebody is called begins with all before it.
+func TestSlotsBefore(t *testing.T) {
+	s := sim.Run(sim.Options{Protocol: mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 8), Requests: []sim.Request{
+		{At: 2, Msg: parley.Msg{Kind: lockstep.Call, Seq: 5}}, {At: 0, Msg: parley.Msg{Kind: parley.Propose, Seq: 3, Body: []byte("x")}},
+		{At: 0, When: 5, Msg: parley.Msg{Kind: parley.Propose, Seq: 3, Body: []byte("y")}},
+		{At: 1, When: 9000, Msg: parley.Msg{Kind: lockstep.Call, Seq: 14}},
+	}})
+	for id, have := range inSlots(s) {
+		if !slices.Equal(have, []string{"1=", "2=", "3=x", "4=", "5="}) {
+			t.Errorf("process %d delivers %q", id, have)
+		}
+	}
+	if s.Stats.Refused["request after round 0"] != 1 || s.Stats.Refused["call of a slot past the window"] != 1 {
+		t.Error(s.Stats.Refused)
+	}
+}
+
+// What comes for slots that are over, past the window or not begun is refused, and the
+// memory of slots that are over is used again.
+func TestSlotsWindow(t *testing.T) {
+	s := sim.Run(sim.Options{Protocol: mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 4), Until: 9000,
+		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: lockstep.Call, Seq: 2}}}})
+	m, host := s.Machine(0), &turnedAway{}
+	step := parley.Step{Self: 0, N: 4, Now: 9000, Host: host}
+	for _, q := range []parley.Msg{
+		{Kind: lockstep.Frame, Value: 2}, {Kind: lockstep.Frame, Value: 7}, {Kind: lockstep.Frame, Seq: 1, Value: 3},
+		{Kind: lockstep.Frame}, {Kind: 2, Value: 3}, {Kind: lockstep.Frame, Value: 3, Origin: 1},
+		{Kind: lockstep.Frame, Value: 3, Body: []byte{1}}, {Kind: lockstep.Frame, Value: 1<<64 - 1},
+	} {
+		m.Receive(&step, 2, q)
+	}
+	want := []string{"frame of a slot that is over", "frame of a slot past the window", "frame of a slot that has not begun",
+		"not a frame", "not a frame", "not a frame", "frame of a slot that has not begun", "frame of a slot past the window"}
+	if !slices.Equal(host.why, want) || len(step.Effects) != 0 {
+		t.Errorf("refused %q, effects %+v", host.why, step.Effects)
+	}
+}
+
+type turnedAway struct{ why []string }
+
+func (r *turnedAway) Choose(int) int                        { return 0 }
+func (r *turnedAway) Sign(parley.ID, []byte) []byte         { return nil }
+func (r *turnedAway) Verify(parley.ID, []byte, []byte) bool { return false }
+func (r *turnedAway) Refused(_, _ parley.ID, why string)    { r.why = append(r.why, why) }
+
+// A process that sleeps through the end of a round abstains in that slot, takes part in
+// later ones and delivers none of them. One that comes back after a crash is mute.
+func TestSlotsMissed(t *testing.T) {
+	opt := sim.Options{Protocol: mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 8),
+		Pauses: []sim.Pause{{At: 3, From: 2500, For: 5000}}}
+	for k := range 6 {
+		opt.Requests = append(opt.Requests, sim.Request{When: parley.Tick(1 + 2400*k), Msg: parley.Msg{
+			Kind: parley.Propose, Body: fmt.Appendf(nil, "v%d", k+1)}})
+	}
+	s := sim.Run(opt)
+	all := inSlots(s)
+	if len(all[0]) != 6 || !slices.Equal(all[0], all[1]) || len(all[3]) != 1 {
+		t.Errorf("delivered %v", all)
+	}
+	if last := s.History.Deliveries[len(s.History.Deliveries)-1].When; last >= 12000+2*900+900 {
+		t.Errorf("the last slot is over at %d: the one that slept takes no part", last)
+	}
+	opt.Pauses, opt.Crashes = nil, []sim.Crash{{At: 3, When: 2600, Back: 100}}
+	s = sim.Run(opt)
+	if all := inSlots(s); len(all[0]) != 6 || len(all[3]) != 1 || s.Stats.Restarts != 1 {
+		t.Errorf("delivered %v", all)
+	}
+}
+
+// What cannot be in slots is a fault of the program.
+func TestSlotsThatAreNone(t *testing.T) {
+	p := eig.Rounds(oral(4, 1))
+	for name, make := range map[string]func(){
+		"fixed times": func() { mux.Slots(p, lockstep.Simulated, 4) },
+		"no window":   func() { mux.Slots(p, lockstep.Called, 0) },
+		"signed":      func() { mux.Slots(sm.Rounds(sm.Config{Instance: oral(4, 1)}), lockstep.Called, 4) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: taken", name)
+				}
+			}()
+			make()
+		}()
+	}
+}
+
+// Slots are tested as any protocol is: the source gives its values, and then all call.
+func TestSlotsSuite(t *testing.T) {
+	parleytest.Suite(t, mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 5), parleytest.Options{
+		Seeds: 60,
+		Inputs: func(r *rand.Rand) []sim.Request {
+			var out []sim.Request
+			last := uint64(1 + r.IntN(5))
+			for k := range last {
+				out = append(out, sim.Request{Msg: parley.Msg{Kind: parley.Propose, Seq: k + 1,
+					Body: []byte{"01"[r.IntN(2)]}}})
+			}
+			for id := range parley.ID(4) {
+				out = append(out, sim.Request{At: id, When: parley.Tick(1 + r.IntN(2000)),
+					Msg: parley.Msg{Kind: lockstep.Call, Seq: last}})
+			}
+			return out
+		},
+	})
+}
