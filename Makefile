@@ -72,6 +72,14 @@ fuzz-short: ## fuzz every target for a moment, as CI does
 mutants: ## seed the module with bugs, one at a time: the tests must catch each
 	$(GO) run ./internal/mutants $(if $(ONLY),-only '$(ONLY)')
 
+.PHONY: explore
+explore: ## search through all that may happen to small systems, as explore/testdata/cases.txt lists; ONLY selects some
+	$(GO) run ./internal/cases $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: explore-mutants
+explore-mutants: ## find the seeded bugs by such searches, as explore/testdata/mutants.txt says; ONLY selects some
+	$(GO) test ./internal/mutants -run '^TestExplored$$' -count=1 -timeout 0 -v -explore $(if $(ONLY),-mutants '$(ONLY)')
+
 .PHONY: grid
 grid: ## run every protocol against every kind of fault, many seeds each; ONLY selects protocols
 	$(GO) run ./internal/grid $(if $(ONLY),-only '$(ONLY)')

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// below is the line below which everything is made of the lists.
+const below = "\n-----\n"
+
+// write writes the tables into a document.
+func write(path, list string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	above, _, ok := strings.Cut(string(text), below)
+	if !ok {
+		return fmt.Errorf("%s has no line -----", path)
+	}
+	tables, err := document(list, filepath.Join(filepath.Dir(list), "mutants.txt"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(above+below+tables), 0o644)
+}
+
+// document returns the tables of docs/explored.md: the cases as the list has them, by the
+// heading above them in it, and what is said of seeded bugs.
+func document(list, bugs string) (string, error) {
+	cases, err := read(list)
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(bugs)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	heading, states := "", uint64(0)
+	for i := range cases {
+		x := &cases[i]
+		if x.heading != heading {
+			heading = x.heading
+			fmt.Fprintf(&b, "\n### %s\n\n| case | system | asked | what may go wrong | states | depth | ends | verdict |\n"+
+				"| --- | --- | --- | --- | --: | --: | --: | --- |\n", heading)
+		}
+		states += x.want.states
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", x.name, x.made, x.requests(), x.circumstances(),
+			thousands(x.want.states), x.deep(), thousands(x.want.ends), x.proved())
+	}
+	found, missed := seeded(string(text))
+	head := fmt.Sprintf("\n## Cases\n\n%d cases, %s states.\n", len(cases), thousands(states))
+	return head + b.String() + found + missed, nil
+}
+
+// seeded returns the tables of the seeded bugs that are found, and of those that are not.
+func seeded(text string) (found, missed string) {
+	var f, m strings.Builder
+	count, reason := 0, ""
+	for line := range strings.Lines(text) {
+		name, rest, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		by, rest, _ := strings.Cut(rest, "\t")
+		if by != "-" {
+			moves, property, _ := strings.Cut(rest, "\t")
+			fmt.Fprintf(&f, "| %s | %s | %s | %s |\n", name, by, moves, property)
+			count++
+			continue
+		}
+		if rest != reason {
+			reason = rest
+			fmt.Fprintf(&m, "\n- %s: ", reason)
+		} else {
+			m.WriteString(", ")
+		}
+		m.WriteString(strings.ReplaceAll(name, "*", `\*`))
+	}
+	found = fmt.Sprintf("\n## Seeded bugs that are found\n\n%d of them.\n\n", count) +
+		"| seeded bug | case | moves | what breaks |\n| --- | --- | --: | --- |\n" + f.String()
+	return found, "\n## Seeded bugs that are not found\n" + m.String() + "\n"
+}
+
+// thousands writes a number with commas; nothing for 0.
+func thousands(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	text := strconv.FormatUint(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// requests are who is asked what.
+func (x *explored) requests() string {
+	var list []string
+	for i := range x.asked {
+		a := &x.asked[i]
+		what := strings.Join(a.texts, " or ")
+		if what == "" {
+			what = a.verb
+		}
+		if a.to.Len() > 0 {
+			what += " to some"
+		}
+		list = append(list, fmt.Sprintf("P%d %s", a.at+1, what))
+	}
+	return strings.Join(list, ", ")
+}
+
+// deep is how many moves the longest run has that was made without coming to a state again,
+// or a limit on them.
+func (x *explored) deep() string {
+	switch {
+	case x.depth > 0:
+		return fmt.Sprintf("up to %d", x.depth)
+	case x.want.deep > 0:
+		return strconv.Itoa(x.want.deep)
+	}
+	return ""
+}
+
+// proved is what the search says.
+func (x *explored) proved() string {
+	unit := "moves"
+	if x.rounds {
+		unit = "rounds"
+	}
+	what := "holds"
+	switch {
+	case x.want.property != "":
+		return fmt.Sprintf("**%s breaks** in %d %s", x.want.property, x.want.moves, unit)
+	case x.says != "":
+		return x.says
+	case x.want.ends == 0:
+		what = "safety holds"
+	}
+	if len(x.only) > 0 {
+		what += ": " + strings.Join(x.only, ", ")
+	}
+	return what
+}

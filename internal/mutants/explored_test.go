@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+var (
+	exploring  = flag.Bool("explore", false, "find the mutants by exploration, and print a table")
+	which      = flag.String("mutants", "", "with -explore, only the mutants whose name matches the `glob`")
+	anew       = flag.Bool("anew", false, "with -explore, also try all cases for mutants that none is said to find")
+	patientFor = flag.Int("patience", 6_000_000, "with -explore, how many `states` a case visits at most")
+)
+
+// explored is what exploration makes of a mutant: a line of explore/testdata/mutants.txt.
+type explored struct {
+	mutant   string // a name, or a glob
+	by       string // the case that finds it; "-": none
+	moves    int    // of the shortest run that breaks something; 0: the machine panics
+	property string // that breaks, or why no case finds it
+	used     bool
+}
+
+// readExplored reads the list: a line has a mutant, the case that finds it, the moves and
+// what breaks; or a mutant, a dash and the reason.
+func readExplored(root string) ([]explored, error) {
+	text, err := os.ReadFile(filepath.Join(root, "explore", "testdata", "mutants.txt"))
+	if err != nil {
+		return nil, err
+	}
+	var out []explored
+	for i, line := range strings.Split(string(text), "\n") {
+		f := strings.Fields(line)
+		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		if len(f) < 3 {
+			return nil, fmt.Errorf("line %d: a mutant, a case and moves, or a mutant, - and a reason", i+1)
+		}
+		e := explored{mutant: f[0], by: f[1], property: strings.Join(f[2:], " ")}
+		if e.by != "-" {
+			if e.moves, err = strconv.Atoi(f[2]); err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+1, err)
+			}
+			e.property = strings.Join(f[3:], " ")
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// lookUp returns what the list says of a mutant: under its name, or else a glob.
+func lookUp(list []explored, name string) *explored {
+	i := slices.IndexFunc(list, func(e explored) bool { return e.mutant == name })
+	if i < 0 {
+		i = slices.IndexFunc(list, func(e explored) bool {
+			ok, err := path.Match(e.mutant, name)
+			return ok && err == nil
+		})
+	}
+	if i < 0 {
+		return nil
+	}
+	list[i].used = true
+	return &list[i]
+}
+
+// TestExplored demands that of each mutant it is known which explored case finds it, or
+// why none does. With -explore it looks: a command that explores is built with the mutant
+// in it, and must find what the list says.
+func TestExplored(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := readExplored(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutants, err := findMutants(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make([]explored, len(mutants))
+	for i, m := range mutants {
+		if e := lookUp(list, m.name); e != nil {
+			said[i] = *e
+		} else if m.equivalent == "" && !*exploring {
+			t.Errorf("%s: is it found by exploration? explore/testdata/mutants.txt does not say", m.name)
+		}
+	}
+	for _, e := range list {
+		if !e.used && !strings.Contains(e.mutant, "*") {
+			t.Errorf("%s: there is no such mutant", e.mutant)
+		}
+	}
+	if *exploring {
+		exploreAll(t, root, mutants, said)
+	}
+}
+
+// exploreAll explores the chosen mutants of which the list has a case, or nothing, two at
+// a time, and prints a table.
+func exploreAll(t *testing.T, root string, mutants []mutant, said []explored) {
+	var chosen []int
+	for i, m := range mutants {
+		if ok, err := path.Match(*which, m.name); *which == "" || ok && err == nil {
+			chosen = append(chosen, i)
+		}
+	}
+	got, next := make([]explored, len(mutants)), make(chan int)
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for i := range next {
+				got[i] = mutants[i].foundBy(root, said[i])
+			}
+		})
+	}
+	for _, i := range chosen {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MUTANT\tFOUND BY\tIN\tWHAT BREAKS, OR WHY IT IS NOT FOUND")
+	found := 0
+	for _, i := range chosen {
+		g, want := got[i], said[i]
+		if g.by != want.by || g.by != "-" && (g.moves != want.moves || g.property != want.property) {
+			t.Errorf("%s: %q finds it in %d (%s); the list says %q in %d (%s)", mutants[i].name,
+				g.by, g.moves, g.property, want.by, want.moves, want.property)
+		}
+		if g.by != "-" {
+			found++
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", mutants[i].name, g.by, g.moves, g.property)
+	}
+	if err := w.Flush(); err != nil {
+		t.Error(err)
+	}
+	fmt.Printf("\n%d of %d mutants are found by exploration\n", found, len(chosen))
+}
+
+// foundBy looks for a mutant with the case that the list says. One for which it has none is
+// believed not to be found, unless it is to be tried anew, with all cases of its folder.
+func (m mutant) foundBy(root string, said explored) explored {
+	only := said.by
+	switch {
+	case m.equivalent != "" || only == "-" && !*anew:
+		return said
+	case only == "-":
+		only = ""
+	}
+	began := time.Now()
+	got := m.explore(root, only)
+	fmt.Fprintf(os.Stderr, "%s %s %d %s, %.0fs\n", m.name, got.by, got.moves, got.property, time.Since(began).Seconds())
+	return got
+}
+
+// explore builds the command that searches cases with the mutant in it, and has it try
+// those for the mutant's folder.
+func (m mutant) explore(root, only string) explored {
+	none := func(err error) explored { return explored{by: "-", property: err.Error()} }
+	if m.err != nil {
+		return none(m.err)
+	}
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return none(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	bin, err := m.command(root, dir)
+	if err != nil {
+		return none(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, "-bug", path.Dir(m.name), "-only", only, "-states", strconv.Itoa(*patientFor))
+	cmd.Dir = root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if at := strings.Index(stderr.String(), "panic: "); err != nil && at >= 0 {
+		// Before it stands which case is tried.
+		tried := strings.Split(strings.TrimSpace(stderr.String()[:at]), "\n")
+		return explored{by: tried[len(tried)-1], property: "panic"}
+	} else if err != nil {
+		return none(fmt.Errorf("%w: %s", err, firstLine(stderr.String())))
+	}
+	f := strings.Split(strings.TrimSuffix(string(out), "\n"), "\t")
+	if len(f) != 3 {
+		return none(errors.New("no case finds it"))
+	}
+	e := explored{by: f[0], property: f[2]}
+	e.moves, err = strconv.Atoi(f[1])
+	if err != nil {
+		return none(err)
+	}
+	return e
+}
+
+// command builds internal/cases with the mutant in it.
+func (m mutant) command(root, dir string) (bin string, err error) {
+	replace, err := m.overlay(root, dir)
+	if err != nil {
+		return "", err
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, list, 0o600); err != nil {
+		return "", err
+	}
+	bin = filepath.Join(dir, "cases")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-overlay="+overlay, "-o="+bin, "./internal/cases")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("does not compile: %s", firstLine(string(out)))
+	}
+	return bin, nil
+}
