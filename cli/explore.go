@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"os"
 	"os/signal"
 
@@ -22,9 +21,10 @@ func (a *app) explore() *cobra.Command {
 			"deliveries, every crash and loss that the flags allow, every lie of every liar. It ends when all\n" +
 			"is visited, or with the shortest run that breaks a promise, told step by step. The exit status is\n" +
 			"0 if all was visited and nothing found, 1 if something was, 3 if the search ended before.\n\n" +
-			"In a protocol that bears liars, m processes lie unless --faulty or --liars say otherwise; where\n" +
-			"values are proposed, all are tried. Crashes and other faults come only as the flags say. A protocol\n" +
-			"on a detector is explored without its heartbeats: processes are told of crashes.\n\n" +
+			"The system has three processes, or as many as bear one fault, if -n does not say. In a protocol that\n" +
+			"bears liars, m processes lie unless --faulty or --liars say otherwise; where values are proposed, all\n" +
+			"are tried. Crashes and other faults come only as the flags say. A protocol on a detector is explored\n" +
+			"without its heartbeats: processes are told of crashes.\n\n" +
 			"A step is one message, or with --step round all up to the end of a round: fewer states, but no\n" +
 			"faults but lies, and the adversaries are counted. With --step split each process is taken through\n" +
 			"the last round by itself: far fewer still.\n\n" + explore.GoalHelp,
@@ -70,7 +70,9 @@ func (a *app) search(f *exploreFlags) error {
 	if err != nil {
 		return err
 	}
-	a.warn(s, f)
+	if why := s.endless(f); why != "" {
+		fmt.Fprintf(a.err, "%s; %s\n", why, s.smaller(f))
+	}
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer release()
 	if f.pairs {
@@ -80,7 +82,9 @@ func (a *app) search(f *exploreFlags) error {
 	s.options.Progress, s.options.Memory = show, f.memory<<30
 	e := &explored{exploring: s, app: a, flags: f}
 	if f.step == "split" {
-		e.report, e.split, err = split(ctx, s.options)
+		if e.report, e.split, err = split(ctx, s.options); err != nil {
+			err = &parley.FlagError{Flag: "step", Err: err}
+		}
 	} else {
 		e.report, err = explore.Search(ctx, s.options)
 	}
@@ -104,21 +108,6 @@ func (a *app) search(f *exploreFlags) error {
 		return statusError(status)
 	}
 	return err
-}
-
-// warn says beforehand that a search may never end, if that can be known.
-func (a *app) warn(s *exploring, f *exploreFlags) {
-	o := &s.options
-	if o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder {
-		return
-	}
-	bearable := big.NewInt(1e9)
-	if f.step == "split" { // the last round, in which there are most, costs their root alone
-		bearable.SetInt64(1e15)
-	}
-	if many := s.begins.adversaries(s.protocol); many != nil && many.Cmp(bearable) > 0 {
-		fmt.Fprintf(a.err, "the liars have %s ways to answer, or more: this search may never end\n", great(many))
-	}
 }
 
 // exploring is a search that can be made.

@@ -76,7 +76,8 @@ func (f *exploreFlags) beginnings(s *exploring) (b beginnings, err error) {
 	if b.values, err = f.alphabet(s.protocol); err != nil {
 		return b, err
 	}
-	return b, b.combine(s.protocol, f.run.fs.Lookup("alphabet") != nil)
+	err = b.combine(s.protocol, f.run.fs.Lookup("alphabet") != nil)
+	return b, err
 }
 
 // beyondModel demands --beyond-bound of who lets more processes be faulty, or in worse
@@ -208,21 +209,21 @@ func (f *exploreFlags) alphabet(p parley.Protocol) ([]string, error) {
 		}
 		return nil, nil
 	}
-	text := "0,1"
+	text, flag := "0,1", "values"
 	if g := f.fs.Lookup("alphabet"); g != nil && g.Value.String() != "" {
-		text = g.Value.String()
+		text, flag = g.Value.String(), "alphabet"
 	}
 	if f.fs.Changed("values") {
-		text = f.values
+		text, flag = f.values, "values"
 	}
 	var out []string
 	for _, v := range strings.Split(text, ",") {
 		const longest = 1024
 		switch {
 		case len(v) > longest:
-			return nil, badFlag("values", "a value of %d bytes: allowed are %d", len(v), longest)
+			return nil, badFlag(flag, "a value of %d bytes: allowed are %d", len(v), longest)
 		case slices.Contains(out, v):
-			return nil, badFlag("values", "%q is given twice", v)
+			return nil, badFlag(flag, "%q is given twice", v)
 		}
 		out = append(out, v)
 	}
@@ -291,53 +292,4 @@ func (b *beginnings) requests(p parley.Protocol, open []parley.ID, at []int) (ou
 		out = append(out, explore.Request{At: q.At, Msg: q.Msg})
 	}
 	return out
-}
-
-// adversaries counts, where there are rounds, in how many ways the liars of one of the
-// ways to begin may answer, all others being honest: of the way in which these are most.
-// It is nil if nobody lies at will.
-func (b *beginnings) adversaries(p parley.Protocol) *big.Int {
-	const looked = 8 // ways to begin
-	if p.Timing != parley.Synchronous {
-		return nil
-	}
-	var most *big.Int
-	for _, r := range b.roots[:min(len(b.roots), looked)] {
-		ways, some := big.NewInt(1), false
-		counting := make(coalition)
-		for id, how := range r.Faulty { // order: a product has none
-			if atWill(how) {
-				some = true
-				silent := how.Name == faulty.Any.Name
-				how.Choose = func(_ *parley.Step, _ *parley.Turn, _, n int) int {
-					if !silent {
-						n--
-					}
-					ways.Mul(ways, big.NewInt(int64(n)))
-					return 0
-				}
-			}
-			counting[id] = how
-		}
-		if !some {
-			continue
-		}
-		o := sim.Options{Protocol: p, Faulty: counting, Steps: 1 << 20}
-		for _, q := range r.Requests {
-			o.Requests = append(o.Requests, sim.Request{At: q.At, Msg: q.Msg})
-		}
-		sim.Run(o)
-		if most == nil || ways.Cmp(most) > 0 {
-			most = ways
-		}
-	}
-	return most
-}
-
-// great writes a number that may be very large.
-func great(x *big.Int) string {
-	if x.IsUint64() && x.Uint64() < 1e15 {
-		return draw.Number(x.Uint64())
-	}
-	return fmt.Sprintf("10^%d", len(x.String())-1)
 }

@@ -17,9 +17,10 @@ import (
 // exploreFlags are the flags of "parley explore PROTOCOL": the protocol's own, what runs
 // begin with, what may go wrong, what is searched for and how, and those of the output.
 type exploreFlags struct {
-	run *runFlags // the protocol's own, names, --requests and --workload
-	fs  *pflag.FlagSet
-	own []string // the names of the protocol's own flags
+	listed parley.Protocol
+	run    *runFlags // the protocol's own, names, --requests and --workload
+	fs     *pflag.FlagSet
+	own    []string // the names of the protocol's own flags
 
 	faulty string
 	liars  int
@@ -38,6 +39,7 @@ type exploreFlags struct {
 	seed           uint64
 	workers        int
 	all, unreduced bool
+	ordered        bool // what happens at different processes
 	pairs          bool // of runs that look the same
 	alike          string
 	traceTo, svg   string
@@ -52,7 +54,7 @@ var (
 )
 
 func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
-	f := &exploreFlags{run: &runFlags{name: p.Name, fs: fs, names: article}, fs: fs}
+	f := &exploreFlags{listed: p, run: &runFlags{name: p.Name, fs: fs, names: article}, fs: fs}
 	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	f.run.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
 	if p.Flags != nil {
@@ -60,6 +62,9 @@ func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
 	}
 	fs.AddGoFlagSet(own)
 	f.own = flagNames(fs)
+	if n := fs.Lookup("n"); n != nil {
+		n.DefValue = fmt.Sprintf("%d, or as many as bear one fault", atLeast(p))
+	}
 	fs.Var(&f.run.names, "names", "call processes P1..Pn or p0..pn-1")
 	f.run.plan = planFlags{fs: fs, nodes: make(map[string]ast.Node)}
 	for _, key := range []string{"requests", "workload"} {
@@ -99,6 +104,8 @@ func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
 	fs.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many threads search")
 	fs.BoolVar(&f.all, "all", false, "go on after something was found")
 	fs.BoolVar(&f.unreduced, "unreduced", false, "make all steps in every order, also where that leads to the same")
+	fs.BoolVar(&f.ordered, "ordered", false, "tell states apart by the order in which different processes were asked and "+
+		"delivered (default: true if a property depends on it)")
 	fs.StringVar(&f.alike, "alike", "",
 		"`processes` that may change names, as in 2,3: of states alike one is visited")
 

@@ -63,6 +63,7 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 			f.why = v.Broken.Error()
 		}
 	}
+	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
 	style := draw.Style{Name: e.names.full}
 	// order: a set has none
 	for id := range s.faulty {
@@ -185,8 +186,12 @@ func (e *explored) write() error {
 // picture draws the run that was found.
 func (e *explored) picture() ([]byte, error) {
 	f, p := e.found[0], e.protocol
+	before := trace.Log{Events: f.log.Events} // a panic
+	if last := len(before.Events) - 1; last >= 0 && f.finding.Property == explore.NoPanic {
+		before.Events = before.Events[:last]
+	}
 	v, err := newView(f.report, f.setup, f.log, viewFlags{rows: 12}, 100, func(id parley.ID) parley.Tree {
-		return p.Tree(replay(f.setup, f.log, id))
+		return p.Tree(replay(f.setup, &before, id))
 	})
 	if err != nil {
 		return nil, err

@@ -58,6 +58,8 @@ func (e *explored) print(w io.Writer) error {
 	switch {
 	case len(e.found) == 0 && e.flags.traceTo+e.flags.svg != "":
 		end = append(end, "no run was found: there is none to write down")
+	case e.flags.traceTo != "" && e.found[0].finding.Property == explore.NoPanic: // as a replay would
+		end = append(end, "to see the run: parley trace show "+quoted(e.flags.traceTo))
 	case e.flags.traceTo != "":
 		end = append(end, "to see the run: parley run --replay "+quoted(e.flags.traceTo))
 	}
@@ -125,7 +127,7 @@ func (e *explored) asked() string {
 		if len(who) > 1 {
 			verb = " each propose "
 		}
-		parts = append(parts, strings.Join(who, " ")+verb+strings.Join(e.begins.values, " or "))
+		parts = append(parts, draw.And(who)+verb+strings.Join(e.begins.values, " or "))
 	}
 	style := draw.Style{Name: e.names.full, Width: 1 << 12}
 	for _, q := range e.begins.asked {
@@ -262,8 +264,8 @@ func (e *explored) unseen() []string {
 // sure says how well the states were told apart, and at what cost where that shows.
 func (e *explored) sure() string {
 	r := &e.report
-	text := fmt.Sprintf("%.1g states overlooked, by expectation, for two have one fingerprint", r.Overlooked)
-	const telling = 10_000 // states: of fewer most of the memory is empty
+	text := fmt.Sprintf("to be expected: %.1g states overlooked, for sharing a fingerprint with another", r.Overlooked)
+	const telling = 500_000 // states: of fewer most of the memory is empty
 	if r.States >= telling {
 		text += fmt.Sprintf("; %.1f bytes a state, %s states a second", float64(r.Bytes)/float64(r.States),
 			draw.Number(rate(r.Progress)))
@@ -283,8 +285,11 @@ func (e *explored) never() string {
 			parts = append(parts, c.Name)
 		}
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) == 0:
 		return "every clause was executed"
+	case e.report.Outcome != explore.Exhausted:
+		return "not executed so far: " + strings.Join(parts, ", ")
 	}
 	return "never executed: " + strings.Join(parts, ", ")
 }
@@ -297,7 +302,7 @@ func (e *explored) heading() string {
 	}
 	switch {
 	case e.found[0].finding.Property == explore.NoPanic:
-		text += " before a machine panics"
+		text += " in which a machine panics"
 	case e.flags.goal != "":
 		text += " to such a state"
 	default:
@@ -310,6 +315,14 @@ func (e *explored) heading() string {
 		text += "; who lies has a ✗"
 	}
 	return text + ":"
+}
+
+// limit is the budget that ended the search, if one did.
+func (e *explored) limit() string {
+	if e.report.Outcome == explore.Found && !e.options.All {
+		return ""
+	}
+	return e.report.Limit
 }
 
 // writeJSON writes the outcome as one object.
@@ -335,6 +348,7 @@ func (e *explored) writeJSON(w io.Writer) error {
 		Limit      string    `json:"limit,omitempty"`
 		Seen       []string  `json:"seen"`
 		Verdict    string    `json:"verdict"`
+		Unpromised []string  `json:"not_promised_in_every_run"`
 		States     uint64    `json:"states"`
 		Moves      uint64    `json:"moves"`
 		Depth      int       `json:"depth"`
@@ -347,8 +361,9 @@ func (e *explored) writeJSON(w io.Writer) error {
 		Clauses    []clause  `json:"clauses"`
 	}{
 		Protocol: e.protocol.Name, N: e.protocol.N, M: e.protocol.M, Model: e.explored(), Outcome: r.Outcome.String(),
-		Limit: r.Limit, Seen: append([]string{}, r.Seen...), Verdict: e.verdict()[0],
-		States: r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,
+		Limit: e.limit(), Seen: append([]string{}, r.Seen...), Verdict: e.verdict()[0],
+		Unpromised: append([]string{}, e.unpromised()...),
+		States:     r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,
 		Bytes: r.Bytes, Overlooked: r.Overlooked, Seconds: r.Took.Seconds(), Findings: []finding{},
 	}
 	for i, f := range r.Findings {

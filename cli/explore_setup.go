@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley"
@@ -10,7 +12,7 @@ import (
 
 // setup checks the flags and makes a search of them.
 func (f *exploreFlags) setup() (*exploring, error) {
-	p, err := f.run.build(f.run.naming)
+	p, err := f.build()
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +39,44 @@ func (f *exploreFlags) setup() (*exploring, error) {
 	return s, f.aims(s)
 }
 
+// mostExplored is how many processes can be explored.
+const mostExplored = 16
+
+// atLeast is of how many processes a protocol is explored at least if -n does not say: two
+// if nothing is ever asked of it, which makes no difference between them.
+func atLeast(p parley.Protocol) int {
+	if !p.Serves && p.Proposers == (parley.Set{}) {
+		return 2
+	}
+	return 3
+}
+
+// build makes the protocol. If -n does not say of how many processes, they are the fewest,
+// or as many as bear one fault or those that -m says: of what is worth simulating there are
+// too many states.
+func (f *exploreFlags) build() (parley.Protocol, error) {
+	n := f.fs.Lookup("n")
+	if n == nil || n.Changed {
+		return f.run.build(f.run.naming)
+	}
+	simulated := n.Value.String()
+	for few := atLeast(f.listed); few <= mostExplored; few++ {
+		if err := n.Value.Set(strconv.Itoa(few)); err != nil {
+			break // it is no number of processes
+		}
+		p, err := f.run.build(f.run.naming)
+		bears := p.M > 0 || f.fs.Lookup("m") == nil || f.fs.Changed("m")
+		if err == nil && bears && (p.Bound == nil || p.Bound(p.N, p.M) == nil) {
+			n.Changed = true // for those who make the run again
+			return p, nil
+		}
+	}
+	if err := n.Value.Set(simulated); err != nil {
+		return parley.Protocol{}, &parley.FlagError{Flag: "n", Err: err}
+	}
+	return f.run.build(f.run.naming)
+}
+
 // check tells what is wrong with flags in themselves, or with this protocol.
 func (f *exploreFlags) check(p parley.Protocol) error {
 	switch {
@@ -44,6 +84,11 @@ func (f *exploreFlags) check(p parley.Protocol) error {
 		return badFlag("step", "%q: allowed are %s", f.step, strings.Join(grains, ", "))
 	case !slices.Contains(orders, f.order):
 		return badFlag("order", "%q: allowed are %s", f.order, strings.Join(orders, ", "))
+	case p.N > mostExplored:
+		return badFlag("n", "%d processes: 1 to %d can be explored", p.N, mostExplored)
+	case p.Relies.Drift > 0 || p.Relies.Offset > 0:
+		return fmt.Errorf("%s is about what clocks show, and a state of a search does not have the time: "+
+			"run and sweep have clocks that differ and drift", p.Name)
 	case f.step != grains[0] && p.Timing != parley.Synchronous:
 		return badFlag("step", "%s has no rounds", p.Name)
 	case f.depth < 0:
@@ -123,10 +168,19 @@ func (f *exploreFlags) circumstances(s *exploring) error {
 	s.options = explore.Options{
 		Model: m, Depth: f.depth, States: f.states, Walks: f.walks, Seed: f.seed, Workers: f.workers,
 		Step: grain, Order: explore.Order(slices.Index(orders, f.order)),
-		Unreduced: f.unreduced, Beyond: f.beyond, All: f.all, Naming: s.names.full,
+		Unreduced: f.unreduced, Beyond: f.beyond, All: f.all, Naming: s.names.full, Ordered: f.ordered,
+	}
+	if !given("ordered") {
+		s.options.Ordered = slices.ContainsFunc(p.Properties, func(q parley.Property) bool {
+			return q.Name == oneMachine
+		})
 	}
 	return nil
 }
+
+// oneMachine is the property of replicas that depends on the order in which commands are
+// given and executed at different processes.
+const oneMachine = "as one machine"
 
 // aims fills in what is searched for.
 func (f *exploreFlags) aims(s *exploring) error {
@@ -187,6 +241,10 @@ func (f *exploreFlags) alikes(s *exploring, named parley.Set) error {
 	}
 	if s.protocol.Rename == nil {
 		return badFlag("alike", "%s does not say how its messages change if processes change names", s.protocol.Name)
+	}
+	if f.model.Restarts > 0 {
+		return badFlag("alike", "nobody says how the records of processes that come back change with the names: "+
+			"leave out --restarts")
 	}
 	for _, who := range strings.Split(f.alike, ",") {
 		id, err := f.run.naming(who)

@@ -123,11 +123,12 @@ func TestExplorePromise(t *testing.T) {
 // falling panics when it is told something.
 type falling struct{ parley.Base }
 
-func (falling) Receive(*parley.Step, parley.ID, parley.Msg) { panic("told") }
+func (falling) Receive(*parley.Step, parley.ID, parley.Msg) { panic("told\nonce") }
 func (falling) Request(s *parley.Step, _ parley.Msg)        { s.SendAll(parley.Msg{Kind: 1}) }
 func (falling) State(*parley.Vars)                          {}
 
-// That a machine panics is found whatever is searched for, and the run before it is told.
+// That a machine panics is found whatever is searched for, and the run is told with the
+// move in which it does. Its words are put on one line.
 func TestExplorePanic(t *testing.T) {
 	p := quiet()
 	p.Name, p.Flags, p.Properties = "falling", nil, nil
@@ -135,11 +136,25 @@ func TestExplorePanic(t *testing.T) {
 	for _, args := range []string{"", "--order random", "--all --names article", "--goal 'P1 down'"} {
 		var out, stderr bytes.Buffer
 		status := cli.Run([]parley.Protocol{p}, append([]string{"explore", "falling"}, words(args)...), &out, &stderr)
-		if status != 1 || !strings.Contains(out.String(), " run before a machine panics, 1 move deep:\n   1 P") ||
+		if status != 1 || !strings.Contains(out.String(), " run in which a machine panics, 2 moves deep:\n   1 P") ||
 			!strings.Contains(out.String(), "\nviolated: P") ||
-			!strings.Contains(out.String(), " panics on the next move, a delivery: told\n") {
+			!strings.Contains(out.String(), " panics on a delivery: told once\n") {
 			t.Errorf("%s: status %d\n%s%s", args, status, out.String(), stderr.String())
 		}
+	}
+	// What is drawn of the machine that panics is what it was before.
+	p.Tree = func(parley.Machine) parley.Tree { return nil }
+	dir := t.TempDir()
+	file, drawn := filepath.Join(dir, "run.jsonl"), filepath.Join(dir, "run.svg")
+	var out, stderr bytes.Buffer
+	cli.Run([]parley.Protocol{p}, []string{"explore", "falling", "--requests", "[{at: 2, broadcast: a}]",
+		"--workers", "1", "--trace", file, "--svg", drawn}, &out, &stderr)
+	if !strings.Contains(out.String(), "\nviolated: P1 panics on a delivery: told once\n") ||
+		!strings.Contains(out.String(), "\nto see the run: parley trace show "+file) {
+		t.Errorf("%s%s", out.String(), stderr.String())
+	}
+	if svg, err := os.ReadFile(drawn); err != nil || !strings.Contains(string(svg), "a panic") {
+		t.Errorf("%v: %s", err, svg)
 	}
 }
 
@@ -267,7 +282,8 @@ func TestExploreInterrupted(t *testing.T) {
 	for {
 		select {
 		case status := <-ended:
-			if !strings.Contains(warned.text.String(), "the liars have 10^22 ways to answer, or more: this search may never end") {
+			if !strings.Contains(warned.text.String(), "there are 115,964,116,992 states or more, for messages of a round ") ||
+				!strings.Contains(warned.text.String(), ": this search will not visit all; less is to be visited with --step round or ") {
 				t.Error(warned.text.String())
 			}
 			if status != 3 || !strings.Contains(out.String(), "\ninterrupted: not proven: nothing was found so far\n") {

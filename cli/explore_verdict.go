@@ -8,7 +8,6 @@ import (
 
 	"parley"
 	"parley/explore"
-	"parley/faulty"
 	"parley/internal/draw"
 )
 
@@ -35,6 +34,10 @@ func (e *explored) verdict() []string {
 		return e.foundVerdict()
 	case explore.Exhausted:
 		out := []string{"exhausted: " + e.holds()}
+		if some := e.unpromised(); len(some) > 0 {
+			out = append(out, "not promised in every run that there is: "+strings.Join(some, ", ")+
+				"; --beyond-bound looks for runs that break them")
+		}
 		if m := e.options.Model; r.Ends == 0 && m.Timeouts == 0 && !m.InTime {
 			out = append(out, "timers wait, and none may run out: --timeouts says how many may, or --in-time")
 		}
@@ -44,37 +47,9 @@ func (e *explored) verdict() []string {
 	}
 	out := []string{fmt.Sprintf("budget hit (--%s): not proven: nothing was found so far", r.Limit)}
 	if r.Limit == "memory" || r.Limit == "states" {
-		out = append(out, e.smaller())
+		out = append(out, e.smaller(e.flags))
 	}
 	return out
-}
-
-// smaller says what there is to visit less of.
-func (e *explored) smaller() string {
-	var ways []string
-	add := func(is bool, form string, args ...any) {
-		if is {
-			ways = append(ways, fmt.Sprintf(form, args...))
-		}
-	}
-	m, sync := e.options.Model, e.protocol.Timing == parley.Synchronous
-	liars := e.begins.liars
-	faults := m.Crashes + m.Losses + m.Doubles + m.FalseSuspicions + m.Timeouts
-	add(sync && faults == 0 && e.flags.step == grains[0], "--step round or --step split")
-	add(e.protocol.N > 2, "a smaller -n")
-	for id := range parley.ID(e.protocol.N) {
-		if how, lies := liars[0][id]; lies && atWill(how) {
-			bare := e.names.bare(id)
-			add(!e.begins.chosen, "--faulty %s for one choice of who lies", bare)
-			add(true, "--faulty %s=%s for one way to lie", bare, faulty.TwoFaced.Name)
-			break
-		}
-	}
-	add(faults > 0, "fewer faults")
-	add(len(e.begins.asked) > 1, "--requests that ask for less")
-	add(len(e.begins.values) > 1, "fewer --values")
-	return "less is to be visited with " + strings.Join(ways, ", or ") +
-		"; --order random draws runs, which proves nothing"
 }
 
 // holds says what is so if nothing was found anywhere.
@@ -116,6 +91,43 @@ func (e *explored) holds() string {
 		parts = append(parts, "nothing is said of "+strings.Join(ends, ", ")+", for no run comes to an end")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// unpromised are the properties that count only in some of the runs: those of which
+// nothing is promised if all goes wrong that may, with the reasons.
+func (e *explored) unpromised() (out []string) {
+	o := &e.options
+	if e.report.Outcome != explore.Exhausted || o.Goal != nil || o.Beyond {
+		return nil
+	}
+	m, p := &o.Model, e.protocol
+	timed := p.Timing == parley.Synchronous || m.InTime
+	a := parley.Assumptions{N: p.N, M: p.M, Faulty: min(len(e.begins.liars[0])+m.Crashes, p.N)}
+	// order: the worst is looked for
+	for _, how := range e.begins.liars[0] {
+		a.Worst = max(a.Worst, how.Model)
+	}
+	a.Network = parley.NetworkFaults{
+		Lost: m.Losses > 0, Doubled: m.Doubles > 0, Reordered: !m.FIFO && !timed, Late: !timed && m.Timeouts > 0,
+	}
+	a.Processes = parley.ProcessFaults{
+		Restarted: m.Restarts > 0, LostDisk: m.LostDisks > 0, Suspected: m.FalseSuspicions > 0,
+		Minority: 2*(p.N-a.Faulty) <= p.N,
+	}
+	var reasons []string
+	of := make(map[string][]string)
+	for _, v := range parley.Judge(p, a, &parley.History{N: p.N}) {
+		looked := len(o.Only) == 0 || slices.Contains(o.Only, v.Property.Name)
+		if why := v.Promise.Because; looked && v.Property.Mode != parley.Sometimes && !v.Promise.Holds {
+			if of[why] = append(of[why], v.Property.Name); len(of[why]) == 1 {
+				reasons = append(reasons, why)
+			}
+		}
+	}
+	for _, why := range reasons {
+		out = append(out, draw.And(of[why])+" ("+why+")")
+	}
+	return out
 }
 
 // foundVerdict says what was found.

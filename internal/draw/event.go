@@ -38,7 +38,7 @@ func Event(p parley.Protocol, s Style, e trace.Event) string {
 	case trace.Refuse:
 		text = fmt.Sprintf("refuses %s of %s", string(e.Msg.Body), s.name(e.Peer))
 	case trace.Append:
-		text = fmt.Sprintf("makes %d bytes durable", len(e.Msg.Body))
+		text = durable(e.Msg.Body)
 	default:
 		text = e.Op.String()
 	}

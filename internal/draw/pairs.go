@@ -216,15 +216,7 @@ func (c *scene) orders(source parley.ID) string {
 	if len(parts) == 0 {
 		return "nothing"
 	}
-	return enumerated(parts)
-}
-
-// enumerated writes a list in words.
-func enumerated(parts []string) string {
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+	return And(parts)
 }
 
 // liesOf are the lies of one process, those of one content together.

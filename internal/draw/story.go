@@ -169,12 +169,22 @@ func (t *storyteller) comesOf(e trace.Event) {
 	case trace.Indicate:
 		text = Indicated(t.o.Style, t.p, e.Path, e.Msg)
 	case trace.Append:
-		text = fmt.Sprintf("makes %s durable", Count(uint64(len(e.Msg.Body)), "byte", "bytes"))
+		text = durable(e.Msg.Body)
 	}
 	if e.At != t.who || t.begins == "" {
 		text = t.o.marked(e.At) + " " + text
 	}
 	t.comes = append(t.comes, text)
+}
+
+// durable says what is made durable: a record that is text in its words.
+func durable(record []byte) string {
+	const longest = 24
+	words := parley.Printable(record)
+	if len(record) == 0 || len(record) > longest || words != string(record) {
+		words = Count(uint64(len(record)), "byte", "bytes")
+	}
+	return "makes " + words + " durable"
 }
 
 // heed gives a step a line of its own, for something comes of it.
@@ -250,7 +260,7 @@ func (t *storyteller) round(e trace.Event) {
 				parts = append(parts, t.said(r.Said[i])...)
 			}
 			if len(parts) > 0 {
-				t.line(fmt.Sprintf("%s: %s tells %s", title, t.o.marked(from), and(parts)))
+				t.line(fmt.Sprintf("%s: %s tells %s", title, t.o.marked(from), And(parts)))
 			}
 		}
 	}
@@ -286,11 +296,11 @@ func (t *storyteller) names(ids []parley.ID) string {
 	for _, id := range ids {
 		all = append(all, t.o.marked(id))
 	}
-	return and(all)
+	return And(all)
 }
 
-// and joins parts of a sentence: a, b and c.
-func and(parts []string) string {
+// And joins parts of a sentence: a, b and c.
+func And(parts []string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")
 	}

@@ -36,6 +36,7 @@ func TestStory(t *testing.T) {
 	s.come(5, 3, 2, a, 0)
 	s.at(6, trace.Crash, 2, parley.Msg{})
 	s.at(7, trace.Timeout, 3, parley.Msg{Value: 9})
+	s.at(7, trace.Append, 3, parley.Msg{Body: []byte{1, 2}})
 	s.send(7, 3, parley.All, b)
 	s.at(8, trace.Restart, 0, parley.Msg{Value: 1})
 	s.at(8, trace.Suspect, 3, parley.Msg{Kind: parley.Suspect, Origin: 0})
@@ -48,13 +49,13 @@ func TestStory(t *testing.T) {
 	got := draw.Story(gossip(4), s.events, draw.Style{Faulty: parley.SetOf(1)})
 	want := []string{
 		"P4 tells P1 2 says b",
-		"P1 broadcasts a: makes 3 bytes durable; tells P2 ✗ and P3 1 says a; tells P4 2 says b; crashes",
+		"P1 broadcasts a: makes xyz durable; tells P2 ✗ and P3 1 says a; tells P4 2 says b; crashes",
 		"1 says a from P1 to P3 is lost",
 		"P2 ✗ receives 1 says a from P1; P3 receives 1 says a from P1",
 		"P4 receives 2 says b from P1: delivers b of P2",
 		"P3 receives 1 says a from P4",
 		"P3 crashes",
-		"timer 9 of P4 runs out: tells P1, P2 ✗ and P3 2 says b",
+		"timer 9 of P4 runs out: makes 2 bytes durable; tells P1, P2 ✗ and P3 2 says b",
 		"P1 comes back without its disk",
 		"P4 is told that P1 has failed: suspects P1",
 		"P2 ✗ receives 2 says b from P4: tells P1 1 says a",

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"parley"
+	"parley/explore"
+	"parley/faulty"
+	"parley/internal/draw"
+	"parley/sim"
+)
+
+// bytesOfState is what a visited state takes, without what waits and what states are made of.
+const bytesOfState = 32
+
+// endless says that a search may never end, or will not, if that can be known beforehand.
+func (s *exploring) endless(f *exploreFlags) string {
+	o := &s.options
+	if o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder {
+		return ""
+	}
+	room := new(big.Int).SetUint64(f.memory << 30 / bytesOfState)
+	if many := s.arrivals(f); many != nil && many.Cmp(room) > 0 {
+		return fmt.Sprintf("there are %s states or more, for messages of a round arrive in any order, and --memory %d "+
+			"holds %s at most: this search will not visit all", great(many), f.memory, great(room))
+	}
+	bearable := big.NewInt(1e9)
+	switch {
+	case f.step == "split": // the last round, in which there are most, costs their root alone
+		bearable.SetInt64(1e15)
+	case s.protocol.Timing != parley.Synchronous: // each in all orders of arrival
+		bearable.SetInt64(1e6)
+	}
+	if many := s.begins.adversaries(s.protocol); many != nil && many.Cmp(bearable) > 0 {
+		return fmt.Sprintf("the liars have %s ways to answer, or more: this search may never end", great(many))
+	}
+	return ""
+}
+
+// arrivals is how many states there are at least because the messages of a round arrive
+// one by one in any order: each correct process may have any of those that it awaits. It is
+// nil where that is not so.
+func (s *exploring) arrivals(f *exploreFlags) *big.Int {
+	p := s.protocol
+	if p.Timing != parley.Synchronous || f.step != grains[0] || f.pairs {
+		return nil
+	}
+	rounds, correct := 1, p.N-len(s.begins.liars[0])
+	if p.Cost != nil {
+		rounds = max(p.Cost(p.N, p.M).Rounds, 1)
+	}
+	many := new(big.Int).Lsh(big.NewInt(1), uint(correct*(p.N-1)))
+	return many.Mul(many, big.NewInt(int64(rounds*len(s.begins.roots))))
+}
+
+// adversaries counts in how many ways the liars of one of the ways to begin may answer in
+// one run, all others being honest: of the way in which these are most. It is nil if
+// nobody lies at will.
+func (b *beginnings) adversaries(p parley.Protocol) *big.Int {
+	const looked = 8 // ways to begin
+	var most *big.Int
+	for _, r := range b.roots[:min(len(b.roots), looked)] {
+		ways, some := big.NewInt(1), false
+		counting := make(coalition)
+		for id, how := range r.Faulty { // order: a product has none
+			if atWill(how) {
+				some = true
+				silent := how.Name == faulty.Any.Name
+				how.Choose = func(_ *parley.Step, _ *parley.Turn, _, n int) int {
+					if !silent {
+						n--
+					}
+					ways.Mul(ways, big.NewInt(int64(n)))
+					return 0
+				}
+			}
+			counting[id] = how
+		}
+		if !some {
+			continue
+		}
+		o := sim.Options{Protocol: p, Faulty: counting, Steps: 1 << 20}
+		for _, q := range r.Requests {
+			o.Requests = append(o.Requests, sim.Request{At: q.At, Msg: q.Msg})
+		}
+		sim.Run(o)
+		if most == nil || ways.Cmp(most) > 0 {
+			most = ways
+		}
+	}
+	return most
+}
+
+// smaller says what there is to visit less of.
+func (s *exploring) smaller(f *exploreFlags) string {
+	var ways []string
+	add := func(is bool, form string, args ...any) {
+		if is {
+			ways = append(ways, fmt.Sprintf(form, args...))
+		}
+	}
+	m, sync := s.options.Model, s.protocol.Timing == parley.Synchronous
+	liars := s.begins.liars
+	faults := m.Crashes + m.Losses + m.Doubles + m.FalseSuspicions + m.Timeouts
+	add(sync && faults == 0 && f.step == grains[0], "--step round or --step split")
+	add(s.protocol.N > 2, "a smaller -n")
+	for id := range parley.ID(s.protocol.N) {
+		if how, lies := liars[0][id]; lies && atWill(how) {
+			bare := s.names.bare(id)
+			add(!s.begins.chosen, "--faulty %s for one choice of who lies", bare)
+			add(true, "--faulty %s=%s for one way to lie", bare, faulty.TwoFaced.Name)
+			break
+		}
+	}
+	add(faults > 0, "fewer faults")
+	add(len(s.begins.asked) > 1, "--requests that ask for less")
+	add(len(s.begins.values) > 1, "fewer --values")
+	random := "--order random draws runs, which proves nothing"
+	if len(ways) == 0 {
+		return random
+	}
+	return "less is to be visited with " + strings.Join(ways, ", or ") + "; " + random
+}
+
+// great writes a number that may be very large.
+func great(x *big.Int) string {
+	if x.IsUint64() && x.Uint64() < 1e15 {
+		return draw.Number(x.Uint64())
+	}
+	return fmt.Sprintf("10^%d", len(x.String())-1)
+}
