@@ -88,6 +88,10 @@ grid: ## run every protocol against every kind of fault, many seeds each; ONLY s
 bench: ## run the benchmarks; BENCH selects some by a regular expression
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
+.PHONY: bench-spin
+bench-spin: ## search one model with SPIN and with parley; needs spin, gcc and GNU time
+	bash docs/spin/run.sh
+
 .PHONY: soak-sim
 soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a member stopped: memory stays flat; ONLY selects one
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)

@@ -34,6 +34,7 @@ type report struct {
 	violated bool
 	history  *parley.History
 	judged   []parley.Verdict
+	explored  bool // an explorer found the run
 }
 
 // verdict is one property: held or broken, promised or not.
@@ -62,7 +63,7 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	r := &report{
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
-		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(),
+		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
 	}
 	h := &parley.History{N: p.N, Over: facts.Over, Faulty: s.down(), Naming: s.names.full}
 	for id, how := range s.faulty {

@@ -95,8 +95,24 @@ func (v *view) rounds() []draw.Round {
 
 func (v *view) outcomes() []draw.Outcome {
 	return draw.Outcomes(v.report.history, v.setup.protocol.Proposers, func(id parley.ID) string {
-		return v.setup.faulty[id].Name
+		return v.behaviour(id)
 	})
+}
+
+// behaviour is how a faulty process behaves: one that an explorer leads, as it finds fit.
+func (v *view) behaviour(id parley.ID) string {
+	if v.report.explored {
+		return "as the search found"
+	}
+	return v.setup.faulty[id].Name
+}
+
+// origin says where the run comes from.
+func (v *view) origin() string {
+	if v.report.explored {
+		return "found by exploration"
+	}
+	return fmt.Sprintf("seed %d", v.setup.seed)
 }
 
 // title says what was run.
@@ -106,8 +122,8 @@ func (v *view) title() string {
 	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
 		tolerates = "beyond the bound"
 	}
-	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s, seed %d",
-		p.Name, p.Title, p.N, p.M, tolerates, v.setup.seed) + v.befell()
+	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s, %s",
+		p.Name, p.Title, p.N, p.M, tolerates, v.origin()) + v.befell()
 	if len(v.setup.faulty) > p.M {
 		text += fmt.Sprintf("; %d are faulty, more than m", len(v.setup.faulty))
 	}
@@ -119,7 +135,7 @@ func (v *view) title() string {
 	}
 	var who []string
 	for id := range v.style.Faulty.All() {
-		who = append(who, v.setup.names.full(id)+" ("+v.setup.faulty[id].Name+")")
+		who = append(who, v.setup.names.full(id)+" ("+v.behaviour(id)+")")
 	}
 	return text + "\nfaulty: " + strings.Join(who, ", ")
 }
@@ -320,7 +336,7 @@ func (v *view) svg() []byte {
 	if p.Timing != parley.Synchronous {
 		o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
 		return []byte(draw.SpaceTimeSVG(p, v.log.Events, o, strings.ToUpper(p.Title[:1])+p.Title[1:],
-			fmt.Sprintf("n = %d, m = %d, seed %d", p.N, p.M, v.setup.seed)))
+			fmt.Sprintf("n = %d, m = %d, %s", p.N, p.M, v.origin())))
 	}
 	d := &draw.Diagram{
 		Style: v.style, Title: strings.ToUpper(p.Title[:1]) + p.Title[1:],
