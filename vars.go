@@ -264,7 +264,18 @@ func (v *Vars) count(limit, size int) int {
 
 // Bytes visits bytes that the machine never changes in place: a loaded machine
 // shares them with the snapshot. An empty slice is the same as none.
-func (v *Vars) Bytes(name string, b *[]byte) { v.bytes(name, b, nil) }
+func (v *Vars) Bytes(name string, b *[]byte) {
+	if v.mode == loading && len(v.buf) > 0 && int(v.buf[0]) < min(len(v.buf), 0x80) && !v.skipped() {
+		// Few bytes, or none: nearly all that there are.
+		n := 1 + int(v.buf[0])
+		if *b = v.buf[1:n:n]; n == 1 {
+			*b = nil
+		}
+		v.buf = v.buf[n:]
+		return
+	}
+	v.bytes(name, b, nil)
+}
 
 // Coded visits bytes that hide names of processes, which ren renames.
 func (v *Vars) Coded(name string, b *[]byte, ren func(b []byte, perm []ID) []byte) {

@@ -18,7 +18,7 @@ type Instance struct {
 	next   window      // frames of the one after it: peers may be a round ahead
 	rounds Rounds
 
-	sent, parts, before []part // scratch
+	sent, parts, before, read []part // scratch
 }
 
 // part is a message on its way into a frame or out of it.
@@ -198,23 +198,31 @@ func (m *Instance) close(s *parley.Step) {
 		if len(body) == 0 {
 			continue
 		}
-		path, q, rest, err := parley.ReadMsg(body)
-		if err != nil || !well(rest) {
+		if m.read = m.read[:0]; !m.parse(body) {
 			s.Refuse(id, "malformed frame")
 			continue
 		}
-		for {
-			s.Path = path
-			m.rounds.Absorb(s, m.round, id, q)
-			if len(rest) == 0 {
-				break
-			}
-			path, q, rest, _ = parley.ReadMsg(rest)
+		for i := range m.read {
+			s.Path = m.read[i].path
+			m.rounds.Absorb(s, m.round, id, m.read[i].msg)
 		}
 	}
 	s.Path = outer
 	m.rounds.Close(s, m.round)
 	noSends(s, mark)
+}
+
+// parse reads the messages of a frame, and tells whether that goes to its end.
+func (m *Instance) parse(body []byte) bool {
+	for len(body) > 0 {
+		var one part
+		var err error
+		if one.path, one.msg, body, err = parley.ReadMsg(body); err != nil {
+			return false
+		}
+		m.read = append(m.read, one)
+	}
+	return true
 }
 
 // open begins the next round, of which frames may have come already. Its deadline

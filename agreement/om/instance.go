@@ -10,7 +10,7 @@ type instance struct {
 	source parley.ID
 	held   bool // value is settled: it has come, or the round is over and it is the default
 	value  []byte
-	below  []instance // by source, in order; none if k is 0
+	below  []*instance // by source, nil where there is none; empty if k is 0
 }
 
 // newProcess makes room for all instances that the process will take part in.
@@ -28,38 +28,35 @@ func newProcess(c Config, self parley.ID) *process {
 	room[0].source = c.Source
 	p.top = &room[0]
 	without := parley.SetOf(c.Source, self)
-	grow(p.top, c.M, parley.Everyone(c.N).Minus(without), &room)
+	grow(p.top, c.M, c.N, parley.Everyone(c.N).Minus(without), &room)
 	return p
 }
 
 // grow makes the OM(k-1) below an OM(k): the others are the processes that take
 // part in it besides its source and the one whose instance it is.
-func grow(om *instance, k int, others parley.Set, room *[]instance) {
+func grow(om *instance, k, n int, others parley.Set, room *[]instance) {
 	if k == 0 {
 		return
 	}
-	first := len(*room)
+	om.below = make([]*instance, n)
 	for j := range others.All() {
 		*room = append(*room, instance{source: j})
+		om.below[j] = &(*room)[len(*room)-1]
 	}
-	om.below = (*room)[first:len(*room):len(*room)]
-	for j := range om.below {
+	for j := range others.All() {
 		rest := others
-		rest.Remove(om.below[j].source)
-		grow(&om.below[j], k-1, rest, room)
+		rest.Remove(j)
+		grow(om.below[j], k-1, n, rest, room)
 	}
 }
 
 // by returns the instance below whose source is j, nil if there is none: j is on
 // the path, is this process, or does not exist.
 func (om *instance) by(j parley.ID) *instance {
-	// They are in order of their sources, so none stands further on than its number.
-	for i := min(int(j), len(om.below)-1); i >= 0 && om.below[i].source >= j; i-- {
-		if om.below[i].source == j {
-			return &om.below[i]
-		}
+	if int(j) >= len(om.below) {
+		return nil
 	}
-	return nil
+	return om.below[j]
 }
 
 // at returns the instance at the end of a path that begins below this one.
@@ -79,22 +76,20 @@ func (om *instance) each(levels int, path []byte, visit func(om *instance, path 
 		visit(om, path)
 		return
 	}
-	for j := range om.below {
-		om.below[j].each(levels-1, append(path, byte(om.below[j].source)), visit)
+	for j, below := range om.below {
+		if below != nil {
+			below.each(levels-1, append(path, byte(j)), visit)
+		}
 	}
 }
 
-// state visits an instance and all below it. The processes are there for their
-// number: PerProcess knows their order if they are renamed.
-func (om *instance) state(v *parley.Vars, processes []struct{}) {
+// state visits an instance and all below it.
+func (om *instance) state(v *parley.Vars) {
 	v.Bool("held", &om.held)
 	v.Bytes("value", &om.value)
-	if len(om.below) == 0 {
-		return
-	}
-	parley.PerProcess(v, "by", processes, func(j parley.ID, _ *struct{}) {
-		if below := om.by(j); below != nil {
-			below.state(v, processes)
+	parley.PerProcess(v, "by", om.below, func(_ parley.ID, below **instance) {
+		if *below != nil {
+			(*below).state(v)
 		}
 	})
 }
@@ -134,8 +129,10 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 			return nil, nil, nil
 		}
 	}
-	for j := range om.below {
-		children = append(children, om.below[j].source)
+	for j, below := range om.below {
+		if below != nil {
+			children = append(children, parley.ID(j))
+		}
 	}
 	if om.held {
 		in = some(om.value)

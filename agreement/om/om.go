@@ -128,8 +128,10 @@ func (p *process) Emit(s *parley.Step, r int) {
 	case r > 0 && p.top != nil:
 		p.top.each(r-1, p.path, func(om *instance, path []byte) {
 			m := message(append(path, byte(p.self)), om.value)
-			for j := range om.below {
-				s.Send(om.below[j].source, m)
+			for j, below := range om.below {
+				if below != nil {
+					s.Send(parley.ID(j), m)
+				}
 			}
 		})
 	}
@@ -205,8 +207,10 @@ func (p *process) result(k int, om *instance) []byte {
 	// each other lieutenant, of what it has from that one by OM(k-1).
 	var votes parley.Tally
 	votes.Vote(p.self, om.value)
-	for j := range om.below {
-		votes.Vote(om.below[j].source, p.result(k-1, &om.below[j]))
+	for j, below := range om.below {
+		if below != nil {
+			votes.Vote(parley.ID(j), p.result(k-1, below))
+		}
 	}
 	return votes.Majority(p.c.Default)
 }
@@ -216,7 +220,7 @@ func (p *process) State(v *parley.Vars) {
 	v.Bytes("value", &p.value)
 	v.Bool("decided", &p.decided)
 	if p.top != nil {
-		p.top.state(v, make([]struct{}, p.c.N))
+		p.top.state(v)
 	}
 }
 

@@ -54,7 +54,7 @@ cluster/link           free    : core cluster/cert
 cluster/store          free    : core
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
 cluster                free    : core adapters faulty trace protocols cluster/*
-cluster/api            free    : core cluster cluster/*
+cluster/*              free    : core cluster cluster/* replica/*
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
 internal/draw          seeded  : core adapters faulty trace problems
