@@ -34,7 +34,7 @@ type report struct {
 	violated bool
 	history  *parley.History
 	judged   []parley.Verdict
-	explored  bool // an explorer found the run
+	explored bool // an explorer found the run
 }
 
 // verdict is one property: held or broken, promised or not.

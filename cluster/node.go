@@ -90,7 +90,8 @@ func (c Config) views() group.Config {
 	t := c.Times.withDefaults()
 	v := group.Config{
 		N: len(c.Members), Return: true, Durable: c.Durable,
-		Flush: parley.Tick(t.Flush), Wait: parley.Tick(t.Retry), Stagger: parley.Tick(t.Retry / 2), Admit: parley.Tick(t.Retry),
+		Flush: parley.Tick(t.Flush), Wait: parley.Tick(t.Retry), Stagger: parley.Tick(t.Retry / 2),
+		Admit: parley.Tick(t.Retry),
 	}
 	v.Detector.Period, v.Detector.Timeout = parley.Tick(t.Beat), parley.Tick(t.Suspect)
 	v.Detector.Late = parley.Tick(t.Suspect / 4)

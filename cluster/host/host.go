@@ -40,13 +40,16 @@ type Transport interface {
 
 // Clock is what a machine's Now and its timers go by.
 type Clock interface {
+	// Now is the time. It never goes back.
 	Now() parley.Tick
 }
 
 // Signer makes this node's signatures and checks all nodes'. The context keeps
 // signatures of different machines apart.
 type Signer interface {
+	// Sign returns this node's signature on b.
 	Sign(context string, b []byte) []byte
+	// Verify tells whether sig is the signature of a node on b.
 	Verify(context string, id parley.ID, b, sig []byte) bool
 }
 
@@ -54,7 +57,9 @@ type Signer interface {
 // delivers and indicates, within the step: it must not block, and not ask the same
 // process for anything.
 type Upper interface {
+	// Deliver takes what the machine delivers to above it.
 	Deliver(from parley.ID, path parley.Path, m parley.Msg)
+	// Indicate takes what the machine indicates.
 	Indicate(path parley.Path, m parley.Msg)
 }
 
@@ -69,6 +74,10 @@ type Config struct {
 	Clock  Clock
 	Signer Signer
 	Log    *slog.Logger
+	// Absent, if it is set, is asked when a message comes for a channel on which there is no
+	// machine, and none is expected. It may open one, and tells whether there is one now. The
+	// channel is what a peer says: it is for Absent to bound what peers can have opened.
+	Absent func(channel uint32) bool
 	// Broken is called if a machine breaks: a broken invariant of its own, after which
 	// nothing that it says can be trusted. The node must stop.
 	Broken func(error)
@@ -205,18 +214,36 @@ func (h *Host) Expect(channel uint32) {
 
 // absent is a frame for a machine that there is not, or not yet.
 func (h *Host) absent(from parley.ID, channel uint32, b []byte) *Process {
+	p, expected := h.keep(from, channel, b)
+	if p == nil && !expected {
+		if h.c.Absent != nil && h.c.Absent(channel) {
+			p = (*h.table.Load())[channel]
+		}
+		if p == nil {
+			h.strange.Add(1)
+		}
+	}
+	return p
+}
+
+// keep keeps a frame for a machine that is expected, as far as there is room, unless it has
+// begun meanwhile.
+func (h *Host) keep(from parley.ID, channel uint32, b []byte) (p *Process, expected bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p := (*h.table.Load())[channel]; p != nil {
-		return p
+		return p, true
 	}
 	w := h.early[channel]
-	if w == nil || w.bytes+len(b) > earlyLimit {
+	switch {
+	case w == nil:
+		return nil, false
+	case w.bytes+len(b) > earlyLimit:
 		h.strange.Add(1)
-		return nil
+	default:
+		w.frames, w.bytes = append(w.frames, frame{from, bytes.Clone(b)}), w.bytes+len(b)
 	}
-	w.frames, w.bytes = append(w.frames, frame{from, bytes.Clone(b)}), w.bytes+len(b)
-	return nil
+	return nil, true
 }
 
 // Frame is a message from another node, as bytes, on one of its channels. The bytes are

@@ -268,6 +268,43 @@ func TestDurableFirst(t *testing.T) {
 	}
 }
 
+// A message for a channel without a machine may have one opened, and is the first that it
+// takes; one for which nothing is opened is counted.
+func TestAbsent(t *testing.T) {
+	var h *host.Host
+	var asked []uint32
+	u := &heard{}
+	h = host.New(host.Config{N: 2, Transport: port{net: &network{}}, Absent: func(channel uint32) bool {
+		asked = append(asked, channel)
+		if channel != 7 {
+			return false
+		}
+		_, err := h.Open(host.Options{Channel: 7, Name: "said", Machine: said{}, Upper: u})
+		return err == nil
+	}})
+	h.Expect(9)
+	message := parley.Encode(nil, parley.Env{}, parley.Msg{Kind: 1, Body: []byte("x")})
+	for _, channel := range []uint32{7, 7, 8, 9} {
+		if err := h.Frame(1, channel, message); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := u.all(); !slices.Equal(got, []string{"1:x", "1:x"}) {
+		t.Errorf("the machine took %v", got)
+	}
+	if !slices.Equal(asked, []uint32{7, 8}) || h.Strange() != 1 {
+		t.Errorf("asked for %v, and %d messages were for nobody", asked, h.Strange())
+	}
+	h.Close()
+}
+
+// said delivers what it receives.
+type said struct{ parley.Base }
+
+func (said) Receive(s *parley.Step, from parley.ID, m parley.Msg) { s.Deliver(from, m) }
+
+func (said) State(*parley.Vars) {}
+
 // A machine that panics ends its process and tells the node.
 func TestBroken(t *testing.T) {
 	told := make(chan error, 1)

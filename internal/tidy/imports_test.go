@@ -53,8 +53,8 @@ cluster/cert           free    :
 cluster/link           free    : core cluster/cert
 cluster/store          free    : core
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
-cluster                free    : core adapters faulty trace protocols cluster/*
-cluster/*              free    : core cluster cluster/* replica/*
+cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/store cluster/host
+cluster/*              free    : core faulty cluster cluster/* replica/*
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
 internal/draw          seeded  : core adapters faulty trace problems
