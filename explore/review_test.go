@@ -69,8 +69,8 @@ func to1(s *parley.Step, value uint64) {
 func TestBudgetsApart(t *testing.T) {
 	p := scriptedBy(2, scripted{
 		start: func(s *parley.Step, _ *uint64) {
-			for k := range uint64(4) {
-				to1(s, k%1)
+			for range 4 {
+				to1(s, 0)
 			}
 			s.SetTimer(1, 10)
 		},

@@ -56,10 +56,11 @@ const (
 	Bytes
 )
 
-const (
-	again   parley.Timer = 1 // to ask once more; 0 is the slots' own
-	answers              = 3 // how often one process asks for one batch, and is told it
-)
+// again is the timer to ask once more; 0 is the slots' own.
+const again parley.Timer = 1
+
+// answers is how often one process asks for one batch, and is told it.
+const answers = 3
 
 // process is one process.
 type process struct {

@@ -55,7 +55,6 @@ type Mesh struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	mu     sync.Mutex
 	listen net.Listener
 	wg     sync.WaitGroup
 }

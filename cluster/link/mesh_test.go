@@ -101,7 +101,6 @@ func TestSizes(t *testing.T) {
 func TestEverybodyWrites(t *testing.T) {
 	const senders, each = 4, 1500
 	type progress struct {
-		mu   sync.Mutex
 		next [2 * senders]uint32
 		n    atomic.Int64
 	}
