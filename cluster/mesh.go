@@ -14,7 +14,7 @@ import (
 )
 
 // newMesh makes the links of the node.
-func (n *Node) newMesh() (*link.Mesh, error) {
+func (n *Node) newMesh(incarnation uint64) (*link.Mesh, error) {
 	var addresses []string
 	for _, m := range n.c.Members {
 		addresses = append(addresses, m.Address)
@@ -22,7 +22,7 @@ func (n *Node) newMesh() (*link.Mesh, error) {
 	n.links.moved.L = &n.links.mu
 	return link.New(link.Config{
 		Self: n.self, Peers: addresses, Listener: n.c.Listen, Identity: identities{n}, Handler: carrier{n}, Log: n.c.Log,
-		Hello: link.Hello{Cluster: n.c.Trust.Cluster(), Config: n.c.digest(), Incarnation: uint64(time.Now().UnixNano())},
+		Hello: link.Hello{Cluster: n.c.Trust.Cluster(), Config: n.c.digest(), Incarnation: incarnation},
 	})
 }
 
@@ -42,7 +42,13 @@ func (c Config) digest() [sha256.Size]byte {
 		text(g.Name)
 		text(fmt.Sprint(g.Order))
 	}
-	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.withDefaults()))
+	text("tables")
+	for _, t := range c.Tables {
+		t = t.withDefaults()
+		text(t.Name)
+		text(fmt.Sprint(t.Order, t.Sessions))
+	}
+	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults()))
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
@@ -113,10 +119,14 @@ func (c *connections) set(id parley.ID, up bool) {
 // there when the first view does would be excluded, and have to join.
 const patience = 10 * time.Second
 
-// gather waits until all others are connected, or for some time.
+// gather waits until all others are connected, or for some time: one who comes back finds
+// others who do not wait for it.
 func (n *Node) gather() {
-	late := false
-	alarm := time.AfterFunc(patience, func() {
+	late, wait := false, patience
+	if n.again {
+		wait = n.c.Times.WithDefaults().Suspect
+	}
+	alarm := time.AfterFunc(wait, func() {
 		n.links.mu.Lock()
 		late = true
 		n.links.mu.Unlock()

@@ -40,11 +40,14 @@ type Config struct {
 	// Listen, if it is given, is used in place of listening on the address.
 	Listen net.Listener
 	// Dir is the folder for what must outlive the process. Without one nothing does, and
-	// a process that has ended must not come back under its name.
+	// a process that has ended must not come back under its name. With one, a process that
+	// comes back is let in again by those who are there.
 	Dir string
-	// Durable keeps what is delivered on the disk before anybody is told.
+	// Durable keeps what is delivered on the disk before anybody is told, so that all may
+	// come back after all have ended. It needs Dir.
 	Durable bool
 	Groups  []GroupConfig
+	Tables  []TableConfig
 	// M is how many nodes may lie, for what is to hold against liars; by default as many
 	// as fewer than a third of the nodes are.
 	M int
@@ -52,7 +55,15 @@ type Config struct {
 	// and a tenth how long a message may take. By default 100 ms.
 	Round time.Duration
 	Times Times
-	Log   *slog.Logger
+	// SignerKey is what this node signs with, where agreements need that; the members know
+	// its public half. Without it the node takes no part in them.
+	SignerKey ed25519.PrivateKey
+	// Lab makes the node lie. It is for laboratories alone.
+	Lab *Lab
+	// Broken is called if the node can not go on: its disk failed, or a machine broke. It
+	// may be called more than once, and must not block; who is told closes the node.
+	Broken func(error)
+	Log    *slog.Logger
 }
 
 // Times are how long a node waits for what. What is 0 has a default, for a local network.
@@ -63,7 +74,8 @@ type Times struct {
 	Retry   time.Duration // before somebody else begins a change; 1 s
 }
 
-func (t Times) withDefaults() Times {
+// WithDefaults returns the times with what was left 0 filled in.
+func (t Times) WithDefaults() Times {
 	or := func(x *time.Duration, otherwise time.Duration) {
 		if *x == 0 {
 			*x = otherwise
@@ -87,7 +99,7 @@ func (c Config) slots() int { return 4096 }
 
 // views is the configuration of a group of all nodes.
 func (c Config) views() group.Config {
-	t := c.Times.withDefaults()
+	t := c.Times.WithDefaults()
 	v := group.Config{
 		N: len(c.Members), Return: true, Durable: c.Durable,
 		Flush: parley.Tick(t.Flush), Wait: parley.Tick(t.Retry), Stagger: parley.Tick(t.Retry / 2),
@@ -108,6 +120,9 @@ type Node struct {
 	host   *host.Host
 	store  *store.Store
 	groups map[string]*Group
+	tables map[string]*Table
+
+	streams streams
 }
 
 // firstGroup is the channel of the first group; the others follow.
@@ -115,7 +130,7 @@ const firstGroup = 16
 
 // Join starts the node.
 func Join(c Config) (*Node, error) {
-	n := &Node{c: c, groups: make(map[string]*Group)}
+	n := &Node{c: c, groups: make(map[string]*Group), tables: make(map[string]*Table)}
 	if n.c.Log == nil {
 		n.c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -128,6 +143,10 @@ func Join(c Config) (*Node, error) {
 	if err := n.findSelf(); err != nil {
 		return nil, err
 	}
+	if err := n.checkSigner(); err != nil {
+		return nil, err
+	}
+	n.streams.closed = make(chan struct{})
 	if err := n.start(); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -153,21 +172,27 @@ func (n *Node) start() (err error) {
 			return err
 		}
 	}
-	if n.mesh, err = n.newMesh(); err != nil {
+	incarnation, err := n.begin()
+	if err != nil {
+		return err
+	}
+	if n.mesh, err = n.newMesh(incarnation); err != nil {
 		return err
 	}
 	n.host = host.New(host.Config{
 		Self: n.self, N: len(n.c.Members), Transport: n.mesh, Store: n.store, Log: n.c.Log, Broken: n.broken,
+		Signer: signer{n}, Absent: n.absent,
 	})
 	for i := range n.c.Groups {
 		n.host.Expect(firstGroup + uint32(i))
 	}
+	for i := range n.c.Tables {
+		n.host.Expect(firstTable + uint32(i))
+	}
 	if err := n.mesh.Start(); err != nil {
 		return err
 	}
-	if !n.again {
-		n.gather()
-	}
+	n.gather()
 	for i, c := range n.c.Groups {
 		if n.groups[c.Name] != nil {
 			return fmt.Errorf("cluster: two groups are named %q", c.Name)
@@ -176,10 +201,15 @@ func (n *Node) start() (err error) {
 			return err
 		}
 	}
-	return nil
+	return n.newTables()
 }
 
-func (n *Node) broken(err error) { n.c.Log.Error("the node stops", "why", err) }
+func (n *Node) broken(err error) {
+	n.c.Log.Error("the node stops", "why", err)
+	if n.c.Broken != nil {
+		n.c.Broken(err)
+	}
+}
 
 // Group returns this node's member of a group, nil if there is none of that name.
 func (n *Node) Group(name string) *Group { return n.groups[name] }
@@ -192,6 +222,10 @@ func (n *Node) Close() error {
 	}
 	if n.host != nil {
 		n.host.Close()
+	}
+	n.streams.close()
+	for _, t := range n.tables {
+		t.close(ErrClosed)
 	}
 	if n.store != nil {
 		errs = append(errs, n.store.Close())

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -39,7 +40,7 @@ func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) []*clus
 			tb.Fatal(err)
 		}
 		members = append(members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
-		configs[i] = cluster.Config{Name: name, Self: issued.Self(), Trust: trust, Listen: l}
+		configs[i] = cluster.Config{Name: name, Self: issued.Self(), Trust: trust, Listen: l, SignerKey: issued.Signer}
 	}
 	nodes := make([]*cluster.Node, n)
 	var all sync.WaitGroup
@@ -56,7 +57,7 @@ func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) []*clus
 	all.Wait()
 	tb.Cleanup(func() {
 		for _, node := range nodes {
-			if err := node.Close(); err != nil {
+			if err := node.Close(); err != nil && !errors.Is(err, net.ErrClosed) { // the test has
 				tb.Error(err)
 			}
 		}

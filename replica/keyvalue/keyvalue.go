@@ -20,8 +20,11 @@ import (
 const (
 	MaxKey   = 1 << 10
 	MaxValue = 48 << 10
-	MaxBytes = 256 << 20 // of all keys and values together
+	MaxBytes = 256 << 20 // of all keys and values together, with some bytes for each key
 )
+
+// overhead is what a key counts beside its own bytes and those of its value.
+const overhead = 16
 
 // op is what a command does.
 type op byte
@@ -73,7 +76,8 @@ func (s Status) Err() error {
 	return ErrUnknown
 }
 
-// Answer is what a command answers: the value that the key has now, and its version.
+// Answer is what a command answers: the version that the key has now, and the value to who
+// could not know it, which is to Get, to Add, and to Swap if the version is another.
 type Answer struct {
 	Status  Status
 	Version uint64
@@ -132,15 +136,19 @@ type entry struct {
 	value   []byte
 }
 
-// Table is the state machine. The zero value is an empty one.
+// Table is the state machine.
 type Table struct {
+	most    int            // bytes
 	at      map[string]int // key to entry
 	entries []entry        // in the order in which keys were first given a value
 	bytes   int
 }
 
 // New returns an empty table.
-func New() *Table { return &Table{at: make(map[string]int)} }
+func New() *Table { return Limited(MaxBytes) }
+
+// Limited returns an empty table that has room for so many bytes, at most MaxBytes.
+func Limited(bytes int) *Table { return &Table{most: min(bytes, MaxBytes), at: make(map[string]int)} }
 
 // Apply carries out a command.
 func (t *Table) Apply(b []byte) []byte {
@@ -173,7 +181,7 @@ func (t *Table) apply(what op, key string, number uint64, value []byte) Answer {
 	switch what {
 	case opGet:
 	case opPut:
-		return t.put(key, e, value)
+		return t.put(key, e, value).brief()
 	case opDelete:
 		if e.here {
 			t.bytes -= len(e.value)
@@ -184,7 +192,7 @@ func (t *Table) apply(what op, key string, number uint64, value []byte) Answer {
 		if e.here && e.version != number || !e.here && number != 0 {
 			return Answer{Changed, e.version, e.value}
 		}
-		return t.put(key, e, value)
+		return t.put(key, e, value).brief()
 	case opAdd:
 		return t.add(key, e, int64(number))
 	default:
@@ -196,14 +204,20 @@ func (t *Table) apply(what op, key string, number uint64, value []byte) Answer {
 	return Answer{Done, e.version, e.value}
 }
 
+// brief leaves the value out, which who asked has given.
+func (a Answer) brief() Answer {
+	a.Value = nil
+	return a
+}
+
 // put gives a key a value.
 func (t *Table) put(key string, e entry, value []byte) Answer {
 	more := len(value) - len(e.value)
 	_, known := t.at[key]
 	if !known {
-		more += len(key)
+		more += len(key) + overhead
 	}
-	if len(key) == 0 || len(key) > MaxKey || len(value) > MaxValue || t.bytes+more > MaxBytes {
+	if len(key) == 0 || len(key) > MaxKey || len(value) > MaxValue || t.bytes+more > t.most {
 		return Answer{TooLarge, e.version, e.value}
 	}
 	if !known {
@@ -250,7 +264,7 @@ func (t *Table) Snapshot() []byte {
 // Restore takes a state back, and tells whether the bytes are one. If not, the table is
 // as it was.
 func (t *Table) Restore(b []byte) bool {
-	fresh := New()
+	fresh := Limited(t.most)
 	r := reader{b: b}
 	for n := r.number(uint64(len(b))); n > 0 && !r.bad; n-- {
 		e := entry{key: string(r.bytes(MaxKey)), version: r.number(1<<64 - 1)}
@@ -262,7 +276,7 @@ func (t *Table) Restore(b []byte) bool {
 		}
 		fresh.at[e.key] = len(fresh.entries)
 		fresh.entries = append(fresh.entries, e)
-		fresh.bytes += len(e.key) + len(e.value)
+		fresh.bytes += len(e.key) + len(e.value) + overhead
 	}
 	if r.bad || len(r.b) > 0 {
 		return false

@@ -32,9 +32,9 @@ func TestCommands(t *testing.T) {
 		{keyvalue.Get(k), keyvalue.Missing, 0, ""},
 		{keyvalue.Delete(k), keyvalue.Missing, 0, ""},
 		{keyvalue.Swap(k, 1, []byte("x")), keyvalue.Changed, 0, ""},
-		{keyvalue.Swap(k, 0, []byte("a")), keyvalue.Done, 1, "a"},
+		{keyvalue.Swap(k, 0, []byte("a")), keyvalue.Done, 1, ""},
 		{keyvalue.Swap(k, 0, []byte("b")), keyvalue.Changed, 1, "a"},
-		{keyvalue.Swap(k, 1, []byte("b")), keyvalue.Done, 2, "b"},
+		{keyvalue.Swap(k, 1, []byte("b")), keyvalue.Done, 2, ""},
 		{keyvalue.Put(k, nil), keyvalue.Done, 3, ""},
 		{keyvalue.Get(k), keyvalue.Done, 3, ""},
 		{keyvalue.Add(k, 1), keyvalue.NoNumber, 3, ""},
@@ -46,7 +46,7 @@ func TestCommands(t *testing.T) {
 		{keyvalue.Add(k, 6), keyvalue.NoNumber, 6, "9223372036854775802"},
 		{keyvalue.Add(k, 0), keyvalue.Done, 7, "9223372036854775802"},
 		{keyvalue.Put(nil, k), keyvalue.TooLarge, 0, ""},
-		{keyvalue.Put(k, make([]byte, keyvalue.MaxValue+1)), keyvalue.TooLarge, 7, "9223372036854775802"},
+		{keyvalue.Put(k, make([]byte, keyvalue.MaxValue+1)), keyvalue.TooLarge, 7, ""},
 		{nil, keyvalue.Unknown, 0, ""},
 		{[]byte{99, 1, 'k', 0}, keyvalue.Unknown, 0, ""},
 		{[]byte{1, 9, 'k', 0}, keyvalue.Unknown, 0, ""},
@@ -109,4 +109,30 @@ func randomly(r *rand.Rand) []byte {
 		return keyvalue.Add(key, int64(r.IntN(9)))
 	}
 	return keyvalue.Get(key)
+}
+
+// A table that is full takes no more keys nor longer values, also when it is restored, and
+// its snapshot is not much longer than its limit.
+func TestLimited(t *testing.T) {
+	table := keyvalue.Limited(4000)
+	for i := range 1000 {
+		apply(t, table, keyvalue.Put(fmt.Appendf(nil, "%d", i), []byte("value")))
+	}
+	for range 2 {
+		for key, want := range map[string]keyvalue.Status{"7": keyvalue.Done, "new": keyvalue.TooLarge} {
+			if a := apply(t, table, keyvalue.Put([]byte(key), []byte("eulav"))); a.Status != want {
+				t.Errorf("key %s: %v", key, a)
+			}
+		}
+		if a := apply(t, table, keyvalue.Put([]byte("7"), make([]byte, 100))); a.Status != keyvalue.TooLarge {
+			t.Errorf("a longer value: %v", a)
+		}
+		s := table.Snapshot()
+		if len(s) < 1000 || len(s) > 4000 {
+			t.Errorf("a snapshot of %d bytes", len(s))
+		}
+		if table = keyvalue.Limited(4000); !table.Restore(s) {
+			t.Fatal("it is not restored")
+		}
+	}
 }

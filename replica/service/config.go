@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"math"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -26,15 +27,22 @@ type Config struct {
 	// and nothing promised that needs an order.
 	Beneath func(parley.Assumptions) []parley.Promise
 	Order   []string
-	// Transfer tells that beneath is a group, not a durable one, with the Config.State of
-	// membership/group: it asks for a state and gives it to those who join, so that a
-	// process which comes back goes on where the others are. It must be set if and only
-	// if State is. If State is not set, a copy that joins stops; over what is no group
-	// at all a process would wait for a view for ever before it asks anything itself.
+	// Transfer tells that beneath is a group with the Config.State of membership/group: it
+	// asks for a state and gives it to those who join, so that a process which comes back
+	// goes on where the others are. It must be set if and only if State is. If State is not
+	// set, a copy that joins stops; over what is no group at all a process would wait for a
+	// view for ever before it asks anything itself.
 	Transfer bool
+	// Durable tells that this group is a durable one, which delivers again what it delivered
+	// since its log was replaced. It needs Transfer.
+	Durable bool
 	// Sessions is how many clients are remembered, 65,536 if 0; each life of a process is
-	// one. One that was forgotten and repeats its last command has it applied again.
+	// one. One that was forgotten and repeats its last command has it applied again, unless
+	// its session was opened, see [Commands].
 	Sessions int
+	// Answers is how many bytes of answers are remembered, 0: as many as there are. Those
+	// of the clients who have been silent the longest are forgotten, and they with them.
+	Answers int
 }
 
 // Setup says which copies answer, and when. It is part of the replicated state and
@@ -87,8 +95,11 @@ func (t *Setup) state(v *parley.Vars) {
 // New returns the protocol, the top layer of a stack. A Config that makes no sense
 // panics.
 func New(c Config) parley.Protocol {
-	if c.N < 1 || c.N > parley.MaxProcesses || c.New == nil || c.Sessions < 0 {
-		panic(fmt.Sprintf("service: n = %d, sessions %d", c.N, c.Sessions))
+	if c.N < 1 || c.N > parley.MaxProcesses || c.New == nil || c.Sessions < 0 || c.Answers < 0 {
+		panic(fmt.Sprintf("service: n = %d, sessions %d, answers %d", c.N, c.Sessions, c.Answers))
+	}
+	if c.Durable && !c.Transfer {
+		panic("service: a durable group with no transfer of states")
 	}
 	if c.Setup == (Setup{}) {
 		c.Setup.Active = parley.Everyone(c.N)
@@ -99,10 +110,13 @@ func New(c Config) parley.Protocol {
 	if c.Sessions == 0 {
 		c.Sessions = 1 << 16
 	}
+	if c.Answers == 0 {
+		c.Answers = math.MaxInt
+	}
 	return parley.Protocol{
 		Name: "service", Title: "a deterministic state machine, replicated",
 		Paper:  "lecture, replication; Schneider 1990",
-		Faults: parley.CrashFaults, Kinds: []string{"", "APPLY", "CHECK", "CHANGE"}, N: c.N, M: c.N - 1,
+		Faults: parley.CrashFaults, Kinds: []string{"", "APPLY", "CHECK", "CHANGE", "PACK"}, N: c.N, M: c.N - 1,
 		Serves: true, Hears: parley.HearsBeneath,
 		New:        func(parley.ID) parley.Machine { return &process{c: c, app: c.New(), setup: c.Setup} },
 		Properties: c.properties(),
@@ -143,6 +157,9 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 			yield(fmt.Sprintf("state %016x at position %d", m.Value, m.Seq))
 		case change:
 			yield("a new setup")
+		case pack:
+			list, _ := readCommands(m.Body)
+			yield(fmt.Sprintf("a pack of %d commands", len(list)))
 		case Diverged:
 			yield(fmt.Sprintf("%s has diverged at position %d", name(m.Origin), m.Seq))
 		case Differs:

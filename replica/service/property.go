@@ -86,7 +86,7 @@ func asker(r *parley.Happening) (client, number uint64, ok bool) {
 	switch {
 	case r.Msg.Kind == parley.Carried:
 		return processes | uint64(r.At), r.Order, true
-	case r.Msg.Kind == Command && r.Msg.Value < processes && numbered(r.Msg.Seq):
+	case r.Msg.Kind == Command && r.Msg.Value < opened && numbered(r.Msg.Seq):
 		return r.Msg.Value, r.Msg.Seq, true
 	}
 	return 0, 0, false

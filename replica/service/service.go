@@ -27,7 +27,12 @@
 //
 // Reintegration: a process that comes back, or was excluded, takes over the state of a
 // member, the sessions too. What it had under way and saw no answer to, if it did not
-// crash, it asks again with the same number: it is applied once.
+// crash, it asks again with the same number: it is applied once. Over a durable group the
+// state is durable, too: who comes back has it as of when it replaced the log beneath, and
+// is delivered again what came since.
+//
+// For many clients there are packs of commands, see [Commands], with sessions that are
+// opened in the order: who was forgotten is told so, and nothing of it is applied again.
 package service
 
 import (
@@ -53,7 +58,7 @@ type Application interface {
 
 // The kinds that pass between a service and what is above it.
 const (
-	// Command is a Request: Value is the client, below 1<<63, Seq the number of its
+	// Command is a Request: Value is the client, below 1<<62, Seq the number of its
 	// command, from 1 to 1<<63 - 1, and Body the command. One with an earlier number is
 	// answered only if it is the last of that client, and never applied. See also
 	// [parley.Carried], with the process itself as the client.
@@ -67,6 +72,16 @@ const (
 	// Configure is a Request to change the Setup by an ordered command, which has a
 	// position and no answer: Body is the Setup, by [Setup.Append].
 	Configure
+	// Commands is a Request to have several commands applied, one after the other: Body is
+	// what [AppendCommand] wrote, and Seq a number that tells packs of one process apart.
+	Commands
+	// Replies is the delivery that answers Commands, to who asked alone: Value is the number
+	// of the pack, Seq the position behind it, and Body a reply to each command of it, see
+	// [ReadReplies]. A process that came back may be answered what it asked before again.
+	Replies
+	// Inspect is a Request, and the delivery that answers it: Seq is the position, and Value
+	// a hash of all that later answers depend on.
+	Inspect
 )
 
 // The indications of a service.
@@ -87,6 +102,7 @@ const (
 	apply  parley.Kind = iota + 1 // Value: the client; Seq: its number; Body: the command
 	check                         // Seq: a position; Value: the hash of the state there
 	change                        // Body: a Setup
+	pack                          // Seq: the number of who asks; Body: commands, by AppendCommand
 )
 
 // Queue is how many commands of a process's own wait at most, the one under way too.
@@ -101,6 +117,7 @@ type process struct {
 	setup    Setup
 	position uint64    // commands applied, changes of the setup too
 	sessions []session // by client
+	kept     int       // scratch: bytes of the answers in there; counted anew when loaded
 	stopped  bool
 	votes    []vote // by position, of the last few that were compared
 
@@ -133,7 +150,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		if len(p.queue) == 1 {
 			p.next(s)
 		}
-	case m.Kind == Command && m.Value < processes && numbered(m.Seq):
+	case m.Kind == Command && m.Value < opened && numbered(m.Seq):
 		s.Broadcast(parley.Msg{Kind: apply, Value: m.Value, Seq: m.Seq, Body: m.Body})
 	case m.Kind == Configure:
 		if _, ok := readSetup(m.Body, p.c.N); !ok {
@@ -141,6 +158,14 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 			return
 		}
 		s.Broadcast(parley.Msg{Kind: change, Body: m.Body})
+	case m.Kind == Commands:
+		if _, ok := readCommands(m.Body); !ok {
+			s.Refuse(s.Self, "request with a pack that is none")
+			return
+		}
+		s.Broadcast(parley.Msg{Kind: pack, Seq: m.Seq, Body: m.Body})
+	case m.Kind == Inspect:
+		s.Deliver(s.Self, parley.Msg{Kind: Inspect, Origin: s.Self, Seq: p.position, Value: p.hash()})
 	default:
 		s.Refuse(s.Self, "request of another kind")
 	}
@@ -173,14 +198,20 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.check(s, from, m.Seq, m.Value)
 	case m.Kind == change:
 		p.change(s, from, m.Body)
+	case m.Kind == pack:
+		p.pack(s, from, m)
 	default:
 		s.Refuse(from, "no message of a service")
 	}
 }
 
 // view: what is asked is carried now. What was asked in the view before may have been
-// too much for the group, which refuses what it cannot keep until the next view.
+// too much for the group, which refuses what it cannot keep until the next view. Views
+// that come back from a log are those of another life.
 func (p *process) view(s *parley.Step, number uint64) {
+	if s.Restart {
+		return
+	}
 	p.in = true
 	if p.life == 0 {
 		p.life = number
@@ -215,15 +246,14 @@ func (p *process) stop(s *parley.Step, why string) {
 
 // apply: upon a command, apply it unless it has been, and answer.
 func (p *process) apply(s *parley.Step, from parley.ID, m parley.Msg) {
-	if !numbered(m.Seq) || m.Value >= processes && ownerOf(m.Value) != from {
+	if !numbered(m.Seq) || isOpened(m.Value) || m.Value >= processes && ownerOf(m.Value) != from {
 		s.Refuse(from, "command without a number, or in the name of another")
 		return
 	}
 	x := p.session(m.Value)
 	switch {
 	case m.Seq > x.last:
-		p.advance()
-		x.last, x.at, x.answer = m.Seq, p.position, p.app.Apply(m.Body)
+		p.applies(x, m.Seq, m.Body)
 	case m.Seq < x.last:
 		s.Refuse(from, "command that was answered long ago")
 		return
@@ -237,6 +267,14 @@ func (p *process) apply(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.queue = p.queue[1:]
 		p.next(s)
 	}
+}
+
+// applies carries out a command of a client, and keeps the answer.
+func (p *process) applies(x *session, number uint64, command []byte) {
+	p.advance()
+	p.kept -= len(x.answer)
+	x.last, x.at, x.answer = number, p.position, p.app.Apply(command)
+	p.kept += len(x.answer)
 }
 
 // answer: at once, or when enough copies have the same state. A spare says nothing, and
@@ -276,13 +314,22 @@ func (p *process) hash() uint64 {
 
 func (p *process) State(v *parley.Vars) {
 	p.starts.State(v)
-	(&state{of: p}).State(v)
-	v.Bool("stopped", &p.stopped)
-	parley.Slice(v, "votes", &p.votes, func(_ int, x *vote) { x.state(v) })
+	if p.c.Durable {
+		v.Durable(func() { p.copyState(v) })
+	} else {
+		p.copyState(v)
+	}
 	parley.Num(v, "life", &p.life)
 	v.Bool("in", &p.in)
 	parley.Num(v, "done", &p.done)
 	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("command", b) })
+}
+
+// copyState visits what a copy is, beside what it asks itself.
+func (p *process) copyState(v *parley.Vars) {
+	(&state{of: p}).State(v)
+	v.Bool("stopped", &p.stopped)
+	parley.Slice(v, "votes", &p.votes, func(_ int, x *vote) { x.state(v) })
 	if !inOrder(p.votes, func(x vote) uint64 { return x.position }) {
 		v.Fail()
 	}
@@ -297,16 +344,19 @@ type state struct {
 func (x *state) State(v *parley.Vars) {
 	p := x.of
 	if v.Skips() {
-		return // nothing of it is durable
+		return // it is durable over a durable group alone
 	}
 	parley.Num(v, "position", &p.position)
 	p.setup.state(v)
+	kept := 0
 	parley.Slice(v, "sessions", &p.sessions, func(_ int, x *session) {
 		x.state(v)
-		if !numbered(x.last) || x.at == 0 || x.at > p.position {
+		if !numbered(x.last) && (x.last != 0 || !isOpened(x.client)) || x.at == 0 || x.at > p.position {
 			v.Fail()
 		}
+		kept += len(x.answer)
 	})
+	p.kept = kept
 	var b []byte
 	if !v.Loading() {
 		b = p.app.Snapshot()

@@ -45,16 +45,17 @@ func (p *process) session(client uint64) *session {
 	return &p.sessions[i]
 }
 
-// trim forgets the client whose last command is the oldest, if there are too many.
+// trim forgets the clients whose last command is the oldest, if there are too many, or of
+// those who have answers, if these are too long.
 func (p *process) trim() {
-	if len(p.sessions) <= p.c.Sessions {
-		return
-	}
-	oldest := 0
-	for i := range p.sessions {
-		if p.sessions[i].at < p.sessions[oldest].at {
-			oldest = i
+	for len(p.sessions) > p.c.Sessions || p.kept > p.c.Answers {
+		oldest, many := -1, len(p.sessions) > p.c.Sessions
+		for i := range p.sessions {
+			if x := &p.sessions[i]; (many || len(x.answer) > 0) && (oldest < 0 || x.at < p.sessions[oldest].at) {
+				oldest = i
+			}
 		}
+		p.kept -= len(p.sessions[oldest].answer)
+		p.sessions = slices.Delete(p.sessions, oldest, oldest+1)
 	}
-	p.sessions = slices.Delete(p.sessions, oldest, oldest+1)
 }

@@ -44,7 +44,7 @@ func (c Config) asOne(h *parley.History) error {
 		h: h, c: c, clients: make([]uint64, h.N), held: make([][]request, h.N),
 		asked: make(map[uint64][]request), at: make(map[uint64]tie),
 	}
-	lives := make([]uint64, h.N)
+	lives, began := make([]uint64, h.N), make([]parley.Tick, h.N)
 	for id := range h.N {
 		x.begin(parley.ID(id), &lives[id])
 	}
@@ -54,7 +54,9 @@ func (c Config) asOne(h *parley.History) error {
 			x.ask(e.At, e.Msg.Body)
 		case e.kind == returns:
 			x.begin(e.At, &lives[e.At])
-		case e.kind == indicates && e.Msg.Kind == parley.View && x.clients[e.At] == 0:
+			began[e.At] = e.When
+		case e.kind == indicates && e.Msg.Kind == parley.View && x.clients[e.At] == 0 &&
+			(!c.Durable || lives[e.At] == 1 || e.When > began[e.At]): // and not from its log
 			x.know(e.At, e.Msg.Seq)
 		case e.kind == delivers && e.Msg.Kind == Answer:
 			if err := x.answer(e.Happening); err != nil {

@@ -1,0 +1,306 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/cluster/link"
+	"parley/faulty"
+	"parley/lockstep"
+)
+
+// Question asks for an agreement on a value of this node's.
+type Question struct {
+	Value     []byte // at most MaxValue bytes; with EIG and OM for m > 2 at most 32
+	Algorithm Algorithm
+	// M is how many nodes may lie; by default as many as the algorithm tolerates.
+	M int
+	// Evidence asks all nodes what they heard. The answer waits for them, a round at most.
+	Evidence bool
+}
+
+// Decision is what all correct nodes agree on.
+type Decision struct {
+	Source    parley.ID
+	Algorithm Algorithm
+	M         int
+	// Slot numbers the agreements of the same source, algorithm and m, from 1.
+	Slot  uint64
+	Value []byte // which nobody may change
+	// Evidence is, where it was asked for, what nodes say they heard: at the source of
+	// all that told in time, at another node its own.
+	Evidence []Account
+}
+
+// Errors of agreements.
+var (
+	// ErrAbstained is the error of an agreement in which this node took no part, for it
+	// was held up beyond the time of a round or has lived before. The others may have
+	// decided, on this node's value or on none.
+	ErrAbstained = errors.New("this node took no part in the agreement: it was held up, or has lived before")
+	// ErrClosed is the error of a node that was closed.
+	ErrClosed = errors.New("the node is closed")
+	// ErrReserved is the error of the one value that stands for no value.
+	ErrReserved = errors.New("the value is the one that stands for none")
+)
+
+// Lab is for laboratories: it makes a node lie.
+type Lab struct {
+	// Traitor is how the node behaves in agreements.
+	Traitor faulty.Behaviour
+}
+
+// Agree has all correct nodes agree on a value, which is the one given if this node is
+// correct and no more than M lie. It returns when this node has decided. If the context
+// ends before, the agreement goes on, and may come to an end.
+//
+// It fails without having begun if messages to the others are too slow for the length of
+// a round, with a *RoundError.
+func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) {
+	t := stream{algorithm: q.Algorithm, m: q.M, source: n.self}
+	if t.m == 0 {
+		t.m = t.algorithm.Most(len(n.c.Members))
+	}
+	d := Decision{Source: n.self, Algorithm: t.algorithm, M: t.m}
+	switch {
+	case len(q.Value) > t.limit():
+		return d, fmt.Errorf("cluster: a value of %d bytes: with %v and m = %d at most %d",
+			len(q.Value), t.algorithm, t.m, t.limit())
+	case bytes.Equal(q.Value, nothing):
+		return d, ErrReserved
+	}
+	o, err := n.ready(t)
+	if err != nil {
+		return d, err
+	}
+	m := parley.Msg{Kind: parley.Propose, Body: bytes.Clone(q.Value)}
+	if q.Evidence {
+		m.Seq = whyWanted
+	}
+	a, err := o.ask(ctx, m)
+	d.Slot, d.Value, d.Evidence = a.slot, a.value, a.evidence
+	return d, err
+}
+
+// ready returns a stream in which something may be asked for.
+func (n *Node) ready(t stream) (*opened, error) {
+	if err := t.check(len(n.c.Members)); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	if err := n.fits(t.m); err != nil {
+		return nil, err
+	}
+	return n.streams.open(n, t)
+}
+
+// Decisions has a function called for every decision of this node, whoever asked, until
+// stop: as they fall, which need not be in the order of slots. Those on no value are left
+// out: nobody correct asked for them. The function is
+// called within a step of the node: it must not block, nor ask for an agreement.
+func (n *Node) Decisions(each func(Decision)) (stop func()) {
+	l := &n.streams
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	mine := &each
+	l.listen(append(slices.Clone(l.listeners()), mine))
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		isMine := func(one *func(Decision)) bool { return one == mine }
+		l.listen(slices.DeleteFunc(slices.Clone(l.listeners()), isMine))
+	}
+}
+
+// streams are the streams that are open at a node.
+type streams struct {
+	mu    sync.Mutex
+	table map[stream]*opened
+	heard atomic.Pointer[[]*func(Decision)]
+	delay delays
+
+	once   sync.Once
+	closed chan struct{} // when the node is
+}
+
+// close wakes whoever waits for an answer.
+func (l *streams) close() { l.once.Do(func() { close(l.closed) }) }
+
+func (l *streams) listen(list []*func(Decision)) { l.heard.Store(&list) }
+
+func (l *streams) listeners() []*func(Decision) {
+	if list := l.heard.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// absent opens the stream of a channel on which a message came.
+func (n *Node) absent(channel uint32) bool {
+	if channel < firstStream || channel > lastStream {
+		return false
+	}
+	t := streamOf(channel)
+	_, err := n.streams.open(n, t)
+	if err != nil {
+		n.c.Log.Debug("a message of no stream", "channel", channel, "why", err)
+	}
+	return err == nil
+}
+
+// open returns a stream, which it opens if it is not open yet. All nodes do so lazily:
+// there are only so many.
+func (l *streams) open(n *Node, t stream) (*opened, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o := l.table[t]; o != nil {
+		return o, nil
+	}
+	if err := t.check(len(n.c.Members)); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	if t.algorithm == SM && n.c.SignerKey == nil {
+		return nil, errors.New("cluster: this node has no key to sign with")
+	}
+	o := &opened{n: n, t: t, waiting: make(map[uint64]chan answer)}
+	o.room = make(chan struct{}, t.window(len(n.c.Members)))
+	machine := n.machine(t)
+	var err error
+	o.process, err = n.host.Open(host.Options{
+		Channel: t.channel(), Name: t.name(), Machine: machine, Upper: o, Again: n.again, Class: link.Bulk,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %s: %w", t.name(), err)
+	}
+	if l.table == nil {
+		l.table = make(map[stream]*opened)
+	}
+	l.table[t] = o
+	return o, nil
+}
+
+// machine makes the machine of a stream, or of a liar in it.
+func (n *Node) machine(t stream) parley.Machine {
+	when, size := n.c.onCall(), len(n.c.Members)
+	var honest parley.Machine
+	var rounds lockstep.Protocol
+	var shared *slots
+	if t.all() {
+		m, p := newNames(t, size, n.self, when)
+		honest, rounds, shared = m, p, &m.slots
+	} else {
+		m, p := newAsks(t, size, n.self, when, n.nameOf)
+		honest, rounds, shared = m, p, &m.slots
+	}
+	if n.c.Lab == nil {
+		return honest
+	}
+	return faulty.New(shared.described(rounds, when, honest), 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
+}
+
+func (n *Node) nameOf(id parley.ID) string { return n.c.Members[id].Name }
+
+// opened is a stream at one node, and the upper of its machine.
+type opened struct {
+	n       *Node
+	t       stream
+	process *host.Process
+	room    chan struct{} // held by each question
+
+	mu      sync.Mutex
+	next    uint64 // number of the last question
+	waiting map[uint64]chan answer
+
+	accounts []Account // of the decision that comes next; of steps only
+}
+
+// answer is what comes of a question.
+type answer struct {
+	slot     uint64
+	value    []byte
+	evidence []Account
+	err      error
+}
+
+// ask asks the machine for something and waits for its answer.
+func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
+	select {
+	case o.room <- struct{}{}:
+	case <-ctx.Done():
+		return answer{}, ctx.Err()
+	case <-o.n.streams.closed:
+		return answer{}, ErrClosed
+	}
+	defer func() { <-o.room }()
+	told := make(chan answer, 1)
+	o.mu.Lock()
+	o.next++
+	m.Value = o.next
+	o.waiting[m.Value] = told
+	o.mu.Unlock()
+	if err := o.process.Request(m); err != nil {
+		o.take(m.Value)
+		return answer{}, err
+	}
+	select {
+	case a := <-told:
+		return a, a.err
+	case <-ctx.Done():
+		o.take(m.Value)
+		if o.t.all() {
+			_ = o.process.Request(parley.Msg{Kind: withdrawn, Value: m.Value}) // it fails if the node has closed
+		}
+		return answer{}, ctx.Err()
+	case <-o.n.streams.closed:
+		return answer{}, ErrClosed
+	}
+}
+
+// take ends the waiting for an answer; nil if nobody waits for it.
+func (o *opened) take(number uint64) chan answer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	told := o.waiting[number]
+	delete(o.waiting, number)
+	return told
+}
+
+// Deliver takes a decision. It is part of a step.
+func (o *opened) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
+	if m.Kind == parley.Carried {
+		if one, ok := decodeAccount(from, m.Body); ok {
+			o.accounts = append(o.accounts, one)
+		}
+		return
+	}
+	slices.SortFunc(o.accounts, func(a, b Account) int { return int(a.Node) - int(b.Node) })
+	a := answer{m.Seq, m.Body, o.accounts, nil}
+	if o.accounts = nil; !o.t.all() {
+		if list := o.n.streams.listeners(); len(list) > 0 {
+			d := Decision{from, o.t.algorithm, o.t.m, m.Seq, m.Body, a.evidence}
+			for _, each := range list {
+				(*each)(d)
+			}
+		}
+	}
+	if m.Value != 0 {
+		if told := o.take(m.Value); told != nil {
+			told <- a
+		}
+	}
+}
+
+// Indicate takes what becomes of questions that get no answer.
+func (o *opened) Indicate(_ parley.Path, m parley.Msg) {
+	if m.Kind == unanswered {
+		if told := o.take(m.Value); told != nil {
+			told <- answer{slot: m.Seq, err: ErrAbstained}
+		}
+	}
+}

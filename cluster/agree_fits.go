@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// RoundError is the error of an agreement that may not begin: to more nodes than may lie
+// messages take longer than a round has room for, so that their silence means nothing.
+type RoundError struct {
+	Round time.Duration // as it is configured
+	Room  time.Duration // for a message
+	// Slow are the nodes in question, the slowest first.
+	Slow []Slow
+	// Needs is the least length of a round that would do, 0 if that is not known.
+	Needs time.Duration
+}
+
+// Slow is a node to which messages take too long.
+type Slow struct {
+	Name string
+	// Delay is half of the round-trip time that 999 of the last 1000 pings kept to, or that
+	// half of them did as long as there are fewer; 0 if the node is not connected.
+	Delay time.Duration
+}
+
+func (e *RoundError) Error() string {
+	var list []string
+	for _, s := range e.Slow {
+		if s.Delay == 0 {
+			list = append(list, s.Name+" is not connected")
+		} else {
+			list = append(list, fmt.Sprintf("a message to %s takes %v", s.Name, s.Delay.Round(time.Microsecond)))
+		}
+	}
+	text := fmt.Sprintf("cluster: %s: a round of %v has room for %v", strings.Join(list, ", "), e.Round, e.Room)
+	if e.Needs > 0 {
+		text += fmt.Sprintf("; it must have %v at least", e.Needs.Round(time.Millisecond))
+	}
+	return text
+}
+
+// delays are what was measured last.
+type delays struct {
+	mu   sync.Mutex
+	at   time.Time
+	list []Slow // of all other nodes, the slowest first; those that are not connected before
+}
+
+// freshness is for how long a measurement of delays is good.
+const freshness = 250 * time.Millisecond
+
+// measured returns the delays to all other nodes.
+func (n *Node) measured() []Slow {
+	d := &n.streams.delay
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.list != nil && time.Since(d.at) < freshness {
+		return d.list
+	}
+	d.list = nil
+	for _, p := range n.mesh.Stats().Peers {
+		one := Slow{Name: n.nameOf(p.ID)}
+		switch {
+		case !p.Connected:
+		case p.RTT.Samples < 1000: // one late ping would be more than one of a thousand
+			one.Delay = max(p.RTT.P50/2, 1)
+		default:
+			one.Delay = max(p.RTT.P999/2, 1)
+		}
+		d.list = append(d.list, one)
+	}
+	late := func(s Slow) time.Duration {
+		if s.Delay == 0 {
+			return math.MaxInt64
+		}
+		return s.Delay
+	}
+	slices.SortFunc(d.list, func(a, b Slow) int { return cmp.Compare(late(b), late(a)) })
+	d.at = time.Now()
+	return d.list
+}
+
+// fits tells why rounds are too short for an agreement in spite of m liars. As many nodes
+// as that may be slow: a liar may be as slow to answer pings as he likes, and a correct
+// one counts as faulty as long as he is.
+func (n *Node) fits(m int) error {
+	return tooSlow(n.measured(), m, n.c.Round, n.c.Round/10)
+}
+
+// tooSlow is fits for delays in their order, the slowest first.
+func tooSlow(list []Slow, m int, round, room time.Duration) error {
+	slow := 0
+	for slow < len(list) && (list[slow].Delay == 0 || list[slow].Delay > room) {
+		slow++
+	}
+	if slow <= m {
+		return nil
+	}
+	err := &RoundError{Round: round, Room: room, Slow: list[:slow]}
+	if d := list[m].Delay; d > 0 {
+		err.Needs = time.Duration(float64(d) * float64(round) / float64(room))
+	}
+	return err
+}

@@ -1,0 +1,270 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/sim"
+)
+
+// simulated is a stream as a protocol.
+func simulated(t stream, n int) parley.Protocol {
+	name := func(id parley.ID) string { return id.String() }
+	machine := func(self parley.ID) (parley.Machine, *slots, lockstep.Protocol) {
+		if t.all() {
+			m, p := newNames(t, n, self, lockstep.Called)
+			return m, &m.slots, p
+		}
+		m, p := newAsks(t, n, self, lockstep.Called, name)
+		return m, &m.slots, p
+	}
+	_, shared, rounds := machine(0)
+	p := shared.described(rounds, lockstep.Called, nil)
+	p.New = func(self parley.ID) parley.Machine {
+		m, _, _ := machine(self)
+		return m
+	}
+	return p
+}
+
+// question is a request of a stream's source.
+func question(at parley.ID, when parley.Tick, number uint64, value string) sim.Request {
+	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: parley.Propose, Value: number, Body: []byte(value)}}
+}
+
+// outcomes are what each correct process decided, by slot, and which questions of correct
+// ones got no answer.
+func outcomes(s *sim.Sim) (decided map[parley.ID]map[uint64]string, missing []uint64) {
+	decided = make(map[parley.ID]map[uint64]string)
+	for id := range s.Correct().All() {
+		decided[id] = make(map[uint64]string)
+	}
+	for _, d := range s.History.Deliveries {
+		if s.History.Correct(d.At) && d.Msg.Kind == parley.Decide {
+			decided[d.At][d.Msg.Seq] = string(d.Msg.Body)
+		}
+	}
+	for _, d := range s.History.Indications {
+		if s.History.Correct(d.At) && d.Msg.Kind == unanswered {
+			missing = append(missing, d.Msg.Value)
+		}
+	}
+	return decided, missing
+}
+
+// Every question is answered and all correct processes decide on it, many at a time and
+// whoever lies: also where the rounds of all slots that go on end by the clock at once.
+func TestEveryQuestionIsAnswered(t *testing.T) {
+	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
+		for i, how := range []faulty.Behaviour{faulty.Silent, faulty.Random, faulty.TwoFaced} {
+			for seed := range uint64(5) {
+				p := simulated(stream{a, 1, 0}, 4)
+				opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behaviour{2: how}, Steps: 1 << 20}
+				const count = 30
+				for k := range uint64(count) {
+					opt.Requests = append(opt.Requests, question(0, parley.Tick(k*seed*100), k+1, fmt.Sprint(k%2)))
+				}
+				s := sim.Run(opt)
+				all, missing := outcomes(s)
+				if len(missing) > 0 || s.Stats.OutOfSteps {
+					t.Fatalf("%v %v seed %d: no answers to %v", a, how.Name, seed, missing)
+				}
+				for id, of := range all {
+					if len(of) != count {
+						t.Fatalf("%v %v (%d) seed %d: process %d decided %d times", a, how.Name, i, seed, id, len(of))
+					}
+					for slot, v := range of {
+						if v != fmt.Sprint((slot-1)%2) {
+							t.Fatalf("%v %v seed %d: process %d decided %q in slot %d", a, how.Name, seed, id, v, slot)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What was signed in one slot counts in no other: a source that shows its chain of slot 1
+// again in slot 2 has said nothing there.
+func TestChainOfAnotherSlot(t *testing.T) {
+	var first []byte
+	again := faulty.Behaviour{Name: "again", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		for i, one := range t.Honest {
+			switch {
+			case one.Msg.Kind != lockstep.Frame || one.Msg.Seq > 0:
+			case one.Msg.Value == 1:
+				first = one.Msg.Body
+			case one.Msg.Value == 2:
+				t.Honest[i].Msg.Body = first
+			}
+		}
+		return t.Honest
+	}}
+	s := sim.Run(sim.Options{
+		Protocol: simulated(stream{SM, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behaviour{0: again},
+		Requests: []sim.Request{question(0, 0, 1, "one"), question(0, 20000, 2, "two"), question(0, 40000, 3, "three")},
+	})
+	all, _ := outcomes(s)
+	for id, of := range all {
+		if fmt.Sprint(of) != "map[1:one 3:three]" {
+			t.Errorf("process %d decided %v", id, of)
+		}
+	}
+	if s.Stats.Refused["bad-signature"] == 0 {
+		t.Error(s.Stats.Refused)
+	}
+}
+
+// A slot that nobody correct asked for is not told of, and the next question comes to its
+// slot all the same.
+func TestSlotsThatNobodyAskedFor(t *testing.T) {
+	calls := faulty.Behaviour{Name: "calls", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		out := slices.Clone(t.Honest)
+		for _, one := range t.Honest {
+			if one.Msg.Kind == lockstep.Frame && one.Msg.Seq == 0 && one.Msg.Value < 5 {
+				one.Msg.Value++
+				one.Msg.Body = nil
+				out = append(out, one)
+			}
+		}
+		return out
+	}}
+	s := sim.Run(sim.Options{
+		Protocol: simulated(stream{EIG, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behaviour{3: calls},
+		Requests: []sim.Request{question(0, 0, 1, "one"), question(0, 200000, 2, "two")},
+	})
+	all, missing := outcomes(s)
+	for id, of := range all {
+		if len(of) != 2 || of[1] != "one" || of[6] != "two" {
+			t.Errorf("process %d decided %v", id, of)
+		}
+	}
+	if len(missing) > 0 {
+		t.Error(missing)
+	}
+}
+
+// tells is a liar that says something else in one of its frames.
+func tells(change func(m *parley.Msg)) faulty.Behaviour {
+	return faulty.Behaviour{Name: "tells", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		for i := range t.Honest {
+			change(&t.Honest[i].Msg)
+		}
+		return t.Honest
+	}}
+}
+
+// Frames and values over the limits of a stream are as good as none.
+func TestStreamLimits(t *testing.T) {
+	large := stream{EIG, 3, 0}
+	for _, c := range []struct {
+		t     stream
+		n     int
+		liar  parley.ID
+		tells func(m *parley.Msg)
+		why   string
+	}{
+		{stream{EIG, 1, 0}, 4, 1, func(m *parley.Msg) {
+			if m.Kind == lockstep.Frame && m.Seq == 1 {
+				m.Body = make([]byte, stream{EIG, 1, 0}.frameLimit(4)+1)
+			}
+		}, "frame over the limit of the stream"},
+		{large, 10, 1, func(m *parley.Msg) {
+			if m.Kind == lockstep.Frame && m.Seq == 1 && len(m.Body) > 0 {
+				m.Body = bytes.ReplaceAll(m.Body, []byte("\x03one"), append([]byte{40}, make([]byte, 40)...))
+				m.Body[5] += 37 // the length of the level
+			}
+		}, "value over the limit of the stream"},
+	} {
+		s := sim.Run(sim.Options{
+			Protocol: simulated(c.t, c.n), Faulty: map[parley.ID]faulty.Behaviour{c.liar: tells(c.tells)},
+			Requests: []sim.Request{question(0, 0, 1, "one")},
+		})
+		all, _ := outcomes(s)
+		for id, of := range all {
+			if fmt.Sprint(of) != "map[1:one]" {
+				t.Errorf("%s: process %d decided %v", c.why, id, of)
+			}
+		}
+		if s.Stats.Refused[c.why] == 0 {
+			t.Errorf("%s: refused %v", c.why, s.Stats.Refused)
+		}
+	}
+}
+
+// No correct process's frame is over the limit, with the largest values there are.
+func TestLargestFrames(t *testing.T) {
+	for _, c := range []struct {
+		t stream
+		n int
+	}{
+		{stream{EIG, 1, 0}, 4}, {stream{OM, 1, 0}, 4}, {stream{SM, 2, 0}, 4}, {stream{PhaseKing, 1, 0}, 4},
+		{stream{EIG, 2, 0}, 7}, {stream{OM, 2, 0}, 7}, {stream{EIG, 3, 0}, 10}, {stream{OM, 3, 0}, 10},
+	} {
+		// The source tells each another value, and two of a kind with signatures.
+		liar := faulty.Behaviour{Name: "many", Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
+			for i := range turn.Honest {
+				if m := &turn.Honest[i].Msg; m.Kind == lockstep.Frame && m.Seq == 0 && c.t.algorithm != SM {
+					m.Body = bytes.Clone(m.Body)
+					m.Body[len(m.Body)-1] = byte(turn.To)
+				}
+			}
+			return turn.Honest
+		}}
+		s := sim.Run(sim.Options{
+			Protocol: simulated(c.t, c.n), Faulty: map[parley.ID]faulty.Behaviour{0: liar},
+			Requests: []sim.Request{question(0, 0, 1, string(bytes.Repeat([]byte("x"), c.t.limit())))},
+		})
+		if k := s.Stats.Refused["frame over the limit of the stream"]; k > 0 {
+			t.Errorf("%s among %d: %d frames refused", c.t.name(), c.n, k)
+		}
+		if c.t.algorithm != SM && len(s.Stats.Refused) > 0 { // SM refuses what it knows
+			t.Errorf("%s among %d: %v", c.t.name(), c.n, s.Stats.Refused)
+		}
+	}
+}
+
+// Who comes back after a crash says that it takes no part.
+func TestBackAfterACrash(t *testing.T) {
+	for _, one := range []stream{{EIG, 1, 1}, {EIG, 1, everybody}} {
+		ask := question(1, 1000, 1, "one")
+		if one.all() {
+			ask.Msg.Seq, ask.Msg.Body = 100, item{"x", []byte("one")}.append(nil)
+		}
+		s := sim.Run(sim.Options{
+			Protocol: simulated(one, 4), Crashes: []sim.Crash{{At: 1, When: 10, Back: 100}}, Requests: []sim.Request{ask},
+		})
+		if _, missing := outcomes(s); !slices.Equal(missing, []uint64{1}) {
+			t.Errorf("%s: not answered: %v", one.name(), missing)
+		}
+	}
+}
+
+// The channel of a stream names it, and nothing else does that makes sense.
+func TestStreamChannels(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 7, 13, 14} {
+		count := 0
+		for channel := uint32(firstStream); channel <= lastStream; channel++ {
+			one := streamOf(channel)
+			if one.check(n) == nil {
+				count++
+				if one.channel() != channel {
+					t.Errorf("%+v has channel %d, not %d", one, one.channel(), channel)
+				}
+			}
+		}
+		// By algorithm: sources and all, for every m.
+		want := map[int]int{
+			2: 3 * (1 + 1 + 1 + 1), 3: 4 * (1 + 1 + 1 + 1), 4: 5 * (1 + 1 + 2 + 1), 7: 8 * (2 + 2 + 4 + 2),
+			13: 14*(4+4+4+4) - 2*2, // eig and om of all for m = 3 and 4
+		}[n]
+		if count != want {
+			t.Errorf("%d streams among %d nodes, not %d", count, n, want)
+		}
+	}
+}

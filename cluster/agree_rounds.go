@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"encoding/binary"
+
+	"parley"
+	"parley/lockstep"
+	"parley/mux"
+)
+
+// inSlot is one process's rounds in one slot of a stream. It does what the rounds do, and
+// beside it
+//   - binds signatures to the slot: what is signed in one counts in no other;
+//   - refuses values over the stream's limit;
+//   - takes the decision to the machine, at once and out of turn, where that is asked for;
+//   - notes what is heard, for who asks why.
+type inSlot struct {
+	lockstep.Rounds
+	p    *lockstep.Protocol // of which the rounds are
+	of   *slots
+	slot uint64
+	host numbered
+	note *noted // nil: nobody asks
+}
+
+// slots is what the rounds of a stream share at one node: its machine embeds it.
+type slots struct {
+	t         stream
+	self      parley.ID
+	n         int
+	last      int // round
+	signed    bool
+	outOfTurn bool
+	line      *mux.Pipeline
+	asked     map[uint64]*noted // slots whose evidence is asked for
+	decided   []decided
+}
+
+// decided is a decision that the machine has not told yet.
+type decided struct {
+	slot  uint64
+	value []byte
+	note  *noted
+}
+
+// protocol returns p for slots of a stream.
+func (o *slots) protocol(p lockstep.Protocol) lockstep.Protocol {
+	o.last, o.signed = p.Last, p.Faults == parley.SignedByzantineFaults
+	inner := p
+	p.New = func(self parley.ID) lockstep.Rounds { return &inSlot{Rounds: inner.New(self), p: &inner, of: o} }
+	// Slots refuse protocols whose signatures are good in any of them: these are not.
+	p.Faults = parley.OralByzantineFaults
+	return p
+}
+
+// Reset is for the next slot.
+func (r *inSlot) Reset() {
+	if one, ok := r.Rounds.(lockstep.Reusable); ok {
+		one.Reset()
+	} else {
+		r.Rounds = r.p.New(r.of.self)
+	}
+	r.note = nil
+}
+
+// enter has what is signed and verified from here on bound to the slot.
+func (r *inSlot) enter(s *parley.Step) (before parley.Host) {
+	before = s.Host
+	if r.of.signed {
+		r.host.Host, r.host.slot = before, r.slot
+		s.Host = &r.host
+	}
+	return before
+}
+
+// Emit. Round 0 is emitted when the slot begins, and only then is its number known.
+func (r *inSlot) Emit(s *parley.Step, round int) {
+	if round == 0 {
+		r.slot = r.of.line.Opened()
+	}
+	before := r.enter(s)
+	r.Rounds.Emit(s, round)
+	s.Host = before
+}
+
+func (r *inSlot) Absorb(s *parley.Step, round int, from parley.ID, m parley.Msg) {
+	o := r.of
+	if o.t.limit() < MaxValue && o.t.oversized(o.n, parley.Env{From: from, Round: round}, m) {
+		s.Refuse(from, "value over the limit of the stream")
+		return
+	}
+	if len(o.asked) > 0 {
+		if r.note = o.asked[r.slot]; r.note != nil {
+			r.note.hear(r.p, parley.Env{From: from, To: o.self, Path: s.Path, Round: round}, m)
+		}
+	}
+	before := r.enter(s)
+	r.Rounds.Absorb(s, round, from, m)
+	s.Host = before
+}
+
+func (r *inSlot) Close(s *parley.Step, round int) {
+	o := r.of
+	before, mark := r.enter(s), s.Mark()
+	r.Rounds.Close(s, round)
+	s.Host = before
+	if round < o.last || !o.outOfTurn {
+		return
+	}
+	s.Take(mark, func(e *parley.Effect) bool {
+		if e.Op != parley.OpDeliver || e.Msg.Kind != parley.Decide {
+			return false
+		}
+		note := o.asked[r.slot]
+		if note != nil {
+			note.tree(r.p, r.Rounds)
+		}
+		o.decided = append(o.decided, decided{r.slot, e.Msg.Body, note})
+		return true
+	})
+}
+
+// numbered has signatures cover the number of a slot beside what is signed.
+type numbered struct {
+	parley.Host
+	slot uint64
+	buf  []byte
+}
+
+func (h *numbered) with(b []byte) []byte {
+	h.buf = append(binary.BigEndian.AppendUint64(h.buf[:0], h.slot), b...)
+	return h.buf
+}
+
+func (h *numbered) Sign(as parley.ID, b []byte) []byte { return h.Host.Sign(as, h.with(b)) }
+
+func (h *numbered) Verify(id parley.ID, b, sig []byte) bool { return h.Host.Verify(id, h.with(b), sig) }
+
+// described is a machine of a stream as a protocol, for one who lies as far as slots can:
+// frame by frame, each with the signatures of its slot.
+func (o *slots) described(p lockstep.Protocol, when lockstep.Schedule, m parley.Machine) parley.Protocol {
+	out := mux.Slots(p, when, o.t.window(o.n))
+	out.New = func(parley.ID) parley.Machine { return m }
+	honest := out.Lies
+	if honest == nil {
+		return out
+	}
+	out.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var told []parley.Sent
+		for i, one := range t.Honest {
+			if one.Msg.Kind != lockstep.Frame {
+				told = append(told, one)
+				continue
+			}
+			turn := *t
+			turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]
+			turn.Seen = func(yield func(parley.Got) bool) {
+				for got := range t.Seen {
+					if got.Msg.Kind == lockstep.Frame && !yield(got) {
+						return
+					}
+				}
+			}
+			before := s.Host
+			if o.signed {
+				s.Host = &numbered{Host: before, slot: one.Msg.Value}
+			}
+			told = append(told, honest(s, &turn)...)
+			s.Host = before
+		}
+		return told
+	}
+	return out
+}

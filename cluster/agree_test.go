@@ -1,0 +1,360 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/agreement/consensus"
+	"parley/cluster"
+	"parley/faulty"
+)
+
+// ledger is what one node decided.
+type ledger struct {
+	mu   sync.Mutex
+	list map[string]cluster.Decision
+}
+
+func (l *ledger) note(d cluster.Decision) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := fmt.Sprintf("%v m=%d source %d slot %d", d.Algorithm, d.M, d.Source, d.Slot)
+	if before, again := l.list[key]; again {
+		panic(fmt.Sprintf("%s: decided on %q and %q", key, before.Value, d.Value))
+	}
+	l.list[key] = d
+}
+
+// values are the decisions, of one source or (parley.All) of all.
+func (l *ledger) values(source parley.ID) map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[string]string)
+	for key, d := range l.list {
+		if source == parley.All || d.Source == source {
+			out[key] = string(d.Value)
+		}
+	}
+	return out
+}
+
+// ledgers listens at all nodes.
+func ledgers(nodes []*cluster.Node) []*ledger {
+	var all []*ledger
+	for _, node := range nodes {
+		l := &ledger{list: make(map[string]cluster.Decision)}
+		node.Decisions(l.note)
+		all = append(all, l)
+	}
+	return all
+}
+
+// within waits until something is so.
+func within(t *testing.T, d time.Duration, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not in time: " + what)
+		}
+	}
+}
+
+// roomy is a length of rounds that a busy machine keeps to.
+const roomy = 600 * time.Millisecond
+
+// By every algorithm all nodes decide on what a source asks for, in order of its slots, and
+// the source is told its own answer.
+func TestAgree(t *testing.T) {
+	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+	all := ledgers(nodes)
+	ctx := t.Context()
+	for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
+		for source, node := range nodes[:2] {
+			for k, value := range []string{"attack", "", "\x00"} {
+				d, err := node.Agree(ctx, cluster.Question{Value: []byte(value), Algorithm: a})
+				if err != nil {
+					t.Fatal(a, err)
+				}
+				want := cluster.Decision{Source: parley.ID(source), Algorithm: a, M: a.Most(4), Slot: uint64(k + 1)}
+				if d.Source != want.Source || d.Algorithm != a || d.M != want.M || d.Slot != want.Slot || string(d.Value) != value {
+					t.Errorf("asked for %q: %+v", value, d)
+				}
+			}
+		}
+	}
+	for id, l := range all {
+		within(t, 5*time.Second, "all decide", func() bool { return len(l.values(parley.All)) == 4*2*3 })
+		if a, b := l.values(parley.All), all[0].values(parley.All); fmt.Sprint(a) != fmt.Sprint(b) {
+			t.Errorf("node %d decided %v, and the first one %v", id, a, b)
+		}
+	}
+}
+
+// Who asks why is told by all what they heard and made of it.
+func TestEvidence(t *testing.T) {
+	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+	all := ledgers(nodes)
+	for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
+		d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a, M: 1, Evidence: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Evidence) != 4 {
+			t.Fatalf("%v: %d accounts", a, len(d.Evidence))
+		}
+		text := map[cluster.Algorithm]string{
+			cluster.EIG: "{attack,node2.node3}", cluster.OM: "{attack,node2.node3}",
+			cluster.SM: "attack:node2", cluster.PhaseKing: "king: attack",
+		}[a]
+		account := d.Evidence[3]
+		if account.Node != 3 || !slices.ContainsFunc(account.Heard, func(h cluster.Heard) bool { return h.Text == text }) {
+			t.Errorf("%v: node 3 tells of %v, not of %s", a, account.Heard, text)
+		}
+		if tree := a == cluster.EIG || a == cluster.OM; tree != (len(account.Tree) > 0) || tree && string(account.Tree[0].Out) != "attack" {
+			t.Errorf("%v: %v", a, account.Tree)
+		}
+		within(t, 5*time.Second, "node 3 has its own account", func() bool {
+			all[3].mu.Lock()
+			defer all[3].mu.Unlock()
+			own := all[3].list[fmt.Sprintf("%v m=1 source 1 slot 1", a)].Evidence
+			return len(own) == 1 && own[0].Node == 3
+		})
+	}
+}
+
+// Liars of every behaviour: all correct nodes decide the same of every slot, and on what a
+// correct source asked for.
+func TestTraitors(t *testing.T) {
+	for _, size := range [][2]int{{4, 1}, {7, 2}} {
+		n, m := size[0], size[1]
+		for _, how := range []faulty.Behaviour{faulty.TwoFaced, faulty.Silent, faulty.Flip, faulty.Random} {
+			t.Run(fmt.Sprintf("%d/%s", n, how.Name), func(t *testing.T) {
+				t.Parallel()
+				betrayed(t, n, m, cluster.EIG, how, 50)
+			})
+		}
+	}
+	for _, a := range []cluster.Algorithm{cluster.OM, cluster.SM, cluster.PhaseKing} {
+		t.Run(a.String(), func(t *testing.T) {
+			t.Parallel()
+			betrayed(t, 4, 1, a, faulty.Random, 15)
+		})
+	}
+}
+
+// One liar more than the bound allows: a correct source's value is not decided on.
+func TestTooManyTraitors(t *testing.T) {
+	nodes := joined(t, 4, func(i int, c *cluster.Config) {
+		if c.Round = roomy; i >= 2 {
+			c.Lab = &cluster.Lab{Traitor: faulty.Flip}
+		}
+	})
+	all := ledgers(nodes)
+	if _, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 5*time.Second, "the other correct node decides", func() bool { return len(all[1].values(0)) == 1 })
+	if got := all[1].values(0); got["eig m=1 source 0 slot 1"] != "0" {
+		t.Errorf("node 2 decided %v in spite of two liars", got)
+	}
+}
+
+// betrayed has the last m of n nodes lie while all ask for agreements, so many in all.
+func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, count int) {
+	nodes := joined(t, n, func(i int, c *cluster.Config) {
+		if c.Round = roomy; i >= n-m {
+			c.Lab = &cluster.Lab{Traitor: how}
+		}
+	})
+	all := ledgers(nodes)
+	var asked sync.WaitGroup
+	for k := range count {
+		asked.Go(func() {
+			value := fmt.Sprint(k % 2)
+			d, err := nodes[k%n].Agree(t.Context(), cluster.Question{Value: []byte(value), Algorithm: a, M: m})
+			if k%n < n-m && (err != nil || string(d.Value) != value) {
+				t.Errorf("node %d asked for %s: %q, %v", k%n, value, d.Value, err)
+			}
+		})
+	}
+	asked.Wait()
+	for i := range n - m {
+		for source := range n - m {
+			within(t, 10*time.Second, "all that correct nodes ask for is decided", func() bool {
+				return len(all[i].values(parley.ID(source))) == (count-source+n-1)/n
+			})
+		}
+	}
+	within(t, 10*time.Second, "correct nodes decide the same", func() bool {
+		for i := range n - m {
+			if fmt.Sprint(all[i].values(parley.All)) != fmt.Sprint(all[0].values(parley.All)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// What is no question is refused with words, and nothing begins.
+func TestRefusedQuestions(t *testing.T) {
+	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+	for _, c := range []struct {
+		q    cluster.Question
+		want string
+	}{
+		{cluster.Question{Value: make([]byte, 1025)}, "at most 1024"},
+		{cluster.Question{M: 2}, "at most 1 liars with eig"},
+		{cluster.Question{M: -1}, "at least 1"},
+		{cluster.Question{M: 3, Algorithm: cluster.SM}, "at most 2 liars with sm"},
+		{cluster.Question{Algorithm: 9}, "there is no algorithm 9"},
+		{cluster.Question{Value: []byte("\x00nothing\x00")}, cluster.ErrReserved.Error()},
+	} {
+		if _, err := nodes[0].Agree(t.Context(), c.q); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, not %q", c.q, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := nodes[0].Agree(ctx, cluster.Question{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := nodes[3].Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := nodes[3].Agree(t.Context(), cluster.Question{}); err == nil {
+		t.Error("a closed node agrees")
+	}
+}
+
+// Rounds too short for the links: refused, with what was measured and what would do.
+func TestRoundTooShort(t *testing.T) {
+	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = 100 * time.Nanosecond })
+	var err error
+	within(t, 10*time.Second, "delays are measured", func() bool {
+		_, err = nodes[0].Agree(t.Context(), cluster.Question{})
+		return err != nil && strings.Contains(err.Error(), "it must have")
+	})
+	var short *cluster.RoundError
+	if !errors.As(err, &short) || len(short.Slow) < 2 || short.Needs != 10*short.Slow[1].Delay {
+		t.Errorf("%v: %+v", err, short)
+	}
+}
+
+// With more than m nodes gone nothing begins.
+func TestAlone(t *testing.T) {
+	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+	for _, node := range nodes[2:] {
+		if err := node.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	within(t, 5*time.Second, "they are missed", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := nodes[0].Agree(ctx, cluster.Question{})
+		return err != nil && strings.Contains(err.Error(), "node3 is not connected, node4 is not connected")
+	})
+}
+
+// All nodes hand in values under a name, one a little later and one not at all.
+func TestConsensus(t *testing.T) {
+	for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
+		t.Run(a.String(), func(t *testing.T) {
+			nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+			var asked sync.WaitGroup
+			for i, node := range nodes[:3] {
+				asked.Go(func() {
+					time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+					p := cluster.Proposal{
+						Name: "temperature", Value: fmt.Appendf(nil, "%d", 20+i), Algorithm: a, M: 1, Gather: 500 * time.Millisecond,
+					}
+					value, v, err := node.Consensus(t.Context(), p, consensus.Median, []byte("0"))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if got := fmt.Sprintf("%s %q", value, v.Values); got != `20 ["20" "21" "22" ""]` || v.Values[3] != nil {
+						t.Errorf("node %d: %s", i, got)
+					}
+				})
+			}
+			asked.Wait()
+			// Who asks too late is told what was agreed on.
+			v, err := nodes[3].Propose(t.Context(), cluster.Proposal{Name: "temperature", Value: []byte("99"), Algorithm: a, M: 1})
+			if err != nil || string(v.Values[2]) != "22" || v.Values[3] != nil {
+				t.Errorf("%+v, %v", v, err)
+			}
+		})
+	}
+}
+
+// Liars do not use up a name: what they call for and say early decides nothing, and what
+// correct nodes hand in later is in the vector, whatever the liars do then.
+func TestNameIsNotUsedUp(t *testing.T) {
+	for _, how := range []faulty.Behaviour{faulty.Honest, faulty.TwoFaced, faulty.Random, faulty.Silent} {
+		t.Run(how.Name, func(t *testing.T) {
+			nodes := joined(t, 4, func(i int, c *cluster.Config) {
+				if c.Round = roomy; i == 3 {
+					c.Lab = &cluster.Lab{Traitor: how}
+				}
+			})
+			early, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			_, err := nodes[3].Propose(early, cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a lone node agrees: %v", err)
+			}
+			vectors := make([]cluster.Vector, 3)
+			var asked sync.WaitGroup
+			for i, node := range nodes[:3] {
+				asked.Go(func() {
+					var err error
+					vectors[i], err = node.Propose(t.Context(), cluster.Proposal{
+						Name: "x", Value: fmt.Append(nil, i), Gather: 300 * time.Millisecond,
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			asked.Wait()
+			for i, v := range vectors {
+				if fmt.Sprintf("%+v", v) != fmt.Sprintf("%+v", vectors[0]) {
+					t.Errorf("node %d has %+v, and the first one %+v", i, v, vectors[0])
+				}
+				for j := range 3 {
+					if v.Values == nil || string(v.Values[j]) != fmt.Sprint(j) {
+						t.Errorf("node %d has %q of node %d", i, v.Values, j)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What is no proposal.
+func TestRefusedProposals(t *testing.T) {
+	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+	for _, c := range []struct {
+		p    cluster.Proposal
+		want string
+	}{
+		{cluster.Proposal{}, "a name of 0 bytes"},
+		{cluster.Proposal{Name: strings.Repeat("x", 65)}, "a name of 65 bytes"},
+		{cluster.Proposal{Name: "x", Value: make([]byte, cluster.MaxProposal+1)}, "at most 956"},
+		{cluster.Proposal{Name: "x", Gather: -1}, "gathering"},
+		{cluster.Proposal{Name: "x", M: 2}, "at most 1 liars"},
+		{cluster.Proposal{Name: "x", M: 2, Algorithm: cluster.SM}, "n > 2m"},
+	} {
+		if _, _, err := nodes[0].Consensus(t.Context(), c.p, consensus.Rule{}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, not %q", c.p, err, c.want)
+		}
+	}
+}

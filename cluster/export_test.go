@@ -1,0 +1,10 @@
+package cluster
+
+import "testing"
+
+// CompactEvery lets the state of tables replace their logs after so many records.
+func CompactEvery(t *testing.T, records int) {
+	before := compactEvery
+	compactEvery = records
+	t.Cleanup(func() { compactEvery = before })
+}

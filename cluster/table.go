@@ -1,0 +1,285 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/broadcast/timestamp"
+	"parley/cluster/host"
+	"parley/cluster/link"
+	"parley/membership/group"
+	"parley/replica/keyvalue"
+	"parley/replica/service"
+	"parley/stack"
+)
+
+// TableConfig is that of one replicated state machine, the same at all nodes.
+type TableConfig struct {
+	Name string
+	// New makes a machine in its first state; by default a table of keys and values,
+	// see package keyvalue.
+	New func() service.Application
+	// Order is Total: others are refused.
+	Order Order
+	// Sessions is how many clients are remembered; 4096 by default. Who has been silent the
+	// longest is forgotten, and told so if it asks again.
+	Sessions int
+	// Waiting is how many commands may wait for their answers at this node at a time; 4096
+	// by default. Who asks for more is held back.
+	Waiting int
+}
+
+// The limits of a table.
+const (
+	// MaxCommand is how many bytes a command may have.
+	MaxCommand = 60 << 10
+	// maxSnapshot is how long the state of a machine may be: a node that joins gets it in
+	// one frame, with the sessions.
+	maxSnapshot = 11 << 20
+	maxAnswers  = 4 << 20 // of all sessions together
+)
+
+// compactEvery is after how many records the state of a table replaces its log: a test may
+// not wait for so many.
+var compactEvery = 4096
+
+// transfer is how much longer than for an answer a node waits that asks for a state.
+const transfer = 2 * time.Second
+
+func (c TableConfig) withDefaults() TableConfig {
+	if c.New == nil {
+		c.New = func() service.Application { return keyvalue.Limited(maxSnapshot) }
+	}
+	if c.Sessions == 0 {
+		c.Sessions = 4096
+	}
+	if c.Waiting == 0 {
+		c.Waiting = 4096
+	}
+	return c
+}
+
+func (c TableConfig) check() error {
+	switch {
+	case c.Order != Total:
+		return fmt.Errorf("table %s: its order must be total", c.Name)
+	case c.Sessions < 1 || c.Sessions > 1<<16:
+		return fmt.Errorf("table %s: %d sessions: allowed are 1 to %d", c.Name, c.Sessions, 1<<16)
+	case c.Waiting < 1:
+		return fmt.Errorf("table %s: %d commands that wait: at least 1 is needed", c.Name, c.Waiting)
+	}
+	return nil
+}
+
+// The errors of tables, beside [ErrOut] and [ErrClosed]. Each error of a command is, by [errors.Is], either
+// ErrUnknown, or else nothing of the command was done, nor will be.
+var (
+	// ErrRefused: nothing was done.
+	ErrRefused = errors.New("refused")
+	// ErrUnknown: the command may have been carried out, or may still be. To ask again with
+	// the same session and number tells, and does it once in any case.
+	ErrUnknown = errors.New("the outcome is unknown")
+	// ErrExpired: the session is not remembered any more, or never was. The command is not
+	// carried out, unless it was when it was asked before: it is ErrUnknown, too.
+	ErrExpired = errors.New("the session has expired")
+)
+
+// Table is this node's copy of a replicated state machine. A command goes through the order
+// of all nodes, reads too: what is answered was so when it was asked or later, and all
+// clients at all nodes see one sequence of changes.
+type Table struct {
+	c       TableConfig
+	n       *Node
+	process *host.Process
+	slots   chan struct{} // one for each command that waits
+	size    atomic.Int64  // of the last snapshot
+
+	mu      sync.Mutex
+	calls   map[callName]*call // in sessions, from when they are asked until they are answered
+	queue   []*call            // not sent yet
+	packs   map[uint64][]*call // under way
+	next    uint64             // number of a pack
+	sends   bool               // somebody is about to send
+	member  bool               // what is sent is carried
+	joined  chan struct{}      // closed when it is a member again
+	stopped error              // the copy differs from the others
+	closed  error
+	looks   []chan parley.Msg // who waits for what Inspect tells
+}
+
+// firstTable is the channel of the first table; the others follow.
+const firstTable = 1024
+
+// newTables opens the tables.
+func (n *Node) newTables() error {
+	for i, c := range n.c.Tables {
+		if n.tables[c.Name] != nil {
+			return fmt.Errorf("cluster: two tables are named %q", c.Name)
+		}
+		t, err := n.newTable(c.withDefaults(), firstTable+uint32(i))
+		if err != nil {
+			return fmt.Errorf("cluster: %w", err)
+		}
+		n.tables[c.Name] = t
+	}
+	return nil
+}
+
+// newTable opens a table's machine on a channel.
+func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	t := &Table{
+		c: c, n: n, slots: make(chan struct{}, c.Waiting), joined: make(chan struct{}),
+		calls: make(map[callName]*call), packs: make(map[uint64][]*call),
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // no number of a life before is taken for one of this
+	t.next = binary.BigEndian.Uint64(b[:])
+	views := n.c.views()
+	views.State, views.Compact = true, compactEvery
+	views.Admit += parley.Tick(transfer)
+	p := stack.New(
+		timestamp.New(timestamp.Config{Config: views, Window: 2 * packs}),
+		service.New(service.Config{
+			N: views.N, New: func() service.Application { return measured{c.New(), &t.size} },
+			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,
+		}),
+	)
+	process, err := n.host.Open(host.Options{
+		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.self), Upper: t, After: t.after,
+		Again: n.again, Class: link.Bulk,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", c.Name, err)
+	}
+	t.mu.Lock()
+	t.process = process
+	t.mu.Unlock()
+	return t, nil
+}
+
+// measured is a state machine whose last snapshot is measured.
+type measured struct {
+	service.Application
+	size *atomic.Int64
+}
+
+func (m measured) Snapshot() []byte {
+	b := m.Application.Snapshot()
+	m.size.Store(int64(len(b)))
+	return b
+}
+
+// Table returns this node's copy of a state machine, nil if there is none of that name.
+func (n *Node) Table(name string) *Table { return n.tables[name] }
+
+// Deliver takes what the machine answers. It is part of a step of the machine.
+func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
+	switch {
+	case from != t.n.self:
+	case m.Kind == service.Replies:
+		t.replied(m.Value, m.Body)
+	case m.Kind == service.Inspect:
+		t.mu.Lock()
+		if len(t.looks) > 0 {
+			t.looks[0] <- m // which has room
+			t.looks = t.looks[1:]
+		}
+		t.mu.Unlock()
+	}
+}
+
+// Indicate takes what the machine says of views and of itself.
+func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
+	log := t.n.c.Log.With("table", t.c.Name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch m.Kind {
+	case group.Out:
+		log.Warn("out of the view: this node is to join again")
+		t.member = false
+		t.abandon(ErrOut)
+	case parley.View:
+		if !t.member && t.closed == nil {
+			t.member = true
+			close(t.joined)
+			t.joined = make(chan struct{})
+		}
+	case group.Restored:
+		t.stopped = nil
+		log.Info("has the state of another node", "bytes", len(m.Body))
+	case group.Wanted:
+		if size := t.size.Load(); size > maxSnapshot+(1<<20) {
+			log.Error("a node that joins cannot be given the state: it is too long", "node",
+				t.n.c.Members[m.Origin].Name, "bytes", size, "allowed", maxSnapshot)
+		}
+	case service.Diverged, service.Differs:
+		log.Error("a copy of the table differs", "node", t.n.c.Members[m.Origin].Name, "position", m.Seq)
+	case service.Stopped:
+		t.stopped = fmt.Errorf("the copy of this node has stopped: %s", m.Body)
+		log.Error("the copy has stopped", "position", m.Seq, "why", string(m.Body))
+		t.abandon(t.stopped)
+	}
+}
+
+// after is called when a step is over that delivered something: there may be room for more.
+func (t *Table) after() {
+	t.mu.Lock()
+	t.flush()
+	t.mu.Unlock()
+}
+
+// close ends all that waits.
+func (t *Table) close(err error) {
+	t.mu.Lock()
+	t.end(err)
+	t.mu.Unlock()
+}
+
+// end is for good. The lock is held.
+func (t *Table) end(err error) {
+	if t.closed != nil {
+		return
+	}
+	t.closed = err
+	t.abandon(err)
+	for _, c := range t.looks {
+		close(c)
+	}
+	t.looks = nil
+	close(t.joined)
+}
+
+// Inspect tells how many commands the copy of this node has applied, and a hash of its
+// state, the sessions too: copies with one position have one hash.
+func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) {
+	c := make(chan parley.Msg, 1)
+	t.mu.Lock()
+	if t.closed != nil {
+		t.mu.Unlock()
+		return 0, 0, t.closed
+	}
+	t.looks = append(t.looks, c)
+	t.mu.Unlock()
+	if err := t.process.Request(parley.Msg{Kind: service.Inspect}); err != nil {
+		return 0, 0, err
+	}
+	select {
+	case m, ok := <-c:
+		if !ok {
+			return 0, 0, ErrClosed
+		}
+		return m.Seq, m.Value, nil
+	case <-ctx.Done():
+		return 0, 0, ctx.Err()
+	}
+}

@@ -1,0 +1,231 @@
+package cluster
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/replica/service"
+)
+
+// Commands go to the machine in packs: one message of it has all that were asked for
+// while earlier packs of this node were under way.
+
+// callName tells commands in sessions apart.
+type callName struct{ session, number uint64 }
+
+// call is one command from when it is asked until it is answered. All but done is under the
+// table's mutex until done is closed.
+type call struct {
+	callName
+	command []byte
+	sent    bool
+	waiters int
+	done    chan struct{}
+	reply   service.Reply
+	err     error
+}
+
+// Open opens a session, under whose number commands can be asked that are carried out once
+// however often they are asked.
+func (t *Table) Open(ctx context.Context) (session uint64, err error) {
+	r, err := t.ask(ctx, callName{}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return service.Client(r.Position), nil
+}
+
+// Do has a command carried out, and returns the answer with the command's place among all.
+// The commands of a session are numbered from 1 on. One that is asked again, at any node,
+// gets the answer of before, until a later one of its session is carried out. Ask the next
+// one only when the last one is answered or given up: what was overtaken is never done.
+func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) (
+	answer []byte, position uint64, err error,
+) {
+	if service.Client(session) != session || number == 0 || number >= 1<<63 {
+		return nil, 0, fmt.Errorf("%w: no number of a session and of its command: %d, %d", ErrRefused, session, number)
+	}
+	r, err := t.ask(ctx, callName{session, number}, command)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch r.Status {
+	case service.Applied:
+		return r.Answer, r.Position, nil
+	case service.Old:
+		return nil, 0, fmt.Errorf("%w: %w", ErrUnknown, errOvertaken)
+	}
+	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, ErrUnknown)
+}
+
+// Query has a command carried out that changes nothing. It needs no session.
+func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
+	r, err := t.ask(ctx, callName{0, 1}, command)
+	return r.Answer, r.Position, err
+}
+
+// ask puts a command among those that wait, and waits for its answer.
+func (t *Table) ask(ctx context.Context, name callName, command []byte) (service.Reply, error) {
+	if len(command) > MaxCommand {
+		return service.Reply{}, fmt.Errorf("%w: a command of %d bytes: at most %d are allowed", ErrRefused,
+			len(command), MaxCommand)
+	}
+	select {
+	case t.slots <- struct{}{}:
+	default:
+		select {
+		case t.slots <- struct{}{}:
+		case <-ctx.Done():
+			return service.Reply{}, fmt.Errorf("%w: too many commands wait: %w", ErrRefused, context.Cause(ctx))
+		}
+	}
+	c, err := t.enter(name, command)
+	if err != nil {
+		return service.Reply{}, err
+	}
+	select {
+	case <-c.done:
+		return c.reply, c.err
+	case <-ctx.Done():
+		return t.leave(c, context.Cause(ctx))
+	}
+}
+
+// enter makes a call, or finds that of who has asked the same and was not answered. It
+// takes over a slot.
+func (t *Table) enter(name callName, command []byte) (*call, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.refuses(); err != nil {
+		<-t.slots
+		return nil, err
+	}
+	if c := t.calls[name]; c != nil {
+		<-t.slots
+		c.waiters++
+		return c, nil
+	}
+	c := &call{callName: name, command: command, waiters: 1, done: make(chan struct{})}
+	if name.session != 0 {
+		t.calls[name] = c
+	}
+	t.queue = append(t.queue, c)
+	t.flush()
+	return c, nil
+}
+
+// refuses tells why a command would not be carried out. The lock is held.
+func (t *Table) refuses() error {
+	switch {
+	case t.closed != nil:
+		return t.closed
+	case t.stopped != nil:
+		return fmt.Errorf("%w: %w", ErrRefused, t.stopped)
+	case !t.member:
+		return ErrOut
+	}
+	return nil
+}
+
+// leave is for who waits no longer. What nobody waits for and was not sent is not sent.
+func (t *Table) leave(c *call, why error) (service.Reply, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-c.done:
+		return c.reply, c.err
+	default:
+	}
+	if c.waiters--; c.waiters == 0 && !c.sent {
+		t.queue = slices.DeleteFunc(t.queue, func(x *call) bool { return x == c })
+		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", ErrRefused, why))
+		return c.reply, c.err
+	}
+	return service.Reply{}, fmt.Errorf("%w: %w", ErrUnknown, why)
+}
+
+// finish answers a call. The lock is held.
+func (t *Table) finish(c *call, r service.Reply, err error) {
+	c.reply, c.err = r, err
+	if c.session != 0 {
+		delete(t.calls, c.callName)
+	}
+	close(c.done)
+	<-t.slots
+}
+
+// flush sends what waits, as long as it may. The lock is held, and let go while something
+// is sent; one caller sends at a time.
+func (t *Table) flush() {
+	for !t.sends && len(t.queue) > 0 && len(t.packs) < packs && t.process != nil && t.refuses() == nil {
+		body := t.gathered()
+		number := t.next
+		t.sends = true
+		t.mu.Unlock()
+		err := t.process.Request(parley.Msg{Kind: service.Commands, Seq: number, Body: body})
+		t.mu.Lock()
+		t.sends = false
+		if err != nil {
+			t.end(fmt.Errorf("%w: %w", ErrClosed, err))
+		}
+	}
+}
+
+// room is how many bytes of commands a pack has at most, unless there is but one.
+const room = 60 << 10
+
+// gathered makes the next pack of what waits. The lock is held.
+func (t *Table) gathered() []byte {
+	size, k := 0, 0
+	for ; k < len(t.queue); k++ {
+		size += len(t.queue[k].command) + 3*binary.MaxVarintLen64
+		if k > 0 && size > room {
+			break
+		}
+	}
+	body := make([]byte, 0, min(size, room+MaxCommand))
+	calls := slices.Clone(t.queue[:k])
+	t.queue = slices.Delete(t.queue, 0, k)
+	for _, c := range calls {
+		c.sent = true
+		body = service.AppendCommand(body, c.session, c.number, c.command)
+	}
+	t.next++
+	t.packs[t.next] = calls
+	return body
+}
+
+// replied answers the calls of a pack.
+func (t *Table) replied(number uint64, body []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	calls := t.packs[number]
+	if calls == nil {
+		return // it was asked in a life before, or given up
+	}
+	delete(t.packs, number)
+	list, ok := service.ReadReplies(body)
+	if !ok || len(list) != len(calls) {
+		panic(fmt.Sprintf("table %s: %d replies to %d commands", t.c.Name, len(list), len(calls)))
+	}
+	for i, c := range calls {
+		t.finish(c, list[i], nil)
+	}
+}
+
+// abandon ends all that waits: of what was sent nobody knows. The lock is held.
+func (t *Table) abandon(why error) {
+	for _, c := range t.queue {
+		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", ErrRefused, why))
+	}
+	t.queue = nil
+	for number, calls := range t.packs {
+		delete(t.packs, number)
+		for _, c := range calls {
+			t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", ErrUnknown, why))
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"parley/cluster"
+	"parley/replica/bank"
+	"parley/replica/service"
+)
+
+// The lecture's bank account, with a copy at each of three nodes: a deposit of 150 dollars
+// and 8 percent of interest are asked at two nodes at the same time, and all copies have
+// them in one order.
+func ExampleTable() {
+	config := func(c *cluster.Config) {
+		c.Tables = []cluster.TableConfig{{Name: "account", New: func() service.Application { return bank.New() }}}
+	}
+	nodes, end := three(config) // three processes would call cluster.Join each
+	defer end()
+
+	ctx := context.Background()
+	var both sync.WaitGroup
+	both.Go(func() { nodes[0].Table("account").Session().Do(ctx, []byte("deposit 150")) })
+	both.Go(func() { nodes[1].Table("account").Session().Do(ctx, []byte("interest 8")) })
+	both.Wait()
+
+	var balances []string
+	for _, node := range nodes {
+		answer, _, err := node.Table("account").Query(ctx, []byte("balance"))
+		if err != nil {
+			fmt.Println(err)
+		}
+		balances = append(balances, string(answer))
+	}
+	fmt.Println("all the same:", balances[0] == balances[1] && balances[0] == balances[2])
+	fmt.Println("1242 or 1230:", balances[0] == "1242" || balances[0] == "1230")
+	// Output:
+	// all the same: true
+	// 1242 or 1230: true
+}
+
+// three joins three nodes in this process.
+func three(config func(c *cluster.Config)) (nodes []*cluster.Node, end func()) {
+	r := &rig{tb: new(testing.B)}
+	configured(r.tb, r, 3, config)
+	r.start(0, 1, 2)
+	for i := range r.nodes {
+		nodes = append(nodes, r.nodes[i].Load())
+	}
+	return nodes, func() { r.stop(0, 1, 2) }
+}

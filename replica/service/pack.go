@@ -1,0 +1,156 @@
+package service
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"parley"
+)
+
+// Packs of commands. Of a client that opened its session nothing is applied twice,
+// however late it asks again: when the session is not remembered any more, it is told so.
+
+// Status is what became of a command of a pack.
+type Status byte
+
+// What may become of one.
+const (
+	// Applied: now, or before with the answer that it had then.
+	Applied Status = iota + 1
+	// Old: the session has a later command. This one was applied before that, or never is.
+	Old
+	// Expired: the session is not remembered. This one was applied before that, or never is.
+	Expired
+)
+
+// Reply is the answer to one command of a pack.
+type Reply struct {
+	Status   Status
+	Position uint64 // of the command, if it is Applied
+	Answer   []byte
+}
+
+// opened is the part of a client's number that sessions which were opened have: the rest is
+// the position at which that was.
+const opened uint64 = 1 << 62
+
+func isOpened(client uint64) bool { return client&(processes|opened) == opened }
+
+// Client is the number of a client whose session was opened at a position.
+func Client(position uint64) uint64 { return opened | position&(opened-1) }
+
+// entry is one command of a pack.
+type entry struct {
+	client, number uint64
+	command        []byte
+}
+
+// AppendCommand appends a command of a pack. The client is one that was opened, and numbers
+// its commands from 1. Client 0 with number 0 opens a session: the reply has the position of
+// that, see [Client]. With number 1 it asks once, and without a session: a command that
+// changes nothing, for it is applied as often as it is asked.
+func AppendCommand(buf []byte, client, number uint64, command []byte) []byte {
+	buf = binary.AppendUvarint(buf, client)
+	buf = binary.AppendUvarint(buf, number)
+	buf = binary.AppendUvarint(buf, uint64(len(command)))
+	return append(buf, command...)
+}
+
+// readCommands reads what AppendCommand wrote. Commands alias it.
+func readCommands(b []byte) (list []entry, ok bool) {
+	for len(b) > 0 {
+		var x entry
+		var size uint64
+		var err error
+		if x.client, b, err = parley.ReadUvarint(b, 1<<64-1); err != nil {
+			return nil, false
+		}
+		if x.number, b, err = parley.ReadUvarint(b, 1<<63-1); err != nil {
+			return nil, false
+		}
+		if size, b, err = parley.ReadUvarint(b, uint64(len(b))); err != nil || size > uint64(len(b)) {
+			return nil, false
+		}
+		x.command, b = b[:size:size], b[size:]
+		if x.client == 0 && x.number > 1 || x.client != 0 && (!isOpened(x.client) || x.number == 0) {
+			return nil, false
+		}
+		list = append(list, x)
+	}
+	return list, len(list) > 0
+}
+
+// pack: upon a pack, apply its commands one after the other, and answer them together.
+func (p *process) pack(s *parley.Step, from parley.ID, m parley.Msg) {
+	list, ok := readCommands(m.Body)
+	if !ok {
+		s.Refuse(from, "pack that is none")
+		return
+	}
+	var replies []byte
+	for _, x := range list {
+		r := p.one(x)
+		replies = append(replies, byte(r.Status))
+		replies = binary.AppendUvarint(replies, r.Position)
+		replies = binary.AppendUvarint(replies, uint64(len(r.Answer)))
+		replies = append(replies, r.Answer...)
+		if !p.setup.Checked {
+			p.everySo(s)
+		}
+	}
+	told := parley.Msg{Kind: Replies, Origin: from, Seq: p.position, Value: m.Seq, Body: replies}
+	tell := from == s.Self && p.setup.Active.Has(s.Self)
+	if p.setup.Checked {
+		p.answer(s, told, tell)
+	} else if tell {
+		s.Deliver(from, told)
+	}
+}
+
+// one applies one command of a pack, if it has not been.
+func (p *process) one(x entry) Reply {
+	if x.client == 0 {
+		p.advance()
+		r := Reply{Status: Applied, Position: p.position}
+		if x.number == 0 {
+			p.session(Client(p.position)).at = p.position
+			p.trim()
+		} else {
+			r.Answer = p.app.Apply(x.command)
+		}
+		return r
+	}
+	i, found := slices.BinarySearchFunc(p.sessions, x.client, func(x session, c uint64) int {
+		return cmp.Compare(x.client, c)
+	})
+	switch {
+	case !found:
+		return Reply{Status: Expired}
+	case x.number < p.sessions[i].last:
+		return Reply{Status: Old}
+	case x.number > p.sessions[i].last:
+		p.applies(&p.sessions[i], x.number, x.command)
+	}
+	r := Reply{Status: Applied, Position: p.sessions[i].at, Answer: p.sessions[i].answer}
+	p.trim()
+	return r
+}
+
+// ReadReplies reads the body of Replies, and tells whether it is one. Answers alias it.
+func ReadReplies(b []byte) (list []Reply, ok bool) {
+	for len(b) > 0 {
+		r := Reply{Status: Status(b[0])}
+		var size uint64
+		var err error
+		if r.Position, b, err = parley.ReadUvarint(b[1:], 1<<64-1); err != nil {
+			return nil, false
+		}
+		if size, b, err = parley.ReadUvarint(b, uint64(len(b))); err != nil || size > uint64(len(b)) {
+			return nil, false
+		}
+		r.Answer, b = b[:size:size], b[size:]
+		list = append(list, r)
+	}
+	return list, true
+}
