@@ -149,7 +149,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	root.AddCommand(a.demo(), a.withReplay(a.run()), a.explore(), a.sweep(), a.list(), a.bounds(), a.conform(),
-		a.bench(), a.trace(), a.cert())
+		a.bench(), a.trace(), a.cert(), a.node(), a.cluster())
 	return root
 }
 

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,15 +11,15 @@ import (
 	"parley/internal/golden"
 )
 
-// Every example of a help text runs, from the top of the repository; those of cert, which
-// write files, are TestCertExamples'.
+// Every example of a help text runs, from the top of the repository; those of cert, node and
+// cluster, which write files or run for ever, are TestCertExamples' and TestClusterExamples'.
 func TestHelpExamples(t *testing.T) {
 	t.Chdir("..")
 	out, _, _ := run("--help")
 	var commands []string
 	for _, line := range strings.Split(out, "\n") {
 		if word, _, ok := strings.Cut(strings.TrimPrefix(line, "  "), " "); ok && strings.HasPrefix(line, "  ") &&
-			word != "" && word != "parley" && word != "completion" && word != "help" && word != "cert" && word[0] != '-' {
+			!slices.Contains([]string{"", "parley", "completion", "help", "cert", "node", "cluster"}, word) && word[0] != '-' {
 			commands = append(commands, word)
 		}
 	}

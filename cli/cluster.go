@@ -1,0 +1,347 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cluster/nodefile"
+)
+
+// cluster is "parley cluster".
+func (a *app) cluster() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Run a cluster of processes on this machine",
+		Long: "A local cluster is a folder with an authority, certificates and the configuration of each node,\n" +
+			"and a process for each node, as \"parley node\" runs it. It is for trying things out.",
+		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",
+		Args:    cobra.ArbitraryArgs, RunE: oneOf,
+	}
+	cmd.AddCommand(a.clusterUp(), a.clusterDown())
+	return cmd
+}
+
+// clusterUp is "parley cluster up".
+func (a *app) clusterUp() *cobra.Command {
+	var p localPlan
+	var dir string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a local cluster and keep it running",
+		Long: "Up makes a folder for a cluster, starts its nodes, and keeps them running until it is interrupted or\n" +
+			"\"parley cluster down\" ends it. A node that ends is told of, and not started again. A folder that\n" +
+			"an earlier up has made is taken as it is; without --dir it is a temporary one, and removed unless\n" +
+			"a node failed. The exit status is 1 if one did.",
+		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n" +
+			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if os.Getenv(inNode) != "" {
+				return fmt.Errorf("parley cluster up: %s is set: a node starts no cluster", inNode)
+			}
+			if err := p.check(cmd.Flags().Changed("m")); err != nil {
+				return err
+			}
+			if dir != "" {
+				if err := mayMake(cmd.Context(), dir, cmd.Flags().Changed); err != nil {
+					return err
+				}
+				return a.up(cmd.Context(), dir, p, asJSON)
+			}
+			dir, err := os.MkdirTemp("", "parley-cluster-")
+			if err != nil {
+				return err
+			}
+			if err := a.up(cmd.Context(), dir, p, asJSON); err != nil {
+				return err
+			}
+			return os.RemoveAll(dir)
+		},
+	}
+	cmd.Flags().IntVarP(&p.n, "n", "n", 4, "number of `nodes`")
+	cmd.Flags().IntVarP(&p.m, "m", "m", 0, "how many `nodes` may lie (default: as many as n > 3m allows)")
+	cmd.Flags().StringToStringVar(&p.traitors, "traitor", nil, "nodes that lie, and how, as in `3=twofaced`")
+	cmd.Flags().BoolVar(&p.durable, "durable", false, "have on the disk what is delivered before anybody is told")
+	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` of the cluster (default: a temporary one)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the nodes as JSON when all are in")
+	return cmd
+}
+
+// mayMake tells why a cluster can not be started in a folder: something else is in there,
+// a cluster runs there, or there is one and another one is asked for.
+func mayMake(ctx context.Context, dir string, changed func(flag string) bool) error {
+	if _, err := os.Stat(configOf(dir, nodeName(0))); err != nil {
+		entries, err := os.ReadDir(dir)
+		if err == nil && len(entries) > 0 {
+			return badFlag("dir", "%s has %s: a folder that \"parley cluster up\" has made, or an empty one, was expected",
+				dir, entries[0].Name())
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return badFlag("dir", "%w", err)
+		}
+		return nil
+	}
+	for _, flag := range []string{"n", "m", "traitor", "durable"} {
+		if changed(flag) {
+			return badFlag(flag, "there is a cluster in %s, which is started as it is: remove the flag or the folder", dir)
+		}
+	}
+	if c, err := dialControl(ctx, dir); err == nil {
+		_ = c.Close()
+		return badFlag("dir", "the cluster in %s runs: \"parley cluster down\" ends it", dir)
+	}
+	return nil
+}
+
+// localNode is a node of a local cluster.
+type localNode struct {
+	Name    string `json:"name"`
+	PID     int    `json:"pid"`
+	Address string `json:"address"`
+	API     string `json:"api"`
+	State   string `json:"state"`
+	Config  string `json:"config"` // files
+	Log     string `json:"log"`
+
+	in    chan struct{} // closed when it says that it is
+	ended chan struct{} // closed when it has
+	state *os.ProcessState
+}
+
+// up starts the nodes of a cluster and waits for the end.
+func (a *app) up(ctx context.Context, dir string, p localPlan, asJSON bool) error {
+	if _, err := os.Stat(configOf(dir, nodeName(0))); err != nil {
+		if err := p.make(ctx, dir); err != nil {
+			return err
+		}
+	}
+	nodes, err := localNodes(dir)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	closeControl, err := openControl(ctx, dir, end)
+	if err != nil {
+		return err
+	}
+	defer closeControl()
+	runtime.LockOSThread() // for dieWithParent
+	defer runtime.UnlockOSThread()
+	gone := make(chan struct{}, len(nodes))
+	for _, n := range nodes {
+		if err := n.start(ctx, gone); err != nil {
+			end()
+			a.await(ctx, nodes)
+			return err
+		}
+	}
+	if !a.gather(ctx, nodes, gone) {
+		end()
+	} else if err := a.printUp(dir, nodes, asJSON); err != nil {
+		end()
+	}
+	if !a.await(ctx, nodes) {
+		fmt.Fprintf(a.err, "parley: what is left is in %s\n", dir)
+		return statusError(violated)
+	}
+	return nil
+}
+
+// localNodes are the nodes of which the configurations are in the folder.
+func localNodes(dir string) ([]*localNode, error) {
+	first, err := nodefile.Read(configOf(dir, nodeName(0)))
+	if err != nil {
+		return nil, err
+	}
+	var nodes []*localNode
+	for _, m := range first.Members {
+		n := &localNode{
+			Name: m.Name, Address: m.Address, Config: configOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log"),
+			in: make(chan struct{}), ended: make(chan struct{}),
+		}
+		f, err := nodefile.Read(n.Config)
+		if err != nil {
+			return nil, err
+		}
+		n.API = f.API
+		if !f.Durable {
+			// Nothing outlives the end of all: they begin anew.
+			if err := os.RemoveAll(filepath.Join(dir, m.Name, "data")); err != nil {
+				return nil, err
+			}
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+// inNode is set in the environment of a node, so that a program that does not look at its
+// arguments, as that of a test, does not start clusters without end.
+const inNode = "PARLEY_NODE"
+
+// start starts the process of a node, which ends with the context, and with this process.
+// When it has, gone is told.
+func (n *localNode) start(ctx context.Context, gone chan<- struct{}) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, self, "node", "--attached", "--config", n.Config)
+	cmd.Env = append(os.Environ(), inNode+"="+n.Name)
+	cmd.Stdout, cmd.Stderr = &announced{in: n.in, log: log}, log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	cmd.Cancel, cmd.WaitDelay = stdin.Close, 20*time.Second
+	dieWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	n.PID, n.State = cmd.Process.Pid, "starts"
+	go func() {
+		_ = cmd.Wait() // an error of the context, if it has ended; the state tells
+		n.state = cmd.ProcessState
+		_ = log.Close()
+		close(n.ended)
+		gone <- struct{}{}
+	}()
+	return nil
+}
+
+// announced is where the output of a node goes: its first line says that it is in.
+type announced struct {
+	once sync.Once
+	in   chan struct{}
+	log  io.Writer
+}
+
+func (w *announced) Write(b []byte) (int, error) {
+	w.once.Do(func() { close(w.in) })
+	return w.log.Write(b)
+}
+
+// gather waits until all nodes are in, and tells whether they are.
+func (a *app) gather(ctx context.Context, nodes []*localNode, gone <-chan struct{}) bool {
+	late := time.After(time.Minute)
+	for _, n := range nodes {
+		select {
+		case <-n.in:
+			n.State = "in"
+		case <-gone:
+			return false
+		case <-ctx.Done():
+			return false
+		case <-late:
+			fmt.Fprintf(a.err, "parley: %s is not in after a minute: see %s\n", n.Name, n.Log)
+			return false
+		}
+	}
+	return true
+}
+
+// await waits until all nodes have ended, says of those that did so by themselves, and
+// tells whether all ended well.
+func (a *app) await(ctx context.Context, nodes []*localNode) bool {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	well := true
+	for _, n := range nodes {
+		if n.PID == 0 {
+			continue
+		}
+		all.Go(func() {
+			<-n.ended
+			mu.Lock()
+			defer mu.Unlock()
+			if ctx.Err() == nil || !n.state.Success() {
+				well = false
+				fmt.Fprintf(a.err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastLine(n.Log))
+			}
+		})
+	}
+	all.Wait()
+	return well
+}
+
+// lastLine is the last line of a file, behind its name.
+func lastLine(file string) string {
+	b, _ := os.ReadFile(file) // what can not be read says nothing
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return file + " ends with: " + lines[len(lines)-1]
+}
+
+// printUp prints who is there, and where things are.
+func (a *app) printUp(dir string, nodes []*localNode, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(struct {
+			Dir   string       `json:"dir"`
+			Nodes []*localNode `json:"nodes"`
+		}{dir, nodes})
+	}
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "node\tpid\taddress\tapi\tstate")
+	for _, n := range nodes {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", n.Name, n.PID, n.Address, n.API, n.State)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "%s: the authority and all certificates; that of client admin may do everything\n"+
+		"%s: a folder for each node, with its configuration, data and log\n"+
+		"Ctrl-C ends it, and so does: parley cluster down --dir %s\n",
+		filepath.Join(dir, "certs"), filepath.Join(dir, "NODE"), dir)
+	return err
+}
+
+// clusterDown is "parley cluster down".
+func (a *app) clusterDown() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:     "down --dir DIR",
+		Short:   "End a local cluster",
+		Long:    "Down ends the cluster that \"parley cluster up\" runs in a folder, and returns when it has ended.",
+		Example: "  parley cluster down --dir bank",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dir == "" {
+				return badFlag("dir", "it is missing: the folder that \"parley cluster up\" named was expected")
+			}
+			c, err := dialControl(cmd.Context(), dir)
+			if err != nil {
+				return badFlag("dir", "%w", err)
+			}
+			defer func() { _ = c.Close() }()
+			if err := awaitEnd(c); err != nil {
+				return badFlag("dir", "the cluster in %s does not end: %w", dir, err)
+			}
+			_, err = fmt.Fprintf(a.out, "the cluster in %s has ended\n", dir)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` of the cluster")
+	return cmd
+}

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/cluster/cert"
+	"parley/faulty"
+)
+
+// localPlan is what a local cluster is to be.
+type localPlan struct {
+	n, m     int
+	durable  bool
+	traitors map[string]string // behaviours, by the number of the node
+}
+
+// The most nodes of a local cluster, and of one with a Byzantine order.
+const (
+	maxLocal     = 32
+	maxByzantine = 13
+)
+
+// check looks at the flags, and fills in m unless it is given.
+func (p *localPlan) check(given bool) error {
+	if p.n < 1 || p.n > maxLocal {
+		return badFlag("n", "%d nodes: allowed are 1 to %d", p.n, maxLocal)
+	}
+	most := (p.n - 1) / 3
+	if given && (p.m > most || p.m < min(1, most)) {
+		return badFlag("m", "%d liars among %d nodes: allowed are %d to %d, for n > 3m", p.m, p.n, min(1, most), most)
+	}
+	if !given {
+		p.m = most
+	}
+	if len(p.traitors) > p.m {
+		return badFlag("traitor", "%d traitors: allowed are m = %d", len(p.traitors), p.m)
+	}
+	for id, how := range p.traitors { // order: whichever error comes first will do
+		if i, err := strconv.Atoi(id); err != nil || strconv.Itoa(i) != id || i < 1 || i > p.n {
+			return badFlag("traitor", "%q is no node: allowed are 1 to %d", id, p.n)
+		}
+		if _, err := faulty.Parse(how); err != nil {
+			return badFlag("traitor", "%w", err)
+		}
+	}
+	return nil
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node%d", i+1) }
+
+func configOf(dir, name string) string { return filepath.Join(dir, name, "node.yaml") }
+
+// make makes the folder of a cluster: its authority, certificates and configurations.
+func (p *localPlan) make(ctx context.Context, dir string) error {
+	certs := filepath.Join(dir, "certs")
+	const valid = 365 * day
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if _, err := cert.Create(certs, "local", 10*valid); err != nil {
+		return err
+	}
+	addresses, err := freeAddresses(ctx, 2*p.n)
+	if err != nil {
+		return err
+	}
+	var members strings.Builder
+	err = cert.Update(certs, func(by *cert.Authority) error {
+		for i := range p.n {
+			issued, err := by.IssueNode(nodeName(i), []string{"localhost", "127.0.0.1"}, valid)
+			if err == nil {
+				err = issued.Save(certs, false)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&members, "  - name: %s\n    address: %s\n    signer: %s\n",
+				nodeName(i), addresses[i], cert.FormatSigner(issued.SignerKey()))
+		}
+		admin, err := by.IssueClient("admin", cert.Read|cert.Write|cert.Admin, valid)
+		if err != nil {
+			return err
+		}
+		return admin.Save(certs, false)
+	})
+	if err != nil {
+		return err
+	}
+	for i := range p.n {
+		file := configOf(dir, nodeName(i))
+		if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(p.config(i, addresses[p.n+i], members.String())), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config is the configuration of a node.
+func (p *localPlan) config(i int, api, members string) string {
+	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\ncertificates: ../certs\ndata: data\ndurable: %v\nm: %d\n",
+		nodeName(i), api, p.durable, p.m)
+	text += "groups:\n  - name: total\n    order: total\n"
+	if p.n >= 4 && p.n <= maxByzantine {
+		text += "  - name: byzantine\n    order: byzantine\n"
+	}
+	text += "tables:\n  - name: table\n    state: keyvalue\n  - name: bank\n    state: bank\n"
+	if how, lies := p.traitors[strconv.Itoa(i+1)]; lies {
+		text += fmt.Sprintf("lab: true\ntraitor: %s\n", how)
+	}
+	return text + "members:\n" + members
+}
+
+// freeAddresses are loopback addresses with ports that nobody listens on, below those
+// that systems give to who dials, so that nobody takes them before they are used.
+func freeAddresses(ctx context.Context, n int) ([]string, error) {
+	var out []string
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			_ = l.Close()
+		}
+	}()
+	for range 1000 {
+		port, err := rand.Int(rand.Reader, big.NewInt(22_000))
+		if err != nil {
+			return nil, err
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+port.Int64())
+		l, err := listen(ctx, address)
+		if err != nil {
+			continue
+		}
+		held, out = append(held, l), append(out, address)
+		if len(out) == n {
+			return out, nil
+		}
+	}
+	return nil, errors.New("this machine has no free ports from 10000 to 31999")
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", address)
+}
+
+// control is how "cluster down" finds the process that runs a cluster: an address, and
+// what to say there. It is in a file that only the owner can read.
+type control struct {
+	Address string `json:"address"`
+	Token   string `json:"token"`
+}
+
+func controlFile(dir string) string { return filepath.Join(dir, "running.json") }
+
+// openControl has end called when somebody asks for the end, who is answered when the
+// returned function is called.
+func openControl(ctx context.Context, dir string, end func()) (ended func(), err error) {
+	l, err := listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	c := control{l.Addr().String(), rand.Text()}
+	b, err := json.Marshal(c)
+	if err == nil {
+		err = os.WriteFile(controlFile(dir), b, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			who, err := l.Accept()
+			if err != nil {
+				return
+			}
+			said := make([]byte, len(c.Token))
+			_ = who.SetDeadline(time.Now().Add(time.Second))
+			_, err = io.ReadFull(who, said)
+			if err == nil && subtle.ConstantTimeCompare(said, []byte(c.Token)) == 1 {
+				end()
+				<-over
+				_ = who.SetDeadline(time.Now().Add(time.Second))
+				_, _ = io.WriteString(who, theEnd)
+			}
+			_ = who.Close()
+		}
+	}()
+	return func() {
+		_ = os.Remove(controlFile(dir))
+		close(over)
+		_ = l.Close()
+		<-done
+	}, nil
+}
+
+const theEnd = "ended"
+
+// running is a connection to the process that runs a cluster.
+type running struct {
+	net.Conn
+	token string
+}
+
+// dialControl connects to the process that runs the cluster in a folder.
+func dialControl(ctx context.Context, dir string) (*running, error) {
+	b, err := os.ReadFile(controlFile(dir))
+	var c control
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	var conn net.Conn
+	if err == nil {
+		conn, err = (&net.Dialer{Timeout: 3 * time.Second}).DialContext(ctx, "tcp", c.Address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no cluster runs in %s: %w", dir, err)
+	}
+	return &running{conn, c.Token}, nil
+}
+
+// awaitEnd asks for the end, and waits for it.
+func awaitEnd(c *running) error {
+	if err := c.SetDeadline(time.Now().Add(45 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, c.token); err != nil {
+		return err
+	}
+	b, err := io.ReadAll(c)
+	if err == nil && string(b) != theEnd {
+		err = fmt.Errorf("%q was answered", b)
+	}
+	return err
+}

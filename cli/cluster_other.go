@@ -1,0 +1,8 @@
+//go:build !linux
+
+package cli
+
+import "os/exec"
+
+// dieWithParent leaves it to the child to see its standard input end.
+func dieWithParent(*exec.Cmd) {}

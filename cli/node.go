@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/cluster/nodefile"
+)
+
+// node is "parley node".
+func (a *app) node() *cobra.Command {
+	var config string
+	var check, example, asJSON, attached bool
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "Run a node of a cluster",
+		Long: "Node joins a cluster as its configuration says, prints a line when it is in, and runs until it is\n" +
+			"interrupted. What it has to say goes to its standard error. On SIGHUP, and every minute, it reads\n" +
+			"certificates and the revocation list again. The exit status is 2 if it can not begin, and 1 if it\n" +
+			"breaks, as when its disk fails.\n\n" +
+			"With --check it starts nothing, but says what it finds of certificates, addresses and folders; the\n" +
+			"exit status is 1 if something is wrong with them, and 2 if the configuration itself is.",
+		Example: "  parley node --example\n  parley node --config node.yaml --check\n  parley node --config node.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if example {
+				_, err := io.WriteString(a.out, nodefile.Example)
+				return err
+			}
+			file, err := nodefile.Read(config)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return badFlag("config", "%w: \"parley node --example\" prints one", err)
+			case err != nil:
+				return err
+			case check:
+				return a.checkNode(cmd.Context(), file, asJSON)
+			case asJSON:
+				return badFlag("json", "it is for --check")
+			}
+			return a.runNode(cmd.Context(), file, attached)
+		},
+	}
+	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration, a `file`")
+	cmd.Flags().BoolVar(&check, "check", false, "check the configuration and what it speaks of, and start nothing")
+	cmd.Flags().BoolVar(&example, "example", false, "print a configuration with all keys and what they mean")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings of --check as JSON")
+	cmd.Flags().BoolVar(&attached, "attached", false,
+		"end when standard input does, and not by Ctrl-C: for who starts nodes")
+	return cmd
+}
+
+// checkNode prints what is found of what a configuration speaks of.
+func (a *app) checkNode(ctx context.Context, file *nodefile.File, asJSON bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	found, bad := file.Check(ctx), false
+	for _, f := range found {
+		bad = bad || f.Problem
+	}
+	if asJSON {
+		if err := a.printJSON(found); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range found {
+			verdict := "ok"
+			if f.Problem {
+				verdict = "bad"
+			}
+			fmt.Fprintf(a.out, "%-3s  %-12s  %s\n", verdict, f.Key, f.Text)
+		}
+	}
+	if bad {
+		return statusError(violated)
+	}
+	return nil
+}
+
+// nodeBroken is why a node can not go on.
+type nodeBroken struct{ error }
+
+// runNode runs a node until it is told to end, or breaks.
+func (a *app) runNode(ctx context.Context, file *nodefile.File, attached bool) error {
+	c, err := file.Config()
+	if err != nil {
+		return err
+	}
+	signals := []os.Signal{syscall.SIGTERM, os.Interrupt}
+	if attached {
+		signals = signals[:1] // Ctrl-C goes to who started it as well, who ends it
+		signal.Ignore(os.Interrupt)
+	}
+	ctx, stop := signal.NotifyContext(ctx, signals...)
+	defer stop()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if attached {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			end(nil)
+		}()
+	}
+	c.Log = nodeLog(file, a.err)
+	c.Broken = func(err error) { end(nodeBroken{err}) }
+	for i := range c.Groups {
+		c.Groups[i].Deliver = func(cluster.Delivery) {}
+	}
+	warn(c, file)
+	if c.Listen, err = file.Open(ctx); err != nil {
+		return err
+	}
+	joined := make(chan error, 1)
+	var node *cluster.Node
+	go func() {
+		var err error
+		node, err = cluster.Join(c)
+		joined <- err
+	}()
+	select {
+	case <-ctx.Done(): // while it waits for the others; the process is about to end
+		return endOf(ctx)
+	case err := <-joined:
+		if err != nil {
+			return fmt.Errorf("%s: %w", file.Path, err)
+		}
+	}
+	fmt.Fprintf(a.out, "node %s of cluster %s is in, at %s\n", file.Name, file.Cluster, file.Listen)
+	reload := time.NewTicker(time.Minute)
+	defer reload.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-again:
+			reloadCertificates(c, true)
+		case <-reload.C:
+			reloadCertificates(c, false)
+		}
+	}
+	stop() // so that a second signal ends it at once
+	c.Log.Info("the node leaves")
+	return errors.Join(endOf(ctx), node.Close())
+}
+
+// warn says what who runs the node should know of its configuration.
+func warn(c cluster.Config, file *nodefile.File) {
+	if c.Dir == "" {
+		c.Log.Warn("nothing of this node outlives it: once ended, it must not come back under its name")
+	}
+	if c.Lab != nil {
+		c.Log.Warn("this node is a traitor, for a laboratory", "behaviour", c.Lab.Traitor.Name)
+	}
+	if file.API != "" || file.Metrics != "" {
+		c.Log.Warn("nothing is served to clients and watchers in this version", "api", file.API, "metrics", file.Metrics)
+	}
+}
+
+// endOf is the exit status of a node that has been ended, or has broken.
+func endOf(ctx context.Context) error {
+	if errors.As(context.Cause(ctx), new(nodeBroken)) {
+		return statusError(violated)
+	}
+	return nil
+}
+
+func nodeLog(file *nodefile.File, to io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: file.LogLevel}
+	if file.LogJSON {
+		return slog.New(slog.NewJSONHandler(to, o))
+	}
+	return slog.New(slog.NewTextHandler(to, o))
+}
+
+// reloadCertificates reads certificates and what is revoked again, and says what changed,
+// or if it was asked for.
+func reloadCertificates(c cluster.Config, asked bool) {
+	before := cert.Serial(c.Self.Certificate())
+	err := errors.Join(c.Trust.Reload(), c.Self.Reload())
+	own := c.Self.Certificate()
+	switch {
+	case err != nil:
+		c.Log.Warn("certificates can not be read again: those in use stay", "why", err)
+	case asked || cert.Serial(own) != before:
+		c.Log.Info("certificates are read again", "serial", cert.Serial(own), "until", own.NotAfter)
+	}
+}

@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// A node that breaks ends with status 1, and one that is told to end with 0.
+func TestEndOf(t *testing.T) {
+	ctx, end := context.WithCancelCause(t.Context())
+	end(nodeBroken{errors.New("the disk")})
+	if err := endOf(ctx); !errors.Is(err, statusError(violated)) {
+		t.Errorf("broken: %v", err)
+	}
+	ctx, end = context.WithCancelCause(t.Context())
+	end(nil)
+	if err := endOf(ctx); err != nil {
+		t.Errorf("told to end: %v", err)
+	}
+}

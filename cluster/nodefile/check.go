@@ -1,0 +1,120 @@
+package nodefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Finding is one thing that Check has looked at.
+type Finding struct {
+	Key     string `json:"key"`
+	Text    string `json:"text"` // in words
+	Problem bool   `json:"problem"`
+}
+
+// Check looks at what the file speaks of: certificates, addresses and folders, as they are
+// at the moment.
+func (f *File) Check(ctx context.Context) []Finding {
+	out := []Finding{{Key: "members", Text: f.inWords()}, f.checkIdentity()}
+	for _, a := range []struct{ key, address string }{{"listen", f.Listen}, {"api", f.API}, {"metrics", f.Metrics}} {
+		if a.address != "" {
+			out = append(out, checkListen(ctx, a.key, a.address))
+		}
+	}
+	for _, m := range f.Members {
+		host, _, _ := net.SplitHostPort(m.Address)
+		if net.ParseIP(host) != nil {
+			continue
+		}
+		found := Finding{Key: "members", Text: m.Name + ": " + host}
+		if ips, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
+			found.Text, found.Problem = m.Name+": "+err.Error(), true
+		} else {
+			found.Text += " is " + strings.Join(ips, ", ")
+		}
+		out = append(out, found)
+	}
+	return append(out, f.checkData())
+}
+
+// inWords says what the cluster is.
+func (f *File) inWords() string {
+	m := f.M
+	if m == 0 {
+		m = (len(f.Members) - 1) / 3
+	}
+	text := fmt.Sprintf("%d members, of which %d may lie", len(f.Members), m)
+	if f.Lab != nil {
+		text += ", and this one does: " + f.Lab.Traitor.Name
+	}
+	for i, g := range f.Groups {
+		text += []string{"; groups ", ", "}[min(i, 1)] + g.Name
+	}
+	for i, t := range f.Tables {
+		text += []string{"; tables ", ", "}[min(i, 1)] + t.Name
+	}
+	return text
+}
+
+func (f *File) checkIdentity() Finding {
+	c, err := f.identity()
+	if err != nil {
+		// It bears the key of its line, which need not be that of the certificates.
+		var placed *Error
+		if errors.As(err, &placed) {
+			return Finding{placed.Key, fmt.Sprintf("line %d: %s", placed.Line, placed.Text), true}
+		}
+		return Finding{"certificates", err.Error(), true}
+	}
+	until := c.Self.Certificate().NotAfter
+	left := time.Until(until)
+	text := fmt.Sprintf("%d days", int(left.Hours()/24))
+	if left < 48*time.Hour {
+		text = left.Round(time.Minute).String()
+	}
+	return Finding{Key: "certificates", Text: fmt.Sprintf(
+		"node %s of cluster %s, valid for %s, until %s; its signer is the one pinned",
+		f.Name, f.Cluster, text, until.UTC().Format("2006-01-02 15:04 UTC"))}
+}
+
+func checkListen(ctx context.Context, key, address string) Finding {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return Finding{Key: key, Text: address + " is in use: by this node, if it runs"}
+	case err != nil:
+		return Finding{key, err.Error(), true}
+	}
+	if err := l.Close(); err != nil {
+		return Finding{key, err.Error(), true}
+	}
+	return Finding{Key: key, Text: address + " is free"}
+}
+
+func (f *File) checkData() Finding {
+	dir := f.folder(f.Data)
+	if dir == "" {
+		const none = "none: all is in memory, and a node that has ended must not come back under its name"
+		return Finding{Key: "data", Text: none}
+	}
+	text := dir + ", from which the node comes back as long as others are there"
+	if f.Durable {
+		text = dir + ", from which the node comes back even if all have ended"
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		text += "; it is not there yet, and will be made"
+	case err != nil:
+		return Finding{"data", err.Error(), true}
+	case !info.IsDir():
+		return Finding{"data", dir + " is no folder", true}
+	}
+	return Finding{Key: "data", Text: text}
+}

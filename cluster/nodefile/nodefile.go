@@ -1,0 +1,353 @@
+// Package nodefile reads the configuration of a node from a file: YAML, strictly. What is
+// not known, missing, given twice or of no sense is an [Error] with its line.
+package nodefile
+
+import (
+	"context"
+	"crypto/ed25519"
+	_ "embed"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/faulty"
+	"parley/replica/bank"
+	"parley/replica/service"
+)
+
+// Example is a file with all keys and what they mean.
+//
+//go:embed example.yaml
+var Example string
+
+// File is what a file says.
+type File struct {
+	Path    string // of the file
+	Cluster string
+	Name    string // of this node
+	// Listen is the address that the node listens on for the others, API that for clients,
+	// and Metrics that for who watches it. The last two may be empty.
+	Listen, API, Metrics string
+	// Certificates and Data are folders. Relative ones are relative to the folder of the
+	// file. Data may be empty.
+	Certificates, Data string
+	Durable            bool
+	Members            []cluster.Member
+	M                  int           // 0: as many as there may be
+	Round              time.Duration // 0: the default
+	Times              cluster.Times
+	Groups             []cluster.GroupConfig // without Deliver
+	Tables             []cluster.TableConfig
+	LogJSON            bool // in place of text
+	LogLevel           slog.Level
+	Lab                *cluster.Lab
+
+	line               map[string]value // of the keys at the top, where they stand
+	addresses, signers []value          // of the members
+}
+
+// The limits.
+const (
+	maxMembers   = 64
+	maxByzantine = 13 // members, where some may lie: messages grow with the power of m
+	maxGroups    = 1008
+	maxTables    = 1024
+)
+
+// Parse reads the text of a file. The path is for errors, and for relative folders.
+func Parse(path string, b []byte) (*File, error) {
+	f := &File{Path: path, line: make(map[string]value)}
+	root, err := document(path, b)
+	if err != nil {
+		return nil, err
+	}
+	keys := f.keys()
+	for i := range keys {
+		name, read := keys[i].name, keys[i].read
+		keys[i].read = func(v value) error {
+			f.line[name] = v
+			return read(v)
+		}
+	}
+	if err := root.fields(keys...); err != nil {
+		return nil, err
+	}
+	if f.Listen == "" {
+		if i := f.self(); i >= 0 {
+			f.Listen = f.Members[i].Address
+		}
+	}
+	if err := f.fits(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) keys() []key {
+	return []key{
+		{"cluster", true, into(&f.Cluster, value.name)},
+		{"name", true, into(&f.Name, value.name)},
+		{"listen", false, into(&f.Listen, value.listened)},
+		{"api", false, into(&f.API, value.listened)},
+		{"metrics", false, into(&f.Metrics, value.listened)},
+		{"certificates", true, into(&f.Certificates, value.folder)},
+		{"data", false, into(&f.Data, value.folder)},
+		{"durable", false, into(&f.Durable, value.yes)},
+		{"members", true, func(v value) error { return v.list(f.member) }},
+		{"m", false, into(&f.M, value.whole)},
+		{"round", false, into(&f.Round, value.time)},
+		{"times", false, func(v value) error {
+			return v.fields(
+				key{"beat", false, into(&f.Times.Beat, value.time)}, key{"suspect", false, into(&f.Times.Suspect, value.time)},
+				key{"flush", false, into(&f.Times.Flush, value.time)}, key{"retry", false, into(&f.Times.Retry, value.time)},
+			)
+		}},
+		{"groups", false, func(v value) error { return v.list(f.group) }},
+		{"tables", false, func(v value) error { return v.list(f.table) }},
+		{"log", false, func(v value) error {
+			return v.fields(key{"format", false, f.logFormat}, key{"level", false, f.logLevel})
+		}},
+		{"lab", false, f.lab},
+		{"traitor", false, f.traitor},
+	}
+}
+
+// member reads one of the members.
+func (f *File) member(v value) error {
+	var m cluster.Member
+	err := v.fields(
+		key{"name", true, into(&m.Name, func(v value) (string, error) {
+			name, err := v.name()
+			if slices.ContainsFunc(f.Members, func(o cluster.Member) bool { return o.Name == name }) {
+				err = v.wrong("%q: another member has this name: each needs its own", name)
+			}
+			return name, err
+		})},
+		key{"address", true, into(&m.Address, func(v value) (string, error) {
+			f.addresses = append(f.addresses, v)
+			address, err := v.dialed()
+			if i := slices.IndexFunc(f.Members, func(o cluster.Member) bool { return o.Address == address }); i >= 0 {
+				err = v.wrong("%q: this is the address of %s: each member needs its own", address, f.Members[i].Name)
+			}
+			return address, err
+		})},
+		key{"signer", true, func(v value) error {
+			text, err := v.text()
+			if err != nil {
+				return err
+			}
+			f.signers = append(f.signers, v)
+			if m.Signer, err = cert.ParseSigner(text); err != nil {
+				return v.wrong("%v", err)
+			}
+			if i := slices.IndexFunc(f.Members, func(o cluster.Member) bool { return m.Signer.Equal(o.Signer) }); i >= 0 {
+				return v.wrong("this is the signer of %s: each member needs its own", f.Members[i].Name)
+			}
+			return nil
+		}},
+	)
+	if err == nil && len(f.Members) == maxMembers {
+		err = v.wrong("more than %d members: allowed are 1 to %d", maxMembers, maxMembers)
+	}
+	f.Members = append(f.Members, m)
+	return err
+}
+
+// group reads one of the groups.
+func (f *File) group(v value) error {
+	var g cluster.GroupConfig
+	err := v.fields(
+		key{"name", true, into(&g.Name, func(v value) (string, error) {
+			name, err := v.name()
+			if slices.ContainsFunc(f.Groups, func(o cluster.GroupConfig) bool { return o.Name == name }) {
+				err = v.wrong("%q: another group has this name: each needs its own", name)
+			}
+			return name, err
+		})},
+		key{"order", true, func(v value) error {
+			text, err := v.oneOf("total", "byzantine")
+			if text == "byzantine" {
+				g.Order = cluster.Byzantine
+			}
+			return err
+		}},
+	)
+	if err == nil && len(f.Groups) == maxGroups {
+		err = v.wrong("more than %d groups: allowed are 0 to %d", maxGroups, maxGroups)
+	}
+	f.Groups = append(f.Groups, g)
+	return err
+}
+
+// table reads one of the tables.
+func (f *File) table(v value) error {
+	var t cluster.TableConfig
+	err := v.fields(
+		key{"name", true, into(&t.Name, func(v value) (string, error) {
+			name, err := v.name()
+			if slices.ContainsFunc(f.Tables, func(o cluster.TableConfig) bool { return o.Name == name }) {
+				err = v.wrong("%q: another table has this name: each needs its own", name)
+			}
+			return name, err
+		})},
+		key{"state", true, func(v value) error {
+			text, err := v.oneOf("keyvalue", "bank")
+			if text == "bank" {
+				t.New = func() service.Application { return bank.New() }
+			}
+			return err
+		}},
+	)
+	if err == nil && len(f.Tables) == maxTables {
+		err = v.wrong("more than %d tables: allowed are 0 to %d", maxTables, maxTables)
+	}
+	f.Tables = append(f.Tables, t)
+	return err
+}
+
+func (f *File) logFormat(v value) error {
+	text, err := v.oneOf("text", "json")
+	f.LogJSON = text == "json"
+	return err
+}
+
+func (f *File) logLevel(v value) error {
+	text, err := v.oneOf("debug", "info", "warn", "error")
+	if err == nil {
+		err = f.LogLevel.UnmarshalText([]byte(text))
+	}
+	return err
+}
+
+func (f *File) lab(v value) error {
+	yes, err := v.yes()
+	if err == nil && !yes {
+		err = v.wrong("false: true was expected, or no such key")
+	}
+	return err
+}
+
+func (f *File) traitor(v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	b, err := faulty.Parse(text)
+	if err != nil {
+		return v.wrong("%v", err)
+	}
+	f.Lab = &cluster.Lab{Traitor: b}
+	return nil
+}
+
+// self is the place of this node among the members, -1 if it has none.
+func (f *File) self() int {
+	return slices.IndexFunc(f.Members, func(m cluster.Member) bool { return m.Name == f.Name })
+}
+
+// fits tells which key does not fit with the others.
+func (f *File) fits() error {
+	t := f.Times.WithDefaults()
+	n, most := len(f.Members), max(0, (len(f.Members)-1)/3)
+	switch {
+	case n == 0:
+		return f.line["members"].wrong("an empty list: allowed are 1 to %d members", maxMembers)
+	case f.self() < 0:
+		var names []string
+		for _, m := range f.Members {
+			names = append(names, m.Name)
+		}
+		return f.line["name"].wrong("%q is none of the members: allowed are %s", f.Name, strings.Join(names, ", "))
+	case f.set("m") && (f.M > most || f.M < min(1, most)):
+		return f.line["m"].wrong("%d liars among %d members: allowed are %d to %d, for n > 3m", f.M, n, min(1, most), most)
+	case f.Durable && f.Data == "":
+		return f.line["durable"].wrong("true: the key data is missing, which names the folder for it")
+	case t.Suspect <= t.Beat:
+		return f.line["times"].wrong("suspect is %v: more than beat was expected, which is %v", t.Suspect, t.Beat)
+	case t.Retry <= t.Flush:
+		return f.line["times"].wrong("retry is %v: more than flush was expected, which is %v", t.Retry, t.Flush)
+	case f.set("traitor") && !f.set("lab"):
+		return f.line["traitor"].wrong("the key is for laboratories: it is refused without \"lab: true\"")
+	}
+	listens := []struct{ key, address string }{{"listen", f.Listen}, {"api", f.API}, {"metrics", f.Metrics}}
+	for i, l := range listens {
+		for _, o := range listens[:i] {
+			if clash(l.address, o.address) {
+				return f.line[l.key].wrong("%q: the port is that of %s, %q: each needs its own", l.address, o.key, o.address)
+			}
+		}
+	}
+	byzantine := slices.ContainsFunc(f.Groups, func(g cluster.GroupConfig) bool { return g.Order == cluster.Byzantine })
+	if byzantine && (n < 4 || n > maxByzantine) {
+		return f.line["groups"].wrong("order byzantine among %d members: allowed are 4 to %d", n, maxByzantine)
+	}
+	return nil
+}
+
+// set tells whether the file has a key.
+func (f *File) set(key string) bool { return f.line[key].node != nil }
+
+// at places an error on the line of a key.
+func (f *File) at(key string, err error) error { return f.line[key].wrong("%v", err) }
+
+// folder is where a folder of the file is.
+func (f *File) folder(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(f.Path), name)
+}
+
+// Open listens for the other nodes.
+func (f *File) Open(ctx context.Context) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.Listen)
+	if err != nil {
+		if !f.set("listen") {
+			return nil, f.addresses[f.self()].wrong("%v", err)
+		}
+		return nil, f.at("listen", err)
+	}
+	return l, nil
+}
+
+// identity reads who the node is and whom it trusts.
+func (f *File) identity() (c cluster.Config, err error) {
+	dir := f.folder(f.Certificates)
+	if c.Trust, err = cert.LoadTrust(dir, nil); err != nil {
+		return c, f.at("certificates", err)
+	}
+	if found := c.Trust.Cluster(); found != f.Cluster {
+		return c, f.at("cluster", fmt.Errorf("%q: the authority in %s is that of cluster %s", f.Cluster, dir, found))
+	}
+	if c.Self, c.SignerKey, err = cert.LoadNode(dir, f.Name); err != nil {
+		return c, f.at("certificates", err)
+	}
+	if _, err := c.Trust.Verify(c.Self.Certificate()); err != nil {
+		return c, f.at("certificates", err)
+	}
+	if pinned := f.Members[f.self()].Signer; !pinned.Equal(c.SignerKey.Public()) {
+		file, _ := cert.SignerFiles(dir, f.Name)
+		return c, f.signers[f.self()].wrong("%s is not the one that %s has, which is %s",
+			cert.FormatSigner(pinned), file, cert.FormatSigner(c.SignerKey.Public().(ed25519.PublicKey)))
+	}
+	return c, nil
+}
+
+// Config is what [cluster.Join] is to be given, but for what no file can say: where
+// deliveries of groups go, what is to listen and to log. It reads the certificates, and
+// fails with an [Error] if they are not good for this node now.
+func (f *File) Config() (cluster.Config, error) {
+	c, err := f.identity()
+	if err != nil {
+		return cluster.Config{}, err
+	}
+	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.folder(f.Data), f.Durable
+	c.Groups, c.Tables, c.M, c.Round, c.Times, c.Lab = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
+	return c, nil
+}
