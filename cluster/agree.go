@@ -230,6 +230,9 @@ type answer struct {
 
 // ask asks the machine for something and waits for its answer.
 func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
+	if err := ctx.Err(); err != nil {
+		return answer{}, err
+	}
 	select {
 	case o.room <- struct{}{}:
 	case <-ctx.Done():

@@ -129,7 +129,7 @@ func (m *asks) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 		m.queue = nil
 	}
 	one.slot, one.begun = slot, s.Now
-	m.next = max(m.next, s.Now-burst*m.gap) + m.gap
+	m.next = min(max(m.next, s.Now-burst*m.gap), s.Now) + m.gap
 	m.begun = append(m.begun, one)
 	m.away++
 	if one.why {

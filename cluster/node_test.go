@@ -47,6 +47,9 @@ func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) []*clus
 	for i := range configs {
 		configs[i].Members = members
 		config(i, &configs[i])
+		if configs[i].Broken == nil {
+			configs[i].Broken = func(err error) { tb.Error(configs[i].Name, err) }
+		}
 		all.Go(func() {
 			var err error
 			if nodes[i], err = cluster.Join(configs[i]); err != nil {
