@@ -268,30 +268,3 @@ func TestStreamChannels(t *testing.T) {
 		}
 	}
 }
-
-// While nobody is silent slots begin as fast as they may, and when somebody falls silent the
-// next ones do not have to wait for that.
-func TestHasteIsForgotten(t *testing.T) {
-	const many, few, gone = 400, 6, 500_000
-	opt := sim.Options{
-		Protocol: simulated(stream{EIG, 1, 0}, 4), Delay: sim.Delay{Least: 1, Most: 1},
-		Crashes: []sim.Crash{{At: 2, When: gone - 1000}},
-	}
-	for k := range parley.Tick(many) {
-		opt.Requests = append(opt.Requests, question(0, gone-2000+k, uint64(k+1), "1"))
-	}
-	for k := range parley.Tick(few) {
-		opt.Requests = append(opt.Requests, question(0, gone+k, uint64(many+k+1), "1"))
-	}
-	answered := 0
-	for _, d := range sim.Run(opt).History.Deliveries {
-		if d.At == 0 && d.Msg.Value > many {
-			if answered++; d.When > gone+5*lockstep.Called.Delta {
-				t.Errorf("question %d is answered %d ticks later", d.Msg.Value, d.When-gone)
-			}
-		}
-	}
-	if answered != few {
-		t.Errorf("%d answers", answered)
-	}
-}
