@@ -17,14 +17,14 @@ func (p *Process) carry() {
 		if p.durable < p.wanted || len(p.outbox) > 0 {
 			for i := range effects {
 				if op := effects[i].Op; op != parley.OpAppend && op != parley.OpCompact {
-					p.outbox = append(p.outbox, held{effects[i], p.wanted})
+					p.outbox = append(p.outbox, held{effects[i], p.wanted, p.step.Now})
 				}
 			}
 			return
 		}
 	}
 	for i := range effects {
-		p.perform(&effects[i])
+		p.perform(&effects[i], p.step.Now)
 	}
 }
 
@@ -53,14 +53,14 @@ func (p *Process) release(upto uint64) {
 	p.durable = max(p.durable, upto)
 	done := 0
 	for done < len(p.outbox) && p.outbox[done].after <= p.durable && !p.stopped {
-		p.perform(&p.outbox[done].Effect)
+		p.perform(&p.outbox[done].Effect, p.outbox[done].now)
 		done++
 	}
 	p.outbox = slices.Delete(p.outbox, 0, done)
 }
 
-// perform carries out one effect.
-func (p *Process) perform(e *parley.Effect) {
+// perform carries out one effect, which a step asked for at the time now.
+func (p *Process) perform(e *parley.Effect, now parley.Tick) {
 	switch e.Op {
 	case parley.OpSend:
 		p.send(e)
@@ -77,7 +77,7 @@ func (p *Process) perform(e *parley.Effect) {
 			p.o.Upper.Indicate(e.Path, e.Msg)
 		}
 	case parley.OpSetTimer:
-		p.arm(e)
+		p.arm(e, now)
 	case parley.OpStopTimer:
 		p.timers.remove(timerName{e.Path, e.Timer})
 	case parley.OpKeep:

@@ -198,7 +198,9 @@ func (m *echo) Request(s *parley.Step, q parley.Msg) {
 		s.Append(q.Body)
 	}
 	s.Deliver(s.Self, parley.Msg{Kind: parley.Carried, Body: q.Body})
-	s.SetTimer(1, parley.Tick(time.Millisecond))
+	if string(q.Body) == "b" {
+		s.SetTimer(1, parley.Tick(time.Millisecond))
+	}
 	s.SetTimer(2, parley.Tick(time.Hour))
 	s.StopTimer(2)
 }
@@ -304,6 +306,47 @@ type said struct{ parley.Base }
 func (said) Receive(s *parley.Step, from parley.ID, m parley.Msg) { s.Deliver(from, m) }
 
 func (said) State(*parley.Vars) {}
+
+// frozen is a clock that is set by hand.
+type frozen struct{ now atomic.Int64 }
+
+func (c *frozen) Now() parley.Tick { return parley.Tick(c.now.Load()) }
+
+// The time of a timer counts from the step that set it, although the disk let it out after
+// a later step.
+func TestTimerCountsFromItsStep(t *testing.T) {
+	var h *host.Host
+	gate := make(chan struct{})
+	s, err := store.Open(t.TempDir(), store.Options{Durable: func(upto uint64) { <-gate; h.Durable(upto) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := new(frozen)
+	h = host.New(host.Config{N: 1, Store: s, Clock: clock})
+	u := &heard{}
+	p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{"b", "later"} {
+		if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+		clock.now.Add(int64(time.Millisecond)) // after "b": the timer is due
+	}
+	clock.now.Store(int64(time.Millisecond))
+	close(gate)
+	for end := time.Now().Add(5 * time.Second); len(u.all()) < 3 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if !slices.Contains(u.all(), "0:timer 1") {
+		t.Errorf("the timer that is due has not run out: %v", u.all())
+	}
+	h.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // A machine that panics ends its process and tells the node.
 func TestBroken(t *testing.T) {

@@ -42,6 +42,7 @@ type Process struct {
 type held struct {
 	parley.Effect
 	after uint64
+	now   parley.Tick // of the step that asked for it
 }
 
 // refusal is a reason for which something of a peer was not accepted.

@@ -84,9 +84,10 @@ func (t *timers) remove(name timerName) {
 	}
 }
 
-// arm sets a timer of the machine, and the alarm if it is the next.
-func (p *Process) arm(e *parley.Effect) {
-	p.timers.put(timerName{e.Path, e.Timer}, p.step.Now+e.After)
+// arm sets a timer of the machine, and the alarm if it is the next. Its time counts from
+// the step that asked for it, however long the disk took since: deadlines stay where they are.
+func (p *Process) arm(e *parley.Effect, now parley.Tick) {
+	p.timers.put(timerName{e.Path, e.Timer}, now+e.After)
 	p.wake()
 }
 
