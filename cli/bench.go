@@ -17,15 +17,16 @@ import (
 func (a *app) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Time a whole system against liars",
+		Short: "Time whole systems: against liars, and on a real network",
 		Example: "  parley bench eig -n 13 -m 4 --engine depthfirst\n" +
-			"  parley bench phaseking -n 40 -m 13",
+			"  parley bench phaseking -n 40 -m 13\n  parley bench order --dur 100ms",
 		Args: cobra.ArbitraryArgs,
 		RunE: oneOf,
 	}
 	for _, name := range []string{"eig", "om", "sm", "phaseking"} {
 		cmd.AddCommand(a.benchOne(name))
 	}
+	cmd.AddCommand(a.benchOrder())
 	return cmd
 }
 

@@ -26,7 +26,7 @@ func TestHelpExamples(t *testing.T) {
 	if len(commands) < 7 {
 		t.Fatalf("the help lists %v", commands)
 	}
-	for _, protocol := range []string{"eig", "om", "sm", "phaseking"} {
+	for _, protocol := range []string{"eig", "om", "sm", "phaseking", "order"} {
 		commands = append(commands, "bench "+protocol)
 	}
 	for _, p := range catalog.All() {

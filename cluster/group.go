@@ -3,6 +3,8 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"parley"
@@ -27,22 +29,39 @@ type Delivery struct {
 // no more payloads than bytes.
 const packBits = 16
 
-// Order is what a group promises of the order of deliveries, and against whom.
-type Order uint8
+// Level is what a group promises, and against whom.
+type Level uint8
 
-// The orders.
+// The levels.
 const (
 	// Total is one order at all members, uniform, while members may crash: what any of
 	// them has delivered, those that crash too, all that stay deliver in the same place.
-	Total Order = iota
+	Total Level = iota
 	// Byzantine is one order at all correct members, while at most M may do anything.
 	Byzantine
 )
 
+var levelNames = []string{"total", "byzantine"}
+
+func (l Level) String() string {
+	if int(l) < len(levelNames) {
+		return levelNames[l]
+	}
+	return fmt.Sprintf("Level(%d)", uint8(l))
+}
+
+// ParseLevel reads what String writes.
+func ParseLevel(text string) (Level, error) {
+	if i := slices.Index(levelNames, text); i >= 0 {
+		return Level(i), nil
+	}
+	return 0, fmt.Errorf("%q: allowed are %s", text, strings.Join(levelNames, ", "))
+}
+
 // GroupConfig is that of one group, the same at all nodes.
 type GroupConfig struct {
 	Name  string
-	Order Order
+	Level Level
 	// Deliver is called for each delivery, in order, on the goroutine that brought the
 	// last message that it took. It must not block, and may not call the group.
 	Deliver func(Delivery)
@@ -70,7 +89,7 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 		return g.process.Request(problem.Request(pack))
 	})
 	p := timestamp.New(timestamp.Config{Config: views, Window: 2 * packs})
-	if c.Order == Byzantine {
+	if c.Level == Byzantine {
 		p = byzantine.New(byzantine.Config{N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload}, n.c.onCall())
 	}
 	var err error
@@ -92,7 +111,7 @@ func (g *Group) Broadcast(payload []byte) error { return g.packer.add(payload) }
 func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	g.packs++
 	position := m.Seq << packBits
-	if g.c.Order == Byzantine {
+	if g.c.Level == Byzantine {
 		position = g.packs << packBits
 	}
 	unpack(m.Body, func(i int, payload []byte) {

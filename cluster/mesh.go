@@ -40,13 +40,13 @@ func (c Config) digest() [sha256.Size]byte {
 	text("groups")
 	for _, g := range c.Groups {
 		text(g.Name)
-		text(fmt.Sprint(g.Order))
+		text(fmt.Sprint(g.Level))
 	}
 	text("tables")
 	for _, t := range c.Tables {
 		t = t.withDefaults()
 		text(t.Name)
-		text(fmt.Sprint(t.Order, t.Sessions))
+		text(fmt.Sprint(t.Level, t.Sessions))
 	}
 	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults()))
 	return [sha256.Size]byte(h.Sum(nil))

@@ -26,8 +26,8 @@ type TableConfig struct {
 	// New makes a machine in its first state; by default a table of keys and values,
 	// see package keyvalue.
 	New func() service.Application
-	// Order is Total: others are refused.
-	Order Order
+	// Level is Total: others are refused.
+	Level Level
 	// Sessions is how many clients are remembered; 4096 by default. Who has been silent the
 	// longest is forgotten, and told so if it asks again.
 	Sessions int
@@ -68,7 +68,7 @@ func (c TableConfig) withDefaults() TableConfig {
 
 func (c TableConfig) check() error {
 	switch {
-	case c.Order != Total:
+	case c.Level != Total:
 		return fmt.Errorf("table %s: its order must be total", c.Name)
 	case c.Sessions < 1 || c.Sessions > 1<<16:
 		return fmt.Errorf("table %s: %d sessions: allowed are 1 to %d", c.Name, c.Sessions, 1<<16)

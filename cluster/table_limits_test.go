@@ -239,7 +239,7 @@ func TestTableExcluded(t *testing.T) {
 // What no table can be is told.
 func TestTableConfigs(t *testing.T) {
 	for want, config := range map[string]cluster.Config{
-		"order must be total": {Tables: []cluster.TableConfig{{Name: "a", Order: cluster.Byzantine}}},
+		"order must be total": {Tables: []cluster.TableConfig{{Name: "a", Level: cluster.Byzantine}}},
 		"sessions":            {Tables: []cluster.TableConfig{{Name: "a", Sessions: -1}}},
 		"two tables":          {Tables: []cluster.TableConfig{{Name: "a"}, {Name: "a"}}},
 		"needs a folder":      {Durable: true},

@@ -173,7 +173,7 @@ func (f *File) group(v value) error {
 		key{"order", true, func(v value) error {
 			text, err := v.oneOf("total", "byzantine")
 			if text == "byzantine" {
-				g.Order = cluster.Byzantine
+				g.Level = cluster.Byzantine
 			}
 			return err
 		}},
@@ -283,7 +283,7 @@ func (f *File) fits() error {
 			}
 		}
 	}
-	byzantine := slices.ContainsFunc(f.Groups, func(g cluster.GroupConfig) bool { return g.Order == cluster.Byzantine })
+	byzantine := slices.ContainsFunc(f.Groups, func(g cluster.GroupConfig) bool { return g.Level == cluster.Byzantine })
 	if byzantine && (n < 4 || n > maxByzantine) {
 		return f.line["groups"].wrong("order byzantine among %d members: allowed are 4 to %d", n, maxByzantine)
 	}

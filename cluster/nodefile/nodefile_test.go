@@ -145,7 +145,7 @@ func TestExample(t *testing.T) {
 		t.Errorf("its times are %v: it says that they are the defaults, %v", f.Times, want)
 	}
 	if len(f.Members) != 4 || f.Members[3].Address != "[2001:db8::4]:7001" || len(f.Members[3].Signer) != 32 ||
-		len(f.Groups) != 2 || f.Groups[0].Order != cluster.Total || f.Groups[1].Order != cluster.Byzantine ||
+		len(f.Groups) != 2 || f.Groups[0].Level != cluster.Total || f.Groups[1].Level != cluster.Byzantine ||
 		len(f.Tables) != 2 || f.Tables[0].New != nil || f.Tables[1].New == nil {
 		t.Errorf("%+v", f)
 	}

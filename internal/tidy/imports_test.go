@@ -31,7 +31,7 @@ upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* b
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
 hosts     = sim explore cluster cluster/*
-tools     = internal/draw internal/scenario internal/lab internal/conform internal/bench
+tools     = internal/draw internal/scenario internal/lab internal/conform internal/bench internal/bench/order
 
 .                      pure    :
 lockstep               pure    : core
@@ -62,6 +62,7 @@ internal/scenario      free    : core adapters faulty trace hosts problems membe
 internal/lab           free    : core adapters faulty trace hosts problems internal/draw
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
+internal/bench/order   free    : core faulty cluster cluster/cert
 cli                    free    : core adapters faulty trace hosts problems parleytest tools
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 internal/tidy          free    :

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cluster"
+	"parley/internal/bench/order"
+)
+
+// benchOrder is "parley bench order".
+func (a *app) benchOrder() *cobra.Command {
+	s := order.Spec{M: -1}
+	var level, secured string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "order",
+		Short: "Time ordered broadcast in a cluster of real nodes",
+		Long: "Order starts a cluster, all of its nodes in this process, joined by connections over loopback under\n" +
+			"mutual TLS, and measures broadcast in one order: how long a lone message from the first node takes\n" +
+			"(phase latl) and from the second (latf), and how many messages a second all nodes deliver with one\n" +
+			"sender (one) and with all sending (many). Senders keep a window of messages under way. It ends with\n" +
+			"a line RESULT and one JSON object, for programs that compare systems; these may write the flags with\n" +
+			"one dash. Nothing else should run on the machine meanwhile.",
+		Example: "  parley bench order --dur 100ms\n" +
+			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
+			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 5ms --dur 100ms --phases one",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.orderSpec(&s, level, secured); err != nil {
+				return err
+			}
+			stop := a.busy()
+			r, err := order.Run(s)
+			stop()
+			if err != nil {
+				return fmt.Errorf("parley bench order: %w", err)
+			}
+			if asJSON {
+				return a.printJSON(r)
+			}
+			return printOrder(a.out, s, r)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&level, "level", "total", "the order: total, while nodes crash, or byzantine, while m of them lie")
+	f.IntVar(&s.N, "nodes", 3, "number of `nodes`")
+	f.IntVarP(&s.M, "m", "m", -1, "how many `nodes` may lie, for byzantine (default: as many as n > 3m allows)")
+	f.IntVar(&s.Silent, "silent", 0, "how many of them do, by saying nothing")
+	f.DurationVar(&s.Round, "round", 0, "length of a round, for byzantine (default 100ms)")
+	f.IntVar(&s.Size, "sizes", 64, "`bytes` of a message")
+	f.IntVar(&s.Window, "window", 1024, "`messages` of a sender under way")
+	f.DurationVar(&s.Duration, "dur", 2*time.Second, "time measured in each phase")
+	f.StringSliceVar(&s.Phases, "phases", order.Phases, "what to measure")
+	f.StringVar(&s.Dir, "dir", "", "a `folder` on the disk to be durable in (default: in memory)")
+	f.StringVar(&secured, "tls", "on", "mutual TLS: there is no cluster without it")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// orderSpec completes what is to be measured, and checks it.
+func (a *app) orderSpec(s *order.Spec, level, secured string) (err error) {
+	if secured != "on" {
+		return badFlag("tls", "%q: allowed is on", secured)
+	}
+	if s.Level, err = cluster.ParseLevel(level); err != nil || s.Level != cluster.Total && s.Level != cluster.Byzantine {
+		return badFlag("level", "%q: allowed are total and byzantine", level)
+	}
+	switch {
+	case s.Level == cluster.Total && s.M > 0:
+		return badFlag("m", "%d: with --level total nobody may lie", s.M)
+	case s.Level == cluster.Total:
+		s.M = 0
+	case s.M < 0:
+		s.M = (s.N - 1) / 3
+	}
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if s.Dir != "" {
+		if s.Dir, err = os.MkdirTemp(s.Dir, "order-"); err != nil {
+			return badFlag("dir", "%w", err)
+		}
+	}
+	return nil
+}
+
+// printOrder prints what was measured, for people and for programs.
+func printOrder(w io.Writer, s order.Spec, r order.Result) error {
+	kept := "in memory"
+	if s.Dir != "" {
+		kept = "durable"
+	}
+	fmt.Fprintf(w, "%s order, %d nodes, %d bytes, window %d, %s", s.Level, s.N, s.Size, s.Window, kept)
+	if s.Level == cluster.Byzantine {
+		fmt.Fprintf(w, ", m = %d, %d silent", s.M, s.Silent)
+	}
+	fmt.Fprintln(w)
+	for _, one := range []struct {
+		what string
+		*order.Rate
+	}{{"one sender", r.One}, {"all nodes sending", r.Many}} {
+		if one.Rate != nil {
+			fmt.Fprintf(w, "%-18s %8.0f messages/s, %.2f s of CPU a million, %s\n",
+				one.what, one.PerSecond, one.CPU, sameOrder(one.Rate))
+		}
+	}
+	for _, one := range []struct {
+		what string
+		*order.Latency
+	}{{"from the first", r.First}, {"from the second", r.Second}} {
+		if one.Latency != nil {
+			fmt.Fprintf(w, "%-18s delivered by the sender after %.0f us (99 %%: %.0f), by all after %.0f us (99 %%: %.0f), of %d\n",
+				one.what, one.OwnP50, one.OwnP99, one.AllP50, one.AllP99, one.Count)
+		}
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "RESULT %s\n", b)
+	return err
+}
+
+func sameOrder(r *order.Rate) string {
+	switch {
+	case !r.Drained:
+		return "NOT ALL DELIVERED"
+	case !r.Same:
+		return "IN DIFFERENT ORDERS"
+	}
+	return "one order everywhere"
+}
+
+// longFlags gives the flags of "parley bench order" their second dash: programs that
+// compare systems write one.
+func longFlags(args []string) []string {
+	if len(args) < 2 || args[0] != "bench" || args[1] != "order" {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if len(arg) > 2 && arg[0] == '-' && strings.Trim(arg[:2], "-") != "" {
+			args[i] = "-" + arg
+		}
+	}
+	return args
+}

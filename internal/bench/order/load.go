@@ -1,0 +1,223 @@
+package order
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/cluster"
+)
+
+// headBytes are those of a message that say what it is: the phase, the sender and its
+// number among the sender's.
+const headBytes = 10
+
+// load is what all phases share.
+type load struct {
+	spec    Spec
+	correct int // nodes, the first ones: the others are silent
+	groups  []*cluster.Group
+	phases  byte
+	phase   atomic.Pointer[phase]
+}
+
+// phase is what happens in one.
+type phase struct {
+	number byte
+	lone   bool // one message after the other
+	window uint64
+	began  time.Time
+	nodes  []delivered
+	own    []progress    // by sender
+	seq    atomic.Uint64 // of the lone message
+	left   atomic.Int32  // nodes that have not delivered it
+	done   chan struct{}
+}
+
+// delivered is what one node has. It is written by one goroutine at a time.
+type delivered struct {
+	count atomic.Uint64
+	hash  uint64
+	at    time.Duration // the lone message, since the phase began
+	_     [64]byte      // on a line of its own
+}
+
+// progress is how far a sender's own node has delivered its messages.
+type progress struct {
+	delivered atomic.Uint64
+	awaited   atomic.Uint64 // wake when so many are; 0: nobody waits
+	wake      chan struct{}
+	_         [64]byte
+}
+
+// begin begins a phase.
+func (l *load) begin(lone bool) *phase {
+	runtime.GC()
+	l.phases++
+	p := &phase{
+		number: l.phases, lone: lone, window: uint64(l.spec.Window), began: time.Now(), done: make(chan struct{}, 1),
+		nodes: make([]delivered, l.spec.N), own: make([]progress, l.spec.N),
+	}
+	for i := range p.own {
+		p.own[i].wake = make(chan struct{}, 1)
+	}
+	l.phase.Store(p)
+	return p
+}
+
+// message returns one.
+func (l *load) message(p *phase, sender int, seq uint64) []byte {
+	m := make([]byte, l.spec.Size)
+	m[0], m[1] = p.number, byte(sender)
+	binary.LittleEndian.PutUint64(m[2:], seq)
+	return m
+}
+
+// deliver takes what a node delivers.
+func (l *load) deliver(node int, m []byte) {
+	p := l.phase.Load()
+	if p == nil || len(m) < headBytes || m[0] != p.number {
+		return
+	}
+	sender, seq := int(m[1]), binary.LittleEndian.Uint64(m[2:])
+	at := &p.nodes[node]
+	at.hash = (at.hash ^ (uint64(sender)<<56 | seq)) * 1099511628211
+	at.count.Add(1)
+	switch {
+	case p.lone:
+		if node < l.correct && seq == p.seq.Load() {
+			at.at = time.Since(p.began)
+			if p.left.Add(-1) == 0 {
+				p.done <- struct{}{}
+			}
+		}
+	case sender == node:
+		own := &p.own[sender]
+		n := own.delivered.Add(1)
+		if awaited := own.awaited.Load(); awaited != 0 && n >= awaited && own.awaited.CompareAndSwap(awaited, 0) {
+			own.wake <- struct{}{}
+		}
+	}
+}
+
+// slowest is how many messages the slowest correct node has delivered.
+func (l *load) slowest(p *phase) uint64 {
+	least := p.nodes[0].count.Load()
+	for i := range p.nodes[:l.correct] {
+		least = min(least, p.nodes[i].count.Load())
+	}
+	return least
+}
+
+// rate measures with the first so many nodes sending.
+func (l *load) rate(senders int) (*Rate, error) {
+	p := l.begin(false)
+	var stop atomic.Bool
+	var sent atomic.Uint64
+	var all sync.WaitGroup
+	errs := make([]error, senders)
+	for s := range senders {
+		all.Go(func() {
+			n, err := l.send(p, s, &stop)
+			sent.Add(n)
+			errs[s] = err
+		})
+	}
+	time.Sleep(l.spec.Duration / 4)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	from, cpu, count := time.Now(), processorTime(), l.slowest(p)
+	time.Sleep(l.spec.Duration)
+	took, used, messages := time.Since(from), processorTime()-cpu, float64(l.slowest(p)-count)
+	runtime.ReadMemStats(&after)
+	stop.Store(true)
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	r := &Rate{PerSecond: messages / took.Seconds()}
+	if messages > 0 {
+		r.CPU = used.Seconds() / messages * 1e6
+		r.Allocs = float64(after.Mallocs-before.Mallocs) / messages
+	}
+	for end := time.Now().Add(5 * time.Second); l.slowest(p) < sent.Load() && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	r.Drained = l.slowest(p) == sent.Load()
+	time.Sleep(20 * time.Millisecond) // for what no sender has sent
+	r.Same = r.Drained
+	for i := range p.nodes[:l.correct] {
+		r.Same = r.Same && p.nodes[i].hash == p.nodes[0].hash
+	}
+	return r, nil
+}
+
+// send sends from one node until it is stopped, and returns how many messages.
+func (l *load) send(p *phase, s int, stop *atomic.Bool) (sent uint64, err error) {
+	own := &p.own[s]
+	for !stop.Load() {
+		if sent-own.delivered.Load() >= p.window { // until a quarter of it is free
+			need := sent - p.window*3/4
+			own.awaited.Store(need)
+			if own.delivered.Load() < need || !own.awaited.CompareAndSwap(need, 0) {
+				select {
+				case <-own.wake:
+				case <-time.After(10 * time.Second):
+					return sent, fmt.Errorf("node %d has delivered none of its own messages for 10 s", s+1)
+				}
+			}
+			continue
+		}
+		if err := l.groups[s].Broadcast(l.message(p, s, sent)); err != nil {
+			return sent, err
+		}
+		sent++
+	}
+	return sent, nil
+}
+
+// latency measures with one message at a time.
+func (l *load) latency(sender int) (*Latency, error) {
+	p := l.begin(true)
+	var own, all []float64
+	for seq := uint64(0); time.Since(p.began) < l.spec.Duration; seq++ {
+		m := l.message(p, sender, seq)
+		p.seq.Store(seq)
+		p.left.Store(int32(l.correct))
+		sent := time.Since(p.began)
+		if err := l.groups[sender].Broadcast(m); err != nil {
+			return nil, err
+		}
+		select {
+		case <-p.done:
+		case <-time.After(10 * time.Second):
+			return nil, errors.New("a message was not delivered everywhere within 10 s")
+		}
+		if sent < l.spec.Duration/6 { // to warm up
+			continue
+		}
+		last := sent
+		for i := range p.nodes[:l.correct] {
+			last = max(last, p.nodes[i].at)
+		}
+		own = append(own, float64(p.nodes[sender].at-sent)/1e3)
+		all = append(all, float64(last-sent)/1e3)
+	}
+	r := &Latency{Count: len(own)}
+	r.OwnP50, r.OwnP99 = quantiles(own)
+	r.AllP50, r.AllP99 = quantiles(all)
+	return r, nil
+}
+
+func quantiles(v []float64) (p50, p99 float64) {
+	if len(v) == 0 {
+		return 0, 0
+	}
+	slices.Sort(v)
+	return v[len(v)/2], v[min(len(v)-1, len(v)*99/100)]
+}

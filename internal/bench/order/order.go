@@ -1,0 +1,194 @@
+// Package order times the ordered broadcast of a cluster: all nodes in one process, joined
+// by real connections over loopback under mutual TLS.
+//
+// What a phase measures is what the systems beside it are measured by: the rate at which
+// the slowest node delivers while senders keep a window of messages under way, and the time
+// from handing one message in to its delivery at the sender, and at the last node.
+package order
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/faulty"
+)
+
+// Phases are what can be measured, in the order in which it is done: the latency of a lone
+// message from the first node and from the second, and the rates with one sender and with
+// all nodes sending.
+var Phases = []string{"latl", "latf", "one", "many"}
+
+// Spec says what to measure.
+type Spec struct {
+	Level    cluster.Level
+	N        int
+	M        int // how many may lie: for Byzantine order
+	Silent   int // how many of them do, by saying nothing: the last ones
+	Size     int // bytes of a message
+	Window   int // messages of a sender under way
+	Duration time.Duration
+	Phases   []string
+	Round    time.Duration // of Byzantine order; 0: the default
+	Dir      string        // durable, in folders in this one; in memory without
+}
+
+// Check tells what is wrong with a spec.
+func (s Spec) Check() error {
+	least, most := 2, 13
+	if s.Level == cluster.Byzantine {
+		least = 3*s.M + 1
+	}
+	between := func(flag string, is, least, most int) error {
+		if is >= least && is <= most {
+			return nil
+		}
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf("%d: allowed are %d to %d", is, least, most)}
+	}
+	for _, p := range s.Phases {
+		if !slices.Contains(Phases, p) {
+			return &parley.FlagError{Flag: "phases", Err: fmt.Errorf("%q: allowed are %s", p, strings.Join(Phases, ", "))}
+		}
+	}
+	if s.Silent > 0 && s.Level != cluster.Byzantine {
+		return &parley.FlagError{Flag: "silent", Err: errors.New("who is silent is excluded, unless the level is byzantine")}
+	}
+	if s.Duration <= 0 || s.Duration > time.Hour {
+		return &parley.FlagError{Flag: "dur", Err: fmt.Errorf("%v: allowed is up to an hour", s.Duration)}
+	}
+	return errors.Join(between("nodes", s.N, least, most), between("silent", s.Silent, 0, s.M),
+		between("sizes", s.Size, headBytes, 32<<10), between("window", s.Window, 1, 1<<20))
+}
+
+// Result is what was measured. Its JSON is what programs that compare systems read.
+type Result struct {
+	System string   `json:"sys"`
+	TLS    bool     `json:"tls"`
+	N      int      `json:"n"`
+	Size   int      `json:"size"`
+	One    *Rate    `json:"one,omitempty"`
+	Many   *Rate    `json:"many,omitempty"`
+	First  *Latency `json:"latl,omitempty"`
+	Second *Latency `json:"latf,omitempty"`
+}
+
+// Rate is that of one phase.
+type Rate struct {
+	PerSecond float64 `json:"msgs_per_s"` // delivered, at the slowest node
+	// CPU is the seconds of user and system time, of all nodes and the senders, that a
+	// million messages took.
+	CPU     float64 `json:"cpu_s_per_million"`
+	Same    bool    `json:"same_order"` // at all nodes
+	Drained bool    `json:"drained"`    // all that was sent was delivered in the end
+	Allocs  float64 `json:"allocs_per_msg"`
+}
+
+// Latency is that of lone messages, in microseconds.
+type Latency struct {
+	Count  int     `json:"n"`
+	OwnP50 float64 `json:"self_p50_us"` // until the sender's node delivers
+	OwnP99 float64 `json:"self_p99_us"`
+	AllP50 float64 `json:"all_p50_us"` // until the last node does
+	AllP99 float64 `json:"all_p99_us"`
+}
+
+// Run measures.
+func Run(s Spec) (Result, error) {
+	r := Result{System: "parley-" + s.Level.String(), TLS: true, N: s.N, Size: s.Size}
+	l := &load{spec: s, correct: s.N - s.Silent}
+	nodes, err := l.join()
+	defer func() {
+		for _, n := range nodes {
+			_ = n.Close()
+		}
+	}()
+	if err != nil {
+		return r, err
+	}
+	for i, n := range nodes[:l.correct] {
+		l.groups = append(l.groups, n.Group("order"))
+		if l.groups[i] == nil {
+			return r, errors.New("a node has no group")
+		}
+	}
+	for _, p := range Phases {
+		if !slices.Contains(s.Phases, p) {
+			continue
+		}
+		var err error
+		switch p {
+		case "latl":
+			r.First, err = l.latency(0)
+		case "latf":
+			r.Second, err = l.latency(1 % l.correct)
+		case "one":
+			r.One, err = l.rate(1)
+		case "many":
+			r.Many, err = l.rate(l.correct)
+		}
+		if err != nil {
+			return r, fmt.Errorf("phase %s: %w", p, err)
+		}
+	}
+	return r, nil
+}
+
+// join makes the cluster.
+func (l *load) join() ([]*cluster.Node, error) {
+	s := l.spec
+	authority, err := cert.NewAuthority("bench", 24*time.Hour, nil)
+	if err != nil {
+		return nil, err
+	}
+	trust, err := cert.NewTrust(authority.Anchors(), nil)
+	if err != nil {
+		return nil, err
+	}
+	configs := make([]cluster.Config, s.N)
+	var members []cluster.Member
+	for i := range configs {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("n%d", i+1)
+		issued, err := authority.IssueNode(name, []string{"127.0.0.1"}, 24*time.Hour)
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, cluster.Member{Name: name, Address: listener.Addr().String(), Signer: issued.SignerKey()})
+		configs[i] = cluster.Config{
+			Name: name, Self: issued.Self(), Trust: trust, Listen: listener, SignerKey: issued.Signer, M: s.M, Round: s.Round,
+			Groups: []cluster.GroupConfig{{
+				Name: "order", Level: s.Level, Deliver: func(d cluster.Delivery) { l.deliver(i, d.Payload) },
+			}},
+		}
+		if i >= l.correct {
+			configs[i].Lab = &cluster.Lab{Traitor: faulty.Silent}
+		}
+		if s.Dir != "" {
+			configs[i].Dir, configs[i].Durable = filepath.Join(s.Dir, name), true
+			if err := os.MkdirAll(configs[i].Dir, 0o700); err != nil {
+				return nil, err
+			}
+		}
+	}
+	nodes, errs := make([]*cluster.Node, s.N), make([]error, s.N)
+	var all sync.WaitGroup
+	for i := range configs {
+		configs[i].Members = members
+		all.Go(func() { nodes[i], errs[i] = cluster.Join(configs[i]) })
+	}
+	all.Wait()
+	nodes = slices.DeleteFunc(nodes, func(n *cluster.Node) bool { return n == nil })
+	return nodes, errors.Join(errs...)
+}
