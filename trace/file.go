@@ -35,6 +35,7 @@ type line struct {
 	Seq   uint64 `json:"seq,omitempty"`
 	Value uint64 `json:"value,omitempty"`
 	Body  []byte `json:"body,omitempty"`
+	Cut   uint32 `json:"cut,omitempty"`
 }
 
 // footer has the number of events, their hash, and that of the header.
@@ -42,6 +43,14 @@ type footer struct {
 	End    uint64 `json:"end"`
 	Hash   string `json:"hash"`
 	Header string `json:"header"`
+	// Dropped is how many events are missing.
+	Dropped uint64 `json:"dropped,omitempty"`
+	Until   int64  `json:"until,omitempty"`
+}
+
+// gap is the line in a place in which events are missing.
+type gap struct {
+	Dropped uint64 `json:"dropped"`
 }
 
 // hash is that of a header which was read: it covers every field, and not how they
@@ -54,35 +63,31 @@ func (h Header) hash() (string, error) {
 
 // Write writes the trace of a log that kept its events.
 func Write(w io.Writer, h Header, l *Log) error {
-	h.Version = Version
-	head, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	var read Header // as it will be: text that is no text is read as something else
-	if err := strict(head, &read); err != nil {
-		return err
-	}
-	sum, err := read.hash()
+	head, sum, err := headOf(h)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	enc := json.NewEncoder(out)
-	if err := enc.Encode(h); err != nil {
+	if _, err := out.Write(head); err != nil {
 		return err
 	}
-	for _, e := range l.Events {
-		err := enc.Encode(line{
-			ID: e.ID, Cause: e.Cause, Time: int64(e.Time), Op: e.Op.String(), At: uint16(e.At),
-			Peer: uint16(e.Peer), Epoch: e.Epoch, Path: uint64(e.Path), Kind: uint8(e.Msg.Kind), About: uint16(e.Msg.Origin),
-			Seq: e.Msg.Seq, Value: e.Msg.Value, Body: e.Msg.Body,
-		})
-		if err != nil {
+	var b []byte
+	gaps := l.Gaps
+	for i := range l.Events {
+		b = b[:0]
+		for len(gaps) > 0 && gaps[0].After < l.Events[i].ID {
+			b = fmt.Appendf(b, "{\"dropped\":%d}\n", gaps[0].Events)
+			gaps = gaps[1:]
+		}
+		if _, err := out.Write(appendEvent(b, &l.Events[i])); err != nil {
 			return err
 		}
 	}
-	if err := enc.Encode(footer{l.count, l.Hash(), sum}); err != nil {
+	for _, g := range gaps {
+		fmt.Fprintf(out, "{\"dropped\":%d}\n", g.Events)
+	}
+	end := footer{End: l.count, Hash: l.Hash(), Header: sum, Dropped: l.Dropped(), Until: int64(l.Until)}
+	if err := json.NewEncoder(out).Encode(end); err != nil {
 		return err
 	}
 	return out.Flush()
@@ -102,14 +107,49 @@ func (e *ReadError) Error() string {
 // Unwrap returns the error without the place.
 func (e *ReadError) Unwrap() error { return e.Err }
 
+// Trace is what a file holds, or a part of it.
+type Trace struct {
+	Name   string // of the file
+	Header Header
+	Log    *Log
+}
+
 // Read reads a trace whole and checks its hashes. What is wrong with the file is told
 // by a [ReadError].
 func Read(from io.Reader) (Header, *Log, error) {
 	r := newReader(from)
+	h, log, err := r.trace(false)
+	if err == nil && r.scan() {
+		err = r.wrong(errors.New("the trace goes on after its end"))
+	}
+	return h, log, err
+}
+
+// ReadAll reads traces that stand one after another, as a recorder writes them, and takes
+// one that ends without its last line as far as its lines are whole: who wrote it was
+// ended. The name is for the traces and for people.
+func ReadAll(name string, from io.Reader) ([]Trace, error) {
+	r := newReader(from)
+	var all []Trace
+	for {
+		h, log, err := r.trace(true)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, Trace{name, h, log})
+		if log.Broken || !r.more() {
+			return all, nil
+		}
+	}
+}
+
+// trace reads one trace; one that is broken off only if that is allowed.
+func (r *reader) trace(torn bool) (Header, *Log, error) {
 	var h Header
 	if !r.scan() {
 		return h, nil, r.missing(errors.New("the trace is empty: a header was expected"))
 	}
+	first := r.n
 	if err := strict(r.line(), &h); err != nil {
 		return h, nil, r.wrong(fmt.Errorf("not the header of a trace: %w", err))
 	}
@@ -121,23 +161,45 @@ func Read(from io.Reader) (Header, *Log, error) {
 	}
 	log := &Log{Keep: true}
 	for r.scan() {
+		if torn && r.torn {
+			break
+		}
 		if bytes.HasPrefix(r.line(), []byte(`{"end":`)) {
-			return h, log, r.end(h, log)
+			return h, log, r.end(first, h, log)
 		}
-		e, err := event(r.line(), h.N)
-		switch {
-		case err != nil:
-		case e.ID != log.count+1:
-			err = fmt.Errorf("event %d follows event %d", e.ID, log.count)
-		case e.Cause >= e.ID:
-			err = fmt.Errorf("event %d is the cause of event %d", e.Cause, e.ID)
-		}
-		if err != nil {
+		if err := r.take(h, log); err != nil {
 			return h, nil, r.wrong(err)
 		}
-		log.Add(e)
+	}
+	if torn && r.lines.Err() == nil {
+		log.Broken = true
+		return h, log, nil
 	}
 	return h, nil, r.missing(fmt.Errorf("the trace ends after event %d: its last line is missing", log.count))
+}
+
+// take reads a line that is not the first or the last.
+func (r *reader) take(h Header, log *Log) error {
+	if bytes.HasPrefix(r.line(), []byte(`{"dropped":`)) {
+		var g gap
+		err := strict(r.line(), &g)
+		if err == nil && g.Dropped == 0 {
+			err = errors.New("a gap in which nothing is missing")
+		}
+		log.Gaps = append(log.Gaps, Gap{log.count, g.Dropped})
+		return err
+	}
+	e, err := event(r.line(), h.N)
+	switch {
+	case err != nil:
+	case e.ID != log.count+1:
+		err = fmt.Errorf("event %d follows event %d", e.ID, log.count)
+	case e.Cause >= e.ID:
+		err = fmt.Errorf("event %d is the cause of event %d", e.Cause, e.ID)
+	default:
+		log.Add(e)
+	}
+	return err
 }
 
 // reader reads lines and knows where they are.
@@ -145,6 +207,8 @@ type reader struct {
 	lines    *bufio.Scanner
 	n        int   // the number of the line
 	at, next int64 // where it begins, and where the next one does
+	torn     bool  // no end of the line was found
+	again    bool  // the line was looked at, and is to be read
 }
 
 func newReader(from io.Reader) *reader {
@@ -152,13 +216,26 @@ func newReader(from io.Reader) *reader {
 	r.lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	r.lines.Split(func(data []byte, last bool) (int, []byte, error) {
 		advance, token, err := bufio.ScanLines(data, last)
+		if advance > 0 {
+			r.torn = data[advance-1] != '\n'
+		}
 		r.next += int64(advance)
 		return advance, token, err
 	})
 	return r
 }
 
+// more tells whether there is another line.
+func (r *reader) more() bool {
+	r.again = r.scan()
+	return r.again
+}
+
 func (r *reader) scan() bool {
+	if r.again {
+		r.again = false
+		return true
+	}
 	r.n, r.at = r.n+1, r.next
 	return r.lines.Scan()
 }
@@ -190,7 +267,7 @@ func (r *reader) missing(why error) error {
 }
 
 // end reads the last line and holds what came before against it.
-func (r *reader) end(h Header, log *Log) error {
+func (r *reader) end(first int, h Header, log *Log) error {
 	var f footer
 	if err := strict(r.line(), &f); err != nil {
 		return r.wrong(fmt.Errorf("not the end of a trace: %w", err))
@@ -200,11 +277,13 @@ func (r *reader) end(h Header, log *Log) error {
 			f.End, f.Hash, log.count, log.Hash()))
 	}
 	if sum, err := h.hash(); err != nil || f.Header != sum {
-		return &ReadError{Line: 1, Err: fmt.Errorf("the header was changed: line %d says that its hash is %s, and it is %s",
+		return &ReadError{Line: first, Err: fmt.Errorf("the header was changed: line %d says that its hash is %s, and it is %s",
 			r.n, f.Header, sum)}
 	}
-	if r.scan() {
-		return r.wrong(errors.New("the trace goes on after its end"))
+	log.Until = parley.Tick(f.Until)
+	if f.Dropped != log.Dropped() {
+		return r.wrong(fmt.Errorf("the trace was changed: it says that %d events are missing, and has gaps of %d",
+			f.Dropped, log.Dropped()))
 	}
 	return nil
 }
@@ -227,6 +306,7 @@ func event(b []byte, n int) (Event, error) {
 		Msg: parley.Msg{
 			Kind: parley.Kind(l.Kind), Origin: parley.ID(l.About), Seq: l.Seq, Value: l.Value, Body: l.Body,
 		},
+		Cut: l.Cut,
 	}, nil
 }
 

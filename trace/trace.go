@@ -58,6 +58,8 @@ type Event struct {
 	Epoch uint32 // of what is sent, kept, received or lost
 	Path  parley.Path
 	Msg   parley.Msg
+	// Cut is how many bytes of the body are left out at its end, as a recorder does.
+	Cut uint32
 }
 
 // Header says what a trace is a trace of, so that a viewer can make the
@@ -72,7 +74,36 @@ type Header struct {
 	Names    string   `json:"names,omitempty"`
 	Faulty   []int    `json:"faulty,omitempty"`
 	Facts    Facts    `json:"facts"`
+	Node     *Node    `json:"node,omitempty"` // whose trace it is, of a run between real processes
 }
+
+// Node says which machine of which node of a cluster a trace is of.
+type Node struct {
+	Cluster string   `json:"cluster,omitempty"`
+	Members []string `json:"members,omitempty"` // the names of all nodes, by process
+	// Machine is what the nodes know the machine by, such as group/news, and Channel its
+	// number. They are the same at all nodes, and so is Round, the length of a round.
+	Machine string `json:"machine,omitempty"`
+	Channel uint32 `json:"channel,omitempty"`
+	Round   int64  `json:"round,omitempty"` // in ns
+	// Level is what the machine's service promises, where it has a word for that.
+	Level string `json:"level,omitempty"`
+	// Self is the process, and Merged in a trace that was made of those of all.
+	Self int `json:"self"`
+	// Life is the number of this life of the node: those of a node that came back are
+	// in order. Began is when the clock of the trace was 0, in ns of Unix time by the
+	// node's own clock.
+	Life  uint64 `json:"life,omitempty"`
+	Began int64  `json:"began,omitempty"`
+	// Lies is how the node behaves, if it is a traitor in a laboratory.
+	Lies string `json:"lies,omitempty"`
+	// Recorded tells that these are the last events only: a recorder has forgotten those
+	// before.
+	Recorded bool `json:"recorded,omitempty"`
+}
+
+// Merged is the Self of a trace that was made of those of all nodes.
+const Merged = -1
 
 // Facts are what is known of a run when it has ended and no event tells.
 type Facts struct {
@@ -93,10 +124,30 @@ type Log struct {
 	// Keep makes the log remember its events.
 	Keep   bool
 	Events []Event
+	// Gaps are where events are missing. Broken tells that the trace ended without its last
+	// line: whoever wrote it was ended.
+	Gaps   []Gap
+	Broken bool
+	// Until is when whoever wrote it ended, with nothing more to tell; 0: nobody knows.
+	Until parley.Tick
 
 	count   uint64
 	hash    hash.Hash
 	scratch []byte
+}
+
+// Gap is a place in which events are missing.
+type Gap struct {
+	After  uint64 // the event with this number
+	Events uint64 // how many
+}
+
+// Dropped is how many events are missing in all.
+func (l *Log) Dropped() (events uint64) {
+	for _, g := range l.Gaps {
+		events += g.Events
+	}
+	return events
 }
 
 // Add puts the next event into the log and returns its number.
@@ -117,6 +168,9 @@ func (l *Log) Add(e Event) uint64 {
 	b = binary.AppendUvarint(b, uint64(e.At))
 	b = binary.AppendUvarint(b, uint64(e.Peer))
 	b = parley.AppendMsg(b, e.Path, e.Msg)
+	if e.Cut > 0 {
+		b = binary.AppendUvarint(append(b, 0), uint64(e.Cut)) // no event begins with a 0
+	}
 	l.hash.Write(b)
 	l.scratch = b
 	if l.Keep {
