@@ -22,9 +22,13 @@ const (
 	Cold
 	// Joining: the others are running already.
 	Joining
+	// Either: the others are running already, or they begin as well, or they have lost
+	// their clocks. A process says START and asks for the time, and does both again, until
+	// one of them has given it a clock.
+	Either
 )
 
-var begins = [...]string{"together", "cold", "joining"}
+var begins = [...]string{"together", "cold", "joining", "either"}
 
 func (b Begin) String() string { return begins[b] }
 
@@ -51,6 +55,12 @@ type Config struct {
 	// Resyncs ends the work: the last resynchronization is that at the logical time
 	// Resyncs*Period. 0: it goes on for ever.
 	Resyncs int
+	// Readings is how often a clock is asked for in a resynchronization, until it is read:
+	// where a round trip may take too long by chance. 0 stands for 1.
+	Readings int
+	// Late is how much later than it should a process may do anything; 0: it is
+	// punctual, but for a beginning as late as a clock may be wrong.
+	Late parley.Tick
 	// Delta is how far apart correct clocks are assumed to be; 0 stands for what
 	// the theorem says. With less nothing is promised.
 	Delta parley.Tick
@@ -87,6 +97,7 @@ const (
 	maxTicks   = parley.Tick(1) << 44 // about five hours
 	maxResyncs = 1 << 16
 	maxPPM     = 500_000
+	maxAsked   = 100
 	minSlew    = 10
 )
 
@@ -96,6 +107,7 @@ func (c Config) Plan() (Plan, error) {
 		return Plan{}, err
 	}
 	c.Least, c.Eps, c.Rho, c.Slew = or(c.Least, 1), or(c.Eps, 899), or(c.Rho, 100), or(c.Slew, 50_000)
+	c.Readings = or(c.Readings, 1)
 	if c.Period > 0 {
 		return c.plan()
 	}
@@ -107,7 +119,7 @@ func (c Config) Plan() (Plan, error) {
 	return Plan{}, wrong("rho", "no period is long enough: --slew %d adjusts clocks too slowly for their drift", c.Slew)
 }
 
-func or[T ~int64](x, otherwise T) T {
+func or[T ~int64 | ~int](x, otherwise T) T {
 	if x == 0 {
 		return otherwise
 	}
@@ -146,19 +158,21 @@ func (c Config) plan() (Plan, error) {
 //
 // The terms beyond Bound's: two ticks because clocks show whole ones, and one for
 // the rounded mean; the drift during the round trip; and the drift between the
-// reading of a clock and the end of the window, at either of two processes. The
+// reading of a clock and the end of the window, at either of two processes. All that a
+// process may be late by, and all that it takes to ask again, makes the window longer. The
 // floor of (m-1) eps lets a joiner be in after its first resynchronization.
 func (p *Plan) solve(delta parley.Tick) {
-	p.Error = p.Eps + 3 + million(p.RoundTrip, 2*p.Rho) + million(2*delta+p.RoundTrip, 2*p.Rho)
+	asking := parley.Tick(p.Readings) * p.RoundTrip
+	p.Error = p.Eps + 3 + million(p.RoundTrip, 2*p.Rho) + million(2*delta+asking+2*p.Late, 2*p.Rho)
 	p.Threshold = delta + p.Error
-	p.Window = p.Threshold + p.RoundTrip + million(p.RoundTrip, 2*p.Rho) + 2
+	p.Window = p.Threshold + asking + million(asking, 2*p.Rho) + 2 + p.Late
 	largest := p.Threshold + p.Error // a joiner's
 	p.Span = share(largest, 1_000_000, parley.Tick(p.Slew)) + 1
-	interval := p.Period + p.Window + 2*delta
+	interval := p.Period + p.Window + 2*delta + p.Late
 	drift := million(interval, 2*p.Rho)
 	p.Initial = delta - drift
 	p.Theorem = max(theorem(p.N, max(1, p.N-3*p.M), p.Error, p.Rho, interval), parley.Tick(p.M-1)*p.Error)
-	if p.Begin == Cold {
+	if p.Begin == Cold || p.Begin == Either {
 		// Two delays, of which each may take Least+2*Eps if the way back is short.
 		p.Theorem = max(p.Theorem, 2*p.Least+4*p.Eps+drift+2)
 	}
@@ -166,7 +180,17 @@ func (p *Plan) solve(delta parley.Tick) {
 
 // settled is how far into a period, on a clock that is at most a threshold off, all
 // correct processes had settled when a reading that is over began.
-func (p *Plan) settled() parley.Tick { return p.Window + p.Span + 2*p.Threshold + p.RoundTrip }
+func (p *Plan) settled() parley.Tick {
+	return p.Window + p.Span + 2*p.Threshold + p.RoundTrip + 2*p.Late
+}
+
+// late is how much later than it was to a process may begin a resynchronization.
+func (p *Plan) late() parley.Tick {
+	if p.Late > 0 {
+		return p.Late
+	}
+	return p.Threshold
+}
 
 // check tells what is wrong with a Config in itself. Whether n processes can
 // tolerate m faults is the protocol's Bound.
@@ -182,6 +206,8 @@ func (c Config) check() error {
 		return wrong("begin", "there is no beginning number %d", c.Begin)
 	case c.Resyncs < 0 || c.Resyncs > maxResyncs:
 		return wrong("resyncs", "%d: allowed are 0, for no end, to %d", c.Resyncs, maxResyncs)
+	case c.Readings < 0 || c.Readings > maxAsked:
+		return wrong("readings", "%d: allowed are 0, for 1, to %d", c.Readings, maxAsked)
 	case c.Slew > 0 && c.Slew < minSlew:
 		return wrong("slew", "%d parts in a million adjust no clock: allowed are %d to %d", c.Slew, minSlew, maxPPM)
 	}
@@ -191,7 +217,7 @@ func (c Config) check() error {
 		most parley.Tick
 	}{
 		{"least", c.Least, maxTicks >> 12}, {"eps", c.Eps, maxTicks >> 12},
-		{"period", c.Period, maxTicks}, {"delta", c.Delta, maxTicks >> 4},
+		{"late", c.Late, maxTicks >> 12}, {"period", c.Period, maxTicks}, {"delta", c.Delta, maxTicks >> 4},
 		{"rho", parley.Tick(c.Rho), maxPPM}, {"slew", parley.Tick(c.Slew), maxPPM},
 	} {
 		if t.is < 0 || t.is > t.most {

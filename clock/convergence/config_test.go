@@ -62,7 +62,7 @@ func TestConfigErrors(t *testing.T) {
 		{convergence.Config{N: 4, M: 4}, "m", "n-1 = 3"},
 		{convergence.Config{N: 4, M: -1}, "m", "n-1 = 3"},
 		{convergence.Config{N: 4, M: 1, Form: 2}, "form", "number 2"},
-		{convergence.Config{N: 4, M: 1, Begin: 3}, "begin", "number 3"},
+		{convergence.Config{N: 4, M: 1, Begin: 4}, "begin", "number 4"},
 		{convergence.Config{N: 4, M: 1, Resyncs: -1}, "resyncs", "-1"},
 		{convergence.Config{N: 4, M: 1, Eps: -1}, "eps", "-1"},
 		{convergence.Config{N: 4, M: 1, Period: 1 << 60}, "period", "allowed"},

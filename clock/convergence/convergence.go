@@ -54,8 +54,7 @@ const (
 	// the one who answers, which is T2 and T3, for it answers at once. Origin and
 	// Body: unused.
 	Time
-	// Start is said once by those who begin without clocks that are together. No
-	// field is used.
+	// Start is said by those who begin without clocks that are together. No field is used.
 	Start
 )
 
@@ -105,8 +104,10 @@ func New(c Config) parley.Protocol {
 	if plan.Resyncs == 0 {
 		p.Span = 8*plan.Period + plan.settled()
 	}
-	if plan.Begin == Cold {
+	if plan.Begin == Cold || plan.Begin == Either {
 		p.Relies.Offset = 1 << 62 // a cold start takes clocks that show anything
+	}
+	if plan.Begin == Cold {
 		p.Proposers = parley.Everyone(c.N)
 	}
 	return p
@@ -140,22 +141,28 @@ type process struct {
 	next  parley.Tick // the logical time of the next resynchronization
 	tries int         // how often it has asked to join
 
+	checked     bool          // n-m clocks were near its own, since it is in
 	reading     bool          // readings are awaited
-	asked       parley.Tick   // T1
+	began, wait parley.Tick   // since when, on its own clock, and for how long
+	times       int           // how often it has asked since
+	asked       parley.Tick   // T1 of the last question
 	read        parley.Set    // whose clocks have been read
 	differences []parley.Tick // and by how much they are ahead, one a process
 
-	started parley.Set // who has said START, this process among them
+	started parley.Set    // who has said START, this process among them
+	said    []parley.Tick // when they last did, by process
 }
 
 func newProcess(plan *Plan, self parley.ID) *process {
-	return &process{Plan: plan, self: self, differences: make([]parley.Tick, plan.N)}
+	return &process{
+		Plan: plan, self: self, differences: make([]parley.Tick, plan.N), said: make([]parley.Tick, plan.N),
+	}
 }
 
 // Start: who begins with the others has a clock, and who comes later asks for it.
 func (p *process) Start(s *parley.Step) {
 	switch {
-	case s.Restart || p.Begin == Joining:
+	case s.Restart || p.Begin >= Joining:
 		p.join(s)
 	case p.Begin == Together:
 		p.enter(s, 0)
@@ -165,7 +172,7 @@ func (p *process) Start(s *parley.Step) {
 // A clock that begins near a multiple of the period, ahead or behind, is first
 // resynchronized at the multiple after that.
 func (p *process) enter(s *parley.Step, base parley.Tick) {
-	p.phase, p.clock = in, clock{base: base}
+	p.phase, p.clock, p.reading, p.checked = in, clock{base: base}, false, false
 	nearest, _ := floorDiv(p.clock.at(s.Now)+p.Period/2, p.Period)
 	p.next = (nearest + 1) * p.Period
 	p.corner(s, Enters, "is in")
@@ -192,12 +199,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		}
 	case m.Kind == Time:
 		p.note(s, from, m)
-	case m.Kind == Start && m.Seq == 0 && p.Begin == Cold:
-		if !p.started.Add(from) {
-			s.Refuse(from, "second START")
-		} else if p.phase == outside {
-			p.count(s)
-		}
+	case m.Kind == Start && m.Seq == 0 && (p.Begin == Cold || p.Begin == Either):
+		p.heard(s, from)
 	default:
 		s.Refuse(from, "no message of this protocol")
 	}
@@ -207,25 +210,43 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	switch t {
 	case resync:
-		p.resync(s)
-	case window:
-		p.reading = false
-		if p.phase == joining {
-			p.joinBy(s)
-		} else {
-			p.adjust(s)
+		if p.phase >= silent { // else it has lost its clock since
+			p.resync(s)
 		}
+	case window:
+		p.close(s)
 	case settle:
-		p.settle(s)
+		if p.clock.span > 0 {
+			p.settle(s)
+		}
 	case again:
-		p.join(s)
+		if p.phase == joining {
+			p.join(s)
+		}
+	}
+}
+
+// close makes something of the readings, when there was time enough for all.
+func (p *process) close(s *parley.Step) {
+	switch {
+	case !p.reading: // a START came meanwhile
+	case p.times < p.Readings:
+		p.question(s)
+	case p.phase == joining:
+		p.reading = false
+		p.joinBy(s)
+	case p.clock.at(s.Now)-p.began > p.Window+p.late():
+		p.leave(s, "asleep when its clock was to be adjusted")
+	default:
+		p.reading = false
+		p.adjust(s)
 	}
 }
 
 // Once a period the process reads the clocks of all others. One that wakes too
 // late for that does not do it alone when all others have done it.
 func (p *process) resync(s *parley.Step) {
-	if p.clock.at(s.Now)-p.next > p.Threshold {
+	if p.clock.at(s.Now)-p.next > p.late() {
 		p.leave(s, "asleep when the clocks were to be read")
 		return
 	}
@@ -234,10 +255,29 @@ func (p *process) resync(s *parley.Step) {
 }
 
 func (p *process) ask(s *parley.Step, wait parley.Tick) {
-	p.reading, p.asked, p.read = true, p.clock.at(s.Now), parley.Set{}
+	p.reading, p.began, p.times, p.read = true, p.clock.at(s.Now), 0, parley.Set{}
+	p.wait = wait
 	clear(p.differences)
-	s.SendAll(parley.Msg{Kind: Read, Seq: uint64(p.asked)})
-	s.SetTimer(window, wait)
+	p.question(s)
+}
+
+// question asks those whose clocks have not been read, as often as there is time for.
+func (p *process) question(s *parley.Step) {
+	p.times++
+	p.asked = p.clock.at(s.Now)
+	left := p.wait - (p.asked - p.began)
+	if p.times < p.Readings && left > p.RoundTrip {
+		left = p.RoundTrip
+	} else {
+		p.times = p.Readings
+	}
+	m := parley.Msg{Kind: Read, Seq: uint64(p.asked)}
+	if p.read == (parley.Set{}) {
+		s.SendAll(m)
+	} else {
+		s.SendTo(parley.Everyone(p.N).Minus(p.read).Minus(parley.SetOf(p.self)), m)
+	}
+	s.SetTimer(window, max(left, 0))
 }
 
 // furthest is how far a clock may be from one's own that is to be reckoned with: 73
@@ -248,6 +288,7 @@ const furthest parley.Tick = 1 << 61
 func (p *process) note(s *parley.Step, from parley.ID, m parley.Msg) {
 	t1, t2, t4 := p.asked, parley.Tick(m.Value), p.clock.at(s.Now)
 	switch {
+	case !p.reading && m.Seq == uint64(t1) && p.Begin == Either: // a START came meanwhile
 	case !p.reading || m.Seq != uint64(t1) || p.read.Has(from):
 		s.Refuse(from, "a time that was not asked for")
 	case t4-t1 > p.RoundTrip:
@@ -268,11 +309,17 @@ func (p *process) adjust(s *parley.Step) {
 	if p.phase == silent {
 		threshold += p.Error // its clock came of a reading
 	}
+	for id := range p.read.All() {
+		if apart(p.differences[id], 0) > threshold {
+			s.Refuse(id, "a clock beyond the threshold")
+		}
+	}
 	mean := p.mean(p.clock.at(s.Now), threshold)
 	if mean.Kept < p.N-p.M {
 		p.leave(s, "fewer than n-m clocks are near this one")
 		return
 	}
+	p.checked = true
 	p.clock.spread(mean.Rounded(), s.Now, p.Span)
 	p.corner(s, Adjusts, fmt.Sprintf("adjusts by %+d", p.clock.amount))
 	s.SetTimer(settle, p.Span)
@@ -324,21 +371,22 @@ func (p *process) State(v *parley.Vars) {
 	p.clock.state(v)
 	parley.Num(v, "next", &p.next)
 	parley.Num(v, "tries", &p.tries)
+	v.Bool("checked", &p.checked)
 	v.Bool("reading", &p.reading)
+	parley.Num(v, "began", &p.began)
+	parley.Num(v, "wait", &p.wait)
+	parley.Num(v, "times", &p.times)
 	parley.Num(v, "asked", &p.asked)
 	v.Set("read", &p.read)
 	parley.PerProcess(v, "difference", p.differences, func(_ parley.ID, d *parley.Tick) {
 		parley.Num(v, "ahead", d)
 	})
 	v.Set("started", &p.started)
-}
-
-// Now returns what the logical clock of a machine of this protocol shows when its
-// hardware clock shows the given time, and whether the process is in.
-func Now(m parley.Machine, hardware parley.Tick) (logical parley.Tick, ok bool) {
-	p, ok := m.(*process)
-	if !ok {
-		return 0, false
-	}
-	return p.clock.at(hardware), p.phase == in
+	parley.PerProcess(v, "said", p.said, func(id parley.ID, t *parley.Tick) {
+		if p.started.Has(id) {
+			v.Time("at", t)
+		} else {
+			*t = 0
+		}
+	})
 }

@@ -19,6 +19,7 @@ func flags(c Config) func(*flag.FlagSet) func(parley.Naming) (parley.Protocol, e
 		form := fs.String("form", c.Form.String(), "what the mean is of: `"+strings.Join(forms[:], "|")+"`")
 		begin := fs.String("begin", c.Begin.String(), "how clocks come to be: `"+strings.Join(begins[:], "|")+"`")
 		fs.IntVar(&c.Resyncs, "resyncs", c.Resyncs, "`number` of resynchronizations (0: no end)")
+		fs.IntVar(&c.Readings, "readings", c.Readings, "how `often` a clock is asked for until it is read (0: once)")
 		for _, f := range []struct {
 			name  string
 			is    *int64
@@ -28,6 +29,7 @@ func flags(c Config) func(*flag.FlagSet) func(parley.Naming) (parley.Protocol, e
 			{"eps", (*int64)(&c.Eps), "the largest error of a reading, in `ticks` (0: 899)"},
 			{"period", (*int64)(&c.Period), "`ticks` from one resynchronization to the next (0: a few that fit)"},
 			{"delta", (*int64)(&c.Delta), "`ticks` that correct clocks may be apart (0: what the theorem says)"},
+			{"late", (*int64)(&c.Late), "by how many `ticks` a process may be late (0: none)"},
 			{"rho", &c.Rho, "the largest drift of a correct clock, in `parts` in a million (0: 100)"},
 			{"slew", &c.Slew, "how fast a clock is adjusted, in `parts` in a million (0: 50000)"},
 		} {

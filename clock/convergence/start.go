@@ -5,8 +5,16 @@ import "parley"
 // How a process comes to have a clock, where clocks are not together yet or the
 // others are running already, and how it loses it.
 
-// Request: the process is to begin, if it has not.
+// Anew asks a process to give up its clock and join anew: what is above knows that the
+// clock is no good, as when the hardware's has jumped. It is of local kind: only a Request.
+// No field is used.
+const Anew parley.Kind = parley.Local + 0x30
+
+// Request: the process is to begin, if it has not, or to begin anew.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
+	if m.Kind == Anew && p.phase != outside {
+		p.leave(s, "told to join anew")
+	}
 	if m.Kind == parley.Propose && p.Begin == Cold && p.phase == outside && !p.started.Has(p.self) {
 		p.say(s)
 		p.count(s)
@@ -15,20 +23,58 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 
 func (p *process) say(s *parley.Step) {
 	p.started.Add(p.self)
+	p.said[p.self] = s.Now
 	s.SendAll(parley.Msg{Kind: Start})
+}
+
+// heard: a process has said START. Where all are up when the first one begins, once is
+// enough. Else it says so again until it has a clock, but not twice within a round trip.
+func (p *process) heard(s *parley.Step, from parley.ID) {
+	if !p.started.Add(from) && (p.Begin == Cold || s.Now-p.said[from] < p.RoundTrip) {
+		s.Refuse(from, "second START")
+		return
+	}
+	p.said[from] = s.Now
+	if p.phase == outside || p.phase == joining && p.Begin == Either {
+		p.count(s)
+	}
 }
 
 // count: of m+1 processes that have said START one is correct, so this one says it
 // as well. Of 2m+1 at least m+1 are correct: all hear these within a delay, and say
 // START themselves, and within another delay all have heard 2m+1. So the clocks
 // begin at most two delays apart.
+//
+// Where START is said again and again, that of long ago does not count, for who said it
+// may have a clock since. What makes another one begin must make this one speak a delay
+// later: that counts for twice as long. And who begins has said START lately, for the
+// others.
 func (p *process) count(s *parley.Step) {
-	if p.started.Len() > p.M && !p.started.Has(p.self) {
+	if p.within(s.Now, 2*p.Period) > p.M && !p.spoke(s.Now) {
 		p.say(s)
 	}
-	if p.started.Len() > 2*p.M {
+	if p.within(s.Now, p.Period) > 2*p.M {
 		p.enter(s, -s.Now)
 	}
+}
+
+// spoke tells whether this process has said START, so that it need not say so now.
+func (p *process) spoke(now parley.Tick) bool {
+	return p.started.Has(p.self) && (p.Begin == Cold || now-p.said[p.self] < p.Period/4)
+}
+
+// within counts the processes that have said START in a time up to now.
+func (p *process) within(now, time parley.Tick) int {
+	if p.Begin == Cold {
+		return p.started.Len()
+	}
+	n := 0
+	for id := range p.started.All() {
+		if now-p.said[id] <= time {
+			n++
+		}
+	}
+	return n
 }
 
 // leave: the process has no clock that anybody should rely on.
@@ -39,10 +85,15 @@ func (p *process) leave(s *parley.Step, why string) {
 
 // join: the process asks for the time.
 func (p *process) join(s *parley.Step) {
-	p.phase = joining
+	p.phase, p.checked = joining, false
 	p.clock.settle()
-	if p.tries++; p.Resyncs == 0 || p.tries <= p.Resyncs {
-		p.ask(s, p.RoundTrip)
+	if p.tries++; p.Resyncs > 0 && p.tries > p.Resyncs {
+		return
+	}
+	p.ask(s, parley.Tick(p.Readings)*p.RoundTrip)
+	if p.Begin == Either && !p.spoke(s.Now) {
+		p.say(s)
+		p.count(s)
 	}
 }
 

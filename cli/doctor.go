@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cluster"
+	"parley/cluster/api/client"
+	"parley/cluster/api/parleyv1"
+	"parley/cluster/cert"
+	"parley/cluster/nodefile"
+)
+
+// doctor is "parley doctor".
+func (a *app) doctor() *cobra.Command {
+	var round, asJSON bool
+	var config, as string
+	var length time.Duration
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Measure a cluster, and propose what its rounds should be",
+		Long: "With --round, doctor measures how long messages take and how late processes wake, and proposes the\n" +
+			"length of a round, m, and how far apart the clocks may be (delta), each with its reason.\n\n" +
+			"With --client it asks the node that the configuration is of, by its API and as that client, for what\n" +
+			"it has measured while it ran. Without, it measures by itself: how late this process wakes, and how\n" +
+			"long it takes to connect to the other nodes with the node's certificate. It joins nothing; the others\n" +
+			"count connections that say nothing. Half an hour under the usual load tells more than a quiet moment.\n\n" +
+			"The exit status is 1 if the rounds that are configured are too short for what was measured.",
+		Example: "  parley doctor --round --config node.yaml --for 2s",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !round {
+				return badFlag("round", "there is nothing else to look at in this version: it was expected")
+			}
+			file, err := nodefile.Read(config)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return badFlag("config", "%w: \"parley node --example\" prints one", err)
+			case err != nil:
+				return err
+			case length < time.Second || length > 24*time.Hour:
+				return badFlag("for", "%v: allowed are 1s to 24h", length)
+			}
+			var m cluster.Measurement
+			if as != "" {
+				m, err = askMeasured(cmd.Context(), file, as)
+			} else {
+				m, err = measureHere(cmd.Context(), file, length)
+			}
+			if err != nil {
+				return err
+			}
+			return a.advise(m, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&round, "round", false, "propose the length of a round, m and delta")
+	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration of a node, a `file`")
+	cmd.Flags().StringVar(&as, "client", "", "ask the node by its API, as this client: a `name` in the folder of certificates")
+	cmd.Flags().DurationVar(&length, "for", 10*time.Second, "for how long to measure without --client: a `time` from 1s to 24h")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// askMeasured asks a node for what it has measured.
+func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster.Measurement, err error) {
+	if file.API == "" {
+		return m, badFlag("client", "%s has no key api: the node is not to be asked", file.Path)
+	}
+	c, err := client.Load(file.Folder(file.Certificates), as, file.API)
+	if err != nil {
+		return m, badFlag("client", "%w", err)
+	}
+	defer c.Close()
+	got, err := c.Admin.Measure(ctx, &parleyv1.MeasureRequest{})
+	if err != nil {
+		return m, fmt.Errorf("the node at %s: %w", file.API, err)
+	}
+	m = cluster.Measurement{
+		Nodes: int(got.GetNodes()), M: file.M, Round: got.GetRound().AsDuration(),
+		Wake: cluster.Lateness{
+			Median: got.GetWake().GetMedian().AsDuration(), P999: got.GetWake().GetP999().AsDuration(), Most: got.GetWake().GetMost().AsDuration(),
+			Pauses: got.GetWake().GetPauses(),
+		},
+	}
+	for _, p := range got.GetPeers() {
+		one := cluster.PeerMeasurement{Name: p.GetName(), Connected: p.GetConnected()}
+		if r := p.GetRoundTrip(); r != nil {
+			one.RTT.Min, one.RTT.P50 = r.GetLeast().AsDuration(), r.GetMedian().AsDuration()
+			one.RTT.P999, one.RTT.Samples = r.GetP999().AsDuration(), int(r.GetSamples())
+		}
+		if p.GetSkew() != nil {
+			one.Read, one.Skew, one.Error = true, p.GetSkew().AsDuration(), p.GetError().AsDuration()
+		}
+		m.Peers = append(m.Peers, one)
+	}
+	return m, nil
+}
+
+// measureHere measures from this machine, as the node of a configuration would.
+func measureHere(ctx context.Context, file *nodefile.File, length time.Duration) (cluster.Measurement, error) {
+	c, err := file.Config()
+	if err != nil {
+		return cluster.Measurement{}, err
+	}
+	m := cluster.Measurement{Nodes: len(c.Members), M: c.M, Round: c.Round}
+	if m.Round == 0 {
+		m.Round = cluster.DefaultRound
+	}
+	ctx, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, member := range c.Members {
+		if member.Name == c.Name {
+			continue
+		}
+		m.Peers = append(m.Peers, cluster.PeerMeasurement{Name: member.Name})
+	}
+	for i := range m.Peers {
+		at := slices.IndexFunc(c.Members, func(o cluster.Member) bool { return o.Name == m.Peers[i].Name })
+		all.Go(func() { connectTo(ctx, c, c.Members[at], &m.Peers[i]) })
+	}
+	m.Wake = cluster.Wakes(ctx, m.Round)
+	all.Wait()
+	return m, nil
+}
+
+// connectTo measures how long it takes to connect to a node, again and again: that is one
+// round trip. The first time it makes sure that it is that node.
+func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *cluster.PeerMeasurement) {
+	var list []time.Duration
+	every := time.NewTicker(100 * time.Millisecond) // fewer than make a node think that it is being flooded
+	defer every.Stop()
+	for known := false; ctx.Err() == nil; {
+		begun := time.Now()
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", peer.Address)
+		took := time.Since(begun)
+		if err == nil && !known {
+			is := tls.Client(conn, c.Trust.Dial(c.Self, cert.Identity{
+				Cluster: c.Trust.Cluster(), Kind: cert.Node, Name: peer.Name,
+			}))
+			err = is.HandshakeContext(ctx)
+			known = err == nil
+		}
+		if conn != nil {
+			_ = conn.Close() // nothing was sent
+		}
+		if err == nil {
+			list = append(list, took)
+		}
+		select {
+		case <-ctx.Done():
+		case <-every.C:
+		}
+	}
+	to.Connected, to.RTT.Samples = len(list) > 0, len(list)
+	to.RTT.Min, to.RTT.P50, to.RTT.P999 = cluster.Samples(list)
+}
+
+// doctorReport is what doctor prints as JSON. Durations are as in a configuration.
+type doctorReport struct {
+	Round      string       `json:"round"` // proposed
+	M          int          `json:"m"`
+	Delta      string       `json:"delta"`
+	Error      string       `json:"error"` // of the reading of a clock, proposed
+	Configured string       `json:"configured"`
+	TooShort   bool         `json:"tooShort"`
+	Reasons    []string     `json:"reasons"`
+	Wake       wakeReport   `json:"wake"`
+	Peers      []peerReport `json:"peers"`
+}
+
+type wakeReport struct {
+	Median string `json:"median"`
+	P999   string `json:"p999"`
+	Most   string `json:"most"`
+	Pauses uint64 `json:"pauses"`
+}
+
+type peerReport struct {
+	Name    string `json:"name"`
+	Least   string `json:"least,omitempty"` // round trips
+	Median  string `json:"median,omitempty"`
+	P999    string `json:"p999,omitempty"`
+	Samples int    `json:"samples"`
+	Skew    string `json:"skew,omitempty"`
+}
+
+// advise prints what follows from what was measured.
+func (a *app) advise(m cluster.Measurement, asJSON bool) error {
+	advice, err := cluster.Advise(m)
+	if err != nil {
+		return err
+	}
+	r := doctorReport{
+		Round: advice.Round.String(), M: advice.M, Delta: advice.Delta.String(), Error: advice.Error.String(),
+		Configured: m.Round.String(), TooShort: advice.Short, Reasons: advice.Reasons,
+		Wake: wakeReport{m.Wake.Median.String(), m.Wake.P999.String(), m.Wake.Most.String(), m.Wake.Pauses},
+	}
+	for _, p := range m.Peers {
+		one := peerReport{Name: p.Name, Samples: p.RTT.Samples}
+		if p.RTT.Samples > 0 {
+			one.Least, one.Median, one.P999 = p.RTT.Min.String(), p.RTT.P50.String(), p.RTT.P999.String()
+		}
+		if p.Read {
+			one.Skew = p.Skew.String()
+		}
+		r.Peers = append(r.Peers, one)
+	}
+	if asJSON {
+		err = a.printJSON(r)
+	} else {
+		a.printAdvice(r)
+	}
+	if err == nil && advice.Short {
+		err = statusError(violated)
+	}
+	return err
+}
+
+func (a *app) printAdvice(r doctorReport) {
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "round trips to\tleast\tmedian\t999 of 1000\tsamples\tits clock is ahead by")
+	for _, p := range r.Peers {
+		if p.Samples == 0 {
+			fmt.Fprintf(t, "%s\tnot reached\n", p.Name)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Least, p.Median, p.P999, p.Samples, p.Skew)
+	}
+	_ = t.Flush() // as all that is printed
+	fmt.Fprintf(a.out, "\nproposed:\nround: %s\nm: %d\nclocks: {error: %s}\n\n", r.Round, r.M, r.Error)
+	fmt.Fprintf(a.out, "delta, which is how far apart the clocks then may be: %s\n\n", r.Delta)
+	for _, why := range r.Reasons {
+		fmt.Fprintf(a.out, "- %s\n", why)
+	}
+	if r.TooShort {
+		fmt.Fprintf(a.out, "\nthe rounds that are configured, of %s, are too short\n", r.Configured)
+	}
+}

@@ -1,0 +1,56 @@
+package cluster_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/link"
+)
+
+// The round that is advised has room ten times for twice the slowest message, or five times
+// for half as much more as the process was late, whichever is longer; and clocks go by twice
+// the usual round trip.
+func TestAdvise(t *testing.T) {
+	peer := func(name string, median, p999 time.Duration) cluster.PeerMeasurement {
+		return cluster.PeerMeasurement{Name: name, Connected: true, RTT: link.RTT{P50: median, P999: p999, Samples: 1000}}
+	}
+	const us, ms = time.Microsecond, time.Millisecond
+	for name, c := range map[string]struct {
+		m     cluster.Measurement
+		round time.Duration
+		err   time.Duration
+		short bool
+		why   string
+	}{
+		"slow messages": {
+			cluster.Measurement{Nodes: 4, Round: 100 * ms, Peers: []cluster.PeerMeasurement{
+				peer("b", 200*us, 3*ms), peer("c", 150*us, 8*ms), peer("d", 100*us, ms),
+			}, Wake: cluster.Lateness{P999: ms}},
+			100 * ms, 200 * us, false, "a message to c, the slowest, takes 4ms",
+		},
+		"late waking": {
+			cluster.Measurement{Nodes: 4, Round: 20 * ms, Peers: []cluster.PeerMeasurement{peer("b", 100*us, 400*us)},
+				Wake: cluster.Lateness{P999: 6 * ms, Pauses: 2, Most: time.Second}},
+			50 * ms, 100 * us, true, "it stood still 2 times for longer, for 1s at most",
+		},
+		"nobody there": {
+			cluster.Measurement{Nodes: 4, Peers: make([]cluster.PeerMeasurement, 3), Wake: cluster.Lateness{P999: 100 * us}},
+			ms, 50 * us, false, "3 of 3 other nodes were not reached",
+		},
+		"seven": {
+			cluster.Measurement{Nodes: 7, Round: 10 * ms, Peers: []cluster.PeerMeasurement{peer("b", 80*us, 90*us)}},
+			ms, 100 * us, false, "m = 2: among 7 nodes at most 2 may lie",
+		},
+	} {
+		a, err := cluster.Advise(c.m)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if a.Round != c.round || a.Error != c.err || a.Short != c.short ||
+			!strings.Contains(strings.Join(a.Reasons, "\n"), c.why) || a.Delta < 2*a.Error {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}

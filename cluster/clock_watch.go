@@ -1,0 +1,127 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster/host"
+)
+
+// watch measures how late this process wakes when it has a time to wake at. That is what a
+// busy machine, a collection of garbage or a stop adds to everything that is due.
+type watch struct {
+	stop chan struct{}
+	done sync.WaitGroup
+
+	mu     sync.Mutex
+	ring   [4096]time.Duration
+	n      int
+	most   time.Duration
+	pauses uint64 // how often that was more than the slack of a round
+}
+
+// wakes is the time between two wakes.
+const wakes = 10 * time.Millisecond
+
+// start begins to measure.
+func (w *watch) start(n *Node) {
+	w.stop = make(chan struct{})
+	w.done.Go(func() { w.run(n) })
+}
+
+func (w *watch) close() {
+	if w.stop != nil {
+		close(w.stop)
+		w.done.Wait()
+		w.stop = nil
+	}
+}
+
+func (w *watch) run(n *Node) {
+	clock := n.c.Clock
+	var told, unsynchronized time.Time
+	var slept time.Duration
+	begun := time.Now()
+	timer := time.NewTimer(wakes)
+	defer timer.Stop()
+	for {
+		due := clock.Now() + parley.Tick(wakes)
+		timer.Reset(wakes)
+		select {
+		case <-w.stop:
+			return
+		case <-timer.C:
+		}
+		late := time.Duration(max(clock.Now()-due, 0))
+		if w.note(late, n.c.slack()) && time.Since(told) >= time.Minute {
+			told = time.Now()
+			n.c.Log.Warn("this process stood still: what was due meanwhile is late, and rounds do without it", "for", late)
+		}
+		if s, ok := clock.(*host.System); ok && s.Asleep() != slept {
+			n.c.Log.Warn("this machine was suspended", "for", s.Asleep()-slept)
+			slept = s.Asleep()
+		}
+		if time.Since(begun) > 10*time.Second && time.Since(unsynchronized) >= time.Minute &&
+			n.clock.kept() && !n.Clock().Synchronized {
+			unsynchronized = time.Now()
+			n.c.Log.Warn("the clock is not synchronized: too few others can be read in time, or agree with it",
+				"a reading may take", time.Duration(n.clock.plan.RoundTrip))
+		}
+	}
+}
+
+// Wakes measures how late this process wakes, until the context ends. A pause is what takes
+// more than a fifth of a round.
+func Wakes(ctx context.Context, round time.Duration) Lateness {
+	w := new(watch)
+	timer := time.NewTimer(wakes)
+	defer timer.Stop()
+	for {
+		due := time.Now().Add(wakes)
+		timer.Reset(wakes)
+		select {
+		case <-ctx.Done():
+			return w.lateness()
+		case <-timer.C:
+		}
+		w.note(max(time.Since(due), 0), Config{Round: round}.slack())
+	}
+}
+
+// note takes in how late this process woke, and tells whether that was a pause.
+func (w *watch) note(late, slack time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ring[w.n%len(w.ring)] = late
+	w.n++
+	w.most = max(w.most, late)
+	if late > slack {
+		w.pauses++
+	}
+	return late > slack
+}
+
+// Lateness is how late a process woke.
+type Lateness struct {
+	Median  time.Duration `json:"median"`
+	P999    time.Duration `json:"p999"` // which 999 of 1000 kept to
+	Most    time.Duration `json:"most"` // of all
+	Samples int           `json:"samples"`
+	// Pauses is how often it was more than a fifth of a round.
+	Pauses uint64 `json:"pauses"`
+}
+
+func (w *watch) lateness() Lateness {
+	w.mu.Lock()
+	list := slices.Clone(w.ring[:min(w.n, len(w.ring))])
+	l := Lateness{Most: w.most, Samples: len(list), Pauses: w.pauses}
+	w.mu.Unlock()
+	if len(list) > 0 {
+		slices.Sort(list)
+		l.Median, l.P999 = list[len(list)/2], list[min(len(list)*999/1000, len(list)-1)]
+	}
+	return l
+}
