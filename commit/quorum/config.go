@@ -20,12 +20,15 @@ type Config struct {
 	// the receiver needs to act on it. If it takes longer, transactions are aborted
 	// that need not be, and nothing worse. 0 stands for 1000.
 	Delta parley.Tick
+	// Votes is how long a process that is asked for its vote may take to have it; 0 stands
+	// for one Delta.
+	Votes parley.Tick
 }
 
-// Times, in Deltas.
+// Times, in Deltas, beside that for votes.
 const (
-	patience = 3 // for votes: there, back, and as long as a vote may be held
-	first    = 7 // until the first process tries again: all phases of a ballot
+	patience = 2 // for votes, beside the time to have them: there and back
+	first    = 6 // likewise, until the first process tries again: all phases of a ballot
 	stagger  = 2 // that each next process waits longer
 	// span is what is worth watching: ballots of processes cut off come at longer and
 	// longer intervals.
@@ -45,6 +48,8 @@ func (c Config) Check() error {
 		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case c.Delta < 0 || c.Delta > longest:
 		return wrong("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
+	case c.Votes < 0 || c.Votes > longest:
+		return fmt.Errorf("%d ticks for votes: allowed are 1 to %d", c.Votes, longest)
 	}
 	return nil
 }
@@ -56,6 +61,9 @@ func New(c Config) parley.Protocol {
 	}
 	if c.Delta == 0 {
 		c.Delta = 1000
+	}
+	if c.Votes == 0 {
+		c.Votes = c.Delta
 	}
 	synod := ballot.New(ballot.Config{N: c.N, M: c.M})
 	return parley.Protocol{

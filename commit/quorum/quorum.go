@@ -92,7 +92,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 // begin: the process of the lowest rank that is not suspected asks for the votes at
 // once; the process of rank r if there is no decision after a time that grows with r.
 func (p *process) begin(s *parley.Step) {
-	p.wait = (first + parley.Tick(p.self)*stagger) * p.c.Delta
+	p.wait = p.c.Votes + (first+parley.Tick(p.self)*stagger)*p.c.Delta
 	if p.lowest() {
 		p.propose(s)
 	}
@@ -112,7 +112,7 @@ func (p *process) propose(s *parley.Step) {
 	p.enough, p.heard = false, parley.SetOf(p.self)
 	p.synod.Propose(s)
 	if p.synod.Started() {
-		s.SetTimer(votes, patience*p.c.Delta)
+		s.SetTimer(votes, p.c.Votes+patience*p.c.Delta)
 	}
 }
 
@@ -127,7 +127,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	// It is asked for its vote, and does not have it yet.
 	case m.Kind == ballot.Prepare && !p.voted && !p.decided():
 		p.asked, p.ballot = from, m.Seq
-		s.SetTimer(hold, p.c.Delta)
+		s.SetTimer(hold, p.c.Votes)
 	default:
 		p.suspected.Remove(from)
 		p.heard.Add(from)

@@ -18,6 +18,9 @@ type Config struct {
 	// the receiver needs to act on it. If it takes longer, transactions are aborted
 	// that need not be, and nothing worse. 0 stands for 1000.
 	Delta parley.Tick
+	// Votes is how long the coordinator waits for votes; 0 stands for 2 Deltas, which is
+	// long enough for processes that have theirs.
+	Votes parley.Tick
 }
 
 // Check tells what is wrong with it.
@@ -27,6 +30,8 @@ func (c Config) Check() error {
 		return &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes: allowed are 2 to %d", c.N, parley.MaxProcesses)}
 	case c.Delta < 0 || c.Delta > longest:
 		return &parley.FlagError{Flag: "delta", Err: fmt.Errorf("%d ticks: allowed are 1 to %d", c.Delta, longest)}
+	case c.Votes < 0 || c.Votes > longest:
+		return fmt.Errorf("%d ticks for votes: allowed are 1 to %d", c.Votes, longest)
 	}
 	return nil
 }
@@ -43,6 +48,9 @@ func New(c Config) parley.Protocol {
 	}
 	if c.Delta == 0 {
 		c.Delta = 1000
+	}
+	if c.Votes == 0 {
+		c.Votes = 2 * c.Delta
 	}
 	return parley.Protocol{
 		Name:  "twophase",

@@ -92,7 +92,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	// The coordinator sends a VOTE-REQ to all participants.
 	case p.self == coordinator && yes:
 		s.SendAll(parley.Msg{Kind: VoteRequest})
-		s.SetTimer(wait, 2*p.c.Delta)
+		s.SetTimer(wait, p.c.Votes)
 	case p.self == coordinator:
 		p.abort(s, p.self)
 	case !yes:

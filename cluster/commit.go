@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Participant is what does this node's part of transactions. Of each that it is asked to
+// prepare it is told how it ended, once it has said yes. Different transactions are asked
+// of it at the same time; the calls of one come one after the other.
+type Participant interface {
+	// Prepare does a part of a transaction so far that it can be carried out as well as taken
+	// back, whatever fails, and says yes if it is. A no, or an error, aborts. The context
+	// ends when nobody waits for the vote any more; to say yes then is a no.
+	//
+	// A node that comes back after a crash asks to prepare again what it had said yes to
+	// and not told the end of, before any new transaction; it cannot say no then. What it
+	// has prepared and is not asked for again was aborted.
+	Prepare(ctx context.Context, tx string, body []byte) (vote bool, err error)
+	// Commit carries it out. After a crash it may be called again for the same transaction.
+	Commit(tx string)
+	// Abort takes it back, and may be called again like Commit; also for a transaction that
+	// Prepare has said no to.
+	Abort(tx string)
+}
+
+// CommitProtocol is how nodes agree on whether to commit.
+type CommitProtocol uint8
+
+// The protocols.
+const (
+	// TwoPhase is two-phase commit with presumed abort and cooperative termination, package
+	// commit/twophase. Nodes may crash. Who has said yes and can not learn the outcome is
+	// blocked until the coordinator, or somebody who knows, is back.
+	TwoPhase CommitProtocol = iota
+	// Majority decides by ballots, package commit/quorum. Nodes may crash, and whoever
+	// reaches a majority of those that take part, the coordinator too, decides.
+	Majority
+	// Agreed decides by Byzantine agreement on all votes, package commit/agreed, and holds
+	// among correct nodes while at most M do anything. Nobody is ever blocked. All nodes take part in the
+	// agreement; the length of rounds must fit the network, see RoundError.
+	Agreed
+)
+
+var commitProtocols = [...]string{"two-phase", "majority", "agreed"}
+
+func (p CommitProtocol) String() string {
+	if int(p) < len(commitProtocols) {
+		return commitProtocols[p]
+	}
+	return fmt.Sprintf("commit protocol %d", uint8(p))
+}
+
+// ParseCommitProtocol reads what String writes.
+func ParseCommitProtocol(text string) (CommitProtocol, error) {
+	for i, name := range commitProtocols {
+		if name == text {
+			return CommitProtocol(i), nil
+		}
+	}
+	return 0, fmt.Errorf("commit protocol %q: allowed are %s", text, strings.Join(commitProtocols[:], ", "))
+}
+
+// CommitConfig is that of transactions. Protocol is the same at all nodes.
+type CommitConfig struct {
+	Protocol CommitProtocol
+	// Votes is how long votes are waited for, 5 s by default: who has not prepared by then
+	// counts as one that has said no.
+	Votes time.Duration
+	// Delay is what a message takes at most, with what its receiver needs to act on it; 250 ms
+	// by default. It says when a node that waits for an outcome begins to ask the others.
+	Delay time.Duration
+	// Open is how many transactions may be under way that this node coordinates, and how
+	// many of each other node it takes part in; 4096 by default. Who asks for more is held back.
+	Open int
+	// Prepares is how many calls of the participant may be under way; 64 by default.
+	Prepares int
+	// Remember is how many ended transactions this node knows the outcome of; 16384 by default.
+	Remember int
+}
+
+// The limits of a transaction.
+const (
+	MaxTx       = 255       // bytes of its name
+	MaxPart     = 60 << 10  // bytes of what one participant is to do
+	maxPartsAll = 512 << 10 // bytes of what all are to do
+)
+
+// The errors of transactions, beside [ErrClosed], [ErrRefused] and [ErrOut]: nothing is done, nor will be, if it is
+// none that is [ErrUnknown] by errors.Is.
+var (
+	// ErrBlocked: the outcome can not be known before others are back. See [BlockedError].
+	ErrBlocked = errors.New("the transaction is blocked")
+	// ErrTaken: there is another transaction of that name.
+	ErrTaken = errors.New("another transaction has this name")
+	// ErrNoTransaction: this node knows of no transaction of that name. It was never there,
+	// or ended so long ago that it is forgotten, or was aborted before a crash of this node.
+	ErrNoTransaction = errors.New("no transaction of that name is known here")
+)
+
+// BlockedError says who is waited for. It is [ErrBlocked], and [ErrUnknown].
+type BlockedError struct {
+	Tx    string
+	Waits []string // the members that know the outcome, or without whom nobody does
+}
+
+func (e *BlockedError) Error() string {
+	return fmt.Sprintf("the transaction %q is blocked: its outcome is known when %s can be reached",
+		e.Tx, strings.Join(e.Waits, " or "))
+}
+
+// Is tells what the error is, too.
+func (e *BlockedError) Is(target error) bool { return target == ErrBlocked || target == ErrUnknown }
+
+// TxState is how far a transaction has come, as a node knows it.
+type TxState uint8
+
+// The states.
+const (
+	Pending TxState = iota
+	Committed
+	Aborted
+)
+
+func (s TxState) String() string {
+	return [...]string{"pending", "committed", "aborted"}[min(s, Aborted)]
+}
+
+// MarshalText writes what String does.
+func (s TxState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Outcome is what a node knows of a transaction.
+type Outcome struct {
+	Tx    string   `json:"tx"`
+	State TxState  `json:"state"`
+	Why   string   `json:"why,omitempty"`   // of an abort, as far as it is known: who said no, and what it said
+	Waits []string `json:"waits,omitempty"` // who is waited for, if it is blocked
+}

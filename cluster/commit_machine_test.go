@@ -1,0 +1,303 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// party is a node of a run: the machine, and a participant that answers after a while. A
+// part "no" is voted down, "late" is not answered.
+type party struct {
+	*transactions
+	work []parley.Msg // what it still has to answer
+	busy bool
+}
+
+const workTimer parley.Timer = 0x200
+
+// thinks is how long it takes to answer.
+const thinks = 50
+
+func (p *party) Start(s *parley.Step) {
+	p.transactions.Start(s)
+	p.hear(s)
+}
+
+func (p *party) Request(s *parley.Step, m parley.Msg) {
+	p.transactions.Request(s, m)
+	p.hear(s)
+}
+
+func (p *party) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	p.transactions.Receive(s, from, m)
+	p.hear(s)
+}
+
+func (p *party) Timeout(s *parley.Step, t parley.Timer) {
+	if t != workTimer {
+		p.transactions.Timeout(s, t)
+	} else if len(p.work) > 0 {
+		m := p.work[0]
+		p.work = p.work[1:]
+		p.busy = false
+		p.transactions.Request(s, m)
+	}
+	p.hear(s)
+}
+
+// hear takes what the machine wants of the participant.
+func (p *party) hear(s *parley.Step) {
+	for _, e := range s.Effects {
+		switch m := e.Msg; {
+		case e.Op == parley.OpDeliver && m.Kind == txPrepare && m.Seq == 0:
+			t, ok := readSheet(m.Body, p.c.n)
+			if !ok {
+				panic("a sheet that cannot be read")
+			}
+			switch body, _ := t.part(p.self); string(body) {
+			case "late":
+			case "no":
+				p.work = append(p.work, parley.Msg{Kind: txVoted, Value: m.Value, Body: []byte("no")})
+			default:
+				p.work = append(p.work, parley.Msg{Kind: txVoted, Value: m.Value, Seq: 1})
+			}
+		case e.Op == parley.OpDeliver && m.Kind == txEnded && m.Origin == 1:
+			p.work = append(p.work, parley.Msg{Kind: txApplied, Value: m.Value})
+		}
+	}
+	if len(p.work) > 0 && !p.busy {
+		p.busy = true
+		s.SetTimer(workTimer, thinks)
+	}
+}
+
+// rules are those of runs.
+func rules(n int, p CommitProtocol) txRules {
+	return txRules{n: n, protocol: p, delta: 1000, votes: 2000, open: 64, remember: 64, first: 1}
+}
+
+// parties is a system as a protocol. Each life begins with larger numbers.
+func parties(c txRules) parley.Protocol {
+	made := func(self parley.ID) parley.Machine {
+		c.first += 1 << 24
+		return &party{transactions: newTransactions(c, self)}
+	}
+	return parley.Protocol{
+		Name: "transactions", N: c.n, M: c.n - 1, Relies: parley.Reliance{FIFO: true}, Kinds: slices.Repeat([]string{"x"}, 0x24),
+		New:      made,
+		Promises: func(parley.Assumptions) []parley.Promise { return nil },
+		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+	}
+}
+
+// begins is the request for a transaction with a part at each of the nodes, a letter each: y, n, l
+// (late), or - for none.
+func begins(at parley.ID, when parley.Tick, name, votes string) sim.Request {
+	t := sheet{name: name, digest: 7, members: []parley.ID{at}}
+	for i, v := range votes {
+		if v == '-' {
+			continue
+		}
+		if parley.ID(i) != at {
+			t.members = append(t.members, parley.ID(i))
+		}
+		t.parts = append(t.parts, part{parley.ID(i), []byte(map[rune]string{'y': "do", 'n': "no", 'l': "late"}[v])})
+	}
+	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: txCommit, Body: t.encode()}}
+}
+
+// outcomesOf are the outcomes, by transaction and node: c, a, b for blocked, - for none.
+func outcomesOf(s *sim.Sim, n int) map[string]string {
+	out := make(map[string][]byte)
+	note := func(name string, at parley.ID, what byte) {
+		if out[name] == nil {
+			out[name] = []byte(strings.Repeat("-", n))
+		}
+		if was := out[name][at]; what == 'b' && was != '-' {
+			return
+		} else if was == 'c' && what == 'a' || was == 'a' && what == 'c' {
+			what = 'X'
+		}
+		out[name][at] = what
+	}
+	for _, d := range s.History.Deliveries {
+		if d.Msg.Kind == txEnded {
+			name, why := readEnding(d.Msg.Body)
+			if why.taken {
+				name += "'"
+			}
+			note(name, d.At, map[problem.Outcome]byte{problem.Commit: 'c', problem.Abort: 'a'}[problem.Outcome(d.Msg.Seq)])
+		}
+	}
+	for _, d := range s.History.Indications {
+		if d.Msg.Kind == txBlocked {
+			_, name := readWaits(d.Msg.Body, n)
+			note(name, d.At, 'b')
+		}
+	}
+	text := make(map[string]string)
+	for name, x := range out {
+		text[name] = string(x)
+	}
+	return text
+}
+
+// sound demands that all who know an outcome know the same, and that it is commit only if all said yes.
+func sound(t *testing.T, s *sim.Sim, n int, votes map[string]string, what any) map[string]string {
+	t.Helper()
+	got := outcomesOf(s, n)
+	for name, all := range got {
+		switch {
+		case strings.Contains(all, "X"), strings.Contains(all, "c") && strings.Contains(all, "a"),
+			strings.Contains(all, "c") && strings.ContainsAny(votes[name], "nl"):
+			t.Fatalf("%v: %s %s ends in %s", what, name, votes[name], all)
+		}
+	}
+	return got
+}
+
+// remaining is how many transactions nodes still know of.
+func remaining(s *sim.Sim, n int) (live int) {
+	for id := range parley.ID(n) {
+		m := s.Machine(id).(*party).transactions
+		live += len(m.live)
+		if len(m.names) > len(m.live) {
+			panic("names of no transaction")
+		}
+	}
+	return live
+}
+
+// stay describes them.
+func stay(s *sim.Sim, n int) (text []string) {
+	for id := range parley.ID(n) {
+		for _, t := range s.Machine(id).(*party).live {
+			text = append(text, fmt.Sprintf("at %d: %s of %v, %v, told %t, acked %v, given %t",
+				id, t.sheet.name, t.sheet.members, t.outcome, t.told, slices.Collect(t.acked.All()), t.given))
+		}
+	}
+	return text
+}
+
+// Without faults all commit if all say yes, and else all abort, also those without others
+// or without a part of the coordinator's, and in the end nobody keeps any.
+func TestTransactionsWithoutFaults(t *testing.T) {
+	for _, p := range []CommitProtocol{TwoPhase, Majority} {
+		votes := map[string]string{
+			"all": "yyyy", "some": "y-y-", "one": "y---", "other": "--y-", "no": "yyny", "own": "nyyy", "late": "ylyy", "lone": "n---",
+		}
+		for seed := range uint64(20) {
+			opt := sim.Options{Protocol: parties(rules(4, p)), Seed: seed, FIFO: true, Until: 100_000}
+			for i, name := range slices.Sorted(maps.Keys(votes)) {
+				opt.Requests = append(opt.Requests, begins(0, parley.Tick(10*i), name, votes[name]))
+			}
+			s := sim.Run(opt)
+			got := sound(t, s, 4, votes, seed)
+			for name, v := range votes {
+				want := byte('c')
+				if strings.ContainsAny(v, "nl") {
+					want = 'a'
+				}
+				for i := range v {
+					if (v[i] != '-' || i == 0) && got[name][i] != want {
+						t.Errorf("%v, seed %d: %s %s ends in %s", p, seed, name, v, got[name])
+					}
+				}
+			}
+			if n := remaining(s, 4); n > 0 {
+				t.Errorf("%v, seed %d: %d are kept", p, seed, n)
+			}
+		}
+	}
+}
+
+// Every crash of every node, in all steps and between all effects, for good and with a
+// restart from its log: nobody commits what another aborts, those that stay decide unless they
+// say that they are blocked, and when the node is back all decide and nothing is kept.
+func TestTransactionsEveryCrash(t *testing.T) {
+	for _, c := range []struct {
+		p     CommitProtocol
+		votes string
+	}{{TwoPhase, "yyy"}, {TwoPhase, "yny"}, {TwoPhase, "-yy"}, {Majority, "yyy"}, {Majority, "yny"}, {Majority, "-yy"}} {
+		runs, blocked, committed := 0, 0, 0
+		for seed := range uint64(2) {
+			opt := sim.Options{Protocol: parties(rules(3, c.p)), Seed: seed, FIFO: true, Until: 150_000,
+				Requests: []sim.Request{begins(0, 0, "t", c.votes)}}
+			for _, crash := range parleytest.CrashPoints(opt) {
+				for _, crash.Back = range []parley.Tick{0, 1, 4000, 30_000} {
+					one := opt
+					one.Crashes = []sim.Crash{crash}
+					s := sim.Run(one)
+					what := fmt.Sprint(c.p, c.votes, seed, crash)
+					got := sound(t, s, 3, map[string]string{"t": c.votes}, what)["t"]
+					runs++
+					if strings.Contains(got, "c") {
+						committed++
+					}
+					if crash.Back == 0 {
+						if strings.Contains(got, "b") {
+							blocked++
+							if c.p == Majority {
+								t.Errorf("%s: with a majority there, %s", what, got)
+							}
+						}
+						continue
+					}
+					if strings.Contains(got, "b") || remaining(s, 3) > 0 {
+						t.Fatalf("%s: in the end %s, %d are kept", what, got, remaining(s, 3))
+					}
+				}
+			}
+		}
+		t.Logf("%v %s: %d runs, %d committed, %d blocked", c.p, c.votes, runs, committed, blocked)
+		if c.p == TwoPhase && c.votes == "yyy" && (blocked == 0 || committed == 0) {
+			t.Errorf("of %d runs %d committed and %d were blocked", runs, committed, blocked)
+		}
+	}
+}
+
+// Many transactions of all nodes at a time, links that break and come back, and crashes
+// with restarts from logs that are compacted now and then: outcomes agree, and in the end
+// all are over everywhere.
+func TestTransactionsOnBadLinks(t *testing.T) {
+	CompactEvery(t, 40)
+	for seed := range uint64(120) {
+		p := []CommitProtocol{TwoPhase, Majority}[seed%2]
+		r := rand.New(rand.NewPCG(seed, 3))
+		const n = 4
+		opt := sim.Options{Protocol: parties(rules(n, p)), Seed: seed, FIFO: true, Loss: 0.2 * r.Float64(), Heal: 60_000, Until: 600_000}
+		votes := make(map[string]string)
+		for i := range 40 {
+			v := []byte("yyyy")
+			for range r.IntN(3) {
+				v[r.IntN(n)] = "-nly"[r.IntN(4)]
+			}
+			name := fmt.Sprint("t", i)
+			votes[name] = string(v)
+			opt.Requests = append(opt.Requests, begins(parley.ID(r.IntN(n)), parley.Tick(r.IntN(40_000)), name, string(v)))
+		}
+		for range r.IntN(4) {
+			opt.Crashes = append(opt.Crashes, sim.Crash{
+				At: parley.ID(r.IntN(n)), Step: 1 + r.IntN(300), Effects: r.IntN(6), Back: 1 + parley.Tick(r.IntN(20_000)),
+			})
+		}
+		s := sim.Run(opt)
+		for name, got := range sound(t, s, n, votes, seed) {
+			if strings.Contains(got, "b") {
+				t.Errorf("seed %d: %s %s: %s", seed, name, votes[name], got)
+			}
+		}
+		if k := remaining(s, n); k > 0 {
+			t.Fatalf("seed %d, %v: %d are kept: %s", seed, p, k, stay(s, n))
+		}
+	}
+}

@@ -1,0 +1,375 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/cluster/link"
+	commit "parley/commit/problem"
+)
+
+// commitChannel is the channel of transactions.
+const commitChannel = 4096
+
+// check tells what is wrong with a configuration.
+func (c CommitConfig) check() error {
+	switch {
+	case int(c.Protocol) >= len(commitProtocols):
+		return fmt.Errorf("cluster: there is no %v", c.Protocol)
+	case c.Votes < 0 || c.Votes > time.Hour || c.Delay < 0 || c.Delay > time.Hour:
+		return fmt.Errorf("cluster: transactions wait for votes %v and for messages %v: allowed is up to an hour",
+			c.Votes, c.Delay)
+	case c.Open < 0 || c.Open > 1<<16 || c.Prepares < 0 || c.Remember < 0 || c.Remember > 1<<20:
+		return fmt.Errorf("cluster: %d open transactions, %d calls, %d outcomes: allowed are up to %d, any and %d",
+			c.Open, c.Prepares, c.Remember, 1<<16, 1<<20)
+	}
+	return nil
+}
+
+func (c CommitConfig) withDefaults() CommitConfig {
+	c.Votes, c.Delay = cmp.Or(c.Votes, 5*time.Second), cmp.Or(c.Delay, 250*time.Millisecond)
+	c.Open, c.Prepares, c.Remember = cmp.Or(c.Open, 4096), cmp.Or(c.Prepares, 64), cmp.Or(c.Remember, 16384)
+	return c
+}
+
+// commits is this node's part in transactions.
+type commits struct {
+	n       *Node
+	c       CommitConfig
+	process *host.Process
+	room    chan struct{} // held by each transaction of this node's that is not decided
+	works   *works
+
+	mu        sync.Mutex
+	calls     map[string]*txCall
+	closed    error
+	committed uint64
+	aborted   uint64
+}
+
+// txCall is a transaction of this node's until it is decided. All but done is read when done
+// is closed.
+type txCall struct {
+	digest    uint64
+	done      chan struct{}
+	committed bool
+	err       error
+}
+
+// startCommits opens the machine of transactions. Their numbers go on from the time in
+// seconds: no life of this node uses one twice, even if its disk is lost.
+func (n *Node) startCommits() (err error) {
+	forgot := n.again && n.store == nil
+	n.commits, err = n.newCommits(uint64(time.Now().Unix())<<24, forgot)
+	return err
+}
+
+// newCommits opens the machine of transactions.
+func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
+	if err := n.c.Commit.check(); err != nil {
+		return nil, err
+	}
+	c := n.c.Commit.withDefaults()
+	s := &commits{
+		n: n, c: c, room: make(chan struct{}, c.Open), calls: make(map[string]*txCall),
+		works: newWorks(n.c.Participant, c.Prepares, c.Votes),
+	}
+	log := n.c.Log.With("machine", "commit")
+	ready := make(chan struct{}) // s.process is there
+	ask := func(m parley.Msg) {
+		<-ready
+		if err := s.process.Request(m); err != nil && !errors.Is(err, host.ErrStopped) {
+			log.Warn("a transaction goes on without its participant", "why", err)
+		}
+	}
+	s.works.voted = func(path parley.Path, yes bool, why string) {
+		m := parley.Msg{Kind: txVoted, Value: uint64(path), Body: []byte(why)}
+		if yes {
+			m.Seq = 1
+		}
+		ask(m)
+	}
+	s.works.applied = func(path parley.Path) { ask(parley.Msg{Kind: txApplied, Value: uint64(path)}) }
+	s.works.failed = func(tx string, err error) { log.Error("a participant fails", "tx", tx, "why", err) }
+	machine := newTransactions(txRules{
+		n: len(n.c.Members), protocol: c.Protocol, delta: parley.Tick(c.Delay), votes: parley.Tick(c.Votes),
+		open: c.Open, remember: c.Remember, forgot: forgot, first: first,
+	}, n.self)
+	var err error
+	s.process, err = n.host.Open(host.Options{
+		Channel: commitChannel, Name: "commit", Machine: machine, Upper: s, Class: link.Bulk,
+	})
+	close(ready)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	return s, nil
+}
+
+// close ends all that waits.
+func (s *commits) close() {
+	s.mu.Lock()
+	s.closed = ErrClosed
+	for name, c := range s.calls {
+		delete(s.calls, name)
+		s.finish(c, false, fmt.Errorf("%w: %w", ErrUnknown, ErrClosed))
+	}
+	s.mu.Unlock()
+	s.works.close()
+}
+
+// finish answers who waits. The lock is held.
+func (s *commits) finish(c *txCall, committed bool, err error) {
+	c.committed, c.err = committed, err
+	close(c.done)
+	<-s.room
+}
+
+// Commit carries out a transaction at all members that are named, each with what it is to
+// do, or at none of them: it commits if all of them say yes. It returns when the outcome is
+// decided and durable; participants are told at the same time, and those that are down when
+// they are back. Who asks again under the name gets the outcome of before, as long as a node
+// that takes part remembers it, and joins those who wait if there is none yet.
+//
+// An error that is ErrUnknown, as when the context ends or the node is blocked, says that
+// the transaction goes on and may commit: see Outcome. With any other one nothing is done.
+func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) (committed bool, err error) {
+	t, err := n.sheetOf(tx, bodies)
+	if err != nil {
+		return false, err
+	}
+	if err := n.takes(); err != nil {
+		return false, err
+	}
+	s := n.commits
+	c, err := s.begin(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	select {
+	case <-c.done:
+		return c.committed, c.err
+	case <-ctx.Done():
+		return false, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+	}
+}
+
+// sheetOf is what a transaction is, if it can be.
+func (n *Node) sheetOf(tx string, bodies map[string][]byte) (sheet, error) {
+	t := sheet{name: tx, members: []parley.ID{n.self}}
+	if tx == "" || len(tx) > MaxTx || len(bodies) == 0 {
+		return t, fmt.Errorf("%w: a transaction has a name of 1 to %d bytes, and participants", ErrRefused, MaxTx)
+	}
+	h := sha256.New()
+	h.Write([]byte(tx))
+	known := 0
+	for id, m := range n.c.Members {
+		body, has := bodies[m.Name]
+		if !has {
+			continue
+		}
+		known++
+		if len(body) > MaxPart {
+			return t, fmt.Errorf("%w: the part of %s has %d bytes: at most %d are allowed", ErrRefused, m.Name, len(body), MaxPart)
+		}
+		if parley.ID(id) != n.self {
+			t.members = append(t.members, parley.ID(id))
+		}
+		t.parts = append(t.parts, part{parley.ID(id), slices.Clone(body)})
+		sum := sha256.Sum256(body)
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(id)))
+		h.Write(sum[:])
+	}
+	t.digest = binary.BigEndian.Uint64(h.Sum(nil))
+	if known != len(bodies) {
+		for name := range bodies {
+			if !slices.ContainsFunc(n.c.Members, func(m Member) bool { return m.Name == name }) {
+				return t, fmt.Errorf("%w: %q is none of the %d members", ErrRefused, name, len(n.c.Members))
+			}
+		}
+	}
+	if size := t.size(); size > maxPartsAll {
+		return t, fmt.Errorf("%w: the parts have %d bytes together: at most %d are allowed", ErrRefused, size, maxPartsAll)
+	}
+	return t, nil
+}
+
+// begin begins a transaction, or joins those who wait for it.
+func (s *commits) begin(ctx context.Context, t sheet) (*txCall, error) {
+	join := func() (c *txCall, err error) {
+		if c = s.calls[t.name]; c != nil && c.digest != t.digest {
+			return nil, fmt.Errorf("%w: %q", ErrTaken, t.name)
+		}
+		return c, s.closed
+	}
+	s.mu.Lock()
+	c, err := join()
+	s.mu.Unlock()
+	if c != nil || err != nil {
+		return c, err
+	}
+	select {
+	case s.room <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: too many transactions are under way: %w", ErrRefused, context.Cause(ctx))
+	}
+	s.mu.Lock()
+	if c, err = join(); c != nil || err != nil {
+		<-s.room
+		s.mu.Unlock()
+		return c, err
+	}
+	c = &txCall{digest: t.digest, done: make(chan struct{})}
+	s.calls[t.name] = c
+	s.mu.Unlock()
+	if s.c.Protocol == Majority {
+		t = s.witnessed(t)
+	}
+	if err := s.process.Request(parley.Msg{Kind: txCommit, Body: t.encode()}); err != nil {
+		s.end(t.name, false, fmt.Errorf("%w: %w", ErrClosed, err))
+	}
+	return c, nil
+}
+
+// witnessed adds nodes that have no part until there are three: of two, none may fail.
+func (s *commits) witnessed(t sheet) sheet {
+	s.n.links.mu.Lock()
+	up := s.n.links.up
+	s.n.links.mu.Unlock()
+	for id := range up.All() {
+		if len(t.members) < 3 && !t.has(id) {
+			t.members = append(slices.Clone(t.members), id)
+		}
+	}
+	slices.Sort(t.members[1:])
+	return t
+}
+
+// end answers who waits for a transaction, if anybody does.
+func (s *commits) end(tx string, committed bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.calls[tx]; c != nil {
+		delete(s.calls, tx)
+		s.finish(c, committed, err)
+	}
+}
+
+// Deliver takes what the machine wants of the participant, and outcomes. It is part of a step.
+func (s *commits) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
+	switch m.Kind {
+	case txPrepare:
+		t, ok := readSheet(m.Body, len(s.n.c.Members))
+		if !ok {
+			panic("cluster: a transaction cannot be read that this node wrote")
+		}
+		body, _ := t.part(s.n.self)
+		s.works.prepare(parley.Path(m.Value), t.name, body, m.Seq == 1)
+	case txEnded:
+		name, why := readEnding(m.Body)
+		committed := commit.Outcome(m.Seq) == commit.Commit
+		if m.Origin == 1 {
+			s.works.end(parley.Path(m.Value), name, committed)
+		}
+		s.count(committed)
+		if why.taken {
+			s.end(name, false, fmt.Errorf("%w: %q, at %s", ErrTaken, name, s.n.c.Members[why.by].Name))
+			return
+		}
+		s.end(name, committed, nil)
+	case txRefused:
+		err := fmt.Errorf("%w: too many transactions wait for members that are down", ErrRefused)
+		if m.Seq == nameTaken {
+			err = fmt.Errorf("%w: %q", ErrTaken, m.Body)
+		}
+		s.end(string(m.Body), false, err)
+	}
+}
+
+func (s *commits) count(committed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if committed {
+		s.committed++
+	} else {
+		s.aborted++
+	}
+}
+
+// Indicate takes that a transaction is blocked.
+func (s *commits) Indicate(_ parley.Path, m parley.Msg) {
+	if m.Kind != txBlocked {
+		return
+	}
+	waits, name := readWaits(m.Body, len(s.n.c.Members))
+	e := &BlockedError{Tx: name, Waits: s.n.namesOf(waits)}
+	s.n.c.Log.Warn("a transaction is blocked", "tx", e.Tx, "waits", e.Waits)
+	s.end(e.Tx, false, e)
+}
+
+// namesOf are the names of members.
+func (n *Node) namesOf(ids parley.Set) []string {
+	names := []string{}
+	for id := range ids.All() {
+		names = append(names, n.c.Members[id].Name)
+	}
+	return names
+}
+
+// Outcome tells what this node knows of a transaction. A *BlockedError comes with the
+// outcome Pending of one that is blocked.
+func (n *Node) Outcome(tx string) (o Outcome, err error) {
+	o, err = Outcome{Tx: tx}, fmt.Errorf("%w: %q", ErrNoTransaction, tx)
+	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
+		m := machine.(*transactions)
+		if t := m.names[tx]; t != nil {
+			o, err = n.outcome(m, t), nil
+		} else if e := m.past.named(tx); e != nil {
+			o, err = Outcome{tx, stateOf(e.outcome), n.why(e.why), nil}, nil
+		}
+	})
+	if o.Waits != nil {
+		err = &BlockedError{Tx: tx, Waits: o.Waits}
+	}
+	return o, err
+}
+
+// outcome is what is known of a transaction that is not over.
+func (n *Node) outcome(m *transactions, t *transaction) Outcome {
+	o := Outcome{Tx: t.sheet.name, State: stateOf(t.outcome)}
+	switch {
+	case t.blocked:
+		o.Waits = n.namesOf(m.waits(t))
+	case t.outcome == commit.Abort:
+		o.Why = n.why(t.why)
+	}
+	return o
+}
+
+func (n *Node) why(e ending) string {
+	if e.text == "" || int(e.by) >= len(n.c.Members) {
+		return ""
+	}
+	return n.c.Members[e.by].Name + ": " + e.text
+}
+
+func stateOf(o commit.Outcome) TxState {
+	return map[commit.Outcome]TxState{commit.Commit: Committed, commit.Abort: Aborted}[o]
+}
+
+func cmpOr[T comparable](x, otherwise T) T {
+	var zero T
+	if x == zero {
+		return otherwise
+	}
+	return x
+}
