@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// What a local cluster has for who calls it by curl: a configuration of curl with the
+// certificate of the client that may do everything, and for shells where the APIs are.
+func curlFile(dir string) string { return filepath.Join(dir, "curl") }
+func envFile(dir string) string  { return filepath.Join(dir, "env") }
+
+// writeCurl writes both.
+func writeCurl(dir string, nodes []*localNode) error {
+	certs, err := filepath.Abs(filepath.Join(dir, "certs"))
+	if err != nil {
+		return err
+	}
+	quoted := func(file string) string {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.Join(certs, file)) + `"`
+	}
+	text := fmt.Sprintf("# curl -K this file: client admin of the cluster, who may do everything\n"+
+		"cacert = %s\ncert = %s\nkey = %s\nheader = \"Content-Type: application/json\"\nsilent\nshow-error\n",
+		quoted("ca.pem"), quoted("client-admin.pem"), quoted("client-admin.key"))
+	if err := os.WriteFile(curlFile(dir), []byte(text), 0o600); err != nil {
+		return err
+	}
+	var env strings.Builder
+	fmt.Fprintf(&env, "# where the nodes' APIs are\nAPI=https://%s\n", nodes[0].API)
+	for i, n := range nodes {
+		fmt.Fprintf(&env, "API%d=https://%s\n", i+1, n.API)
+	}
+	return os.WriteFile(envFile(dir), []byte(env.String()), 0o600)
+}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+	"parley/cluster/link"
+)
+
+// admin is AdminService.
+type admin struct{ s *Server }
+
+func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.StatusResponse, error) {
+	return h.s.status(), nil
+}
+
+func (h admin) Health(context.Context, *parleyv1.HealthRequest) (*parleyv1.HealthResponse, error) {
+	problems := h.s.problems(h.s.c.Node.Status())
+	return &parleyv1.HealthResponse{Ready: len(problems) == 0, Problems: problems}, nil
+}
+
+func (h admin) Leave(ctx context.Context, _ *parleyv1.LeaveRequest) (*parleyv1.LeaveResponse, error) {
+	defer h.left()
+	if err := h.s.c.Node.Leave(ctx); err != nil {
+		return nil, err
+	}
+	return &parleyv1.LeaveResponse{}, nil
+}
+
+func (h admin) Drain(ctx context.Context, _ *parleyv1.DrainRequest) (*parleyv1.DrainResponse, error) {
+	defer h.left()
+	if err := h.s.c.Node.Drain(ctx); err != nil {
+		return nil, err
+	}
+	return &parleyv1.DrainResponse{}, nil
+}
+
+// left says that the node has left, if it has: it may have in spite of an error.
+func (h admin) left() {
+	if h.s.c.Left != nil && h.s.c.Node.Status().State == cluster.Left {
+		h.s.c.Left()
+	}
+}
+
+func (h admin) Expel(ctx context.Context, r *parleyv1.ExpelRequest) (*parleyv1.ExpelResponse, error) {
+	known := false
+	for _, m := range h.s.c.Cluster.Members {
+		known = known || m.Name == r.GetName()
+	}
+	if !known {
+		return nil, refuse(connect.CodeNotFound, "no member", "there is no member %q", r.GetName())
+	}
+	if err := h.s.c.Node.Expel(ctx, r.GetName()); err != nil {
+		return nil, err
+	}
+	return &parleyv1.ExpelResponse{}, nil
+}
+
+// problems tells why the node is not ready for clients.
+func (s *Server) problems(st cluster.Status) []string {
+	var out []string
+	if st.State != cluster.Running {
+		out = append(out, "the node is "+string(st.State))
+	}
+	for _, g := range st.Groups {
+		if g.SlotStatus == nil && !g.In {
+			out = append(out, "it is not a member of group "+g.Name)
+		}
+	}
+	for _, t := range st.Tables {
+		if !t.In {
+			out = append(out, "it is not a member of table "+t.Name)
+		}
+	}
+	if st.Store != nil && st.Store.Error != "" {
+		out = append(out, "its disk failed: "+st.Store.Error)
+	}
+	return out
+}
+
+var nodeStates = map[cluster.NodeState]parleyv1.NodeState{
+	cluster.Running:  parleyv1.NodeState_NODE_STATE_RUNNING,
+	cluster.Draining: parleyv1.NodeState_NODE_STATE_DRAINING,
+	cluster.Leaving:  parleyv1.NodeState_NODE_STATE_LEAVING,
+	cluster.Left:     parleyv1.NodeState_NODE_STATE_LEFT,
+	cluster.Expelled: parleyv1.NodeState_NODE_STATE_EXPELLED,
+}
+
+// status is that of the node as clients get it.
+func (s *Server) status() *parleyv1.StatusResponse {
+	st := s.c.Node.Status()
+	out := &parleyv1.StatusResponse{
+		Cluster: st.Cluster, Node: st.Name, State: nodeStates[st.State], Incarnation: st.Incarnation, Again: st.Again,
+		Started: timestamppb.New(st.Started), Durable: st.Durable, M: uint32(st.M), Problems: s.problems(st),
+		Strangers: st.Strangers, Strange: st.Strange, Clock: s.now(),
+	}
+	out.Ready = len(out.Problems) == 0
+	if round, err := time.ParseDuration(st.Round); err == nil {
+		out.Round = durationpb.New(round)
+	}
+	for _, m := range st.Members {
+		out.Members = append(out.Members, memberStatus(m))
+	}
+	for _, g := range st.Groups {
+		level, _ := cluster.ParseLevel(g.Level) // it has been written by String
+		one := &parleyv1.GroupStatus{Name: g.Name, Level: levelOut(level), View: viewStatus(g.ViewStatus)}
+		if g.SlotStatus != nil {
+			one.Slots = slotStatus(*g.SlotStatus)
+		}
+		out.Groups = append(out.Groups, one)
+	}
+	for _, t := range st.Tables {
+		out.Tables = append(out.Tables, &parleyv1.TableStatus{
+			Name: t.Name, Position: t.Position, Waiting: uint32(t.Waiting), View: viewStatus(t.ViewStatus),
+		})
+	}
+	for _, x := range st.Streams {
+		algorithm, _ := cluster.ParseAlgorithm(x.Algorithm) // it has been written by String
+		out.Streams = append(out.Streams, &parleyv1.StreamStatus{
+			Algorithm: algorithmOut[algorithm], M: uint32(x.M), Source: x.Source, Slots: slotStatus(x.SlotStatus),
+		})
+	}
+	for _, r := range st.Refused {
+		out.Refused = append(out.Refused, &parleyv1.RefusedStatus{Machine: r.Machine, From: r.From, Why: r.Why, Times: r.Times})
+	}
+	if c := st.Commit; c != nil {
+		out.Commit = commitStatus(c)
+	}
+	if x := st.Store; x != nil {
+		out.Store = &parleyv1.StoreStatus{Records: x.Records, Durable: x.Durable, Bytes: x.Bytes, Error: x.Error}
+	}
+	return out
+}
+
+func memberStatus(m cluster.MemberStatus) *parleyv1.MemberStatus {
+	out := &parleyv1.MemberStatus{
+		Name: m.Name, Address: m.Address, Self: m.Self, Connected: m.Connected, Expelled: m.Expelled, In: m.In,
+		Incarnation: m.Incarnation, Connections: m.Connections, FramesIn: m.FramesIn, FramesOut: m.FramesOut,
+		BytesIn: m.BytesIn, BytesOut: m.BytesOut, FramesLost: m.FramesLost, Queued: uint64(m.Queued), Dropped: m.Dropped,
+	}
+	if m.Since != nil {
+		out.Since = timestamppb.New(*m.Since)
+	}
+	out.RoundTrip = roundTrip(link.RTT(m.RTT))
+	return out
+}
+
+func viewStatus(v cluster.ViewStatus) *parleyv1.ViewStatus {
+	return &parleyv1.ViewStatus{In: v.In, View: v.View, Members: v.Members, Suspected: v.Suspected}
+}
+
+func slotStatus(x cluster.SlotStatus) *parleyv1.SlotStatus {
+	return &parleyv1.SlotStatus{Opened: x.Opened, Done: x.Done, Missed: x.Missed, Abstained: x.Abstained, Mute: x.Mute}
+}
+
+func commitStatus(c *cluster.CommitStatus) *parleyv1.CommitStatus {
+	out := &parleyv1.CommitStatus{
+		Protocol: c.Protocol, Open: uint32(c.Open), Pending: uint32(c.Pending), Preparing: uint32(c.Preparing),
+		Committed: c.Committed, Aborted: c.Aborted,
+	}
+	for _, o := range c.Blocked {
+		out.Blocked = append(out.Blocked, outcome(o))
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	"parley"
+	"parley/agreement/consensus"
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+)
+
+// agreement is AgreeService.
+type agreement struct{ s *Server }
+
+var algorithms = map[parleyv1.Algorithm]cluster.Algorithm{
+	parleyv1.Algorithm_ALGORITHM_UNSPECIFIED: cluster.EIG,
+	parleyv1.Algorithm_ALGORITHM_EIG:         cluster.EIG,
+	parleyv1.Algorithm_ALGORITHM_OM:          cluster.OM,
+	parleyv1.Algorithm_ALGORITHM_SM:          cluster.SM,
+	parleyv1.Algorithm_ALGORITHM_PHASE_KING:  cluster.PhaseKing,
+}
+
+// algorithmOut is the other way round.
+var algorithmOut = map[cluster.Algorithm]parleyv1.Algorithm{
+	cluster.EIG:       parleyv1.Algorithm_ALGORITHM_EIG,
+	cluster.OM:        parleyv1.Algorithm_ALGORITHM_OM,
+	cluster.SM:        parleyv1.Algorithm_ALGORITHM_SM,
+	cluster.PhaseKing: parleyv1.Algorithm_ALGORITHM_PHASE_KING,
+}
+
+var rules = map[parleyv1.Rule]consensus.Rule{
+	parleyv1.Rule_RULE_UNSPECIFIED: consensus.Majority,
+	parleyv1.Rule_RULE_MAJORITY:    consensus.Majority,
+	parleyv1.Rule_RULE_MEDIAN:      consensus.Median,
+	parleyv1.Rule_RULE_MINIMUM:     consensus.Minimum,
+	parleyv1.Rule_RULE_MAXIMUM:     consensus.Maximum,
+}
+
+// mostLiars is beyond what any cluster agrees in spite of.
+const mostLiars = 1 << 10
+
+// asked reads which agreement is asked for.
+func asked(a parleyv1.Algorithm, m uint32) (cluster.Algorithm, int, error) {
+	algorithm, ok := algorithms[a]
+	switch {
+	case !ok:
+		return 0, 0, invalid("there is no algorithm %d", a)
+	case m > mostLiars:
+		return 0, 0, invalid("m = %d: so many nodes there are not", m)
+	}
+	return algorithm, int(m), nil
+}
+
+// agreeFailed is an error of an agreement. Those that have no kind of their own say what is
+// not allowed of what was asked.
+func agreeFailed(err error) error {
+	switch f := failed(err); {
+	case errors.Is(err, cluster.ErrClosed):
+		return &failure{connect.CodeUnavailable, unknown, "closed", err}
+	case f.code == connect.CodeInternal:
+		return &failure{connect.CodeInvalidArgument, nothing, "invalid", err}
+	default:
+		return f
+	}
+}
+
+func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parleyv1.AgreeResponse, error) {
+	algorithm, m, err := asked(r.GetAlgorithm(), r.GetM())
+	if err != nil {
+		return nil, err
+	}
+	d, err := h.s.c.Node.Agree(ctx, cluster.Question{
+		Value: r.GetValue(), Algorithm: algorithm, M: m, Evidence: r.GetEvidence(),
+	})
+	if err != nil {
+		return nil, agreeFailed(err)
+	}
+	return &parleyv1.AgreeResponse{Decision: h.s.decision(d)}, nil
+}
+
+// decision is one as clients get it.
+func (s *Server) decision(d cluster.Decision) *parleyv1.Decision {
+	out := &parleyv1.Decision{
+		Source: s.nameOf(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot, Value: d.Value,
+	}
+	for _, a := range d.Evidence {
+		account := &parleyv1.Account{Node: s.nameOf(a.Node), Cut: a.Cut}
+		for _, x := range a.Heard {
+			account.Heard = append(account.Heard,
+				&parleyv1.Heard{Round: uint32(x.Round), From: s.nameOf(x.From), Text: x.Text})
+		}
+		for _, b := range a.Tree {
+			account.Tree = append(account.Tree, &parleyv1.Branch{Path: s.namesOf(b.Path), In: b.In, Out: b.Out})
+		}
+		out.Evidence = append(out.Evidence, account)
+	}
+	return out
+}
+
+// nameOf is the name of a node, nothing if there is none.
+func (s *Server) nameOf(id parley.ID) string {
+	if int(id) >= len(s.c.Cluster.Members) {
+		return ""
+	}
+	return s.c.Cluster.Members[id].Name
+}
+
+func (s *Server) namesOf(ids []parley.ID) []string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, s.nameOf(id))
+	}
+	return out
+}
+
+// proposal reads one.
+func proposal(r *parleyv1.ProposeRequest) (cluster.Proposal, error) {
+	algorithm, m, err := asked(r.GetAlgorithm(), r.GetM())
+	if err != nil {
+		return cluster.Proposal{}, err
+	}
+	if r.GetGather() != nil && r.GetGather().CheckValid() != nil {
+		return cluster.Proposal{}, invalid("gather: %w", r.GetGather().CheckValid())
+	}
+	return cluster.Proposal{
+		Name: r.GetName(), Value: r.GetValue(), Algorithm: algorithm, M: m, Gather: r.GetGather().AsDuration(),
+	}, nil
+}
+
+// vector is one as clients get it.
+func (s *Server) vector(v cluster.Vector) *parleyv1.Vector {
+	out := &parleyv1.Vector{Name: v.Name, Slot: v.Slot}
+	for id, value := range v.Values {
+		out.Entries = append(out.Entries, &parleyv1.Entry{Node: s.nameOf(parley.ID(id)), Value: value})
+	}
+	return out
+}
+
+func (h agreement) Propose(ctx context.Context, r *parleyv1.ProposeRequest) (*parleyv1.ProposeResponse, error) {
+	p, err := proposal(r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := h.s.c.Node.Propose(ctx, p)
+	if err != nil {
+		return nil, agreeFailed(err)
+	}
+	return &parleyv1.ProposeResponse{Vector: h.s.vector(v)}, nil
+}
+
+func (h agreement) Consensus(ctx context.Context, r *parleyv1.ConsensusRequest) (*parleyv1.ConsensusResponse, error) {
+	p, err := proposal(r.GetProposal())
+	if err != nil {
+		return nil, err
+	}
+	rule, ok := rules[r.GetRule()]
+	if !ok {
+		return nil, invalid("there is no rule %d", r.GetRule())
+	}
+	value, v, err := h.s.c.Node.Consensus(ctx, p, rule, r.GetOtherwise())
+	if err != nil {
+		return nil, agreeFailed(err)
+	}
+	return &parleyv1.ConsensusResponse{Value: value, Vector: h.s.vector(v)}, nil
+}
+
+// mostDecisions is how many decisions wait for a client to read them before it is cut off.
+const mostDecisions = 4096
+
+func (h agreement) Decisions(
+	ctx context.Context, _ *parleyv1.DecisionsRequest, to *connect.ServerStream[parleyv1.DecisionsResponse],
+) error {
+	waiting := make(chan cluster.Decision, mostDecisions)
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	stop := h.s.c.Node.Decisions(func(d cluster.Decision) {
+		select {
+		case waiting <- d:
+		default:
+			cut(errSlow)
+		}
+	})
+	defer stop()
+	return follow(ctx, to, func() *parleyv1.DecisionsResponse {
+		return &parleyv1.DecisionsResponse{}
+	}, func(ctx context.Context) (*parleyv1.DecisionsResponse, error) {
+		select {
+		case d := <-waiting:
+			return &parleyv1.DecisionsResponse{Decision: h.s.decision(d)}, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	})
+}

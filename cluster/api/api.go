@@ -1,0 +1,157 @@
+// Package api serves a node's clients: gRPC, gRPC-Web and JSON over HTTP, all from the same
+// handlers, as the files under parley/v1 define it. They are the reference, with what each
+// method needs of rights and what its errors mean; package parleyv1 is what is generated
+// from them, and package client is for callers in Go.
+//
+// Clients are known by certificates of the cluster's authority (see package cert), and what
+// they may do stands in these. All that a client can make a node hold is bounded: see
+// [Limits]. A [Server] also has what watches a node: its health, and its figures for
+// Prometheus.
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+)
+
+//go:generate go -C ../../tools run ./protogen -root ..
+
+// Config is what a server needs.
+type Config struct {
+	Node *cluster.Node
+	// Cluster is what the node has joined with.
+	Cluster cluster.Config
+	Limits  Limits
+	// Left, if it is given, is called when a client has had the node leave the cluster: the
+	// process has nothing to do any more. It must not block.
+	Left func()
+}
+
+// Server is what a node's clients talk to.
+type Server struct {
+	c       Config
+	log     *slog.Logger
+	started time.Time
+	tables  map[string]*table
+	clients clients
+	counts  counts
+
+	ctx  context.Context // ends streams
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	servers []*http.Server
+}
+
+// New returns the server of a node. It serves nobody yet.
+func New(c Config) *Server {
+	c.Limits = c.Limits.withDefaults()
+	s := &Server{c: c, log: c.Cluster.Log, started: time.Now(), tables: make(map[string]*table)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.clients.init(c.Limits)
+	s.counts.init(s)
+	for _, t := range c.Cluster.Tables {
+		s.tables[t.Name] = newTable(c.Node.Table(t.Name), t)
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Serve takes connections of clients until the server is closed.
+func (s *Server) Serve(l net.Listener) error {
+	config := s.tls()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	h := &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: s.c.Limits.Header,
+		IdleTimeout:       s.c.Limits.Idle,
+		MaxHeaderBytes:    16 << 10,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: s.c.Limits.Requests + 100, // so that who asks for too much is told
+			SendPingTimeout:      s.c.Limits.Idle / 4, PingTimeout: s.c.Limits.Write,
+		},
+		ConnState: s.connState, ConnContext: withConn,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	return s.serve(h, s.listener(l, config))
+}
+
+// ServeWatch serves those who watch the node, see [Server.Watch], until the server is
+// closed.
+func (s *Server) ServeWatch(l net.Listener) error {
+	return s.serve(&http.Server{
+		Handler: s.Watch(), ReadHeaderTimeout: s.c.Limits.Header, ReadTimeout: s.c.Limits.Read,
+		WriteTimeout: 2 * s.c.Limits.Write, IdleTimeout: s.c.Limits.Idle, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}, l)
+}
+
+// serve runs an HTTP server until the server is closed.
+func (s *Server) serve(h *http.Server, l net.Listener) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.Join(errClosed, l.Close())
+	}
+	s.servers = append(s.servers, h)
+	s.mu.Unlock()
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+var errClosed = errors.New("the server is closed")
+
+// Close takes no more requests, ends streams, and waits for the requests under way until
+// the context ends.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	servers := s.servers
+	s.mu.Unlock()
+	s.stop()
+	var errs []error
+	for _, h := range servers {
+		if err := h.Shutdown(ctx); err != nil {
+			errs = append(errs, h.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// handler is what answers the requests of clients.
+func (s *Server) handler() http.Handler {
+	options := []connect.HandlerOption{
+		connect.WithRequestGate(s.gate),
+		connect.WithInterceptors(interceptor{s}),
+		connect.WithCodec(codec{"json"}), connect.WithCodec(codec{"json; charset=utf-8"}),
+		connect.WithReadMaxBytes(s.c.Limits.Body),
+		connect.WithCompressMinBytes(1 << 10),
+	}
+	mux := http.NewServeMux()
+	for _, handle := range []func() (string, http.Handler){
+		func() (string, http.Handler) { return parleyv1.NewAgreeServiceHandler(agreement{s: s}, options...) },
+		func() (string, http.Handler) { return parleyv1.NewGroupServiceHandler(groups{s: s}, options...) },
+		func() (string, http.Handler) { return parleyv1.NewTableServiceHandler(tables{s: s}, options...) },
+		func() (string, http.Handler) { return parleyv1.NewClockServiceHandler(clock{s: s}, options...) },
+		func() (string, http.Handler) { return parleyv1.NewCommitServiceHandler(commit{s: s}, options...) },
+		func() (string, http.Handler) { return parleyv1.NewAdminServiceHandler(admin{s: s}, options...) },
+	} {
+		mux.Handle(handle())
+	}
+	return s.outer(mux)
+}

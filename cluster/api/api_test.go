@@ -1,0 +1,380 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"parley/cluster/api/client"
+	"parley/cluster/api/parleyv1"
+	"parley/cluster/cert"
+)
+
+// protocols are the ways to talk to one handler.
+var protocols = map[string][]connect.ClientOption{
+	"connect":  nil,
+	"json":     {connect.WithProtoJSON()},
+	"grpc":     {connect.WithGRPC()},
+	"grpc-web": {connect.WithGRPCWeb()},
+	"gzip":     {connect.WithSendGzip()},
+}
+
+// A table is the same by all protocols and at all nodes.
+func TestTable(t *testing.T) {
+	at := 0
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			at++
+			key := []byte("table/" + name)
+			c, other := shared.client(t, at%4, all, options...), shared.client(t, (at+1)%4, cert.Read, options...)
+			put, err := c.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: key, Value: []byte("blue")})
+			if err != nil || put.GetVersion() != 1 {
+				t.Fatal(put, err)
+			}
+			got, err := other.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: key})
+			if err != nil || string(got.GetValue()) != "blue" || got.GetVersion() != 1 {
+				t.Fatal(got, err)
+			}
+			swap := &parleyv1.SwapRequest{Table: "table", Key: key, Version: 7, Value: []byte("red")}
+			if r, err := c.Table.Swap(ctx, swap); err != nil || r.GetSwapped() || r.GetVersion() != 1 || string(r.GetValue()) != "blue" {
+				t.Error(r, err)
+			}
+			swap.Version = 1
+			if r, err := c.Table.Swap(ctx, swap); err != nil || !r.GetSwapped() || r.GetVersion() != 2 || r.Value != nil {
+				t.Error(r, err)
+			}
+			if r, err := c.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: "table", Key: key}); err != nil || r.GetVersion() != 3 {
+				t.Error(r, err)
+			}
+			_, err = other.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: key})
+			demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
+			_, err = c.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: "table", Key: key})
+			demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
+			for i := range int64(3) {
+				r, err := c.Table.Add(ctx, &parleyv1.AddRequest{Table: "table", Key: key, By: -2})
+				if err != nil || r.GetSum() != -2*(i+1) {
+					t.Error(r, err)
+				}
+			}
+		})
+	}
+}
+
+// demand demands an error of a node.
+func demand(t *testing.T, err error, code connect.Code, outcome parleyv1.Outcome, reason string) {
+	t.Helper()
+	d := client.Detail(err)
+	if connect.CodeOf(err) != code || d.GetOutcome() != outcome || d.GetReason() != reason {
+		t.Errorf("%v, %v: %v %v %q was expected", err, d, code, outcome, reason)
+	}
+	if err != nil && client.Unknown(err) != (outcome == parleyv1.Outcome_OUTCOME_UNKNOWN) {
+		t.Errorf("%v: unknown: %v", err, client.Unknown(err))
+	}
+}
+
+// What is asked again under its session and number is done once, at another node too.
+func TestOnce(t *testing.T) {
+	ctx := t.Context()
+	c, other := shared.client(t, 0, all), shared.client(t, 1, all)
+	open, err := c.Table.Open(ctx, &parleyv1.OpenRequest{Table: "table"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := &parleyv1.Call{Session: open.GetSession(), Number: 1}
+	add := &parleyv1.AddRequest{Table: "table", Key: []byte("once"), By: 5, Call: call}
+	for i, at := range []*client.Client{c, other, c} {
+		if r, err := at.Table.Add(ctx, add); err != nil || r.GetSum() != 5 {
+			t.Error(i, r, err)
+		}
+	}
+	call.Number = 2
+	if r, err := other.Table.Add(ctx, add); err != nil || r.GetSum() != 10 {
+		t.Error(r, err)
+	}
+	call.Number = 1
+	_, err = c.Table.Add(ctx, add)
+	demand(t, err, connect.CodeUnknown, parleyv1.Outcome_OUTCOME_UNKNOWN, "unknown")
+	call.Session += 1 << 20
+	_, err = c.Table.Add(ctx, add)
+	demand(t, err, connect.CodeAborted, parleyv1.Outcome_OUTCOME_UNKNOWN, "expired")
+}
+
+// A session of the client package goes on at another node.
+func TestSession(t *testing.T) {
+	dead := client.New(client.Config{
+		Self: shared.certificate(t, "c", all).Self(), Trust: shared.trust, Address: "127.0.0.1:1",
+	})
+	s := client.NewSession("table", dead, shared.client(t, 1, all), shared.client(t, 2, all))
+	for i := range int64(5) {
+		var sum int64
+		err := s.Do(t.Context(), func(ctx context.Context, c *client.Client, call *parleyv1.Call) error {
+			r, err := c.Table.Add(ctx, &parleyv1.AddRequest{Table: "table", Key: []byte("session"), By: 1, Call: call})
+			sum = r.GetSum()
+			return err
+		})
+		if err != nil || sum != i+1 {
+			t.Fatal(sum, err)
+		}
+	}
+}
+
+// Commands in the words of a state machine; a reader may ask only what changes nothing.
+func TestCommands(t *testing.T) {
+	ctx := t.Context()
+	c, reader := shared.client(t, 0, all), shared.client(t, 1, cert.Read)
+	open, err := c.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := &parleyv1.Call{Session: open.GetSession(), Number: 1}
+	done, err := c.Table.Do(ctx, &parleyv1.DoRequest{Table: "bank", Command: []byte("deposit 150"), Call: call})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := reader.Table.Query(ctx, &parleyv1.QueryRequest{Table: "bank", Command: []byte("balance")})
+	if err != nil || !bytes.Equal(read.GetAnswer(), done.GetAnswer()) || read.GetPosition() <= done.GetPosition() {
+		t.Error(done, read, err)
+	}
+	_, err = reader.Table.Query(ctx, &parleyv1.QueryRequest{Table: "bank", Command: []byte("withdraw 9")})
+	demand(t, err, connect.CodePermissionDenied, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no right")
+	_, err = c.Table.Put(ctx, &parleyv1.PutRequest{Table: "bank", Key: []byte("a")})
+	demand(t, err, connect.CodeFailedPrecondition, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no keys")
+	at, err := reader.Table.Inspect(ctx, &parleyv1.InspectRequest{Table: "bank"})
+	if err != nil || at.GetPosition() == 0 {
+		t.Error(at, err)
+	}
+}
+
+// A subscription delivers what is broadcast at any node, in order, and resumes where it was
+// broken off, at another node too.
+func TestSubscribe(t *testing.T) {
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			c, other := shared.client(t, 0, all, options...), shared.client(t, 1, all, options...)
+			stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
+			if err != nil || !stream.Receive() || stream.Msg().GetDelivery() != nil {
+				t.Fatal(err, stream.Err())
+			}
+			for i := range 10 {
+				_, err := other.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "total", Payload: fmt.Append(nil, name, i)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			var positions []uint64
+			for len(positions) < 10 && stream.Receive() {
+				d := stream.Msg().GetDelivery()
+				if d == nil {
+					continue
+				}
+				if want := fmt.Sprint(name, len(positions)); d.GetFrom() != "node2" || string(d.GetPayload()) != want {
+					t.Fatalf("%v: %s was expected", d, want)
+				}
+				positions = append(positions, d.GetPosition())
+			}
+			if len(positions) != 10 {
+				t.Fatal(stream.Err())
+			}
+			again, err := other.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total", From: positions[3] + 1})
+			if err != nil || !again.Receive() || !again.Receive() {
+				t.Fatal(err, again.Err())
+			}
+			if d := again.Msg().GetDelivery(); d.GetPosition() != positions[4] || string(d.GetPayload()) != fmt.Sprint(name, 4) {
+				t.Error(d)
+			}
+			fetched, err := c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", From: positions[7]})
+			if err != nil || len(fetched.GetDeliveries()) != 3 || fetched.GetNext() != positions[9]+1 {
+				t.Error(fetched, err)
+			}
+			none, err := c.Group.Fetch(ctx, &parleyv1.FetchRequest{
+				Group: "total", From: fetched.GetNext(), Wait: durationpb.New(time.Millisecond),
+			})
+			if err != nil || len(none.GetDeliveries()) != 0 || none.GetNext() != fetched.GetNext() {
+				t.Error(none, err)
+			}
+		})
+	}
+}
+
+// Who begins with nothing fetches what comes, without a gap.
+func TestFetchFromNow(t *testing.T) {
+	ctx, c := t.Context(), shared.client(t, 2, all)
+	r, err := c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", Wait: durationpb.New(0)})
+	if err != nil || len(r.GetDeliveries()) != 0 || r.GetNext() == 0 {
+		t.Fatal(r, err)
+	}
+	if _, err := c.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("now")}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if r, err = c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", From: r.GetNext(), Limit: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if d := r.GetDeliveries(); len(d) == 1 && string(d[0].GetPayload()) == "now" {
+			break
+		}
+	}
+}
+
+// What is not kept any more is said to be gone.
+func TestGone(t *testing.T) {
+	ctx, c := t.Context(), shared.client(t, 0, all)
+	first := uint64(0)
+	for i := range 40 {
+		from := &parleyv1.FetchRequest{Group: "short", From: 1}
+		if first > 0 {
+			from.Wait = durationpb.New(0)
+		}
+		if _, err := c.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "short", Payload: []byte{byte(i)}}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Group.Fetch(ctx, from)
+		if err != nil {
+			demand(t, err, connect.CodeOutOfRange, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "gone")
+			return
+		}
+		first = r.GetDeliveries()[0].GetPosition()
+	}
+	t.Error("all is kept")
+}
+
+// Payloads of other levels where the group can carry them.
+func TestLevels(t *testing.T) {
+	ctx, c := t.Context(), shared.client(t, 0, all)
+	for level, want := range map[parleyv1.Level]error{
+		parleyv1.Level_LEVEL_UNSPECIFIED: nil, parleyv1.Level_LEVEL_FIFO: nil, parleyv1.Level_LEVEL_CAUSAL: nil,
+		parleyv1.Level_LEVEL_TOTAL: errors.New("no"), parleyv1.Level(99): errors.New("no"),
+	} {
+		_, err := c.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "causal", Payload: []byte("x"), Level: level})
+		if want == nil && err != nil {
+			t.Error(level, err)
+		}
+		if want != nil {
+			demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "invalid")
+		}
+	}
+}
+
+// Agreement, with what the nodes heard, and its decision at those who watch.
+func TestAgree(t *testing.T) {
+	ctx, c, watcher := t.Context(), shared.client(t, 0, all), shared.client(t, 2, cert.Read)
+	decisions, err := watcher.Agree.Decisions(ctx, &parleyv1.DecisionsRequest{})
+	if err != nil || !decisions.Receive() {
+		t.Fatal(err, decisions.Err())
+	}
+	var r *parleyv1.AgreeResponse
+	for _, a := range []parleyv1.Algorithm{parleyv1.Algorithm_ALGORITHM_EIG, parleyv1.Algorithm_ALGORITHM_SM} {
+		if r, err = c.Agree.Agree(ctx, &parleyv1.AgreeRequest{Value: []byte("attack"), Algorithm: a, Evidence: true}); err != nil {
+			t.Fatal(err)
+		}
+		d := r.GetDecision()
+		if d.GetSource() != "node1" || string(d.GetValue()) != "attack" || d.GetAlgorithm() != a || len(d.GetEvidence()) == 0 {
+			t.Error(d)
+		}
+		for {
+			if !decisions.Receive() {
+				t.Fatal(decisions.Err())
+			}
+			if got := decisions.Msg().GetDecision(); got.GetSource() == "node1" && got.GetAlgorithm() == a {
+				if got.GetSlot() != d.GetSlot() || !bytes.Equal(got.GetValue(), d.GetValue()) {
+					t.Error(got, d)
+				}
+				break
+			}
+		}
+	}
+	for _, bad := range []*parleyv1.AgreeRequest{
+		{Value: make([]byte, 2000)}, {M: 2}, {M: 1 << 30}, {Algorithm: 9},
+	} {
+		_, err := c.Agree.Agree(ctx, bad)
+		demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "invalid")
+	}
+}
+
+// Consensus by several nodes' clients; alone it waits as long as its caller does.
+func TestConsensus(t *testing.T) {
+	ctx := t.Context()
+	request := func(value string) *parleyv1.ConsensusRequest {
+		return &parleyv1.ConsensusRequest{
+			Proposal: &parleyv1.ProposeRequest{Name: "lunch", Value: []byte(value), Gather: durationpb.New(time.Second / 2)},
+			Rule:     parleyv1.Rule_RULE_MAXIMUM, Otherwise: []byte("0"),
+		}
+	}
+	type answer struct {
+		*parleyv1.ConsensusResponse
+		err error
+	}
+	answers := make(chan answer, 3)
+	for i, value := range []string{"7", "30", "4"} {
+		c := shared.client(t, i, all)
+		go func() {
+			r, err := c.Agree.Consensus(ctx, request(value))
+			answers <- answer{r, err}
+		}()
+	}
+	for range 3 {
+		if a := <-answers; a.err != nil || string(a.GetValue()) != "30" || len(a.GetVector().GetEntries()) != 4 ||
+			a.GetVector().GetEntries()[3].Value != nil {
+			t.Error(a)
+		}
+	}
+	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	_, err := shared.client(t, 0, all, connect.WithGRPC()).Agree.Propose(soon, &parleyv1.ProposeRequest{Name: "alone"})
+	if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !client.Unknown(err) {
+		t.Error(err)
+	}
+}
+
+// The clock, and what is known of the node.
+func TestNode(t *testing.T) {
+	ctx, c := t.Context(), shared.client(t, 0, all)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		now, err := c.Clock.Now(ctx, &parleyv1.NowRequest{})
+		if err != nil || time.Now().After(end) {
+			t.Fatal(now, err)
+		}
+		if now.GetSynchronized() {
+			if now.GetBound().AsDuration() <= 0 || now.GetTime().AsTime().IsZero() {
+				t.Error(now)
+			}
+			break
+		}
+	}
+	st, err := c.Admin.Status(ctx, &parleyv1.StatusRequest{})
+	if err != nil || st.GetNode() != "node1" || st.GetCluster() != "test" || len(st.GetMembers()) != 4 ||
+		st.GetState() != parleyv1.NodeState_NODE_STATE_RUNNING || len(st.GetGroups()) != 3 || len(st.GetTables()) != 2 {
+		t.Error(st, err)
+	}
+	if h, err := c.Admin.Health(ctx, &parleyv1.HealthRequest{}); err != nil || !h.GetReady() {
+		t.Error(h, err)
+	}
+	m, err := c.Admin.Measure(ctx, &parleyv1.MeasureRequest{})
+	if err != nil || m.GetNodes() != 4 || len(m.GetPeers()) != 3 {
+		t.Error(m, err)
+	}
+	dump, err := c.Admin.Record(ctx, &parleyv1.RecordRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace []byte
+	for dump.Receive() {
+		trace = append(trace, dump.Msg().GetData()...)
+	}
+	if dump.Err() != nil || !bytes.HasPrefix(trace, []byte(`{"`)) {
+		t.Errorf("%v: %.100s", dump.Err(), trace)
+	}
+	_, err = c.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: "node9"})
+	demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no member")
+	_, err = c.Commit.Outcome(ctx, &parleyv1.OutcomeRequest{Transaction: "never"})
+	demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no transaction")
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"parley/cluster/cert"
+)
+
+// call is one request.
+type call struct {
+	s      *Server
+	who    cert.Identity
+	on     *http.ResponseController
+	begun  bool
+	stream bool
+}
+
+type callKey struct{}
+
+// callOf is the request that a context is of.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// outer gives each request its client, and the time to send it, and counts it out at last.
+func (s *Server) outer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{s: s, on: http.NewResponseController(w)}
+		own, _ := r.Context().Value(connKey{}).(*conn)
+		known := own != nil
+		if known {
+			c.who, known = own.client()
+		}
+		if !known {
+			panic(http.ErrAbortHandler) // it is not trusted any more
+		}
+		defer func() {
+			if c.begun {
+				s.clients.end(c.who.Name, c.stream)
+			}
+		}()
+		_ = c.on.SetReadDeadline(time.Now().Add(s.c.Limits.Read)) // for HTTP it always can be set
+		r.Body = http.MaxBytesReader(w, r.Body, int64(s.c.Limits.Body)+1<<10)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+	})
+}
+
+// gate looks at the header of a request: whether the client may ask that at all, and
+// whether there is room. Nothing of the request itself has been read.
+func (s *Server) gate(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
+	c := callOf(ctx)
+	if err := c.may(rights[spec.Procedure], spec.Procedure); err != nil {
+		return nil, s.told(err, true)
+	}
+	c.stream = spec.StreamType != connect.StreamTypeUnary
+	if err := s.clients.begin(c.who.Name, c.stream); err != nil {
+		return nil, s.told(err, true)
+	}
+	c.begun = true
+	return nil, nil
+}
+
+// may tells why the client may not do what needs a right.
+func (c *call) may(need cert.Rights, what string) error {
+	if need == 0 || !c.who.Rights.Has(need) {
+		return refuse(connect.CodePermissionDenied, "no right", "client %s has rights %s: %s needs %s",
+			c.who.Name, c.who.Rights, what, need)
+	}
+	return nil
+}
+
+// due gives the client its time to take what is sent next.
+func (c *call) due() {
+	_ = c.on.SetWriteDeadline(time.Now().Add(c.s.c.Limits.Write)) // for HTTP/2; see conn.Write
+}
+
+// interceptor is around the handlers of all methods.
+type interceptor struct{ s *Server }
+
+// WrapUnary is around those that answer once.
+func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, r connect.AnyRequest) (answer connect.AnyResponse, err error) {
+		err = i.around(ctx, r.Spec(), func() error {
+			answer, err = next(ctx, r)
+			return err
+		})
+		return answer, err
+	}
+}
+
+// WrapStreamingHandler is around those that stream.
+func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, c connect.StreamingHandlerConn) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(i.s.ctx, cancel)()
+		return i.around(ctx, c.Spec(), func() error {
+			err := next(ctx, c)
+			if err != nil && i.s.ctx.Err() != nil {
+				err = refuse(connect.CodeUnavailable, "closed", "the node ends")
+			}
+			return err
+		})
+	}
+}
+
+// WrapStreamingClient is for clients.
+func (interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// around runs a handler. The request has been read by now, and may take as long as the
+// client waits.
+func (i interceptor) around(ctx context.Context, spec connect.Spec, handle func() error) (err error) {
+	c, reads := callOf(ctx), rights[spec.Procedure] == cert.Read
+	_ = c.on.SetReadDeadline(time.Time{})
+	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			i.s.log.Error("a request broke", "method", spec.Procedure, "why", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the request broke: %v", p)
+		}
+		err = i.s.told(err, reads)
+		i.s.counts.request(spec, err, time.Since(began))
+		c.due()
+	}()
+	return handle()
+}

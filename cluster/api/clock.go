@@ -1,0 +1,29 @@
+package api
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"parley/cluster/api/parleyv1"
+)
+
+// clock is ClockService.
+type clock struct{ s *Server }
+
+func (h clock) Now(context.Context, *parleyv1.NowRequest) (*parleyv1.NowResponse, error) {
+	return h.s.now(), nil
+}
+
+// now is the cluster's time as clients get it.
+func (s *Server) now() *parleyv1.NowResponse {
+	r := s.c.Node.Clock()
+	out := &parleyv1.NowResponse{
+		Time: timestamppb.New(r.Time), Synchronized: r.Synchronized, Offset: durationpb.New(r.Offset),
+	}
+	if r.Synchronized {
+		out.Bound = durationpb.New(r.Bound)
+	}
+	return out
+}

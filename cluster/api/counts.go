@@ -1,0 +1,108 @@
+package api
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// counts counts what clients asked for, and who was turned away.
+type counts struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	failures *prometheus.CounterVec
+	turned   *prometheus.CounterVec
+
+	mu     sync.Mutex
+	logged map[string]time.Time // by reason
+}
+
+func (c *counts) init(s *Server) {
+	c.logged = make(map[string]time.Time)
+	c.registry = prometheus.NewRegistry()
+	c.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "parley_api_requests_total", Help: "Requests of clients that have ended, by method and code.",
+	}, []string{"method", "code"})
+	c.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "parley_api_seconds", Help: "How long requests took that are answered once, by method.",
+		Buckets: prometheus.ExponentialBuckets(0.000_1, 4, 10),
+	}, []string{"method"})
+	c.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "parley_api_failures_total", Help: "Requests that failed, by reason and by what became of them.",
+	}, []string{"reason", "outcome"})
+	c.turned = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "parley_api_refused_total", Help: "Connections of clients that were refused or ended, by reason.",
+	}, []string{"reason"})
+	c.registry.MustRegister(c.requests, c.seconds, c.failures, c.turned, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), figures{s})
+}
+
+// request counts a request that has ended.
+func (c *counts) request(spec connect.Spec, err error, took time.Duration) {
+	code := "ok"
+	if err != nil {
+		code = connect.CodeOf(err).String()
+	}
+	c.requests.WithLabelValues(spec.Procedure[1:], code).Inc()
+	if spec.StreamType == connect.StreamTypeUnary {
+		c.seconds.WithLabelValues(spec.Procedure[1:]).Observe(took.Seconds())
+	}
+}
+
+// error counts a failure. Reasons are ours, and few.
+func (c *counts) error(f *failure) {
+	outcome := "nothing done"
+	if f.outcome == unknown {
+		outcome = "unknown"
+	}
+	c.failures.WithLabelValues(f.reason, outcome).Inc()
+}
+
+// refused counts a connection that is refused, and tells whether to say so in the log:
+// once a minute for each reason.
+func (c *counts) refused(reason string) bool {
+	c.turned.WithLabelValues(reason).Inc()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, ok := c.logged[reason]; ok && time.Since(last) < time.Minute {
+		return false
+	}
+	c.logged[reason] = time.Now()
+	return true
+}
+
+// Watch is what watches the node: /healthz, whether it lives; /readyz, whether it is ready
+// for clients, and if not, why; and /metrics for Prometheus. It asks nobody who he is, and
+// tells no names of clients and nothing of what is agreed on.
+func (s *Server) Watch() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, []string{"ok"})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if problems := s.problems(s.c.Node.Status()); len(problems) > 0 {
+			answer(w, http.StatusServiceUnavailable, problems)
+			return
+		}
+		answer(w, http.StatusOK, []string{"ok"})
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.counts.registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: 4, Timeout: s.c.Limits.Write,
+	}))
+	return mux
+}
+
+// answer writes lines of text.
+func answer(w http.ResponseWriter, status int, lines []string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	for _, line := range lines {
+		_, _ = w.Write([]byte(line + "\n")) // who has gone does not read it
+	}
+}

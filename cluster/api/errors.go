@@ -1,0 +1,127 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+	"parley/replica/keyvalue"
+)
+
+// What became of what was asked.
+const (
+	nothing = parleyv1.Outcome_OUTCOME_NOTHING_DONE
+	unknown = parleyv1.Outcome_OUTCOME_UNKNOWN
+)
+
+// failure is an error with all that a client is told of it but the node's name.
+type failure struct {
+	code    connect.Code
+	outcome parleyv1.Outcome
+	reason  string
+	err     error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+
+// Unwrap returns what happened.
+func (f *failure) Unwrap() error { return f.err }
+
+// refuse is the failure of what was not begun.
+func refuse(code connect.Code, reason, format string, args ...any) error {
+	return &failure{code, nothing, reason, fmt.Errorf(format, args...)}
+}
+
+// invalid is the failure of a request that makes no sense.
+func invalid(format string, args ...any) error {
+	return refuse(connect.CodeInvalidArgument, "invalid", format, args...)
+}
+
+// kinds says of the errors of a node what a client is told. The first that fits holds.
+var kinds = []struct {
+	err     error
+	code    connect.Code
+	outcome parleyv1.Outcome
+	reason  string
+}{
+	// Errors of tables are ErrUnknown, or nothing was done.
+	{cluster.ErrExpired, connect.CodeAborted, unknown, "expired"},
+	{cluster.ErrBlocked, connect.CodeUnknown, unknown, "blocked"},
+	{cluster.ErrUnknown, connect.CodeUnknown, unknown, "unknown"},
+	{cluster.ErrTaken, connect.CodeAlreadyExists, nothing, "taken"},
+	{cluster.ErrNoTransaction, connect.CodeNotFound, nothing, "no transaction"},
+	{keyvalue.ErrMissing, connect.CodeNotFound, nothing, "no value"},
+	{keyvalue.ErrNoNumber, connect.CodeFailedPrecondition, nothing, "no number"},
+	{keyvalue.ErrTooLarge, connect.CodeResourceExhausted, nothing, "too large"},
+	{keyvalue.ErrUnknown, connect.CodeInvalidArgument, nothing, "no such command"},
+	{cluster.ErrDraining, connect.CodeUnavailable, nothing, "draining"},
+	{cluster.ErrRefused, connect.CodeFailedPrecondition, nothing, "refused"},
+	{cluster.ErrExpelled, connect.CodeUnavailable, nothing, "expelled"},
+	{cluster.ErrOut, connect.CodeUnavailable, nothing, "not a member"},
+	{cluster.ErrAbstained, connect.CodeAborted, unknown, "abstained"},
+	{cluster.ErrSlow, connect.CodeAborted, nothing, "slow"},
+	{cluster.ErrGone, connect.CodeOutOfRange, nothing, "gone"},
+	{cluster.ErrTooLarge, connect.CodeInvalidArgument, nothing, "too large"},
+	{cluster.ErrReserved, connect.CodeInvalidArgument, nothing, "reserved"},
+	{cluster.ErrClosed, connect.CodeUnavailable, nothing, "closed"},
+}
+
+// failed says of an error what a client is told. What is no error of ours is taken as a
+// fault of this node.
+func failed(err error) *failure {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	if slow, ok := errors.AsType[*cluster.RoundError](err); ok {
+		return &failure{connect.CodeFailedPrecondition, nothing, "too slow", slow}
+	}
+	f := &failure{connect.CodeInternal, unknown, "internal", err}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			f = &failure{k.code, k.outcome, k.reason, err}
+			break
+		}
+	}
+	if f.code == connect.CodeInternal || f.reason == "unknown" || f.reason == "refused" {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			f.code, f.reason = connect.CodeDeadlineExceeded, "deadline"
+		case errors.Is(err, context.Canceled):
+			f.code, f.reason = connect.CodeCanceled, "canceled"
+		}
+	}
+	return f
+}
+
+// told is an error as a client gets it.
+func (s *Server) told(err error, reads bool) error {
+	if err == nil {
+		return nil
+	}
+	var f *failure
+	if told, ok := errors.AsType[*connect.Error](err); ok {
+		// It is of the library, which read no whole request, or could not send.
+		f = &failure{told.Code(), unknown, "protocol", errors.New(told.Message())}
+	} else {
+		f = failed(err)
+	}
+	if reads {
+		f = &failure{f.code, nothing, f.reason, f.err} // there was nothing to be done
+	}
+	s.counts.error(f)
+	return s.wire(f)
+}
+
+// wire is a failure with its detail.
+func (s *Server) wire(f *failure) *connect.Error {
+	out := connect.NewError(f.code, f.err)
+	detail := &parleyv1.ErrorDetail{Outcome: f.outcome, Reason: f.reason, Node: s.c.Cluster.Name}
+	if d, err := connect.NewErrorDetail(detail); err == nil { // it always can be made
+		out.AddDetail(d)
+	}
+	return out
+}

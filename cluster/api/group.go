@@ -1,0 +1,150 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+)
+
+// levels are those of groups; the one that is not given is missing.
+var levels = map[parleyv1.Level]cluster.Level{
+	parleyv1.Level_LEVEL_TOTAL:     cluster.Total,
+	parleyv1.Level_LEVEL_RELIABLE:  cluster.Reliable,
+	parleyv1.Level_LEVEL_UNIFORM:   cluster.Uniform,
+	parleyv1.Level_LEVEL_FIFO:      cluster.FIFO,
+	parleyv1.Level_LEVEL_CAUSAL:    cluster.Causal,
+	parleyv1.Level_LEVEL_ATOMIC:    cluster.Atomic,
+	parleyv1.Level_LEVEL_BYZANTINE: cluster.Byzantine,
+}
+
+// levelOut is the other way round.
+func levelOut(l cluster.Level) parleyv1.Level {
+	for out, level := range levels { // order: one fits
+		if level == l {
+			return out
+		}
+	}
+	return parleyv1.Level_LEVEL_UNSPECIFIED
+}
+
+// group is this node's member of a group, with its level.
+type group struct {
+	*cluster.Group
+	level cluster.Level
+}
+
+// groups is GroupService.
+type groups struct{ s *Server }
+
+// find returns this node's member of a group.
+func (h groups) find(name string) (group, error) {
+	for _, c := range h.s.c.Cluster.Groups {
+		if c.Name == name {
+			return group{h.s.c.Node.Group(name), c.Level}, nil
+		}
+	}
+	return group{}, refuse(connect.CodeNotFound, "no group", "there is no group %q", name)
+}
+
+// Limits of what is broadcast and fetched.
+const (
+	maxPayload = 60 << 10 // so that any group can carry it
+	maxFetched = 1 << 20  // bytes in one answer
+	mostFetch  = 1000     // deliveries
+	longFetch  = time.Minute
+	usualFetch = 10 * time.Second
+)
+
+func (h groups) Broadcast(_ context.Context, r *parleyv1.BroadcastRequest) (*parleyv1.BroadcastResponse, error) {
+	g, err := h.find(r.GetGroup())
+	if err != nil {
+		return nil, err
+	}
+	level, given := levels[r.GetLevel()]
+	switch {
+	case !given && r.GetLevel() != parleyv1.Level_LEVEL_UNSPECIFIED:
+		return nil, invalid("there is no level %d", r.GetLevel())
+	case !given:
+		level = g.level
+	case !g.level.Carries(level):
+		return nil, invalid("a group of level %s has no payloads of level %s", g.level, level)
+	}
+	if len(r.GetPayload()) > maxPayload {
+		return nil, invalid("a payload of %d bytes: at most %d are allowed", len(r.GetPayload()), maxPayload)
+	}
+	if err := g.BroadcastAt(level, r.GetPayload()); err != nil {
+		return nil, err
+	}
+	return &parleyv1.BroadcastResponse{}, nil
+}
+
+// delivery is one as clients get it.
+func (s *Server) delivery(d cluster.Delivery) *parleyv1.Delivery {
+	return &parleyv1.Delivery{Position: d.Position, From: s.nameOf(d.From), Payload: d.Payload}
+}
+
+func (h groups) Subscribe(
+	ctx context.Context, r *parleyv1.SubscribeRequest, to *connect.ServerStream[parleyv1.SubscribeResponse],
+) error {
+	g, err := h.find(r.GetGroup())
+	if err != nil {
+		return err
+	}
+	sub, err := g.Group.Subscribe(r.GetFrom())
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	return follow(ctx, to, func() *parleyv1.SubscribeResponse {
+		return &parleyv1.SubscribeResponse{Next: sub.Position()}
+	}, func(ctx context.Context) (*parleyv1.SubscribeResponse, error) {
+		d, err := sub.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &parleyv1.SubscribeResponse{Delivery: h.s.delivery(d), Next: sub.Position()}, nil
+	})
+}
+
+func (h groups) Fetch(ctx context.Context, r *parleyv1.FetchRequest) (*parleyv1.FetchResponse, error) {
+	g, err := h.find(r.GetGroup())
+	if err != nil {
+		return nil, err
+	}
+	wait := usualFetch
+	if r.GetWait() != nil {
+		if wait = r.GetWait().AsDuration(); r.GetWait().CheckValid() != nil || wait < 0 || wait > longFetch {
+			return nil, invalid("wait: %v: allowed are 0 to %v", wait, longFetch)
+		}
+	}
+	limit := int(r.GetLimit())
+	if limit == 0 || limit > mostFetch {
+		limit = mostFetch
+	}
+	sub, err := g.Group.Subscribe(r.GetFrom())
+	if err != nil {
+		return nil, err
+	}
+	defer sub.Close()
+	out := &parleyv1.FetchResponse{}
+	over, cancel := context.WithTimeoutCause(ctx, wait, errNothing)
+	defer cancel()
+	for size := 0; len(out.Deliveries) < limit && size < maxFetched; {
+		d, err := sub.Next(over)
+		if err != nil && len(out.Deliveries) == 0 && context.Cause(over) != errNothing {
+			return nil, err
+		}
+		if err != nil {
+			break // it comes again with the next request, if it is one
+		}
+		out.Deliveries = append(out.Deliveries, h.s.delivery(d))
+		size += len(d.Payload)
+		cancel() // for what is there already nobody has to wait
+	}
+	out.Next = sub.Position()
+	return out, nil
+}

@@ -1,0 +1,276 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+
+	"connectrpc.com/connect"
+
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+	"parley/cluster/cert"
+	"parley/replica/keyvalue"
+	"parley/replica/service"
+)
+
+// table is a node's copy of a state machine, with what the API knows of the machine.
+type table struct {
+	*cluster.Table
+	keys  bool                      // it is one of keys and values
+	reads func(command []byte) bool // whether a command changes nothing; nil if nobody knows
+	// idle are clients of the table for callers without a session of their own.
+	idle chan cluster.KeyValue
+}
+
+// mostIdle is how many sessions are kept for callers without one.
+const mostIdle = 64
+
+func newTable(t *cluster.Table, c cluster.TableConfig) *table {
+	out := &table{Table: t, keys: c.New == nil, idle: make(chan cluster.KeyValue, mostIdle)}
+	var machine any = keyvalue.New()
+	if c.New != nil {
+		machine = c.New()
+		_, out.keys = machine.(*keyvalue.Table)
+	}
+	if r, ok := machine.(interface{ Reads(command []byte) bool }); ok {
+		out.reads = r.Reads
+	}
+	return out
+}
+
+// tables is TableService.
+type tables struct{ s *Server }
+
+// find returns the table of a name.
+func (h tables) find(name string) (*table, error) {
+	t := h.s.tables[name]
+	if t == nil {
+		return nil, refuse(connect.CodeNotFound, "no table", "there is no table %q", name)
+	}
+	return t, nil
+}
+
+// findKeys is find, of tables of keys and values.
+func (h tables) findKeys(name string, key, value []byte) (*table, error) {
+	t, err := h.find(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !t.keys:
+		return nil, refuse(connect.CodeFailedPrecondition, "no keys", "table %q is not one of keys and values", name)
+	case len(key) > keyvalue.MaxKey:
+		return nil, invalid("a key of %d bytes: at most %d are allowed", len(key), keyvalue.MaxKey)
+	case len(value) > keyvalue.MaxValue:
+		return nil, invalid("a value of %d bytes: at most %d are allowed", len(value), keyvalue.MaxValue)
+	}
+	return t, nil
+}
+
+func (h tables) Open(ctx context.Context, r *parleyv1.OpenRequest) (*parleyv1.OpenResponse, error) {
+	t, err := h.find(r.GetTable())
+	if err != nil {
+		return nil, err
+	}
+	session, err := t.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &parleyv1.OpenResponse{Session: session}, nil
+}
+
+func (h tables) Do(ctx context.Context, r *parleyv1.DoRequest) (*parleyv1.DoResponse, error) {
+	t, err := h.find(r.GetTable())
+	if err != nil {
+		return nil, err
+	}
+	if r.GetCall() == nil {
+		return nil, invalid("no call: a session and a number were expected, so that it can be asked again")
+	}
+	answer, position, err := t.do(ctx, r.GetCall(), r.GetCommand())
+	if err != nil {
+		return nil, err
+	}
+	return &parleyv1.DoResponse{Answer: answer, Position: position}, nil
+}
+
+// do has a command of a session carried out.
+func (t *table) do(ctx context.Context, c *parleyv1.Call, command []byte) ([]byte, uint64, error) {
+	switch {
+	case service.Client(c.GetSession()) != c.GetSession():
+		return nil, 0, invalid("session %d: that of Open was expected", c.GetSession())
+	case c.GetNumber() == 0 || c.GetNumber() > math.MaxInt64:
+		return nil, 0, invalid("number %d: the commands of a session are numbered from 1 on", c.GetNumber())
+	}
+	if err := fits(command); err != nil {
+		return nil, 0, err
+	}
+	return t.Do(ctx, c.GetSession(), c.GetNumber(), command)
+}
+
+func fits(command []byte) error {
+	if len(command) > cluster.MaxCommand {
+		return invalid("a command of %d bytes: at most %d are allowed", len(command), cluster.MaxCommand)
+	}
+	return nil
+}
+
+func (h tables) Query(ctx context.Context, r *parleyv1.QueryRequest) (*parleyv1.QueryResponse, error) {
+	t, err := h.find(r.GetTable())
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(r.GetCommand()); err != nil {
+		return nil, err
+	}
+	reads := t.reads != nil && t.reads(r.GetCommand())
+	if !reads {
+		if err := callOf(ctx).may(cert.Write, "a command that may change something"); err != nil {
+			return nil, err
+		}
+	}
+	answer, position, err := t.Query(ctx, r.GetCommand())
+	if err != nil {
+		return nil, maybeRead(err, reads)
+	}
+	return &parleyv1.QueryResponse{Answer: answer, Position: position}, nil
+}
+
+// maybeRead is an error of what may have been a read: then nothing was done.
+func maybeRead(err error, reads bool) error {
+	f := *failed(err)
+	if reads {
+		f.outcome = nothing
+	}
+	return &f
+}
+
+func (h tables) Inspect(ctx context.Context, r *parleyv1.InspectRequest) (*parleyv1.InspectResponse, error) {
+	t, err := h.find(r.GetTable())
+	if err != nil {
+		return nil, err
+	}
+	position, hash, err := t.Inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &parleyv1.InspectResponse{Position: position, Hash: hash}, nil
+}
+
+func (h tables) Get(ctx context.Context, r *parleyv1.GetRequest) (*parleyv1.GetResponse, error) {
+	t, err := h.findKeys(r.GetTable(), r.GetKey(), nil)
+	if err != nil {
+		return nil, err
+	}
+	b, _, err := t.Query(ctx, keyvalue.Get(r.GetKey()))
+	a, err := read(b, err)
+	if err != nil {
+		return nil, err
+	}
+	return &parleyv1.GetResponse{Value: a.Value, Version: a.Version}, nil
+}
+
+// read reads what a table of keys and values answers.
+func read(b []byte, err error) (keyvalue.Answer, error) {
+	if err != nil {
+		return keyvalue.Answer{}, err
+	}
+	a, ok := keyvalue.ReadAnswer(b)
+	if !ok {
+		return a, errors.New("the table's answer is none of keys and values")
+	}
+	return a, a.Status.Err()
+}
+
+// change has a key changed: by the caller's session, or by one that is kept for callers
+// without.
+func (t *table) change(ctx context.Context, c *parleyv1.Call, command []byte,
+	without func(cluster.KeyValue) (keyvalue.Answer, error),
+) (keyvalue.Answer, error) {
+	if c != nil {
+		b, _, err := t.do(ctx, c, command)
+		return read(b, err)
+	}
+	var own cluster.KeyValue
+	select {
+	case own = <-t.idle:
+	default:
+		own = t.KeyValue()
+	}
+	defer func() {
+		select {
+		case t.idle <- own:
+		default:
+		}
+	}()
+	return without(own)
+}
+
+func (h tables) Put(ctx context.Context, r *parleyv1.PutRequest) (*parleyv1.PutResponse, error) {
+	t, err := h.findKeys(r.GetTable(), r.GetKey(), r.GetValue())
+	if err != nil {
+		return nil, err
+	}
+	a, err := t.change(ctx, r.GetCall(), keyvalue.Put(r.GetKey(), r.GetValue()),
+		func(own cluster.KeyValue) (a keyvalue.Answer, err error) {
+			a.Version, err = own.Put(ctx, r.GetKey(), r.GetValue())
+			return a, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &parleyv1.PutResponse{Version: a.Version}, nil
+}
+
+func (h tables) Swap(ctx context.Context, r *parleyv1.SwapRequest) (*parleyv1.SwapResponse, error) {
+	t, err := h.findKeys(r.GetTable(), r.GetKey(), r.GetValue())
+	if err != nil {
+		return nil, err
+	}
+	a, err := t.change(ctx, r.GetCall(), keyvalue.Swap(r.GetKey(), r.GetVersion(), r.GetValue()),
+		func(own cluster.KeyValue) (a keyvalue.Answer, err error) {
+			a.Version, a.Value, err = own.Swap(ctx, r.GetKey(), r.GetVersion(), r.GetValue())
+			return a, err
+		})
+	if errors.Is(err, keyvalue.ErrChanged) {
+		return &parleyv1.SwapResponse{Version: a.Version, Value: a.Value}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &parleyv1.SwapResponse{Swapped: true, Version: a.Version}, nil
+}
+
+func (h tables) Add(ctx context.Context, r *parleyv1.AddRequest) (*parleyv1.AddResponse, error) {
+	t, err := h.findKeys(r.GetTable(), r.GetKey(), nil)
+	if err != nil {
+		return nil, err
+	}
+	a, err := t.change(ctx, r.GetCall(), keyvalue.Add(r.GetKey(), r.GetBy()),
+		func(own cluster.KeyValue) (keyvalue.Answer, error) {
+			sum, err := own.Add(ctx, r.GetKey(), r.GetBy())
+			return keyvalue.Answer{Value: strconv.AppendInt(nil, sum, 10)}, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	sum, err := strconv.ParseInt(string(a.Value), 10, 64)
+	return &parleyv1.AddResponse{Sum: sum}, err
+}
+
+func (h tables) Delete(ctx context.Context, r *parleyv1.DeleteRequest) (*parleyv1.DeleteResponse, error) {
+	t, err := h.findKeys(r.GetTable(), r.GetKey(), nil)
+	if err != nil {
+		return nil, err
+	}
+	a, err := t.change(ctx, r.GetCall(), keyvalue.Delete(r.GetKey()),
+		func(own cluster.KeyValue) (a keyvalue.Answer, err error) {
+			a.Version, err = own.Delete(ctx, r.GetKey())
+			return a, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &parleyv1.DeleteResponse{Version: a.Version}, nil
+}
