@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"parley/cluster/api/client"
+	"parley/cluster/api/parleyv1"
+)
+
+// log is "parley log".
+func (a *app) log() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "log",
+		Short: "Read and change the replicated tables of a cluster",
+		Long: "A table is a state machine that all nodes of a cluster hold a copy of: keys, values and counters, or\n" +
+			"another one. Every command goes through the one log of all, reads too, so that what is answered was\n" +
+			"so when it was asked or later. A change is carried out once, however often this command asks.",
+		Example: "  parley log put table greeting hello --dir bank\n  parley log get table greeting --dir bank\n" +
+			"  parley log do bank 'deposit 150' --dir bank",
+		Args: cobra.ArbitraryArgs, RunE: oneOf,
+	}
+	cmd.AddCommand(
+		a.logOne("get TABLE KEY", "Print the value of a key", "table greeting", false,
+			func(ctx context.Context, n calledNode, t *tableCall) error {
+				r, err := n.Table.Get(ctx, &parleyv1.GetRequest{Table: t.table, Key: t.arg(0)})
+				return t.print(r, err, func() string { return string(r.GetValue()) })
+			}),
+		a.logOne("put TABLE KEY VALUE", "Give a key a value", "table greeting hello", true,
+			func(ctx context.Context, n calledNode, t *tableCall) error {
+				r, err := n.Table.Put(ctx, &parleyv1.PutRequest{Table: t.table, Key: t.arg(0), Value: t.arg(1), Call: t.call})
+				return t.print(r, err, func() string { return fmt.Sprintf("version %d", r.GetVersion()) })
+			}),
+		a.logOne("add TABLE KEY NUMBER", "Add to a counter, and print the sum", "table visits 1", true,
+			func(ctx context.Context, n calledNode, t *tableCall) error {
+				by, err := strconv.ParseInt(string(t.arg(1)), 10, 64)
+				if err != nil {
+					return fmt.Errorf("%q: a whole number was expected", t.arg(1))
+				}
+				r, err := n.Table.Add(ctx, &parleyv1.AddRequest{Table: t.table, Key: t.arg(0), By: by, Call: t.call})
+				return t.print(r, err, func() string { return strconv.FormatInt(r.GetSum(), 10) })
+			}),
+		a.logOne("delete TABLE KEY", "Take a key's value away", "table visits", true,
+			func(ctx context.Context, n calledNode, t *tableCall) error {
+				r, err := n.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: t.table, Key: t.arg(0), Call: t.call})
+				return t.print(r, err, func() string { return "deleted" })
+			}),
+		a.logOne("do TABLE COMMAND", "Have a command carried out, in the words of the state machine", "bank 'deposit 150'", true,
+			func(ctx context.Context, n calledNode, t *tableCall) error {
+				r, err := n.Table.Do(ctx, &parleyv1.DoRequest{Table: t.table, Command: t.arg(0), Call: t.call})
+				return t.print(r, err, func() string { return string(r.GetAnswer()) })
+			}),
+		a.logOne("query TABLE COMMAND", "Have a command carried out that only reads", "bank balance", false,
+			func(ctx context.Context, n calledNode, t *tableCall) error {
+				r, err := n.Table.Query(ctx, &parleyv1.QueryRequest{Table: t.table, Command: t.arg(0)})
+				return t.print(r, err, func() string { return string(r.GetAnswer()) })
+			}),
+	)
+	return cmd
+}
+
+// tableCall is one command for a table.
+type tableCall struct {
+	a      *app
+	table  string
+	args   []string
+	call   *parleyv1.Call // of one that changes something
+	asJSON bool
+}
+
+func (t *tableCall) arg(i int) []byte { return []byte(t.args[i]) }
+
+// print prints an answer.
+func (t *tableCall) print(r proto.Message, err error, text func() string) error {
+	if err != nil {
+		return err
+	}
+	if t.asJSON {
+		return t.a.printProto(r)
+	}
+	_, err = fmt.Fprintln(t.a.out, text())
+	return err
+}
+
+// logOne is a command below "parley log". Its arguments are those that use names.
+func (a *app) logOne(use, short, example string, changes bool,
+	call func(context.Context, calledNode, *tableCall) error,
+) *cobra.Command {
+	var f clientFlags
+	words := strings.Fields(use)
+	cmd := &cobra.Command{
+		Use:     use,
+		Short:   short,
+		Example: "  parley log " + words[0] + " " + example + " --dir bank",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != len(words)-1 {
+				return fmt.Errorf("parley log %s: %s were expected, and %s given", words[0], strings.Join(words[1:], " and "),
+					number(len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := &tableCall{a: a, table: args[0], args: args[1:], asJSON: f.asJSON}
+			if !changes {
+				return a.called(f.first(cmd.Context(), func(ctx context.Context, n calledNode) error { return call(ctx, n, t) }))
+			}
+			nodes, err := f.open()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+			defer cancel()
+			var clients []*client.Client
+			for _, n := range nodes {
+				clients = append(clients, n.Client)
+			}
+			err = client.NewSession(t.table, clients...).Do(ctx, func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
+				t.call = as
+				return call(ctx, calledNode{Client: c}, t)
+			})
+			if err != nil {
+				err = failedCall{said(calledNode{name: "parley log " + words[0]}, err)}
+			}
+			return a.called(err)
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}

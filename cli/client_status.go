@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"parley/cluster/api/parleyv1"
+)
+
+// status is "parley status".
+func (a *app) status() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show how the nodes of a cluster are",
+		Long: "Status asks every node how it is: who it takes for a member, what its groups and tables have\n" +
+			"delivered, how far messages are to the others, its clock, and what it has refused. The exit status is\n" +
+			"1 if a node does not answer or is not ready.",
+		Example: "  parley status --dir bank\n  parley status --at node2 --json --dir bank",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			nodes, err := f.open()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+			defer cancel()
+			answers := make([]*parleyv1.StatusResponse, len(nodes))
+			errs := all(ctx, nodes, func(ctx context.Context, i int, n calledNode) error {
+				r, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
+				answers[i] = r
+				if err == nil && !r.GetReady() {
+					return errors.New(strings.Join(append([]string{"not ready"}, r.GetProblems()...), ": "))
+				}
+				return err
+			})
+			for _, r := range answers {
+				if r != nil && f.asJSON {
+					err = errors.Join(err, a.printProto(r))
+				}
+			}
+			if !f.asJSON {
+				err = a.printStatus(slices.DeleteFunc(answers, func(r *parleyv1.StatusResponse) bool { return r == nil }))
+			}
+			if err != nil {
+				return err
+			}
+			return a.called(joined(errs))
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
+
+// printStatus prints what nodes say of themselves.
+func (a *app) printStatus(nodes []*parleyv1.StatusResponse) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "cluster %s, m = %d\n\n", nodes[0].GetCluster(), nodes[0].GetM())
+	fmt.Fprintln(w, "node\tstate\tup\tconnected to\tslowest round trip\tclock within\tagreements\tabstained")
+	for _, n := range nodes {
+		clock := "not in step"
+		if n.GetClock().GetSynchronized() {
+			clock = short(n.GetClock().GetBound())
+		}
+		var agreements, abstained uint64
+		for _, s := range n.GetStreams() {
+			agreements, abstained = agreements+s.GetSlots().GetDone(), abstained+s.GetSlots().GetAbstained()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%s\t%d\t%d\n", n.GetNode(), word(n.GetState().String(), "NODE_STATE_"),
+			time.Since(n.GetStarted().AsTime()).Round(time.Second), connected(n.GetMembers()), slowest(n.GetMembers()), clock,
+			agreements, abstained)
+	}
+	fmt.Fprintln(w, "\nnode\tgroup or table\tlevel\tview\tmembers\tat")
+	for _, n := range nodes {
+		for _, g := range n.GetGroups() {
+			at := ""
+			if s := g.GetSlots(); s != nil {
+				at = fmt.Sprintf("slot %d", s.GetDone())
+			}
+			printView(w, n, g.GetName(), word(g.GetLevel().String(), "LEVEL_"), g.GetView(), at)
+		}
+		for _, t := range n.GetTables() {
+			printView(w, n, t.GetName(), "table", t.GetView(), fmt.Sprintf("command %d", t.GetPosition()))
+		}
+	}
+	printRefused(w, nodes)
+	return w.Flush()
+}
+
+// printView prints a node's view of a group or table.
+func printView(w io.Writer, n *parleyv1.StatusResponse, name, level string, v *parleyv1.ViewStatus, at string) {
+	view, members := "", ""
+	if v != nil {
+		view, members = strconv.FormatUint(v.GetView(), 10), strings.Join(v.GetMembers(), " ")
+		if !v.GetIn() {
+			members = "this node is out"
+		}
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.GetNode(), name, level, view, members, at)
+}
+
+// printRefused prints what nodes have refused.
+func printRefused(w io.Writer, nodes []*parleyv1.StatusResponse) {
+	head := "\nnode\trefused of\tby\twhy\ttimes\n"
+	line := func(node, of, by, why string, times uint64) {
+		fmt.Fprintf(w, "%s%s\t%s\t%s\t%s\t%d\n", head, node, of, by, why, times)
+		head = ""
+	}
+	for _, n := range nodes {
+		for _, r := range n.GetRefused() {
+			line(n.GetNode(), r.GetFrom(), r.GetMachine(), r.GetWhy(), r.GetTimes())
+		}
+		for _, m := range n.GetMembers() {
+			for _, why := range slices.Sorted(maps.Keys(m.GetDropped())) {
+				line(n.GetNode(), m.GetName(), "the connection", why, m.GetDropped()[why])
+			}
+		}
+		for _, why := range slices.Sorted(maps.Keys(n.GetStrangers())) {
+			line(n.GetNode(), "strangers", "the connection", why, n.GetStrangers()[why])
+		}
+	}
+}
+
+// word is a value of an enumeration as people write it.
+func word(value, prefix string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(value, prefix)), "_", " ")
+}
+
+// connected are the others that a node is connected to.
+func connected(members []*parleyv1.MemberStatus) string {
+	var names []string
+	for _, m := range members {
+		if m.GetConnected() && !m.GetSelf() {
+			names = append(names, m.GetName())
+		}
+	}
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return strings.Join(names, " ")
+}
+
+// slowest is the peer that messages take longest to, and back.
+func slowest(members []*parleyv1.MemberStatus) string {
+	text, most := "", time.Duration(0)
+	for _, m := range members {
+		if rtt := m.GetRoundTrip().GetMedian(); m.GetConnected() && rtt.AsDuration() > most {
+			text, most = short(rtt)+" to "+m.GetName(), rtt.AsDuration()
+		}
+	}
+	return text
+}
+
+// short is a time for people.
+func short(d *durationpb.Duration) string {
+	t := d.AsDuration()
+	switch {
+	case t < time.Millisecond:
+		return t.Round(time.Microsecond).String()
+	case t < time.Second:
+		return t.Round(10 * time.Microsecond).String()
+	}
+	return t.Round(time.Millisecond).String()
+}
+
+// clock is "parley clock".
+func (a *app) clock() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "clock",
+		Short: "Show the time that the nodes of a cluster keep in common",
+		Long: "Clock asks every node for the time that the nodes keep in common by interactive convergence, although\n" +
+			"some of them lie, with how far any other correct node's may be from it. The exit status is 1 if a node\n" +
+			"does not answer or is not in step.",
+		Example: "  parley clock --dir bank\n  parley clock --json --dir bank",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			nodes, err := f.open()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+			defer cancel()
+			answers := make([]*parleyv1.NowResponse, len(nodes))
+			errs := all(ctx, nodes, func(ctx context.Context, i int, n calledNode) error {
+				r, err := n.Clock.Now(ctx, &parleyv1.NowRequest{})
+				answers[i] = r
+				if err == nil && !r.GetSynchronized() {
+					return errors.New("the clock is not in step with the others'")
+				}
+				return err
+			})
+			w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+			if !f.asJSON {
+				fmt.Fprintln(w, "node\ttime\twithin\tahead of its machine")
+			}
+			for i, r := range answers {
+				switch {
+				case r == nil:
+				case f.asJSON:
+					err = errors.Join(err, a.printProto(r))
+				default:
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", nodes[i].name, r.GetTime().AsTime().Format("2006-01-02 15:04:05.000000"),
+						short(r.GetBound()), short(r.GetOffset()))
+				}
+			}
+			if err := errors.Join(err, w.Flush()); err != nil {
+				return err
+			}
+			return a.called(joined(errs))
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
+
+// commit is "parley commit".
+func (a *app) commit() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "commit TRANSACTION NODE=WHAT...",
+		Short: "Have several nodes of a cluster do something all together, or not at all",
+		Long: "Commit has the participants at the nodes named prepare what each is to do, and then all carry it out,\n" +
+			"or none. A transaction's name is used once; who asks again under it is told what was decided. The exit\n" +
+			"status is 1 if it was aborted.",
+		Example: "  parley commit transfer-1 node1='withdraw 100' node2='deposit 100' --dir bank",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			bodies := make(map[string][]byte)
+			for _, arg := range args[1:] {
+				name, what, ok := strings.Cut(arg, "=")
+				if _, twice := bodies[name]; !ok || name == "" || twice {
+					return fmt.Errorf("%q: NODE=WHAT was expected, each node once", arg)
+				}
+				bodies[name] = []byte(what)
+			}
+			aborted := false
+			err := f.first(cmd.Context(), func(ctx context.Context, n calledNode) error {
+				r, err := n.Commit.Commit(ctx, &parleyv1.CommitRequest{Transaction: args[0], Bodies: bodies})
+				if err != nil {
+					return err
+				}
+				aborted = !r.GetCommitted()
+				if f.asJSON {
+					return a.printProto(r)
+				}
+				word := "committed"
+				if aborted {
+					word = "aborted"
+				}
+				_, err = fmt.Fprintf(a.out, "%s: %s\n", args[0], word)
+				return err
+			})
+			if err == nil && aborted {
+				return statusError(violated)
+			}
+			return a.called(err)
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
+
+// joined is the error of calls to several nodes.
+func joined(errs []error) error {
+	if err := errors.Join(errs...); err != nil {
+		return failedCall{err}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"parley/cluster/api/parleyv1"
+)
+
+// clusterLeave is "parley cluster leave".
+func (a *app) clusterLeave() *cobra.Command {
+	return a.clusterAdmin("leave", "Have a node leave a cluster at once",
+		"Leave has a node take leave of all its groups and end, without waiting for what is under way.",
+		func(ctx context.Context, n calledNode) error {
+			_, err := n.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
+			return err
+		})
+}
+
+// clusterDrain is "parley cluster drain".
+func (a *app) clusterDrain() *cobra.Command {
+	return a.clusterAdmin("drain", "Have a node finish what it has begun and leave a cluster",
+		"Drain has a node take no new requests, wait for those under way, take leave of all its groups, and end.",
+		func(ctx context.Context, n calledNode) error {
+			_, err := n.Admin.Drain(ctx, &parleyv1.DrainRequest{})
+			return err
+		})
+}
+
+// clusterExpel is "parley cluster expel".
+func (a *app) clusterExpel() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "expel NODE",
+		Short: "Have the others exclude a node from a cluster",
+		Long: "Expel asks all other nodes, or those that --at names, to exclude one. A majority excludes it from\n" +
+			"groups and tables; from what is to hold in spite of liars it is shut out when m+1 nodes have been\n" +
+			"asked, for one of them may lie. It is let in again when it is started anew. The exit status is 1 if\n" +
+			"a node could not do it.",
+		Example: "  parley cluster expel node3 --dir bank",
+		Args:    exactly("NODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			nodes, err := f.open()
+			if err != nil {
+				return err
+			}
+			nodes = slices.DeleteFunc(nodes, func(n calledNode) bool { return n.name == args[0] })
+			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+			defer cancel()
+			errs := all(ctx, nodes, func(ctx context.Context, _ int, n calledNode) error {
+				_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: args[0]})
+				return err
+			})
+			for i, n := range nodes {
+				if errs[i] == nil && !f.asJSON {
+					fmt.Fprintf(a.out, "%s has expelled %s\n", n.name, args[0])
+				}
+			}
+			return a.called(joined(errs))
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
+
+// clusterAdmin is a command that has a node do something about itself.
+func (a *app) clusterAdmin(verb, short, long string, call func(context.Context, calledNode) error) *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:     verb + " NODE",
+		Short:   short,
+		Long:    long + " NODE is its name, or with --certificates and without --dir where it serves.",
+		Example: "  parley cluster " + verb + " node3 --dir bank",
+		Args:    exactly("NODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(f.at) > 0 {
+				return badFlag("at", "%s is asked itself", args[0])
+			}
+			f.at = args
+			return a.called(f.first(cmd.Context(), func(ctx context.Context, n calledNode) error {
+				err := call(ctx, n)
+				if err == nil && !f.asJSON {
+					_, err = fmt.Fprintf(a.out, "%s has left\n", n.name)
+				}
+				return err
+			}))
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
