@@ -14,10 +14,12 @@ import (
 	"parley/agreement/sm"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
+	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
 	"parley/broadcast/timestamp"
+	"parley/broadcast/vector"
 	"parley/clock/convergence"
 	"parley/commit/agreed"
 	"parley/commit/quorum"
@@ -50,9 +52,11 @@ func All() []parley.Protocol {
 			causal.Tower(causal.Piggyback, diffusion.Config{N: 4}))),
 		guardTower(4),
 		atomicTower(4),
+		inViews(vector.New(vector.Config{Config: group.Config{N: 4}})),
 		inViews(atomic.InViews(group.Config{N: 4})),
 		inViews(timestamp.New(timestamp.Config{Config: group.Config{N: 4}})),
 		bracha.New(bracha.Config{N: 4, M: 1}),
+		byzantine.New(byzantine.Config{N: 4, M: 1}, lockstep.Called),
 
 		watch.New(watch.Config{N: 4, Rounds: 3}, when),
 		worded(detector.New(detector.Config{N: 4, Beats: 8}), ofDetector),

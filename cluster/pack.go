@@ -2,8 +2,13 @@ package cluster
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"sync"
 )
+
+// ErrTooLarge is the error of a payload that no pack has room for.
+var ErrTooLarge = errors.New("the payload is too large")
 
 // A group carries payloads in packs: one message of its machine has all payloads that
 // were asked for while earlier packs of this node were under way. When few are asked
@@ -14,30 +19,36 @@ const packs = 4
 
 // packer gathers the payloads of one node in one group.
 type packer struct {
-	most int                     // bytes of a pack
-	send func(pack []byte) error // without the lock
+	most int                                  // bytes of a pack
+	send func(pack []byte, level Level) error // without the lock
 
 	mu    sync.Mutex
 	room  sync.Cond
 	buf   []byte // the pack that gathers
 	count int    // payloads in it
+	level Level  // of them
 	away  int    // packs under way
 	sends bool   // somebody is about to send
-	err   error  // why nothing is taken any more
+	err   error  // why nothing is taken now
+	ended bool   // and never will be again
 }
 
-func newPacker(most int, send func([]byte) error) *packer {
+func newPacker(most int, send func([]byte, Level) error) *packer {
 	p := &packer{most: most, send: send}
 	p.room.L = &p.mu
 	return p
 }
 
 // add puts a payload into a pack, and sends it unless too many are under way. It waits
-// while the pack is full: who asks for more than is carried is held back.
-func (p *packer) add(payload []byte) error {
-	p.mu.Lock()
+// while the pack is full: who asks for more than is carried is held back. Payloads of
+// another level wait for a pack of their own.
+func (p *packer) add(payload []byte, level Level) error {
 	size := len(payload) + binary.MaxVarintLen32
-	for p.err == nil && p.count > 0 && len(p.buf)+size > p.most {
+	if size > p.most {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload), p.most-binary.MaxVarintLen32)
+	}
+	p.mu.Lock()
+	for p.err == nil && p.count > 0 && (len(p.buf)+size > p.most || p.level != level) {
 		p.room.Wait()
 	}
 	if p.err != nil {
@@ -47,6 +58,7 @@ func (p *packer) add(payload []byte) error {
 	p.buf = binary.AppendUvarint(p.buf, uint64(len(payload)))
 	p.buf = append(p.buf, payload...)
 	p.count++
+	p.level = level
 	p.flush()
 	p.mu.Unlock()
 	return nil
@@ -56,13 +68,13 @@ func (p *packer) add(payload []byte) error {
 // something is sent; one caller sends at a time, so that packs keep their order.
 func (p *packer) flush() {
 	for !p.sends && p.count > 0 && p.away < packs && p.err == nil {
-		pack := p.buf
+		pack, level := p.buf, p.level
 		p.buf, p.count = make([]byte, 0, min(p.most, 2*len(pack)+64)), 0
 		p.away++
 		p.sends = true
 		p.room.Broadcast()
 		p.mu.Unlock()
-		err := p.send(pack)
+		err := p.send(pack, level)
 		p.mu.Lock()
 		p.sends = false
 		if err != nil {
@@ -87,24 +99,54 @@ func (p *packer) fail(err error) {
 	p.room.Broadcast()
 }
 
-// close takes nothing more.
+// close takes nothing more until it is opened.
 func (p *packer) close(err error) {
 	p.mu.Lock()
 	p.fail(err)
 	p.mu.Unlock()
 }
 
+// end takes nothing more for good.
+func (p *packer) end(err error) {
+	p.mu.Lock()
+	p.ended = true
+	p.fail(err)
+	p.mu.Unlock()
+}
+
+// open goes on after a close. What was under way before will not come back.
+func (p *packer) open() {
+	p.mu.Lock()
+	if p.err != nil && !p.ended {
+		p.err, p.away = nil, 0
+	}
+	p.mu.Unlock()
+}
+
+// mostPayloads is how many payloads of a pack are delivered at most: what more a liar puts into
+// one is left out everywhere.
+const mostPayloads = 1 << packBits
+
 // unpack goes through the payloads of a pack, which alias it. It tells whether it is one
 // to its end.
 func unpack(pack []byte, each func(i int, payload []byte)) bool {
 	for i := 0; len(pack) > 0; i++ {
-		size, n := binary.Uvarint(pack)
-		if n <= 0 || size > uint64(len(pack)-n) {
+		payload, rest := first(pack)
+		if payload == nil || i == mostPayloads {
 			return false
 		}
-		end := n + int(size)
-		each(i, pack[n:end:end])
-		pack = pack[end:]
+		each(i, payload)
+		pack = rest
 	}
 	return true
+}
+
+// first returns the first payload of a pack and what follows; nil if there is none.
+func first(pack []byte) (payload, rest []byte) {
+	size, n := binary.Uvarint(pack)
+	if n <= 0 || size > uint64(len(pack)-n) {
+		return nil, nil
+	}
+	end := n + int(size)
+	return pack[n:end:end], pack[end:]
 }

@@ -144,6 +144,9 @@ func (m *Instance) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case q.Seq > uint64(m.p.Last):
 		s.Refuse(from, "frame of a round there is not")
 		return
+	case m.p.Most != nil && len(q.Body) > m.p.Most(int(q.Seq)):
+		s.Refuse(from, "frame too long for its round")
+		return
 	case int(q.Seq) < m.round, s.Now >= m.deadline(int(q.Seq)):
 		s.Refuse(from, "late frame")
 		return

@@ -59,6 +59,9 @@ type Protocol struct {
 	New func(self parley.ID) Rounds
 	// Tree returns the information tree inside one process, if it has one.
 	Tree func(r Rounds) parley.Tree
+	// Most is how many bytes a frame of a round has at most; nil: what links take. What is
+	// longer is a liar's, and refused before anything of it is kept.
+	Most func(round int) int
 	// RenameAll is Rename for all that one process sent another in a round, where
 	// paths name processes too and change with them. Without it paths stay.
 	RenameAll func(e parley.Env, sent []parley.Sent, perm []parley.ID) []parley.Sent

@@ -24,6 +24,8 @@ type Pipeline struct {
 	missed uint64      // the first slot that this process abstained from; 0: none
 	alarm  parley.Tick // when the timer is due; never: it is not set
 	ring   []slot      // by number: from opened-window+1 to opened+window
+	held   []int       // by process: bytes of its frames of round 0 in slots that are not over
+	most   int         // of them; 0: as many as there are
 
 	spare []*lockstep.Instance // scratch
 }
@@ -35,6 +37,7 @@ type slot struct {
 	value parley.Msg
 	one   *lockstep.Instance // nil: nothing came yet, or it is over
 	out   []parley.Effect    // what it delivered before an earlier one was over
+	sizes []int              // by process: of its frame of round 0
 }
 
 // Above is the machine that embeds a pipeline. Neither function may call the pipeline.
@@ -61,9 +64,19 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	}
 	return &Pipeline{
 		p: p, when: when, window: uint64(window), self: self, above: above, alarm: never,
-		ring: make([]slot, 2*window),
+		ring: make([]slot, 2*window), held: make([]int, p.N),
 	}
 }
+
+// Bound limits how many bytes are kept of the frames that one process sends in rounds 0, over
+// all slots that are not over; what is beyond that is refused as it comes. A correct process
+// must never have as many under way: a slot is over everywhere before window more of them
+// can have begun, and at the latest a round after it should be.
+func (l *Pipeline) Bound(bytes int) { l.most = bytes }
+
+// Age is the longest time that any correct process may need until a slot is over, counted
+// from when another one began it.
+func (l *Pipeline) Age() parley.Tick { return l.age() }
 
 // Opened is the last slot that has begun, and Done the last one of those that are over
 // with all before them.
@@ -159,7 +172,8 @@ func (l *Pipeline) open(s *parley.Step) {
 		}
 		l.opened = k
 		// What stood there was slot k-window, which is over everywhere.
-		*l.at(k + l.window) = slot{out: l.at(k + l.window).out[:0]}
+		old := l.at(k + l.window)
+		*old = slot{out: old.out[:0], sizes: old.sizes}
 		one := l.instance(k)
 		mark := s.Mark()
 		if by := s.Now - r.begin; l.when.Late(by) {
@@ -228,11 +242,43 @@ func (l *Pipeline) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 			return // what was kept of it was all that it needed
 		}
 	}
+	if !l.keeps(k, from, q) {
+		s.Refuse(from, "more of one process than is kept")
+		return
+	}
 	one := l.instance(k)
 	mark := s.Mark()
 	one.Receive(s, from, q)
 	if s.Mark() > mark || one.Over() {
 		l.settle(s, k, mark)
+	}
+}
+
+// keeps tells whether there is room for a frame of slot k, and counts it.
+func (l *Pipeline) keeps(k uint64, from parley.ID, q parley.Msg) bool {
+	if q.Seq != 0 || l.most == 0 {
+		return true
+	}
+	r := l.at(k)
+	if r.sizes == nil {
+		r.sizes = make([]int, l.p.N)
+	}
+	if r.sizes[from] > 0 {
+		return true // a second one, of which nothing is kept
+	}
+	if l.held[from]+len(q.Body) > l.most {
+		return false
+	}
+	r.sizes[from] = len(q.Body)
+	l.held[from] += len(q.Body)
+	return true
+}
+
+// letGo is for a slot that is over.
+func (l *Pipeline) letGo(r *slot) {
+	for id, size := range r.sizes {
+		l.held[id] -= size
+		r.sizes[id] = 0
 	}
 }
 
@@ -253,6 +299,7 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		}
 		l.spare = append(l.spare, r.one)
 		r.one = nil
+		l.letGo(r)
 		l.over = k
 		if l.missed == 0 || k < l.missed {
 			l.above.Over(s, k, r.out)
@@ -329,6 +376,7 @@ func (l *Pipeline) State(v *parley.Vars) {
 	}
 	if v.Loading() {
 		clear(l.ring)
+		clear(l.held)
 	}
 	for k := l.opened + 1 - min(l.opened, l.window); k <= l.opened+l.window; k++ {
 		l.visit(v, k)
@@ -354,6 +402,17 @@ func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 	if has {
 		l.instance(k)
 		v.Machine("instance", r.one)
+	}
+	if l.most > 0 {
+		if r.sizes == nil {
+			r.sizes = make([]int, l.p.N)
+		}
+		parley.PerProcess(v, "bytes", r.sizes, func(id parley.ID, size *int) {
+			parley.Num(v, "kept", size)
+			if v.Loading() {
+				l.held[id] += *size
+			}
+		})
 	}
 	parley.Slice(v, "delivered", &r.out, func(_ int, e *parley.Effect) {
 		e.Op, e.From = parley.OpDeliver, l.self

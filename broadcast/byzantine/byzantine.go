@@ -56,8 +56,12 @@ const (
 	Bytes
 )
 
-// again is the timer to ask once more; 0 is the slots' own.
-const again parley.Timer = 1
+// The timers beside that of the slots, 0: to ask once more, and to call for a slot when there
+// is room for batches again.
+const (
+	again parley.Timer = 1 + iota
+	room
+)
 
 // answers is how often one process asks for one batch, and is told it.
 const answers = 3
@@ -72,12 +76,21 @@ type process struct {
 	queue     [][]byte // requests that are in no slot yet
 	size      int      // of them in bytes, as in a batch
 	sent      uint64   // number of the last request that is in a slot
+	flight    []batch  // own batches that may be under way somewhere
+	under     int      // their bytes
+	waits     bool     // the timer for room is set
 	delivered uint64   // the last slot that was delivered
 	done      uint64   // the last slot that was agreed on
 	stopped   bool     // it waited for a batch beyond all bounds
 	asking    bool     // the timer to ask again is set
 	numbers   []uint64 // by sender: of the last request that was delivered
 	ring      []outcome
+}
+
+// batch is an own one in a slot: when that began here, and its bytes.
+type batch struct {
+	begun parley.Tick
+	size  int
 }
 
 // outcome is what was agreed on in a slot, and what is still told of it to others.
@@ -97,6 +110,7 @@ type entry struct {
 func newProcess(c Config, when lockstep.Schedule, p lockstep.Protocol, self parley.ID) *process {
 	m := &process{c: c, self: self, when: when, numbers: make([]uint64, c.N), ring: make([]outcome, 5*c.Window)}
 	m.line = mux.NewPipeline(p, when, c.Window, self, m)
+	m.line.Bound(2 * (c.Flight + envelope*c.Window))
 	return m
 }
 
@@ -133,28 +147,44 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 
 // call asks for a slot if there is anything to say, and not too much on its way.
 func (p *process) call(s *parley.Step) {
-	if len(p.queue) > 0 && p.line.Opened()-p.line.Done() < uint64(p.c.Depth) {
+	switch {
+	case len(p.queue) == 0 || p.line.Opened()-p.line.Done() >= uint64(p.c.Depth):
+	case p.free(s) >= head+overhead+len(p.queue[0]):
 		p.line.Call(s, 0)
+	case !p.waits:
+		p.waits = true
+		s.SetTimer(room, p.flight[0].begun+p.line.Age()-s.Now)
 	}
 }
 
 // Fill: a slot begins, whoever called for it; all that waits goes into it, as far as
-// there is room.
-func (p *process) Fill(*parley.Step, uint64) (parley.Msg, bool) {
+// there is room in a batch, and among those under way.
+func (p *process) Fill(s *parley.Step, _ uint64) (parley.Msg, bool) {
 	k, size := 0, head
-	for k < len(p.queue) && size+len(p.queue[k])+overhead <= p.c.Batch {
+	for most := min(p.c.Batch, p.free(s)); k < len(p.queue) && size+len(p.queue[k])+overhead <= most; k++ {
 		size += len(p.queue[k]) + overhead
-		k++
 	}
 	if k == 0 {
 		return parley.Msg{}, false
 	}
+	p.flight = append(p.flight, batch{s.Now, size})
+	p.under += size
 	m := parley.Msg{Kind: parley.Propose, Body: encode(p.sent+1, p.queue[:k])}
 	p.sent += uint64(k)
 	p.size -= size - head
 	clear(p.queue[:k])
 	p.queue = p.queue[k:]
 	return m, true
+}
+
+// free is how many bytes there is room for. What began longer ago than a slot may last is under
+// way nowhere; by the clock, for others may be slower than this process.
+func (p *process) free(s *parley.Step) int {
+	for len(p.flight) > 0 && s.Now-p.flight[0].begun >= p.line.Age() {
+		p.under -= p.flight[0].size
+		p.flight = p.flight[1:]
+	}
+	return p.c.Flight - p.under
 }
 
 // Over: a slot is agreed on. What is lacking is asked for at once.
@@ -291,7 +321,13 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 
 // Timeout is the slots' timer, or the time to ask again.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
-	if t != again {
+	switch t {
+	case room:
+		p.waits = false
+		p.call(s)
+		return
+	case again:
+	default:
 		p.line.Timeout(s)
 		p.call(s)
 		return
@@ -306,6 +342,12 @@ func (p *process) State(v *parley.Vars) {
 	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("request", b) })
 	parley.Num(v, "size", &p.size)
 	parley.Num(v, "sent", &p.sent)
+	parley.Num(v, "under way", &p.under)
+	parley.Slice(v, "flight", &p.flight, func(_ int, b *batch) {
+		v.Time("begun", &b.begun)
+		parley.Num(v, "bytes", &b.size)
+	})
+	v.Bool("waits", &p.waits)
 	parley.Num(v, "delivered", &p.delivered)
 	parley.Num(v, "done", &p.done)
 	v.Bool("stopped", &p.stopped)

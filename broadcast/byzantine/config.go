@@ -23,6 +23,10 @@ type Config struct {
 	// Batch is the largest batch, in bytes, by default 64 KiB, which bounds a payload
 	// too. Queue is how much may wait to be put into slots, by default 16 batches.
 	Batch, Queue int
+	// Flight is how many bytes of batches one process begins at most in the time in which a
+	// slot is over for certain; by default 96 batches. More wait in the queue. Others keep
+	// twice as many of it, which bounds what a liar can make them keep.
+	Flight int
 }
 
 func (c Config) withDefaults() Config {
@@ -37,6 +41,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Queue == 0 {
 		c.Queue = 16 * c.Batch
+	}
+	if c.Flight == 0 {
+		c.Flight = 96 * c.Batch
 	}
 	return c
 }
@@ -55,11 +62,13 @@ func (c Config) check() error {
 	case c.Window < 1 || c.Window > 1<<16:
 		return wrong("window", "%d slots: allowed are 1 to %d", c.Window, 1<<16)
 	case c.Depth < 1 || c.Depth > c.Window:
-		return wrong("depth", "%d slots: allowed are 1 to the window, %d", c.Depth, c.Window)
+		return wrong("ahead", "%d slots: allowed are 1 to the window, %d", c.Depth, c.Window)
 	case c.Batch <= head+overhead || c.Batch > parley.MaxBody/4:
 		return wrong("batch", "%d bytes: allowed are %d to %d", c.Batch, head+overhead+1, parley.MaxBody/4)
 	case c.Queue < c.Batch:
 		return wrong("queue", "%d bytes: at least a batch, %d", c.Queue, c.Batch)
+	case c.Flight < c.Batch:
+		return wrong("flight", "%d bytes: at least a batch, %d", c.Flight, c.Batch)
 	}
 	return nil
 }
@@ -101,7 +110,7 @@ func flags(fs *flag.FlagSet, def Config, when lockstep.Schedule) func(parley.Nam
 	n := fs.Int("n", def.N, "number of `processes`")
 	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	window := fs.Int("window", def.Window, "how many `slots` are unfinished at most")
-	depth := fs.Int("depth", def.Depth, "how many unfinished `slots` there may be when a process calls for another")
+	depth := fs.Int("ahead", def.Depth, "how many unfinished `slots` there may be when a process calls for another")
 	return func(parley.Naming) (parley.Protocol, error) {
 		c := def
 		c.N, c.M, c.Window, c.Depth = *n, *m, *window, *depth

@@ -132,6 +132,55 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// What a liar can make a process keep is bounded: a frame longer than any of its round is
+// refused as it comes, and so is what goes beyond twice what a correct process may have
+// under way, whatever slots it is of.
+func TestHostileFrames(t *testing.T) {
+	c := Config{N: 4, M: 1, Window: 64, Batch: 1000, Flight: 4000}
+	p := New(c, lockstep.Called).New(0).(*process)
+	h := &host{}
+	s := &parley.Step{Self: 0, N: 4, Now: 1, Host: h}
+	frame := func(slot, round uint64, size int) parley.Msg {
+		body := parley.AppendMsg(nil, 0, parley.Msg{Kind: Batch, Body: make([]byte, size)})
+		return parley.Msg{Kind: lockstep.Frame, Value: slot, Seq: round, Body: body}
+	}
+	for _, m := range []parley.Msg{frame(1, 0, 1000+envelope), frame(1, 1, 4*(envelope+3*40)), frame(1, 0, 1<<20)} {
+		p.Receive(s, 3, m)
+	}
+	if len(h.why) != 3 || h.why[0] != "frame too long for its round" || h.why[1] != h.why[0] || h.why[2] != h.why[0] {
+		t.Errorf("%q", h.why)
+	}
+	h.why = nil
+	for slot := range uint64(60) {
+		p.Receive(s, 3, frame(slot+2, 0, 1000))
+	}
+	taken := 60 - len(h.why)
+	if most := 2 * (4000 + 64*envelope) / 1000; taken < 8 || taken > most || h.why[0] != "more of one process than is kept" {
+		t.Errorf("%d of 60 frames are kept, %q", taken, slices.Compact(h.why))
+	}
+	h.why = nil
+	p.Receive(s, 2, frame(2, 0, 1000)) // what another one sends is its own matter
+	if len(h.why) > 0 {
+		t.Errorf("%q", h.why)
+	}
+}
+
+// A process never has more bytes of batches under way than others keep; the rest waits, and
+// all of it is delivered.
+func TestFlight(t *testing.T) {
+	c := Config{N: 4, M: 1, Window: 64, Depth: 64, Batch: 200, Flight: 600, Queue: 100_000}
+	opt := sim.Options{Protocol: New(c, lockstep.Called)}
+	for k := range 60 {
+		opt.Requests = append(opt.Requests, sim.Request{At: 1, When: parley.Tick(10 * k), Msg: problem.Request(make([]byte, 100))})
+	}
+	most := 0
+	opt.Between = func(s *sim.Sim) { most = max(most, s.Machine(1).(*process).under) }
+	s := sim.Run(opt)
+	if n := len(s.History.Deliveries); n != 4*60 || most > 600 || most < 300 || len(s.Stats.Refused) > 0 {
+		t.Errorf("%d deliveries, %d bytes under way, refused %v", n, most, s.Stats.Refused)
+	}
+}
+
 // There is one encoding of a batch, and nothing else is one.
 func TestBatches(t *testing.T) {
 	for _, requests := range [][][]byte{{{}}, {[]byte("a"), nil, bytes.Repeat([]byte("x"), 300)}} {

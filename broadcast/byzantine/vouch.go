@@ -1,6 +1,8 @@
 package byzantine
 
 import (
+	"crypto/sha256"
+
 	"parley"
 	"parley/agreement/eig"
 	"parley/lockstep"
@@ -22,6 +24,7 @@ func slot(c Config) lockstep.Protocol {
 	p.Properties, p.Cost, p.Memory = nil, nil, nil
 	p.Explain, p.Lies = explain(c, parts), lies(c, parts)
 	p.Size = nil
+	p.Most = c.longest
 	inner, last := p.New, p.Last
 	p.New = func(self parley.ID) lockstep.Rounds {
 		return &vouch{
@@ -30,6 +33,22 @@ func slot(c Config) lockstep.Protocol {
 		}
 	}
 	return p
+}
+
+// envelope is more than the wire form of a message has beside its body.
+const envelope = 64
+
+// longest is how many bytes a frame of a round has at most: the batch, or of each agreement
+// a value for every path of so many processes, the longest of which are digests.
+func (c Config) longest(round int) int {
+	if round == 0 {
+		return c.Batch + envelope
+	}
+	paths := 1
+	for r := range round {
+		paths = min(paths*max(1, c.N-1-r), parley.MaxBody)
+	}
+	return min(c.N*(envelope+paths*(sha256.Size+8)), parley.MaxBody)
 }
 
 // agreements are those on each process's digest; the default, no bytes, is no batch.

@@ -98,7 +98,7 @@ func checkListen(ctx context.Context, key, address string) Finding {
 }
 
 func (f *File) checkData() Finding {
-	dir := f.folder(f.Data)
+	dir := f.Folder(f.Data)
 	if dir == "" {
 		const none = "none: all is in memory, and a node that has ended must not come back under its name"
 		return Finding{Key: "data", Text: none}

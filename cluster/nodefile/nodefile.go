@@ -3,19 +3,19 @@
 package nodefile
 
 import (
-	"context"
 	"crypto/ed25519"
 	_ "embed"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"parley"
 	"parley/cluster"
 	"parley/cluster/cert"
+	"parley/cluster/host"
 	"parley/faulty"
 	"parley/replica/bank"
 	"parley/replica/service"
@@ -34,19 +34,24 @@ type File struct {
 	// Listen is the address that the node listens on for the others, API that for clients,
 	// and Metrics that for who watches it. The last two may be empty.
 	Listen, API, Metrics string
-	// Certificates and Data are folders. Relative ones are relative to the folder of the
-	// file. Data may be empty.
-	Certificates, Data string
-	Durable            bool
-	Members            []cluster.Member
-	M                  int           // 0: as many as there may be
-	Round              time.Duration // 0: the default
-	Times              cluster.Times
-	Groups             []cluster.GroupConfig // without Deliver
-	Tables             []cluster.TableConfig
-	LogJSON            bool // in place of text
-	LogLevel           slog.Level
-	Lab                *cluster.Lab
+	// Certificates, Data and Traces are folders. Relative ones are relative to the folder of
+	// the file. The last two may be empty.
+	Certificates, Data, Traces string
+	Durable                    bool
+	Members                    []cluster.Member
+	M                          int           // 0: as many as there may be
+	Round                      time.Duration // 0: the default
+	Times                      cluster.Times
+	Clocks                     cluster.ClockConfig
+	Groups                     []cluster.GroupConfig // without Deliver
+	Tables                     []cluster.TableConfig
+	LogJSON                    bool // in place of text
+	LogLevel                   slog.Level
+	Lab                        *cluster.Lab
+	// Offset and Drift are how wrong the clock of a node in a laboratory is: how far it is
+	// ahead, and how much faster it runs, in parts in a million.
+	Offset time.Duration
+	Drift  int64
 
 	line               map[string]value // of the keys at the top, where they stand
 	addresses, signers []value          // of the members
@@ -108,13 +113,16 @@ func (f *File) keys() []key {
 				key{"flush", false, into(&f.Times.Flush, value.time)}, key{"retry", false, into(&f.Times.Retry, value.time)},
 			)
 		}},
+		{"clocks", false, f.clocks},
 		{"groups", false, func(v value) error { return v.list(f.group) }},
 		{"tables", false, func(v value) error { return v.list(f.table) }},
 		{"log", false, func(v value) error {
 			return v.fields(key{"format", false, f.logFormat}, key{"level", false, f.logLevel})
 		}},
+		{"traces", false, into(&f.Traces, value.folder)},
 		{"lab", false, f.lab},
 		{"traitor", false, f.traitor},
+		{"skew", false, f.skew},
 	}
 }
 
@@ -170,10 +178,10 @@ func (f *File) group(v value) error {
 			}
 			return name, err
 		})},
-		key{"order", true, func(v value) error {
-			text, err := v.oneOf("total", "byzantine")
-			if text == "byzantine" {
-				g.Level = cluster.Byzantine
+		key{"level", true, func(v value) error {
+			text, err := v.oneOf("total", "reliable", "uniform", "fifo", "causal", "atomic", "byzantine")
+			if err == nil {
+				g.Level, err = cluster.ParseLevel(text)
 			}
 			return err
 		}},
@@ -246,6 +254,23 @@ func (f *File) traitor(v value) error {
 	return nil
 }
 
+// clocks reads what the clocks go by.
+func (f *File) clocks(v value) error {
+	return v.fields(
+		key{"error", false, into(&f.Clocks.Error, value.short)},
+		key{"drift", false, into(&f.Clocks.Drift, func(v value) (int64, error) { return v.parts(1) })},
+		key{"period", false, into(&f.Clocks.Period, value.time)},
+	)
+}
+
+// skew reads how wrong the clock of a node is, in a laboratory.
+func (f *File) skew(v value) error {
+	return v.fields(
+		key{"offset", false, into(&f.Offset, value.ahead)},
+		key{"drift", false, into(&f.Drift, func(v value) (int64, error) { return v.parts(-maxDrift) })},
+	)
+}
+
 // self is the place of this node among the members, -1 if it has none.
 func (f *File) self() int {
 	return slices.IndexFunc(f.Members, func(m cluster.Member) bool { return m.Name == f.Name })
@@ -274,6 +299,15 @@ func (f *File) fits() error {
 		return f.line["times"].wrong("retry is %v: more than flush was expected, which is %v", t.Retry, t.Flush)
 	case f.set("traitor") && !f.set("lab"):
 		return f.line["traitor"].wrong("the key is for laboratories: it is refused without \"lab: true\"")
+	case f.set("clocks"):
+		c := cluster.Config{Members: f.Members, M: f.M, Round: f.Round, Clocks: f.Clocks}
+		if err := c.CheckClocks(); err != nil {
+			return f.line["clocks"].wrong("%v", err)
+		}
+	}
+	switch {
+	case f.set("skew") && !f.set("lab"):
+		return f.line["skew"].wrong("the key is for laboratories: it is refused without \"lab: true\"")
 	}
 	listens := []struct{ key, address string }{{"listen", f.Listen}, {"api", f.API}, {"metrics", f.Metrics}}
 	for i, l := range listens {
@@ -285,7 +319,7 @@ func (f *File) fits() error {
 	}
 	byzantine := slices.ContainsFunc(f.Groups, func(g cluster.GroupConfig) bool { return g.Level == cluster.Byzantine })
 	if byzantine && (n < 4 || n > maxByzantine) {
-		return f.line["groups"].wrong("order byzantine among %d members: allowed are 4 to %d", n, maxByzantine)
+		return f.line["groups"].wrong("level byzantine among %d members: allowed are 4 to %d", n, maxByzantine)
 	}
 	return nil
 }
@@ -296,29 +330,17 @@ func (f *File) set(key string) bool { return f.line[key].node != nil }
 // at places an error on the line of a key.
 func (f *File) at(key string, err error) error { return f.line[key].wrong("%v", err) }
 
-// folder is where a folder of the file is.
-func (f *File) folder(name string) string {
+// Folder is where a folder of the file is.
+func (f *File) Folder(name string) string {
 	if name == "" || filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(filepath.Dir(f.Path), name)
 }
 
-// Open listens for the other nodes.
-func (f *File) Open(ctx context.Context) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.Listen)
-	if err != nil {
-		if !f.set("listen") {
-			return nil, f.addresses[f.self()].wrong("%v", err)
-		}
-		return nil, f.at("listen", err)
-	}
-	return l, nil
-}
-
 // identity reads who the node is and whom it trusts.
 func (f *File) identity() (c cluster.Config, err error) {
-	dir := f.folder(f.Certificates)
+	dir := f.Folder(f.Certificates)
 	if c.Trust, err = cert.LoadTrust(dir, nil); err != nil {
 		return c, f.at("certificates", err)
 	}
@@ -347,7 +369,14 @@ func (f *File) Config() (cluster.Config, error) {
 	if err != nil {
 		return cluster.Config{}, err
 	}
-	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.folder(f.Data), f.Durable
+	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.Folder(f.Data), f.Durable
 	c.Groups, c.Tables, c.M, c.Round, c.Times, c.Lab = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
+	c.Clocks = f.Clocks
+	if f.Traces != "" {
+		c.Trace = &cluster.Tracing{Open: cluster.TraceFolder(f.Folder(f.Traces))}
+	}
+	if f.Offset != 0 || f.Drift != 0 {
+		c.Clock = host.Skewed{Clock: host.NewSystem(), Offset: parley.Tick(f.Offset), Drift: f.Drift}
+	}
 	return c, nil
 }

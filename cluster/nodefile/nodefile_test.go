@@ -86,7 +86,7 @@ func TestTooMuch(t *testing.T) {
 		fmt.Fprintf(&members, "- {name: n%d, address: \"h%d:1\", signer: %q}\n", i, i, cert.FormatSigner(key))
 	}
 	for i := range 1025 {
-		fmt.Fprintf(&groups, "- {name: g%d, order: total}\n", i)
+		fmt.Fprintf(&groups, "- {name: g%d, level: total}\n", i)
 		fmt.Fprintf(&tables, "- {name: t%d, state: bank}\n", i)
 	}
 	for text, want := range map[string]string{
@@ -160,8 +160,9 @@ func TestExample(t *testing.T) {
 			t.Errorf("the example lacks %s", key)
 		}
 	}
-	lab := strings.NewReplacer("\n# lab:", "\nlab:", "\n# traitor:", "\ntraitor:").Replace(nodefile.Example)
-	if f, err = nodefile.Parse("f", []byte(lab)); err != nil || f.Lab == nil || f.Lab.Traitor.Name != "twofaced" {
+	lab := strings.NewReplacer("\n# lab:", "\nlab:", "\n# traitor:", "\ntraitor:", "\n# skew:", "\nskew:").Replace(nodefile.Example)
+	if f, err = nodefile.Parse("f", []byte(lab)); err != nil || f.Lab == nil || f.Lab.Traitor.Name != "twofaced" ||
+		f.Offset != 1500*time.Millisecond || f.Drift != 200 {
 		t.Errorf("with a traitor: %+v, %v", f, err)
 	}
 }
@@ -200,7 +201,7 @@ func made(t *testing.T, more string) string {
 
 // A file makes the configuration of a node, with its certificates.
 func TestConfig(t *testing.T) {
-	file := made(t, "cluster: bank\nname: b\ndata: data\nround: 50ms\ngroups: [{name: g, order: total}]\n")
+	file := made(t, "cluster: bank\nname: b\ndata: data\nround: 50ms\ngroups: [{name: g, level: total}]\n")
 	f, err := nodefile.Read(file)
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +295,7 @@ func TestCheck(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	taken := l.Addr().String()
 	file := made(t, "cluster: bank\nname: a\nlisten: "+taken+"\napi: 192.0.2.1:7\ndata: certs/ca.pem\n"+
-		"groups: [{name: g, order: total}]\ntables: [{name: s, state: bank}, {name: t, state: keyvalue}]\n")
+		"groups: [{name: g, level: total}]\ntables: [{name: s, state: bank}, {name: t, state: keyvalue}]\n")
 	f, err := nodefile.Read(file)
 	if err != nil {
 		t.Fatal(err)

@@ -272,6 +272,51 @@ func (v value) time() (time.Duration, error) {
 	return d, nil
 }
 
+// shortest and maxDrift are the limits of what clocks go by.
+const (
+	shortest = 10 * time.Microsecond
+	maxDrift = 100_000
+)
+
+// short is a time that may be shorter than others.
+func (v value) short() (time.Duration, error) {
+	text, err := v.text()
+	if err != nil {
+		return 0, err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < shortest || d > time.Second {
+		return 0, v.wrong("%q: allowed are 10us to 1s, with the unit, as in 500us or 2ms", text)
+	}
+	return d, nil
+}
+
+// ahead is by how much something is ahead, or behind.
+func (v value) ahead() (time.Duration, error) {
+	text, err := v.text()
+	if err != nil {
+		return 0, err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < -24*maxTime || d > 24*maxTime {
+		return 0, v.wrong("%q: allowed are -24h to 24h, with the unit, as in 1.5s or -200ms", text)
+	}
+	return d, nil
+}
+
+// parts is a number of parts in a million.
+func (v value) parts(least int64) (int64, error) {
+	text, err := v.text()
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > maxDrift {
+		return 0, v.wrong("%q: a whole number of parts in a million, from %d to %d, was expected", text, least, maxDrift)
+	}
+	return n, nil
+}
+
 func (v value) whole() (int, error) {
 	text, err := v.text()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"parley/agreement/sm"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
+	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
@@ -21,6 +22,7 @@ import (
 	"parley/broadcast/guard"
 	"parley/broadcast/problem"
 	"parley/broadcast/timestamp"
+	"parley/broadcast/vector"
 	"parley/clock/convergence"
 	"parley/commit/agreed"
 	"parley/commit/quorum"
@@ -80,6 +82,7 @@ func broadcasts() []row {
 		{protocol: called("guarded", guarded(guard.Config{N: 4})), plan: lasting},
 		{protocol: called("unguarded", guarded(guard.Config{N: 4, Off: true})), plan: lasting},
 		{protocol: called("bracha", bracha.New(bracha.Config{N: 4, M: 1})), plan: carries()},
+		{protocol: called("byzantine", byzantine.New(byzantine.Config{N: 4, M: 1}, lockstep.Called)), plan: carries()},
 	}
 }
 
@@ -99,6 +102,10 @@ func ordered() []row {
 	return []row{
 		{protocol: called("atomic", over(atomic.New(atomic.Config{N: 4, Detector: true}))),
 			plan: until(named, 25_000)},
+		{protocol: called("vector-causal", vector.New(vector.Config{Config: five})), plan: long, percent: 50},
+		{protocol: called("vector-uniform", vector.New(vector.Config{Config: comesBack, Level: vector.Uniform})),
+			plan: long, percent: 50},
+		{protocol: called("vector-durable", vector.New(vector.Config{Config: durable})), plan: long, percent: 50},
 		{protocol: called("atomic-views", atomic.InViews(five)), plan: longNamed, percent: 50},
 		{protocol: called("atomic-durable", atomic.InViews(group.Config{N: 4, Durable: true})),
 			plan: longNamed, percent: 50},

@@ -1,0 +1,417 @@
+// Package vector is reliable broadcast among the members of a view, in no order, in FIFO
+// order or in causal order, each message as its sender asks.
+//
+// The problem: reliable broadcast, FIFO broadcast and causal broadcast, for as long as a
+// system runs and whoever comes and goes. All that install two views have delivered the
+// same messages in between. A message of level
+//
+//   - Reliable is delivered when it comes;
+//   - Uniform, when all members hold it;
+//   - FIFO, when all that its sender broadcast before it in the view is delivered;
+//   - Causal, when moreover all is delivered that its sender had delivered.
+//
+// The bound: asynchronous messages on FIFO links that may lose but neither reorder nor
+// double, crash faults, false suspicions. To go on it takes a majority of the current view,
+// see membership/group. A message that all members but a crashed or excluded one lack is
+// lost, and with it whatever cannot be delivered without it; it is so at all who stay. But
+// for level Uniform the one who is gone may have delivered it: those levels are not
+// uniform.
+//
+// Why it works: messages of one sender come in its order and are numbered, so that a member
+// that missed one knows. A member keeps what it has received until it is told that all
+// members have received it: when the view ends, what any of those who go on has received
+// is in a report, and the cut is all that is in the reports. What a causal message depends
+// on its sender has delivered: if the sender goes on that is in its report, or held by
+// all. A level Uniform message is held by all before anyone delivers it, hence is in every
+// report, or delivered by who gives that.
+//
+// A vector counts the messages of each member in the view. It has as many places as the
+// view has members, and all counts begin again with the next view; so it does not grow
+// with those who were members once, and no gap outlives a view. A count stands for all
+// messages up to it, those too that overtook a Uniform one on the way: a causal message may
+// wait for more than it must, but never for what waits for it, for that was sent later.
+//
+// Memory is at most n*W messages: a sender has W messages at most that it does not know to
+// be received by all. Where acknowledgements may wait (Hold) they do so for at most half of
+// that, and not for messages that are delivered by them.
+//
+// Source: causal broadcast with vector times in views, stability and flush, from Birman,
+// Schiper and Stephenson (1991); the end of a view as in membership/group.
+package vector
+
+import (
+	"slices"
+
+	"parley"
+	"parley/membership/group"
+)
+
+// The messages of the layer. Their Body begins with a vector: how many members the view
+// has, and how much the sender has received from each, in the order of ids.
+const (
+	// Data is a broadcast. Seq: the sender's count in this view, from 1. Value: the level.
+	// Body: the vector; for level Causal another one, of the last message of each that the
+	// sender has delivered; and the payload behind it.
+	Data parley.Kind = iota + 1
+	// Ack acknowledges. Body: the vector.
+	Ack
+)
+
+// Level is what a message is promised of order, and of those who fail.
+type Level uint8
+
+// The levels. A request may have one for its Value; 0 stands for that of the Config.
+const (
+	Reliable Level = iota + 1
+	Uniform
+	FIFO
+	Causal
+)
+
+// held is a message that not all are known to have received, or that is not delivered.
+type held struct {
+	level     Level
+	need      []uint64 // Causal: by process: which messages come before it
+	body      []byte
+	delivered bool
+}
+
+// line is what came from one member in this view.
+type line struct {
+	gone uint64 // all up to here are delivered and with all members
+	held []held // those that follow
+	done uint64 // all up to here are delivered
+	top  uint64 // the last that is
+}
+
+// received is how many messages came.
+func (l *line) received() uint64 { return l.gone + uint64(len(l.held)) }
+
+// name is a message of the view.
+type name struct {
+	sender parley.ID
+	seq    uint64
+}
+
+// limit is above every count that comes about without a liar.
+const limit = 1 << 56
+
+// most is how many own messages may be on their way at most.
+const most = 1 << 16
+
+// The timers: of an acknowledgement that is held back, and of a view that has begun while
+// own messages wait.
+const (
+	flushing parley.Timer = 1 + iota
+	opening
+)
+
+// request is an own message beyond the window.
+type request struct {
+	level Level
+	body  []byte
+}
+
+// layer is one member.
+type layer struct {
+	c    Config
+	self parley.ID
+	n    int
+
+	view  group.View
+	lines []line     // by process
+	ack   [][]uint64 // ack[q][s]: how many of s's messages q says it holds
+	owe   bool       // an acknowledgement, at the end of a batch
+	queue []request
+	again []name   // durable: delivered before a crash, and to be delivered once more
+	vec   []uint64 // scratch: of the message that has come
+}
+
+func newLayer(c Config, self parley.ID, n int) *layer {
+	l := &layer{c: c, self: self, n: n, lines: make([]line, n), ack: make([][]uint64, n)}
+	for q := range l.ack {
+		l.ack[q] = make([]uint64, n)
+	}
+	return l
+}
+
+// Request is upon broadcast(m).
+func (l *layer) Request(s *parley.Step, m parley.Msg) {
+	level := Level(m.Value)
+	switch {
+	case m.Value > uint64(Causal):
+		s.Refuse(l.self, "request of no level")
+		return
+	case len(l.queue) >= l.c.Queue:
+		s.Refuse(l.self, "too many requests for the window")
+		return
+	case level == 0:
+		level = l.c.Level
+	}
+	l.queue = append(l.queue, request{level, m.Body})
+	l.settle(s)
+}
+
+// send broadcasts the next own message if there is one, and fewer than W are not known to
+// be with all.
+func (l *layer) send(s *parley.Step) bool {
+	own := &l.lines[l.self]
+	if len(l.queue) == 0 || own.received()-l.stable(l.self) >= uint64(l.c.Window) {
+		return false
+	}
+	r := l.queue[0]
+	l.queue = slices.Delete(l.queue, 0, 1)
+	h := held{level: r.level, body: r.body}
+	if r.level == Causal {
+		h.need = make([]uint64, l.n)
+		for q := range h.need {
+			h.need[q] = l.lines[q].top
+		}
+		h.need[l.self] = 0 // its number says that
+	}
+	l.hold(s, l.self, h)
+	l.acknowledge(s)
+	m := parley.Msg{Kind: Data, Seq: own.received(), Value: uint64(r.level)}
+	m.Body = l.vector(3*l.n+len(r.body), func(q parley.ID) uint64 { return l.lines[q].received() })
+	if h.need != nil {
+		m.Body = appendVector(m.Body, l.view.Members, func(q parley.ID) uint64 { return h.need[q] })
+	}
+	m.Body = append(m.Body, r.body...)
+	s.SendTo(l.view.Members, m)
+	return true
+}
+
+// hold keeps the next message of a sender.
+func (l *layer) hold(s *parley.Step, q parley.ID, h held) {
+	if l.c.Durable {
+		s.Append(appendMessage([]byte{holds}, message{name{q, l.lines[q].received() + 1}, h}))
+	}
+	l.lines[q].held = append(l.lines[q].held, h)
+}
+
+// Receive is DATA or ACK of another member.
+func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
+	var h held
+	var ok bool
+	l.vec, h.body, ok = readVector(l.vec[:0], m.Body)
+	if why := l.misfit(q, m, h.body, ok); why != "" {
+		s.Refuse(q, why)
+		return false
+	}
+	urgent := false
+	if m.Kind == Data {
+		if h.level = Level(m.Value); h.level == Causal {
+			if h.need, h.body, ok = l.need(q, h.body); !ok {
+				s.Refuse(q, "what comes before it cannot be read, or is far ahead")
+				return false
+			}
+		}
+		// the messages of a sender come in its order, or one is missing
+		if m.Seq != l.lines[q].received()+1 {
+			return true
+		}
+		l.hold(s, q, h)
+		urgent = h.level == Uniform || 2*(m.Seq-l.ack[l.self][q]) >= uint64(l.c.Window)
+	}
+	if l.said(q) != l.lines[q].received() {
+		return true
+	}
+	rank := 0
+	for id := range l.view.Members.All() {
+		l.ack[q][id] = max(l.ack[q][id], l.vec[rank])
+		rank++
+	}
+	if m.Kind == Data {
+		l.owes(s, urgent)
+	}
+	l.settle(s)
+	return false
+}
+
+func (l *layer) misfit(q parley.ID, m parley.Msg, body []byte, ok bool) string {
+	switch {
+	case m.Kind != Data && m.Kind != Ack, m.Origin != 0:
+		return "message of no kind"
+	case !ok, len(l.vec) != l.view.Members.Len(), m.Kind == Ack && (len(body) > 0 || m.Seq != 0 || m.Value != 0):
+		return "vector that cannot be read"
+	case m.Kind == Data && (m.Seq == 0 || m.Seq > limit || m.Value == 0 || m.Value > uint64(Causal)):
+		return "no such number or level"
+	case m.Kind == Data && l.said(q) != m.Seq:
+		return "count that is not in its vector"
+	case l.said(l.self) > l.lines[l.self].received():
+		return "acknowledgement of what was not sent"
+	}
+	return ""
+}
+
+// need reads what a causal message of q comes after. No member can have delivered more of
+// another than that has sent, which is at most W beyond what has come from there.
+func (l *layer) need(q parley.ID, b []byte) (need []uint64, body []byte, ok bool) {
+	vec, body, ok := readVector(nil, b)
+	if !ok || len(vec) != l.view.Members.Len() {
+		return nil, nil, false
+	}
+	need = make([]uint64, l.n)
+	rank := 0
+	for id := range l.view.Members.All() {
+		need[id] = vec[rank]
+		if id == q && vec[rank] != 0 || vec[rank] > l.lines[id].received()+uint64(l.c.Window) {
+			return nil, nil, false
+		}
+		rank++
+	}
+	return need, body, true
+}
+
+// said is how much the message that has come says of the process id.
+func (l *layer) said(id parley.ID) uint64 {
+	rank := 0
+	for member := range l.view.Members.All() {
+		if member == id {
+			break
+		}
+		rank++
+	}
+	return l.vec[rank]
+}
+
+// owes: an acknowledgement is due, at once or at the end of a batch.
+func (l *layer) owes(s *parley.Step, urgent bool) {
+	switch {
+	case urgent || l.c.Hold == 0:
+		l.tell(s)
+	case !l.owe:
+		l.owe = true
+		s.SetTimer(flushing, l.c.Hold)
+	}
+}
+
+// tell sends ACK to all others.
+func (l *layer) tell(s *parley.Step) {
+	l.acknowledge(s)
+	body := l.vector(0, func(q parley.ID) uint64 { return l.lines[q].received() })
+	s.SendTo(l.view.Members, parley.Msg{Kind: Ack, Body: body})
+}
+
+// acknowledge: what is now sent says what this member holds.
+func (l *layer) acknowledge(s *parley.Step) {
+	for q := range l.lines {
+		l.ack[l.self][q] = l.lines[q].received()
+	}
+	if l.owe {
+		l.owe = false
+		s.StopTimer(flushing)
+	}
+}
+
+// Timeout ends a batch, or begins with what waits.
+func (l *layer) Timeout(s *parley.Step, t parley.Timer) {
+	if t == flushing && l.owe {
+		l.owe = false
+		l.tell(s)
+	}
+	l.settle(s)
+}
+
+// settle delivers what can be, lets go of what is with all, and sends what then may be.
+func (l *layer) settle(s *parley.Step) {
+	for sent := true; sent; sent = l.send(s) {
+		l.release(s, false)
+		for q := range l.view.Members.All() {
+			l.forget(q)
+		}
+	}
+}
+
+// stable is how many messages of a member all members say that they hold.
+func (l *layer) stable(sender parley.ID) uint64 {
+	least := uint64(limit)
+	for q := range l.view.Members.All() {
+		if q == l.self {
+			continue // it holds what it has
+		}
+		least = min(least, l.ack[q][sender])
+	}
+	return min(least, l.lines[sender].received())
+}
+
+// forget lets go of the messages of a member that are delivered and with all.
+func (l *layer) forget(q parley.ID) {
+	ln := &l.lines[q]
+	if len(ln.held) == 0 {
+		return
+	}
+	upto := min(l.stable(q), ln.done)
+	if upto > ln.gone {
+		ln.held = slices.Delete(ln.held, 0, int(upto-ln.gone))
+		ln.gone = upto
+	}
+}
+
+// release delivers messages that wait for nothing more, until there are none. At the end
+// of a view (over) all that are here are with all who go on.
+func (l *layer) release(s *parley.Step, over bool) {
+	for more := true; more; {
+		more = false
+		for q := range l.lines {
+			ln := &l.lines[q]
+			for i := ln.done - ln.gone; i < uint64(len(ln.held)); i++ {
+				id := name{parley.ID(q), ln.gone + i + 1}
+				if h := &ln.held[i]; !h.delivered && l.ready(id, h, over) {
+					if l.c.Durable && !over { // at the end of a view the cut says it
+						s.Append(appendName([]byte{delivers}, id))
+					}
+					body := l.delivered(id)
+					s.Deliver(id.sender, parley.Msg{Kind: parley.Carried, Origin: id.sender, Body: body})
+					more = true
+				}
+			}
+		}
+	}
+}
+
+// ready tells whether a message can be delivered.
+func (l *layer) ready(id name, h *held, over bool) bool {
+	before := l.lines[id.sender].done >= id.seq-1
+	switch h.level {
+	case Reliable:
+		return true
+	case Uniform:
+		return over || l.stable(id.sender) >= id.seq
+	case FIFO:
+		return before
+	case Causal:
+		for q, count := range h.need {
+			before = before && l.lines[q].done >= count
+		}
+		return before
+	}
+	return false // a joiner has nothing of it but its place
+}
+
+// delivered notes that a message is, and returns its payload.
+func (l *layer) delivered(id name) []byte {
+	ln := &l.lines[id.sender]
+	h := &ln.held[id.seq-ln.gone-1]
+	h.delivered = true
+	ln.top = max(ln.top, id.seq)
+	for ln.done < ln.received() && ln.held[ln.done-ln.gone].delivered {
+		ln.done++
+	}
+	return h.body
+}
+
+// Waiting tells whether anything is not yet delivered: what is missing for that may have
+// been the last message of a link that broke.
+func (l *layer) Waiting() bool {
+	return len(l.queue) > 0 || slices.ContainsFunc(l.lines, func(ln line) bool { return ln.done < ln.received() })
+}
+
+// Oldest is the oldest own message that is not known to be with all: the link to somebody
+// may have lost it.
+func (l *layer) Oldest() uint64 {
+	if stable := l.stable(l.self); stable < l.lines[l.self].received() {
+		return stable + 1
+	}
+	return 0
+}

@@ -1,0 +1,437 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/cluster"
+)
+
+// hasty are times for tests in which nodes are killed.
+var hasty = cluster.Times{
+	Beat: 20 * time.Millisecond, Suspect: 300 * time.Millisecond, Flush: 200 * time.Millisecond,
+	Retry: 400 * time.Millisecond,
+}
+
+// told is what one node has delivered.
+type told struct {
+	mu   sync.Mutex
+	list []string
+	per  map[parley.ID]uint64 // how many of each sender
+	bad  string               // what came before it might
+}
+
+// payloads of these tests have their number, and how many of each sender their own sender
+// had delivered.
+func tagged(number, n int, t *told) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := binary.BigEndian.AppendUint64(nil, uint64(number))
+	for id := range n {
+		b = binary.BigEndian.AppendUint64(b, t.per[parley.ID(id)])
+	}
+	return b
+}
+
+func (t *told) deliver(d cluster.Delivery, level cluster.Level) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	number := binary.BigEndian.Uint64(d.Payload)
+	if level != cluster.Reliable && level != cluster.Uniform && number != t.per[d.From] && t.bad == "" {
+		t.bad = fmt.Sprintf("%d of %d after %d", number, d.From, t.per[d.From])
+	}
+	for id := range len(d.Payload)/8 - 1 {
+		before := binary.BigEndian.Uint64(d.Payload[8*(id+1):])
+		if level == cluster.Causal && t.per[parley.ID(id)] < before && t.bad == "" {
+			t.bad = fmt.Sprintf("%d of %d, which comes after %d of %d, of which %d came", number, d.From, before, id,
+				t.per[parley.ID(id)])
+		}
+	}
+	t.per[d.From]++
+	t.list = append(t.list, fmt.Sprintf("%d:%d", d.From, number))
+}
+
+func (t *told) all() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.list)
+}
+
+func (t *told) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.list)
+}
+
+// killed runs a group of four nodes that all broadcast, and kills the last in the middle. It
+// returns what each has delivered when nothing more comes.
+func killed(t *testing.T, level cluster.Level, each int) []*told {
+	t.Helper()
+	const n = 4
+	var heard []*told
+	for range n {
+		heard = append(heard, &told{per: make(map[parley.ID]uint64)})
+	}
+	nodes := joined(t, n, func(i int, c *cluster.Config) {
+		c.Times, c.Round = hasty, 50*time.Millisecond
+		c.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
+			heard[i].deliver(d, level)
+		}}}
+	})
+	var senders sync.WaitGroup
+	for i, node := range nodes {
+		senders.Go(func() {
+			for k := range each {
+				if i == n-1 && k == each/2 {
+					_ = node.Close()
+					return
+				}
+				if err := node.Group("g").Broadcast(tagged(k, n, heard[i])); err != nil {
+					if i < n-1 {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+	}
+	senders.Wait()
+	eventually(t, "all who stay deliver what they broadcast, and the same number", func() bool {
+		for _, one := range heard[:n-1] {
+			own := 0
+			for _, what := range one.all() {
+				if what[0] != '3' {
+					own++
+				}
+			}
+			if own < (n-1)*each || one.count() != heard[0].count() {
+				return false
+			}
+		}
+		return true
+	})
+	for i, one := range heard {
+		if one.bad != "" {
+			t.Errorf("node %d delivers %s", i+1, one.bad)
+		}
+	}
+	return heard
+}
+
+// sameSet demands that those who stay deliver the same, each payload once.
+func sameSet(t *testing.T, heard []*told) {
+	t.Helper()
+	first := heard[0].all()
+	slices.Sort(first)
+	if len(slices.Compact(slices.Clone(first))) != len(first) {
+		t.Error("a payload is delivered twice")
+	}
+	for i, one := range heard[1 : len(heard)-1] {
+		all := one.all()
+		slices.Sort(all)
+		if !slices.Equal(all, first) {
+			t.Errorf("node %d delivers %d payloads, and node 1 others, %d", i+2, len(all), len(first))
+		}
+	}
+}
+
+// ofTheDead demands that all who stay deliver what the node that was killed had delivered.
+func ofTheDead(t *testing.T, heard []*told) {
+	t.Helper()
+	stay := make(map[string]bool)
+	for _, what := range heard[0].all() {
+		stay[what] = true
+	}
+	for _, what := range heard[len(heard)-1].all() {
+		if !stay[what] {
+			t.Errorf("who was killed delivered %s, and who stays does not", what)
+		}
+	}
+}
+
+// sameSequence demands one sequence at those who stay; what the dead has delivered is its
+// beginning.
+func sameSequence(t *testing.T, heard []*told) {
+	t.Helper()
+	first := heard[0].all()
+	for i, one := range heard[1 : len(heard)-1] {
+		if !slices.Equal(one.all(), first) {
+			t.Errorf("node %d delivers in another order than node 1", i+2)
+		}
+	}
+	dead := heard[len(heard)-1].all()
+	if len(dead) > len(first) || !slices.Equal(dead, first[:len(dead)]) {
+		t.Error("what the dead delivered is no beginning of the sequence")
+	}
+}
+
+// What one member that stays delivers all who stay deliver.
+func TestReliableGroup(t *testing.T) { sameSet(t, killed(t, cluster.Reliable, 2000)) }
+
+// And what a member has delivered that is killed.
+func TestUniformGroup(t *testing.T) {
+	heard := killed(t, cluster.Uniform, 2000)
+	sameSet(t, heard)
+	ofTheDead(t, heard)
+}
+
+// And in the order of each sender, with no gap.
+func TestFIFOGroup(t *testing.T) { sameSet(t, killed(t, cluster.FIFO, 2000)) }
+
+// And nothing before what its sender had delivered.
+func TestCausalGroup(t *testing.T) { sameSet(t, killed(t, cluster.Causal, 2000)) }
+
+func TestAtomicGroup(t *testing.T) { sameSequence(t, killed(t, cluster.Atomic, 500)) }
+
+func TestTotalGroup(t *testing.T) { sameSequence(t, killed(t, cluster.Total, 2000)) }
+
+func TestByzantineGroup(t *testing.T) { sameSequence(t, killed(t, cluster.Byzantine, 2000)) }
+
+// A node that comes back to a group in memory mode is a new member: it delivers what is
+// broadcast from then on, its own too, and nothing that it has missed.
+func TestComesBack(t *testing.T) {
+	for _, level := range []cluster.Level{cluster.Reliable, cluster.Causal, cluster.Atomic, cluster.Total} {
+		t.Run(level.String(), func(t *testing.T) {
+			var first cluster.Config
+			dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+			var heard, again []*told
+			for range 3 {
+				heard = append(heard, &told{per: make(map[parley.ID]uint64)})
+			}
+			nodes := joined(t, 3, func(i int, c *cluster.Config) {
+				c.Times, c.Dir = hasty, dirs[i]
+				c.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
+					heard[i].deliver(d, cluster.Reliable)
+				}}}
+				if i == 2 {
+					first = *c
+				}
+			})
+			say := func(node *cluster.Node, number int) {
+				t.Helper()
+				if err := node.Group("g").Broadcast(binary.BigEndian.AppendUint64(nil, uint64(number))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			say(nodes[2], 1)
+			eventually(t, "it is delivered", func() bool { return heard[0].count() == 1 && heard[1].count() == 1 })
+			if err := nodes[2].Close(); err != nil {
+				t.Fatal(err)
+			}
+			say(nodes[0], 2)
+			eventually(t, "who stays goes on", func() bool { return heard[0].count() == 2 && heard[1].count() == 2 })
+			again = append(again, &told{per: make(map[parley.ID]uint64)})
+			first.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
+				again[0].deliver(d, cluster.Reliable)
+			}}}
+			first.Listen = nil
+			back, err := cluster.Join(t.Context(), first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer back.Close()
+			say(back, 3)
+			eventually(t, "its own is delivered", func() bool { return heard[0].count() == 3 && again[0].count() == 1 })
+			say(nodes[1], 4)
+			eventually(t, "the other's is", func() bool { return heard[0].count() == 4 && again[0].count() == 2 })
+			if got := again[0].all(); !slices.Equal(got, []string{"2:3", "1:4"}) {
+				t.Errorf("it delivers %v", got)
+			}
+		})
+	}
+}
+
+// A payload may have another level than its group's, where one machine has both.
+func TestBroadcastAt(t *testing.T) {
+	var heard [3]told
+	nodes := joined(t, 3, func(i int, c *cluster.Config) {
+		heard[i].per = make(map[parley.ID]uint64)
+		c.Groups = []cluster.GroupConfig{
+			{Name: "g", Level: cluster.Causal, Deliver: func(d cluster.Delivery) { heard[i].deliver(d, cluster.Reliable) }},
+			{Name: "total"},
+		}
+	})
+	g := nodes[0].Group("g")
+	each := []cluster.Level{cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal}
+	for k := range 400 {
+		if err := g.BroadcastAt(each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all is delivered", func() bool {
+		return heard[0].count() == 400 && heard[1].count() == 400 && heard[2].count() == 400
+	})
+	for _, level := range []cluster.Level{cluster.Total, cluster.Atomic, cluster.Byzantine} {
+		if g.BroadcastAt(level, nil) == nil {
+			t.Errorf("a causal group takes a payload of level %s", level)
+		}
+		if err := nodes[0].Group("total").BroadcastAt(level, nil); (err == nil) != (level == cluster.Total) {
+			t.Errorf("level %s in a group of level total: %v", level, err)
+		}
+	}
+	if err := g.Broadcast(make([]byte, 1<<20)); !errors.Is(err, cluster.ErrTooLarge) {
+		t.Errorf("a payload of a megabyte: %v", err)
+	}
+}
+
+// read reads so many deliveries.
+func read(t *testing.T, s *cluster.Subscription, count int) (out []cluster.Delivery) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range count {
+		d, err := s.Next(ctx)
+		if err != nil {
+			t.Fatalf("after %d deliveries: %v", len(out), err)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// Who subscribes reads from the position that it names, at any node, what others read
+// there; and what comes then.
+func TestSubscribe(t *testing.T) {
+	const each = 3000
+	nodes := joined(t, 3, func(_ int, c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
+	late, err := nodes[1].Group("g").Subscribe(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var senders sync.WaitGroup
+	for i, node := range nodes {
+		senders.Go(func() {
+			for k := range each {
+				if err := node.Group("g").Broadcast(fmt.Appendf(nil, "%d.%d", i, k)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all := read(t, late, 3*each)
+	senders.Wait()
+	for i := range all[1:] {
+		if all[i].Position >= all[i+1].Position {
+			t.Fatalf("position %d after %d", all[i+1].Position, all[i].Position)
+		}
+	}
+	for _, from := range []int{0, 1, 777, 3*each - 1} {
+		for i, node := range nodes {
+			s, err := node.Group("g").Subscribe(all[from].Position)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, d := range read(t, s, min(50, 3*each-from)) {
+				if want := all[from+k]; d.Position != want.Position || string(d.Payload) != string(want.Payload) {
+					t.Fatalf("node %d reads %s at %d, and node 2 %s at %d", i+1, d.Payload, d.Position, want.Payload, want.Position)
+				}
+			}
+			s.Close()
+			if _, err := s.Next(t.Context()); !errors.Is(err, cluster.ErrClosed) {
+				t.Error(err)
+			}
+		}
+	}
+	// Nothing more comes: the context ends the wait, and not the subscription.
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := late.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	resumed, err := nodes[2].Group("g").Subscribe(all[len(all)-1].Position + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nodes[0].Group("g").Broadcast([]byte("more")); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*cluster.Subscription{late, resumed} {
+		if got := read(t, s, 1); string(got[0].Payload) != "more" {
+			t.Errorf("%s", got[0].Payload)
+		}
+	}
+	waits := make(chan error)
+	go func() {
+		_, err := late.Next(context.Background())
+		waits <- err
+	}()
+	time.Sleep(10 * time.Millisecond)
+	if err := nodes[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waits; !errors.Is(err, cluster.ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := nodes[1].Group("g").Subscribe(0); !errors.Is(err, cluster.ErrClosed) {
+		t.Error(err)
+	}
+	if err := nodes[1].Group("g").Broadcast(nil); !errors.Is(err, cluster.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// A subscriber that is slower than the group is cut off as soon as it has fallen behind what
+// is kept, which is bounded in deliveries and in bytes; others are not held up by it.
+func TestSlowSubscriber(t *testing.T) {
+	for name, c := range map[string]cluster.GroupConfig{
+		"deliveries": {Name: "g", Keep: 100},
+		"bytes":      {Name: "g", KeepBytes: 100 * 65},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes := joined(t, 2, func(_ int, all *cluster.Config) { all.Groups = []cluster.GroupConfig{c} })
+			g := nodes[0].Group("g")
+			slow, err := g.Subscribe(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			quick, err := g.Subscribe(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			say := func() cluster.Delivery {
+				if err := g.Broadcast(make([]byte, 64)); err != nil {
+					t.Fatal(err)
+				}
+				return read(t, quick, 1)[0]
+			}
+			first := say()
+			if d := read(t, slow, 1)[0]; d.Position != first.Position {
+				t.Errorf("%d, not %d", d.Position, first.Position)
+			}
+			if s, err := g.Subscribe(first.Position); err != nil || read(t, s, 1)[0].Position != first.Position {
+				t.Error(err)
+			}
+			var last cluster.Delivery
+			for range 300 {
+				last = say()
+			}
+			for range 2 {
+				if _, err := slow.Next(t.Context()); !errors.Is(err, cluster.ErrSlow) {
+					t.Error(err)
+				}
+			}
+			if _, err := g.Subscribe(first.Position); !errors.Is(err, cluster.ErrGone) {
+				t.Error(err)
+			}
+			kept := 0
+			for s, err := g.Subscribe(last.Position - 99<<16); ; kept++ {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if read(t, s, 1)[0].Position == last.Position {
+					break
+				}
+			}
+			if _, err := g.Subscribe(last.Position - 100<<16); kept != 99 || !errors.Is(err, cluster.ErrGone) {
+				t.Errorf("%d are kept, %v", kept+1, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/broadcast/atomic"
+	"parley/broadcast/byzantine"
+	"parley/broadcast/timestamp"
+	"parley/broadcast/vector"
+)
+
+// Level is what a group promises, and against whom.
+//
+// All levels but Byzantine are for members that may crash and do not lie, and work in
+// agreed views of a majority: who crashes, or cannot be heard, is excluded, and what it
+// had under way is delivered by all who stay or by none. A node that comes back is a new
+// member in the life that its incarnation numbers: it delivers what is broadcast from then
+// on, and is never taken for who it was. What was broadcast while it was away it does not
+// deliver; a service that needs that keeps a state and hands it over, as tables do.
+type Level uint8
+
+// The levels.
+const (
+	// Total is one order at all members, uniform: what any of them has delivered, those
+	// that crash too, all that stay deliver in the same place.
+	Total Level = iota
+	// Reliable has no order: what one member that stays delivers all that stay do.
+	Reliable
+	// Uniform is Reliable, of what members deliver that crash then too.
+	Uniform
+	// FIFO is Reliable, and each sender's payloads come in the order in which it broadcast.
+	FIFO
+	// Causal is FIFO, and nothing is delivered before what its sender had delivered when it
+	// broadcast.
+	Causal
+	// Atomic is one order at all members, uniform, by the lecture's two phases: more
+	// messages than Total for the same promise.
+	Atomic
+	// Byzantine is one order at all correct members, while at most M may do anything.
+	Byzantine
+)
+
+var levelNames = []string{"total", "reliable", "uniform", "fifo", "causal", "atomic", "byzantine"}
+
+func (l Level) String() string {
+	if int(l) < len(levelNames) {
+		return levelNames[l]
+	}
+	return fmt.Sprintf("Level(%d)", uint8(l))
+}
+
+// ParseLevel reads what String writes.
+func ParseLevel(text string) (Level, error) {
+	if i := slices.Index(levelNames, text); i >= 0 {
+		return Level(i), nil
+	}
+	return 0, fmt.Errorf("%q: allowed are %s", text, strings.Join(levelNames, ", "))
+}
+
+// vectorLevels are the levels of one machine, any of which a message may have.
+var vectorLevels = map[Level]vector.Level{
+	Reliable: vector.Reliable, Uniform: vector.Uniform, FIFO: vector.FIFO, Causal: vector.Causal,
+}
+
+// Carries tells whether a group of this level takes payloads of another one.
+func (l Level) Carries(other Level) bool {
+	_, mine := vectorLevels[l]
+	_, others := vectorLevels[other]
+	return l == other || mine && others
+}
+
+// ordered tells whether a payload has the same position at all members.
+func (l Level) ordered() bool { return l == Total || l == Atomic || l == Byzantine }
+
+// leveled is the protocol behind a level.
+func (n *Node) leveled(l Level) (parley.Protocol, error) {
+	views := n.c.views()
+	switch l {
+	case Total:
+		return timestamp.New(timestamp.Config{Config: views, Window: 2 * packs}), nil
+	case Reliable, Uniform, FIFO, Causal:
+		return vector.New(vector.Config{
+			Config: views, Level: vectorLevels[l], Window: 4 * packs, Hold: views.Detector.Period / 20,
+		}), nil
+	case Atomic:
+		return atomic.InViews(views), nil
+	case Byzantine:
+		return byzantine.New(byzantine.Config{
+			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload,
+		}, n.c.onCall()), nil
+	}
+	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))
+}
