@@ -1,97 +1,227 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"parley"
 	"parley/internal/draw"
 )
 
-// scenes are what the demonstration shows: the article's seven processes, first
-// with a General who lies, then with a loyal one.
-var scenes = []struct {
-	title, story string
-	args         []string
-}{
-	{
-		"1. The General lies",
-		"Seven processes are to agree on an order, although up to two of them may be traitors. Here P1, the " +
-			"General, is one: he orders 0 from P2, P3 and P4, and 1 from P5, P6 and P7. In round 1 each lieutenant " +
-			"tells all of them, itself included, what it heard, and in round 2 what it heard in round 1: {0,132} reads " +
-			"\"P2 says that P3 said that P1 ordered 0\". What a lieutenant has been told makes its tree; from the " +
-			"leaves up, every node takes the value of more than half of its children, and the default, 0, if there is " +
-			"none. Three lieutenants heard 0 and three heard 1: a tie.",
-		[]string{"--n=7", "--m=2", "--values=0", "--faulty=1=twofaced"},
-	},
-	{
-		"2. The General is loyal, and two lieutenants lie",
-		"Now P1 orders 1 from all. P3 and P6 are the traitors: P3 twists every word, and P6 those that it says to " +
-			"P5 and P7. (They have no need to lie to each other.) They cannot keep the loyal lieutenants from obeying " +
-			"the order.",
-		[]string{"--n=7", "--m=2", "--values=1", "--faulty=3=flip,6=twofaced"},
-	},
-}
-
-// next are the commands that the demonstration ends with.
-var next = []string{
-	"parley run eig -n 6 -m 2 --beyond-bound --faulty 2=twofaced,3=twofaced",
-	"parley run sm -n 4 -m 2 --faulty 1=twofaced,2=random",
-	"parley bounds -n 10 -m 3",
-}
-
 // demo is "parley demo".
 func (a *app) demo() *cobra.Command {
+	var d demonstration
 	var width int
 	cmd := &cobra.Command{
-		Use:     "demo",
-		Short:   "Watch seven processes agree although two of them lie",
-		Example: "  parley demo",
+		Use:   "demo",
+		Short: "Watch four processes agree although one lies and one is killed",
+		Long: "Demo starts a cluster of four processes on this machine, joined by mutual TLS, of which one lies.\n" +
+			"It has them agree, and shows every message from what the processes wrote down; it has them\n" +
+			"broadcast in one order, and kills one of them in the middle. Then the cluster stays, for you to\n" +
+			"call it, until Ctrl-C, which removes everything.",
+		Example: "  parley demo --once",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return a.showDemo(a.width(width))
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if os.Getenv(inNode) != "" {
+				return fmt.Errorf("parley demo: %s is set: a node starts no cluster", inNode)
+			}
+			d.app, d.width = a, a.width(width)
+			return d.run(cmd.Context())
 		},
 	}
+	cmd.Flags().BoolVar(&d.once, "once", false, "end, and remove everything, when all has been shown")
 	cmd.Flags().IntVar(&width, "width", 0, "columns to fold to (default: the terminal's)")
 	return cmd
 }
 
-func (a *app) showDemo(width int) error {
-	p, err := a.find("eig")
-	if err != nil {
+// demonstration is a demonstration under way.
+type demonstration struct {
+	*app
+	once   bool
+	width  int
+	dir    string
+	nodes  []*localNode
+	killed *localNode
+	// delivered is how much the survivors have.
+	delivered int
+}
+
+// traitor is the place of the node that lies, and doomed that of the one that is killed.
+const (
+	traitor = 2
+	doomed  = 3
+)
+
+// run starts the cluster, shows what there is to show, and ends it.
+func (d *demonstration) run(ctx context.Context) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if d.dir, err = os.MkdirTemp("", "parley-demo-"); err != nil {
 		return err
 	}
-	for _, scene := range scenes {
-		if err := paragraph(a.out, width, scene.title, scene.story); err != nil {
-			return err
-		}
-		f := newRunFlags(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
-		if err := f.fs.Parse(scene.args); err != nil {
-			return err
-		}
-		f.view.width = width
-		if err := a.execute(f); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(a.out); err != nil {
-			return err
-		}
-	}
-	if _, err := fmt.Fprintln(a.out, "Try next:"); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
+	began := time.Now()
+	p := localPlan{n: 4, m: 1, traces: true, traitors: map[string]string{"3": "twofaced"}}
+	if err := p.make(ctx, d.dir); err != nil {
 		return err
 	}
-	for _, command := range next {
-		if _, err := fmt.Fprintln(a.out, "  "+command); err != nil {
+	if d.nodes, err = localNodes(d.dir); err != nil {
+		return err
+	}
+	runtime.LockOSThread() // for dieWithParent
+	defer runtime.UnlockOSThread()
+	defer d.end(end)
+	gone := make(chan struct{}, len(d.nodes))
+	for _, n := range d.nodes {
+		if err := n.start(ctx, gone); err != nil {
 			return err
 		}
+	}
+	if !d.gather(ctx, d.nodes, gone) {
+		return d.interrupted(ctx)
+	}
+	if err := d.show(ctx, time.Since(began)); err != nil {
+		if ctx.Err() != nil {
+			return d.interrupted(ctx)
+		}
+		return err
+	}
+	if d.once {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-d.ended():
 	}
 	return nil
 }
 
-// paragraph writes a heading and a text below it.
-func paragraph(w io.Writer, width int, title, text string) error {
-	_, err := fmt.Fprintf(w, "%s\n\n%s\n\n", title, draw.Fold(text, width))
+// interrupted is the end of a demonstration that could not be shown: nothing more is to be
+// said if somebody ended it.
+func (d *demonstration) interrupted(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	for _, n := range d.nodes {
+		if n.state != nil {
+			fmt.Fprintf(d.err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastLine(n.Log))
+		}
+	}
+	return statusError(violated)
+}
+
+// ended is closed when no node runs any more, whoever ended them.
+func (d *demonstration) ended() <-chan struct{} {
+	all := make(chan struct{})
+	go func() {
+		for _, n := range d.nodes {
+			<-n.ended
+		}
+		close(all)
+	}()
+	return all
+}
+
+// end ends the nodes and waits for them.
+func (d *demonstration) end(end func()) {
+	end()
+	var left []*localNode
+	for _, n := range d.nodes {
+		if n != d.killed {
+			left = append(left, n)
+		}
+	}
+	ended, done := context.WithCancel(context.Background())
+	done()
+	d.await(ended, left)
+}
+
+// show shows one thing after the other.
+func (d *demonstration) show(ctx context.Context, after time.Duration) error {
+	if err := d.introduce(after); err != nil {
+		return err
+	}
+	calls := clientFlags{dir: d.dir, as: "admin", timeout: 30 * time.Second}
+	clients, err := calls.open()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, c := range clients {
+			c.Close()
+		}
+	}()
+	if err := d.agreement(ctx, clients[0]); err != nil {
+		return err
+	}
+	if err := d.order(ctx, clients); err != nil {
+		return err
+	}
+	return d.next()
+}
+
+// introduce says what there is.
+func (d *demonstration) introduce(after time.Duration) error {
+	err := d.say("Four processes, one cluster", "Each of these is a process of its own on this machine. Each has a "+
+		"certificate, and every two are joined by mutual TLS. Up to one of them may be a traitor, and P3 is: it "+
+		"says one thing to P1 and P2, and another to P4.")
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(d.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "\tname\tprocess\tlistens at\tserves clients at")
+	for i, n := range d.nodes {
+		name := article.full(parley.ID(i))
+		if i == traitor {
+			name += " ✗"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", name, n.Name, n.PID, n.Address, n.API)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(d.out, "made, started and joined in %.1f s\n\n", after.Seconds())
 	return err
+}
+
+// say writes a heading and a text below it.
+func (d *demonstration) say(title, text string) error {
+	_, err := fmt.Fprintf(d.out, "%s\n%s\n\n%s\n\n", title, strings.Repeat("═", len([]rune(title))), draw.Fold(text, d.width))
+	return err
+}
+
+// next says what to do with the cluster.
+func (d *demonstration) next() error {
+	if d.once {
+		_, err := io.WriteString(d.out, draw.Fold("That was all: the cluster ends, and nothing of it is left. Without --once "+
+			"it stays, for you to call it.", d.width)+"\n")
+		return err
+	}
+	at := " --dir " + quoted(d.dir)
+	all := d.delivered + 2 // the last word, and hello
+	for _, part := range []string{
+		draw.Fold("The cluster is yours now: three nodes, of which one lies. Try, in another terminal:", d.width),
+		"  parley agree retreat --evidence" + at,
+		"  parley cast " + group + " hello" + at,
+		fmt.Sprintf("  parley listen %s --from 1 --count %d", group, all) + at,
+		draw.Fold("Ctrl-C ends it and removes everything.", d.width),
+	} {
+		if _, err := fmt.Fprintln(d.out, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }

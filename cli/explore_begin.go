@@ -169,7 +169,7 @@ func (f *exploreFlags) named(n int) (coalition, error) {
 
 // asked is what processes are asked beside values, in the order in which each is.
 func (f *exploreFlags) asked(p parley.Protocol) ([]sim.Request, error) {
-	plan, err := f.run.plan.plan(p, f.run.naming)
+	plan, err := f.run.plan.plan(p, f.run.naming, 1)
 	if err != nil {
 		return nil, err
 	}

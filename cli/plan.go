@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
@@ -70,8 +71,9 @@ func (f *planFlags) given(key string) bool {
 }
 
 // plan reads the flags for a protocol.
-func (f *planFlags) plan(p parley.Protocol, naming parley.Naming) (scenario.Plan, error) {
-	var plan scenario.Plan
+// A tick lasts as long as is said, which times with a unit are to be divided by.
+func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Duration) (scenario.Plan, error) {
+	plan := scenario.Plan{Tick: tick}
 	for _, key := range f.keys {
 		g := f.fs.Lookup(key)
 		if !g.Changed {

@@ -60,6 +60,9 @@ func (a *app) replayTrace(args []string) error {
 	if err != nil {
 		return err
 	}
+	if s.host.host == onCluster {
+		return badFlag("replay", "%s is of real processes, whose timers run out when they do: parley trace show shows it", *file)
+	}
 	again := sim.Replay{Protocol: s.protocol, Signer: s.signer, Clocks: s.drawn.Clocks, Stepped: h.Facts.Stepped}
 	// order: a set has none
 	for id := range s.faulty {

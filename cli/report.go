@@ -18,6 +18,7 @@ type report struct {
 	N         int               `json:"n"`
 	M         int               `json:"m"`
 	Seed      uint64            `json:"seed"`
+	Host      string            `json:"host,omitempty"` // if it is not the simulator
 	Faulty    map[string]string `json:"faulty"`
 	Values    map[string]string `json:"values"`
 	Decisions map[string]string `json:"decisions"`
@@ -63,7 +64,7 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	r := &report{
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
-		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
+		Refused: make(map[string]uint64), Host: s.host.apart(), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
 	}
 	h := &parley.History{N: p.N, Over: facts.Over, Faulty: s.down(), Naming: s.names.full}
 	for id, how := range s.faulty {
@@ -160,28 +161,33 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 func (r *report) judge(p parley.Protocol, h *parley.History, a parley.Assumptions) {
 	r.judged = parley.Judge(p, a, h)
 	for _, v := range r.judged {
-		out := verdict{
-			Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because, Measured: v.Measured,
-		}
-		switch {
-		case v.Property.Mode == parley.Sometimes && v.Broken == nil:
-			out.Outcome = "seen"
-		case v.Property.Mode == parley.Sometimes:
-			out.Outcome = "not seen in this run"
-		case v.Broken != nil && v.Promise.Holds:
-			out.Outcome, r.violated = "violated", true
-		case v.Broken != nil:
-			out.Outcome = "not promised: broken"
-		case v.Promise.Holds:
-			out.Outcome = "held"
-		default:
-			out.Outcome = "not promised: held"
-		}
-		if v.Broken != nil {
-			out.Broken = v.Broken.Error()
-		}
-		r.Verdicts = append(r.Verdicts, out)
+		r.add(v)
 	}
+}
+
+// add adds the verdict on one property.
+func (r *report) add(v parley.Verdict) {
+	out := verdict{
+		Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because, Measured: v.Measured,
+	}
+	switch {
+	case v.Property.Mode == parley.Sometimes && v.Broken == nil:
+		out.Outcome = "seen"
+	case v.Property.Mode == parley.Sometimes:
+		out.Outcome = "not seen in this run"
+	case v.Broken != nil && v.Promise.Holds:
+		out.Outcome, r.violated = "violated", true
+	case v.Broken != nil:
+		out.Outcome = "not promised: broken"
+	case v.Promise.Holds:
+		out.Outcome = "held"
+	default:
+		out.Outcome = "not promised: held"
+	}
+	if v.Broken != nil {
+		out.Broken = v.Broken.Error()
+	}
+	r.Verdicts = append(r.Verdicts, out)
 }
 
 // writeJSON writes the report as one object.

@@ -32,6 +32,7 @@ type runFlags struct {
 	beyond     bool
 	scenario   string
 	memory     uint64
+	host       hostFlags
 	plan       planFlags
 
 	view     viewFlags
@@ -77,6 +78,7 @@ func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 	fs.BoolVar(&f.beyond, "beyond-bound", false, "run although the theorem promises nothing")
 	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; those given here come first")
 	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
+	f.host.declare(fs)
 	f.plan.declare(fs)
 
 	before := flagNames(fs)
@@ -99,10 +101,13 @@ func flagNames(fs *pflag.FlagSet) []string {
 func (a *app) run() *cobra.Command {
 	run := &cobra.Command{
 		Use:   "run PROTOCOL | run --scenario FILE",
-		Short: "Run a protocol in the simulator and show what happened",
+		Short: "Run a protocol and show what happened",
 		Long: "Run runs a protocol, named here or in a scenario file, in the simulator and shows what happened.\n" +
+			"With --host cluster it runs between real processes on this machine, joined by mutual TLS: crashes\n" +
+			"kill them, and liars lie on real links, each for itself.\n" +
 			"With --scenario all flags of the file's protocol may follow; they come before those of the file.",
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
+			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --host cluster\n" +
 			"  parley run --scenario docs/scenarios/article.yaml --show verdict",
 		// The flags are those of the protocol, which the file names.
 		DisableFlagParsing: true,
@@ -236,13 +241,13 @@ func (a *app) execute(f *runFlags) error {
 		return err
 	}
 	stop := a.busy()
-	done, log := s.simulate()
-	facts := factsOf(done)
-	r := newReport(s, log, facts)
+	log, facts, tree, err := s.run()
 	stop()
-	v, err := newView(r, s, log, f.view, a.width(f.view.width), func(id parley.ID) parley.Tree {
-		return s.protocol.Tree(done.Machine(id))
-	})
+	if err != nil {
+		return err
+	}
+	r := newReport(s, log, facts)
+	v, err := newView(r, s, log, f.view, a.width(f.view.width), tree)
 	if err != nil {
 		return err
 	}

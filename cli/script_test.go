@@ -11,10 +11,13 @@ import (
 
 	"parley/catalog"
 	"parley/cli"
-	"parley/internal/golden"
 )
 
+// The test's own program is the command where one that it runs starts nodes or processes.
 func TestMain(m *testing.M) {
+	if os.Getenv("PARLEY_NODE") != "" && len(os.Args) > 1 && (os.Args[1] == "node" || os.Args[1] == "member") {
+		cli.Main(catalog.All())
+	}
 	testscript.Main(m, map[string]func(){"parley": func() { cli.Main(catalog.All()) }})
 }
 
@@ -35,37 +38,6 @@ func run(args ...string) (stdout, stderr string, status int) {
 	var out, err bytes.Buffer
 	status = cli.Run(catalog.All(), args, &out, &err)
 	return out.String(), err.String(), status
-}
-
-// The demonstration prints what it is known to print, and every line fits.
-func TestDemo(t *testing.T) {
-	got, stderr, status := run("demo")
-	if status != 0 || stderr != "" {
-		t.Fatalf("status %d, %s", status, stderr)
-	}
-	golden.Compare(t, "testdata/demo.txt", []byte(got))
-	// Article, Table 2, and the lines that the demonstration ends with.
-	for _, row := range []string{
-		"│ {0,132} │ {0,123} │ {0,124} │ {0,125} │ {0,126} │ {0,127} │",
-		"│ {0,142} │ {0,143} │ {0,134} │ {0,135} │ {0,136} │ {0,137} │",
-		"│ {1,152} │ {1,153} │ {1,154} │ {0,145} │ {0,146} │ {0,147} │",
-		"│ {1,162} │ {1,163} │ {1,164} │ {1,165} │ {1,156} │ {1,157} │",
-		"│ {1,172} │ {1,173} │ {1,174} │ {1,175} │ {1,176} │ {1,167} │",
-	} {
-		if !strings.Contains(got, row) {
-			t.Errorf("the demonstration lacks a row of the article's Table 2: %s", row)
-		}
-	}
-	_, commands, _ := strings.Cut(got, "Try next:\n")
-	lines := strings.Split(strings.TrimSpace(commands), "\n")
-	if len(lines) != 3 {
-		t.Fatalf("%d commands to try next", len(lines))
-	}
-	for _, line := range lines {
-		if _, stderr, status := run(strings.Fields(line)[1:]...); status != 0 {
-			t.Errorf("%s: status %d, %s", line, status, stderr)
-		}
-	}
 }
 
 // A trace of which a line is missing or changed is refused, with the line.

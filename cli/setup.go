@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -28,6 +29,7 @@ type setup struct {
 	sign     func(seed uint64) sim.Signer
 	plan     scenario.Plan
 	args     []string // what makes the same run again
+	host     hostFlags
 
 	signer sim.Signer    // of the seed
 	drawn  scenario.Plan // the plan, with what it leaves open drawn from the seed
@@ -84,7 +86,13 @@ func (f *runFlags) setup() (setup, error) {
 	default:
 		return s, &parley.FlagError{Flag: "signatures", Err: fmt.Errorf("%q: allowed are ideal and ed25519", f.signatures)}
 	}
-	if s.plan, err = f.plan.plan(p, f.naming); err != nil {
+	if err := f.host.check(p); err != nil {
+		return s, err
+	}
+	if s.plan, err = f.plan.plan(p, f.naming, f.host.lasts(p)); err != nil {
+		return s, err
+	}
+	if err := f.host.suit(&s, &f.plan); err != nil {
 		return s, err
 	}
 	if err := s.spare(f); err != nil {
@@ -222,7 +230,17 @@ func (s setup) options() sim.Options {
 	return opt
 }
 
-// simulate makes the run.
+// run makes the run, on its host. tree makes the tree of one process.
+func (s setup) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
+	if s.host.host != onCluster {
+		done, log := s.simulate()
+		return log, factsOf(done), func(id parley.ID) parley.Tree { return s.protocol.Tree(done.Machine(id)) }, nil
+	}
+	log, facts, err = s.processes(context.Background())
+	return log, facts, func(id parley.ID) parley.Tree { return s.protocol.Tree(replay(s, log, id)) }, err
+}
+
+// simulate makes the run in the simulator.
 func (s setup) simulate() (*sim.Sim, *trace.Log) {
 	log := &trace.Log{Keep: true}
 	opt := s.options()

@@ -133,6 +133,9 @@ func (a *app) runSweep(args []string) error {
 		}
 	}
 	base, err := f.setup()
+	if err == nil && base.host.host != onSim {
+		err = badFlag("host", "a sweep is of simulated runs")
+	}
 	if err != nil {
 		return file.about(err)
 	}

@@ -112,6 +112,9 @@ func (v *view) origin() string {
 	if v.report.explored {
 		return "found by exploration"
 	}
+	if v.setup.host.host == onCluster {
+		return v.setup.host.words(v.setup.protocol)
+	}
 	return fmt.Sprintf("seed %d", v.setup.seed)
 }
 
@@ -137,7 +140,11 @@ func (v *view) title() string {
 	for id := range v.style.Faulty.All() {
 		who = append(who, v.setup.names.full(id)+" ("+v.behaviour(id)+")")
 	}
-	return text + "\nfaulty: " + strings.Join(who, ", ")
+	text += "\nfaulty: " + strings.Join(who, ", ")
+	if len(who) > 1 && v.setup.host.host == onCluster {
+		text += "; each acts alone, and knows nothing of what the others hear"
+	}
+	return text
 }
 
 // befell says what befalls the processes beside lies.
@@ -149,9 +156,8 @@ func (v *view) befell() string {
 	return strings.Join(parts, "")
 }
 
-// print writes the chosen sections.
-func (v *view) print(w io.Writer) error {
-	parts := []string{draw.Fold(v.title(), v.style.Width) + "\n"}
+// parts are the chosen sections.
+func (v *view) parts() (parts []string) {
 	for _, section := range sections {
 		if !slices.Contains(v.shown(), section) {
 			continue
@@ -179,6 +185,12 @@ func (v *view) print(w io.Writer) error {
 			parts = append(parts, v.card().Text())
 		}
 	}
+	return parts
+}
+
+// print writes the chosen sections.
+func (v *view) print(w io.Writer) error {
+	parts := append([]string{draw.Fold(v.title(), v.style.Width) + "\n"}, v.parts()...)
 	if text := v.refused(); text != "" {
 		parts = append(parts, draw.Fold(text, v.style.Width)+"\n")
 	}

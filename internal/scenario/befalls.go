@@ -109,7 +109,7 @@ func (r reader) clock(n ast.Node, p *Plan) error {
 			if err != nil {
 				return 0, err
 			}
-			return tick(text)
+			return r.tick(text)
 		}),
 	}, "process")
 	if err == nil && slices.ContainsFunc(p.Clocks, func(d sim.Clock) bool { return d.At == c.At }) {

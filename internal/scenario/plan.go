@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -17,6 +18,8 @@ import (
 
 // Plan is a scenario for a given protocol. Times are ticks of virtual time.
 type Plan struct {
+	// Tick is how long a tick lasts where times are read that have a unit; 0: a nanosecond.
+	Tick        time.Duration
 	Delay       sim.Delay
 	FIFO        bool
 	Loss, Twice float64

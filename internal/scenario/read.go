@@ -49,7 +49,7 @@ func (p *Plan) Parse(key, text string, naming parley.Naming) error {
 // Set reads the value of one key into the plan. naming
 // reads the name of a process as the user writes it. An error is a [LineError].
 func (p *Plan) Set(key string, value ast.Node, naming parley.Naming) error {
-	r := reader{naming}
+	r := reader{naming, max(p.Tick, 1)}
 	var err error
 	switch key {
 	case "requests":
@@ -102,7 +102,10 @@ func (p *Plan) Set(key string, value ast.Node, naming parley.Naming) error {
 }
 
 // reader reads values.
-type reader struct{ naming parley.Naming }
+type reader struct {
+	naming parley.Naming
+	lasts  time.Duration // a tick
+}
 
 // at places an error on the line of a node, unless it has one already.
 func at(n ast.Node, err error) error {
@@ -251,13 +254,13 @@ func (r reader) chance(n ast.Node) (float64, error) {
 	return v, nil
 }
 
-// time reads ticks, which are nanoseconds, or a duration with a unit.
+// time reads ticks, or a duration with a unit.
 func (r reader) time(n ast.Node) (parley.Tick, error) {
 	text, err := r.text(n)
 	if err != nil {
 		return 0, err
 	}
-	d, err := tick(text)
+	d, err := r.tick(text)
 	if err == nil && d < 0 {
 		err = fmt.Errorf("%q: a time from 0 on was expected", text)
 	}
@@ -276,14 +279,14 @@ func some[T parley.Tick | int64](read func(ast.Node) (T, error)) func(ast.Node) 
 }
 
 // tick reads a time that may be negative.
-func tick(text string) (parley.Tick, error) {
+func (r reader) tick(text string) (parley.Tick, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		var d time.Duration
 		if d, err = time.ParseDuration(text); err != nil {
 			return 0, fmt.Errorf("%q: ticks, as in 900, or a duration with its unit, as in 5ms, were expected", text)
 		}
-		v = int64(d)
+		v = int64(d / r.lasts)
 	}
 	if t := parley.Tick(v); t <= mostTime && t >= -mostTime {
 		return t, nil
@@ -302,8 +305,8 @@ func (r reader) delay(n ast.Node) (sim.Delay, error) {
 		most = least
 	}
 	var d sim.Delay
-	if d.Least, err = tick(least); err == nil {
-		d.Most, err = tick(most)
+	if d.Least, err = r.tick(least); err == nil {
+		d.Most, err = r.tick(most)
 	}
 	if err == nil && (d.Least < 1 || d.Most < d.Least) {
 		err = fmt.Errorf("%q: LEAST..MOST was expected, as in 1..900, with at least 1", text)

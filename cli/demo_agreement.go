@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/trace"
+)
+
+// agreement has the nodes agree on a value of P1, and shows what their traces have of that.
+func (d *demonstration) agreement(ctx context.Context, source calledNode) error {
+	err := d.say("1. They agree although one lies", "A client asks P1 to have all four agree on the value 1. In round 0 P1 "+
+		"tells the others; in round 1 each tells all what it heard: {1,12} reads \"P2 says that P1 said 1\". What a "+
+		"process has been told makes its tree, and a node of the tree takes the value of more than half of its children. "+
+		"P3 heard 1, and tells P4 that it heard 0.")
+	if err != nil {
+		return err
+	}
+	const value = "1"
+	began := time.Now()
+	r, err := source.Agree.Agree(ctx, &parleyv1.AgreeRequest{Value: []byte(value), M: 1})
+	took := time.Since(began)
+	if err != nil {
+		return fmt.Errorf("the agreement: %w", said(source, err))
+	}
+	log, header, err := d.written(ctx, r.GetDecision().GetSlot())
+	if err != nil {
+		return err
+	}
+	p, _, ok := cluster.SlotProtocol(header)
+	if !ok {
+		return fmt.Errorf("the traces in %s are of %s, which is no agreement", d.dir, header.Node.Machine)
+	}
+	s := setup{
+		protocol: p, names: article, values: map[parley.ID][]byte{0: []byte(value)},
+		faulty: map[parley.ID]faulty.Behaviour{traitor: faulty.TwoFaced},
+	}
+	report := newReport(s, log, header.Facts)
+	lied := article.full(doomed) // to whom P3 lies
+	v, err := newView(report, s, log, viewFlags{rows: 12, tree: lied}, d.width, func(id parley.ID) parley.Tree {
+		return p.Tree(replay(s, log, id))
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(d.out, "%s\n", strings.Join(v.parts(), "\n"))
+	if err == nil {
+		_, err = fmt.Fprintf(d.out, "All this is from what the processes wrote down. P1 answered its client after %.1f ms.\n\n",
+			float64(took.Microseconds())/1000)
+	}
+	return report.finish(err)
+}
+
+// written reads what all nodes wrote down of one agreement, as if it had been alone. That
+// is there soon after it is over.
+func (d *demonstration) written(ctx context.Context, slot uint64) (*trace.Log, trace.Header, error) {
+	for end := time.Now().Add(10 * time.Second); ; {
+		w, err := d.merged()
+		if err == nil {
+			log, decided := slotOf(w.Log, slot)
+			if decided == len(d.nodes)-1 {
+				w.Header.Facts.Over = true
+				return log, w.Header, nil
+			}
+			err = fmt.Errorf("in the traces %d of %d correct processes have decided", decided, len(d.nodes)-1)
+		}
+		if time.Now().After(end) {
+			return nil, trace.Header{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, trace.Header{}, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// merged makes one trace of those of all nodes of the stream of agreements on values of P1.
+func (d *demonstration) merged() (*trace.Whole, error) {
+	var all []trace.Trace
+	for _, n := range d.nodes {
+		files, err := filepath.Glob(filepath.Join(d.dir, n.Name, "traces", "*.jsonl"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			b, err := os.Open(file)
+			if err != nil {
+				return nil, err
+			}
+			traces, err := trace.ReadAll(file, b)
+			_ = b.Close()
+			if err != nil {
+				return nil, err
+			}
+			for _, t := range traces {
+				if p, _, ok := cluster.SlotProtocol(t.Header); ok && p.Proposers == parley.SetOf(0) {
+					node := *t.Header.Node
+					node.Lies = "" // P3's trace is as good as those of the others: its lies are on purpose
+					t.Header.Node = &node
+					all = append(all, t)
+				}
+			}
+		}
+	}
+	if len(all) < len(d.nodes) {
+		return nil, errors.New("not all processes have written a trace")
+	}
+	return trace.Merge(all, trace.Merging{})
+}
+
+// slotOf is what a log has of one agreement of a stream, the only one, as if that were all
+// there is. decided is how many correct processes have decided.
+func slotOf(log *trace.Log, slot uint64) (one *trace.Log, decided int) {
+	one = &trace.Log{Keep: true}
+	numbers := make(map[uint64]uint64) // of events
+	for _, e := range log.Events {
+		switch {
+		case e.Op == trace.Start, e.Op == trace.Refuse, e.Op == trace.Keep:
+		case e.Op == trace.Request && e.Msg.Kind == parley.Propose:
+			e.Msg.Value = 0
+		case (e.Op == trace.Send || e.Op == trace.Receive) && e.Msg.Kind == lockstep.Frame && e.Msg.Value == slot:
+			e.Msg.Value = 0
+		case e.Op == trace.Deliver && e.Msg.Kind == parley.Decide && e.Msg.Seq == slot:
+			if e.At != traitor {
+				decided++
+			}
+			e.Msg.Value, e.Msg.Seq = 0, 0
+		default:
+			continue
+		}
+		e.Cause = numbers[e.Cause]
+		numbers[e.ID] = one.Add(e)
+	}
+	return one, decided
+}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/cluster/api/parleyv1"
+	"parley/internal/draw"
+)
+
+// What the processes broadcast: letters for their senders, with numbers.
+const (
+	each     = 6
+	pace     = 10 * time.Millisecond
+	enough   = 11 // deliveries after which a process is killed
+	lastWord = "end"
+)
+
+// heard is what one process has delivered.
+type heard struct {
+	mu    sync.Mutex
+	texts []string
+	over  bool // the last word has come
+}
+
+func (h *heard) add(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over = h.over || text == lastWord; !h.over {
+		h.texts = append(h.texts, text)
+	}
+}
+
+func (h *heard) so(f func() bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return f()
+}
+
+// order has all broadcast in one group, kills one, and shows what each delivered.
+func (d *demonstration) order(ctx context.Context, clients []calledNode) error {
+	err := d.say("2. One order although one is killed", fmt.Sprintf("Now all four broadcast at once in a group with total "+
+		"order: P1 sends a1 to a%[1]d, P2 b1 to b%[1]d, and so on. In the middle of it P4 is killed, as by kill -9. "+
+		"The others have to find out, agree on who is left, and go on. This order is made for crashes, not for "+
+		"liars, and P3 keeps to the rules.", each))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	lists := make([]*heard, len(clients))
+	for i, c := range clients {
+		if lists[i], err = subscribe(ctx, c); err != nil {
+			return said(c, err)
+		}
+	}
+	var sending sync.WaitGroup
+	failed := make([]error, len(clients))
+	for i, c := range clients {
+		sending.Go(func() { failed[i] = broadcasts(ctx, c, string(rune('a'+i))) })
+	}
+	if err := wait(ctx, func() bool { return lists[doomed].so(func() bool { return len(lists[doomed].texts) >= enough }) }); err != nil {
+		return err
+	}
+	d.killed = d.nodes[doomed]
+	killed, err := os.FindProcess(d.killed.PID)
+	if err == nil {
+		err = killed.Kill()
+	}
+	if err != nil {
+		return err
+	}
+	died := time.Now()
+	<-d.killed.ended
+	sending.Wait()
+	failed[doomed] = nil // it is dead
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	if err := broadcast(ctx, clients[0], lastWord); err != nil {
+		return err
+	}
+	for _, l := range lists[:doomed] {
+		if err := wait(ctx, func() bool { return l.so(func() bool { return l.over }) }); err != nil {
+			return err
+		}
+	}
+	return d.compare(lists, time.Since(died))
+}
+
+// subscribe takes in what a node delivers from the beginning on.
+func subscribe(ctx context.Context, c calledNode) (*heard, error) {
+	stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: group, From: 1})
+	if err != nil {
+		return nil, err
+	}
+	h := new(heard)
+	go func() {
+		for stream.Receive() {
+			if delivery := stream.Msg().GetDelivery(); delivery != nil {
+				h.add(string(delivery.GetPayload()))
+			}
+		}
+		_ = stream.Close()
+	}()
+	return h, nil
+}
+
+// group is that of the cluster in which it is shown.
+const group = "total"
+
+func broadcast(ctx context.Context, c calledNode, text string) error {
+	if _, err := c.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: group, Payload: []byte(text)}); err != nil {
+		return said(c, err)
+	}
+	return nil
+}
+
+// broadcasts has a node broadcast, a little later each time.
+func broadcasts(ctx context.Context, c calledNode, letter string) error {
+	for k := range each {
+		if err := broadcast(ctx, c, fmt.Sprintf("%s%d", letter, k+1)); err != nil {
+			return err
+		}
+		if !sleep(ctx, pace) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// wait waits until something is so.
+func wait(ctx context.Context, so func() bool) error {
+	for !so() {
+		if !sleep(ctx, time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// compare shows what each delivered, and says whether it is as it should be.
+func (d *demonstration) compare(lists []*heard, after time.Duration) error {
+	var own []string // what its own sender has delivered: that is its acknowledgement
+	var texts [][]string
+	for i, l := range lists {
+		l.mu.Lock()
+		list := slices.Clone(l.texts)
+		l.mu.Unlock()
+		texts = append(texts, list)
+		name, tail := fmt.Sprintf("P%d  ", i+1), ""
+		if i == doomed {
+			name, tail = fmt.Sprintf("P%d ✗", i+1), " ✗ killed"
+		}
+		row := draw.Fold(strings.Join(list, " ")+tail, d.width-6)
+		fmt.Fprintf(d.out, "%s  %s\n", name, strings.ReplaceAll(row, "\n", "\n      "))
+		for _, text := range list {
+			if text[0] == byte('a'+i) {
+				own = append(own, text)
+			}
+		}
+	}
+	first, last := texts[0], texts[doomed]
+	d.delivered = len(first)
+	same := !slices.ContainsFunc(texts[:doomed], func(l []string) bool { return !slices.Equal(l, first) })
+	prefix := len(last) <= len(first) && slices.Equal(first[:len(last)], last)
+	lost := slices.DeleteFunc(slices.Clone(own), func(text string) bool { return slices.Contains(first, text) })
+	fmt.Fprintln(d.out)
+	d.verdict(same, "one order: the survivors delivered the same %d messages in the same order (SHA-256 %x…)",
+		len(first), sum(first))
+	d.verdict(prefix, "uniform: the %d that P4 delivered before it was killed are the first %[1]d of them", len(last))
+	d.verdict(len(lost) == 0, "nothing acknowledged is lost: of the %d messages that came back to their senders, who "+
+		"count on them from then on, the survivors lack %d", len(own), len(lost))
+	_, err := fmt.Fprintf(d.out, "P4 was missed, excluded, and everything delivered %.1f s after the kill\n\n", after.Seconds())
+	if err == nil && (!same || !prefix || len(lost) > 0) {
+		return statusError(violated)
+	}
+	return err
+}
+
+// verdict says whether something holds.
+func (d *demonstration) verdict(holds bool, form string, args ...any) {
+	mark := "✓"
+	if !holds {
+		mark = "✗"
+	}
+	fmt.Fprintf(d.out, "%s %s\n", mark, strings.ReplaceAll(draw.Fold(fmt.Sprintf(form, args...), d.width-2), "\n", "\n  "))
+}
+
+// sum is the beginning of a hash of texts in their order.
+func sum(texts []string) []byte {
+	h := sha256.Sum256([]byte(strings.Join(texts, "\n")))
+	return h[:4]
+}

@@ -1,0 +1,102 @@
+package cli_test
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"parley/internal/golden"
+)
+
+// masks are what no two demonstrations have in common.
+var masks = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`(node\d  )\d+ +127\.0\.0\.1:\d+  127\.0\.0\.1:\d+`), "${1}PID    127.0.0.1:PORT   127.0.0.1:PORT"},
+	{regexp.MustCompile(`\d+\.\d (m?s)\b`), "N.N $1"},
+	{regexp.MustCompile(`(?m)^(P\d [ ✗]  )[a-d1-6 \n]*?( ✗ killed)?$`), "${1}…$2"},
+	{regexp.MustCompile(`\d+ messages`), "N messages"},
+	{regexp.MustCompile(`SHA-256 [0-9a-f]{8}`), "SHA-256 XXXXXXXX"},
+	{regexp.MustCompile(`the \d+ that P4(.*?)first \d+`), "the N that P4${1}first N"},
+}
+
+// The demonstration prints what it is known to print, and every line fits.
+func TestDemo(t *testing.T) {
+	got, stderr, status := run("demo", "--once", "--width", "80")
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, %s%s", status, stderr, got)
+	}
+	for _, line := range strings.Split(got, "\n") {
+		if utf8.RuneCountInString(line) > 80 {
+			t.Errorf("a line is too long: %s", line)
+		}
+	}
+	_, rows, _ := strings.Cut(got, "keeps to the\nrules.\n\n")
+	rows, _, _ = strings.Cut(rows, "\n\n")
+	delivered := strings.Split(rows, "\n")
+	if len(delivered) != 4 {
+		t.Fatalf("rows of deliveries: %q in %s", delivered, got)
+	}
+	survivors := delivered[0][len("P1    "):]
+	if n := len(strings.Fields(survivors)); n < 18 || n > 24 {
+		t.Errorf("%d deliveries: %s", n, survivors)
+	}
+	for _, row := range delivered[1:3] {
+		if !strings.HasSuffix(row, survivors) {
+			t.Errorf("%q is not in the order %q", row, survivors)
+		}
+	}
+	last := strings.TrimSuffix(strings.TrimPrefix(delivered[3], "P4 ✗  "), " ✗ killed")
+	if !strings.HasPrefix(survivors, last) || len(last) == len(survivors) {
+		t.Errorf("the killed one delivered %q, and the others %q", last, survivors)
+	}
+	for _, m := range masks {
+		got = m.what.ReplaceAllString(got, m.with)
+	}
+	golden.Compare(t, "testdata/demo.txt", []byte(got))
+}
+
+// Without --once the cluster stays, the commands that are printed work, and Ctrl-C leaves
+// nothing behind.
+func TestDemoStays(t *testing.T) {
+	p := begin(t, "Ctrl-C ends it and removes everything.\n", "demo")
+	_, next, _ := strings.Cut(p.printed(), "in another terminal:\n")
+	var commands []string
+	for line := range strings.Lines(next) {
+		if strings.HasPrefix(line, "  parley ") {
+			commands = append(commands, strings.TrimSpace(line))
+		}
+	}
+	if len(commands) != 3 {
+		t.Fatalf("%d commands to try: %s", len(commands), next)
+	}
+	_, dir, _ := strings.Cut(commands[0], "--dir ")
+	for _, command := range commands {
+		if out, stderr, status := run(words(command)[1:]...); status != 0 || out == "" {
+			t.Errorf("%s: status %d, %s%s", command, status, out, stderr)
+		}
+	}
+	nodes := childrenOf(t, p.cmd.Process.Pid)
+	if status := p.end(os.Interrupt); status != 0 {
+		t.Errorf("status %d: %s", status, p.printed())
+	}
+	gone(t, nodes)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+}
+
+// The processes of a demonstration that is killed end with it.
+func TestDemoKilled(t *testing.T) {
+	p := begin(t, "1. They agree", "demo")
+	nodes := childrenOf(t, p.cmd.Process.Pid)
+	if len(nodes) < 3 {
+		t.Errorf("%d nodes", len(nodes))
+	}
+	_ = p.end(os.Kill)
+	gone(t, nodes)
+}

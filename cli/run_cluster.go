@@ -1,0 +1,323 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/cluster/lab"
+	"parley/faulty"
+	"parley/sim"
+	"parley/trace"
+)
+
+// hostFlags are the flags that say what a run is made by: the simulator, or processes.
+type hostFlags struct {
+	fs          *pflag.FlagSet
+	host        string
+	round, tick time.Duration
+	span        time.Duration
+}
+
+// The hosts of a run.
+const (
+	onSim     = "sim"
+	onCluster = "cluster"
+)
+
+func (f *hostFlags) declare(fs *pflag.FlagSet) {
+	f.fs = fs
+	fs.StringVar(&f.host, "host", onSim, "what runs it: sim, the simulator, or `cluster`, real processes on this machine")
+	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "how long a round lasts (--host cluster)")
+	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond, "how long a tick of protocols without rounds lasts (--host cluster)")
+	fs.DurationVar(&f.span, "for", 0, "how long to watch (--host cluster; default: until nothing is due any more)")
+}
+
+// simulated are flags that only a simulator has an answer to, and why.
+var simulated = map[string]string{
+	"delay": "real links take as long as they take", "fifo": "real links keep the order",
+	"loss": "real links lose nothing", "twice": "real links double nothing", "graph": "every process has a link to every other",
+	"links": "nothing lies in the way of real links", "partitions": "nothing lies in the way of real links",
+	"clocks":     "the processes have one clock, that of this machine",
+	"suspicions": "nobody but a detector of the protocol suspects anybody",
+	"detect":     "nobody but a detector of the protocol knows of crashes", "random": "faults are not drawn",
+	"heal":     "nothing lies in the way of real links",
+	"until":    "it is in virtual time: --for says how long to watch",
+	"promised": "the protocol relies on --round or --tick",
+	"steps":    "--for says how long to watch",
+}
+
+// apart is the host if it is not the simulator.
+func (f *hostFlags) apart() string {
+	if f.host == onSim {
+		return ""
+	}
+	return f.host
+}
+
+// check tells which flags are not for the host.
+func (f *hostFlags) check(p parley.Protocol) error {
+	switch f.host {
+	case onSim:
+		for _, flag := range []string{"round", "tick", "for"} {
+			if f.fs.Changed(flag) {
+				return badFlag(flag, "it is for --host cluster: the simulator's time is virtual")
+			}
+		}
+		return nil
+	case onCluster:
+	default:
+		return badFlag("host", "%q: allowed are %s and %s", f.host, onSim, onCluster)
+	}
+	var err error
+	f.fs.Visit(func(g *pflag.Flag) {
+		if why, only := simulated[g.Name]; only && planHelp[g.Name] == g.Usage && err == nil {
+			err = badFlag(g.Name, "it is for the simulator, and not for --host cluster: %s", why)
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case p.N > maxLocal:
+		return badFlag("n", "%d processes: allowed with --host cluster are 1 to %d", p.N, maxLocal)
+	case p.Timing == parley.Synchronous && f.fs.Changed("tick"):
+		return badFlag("tick", "%s has rounds: --round says how long they last", p.Name)
+	case p.Timing != parley.Synchronous && f.fs.Changed("round"):
+		return badFlag("round", "%s has no rounds: --tick says how long a tick lasts", p.Name)
+	case f.round < 10*time.Millisecond || f.round > time.Hour:
+		return badFlag("round", "%s: allowed are 10ms to 1h", f.round)
+	case f.tick < time.Microsecond || f.tick > time.Second:
+		return badFlag("tick", "%s: allowed are 1µs to 1s", f.tick)
+	case f.fs.Changed("for") && (f.span <= 0 || f.span > 24*time.Hour):
+		return badFlag("for", "%s: allowed are times up to 24h", f.span)
+	case f.fs.Changed("signatures") && f.fs.Lookup("signatures").Value.String() != "ed25519":
+		return badFlag("signatures", "real processes sign with ed25519 keys of their own")
+	}
+	return nil
+}
+
+// lasts is how long a tick does. Rounds are as long as the protocol was told, of which
+// messages may take nine tenths.
+func (f *hostFlags) lasts(p parley.Protocol) time.Duration {
+	switch {
+	case f.host != onCluster:
+		return 1
+	case p.Timing == parley.Synchronous:
+		return max(1, f.round/time.Duration(roundTicks(p)))
+	}
+	return f.tick
+}
+
+// words say what a run is made by.
+func (f *hostFlags) words(p parley.Protocol) string {
+	if p.Timing == parley.Synchronous {
+		return fmt.Sprintf("real processes, mutual TLS, rounds of %s", f.round)
+	}
+	return fmt.Sprintf("real processes, mutual TLS, a tick is %s", f.tick)
+}
+
+func roundTicks(p parley.Protocol) parley.Tick {
+	if p.Relies.Delay > 0 {
+		return p.Relies.Delay * 10 / 9
+	}
+	return 1000
+}
+
+// suit has the times of a setup be those of the host, and tells what it can not do.
+func (f *hostFlags) suit(s *setup, plan *planFlags) error {
+	if s.host = *f; f.host != onCluster {
+		return nil
+	}
+	tick := f.lasts(s.protocol)
+	for id, how := range s.faulty { // order: each for itself
+		if at, is := crashTime(how); is {
+			crash := faulty.CrashAt(parley.Tick(at / tick))
+			crash.Name = how.Name
+			s.faulty[id] = crash
+		}
+	}
+	for i, c := range s.plan.Crashes {
+		if c.Step > 0 || c.Effects > 0 {
+			return plan.entry("crashes", i, errors.New("step and effects are for the simulator, and not for --host cluster: "+
+				"when says when the process is killed"))
+		}
+	}
+	if f.span > 0 {
+		s.plan.Until = parley.Tick(f.span / tick)
+	}
+	return nil
+}
+
+// crashTime is when a behaviour crashes, if that is a time.
+func crashTime(how faulty.Behaviour) (time.Duration, bool) {
+	text, is := strings.CutPrefix(how.Name, "crash@")
+	if !is || strings.HasPrefix(text, "r") {
+		return 0, false
+	}
+	at, err := time.ParseDuration(text)
+	return at, err == nil
+}
+
+// crashTick is when a process that is faulty by crashing is killed.
+func (s setup) crashTick(how faulty.Behaviour) (parley.Tick, bool) {
+	if at, is := crashTime(how); is {
+		return parley.Tick(at / s.host.lasts(s.protocol)), true
+	}
+	text, is := strings.CutPrefix(how.Name, "crash@r")
+	text, _, _ = strings.Cut(text, ":")
+	round, err := strconv.Atoi(text)
+	if !is || err != nil {
+		return 0, false
+	}
+	// It has spoken in the middle of the round.
+	return parley.Tick(round)*roundTicks(s.protocol) + 3*roundTicks(s.protocol)/4, true
+}
+
+// limit is how long a run is waited for that may not come to rest.
+const limit = 2 * time.Minute
+
+// lab is the run between real processes.
+func (s setup) lab(dir string) *lab.Run {
+	opt := s.options()
+	tick := s.host.lasts(s.protocol)
+	r := &lab.Run{
+		Header: s.header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.protocol.Timing == parley.Synchronous,
+		Asked: make(map[parley.ID][]lab.Request), Until: opt.Until, Limit: limit, Delay: opt.Promised.Delay, Start: startMember,
+	}
+	if r.Delay == 0 {
+		r.Delay = max(s.protocol.Relies.Delay, 900)
+	}
+	requests := slices.Clone(opt.Requests)
+	slices.SortStableFunc(requests, func(a, b sim.Request) int { return int(a.When - b.When) })
+	for _, q := range requests {
+		r.Asked[q.At] = append(r.Asked[q.At], lab.Request{When: q.When, Msg: q.Msg})
+		r.Limit = max(r.Limit, limit+time.Duration(q.When)*tick)
+	}
+	for id := range s.down().All() {
+		if how, lies := s.faulty[id]; lies {
+			r.Liars.Add(id)
+			if at, is := s.crashTick(how); is {
+				r.Crash = append(r.Crash, lab.Crash{At: id, When: at})
+			}
+		}
+	}
+	for _, c := range opt.Crashes {
+		r.Crash = append(r.Crash, lab.Crash{At: c.At, When: c.When, Back: c.Back, Lost: c.LostDisk})
+		r.Limit = max(r.Limit, limit+time.Duration(c.When+c.Back)*tick)
+	}
+	for _, p := range opt.Pauses {
+		r.Pause = append(r.Pause, lab.Pause{At: p.At, From: p.From, For: p.For})
+		r.Limit = max(r.Limit, limit+time.Duration(p.From+p.For)*tick)
+	}
+	if r.Until > 0 {
+		r.Limit = max(r.Limit, limit+time.Duration(r.Until)*tick)
+	}
+	return r
+}
+
+// processes makes the run between real processes.
+func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
+	if os.Getenv(inNode) != "" {
+		return nil, trace.Facts{}, fmt.Errorf("--host cluster: %s is set: a process of a cluster starts no others", inNode)
+	}
+	dir, err := os.MkdirTemp("", "parley-run-")
+	if err != nil {
+		return nil, trace.Facts{}, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	runtime.LockOSThread() // for dieWithParent
+	defer runtime.UnlockOSThread()
+	h, log, err := s.lab(dir).Do(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, h.Facts, errors.New("it was interrupted")
+	case err != nil:
+		return nil, h.Facts, err
+	case !h.Facts.Over:
+		return nil, h.Facts, fmt.Errorf("something is still due after %s: --for says how long to watch, and --tick how fast time goes", limit)
+	}
+	return log, h.Facts, nil
+}
+
+// startMember starts a process of a run.
+func startMember(ctx context.Context, id parley.ID) (*lab.Child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, "member")
+	cmd.Env = append(os.Environ(), inNode+"="+id.String())
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	dieWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	signal := func(s os.Signal) func() error {
+		return func() error {
+			if err := cmd.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
+				return err
+			}
+			return nil
+		}
+	}
+	return &lab.Child{
+		In: in, Out: out, Kill: signal(os.Kill), Stop: signal(syscall.SIGSTOP), Continue: signal(syscall.SIGCONT), Wait: cmd.Wait,
+	}, nil
+}
+
+// member is "parley member", which is not for people: a process of a run.
+func (a *app) member() *cobra.Command {
+	return &cobra.Command{
+		Use: "member", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMember(os.Stdin, a.out) },
+	}
+}
+
+// serveMember is a process of a run.
+func (a *app) serveMember(in io.Reader, out io.Writer) error {
+	signal.Ignore(os.Interrupt) // Ctrl-C goes to who started it as well, who ends it
+	return lab.Serve(in, out, a.machine)
+}
+
+// machine makes the machine of a process, which lies if it is to.
+func (a *app) machine(of lab.Spec) (parley.Machine, error) {
+	h := of.Header
+	h.Node = nil
+	s, err := a.remake(h)
+	if err != nil {
+		return nil, err
+	}
+	how, lies := s.faulty[of.Self]
+	if !lies {
+		return s.protocol.New(of.Self), nil
+	}
+	rush := parley.Tick(0)
+	if s.protocol.Timing == parley.Synchronous {
+		rush = roundTicks(s.protocol) / 2
+	}
+	return faulty.New(s.protocol, rush, map[parley.ID]faulty.Behaviour{of.Self: how}), nil
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/catalog"
+	"parley/cluster/lab"
+	"parley/trace"
+)
+
+// inside starts a process of a run inside this one.
+func (a *app) inside(context.Context, parley.ID) (*lab.Child, error) {
+	hear, in := io.Pipe()
+	out, say := io.Pipe()
+	nothing := func() error { return nil }
+	go func() {
+		err := lab.Serve(hear, say, a.machine)
+		_ = hear.Close()
+		_ = say.CloseWithError(err)
+	}()
+	return &lab.Child{In: in, Out: out, Kill: in.Close, Stop: nothing, Continue: nothing, Wait: nothing}, nil
+}
+
+// onLinks makes a run whose processes are all in this one, joined by real links.
+func onLinks(t *testing.T, p parley.Protocol, args ...string) (r *report, received int) {
+	t.Helper()
+	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.setup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := s.lab(t.TempDir())
+	run.Start = (&app{protocols: catalog.All()}).inside
+	h, log, err := run.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !h.Facts.Over {
+		t.Error("it was given up")
+	}
+	for _, e := range log.Events {
+		if e.Op == trace.Receive {
+			received++
+		}
+	}
+	return newReport(s, log, h.Facts), received
+}
+
+// faults are those that a run of a protocol is tried with: one that its model has, which
+// comes early.
+func faults(p parley.Protocol) string {
+	switch {
+	case p.Faults >= parley.SignedByzantineFaults:
+		return "--faulty=2=twofaced"
+	case p.Timing == parley.Synchronous:
+		return "--faulty=2=crash@r1"
+	}
+	return "--crashes=[{process: 2, when: 20}]"
+}
+
+// Every protocol of the catalog runs between processes that are joined by real links, and
+// keeps what it promises, with a fault and without.
+func TestEveryProtocolOnLinks(t *testing.T) {
+	for _, p := range catalog.All() {
+		for _, fault := range []string{"", faults(p)} {
+			t.Run(p.Name+fault, func(t *testing.T) {
+				t.Parallel()
+				args := []string{"--tick=20us"}
+				switch {
+				case p.Timing == parley.Synchronous:
+					args = nil
+				case p.Name == "convergence": // a run lasts nearly a million ticks
+					args[0] = "--tick=1us"
+				}
+				if fault != "" {
+					args = append(args, fault)
+				}
+				r, received := onLinks(t, p, args...)
+				for _, v := range r.judged {
+					if v.Violated() && v.Property.Mode != parley.Sometimes {
+						t.Errorf("%s: %v", v.Property.Name, v.Broken)
+					}
+				}
+				if received == 0 && fault == "" {
+					t.Error("nothing arrived")
+				}
+			})
+		}
+	}
+}
+
+// A run on links decides as the same one in the simulator, and costs as much.
+func TestLinksAgreeWithSimulator(t *testing.T) {
+	p := catalog.All()[0]
+	args := []string{"--faulty=1=twofaced", "--values=1"}
+	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	if err := f.fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.setup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, facts, _, err := s.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated := newReport(s, log, facts)
+	real, _ := onLinks(t, p, append(args, "--round=300ms")...)
+	if !slices.Equal(real.Cost.Measured, simulated.Cost.Measured) {
+		t.Errorf("it costs %v on links, and %v in the simulator", real.Cost.Measured, simulated.Cost.Measured)
+	}
+	for who, value := range simulated.Decisions {
+		if real.Decisions[who] != value {
+			t.Errorf("%s decides on %q on links, and on %q in the simulator", who, real.Decisions[who], value)
+		}
+	}
+}

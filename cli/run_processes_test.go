@@ -1,0 +1,145 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// childrenOf are the processes that a process has started and that are still there.
+func childrenOf(t *testing.T, pid int) (children []int) {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		t.Skip("this system has no /proc")
+	}
+	for _, stat := range stats {
+		if parent, _ := stateOf(stat); parent == pid {
+			child, err := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// stateOf reads the parent of a process, and whether it only waits to be buried.
+func stateOf(stat string) (parent int, dead bool) {
+	b, _ := os.ReadFile(stat) // one that is gone has no parent
+	_, after, _ := strings.Cut(string(b), ") ")
+	fields := strings.Fields(after)
+	if len(fields) < 2 {
+		return 0, true
+	}
+	parent, _ = strconv.Atoi(fields[1])
+	return parent, fields[0] == "Z"
+}
+
+// gone waits until processes are there no more.
+func gone(t *testing.T, pids []int) {
+	t.Helper()
+	for _, pid := range pids {
+		eventually(t, fmt.Sprintf("process %d is left", pid), func() bool {
+			_, dead := stateOf(fmt.Sprintf("/proc/%d/stat", pid))
+			return dead
+		})
+	}
+}
+
+// ran is what "run --json" prints, as far as it is looked at.
+type ran struct {
+	Host      string
+	Decisions map[string]string
+	Verdicts  []struct{ Property, Outcome string }
+}
+
+// Protocols run between real processes, which lie, are killed, come back and stand still,
+// and are judged as in the simulator.
+func TestRunProcesses(t *testing.T) {
+	for name, test := range map[string]struct {
+		args      []string
+		decisions map[string]string
+		outcomes  map[string]string
+	}{
+		"liars": {
+			[]string{"eig", "--faulty=3=flip,6=crash@r1:2", "--round=300ms"},
+			map[string]string{"P1": "1", "P2": "1", "P4": "1", "P5": "1", "P7": "1"},
+			map[string]string{"agreement": "held", "validity": "held"},
+		},
+		"signatures": {
+			[]string{"sm", "--faulty=1=twofaced", "--signatures=ed25519", "--round=300ms"}, nil,
+			map[string]string{"agreement": "held"},
+		},
+		"killed": {
+			[]string{"timestamp", "-n3", "--crashes=[{process: 2, when: 2000}]"}, nil,
+			map[string]string{"one sequence": "held", "uniform agreement": "held"},
+		},
+		"killed, and back": {
+			[]string{"twophase", "--crashes=[{process: 2, when: 5, back: 2000}]"}, nil,
+			map[string]string{"atomicity": "held", "stability": "held"},
+		},
+		"stands still": {
+			[]string{"bracha", "--pauses=[{process: 2, since: 100, for: 100ms}]"}, nil,
+			map[string]string{"agreement": "held", "validity": "held"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, stderr, status := run(slices.Concat([]string{"run"}, test.args, []string{"--host=cluster", "--json"})...)
+			var r ran
+			if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 || stderr != "" || r.Host != "cluster" {
+				t.Fatalf("status %d, %v, %s%s", status, err, stderr, out)
+			}
+			for who, value := range test.decisions {
+				if r.Decisions[who] != value {
+					t.Errorf("%s decides on %q", who, r.Decisions[who])
+				}
+			}
+			for _, v := range r.Verdicts {
+				if want := test.outcomes[v.Property]; want != "" && !strings.HasSuffix(v.Outcome, want) {
+					t.Errorf("%s: %s", v.Property, v.Outcome)
+				}
+			}
+		})
+	}
+}
+
+// A trace of a run between processes can be looked at later; it can not be run again.
+func TestProcessesTraced(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.jsonl")
+	first, stderr, status := run("run", "eig", "-n4", "-m1", "--faulty=3=twofaced", "--host=cluster", "--trace", file)
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	again, stderr, status := run("trace", "show", file)
+	if status != 0 || again != first {
+		t.Errorf("status %d, %s: first\n%s\nthen\n%s", status, stderr, first, again)
+	}
+	if _, stderr, status := run("run", "--replay", file); status != 2 || !strings.Contains(stderr, "real processes") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+}
+
+// The processes of a run end with it, however that ends.
+func TestProcessesEnd(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, os.Kill} {
+		// A run that lasts: nothing is printed before its end.
+		p := begin(t, "", "run", "convergence", "--host=cluster", "--tick=1ms")
+		var members []int
+		eventually(t, "it starts no processes", func() bool {
+			members = childrenOf(t, p.cmd.Process.Pid)
+			return len(members) == 4
+		})
+		status := p.end(signal)
+		if signal == os.Interrupt && (status != 2 || !strings.Contains(p.printed(), "parley: it was interrupted\n")) {
+			t.Errorf("status %d: %s", status, p.printed())
+		}
+		gone(t, members)
+	}
+}

@@ -1,0 +1,95 @@
+// Package lab runs one machine of a protocol, any protocol, between real processes on one
+// computer, for who wants to see what happens: the processes have certificates of their
+// own and are joined by mutual TLS, and each writes down what happens to it.
+//
+// A [Run] starts the processes, hands each its [Spec], begins everywhere at one time, kills
+// and stops processes when that is due, waits until nothing is due any more, and puts what
+// the processes have written down into one trace. [Serve] is what such a process does. The
+// two talk in lines of JSON, on the standard input and output of the process, which ends
+// when its input does: it does not outlive who started it.
+//
+// Machines that are made for simulated runs have their times in ticks. Here a tick lasts
+// as long as the run says, and the clocks of all processes show 0 at the same time.
+package lab
+
+import (
+	"math"
+	"time"
+
+	"parley"
+	"parley/trace"
+)
+
+// Request is what a process is asked, and when, in ticks.
+type Request struct {
+	When parley.Tick
+	Msg  parley.Msg
+}
+
+// Spec is what a process is told first.
+type Spec struct {
+	Self    parley.ID
+	Header  trace.Header // of its trace; the protocol and the arguments say what machine to make
+	Certs   string       // the folder of certificates
+	Listen  string       // address
+	Trace   string       // the file to write to
+	Store   string       // the folder for what is durable; "": nothing is
+	Life    uint64       // from 1
+	Signers [][]byte     // public keys
+	Tick    time.Duration
+	// Early has the machine start before time 0, when it must be asked what it proposes:
+	// rounds begin then.
+	Early    bool
+	Until    parley.Tick // when it ends by itself; 0: it does not
+	Requests []Request
+}
+
+// order is what a process is told later: one thing at a time.
+type order struct {
+	Peers []string  // addresses, by process: connect
+	Begin time.Time // time 0
+	Ask   bool      // say how things are
+	End   bool      // stop, and say how things are
+}
+
+// answer is what a process says.
+type answer struct {
+	Listens   string  `json:",omitempty"` // address
+	Connected bool    `json:",omitempty"` // with all others
+	Status    *status `json:",omitempty"`
+	Failed    string  `json:",omitempty"` // why it can not go on
+}
+
+// status is how things are at a process.
+type status struct {
+	Rests          bool     // nothing is due
+	Over           bool     // the machine has been stopped
+	Events         uint64   // so far
+	Sent, Received []uint64 // messages, by process; without those that were lost before they left
+	Lost           uint64   // of these
+	Down           []parley.ID
+	Late           time.Duration // how late the process woke, at most
+}
+
+// clock shows ticks since a time.
+type clock struct {
+	began time.Time
+	tick  time.Duration
+}
+
+// Now is negative before the time has come.
+func (c *clock) Now() parley.Tick {
+	d := time.Since(c.began)
+	if d < 0 {
+		d -= c.tick - 1
+	}
+	return parley.Tick(d / c.tick)
+}
+
+// Until is how long it is until the clock shows a time.
+func (c *clock) Until(t parley.Tick) time.Duration {
+	if t > parley.Tick(math.MaxInt64/c.tick/2) {
+		return math.MaxInt64
+	}
+	return max(0, time.Until(c.began.Add(time.Duration(t)*c.tick)))
+}

@@ -1,0 +1,300 @@
+package lab
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster/cert"
+	"parley/cluster/host"
+	"parley/cluster/link"
+	"parley/cluster/store"
+	"parley/trace"
+)
+
+// channel is that of the machine.
+const channel = 1
+
+// member is a process of a run, in that process.
+type member struct {
+	Spec
+	machine parley.Machine
+	clock   clock
+	trust   *cert.Trust
+	self    *cert.Self
+	signer  ed25519.PrivateKey
+
+	listener net.Listener
+	mesh     *link.Mesh
+	host     *host.Host
+	store    *store.Store
+	asking   sync.WaitGroup
+	end      context.CancelFunc
+
+	out     sync.Mutex
+	encoder *json.Encoder
+
+	mu      sync.Mutex
+	process *host.Process
+	asked   bool // all requests have been made
+	over    bool
+	up      parley.Set
+	down    parley.Set // who was up
+	counted status
+	file    *os.File
+	written *trace.Stream // at once: what a process has said is in its trace if it is killed
+}
+
+// Serve is a process of a run: it reads what it is told and returns when its input ends.
+// make makes its machine.
+func Serve(in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	lines := json.NewDecoder(bufio.NewReader(in))
+	m := &member{encoder: json.NewEncoder(out), end: cancel}
+	if err := lines.Decode(&m.Spec); err != nil {
+		return err
+	}
+	var err error
+	if m.machine, err = make(m.Spec); err == nil {
+		err = m.listen(ctx)
+	}
+	if err != nil {
+		m.say(answer{Failed: err.Error()})
+		return err
+	}
+	defer m.close()
+	m.say(answer{Listens: m.listener.Addr().String()})
+	for {
+		var o order
+		if err := lines.Decode(&o); err != nil {
+			return nil // who started it has gone, or has done with it
+		}
+		if err := m.follow(ctx, o); err != nil {
+			m.say(answer{Failed: err.Error()})
+			return err
+		}
+	}
+}
+
+func (m *member) say(a answer) {
+	m.out.Lock()
+	defer m.out.Unlock()
+	_ = m.encoder.Encode(a) // who does not listen closes the input too
+}
+
+// follow does what the process is told.
+func (m *member) follow(ctx context.Context, o order) error {
+	switch {
+	case o.Peers != nil:
+		return m.connect(o.Peers)
+	case !o.Begin.IsZero():
+		m.clock = clock{o.Begin, m.Tick}
+		m.Header.Node.Began = o.Begin.UnixNano()
+		var err error
+		if m.written, err = trace.NewStream(m.file, m.Header, trace.StreamOptions{AtOnce: true}); err != nil {
+			return err
+		}
+		m.asking.Go(func() {
+			if err := m.begin(ctx); err != nil && ctx.Err() == nil {
+				m.say(answer{Failed: err.Error()})
+			}
+		})
+		m.asking.Go(func() { m.watch(ctx) })
+	case o.End:
+		m.stop()
+		m.say(answer{Status: m.status()})
+	case o.Ask:
+		m.say(answer{Status: m.status()})
+	}
+	return nil
+}
+
+// listen reads the certificates, opens the file for the trace, and listens.
+func (m *member) listen(ctx context.Context) (err error) {
+	m.counted.Sent, m.counted.Received = make([]uint64, m.Header.N), make([]uint64, m.Header.N)
+	if m.trust, err = cert.LoadTrust(m.Certs, nil); err != nil {
+		return err
+	}
+	if m.self, m.signer, err = cert.LoadNode(m.Certs, name(m.Self)); err != nil {
+		return err
+	}
+	if m.file, err = os.OpenFile(m.Trace, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
+		return err
+	}
+	if m.Store != "" {
+		m.store, err = store.Open(m.Store, store.Options{
+			Durable: func(upto uint64) { m.host.Durable(upto) },
+			Failed:  func(err error) { m.say(answer{Failed: err.Error()}) },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	m.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(m.Spec.Listen, "127.0.0.1:0"))
+	return err
+}
+
+// name is what the certificates call a process.
+func name(id parley.ID) string { return fmt.Sprintf("p%d", id+1) }
+
+// connect makes the links.
+func (m *member) connect(peers []string) (err error) {
+	m.host = host.New(host.Config{
+		Self: m.Self, N: m.Header.N, Transport: (*carrier)(m), Store: m.store, Clock: &m.clock, Signer: (*signer)(m),
+		Broken: func(err error) { m.say(answer{Failed: err.Error()}) },
+	})
+	m.host.Expect(channel)
+	m.mesh, err = link.New(link.Config{
+		Self: m.Self, Peers: peers, Listener: m.listener, Identity: (*identities)(m), Handler: (*handler)(m),
+		Hello: link.Hello{
+			Cluster: m.trust.Cluster(), Config: sha256.Sum256([]byte(strings.Join(m.Header.Args, "\x00"))), Incarnation: m.Life,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if m.Header.N == 1 {
+		m.say(answer{Connected: true})
+	}
+	return m.mesh.Start()
+}
+
+// begin starts the machine when its time has come, and asks it what it is to be asked.
+func (m *member) begin(ctx context.Context) error {
+	if !m.Early && !sleep(ctx, m.clock.Until(0)) {
+		return nil
+	}
+	p, err := m.host.Open(host.Options{
+		Channel: channel, Name: "machine", Machine: m.machine, Class: link.Bulk, Clock: &m.clock, Again: m.Life > 1,
+		Trace: m.note,
+	})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.process = p
+	m.mu.Unlock()
+	for _, q := range m.Requests {
+		if q.When > 0 && !sleep(ctx, m.clock.Until(q.When)) {
+			return nil
+		}
+		if err := p.Request(q.Msg); err != nil && !errors.Is(err, host.ErrStopped) {
+			return err
+		}
+	}
+	m.mu.Lock()
+	m.asked = true
+	m.mu.Unlock()
+	if m.Until > 0 && sleep(ctx, m.clock.Until(m.Until+1)) {
+		m.stop()
+	}
+	return nil
+}
+
+// watch notes how late the process wakes.
+func (m *member) watch(ctx context.Context) {
+	const nap = 2 * time.Millisecond
+	for since := time.Now(); sleep(ctx, nap); since = time.Now() {
+		late := time.Since(since) - nap
+		m.mu.Lock()
+		m.counted.Late = max(m.counted.Late, late)
+		m.mu.Unlock()
+	}
+}
+
+// sleep waits, and tells whether it has not been interrupted.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// note counts what happens to the machine, and writes it down.
+func (m *member) note(e trace.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over {
+		return
+	}
+	e.Time = max(e.Time, 0)
+	m.counted.Events++
+	switch {
+	case e.Op == trace.Receive:
+		m.counted.Received[e.Peer]++
+	case e.Op == trace.Send && e.Peer != parley.All:
+		m.counted.Sent[e.Peer]++
+	case e.Op == trace.Send:
+		for to := range m.counted.Sent {
+			m.counted.Sent[to]++
+		}
+	}
+	m.written.Add(e)
+}
+
+// status says how things are.
+func (m *member) status() *status {
+	m.mu.Lock()
+	p := m.process
+	m.mu.Unlock()
+	rests := p != nil && p.Resting()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.counted
+	s.Rests, s.Over, s.Down = rests && m.asked, m.over, slices.Collect(m.down.All())
+	s.Sent, s.Received = slices.Clone(s.Sent), slices.Clone(s.Received)
+	return &s
+}
+
+// stop ends the machine, and the trace.
+func (m *member) stop() {
+	m.mu.Lock()
+	over := m.over
+	m.over = true
+	m.mu.Unlock()
+	if over {
+		return
+	}
+	if m.host != nil {
+		m.host.Close()
+	}
+	if m.written != nil {
+		_ = m.written.Close() // a trace that lacks its end says so
+	}
+	if m.file != nil {
+		_ = m.file.Close()
+	}
+}
+
+// close ends all.
+func (m *member) close() {
+	m.end()
+	m.stop()
+	if m.mesh != nil {
+		_ = m.mesh.Close()
+	} else if m.listener != nil {
+		_ = m.listener.Close()
+	}
+	m.asking.Wait()
+	if m.store != nil {
+		_ = m.store.Close()
+	}
+}

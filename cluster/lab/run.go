@@ -1,0 +1,460 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"parley"
+	"parley/cluster/cert"
+	"parley/trace"
+)
+
+// Run is a run between real processes.
+type Run struct {
+	Header trace.Header // of the trace to be made, without facts
+	Dir    string       // a folder for certificates and traces, which exists and is empty
+	Tick   time.Duration
+	Early  bool                    // see [Spec]
+	Liars  parley.Set              // who need not do as the protocol says
+	Asked  map[parley.ID][]Request // in the order of their times
+	Crash  []Crash
+	Pause  []Pause
+	Until  parley.Tick   // when it ends; 0: when nothing is due any more
+	Limit  time.Duration // when it is given up, from its beginning
+	Delay  parley.Tick   // how long the protocol was told that messages take
+	Start  func(context.Context, parley.ID) (*Child, error)
+}
+
+// Crash ends a process, at once, as with kill -9.
+type Crash struct {
+	At   parley.ID
+	When parley.Tick
+	Back parley.Tick // how much later it is started again; 0: not at all
+	Lost bool        // its disk is lost
+}
+
+// Pause stops a process for a time.
+type Pause struct {
+	At        parley.ID
+	From, For parley.Tick
+}
+
+// Child is a process that has been started: it does what [Serve] does.
+type Child struct {
+	In                   io.WriteCloser
+	Out                  io.Reader
+	Kill, Stop, Continue func() error
+	Wait                 func() error // is called when Out has ended
+}
+
+// running is a run under way.
+type running struct {
+	*Run
+	dir     string
+	members []*child
+	signers [][]byte
+	came    chan said
+	began   clock
+	due     []deed // in the order of their times
+	asking  bool
+	before  []uint64 // events, by process, when all was still; nil: it was not
+	late    time.Duration
+	stopped map[parley.ID][]trace.Event // pauses
+	died    map[parley.ID][]parley.Tick // by life
+	lost    map[parley.ID]uint64        // the first life after a disk was lost
+}
+
+// child is a process, and what is known of it.
+type child struct {
+	*Child
+	id        parley.ID
+	life      uint64
+	lines     *json.Encoder
+	address   string
+	connected bool
+	killed    bool
+	dead      bool // and gone
+	ended     chan struct{}
+	status    *status
+}
+
+// said is what a process says, or that it has gone.
+type said struct {
+	by *child
+	answer
+	gone bool
+}
+
+// deed is something that is to be done to a process.
+type deed struct {
+	when parley.Tick
+	do   func(context.Context) error
+}
+
+// Do makes the run. The trace is in the order of causes, with the facts in its header.
+func (r *Run) Do(ctx context.Context) (trace.Header, *trace.Log, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	run := &running{Run: r, came: make(chan said, 64), stopped: make(map[parley.ID][]trace.Event),
+		died: make(map[parley.ID][]parley.Tick), lost: make(map[parley.ID]uint64)}
+	over, err := run.run(ctx)
+	for _, c := range run.members {
+		if c != nil {
+			_ = c.In.Close()
+			_ = c.Kill()
+		}
+	}
+	run.drain()
+	if err != nil {
+		return trace.Header{}, nil, err
+	}
+	return run.whole(over)
+}
+
+// drain waits until all processes have gone.
+func (r *running) drain() {
+	for _, c := range r.members {
+		for c != nil {
+			select {
+			case <-r.came:
+				continue
+			case <-c.ended:
+			}
+			break
+		}
+	}
+}
+
+func (r *running) run(ctx context.Context) (over bool, err error) {
+	if err := r.prepare(); err != nil {
+		return false, err
+	}
+	r.members = make([]*child, r.Header.N)
+	for id := range r.members {
+		if err := r.start(ctx, parley.ID(id), 1, ""); err != nil {
+			return false, err
+		}
+	}
+	if err := r.await(ctx, func(c *child) bool { return c.address != "" }); err != nil {
+		return false, err
+	}
+	var peers []string
+	for _, c := range r.members {
+		peers = append(peers, c.address)
+	}
+	r.tell(order{Peers: peers})
+	if err := r.await(ctx, func(c *child) bool { return c.connected }); err != nil {
+		return false, err
+	}
+	r.began = clock{time.Now().Add(50 * time.Millisecond).Round(0), r.Tick}
+	r.plan(peers)
+	r.tell(order{Begin: r.began.began})
+	return r.follow(ctx)
+}
+
+// prepare makes the certificates.
+func (r *running) prepare() error {
+	const valid = 24 * time.Hour
+	certs := r.certs()
+	if _, err := cert.Create(certs, "run", 2*valid); err != nil {
+		return err
+	}
+	return cert.Update(certs, func(by *cert.Authority) error {
+		for id := range parley.ID(r.Header.N) {
+			issued, err := by.IssueNode(name(id), nil, valid)
+			if err == nil {
+				err = issued.Save(certs, false)
+			}
+			if err != nil {
+				return err
+			}
+			r.signers = append(r.signers, issued.SignerKey())
+		}
+		return nil
+	})
+}
+
+func (r *running) certs() string { return filepath.Join(r.Dir, "certs") }
+
+func (r *running) traceOf(id parley.ID, life uint64) string {
+	return filepath.Join(r.Dir, fmt.Sprintf("%s-%d.jsonl", name(id), life))
+}
+
+// start starts a process, and tells it who it is.
+func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen string) error {
+	made, err := r.Start(ctx, id)
+	if err != nil {
+		return err
+	}
+	c := &child{Child: made, id: id, life: life, lines: json.NewEncoder(made.In), ended: make(chan struct{})}
+	r.members[id] = c
+	go r.read(ctx, c)
+	s := Spec{
+		Self: id, Header: r.Header, Certs: r.certs(), Listen: listen, Trace: r.traceOf(id, life), Life: life,
+		Signers: r.signers, Tick: r.Tick, Early: r.Early, Until: r.Until, Requests: r.Asked[id],
+	}
+	s.Header.Node = &trace.Node{Cluster: "run", Machine: r.Header.Protocol, Channel: channel, Self: int(id), Life: life}
+	if slices.ContainsFunc(r.Crash, func(c Crash) bool { return c.At == id && c.Back > 0 }) {
+		s.Store = filepath.Join(r.Dir, name(id))
+	}
+	if life > 1 {
+		s.Requests = slices.DeleteFunc(slices.Clone(s.Requests), func(q Request) bool { return q.When <= r.began.Now() })
+	}
+	return c.tell(s)
+}
+
+func (c *child) tell(what any) error {
+	if err := c.lines.Encode(what); err != nil && !c.killed {
+		return fmt.Errorf("process %s can not be spoken to: %w", name(c.id), err)
+	}
+	return nil
+}
+
+// tell tells all that live the same. One that does not hear it has gone, which shows.
+func (r *running) tell(o order) {
+	for _, c := range r.members {
+		if !c.killed {
+			_ = c.tell(o)
+		}
+	}
+}
+
+// read passes on what a process says.
+func (r *running) read(ctx context.Context, c *child) {
+	defer close(c.ended)
+	lines := json.NewDecoder(c.Out)
+	for {
+		s := said{by: c}
+		if err := lines.Decode(&s.answer); err != nil {
+			break
+		}
+		r.pass(ctx, s)
+	}
+	_, _ = io.Copy(io.Discard, c.Out)
+	if err := c.Wait(); err != nil {
+		r.pass(ctx, said{by: c, gone: true, answer: answer{Failed: err.Error()}})
+		return
+	}
+	r.pass(ctx, said{by: c, gone: true, answer: answer{Failed: "its output ended"}})
+}
+
+func (r *running) pass(ctx context.Context, s said) {
+	select {
+	case r.came <- s:
+	case <-ctx.Done():
+	}
+}
+
+// take takes in what a process has said.
+func (r *running) take(s said) error {
+	c := s.by
+	switch {
+	case s.gone && c.killed:
+		c.dead = true
+	case s.gone, s.Failed != "":
+		return fmt.Errorf("process %s has ended: %s", name(c.id), s.Failed)
+	case s.Listens != "":
+		c.address = s.Listens
+	case s.Connected:
+		c.connected = true
+	case s.Status != nil:
+		c.status = s.Status
+		r.late = max(r.late, s.Status.Late)
+	}
+	return nil
+}
+
+// await waits until something is so of all processes.
+func (r *running) await(ctx context.Context, so func(*child) bool) error {
+	late := time.After(20 * time.Second)
+	for slices.ContainsFunc(r.members, func(c *child) bool { return !c.killed && !so(c) }) {
+		select {
+		case s := <-r.came:
+			if err := r.take(s); err != nil {
+				return err
+			}
+		case <-late:
+			return errors.New("the processes are not joined after 20 s")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// plan lists what is to be done to processes.
+func (r *running) plan(peers []string) {
+	add := func(when parley.Tick, do func(context.Context) error) { r.due = append(r.due, deed{when, do}) }
+	for _, c := range r.Crash {
+		add(c.When, func(context.Context) error { return r.kill(c) })
+		if c.Back > 0 {
+			add(c.When+c.Back, func(ctx context.Context) error { return r.again(ctx, c, peers) })
+		}
+	}
+	for _, p := range r.Pause {
+		add(p.From, func(context.Context) error { return r.hold(p.At, trace.Pause, r.members[p.At].Stop) })
+		add(p.From+p.For, func(context.Context) error { return r.hold(p.At, trace.Resume, r.members[p.At].Continue) })
+	}
+	slices.SortStableFunc(r.due, func(a, b deed) int { return cmp.Compare(a.when, b.when) })
+}
+
+func (r *running) kill(how Crash) error {
+	c := r.members[how.At]
+	if c.killed {
+		return nil
+	}
+	c.killed = true
+	if err := c.Kill(); err != nil {
+		return err
+	}
+	for {
+		select {
+		case s := <-r.came:
+			if err := r.take(s); err != nil {
+				return err
+			}
+			continue
+		case <-c.ended:
+		}
+		r.died[c.id] = append(r.died[c.id], r.began.Now())
+		return nil
+	}
+}
+
+// again starts a process that was killed.
+func (r *running) again(ctx context.Context, how Crash, peers []string) error {
+	c := r.members[how.At]
+	if how.Lost {
+		r.lost[how.At] = c.life + 1
+		if err := os.RemoveAll(filepath.Join(r.Dir, name(how.At))); err != nil {
+			return err
+		}
+	}
+	if err := r.start(ctx, how.At, c.life+1, peers[how.At]); err != nil {
+		return err
+	}
+	c = r.members[how.At]
+	if err := c.tell(order{Peers: peers}); err != nil {
+		return err
+	}
+	return c.tell(order{Begin: r.began.began})
+}
+
+func (r *running) hold(id parley.ID, op trace.Op, do func() error) error {
+	if r.members[id].killed {
+		return nil
+	}
+	r.stopped[id] = append(r.stopped[id], trace.Event{Op: op, At: id, Time: r.began.Now()})
+	return do()
+}
+
+// follow does what is due and waits for the end. It tells whether that has come, or the run
+// has been given up.
+func (r *running) follow(ctx context.Context) (over bool, err error) {
+	limit := time.NewTimer(time.Until(r.began.began) + r.Limit)
+	defer limit.Stop()
+	ask := time.NewTicker(10 * time.Millisecond)
+	defer ask.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case s := <-r.came:
+			if err := r.take(s); err != nil {
+				return false, err
+			}
+			if r.asking && r.answered() {
+				r.asking = false
+				if r.ended() {
+					return true, nil
+				}
+				if r.still() {
+					return true, r.end(ctx)
+				}
+			}
+		case <-next.C:
+			for len(r.due) > 0 && r.due[0].when <= r.began.Now() {
+				if err := r.due[0].do(ctx); err != nil {
+					return false, err
+				}
+				r.due = r.due[1:]
+			}
+			if len(r.due) > 0 {
+				next.Reset(r.began.Until(r.due[0].when))
+			}
+		case <-ask.C:
+			if !r.asking || r.answered() {
+				r.asking = true
+				for _, c := range r.members {
+					c.status = nil
+				}
+				r.tell(order{Ask: true})
+			}
+		case <-limit.C:
+			return false, r.end(ctx)
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// answered tells whether all that live have said how things are.
+func (r *running) answered() bool {
+	return !slices.ContainsFunc(r.members, func(c *child) bool { return !c.killed && c.status == nil })
+}
+
+// ended tells whether all that live have ended by themselves.
+func (r *running) ended() bool {
+	return r.Until > 0 && !slices.ContainsFunc(r.members, func(c *child) bool {
+		return !c.killed && (c.status == nil || !c.status.Over)
+	})
+}
+
+// still tells whether nothing is due any more: all rest, and all that was sent has arrived,
+// and so it was when all were asked before.
+func (r *running) still() bool {
+	var events []uint64
+	rest := len(r.due) == 0
+	for _, c := range r.members {
+		switch {
+		case c.killed:
+			rest = rest && c.dead
+			events = append(events, 0)
+			continue
+		case !c.status.Rests:
+			rest = false
+		}
+		events = append(events, c.status.Events)
+		for _, other := range r.members {
+			if other.killed {
+				rest = rest && slices.Contains(c.status.Down, other.id)
+			} else if other.id != c.id {
+				rest = rest && c.status.Sent[other.id] == other.status.Received[c.id]
+			}
+		}
+	}
+	same := rest && slices.Equal(events, r.before)
+	if r.before = nil; rest {
+		r.before = events
+	}
+	return same
+}
+
+// end has all stop.
+func (r *running) end(ctx context.Context) error {
+	for _, c := range r.members {
+		if !c.killed {
+			_ = c.Continue()
+		}
+	}
+	r.tell(order{End: true})
+	return r.await(ctx, func(c *child) bool { return c.status != nil && c.status.Over })
+}
