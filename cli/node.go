@@ -125,11 +125,16 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached bool) e
 	if c.Listen, err = file.Open(ctx); err != nil {
 		return err
 	}
+	serves, err := openServices(ctx, file)
+	if err != nil {
+		return errors.Join(err, c.Listen.Close())
+	}
+	defer serves.drop()
 	joined := make(chan error, 1)
 	var node *cluster.Node
 	go func() {
 		var err error
-		node, err = cluster.Join(c)
+		node, err = cluster.Join(ctx, c)
 		joined <- err
 	}()
 	select {
@@ -140,7 +145,8 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached bool) e
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}
 	}
-	fmt.Fprintf(a.out, "node %s of cluster %s is in, at %s\n", file.Name, file.Cluster, file.Listen)
+	serves.serve(node, c, end)
+	fmt.Fprintf(a.out, "node %s of cluster %s is in, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
 	reload := time.NewTicker(time.Minute)
 	defer reload.Stop()
 	for ctx.Err() == nil {
@@ -154,7 +160,7 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached bool) e
 	}
 	stop() // so that a second signal ends it at once
 	c.Log.Info("the node leaves")
-	return errors.Join(endOf(ctx), node.Close())
+	return errors.Join(endOf(ctx), serves.close(), node.Close())
 }
 
 // warn says what who runs the node should know of its configuration.
@@ -164,9 +170,6 @@ func warn(c cluster.Config, file *nodefile.File) {
 	}
 	if c.Lab != nil {
 		c.Log.Warn("this node is a traitor, for a laboratory", "behaviour", c.Lab.Traitor.Name)
-	}
-	if file.API != "" || file.Metrics != "" {
-		c.Log.Warn("nothing is served to clients and watchers in this version", "api", file.API, "metrics", file.Metrics)
 	}
 }
 

@@ -50,7 +50,9 @@ func (p *Process) append(effects []parley.Effect) {
 func (p *Process) release(upto uint64) {
 	p.mu.Lock()
 	defer p.unlock()
+	defer p.guard()
 	p.durable = max(p.durable, upto)
+	p.step.Now = p.clock.Now()
 	done := 0
 	for done < len(p.outbox) && p.outbox[done].after <= p.durable && !p.stopped {
 		p.perform(&p.outbox[done].Effect, p.outbox[done].now)

@@ -44,6 +44,13 @@ type Clock interface {
 	Now() parley.Tick
 }
 
+// Paced is a clock whose ticks are not nanoseconds, or not nearly.
+type Paced interface {
+	Clock
+	// Until is how long it is until the clock shows a time, 0 if it does.
+	Until(t parley.Tick) time.Duration
+}
+
 // Signer makes this node's signatures and checks all nodes'. The context keeps
 // signatures of different machines apart.
 type Signer interface {
@@ -78,6 +85,12 @@ type Config struct {
 	// machine, and none is expected. It may open one, and tells whether there is one now. The
 	// channel is what a peer says: it is for Absent to bound what peers can have opened.
 	Absent func(channel uint32) bool
+	// Header says of a machine whose clock shows a time now what a trace of it is a trace
+	// of. With it, Recorder keeps the last events, and Trace, if it is set, says who is to
+	// be given the events of a machine whose own options do not say so.
+	Header   func(o Options, now parley.Tick) trace.Header
+	Recorder *Recorder
+	Trace    func(h trace.Header) func(trace.Event)
 	// Broken is called if a machine breaks: a broken invariant of its own, after which
 	// nothing that it says can be trusted. The node must stop.
 	Broken func(error)
@@ -90,13 +103,14 @@ type Host struct {
 	mu      sync.Mutex
 	table   atomic.Pointer[map[uint32]*Process]
 	early   map[uint32]*early // by channel: of those that are expected
-	strange atomic.Uint64     // frames for channels there are not
+	strange []atomic.Uint64   // by node: frames for channels there are not, or for which there is no room
+	broken  []atomic.Uint64   // by node: frames that are no message
 }
 
 // early are the frames for a machine that has not begun.
 type early struct {
 	frames []frame
-	bytes  int
+	bytes  []int // by node
 }
 
 type frame struct {
@@ -104,8 +118,12 @@ type frame struct {
 	b    []byte
 }
 
-// earlyLimit is how many bytes wait for one machine.
+// earlyLimit is how many bytes of all others together wait for one machine: each has its
+// part of it, so that a liar does not crowd out the rest.
 const earlyLimit = 1 << 20
+
+// earlyCost is what a frame that waits takes beside its bytes.
+const earlyCost = 64
 
 // New returns a host without processes.
 func New(c Config) *Host {
@@ -118,7 +136,10 @@ func New(c Config) *Host {
 	if c.Broken == nil {
 		c.Broken = func(err error) { panic(err) }
 	}
-	h := &Host{c: c, dirty: make([]atomic.Bool, c.N), early: make(map[uint32]*early)}
+	h := &Host{
+		c: c, dirty: make([]atomic.Bool, c.N), early: make(map[uint32]*early),
+		strange: make([]atomic.Uint64, c.N), broken: make([]atomic.Uint64, c.N),
+	}
 	h.table.Store(&map[uint32]*Process{})
 	return h
 }
@@ -156,6 +177,7 @@ func (h *Host) Open(o Options) (*Process, error) {
 	if p.clock == nil {
 		p.clock = h.c.Clock
 	}
+	h.watch(p)
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // which never fails
 	p.chance = mathrand.New(mathrand.NewChaCha8(seed))
@@ -205,11 +227,27 @@ func (h *Host) Open(o Options) (*Process, error) {
 	return p, err
 }
 
+// watch has the events of a process recorded and traced.
+func (h *Host) watch(p *Process) {
+	if h.c.Header == nil {
+		return
+	}
+	header := h.c.Header(p.o, p.clock.Now())
+	if h.c.Trace != nil && p.o.Trace == nil {
+		p.o.Trace = h.c.Trace(header)
+	}
+	if h.c.Recorder != nil {
+		node := *header.Node
+		node.Recorded, header.Node = true, &node
+		p.tape = h.c.Recorder.track(header)
+	}
+}
+
 // Expect keeps what comes for a channel until its machine begins.
 func (h *Host) Expect(channel uint32) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.early[channel] = new(early)
+	h.early[channel] = &early{bytes: make([]int, h.c.N)}
 }
 
 // absent is a frame for a machine that there is not, or not yet.
@@ -220,7 +258,7 @@ func (h *Host) absent(from parley.ID, channel uint32, b []byte) *Process {
 			p = (*h.table.Load())[channel]
 		}
 		if p == nil {
-			h.strange.Add(1)
+			h.strange[from].Add(1)
 		}
 	}
 	return p
@@ -238,10 +276,11 @@ func (h *Host) keep(from parley.ID, channel uint32, b []byte) (p *Process, expec
 	switch {
 	case w == nil:
 		return nil, false
-	case w.bytes+len(b) > earlyLimit:
-		h.strange.Add(1)
+	case w.bytes[from]+len(b)+earlyCost > earlyLimit/h.c.N:
+		h.strange[from].Add(1)
 	default:
-		w.frames, w.bytes = append(w.frames, frame{from, bytes.Clone(b)}), w.bytes+len(b)
+		w.frames = append(w.frames, frame{from, bytes.Clone(b)})
+		w.bytes[from] += len(b) + earlyCost
 	}
 	return nil, true
 }
@@ -257,6 +296,7 @@ func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
 	}
 	e, m, err := parley.Decode(b)
 	if err != nil {
+		h.broken[from].Add(1)
 		return err
 	}
 	if len(m.Body) > 0 {
@@ -284,8 +324,28 @@ func (h *Host) Durable(upto uint64) {
 	h.Flush()
 }
 
-// Strange is how many messages came for channels that there are not.
-func (h *Host) Strange() uint64 { return h.strange.Load() }
+// Strange is how many messages came for channels that there are not, or before their machine
+// and beyond what is kept for it.
+func (h *Host) Strange() uint64 {
+	sum := uint64(0)
+	for id := range h.strange {
+		sum += h.strange[id].Load()
+	}
+	return sum
+}
+
+// StrangeOf is how many of those were a node's.
+func (h *Host) StrangeOf(from parley.ID) uint64 { return h.strange[from].Load() }
+
+// Malformed is how many frames of a node were no message.
+func (h *Host) Malformed(from parley.ID) uint64 { return h.broken[from].Load() }
+
+// Refused counts what machines did not accept, by machine and reason and by whom it came from.
+func (h *Host) Refused(each func(machine string, from parley.ID, why string, times uint64)) {
+	for _, p := range *h.table.Load() {
+		p.Refused(func(from parley.ID, why string, times uint64) { each(p.o.Name, from, why, times) })
+	}
+}
 
 // Close stops all machines where they are.
 func (h *Host) Close() {

@@ -19,6 +19,7 @@ type Process struct {
 	o     Options
 	clock Clock
 	book  *store.Book
+	tape  *tape // of the recorder, if there is one
 
 	mu      sync.Mutex
 	m       parley.Machine
@@ -58,8 +59,8 @@ func (p *Process) start(restart bool, records []parley.Record) {
 	if restart {
 		op = trace.Restart
 	}
-	p.note(trace.Event{Op: op})
 	p.begin(0, 0)
+	p.note(trace.Event{Op: op})
 	p.step.Restart, p.step.Log = restart, records
 	p.m.Start(&p.step)
 	p.step.Restart, p.step.Log = false, nil
@@ -96,8 +97,8 @@ func (p *Process) request(m parley.Msg) error {
 		return p.why()
 	}
 	defer p.guard()
-	p.note(trace.Event{Op: trace.Request, Peer: p.step.Self, Msg: m})
 	p.begin(0, 0)
+	p.note(trace.Event{Op: trace.Request, Peer: p.step.Self, Msg: m})
 	p.m.Request(&p.step, m)
 	p.carry()
 	return nil
@@ -130,12 +131,12 @@ func (p *Process) receiveLocked(e parley.Env, m parley.Msg) {
 		return
 	}
 	defer p.guard()
+	p.begin(e.Path, e.Epoch)
 	if m.Kind < parley.Local {
 		p.note(trace.Event{Op: trace.Receive, Peer: e.From, Epoch: e.Epoch, Path: e.Path, Msg: m})
 	} else {
 		p.note(trace.Event{Op: trace.Suspect, Peer: e.From, Msg: m})
 	}
-	p.begin(e.Path, e.Epoch)
 	p.m.Receive(&p.step, e.From, m)
 	p.carry()
 }
@@ -145,6 +146,13 @@ func (p *Process) Do(f func(m parley.Machine, now parley.Tick)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(p.m, p.clock.Now())
+}
+
+// Resting tells whether nothing is due: no timer is set, and nothing waits for the disk.
+func (p *Process) Resting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopped || len(p.timers.list) == 0 && len(p.outbox) == 0
 }
 
 // Refused counts what was not accepted, by reason and by whom it came from.
@@ -188,10 +196,17 @@ func (p *Process) why() error {
 	return ErrStopped
 }
 
-// note gives an event to who keeps the trace.
+// note gives an event to who keeps the trace, with the time that the machine sees, so that
+// it can be shown the same again.
 func (p *Process) note(e trace.Event) {
+	if p.o.Trace == nil && p.tape == nil {
+		return
+	}
+	e.At, e.Time = p.step.Self, p.step.Now
+	if p.tape != nil {
+		p.tape.add(&e)
+	}
 	if p.o.Trace != nil {
-		e.At, e.Time = p.step.Self, p.clock.Now()
 		p.o.Trace(e)
 	}
 }

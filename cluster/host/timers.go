@@ -103,6 +103,9 @@ func (p *Process) wake() {
 	}
 	p.pending, p.alarmAt = true, due
 	wait := max(0, time.Duration(due-p.clock.Now()))
+	if c, paced := p.clock.(Paced); paced {
+		wait = c.Until(due)
+	}
 	if p.alarm == nil {
 		p.alarm = time.AfterFunc(wait, p.ring)
 	} else {
@@ -134,8 +137,8 @@ func (p *Process) timeout() bool {
 	defer p.guard()
 	name := next.timerName
 	p.timers.remove(name)
-	p.note(trace.Event{Op: trace.Timeout, Path: name.path, Msg: parley.Msg{Value: uint64(name.timer)}})
 	p.begin(name.path, 0)
+	p.note(trace.Event{Op: trace.Timeout, Path: name.path, Msg: parley.Msg{Value: uint64(name.timer)}})
 	p.m.Timeout(&p.step, name.timer)
 	p.carry()
 	return true

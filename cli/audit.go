@@ -1,0 +1,350 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/cluster/audit"
+	"parley/internal/draw"
+	"parley/trace"
+)
+
+// auditFlags are those of "parley audit".
+type auditFlags struct {
+	faulty  string
+	settle  time.Duration
+	machine string
+	asJSON  bool
+}
+
+// audit is "parley audit".
+func (a *app) audit() *cobra.Command {
+	var f auditFlags
+	cmd := &cobra.Command{
+		Use:   "audit TRACE...",
+		Short: "Check the properties of protocols on the traces of nodes",
+		Long: "Audit reads the traces of all nodes of a cluster, makes one of those of each machine, and says\n" +
+			"which properties of its protocol held, and which were promised in what happened. A TRACE is a\n" +
+			"file, or a folder whose .jsonl files are meant; traces that run writes will do too.\n\n" +
+			"What counts is what correct nodes wrote down. The trace of a node that lies is no evidence: it\n" +
+			"says so itself in a laboratory, or --faulty names it. Where several agreements are in one\n" +
+			"stream each is judged by itself. A trace that is not complete is judged as far as it goes.\n\n" +
+			"The exit status is 1 if anything was violated that was promised, and 2 if a trace cannot be read.",
+		Example: "  parley run eig --trace run.jsonl\n  parley audit run.jsonl\n" +
+			"  parley audit traces/a traces/b traces/c --faulty d",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.runAudit(args, f) },
+	}
+	cmd.Flags().StringVar(&f.faulty, "faulty", "", "the `nodes` that may have done anything, with commas between")
+	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
+		"how long before the first correct node ended something must have begun to be demanded of all")
+	cmd.Flags().StringVar(&f.machine, "machine", "", "judge one machine alone, such as group/news")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) runAudit(args []string, f auditFlags) error {
+	if f.settle <= 0 || f.settle > time.Hour {
+		return badFlag("settle", "%v: allowed are more than 0 to 1h", f.settle)
+	}
+	defer a.busy()()
+	traces, err := readTraces(args)
+	if err != nil {
+		return err
+	}
+	found, err := a.judged(traces, f)
+	if err != nil {
+		return err
+	}
+	bad := false
+	var list []auditJSON
+	for i := range found {
+		bad = bad || found[i].violated
+		if list = append(list, found[i].json); !f.asJSON {
+			if i > 0 {
+				fmt.Fprintln(a.out)
+			}
+			fmt.Fprint(a.out, found[i].text)
+		}
+	}
+	if f.asJSON {
+		if err := a.printJSON(list); err != nil {
+			return err
+		}
+	}
+	if bad {
+		return statusError(violated)
+	}
+	return nil
+}
+
+// audited is the verdict on one machine, as it is printed.
+type audited struct {
+	violated bool
+	text     string
+	json     auditJSON
+}
+
+// judged judges what run wrote one by one, and traces of nodes together.
+func (a *app) judged(traces []trace.Trace, f auditFlags) ([]audited, error) {
+	var out []audited
+	var nodes []trace.Trace
+	for _, t := range traces {
+		if t.Header.Node != nil && t.Header.Node.Self != trace.Merged {
+			if f.machine == "" || f.machine == t.Header.Node.Machine {
+				nodes = append(nodes, t)
+			}
+			continue
+		}
+		one, err := a.auditRun(t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	if f.machine != "" && len(nodes) == 0 {
+		return nil, badFlag("machine", "there is no trace of %q", f.machine)
+	}
+	o := audit.Options{Settle: f.settle, Protocol: audit.Protocols(a.protocols, a.namingOf)}
+	if f.faulty != "" {
+		o.Faulty = strings.Split(f.faulty, ",")
+	}
+	if len(nodes) == 0 && f.faulty != "" {
+		return nil, badFlag("faulty", "the traces are of no nodes: what run writes says who is faulty")
+	}
+	channels, err := audit.Audit(nodes, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range channels {
+		out = append(out, a.auditChannel(&channels[i]))
+	}
+	return out, nil
+}
+
+// namingOf reads the names of processes in the arguments of a trace.
+func (a *app) namingOf(h trace.Header) parley.Naming {
+	k := article
+	if names(h.Names) == lecture {
+		k = lecture
+	}
+	return func(text string) (parley.ID, error) { return k.parse(text, h.N) }
+}
+
+// readTraces reads files, and the .jsonl files of folders.
+func readTraces(args []string) ([]trace.Trace, error) {
+	var out []trace.Trace
+	for _, arg := range args {
+		files := []string{arg}
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			if files, err = traceFiles(arg); err != nil {
+				return nil, err
+			}
+		}
+		for _, file := range files {
+			if slices.ContainsFunc(out, func(t trace.Trace) bool { return t.Name == file }) {
+				continue
+			}
+			all, err := readTraceFile(file)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, all...)
+		}
+	}
+	return out, nil
+}
+
+// traceFiles are the traces in a folder and those below it.
+func traceFiles(dir string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(path) == ".jsonl" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: there are no .jsonl files in it", dir)
+	}
+	return files, err
+}
+
+func readTraceFile(file string) ([]trace.Trace, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	all, err := trace.ReadAll(file, in)
+	if err != nil {
+		// The reader's errors begin with the line.
+		return nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+	}
+	return all, nil
+}
+
+// auditRun judges what run wrote.
+func (a *app) auditRun(t trace.Trace) (audited, error) {
+	if t.Log.Broken {
+		return audited{}, fmt.Errorf("%s: it ended without a footer, and is not the trace of a node", t.Name)
+	}
+	s, err := a.remake(t.Header)
+	if err != nil {
+		return audited{}, fmt.Errorf("%s:1: %w", t.Name, err)
+	}
+	r := newReport(s, t.Log, t.Header.Facts)
+	out := audited{violated: r.violated, json: auditJSON{
+		Machine: t.Name, Protocol: r.Protocol, N: r.N, M: r.M, Complete: true, Events: r.Events, Verdicts: []auditVerdict{},
+	}}
+	var who []string
+	for id := range s.down().All() {
+		who = append(who, s.names.full(id))
+	}
+	out.json.Faulty = who
+	for _, v := range r.Verdicts {
+		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{verdict: v})
+	}
+	style := draw.Style{Width: a.width(0), Name: s.names.full}
+	card := draw.Card{Style: style, Verdicts: r.judged}
+	head := fmt.Sprintf("%s, %s: %s\nn = %d, m = %d", t.Name, r.Protocol, r.Title, r.N, r.M)
+	if len(who) > 0 {
+		head += "; faulty: " + strings.Join(who, ", ")
+	}
+	out.text = draw.Fold(head, style.Width) + "\n\n" + card.Text()
+	return out, nil
+}
+
+// auditJSON is the verdict on one machine, as --json prints it.
+type auditJSON struct {
+	Cluster  string   `json:"cluster,omitempty"`
+	Machine  string   `json:"machine"`
+	Protocol string   `json:"protocol"`
+	N        int      `json:"n"`
+	M        int      `json:"m"`
+	Faulty   []string `json:"faulty"`
+	Crashed  []string `json:"crashed,omitempty"`
+	Held     []string `json:"held_up,omitempty"`
+	Complete bool     `json:"complete"`
+	Missing  []string `json:"missing,omitempty"`
+	Lost     uint64   `json:"messages_lost,omitempty"`
+	// Of what there are several, and how many are judged and not.
+	Kind      string         `json:"kind,omitempty"`
+	Instances int            `json:"instances,omitempty"`
+	Unjudged  int            `json:"unjudged,omitempty"`
+	Events    uint64         `json:"events"`
+	Verdicts  []auditVerdict `json:"verdicts"`
+}
+
+// auditVerdict is that on one property, in all instances.
+type auditVerdict struct {
+	verdict
+	Promised int `json:"promised_in,omitempty"`
+	Violated int `json:"violated_in,omitempty"`
+	Broken   int `json:"broken_unpromised_in,omitempty"`
+}
+
+// auditChannel puts the verdict on a machine into words.
+func (a *app) auditChannel(c *audit.Channel) audited {
+	list := func(set parley.Set) (out []string) {
+		for id := range set.All() {
+			out = append(out, c.Name(id))
+		}
+		return out
+	}
+	out := audited{violated: c.Violated(), json: auditJSON{
+		Cluster: c.Cluster, Machine: c.Machine, Protocol: c.Protocol.Name, N: c.Header.N, M: c.Protocol.M,
+		Faulty: list(c.Liars), Crashed: list(c.Crashed), Held: list(c.Held), Complete: c.Incomplete == nil, Lost: c.Lost,
+		Kind: c.Kind, Instances: c.Instances, Unjudged: c.Unjudged, Events: c.Log.Len(), Verdicts: []auditVerdict{},
+	}}
+	if c.Incomplete != nil {
+		out.json.Missing = strings.Split(c.Incomplete.Error(), "\n")
+	}
+	card := draw.Card{Style: draw.Style{Width: a.width(0), Name: c.Name}}
+	for _, v := range c.Verdicts {
+		one := summary(c, v)
+		card.Verdicts = append(card.Verdicts, one)
+		r := report{}
+		r.add(one)
+		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{r.Verdicts[0], v.Promised, v.Violated, v.Broken})
+	}
+	out.text = draw.Fold(auditHead(&out.json, c), card.Width) + "\n\n" + card.Text()
+	return out
+}
+
+// auditHead says whose traces were judged.
+func auditHead(j *auditJSON, c *audit.Channel) string {
+	text := j.Machine
+	if j.Cluster != "" {
+		text += " of cluster " + j.Cluster
+	}
+	text += fmt.Sprintf(": %s\nn = %d, m = %d", c.Protocol.Title, j.N, j.M)
+	for _, part := range []struct {
+		what string
+		who  []string
+	}{{"faulty", j.Faulty}, {"ended early", j.Crashed}, {"held up", j.Held}} {
+		if len(part.who) > 0 {
+			text += "; " + part.what + ": " + strings.Join(part.who, ", ")
+		}
+	}
+	if c.Kind != "" {
+		text += fmt.Sprintf("\n%s %s judged", draw.Number(uint64(c.Instances)), c.Kind)
+		if c.Unjudged > 0 {
+			text += fmt.Sprintf(", and %s that were under way when a node ended", draw.Number(uint64(c.Unjudged)))
+		}
+	}
+	text += fmt.Sprintf("\n%s events", draw.Number(j.Events))
+	if j.Lost > 0 {
+		text += fmt.Sprintf(", %s lost on the links", draw.Count(j.Lost, "message", "messages"))
+	}
+	if !j.Complete {
+		text += "; NOT COMPLETE: " + strings.Join(j.Missing, ", ")
+	}
+	return text
+}
+
+// summary is one verdict of those on all instances.
+func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
+	one := v.Verdict
+	one.Promise.Holds = v.Promised > 0
+	if !one.Promise.Holds {
+		one.Promise.Because = v.Spared
+	}
+	if v.Violated == 0 && v.Promised > 0 {
+		one.Broken = nil // where nothing was promised
+	}
+	if c.Kind == "" || v.Property.Name == "links" {
+		return one
+	}
+	text := fmt.Sprintf("promised in %s of %s %s", draw.Number(uint64(v.Promised)), draw.Number(uint64(c.Instances)), c.Kind)
+	if v.Violated > 0 {
+		text += fmt.Sprintf(", violated in %s", draw.Number(uint64(v.Violated)))
+	} else if v.Promised > 0 {
+		text += ", held in all of them"
+	}
+	if v.Promised > 0 && v.Promised < c.Instances {
+		text += "; elsewhere " + v.Spared
+	}
+	if v.Broken > 0 {
+		text += fmt.Sprintf(", broken in %s in which it was not promised", draw.Number(uint64(v.Broken)))
+	}
+	one.Measured = text
+	return one
+}

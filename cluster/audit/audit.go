@@ -1,0 +1,263 @@
+// Package audit judges what happened in a cluster by the traces of its nodes: whether the
+// properties of its protocols held, and which of them were promised in the circumstances.
+//
+// What counts is what correct nodes wrote down. The trace of a node that lies is no
+// evidence; what it sent is known from what the others received. A trace that is not
+// complete is judged as far as it goes, and never called complete.
+package audit
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/cluster"
+	"parley/trace"
+)
+
+// Options are those of an audit.
+type Options struct {
+	// Faulty are the nodes that may have done anything, by name, beside those whose traces
+	// say so themselves.
+	Faulty []string
+	// Protocol makes the protocol of a trace again, from its header.
+	Protocol func(h trace.Header) (parley.Protocol, error)
+	// Settle is how long before the first correct node ends something must have begun for it
+	// to be demanded of all; by default half a second.
+	Settle time.Duration
+}
+
+// Channel is the verdict on one machine, at all nodes.
+type Channel struct {
+	Cluster  string
+	Machine  string
+	Protocol parley.Protocol // of one instance, where there are several
+	Header   trace.Header    // of all traces as one
+	Log      *trace.Log      // of all
+	// Liars are the nodes that may have done anything, Crashed those that ended before the
+	// others, and Held those that were held up beyond the time of a round, and abstained.
+	Liars, Crashed, Held parley.Set
+	// Incomplete says what is not known; nil: nothing is missing.
+	Incomplete error
+	// Lost is how many messages between correct nodes did not arrive.
+	Lost uint64
+	// Instances is how many there are of what Kind says, such as slots, and Unjudged how
+	// many of them were under way when the traces ended. Kind is empty if the machine is one
+	// instance.
+	Kind      string
+	Instances int
+	Unjudged  int
+	Verdicts  []Verdict
+}
+
+// Verdict is that on one property, in all instances.
+type Verdict struct {
+	parley.Verdict // of all: Broken is that of the first instance in which it was violated, or broken
+	// In how many instances the property was promised, and in how many of those violated; and
+	// in how many it was broken without having been promised.
+	Promised, Violated, Broken int
+	// Spared is why it was not promised where it was not; the first such reason.
+	Spared string
+}
+
+// Violated tells whether anything that was promised was violated.
+func (c *Channel) Violated() bool {
+	return slices.ContainsFunc(c.Verdicts, func(v Verdict) bool { return v.Violated > 0 })
+}
+
+// Name is what a node is called.
+func (c *Channel) Name(id parley.ID) string { return c.Header.Name(id) }
+
+// Audit judges the machines of which there are traces, each at all nodes. The error is
+// about the traces; what was violated is in the verdicts.
+func Audit(traces []trace.Trace, o Options) ([]Channel, error) {
+	if o.Settle == 0 {
+		o.Settle = time.Second / 2
+	}
+	type key struct {
+		cluster string
+		channel uint32
+		machine string
+	}
+	groups := make(map[key][]trace.Trace)
+	var order []key
+	for _, t := range traces {
+		node := t.Header.Node
+		if node == nil || node.Self == trace.Merged {
+			return nil, fmt.Errorf("%s: it is not the trace of a node", t.Name)
+		}
+		k := key{node.Cluster, node.Channel, node.Machine}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], t)
+	}
+	slices.SortFunc(order, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.channel, b.channel), cmp.Compare(a.machine, b.machine))
+	})
+	known := make(map[string]bool)
+	var out []Channel
+	for _, k := range order {
+		c, err := one(groups[k], o, known)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	for _, name := range o.Faulty {
+		if !known[name] {
+			return nil, fmt.Errorf("faulty: there is no node %q in the traces: there are %s", name, names(known))
+		}
+	}
+	return out, nil
+}
+
+func names(known map[string]bool) string {
+	var list []string
+	for name := range known {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// one judges one machine.
+func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error) {
+	h := traces[0].Header
+	how := trace.Merging{Grace: o.Settle}
+	for id := range parley.ID(h.N) {
+		known[h.Name(id)] = true
+		if slices.Contains(o.Faulty, h.Name(id)) {
+			how.Liars.Add(id)
+		}
+	}
+	w, err := trace.Merge(traces, how)
+	if err != nil {
+		return Channel{}, err
+	}
+	if strings.HasPrefix(h.Node.Machine, "agree/") && w.Absent.Len()+w.Liars.Len() == h.N {
+		w.Absent = parley.Set{} // nobody correct has heard of it: such machines begin when somebody speaks of them
+	}
+	e := newEvidence(w, o)
+	c := Channel{
+		Cluster: h.Node.Cluster, Machine: h.Node.Machine, Header: w.Header, Log: w.Log, Liars: w.Liars,
+		Incomplete: w.Complete(), Lost: w.Lost,
+	}
+	last, slots, err := c.find(h, o)
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", traces[0].Name, err)
+	}
+	e.p, e.last = c.Protocol, last
+	switch {
+	case slots && strings.HasSuffix(h.Node.Machine, "/all"):
+		e.vectors(&c)
+	case slots:
+		e.slots(&c)
+	default:
+		e.whole(&c)
+	}
+	c.Crashed, c.Held = e.crashed, e.held
+	c.Verdicts = append(c.Verdicts, e.links())
+	return c, nil
+}
+
+// find makes the protocol again. Of a stream of agreements it is that of one of them.
+func (c *Channel) find(h trace.Header, o Options) (last int, slots bool, err error) {
+	var known bool
+	if c.Protocol, last, slots = cluster.SlotProtocol(h); slots {
+		return last, true, nil
+	}
+	if c.Protocol, known = cluster.GroupProtocol(h); !known {
+		if c.Protocol, err = o.Protocol(h); err != nil {
+			return 0, false, err
+		}
+	}
+	if c.Protocol.N != h.N {
+		return 0, false, fmt.Errorf("a protocol of %d processes in a trace of %d", c.Protocol.N, h.N)
+	}
+	return 0, false, nil
+}
+
+// Protocols makes protocols again of the arguments in headers, by name: it is for
+// [Options]. A machine whose header names no protocol has one without properties.
+func Protocols(all []parley.Protocol, naming func(h trace.Header) parley.Naming) func(trace.Header) (parley.Protocol, error) {
+	return func(h trace.Header) (parley.Protocol, error) {
+		if h.Protocol == "" {
+			return parley.Protocol{Name: h.Node.Machine, Title: "of which nothing is known", N: h.N, M: h.M}, nil
+		}
+		i := slices.IndexFunc(all, func(p parley.Protocol) bool { return p.Name == h.Protocol })
+		if i < 0 || all[i].Flags == nil {
+			return parley.Protocol{}, fmt.Errorf("there is no protocol %q", h.Protocol)
+		}
+		fs := flag.NewFlagSet(h.Protocol, flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		build := all[i].Flags(fs)
+		for _, arg := range h.Args {
+			name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+			if strings.HasPrefix(arg, "--") && fs.Lookup(name) != nil {
+				if err := fs.Set(name, value); err != nil {
+					return parley.Protocol{}, &parley.FlagError{Flag: name, Err: err}
+				}
+			}
+		}
+		return build(naming(h))
+	}
+}
+
+// links is the verdict on the links: what a correct node wrote down that it received of
+// another one, that one wrote down that it sent.
+func (e *evidence) links() Verdict {
+	v := Verdict{Promised: 1, Verdict: parley.Verdict{
+		Property: parley.Property{Name: "links", Says: "what a correct process receives of another one was sent by it"},
+		Promise: parley.Promise{
+			Property: "links", Holds: true, Because: "each link knows who is at its other end, and keeps what is sent whole",
+		},
+	}}
+	if unsent := len(e.w.Unsent); unsent > 0 {
+		event := e.w.Log.Events[e.w.Unsent[0]-1]
+		v.Violated = 1
+		v.Verdict.Broken = fmt.Errorf("%s received what %s did not send (event %d; %d such)",
+			e.h.Name(event.At), e.h.Name(event.Peer), event.ID, unsent)
+	}
+	return v
+}
+
+// tally adds the verdicts on one instance.
+func tally(all []Verdict, judged []parley.Verdict, where string) []Verdict {
+	for i, v := range judged {
+		if i == len(all) {
+			all = append(all, Verdict{Verdict: v})
+			all[i].Verdict.Broken, all[i].Promise.Holds = nil, false
+		}
+		sum := &all[i]
+		if v.Broken != nil && where != "" {
+			v.Broken = fmt.Errorf("%s: %w", where, v.Broken)
+		}
+		switch first := sum.Violated+sum.Broken == 0; {
+		case v.Promise.Holds:
+			if sum.Promised++; sum.Promised == 1 {
+				sum.Promise = v.Promise
+			}
+			if v.Broken != nil {
+				if sum.Violated++; sum.Violated == 1 {
+					sum.Verdict.Broken = v.Broken
+				}
+			}
+		default:
+			if sum.Spared == "" {
+				sum.Spared = v.Promise.Because
+			}
+			if v.Broken != nil {
+				if sum.Broken++; first {
+					sum.Verdict.Broken = v.Broken
+				}
+			}
+		}
+	}
+	return all
+}

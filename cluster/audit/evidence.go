@@ -1,0 +1,204 @@
+package audit
+
+import (
+	"parley"
+	"parley/lockstep"
+	"parley/trace"
+)
+
+// evidence is what the traces of one machine show.
+type evidence struct {
+	w    *trace.Whole
+	h    *parley.History
+	p    parley.Protocol
+	last int // round of an instance, of a stream of them
+
+	settle  parley.Tick
+	round   parley.Tick
+	end     parley.Tick // the first one at which a correct node ends
+	crashed parley.Set  // ended before the others, for good
+	held    parley.Set  // abstained
+	mute    parley.Set  // came back after a crash
+	unknown parley.Set  // of whom not everything is known, though they may be correct
+	partial parley.Set  // crashed or unknown: of whom requests may be missing
+
+	facts trace.Facts
+}
+
+// late is what a process refuses itself when it was held up.
+const late = "woke too late: abstains"
+
+func newEvidence(w *trace.Whole, o Options) *evidence {
+	e := &evidence{w: w, facts: w.Header.Facts, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round)}
+	e.h = &parley.History{N: w.Header.N, Over: true, Naming: func(id parley.ID) string { return w.Header.Name(id) }}
+	latest := parley.Tick(0)
+	for _, end := range w.Ends {
+		latest = max(latest, end)
+	}
+	for id, end := range w.Ends {
+		if w.Crashed.Has(id) && end+2*e.settle < latest || end+4*e.settle < latest {
+			e.crashed.Add(id)
+		}
+	}
+	e.end = latest
+	for id, end := range w.Ends {
+		if !e.crashed.Has(id) {
+			e.end = min(e.end, end)
+		}
+	}
+	e.unknown = w.Absent
+	for id := range w.Dropped {
+		e.unknown.Add(id)
+	}
+	if w.Recorded {
+		e.unknown = parley.Everyone(w.Header.N).Minus(w.Liars)
+	}
+	e.partial = union(e.unknown, w.Crashed)
+	e.gather()
+	return e
+}
+
+func union(a, b parley.Set) parley.Set {
+	for id := range b.All() {
+		a.Add(id)
+	}
+	return a
+}
+
+// gather sorts the events.
+func (e *evidence) gather() {
+	for i := range e.w.Log.Events {
+		v := &e.w.Log.Events[i]
+		happening := parley.Happening{At: v.At, From: v.Peer, When: v.Time, Order: v.ID, Path: v.Path, Msg: v.Msg}
+		switch v.Op {
+		case trace.Request:
+			happening.From = v.At
+			e.h.Requests = append(e.h.Requests, happening)
+		case trace.Indicate:
+			happening.From = v.At
+			e.h.Indications = append(e.h.Indications, happening)
+			if v.Msg.Kind == parley.Suspect && int(v.Msg.Origin) < e.h.N && !e.gone(v.Msg.Origin) {
+				e.facts.Processes.Suspected = true
+			}
+		case trace.Deliver:
+			e.h.Deliveries = append(e.h.Deliveries, happening)
+		case trace.Restart:
+			e.h.Restarts = append(e.h.Restarts, happening)
+			e.mute.Add(v.At)
+			if v.Msg.Value == 1 {
+				e.facts.Processes.LostDisk = true
+			}
+		case trace.Pause:
+			e.facts.Processes.Paused = true
+		case trace.Refuse:
+			if string(v.Msg.Body) == late {
+				e.held.Add(v.At)
+			}
+		}
+	}
+}
+
+// gone tells whether a node may rightly be suspected.
+func (e *evidence) gone(id parley.ID) bool {
+	return e.w.Liars.Has(id) || e.crashed.Has(id) || e.w.Crashed.Has(id) || e.w.Restarted.Has(id)
+}
+
+// assumptions are the circumstances in which the given processes failed.
+func (e *evidence) assumptions(failed parley.Set, facts trace.Facts) parley.Assumptions {
+	a := parley.Assumptions{
+		N: e.p.N, M: e.p.M, Faulty: failed.Len(), Network: facts.Network, Processes: facts.Processes,
+	}
+	switch {
+	case e.w.Liars != parley.Set{}:
+		// Links and signatures are real: nobody can forge those of others.
+		a.Worst = parley.SignedByzantineFaults
+	case e.held.Minus(e.crashed) != parley.Set{}:
+		a.Worst = parley.OmissionFaults
+	}
+	if e.p.Faults == parley.OralByzantineFaults && a.Worst == parley.SignedByzantineFaults {
+		a.Worst = parley.OralByzantineFaults
+	}
+	a.Processes.Minority = 2*(e.p.N-failed.Len()) <= e.p.N
+	if e.p.Proposers.Len() == 1 {
+		a.SourceFaulty = e.p.Proposers.Minus(failed) == parley.Set{}
+	}
+	return a
+}
+
+// frames is what is known of the slots of one machine from the frames of correct nodes.
+type frames struct {
+	slots map[uint64]*slot
+}
+
+// slot is one instance.
+type slot struct {
+	number  uint64
+	begun   map[parley.ID]parley.Tick // when a node sent its first frame
+	ended   parley.Set                // who sent the frame of the last round
+	held    parley.Set                // who abstained
+	network parley.NetworkFaults
+}
+
+func (f *frames) at(number uint64) *slot {
+	s := f.slots[number]
+	if s == nil {
+		s = &slot{number: number, begun: make(map[parley.ID]parley.Tick)}
+		f.slots[number] = s
+	}
+	return s
+}
+
+// first is when the slot began at the first correct node.
+func (s *slot) first() (when parley.Tick, ok bool) {
+	for _, t := range s.begun {
+		if !ok || t < when {
+			when, ok = t, true
+		}
+	}
+	return when, ok
+}
+
+// frames looks through the frames: of correct nodes alone. A frame of one of them that came
+// when the round was over by the receiver's own beginning was late.
+func (e *evidence) frames() *frames {
+	f := &frames{slots: make(map[uint64]*slot)}
+	known := func(id parley.ID) bool { return !e.w.Liars.Has(id) && !e.w.Absent.Has(id) }
+	for i := range e.w.Log.Events {
+		v := &e.w.Log.Events[i]
+		switch {
+		case v.Op == trace.Refuse && string(v.Msg.Body) == late:
+			e.abstained(f, v)
+		case v.Msg.Kind != lockstep.Frame || v.Op != trace.Send && v.Op != trace.Receive && v.Op != trace.Lose:
+		case v.Op == trace.Send && known(v.At):
+			s := f.at(v.Msg.Value)
+			if _, again := s.begun[v.At]; !again {
+				s.begun[v.At] = v.Time
+			}
+			if v.Msg.Seq == uint64(e.last) {
+				s.ended.Add(v.At)
+			}
+		case v.Op == trace.Lose && known(v.At) && known(v.Peer):
+			f.at(v.Msg.Value).network.Lost = true
+		case v.Op == trace.Receive && known(v.Peer):
+			s := f.at(v.Msg.Value)
+			begun, has := s.begun[v.At]
+			if has && v.Time > begun+parley.Tick(v.Msg.Seq+1)*e.round && e.round > 0 {
+				s.network.Late = true
+			}
+		}
+	}
+	return f
+}
+
+// abstained finds the slots that a node may have abstained from: those that go on.
+func (e *evidence) abstained(f *frames, v *trace.Event) {
+	for _, s := range f.slots {
+		when, ok := s.begun[v.At]
+		if !ok {
+			when, ok = s.first()
+		}
+		if ok && v.Time >= when && (v.Time <= when+parley.Tick(e.last+3)*e.round || !s.ended.Has(v.At)) {
+			s.held.Add(v.At)
+		}
+	}
+}

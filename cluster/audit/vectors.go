@@ -1,0 +1,184 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"parley"
+	"parley/agreement/interactive"
+	"parley/cluster"
+)
+
+// named is what was asked and answered under one name.
+type named struct {
+	requests []parley.Happening // with the value proposed for their body
+	gather   []parley.Tick      // how long each waited for others
+	answers  []parley.Happening // the first of each node, as a vector
+	slots    []uint64
+	differs  error // a node was answered twice, and not alike
+}
+
+// vectors judges a stream in which all nodes propose, name by name. Nothing is demanded of
+// nodes that did not ask, and nothing of a name for which fewer than m+1 correct ones did.
+// A value that came too late to be in the vector for sure may be missing from it.
+func (e *evidence) vectors(c *Channel) {
+	c.Kind = "names"
+	f := e.frames()
+	all := e.named()
+	var slotVerdict Verdict
+	slotVerdict.Property = parley.Property{Name: "one slot", Says: "all correct processes name the same slot for a vector"}
+	slotVerdict.Promise = parley.Promise{Property: "one slot", Holds: true, Because: "it is the first one in which the name is ripe"}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		n := all[name]
+		h := parley.History{N: e.h.N, Over: true, Naming: e.h.Naming}
+		failed, asked := e.failedUnder(f, n)
+		if e.unsettled(n) || asked.Minus(failed).Len() <= e.p.M && len(n.answers) == 0 {
+			c.Unjudged++
+			continue
+		}
+		h.Requests, h.Deliveries = e.inTime(n), n.answers
+		facts := e.facts
+		facts.Network, facts.Processes = parley.NetworkFaults{}, parley.ProcessFaults{}
+		for _, s := range f.slots {
+			if slices.Contains(n.slots, s.number) {
+				facts.Network.Lost = facts.Network.Lost || s.network.Lost
+				facts.Network.Late = facts.Network.Late || s.network.Late
+			}
+		}
+		h.Faulty = union(union(failed, e.unknown), parley.Everyone(e.h.N).Minus(asked))
+		c.Instances++
+		a := e.assumptions(failed, facts)
+		where := fmt.Sprintf("name %q", name)
+		c.Verdicts = tally(c.Verdicts, parley.Judge(e.p, a, &h), where)
+		if slotVerdict.Promised++; n.differs != nil {
+			if slotVerdict.Violated++; slotVerdict.Violated == 1 {
+				slotVerdict.Verdict.Broken = fmt.Errorf("%s: %w", where, n.differs)
+			}
+		}
+	}
+	if c.Instances > 0 {
+		c.Verdicts = append(c.Verdicts, slotVerdict)
+	}
+}
+
+// named sorts questions and answers by name.
+func (e *evidence) named() map[string]*named {
+	all := make(map[string]*named)
+	names := make(map[[2]uint64]string) // of questions, by node and number
+	for _, q := range e.h.Requests {
+		name, value, ok := cluster.ProposedValue(q.Msg)
+		if q.Msg.Kind != parley.Propose || !ok {
+			continue
+		}
+		n := all[name]
+		if n == nil {
+			n = &named{}
+			all[name] = n
+		}
+		names[[2]uint64{uint64(q.At), q.Msg.Value}] = name
+		n.gather = append(n.gather, parley.Tick(q.Msg.Seq))
+		q.Msg.Body = value
+		n.requests = append(n.requests, q)
+	}
+	for _, d := range e.h.Deliveries {
+		name, known := names[[2]uint64{uint64(d.At), d.Msg.Value}]
+		if d.Msg.Kind == parley.Decide && known {
+			all[name].answer(d, e.h)
+		}
+	}
+	return all
+}
+
+// answer notes an answer.
+func (n *named) answer(d parley.Happening, h *parley.History) {
+	values, ok := cluster.AgreedVector(d.Msg, h.N)
+	if !ok {
+		n.differs = fmt.Errorf("%s was answered what is no vector", h.Name(d.At))
+		return
+	}
+	for i, v := range values {
+		if v == nil {
+			values[i] = cluster.NoValue()
+		}
+	}
+	slot := d.Msg.Seq
+	d.Msg.Seq, d.Msg.Value, d.Msg.Body = 0, 0, interactive.EncodeVector(values)
+	for i, before := range n.answers {
+		if n.slots[i] != slot {
+			n.differs = fmt.Errorf("%s was told slot %d and %s slot %d", h.Name(before.At), n.slots[i], h.Name(d.At), slot)
+		}
+		if before.At == d.At {
+			if !bytes.Equal(before.Msg.Body, d.Msg.Body) {
+				n.differs = fmt.Errorf("%s was told two vectors", h.Name(d.At))
+			}
+			return
+		}
+	}
+	n.answers, n.slots = append(n.answers, d), append(n.slots, slot)
+}
+
+// failedUnder are the nodes that failed as far as a name goes, and those that asked for it.
+func (e *evidence) failedUnder(f *frames, n *named) (failed, asked parley.Set) {
+	failed = union(union(e.w.Liars, e.crashed), e.held)
+	for _, q := range n.requests {
+		asked.Add(q.At)
+	}
+	failed = union(failed, e.mute)
+	for _, a := range n.answers { // who was answered did not fail before
+		if !e.w.Liars.Has(a.At) {
+			failed.Remove(a.At)
+		}
+	}
+	for _, slot := range n.slots {
+		if s := f.slots[slot]; s != nil {
+			for id := range s.held.All() {
+				if !slices.ContainsFunc(n.answers, func(a parley.Happening) bool { return a.At == id }) {
+					failed.Add(id)
+				}
+			}
+		}
+	}
+	return failed, asked
+}
+
+// unsettled tells whether a name was asked for so late that it need not be agreed on.
+func (e *evidence) unsettled(n *named) bool {
+	latest := parley.Tick(0)
+	for i, q := range n.requests {
+		latest = max(latest, q.When+n.gather[i])
+	}
+	return latest+parley.Tick(2*e.last+6)*e.round+e.settle > e.end
+}
+
+// inTime are the requests whose values must be in the vector: those of nodes that asked a
+// message delay before the first one had waited, or that are in it anyway. A node's first
+// value counts.
+func (e *evidence) inTime(n *named) (out []parley.Happening) {
+	var ripe parley.Tick
+	for i, q := range n.requests {
+		if when := q.When + n.gather[i]; i == 0 || when < ripe {
+			ripe = when
+		}
+	}
+	var first parley.Set
+	for _, q := range n.requests {
+		if !first.Add(q.At) {
+			continue
+		}
+		if q.When+e.round/5 < ripe || !e.missing(n, q.At) {
+			q.Msg.Value, q.Msg.Seq = 0, 0
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// missing tells whether a node has no value in the vectors.
+func (e *evidence) missing(n *named, id parley.ID) bool {
+	return !slices.ContainsFunc(n.answers, func(a parley.Happening) bool {
+		vector, err := interactive.DecodeVector(a.Msg.Body)
+		return err != nil || !bytes.Equal(vector[id], cluster.NoValue())
+	})
+}

@@ -1,0 +1,174 @@
+package host
+
+import (
+	"encoding/binary"
+	"io"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/trace"
+)
+
+// Recorder keeps the last events of all machines of a node, in memory that does not grow:
+// a flight recorder. Of long messages it keeps the beginning.
+type Recorder struct {
+	mu   sync.Mutex
+	ring []byte // records, one after another; see add
+	head int    // the oldest
+	tail int    // where the next one goes
+	held int    // how many there are
+	all  []*tape
+}
+
+// tape is what a recorder knows of one machine.
+type tape struct {
+	r      *Recorder
+	number uint32 // among those of the recorder
+	header trace.Header
+	added  uint64 // events
+}
+
+// How much of a message is kept, and how long a record is at most: the length of what
+// follows, the tape, and the event.
+const (
+	mostBody   = 256
+	mostRecord = 4 + 4 + 10*binary.MaxVarintLen64 + mostBody
+	leastRing  = 16 * mostRecord
+	wraps      = ^uint32(0) // in place of a length: the next record is at the beginning
+)
+
+// RecorderSize is how much memory a recorder takes by default, in bytes.
+const RecorderSize = 4 << 20
+
+// NewRecorder returns a recorder of so many bytes, or of as many as it needs at least.
+func NewRecorder(size int) *Recorder {
+	return &Recorder{ring: make([]byte, max(size, leastRing))}
+}
+
+// track begins with another machine.
+func (r *Recorder) track(h trace.Header) *tape {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := &tape{r: r, number: uint32(len(r.all)), header: h}
+	r.all = append(r.all, t)
+	return t
+}
+
+// add puts an event into the ring, in the place of the oldest.
+func (t *tape) add(e *trace.Event) {
+	r := t.r
+	body := e.Msg.Body[:min(len(e.Msg.Body), mostBody)]
+	r.mu.Lock()
+	if r.tail+mostRecord > len(r.ring) {
+		r.free(r.tail, len(r.ring))
+		if r.tail+4 <= len(r.ring) {
+			binary.LittleEndian.PutUint32(r.ring[r.tail:], wraps)
+		}
+		r.tail = 0
+	}
+	r.free(r.tail, r.tail+mostRecord)
+	b := r.ring[r.tail : r.tail+8]
+	binary.LittleEndian.PutUint32(b[4:], t.number)
+	b = append(b, byte(e.Op))
+	b = binary.AppendUvarint(b, uint64(e.At))
+	b = binary.AppendUvarint(b, uint64(e.Peer))
+	b = binary.AppendVarint(b, int64(e.Time))
+	b = binary.AppendUvarint(b, uint64(e.Epoch))
+	b = binary.AppendUvarint(b, uint64(e.Path))
+	b = append(b, byte(e.Msg.Kind))
+	b = binary.AppendUvarint(b, uint64(e.Msg.Origin))
+	b = binary.AppendUvarint(b, e.Msg.Seq)
+	b = binary.AppendUvarint(b, e.Msg.Value)
+	b = binary.AppendUvarint(b, uint64(len(e.Msg.Body)-len(body)))
+	b = append(b, body...)
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-4))
+	if r.held == 0 {
+		r.head = r.tail
+	}
+	r.tail += len(b)
+	r.held++
+	t.added++
+	r.mu.Unlock()
+}
+
+// free forgets the oldest records, as far as they are between two places.
+func (r *Recorder) free(from, to int) {
+	for r.held > 0 && r.head >= from && r.head < to {
+		r.head = r.after(r.head)
+		r.held--
+	}
+}
+
+// after is where the record is that follows the one at a place.
+func (r *Recorder) after(at int) int {
+	at += 4 + int(binary.LittleEndian.Uint32(r.ring[at:]))
+	if at+4 > len(r.ring) || binary.LittleEndian.Uint32(r.ring[at:]) == wraps && r.held > 1 {
+		return 0
+	}
+	return at
+}
+
+// events returns what is there, by tape.
+func (r *Recorder) events() (list [][]trace.Event, all []tape) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list = make([][]trace.Event, len(r.all))
+	for _, t := range r.all {
+		all = append(all, *t)
+	}
+	at := r.head
+	for left := r.held; left > 0; left-- {
+		size := int(binary.LittleEndian.Uint32(r.ring[at:]))
+		b := r.ring[at+4 : at+4+size]
+		number := binary.LittleEndian.Uint32(b)
+		list[number] = append(list[number], readEvent(b[4:]))
+		if at += 4 + size; left > 1 && (at+4 > len(r.ring) || binary.LittleEndian.Uint32(r.ring[at:]) == wraps) {
+			at = 0
+		}
+	}
+	return list, all
+}
+
+// readEvent reads what add wrote.
+func readEvent(b []byte) (e trace.Event) {
+	next := func() uint64 {
+		x, n := binary.Uvarint(b)
+		b = b[n:]
+		return x
+	}
+	e.Op, b = trace.Op(b[0]), b[1:]
+	e.At, e.Peer = parley.ID(next()), parley.ID(next())
+	now, n := binary.Varint(b)
+	e.Time, b = parley.Tick(now), b[n:]
+	e.Epoch, e.Path = uint32(next()), parley.Path(next())
+	e.Msg.Kind, b = parley.Kind(b[0]), b[1:]
+	e.Msg.Origin, e.Msg.Seq, e.Msg.Value = parley.ID(next()), next(), next()
+	e.Cut = uint32(next())
+	if len(b) > 0 {
+		e.Msg.Body = append([]byte(nil), b...)
+	}
+	return e
+}
+
+// Dump writes what is there: a trace of each machine of which anything is, one after
+// another, which say how much was forgotten. The machines go on meanwhile.
+func (r *Recorder) Dump(w io.Writer) error {
+	list, all := r.events()
+	for i, events := range list {
+		if len(events) == 0 {
+			continue
+		}
+		log := &trace.Log{Keep: true, Until: parley.Tick(time.Now().UnixNano() - all[i].header.Node.Began)}
+		if forgotten := all[i].added - uint64(len(events)); forgotten > 0 {
+			log.Gaps = []trace.Gap{{Events: forgotten}}
+		}
+		for _, e := range events {
+			log.Add(e)
+		}
+		if err := trace.Write(w, all[i].header, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package host_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/trace"
+)
+
+// recorded has two machines take steps under a recorder and returns what it keeps.
+func recorded(t *testing.T, size, steps int) []trace.Trace {
+	t.Helper()
+	r := host.NewRecorder(size)
+	h := host.New(host.Config{N: 1, Recorder: r, Header: func(o host.Options, _ parley.Tick) trace.Header {
+		return trace.Header{Protocol: "echo", N: 1, Node: &trace.Node{Machine: o.Name, Channel: o.Channel}}
+	}})
+	defer h.Close()
+	var all []*host.Process
+	for i := range uint32(2) {
+		p, err := h.Open(host.Options{Channel: i, Name: fmt.Sprintf("echo%d", i), Machine: said{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	for k := range steps {
+		m := parley.Msg{Kind: parley.Carried, Value: uint64(k), Body: bytes.Repeat([]byte{'a' + byte(k%26)}, k%700)}
+		if err := all[k%2].Request(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := r.Dump(&b); err != nil {
+		t.Fatal(err)
+	}
+	traces, err := trace.ReadAll("flight", &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return traces
+}
+
+// The recorder keeps the last events of every machine, all of them if there is room, and
+// says how many it forgot.
+func TestRecorder(t *testing.T) {
+	for _, steps := range []int{1, 2, 3, 40, 41, 500, 5000} {
+		for _, size := range []int{0, 10_000, 12_345, 4 << 20} {
+			traces := recorded(t, size, steps)
+			kept := 0
+			for _, one := range traces {
+				events, node := one.Log.Events, one.Header.Node
+				kept += len(events)
+				whole := 1 + (steps+1-int(node.Channel))/2 // with the start
+				if !node.Recorded || len(events)+int(one.Log.Dropped()) != whole {
+					t.Fatalf("%d bytes, %d steps: of %d events of machine %d %d are there and %d forgotten",
+						size, steps, whole, node.Channel, len(events), one.Log.Dropped())
+				}
+				slices.Reverse(events)
+				k := steps - 1
+				if k%2 != int(node.Channel) {
+					k--
+				}
+				for _, e := range events {
+					want := k % 700
+					if e.Op == trace.Start {
+						continue
+					}
+					if e.Op != trace.Request || e.Msg.Value != uint64(k) || len(e.Msg.Body)+int(e.Cut) != want || len(e.Msg.Body) > 256 {
+						t.Fatalf("%d bytes, %d steps: event %d of machine %d is %+v", size, steps, k, node.Channel, e)
+					}
+					k -= 2
+				}
+			}
+			if size == 4<<20 && kept != steps+2 {
+				t.Errorf("%d events are kept of %d, though there is room", kept, steps+2)
+			}
+			if kept < min(steps, 10) {
+				t.Errorf("%d bytes, %d steps: %d events", size, steps, kept)
+			}
+		}
+	}
+}
+
+func BenchmarkRecorder(b *testing.B) {
+	h := host.New(host.Config{N: 1, Recorder: host.NewRecorder(host.RecorderSize),
+		Header: func(host.Options, parley.Tick) trace.Header { return trace.Header{N: 1, Node: &trace.Node{}} }})
+	defer h.Close()
+	p, err := h.Open(host.Options{Machine: said{}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := parley.Msg{Kind: parley.Carried, Body: make([]byte, 64)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := p.Request(m); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/trace"
+)
+
+// Tracing is where a node writes the traces of its machines: one each, in the format of
+// the simulator, while things happen. Machines do not wait for it: what can not be written
+// fast enough is left out, and the trace says so.
+type Tracing struct {
+	// Open is called for each machine with the header of its trace, and returns where the
+	// trace goes. TraceFolder makes files. If it fails, the node says so and goes on.
+	Open func(h trace.Header) (io.WriteCloser, error)
+	// Limit is how much is written of each machine, in bytes, and Buffer how much waits to
+	// be written. By default there is no limit, and 8 MiB may wait.
+	Limit  int64
+	Buffer int
+}
+
+// TraceFolder makes a file for each trace in a folder, which it makes if there is none. The
+// names have the machine, the node and the number of the node's life.
+func TraceFolder(dir string) func(h trace.Header) (io.WriteCloser, error) {
+	return func(h trace.Header) (io.WriteCloser, error) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		machine := strings.ReplaceAll(h.Node.Machine, "/", "-")
+		name := fmt.Sprintf("%s.%s.%d.jsonl", machine, h.Name(parley.ID(h.Node.Self)), h.Node.Life)
+		return os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+}
+
+// tracer keeps the traces of a node, and its recorder.
+type tracer struct {
+	recorder *host.Recorder
+	life     uint64
+
+	mu   sync.Mutex
+	open []traced
+}
+
+// traced is one trace that is being written.
+type traced struct {
+	machine string
+	stream  *trace.Stream
+	file    io.Closer
+}
+
+// Recorder is what keeps the last events of the node's machines.
+func (n *Node) Recorder() *host.Recorder { return n.tracer.recorder }
+
+// header says what a trace of one of the machines is a trace of.
+func (n *Node) header(o host.Options, now parley.Tick) trace.Header {
+	h := trace.Header{N: len(n.c.Members), M: n.c.M, Node: &trace.Node{
+		Machine: o.Name, Channel: o.Channel, Round: int64(n.c.Round), Self: int(n.self), Life: n.tracer.life,
+		Began: time.Now().UnixNano() - int64(now),
+	}}
+	if n.c.Trust != nil {
+		h.Node.Cluster = n.c.Trust.Cluster()
+	}
+	for _, m := range n.c.Members {
+		h.Node.Members = append(h.Node.Members, m.Name)
+	}
+	if n.c.Lab != nil {
+		h.Node.Lies = n.c.Lab.Traitor.Name
+	}
+	size := fmt.Sprintf("--n=%d", h.N)
+	switch channel := o.Channel; {
+	case channel >= firstGroup && channel < firstGroup+uint32(len(n.c.Groups)):
+		level := n.c.Groups[channel-firstGroup].Level
+		h.Node.Level = level.String()
+		h.Protocol = catalogued(level)
+		h.Args = []string{h.Protocol, size}
+		if level == Byzantine {
+			h.Args = append(h.Args, fmt.Sprintf("--m=%d", h.M))
+		}
+	case channel >= firstStream && channel <= lastStream:
+		t := streamOf(channel)
+		h.M = t.m
+		h.Protocol, h.Args = t.catalogued(size)
+	}
+	return h
+}
+
+// catalogued is what the catalog calls the protocol of a level.
+func catalogued(l Level) string {
+	switch l {
+	case Total:
+		return "timestamp"
+	case Atomic:
+		return "atomic-views"
+	case Reliable, Uniform, FIFO, Causal:
+		return "vector"
+	}
+	return l.String()
+}
+
+// played is the machine of a group at this node: a liar's, if it is to lie and the group
+// is for those.
+func (n *Node) played(p parley.Protocol, l Level) parley.Machine {
+	if n.c.Lab == nil || l != Byzantine {
+		return p.New(n.self)
+	}
+	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
+}
+
+// catalogued is what the catalog calls the protocol of a slot, and its arguments.
+func (t stream) catalogued(size string) (name string, args []string) {
+	m := fmt.Sprintf("--m=%d", t.m)
+	if t.all() {
+		return "interactive", []string{"interactive", size, m, "--over=" + t.algorithm.String(), otherwise}
+	}
+	name = t.algorithm.String()
+	args = []string{name, size, m, fmt.Sprintf("--source=%d", t.source+1), otherwise}
+	if t.algorithm == SM {
+		args = append(args, "--relay=two")
+	}
+	return name, args
+}
+
+var otherwise = "--default=" + string(nothing)
+
+// trace begins the trace of a machine.
+func (n *Node) trace(h trace.Header) func(trace.Event) {
+	w, err := n.c.Trace.Open(h)
+	if err == nil {
+		var s *trace.Stream
+		s, err = trace.NewStream(w, h, trace.StreamOptions{Buffer: n.c.Trace.Buffer, Limit: n.c.Trace.Limit})
+		if err == nil {
+			n.tracer.mu.Lock()
+			n.tracer.open = append(n.tracer.open, traced{h.Node.Machine, s, w})
+			n.tracer.mu.Unlock()
+			return s.Add
+		}
+		err = errors.Join(err, w.Close())
+	}
+	n.c.Log.Error("no trace is written", "machine", h.Node.Machine, "why", err)
+	return nil
+}
+
+// close ends the traces. A trace that could not be written is no reason for the node to fail.
+func (t *tracer) close(n *Node) {
+	t.mu.Lock()
+	open := t.open
+	t.open = nil
+	t.mu.Unlock()
+	for _, one := range open {
+		err := errors.Join(one.stream.Close(), one.file.Close())
+		if dropped := one.stream.Dropped(); dropped > 0 || err != nil {
+			n.c.Log.Warn("a trace is not complete", "machine", one.machine, "dropped", dropped, "why", err)
+		}
+	}
+}
+
+// flightFile is where the recorder is dumped when the node breaks.
+const flightFile = "flight.jsonl"
+
+// DumpFlight writes what the recorder has into a file of the node's folder, and returns its
+// name. It fails if the node has no folder.
+func (n *Node) DumpFlight() (file string, err error) {
+	if n.c.Dir == "" {
+		return "", errors.New("cluster: the node has no folder (Dir)")
+	}
+	file = filepath.Join(n.c.Dir, flightFile)
+	f, err := os.OpenFile(file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(n.tracer.recorder.Dump(f), f.Close()); err != nil {
+		return "", err
+	}
+	return file, os.Rename(file+".new", file)
+}
+
+// flight dumps the recorder of a node that can not go on, if it has a folder.
+func (n *Node) flight() {
+	if n.c.Dir == "" || n.tracer.recorder == nil {
+		return
+	}
+	file, err := n.DumpFlight()
+	if err != nil {
+		n.c.Log.Error("the last events can not be kept", "why", err)
+		return
+	}
+	n.c.Log.Info("the last events are kept", "file", file)
+}
+
+// SlotProtocol is the protocol of one agreement among those of a trace whose machine is a
+// stream of them: its frames have the number of the slot for their Value, and so have
+// decisions for their Seq. last is its last round. It is false for other traces.
+func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
+	if h.Node == nil || h.Node.Channel < firstStream || h.Node.Channel > lastStream {
+		return parley.Protocol{}, 0, false
+	}
+	t := streamOf(h.Node.Channel)
+	if t.check(h.N) != nil || t.name() != h.Node.Machine {
+		return parley.Protocol{}, 0, false
+	}
+	when := Config{Round: time.Duration(max(h.Node.Round, 1))}.onCall()
+	rounds := t.rounds(h.N)
+	return lockstep.Of(rounds, when), rounds.Last, true
+}
+
+// GroupProtocol is the protocol of the group whose trace it is; false for other traces.
+func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
+	if h.Node == nil || !strings.HasPrefix(h.Node.Machine, "group/") || h.N < 1 || h.M < 0 || h.M > h.N-2 {
+		return parley.Protocol{}, false
+	}
+	level, err := ParseLevel(h.Node.Level)
+	if err != nil {
+		return parley.Protocol{}, false
+	}
+	n := &Node{c: Config{Members: make([]Member, h.N), M: h.M, Round: time.Duration(max(h.Node.Round, 1))}}
+	p, err := n.leveled(level)
+	return p, err == nil
+}
+
+// NoValue is what is decided on, in a slot, of a node that was asked for no value.
+func NoValue() []byte { return bytes.Clone(nothing) }
+
+// Unanswered is indicated of a question that gets no answer, with the slot for its Seq and
+// the question's number for its Value.
+const Unanswered = unanswered
+
+// ProposedValue reads what a node was asked to propose: a Request of a stream in which all
+// nodes propose.
+func ProposedValue(m parley.Msg) (name string, value []byte, ok bool) {
+	one, _, ok := readItem(m.Body)
+	return one.name, one.value, ok
+}
+
+// AgreedVector reads what such a stream answers: the values of n nodes, nil where there is none.
+func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
+	b := m.Body
+	for range n {
+		size, more, err := parley.ReadUvarint(b, uint64(len(b)))
+		if err != nil || size > uint64(len(more))+1 {
+			return nil, false
+		}
+		var v []byte
+		if size > 0 {
+			v, more = more[:size-1:size-1], more[size-1:]
+			if v == nil {
+				v = []byte{}
+			}
+		}
+		values, b = append(values, v), more
+	}
+	return values, len(b) == 0
+}

@@ -1,0 +1,343 @@
+// Command audit runs clusters of real processes in which some nodes are traitors, and
+// audits what the others wrote down, as "parley audit" does: agreements on the values of
+// single nodes, vectors of the values of all, and a Byzantine total order, many instances of
+// each at a time, with every behaviour that a traitor may have.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"parley"
+	"parley/catalog"
+	"parley/cli"
+	"parley/faulty"
+)
+
+// spec is one cluster to be audited.
+type spec struct {
+	n, m      int
+	how       []string // the traitors' behaviours
+	instances int
+	atOnce    int // broadcasts of a node
+	round     time.Duration
+	within    time.Duration // for each service
+	verbose   bool
+}
+
+func (s spec) String() string { return fmt.Sprintf("(%d,%d) %s", s.n, s.m, strings.Join(s.how, "+")) }
+
+// sizes are how many nodes and traitors there are.
+var sizes = [][2]int{{4, 1}, {7, 2}}
+
+// behaviours are all that a traitor may have, by name.
+func behaviours() []string {
+	var out []string
+	for _, b := range faulty.Named() {
+		if b.Name != faulty.Honest.Name {
+			out = append(out, b.Name)
+		}
+	}
+	return out
+}
+
+func main() {
+	if os.Getenv("PARLEY_AUDIT_NODE") != "" {
+		if err := child(); err != nil {
+			fmt.Fprintln(os.Stderr, "audit: a node:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	instances := flag.Int("instances", 1000, "how many `instances` of each service")
+	round := flag.Duration("round", 100*time.Millisecond, "the length of a round")
+	within := flag.Duration("within", 10*time.Minute, "how `long` a service may take")
+	only := flag.String("only", "", "only clusters whose name, as in \"(4,1) silent\", has this `text`")
+	keep := flag.String("keep", "", "keep certificates and traces in this `folder`")
+	verbose := flag.Bool("v", false, "print what the nodes have to say")
+	flag.Parse()
+	var specs []spec
+	for _, size := range sizes {
+		for _, how := range behaviours() {
+			one := spec{
+				n: size[0], m: size[1], how: []string{how}, instances: *instances, atOnce: 4, round: *round, within: *within,
+				verbose: *verbose,
+			}
+			if strings.Contains(one.String(), *only) {
+				specs = append(specs, one)
+			}
+		}
+	}
+	if len(specs) == 0 {
+		fmt.Fprintf(os.Stderr, "audit: no cluster's name has %q: behaviours are %s\n", *only, strings.Join(behaviours(), ", "))
+		os.Exit(2)
+	}
+	good, err := runAll(specs, *keep, os.Stdout)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "audit:", err)
+		os.Exit(2)
+	case !good:
+		os.Exit(1)
+	}
+}
+
+// runAll runs clusters one after another and prints a table of what was found.
+func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
+	good = true
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "cluster\tservice\tjudged\tpromised\tviolated\tno answer\ttime\tverdict")
+	for _, s := range specs {
+		dir := filepath.Join(keep, strings.NewReplacer("(", "", ")", "", ",", "-", " ", "-").Replace(s.String()))
+		if keep == "" {
+			if dir, err = os.MkdirTemp("", "parley-audit-"); err != nil {
+				return false, err
+			}
+		} else if err := os.MkdirAll(dir, 0o700); err != nil {
+			return false, err
+		}
+		rows, err := s.run(dir)
+		if keep == "" {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		if err != nil {
+			return false, fmt.Errorf("%v: %w", s, err)
+		}
+		for _, r := range rows {
+			good = good && r.verdict == ""
+			verdict := "holds"
+			if r.verdict != "" {
+				verdict = r.verdict
+			}
+			fmt.Fprintf(w, "%v\t%s\t%d\t%d\t%d\t%d\t%.1f s\t%s\n",
+				s, r.service, r.judged, r.promised, r.violated, r.failed, r.took.Seconds(), verdict)
+		}
+		if err := w.Flush(); err != nil {
+			return false, err
+		}
+	}
+	return good, nil
+}
+
+// row is what was found of one service. An empty verdict is a good one.
+type row struct {
+	service                    string
+	judged, promised, violated int
+	failed                     int
+	took                       time.Duration
+	verdict                    string
+}
+
+// process is a child.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// run runs one cluster of processes and audits it.
+func (s spec) run(dir string) (rows []row, err error) {
+	parts, ports, err := prepare(dir, s.n, part{M: s.m, Round: s.round, Instances: s.instances, AtOnce: s.atOnce, Verbose: s.verbose})
+	if err != nil {
+		return nil, err
+	}
+	var all []*process
+	defer func() {
+		for _, p := range all {
+			_ = p.cmd.Process.Kill() // those that have ended are not there
+			_ = p.cmd.Wait()
+		}
+	}()
+	lies := traitors(s.n, s.m, s.how)
+	for i, one := range parts {
+		one.Traitor = lies[parley.ID(i)]
+		p, err := start(one, func() (*os.File, error) { return ports[i].File() })
+		_ = ports[i].Close()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	if _, err := answers(all, "joined"); err != nil {
+		return nil, err
+	}
+	for _, service := range services {
+		began := time.Now()
+		for _, p := range all {
+			if err := json.NewEncoder(p.in).Encode(map[string]any{"Service": service, "Within": s.within}); err != nil {
+				return nil, err
+			}
+		}
+		failed, err := answers(all[:s.n-s.m], service)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{service: service, failed: failed, took: time.Since(began)})
+	}
+	time.Sleep(s.rest())
+	for _, p := range all {
+		_ = p.in.Close()
+	}
+	for i, p := range all {
+		if i < s.n-s.m {
+			if err := p.cmd.Wait(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.judge(parts[0].Traces, rows)
+}
+
+// rest is how long nodes stay when all is done, so that what began can come to its end.
+func (s spec) rest() time.Duration { return time.Second + time.Duration(2*s.m+8)*s.round }
+
+// start starts a node in a process of its own.
+func start(one part, port func() (*os.File, error)) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	file, err := port()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	p := &process{cmd: exec.Command(self)}
+	p.cmd.Env = append(os.Environ(), "PARLEY_AUDIT_NODE=1")
+	p.cmd.Stderr = os.Stderr
+	p.cmd.ExtraFiles = []*os.File{file}
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewScanner(out)
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	return p, json.NewEncoder(p.in).Encode(one)
+}
+
+// answers waits for a line of each process, and adds up how much failed.
+func answers(all []*process, word string) (failed int, err error) {
+	for i, p := range all {
+		if !p.out.Scan() {
+			return 0, fmt.Errorf("node %d ended before it said %s", i+1, word)
+		}
+		var count int
+		have, rest, _ := strings.Cut(p.out.Text(), " ")
+		if _, err := fmt.Sscan(rest, &count); have != word || rest != "" && err != nil {
+			return 0, fmt.Errorf("node %d said %q, and %s was expected", i+1, p.out.Text(), word)
+		}
+		failed += count
+	}
+	return failed, nil
+}
+
+// found is what "parley audit --json" says of one machine.
+type found struct {
+	Machine   string
+	Faulty    []string
+	Complete  bool
+	Missing   []string
+	Kind      string
+	Instances int
+	Events    uint64
+	Verdicts  []struct {
+		Property, Outcome, Because, Broken string
+		Promised                           int `json:"promised_in"`
+		Violated                           int `json:"violated_in"`
+	}
+}
+
+// audited runs the audit.
+func audited(traces string) ([]found, error) {
+	var out, complaint bytes.Buffer
+	if status := cli.Run(catalog.All(), []string{"audit", "--json", traces}, &out, &complaint); status > 1 {
+		return nil, fmt.Errorf("parley audit: status %d: %s", status, &complaint)
+	}
+	var list []found
+	err := json.Unmarshal(out.Bytes(), &list)
+	return list, err
+}
+
+// judge audits the traces, and sums up by service.
+func (s spec) judge(traces string, rows []row) ([]row, error) {
+	list, err := audited(traces)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		r := &rows[i]
+		var why []string
+		least := -1
+		for _, f := range list {
+			if serviceOf(f.Machine) != r.service {
+				continue
+			}
+			least = r.add(f, least, &why)
+		}
+		switch {
+		case least < 0:
+			why = append(why, "there are no traces")
+		case r.service != "order" && r.judged < s.instances:
+			why = append(why, fmt.Sprintf("%d instances judged of %d", r.judged, s.instances))
+		}
+		r.verdict = strings.Join(why, "; ")
+	}
+	return rows, nil
+}
+
+// add adds what was found of one machine, and what speaks against it.
+func (r *row) add(f found, least int, why *[]string) int {
+	if !f.Complete {
+		*why = append(*why, "not complete: "+strings.Join(f.Missing, ", "))
+	}
+	promised := -1
+	for _, v := range f.Verdicts {
+		if v.Outcome == "seen" || v.Property == "links" && v.Violated == 0 {
+			continue
+		}
+		if r.violated += v.Violated; v.Violated > 0 || v.Outcome == "not seen in this run" {
+			*why = append(*why, fmt.Sprintf("%s: %s: %s %s", f.Machine, v.Property, v.Outcome, v.Broken))
+		}
+		if promised < 0 || v.Promised < promised {
+			promised = v.Promised
+		}
+		if v.Promised == 0 {
+			*why = append(*why, fmt.Sprintf("%s: %s is not promised: %s", f.Machine, v.Property, v.Because))
+		}
+	}
+	if f.Kind == "" {
+		f.Instances = 1
+	}
+	r.judged += f.Instances
+	r.promised += max(promised, 0)
+	return max(least, 0)
+}
+
+// serviceOf is the service of a machine.
+func serviceOf(machine string) string {
+	switch {
+	case machine == "group/"+group:
+		return "order"
+	case strings.HasPrefix(machine, "agree/") && strings.HasSuffix(machine, "/all"):
+		return "propose"
+	case strings.HasPrefix(machine, "agree/"):
+		return "agree"
+	}
+	return ""
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/faulty"
+)
+
+// part is what one node is told. The parent writes it for a child as JSON.
+type part struct {
+	Certificates string
+	Traces       string
+	Members      []cluster.Member
+	Self         int
+	M            int
+	Round        time.Duration
+	Traitor      string
+	Instances    int // of each service
+	AtOnce       int // how many broadcasts of a node are under way at a time
+	Verbose      bool
+}
+
+// services are what is audited, in this order.
+var services = []string{"agree", "propose", "order"}
+
+// group is the name of the group that is broadcast in.
+const group = "order"
+
+// running is a node that has joined.
+type running struct {
+	part
+	node   *cluster.Node
+	mine   chan struct{} // own deliveries
+	failed atomic.Int64  // what got no answer
+}
+
+// join joins the cluster.
+func (p part) join(ctx context.Context, on net.Listener) (*running, error) {
+	r := &running{part: p, mine: make(chan struct{}, p.Instances+1)}
+	trust, err := cert.LoadTrust(p.Certificates, nil)
+	if err != nil {
+		return nil, err
+	}
+	name := p.Members[p.Self].Name
+	self, signer, err := cert.LoadNode(p.Certificates, name)
+	if err != nil {
+		return nil, err
+	}
+	c := cluster.Config{
+		Name: name, Members: p.Members, Self: self, Trust: trust, Listen: on, M: p.M, Round: p.Round, SignerKey: signer,
+		Trace:  &cluster.Tracing{Open: cluster.TraceFolder(filepath.Join(p.Traces, name)), Buffer: 256 << 20},
+		Broken: func(err error) { panic(err) },
+		Groups: []cluster.GroupConfig{{Name: group, Level: cluster.Byzantine, Deliver: r.delivered}},
+	}
+	if p.Verbose {
+		c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name)
+	}
+	if p.Traitor != "" {
+		how, err := faulty.Parse(p.Traitor)
+		if err != nil {
+			return nil, err
+		}
+		c.Lab = &cluster.Lab{Traitor: how}
+	}
+	r.node, err = cluster.Join(ctx, c)
+	return r, err
+}
+
+// delivered notes what was delivered of this node.
+func (r *running) delivered(d cluster.Delivery) {
+	if int(d.From) == r.Self {
+		select {
+		case r.mine <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// do has the node do its part of one service. What fails is counted.
+func (r *running) do(ctx context.Context, service string) error {
+	switch service {
+	case "agree": // each node is the source of its share
+		return r.each(r.share(), 16, func(i int) error {
+			ctx, cancel := context.WithTimeout(ctx, r.patience())
+			defer cancel()
+			_, err := r.node.Agree(ctx, cluster.Question{Value: fmt.Appendf(nil, "value %d of %d", i, r.Self), M: r.M})
+			return err
+		})
+	case "propose":
+		return r.each(r.Instances, 50, func(i int) error {
+			ctx, cancel := context.WithTimeout(ctx, 2*r.patience())
+			defer cancel()
+			_, err := r.node.Propose(ctx, cluster.Proposal{
+				Name: fmt.Sprintf("name %d", i), Value: fmt.Appendf(nil, "%d of %d", i, r.Self), M: r.M, Gather: r.Round,
+			})
+			return err
+		})
+	case "order":
+		return r.each(r.Instances, r.AtOnce, func(i int) error {
+			if err := r.node.Group(group).Broadcast(fmt.Appendf(nil, "payload %d of %d", i, r.Self)); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(ctx, r.patience())
+			defer cancel()
+			select {
+			case <-r.mine:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err() // it is held up, and will not be told
+			}
+		})
+	}
+	return fmt.Errorf("there is no service %q", service)
+}
+
+// patience is how long an answer is waited for.
+func (r *running) patience() time.Duration { return 2*time.Second + 30*r.Round }
+
+// share is how many of the instances this node begins: all of them together as many as
+// there are to be, if traitors begin none, and they some more.
+func (r *running) share() int {
+	correct := len(r.Members) - r.M
+	return (r.Instances + correct - 1 - r.Self%correct) / correct
+}
+
+// each does something so often, so many times at once. A part that gets no answer in time
+// is not done further.
+func (r *running) each(times, atOnce int, do func(i int) error) error {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range atOnce {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < times; i = int(next.Add(1)) - 1 {
+				if err := do(i); err != nil {
+					r.failed.Add(1)
+					if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+						return
+					}
+					if too := new(cluster.RoundError); errors.As(err, &too) { // it may be better soon
+						time.Sleep(r.Round)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// prepare makes a cluster's certificates and gives each node its part, and a port of this
+// machine.
+func prepare(dir string, n int, p part) (parts []part, ports []*net.TCPListener, err error) {
+	p.Certificates, p.Traces = filepath.Join(dir, "certs"), filepath.Join(dir, "traces")
+	if _, err = cert.Create(p.Certificates, "audit", 48*time.Hour); err != nil {
+		return nil, nil, err
+	}
+	err = cert.Update(p.Certificates, func(by *cert.Authority) error {
+		for i := range n {
+			l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+			if err != nil {
+				return err
+			}
+			ports = append(ports, l)
+			name := fmt.Sprintf("node%d", i+1)
+			issued, err := by.IssueNode(name, nil, 24*time.Hour)
+			if err == nil {
+				err = issued.Save(p.Certificates, false)
+			}
+			if err != nil {
+				return err
+			}
+			p.Members = append(p.Members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
+		}
+		return nil
+	})
+	for i := range n {
+		one := p
+		one.Self = i
+		parts = append(parts, one)
+	}
+	return parts, ports, err
+}
+
+// child is a node in a process of its own. Its part comes on standard input, and then the
+// services that it is to take part in, a line each; it answers each with a line, and ends
+// when the input does.
+func child() error {
+	in := json.NewDecoder(os.Stdin)
+	var p part
+	if err := in.Decode(&p); err != nil {
+		return err
+	}
+	file := os.NewFile(3, "listener")
+	on, err := net.FileListener(file)
+	if err != nil {
+		return err
+	}
+	_ = file.Close()
+	r, err := p.join(context.Background(), on)
+	if err != nil {
+		return err
+	}
+	fmt.Println("joined")
+	for {
+		var next struct {
+			Service string
+			Within  time.Duration
+		}
+		if err := in.Decode(&next); err != nil {
+			return r.node.Close()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), next.Within)
+		err := r.do(ctx, next.Service)
+		cancel()
+		if err != nil {
+			return err
+		}
+		fmt.Println(next.Service, r.failed.Swap(0))
+	}
+}
+
+// traitors gives the last m of n nodes their behaviours.
+func traitors(n, m int, how []string) map[parley.ID]string {
+	out := make(map[parley.ID]string)
+	for i := range m {
+		out[parley.ID(n-1-i)] = how[i%len(how)]
+	}
+	return out
+}
