@@ -53,7 +53,7 @@ var (
 
 // Lab is for laboratories: it makes a node lie.
 type Lab struct {
-	// Traitor is how the node behaves in agreements.
+	// Traitor is how the node behaves in agreements, and in groups of level Byzantine.
 	Traitor faulty.Behaviour
 }
 
@@ -91,7 +91,7 @@ func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) {
 
 // ready returns a stream in which something may be asked for.
 func (n *Node) ready(t stream) (*opened, error) {
-	if err := t.check(len(n.c.Members)); err != nil {
+	if err := n.share().allows(t); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	if err := n.fits(t.m); err != nil {
@@ -124,6 +124,9 @@ type streams struct {
 	table map[stream]*opened
 	heard atomic.Pointer[[]*func(Decision)]
 	delay delays
+
+	shared sync.Once
+	share  share
 
 	once   sync.Once
 	closed chan struct{} // when the node is
@@ -162,14 +165,14 @@ func (l *streams) open(n *Node, t stream) (*opened, error) {
 	if o := l.table[t]; o != nil {
 		return o, nil
 	}
-	if err := t.check(len(n.c.Members)); err != nil {
+	if err := n.share().allows(t); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	if t.algorithm == SM && n.c.SignerKey == nil {
 		return nil, errors.New("cluster: this node has no key to sign with")
 	}
 	o := &opened{n: n, t: t, waiting: make(map[uint64]chan answer)}
-	o.room = make(chan struct{}, t.window(len(n.c.Members)))
+	o.room, o.whys = make(chan struct{}, n.share().window(t)), make(chan struct{}, mostAsked)
 	machine := n.machine(t)
 	var err error
 	o.process, err = n.host.Open(host.Options{
@@ -187,15 +190,15 @@ func (l *streams) open(n *Node, t stream) (*opened, error) {
 
 // machine makes the machine of a stream, or of a liar in it.
 func (n *Node) machine(t stream) parley.Machine {
-	when, size := n.c.onCall(), len(n.c.Members)
+	when, size, window := n.c.onCall(), len(n.c.Members), n.share().window(t)
 	var honest parley.Machine
 	var rounds lockstep.Protocol
 	var shared *slots
 	if t.all() {
-		m, p := newNames(t, size, n.self, when)
+		m, p := newNames(t, size, window, n.self, when)
 		honest, rounds, shared = m, p, &m.slots
 	} else {
-		m, p := newAsks(t, size, n.self, when, n.nameOf)
+		m, p := newAsks(t, size, window, n.self, when, n.nameOf)
 		honest, rounds, shared = m, p, &m.slots
 	}
 	if n.c.Lab == nil {
@@ -212,6 +215,7 @@ type opened struct {
 	t       stream
 	process *host.Process
 	room    chan struct{} // held by each question
+	whys    chan struct{} // and by each that asks for evidence
 
 	mu      sync.Mutex
 	next    uint64 // number of the last question
@@ -233,12 +237,14 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, err
 	}
-	select {
-	case o.room <- struct{}{}:
-	case <-ctx.Done():
-		return answer{}, ctx.Err()
-	case <-o.n.streams.closed:
-		return answer{}, ErrClosed
+	if !o.t.all() && m.Seq == whyWanted {
+		if err := o.hold(ctx, o.whys); err != nil {
+			return answer{}, err
+		}
+		defer func() { <-o.whys }()
+	}
+	if err := o.hold(ctx, o.room); err != nil {
+		return answer{}, err
 	}
 	defer func() { <-o.room }()
 	told := make(chan answer, 1)
@@ -262,6 +268,18 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 		return answer{}, ctx.Err()
 	case <-o.n.streams.closed:
 		return answer{}, ErrClosed
+	}
+}
+
+// hold waits for a place.
+func (o *opened) hold(ctx context.Context, places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-o.n.streams.closed:
+		return ErrClosed
 	}
 }
 

@@ -60,6 +60,7 @@ func BenchmarkAgreements(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			nodes := joined(b, 4, func(i int, config *cluster.Config) {
+				config.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
 				if config.Round = c.round; c.silent && i == 3 {
 					config.Lab = &cluster.Lab{Traitor: faulty.Silent}
 				}

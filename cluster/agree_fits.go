@@ -11,12 +11,16 @@ import (
 )
 
 // RoundError is the error of an agreement that may not begin: to more nodes than may lie
-// messages take longer than a round has room for, so that their silence means nothing.
+// messages take longer than a round has room for, so that their silence means nothing; or
+// this node's clock runs at another rate than theirs.
 type RoundError struct {
 	Round time.Duration // as it is configured
 	Room  time.Duration // for a message
 	// Slow are the nodes in question, the slowest first.
 	Slow []Slow
+	// Drift is by how much this node's clock runs faster than the others', in parts in a
+	// million, if that is what is wrong: its rounds are shorter than theirs, or longer.
+	Drift float64
 	// Needs is the least length of a round that would do, 0 if that is not known.
 	Needs time.Duration
 }
@@ -30,6 +34,10 @@ type Slow struct {
 }
 
 func (e *RoundError) Error() string {
+	if e.Drift != 0 {
+		return fmt.Sprintf("cluster: the clock of this node gains %.0f parts in a million on the others: rounds have room for %d",
+			e.Drift, mostDrift)
+	}
 	var list []string
 	for _, s := range e.Slow {
 		if s.Delay == 0 {
@@ -50,20 +58,25 @@ type delays struct {
 	mu   sync.Mutex
 	at   time.Time
 	list []Slow // of all other nodes, the slowest first; those that are not connected before
+	rate float64
 }
 
 // freshness is for how long a measurement of delays is good.
 const freshness = 250 * time.Millisecond
 
-// measured returns the delays to all other nodes.
-func (n *Node) measured() []Slow {
+// mostDrift is by how many parts in a million clocks may run apart: over the sixteen rounds
+// that agreements take at most that is a twentieth of a round. They need not show the same.
+const mostDrift = 3000
+
+// measured returns the delays to all other nodes, and by how much this node's clock gains.
+func (n *Node) measured() ([]Slow, float64) {
 	d := &n.streams.delay
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.list != nil && time.Since(d.at) < freshness {
-		return d.list
+		return d.list, d.rate
 	}
-	d.list = nil
+	d.list, d.rate = nil, n.rate()
 	for _, p := range n.mesh.Stats().Peers {
 		one := Slow{Name: n.nameOf(p.ID)}
 		switch {
@@ -83,14 +96,18 @@ func (n *Node) measured() []Slow {
 	}
 	slices.SortFunc(d.list, func(a, b Slow) int { return cmp.Compare(late(b), late(a)) })
 	d.at = time.Now()
-	return d.list
+	return d.list, d.rate
 }
 
 // fits tells why rounds are too short for an agreement in spite of m liars. As many nodes
 // as that may be slow: a liar may be as slow to answer pings as he likes, and a correct
 // one counts as faulty as long as he is.
 func (n *Node) fits(m int) error {
-	return tooSlow(n.measured(), m, n.c.Round, n.c.Round/10)
+	list, rate := n.measured()
+	if max(rate, -rate) > mostDrift {
+		return &RoundError{Round: n.c.Round, Room: n.c.Round / 10, Drift: rate}
+	}
+	return tooSlow(list, m, n.c.Round, n.c.Round/10)
 }
 
 // tooSlow is fits for delays in their order, the slowest first.

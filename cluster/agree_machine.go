@@ -73,14 +73,14 @@ type accountOf struct {
 	body []byte
 }
 
-func newAsks(t stream, n int, self parley.ID, when lockstep.Schedule, name func(parley.ID) string,
+func newAsks(t stream, n, window int, self parley.ID, when lockstep.Schedule, name func(parley.ID) string,
 ) (*asks, lockstep.Protocol) {
 	m := &asks{
-		slots: slots{t: t, self: self, n: n, outOfTurn: true, asked: make(map[uint64]*noted)},
+		slots: slots{t: t, self: self, n: n, window: window, outOfTurn: true, asked: make(map[uint64]*noted)},
 		when:  when, name: name,
 	}
 	p := m.protocol(t.rounds(n))
-	m.line = mux.NewPipeline(p, when, t.window(n), self, m)
+	m.line = mux.NewPipeline(p, when, window, self, m)
 	frames := n * (n - 1) * (p.Last + 1)
 	m.depth = max(32, int(when.Delta/10/(parley.Tick(frames)*frameTime)))
 	m.gap = parley.Tick(p.Last+1) * when.Delta / parley.Tick(m.depth)
@@ -132,8 +132,7 @@ func (m *asks) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	m.next = min(max(m.next, s.Now-burst*m.gap), s.Now) + m.gap
 	m.begun = append(m.begun, one)
 	m.away++
-	if one.why {
-		m.note(slot)
+	if one.why = one.why && m.note(slot); one.why {
 		s.SendAll(parley.Msg{Kind: askedWhy, Value: slot})
 	}
 	return parley.Msg{Kind: parley.Propose, Body: one.value}, true
@@ -144,7 +143,7 @@ func (m *asks) Over(*parley.Step, uint64, []parley.Effect) {}
 
 // note begins an account of a slot.
 func (m *asks) note(slot uint64) bool {
-	if len(m.asked) >= mostAsked {
+	if len(m.asked) >= mostNoted {
 		return false
 	}
 	m.asked[slot] = &noted{name: m.name, account: Account{Node: m.self}}
@@ -166,7 +165,7 @@ func (m *asks) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		s.Refuse(from, "fields that are not used")
 		return
 	case q.Kind == askedWhy && from == m.t.source && len(q.Body) == 0:
-		if q.Value <= m.line.Done() || q.Value > m.line.Opened()+uint64(m.t.window(m.n)) ||
+		if q.Value <= m.line.Done() || q.Value > m.line.Opened()+uint64(m.window) ||
 			m.asked[q.Value] != nil || !m.note(q.Value) {
 			s.Refuse(from, "asks for evidence of too much, or too late")
 			return
@@ -288,9 +287,11 @@ func (m *asks) account(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case i < 0 || slices.ContainsFunc(list[i].accounts, func(a accountOf) bool { return a.node == from }):
 		s.Refuse(from, "an account that nobody asked for")
-	case !isAccount(q.Body):
-		s.Refuse(from, "what is no account")
 	default:
+		if _, ok := decodeAccount(from, q.Body); !ok {
+			s.Refuse(from, "what is no account")
+			return
+		}
 		list[i].accounts = append(list[i].accounts, accountOf{from, q.Body})
 	}
 }

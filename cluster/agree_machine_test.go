@@ -17,10 +17,10 @@ func simulated(t stream, n int) parley.Protocol {
 	name := func(id parley.ID) string { return id.String() }
 	machine := func(self parley.ID) (parley.Machine, *slots, lockstep.Protocol) {
 		if t.all() {
-			m, p := newNames(t, n, self, lockstep.Called)
+			m, p := newNames(t, n, 64, self, lockstep.Called)
 			return m, &m.slots, p
 		}
-		m, p := newAsks(t, n, self, lockstep.Called, name)
+		m, p := newAsks(t, n, 64, self, lockstep.Called, name)
 		return m, &m.slots, p
 	}
 	_, shared, rounds := machine(0)

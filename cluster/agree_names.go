@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -44,7 +45,8 @@ type Vector struct {
 
 // Propose is interactive consistency: all correct nodes that ask under one name get the
 // same vector, in which the value of every correct node that handed it in in time stands
-// for that node.
+// for that node; unless what that node asks for at a time is more than one value has room
+// for, and then it takes turns.
 //
 // An agreement begins when m+1 nodes have asked for it and waited, each its own time to
 // gather: then one of them is correct, and liars alone cannot use up a name. In time is
@@ -139,6 +141,7 @@ type names struct {
 type pending struct {
 	item
 	numbers []uint64 // of the questions
+	said    uint64   // the slot in which it was said last
 	ripe    parley.Tick
 	call    parley.Tick // when a slot is to be asked for
 	wait    parley.Tick // until it is asked for again
@@ -161,10 +164,10 @@ const withdrawn parley.Kind = parley.Local + 0x41
 // namesTimer is set for when a slot is to be asked for next.
 const namesTimer parley.Timer = 1
 
-func newNames(t stream, n int, self parley.ID, when lockstep.Schedule) (*names, lockstep.Protocol) {
-	m := &names{slots: slots{t: t, self: self, n: n}, when: when}
+func newNames(t stream, n, window int, self parley.ID, when lockstep.Schedule) (*names, lockstep.Protocol) {
+	m := &names{slots: slots{t: t, self: self, n: n, window: window}, when: when}
 	p := m.protocol(t.rounds(n))
-	m.line = mux.NewPipeline(p, when, t.window(n), self, m)
+	m.line = mux.NewPipeline(p, when, window, self, m)
 	return m, p
 }
 
@@ -189,7 +192,7 @@ func (m *names) Request(s *parley.Step, q parley.Msg) {
 	}
 	one, _, ok := readItem(q.Body)
 	if !ok {
-		panic("what this node wrote itself is no proposal")
+		return // the second copy of a twin, in a laboratory, is asked for another value than its node
 	}
 	known, i := m.outcome(one.name), 0
 	if known == nil {
@@ -288,24 +291,30 @@ func (m *names) lose(s *parley.Step) {
 	m.pending = nil
 }
 
-// Fill: all that is pending, what is ripe first, as far as there is room.
-func (m *names) Fill(s *parley.Step, _ uint64) (parley.Msg, bool) {
+// Fill: all that is pending, as far as there is room: what was said the longest ago first,
+// so that a name for which nobody else asks does not keep others from being heard.
+func (m *names) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	if len(m.pending) == 0 {
 		return parley.Msg{}, false
 	}
+	unripe := func(p *pending) int {
+		if p.ripe <= s.Now {
+			return 0
+		}
+		return 1
+	}
+	order := make([]*pending, len(m.pending))
+	for i := range m.pending {
+		order[i] = &m.pending[i]
+	}
+	slices.SortStableFunc(order, func(a, b *pending) int {
+		return cmp.Or(cmp.Compare(a.said, b.said), cmp.Compare(unripe(a), unripe(b)))
+	})
 	var entry []byte
-	for _, ripe := range []bool{true, false} {
-		for _, p := range m.pending {
-			if ripe != (p.ripe <= s.Now) {
-				continue
-			}
-			flag := byte(0)
-			if ripe {
-				flag = 1
-			}
-			if more := p.item.append(append(slices.Clip(entry), flag)); len(more) <= m.t.limit() {
-				entry = more
-			}
+	for _, p := range order {
+		flag := byte(1 - unripe(p))
+		if more := p.item.append(append(slices.Clip(entry), flag)); len(more) <= m.t.limit() {
+			entry, p.said = more, slot
 		}
 	}
 	return parley.Msg{Kind: parley.Propose, Body: entry}, true
@@ -381,6 +390,7 @@ func (m *names) State(v *parley.Vars) {
 		visitText(v, "name", &p.name)
 		v.Bytes("value", &p.value)
 		parley.Slice(v, "numbers", &p.numbers, func(_ int, number *uint64) { parley.Num(v, "number", number) })
+		parley.Num(v, "said", &p.said)
 		v.Time("ripe", &p.ripe)
 		v.Time("call", &p.call)
 		parley.Num(v, "wait", &p.wait)

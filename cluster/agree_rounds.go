@@ -28,6 +28,7 @@ type slots struct {
 	t         stream
 	self      parley.ID
 	n         int
+	window    int // slots that may have begun in the time that one lasts
 	last      int // round
 	signed    bool
 	outOfTurn bool
@@ -139,7 +140,7 @@ func (h *numbered) Verify(id parley.ID, b, sig []byte) bool { return h.Host.Veri
 // described is a machine of a stream as a protocol, for one who lies as far as slots can:
 // frame by frame, each with the signatures of its slot.
 func (o *slots) described(p lockstep.Protocol, when lockstep.Schedule, m parley.Machine) parley.Protocol {
-	out := mux.Slots(p, when, o.t.window(o.n))
+	out := mux.Slots(p, when, o.window)
 	out.New = func(parley.ID) parley.Machine { return m }
 	honest := out.Lies
 	if honest == nil {

@@ -13,8 +13,13 @@ import (
 type signer struct{ n *Node }
 
 func (g signer) text(context string, b []byte) []byte {
+	return signed(g.n.c.Trust.Cluster(), context, b)
+}
+
+// signed is what a signature is put to.
+func signed(cluster, context string, b []byte) []byte {
 	text := []byte("parley/cluster/v1")
-	for _, part := range []string{g.n.c.Trust.Cluster(), context} {
+	for _, part := range []string{cluster, context} {
 		text = append(binary.AppendUvarint(text, uint64(len(part))), part...)
 	}
 	return append(text, b...)

@@ -135,23 +135,6 @@ func (t stream) limit() int {
 	return MaxValue
 }
 
-// window is how many slots of a stream may have begun in the time that one lasts if
-// somebody is silent: the fewer, the more memory one takes.
-func (t stream) window(n int) int {
-	size := 4
-	if t.oral() {
-		size = 0
-		for k, paths := 0, 1; k <= t.m; k++ {
-			size += paths
-			paths *= max(n-1-k, 0)
-		}
-	}
-	if t.all() {
-		size *= n
-	}
-	return min(max(16384/size, 64), 4096)
-}
-
 // frameLimit is more than the largest frame that a correct node sends, in bytes.
 func (t stream) frameLimit(n int) int {
 	const head = 64

@@ -46,7 +46,7 @@ func newRig(tb testing.TB, n int, config func(c *cluster.Config)) *rig {
 // configured makes the configurations of n nodes.
 func configured(tb testing.TB, r *rig, n int, config func(c *cluster.Config)) {
 	tb.Helper()
-	a, err := cert.NewAuthority("test", time.Hour, nil)
+	a, err := cert.NewAuthority("test", 2*time.Hour, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (r *rig) start(which ...int) {
 	var starts sync.WaitGroup
 	for _, i := range which {
 		starts.Go(func() {
-			node, err := cluster.Join(r.configs[i])
+			node, err := cluster.Join(context.Background(), r.configs[i])
 			if err != nil {
 				r.tb.Error(err)
 				return

@@ -74,7 +74,7 @@ func (m *Mesh) answer(nc net.Conn, from string) {
 
 // call dials a peer once, and stays with the connection until its end.
 func (m *Mesh) call(p *peer) {
-	nc, err := (&net.Dialer{Timeout: m.c.Limits.Greeting}).DialContext(m.ctx, "tcp", p.addr)
+	nc, err := (&net.Dialer{Timeout: m.c.Limits.Dial}).DialContext(m.ctx, "tcp", p.addr)
 	if err != nil {
 		m.refuse(p, "", &Down{Reason: Unreachable, Err: err})
 		return
@@ -185,11 +185,13 @@ type notes struct {
 type note struct {
 	kind, who string
 	why, told Reason
+	text      string // of strangers: what is wrong with them, for an address may be that of several
 }
 
 const (
-	noteEvery = time.Minute
-	notesKept = 1024 // of different addresses and reasons; beyond, strangers are only counted
+	noteEvery   = time.Minute
+	notesKept   = 1024 // of different addresses and reasons; beyond, strangers are only counted
+	notesOfEach = 16   // of what is wrong, from one address
 )
 
 // due tells whether a note is to be written now.
@@ -216,13 +218,30 @@ func (n *notes) due(k note, now time.Duration) bool {
 			return false
 		}
 	}
+	if k.text != "" && n.of(k.who, now) >= notesOfEach {
+		return false // who makes up something else each time
+	}
 	n.last[k] = now
 	return true
 }
 
+// of counts what was logged of an address not long ago.
+func (n *notes) of(address string, now time.Duration) (count int) {
+	for k, at := range n.last {
+		if k.kind == "address" && k.who == address && now-at < noteEvery {
+			count++
+		}
+	}
+	return count
+}
+
 // note logs what happened with a peer or a stranger.
 func (m *Mesh) note(kind, who string, down *Down) {
-	if !m.notes.due(note{kind, who, down.Reason, down.Told}, m.now()) {
+	k := note{kind: kind, who: who, why: down.Reason, told: down.Told}
+	if kind == "address" && down.Reason == Handshake && down.Err != nil {
+		k.text = down.Err.Error()
+	}
+	if !m.notes.due(k, m.now()) {
 		return
 	}
 	level := slog.LevelWarn

@@ -21,7 +21,8 @@ type Limits struct {
 	AddressRate   int           // connections without hello from an address in a second; 32
 	AddressBurst  int           // the same at once; 64
 	Backoff       time.Duration // after a first failure to connect; doubles; 20 ms
-	BackoffMax    time.Duration // 2 s
+	BackoffMax    time.Duration // 500 ms
+	Dial          time.Duration // for a connection, before TLS; 1 s
 	Ping          time.Duration // between pings; 250 ms
 	Pings         int           // pings from a peer in a second; 100
 	Silence       time.Duration // without a frame, and the peer is taken for dead; 3 s
@@ -50,8 +51,8 @@ func (l *Limits) fill() error {
 		value *time.Duration
 		other time.Duration
 	}{
-		{&l.Greeting, 3 * time.Second}, {&l.Backoff, 20 * time.Millisecond}, {&l.BackoffMax, 2 * time.Second},
-		{&l.Ping, 250 * time.Millisecond}, {&l.Silence, 3 * time.Second}, {&l.FrameTime, 10 * time.Second},
+		{&l.Greeting, 3 * time.Second}, {&l.Backoff, 20 * time.Millisecond}, {&l.BackoffMax, 500 * time.Millisecond},
+		{&l.Dial, time.Second}, {&l.Ping, 250 * time.Millisecond}, {&l.Silence, 3 * time.Second}, {&l.FrameTime, 10 * time.Second},
 		{&l.WriteTime, 5 * time.Second}, {&l.AcceptBackoff, 5 * time.Millisecond},
 	} {
 		if *f.value == 0 {

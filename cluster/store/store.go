@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"parley"
 )
@@ -53,13 +54,19 @@ type Options struct {
 	// Failed is called once if the disk fails. Nothing is durable any more after that.
 	Failed func(error)
 	Log    *slog.Logger
+
+	// Disk is that of the system by default. Tests have another.
+	Disk vfs.FS
 }
 
 // Open opens the store in a folder, which it makes if there is none. A folder belongs
 // to one store at a time.
 func Open(dir string, o Options) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+	if o.Disk == nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+		o.Disk = vfs.Default
 	}
 	s := &Store{durable: o.Durable, failed: o.Failed, books: make(map[string]*Book), done: make(chan struct{})}
 	if s.durable == nil {
@@ -73,7 +80,10 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.work.L = &s.mu
 	db, err := pebble.Open(dir, &pebble.Options{
+		FS:     o.Disk,
 		Logger: logger{o.Log, s.fail},
+		// What it writes in the background it would try again, on a disk that failed.
+		EventListener: &pebble.EventListener{BackgroundError: s.fail},
 		// Records live until a state replaces them: most never leave the first table.
 		MemTableSize: 16 << 20,
 	})
@@ -247,7 +257,8 @@ func (s *Store) fail(err error) {
 	s.err = errors.Join(s.err, err)
 	s.mu.Unlock()
 	if first {
-		s.failed(fmt.Errorf("store: the disk failed: %w", err))
+		// Not here: it may be the database that tells, with its locks held.
+		go s.failed(fmt.Errorf("store: the disk failed: %w", err))
 	}
 }
 

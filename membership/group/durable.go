@@ -194,6 +194,7 @@ func (g *machine) joinState(v *parley.Vars) {
 	v.ID("sponsor", &j.sponsor)
 	v.Bool("caught up", &j.caught)
 	v.Time("heard", &j.since)
+	parley.Num(v, "patience", &j.patience)
 	parley.Slice(v, "early", &j.early, func(_ int, e *early) {
 		v.ID("from", &e.from)
 		parley.Num(v, "layer", &e.child)

@@ -117,8 +117,12 @@ type Config struct {
 	// has reported waits for the next view, before it asks for one itself.
 	Wait, Stagger parley.Tick
 	// Admit is how long a joiner waits for a snapshot before it asks somebody else; by
-	// default 4000. It waits ten times as long to become a member.
-	Admit parley.Tick
+	// default 4000. First is how long it waits for the first one it asks, and twice as long
+	// for each further one, up to that; by default as long.
+	Admit, First parley.Tick
+	// Become is how long it then waits to become a member, or to hear of a delivery, before
+	// it does so; by default ten times as long. A word that a link has lost costs so much.
+	Become parley.Tick
 	// Queue is how many requests wait for the next view at most, and how many messages
 	// of it a joiner keeps; by default 1024. Beyond that they are refused.
 	Queue int
@@ -152,6 +156,8 @@ func (c Config) WithDefaults() Config {
 	or(&c.Wait, 5000)
 	or(&c.Stagger, 2000)
 	or(&c.Admit, 4000)
+	or(&c.First, c.Admit)
+	or(&c.Become, 10*c.Admit)
 	if c.Queue == 0 {
 		c.Queue = 1024
 	}
@@ -190,7 +196,7 @@ func (c Config) Check() error {
 		return wrong("initial", "a first member that is none of %d processes", c.N)
 	case c.Wait <= c.Flush:
 		return wrong("wait", "%d ticks: it must be longer than the flush, %d", c.Wait, c.Flush)
-	case c.Stagger < 0 || c.Flush < 1 || c.Admit < 1:
+	case c.Stagger < 0 || c.Flush < 1 || min(c.Admit, c.First, c.Become) < 1:
 		return wrong("wait", "stagger %d, flush %d, admission %d: times are not negative", c.Stagger, c.Flush, c.Admit)
 	case max(c.Wait, c.Stagger, c.Admit) > longest:
 		return wrong("wait", "wait %d, stagger %d, admission %d: none may be longer than %d", c.Wait, c.Stagger, c.Admit,

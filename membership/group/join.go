@@ -22,10 +22,11 @@ type learner struct {
 
 // joiner is what a process knows while it joins.
 type joiner struct {
-	sponsor parley.ID
-	caught  bool        // the snapshot has come
-	since   parley.Tick // of the last word from the sponsor, or of the request
-	early   []early     // messages of the view that it will be in
+	sponsor  parley.ID
+	caught   bool        // the snapshot has come
+	since    parley.Tick // of the last word from the sponsor, or of the request
+	patience parley.Tick // for the snapshot
+	early    []early     // messages of the view that it will be in
 }
 
 // early is a message that came before the view that it belongs to.
@@ -150,7 +151,10 @@ func (g *machine) install(s *parley.Step, value []byte) {
 // join: a new incarnation asks the next process there is. It delivers nothing, sends
 // nothing and votes for nothing until it is in a view.
 func (g *machine) join(s *parley.Step) {
-	next := g.joiner.sponsor + 1
+	next, patience := g.joiner.sponsor+1, g.c.First
+	if g.stage == joining && g.joiner.patience > 0 {
+		patience = min(2*g.joiner.patience, g.c.Admit)
+	}
 	queue := g.queue
 	g.forget()
 	g.stage, g.queue = joining, queue
@@ -160,7 +164,7 @@ func (g *machine) join(s *parley.Step) {
 	if next %= parley.ID(g.c.N); next == g.self {
 		next = (next + 1) % parley.ID(g.c.N)
 	}
-	g.joiner = joiner{sponsor: next, since: g.now}
+	g.joiner = joiner{sponsor: next, since: g.now, patience: patience}
 	if next != g.self {
 		s.Send(next, parley.Msg{Kind: Join, Seq: g.life, Value: g.last})
 	}
@@ -168,9 +172,9 @@ func (g *machine) join(s *parley.Step) {
 
 // hope: who waits for too long tries again elsewhere.
 func (g *machine) hope(s *parley.Step) {
-	patience := g.c.Admit
+	patience := g.joiner.patience
 	if g.joiner.caught {
-		patience *= 10
+		patience = g.c.Become
 	}
 	if g.now-g.joiner.since >= patience {
 		g.join(s)

@@ -2,7 +2,9 @@ package group
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -33,8 +35,18 @@ func Properties() []parley.Property {
 			Name: ViewSynchrony, Mode: parley.Always,
 			Says: "any two processes that install a view and the next one deliver the same messages in between, " +
 				"of those that are for both",
-			Check: viewSynchrony,
+			Check: func(h *parley.History) error { return viewSynchrony(h, false) },
 		},
+	}
+}
+
+// Synchrony is view synchrony for broadcasts without a common order: the same messages
+// are delivered in between, each process in an order of its own.
+func Synchrony() parley.Property {
+	return parley.Property{
+		Name: ViewSynchrony, Mode: parley.Always,
+		Says:  "any two processes that install a view and the next one deliver the same messages in between, in any order",
+		Check: func(h *parley.History) error { return viewSynchrony(h, true) },
 	}
 }
 
@@ -128,7 +140,7 @@ func viewOrder(h *parley.History) error {
 
 // viewSynchrony compares what was delivered in a view by those that installed the
 // next one right after it.
-func viewSynchrony(h *parley.History) error {
+func viewSynchrony(h *parley.History, anyOrder bool) error {
 	receivers := make(map[delivered]parley.Set)
 	for _, q := range h.Requests {
 		if to, payload, err := problem.Decode(q.Msg, h.N); err == nil {
@@ -140,6 +152,11 @@ func viewSynchrony(h *parley.History) error {
 			if to := receivers[d]; to.Has(v.at) && to.Has(other) {
 				out = append(out, d)
 			}
+		}
+		if anyOrder {
+			slices.SortFunc(out, func(a, b delivered) int {
+				return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.payload, b.payload))
+			})
 		}
 		return out
 	}

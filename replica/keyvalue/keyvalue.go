@@ -150,6 +150,9 @@ func New() *Table { return Limited(MaxBytes) }
 // Limited returns an empty table that has room for so many bytes, at most MaxBytes.
 func Limited(bytes int) *Table { return &Table{most: min(bytes, MaxBytes), at: make(map[string]int)} }
 
+// Reads tells whether a command changes nothing, whatever the table holds.
+func (t *Table) Reads(b []byte) bool { return len(b) > 0 && op(b[0]) == opGet }
+
 // Apply carries out a command.
 func (t *Table) Apply(b []byte) []byte {
 	if len(b) == 0 {

@@ -176,3 +176,14 @@ func stateOf(t *testing.T, b *bench) []byte {
 	b.receive(0, parley.Msg{Kind: group.Wanted})
 	return b.effects[0].Msg.Body
 }
+
+// Who looks at a copy that has stopped is answered like any other: an answer to each look.
+func TestInspectStopped(t *testing.T) {
+	b := newBench(service.New(service.Config{N: 3, New: account, Transfer: true}), 1)
+	b.start(t)
+	b.receive(1, parley.Msg{Kind: group.Restored})
+	b.request(parley.Msg{Kind: service.Inspect})
+	if len(b.effects) != 1 || b.effects[0].Msg.Kind != service.Inspect || b.effects[0].Msg.Seq != 0 {
+		t.Errorf("%+v", b.effects)
+	}
+}

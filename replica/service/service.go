@@ -141,6 +141,8 @@ func (p *process) Start(s *parley.Step) {
 // Request: to have a command applied, broadcast it.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	switch {
+	case m.Kind == Inspect: // of a copy that has stopped too
+		s.Deliver(s.Self, parley.Msg{Kind: Inspect, Origin: s.Self, Seq: p.position, Value: p.hash()})
 	case p.stopped:
 		s.Refuse(s.Self, "request to a copy that has stopped")
 	case m.Kind == parley.Carried && len(p.queue) >= Queue:
@@ -164,8 +166,6 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 			return
 		}
 		s.Broadcast(parley.Msg{Kind: pack, Seq: m.Seq, Body: m.Body})
-	case m.Kind == Inspect:
-		s.Deliver(s.Self, parley.Msg{Kind: Inspect, Origin: s.Self, Seq: p.position, Value: p.hash()})
 	default:
 		s.Refuse(s.Self, "request of another kind")
 	}

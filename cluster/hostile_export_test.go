@@ -1,0 +1,83 @@
+package cluster
+
+import (
+	"crypto/ed25519"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"parley"
+	"parley/cluster/link"
+	"parley/lockstep"
+)
+
+// TestDisk has a node's store on another disk.
+func (c *Config) TestDisk(fs vfs.FS) { c.hooks.disk = fs }
+
+// TestWire has a node speak other versions of the wire.
+func (c *Config) TestWire(least, most uint16) { c.hooks.wireMin, c.hooks.wireMax = least, most }
+
+// TestLimits has a node's links have other limits.
+func (c *Config) TestLimits(l link.Limits) { c.hooks.limits = l }
+
+// Greeting is the hello of a node, as its configuration is digested.
+func Greeting(c Config, incarnation uint64) link.Hello {
+	c = c.filled()
+	return link.Hello{Cluster: c.Trust.Cluster(), Config: c.digest(), Min: link.WireMin, Max: link.WireMax, Incarnation: incarnation}
+}
+
+// AgreementRounds is the protocol of a slot of a stream, its channel, and how long a frame
+// of its may be.
+func AgreementRounds(a Algorithm, m int, source parley.ID, n int) (p lockstep.Protocol, channel uint32, limit int) {
+	t := stream{algorithm: a, m: m, source: source}
+	return t.rounds(n), t.channel(), t.frameLimit(n)
+}
+
+// EachChannel goes through the channels of all streams that a configuration has, with how
+// many slots may have begun in each.
+func EachChannel(c Config, each func(channel uint32, window, limit int)) {
+	c = c.filled()
+	all := (&Node{c: c}).share()
+	for channel := uint32(firstStream); channel <= lastStream; channel++ {
+		if t := streamOf(channel); all.allows(t) == nil {
+			each(channel, all.window(t), t.frameLimit(len(c.Members)))
+		}
+	}
+}
+
+// SignAs returns what a key signs in a slot of a stream.
+func SignAs(cluster string, key ed25519.PrivateKey, a Algorithm, m int, source parley.ID, slot uint64) func(b []byte) []byte {
+	h := numbered{slot: slot}
+	context := stream{algorithm: a, m: m, source: source}.name()
+	return func(b []byte) []byte { return ed25519.Sign(key, signed(cluster, context, h.with(b))) }
+}
+
+// Refusals counts what a node has not accepted of another, by reason: links, host and
+// machines together.
+func (n *Node) Refusals(from parley.ID) map[string]uint64 {
+	out := make(map[string]uint64)
+	for _, p := range n.mesh.Stats().Peers {
+		if p.ID == from {
+			for why, times := range p.Refused {
+				out[why.String()] += times
+			}
+		}
+	}
+	out["no message"] = n.host.Malformed(from)
+	out["no channel"] = n.host.StrangeOf(from)
+	n.host.Refused(func(_ string, who parley.ID, why string, times uint64) {
+		if who == from {
+			out[why] += times
+		}
+	})
+	return out
+}
+
+// WireVersion is that which two nodes speak, 0 if they are not connected.
+func (n *Node) WireVersion(id int) uint16 {
+	for _, p := range n.mesh.Stats().Peers {
+		if int(p.ID) == id {
+			return p.Version
+		}
+	}
+	return 0
+}

@@ -1,0 +1,296 @@
+package cluster_test
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/lockstep"
+)
+
+// siege is a cluster of four of which the first is for the test to play: it has a valid
+// certificate, and speaks in raw frames.
+type siege struct {
+	t      *testing.T
+	nodes  []*cluster.Node // the first is nil
+	config cluster.Config  // of the hostile one
+	key    []byte          // it signs with
+	life   uint64
+	wires  [4]*rawWire
+	asked  int
+}
+
+// rawWire is a connection that the hostile node has made.
+type rawWire struct {
+	net.Conn
+	s      *siege
+	to     parley.ID
+	ended  chan struct{} // by the other side
+	mu     sync.Mutex
+	polite bool // it answers every round with an empty frame
+	deaf   bool // it has stopped reading
+	seen   map[[3]uint64]bool
+	heard  []rawFrame // frames of streams
+}
+
+type rawFrame struct {
+	from    parley.ID
+	channel uint32
+	m       parley.Msg
+}
+
+// The types of frames of a link.
+const (
+	rawHello byte = iota + 1
+	rawBye
+	rawPing
+	rawPong
+	rawUrgent
+	rawBulk
+	rawPart
+)
+
+func raw(kind byte, parts ...[]byte) []byte {
+	b := []byte{0, 0, 0, 0, kind}
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	return b
+}
+
+// message is a message on a channel, as it is on a link.
+func message(channel uint32, m parley.Msg) []byte {
+	return raw(rawBulk, binary.AppendUvarint(nil, uint64(channel)), parley.Encode(nil, parley.Env{}, m))
+}
+
+// besieged makes the cluster and has the hostile node let in everywhere.
+func besieged(t *testing.T, change func(c *cluster.Config)) *siege {
+	t.Helper()
+	a, err := cert.NewAuthority("test", 2*time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := cert.NewTrust(a.Anchors(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &siege{t: t, nodes: make([]*cluster.Node, 4)}
+	configs := make([]cluster.Config, 4)
+	var members []cluster.Member
+	for i := range configs {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("node%d", i+1)
+		issued, err := a.IssueNode(name, nil, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
+		configs[i] = cluster.Config{
+			Name: name, Self: issued.Self(), Trust: trust, Listen: l, SignerKey: issued.Signer, Round: roomy,
+			Groups: []cluster.GroupConfig{{Name: "b", Level: cluster.Byzantine}},
+		}
+	}
+	for i := range configs {
+		configs[i].Members = members
+		if change != nil {
+			change(&configs[i])
+		}
+	}
+	s.config, s.key = configs[0], configs[0].SignerKey
+	t.Cleanup(func() { _ = configs[0].Listen.Close() })
+	var all sync.WaitGroup
+	for i := 1; i < 4; i++ {
+		configs[i].Broken = func(err error) { t.Errorf("node %d: %v", i, err) }
+		all.Go(func() {
+			var err error
+			if s.nodes[i], err = cluster.Join(t.Context(), configs[i]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	s.connect()
+	all.Wait()
+	t.Cleanup(func() {
+		for _, node := range s.nodes[1:] {
+			if node != nil {
+				_ = node.Close()
+			}
+		}
+		s.disconnect()
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return s
+}
+
+// connect has the hostile node connect with all others, in a new life.
+func (s *siege) connect() {
+	s.t.Helper()
+	s.disconnect()
+	s.life++
+	for to := 1; to < 4; to++ {
+		s.wires[to] = s.dial(parley.ID(to), s.life)
+	}
+}
+
+func (s *siege) disconnect() {
+	for i, w := range s.wires {
+		if w != nil {
+			_ = w.Close()
+			<-w.ended
+			s.wires[i] = nil
+		}
+	}
+}
+
+// dial makes one connection, and is polite on it.
+func (s *siege) dial(to parley.ID, life uint64) *rawWire {
+	s.t.Helper()
+	member := s.config.Members[to]
+	c, err := tls.Dial("tcp", member.Address, s.config.Trust.Dial(s.config.Self, cert.Identity{
+		Cluster: "test", Kind: cert.Node, Name: member.Name,
+	}))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	h := cluster.Greeting(s.config, life)
+	b := binary.BigEndian.AppendUint16(nil, h.Min)
+	b = binary.BigEndian.AppendUint16(b, h.Max)
+	b = binary.BigEndian.AppendUint64(b, h.Incarnation)
+	b = append(append(append(b, h.Config[:]...), byte(len(h.Cluster))), h.Cluster...)
+	w := &rawWire{Conn: c, s: s, to: to, ended: make(chan struct{}), polite: true, seen: make(map[[3]uint64]bool)}
+	w.send(raw(rawHello, b))
+	if kind, b := w.next(); kind != rawHello {
+		s.t.Fatalf("the hello is answered by a frame of type %d: %v", kind, b)
+	}
+	go w.read()
+	return w
+}
+
+func (w *rawWire) send(b []byte) {
+	_ = w.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	if _, err := w.Write(b); err != nil && !errors.Is(err, net.ErrClosed) {
+		return // the other side has had enough of it
+	}
+}
+
+// next reads a frame: its type and the rest; 0 at the end.
+func (w *rawWire) next() (byte, []byte) {
+	var head [4]byte
+	if _, err := io.ReadFull(w, head[:]); err != nil {
+		return 0, nil
+	}
+	b := make([]byte, binary.BigEndian.Uint32(head[:]))
+	if _, err := io.ReadFull(w, b); err != nil {
+		return 0, nil
+	}
+	return b[0], b[1:]
+}
+
+func (w *rawWire) read() {
+	defer close(w.ended)
+	for {
+		w.mu.Lock()
+		deaf := w.deaf
+		w.mu.Unlock()
+		if deaf {
+			time.Sleep(10 * time.Millisecond)
+			if w.SetReadDeadline(time.Now().Add(time.Hour)) != nil {
+				return // closed
+			}
+			continue
+		}
+		switch kind, b := w.next(); kind {
+		case 0:
+			return
+		case rawPing:
+			w.send(raw(rawPong, b))
+		case rawUrgent, rawBulk:
+			channel, n := binary.Uvarint(b)
+			if _, m, err := parley.Decode(b[n:]); err == nil && channel >= 2048 && m.Kind == lockstep.Frame {
+				w.s.hear(w, rawFrame{w.to, uint32(channel), m})
+			}
+		}
+	}
+}
+
+// hear is a frame of a stream: who is polite answers each round with an empty frame to all.
+func (s *siege) hear(w *rawWire, f rawFrame) {
+	name := [3]uint64{uint64(f.channel), f.m.Value, f.m.Seq}
+	w.mu.Lock()
+	if w.heard = append(w.heard, f); len(w.heard) > 64 {
+		w.heard = w.heard[1:]
+	}
+	answer := w.polite && !w.seen[name]
+	w.seen[name] = true
+	w.mu.Unlock()
+	if answer {
+		w.send(message(f.channel, parley.Msg{Kind: lockstep.Frame, Seq: f.m.Seq, Value: f.m.Value}))
+	}
+}
+
+// all sends the same to all others.
+func (s *siege) all(b []byte) {
+	for _, w := range s.wires[1:] {
+		w.send(b)
+	}
+}
+
+// rude stops answering, or goes on.
+func (s *siege) rude(is bool) {
+	for _, w := range s.wires[1:] {
+		w.mu.Lock()
+		w.polite = !is
+		w.mu.Unlock()
+	}
+}
+
+// decides shows that the others still agree, on a value of the second node.
+func (s *siege) decides() {
+	s.t.Helper()
+	s.asked++
+	value := fmt.Sprint("value ", s.asked)
+	var short *cluster.RoundError
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		d, err := s.nodes[1].Agree(s.t.Context(), cluster.Question{Value: []byte(value)})
+		if err == nil && string(d.Value) == value {
+			return
+		}
+		if err == nil || time.Now().After(end) || !errors.Is(err, cluster.ErrAbstained) && !errors.As(err, &short) {
+			s.t.Fatalf("the others do not decide on %s, but on %q: %v", value, d.Value, err)
+		}
+	}
+}
+
+// refuses waits until a node has counted a reason more often than before.
+func (s *siege) refuses(at int, why string, before uint64) {
+	s.t.Helper()
+	if !waited(10*time.Second, func() bool { return s.nodes[at].Refusals(0)[why] > before }) {
+		s.t.Errorf("node %d has not refused %q, but %v", at, why, s.nodes[at].Refusals(0))
+	}
+}
+
+// heapInUse is what is in use after a collection.
+func heapInUse() int {
+	var m runtime.MemStats
+	for range 3 { // pools let go at the second
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int(m.HeapInuse + m.StackInuse)
+}

@@ -1,0 +1,260 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"runtime"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/cluster"
+	"parley/lockstep"
+)
+
+// frame is one of a slot's frames with a message in it, or with what is none.
+func frame(slot uint64, round int, body []byte) parley.Msg {
+	return parley.Msg{Kind: lockstep.Frame, Value: slot, Seq: uint64(round), Body: body}
+}
+
+// inside is the body of a frame with messages.
+func inside(list ...parley.Msg) (b []byte) {
+	for _, m := range list {
+		b = parley.AppendMsg(b, 0, m)
+	}
+	return b
+}
+
+// What a hostile peer may say on the links of agreements: each is refused with the right
+// counter, and the others go on to decide.
+func TestHostileMessages(t *testing.T) {
+	s := besieged(t, nil)
+	_, eig, limit := cluster.AgreementRounds(cluster.EIG, 1, 0, 4) // the hostile node is the source
+	_, of1, _ := cluster.AgreementRounds(cluster.EIG, 1, 1, 4)     // the second node is
+	level := func(b ...byte) parley.Msg { return parley.Msg{Kind: 2, Seq: 1, Body: b} }
+	slot := uint64(1)
+	for _, c := range []struct {
+		what  string
+		why   string
+		again bool // the connection ends
+		send  func() [][]byte
+	}{
+		{"bytes that are no message", "no message", false, func() [][]byte {
+			return [][]byte{raw(rawBulk, binary.AppendUvarint(nil, uint64(eig)), []byte("none"))}
+		}},
+		{"bytes after a message", "no message", false, func() [][]byte {
+			return [][]byte{message(eig, frame(1, 0, nil)), raw(rawBulk, binary.AppendUvarint(nil, uint64(eig)),
+				parley.Encode(nil, parley.Env{}, frame(1, 0, nil)), []byte{0})}
+		}},
+		{"a number in a longer form", "no message", false, func() [][]byte {
+			return [][]byte{raw(rawBulk, binary.AppendUvarint(nil, uint64(eig)), []byte{0x80, 0, 1, 0, 0, 0, 0})}
+		}},
+		{"a kind that is local", "no message", false, func() [][]byte {
+			return [][]byte{raw(rawBulk, binary.AppendUvarint(nil, uint64(eig)), []byte{0, 0xF0, 0, 0, 0, 0})}
+		}},
+		{"a channel there is not", "no channel", false, func() [][]byte {
+			return [][]byte{message(1<<20, frame(1, 0, nil))}
+		}},
+		{"an algorithm there is not", "no channel", false, func() [][]byte {
+			return [][]byte{message(2048+9<<7, frame(1, 0, nil))}
+		}},
+		{"more liars than there may be", "no channel", false, func() [][]byte {
+			return [][]byte{message(2048|3<<4, frame(1, 0, nil))}
+		}},
+		{"a source there is not", "no channel", false, func() [][]byte {
+			return [][]byte{message(2048|1<<4|7, frame(1, 0, nil))}
+		}},
+		{"a kind there is not", "no message of a stream", false, func() [][]byte {
+			return [][]byte{message(eig, parley.Msg{Kind: 77})}
+		}},
+		{"a frame of slot 0", "not a frame", false, func() [][]byte { return [][]byte{message(eig, frame(0, 0, nil))} }},
+		{"a frame in another's name", "not a frame", false, func() [][]byte {
+			m := frame(slot+1, 0, nil)
+			m.Origin = 2
+			return [][]byte{message(eig, m)}
+		}},
+		{"a frame past the window", "frame of a slot past the window", false, func() [][]byte {
+			return [][]byte{message(eig, frame(1<<40, 0, nil))}
+		}},
+		{"round 1 of a slot that has not begun", "frame of a slot that has not begun", false, func() [][]byte {
+			return [][]byte{message(eig, frame(slot+2, 1, nil))}
+		}},
+		{"a frame over the limit", "frame over the limit of the stream", false, func() [][]byte {
+			return [][]byte{message(eig, frame(slot+1, 0, make([]byte, limit+1)))}
+		}},
+		{"two rounds ahead", "frame more than a round ahead", false, func() [][]byte {
+			_, king, _ := cluster.AgreementRounds(cluster.PhaseKing, 1, 0, 4)
+			return [][]byte{message(king, frame(1, 0, nil)), message(king, frame(1, 2, nil))}
+		}},
+		{"a round there is not", "frame of a round there is not", false, func() [][]byte {
+			slot++
+			return [][]byte{message(eig, frame(slot, 0, nil)), message(eig, frame(slot, 9, nil))}
+		}},
+		{"a second frame of a round", "second frame of a round", false, func() [][]byte {
+			slot++
+			return [][]byte{message(eig, frame(slot, 0, nil)), message(eig, frame(slot, 1, nil)), message(eig, frame(slot, 1, nil))}
+		}},
+		{"a frame of a slot that is over", "frame of a slot that is over", false, func() [][]byte {
+			return [][]byte{message(of1, frame(1, 0, nil))}
+		}},
+		{"a malformed frame", "malformed frame", false, func() [][]byte {
+			slot++
+			return [][]byte{message(eig, frame(slot, 0, nil)), message(eig, frame(slot, 1, []byte{1, 2, 3}))}
+		}},
+		{"a level of the wrong length", "level of the wrong length", false, nil},
+		{"a code out of the dictionary", "level with a code out of the dictionary", false, nil},
+		{"too many values", "level with too many values", false, nil},
+		{"values out of order", "level with values out of order", false, nil},
+		{"an unused value", "level with an unused value", false, nil},
+		{"a second level", "second level of a round", false, nil},
+		{"a level that is not due", "message not due in this round", false, nil},
+		{"a value over the limit", "level with an oversized value", false, nil},
+		{"an account that nobody asked for", "an account that nobody asked for", false, func() [][]byte {
+			return [][]byte{message(of1, parley.Msg{Kind: lockstep.Frame + 2, Value: 1, Body: []byte{0}})}
+		}},
+		{"evidence of slots past the window", "asks for evidence of too much, or too late", false, func() [][]byte {
+			return [][]byte{message(eig, parley.Msg{Kind: lockstep.Frame + 1, Value: 1 << 40})}
+		}},
+		{"evidence of more slots than it may", "asks for evidence of too much, or too late", false, func() (list [][]byte) {
+			for k := range uint64(40) {
+				list = append(list, message(eig, parley.Msg{Kind: lockstep.Frame + 1, Value: slot + k + 1}))
+			}
+			return list
+		}},
+		{"evidence that another than the source asks for", "no message of a stream", false, func() [][]byte {
+			return [][]byte{message(of1, parley.Msg{Kind: lockstep.Frame + 1, Value: 1 << 20})}
+		}},
+		{"a group's message that is none", "malformed message", false, func() [][]byte {
+			return [][]byte{message(16, parley.Msg{Kind: 3, Body: []byte{0xFF}})}
+		}},
+		{"length 0", "empty frame", true, func() [][]byte { return [][]byte{{0, 0, 0, 0}} }},
+		{"length 2^32-1", "frame too long", true, func() [][]byte { return [][]byte{{255, 255, 255, 255, rawBulk}} }},
+		{"a type there is not", "unknown frame type", true, func() [][]byte { return [][]byte{raw(99)} }},
+		{"a second hello", "second hello", true, func() [][]byte { return [][]byte{raw(rawHello, make([]byte, 50))} }},
+		{"a pong to no ping", "pong without ping", true, func() [][]byte { return [][]byte{raw(rawPong, make([]byte, 8))} }},
+		{"pings without end", "too many pings", true, func() (list [][]byte) {
+			return [][]byte{bytes.Repeat(raw(rawPing, make([]byte, 8)), 2000)}
+		}},
+	} {
+		if c.send == nil { // what is in a level: two paths a relayer of three others
+			first := level(0, 0)
+			wrong := map[string]parley.Msg{
+				"level of the wrong length": level(0, 0, 0, 0, 0), "level with a code out of the dictionary": level(1, 1, 'x', 2),
+				"level with too many values": level(9, 1, 'x'), "level with values out of order": level(1, 9, 0, 'n', 'o', 't', 'h', 'i', 'n', 'g', 0, 1),
+				"level with an unused value": level(1, 1, 'x', 0), "second level of a round": level(0, 0),
+				"message not due in this round": {Kind: 2, Seq: 0, Body: []byte{0, 0}},
+				"level with an oversized value": level(1, 0xFF, 0x7F),
+			}[c.why]
+			c.send = func() [][]byte {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				_, _ = s.nodes[1].Agree(ctx, cluster.Question{Value: []byte("x")}) // whose slot is open as long as we keep quiet
+				last := s.lastSlot(of1)
+				list := []parley.Msg{wrong}
+				if c.why == "second level of a round" {
+					list = []parley.Msg{first, wrong}
+				}
+				return [][]byte{message(of1, frame(last, 0, nil)), message(of1, frame(last, 1, inside(list...)))}
+			}
+		}
+		before := s.nodes[2].Refusals(0)[c.why]
+		s.rude(true) // so that slots stay where they are
+		for _, b := range c.send() {
+			s.all(b)
+		}
+		s.refuses(2, c.why, before)
+		s.rude(false)
+		if c.again {
+			s.connect()
+		}
+		s.decides()
+		if t.Failed() {
+			t.Fatal(c.what)
+		}
+	}
+}
+
+// lastSlot is the slot of the last frame that node 3 sent on a channel.
+func (s *siege) lastSlot(channel uint32) (slot uint64) {
+	w := s.wires[2]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.heard {
+		if f.channel == channel {
+			slot = max(slot, f.m.Value)
+		}
+	}
+	if slot == 0 {
+		s.t.Fatal("nothing was heard on channel", channel)
+	}
+	return slot
+}
+
+// What a hostile peer may load a node with: memory grows by less than 32 MB, the others go on
+// to decide, and no goroutine is left.
+func TestHostileLoad(t *testing.T) {
+	goroutines := runtime.NumGoroutine()
+	t.Run("siege", func(t *testing.T) {
+		s := besieged(t, func(c *cluster.Config) { c.Round = 300 * time.Millisecond })
+		s.decides()
+		for _, c := range []struct {
+			what, why string
+			load      func()
+		}{
+			{"all slots of all streams begun, with the longest frames", "frame of a slot past the window", func() {
+				s.rude(true)
+				cluster.EachChannel(s.config, func(channel uint32, window, limit int) {
+					body := inside(parley.Msg{Kind: 1, Body: make([]byte, limit-100)})
+					for slot := uint64(3 * window); slot > 0; slot-- {
+						s.all(message(channel, frame(slot, 0, body)))
+					}
+				})
+			}},
+			{"10,000 slots of one stream", "frame of a slot past the window", func() {
+				_, channel, _ := cluster.AgreementRounds(cluster.EIG, 1, 0, 4)
+				for slot := uint64(1); slot <= 10000; slot++ {
+					s.all(message(channel, frame(slot, 0, nil)))
+				}
+			}},
+			{"long frames that do not end", "", func() {
+				part := raw(rawPart, make([]byte, 60<<10))
+				for range 16<<20/(60<<10) - 1 {
+					s.all(part)
+				}
+			}},
+			{"frames as long as they may be, of no message", "no message", func() {
+				part := raw(rawPart, binary.AppendUvarint(nil, 16), bytes.Repeat([]byte{0xFF}, 60<<10))
+				s.all(part)
+				for range 16<<20/(60<<10) - 3 {
+					s.all(raw(rawPart, make([]byte, 60<<10)))
+				}
+				s.all(raw(rawBulk, make([]byte, 100)))
+			}},
+			{"messages of no channel", "no channel", func() {
+				s.all(bytes.Repeat(message(1<<20, frame(1, 0, make([]byte, 1000))), 2000))
+			}},
+			{"more than the group has asked for", "", func() {
+				s.all(bytes.Repeat(message(16, parley.Msg{Kind: 3, Value: 1, Body: make([]byte, 60<<10)}), 300))
+			}},
+		} {
+			before := heapInUse()
+			refused := s.nodes[2].Refusals(0)[c.why]
+			c.load()
+			if c.why != "" {
+				s.refuses(2, c.why, refused)
+			}
+			if grown := heapInUse() - before; grown > 3*32<<20 { // of three nodes
+				t.Errorf("%s: %d MB more than before, in three nodes", c.what, grown>>20)
+			} else {
+				t.Logf("%s: %d MB", c.what, grown>>20)
+			}
+			s.connect()
+			s.decides()
+		}
+	})
+	if !waited(10*time.Second, func() bool { return runtime.NumGoroutine() <= goroutines+2 }) {
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines, and %d before\n%s", runtime.NumGoroutine(), goroutines, buf[:runtime.Stack(buf, true)])
+	}
+}
