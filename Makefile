@@ -6,6 +6,8 @@ GO       ?= go
 FUZZTIME ?= 30s
 BENCH    ?= .
 SOAK     ?= 10000000
+SOAK_FOR ?= 8h
+CHAOS_FOR ?= 4m
 TOOL     := $(GO) tool -modfile=tools/go.mod
 LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 CORE     := . ./agreement/eig/sliced ./lockstep/... ./stack/... ./mux/... ./seq/... ./faulty/... ./sim/... ./trace/...
@@ -92,13 +94,25 @@ bench: ## run the benchmarks; BENCH selects some by a regular expression
 bench-spin: ## search one model with SPIN and with parley; needs spin, gcc and GNU time
 	bash docs/spin/run.sh
 
+.PHONY: test-net
+test-net: ## the tests of cut networks and full disks; needs Linux, root, /dev/net/tun, loop devices, mount, mkfs.ext4
+	$(GO) test -tags testnet ./internal/chaos -run '^TestNetworksAndDisks$$' -v -count=1
+
+.PHONY: chaos
+chaos: build ## harm five real nodes for CHAOS_FOR and judge; needs what test-net does; SEED and ONLY select
+	$(GO) run ./internal/chaos -parley bin/parley -for $(CHAOS_FOR) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: soak
+soak: build ## five real nodes under load for SOAK_FOR, 8 hours unless given: nothing may leak
+	$(GO) run ./internal/chaos -parley bin/parley -bare -soak -for $(SOAK_FOR)
+
 .PHONY: soak-sim
 soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a member stopped: memory stays flat; ONLY selects one
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
 
 .PHONY: demo
-demo: ## seven processes agree although two of them lie
-	$(GO) run ./cmd/parley demo
+demo: ## four processes agree although one of them lies, and go on when one is killed
+	$(GO) run ./cmd/parley demo --once
 
 .PHONY: cover
 cover: ## the share of statements that tests reach, by function, to cover.out

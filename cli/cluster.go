@@ -32,7 +32,7 @@ func (a *app) cluster() *cobra.Command {
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",
 		Args:    cobra.ArbitraryArgs, RunE: oneOf,
 	}
-	cmd.AddCommand(a.clusterUp(), a.clusterDown())
+	cmd.AddCommand(a.clusterUp(), a.clusterDown(), a.clusterLeave(), a.clusterDrain(), a.clusterExpel())
 	return cmd
 }
 
@@ -115,6 +115,7 @@ type localNode struct {
 	PID     int    `json:"pid"`
 	Address string `json:"address"`
 	API     string `json:"api"`
+	Metrics string `json:"metrics,omitempty"`
 	State   string `json:"state"`
 	Config  string `json:"config"` // files
 	Log     string `json:"log"`
@@ -133,6 +134,9 @@ func (a *app) up(ctx context.Context, dir string, p localPlan, asJSON bool) erro
 	}
 	nodes, err := localNodes(dir)
 	if err != nil {
+		return err
+	}
+	if err := writeCurl(dir, nodes); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -182,7 +186,7 @@ func localNodes(dir string) ([]*localNode, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.API = f.API
+		n.API, n.Metrics = f.API, f.Metrics
 		if !f.Durable {
 			// Nothing outlives the end of all: they begin anew.
 			if err := os.RemoveAll(filepath.Join(dir, m.Name, "data")); err != nil {
@@ -303,17 +307,19 @@ func (a *app) printUp(dir string, nodes []*localNode, asJSON bool) error {
 		}{dir, nodes})
 	}
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "node\tpid\taddress\tapi\tstate")
+	fmt.Fprintln(w, "node\tpid\taddress\tapi\tmetrics\tstate")
 	for _, n := range nodes {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", n.Name, n.PID, n.Address, n.API, n.State)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", n.Name, n.PID, n.Address, n.API, n.Metrics, n.State)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(a.out, "%s: the authority and all certificates; that of client admin may do everything\n"+
 		"%s: a folder for each node, with its configuration, data and log\n"+
+		"call it: curl -K %s https://%s/parley.v1.AdminService/Status -d '{}'\n"+
+		"watch it: curl http://%s/metrics\n"+
 		"Ctrl-C ends it, and so does: parley cluster down --dir %s\n",
-		filepath.Join(dir, "certs"), filepath.Join(dir, "NODE"), dir)
+		filepath.Join(dir, "certs"), filepath.Join(dir, "NODE"), curlFile(dir), nodes[0].API, nodes[0].Metrics, dir)
 	return err
 }
 

@@ -25,6 +25,7 @@ type localPlan struct {
 	n, m     int
 	durable  bool
 	traitors map[string]string // behaviours, by the number of the node
+	traces   bool              // the nodes write down all that happens
 }
 
 // The most nodes of a local cluster, and of one with a Byzantine order.
@@ -73,7 +74,7 @@ func (p *localPlan) make(ctx context.Context, dir string) error {
 	if _, err := cert.Create(certs, "local", 10*valid); err != nil {
 		return err
 	}
-	addresses, err := freeAddresses(ctx, 2*p.n)
+	addresses, err := freeAddresses(ctx, 3*p.n)
 	if err != nil {
 		return err
 	}
@@ -104,24 +105,28 @@ func (p *localPlan) make(ctx context.Context, dir string) error {
 		if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, []byte(p.config(i, addresses[p.n+i], members.String())), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(p.config(i, addresses[p.n:], members.String())), 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// config is the configuration of a node.
-func (p *localPlan) config(i int, api, members string) string {
-	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\ncertificates: ../certs\ndata: data\ndurable: %v\nm: %d\n",
-		nodeName(i), api, p.durable, p.m)
-	text += "groups:\n  - name: total\n    order: total\n"
+// config is the configuration of a node. The addresses are those of all APIs, and then
+// those for watchers.
+func (p *localPlan) config(i int, addresses []string, members string) string {
+	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\nmetrics: %s\ncertificates: ../certs\ndata: data\n"+
+		"durable: %v\nm: %d\n", nodeName(i), addresses[i], addresses[p.n+i], p.durable, p.m)
+	text += "groups:\n  - name: total\n    level: total\n"
 	if p.n >= 4 && p.n <= maxByzantine {
-		text += "  - name: byzantine\n    order: byzantine\n"
+		text += "  - name: byzantine\n    level: byzantine\n"
 	}
 	text += "tables:\n  - name: table\n    state: keyvalue\n  - name: bank\n    state: bank\n"
 	if how, lies := p.traitors[strconv.Itoa(i+1)]; lies {
 		text += fmt.Sprintf("lab: true\ntraitor: %s\n", how)
+	}
+	if p.traces {
+		text += "traces: traces\n"
 	}
 	return text + "members:\n" + members
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/binary"
@@ -22,7 +23,11 @@ func (n *Node) newMesh(incarnation uint64) (*link.Mesh, error) {
 	n.links.moved.L = &n.links.mu
 	return link.New(link.Config{
 		Self: n.self, Peers: addresses, Listener: n.c.Listen, Identity: identities{n}, Handler: carrier{n}, Log: n.c.Log,
-		Hello: link.Hello{Cluster: n.c.Trust.Cluster(), Config: n.c.digest(), Incarnation: incarnation},
+		Hello: link.Hello{
+			Cluster: n.c.Trust.Cluster(), Config: n.c.digest(), Incarnation: incarnation,
+			Min: n.c.hooks.wireMin, Max: n.c.hooks.wireMax,
+		},
+		Limits: n.c.hooks.limits,
 	})
 }
 
@@ -48,7 +53,13 @@ func (c Config) digest() [sha256.Size]byte {
 		text(t.Name)
 		text(fmt.Sprint(t.Level, t.Sessions))
 	}
-	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults()))
+	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults(), c.Clocks, c.Commit.Protocol))
+	if len(c.Cycles) > 0 {
+		text(fmt.Sprint(c.Cycles))
+	}
+	if len(c.Agreements) > 0 {
+		text(fmt.Sprint(c.Agreements))
+	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
@@ -86,8 +97,9 @@ func (identities) Explain(err error) error { return cert.Explain(err) }
 type carrier struct{ n *Node }
 
 func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
-	if err := c.n.host.Frame(from, channel, b); err != nil {
-		c.n.c.Log.Warn("a frame that is no message", "from", c.n.c.Members[from].Name, "why", err)
+	if err := c.n.host.Frame(from, channel, b); err != nil && c.n.links.due(from) {
+		c.n.c.Log.Warn("frames that are no messages", "from", c.n.c.Members[from].Name, "channel", channel,
+			"why", err, "so far", c.n.host.Malformed(from))
 	}
 }
 
@@ -97,11 +109,27 @@ func (c carrier) Up(id parley.ID, _ uint64) { c.n.links.set(id, true) }
 
 func (c carrier) Down(id parley.ID, _ error) { c.n.links.set(id, false) }
 
-// connections knows who can be sent to.
+// connections knows who can be sent to, and of whom something was logged when.
 type connections struct {
-	mu    sync.Mutex
-	moved sync.Cond
-	up    parley.Set
+	mu     sync.Mutex
+	moved  sync.Cond
+	up     parley.Set
+	logged map[parley.ID]time.Time
+}
+
+// due tells whether a node is to be named in the log again: once a minute, whatever it sends.
+func (c *connections) due(id parley.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if at, before := c.logged[id]; before && now.Sub(at) < time.Minute {
+		return false
+	}
+	if c.logged == nil {
+		c.logged = make(map[parley.ID]time.Time)
+	}
+	c.logged[id] = now
+	return true
 }
 
 func (c *connections) set(id parley.ID, up bool) {
@@ -121,21 +149,23 @@ const patience = 10 * time.Second
 
 // gather waits until all others are connected, or for some time: one who comes back finds
 // others who do not wait for it.
-func (n *Node) gather() {
+func (n *Node) gather(ctx context.Context) error {
 	late, wait := false, patience
 	if n.again {
 		wait = n.c.Times.WithDefaults().Suspect
 	}
-	alarm := time.AfterFunc(wait, func() {
+	enough := func() {
 		n.links.mu.Lock()
 		late = true
 		n.links.mu.Unlock()
 		n.links.moved.Broadcast()
-	})
-	defer alarm.Stop()
+	}
+	defer time.AfterFunc(wait, enough).Stop()
+	defer context.AfterFunc(ctx, enough)()
 	n.links.mu.Lock()
 	defer n.links.mu.Unlock()
 	for n.links.up.Len() < len(n.c.Members)-1 && !late {
 		n.links.moved.Wait()
 	}
+	return ctx.Err()
 }

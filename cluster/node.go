@@ -7,6 +7,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"net"
 	"path/filepath"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"parley"
 	"parley/cluster/cert"
@@ -48,22 +51,47 @@ type Config struct {
 	Durable bool
 	Groups  []GroupConfig
 	Tables  []TableConfig
+	// Participant does this node's part of transactions; without one it votes no.
+	Participant Participant
+	Commit      CommitConfig
 	// M is how many nodes may lie, for what is to hold against liars; by default as many
 	// as fewer than a third of the nodes are.
 	M int
 	// Round is the length of a round. A fifth of it is how late a node may do anything,
 	// and a tenth how long a message may take. By default 100 ms.
-	Round time.Duration
-	Times Times
+	Round  time.Duration
+	Times  Times
+	Clocks ClockConfig
+	// Cycles are agreements at times that all nodes know, by these clocks.
+	Cycles []CycleConfig
+	// Clock is what this node goes by; by default that of its machine. It is for tests and
+	// laboratories.
+	Clock host.Clock
+	// Agreements are those that the nodes have, alike at all of them; by default by every
+	// algorithm in spite of every number of liars that it tolerates. They share what a node has
+	// of time and memory for what liars may begin: the fewer there are, the more of each may
+	// go on at a time.
+	Agreements []Agreement
 	// SignerKey is what this node signs with, where agreements need that; the members know
 	// its public half. Without it the node takes no part in them.
 	SignerKey ed25519.PrivateKey
+	// Trace, if it is set, has the node write down all that its machines do.
+	Trace *Tracing
 	// Lab makes the node lie. It is for laboratories alone.
 	Lab *Lab
 	// Broken is called if the node can not go on: its disk failed, or a machine broke. It
 	// may be called more than once, and must not block; who is told closes the node.
 	Broken func(error)
 	Log    *slog.Logger
+
+	hooks hooks
+}
+
+// hooks are what tests change: the disk, the versions of the wire, the limits of links.
+type hooks struct {
+	disk             vfs.FS
+	wireMin, wireMax uint16
+	limits           link.Limits
 }
 
 // Times are how long a node waits for what. What is 0 has a default, for a local network.
@@ -103,7 +131,7 @@ func (c Config) views() group.Config {
 	v := group.Config{
 		N: len(c.Members), Return: true, Durable: c.Durable,
 		Flush: parley.Tick(t.Flush), Wait: parley.Tick(t.Retry), Stagger: parley.Tick(t.Retry / 2),
-		Admit: parley.Tick(t.Retry),
+		Admit: parley.Tick(t.Retry), First: parley.Tick(t.Retry / 2), Become: parley.Tick(t.Suspect + t.Flush + 2*t.Retry),
 	}
 	v.Detector.Period, v.Detector.Timeout = parley.Tick(t.Beat), parley.Tick(t.Suspect)
 	v.Detector.Late = parley.Tick(t.Suspect / 4)
@@ -122,23 +150,27 @@ type Node struct {
 	groups map[string]*Group
 	tables map[string]*Table
 
+	commits *commits
+	admin   admin
 	streams streams
+	tracer  tracer
+	clock   nodeClock
+	cycles  map[string]*Cycle
 }
 
 // firstGroup is the channel of the first group; the others follow.
 const firstGroup = 16
 
-// Join starts the node.
-func Join(c Config) (*Node, error) {
+// Join starts the node, and returns when it is connected to the others or has waited for
+// them for some time. The context is for the joining alone.
+func Join(ctx context.Context, c Config) (*Node, error) {
 	n := &Node{c: c, groups: make(map[string]*Group), tables: make(map[string]*Table)}
 	if n.c.Log == nil {
 		n.c.Log = slog.New(slog.DiscardHandler)
 	}
-	if n.c.M == 0 {
-		n.c.M = (len(n.c.Members) - 1) / 3
-	}
-	if n.c.Round == 0 {
-		n.c.Round = 100 * time.Millisecond
+	n.c = n.c.filled()
+	if n.c.Clock == nil {
+		n.c.Clock = host.NewSystem()
 	}
 	if err := n.findSelf(); err != nil {
 		return nil, err
@@ -146,8 +178,11 @@ func Join(c Config) (*Node, error) {
 	if err := n.checkSigner(); err != nil {
 		return nil, err
 	}
+	if err := n.c.checkAgreements(); err != nil {
+		return nil, err
+	}
 	n.streams.closed = make(chan struct{})
-	if err := n.start(); err != nil {
+	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
@@ -163,10 +198,11 @@ func (n *Node) findSelf() error {
 	return fmt.Errorf("cluster: %q is none of the %d members", n.c.Name, len(n.c.Members))
 }
 
-func (n *Node) start() (err error) {
+func (n *Node) start(ctx context.Context) (err error) {
 	if n.c.Dir != "" {
 		n.store, err = store.Open(filepath.Join(n.c.Dir, "records"), store.Options{
 			Durable: func(upto uint64) { n.host.Durable(upto) }, Failed: n.broken, Log: n.c.Log,
+			Disk: n.c.hooks.disk,
 		})
 		if err != nil {
 			return err
@@ -179,20 +215,35 @@ func (n *Node) start() (err error) {
 	if n.mesh, err = n.newMesh(incarnation); err != nil {
 		return err
 	}
-	n.host = host.New(host.Config{
+	n.tracer.life, n.tracer.recorder = incarnation, host.NewRecorder(host.RecorderSize)
+	hosting := host.Config{
 		Self: n.self, N: len(n.c.Members), Transport: n.mesh, Store: n.store, Log: n.c.Log, Broken: n.broken,
-		Signer: signer{n}, Absent: n.absent,
-	})
+		Clock: n.c.Clock, Signer: signer{n}, Absent: n.absent, Header: n.header, Recorder: n.tracer.recorder,
+	}
+	if n.c.Trace != nil {
+		hosting.Trace = n.trace
+	}
+	n.host = host.New(hosting)
+	n.host.Expect(clockChannel)
 	for i := range n.c.Groups {
 		n.host.Expect(firstGroup + uint32(i))
 	}
 	for i := range n.c.Tables {
 		n.host.Expect(firstTable + uint32(i))
 	}
+	n.host.Expect(commitChannel)
 	if err := n.mesh.Start(); err != nil {
 		return err
 	}
-	n.gather()
+	if err := n.gather(ctx); err != nil {
+		return err
+	}
+	if err := n.startClock(); err != nil {
+		return err
+	}
+	if err := n.newCycles(); err != nil {
+		return err
+	}
 	for i, c := range n.c.Groups {
 		if n.groups[c.Name] != nil {
 			return fmt.Errorf("cluster: two groups are named %q", c.Name)
@@ -201,11 +252,15 @@ func (n *Node) start() (err error) {
 			return err
 		}
 	}
-	return n.newTables()
+	if err := n.newTables(); err != nil {
+		return err
+	}
+	return n.startCommits()
 }
 
 func (n *Node) broken(err error) {
 	n.c.Log.Error("the node stops", "why", err)
+	n.flight()
 	if n.c.Broken != nil {
 		n.c.Broken(err)
 	}
@@ -220,13 +275,24 @@ func (n *Node) Close() error {
 	if n.mesh != nil {
 		errs = append(errs, n.mesh.Close())
 	}
+	n.clock.watch.close()
+	for _, c := range n.cycles {
+		c.close()
+	}
 	if n.host != nil {
 		n.host.Close()
 	}
 	n.streams.close()
+	for _, g := range n.groups {
+		g.close(ErrClosed)
+	}
 	for _, t := range n.tables {
 		t.close(ErrClosed)
 	}
+	if n.commits != nil {
+		n.commits.close()
+	}
+	n.tracer.close(n)
 	if n.store != nil {
 		errs = append(errs, n.store.Close())
 	}

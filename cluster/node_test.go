@@ -19,7 +19,7 @@ import (
 // joined makes a cluster of n nodes in this process, on real connections.
 func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) []*cluster.Node {
 	tb.Helper()
-	a, err := cert.NewAuthority("test", time.Hour, nil)
+	a, err := cert.NewAuthority("test", 2*time.Hour, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func joined(tb testing.TB, n int, config func(i int, c *cluster.Config)) []*clus
 		}
 		all.Go(func() {
 			var err error
-			if nodes[i], err = cluster.Join(configs[i]); err != nil {
+			if nodes[i], err = cluster.Join(tb.Context(), configs[i]); err != nil {
 				tb.Error(err)
 			}
 		})

@@ -30,7 +30,7 @@ upto-membership = agreement/problem agreement/* broadcast/problem membership/*
 upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* broadcast/*
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
-hosts     = sim explore cluster cluster/*
+hosts     = sim explore cluster cluster/* cluster/api/*
 tools     = internal/draw internal/scenario internal/lab internal/conform internal/bench internal/bench/order
 
 .                      pure    :
@@ -54,7 +54,10 @@ cluster/link           free    : core cluster/cert
 cluster/store          free    : core
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
 cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/store cluster/host
-cluster/*              free    : core faulty cluster cluster/* replica/*
+cluster/api/parleyv1   free    :
+cluster/api/client     free    : cluster/cert cluster/api/*
+cluster/audit          free    : core adapters trace problems agreement/interactive cluster
+cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/*
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
 internal/draw          seeded  : core adapters faulty trace problems
@@ -69,6 +72,8 @@ internal/tidy          free    :
 internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario internal/draw catalog cli
 internal/cases         free    : core adapters faulty trace hosts protocols problems catalog
 internal/mutants       free    :
+internal/audit         free    : core adapters faulty trace hosts catalog cli
+internal/chaos         free    : cluster/cert cluster/api/parleyv1 replica/keyvalue catalog cli
 internal/golden        free    : catalog cli
 `
 

@@ -7,6 +7,7 @@
 package order
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -186,7 +187,7 @@ func (l *load) join() ([]*cluster.Node, error) {
 	var all sync.WaitGroup
 	for i := range configs {
 		configs[i].Members = members
-		all.Go(func() { nodes[i], errs[i] = cluster.Join(configs[i]) })
+		all.Go(func() { nodes[i], errs[i] = cluster.Join(context.Background(), configs[i]) })
 	}
 	all.Wait()
 	nodes = slices.DeleteFunc(nodes, func(n *cluster.Node) bool { return n == nil })

@@ -1,0 +1,52 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Of a cluster that runs, doctor measures all other nodes from outside, and by asking one,
+// and proposes rounds with reasons. Its example runs.
+func TestDoctor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	clusterOf(t, "-n", "4", "--dir", dir)
+	t.Chdir(filepath.Join(dir, "node1"))
+	for _, how := range [][]string{{"--for", "1s"}, {"--client", "admin"}} {
+		args := append([]string{"doctor", "--round", "--json"}, how...)
+		var got struct {
+			Round, Delta string
+			M            int
+			Reasons      []string
+			Peers        []struct {
+				Name, Median string
+				Samples      int
+			}
+		}
+		out, stderr, status := run(args...)
+		if err := json.Unmarshal([]byte(out), &got); err != nil || status > 1 {
+			t.Fatalf("%v: status %d, %s, %v", how, status, stderr, err)
+		}
+		round, err := time.ParseDuration(got.Round)
+		if err != nil || round < time.Millisecond || got.M != 1 || len(got.Reasons) < 3 || len(got.Peers) != 3 {
+			t.Errorf("%v: %+v", how, got)
+		}
+		for _, p := range got.Peers {
+			if p.Samples < 1 || p.Median == "" {
+				t.Errorf("%v: of %s nothing is known: %+v", how, p.Name, got)
+			}
+		}
+	}
+	help, _, _ := run("doctor", "--help")
+	_, examples, _ := strings.Cut(help, "Examples:\n")
+	line, _, _ := strings.Cut(examples, "\n")
+	if out, stderr, status := run(words(line)[1:]...); status > 1 || !strings.Contains(out, "\nproposed:\nround: ") {
+		t.Errorf("%s: status %d, %s", line, status, stderr)
+	}
+	if _, err := os.Stat("node.yaml"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,104 @@
+package cluster_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/cert"
+)
+
+// A peer with a certificate of another cluster, an expired or a revoked one is named in the
+// log once a minute and not once a packet, each of them, though all come from one address;
+// and one who makes up another name each time does not fill the log.
+func TestBadCertificatesAreLoggedOnce(t *testing.T) {
+	yesterday := time.Now().Add(-24 * time.Hour)
+	clock := func() time.Time { return yesterday }
+	a, err := cert.NewAuthority("test", 1000*time.Hour, func() time.Time { return clock() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func(a *cert.Authority, name string) *cert.Issued {
+		t.Helper()
+		one, err := a.IssueNode(name, nil, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return one
+	}
+	expired := issue(a, "expired")
+	clock = time.Now
+	revoked, good := issue(a, "revoked"), issue(a, "node2")
+	if _, err := a.Revoke("revoked"); err != nil {
+		t.Fatal(err)
+	}
+	trust, err := cert.NewTrust(a.Anchors(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := cert.NewAuthority("other", 1000*time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	var mu sync.Mutex
+	node, err := cluster.Join(t.Context(), cluster.Config{
+		Name: "node2", Self: good.Self(), Trust: trust, Listen: l, SignerKey: good.Signer,
+		Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil)), Times: cluster.Times{Suspect: time.Millisecond},
+		Members: []cluster.Member{{Name: "node1", Address: "127.0.0.1:1"}, {Name: "node2", Address: l.Addr().String(), Signer: good.SignerKey()}},
+		Dir:     again(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	dial := func(one *cert.Issued) {
+		config := &tls.Config{Certificates: []tls.Certificate{one.Self().Certificate()}, InsecureSkipVerify: true}
+		if c, err := tls.Dial("tcp", l.Addr().String(), config); err == nil {
+			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_, _ = c.Read(make([]byte, 1)) // until it is refused
+			_ = c.Close()
+		}
+	}
+	stranger := issue(other, "stranger")
+	for range 4 {
+		for _, one := range []*cert.Issued{stranger, expired, revoked} {
+			dial(one)
+		}
+	}
+	for i := range 25 {
+		dial(issue(other, fmt.Sprint("made-up", i)))
+	}
+	within(t, 5*time.Second, "all are refused", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Contains(log.String(), "made-up5")
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	for _, name := range []string{"parley://other/node/stranger", "parley://test/node/expired", "parley://test/node/revoked"} {
+		if n := strings.Count(log.String(), name); n != 1 {
+			t.Errorf("%s is named %d times", name, n)
+		}
+	}
+	if lines := strings.Count(log.String(), "link refused or lost"); lines > 16+2 {
+		t.Errorf("%d lines:\n%s", lines, &log)
+	}
+}
+
+// again is a folder of a node that has lived before: it does not wait for the others.
+func again(t *testing.T) string {
+	t.Helper()
+	return t.TempDir()
+}
