@@ -75,6 +75,11 @@ func (l Level) Carries(other Level) bool {
 // ordered tells whether a payload has the same position at all members.
 func (l Level) ordered() bool { return l == Total || l == Atomic || l == Byzantine }
 
+// flight is how many bytes of a Byzantine order one node begins at most in the time that a
+// slot may last, and half of what others keep of it. With rounds of 100 ms it is 50 MB a
+// second.
+const flight = 16 << 20
+
 // leveled is the protocol behind a level.
 func (n *Node) leveled(l Level) (parley.Protocol, error) {
 	views := n.c.views()
@@ -89,7 +94,7 @@ func (n *Node) leveled(l Level) (parley.Protocol, error) {
 		return atomic.InViews(views), nil
 	case Byzantine:
 		return byzantine.New(byzantine.Config{
-			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload,
+			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload, Flight: flight,
 		}, n.c.onCall()), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))

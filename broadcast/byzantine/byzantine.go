@@ -118,6 +118,9 @@ func newProcess(c Config, when lockstep.Schedule, p lockstep.Protocol, self parl
 // asks and waits for another's answer, no more slots than that may begin.
 func (p *process) keep() uint64 { return uint64(2 * p.c.Window) }
 
+// Slots are those of this process, for who looks at how far they are.
+func (p *process) Slots() *mux.Pipeline { return p.line }
+
 // Start. Who comes back does not know what has begun.
 func (p *process) Start(s *parley.Step) {
 	if s.Restart {

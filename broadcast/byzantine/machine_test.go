@@ -170,13 +170,13 @@ func TestHostileFrames(t *testing.T) {
 func TestFlight(t *testing.T) {
 	c := Config{N: 4, M: 1, Window: 64, Depth: 64, Batch: 200, Flight: 600, Queue: 100_000}
 	opt := sim.Options{Protocol: New(c, lockstep.Called)}
-	for k := range 60 {
+	for k := range 200 {
 		opt.Requests = append(opt.Requests, sim.Request{At: 1, When: parley.Tick(10 * k), Msg: problem.Request(make([]byte, 100))})
 	}
 	most := 0
 	opt.Between = func(s *sim.Sim) { most = max(most, s.Machine(1).(*process).under) }
 	s := sim.Run(opt)
-	if n := len(s.History.Deliveries); n != 4*60 || most > 600 || most < 300 || len(s.Stats.Refused) > 0 {
+	if n := len(s.History.Deliveries); n != 4*200 || most > 600 || most < 300 || len(s.Stats.Refused) > 0 {
 		t.Errorf("%d deliveries, %d bytes under way, refused %v", n, most, s.Stats.Refused)
 	}
 }
