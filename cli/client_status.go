@@ -237,7 +237,7 @@ func (a *app) commit() *cobra.Command {
 		Long: "Commit has the participants at the nodes named prepare what each is to do, and then all carry it out,\n" +
 			"or none. A transaction's name is used once; who asks again under it is told what was decided. The exit\n" +
 			"status is 1 if it was aborted.",
-		Example: "  parley commit transfer-1 node1='withdraw 100' node2='deposit 100' --dir bank",
+		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bodies := make(map[string][]byte)
