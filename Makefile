@@ -102,6 +102,10 @@ test-net: ## the tests of cut networks and full disks; needs Linux, root, /dev/n
 chaos: build ## harm five real nodes for CHAOS_FOR and judge; needs what test-net does; SEED and ONLY select
 	$(GO) run ./internal/chaos -parley bin/parley -for $(CHAOS_FOR) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
 
+.PHONY: audit
+audit: ## agree 1,000 times, with traitors of every kind among real processes, and audit the traces; ONLY selects some
+	$(GO) run ./internal/audit $(if $(ONLY),-only '$(ONLY)')
+
 .PHONY: soak
 soak: build ## five real nodes under load for SOAK_FOR, 8 hours unless given: nothing may leak
 	$(GO) run ./internal/chaos -parley bin/parley -bare -soak -for $(SOAK_FOR)

@@ -39,7 +39,7 @@ func (a *app) audit() *cobra.Command {
 			"stream each is judged by itself. A trace that is not complete is judged as far as it goes.\n\n" +
 			"The exit status is 1 if anything was violated that was promised, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley audit run.jsonl\n" +
-			"  parley audit traces/a traces/b traces/c --faulty d",
+			"  parley audit testdata/traces\n  parley audit testdata/traces --machine group/order --json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
@@ -214,7 +214,7 @@ func (a *app) auditRun(t trace.Trace) (audited, error) {
 	out := audited{violated: r.violated, json: auditJSON{
 		Machine: t.Name, Protocol: r.Protocol, N: r.N, M: r.M, Complete: true, Events: r.Events, Verdicts: []auditVerdict{},
 	}}
-	var who []string
+	who := []string{}
 	for id := range s.down().All() {
 		who = append(who, s.names.full(id))
 	}
@@ -249,6 +249,7 @@ type auditJSON struct {
 	Kind      string         `json:"kind,omitempty"`
 	Instances int            `json:"instances,omitempty"`
 	Unjudged  int            `json:"unjudged,omitempty"`
+	Slots     int            `json:"slots,omitempty"`
 	Events    uint64         `json:"events"`
 	Verdicts  []auditVerdict `json:"verdicts"`
 }
@@ -263,7 +264,8 @@ type auditVerdict struct {
 
 // auditChannel puts the verdict on a machine into words.
 func (a *app) auditChannel(c *audit.Channel) audited {
-	list := func(set parley.Set) (out []string) {
+	list := func(set parley.Set) []string {
+		out := []string{}
 		for id := range set.All() {
 			out = append(out, c.Name(id))
 		}
@@ -272,7 +274,7 @@ func (a *app) auditChannel(c *audit.Channel) audited {
 	out := audited{violated: c.Violated(), json: auditJSON{
 		Cluster: c.Cluster, Machine: c.Machine, Protocol: c.Protocol.Name, N: c.Header.N, M: c.Protocol.M,
 		Faulty: list(c.Liars), Crashed: list(c.Crashed), Held: list(c.Held), Complete: c.Incomplete == nil, Lost: c.Lost,
-		Kind: c.Kind, Instances: c.Instances, Unjudged: c.Unjudged, Events: c.Log.Len(), Verdicts: []auditVerdict{},
+		Kind: c.Kind, Instances: c.Instances, Unjudged: c.Unjudged, Slots: c.Slots, Events: c.Log.Len(), Verdicts: []auditVerdict{},
 	}}
 	if c.Incomplete != nil {
 		out.json.Missing = strings.Split(c.Incomplete.Error(), "\n")
@@ -311,6 +313,9 @@ func auditHead(j *auditJSON, c *audit.Channel) string {
 		}
 	}
 	text += fmt.Sprintf("\n%s events", draw.Number(j.Events))
+	if j.Slots > 0 {
+		text += fmt.Sprintf(" in %s slots", draw.Number(uint64(j.Slots)))
+	}
 	if j.Lost > 0 {
 		text += fmt.Sprintf(", %s lost on the links", draw.Count(j.Lost, "message", "messages"))
 	}
@@ -333,9 +338,10 @@ func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
 	if c.Kind == "" || v.Property.Name == "links" {
 		return one
 	}
-	text := fmt.Sprintf("promised in %s of %s %s", draw.Number(uint64(v.Promised)), draw.Number(uint64(c.Instances)), c.Kind)
+	number := func(n int) string { return draw.Number(uint64(n)) }
+	text := fmt.Sprintf("promised in %s of %s %s", number(v.Promised), number(c.Instances), c.Kind)
 	if v.Violated > 0 {
-		text += fmt.Sprintf(", violated in %s", draw.Number(uint64(v.Violated)))
+		text += ", violated in " + number(v.Violated)
 	} else if v.Promised > 0 {
 		text += ", held in all of them"
 	}
@@ -343,7 +349,7 @@ func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
 		text += "; elsewhere " + v.Spared
 	}
 	if v.Broken > 0 {
-		text += fmt.Sprintf(", broken in %s in which it was not promised", draw.Number(uint64(v.Broken)))
+		text += fmt.Sprintf(", broken in %s in which it was not promised", number(v.Broken))
 	}
 	one.Measured = text
 	return one

@@ -115,8 +115,8 @@ func (p *localPlan) make(ctx context.Context, dir string) error {
 // config is the configuration of a node. The addresses are those of all APIs, and then
 // those for watchers.
 func (p *localPlan) config(i int, addresses []string, members string) string {
-	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\nmetrics: %s\ncertificates: ../certs\ndata: data\n"+
-		"durable: %v\nm: %d\n", nodeName(i), addresses[i], addresses[p.n+i], p.durable, p.m)
+	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\ncertificates: ../certs\ndata: data\n"+
+		"durable: %v\nm: %d\nmetrics: %s\n", nodeName(i), addresses[i], p.durable, p.m, addresses[p.n+i])
 	text += "groups:\n  - name: total\n    level: total\n"
 	if p.n >= 4 && p.n <= maxByzantine {
 		text += "  - name: byzantine\n    level: byzantine\n"

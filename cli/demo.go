@@ -199,15 +199,16 @@ func (d *demonstration) introduce(after time.Duration) error {
 
 // say writes a heading and a text below it.
 func (d *demonstration) say(title, text string) error {
-	_, err := fmt.Fprintf(d.out, "%s\n%s\n\n%s\n\n", title, strings.Repeat("═", len([]rune(title))), draw.Fold(text, d.width))
+	line := strings.Repeat("═", len([]rune(title)))
+	_, err := fmt.Fprintf(d.out, "%s\n%s\n\n%s\n\n", title, line, draw.Fold(text, d.width))
 	return err
 }
 
 // next says what to do with the cluster.
 func (d *demonstration) next() error {
 	if d.once {
-		_, err := io.WriteString(d.out, draw.Fold("That was all: the cluster ends, and nothing of it is left. Without --once "+
-			"it stays, for you to call it.", d.width)+"\n")
+		_, err := io.WriteString(d.out, draw.Fold("That was all: the cluster ends, and nothing of it is left. "+
+			"Without --once it stays, for you to call it.", d.width)+"\n")
 		return err
 	}
 	at := " --dir " + quoted(d.dir)

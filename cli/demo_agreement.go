@@ -19,10 +19,10 @@ import (
 
 // agreement has the nodes agree on a value of P1, and shows what their traces have of that.
 func (d *demonstration) agreement(ctx context.Context, source calledNode) error {
-	err := d.say("1. They agree although one lies", "A client asks P1 to have all four agree on the value 1. In round 0 P1 "+
-		"tells the others; in round 1 each tells all what it heard: {1,12} reads \"P2 says that P1 said 1\". What a "+
-		"process has been told makes its tree, and a node of the tree takes the value of more than half of its children. "+
-		"P3 heard 1, and tells P4 that it heard 0.")
+	err := d.say("1. They agree although one lies", "A client asks P1 to have all four agree on the value 1. "+
+		"In round 0 P1 tells the others; in round 1 each tells all what it heard: {1,12} reads \"P2 says that P1 "+
+		"said 1\". What a process has been told makes its tree, and a node of the tree takes the value of more "+
+		"than half of its children. P3 heard 1, and tells P4 that it heard 0.")
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (d *demonstration) agreement(ctx context.Context, source calledNode) error 
 	}
 	_, err = fmt.Fprintf(d.out, "%s\n", strings.Join(v.parts(), "\n"))
 	if err == nil {
-		_, err = fmt.Fprintf(d.out, "All this is from what the processes wrote down. P1 answered its client after %.1f ms.\n\n",
-			float64(took.Microseconds())/1000)
+		_, err = fmt.Fprintf(d.out, "All this is from what the processes wrote down.\n"+
+			"P1 answered its client after %.1f ms.\n\n", float64(took.Microseconds())/1000)
 	}
 	return report.finish(err)
 }

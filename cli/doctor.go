@@ -65,8 +65,10 @@ func (a *app) doctor() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&round, "round", false, "propose the length of a round, m and delta")
 	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration of a node, a `file`")
-	cmd.Flags().StringVar(&as, "client", "", "ask the node by its API, as this client: a `name` in the folder of certificates")
-	cmd.Flags().DurationVar(&length, "for", 10*time.Second, "for how long to measure without --client: a `time` from 1s to 24h")
+	cmd.Flags().StringVar(&as, "client", "",
+		"ask the node by its API, as this client: a `name` in the folder of certificates")
+	cmd.Flags().DurationVar(&length, "for", 10*time.Second,
+		"for how long to measure without --client: a `time` from 1s to 24h")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -85,12 +87,10 @@ func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster
 	if err != nil {
 		return m, fmt.Errorf("the node at %s: %w", file.API, err)
 	}
-	m = cluster.Measurement{
-		Nodes: int(got.GetNodes()), M: file.M, Round: got.GetRound().AsDuration(),
-		Wake: cluster.Lateness{
-			Median: got.GetWake().GetMedian().AsDuration(), P999: got.GetWake().GetP999().AsDuration(), Most: got.GetWake().GetMost().AsDuration(),
-			Pauses: got.GetWake().GetPauses(),
-		},
+	m = cluster.Measurement{Nodes: int(got.GetNodes()), M: file.M, Round: got.GetRound().AsDuration()}
+	if w := got.GetWake(); w != nil {
+		m.Wake.Median, m.Wake.P999 = w.GetMedian().AsDuration(), w.GetP999().AsDuration()
+		m.Wake.Most, m.Wake.Pauses = w.GetMost().AsDuration(), w.GetPauses()
 	}
 	for _, p := range got.GetPeers() {
 		one := cluster.PeerMeasurement{Name: p.GetName(), Connected: p.GetConnected()}

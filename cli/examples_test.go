@@ -11,15 +11,15 @@ import (
 	"parley/internal/golden"
 )
 
-// Every example of a help text runs, from the top of the repository; those of cert, node and
-// cluster, which write files or run for ever, are TestCertExamples' and TestClusterExamples'.
+// Every example of a help text runs, from the top of the repository; those of cert, node, doctor and
+// cluster, which write files or run for ever, are those of TestCertExamples and the like.
 func TestHelpExamples(t *testing.T) {
 	t.Chdir("..")
 	out, _, _ := run("--help")
 	var commands []string
 	for _, line := range strings.Split(out, "\n") {
 		if word, _, ok := strings.Cut(strings.TrimPrefix(line, "  "), " "); ok && strings.HasPrefix(line, "  ") &&
-			!slices.Contains([]string{"", "parley", "completion", "help", "cert", "node", "cluster", "doctor"}, word) && word[0] != '-' {
+			!slices.Contains(strings.Fields("parley completion help cert node cluster doctor"), word) && word != "" && word[0] != '-' {
 			commands = append(commands, word)
 		}
 	}

@@ -22,14 +22,15 @@ import (
 // node is "parley node".
 func (a *app) node() *cobra.Command {
 	var config string
-	var check, example, asJSON, attached bool
+	var check, example, asJSON, attached, rejoin bool
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node of a cluster",
 		Long: "Node joins a cluster as its configuration says, prints a line when it is in, and runs until it is\n" +
 			"interrupted. What it has to say goes to its standard error. On SIGHUP, and every minute, it reads\n" +
-			"certificates and the revocation list again. The exit status is 2 if it can not begin, and 1 if it\n" +
-			"breaks, as when its disk fails.\n\n" +
+			"certificates and the revocation list again; on SIGUSR1, and when it breaks, it writes the last\n" +
+			"events of its machines into flight.jsonl in its folder, for \"parley audit\". The exit\n" +
+			"status is 2 if it can not begin, and 1 if it breaks, as when its disk fails.\n\n" +
 			"With --check it starts nothing, but says what it finds of certificates, addresses and folders; the\n" +
 			"exit status is 1 if something is wrong with them, and 2 if the configuration itself is.",
 		Example: "  parley node --example\n  parley node --config node.yaml --check\n  parley node --config node.yaml",
@@ -50,13 +51,15 @@ func (a *app) node() *cobra.Command {
 			case asJSON:
 				return badFlag("json", "it is for --check")
 			}
-			return a.runNode(cmd.Context(), file, attached)
+			return a.runNode(cmd.Context(), file, attached, rejoin)
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration, a `file`")
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration and what it speaks of, and start nothing")
 	cmd.Flags().BoolVar(&example, "example", false, "print a configuration with all keys and what they mean")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings of --check as JSON")
+	cmd.Flags().BoolVar(&rejoin, "rejoin", false,
+		"the node has lost its data, and is to join as a new one: no more than a minority may")
 	cmd.Flags().BoolVar(&attached, "attached", false,
 		"end when standard input does, and not by Ctrl-C: for who starts nodes")
 	return cmd
@@ -93,7 +96,7 @@ func (a *app) checkNode(ctx context.Context, file *nodefile.File, asJSON bool) e
 type nodeBroken struct{ error }
 
 // runNode runs a node until it is told to end, or breaks.
-func (a *app) runNode(ctx context.Context, file *nodefile.File, attached bool) error {
+func (a *app) runNode(ctx context.Context, file *nodefile.File, attached, rejoin bool) error {
 	c, err := file.Config()
 	if err != nil {
 		return err
@@ -117,6 +120,7 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached bool) e
 		}()
 	}
 	c.Log = nodeLog(file, a.err)
+	c.Rejoin = rejoin
 	c.Broken = func(err error) { end(nodeBroken{err}) }
 	for i := range c.Groups {
 		c.Groups[i].Deliver = func(cluster.Delivery) {}
@@ -147,26 +151,54 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached bool) e
 	}
 	serves.serve(node, c, end)
 	fmt.Fprintf(a.out, "node %s of cluster %s is in, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
+	watchSignals(ctx, node, c, again)
+	stop() // so that a second signal ends it at once
+	c.Log.Info("the node leaves")
+	return errors.Join(endOf(ctx), serves.close(), node.Close())
+}
+
+// watchSignals does what signals ask for, until the node is to end: of those that came before
+// it was in, too.
+func watchSignals(ctx context.Context, node *cluster.Node, c cluster.Config, again <-chan os.Signal) {
 	reload := time.NewTicker(time.Minute)
 	defer reload.Stop()
+	flight := make(chan os.Signal, 1)
+	signal.Notify(flight, flightSignals...)
+	defer signal.Stop(flight)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
+		case what := <-flight:
+			dumpFlight(node, c.Log)
+			if what == syscall.SIGQUIT { // and then what it does otherwise
+				signal.Reset(syscall.SIGQUIT)
+				raise(syscall.SIGQUIT)
+			}
 		case <-again:
 			reloadCertificates(c, true)
 		case <-reload.C:
 			reloadCertificates(c, false)
 		}
 	}
-	stop() // so that a second signal ends it at once
-	c.Log.Info("the node leaves")
-	return errors.Join(endOf(ctx), serves.close(), node.Close())
+}
+
+// dumpFlight writes the last events of the node's machines into a file.
+func dumpFlight(node *cluster.Node, log *slog.Logger) {
+	file, err := node.DumpFlight()
+	if err != nil {
+		log.Error("the last events can not be written", "why", err)
+		return
+	}
+	log.Info("the last events are written", "file", file)
 }
 
 // warn says what who runs the node should know of its configuration.
 func warn(c cluster.Config, file *nodefile.File) {
 	if c.Dir == "" {
 		c.Log.Warn("nothing of this node outlives it: once ended, it must not come back under its name")
+	}
+	if file.Offset != 0 || file.Drift != 0 {
+		c.Log.Warn("this node's clock is wrong, for a laboratory", "ahead", file.Offset, "parts in a million", file.Drift)
 	}
 	if c.Lab != nil {
 		c.Log.Warn("this node is a traitor, for a laboratory", "behaviour", c.Lab.Traitor.Name)

@@ -61,7 +61,8 @@ func (a *app) replayTrace(args []string) error {
 		return err
 	}
 	if s.host.host == onCluster {
-		return badFlag("replay", "%s is of real processes, whose timers run out when they do: parley trace show shows it", *file)
+		return badFlag("replay", "%s is of real processes, whose timers run out when they do: parley trace show shows it",
+			*file)
 	}
 	again := sim.Replay{Protocol: s.protocol, Signer: s.signer, Clocks: s.drawn.Clocks, Stepped: h.Facts.Stepped}
 	// order: a set has none

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,22 +44,24 @@ func (f *hostFlags) declare(fs *pflag.FlagSet) {
 	f.fs = fs
 	fs.StringVar(&f.host, "host", onSim, "what runs it: sim, the simulator, or `cluster`, real processes on this machine")
 	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "how long a round lasts (--host cluster)")
-	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond, "how long a tick of protocols without rounds lasts (--host cluster)")
+	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond, "how long a tick lasts, where there are no rounds (--host cluster)")
 	fs.DurationVar(&f.span, "for", 0, "how long to watch (--host cluster; default: until nothing is due any more)")
 }
+
+const open = "nothing lies in the way of real links"
 
 // simulated are flags that only a simulator has an answer to, and why.
 var simulated = map[string]string{
 	"delay": "real links take as long as they take", "fifo": "real links keep the order",
-	"loss": "real links lose nothing", "twice": "real links double nothing", "graph": "every process has a link to every other",
-	"links": "nothing lies in the way of real links", "partitions": "nothing lies in the way of real links",
+	"loss": "real links lose nothing", "twice": "real links double nothing",
+	"graph": "every process has a link to every other", "links": open, "partitions": open, "heal": open,
 	"clocks":     "the processes have one clock, that of this machine",
 	"suspicions": "nobody but a detector of the protocol suspects anybody",
-	"detect":     "nobody but a detector of the protocol knows of crashes", "random": "faults are not drawn",
-	"heal":     "nothing lies in the way of real links",
-	"until":    "it is in virtual time: --for says how long to watch",
-	"promised": "the protocol relies on --round or --tick",
-	"steps":    "--for says how long to watch",
+	"detect":     "nobody but a detector of the protocol knows of crashes",
+	"random":     "faults are not drawn",
+	"until":      "it is in virtual time: --for says how long to watch",
+	"promised":   "the protocol relies on --round or --tick",
+	"steps":      "--for says how long to watch",
 }
 
 // apart is the host if it is not the simulator.
@@ -196,10 +199,8 @@ func (s setup) lab(dir string) *lab.Run {
 	tick := s.host.lasts(s.protocol)
 	r := &lab.Run{
 		Header: s.header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.protocol.Timing == parley.Synchronous,
-		Asked: make(map[parley.ID][]lab.Request), Until: opt.Until, Limit: limit, Delay: opt.Promised.Delay, Start: startMember,
-	}
-	if r.Delay == 0 {
-		r.Delay = max(s.protocol.Relies.Delay, 900)
+		Asked: make(map[parley.ID][]lab.Request), Until: opt.Until, Limit: limit,
+		Delay: cmp.Or(s.protocol.Relies.Delay, 900), Start: startMember,
 	}
 	requests := slices.Clone(opt.Requests)
 	slices.SortStableFunc(requests, func(a, b sim.Request) int { return int(a.When - b.When) })
@@ -250,7 +251,8 @@ func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 	case err != nil:
 		return nil, h.Facts, err
 	case !h.Facts.Over:
-		return nil, h.Facts, fmt.Errorf("something is still due after %s: --for says how long to watch, and --tick how fast time goes", limit)
+		return nil, h.Facts, fmt.Errorf("something is still due after %s: --for says how long to watch, and --tick "+
+			"how fast time goes", limit)
 	}
 	return log, h.Facts, nil
 }
@@ -285,7 +287,8 @@ func startMember(ctx context.Context, id parley.ID) (*lab.Child, error) {
 		}
 	}
 	return &lab.Child{
-		In: in, Out: out, Kill: signal(os.Kill), Stop: signal(syscall.SIGSTOP), Continue: signal(syscall.SIGCONT), Wait: cmd.Wait,
+		In: in, Out: out, Kill: signal(os.Kill), Stop: signal(syscall.SIGSTOP), Continue: signal(syscall.SIGCONT),
+		Wait: cmd.Wait,
 	}, nil
 }
 

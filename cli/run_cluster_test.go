@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -27,32 +30,32 @@ func (a *app) inside(context.Context, parley.ID) (*lab.Child, error) {
 	return &lab.Child{In: in, Out: out, Kill: in.Close, Stop: nothing, Continue: nothing, Wait: nothing}, nil
 }
 
-// onLinks makes a run whose processes are all in this one, joined by real links.
-func onLinks(t *testing.T, p parley.Protocol, args ...string) (r *report, received int) {
-	t.Helper()
+// onLinks makes a run whose processes are all in this one, joined by real links. It says
+// how many messages arrived.
+func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *report, received int, err error) {
 	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
-		t.Fatal(err)
+		return nil, 0, err
 	}
 	s, err := f.setup()
 	if err != nil {
-		t.Fatal(err)
+		return nil, 0, err
 	}
-	run := s.lab(t.TempDir())
+	run := s.lab(dir)
 	run.Start = (&app{protocols: catalog.All()}).inside
-	h, log, err := run.Do(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	h, log, err := run.Do(ctx)
+	if err == nil && !h.Facts.Over {
+		err = errors.New("it was given up")
 	}
-	if !h.Facts.Over {
-		t.Error("it was given up")
+	if err != nil {
+		return nil, 0, err
 	}
 	for _, e := range log.Events {
 		if e.Op == trace.Receive {
 			received++
 		}
 	}
-	return newReport(s, log, h.Facts), received
+	return newReport(s, log, h.Facts), received, nil
 }
 
 // faults are those that a run of a protocol is tried with: one that its model has, which
@@ -70,32 +73,48 @@ func faults(p parley.Protocol) string {
 // Every protocol of the catalog runs between processes that are joined by real links, and
 // keeps what it promises, with a fault and without.
 func TestEveryProtocolOnLinks(t *testing.T) {
+	var all sync.WaitGroup
+	turns := make(chan struct{}, 6) // they wait more than they compute
 	for _, p := range catalog.All() {
 		for _, fault := range []string{"", faults(p)} {
-			t.Run(p.Name+fault, func(t *testing.T) {
-				t.Parallel()
-				args := []string{"--tick=20us"}
-				switch {
-				case p.Timing == parley.Synchronous:
-					args = nil
-				case p.Name == "convergence": // a run lasts nearly a million ticks
-					args[0] = "--tick=1us"
-				}
-				if fault != "" {
-					args = append(args, fault)
-				}
-				r, received := onLinks(t, p, args...)
-				for _, v := range r.judged {
-					if v.Violated() && v.Property.Mode != parley.Sometimes {
-						t.Errorf("%s: %v", v.Property.Name, v.Broken)
-					}
-				}
-				if received == 0 && fault == "" {
-					t.Error("nothing arrived")
+			dir := t.TempDir()
+			turns <- struct{}{}
+			all.Go(func() {
+				defer func() { <-turns }()
+				for _, wrong := range tried(t.Context(), dir, p, fault) {
+					t.Errorf("%s %s: %s", p.Name, fault, wrong)
 				}
 			})
 		}
 	}
+	all.Wait()
+}
+
+// tried says what is wrong with a run of a protocol.
+func tried(ctx context.Context, dir string, p parley.Protocol, fault string) (wrong []string) {
+	args := []string{"--tick=20us"}
+	switch {
+	case p.Timing == parley.Synchronous:
+		args = nil
+	case p.Name == "convergence": // a run lasts nearly a million ticks
+		args[0] = "--tick=1us"
+	}
+	if fault != "" {
+		args = append(args, fault)
+	}
+	r, received, err := onLinks(ctx, dir, p, args...)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, v := range r.judged {
+		if v.Violated() && v.Property.Mode != parley.Sometimes {
+			wrong = append(wrong, fmt.Sprintf("%s: %v", v.Property.Name, v.Broken))
+		}
+	}
+	if received == 0 && fault == "" && !r.heldUp {
+		wrong = append(wrong, "nothing arrived")
+	}
+	return wrong
 }
 
 // A run on links decides as the same one in the simulator, and costs as much.
@@ -115,7 +134,10 @@ func TestLinksAgreeWithSimulator(t *testing.T) {
 		t.Fatal(err)
 	}
 	simulated := newReport(s, log, facts)
-	real, _ := onLinks(t, p, append(args, "--round=300ms")...)
+	real, _, err := onLinks(t.Context(), t.TempDir(), p, append(args, "--round=300ms")...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !slices.Equal(real.Cost.Measured, simulated.Cost.Measured) {
 		t.Errorf("it costs %v on links, and %v in the simulator", real.Cost.Measured, simulated.Cost.Measured)
 	}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"os"
 	"reflect"
@@ -24,20 +26,60 @@ func (a *app) trace() *cobra.Command {
 			"  parley trace diff run.jsonl run.jsonl",
 	}
 	var view viewFlags
-	var asJSON bool
+	var nodes nodeFlags
 	show := &cobra.Command{
-		Use:     "show FILE",
-		Short:   "Show a trace as run shows it",
-		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages",
-		Args:    exactly("FILE"),
+		Use:   "show TRACE...",
+		Short: "Show a trace as run shows it",
+		Long: "Show shows what run wrote as run shows it. Of traces of the nodes of a cluster, files or folders,\n" +
+			"it makes one and shows one machine, and of a stream of agreements one slot.",
+		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
+			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.showTrace(args[0], view, asJSON)
+			return a.showTraces(args, view, nodes)
 		},
 	}
 	view.declare(show.Flags())
-	show.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	show.Flags().BoolVar(&nodes.asJSON, "json", false, "print one JSON object")
+	show.Flags().StringVar(&nodes.machine, "machine", "", "of nodes, show this machine, such as group/news")
+	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "of a stream of agreements, show this slot (0: the first decided on)")
 	cmd.AddCommand(show, a.diff())
 	return cmd
+}
+
+// showTraces shows what run wrote, or what nodes did.
+func (a *app) showTraces(args []string, view viewFlags, nodes nodeFlags) error {
+	if err := view.check(); err != nil {
+		return err
+	}
+	if info, err := os.Stat(args[0]); len(args) > 1 || err == nil && info.IsDir() || ofNode(args[0]) {
+		traces, err := readTraces(args)
+		if err != nil {
+			return err
+		}
+		return a.showNodes(traces, view, nodes)
+	}
+	if nodes.machine != "" || nodes.slot != 0 {
+		return badFlag("machine", "%s is not the trace of a node", args[0])
+	}
+	return a.showTrace(args[0], view, nodes.asJSON)
+}
+
+// ofNode tells whether a file begins like the trace of a node.
+func ofNode(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false // which who reads it will say
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(f).ReadBytes('\n')
+	var h trace.Header
+	return json.Unmarshal(line, &h) == nil && h.Node != nil
 }
 
 func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {

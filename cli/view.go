@@ -39,6 +39,8 @@ type view struct {
 	style  draw.Style
 	owner  parley.ID // whose tree is shown
 	tree   parley.Tree
+	// heading, of traces of nodes, says whose they are: no command makes the same again.
+	heading string
 }
 
 // newView prepares what is shown; tree makes the tree of one process.
@@ -125,8 +127,12 @@ func (v *view) title() string {
 	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
 		tolerates = "beyond the bound"
 	}
-	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s, %s",
-		p.Name, p.Title, p.N, p.M, tolerates, v.origin()) + v.befell()
+	text := fmt.Sprintf("%s: %s\nn = %d processes, m = %d: %s", p.Name, p.Title, p.N, p.M, tolerates)
+	if v.heading != "" {
+		text += "\n" + v.heading
+	} else {
+		text += ", " + v.origin() + v.befell()
+	}
 	if len(v.setup.faulty) > p.M {
 		text += fmt.Sprintf("; %d are faulty, more than m", len(v.setup.faulty))
 	}
@@ -198,7 +204,11 @@ func (v *view) print(w io.Writer) error {
 	if left := v.leftOut(); left != "" {
 		end = left + "\n" + end
 	}
-	parts = append(parts, draw.Fold(end, v.style.Width)+"\n"+command("the same again: ", v.setup.args, v.style.Width)+"\n")
+	end = draw.Fold(end, v.style.Width) + "\n"
+	if v.heading == "" {
+		end += command("the same again: ", v.setup.args, v.style.Width) + "\n"
+	}
+	parts = append(parts, end)
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
 	return err
 }

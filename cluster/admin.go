@@ -1,11 +1,6 @@
 package cluster
 
-import (
-	"context"
-	"errors"
-	"sync"
-	"time"
-)
+import "time"
 
 // Status is what a node knows of itself and of the others.
 type Status struct {
@@ -18,6 +13,11 @@ type Status struct {
 	Durable     bool      `json:"durable"`
 	M           int       `json:"m"`     // how many may lie
 	Round       string    `json:"round"` // its length
+
+	// Clock is the cluster's clock at this node: see Reading.
+	Synchronized bool          `json:"synchronized"`
+	ClockBound   time.Duration `json:"clockBound,omitempty"` // in nanoseconds, if it is synchronized
+	ClockOffset  time.Duration `json:"clockOffset"`
 
 	Members []MemberStatus `json:"members"`
 	Groups  []GroupStatus  `json:"groups"`
@@ -81,7 +81,7 @@ type GroupStatus struct {
 	Name  string `json:"name"`
 	Level string `json:"level"`
 	ViewStatus
-	*SlotStatus
+	*SlotStatus `json:",omitempty"`
 }
 
 // ViewStatus is the last view that was installed, of a group that has views.
@@ -165,47 +165,3 @@ type draining struct{}
 
 func (draining) Error() string        { return "the node takes no new requests: it is about to leave" }
 func (draining) Is(target error) bool { return target == ErrRefused }
-
-// admin is how the node stands.
-type admin struct {
-	mu    sync.Mutex
-	state NodeState
-}
-
-// takes tells why the node takes no new request, if it does not.
-func (n *Node) takes() error {
-	n.admin.mu.Lock()
-	defer n.admin.mu.Unlock()
-	switch n.admin.state {
-	case Draining, Leaving:
-		return ErrDraining
-	case Expelled:
-		return ErrExpelled
-	case Left:
-		return ErrClosed
-	}
-	return nil
-}
-
-var errTodo = errors.New("cluster: not yet")
-
-// Status tells how the node and all it knows of stand.
-func (n *Node) Status() Status { return Status{} }
-
-// Leave leaves all groups and tables in order, and then closes the node: the others go on
-// without it at once, and do not have to suspect it first. Where there are no views, in
-// Byzantine groups and in agreements, it counts as silent from then on. It comes back by
-// Join. If the context ends before, the node is closed all the same, and the error tells
-// in what it was still a member.
-func (n *Node) Leave(ctx context.Context) error { return errTodo }
-
-// Drain takes no new requests, waits for what is under way, and leaves.
-func (n *Node) Drain(ctx context.Context) error { return errTodo }
-
-// Expel excludes a member from all groups and tables, by agreement of their members. It
-// returns when it is out of those in which this node is. The member learns it, and all that it
-// is asked for then is ErrExpelled. It comes back only as another life, by Join.
-//
-// What is to hold in spite of liars takes no single node's word: from Byzantine groups, from
-// agreements and from transactions a member is shut out when m+1 nodes have been asked to expel it.
-func (n *Node) Expel(ctx context.Context, name string) error { return errTodo }

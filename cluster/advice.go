@@ -67,7 +67,8 @@ func Advise(m Measurement) (Advice, error) {
 	a.Round = nice(max(2*delayPart*delay, 3*slackPart*m.Wake.P999/2, time.Millisecond))
 	a.Short = m.Round > 0 && m.Round < max(delayPart*delay, slackPart*m.Wake.P999)
 	a.Error = nice(max(typical, 50*time.Microsecond))
-	c := Config{Members: make([]Member, m.Nodes), M: m.M, Round: max(a.Round, m.Round), Clocks: ClockConfig{Error: a.Error}}
+	c := Config{Members: make([]Member, m.Nodes), M: m.M, Round: max(a.Round, m.Round)}
+	c.Clocks.Error = a.Error
 	plan, err := c.filled().plan()
 	if err != nil {
 		return a, err

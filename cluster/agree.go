@@ -91,6 +91,9 @@ func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) {
 
 // ready returns a stream in which something may be asked for.
 func (n *Node) ready(t stream) (*opened, error) {
+	if err := n.takes(); err != nil {
+		return nil, err
+	}
 	if err := n.share().allows(t); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}

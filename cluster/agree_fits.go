@@ -35,8 +35,8 @@ type Slow struct {
 
 func (e *RoundError) Error() string {
 	if e.Drift != 0 {
-		return fmt.Sprintf("cluster: the clock of this node gains %.0f parts in a million on the others: rounds have room for %d",
-			e.Drift, mostDrift)
+		return fmt.Sprintf("cluster: the clock of this node gains %.0f parts in a million on the others: "+
+			"rounds have room for %d", e.Drift, mostDrift)
 	}
 	var list []string
 	for _, s := range e.Slow {

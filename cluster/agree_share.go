@@ -31,14 +31,14 @@ func (c Config) agreements() []Agreement {
 	return all
 }
 
-// checkAgreements tells what is wrong with those of the configuration.
-func (c Config) checkAgreements() error {
+// CheckAgreements tells what is wrong with those of the configuration.
+func (c Config) CheckAgreements() error {
 	for i, a := range c.Agreements {
 		if err := (stream{algorithm: a.Algorithm, m: a.M}).check(len(c.Members)); err != nil {
-			return fmt.Errorf("cluster: agreements by %v: %w", a, err)
+			return fmt.Errorf("agreements by %v: %w", a, err)
 		}
 		if slices.Contains(c.Agreements[:i], a) {
-			return fmt.Errorf("cluster: agreements by %v are named twice", a)
+			return fmt.Errorf("agreements by %v are named twice", a)
 		}
 	}
 	return nil

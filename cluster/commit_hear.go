@@ -106,6 +106,8 @@ func (m *transactions) hear(s *parley.Step, from parley.ID, path parley.Path, q 
 		t.why = ending{by: from, text: string(q.Body), taken: q.Value == 1}
 	case q.Kind >= txBegin:
 		s.Refuse(from, "no message of a transaction")
+	// The machine inside would forget what is logged everywhere: here it has to be carried out.
+	case m.c.protocol == TwoPhase && q.Kind == twophase.Ack:
 	default:
 		t.heard.Add(from)
 		m.within(s, t, func(inner parley.Machine) { inner.Receive(s, place, q) })
@@ -266,12 +268,14 @@ func (m *transactions) done(s *parley.Step, from parley.ID, q parley.Msg) {
 // close forgets a transaction of this node's that is over: it is aborted, or all have
 // carried it out.
 func (m *transactions) close(t *transaction) {
-	missing := parley.SetOf(t.sheet.members[1:]...).Minus(t.acked)
-	if t.told && (t.outcome == commit.Abort || missing == (parley.Set{})) {
+	if t.told && (t.outcome == commit.Abort || missing(t) == (parley.Set{})) {
 		m.news = true
 		m.drop(m.self, func(x *transaction) bool { return x == t })
 	}
 }
+
+// missing are the other members that have not carried it out, as far as the coordinator knows.
+func missing(t *transaction) parley.Set { return parley.SetOf(t.sheet.members[1:]...).Minus(t.acked) }
 
 // sendOpen tells others what is not over: all else is.
 func (m *transactions) sendOpen(s *parley.Step) {
@@ -300,7 +304,17 @@ func (m *transactions) beat(s *parley.Step) {
 // remind tells others what is over, and coordinators what is carried out and not over. It
 // tells whether there will be more to say.
 func (m *transactions) remind(s *parley.Step) (more bool) {
-	more = slices.ContainsFunc(m.of[m.self].list, func(t *transaction) bool { return t.outcome == commit.Commit })
+	for _, t := range m.of[m.self].list {
+		if t.outcome != commit.Commit {
+			continue
+		}
+		more = true
+		if m.c.protocol == Majority { // in two phases the machine inside does so
+			for id := range missing(t).All() {
+				m.send(s, id, t.path, parley.Msg{Kind: ballot.Decision, Body: []byte(t.outcome.String())})
+			}
+		}
+	}
 	if m.news || more {
 		m.sendOpen(s)
 	}

@@ -27,6 +27,9 @@ const workTimer parley.Timer = 0x200
 // thinks is how long it takes to answer.
 const thinks = 50
 
+// carries is how long it takes to carry out, or take back, what was decided.
+var carries parley.Tick = thinks
+
 func (p *party) Start(s *parley.Step) {
 	p.transactions.Start(s)
 	p.hear(s)
@@ -76,7 +79,11 @@ func (p *party) hear(s *parley.Step) {
 	}
 	if len(p.work) > 0 && !p.busy {
 		p.busy = true
-		s.SetTimer(workTimer, thinks)
+		after := parley.Tick(thinks)
+		if p.work[0].Kind == txApplied {
+			after = carries
+		}
+		s.SetTimer(workTimer, after)
 	}
 }
 
@@ -230,6 +237,7 @@ func TestTransactionsEveryCrash(t *testing.T) {
 	}{{TwoPhase, "yyy"}, {TwoPhase, "yny"}, {TwoPhase, "-yy"}, {Majority, "yyy"}, {Majority, "yny"}, {Majority, "-yy"}} {
 		runs, blocked, committed := 0, 0, 0
 		for seed := range uint64(2) {
+			carries = []parley.Tick{thinks, 5000}[seed]
 			opt := sim.Options{Protocol: parties(rules(3, c.p)), Seed: seed, FIFO: true, Until: 150_000,
 				Requests: []sim.Request{begins(0, 0, "t", c.votes)}}
 			for _, crash := range parleytest.CrashPoints(opt) {
@@ -258,6 +266,7 @@ func TestTransactionsEveryCrash(t *testing.T) {
 				}
 			}
 		}
+		carries = thinks
 		t.Logf("%v %s: %d runs, %d committed, %d blocked", c.p, c.votes, runs, committed, blocked)
 		if c.p == TwoPhase && c.votes == "yyy" && (blocked == 0 || committed == 0) {
 			t.Errorf("of %d runs %d committed and %d were blocked", runs, committed, blocked)
@@ -299,5 +308,119 @@ func TestTransactionsOnBadLinks(t *testing.T) {
 		if k := remaining(s, n); k > 0 {
 			t.Fatalf("seed %d, %v: %d are kept: %s", seed, p, k, stay(s, n))
 		}
+	}
+}
+
+// What peers make up is refused: it opens no more than it may, takes no more memory than it
+// may, decides nothing, and the transactions of others go on.
+func TestTransactionsAmongHostileMessages(t *testing.T) {
+	for _, p := range []CommitProtocol{TwoPhase, Majority} {
+		r := rand.New(rand.NewPCG(1, uint64(p)))
+		c := rules(3, p)
+		m := newTransactions(c, 2)
+		h := &counting{}
+		s := &parley.Step{Self: 2, N: 3, Host: h}
+		honest := begins(0, 0, "honest", "y-y").Msg.Body
+		of, _ := readSheet(honest, 3)
+		path := txPath(0, 5)
+		begin := parley.Msg{Kind: txBegin, Seq: 1, Value: 5, Body: of.only(2).encode()}
+		receive := func(from parley.ID, path parley.Path, q parley.Msg) {
+			s.Path = path
+			m.Receive(s, from, q)
+			s.Effects = s.Effects[:0]
+		}
+		receive(0, path, begin)
+		long := sheet{name: "x", members: []parley.ID{1, 2}, parts: []part{{2, make([]byte, MaxPart)}}}
+		for i := range 200_000 {
+			from := parley.ID(r.IntN(2))
+			q := parley.Msg{
+				Kind: parley.Kind(r.IntN(0x28)), Origin: parley.ID(r.IntN(4) / 3), Seq: uint64(r.IntN(3)), Value: uint64(r.IntN(3)),
+			}
+			switch r.IntN(6) {
+			case 0:
+				q.Body = make([]byte, r.IntN(40))
+				for k := range q.Body {
+					q.Body[k] = byte(r.IntN(256))
+				}
+			case 1:
+				q.Body = slices.Clone(begin.Body)
+				q.Body[r.IntN(len(q.Body))] ^= byte(1 + r.IntN(255))
+			case 2: // a transaction of its own, as large as may be
+				long.name = fmt.Sprint("x", i)
+				q = parley.Msg{Kind: txBegin, Seq: 1, Body: long.encode()}
+				receive(1, txPath(1, uint64(10+i)), q)
+				continue
+			case 3:
+				q.Body = encodeNumbers([]uint64{5, 6, 7})
+			}
+			to := []parley.Path{0, path, txPath(1, uint64(r.IntN(100))), txPath(2, uint64(r.IntN(3))), parley.Path(r.Uint64())}[r.IntN(5)]
+			if from == 0 && to == path {
+				from = 1 // what the coordinator itself says decides
+			}
+			receive(from, to, q)
+		}
+		for id := range m.of {
+			if k := len(m.of[id].list); k > 4*c.open {
+				t.Errorf("%v: %d transactions of node %d", p, k, id)
+			}
+			if m.of[id].bytes > mostParts {
+				t.Errorf("%v: %d bytes of node %d", p, m.of[id].bytes, id)
+			}
+		}
+		x := m.live[path]
+		if x == nil || x.outcome != problem.Undecided || x.sheet.name != "honest" {
+			t.Fatalf("%v: the honest one is %+v", p, x)
+		}
+		m.Request(s, parley.Msg{Kind: txVoted, Value: uint64(path), Seq: 1})
+		if !x.ready || h.refused < 50_000 {
+			t.Errorf("%v: ready %t, %d refused", p, x.ready, h.refused)
+		}
+	}
+}
+
+// counting is a host that counts what is refused.
+type counting struct{ refused int }
+
+func (*counting) Choose(int) int                         { return 0 }
+func (*counting) Sign(parley.ID, []byte) []byte          { return nil }
+func (*counting) Verify(parley.ID, []byte, []byte) bool  { return false }
+func (h *counting) Refused(parley.ID, parley.ID, string) { h.refused++ }
+
+// A sheet, numbers and the state of the machine are read as they were written, and nothing
+// else is.
+func TestTransactionEncodings(t *testing.T) {
+	of, ok := readSheet(begins(1, 0, "name", "yyn").Msg.Body, 3)
+	if !ok || of.name != "name" || !slices.Equal(of.members, []parley.ID{1, 0, 2}) || len(of.parts) != 3 {
+		t.Fatal(of, ok)
+	}
+	b := of.encode()
+	for i := range b {
+		if _, ok := readSheet(b[:i], 3); ok {
+			t.Errorf("%d of %d bytes are taken", i, len(b))
+		}
+	}
+	if _, ok := readSheet(append(b, 0), 3); ok {
+		t.Error("one byte more is taken")
+	}
+	if _, ok := readSheet(b, 2); ok {
+		t.Error("a member that there is not")
+	}
+	list := []uint64{3, 4, 1 << 50}
+	if got, ok := readNumbers(encodeNumbers(list), 3); !ok || !slices.Equal(got, list) {
+		t.Error(got, ok)
+	}
+	for _, bad := range [][]byte{encodeNumbers([]uint64{1, 1}), encodeNumbers([]uint64{1 << 56}), {0x80}, encodeNumbers([]uint64{1, 2, 3, 4})} {
+		if got, ok := readNumbers(bad, 3); ok {
+			t.Errorf("%x is %v", bad, got)
+		}
+	}
+	opt := sim.Options{Protocol: parties(rules(3, Majority)), FIFO: true, Until: 1200,
+		Requests: []sim.Request{begins(0, 0, "a", "yyy"), begins(1, 100, "b", "yyn")}}
+	s := sim.Run(opt)
+	m := s.Machine(0).(*party).transactions
+	saved := parley.Save(m, 7, nil)
+	again := newTransactions(m.c, 0)
+	if len(m.live) != 2 || !parley.Load(again, 7, saved) || string(parley.Save(again, 7, nil)) != string(saved) {
+		t.Error("the state does not come back")
 	}
 }

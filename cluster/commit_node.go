@@ -45,7 +45,8 @@ func (c CommitConfig) withDefaults() CommitConfig {
 type commits struct {
 	n       *Node
 	c       CommitConfig
-	process *host.Process
+	process *host.Process // with two phases and with majorities
+	order   *ordered      // in spite of liars
 	room    chan struct{} // held by each transaction of this node's that is not decided
 	works   *works
 
@@ -66,10 +67,10 @@ type txCall struct {
 }
 
 // startCommits opens the machine of transactions. Their numbers go on from the time in
-// seconds: no life of this node uses one twice, even if its disk is lost.
+// microseconds: no life of this node uses one twice, even if its disk is lost.
 func (n *Node) startCommits() (err error) {
 	forgot := n.again && n.store == nil
-	n.commits, err = n.newCommits(uint64(time.Now().Unix())<<24, forgot)
+	n.commits, err = n.newCommits(uint64(time.Now().UnixMicro()), forgot)
 	return err
 }
 
@@ -84,6 +85,10 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 		works: newWorks(n.c.Participant, c.Prepares, c.Votes),
 	}
 	log := n.c.Log.With("machine", "commit")
+	s.works.failed = func(tx string, err error) { log.Error("a participant fails", "tx", tx, "why", err) }
+	if c.Protocol == Agreed {
+		return s, n.newOrdered(s)
+	}
 	ready := make(chan struct{}) // s.process is there
 	ask := func(m parley.Msg) {
 		<-ready
@@ -99,7 +104,6 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 		ask(m)
 	}
 	s.works.applied = func(path parley.Path) { ask(parley.Msg{Kind: txApplied, Value: uint64(path)}) }
-	s.works.failed = func(tx string, err error) { log.Error("a participant fails", "tx", tx, "why", err) }
 	machine := newTransactions(txRules{
 		n: len(n.c.Members), protocol: c.Protocol, delta: parley.Tick(c.Delay), votes: parley.Tick(c.Votes),
 		open: c.Open, remember: c.Remember, forgot: forgot, first: first,
@@ -119,12 +123,22 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 func (s *commits) close() {
 	s.mu.Lock()
 	s.closed = ErrClosed
+	s.mu.Unlock()
+	s.giveUp(fmt.Errorf("%w: %w", ErrUnknown, ErrClosed))
+	if s.order != nil {
+		s.order.close()
+	}
+	s.works.close()
+}
+
+// giveUp answers all who wait.
+func (s *commits) giveUp(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for name, c := range s.calls {
 		delete(s.calls, name)
-		s.finish(c, false, fmt.Errorf("%w: %w", ErrUnknown, ErrClosed))
+		s.finish(c, false, err)
 	}
-	s.mu.Unlock()
-	s.works.close()
 }
 
 // finish answers who waits. The lock is held.
@@ -231,13 +245,24 @@ func (s *commits) begin(ctx context.Context, t sheet) (*txCall, error) {
 	c = &txCall{digest: t.digest, done: make(chan struct{})}
 	s.calls[t.name] = c
 	s.mu.Unlock()
+	if err := s.start(t); err != nil {
+		s.end(t.name, false, err)
+	}
+	return c, nil
+}
+
+// start has the machine begin a transaction.
+func (s *commits) start(t sheet) error {
+	if s.order != nil {
+		return s.order.begin(t)
+	}
 	if s.c.Protocol == Majority {
 		t = s.witnessed(t)
 	}
 	if err := s.process.Request(parley.Msg{Kind: txCommit, Body: t.encode()}); err != nil {
-		s.end(t.name, false, fmt.Errorf("%w: %w", ErrClosed, err))
+		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	return c, nil
+	return nil
 }
 
 // witnessed adds nodes that have no part until there are three: of two, none may fail.
@@ -328,6 +353,9 @@ func (n *Node) namesOf(ids parley.Set) []string {
 // Outcome tells what this node knows of a transaction. A *BlockedError comes with the
 // outcome Pending of one that is blocked.
 func (n *Node) Outcome(tx string) (o Outcome, err error) {
+	if n.commits.order != nil {
+		return n.commits.order.look(tx)
+	}
 	o, err = Outcome{Tx: tx}, fmt.Errorf("%w: %q", ErrNoTransaction, tx)
 	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
 		m := machine.(*transactions)

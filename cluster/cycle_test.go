@@ -15,6 +15,7 @@ import (
 // own differ: all correct nodes get the same vector of one, with the value of each of them,
 // whatever the liar says.
 func TestCycles(t *testing.T) {
+	t.Parallel()
 	const every = 500 * time.Millisecond
 	nodes := joined(t, 4, func(i int, c *cluster.Config) {
 		c.Round, c.Clocks = 150*time.Millisecond, cluster.ClockConfig{Error: 3 * time.Millisecond}

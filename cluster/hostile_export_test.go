@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"crypto/ed25519"
+	"net"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -18,6 +19,11 @@ func (c *Config) TestWire(least, most uint16) { c.hooks.wireMin, c.hooks.wireMax
 
 // TestLimits has a node's links have other limits.
 func (c *Config) TestLimits(l link.Limits) { c.hooks.limits = l }
+
+// TestDatagrams has a node send and receive packets by a socket, and lose or change them.
+func (c *Config) TestDatagrams(socket *net.UDPConn, meddle func(to parley.ID, packet []byte, send func([]byte))) {
+	c.hooks.socket, c.hooks.meddle = socket, meddle
+}
 
 // Greeting is the hello of a node, as its configuration is digested.
 func Greeting(c Config, incarnation uint64) link.Hello {

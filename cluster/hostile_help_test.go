@@ -161,13 +161,34 @@ func (s *siege) disconnect() {
 // dial makes one connection, and is polite on it.
 func (s *siege) dial(to parley.ID, life uint64) *rawWire {
 	s.t.Helper()
+	w := s.greets(to, life)
+	if kind, b := w.next(); kind != rawHello {
+		s.t.Fatalf("the hello is answered by a frame of type %d: %v", kind, b)
+	}
+	go w.read()
+	return w
+}
+
+// greeted is how a hello is answered.
+func (s *siege) greeted(to parley.ID, life uint64) (kind byte, b []byte) {
+	s.t.Helper()
+	w := s.greets(to, life)
+	defer func() { _ = w.Close() }()
+	return w.next()
+}
+
+// greets makes a connection and says hello on it.
+func (s *siege) greets(to parley.ID, life uint64) *rawWire {
+	s.t.Helper()
 	member := s.config.Members[to]
-	c, err := tls.Dial("tcp", member.Address, s.config.Trust.Dial(s.config.Self, cert.Identity{
-		Cluster: "test", Kind: cert.Node, Name: member.Name,
-	}))
+	under, err := net.Dial("tcp", member.Address)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	_ = under.(*net.TCPConn).SetReadBuffer(16 << 10) // little is on its way if it does not read
+	c := tls.Client(under, s.config.Trust.Dial(s.config.Self, cert.Identity{
+		Cluster: "test", Kind: cert.Node, Name: member.Name,
+	}))
 	h := cluster.Greeting(s.config, life)
 	b := binary.BigEndian.AppendUint16(nil, h.Min)
 	b = binary.BigEndian.AppendUint16(b, h.Max)
@@ -175,10 +196,6 @@ func (s *siege) dial(to parley.ID, life uint64) *rawWire {
 	b = append(append(append(b, h.Config[:]...), byte(len(h.Cluster))), h.Cluster...)
 	w := &rawWire{Conn: c, s: s, to: to, ended: make(chan struct{}), polite: true, seen: make(map[[3]uint64]bool)}
 	w.send(raw(rawHello, b))
-	if kind, b := w.next(); kind != rawHello {
-		s.t.Fatalf("the hello is answered by a frame of type %d: %v", kind, b)
-	}
-	go w.read()
 	return w
 }
 

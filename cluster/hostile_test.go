@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/binary"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	"parley"
 	"parley/cluster"
+	"parley/cluster/link"
 	"parley/lockstep"
 )
 
@@ -257,4 +259,184 @@ func TestHostileLoad(t *testing.T) {
 		buf := make([]byte, 1<<20)
 		t.Errorf("%d goroutines, and %d before\n%s", runtime.NumGoroutine(), goroutines, buf[:runtime.Stack(buf, true)])
 	}
+}
+
+// forger is the host of a step whose signatures a test makes.
+type forger struct{ sign func(b []byte) []byte }
+
+func (forger) Choose(int) int                              { return 0 }
+func (f forger) Sign(_ parley.ID, b []byte) []byte         { return f.sign(b) }
+func (forger) Verify(_ parley.ID, _ []byte, _ []byte) bool { return true }
+func (forger) Refused(_, _ parley.ID, _ string)            {}
+
+// signed is the first message of a source with a value, as one who signs so would send it.
+func signed(p lockstep.Protocol, value string, sign func(b []byte) []byte) parley.Msg {
+	s := &parley.Step{Self: 0, N: 4, Host: forger{sign}}
+	r := p.New(0)
+	r.Request(s, parley.Msg{Kind: parley.Propose, Body: []byte(value)})
+	r.Emit(s, 0)
+	return s.Effects[0].Msg
+}
+
+// Signatures that are none, or none of this slot, and chains that say more or less than they
+// should: each is refused, and the others decide alike.
+func TestHostileSignatures(t *testing.T) {
+	s := besieged(t, nil)
+	p, channel, _ := cluster.AgreementRounds(cluster.SM, 1, 0, 4)
+	with := func(name string, m int, slot uint64) func(b []byte) []byte {
+		return cluster.SignAs(name, s.key, cluster.SM, m, 0, slot)
+	}
+	change := func(m parley.Msg, f func(b []byte) []byte) parley.Msg {
+		m.Body = f(bytes.Clone(m.Body))
+		return m
+	}
+	// A chain of one link is: length, value, 1, signer, 64, signature.
+	const value, links = "v", 2
+	slot := uint64(0)
+	for _, c := range []struct {
+		what, why string
+		round     int
+		list      func(good parley.Msg) []parley.Msg
+	}{
+		{"a forged signature", "bad-signature", 0, func(good parley.Msg) []parley.Msg {
+			return []parley.Msg{change(good, func(b []byte) []byte { b[len(b)-1] ^= 1; return b })}
+		}},
+		{"a signature of another slot", "bad-signature", 0, func(parley.Msg) []parley.Msg {
+			return []parley.Msg{signed(p, value, with("test", 1, slot+1))}
+		}},
+		{"a signature of another cluster", "bad-signature", 0, func(parley.Msg) []parley.Msg {
+			return []parley.Msg{signed(p, value, with("post", 1, slot))}
+		}},
+		{"a signature in spite of other liars", "bad-signature", 0, func(parley.Msg) []parley.Msg {
+			return []parley.Msg{signed(p, value, with("test", 2, slot))}
+		}},
+		{"three values of a source", "third-value", 0, func(good parley.Msg) []parley.Msg {
+			return []parley.Msg{good, signed(p, "w", with("test", 1, slot)), signed(p, "x", with("test", 1, slot))}
+		}},
+		{"one value twice", "duplicate-unverified", 0, func(good parley.Msg) []parley.Msg { return []parley.Msg{good, good} }},
+		{"a short chain in the last round", "chain-length", 1, func(good parley.Msg) []parley.Msg {
+			good.Seq = 1
+			return []parley.Msg{good}
+		}},
+		{"a long chain", "chain-length", 0, func(good parley.Msg) []parley.Msg {
+			return []parley.Msg{change(good, func(b []byte) []byte {
+				b[links] = 2
+				return append(b, b[links+1:]...)
+			})}
+		}},
+		{"a signer twice", "repeated-signer", 1, func(good parley.Msg) []parley.Msg {
+			good.Seq = 1
+			return []parley.Msg{change(good, func(b []byte) []byte {
+				b[links] = 2
+				return append(b, b[links+1:]...)
+			})}
+		}},
+		{"signers in another order", "not-from-source", 0, func(good parley.Msg) []parley.Msg {
+			return []parley.Msg{change(good, func(b []byte) []byte { b[links+1] = 3; return b })}
+		}},
+		{"a signer there is not", "unknown-signer", 1, func(good parley.Msg) []parley.Msg {
+			good.Seq = 1
+			return []parley.Msg{change(good, func(b []byte) []byte {
+				b[links] = 2
+				more := bytes.Clone(b[links+1:])
+				more[0] = 9
+				return append(b, more...)
+			})}
+		}},
+		{"a value that is too long", "oversized-value", 0, func(parley.Msg) []parley.Msg {
+			body := append(binary.AppendUvarint(nil, 1100), make([]byte, 1100)...)
+			return []parley.Msg{{Kind: 1, Body: append(body, 0)}}
+		}},
+		{"bytes after a chain", "malformed", 0, func(good parley.Msg) []parley.Msg {
+			return []parley.Msg{change(good, func(b []byte) []byte { return append(b, 0) })}
+		}},
+	} {
+		slot++
+		before := s.nodes[2].Refusals(0)[c.why]
+		s.rude(true)
+		list := c.list(signed(p, value, with("test", 1, slot)))
+		for round := range 2 {
+			var body []byte
+			if round == c.round {
+				body = inside(list...)
+			}
+			s.all(message(channel, frame(slot, round, body)))
+		}
+		s.refuses(2, c.why, before)
+		s.rude(false)
+		s.decides()
+		if t.Failed() {
+			t.Fatal(c.what)
+		}
+	}
+}
+
+// What was said in one life of a connection counts in no other: frames that are sent again
+// are those of slots that are over, and an older life of the peer is refused.
+func TestHostileReplay(t *testing.T) {
+	s := besieged(t, nil)
+	s.decides()
+	w := s.wires[2]
+	w.mu.Lock()
+	heard := w.heard
+	w.mu.Unlock()
+	if len(heard) == 0 {
+		t.Fatal("nothing was heard")
+	}
+	s.connect()
+	before := s.nodes[2].Refusals(0)["frame of a slot that is over"]
+	for _, f := range heard { // what node 3 said, as if it were the hostile node's
+		s.all(message(f.channel, f.m))
+	}
+	s.refuses(2, "frame of a slot that is over", before+uint64(len(heard))-1)
+	s.decides()
+	life := s.life
+	s.connect()
+	if kind, b := s.greeted(2, life); kind != rawBye {
+		t.Errorf("an older life is answered by a frame of type %d: %v", kind, b)
+	}
+	s.refuses(2, "old incarnation", 0)
+	if kind, _ := s.greeted(2, s.life); kind != rawBye {
+		t.Errorf("a second connection is answered by a frame of type %d", kind)
+	}
+	s.refuses(2, "duplicate connection", 0)
+	s.decides()
+}
+
+// A peer that reads nothing holds up nobody: what waits for it is bounded, and then it is
+// given up.
+func TestHostileReader(t *testing.T) {
+	s := besieged(t, func(c *cluster.Config) {
+		c.Round = 100 * time.Millisecond
+		c.TestLimits(link.Limits{WriteTime: 300 * time.Millisecond, Silence: time.Hour, Ping: time.Minute})
+	})
+	s.decides()
+	s.rude(true)
+	for _, w := range s.wires[1:] {
+		w.mu.Lock()
+		w.deaf = true
+		w.mu.Unlock()
+	}
+	before := heapInUse()
+	ctx, stop := context.WithCancel(t.Context())
+	var sending sync.WaitGroup
+	for range 64 {
+		for _, node := range s.nodes[1:] {
+			sending.Go(func() {
+				for ctx.Err() == nil { // what becomes of it does not matter
+					_, _ = node.Agree(ctx, cluster.Question{Value: make([]byte, cluster.MaxValue)})
+				}
+			})
+		}
+	}
+	s.refuses(2, "peer does not read", 0)
+	if grown := heapInUse() - before; grown > 3*32<<20 {
+		t.Errorf("%d MB more than before, in three nodes", grown>>20)
+	} else {
+		t.Logf("%d MB", grown>>20)
+	}
+	stop()
+	sending.Wait()
+	s.connect()
+	s.decides()
 }

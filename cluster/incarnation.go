@@ -19,9 +19,10 @@ func (n *Node) begin() (incarnation uint64, err error) {
 	case n.c.Dir == "":
 		return uint64(time.Now().UnixNano()), nil
 	}
-	if incarnation, n.again, err = begun(n.c.Dir); err != nil {
+	if incarnation, n.again, err = begun(n.c.Dir, n.c.Rejoin); err != nil {
 		return 0, err
 	}
+	n.c.Rejoin = n.c.Rejoin && !n.again
 	if n.again && !n.c.Durable {
 		n.c.Log.Warn("in memory mode a node that comes back has nothing, and waits until a member lets it in; "+
 			"if all nodes have ended, all must begin anew with empty folders", "life", incarnation)
@@ -29,12 +30,15 @@ func (n *Node) begin() (incarnation uint64, err error) {
 	return incarnation, nil
 }
 
+// rejoined is greater than the number of any life that did not begin with Config.Rejoin.
+const rejoined = 1 << 42
+
 // begun counts the lives of a node in its folder, and returns the number of this one. It is
-// on the disk before anybody hears of it: others refuse who comes with one of before. The
-// first one in an empty folder is the time in milliseconds, so that a node that has lost its
-// disk comes later than all its lives before: it has nothing to go on from, so that the
-// others exclude who it was, and let it join.
-func begun(dir string) (incarnation uint64, again bool, err error) {
+// on the disk before anybody hears of it: others refuse who comes with one of before. That
+// of a first life is the smaller the later it begins, so that a node which has lost its
+// folder unnoticed is refused, for it knows nothing of what it has promised; but if it says
+// so and is to join anew, it is greater than all before.
+func begun(dir string, rejoin bool) (incarnation uint64, again bool, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("cluster: the number of the node's life: %w", err)
@@ -43,7 +47,10 @@ func begun(dir string) (incarnation uint64, again bool, err error) {
 	path := filepath.Join(dir, "incarnation")
 	switch b, err := os.ReadFile(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		incarnation = uint64(time.Now().UnixMilli())
+		now := uint64(time.Now().UnixMilli())
+		if incarnation = rejoined - now; rejoin {
+			incarnation = rejoined + now
+		}
 	case err != nil:
 		return 0, false, err
 	default:

@@ -14,13 +14,8 @@ import (
 	"parley/cluster/link"
 )
 
-// newMesh makes the links of the node.
-func (n *Node) newMesh(incarnation uint64) (*link.Mesh, error) {
-	var addresses []string
-	for _, m := range n.c.Members {
-		addresses = append(addresses, m.Address)
-	}
-	n.links.moved.L = &n.links.mu
+// newMesh makes links that are streams.
+func (n *Node) newMesh(incarnation uint64, addresses []string) (*link.Mesh, error) {
 	return link.New(link.Config{
 		Self: n.self, Peers: addresses, Listener: n.c.Listen, Identity: identities{n}, Handler: carrier{n}, Log: n.c.Log,
 		Hello: link.Hello{
@@ -56,6 +51,9 @@ func (c Config) digest() [sha256.Size]byte {
 	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults(), c.Clocks, c.Commit.Protocol))
 	if len(c.Cycles) > 0 {
 		text(fmt.Sprint(c.Cycles))
+	}
+	if c.Links != Streams {
+		text(c.Links.String())
 	}
 	if len(c.Agreements) > 0 {
 		text(fmt.Sprint(c.Agreements))
@@ -97,6 +95,15 @@ func (identities) Explain(err error) error { return cert.Explain(err) }
 type carrier struct{ n *Node }
 
 func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
+	if channel == adminChannel {
+		if err := c.n.heard(from, b); err != nil && c.n.links.due(from) {
+			c.n.c.Log.Warn("what a node says of others is no message", "from", c.n.c.Members[from].Name, "why", err)
+		}
+		return
+	}
+	if c.n.refuses(from, channel) {
+		return
+	}
 	if err := c.n.host.Frame(from, channel, b); err != nil && c.n.links.due(from) {
 		c.n.c.Log.Warn("frames that are no messages", "from", c.n.c.Members[from].Name, "channel", channel,
 			"why", err, "so far", c.n.host.Malformed(from))
@@ -105,7 +112,10 @@ func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
 
 func (c carrier) Burst(parley.ID) { c.n.host.Flush() }
 
-func (c carrier) Up(id parley.ID, _ uint64) { c.n.links.set(id, true) }
+func (c carrier) Up(id parley.ID, life uint64) {
+	c.n.links.set(id, true)
+	c.n.connected(id, life)
+}
 
 func (c carrier) Down(id parley.ID, _ error) { c.n.links.set(id, false) }
 

@@ -7,6 +7,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -49,8 +51,13 @@ type Config struct {
 	// Durable keeps what is delivered on the disk before anybody is told, so that all may
 	// come back after all have ended. It needs Dir.
 	Durable bool
-	Groups  []GroupConfig
-	Tables  []TableConfig
+	// Rejoin says that the node has lost what it had in Dir, which is empty: it is to join
+	// the others as a new one, and not to begin with them. Without it they refuse who comes
+	// back with nothing. It means nothing in later lives. If more than a minority lose what
+	// they had, what was delivered may be lost, too.
+	Rejoin bool
+	Groups []GroupConfig
+	Tables []TableConfig
 	// Participant does this node's part of transactions; without one it votes no.
 	Participant Participant
 	Commit      CommitConfig
@@ -72,6 +79,8 @@ type Config struct {
 	// of time and memory for what liars may begin: the fewer there are, the more of each may
 	// go on at a time.
 	Agreements []Agreement
+	// Links are what nodes are linked by, alike at all of them; by default streams.
+	Links Links
 	// SignerKey is what this node signs with, where agreements need that; the members know
 	// its public half. Without it the node takes no part in them.
 	SignerKey ed25519.PrivateKey
@@ -92,6 +101,8 @@ type hooks struct {
 	disk             vfs.FS
 	wireMin, wireMax uint16
 	limits           link.Limits
+	socket           *net.UDPConn
+	meddle           func(to parley.ID, packet []byte, send func([]byte))
 }
 
 // Times are how long a node waits for what. What is 0 has a default, for a local network.
@@ -123,7 +134,8 @@ func (c Config) onCall() lockstep.Schedule {
 
 // slots is how many slots of a Byzantine order may have begun in the time that one lasts
 // if somebody is silent.
-func (c Config) slots() int { return 4096 }
+// What a liar may send in their later rounds grows with m, and is kept.
+func (c Config) slots() int { return 4096 >> (2 * max(0, min(c.M, 3)-1)) }
 
 // views is the configuration of a group of all nodes.
 func (c Config) views() group.Config {
@@ -135,6 +147,10 @@ func (c Config) views() group.Config {
 	}
 	v.Detector.Period, v.Detector.Timeout = parley.Tick(t.Beat), parley.Tick(t.Suspect)
 	v.Detector.Late = parley.Tick(t.Suspect / 4)
+	if i := c.self(); c.Rejoin && i >= 0 && v.N > 1 {
+		v.Initial = parley.Everyone(v.N)
+		v.Initial.Remove(parley.ID(i))
+	}
 	return v.WithDefaults()
 }
 
@@ -143,7 +159,7 @@ type Node struct {
 	c      Config
 	self   parley.ID
 	again  bool
-	mesh   *link.Mesh
+	mesh   link.Transport
 	links  connections
 	host   *host.Host
 	store  *store.Store
@@ -178,8 +194,8 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if err := n.checkSigner(); err != nil {
 		return nil, err
 	}
-	if err := n.c.checkAgreements(); err != nil {
-		return nil, err
+	if err := cmp.Or(n.c.CheckAgreements(), n.c.CheckLinks()); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	n.streams.closed = make(chan struct{})
 	if err := n.start(ctx); err != nil {
@@ -189,13 +205,17 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 }
 
 func (n *Node) findSelf() error {
-	for i, m := range n.c.Members {
-		if m.Name == n.c.Name {
-			n.self = parley.ID(i)
-			return nil
-		}
+	i := n.c.self()
+	if i < 0 {
+		return fmt.Errorf("cluster: %q is none of the %d members", n.c.Name, len(n.c.Members))
 	}
-	return fmt.Errorf("cluster: %q is none of the %d members", n.c.Name, len(n.c.Members))
+	n.self = parley.ID(i)
+	return nil
+}
+
+// self is the place of this node among the members, -1 if it has none.
+func (c Config) self() int {
+	return slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == c.Name })
 }
 
 func (n *Node) start(ctx context.Context) (err error) {
@@ -212,7 +232,10 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if n.mesh, err = n.newMesh(incarnation); err != nil {
+	n.admin.life, n.admin.started = incarnation, time.Now()
+	n.admin.moved, n.admin.views = make(chan struct{}), make(map[string]*view)
+	n.admin.expulsions = newExpulsions(len(n.c.Members))
+	if n.mesh, err = n.newLinks(incarnation); err != nil {
 		return err
 	}
 	n.tracer.life, n.tracer.recorder = incarnation, host.NewRecorder(host.RecorderSize)
@@ -232,6 +255,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 		n.host.Expect(firstTable + uint32(i))
 	}
 	n.host.Expect(commitChannel)
+	n.host.Expect(orderChannel)
 	if err := n.mesh.Start(); err != nil {
 		return err
 	}
@@ -269,8 +293,15 @@ func (n *Node) broken(err error) {
 // Group returns this node's member of a group, nil if there is none of that name.
 func (n *Node) Group(name string) *Group { return n.groups[name] }
 
-// Close leaves without a word: for the others the node has crashed.
+// Close leaves without a word: for the others the node has crashed. To close it again does
+// nothing.
 func (n *Node) Close() error {
+	n.admin.once.Do(func() { n.admin.err = n.end() })
+	return n.admin.err
+}
+
+func (n *Node) end() error {
+	n.admin.became(Left)
 	var errs []error
 	if n.mesh != nil {
 		errs = append(errs, n.mesh.Close())

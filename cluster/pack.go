@@ -99,6 +99,13 @@ func (p *packer) fail(err error) {
 	p.room.Broadcast()
 }
 
+// busy tells whether anything waits or is under way.
+func (p *packer) busy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err == nil && (p.count > 0 || p.away > 0)
+}
+
 // close takes nothing more until it is opened.
 func (p *packer) close(err error) {
 	p.mu.Lock()

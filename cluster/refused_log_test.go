@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -53,26 +54,33 @@ func TestBadCertificatesAreLoggedOnce(t *testing.T) {
 	}
 	var log bytes.Buffer
 	var mu sync.Mutex
-	node, err := cluster.Join(t.Context(), cluster.Config{
+	config := cluster.Config{
 		Name: "node2", Self: good.Self(), Trust: trust, Listen: l, SignerKey: good.Signer,
-		Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil)), Times: cluster.Times{Suspect: time.Millisecond},
-		Members: []cluster.Member{{Name: "node1", Address: "127.0.0.1:1"}, {Name: "node2", Address: l.Addr().String(), Signer: good.SignerKey()}},
-		Dir:     again(t),
-	})
-	if err != nil {
-		t.Fatal(err)
+		Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil)),
+		Members: []cluster.Member{
+			{Name: "node1", Address: "127.0.0.1:1"}, {Name: "node2", Address: l.Addr().String(), Signer: good.SignerKey()},
+		},
 	}
-	defer node.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var joining sync.WaitGroup
+	joining.Go(func() { // it waits for the first node until the end
+		if node, err := cluster.Join(ctx, config); err == nil {
+			t.Error("it has joined alone", node.Close())
+		}
+	})
+	defer joining.Wait()
+	defer cancel()
 	dial := func(one *cert.Issued) {
-		config := &tls.Config{Certificates: []tls.Certificate{one.Self().Certificate()}, InsecureSkipVerify: true}
-		if c, err := tls.Dial("tcp", l.Addr().String(), config); err == nil {
+		to := cert.Identity{Cluster: "test", Kind: cert.Node, Name: "node2"}
+		if c, err := tls.Dial("tcp", l.Addr().String(), trust.Dial(one.Self(), to)); err == nil {
 			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 			_, _ = c.Read(make([]byte, 1)) // until it is refused
 			_ = c.Close()
 		}
 	}
 	stranger := issue(other, "stranger")
-	for range 4 {
+	for range 4 { // for more than a second: what is said of an expired one has the time in it
+		time.Sleep(300 * time.Millisecond)
 		for _, one := range []*cert.Issued{stranger, expired, revoked} {
 			dial(one)
 		}
@@ -95,10 +103,4 @@ func TestBadCertificatesAreLoggedOnce(t *testing.T) {
 	if lines := strings.Count(log.String(), "link refused or lost"); lines > 16+2 {
 		t.Errorf("%d lines:\n%s", lines, &log)
 	}
-}
-
-// again is a folder of a node that has lived before: it does not wait for the others.
-func again(t *testing.T) string {
-	t.Helper()
-	return t.TempDir()
 }

@@ -112,6 +112,8 @@ type Table struct {
 	stopped error              // the copy differs from the others
 	closed  error
 	looks   []chan parley.Msg // who waits for what Inspect tells
+	spots   []chan uint64     // who waits for the position alone
+	spot    atomic.Uint64     // the last that was told
 }
 
 // firstTable is the channel of the first table; the others follow.
@@ -155,7 +157,7 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 		}),
 	)
 	process, err := n.host.Open(host.Options{
-		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.self), Upper: t, After: t.after,
+		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.self), Upper: n.watched("table/"+c.Name, t), After: t.after,
 		Again: n.again, Class: link.Bulk,
 	})
 	if err != nil {
@@ -164,6 +166,7 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 	t.mu.Lock()
 	t.process = process
 	t.mu.Unlock()
+	n.opened("table/"+c.Name, process)
 	return t, nil
 }
 
@@ -190,7 +193,10 @@ func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 		t.replied(m.Value, m.Body)
 	case m.Kind == service.Inspect:
 		t.mu.Lock()
-		if len(t.looks) > 0 {
+		if m.Value == 0 && len(t.spots) > 0 {
+			t.spots[0] <- m.Seq // which has room
+			t.spots = t.spots[1:]
+		} else if len(t.looks) > 0 {
 			t.looks[0] <- m // which has room
 			t.looks = t.looks[1:]
 		}

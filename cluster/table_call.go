@@ -69,6 +69,9 @@ func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, posit
 
 // ask puts a command among those that wait, and waits for its answer.
 func (t *Table) ask(ctx context.Context, name callName, command []byte) (service.Reply, error) {
+	if err := t.n.takes(); err != nil {
+		return service.Reply{}, err
+	}
 	if len(command) > MaxCommand {
 		return service.Reply{}, fmt.Errorf("%w: a command of %d bytes: at most %d are allowed", ErrRefused,
 			len(command), MaxCommand)

@@ -337,6 +337,7 @@ func TestLostDisk(t *testing.T) {
 		if err := os.RemoveAll(r.configs[2].Dir); err != nil {
 			t.Fatal(err)
 		}
+		r.configs[2].Rejoin = true
 		r.start(2)
 		r.back(2)
 	}

@@ -169,21 +169,20 @@ func (t *tracer) close(n *Node) {
 // flightFile is where the recorder is dumped when the node breaks.
 const flightFile = "flight.jsonl"
 
-// DumpFlight writes what the recorder has into a file of the node's folder, and returns its
-// name. It fails if the node has no folder.
+// DumpFlight writes what the recorder has into the file flight.jsonl of the node's folder,
+// in place of one that is there, or into a temporary file if the node has no folder, and
+// returns its name.
 func (n *Node) DumpFlight() (file string, err error) {
-	if n.c.Dir == "" {
-		return "", errors.New("cluster: the node has no folder (Dir)")
-	}
-	file = filepath.Join(n.c.Dir, flightFile)
-	f, err := os.OpenFile(file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	dir := n.c.Dir
+	f, err := os.CreateTemp(dir, "flight-*.jsonl")
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(n.tracer.recorder.Dump(f), f.Close()); err != nil {
-		return "", err
+	if err := errors.Join(n.tracer.recorder.Dump(f), f.Close()); err != nil || dir == "" {
+		return f.Name(), err
 	}
-	return file, os.Rename(file+".new", file)
+	file = filepath.Join(dir, flightFile)
+	return file, os.Rename(f.Name(), file)
 }
 
 // flight dumps the recorder of a node that can not go on, if it has a folder.
@@ -235,6 +234,9 @@ func NoValue() []byte { return bytes.Clone(nothing) }
 // Unanswered is indicated of a question that gets no answer, with the slot for its Seq and
 // the question's number for its Value.
 const Unanswered = unanswered
+
+// Withdrawn is a Request that takes a question back, the one with the number in its Value.
+const Withdrawn = withdrawn
 
 // ProposedValue reads what a node was asked to propose: a Request of a stream in which all
 // nodes propose.

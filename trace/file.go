@@ -277,8 +277,8 @@ func (r *reader) end(first int, h Header, log *Log) error {
 			f.End, f.Hash, log.count, log.Hash()))
 	}
 	if sum, err := h.hash(); err != nil || f.Header != sum {
-		return &ReadError{Line: first, Err: fmt.Errorf("the header was changed: line %d says that its hash is %s, and it is %s",
-			r.n, f.Header, sum)}
+		return &ReadError{Line: first, Err: fmt.Errorf(
+			"the header was changed: line %d says that its hash is %s, and it is %s", r.n, f.Header, sum)}
 	}
 	log.Until = parley.Tick(f.Until)
 	if f.Dropped != log.Dropped() {

@@ -147,7 +147,8 @@ func gather(traces []Trace, how Merging) (*merging, error) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b Trace) int {
-		return cmp.Or(cmp.Compare(a.Header.Node.Self, b.Header.Node.Self), cmp.Compare(a.Header.Node.Life, b.Header.Node.Life))
+		x, y := a.Header.Node, b.Header.Node
+		return cmp.Or(cmp.Compare(x.Self, y.Self), cmp.Compare(x.Life, y.Life))
 	})
 	g.nodes = make([]*lives, first.N)
 	for i, t := range order {

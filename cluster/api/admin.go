@@ -127,7 +127,8 @@ func (s *Server) status() *parleyv1.StatusResponse {
 		})
 	}
 	for _, r := range st.Refused {
-		out.Refused = append(out.Refused, &parleyv1.RefusedStatus{Machine: r.Machine, From: r.From, Why: r.Why, Times: r.Times})
+		one := &parleyv1.RefusedStatus{Machine: r.Machine, From: r.From, Why: r.Why, Times: r.Times}
+		out.Refused = append(out.Refused, one)
 	}
 	if c := st.Commit; c != nil {
 		out.Commit = commitStatus(c)

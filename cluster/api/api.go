@@ -140,7 +140,7 @@ func (s *Server) handler() http.Handler {
 		connect.WithInterceptors(interceptor{s}),
 		connect.WithCodec(codec{"json"}), connect.WithCodec(codec{"json; charset=utf-8"}),
 		connect.WithReadMaxBytes(s.c.Limits.Body),
-		connect.WithCompressMinBytes(1 << 10),
+		connect.WithCompressMinBytes(64 << 10),
 	}
 	mux := http.NewServeMux()
 	for _, handle := range []func() (string, http.Handler){

@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"parley/cluster/api"
 	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
@@ -377,4 +378,45 @@ func TestNode(t *testing.T) {
 	demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no member")
 	_, err = c.Commit.Outcome(ctx, &parleyv1.OutcomeRequest{Transaction: "never"})
 	demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no transaction")
+}
+
+// A node leaves when it is asked to, and is asked for nothing any more; another one drains
+// first; and one is expelled by the rest. Those who stay go on.
+func TestLeave(t *testing.T) {
+	s, err := serve(5, api.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, stays := t.Context(), s.client(t, 0, all)
+	if _, err := s.client(t, 4, all).Admin.Leave(ctx, &parleyv1.LeaveRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if i := <-s.left; i != 4 {
+		t.Error(i)
+	}
+	if _, err := s.client(t, 3, all).Admin.Drain(ctx, &parleyv1.DrainRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if i := <-s.left; i != 3 {
+		t.Error(i)
+	}
+	if _, err := stays.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: "node3"}); err != nil {
+		t.Fatal(err)
+	}
+	st, err := stays.Admin.Status(ctx, &parleyv1.StatusRequest{})
+	if err != nil || fmt.Sprint(st.GetTables()[0].GetView().GetMembers()) != "[node1 node2]" {
+		t.Error(st.GetTables(), err)
+	}
+	if _, err := stays.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")}); err != nil {
+		t.Error(err)
+	}
+	_, err = s.client(t, 3, all).Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")})
+	if err == nil || client.Unknown(err) {
+		t.Error(err)
+	}
 }

@@ -81,6 +81,14 @@ func (c *call) due() {
 	_ = c.on.SetWriteDeadline(time.Now().Add(c.s.c.Limits.Write)) // for HTTP/2; see conn.Write
 }
 
+// send sends one of several messages, in its time.
+func (c *call) send(send func() error) error {
+	c.due()
+	err := send()
+	_ = c.on.SetWriteDeadline(time.Time{}) // else the stream would end then though nothing is sent
+	return err
+}
+
 // interceptor is around the handlers of all methods.
 type interceptor struct{ s *Server }
 

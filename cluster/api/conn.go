@@ -67,6 +67,9 @@ func (c *conn) meet(state tls.ConnectionState) {
 	}
 	who, err := cert.Parse(state.PeerCertificates[0])
 	if err != nil || !c.s.clients.know(who.Name) {
+		if c.s.counts.refused("connections") {
+			c.s.log.Warn("a client has too many connections", "client", who.Name)
+		}
 		_ = c.Close()
 		return
 	}

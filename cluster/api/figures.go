@@ -50,7 +50,7 @@ var (
 	commitsFigure   = figure("commit_total", "Transactions that have ended, by outcome.", "outcome")
 	pendingFigure   = figure("commit_pending", "Transactions whose outcome this node waits for.")
 	syncFigure      = figure("clock_synchronized", "1 if the clock is in step.")
-	boundFigure     = figure("clock_bound_seconds", "How far other correct nodes' clocks may be from it, if it is in step.")
+	boundFigure     = figure("clock_bound_seconds", "How far other correct nodes' clocks may be from it.")
 	offsetFigure    = figure("clock_offset_seconds", "How far the cluster's time is ahead of the machine's clock.")
 	skewFigure      = figure("clock_skew_seconds", "How far the peer's clock was ahead when it was last read.", "peer")
 	driftFigure     = figure("clock_drift_ppm", "How much faster than the others' this node's clock runs.")

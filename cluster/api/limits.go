@@ -113,8 +113,8 @@ func (c *clients) begin(name string, stream bool) error {
 	case c.all >= c.limits.All:
 		return refuse(connect.CodeResourceExhausted, "busy", "%d requests are under way: that is as many as may be", c.all)
 	case u.requests >= c.limits.Requests:
-		return refuse(connect.CodeResourceExhausted, "busy", "client %s has %d requests under way: that is as many as it may have",
-			name, u.requests)
+		return refuse(connect.CodeResourceExhausted, "busy",
+			"client %s has %d requests under way: that is as many as it may have", name, u.requests)
 	case stream && u.streams >= c.limits.Streams:
 		return refuse(connect.CodeResourceExhausted, "busy", "client %s has %d streams: that is as many as it may have",
 			name, u.streams)

@@ -64,8 +64,7 @@ type pieces struct {
 }
 
 func (p pieces) Write(b []byte) (int, error) {
-	p.c.due()
-	if err := p.to.Send(&parleyv1.RecordResponse{Data: b}); err != nil {
+	if err := p.c.send(func() error { return p.to.Send(&parleyv1.RecordResponse{Data: b}) }); err != nil {
 		return 0, err
 	}
 	return len(b), nil

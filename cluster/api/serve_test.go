@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,6 +28,7 @@ type served struct {
 	servers   []*api.Server
 	addresses []string // of the APIs
 	watch     string   // of who watches the first node
+	left      chan int // nodes that have left by request
 }
 
 // shared is the cluster of the tests that do it no harm.
@@ -48,7 +50,7 @@ func TestMain(m *testing.M) {
 
 // serve makes a cluster of n nodes, and serves its clients.
 func serve(n int, limits api.Limits) (*served, error) {
-	s := &served{nodes: make([]*cluster.Node, n)}
+	s := &served{nodes: make([]*cluster.Node, n), left: make(chan int, n)}
 	var err error
 	if s.authority, err = cert.NewAuthority("test", time.Hour, nil); err != nil {
 		return nil, err
@@ -94,7 +96,9 @@ func serve(n int, limits api.Limits) (*served, error) {
 		if err != nil {
 			return nil, err
 		}
-		server := api.New(api.Config{Node: s.nodes[i], Cluster: configs[i], Limits: limits})
+		server := api.New(api.Config{
+			Node: s.nodes[i], Cluster: configs[i], Limits: limits, Left: func() { s.left <- i },
+		})
 		go func() { _ = server.Serve(l) }()
 		s.servers, s.addresses = append(s.servers, server), append(s.addresses, l.Addr().String())
 	}
@@ -117,7 +121,7 @@ func (s *served) close() error {
 		if err := server.Close(ctx); err != nil {
 			return err
 		}
-		if err := s.nodes[i].Close(); err != nil {
+		if err := s.nodes[i].Close(); err != nil && !errors.Is(err, net.ErrClosed) { // it has left
 			return err
 		}
 	}

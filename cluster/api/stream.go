@@ -20,10 +20,7 @@ func follow[T any](ctx context.Context, to *connect.ServerStream[T], empty func(
 	next func(context.Context) (*T, error),
 ) error {
 	c := callOf(ctx)
-	send := func(m *T) error {
-		c.due()
-		return to.Send(m)
-	}
+	send := func(m *T) error { return c.send(func() error { return to.Send(m) }) }
 	if err := send(empty()); err != nil {
 		return err
 	}

@@ -52,7 +52,9 @@ type Channel struct {
 	Kind      string
 	Instances int
 	Unjudged  int
-	Verdicts  []Verdict
+	// Slots is how many of them a machine has used that is one instance, and orders by slots.
+	Slots    int
+	Verdicts []Verdict
 }
 
 // Verdict is that on one property, in all instances.
@@ -185,7 +187,8 @@ func (c *Channel) find(h trace.Header, o Options) (last int, slots bool, err err
 
 // Protocols makes protocols again of the arguments in headers, by name: it is for
 // [Options]. A machine whose header names no protocol has one without properties.
-func Protocols(all []parley.Protocol, naming func(h trace.Header) parley.Naming) func(trace.Header) (parley.Protocol, error) {
+func Protocols(all []parley.Protocol, naming func(h trace.Header) parley.Naming,
+) func(trace.Header) (parley.Protocol, error) {
 	return func(h trace.Header) (parley.Protocol, error) {
 		if h.Protocol == "" {
 			return parley.Protocol{Name: h.Node.Machine, Title: "of which nothing is known", N: h.N, M: h.M}, nil

@@ -17,7 +17,8 @@ type named struct {
 	gather   []parley.Tick      // how long each waited for others
 	answers  []parley.Happening // the first of each node, as a vector
 	slots    []uint64
-	differs  error // a node was answered twice, and not alike
+	back     parley.Set // whose question was taken back: nobody waits for the answer there
+	differs  error      // a node was answered twice, and not alike
 }
 
 // vectors judges a stream in which all nodes propose, name by name. Nothing is demanded of
@@ -29,12 +30,14 @@ func (e *evidence) vectors(c *Channel) {
 	all := e.named()
 	var slotVerdict Verdict
 	slotVerdict.Property = parley.Property{Name: "one slot", Says: "all correct processes name the same slot for a vector"}
-	slotVerdict.Promise = parley.Promise{Property: "one slot", Holds: true, Because: "it is the first one in which the name is ripe"}
+	slotVerdict.Promise = parley.Promise{
+		Property: "one slot", Holds: true, Because: "it is the first one in which the name is ripe",
+	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		n := all[name]
 		h := parley.History{N: e.h.N, Over: true, Naming: e.h.Naming}
 		failed, asked := e.failedUnder(f, n)
-		if e.unsettled(n) || asked.Minus(failed).Len() <= e.p.M && len(n.answers) == 0 {
+		if e.unsettled(n) || asked.Minus(failed).Minus(n.back).Len() <= e.p.M && len(n.answers) == 0 {
 			c.Unjudged++
 			continue
 		}
@@ -48,6 +51,7 @@ func (e *evidence) vectors(c *Channel) {
 			}
 		}
 		h.Faulty = union(union(failed, e.unknown), parley.Everyone(e.h.N).Minus(asked))
+		h.Faulty = union(h.Faulty, n.back.Minus(n.answered()))
 		c.Instances++
 		a := e.assumptions(failed, facts)
 		where := fmt.Sprintf("name %q", name)
@@ -63,11 +67,25 @@ func (e *evidence) vectors(c *Channel) {
 	}
 }
 
+// answered are the nodes that were answered.
+func (n *named) answered() (set parley.Set) {
+	for _, a := range n.answers {
+		set.Add(a.At)
+	}
+	return set
+}
+
 // named sorts questions and answers by name.
 func (e *evidence) named() map[string]*named {
 	all := make(map[string]*named)
 	names := make(map[[2]uint64]string) // of questions, by node and number
 	for _, q := range e.h.Requests {
+		if q.Msg.Kind == cluster.Withdrawn {
+			if name, known := names[[2]uint64{uint64(q.At), q.Msg.Value}]; known {
+				all[name].back.Add(q.At)
+			}
+			continue
+		}
 		name, value, ok := cluster.ProposedValue(q.Msg)
 		if q.Msg.Kind != parley.Propose || !ok {
 			continue
@@ -125,19 +143,11 @@ func (e *evidence) failedUnder(f *frames, n *named) (failed, asked parley.Set) {
 	for _, q := range n.requests {
 		asked.Add(q.At)
 	}
-	failed = union(failed, e.mute)
-	for _, a := range n.answers { // who was answered did not fail before
-		if !e.w.Liars.Has(a.At) {
-			failed.Remove(a.At)
-		}
-	}
+	answered := n.answered()
+	failed = union(failed, e.mute).Minus(answered.Minus(e.w.Liars)) // who was answered did not fail before
 	for _, slot := range n.slots {
 		if s := f.slots[slot]; s != nil {
-			for id := range s.held.All() {
-				if !slices.ContainsFunc(n.answers, func(a parley.Happening) bool { return a.At == id }) {
-					failed.Add(id)
-				}
-			}
+			failed = union(failed, s.held.Minus(answered))
 		}
 	}
 	return failed, asked

@@ -11,7 +11,9 @@ import (
 func (e *evidence) whole(c *Channel) {
 	if e.p.Timing == parley.Synchronous && e.round > 0 {
 		e.last = e.p.M
-		for _, s := range e.frames().slots {
+		slots := e.frames().slots
+		c.Slots = len(slots)
+		for _, s := range slots {
 			e.facts.Network.Lost = e.facts.Network.Lost || s.network.Lost
 			e.facts.Network.Late = e.facts.Network.Late || s.network.Late
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 )
 
@@ -45,6 +46,14 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string { return string(r.Reason) + ": " + r.Text }
+
+// Subject is whom the refusal is about, as he calls himself: what stands in quotes first.
+func (r *Refusal) Subject() string {
+	if name, err := strconv.QuotedPrefix(r.Text); err == nil {
+		return name
+	}
+	return ""
+}
 
 // Unwrap returns the reason.
 func (r *Refusal) Unwrap() error { return r.Reason }

@@ -373,3 +373,30 @@ func TestBroken(t *testing.T) {
 	}
 	h.Close()
 }
+
+// What comes before its machine is kept of each node up to a bound of its own: one that
+// sends much does not crowd out another.
+func TestEarlyOfEach(t *testing.T) {
+	h := host.New(host.Config{Self: 0, N: 4})
+	defer h.Close()
+	h.Expect(7)
+	b := parley.Encode(nil, parley.Env{}, parley.Msg{Kind: 1, Body: make([]byte, 1000)})
+	for range 2000 {
+		if err := h.Frame(3, 7, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Frame(2, 7, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: 1, Body: []byte("honest")})); err != nil {
+		t.Fatal(err)
+	}
+	all := new(echo)
+	if _, err := h.Open(host.Options{Channel: 7, Name: "echo", Machine: all}); err != nil {
+		t.Fatal(err)
+	}
+	if h.StrangeOf(2) > 0 || h.StrangeOf(3) < 1500 || h.Strange() != h.StrangeOf(3) {
+		t.Errorf("of node 2 %d messages were lost, of node 3 %d", h.StrangeOf(2), h.StrangeOf(3))
+	}
+	if err := h.Frame(1, 7, []byte{1}); err == nil || h.Malformed(1) != 1 {
+		t.Error("what is no message is not counted")
+	}
+}

@@ -48,7 +48,7 @@ type Spec struct {
 type order struct {
 	Peers []string  // addresses, by process: connect
 	Begin time.Time // time 0
-	Ask   bool      // say how things are
+	Ask   uint64    // say how things are, and that it was in this asking
 	End   bool      // stop, and say how things are
 }
 
@@ -62,6 +62,7 @@ type answer struct {
 
 // status is how things are at a process.
 type status struct {
+	Asked          uint64
 	Rests          bool     // nothing is due
 	Over           bool     // the machine has been stopped
 	Events         uint64   // so far

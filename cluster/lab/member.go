@@ -116,9 +116,9 @@ func (m *member) follow(ctx context.Context, o order) error {
 		m.asking.Go(func() { m.watch(ctx) })
 	case o.End:
 		m.stop()
-		m.say(answer{Status: m.status()})
-	case o.Ask:
-		m.say(answer{Status: m.status()})
+		m.say(answer{Status: m.status(0)})
+	case o.Ask > 0:
+		m.say(answer{Status: m.status(o.Ask)})
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func (m *member) note(e trace.Event) {
 }
 
 // status says how things are.
-func (m *member) status() *status {
+func (m *member) status(asked uint64) *status {
 	m.mu.Lock()
 	p := m.process
 	m.mu.Unlock()
@@ -259,6 +259,7 @@ func (m *member) status() *status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.counted
+	s.Asked = asked
 	s.Rests, s.Over, s.Down = rests && m.asked, m.over, slices.Collect(m.down.All())
 	s.Sent, s.Received = slices.Clone(s.Sent), slices.Clone(s.Received)
 	return &s

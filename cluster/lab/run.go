@@ -63,8 +63,9 @@ type running struct {
 	signers [][]byte
 	came    chan said
 	began   clock
-	due     []deed // in the order of their times
-	asking  bool
+	due     []deed   // in the order of their times
+	asked   uint64   // how often
+	asking  bool     // and not all have answered
 	before  []uint64 // events, by process, when all was still; nil: it was not
 	late    time.Duration
 	stopped map[parley.ID][]trace.Event // pauses
@@ -154,7 +155,11 @@ func (r *running) run(ctx context.Context) (over bool, err error) {
 	if err := r.await(ctx, func(c *child) bool { return c.connected }); err != nil {
 		return false, err
 	}
-	r.began = clock{time.Now().Add(50 * time.Millisecond).Round(0), r.Tick}
+	ahead := 50 * time.Millisecond
+	if r.Early { // who starts too late has no part in it
+		ahead = 200 * time.Millisecond
+	}
+	r.began = clock{time.Now().Add(ahead).Round(0), r.Tick}
 	r.plan(peers)
 	r.tell(order{Begin: r.began.began})
 	return r.follow(ctx)
@@ -265,7 +270,7 @@ func (r *running) take(s said) error {
 		c.address = s.Listens
 	case s.Connected:
 		c.connected = true
-	case s.Status != nil:
+	case s.Status != nil && (s.Status.Asked == r.asked || s.Status.Over):
 		c.status = s.Status
 		r.late = max(r.late, s.Status.Late)
 	}
@@ -341,7 +346,7 @@ func (r *running) again(ctx context.Context, how Crash, peers []string) error {
 	if err := r.start(ctx, how.At, c.life+1, peers[how.At]); err != nil {
 		return err
 	}
-	c = r.members[how.At]
+	c, r.asking = r.members[how.At], false // who is new has not been asked
 	if err := c.tell(order{Peers: peers}); err != nil {
 		return err
 	}
@@ -393,10 +398,11 @@ func (r *running) follow(ctx context.Context) (over bool, err error) {
 		case <-ask.C:
 			if !r.asking || r.answered() {
 				r.asking = true
+				r.asked++
 				for _, c := range r.members {
 					c.status = nil
 				}
-				r.tell(order{Ask: true})
+				r.tell(order{Ask: r.asked})
 			}
 		case <-limit.C:
 			return false, r.end(ctx)

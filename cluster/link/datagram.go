@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,6 +21,9 @@ type DatagramConfig struct {
 	Socket  *net.UDPConn // instead of listening at Self's address, or nil
 	Size    int          // bytes of a packet: 1200 if 0, at most 8900
 	Handler Handler
+	// Meddle, if it is set, is given every packet in place of the network, to lose it, to
+	// send it twice or later, or to send another: for tests and laboratories.
+	Meddle func(to parley.ID, packet []byte, send func([]byte))
 }
 
 // Datagrams is the link's other form: each frame is a UDP packet of its own, sent when it is
@@ -122,7 +126,9 @@ func (d *Datagrams) Send(to parley.ID, _ Class, channel uint32, head, body []byt
 		return false
 	}
 	b = append(append(b, head...), body...)
-	if _, err := d.sock.WriteToUDPAddrPort(b, p.addr); err != nil {
+	if d.c.Meddle != nil {
+		d.c.Meddle(to, bytes.Clone(b), func(b []byte) { _, _ = d.sock.WriteToUDPAddrPort(b, p.addr) })
+	} else if _, err := d.sock.WriteToUDPAddrPort(b, p.addr); err != nil {
 		p.refused.add(Unsendable)
 		return false
 	}

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"sync"
@@ -185,13 +186,13 @@ type notes struct {
 type note struct {
 	kind, who string
 	why, told Reason
-	text      string // of strangers: what is wrong with them, for an address may be that of several
+	about     string // of strangers: whom the error is about, for an address may be that of several
 }
 
 const (
 	noteEvery   = time.Minute
 	notesKept   = 1024 // of different addresses and reasons; beyond, strangers are only counted
-	notesOfEach = 16   // of what is wrong, from one address
+	notesOfEach = 16   // of those from one address
 )
 
 // due tells whether a note is to be written now.
@@ -218,8 +219,8 @@ func (n *notes) due(k note, now time.Duration) bool {
 			return false
 		}
 	}
-	if k.text != "" && n.of(k.who, now) >= notesOfEach {
-		return false // who makes up something else each time
+	if k.about != "" && n.of(k.who, now) >= notesOfEach {
+		return false // who makes up another name each time
 	}
 	n.last[k] = now
 	return true
@@ -238,8 +239,9 @@ func (n *notes) of(address string, now time.Duration) (count int) {
 // note logs what happened with a peer or a stranger.
 func (m *Mesh) note(kind, who string, down *Down) {
 	k := note{kind: kind, who: who, why: down.Reason, told: down.Told}
-	if kind == "address" && down.Reason == Handshake && down.Err != nil {
-		k.text = down.Err.Error()
+	var about interface{ Subject() string }
+	if kind == "address" && errors.As(down.Err, &about) {
+		k.about = about.Subject()
 	}
 	if !m.notes.due(k, m.now()) {
 		return

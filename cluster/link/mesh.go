@@ -26,7 +26,8 @@ type Identity interface {
 	Who(state tls.ConnectionState) (parley.ID, error)
 	// Watch has end called when a live connection's peer is trusted no more, until stop.
 	Watch(state tls.ConnectionState, end func(why error)) (stop func())
-	// Explain makes an error of a handshake readable.
+	// Explain makes an error of a handshake readable. If it has a method Subject() string, that
+	// is whom it is about: each is logged by itself.
 	Explain(err error) error
 }
 

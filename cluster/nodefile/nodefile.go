@@ -45,7 +45,10 @@ type File struct {
 	Clocks                     cluster.ClockConfig
 	Groups                     []cluster.GroupConfig // without Deliver
 	Tables                     []cluster.TableConfig
-	LogJSON                    bool // in place of text
+	Links                      cluster.Links
+	Agreements                 []cluster.Agreement // nil: the default
+	TraceLimit                 int                 // MiB of each trace; 0: the default
+	LogJSON                    bool                // in place of text
 	LogLevel                   slog.Level
 	Lab                        *cluster.Lab
 	// Offset and Drift are how wrong the clock of a node in a laboratory is: how far it is
@@ -63,6 +66,7 @@ const (
 	maxByzantine = 13 // members, where some may lie: messages grow with the power of m
 	maxGroups    = 1008
 	maxTables    = 1024
+	defaultTrace = 1024 // MiB
 )
 
 // Parse reads the text of a file. The path is for errors, and for relative folders.
@@ -116,10 +120,19 @@ func (f *File) keys() []key {
 		{"clocks", false, f.clocks},
 		{"groups", false, func(v value) error { return v.list(f.group) }},
 		{"tables", false, func(v value) error { return v.list(f.table) }},
+		{"links", false, f.linked},
+		{"agreements", false, func(v value) error { return v.list(f.agreement) }},
 		{"log", false, func(v value) error {
 			return v.fields(key{"format", false, f.logFormat}, key{"level", false, f.logLevel})
 		}},
 		{"traces", false, into(&f.Traces, value.folder)},
+		{"tracelimit", false, into(&f.TraceLimit, func(v value) (int, error) {
+			n, err := v.whole()
+			if err == nil && n == 0 {
+				err = v.wrong("0: allowed are 1 to 65535 MiB")
+			}
+			return n, err
+		})},
 		{"lab", false, f.lab},
 		{"traitor", false, f.traitor},
 		{"skew", false, f.skew},
@@ -297,6 +310,8 @@ func (f *File) fits() error {
 		return f.line["times"].wrong("suspect is %v: more than beat was expected, which is %v", t.Suspect, t.Beat)
 	case t.Retry <= t.Flush:
 		return f.line["times"].wrong("retry is %v: more than flush was expected, which is %v", t.Retry, t.Flush)
+	case f.set("tracelimit") && !f.set("traces"):
+		return f.line["tracelimit"].wrong("there is no key traces, whose files it is a limit for")
 	case f.set("traitor") && !f.set("lab"):
 		return f.line["traitor"].wrong("the key is for laboratories: it is refused without \"lab: true\"")
 	case f.set("clocks"):
@@ -321,7 +336,7 @@ func (f *File) fits() error {
 	if byzantine && (n < 4 || n > maxByzantine) {
 		return f.line["groups"].wrong("level byzantine among %d members: allowed are 4 to %d", n, maxByzantine)
 	}
-	return nil
+	return f.fitsLinks()
 }
 
 // set tells whether the file has a key.
@@ -371,9 +386,13 @@ func (f *File) Config() (cluster.Config, error) {
 	}
 	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.Folder(f.Data), f.Durable
 	c.Groups, c.Tables, c.M, c.Round, c.Times, c.Lab = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
-	c.Clocks = f.Clocks
+	c.Clocks, c.Links, c.Agreements = f.Clocks, f.Links, f.Agreements
 	if f.Traces != "" {
-		c.Trace = &cluster.Tracing{Open: cluster.TraceFolder(f.Folder(f.Traces))}
+		limit := f.TraceLimit
+		if limit == 0 {
+			limit = defaultTrace
+		}
+		c.Trace = &cluster.Tracing{Open: cluster.TraceFolder(f.Folder(f.Traces)), Limit: int64(limit) << 20}
 	}
 	if f.Offset != 0 || f.Drift != 0 {
 		c.Clock = host.Skewed{Clock: host.NewSystem(), Offset: parley.Tick(f.Offset), Drift: f.Drift}

@@ -35,15 +35,17 @@ type Store struct {
 	durable func(upto uint64)
 	failed  func(error)
 
-	mu      sync.Mutex
-	work    sync.Cond
-	batch   *pebble.Batch // what gathers for the next commit
-	spare   *pebble.Batch
-	upto    uint64 // records handed over so far, of all books
-	books   map[string]*Book
-	closing bool
-	err     error
-	done    chan struct{}
+	mu    sync.Mutex
+	work  sync.Cond
+	batch *pebble.Batch // what gathers for the next commit
+	spare *pebble.Batch
+	upto  uint64 // records handed over so far, of all books
+	// committed is how many of them are on the disk.
+	committed uint64
+	books     map[string]*Book
+	closing   bool
+	err       error
+	done      chan struct{}
 }
 
 // Options are those of a store.
@@ -220,6 +222,9 @@ func (s *Store) run() {
 		}
 		// The database may have called a failure fatal, and gone on.
 		if committed = upto; s.broken() == nil {
+			s.mu.Lock()
+			s.committed = upto
+			s.mu.Unlock()
 			s.durable(upto)
 		}
 		batch.Reset()
@@ -260,6 +265,25 @@ func (s *Store) fail(err error) {
 		// Not here: it may be the database that tells, with its locks held.
 		go s.failed(fmt.Errorf("store: the disk failed: %w", err))
 	}
+}
+
+// Stats is what a store has done.
+type Stats struct {
+	Records uint64 // handed over, states too
+	Durable uint64 // of them on the disk
+	Bytes   uint64 // of the folder
+	Err     error  // why nothing is durable any more
+}
+
+// Stats tells what the store has done since it was opened.
+func (s *Store) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := Stats{Records: s.upto, Durable: s.committed, Err: s.err}
+	if !s.closing {
+		out.Bytes = s.db.Metrics().DiskSpaceUsage()
+	}
+	return out
 }
 
 // Close waits until all that was handed over is durable, and closes the store.

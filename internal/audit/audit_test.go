@@ -22,11 +22,11 @@ import (
 // inProcess runs a cluster whose nodes are all in this process, and returns where the
 // traces are.
 func (s spec) inProcess(dir string) (traces string, rows []row, err error) {
-	parts, ports, err := prepare(dir, s.n, part{M: s.m, Round: s.round, Instances: s.instances, AtOnce: s.atOnce, Verbose: s.verbose})
+	parts, ports, err := prepare(dir, s.n, s.part())
 	if err != nil {
 		return "", nil, err
 	}
-	lies := traitors(s.n, s.m, s.how)
+	lies := traitors(s.m, s.how)
 	all := make([]*running, s.n)
 	errs := make([]error, s.n)
 	together := func(do func(i int) error) error {
@@ -94,10 +94,10 @@ func TestHolds(t *testing.T) {
 		pair := []string{how[i], how[(i+1)%len(how)]}
 		specs = append(specs, spec{n: 7, m: 2, how: pair, round: 150 * time.Millisecond})
 	}
-	turns := make(chan struct{}, 4) // most of the time is waiting for those who are silent
+	turns := make(chan struct{}, 6) // most of the time is waiting for those who are silent
 	var all sync.WaitGroup
 	for _, s := range specs {
-		s.instances, s.within, s.atOnce = 50, 20*time.Second, 16
+		s.instances, s.within, s.atOnce = 50, 20*time.Second, 4
 		dir := t.TempDir()
 		all.Go(func() {
 			turns <- struct{}{}
@@ -139,7 +139,7 @@ func (s spec) holds(t *testing.T, dir string) bool {
 // given the events of a machine, and tells whether it found what to change.
 func corrupt(t *testing.T, traces, machine string, change func(e *trace.Event) bool) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(traces, "node1", machine+".*"))
+	files, err := filepath.Glob(filepath.Join(traces, "node4", machine+".*"))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
@@ -191,7 +191,7 @@ func TestFinds(t *testing.T) {
 	}
 	of := func(op trace.Op, kind parley.Kind) func(e *trace.Event) bool {
 		return func(e *trace.Event) bool {
-			found := e.Op == op && e.Msg.Kind == kind && len(e.Msg.Body) > 0 && (op != trace.Receive || e.Peer != 3)
+			found := e.Op == op && e.Msg.Kind == kind && len(e.Msg.Body) > 0 && (op != trace.Receive || e.Peer != 0)
 			if found {
 				e.Msg.Body[len(e.Msg.Body)-1] ^= 1
 			}
@@ -213,7 +213,7 @@ func TestFinds(t *testing.T) {
 		if status != 1 || !strings.Contains(text, "VIOLATED") || !strings.Contains(text, c.want) {
 			t.Errorf("%s: status %d:\n%s", name, status, text)
 		}
-		files, err := filepath.Glob(filepath.Join(traces, "node1", c.machine+".*"))
+		files, err := filepath.Glob(filepath.Join(traces, "node4", c.machine+".*"))
 		if err == nil {
 			err = os.WriteFile(files[0], []byte(before), 0o600)
 		}

@@ -61,9 +61,10 @@ func (p part) join(ctx context.Context, on net.Listener) (*running, error) {
 	}
 	c := cluster.Config{
 		Name: name, Members: p.Members, Self: self, Trust: trust, Listen: on, M: p.M, Round: p.Round, SignerKey: signer,
-		Trace:  &cluster.Tracing{Open: cluster.TraceFolder(filepath.Join(p.Traces, name)), Buffer: 256 << 20},
-		Broken: func(err error) { panic(err) },
-		Groups: []cluster.GroupConfig{{Name: group, Level: cluster.Byzantine, Deliver: r.delivered}},
+		Agreements: []cluster.Agreement{{Algorithm: cluster.EIG, M: p.M}},
+		Trace:      &cluster.Tracing{Open: cluster.TraceFolder(filepath.Join(p.Traces, name)), Buffer: 256 << 20},
+		Broken:     func(err error) { panic(err) },
+		Groups:     []cluster.GroupConfig{{Name: group, Level: cluster.Byzantine, Deliver: r.delivered}},
 	}
 	if p.Verbose {
 		c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name)
@@ -96,17 +97,21 @@ func (r *running) do(ctx context.Context, service string) error {
 		return r.each(r.share(), 16, func(i int) error {
 			ctx, cancel := context.WithTimeout(ctx, r.patience())
 			defer cancel()
-			_, err := r.node.Agree(ctx, cluster.Question{Value: fmt.Appendf(nil, "value %d of %d", i, r.Self), M: r.M})
-			return err
+			return r.patiently(ctx, func() error {
+				_, err := r.node.Agree(ctx, cluster.Question{Value: fmt.Appendf(nil, "value %d of %d", i, r.Self), M: r.M})
+				return err
+			})
 		})
 	case "propose":
 		return r.each(r.Instances, 50, func(i int) error {
 			ctx, cancel := context.WithTimeout(ctx, 2*r.patience())
 			defer cancel()
-			_, err := r.node.Propose(ctx, cluster.Proposal{
-				Name: fmt.Sprintf("name %d", i), Value: fmt.Appendf(nil, "%d of %d", i, r.Self), M: r.M, Gather: r.Round,
+			return r.patiently(ctx, func() error {
+				_, err := r.node.Propose(ctx, cluster.Proposal{
+					Name: fmt.Sprintf("name %d", i), Value: fmt.Appendf(nil, "%d of %d", i, r.Self), M: r.M, Gather: r.Round,
+				})
+				return err
 			})
-			return err
 		})
 	case "order":
 		return r.each(r.Instances, r.AtOnce, func(i int) error {
@@ -129,6 +134,21 @@ func (r *running) do(ctx context.Context, service string) error {
 // patience is how long an answer is waited for.
 func (r *running) patience() time.Duration { return 2*time.Second + 30*r.Round }
 
+// patiently asks again while messages are too slow for the rounds: that may change.
+func (r *running) patiently(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
+		if too := new(cluster.RoundError); !errors.As(err, &too) {
+			return err
+		}
+		select {
+		case <-time.After(r.Round):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // share is how many of the instances this node begins: all of them together as many as
 // there are to be, if traitors begin none, and they some more.
 func (r *running) share() int {
@@ -148,9 +168,6 @@ func (r *running) each(times, atOnce int, do func(i int) error) error {
 					r.failed.Add(1)
 					if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 						return
-					}
-					if too := new(cluster.RoundError); errors.As(err, &too) { // it may be better soon
-						time.Sleep(r.Round)
 					}
 				}
 			}
@@ -232,11 +249,12 @@ func child() error {
 	}
 }
 
-// traitors gives the last m of n nodes their behaviours.
-func traitors(n, m int, how []string) map[parley.ID]string {
+// traitors gives the first m nodes their behaviours: who has two faces shows the second one
+// to the upper half of the nodes.
+func traitors(m int, how []string) map[parley.ID]string {
 	out := make(map[parley.ID]string)
 	for i := range m {
-		out[parley.ID(n-1-i)] = how[i%len(how)]
+		out[parley.ID(i)] = how[i%len(how)]
 	}
 	return out
 }

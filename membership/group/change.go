@@ -70,13 +70,13 @@ func (g *machine) suspected() parley.Set {
 
 // needed tells whether the view must end: upon suspecting a member, an own message
 // undelivered for T, frozen for T, a gap on a link, a learner that has caught up or can
-// have no sponsor in this view, a request to leave.
+// have no sponsor in this view, a request to leave or to leave another one out.
 func (g *machine) needed() bool {
 	outside := g.view.Members.Minus(g.suspected())
 	return outside != g.view.Members ||
 		g.frozen && (g.gap || g.now-g.since >= g.c.Wait) ||
 		!g.frozen && g.blocked ||
-		g.learner.ready || g.stale || g.leaving
+		g.learner.ready || g.stale || g.leaving || g.view.Members.Minus(g.exclude) != g.view.Members
 }
 
 // lowest tells whether all members of a lower rank are suspected, and rank which

@@ -116,6 +116,7 @@ func (g *machine) State(v *parley.Vars) {
 	v.Set("gone", &g.gone)
 	g.dueState(v)
 	v.Bool("leaving", &g.leaving)
+	v.Set("exclude", &g.exclude)
 	g.stuck.visit(v)
 	for i := range g.unsent {
 		g.unsent[i].visit(v)

@@ -80,13 +80,17 @@ const (
 	Leave parley.Kind = parley.Local + 0x20 + iota
 	// State answers Wanted. Seq: the position that it stands for. Body: the state.
 	State
+	// Exclude asks to leave Origin out of the next view, although it may be alive. It does
+	// not return by itself then.
+	Exclude
 )
 
 // What a group indicates, beside parley.Suspect and parley.View. A view's Seq is its
 // number, its Body its members, see problem.ReadSet; Value is the position that it
 // begins behind.
 const (
-	// Out tells that the process is a member no longer. Value: 1 if it asked to leave.
+	// Out tells that the process is a member no longer. Value: 1 if it asked to leave, 2 if
+	// it was excluded on request.
 	Out parley.Kind = parley.Indication + 0x20 + iota
 	// Wanted asks for the state above the group, for a joiner. Origin: the joiner. Seq:
 	// the position that it is wanted for: of all that was delivered up to there. It is
@@ -94,6 +98,8 @@ const (
 	Wanted
 	// Restored gives a joiner the state of its sponsor. Seq: the position. Body: the state.
 	Restored
+	// Excluded tells members that Origin was left out of the view on request.
+	Excluded
 )
 
 // Config is what all processes must know alike. What is left 0 has a default that

@@ -92,6 +92,7 @@ func value(number byte, n int, joins parley.ID, cut ...byte) []byte {
 		}
 		b = append(b, life)
 	}
+	b = problem.AppendSet(b, parley.Set{}) // nobody was excluded on request
 	return append(append(b, byte(len(cut))), cut...)
 }
 

@@ -54,6 +54,7 @@ type machine struct {
 	tried   bool        // since the need arose
 	flush   parley.Tick // until when to wait for the members that are not suspected
 	leaving bool
+	exclude parley.Set  // whom this member wants to be left out
 	stuck   stall       // by its position: nothing is delivered while something waits
 	unsent  []stall     // by layer: the oldest message of its own is not finished
 	looked  parley.Tick // when that was looked at last
@@ -132,6 +133,8 @@ func (g *machine) Request(s *parley.Step, m parley.Msg) {
 		g.leave(s)
 	case m.Kind == State:
 		g.stateIs(s, m)
+	case m.Kind == Exclude:
+		g.excluding(s, m.Origin)
 	case len(m.Body) > g.c.Payload:
 		s.Refuse(g.self, "request that is too long")
 	case g.stage == joining || g.frozen:
@@ -184,7 +187,7 @@ func (g *machine) hear(s *parley.Step, from parley.ID, child int, m parley.Msg) 
 	case child == 0 && m.Kind == Expel:
 		// upon EXPEL(w), w > v: stop
 		if m.Seq > g.view.Number {
-			g.stop(s)
+			g.stop(s, false)
 		}
 	case u < g.view.Number:
 		g.late(s, from, child, m)

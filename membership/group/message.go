@@ -74,6 +74,7 @@ type candidate struct {
 type report struct {
 	life    uint64      // its own incarnation
 	leaving bool        // it asks to be left out
+	exclude parley.Set  // and others to be
 	learner []candidate // at most one, which has caught up
 	layers  [][]byte
 }
@@ -90,6 +91,7 @@ func (r report) encode() []byte {
 		b = binary.AppendUvarint(b, uint64(c.id))
 		b = binary.AppendUvarint(b, c.life)
 	}
+	b = problem.AppendSet(b, r.exclude)
 	for _, layer := range r.layers {
 		b = appendBytes(b, layer)
 	}
@@ -103,6 +105,7 @@ func readReport(b []byte, n, layers int) (out report, ok bool) {
 	for range r.number(1) {
 		out.learner = append(out.learner, candidate{parley.ID(r.number(uint64(n - 1))), r.number(lives)})
 	}
+	out.exclude = r.set(n)
 	out.layers = r.list(layers)
 	return out, r.done()
 }
@@ -111,7 +114,9 @@ func readReport(b []byte, n, layers int) (out report, ok bool) {
 type decision struct {
 	next  View
 	lives []uint64 // by process: the incarnations of the members
-	cuts  [][]byte // by layer
+	// excluded are those that a member has asked to leave out.
+	excluded parley.Set
+	cuts     [][]byte // by layer
 }
 
 func (d decision) encode() []byte {
@@ -120,6 +125,7 @@ func (d decision) encode() []byte {
 	for id := range d.next.Members.All() {
 		b = binary.AppendUvarint(b, d.lives[id])
 	}
+	b = problem.AppendSet(b, d.excluded)
 	for _, cut := range d.cuts {
 		b = appendBytes(b, cut)
 	}
@@ -134,6 +140,7 @@ func readDecision(b []byte, n, layers int) (d decision, ok bool) {
 	for id := range d.next.Members.All() {
 		d.lives[id] = r.number(lives)
 	}
+	d.excluded = r.set(n)
 	d.cuts = r.list(layers)
 	return d, r.done()
 }

@@ -107,6 +107,8 @@ func (p *post) indication(m parley.Msg) string {
 		return fmt.Sprintf("restored %d %s", m.Seq, m.Body)
 	case group.Wanted:
 		return fmt.Sprintf("wanted %d for %d", m.Seq, m.Origin)
+	case group.Excluded:
+		return fmt.Sprintf("excludes %d", m.Origin)
 	case parley.Suspect:
 		return fmt.Sprintf("suspects %d", m.Origin)
 	}

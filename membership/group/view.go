@@ -32,7 +32,7 @@ func (g *machine) freeze() {
 // learner if it has caught up, and whether this member leaves.
 func (g *machine) Report() []byte {
 	g.freeze()
-	r := report{life: g.life, leaving: g.leaving}
+	r := report{life: g.life, leaving: g.leaving, exclude: g.exclude}
 	if g.learner.ready {
 		r.learner = []candidate{g.learner.candidate}
 	}
@@ -65,6 +65,9 @@ func (g *machine) Choose(reports []ballot.Report) []byte {
 			d.next.Members.Add(said.From)
 			d.lives[said.From] = r.life
 		}
+		for id := range r.exclude.All() {
+			d.excluded.Add(id)
+		}
 		learners = append(learners, r.learner...)
 		for i, layer := range r.layers {
 			of[i] = append(of[i], layer)
@@ -75,6 +78,12 @@ func (g *machine) Choose(reports []ballot.Report) []byte {
 			d.next.Members.Add(c.id)
 			d.lives[c.id] = c.life
 		}
+	}
+	// Nobody is left out if nobody would be left.
+	if rest := d.next.Members.Minus(d.excluded); rest != (parley.Set{}) {
+		d.next.Members = rest
+	} else {
+		d.excluded = parley.Set{}
 	}
 	for i, layer := range g.layers {
 		d.cuts = append(d.cuts, layer.Cut(of[i]))
@@ -117,7 +126,7 @@ func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
 	g.admit(s, d, value)
 	// self not in next: stop for ever
 	if !d.has(candidate{g.self, g.life}) {
-		g.stop(s)
+		g.stop(s, d.excluded.Has(g.self))
 		return
 	}
 	g.enter(s, d, value)
@@ -149,6 +158,10 @@ func (g *machine) enter(s *parley.Step, d decision, value []byte) {
 	s.Indicate(parley.Msg{
 		Kind: parley.View, Seq: g.view.Number, Value: g.position, Body: problem.AppendSet(nil, g.view.Members),
 	})
+	for id := range d.excluded.All() {
+		s.Indicate(parley.Msg{Kind: Excluded, Origin: id})
+	}
+	g.exclude = g.exclude.Minus(d.excluded)
 }
 
 // watch begins to listen to the members. Those of the view before have reported,
@@ -173,12 +186,15 @@ func (g *machine) open(s *parley.Step) {
 }
 
 // stop: no sends, no deliveries, no answers. Nothing is kept but who it was.
-func (g *machine) stop(s *parley.Step) {
+func (g *machine) stop(s *parley.Step, excluded bool) {
 	asked := uint64(0)
-	if g.leaving {
+	switch {
+	case g.leaving:
 		asked = 1
+	case excluded:
+		asked = 2
 	}
-	again := g.c.Return && !g.leaving
+	again := g.c.Return && asked == 0
 	g.disarm(s)
 	g.forget()
 	g.stage = out
@@ -201,8 +217,16 @@ func (g *machine) forget() {
 func (g *machine) leave(s *parley.Step) {
 	g.leaving = true
 	if g.stage == joining {
-		g.stop(s)
+		g.stop(s, false)
 		return
 	}
 	g.consider(s)
+}
+
+// excluding is a request to leave a member out.
+func (g *machine) excluding(s *parley.Step, id parley.ID) {
+	if g.stage == member && id != g.self && g.view.Members.Has(id) {
+		g.exclude.Add(id)
+		g.consider(s)
+	}
 }

@@ -36,6 +36,16 @@ type Config struct {
 	// Durable tells that this group is a durable one, which delivers again what it delivered
 	// since its log was replaced. It needs Transfer.
 	Durable bool
+	// Piece is how many bytes of a state one message has at most: one that is longer is
+	// fetched in pieces by who joins, and its hash is that which more than half of the others
+	// tell. 0: all states go to who joins in one message, of the group. It needs Transfer.
+	Piece int
+	// Longest is how long a state may be that is fetched; by default 256 MiB. As many bytes may
+	// be delivered while it comes; with more of them another one is asked for.
+	Longest int
+	// Retry is after what time of silence the rest of a state is asked for again, and after some
+	// of that of somebody else; by default 5000.
+	Retry parley.Tick
 	// Sessions is how many clients are remembered, 65,536 if 0; each life of a process is
 	// one. One that was forgotten and repeats its last command has it applied again, unless
 	// its session was opened, see [Commands].
@@ -101,6 +111,19 @@ func New(c Config) parley.Protocol {
 	if c.Durable && !c.Transfer {
 		panic("service: a durable group with no transfer of states")
 	}
+	if c.Piece < 0 || c.Longest < 0 || c.Retry < 0 || c.Piece > 0 && !c.Transfer {
+		panic(fmt.Sprintf("service: pieces of %d bytes, states of %d, again after %d", c.Piece, c.Longest, c.Retry))
+	}
+	if c.Longest == 0 {
+		c.Longest = 256 << 20
+	}
+	if c.Retry == 0 {
+		c.Retry = 5000
+	}
+	hears, kinds := parley.HearsBeneath, []string{"", "APPLY", "CHECK", "CHANGE", "PACK"}
+	if c.Piece > 0 {
+		hears, kinds = parley.HearsBoth, append(kinds, "MARK", "SUM", "WANT", "PART", "DONE")
+	}
 	if c.Setup == (Setup{}) {
 		c.Setup.Active = parley.Everyone(c.N)
 	}
@@ -116,8 +139,8 @@ func New(c Config) parley.Protocol {
 	return parley.Protocol{
 		Name: "service", Title: "a deterministic state machine, replicated",
 		Paper:  "lecture, replication; Schneider 1990",
-		Faults: parley.CrashFaults, Kinds: []string{"", "APPLY", "CHECK", "CHANGE", "PACK"}, N: c.N, M: c.N - 1,
-		Serves: true, Hears: parley.HearsBeneath,
+		Faults: parley.CrashFaults, Kinds: kinds, N: c.N, M: c.N - 1,
+		Serves: true, Hears: hears,
 		New:        func(parley.ID) parley.Machine { return &process{c: c, app: c.New(), setup: c.Setup} },
 		Properties: c.properties(),
 		Promises:   c.promises,
@@ -160,6 +183,16 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 		case pack:
 			list, _ := readCommands(m.Body)
 			yield(fmt.Sprintf("a pack of %d commands", len(list)))
+		case mark:
+			yield("takes its state here")
+		case sum:
+			yield(fmt.Sprintf("the hash of %d bytes of state", sizeOf(m.Body)))
+		case want:
+			yield(fmt.Sprintf("asks for the state from byte %d on", m.Value))
+		case part:
+			yield(fmt.Sprintf("%d bytes of state, from byte %d on", len(m.Body), m.Value))
+		case done:
+			yield("has the state")
 		case Diverged:
 			yield(fmt.Sprintf("%s has diverged at position %d", name(m.Origin), m.Seq))
 		case Differs:

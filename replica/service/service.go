@@ -79,7 +79,8 @@ const (
 	// of the pack, Seq the position behind it, and Body a reply to each command of it, see
 	// [ReadReplies]. A process that came back may be answered what it asked before again.
 	Replies
-	// Inspect is a Request, and the delivery that answers it: Seq is the position, and Value
+	// Inspect is a Request, and the delivery that answers it: Seq is the position, and unless
+	// the request has Value 1, which leaves out what takes time, Value
 	// a hash of all that later answers depend on.
 	Inspect
 )
@@ -121,6 +122,11 @@ type process struct {
 	stopped  bool
 	votes    []vote // by position, of the last few that were compared
 
+	fetch   *fetch // not nil: the state of this copy is still to come
+	marks   uint64 // that it asked for in this life
+	members parley.Set
+	offers  []offer
+
 	// This process as a client.
 	starts problem.Incarnation // without transfer its lives
 	life   uint64              // which tells its lives apart; 0: not known yet
@@ -141,10 +147,18 @@ func (p *process) Start(s *parley.Step) {
 // Request: to have a command applied, broadcast it.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	switch {
+	case m.Kind == group.Leave || m.Kind == group.Exclude:
+		s.Request(m) // which is the group's beneath
 	case m.Kind == Inspect: // of a copy that has stopped too
-		s.Deliver(s.Self, parley.Msg{Kind: Inspect, Origin: s.Self, Seq: p.position, Value: p.hash()})
+		told := parley.Msg{Kind: Inspect, Origin: s.Self, Seq: p.position}
+		if m.Value == 0 {
+			told.Value = p.hash()
+		}
+		s.Deliver(s.Self, told)
 	case p.stopped:
 		s.Refuse(s.Self, "request to a copy that has stopped")
+	case p.fetch != nil && m.Kind != parley.Carried:
+		p.hold(s, m)
 	case m.Kind == parley.Carried && len(p.queue) >= Queue:
 		s.Refuse(s.Self, "too many commands of its own")
 	case m.Kind == parley.Carried:
@@ -173,7 +187,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 
 // next broadcasts the first command of its own that is not applied.
 func (p *process) next(s *parley.Step) {
-	if p.in && len(p.queue) > 0 {
+	if p.in && p.fetch == nil && len(p.queue) > 0 {
 		s.Broadcast(parley.Msg{Kind: apply, Value: client(s.Self, p.life), Seq: p.done + 1, Body: p.queue[0]})
 	}
 }
@@ -185,21 +199,41 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.restore(s, m)
 	case m.Kind == group.Out:
 		p.in = p.in && !p.c.Transfer
+		if p.fetch != nil {
+			p.fetch = &fetch{} // it is told anew what to do when it is back
+		}
+	case m.Kind < parley.Local && !s.Carried:
+		p.link(s, from, m)
 	case p.stopped:
 	case m.Kind == parley.View && p.c.Transfer:
-		p.view(s, m.Seq)
+		p.view(s, m)
 	case m.Kind == group.Wanted:
-		// A joiner gets all that later answers depend on.
-		s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: parley.Save(&state{of: p}, 0, nil)})
+		// A joiner gets all that later answers depend on. Who has not got it itself leaves the
+		// joiner to ask somebody else.
+		if p.fetch == nil {
+			s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: p.given()})
+		}
 	case m.Kind >= parley.Local:
-	case m.Kind == apply:
+	case p.fetch != nil:
+		p.wait(s, from, m)
+	default:
+		p.delivered(s, from, m)
+	}
+}
+
+// delivered is a message in its place in the order.
+func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch m.Kind {
+	case apply:
 		p.apply(s, from, m)
-	case m.Kind == check:
+	case check:
 		p.check(s, from, m.Seq, m.Value)
-	case m.Kind == change:
+	case change:
 		p.change(s, from, m.Body)
-	case m.Kind == pack:
+	case pack:
 		p.pack(s, from, m)
+	case mark:
+		p.keep(s, from, m)
 	default:
 		s.Refuse(from, "no message of a service")
 	}
@@ -208,13 +242,19 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // view: what is asked is carried now. What was asked in the view before may have been
 // too much for the group, which refuses what it cannot keep until the next view. Views
 // that come back from a log are those of another life.
-func (p *process) view(s *parley.Step, number uint64) {
+func (p *process) view(s *parley.Step, m parley.Msg) {
+	if members, rest, err := problem.ReadSet(m.Body, p.c.N); err == nil && len(rest) == 0 {
+		p.members = members
+	}
 	if s.Restart {
 		return
 	}
 	p.in = true
 	if p.life == 0 {
-		p.life = number
+		p.life = m.Seq
+	}
+	if p.fetch != nil && p.fetch.number == 0 {
+		p.ask(s)
 	}
 	p.next(s)
 }
@@ -223,17 +263,34 @@ func (p *process) view(s *parley.Step, number uint64) {
 // it knew, but for its own commands: reintegration. A state is never empty: if nothing
 // comes the group beneath gives no states.
 func (p *process) restore(s *parley.Step, m parley.Msg) {
-	fresh := &process{
-		c: p.c, app: p.c.New(), starts: p.starts, life: p.life, in: !p.c.Transfer, done: p.done, queue: p.queue,
-	}
+	p.in, p.fetch = !p.c.Transfer, nil
+	body := m.Body
 	switch {
-	case len(m.Body) == 0:
+	case len(body) == 0:
 		p.stop(s, "no state came with the admission: the group gives none")
-	case !parley.Load(&state{of: fresh}, 0, m.Body):
-		p.stop(s, "the state of the sponsor cannot be read")
-	default:
-		*p = *fresh
+		return
+	case p.c.Piece > 0 && body[0] == marked:
+		p.stopped, p.fetch = false, &fetch{}
+		return
+	case p.c.Piece > 0 && body[0] == whole:
+		body = body[1:]
 	}
+	if !p.replace(body) {
+		p.stop(s, "the state of the sponsor cannot be read")
+	}
+}
+
+// replace takes over the state of another copy, and tells whether it is one.
+func (p *process) replace(body []byte) bool {
+	fresh := &process{
+		c: p.c, app: p.c.New(), starts: p.starts, life: p.life, in: p.in, done: p.done, queue: p.queue,
+		marks: p.marks, members: p.members, offers: p.offers,
+	}
+	if !parley.Load(&state{of: fresh}, 0, body) {
+		return false
+	}
+	*p = *fresh
+	return true
 }
 
 // stop: who does not have the state that the others have answers nothing.
@@ -321,6 +378,14 @@ func (p *process) State(v *parley.Vars) {
 	}
 	parley.Num(v, "life", &p.life)
 	v.Bool("in", &p.in)
+	if p.c.Piece > 0 {
+		parley.Num(v, "marks", &p.marks)
+		v.Set("members", &p.members)
+		parley.Slice(v, "offers", &p.offers, func(_ int, o *offer) { o.visit(v) })
+		if p.fetch != nil {
+			v.Machine("fetch", p.fetch)
+		}
+	}
 	parley.Num(v, "done", &p.done)
 	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("command", b) })
 }
@@ -329,6 +394,14 @@ func (p *process) State(v *parley.Vars) {
 func (p *process) copyState(v *parley.Vars) {
 	(&state{of: p}).State(v)
 	v.Bool("stopped", &p.stopped)
+	if p.c.Piece > 0 {
+		fetching := p.fetch != nil
+		if v.Bool("fetching", &fetching); fetching && p.fetch == nil {
+			p.fetch = &fetch{}
+		} else if !fetching {
+			p.fetch = nil
+		}
+	}
 	parley.Slice(v, "votes", &p.votes, func(_ int, x *vote) { x.state(v) })
 	if !inOrder(p.votes, func(x vote) uint64 { return x.position }) {
 		v.Fail()

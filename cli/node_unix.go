@@ -1,0 +1,14 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"syscall"
+)
+
+// flightSignals have a node write down its last events.
+var flightSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGQUIT}
+
+// raise sends this process a signal.
+func raise(s syscall.Signal) { _ = syscall.Kill(os.Getpid(), s) }

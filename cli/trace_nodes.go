@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/cluster"
+	"parley/cluster/audit"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/trace"
+)
+
+// nodeFlags choose what is shown of traces of nodes.
+type nodeFlags struct {
+	machine string
+	slot    uint64
+	asJSON  bool
+}
+
+// showNodes shows the traces of nodes as one, of one machine.
+func (a *app) showNodes(traces []trace.Trace, view viewFlags, f nodeFlags) error {
+	mine, err := ofMachine(traces, f.machine)
+	if err != nil {
+		return err
+	}
+	w, err := trace.Merge(mine, trace.Merging{})
+	if err != nil {
+		return err
+	}
+	s := setup{names: article, faulty: make(map[parley.ID]faulty.Behaviour)}
+	for _, t := range mine {
+		if node := t.Header.Node; node.Lies != "" {
+			s.faulty[parley.ID(node.Self)] = faulty.Behaviour{Name: node.Lies, Model: parley.SignedByzantineFaults}
+		}
+	}
+	log := w.Log
+	var ok bool
+	if s.protocol, _, ok = cluster.SlotProtocol(w.Header); ok {
+		if log, f.slot, err = ofSlot(log, f.slot); err != nil {
+			return err
+		}
+	} else if f.slot != 0 {
+		return badFlag("slot", "%s is no stream of agreements", w.Header.Node.Machine)
+	} else if s.protocol, ok = cluster.GroupProtocol(w.Header); !ok {
+		if s.protocol, err = audit.Protocols(a.protocols, a.namingOf)(w.Header); err != nil {
+			return err
+		}
+	}
+	s.protocol.Tree = nil // the events of one slot do not make its machines again
+	r := newReport(s, log, w.Header.Facts)
+	if f.asJSON {
+		return r.finish(r.writeJSON(a.out))
+	}
+	v, err := newView(r, s, log, view, a.width(view.width), nil)
+	if err != nil {
+		return err
+	}
+	v.heading = nodesHeading(w, f.slot)
+	return r.finish(v.print(a.out))
+}
+
+// nodesHeading says whose traces are shown.
+func nodesHeading(w *trace.Whole, slot uint64) string {
+	node := w.Header.Node
+	text := node.Machine
+	if slot > 0 {
+		text = fmt.Sprintf("slot %d of %s", slot, text)
+	}
+	if node.Cluster != "" {
+		text += " of cluster " + node.Cluster
+	}
+	var who []string
+	for id := range parley.ID(w.Header.N) {
+		one := article.full(id) + " is " + w.Header.Name(id)
+		switch {
+		case w.Liars.Has(id):
+			one += ", as the others heard it"
+		case w.Absent.Has(id):
+			one += ", without a trace"
+		}
+		who = append(who, one)
+	}
+	text += ": " + strings.Join(who, "; ")
+	if err := w.Complete(); err != nil {
+		text += "\nnot complete: " + strings.ReplaceAll(err.Error(), "\n", ", ")
+	}
+	return text
+}
+
+// ofMachine returns the traces of one machine, which must be named if there are several.
+func ofMachine(traces []trace.Trace, machine string) ([]trace.Trace, error) {
+	all := make(map[string][]trace.Trace)
+	for _, t := range traces {
+		if t.Header.Node == nil || t.Header.Node.Self == trace.Merged {
+			return nil, fmt.Errorf("%s: it is not the trace of a node, and shown alone", t.Name)
+		}
+		all[t.Header.Node.Machine] = append(all[t.Header.Node.Machine], t)
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+	if machine == "" && len(all) == 1 {
+		return traces, nil
+	}
+	if len(all[machine]) == 0 {
+		return nil, badFlag("machine", "%q: allowed are %s", machine, names)
+	}
+	return all[machine], nil
+}
+
+// ofSlot returns what happened in one slot of a stream of agreements: in the first one on
+// which somebody decided, if it is 0.
+func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
+	if slot == 0 {
+		for _, e := range log.Events {
+			if e.Op == trace.Deliver && e.Msg.Kind == parley.Decide && (slot == 0 || e.Msg.Seq < slot) {
+				slot = e.Msg.Seq
+			}
+		}
+		if slot == 0 {
+			return nil, 0, errors.New("in these traces nothing is decided: --slot shows a slot all the same")
+		}
+	}
+	asked := make(map[uint64]bool) // questions that were put into the slot
+	for _, e := range log.Events {
+		if e.Op == trace.Deliver && e.Msg.Kind == parley.Decide && e.Msg.Seq == slot && e.Msg.Value != 0 {
+			asked[e.Msg.Value] = true
+		}
+	}
+	out := &trace.Log{Keep: true}
+	now := make(map[uint64]uint64) // the numbers that events have now
+	for _, e := range log.Events {
+		switch {
+		case e.Op == trace.Request && asked[e.Msg.Value]:
+		case e.Op == trace.Deliver && e.Msg.Seq == slot:
+		case e.Msg.Kind == lockstep.Frame && e.Msg.Value == slot:
+		default:
+			continue
+		}
+		e.Cause = now[e.Cause]
+		now[e.ID] = out.Add(e)
+	}
+	if out.Len() == 0 {
+		return nil, 0, badFlag("slot", "there is no slot %d in these traces", slot)
+	}
+	return out, slot, nil
+}

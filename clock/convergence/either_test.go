@@ -1,0 +1,207 @@
+package convergence_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"parley"
+	"parley/clock/convergence"
+	"parley/faulty"
+	"parley/sim"
+)
+
+// counted counts who is in at the end of a run: correct processes whose last corner is not
+// that they left.
+func counted(h *parley.History) (in parley.Set) {
+	for _, d := range h.Deliveries {
+		switch {
+		case d.Msg.Kind == convergence.Enters && h.Correct(d.At):
+			in.Add(d.At)
+		case d.Msg.Kind == convergence.Leaves:
+			in.Remove(d.At)
+		}
+	}
+	return in
+}
+
+// Processes that know nothing of the others come to have clocks together, whenever each of
+// them starts to be heard: some within two delays by START, the others by reading those.
+func TestEither(t *testing.T) {
+	for _, c := range []convergence.Config{
+		{N: 4, M: 1, Begin: convergence.Either}, {N: 7, M: 2, Begin: convergence.Either, Readings: 3}, {N: 1}, {N: 2},
+	} {
+		c.Begin = convergence.Either
+		p, plan := convergence.New(c), planned(t, c)
+		for seed := range uint64(30) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			opt := drawn(p, plan, seed)
+			for id := range opt.Faulty { // one that is silent for a while counts as faulty
+				if r.IntN(2) == 0 {
+					opt.Faulty[id] = faulty.TwoFaced
+				}
+			}
+			for i := range opt.Clocks {
+				opt.Clocks[i].Offset = parley.Tick(r.Int64N(1 << 50))
+			}
+			opt.Until = 8 * plan.Period
+			// The last correct process is heard by nobody for some time, where that is not one too many.
+			late := parley.ID(c.N)
+			if c.M > 0 && seed%2 == 0 {
+				opt.Faulty, late = nil, parley.ID(r.IntN(c.N))
+				deaf := sim.Link{To: parley.SetOf(late), Until: parley.Tick(r.Int64N(int64(2 * plan.Period))), Loss: 1}
+				mute := deaf
+				mute.From, mute.To = deaf.To, parley.Set{}
+				opt.Links = append(opt.Links, deaf, mute)
+			}
+			s := sim.Run(opt)
+			if in := counted(&s.History); in.Len() != c.N-len(opt.Faulty) {
+				t.Fatalf("n = %d, seed %d: only %v of %d are in (late: %d)", c.N, seed, in, c.N, late)
+			}
+			if err := broken(p, &s.History); err != nil {
+				t.Fatalf("n = %d, seed %d, late %d: %v", c.N, seed, late, err)
+			}
+		}
+	}
+}
+
+// All processes come back from a crash, or have lost each other for a time: there is nobody
+// who has a clock, and they begin anew.
+func TestEitherBeginsAnew(t *testing.T) {
+	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either}
+	p, plan := convergence.New(c), planned(t, c)
+	for seed := range uint64(20) {
+		half := parley.SetOf(0, 1)
+		opt := sim.Options{
+			Protocol: p, Seed: seed, Until: 12 * plan.Period,
+			Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
+			Links: []sim.Link{
+				{From: half, To: parley.SetOf(2, 3), Since: 3 * plan.Period, Until: 6 * plan.Period, Loss: 1},
+				{From: parley.SetOf(2, 3), To: half, Since: 3 * plan.Period, Until: 6 * plan.Period, Loss: 1},
+			},
+		}
+		s := sim.Run(opt)
+		left := 0
+		for _, d := range s.History.Deliveries {
+			if d.Msg.Kind == convergence.Leaves {
+				left++
+			}
+		}
+		if in := counted(&s.History); left < 4 || in.Len() != 4 {
+			t.Fatalf("seed %d: %d times a clock was given up, and in the end %v are in", seed, left, in)
+		}
+	}
+}
+
+// m liars that say START again and again, to some and not to others, begin nothing, and
+// bring nobody's clock apart once it is in.
+func TestEitherLiarsDoNotStart(t *testing.T) {
+	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either}
+	plan := planned(t, c)
+	h := newHand(t, c, 0)
+	h.start(0, false)
+	say := parley.Msg{Kind: convergence.Start}
+	for k := range parley.Tick(5) {
+		if h.receive(1000+k*2*plan.RoundTrip, 3, say); len(h.refused) > 0 {
+			t.Errorf("a START a round trip later is refused: %v", h.refused)
+		}
+	}
+	if h.receive(1001+8*plan.RoundTrip, 3, say); len(h.refused) != 1 {
+		t.Error("a START at once again is not refused")
+	}
+	if _, in := h.show(20 * plan.RoundTrip); in {
+		t.Error("one liar and this process begin")
+	}
+	// Two long ago and one now are no start: who said so long ago may have a clock since.
+	h = newHand(t, c, 0)
+	h.start(0, false)
+	h.receive(10, 1, say)
+	h.receive(3*plan.Period, 3, say)
+	if _, in := h.show(3 * plan.Period); in {
+		t.Error("it begins by a START of long ago")
+	}
+}
+
+// A clock is asked for again if it could not be read in time, and one is not lost in a
+// resynchronization because of one slow answer.
+func TestReadings(t *testing.T) {
+	c := four
+	c.Readings = 3
+	plan := planned(t, c)
+	h, t1 := toReading(t, c)
+	h.answerFrom(t1, 1, 0)
+	for again := 1; again < 3; again++ {
+		now, effects := h.expire()
+		var asked []string
+		for _, e := range effects {
+			if e.Op == parley.OpSend {
+				asked = append(asked, fmt.Sprint(e.To))
+			}
+		}
+		if now-t1 > parley.Tick(again)*(plan.RoundTrip+1) || fmt.Sprint(asked) != "[2 3]" {
+			t.Fatalf("after %d it asks %v again", now-t1, asked)
+		}
+		if again == 2 {
+			h.answerFrom(now, 2, 0)
+		}
+	}
+	now, effects := h.expire()
+	if len(delivered(effects, convergence.Adjusts)) != 1 || now-t1 != plan.Window {
+		t.Errorf("with three of four clocks, it does %v after %d", effects, now-t1)
+	}
+}
+
+// answerFrom answers the last question in the name of one process that is ahead by so much.
+func (h *hand) answerFrom(now parley.Tick, id parley.ID, ahead parley.Tick) {
+	effects := h.step.Effects
+	h.receive(now+10, id, tell(now, now+5+ahead))
+	h.step.Now, h.step.Effects = now, effects
+}
+
+// Who is told that its clock is no good joins anew.
+func TestAnew(t *testing.T) {
+	h := newHand(t, four, 0)
+	h.start(70, false)
+	effects := h.at(500, func(m parley.Machine, s *parley.Step) { m.Request(s, parley.Msg{Kind: convergence.Anew}) })
+	if len(delivered(effects, convergence.Leaves)) != 1 {
+		t.Fatalf("it does %v", effects)
+	}
+	if _, in := h.show(501); in {
+		t.Error("its clock counts")
+	}
+	// The timer for the next resynchronization, which was set before, finds no clock.
+	effects = h.at(four.Period, func(m parley.Machine, s *parley.Step) { m.Timeout(s, 1) })
+	if len(effects) > 0 {
+		t.Errorf("it resynchronizes: %v", effects)
+	}
+}
+
+// A process that slept between the reading of clocks and the adjustment knows that what it
+// read is of long ago: it joins anew.
+func TestSleepsThroughTheWindow(t *testing.T) {
+	plan := planned(t, four)
+	for late, adjusts := range map[parley.Tick]int{plan.Threshold: 1, plan.Threshold + 1: 0} {
+		h, t1 := toReading(t, four)
+		for id := range parley.ID(3) {
+			h.answerFrom(t1, id+1, 0)
+		}
+		effects := h.at(t1+plan.Window+late, func(m parley.Machine, s *parley.Step) { m.Timeout(s, 2) })
+		if len(delivered(effects, convergence.Adjusts)) != adjusts || len(delivered(effects, convergence.Leaves)) != 1-adjusts {
+			t.Errorf("%d late, it does %v", late, effects)
+		}
+	}
+}
+
+// A clock that was read and is beyond the threshold is counted against who shows it.
+func TestBeyondIsCounted(t *testing.T) {
+	plan := planned(t, four)
+	h, t1 := toReading(t, four)
+	timers := h.step.Effects
+	h.answerFrom(t1, 1, plan.Threshold)
+	h.answerFrom(t1, 2, -plan.Threshold-1)
+	h.answerFrom(t1, 3, 0)
+	h.step.Now, h.step.Effects = t1, timers
+	if h.expire(); len(h.refused) != 1 || h.refused[0] != "a clock beyond the threshold" {
+		t.Errorf("refused: %v", h.refused)
+	}
+}

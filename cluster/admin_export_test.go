@@ -1,0 +1,9 @@
+package cluster
+
+import "parley"
+
+// Shut tells what a node takes no more of another one: "nothing", "crash" for what knows of
+// crashes alone, or "all".
+func Shut(n *Node, id parley.ID) string {
+	return map[uint32]string{0: "nothing", shutCrash: "crash", shutCrash | shutLiars: "all"}[n.admin.closed[id].what.Load()]
+}

@@ -1,0 +1,237 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/membership/group"
+)
+
+// admin is how the node stands.
+type admin struct {
+	code    atomic.Uint32 // of the state
+	started time.Time
+	life    uint64
+
+	mu    sync.Mutex
+	moved chan struct{}    // closed when a view changes
+	views map[string]*view // by machine
+	once  sync.Once        // of Close
+	err   error            // of it
+	expulsions
+}
+
+var nodeStates = [...]NodeState{Running, Draining, Leaving, Left, Expelled}
+
+// became makes a state the node's, unless a later one is.
+func (a *admin) became(s NodeState) {
+	code := uint32(slices.Index(nodeStates[:], s))
+	for now := a.code.Load(); now < code && !a.code.CompareAndSwap(now, code); now = a.code.Load() {
+	}
+}
+
+func (a *admin) state() NodeState { return nodeStates[a.code.Load()] }
+
+// takes tells why the node takes no new request, if it does not.
+func (n *Node) takes() error {
+	switch n.admin.state() {
+	case Draining, Leaving:
+		return ErrDraining
+	case Left:
+		return ErrClosed
+	case Expelled:
+		return ErrExpelled
+	}
+	return nil
+}
+
+// view is what this node knows of the views of one machine.
+type view struct {
+	process   *host.Process // when it has been opened
+	in        bool
+	number    uint64
+	members   parley.Set
+	suspected parley.Set
+}
+
+// watched is what stands above a machine with views.
+type watched struct {
+	host.Upper
+	n *Node
+	v *view
+}
+
+// watched puts the node above a machine, beneath what stands above it already.
+func (n *Node) watched(machine string, upper host.Upper) host.Upper {
+	n.admin.mu.Lock()
+	defer n.admin.mu.Unlock()
+	v := new(view)
+	n.admin.views[machine] = v
+	return watched{upper, n, v}
+}
+
+// opened is told of the machine, when there is one.
+func (n *Node) opened(machine string, p *host.Process) {
+	n.admin.mu.Lock()
+	defer n.admin.mu.Unlock()
+	if v := n.admin.views[machine]; v != nil {
+		v.process = p
+	}
+}
+
+// Indicate takes what the machine says of views, before what is above it hears of it.
+func (w watched) Indicate(path parley.Path, m parley.Msg) {
+	a := &w.n.admin
+	a.mu.Lock()
+	switch m.Kind {
+	case parley.View:
+		members, err := readMembers(m.Body, len(w.n.c.Members))
+		if err != nil {
+			panic(err) // the machine of this node wrote it
+		}
+		w.v.number, w.v.members, w.v.suspected = m.Seq, members, parley.Set{}
+		w.v.in = members.Has(w.n.self)
+	case group.Out:
+		w.v.in = false
+	case parley.Suspect:
+		w.v.suspected.Add(m.Origin)
+	case group.Excluded:
+		w.n.shut(m.Origin, a.peers[m.Origin].life, false)
+	}
+	if m.Kind == parley.View || m.Kind == group.Out {
+		close(a.moved)
+		a.moved = make(chan struct{})
+	}
+	a.mu.Unlock()
+	w.Upper.Indicate(path, m)
+}
+
+// until waits for something to become true of the views.
+func (a *admin) until(ctx context.Context, f func(v *view) bool) (missing []string) {
+	for {
+		a.mu.Lock()
+		missing = nil
+		for name, v := range a.views {
+			if !f(v) {
+				missing = append(missing, name)
+			}
+		}
+		moved := a.moved
+		a.mu.Unlock()
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			slices.Sort(missing)
+			return missing
+		}
+	}
+}
+
+// ask asks something of all machines with views.
+func (n *Node) ask(m parley.Msg, which func(v *view) bool) error {
+	n.admin.mu.Lock()
+	var all []*host.Process
+	for _, v := range n.admin.views {
+		if which(v) && v.process != nil {
+			all = append(all, v.process)
+		}
+	}
+	n.admin.mu.Unlock()
+	var errs []error
+	for _, p := range all {
+		errs = append(errs, p.Request(m))
+	}
+	return errors.Join(errs...)
+}
+
+// Leave leaves all groups and tables in order, and then closes the node: the others go on
+// without it at once, and do not have to suspect it first. Where there are no views, in
+// Byzantine groups and in agreements, it counts as silent from then on. It comes back by
+// Join. If the context ends before, the node is closed all the same, and the error tells
+// in what it was still a member.
+func (n *Node) Leave(ctx context.Context) error {
+	n.admin.became(Leaving)
+	in := func(v *view) bool { return v.in }
+	err := n.ask(parley.Msg{Kind: group.Leave}, in)
+	if still := n.admin.until(ctx, func(v *view) bool { return !v.in }); still != nil {
+		err = errors.Join(err, fmt.Errorf("cluster: still a member of %v: %w", still, context.Cause(ctx)))
+	}
+	n.admin.became(Left)
+	return errors.Join(err, n.Close())
+}
+
+// Drain takes no new requests, waits for what is under way, and leaves. If the context ends
+// before, it leaves all the same, for as long as a leave may take, and the error tells.
+func (n *Node) Drain(ctx context.Context) error {
+	n.admin.became(Draining)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for n.busy() {
+		select {
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+		}
+		t := n.c.Times.WithDefaults()
+		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Suspect+t.Flush+2*t.Retry)
+		defer cancel()
+		return errors.Join(fmt.Errorf("cluster: not all that was under way is done: %w", context.Cause(ctx)), n.Leave(short))
+	}
+	return n.Leave(ctx)
+}
+
+// busy tells whether anything is under way that this node was asked for.
+func (n *Node) busy() bool {
+	for _, g := range n.groups {
+		if g.packer.busy() {
+			return true
+		}
+	}
+	for _, t := range n.tables {
+		if len(t.slots) > 0 {
+			return true
+		}
+	}
+	return n.streams.busy() || n.commits.busy()
+}
+
+// Expel excludes a member from all groups and tables, by agreement of their members. It
+// returns when it is out of all those in which this node is. The member learns it, and all
+// that it is asked for then is [ErrExpelled]. It comes back only as another life, by Join.
+//
+// What is to hold in spite of liars takes no single node's word: from Byzantine groups,
+// agreements and transactions by these a member is shut out when m+1 nodes have been asked
+// to expel it; it learns of its expulsion from as many.
+func (n *Node) Expel(ctx context.Context, name string) error {
+	i := slices.IndexFunc(n.c.Members, func(m Member) bool { return m.Name == name })
+	id := parley.ID(i)
+	switch {
+	case i < 0:
+		return fmt.Errorf("%w: %q is none of the %d members", ErrRefused, name, len(n.c.Members))
+	case id == n.self:
+		return fmt.Errorf("%w: a node does not expel itself: it leaves", ErrRefused)
+	}
+	if err := n.takes(); err != nil {
+		return err
+	}
+	n.c.Log.Info("a member is to be expelled", "member", name)
+	n.voteAgainst(id)
+	with := func(v *view) bool { return v.in && v.members.Has(id) }
+	if err := n.ask(parley.Msg{Kind: group.Exclude, Origin: id}, with); err != nil {
+		return err
+	}
+	if still := n.admin.until(ctx, func(v *view) bool { return !with(v) }); still != nil {
+		return fmt.Errorf("cluster: %s is still a member of %v: %w", name, still, context.Cause(ctx))
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"parley"
+	"parley/cluster/link"
+	"parley/mux"
+	"parley/replica/service"
+)
+
+// Status tells how the node and all it knows of stand. It is made anew for each call, and
+// what is in it may be some steps apart.
+func (n *Node) Status() Status {
+	clock := n.Clock()
+	s := Status{
+		Cluster: n.c.Trust.Cluster(), Name: n.c.Name, State: n.admin.state(), Incarnation: n.admin.life,
+		Again: n.again || n.c.Rejoin, Started: n.admin.started, Durable: n.c.Durable, M: n.c.M, Round: n.c.Round.String(),
+		Synchronized: clock.Synchronized, ClockOffset: clock.Offset,
+		Groups: []GroupStatus{}, Tables: []TableStatus{}, Strange: n.host.Strange(),
+	}
+	if clock.Synchronized {
+		s.ClockBound = clock.Bound
+	}
+	abstained := make(map[string]uint64)
+	s.Refused, abstained = n.refusedStatus()
+	in := make([][]string, len(n.c.Members))
+	viewed := func(machine string) ViewStatus {
+		v, members := n.viewStatus(machine)
+		for id := range members.All() {
+			in[id] = append(in[id], machine)
+		}
+		return v
+	}
+	for _, c := range n.c.Groups {
+		name := "group/" + c.Name
+		g := GroupStatus{Name: c.Name, Level: c.Level.String(), ViewStatus: viewed(name)}
+		if c.Level == Byzantine {
+			g.SlotStatus = n.slotStatus(n.groups[c.Name], abstained[name])
+			g.In = g.SlotStatus != nil && !g.Mute && n.takes() == nil
+		}
+		s.Groups = append(s.Groups, g)
+	}
+	for _, c := range n.c.Tables {
+		t := n.tables[c.Name]
+		s.Tables = append(s.Tables, TableStatus{
+			Name: c.Name, Position: t.position(), Waiting: len(t.slots), ViewStatus: viewed("table/" + c.Name),
+		})
+	}
+	s.Streams = n.streamStatus(abstained)
+	s.Commit = n.commits.status()
+	s.Members, s.Strangers = n.memberStatus(in)
+	if n.store != nil {
+		st := n.store.Stats()
+		s.Store = &StoreStatus{Records: st.Records, Durable: st.Durable, Bytes: st.Bytes}
+		if st.Err != nil {
+			s.Store.Error = st.Err.Error()
+		}
+	}
+	return s
+}
+
+// refusedStatus counts what was refused, and by machine how often this node has abstained.
+func (n *Node) refusedStatus() (list []RefusedStatus, abstained map[string]uint64) {
+	list, abstained = []RefusedStatus{}, make(map[string]uint64)
+	n.host.Refused(func(machine string, from parley.ID, why string, times uint64) {
+		if from == n.self && why == abstains {
+			abstained[machine] += times
+		}
+		list = append(list, RefusedStatus{machine, n.c.Members[from].Name, why, times})
+	})
+	slices.SortFunc(list, func(a, b RefusedStatus) int {
+		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.From, b.From), cmp.Compare(a.Why, b.Why))
+	})
+	return list, abstained
+}
+
+// abstains is the reason that rounds give for it.
+const abstains = "woke too late: abstains"
+
+// viewStatus is the last view of a machine; none if it has none.
+func (n *Node) viewStatus(machine string) (s ViewStatus, members parley.Set) {
+	n.admin.mu.Lock()
+	defer n.admin.mu.Unlock()
+	v := n.admin.views[machine]
+	if v == nil {
+		return s, members
+	}
+	s = ViewStatus{In: v.in, View: v.number, Members: n.namesOf(v.members)}
+	if v.suspected != (parley.Set{}) {
+		s.Suspected = n.namesOf(v.suspected)
+	}
+	return s, v.members
+}
+
+// slotted is a machine of slots.
+type slotted interface{ Slots() *mux.Pipeline }
+
+// slotStatus is that of a group of slots.
+func (n *Node) slotStatus(g *Group, abstained uint64) (s *SlotStatus) {
+	g.process.Do(func(m parley.Machine, _ parley.Tick) {
+		if of, ok := m.(slotted); ok {
+			one := slotsOf(of.Slots(), abstained)
+			s = &one
+		}
+	})
+	return s
+}
+
+func slotsOf(l *mux.Pipeline, abstained uint64) SlotStatus {
+	return SlotStatus{Opened: l.Opened(), Done: l.Done(), Missed: l.Missed(), Abstained: abstained, Mute: l.Muted()}
+}
+
+// streamStatus is that of all streams that are open.
+func (n *Node) streamStatus(abstained map[string]uint64) []StreamStatus {
+	list := []StreamStatus{}
+	for _, o := range n.streams.all() {
+		s := StreamStatus{Algorithm: o.t.algorithm.String(), M: o.t.m}
+		if !o.t.all() {
+			s.Source = n.c.Members[o.t.source].Name
+		}
+		o.process.Do(func(m parley.Machine, _ parley.Tick) {
+			switch m := m.(type) {
+			case *asks:
+				s.SlotStatus = slotsOf(m.line, abstained[o.t.name()])
+			case *names:
+				s.SlotStatus = slotsOf(m.line, abstained[o.t.name()])
+			}
+		})
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b StreamStatus) int {
+		return cmp.Or(cmp.Compare(a.Algorithm, b.Algorithm), cmp.Compare(a.M, b.M), cmp.Compare(a.Source, b.Source))
+	})
+	return list
+}
+
+// all are the streams that are open.
+func (l *streams) all() (list []*opened) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.table {
+		list = append(list, o)
+	}
+	return list
+}
+
+// busy tells whether somebody waits for an answer.
+func (l *streams) busy() bool {
+	return slices.ContainsFunc(l.all(), func(o *opened) bool { return len(o.room) > 0 })
+}
+
+// memberStatus is that of all members.
+func (n *Node) memberStatus(in [][]string) (list []MemberStatus, strangers map[string]uint64) {
+	stats := n.mesh.Stats()
+	byName := func(of map[link.Reason]uint64) map[string]uint64 {
+		out := make(map[string]uint64)
+		for why, times := range of {
+			out[why.String()] = times
+		}
+		return out
+	}
+	for id, m := range n.c.Members {
+		s := MemberStatus{Name: m.Name, Address: m.Address, In: in[id]}
+		if parley.ID(id) == n.self {
+			s.Self, s.Connected, s.Incarnation = true, true, n.admin.life
+		}
+		list = append(list, s)
+	}
+	for _, p := range stats.Peers {
+		s := &list[p.ID]
+		s.Connected, s.Incarnation, s.Connections = p.Connected, p.Incarnation, p.Connections
+		s.FramesIn, s.FramesOut, s.BytesIn, s.BytesOut = p.FramesIn, p.FramesOut, p.BytesIn, p.BytesOut
+		s.FramesLost, s.Queued, s.Dropped = p.FramesLost, p.Queued, byName(p.Refused)
+		s.RTT = RTTStatus{p.RTT.Min, p.RTT.P50, p.RTT.P999, p.RTT.Samples}
+		if p.Connected {
+			since := p.Since
+			s.Since = &since
+		}
+		c := &n.admin.closed[p.ID]
+		s.Expelled = c.what.Load() != 0
+		for why, times := range map[string]uint64{
+			"expelled": c.dropped.Load(), "no machine": n.host.StrangeOf(p.ID), "no message": n.host.Malformed(p.ID),
+		} {
+			if times > 0 {
+				s.Dropped[why] = times
+			}
+		}
+	}
+	return list, byName(stats.Refused)
+}
+
+// position is how many commands the copy of this node has applied. It asks the machine, and
+// is that of before if the disk keeps the answer back.
+func (t *Table) position() uint64 {
+	told := make(chan uint64, 1)
+	t.mu.Lock()
+	closed := t.closed != nil
+	if !closed {
+		t.spots = append(t.spots, told)
+	}
+	t.mu.Unlock()
+	if closed || t.process.Request(parley.Msg{Kind: service.Inspect, Value: 1}) != nil {
+		return t.spot.Load()
+	}
+	alarm := time.NewTimer(100 * time.Millisecond)
+	defer alarm.Stop()
+	select {
+	case at := <-told:
+		t.spot.Store(at)
+	case <-alarm.C:
+	}
+	return t.spot.Load()
+}
+
+// status is how transactions stand.
+func (s *commits) status() *CommitStatus {
+	out := &CommitStatus{Protocol: s.c.Protocol.String(), Preparing: s.works.preparing(), Blocked: []Outcome{}}
+	s.mu.Lock()
+	out.Committed, out.Aborted = s.committed, s.aborted
+	s.mu.Unlock()
+	if s.order != nil {
+		s.order.status(out)
+		return out
+	}
+	s.process.Do(func(machine parley.Machine, _ parley.Tick) {
+		m := machine.(*transactions)
+		out.Open = len(m.of[s.n.self].list)
+		for id := range m.of {
+			for _, t := range m.of[id].list {
+				o := s.n.outcome(m, t)
+				if o.State == Pending {
+					out.Pending++
+				}
+				if o.Waits != nil && len(out.Blocked) < 100 {
+					out.Blocked = append(out.Blocked, o)
+				}
+			}
+		}
+	})
+	return out
+}
+
+// busy tells whether somebody waits for an outcome.
+func (s *commits) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls) > 0
+}

@@ -1,0 +1,248 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/cluster"
+)
+
+// governed is a cluster with a group and a table, as the tests of administration have it.
+func governed(t *testing.T, n int) *rig {
+	dir := t.TempDir()
+	return newRig(t, n, func(c *cluster.Config) {
+		c.Dir = filepath.Join(dir, c.Name)
+		c.Groups = []cluster.GroupConfig{{Name: "g"}, {Name: "b", Level: cluster.Byzantine}}
+		c.Tables = []cluster.TableConfig{{Name: "t"}}
+		c.Participant = newTally()
+	})
+}
+
+// Status tells of members, views, positions and counters what is so, and goes into JSON.
+func TestStatus(t *testing.T) {
+	r := governed(t, 3)
+	ctx := soon(t, 10*time.Second)
+	node := r.nodes[1].Load()
+	for range 3 {
+		if _, err := r.table(1).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := node.Group("b").Broadcast([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.Commit(ctx, "tx", bodies("do", 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	s := node.Status()
+	all := []string{"node1", "node2", "node3"}
+	if s.Name != "node2" || s.State != cluster.Running || s.Again || s.Incarnation == 0 || time.Since(s.Started) > time.Minute ||
+		s.Store == nil || s.Store.Bytes == 0 || s.Cluster != "test" {
+		t.Errorf("%+v", s)
+	}
+	for _, v := range []cluster.ViewStatus{s.Groups[0].ViewStatus, s.Tables[0].ViewStatus} {
+		if !v.In || v.View != 1 || !slices.Equal(v.Members, all) {
+			t.Errorf("%+v", v)
+		}
+	}
+	if s.Groups[1].SlotStatus == nil || s.Groups[1].Opened == 0 || s.Groups[0].SlotStatus != nil || !s.Groups[1].In {
+		t.Errorf("%+v", s.Groups)
+	}
+	if p := s.Tables[0].Position; p < 3 || p > 6 {
+		t.Errorf("position %d", p)
+	}
+	if s.Commit.Committed != 1 || s.Commit.Protocol != "two-phase" {
+		t.Errorf("%+v", s.Commit)
+	}
+	for i, m := range s.Members {
+		if m.Name != all[i] || !m.Connected || m.Self != (i == 1) || m.Expelled ||
+			!slices.Equal(m.In, []string{"group/g", "table/t"}) || !m.Self && (m.FramesIn == 0 || m.Incarnation == 0) {
+			t.Errorf("%+v", m)
+		}
+	}
+	b, err := json.Marshal(s)
+	if err != nil || !strings.Contains(string(b), `"members":[{"name":"node1"`) {
+		t.Error(err, string(b))
+	}
+	// Who is down is not connected, and suspected or out of the view.
+	r.stop(2)
+	eventually(t, "node3 is out of the view", func() bool {
+		s := node.Status()
+		return !s.Members[2].Connected && slices.Equal(s.Groups[0].Members, all[:2]) && len(s.Members[2].In) == 0
+	})
+}
+
+// Who leaves is out of all views at once, and the others did not have to suspect it. It
+// takes no requests any more, and comes back by joining.
+func TestLeave(t *testing.T) {
+	r := governed(t, 3)
+	ctx := soon(t, 20*time.Second)
+	left := r.nodes[2].Swap(nil)
+	if err := left.Leave(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		for _, v := range views(r.nodes[i].Load()) {
+			if len(v.Members) != 2 || len(v.Suspected) > 0 {
+				t.Errorf("node %d: %+v", i, v)
+			}
+		}
+	}
+	if s := left.Status(); s.State != cluster.Left {
+		t.Errorf("it is %s", s.State)
+	}
+	if err := left.Group("g").Broadcast(nil); !errors.Is(err, cluster.ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := r.table(0).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
+		t.Error(err)
+	}
+	r.start(2)
+	r.back(2)
+	if err := left.Close(); err != nil {
+		t.Error(err)
+	}
+	// The last ones can leave, too: one after the other.
+	for i := range 3 {
+		if err := r.nodes[i].Swap(nil).Leave(ctx); err != nil {
+			t.Error(i, err)
+		}
+	}
+}
+
+// views are those that a node knows of.
+func views(n *cluster.Node) (list []cluster.ViewStatus) {
+	s := n.Status()
+	for _, g := range s.Groups {
+		if g.Level != cluster.Byzantine.String() {
+			list = append(list, g.ViewStatus)
+		}
+	}
+	for _, x := range s.Tables {
+		list = append(list, x.ViewStatus)
+	}
+	return list
+}
+
+// A node cannot leave without a majority: it is closed when the context ends, and says so.
+func TestLeaveWithoutAMajority(t *testing.T) {
+	r := governed(t, 3)
+	r.stop(0, 1)
+	err := r.nodes[2].Swap(nil).Leave(soon(t, 300*time.Millisecond))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "[group/g table/t]") {
+		t.Error(err)
+	}
+}
+
+// Who drains takes nothing new, and what was asked before is done.
+func TestDrain(t *testing.T) {
+	r := governed(t, 3)
+	ctx := soon(t, 20*time.Second)
+	node := r.nodes[2].Swap(nil)
+	client := node.Table("t").KeyValue()
+	under := make(chan error, 1)
+	gate := make(chan struct{})
+	go func() {
+		close(gate)
+		_, err := client.Add(ctx, []byte("k"), 1)
+		under <- err
+	}()
+	<-gate
+	time.Sleep(20 * time.Millisecond)
+	done := make(chan error, 1)
+	go func() { done <- node.Drain(ctx) }()
+	eventually(t, "it drains", func() bool { return node.Status().State != cluster.Running })
+	_, err := client.Add(ctx, []byte("k"), 1)
+	if !errors.Is(err, cluster.ErrRefused) && !errors.Is(err, cluster.ErrClosed) {
+		t.Error(err)
+	}
+	for what, err := range map[string]error{
+		"broadcast": node.Group("g").Broadcast(nil),
+		"commit":    second(node.Commit(ctx, "tx", bodies("do", 0))),
+		"agree":     second(node.Agree(ctx, cluster.Question{})),
+	} {
+		if !errors.Is(err, cluster.ErrDraining) && !errors.Is(err, cluster.ErrClosed) {
+			t.Error(what, err)
+		}
+	}
+	if err := errors.Join(<-under, <-done); err != nil {
+		t.Error(err)
+	}
+	if sum, err := r.table(0).KeyValue().Add(ctx, []byte("k"), 1); sum != 2 || err != nil {
+		t.Error(sum, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Who is expelled is out of all views, however alive it is, and learns it: all that it is
+// asked for is ErrExpelled, which is ErrOut. It does not come back by itself, but as
+// another life.
+func TestExpel(t *testing.T) {
+	r := governed(t, 3)
+	ctx := soon(t, 20*time.Second)
+	if err := r.nodes[1].Load().Expel(ctx, "node3"); err != nil {
+		t.Fatal(err)
+	}
+	out := r.nodes[2].Load()
+	eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
+	for what, err := range map[string]error{
+		"group": out.Group("g").Broadcast(nil), "table": second(out.Table("t").Open(ctx)),
+		"byzantine": out.Group("b").Broadcast(nil), "commit": second(out.Commit(ctx, "tx", bodies("do", 0))),
+		"agree": second(out.Agree(ctx, cluster.Question{})), "expel": out.Expel(ctx, "node1"),
+	} {
+		if !errors.Is(err, cluster.ErrExpelled) || !errors.Is(err, cluster.ErrOut) {
+			t.Error(what, err)
+		}
+	}
+	time.Sleep(2 * quick.Suspect)
+	for i := range 2 {
+		eventually(t, "it is out", func() bool { return r.nodes[i].Load().Status().Members[2].Expelled })
+		for _, v := range views(r.nodes[i].Load()) {
+			if len(v.Members) != 2 {
+				t.Errorf("node %d: %+v", i, v)
+			}
+		}
+	}
+	r.stop(2)
+	r.start(2)
+	r.back(2)
+	if s := r.nodes[0].Load().Status(); s.Members[2].Expelled || !slices.Contains(s.Members[2].In, "table/t") {
+		t.Errorf("%+v", s.Members[2])
+	}
+	for _, name := range []string{"node1", "node9"} {
+		if err := r.nodes[0].Load().Expel(ctx, name); !errors.Is(err, cluster.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Where one of four may lie, one node alone shuts nobody out of what is to hold in spite of
+// that, though of what knows of crashes; and with a second one all is shut.
+func TestExpelTakesMoreThanMayLie(t *testing.T) {
+	r := governed(t, 4)
+	ctx := soon(t, 20*time.Second)
+	if err := r.nodes[0].Load().Expel(ctx, "node4"); err != nil {
+		t.Fatal(err)
+	}
+	// It is out of the views, and knows of that from more than one.
+	out := r.nodes[3].Load()
+	eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
+	for i := range 3 {
+		if got := cluster.Shut(r.nodes[i].Load(), 3); got != "crash" {
+			t.Errorf("node %d has shut it out of %s", i, got)
+		}
+	}
+	if err := r.nodes[1].Load().Expel(ctx, "node4"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		eventually(t, "all is shut", func() bool { return cluster.Shut(r.nodes[i].Load(), 3) == "all" })
+	}
+}

@@ -1,0 +1,90 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"parley/cluster"
+)
+
+// accounts is the bank of one node: a participant that holds back what it has promised, until
+// it is told the end.
+type accounts struct {
+	mu      sync.Mutex
+	balance map[string]int
+	held    map[string]change // by transaction
+}
+
+// change is a node's part of a transfer.
+type change struct {
+	Account string
+	By      int
+}
+
+// Prepare takes what is to be paid out of the account at once: nobody else can have it then.
+func (a *accounts) Prepare(_ context.Context, tx string, body []byte) (bool, error) {
+	var c change
+	if err := json.Unmarshal(body, &c); err != nil {
+		return false, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.balance[c.Account]+c.By < 0 {
+		return false, errors.New("not enough money")
+	}
+	a.balance[c.Account] += min(c.By, 0)
+	a.held[tx] = c
+	return true, nil
+}
+
+// Commit pays in what is to be paid in.
+func (a *accounts) Commit(tx string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.balance[a.held[tx].Account] += max(a.held[tx].By, 0)
+	delete(a.held, tx)
+}
+
+// Abort gives back what was taken.
+func (a *accounts) Abort(tx string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.balance[a.held[tx].Account] -= min(a.held[tx].By, 0)
+	delete(a.held, tx)
+}
+
+// Two banks, and money that goes from one to the other, or not at all.
+func ExampleNode_Commit() {
+	banks := make(map[string]*accounts)
+	nodes, end := three(func(c *cluster.Config) { // three processes would call cluster.Join each
+		bank := &accounts{balance: map[string]int{"alice": 100, "bob": 100}, held: make(map[string]change)}
+		banks[c.Name], c.Participant = bank, bank
+	})
+	defer end()
+
+	transfer := func(tx string, dollars int) {
+		from, _ := json.Marshal(change{"alice", -dollars})
+		to, _ := json.Marshal(change{"bob", dollars})
+		committed, err := nodes[0].Commit(context.Background(), tx, map[string][]byte{"node2": from, "node3": to})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		outcome, _ := nodes[0].Outcome(tx)
+		fmt.Println(dollars, "dollars:", committed, outcome.Why)
+	}
+	transfer("monday/1", 70)
+	transfer("monday/2", 70)
+	transfer("monday/3", 30)
+
+	end() // so that all is carried out
+	fmt.Println("alice", banks["node2"].balance["alice"], "bob", banks["node3"].balance["bob"])
+	// Output:
+	// 70 dollars: true
+	// 70 dollars: false node2: not enough money
+	// 30 dollars: true
+	// alice 0 bob 200
+}

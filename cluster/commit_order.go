@@ -1,0 +1,394 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/cluster/link"
+	commit "parley/commit/problem"
+)
+
+// In spite of liars transactions are decided by a Byzantine order of all nodes: who begins
+// one broadcasts what everybody is to do, and participants broadcast their votes. All correct
+// nodes deliver the same in the same order, and each finds the outcome in it: to commit, as
+// soon as all votes are yes; to abort, with the first no, or when more nodes than may lie say
+// that they have waited for long. That is package commit/agreed, with the vector of votes agreed on
+// vote by vote, and many transactions to a slot.
+//
+// A participant makes its yes durable before it broadcasts it. One that comes back, or has
+// missed a slot, hears nothing more of the order: it asks all others, and believes what more
+// of them say than may lie.
+
+// What is broadcast begins with one of these.
+const (
+	orderBegin  = 1 // a sheet
+	orderVote   = 2 // 1 if it is yes, else 0; the digest; the name; and why it is no
+	orderExpire = 3 // 0; the digest; the name
+)
+
+// orderChannel is the channel of the order.
+const orderChannel = commitChannel + 1
+
+// orderName names the order among groups.
+const orderName = "commit:order"
+
+// ordered is what all correct nodes make of the order, each for itself. What depends on what
+// is delivered is in decisions, what is this node's own in the rest.
+type ordered struct {
+	s      *commits
+	group  *Group
+	recall *host.Process
+	stop   chan struct{}
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	open   map[string]*orderedTx
+	count  []int // of open ones, by coordinator
+	bytes  []int // of their parts
+	number uint64
+	past   past
+	logs   map[parley.Path]chan struct{} // closed when a yes is durable
+	told   []recalled                    // outcomes to be told to who asked
+}
+
+// orderedTx is a transaction that is open.
+type orderedTx struct {
+	path    parley.Path // its number in the order
+	sheet   sheet
+	yes     parley.Set
+	expired parley.Set
+	begun   time.Time
+	called  bool // this node has said that it has waited for long
+	learned bool // this node has been told the outcome by others
+}
+
+// newOrdered opens the order, and the memory of what this node has said yes to.
+func (n *Node) newOrdered(s *commits) (err error) {
+	o := &ordered{
+		s: s, stop: make(chan struct{}), open: make(map[string]*orderedTx), count: make([]int, len(n.c.Members)),
+		bytes: make([]int, len(n.c.Members)), past: newPast(s.c.Remember), logs: make(map[parley.Path]chan struct{}),
+	}
+	s.order = o
+	ready := make(chan struct{})
+	s.works.voted = func(path parley.Path, yes bool, why string) {
+		<-ready
+		o.vote(path, yes, why)
+	}
+	s.works.applied = func(path parley.Path) {
+		<-ready
+		_ = o.recall.Request(parley.Msg{Kind: recallDone, Value: uint64(path)}) // it fails if the node has closed
+	}
+	machine := newRecalls(len(n.c.Members), n.c.M, parley.Tick(s.c.Delay), parley.Tick(s.c.Votes), n.self)
+	o.recall, err = n.host.Open(host.Options{
+		Channel: commitChannel, Name: "commit", Machine: machine, Upper: o, After: o.after, Class: link.Bulk,
+	})
+	if err == nil {
+		o.group, err = n.newGroup(GroupConfig{Name: orderName, Level: Byzantine, Keep: 1, Deliver: o.deliver}, orderChannel)
+	}
+	close(ready)
+	if err != nil {
+		return fmt.Errorf("cluster: transactions: %w", err)
+	}
+	o.wg.Go(o.expire)
+	return nil
+}
+
+// close ends what waits.
+func (o *ordered) close() {
+	close(o.stop)
+	if o.group != nil {
+		o.group.close(ErrClosed)
+	}
+	o.wg.Wait()
+}
+
+// aside tells whether this node hears nothing of the order.
+func (o *ordered) aside() (aside bool) {
+	o.group.process.Do(func(m parley.Machine, _ parley.Tick) {
+		if of, ok := m.(slotted); ok {
+			aside = of.Slots().Muted() || of.Slots().Missed() > 0
+		}
+	})
+	return aside
+}
+
+// begin broadcasts what a transaction is.
+func (o *ordered) begin(t sheet) error {
+	b := append([]byte{orderBegin}, t.encode()...)
+	if most := o.s.n.c.views().Payload - 2*binary.MaxVarintLen64; len(b) > most {
+		return fmt.Errorf("%w: the transaction has %d bytes: at most %d are allowed", ErrRefused, len(b), most)
+	}
+	if o.aside() {
+		return fmt.Errorf("%w: %w", ErrRefused, ErrAbstained)
+	}
+	want := parley.Msg{Kind: recallWant, Body: t.only(parley.All).encode()}
+	if err := o.recall.Request(want); err != nil {
+		return err
+	}
+	go func() { // it may have to wait, for longer than who asks
+		if err := o.group.packer.add(b, Byzantine); err != nil {
+			o.s.end(t.name, false, err)
+		}
+	}()
+	return nil
+}
+
+// orderMessage is a vote, or the word that the time is over.
+func orderMessage(kind, yes byte, t sheet, why string) []byte {
+	b := binary.BigEndian.AppendUint64([]byte{kind, yes}, t.digest)
+	b = append(binary.AppendUvarint(b, uint64(len(t.name))), t.name...)
+	return append(b, why...)
+}
+
+// vote broadcasts the vote of this node; a yes when it is durable.
+func (o *ordered) vote(path parley.Path, yes bool, why string) {
+	o.mu.Lock()
+	var t *orderedTx
+	for _, x := range o.open {
+		if x.path == path {
+			t = x
+		}
+	}
+	var durable chan struct{}
+	if t != nil && yes {
+		durable = make(chan struct{})
+		o.logs[path] = durable
+	}
+	o.mu.Unlock()
+	if t == nil {
+		return // it is over
+	}
+	said := byte(0)
+	if yes {
+		said = 1
+		err := o.recall.Request(parley.Msg{Kind: recallYes, Value: uint64(path), Body: t.sheet.only(o.s.n.self).encode()})
+		if err != nil {
+			return
+		}
+		select {
+		case <-durable:
+		case <-o.stop:
+			return
+		}
+	}
+	_ = o.group.packer.add(orderMessage(orderVote, said, t.sheet, why), Byzantine) // it fails if the node has closed
+}
+
+// expire says of what has been open for long that it is to end, and tells the memory of what
+// has ended.
+func (o *ordered) expire() {
+	tick := time.NewTicker(o.s.c.Delay)
+	defer tick.Stop()
+	for silent := 0; ; {
+		select {
+		case <-o.stop:
+			return
+		case <-tick.C:
+		}
+		o.after()
+		// Who hears nothing more of the order asks the others. They may not know either.
+		if o.aside() {
+			silent++
+		}
+		if time.Duration(silent)*o.s.c.Delay > o.s.c.Votes+16*o.s.c.Delay {
+			o.s.giveUp(fmt.Errorf("%w: %w", ErrUnknown, ErrAbstained))
+		}
+		var late []sheet
+		o.mu.Lock()
+		for _, t := range o.open {
+			if !t.called && time.Since(t.begun) > o.s.c.Votes+2*o.s.c.Delay {
+				t.called = true
+				late = append(late, t.sheet)
+			}
+		}
+		o.mu.Unlock()
+		for _, t := range late {
+			if o.group.packer.add(orderMessage(orderExpire, 0, t, ""), Byzantine) != nil {
+				return
+			}
+		}
+	}
+}
+
+// deliver takes what is delivered, which liars may have sent: all correct nodes do the same
+// with it. It is part of a step of the order.
+func (o *ordered) deliver(d Delivery) {
+	if len(d.Payload) == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch b := d.Payload[1:]; d.Payload[0] {
+	case orderBegin:
+		if t, ok := readSheet(b, len(o.count)); ok && t.members[0] == d.From && len(t.parts) > 0 {
+			o.begun(d.From, t)
+		}
+	case orderVote, orderExpire:
+		if len(b) < 9 || b[0] > 1 {
+			return
+		}
+		yes, digest := b[0] == 1, binary.BigEndian.Uint64(b[1:])
+		r := numbers{b: b[9:]}
+		name := string(r.bytes(MaxTx))
+		t := o.open[name]
+		switch {
+		case r.bad || t == nil || t.sheet.digest != digest || len(r.b) > maxWhy:
+		case d.Payload[0] == orderExpire:
+			if t.expired.Add(d.From); t.expired.Len() > o.s.n.c.M {
+				o.end(t, commit.Abort, ending{by: d.From, text: "not all votes came in time"})
+			}
+		default:
+			o.voted(d.From, t, yes, string(r.b))
+		}
+	}
+}
+
+// begun opens a transaction, unless its name is taken or its coordinator has too many.
+func (o *ordered) begun(from parley.ID, t sheet) {
+	refuse := func(err error) {
+		if from == o.s.n.self {
+			o.s.end(t.name, false, err)
+		}
+	}
+	taken := fmt.Errorf("%w: %q", ErrTaken, t.name)
+	if x := o.open[t.name]; x != nil {
+		if x.sheet.digest != t.digest {
+			refuse(taken)
+		}
+		return
+	}
+	if e := o.past.named(t.name); e != nil {
+		switch {
+		case e.digest != t.digest:
+			refuse(taken)
+		case from == o.s.n.self:
+			o.s.end(t.name, e.outcome == commit.Commit, nil)
+		}
+		return
+	}
+	if o.count[from] >= o.s.c.Open || o.bytes[from]+t.size() > mostParts {
+		refuse(fmt.Errorf("%w: too many transactions of this node are under way", ErrRefused))
+		return
+	}
+	o.number++
+	x := &orderedTx{path: parley.Path(o.number), sheet: t, begun: time.Now()}
+	o.open[t.name] = x
+	o.count[from]++
+	o.bytes[from] += t.size()
+	if body, has := t.part(o.s.n.self); has {
+		o.s.works.prepare(x.path, t.name, body, false)
+	}
+}
+
+// voted counts a vote.
+func (o *ordered) voted(from parley.ID, t *orderedTx, yes bool, why string) {
+	if _, has := t.sheet.part(from); !has {
+		return
+	}
+	if !yes {
+		o.end(t, commit.Abort, ending{by: from, text: why})
+		return
+	}
+	t.yes.Add(from)
+	if !slices.ContainsFunc(t.sheet.parts, func(p part) bool { return !t.yes.Has(p.id) }) {
+		o.end(t, commit.Commit, ending{})
+	}
+}
+
+// end closes a transaction.
+func (o *ordered) end(t *orderedTx, outcome commit.Outcome, why ending) {
+	delete(o.open, t.sheet.name)
+	from := t.sheet.members[0]
+	o.count[from]--
+	o.bytes[from] -= t.sheet.size()
+	o.past.add(&ended{t.path, t.sheet.name, t.sheet.digest, outcome, why})
+	if !t.learned {
+		o.tell(t.path, t.sheet, outcome)
+	}
+	// The memory hears of it when the step of the order is over.
+	o.told = append(o.told, recalled{sheet: t.sheet.only(parley.All), outcome: outcome, to: o.s.n.self})
+}
+
+// tell tells the participant and who waits.
+func (o *ordered) tell(path parley.Path, t sheet, outcome commit.Outcome) {
+	if _, has := t.part(o.s.n.self); has {
+		o.s.works.end(path, t.name, outcome == commit.Commit)
+	}
+	o.s.count(outcome == commit.Commit)
+	o.s.end(t.name, outcome == commit.Commit, nil)
+}
+
+// Deliver takes what the memory says. It is part of a step of it.
+func (o *ordered) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
+	t, ok := readSheet(m.Body, len(o.count))
+	if !ok {
+		panic("cluster: a transaction cannot be read that this node wrote")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch m.Kind {
+	case recallYes: // it is durable
+		if done := o.logs[parley.Path(m.Value)]; done != nil {
+			delete(o.logs, parley.Path(m.Value))
+			close(done)
+		}
+	case txPrepare:
+		body, _ := t.part(o.s.n.self)
+		o.number = max(o.number, m.Value)
+		o.s.works.prepare(parley.Path(m.Value), t.name, body, true)
+	case recallAsked:
+		if e := o.past.named(t.name); e != nil && e.digest == t.digest {
+			o.told = append(o.told, recalled{sheet: t, outcome: e.outcome, to: from})
+		}
+	case txEnded: // more nodes say so than may lie
+		x := o.open[t.name]
+		switch {
+		case x == nil:
+			o.past.add(&ended{parley.Path(m.Value), t.name, t.digest, commit.Outcome(m.Seq), ending{}})
+			o.tell(parley.Path(m.Value), t, commit.Outcome(m.Seq))
+		case !x.learned:
+			x.learned = true
+			o.tell(x.path, x.sheet, commit.Outcome(m.Seq))
+		}
+	}
+}
+
+// Indicate takes nothing: the memory indicates nothing.
+func (o *ordered) Indicate(parley.Path, parley.Msg) {}
+
+// after lets the memory tell outcomes.
+func (o *ordered) after() {
+	o.mu.Lock()
+	told := o.told
+	o.told = nil
+	o.mu.Unlock()
+	for _, r := range told {
+		m := parley.Msg{Kind: recallTold, Origin: r.to, Seq: uint64(r.outcome), Body: r.sheet.encode()}
+		_ = o.recall.Request(m) // it fails if the node has closed
+	}
+}
+
+// look tells what is known of a transaction.
+func (o *ordered) look(tx string) (Outcome, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e := o.past.named(tx); e != nil {
+		return Outcome{tx, stateOf(e.outcome), o.s.n.why(e.why), nil}, nil
+	}
+	if o.open[tx] != nil {
+		return Outcome{Tx: tx}, nil
+	}
+	return Outcome{Tx: tx}, fmt.Errorf("%w: %q", ErrNoTransaction, tx)
+}
+
+// status adds how transactions stand.
+func (o *ordered) status(out *CommitStatus) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out.Open, out.Pending = o.count[o.s.n.self], len(o.open)
+}

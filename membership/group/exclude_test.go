@@ -1,0 +1,48 @@
+package group_test
+
+import (
+	"testing"
+
+	"parley"
+	"parley/membership/group"
+)
+
+// A member that is alive is left out if another one asks for it, of whatever rank: all are
+// told why, and it does not come back by itself.
+func TestExclude(t *testing.T) {
+	for _, asks := range []parley.ID{0, 2} {
+		p := newPost(t, group.Config{N: 4, Return: true})
+		p.cast(1, "a")
+		p.settle(0, 1, 2, 3)
+		p.ask(asks, parley.Msg{Kind: group.Exclude, Origin: 1})
+		for range 20 {
+			p.settle(0, 1, 2, 3)
+			p.period(500, 0, 1, 2, 3)
+		}
+		p.expect(1, "1:a; out 2")
+		p.expect(0, "1:a; view 2 [0 2 3]; excludes 1")
+		p.expect(3, "1:a; view 2 [0 2 3]; excludes 1")
+		p.cast(3, "b")
+		p.settle(0, 2, 3)
+		p.expect(0, "2:b")
+		if k := p.kinds(1, 0); len(k) > 0 {
+			t.Errorf("who is out sends %v", k)
+		}
+	}
+}
+
+// To exclude oneself, one who is no member, or all that there are does nothing.
+func TestExcludeNobody(t *testing.T) {
+	p := newPost(t, group.Config{N: 3, Initial: parley.SetOf(0, 1)})
+	for _, id := range []parley.ID{0, 2, 9} {
+		p.ask(0, parley.Msg{Kind: group.Exclude, Origin: id})
+	}
+	p.settle(0, 1)
+	p.expect(0, "")
+	// Each of two wants the other to go: both stay, for nobody would be left.
+	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
+	p.ask(1, parley.Msg{Kind: group.Exclude, Origin: 0})
+	p.settle(0, 1)
+	p.expect(0, "view 2 [0 1]")
+	p.expect(1, "view 2 [0 1]")
+}

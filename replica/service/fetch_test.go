@@ -1,0 +1,255 @@
+package service_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/membership/group"
+	"parley/replica/service"
+	"parley/sim"
+)
+
+// pieces is a configuration in which every state is too long for one message.
+func pieces(every uint64) service.Config {
+	return service.Config{Every: every, Piece: 16, Retry: 3000}
+}
+
+// Who joins fetches the state in pieces, while others crash, come back and are suspected,
+// with nothing lost, done twice or out of order. In the end all copies go on as one.
+func TestFetch(t *testing.T) {
+	whole := []string{service.Consistency, service.OneMachine, service.Once}
+	restarts, fetched := 0, 0
+	for seed := range uint64(300) {
+		n := 3 + int(seed%2)
+		p := returning(n, pieces(seed%4))
+		s := sim.Run(storm(seed, p, false, 120_000))
+		judge(t, seed, p, s, whole...)
+		tied(t, seed, &s.History)
+		answered := make(map[parley.ID]int)
+		for _, d := range s.History.Deliveries {
+			if strings.HasPrefix(string(d.Msg.Body), "last") {
+				answered[d.At]++
+			}
+		}
+		for q := range parley.ID(n) {
+			if answered[q] < n {
+				t.Fatalf("seed %d: in the end process %d answers %d commands of %d\n%q\n%v", seed, q, answered[q], n,
+					answers(&s.History), s.Stats.Refused)
+			}
+		}
+		for _, i := range s.History.Indications {
+			switch i.Msg.Kind {
+			case service.Stopped, service.Diverged, service.Differs:
+				t.Fatalf("seed %d: %+v", seed, i)
+			case group.Restored:
+				if fetched++; len(i.Msg.Body) != 1 {
+					t.Fatalf("seed %d: a state of %d bytes comes in one message", seed, len(i.Msg.Body))
+				}
+			}
+		}
+		restarts += len(s.History.Restarts)
+	}
+	if restarts < 300 || fetched < 250 {
+		t.Errorf("%d restarts, %d states to be fetched", restarts, fetched)
+	}
+}
+
+// With disks lost, too: a copy whose disk is gone is a joiner like any other.
+func TestFetchWithoutDisk(t *testing.T) {
+	for seed := range uint64(100) {
+		p := returning(3, pieces(0))
+		s := sim.Run(storm(seed, p, true, 120_000))
+		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
+		tied(t, seed, &s.History)
+	}
+}
+
+// joins is a copy of three that is to fetch its state, and has asked for it by a mark.
+func joins(t *testing.T) (b *bench, number uint64) {
+	t.Helper()
+	c := service.Config{N: 3, New: account, Transfer: true, Piece: 8, Longest: 1000}
+	b = newBench(service.New(c), 2)
+	b.start(t)
+	b.receive(2, parley.Msg{Kind: group.Restored, Body: []byte{1}})
+	b.receive(2, parley.Msg{Kind: parley.View, Seq: 4, Body: problem.AppendSet(nil, parley.Everyone(3))})
+	if len(b.effects) != 2 || b.effects[0].Op != parley.OpBroadcast || b.effects[0].Msg.Kind != 5 {
+		t.Fatalf("it asks for %+v", b.effects)
+	}
+	return b, b.effects[0].Msg.Seq
+}
+
+// holder is a copy that has applied some commands, and what it tells of its state at a mark.
+func holder(t *testing.T, id parley.ID, number uint64, commands ...string) (b *bench, told parley.Msg) {
+	t.Helper()
+	b = newBench(service.New(service.Config{N: 3, New: account, Transfer: true, Piece: 8}), id)
+	b.start(t)
+	for i, command := range commands {
+		b.receive(1, parley.Msg{Kind: 1, Value: 70 + uint64(i), Seq: 1, Body: []byte(command)})
+	}
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	if len(b.effects) != 2 || b.effects[0].To != 2 {
+		t.Fatalf("%+v", b.effects)
+	}
+	return b, b.effects[0].Msg
+}
+
+// linked gives a machine a message of a link.
+func (b *bench) linked(from parley.ID, m parley.Msg) {
+	b.do(func() { b.Receive(&b.step, from, m) })
+}
+
+// carry lets wants and pieces go between a joiner and who holds the state, until nothing
+// more is asked for; it returns what the joiner asked for last.
+func carry(b, from *bench, id parley.ID) []parley.Effect {
+	for {
+		var asked []parley.Msg
+		for _, e := range b.effects {
+			if e.Op == parley.OpSend && e.To == id {
+				asked = append(asked, e.Msg)
+			}
+		}
+		if len(asked) == 0 {
+			return b.effects
+		}
+		var all []parley.Effect
+		for _, m := range asked {
+			from.linked(2, m)
+			sent := from.effects
+			for _, e := range sent {
+				b.linked(id, e.Msg)
+				all = append(all, b.effects...)
+			}
+		}
+		b.effects = all
+	}
+}
+
+// A state is taken only if more than half of the others tell its hash, and only the bytes
+// that have it; what is delivered behind the mark is applied then, and what was asked for
+// meanwhile is asked. Before that nothing is.
+func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
+	b, number := joins(t)
+	good, told := holder(t, 0, number, "deposit 5")
+	other, lie := holder(t, 1, number, "deposit 6")
+	b.receive(0, parley.Msg{Kind: 1, Value: 90, Seq: 1, Body: []byte("deposit 100")}) // before the mark
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	b.receive(1, parley.Msg{Kind: 1, Value: 91, Seq: 1, Body: []byte("deposit 7")})
+	pack := service.AppendCommand(nil, 0, 1, []byte("balance"))
+	if b.request(parley.Msg{Kind: service.Commands, Seq: 3, Body: pack}); len(b.effects) > 0 {
+		t.Errorf("without its state it asks for %+v", b.effects)
+	}
+	b.linked(1, lie)
+	if b.linked(1, lie); len(b.effects) > 0 || b.refused["no hash of a state, or a second one"] != 1 {
+		t.Errorf("one of two others is no majority: %+v, %v", b.effects, b.refused)
+	}
+	if b.linked(0, told); len(b.effects) > 0 {
+		t.Errorf("two that differ are none: %+v", b.effects)
+	}
+	_ = other
+	// It asks again: both tell the same now.
+	b.step.Now += 20_000
+	b.do(func() { b.Timeout(&b.step, 0) })
+	again := b.effects[0].Msg
+	if again.Kind != 5 || again.Seq == number {
+		t.Fatalf("%+v", b.effects)
+	}
+	b.linked(1, lie)
+	if b.refused["piece that nobody asked for"] != 1 {
+		t.Error("what was told of an earlier mark counts")
+	}
+	good, told = holder(t, 0, again.Seq, "deposit 5")
+	_, same := holder(t, 1, again.Seq, "deposit 5")
+	b.receive(2, parley.Msg{Kind: 5, Seq: again.Seq})
+	b.receive(1, parley.Msg{Kind: 1, Value: 91, Seq: 1, Body: []byte("deposit 7")})
+	b.linked(0, told)
+	b.linked(1, same)
+	// Node 1 sends other bytes than it told of.
+	for at := 0; at < 200 && len(b.effects) == 1 && b.effects[0].To == 1; at += 8 {
+		size := min(8, int(told.Body[0])-at)
+		b.linked(1, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
+		for len(b.effects) == 0 {
+			at += 8
+			size = min(8, int(told.Body[0])-at)
+			b.linked(1, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
+		}
+	}
+	if b.refused["pieces of another state than it told of"] != 1 || len(b.effects) != 1 || b.effects[0].To != 0 {
+		t.Fatalf("%v, %+v", b.refused, b.effects)
+	}
+	carry(b, good, 0)
+	b.request(parley.Msg{Kind: service.Inspect})
+	if got := b.effects[0].Msg.Seq; got != 2 {
+		t.Errorf("it is at position %d, and 2 commands were carried out", got)
+	}
+	b.receive(2, parley.Msg{Kind: 4, Seq: 3, Body: pack})
+	list, ok := service.ReadReplies(b.effects[0].Msg.Body)
+	if !ok || string(list[0].Answer) != "1012" {
+		t.Errorf("%+v", list)
+	}
+}
+
+// Limits are before memory: a state that is too long is not begun with, a piece that does not
+// follow is not kept, and nobody is given what is not kept for it.
+func TestFetchLimits(t *testing.T) {
+	b, number := joins(t)
+	long := append([]byte{0xE9, 7}, make([]byte, 32)...) // 1001 bytes
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	b.linked(0, parley.Msg{Kind: 6, Seq: number, Body: long})
+	b.linked(1, parley.Msg{Kind: 6, Seq: number, Body: long})
+	if len(b.effects) != 1 || b.effects[0].Msg.Kind != service.Stopped {
+		t.Errorf("%+v", b.effects)
+	}
+	b, number = joins(t)
+	good, told := holder(t, 0, number, "deposit 5")
+	_, same := holder(t, 1, number, "deposit 5")
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	b.linked(1, same)
+	b.linked(0, told)
+	for _, m := range []parley.Msg{
+		{Kind: 8, Seq: number, Value: 8, Body: make([]byte, 8)}, {Kind: 8, Seq: number, Body: make([]byte, 9)},
+		{Kind: 8, Seq: number, Body: make([]byte, 7)},
+	} {
+		b.linked(0, m)
+	}
+	b.linked(1, parley.Msg{Kind: 8, Seq: number, Body: make([]byte, 8)})
+	if b.refused["piece that does not follow"] != 4 {
+		t.Errorf("%v", b.refused)
+	}
+	for from, m := range map[parley.ID]parley.Msg{1: {Kind: 7, Seq: number}, 2: {Kind: 7, Seq: number + 1}} {
+		if good.linked(from, m); len(good.effects) > 0 {
+			t.Errorf("node %d is given %+v", from, good.effects)
+		}
+	}
+	if good.linked(2, parley.Msg{Kind: 7, Seq: number, Value: 1 << 30}); len(good.effects) > 0 || good.refused["asks for a state that is not kept"] != 3 {
+		t.Errorf("%+v %v", good.effects, good.refused)
+	}
+	// It is not kept for ever.
+	good.step.Now += 200_000
+	good.do(func() { good.Timeout(&good.step, 0) })
+	if good.linked(2, parley.Msg{Kind: 7, Seq: number}); len(good.effects) > 0 {
+		t.Error("a state that nobody fetches is kept")
+	}
+	// What was not broadcast is no command.
+	good.linked(1, parley.Msg{Kind: 1, Value: 99, Seq: 1, Body: []byte("deposit 1")})
+	if good.refused["piece that nobody asked for"] != 1 {
+		t.Errorf("%v", good.refused)
+	}
+}
+
+// What a copy knows while it fetches is saved and loaded.
+func TestFetchIsSaved(t *testing.T) {
+	b, number := joins(t)
+	_, told := holder(t, 0, number, "deposit 5")
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	b.receive(1, parley.Msg{Kind: 1, Value: 91, Seq: 1, Body: []byte("deposit 7")})
+	b.request(parley.Msg{Kind: service.Command, Value: 5, Seq: 1, Body: []byte("balance")})
+	b.linked(0, told)
+	saved := parley.Save(b, 0, nil)
+	m := service.New(service.Config{N: 3, New: account, Transfer: true, Piece: 8, Longest: 1000}).New(2)
+	if !parley.Load(m, 0, saved) || !bytes.Equal(parley.Save(m, 0, nil), saved) {
+		t.Error("what was saved is not loaded")
+	}
+}
