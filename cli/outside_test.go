@@ -11,36 +11,9 @@ import (
 // A designer's protocol in a module of its own, of about eighty lines, gets the
 // command line and the suite.
 func TestOutsideModule(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for from, to := range map[string]string{
+	dir, goTool := outside(t, map[string]string{
 		"mine.go.txt": "mine.go", "mine_test.go.txt": "mine_test.go", "main.go.txt": "cmd/mine/main.go",
-	} {
-		copyFile(t, filepath.Join("testdata", "outside", from), filepath.Join(dir, to))
-	}
-	copyFile(t, filepath.Join(root, "go.sum"), filepath.Join(dir, "go.sum"))
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Replace(string(mod), "module parley\n", "module example.org/mine\n", 1) +
-		"\nrequire parley v0.0.0\n\nreplace parley => " + root + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	goTool := func(args ...string) string {
-		cmd := exec.Command("go", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return string(out)
-	}
+	})
 	if out := goTool("test", "-v", "."); !strings.Contains(out, "--- PASS: TestSuite/promises") {
 		t.Errorf("the suite did not run:\n%s", out)
 	}
@@ -78,6 +51,40 @@ func TestOutsideModule(t *testing.T) {
 	}
 	if out := run("run", "flood", "--faulty", "1=twofaced"); !strings.Contains(out, "a fault worse than crash faults") {
 		t.Errorf("a liar is beyond the model, and the run does not say so:\n%s", out)
+	}
+}
+
+// outside makes a module outside of this one, of some files, and returns its folder and what
+// runs the go command there.
+func outside(t *testing.T, files map[string]string) (dir string, goTool func(args ...string) string) {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	for from, to := range files {
+		copyFile(t, filepath.Join("testdata", "outside", from), filepath.Join(dir, to))
+	}
+	copyFile(t, filepath.Join(root, "go.sum"), filepath.Join(dir, "go.sum"))
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(mod), "module parley\n", "module example.org/mine\n", 1) +
+		"\nrequire parley v0.0.0\n\nreplace parley => " + root + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, func(args ...string) string {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
 	}
 }
 
