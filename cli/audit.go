@@ -273,8 +273,10 @@ func (a *app) auditChannel(c *audit.Channel) audited {
 	}
 	out := audited{violated: c.Violated(), json: auditJSON{
 		Cluster: c.Cluster, Machine: c.Machine, Protocol: c.Protocol.Name, N: c.Header.N, M: c.Protocol.M,
-		Faulty: list(c.Liars), Crashed: list(c.Crashed), Held: list(c.Held), Complete: c.Incomplete == nil, Lost: c.Lost,
-		Kind: c.Kind, Instances: c.Instances, Unjudged: c.Unjudged, Slots: c.Slots, Events: c.Log.Len(), Verdicts: []auditVerdict{},
+		Faulty: list(c.Liars), Crashed: list(c.Crashed), Held: list(c.Held), Complete: c.Incomplete == nil,
+		Lost: c.Lost,
+		Kind: c.Kind, Instances: c.Instances, Unjudged: c.Unjudged, Slots: c.Slots,
+		Events: c.Log.Len(), Verdicts: []auditVerdict{},
 	}}
 	if c.Incomplete != nil {
 		out.json.Missing = strings.Split(c.Incomplete.Error(), "\n")

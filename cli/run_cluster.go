@@ -44,7 +44,8 @@ func (f *hostFlags) declare(fs *pflag.FlagSet) {
 	f.fs = fs
 	fs.StringVar(&f.host, "host", onSim, "what runs it: sim, the simulator, or `cluster`, real processes on this machine")
 	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "how long a round lasts (--host cluster)")
-	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond, "how long a tick lasts, where there are no rounds (--host cluster)")
+	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond,
+		"how long a tick lasts, where there are no rounds (--host cluster)")
 	fs.DurationVar(&f.span, "for", 0, "how long to watch (--host cluster; default: until nothing is due any more)")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 )
@@ -27,21 +28,44 @@ type Participant interface {
 	Abort(tx string)
 }
 
+// RemoteParticipant is a Participant that lives on when the node ends, as a service in
+// another process does.
+type RemoteParticipant interface {
+	Participant
+	// Begin is called before all else in a life of the node.
+	Begin(log *slog.Logger)
+	// Again is called in place of Prepare for what the node had said yes to in an earlier life.
+	// It returns when that is prepared, or the node ends.
+	Again(tx string, body []byte) error
+	// End is called when the node has ended, and notes nothing any more. All calls return then,
+	// whether or not they have done what they were asked, and will be asked in the next life.
+	End()
+}
+
 // CommitProtocol is how nodes agree on whether to commit.
 type CommitProtocol uint8
 
-// The protocols.
+// The protocols. With the first two nodes may crash, but not lie; what they promise holds
+// however long messages take, and for nodes that come back with what they had in Config.Dir.
+// A node that has no such folder, or has lost it, answers for nothing of its lives before: who
+// waits for that is blocked for good.
 const (
 	// TwoPhase is two-phase commit with presumed abort and cooperative termination, package
-	// commit/twophase. Nodes may crash. Who has said yes and can not learn the outcome is
-	// blocked until the coordinator, or somebody who knows, is back.
+	// commit/twophase: atomic, whatever crashes and comes back. Who has said yes and can not
+	// learn the outcome is blocked, and says so, until the coordinator is back, or somebody
+	// who knows. It never aborts by itself.
 	TwoPhase CommitProtocol = iota
-	// Majority decides by ballots, package commit/quorum. Nodes may crash, and whoever
-	// reaches a majority of those that take part, the coordinator too, decides.
+	// Majority decides by ballots, package commit/quorum: atomic as TwoPhase is, and who
+	// reaches a majority of those that take part, the coordinator too, decides whoever is
+	// down. There are three at least: other nodes help out as witnesses.
 	Majority
-	// Agreed decides by Byzantine agreement on all votes, package commit/agreed, and holds
-	// among correct nodes while at most M do anything. Nobody is ever blocked. All nodes take part in the
-	// agreement; the length of rounds must fit the network, see RoundError.
+	// Agreed decides by the votes in a Byzantine order of all nodes, in which, as in package
+	// commit/agreed, the votes are agreed on: atomic among correct nodes, and nobody is
+	// blocked, while at most M do anything at all and the others keep the times of rounds.
+	// A faulty participant can have a transaction aborted, and nothing else. All nodes see
+	// what all are to do. A node that comes back, or was held up beyond the time of a round,
+	// begins nothing and votes for nothing any more, until all are started anew; of what it
+	// had said yes to it asks the others.
 	Agreed
 )
 

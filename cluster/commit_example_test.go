@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"parley/cluster"
 )
@@ -73,18 +74,23 @@ func ExampleNode_Commit() {
 			fmt.Println(err)
 			return
 		}
-		outcome, _ := nodes[0].Outcome(tx)
-		fmt.Println(dollars, "dollars:", committed, outcome.Why)
+		if fmt.Println(dollars, "dollars:", committed); !committed {
+			outcome, _ := nodes[0].Outcome(tx)
+			fmt.Println(outcome.Why)
+		}
 	}
 	transfer("monday/1", 70)
 	transfer("monday/2", 70)
 	transfer("monday/3", 30)
 
-	end() // so that all is carried out
+	for nodes[0].Status().Commit.Open > 0 { // until all is carried out
+		time.Sleep(time.Millisecond)
+	}
 	fmt.Println("alice", banks["node2"].balance["alice"], "bob", banks["node3"].balance["bob"])
 	// Output:
 	// 70 dollars: true
-	// 70 dollars: false node2: not enough money
+	// 70 dollars: false
+	// node2: not enough money
 	// 30 dollars: true
 	// alice 0 bob 200
 }

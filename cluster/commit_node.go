@@ -85,6 +85,9 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 		works: newWorks(n.c.Participant, c.Prepares, c.Votes),
 	}
 	log := n.c.Log.With("machine", "commit")
+	if r, remote := n.c.Participant.(RemoteParticipant); remote {
+		r.Begin(log)
+	}
 	s.works.failed = func(tx string, err error) { log.Error("a participant fails", "tx", tx, "why", err) }
 	if c.Protocol == Agreed {
 		return s, n.newOrdered(s)
@@ -193,7 +196,8 @@ func (n *Node) sheetOf(tx string, bodies map[string][]byte) (sheet, error) {
 		}
 		known++
 		if len(body) > MaxPart {
-			return t, fmt.Errorf("%w: the part of %s has %d bytes: at most %d are allowed", ErrRefused, m.Name, len(body), MaxPart)
+			return t, fmt.Errorf("%w: the part of %s has %d bytes: at most %d are allowed", ErrRefused, m.Name,
+				len(body), MaxPart)
 		}
 		if parley.ID(id) != n.self {
 			t.members = append(t.members, parley.ID(id))

@@ -150,7 +150,7 @@ func TestAgreedCommitParticipantComesBack(t *testing.T) {
 func TestAgreedCommitManyAtATime(t *testing.T) {
 	const many = 1000
 	c := agreed
-	c.Open, c.Prepares = 200, 8
+	c.Open, c.Prepares, c.Votes = 200, 8, time.Minute // however busy the machine
 	r, ledgers := agreeing(t, 4, false, c)
 	ctx := soon(t, 60*time.Second)
 	var all sync.WaitGroup

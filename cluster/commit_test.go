@@ -87,7 +87,7 @@ func bodies(body string, nodes ...int) map[string][]byte {
 // eventually waits for something to come about.
 func eventually(tb testing.TB, what string, f func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(10 * time.Second); !f(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			tb.Fatalf("not in the end: %s", what)
 		}
@@ -339,7 +339,9 @@ func TestCommitManyAtATime(t *testing.T) {
 	for _, p := range crashing {
 		t.Run(p.String(), func(t *testing.T) {
 			const many = 1000
-			r, ledgers := parties(t, 3, false, cluster.CommitConfig{Protocol: p, Open: 100, Prepares: 8})
+			r, ledgers := parties(t, 3, false, cluster.CommitConfig{
+				Protocol: p, Open: 100, Prepares: 8, Delay: time.Second, Votes: time.Minute, // however busy the machine
+			})
 			ctx := soon(t, 60*time.Second)
 			var all sync.WaitGroup
 			committed := make([]bool, many)
@@ -351,7 +353,8 @@ func TestCommitManyAtATime(t *testing.T) {
 					}
 					yes, err := r.nodes[i%3].Load().Commit(ctx, fmt.Sprint("t", i), parts)
 					if committed[i] = yes; err != nil || yes != (i%10 != 0) {
-						t.Errorf("%d: %t, %v", i, yes, err)
+						o, _ := r.nodes[i%3].Load().Outcome(fmt.Sprint("t", i))
+						t.Errorf("%d: %t, %v: %v", i, yes, err, o)
 					}
 				})
 			}

@@ -156,7 +156,13 @@ func (w *works) call(ctx context.Context, j *job) (yes bool, why string) {
 	if w.participant == nil {
 		return false, "has no participant"
 	}
-	yes, err := w.participant.Prepare(ctx, j.tx, j.body)
+	var err error
+	if r, remote := w.participant.(RemoteParticipant); remote && j.again {
+		err = r.Again(j.tx, j.body)
+		yes = err == nil
+	} else {
+		yes, err = w.participant.Prepare(ctx, j.tx, j.body)
+	}
 	switch {
 	case err != nil:
 		why = err.Error()
@@ -198,5 +204,8 @@ func (w *works) close() {
 	w.closed = true
 	w.mu.Unlock()
 	w.cancel()
+	if r, remote := w.participant.(RemoteParticipant); remote {
+		r.End()
+	}
 	w.wg.Wait()
 }

@@ -8,3 +8,10 @@ func CompactEvery(t *testing.T, records int) {
 	compactEvery = records
 	t.Cleanup(func() { compactEvery = before })
 }
+
+// LongestState lets the state of a table be so long at most.
+func LongestState(t *testing.T, bytes int) {
+	before := maxSnapshot
+	maxSnapshot = bytes
+	t.Cleanup(func() { maxSnapshot = before })
+}

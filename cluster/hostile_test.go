@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -28,20 +29,19 @@ func inside(list ...parley.Msg) (b []byte) {
 	return b
 }
 
-// What a hostile peer may say on the links of agreements: each is refused with the right
-// counter, and the others go on to decide.
-func TestHostileMessages(t *testing.T) {
-	s := besieged(t, nil)
-	_, eig, limit := cluster.AgreementRounds(cluster.EIG, 1, 0, 4) // the hostile node is the source
-	_, of1, _ := cluster.AgreementRounds(cluster.EIG, 1, 1, 4)     // the second node is
-	level := func(b ...byte) parley.Msg { return parley.Msg{Kind: 2, Seq: 1, Body: b} }
+// hostile is something that a peer may say.
+type hostile struct {
+	what string
+	why  string // it is refused
+	end  bool   // and the connection ends
+	send func() [][]byte
+}
+
+// framesOfSlots are messages and frames of slots that no correct node sends. The hostile node is
+// the source of the stream eig, and the second node that of of1.
+func (s *siege) framesOfSlots(eig, of1 uint32, limit int) []hostile {
 	slot := uint64(1)
-	for _, c := range []struct {
-		what  string
-		why   string
-		again bool // the connection ends
-		send  func() [][]byte
-	}{
+	return []hostile{
 		{"bytes that are no message", "no message", false, func() [][]byte {
 			return [][]byte{raw(rawBulk, binary.AppendUvarint(nil, uint64(eig)), []byte("none"))}
 		}},
@@ -104,14 +104,42 @@ func TestHostileMessages(t *testing.T) {
 			slot++
 			return [][]byte{message(eig, frame(slot, 0, nil)), message(eig, frame(slot, 1, []byte{1, 2, 3}))}
 		}},
-		{"a level of the wrong length", "level of the wrong length", false, nil},
-		{"a code out of the dictionary", "level with a code out of the dictionary", false, nil},
-		{"too many values", "level with too many values", false, nil},
-		{"values out of order", "level with values out of order", false, nil},
-		{"an unused value", "level with an unused value", false, nil},
-		{"a second level", "second level of a round", false, nil},
-		{"a level that is not due", "message not due in this round", false, nil},
-		{"a value over the limit", "level with an oversized value", false, nil},
+	}
+}
+
+// levels are what a frame of round 1 may have in it of a slot that is open as long as nobody
+// answers: a level is of two paths, each of one of the other lieutenants.
+func (s *siege) levels(of1 uint32) []hostile {
+	level := func(b ...byte) parley.Msg { return parley.Msg{Kind: 2, Seq: 1, Body: b} }
+	nothing := []byte{9, 0, 'n', 'o', 't', 'h', 'i', 'n', 'g', 0}
+	var out []hostile
+	for _, c := range []struct {
+		why  string
+		list []parley.Msg
+	}{
+		{"level of the wrong length", []parley.Msg{level(0, 0, 0, 0, 0)}},
+		{"level with a code out of the dictionary", []parley.Msg{level(1, 1, 'x', 2)}},
+		{"level with too many values", []parley.Msg{level(9, 1, 'x')}},
+		{"level with values out of order", []parley.Msg{level(append(append([]byte{1}, nothing...), 1)...)}},
+		{"level with an unused value", []parley.Msg{level(1, 1, 'x', 0)}},
+		{"level with an oversized value", []parley.Msg{level(1, 0xFF, 0x7F)}},
+		{"second level of a round", []parley.Msg{level(0, 0), level(0, 0)}},
+		{"message not due in this round", []parley.Msg{{Kind: 2, Body: []byte{0, 0}}}},
+	} {
+		out = append(out, hostile{"in a level", c.why, false, func() [][]byte {
+			ctx, cancel := context.WithTimeout(s.t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, _ = s.nodes[1].Agree(ctx, cluster.Question{Value: []byte("x")})
+			last := s.lastSlot(of1)
+			return [][]byte{message(of1, frame(last, 0, nil)), message(of1, frame(last, 1, inside(c.list...)))}
+		}})
+	}
+	return out
+}
+
+// others are what a peer may say besides.
+func others(eig, of1 uint32) []hostile {
+	return []hostile{
 		{"an account that nobody asked for", "an account that nobody asked for", false, func() [][]byte {
 			return [][]byte{message(of1, parley.Msg{Kind: lockstep.Frame + 2, Value: 1, Body: []byte{0}})}
 		}},
@@ -120,7 +148,7 @@ func TestHostileMessages(t *testing.T) {
 		}},
 		{"evidence of more slots than it may", "asks for evidence of too much, or too late", false, func() (list [][]byte) {
 			for k := range uint64(40) {
-				list = append(list, message(eig, parley.Msg{Kind: lockstep.Frame + 1, Value: slot + k + 1}))
+				list = append(list, message(eig, parley.Msg{Kind: lockstep.Frame + 1, Value: 20 + k}))
 			}
 			return list
 		}},
@@ -138,28 +166,16 @@ func TestHostileMessages(t *testing.T) {
 		{"pings without end", "too many pings", true, func() (list [][]byte) {
 			return [][]byte{bytes.Repeat(raw(rawPing, make([]byte, 8)), 2000)}
 		}},
-	} {
-		if c.send == nil { // what is in a level: two paths a relayer of three others
-			first := level(0, 0)
-			wrong := map[string]parley.Msg{
-				"level of the wrong length": level(0, 0, 0, 0, 0), "level with a code out of the dictionary": level(1, 1, 'x', 2),
-				"level with too many values": level(9, 1, 'x'), "level with values out of order": level(1, 9, 0, 'n', 'o', 't', 'h', 'i', 'n', 'g', 0, 1),
-				"level with an unused value": level(1, 1, 'x', 0), "second level of a round": level(0, 0),
-				"message not due in this round": {Kind: 2, Seq: 0, Body: []byte{0, 0}},
-				"level with an oversized value": level(1, 0xFF, 0x7F),
-			}[c.why]
-			c.send = func() [][]byte {
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				_, _ = s.nodes[1].Agree(ctx, cluster.Question{Value: []byte("x")}) // whose slot is open as long as we keep quiet
-				last := s.lastSlot(of1)
-				list := []parley.Msg{wrong}
-				if c.why == "second level of a round" {
-					list = []parley.Msg{first, wrong}
-				}
-				return [][]byte{message(of1, frame(last, 0, nil)), message(of1, frame(last, 1, inside(list...)))}
-			}
-		}
+	}
+}
+
+// What a hostile peer may say on the links of agreements: each is refused with the right
+// counter, and the others go on to decide.
+func TestHostileMessages(t *testing.T) {
+	s := besieged(t, nil)
+	_, eig, limit := cluster.AgreementRounds(cluster.EIG, 1, 0, 4)
+	_, of1, _ := cluster.AgreementRounds(cluster.EIG, 1, 1, 4)
+	for _, c := range slices.Concat(s.framesOfSlots(eig, of1, limit), s.levels(of1), others(eig, of1)) {
 		before := s.nodes[2].Refusals(0)[c.why]
 		s.rude(true) // so that slots stay where they are
 		for _, b := range c.send() {
@@ -167,12 +183,12 @@ func TestHostileMessages(t *testing.T) {
 		}
 		s.refuses(2, c.why, before)
 		s.rude(false)
-		if c.again {
+		if c.end {
 			s.connect()
 		}
 		s.decides()
 		if t.Failed() {
-			t.Fatal(c.what)
+			t.Fatal(c.what, c.why)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (n *Node) newLinks(incarnation uint64) (link.Transport, error) {
 		}
 		return m, nil
 	}
-	n.c.Log.Warn("links are datagrams: nothing is encrypted, and whoever can put packets on the network can speak for any node")
+	n.c.Log.Warn("links are datagrams: nothing is encrypted, and who can put packets on the network speaks for any node")
 	for i, address := range addresses { // a packet shows the number of an address, not its name
 		a, err := net.ResolveUDPAddr("udp", address)
 		if err != nil {

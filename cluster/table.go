@@ -40,11 +40,14 @@ type TableConfig struct {
 const (
 	// MaxCommand is how many bytes a command may have.
 	MaxCommand = 60 << 10
-	// maxSnapshot is how long the state of a machine may be: a node that joins gets it in
-	// one frame, with the sessions.
-	maxSnapshot = 11 << 20
-	maxAnswers  = 4 << 20 // of all sessions together
+	maxValues  = 64 << 20  // bytes of a table of keys and values
+	maxAnswers = 4 << 20   // of all sessions together
+	statePiece = 256 << 10 // of a state, in one message
 )
+
+// maxSnapshot is how long the state of a machine may be, of which a node that joins has to be
+// given a copy, with the sessions. A test does not fill as much.
+var maxSnapshot = 256 << 20
 
 // compactEvery is after how many records the state of a table replaces its log: a test may
 // not wait for so many.
@@ -55,7 +58,7 @@ const transfer = 2 * time.Second
 
 func (c TableConfig) withDefaults() TableConfig {
 	if c.New == nil {
-		c.New = func() service.Application { return keyvalue.Limited(maxSnapshot) }
+		c.New = func() service.Application { return keyvalue.Limited(maxValues) }
 	}
 	if c.Sessions == 0 {
 		c.Sessions = 4096
@@ -154,11 +157,12 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 		service.New(service.Config{
 			N: views.N, New: func() service.Application { return measured{c.New(), &t.size} },
 			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,
+			Piece: statePiece, Longest: maxSnapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
 		}),
 	)
 	process, err := n.host.Open(host.Options{
-		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.self), Upper: n.watched("table/"+c.Name, t), After: t.after,
-		Again: n.again, Class: link.Bulk,
+		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.self), Upper: n.watched("table/"+c.Name, t),
+		After: t.after, Again: n.again, Class: link.Bulk,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
@@ -224,8 +228,8 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		t.stopped = nil
 		log.Info("has the state of another node", "bytes", len(m.Body))
 	case group.Wanted:
-		if size := t.size.Load(); size > maxSnapshot+(1<<20) {
-			log.Error("a node that joins cannot be given the state: it is too long", "node",
+		if size := t.size.Load(); size > int64(maxSnapshot) {
+			log.Error("a node that joins does not take the state: it is too long", "node",
 				t.n.c.Members[m.Origin].Name, "bytes", size, "allowed", maxSnapshot)
 		}
 	case service.Diverged, service.Differs:

@@ -293,29 +293,43 @@ func (l *lines) wait(t *testing.T, what string) {
 	}
 }
 
-// A state that is as long as it may be is given to a node that comes back. One that is
-// longer than a frame is not, and the node that should give it says so; the others go on.
+// A long state is given to a node that comes back, in pieces, while clients go on. One that
+// is too long is not, and who should give it says so; the others go on.
 func TestTableLongState(t *testing.T) {
-	for _, size := range []int{11 << 20, 20 << 20} {
+	for _, size := range []int{40 << 20, 12 << 20} {
+		if size < 40<<20 {
+			cluster.LongestState(t, 1<<20)
+		}
 		var log lines
 		dir := t.TempDir()
 		r := newRig(t, 3, func(c *cluster.Config) {
 			c.Dir = filepath.Join(dir, c.Name)
 			c.Tables = []cluster.TableConfig{{Name: "t", New: newHeap(size)}}
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+			c.Times = cluster.Times{} // to copy and hash such a state takes its time
 		})
 		r.stop(2)
 		r.start(2)
-		if size < 16<<20 {
-			if _, _, err := r.table(2).Session().Do(soon(t, 10*time.Second), nil); err != nil {
+		if size >= 40<<20 {
+			asked, stop := context.WithCancel(soon(t, 20*time.Second))
+			var clients sync.WaitGroup
+			clients.Go(func() {
+				for s := r.table(0).Session(); asked.Err() == nil; {
+					if _, _, err := s.Do(asked, []byte("x")); err != nil && asked.Err() == nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+			if _, _, err := r.table(2).Session().Do(soon(t, 15*time.Second), nil); err != nil {
 				t.Errorf("%d bytes: %v", size, err)
 			}
+			stop()
+			clients.Wait()
+			r.same(soon(t, 10*time.Second))
 			continue
 		}
-		log.wait(t, "cannot be given the state")
-		if _, _, err := r.table(2).Query(t.Context(), nil); !errors.Is(err, cluster.ErrOut) {
-			t.Errorf("%d bytes: %v", size, err)
-		}
+		log.wait(t, "does not take the state")
 		if _, _, err := r.table(0).Session().Do(soon(t, 10*time.Second), nil); err != nil {
 			t.Errorf("the others: %v", err)
 		}

@@ -3,6 +3,7 @@ package convergence_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"parley"
@@ -119,6 +120,27 @@ func TestEitherLiarsDoNotStart(t *testing.T) {
 	h.receive(3*plan.Period, 3, say)
 	if _, in := h.show(3 * plan.Period); in {
 		t.Error("it begins by a START of long ago")
+	}
+}
+
+// Who has just got its clock of others that then give theirs up begins anew with them, and
+// does not go on alone until nobody is near it.
+func TestEitherGoesWithThoseWhoBeginAnew(t *testing.T) {
+	c := convergence.Config{N: 4, M: 1, Begin: convergence.Either}
+	h := newHand(t, c, 0)
+	h.start(0, false)
+	plan := planned(t, c)
+	for id := range parley.ID(3) { // they are far into a period
+		h.answerFrom(0, id+1, plan.Period-3*plan.Threshold-plan.RoundTrip)
+	}
+	now, effects := h.expire()
+	if !slices.ContainsFunc(effects, func(e parley.Effect) bool { return e.Op == parley.OpSetTimer && e.Timer == 1 }) {
+		t.Fatalf("it does not wait for the next resynchronization: %v", effects)
+	}
+	h.receive(now, 1, parley.Msg{Kind: convergence.Start})
+	h.receive(now, 2, parley.Msg{Kind: convergence.Start})
+	if at, in := h.show(now); !in || at != 0 {
+		t.Errorf("it shows %d, and is in: %v", at, in)
 	}
 }
 

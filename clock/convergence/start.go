@@ -35,7 +35,8 @@ func (p *process) heard(s *parley.Step, from parley.ID) {
 		return
 	}
 	p.said[from] = s.Now
-	if p.phase == outside || p.phase == joining && p.Begin == Either {
+	// Who is silent has a clock of those who may have given theirs up just then.
+	if p.phase == outside || p.Begin == Either && (p.phase == joining || p.phase == silent) {
 		p.count(s)
 	}
 }

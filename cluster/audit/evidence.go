@@ -148,6 +148,10 @@ func (f *frames) at(number uint64) *slot {
 	return s
 }
 
+// numberOf is the number of the slot of a frame, with that of the view in which slots are
+// counted anew.
+func numberOf(v *trace.Event) uint64 { return uint64(v.Epoch)<<40 | v.Msg.Value }
+
 // first is when the slot began at the first correct node.
 func (s *slot) first() (when parley.Tick, ok bool) {
 	for _, t := range s.begun {
@@ -170,7 +174,7 @@ func (e *evidence) frames() *frames {
 			e.abstained(f, v)
 		case v.Msg.Kind != lockstep.Frame || v.Op != trace.Send && v.Op != trace.Receive && v.Op != trace.Lose:
 		case v.Op == trace.Send && known(v.At):
-			s := f.at(v.Msg.Value)
+			s := f.at(numberOf(v))
 			if _, again := s.begun[v.At]; !again {
 				s.begun[v.At] = v.Time
 			}
@@ -178,9 +182,9 @@ func (e *evidence) frames() *frames {
 				s.ended.Add(v.At)
 			}
 		case v.Op == trace.Lose && known(v.At) && known(v.Peer):
-			f.at(v.Msg.Value).network.Lost = true
+			f.at(numberOf(v)).network.Lost = true
 		case v.Op == trace.Receive && known(v.Peer):
-			s := f.at(v.Msg.Value)
+			s := f.at(numberOf(v))
 			begun, has := s.begun[v.At]
 			if has && v.Time > begun+parley.Tick(v.Msg.Seq+1)*e.round && e.round > 0 {
 				s.network.Late = true

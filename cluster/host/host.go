@@ -184,9 +184,9 @@ func (h *Host) Open(o Options) (*Process, error) {
 	p.step = parley.Step{Self: h.c.Self, N: h.c.N, Host: (*stepHost)(p)}
 	p.step.Members.Add(h.c.Self)
 	var records []parley.Record
+	var state []byte
 	restart := o.Again
 	if h.c.Store != nil {
-		var state []byte
 		var err error
 		if p.book, state, records, err = h.c.Store.Open(o.Name); err != nil {
 			return nil, err
@@ -210,7 +210,7 @@ func (h *Host) Open(o Options) (*Process, error) {
 	}
 	table[o.Channel] = p
 	h.table.Store(&table)
-	p.start(restart, records)
+	p.start(restart, restart && state == nil && len(records) == 0, records)
 	waiting := h.early[o.Channel]
 	delete(h.early, o.Channel)
 	if waiting != nil {

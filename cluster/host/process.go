@@ -53,14 +53,17 @@ type refusal struct {
 }
 
 // start lets the machine begin. The lock is held.
-func (p *Process) start(restart bool, records []parley.Record) {
+func (p *Process) start(restart, lost bool, records []parley.Record) {
 	defer p.guard()
-	op := trace.Start
+	e := trace.Event{Op: trace.Start}
 	if restart {
-		op = trace.Restart
+		e.Op = trace.Restart
+	}
+	if lost { // all that it had, or it had nothing durable
+		e.Msg.Value = 1
 	}
 	p.begin(0, 0)
-	p.note(trace.Event{Op: op})
+	p.note(e)
 	p.step.Restart, p.step.Log = restart, records
 	p.m.Start(&p.step)
 	p.step.Restart, p.step.Log = false, nil

@@ -52,7 +52,8 @@ func (l *Limits) fill() error {
 		other time.Duration
 	}{
 		{&l.Greeting, 3 * time.Second}, {&l.Backoff, 20 * time.Millisecond}, {&l.BackoffMax, 500 * time.Millisecond},
-		{&l.Dial, time.Second}, {&l.Ping, 250 * time.Millisecond}, {&l.Silence, 3 * time.Second}, {&l.FrameTime, 10 * time.Second},
+		{&l.Dial, time.Second}, {&l.Ping, 250 * time.Millisecond}, {&l.Silence, 3 * time.Second},
+		{&l.FrameTime, 10 * time.Second},
 		{&l.WriteTime, 5 * time.Second}, {&l.AcceptBackoff, 5 * time.Millisecond},
 	} {
 		if *f.value == 0 {

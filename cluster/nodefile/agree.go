@@ -35,6 +35,10 @@ func (f *File) fitsLinks() error {
 		return f.at("agreements", err)
 	}
 	c.Links, c.Groups, c.Tables = f.Links, f.Groups, f.Tables
+	var err error
+	if c.Participant, err = f.participant(); err != nil {
+		return f.at("participant", err)
+	}
 	if err := c.CheckLinks(); err != nil {
 		return f.at("links", err)
 	}

@@ -40,6 +40,9 @@ func (f *File) Check(ctx context.Context) []Finding {
 		}
 		out = append(out, found)
 	}
+	if f.Participant != "" {
+		out = append(out, f.checkParticipant(ctx))
+	}
 	return append(out, f.checkData())
 }
 

@@ -45,12 +45,15 @@ type File struct {
 	Clocks                     cluster.ClockConfig
 	Groups                     []cluster.GroupConfig // without Deliver
 	Tables                     []cluster.TableConfig
-	Links                      cluster.Links
-	Agreements                 []cluster.Agreement // nil: the default
-	TraceLimit                 int                 // MiB of each trace; 0: the default
-	LogJSON                    bool                // in place of text
-	LogLevel                   slog.Level
-	Lab                        *cluster.Lab
+	// Participant is where the service is called that does this node's part of transactions;
+	// it may be empty.
+	Participant string
+	Links       cluster.Links
+	Agreements  []cluster.Agreement // nil: the default
+	TraceLimit  int                 // MiB of each trace; 0: the default
+	LogJSON     bool                // in place of text
+	LogLevel    slog.Level
+	Lab         *cluster.Lab
 	// Offset and Drift are how wrong the clock of a node in a laboratory is: how far it is
 	// ahead, and how much faster it runs, in parts in a million.
 	Offset time.Duration
@@ -120,6 +123,7 @@ func (f *File) keys() []key {
 		{"clocks", false, f.clocks},
 		{"groups", false, func(v value) error { return v.list(f.group) }},
 		{"tables", false, func(v value) error { return v.list(f.table) }},
+		{"participant", false, f.served},
 		{"links", false, f.linked},
 		{"agreements", false, func(v value) error { return v.list(f.agreement) }},
 		{"log", false, func(v value) error {
@@ -387,6 +391,9 @@ func (f *File) Config() (cluster.Config, error) {
 	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.Folder(f.Data), f.Durable
 	c.Groups, c.Tables, c.M, c.Round, c.Times, c.Lab = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
 	c.Clocks, c.Links, c.Agreements = f.Clocks, f.Links, f.Agreements
+	if c.Participant, err = f.participant(); err != nil {
+		return cluster.Config{}, f.at("participant", err)
+	}
 	if f.Traces != "" {
 		limit := f.TraceLimit
 		if limit == 0 {

@@ -58,6 +58,7 @@ cluster                free    : core adapters faulty trace protocols cluster/ce
 cluster/api/parleyv1   free    :
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus replica/*
 cluster/api/client     free    : cluster/cert cluster/api/*
+cluster/api/participant free   : cluster cluster/api/parleyv1
 cluster/audit          free    : core adapters trace problems agreement/interactive cluster
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/*
 parleytest             seeded  : core adapters faulty trace hosts problems

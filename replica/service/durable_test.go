@@ -20,6 +20,7 @@ func durably(n int, c service.Config) parley.Protocol {
 	if c.New == nil {
 		c.New = func() service.Application { return new(echo) }
 	}
+	c.Retry = 3000
 	views := group.Config{N: n, State: true, Return: true, Durable: true, Compact: 6}
 	return over(timestamp.New(timestamp.Config{Config: views}), c)
 }
@@ -49,7 +50,7 @@ func (l *ledger) Restore(b []byte) bool {
 func TestDurable(t *testing.T) {
 	restarts := 0
 	for seed := range uint64(200) {
-		p := durably(3+int(seed%2), service.Config{Every: seed % 4})
+		p := durably(3+int(seed%2), service.Config{Every: seed % 4, Piece: 16 * int(seed/4%2)})
 		s := sim.Run(storm(seed, p, false, 120_000))
 		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
 		tied(t, seed, &s.History)
@@ -102,7 +103,7 @@ func TestAllRestart(t *testing.T) {
 	sum, again := 0, 0
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		p := durably(3, service.Config{New: newLedger})
+		p := durably(3, service.Config{New: newLedger, Piece: 64 * int(seed%2)})
 		opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Until: end + 20_000}
 		var open []byte
 		for range clients {

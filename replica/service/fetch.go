@@ -19,7 +19,7 @@ import (
 // The messages of fetching. Seq: the number of the mark.
 const (
 	mark parley.Kind = pack + 1 + iota // broadcast
-	sum                                // on links, as the rest. Body: the length of the state, and its hash
+	sum                                // on links, as the rest. Body: the length of the state, and its hash; or none
 	want                               // Value: from where on the state is to be sent
 	part                               // Value: where it belongs. Body: a piece of the state
 	done                               // the joiner needs no more
@@ -48,8 +48,9 @@ type fetch struct {
 	here   bool        // the mark has been delivered
 	since  parley.Tick // it was asked for, or something of it came
 	told   []told
-	size   int    // of the state, once enough have told it
-	hash   []byte // nil before
+	none   parley.Set // who has no state to give
+	size   int        // of the state, once enough have told it
+	hash   []byte     // nil before
 	from   parley.ID
 	state  []byte       // as far as it has come
 	late   []late       // what was delivered behind the mark
@@ -119,12 +120,21 @@ func (p *process) wait(s *parley.Step, from parley.ID, m parley.Msg) {
 		if f.here, f.since = true, s.Now; f.hash != nil && len(f.state) == f.size {
 			p.fetched(s)
 		}
+	case m.Kind == mark && from != s.Self:
+		p.without(s, from, m)
 	case !f.here || m.Kind == mark:
 	case len(f.late) >= mostLate || f.bytes+len(m.Body) > p.c.Longest:
 		p.ask(s) // for a state of later
 	default:
 		f.late = append(f.late, late{from, m})
 		f.bytes += len(m.Body)
+	}
+}
+
+// without: upon a mark, tell the joiner that there is no state to be had here.
+func (p *process) without(s *parley.Step, to parley.ID, m parley.Msg) {
+	if to != s.Self {
+		s.Send(to, parley.Msg{Kind: sum, Seq: m.Seq})
 	}
 }
 
@@ -140,7 +150,8 @@ func (p *process) keep(s *parley.Step, to parley.ID, m parley.Msg) {
 	o := offer{to, m.Seq, parley.Save(&state{of: p}, 0, nil), s.Now}
 	p.offers = append(p.offers, o)
 	hash := sha256.Sum256(o.state)
-	s.Send(to, parley.Msg{Kind: sum, Seq: m.Seq, Body: append(binary.AppendUvarint(nil, uint64(len(o.state))), hash[:]...)})
+	body := append(binary.AppendUvarint(nil, uint64(len(o.state))), hash[:]...)
+	s.Send(to, parley.Msg{Kind: sum, Seq: m.Seq, Body: body})
 	s.SetTimer(retry, p.c.Retry)
 }
 
@@ -187,28 +198,49 @@ func (p *process) give(s *parley.Step, to parley.ID, m parley.Msg) {
 // others in the view tell is fetched.
 func (p *process) sum(s *parley.Step, from parley.ID, body []byte) {
 	f := p.fetch
-	size, hash, err := parley.ReadUvarint(body, 1<<40)
-	if err != nil || len(hash) != sha256.Size || slices.ContainsFunc(f.told, func(t told) bool { return t.who == from }) {
-		s.Refuse(from, "no hash of a state, or a second one")
+	if f.none.Has(from) || slices.ContainsFunc(f.told, func(t told) bool { return t.who == from }) {
+		s.Refuse(from, "a second hash of a state")
 		return
 	}
-	f.told = append(f.told, told{from, int(size), hash})
-	alike := 0
+	if len(body) == 0 {
+		f.none.Add(from)
+	} else {
+		size, hash, err := parley.ReadUvarint(body, 1<<40)
+		if err != nil || len(hash) != sha256.Size {
+			s.Refuse(from, "no hash of a state")
+			return
+		}
+		f.told = append(f.told, told{from, int(size), hash})
+	}
+	if f.hash != nil {
+		return
+	}
+	others := p.members.Minus(f.none)
+	others.Remove(s.Self)
 	for _, t := range f.told {
-		if t.size == int(size) && bytes.Equal(t.hash, hash) {
-			alike++
+		alike := 0
+		for _, o := range f.told {
+			if o.size == t.size && bytes.Equal(o.hash, t.hash) {
+				alike++
+			}
+		}
+		if 2*alike > others.Len() {
+			p.choose(s, t)
+			return
 		}
 	}
-	others := p.members.Len() - 1
-	switch {
-	case f.hash != nil || 2*alike <= others:
-	case int(size) > p.c.Longest:
+}
+
+// choose begins to fetch what enough have told.
+func (p *process) choose(s *parley.Step, t told) {
+	if t.size > p.c.Longest {
 		p.fetch = nil
 		p.stop(s, "the state of the others is longer than a copy takes")
-	default:
-		f.size, f.hash, f.from, f.since = int(size), hash, from, s.Now
-		p.more(s)
+		return
 	}
+	f := p.fetch
+	f.size, f.hash, f.from, f.since = t.size, t.hash, t.who, s.Now
+	p.more(s)
 }
 
 // more asks for what follows.
@@ -308,6 +340,7 @@ func (f *fetch) State(v *parley.Vars) {
 		parley.Num(v, "size", &t.size)
 		v.Bytes("hash", &t.hash)
 	})
+	v.Set("none", &f.none)
 	parley.Num(v, "size", &f.size)
 	v.Bytes("hash", &f.hash)
 	v.ID("from", &f.from)

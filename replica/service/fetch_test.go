@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -67,6 +68,46 @@ func TestFetchWithoutDisk(t *testing.T) {
 	}
 }
 
+// Who crashes again before it has fetched all begins anew, in durable mode too, where its log
+// says that it is a member; and so does who fetches from one that crashes meanwhile.
+func TestFetchCutShort(t *testing.T) {
+	for seed := range uint64(200) {
+		p, crashes := returning(3, pieces(0)), parley.ID(2)
+		if seed%2 == 1 {
+			p = durably(3, service.Config{Piece: 16})
+		}
+		if seed%4 > 1 {
+			crashes = parley.ID(seed / 4 % 2) // another one, who has the state
+		}
+		opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Until: 160_000}
+		for k := range 10 {
+			opt.Requests = append(opt.Requests, ask(parley.ID(k%2), parley.Tick(100+300*k), fmt.Sprint("c", k)))
+		}
+		opt.Crashes = []sim.Crash{{At: 2, When: 15_000, Back: 12_000}}
+		when := 27_000 + parley.Tick(seed)*100 // somewhere from the first word of the joiner to the last piece
+		if crashes == 2 {
+			opt.Crashes = append(opt.Crashes, sim.Crash{At: 2, When: when, Back: 3000})
+		} else {
+			opt.Crashes = append(opt.Crashes, sim.Crash{At: crashes, When: when + 15_000, Back: 12_000})
+		}
+		for q := range parley.ID(3) {
+			opt.Requests = append(opt.Requests, ask(q, 120_000, fmt.Sprint("last", q)))
+		}
+		s := sim.Run(opt)
+		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
+		tied(t, seed, &s.History)
+		answered := make(map[parley.ID]int)
+		for _, d := range s.History.Deliveries {
+			if strings.HasPrefix(string(d.Msg.Body), "last") {
+				answered[d.At]++
+			}
+		}
+		if answered[0] < 3 || answered[1] < 3 || answered[2] < 3 {
+			t.Fatalf("seed %d: in the end %v answer\n%q\n%v", seed, answered, answers(&s.History), s.Stats.Refused)
+		}
+	}
+}
+
 // joins is a copy of three that is to fetch its state, and has asked for it by a mark.
 func joins(t *testing.T) (b *bench, number uint64) {
 	t.Helper()
@@ -86,14 +127,19 @@ func holder(t *testing.T, id parley.ID, number uint64, commands ...string) (b *b
 	t.Helper()
 	b = newBench(service.New(service.Config{N: 3, New: account, Transfer: true, Piece: 8}), id)
 	b.start(t)
-	for i, command := range commands {
-		b.receive(1, parley.Msg{Kind: 1, Value: 70 + uint64(i), Seq: 1, Body: []byte(command)})
+	for _, command := range commands {
+		b.receive(1, once(command))
 	}
 	b.receive(2, parley.Msg{Kind: 5, Seq: number})
 	if len(b.effects) != 2 || b.effects[0].To != 2 {
 		t.Fatalf("%+v", b.effects)
 	}
 	return b, b.effects[0].Msg
+}
+
+// once is a command that is applied as often as it is delivered.
+func once(command string) parley.Msg {
+	return parley.Msg{Kind: 4, Seq: 1, Body: service.AppendCommand(nil, 0, 1, []byte(command))}
 }
 
 // linked gives a machine a message of a link.
@@ -133,22 +179,19 @@ func carry(b, from *bench, id parley.ID) []parley.Effect {
 func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	b, number := joins(t)
 	good, told := holder(t, 0, number, "deposit 5")
-	other, lie := holder(t, 1, number, "deposit 6")
-	b.receive(0, parley.Msg{Kind: 1, Value: 90, Seq: 1, Body: []byte("deposit 100")}) // before the mark
+	_, lie := holder(t, 1, number, "deposit 6")
 	b.receive(2, parley.Msg{Kind: 5, Seq: number})
-	b.receive(1, parley.Msg{Kind: 1, Value: 91, Seq: 1, Body: []byte("deposit 7")})
 	pack := service.AppendCommand(nil, 0, 1, []byte("balance"))
 	if b.request(parley.Msg{Kind: service.Commands, Seq: 3, Body: pack}); len(b.effects) > 0 {
 		t.Errorf("without its state it asks for %+v", b.effects)
 	}
 	b.linked(1, lie)
-	if b.linked(1, lie); len(b.effects) > 0 || b.refused["no hash of a state, or a second one"] != 1 {
+	if b.linked(1, lie); len(b.effects) > 0 || b.refused["a second hash of a state"] != 1 {
 		t.Errorf("one of two others is no majority: %+v, %v", b.effects, b.refused)
 	}
 	if b.linked(0, told); len(b.effects) > 0 {
 		t.Errorf("two that differ are none: %+v", b.effects)
 	}
-	_ = other
 	// It asks again: both tell the same now.
 	b.step.Now += 20_000
 	b.do(func() { b.Timeout(&b.step, 0) })
@@ -160,33 +203,38 @@ func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	if b.refused["piece that nobody asked for"] != 1 {
 		t.Error("what was told of an earlier mark counts")
 	}
-	good, told = holder(t, 0, again.Seq, "deposit 5")
-	_, same := holder(t, 1, again.Seq, "deposit 5")
+	good, told = holder(t, 0, again.Seq, "deposit 5", "deposit 1")
+	twin, same := holder(t, 1, again.Seq, "deposit 5", "deposit 1")
+	b.receive(1, once("deposit 1")) // before the mark: it is in the state
 	b.receive(2, parley.Msg{Kind: 5, Seq: again.Seq})
-	b.receive(1, parley.Msg{Kind: 1, Value: 91, Seq: 1, Body: []byte("deposit 7")})
+	b.receive(1, once("deposit 7"))
 	b.linked(0, told)
 	b.linked(1, same)
-	// Node 1 sends other bytes than it told of.
-	for at := 0; at < 200 && len(b.effects) == 1 && b.effects[0].To == 1; at += 8 {
+	if len(b.effects) != 1 || b.effects[0].Msg.Kind != 7 {
+		t.Fatalf("%+v", b.effects)
+	}
+	liar := b.effects[0].To
+	// It sends other bytes than it told of.
+	for at := 0; len(b.effects) == 1 && b.effects[0].To == liar; at += 8 {
 		size := min(8, int(told.Body[0])-at)
-		b.linked(1, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
+		b.linked(liar, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
 		for len(b.effects) == 0 {
 			at += 8
 			size = min(8, int(told.Body[0])-at)
-			b.linked(1, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
+			b.linked(liar, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
 		}
 	}
-	if b.refused["pieces of another state than it told of"] != 1 || len(b.effects) != 1 || b.effects[0].To != 0 {
+	if b.refused["pieces of another state than it told of"] != 1 || len(b.effects) != 1 || b.effects[0].To == liar {
 		t.Fatalf("%v, %+v", b.refused, b.effects)
 	}
-	carry(b, good, 0)
+	carry(b, []*bench{good, twin}[1-liar], 1-liar)
 	b.request(parley.Msg{Kind: service.Inspect})
-	if got := b.effects[0].Msg.Seq; got != 2 {
-		t.Errorf("it is at position %d, and 2 commands were carried out", got)
+	if got := b.effects[0].Msg.Seq; got != 3 {
+		t.Errorf("it is at position %d, and 3 commands were carried out", got)
 	}
 	b.receive(2, parley.Msg{Kind: 4, Seq: 3, Body: pack})
 	list, ok := service.ReadReplies(b.effects[0].Msg.Body)
-	if !ok || string(list[0].Answer) != "1012" {
+	if !ok || string(list[0].Answer) != "1013" {
 		t.Errorf("%+v", list)
 	}
 }
@@ -206,8 +254,8 @@ func TestFetchLimits(t *testing.T) {
 	good, told := holder(t, 0, number, "deposit 5")
 	_, same := holder(t, 1, number, "deposit 5")
 	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	b.linked(0, told) // it is fetched from who told it first
 	b.linked(1, same)
-	b.linked(0, told)
 	for _, m := range []parley.Msg{
 		{Kind: 8, Seq: number, Value: 8, Body: make([]byte, 8)}, {Kind: 8, Seq: number, Body: make([]byte, 9)},
 		{Kind: 8, Seq: number, Body: make([]byte, 7)},

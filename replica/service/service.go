@@ -204,6 +204,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		}
 	case m.Kind < parley.Local && !s.Carried:
 		p.link(s, from, m)
+	case p.stopped && m.Kind == mark:
+		p.without(s, from, m)
 	case p.stopped:
 	case m.Kind == parley.View && p.c.Transfer:
 		p.view(s, m)

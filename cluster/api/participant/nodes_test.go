@@ -1,0 +1,272 @@
+package participant_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+	"parley/cluster/api/participant"
+	"parley/cluster/cert"
+)
+
+// The test's own program is a bank, if it is told where: a socket, a file, and whether it is
+// to be killed when it is asked to commit.
+const bankSocket, bankFile, bankDies = "PARLEY_TEST_SOCKET", "PARLEY_TEST_FILE", "PARLEY_TEST_DIES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(bankSocket) != "" {
+		fmt.Fprintln(os.Stderr, serveBank(os.Getenv(bankSocket), os.Getenv(bankFile), os.Getenv(bankDies) != ""))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// mortal is a bank whose process ends before it does what is decided.
+type mortal struct{ *bank }
+
+func (mortal) Commit(context.Context, *parleyv1.CommitPartRequest) (*parleyv1.CommitPartResponse, error) {
+	os.Exit(3)
+	return nil, nil
+}
+
+func openBank(file string) (*bank, error) {
+	b := &bank{file: file, Balance: make(map[string]int), Held: make(map[string]held)}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, nil
+	}
+	return b, errors.Join(err, json.Unmarshal(text, b))
+}
+
+func serveBank(socket, file string, dies bool) error {
+	b, err := openBank(file)
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(socket) // of an earlier process
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	var service parleyv1.ParticipantServiceHandler = b
+	if dies {
+		service = mortal{b}
+	}
+	mux := http.NewServeMux()
+	mux.Handle(parleyv1.NewParticipantServiceHandler(service))
+	return http.Serve(l, mux)
+}
+
+// branch is a node's bank as a process.
+type branch struct {
+	t            *testing.T
+	socket, file string
+	process      *exec.Cmd
+}
+
+func (b *branch) start(dies bool) {
+	b.t.Helper()
+	b.process = exec.Command(os.Args[0])
+	b.process.Env = append(os.Environ(), bankSocket+"="+b.socket, bankFile+"="+b.file)
+	if dies {
+		b.process.Env = append(b.process.Env, bankDies+"=1")
+	}
+	if err := b.process.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	client, err := participant.New("", "unix:"+b.socket)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); client.Reach(b.t.Context()) != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatal("the bank does not listen")
+		}
+	}
+}
+
+func (b *branch) kill() {
+	_ = b.process.Process.Kill()
+	_ = b.process.Wait()
+}
+
+// has is what an account has that nothing holds.
+func (b *branch) has(account string) (money, held int) {
+	in, err := openBank(b.file)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return in.Balance[account], len(in.Held)
+}
+
+func (b *branch) await(account string, want int) {
+	b.t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		money, held := b.has(account)
+		if money == want && held == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("%s has %d, and %d are held: %d and none were expected", account, money, held, want)
+		}
+	}
+}
+
+// banks is a cluster in this process with a bank at each node, whose account is named like
+// the node.
+type banks struct {
+	t        *testing.T
+	configs  []cluster.Config
+	nodes    []*cluster.Node
+	branches []*branch
+}
+
+func newBanks(t *testing.T, n int) *banks {
+	t.Helper()
+	s := &banks{t: t, configs: make([]cluster.Config, n), nodes: make([]*cluster.Node, n)}
+	ca, err := cert.NewAuthority("test", time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := cert.NewTrust(ca.Anchors(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var members []cluster.Member
+	for i := range n {
+		name := fmt.Sprintf("node%d", i+1)
+		issued, err := ca.IssueNode(name, []string{"127.0.0.1"}, time.Hour/2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &branch{t: t, socket: filepath.Join(dir, name), file: filepath.Join(dir, name+".json")}
+		text, _ := json.Marshal(&bank{Balance: map[string]int{name: 100}, Held: map[string]held{}})
+		if err := os.WriteFile(b.file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		client, err := participant.New(name, "unix:"+b.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.start(false)
+		s.branches = append(s.branches, b)
+		members = append(members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
+		s.configs[i] = cluster.Config{
+			Name: name, Self: issued.Self(), Trust: trust, Listen: l, SignerKey: issued.Signer,
+			Dir: filepath.Join(dir, "data-"+name), Participant: client,
+		}
+	}
+	t.Cleanup(func() {
+		for i := range n {
+			if s.nodes[i] != nil {
+				_ = s.nodes[i].Close()
+			}
+			s.branches[i].kill()
+		}
+	})
+	var all sync.WaitGroup
+	for i := range n {
+		s.configs[i].Members = members
+		all.Go(func() { s.join(i) })
+	}
+	all.Wait()
+	return s
+}
+
+func (s *banks) join(i int) {
+	node, err := cluster.Join(context.Background(), s.configs[i])
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	s.nodes[i], s.configs[i].Listen = node, nil
+}
+
+// transfer moves money from the first node's account to another one's, by a third node.
+func (s *banks) transfer(tx string, money, to int) (bool, string) {
+	s.t.Helper()
+	part := func(i, by int) []byte { return fmt.Appendf(nil, `{"Account": "node%d", "By": %d}`, i+1, by) }
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	committed, err := s.nodes[2].Commit(ctx, tx, map[string][]byte{
+		"node1": part(0, -money), fmt.Sprintf("node%d", to+1): part(to, money),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o, err := s.nodes[2].Outcome(tx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return committed, o.Why
+}
+
+// Four nodes whose banks are processes of their own: money goes from one to the other or
+// not at all, whoever is killed and started again in between.
+func TestTransfers(t *testing.T) {
+	s := newBanks(t, 4)
+	if yes, why := s.transfer("a", 50, 1); !yes {
+		t.Fatal(why)
+	}
+	if yes, why := s.transfer("b", 60, 1); yes || why != "node1: not enough money" {
+		t.Fatal(yes, why)
+	}
+	s.branches[0].await("node1", 50)
+	s.branches[1].await("node2", 150)
+
+	// A bank that is not there has no vote, and the other one gets its money back.
+	s.branches[1].kill()
+	if yes, why := s.transfer("c", 10, 1); yes || why == "" {
+		t.Fatal(yes, why)
+	}
+	s.branches[0].await("node1", 50)
+
+	// It dies between its yes and the commit: it is asked again when it is back.
+	s.branches[1].start(true)
+	if yes, why := s.transfer("d", 10, 1); !yes {
+		t.Fatal(why)
+	}
+	_ = s.branches[1].process.Wait()
+	s.branches[0].await("node1", 40)
+	if money, held := s.branches[1].has("node2"); money != 150 || held != 1 {
+		t.Fatal(money, held)
+	}
+	s.branches[1].start(false)
+	s.branches[1].await("node2", 160)
+
+	// The node dies, too, and asks again in its next life.
+	s.branches[1].kill()
+	s.branches[1].start(true)
+	if yes, why := s.transfer("e", 10, 1); !yes {
+		t.Fatal(why)
+	}
+	_ = s.branches[1].process.Wait()
+	if err := s.nodes[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.join(1)
+	s.branches[1].start(false)
+	s.branches[1].await("node2", 170)
+	if yes, why := s.transfer("f", 30, 1); !yes {
+		t.Fatal(why)
+	}
+	s.branches[0].await("node1", 0)
+	s.branches[1].await("node2", 200)
+}

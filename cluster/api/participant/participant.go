@@ -1,0 +1,300 @@
+// Package participant lets a service in another process on the same machine carry out a
+// node's part of transactions: it calls a ParticipantService, as the file
+// parley/v1/participant.proto defines it, for package cluster.
+package participant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+)
+
+// allowed is what addresses may be.
+const allowed = "allowed are http://127.0.0.1:PORT, or another address of this machine's own (::1, localhost), " +
+	"and unix:/PATH"
+
+// place is where a service listens.
+type place struct{ network, address string }
+
+// CheckAddress tells what is wrong with the address of a service. There is nothing to know
+// a service by, so it must be one that only this machine can be reached at.
+func CheckAddress(address string) error {
+	_, err := parse(address)
+	return err
+}
+
+func parse(text string) (place, error) {
+	wrong := func(why string) (place, error) { return place{}, fmt.Errorf("%q: %s: %s", text, why, allowed) }
+	if path, unix := strings.CutPrefix(text, "unix:"); unix {
+		if !strings.HasPrefix(path, "/") || len(path) > 100 || strings.ContainsRune(path, 0) {
+			return wrong("the path of a socket has 2 to 100 bytes, and begins with /")
+		}
+		return place{"unix", path}, nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.ForceQuery ||
+		u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return wrong("this is no address of a participant")
+	case !loopback(u.Hostname()):
+		return wrong("others can reach that")
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
+		return wrong("a port from 1 to 65535 is missing")
+	}
+	return place{"tcp", u.Host}, nil
+}
+
+// loopback tells whether a host is this machine, and cannot be reached from another one.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// The times.
+const (
+	attempt  = 10 * time.Second      // for an answer to Commit and Abort
+	patience = 20 * time.Millisecond // before a service is asked again; doubles
+	longest  = time.Second
+)
+
+// mostUnder is how many calls of Prepare may be under way, those too whose votes are not
+// waited for any more.
+const mostUnder = 1024
+
+// Client calls a service, and is a [cluster.RemoteParticipant].
+type Client struct {
+	node    string
+	service parleyv1.ParticipantServiceClient
+	dial    func(context.Context) (net.Conn, error)
+	idle    func()
+
+	mu     sync.Mutex
+	log    *slog.Logger
+	logged time.Time // last, that it does not answer
+	life   uint64
+	ctx    context.Context // of this life
+	end    context.CancelFunc
+	under  map[string]*preparing // by transaction
+}
+
+// preparing is a call of Prepare that is under way, whether or not its vote is waited for.
+// What came of it is read when it is over.
+type preparing struct {
+	over chan struct{}
+	vote bool
+	err  error
+}
+
+var _ cluster.RemoteParticipant = (*Client)(nil)
+
+// New returns a client of the service at an address, for a node. It connects when it is
+// used, and again after a failure.
+func New(node, address string) (*Client, error) {
+	at, err := parse(address)
+	if err != nil {
+		return nil, err
+	}
+	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: control}
+	dial := func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, at.network, at.address) }
+	t := &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true,
+	}
+	host := at.address
+	if at.network == "unix" {
+		host = "localhost"
+	}
+	c := &Client{node: node, dial: dial, idle: t.CloseIdleConnections, under: make(map[string]*preparing)}
+	c.service = parleyv1.NewParticipantServiceClient(timed{&http.Client{Transport: t}}, "http://"+host,
+		connect.WithProtoJSON(), connect.WithReadMaxBytes(64<<10))
+	c.Begin(slog.New(slog.DiscardHandler))
+	return c, nil
+}
+
+// Reach tells whether somebody listens at the address.
+func (c *Client) Reach(ctx context.Context) error {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// control refuses to connect to another machine, whatever a name stands for.
+func control(network, address string, _ syscall.RawConn) error {
+	if to, err := netip.ParseAddrPort(address); strings.HasPrefix(network, "tcp") && (err != nil || !to.Addr().IsLoopback()) {
+		return fmt.Errorf("%s is not this machine's own", address)
+	}
+	return nil
+}
+
+// timed tells a service how long its answer is waited for.
+type timed struct{ *http.Client }
+
+type waitKey struct{}
+
+// Do sends a request.
+func (t timed) Do(r *http.Request) (*http.Response, error) {
+	if wait, ok := r.Context().Value(waitKey{}).(time.Duration); ok {
+		r.Header.Set("Connect-Timeout-Ms", strconv.FormatInt(max(1, wait.Milliseconds()), 10))
+	}
+	return t.Client.Do(r)
+}
+
+// Begin begins a life of the node. Lives are told apart by the time at which they begin, as
+// transactions are.
+func (c *Client) Begin(log *slog.Logger) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end != nil {
+		c.end()
+	}
+	c.log, c.life = log, max(c.life+1, uint64(time.Now().UnixMicro()))
+	c.ctx, c.end = context.WithCancel(context.Background())
+}
+
+// End has all calls return.
+func (c *Client) End() {
+	c.mu.Lock()
+	c.end()
+	c.mu.Unlock()
+	c.idle()
+}
+
+// now is this life of the node.
+func (c *Client) now() (context.Context, uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ctx, c.life
+}
+
+var (
+	errBusy = errors.New("the participant has not answered to 1024 calls yet")
+	errLate = errors.New("the participant has not answered in time")
+)
+
+// Prepare asks for a vote. When the context ends the vote is no; but the call goes on, and
+// what comes next for the transaction waits until it is over, so that an Abort never comes
+// before what it takes back.
+func (c *Client) Prepare(ctx context.Context, tx string, body []byte) (vote bool, err error) {
+	under := &preparing{over: make(chan struct{})}
+	c.mu.Lock()
+	if len(c.under) == mostUnder {
+		c.mu.Unlock()
+		return false, errBusy
+	}
+	c.under[tx] = under
+	life, r := c.ctx, &parleyv1.PreparePartRequest{Node: c.node, Transaction: tx, Body: body, Life: c.life}
+	c.mu.Unlock()
+	if deadline, ok := ctx.Deadline(); ok {
+		life = context.WithValue(life, waitKey{}, time.Until(deadline))
+	}
+	go func() {
+		defer close(under.over)
+		under.vote, under.err = c.prepare(life, r)
+		c.mu.Lock()
+		delete(c.under, tx)
+		c.mu.Unlock()
+	}()
+	select {
+	case <-under.over:
+		return under.vote, under.err
+	case <-ctx.Done():
+		return false, errLate
+	}
+}
+
+// prepare asks once.
+func (c *Client) prepare(ctx context.Context, r *parleyv1.PreparePartRequest) (bool, error) {
+	answer, err := c.service.Prepare(ctx, r)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("the participant: %w", err)
+	case !answer.GetVote() && answer.GetWhy() != "":
+		return false, errors.New(answer.GetWhy())
+	}
+	return answer.GetVote(), nil
+}
+
+// Again has prepared what was before a crash of the node.
+func (c *Client) Again(tx string, body []byte) error {
+	life, number := c.now()
+	r := &parleyv1.PreparePartRequest{Node: c.node, Transaction: tx, Body: body, Again: true, Life: number}
+	var answer *parleyv1.PreparePartResponse
+	err := c.until(life, "Prepare", tx, func(ctx context.Context) (err error) {
+		answer, err = c.service.Prepare(ctx, r)
+		return err
+	})
+	if err == nil && !answer.GetVote() {
+		err = fmt.Errorf("the participant says no: %s", answer.GetWhy())
+	}
+	return err
+}
+
+// Commit has a part carried out. It returns when that is done, or the node ends.
+func (c *Client) Commit(tx string) {
+	life, _ := c.now()
+	_ = c.until(life, "Commit", tx, func(ctx context.Context) error {
+		_, err := c.service.Commit(ctx, &parleyv1.CommitPartRequest{Node: c.node, Transaction: tx})
+		return err
+	}) // it fails when the node ends
+}
+
+// Abort has a part taken back, in the same way.
+func (c *Client) Abort(tx string) {
+	life, _ := c.now()
+	_ = c.until(life, "Abort", tx, func(ctx context.Context) error {
+		_, err := c.service.Abort(ctx, &parleyv1.AbortPartRequest{Node: c.node, Transaction: tx})
+		return err
+	})
+}
+
+// until asks until there is an answer, once Prepare is over.
+func (c *Client) until(life context.Context, what, tx string, ask func(context.Context) error) error {
+	c.mu.Lock()
+	under := c.under[tx]
+	c.mu.Unlock()
+	if under != nil {
+		<-under.over
+	}
+	for wait := patience; ; wait = min(2*wait, longest) {
+		ctx, cancel := context.WithTimeout(life, attempt)
+		err := ask(ctx)
+		cancel()
+		if err == nil || life.Err() != nil {
+			return err
+		}
+		c.unanswered(what, tx, err)
+		select {
+		case <-time.After(wait):
+		case <-life.Done():
+			return err
+		}
+	}
+}
+
+// unanswered says that the service does not answer, once a minute.
+func (c *Client) unanswered(what, tx string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.logged) >= time.Minute {
+		c.logged = time.Now()
+		c.log.Warn("the participant does not answer, and is asked again", "what", what, "tx", tx, "why", err)
+	}
+}

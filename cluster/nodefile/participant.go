@@ -1,0 +1,41 @@
+package nodefile
+
+import (
+	"context"
+
+	"parley/cluster"
+	"parley/cluster/api/participant"
+)
+
+// served reads where the service is that does this node's part of transactions.
+func (f *File) served(v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	if err := participant.CheckAddress(text); err != nil {
+		return v.wrong("%v", err)
+	}
+	f.Participant = text
+	return nil
+}
+
+// participant is who does this node's part of transactions, nil if the file names nobody.
+func (f *File) participant() (cluster.Participant, error) {
+	if f.Participant == "" {
+		return nil, nil
+	}
+	return participant.New(f.Name, f.Participant)
+}
+
+// checkParticipant looks whether the service is there. It may come later.
+func (f *File) checkParticipant(ctx context.Context) Finding {
+	client, err := participant.New(f.Name, f.Participant)
+	if err != nil {
+		return Finding{"participant", err.Error(), true}
+	}
+	if err := client.Reach(ctx); err != nil {
+		return Finding{Key: "participant", Text: f.Participant + " is not there yet, and until it is the node votes no: " + err.Error()}
+	}
+	return Finding{Key: "participant", Text: f.Participant + " is there"}
+}
