@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/broadcast/byzantine"
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/membership/group"
@@ -35,6 +36,8 @@ type GroupConfig struct {
 	// Deliver, if it is given, is called for each delivery, in order, on the goroutine that
 	// brought the last message that it took. It must not block, and may not call the group.
 	Deliver func(Delivery)
+
+	final bool // of a Byzantine group: who has missed anything is out for good
 }
 
 func (c GroupConfig) withDefaults() GroupConfig {
@@ -62,7 +65,7 @@ type Group struct {
 	packer  *packer
 	kept    history
 	mine    parley.ID
-	packs   uint64       // delivered
+	takes   func() error // why the node takes nothing new, if it does not
 	ours    atomic.Int32 // own packs delivered, of which the packer does not know yet
 }
 
@@ -76,22 +79,24 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	if err := c.check(); err != nil {
 		return nil, wrong(err)
 	}
-	g := &Group{c: c.withDefaults(), mine: n.self}
+	g := &Group{c: c.withDefaults(), mine: n.self, takes: n.takes}
 	g.kept.init(g.c.Keep, g.c.KeepBytes)
 	g.packer = newPacker(n.c.views().Payload, func(pack []byte, level Level) error {
 		return g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 	})
-	p, err := n.leveled(c.Level)
+	p, err := n.leveled(c.Level, c.final)
 	if err != nil {
 		return nil, wrong(err)
 	}
 	g.process, err = n.host.Open(host.Options{
-		Channel: channel, Name: "group/" + c.Name, Machine: n.played(p, c.Level), Upper: g, After: g.after,
+		Channel: channel, Name: "group/" + c.Name, Machine: n.played(p, c.Level),
+		Upper: n.watched("group/"+c.Name, g), After: g.after,
 		Again: n.again, Class: link.Bulk,
 	})
 	if err != nil {
 		return nil, wrong(err)
 	}
+	n.opened("group/"+c.Name, g.process)
 	return g, nil
 }
 
@@ -101,7 +106,7 @@ func (g *Group) Level() Level { return g.c.Level }
 // Broadcast asks the group to deliver a payload at all members, at the group's level. It
 // returns when the payload is on its way, and waits while too much is. A member that is
 // excluded then does not learn whether others deliver it.
-func (g *Group) Broadcast(payload []byte) error { return g.packer.add(payload, g.c.Level) }
+func (g *Group) Broadcast(payload []byte) error { return g.BroadcastAt(g.c.Level, payload) }
 
 // BroadcastAt is Broadcast at another level. A group whose level is Reliable, Uniform, FIFO
 // or Causal takes payloads of these four: what a payload is promised of order is of those
@@ -111,15 +116,17 @@ func (g *Group) BroadcastAt(level Level, payload []byte) error {
 	if !g.c.Level.Carries(level) {
 		return fmt.Errorf("a group of level %s has no payloads of level %s", g.c.Level, level)
 	}
+	if err := g.takes(); err != nil {
+		return err
+	}
 	return g.packer.add(payload, level)
 }
 
 // Deliver takes a pack. It is part of a step of the machine.
 func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
-	g.packs++
 	place := m.Seq
 	if g.c.Level == Byzantine { // whose numbers are each sender's own
-		place = g.packs
+		place = m.Value
 	}
 	k := kept{first: place << packBits, from: from, pack: m.Body}
 	unpack(m.Body, func(i int, payload []byte) {
@@ -134,14 +141,17 @@ func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	}
 }
 
-// Indicate takes what the machine says of views.
+// Indicate takes what the machine says of views, or of its eras.
 func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
-	case group.Out:
+	case group.Out, byzantine.Out:
 		g.packer.close(ErrOut)
 		g.kept.leave()
 	case group.Restored:
 		g.kept.begin(m.Seq << packBits)
+	case byzantine.Restored:
+		g.kept.begin(m.Value << packBits)
+		g.packer.open()
 	case parley.View:
 		g.packer.open()
 	}

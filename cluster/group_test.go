@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -489,6 +490,100 @@ func TestAllComeBack(t *testing.T) {
 			}
 			if d := read(t, s, 1)[0]; string(d.Payload) != "more" {
 				t.Errorf("%q is delivered", d.Payload)
+			}
+		})
+	}
+}
+
+// A member of a Byzantine group that was closed, and one that was held up, come back: they
+// deliver what is broadcast from then on, where all others do, and their own payloads too.
+func TestComesBackAmongLiars(t *testing.T) {
+	for _, how := range []string{"closed", "held up"} {
+		t.Run(how, func(t *testing.T) {
+			var config cluster.Config
+			dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
+			var mu sync.Mutex
+			var holds atomic.Bool
+			places := make([]map[uint64]string, 5) // of each node, and of the last in its second life
+			for i := range places {
+				places[i] = make(map[uint64]string)
+			}
+			group := func(i int) []cluster.GroupConfig {
+				return []cluster.GroupConfig{{Name: "g", Level: cluster.Byzantine, Deliver: func(d cluster.Delivery) {
+					mu.Lock()
+					places[i][d.Position] = fmt.Sprintf("%d:%s", d.From, d.Payload)
+					mu.Unlock()
+					if i == 3 && holds.CompareAndSwap(true, false) {
+						time.Sleep(3 * time.Second)
+					}
+				}}}
+			}
+			nodes := joined(t, 4, func(i int, c *cluster.Config) {
+				c.Times, c.Dir, c.Round, c.Groups = hasty, dirs[i], time.Second, group(i)
+				config = *c
+			})
+			say := func(i int, what string) {
+				t.Helper()
+				if err := nodes[i].Group("g").Broadcast([]byte(what)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			has := func(i int, what string) func() bool {
+				return func() bool {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, x := range places[i] {
+						if x == what {
+							return true
+						}
+					}
+					return false
+				}
+			}
+			say(3, "first")
+			eventually(t, "all deliver", func() bool { return has(0, "3:first")() && has(1, "3:first")() && has(3, "3:first")() })
+			last := 3
+			if how == "closed" {
+				if err := nodes[3].Close(); err != nil {
+					t.Fatal(err)
+				}
+				say(0, "missed")
+				eventually(t, "who stays delivers", has(1, "0:missed"))
+				config.Groups, config.Listen = group(4), nil
+				back, err := cluster.Join(t.Context(), config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer back.Close()
+				nodes[3], last = back, 4
+			} else {
+				holds.Store(true)
+				for k := range 40 {
+					say(k%3, fmt.Sprint("more ", k))
+					time.Sleep(20 * time.Millisecond)
+				}
+				eventually(t, "it sees that it missed something", func() bool {
+					_, err := nodes[3].Group("g").Subscribe(0)
+					return err != nil || !holds.Load()
+				})
+			}
+			eventually(t, "its own is delivered", func() bool {
+				_ = nodes[3].Group("g").Broadcast([]byte("own")) // while it is out that fails
+				return has(last, "3:own")() && has(0, "3:own")()
+			})
+			say(1, "last")
+			eventually(t, "all deliver what comes then", func() bool {
+				return has(0, "1:last")() && has(1, "1:last")() && has(2, "1:last")() && has(last, "1:last")()
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			for position, what := range places[last] {
+				if places[0][position] != what {
+					t.Errorf("at %d it delivers %s, and the first node %s", position, what, places[0][position])
+				}
+			}
+			if last == 4 && len(places[4]) >= len(places[0]) {
+				t.Error("it delivers what it missed")
 			}
 		})
 	}

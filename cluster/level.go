@@ -39,7 +39,9 @@ const (
 	// Atomic is one order at all members, uniform, by the lecture's two phases: more
 	// messages than Total for the same promise.
 	Atomic
-	// Byzantine is one order at all correct members, while at most M may do anything.
+	// Byzantine is one order at all correct members, while at most M may do anything. One
+	// that was closed, held up or cut off counts among these until it is back: it delivers
+	// what comes then, at the positions that it has everywhere, and not what it missed.
 	Byzantine
 )
 
@@ -81,7 +83,7 @@ func (l Level) ordered() bool { return l == Total || l == Atomic || l == Byzanti
 const flight = 16 << 20
 
 // leveled is the protocol behind a level.
-func (n *Node) leveled(l Level) (parley.Protocol, error) {
+func (n *Node) leveled(l Level, final bool) (parley.Protocol, error) {
 	views := n.c.views()
 	switch l {
 	case Total:
@@ -94,7 +96,7 @@ func (n *Node) leveled(l Level) (parley.Protocol, error) {
 		return atomic.InViews(views), nil
 	case Byzantine:
 		return byzantine.New(byzantine.Config{
-			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload, Flight: flight,
+			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload, Flight: flight, Final: final,
 		}, n.c.onCall()), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))

@@ -94,9 +94,13 @@ func (h *history) leave() {
 }
 
 // begin is for a member that has joined: its deliveries go on behind a position, and what it
-// delivered before has none of what it missed.
+// delivered before has none of what it missed. It may come without a leave before: a node
+// can be away from its beginning, and can have to join once more before it is a member.
 func (h *history) begin(behind uint64) {
 	h.mu.Lock()
+	if !h.out {
+		h.life++
+	}
 	for h.begun < h.ended {
 		h.drop()
 	}

@@ -17,15 +17,17 @@ type Pipeline struct {
 	self   parley.ID
 	above  Above
 
-	mute   bool        // it came back after a crash: what may have begun cannot be known
-	over   uint64      // all slots up to here are over
-	opened uint64      // and up to here they have begun
-	wanted uint64      // and up to here they are to begin when they may; 0: none is
-	missed uint64      // the first slot that this process abstained from; 0: none
-	alarm  parley.Tick // when the timer is due; never: it is not set
-	ring   []slot      // by number: from opened-window+1 to opened+window
-	held   []int       // by process: bytes of its frames of round 0 in slots that are not over
-	most   int         // of them; 0: as many as there are
+	timer  parley.Timer // scratch
+	waits  bool         // no slot begins before it is released
+	mute   bool         // it came back after a crash: what may have begun cannot be known
+	over   uint64       // all slots up to here are over
+	opened uint64       // and up to here they have begun
+	wanted uint64       // and up to here they are to begin when they may; 0: none is
+	missed uint64       // the first slot that this process abstained from; 0: none
+	alarm  parley.Tick  // when the timer is due; never: it is not set
+	ring   []slot       // by number: from opened-window+1 to opened+window
+	held   []int        // by process: bytes of its frames of round 0 in slots that are not over
+	most   int          // of them; 0: as many as there are
 
 	spare []*lockstep.Instance // scratch
 }
@@ -74,6 +76,29 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 // can have begun, and at the latest a round after it should be.
 func (l *Pipeline) Bound(bytes int) { l.most = bytes }
 
+// Timer sets the number of the pipeline's timer, by default 0, where a machine has several.
+func (l *Pipeline) Timer(t parley.Timer) { l.timer = t }
+
+// Hold keeps all slots from beginning; what comes of them is kept. Release lets those begin
+// that are called for. All correct processes must be released within the time that the
+// schedule allows for a call to be heard by all.
+func (l *Pipeline) Hold() { l.waits = true }
+
+// Release is the end of a Hold.
+func (l *Pipeline) Release(s *parley.Step) {
+	if !l.waits {
+		return
+	}
+	l.waits = false
+	for k := l.opened + 1; k <= l.wanted; k++ {
+		l.at(k).begin = s.Now
+	}
+	l.open(s)
+}
+
+// Held tells whether the pipeline waits to be released.
+func (l *Pipeline) Held() bool { return l.waits }
+
 // Age is the longest time that any correct process may need until a slot is over, counted
 // from when another one began it.
 func (l *Pipeline) Age() parley.Tick { return l.age() }
@@ -88,6 +113,9 @@ func (l *Pipeline) Done() uint64 { return l.over }
 // Missed is the first slot that this process abstained from, and 0 if there is none. It
 // goes on in later ones, but Over tells of none from that one on.
 func (l *Pipeline) Missed() uint64 { return l.missed }
+
+// Muted tells whether this process takes no part: see Mute.
+func (l *Pipeline) Muted() bool { return l.mute }
 
 // Rounds are this process's own in a slot that has begun and is not over; nil otherwise.
 func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
@@ -159,7 +187,7 @@ func (l *Pipeline) want(s *parley.Step, k uint64) {
 // open begins what is wanted and may begin. A slot that had to wait for the window has
 // begun when the window let it, though a timer may be late.
 func (l *Pipeline) open(s *parley.Step) {
-	for l.opened < l.wanted {
+	for !l.waits && l.opened < l.wanted {
 		k := l.opened + 1
 		r := l.at(k)
 		if k > l.window {
@@ -314,11 +342,11 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 func (l *Pipeline) wake(s *parley.Step, at parley.Tick) {
 	if at < l.alarm {
 		l.alarm = at
-		s.SetTimer(0, at-s.Now)
+		s.SetTimer(l.timer, at-s.Now)
 	}
 }
 
-// Timeout is the timer: its number is 0.
+// Timeout is the timer.
 func (l *Pipeline) Timeout(s *parley.Step) {
 	if l.mute || s.Now < l.alarm {
 		return
@@ -362,6 +390,7 @@ func (l *Pipeline) State(v *parley.Vars) {
 	if v.Skips() {
 		return
 	}
+	v.Bool("waits", &l.waits)
 	v.Bool("mute", &l.mute)
 	parley.Num(v, "over", &l.over)
 	parley.Num(v, "opened", &l.opened)

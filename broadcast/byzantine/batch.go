@@ -8,22 +8,30 @@ import (
 )
 
 // A batch is what one process says in one slot: some of its requests, which are
-// numbered from 1. Format:
+// numbered from 1, and for whom it wishes that the era ends. Format:
 //
-//	number of the first request, how many there are, then each: its length and its bytes
+//	number of the first request, how many there are, then each: its length and its bytes;
+//	then each wish: the process, in growing order, and the number of its life
 //
-// There is one encoding, and a batch has one request at least.
+// There is one encoding, and a batch has one request or one wish at least.
 
-// overhead is how many bytes a request takes up in a batch beside its own, at most, and
-// head what comes before the first.
+// overhead is how many bytes a request takes up in a batch beside its own, at most, head
+// what comes before the first, and wishSize what a wish takes up.
 const (
 	overhead = 5
 	head     = 2 * binary.MaxVarintLen64
+	wishSize = 2 + binary.MaxVarintLen64
 )
 
-// encode makes a batch of requests with consecutive numbers.
-func encode(first uint64, requests [][]byte) []byte {
-	size := head
+// wish is one for a process that asks to join.
+type wish struct {
+	whom parley.ID
+	life uint64
+}
+
+// encode makes a batch of requests with consecutive numbers, and of wishes.
+func encode(first uint64, requests [][]byte, wishes ...wish) []byte {
+	size := head + wishSize*len(wishes)
 	for _, r := range requests {
 		size += overhead + len(r)
 	}
@@ -34,34 +42,56 @@ func encode(first uint64, requests [][]byte) []byte {
 		body = binary.AppendUvarint(body, uint64(len(r)))
 		body = append(body, r...)
 	}
+	for _, w := range wishes {
+		body = binary.AppendUvarint(body, uint64(w.whom))
+		body = binary.AppendUvarint(body, w.life)
+	}
 	return body
 }
 
 // well tells whether bytes are a batch of no more than the given size.
 func well(body []byte, limit int) bool {
-	return len(body) <= limit && each(body, func(uint64, []byte) {})
+	wishes, ok := each(body, func(uint64, []byte) {})
+	return ok && len(body) <= limit && eachWish(wishes, func(wish) {})
 }
 
 // each visits the requests of a batch, as far as it can be read, and tells whether it
-// can be to its end.
-func each(body []byte, visit func(number uint64, request []byte)) bool {
+// can be to its wishes, which it returns.
+func each(body []byte, visit func(number uint64, request []byte)) (wishes []byte, ok bool) {
 	first, body, err := parley.ReadUvarint(body, 1<<62)
 	if err != nil || first == 0 {
-		return false
+		return nil, false
 	}
 	count, body, err := parley.ReadUvarint(body, uint64(len(body)))
-	if err != nil || count == 0 {
-		return false
+	if err != nil || count == 0 && len(body) == 0 {
+		return nil, false
 	}
 	for i := range count {
 		var size uint64
 		if size, body, err = parley.ReadUvarint(body, uint64(len(body))); err != nil || size > uint64(len(body)) {
-			return false
+			return nil, false
 		}
 		visit(first+i, body[:size:size])
 		body = body[size:]
 	}
-	return len(body) == 0
+	return body, true
+}
+
+// eachWish visits wishes, as far as they can be read, and tells whether all can be.
+func eachWish(wishes []byte, visit func(wish)) bool {
+	for next := uint64(0); len(wishes) > 0; {
+		whom, rest, err := parley.ReadUvarint(wishes, parley.MaxProcesses-1)
+		if err != nil || whom < next {
+			return false
+		}
+		life, rest, err := parley.ReadUvarint(rest, 1<<63)
+		if err != nil || life == 0 {
+			return false
+		}
+		visit(wish{parley.ID(whom), life})
+		next, wishes = whom+1, rest
+	}
+	return true
 }
 
 // digest is what is agreed on in the place of a batch.

@@ -27,13 +27,27 @@
 // at all correct processes, if at one, and its rounds end by the clock. One that lacks a
 // batch has it two message delays after it asked.
 //
-// Guaranteed with n > 3m, at most m faulty, and delays within the schedule: total order,
-// agreement, validity, and integrity of correct senders. Not guaranteed: uniformity,
-// which means nothing of liars; the order of one sender's requests if it lies; fairness
-// to what a liar is asked. With delays beyond the schedule, or more faulty processes,
-// nothing is promised, not even safety. A process that missed the end of a round delivers
-// nothing more, and one that comes back after a crash takes no part: both need a state
-// from others, which is not this package's matter.
+// Who comes back, after a crash or because it missed the end of a round, cannot join the
+// slots that go on: when they may begin goes by when earlier ones did, which it has not
+// seen. So the order has eras, each with slots from 1 on. Who is out asks all to let it
+// join; each then wishes, in its batches, that the era ends for it. The era ends behind the
+// slot in which the wishes of m+1 processes for one are delivered, at least one of them
+// correct; that is the same place everywhere. What was agreed on beyond is dropped, and its
+// senders put it in again. When an era ends here a process says that it is ready for the
+// next one, or when m+1 others have said so, and begins that when 2m+1 are. So nobody
+// begins it before one correct process knows the end, and all do within two message delays:
+// in eras but the first rounds are longer by one. Each tells those who join the end: how
+// many requests were delivered, of whom. What m+1 say alike is true, and who joins delivers
+// from the first slot of the era on, in which it has taken part from the beginning.
+//
+// Guaranteed with n > 3m, at most m faulty at a time, and delays within the schedule: total
+// order, agreement, validity, and integrity of correct senders. Who is out counts as faulty
+// until it is told that it is back, by Restored; what was delivered meanwhile it does not
+// deliver, and the places in the order, the Value of what is delivered, tell how much that
+// was. Not guaranteed: uniformity, which means nothing of liars; the order of one sender's
+// requests if it lies; fairness to what a liar is asked; what was asked of a process before
+// it crashed. With delays beyond the schedule, or more faulty processes, nothing is
+// promised, not even safety.
 //
 // Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
 // the state machine approach, The implementation of reliable distributed multiprocess
@@ -41,26 +55,48 @@
 package byzantine
 
 import (
-	"slices"
-
 	"parley"
 	"parley/lockstep"
 	"parley/mux"
 )
 
-// The messages on the link beside frames. They are in no round.
+// The messages on the link beside frames. They are in no round. Frames, FETCH and BYTES have
+// the era for their Epoch, the others none.
 const (
 	// Fetch asks for a batch. Value: the slot. Origin: whose batch. Body: its digest.
 	Fetch parley.Kind = lockstep.Frame + 1 + iota
 	// Bytes is the answer. Value: the slot. Origin: whose batch. Body: the batch.
 	Bytes
+	// Where asks which era goes on; the answer is Ready.
+	Where
+	// Join asks to end an era, to take part from the next one on. Value: the era. Seq: the
+	// number of the sender's life, that is, of this request.
+	Join
+	// Ready says that the sender knows the end of the era before one, or that a correct
+	// process does. Value: the era.
+	Ready
+	// State tells who joins what was delivered before an era. Value: the era. Seq: the
+	// number of the receiver's life. Body: see encodeState.
+	State
 )
 
-// The timers beside that of the slots, 0: to ask once more, and to call for a slot when there
-// is room for batches again.
+// What the order indicates beside what it delivers.
+const (
+	// Out tells that the process delivers nothing more until it is back.
+	Out parley.Kind = parley.Indication + 0x34 + iota
+	// Restored tells that it is: it delivers what comes behind a position. Value: that.
+	Restored
+)
+
+// The timers beside that of the slots of even eras, 0: to ask once more, to call for a slot
+// when there is room for batches again, that of the slots of odd eras, to look for the era
+// that goes on, and to wish once more for who was let in lately.
 const (
 	again parley.Timer = 1 + iota
 	room
+	odd
+	seek
+	grant
 )
 
 // answers is how often one process asks for one batch, and is told it.
@@ -71,20 +107,22 @@ type process struct {
 	c    Config
 	self parley.ID
 	when lockstep.Schedule
-	line *mux.Pipeline
+	slot lockstep.Protocol
 
-	queue     [][]byte // requests that are in no slot yet
-	size      int      // of them in bytes, as in a batch
-	sent      uint64   // number of the last request that is in a slot
-	flight    []batch  // own batches that may be under way somewhere
-	under     int      // their bytes
-	waits     bool     // the timer for room is set
-	delivered uint64   // the last slot that was delivered
-	done      uint64   // the last slot that was agreed on
-	stopped   bool     // it waited for a batch beyond all bounds
-	asking    bool     // the timer to ask again is set
-	numbers   []uint64 // by sender: of the last request that was delivered
-	ring      []outcome
+	queue   [][]byte // own requests that are not delivered
+	sent    int      // so many of them are in slots of this era
+	size    int      // bytes of the others, as in a batch
+	flight  []batch  // own batches that may be under way somewhere
+	under   int      // their bytes
+	waits   bool     // the timer for room is set
+	asking  bool     // the timer to ask again is set
+	numbers []uint64 // by sender: of the last request that was delivered
+	total   uint64   // requests that were delivered
+
+	cur  *era // whose slots are delivered, unless out
+	next *era // nil: nobody has said anything in it
+	old  *era // that ended last, for who asks for its batches; nil: none
+	joining
 }
 
 // batch is an own one in a slot: when that began here, and its bytes.
@@ -93,46 +131,28 @@ type batch struct {
 	size  int
 }
 
-// outcome is what was agreed on in a slot, and what is still told of it to others.
-type outcome struct {
-	slot    uint64
-	entries []entry // by process
-	told    []uint8 // by process: how many batches of the slot it was told
-}
-
-// entry is one process's batch in a slot.
-type entry struct {
-	body    []byte // nil: none, or not here
-	lacking []byte // the digest, if it is not here
-	asked   uint8  // how often all were asked for it
-}
-
 func newProcess(c Config, when lockstep.Schedule, p lockstep.Protocol, self parley.ID) *process {
-	m := &process{c: c, self: self, when: when, numbers: make([]uint64, c.N), ring: make([]outcome, 5*c.Window)}
-	m.line = mux.NewPipeline(p, when, c.Window, self, m)
-	m.line.Bound(2 * (c.Flight + envelope*c.Window))
+	m := &process{c: c, self: self, when: when, slot: p, numbers: make([]uint64, c.N), joining: newJoining(c.N)}
+	m.cur = m.newEra(0)
 	return m
 }
 
-// keep is for how many slots batches are kept that were delivered. While one process
-// asks and waits for another's answer, no more slots than that may begin.
-func (p *process) keep() uint64 { return uint64(2 * p.c.Window) }
-
 // Slots are those of this process, for who looks at how far they are.
-func (p *process) Slots() *mux.Pipeline { return p.line }
+func (p *process) Slots() *mux.Pipeline { return p.cur.line }
 
 // Start. Who comes back does not know what has begun.
 func (p *process) Start(s *parley.Step) {
 	if s.Restart {
-		p.line.Mute()
-		p.stopped = true
+		p.cur.line.Mute()
+		p.leave(s)
 	}
 }
 
-// Request: a payload joins the queue, and goes with the next slot.
+// Request: a payload joins the queue, and goes with the next slot, or when this process
+// is back.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	switch size := len(m.Body) + overhead; {
-	case p.stopped:
+	case p.out && p.c.Final:
 		s.Refuse(s.Self, "takes no part any more")
 		return
 	case m.Kind != parley.Carried || size+head > p.c.Batch:
@@ -145,233 +165,229 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		p.queue = append(p.queue, m.Body)
 		p.size += size
 	}
+	if p.out && p.tries > tries {
+		p.tries = 0
+		s.SetTimer(seek, p.when.Delta)
+	}
 	p.call(s)
 }
 
 // call asks for a slot if there is anything to say, and not too much on its way.
 func (p *process) call(s *parley.Step) {
-	switch {
-	case len(p.queue) == 0 || p.line.Opened()-p.line.Done() >= uint64(p.c.Depth):
-	case p.free(s) >= head+overhead+len(p.queue[0]):
-		p.line.Call(s, 0)
+	if p.out || p.cur.line.Held() {
+		return
+	}
+	need := 0
+	if p.wishes && p.due(s) {
+		need = head + wishSize
+	} else if p.sent < len(p.queue) {
+		need = head + overhead + len(p.queue[p.sent])
+	}
+	switch line := p.cur.line; {
+	case need == 0 || line.Opened()-line.Done() >= uint64(p.c.Depth):
+	case p.free(s) >= need:
+		mark := s.Mark()
+		line.Call(s, 0)
+		p.cur.tag(s, mark)
 	case !p.waits:
 		p.waits = true
-		s.SetTimer(room, p.flight[0].begun+p.line.Age()-s.Now)
+		s.SetTimer(room, p.flight[0].begun+line.Age()-s.Now)
 	}
 }
 
-// Fill: a slot begins, whoever called for it; all that waits goes into it, as far as
-// there is room in a batch, and among those under way.
-func (p *process) Fill(s *parley.Step, _ uint64) (parley.Msg, bool) {
-	k, size := 0, head
-	for most := min(p.c.Batch, p.free(s)); k < len(p.queue) && size+len(p.queue[k])+overhead <= most; k++ {
-		size += len(p.queue[k]) + overhead
+// fill: all that waits goes into a slot, as far as there is room in a batch, and among
+// those under way.
+func (p *process) fill(s *parley.Step) (parley.Msg, bool) {
+	most := min(p.c.Batch, p.free(s))
+	var wishes []wish
+	if p.wishes {
+		wishes = p.wish(s, (most-head)/wishSize)
 	}
-	if k == 0 {
+	waiting := p.queue[p.sent:]
+	k, size := 0, head+wishSize*len(wishes)
+	for ; k < len(waiting) && size+len(waiting[k])+overhead <= most; k++ {
+		size += len(waiting[k]) + overhead
+		p.size -= len(waiting[k]) + overhead
+	}
+	if k+len(wishes) == 0 {
 		return parley.Msg{}, false
 	}
 	p.flight = append(p.flight, batch{s.Now, size})
 	p.under += size
-	m := parley.Msg{Kind: parley.Propose, Body: encode(p.sent+1, p.queue[:k])}
-	p.sent += uint64(k)
-	p.size -= size - head
-	clear(p.queue[:k])
-	p.queue = p.queue[k:]
-	return m, true
+	first := p.numbers[p.self] + uint64(p.sent) + 1
+	p.sent += k
+	return parley.Msg{Kind: parley.Propose, Body: encode(first, waiting[:k], wishes...)}, true
 }
 
 // free is how many bytes there is room for. What began longer ago than a slot may last is under
 // way nowhere; by the clock, for others may be slower than this process.
 func (p *process) free(s *parley.Step) int {
-	for len(p.flight) > 0 && s.Now-p.flight[0].begun >= p.line.Age() {
+	for len(p.flight) > 0 && s.Now-p.flight[0].begun >= p.cur.line.Age() {
 		p.under -= p.flight[0].size
 		p.flight = p.flight[1:]
 	}
 	return p.c.Flight - p.under
 }
 
-// Over: a slot is agreed on. What is lacking is asked for at once.
-func (p *process) Over(s *parley.Step, slot uint64, decided []parley.Effect) {
-	if p.stopped {
-		return
-	}
-	if slot-p.delivered > p.keep() {
-		s.Refuse(s.Self, "waited too long for a batch: stops")
-		p.stopped = true
-		return
-	}
-	p.done = slot
-	o := p.at(slot)
-	for i := range decided {
-		switch e := &decided[i]; e.Msg.Kind {
-		case parley.Carried:
-			o.entries[e.To].body = e.Msg.Body
-		case parley.Decide:
-			o.entries[e.To].lacking = e.Msg.Body
-		}
-	}
-	p.ask(s, o)
-	p.deliver(s)
-}
-
-// at returns what is known of a slot that is not too old.
-func (p *process) at(slot uint64) *outcome {
-	o := &p.ring[slot%uint64(len(p.ring))]
-	if o.slot != slot {
-		if o.entries == nil {
-			o.entries, o.told = make([]entry, p.c.N), make([]uint8, p.c.N)
-		}
-		o.slot = slot
-		clear(o.entries)
-		clear(o.told)
-	}
-	return o
-}
-
-// ask asks all others for what is lacking of a slot. One who has it has it by now, and
-// links lose nothing; that all are asked again, a few times, is for those that may.
-func (p *process) ask(s *parley.Step, o *outcome) {
-	for i := range o.entries {
-		e := &o.entries[i]
-		if e.lacking == nil || e.asked == answers {
-			continue
-		}
-		e.asked++
-		s.SendAll(parley.Msg{Kind: Fetch, Origin: parley.ID(i), Value: o.slot, Body: e.lacking})
-		if !p.asking {
-			p.asking = true
-			s.SetTimer(again, p.when.Delta)
-		}
-	}
-}
-
-// deliver delivers slots, in order, as long as nothing is lacking.
+// deliver delivers slots, in order, as long as nothing is lacking, and ends eras.
 func (p *process) deliver(s *parley.Step) {
-	for p.delivered < p.done {
-		o := p.at(p.delivered + 1)
-		if slices.ContainsFunc(o.entries, func(e entry) bool { return e.lacking != nil }) {
+	for e := p.cur; e.delivered < e.done; e = p.cur {
+		o := e.at(e.delivered + 1)
+		if !o.whole() {
 			return
 		}
-		for i, e := range o.entries {
+		wished := false
+		for i := range o.entries {
 			sender := parley.ID(i)
-			each(e.body, func(number uint64, request []byte) {
-				if number <= p.numbers[i] {
-					return // delivered already
-				}
-				p.numbers[i] = number
-				s.Deliver(sender, parley.Msg{Kind: parley.Carried, Origin: sender, Seq: number, Body: request})
+			wishes, _ := each(o.entries[i].body, func(number uint64, request []byte) {
+				p.accept(s, sender, number, request)
 			})
+			wished = wished || len(wishes) > 0
+			eachWish(wishes, func(w wish) { p.vote(sender, w) })
 		}
-		p.delivered++
-		if old := p.delivered - min(p.delivered, p.keep()); old > 0 {
-			clear(p.at(old).entries)
+		e.delivered++
+		e.trim()
+		if wished && p.elect() {
+			p.end(s)
 		}
 	}
+}
+
+// accept delivers one request, unless it was delivered already.
+func (p *process) accept(s *parley.Step, sender parley.ID, number uint64, request []byte) {
+	if number <= p.numbers[sender] {
+		return
+	}
+	if sender == p.self && p.sent > 0 {
+		p.queue[0] = nil
+		p.queue = p.queue[1:]
+		p.sent--
+	}
+	p.numbers[sender] = number
+	p.total++
+	p.tries = 0
+	s.Deliver(sender, parley.Msg{
+		Kind: parley.Carried, Origin: sender, Seq: number, Value: p.total, Body: request,
+	})
 }
 
 // Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local: // an indication of a layer beneath
+		return
 	case m.Kind == lockstep.Frame:
-		p.line.Receive(s, from, m)
-		p.call(s)
-	case m.Seq != 0 || int(m.Origin) >= p.c.N || m.Value == 0 || m.Kind > Bytes:
+		e := p.open(s, uint64(s.Epoch))
+		if e == nil {
+			s.Refuse(from, "frame of an era that does not go on")
+			return
+		}
+		mark := s.Mark()
+		e.line.Receive(s, from, m)
+		e.tag(s, mark)
+	case int(m.Origin) >= p.c.N || m.Kind > State:
 		s.Refuse(from, "malformed message")
-	case m.Kind == Fetch:
-		p.answer(s, from, m)
+		return
+	case m.Kind <= Bytes:
+		p.fetched(s, from, m)
 	default:
-		p.take(s, from, m)
+		p.hear(s, from, m)
 	}
+	p.progress(s)
 }
 
-// answer tells a batch to who asks for it, if it is here: of a slot that goes on too,
-// for who asks may be ahead.
-func (p *process) answer(s *parley.Step, from parley.ID, m parley.Msg) {
-	if m.Value+p.keep() <= p.delivered || m.Value > p.line.Opened() {
-		s.Refuse(from, "asks for a slot that is too old or has not begun")
+// fetched takes in what is asked and told of batches.
+func (p *process) fetched(s *parley.Step, from parley.ID, m parley.Msg) {
+	if m.Seq != 0 || m.Value == 0 {
+		s.Refuse(from, "malformed message")
 		return
 	}
-	o := p.at(m.Value)
-	body := o.entries[m.Origin].body
-	if r := p.line.Rounds(m.Value); r != nil {
-		body = r.(*vouch).held[m.Origin]
+	for _, e := range [...]*era{p.cur, p.next, p.old} {
+		switch {
+		case e == nil || e.number != uint64(s.Epoch):
+			continue
+		case m.Kind == Fetch:
+			e.answer(s, from, m)
+		default:
+			e.take(s, from, m)
+		}
+		return
 	}
-	switch {
-	case body == nil || string(digest(body)) != string(m.Body): // others have it
-	case o.told[from] >= uint8(min(answers*p.c.N, 255)):
-		s.Refuse(from, "asks too often")
-	default:
-		o.told[from]++
-		s.Send(from, parley.Msg{Kind: Bytes, Origin: m.Origin, Value: m.Value, Body: body})
-	}
+	s.Refuse(from, "batch of an era that does not go on")
 }
 
-// take takes in a batch that was asked for.
-func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
-	if m.Value <= p.delivered || m.Value > p.done {
-		s.Refuse(from, "batch that is not asked for")
-		return
+// progress is behind every event: what can be delivered is, and what waits is called for.
+func (p *process) progress(s *parley.Step) {
+	if !p.out {
+		p.deliver(s)
+		if p.cur.bad() || p.next != nil && p.next.bad() {
+			s.Indicate(parley.Msg{Kind: Out})
+			p.leave(s)
+		}
 	}
-	e := &p.at(m.Value).entries[m.Origin]
-	if e.lacking == nil || len(m.Body) > p.c.Batch || string(digest(m.Body)) != string(e.lacking) {
-		s.Refuse(from, "batch that is not asked for")
-		return
-	}
-	e.body, e.lacking = m.Body, nil
-	p.deliver(s)
+	p.call(s)
 }
 
-// Timeout is the slots' timer, or the time to ask again.
+// Timeout is the slots' timer, or one of the others.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	switch t {
 	case room:
 		p.waits = false
-		p.call(s)
-		return
+	case grant:
+		p.granting = false
+	case seek:
+		p.seek(s)
 	case again:
+		p.asking = false
+		p.cur.askAgain(s)
+		if p.next != nil {
+			p.next.askAgain(s)
+		}
 	default:
-		p.line.Timeout(s)
-		p.call(s)
-		return
+		for _, e := range [...]*era{p.cur, p.next} {
+			if e != nil && e.timer() == t {
+				mark := s.Mark()
+				e.line.Timeout(s)
+				e.tag(s, mark)
+			}
+		}
 	}
-	p.asking = false
-	for slot := p.delivered + 1; slot <= p.done && !p.stopped; slot++ {
-		p.ask(s, p.at(slot))
-	}
+	p.progress(s)
 }
 
 func (p *process) State(v *parley.Vars) {
 	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("request", b) })
-	parley.Num(v, "size", &p.size)
 	parley.Num(v, "sent", &p.sent)
+	parley.Num(v, "size", &p.size)
 	parley.Num(v, "under way", &p.under)
 	parley.Slice(v, "flight", &p.flight, func(_ int, b *batch) {
 		v.Time("begun", &b.begun)
 		parley.Num(v, "bytes", &b.size)
 	})
 	v.Bool("waits", &p.waits)
-	parley.Num(v, "delivered", &p.delivered)
-	parley.Num(v, "done", &p.done)
-	v.Bool("stopped", &p.stopped)
 	v.Bool("asking", &p.asking)
 	parley.PerProcess(v, "numbers", p.numbers, func(_ parley.ID, x *uint64) { parley.Num(v, "number", x) })
-	v.Machine("slots", p.line)
-	if v.Loading() {
-		clear(p.ring)
-	}
-	last := max(p.done, p.line.Opened())
-	first := max(p.delivered+1-min(p.delivered, p.keep()), last+1-min(last, uint64(len(p.ring))))
-	for slot := first; slot <= last; slot++ {
-		p.at(slot).visit(v)
-	}
+	parley.Num(v, "total", &p.total)
+	p.visit(v, "era", &p.cur)
+	p.visit(v, "next era", &p.next)
+	p.visit(v, "old era", &p.old)
+	p.joining.State(v)
 }
 
-func (o *outcome) visit(v *parley.Vars) {
-	parley.PerProcess(v, "batch", o.entries, func(_ parley.ID, e *entry) {
-		v.Bytes("body", &e.body)
-		v.Bytes("lacking", &e.lacking)
-		parley.Num(v, "asked", &e.asked)
-	})
-	parley.PerProcess(v, "told", o.told, func(_ parley.ID, n *uint8) { parley.Num(v, "times", n) })
+// visit visits an era, if there is one.
+func (p *process) visit(v *parley.Vars, name string, e **era) {
+	has, number := *e != nil, uint64(0)
+	v.Bool(name, &has)
+	if !has {
+		*e = nil
+		return
+	}
+	if *e != nil {
+		number = (*e).number
+	}
+	parley.Num(v, "number", &number)
+	if v.Loading() {
+		*e = p.newEra(number)
+	}
+	v.Machine(name, *e)
 }

@@ -85,7 +85,7 @@ func judge(t *testing.T, p parley.Protocol, s *sim.Sim, of string) {
 	}
 	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
 		if v.Violated() && v.Property.Mode != parley.Sometimes {
-			t.Fatalf("%s: %s: %v", of, v.Property.Name, v.Broken)
+			t.Fatalf("%s: %s: %v: %v", of, v.Property.Name, v.Broken, s.Stats.Refused)
 		}
 		if !v.Promise.Holds {
 			t.Fatalf("%s: %s is not promised: %s", of, v.Property.Name, v.Promise.Because)

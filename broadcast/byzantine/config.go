@@ -27,6 +27,9 @@ type Config struct {
 	// slot is over for certain; by default 96 batches. More wait in the queue. Others keep
 	// twice as many of it, which bounds what a liar can make them keep.
 	Flight int
+	// Final is for an order of which what is above needs all: who is out stays out, and
+	// there is one era.
+	Final bool
 }
 
 func (c Config) withDefaults() Config {
@@ -48,6 +51,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// least is what a batch takes up without what is in a request.
+const least = head + max(overhead, wishSize)
+
 // check tells what is wrong with a configuration. Whether n processes tolerate m faults
 // is a matter of Bound.
 func (c Config) check() error {
@@ -63,8 +69,8 @@ func (c Config) check() error {
 		return wrong("window", "%d slots: allowed are 1 to %d", c.Window, 1<<16)
 	case c.Depth < 1 || c.Depth > c.Window:
 		return wrong("ahead", "%d slots: allowed are 1 to the window, %d", c.Depth, c.Window)
-	case c.Batch <= head+overhead || c.Batch > parley.MaxBody/4:
-		return wrong("batch", "%d bytes: allowed are %d to %d", c.Batch, head+overhead+1, parley.MaxBody/4)
+	case c.Batch <= least || c.Batch > parley.MaxBody/4:
+		return wrong("batch", "%d bytes: allowed are %d to %d", c.Batch, least+1, parley.MaxBody/4)
 	case c.Queue < c.Batch:
 		return wrong("queue", "%d bytes: at least a batch, %d", c.Queue, c.Batch)
 	case c.Flight < c.Batch:
@@ -87,7 +93,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Title = "total order with lying processes, by slots of interactive consistency on digests"
 	p.Paper = "Lamport, The implementation of reliable distributed multiprocess systems (1978); article"
 	p.Faults = parley.OralByzantineFaults
-	p.Kinds = []string{"", "FRAME", "FETCH", "BYTES"}
+	p.Kinds = []string{"", "FRAME", "FETCH", "BYTES", "WHERE", "JOIN", "READY", "STATE"}
 	p.N, p.M = c.N, c.M
 	p.Serves = true
 	p.Proposers = parley.Set{}
@@ -97,7 +103,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Bound = agree.OralBound
 	p.Cost = cost
 	p.Size = size
-	p.Explain = explainAll(slots)
+	p.Explain = explainAll(c, slots)
 	p.Lies = liesAll(slots)
 	p.Rename = nil
 	p.New = func(self parley.ID) parley.Machine { return newProcess(c, when, one, self) }

@@ -37,6 +37,10 @@ func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Tu
 					honest.Msg.Body = honest.Msg.Body[:len(honest.Msg.Body)-1]
 					out = append(out, honest)
 				}
+			case Heard:
+				if s.Choose(2) == 0 {
+					out = append(out, honest)
+				}
 			case eig.Level:
 				if m, said := lieLevel(s, c, len(parts), t, honest); said {
 					honest.Msg = m
@@ -72,7 +76,8 @@ func instance(c Config, source parley.ID) agree.Instance {
 	return agree.Instance{N: c.N, M: c.M, Source: source}
 }
 
-// liesAll: a liar asks for nothing, and to who asks it may tell other bytes or nothing.
+// liesAll: to who asks for a batch a liar may tell other bytes or nothing. It may say that it
+// is ready too early, tell who joins another state, and ask to join itself.
 func liesAll(slots parley.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		var out []parley.Sent
@@ -94,10 +99,32 @@ func liesAll(slots parley.Protocol) func(s *parley.Step, t *parley.Turn) []parle
 					honest.Msg.Body = other(honest.Msg.Origin)
 					out = append(out, honest)
 				}
+			case Ready, Where, Join, State:
+				out = append(out, lieEra(s, honest)...)
 			}
 		}
 		return out
 	}
+}
+
+func lieEra(s *parley.Step, honest parley.Sent) []parley.Sent {
+	switch s.Choose(4) {
+	case 0:
+		return nil
+	case 1:
+		honest.Msg.Value++
+	case 2:
+		switch honest.Msg.Kind {
+		case State:
+			_, numbers, _ := decodeState(honest.Msg.Body, s.N)
+			honest.Msg.Body = encodeState(uint64(s.N), numbers)
+		case Where:
+			join := honest
+			join.Msg = parley.Msg{Kind: Join, Value: honest.Msg.Value, Seq: 1 + uint64(s.Choose(3))}
+			return []parley.Sent{honest, join}
+		}
+	}
+	return []parley.Sent{honest}
 }
 
 // short is how a digest is shown: its first bytes.
@@ -111,10 +138,11 @@ func short(d []byte) string {
 // batchText names the requests of a batch.
 func batchText(body []byte) string {
 	text := "batch"
-	if !each(body, func(number uint64, request []byte) {
+	wishes, ok := each(body, func(number uint64, request []byte) {
 		text += fmt.Sprintf(" %d %s", number, parley.Printable(request))
-	}) {
-		text = "no batch"
+	})
+	if !ok || !eachWish(wishes, func(w wish) { text += fmt.Sprintf(", let %d in", w.whom) }) {
+		return "no batch"
 	}
 	return text
 }
@@ -145,7 +173,7 @@ func explain(c Config, parts []lockstep.Protocol) explaining {
 }
 
 // explainAll is explain for frames, and for what is in none.
-func explainAll(slots parley.Protocol) explaining {
+func explainAll(c Config, slots parley.Protocol) explaining {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			switch {
@@ -153,6 +181,15 @@ func explainAll(slots parley.Protocol) explaining {
 				yield(fmt.Sprintf("#%d: who has %s of %s?", m.Value, short(m.Body), name(m.Origin)))
 			case m.Kind == Bytes && e.From != e.To:
 				yield(fmt.Sprintf("#%d: %s of %s", m.Value, batchText(m.Body), name(m.Origin)))
+			case m.Kind == Where && e.From != e.To:
+				yield("which era is it?")
+			case m.Kind == Join && e.From != e.To:
+				yield(fmt.Sprintf("let me in behind era %d", m.Value))
+			case m.Kind == Ready && e.From != e.To:
+				yield(fmt.Sprintf("ready for era %d", m.Value))
+			case m.Kind == State && e.From != e.To:
+				total, _, _ := decodeState(m.Body, c.N)
+				yield(fmt.Sprintf("era %d begins behind position %d", m.Value, total))
 			case m.Kind == parley.Carried:
 				yield(parley.Printable(m.Body))
 			default:

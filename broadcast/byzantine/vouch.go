@@ -13,13 +13,21 @@ import (
 // the agreement in their path.
 //
 // Batch, in round 0: what this process wants to be delivered. Body: a batch.
-const Batch parley.Kind = 1
+// Heard, in round 0, if there is no batch, nothing; in later rounds, whose frames of the round
+// before came in time. Body: a bit for each process, the lowest first.
+const (
+	Batch parley.Kind = 1
+	Heard parley.Kind = 3
+)
+
+// apart is what a slot delivers in the place of batches at a process that was relayed too little.
+const apart parley.Kind = parley.Local + 0x3F
 
 // slot is interactive consistency on the digests of batches.
 func slot(c Config) lockstep.Protocol {
 	parts := agreements(c)
 	p := mux.OfSources("vouch", parts)
-	p.Kinds = []string{"", "BATCH", "LEVEL"}
+	p.Kinds = []string{"", "BATCH", "LEVEL", "HEARD"}
 	p.Rename, p.RenameAll = nil, nil
 	p.Properties, p.Cost, p.Memory = nil, nil, nil
 	p.Explain, p.Lies = explain(c, parts), lies(c, parts)
@@ -48,7 +56,7 @@ func (c Config) longest(round int) int {
 	for r := range round {
 		paths = min(paths*max(1, c.N-1-r), parley.MaxBody)
 	}
-	return min(c.N*(envelope+paths*(sha256.Size+8)), parley.MaxBody)
+	return min(c.N*(envelope+paths*(sha256.Size+8))+envelope, parley.MaxBody)
 }
 
 // agreements are those on each process's digest; the default, no bytes, is no batch.
@@ -77,6 +85,11 @@ type vouch struct {
 	held    [][]byte   // batches that came in round 0, and the own one
 	sums    [][]byte   // their digests
 	digests [][]byte   // decided on
+	came    parley.Set // whose frame of this round came
+	before  parley.Set // and of the one before it
+	told    parley.Set // who has told whom it heard
+	sure    int        // so many of them heard this process
+	apart   bool       // in some round too few came, or heard it
 }
 
 // Request: the own batch.
@@ -92,6 +105,11 @@ func (p *vouch) Emit(s *parley.Step, r int) {
 	mark := s.Mark()
 	p.agreements.Emit(s, r)
 	if r > 0 {
+		bits := make([]byte, (p.c.N+7)/8)
+		for id := range p.before.All() {
+			bits[id/8] |= 1 << (id % 8)
+		}
+		s.SendAll(parley.Msg{Kind: Heard, Body: bits})
 		return
 	}
 	// Round 0: the batch itself goes to all in the place of its digest, which whoever
@@ -99,6 +117,8 @@ func (p *vouch) Emit(s *parley.Step, r int) {
 	s.Take(mark, func(e *parley.Effect) bool { return e.Op == parley.OpSend })
 	if own := p.held[p.self]; own != nil {
 		s.SendAll(parley.Msg{Kind: Batch, Body: own})
+	} else {
+		s.SendAll(parley.Msg{Kind: Heard})
 	}
 }
 
@@ -106,7 +126,18 @@ func (p *vouch) Emit(s *parley.Step, r int) {
 // to the agreements it is the source's order. A batch that is none, or too large, is as
 // good as none.
 func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
+	p.came.Add(from)
 	switch {
+	case m.Kind == Heard && s.Path == 0 && m.Origin == 0 && m.Seq == 0 && m.Value == 0:
+		size := (p.c.N + 7) / 8
+		if r == 0 {
+			size = 0
+		}
+		if len(m.Body) != size || !p.told.Add(from) {
+			s.Refuse(from, "second or malformed word of whom it heard")
+		} else if r > 0 && m.Body[p.self/8]&(1<<(p.self%8)) != 0 {
+			p.sure++
+		}
 	case r > 0:
 		p.agreements.Absorb(s, r, from, m)
 	case m.Kind != Batch || s.Path != 0 || m.Origin != 0 || m.Seq != 0 || m.Value != 0:
@@ -122,10 +153,16 @@ func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 }
 
 // Close. When the last round is over each digest is known that was decided on, and with
-// it the batch, if this process holds that; otherwise another correct one does.
+// it the batch, if this process holds that; otherwise another correct one does. One that
+// fewer hear, or are heard by, than are correct is itself cut off, or too late: it may have
+// slept until others were through, which no clock tells who had nothing to wait for.
 func (p *vouch) Close(s *parley.Step, r int) {
 	mark := s.Mark()
 	p.agreements.Close(s, r)
+	if most := p.c.N - 1 - p.c.M; r > 0 && (p.came.Len() < most || p.sure < most) {
+		p.apart = true
+	}
+	p.before, p.came, p.told, p.sure = p.came, parley.Set{}, parley.Set{}, 0
 	if r < p.last {
 		return
 	}
@@ -136,6 +173,10 @@ func (p *vouch) Close(s *parley.Step, r int) {
 		}
 		return e.Op == parley.OpDeliver
 	})
+	if p.apart {
+		s.Deliver(p.self, parley.Msg{Kind: apart})
+		return
+	}
 	for i, d := range p.digests {
 		source := parley.ID(i)
 		switch {
@@ -151,7 +192,7 @@ func (p *vouch) Close(s *parley.Step, r int) {
 // Reset is for the next slot.
 func (p *vouch) Reset() {
 	p.agreements.Reset()
-	p.heard = parley.Set{}
+	p.heard, p.came, p.before, p.told, p.sure, p.apart = parley.Set{}, parley.Set{}, parley.Set{}, parley.Set{}, 0, false
 	clear(p.held)
 	clear(p.sums)
 	clear(p.digests)
@@ -159,6 +200,11 @@ func (p *vouch) Reset() {
 
 func (p *vouch) State(v *parley.Vars) {
 	v.Set("heard", &p.heard)
+	v.Set("came", &p.came)
+	v.Set("before", &p.before)
+	v.Set("told", &p.told)
+	parley.Num(v, "sure", &p.sure)
+	v.Bool("apart", &p.apart)
 	parley.PerProcess(v, "held", p.held, func(_ parley.ID, b *[]byte) { v.Bytes("batch", b) })
 	parley.PerProcess(v, "sums", p.sums, func(_ parley.ID, b *[]byte) { v.Bytes("digest", b) })
 	parley.PerProcess(v, "digests", p.digests, func(_ parley.ID, b *[]byte) { v.Bytes("digest", b) })

@@ -1,0 +1,371 @@
+package byzantine
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"parley"
+)
+
+// rest is for how many times the longest time of a slot nobody wishes for a process that
+// was let in: one that asks without end does not end eras without end.
+const rest = 10
+
+// tries is how often a process that is out asks to join, less and less often, until it
+// delivers something or is asked for something: one that is let in and put out at once, for
+// nobody hears it, does not go on with that for ever.
+const tries = 16
+
+// joining is what a process knows of who is out: of others, and of itself.
+type joining struct {
+	ready []uint64 // by process: the last era that it is ready for
+
+	asks     []ask      // by process: what it asked for last
+	wishes   bool       // one of these may have to be wished for
+	granting bool       // the timer is set to wish for who may be wished for only then
+	votes    [][]uint64 // by process: the life that each process wished for, in this era
+	let      []uint64   // by process: the life that it joined this era in
+	begun    []byte     // what was delivered before this era
+
+	out    bool     // this process delivers nothing
+	tries  int      // how often it has asked in vain
+	asked  bool     // it has asked to join
+	era    uint64   // in its place of this one
+	life   uint64   // the number of its request
+	states [][]byte // by process: what was delivered before the next era
+}
+
+// ask is one process's request to join.
+type ask struct {
+	era, life uint64      // 0: none
+	wished    uint64      // the life that this process has wished for, in this era
+	was       bool        // it was let in before
+	at        parley.Tick // then
+}
+
+func newJoining(n int) joining {
+	return joining{
+		ready: make([]uint64, n), asks: make([]ask, n), votes: make([][]uint64, n), let: make([]uint64, n),
+		states: make([][]byte, n),
+	}
+}
+
+// A process that is in.
+
+// due tells whether there is anybody to wish for now, and sets the timer for those who must
+// wait.
+func (p *process) due(s *parley.Step) bool {
+	p.wishes = false
+	now, first := false, parley.Tick(-1)
+	for i := range p.asks {
+		a := &p.asks[i]
+		if a.life == 0 || a.era != p.cur.number || a.wished == a.life {
+			p.wishes = p.wishes || a.era > p.cur.number
+			continue
+		}
+		p.wishes = true
+		if left := p.left(s, a); left == 0 {
+			now = true
+		} else if first < 0 || left < first {
+			first = left
+		}
+	}
+	if first > 0 && !p.granting {
+		p.granting = true
+		s.SetTimer(grant, first)
+	}
+	return now
+}
+
+// left is how long one has to wait until it is wished for.
+func (p *process) left(s *parley.Step, a *ask) parley.Tick {
+	if !a.was {
+		return 0
+	}
+	return max(0, a.at+rest*p.cur.line.Age()-s.Now)
+}
+
+// wish returns so many wishes as there are, and at most so many. Each is said once in an era.
+func (p *process) wish(s *parley.Step, most int) (list []wish) {
+	for i := range p.asks {
+		a := &p.asks[i]
+		if len(list) < most && a.life != 0 && a.era == p.cur.number && a.wished != a.life && p.left(s, a) == 0 {
+			a.wished = a.life
+			list = append(list, wish{parley.ID(i), a.life})
+		}
+	}
+	return list
+}
+
+// vote counts a wish that was delivered: of one sender for one process, the last.
+func (p *process) vote(sender parley.ID, w wish) {
+	if int(w.whom) >= p.c.N {
+		return
+	}
+	if len(p.votes[w.whom]) == 0 {
+		p.votes[w.whom] = make([]uint64, p.c.N)
+	}
+	p.votes[w.whom][sender] = w.life
+}
+
+// elect tells whether m+1 processes wish for one, and notes for whom.
+func (p *process) elect() (any bool) {
+	let := make([]uint64, p.c.N)
+	for i, lives := range p.votes {
+		for _, life := range lives {
+			same := 0
+			for _, other := range lives {
+				if life != 0 && other == life {
+					same++
+				}
+			}
+			if same > p.c.M {
+				let[i], any = life, true
+			}
+		}
+	}
+	if any {
+		p.let = let
+	}
+	return any
+}
+
+// end ends the era here. Own requests that were not delivered go into slots once more.
+func (p *process) end(s *parley.Step) {
+	if p.next == nil {
+		p.next = p.newEra(p.cur.number + 1)
+	}
+	p.cur.line = nil
+	p.enter()
+	p.begun = encodeState(p.total, p.numbers)
+	p.say(s, p.cur.number)
+	for i, life := range p.let {
+		if life != 0 {
+			p.asks[i].was, p.asks[i].at = true, s.Now
+			p.tell(s, parley.ID(i))
+		}
+	}
+}
+
+// enter goes on to the next era.
+func (p *process) enter() {
+	p.old, p.cur, p.next = p.cur, p.next, nil
+	clear(p.votes)
+	for i := range p.asks {
+		p.asks[i].wished = 0
+	}
+	p.wishes = true
+	p.sent, p.size = 0, 0
+	for _, r := range p.queue {
+		p.size += len(r) + overhead
+	}
+	p.flight, p.under = nil, 0
+}
+
+// tell tells one that was let in what was delivered before.
+func (p *process) tell(s *parley.Step, to parley.ID) {
+	if to != p.self {
+		s.Send(to, parley.Msg{Kind: State, Value: p.cur.number, Seq: p.let[to], Body: p.begun})
+	}
+}
+
+// open returns the era that frames are of, if it goes on or is the next one.
+func (p *process) open(s *parley.Step, number uint64) *era {
+	switch {
+	case number == p.cur.number:
+		return p.cur
+	case p.next != nil && number == p.next.number:
+		return p.next
+	case !p.out && number == p.cur.number+1:
+		p.next = p.newEra(number)
+		p.begin(s) // for which others may have been ready before
+		return p.next
+	}
+	return nil
+}
+
+// say says that this process is ready for an era.
+func (p *process) say(s *parley.Step, number uint64) {
+	if p.ready[p.self] < number {
+		p.ready[p.self] = number
+		s.SendAll(parley.Msg{Kind: Ready, Value: number})
+	}
+	p.begin(s)
+}
+
+// begin lets eras begin that 2m+1 processes are ready for. What m+1 others are ready for one
+// correct process is; so this one is too, and if it is behind by two eras it is out.
+func (p *process) begin(s *parley.Step) {
+	if known := p.known(); known > p.ready[p.self] {
+		p.say(s, known)
+		return
+	}
+	all := slices.Clone(p.ready)
+	slices.Sort(all)
+	most := all[max(0, p.c.N-1-2*p.c.M)]
+	for _, e := range [...]*era{p.cur, p.next} {
+		if e != nil && e.line.Held() && e.number <= most {
+			mark := s.Mark()
+			e.line.Release(s)
+			e.tag(s, mark)
+		}
+	}
+	if !p.out && p.known() > p.cur.number+1 {
+		p.cur.lost = true
+	}
+}
+
+// known is the last era that m+1 others are ready for.
+func (p *process) known() uint64 {
+	var others []uint64
+	for i, number := range p.ready {
+		if parley.ID(i) != p.self {
+			others = append(others, number)
+		}
+	}
+	slices.Sort(others)
+	return others[len(others)-1-p.c.M]
+}
+
+// hear takes in what is in no era.
+func (p *process) hear(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Value >= 1<<32-1 || p.c.Final:
+		s.Refuse(from, "malformed message")
+	case m.Kind == Where:
+		if !p.out {
+			s.Send(from, parley.Msg{Kind: Ready, Value: p.ready[p.self]})
+		}
+	case m.Kind == Ready:
+		if m.Value > p.ready[from] {
+			before := p.known()
+			p.ready[from] = m.Value
+			if p.out && p.asked && before <= p.era && p.known() > p.era { // perhaps for another one
+				s.SetTimer(seek, p.next.line.Age())
+			}
+			p.begin(s)
+		}
+	case m.Kind == State:
+		p.restore(s, from, m)
+	case p.out || m.Seq == 0 || m.Seq > 1<<63 || m.Value+1 < p.cur.number:
+		s.Refuse(from, "asks to join an era that is over")
+	case m.Value+1 == p.cur.number && p.let[from] == m.Seq:
+		p.tell(s, from)
+	default:
+		p.asks[from].era, p.asks[from].life, p.wishes = m.Value, m.Seq, true
+	}
+}
+
+// A process that is out.
+
+// leave: this process delivers nothing more, and looks for the era that goes on. It goes
+// on to send in the slots that it knows, which are complete the sooner.
+func (p *process) leave(s *parley.Step) {
+	p.out, p.asked, p.next = true, false, nil
+	if p.c.Final {
+		p.cur.line.Mute()
+		return
+	}
+	if p.tries <= tries {
+		s.SendAll(parley.Msg{Kind: Where})
+		s.SetTimer(seek, p.when.Delta)
+	}
+}
+
+// seek asks to join, once the others have said where they are, and again if that came to
+// nothing.
+func (p *process) seek(s *parley.Step) {
+	if !p.out {
+		return
+	}
+	if known := p.known(); !p.asked || known > p.era || p.next.bad() {
+		p.asked, p.era, p.life = true, known, max(p.life+1, uint64(max(s.Now, 0)))
+		clear(p.states)
+		p.next = p.newEra(known + 1)
+		p.begin(s)
+	}
+	s.SendAll(parley.Msg{Kind: Join, Value: p.era, Seq: p.life})
+	if p.tries++; p.tries <= tries {
+		s.SetTimer(seek, 3*p.next.line.Age()<<(p.tries-1))
+	}
+}
+
+// restore: what m+1 processes say of the beginning of an era, to this request, one correct
+// process says. Since that was made when this process took in what comes of the era, the
+// era began later, and it has missed nothing of it.
+func (p *process) restore(s *parley.Step, from parley.ID, m parley.Msg) {
+	if !p.out || !p.asked || m.Value != p.era+1 || m.Seq != p.life || p.states[from] != nil {
+		s.Refuse(from, "state that is not asked for")
+		return
+	}
+	p.states[from] = m.Body
+	same := 0
+	for _, other := range p.states {
+		if other != nil && string(other) == string(m.Body) {
+			same++
+		}
+	}
+	total, numbers, ok := decodeState(m.Body, p.c.N)
+	if same <= p.c.M || !ok || p.next.bad() {
+		return
+	}
+	if had := numbers[p.self] - min(numbers[p.self], p.numbers[p.self]); len(p.queue) > 0 {
+		p.queue = p.queue[min(had, uint64(p.sent)):]
+	}
+	p.total, p.numbers = total, numbers
+	p.out = false
+	clear(p.let)
+	p.enter()
+	p.old = nil
+	s.Indicate(parley.Msg{Kind: Restored, Value: total})
+}
+
+// encodeState writes how many requests were delivered, and of each sender the number of the
+// last one.
+func encodeState(total uint64, numbers []uint64) []byte {
+	b := binary.AppendUvarint(nil, total)
+	for _, number := range numbers {
+		b = binary.AppendUvarint(b, number)
+	}
+	return b
+}
+
+func decodeState(b []byte, n int) (total uint64, numbers []uint64, ok bool) {
+	total, b, err := parley.ReadUvarint(b, 1<<62)
+	numbers = make([]uint64, n)
+	for i := range numbers {
+		if err == nil {
+			numbers[i], b, err = parley.ReadUvarint(b, 1<<63)
+		}
+	}
+	return total, numbers, err == nil && len(b) == 0
+}
+
+func (j *joining) State(v *parley.Vars) {
+	number := func(name string) func(parley.ID, *uint64) {
+		return func(_ parley.ID, x *uint64) { parley.Num(v, name, x) }
+	}
+	parley.PerProcess(v, "ready", j.ready, number("era"))
+	parley.PerProcess(v, "asks", j.asks, func(_ parley.ID, a *ask) {
+		parley.Num(v, "era", &a.era)
+		parley.Num(v, "life", &a.life)
+		parley.Num(v, "wished", &a.wished)
+		v.Bool("was let in", &a.was)
+		if a.was {
+			v.Time("at", &a.at)
+		}
+	})
+	v.Bool("wishes", &j.wishes)
+	v.Bool("granting", &j.granting)
+	parley.PerProcess(v, "votes", j.votes, func(_ parley.ID, lives *[]uint64) {
+		parley.Slice(v, "lives", lives, func(_ int, x *uint64) { parley.Num(v, "life", x) })
+	})
+	parley.PerProcess(v, "let in", j.let, number("life"))
+	v.Bytes("begun", &j.begun)
+	v.Bool("out", &j.out)
+	parley.Num(v, "tries", &j.tries)
+	v.Bool("asked", &j.asked)
+	parley.Num(v, "asked for", &j.era)
+	parley.Num(v, "life", &j.life)
+	parley.PerProcess(v, "states", j.states, func(_ parley.ID, b *[]byte) { v.Bytes("state", b) })
+}
