@@ -117,7 +117,8 @@ func printOrder(w io.Writer, s order.Spec, r order.Result) error {
 		*order.Latency
 	}{{"from the first", r.First}, {"from the second", r.Second}} {
 		if one.Latency != nil {
-			fmt.Fprintf(w, "%-18s delivered by the sender after %.0f us (99 %%: %.0f), by all after %.0f us (99 %%: %.0f), of %d\n",
+			fmt.Fprintf(w, "%-18s delivered by the sender after %.0f us (99 %%: %.0f), "+
+				"by all after %.0f us (99 %%: %.0f), of %d\n",
 				one.what, one.OwnP50, one.OwnP99, one.AllP50, one.AllP99, one.Count)
 		}
 	}

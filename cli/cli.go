@@ -149,8 +149,8 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	root.AddCommand(a.demo(), a.withReplay(a.run()), a.explore(), a.sweep(), a.list(), a.bounds(), a.conform(),
-		a.bench(), a.trace(), a.audit(), a.cert(), a.node(), a.doctor(), a.cluster(), a.agree(), a.cast(), a.listen(), a.log(),
-		a.clock(), a.commit(), a.status(), a.member())
+		a.bench(), a.trace(), a.audit(), a.cert(), a.node(), a.doctor(), a.cluster(),
+		a.agree(), a.cast(), a.listen(), a.log(), a.clock(), a.commit(), a.status(), a.member())
 	return root
 }
 

@@ -38,7 +38,7 @@ func (c *clientFlags) declare(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.dir, "dir", os.Getenv(dirVariable),
 		"the `folder` of a cluster that \"parley cluster up\" runs (default: "+dirVariable+" of the environment)")
-	f.StringSliceVar(&c.at, "at", nil, "the nodes to call: with --dir by name (default: all), else where they serve, HOST:PORT")
+	f.StringSliceVar(&c.at, "at", nil, "the nodes to call: with --dir by name (default: all), else by HOST:PORT")
 	f.StringVar(&c.certificates, "certificates", "", "the `folder` with ca.pem, client-NAME.pem and client-NAME.key")
 	f.StringVar(&c.as, "as", "admin", "the `name` of the client whose certificate is used")
 	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to wait for an answer")

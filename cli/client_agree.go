@@ -93,7 +93,8 @@ func (a *app) agreeOn(ctx context.Context, f *agreeFlags, value string) error {
 		}
 		d := r.GetDecision()
 		fmt.Fprintf(a.out, "%s decides %q: slot %d from %s, %s with m = %d, after %v\n",
-			n.name, d.GetValue(), d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(), time.Since(began).Round(100*time.Microsecond))
+			n.name, d.GetValue(), d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(),
+			time.Since(began).Round(100*time.Microsecond))
 		for _, account := range d.GetEvidence() {
 			printAccount(a.out, account)
 		}

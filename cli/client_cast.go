@@ -75,7 +75,7 @@ func (a *app) cast() *cobra.Command {
 		},
 	}
 	f.declare(cmd)
-	cmd.Flags().StringVar(&level, "level", "", "what is promised for this message, where the group can (default: its own level)")
+	cmd.Flags().StringVar(&level, "level", "", "what is promised for this text, where the group can (default: its level)")
 	return cmd
 }
 
@@ -100,7 +100,7 @@ func (a *app) listen() *cobra.Command {
 		},
 	}
 	f.declare(cmd)
-	cmd.Flags().Uint64Var(&from, "from", 0, "the `position` to begin at, 1 for all that is kept (default: what comes from now on)")
+	cmd.Flags().Uint64Var(&from, "from", 0, "the `position` to begin at, 1 for all that is kept (default: what is new)")
 	cmd.Flags().IntVar(&count, "count", 0, "how many `deliveries` to print (default: no end)")
 	return cmd
 }
@@ -130,7 +130,9 @@ func (a *app) listenTo(ctx context.Context, f *clientFlags, group string, from u
 var errQuiet = errors.New("nothing was delivered for as long as --timeout allows")
 
 // listenAt prints what one node delivers, from a position on. It moves the position.
-func (a *app) listenAt(ctx context.Context, f *clientFlags, n calledNode, group string, from *uint64, counts bool, left *int) error {
+func (a *app) listenAt(ctx context.Context, f *clientFlags, n calledNode, group string, from *uint64,
+	counts bool, left *int,
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := time.AfterFunc(f.timeout, func() { cancel(errQuiet) })

@@ -50,7 +50,7 @@ func (a *app) log() *cobra.Command {
 				r, err := n.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: t.table, Key: t.arg(0), Call: t.call})
 				return t.print(r, err, func() string { return "deleted" })
 			}),
-		a.logOne("do TABLE COMMAND", "Have a command carried out, in the words of the state machine", "bank 'deposit 150'", true,
+		a.logOne("do TABLE COMMAND", "Have a command carried out, in the words of the machine", "bank 'deposit 150'", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Do(ctx, &parleyv1.DoRequest{Table: t.table, Command: t.arg(0), Call: t.call})
 				return t.print(r, err, func() string { return string(r.GetAnswer()) })
@@ -119,10 +119,11 @@ func (a *app) logOne(use, short, example string, changes bool,
 			for _, n := range nodes {
 				clients = append(clients, n.Client)
 			}
-			err = client.NewSession(t.table, clients...).Do(ctx, func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
+			ask := func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
 				t.call = as
 				return call(ctx, calledNode{Client: c}, t)
-			})
+			}
+			err = client.NewSession(t.table, clients...).Do(ctx, ask)
 			if err != nil {
 				err = failedCall{said(calledNode{name: "parley log " + words[0]}, err)}
 			}

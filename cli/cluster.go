@@ -78,6 +78,8 @@ func (a *app) clusterUp() *cobra.Command {
 	cmd.Flags().IntVarP(&p.m, "m", "m", 0, "how many `nodes` may lie (default: as many as n > 3m allows)")
 	cmd.Flags().StringToStringVar(&p.traitors, "traitor", nil, "nodes that lie, and how, as in `3=twofaced`")
 	cmd.Flags().BoolVar(&p.durable, "durable", false, "have on the disk what is delivered before anybody is told")
+	cmd.Flags().StringVar(&p.participant, "participant", "",
+		"the `address` of a service, as in http://127.0.0.1:8090, that does all nodes' parts of transactions")
 	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` of the cluster (default: a temporary one)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the nodes as JSON when all are in")
 	return cmd
@@ -97,7 +99,7 @@ func mayMake(ctx context.Context, dir string, changed func(flag string) bool) er
 		}
 		return nil
 	}
-	for _, flag := range []string{"n", "m", "traitor", "durable"} {
+	for _, flag := range []string{"n", "m", "traitor", "durable", "participant"} {
 		if changed(flag) {
 			return badFlag(flag, "there is a cluster in %s, which is started as it is: remove the flag or the folder", dir)
 		}

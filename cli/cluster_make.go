@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/cluster/api/participant"
 	"parley/cluster/cert"
 	"parley/faulty"
 )
@@ -26,6 +27,9 @@ type localPlan struct {
 	durable  bool
 	traitors map[string]string // behaviours, by the number of the node
 	traces   bool              // the nodes write down all that happens
+	round    time.Duration     // 0: the default
+	// participant is the address of the service that does all nodes' parts of transactions.
+	participant string
 }
 
 // The most nodes of a local cluster, and of one with a Byzantine order.
@@ -48,6 +52,11 @@ func (p *localPlan) check(given bool) error {
 	}
 	if len(p.traitors) > p.m {
 		return badFlag("traitor", "%d traitors: allowed are m = %d", len(p.traitors), p.m)
+	}
+	if p.participant != "" {
+		if err := participant.CheckAddress(p.participant); err != nil {
+			return badFlag("participant", "%w", err)
+		}
 	}
 	for id, how := range p.traitors { // order: whichever error comes first will do
 		if i, err := strconv.Atoi(id); err != nil || strconv.Itoa(i) != id || i < 1 || i > p.n {
@@ -125,8 +134,14 @@ func (p *localPlan) config(i int, addresses []string, members string) string {
 	if how, lies := p.traitors[strconv.Itoa(i+1)]; lies {
 		text += fmt.Sprintf("lab: true\ntraitor: %s\n", how)
 	}
+	if p.participant != "" {
+		text += "participant: " + strconv.Quote(p.participant) + "\n"
+	}
 	if p.traces {
 		text += "traces: traces\n"
+	}
+	if p.round > 0 {
+		text += fmt.Sprintf("round: %s\n", p.round)
 	}
 	return text + "members:\n" + members
 }

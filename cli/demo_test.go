@@ -91,6 +91,7 @@ func TestDemoStays(t *testing.T) {
 
 // The processes of a demonstration that is killed end with it.
 func TestDemoKilled(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // nobody is left to remove the folder
 	p := begin(t, "1. They agree", "demo", "--width", "100")
 	_ = p.end(os.Kill)
 	silent(t, p.printed())

@@ -53,6 +53,7 @@ func gone(t *testing.T, pids []int) {
 
 // The processes of a run end with it, however that ends.
 func TestProcessesEnd(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // nobody is left to remove the folder after a kill
 	for _, signal := range []os.Signal{os.Interrupt, os.Kill} {
 		// A run that lasts: nothing is printed before its end.
 		p := begin(t, "", "run", "convergence", "--host=cluster", "--tick=1ms")

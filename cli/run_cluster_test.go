@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -42,11 +43,8 @@ func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string)
 		return nil, 0, err
 	}
 	run := s.lab(dir)
-	run.Start = (&app{protocols: catalog.All()}).inside
+	run.Start, run.Limit = (&app{protocols: catalog.All()}).inside, 30*time.Second
 	h, log, err := run.Do(ctx)
-	if err == nil && !h.Facts.Over {
-		err = errors.New("it was given up")
-	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +53,11 @@ func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string)
 			received++
 		}
 	}
-	return newReport(s, log, h.Facts), received, nil
+	r = newReport(s, log, h.Facts)
+	if !h.Facts.Over && !r.heldUp {
+		err = errors.New("it was given up")
+	}
+	return r, received, err
 }
 
 // faults are those that a run of a protocol is tried with: one that its model has, which
@@ -134,9 +136,12 @@ func TestLinksAgreeWithSimulator(t *testing.T) {
 		t.Fatal(err)
 	}
 	simulated := newReport(s, log, facts)
-	real, _, err := onLinks(t.Context(), t.TempDir(), p, append(args, "--round=300ms")...)
-	if err != nil {
-		t.Fatal(err)
+	var real *report
+	for round := 300; real == nil || real.heldUp && round < 10_000; round *= 2 { // a busy machine needs longer ones
+		real, _, err = onLinks(t.Context(), t.TempDir(), p, append(args, fmt.Sprintf("--round=%dms", round))...)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !slices.Equal(real.Cost.Measured, simulated.Cost.Measured) {
 		t.Errorf("it costs %v on links, and %v in the simulator", real.Cost.Measured, simulated.Cost.Measured)

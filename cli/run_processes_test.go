@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,12 +25,12 @@ func TestRunProcesses(t *testing.T) {
 		outcomes  map[string]string
 	}{
 		"liars": {
-			[]string{"eig", "--faulty=3=flip,6=crash@r1:2", "--round=300ms"},
+			[]string{"eig", "--faulty=3=flip,6=crash@r1:2", "--round=500ms"},
 			map[string]string{"P1": "1", "P2": "1", "P4": "1", "P5": "1", "P7": "1"},
 			map[string]string{"agreement": "held", "validity": "held"},
 		},
 		"signatures": {
-			[]string{"sm", "--faulty=1=twofaced", "--signatures=ed25519", "--round=300ms"}, nil,
+			[]string{"sm", "--faulty=1=twofaced", "--signatures=ed25519", "--round=500ms"}, nil,
 			map[string]string{"agreement": "held"},
 		},
 		"killed": {
@@ -46,21 +47,29 @@ func TestRunProcesses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, stderr, status := run(slices.Concat([]string{"run"}, test.args, []string{"--host=cluster", "--json"})...)
-			var r ran
-			if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 || stderr != "" || r.Host != "cluster" {
-				t.Fatalf("status %d, %v, %s%s", status, err, stderr, out)
-			}
-			for who, value := range test.decisions {
-				if r.Decisions[who] != value {
-					t.Errorf("%s decides on %q", who, r.Decisions[who])
+			var wrong []string
+			for range 3 { // a busy machine may hold processes up, which then take no part
+				wrong = nil
+				out, stderr, status := run(slices.Concat([]string{"run"}, test.args, []string{"--host=cluster", "--json"})...)
+				var r ran
+				if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 || stderr != "" || r.Host != "cluster" {
+					t.Fatalf("status %d, %v, %s%s", status, err, stderr, out)
+				}
+				for who, value := range test.decisions {
+					if r.Decisions[who] != value {
+						wrong = append(wrong, fmt.Sprintf("%s decides on %q", who, r.Decisions[who]))
+					}
+				}
+				for _, v := range r.Verdicts {
+					if want := test.outcomes[v.Property]; want != "" && !strings.HasSuffix(v.Outcome, want) {
+						wrong = append(wrong, v.Property+": "+v.Outcome)
+					}
+				}
+				if len(wrong) == 0 {
+					return
 				}
 			}
-			for _, v := range r.Verdicts {
-				if want := test.outcomes[v.Property]; want != "" && !strings.HasSuffix(v.Outcome, want) {
-					t.Errorf("%s: %s", v.Property, v.Outcome)
-				}
-			}
+			t.Error(wrong)
 		})
 	}
 }

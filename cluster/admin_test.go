@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -244,5 +246,62 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 	}
 	for i := range 3 {
 		eventually(t, "all is shut", func() bool { return cluster.Shut(r.nodes[i].Load(), 3) == "all" })
+	}
+}
+
+// A node that has lost its folder, and does not say so, is no peer of those who know it: what
+// it had promised them is forgotten. As a new one it is let in, and gets all that there is:
+// then another one may fail, and in durable mode all may end and come back.
+func TestLostFolder(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		t.Run(fmt.Sprint("durable=", durable), func(t *testing.T) {
+			r := newRig(t, 3, withTable(t, durable))
+			ctx := soon(t, 60*time.Second)
+			client := r.table(0).KeyValue()
+			const keys = 50
+			for i := range keys {
+				if _, err := client.Put(ctx, fmt.Append(nil, i), fmt.Append(nil, "value", i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.stop(2)
+			if err := os.RemoveAll(r.configs[2].Dir); err != nil {
+				t.Fatal(err)
+			}
+			joining, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			if node, err := cluster.Join(joining, r.configs[2]); err == nil {
+				t.Error("it is in, with nothing")
+				_ = node.Close()
+			}
+			for i := range 2 {
+				if s := r.nodes[i].Load().Status(); s.Members[2].Dropped["old incarnation"] == 0 || s.Members[2].Connected {
+					t.Errorf("node %d: %+v", i, s.Members[2])
+				}
+			}
+			if err := os.RemoveAll(r.configs[2].Dir); err != nil {
+				t.Fatal(err)
+			}
+			r.configs[2].Rejoin = true
+			r.start(2)
+			r.back(2)
+			r.stop(1)
+			check := func(at int) {
+				t.Helper()
+				for i := range keys {
+					value, _, err := r.table(at).KeyValue().Get(ctx, fmt.Append(nil, i))
+					if err != nil || string(value) != fmt.Sprint("value", i) {
+						t.Fatalf("at %d: %d is %s, %v", at, i, value, err)
+					}
+				}
+			}
+			check(2)
+			if !durable {
+				return
+			}
+			r.stop(0, 2)
+			r.start(0, 1, 2)
+			check(2)
+		})
 	}
 }

@@ -240,7 +240,8 @@ func betray(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, c
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	return err, strings.Contains(log.String(), "woke too late")
+	var busy *cluster.RoundError
+	return err, strings.Contains(log.String(), "woke too late") || errors.As(err, &busy)
 }
 
 // waited waits until something is so, or for some time, and tells whether it is.

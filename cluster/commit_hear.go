@@ -49,7 +49,7 @@ func (m *transactions) begun(s *parley.Step, from parley.ID, path parley.Path, q
 	}
 	c := &m.of[id]
 	switch {
-	case c.over(numberOf(path)), !asks && m.c.forgot:
+	case c.over(numberOf(path)), !asks && m.blank > 0: // it may have said yes, and lost that
 		return
 	case len(c.list) >= 4*m.c.open:
 		s.Refuse(from, "too many transactions")
@@ -130,7 +130,7 @@ func (m *transactions) unknown(s *parley.Step, from parley.ID, path parley.Path,
 	case own && number >= m.next:
 		s.Refuse(from, "word of a transaction that is not there")
 		return
-	case own && outcome == commit.Undecided && !(m.c.forgot && number < m.c.first):
+	case own && outcome == commit.Undecided && number >= m.blank:
 		outcome = commit.Abort
 	}
 	switch {
@@ -373,6 +373,7 @@ func (m *transactions) compact(s *parley.Step) {
 func (m *transactions) State(v *parley.Vars) {
 	v.Durable(func() {
 		parley.Num(v, "next", &m.next)
+		parley.Num(v, "blank", &m.blank)
 		m.past.state(v)
 		m.liveState(v)
 	})

@@ -100,6 +100,7 @@ type transactions struct {
 	self parley.ID
 
 	next    uint64 // number of the next own one
+	blank   uint64 // what this node knew of own ones below is lost, and of others' ones; 0: nothing is
 	live    map[parley.Path]*transaction
 	names   map[string]*transaction // of live ones
 	of      []coordinated           // by coordinator
@@ -171,6 +172,10 @@ func (m *transactions) machine(of sheet) parley.Machine {
 // Start goes on with what is not over.
 func (m *transactions) Start(s *parley.Step) {
 	m.next = max(m.next, m.c.first)
+	if m.c.forgot {
+		m.blank = m.c.first
+		s.Compact()
+	}
 	if !s.Restart {
 		return
 	}

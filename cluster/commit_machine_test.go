@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/commit/problem"
+	"parley/commit/twophase"
 	"parley/parleytest"
 	"parley/sim"
 )
@@ -283,7 +284,9 @@ func TestTransactionsOnBadLinks(t *testing.T) {
 		p := []CommitProtocol{TwoPhase, Majority}[seed%2]
 		r := rand.New(rand.NewPCG(seed, 3))
 		const n = 4
-		opt := sim.Options{Protocol: parties(rules(n, p)), Seed: seed, FIFO: true, Loss: 0.2 * r.Float64(), Heal: 60_000, Until: 600_000}
+		c := rules(n, p)
+		c.remember = []int{1, 64}[seed/2%2] // who has forgotten it says that it was aborted
+		opt := sim.Options{Protocol: parties(c), Seed: seed, FIFO: true, Loss: 0.2 * r.Float64(), Heal: 60_000, Until: 600_000}
 		votes := make(map[string]string)
 		for i := range 40 {
 			v := []byte("yyyy")
@@ -422,5 +425,45 @@ func TestTransactionEncodings(t *testing.T) {
 	again := newTransactions(m.c, 0)
 	if len(m.live) != 2 || !parley.Load(again, 7, saved) || string(parley.Save(again, 7, nil)) != string(saved) {
 		t.Error("the state does not come back")
+	}
+}
+
+// Who has lost what it knew, and its later lives, answer for nothing of before: neither does a
+// coordinator presume an abort of what it may have committed, nor a participant say that it
+// was never asked. Who waits for that is blocked.
+func TestTransactionsAfterALoss(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		c := rules(3, TwoPhase)
+		c.forgot, c.first = lost, 1000
+		lives := []*transactions{newTransactions(c, 2)}
+		s := &parley.Step{Self: 2, N: 3, Host: new(counting), Restart: true}
+		lives[0].Start(s)
+		c.forgot, c.first = false, 2000
+		later := newTransactions(c, 2)
+		if !parley.LoadDurable(later, 0, parley.SaveDurable(lives[0], 0, nil)) {
+			t.Fatal("the state does not come back")
+		}
+		later.Start(s)
+		of, _ := readSheet(begins(0, 0, "t", "yyy").Msg.Body, 3)
+		for life, m := range append(lives, later) {
+			answers := func(path parley.Path, list ...parley.Msg) (n int) {
+				s.Effects, s.Restart = nil, false
+				for _, q := range list {
+					s.Path = path
+					m.Receive(s, 1, q)
+				}
+				for _, e := range s.Effects {
+					if e.Op == parley.OpSend && e.To == 1 {
+						n++
+					}
+				}
+				return n
+			}
+			own := answers(txPath(2, 900), parley.Msg{Kind: twophase.Ask})
+			others := answers(txPath(0, 5), parley.Msg{Kind: txBegin, Body: of.only(parley.All).encode()}, parley.Msg{Kind: twophase.Ask})
+			if own != others || own > 0 == lost {
+				t.Errorf("lost %t, life %d: %d answers as coordinator, %d as participant", lost, life, own, others)
+			}
+		}
 	}
 }

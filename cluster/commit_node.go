@@ -69,7 +69,7 @@ type txCall struct {
 // startCommits opens the machine of transactions. Their numbers go on from the time in
 // microseconds: no life of this node uses one twice, even if its disk is lost.
 func (n *Node) startCommits() (err error) {
-	forgot := n.again && n.store == nil
+	forgot := n.c.Rejoin || n.again && n.store == nil
 	n.commits, err = n.newCommits(uint64(time.Now().UnixMicro()), forgot)
 	return err
 }

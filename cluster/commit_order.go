@@ -88,7 +88,8 @@ func (n *Node) newOrdered(s *commits) (err error) {
 		Channel: commitChannel, Name: "commit", Machine: machine, Upper: o, After: o.after, Class: link.Bulk,
 	})
 	if err == nil {
-		o.group, err = n.newGroup(GroupConfig{Name: orderName, Level: Byzantine, Keep: 1, Deliver: o.deliver, final: true}, orderChannel)
+		g := GroupConfig{Name: orderName, Level: Byzantine, Keep: 1, Deliver: o.deliver, final: true}
+		o.group, err = n.newGroup(g, orderChannel)
 	}
 	close(ready)
 	if err != nil {

@@ -151,7 +151,7 @@ func TestAgreedCommitManyAtATime(t *testing.T) {
 	const many = 1000
 	c := agreed
 	c.Open, c.Prepares, c.Votes = 200, 8, time.Minute // however busy the machine
-	r, ledgers := agreeing(t, 4, false, c)
+	r, ledgers := configuredParties(t, 4, false, c, func(c *cluster.Config) { c.Round = 10 * time.Second })
 	ctx := soon(t, 60*time.Second)
 	var all sync.WaitGroup
 	for i := range many {

@@ -87,7 +87,7 @@ func (s *siege) framesOfSlots(eig, of1 uint32, limit int) []hostile {
 		}},
 		{"two rounds ahead", "frame more than a round ahead", false, func() [][]byte {
 			_, king, _ := cluster.AgreementRounds(cluster.PhaseKing, 1, 0, 4)
-			return [][]byte{message(king, frame(1, 0, nil)), message(king, frame(1, 2, nil))}
+			return [][]byte{message(king, frame(1, 0, nil)), message(king, frame(1, 3, nil))}
 		}},
 		{"a round there is not", "frame of a round there is not", false, func() [][]byte {
 			slot++

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,7 @@ func onDatagrams(t *testing.T, meddle func(from, to parley.ID, packet []byte, se
 	return joined(t, 4, func(i int, c *cluster.Config) {
 		c.Links, c.Round = cluster.Datagrams, 200*time.Millisecond
 		_ = c.Listen.Close()
+		c.Members = slices.Clone(c.Members) // which all nodes share
 		for k, sock := range socks {
 			c.Members[k].Address = sock.LocalAddr().String()
 		}

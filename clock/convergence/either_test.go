@@ -121,6 +121,14 @@ func TestEitherLiarsDoNotStart(t *testing.T) {
 	if _, in := h.show(3 * plan.Period); in {
 		t.Error("it begins by a START of long ago")
 	}
+	// Those of half a period ago have begun without this one.
+	h = newHand(t, c, 0)
+	h.start(0, false)
+	h.receive(3*plan.Period, 1, say)
+	h.receive(3*plan.Period+plan.Period/2, 3, say)
+	if _, in := h.show(3*plan.Period + plan.Period/2); in {
+		t.Error("it begins by a START of those who have begun")
+	}
 }
 
 // Who has just got its clock of others that then give theirs up begins anew with them, and

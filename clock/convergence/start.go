@@ -48,13 +48,14 @@ func (p *process) heard(s *parley.Step, from parley.ID) {
 //
 // Where START is said again and again, that of long ago does not count, for who said it
 // may have a clock since. What makes another one begin must make this one speak a delay
-// later: that counts for twice as long. And who begins has said START lately, for the
-// others.
+// later: that counts for long. What it begins by must be of the last moments, as far as
+// those who have just spoken need not speak again: else two parties, of which neither finds
+// enough clocks near its own, begin in turn for ever, each by what the other has said.
 func (p *process) count(s *parley.Step) {
 	if p.within(s.Now, 2*p.Period) > p.M && !p.spoke(s.Now) {
 		p.say(s)
 	}
-	if p.within(s.Now, p.Period) > 2*p.M {
+	if p.within(s.Now, p.Period/4+p.RoundTrip) > 2*p.M {
 		p.enter(s, -s.Now)
 	}
 }

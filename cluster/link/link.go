@@ -1,9 +1,11 @@
 // Package link carries frames between the nodes of a cluster. It knows bytes and IDs, and
 // no machines.
 //
-// There are two forms. A [Mesh] keeps one TLS 1.3 connection to every peer: what is sent
+// There are three forms. A [Mesh] keeps one TLS 1.3 connection to every peer: what is sent
 // arrives once and in order, or the connection goes down and the host is told. [Datagrams]
-// sends each frame as a UDP packet, for loopback or a network that is trusted.
+// sends each frame as a UDP packet, for loopback or a network that is trusted. [Calls] makes
+// remote procedure calls, each with what is queued, and promises what a mesh does: for a
+// network that lets HTTP/2 through and nothing else.
 //
 // # The path of a frame
 //
@@ -57,7 +59,7 @@ type Handler interface {
 	Down(id parley.ID, why error)
 }
 
-// Transport is what a host uses of either form.
+// Transport is what a host uses of each form.
 type Transport interface {
 	// Start begins. Handler calls may come before it returns.
 	Start() error

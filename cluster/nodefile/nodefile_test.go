@@ -167,6 +167,27 @@ func TestExample(t *testing.T) {
 	}
 }
 
+// A service is called if the file names one, and the node can be checked without it.
+func TestParticipant(t *testing.T) {
+	for text, has := range map[string]bool{"": false, "participant: http://127.0.0.1:1\n": true, "participant: unix:/x\n": true} {
+		f, err := nodefile.Read(made(t, "cluster: bank\nname: b\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := f.Config()
+		if _, remote := c.Participant.(cluster.RemoteParticipant); err != nil || remote != has || (c.Participant != nil) != has {
+			t.Errorf("%q: %v, %v", text, c.Participant, err)
+		}
+		said := false
+		for _, found := range f.Check(t.Context()) {
+			said = said || found.Key == "participant" && !found.Problem && strings.Contains(found.Text, "is not there yet")
+		}
+		if said != has {
+			t.Errorf("%q: that nobody is there is said: %v", text, said)
+		}
+	}
+}
+
 // made writes the folder of a node a, whose file says what is given beside the members.
 func made(t *testing.T, more string) string {
 	t.Helper()

@@ -35,7 +35,8 @@ func (f *File) checkParticipant(ctx context.Context) Finding {
 		return Finding{"participant", err.Error(), true}
 	}
 	if err := client.Reach(ctx); err != nil {
-		return Finding{Key: "participant", Text: f.Participant + " is not there yet, and until it is the node votes no: " + err.Error()}
+		text := f.Participant + " is not there yet, and until it is the node votes no: " + err.Error()
+		return Finding{Key: "participant", Text: text}
 	}
 	return Finding{Key: "participant", Text: f.Participant + " is there"}
 }

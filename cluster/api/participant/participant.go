@@ -138,7 +138,8 @@ func (c *Client) Reach(ctx context.Context) error {
 
 // control refuses to connect to another machine, whatever a name stands for.
 func control(network, address string, _ syscall.RawConn) error {
-	if to, err := netip.ParseAddrPort(address); strings.HasPrefix(network, "tcp") && (err != nil || !to.Addr().IsLoopback()) {
+	to, err := netip.ParseAddrPort(address)
+	if strings.HasPrefix(network, "tcp") && (err != nil || !to.Addr().IsLoopback()) {
 		return fmt.Errorf("%s is not this machine's own", address)
 	}
 	return nil

@@ -1,0 +1,257 @@
+package participant_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/cluster/api/parleyv1"
+	"parley/cluster/api/participant"
+)
+
+// script is a service that does what a test says, and notes what it is asked.
+type script struct {
+	mu      sync.Mutex
+	notes   []string
+	lives   []uint64
+	prepare func(context.Context) (*parleyv1.PreparePartResponse, error)
+	fail    int // so many calls fail
+}
+
+func (s *script) note(what string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail > 0 {
+		s.fail--
+		what += " in vain"
+	}
+	s.notes = append(s.notes, what)
+	if strings.HasSuffix(what, "in vain") {
+		return errors.New("the disk is full")
+	}
+	return nil
+}
+
+func (s *script) Prepare(ctx context.Context, r *parleyv1.PreparePartRequest) (*parleyv1.PreparePartResponse, error) {
+	what := "prepare " + r.Transaction
+	if r.Again {
+		what += " again"
+	}
+	if err := s.note(what); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.lives = append(s.lives, r.Life)
+	s.mu.Unlock()
+	if s.prepare != nil {
+		answer, err := s.prepare(ctx)
+		return answer, errors.Join(err, s.note("prepared "+r.Transaction))
+	}
+	return &parleyv1.PreparePartResponse{Vote: true}, nil
+}
+
+func (s *script) Commit(_ context.Context, r *parleyv1.CommitPartRequest) (*parleyv1.CommitPartResponse, error) {
+	return &parleyv1.CommitPartResponse{}, s.note("commit " + r.Transaction + " of " + r.Node)
+}
+
+func (s *script) Abort(_ context.Context, r *parleyv1.AbortPartRequest) (*parleyv1.AbortPartResponse, error) {
+	return &parleyv1.AbortPartResponse{}, s.note("abort " + r.Transaction)
+}
+
+func (s *script) saw(t *testing.T, want ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.notes, want) {
+		t.Errorf("it was asked %q, and not %q", s.notes, want)
+	}
+}
+
+func called(t *testing.T, s parleyv1.ParticipantServiceHandler) *participant.Client {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle(parleyv1.NewParticipantServiceHandler(s))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	c, err := participant.New("n", server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What can not be answered is asked until it is.
+func TestAskedAgain(t *testing.T) {
+	s := &script{fail: 2}
+	c := called(t, s)
+	c.Commit("a")
+	s.fail = 1
+	c.Abort("b")
+	s.fail = 1
+	if err := c.Again("c", nil); err != nil {
+		t.Error(err)
+	}
+	s.fail = 1
+	if yes, err := c.Prepare(t.Context(), "d", nil); yes || err == nil { // but this is a no
+		t.Error(yes, err)
+	}
+	s.saw(t, "commit a of n in vain", "commit a of n in vain", "commit a of n", "abort b in vain", "abort b",
+		"prepare c again in vain", "prepare c again", "prepare d in vain")
+}
+
+// A vote that comes too late is none. The service knows how long it is waited for, and is
+// not asked to take back what it may be doing still.
+func TestLate(t *testing.T) {
+	gate, deadline := make(chan struct{}), make(chan bool, 1)
+	s := &script{prepare: func(ctx context.Context) (*parleyv1.PreparePartResponse, error) {
+		_, has := ctx.Deadline()
+		deadline <- has
+		<-gate
+		return &parleyv1.PreparePartResponse{Vote: true}, nil
+	}}
+	c := called(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	go func() {
+		if !<-deadline {
+			t.Error("the service does not know how long it is waited for")
+		}
+		cancel() // as if the time were over
+	}()
+	if yes, err := c.Prepare(ctx, "a", nil); yes || err == nil {
+		t.Error(yes, err)
+	}
+	aborted := make(chan struct{})
+	go func() {
+		c.Abort("a")
+		close(aborted)
+	}()
+	time.Sleep(50 * time.Millisecond) // enough for an Abort that does not wait
+	close(gate)
+	<-aborted
+	s.saw(t, "prepare a", "prepared a", "abort a")
+}
+
+// When the node ends nobody waits for a service any more; and its next life has a number of
+// its own.
+func TestLives(t *testing.T) {
+	s := &script{fail: 1 << 30}
+	c := called(t, s)
+	var all sync.WaitGroup
+	all.Go(func() { c.Commit("a") })
+	all.Go(func() { c.Abort("b") })
+	all.Go(func() {
+		if c.Again("c", nil) == nil {
+			t.Error("it is prepared, as it seems")
+		}
+	})
+	c.End()
+	all.Wait()
+	s.mu.Lock()
+	s.fail = 0
+	s.mu.Unlock()
+	for range 2 {
+		c.Begin(slog.New(slog.DiscardHandler))
+		if err := c.Again("d", nil); err != nil {
+			t.Error(err)
+		}
+		if yes, err := c.Prepare(t.Context(), "e", nil); !yes || err != nil {
+			t.Error(yes, err)
+		}
+		c.End()
+	}
+	if l := s.lives; len(l) != 4 || l[0] != l[1] || l[1] >= l[2] || l[2] != l[3] {
+		t.Errorf("lives %d", l)
+	}
+}
+
+// The bank of the example gives back what is held for transactions that the node does not
+// know of any more, and nothing of what came before is taken for new.
+func TestBankAfterALife(t *testing.T) {
+	b := &bank{
+		file: filepath.Join(t.TempDir(), "bank.json"), Balance: map[string]int{"alice": 100}, Held: make(map[string]held),
+	}
+	old, next := called(t, b), called(t, b)
+	body := []byte(`{"Account": "alice", "By": -40}`)
+	prepare := func(c *participant.Client, tx string, want bool) {
+		t.Helper()
+		if yes, err := c.Prepare(t.Context(), tx, body); yes != want {
+			t.Errorf("%s: %v, %v", tx, yes, err)
+		}
+	}
+	prepare(old, "known", true)
+	prepare(old, "lost", true)
+	next.Begin(slog.New(slog.DiscardHandler))
+	for _, tx := range []string{"known", "over"} {
+		if err := next.Again(tx, body); err != nil {
+			t.Error(err)
+		}
+	}
+	if b.Balance["alice"] != 20 {
+		t.Errorf("alice has %d", b.Balance["alice"])
+	}
+	prepare(next, "new", true)
+	if b.Balance["alice"] != 20 || len(b.Held) != 2 {
+		t.Errorf("alice has %d, and held are %v", b.Balance["alice"], b.Held)
+	}
+	prepare(old, "late", false)
+	next.Commit("known")
+	next.Commit("known")
+	next.Abort("new")
+	next.Commit("over")
+	if b.Balance["alice"] != 60 || len(b.Held) != 0 {
+		t.Errorf("alice has %d, and held are %v", b.Balance["alice"], b.Held)
+	}
+}
+
+// What goes over the wire needs no library: plain HTTP and JSON.
+func TestWithoutALibrary(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Node, Transaction, Life string
+			Body                    []byte
+		}
+		text, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		err := json.Unmarshal(text, &in)
+		if err != nil || r.URL.Path != "/parley.v1.ParticipantService/Prepare" || r.Method != "POST" || in.Life == "" ||
+			in.Node != "n" || in.Transaction != "a" || string(in.Body) != "do" || r.ProtoMajor != 1 {
+			t.Errorf("%s %s %s %s: %v", r.Proto, r.Method, r.URL, text, err)
+		}
+		_, _ = io.WriteString(w, `{"vote": false, "why": "closed on sundays"}`)
+	}))
+	defer server.Close()
+	c, err := participant.New("n", server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if yes, err := c.Prepare(t.Context(), "a", []byte("do")); yes || err == nil || err.Error() != "closed on sundays" {
+		t.Error(yes, err)
+	}
+}
+
+// A service is on this machine and nowhere else.
+func TestAddresses(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"http://127.0.0.1:8090": true, "http://127.1.2.3:80/": true, "http://[::1]:8090": true,
+		"http://localhost:8090": true, "unix:/run/bank.sock": true,
+		"http://0.0.0.0:8090": false, "http://[::]:8090": false, "http://192.168.1.1:80": false, "http://a.example.org:80": false,
+		"http://localhost.example.org:80": false, "http://127.0.0.1:0": false, "http://127.0.0.1:99999": false,
+		"http://user@127.0.0.1:80": false, "http://127.0.0.1:80?x": false, "http://127.0.0.1:80#x": false,
+		"http://2130706433:80": false, "unix:": false, "unix://run/x": true, "unix:run": false,
+		"unix:/" + strings.Repeat("x", 100): false, "": false, "file:///x": false, "http:127.0.0.1:80": false,
+	} {
+		if err := participant.CheckAddress(address); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

@@ -1,0 +1,344 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"parley"
+	"parley/cluster/api/parleyv1"
+)
+
+// Calls is the link's third form: remote procedure calls. What is queued for a peer when the
+// call before has been answered goes to him in the next one, so that calls carry the more
+// the more there is to carry. HTTP/2 and mutual TLS are beneath, by the same certificates.
+//
+// A peer is up when both nodes have heard a hello of the other one's present session. What
+// is sent then arrives once and in order, or the peer goes down: a call that fails ends the
+// session, and what it carried and what is queued is lost and counted. A call without frames
+// takes the place of a ping.
+type Calls struct {
+	*Mesh  // its configuration, counters and notes; it is not started
+	peers  []*callee
+	server *http.Server
+	using  sync.RWMutex // by calls that are being answered
+}
+
+// callee is a peer, who is called and who calls.
+type callee struct {
+	*peer
+	service parleyv1.LinkServiceClient
+	idle    func()
+	wake    chan struct{}
+
+	mu     sync.Mutex // of what is queued
+	queues [classes][]*parleyv1.LinkFrame
+	bytes  [classes]int
+	open   bool
+
+	// turn is held while the handler is called. What follows changes under it.
+	turn    sync.Mutex
+	moved   chan struct{} // closed when any of it changes
+	session uint64        // of his calls; 0: none that is good
+	next    uint64        // number of his next call
+	past    uint64        // newest session in the newest life
+	life    uint64        // in the hello of his session
+	out     uint64        // his life, as he has answered our session's hello; 0: he has not
+	up      bool
+	since   time.Time
+	cut     context.CancelCauseFunc // of our session
+}
+
+// batch is how many bytes of frames a call carries, beyond which it takes no more.
+const batch = 1 << 20
+
+// NewCalls checks the configuration.
+func NewCalls(c Config) (*Calls, error) {
+	base, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	m := &Calls{Mesh: base}
+	for _, p := range base.peers {
+		var one *callee
+		if p != nil {
+			one = m.newCallee(p)
+		}
+		m.peers = append(m.peers, one)
+	}
+	return m, nil
+}
+
+// Start listens and begins to call.
+func (m *Calls) Start() error {
+	config := m.c.Identity.Accept()
+	config.NextProtos = []string{"h2"}
+	if m.listen = m.c.Listener; m.listen == nil {
+		l, err := (&net.ListenConfig{}).Listen(m.ctx, "tcp", m.c.Peers[m.c.Self])
+		if err != nil {
+			return fmt.Errorf("link: %w", err)
+		}
+		m.listen = l
+	}
+	m.serve(config)
+	for _, p := range m.peers {
+		if p != nil {
+			m.wg.Go(p.run)
+		}
+	}
+	return nil
+}
+
+// Close ends all calls. What is queued is lost.
+func (m *Calls) Close() error {
+	m.cancel()
+	var err error
+	if m.server != nil {
+		err = m.server.Close()
+	}
+	m.using.Lock() // when the last call has been answered
+	defer m.using.Unlock()
+	m.wg.Wait()
+	for _, p := range m.peers {
+		if p != nil {
+			p.idle()
+		}
+	}
+	return err
+}
+
+// Send queues a frame for a peer. See Transport.
+func (m *Calls) Send(to parley.ID, class Class, channel uint32, head, body []byte) bool {
+	p, l := m.peers[to], &m.c.Limits
+	limit := l.Bulk
+	if class == Urgent {
+		limit = l.Urgent
+	}
+	n := len(head) + len(body)
+	why := Reason(0)
+	p.mu.Lock()
+	switch {
+	case n > l.Frame:
+		why = Oversize
+	case !p.open:
+		why = NotConnected
+	case p.bytes[class]+n > limit:
+		why = Overflow
+	default:
+		b := append(append(make([]byte, 0, n), head...), body...)
+		p.queues[class] = append(p.queues[class], &parleyv1.LinkFrame{Channel: channel, Message: b})
+		p.bytes[class] += n + 16
+	}
+	p.mu.Unlock()
+	switch why {
+	case 0:
+		return true
+	case Overflow:
+		p.give(&Down{Reason: why}) // counts it
+	default:
+		p.refused.add(why)
+	}
+	return false
+}
+
+// give has our session with a peer end.
+func (p *callee) give(why *Down) {
+	p.mu.Lock()
+	p.open = false
+	cut := p.cut
+	p.mu.Unlock()
+	if cut != nil {
+		cut(why)
+	}
+}
+
+// Flush has what is queued for a peer carried.
+func (m *Calls) Flush(to parley.ID) {
+	select {
+	case m.peers[to].wake <- struct{}{}:
+	default:
+	}
+}
+
+// Queued is how many bytes wait for a peer.
+func (m *Calls) Queued(to parley.ID) int {
+	p := m.peers[to]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes[Urgent] + p.bytes[Bulk]
+}
+
+// Stats is what was counted.
+func (m *Calls) Stats() Stats {
+	out := Stats{Refused: m.refused.seen()}
+	for _, p := range m.peers {
+		if p == nil {
+			continue
+		}
+		s := p.stats()
+		s.Queued = m.Queued(p.id)
+		p.mu.Lock()
+		s.Connected, s.Since = p.open, p.since
+		p.mu.Unlock()
+		out.Peers = append(out.Peers, s)
+	}
+	return out
+}
+
+// take removes what the next call carries, urgent frames first.
+func (p *callee) take() (frames []*parleyv1.LinkFrame) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size := 0
+	for class := range p.queues {
+		q := p.queues[class]
+		n := 0
+		for ; n < len(q) && size < batch && len(frames) < batch/16; n++ {
+			size += len(q[n].GetMessage())
+			p.bytes[class] -= len(q[n].GetMessage()) + 16
+			frames = append(frames, q[n])
+		}
+		if p.queues[class] = q[n:]; n == len(q) {
+			p.queues[class] = nil
+		}
+	}
+	return frames
+}
+
+// run has one session after the other.
+func (p *callee) run() {
+	l := &p.m.c.Limits
+	for wait := l.Backoff; p.m.ctx.Err() == nil; wait = min(2*wait, l.BackoffMax) {
+		begin := p.m.now()
+		ctx, cut := context.WithCancelCause(p.m.ctx)
+		p.mu.Lock()
+		p.cut = cut
+		p.mu.Unlock()
+		why := p.talk(ctx)
+		if d, given := errors.AsType[*Down](context.Cause(ctx)); given {
+			why = d
+		}
+		if p.m.ctx.Err() != nil {
+			why = &Down{Reason: Closed}
+		}
+		cut(nil)
+		p.refused.add(why.Reason)
+		p.m.note("peer", p.id.String(), why)
+		p.ended(why)
+		p.idle() // whatever was wrong with a connection, the next session has another
+		if p.m.now()-begin > l.BackoffMax+l.Greeting {
+			wait = l.Backoff // it held
+		}
+		select {
+		case <-p.m.ctx.Done():
+		case <-time.After(jitter(wait)):
+		}
+	}
+}
+
+// talk has one session to its end.
+func (p *callee) talk(ctx context.Context) *Down {
+	h, session := &p.m.c.Hello, uint64(p.m.now())+1
+	answer, down := p.call(ctx, &parleyv1.CarryRequest{Session: session, Hello: &parleyv1.LinkHello{
+		Cluster: h.Cluster, Config: h.Config[:], Incarnation: h.Incarnation, Min: uint32(h.Min), Max: uint32(h.Max),
+	}})
+	if down != nil {
+		return down
+	}
+	p.change(func() { p.out = answer.GetIncarnation() + 1 }) // so that it is not 0
+	ping := time.NewTicker(p.m.c.Limits.Ping)
+	defer ping.Stop()
+	for number := uint64(1); ; {
+		idle := false
+		select {
+		case <-ctx.Done():
+			return &Down{Reason: Broken}
+		case <-p.wake:
+		case <-ping.C:
+			idle = true
+		}
+		for frames := p.take(); len(frames) > 0 || idle; frames = p.take() {
+			_, down := p.call(ctx, &parleyv1.CarryRequest{Session: session, Number: number, Frames: frames})
+			if down != nil {
+				p.framesLost.Add(uint64(len(frames)))
+				return down
+			}
+			number, idle = number+1, false
+		}
+	}
+}
+
+// call makes a call.
+func (p *callee) call(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1.CarryResponse, *Down) {
+	ctx, cancel := context.WithTimeout(ctx, p.m.c.Limits.Silence)
+	defer cancel()
+	begin := p.m.now()
+	answer, err := p.service.Carry(ctx, r)
+	if err == nil {
+		if len(r.GetFrames()) == 0 {
+			p.rtt.add(p.m.now() - begin)
+		}
+		for _, f := range r.GetFrames() {
+			p.bytesOut.Add(uint64(len(f.GetMessage())))
+		}
+		p.framesOut.Add(uint64(len(r.GetFrames())))
+		return answer, nil
+	}
+	down := &Down{Reason: Broken, Err: p.m.c.Identity.Explain(err)}
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		down.Reason = Silent
+	case errors.As(err, &op) && op.Op == "dial":
+		down.Reason = Unreachable
+	case connect.CodeOf(err) == connect.CodeFailedPrecondition:
+		down.Reason = ToldOff
+	}
+	return nil, down
+}
+
+// change changes what is known of the sessions, and says that the peer is up if he is now.
+func (p *callee) change(what func()) {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	what()
+	p.changed()
+}
+
+// changed is called with the turn.
+func (p *callee) changed() {
+	close(p.moved)
+	p.moved = make(chan struct{})
+	if p.up || p.session == 0 || p.out != p.life+1 {
+		return
+	}
+	p.up = true
+	p.connections.Add(1)
+	p.mu.Lock()
+	p.open, p.since = true, time.Now()
+	p.mu.Unlock()
+	p.m.c.Handler.Up(p.id, p.life)
+}
+
+// ended ends both sessions with a peer: what is queued is lost.
+func (p *callee) ended(why *Down) {
+	p.mu.Lock()
+	p.open = false
+	lost := len(p.queues[Urgent]) + len(p.queues[Bulk])
+	p.queues, p.bytes = [classes][]*parleyv1.LinkFrame{}, [classes]int{}
+	p.mu.Unlock()
+	p.framesLost.Add(uint64(lost))
+	p.change(func() {
+		was := p.up
+		if p.up, p.out = false, 0; was {
+			p.session = 0 // he has to begin anew, too
+			p.m.c.Handler.Down(p.id, why)
+		}
+	})
+}

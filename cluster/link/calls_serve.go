@@ -1,0 +1,258 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"parley/cluster/api/parleyv1"
+)
+
+// newCallee is a peer who can be called.
+func (m *Calls) newCallee(p *peer) *callee {
+	l := &m.c.Limits
+	t := &http.Transport{
+		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			config := m.c.Identity.Dial(p.id)
+			config.NextProtos = []string{"h2"}
+			d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: l.Dial}, Config: config}
+			conn, err := d.DialContext(ctx, "tcp", p.addr)
+			if err != nil {
+				return nil, err
+			}
+			state := conn.(*tls.Conn).ConnectionState()
+			if who, err := m.c.Identity.Who(state); err != nil || who != p.id {
+				return nil, errors.Join(errors.New("link: "+OtherPeer.String()), err, conn.Close())
+			}
+			return conn, nil
+		},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: l.Silence, PingTimeout: l.Silence},
+	}
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP2(true)
+	return &callee{
+		peer: p, wake: make(chan struct{}, 1), moved: make(chan struct{}), idle: t.CloseIdleConnections,
+		service: parleyv1.NewLinkServiceClient(&http.Client{Transport: t}, "https://"+p.addr,
+			connect.WithReadMaxBytes(1<<10), connect.WithAcceptCompression("gzip", nil, nil)),
+	}
+}
+
+// incoming is a connection that a peer calls by. He is known once, and as long as his
+// certificate is trusted.
+type incoming struct {
+	conn  net.Conn
+	once  sync.Once
+	who   *callee
+	leave func() // the strangers
+	mu    sync.Mutex
+	stop  func() // watching
+}
+
+type incomingKey struct{}
+
+// serve takes calls.
+func (m *Calls) serve(config *tls.Config) {
+	var all sync.Map // incoming by net.Conn
+	path, handler := parleyv1.NewLinkServiceHandler(calling{m}, connect.WithReadMaxBytes(m.c.Limits.Frame+2*batch),
+		connect.WithCompression("gzip", nil, nil))
+	mux := http.NewServeMux()
+	mux.Handle(path, m.known(handler))
+	m.server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: m.c.Limits.Greeting, ReadTimeout: m.c.Limits.FrameTime,
+		IdleTimeout: 2 * m.c.Limits.Silence, MaxHeaderBytes: 8 << 10,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 4}, ErrorLog: log.New(io.Discard, "", 0),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			in := &incoming{conn: c, leave: sync.OnceFunc(m.gate.leave)}
+			all.Store(c, in)
+			return context.WithValue(ctx, incomingKey{}, in)
+		},
+		ConnState: func(c net.Conn, state http.ConnState) {
+			in, ok := all.Load(c)
+			if !ok || state != http.StateClosed && state != http.StateHijacked {
+				return
+			}
+			all.Delete(c)
+			one := in.(*incoming)
+			one.leave()
+			one.mu.Lock()
+			if one.stop != nil {
+				one.stop()
+			}
+			one.mu.Unlock()
+		},
+	}
+	m.wg.Go(func() { _ = m.server.Serve(tls.NewListener(&gated{m.listen, m.Mesh}, config)) })
+}
+
+// gated turns strangers away who are too many, before TLS.
+type gated struct {
+	net.Listener
+	m *Mesh
+}
+
+// Accept returns the next connection that may come in.
+func (g *gated) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		a := addressOf(c.RemoteAddr())
+		why := g.m.gate.enter(a, g.m.now())
+		if why == 0 {
+			return c, nil
+		}
+		g.m.refuse(nil, a.String(), &Down{Reason: why})
+		_ = c.Close()
+	}
+}
+
+// known finds out who calls, before anything of the call is read. Two calls of a peer are
+// read at a time: one that is under way, and one that takes its place when that has failed.
+func (m *Calls) known(next http.Handler) http.Handler {
+	slots := make([]chan struct{}, len(m.peers))
+	for i := range slots {
+		slots[i] = make(chan struct{}, 2)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		in, ok := r.Context().Value(incomingKey{}).(*incoming)
+		if !ok || r.TLS == nil {
+			panic(http.ErrAbortHandler)
+		}
+		m.using.RLock()
+		defer m.using.RUnlock()
+		if m.ctx.Err() != nil {
+			panic(http.ErrAbortHandler) // our own end
+		}
+		in.once.Do(func() { m.meet(in, *r.TLS) })
+		if in.who == nil {
+			_ = in.conn.Close()
+			panic(http.ErrAbortHandler)
+		}
+		slot := slots[in.who.id]
+		select {
+		case slot <- struct{}{}:
+			defer func() { <-slot }()
+			next.ServeHTTP(w, r)
+		default:
+			http.Error(w, "too many calls", http.StatusTooManyRequests)
+		}
+	})
+}
+
+// meet finds out whose a connection is.
+func (m *Calls) meet(in *incoming, state tls.ConnectionState) {
+	in.leave()
+	id, err := m.c.Identity.Who(state)
+	if err != nil || int(id) >= len(m.peers) || m.peers[id] == nil {
+		m.refuse(nil, in.conn.RemoteAddr().String(), &Down{Reason: OtherPeer, Err: err})
+		return
+	}
+	in.who = m.peers[id]
+	stop := m.c.Identity.Watch(state, func(why error) {
+		_ = in.conn.Close()
+		in.who.give(&Down{Reason: Untrusted, Err: why})
+	})
+	in.mu.Lock()
+	in.stop = stop
+	in.mu.Unlock()
+}
+
+// calling is LinkService.
+type calling struct{ m *Calls }
+
+// Carry takes the frames of one call.
+func (h calling) Carry(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1.CarryResponse, error) {
+	in, _ := ctx.Value(incomingKey{}).(*incoming)
+	p := in.who
+	why := Reason(0)
+	if r.GetNumber() == 0 {
+		why = p.greeted(r)
+	} else {
+		why = p.carried(ctx, r)
+	}
+	if why != 0 {
+		p.refused.add(why)
+		return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New(why.String()))
+	}
+	return &parleyv1.CarryResponse{Incarnation: h.m.c.Hello.Incarnation}, nil
+}
+
+// greeted takes the first call of a session.
+func (p *callee) greeted(r *parleyv1.CarryRequest) Reason {
+	x := r.GetHello()
+	hello := Hello{Cluster: x.GetCluster(), Incarnation: x.GetIncarnation()}
+	hello.Min, hello.Max = uint16(min(x.GetMin(), 1<<16-1)), uint16(min(x.GetMax(), 1<<16-1))
+	if x == nil || len(r.GetFrames()) > 0 || r.GetSession() == 0 ||
+		copy(hello.Config[:], x.GetConfig()) != len(hello.Config) {
+		return BadHello
+	}
+	if _, why := p.m.c.Hello.agree(hello); why != 0 {
+		return why
+	}
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	p.peer.mu.Lock()
+	old := hello.Incarnation < p.newest || hello.Incarnation == p.newest && r.GetSession() <= p.past
+	if !old {
+		p.newest = hello.Incarnation
+	}
+	p.peer.mu.Unlock()
+	if old {
+		return OldLife
+	}
+	if p.up { // he has lost what we had, and maybe his memory
+		p.up, p.out = false, 0
+		p.give(&Down{Reason: Replaced})
+		p.m.c.Handler.Down(p.id, &Down{Reason: Replaced})
+	}
+	p.session, p.past, p.life, p.next = r.GetSession(), r.GetSession(), hello.Incarnation, 1
+	p.changed()
+	return 0
+}
+
+// carried takes what comes in a session. His hello may have been answered before ours was.
+func (p *callee) carried(ctx context.Context, r *parleyv1.CarryRequest) Reason {
+	late := time.After(p.m.c.Limits.Silence)
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	for p.session == r.GetSession() && !p.up {
+		moved := p.moved
+		p.turn.Unlock()
+		select {
+		case <-moved:
+		case <-late:
+		case <-ctx.Done():
+		}
+		p.turn.Lock()
+		if p.moved == moved { // it was not that
+			return NotConnected
+		}
+	}
+	if p.session != r.GetSession() || p.next != r.GetNumber() {
+		return NotConnected
+	}
+	p.next++
+	bytes := 0
+	for _, f := range r.GetFrames() {
+		bytes += len(f.GetMessage())
+		if len(f.GetMessage()) > p.m.c.Limits.Frame {
+			return LongFrame
+		}
+		p.m.c.Handler.Frame(p.id, f.GetChannel(), f.GetMessage())
+	}
+	if len(r.GetFrames()) > 0 {
+		p.framesIn.Add(uint64(len(r.GetFrames())))
+		p.bytesIn.Add(uint64(bytes))
+		p.m.c.Handler.Burst(p.id)
+	}
+	return 0
+}

@@ -1,0 +1,268 @@
+package link_test
+
+import (
+	"fmt"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/broadcast/diffusion"
+	"parley/broadcast/problem"
+	hosting "parley/cluster/host"
+	"parley/cluster/link"
+)
+
+// forms are the three forms of the link. Each makes nodes that are connected, with handlers
+// of a test's.
+var forms = []struct {
+	name string
+	make func(t testing.TB, n int, handler func(i int) link.Handler) []link.Transport
+}{
+	{"stream", func(t testing.TB, n int, handler func(int) link.Handler) (out []link.Transport) {
+		s := newSystem(t, n, func(c *link.Config) { c.Handler, c.Limits = handler(int(c.Self)), link.Limits{} })
+		for i := range n {
+			s.start(i)
+			out = append(out, s.mesh[i])
+		}
+		return out
+	}},
+	{"datagram", func(t testing.TB, n int, handler func(int) link.Handler) []link.Transport {
+		return packets(t, n, handler, nil)
+	}},
+	{"call", func(t testing.TB, n int, handler func(int) link.Handler) (out []link.Transport) {
+		_, m := calls(t, n, func(c *link.Config) { c.Handler, c.Limits = handler(int(c.Self)), link.Limits{} })
+		for i := range n {
+			out = append(out, m[i])
+		}
+		return out
+	}},
+}
+
+// packets makes nodes that are linked by datagrams.
+func packets(
+	t testing.TB, n int, handler func(int) link.Handler, meddle func(from, to parley.ID, b []byte, send func([]byte)),
+) (out []link.Transport) {
+	t.Helper()
+	var socks []*net.UDPConn
+	var addrs []string
+	for range n {
+		sock, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		socks, addrs = append(socks, sock), append(addrs, sock.LocalAddr().String())
+	}
+	for i := range n {
+		c := link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Socket: socks[i], Handler: handler(i)}
+		if meddle != nil {
+			c.Meddle = func(to parley.ID, b []byte, send func([]byte)) { meddle(parley.ID(i), to, b, send) }
+		}
+		d, err := link.NewDatagrams(c)
+		if err == nil {
+			err = d.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = d.Close() })
+		out = append(out, d)
+	}
+	return out
+}
+
+// member is a node with one machine: what its link brings goes to its host, and what the
+// machine delivers is kept.
+type member struct {
+	ready chan struct{} // the host is there
+	host  *hosting.Host
+	up    atomic.Int32
+
+	mu   sync.Mutex
+	list []string
+}
+
+func (m *member) Up(parley.ID, uint64) { m.up.Add(1) }
+func (m *member) Frame(from parley.ID, channel uint32, b []byte) {
+	<-m.ready
+	if err := m.host.Frame(from, channel, b); err != nil {
+		panic(err)
+	}
+}
+func (m *member) Burst(parley.ID)                  { m.host.Flush() }
+func (m *member) Down(parley.ID, error)            {}
+func (m *member) Indicate(parley.Path, parley.Msg) {}
+func (m *member) Deliver(from parley.ID, _ parley.Path, msg parley.Msg) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = append(m.list, fmt.Sprintf("%d:%s", from, msg.Body))
+}
+
+func (m *member) all() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(slices.Values(m.list))
+}
+
+// The same machine runs over all three forms: all deliver all, once. Over datagrams it does
+// so too when one link loses everything, and the others double packets and change their
+// order: that is what diffusion is for.
+func TestForms(t *testing.T) {
+	type maker = func(testing.TB, int, func(int) link.Handler) []link.Transport
+	all := make(map[string]maker)
+	for _, f := range forms {
+		all[f.name] = f.make
+	}
+	var lost atomic.Int32
+	all["datagram with loss"] = func(t testing.TB, n int, handler func(int) link.Handler) []link.Transport {
+		var mu sync.Mutex
+		kept := make(map[[2]parley.ID]func())
+		return packets(t, n, handler, func(from, to parley.ID, b []byte, send func([]byte)) {
+			if from+to == 1 { // between the first two
+				lost.Add(1)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			send(b)
+			if again := kept[[2]parley.ID{from, to}]; again != nil {
+				again()
+			}
+			kept[[2]parley.ID{from, to}] = func() { send(b) } // once more, after the next one
+		})
+	}
+	for name, form := range all {
+		t.Run(name, func(t *testing.T) { diffuses(t, form) })
+	}
+	if lost.Load() == 0 {
+		t.Error("nothing was lost")
+	}
+}
+
+func diffuses(t *testing.T, form func(testing.TB, int, func(int) link.Handler) []link.Transport) {
+	const n, k = 4, 20
+	var members []*member
+	for range n {
+		members = append(members, &member{ready: make(chan struct{})})
+	}
+	links := form(t, n, func(i int) link.Handler { return members[i] })
+	p := diffusion.New(diffusion.Config{N: n})
+	var one []*hosting.Process
+	var want []string
+	for i, m := range members {
+		m.host = hosting.New(hosting.Config{Self: parley.ID(i), N: n, Transport: links[i]})
+		process, err := m.host.Open(hosting.Options{Channel: 16, Name: p.Name, Machine: p.New(parley.ID(i)), Upper: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one = append(one, process)
+		close(m.ready)
+		for x := range k {
+			want = append(want, fmt.Sprintf("%d:%02d", i, x))
+		}
+	}
+	for i, m := range members {
+		await(t, fmt.Sprintf("node %d is connected", i), func() bool { return m.up.Load() == n-1 })
+	}
+	for x := range k {
+		for _, process := range one {
+			if err := process.Request(problem.Request(fmt.Appendf(nil, "%02d", x))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, m := range members {
+		await(t, fmt.Sprintf("node %d has delivered all", i), func() bool { return len(m.all()) >= len(want) })
+		if got := m.all(); !slices.Equal(got, want) {
+			t.Errorf("node %d has delivered %q", i, got)
+		}
+	}
+}
+
+// pace counts what comes, and sends some of it back.
+type pace struct {
+	to    link.Transport
+	got   atomic.Int64
+	up    atomic.Int32
+	echo  bool
+	back  chan struct{} // or nil
+	other parley.ID
+}
+
+func (p *pace) Up(parley.ID, uint64) { p.up.Add(1) }
+func (p *pace) Frame(_ parley.ID, channel uint32, b []byte) {
+	p.got.Add(1)
+	if p.echo {
+		p.to.Send(p.other, link.Bulk, channel, nil, b)
+	}
+	if p.back != nil {
+		p.back <- struct{}{}
+	}
+}
+func (p *pace) Burst(parley.ID) {
+	if p.echo {
+		p.to.Flush(p.other)
+	}
+}
+func (p *pace) Down(parley.ID, error) {}
+
+// linked makes two nodes of a form.
+func linked(b *testing.B, form int, echo bool) (ends []*pace) {
+	ends = []*pace{{other: 1}, {other: 0, echo: echo}}
+	all := forms[form].make(b, 2, func(i int) link.Handler { return ends[i] })
+	for i := range ends {
+		ends[i].to = all[i]
+	}
+	await(b, "connected", func() bool { return ends[0].up.Load()+ends[1].up.Load() == 2 })
+	return ends
+}
+
+// What a frame of 100 bytes takes to go and come back, by each form.
+func BenchmarkFormRoundTrip(b *testing.B) {
+	for i, f := range forms {
+		b.Run(f.name, func(b *testing.B) {
+			ends, body := linked(b, i, true), make([]byte, 100)
+			ends[0].back = make(chan struct{})
+			b.ReportAllocs()
+			for b.Loop() {
+				ends[0].to.Send(1, link.Bulk, 7, nil, body)
+				ends[0].to.Flush(1)
+				<-ends[0].back
+			}
+		})
+	}
+}
+
+// How many frames of 100 bytes go one way, by each form: with at most so many of them on
+// their way, which for datagrams are as many as the system keeps.
+func BenchmarkFormRate(b *testing.B) {
+	for i, f := range forms {
+		b.Run(f.name, func(b *testing.B) {
+			ends, body := linked(b, i, false), make([]byte, 100)
+			most := map[string]int64{"stream": 8192, "datagram": 128, "call": 8192}[f.name]
+			b.ReportAllocs()
+			b.ResetTimer()
+			begin := time.Now()
+			for x := int64(0); x < int64(b.N); x++ {
+				for since := time.Now(); x-ends[1].got.Load() >= most; runtime.Gosched() {
+					if time.Since(since) > time.Second {
+						b.Fatalf("%d of %d have come", ends[1].got.Load(), x)
+					}
+				}
+				ends[0].to.Send(1, link.Bulk, 7, nil, body)
+				if x%64 == 63 {
+					ends[0].to.Flush(1)
+				}
+			}
+			ends[0].to.Flush(1)
+			for ends[1].got.Load() < int64(b.N) && time.Since(begin) < time.Minute {
+				runtime.Gosched()
+			}
+			b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "frames/s")
+		})
+	}
+}
