@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// The least that a run of four minutes must have done.
+const (
+	leastFaults   = 12
+	leastAnswered = 10_000
+	leastTime     = 4 * time.Minute
+)
+
+// workers is how many clients the table has.
+const workers = 10
+
+// epoch is how long the same keys are used, so that few operations are about one key.
+const epoch = 4 * time.Second
+
+// keysAt are the keys of an epoch.
+func keysAt(now time.Duration) (out []string) {
+	for i := range 5 {
+		out = append(out, fmt.Sprintf("key %d.%d", now/epoch, i))
+	}
+	return append(out, fmt.Sprintf("sum %d", now/epoch))
+}
+
+// newLoad returns a load that begins now.
+func (r *run) newLoad(pace time.Duration, keys func(time.Duration) []string) *load {
+	return &load{
+		clients: r.clients, history: new(history), orders: newOrders(len(r.nodes)),
+		began: time.Now(), pace: pace, keys: keys,
+	}
+}
+
+// chaos harms the nodes again and again, and judges.
+func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
+	r.load = r.newLoad(25*time.Millisecond, keysAt)
+	if o.bare {
+		fmt.Fprintf(r.out, "seed %d: five nodes on the loopback interface, %v\n", r.seed, o.long)
+	} else {
+		fmt.Fprintf(r.out, "seed %d: five nodes, each with its own network and disk, %v\n", r.seed, o.long)
+	}
+	whole, end := context.WithCancel(ctx)
+	defer end()
+	stop := make(chan struct{})
+	asks := r.load.start(whole, stop, r.seed)
+	failed := r.harm(ctx, o, kinds)
+	took := r.load.now()
+	if failed == nil {
+		failed = r.wind(ctx, stop, asks)
+	}
+	end()
+	asks.Wait()
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return errors.Join(failed, r.judge(o, took))
+}
+
+// start starts everybody who asks. Those end when stop is closed, or else with the context,
+// as those do who listen.
+func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64) *sync.WaitGroup {
+	var asks sync.WaitGroup
+	for i := range workers {
+		asks.Go(func() { l.worker(i, seed).run(ctx, stop) })
+	}
+	for i := range l.clients {
+		asks.Go(func() { l.caster(ctx, i, "load", stop) })
+		go l.listener(ctx, i)
+	}
+	return &asks
+}
+
+// harm does one harm after the other, each kind once before any is done again, and those
+// that are asked for by name once at least.
+func (r *run) harm(ctx context.Context, o options, kinds []fault) error {
+	if _, err := r.heals(ctx, "begin"); err != nil {
+		return fmt.Errorf("at the beginning: %w", err)
+	}
+	var turn []fault
+	for (r.load.now() < o.long || o.only != "" && len(r.events) < len(kinds)) && ctx.Err() == nil {
+		if len(turn) == 0 {
+			turn = slices.Clone(kinds)
+			r.dice.Shuffle(len(turn), func(i, j int) { turn[i], turn[j] = turn[j], turn[i] })
+		}
+		f := turn[0]
+		turn = turn[1:]
+		if err := r.befall(ctx, f); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		hold(ctx, time.Second)
+	}
+	return nil
+}
+
+// befall does one harm, and waits until all is well.
+func (r *run) befall(ctx context.Context, f fault) error {
+	e := event{fault: f.name, began: r.load.now()}
+	var err error
+	if e.said, err = f.do(ctx, r); err != nil {
+		return err
+	}
+	e.over = r.load.now()
+	e.well, err = r.heals(ctx, fmt.Sprintf("%s.%d", f.name, len(r.events)))
+	e.whole = r.load.now()
+	e.answered, e.outage = r.load.answered(e.began, e.whole)
+	r.events = append(r.events, e)
+	r.printf("%-12s %s; well after %s; %d answers meanwhile, none for %s", e.fault, e.said, e.well, e.answered,
+		brief(e.outage))
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("not well after %v: %w", 4*r.heal, err)
+	}
+	for _, n := range r.nodes {
+		err = errors.Join(err, n.dead())
+	}
+	return err
+}
+
+// heals waits until all is well, for longer than it may take: it is told how long it took.
+func (r *run) heals(ctx context.Context, name string) (wellness, error) {
+	ctx, done := within(ctx, 4*r.heal)
+	defer done()
+	return r.well(ctx, name)
+}
+
+// wind lets what is under way come to its end, and has all clients look at what is there.
+func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup) error {
+	close(stop)
+	asks.Wait()
+	ctx, done := within(ctx, 2*r.heal)
+	defer done()
+	if _, err := r.well(ctx, "end"); err != nil {
+		return err
+	}
+	if err := r.quiet(ctx); err != nil {
+		return err
+	}
+	keys := make(map[string]bool)
+	for _, o := range r.load.history.all() {
+		keys[o.key] = true
+	}
+	var all sync.WaitGroup
+	for i := range r.nodes {
+		all.Go(func() {
+			w := r.load.worker(workers+i, r.seed)
+			w.home = i
+			for key := range keys { // order: every key is read once
+				w.carryOut(ctx, &op{client: w.id, verb: get, key: key})
+			}
+		})
+	}
+	all.Wait()
+	return ctx.Err()
+}
+
+// judge looks at everything, and prints what it finds.
+func (r *run) judge(o options, took time.Duration) error {
+	ops := r.load.history.all()
+	answered := 0
+	for _, x := range ops {
+		if x.known {
+			answered++
+		}
+	}
+	casts, delivered := r.load.orders.count()
+	lost := r.load.orders.undelivered()
+	gaps := r.load.orders.gaps()
+	median, p99, most := latencies(ops)
+	r.printEvents()
+	fmt.Fprintf(r.out, "%d commands of the table, %d answered; %v in the median, %v for 99 of 100, %v at most\n",
+		len(ops), answered, median.Round(10*time.Microsecond), p99.Round(100*time.Microsecond), most.Round(time.Millisecond))
+	fmt.Fprintf(r.out, "%d broadcasts, %d delivered; %d of the others were taken by nodes that failed; nodes missed some "+
+		"%d times\n", casts, delivered, len(lost), gaps)
+	var errs []error
+	verdict := func(what string, err error) {
+		word := "yes"
+		if err != nil {
+			word = "NO"
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+		fmt.Fprintf(r.out, "%-66s %s\n", what, word)
+	}
+	since := time.Now()
+	verdict("the answers fit one order that agrees with their times (porcupine)", linear(ops, nil, 5*time.Minute))
+	verdict("positions of commands agree with their times", ordered(ops))
+	verdict("one order of deliveries everywhere, none lost, none twice", r.load.orders.settle(true))
+	verdict("what a node that did not fail has taken was delivered", r.forgotten(lost))
+	verdict(fmt.Sprintf("well within %v after every harm", r.heal), r.slow())
+	verdict("enough was asked and enough befell", r.enough(o, took, answered+delivered))
+	fmt.Fprintf(r.out, "judged in %s\n", brief(time.Since(since)))
+	return errors.Join(errs...)
+}
+
+// forgotten tells of a payload that was taken by a node when nothing befell, and delivered
+// by nobody.
+func (r *run) forgotten(lost []cast) error {
+	for _, c := range lost {
+		if !slices.ContainsFunc(r.events, func(e event) bool { return e.began-2*try < c.at && c.at < e.whole }) {
+			return fmt.Errorf("%s has taken a payload at %v", nodeName(c.node), c.at)
+		}
+	}
+	return nil
+}
+
+// slow tells after which harm it took too long until all was well.
+func (r *run) slow() (err error) {
+	for _, e := range r.events {
+		if e.well.whole() > r.heal {
+			err = errors.Join(err, fmt.Errorf("%s at %s: %v", e.fault, brief(e.began), e.well))
+		}
+	}
+	return err
+}
+
+// enough tells whether a run was one, by its length.
+func (r *run) enough(o options, took time.Duration, answered int) error {
+	share := float64(o.long) / float64(leastTime)
+	kinds := make(map[string]bool)
+	for _, e := range r.events {
+		kinds[e.fault] = true
+	}
+	switch {
+	case took < o.long:
+		return fmt.Errorf("it ended after %v", took)
+	case answered < int(leastAnswered*share):
+		return fmt.Errorf("%d operations: at least %d are needed", answered, int(leastAnswered*share))
+	case len(r.events) < int(leastFaults*share):
+		return fmt.Errorf("%d harms: at least %d are needed", len(r.events), int(leastFaults*share))
+	case o.only == "" && !o.bare && len(kinds) < min(leastFaults, int(leastFaults*share)):
+		return fmt.Errorf("%d kinds of harm: at least %d are needed", len(kinds), leastFaults)
+	}
+	return nil
+}
+
+// printEvents prints how long it took to be well, for each kind of fault.
+func (r *run) printEvents() {
+	w := tabwriter.NewWriter(r.out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "\nharm\ttimes\twell after, median\tat most\tlongest outage\tanswers\t\n")
+	var kinds []string
+	for _, e := range r.events {
+		kinds = append(kinds, e.fault)
+	}
+	slices.Sort(kinds)
+	for _, kind := range slices.Compact(kinds) {
+		var healed []time.Duration
+		outage, answered := time.Duration(0), 0
+		for _, e := range r.events {
+			if e.fault == kind {
+				healed = append(healed, e.well.whole())
+				outage, answered = max(outage, e.outage), answered+e.answered
+			}
+		}
+		slices.Sort(healed)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%d\t\n", kind, len(healed), brief(healed[len(healed)/2]),
+			brief(healed[len(healed)-1]), brief(outage), answered)
+	}
+	_ = w.Flush()
+	fmt.Fprintln(r.out)
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/catalog"
+	"parley/cli"
+)
+
+// asChaos is set in the environment of a process that is this program.
+const asChaos = "PARLEY_CHAOS_MAIN"
+
+// The test is the command too, for the processes of nodes, and this program.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv("PARLEY_NODE") != "":
+		cli.Main(catalog.All())
+	case os.Getenv(asChaos) != "":
+		main()
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// runs makes a run of this program and returns what it printed.
+func runs(t *testing.T, args ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, append(args, "-parley", self)...)
+	cmd.Env = append(os.Environ(), asChaos+"=1")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// Nothing that real processes have answered is lost when they are killed and stopped.
+func TestKilledAndStopped(t *testing.T) {
+	out := runs(t, "-bare", "-for", "5s", "-heal", "30s", "-seed", "1", "-only", "kill-quick,stop,restart-all")
+	for _, kind := range []string{"kill-quick", "stop", "restart-all"} {
+		if !strings.Contains(out, kind) {
+			t.Errorf("%s did not befall:\n%s", kind, out)
+		}
+	}
+}

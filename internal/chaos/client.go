@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"parley/cluster/api/parleyv1"
+	"parley/cluster/cert"
+)
+
+// client calls one node.
+type client struct {
+	table  parleyv1.TableServiceClient
+	group  parleyv1.GroupServiceClient
+	admin  parleyv1.AdminServiceClient
+	clock  parleyv1.ClockServiceClient
+	web    *http.Client
+	metric string // address
+}
+
+// newClients makes a client for each node.
+func newClients(dir string, w world, n int) ([]*client, error) {
+	certs := filepath.Join(dir, "certs")
+	trust, err := cert.LoadTrust(certs, nil)
+	if err != nil {
+		return nil, err
+	}
+	self, err := cert.LoadClient(certs, clientName)
+	if err != nil {
+		return nil, err
+	}
+	var out []*client
+	for i := range n {
+		_, api, metrics := w.listen(i)
+		h := &http.Client{Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				return w.dial(ctx, i, network, address)
+			},
+			TLSClientConfig: trust.Dial(self, cert.Identity{Cluster: clusterName, Kind: cert.Node, Name: nodeName(i)}),
+			MaxIdleConns:    64, MaxIdleConnsPerHost: 64, TLSHandshakeTimeout: time.Second,
+			// One connection for each call under way: a node that stands still holds up nothing else.
+			TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+		}}
+		url := "https://" + api
+		out = append(out, &client{
+			table: parleyv1.NewTableServiceClient(h, url), group: parleyv1.NewGroupServiceClient(h, url),
+			admin: parleyv1.NewAdminServiceClient(h, url), clock: parleyv1.NewClockServiceClient(h, url),
+			web: h, metric: metrics,
+		})
+	}
+	return out, nil
+}
+
+// outcome is what a call that failed has done.
+type outcome int
+
+const (
+	nothing outcome = iota // was done, nor will be
+	unknown                // it may have been done, or may still be
+	expired                // the session is gone; what was asked is unknown if it was asked before
+)
+
+// outcomeOf reads an error of a call.
+func outcomeOf(err error) outcome {
+	e := new(connect.Error)
+	if !errors.As(err, &e) {
+		return unknown
+	}
+	detail := detailOf(e)
+	if detail == nil {
+		// Of the caller's own side. Who could not even dial has asked for nothing.
+		if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {
+			return nothing
+		}
+		return unknown
+	}
+	switch {
+	case detail.GetReason() == "expired":
+		return expired
+	case detail.GetOutcome() == parleyv1.Outcome_OUTCOME_NOTHING_DONE:
+		return nothing
+	}
+	return unknown
+}
+
+// detailOf is what a node has said of an error, nil if no node has.
+func detailOf(e *connect.Error) *parleyv1.ErrorDetail {
+	for _, d := range e.Details() {
+		if v, err := d.Value(); err == nil {
+			if found, ok := v.(*parleyv1.ErrorDetail); ok {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// open opens a session.
+func (c *client) open(ctx context.Context) (uint64, error) {
+	r, err := c.table.Open(ctx, &parleyv1.OpenRequest{Table: tableName})
+	return r.GetSession(), err
+}
+
+// do has a command of a session carried out.
+func (c *client) do(ctx context.Context, session, number uint64, command []byte) ([]byte, uint64, error) {
+	r, err := c.table.Do(ctx, &parleyv1.DoRequest{
+		Table: tableName, Call: &parleyv1.Call{Session: session, Number: number}, Command: command,
+	})
+	return r.GetAnswer(), r.GetPosition(), err
+}
+
+// query has a command carried out that reads.
+func (c *client) query(ctx context.Context, command []byte) ([]byte, uint64, error) {
+	r, err := c.table.Query(ctx, &parleyv1.QueryRequest{Table: tableName, Command: command})
+	return r.GetAnswer(), r.GetPosition(), err
+}
+
+// inspect tells how far the node's copy of the table is.
+func (c *client) inspect(ctx context.Context) (position, hash uint64, err error) {
+	r, err := c.table.Inspect(ctx, &parleyv1.InspectRequest{Table: tableName})
+	return r.GetPosition(), r.GetHash(), err
+}
+
+// cast broadcasts in the group.
+func (c *client) cast(ctx context.Context, payload []byte) error {
+	_, err := c.group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: groupName, Payload: payload})
+	return err
+}
+
+// errGap is the error of who wants to hear what is not kept any more.
+var errGap = errors.New("the position is not kept any more")
+
+// hear takes deliveries from a position on until something goes wrong.
+func (c *client) hear(ctx context.Context, from uint64, each func(*parleyv1.Delivery)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s, err := c.group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: groupName, From: from})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	silent := time.AfterFunc(quiet, stop)
+	defer silent.Stop()
+	for s.Receive() {
+		silent.Reset(quiet)
+		if d := s.Msg().GetDelivery(); d != nil {
+			each(d)
+		}
+	}
+	if connect.CodeOf(s.Err()) == connect.CodeOutOfRange {
+		return errGap
+	}
+	return fmt.Errorf("the subscription ended: %w", s.Err())
+}
+
+// quiet is how long a subscription may say nothing before it is begun again.
+const quiet = 12 * time.Second

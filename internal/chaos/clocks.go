@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/cluster/api/parleyv1"
+)
+
+// The clocks of all machines are wrong, each in its own way, as far as the nodes allow for:
+// most is how far one is off, and parts how many millionths too fast or slow it is.
+const (
+	most  = 20 * time.Second
+	parts = 80
+)
+
+// wrongClock is the part of a configuration that makes the clock of a node's machine wrong.
+func wrongClock(offset time.Duration, drift int) string {
+	return fmt.Sprintf("lab: true\nskew:\n  offset: %v\n  drift: %d\n", offset.Round(time.Millisecond), drift)
+}
+
+// ownClock is how wrong a node's clock is when it is not harmed.
+func (r *run) ownClock() string {
+	return wrongClock(time.Duration(r.dice.Int64N(int64(2*most)))-most, r.dice.IntN(2*parts)-parts)
+}
+
+// errClocks is the error of clocks that are further apart than their nodes say.
+var errClocks = errors.New("clocks differ")
+
+// reading is what a node says of the time. The cluster's time is ahead of this program's
+// clock by something from low to high.
+type reading struct {
+	in        bool
+	low, high time.Duration
+	bound     time.Duration
+}
+
+// readClock asks a node.
+func (r *run) readClock(ctx context.Context, i int) (reading, error) {
+	ctx, done := context.WithTimeout(ctx, try)
+	defer done()
+	asked := time.Now()
+	now, err := r.clients[i].clock.Now(ctx, &parleyv1.NowRequest{})
+	if err != nil {
+		return reading{}, err
+	}
+	told := time.Now()
+	at := now.GetTime().AsTime()
+	return reading{now.GetSynchronized(), at.Sub(told), at.Sub(asked), now.GetBound().AsDuration()}, nil
+}
+
+// readClocks asks some nodes at the same time. Those that do not answer are not in step.
+func (r *run) readClocks(ctx context.Context, which []int) []reading {
+	out := make([]reading, len(which))
+	var all sync.WaitGroup
+	for k, i := range which {
+		all.Go(func() { out[k], _ = r.readClock(ctx, i) })
+	}
+	all.Wait()
+	return out
+}
+
+// apart is the least that two clocks can differ by.
+func apart(a, b reading) time.Duration { return max(a.low-b.high, b.low-a.high) }
+
+// inStep tells whether the clocks of some nodes agree as well as those nodes say, and waits
+// until all say so. Two are wrong only if they were in step and apart twice, and did not
+// move meanwhile: then they were so at one time.
+func (r *run) inStep(ctx context.Context, which []int) error {
+	for {
+		first := r.readClocks(ctx, which)
+		again := r.readClocks(ctx, which)
+		in := 0
+		stays := func(k int) bool {
+			return first[k].in && again[k].in && apart(first[k], again[k]) <= first[k].bound
+		}
+		for k := range which {
+			if !stays(k) {
+				continue
+			}
+			in++
+			for l := range k {
+				by, within := apart(again[k], again[l]), min(again[k].bound, again[l].bound)
+				if stays(l) && min(by, apart(first[k], first[l])) > within {
+					return fmt.Errorf("%w: %s and %s by at least %v, though they say %v", errClocks, nodeName(which[k]),
+						nodeName(which[l]), by, within)
+				}
+			}
+		}
+		if in == len(which) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d clocks are in step: %w", in, len(which), context.Cause(ctx))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// restartWith has a node killed and started again with another clock.
+func (r *run) restartWith(ctx context.Context, i int, clock string) error {
+	if err := r.nodes[i].kill(); err != nil {
+		return err
+	}
+	if err := configure(r.dir, r.w, i, r.members, clock); err != nil {
+		return err
+	}
+	return r.back(ctx, i)
+}
+
+// clockWrong has the clock of one node run much too fast or slow, and show another hour: it
+// is faulty, as one may be. The others stay in step.
+func clockWrong(ctx context.Context, r *run) (string, error) {
+	i, d := r.some(), r.between(5, 8)
+	offset, drift := time.Duration(r.dice.IntN(7200)-3600)*time.Second, 20_000
+	if r.dice.IntN(2) == 0 {
+		drift = -drift
+	}
+	if err := r.restartWith(ctx, i, wrongClock(offset, drift)); err != nil {
+		return "", err
+	}
+	until := time.Now().Add(d)
+	for time.Now().Before(until) && ctx.Err() == nil {
+		if err := r.inStep(ctx, r.but(i)); err != nil {
+			return "", err
+		}
+		hold(ctx, 200*time.Millisecond)
+	}
+	return fmt.Sprintf("%s off by %v and %d millionths, for %s", nodeName(i), offset, drift, brief(d)),
+		r.restartWith(ctx, i, r.ownClock())
+}
+
+// clockSkewed has a node come back with a clock that shows another time.
+func clockSkewed(ctx context.Context, r *run) (string, error) {
+	i := r.some()
+	return nodeName(i), r.restartWith(ctx, i, r.ownClock())
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parley/cluster/cert"
+)
+
+// What the nodes of a run are called, and what they serve.
+const (
+	clusterName = "chaos"
+	tableName   = "table"
+	groupName   = "order"
+	clientName  = "driver"
+)
+
+// Times of the nodes, as they are in their configuration.
+const (
+	beat    = 100 * time.Millisecond
+	suspect = time.Second
+)
+
+func nodeName(i int) string { return fmt.Sprintf("n%d", i+1) }
+
+func nodeNames(which []int) string {
+	var names []string
+	for _, i := range which {
+		names = append(names, nodeName(i))
+	}
+	return strings.Join(names, " ")
+}
+
+// members is the part of the configuration that says who there is.
+type members string
+
+// certify makes the authority and all certificates of a cluster of n nodes.
+func certify(dir string, w world, n int) (members, error) {
+	const valid = 30 * 24 * time.Hour
+	certs := filepath.Join(dir, "certs")
+	if _, err := cert.Create(certs, clusterName, 2*valid); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	err := cert.Update(certs, func(by *cert.Authority) error {
+		for i := range n {
+			issued, err := by.IssueNode(nodeName(i), []string{"localhost", "127.0.0.1"}, valid)
+			if err == nil {
+				err = issued.Save(certs, false)
+			}
+			if err != nil {
+				return err
+			}
+			address, _, _ := w.listen(i)
+			fmt.Fprintf(&text, "  - name: %s\n    address: %s\n    signer: %s\n",
+				nodeName(i), address, cert.FormatSigner(issued.SignerKey()))
+		}
+		issued, err := by.IssueClient(clientName, cert.Read|cert.Write|cert.Admin, valid)
+		if err != nil {
+			return err
+		}
+		return issued.Save(certs, false)
+	})
+	return members(text.String()), err
+}
+
+// configure writes the configuration of a node; more are further lines of it.
+func configure(dir string, w world, i int, m members, more string) error {
+	_, api, metrics := w.listen(i)
+	text := fmt.Sprintf("cluster: %s\nname: %s\napi: %s\nmetrics: %s\ncertificates: %s\ndata: %s\ndurable: true\n",
+		clusterName, nodeName(i), api, metrics, filepath.Join(dir, "certs"), w.data(i))
+	text += fmt.Sprintf("times:\n  beat: %v\n  suspect: %v\n", beat, suspect)
+	// The machine is busy with all nodes and clients: reading a clock may take long.
+	text += "clocks:\n  error: 10ms\n"
+	text += fmt.Sprintf("groups:\n  - name: %s\n    level: total\n", groupName)
+	text += fmt.Sprintf("tables:\n  - name: %s\n    state: keyvalue\n", tableName)
+	text += more + "members:\n" + string(m)
+	file := configFile(dir, i)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o600)
+}
+
+func configFile(dir string, i int) string { return filepath.Join(dir, nodeName(i), "node.yaml") }

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// fault is one kind of harm.
+type fault struct {
+	name, what string
+	bare       bool // it can be done without a cell
+	// do harms, and returns when the harm is over, with what it did in words.
+	do func(context.Context, *run) (string, error)
+}
+
+// faults are all kinds, in the order in which they are listed.
+func faults() []fault {
+	return []fault{
+		{"kill", "kill -9 of a node, which is started again some seconds later", true, killed},
+		{"kill-first", "kill -9 of the first member of the view, who coordinates", true, killedFirst},
+		{"kill-quick", "kill -9 of a node, which is started again before it is suspected", true, killedQuick},
+		{"stop", "SIGSTOP of a node for longer than others wait for it", true, stopped},
+		{"stop-short", "SIGSTOP of a node for less than others wait for it", true, stoppedShort},
+		{"restart-all", "kill -9 of all nodes, which are started again together", true, restartedAll},
+		{"rolling", "one node after the other is asked to end, and started again", true, rolled},
+		{"cut-minority", "two nodes are cut off from three", false, cutMinority},
+		{"cut-first", "the first member of the view, who coordinates, is cut off", false, cutFirst},
+		{"cut-pair", "two nodes can not reach each other, but all others", false, cutPair},
+		{"cut-all", "the nodes fall apart into three parts, none of which is a majority", false, cutAll},
+		{"mute", "what one node sends is lost, and what is sent to it arrives", false, mute},
+		{"deaf", "what is sent to one node is lost, and what it sends arrives", false, deaf},
+		{"flap", "the links of one node come and go", false, flapped},
+		{"delay", "all links are slow and lose packets", false, delayed},
+		{"disk-full", "the disk of a node is full: it must stop", false, diskFull},
+		{"disk-slow", "the disk of a node takes a long time for everything", false, diskSlow},
+		{"disk-stall", "the disk of a node takes nothing for some seconds", false, diskStall},
+		{"clock-wrong", "the clock of a node is an hour off, and runs much too fast or slow", true, clockWrong},
+		{"clock-skew", "a node comes back with a clock that shows another time", true, clockSkewed},
+		{"disk-lost", "a node is killed, and comes back with an empty disk", true, diskLost},
+	}
+}
+
+// hold keeps a fault up for some time.
+func hold(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// back starts nodes.
+func (r *run) back(ctx context.Context, which ...int) error {
+	for _, i := range which {
+		if err := r.nodes[i].begin(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func killed(ctx context.Context, r *run) (string, error) {
+	return r.killFor(ctx, r.some(), r.between(2, 5))
+}
+
+func killedFirst(ctx context.Context, r *run) (string, error) {
+	return r.killFor(ctx, r.first(ctx), r.between(2, 5))
+}
+
+func killedQuick(ctx context.Context, r *run) (string, error) { return r.killFor(ctx, r.some(), 0) }
+
+func (r *run) killFor(ctx context.Context, i int, d time.Duration) (string, error) {
+	if err := r.nodes[i].kill(); err != nil {
+		return "", err
+	}
+	hold(ctx, d)
+	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.back(ctx, i)
+}
+
+func stopped(ctx context.Context, r *run) (string, error) {
+	return r.stopFor(ctx, r.some(), suspect+r.between(1, 4))
+}
+
+func stoppedShort(ctx context.Context, r *run) (string, error) {
+	return r.stopFor(ctx, r.some(), suspect*4/10)
+}
+
+func (r *run) stopFor(ctx context.Context, i int, d time.Duration) (string, error) {
+	if err := r.nodes[i].signal(syscall.SIGSTOP, false); err != nil {
+		return "", err
+	}
+	hold(ctx, d)
+	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.nodes[i].signal(syscall.SIGCONT, false)
+}
+
+func restartedAll(ctx context.Context, r *run) (string, error) {
+	for _, n := range r.nodes {
+		if err := n.signal(syscall.SIGKILL, true); err != nil {
+			return "", err
+		}
+	}
+	for _, n := range r.nodes {
+		<-n.now().ended
+	}
+	hold(ctx, r.between(0, 1))
+	return "all nodes", r.back(ctx, r.all()...)
+}
+
+func rolled(ctx context.Context, r *run) (string, error) {
+	for _, i := range r.shuffled() {
+		if err := r.nodes[i].end(ctx); err != nil {
+			return "", err
+		}
+		if err := r.back(ctx, i); err != nil {
+			return "", err
+		}
+		if err := r.serves(ctx, i); err != nil {
+			return "", err
+		}
+	}
+	return "all nodes", nil
+}
+
+// cutFor parts nodes for some time.
+func (r *run) cutFor(ctx context.Context, said string, d time.Duration, parts ...[]int) (string, error) {
+	for i, a := range parts {
+		for _, b := range parts[i+1:] {
+			r.fabric.set(cut, a, b)
+			r.fabric.set(cut, b, a)
+		}
+	}
+	hold(ctx, d)
+	r.fabric.clear()
+	return fmt.Sprintf("%s for %s", said, brief(d)), nil
+}
+
+func cutMinority(ctx context.Context, r *run) (string, error) {
+	who := r.shuffled()
+	return r.cutFor(ctx, nodeNames(who[:2])+" from "+nodeNames(who[2:]), r.between(3, 7), who[:2], who[2:])
+}
+
+func cutFirst(ctx context.Context, r *run) (string, error) {
+	i := r.first(ctx)
+	return r.cutFor(ctx, nodeName(i)+" from all others", r.between(3, 7), []int{i}, r.but(i))
+}
+
+func cutPair(ctx context.Context, r *run) (string, error) {
+	who := r.shuffled()
+	return r.cutFor(ctx, nodeName(who[0])+" from "+nodeName(who[1]), r.between(3, 7), who[:1], who[1:2])
+}
+
+func cutAll(ctx context.Context, r *run) (string, error) {
+	who := r.shuffled()
+	said := nodeNames(who[:2]) + " from " + nodeNames(who[2:4]) + " from " + nodeName(who[4])
+	return r.cutFor(ctx, said, r.between(3, 6), who[:2], who[2:4], who[4:])
+}
+
+func mute(ctx context.Context, r *run) (string, error) {
+	i, d := r.some(), r.between(3, 7)
+	r.fabric.set(cut, []int{i}, r.but(i))
+	hold(ctx, d)
+	r.fabric.clear()
+	return fmt.Sprintf("what %s sends, for %s", nodeName(i), brief(d)), nil
+}
+
+func deaf(ctx context.Context, r *run) (string, error) {
+	i, d := r.some(), r.between(3, 7)
+	r.fabric.set(cut, r.but(i), []int{i})
+	hold(ctx, d)
+	r.fabric.clear()
+	return fmt.Sprintf("what is sent to %s, for %s", nodeName(i), brief(d)), nil
+}
+
+func flapped(ctx context.Context, r *run) (string, error) {
+	i, times := r.some(), 5
+	for range times {
+		r.fabric.set(cut, []int{i}, r.but(i))
+		r.fabric.set(cut, r.but(i), []int{i})
+		hold(ctx, r.between(0, 2))
+		r.fabric.clear()
+		hold(ctx, r.between(0, 1))
+	}
+	return fmt.Sprintf("%s, %d times", nodeName(i), times), nil
+}
+
+func delayed(ctx context.Context, r *run) (string, error) {
+	d := r.between(4, 8)
+	r.fabric.set(rule{lost: 0.02, delay: 10 * time.Millisecond, jitter: 20 * time.Millisecond}, r.all(), r.all())
+	hold(ctx, d)
+	r.fabric.clear()
+	return "10 to 30 ms and 2 % lost, for " + brief(d), nil
+}
+
+// errGoesOn is the error of a node that does not stop though it should.
+var errGoesOn = errors.New("goes on though its disk is full")
+
+// diskFull fills a disk and has much written, until the node stops, which it must by
+// itself. Then it gets room, and is started again.
+func diskFull(ctx context.Context, r *run) (string, error) {
+	i := r.some()
+	if err := r.disks[i].fill(); err != nil {
+		return "", err
+	}
+	since := time.Now()
+	busy, done := context.WithTimeout(ctx, 30*time.Second)
+	defer done()
+	go r.load.flood(busy, nodeName(i))
+	select {
+	case <-r.nodes[i].now().ended:
+	case <-busy.Done():
+		return "", errors.Join(fmt.Errorf("%s %w", nodeName(i), errGoesOn), r.disks[i].free())
+	}
+	done()
+	took := time.Since(since)
+	if status := r.nodes[i].now().cmd.ProcessState.ExitCode(); status != 1 {
+		return "", fmt.Errorf("%s ended with status %d as its disk was full: 1 was expected", nodeName(i), status)
+	}
+	hold(ctx, r.between(1, 2))
+	if err := r.disks[i].free(); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s, which stopped after %s", nodeName(i), brief(took)), r.back(ctx, i)
+}
+
+func diskSlow(ctx context.Context, r *run) (string, error) {
+	i, d := r.some(), r.between(4, 8)
+	busy, done := context.WithTimeout(ctx, d)
+	defer done()
+	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].slow(busy, 40*time.Millisecond)
+}
+
+func diskStall(_ context.Context, r *run) (string, error) {
+	i, d := r.some(), r.between(2, 4)
+	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].stall(d)
+}
+
+func diskLost(ctx context.Context, r *run) (string, error) {
+	i := r.some()
+	if err := r.nodes[i].kill(); err != nil {
+		return "", err
+	}
+	if err := os.RemoveAll(r.w.data(i)); err != nil {
+		return "", err
+	}
+	hold(ctx, r.between(0, 3))
+	return nodeName(i), r.nodes[i].begin("--rejoin")
+}
+
+func brief(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

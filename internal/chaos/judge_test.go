@@ -1,0 +1,148 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/replica/keyvalue"
+)
+
+// did is an operation that was answered.
+func did(client int, v verb, value string, call, end int, version uint64, answer string, position uint64) op {
+	return op{
+		client: client, verb: v, key: "k", value: value, call: time.Duration(call), end: time.Duration(end), known: true,
+		answer: keyvalue.Answer{Status: keyvalue.Done, Version: version, Value: []byte(answer)}, position: position,
+	}
+}
+
+// open is one that was never answered.
+func open(client int, v verb, value string, call int) op {
+	return op{client: client, verb: v, key: "k", value: value, call: time.Duration(call)}
+}
+
+func TestLinear(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ops  []op
+		want bool
+	}{
+		{"one after the other", []op{did(1, put, "a", 0, 1, 1, "", 1), did(2, get, "", 2, 3, 1, "a", 2)}, true},
+		{"a lost write", []op{
+			did(1, put, "a", 0, 1, 1, "", 1), did(1, put, "b", 2, 3, 2, "", 2), did(2, get, "", 4, 5, 1, "a", 3),
+		}, false},
+		{"a write done twice", []op{did(1, put, "a", 0, 1, 1, "", 1), did(2, get, "", 2, 3, 2, "a", 2)}, false},
+		{"an old read", []op{
+			did(1, put, "a", 0, 1, 1, "", 1), did(1, put, "b", 2, 9, 2, "", 2),
+			did(2, get, "", 3, 4, 2, "b", 3), did(3, get, "", 5, 6, 1, "a", 4),
+		}, false},
+		{"unknown, and done", []op{open(1, put, "a", 0), did(2, get, "", 5, 6, 1, "a", 2)}, true},
+		{"unknown, and not done", []op{open(1, put, "a", 0), did(2, put, "b", 5, 6, 1, "", 2), did(3, get, "", 7, 8, 1, "b", 3)}, true},
+		{"unknown, and done twice", []op{open(1, put, "a", 0), did(2, get, "", 5, 6, 2, "a", 2)}, false},
+		{"done before it was asked", []op{did(2, get, "", 1, 2, 1, "a", 1), did(1, put, "a", 3, 4, 1, "", 2)}, false},
+	} {
+		if err := linear(c.ops, nil, time.Minute); (err == nil) != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestOrderedFinds(t *testing.T) {
+	early := did(2, get, "", 5, 6, 1, "a", 3)
+	for name, ops := range map[string][]op{ // order: each by itself
+		"one position twice":   {did(1, put, "a", 0, 4, 1, "", 3), did(2, get, "", 1, 6, 1, "a", 3)},
+		"an earlier position":  {did(1, put, "a", 0, 4, 1, "", 4), early},
+		"at the same position": {did(1, put, "a", 0, 4, 1, "", 3), early},
+	} {
+		if ordered(ops) == nil {
+			t.Errorf("%s: nothing was found", name)
+		}
+	}
+	if err := ordered([]op{did(1, put, "a", 0, 5, 1, "", 4), early}); err != nil {
+		t.Errorf("two at a time: %v", err)
+	}
+}
+
+// told is what three nodes deliver of a, b and c, cast by n1; node 2 as the text says.
+func told(third string) *orders {
+	o := newOrders(3)
+	for _, payload := range []string{"a", "b", "c"} {
+		o.cast(payload, 0, 0)
+		o.answered(payload, true, false)
+	}
+	for node, text := range []string{"abc", "abc", third} {
+		o.resume(node)
+		for i, payload := range strings.Split(text, "") {
+			if payload == "|" {
+				o.gap(node)
+			} else if payload != "-" {
+				o.deliver(node, uint64(10+i), nodeName(0), payload)
+			}
+		}
+	}
+	return o
+}
+
+func TestOrdersFind(t *testing.T) {
+	for text, want := range map[string]string{ // order: each by itself
+		"abc": "", "ab": "n3 has not delivered", "a-c": "n3 has not delivered", "acb": "something else", "abd": "something else",
+		"abcd": "never broadcast", "abca": "delivered twice",
+	} {
+		err := told(text).settle(true)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, not %q", text, err, want)
+		}
+	}
+	o := told("ab")
+	if err := o.settle(false); err != nil {
+		t.Errorf("the last is still to come: %v", err)
+	}
+	o.deliver(2, 12, nodeName(0), "c")
+	if err := o.settle(true); err != nil {
+		t.Errorf("it came: %v", err)
+	}
+	o.cast("d", 1, 0)
+	o.answered("d", false, true)
+	if o.deliver(2, 13, nodeName(1), "d"); o.settle(false) == nil {
+		t.Error("what was refused is delivered, and nothing was found")
+	}
+}
+
+// Who could not be listened to for some time may miss what was delivered then, and no more.
+func TestOrdersKnowGaps(t *testing.T) {
+	o := newOrders(2)
+	for i, payload := range []string{"a", "b", "c", "d"} {
+		o.cast(payload, 0, 0)
+		o.resume(0)
+		o.deliver(0, uint64(i+1), nodeName(0), payload)
+	}
+	o.resume(1)
+	o.deliver(1, 1, nodeName(0), "a")
+	o.gap(1)
+	if at := o.resume(1); at != 0 {
+		t.Fatalf("after a gap it begins at %d", at)
+	}
+	o.deliver(1, 3, nodeName(0), "c")
+	if err := o.settle(false); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.settle(true); err == nil {
+		t.Error("d is missing behind the gap, and nothing was found")
+	}
+}
+
+func TestGrowthIsSeen(t *testing.T) {
+	var flat, grows []sample
+	for i := range 60 {
+		at, noise := time.Duration(i)*time.Minute, 5*math.Sin(float64(i*i))
+		flat = append(flat, sample{at, [4]float64{100 + noise}})
+		grows = append(grows, sample{at, [4]float64{100 + noise + float64(i)}})
+	}
+	if _, slope := line(flat, 0); math.Abs(slope) > 6 {
+		t.Errorf("flat: %v in an hour", slope)
+	}
+	if begin, slope := line(grows, 0); math.Abs(slope-60) > 6 || math.Abs(begin-100) > 6 {
+		t.Errorf("from %v, %v in an hour, not from 100, 60", begin, slope)
+	}
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/cluster/api/parleyv1"
+	"parley/replica/keyvalue"
+)
+
+// load is what clients ask of the nodes: commands of the table, and broadcasts.
+type load struct {
+	clients []*client
+	history *history
+	orders  *orders
+	began   time.Time
+	keys    func(now time.Duration) []string // that commands are about at the moment
+	pace    time.Duration                    // of each client
+
+	mu   sync.Mutex
+	outs []time.Duration // when commands of the table were answered
+	last map[string]uint64
+}
+
+// now is the time since the beginning.
+func (l *load) now() time.Duration { return time.Since(l.began) }
+
+// try is how long a client waits for one node.
+const try = 1500 * time.Millisecond
+
+// worker is one client of the table.
+type worker struct {
+	*load
+	id      int
+	home    int // the node that it asks
+	dice    *rand.Rand
+	session uint64
+	number  uint64
+}
+
+func (l *load) worker(id int, seed uint64) *worker {
+	return &worker{load: l, id: id, home: id % len(l.clients), dice: rand.New(rand.NewPCG(seed, uint64(id)))}
+}
+
+// run asks for one command after the other until stop is closed. The one that is under
+// way is given up when the context ends.
+func (w *worker) run(ctx context.Context, stop <-chan struct{}) {
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(w.pace/2 + time.Duration(w.dice.Int64N(int64(w.pace)))):
+		}
+		w.carryOut(ctx, w.next(i))
+	}
+}
+
+// next makes up a command.
+func (w *worker) next(i int) *op {
+	keys := w.keys(w.now())
+	key := keys[w.dice.IntN(len(keys))]
+	o := &op{client: w.id, key: key, value: fmt.Sprintf("%d.%d", w.id, i)}
+	switch x := w.dice.IntN(100); {
+	case strings.HasPrefix(key, "sum"):
+		o.verb, o.by = add, w.dice.Int64N(9)+1
+		if x < 25 {
+			o.verb = get
+		}
+	case x < 40:
+		o.verb = put
+	case x < 65:
+		o.verb = get
+	case x < 90:
+		w.mu.Lock()
+		o.verb, o.version = swap, w.last[key]
+		w.mu.Unlock()
+	default:
+		o.verb = remove
+	}
+	return o
+}
+
+// carryOut asks for a command until it is answered: what has a session at one node after
+// the other, so that it is done once.
+func (w *worker) carryOut(ctx context.Context, o *op) {
+	o.call = w.now()
+	w.history.began(o)
+	command := o.command()
+	var b []byte
+	var position uint64
+	var err error
+	if o.verb == get {
+		b, position, err = w.read(ctx, command)
+	} else {
+		b, position, err = w.write(ctx, command)
+	}
+	a, ok := keyvalue.ReadAnswer(b)
+	if err != nil || !ok {
+		return // unknown
+	}
+	at := w.now()
+	w.history.ended(o, at, a, position)
+	w.mu.Lock()
+	w.outs = append(w.outs, at)
+	if w.last == nil {
+		w.last = make(map[string]uint64)
+	}
+	if w.last[o.key] = a.Version; a.Status == keyvalue.Missing || o.verb == remove {
+		w.last[o.key] = 0
+	}
+	w.mu.Unlock()
+}
+
+func (w *worker) read(ctx context.Context, command []byte) (b []byte, position uint64, err error) {
+	err = w.patiently(ctx, func(ctx context.Context, c *client) (err error) {
+		b, position, err = c.query(ctx, command)
+		return err
+	}, nil)
+	return b, position, err
+}
+
+// write asks for a command under one number of a session until it is answered. A session
+// that is gone leaves unknown whether it was carried out, if it was asked before.
+func (w *worker) write(ctx context.Context, command []byte) (b []byte, position uint64, err error) {
+	for {
+		if w.session == 0 {
+			err := w.patiently(ctx, func(ctx context.Context, c *client) (err error) {
+				w.session, err = c.open(ctx)
+				return err
+			}, nil)
+			if err != nil {
+				return nil, 0, err
+			}
+			w.number = 0
+		}
+		w.number++
+		asked := false
+		err = w.patiently(ctx, func(ctx context.Context, c *client) (err error) {
+			b, position, err = c.do(ctx, w.session, w.number, command)
+			if err != nil {
+				asked = asked || outcomeOf(err) == unknown
+			}
+			return err
+		}, func(err error) bool { return outcomeOf(err) == expired })
+		if err == nil {
+			return b, position, nil
+		}
+		if w.session = 0; asked || ctx.Err() != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// patiently asks the client's node, and the next one if that does not answer, until the
+// context ends.
+func (w *worker) patiently(ctx context.Context, ask func(context.Context, *client) error, over func(error) bool) error {
+	for {
+		one, done := context.WithTimeout(ctx, try)
+		err := ask(one, w.clients[w.home])
+		done()
+		if err == nil || over != nil && over(err) {
+			return err
+		}
+		w.home = (w.home + 1) % len(w.clients)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// caster broadcasts by one node, each payload once, until stop is closed. The name is that
+// of no other caster of the node.
+func (l *load) caster(ctx context.Context, node int, name string, stop <-chan struct{}) {
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(l.pace):
+		}
+		l.cast(ctx, node, fmt.Sprintf("%s.%s.%d", name, nodeName(node), i))
+	}
+}
+
+// cast broadcasts a payload by a node.
+func (l *load) cast(ctx context.Context, node int, payload string) {
+	l.orders.cast(payload, node, l.now())
+	one, done := context.WithTimeout(ctx, try)
+	err := l.clients[node].cast(one, []byte(payload))
+	done()
+	l.orders.answered(payload, err == nil, err != nil && outcomeOf(err) == nothing)
+}
+
+// listener hears what one node delivers, until the context ends.
+func (l *load) listener(ctx context.Context, node int) {
+	for ctx.Err() == nil {
+		err := l.clients[node].hear(ctx, l.orders.resume(node), func(d *parleyv1.Delivery) {
+			l.orders.deliver(node, d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
+		})
+		if err == errGap { //nolint:errorlint // it is returned as it is
+			l.orders.gap(node)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// answered tells how many commands of the table were answered from one time to another,
+// and what the longest time was in which none was.
+func (l *load) answered(from, to time.Duration) (count int, outage time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := from
+	for _, at := range l.outs {
+		if at < from || at > to {
+			continue
+		}
+		count++
+		outage = max(outage, at-last)
+		last = at
+	}
+	return count, max(outage, to-last)
+}
+
+// latencies are the times that answers took.
+func latencies(ops []op) (median, p99, most time.Duration) {
+	var all []time.Duration
+	for _, o := range ops {
+		if o.known {
+			all = append(all, o.end-o.call)
+		}
+	}
+	if len(all) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2], all[len(all)*99/100], all[len(all)-1]
+}
+
+// flood writes a lot until the context ends.
+func (l *load) flood(ctx context.Context, name string) {
+	value := make([]byte, 40<<10)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for k := i; ctx.Err() == nil; k++ {
+				one, done := context.WithTimeout(ctx, try)
+				_, err := l.clients[k%len(l.clients)].table.Put(one, &parleyv1.PutRequest{
+					Table: tableName, Key: fmt.Appendf(nil, "flood %s %d", name, i), Value: value,
+				})
+				done()
+				if err != nil {
+					hold(ctx, 20*time.Millisecond)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

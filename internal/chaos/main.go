@@ -1,0 +1,165 @@
+// Command chaos runs five nodes, asks them for things all the time, and harms them: it
+// kills and stops processes, cuts and delays the links between them, and fills, slows and
+// empties their disks. Then it tells whether anything was lost that they had answered,
+// whether all have one order, whether the answers are linearizable, and how long it took
+// after each harm until all was well.
+//
+// The nodes are processes of the command, each in a network namespace and with a disk of
+// its own, which needs root. With -bare they are plain processes on the loopback interface,
+// which can be killed and stopped, and need nothing.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// options are what a run is to be.
+type options struct {
+	long   time.Duration
+	seed   uint64
+	only   string
+	heal   time.Duration
+	bare   bool
+	keep   bool
+	soak   bool
+	binary string
+}
+
+func main() { os.Exit(chaos(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// chaos is the program.
+func chaos(args []string, out, errOut io.Writer) (status int) {
+	var o options
+	list := false
+	f := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	f.SetOutput(errOut)
+	f.DurationVar(&o.long, "for", 4*time.Minute, "how `long` to go on")
+	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()%1e6), "what faults and loads are drawn from")
+	f.DurationVar(&o.heal, "heal", 10*time.Second, "how `long` it may take after a harm until all is well")
+	f.StringVar(&o.only, "only", "", "the kinds of faults to use, with commas between")
+	f.BoolVar(&o.bare, "bare", false, "plain processes on the loopback interface, which need no privileges")
+	f.BoolVar(&o.keep, "keep", false, "leave the folder with logs and data behind; it stays if the run fails, too")
+	f.BoolVar(&o.soak, "soak", false, "a steady load with few faults, and watch memory, descriptors and goroutines")
+	f.StringVar(&o.binary, "parley", "", "the command, a `file`; by default it is built")
+	f.BoolVar(&list, "list", false, "list the kinds of faults")
+	if err := f.Parse(args); err != nil {
+		return 2
+	}
+	if list {
+		printFaults(out)
+		return 0
+	}
+	if f.NArg() > 0 {
+		fmt.Fprintf(errOut, "chaos: %q: there are no arguments, only flags\n", f.Arg(0))
+		return 2
+	}
+	kinds, err := choose(o)
+	if err != nil {
+		fmt.Fprintf(errOut, "chaos: -only: %v\n", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if !o.bare {
+		status, done, err := enterCell(ctx)
+		if err != nil {
+			fmt.Fprintf(errOut, "chaos: %v\n", err)
+			return 2
+		}
+		if done {
+			return status
+		}
+	}
+	if err := do(ctx, out, o, kinds); err != nil {
+		fmt.Fprintf(errOut, "chaos: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// do makes a run in a folder of its own.
+func do(ctx context.Context, out io.Writer, o options, kinds []fault) (err error) {
+	dir, err := os.MkdirTemp("", "parley-chaos-")
+	if err != nil {
+		return err
+	}
+	if o.binary == "" {
+		if o.binary, err = build(ctx, dir); err != nil {
+			return err
+		}
+	}
+	r, err := setUp(ctx, out, dir, o.binary, o.bare, o.seed)
+	if r != nil {
+		r.heal = o.heal
+	}
+	if err == nil && o.soak {
+		err = r.soak(ctx, o.long)
+	} else if err == nil {
+		err = r.chaos(ctx, o, kinds)
+	}
+	err = errors.Join(err, r.tearDown())
+	if err != nil || o.keep {
+		fmt.Fprintf(out, "what is left of the nodes is in %s\n", dir)
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// build compiles the command.
+func build(ctx context.Context, dir string) (string, error) {
+	file := filepath.Join(dir, "parley")
+	b, err := exec.CommandContext(ctx, "go", "build", "-o", file, "./cmd/parley").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("the command can not be built: %w: %s", err, b)
+	}
+	return file, nil
+}
+
+// choose returns the kinds of faults that a run may use.
+func choose(o options) (out []fault, err error) {
+	names := make(map[string]fault)
+	var known []string
+	for _, f := range faults() {
+		if f.bare || !o.bare {
+			names[f.name] = f
+			known = append(known, f.name)
+			out = append(out, f)
+		}
+	}
+	if o.only == "" {
+		return out, nil
+	}
+	out = nil
+	for name := range strings.SplitSeq(o.only, ",") {
+		f, is := names[name]
+		if !is {
+			err = errors.Join(err, fmt.Errorf("%q: allowed are %s", name, strings.Join(known, ", ")))
+		}
+		out = append(out, f)
+	}
+	return out, err
+}
+
+func printFaults(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, f := range faults() {
+		where := ""
+		if f.bare {
+			where = "bare"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.name, where, f.what)
+	}
+	_ = w.Flush()
+}

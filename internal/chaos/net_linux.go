@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// network is one network namespace for each node, each with one interface, the packets of
+// which all come here: this process is the switch between them. So a packet can be lost or
+// held back in one direction alone, whatever the kernel has been built with.
+type network struct {
+	spaces []*space
+
+	mu    sync.Mutex
+	rules map[[2]int]rule // what befalls packets from one node to another
+	dice  *rand.Rand
+}
+
+// space is the namespace of one node: a thread that has entered it, and stays.
+type space struct {
+	fd   int // of the namespace
+	tun  *os.File
+	work chan func()
+}
+
+// address is that of a node in the network.
+func (*network) address(i int) string { return fmt.Sprintf("10.99.0.%d", i+1) }
+
+// newNetwork makes the namespaces.
+func newNetwork(n int, seed uint64) (*network, error) {
+	nw := &network{rules: make(map[[2]int]rule), dice: rand.New(rand.NewPCG(seed, 1))}
+	for i := range n {
+		s, err := newSpace(nw.address(i))
+		if err != nil {
+			return nil, fmt.Errorf("a network namespace: %w", err)
+		}
+		nw.spaces = append(nw.spaces, s)
+	}
+	for i := range n {
+		go nw.carry(i)
+	}
+	return nw, nil
+}
+
+// newSpace makes a namespace with an interface of an address.
+func newSpace(address string) (*space, error) {
+	s := &space{work: make(chan func())}
+	made := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread is not as others are any more
+		err := s.enter(address)
+		made <- err
+		if err != nil {
+			return
+		}
+		for f := range s.work {
+			f()
+		}
+	}()
+	return s, <-made
+}
+
+// enter makes the namespace, of which the calling thread is then a part.
+func (s *space) enter(address string) (err error) {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("unshare: %w", err)
+	}
+	if s.fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		return err
+	}
+	if s.tun, err = openTun("eth0"); err != nil {
+		return err
+	}
+	return errors.Join(up("lo", ""), up("eth0", address))
+}
+
+// do has something done in the namespace.
+func (s *space) do(f func() error) error {
+	done := make(chan error)
+	s.work <- func() { done <- f() }
+	return <-done
+}
+
+// dial connects from within the namespace.
+func (s *space) dial(ctx context.Context, network, address string) (c net.Conn, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		if err = unix.Setns(s.fd, unix.CLONE_NEWNET); err == nil {
+			c, err = new(net.Dialer).DialContext(ctx, network, address)
+		}
+	}()
+	<-done
+	return c, err
+}
+
+// openTun makes an interface of which the packets can be read and written here.
+func openTun(name string) (*os.File, error) {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("/dev/net/tun: %w", err)
+	}
+	r, err := unix.NewIfreq(name)
+	if err == nil {
+		r.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, r)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("an interface: %w", err), unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// up gives an interface an address in a network of 256, unless it has one, and starts it.
+func up(name, address string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if address != "" {
+		if err := setAddress(fd, name, unix.SIOCSIFADDR, net.ParseIP(address).To4()); err != nil {
+			return err
+		}
+		if err := setAddress(fd, name, unix.SIOCSIFNETMASK, net.IPv4(255, 255, 255, 0).To4()); err != nil {
+			return err
+		}
+	}
+	r, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, r)
+}
+
+func setAddress(fd int, name string, what uint, ip net.IP) error {
+	r, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err := r.SetInet4Addr(ip); err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, what, r); err != nil {
+		return fmt.Errorf("the address of %s: %w", name, err)
+	}
+	return nil
+}
+
+// carry hands on the packets of a node.
+func (nw *network) carry(from int) {
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := nw.spaces[from].tun.Read(buf)
+		if err != nil {
+			return
+		}
+		to, ok := receiver(buf[:n])
+		if !ok || to == from || to >= len(nw.spaces) {
+			continue
+		}
+		wait, lost := nw.befalls(from, to)
+		switch {
+		case lost:
+		case wait > 0:
+			packet := append([]byte(nil), buf[:n]...)
+			time.AfterFunc(wait, func() { nw.hand(to, packet) })
+		default:
+			nw.hand(to, buf[:n])
+		}
+	}
+}
+
+// receiver is the node that a packet is for.
+func receiver(packet []byte) (int, bool) {
+	if len(packet) < 20 || packet[0]>>4 != 4 {
+		return 0, false // of another protocol than IPv4: the kernel's own chatter
+	}
+	to := binary.BigEndian.Uint32(packet[16:])
+	return int(to&0xff) - 1, to>>8 == 10<<16|99<<8
+}
+
+func (nw *network) hand(to int, packet []byte) {
+	_, _ = nw.spaces[to].tun.Write(packet) // an interface that takes no more loses packets
+}
+
+// befalls rolls the dice for one packet.
+func (nw *network) befalls(from, to int) (wait time.Duration, lost bool) {
+	nw.mu.Lock()
+	defer nw.mu.Unlock()
+	r, is := nw.rules[[2]int{from, to}]
+	if !is {
+		return 0, false
+	}
+	if r.lost > 0 && nw.dice.Float64() < r.lost {
+		return 0, true
+	}
+	wait = r.delay
+	if r.jitter > 0 {
+		wait += time.Duration(nw.dice.Int64N(int64(r.jitter)))
+	}
+	return wait, false
+}
+
+// set has a rule hold for packets from some nodes to others.
+func (nw *network) set(r rule, from, to []int) {
+	nw.mu.Lock()
+	defer nw.mu.Unlock()
+	for _, f := range from {
+		for _, t := range to {
+			nw.rules[[2]int{f, t}] = r
+		}
+	}
+}
+
+// clear has the network carry everything.
+func (nw *network) clear() {
+	nw.mu.Lock()
+	defer nw.mu.Unlock()
+	clear(nw.rules)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// node is one of the nodes: a process now and then.
+type node struct {
+	id     int
+	w      world
+	binary string
+	config string // files
+	log    string
+
+	mu    sync.Mutex
+	life  *life // the last one
+	lives int
+}
+
+// life is a process of a node.
+type life struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	in    chan struct{} // closed when it says that it is in
+	ended chan struct{} // closed when it has ended, and waited for
+	meant bool          // somebody has ended it
+	once  sync.Once
+}
+
+// Write takes what the process prints, which is that it is in.
+func (l *life) Write(b []byte) (int, error) {
+	l.once.Do(func() { close(l.in) })
+	return len(b), nil
+}
+
+func newNode(id int, dir, binary string, w world) *node {
+	return &node{
+		id: id, w: w, binary: binary, config: configFile(dir, id), log: filepath.Join(dir, nodeName(id), "log"),
+	}
+}
+
+// begin starts the process, with further flags. It ends with this one.
+func (n *node) begin(flags ...string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l := n.life; l != nil {
+		select {
+		case <-l.ended:
+		default:
+			return fmt.Errorf("%s runs", nodeName(n.id))
+		}
+	}
+	log, err := os.OpenFile(n.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	l := &life{in: make(chan struct{}), ended: make(chan struct{})}
+	flags = append([]string{"node", "--attached", "--config", n.config}, flags...)
+	l.cmd = exec.Command(n.binary, flags...) //nolint:noctx // it is ended by signals
+	l.cmd.Env = append(os.Environ(), "PARLEY_NODE="+nodeName(n.id))
+	l.cmd.Stdout, l.cmd.Stderr = l, log
+	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	if err := n.w.start(n.id, l.cmd); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	n.life = l
+	n.lives++
+	go func() {
+		_ = l.cmd.Wait() // the state tells
+		_ = log.Close()
+		close(l.ended)
+	}()
+	return nil
+}
+
+// now is the process that there is, nil before the first.
+func (n *node) now() *life {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.life
+}
+
+// runs tells whether there is a process, stopped or not.
+func (n *node) runs() bool {
+	l := n.now()
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// await waits until the node says that it is in.
+func (n *node) await(ctx context.Context) error {
+	l := n.now()
+	select {
+	case <-l.in:
+		return nil
+	case <-l.ended:
+		return fmt.Errorf("%s has ended before it was in: %v: see %s", nodeName(n.id), l.cmd.ProcessState, n.log)
+	case <-ctx.Done():
+		return fmt.Errorf("%s is not in: %w: see %s", nodeName(n.id), context.Cause(ctx), n.log)
+	}
+}
+
+// signal sends the process a signal. meant: it is to end by it.
+func (n *node) signal(s syscall.Signal, meant bool) error {
+	l := n.now()
+	n.mu.Lock()
+	l.meant = l.meant || meant
+	n.mu.Unlock()
+	return l.cmd.Process.Signal(s)
+}
+
+// kill ends the process at once, in whatever state it is, and waits until it has ended.
+func (n *node) kill() error {
+	if !n.runs() {
+		return nil
+	}
+	if err := n.signal(syscall.SIGKILL, true); err != nil {
+		return err
+	}
+	<-n.now().ended
+	return nil
+}
+
+// end asks the process to end, and waits until it has.
+func (n *node) end(ctx context.Context) error {
+	if !n.runs() {
+		return nil
+	}
+	if err := n.signal(syscall.SIGTERM, true); err != nil {
+		return err
+	}
+	select {
+	case <-n.now().ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s does not end when it is asked to: %w", nodeName(n.id), context.Cause(ctx))
+	}
+}
+
+// dead tells whether the process has ended though nobody has ended it.
+func (n *node) dead() error {
+	l := n.now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	select {
+	case <-l.ended:
+		if !l.meant {
+			return fmt.Errorf("%s has ended by itself: %v: see %s", nodeName(n.id), l.cmd.ProcessState, n.log)
+		}
+	default:
+	}
+	return nil
+}
+
+// within is a context that ends after some time.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("not within %v", d))
+}

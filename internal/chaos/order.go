@@ -1,0 +1,291 @@
+package main
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+)
+
+// orders holds what the nodes deliver in the group against each other, and against what
+// was cast.
+type orders struct {
+	mu    sync.Mutex
+	moved chan struct{} // closed when something is delivered
+	seed  maphash.Seed
+	at    map[uint64]uint64 // hashes of what is delivered, by position
+	heard []ear             // of each node
+	casts map[string]*cast  // by payload
+	wrong error             // the first
+	// How many casts were forgotten: those that were found right, and refused ones.
+	stands, refused int
+}
+
+// ear is what one node has delivered: pieces without gaps.
+type ear struct {
+	pieces []piece
+	gaps   int
+}
+
+// piece is what one node has delivered from a position on.
+type piece struct {
+	from  uint64 // all that has this position or a later one is in it
+	holds []uint64
+}
+
+// cast is a payload from when it is broadcast.
+type cast struct {
+	node      int // by which
+	at        time.Duration
+	refused   bool // the node has said that it is not carried
+	taken     bool // the node has said that it is on its way
+	position  uint64
+	delivered []bool // by which nodes
+	old       bool   // it was settled before, and not delivered
+}
+
+func newOrders(n int) *orders {
+	return &orders{
+		moved: make(chan struct{}), seed: maphash.MakeSeed(), at: make(map[uint64]uint64),
+		heard: make([]ear, n), casts: make(map[string]*cast),
+	}
+}
+
+func (o *orders) fail(form string, args ...any) {
+	if o.wrong == nil {
+		o.wrong = fmt.Errorf(form, args...)
+	}
+}
+
+// cast notes a payload that is about to be broadcast.
+func (o *orders) cast(payload string, node int, at time.Duration) {
+	o.mu.Lock()
+	o.casts[payload] = &cast{node: node, at: at, delivered: make([]bool, len(o.heard))}
+	o.mu.Unlock()
+}
+
+// answered notes what the node said of it.
+func (o *orders) answered(payload string, taken, refused bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.casts[payload]; c != nil {
+		c.taken, c.refused = taken, refused
+		if refused && c.position > 0 {
+			o.fail("%s: %s said that it is not carried, and it was delivered", payload, nodeName(c.node))
+		}
+	}
+}
+
+// resume tells from which position on a node is to be listened to next: 1 at the
+// beginning, for no position is 0.
+func (o *orders) resume(node int) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := &o.heard[node]
+	if len(e.pieces) == 0 {
+		e.pieces = append(e.pieces, piece{from: 1})
+	}
+	p := &e.pieces[len(e.pieces)-1]
+	if len(p.holds) == 0 {
+		return p.from
+	}
+	return p.holds[len(p.holds)-1] + 1
+}
+
+// gap notes that a node can not be listened to from there on: it begins anew, with what it
+// delivers next.
+func (o *orders) gap(node int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := &o.heard[node]
+	e.gaps++
+	e.pieces = append(e.pieces, piece{})
+}
+
+// deliver notes what a node has delivered.
+func (o *orders) deliver(node int, position uint64, from, payload string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := &o.heard[node]
+	p := &e.pieces[len(e.pieces)-1]
+	if p.from == 0 {
+		p.from = position
+		if len(e.pieces) > 1 {
+			if before := e.pieces[len(e.pieces)-2].holds; len(before) > 0 && before[len(before)-1] >= position {
+				o.fail("%s: position %d after %d", nodeName(node), position, before[len(before)-1])
+			}
+		}
+	}
+	if position < p.from || len(p.holds) > 0 && position <= p.holds[len(p.holds)-1] {
+		o.fail("%s: position %d comes after %d", nodeName(node), position, max(p.from, p.holds[len(p.holds)-1]))
+		return
+	}
+	p.holds = append(p.holds, position)
+	hash := maphash.String(o.seed, from+" "+payload)
+	if was, is := o.at[position]; is && was != hash {
+		o.fail("%s: at position %d is %q of %s, and something else at another node", nodeName(node), position, payload, from)
+	}
+	o.at[position] = hash
+	switch c := o.casts[payload]; {
+	case c == nil:
+		o.fail("%s: position %d: %q of %s was never broadcast", nodeName(node), position, payload, from)
+	case c.refused:
+		o.fail("%s: %s said that it is not carried, and it was delivered", payload, nodeName(c.node))
+	case c.position != 0 && c.position != position:
+		o.fail("%s is delivered twice: at %d and at %d", payload, c.position, position)
+	case from != nodeName(c.node):
+		o.fail("%s was broadcast by %s, and is delivered as of %s", payload, nodeName(c.node), from)
+	default:
+		c.position, c.delivered[node] = position, true
+	}
+	close(o.moved)
+	o.moved = make(chan struct{})
+}
+
+// everywhere tells whether all nodes have delivered a payload, and when to ask again.
+func (o *orders) everywhere(payload string) (bool, <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.casts[payload]
+	return c != nil && !slices.Contains(c.delivered, false), o.moved
+}
+
+// count tells how many payloads were cast, and how many of them delivered somewhere.
+func (o *orders) count() (cast, delivered int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.casts { // order: counted
+		if c.position > 0 {
+			delivered++
+		}
+	}
+	return len(o.casts) + o.stands + o.refused, delivered + o.stands
+}
+
+// settle looks at all up to the last position that every node has delivered, and forgets
+// it: what one has delivered every other has too, but in its gaps. all: nodes are quiet,
+// so that they must have delivered everything.
+func (o *orders) settle(all bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	upto := ^uint64(0)
+	for node := range o.heard {
+		last := o.heard[node].last()
+		upto = min(upto, last)
+	}
+	if all {
+		for position := range o.at { // order: the greatest
+			upto = max(upto, position)
+		}
+	}
+	var positions []uint64
+	for position := range o.at { // order: sorted
+		if position <= upto {
+			positions = append(positions, position)
+		}
+	}
+	slices.Sort(positions)
+	for node := range o.heard {
+		if missing, is := o.heard[node].misses(positions); is {
+			o.fail("%s has not delivered what others have at position %d", nodeName(node), missing)
+		}
+		o.heard[node].forget(upto)
+	}
+	for _, position := range positions {
+		delete(o.at, position)
+	}
+	for payload, c := range o.casts { // order: each by itself
+		switch {
+		case c.position > 0 && c.position <= upto:
+			delete(o.casts, payload)
+			o.stands++
+		case c.position == 0 && c.refused && c.old:
+			delete(o.casts, payload)
+			o.refused++
+		}
+		c.old = true
+	}
+	return o.wrong
+}
+
+// undelivered are the payloads that a node has taken and nobody has delivered.
+func (o *orders) undelivered() (out []cast) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.casts { // order: counted, and shown by none
+		if c.taken && c.position == 0 {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// gaps is how often nodes could not be listened to where they were left.
+func (o *orders) gaps() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.heard {
+		n += e.gaps
+	}
+	return n
+}
+
+// last is the last position that a node has delivered.
+func (e *ear) last() uint64 {
+	for i := len(e.pieces) - 1; i >= 0; i-- {
+		p := e.pieces[i]
+		if len(p.holds) > 0 {
+			return p.holds[len(p.holds)-1]
+		}
+		if p.from > 0 {
+			return p.from - 1
+		}
+	}
+	return 0
+}
+
+// misses is the first of some positions that the node should have delivered and has not.
+func (e *ear) misses(positions []uint64) (uint64, bool) {
+	for i, p := range e.pieces {
+		last := ^uint64(0)
+		if i+1 < len(e.pieces) { // it ended with a gap
+			if len(p.holds) == 0 {
+				continue
+			}
+			last = p.holds[len(p.holds)-1]
+		}
+		for _, position := range positions {
+			if position < p.from || p.from == 0 || position > last {
+				continue
+			}
+			if _, is := slices.BinarySearch(p.holds, position); !is {
+				return position, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// forget drops what is up to a position.
+func (e *ear) forget(upto uint64) {
+	for i := range e.pieces {
+		p := &e.pieces[i]
+		k, found := slices.BinarySearch(p.holds, upto)
+		if found {
+			k++
+		}
+		p.holds = slices.Clone(p.holds[k:])
+		if p.from > 0 {
+			p.from = max(p.from, upto+1)
+		}
+	}
+	if n := len(e.pieces); n > 1 {
+		e.pieces = slices.DeleteFunc(e.pieces, func(p piece) bool {
+			return len(p.holds) == 0 && p.from <= upto+1 && p.from > 0
+		})
+		if len(e.pieces) == 0 {
+			e.pieces = []piece{{from: upto + 1}}
+		}
+	}
+}

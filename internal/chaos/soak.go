@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// In a soak the last nodes are killed and started again in turn, and the others live from
+// beginning to end: what those use must not grow.
+const steady = 3
+
+// sample is what a node uses at one time.
+type sample struct {
+	at   time.Duration
+	uses [4]float64 // as measures
+}
+
+// measure is one thing that a node uses.
+type measure struct {
+	name, unit string
+	scale      float64
+	// slack is how much it may grow in the second half of a run, beside a tenth.
+	slack float64
+}
+
+var measures = [...]measure{
+	{"memory", "MB", 1 << 20, 16 << 20},
+	{"heap", "MB", 1 << 20, 12 << 20},
+	{"descriptors", "", 1, 12},
+	{"goroutines", "", 1, 20},
+}
+
+// soak asks for things all the time, a minute at a time, restarts nodes now and then, and
+// watches what the nodes use.
+func (r *run) soak(ctx context.Context, long time.Duration) error {
+	const keyCount = 32
+	keys := make([]string, keyCount)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("key %d", i)
+		if i%8 == 0 {
+			keys[i] = fmt.Sprintf("sum %d", i)
+		}
+	}
+	r.load = r.newLoad(25*time.Millisecond, func(time.Duration) []string { return keys })
+	fmt.Fprintf(r.out, "seed %d: five nodes, %v; %s and those after it are restarted now and then\n", r.seed, long,
+		nodeName(steady))
+	whole, end := context.WithCancel(ctx)
+	defer end()
+	for i := range r.clients {
+		go r.load.listener(whole, i)
+	}
+	samples := make([][]sample, steady)
+	state := make(map[string]content)
+	answered := 0
+	for turn := 0; r.load.now() < long; turn++ {
+		n, err := r.minute(whole, turn, keys, state, samples)
+		if answered += n; err != nil {
+			if ctx.Err() != nil {
+				err = errors.New("interrupted")
+			}
+			return errors.Join(err, r.sums(answered, samples))
+		}
+	}
+	return r.sums(answered, samples)
+}
+
+// minute is a piece of a soak that is judged by itself, so that nothing of it need be kept.
+func (r *run) minute(ctx context.Context, turn int, keys []string, state map[string]content, samples [][]sample) (
+	answered int, err error,
+) {
+	l := r.load
+	l.history, l.outs = new(history), nil
+	stop := make(chan struct{})
+	var asks sync.WaitGroup
+	for i := range workers {
+		asks.Go(func() { l.worker(i, r.seed+uint64(turn)<<16).run(ctx, stop) })
+	}
+	for i := range l.clients {
+		asks.Go(func() { l.caster(ctx, i, fmt.Sprint("minute ", turn), stop) })
+	}
+	until := l.now() + time.Minute
+	hold(ctx, 20*time.Second)
+	if turn%2 == 1 {
+		i := steady + turn/2%(count-steady)
+		if err = r.befall(ctx, restart(i, turn%4 == 1)); err == nil {
+			err = r.slow()
+		}
+	}
+	for err == nil && ctx.Err() == nil && l.now() < until {
+		err = r.sample(ctx, samples)
+		hold(ctx, 10*time.Second)
+	}
+	close(stop)
+	asks.Wait()
+	if err == nil {
+		err = r.closing(ctx, keys, state)
+	}
+	for _, o := range l.history.all() {
+		if o.known {
+			answered++
+		}
+	}
+	if err == nil {
+		last := samples[0][len(samples[0])-1].uses
+		r.printf("%d answers in the minute; %s: %.0f MB, %.0f descriptors, %.0f goroutines", answered, nodeName(0),
+			last[0]/(1<<20), last[2], last[3])
+	}
+	return answered, err
+}
+
+// restart is a harm of one node.
+func restart(i int, kill bool) fault {
+	return fault{name: "restart", do: func(ctx context.Context, r *run) (string, error) {
+		if !kill {
+			if err := r.nodes[i].end(ctx); err != nil {
+				return "", err
+			}
+			return nodeName(i) + ", asked to end", r.back(ctx, i)
+		}
+		return r.killFor(ctx, i, r.between(1, 3))
+	}}
+}
+
+// closing judges a minute: all copies are alike, every key is read, and the answers fit
+// what the keys had before. Then that is what the keys have.
+func (r *run) closing(ctx context.Context, keys []string, state map[string]content) error {
+	ctx, done := within(ctx, 4*r.heal)
+	defer done()
+	if err := r.quiet(ctx); err != nil {
+		return err
+	}
+	after := make(map[string]content)
+	w := r.load.worker(workers, r.seed)
+	for _, key := range keys {
+		o := &op{client: w.id, verb: get, key: key}
+		if w.carryOut(ctx, o); !o.known {
+			return fmt.Errorf("key %s can not be read: %w", key, context.Cause(ctx))
+		}
+		after[key] = o.content()
+	}
+	ops := r.load.history.all()
+	if err := errors.Join(linear(ops, state, time.Minute), ordered(ops), r.load.orders.settle(false)); err != nil {
+		return err
+	}
+	clear(state)
+	for key, c := range after { // order: copied
+		state[key] = c
+	}
+	return nil
+}
+
+// sample looks at what the steady nodes use.
+func (r *run) sample(ctx context.Context, samples [][]sample) error {
+	for i := range samples {
+		s := sample{at: r.load.now()}
+		pid := r.nodes[i].now().cmd.Process.Pid
+		fds, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
+		if err != nil {
+			return err
+		}
+		found, err := r.metrics(ctx, i, "process_resident_memory_bytes", "go_memstats_heap_inuse_bytes", "go_goroutines")
+		if err != nil {
+			return fmt.Errorf("metrics of %s: %w", nodeName(i), err)
+		}
+		s.uses = [4]float64{found[0], found[1], float64(len(fds)), found[2]}
+		samples[i] = append(samples[i], s)
+	}
+	return nil
+}
+
+// metrics reads some of the metrics of a node.
+func (r *run) metrics(ctx context.Context, i int, names ...string) ([]float64, error) {
+	ctx, done := context.WithTimeout(ctx, 5*time.Second)
+	defer done()
+	_, _, address := r.w.listen(i)
+	web := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return r.w.dial(ctx, i, network, address)
+		},
+	}}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	p, err := web.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = p.Body.Close() }()
+	out := make([]float64, len(names))
+	missing := len(names)
+	for s := bufio.NewScanner(p.Body); s.Scan(); {
+		name, value, _ := strings.Cut(s.Text(), " ")
+		if k := slices.Index(names, name); k >= 0 {
+			if out[k], err = strconv.ParseFloat(value, 64); err != nil {
+				return nil, err
+			}
+			missing--
+		}
+	}
+	if missing > 0 {
+		return nil, fmt.Errorf("not all of %v are there", names)
+	}
+	return out, nil
+}
+
+// sums prints what the nodes used, and fails if that grows.
+func (r *run) sums(answered int, samples [][]sample) (err error) {
+	cast, delivered := r.load.orders.count()
+	r.printEvents()
+	fmt.Fprintf(r.out, "%d commands answered, %d broadcasts, %d delivered\n", answered, cast, delivered)
+	w := tabwriter.NewWriter(r.out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "\nnode\tuses\tat half\tat the end\tgrows in an hour\tby\t\n")
+	for i, all := range samples {
+		half := all[len(all)/2:]
+		if len(half) < 8 {
+			err = errors.Join(err, fmt.Errorf("%s: %d samples: too few to tell anything", nodeName(i), len(all)))
+			continue
+		}
+		for k, m := range measures {
+			level, slope := line(half, k)
+			span := (half[len(half)-1].at - half[0].at).Hours()
+			grows := slope * span
+			fmt.Fprintf(w, "%s\t%s %s\t%.1f\t%.1f\t%+.2f\t%+.1f %%\t\n", nodeName(i), m.name, m.unit, level/m.scale,
+				(level+grows)/m.scale, slope/m.scale, 100*slope/max(level, 1))
+			if grows > level/10+m.slack {
+				err = errors.Join(err, fmt.Errorf("%s: %s grows from %.1f to %.1f %s", nodeName(i), m.name, level/m.scale,
+					(level+grows)/m.scale, m.unit))
+			}
+		}
+	}
+	_ = w.Flush()
+	if answered == 0 {
+		err = errors.Join(err, errors.New("nothing was answered"))
+	}
+	return err
+}
+
+// line is where samples begin and how they grow in an hour, by the median of the slopes of
+// all pairs, which single peaks do not move.
+func line(all []sample, k int) (begin, slope float64) {
+	var slopes []float64
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			slopes = append(slopes, (b.uses[k]-a.uses[k])/(b.at-a.at).Hours())
+		}
+	}
+	slices.Sort(slopes)
+	slope = slopes[len(slopes)/2]
+	var at []float64
+	for _, a := range all {
+		at = append(at, a.uses[k]-slope*(a.at-all[0].at).Hours())
+	}
+	slices.Sort(at)
+	return at[len(at)/2], slope
+}
