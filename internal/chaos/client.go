@@ -46,6 +46,7 @@ func newClients(dir string, w world, n int) ([]*client, error) {
 			},
 			TLSClientConfig: trust.Dial(self, cert.Identity{Cluster: clusterName, Kind: cert.Node, Name: nodeName(i)}),
 			MaxIdleConns:    64, MaxIdleConnsPerHost: 64, TLSHandshakeTimeout: time.Second,
+			IdleConnTimeout: 10 * time.Second,
 			// One connection for each call under way: a node that stands still holds up nothing else.
 			TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 		}}

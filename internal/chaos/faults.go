@@ -89,11 +89,11 @@ func stoppedShort(ctx context.Context, r *run) (string, error) {
 }
 
 func (r *run) stopFor(ctx context.Context, i int, d time.Duration) (string, error) {
-	if err := r.nodes[i].signal(syscall.SIGSTOP, false); err != nil {
+	if err := r.nodes[i].signal(sigStop, false); err != nil {
 		return "", err
 	}
 	hold(ctx, d)
-	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.nodes[i].signal(syscall.SIGCONT, false)
+	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.nodes[i].signal(sigCont, false)
 }
 
 func restartedAll(ctx context.Context, r *run) (string, error) {
