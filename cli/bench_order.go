@@ -31,7 +31,7 @@ func (a *app) benchOrder() *cobra.Command {
 			"one dash. Nothing else should run on the machine meanwhile.",
 		Example: "  parley bench order --dur 100ms\n" +
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
-			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 5ms --dur 100ms --phases one",
+			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.orderSpec(&s, level, secured); err != nil {

@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 	"time"
@@ -16,9 +17,10 @@ func TestRun(t *testing.T) {
 		{Level: cluster.Total, N: 3},
 		{Level: cluster.Total, N: 3, Dir: t.TempDir()},
 		{Level: cluster.Byzantine, N: 4, M: 1},
-		{Level: cluster.Byzantine, N: 4, M: 1, Silent: 1, Round: 5 * time.Millisecond},
+		{Level: cluster.Byzantine, N: 4, M: 1, Silent: 1, Round: 50 * time.Millisecond, Duration: time.Second},
 	} {
-		s.Size, s.Window, s.Duration, s.Phases = 64, 64, 100*time.Millisecond, order.Phases
+		s.Size, s.Window, s.Phases = 64, 64, order.Phases
+		s.Duration = cmp.Or(s.Duration, 100*time.Millisecond)
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
