@@ -24,7 +24,7 @@ func (n *Node) Status() Status {
 	if clock.Synchronized {
 		s.ClockBound = clock.Bound
 	}
-	abstained := make(map[string]uint64)
+	var abstained map[string]uint64
 	s.Refused, abstained = n.refusedStatus()
 	in := make([][]string, len(n.c.Members))
 	viewed := func(machine string) ViewStatus {

@@ -397,11 +397,3 @@ func (n *Node) why(e ending) string {
 func stateOf(o commit.Outcome) TxState {
 	return map[commit.Outcome]TxState{commit.Commit: Committed, commit.Abort: Aborted}[o]
 }
-
-func cmpOr[T comparable](x, otherwise T) T {
-	var zero T
-	if x == zero {
-		return otherwise
-	}
-	return x
-}

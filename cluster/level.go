@@ -74,9 +74,6 @@ func (l Level) Carries(other Level) bool {
 	return l == other || mine && others
 }
 
-// ordered tells whether a payload has the same position at all members.
-func (l Level) ordered() bool { return l == Total || l == Atomic || l == Byzantine }
-
 // flight is how many bytes of a Byzantine order one node begins at most in the time that a
 // slot may last, and half of what others keep of it. With rounds of 100 ms it is 50 MB a
 // second.

@@ -58,7 +58,6 @@ type Child struct {
 // running is a run under way.
 type running struct {
 	*Run
-	dir     string
 	members []*child
 	signers [][]byte
 	came    chan said

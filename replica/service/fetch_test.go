@@ -178,7 +178,7 @@ func carry(b, from *bench, id parley.ID) []parley.Effect {
 // meanwhile is asked. Before that nothing is.
 func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	b, number := joins(t)
-	good, told := holder(t, 0, number, "deposit 5")
+	_, told := holder(t, 0, number, "deposit 5")
 	_, lie := holder(t, 1, number, "deposit 6")
 	b.receive(2, parley.Msg{Kind: 5, Seq: number})
 	pack := service.AppendCommand(nil, 0, 1, []byte("balance"))
@@ -203,7 +203,7 @@ func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	if b.refused["piece that nobody asked for"] != 1 {
 		t.Error("what was told of an earlier mark counts")
 	}
-	good, told = holder(t, 0, again.Seq, "deposit 5", "deposit 1")
+	good, told := holder(t, 0, again.Seq, "deposit 5", "deposit 1")
 	twin, same := holder(t, 1, again.Seq, "deposit 5", "deposit 1")
 	b.receive(1, once("deposit 1")) // before the mark: it is in the state
 	b.receive(2, parley.Msg{Kind: 5, Seq: again.Seq})
