@@ -30,21 +30,10 @@ func (a *app) status() *cobra.Command {
 		Example: "  parley status --dir bank\n  parley status --at node2 --json --dir bank",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			nodes, err := f.open()
+			_, answers, errs, err := askAll(cmd.Context(), &f, statusOf)
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
-			defer cancel()
-			answers := make([]*parleyv1.StatusResponse, len(nodes))
-			errs := all(ctx, nodes, func(ctx context.Context, i int, n calledNode) error {
-				r, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
-				answers[i] = r
-				if err == nil && !r.GetReady() {
-					return errors.New(strings.Join(append([]string{"not ready"}, r.GetProblems()...), ": "))
-				}
-				return err
-			})
 			for _, r := range answers {
 				if r != nil && f.asJSON {
 					err = errors.Join(err, a.printProto(r))
@@ -189,21 +178,10 @@ func (a *app) clock() *cobra.Command {
 		Example: "  parley clock --dir bank\n  parley clock --json --dir bank",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			nodes, err := f.open()
+			nodes, answers, errs, err := askAll(cmd.Context(), &f, timeOf)
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
-			defer cancel()
-			answers := make([]*parleyv1.NowResponse, len(nodes))
-			errs := all(ctx, nodes, func(ctx context.Context, i int, n calledNode) error {
-				r, err := n.Clock.Now(ctx, &parleyv1.NowRequest{})
-				answers[i] = r
-				if err == nil && !r.GetSynchronized() {
-					return errors.New("the clock is not in step with the others'")
-				}
-				return err
-			})
 			w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 			if !f.asJSON {
 				fmt.Fprintln(w, "node\ttime\twithin\tahead of its machine")
@@ -273,6 +251,41 @@ func (a *app) commit() *cobra.Command {
 	}
 	f.declare(cmd)
 	return cmd
+}
+
+// statusOf is how a node says it is. One that is not ready has a status and an error.
+func statusOf(ctx context.Context, n calledNode) (*parleyv1.StatusResponse, error) {
+	r, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
+	if err == nil && !r.GetReady() {
+		err = errors.New(strings.Join(append([]string{"not ready"}, r.GetProblems()...), ": "))
+	}
+	return r, err
+}
+
+// timeOf is a node's reading of the common time. One that is not in step has a reading and
+// an error.
+func timeOf(ctx context.Context, n calledNode) (*parleyv1.NowResponse, error) {
+	r, err := n.Clock.Now(ctx, &parleyv1.NowRequest{})
+	if err == nil && !r.GetSynchronized() {
+		err = errors.New("the clock is not in step with the others'")
+	}
+	return r, err
+}
+
+// askAll asks all nodes the same at once, and returns what each answers and what went wrong.
+func askAll[T any](ctx context.Context, f *clientFlags, ask func(context.Context, calledNode) (T, error),
+) (nodes []calledNode, answers []T, errs []error, err error) {
+	if nodes, err = f.open(); err != nil {
+		return nil, nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	answers = make([]T, len(nodes))
+	errs = all(ctx, nodes, func(ctx context.Context, i int, n calledNode) (err error) {
+		answers[i], err = ask(ctx, n)
+		return err
+	})
+	return nodes, answers, errs, nil
 }
 
 // joined is the error of calls to several nodes.
