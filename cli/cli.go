@@ -45,7 +45,7 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 		return usage
 	}
 	root := a.root()
-	root.SetArgs(longFlags(args))
+	root.SetArgs(scenarioFlags(longFlags(args)))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.Execute()

@@ -113,6 +113,9 @@ func (a *app) run() *cobra.Command {
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "--" {
+				args = args[1:] // see scenarioFlags
+			}
 			switch {
 			case len(args) > 0 && (args[0] == "--help" || args[0] == "-h"):
 				return cmd.Help()
@@ -168,6 +171,15 @@ func example(p parley.Protocol) string {
 		return " --crashes '[{process: 2, when: 1600}]' --seed 42 --show spacetime,verdict"
 	}
 	return " --faulty 2=twofaced --seed 42 --show spacetime,verdict"
+}
+
+// scenarioFlags keeps the value of a flag, as in "parley run --scenario FILE --form vector",
+// from being taken for the protocol of that name: "parley run" without one gets all as it is.
+func scenarioFlags(args []string) []string {
+	if len(args) < 2 || args[0] != "run" || args[1] == "" || args[1][0] != '-' {
+		return args
+	}
+	return append([]string{"run", "--"}, args[1:]...)
 }
 
 // scenarioOf is the file of --scenario, "" if there is none.
