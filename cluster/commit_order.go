@@ -235,8 +235,7 @@ func (o *ordered) deliver(d Delivery) {
 		}
 		yes, digest := b[0] == 1, binary.BigEndian.Uint64(b[1:])
 		r := numbers{b: b[9:]}
-		name := string(r.bytes(MaxTx))
-		t := o.open[name]
+		t := o.open[string(r.bytes(MaxTx))]
 		switch {
 		case r.bad || t == nil || t.sheet.digest != digest || len(r.b) > maxWhy:
 		case d.Payload[0] == orderExpire:
