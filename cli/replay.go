@@ -26,6 +26,9 @@ func (a *app) withReplay(run *cobra.Command) *cobra.Command {
 	})
 	simulate := run.RunE
 	run.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && args[0] == "--" {
+			args = args[1:] // see scenarioFlags
+		}
 		for _, arg := range args {
 			if arg == "--replay" || strings.HasPrefix(arg, "--replay=") {
 				return a.replayTrace(args)

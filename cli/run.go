@@ -113,9 +113,6 @@ func (a *app) run() *cobra.Command {
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && args[0] == "--" {
-				args = args[1:] // see scenarioFlags
-			}
 			switch {
 			case len(args) > 0 && (args[0] == "--help" || args[0] == "-h"):
 				return cmd.Help()
