@@ -28,11 +28,6 @@ func (e *evidence) vectors(c *Channel) {
 	c.Kind = "names"
 	f := e.frames()
 	all := e.named()
-	var slotVerdict Verdict
-	slotVerdict.Property = parley.Property{Name: "one slot", Says: "all correct processes name the same slot for a vector"}
-	slotVerdict.Promise = parley.Promise{
-		Property: "one slot", Holds: true, Because: "it is the first one in which the name is ripe",
-	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		n := all[name]
 		h := parley.History{N: e.h.N, Over: true, Naming: e.h.Naming}
@@ -55,16 +50,26 @@ func (e *evidence) vectors(c *Channel) {
 		c.Instances++
 		a := e.assumptions(failed, facts)
 		where := fmt.Sprintf("name %q", name)
-		c.Verdicts = tally(c.Verdicts, parley.Judge(e.p, a, &h), where)
-		if slotVerdict.Promised++; n.differs != nil {
-			if slotVerdict.Violated++; slotVerdict.Violated == 1 {
-				slotVerdict.Verdict.Broken = fmt.Errorf("%s: %w", where, n.differs)
-			}
-		}
+		judged := parley.Judge(e.p, a, &h)
+		c.Verdicts = tally(c.Verdicts, append(judged, oneSlot(judged, n)), where)
 	}
-	if c.Instances > 0 {
-		c.Verdicts = append(c.Verdicts, slotVerdict)
+}
+
+// oneSlot is promised where agreement is: which slot is the first one in which a name is ripe
+// goes by the vectors of slots.
+func oneSlot(judged []parley.Verdict, n *named) parley.Verdict {
+	v := parley.Verdict{
+		Property: parley.Property{Name: "one slot", Says: "all correct processes name the same slot for a vector"},
+		Promise:  parley.Promise{Property: "one slot", Because: "vectors may differ", Holds: true},
+		Broken:   n.differs,
 	}
+	for _, one := range judged {
+		v.Promise.Holds = v.Promise.Holds && (one.Promise.Holds || one.Property.Name != "agreement")
+	}
+	if v.Promise.Holds {
+		v.Promise.Because = "it is the first one in which the name is ripe"
+	}
+	return v
 }
 
 // answered are the nodes that were answered.
