@@ -1,8 +1,9 @@
 package byzantine
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
+
+	"golang.org/x/crypto/blake2b"
 
 	"parley"
 )
@@ -94,8 +95,13 @@ func eachWish(wishes []byte, visit func(wish)) bool {
 	return true
 }
 
-// digest is what is agreed on in the place of a batch.
+// claimSize is how many bytes a claim may have.
+func claimSize(n int) int { return 1 + (n+1)*binary.MaxVarintLen64 }
+
+// digest is what is agreed on in the place of a batch. Hashing is the largest part of what an
+// order costs, and BLAKE2b takes a quarter of the time of SHA-256 where the processor has no
+// instruction for that.
 func digest(body []byte) []byte {
-	d := sha256.Sum256(body)
+	d := blake2b.Sum256(body)
 	return d[:]
 }

@@ -11,8 +11,8 @@
 // has requests calls for the next slot; whoever is called puts all it has into it.
 // Many slots are on their way at a time, and are delivered in their order; within a slot
 // batches go by the names of processes, and requests within a batch as they came.
-// Requests of one sender are numbered; a number that was delivered already, or one below
-// it, is left out.
+// Requests of one sender are numbered, and delivered one after the other; another number than
+// the next one is left out. If that befalls its own, a process puts them in once more.
 //
 // Hold before you vouch. A digest can be agreed on of bytes that nobody correct has; then
 // some would wait for ever, or skip. So in round 0 each process sends the batch itself,
@@ -40,14 +40,35 @@
 // many requests were delivered, of whom. What m+1 say alike is true, and who joins delivers
 // from the first slot of the era on, in which it has taken part from the beginning.
 //
+// When more than m are out at a time, that may come to nothing, for those who are in are too few
+// to agree, or to let anybody in. So the order can begin anew. Who is out says so; when n-m say
+// so, at least m+1 of them truly, they are ready for an era behind all that 2m+1 know of, others
+// follow m+1, and it begins when 2m+1 are ready. Those who are in go out as well when m+1 others
+// ask in vain. Nobody knows the end of what was before: in the first slot each says what it has
+// delivered, and the claims that are agreed on tell where the order goes on, if they are of
+// n-m processes. See reform.go. That comes to nothing if one of those who are ready is too late,
+// and is tried again, for ever if Config.Tries says so.
+//
 // Guaranteed with n > 3m, at most m faulty at a time, and delays within the schedule: total
 // order, agreement, validity, and integrity of correct senders. Who is out counts as faulty
 // until it is told that it is back, by Restored; what was delivered meanwhile it does not
 // deliver, and the places in the order, the Value of what is delivered, tell how much that
-// was. Not guaranteed: uniformity, which means nothing of liars; the order of one sender's
+// was.
+//
+// When more than m were out, but the others faulty by being silent or late alone, and n-m
+// correct ones are up and in time again, they are back after some dozens of rounds, and all of
+// the above holds from then on. Of what was before: no place is used for two payloads, unless all
+// who knew of it have crashed; what was asked of a correct process that did not crash is delivered;
+// it may be delivered twice, at two places, by the at most m processes of those who began
+// anew that had delivered it before; and others deliver nothing of what they missed. A liar
+// may have its claim counted, so that places jump ahead, or that what it says it has delivered
+// too, like one correct process, is not delivered again.
+//
+// Not guaranteed: uniformity, which means nothing of liars; the order of one sender's
 // requests if it lies; fairness to what a liar is asked; what was asked of a process before
-// it crashed. With delays beyond the schedule, or more faulty processes, nothing is
-// promised, not even safety.
+// it crashed. With delays beyond the schedule, or more faulty processes, of which one lies, nothing
+// is promised, not even safety: that two correct processes deliver different things then is not
+// found out later.
 //
 // Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
 // the state machine approach, The implementation of reliable distributed multiprocess
@@ -67,13 +88,15 @@ const (
 	Fetch parley.Kind = lockstep.Frame + 1 + iota
 	// Bytes is the answer. Value: the slot. Origin: whose batch. Body: the batch.
 	Bytes
-	// Where asks which era goes on; the answer is Ready.
+	// Where says that the sender is out, and asks which era goes on; the answer is Ready.
+	// Value: the era that the sender is ready for.
 	Where
 	// Join asks to end an era, to take part from the next one on. Value: the era. Seq: the
 	// number of the sender's life, that is, of this request.
 	Join
-	// Ready says that the sender knows the end of the era before one, or that a correct
-	// process does. Value: the era.
+	// Ready says that the sender knows the end of the era before one, that n-m processes
+	// are out and it is to begin anew, or that a correct process knows either. Value: the
+	// era. Seq: 1 if the sender is out, and 0 if not.
 	Ready
 	// State tells who joins what was delivered before an era. Value: the era. Seq: the
 	// number of the receiver's life. Body: see encodeState.
@@ -90,13 +113,14 @@ const (
 
 // The timers beside that of the slots of even eras, 0: to ask once more, to call for a slot
 // when there is room for batches again, that of the slots of odd eras, to look for the era
-// that goes on, and to wish once more for who was let in lately.
+// that goes on, to wish once more for who was let in lately, and to look at once.
 const (
 	again parley.Timer = 1 + iota
 	room
 	odd
 	seek
 	grant
+	hurry
 )
 
 // answers is how often one process asks for one batch, and is told it.
@@ -113,6 +137,7 @@ type process struct {
 	sent    int      // so many of them are in slots of this era
 	size    int      // bytes of the others, as in a batch
 	flight  []batch  // own batches that may be under way somewhere
+	said    []part   // own requests in slots that are not delivered
 	under   int      // their bytes
 	waits   bool     // the timer for room is set
 	asking  bool     // the timer to ask again is set
@@ -124,6 +149,9 @@ type process struct {
 	old  *era // that ended last, for who asks for its batches; nil: none
 	joining
 }
+
+// part is what a slot has of the own requests: the number of the last.
+type part struct{ slot, last uint64 }
 
 // batch is an own one in a slot: when that began here, and its bytes.
 type batch struct {
@@ -165,9 +193,9 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		p.queue = append(p.queue, m.Body)
 		p.size += size
 	}
-	if p.out && p.tries > tries {
-		p.tries = 0
-		s.SetTimer(seek, p.when.Delta)
+	if p.out && p.tries > p.c.Tries {
+		p.tries, p.woken = 0, 0
+		p.hurry(s, p.when.Delta)
 	}
 	p.call(s)
 }
@@ -180,11 +208,11 @@ func (p *process) call(s *parley.Step) {
 	need := 0
 	if p.wishes && p.due(s) {
 		need = head + wishSize
-	} else if p.sent < len(p.queue) {
+	} else if p.sent < len(p.queue) && !p.few() {
 		need = head + overhead + len(p.queue[p.sent])
 	}
 	switch line := p.cur.line; {
-	case need == 0 || line.Opened()-line.Done() >= uint64(p.c.Depth):
+	case need == 0 || line.Opened()-line.Done() >= uint64(p.c.Depth) && p.size < p.c.Batch/4:
 	case p.free(s) >= need:
 		mark := s.Mark()
 		line.Call(s, 0)
@@ -197,7 +225,7 @@ func (p *process) call(s *parley.Step) {
 
 // fill: all that waits goes into a slot, as far as there is room in a batch, and among
 // those under way.
-func (p *process) fill(s *parley.Step) (parley.Msg, bool) {
+func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	most := min(p.c.Batch, p.free(s))
 	var wishes []wish
 	if p.wishes {
@@ -205,7 +233,7 @@ func (p *process) fill(s *parley.Step) (parley.Msg, bool) {
 	}
 	waiting := p.queue[p.sent:]
 	k, size := 0, head+wishSize*len(wishes)
-	for ; k < len(waiting) && size+len(waiting[k])+overhead <= most; k++ {
+	for ; !p.few() && k < len(waiting) && size+len(waiting[k])+overhead <= most; k++ {
 		size += len(waiting[k]) + overhead
 		p.size -= len(waiting[k]) + overhead
 	}
@@ -215,7 +243,9 @@ func (p *process) fill(s *parley.Step) (parley.Msg, bool) {
 	p.flight = append(p.flight, batch{s.Now, size})
 	p.under += size
 	first := p.numbers[p.self] + uint64(p.sent) + 1
-	p.sent += k
+	if p.sent += k; k > 0 {
+		p.said = append(p.said, part{slot, first + uint64(k) - 1})
+	}
 	return parley.Msg{Kind: parley.Propose, Body: encode(first, waiting[:k], wishes...)}, true
 }
 
@@ -247,15 +277,37 @@ func (p *process) deliver(s *parley.Step) {
 		}
 		e.delivered++
 		e.trim()
+		p.check(e.delivered)
 		if wished && p.elect() {
 			p.end(s)
 		}
 	}
 }
 
-// accept delivers one request, unless it was delivered already.
+// check puts own requests into slots once more if one was delivered without those that this
+// process said in it: it was late with them, and may not know.
+func (p *process) check(slot uint64) {
+	if len(p.said) == 0 || p.said[0].slot != slot {
+		return
+	}
+	if p.numbers[p.self] < p.said[0].last {
+		p.afresh()
+		return
+	}
+	p.said = p.said[1:]
+}
+
+// afresh puts all own requests that are not delivered into slots to come.
+func (p *process) afresh() {
+	p.sent, p.size, p.said = 0, 0, nil
+	for _, r := range p.queue {
+		p.size += len(r) + overhead
+	}
+}
+
+// accept delivers one request, if it is the next one of its sender.
 func (p *process) accept(s *parley.Step, sender parley.ID, number uint64, request []byte) {
-	if number <= p.numbers[sender] {
+	if number != p.numbers[sender]+1 {
 		return
 	}
 	if sender == p.self && p.sent > 0 {
@@ -265,7 +317,7 @@ func (p *process) accept(s *parley.Step, sender parley.ID, number uint64, reques
 	}
 	p.numbers[sender] = number
 	p.total++
-	p.tries = 0
+	p.tries, p.woken = 0, 0
 	s.Deliver(sender, parley.Msg{
 		Kind: parley.Carried, Origin: sender, Seq: number, Value: p.total, Body: request,
 	})
@@ -279,7 +331,9 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == lockstep.Frame:
 		e := p.open(s, uint64(s.Epoch))
 		if e == nil {
-			s.Refuse(from, "frame of an era that does not go on")
+			if !p.keep(from, uint64(s.Epoch), m) {
+				s.Refuse(from, "frame of an era that does not go on")
+			}
 			return
 		}
 		mark := s.Mark()
@@ -318,6 +372,7 @@ func (p *process) fetched(s *parley.Step, from parley.ID, m parley.Msg) {
 
 // progress is behind every event: what can be delivered is, and what waits is called for.
 func (p *process) progress(s *parley.Step) {
+	p.settle(s)
 	if !p.out {
 		p.deliver(s)
 		if p.cur.bad() || p.next != nil && p.next.bad() {
@@ -336,7 +391,13 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	case grant:
 		p.granting = false
 	case seek:
-		p.seek(s)
+		if !p.out || p.tries <= p.c.Tries {
+			p.seek(s)
+		}
+	case hurry:
+		if p.hurried = false; !p.running() {
+			p.seek(s)
+		}
 	case again:
 		p.asking = false
 		p.cur.askAgain(s)
@@ -345,7 +406,7 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 		}
 	default:
 		for _, e := range [...]*era{p.cur, p.next} {
-			if e != nil && e.timer() == t {
+			if e != nil && e.line != nil && e.timer() == t {
 				mark := s.Mark()
 				e.line.Timeout(s)
 				e.tag(s, mark)
@@ -364,6 +425,10 @@ func (p *process) State(v *parley.Vars) {
 		v.Time("begun", &b.begun)
 		parley.Num(v, "bytes", &b.size)
 	})
+	parley.Slice(v, "said", &p.said, func(_ int, b *part) {
+		parley.Num(v, "slot", &b.slot)
+		parley.Num(v, "last", &b.last)
+	})
 	v.Bool("waits", &p.waits)
 	v.Bool("asking", &p.asking)
 	parley.PerProcess(v, "numbers", p.numbers, func(_ parley.ID, x *uint64) { parley.Num(v, "number", x) })
@@ -376,18 +441,21 @@ func (p *process) State(v *parley.Vars) {
 
 // visit visits an era, if there is one.
 func (p *process) visit(v *parley.Vars, name string, e **era) {
-	has, number := *e != nil, uint64(0)
+	has, number, other := *e != nil, uint64(0), false
 	v.Bool(name, &has)
 	if !has {
 		*e = nil
 		return
 	}
 	if *e != nil {
-		number = (*e).number
+		number, other = (*e).number, (*e).other
 	}
 	parley.Num(v, "number", &number)
+	v.Bool("other timer", &other)
 	if v.Loading() {
 		*e = p.newEra(number)
+		(*e).other = other
+		(*e).line.Timer((*e).timer())
 	}
 	v.Machine(name, *e)
 }

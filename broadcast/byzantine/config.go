@@ -18,7 +18,7 @@ type Config struct {
 	// the batches of thrice as many, n of them in a slot.
 	Window int
 	// Depth is how many slots may be unfinished when a process calls for another one of
-	// its own accord; by default 4, and the window at most.
+	// its own accord, unless a quarter of a batch waits; by default 4, and the window at most.
 	Depth int
 	// Batch is the largest batch, in bytes, by default 64 KiB, which bounds a payload
 	// too. Queue is how much may wait to be put into slots, by default 16 batches.
@@ -27,6 +27,10 @@ type Config struct {
 	// slot is over for certain; by default 96 batches. More wait in the queue. Others keep
 	// twice as many of it, which bounds what a liar can make them keep.
 	Flight int
+	// Tries is how often a process that is out asks for the order in vain until it gives up;
+	// then it does so when it is asked for something, or hears that others do. By default
+	// 16, so that simulated runs end.
+	Tries int
 	// Final is for an order of which what is above needs all: who is out stays out, and
 	// there is one era.
 	Final bool
@@ -47,6 +51,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Flight == 0 {
 		c.Flight = 96 * c.Batch
+	}
+	if c.Tries == 0 {
+		c.Tries = 16
 	}
 	return c
 }
@@ -71,6 +78,10 @@ func (c Config) check() error {
 		return wrong("ahead", "%d slots: allowed are 1 to the window, %d", c.Depth, c.Window)
 	case c.Batch <= least || c.Batch > parley.MaxBody/4:
 		return wrong("batch", "%d bytes: allowed are %d to %d", c.Batch, least+1, parley.MaxBody/4)
+	case !c.Final && c.Batch < claimSize(c.N):
+		return wrong("batch", "%d bytes: at least %d, what a process says of %d", c.Batch, claimSize(c.N), c.N)
+	case c.Tries < 1:
+		return wrong("tries", "%d times: at least once", c.Tries)
 	case c.Queue < c.Batch:
 		return wrong("queue", "%d bytes: at least a batch, %d", c.Queue, c.Batch)
 	case c.Flight < c.Batch:

@@ -12,6 +12,7 @@ import (
 type era struct {
 	p      *process
 	number uint64
+	other  bool          // its slots have not the timer 0, but odd
 	line   *mux.Pipeline // nil: it has ended, and its batches are kept for who asks
 
 	delivered uint64 // the last slot that was delivered
@@ -41,14 +42,15 @@ type entry struct {
 // are longer by one.
 func (p *process) newEra(number uint64) *era {
 	e := &era{p: p, number: number, oldest: 1, ring: make([]outcome, 5*p.c.Window)}
+	e.other = p.cur != nil && !p.cur.other
 	when := p.when
 	if number > 0 {
 		when = later(when)
 	}
 	e.line = mux.NewPipeline(p.slot, when, p.c.Window, p.self, e)
 	e.line.Bound(2 * (p.c.Flight + envelope*p.c.Window))
+	e.line.Timer(e.timer())
 	if number > 0 {
-		e.line.Timer(e.timer())
 		e.line.Hold()
 	}
 	return e
@@ -63,12 +65,12 @@ func later(when lockstep.Schedule) lockstep.Schedule {
 	return when
 }
 
-// timer is that of the slots: two eras may go on at a time.
+// timer is that of the slots: an era and the next one may go on at a time.
 func (e *era) timer() parley.Timer {
-	if e.number%2 == 0 {
-		return 0
+	if e.other {
+		return odd
 	}
-	return odd
+	return 0
 }
 
 // keep is for how many slots batches are kept that were delivered. While one process
@@ -95,12 +97,15 @@ func (e *era) tag(s *parley.Step, mark int) {
 }
 
 // Fill: a slot begins, whoever called for it. Before an era is what is delivered, this
-// process has nothing to say in it.
-func (e *era) Fill(s *parley.Step, _ uint64) (parley.Msg, bool) {
+// process has nothing to say in it, but its claim in one that begins anew.
+func (e *era) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
+	if e.p.out && e == e.p.next && fresh(e.number) && slot == 1 {
+		return parley.Msg{Kind: parley.Propose, Body: claim(e.p.total, e.p.numbers)}, true
+	}
 	if e.p.out || e != e.p.cur {
 		return parley.Msg{}, false
 	}
-	return e.p.fill(s)
+	return e.p.fill(s, slot)
 }
 
 // Over: a slot is agreed on. What is lacking is asked for at once.

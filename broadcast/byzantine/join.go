@@ -11,14 +11,14 @@ import (
 // was let in: one that asks without end does not end eras without end.
 const rest = 10
 
-// tries is how often a process that is out asks to join, less and less often, until it
-// delivers something or is asked for something: one that is let in and put out at once, for
-// nobody hears it, does not go on with that for ever.
-const tries = 16
+// slower is how often the time until a process that is out asks again is doubled.
+const slower = 3
 
 // joining is what a process knows of who is out: of others, and of itself.
 type joining struct {
-	ready []uint64 // by process: the last era that it is ready for
+	ready []uint64   // by process: the last era that it is ready for
+	outs  parley.Set // others who have said that they are out, in this era
+	early []early    // by process: the first frame of an era that begins anew
 
 	asks     []ask      // by process: what it asked for last
 	wishes   bool       // one of these may have to be wished for
@@ -27,18 +27,21 @@ type joining struct {
 	let      []uint64   // by process: the life that it joined this era in
 	begun    []byte     // what was delivered before this era
 
-	out    bool     // this process delivers nothing
-	tries  int      // how often it has asked in vain
-	asked  bool     // it has asked to join
-	era    uint64   // in its place of this one
-	life   uint64   // the number of its request
-	states [][]byte // by process: what was delivered before the next era
+	out     bool     // this process delivers nothing
+	tries   int      // how often it has asked in vain
+	woken   int      // and since it gave up, because others asked
+	hurried bool     // the timer is set to ask at once
+	asked   bool     // it has asked to join, or takes part in an era that begins anew
+	era     uint64   // in its place of this one
+	life    uint64   // the number of its request
+	states  [][]byte // by process: what was delivered before the next era
 }
 
 // ask is one process's request to join.
 type ask struct {
 	era, life uint64      // 0: none
 	wished    uint64      // the life that this process has wished for, in this era
+	times     int         // how often it has asked in this era, or 2
 	was       bool        // it was let in before
 	at        parley.Tick // then
 }
@@ -46,7 +49,7 @@ type ask struct {
 func newJoining(n int) joining {
 	return joining{
 		ready: make([]uint64, n), asks: make([]ask, n), votes: make([][]uint64, n), let: make([]uint64, n),
-		states: make([][]byte, n),
+		states: make([][]byte, n), early: make([]early, n),
 	}
 }
 
@@ -133,7 +136,7 @@ func (p *process) elect() (any bool) {
 // end ends the era here. Own requests that were not delivered go into slots once more.
 func (p *process) end(s *parley.Step) {
 	if p.next == nil {
-		p.next = p.newEra(p.cur.number + 1)
+		p.next = p.newEra(successor(p.cur.number))
 	}
 	p.cur.line = nil
 	p.enter()
@@ -152,13 +155,10 @@ func (p *process) enter() {
 	p.old, p.cur, p.next = p.cur, p.next, nil
 	clear(p.votes)
 	for i := range p.asks {
-		p.asks[i].wished = 0
+		p.asks[i].wished, p.asks[i].times = 0, 0
 	}
-	p.wishes = true
-	p.sent, p.size = 0, 0
-	for _, r := range p.queue {
-		p.size += len(r) + overhead
-	}
+	p.wishes, p.outs = true, parley.Set{}
+	p.afresh()
 	p.flight, p.under = nil, 0
 }
 
@@ -176,7 +176,7 @@ func (p *process) open(s *parley.Step, number uint64) *era {
 		return p.cur
 	case p.next != nil && number == p.next.number:
 		return p.next
-	case !p.out && number == p.cur.number+1:
+	case !p.out && number == successor(p.cur.number):
 		p.next = p.newEra(number)
 		p.begin(s) // for which others may have been ready before
 		return p.next
@@ -184,35 +184,60 @@ func (p *process) open(s *parley.Step, number uint64) *era {
 	return nil
 }
 
-// say says that this process is ready for an era.
-func (p *process) say(s *parley.Step, number uint64) {
-	if p.ready[p.self] < number {
-		p.ready[p.self] = number
-		s.SendAll(parley.Msg{Kind: Ready, Value: number})
+// word is the Seq of a Ready.
+func (p *process) word() uint64 {
+	if p.out {
+		return 1
 	}
+	return 0
+}
+
+// say says that this process is ready for an era, and takes part in one that begins anew.
+func (p *process) say(s *parley.Step, number uint64) {
+	p.ready[p.self] = number
+	s.SendAll(parley.Msg{Kind: Ready, Value: number, Seq: p.word()})
+	p.follow(s)
 	p.begin(s)
 }
 
+// follow takes part in the era that this process is ready for if that begins anew, unless it
+// began so long ago that others are in.
+func (p *process) follow(s *parley.Step) {
+	number := p.ready[p.self]
+	known := !fresh(number) || number <= p.cur.number || p.next != nil && p.next.number == number
+	if p.out && !known && !p.settled(number) {
+		p.attend(s, number)
+	}
+}
+
 // begin lets eras begin that 2m+1 processes are ready for. What m+1 others are ready for one
-// correct process is; so this one is too, and if it is behind by two eras it is out.
+// correct process is; so this one is too, and if that is not what comes of its own era it is out.
 func (p *process) begin(s *parley.Step) {
-	if known := p.known(); known > p.ready[p.self] {
+	known := p.known()
+	if known > p.ready[p.self] {
 		p.say(s, known)
 		return
 	}
-	all := slices.Clone(p.ready)
-	slices.Sort(all)
-	most := all[max(0, p.c.N-1-2*p.c.M)]
 	for _, e := range [...]*era{p.cur, p.next} {
-		if e != nil && e.line.Held() && e.number <= most {
-			mark := s.Mark()
-			e.line.Release(s)
-			e.tag(s, mark)
+		if e != nil && e.line.Held() && p.enough(e.number) {
+			p.release(s, e)
 		}
 	}
-	if !p.out && p.known() > p.cur.number+1 {
+	if !p.out && known > p.cur.number && known != successor(p.cur.number) {
 		p.cur.lost = true
 	}
+}
+
+// release begins an era. One that begins anew has come to nothing if it takes longer than
+// its first slot may.
+func (p *process) release(s *parley.Step, e *era) {
+	mark := s.Mark()
+	e.line.Release(s)
+	if e == p.next && p.out && fresh(e.number) {
+		e.line.Call(s, 1)
+		s.SetTimer(seek, 2*e.line.Age())
+	}
+	e.tag(s, mark)
 }
 
 // known is the last era that m+1 others are ready for.
@@ -230,29 +255,65 @@ func (p *process) known() uint64 {
 // hear takes in what is in no era.
 func (p *process) hear(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
-	case m.Value >= 1<<32-1 || p.c.Final:
+	case m.Value >= 1<<32-1 || p.c.Final || m.Kind == Ready && m.Seq > 1:
 		s.Refuse(from, "malformed message")
 	case m.Kind == Where:
-		if !p.out {
-			s.Send(from, parley.Msg{Kind: Ready, Value: p.ready[p.self]})
+		if p.ready[from] < m.Value || p.ready[from]/branch != m.Value/branch {
+			p.ready[from] = m.Value // who came back has forgotten what it was ready for
 		}
+		p.away(s, from, m.Value)
+		s.Send(from, parley.Msg{Kind: Ready, Value: p.ready[p.self], Seq: p.word()})
+		p.begin(s)
 	case m.Kind == Ready:
-		if m.Value > p.ready[from] {
-			before := p.known()
-			p.ready[from] = m.Value
-			if p.out && p.asked && before <= p.era && p.known() > p.era { // perhaps for another one
-				s.SetTimer(seek, p.next.line.Age())
-			}
-			p.begin(s)
+		before := p.known()
+		p.ready[from] = max(p.ready[from], m.Value)
+		if m.Seq == 1 {
+			p.away(s, from, m.Value)
+		} else {
+			p.outs.Remove(from)
+			p.asks[from].times = 0
 		}
+		if p.out && p.asked && before <= p.era && p.known() > p.era { // perhaps for another one
+			p.hurry(s, p.next.line.Age())
+		}
+		p.begin(s)
 	case m.Kind == State:
 		p.restore(s, from, m)
-	case p.out || m.Seq == 0 || m.Seq > 1<<63 || m.Value+1 < p.cur.number:
-		s.Refuse(from, "asks to join an era that is over")
-	case m.Value+1 == p.cur.number && p.let[from] == m.Seq:
-		p.tell(s, from)
 	default:
-		p.asks[from].era, p.asks[from].life, p.wishes = m.Value, m.Seq, true
+		p.wished(s, from, m)
+	}
+}
+
+// wished takes in a Join. Where m+1 others ask again there are too few to let them in.
+func (p *process) wished(s *parley.Step, from parley.ID, m parley.Msg) {
+	a := &p.asks[from]
+	a.times = min(a.times+1, 2)
+	switch vain := 0; {
+	case p.out:
+		if p.tries > p.c.Tries && p.woken < p.c.Tries {
+			p.woken++
+			p.hurry(s, p.when.Delta)
+		}
+	case m.Seq == 0 || m.Seq > 1<<63:
+		s.Refuse(from, "malformed message")
+	default:
+		for i := range p.asks {
+			if p.asks[i].times == 2 {
+				vain++
+			}
+		}
+		if vain > p.c.M {
+			p.tries = max(p.tries, 1)
+			p.cur.lost = true
+		}
+		switch {
+		case successor(m.Value) == p.cur.number && p.let[from] == m.Seq:
+			p.tell(s, from)
+		case successor(m.Value) < p.cur.number:
+			s.Refuse(from, "asks to join an era that is over")
+		default:
+			a.era, a.life, p.wishes = m.Value, m.Seq, true
+		}
 	}
 }
 
@@ -266,27 +327,37 @@ func (p *process) leave(s *parley.Step) {
 		p.cur.line.Mute()
 		return
 	}
-	if p.tries <= tries {
-		s.SendAll(parley.Msg{Kind: Where})
+	if p.tries <= p.c.Tries {
+		s.SendAll(parley.Msg{Kind: Where, Value: p.ready[p.self]})
 		s.SetTimer(seek, p.when.Delta)
 	}
+	p.follow(s)
+	p.begin(s)
 }
 
 // seek asks to join, once the others have said where they are, and again if that came to
-// nothing.
+// nothing; and if so many are out the order begins anew. One that is in says so once more, for
+// what it said while it was out may come last.
 func (p *process) seek(s *parley.Step) {
 	if !p.out {
+		s.SendAll(parley.Msg{Kind: Ready, Value: p.ready[p.self]})
 		return
 	}
-	if known := p.known(); !p.asked || known > p.era || p.next.bad() {
-		p.asked, p.era, p.life = true, known, max(p.life+1, uint64(max(s.Now, 0)))
+	switch known := p.known(); {
+	case p.tries > 0 && p.several() && anew(p.entered()) < 1<<32-1:
+		p.reform(s)
+	case !p.asked || p.next.bad() || known > p.era && (!fresh(p.next.number) || known != p.next.number) ||
+		fresh(p.next.number) && (!p.next.line.Held() || known < p.next.number || p.settled(known)):
+		p.asked, p.era, p.ready[p.self] = true, known, known
+		p.next = p.newEra(successor(known))
 		clear(p.states)
-		p.next = p.newEra(known + 1)
+		p.life = max(p.life+1, uint64(max(s.Now, 0)))
 		p.begin(s)
 	}
-	s.SendAll(parley.Msg{Kind: Join, Value: p.era, Seq: p.life})
-	if p.tries++; p.tries <= tries {
-		s.SetTimer(seek, 3*p.next.line.Age()<<(p.tries-1))
+	s.SendAll(parley.Msg{Kind: Where, Value: p.ready[p.self]})
+	s.SendAll(parley.Msg{Kind: Join, Value: p.era, Seq: max(p.life, 1)})
+	if p.tries++; p.tries <= p.c.Tries {
+		s.SetTimer(seek, 3*p.next.line.Age()<<min(p.tries-1, slower))
 	}
 }
 
@@ -294,7 +365,7 @@ func (p *process) seek(s *parley.Step) {
 // process says. Since that was made when this process took in what comes of the era, the
 // era began later, and it has missed nothing of it.
 func (p *process) restore(s *parley.Step, from parley.ID, m parley.Msg) {
-	if !p.out || !p.asked || m.Value != p.era+1 || m.Seq != p.life || p.states[from] != nil {
+	if !p.out || !p.asked || m.Value != p.next.number || fresh(m.Value) || m.Seq != p.life || p.states[from] != nil {
 		s.Refuse(from, "state that is not asked for")
 		return
 	}
@@ -309,15 +380,20 @@ func (p *process) restore(s *parley.Step, from parley.ID, m parley.Msg) {
 	if same <= p.c.M || !ok || p.next.bad() {
 		return
 	}
-	if had := numbers[p.self] - min(numbers[p.self], p.numbers[p.self]); len(p.queue) > 0 {
-		p.queue = p.queue[min(had, uint64(p.sent)):]
-	}
+	p.renew(numbers[p.self])
 	p.total, p.numbers = total, numbers
+	p.join(s)
+}
+
+// join goes on in the next era.
+func (p *process) join(s *parley.Step) {
 	p.out = false
 	clear(p.let)
 	p.enter()
 	p.old = nil
-	s.Indicate(parley.Msg{Kind: Restored, Value: total})
+	s.Indicate(parley.Msg{Kind: Restored, Value: p.total})
+	s.SetTimer(seek, p.cur.line.Age())
+	p.say(s, p.cur.number)
 }
 
 // encodeState writes how many requests were delivered, and of each sender the number of the
@@ -346,7 +422,13 @@ func (j *joining) State(v *parley.Vars) {
 		return func(_ parley.ID, x *uint64) { parley.Num(v, name, x) }
 	}
 	parley.PerProcess(v, "ready", j.ready, number("era"))
+	v.Set("others out", &j.outs)
+	parley.PerProcess(v, "early", j.early, func(_ parley.ID, f *early) {
+		parley.Num(v, "era", &f.number)
+		v.Bytes("frame", &f.body)
+	})
 	parley.PerProcess(v, "asks", j.asks, func(_ parley.ID, a *ask) {
+		parley.Num(v, "times", &a.times)
 		parley.Num(v, "era", &a.era)
 		parley.Num(v, "life", &a.life)
 		parley.Num(v, "wished", &a.wished)
@@ -364,6 +446,8 @@ func (j *joining) State(v *parley.Vars) {
 	v.Bytes("begun", &j.begun)
 	v.Bool("out", &j.out)
 	parley.Num(v, "tries", &j.tries)
+	parley.Num(v, "woken", &j.woken)
+	v.Bool("hurried", &j.hurried)
 	v.Bool("asked", &j.asked)
 	parley.Num(v, "asked for", &j.era)
 	parley.Num(v, "life", &j.life)

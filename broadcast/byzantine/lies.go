@@ -18,6 +18,18 @@ func other(source parley.ID) []byte {
 	return encode(1, [][]byte{fmt.Appendf(nil, "lie of %d", source)})
 }
 
+// otherThan is what a liar tells in the place of a batch, or of its claim, which is then that it
+// delivered more than anybody can have.
+func otherThan(body []byte, source parley.ID, n int) []byte {
+	if _, numbers, ok := readClaim(body, n); ok {
+		for i := range numbers {
+			numbers[i] += 1 << 40
+		}
+		return claim(1<<60, numbers)
+	}
+	return other(source)
+}
+
 // lies: in round 0 a liar may send another batch, or bytes that are none, or nothing, to
 // each receiver something else. Later it may relay, along each path, what it holds, the
 // digest of the source's other batch, whether anybody holds that or not, or nothing.
@@ -31,7 +43,7 @@ func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Tu
 				case 0:
 					out = append(out, honest)
 				case 1:
-					honest.Msg.Body = other(t.Self)
+					honest.Msg.Body = otherThan(honest.Msg.Body, t.Self, c.N)
 					out = append(out, honest)
 				case 2:
 					honest.Msg.Body = honest.Msg.Body[:len(honest.Msg.Body)-1]
@@ -112,9 +124,13 @@ func lieEra(s *parley.Step, honest parley.Sent) []parley.Sent {
 	case 0:
 		return nil
 	case 1:
-		honest.Msg.Value++
+		if honest.Msg.Value++; s.Choose(2) == 1 {
+			honest.Msg.Value = anew(honest.Msg.Value)
+		}
 	case 2:
 		switch honest.Msg.Kind {
+		case Ready:
+			honest.Msg.Seq = 1 - honest.Msg.Seq
 		case State:
 			_, numbers, _ := decodeState(honest.Msg.Body, s.N)
 			honest.Msg.Body = encodeState(uint64(s.N), numbers)
@@ -136,7 +152,10 @@ func short(d []byte) string {
 }
 
 // batchText names the requests of a batch.
-func batchText(body []byte) string {
+func batchText(body []byte, n int) string {
+	if total, _, ok := readClaim(body, n); ok {
+		return fmt.Sprintf("delivered %d", total)
+	}
 	text := "batch"
 	wishes, ok := each(body, func(number uint64, request []byte) {
 		text += fmt.Sprintf(" %d %s", number, parley.Printable(request))
@@ -156,7 +175,7 @@ func explain(c Config, parts []lockstep.Protocol) explaining {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			if m.Kind == Batch && e.Round == 0 {
-				yield(batchText(m.Body))
+				yield(batchText(m.Body, c.N))
 				return
 			}
 			i, _ := mux.Part(e.Path, len(parts))
@@ -180,11 +199,13 @@ func explainAll(c Config, slots parley.Protocol) explaining {
 			case m.Kind == Fetch && e.From != e.To:
 				yield(fmt.Sprintf("#%d: who has %s of %s?", m.Value, short(m.Body), name(m.Origin)))
 			case m.Kind == Bytes && e.From != e.To:
-				yield(fmt.Sprintf("#%d: %s of %s", m.Value, batchText(m.Body), name(m.Origin)))
+				yield(fmt.Sprintf("#%d: %s of %s", m.Value, batchText(m.Body, c.N), name(m.Origin)))
 			case m.Kind == Where && e.From != e.To:
-				yield("which era is it?")
+				yield(fmt.Sprintf("out, ready for era %d: which is it?", m.Value))
 			case m.Kind == Join && e.From != e.To:
 				yield(fmt.Sprintf("let me in behind era %d", m.Value))
+			case m.Kind == Ready && e.From != e.To && m.Seq == 1:
+				yield(fmt.Sprintf("out, and ready for era %d", m.Value))
 			case m.Kind == Ready && e.From != e.To:
 				yield(fmt.Sprintf("ready for era %d", m.Value))
 			case m.Kind == State && e.From != e.To:

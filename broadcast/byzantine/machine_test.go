@@ -2,9 +2,10 @@ package byzantine
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"slices"
 	"testing"
+
+	"golang.org/x/crypto/blake2b"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -59,7 +60,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	h.why, s.Effects = nil, s.Effects[:0]
-	other := sha256.Sum256([]byte("other"))
+	other := blake2b.Sum256([]byte("other"))
 	for _, m := range []parley.Msg{
 		{Kind: Fetch, Origin: 2, Value: recent, Body: other[:]},           // other bytes than here
 		{Kind: Fetch, Origin: 2, Value: recent - p.cur.keep(), Body: nil}, // too old
@@ -86,7 +87,8 @@ func TestAnswers(t *testing.T) {
 func TestWaits(t *testing.T) {
 	p, s, h := after(t, 4, 1)
 	low := p.cur.delivered
-	missing, there := encode(7, [][]byte{[]byte("missing")}), encode(9, [][]byte{[]byte("there")})
+	missing := encode(p.numbers[1]+1, [][]byte{[]byte("missing")})
+	there := encode(p.numbers[2]+1, [][]byte{[]byte("there")})
 	decided := func(of parley.ID, kind parley.Kind, body []byte) parley.Effect {
 		return parley.Effect{Op: parley.OpDeliver, To: of, Msg: parley.Msg{Kind: kind, Origin: of, Body: body}}
 	}
@@ -125,7 +127,7 @@ func TestWaits(t *testing.T) {
 	low = p.cur.delivered
 	p.cur.Over(s, low+1, []parley.Effect{decided(1, parley.Decide, digest(missing))})
 	for k := uint64(2); k <= p.cur.keep()+3; k++ {
-		p.cur.Over(s, low+k, []parley.Effect{decided(2, parley.Carried, encode(8+k, [][]byte{[]byte("more")}))})
+		p.cur.Over(s, low+k, []parley.Effect{decided(2, parley.Carried, encode(p.numbers[2]+k-1, [][]byte{[]byte("more")}))})
 	}
 	p.Receive(s, 3, parley.Msg{Kind: Bytes, Origin: 1, Value: low + 1, Body: missing})
 	if !p.out || p.cur.delivered != low+p.cur.keep() || len(h.why) != 1 {

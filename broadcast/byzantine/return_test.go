@@ -253,7 +253,10 @@ func TestReady(t *testing.T) {
 	if count() != 1 || p.ready[0] != 1 || !p.next.line.Held() {
 		t.Fatalf("it is ready for %d, said so %d times, and begins: %v", p.ready[0], count(), !p.next.line.Held())
 	}
-	if ready(2, 1); p.next.line.Held() || p.out {
+	if ready(2, 1); !p.next.line.Held() {
+		t.Fatal("one counts that is ready for quite another one")
+	}
+	if ready(3, 1); p.next.line.Held() || p.out {
 		t.Error("it does not begin")
 	}
 	ready(1, 2) // and is behind by two eras when one correct process is ready for the second

@@ -1,7 +1,7 @@
 package byzantine
 
 import (
-	"crypto/sha256"
+	"golang.org/x/crypto/blake2b"
 
 	"parley"
 	"parley/agreement/eig"
@@ -56,7 +56,7 @@ func (c Config) longest(round int) int {
 	for r := range round {
 		paths = min(paths*max(1, c.N-1-r), parley.MaxBody)
 	}
-	return min(c.N*(envelope+paths*(sha256.Size+8))+envelope, parley.MaxBody)
+	return min(c.N*(envelope+paths*(blake2b.Size256+8))+envelope, parley.MaxBody)
 }
 
 // agreements are those on each process's digest; the default, no bytes, is no batch.
@@ -142,7 +142,7 @@ func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 		p.agreements.Absorb(s, r, from, m)
 	case m.Kind != Batch || s.Path != 0 || m.Origin != 0 || m.Seq != 0 || m.Value != 0:
 		s.Refuse(from, "message not due in this round")
-	case !p.heard.Add(from) || !well(m.Body, p.c.Batch):
+	case !p.heard.Add(from) || !p.well(m.Body):
 		s.Refuse(from, "second or malformed batch")
 	default:
 		p.held[from], p.sums[from] = m.Body, digest(m.Body)
@@ -150,6 +150,13 @@ func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 		p.agreements.Absorb(s, 0, from, parley.Msg{Kind: eig.Order, Body: p.sums[from]})
 		s.Path = 0
 	}
+}
+
+// well tells whether bytes are a batch, or what a process says in the place of one in the
+// first slot of an era that begins anew.
+func (p *vouch) well(body []byte) bool {
+	_, _, ok := readClaim(body, p.c.N)
+	return (ok || well(body, p.c.Batch)) && len(body) <= p.c.Batch
 }
 
 // Close. When the last round is over each digest is known that was decided on, and with

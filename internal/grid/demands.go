@@ -86,7 +86,7 @@ var demands = []demand{
 	{"atomic", "restart", problem.Validity, "a process that comes back takes no further part"},
 	{"byzantine", "lie>m", problem.Agreement, "n > 3m is necessary"},
 	{"byzantine", "slow", problem.Agreement, "what comes after its round is the default"},
-	{"byzantine", "restart", problem.Validity, "a process that comes back takes no further part"},
+	{"byzantine", "restart", problem.Validity, "who comes back delivers nothing of what it missed"},
 	{"vector-causal", "crash>m", problem.Agreement, "a majority of the view must be up"},
 	{"vector-causal", "lie", problem.CausalOrder, "a vector is believed"},
 	{"vector-durable", "lost disk", group.ViewSynchrony, "who forgot goes on as if it had not"},
