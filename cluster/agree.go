@@ -42,9 +42,10 @@ type Decision struct {
 // Errors of agreements.
 var (
 	// ErrAbstained is the error of an agreement in which this node took no part, for it
-	// was held up beyond the time of a round or has lived before. The others may have
-	// decided, on this node's value or on none.
-	ErrAbstained = errors.New("this node took no part in the agreement: it was held up, or has lived before")
+	// was held up beyond the time of a round, heard fewer than are correct, or was out: it
+	// had come back, or lost touch. The others may have decided, on this node's value or on
+	// none.
+	ErrAbstained = errors.New("this node took no part in the agreement: it was held up, cut off, or coming back")
 	// ErrClosed is the error of a node that was closed.
 	ErrClosed = errors.New("the node is closed")
 	// ErrReserved is the error of the one value that stands for no value.
@@ -60,6 +61,10 @@ type Lab struct {
 // Agree has all correct nodes agree on a value, which is the one given if this node is
 // correct and no more than M lie. It returns when this node has decided. If the context
 // ends before, the agreement goes on, and may come to an end.
+//
+// A node that has come back waits until it takes part again: for some three times as long as
+// an agreement lasts with silent nodes, and thrice as long if all have come back at once. One
+// that was cut off for long does, too.
 //
 // It fails without having begun if messages to the others are too slow for the length of
 // a round, with a *RoundError.
@@ -91,7 +96,7 @@ func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) {
 
 // ready returns a stream in which something may be asked for.
 func (n *Node) ready(t stream) (*opened, error) {
-	if err := n.takes(); err != nil {
+	if err := n.takes(true); err != nil {
 		return nil, err
 	}
 	if err := n.share().allows(t); err != nil {
@@ -179,7 +184,8 @@ func (l *streams) open(n *Node, t stream) (*opened, error) {
 	machine := n.machine(t)
 	var err error
 	o.process, err = n.host.Open(host.Options{
-		Channel: t.channel(), Name: t.name(), Machine: machine, Upper: o, Again: n.again, Class: link.Bulk,
+		Channel: t.channel(), Name: t.name(), Machine: machine, Upper: o, Again: n.again || n.c.Rejoin,
+		Class: link.Bulk,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %s: %w", t.name(), err)
@@ -191,9 +197,27 @@ func (l *streams) open(n *Node, t stream) (*opened, error) {
 	return o, nil
 }
 
+// reopen opens all streams there may be at a node that has lived before, so that it takes
+// part again as soon as it can, and not only when it is asked for something: until then it
+// counts as faulty.
+func (n *Node) reopen() {
+	if !n.again && !n.c.Rejoin {
+		return
+	}
+	for channel := uint32(firstStream); channel <= lastStream; channel++ {
+		t := streamOf(channel)
+		if n.share().allows(t) != nil || t.algorithm == SM && n.c.SignerKey == nil {
+			continue
+		}
+		if _, err := n.streams.open(n, t); err != nil {
+			n.c.Log.Warn("a stream of agreements cannot be opened", "stream", t.name(), "why", err)
+		}
+	}
+}
+
 // machine makes the machine of a stream, or of a liar in it.
 func (n *Node) machine(t stream) parley.Machine {
-	when, size, window := n.c.onCall(), len(n.c.Members), n.share().window(t)
+	when, size, window := n.c.streamed(), len(n.c.Members), n.share().window(t)
 	var honest parley.Machine
 	var rounds lockstep.Protocol
 	var shared *slots
@@ -204,6 +228,7 @@ func (n *Node) machine(t stream) parley.Machine {
 		m, p := newAsks(t, size, window, n.self, when, n.nameOf)
 		honest, rounds, shared = m, p, &m.slots
 	}
+	shared.intact = !n.c.Rejoin
 	if n.c.Lab == nil {
 		return honest
 	}

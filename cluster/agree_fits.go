@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"parley/cluster/link"
 )
 
 // RoundError is the error of an agreement that may not begin: to more nodes than may lie
@@ -28,8 +30,9 @@ type RoundError struct {
 // Slow is a node to which messages take too long.
 type Slow struct {
 	Name string
-	// Delay is half of the round-trip time that 999 of the last 1000 pings kept to, or that
-	// half of them did as long as there are fewer; 0 if the node is not connected.
+	// Delay is half of the round-trip time that nine of ten pings of the last ten seconds kept
+	// to, or that half of them did while there are few, so that a single pause of a node does
+	// not count; 0 if the node is not connected.
 	Delay time.Duration
 }
 
@@ -79,12 +82,8 @@ func (n *Node) measured() ([]Slow, float64) {
 	d.list, d.rate = nil, n.rate()
 	for _, p := range n.mesh.Stats().Peers {
 		one := Slow{Name: n.nameOf(p.ID)}
-		switch {
-		case !p.Connected:
-		case p.RTT.Samples < 1000: // one late ping would be more than one of a thousand
-			one.Delay = max(p.RTT.P50/2, 1)
-		default:
-			one.Delay = max(p.RTT.P999/2, 1)
+		if p.Connected {
+			one.Delay = recentDelay(p.Recent)
 		}
 		d.list = append(d.list, one)
 	}
@@ -97,6 +96,15 @@ func (n *Node) measured() ([]Slow, float64) {
 	slices.SortFunc(d.list, func(a, b Slow) int { return cmp.Compare(late(b), late(a)) })
 	d.at = time.Now()
 	return d.list, d.rate
+}
+
+// recentDelay is how long a message takes at the moment. A ping in ten is left out, and while
+// there are few of them the slower half: one pause would count otherwise.
+func recentDelay(r link.RecentRTT) time.Duration {
+	if r.Samples < 20 {
+		return max(r.P50/2, 1)
+	}
+	return max(r.P90/2, 1)
 }
 
 // fits tells why rounds are too short for an agreement in spite of m liars. As many nodes

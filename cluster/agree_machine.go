@@ -7,7 +7,6 @@ import (
 
 	"parley"
 	"parley/lockstep"
-	"parley/mux"
 )
 
 // The messages of a stream beside the frames of its slots.
@@ -17,10 +16,17 @@ const (
 	askedWhy parley.Kind = lockstep.Frame + 1 + iota
 	// accounted is the answer. Value: the slot. Body: an account.
 	accounted
+	// where asks in which slots the others are, and at answers: see [mux.Pipeline.Find].
+	where
+	at
+	// listWanted asks for the names that are known, as after the slot in Value; and
+	// listTold answers: see names.
+	listWanted
+	listTold
 )
 
-// unanswered is indicated of a question that gets no answer, for this node takes no part,
-// or took none when it was due. Value: the number of the question.
+// unanswered is indicated of a question that gets no answer, for this node took no part
+// when it was due, or knows that it was answered while it took none. Value: the number of the question.
 const unanswered parley.Kind = parley.Indication + 0x3D
 
 // whyWanted, in the Seq of a request, asks for evidence.
@@ -38,12 +44,12 @@ const (
 // the next slot. A Decide is delivered of each slot, with the slot for its Seq and the
 // number of the question for its Value, 0 at other processes; before it, Carried from the
 // node that tells it, each account that was asked for. Of a slot in which the
-// default is decided nothing is told, but to who asked.
+// default is decided nothing is told, but to who asked. Questions of a process that comes
+// back wait until it takes part again.
 type asks struct {
 	slots
 	when lockstep.Schedule
 	name func(parley.ID) string
-	mute bool
 
 	depth, away int         // how many questions may be in slots that go on, and are
 	gap         parley.Tick // between two of them, on average, while somebody is silent
@@ -80,7 +86,7 @@ func newAsks(t stream, n, window int, self parley.ID, when lockstep.Schedule, na
 		when:  when, name: name,
 	}
 	p := m.protocol(t.rounds(n))
-	m.line = mux.NewPipeline(p, when, window, self, m)
+	m.pipeline(p, when, m)
 	frames := n * (n - 1) * (p.Last + 1)
 	m.depth = max(32, int(when.Delta/10/(parley.Tick(frames)*frameTime)))
 	m.gap = parley.Tick(p.Last+1) * when.Delta / parley.Tick(m.depth)
@@ -97,19 +103,12 @@ const frameTime = parley.Tick(1500 * time.Nanosecond)
 // begin together then end together, by the clock, and what is to be done makes all late.
 const burst = 4
 
-// Start. Who comes back cannot know which slots have begun; that it has lived is what it
-// has to find on the disk then.
-func (m *asks) Start(s *parley.Step) {
-	if m.mute = s.Restart; m.mute {
-		m.line.Mute()
-		return
-	}
-	s.Append([]byte("begun"))
-}
+// Start. Who comes back has to find out which slots have begun.
+func (m *asks) Start(s *parley.Step) { m.line.Start(s, m.intact) }
 
 // Request asks for an agreement on a value.
 func (m *asks) Request(s *parley.Step, q parley.Msg) {
-	if m.mute {
+	if !m.line.Settled() && len(m.queue) >= m.window { // those that nobody waits for any more are among them
 		s.Indicate(parley.Msg{Kind: unanswered, Value: q.Value})
 		return
 	}
@@ -120,7 +119,7 @@ func (m *asks) Request(s *parley.Step, q parley.Msg) {
 // Fill: a slot begins; the source says what it was asked for first, or the default. With
 // signatures it says nothing in its place.
 func (m *asks) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
-	if len(m.queue) == 0 {
+	if len(m.queue) == 0 || !m.line.Settled() || !m.line.Tells(slot) {
 		return parley.Msg{Kind: parley.Propose, Body: nothing}, m.self == m.t.source && !m.signed
 	}
 	one := m.queue[0]
@@ -161,6 +160,8 @@ func (m *asks) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 			return
 		}
 		m.line.Receive(s, from, q)
+	case q.Kind == where || q.Kind == at:
+		m.line.Find(s, from, q)
 	case q.Origin != 0 || q.Seq != 0:
 		s.Refuse(from, "fields that are not used")
 		return
@@ -198,7 +199,10 @@ func (m *asks) after(s *parley.Step) {
 		}
 		m.decided = m.decided[:0]
 		m.end(s)
-		for len(m.queue) > 0 && m.away < m.depth {
+		if len(m.queue) > 0 {
+			m.line.Want(s)
+		}
+		for m.line.Settled() && len(m.queue) > 0 && m.away < m.depth {
 			if m.silence && s.Now < m.next {
 				s.SetTimer(gapTimer, m.next-s.Now)
 				break
@@ -315,7 +319,6 @@ func (m *asks) gathered(s *parley.Step) {
 
 // State visits all but the accounts that are being written: those are of no consequence.
 func (m *asks) State(v *parley.Vars) {
-	v.Bool("mute", &m.mute)
 	parley.Num(v, "away", &m.away)
 	v.Bool("silence", &m.silence)
 	v.Time("next", &m.next)

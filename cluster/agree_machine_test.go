@@ -13,18 +13,21 @@ import (
 )
 
 // simulated is a stream as a protocol.
-func simulated(t stream, n int) parley.Protocol {
+func simulated(t stream, n int) parley.Protocol { return simulatedIn(t, n, 64, lockstep.Called) }
+
+// simulatedIn has a window of slots, and rounds of a length of its own.
+func simulatedIn(t stream, n, window int, when lockstep.Schedule) parley.Protocol {
 	name := func(id parley.ID) string { return id.String() }
 	machine := func(self parley.ID) (parley.Machine, *slots, lockstep.Protocol) {
 		if t.all() {
-			m, p := newNames(t, n, 64, self, lockstep.Called)
+			m, p := newNames(t, n, window, self, when)
 			return m, &m.slots, p
 		}
-		m, p := newAsks(t, n, 64, self, lockstep.Called, name)
+		m, p := newAsks(t, n, window, self, when, name)
 		return m, &m.slots, p
 	}
 	_, shared, rounds := machine(0)
-	p := shared.described(rounds, lockstep.Called, nil)
+	p := shared.described(rounds, when, nil)
 	p.New = func(self parley.ID) parley.Machine {
 		m, _, _ := machine(self)
 		return m
@@ -225,22 +228,6 @@ func TestLargestFrames(t *testing.T) {
 		}
 		if c.t.algorithm != SM && len(s.Stats.Refused) > 0 { // SM refuses what it knows
 			t.Errorf("%s among %d: %v", c.t.name(), c.n, s.Stats.Refused)
-		}
-	}
-}
-
-// Who comes back after a crash says that it takes no part.
-func TestBackAfterACrash(t *testing.T) {
-	for _, one := range []stream{{EIG, 1, 1}, {EIG, 1, everybody}} {
-		ask := question(1, 1000, 1, "one")
-		if one.all() {
-			ask.Msg.Seq, ask.Msg.Body = 100, item{"x", []byte("one")}.append(nil)
-		}
-		s := sim.Run(sim.Options{
-			Protocol: simulated(one, 4), Crashes: []sim.Crash{{At: 1, When: 10, Back: 100}}, Requests: []sim.Request{ask},
-		})
-		if _, missing := outcomes(s); !slices.Equal(missing, []uint64{1}) {
-			t.Errorf("%s: not answered: %v", one.name(), missing)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"parley/agreement/consensus"
 	"parley/agreement/interactive"
 	"parley/lockstep"
-	"parley/mux"
 )
 
 // Proposal hands in this node's value for an agreement of all nodes on the vector of
@@ -52,7 +51,9 @@ type Vector struct {
 // gather: then one of them is correct, and liars alone cannot use up a name. In time is
 // who asks, less one message delay, before the first correct node has waited. Who asks
 // later gets the vector without its value, as long as it is remembered: that is for 1024
-// more names of the same algorithm and m.
+// more names of the same algorithm and m, as long as not all nodes end: who comes back learns
+// the names from the others, and not the values, so that it gets ErrAbstained for those that
+// were agreed on without it.
 //
 // If the context ends before, this node takes its value back; it may be in the vector all
 // the same. Fewer than m+1 nodes that ask wait until their contexts end.
@@ -128,13 +129,16 @@ func (n *Node) Consensus(ctx context.Context, p Proposal, rule consensus.Rule, o
 //
 // A process asks for a slot when something is ripe, and again later, less and less often,
 // as long as that is not agreed on.
+//
+// Which names are known is a function of all slots, so that a process that has missed one
+// returns: see agree_list.go.
 type names struct {
 	slots
 	when lockstep.Schedule
-	lost bool // it takes no part, or missed a slot
 
 	pending []pending // in the order in which they were asked for
 	known   []outcome // the oldest first
+	list    list
 }
 
 // pending is a proposal that is not agreed on.
@@ -152,11 +156,16 @@ type outcome struct {
 	name   string
 	slot   uint64
 	values []byte
+	bare   bool // others told of it: the values are not here
 }
 
 // rememberedNames is how many names are known: alike at all processes, for it is what
-// decides whether a name is free.
-const rememberedNames = 1024
+// decides whether a name is free. As many more are kept for those who come back, who need
+// the list as it was some slots ago.
+const (
+	rememberedNames = 1024
+	keptNames       = 2 * rememberedNames
+)
 
 // withdrawn is a Request: nobody waits for the question in Value any more.
 const withdrawn parley.Kind = parley.Local + 0x41
@@ -167,17 +176,16 @@ const namesTimer parley.Timer = 1
 func newNames(t stream, n, window int, self parley.ID, when lockstep.Schedule) (*names, lockstep.Protocol) {
 	m := &names{slots: slots{t: t, self: self, n: n, window: window}, when: when}
 	p := m.protocol(t.rounds(n))
-	m.line = mux.NewPipeline(p, when, window, self, m)
+	m.pipeline(p, when, m)
+	m.list = newList(n)
 	return m, p
 }
 
 // Start: see asks.
 func (m *names) Start(s *parley.Step) {
-	if m.lost = s.Restart; m.lost {
-		m.line.Mute()
-		return
-	}
-	s.Append([]byte("begun"))
+	m.list.whole = !s.Restart
+	m.line.Whole(!s.Restart)
+	m.line.Start(s, m.intact)
 }
 
 // Request is a question, or that it is taken back.
@@ -200,8 +208,8 @@ func (m *names) Request(s *parley.Step, q parley.Msg) {
 	}
 	wait := parley.Tick(q.Seq)
 	switch {
-	case m.lost:
-		s.Indicate(parley.Msg{Kind: unanswered, Value: q.Value})
+	case known != nil && known.bare:
+		s.Indicate(parley.Msg{Kind: unanswered, Seq: known.slot, Value: q.Value})
 		return
 	case known != nil:
 		m.answer(s, known, q.Value)
@@ -218,7 +226,7 @@ func (m *names) Request(s *parley.Step, q parley.Msg) {
 
 // outcome returns what was agreed on under a name, if that is known.
 func (m *names) outcome(name string) *outcome {
-	for i := range m.known {
+	for i := max(0, len(m.known)-rememberedNames); i < len(m.known); i++ {
 		if m.known[i].name == name {
 			return &m.known[i]
 		}
@@ -235,11 +243,16 @@ func (m *names) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Kind >= parley.Local:
 		return
+	case q.Kind == where || q.Kind == at:
+		m.line.Find(s, from, q)
+	case q.Kind == listWanted || q.Kind == listTold:
+		m.hear(s, from, q)
 	case len(q.Body) > m.t.frameLimit(m.n):
 		s.Refuse(from, "frame over the limit of the stream")
 		return
+	default:
+		m.line.Receive(s, from, q)
 	}
-	m.line.Receive(s, from, q)
 	m.after(s)
 }
 
@@ -256,8 +269,11 @@ const longWait = parley.Tick(2 * time.Second)
 
 // after asks for a slot if it is time, and sets the timer.
 func (m *names) after(s *parley.Step) {
-	if missed := m.line.Missed(); missed > 0 && m.line.Done() >= missed {
-		m.lose(s)
+	m.returns(s)
+	if !m.line.Settled() {
+		if len(m.pending) > 0 {
+			m.line.Want(s)
+		}
 		return
 	}
 	call, next := false, parley.Tick(0)
@@ -280,21 +296,10 @@ func (m *names) after(s *parley.Step) {
 	}
 }
 
-// lose ends the part that the process takes: it cannot know what it missed.
-func (m *names) lose(s *parley.Step) {
-	m.lost = true
-	for _, p := range m.pending {
-		for _, number := range p.numbers {
-			s.Indicate(parley.Msg{Kind: unanswered, Value: number})
-		}
-	}
-	m.pending = nil
-}
-
 // Fill: all that is pending, as far as there is room: what was said the longest ago first,
 // so that a name for which nobody else asks does not keep others from being heard.
 func (m *names) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
-	if len(m.pending) == 0 {
+	if len(m.pending) == 0 || !m.line.Settled() {
 		return parley.Msg{}, false
 	}
 	unripe := func(p *pending) int {
@@ -322,11 +327,12 @@ func (m *names) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 
 // Over: a vector is agreed on.
 func (m *names) Over(s *parley.Step, slot uint64, delivered []parley.Effect) {
-	if m.lost {
-		return
-	}
 	for _, e := range delivered {
 		if e.Msg.Kind != parley.Decide {
+			continue
+		}
+		if !m.list.whole {
+			m.list.held = append(m.list.held, agreedOn{slot, e.Msg.Body}) // until the list is there
 			continue
 		}
 		entries, err := interactive.DecodeVector(e.Msg.Body)
@@ -364,14 +370,18 @@ func (m *names) vector(s *parley.Step, slot uint64, entries [][]byte) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if all[name].ripe > m.t.m && m.outcome(name) == nil {
-			m.decide(s, &outcome{name, slot, appendValues(nil, all[name].values)})
+			m.decide(s, &outcome{name: name, slot: slot, values: appendValues(nil, all[name].values)})
 		}
 	}
 }
 
 func (m *names) decide(s *parley.Step, o *outcome) {
-	if len(m.known) == rememberedNames {
+	if len(m.known) == keptNames {
 		m.known = slices.Delete(m.known, 0, 1)
+		m.list.cut = true
+	}
+	if old := len(m.known) - rememberedNames; old >= 0 {
+		m.known[old].values = nil // of the last ones alone, as they are
 	}
 	m.known = append(m.known, *o)
 	i := slices.IndexFunc(m.pending, func(p pending) bool { return p.name == o.name })
@@ -385,7 +395,7 @@ func (m *names) decide(s *parley.Step, o *outcome) {
 }
 
 func (m *names) State(v *parley.Vars) {
-	v.Bool("lost", &m.lost)
+	m.list.state(v)
 	parley.Slice(v, "pending", &m.pending, func(_ int, p *pending) {
 		visitText(v, "name", &p.name)
 		v.Bytes("value", &p.value)
@@ -399,6 +409,7 @@ func (m *names) State(v *parley.Vars) {
 		visitText(v, "name", &o.name)
 		parley.Num(v, "slot", &o.slot)
 		v.Bytes("values", &o.values)
+		v.Bool("bare", &o.bare)
 	})
 	v.Machine("line", m.line)
 }

@@ -13,14 +13,17 @@ import (
 //   - binds signatures to the slot: what is signed in one counts in no other;
 //   - refuses values over the stream's limit;
 //   - takes the decision to the machine, at once and out of turn, where that is asked for;
-//   - notes what is heard, for who asks why.
+//   - notes what is heard, for who asks why;
+//   - abstains, if in some round it heard fewer than are correct: then it is cut off itself,
+//     or too late, and what it makes of what it heard means nothing.
 type inSlot struct {
 	lockstep.Rounds
-	p    *lockstep.Protocol // of which the rounds are
-	of   *slots
-	slot uint64
-	host numbered
-	note *noted // nil: nobody asks
+	p     *lockstep.Protocol // of which the rounds are
+	of    *slots
+	slot  uint64
+	apart bool     // it heard too few
+	host  numbered // scratch
+	note  *noted   // scratch: of no consequence; nil: nobody asks
 }
 
 // slots is what the rounds of a stream share at one node: its machine embeds it.
@@ -35,6 +38,9 @@ type slots struct {
 	line      *mux.Pipeline
 	asked     map[uint64]*noted // slots whose evidence is asked for
 	decided   []decided
+	// intact tells that a stream of which the disk has nothing is one in which this node
+	// has not taken part in any life.
+	intact bool
 }
 
 // decided is a decision that the machine has not told yet.
@@ -54,6 +60,12 @@ func (o *slots) protocol(p lockstep.Protocol) lockstep.Protocol {
 	return p
 }
 
+// pipeline makes the pipeline of a stream.
+func (o *slots) pipeline(p lockstep.Protocol, when lockstep.Schedule, above mux.Above) {
+	o.line = mux.NewPipeline(p, when, o.window, o.self, above)
+	o.line.CanReturn(mux.Returns{M: o.t.m, Where: where, At: at, Whole: !o.outOfTurn})
+}
+
 // Reset is for the next slot.
 func (r *inSlot) Reset() {
 	if one, ok := r.Rounds.(lockstep.Reusable); ok {
@@ -61,7 +73,22 @@ func (r *inSlot) Reset() {
 	} else {
 		r.Rounds = r.p.New(r.of.self)
 	}
-	r.note = nil
+	r.note, r.apart = nil, false
+}
+
+// Came: with at most m faulty, a correct process in step hears n-1-m others in every round.
+func (r *inSlot) Came(_ int, from parley.Set) {
+	r.apart = r.apart || from.Len() < r.of.n-1-r.of.t.m
+}
+
+// Apart tells whether too few were heard.
+func (r *inSlot) Apart() bool { return r.apart }
+
+// State is that of the rounds, and of what is beside them.
+func (r *inSlot) State(v *parley.Vars) {
+	parley.Num(v, "slot", &r.slot)
+	v.Bool("apart", &r.apart)
+	r.Rounds.State(v)
 }
 
 // enter has what is signed and verified from here on bound to the slot.
@@ -108,9 +135,10 @@ func (r *inSlot) Close(s *parley.Step, round int) {
 	if round < o.last || !o.outOfTurn {
 		return
 	}
+	counts := !r.apart && o.line.Tells(r.slot)
 	s.Take(mark, func(e *parley.Effect) bool {
-		if e.Op != parley.OpDeliver || e.Msg.Kind != parley.Decide {
-			return false
+		if e.Op != parley.OpDeliver || e.Msg.Kind != parley.Decide || !counts {
+			return e.Op == parley.OpDeliver
 		}
 		note := o.asked[r.slot]
 		if note != nil {

@@ -16,16 +16,20 @@ type Agreement struct {
 
 func (a Agreement) String() string { return fmt.Sprintf("%v m=%d", a.Algorithm, a.M) }
 
-// agreements are those that the nodes have, by default all that there are among so many.
+// agreements are those that the nodes have, by default all that there are among so many, EIG
+// in spite of the most liars first.
 func (c Config) agreements() []Agreement {
 	if len(c.Agreements) > 0 {
 		return c.Agreements
 	}
-	var all []Agreement
+	first := Agreement{EIG, EIG.Most(len(c.Members))}
+	all := []Agreement{first}
 	for a := range Algorithm(len(algorithms)) {
 		most := a.Most(len(c.Members))
 		for m := min(1, most); m <= most; m++ {
-			all = append(all, Agreement{a, m})
+			if one := (Agreement{a, m}); one != first {
+				all = append(all, one)
+			}
 		}
 	}
 	return all
@@ -46,12 +50,14 @@ func (c Config) CheckAgreements() error {
 
 // share divides a node among its streams. A liar can have slots begin in all of them, as many
 // as the window lets, and hold them up until their time is over: all slots of all streams
-// together must not take more memory than the node has for them, nor more time.
+// together must not take more memory than the node has for them, nor more time. The streams
+// of the first agreement have half of it, and those of all others the other half.
 type share struct {
 	n     int
 	round parley.Tick
 	list  []Agreement
 	parts int // streams
+	first int // those of them of the first agreement
 }
 
 func (n *Node) share() share {
@@ -63,7 +69,7 @@ func (n *Node) share() share {
 }
 
 func (s share) counted() share {
-	for _, a := range s.list {
+	for i, a := range s.list {
 		for source := range parley.ID(s.n) {
 			if (stream{a.Algorithm, a.M, source}).check(s.n) == nil {
 				s.parts++
@@ -72,8 +78,23 @@ func (s share) counted() share {
 		if (stream{a.Algorithm, a.M, everybody}).check(s.n) == nil {
 			s.parts++
 		}
+		if i == 0 {
+			s.first = s.parts
+		}
 	}
 	return s
+}
+
+// part is which part of all that there is a stream has: one of so many.
+func (s share) part(t stream) int {
+	switch others := s.parts - s.first; {
+	case others == 0:
+		return s.parts
+	case s.list[0] == Agreement{t.algorithm, t.m}:
+		return 2 * s.first
+	default:
+		return 2 * others
+	}
 }
 
 // allows tells why a stream is none of the node's.
@@ -114,8 +135,8 @@ func (s share) window(t stream) int {
 	case SM: // two chains that are good, and one in a round from each liar that is not
 		work += time.Duration(sources*(2+t.m*(t.m+1))*(t.m+1)) * signWork
 	}
-	inMemory := s.n * slotMemory / s.parts / size
-	inTime := int(time.Duration(last+2) * time.Duration(s.round) * 2 / 3 / time.Duration(s.parts) / work)
+	inMemory := s.n * slotMemory / s.part(t) / size
+	inTime := int(time.Duration(last+2) * time.Duration(s.round) * 2 / 3 / time.Duration(s.part(t)) / work)
 	return min(max(min(inMemory, inTime), 1), 4096)
 }
 

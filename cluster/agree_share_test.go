@@ -40,9 +40,9 @@ func TestStreamsShareMemory(t *testing.T) {
 			window := all.window(one)
 			var m parley.Machine
 			if one.all() {
-				m, _ = newNames(one, n, window, 0, c.onCall())
+				m, _ = newNames(one, n, window, 0, c.streamed())
 			} else {
-				m, _ = newAsks(one, n, window, 0, c.onCall(), parley.ID.String)
+				m, _ = newAsks(one, n, window, 0, c.streamed(), parley.ID.String)
 			}
 			machines = append(machines, m)
 			s, h := alone(0, n)
@@ -68,5 +68,37 @@ func TestStreamsShareMemory(t *testing.T) {
 			t.Errorf("%d nodes: %d MB, and there are %d for it", n, grown, most)
 		}
 		runtime.KeepAlive(machines)
+	}
+}
+
+// The streams of the first agreement have as much as those of all others together, and those of
+// the only one have everything.
+func TestTheFirstHasHalf(t *testing.T) {
+	c := Config{Members: make([]Member, 4), Round: 100e6}
+	of := func(c Config) share {
+		return share{n: len(c.Members), round: parley.Tick(c.Round), list: c.agreements()}.counted()
+	}
+	all := of(c)
+	if all.list[0] != (Agreement{EIG, 1}) {
+		t.Errorf("the first is %v", all.list[0])
+	}
+	sum := [2]float64{}
+	for channel := uint32(firstStream); channel <= lastStream; channel++ {
+		if one := streamOf(channel); all.allows(one) == nil {
+			i := 1
+			if one.algorithm == EIG {
+				i = 0
+			}
+			sum[i] += 1 / float64(all.part(one))
+		}
+	}
+	if max(sum[0], sum[1]) > 0.5001 || min(sum[0], sum[1]) < 0.4999 {
+		t.Errorf("the parts are %v", sum)
+	}
+	c.Agreements = []Agreement{{EIG, 1}}
+	one := stream{EIG, 1, 0}
+	few, only := all.window(one), of(c).window(one)
+	if t.Logf("windows of %d and %d", few, only); only < 2*few-1 || only > 2*few+1 {
+		t.Errorf("windows of %d, and of %d if it is the only one", few, only)
 	}
 }

@@ -209,7 +209,7 @@ func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
 	if t.check(h.N) != nil || t.name() != h.Node.Machine {
 		return parley.Protocol{}, 0, false
 	}
-	when := Config{Round: time.Duration(max(h.Node.Round, 1))}.onCall()
+	when := Config{Round: time.Duration(max(h.Node.Round, 1))}.streamed()
 	rounds := t.rounds(h.N)
 	return lockstep.Of(rounds, when), rounds.Last, true
 }

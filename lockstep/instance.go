@@ -65,6 +65,13 @@ type Reusable interface {
 	Reset()
 }
 
+// Counting is what rounds are that want to know who was heard, an empty frame being one too.
+type Counting interface {
+	// Came tells whose frames of a round have come, when it closes and before the messages
+	// in them are absorbed.
+	Came(round int, from parley.Set)
+}
+
 // Reset leaves the instance as NewInstance makes it, under another number.
 func (m *Instance) Reset(number uint64) {
 	m.number, m.begin, m.round = number, m.when.Begin, -1
@@ -196,6 +203,9 @@ func (m *Instance) advance(s *parley.Step) {
 // frame that does not parse is as good as none: no part of it counts.
 func (m *Instance) close(s *parley.Step) {
 	outer, mark := s.Path, s.Mark()
+	if c, ok := m.rounds.(Counting); ok {
+		c.Came(m.round, m.now.got)
+	}
 	for id := range m.now.got.All() {
 		body := m.now.frames[id]
 		if len(body) == 0 {

@@ -28,6 +28,7 @@ type Pipeline struct {
 	ring   []slot       // by number: from opened-window+1 to opened+window
 	held   []int        // by process: bytes of its frames of round 0 in slots that are not over
 	most   int          // of them; 0: as many as there are
+	back   *back        // nil: who comes back takes no part
 
 	spare []*lockstep.Instance // scratch
 }
@@ -40,6 +41,9 @@ type slot struct {
 	one   *lockstep.Instance // nil: nothing came yet, or it is over
 	out   []parley.Effect    // what it delivered before an earlier one was over
 	sizes []int              // by process: of its frame of round 0
+	came  []bool             // by process: it was heard to begin it, by one who comes back
+	own   bool               // wanted by this process alone, and of pipelines that can return
+	apart bool               // this process was late in it, or heard too few; of such ones too
 }
 
 // Above is the machine that embeds a pipeline. Neither function may call the pipeline.
@@ -111,11 +115,12 @@ func (l *Pipeline) Opened() uint64 { return l.opened }
 func (l *Pipeline) Done() uint64 { return l.over }
 
 // Missed is the first slot that this process abstained from, and 0 if there is none. It
-// goes on in later ones, but Over tells of none from that one on.
+// goes on in later ones, but Over tells of none from that one on, unless the process can
+// return: then it is the first since it came back last, and Over leaves out what it missed.
 func (l *Pipeline) Missed() uint64 { return l.missed }
 
-// Muted tells whether this process takes no part: see Mute.
-func (l *Pipeline) Muted() bool { return l.mute }
+// Muted tells whether this process takes no part: see Mute, or none yet: see Returns.
+func (l *Pipeline) Muted() bool { return l.mute || !l.In() }
 
 // Rounds are this process's own in a slot that has begun and is not over; nil otherwise.
 func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
@@ -137,7 +142,7 @@ func (l *Pipeline) at(k uint64) *slot { return &l.ring[k%uint64(len(l.ring))] }
 // Call asks for a slot, and all before it, to begin: at once if the window allows.
 // Slot 0 stands for the next one.
 func (l *Pipeline) Call(s *parley.Step, k uint64) {
-	if l.mute {
+	if l.Muted() {
 		return
 	}
 	l.catchUp(s)
@@ -148,13 +153,14 @@ func (l *Pipeline) Call(s *parley.Step, k uint64) {
 		s.Refuse(s.Self, "call of a slot past the window")
 		return
 	}
-	l.want(s, k)
+	l.want(s, k, true)
+	l.turn(s)
 }
 
 // Give hands in what this process says in a slot, and calls it. Slot 0 stands for the
 // next one that has not begun and has been given nothing.
 func (l *Pipeline) Give(s *parley.Step, k uint64, m parley.Msg) {
-	if l.mute {
+	if l.Muted() {
 		return
 	}
 	l.catchUp(s)
@@ -171,15 +177,22 @@ func (l *Pipeline) Give(s *parley.Step, k uint64, m parley.Msg) {
 		s.Refuse(s.Self, "second request for a slot")
 	default:
 		l.at(k).given, l.at(k).value = true, m
-		l.want(s, k)
+		l.want(s, k, true)
+		l.turn(s)
 	}
 }
 
-// want notes that slots up to k are to begin, and begins those that may.
-func (l *Pipeline) want(s *parley.Step, k uint64) {
+// want notes that slots up to k are to begin, and begins those that may. own tells that
+// nobody else has asked.
+func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
 	for l.wanted = max(l.wanted, l.opened); l.wanted < k; {
 		l.wanted++
-		l.at(l.wanted).begin = s.Now
+		r := l.at(l.wanted)
+		r.begin, r.own = s.Now, own && l.back != nil
+	}
+	for ; !own && k > l.opened && l.at(k).own; k-- {
+		r := l.at(k)
+		r.begin, r.own = s.Now, false // what this process held back
 	}
 	l.open(s)
 }
@@ -190,24 +203,36 @@ func (l *Pipeline) open(s *parley.Step) {
 	for !l.waits && l.opened < l.wanted {
 		k := l.opened + 1
 		r := l.at(k)
+		if l.back != nil && !l.back.opens(s, l, k) {
+			return
+		}
 		if k > l.window {
 			from := l.at(k-l.window).begin + l.age()
+			if r.own {
+				from += l.when.Delta / 2
+			}
 			if s.Now < from {
-				l.wake(s, from)
-				return
+				if !l.let(k) {
+					l.wake(s, from)
+					return
+				}
+				from = s.Now
 			}
 			r.begin = max(r.begin, from)
 		}
 		l.opened = k
 		// What stood there was slot k-window, which is over everywhere.
 		old := l.at(k + l.window)
-		*old = slot{out: old.out[:0], sizes: old.sizes}
+		*old = slot{out: old.out[:0], sizes: old.sizes, came: old.came}
 		one := l.instance(k)
 		mark := s.Mark()
 		if by := s.Now - r.begin; l.when.Late(by) {
 			s.Refuse(s.Self, "woke too late: abstains")
 			l.abstain(k, one)
 		} else {
+			if l.back != nil {
+				l.back.reach(s, k, l.window)
+			}
 			if r.given {
 				one.Request(s, r.value)
 			} else if m, ok := l.above.Fill(s, k); ok {
@@ -217,7 +242,7 @@ func (l *Pipeline) open(s *parley.Step) {
 		}
 		r.given, r.value = false, parley.Msg{}
 		l.settle(s, k, mark)
-		if !one.Over() {
+		if r.one == one && !one.Over() {
 			l.wake(s, one.Deadline())
 		}
 	}
@@ -239,6 +264,7 @@ func (l *Pipeline) instance(k uint64) *lockstep.Instance {
 
 func (l *Pipeline) abstain(k uint64, one *lockstep.Instance) {
 	one.Abstain()
+	l.at(k).apart = l.back != nil
 	if l.missed == 0 || k < l.missed {
 		l.missed = k
 	}
@@ -246,15 +272,24 @@ func (l *Pipeline) abstain(k uint64, one *lockstep.Instance) {
 
 // Receive takes in a frame. One of a slot that has not begun calls for it.
 func (l *Pipeline) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
-	k := q.Value
 	if l.mute {
 		return
 	}
 	l.catchUp(s)
-	switch {
-	case q.Kind != lockstep.Frame || q.Origin != 0 || k == 0:
+	l.receive(s, from, q)
+	l.turn(s)
+}
+
+func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	k := q.Value
+	if q.Kind != lockstep.Frame || q.Origin != 0 || k == 0 {
 		s.Refuse(from, "not a frame")
 		return
+	}
+	if l.back != nil && !l.heard(s, from, q) {
+		return
+	}
+	switch {
 	case k <= l.over:
 		s.Refuse(from, "frame of a slot that is over")
 		return
@@ -266,7 +301,7 @@ func (l *Pipeline) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 			s.Refuse(from, "frame of a slot that has not begun")
 			return
 		}
-		if l.want(s, k); k <= l.over {
+		if l.want(s, k, false); k <= l.over {
 			return // what was kept of it was all that it needed
 		}
 	}
@@ -325,11 +360,14 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		if r.one == nil || !r.one.Over() {
 			return
 		}
+		if l.back != nil {
+			l.touched(s, k, r)
+		}
 		l.spare = append(l.spare, r.one)
 		r.one = nil
 		l.letGo(r)
 		l.over = k
-		if l.missed == 0 || k < l.missed {
+		if l.tells(k, r) {
 			l.above.Over(s, k, r.out)
 		}
 		clear(r.out)
@@ -383,10 +421,14 @@ func (l *Pipeline) catchUp(s *parley.Step) {
 		}
 	}
 	l.open(s)
+	l.turn(s)
 }
 
 // State visits the slots that are not over, and when the others of the window began.
 func (l *Pipeline) State(v *parley.Vars) {
+	if l.back != nil {
+		l.back.state(v)
+	}
 	if v.Skips() {
 		return
 	}
@@ -418,6 +460,9 @@ func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 	r := l.at(k)
 	if k <= max(l.opened, l.wanted) {
 		v.Time("begin", &r.begin)
+	}
+	if l.back != nil {
+		l.noted(v, r)
 	}
 	if k <= l.over {
 		return

@@ -34,10 +34,10 @@ const Opened parley.Kind = parley.Indication + 0x3C
 // time, all others have its frame one delay later; and by then they may begin slot k
 // too, for they began slot k-window at most so much later than it did.
 //
-// A process that abstains in a slot takes part in later ones and delivers none from
-// that on. One that comes back after a crash takes no part in any: it cannot know which
-// have begun. Signed protocols are refused, for what is signed in one instance would
-// count in all.
+// A process that abstains in a slot takes part in later ones and delivers none from that
+// on. One that comes back after a crash takes no part in any: it cannot know which have
+// begun; see [Returns] for how a machine may have it find out. Signed protocols are
+// refused, for what is signed in one instance would count in all.
 func Slots(p lockstep.Protocol, when lockstep.Schedule, window int) parley.Protocol {
 	NewPipeline(p, when, window, 0, nil) // panics if it cannot be
 	out := lockstep.Of(p, when)

@@ -1,0 +1,27 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"parley/cluster/link"
+)
+
+// A node that stood still once is not slow, and one that is slow now and then is; of few
+// pings the half that was answered sooner tells.
+func TestRecentDelay(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		recent link.RecentRTT
+		want   time.Duration
+	}{
+		{link.RecentRTT{}, 1}, // it is connected
+		{link.RecentRTT{P50: 2 * ms, P90: 300 * ms, Samples: 5}, ms},
+		{link.RecentRTT{P50: 2 * ms, P90: 300 * ms, Samples: 40}, 150 * ms},
+		{link.RecentRTT{P50: 2 * ms, P90: 4 * ms, Samples: 40}, 2 * ms},
+	} {
+		if got := recentDelay(c.recent); got != c.want {
+			t.Errorf("%+v: %v, not %v", c.recent, got, c.want)
+		}
+	}
+}

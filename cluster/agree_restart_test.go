@@ -1,0 +1,83 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/cluster"
+)
+
+// restarted has every node ask for an agreement, and all for a vector.
+func restarted(t *testing.T, r *rig, what string, limit time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	var asked sync.WaitGroup
+	vectors := make([]cluster.Vector, len(r.nodes))
+	began := time.Now()
+	for i := range r.nodes {
+		asked.Go(func() {
+			value := fmt.Sprint(what, i)
+			// A node that is held up on a busy machine has to ask again.
+			for {
+				d, err := r.nodes[i].Load().Agree(ctx, cluster.Question{Value: []byte(value)})
+				if err == nil && string(d.Value) == value {
+					break
+				}
+				if ctx.Err() != nil {
+					t.Errorf("%s: node %d: %q, %v: %+v", what, i, d.Value, err, r.nodes[i].Load().Status().Streams)
+					return
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			v, err := r.nodes[i].Load().Propose(ctx, cluster.Proposal{Name: what, Value: []byte(value)})
+			for ; err != nil && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+				v, err = r.nodes[i].Load().Propose(ctx, cluster.Proposal{Name: what, Value: []byte(value)})
+			}
+			if vectors[i] = v; err != nil {
+				t.Errorf("%s: node %d: no vector: %v: %+v", what, i, err, r.nodes[i].Load().Status().Streams)
+			}
+		})
+	}
+	asked.Wait()
+	t.Logf("%s: after %v", what, time.Since(began).Round(time.Millisecond))
+	for i, v := range vectors {
+		if fmt.Sprintf("%q", v.Values) != fmt.Sprintf("%q", vectors[0].Values) {
+			t.Errorf("%s: node %d has %q, and the first %q", what, i, v.Values, vectors[0].Values)
+		}
+	}
+}
+
+// Nodes that have lived before agree again: when all have been started again one by one, in
+// memory mode and in durable mode, and when all have been at once.
+func TestAgreeAfterRestarts(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		t.Run(fmt.Sprintf("durable=%v", durable), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, 4, func(c *cluster.Config) {
+				c.Dir, c.Durable, c.Round = t.TempDir(), durable, 200*time.Millisecond
+				c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}, {Algorithm: cluster.PhaseKing, M: 1}}
+			})
+			restarted(t, r, "before", 40*time.Second)
+			for i := range r.nodes {
+				r.stop(i)
+				r.start(i)
+				within(t, 40*time.Second, "it takes part", func() bool {
+					for _, s := range r.nodes[i].Load().Status().Streams {
+						if s.Mute {
+							return false
+						}
+					}
+					return len(r.nodes[i].Load().Status().Streams) == 10
+				})
+			}
+			restarted(t, r, "one by one", 40*time.Second)
+			r.stop(all(4)...)
+			r.start(all(4)...)
+			restarted(t, r, "at once", 60*time.Second)
+		})
+	}
+}

@@ -1,0 +1,463 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/sim"
+)
+
+// roomier is a schedule with room for three delays of simulated runs.
+var roomier = lockstep.Schedule{Delta: 3000, Slack: 50, Early: true, OnCall: true}
+
+// returning is a run of a stream with a small window in which processes come back.
+func returning(t stream, n int, seed uint64) sim.Options {
+	return sim.Options{Protocol: simulatedIn(t, n, 8, roomier), Seed: seed, Steps: 1 << 20}
+}
+
+// age is how long a slot of the stream may take.
+func (t stream) age(n int) parley.Tick { return parley.Tick(t.rounds(n).Last+2) * roomier.Delta }
+
+// agreed demands that all that correct processes decided is alike, slot by slot, and returns
+// it.
+func agreed(t *testing.T, what string, s *sim.Sim) map[uint64]string {
+	t.Helper()
+	if s.Stats.OutOfSteps {
+		t.Fatalf("%s: it does not end", what)
+	}
+	all := make(map[uint64]string)
+	for _, d := range s.History.Deliveries {
+		if !s.History.Correct(d.At) || d.Msg.Kind != parley.Decide {
+			continue
+		}
+		if v, known := all[d.Msg.Seq]; known && v != string(d.Msg.Body) {
+			t.Fatalf("%s: slot %d is decided on %q and on %q", what, d.Msg.Seq, v, d.Msg.Body)
+		}
+		all[d.Msg.Seq] = string(d.Msg.Body)
+	}
+	return all
+}
+
+// allDecide demands that every correct process decided on a value.
+func allDecide(t *testing.T, what string, s *sim.Sim, value string) {
+	t.Helper()
+	all, missing := outcomes(s)
+	for id, of := range all {
+		found := false
+		for _, v := range of {
+			found = found || v == value
+		}
+		if !found {
+			t.Errorf("%s: process %d did not decide on %q, of %d; not answered: %v; refused: %v", what, id, value, len(of),
+				missing, s.Stats.Refused)
+		}
+	}
+}
+
+// rolling has all processes come back, one after the other.
+func rolling(one stream, n int, lost bool) (crashes []sim.Crash, end parley.Tick) {
+	each := 6*one.age(n) + 10*roomier.Delta
+	for id := range parley.ID(n) {
+		crashes = append(crashes, sim.Crash{At: id, When: 20000 + parley.Tick(id)*each, Back: 500, LostDisk: lost})
+	}
+	return crashes, 20000 + parley.Tick(n)*each
+}
+
+// When all processes have come back, one after the other, every one of them takes part:
+// with what it has on the disk, and without it.
+func TestRollingRestart(t *testing.T) {
+	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
+		for _, lost := range []bool{false, true} {
+			for source := range parley.ID(2) {
+				one := stream{a, 1, source}
+				what := fmt.Sprintf("%s lost=%v", one.name(), lost)
+				opt := returning(one, 4, uint64(source))
+				var end parley.Tick
+				opt.Crashes, end = rolling(one, 4, lost)
+				for k := range uint64(20) {
+					opt.Requests = append(opt.Requests, question(source, parley.Tick(k)*400, k+1, fmt.Sprint(k)))
+				}
+				opt.Requests = append(opt.Requests, question(source, end, 100, "after"))
+				opt.Until = end + 4*one.age(4)
+				s := sim.Run(opt)
+				agreed(t, what, s)
+				allDecide(t, what, s, "after")
+			}
+		}
+	}
+}
+
+// A question that is asked while its source comes back is answered when it is in.
+func TestIsAskedWhileReturning(t *testing.T) {
+	one := stream{EIG, 1, 1}
+	opt := returning(one, 4, 1)
+	opt.Crashes = []sim.Crash{{At: 1, When: 10, Back: 100}}
+	opt.Requests = []sim.Request{question(1, 2000, 1, "one")}
+	s := sim.Run(opt)
+	agreed(t, one.name(), s)
+	allDecide(t, one.name(), s, "one")
+}
+
+// All processes come back at once, each with another floor, and whoever lies: they go on.
+func TestAllReturn(t *testing.T) {
+	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
+		for _, how := range []faulty.Behaviour{faulty.Honest, faulty.Silent, faulty.Random, faulty.TwoFaced} {
+			for seed := range uint64(3) {
+				one := stream{a, 1, 0}
+				what := fmt.Sprintf("%s %s seed %d", one.name(), how.Name, seed)
+				opt := returning(one, 4, seed)
+				opt.Faulty = map[parley.ID]faulty.Behaviour{3: how}
+				for k := range uint64(38) {
+					opt.Requests = append(opt.Requests, question(0, parley.Tick(k)*300, k+1, fmt.Sprint(k)))
+				}
+				for id := range parley.ID(3) {
+					opt.Crashes = append(opt.Crashes, sim.Crash{
+						At: id, When: 12000 + 700*parley.Tick(id), Back: 3000 + 4000*parley.Tick(id),
+					})
+				}
+				opt.Requests = append(opt.Requests, question(0, 60000, 100, "after"))
+				opt.Requests = append(opt.Requests, question(0, 60000+12*one.age(4), 101, "later"))
+				opt.Until = 60000 + 20*one.age(4) + 20*roomier.Delta
+				s := sim.Run(opt)
+				if of := agreed(t, what, s); !slices.Contains(slices.Collect(maps.Values(of)), "after") {
+					t.Errorf("%s: nobody decided on what was asked first", what)
+				}
+				allDecide(t, what, s, "later")
+			}
+		}
+	}
+}
+
+// pusher is a liar that is everywhere at once: it calls for all slots that windows let, by a
+// frame for each beside those of its own, and tells who comes back any slot.
+func pusher(claims uint64) faulty.Behaviour {
+	how := faulty.Behaviour{Name: "pusher", Model: parley.SignedByzantineFaults}
+	how.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var out []parley.Sent
+		for _, one := range t.Honest {
+			if one.Msg.Kind == at {
+				one.Msg.Value, one.Msg.Seq = claims, uint64(s.Choose(4))
+			}
+			out = append(out, one)
+			if one.Msg.Kind != lockstep.Frame || one.Msg.Seq > 0 || s.Choose(2) == 0 {
+				continue
+			}
+			for range 3 {
+				one.Msg.Value++
+				one.Msg.Body = nil
+				out = append(out, one)
+			}
+		}
+		return out
+	}
+	return how
+}
+
+// Who comes back, or is cut off for some time, never decides other than the others, whoever
+// lies and though windows are full without a pause; and takes part again.
+func TestReturnsNeverDisagree(t *testing.T) {
+	for _, size := range [][2]int{{4, 1}, {7, 2}} {
+		n, m := size[0], size[1]
+		for i, how := range []faulty.Behaviour{
+			faulty.Silent, faulty.Flip, faulty.TwoFaced, faulty.Random, pusher(0), pusher(1000000), pusher(1 << 62),
+		} {
+			for seed := range uint64(6) {
+				one := stream{[]Algorithm{EIG, SM, PhaseKing, OM}[seed%4], m, parley.ID(seed % 2)}
+				what := fmt.Sprintf("%s among %d %s %d seed %d", one.name(), n, how.Name, i, seed)
+				opt := returning(one, n, seed)
+				// Who is out counts as faulty: beside m liars nothing is promised meanwhile.
+				opt.Faulty = map[parley.ID]faulty.Behaviour{6: how}
+				if m == 1 {
+					opt.Faulty = map[parley.ID]faulty.Behaviour{3: how}
+				}
+				if seed%3 == 0 {
+					opt.Links = []sim.Link{
+						{From: parley.SetOf(1), Since: 15000, Until: 15000 + 3*one.age(n), Loss: 1},
+						{To: parley.SetOf(1), Since: 15000, Until: 15000 + 3*one.age(n), Loss: 1},
+					}
+				} else {
+					opt.Crashes = []sim.Crash{{At: 1, When: 15000, Back: 3000, LostDisk: seed%3 == 1}}
+				}
+				back, last := 20000+10*one.age(n), 20000+16*one.age(n)
+				for k := range uint64(60) {
+					if when := parley.Tick(k) * last / 60; m > 1 || when < 10000 || when > back {
+						opt.Requests = append(opt.Requests, question(one.source, when, k+1, fmt.Sprint(k)))
+					}
+				}
+				opt.Requests = append(opt.Requests, question(one.source, last, 1000, "after"))
+				opt.Until = last + 8*one.age(n)
+				s := sim.Run(opt)
+				agreed(t, what, s)
+				allDecide(t, what, s, "after")
+			}
+		}
+	}
+}
+
+// recorder notes what is signed.
+type recorder struct {
+	sim.Signer
+	texts map[parley.ID]map[uint64][]string
+}
+
+func (r recorder) Sign(as parley.ID, b []byte) []byte {
+	if r.texts[as] == nil {
+		r.texts[as] = make(map[uint64][]string)
+	}
+	slot := binary.BigEndian.Uint64(b)
+	if !slices.Contains(r.texts[as][slot], string(b)) {
+		r.texts[as][slot] = append(r.texts[as][slot], string(b))
+	}
+	return r.Signer.Sign(as, b)
+}
+
+// A source that comes back signs nothing in a slot in which it has signed another value.
+func TestSignsOnceInASlot(t *testing.T) {
+	for seed := range uint64(30) {
+		opt := returning(stream{SM, 1, 0}, 4, seed)
+		r := recorder{sim.Ideal(seed), make(map[parley.ID]map[uint64][]string)}
+		opt.Signer = r
+		at := 8000 + parley.Tick(seed)*97
+		opt.Crashes = []sim.Crash{{At: 0, When: at, Effects: int(seed % 3), Back: 200}}
+		if seed%2 == 1 { // all at once
+			for id := range parley.ID(4) {
+				opt.Crashes = append(opt.Crashes[:id], sim.Crash{
+					At: id, When: at + 100*parley.Tick(id), Effects: int(seed % 5), Back: 900,
+				})
+			}
+		}
+		for k := range uint64(100) {
+			opt.Requests = append(opt.Requests, question(0, parley.Tick(k)*(400+10*parley.Tick(seed)), k+1, fmt.Sprint(k)))
+		}
+		opt.Requests = append(opt.Requests, question(0, 150000, 1000, "after"))
+		opt.Until = 250000
+		s := sim.Run(opt)
+		agreed(t, fmt.Sprint("seed ", seed), s)
+		allDecide(t, fmt.Sprint("seed ", seed), s, "after")
+		for slot, texts := range r.texts[0] {
+			if len(texts) > 1 {
+				t.Errorf("seed %d: signed in slot %d: %q", seed, slot, texts)
+			}
+		}
+	}
+}
+
+// Who has nothing of before on the disk, among others like it, does not take part: it could
+// speak a second time in a slot.
+func TestNobodyKnows(t *testing.T) {
+	opt := returning(stream{EIG, 1, 0}, 4, 1)
+	for id := range parley.ID(4) {
+		opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 5000, Back: 500, LostDisk: true})
+	}
+	opt.Requests, opt.Until = []sim.Request{question(0, 0, 1, "one"), question(0, 50000, 2, "two")}, 300000
+	s := sim.Run(opt)
+	for slot, v := range agreed(t, "", s) {
+		if v == "two" {
+			t.Errorf("it is decided on %q in slot %d", v, slot)
+		}
+	}
+}
+
+// A name that was decided on while a process was out is not decided on again, and one that
+// is asked for later is decided on by all.
+func TestNamesOfWhoReturns(t *testing.T) {
+	one := stream{EIG, 1, everybody}
+	for seed := range uint64(12) {
+		for _, cut := range []bool{false, true} {
+			opt := returning(one, 4, seed)
+			if seed%3 == 0 && !cut {
+				opt.Faulty = map[parley.ID]faulty.Behaviour{3: pusher(seed)}
+			}
+			if opt.Crashes = []sim.Crash{{At: 1, When: 5000, Back: 40000, LostDisk: seed%2 == 0}}; cut {
+				opt.Crashes = nil
+				opt.Links = []sim.Link{
+					{From: parley.SetOf(1), Since: 5000, Until: 45000, Loss: 1},
+					{To: parley.SetOf(1), Since: 5000, Until: 45000, Loss: 1},
+				}
+			}
+			ask := func(at parley.ID, when parley.Tick, number uint64, name string) {
+				opt.Requests = append(opt.Requests, proposal(at, when, number, name, fmt.Sprint(at, "/", number)))
+			}
+			for k := range uint64(20) { // more slots than a window has
+				for _, id := range []parley.ID{0, 2} {
+					ask(id, 6000+parley.Tick(k)*1500, k+1, fmt.Sprint("early", k))
+				}
+			}
+			// Who was cut off learns of it when the others go on.
+			ask(0, 46000, 50, "wake")
+			ask(2, 46000, 50, "wake")
+			end := parley.Tick(47000) + 6*one.age(4)
+			for _, id := range []parley.ID{0, 1, 2} {
+				ask(id, end, 100, "early3")
+				ask(id, end, 101, "late")
+			}
+			opt.Until = end + 8*one.age(4)
+			s := sim.Run(opt)
+			all, what := vectors(s), fmt.Sprintf("seed %d cut=%v", seed, cut)
+			if v := all[1][100]; v != nil {
+				t.Errorf("%s: process 1 is told %q of a name that was decided on without it", what, v)
+			}
+			_, missing := outcomes(s)
+			if !slices.Contains(missing, 100) {
+				t.Errorf("%s: nor is it told that there is no answer: %v", what, missing)
+			}
+			for _, id := range []parley.ID{0, 1, 2} {
+				if v := all[id][101]; v == nil || fmt.Sprint(v[:3]) != fmt.Sprint(all[0][101][:3]) || v[1] == "" {
+					t.Errorf("%s: process %d is told %q, and the first %q; %v", what, id, v, all[0][101], s.Stats.Refused)
+				}
+			}
+			if a, b := all[0][100], all[2][100]; fmt.Sprint(a) != fmt.Sprint(b) || a == nil || a[0] != "0/4" {
+				t.Errorf("%s: %q and %q", what, a, b)
+			}
+		}
+	}
+}
+
+// After all came back at once names are agreed on again.
+func TestNamesAllReturn(t *testing.T) {
+	one := stream{EIG, 1, everybody}
+	for seed := range uint64(6) {
+		opt := returning(one, 4, seed)
+		if seed%2 == 0 {
+			opt.Faulty = map[parley.ID]faulty.Behaviour{3: faulty.Silent}
+		}
+		for id := range parley.ID(4) {
+			opt.Requests = append(opt.Requests, proposal(id, 0, 1, "x", fmt.Sprint(id)), proposal(id, 50000, 2, "y", fmt.Sprint(id)))
+			if opt.Faulty == nil || id < 3 {
+				opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 20000 + 500*parley.Tick(id), Back: 2000 + 3000*parley.Tick(id)})
+			}
+		}
+		opt.Until = 50000 + 24*one.age(4)
+		all := vectors(sim.Run(opt))
+		for id, of := range all {
+			if fmt.Sprint(of[2]) != fmt.Sprint(all[0][2]) || len(of[2]) == 0 || of[2][0]+of[2][1]+of[2][2] == "" {
+				t.Errorf("seed %d: process %d is told %q", seed, id, of[2])
+			}
+		}
+	}
+}
+
+// Who hears fewer than are correct in a round of a slot abstains in it: what it would decide
+// means nothing. Others decide, and it does in later slots.
+func TestHearsTooFew(t *testing.T) {
+	opt := returning(stream{EIG, 1, 0}, 4, 1)
+	opt.Links = []sim.Link{{From: parley.SetOf(1, 2), To: parley.SetOf(3), Until: 20000, Loss: 1}}
+	opt.Requests = []sim.Request{question(0, 0, 1, "one"), question(0, 40000, 2, "two")}
+	s := sim.Run(opt)
+	all, _ := outcomes(s)
+	if fmt.Sprint(all[3]) != "map[2:two]" || fmt.Sprint(all[1]) != "map[1:one 2:two]" {
+		t.Errorf("decided: %v", all)
+	}
+	if s.Stats.Refused["heard too few: abstains"] != 1 {
+		t.Error(s.Stats.Refused)
+	}
+}
+
+// One liar's word is not enough for a name to be known, nor its silence for one to be free.
+func TestLiesAboutNames(t *testing.T) {
+	for _, told := range []outcome{{name: "late", slot: 1}, {name: "early", slot: 1}} {
+		liar := faulty.Behaviour{Name: "lister", Model: parley.SignedByzantineFaults}
+		liar.Tell = func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
+			for i := range turn.Honest {
+				if m := &turn.Honest[i].Msg; m.Kind == listTold {
+					m.Body = append([]byte{byte(told.slot), byte(len(told.name))}, told.name...)
+				}
+			}
+			return turn.Honest
+		}
+		opt := returning(stream{EIG, 1, everybody}, 4, 1)
+		opt.Faulty = map[parley.ID]faulty.Behaviour{3: liar}
+		opt.Crashes = []sim.Crash{{At: 1, When: 2000, Back: 20000}}
+		for _, id := range []parley.ID{0, 2} {
+			opt.Requests = append(opt.Requests, proposal(id, 4000, 1, "early", "x"))
+		}
+		for id := range parley.ID(3) {
+			opt.Requests = append(opt.Requests, proposal(id, 90000, 2, "early", "y"), proposal(id, 90000, 3, "late", "z"))
+		}
+		opt.Until = 200000
+		all := vectors(sim.Run(opt))
+		if all[1][3] == nil || fmt.Sprint(all[1][3]) != fmt.Sprint(all[0][3]) || all[1][2] != nil || all[0][2] == nil {
+			t.Errorf("the liar tells of %q: %v and %v", told.name, all[1], all[0])
+		}
+	}
+}
+
+// What is no message of who comes back is refused, and so is what nobody waits for; no list
+// is told twice within the time of a slot.
+func TestHostileReturns(t *testing.T) {
+	one := stream{EIG, 1, everybody}
+	m, _ := newNames(one, 4, 8, 0, roomier)
+	s, h := alone(0, 4)
+	m.Start(s)
+	for _, q := range []parley.Msg{
+		{Kind: where, Origin: 1}, {Kind: where, Body: []byte("x")}, {Kind: where, Value: 2}, {Kind: where, Seq: 1<<62 + 1},
+		{Kind: at, Value: 1}, {Kind: at, Seq: 4}, {Kind: at, Value: 1<<62 + 1}, {Kind: listTold}, {Kind: listTold, Seq: 2},
+		{Kind: listWanted, Seq: 1}, {Kind: listWanted, Value: 1 << 40}, {Kind: listTold + 1},
+	} {
+		before := 0
+		for _, times := range h.refused {
+			before += times
+		}
+		s.Effects = nil
+		m.Receive(s, 3, q)
+		after := 0
+		for _, times := range h.refused {
+			after += times
+		}
+		if after != before+1 || len(s.Effects) > 0 {
+			t.Errorf("%+v: refused %v, effects %v", q, h.refused, s.Effects)
+		}
+	}
+	s.Effects = nil
+	for range 100 {
+		m.Receive(s, 3, parley.Msg{Kind: listWanted})
+	}
+	if len(s.Effects) != 1 || s.Effects[0].Msg.Kind != listTold {
+		t.Errorf("%d effects", len(s.Effects))
+	}
+	for _, bad := range [][]byte{{0}, {1, 0}, {1, 2, 'x'}, {2, 1, 'x', 1, 1, 'y'}, {1, 1, 'x', 1, 1, 'x'}} {
+		if names, ok := readNames(bad); ok {
+			t.Errorf("%v is read as %v", bad, names)
+		}
+	}
+}
+
+// A process that comes back is saved and loaded in every phase, and goes on as it would have.
+func TestStateOfWhoReturns(t *testing.T) {
+	for _, one := range []stream{{EIG, 1, 0}, {EIG, 1, everybody}} {
+		run := func(reload bool) string {
+			opt := returning(one, 4, 3)
+			for id := range parley.ID(4) {
+				opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 20000 + 500*parley.Tick(id), Back: 2000})
+				for k, when := range []parley.Tick{0, 40000, 90000} {
+					if one.all() {
+						opt.Requests = append(opt.Requests, proposal(id, when, uint64(k+1), fmt.Sprint(k), "x"))
+					} else if id == 0 {
+						opt.Requests = append(opt.Requests, question(0, when, uint64(k+1), fmt.Sprint(k)))
+					}
+				}
+			}
+			opt.Until = 200000
+			if reload {
+				opt.Between = func(s *sim.Sim) {
+					for id := range parley.ID(4) {
+						m := s.Machine(id)
+						if b := parley.Save(m, s.Now(), nil); !parley.Load(m, s.Now(), b) {
+							t.Fatal("it does not load")
+						}
+					}
+				}
+			}
+			return fmt.Sprint(sim.Run(opt).History.Deliveries)
+		}
+		if a, b := run(false), run(true); a != b {
+			t.Errorf("%s: %s\nand loaded: %s", one.name(), a, b)
+		}
+	}
+}

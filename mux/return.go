@@ -1,0 +1,270 @@
+package mux
+
+import (
+	"encoding/binary"
+
+	"parley"
+)
+
+// Returns lets processes of a pipeline come back: after a crash, or when they have lost
+// touch with the others. It needs messages of the machine's own, and n >= 2m+2: with fewer
+// processes a liar can keep who comes back out, or have it begin at a time of his own.
+//
+// A process that is out counts as one of the m that may be faulty. What it has to find is
+// a slot from which on it takes part, and when that one may begin. It
+//   - asks where the others are, until so much time has passed that all slots in which it
+//     may have spoken before are over everywhere, and n-1-m others have answered. The m+1st
+//     greatest answer is no greater than what some correct process has begun, and, since
+//     all that are correct have answered by then, no less than what m+1 of them had;
+//   - listens for as long as a slot lasts, and says nothing. Of a slot that m+1 processes'
+//     round 0 has told it of, a correct one has begun it: it notes that time as the slot's
+//     beginning. Slots of before it listened began too long ago to matter;
+//   - takes part in the slots behind. Those up to there are over for it.
+//
+// It never speaks in a slot that it may have spoken in before: before it speaks beyond what
+// it has reserved, it makes a greater reserve durable, half a window at a time, and in its
+// next life goes on behind that. Where that is more than the others have begun, they begin
+// what is missing, and it waits for that. Who has nothing durable goes by what the others tell.
+//
+// The time that it notes lies at most two delays behind the first correct beginning, and
+// three slacks: the first one's, another's who hears it, and its own. So the slots of who
+// came back begin as much later than the first, and rounds must have room for three delays
+// and five times the slack, where they otherwise have for two and four. This does not add
+// up as long as m+1 correct processes begin within one delay of each other: who hears of a
+// slot from m+1 begins it at once, before the window's time, for one of them is correct
+// and its window has let it. After more returns than n-2m-1 it could, if a liar calls for
+// all that windows let, without a pause. To what correct processes themselves call for it
+// does not happen: they leave half a round more between a slot and the one a window later,
+// after which all begin as they hear, within one delay.
+//
+// If all come back at once nobody goes on whom they could join. Then all have floors, up to
+// which they may have spoken, and these differ; and in a slot above the floor of one and
+// below that of another, more may be silent than may be faulty. So a process begins behind
+// what it knows, and tells nothing of what it takes part in, until three windows of slots
+// in a row have gone by in each of which it heard n-1-m others. That is enough: let k be a
+// slot that it tells of, and say that a correct process has a floor of k or more. That one
+// has taken at most a window of slots to find out that it was alone, with a window more
+// that had begun and half a one reserved; before that it heard n-1-m others, of whom, with
+// n > 3m, m are correct. So m+1 correct ones have floors above k less three windows, and
+// are silent in a slot there, in which our process heard m correct others. These would be
+// 2m+2 correct processes in all, more than there are if n = 3m+1; and if n is greater, the
+// numbers are greater alike. These empty slots are run through when there is something to
+// do, and n-1-m others say that they are ready to; who is ready only begins what m+1 call
+// for, so that liars do not drive it ahead of the others. If a correct process is missing
+// then, it counts as faulty.
+//
+// A process has lost touch if m+1 others begin slots that are more than a window away, or if
+// it has heard too few in a whole window of slots; or in one, if Whole says so.
+type Returns struct {
+	M         int         // how many processes may be faulty
+	Where, At parley.Kind // the messages: see Find
+	// Whole is for machines that need all slots: one that misses a slot has lost touch.
+	Whole bool
+}
+
+// Cut is what rounds are that know whether their process was cut off from the others.
+type Cut interface {
+	// Apart tells whether it heard fewer in some round than are correct.
+	Apart() bool
+}
+
+// phase is how far a process is.
+type phase uint8
+
+const (
+	in        phase = iota // it takes part
+	asking                 // where the others are
+	listening              // for the slots that begin
+	ready                  // it could take part, but nobody it can join goes on
+	going                  // it runs through slots of which nothing is told
+)
+
+// What a process tells of itself, in the Seq of At.
+const (
+	unknown uint64 = iota // it is out, and knows nothing
+	out                   // it is out
+	waits                 // it is ready, or going
+	takes                 // it takes part
+)
+
+// back is what a process of a pipeline knows that can return.
+type back struct {
+	Returns
+	n     int
+	rank  int // which of the greatest answers, or slots heard of, a correct process's is below
+	phase phase
+	since parley.Tick // when it began
+	poll  parley.Tick // when all are asked again
+	pause parley.Tick // until they are once more
+
+	known   bool   // the floor is
+	floor   uint64 // it may have spoken in slots up to here
+	reserve uint64 // it may speak in slots up to here
+	sealed  bool   // that is on the disk, or will be
+	records int    // on the disk, since they were replaced by the state
+
+	told    []told   // by process: its last answer
+	latest  []uint64 // by process: the last slot that it was heard to begin
+	astray  parley.Set
+	base    uint64 // nothing is told of slots up to here
+	clean   uint64 // the last slot in which it heard too few, or the one before the first
+	apart   uint64 // of the last ones, in how many slots on end
+	lost    bool   // touch with the others
+	whole   bool   // the machine has all that it needs of slots before
+	wants   bool   // somebody has something to do
+	settled bool   // all that may be missed are in too: nobody is asked
+}
+
+func newBack(c Returns, n int) *back {
+	rank := c.M + 1
+	if n < 2*c.M+2 {
+		rank = max(1, n-1-c.M)
+	}
+	b := &back{
+		Returns: c, n: n, rank: rank, whole: true, settled: true, told: make([]told, n), latest: make([]uint64, n),
+	}
+	b.forget()
+	return b
+}
+
+// told is one process's answer.
+type told struct {
+	stage uint64
+	high  uint64
+	old   uint8 // how often it was asked since; stale: it has not answered
+}
+
+const (
+	stale    = 3
+	mostSlot = 1 << 62
+	compact  = 64 // records
+)
+
+// CanReturn makes the pipeline one whose processes come back. Before the first event.
+func (l *Pipeline) CanReturn(c Returns) {
+	l.back = newBack(c, l.p.N)
+}
+
+// Start is the machine's Start. intact tells that who finds nothing of before has not
+// taken part before, though it has lived.
+func (l *Pipeline) Start(s *parley.Step, intact bool) {
+	b := l.back
+	if !s.Restart {
+		b.seal(s, 0)
+		return
+	}
+	b.floor, b.known = b.reserve, b.sealed
+	for _, r := range s.Log {
+		if len(r.Body) == 8 {
+			b.floor, b.known = max(b.floor, binary.BigEndian.Uint64(r.Body)), true
+		}
+	}
+	if !b.known && len(s.Log) == 0 {
+		if b.known = intact; intact {
+			b.seal(s, 0)
+		} else {
+			s.Append([]byte("begun"))
+		}
+	}
+	b.reserve, b.sealed = b.floor, b.known
+	l.over, l.opened = b.floor, b.floor
+	l.ask(s)
+}
+
+// seal makes a reserve durable.
+func (b *back) seal(s *parley.Step, reserve uint64) {
+	b.reserve, b.sealed = reserve, true
+	s.Append(binary.BigEndian.AppendUint64(nil, reserve))
+	if b.records++; b.records >= compact {
+		b.records = 0
+		s.Compact()
+	}
+}
+
+// reach is for a slot in which the process is to speak.
+func (b *back) reach(s *parley.Step, k, window uint64) {
+	if k > b.reserve {
+		b.seal(s, k+max(1, window/2)-1)
+	}
+}
+
+// In tells whether the process takes part.
+func (l *Pipeline) In() bool { return l.back == nil || l.back.phase == in }
+
+// Settled tells whether n-1-m others are in, too, and have all that they need.
+func (l *Pipeline) Settled() bool { return l.In() && (l.back == nil || l.back.settled) }
+
+// Base is the last slot of which nothing is told. It is over.
+func (l *Pipeline) Base() uint64 { return l.back.base }
+
+// Tells tells whether what is agreed on in a slot counts.
+func (l *Pipeline) Tells(k uint64) bool {
+	return l.In() && (l.back == nil || k > l.back.base && !l.back.lost)
+}
+
+// Whole says whether the machine has what it needs of slots up to Base.
+func (l *Pipeline) Whole(yes bool) { l.back.whole = yes }
+
+// Lose has the process return, for its machine has lost touch.
+func (l *Pipeline) Lose(s *parley.Step) {
+	l.back.lost = true
+	l.turn(s)
+}
+
+// Want tells that there is something to do, for one who waits to be needed.
+func (l *Pipeline) Want(s *parley.Step) {
+	if b := l.back; !b.wants && !b.settled {
+		b.wants = true
+		l.hurry(s)
+	}
+}
+
+// tells is Tells of a slot that is over.
+func (l *Pipeline) tells(k uint64, r *slot) bool {
+	if l.back == nil {
+		return l.missed == 0 || k < l.missed
+	}
+	return !r.apart && l.Tells(k)
+}
+
+// state visits what is known of a return. The reserve outlives a crash.
+func (b *back) state(v *parley.Vars) {
+	v.Durable(func() {
+		parley.Num(v, "reserve", &b.reserve)
+		v.Bool("sealed", &b.sealed)
+	})
+	if v.Skips() {
+		return
+	}
+	parley.Num(v, "phase", &b.phase)
+	v.Time("since", &b.since)
+	v.Time("poll", &b.poll)
+	parley.Num(v, "pause", &b.pause)
+	v.Bool("known", &b.known)
+	parley.Num(v, "floor", &b.floor)
+	parley.Num(v, "records", &b.records)
+	parley.PerProcess(v, "told", b.told, func(_ parley.ID, t *told) {
+		parley.Num(v, "stage", &t.stage)
+		parley.Num(v, "high", &t.high)
+		parley.Num(v, "old", &t.old)
+	})
+	parley.PerProcess(v, "latest", b.latest, func(_ parley.ID, k *uint64) { parley.Num(v, "slot", k) })
+	v.Set("astray", &b.astray)
+	parley.Num(v, "base", &b.base)
+	parley.Num(v, "clean", &b.clean)
+	parley.Num(v, "apart", &b.apart)
+	v.Bool("lost", &b.lost)
+	v.Bool("whole", &b.whole)
+	v.Bool("wants", &b.wants)
+	v.Bool("settled", &b.settled)
+}
+
+// noted visits what is noted of a slot beside what is of all pipelines.
+func (l *Pipeline) noted(v *parley.Vars, r *slot) {
+	if r.came == nil {
+		r.came = make([]bool, l.p.N)
+	}
+	parley.PerProcess(v, "came", r.came, func(_ parley.ID, yes *bool) { v.Bool("began", yes) })
+	v.Bool("own", &r.own)
+	v.Bool("apart", &r.apart)
+}
