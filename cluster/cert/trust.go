@@ -113,21 +113,23 @@ func (t *Trust) Subscribe(f func()) (cancel func()) {
 // ended at once. The returned function ends the watch; end may still be running then.
 func (t *Trust) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
 	w := &watch{trust: t, state: state, end: end}
+	w.mu.Lock()                    // a change may have it look before there is a cancel
 	w.cancel = t.Subscribe(w.look) // before the first look, so that no change is missed
+	w.mu.Unlock()
 	w.look()
 	return w.stop
 }
 
 // watch is one live connection.
 type watch struct {
-	trust  *Trust
-	state  tls.ConnectionState
-	end    func(error)
-	cancel func()
+	trust *Trust
+	state tls.ConnectionState
+	end   func(error)
 
-	mu    sync.Mutex
-	timer *time.Timer
-	ended bool
+	mu     sync.Mutex
+	cancel func() // set before the first look gets mu, and never again
+	timer  *time.Timer
+	ended  bool
 }
 
 // look checks the connection now, and again when its certificate runs out by the clock of now.

@@ -106,6 +106,40 @@ func TestWatchMissesNothing(t *testing.T) {
 	refused(t, "watching", why, cert.OtherAuthority)
 }
 
+// Trust may change at the very moment when a watch begins.
+func TestWatchDuringChanges(t *testing.T) {
+	w := newWorld(t, "bank")
+	p := connect(t, w.trust.Accept(w.node("a").Self(), cert.Node), w.trust.Dial(w.node("b").Self(), w.id("a")))
+	defer p.close()
+	accepted(t, p)
+	other := newWorld(t, "bank").authority.Anchors()
+	fatal(t, w.trust.Set(other))
+	stop := make(chan struct{})
+	var changes sync.WaitGroup
+	changes.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if err := w.trust.Set(other); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	const watches = 400
+	var ended atomic.Int64
+	for range watches {
+		w.trust.Watch(p.accepted.ConnectionState(), func(error) { ended.Add(1) })()
+	}
+	close(stop)
+	changes.Wait()
+	if ended.Load() != watches {
+		t.Errorf("of %d connections %d were ended", watches, ended.Load())
+	}
+}
+
 // A live connection ends when the certificate of its peer runs out, not before.
 func TestExpiryClosesLiveConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,6 +102,8 @@ func (m *Calls) Close() error {
 	var err error
 	if m.server != nil {
 		err = m.server.Close()
+	} else if m.listen != nil { // not started
+		err = m.listen.Close()
 	}
 	m.using.Lock() // when the last call has been answered
 	defer m.using.Unlock()
@@ -166,14 +169,6 @@ func (m *Calls) Flush(to parley.ID) {
 	}
 }
 
-// Queued is how many bytes wait for a peer.
-func (m *Calls) Queued(to parley.ID) int {
-	p := m.peers[to]
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.bytes[Urgent] + p.bytes[Bulk]
-}
-
 // Stats is what was counted.
 func (m *Calls) Stats() Stats {
 	out := Stats{Refused: m.refused.seen()}
@@ -182,9 +177,8 @@ func (m *Calls) Stats() Stats {
 			continue
 		}
 		s := p.stats()
-		s.Queued = m.Queued(p.id)
 		p.mu.Lock()
-		s.Connected, s.Since = p.open, p.since
+		s.Connected, s.Since, s.Queued = p.open, p.since, p.bytes[Urgent]+p.bytes[Bulk]
 		p.mu.Unlock()
 		out.Peers = append(out.Peers, s)
 	}
@@ -228,8 +222,7 @@ func (p *callee) run() {
 			why = &Down{Reason: Closed}
 		}
 		cut(nil)
-		p.refused.add(why.Reason)
-		p.m.note("peer", p.id.String(), why)
+		p.count(why)
 		p.ended(why)
 		p.idle() // whatever was wrong with a connection, the next session has another
 		if p.m.now()-begin > l.BackoffMax+l.Greeting {
@@ -278,11 +271,15 @@ func (p *callee) talk(ctx context.Context) *Down {
 func (p *callee) call(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1.CarryResponse, *Down) {
 	ctx, cancel := context.WithTimeout(ctx, p.m.c.Limits.Silence)
 	defer cancel()
+	p.mu.Lock()
+	ping := p.open && len(r.GetFrames()) == 0 // before, calls wait for connections and hellos
+	p.mu.Unlock()
 	begin := p.m.now()
 	answer, err := p.service.Carry(ctx, r)
 	if err == nil {
-		if len(r.GetFrames()) == 0 {
-			p.rtt.add(p.m.now() - begin)
+		if ping {
+			now := p.m.now()
+			p.rtt.add(now, now-begin)
 		}
 		for _, f := range r.GetFrames() {
 			p.bytesOut.Add(uint64(len(f.GetMessage())))
@@ -299,6 +296,9 @@ func (p *callee) call(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1.
 		down.Reason = Unreachable
 	case connect.CodeOf(err) == connect.CodeFailedPrecondition:
 		down.Reason = ToldOff
+		if said, ok := errors.AsType[*connect.Error](err); ok {
+			down.Told = Reason(max(0, slices.Index(reasonText[:], said.Message())))
+		}
 	}
 	return nil, down
 }

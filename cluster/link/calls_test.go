@@ -1,11 +1,14 @@
 package link_test
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/cluster/link"
@@ -178,6 +181,7 @@ func TestCallsRefuse(t *testing.T) {
 	})
 	s.host[0].await(t, "up 1.1")
 	await(t, "the other configuration", func() bool { return m[0].Stats().Peers[1].Refused[link.OtherConfig] > 0 })
+	await(t, "it is told why", func() bool { return m[2].Stats().Peers[0].Told == link.OtherConfig })
 	if s.host[0].count("up 2.1") > 0 || m[0].Stats().Peers[1].Connected {
 		t.Error("it is up")
 	}
@@ -196,6 +200,34 @@ func TestCallsRefuse(t *testing.T) {
 	}
 	if err := stranger.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The first calls wait for connections and hellos, which is no round trip. Without pings there
+// is none to measure.
+func TestCallsMeasurePings(t *testing.T) {
+	s, m := calls(t, 2, func(c *link.Config) { c.Limits.Ping, c.Limits.Silence = time.Minute, 3*time.Minute })
+	s.host[0].await(t, "up 1.1")
+	s.host[1].await(t, "up 0.1")
+	for i := range m {
+		if r := m[i].Stats().Peers[0].RTT; r.Samples != 0 {
+			t.Errorf("node %d measured %+v", i, r)
+		}
+	}
+}
+
+// Calls that were not started give their listener back.
+func TestCallsNotStarted(t *testing.T) {
+	s := newSystem(t, 1, nil)
+	m, err := link.NewCalls(s.config[0])
+	if err == nil {
+		err = m.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.config[0].Listener.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("it listened on: %v", err)
 	}
 }
 

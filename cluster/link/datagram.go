@@ -140,9 +140,6 @@ func (d *Datagrams) Send(to parley.ID, _ Class, channel uint32, head, body []byt
 // Flush has nothing to do.
 func (d *Datagrams) Flush(parley.ID) {}
 
-// Queued is 0: packets do not wait here.
-func (d *Datagrams) Queued(parley.ID) int { return 0 }
-
 // Stats is what was counted.
 func (d *Datagrams) Stats() Stats {
 	out := Stats{Refused: d.refused.seen()}

@@ -174,9 +174,11 @@ func diffuses(t *testing.T, form func(testing.TB, int, func(int) link.Handler) [
 				t.Fatal(err)
 			}
 		}
+		for i, m := range members { // all, before more is sent: the system keeps few packets for who stands still
+			await(t, fmt.Sprintf("node %d has delivered %d of each", i, x+1), func() bool { return len(m.all()) >= (x+1)*n })
+		}
 	}
 	for i, m := range members {
-		await(t, fmt.Sprintf("node %d has delivered all", i), func() bool { return len(m.all()) >= len(want) })
 		if got := m.all(); !slices.Equal(got, want) {
 			t.Errorf("node %d has delivered %q", i, got)
 		}

@@ -172,8 +172,7 @@ func (m *Mesh) refuse(p *peer, from string, down *Down) {
 		m.note("address", from, down)
 		return
 	}
-	p.refused.add(down.Reason)
-	m.note("peer", p.id.String(), down)
+	p.count(down)
 }
 
 // notes remembers what was logged, to log it once a minute.

@@ -84,7 +84,7 @@ func readHello(r io.Reader, newest uint16) (Hello, *Down) {
 		if _, err := io.ReadFull(r, frame[1:]); err != nil {
 			return Hello{}, greetingError(err)
 		}
-		return Hello{}, &Down{Reason: ToldOff, Told: Reason(frame[1])}
+		return Hello{}, told(frame[1])
 	case frame[0] != typeHello:
 		return Hello{}, &Down{Reason: NoHello}
 	case n > helloLimit:

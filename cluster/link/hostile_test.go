@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/binary"
+	"log/slog"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -256,6 +258,26 @@ func TestHostileHandshakes(t *testing.T) {
 		s.refused(1, -1, link.Handshake)
 		s.goOn()
 	})
+}
+
+// Byes of no known reason are all one, whoever says them: they do not fill the log.
+func TestUnknownByesAreOne(t *testing.T) {
+	var log bytes.Buffer
+	s := besieged(t, func(c *link.Config) {
+		if c.Self == 1 {
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		}
+	})
+	for i, why := range []byte{0, byte(link.Oversize) + 1, 255} {
+		s.intruder(0, 1).send(frame(bye, why))
+		await(t, "the bye", func() bool { return s.host[1].count("down 0 refused by the peer") == i+1 })
+		s.wire(0, 1).send(frame(bye, why)) // before hello
+		await(t, "the other bye", func() bool { return s.peer(1, 0).Refused[link.ToldOff] == uint64(2*i+2) })
+	}
+	s.stop(1)
+	if n := strings.Count(log.String(), "peer=0"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, &log)
+	}
 }
 
 // A node refuses a peer, and the peer hears why: with it his own log tells the operator.

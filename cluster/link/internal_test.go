@@ -2,8 +2,11 @@ package link
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
+	"io"
 	"net"
+	"net/http/httptest"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -80,11 +83,78 @@ func TestWindow(t *testing.T) {
 		t.Error("not empty")
 	}
 	for i := range 5000 {
-		w.add(time.Duration(i + 1))
+		w.add(0, time.Duration(i+1))
 	}
 	// The last 1024 are 3977 to 5000.
 	if got, want := w.sum(), (RTT{Min: 3977, P50: 3977 + 512, P999: 3977 + 1022, Samples: 1024}); got != want {
 		t.Errorf("%+v, not %+v", got, want)
+	}
+}
+
+// What was late longer than a moment ago does not count for what a link is like now.
+func TestRecentRoundTrips(t *testing.T) {
+	var w window
+	if w.recent(time.Hour) != (RecentRTT{}) {
+		t.Error("not empty")
+	}
+	for i := range 400 { // four in a second
+		took := time.Millisecond
+		if i == 300 || i == 396 {
+			took = time.Second // at 75 s and at 99 s
+		}
+		w.add(time.Duration(i)*time.Second/4, took)
+	}
+	if got := w.sum().P999; got != time.Second {
+		t.Errorf("999 of 1000 keep to %v", got)
+	}
+	want := RecentRTT{P50: time.Millisecond, P90: time.Millisecond, Samples: 40}
+	if got := w.recent(100 * time.Second); got != want {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+	for range 4 { // a tenth of them is late
+		w.add(99*time.Second, time.Second)
+	}
+	if got := w.recent(100 * time.Second).P90; got != time.Second {
+		t.Errorf("9 of 10 keep to %v, though 5 of 44 were late", got)
+	}
+}
+
+// Answers that lay here while this process stood still tell nothing of the link.
+func TestOwnPauseIsNoRoundTrip(t *testing.T) {
+	m := testMesh(t)
+	p := m.peers[1]
+	s := newSession(p, newConn(nil), nil, Hello{}, 1)
+	answer := func(sent, looked, came time.Duration) {
+		t.Helper()
+		s.pings[s.pinged%uint64(len(s.pings))] = sent
+		s.pinged++
+		m.coarse.Store(int64(looked))
+		m.begin = time.Now().Add(-came)
+		if why := s.pong(binary.BigEndian.AppendUint64(nil, uint64(sent))); why != 0 {
+			t.Fatal(why)
+		}
+	}
+	for _, c := range []struct {
+		what               string
+		sent, looked, came time.Duration
+		look               bool // the process noticed before the answer was read
+		counts             int
+	}{
+		{"at once", 10 * time.Second, 10 * time.Second, 10*time.Second + 30*time.Millisecond, false, 1},
+		{"after a pause", 20 * time.Second, 20 * time.Second, 21 * time.Second, false, 1},
+		{"after a pause that was noticed", 30 * time.Second, 30 * time.Second, 31 * time.Second, true, 1},
+		{"of a peer who is slow", 40 * time.Second, 41 * time.Second, 41 * time.Second, false, 2},
+	} {
+		m.coarse.Store(int64(c.sent))
+		looked := c.looked
+		if c.look {
+			m.look(c.came)
+			looked = c.came
+		}
+		answer(c.sent, looked, c.came)
+		if n := p.rtt.sum().Samples; n != c.counts {
+			t.Errorf("%s: %d were counted, not %d", c.what, n, c.counts)
+		}
 	}
 }
 
@@ -129,6 +199,63 @@ func TestPauseIsNobodysFault(t *testing.T) {
 	s.keep(start+time.Minute+m.c.Limits.Silence+1, false)
 	if !s.ended() || s.why.Reason != Silent {
 		t.Errorf("not blamed for silence: %v", s.why)
+	}
+}
+
+// Nor is he while the handler is at work: neither for silence nor for a frame that is under way.
+func TestOurWorkIsNobodysFault(t *testing.T) {
+	m := testMesh(t)
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	s := newSession(m.peers[1], newConn(ours), nil, Hello{}, 1)
+	s.last = 2 * time.Hour // no ping is due
+	for _, begun := range []time.Duration{0, 1} {
+		s.begun.Store(int64(begun))
+		s.busy.Store(true)
+		s.keep(time.Hour, false)
+		s.busy.Store(false)
+		s.keep(time.Hour+m.c.Limits.Silence, false)
+		if s.ended() {
+			t.Errorf("blamed for our work: %v", s.why)
+		}
+	}
+}
+
+// Who writes just now, as when a ping is due, does not keep the peer from hearing why the
+// connection ends.
+func TestByeWhileSomebodyWrites(t *testing.T) {
+	server := httptest.NewTLSServer(nil) // for its certificate
+	defer server.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	heard := make(chan []byte)
+	go func() {
+		var b []byte
+		if c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true}); err == nil {
+			b, _ = io.ReadAll(c)
+		}
+		heard <- b
+	}()
+	nc, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newConn(nc)
+	secure := tls.Server(c, &tls.Config{Certificates: server.TLS.Certificates})
+	if err := secure.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	want := []byte{0, 0, 0, 2, typeBye, byte(Replaced)}
+	if !c.setFree() {
+		want = nil // who writes may be waiting, on this system
+	}
+	s := newSession(testMesh(t).peers[1], c, secure, Hello{}, 1) // writing is somebody's
+	s.fail(&Down{Reason: Replaced})
+	if got := <-heard; !bytes.Equal(got, want) {
+		t.Errorf("the peer hears %v, not %v", got, want)
 	}
 }
 

@@ -76,6 +76,11 @@ func (l *Limits) fill() error {
 	return nil
 }
 
+// tick is how often connections are looked after.
+func (l *Limits) tick() time.Duration {
+	return max(time.Millisecond, min(l.Ping, l.Silence, l.FrameTime)/4)
+}
+
 // gate bounds the connections that have not said hello. Addresses share the buckets of a
 // table of fixed size, so that many addresses take no more memory than few; which ones share
 // is not for an attacker to know.

@@ -69,9 +69,6 @@ type Transport interface {
 	Send(to parley.ID, class Class, channel uint32, head, body []byte) bool
 	// Flush has what is queued for a peer written, without waiting for him.
 	Flush(to parley.ID)
-	// Queued is how many bytes wait for a peer: what to hold a sender back by, long before
-	// the limit at which the connection is given up.
-	Queued(to parley.ID) int
 	// Stats counts, by peer, and what could be charged to none.
 	Stats() Stats
 	// Close ends all, and returns when no goroutine is left. It must not be called by the Handler.
@@ -98,7 +95,9 @@ type PeerStats struct {
 	BytesOut    uint64
 	FramesLost  uint64 // queued when a connection ended
 	Spills      uint64 // writes that the socket did not take whole
-	Queued      int    // bytes
+	Queued      int    // bytes: at the limit of a class the connection is given up
 	RTT         RTT
+	Recent      RecentRTT
 	Refused     map[Reason]uint64
+	Told        Reason // why the peer last refused a connection of ours, or 0
 }

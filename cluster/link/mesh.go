@@ -35,12 +35,18 @@ type Identity interface {
 type Config struct {
 	Self     parley.ID
 	Peers    []string     // addresses (host:port) by ID; the one of Self is where to listen
+	Names    []string     // of peers by ID, for the log; or nil
 	Listener net.Listener // instead of listening there, or nil
 	Identity Identity
 	Hello    Hello
 	Limits   Limits
 	Handler  Handler
 	Log      *slog.Logger // or nil
+	// Newest is the newest incarnation of each peer that was seen before, by ID, or nil.
+	// Seen, if it is given, is called with each newer one before the peer is taken, and may
+	// refuse it. It is called for one connection of a peer at a time.
+	Newest []uint64
+	Seen   func(id parley.ID, incarnation uint64) error
 }
 
 // Mesh is one connection with every peer: the process with the smaller ID dials.
@@ -51,6 +57,7 @@ type Mesh struct {
 	tls     *tls.Config // to accept with
 	begin   time.Time
 	coarse  atomic.Int64 // now, as of the last tick
+	held    atomic.Int64 // when this process was last held up, as of the tick after it
 	notes   notes
 	refused counts
 
@@ -71,12 +78,16 @@ func New(c Config) (*Mesh, error) {
 	switch n := len(c.Peers); {
 	case n > parley.MaxProcesses:
 		return nil, fmt.Errorf("link: %d nodes: at most %d", n, parley.MaxProcesses)
+	case c.Names != nil && len(c.Names) != n:
+		return nil, fmt.Errorf("link: names of %d nodes, of %d", len(c.Names), n)
 	case int(c.Self) >= n:
 		return nil, fmt.Errorf("link: node %d of %d nodes", c.Self, n)
 	case len(c.Hello.Cluster) > 255:
 		return nil, fmt.Errorf("link: the cluster's name has %d bytes: at most 255", len(c.Hello.Cluster))
 	case c.Hello.Min > c.Hello.Max:
 		return nil, fmt.Errorf("link: wire versions %d to %d", c.Hello.Min, c.Hello.Max)
+	case c.Newest != nil && len(c.Newest) != n:
+		return nil, fmt.Errorf("link: incarnations of %d nodes, of %d", len(c.Newest), n)
 	case c.Handler == nil || c.Identity == nil:
 		return nil, errors.New("link: no handler, or no identity")
 	}
@@ -90,6 +101,8 @@ func New(c Config) (*Mesh, error) {
 		p := &peer{m: m, id: parley.ID(i), addr: addr}
 		if p.id == c.Self {
 			p = nil
+		} else if c.Newest != nil {
+			p.newest = c.Newest[i]
 		}
 		m.peers = append(m.peers, p)
 	}
@@ -152,14 +165,6 @@ func (m *Mesh) Flush(to parley.ID) {
 	}
 }
 
-// Queued is how many bytes wait for a peer.
-func (m *Mesh) Queued(to parley.ID) int {
-	if s := m.peers[to].live.Load(); s != nil {
-		return s.queued()
-	}
-	return 0
-}
-
 // Stats is what was counted.
 func (m *Mesh) Stats() Stats {
 	out := Stats{Refused: m.refused.seen()}
@@ -176,7 +181,7 @@ func (m *Mesh) now() time.Duration { return time.Since(m.begin) }
 // keep has every connection looked after.
 func (m *Mesh) keep() {
 	l := &m.c.Limits
-	tick := time.NewTicker(max(time.Millisecond, min(l.Ping, l.Silence, l.FrameTime)/4))
+	tick := time.NewTicker(l.tick())
 	defer tick.Stop()
 	for last := m.now(); ; {
 		select {
@@ -185,7 +190,7 @@ func (m *Mesh) keep() {
 		case <-tick.C:
 		}
 		now := m.now()
-		m.coarse.Store(int64(now))
+		m.look(now)
 		paused := now-last > l.Silence/2
 		last = now
 		for _, p := range m.peers {
@@ -197,6 +202,23 @@ func (m *Mesh) keep() {
 			}
 		}
 	}
+}
+
+// heldUp is the least time that this process must have stood still, or been late to look
+// after its connections, for pings of that time to show nothing of the peers.
+const heldUp = 100 * time.Millisecond
+
+// look notes the time, and whether this process was held up since it last did so.
+func (m *Mesh) look(now time.Duration) {
+	if m.late(now) {
+		m.held.Store(int64(now))
+	}
+	m.coarse.Store(int64(now))
+}
+
+// late tells whether this process is held up at the moment, or was until now.
+func (m *Mesh) late(now time.Duration) bool {
+	return now-time.Duration(m.coarse.Load()) >= m.c.Limits.tick()+heldUp
 }
 
 // jitter is something between half of d and d, so that nodes that failed together do not

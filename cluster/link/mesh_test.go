@@ -132,9 +132,6 @@ func TestEverybodyWrites(t *testing.T) {
 				for n := range each {
 					var b [4]byte
 					binary.BigEndian.PutUint32(b[:], uint32(n))
-					for s.mesh[i].Queued(parley.ID(1-i)) > 8<<20 {
-						time.Sleep(time.Millisecond)
-					}
 					if !s.mesh[i].Send(parley.ID(1-i), link.Bulk, uint32(k), b[:], make([]byte, n%300)) {
 						t.Errorf("node %d: a frame was not taken", i)
 						return
@@ -210,6 +207,26 @@ func TestUrgentOvertakesBulk(t *testing.T) {
 		if h.count("frame on 2") != 1 || strings.HasSuffix(h.all(), "frame on 2") {
 			t.Errorf("of %d bytes each: the urgent frame came last or not at all", size)
 		}
+	}
+}
+
+// Whose frame takes us long is not taken for silent meanwhile.
+func TestSlowHandlerBlamesNobody(t *testing.T) {
+	const silence = 300 * time.Millisecond
+	work := make(chan struct{})
+	s := newSystem(t, 2, func(c *link.Config) { c.Limits.Silence = silence })
+	s.host[1].frame = func(parley.ID, uint32, []byte) { <-work }
+	s.start(0, 1)
+	s.connected(0, 1)
+	s.mesh[0].Send(1, link.Urgent, 5, nil, []byte("much to do"))
+	s.mesh[0].Flush(1)
+	time.Sleep(3 * silence)
+	close(work)
+	s.mesh[1].Send(0, link.Urgent, 5, nil, []byte("done"))
+	s.mesh[1].Flush(0)
+	s.host[0].await(t, "frame 1/5 done")
+	if got := s.host[1].all(); got != "up 0.1" {
+		t.Errorf("node 1 saw\n%s", got)
 	}
 }
 
@@ -352,6 +369,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	var mu sync.Mutex
 	s := newSystem(t, 2, func(c *link.Config) {
 		c.Hello.Config[0] = byte(c.Self)
+		c.Names = []string{"node1", "node2"}
 		if c.Self == 1 {
 			c.Log = slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
 				mu.Lock()
@@ -368,7 +386,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	if n := strings.Count(b.String(), "other configuration"); n != 2 { // reason and error, in one line
 		t.Errorf("logged %d times:\n%s", n, &b)
 	}
-	if !strings.Contains(b.String(), "peer=0") {
+	if !strings.Contains(b.String(), "peer=node1") {
 		t.Errorf("the peer is not named:\n%s", &b)
 	}
 }

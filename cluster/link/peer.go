@@ -20,6 +20,7 @@ type peer struct {
 	rtt    window
 	tally
 
+	told                            atomic.Uint32 // the last Reason for which he refused us
 	connections, framesLost, spills atomic.Uint64
 }
 
@@ -27,6 +28,14 @@ type peer struct {
 type tally struct {
 	framesIn, framesOut, bytesIn, bytesOut atomic.Uint64
 	refused                                counts
+}
+
+// name is what the peer is called in the log.
+func (p *peer) name() string {
+	if names := p.m.c.Names; names != nil {
+		return names[p.id]
+	}
+	return p.id.String()
 }
 
 // admit makes s the peer's connection, or says why not. There is one at a time: another
@@ -41,9 +50,14 @@ func (p *peer) admit(s *session) *Down {
 			p.mu.Unlock()
 			return &Down{Reason: OldLife}
 		case old == nil:
-			p.newest = s.hello.Incarnation
-			p.live.Store(s)
+			err := p.saw(s.hello.Incarnation)
+			if err == nil {
+				p.live.Store(s)
+			}
 			p.mu.Unlock()
+			if err != nil {
+				return &Down{Reason: Broken, Err: err}
+			}
 			return nil
 		case !old.ended() && s.hello.Incarnation == old.hello.Incarnation:
 			p.mu.Unlock()
@@ -53,6 +67,25 @@ func (p *peer) admit(s *session) *Down {
 		old.fail(&Down{Reason: Replaced})
 		<-old.done
 	}
+}
+
+// saw notes an incarnation that is not before the newest. The lock is held.
+func (p *peer) saw(incarnation uint64) error {
+	if seen := p.m.c.Seen; seen != nil && incarnation > p.newest {
+		if err := seen(p.id, incarnation); err != nil {
+			return err
+		}
+	}
+	p.newest = incarnation
+	return nil
+}
+
+// count counts what ended or refused a connection, and logs it.
+func (p *peer) count(why *Down) {
+	if p.refused.add(why.Reason); why.Reason == ToldOff {
+		p.told.Store(uint32(why.Told))
+	}
+	p.m.note("peer", p.name(), why)
 }
 
 // leave ends s as the peer's connection.
@@ -85,7 +118,7 @@ func (p *peer) send(class Class, channel uint32, head, body []byte) bool {
 func (p *peer) stats() PeerStats {
 	out := p.tally.stats(p.id)
 	out.Connections, out.FramesLost, out.Spills = p.connections.Load(), p.framesLost.Load(), p.spills.Load()
-	out.RTT = p.rtt.sum()
+	out.RTT, out.Recent, out.Told = p.rtt.sum(), p.rtt.recent(p.m.now()), Reason(p.told.Load())
 	p.mu.Lock()
 	out.Incarnation = p.newest
 	p.mu.Unlock()

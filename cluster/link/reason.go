@@ -73,19 +73,28 @@ func (r Reason) String() string {
 // Down is why a connection ended or was not made.
 type Down struct {
 	Reason Reason
-	Told   Reason // with ToldOff: what the peer said
+	Told   Reason // with ToldOff: what the peer said; 0 if that is none of ours
 	Err    error  // what the system said, or nil
 }
 
 func (d *Down) Error() string {
 	s := "link: " + d.Reason.String()
-	if d.Reason == ToldOff {
+	if d.Told != 0 {
 		s += ": " + d.Told.String()
 	}
 	if d.Err != nil {
 		s += ": " + d.Err.Error()
 	}
 	return s
+}
+
+// told is what a bye says. What a later version may say, or a liar, is one thing to us: else
+// there were as many things to note as there are bytes.
+func told(b byte) *Down {
+	if b >= byte(reasons) {
+		b = 0
+	}
+	return &Down{Reason: ToldOff, Told: Reason(b)}
 }
 
 // Unwrap returns what the system said.

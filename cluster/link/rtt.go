@@ -6,34 +6,66 @@ import (
 	"time"
 )
 
-// RTT is how long pings took to be answered, over the last of them.
+// RTT is how long pings took to be answered, over the last of them. Those that came in while
+// this process itself stood still are not among them: they tell nothing of the link.
 type RTT struct {
 	Min, P50, P999 time.Duration
 	Samples        int // at most 1024
 }
 
+// RecentRTT is the same over the last ten seconds: what a link is like at the moment. What a
+// node that stood still once has made late is soon forgotten.
+type RecentRTT struct {
+	P50, P90 time.Duration
+	Samples  int
+}
+
+const recently = 10 * time.Second
+
 // window holds the last round-trip times.
 type window struct {
 	mu   sync.Mutex
-	ring [1024]time.Duration
+	ring [1024]roundTrip
 	n    int // all that there were
 }
 
-func (w *window) add(d time.Duration) {
+type roundTrip struct{ at, took time.Duration }
+
+func (w *window) add(at, took time.Duration) {
 	w.mu.Lock()
-	w.ring[w.n%len(w.ring)] = d
+	w.ring[w.n%len(w.ring)] = roundTrip{at, took}
 	w.n++
 	w.mu.Unlock()
 }
 
-func (w *window) sum() RTT {
+// since returns the times of those that were answered at a time or later, sorted.
+func (w *window) since(at time.Duration) (v []time.Duration) {
 	w.mu.Lock()
-	v := slices.Clone(w.ring[:min(w.n, len(w.ring))])
+	for _, one := range w.ring[:min(w.n, len(w.ring))] {
+		if one.at >= at {
+			v = append(v, one.took)
+		}
+	}
 	w.mu.Unlock()
+	slices.Sort(v)
+	return v
+}
+
+// perMille is what so many of a thousand keep to.
+func perMille(v []time.Duration, of int) time.Duration { return v[min(len(v)*of/1000, len(v)-1)] }
+
+func (w *window) sum() RTT {
+	v := w.since(0)
 	if len(v) == 0 {
 		return RTT{}
 	}
-	slices.Sort(v)
-	at := func(perMille int) time.Duration { return v[min(len(v)*perMille/1000, len(v)-1)] }
-	return RTT{Min: v[0], P50: at(500), P999: at(999), Samples: len(v)}
+	return RTT{Min: v[0], P50: perMille(v, 500), P999: perMille(v, 999), Samples: len(v)}
+}
+
+func (w *window) recent(now time.Duration) RecentRTT {
+	v := w.since(now - recently)
+	if len(v) == 0 {
+		return RecentRTT{}
+	}
+	return RecentRTT{P50: perMille(v, 500), P90: perMille(v, 900), Samples: len(v)}
 }

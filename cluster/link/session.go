@@ -21,8 +21,8 @@ type session struct {
 	m       *Mesh
 	conn    *conn
 	tls     *tls.Conn
-	hello   Hello // of the peer
-	version uint16
+	hello   Hello  // of the peer
+	version uint16 // what both speak, for Stats: there is one as yet
 	since   time.Time
 
 	mu      sync.Mutex
@@ -52,6 +52,7 @@ type session struct {
 
 	heard atomic.Int64 // when a frame last came, on the coarse clock
 	begun atomic.Int64 // when the frame that is under way began, or 0
+	busy  atomic.Bool  // with what was read: nothing is awaited of the peer
 }
 
 func newSession(p *peer, c *conn, t *tls.Conn, h Hello, version uint16) *session {
@@ -78,7 +79,9 @@ func (s *session) serve() {
 	s.p.connections.Add(1)
 	s.r = newReader(s.m.c.Limits.Frame)
 	s.conn.before = s.burst
+	s.mu.Lock() // fail may be asking
 	s.conn.setFree()
+	s.mu.Unlock()
 	s.written.Add(1)
 	go s.writer()
 	h := s.m.c.Handler
@@ -252,12 +255,11 @@ func (s *session) writer() {
 func (s *session) fail(why *Down) {
 	s.once.Do(func() {
 		s.why = why
-		s.p.refused.add(why.Reason)
-		s.m.note("peer", s.p.id.String(), why)
+		s.p.count(why)
 		s.mu.Lock()
-		s.shut = true // before the bye: it is the last frame
-		tell := !s.owned
-		s.owned = true // for ever
+		s.shut = true                   // before the bye: it is the last frame
+		tell := !s.owned || s.conn.free // else who writes may be waiting
+		s.owned = true                  // for ever
 		s.mu.Unlock()
 		if tell && why.Reason != Broken && why.Reason != ToldOff {
 			_ = s.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
@@ -289,6 +291,7 @@ func broken(err error) *Down {
 func (s *session) read() {
 	for {
 		n, err := s.tls.Read(s.r.free())
+		s.busy.Store(true)
 		s.r.end += n
 		s.gotBytes += n
 		for {
@@ -348,7 +351,7 @@ func (s *session) frame(b []byte) (why Reason) {
 		if len(b) != 1 {
 			return Malformed
 		}
-		down := &Down{Reason: ToldOff, Told: Reason(b[0])}
+		down := told(b[0])
 		if down.Told == Closed {
 			down = &Down{Reason: Closed}
 		}
@@ -379,6 +382,7 @@ func (s *session) burst() {
 		s.owing = false
 		s.flush()
 	}
+	s.busy.Store(false)
 }
 
 // ping answers one, within limits.
@@ -412,17 +416,19 @@ func (s *session) pong(b []byte) Reason {
 	if !ok {
 		return BadPong
 	}
-	s.p.rtt.add(s.m.now() - at)
+	if now := s.m.now(); at >= time.Duration(s.m.held.Load()) && !s.m.late(now) {
+		s.p.rtt.add(now, now-at)
+	} // else the answer lay here while this process stood still
 	return 0
 }
 
-// keep is called every now and then: pings, and deadlines. After a pause of our own process
-// nobody is blamed for it.
+// keep is called every now and then: pings, and deadlines. Nobody is blamed for what he could
+// not show: after a pause of our own process, and while our handler is at work.
 func (s *session) keep(now time.Duration, paused bool) {
 	l := &s.m.c.Limits
 	begun, heard := s.begun.Load(), s.heard.Load()
 	switch {
-	case paused:
+	case paused || s.busy.Load():
 		s.heard.Store(int64(now))
 		if begun != 0 {
 			s.begun.CompareAndSwap(begun, int64(now))
