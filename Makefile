@@ -10,7 +10,8 @@ SOAK_FOR ?= 8h
 CHAOS_FOR ?= 4m
 TOOL     := $(GO) tool -modfile=tools/go.mod
 LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
-CORE     := . ./agreement/eig/sliced ./lockstep/... ./stack/... ./mux/... ./seq/... ./faulty/... ./sim/... ./trace/...
+CORE     := . ./agreement/eig/sliced ./lockstep/... ./stack/... ./mux/... ./seq/... ./faulty/... ./sim/... ./trace/... \
+            ./cluster/link ./cluster/host
 
 .PHONY: help
 help: ## list what can be made
@@ -29,9 +30,11 @@ test: ## run all tests; needs Go alone, and no privileges
 check: vet staticcheck lint drift rename-check vuln ## all checks of the source: the next six
 
 .PHONY: vet
-vet: ## go vet, of the tools too
+vet: ## go vet, of the tools too, and that the command compiles for Windows and macOS
 	$(GO) vet ./...
 	$(GO) -C tools vet ./...
+	GOOS=windows $(GO) build -o /dev/null ./cmd/parley
+	GOOS=darwin $(GO) build -o /dev/null ./cmd/parley
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,6 +41,9 @@ func (a *app) benchOrder() *cobra.Command {
 			stop := a.busy()
 			r, err := order.Run(s)
 			stop()
+			if s.Dir != "" {
+				err = errors.Join(err, os.RemoveAll(s.Dir))
+			}
 			if err != nil {
 				return fmt.Errorf("parley bench order: %w", err)
 			}
@@ -59,7 +63,7 @@ func (a *app) benchOrder() *cobra.Command {
 	f.IntVar(&s.Window, "window", 1024, "`messages` of a sender under way")
 	f.DurationVar(&s.Duration, "dur", 2*time.Second, "time measured in each phase")
 	f.StringSliceVar(&s.Phases, "phases", order.Phases, "what to measure")
-	f.StringVar(&s.Dir, "dir", "", "a `folder` on the disk to be durable in (default: in memory)")
+	f.StringVar(&s.Dir, "dir", "", "a `folder` on the disk to be durable in, for the time of the run (default: in memory)")
 	f.StringVar(&secured, "tls", "on", "mutual TLS: there is no cluster without it")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
@@ -76,10 +80,16 @@ func (a *app) orderSpec(s *order.Spec, level, secured string) (err error) {
 	switch {
 	case s.Level == cluster.Total && s.M > 0:
 		return badFlag("m", "%d: with --level total nobody may lie", s.M)
+	case s.Level == cluster.Total && s.Round != 0:
+		return badFlag("round", "%v: --level total has no rounds", s.Round)
+	case s.Round < 0:
+		return badFlag("round", "%v: a time above 0 was expected", s.Round)
 	case s.Level == cluster.Total:
 		s.M = 0
 	case s.M < 0:
-		s.M = (s.N - 1) / 3
+		s.M = max(0, (s.N-1)/3)
+	case s.N <= 3*s.M && s.N > 0:
+		return badFlag("m", "%d: of %d nodes %d may lie, for n > 3m", s.M, s.N, (s.N-1)/3)
 	}
 	if err := s.Check(); err != nil {
 		return err
@@ -147,8 +157,11 @@ func longFlags(args []string) []string {
 		return args
 	}
 	args = slices.Clone(args)
+	flags := new(app).benchOrder().Flags()
 	for i, arg := range args {
-		if len(arg) > 2 && arg[0] == '-' && strings.Trim(arg[:2], "-") != "" {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		known := name == "help" || len(name) > 1 && flags.Lookup(name) != nil
+		if strings.HasPrefix(arg, "-") && known { // and not a value, as -5s
 			args[i] = "-" + arg
 		}
 	}

@@ -46,8 +46,9 @@ func (a *app) clusterUp() *cobra.Command {
 		Short: "Start a local cluster and keep it running",
 		Long: "Up makes a folder for a cluster, starts its nodes, and keeps them running until it is interrupted or\n" +
 			"\"parley cluster down\" ends it. A node that ends is told of, and not started again. A folder that\n" +
-			"an earlier up has made is taken as it is; without --dir it is a temporary one, and removed unless\n" +
-			"a node failed. The exit status is 1 if one did.",
+			"an earlier up has made is started from again: with the configuration that it has, and with the data\n" +
+			"if it is durable; without --durable the data of the nodes is removed, and they begin anew. Without\n" +
+			"--dir it is a temporary folder, and removed unless a node failed. The exit status is 1 if one did.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n" +
 			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",
 		Args: cobra.NoArgs,
@@ -189,9 +190,14 @@ func localNodes(dir string) ([]*localNode, error) {
 			return nil, err
 		}
 		n.API, n.Metrics = f.API, f.Metrics
-		if !f.Durable {
-			// Nothing outlives the end of all: they begin anew.
-			if err := os.RemoveAll(filepath.Join(dir, m.Name, "data")); err != nil {
+		if f.Data != "" && !f.Durable {
+			// Nothing outlives the end of all: they begin anew. What lies elsewhere is not ours to remove.
+			data := f.Folder(f.Data)
+			if in, err := filepath.Rel(filepath.Dir(n.Config), data); err != nil || !filepath.IsLocal(in) || in == "." {
+				return nil, fmt.Errorf("%s: data: %s: %s is not durable, and begins anew each time: a folder in %s was expected",
+					n.Config, f.Data, m.Name, filepath.Dir(n.Config))
+			}
+			if err := os.RemoveAll(data); err != nil {
 				return nil, err
 			}
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -47,17 +48,25 @@ func (a *app) clusterExpel() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			nodes = slices.DeleteFunc(nodes, func(n calledNode) bool { return n.name == args[0] })
+			defer hangUp(nodes)
+			others := slices.DeleteFunc(slices.Clone(nodes), func(n calledNode) bool { return n.name == args[0] })
 			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 			defer cancel()
-			errs := all(ctx, nodes, func(ctx context.Context, _ int, n calledNode) error {
+			errs := all(ctx, others, func(ctx context.Context, _ int, n calledNode) error {
 				_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: args[0]})
 				return err
 			})
-			for i, n := range nodes {
-				if errs[i] == nil && !f.asJSON {
+			for i, n := range others {
+				switch {
+				case errs[i] != nil:
+				case f.asJSON:
+					err = errors.Join(err, a.printOf(n.name, nil))
+				default:
 					fmt.Fprintf(a.out, "%s has expelled %s\n", n.name, args[0])
 				}
+			}
+			if err != nil {
+				return err
 			}
 			return a.called(joined(errs))
 		},
@@ -80,13 +89,19 @@ func (a *app) clusterAdmin(verb, short, long string, call func(context.Context, 
 				return badFlag("at", "%s is asked itself", args[0])
 			}
 			f.at = args
-			return a.called(f.first(cmd.Context(), func(ctx context.Context, n calledNode) error {
-				err := call(ctx, n)
-				if err == nil && !f.asJSON {
-					_, err = fmt.Fprintf(a.out, "%s has left\n", n.name)
-				}
-				return err
-			}))
+			left := ""
+			err := f.first(cmd.Context(), false, func(ctx context.Context, n calledNode) error {
+				left = n.name
+				return call(ctx, n)
+			})
+			switch {
+			case err != nil:
+				return a.called(err)
+			case f.asJSON:
+				return a.printOf(left, nil)
+			}
+			_, err = fmt.Fprintf(a.out, "%s has left\n", left)
+			return err
 		},
 	}
 	f.declare(cmd)

@@ -160,6 +160,9 @@ func (f *hostFlags) suit(s *setup, plan *planFlags) error {
 				"when says when the process is killed"))
 		}
 	}
+	if len(s.plan.Pauses) > 0 && !canHold {
+		return plan.entry("pauses", 0, errors.New("this system has no signal that holds a process"))
+	}
 	if f.span > 0 {
 		s.plan.Until = parley.Tick(f.span / tick)
 	}
@@ -288,8 +291,7 @@ func startMember(ctx context.Context, id parley.ID) (*lab.Child, error) {
 		}
 	}
 	return &lab.Child{
-		In: in, Out: out, Kill: signal(os.Kill), Stop: signal(syscall.SIGSTOP), Continue: signal(syscall.SIGCONT),
-		Wait: cmd.Wait,
+		In: in, Out: out, Kill: signal(os.Kill), Stop: signal(sigStop), Continue: signal(sigCont), Wait: cmd.Wait,
 	}, nil
 }
 

@@ -7,6 +7,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -110,13 +112,9 @@ func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
 			return false, fmt.Errorf("%v: %w", s, err)
 		}
 		for _, r := range rows {
-			good = good && r.verdict == ""
-			verdict := "holds"
-			if r.verdict != "" {
-				verdict = r.verdict
-			}
+			good = good && r.holds()
 			fmt.Fprintf(w, "%v\t%v\t%s\t%d\t%d\t%d\t%d\t%.1f s\t%s\n",
-				s, r.round, r.service, r.judged, r.promised, r.violated, r.failed, r.took.Seconds(), verdict)
+				s, r.round, r.service, r.judged, r.promised, r.violated, r.failed, r.took.Seconds(), cmp.Or(r.verdict(), "holds"))
 		}
 		if err := w.Flush(); err != nil {
 			return false, err
@@ -137,7 +135,7 @@ func (s spec) patiently(keep string) (rows []row, err error) {
 		again := false
 		for i := range rows {
 			rows[i].round = one.round
-			again = again || rows[i].verdict != "" && rows[i].violated == 0
+			again = again || !rows[i].holds() && rows[i].violated == 0
 		}
 		if !again {
 			break
@@ -161,14 +159,21 @@ func (s spec) in(keep string) (rows []row, err error) {
 	return s.run(dir)
 }
 
-// row is what was found of one service. An empty verdict is a good one.
+// row is what was found of one service.
 type row struct {
 	service                    string
 	judged, promised, violated int
 	failed                     int
 	took, round                time.Duration
-	verdict                    string
+	// What speaks against it: what must not be, whatever was promised, and what was not promised.
+	wrong, unpromised []string
 }
+
+// holds tells whether all was promised, and held.
+func (r row) holds() bool { return len(r.wrong)+len(r.unpromised) == 0 }
+
+// verdict is what speaks against it, in words.
+func (r row) verdict() string { return strings.Join(slices.Concat(r.wrong, r.unpromised), "; ") }
 
 // process is a child.
 type process struct {
@@ -286,11 +291,14 @@ type found struct {
 	Instances int
 	Slots     int
 	Events    uint64
-	Verdicts  []struct {
-		Property, Outcome, Because, Broken string
-		Promised                           int `json:"promised_in"`
-		Violated                           int `json:"violated_in"`
-	}
+	Verdicts  []verdict
+}
+
+// verdict is what it says of one property of the machine.
+type verdict struct {
+	Property, Outcome, Because, Broken string
+	Promised                           int `json:"promised_in"`
+	Violated                           int `json:"violated_in"`
 }
 
 // audited runs the audit.
@@ -311,30 +319,35 @@ func (s spec) judge(traces string, rows []row) ([]row, error) {
 		return nil, err
 	}
 	for i := range rows {
-		r := &rows[i]
-		var why []string
-		least := -1
-		for _, f := range list {
-			if serviceOf(f.Machine) != r.service {
-				continue
-			}
-			least = r.add(f, least, &why)
-		}
-		switch {
-		case least < 0:
-			why = append(why, "there are no traces")
-		case r.judged < s.instances:
-			why = append(why, fmt.Sprintf("%d instances judged of %d", r.judged, s.instances))
-		}
-		r.verdict = strings.Join(why, "; ")
+		s.sum(&rows[i], list)
 	}
 	return rows, nil
 }
 
+// sum sums up what was found of one service.
+func (s spec) sum(r *row, list []found) {
+	machines := 0
+	for _, f := range list {
+		if serviceOf(f.Machine) == r.service {
+			r.add(f)
+			machines++
+		}
+	}
+	switch {
+	case machines == 0:
+		r.wrong = append(r.wrong, "there are no traces")
+	case r.judged < s.instances:
+		r.wrong = append(r.wrong, fmt.Sprintf("%d instances judged of %d", r.judged, s.instances))
+	}
+	if r.failed > 0 {
+		r.wrong = append(r.wrong, fmt.Sprintf("%d got no answer", r.failed))
+	}
+}
+
 // add adds what was found of one machine, and what speaks against it.
-func (r *row) add(f found, least int, why *[]string) int {
+func (r *row) add(f found) {
 	if !f.Complete {
-		*why = append(*why, "not complete: "+strings.Join(f.Missing, ", "))
+		r.wrong = append(r.wrong, "not complete: "+strings.Join(f.Missing, ", "))
 	}
 	promised := -1
 	for _, v := range f.Verdicts {
@@ -342,7 +355,7 @@ func (r *row) add(f found, least int, why *[]string) int {
 			continue
 		}
 		if r.violated += v.Violated; v.Violated > 0 || v.Outcome == "not seen in this run" {
-			*why = append(*why, fmt.Sprintf("%s: %s: %s %s", f.Machine, v.Property, v.Outcome, v.Broken))
+			r.wrong = append(r.wrong, fmt.Sprintf("%s: %s: %s %s", f.Machine, v.Property, v.Outcome, v.Broken))
 		}
 		if promised < 0 || v.Promised < promised {
 			promised = v.Promised
@@ -351,12 +364,12 @@ func (r *row) add(f found, least int, why *[]string) int {
 			promised = f.Slots * min(v.Promised, 1)
 		}
 		if v.Promised == 0 {
-			*why = append(*why, fmt.Sprintf("%s: %s is not promised: %s", f.Machine, v.Property, v.Because))
+			r.unpromised = append(r.unpromised,
+				fmt.Sprintf("%s: %s is not promised: %s", f.Machine, v.Property, v.Because))
 		}
 	}
 	r.judged += f.Instances + f.Slots
 	r.promised += max(promised, 0)
-	return max(least, 0)
 }
 
 // serviceOf is the service of a machine.

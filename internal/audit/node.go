@@ -115,7 +115,7 @@ func (r *running) do(ctx context.Context, service string) error {
 		})
 	case "order":
 		return r.each(r.Instances, r.AtOnce, func(i int) error {
-			if err := r.node.Group(group).Broadcast(fmt.Appendf(nil, "payload %d of %d", i, r.Self)); err != nil {
+			if err := r.node.Group(group).Post(fmt.Appendf(nil, "payload %d of %d", i, r.Self)); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(ctx, r.patience())

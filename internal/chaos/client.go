@@ -12,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	nodes "parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
 )
@@ -71,37 +72,13 @@ const (
 
 // outcomeOf reads an error of a call.
 func outcomeOf(err error) outcome {
-	e := new(connect.Error)
-	if !errors.As(err, &e) {
-		return unknown
-	}
-	detail := detailOf(e)
-	if detail == nil {
-		// Of the caller's own side. Who could not even dial has asked for nothing.
-		if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {
-			return nothing
-		}
-		return unknown
-	}
 	switch {
-	case detail.GetReason() == "expired":
+	case nodes.Detail(err).GetReason() == "expired":
 		return expired
-	case detail.GetOutcome() == parleyv1.Outcome_OUTCOME_NOTHING_DONE:
-		return nothing
+	case nodes.Unknown(err):
+		return unknown
 	}
-	return unknown
-}
-
-// detailOf is what a node has said of an error, nil if no node has.
-func detailOf(e *connect.Error) *parleyv1.ErrorDetail {
-	for _, d := range e.Details() {
-		if v, err := d.Value(); err == nil {
-			if found, ok := v.(*parleyv1.ErrorDetail); ok {
-				return found
-			}
-		}
-	}
-	return nil
+	return nothing
 }
 
 // open opens a session.

@@ -103,6 +103,7 @@ func (r *run) inStep(ctx context.Context, which []int) error {
 
 // restartWith has a node killed and started again with another clock.
 func (r *run) restartWith(ctx context.Context, i int, clock string) error {
+	r.strikes(i)
 	if err := r.nodes[i].kill(); err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ func hold(ctx context.Context, d time.Duration) {
 	}
 }
 
+// strikes notes that the harm under way is one of these nodes.
+func (r *run) strikes(which ...int) { r.struck = append(r.struck, which...) }
+
 // back starts nodes.
 func (r *run) back(ctx context.Context, which ...int) error {
 	for _, i := range which {
@@ -73,6 +76,7 @@ func killedFirst(ctx context.Context, r *run) (string, error) {
 func killedQuick(ctx context.Context, r *run) (string, error) { return r.killFor(ctx, r.some(), 0) }
 
 func (r *run) killFor(ctx context.Context, i int, d time.Duration) (string, error) {
+	r.strikes(i)
 	if err := r.nodes[i].kill(); err != nil {
 		return "", err
 	}
@@ -89,6 +93,7 @@ func stoppedShort(ctx context.Context, r *run) (string, error) {
 }
 
 func (r *run) stopFor(ctx context.Context, i int, d time.Duration) (string, error) {
+	r.strikes(i)
 	if err := r.nodes[i].signal(sigStop, false); err != nil {
 		return "", err
 	}
@@ -97,6 +102,7 @@ func (r *run) stopFor(ctx context.Context, i int, d time.Duration) (string, erro
 }
 
 func restartedAll(ctx context.Context, r *run) (string, error) {
+	r.strikes(r.all()...)
 	for _, n := range r.nodes {
 		if err := n.signal(syscall.SIGKILL, true); err != nil {
 			return "", err
@@ -110,6 +116,7 @@ func restartedAll(ctx context.Context, r *run) (string, error) {
 }
 
 func rolled(ctx context.Context, r *run) (string, error) {
+	r.strikes(r.all()...)
 	for _, i := range r.shuffled() {
 		if err := r.nodes[i].end(ctx); err != nil {
 			return "", err
@@ -139,27 +146,32 @@ func (r *run) cutFor(ctx context.Context, said string, d time.Duration, parts ..
 
 func cutMinority(ctx context.Context, r *run) (string, error) {
 	who := r.shuffled()
+	r.strikes(who[:2]...)
 	return r.cutFor(ctx, nodeNames(who[:2])+" from "+nodeNames(who[2:]), r.between(3, 7), who[:2], who[2:])
 }
 
 func cutFirst(ctx context.Context, r *run) (string, error) {
 	i := r.first(ctx)
+	r.strikes(i)
 	return r.cutFor(ctx, nodeName(i)+" from all others", r.between(3, 7), []int{i}, r.but(i))
 }
 
 func cutPair(ctx context.Context, r *run) (string, error) {
 	who := r.shuffled()
+	r.strikes(who[:2]...)
 	return r.cutFor(ctx, nodeName(who[0])+" from "+nodeName(who[1]), r.between(3, 7), who[:1], who[1:2])
 }
 
 func cutAll(ctx context.Context, r *run) (string, error) {
 	who := r.shuffled()
+	r.strikes(who...)
 	said := nodeNames(who[:2]) + " from " + nodeNames(who[2:4]) + " from " + nodeName(who[4])
 	return r.cutFor(ctx, said, r.between(3, 6), who[:2], who[2:4], who[4:])
 }
 
 func mute(ctx context.Context, r *run) (string, error) {
 	i, d := r.some(), r.between(3, 7)
+	r.strikes(i)
 	r.fabric.set(cut, []int{i}, r.but(i))
 	hold(ctx, d)
 	r.fabric.clear()
@@ -168,6 +180,7 @@ func mute(ctx context.Context, r *run) (string, error) {
 
 func deaf(ctx context.Context, r *run) (string, error) {
 	i, d := r.some(), r.between(3, 7)
+	r.strikes(i)
 	r.fabric.set(cut, r.but(i), []int{i})
 	hold(ctx, d)
 	r.fabric.clear()
@@ -176,6 +189,7 @@ func deaf(ctx context.Context, r *run) (string, error) {
 
 func flapped(ctx context.Context, r *run) (string, error) {
 	i, times := r.some(), 5
+	r.strikes(i)
 	for range times {
 		r.fabric.set(cut, []int{i}, r.but(i))
 		r.fabric.set(cut, r.but(i), []int{i})
@@ -188,6 +202,7 @@ func flapped(ctx context.Context, r *run) (string, error) {
 
 func delayed(ctx context.Context, r *run) (string, error) {
 	d := r.between(4, 8)
+	r.strikes(r.all()...)
 	r.fabric.set(rule{lost: 0.02, delay: 10 * time.Millisecond, jitter: 20 * time.Millisecond}, r.all(), r.all())
 	hold(ctx, d)
 	r.fabric.clear()
@@ -201,6 +216,7 @@ var errGoesOn = errors.New("goes on though its disk is full")
 // itself. Then it gets room, and is started again.
 func diskFull(ctx context.Context, r *run) (string, error) {
 	i := r.some()
+	r.strikes(i)
 	if err := r.disks[i].fill(); err != nil {
 		return "", err
 	}
@@ -227,6 +243,7 @@ func diskFull(ctx context.Context, r *run) (string, error) {
 
 func diskSlow(ctx context.Context, r *run) (string, error) {
 	i, d := r.some(), r.between(4, 8)
+	r.strikes(i)
 	busy, done := context.WithTimeout(ctx, d)
 	defer done()
 	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].slow(busy, 40*time.Millisecond)
@@ -234,11 +251,13 @@ func diskSlow(ctx context.Context, r *run) (string, error) {
 
 func diskStall(_ context.Context, r *run) (string, error) {
 	i, d := r.some(), r.between(2, 4)
+	r.strikes(i)
 	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].stall(d)
 }
 
 func diskLost(ctx context.Context, r *run) (string, error) {
 	i := r.some()
+	r.strikes(i)
 	if err := r.nodes[i].kill(); err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -129,6 +130,54 @@ func TestOrdersKnowGaps(t *testing.T) {
 	}
 	if err := o.settle(true); err == nil {
 		t.Error("d is missing behind the gap, and nothing was found")
+	}
+}
+
+// Only what a node has taken that was harmed itself, at that time, may be lost.
+func TestForgottenIsSeen(t *testing.T) {
+	const s = time.Second
+	events := []event{{fault: "kill", struck: []int{1}, began: 10 * s, over: 12 * s, whole: 15 * s}}
+	for name, c := range map[string]struct { // order: each by itself
+		lost    cast
+		excused bool
+	}{
+		"of the node that was killed":         {cast{node: 1, at: 11 * s}, true},
+		"of it, a moment before":              {cast{node: 1, at: 9 * s}, true},
+		"of another one":                      {cast{node: 2, at: 11 * s}, false},
+		"of the node long before":             {cast{node: 1, at: 5 * s}, false},
+		"of the node, when all is well again": {cast{node: 1, at: 16 * s}, false},
+	} {
+		excused, err := forgotten([]cast{c.lost}, events)
+		if (err == nil) != c.excused || (excused == 1) != c.excused {
+			t.Errorf("%s: %d excused, %v", name, excused, err)
+		}
+	}
+}
+
+// A run in which nothing befell, or nothing was answered, is none.
+func TestEnoughIsDemanded(t *testing.T) {
+	o := options{long: time.Second, bare: true, only: "stop"}
+	one := []event{{fault: "stop"}}
+	for name, c := range map[string]struct { // order: each by itself
+		events   []event
+		answered int
+		want     bool
+	}{
+		"harm and answers": {one, 100, true}, "no harm": {nil, 100, false}, "no answer": {one, 0, false},
+	} {
+		if err := (&run{events: c.events}).enough(o, o.long, c.answered); (err == nil) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTimesAreChecked(t *testing.T) {
+	for _, args := range []string{"-for 0s", "-for -5s", "-heal 0s", "-heal -1s"} {
+		var complaint strings.Builder
+		status := chaos(append(strings.Fields(args), "-bare"), io.Discard, &complaint)
+		if flag, _, _ := strings.Cut(args, " "); status != 2 || !strings.Contains(complaint.String(), flag) {
+			t.Errorf("%s: status %d, %s", args, status, complaint.String())
+		}
 	}
 }
 

@@ -65,6 +65,15 @@ func chaos(args []string, out, errOut io.Writer) (status int) {
 		fmt.Fprintf(errOut, "chaos: %q: there are no arguments, only flags\n", f.Arg(0))
 		return 2
 	}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{{"for", o.long}, {"heal", o.heal}} {
+		if f.value <= 0 {
+			fmt.Fprintf(errOut, "chaos: -%s: %v: a time above 0 was expected\n", f.name, f.value)
+			return 2
+		}
+	}
 	kinds, err := choose(o)
 	if err != nil {
 		fmt.Fprintf(errOut, "chaos: -only: %v\n", err)

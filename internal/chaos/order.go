@@ -39,7 +39,7 @@ type cast struct {
 	node      int // by which
 	at        time.Duration
 	refused   bool // the node has said that it is not carried
-	taken     bool // the node has said that it is on its way
+	taken     bool // the node has said that it has delivered it
 	position  uint64
 	delivered []bool // by which nodes
 	old       bool   // it was settled before, and not delivered

@@ -27,6 +27,7 @@ type run struct {
 	load    *load
 	dice    *rand.Rand
 	events  []event
+	struck  []int         // by the harm under way
 	heal    time.Duration // the longest that it may take until all is well
 }
 
@@ -34,6 +35,7 @@ type run struct {
 type event struct {
 	fault              string
 	said               string
+	struck             []int         // nodes that it harmed
 	began, over, whole time.Duration // whole: when all was well again
 	well               wellness
 	answered           int           // commands of the table, meanwhile

@@ -124,6 +124,7 @@ func (r *run) minute(ctx context.Context, turn int, keys []string, state map[str
 func restart(i int, kill bool) fault {
 	return fault{name: "restart", do: func(ctx context.Context, r *run) (string, error) {
 		if !kill {
+			r.strikes(i)
 			if err := r.nodes[i].end(ctx); err != nil {
 				return "", err
 			}

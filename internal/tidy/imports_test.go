@@ -59,7 +59,7 @@ cluster                free    : core adapters faulty trace protocols cluster/ce
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus replica/*
 cluster/api/client     free    : cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
-cluster/audit          free    : core adapters trace problems agreement/interactive cluster
+cluster/audit          free    : core adapters trace problems agreement/interactive broadcast/byzantine cluster
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/*
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
@@ -76,7 +76,7 @@ internal/grid          free    : core adapters faulty trace hosts protocols prob
 internal/cases         free    : core adapters faulty trace hosts protocols problems catalog
 internal/mutants       free    :
 internal/audit         free    : core adapters faulty trace hosts catalog cli
-internal/chaos         free    : cluster/cert cluster/api/parleyv1 replica/keyvalue catalog cli
+internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli
 internal/golden        free    : catalog cli
 `
 

@@ -173,7 +173,7 @@ func (l *load) send(p *phase, s int, stop *atomic.Bool) (sent uint64, err error)
 			}
 			continue
 		}
-		if err := l.groups[s].Broadcast(l.message(p, s, sent)); err != nil {
+		if err := l.groups[s].Post(l.message(p, s, sent)); err != nil {
 			return sent, err
 		}
 		sent++
@@ -190,7 +190,7 @@ func (l *load) latency(sender int) (*Latency, error) {
 		p.seq.Store(seq)
 		p.left.Store(int32(l.correct))
 		sent := time.Since(p.began)
-		if err := l.groups[sender].Broadcast(m); err != nil {
+		if err := l.groups[sender].Post(m); err != nil {
 			return nil, err
 		}
 		select {

@@ -1,0 +1,52 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A signal to a whole group of processes, as Ctrl-C is one, does not end nodes: who started
+// them ends them, in order.
+func TestNodesHaveGroupsOfTheirOwn(t *testing.T) {
+	p, up := clusterOf(t, "-n", "2")
+	for _, n := range up.Nodes {
+		if group, err := syscall.Getpgid(n.PID); err != nil || group != n.PID {
+			t.Errorf("%s, process %d, is in group %d: %v", n.Name, n.PID, group, err)
+		}
+	}
+	if status := p.end(os.Interrupt); status != 0 {
+		t.Errorf("status %d: %s", status, p.printed())
+	}
+}
+
+// Data that lies elsewhere than in a node's folder is not removed, though the node begins anew.
+func TestDataElsewhereStays(t *testing.T) {
+	dir, other := filepath.Join(t.TempDir(), "bank"), t.TempDir()
+	p, _ := clusterOf(t, "-n", "1", "--dir", dir)
+	if status := p.end(os.Interrupt); status != 0 {
+		t.Fatalf("status %d: %s", status, p.printed())
+	}
+	file := filepath.Join(dir, "node1", "node.yaml")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = []byte(strings.Replace(string(b), "\ndata: data\n", "\ndata: "+other+"\n", 1))
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(other, "letter"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, status := run("cluster", "up", "--dir", dir); status == 0 || !strings.Contains(stderr, "data: "+other) {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(other, "letter")); err != nil {
+		t.Error(err)
+	}
+}

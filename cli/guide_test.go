@@ -1,0 +1,91 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// guideExits are the statuses of commands of docs/cluster.md that are not 0: the node that
+// lies is not in step.
+var guideExits = map[string]int{"parley clock --dir bank": 1, "parley status --dir bank": 1}
+
+// What docs/cluster.md says can be run runs, in its order.
+func TestClusterGuide(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "docs", "cluster.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var up *process
+	commands := 0
+	for line := range strings.Lines(string(b)) {
+		if !strings.HasPrefix(line, "parley ") {
+			continue
+		}
+		commands++
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+		line, file, _ := strings.Cut(line, " > ")
+		args := words(line)[1:]
+		switch {
+		case line == "parley demo": // which has tests of its own
+			continue
+		case strings.HasPrefix(line, "parley cluster up "):
+			up, _ = clusterOf(t, args[2:]...)
+			eventually(t, "the clocks are not in step", func() bool {
+				_, _, status := run("clock", "--at", "node1,node2,node4", "--dir", "bank")
+				return status == 0
+			})
+			continue
+		case line == "parley node --config node.yaml": // it is like the one before, and does not end
+			continue
+		case strings.HasPrefix(line, "parley node --config "): // of a cluster that there is
+			t.Chdir(filepath.Join(dir, "bank", "node1"))
+		}
+		out, stderr, status := run(args...)
+		if status != guideExits[line] || out == "" {
+			t.Errorf("%s: status %d, %s", line, status, stderr)
+		}
+		if file != "" {
+			if err := os.WriteFile(strings.TrimSpace(file), []byte(out), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if commands < 15 {
+		t.Errorf("only %d commands", commands)
+	}
+	if up == nil || up.status() != 0 {
+		t.Error("the cluster did not end well")
+	}
+}
+
+// Every "parley cert" and the like that the text of docs/cluster.md names is there.
+func TestClusterGuideNames(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "docs", "cluster.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, part := range strings.Split(string(b), "`") {
+		if i%2 == 0 || !strings.HasPrefix(part, "parley ") {
+			continue
+		}
+		var args []string
+		for _, word := range strings.Fields(part)[1:] {
+			if strings.ToUpper(word) != word { // a name that stands for something
+				args = append(args, strings.TrimSuffix(word, ","))
+			}
+		}
+		for k, word := range args {
+			if strings.HasPrefix(word, "-") {
+				args = args[:k]
+				break
+			}
+		}
+		if out, stderr, status := run(append(args, "--help")...); status != 0 || !strings.Contains(out, strings.Join(args, " ")) {
+			t.Errorf("%s: status %d, %s", part, status, stderr)
+		}
+	}
+}
