@@ -61,6 +61,8 @@ func ofViews(m parley.Msg, name func(parley.ID) string) string {
 		return fmt.Sprintf("gives its state at position %d to %s", m.Seq, name(m.Origin))
 	case group.Restored:
 		return fmt.Sprintf("has the state at position %d", m.Seq)
+	case group.Resumed:
+		return fmt.Sprintf("goes on from its log behind position %d", m.Seq)
 	}
 	return ""
 }

@@ -78,8 +78,12 @@ func valueError(bad *pflag.InvalidValueError) error {
 		want = "allowed are true and false"
 	case "int":
 		want = "a whole number was expected"
-	case "uint64":
+	case "uint64", "uint32":
 		want = "a whole number from 0 on was expected"
+	case "duration":
+		want = "a time with its unit was expected, as in 100ms or 1.5s"
+	case "stringToString":
+		want = "NAME=VALUE was expected"
 	}
 	return fmt.Errorf("%q: %s", bad.GetValue(), want)
 }
@@ -102,6 +106,16 @@ func exactly(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return fmt.Errorf("%s: one %s was expected, and %s given", cmd.CommandPath(), what, number(len(args)))
+		}
+		return nil
+	}
+}
+
+// needs demands so many arguments, of which the first is named.
+func needs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return fmt.Errorf("%s: %s was expected, and %s given", cmd.CommandPath(), what, number(len(args)))
 		}
 		return nil
 	}

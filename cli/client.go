@@ -1,19 +1,26 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"parley/cluster/api/client"
 	"parley/cluster/cert"
@@ -91,13 +98,19 @@ func (c *clientFlags) open() ([]calledNode, error) {
 		return nil, badFlag("certificates", "%w", err)
 	}
 	for i, n := range nodes {
-		config := client.Config{Self: self, Trust: trust, Address: n.address}
+		config := client.Config{Self: self, Trust: trust, Address: n.address, Dial: c.dial(len(nodes))}
 		if c.dir != "" {
 			config.Node = n.name
 		}
 		nodes[i].Client = client.New(config)
 	}
 	return nodes, nil
+}
+
+// dial is how long connecting to one of some nodes may take, so that one that stands still
+// leaves time for the others.
+func (c *clientFlags) dial(nodes int) time.Duration {
+	return max(min(2*time.Second, c.timeout/time.Duration(nodes)), 200*time.Millisecond)
 }
 
 // local finds the nodes of a local cluster.
@@ -129,23 +142,38 @@ func (c *clientFlags) local() ([]calledNode, error) {
 	return nodes, nil
 }
 
+// hangUp ends the connections to nodes.
+func hangUp(nodes []calledNode) {
+	for _, n := range nodes {
+		n.Close()
+	}
+}
+
 // first calls nodes one after the other until one answers: the next only if nothing was
-// done at the last one, so that nothing is done twice.
-func (c *clientFlags) first(ctx context.Context, call func(context.Context, calledNode) error) error {
+// done at the last one, so that nothing is done twice. What reads may be asked twice, so
+// that a node that takes too long is left for the next.
+func (c *clientFlags) first(ctx context.Context, reads bool, call func(context.Context, calledNode) error) error {
 	nodes, err := c.open()
 	if err != nil {
 		return err
 	}
+	defer hangUp(nodes)
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	var errs []error
-	for _, n := range nodes {
-		err := call(ctx, n)
+	for i, n := range nodes {
+		own, cancel := ctx, context.CancelFunc(func() {})
+		if reads {
+			own, cancel = client.Attempt(ctx, len(nodes)-i)
+		}
+		err := call(own, n)
+		late := reads && own.Err() != nil && ctx.Err() == nil
+		cancel()
 		if err == nil {
 			return nil
 		}
 		errs = append(errs, said(n, err))
-		if !client.Elsewhere(err) || client.Unknown(err) {
+		if !late && (!client.Elsewhere(err) || client.Unknown(err)) {
 			break
 		}
 	}
@@ -168,23 +196,37 @@ func all(ctx context.Context, nodes []calledNode, call func(context.Context, int
 }
 
 // said is what a node answered in place of what it was asked for, in words.
-func said(n calledNode, err error) error {
+func said(n calledNode, err error) error { return inWords(n, err, client.Unknown(err)) }
+
+// inWords is said, with or without that the outcome is unknown.
+func inWords(n calledNode, err error, unknown bool) error {
 	var wrong *connect.Error
 	if !errors.As(err, &wrong) {
 		return fmt.Errorf("%s: %w", n.name, err)
 	}
 	outcome := ""
-	if client.Unknown(err) {
+	if unknown && !strings.Contains(wrong.Message(), "the outcome is unknown") {
 		outcome = "; the outcome is unknown"
 	}
-	return fmt.Errorf("%s: %s (%v%s)", n.name, wrong.Message(), wrong.Code(), outcome)
+	return &saidError{fmt.Sprintf("%s: %s (%v%s)", n.name, wrong.Message(), wrong.Code(), outcome), err}
 }
 
-// failedCall is an error of a call that was made as it should be: its status is 1.
+// saidError is an error in other words.
+type saidError struct {
+	text string
+	err  error
+}
+
+func (e *saidError) Error() string { return e.text }
+
+// Unwrap returns the error itself.
+func (e *saidError) Unwrap() error { return e.err }
+
+// failedCall is an error of nodes that were called.
 type failedCall struct{ error }
 
 // called ends a command that has called nodes: a call that failed is reported, and the
-// status is 1.
+// status is 1, or 2 if what was asked for is not allowed or not there.
 func (a *app) called(err error) error {
 	var failed failedCall
 	if !errors.As(err, &failed) {
@@ -193,7 +235,71 @@ func (a *app) called(err error) error {
 	for _, one := range strings.Split(failed.Error(), "\n") {
 		fmt.Fprintf(a.err, "parley: %s\n", one)
 	}
+	if badInput(failed.error) {
+		return statusError(usage)
+	}
 	return statusError(violated)
+}
+
+// badInput tells whether a node finds fault with what it was asked, whoever asks.
+func badInput(err error) bool {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(all.Unwrap(), badInput)
+	}
+	var wrong *connect.Error
+	if !errors.As(err, &wrong) {
+		return false
+	}
+	switch client.Detail(err).GetReason() {
+	case "no group", "no table", "no member", "no keys":
+		return true
+	}
+	return wrong.Code() == connect.CodeInvalidArgument
+}
+
+// printed is a text that nodes keep, as it is if a terminal can show it, else quoted.
+func printed(text []byte) string {
+	s := string(text)
+	odd := func(r rune) bool { return r != '\t' && r != '\n' && unicode.IsControl(r) }
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, odd) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// printLine prints JSON on one line.
+func (a *app) printLine(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// printProto prints an answer as JSON, as the API itself would write it.
+func (a *app) printProto(m proto.Message) error { return a.printOf("", m) }
+
+// printOf is printProto with the name of the node whose answer it is, if there is one.
+func (a *app) printOf(node string, m proto.Message) error {
+	b := []byte("{}")
+	if m != nil {
+		var err error
+		if b, err = (protojson.MarshalOptions{EmitUnpopulated: true}).Marshal(m); err != nil {
+			return err
+		}
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, b); err != nil {
+		return err
+	}
+	text := line.String()
+	if node != "" {
+		comma := ","
+		if text == "{}" {
+			comma = ""
+		}
+		text = `{"node":` + strconv.Quote(node) + comma + text[1:]
+	}
+	_, err := fmt.Fprintln(a.out, text)
+	return err
 }
 
 // assigned reads NAME=VALUE arguments, of which each name must be that of a node.
@@ -206,7 +312,7 @@ func assigned(args []string, nodes []calledNode) (map[string]string, error) {
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
 		if !ok || !slices.Contains(names, name) {
-			return nil, fmt.Errorf("%q: NODE=VALUE was expected, and nodes are %s", arg, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%q: NODE=VALUE was expected, and the nodes are %s", arg, strings.Join(names, ", "))
 		}
 		if _, twice := values[name]; twice {
 			return nil, fmt.Errorf("%q: %s has a value already", arg, name)

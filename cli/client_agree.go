@@ -1,17 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 )
 
@@ -30,9 +33,9 @@ var rules = map[string]parleyv1.Rule{
 // agreeFlags are those of "parley agree".
 type agreeFlags struct {
 	clientFlags
-	algorithm, name, rule string
-	m                     uint32
-	evidence              bool
+	algorithm, name, rule, otherwise string
+	m                                uint32
+	evidence                         bool
 }
 
 // agree is "parley agree".
@@ -44,26 +47,19 @@ func (a *app) agree() *cobra.Command {
 		Long: "Agree has all correct nodes agree on a value that one node gives them as the source: the first one\n" +
 			"that answers, or the one that --at names.\n\n" +
 			"With --name it hands in a value at each node named, and has them agree on the vector of all nodes'\n" +
-			"values and, with --rule, on one value made of it. It prints what every node asked has decided.",
+			"values and, with --rule, on one value made of it. It prints what every node asked has decided. A node\n" +
+			"whose value is not handed in has none in the vector; to a rule it counts as --otherwise says.",
 		Example: "  parley agree attack --dir bank\n" +
 			"  parley agree attack --at node2 --algorithm om --evidence --dir bank\n" +
 			"  parley agree --name temperature --rule median node1=20 node2=21 node4=99 --dir bank",
-		Args: cobra.MinimumNArgs(1),
+		Args: needs(1, "VALUE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if algorithms[f.algorithm] == 0 {
-				return badFlag("algorithm", "%q: allowed are eig, om, sm and phaseking", f.algorithm)
+			named := cmd.Flags().Changed("name")
+			if err := f.check(named, args); err != nil {
+				return err
 			}
-			if _, known := rules[f.rule]; f.rule != "" && !known {
-				return badFlag("rule", "%q: allowed are majority, median, minimum and maximum", f.rule)
-			}
-			switch {
-			case f.name != "":
+			if named {
 				return a.called(a.propose(cmd.Context(), &f, args))
-			case f.rule != "":
-				return badFlag("rule", "it is for --name: without, one node's value is agreed on")
-			case len(args) > 1:
-				return fmt.Errorf("parley agree: one VALUE was expected, and %s given: --name is for several nodes' values",
-					number(len(args)))
 			}
 			return a.called(a.agreeOn(cmd.Context(), &f, args[0]))
 		},
@@ -75,12 +71,56 @@ func (a *app) agree() *cobra.Command {
 	flags.BoolVar(&f.evidence, "evidence", false, "print what nodes say they heard")
 	flags.StringVar(&f.name, "name", "", "agree on the nodes' values under this `name`, one never used before")
 	flags.StringVar(&f.rule, "rule", "", "with --name: majority, median, minimum or maximum")
+	flags.StringVar(&f.otherwise, "otherwise", "",
+		"with --rule: the `value` that a node counts as that has handed in none (default: 0, to majority an empty one)")
 	return cmd
+}
+
+// check tells what does not fit.
+func (f *agreeFlags) check(named bool, args []string) error {
+	_, known := rules[f.rule]
+	switch {
+	case algorithms[f.algorithm] == 0:
+		return badFlag("algorithm", "%q: allowed are eig, om, sm and phaseking", f.algorithm)
+	case f.rule != "" && !known:
+		return badFlag("rule", "%q: allowed are majority, median, minimum and maximum", f.rule)
+	case f.otherwise != "" && f.rule == "":
+		return badFlag("otherwise", "it is for --rule")
+	case !named && f.rule != "":
+		return badFlag("rule", "it is for --name: without, one node's value is agreed on")
+	case !named && len(args) > 1:
+		return fmt.Errorf("parley agree: one VALUE was expected, and %s given: --name is for several nodes' values",
+			number(len(args)))
+	case !named:
+		return nil
+	case f.name == "" || len(f.name) > cluster.MaxName:
+		return badFlag("name", "%d bytes: allowed are 1 to %d", len(f.name), cluster.MaxName)
+	case f.evidence:
+		return badFlag("evidence", "it is for one node's value, without --name")
+	case !f.numeric():
+		return nil
+	case !isNumber(f.otherwise) && f.otherwise != "":
+		return badFlag("otherwise", "%q: a whole number was expected, as --rule %s takes", f.otherwise, f.rule)
+	}
+	for _, arg := range args {
+		if _, value, given := strings.Cut(arg, "="); given && !isNumber(value) {
+			return fmt.Errorf("%q: a whole number was expected behind the =, as --rule %s takes", arg, f.rule)
+		}
+	}
+	return nil
+}
+
+// numeric tells whether the rule is one of numbers.
+func (f *agreeFlags) numeric() bool { return f.rule != "" && f.rule != "majority" }
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
 }
 
 // agreeOn has the nodes agree on one node's value.
 func (a *app) agreeOn(ctx context.Context, f *agreeFlags, value string) error {
-	return f.first(ctx, func(ctx context.Context, n calledNode) error {
+	return f.first(ctx, false, func(ctx context.Context, n calledNode) error {
 		began := time.Now()
 		r, err := n.Agree.Agree(ctx, &parleyv1.AgreeRequest{
 			Value: []byte(value), Algorithm: algorithms[f.algorithm], M: f.m, Evidence: f.evidence,
@@ -92,14 +132,22 @@ func (a *app) agreeOn(ctx context.Context, f *agreeFlags, value string) error {
 			return a.printProto(r)
 		}
 		d := r.GetDecision()
-		fmt.Fprintf(a.out, "%s decides %q: slot %d from %s, %s with m = %d, after %v\n",
-			n.name, d.GetValue(), d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(),
+		fmt.Fprintf(a.out, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
+			n.name, valueText(d.Value), d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(),
 			time.Since(began).Round(100*time.Microsecond))
 		for _, account := range d.GetEvidence() {
 			printAccount(a.out, account)
 		}
 		return nil
 	})
+}
+
+// valueText is a value that may be none.
+func valueText(value []byte) string {
+	if value == nil {
+		return "none"
+	}
+	return strconv.Quote(string(value))
 }
 
 // printAccount prints what one node says it heard.
@@ -110,7 +158,8 @@ func printAccount(w io.Writer, a *parleyv1.Account) {
 		fmt.Fprintf(t, "  in round %d\tfrom %s\t%s\n", h.GetRound(), h.GetFrom(), h.GetText())
 	}
 	for _, b := range a.GetTree() {
-		fmt.Fprintf(t, "  by way of %s\t%q\tresolves to %q\n", strings.Join(b.GetPath(), ", "), b.GetIn(), b.GetOut())
+		fmt.Fprintf(t, "  by way of %s\t%s\tresolves to %s\n",
+			strings.Join(b.GetPath(), ", "), valueText(b.In), valueText(b.Out))
 	}
 	_ = t.Flush() // an error of w shows when the next is written
 	if a.GetCut() {
@@ -124,6 +173,7 @@ func (a *app) propose(ctx context.Context, f *agreeFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	defer hangUp(nodes)
 	values, err := assigned(args, nodes)
 	if err != nil {
 		return err
@@ -136,37 +186,54 @@ func (a *app) propose(ctx context.Context, f *agreeFlags, args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	answers := make([]*parleyv1.ConsensusResponse, len(asked))
+	answers, otherwise := make([]decided, len(asked)), f.otherwise
+	if f.numeric() {
+		otherwise = cmp.Or(otherwise, "0")
+	}
 	errs := all(ctx, asked, func(ctx context.Context, i int, n calledNode) error {
 		p := &parleyv1.ProposeRequest{
 			Name: f.name, Value: []byte(values[n.name]), Algorithm: algorithms[f.algorithm], M: f.m,
 		}
 		if f.rule != "" {
-			r, err := n.Agree.Consensus(ctx, &parleyv1.ConsensusRequest{Proposal: p, Rule: rules[f.rule]})
+			r, err := n.Agree.Consensus(ctx, &parleyv1.ConsensusRequest{
+				Proposal: p, Rule: rules[f.rule], Otherwise: []byte(otherwise),
+			})
 			answers[i] = r
 			return err
 		}
 		r, err := n.Agree.Propose(ctx, p)
-		answers[i] = &parleyv1.ConsensusResponse{Vector: r.GetVector()}
+		answers[i] = r
 		return err
 	})
+	none := false
 	for i, n := range asked {
 		if errs[i] != nil {
 			continue
 		}
 		if f.asJSON {
-			if err := a.printProto(answers[i]); err != nil {
+			if err := a.printOf(n.name, answers[i]); err != nil {
 				return err
 			}
 			continue
 		}
+		entries := answers[i].GetVector().GetEntries()
+		none = none || slices.ContainsFunc(entries, func(e *parleyv1.Entry) bool { return e.Value == nil })
 		fmt.Fprintf(a.out, "%s  %s", n.name, vectorText(answers[i].GetVector()))
-		if f.rule != "" {
-			fmt.Fprintf(a.out, "  %s %q", f.rule, answers[i].GetValue())
+		if r, ok := answers[i].(*parleyv1.ConsensusResponse); ok {
+			fmt.Fprintf(a.out, "  %s %q", f.rule, r.GetValue())
 		}
 		fmt.Fprintln(a.out)
 	}
+	if none && f.numeric() {
+		fmt.Fprintf(a.out, "none counts as %s in the %s, as --otherwise says\n", otherwise, f.rule)
+	}
 	return joined(errs)
+}
+
+// decided is what a node answers that agrees on a vector, with a rule or without.
+type decided interface {
+	proto.Message
+	GetVector() *parleyv1.Vector
 }
 
 // vectorText is a vector on one line.
@@ -180,14 +247,4 @@ func vectorText(v *parleyv1.Vector) string {
 		text = append(text, fmt.Sprintf("%s %q", e.GetNode(), e.GetValue()))
 	}
 	return strings.Join(text, ", ")
-}
-
-// printProto prints an answer as JSON, as the API itself would write it.
-func (a *app) printProto(m proto.Message) error {
-	b, err := protojson.MarshalOptions{EmitUnpopulated: true}.Marshal(m)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "%s\n", b)
-	return err
 }

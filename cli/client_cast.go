@@ -2,15 +2,19 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"parley/cluster"
@@ -18,7 +22,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// levels are those of the API, by name.
+// levelOf reads a level, by its name; none stands for that of the group.
 func levelOf(text string) (parleyv1.Level, error) {
 	if text == "" {
 		return parleyv1.Level_LEVEL_UNSPECIFIED, nil
@@ -29,6 +33,9 @@ func levelOf(text string) (parleyv1.Level, error) {
 	return parleyv1.Level(parleyv1.Level_value["LEVEL_"+strings.ToUpper(text)]), nil
 }
 
+// maxText is how long what is broadcast may be, as the API has it.
+const maxText = 60 << 10
+
 // cast is "parley cast".
 func (a *app) cast() *cobra.Command {
 	var f clientFlags
@@ -37,46 +44,84 @@ func (a *app) cast() *cobra.Command {
 		Use:   "cast GROUP [TEXT...]",
 		Short: "Broadcast in a group of a cluster",
 		Long: "Cast has a group deliver a text at all of its members, or, without a text, every line of the\n" +
-			"standard input. It ends when all is on its way; \"parley listen\" shows what is delivered.",
+			"standard input, as it comes; --timeout is for each. It ends when all is on its way; \"parley listen\"\n" +
+			"shows what is delivered.",
 		Example: "  parley cast total 'first, and the same everywhere' --dir bank\n" +
 			"  parley cast byzantine hello --at node3 --dir bank",
-		Args: cobra.MinimumNArgs(1),
+		Args: needs(1, "GROUP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := levelOf(level)
 			if err != nil {
 				return err
 			}
-			var texts []string
+			r := &parleyv1.BroadcastRequest{Group: args[0], Level: l}
 			if len(args) > 1 {
-				texts = []string{strings.Join(args[1:], " ")}
-			} else {
-				lines := bufio.NewScanner(cmd.InOrStdin())
-				for lines.Scan() {
-					texts = append(texts, lines.Text())
+				r.Payload = []byte(strings.Join(args[1:], " "))
+				at, err := f.send(cmd.Context(), r)
+				if err != nil {
+					return a.called(err)
 				}
-				if err := lines.Err(); err != nil {
-					return fmt.Errorf("standard input: %w", err)
-				}
+				return a.sent(&f, at, 1)
 			}
-			return a.called(f.first(cmd.Context(), func(ctx context.Context, n calledNode) error {
-				for len(texts) > 0 {
-					_, err := n.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: args[0], Payload: []byte(texts[0]), Level: l})
-					if err != nil {
-						return err
-					}
-					texts = texts[1:]
-				}
-				if f.asJSON {
-					return nil
-				}
-				_, err := fmt.Fprintf(a.out, "on its way from %s\n", n.name)
-				return err
-			}))
+			return a.called(a.castLines(cmd.Context(), &f, r, cmd.InOrStdin()))
 		},
 	}
 	f.declare(cmd)
 	cmd.Flags().StringVar(&level, "level", "", "what is promised for this text, where the group can (default: its level)")
 	return cmd
+}
+
+// send broadcasts one text, and returns the name of the node that has it.
+func (c *clientFlags) send(ctx context.Context, r *parleyv1.BroadcastRequest) (at string, err error) {
+	err = c.first(ctx, false, func(ctx context.Context, n calledNode) error {
+		at = n.name
+		_, err := n.Group.Broadcast(ctx, r)
+		return err
+	})
+	return at, err
+}
+
+// sent says what is on its way.
+func (a *app) sent(f *clientFlags, at string, texts int) error {
+	if f.asJSON {
+		return a.printLine(struct {
+			Node string `json:"node"`
+			Sent int    `json:"sent"`
+		}{at, texts})
+	}
+	_, err := fmt.Fprintf(a.out, "on its way from %s\n", at)
+	return err
+}
+
+// castLines broadcasts line after line.
+func (a *app) castLines(ctx context.Context, f *clientFlags, r *parleyv1.BroadcastRequest, in io.Reader) error {
+	lines := bufio.NewReaderSize(in, maxText+2)
+	at, wrong := "", func(texts int, err error) error {
+		if texts > 0 {
+			return fmt.Errorf("line %d: %w; the %d before it are on their way", texts+1, err, texts)
+		}
+		return fmt.Errorf("line 1: %w; nothing was sent", err)
+	}
+	for texts := 0; ; texts++ {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return wrong(texts, fmt.Errorf("it is longer than the %d bytes that are allowed", maxText))
+		case err != nil && !errors.Is(err, io.EOF):
+			return wrong(texts, err)
+		case err != nil && len(line) == 0 && texts == 0:
+			return errors.New("parley cast: the standard input is empty, and there is no TEXT: nothing was sent")
+		case err != nil && len(line) == 0:
+			return a.sent(f, at, texts)
+		}
+		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
+		if at, err = f.send(ctx, r); err != nil {
+			if _, failed := err.(failedCall); failed {
+				return failedCall{wrong(texts, err)}
+			}
+			return err
+		}
+	}
 }
 
 // listen is "parley listen".
@@ -94,81 +139,137 @@ func (a *app) listen() *cobra.Command {
 			"  parley listen total --from 1 --count 1 --json --dir bank",
 		Args: exactly("GROUP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if count < 0 || count == 0 && cmd.Flags().Changed("count") {
+				return badFlag("count", "%d: a number above 0 was expected", count)
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return a.called(a.listenTo(ctx, &f, args[0], from, count))
+			l := listening{a: a, f: &f, group: args[0], begin: from, from: from, left: count, counts: count > 0}
+			return a.called(l.run(ctx))
 		},
 	}
 	f.declare(cmd)
-	cmd.Flags().Uint64Var(&from, "from", 0, "the `position` to begin at, 1 for all that is kept (default: what is new)")
+	cmd.Flags().Uint64Var(&from, "from", 0, "the `position` to begin at, 1 for the group's first delivery; what is "+
+		"kept no more is an error, which says where that which is kept begins (default: what is new)")
 	cmd.Flags().IntVar(&count, "count", 0, "how many `deliveries` to print (default: no end)")
 	return cmd
 }
 
-// listenTo prints deliveries, of one node after the other.
-func (a *app) listenTo(ctx context.Context, f *clientFlags, group string, from uint64, count int) error {
-	nodes, err := f.open()
+// listening prints deliveries.
+type listening struct {
+	a      *app
+	f      *clientFlags
+	group  string
+	begin  uint64 // the position that was asked for
+	from   uint64 // where to go on
+	moved  bool   // something has been delivered
+	counts bool   // so many are wanted:
+	left   int
+}
+
+// run prints what one node after the other delivers.
+func (l *listening) run(ctx context.Context) error {
+	nodes, err := l.f.open()
 	if err != nil {
 		return err
 	}
-	left := count
+	defer hangUp(nodes)
 	var errs []error
-	for _, n := range nodes {
-		err := a.listenAt(ctx, f, n, group, &from, count > 0, &left)
+	for i, n := range nodes {
+		var err error
+		if i > 0 {
+			err = l.resume(ctx, n)
+		}
+		if err == nil {
+			err = l.at(ctx, n)
+		}
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		errs = append(errs, said(n, err))
-		if !client.Elsewhere(err) {
+		errs = append(errs, inWords(n, err, false)) // who listens changes nothing
+		if errors.Is(err, errQuiet) || errors.Is(err, errOwnOrder) || !client.Elsewhere(err) {
 			break
 		}
 	}
 	return failedCall{errors.Join(errs...)}
 }
 
-// errQuiet is the end of listening for so many deliveries.
-var errQuiet = errors.New("nothing was delivered for as long as --timeout allows")
+var (
+	// errQuiet is the end of listening for so many deliveries.
+	errQuiet = errors.New("nothing was delivered for as long as --timeout allows")
+	// errOwnOrder is the end of listening where positions are each node's own.
+	errOwnOrder = errors.New("the group has another order at each node: where to go on at this one is not known")
+)
 
-// listenAt prints what one node delivers, from a position on. It moves the position.
-func (a *app) listenAt(ctx context.Context, f *clientFlags, n calledNode, group string, from *uint64,
-	counts bool, left *int,
-) error {
+// resume makes sure that a node has the positions of the one before, if that matters.
+func (l *listening) resume(ctx context.Context, n calledNode) error {
+	if l.from == l.begin && l.begin <= 1 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.f.timeout)
+	defer cancel()
+	st, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(st.GetGroups(), func(g *parleyv1.GroupStatus) bool {
+		return g.GetName() == l.group && slices.Contains(oneOrder, g.GetLevel())
+	}) {
+		return nil
+	}
+	if l.moved || l.begin > 1 {
+		return errOwnOrder
+	}
+	l.from = l.begin
+	return nil
+}
+
+// oneOrder are the levels with positions that are the same at all nodes.
+var oneOrder = []parleyv1.Level{
+	parleyv1.Level_LEVEL_TOTAL, parleyv1.Level_LEVEL_ATOMIC, parleyv1.Level_LEVEL_BYZANTINE,
+}
+
+// at prints what one node delivers.
+func (l *listening) at(ctx context.Context, n calledNode) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	quiet := time.AfterFunc(f.timeout, func() { cancel(errQuiet) })
+	quiet := time.AfterFunc(l.f.timeout, func() { cancel(errQuiet) })
 	defer quiet.Stop()
-	stream, err := n.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: group, From: *from})
+	stream, err := n.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: l.group, From: l.from})
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
 	for stream.Receive() {
+		l.from = stream.Msg().GetNext()
 		d := stream.Msg().GetDelivery()
-		if !counts {
+		if !l.counts {
 			quiet.Stop() // it is connected
 		}
 		if d == nil {
 			continue
 		}
-		quiet.Reset(f.timeout)
-		if !counts {
-			quiet.Stop()
+		if l.counts {
+			quiet.Reset(l.f.timeout)
 		}
-		*from = d.GetPosition() + 1
-		if f.asJSON {
-			err = a.printProto(d)
+		l.moved = true
+		if l.f.asJSON {
+			err = l.a.printProto(d)
 		} else {
-			_, err = fmt.Fprintf(a.out, "%d  %s  %s\n", d.GetPosition(), d.GetFrom(), d.GetPayload())
+			_, err = fmt.Fprintf(l.a.out, "%d  %s  %s\n", d.GetPosition(), d.GetFrom(), printed(d.GetPayload()))
 		}
 		if err != nil {
 			return err
 		}
-		if *left--; *left == 0 {
+		if l.left--; l.left == 0 {
 			return nil
 		}
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, errQuiet) {
 		return cause
 	}
-	return stream.Err()
+	return cmp.Or(stream.Err(), errEnded)
 }
+
+// errEnded is the error of a stream that ends without one.
+var errEnded error = connect.NewError(connect.CodeUnavailable, errors.New("the node has ended the stream"))

@@ -29,36 +29,35 @@ func (a *app) log() *cobra.Command {
 		a.logOne("get TABLE KEY", "Print the value of a key", "table greeting", false,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Get(ctx, &parleyv1.GetRequest{Table: t.table, Key: t.arg(0)})
-				return t.print(r, err, func() string { return string(r.GetValue()) })
+				return t.got(r, err, printed(r.GetValue()))
 			}),
 		a.logOne("put TABLE KEY VALUE", "Give a key a value", "table greeting hello", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Put(ctx, &parleyv1.PutRequest{Table: t.table, Key: t.arg(0), Value: t.arg(1), Call: t.call})
-				return t.print(r, err, func() string { return fmt.Sprintf("version %d", r.GetVersion()) })
+				return t.got(r, err, fmt.Sprintf("version %d", r.GetVersion()))
 			}),
 		a.logOne("add TABLE KEY NUMBER", "Add to a counter, and print the sum", "table visits 1", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
-				by, err := strconv.ParseInt(string(t.arg(1)), 10, 64)
-				if err != nil {
-					return fmt.Errorf("%q: a whole number was expected", t.arg(1))
-				}
+				by, _ := strconv.ParseInt(string(t.arg(1)), 10, 64) // which has been looked at
 				r, err := n.Table.Add(ctx, &parleyv1.AddRequest{Table: t.table, Key: t.arg(0), By: by, Call: t.call})
-				return t.print(r, err, func() string { return strconv.FormatInt(r.GetSum(), 10) })
+				return t.got(r, err, strconv.FormatInt(r.GetSum(), 10))
 			}),
 		a.logOne("delete TABLE KEY", "Take a key's value away", "table visits", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: t.table, Key: t.arg(0), Call: t.call})
-				return t.print(r, err, func() string { return "deleted" })
+				return t.got(r, err, "deleted")
 			}),
 		a.logOne("do TABLE COMMAND", "Have a command carried out, in the words of the machine", "bank 'deposit 150'", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Do(ctx, &parleyv1.DoRequest{Table: t.table, Command: t.arg(0), Call: t.call})
-				return t.print(r, err, func() string { return string(r.GetAnswer()) })
+				t.refused = r.GetRefused()
+				return t.got(r, err, printed(r.GetAnswer()))
 			}),
 		a.logOne("query TABLE COMMAND", "Have a command carried out that only reads", "bank balance", false,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Query(ctx, &parleyv1.QueryRequest{Table: t.table, Command: t.arg(0)})
-				return t.print(r, err, func() string { return string(r.GetAnswer()) })
+				t.refused = r.GetRefused()
+				return t.got(r, err, printed(r.GetAnswer()))
 			}),
 	)
 	return cmd
@@ -66,24 +65,35 @@ func (a *app) log() *cobra.Command {
 
 // tableCall is one command for a table.
 type tableCall struct {
-	a      *app
-	table  string
-	args   []string
-	call   *parleyv1.Call // of one that changes something
-	asJSON bool
+	table string
+	args  []string
+	call  *parleyv1.Call // of one that changes something
+
+	answer  proto.Message
+	text    string // the same for people
+	refused bool   // the table did not carry it out
 }
 
 func (t *tableCall) arg(i int) []byte { return []byte(t.args[i]) }
 
-// print prints an answer.
-func (t *tableCall) print(r proto.Message, err error, text func() string) error {
-	if err != nil {
-		return err
+// got takes an answer, if there is one.
+func (t *tableCall) got(r proto.Message, err error, text string) error {
+	t.answer, t.text = r, text
+	return err
+}
+
+// print prints the answer. A command that the table refused has failed.
+func (t *tableCall) print(a *app, verb string, asJSON bool) error {
+	if asJSON {
+		if err := a.printProto(t.answer); err != nil || !t.refused {
+			return err
+		}
+		return statusError(violated)
 	}
-	if t.asJSON {
-		return t.a.printProto(r)
+	if t.refused {
+		return failedCall{fmt.Errorf("log %s: table %s refused it: %s", verb, t.table, t.text)}
 	}
-	_, err = fmt.Fprintln(t.a.out, text())
+	_, err := fmt.Fprintln(a.out, t.text)
 	return err
 }
 
@@ -102,17 +112,26 @@ func (a *app) logOne(use, short, example string, changes bool,
 				return fmt.Errorf("parley log %s: %s were expected, and %s given", words[0], strings.Join(words[1:], " and "),
 					number(len(args)))
 			}
+			if last := args[len(args)-1]; words[len(words)-1] == "NUMBER" && !isNumber(last) {
+				return fmt.Errorf("parley log %s: %q: a whole number was expected", words[0], last)
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := &tableCall{a: a, table: args[0], args: args[1:], asJSON: f.asJSON}
+			t := &tableCall{table: args[0], args: args[1:]}
 			if !changes {
-				return a.called(f.first(cmd.Context(), func(ctx context.Context, n calledNode) error { return call(ctx, n, t) }))
+				reads := words[0] == "get" // of a query nobody knows
+				err := f.first(cmd.Context(), reads, func(ctx context.Context, n calledNode) error { return call(ctx, n, t) })
+				if err == nil {
+					err = t.print(a, words[0], f.asJSON)
+				}
+				return a.called(err)
 			}
 			nodes, err := f.open()
 			if err != nil {
 				return err
 			}
+			defer hangUp(nodes)
 			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 			defer cancel()
 			var clients []*client.Client
@@ -125,11 +144,20 @@ func (a *app) logOne(use, short, example string, changes bool,
 			}
 			err = client.NewSession(t.table, clients...).Do(ctx, ask)
 			if err != nil {
-				err = failedCall{said(calledNode{name: "parley log " + words[0]}, err)}
+				err = failedCall{said(calledNode{name: "log " + words[0]}, err)}
+			} else {
+				err = t.print(a, words[0], f.asJSON)
 			}
 			return a.called(err)
 		},
 	}
 	f.declare(cmd)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.Contains(err.Error(), "unknown shorthand flag") {
+			return fmt.Errorf("parley log %s: %w; what begins with - comes behind --, as in \"parley log %s --dir bank -- %s\"",
+				words[0], err, words[0], strings.Join(words[1:], " "))
+		}
+		return err
+	})
 	return cmd
 }

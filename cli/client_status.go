@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 )
 
@@ -58,7 +59,11 @@ func (a *app) printStatus(nodes []*parleyv1.StatusResponse) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "cluster %s, m = %d\n\n", nodes[0].GetCluster(), nodes[0].GetM())
+	kept := "; not durable: what is delivered is lost if no majority lives"
+	if nodes[0].GetDurable() {
+		kept = "; durable"
+	}
+	fmt.Fprintf(w, "cluster %s, m = %d%s\n\n", nodes[0].GetCluster(), nodes[0].GetM(), kept)
 	fmt.Fprintln(w, "node\tstate\tup\tconnected to\tslowest round trip\tclock within\tagreements\tabstained")
 	for _, n := range nodes {
 		clock := "not in step"
@@ -76,9 +81,12 @@ func (a *app) printStatus(nodes []*parleyv1.StatusResponse) error {
 	fmt.Fprintln(w, "\nnode\tgroup or table\tlevel\tview\tmembers\tat")
 	for _, n := range nodes {
 		for _, g := range n.GetGroups() {
-			at := ""
+			at := "nothing yet"
+			if g.GetPosition() > 0 {
+				at = fmt.Sprintf("position %d", g.GetPosition())
+			}
 			if s := g.GetSlots(); s != nil {
-				at = fmt.Sprintf("slot %d", s.GetDone())
+				at += fmt.Sprintf(", slot %d", s.GetDone())
 			}
 			printView(w, n, g.GetName(), word(g.GetLevel().String(), "LEVEL_"), g.GetView(), at)
 		}
@@ -190,10 +198,14 @@ func (a *app) clock() *cobra.Command {
 				switch {
 				case r == nil:
 				case f.asJSON:
-					err = errors.Join(err, a.printProto(r))
+					err = errors.Join(err, a.printOf(nodes[i].name, r))
 				default:
+					within := "not in step"
+					if r.GetSynchronized() {
+						within = short(r.GetBound())
+					}
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", nodes[i].name, r.GetTime().AsTime().Format("2006-01-02 15:04:05.000000"),
-						short(r.GetBound()), short(r.GetOffset()))
+						within, short(r.GetOffset()))
 				}
 			}
 			if err := errors.Join(err, w.Flush()); err != nil {
@@ -213,11 +225,15 @@ func (a *app) commit() *cobra.Command {
 		Use:   "commit TRANSACTION NODE=WHAT...",
 		Short: "Have several nodes of a cluster do something all together, or not at all",
 		Long: "Commit has the participants at the nodes named prepare what each is to do, and then all carry it out,\n" +
-			"or none. A transaction's name is used once; who asks again under it is told what was decided. The exit\n" +
-			"status is 1 if it was aborted.",
+			"or none. A transaction's name is used once; who asks again under it, at a node that took part, is told\n" +
+			"what was decided. A node whose configuration names no participant says no. The exit status is 1 if the\n" +
+			"transaction was aborted.",
 		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
-		Args:    cobra.MinimumNArgs(2),
+		Args:    needs(2, "TRANSACTION and NODE=WHAT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if n := len(args[0]); n == 0 || n > cluster.MaxTx {
+				return fmt.Errorf("parley commit: TRANSACTION has %d bytes: allowed are 1 to %d", n, cluster.MaxTx)
+			}
 			bodies := make(map[string][]byte)
 			for _, arg := range args[1:] {
 				name, what, ok := strings.Cut(arg, "=")
@@ -227,7 +243,7 @@ func (a *app) commit() *cobra.Command {
 				bodies[name] = []byte(what)
 			}
 			aborted := false
-			err := f.first(cmd.Context(), func(ctx context.Context, n calledNode) error {
+			err := f.first(cmd.Context(), false, func(ctx context.Context, n calledNode) error {
 				r, err := n.Commit.Commit(ctx, &parleyv1.CommitRequest{Transaction: args[0], Bodies: bodies})
 				if err != nil {
 					return err
@@ -239,6 +255,9 @@ func (a *app) commit() *cobra.Command {
 				word := "committed"
 				if aborted {
 					word = "aborted"
+				}
+				if aborted && r.GetWhy() != "" {
+					word += ": " + printed([]byte(r.GetWhy()))
 				}
 				_, err = fmt.Fprintf(a.out, "%s: %s\n", args[0], word)
 				return err
@@ -257,7 +276,7 @@ func (a *app) commit() *cobra.Command {
 func statusOf(ctx context.Context, n calledNode) (*parleyv1.StatusResponse, error) {
 	r, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
 	if err == nil && !r.GetReady() {
-		err = errors.New(strings.Join(append([]string{"not ready"}, r.GetProblems()...), ": "))
+		err = errors.New("not ready: " + strings.Join(r.GetProblems(), ", and "))
 	}
 	return r, err
 }
@@ -280,6 +299,7 @@ func askAll[T any](ctx context.Context, f *clientFlags, ask func(context.Context
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
+	defer hangUp(nodes)
 	answers = make([]T, len(nodes))
 	errs = all(ctx, nodes, func(ctx context.Context, i int, n calledNode) (err error) {
 		answers[i], err = ask(ctx, n)

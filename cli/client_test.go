@@ -3,9 +3,11 @@ package cli_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -26,6 +28,9 @@ func TestClientExamples(t *testing.T) {
 		return status == 0
 	})
 	for _, command := range clientCommands {
+		if command == "cluster expel" {
+			told(t)
+		}
 		help, _, status := run(append(strings.Fields(command), "--help")...)
 		_, after, _ := strings.Cut(help, "Examples:\n")
 		lines := slices.Collect(strings.Lines(after))
@@ -58,6 +63,78 @@ func TestClientExamples(t *testing.T) {
 	p.end(os.Interrupt) // it has told of nodes that ended, so that its status is 1
 }
 
+// told is what is printed of other commands than the examples, by the same cluster.
+func told(t *testing.T) {
+	t.Setenv("PARLEY_DIR", "bank")
+	for line, want := range map[string]struct {
+		status int
+		prints string // somewhere
+	}{
+		"log do bank 'rob the bank'":                      {1, "log do: table bank refused it: no such command\n"},
+		"log do bank 'rob the bank' --json":               {1, `"refused":true`},
+		"log query table x":                               {2, "there is no such command"},
+		"log put nowhere a b":                             {2, `there is no table "nowhere"`},
+		"log get table nothing":                           {1, "the key has no value"},
+		"agree x -m 2":                                    {2, "node1: m = 2: "},
+		"cast total x --level fifo":                       {2, "no payloads of level fifo"},
+		"cast total x --json":                             {0, `{"node":"node1","sent":1}` + "\n"},
+		"commit t9 node9=x":                               {2, `there is no member "node9"`},
+		"commit t8 node1=x":                               {1, "t8: aborted: node1: has no participant\n"},
+		"agree --name v --json node1=a node2=b":           {0, `{"node":"node2","vector":{"name":"v",`},
+		"agree --name w --rule maximum node1=-5 node2=-7": {0, `maximum "0"` + "\nnone counts as 0 in the maximum"},
+		"agree --name u --rule maximum --otherwise -9 node1=-5 node2=-7": {0, `maximum "-5"`},
+		"clock":             {1, "  not in step  "},
+		"clock --json":      {1, `{"node":"node4","time":`},
+		"status":            {1, "; not durable: "},
+		"status --at node2": {0, "  position "},
+		"listen total --from 999999999 --count 1 --timeout 200ms": {1, "parley: node1: nothing was delivered for as long as"},
+	} {
+		out, stderr, status := run(words("parley " + line)[1:]...)
+		if status != want.status || !strings.Contains(out+stderr, want.prints) || strings.Contains(stderr, "cluster: ") {
+			t.Errorf("%s: status %d, not %d\n%s%s", line, status, want.status, out, stderr)
+		}
+		if strings.HasPrefix(line, "listen ") && strings.Contains(stderr, "node2") {
+			t.Errorf("%s: one after the other is waited for: %s", line, stderr)
+		}
+	}
+	for input, want := range map[string]string{
+		"a\n" + strings.Repeat("x", 70_000) + "\nc\n": "line 2: it is longer than the 61440 bytes that are allowed; the 1 before it",
+		"": "the standard input is empty",
+	} {
+		cmd := exec.CommandContext(t.Context(), "parley", "cast", "total")
+		cmd.Stdin = strings.NewReader(input)
+		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), want) {
+			t.Errorf("%.10q: %s", input, out)
+		}
+	}
+}
+
+// failover has the last node of a cluster stand still, and then killed: others are called in
+// its place, and who listens goes on at the next one.
+func failover(t *testing.T, dir string, up upJSON) {
+	if _, stderr, status := run("cast", "total", "first", "--dir", dir); status != 0 {
+		t.Fatal(stderr)
+	}
+	p := begin(t, "first", "listen", "total", "--from", "1", "--at", "node4,node1", "--dir", dir)
+	pid := up.Nodes[3].PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"log put table a b", "log get table a", "cast total second"} {
+		args := append(strings.Fields(line), "--at", "node4,node1", "--timeout", "2s", "--dir", dir)
+		if out, stderr, status := run(args...); status != 0 {
+			t.Errorf("%s: status %d, %s%s", line, status, out, stderr)
+		}
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.wait("second")
+	if status := p.end(os.Interrupt); status != 0 || strings.Count(p.printed(), "\n") != 2 {
+		t.Errorf("status %d: %s", status, p.printed())
+	}
+}
+
 // clientPrints is what examples print, among other things.
 var clientPrints = map[string]string{
 	"parley agree attack --dir bank": `decides "attack"`,
@@ -67,7 +144,7 @@ var clientPrints = map[string]string{
 	"parley log add table visits 1 --dir bank":                                            "1\n",
 	"parley log query bank balance --dir bank":                                            "1150\n",
 	"parley cluster expel node3 --dir bank":                                               "node1 has expelled node3\n",
-	"parley status --dir bank":                                                            "cluster local, m = 1\n",
+	"parley status --dir bank":                                                            "cluster local, m = 1; not durable: ",
 }
 
 // clientExits are the statuses of examples that are not 0.
@@ -98,6 +175,19 @@ func TestClientErrors(t *testing.T) {
 		"log":                                  "nothing was given: allowed are add, delete, do, get, put, query",
 		"status --timeout 0s --dir " + empty:   "--timeout: 0s: a time above 0 was expected",
 		"commit t node1":                       "NODE=WHAT was expected, each node once",
+		"commit '' node1=x":                    "TRANSACTION has 0 bytes: allowed are 1 to 255",
+		"commit t":                             "TRANSACTION and NODE=WHAT was expected, and only one is given",
+		"agree":                                "VALUE was expected, and none is given",
+		"agree x -m -1":                        `-m: "-1": a whole number from 0 on was expected`,
+		"agree --name '' node1=x":              "--name: 0 bytes: allowed are 1 to 64",
+		"agree --name n --evidence node1=x":    "--evidence: it is for one node's value, without --name",
+		"agree --name n --rule median node1=x": `"node1=x": a whole number was expected behind the =`,
+		"agree --name n --otherwise 3 node1=x": "--otherwise: it is for --rule",
+		"cast":                                 "GROUP was expected, and none is given",
+		"listen total --count -1":              "--count: -1: a number above 0 was expected",
+		"log add table k 1.5":                  `"1.5": a whole number was expected`,
+		"log add table k -5":                   "what begins with - comes behind --",
+		"status --timeout 3":                   `--timeout: "3": a time with its unit was expected`,
 		"cluster leave a --at b":               "--at: a is asked itself",
 	} {
 		_, stderr, status := run(words("parley " + line)[1:]...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
@@ -163,11 +164,7 @@ func (d *demonstration) show(ctx context.Context, after time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, c := range clients {
-			c.Close()
-		}
-	}()
+	defer hangUp(clients)
 	if err := d.agreement(ctx, clients[0]); err != nil {
 		return err
 	}
@@ -208,6 +205,15 @@ func (d *demonstration) say(title, text string) error {
 	return err
 }
 
+// itself is how this command is called in a shell: by its name if the shell finds it, and
+// else by go run, as who has only the source does.
+func itself() string {
+	if _, err := exec.LookPath("parley"); err == nil {
+		return "parley"
+	}
+	return "go run ./cmd/parley"
+}
+
 // next says what to do with the cluster.
 func (d *demonstration) next() error {
 	if d.once {
@@ -215,13 +221,13 @@ func (d *demonstration) next() error {
 			"Without --once it stays, for you to call it.", d.width)+"\n")
 		return err
 	}
-	at := " --dir " + quoted(d.dir)
+	parley, at := itself(), " --dir "+quoted(d.dir)
 	all := d.delivered + 2 // the last word, and hello
 	for _, part := range []string{
 		draw.Fold("The cluster is yours now: three nodes, of which one lies. Try, in another terminal:", d.width),
-		"  parley agree retreat --evidence" + at,
-		"  parley cast " + group + " hello" + at,
-		fmt.Sprintf("  parley listen %s --from 1 --count %d", group, all) + at,
+		"  " + parley + " agree retreat --evidence" + at,
+		"  " + parley + " cast " + group + " hello" + at,
+		fmt.Sprintf("  %s listen %s --from 1 --count %d", parley, group, all) + at,
 		draw.Fold("Ctrl-C ends it and removes everything.", d.width),
 	} {
 		if _, err := fmt.Fprintln(d.out, part); err != nil {

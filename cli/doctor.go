@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -35,7 +36,8 @@ func (a *app) doctor() *cobra.Command {
 			"it has measured while it ran. Without, it measures by itself: how late this process wakes, and how\n" +
 			"long it takes to connect to the other nodes with the node's certificate. It joins nothing; the others\n" +
 			"count connections that say nothing. Half an hour under the usual load tells more than a quiet moment.\n\n" +
-			"The exit status is 1 if the rounds that are configured are too short for what was measured.",
+			"The exit status is 1 if the rounds that are configured are too short for what was measured, or a node\n" +
+			"was not reached.",
 		Example: "  parley doctor --round --config node.yaml --for 2s",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,15 +54,16 @@ func (a *app) doctor() *cobra.Command {
 				return badFlag("for", "%v: allowed are 1s to 24h", length)
 			}
 			var m cluster.Measurement
+			var away map[string]error
 			if as != "" {
 				m, err = askMeasured(cmd.Context(), file, as)
 			} else {
-				m, err = measureHere(cmd.Context(), file, length)
+				m, away, err = measureHere(cmd.Context(), file, length)
 			}
 			if err != nil {
-				return err
+				return a.called(err)
 			}
-			return a.advise(m, asJSON)
+			return a.advise(m, away, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&round, "round", false, "propose the length of a round, m and delta")
@@ -83,9 +86,11 @@ func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster
 		return m, badFlag("client", "%w", err)
 	}
 	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	got, err := c.Admin.Measure(ctx, &parleyv1.MeasureRequest{})
 	if err != nil {
-		return m, fmt.Errorf("the node at %s: %w", file.API, err)
+		return m, failedCall{said(calledNode{name: file.Name}, err)}
 	}
 	m = cluster.Measurement{Nodes: int(got.GetNodes()), M: file.M, Round: got.GetRound().AsDuration()}
 	if w := got.GetWake(); w != nil {
@@ -106,13 +111,15 @@ func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster
 	return m, nil
 }
 
-// measureHere measures from this machine, as the node of a configuration would.
-func measureHere(ctx context.Context, file *nodefile.File, length time.Duration) (cluster.Measurement, error) {
+// measureHere measures from this machine, as the node of a configuration would. It tells of
+// nodes that were not reached why.
+func measureHere(ctx context.Context, file *nodefile.File, length time.Duration,
+) (m cluster.Measurement, away map[string]error, err error) {
 	c, err := file.Config()
 	if err != nil {
-		return cluster.Measurement{}, err
+		return m, nil, err
 	}
-	m := cluster.Measurement{Nodes: len(c.Members), M: c.M, Round: c.Round}
+	m = cluster.Measurement{Nodes: len(c.Members), M: c.M, Round: c.Round}
 	if m.Round == 0 {
 		m.Round = cluster.DefaultRound
 	}
@@ -125,18 +132,25 @@ func measureHere(ctx context.Context, file *nodefile.File, length time.Duration)
 		}
 		m.Peers = append(m.Peers, cluster.PeerMeasurement{Name: member.Name})
 	}
+	errs := make([]error, len(m.Peers))
 	for i := range m.Peers {
 		at := slices.IndexFunc(c.Members, func(o cluster.Member) bool { return o.Name == m.Peers[i].Name })
-		all.Go(func() { connectTo(ctx, c, c.Members[at], &m.Peers[i]) })
+		all.Go(func() { errs[i] = connectTo(ctx, c, c.Members[at], &m.Peers[i]) })
 	}
 	m.Wake = cluster.Wakes(ctx, m.Round)
 	all.Wait()
-	return m, nil
+	away = make(map[string]error)
+	for i, p := range m.Peers {
+		if p.RTT.Samples == 0 {
+			away[p.Name] = errs[i]
+		}
+	}
+	return m, away, nil
 }
 
 // connectTo measures how long it takes to connect to a node, again and again: that is one
-// round trip. The first time it makes sure that it is that node.
-func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *cluster.PeerMeasurement) {
+// round trip. The first time it makes sure that it is that node. It returns the first error.
+func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *cluster.PeerMeasurement) (first error) {
 	var list []time.Duration
 	every := time.NewTicker(100 * time.Millisecond) // fewer than make a node think that it is being flooded
 	defer every.Stop()
@@ -148,7 +162,9 @@ func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *c
 			is := tls.Client(conn, c.Trust.Dial(c.Self, cert.Identity{
 				Cluster: c.Trust.Cluster(), Kind: cert.Node, Name: peer.Name,
 			}))
-			err = is.HandshakeContext(ctx)
+			if err = cert.Explain(is.HandshakeContext(ctx)); err != nil && ctx.Err() != nil {
+				err = errors.New("it takes connections and says nothing")
+			}
 			known = err == nil
 		}
 		if conn != nil {
@@ -156,6 +172,8 @@ func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *c
 		}
 		if err == nil {
 			list = append(list, took)
+		} else if first == nil {
+			first = err
 		}
 		select {
 		case <-ctx.Done():
@@ -164,6 +182,7 @@ func connectTo(ctx context.Context, c cluster.Config, peer cluster.Member, to *c
 	}
 	to.Connected, to.RTT.Samples = len(list) > 0, len(list)
 	to.RTT.Min, to.RTT.P50, to.RTT.P999 = cluster.Samples(list)
+	return first
 }
 
 // doctorReport is what doctor prints as JSON. Durations are as in a configuration.
@@ -193,10 +212,11 @@ type peerReport struct {
 	P999    string `json:"p999,omitempty"`
 	Samples int    `json:"samples"`
 	Skew    string `json:"skew,omitempty"`
+	Why     string `json:"why,omitempty"` // it was not reached
 }
 
-// advise prints what follows from what was measured.
-func (a *app) advise(m cluster.Measurement, asJSON bool) error {
+// advise prints what follows from what was measured, and why nodes were away.
+func (a *app) advise(m cluster.Measurement, away map[string]error, asJSON bool) error {
 	advice, err := cluster.Advise(m)
 	if err != nil {
 		return err
@@ -206,8 +226,12 @@ func (a *app) advise(m cluster.Measurement, asJSON bool) error {
 		Configured: m.Round.String(), TooShort: advice.Short, Reasons: advice.Reasons,
 		Wake: wakeReport{m.Wake.Median.String(), m.Wake.P999.String(), m.Wake.Most.String(), m.Wake.Pauses},
 	}
+	reached := true
 	for _, p := range m.Peers {
 		one := peerReport{Name: p.Name, Samples: p.RTT.Samples}
+		if reached = reached && p.RTT.Samples > 0; away[p.Name] != nil {
+			one.Why = away[p.Name].Error()
+		}
 		if p.RTT.Samples > 0 {
 			one.Least, one.Median, one.P999 = p.RTT.Min.String(), p.RTT.P50.String(), p.RTT.P999.String()
 		}
@@ -221,7 +245,7 @@ func (a *app) advise(m cluster.Measurement, asJSON bool) error {
 	} else {
 		a.printAdvice(r)
 	}
-	if err == nil && advice.Short {
+	if err == nil && (advice.Short || !reached) {
 		err = statusError(violated)
 	}
 	return err
@@ -232,7 +256,7 @@ func (a *app) printAdvice(r doctorReport) {
 	fmt.Fprintln(t, "round trips to\tleast\tmedian\t999 of 1000\tsamples\tits clock is ahead by")
 	for _, p := range r.Peers {
 		if p.Samples == 0 {
-			fmt.Fprintf(t, "%s\tnot reached\n", p.Name)
+			fmt.Fprintf(t, "%s\tnot reached%s\n", p.Name, strings.TrimSuffix(": "+p.Why, ": "))
 			continue
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Least, p.Median, p.P999, p.Samples, p.Skew)

@@ -13,7 +13,7 @@ import (
 // and proposes rounds with reasons. Its example runs.
 func TestDoctor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
-	clusterOf(t, "-n", "4", "--dir", dir)
+	_, up := clusterOf(t, "-n", "4", "--dir", dir)
 	t.Chdir(filepath.Join(dir, "node1"))
 	for _, how := range [][]string{{"--for", "1s"}, {"--client", "admin"}} {
 		args := append([]string{"doctor", "--round", "--json"}, how...)
@@ -48,5 +48,11 @@ func TestDoctor(t *testing.T) {
 	}
 	if _, err := os.Stat("node.yaml"); err != nil {
 		t.Error(err)
+	}
+	failover(t, dir, up)
+	// Of a node that is not there it is said why.
+	out, _, status := run("doctor", "--round", "--for", "1s")
+	if status != 1 || !strings.Contains(out, "node4           not reached: dial tcp ") {
+		t.Errorf("status %d: %s", status, out)
 	}
 }

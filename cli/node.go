@@ -46,6 +46,8 @@ func (a *app) node() *cobra.Command {
 				return badFlag("config", "%w: \"parley node --example\" prints one", err)
 			case err != nil:
 				return err
+			case check && rejoin:
+				return badFlag("rejoin", "it is for a node that runs, and --check starts none")
 			case check:
 				return a.checkNode(cmd.Context(), file, asJSON)
 			case asJSON:

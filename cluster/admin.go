@@ -78,8 +78,9 @@ type RTTStatus struct {
 
 // GroupStatus is this node's part in a group.
 type GroupStatus struct {
-	Name  string `json:"name"`
-	Level string `json:"level"`
+	Name     string `json:"name"`
+	Level    string `json:"level"`
+	Position uint64 `json:"position"` // of the last delivery, 0 if there was none
 	ViewStatus
 	*SlotStatus `json:",omitempty"`
 }
@@ -113,11 +114,12 @@ type StreamStatus struct {
 type SlotStatus struct {
 	Opened uint64 `json:"opened"`
 	Done   uint64 `json:"done"` // up to here all are over
-	// Missed is the first slot that this node abstained from, 0 if there is none, and
-	// Abstained how often.
+	// Missed is the first slot that this node abstained from since it took part, 0 if there
+	// is none, and Abstained how often it did in all.
 	Missed    uint64 `json:"missed,omitempty"`
 	Abstained uint64 `json:"abstained,omitempty"`
-	// Mute tells that the node takes no part, for it has lived before.
+	// Mute tells that the node takes no part, or not yet, for it has come back, or has lost
+	// touch with the others.
 	Mute bool `json:"mute,omitempty"`
 }
 

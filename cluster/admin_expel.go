@@ -15,15 +15,23 @@ const adminChannel = 2
 const (
 	// expelVote asks to shut a node out. Origin: the node. Value: its life, or an earlier one.
 	expelVote parley.Kind = 1 + iota
-	// expelTold tells a node that it is shut out. Value: its life.
+	// expelTold tells a node that it is shut out. Value: its life. Seq: 1 if of what is to hold
+	// in spite of liars, too.
 	expelTold
+)
+
+// What this node may be expelled from, beside nothing: what knows of crashes alone, or all.
+const (
+	expelledViews uint32 = 1 + iota
+	expelledAll
 )
 
 // expulsions are those that a node knows of.
 type expulsions struct {
-	peers  []peer // by node
-	closed []shutter
-	told   parley.Set // who has told this node that it is expelled
+	peers   []peer // by node
+	closed  []shutter
+	told    parley.Set // who has told this node that it is expelled
+	toldAll parley.Set // and who that it is from all
 }
 
 // peer is what is known of another node.
@@ -105,7 +113,16 @@ func (n *Node) shut(id parley.ID, life uint64, all bool) {
 	if before|what != before {
 		n.c.Log.Warn("a member is expelled", "member", n.c.Members[id].Name, "life", life, "liars", all)
 	}
-	n.say(id, parley.Msg{Kind: expelTold, Value: life})
+	n.tell(id)
+}
+
+// tell tells a node what it is expelled from. The lock is held.
+func (n *Node) tell(id parley.ID) {
+	m := parley.Msg{Kind: expelTold, Value: n.admin.peers[id].expelled}
+	if n.admin.closed[id].what.Load()&shutLiars != 0 {
+		m.Seq = 1
+	}
+	n.say(id, m)
 }
 
 // say sends to another node's admin.
@@ -152,7 +169,7 @@ func (n *Node) connected(id parley.ID, life uint64) {
 		*p = peer{life: life}
 		a.closed[id].what.Store(0)
 	} else if p.expelled != 0 {
-		n.say(id, parley.Msg{Kind: expelTold, Value: p.expelled})
+		n.tell(id)
 	}
 	for other := range a.peers {
 		if q := &a.peers[other]; q.mine && parley.ID(other) != id {
@@ -175,23 +192,53 @@ func (n *Node) heard(from parley.ID, b []byte) error {
 		a.closed[from].what.Load() == 0:
 		n.vote(from, m.Origin, m.Value)
 	case m.Kind == expelTold && m.Value == a.life:
-		if a.told.Add(from); a.told.Len() > n.c.M {
-			go n.expelled()
+		if a.told.Add(from); m.Seq == 1 {
+			a.toldAll.Add(from)
 		}
+		n.expelled()
 	}
 	return nil
 }
 
-// expelled ends all that this node is a member of.
+// expelled counts who has told this node that it is expelled: it takes one more than may lie.
+// It waits until all has begun that may have to end. The lock is held.
 func (n *Node) expelled() {
-	if n.admin.state() == Expelled || n.admin.state() == Left {
+	a := &n.admin
+	from := uint32(0)
+	switch {
+	case !a.ready:
+	case a.toldAll.Len() > n.c.M:
+		from = expelledAll
+	case a.told.Len() > n.c.M:
+		from = expelledViews
+	}
+	if from > a.shut.Load() {
+		a.shut.Store(from)
+		go n.out(from == expelledAll)
+	}
+}
+
+// begun is called when all is there that may have to end, and does what it was too early for.
+func (n *Node) begun() error {
+	n.admin.mu.Lock()
+	defer n.admin.mu.Unlock()
+	n.admin.ready = true
+	n.expelled()
+	return n.admin.broken
+}
+
+// out ends what this node is expelled from.
+func (n *Node) out(all bool) {
+	if n.admin.state() == Left {
 		return
 	}
 	n.admin.became(Expelled)
-	n.c.Log.Error("the others have expelled this node: it may come back when it is started again")
+	n.c.Log.Error("the others have expelled this node: it may come back when it is started again", "liars", all)
 	for _, g := range n.groups {
-		g.close(ErrExpelled)
-		g.process.Close()
+		if all || g.c.Level != Byzantine {
+			g.close(ErrExpelled)
+			g.process.Close()
+		}
 	}
 	for _, t := range n.tables {
 		t.close(ErrExpelled)

@@ -7,3 +7,6 @@ import "parley"
 func Shut(n *Node, id parley.ID) string {
 	return map[uint32]string{0: "nothing", shutCrash: "crash", shutCrash | shutLiars: "all"}[n.admin.closed[id].what.Load()]
 }
+
+// Break has a node find that it can not go on.
+func Break(n *Node, err error) { n.broken(err) }

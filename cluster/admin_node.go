@@ -17,6 +17,7 @@ import (
 // admin is how the node stands.
 type admin struct {
 	code    atomic.Uint32 // of the state
+	shut    atomic.Uint32 // what this node is expelled from
 	started time.Time
 	life    uint64
 
@@ -25,6 +26,9 @@ type admin struct {
 	views map[string]*view // by machine
 	once  sync.Once        // of Close
 	err   error            // of it
+	ready bool             // all has begun that may have to end
+	// broken is why the node could not go on, if there was nobody to be told.
+	broken error
 	expulsions
 }
 
@@ -39,15 +43,18 @@ func (a *admin) became(s NodeState) {
 
 func (a *admin) state() NodeState { return nodeStates[a.code.Load()] }
 
-// takes tells why the node takes no new request, if it does not.
-func (n *Node) takes() error {
+// takes tells why the node takes no new request, if it does not: of what knows of crashes
+// alone, or of what is to hold in spite of liars.
+func (n *Node) takes(liars bool) error {
 	switch n.admin.state() {
 	case Draining, Leaving:
 		return ErrDraining
 	case Left:
 		return ErrClosed
 	case Expelled:
-		return ErrExpelled
+		if !liars || n.admin.shut.Load() == expelledAll {
+			return ErrExpelled
+		}
 	}
 	return nil
 }
@@ -207,11 +214,11 @@ func (n *Node) busy() bool {
 
 // Expel excludes a member from all groups and tables, by agreement of their members. It
 // returns when it is out of all those in which this node is. The member learns it, and all
-// that it is asked for then is [ErrExpelled]. It comes back only as another life, by Join.
+// that it is asked for there is [ErrExpelled]. It comes back only as another life, by Join.
 //
 // What is to hold in spite of liars takes no single node's word: from Byzantine groups,
 // agreements and transactions by these a member is shut out when m+1 nodes have been asked
-// to expel it; it learns of its expulsion from as many.
+// to expel it, and until then it goes on in them. It learns of either from m+1 nodes.
 func (n *Node) Expel(ctx context.Context, name string) error {
 	i := slices.IndexFunc(n.c.Members, func(m Member) bool { return m.Name == name })
 	id := parley.ID(i)
@@ -221,7 +228,7 @@ func (n *Node) Expel(ctx context.Context, name string) error {
 	case id == n.self:
 		return fmt.Errorf("%w: a node does not expel itself: it leaves", ErrRefused)
 	}
-	if err := n.takes(); err != nil {
+	if err := n.takes(false); err != nil {
 		return err
 	}
 	n.c.Log.Info("a member is to be expelled", "member", name)

@@ -37,9 +37,10 @@ func (n *Node) Status() Status {
 	for _, c := range n.c.Groups {
 		name := "group/" + c.Name
 		g := GroupStatus{Name: c.Name, Level: c.Level.String(), ViewStatus: viewed(name)}
+		g.Position = n.groups[c.Name].kept.last()
 		if c.Level == Byzantine {
 			g.SlotStatus = n.slotStatus(n.groups[c.Name], abstained[name])
-			g.In = g.SlotStatus != nil && !g.Mute && n.takes() == nil
+			g.In = g.SlotStatus != nil && !g.Mute && n.takes(true) == nil
 		}
 		s.Groups = append(s.Groups, g)
 	}
@@ -66,7 +67,7 @@ func (n *Node) Status() Status {
 func (n *Node) refusedStatus() (list []RefusedStatus, abstained map[string]uint64) {
 	list, abstained = []RefusedStatus{}, make(map[string]uint64)
 	n.host.Refused(func(machine string, from parley.ID, why string, times uint64) {
-		if from == n.self && why == abstains {
+		if from == n.self && (why == abstains || why == cutOff) {
 			abstained[machine] += times
 		}
 		list = append(list, RefusedStatus{machine, n.c.Members[from].Name, why, times})
@@ -77,8 +78,11 @@ func (n *Node) refusedStatus() (list []RefusedStatus, abstained map[string]uint6
 	return list, abstained
 }
 
-// abstains is the reason that rounds give for it.
-const abstains = "woke too late: abstains"
+// abstains is the reason that rounds give for it, and cutOff that who hears too few gives.
+const (
+	abstains = "woke too late: abstains"
+	cutOff   = "heard too few: abstains"
+)
 
 // viewStatus is the last view of a machine; none if it has none.
 func (n *Node) viewStatus(machine string) (s ViewStatus, members parley.Set) {

@@ -98,8 +98,9 @@ func (c Config) slack() time.Duration { return c.Round / 5 }
 // Reading is what a node's clock shows.
 type Reading struct {
 	// Time is the cluster's time: common to all nodes, and not that of the outside world.
-	// Where the clocks began it was the median of what the nodes took for the date. It does
-	// not go back from one reading of a synchronized clock to the next.
+	// Where the clocks began it was the median of what the nodes took for the date; where they
+	// begin anew, nodes that had the cluster's time take it for that. It does not go back from
+	// one reading of a synchronized clock to the next.
 	Time time.Time
 	// Bound is how far any other correct node's clock may be from it, by the theorem of the
 	// clocks, as long as no more than m nodes are faulty, cut off or down. It is the largest

@@ -39,6 +39,8 @@ const clockDated parley.Kind = parley.Indication + 0x3F
 // date: each says what it takes for it, and the median of the vector that all agree on is
 // nobody's false date alone. The agreement has its rounds by the clocks that have just
 // begun. Who was late for it, or comes later, takes the date that m+1 nodes tell it alike.
+// When they begin anew, who had the common time takes that for the date, and not what the
+// machine's clock says by now: it would stand still, or jump, for all that go by it.
 type clockwork struct {
 	parley.Base
 	plan   convergence.Plan
@@ -51,6 +53,7 @@ type clockwork struct {
 	date     int64 // of the logical time 0, in nanoseconds as Unix counts them
 	dated    bool  // it is that of the clocks as they go now
 	once     bool  // there has been a date at all
+	ahead    int64 // by how much the common time was ahead of the hardware clock when that was last known
 	agreeing bool
 	one      *lockstep.Instance
 	lacking  int        // how many resynchronizations it has had no date for
@@ -141,9 +144,14 @@ func (c *clockwork) enters(s *parley.Step, started bool) {
 		return
 	}
 	c.one.Reset(0)
+	hardware := int64(s.Now)
 	c.timed(s, func() {
+		now := c.wall()
+		if c.ahead != 0 {
+			now = hardware + c.ahead
+		}
 		c.one.Request(s, parley.Msg{
-			Kind: parley.Propose, Body: binary.BigEndian.AppendUint64(nil, uint64(c.wall()-int64(s.Now))),
+			Kind: parley.Propose, Body: binary.BigEndian.AppendUint64(nil, uint64(now-int64(s.Now))),
 		})
 	})
 }
@@ -161,8 +169,12 @@ func (c *clockwork) missesDate(s *parley.Step) {
 	}
 }
 
-// adjusts notes what was read.
+// adjusts notes what was read, and the common time.
 func (c *clockwork) adjusts(s *parley.Step) {
+	if c.dated {
+		t, _ := convergence.Now(c.clock, s.Now)
+		c.ahead = c.date + int64(t-s.Now)
+	}
 	v, _ := convergence.Look(c.clock)
 	c.read = v.Read
 	copy(c.skew, v.Ahead)
@@ -273,6 +285,7 @@ func (c *clockwork) State(v *parley.Vars) {
 	parley.Num(v, "date", &c.date)
 	v.Bool("dated", &c.dated)
 	v.Bool("once", &c.once)
+	parley.Num(v, "common time ahead", &c.ahead)
 	v.Bool("agreeing", &c.agreeing)
 	v.Machine("one", c.one)
 	parley.Num(v, "lacking", &c.lacking)

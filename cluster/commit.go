@@ -99,10 +99,12 @@ type CommitConfig struct {
 	Delay time.Duration
 	// Open is how many transactions may be under way that this node coordinates, and how
 	// many of each other node it takes part in; 4096 by default. Who asks for more is held back.
+	// With Agreed it is alike at all nodes.
 	Open int
 	// Prepares is how many calls of the participant may be under way; 64 by default.
 	Prepares int
 	// Remember is how many ended transactions this node knows the outcome of; 16384 by default.
+	// With Agreed it is alike at all nodes.
 	Remember int
 }
 
@@ -118,8 +120,9 @@ const (
 var (
 	// ErrBlocked: the outcome can not be known before others are back. See [BlockedError].
 	ErrBlocked = errors.New("the transaction is blocked")
-	// ErrTaken: there is another transaction of that name.
-	ErrTaken = errors.New("another transaction has this name")
+	// ErrTaken: there is another transaction of that name, or one that this node had no part
+	// in, and that may have been the same.
+	ErrTaken = errors.New("a transaction has had this name already")
 	// ErrNoTransaction: this node knows of no transaction of that name. It was never there,
 	// or ended so long ago that it is forgotten, or was aborted before a crash of this node.
 	ErrNoTransaction = errors.New("no transaction of that name is known here")

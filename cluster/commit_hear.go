@@ -62,7 +62,7 @@ func (m *transactions) begun(s *parley.Step, from parley.ID, path parley.Path, q
 	case c.bytes+of.size() > mostParts:
 		why.text, of.parts = "too much is under way", nil
 	case m.names[of.name] != nil || m.past.named(of.name) != nil:
-		why.text, why.taken, of.parts = "another transaction has this name", true, nil
+		why.text, why.taken, of.parts = "a transaction has had this name already", true, nil
 	}
 	t := &transaction{path: path, sheet: of, inner: m.machine(of)}
 	m.add(t)

@@ -69,8 +69,7 @@ type txCall struct {
 // startCommits opens the machine of transactions. Their numbers go on from the time in
 // microseconds: no life of this node uses one twice, even if its disk is lost.
 func (n *Node) startCommits() (err error) {
-	forgot := n.c.Rejoin || n.again && n.store == nil
-	n.commits, err = n.newCommits(uint64(time.Now().UnixMicro()), forgot)
+	n.commits, err = n.newCommits(uint64(time.Now().UnixMicro()), n.c.Rejoin)
 	return err
 }
 
@@ -164,7 +163,7 @@ func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) 
 	if err != nil {
 		return false, err
 	}
-	if err := n.takes(); err != nil {
+	if err := n.takes(n.c.Commit.Protocol == Agreed); err != nil {
 		return false, err
 	}
 	s := n.commits

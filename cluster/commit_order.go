@@ -52,6 +52,7 @@ type ordered struct {
 	bytes  []int // of their parts
 	number uint64
 	past   past
+	heard  past                          // what others have told, and the order did not
 	logs   map[parley.Path]chan struct{} // closed when a yes is durable
 	told   []recalled                    // outcomes to be told to who asked
 }
@@ -71,7 +72,8 @@ type orderedTx struct {
 func (n *Node) newOrdered(s *commits) (err error) {
 	o := &ordered{
 		s: s, stop: make(chan struct{}), open: make(map[string]*orderedTx), count: make([]int, len(n.c.Members)),
-		bytes: make([]int, len(n.c.Members)), past: newPast(s.c.Remember), logs: make(map[parley.Path]chan struct{}),
+		bytes: make([]int, len(n.c.Members)), past: newPast(s.c.Remember), heard: newPast(s.c.Remember),
+		logs: make(map[parley.Path]chan struct{}),
 	}
 	s.order = o
 	ready := make(chan struct{})
@@ -132,7 +134,7 @@ func (o *ordered) begin(t sheet) error {
 		return err
 	}
 	go func() { // it may have to wait, for longer than who asks
-		if err := o.group.packer.add(b, Byzantine); err != nil {
+		if err := o.group.packer.post(b, Byzantine); err != nil {
 			o.s.end(t.name, false, err)
 		}
 	}()
@@ -177,7 +179,7 @@ func (o *ordered) vote(path parley.Path, yes bool, why string) {
 			return
 		}
 	}
-	_ = o.group.packer.add(orderMessage(orderVote, said, t.sheet, why), Byzantine) // it fails if the node has closed
+	_ = o.group.packer.post(orderMessage(orderVote, said, t.sheet, why), Byzantine) // it fails if the node has closed
 }
 
 // expire says of what has been open for long that it is to end, and tells the memory of what
@@ -209,7 +211,7 @@ func (o *ordered) expire() {
 		}
 		o.mu.Unlock()
 		for _, t := range late {
-			if o.group.packer.add(orderMessage(orderExpire, 0, t, ""), Byzantine) != nil {
+			if o.group.packer.post(orderMessage(orderExpire, 0, t, ""), Byzantine) != nil {
 				return
 			}
 		}
@@ -342,14 +344,14 @@ func (o *ordered) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 		o.number = max(o.number, m.Value)
 		o.s.works.prepare(parley.Path(m.Value), t.name, body, true)
 	case recallAsked:
-		if e := o.past.named(t.name); e != nil && e.digest == t.digest {
+		if e := o.ended(t.name); e != nil && e.digest == t.digest {
 			o.told = append(o.told, recalled{sheet: t, outcome: e.outcome, to: from})
 		}
 	case txEnded: // more nodes say so than may lie
 		x := o.open[t.name]
 		switch {
 		case x == nil:
-			o.past.add(&ended{parley.Path(m.Value), t.name, t.digest, commit.Outcome(m.Seq), ending{}})
+			o.heard.add(&ended{parley.Path(m.Value), t.name, t.digest, commit.Outcome(m.Seq), ending{}})
 			o.tell(parley.Path(m.Value), t, commit.Outcome(m.Seq))
 		case !x.learned:
 			x.learned = true
@@ -373,11 +375,19 @@ func (o *ordered) after() {
 	}
 }
 
+// ended is what this node knows of a transaction that is over. The lock is held.
+func (o *ordered) ended(tx string) *ended {
+	if e := o.past.named(tx); e != nil {
+		return e
+	}
+	return o.heard.named(tx)
+}
+
 // look tells what is known of a transaction.
 func (o *ordered) look(tx string) (Outcome, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e := o.past.named(tx); e != nil {
+	if e := o.ended(tx); e != nil {
 		return Outcome{tx, stateOf(e.outcome), o.s.n.why(e.why), nil}, nil
 	}
 	if o.open[tx] != nil {

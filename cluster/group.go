@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"parley"
@@ -31,29 +33,53 @@ type GroupConfig struct {
 	Name  string
 	Level Level
 	// Keep is how many deliveries are kept for who subscribes, by default 65536, and
-	// KeepBytes how many bytes of them, by default 64 MiB; what is older is gone first.
+	// KeepBytes how many bytes of them, by default the group's share of 256 MiB, of 64 MiB
+	// at most and 1 MiB at least; what is older is gone first.
 	Keep, KeepBytes int
 	// Deliver, if it is given, is called for each delivery, in order, on the goroutine that
 	// brought the last message that it took. It must not block, and may not call the group.
+	// A durable node that comes back calls it again for what its log still has of the lives
+	// before, with the positions of then.
 	Deliver func(Delivery)
 
 	final bool // of a Byzantine group: who has missed anything is out for good
 }
 
-func (c GroupConfig) withDefaults() GroupConfig {
+// withDefaults fills in what is 0, of one of so many groups.
+func (c GroupConfig) withDefaults(groups int) GroupConfig {
 	if c.Keep == 0 {
 		c.Keep = 1 << 16
 	}
 	if c.KeepBytes == 0 {
-		c.KeepBytes = 64 << 20
+		c.KeepBytes = max(1<<20, min(64<<20, (256<<20)/max(1, groups)))
 	}
 	return c
 }
 
-func (c GroupConfig) check() error {
-	if c.Keep < 0 || c.KeepBytes < 0 {
-		return fmt.Errorf("keeping %d deliveries and %d bytes: at least 1 is needed, 0 stands for the default",
-			c.Keep, c.KeepBytes)
+// mostByzantine is how many members a Byzantine order may have: messages grow with the power
+// of m.
+const mostByzantine = 13
+
+// CheckGroups tells what is wrong with the groups of the configuration, or with how many of
+// the members may lie.
+func (c Config) CheckGroups() error {
+	c = c.filled()
+	n := len(c.Members)
+	if most := max(0, n-1) / 3; c.M < 0 || c.M > most {
+		return fmt.Errorf("%d liars among %d members: allowed are 0 to %d, for n > 3m", c.M, n, most)
+	}
+	for i, g := range c.Groups {
+		switch {
+		case slices.ContainsFunc(c.Groups[:i], func(o GroupConfig) bool { return o.Name == g.Name }):
+			return fmt.Errorf("two groups are named %q", g.Name)
+		case int(g.Level) >= len(levelNames):
+			return fmt.Errorf("group %s: there is no level %d", g.Name, uint8(g.Level))
+		case g.Level == Byzantine && (n < 4 || n > mostByzantine):
+			return fmt.Errorf("group %s: level byzantine among %d members: allowed are 4 to %d", g.Name, n, mostByzantine)
+		case g.Keep < 0 || g.KeepBytes < 0:
+			return fmt.Errorf("group %s: keeping %d deliveries and %d bytes: at least 1 is needed, 0 stands for the default",
+				g.Name, g.Keep, g.KeepBytes)
+		}
 	}
 	return nil
 }
@@ -67,6 +93,7 @@ type Group struct {
 	mine    parley.ID
 	takes   func() error // why the node takes nothing new, if it does not
 	ours    atomic.Int32 // own packs delivered, of which the packer does not know yet
+	opened  atomic.Bool  // nor that it is open again
 }
 
 // ErrOut is the error of a member that the group has excluded, for good or until it has
@@ -76,12 +103,14 @@ var ErrOut = errors.New("this node is not a member of the group now")
 // newGroup opens a group's machine on a channel.
 func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	wrong := func(err error) error { return fmt.Errorf("group %s: %w", c.Name, err) }
-	if err := c.check(); err != nil {
-		return nil, wrong(err)
-	}
-	g := &Group{c: c.withDefaults(), mine: n.self, takes: n.takes}
+	g := &Group{c: c.withDefaults(len(n.c.Groups)), mine: n.self,
+		takes: func() error { return n.takes(c.Level == Byzantine) }}
 	g.kept.init(g.c.Keep, g.c.KeepBytes)
-	g.packer = newPacker(n.c.views().Payload, func(pack []byte, level Level) error {
+	deep := packs
+	if c.Level == Byzantine {
+		deep = deepPacks
+	}
+	g.packer = newPacker(n.c.views().Payload, deep, func(pack []byte, level Level) error {
 		return g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 	})
 	p, err := n.leveled(c.Level, c.final)
@@ -103,23 +132,44 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 // Level is what the group promises.
 func (g *Group) Level() Level { return g.c.Level }
 
-// Broadcast asks the group to deliver a payload at all members, at the group's level. It
-// returns when the payload is on its way, and waits while too much is. A member that is
-// excluded then does not learn whether others deliver it.
-func (g *Group) Broadcast(payload []byte) error { return g.BroadcastAt(g.c.Level, payload) }
+// Broadcast asks the group to deliver a payload at all members, at the group's level, and
+// returns its position when this node has delivered it. With Config.Durable it is on the disk
+// then.
+//
+// What the return says of others is what the level does of a delivery. With Total, Atomic and
+// Uniform all members that stay deliver the payload, even if this node crashes now, and with
+// Byzantine all correct ones. With Reliable, FIFO and Causal this node delivers its own
+// payload at once, and the others do if it stays: if it crashes now, perhaps none of them does.
+//
+// With [ErrUnknown] the payload may have been delivered, or may be yet: the context ended when
+// it was under way, or this node was excluded or closed. With every other error it is not
+// delivered and never will be; it is [ErrRefused] if the context ended before there was room.
+func (g *Group) Broadcast(ctx context.Context, payload []byte) (position uint64, err error) {
+	return g.BroadcastAt(ctx, g.c.Level, payload)
+}
 
 // BroadcastAt is Broadcast at another level. A group whose level is Reliable, Uniform, FIFO
 // or Causal takes payloads of these four: what a payload is promised of order is of those
 // before it of at least its own kind, so that a FIFO payload comes after all that its
 // sender broadcast before, and a Reliable one when it comes.
-func (g *Group) BroadcastAt(level Level, payload []byte) error {
+func (g *Group) BroadcastAt(ctx context.Context, level Level, payload []byte) (position uint64, err error) {
 	if !g.c.Level.Carries(level) {
-		return fmt.Errorf("a group of level %s has no payloads of level %s", g.c.Level, level)
+		return 0, fmt.Errorf("%w: a group of level %s has no payloads of level %s", ErrRefused, g.c.Level, level)
 	}
+	if err := g.takes(); err != nil {
+		return 0, err
+	}
+	return g.packer.add(ctx, payload, level)
+}
+
+// Post is Broadcast for who does not wait: it returns when the payload is on its way, and
+// waits only while too much is. Nothing acknowledges the payload: if this node is excluded or
+// ends then, nobody learns here whether others deliver it.
+func (g *Group) Post(payload []byte) error {
 	if err := g.takes(); err != nil {
 		return err
 	}
-	return g.packer.add(payload, level)
+	return g.packer.post(payload, g.c.Level)
 }
 
 // Deliver takes a pack. It is part of a step of the machine.
@@ -129,17 +179,30 @@ func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 		place = m.Value
 	}
 	k := kept{first: place << packBits, from: from, pack: m.Body}
-	unpack(m.Body, func(i int, payload []byte) {
+	if g.c.Level == Byzantine && len(k.pack) < pinning {
+		k.pack = slices.Clone(k.pack)
+	}
+	rest := unpack(k.pack, func(i int, payload []byte) {
 		k.count = i + 1
 		if g.c.Deliver != nil {
 			g.c.Deliver(Delivery{k.first + uint64(i), from, payload})
 		}
 	})
-	g.kept.add(k)
+	k.pack = k.pack[:len(k.pack)-len(rest)]
+	if k.count > 0 { // of others a traitor can send any number, which have no bytes
+		g.kept.add(k)
+	}
 	if from == g.mine {
 		g.ours.Add(1)
+		if tag, tagged := readTag(rest); tagged {
+			g.packer.delivered(tag, k.first)
+		}
 	}
 }
+
+// pinning is below how many bytes a pack of a Byzantine order is copied: it has come in a
+// batch of many, all of which would be held with it.
+const pinning = 32 << 10
 
 // Indicate takes what the machine says of views, or of its eras.
 func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
@@ -147,19 +210,25 @@ func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 	case group.Out, byzantine.Out:
 		g.packer.close(ErrOut)
 		g.kept.leave()
-	case group.Restored:
+	case group.Restored, group.Resumed:
 		g.kept.begin(m.Seq << packBits)
 	case byzantine.Restored:
 		g.kept.begin(m.Value << packBits)
-		g.packer.open()
+		g.open()
 	case parley.View:
-		g.packer.open()
+		g.open()
 	}
+}
+
+// open takes payloads again. What gathered while it was closed goes when the step is over.
+func (g *Group) open() {
+	g.packer.open()
+	g.opened.Store(true)
 }
 
 // after is called when a step is over that delivered or indicated something.
 func (g *Group) after() {
-	if n := g.ours.Swap(0); n > 0 {
+	if n := g.ours.Swap(0); n > 0 || g.opened.CompareAndSwap(true, false) {
 		g.packer.back(int(n))
 	}
 	g.kept.wake()

@@ -94,7 +94,7 @@ func killed(t *testing.T, level cluster.Level, each int) []*told {
 					_ = node.Close()
 					return
 				}
-				if err := node.Group("g").Broadcast(tagged(k, n, heard[i])); err != nil {
+				if err := node.Group("g").Post(tagged(k, n, heard[i])); err != nil {
 					if i < n-1 {
 						t.Error(err)
 					}
@@ -217,7 +217,7 @@ func TestComesBack(t *testing.T) {
 			})
 			say := func(node *cluster.Node, number int) {
 				t.Helper()
-				if err := node.Group("g").Broadcast(binary.BigEndian.AppendUint64(nil, uint64(number))); err != nil {
+				if err := node.Group("g").Post(binary.BigEndian.AppendUint64(nil, uint64(number))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -262,7 +262,7 @@ func TestBroadcastAt(t *testing.T) {
 	g := nodes[0].Group("g")
 	each := []cluster.Level{cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal}
 	for k := range 400 {
-		if err := g.BroadcastAt(each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k))); err != nil {
+		if _, err := g.BroadcastAt(t.Context(), each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -270,14 +270,14 @@ func TestBroadcastAt(t *testing.T) {
 		return heard[0].count() == 400 && heard[1].count() == 400 && heard[2].count() == 400
 	})
 	for _, level := range []cluster.Level{cluster.Total, cluster.Atomic, cluster.Byzantine} {
-		if g.BroadcastAt(level, nil) == nil {
+		if _, err := g.BroadcastAt(t.Context(), level, nil); !errors.Is(err, cluster.ErrRefused) {
 			t.Errorf("a causal group takes a payload of level %s", level)
 		}
-		if err := nodes[0].Group("total").BroadcastAt(level, nil); (err == nil) != (level == cluster.Total) {
+		if _, err := nodes[0].Group("total").BroadcastAt(t.Context(), level, nil); (err == nil) != (level == cluster.Total) {
 			t.Errorf("level %s in a group of level total: %v", level, err)
 		}
 	}
-	if err := g.Broadcast(make([]byte, 1<<20)); !errors.Is(err, cluster.ErrTooLarge) {
+	if err := g.Post(make([]byte, 1<<20)); !errors.Is(err, cluster.ErrTooLarge) {
 		t.Errorf("a payload of a megabyte: %v", err)
 	}
 }
@@ -310,7 +310,7 @@ func TestSubscribe(t *testing.T) {
 	for i, node := range nodes {
 		senders.Go(func() {
 			for k := range each {
-				if err := node.Group("g").Broadcast(fmt.Appendf(nil, "%d.%d", i, k)); err != nil {
+				if err := node.Group("g").Post(fmt.Appendf(nil, "%d.%d", i, k)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -350,7 +350,7 @@ func TestSubscribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nodes[0].Group("g").Broadcast([]byte("more")); err != nil {
+	if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*cluster.Subscription{late, resumed} {
@@ -373,7 +373,7 @@ func TestSubscribe(t *testing.T) {
 	if _, err := nodes[1].Group("g").Subscribe(0); !errors.Is(err, cluster.ErrClosed) {
 		t.Error(err)
 	}
-	if err := nodes[1].Group("g").Broadcast(nil); !errors.Is(err, cluster.ErrClosed) {
+	if err := nodes[1].Group("g").Post(nil); !errors.Is(err, cluster.ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -383,7 +383,7 @@ func TestSubscribe(t *testing.T) {
 func TestSlowSubscriber(t *testing.T) {
 	for name, c := range map[string]cluster.GroupConfig{
 		"deliveries": {Name: "g", Keep: 100},
-		"bytes":      {Name: "g", KeepBytes: 100 * 65},
+		"bytes":      {Name: "g", KeepBytes: 100 * (65 + 48)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nodes := joined(t, 2, func(_ int, all *cluster.Config) { all.Groups = []cluster.GroupConfig{c} })
@@ -397,7 +397,7 @@ func TestSlowSubscriber(t *testing.T) {
 				t.Fatal(err)
 			}
 			say := func() cluster.Delivery {
-				if err := g.Broadcast(make([]byte, 64)); err != nil {
+				if err := g.Post(make([]byte, 64)); err != nil {
 					t.Fatal(err)
 				}
 				return read(t, quick, 1)[0]
@@ -454,7 +454,7 @@ func TestAllComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k := range 20 {
-				if err := nodes[k%3].Group("g").Broadcast([]byte{byte(k)}); err != nil {
+				if err := nodes[k%3].Group("g").Post([]byte{byte(k)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -477,7 +477,7 @@ func TestAllComeBack(t *testing.T) {
 			if t.Failed() {
 				t.FailNow()
 			}
-			if err := nodes[0].Group("g").Broadcast([]byte("more")); err != nil {
+			if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
 				t.Fatal(err)
 			}
 			if s, err = nodes[1].Group("g").Subscribe(1); err != nil {
@@ -524,7 +524,7 @@ func TestComesBackAmongLiars(t *testing.T) {
 			})
 			say := func(i int, what string) {
 				t.Helper()
-				if err := nodes[i].Group("g").Broadcast([]byte(what)); err != nil {
+				if err := nodes[i].Group("g").Post([]byte(what)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -568,7 +568,7 @@ func TestComesBackAmongLiars(t *testing.T) {
 				})
 			}
 			eventually(t, "its own is delivered", func() bool {
-				_ = nodes[3].Group("g").Broadcast([]byte("own")) // while it is out that fails
+				_ = nodes[3].Group("g").Post([]byte("own")) // while it is out that fails
 				return has(last, "3:own")() && has(0, "3:own")()
 			})
 			say(1, "last")

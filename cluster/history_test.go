@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/membership/group"
 )
 
 // A node can be away without having been told to leave: from its beginning, or because it
@@ -37,5 +38,27 @@ func TestGapWithoutLeave(t *testing.T) {
 		if d, err := early.Next(over); err != nil || d.Position != (behind+1)<<packBits {
 			t.Fatalf("behind %d: %v, %v", behind, d, err)
 		}
+	}
+}
+
+// A durable node that comes back has but what its log still has: who asks for what was before
+// is told, and not given the rest as if nothing were missing.
+func TestGapAfterRestart(t *testing.T) {
+	t.Parallel()
+	var g Group
+	g.kept.init(100, 1<<20)
+	g.packer = newPacker(1<<10, packs, nil)
+	g.Indicate(0, parley.Msg{Kind: group.Resumed, Seq: 7})
+	g.Deliver(0, 0, parley.Msg{Seq: 8, Body: []byte{1, 'a'}})
+	var gone *GoneError
+	if _, err := g.Subscribe(3 << packBits); !errors.As(err, &gone) || gone.First != 8<<packBits {
+		t.Errorf("what it does not have: %v", err)
+	}
+	s, err := g.Subscribe(8 << packBits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := s.Next(t.Context()); err != nil || string(d.Payload) != "a" {
+		t.Errorf("%+v, %v", d, err)
 	}
 }

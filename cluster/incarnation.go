@@ -4,11 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // begin returns the number of this life of the node, which grows with each.
@@ -28,6 +33,21 @@ func (n *Node) begin() (incarnation uint64, err error) {
 			"if all nodes have ended, all must begin anew with empty folders", "life", incarnation)
 	}
 	return incarnation, nil
+}
+
+// intact tells that a node has lost its records and not the number of its life: the others
+// would take it for one that knows what it knew.
+func (c Config) intact() error {
+	disk := c.hooks.disk
+	if disk == nil {
+		disk = vfs.Default
+	}
+	_, err := os.Stat(filepath.Join(c.Dir, "incarnation"))
+	if records, _ := disk.List(filepath.Join(c.Dir, "records")); err == nil && len(records) == 0 {
+		return fmt.Errorf("cluster: %s has the number of the node's life, and its records are lost: start it with an empty "+
+			"folder, and say that it rejoins (--rejoin)", c.Dir)
+	}
+	return nil
 }
 
 // rejoined is greater than the number of any life that did not begin with Config.Rejoin.
@@ -60,20 +80,71 @@ func begun(dir string, rejoin bool) (incarnation uint64, again bool, err error) 
 		}
 	}
 	incarnation++
+	return incarnation, again, replace(path, fmt.Sprintln(incarnation))
+}
+
+// replace writes a file anew: what a crash leaves is the old one or the new one.
+func replace(path, text string) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return 0, again, err
+		return err
 	}
-	_, err = fmt.Fprintln(f, incarnation)
+	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return 0, again, err
+		return err
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return 0, again, err
+		return err
 	}
-	d, err := os.Open(dir)
+	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return 0, again, err
+		return err
 	}
-	return incarnation, again, errors.Join(d.Sync(), d.Close())
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lives are the newest of each member that this node was ever connected with. They outlive
+// it: else a member that has lost its folder would be taken for a new one by those who have
+// been started again since, and together they would begin without what it had acknowledged.
+type lives struct {
+	path string
+
+	mu   sync.Mutex
+	seen map[string]uint64 // by name
+}
+
+// read takes them from a folder.
+func (l *lives) read(dir string) (err error) {
+	l.path, l.seen = filepath.Join(dir, "lives"), make(map[string]uint64)
+	b, err := os.ReadFile(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for line := range strings.Lines(string(b)) {
+		number, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if l.seen[name], err = strconv.ParseUint(number, 10, 64); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cluster: the lives of the members in %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// saw is called before a member is let in with a newer life than all before.
+func (l *lives) saw(name string, life uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.seen[name]
+	l.seen[name] = life
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
+		fmt.Fprintln(&text, l.seen[name], name)
+	}
+	err := replace(l.path, text.String())
+	if err != nil {
+		l.seen[name] = before
+	}
+	return err
 }

@@ -93,7 +93,8 @@ func (n *Node) leveled(l Level, final bool) (parley.Protocol, error) {
 		return atomic.InViews(views), nil
 	case Byzantine:
 		return byzantine.New(byzantine.Config{
-			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload, Flight: flight, Tries: 1 << 30, Final: final,
+			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload, Queue: (deepPacks + 1) * views.Payload,
+			Flight: flight, Tries: 1 << 30, Final: final,
 		}, n.c.onCall()), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))

@@ -118,12 +118,48 @@ func TestDatagramsAreLost(t *testing.T) {
 	}
 }
 
+// Over calls nodes agree by every algorithm, and deliver what all broadcast in one order.
+func TestCallsCarryAll(t *testing.T) {
+	var all [4]told
+	nodes := joined(t, 4, func(i int, c *cluster.Config) {
+		all[i].per = make(map[parley.ID]uint64)
+		c.Links, c.Round = cluster.Calls, roomy
+		c.Groups = []cluster.GroupConfig{
+			{Name: "g", Level: cluster.Total, Deliver: func(d cluster.Delivery) { all[i].deliver(d, cluster.Total) }},
+		}
+	})
+	for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
+		d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a})
+		if err != nil || string(d.Value) != "attack" {
+			t.Errorf("%v: %q, %v", a, d.Value, err)
+		}
+	}
+	const each = 50
+	var casting sync.WaitGroup
+	for i, node := range nodes {
+		casting.Go(func() {
+			for k := range each {
+				if err := node.Group("g").Post(tagged(k, 4, &all[i])); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	casting.Wait()
+	for i := range all {
+		within(t, 10*time.Second, "all deliver", func() bool { return len(all[i].all()) == 4*each })
+		if all[i].bad != "" || !slices.Equal(all[i].all(), all[0].all()) {
+			t.Errorf("node %d delivered %s, %q", i, all[i].bad, all[i].all())
+		}
+	}
+}
+
 // What datagrams do not carry is refused.
 func TestRefusedLinks(t *testing.T) {
 	for want, change := range map[string]func(c *cluster.Config){
-		"groups and tables need streams": func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} },
-		"tables need streams":            func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} },
-		"there are no links 7":           func(c *cluster.Config) { c.Links = 7 },
+		"groups and tables need streams or calls": func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} },
+		"tables need streams or calls":            func(c *cluster.Config) { c.Tables = []cluster.TableConfig{{Name: "t"}} },
+		"there are no links 7":                    func(c *cluster.Config) { c.Links = 7 },
 	} {
 		c := cluster.Config{Name: "a", Members: []cluster.Member{{Name: "a"}, {Name: "b"}}, Links: cluster.Datagrams}
 		change(&c)
@@ -131,7 +167,7 @@ func TestRefusedLinks(t *testing.T) {
 			t.Errorf("%v, not %q", err, want)
 		}
 	}
-	for _, l := range []cluster.Links{cluster.Streams, cluster.Datagrams} {
+	for _, l := range []cluster.Links{cluster.Streams, cluster.Datagrams, cluster.Calls} {
 		if again, err := cluster.ParseLinks(l.String()); again != l || err != nil {
 			t.Errorf("%v is read as %v: %v", l, again, err)
 		}

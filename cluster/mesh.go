@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,16 +16,30 @@ import (
 	"parley/cluster/link"
 )
 
-// newMesh makes links that are streams.
-func (n *Node) newMesh(incarnation uint64, addresses []string) (*link.Mesh, error) {
-	return link.New(link.Config{
+// linking is what links are made of that know who is at their other end.
+func (n *Node) linking(incarnation uint64, addresses []string) (link.Config, error) {
+	c := link.Config{
 		Self: n.self, Peers: addresses, Listener: n.c.Listen, Identity: identities{n}, Handler: carrier{n}, Log: n.c.Log,
 		Hello: link.Hello{
 			Cluster: n.c.Trust.Cluster(), Config: n.c.digest(), Incarnation: incarnation,
 			Min: n.c.hooks.wireMin, Max: n.c.hooks.wireMax,
 		},
 		Limits: n.c.hooks.limits,
-	})
+	}
+	for _, m := range n.c.Members {
+		c.Names = append(c.Names, m.Name)
+	}
+	if n.c.Dir != "" {
+		lives := new(lives)
+		if err := lives.read(n.c.Dir); err != nil {
+			return c, err
+		}
+		for _, m := range n.c.Members {
+			c.Newest = append(c.Newest, lives.seen[m.Name])
+		}
+		c.Seen = func(id parley.ID, life uint64) error { return lives.saw(n.c.Members[id].Name, life) }
+	}
+	return c, nil
 }
 
 // digest is a hash of all that nodes must be configured with alike.
@@ -46,9 +62,13 @@ func (c Config) digest() [sha256.Size]byte {
 	for _, t := range c.Tables {
 		t = t.withDefaults()
 		text(t.Name)
-		text(fmt.Sprint(t.Level, t.Sessions))
+		text(strings.TrimSpace(fmt.Sprint(t.Level, t.Sessions) + " " + t.State))
 	}
 	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults(), c.Clocks, c.Commit.Protocol))
+	if k, usual := c.Commit.withDefaults(), (CommitConfig{}).withDefaults(); k.Protocol == Agreed &&
+		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide what is taken
+		text(fmt.Sprint(k.Open, k.Remember))
+	}
 	if len(c.Cycles) > 0 {
 		text(fmt.Sprint(c.Cycles))
 	}
@@ -122,7 +142,6 @@ func (c carrier) Down(id parley.ID, _ error) { c.n.links.set(id, false) }
 // connections knows who can be sent to, and of whom something was logged when.
 type connections struct {
 	mu     sync.Mutex
-	moved  sync.Cond
 	up     parley.Set
 	logged map[parley.ID]time.Time
 }
@@ -150,32 +169,58 @@ func (c *connections) set(id parley.ID, up bool) {
 	} else {
 		c.up.Remove(id)
 	}
-	c.moved.Broadcast()
 }
 
 // patience is how long a node waits for the others when the cluster begins: who is not
 // there when the first view does would be excluded, and have to join.
 const patience = 10 * time.Second
 
+// ErrForgotten is the error of a node whom the others know in a later life: they do not let it
+// in. Its folder is lost, or an old copy, or another process runs under its name.
+var ErrForgotten = errors.New("the other nodes know a later life of this one, and refuse it: if its folder is lost " +
+	"or an old copy, start it with an empty one and say that it rejoins (--rejoin)")
+
 // gather waits until all others are connected, or for some time: one who comes back finds
 // others who do not wait for it.
 func (n *Node) gather(ctx context.Context) error {
-	late, wait := false, patience
+	wait := patience
 	if n.again {
 		wait = n.c.Times.WithDefaults().Suspect
 	}
-	enough := func() {
-		n.links.mu.Lock()
-		late = true
-		n.links.mu.Unlock()
-		n.links.moved.Broadcast()
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for all := len(n.c.Members) - 1; ; {
+		up, refusing := n.others()
+		switch {
+		case refusing.Len() > n.c.M: // not all of them lie
+			return ErrForgotten
+		case up.Len() == all:
+			return ctx.Err()
+		}
+		select {
+		case <-look.C:
+			continue
+		case <-late.C:
+		case <-ctx.Done():
+		}
+		if refusing.Len() > 0 && up.Minus(refusing).Len() == 0 {
+			return ErrForgotten
+		}
+		return ctx.Err()
 	}
-	defer time.AfterFunc(wait, enough).Stop()
-	defer context.AfterFunc(ctx, enough)()
+}
+
+// others are the nodes that are connected, and those who know a later life of this one. A
+// connection with one of these may be up for a moment.
+func (n *Node) others() (up, refusing parley.Set) {
+	for _, p := range n.mesh.Stats().Peers {
+		if p.Told == link.OldLife {
+			refusing.Add(p.ID)
+		}
+	}
 	n.links.mu.Lock()
 	defer n.links.mu.Unlock()
-	for n.links.up.Len() < len(n.c.Members)-1 && !late {
-		n.links.moved.Wait()
-	}
-	return ctx.Err()
+	return n.links.up, refusing
 }

@@ -46,7 +46,8 @@ type Config struct {
 	Listen net.Listener
 	// Dir is the folder for what must outlive the process. Without one nothing does, and
 	// a process that has ended must not come back under its name. With one, a process that
-	// comes back is let in again by those who are there.
+	// comes back is let in again by those who are there. In it is also what life of each
+	// other node was the last that this one has seen.
 	Dir string
 	// Durable keeps what is delivered on the disk before anybody is told, so that all may
 	// come back after all have ended. It needs Dir.
@@ -64,8 +65,9 @@ type Config struct {
 	// M is how many nodes may lie, for what is to hold against liars; by default as many
 	// as fewer than a third of the nodes are.
 	M int
-	// Round is the length of a round. A fifth of it is how late a node may do anything,
-	// and a tenth how long a message may take. By default 100 ms.
+	// Round is the length of a round. A fifth of it is how late a node may do anything, a
+	// seventh in agreements by request or under a name, and a tenth how long a message may
+	// take. By default 100 ms.
 	Round  time.Duration
 	Times  Times
 	Clocks ClockConfig
@@ -74,10 +76,11 @@ type Config struct {
 	// Clock is what this node goes by; by default that of its machine. It is for tests and
 	// laboratories.
 	Clock host.Clock
-	// Agreements are those that the nodes have, alike at all of them; by default by every
-	// algorithm in spite of every number of liars that it tolerates. They share what a node has
-	// of time and memory for what liars may begin: the fewer there are, the more of each may
-	// go on at a time.
+	// Agreements are those that the nodes have, alike and in the same order at all of them; by
+	// default by every algorithm in spite of every number of liars that it tolerates, EIG with
+	// the most of them first. They share what a node has of time and memory for what liars may
+	// begin: the first one has half of it, and the others share the rest. Name the only one
+	// that is needed, and it has everything: twice as many may go on at a time.
 	Agreements []Agreement
 	// Links are what nodes are linked by, alike at all of them; by default streams.
 	Links Links
@@ -89,7 +92,8 @@ type Config struct {
 	// Lab makes the node lie. It is for laboratories alone.
 	Lab *Lab
 	// Broken is called if the node can not go on: its disk failed, or a machine broke. It
-	// may be called more than once, and must not block; who is told closes the node.
+	// may be called more than once, and must not block; who is told closes the node. Without
+	// it the node closes itself, or does not start.
 	Broken func(error)
 	Log    *slog.Logger
 
@@ -130,6 +134,14 @@ func (t Times) WithDefaults() Times {
 // onCall is the schedule of rounds that begin when somebody calls for them.
 func (c Config) onCall() lockstep.Schedule {
 	return lockstep.Schedule{Delta: parley.Tick(c.Round), Slack: parley.Tick(c.Round / 5), Early: true, OnCall: true}
+}
+
+// streamed is that of agreements in streams, in which who has come back may begin a slot two
+// messages after the first: a round has room for three messages and five times the slack.
+func (c Config) streamed() lockstep.Schedule {
+	when := c.onCall()
+	when.Slack = when.Delta * 7 / 50
+	return when
 }
 
 // slots is how many slots of a Byzantine order may have begun in the time that one lasts
@@ -194,7 +206,7 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if err := n.checkSigner(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(n.c.CheckAgreements(), n.c.CheckLinks()); err != nil {
+	if err := cmp.Or(n.c.CheckGroups(), n.c.CheckAgreements(), n.c.CheckLinks()); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	n.streams.closed = make(chan struct{})
@@ -220,6 +232,9 @@ func (c Config) self() int {
 
 func (n *Node) start(ctx context.Context) (err error) {
 	if n.c.Dir != "" {
+		if err := n.c.intact(); err != nil {
+			return err
+		}
 		n.store, err = store.Open(filepath.Join(n.c.Dir, "records"), store.Options{
 			Durable: func(upto uint64) { n.host.Durable(upto) }, Failed: n.broken, Log: n.c.Log,
 			Disk: n.c.hooks.disk,
@@ -269,17 +284,20 @@ func (n *Node) start(ctx context.Context) (err error) {
 		return err
 	}
 	for i, c := range n.c.Groups {
-		if n.groups[c.Name] != nil {
-			return fmt.Errorf("cluster: two groups are named %q", c.Name)
+		g, err := n.newGroup(c, firstGroup+uint32(i))
+		if err != nil {
+			return fmt.Errorf("cluster: %w", err)
 		}
-		if n.groups[c.Name], err = n.newGroup(c, firstGroup+uint32(i)); err != nil {
-			return err
-		}
+		n.groups[c.Name] = g
 	}
 	if err := n.newTables(); err != nil {
 		return err
 	}
-	return n.startCommits()
+	n.reopen()
+	if err := n.startCommits(); err != nil {
+		return err
+	}
+	return n.begun()
 }
 
 func (n *Node) broken(err error) {
@@ -287,6 +305,12 @@ func (n *Node) broken(err error) {
 	n.flight()
 	if n.c.Broken != nil {
 		n.c.Broken(err)
+		return
+	}
+	n.admin.mu.Lock()
+	defer n.admin.mu.Unlock()
+	if n.admin.broken = err; n.admin.ready {
+		go func() { _ = n.Close() }() // not within a step
 	}
 }
 

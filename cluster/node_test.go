@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,7 +92,7 @@ func TestTotalOrder(t *testing.T) {
 			for k := range uint32(each) {
 				payload := make([]byte, 64)
 				binary.LittleEndian.PutUint32(payload, k)
-				if err := node.Group("g").Broadcast(payload); err != nil {
+				if err := node.Group("g").Post(payload); err != nil {
 					t.Error(err)
 					return
 				}
@@ -110,6 +111,38 @@ func TestTotalOrder(t *testing.T) {
 	for i := range hashes {
 		if hashes[i] != hashes[0] {
 			t.Errorf("node %d delivered in another order", i)
+		}
+	}
+}
+
+// A configuration that makes no sense, and a book that cannot be read, are errors of Join.
+func TestJoinFails(t *testing.T) {
+	t.Parallel()
+	one := func(g cluster.GroupConfig) func(*cluster.Config) {
+		return func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{g} }
+	}
+	for what, bad := range map[string]struct {
+		n      int
+		config func(c *cluster.Config)
+	}{
+		"keeping -1 deliveries":          {1, one(cluster.GroupConfig{Name: "g", Keep: -1})},
+		"there is no level 9":            {1, one(cluster.GroupConfig{Name: "g", Level: 9})},
+		"two groups are named":           {1, func(c *cluster.Config) { c.Groups = make([]cluster.GroupConfig, 2) }},
+		"level byzantine among 1 member": {1, one(cluster.GroupConfig{Name: "g", Level: cluster.Byzantine})},
+		"level byzantine among 3 member": {3, one(cluster.GroupConfig{Name: "g", Level: cluster.Byzantine})},
+		"5 liars among 4 members":        {4, func(c *cluster.Config) { c.M = 5 }},
+		"-1 liars among 3 members":       {3, func(c *cluster.Config) { c.M = -1 }},
+	} {
+		r := new(rig)
+		configured(t, r, bad.n, bad.config)
+		node, err := cluster.Join(t.Context(), r.configs[0])
+		if err == nil {
+			t.Error(what, "joins", node.Close())
+		} else if !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+		for i := range r.configs {
+			_ = r.configs[i].Listen.Close()
 		}
 	}
 }

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sort"
 	"sync"
 
 	"parley"
@@ -14,6 +16,16 @@ var ErrSlow = errors.New("the subscriber is too slow: what is next for it is no 
 // ErrGone is the error of a subscription to what is no longer kept here, or has never been.
 var ErrGone = errors.New("that position is not kept here any more")
 
+// GoneError is [ErrGone], with the first position from which on all is kept here.
+type GoneError struct{ First uint64 }
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("%v: what is kept begins at %d", ErrGone, e.First)
+}
+
+// Is tells that it is ErrGone.
+func (e *GoneError) Is(target error) bool { return target == ErrGone }
+
 // kept is a pack that was delivered.
 type kept struct {
 	first uint64 // the position of its first payload
@@ -21,6 +33,9 @@ type kept struct {
 	count int // payloads
 	pack  []byte
 }
+
+// keptSize is how many bytes a pack counts for beside its own: a place in the ring.
+const keptSize = 48
 
 // history is what a group has delivered lately, for who subscribes: the packs themselves,
 // not copied. What was delivered longest ago gives way. It holds nothing for anybody, so
@@ -59,7 +74,7 @@ func (h *history) add(k kept) {
 	*h.at(h.ended) = k
 	h.ended++
 	h.count += k.count
-	h.bytes += len(k.pack)
+	h.bytes += keptSize + len(k.pack)
 	for h.begun+1 < h.ended && (h.count > h.keep || h.bytes > h.keepBytes) {
 		h.drop()
 	}
@@ -71,7 +86,7 @@ func (h *history) add(k kept) {
 func (h *history) drop() {
 	old := h.at(h.begun)
 	h.count -= old.count
-	h.bytes -= len(old.pack)
+	h.bytes -= keptSize + len(old.pack)
 	h.from = old.first + 1<<packBits
 	*old = kept{}
 	h.begun++
@@ -128,6 +143,17 @@ func (h *history) close(err error) {
 	h.wake()
 }
 
+// last is the position of the last delivery, 0 if there was none.
+func (h *history) last() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.begun == h.ended {
+		return max(h.from, 1<<packBits) - 1<<packBits // of those before it joined no more is known
+	}
+	k := h.at(h.ended - 1)
+	return k.first + uint64(k.count) - 1
+}
+
 // Subscription reads what a group delivers here. It is for one goroutine.
 type Subscription struct {
 	h    *history
@@ -144,7 +170,7 @@ type Subscription struct {
 // Subscribe reads the group's deliveries from a position on, in their order: those that are
 // kept, and then what comes. Who has read one and goes on later asks for its position plus
 // 1. 0 stands for what is delivered from now on. Positions that are no longer kept fail
-// with ErrGone, and so do all from before this node was last away, with a level that gives
+// with a [GoneError], and so do all from before this node was last away, with a level that gives
 // each member its own positions.
 //
 // Nothing is buffered for a subscription. One that falls behind what is kept, by
@@ -159,13 +185,13 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 	case h.out:
 		return nil, ErrOut
 	case from != 0 && from < h.from:
-		return nil, ErrGone
+		return nil, &GoneError{h.from}
 	}
 	s := &Subscription{h: h, life: h.life, next: h.ended, from: from}
-	for from != 0 && s.next > h.begun && h.at(s.next-1).first+1<<packBits > from {
-		s.next--
-	}
-	if from == 0 {
+	if from != 0 {
+		behind := func(i int) bool { return h.at(h.begun+uint64(i)).first+1<<packBits > from }
+		s.next = h.begun + uint64(sort.Search(int(h.ended-h.begun), behind))
+	} else {
 		if s.from = max(h.from, 1); h.ended > h.begun {
 			s.from = h.at(h.ended-1).first + 1<<packBits
 		}

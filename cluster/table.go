@@ -26,6 +26,8 @@ type TableConfig struct {
 	// New makes a machine in its first state; by default a table of keys and values,
 	// see package keyvalue.
 	New func() service.Application
+	// State names the machine, so that nodes with another one are refused. It may be empty.
+	State string
 	// Level is Total: others are refused.
 	Level Level
 	// Sessions is how many clients are remembered; 4096 by default. Who has been silent the

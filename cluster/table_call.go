@@ -69,7 +69,7 @@ func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, posit
 
 // ask puts a command among those that wait, and waits for its answer.
 func (t *Table) ask(ctx context.Context, name callName, command []byte) (service.Reply, error) {
-	if err := t.n.takes(); err != nil {
+	if err := t.n.takes(false); err != nil {
 		return service.Reply{}, err
 	}
 	if len(command) > MaxCommand {

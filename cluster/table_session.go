@@ -37,7 +37,10 @@ func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, positi
 				s.id, err = s.t.Open(ctx)
 				return err
 			})
-			if err != nil {
+			switch {
+			case errors.Is(err, ErrExpelled):
+				return nil, 0, fmt.Errorf("%w: there is no session: %w", ErrRefused, ErrExpelled)
+			case err != nil:
 				return nil, 0, fmt.Errorf("%w: there is no session: %w", ErrRefused, plain(err))
 			}
 			s.number = 0
@@ -75,7 +78,8 @@ func (t *Table) patiently(ctx context.Context, try func() error) error {
 		t.mu.Unlock()
 		err := try()
 		lost := errors.Is(err, ErrUnknown) && !errors.Is(err, ErrExpired) && !errors.Is(err, errOvertaken)
-		if ctx.Err() != nil || errors.Is(err, ErrClosed) || !lost && !errors.Is(err, ErrOut) {
+		final := errors.Is(err, ErrClosed) || errors.Is(err, ErrExpelled)
+		if ctx.Err() != nil || final || !lost && !errors.Is(err, ErrOut) {
 			return err
 		}
 		select {

@@ -78,7 +78,7 @@ func TestTraces(t *testing.T) {
 	for k := range each {
 		for i, node := range nodes {
 			for _, level := range levels {
-				if err := node.Group(level.String()).Broadcast(fmt.Appendf(nil, "%d of %d", k, i)); err != nil {
+				if err := node.Group(level.String()).Post(fmt.Appendf(nil, "%d of %d", k, i)); err != nil {
 					t.Fatal(err)
 				}
 			}

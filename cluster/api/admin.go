@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -49,17 +50,25 @@ func (h admin) left() {
 }
 
 func (h admin) Expel(ctx context.Context, r *parleyv1.ExpelRequest) (*parleyv1.ExpelResponse, error) {
-	known := false
-	for _, m := range h.s.c.Cluster.Members {
-		known = known || m.Name == r.GetName()
-	}
-	if !known {
-		return nil, refuse(connect.CodeNotFound, "no member", "there is no member %q", r.GetName())
+	if err := h.s.member(r.GetName()); err != nil {
+		return nil, err
 	}
 	if err := h.s.c.Node.Expel(ctx, r.GetName()); err != nil {
 		return nil, err
 	}
 	return &parleyv1.ExpelResponse{}, nil
+}
+
+// member tells that there is none of a name.
+func (s *Server) member(name string) error {
+	var names []string
+	for _, m := range s.c.Cluster.Members {
+		if m.Name == name {
+			return nil
+		}
+		names = append(names, m.Name)
+	}
+	return refuse(connect.CodeNotFound, "no member", "there is no member %q: they are %s", name, strings.Join(names, ", "))
 }
 
 // problems tells why the node is not ready for clients.
@@ -110,6 +119,7 @@ func (s *Server) status() *parleyv1.StatusResponse {
 	for _, g := range st.Groups {
 		level, _ := cluster.ParseLevel(g.Level) // it has been written by String
 		one := &parleyv1.GroupStatus{Name: g.Name, Level: levelOut(level), View: viewStatus(g.ViewStatus)}
+		one.Position = g.Position
 		if g.SlotStatus != nil {
 			one.Slots = slotStatus(*g.SlotStatus)
 		}

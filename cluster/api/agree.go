@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -54,13 +55,13 @@ func asked(a parleyv1.Algorithm, m uint32) (cluster.Algorithm, int, error) {
 	return algorithm, int(m), nil
 }
 
-// agreeFailed is an error of an agreement. Those that have no kind of their own say what is
-// not allowed of what was asked.
+// agreeFailed is an error of an agreement. Those that are of no kind, nor of the process that
+// the agreement is in, say what is not allowed of what was asked.
 func agreeFailed(err error) error {
 	switch f := failed(err); {
 	case errors.Is(err, cluster.ErrClosed):
 		return &failure{connect.CodeUnavailable, unknown, "closed", err}
-	case f.code == connect.CodeInternal:
+	case f.code == connect.CodeInternal && !strings.Contains(err.Error(), "host: "): // whose errors begin so
 		return &failure{connect.CodeInvalidArgument, nothing, "invalid", err}
 	default:
 		return f
@@ -84,7 +85,7 @@ func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parley
 // decision is one as clients get it.
 func (s *Server) decision(d cluster.Decision) *parleyv1.Decision {
 	out := &parleyv1.Decision{
-		Source: s.nameOf(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot, Value: d.Value,
+		Source: s.nameOf(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot, Value: some(d.Value),
 	}
 	for _, a := range d.Evidence {
 		account := &parleyv1.Account{Node: s.nameOf(a.Node), Cut: a.Cut}
@@ -93,11 +94,22 @@ func (s *Server) decision(d cluster.Decision) *parleyv1.Decision {
 				&parleyv1.Heard{Round: uint32(x.Round), From: s.nameOf(x.From), Text: x.Text})
 		}
 		for _, b := range a.Tree {
-			account.Tree = append(account.Tree, &parleyv1.Branch{Path: s.namesOf(b.Path), In: b.In, Out: b.Out})
+			account.Tree = append(account.Tree, &parleyv1.Branch{Path: s.namesOf(b.Path), In: some(b.In), Out: some(b.Out)})
 		}
 		out.Evidence = append(out.Evidence, account)
 	}
 	return out
+}
+
+// reserved is the value that stands for none among nodes: see [cluster.ErrReserved].
+const reserved = "\x00nothing\x00"
+
+// some is a value, nil if it is none.
+func some(value []byte) []byte {
+	if string(value) == reserved {
+		return nil
+	}
+	return value
 }
 
 // nameOf is the name of a node, nothing if there is none.

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +129,73 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// A session leaves a node that stands still while it is asked.
+func TestStandsStill(t *testing.T) {
+	still := shared.client(t, 1, all)
+	s := client.NewSession("table", still, shared.client(t, 2, all))
+	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	defer cancel()
+	asked := 0
+	err := s.Do(ctx, func(ctx context.Context, c *client.Client, call *parleyv1.Call) error {
+		if asked++; c == still {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	})
+	if err != nil || asked != 2 {
+		t.Error(asked, err)
+	}
+}
+
+// A node to which there is no connection was asked for nothing, whatever is in the way, and
+// another one is asked: one that stands still, as the kernel takes its connections, one that
+// proves to be another, and one that does not trust us.
+func TestNoConnection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // which accepts nobody
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	self := shared.certificate(t, "c", all).Self()
+	other, err := cert.NewAuthority("test", time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := other.IssueClient("c", all, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]client.Config{
+		"nobody":      {Self: self, Address: "127.0.0.1:1"},
+		"still":       {Self: self, Address: l.Addr().String(), Dial: 50 * time.Millisecond},
+		"another":     {Self: self, Address: shared.addresses[0], Node: "node2"},
+		"a distrust":  {Self: stranger.Self(), Address: shared.addresses[0]},
+		"nobody, too": {Self: self, Address: "127.0.0.1:1", Options: protocols["grpc"]},
+	} {
+		c.Trust = shared.trust
+		n := client.New(c)
+		_, err := n.Table.Put(t.Context(), &parleyv1.PutRequest{Table: "table", Key: []byte("k")})
+		if err == nil || client.Unknown(err) || !client.Elsewhere(err) {
+			t.Errorf("%s: %v: unknown %v, elsewhere %v", name, err, client.Unknown(err), client.Elsewhere(err))
+		}
+		n.Close()
+	}
+}
+
+// Who reads has no unknown outcome.
+func TestReadsAreKnown(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := shared.client(t, 0, all)
+	if _, err := c.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: []byte("k")}); err == nil || client.Unknown(err) {
+		t.Error(err)
+	}
+	if _, err := c.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("k")}); err == nil || !client.Unknown(err) {
+		t.Error(err)
+	}
+}
+
 // Commands in the words of a state machine; a reader may ask only what changes nothing.
 func TestCommands(t *testing.T) {
 	ctx := t.Context()
@@ -147,6 +217,13 @@ func TestCommands(t *testing.T) {
 	demand(t, err, connect.CodePermissionDenied, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no right")
 	_, err = c.Table.Put(ctx, &parleyv1.PutRequest{Table: "bank", Key: []byte("a")})
 	demand(t, err, connect.CodeFailedPrecondition, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no keys")
+	call.Number++
+	no, err := c.Table.Do(ctx, &parleyv1.DoRequest{Table: "bank", Command: []byte("rob the bank"), Call: call})
+	if err != nil || !no.GetRefused() || string(no.GetAnswer()) != "no such command" || done.GetRefused() || read.GetRefused() {
+		t.Error(no, err)
+	}
+	_, err = c.Table.Query(ctx, &parleyv1.QueryRequest{Table: "table", Command: []byte("x")})
+	demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no such command")
 	at, err := reader.Table.Inspect(ctx, &parleyv1.InspectRequest{Table: "bank"})
 	if err != nil || at.GetPosition() == 0 {
 		t.Error(at, err)
@@ -165,11 +242,13 @@ func TestSubscribe(t *testing.T) {
 			if err != nil || !stream.Receive() || stream.Msg().GetDelivery() != nil {
 				t.Fatal(err, stream.Err())
 			}
+			var told []uint64
 			for i := range 10 {
-				_, err := other.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "total", Payload: fmt.Append(nil, name, i)})
+				r, err := other.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: "total", Payload: fmt.Append(nil, name, i)})
 				if err != nil {
 					t.Fatal(err)
 				}
+				told = append(told, r.GetPosition())
 			}
 			var positions []uint64
 			for len(positions) < 10 && stream.Receive() {
@@ -177,8 +256,9 @@ func TestSubscribe(t *testing.T) {
 				if d == nil {
 					continue
 				}
-				if want := fmt.Sprint(name, len(positions)); d.GetFrom() != "node2" || string(d.GetPayload()) != want {
-					t.Fatalf("%v: %s was expected", d, want)
+				want, at := fmt.Sprint(name, len(positions)), told[len(positions)]
+				if d.GetFrom() != "node2" || string(d.GetPayload()) != want || d.GetPosition() != at {
+					t.Fatalf("%v: %s was expected, at %d", d, want, at)
 				}
 				positions = append(positions, d.GetPosition())
 			}
@@ -241,6 +321,17 @@ func TestGone(t *testing.T) {
 		r, err := c.Group.Fetch(ctx, from)
 		if err != nil {
 			demand(t, err, connect.CodeOutOfRange, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "gone")
+			from.From = client.Detail(err).GetFirst() // there it goes on
+			if r, err = c.Group.Fetch(ctx, from); err != nil || len(r.GetDeliveries()) == 0 || from.From <= first {
+				t.Error(from, r, err)
+			}
+			last := r.GetDeliveries()[len(r.GetDeliveries())-1].GetPosition()
+			st, err := c.Admin.Status(ctx, &parleyv1.StatusRequest{})
+			if err != nil || !slices.ContainsFunc(st.GetGroups(), func(g *parleyv1.GroupStatus) bool {
+				return g.GetName() == "short" && g.GetPosition() >= last
+			}) {
+				t.Error(last, st, err)
+			}
 			return
 		}
 		first = r.GetDeliveries()[0].GetPosition()
@@ -298,6 +389,42 @@ func TestAgree(t *testing.T) {
 	} {
 		_, err := c.Agree.Agree(ctx, bad)
 		demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "invalid")
+	}
+	_, err = c.Agree.Agree(ctx, &parleyv1.AgreeRequest{Value: []byte("\x00nothing\x00")})
+	demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "reserved")
+}
+
+// What is not allowed is refused as such, and nothing is done.
+func TestNotAllowed(t *testing.T) {
+	const nothing = parleyv1.Outcome_OUTCOME_NOTHING_DONE
+	for name, options := range protocols {
+		ctx, c := t.Context(), shared.client(t, 0, all, options...)
+		_, err := c.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Value: []byte("x")})
+		demand(t, err, connect.CodeInvalidArgument, nothing, "invalid")
+		for _, r := range []*parleyv1.CommitRequest{
+			{}, {Transaction: "t"}, {Bodies: map[string][]byte{"node1": nil}},
+			{Transaction: "t", Bodies: map[string][]byte{"node1": make([]byte, 61<<10)}},
+		} {
+			_, err := c.Commit.Commit(ctx, r)
+			demand(t, err, connect.CodeInvalidArgument, nothing, "invalid")
+		}
+		_, err = c.Commit.Commit(ctx, &parleyv1.CommitRequest{Transaction: "t", Bodies: map[string][]byte{"node9": nil}})
+		demand(t, err, connect.CodeNotFound, nothing, "no member")
+		if name == "gzip" {
+			continue // it is short then
+		}
+		_, err = c.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("k"), Value: make([]byte, 2<<20)})
+		demand(t, err, connect.CodeResourceExhausted, nothing, "too large")
+	}
+}
+
+// Why a transaction was aborted is told: here nobody carries out any part.
+func TestAborted(t *testing.T) {
+	r, err := shared.client(t, 0, all).Commit.Commit(t.Context(), &parleyv1.CommitRequest{
+		Transaction: "aborted", Bodies: map[string][]byte{"node2": []byte("x")},
+	})
+	if err != nil || r.GetCommitted() || !strings.Contains(r.GetWhy(), "node2") {
+		t.Error(r, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -48,8 +49,21 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		}()
 		_ = c.on.SetReadDeadline(time.Now().Add(s.c.Limits.Read)) // for HTTP it always can be set
 		r.Body = http.MaxBytesReader(w, r.Body, int64(s.c.Limits.Body)+1<<10)
+		if r.ContentLength > int64(s.c.Limits.Body)+1<<10 {
+			s.tooLong(w, r)
+			return
+		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	})
+}
+
+// tooLong refuses a request for the length that it says it has. The library would too, but
+// would not say that nothing was done.
+func (s *Server) tooLong(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // else the answer may be lost with the connection
+	err := refuse(connect.CodeResourceExhausted, "too large", "a request of %d bytes: at most %d are allowed",
+		r.ContentLength, s.c.Limits.Body)
+	_ = connect.NewErrorWriter().Write(w, r, s.told(err, true)) // who has gone does not read it
 }
 
 // gate looks at the header of a request: whether the client may ask that at all, and
@@ -127,7 +141,7 @@ func (interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect
 // around runs a handler. The request has been read by now, and may take as long as the
 // client waits.
 func (i interceptor) around(ctx context.Context, spec connect.Spec, handle func() error) (err error) {
-	c, reads := callOf(ctx), rights[spec.Procedure] == cert.Read
+	c, reads := callOf(ctx), onlyReads(spec.Procedure)
 	_ = c.on.SetReadDeadline(time.Time{})
 	began := time.Now()
 	defer func() {

@@ -67,7 +67,7 @@ func (c *conn) meet(state tls.ConnectionState) {
 	}
 	who, err := cert.Parse(state.PeerCertificates[0])
 	if err != nil || !c.s.clients.know(who.Name) {
-		if c.s.counts.refused("connections") {
+		if c.s.counts.refused("connections", who.Name) {
 			c.s.log.Warn("a client has too many connections", "client", who.Name)
 		}
 		_ = c.Close()
@@ -108,7 +108,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if l.s.clients.meet() {
 			return tls.Server(&conn{Conn: raw, s: l.s}, l.config), nil
 		}
-		l.s.counts.refused("crowd")
+		l.s.counts.refused("crowd", "")
 		_ = raw.Close()
 	}
 }
@@ -138,7 +138,7 @@ func (s *Server) connState(c net.Conn, state http.ConnState) {
 }
 
 // tls is the configuration to accept clients with. Who is refused is counted, and named in
-// the log once a minute for each reason.
+// the log once a minute.
 func (s *Server) tls() *tls.Config {
 	config := s.c.Cluster.Trust.Accept(s.c.Cluster.Self, cert.Client)
 	verify := config.VerifyConnection
@@ -154,11 +154,11 @@ func (s *Server) tls() *tls.Config {
 
 // refused counts who is refused.
 func (s *Server) refused(err error) {
-	reason := cert.Invalid
+	reason, who := cert.Invalid, ""
 	if r, ok := errors.AsType[*cert.Refusal](err); ok {
-		reason = r.Reason
+		reason, who = r.Reason, r.Subject()
 	}
-	if s.counts.refused(string(reason)) {
+	if s.counts.refused(string(reason), who) {
 		s.log.Warn("a client is refused", "why", err)
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -20,11 +21,11 @@ type counts struct {
 	turned   *prometheus.CounterVec
 
 	mu     sync.Mutex
-	logged map[string]time.Time // by reason
+	logged map[refusedFor]time.Time
 }
 
 func (c *counts) init(s *Server) {
-	c.logged = make(map[string]time.Time)
+	c.logged = make(map[refusedFor]time.Time)
 	c.registry = prometheus.NewRegistry()
 	c.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_api_requests_total", Help: "Requests of clients that have ended, by method and code.",
@@ -64,16 +65,29 @@ func (c *counts) error(f *failure) {
 	c.failures.WithLabelValues(f.reason, outcome).Inc()
 }
 
+// refusedFor is who was refused, as he calls himself, and why.
+type refusedFor struct{ reason, who string }
+
+// mostRefused is how many who were refused are named in the log in a minute: anybody can
+// show a certificate with any name. Beyond them each reason is named once.
+const mostRefused = 64
+
 // refused counts a connection that is refused, and tells whether to say so in the log:
-// once a minute for each reason.
-func (c *counts) refused(reason string) bool {
+// once a minute for each reason and client.
+func (c *counts) refused(reason, who string) bool {
 	c.turned.WithLabelValues(reason).Inc()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last, ok := c.logged[reason]; ok && time.Since(last) < time.Minute {
+	now := time.Now()
+	maps.DeleteFunc(c.logged, func(_ refusedFor, last time.Time) bool { return now.Sub(last) >= time.Minute })
+	one := refusedFor{reason, who}
+	if _, said := c.logged[one]; !said && len(c.logged) >= mostRefused {
+		one.who = ""
+	}
+	if _, said := c.logged[one]; said {
 		return false
 	}
-	c.logged[reason] = time.Now()
+	c.logged[one] = now
 	return true
 }
 

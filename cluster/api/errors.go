@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -110,16 +111,30 @@ func (s *Server) told(err error, reads bool) error {
 		f = failed(err)
 	}
 	if reads {
-		f = &failure{f.code, nothing, f.reason, f.err} // there was nothing to be done
+		f = f.harmless()
 	}
 	s.counts.error(f)
 	return s.wire(f)
 }
 
+// harmless is the failure of what changes nothing, so that there was nothing to be done.
+func (f *failure) harmless() *failure {
+	out := &failure{f.code, nothing, f.reason, f.err}
+	if was, text := cluster.ErrUnknown.Error(), f.Error(); f.outcome == unknown && strings.Contains(text, was) {
+		out.err = errors.New(strings.Replace(text, was, "no answer came", 1))
+	}
+	return out
+}
+
 // wire is a failure with its detail.
 func (s *Server) wire(f *failure) *connect.Error {
-	out := connect.NewError(f.code, f.err)
+	// The packages of a node begin their errors with their own names, which no client knows.
+	text := strings.TrimPrefix(f.Error(), "cluster: ")
+	out := connect.NewError(f.code, errors.New(text))
 	detail := &parleyv1.ErrorDetail{Outcome: f.outcome, Reason: f.reason, Node: s.c.Cluster.Name}
+	if gone, ok := errors.AsType[*cluster.GoneError](f.err); ok {
+		detail.First = gone.First
+	}
 	if d, err := connect.NewErrorDetail(detail); err == nil { // it always can be made
 		out.AddDetail(d)
 	}

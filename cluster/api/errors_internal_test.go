@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +19,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"parley/cluster"
+	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
+	"parley/cluster/host"
 	"parley/replica/keyvalue"
 )
 
@@ -74,8 +79,56 @@ func TestFailed(t *testing.T) {
 	if f := failed(agreeFailed(errors.New("so many"))); f.outcome != nothing || f.code != connect.CodeInvalidArgument {
 		t.Error(f)
 	}
+	// One whose machine has broken may have begun.
+	if f := failed(agreeFailed(host.ErrStopped)); f.outcome != unknown || f.code != connect.CodeInternal {
+		t.Error(f)
+	}
 	if f := failed(agreeFailed(late)); f.outcome != unknown || f.code != connect.CodeDeadlineExceeded {
 		t.Error(f)
+	}
+}
+
+// A method that only reads has nothing done, and does not say that the outcome is unknown.
+// Query is none: what becomes of its commands depends on them.
+func TestReads(t *testing.T) {
+	lost := fmt.Errorf("%w: %w", cluster.ErrUnknown, context.DeadlineExceeded)
+	for _, c := range []struct {
+		name      string
+		procedure string
+		err       error
+		outcome   parleyv1.Outcome
+	}{
+		{"a read", parleyv1.TableServiceGetProcedure, lost, nothing},
+		{"a change", parleyv1.TableServicePutProcedure, lost, unknown},
+		{"a query that may change something", parleyv1.TableServiceQueryProcedure, maybeRead(lost, false), unknown},
+		{"a query that reads", parleyv1.TableServiceQueryProcedure, maybeRead(lost, true), nothing},
+	} {
+		s := New(Config{})
+		i := interceptor{s}
+		ctx := context.WithValue(t.Context(), callKey{}, &call{s: s, on: http.NewResponseController(httptest.NewRecorder())})
+		err := i.around(ctx, connect.Spec{Procedure: c.procedure}, func() error { return c.err })
+		if d := client.Detail(err); d.GetOutcome() != c.outcome || d.GetReason() != "deadline" {
+			t.Errorf("%s: %v, %v", c.name, err, d)
+		}
+		if strings.Contains(err.Error(), "outcome is unknown") != (c.outcome == unknown) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		s.stop()
+	}
+}
+
+// What stands for no value among nodes is none to clients.
+func TestNoValue(t *testing.T) {
+	s := New(Config{})
+	defer s.stop()
+	none, some := []byte("\x00nothing\x00"), []byte("x")
+	d := s.decision(cluster.Decision{Value: none, Evidence: []cluster.Account{{Tree: []cluster.Branch{
+		{In: none, Out: some}, {In: some, Out: none}, {In: []byte{}, Out: nil},
+	}}}})
+	tree := d.GetEvidence()[0].GetTree()
+	if d.Value != nil || tree[0].In != nil || tree[0].Out == nil || tree[1].In == nil || tree[1].Out != nil ||
+		tree[2].In == nil || tree[2].Out != nil {
+		t.Error(d)
 	}
 }
 
@@ -124,15 +177,25 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Who is refused is named in the log once a minute for each reason.
+// Who is refused is named in the log once a minute for each reason, and not too many are.
 func TestLogged(t *testing.T) {
 	s := New(Config{Cluster: cluster.Config{}})
 	defer s.stop()
-	if !s.counts.refused("a") || s.counts.refused("a") || !s.counts.refused("b") {
+	refused := s.counts.refused
+	if !refused("a", "x") || refused("a", "x") || !refused("b", "x") || !refused("a", "y") || refused("a", "y") {
 		t.Error("not once")
 	}
-	s.counts.logged["a"] = time.Now().Add(-2 * time.Minute)
-	if !s.counts.refused("a") {
+	s.counts.logged[refusedFor{"a", "x"}] = time.Now().Add(-2 * time.Minute)
+	if !refused("a", "x") {
 		t.Error("never again")
+	}
+	named := 0
+	for i := range 1000 {
+		if refused("c", strconv.Itoa(i)) {
+			named++
+		}
+	}
+	if named > mostRefused || len(s.counts.logged) > mostRefused+1 || !refused("d", "x") || refused("d", "y") {
+		t.Errorf("%d are named, and %d remembered", named, len(s.counts.logged))
 	}
 }

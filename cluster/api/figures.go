@@ -20,7 +20,7 @@ func figure(name, help string, labels ...string) *prometheus.Desc {
 var (
 	infoFigure      = figure("info", "1, with the cluster and the node.", "cluster", "node")
 	readyFigure     = figure("ready", "1 if the node is ready for clients.")
-	lifeFigure      = figure("incarnation", "Which of its lives the node leads.")
+	lifeFigure      = figure("incarnation", "The number of this life of the node: that of a later one is larger.")
 	connectedFigure = figure("link_connected", "1 if there is a connection to the peer.", "peer")
 	framesInFigure  = figure("link_frames_in_total", "Frames from the peer.", "peer")
 	framesOutFigure = figure("link_frames_out_total", "Frames to the peer.", "peer")
@@ -30,34 +30,41 @@ var (
 	queuedFigure    = figure("link_queued_bytes", "Bytes that wait to be sent to the peer.", "peer")
 	connectsFigure  = figure("link_connections_total", "How often the peer has connected.", "peer")
 	droppedFigure   = figure("link_dropped_total", "Connections and frames dropped, by reason.", "peer", "reason")
-	rttFigure       = figure("link_rtt_seconds", "Round-trip times of the last pings.", "peer", "quantile")
-	expelledFigure  = figure("member_expelled", "1 if the member has been expelled.", "peer")
-	inFigure        = figure("view_in", "1 if this node is a member of the group or table.", "name")
-	viewFigure      = figure("view_number", "The number of the view of the group or table.", "name")
-	sizeFigure      = figure("view_members", "How many members the view has.", "name")
-	suspectsFigure  = figure("view_suspected", "How many members this node suspects.", "name")
-	positionFigure  = figure("table_position", "How many commands the copy has applied.", "table")
-	waitingFigure   = figure("table_waiting", "Commands of this node without an answer.", "table")
-	openedFigure    = figure("slots_opened_total", "Agreements that were begun, by stream or group.", "stream")
-	doneFigure      = figure("slots_done_total", "Up to which all agreements are over.", "stream")
-	abstainedFigure = figure("slots_abstained_total", "Agreements in which this node took no part.", "stream")
-	refusedFigure   = figure("refused_total", "What machines did not accept of others.", "machine", "peer", "reason")
-	strangersFigure = figure("strangers_total", "Connections of whom no member is known, by reason.", "reason")
-	strangeFigure   = figure("strange_total", "Messages for machines that there are not.")
-	recordsFigure   = figure("store_records_total", "Records handed to the disk.")
-	durableFigure   = figure("store_durable_total", "Records that are on the disk.")
-	storeFigure     = figure("store_bytes_total", "Bytes of records.")
-	commitsFigure   = figure("commit_total", "Transactions that have ended, by outcome.", "outcome")
-	pendingFigure   = figure("commit_pending", "Transactions whose outcome this node waits for.")
-	syncFigure      = figure("clock_synchronized", "1 if the clock is in step.")
-	boundFigure     = figure("clock_bound_seconds", "How far other correct nodes' clocks may be from it.")
-	offsetFigure    = figure("clock_offset_seconds", "How far the cluster's time is ahead of the machine's clock.")
-	skewFigure      = figure("clock_skew_seconds", "How far the peer's clock was ahead when it was last read.", "peer")
-	driftFigure     = figure("clock_drift_ppm", "How much faster than the others' this node's clock runs.")
-	wakeFigure      = figure("wake_late_seconds", "How late this process wakes.", "quantile")
-	pausesFigure    = figure("pauses_total", "How often that was more than a fifth of a round.")
+	rttFigure       = figure("link_rtt_seconds",
+		"How long the last pings to the peer took to be answered.", "peer", "quantile")
+	expelledFigure = figure("member_expelled", "1 if the member has been expelled.", "peer")
+	inFigure       = figure("view_in", "1 if this node is a member of the group or table.", "name")
+	viewFigure     = figure("view_number", "The number of the view of the group or table.", "name")
+	sizeFigure     = figure("view_members", "How many members the view has.", "name")
+	suspectsFigure = figure("view_suspected", "How many members this node suspects.", "name")
+	positionFigure = figure("table_position", "How many commands the copy has applied.", "table")
+	waitingFigure  = figure("table_waiting", "Commands of this node without an answer.", "table")
+	openedFigure   = figure("slots_opened_total",
+		"Agreements that this node has begun or joined, by stream or group.", "stream")
+	doneFigure = figure("slots_done",
+		"The number of the agreement up to which all are over, by stream or group.", "stream")
+	abstainedFigure = figure("slots_abstained_total",
+		"Agreements in which this node took no part, for it was held up or has lived before.", "stream")
+	refusedFigure = figure("refused_total",
+		"Messages that a machine of this node did not accept of the peer, by reason.", "machine", "peer", "reason")
+	strangersFigure = figure("strangers_total",
+		"Connections for the other nodes that no member proved to be his, by reason.", "reason")
+	strangeFigure = figure("strange_total", "Messages of other nodes for a machine that this node does not have.")
+	recordsFigure = figure("store_records_total", "Records handed to the disk.")
+	durableFigure = figure("store_durable_total", "Records that are on the disk.")
+	storeFigure   = figure("store_bytes_total", "Bytes of records.")
+	commitsFigure = figure("commit_total", "Transactions that have ended, by outcome.", "outcome")
+	pendingFigure = figure("commit_pending", "Transactions whose outcome this node waits for.")
+	syncFigure    = figure("clock_synchronized", "1 if the clock is in step.")
+	boundFigure   = figure("clock_bound_seconds", "How far other correct nodes' clocks may be from it.")
+	offsetFigure  = figure("clock_offset_seconds", "How far the cluster's time is ahead of the machine's clock.")
+	skewFigure    = figure("clock_skew_seconds", "How far the peer's clock was ahead when it was last read.", "peer")
+	driftFigure   = figure("clock_drift_ppm", "How much faster than the others' this node's clock runs.")
+	wakeFigure    = figure("wake_late_seconds", "How much later than it asked for this process wakes.", "quantile")
+	pausesFigure  = figure("pauses_total",
+		"How often this process woke later than it asked for by more than a fifth of a round.")
 	suspendedFigure = figure("suspended_seconds_total", "For how long this machine was suspended.")
-	blockedFigure   = figure("commit_blocked", "Those that are blocked.")
+	blockedFigure   = figure("commit_blocked", "Transactions whose outcome can not be known before other nodes are back.")
 )
 
 // Describe sends nothing: what there is depends on the node, so that nothing is checked
@@ -156,7 +163,7 @@ func (s sender) view(name string, v cluster.ViewStatus) {
 
 func (s sender) slots(name string, x cluster.SlotStatus) {
 	s.count(openedFigure, x.Opened, name)
-	s.count(doneFigure, x.Done, name)
+	s.gauge(doneFigure, float64(x.Done), name)
 	s.count(abstainedFigure, x.Abstained, name)
 }
 

@@ -59,7 +59,7 @@ const (
 	usualFetch = 10 * time.Second
 )
 
-func (h groups) Broadcast(_ context.Context, r *parleyv1.BroadcastRequest) (*parleyv1.BroadcastResponse, error) {
+func (h groups) Broadcast(ctx context.Context, r *parleyv1.BroadcastRequest) (*parleyv1.BroadcastResponse, error) {
 	g, err := h.find(r.GetGroup())
 	if err != nil {
 		return nil, err
@@ -76,10 +76,11 @@ func (h groups) Broadcast(_ context.Context, r *parleyv1.BroadcastRequest) (*par
 	if len(r.GetPayload()) > maxPayload {
 		return nil, invalid("a payload of %d bytes: at most %d are allowed", len(r.GetPayload()), maxPayload)
 	}
-	if err := g.BroadcastAt(level, r.GetPayload()); err != nil {
+	position, err := g.BroadcastAt(ctx, level, r.GetPayload())
+	if err != nil {
 		return nil, err
 	}
-	return &parleyv1.BroadcastResponse{}, nil
+	return &parleyv1.BroadcastResponse{Position: position}, nil
 }
 
 // delivery is one as clients get it.

@@ -40,3 +40,9 @@ var rights = map[string]cert.Rights{
 	parleyv1.AdminServiceExpelProcedure:   cert.Admin,
 	parleyv1.AdminServiceRecordProcedure:  cert.Admin,
 }
+
+// onlyReads tells whether a method changes nothing, whatever it is asked. Query says so
+// itself, of each command.
+func onlyReads(procedure string) bool {
+	return rights[procedure] == cert.Read && procedure != parleyv1.TableServiceQueryProcedure
+}

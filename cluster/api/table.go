@@ -20,6 +20,9 @@ type table struct {
 	*cluster.Table
 	keys  bool                      // it is one of keys and values
 	reads func(command []byte) bool // whether a command changes nothing; nil if nobody knows
+	// refuses tells whether an answer says that the command was not carried out, and changed
+	// nothing; nil if nobody knows.
+	refuses func(answer []byte) bool
 	// idle are clients of the table for callers without a session of their own.
 	idle chan cluster.KeyValue
 }
@@ -36,6 +39,9 @@ func newTable(t *cluster.Table, c cluster.TableConfig) *table {
 	}
 	if r, ok := machine.(interface{ Reads(command []byte) bool }); ok {
 		out.reads = r.Reads
+	}
+	if r, ok := machine.(interface{ Refuses(answer []byte) bool }); ok {
+		out.refuses = r.Refuses
 	}
 	return out
 }
@@ -60,8 +66,8 @@ func (h tables) findKeys(name string, key, value []byte) (*table, error) {
 		return nil, err
 	case !t.keys:
 		return nil, refuse(connect.CodeFailedPrecondition, "no keys", "table %q is not one of keys and values", name)
-	case len(key) > keyvalue.MaxKey:
-		return nil, invalid("a key of %d bytes: at most %d are allowed", len(key), keyvalue.MaxKey)
+	case len(key) == 0 || len(key) > keyvalue.MaxKey:
+		return nil, invalid("a key of %d bytes: allowed are 1 to %d", len(key), keyvalue.MaxKey)
 	case len(value) > keyvalue.MaxValue:
 		return nil, invalid("a value of %d bytes: at most %d are allowed", len(value), keyvalue.MaxValue)
 	}
@@ -89,10 +95,24 @@ func (h tables) Do(ctx context.Context, r *parleyv1.DoRequest) (*parleyv1.DoResp
 		return nil, invalid("no call: a session and a number were expected, so that it can be asked again")
 	}
 	answer, position, err := t.do(ctx, r.GetCall(), r.GetCommand())
+	if err == nil {
+		err = t.known(answer)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &parleyv1.DoResponse{Answer: answer, Position: position}, nil
+	return &parleyv1.DoResponse{Answer: answer, Position: position, Refused: t.refused(answer)}, nil
+}
+
+// refused tells whether an answer is known to say that nothing was changed.
+func (t *table) refused(answer []byte) bool { return t.refuses != nil && t.refuses(answer) }
+
+// known tells of a table of keys and values that it does not know a command.
+func (t *table) known(answer []byte) error {
+	if a, ok := keyvalue.ReadAnswer(answer); t.keys && ok && a.Status == keyvalue.Unknown {
+		return a.Status.Err()
+	}
+	return nil
 }
 
 // do has a command of a session carried out.
@@ -131,19 +151,21 @@ func (h tables) Query(ctx context.Context, r *parleyv1.QueryRequest) (*parleyv1.
 		}
 	}
 	answer, position, err := t.Query(ctx, r.GetCommand())
+	if err == nil {
+		err = t.known(answer)
+	}
 	if err != nil {
 		return nil, maybeRead(err, reads)
 	}
-	return &parleyv1.QueryResponse{Answer: answer, Position: position}, nil
+	return &parleyv1.QueryResponse{Answer: answer, Position: position, Refused: t.refused(answer)}, nil
 }
 
 // maybeRead is an error of what may have been a read: then nothing was done.
 func maybeRead(err error, reads bool) error {
-	f := *failed(err)
-	if reads {
-		f.outcome = nothing
+	if f := failed(err); reads {
+		return f.harmless()
 	}
-	return &f
+	return err
 }
 
 func (h tables) Inspect(ctx context.Context, r *parleyv1.InspectRequest) (*parleyv1.InspectResponse, error) {

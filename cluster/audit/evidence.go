@@ -2,6 +2,7 @@ package audit
 
 import (
 	"parley"
+	"parley/broadcast/byzantine"
 	"parley/lockstep"
 	"parley/trace"
 )
@@ -152,6 +153,11 @@ func (f *frames) at(number uint64) *slot {
 // counted anew.
 func numberOf(v *trace.Event) uint64 { return uint64(v.Epoch)<<40 | v.Msg.Value }
 
+// roundIn is how long a round of a frame's slot lasts.
+func (e *evidence) roundIn(v *trace.Event) parley.Tick {
+	return byzantine.In(uint64(v.Epoch), lockstep.Schedule{Delta: e.round}).Delta
+}
+
 // first is when the slot began at the first correct node.
 func (s *slot) first() (when parley.Tick, ok bool) {
 	for _, t := range s.begun {
@@ -186,7 +192,7 @@ func (e *evidence) frames() *frames {
 		case v.Op == trace.Receive && known(v.Peer):
 			s := f.at(numberOf(v))
 			begun, has := s.begun[v.At]
-			if has && v.Time > begun+parley.Tick(v.Msg.Seq+1)*e.round && e.round > 0 {
+			if has && v.Time > begun+parley.Tick(v.Msg.Seq+1)*e.roundIn(v) && e.round > 0 {
 				s.network.Late = true
 			}
 		}

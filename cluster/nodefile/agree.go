@@ -4,7 +4,7 @@ import "parley/cluster"
 
 // linked reads what nodes are linked by.
 func (f *File) linked(v value) error {
-	text, err := v.oneOf("streams", "datagrams")
+	text, err := v.oneOf("streams", "datagrams", "calls")
 	if err == nil {
 		f.Links, err = cluster.ParseLinks(text)
 	}
@@ -22,7 +22,7 @@ func (f *File) agreement(v value) error {
 			}
 			return err
 		}},
-		key{"m", true, into(&a.M, value.whole)},
+		key{"m", true, into(&a.M, value.liars)},
 	)
 	f.Agreements = append(f.Agreements, a)
 	return err

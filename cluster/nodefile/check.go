@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"parley/cluster"
 )
 
 // Finding is one thing that Check has looked at.
@@ -43,7 +46,11 @@ func (f *File) Check(ctx context.Context) []Finding {
 	if f.Participant != "" {
 		out = append(out, f.checkParticipant(ctx))
 	}
-	return append(out, f.checkData())
+	out = append(out, f.checkData())
+	if f.Traces != "" {
+		out = append(out, checkFolder("traces", f.Folder(f.Traces), f.Folder(f.Traces)))
+	}
+	return out
 }
 
 // inWords says what the cluster is.
@@ -61,6 +68,9 @@ func (f *File) inWords() string {
 	}
 	for i, t := range f.Tables {
 		text += []string{"; tables ", ", "}[min(i, 1)] + t.Name
+	}
+	if f.Links != cluster.Streams {
+		text += "; linked by " + f.Links.String()
 	}
 	return text
 }
@@ -110,14 +120,32 @@ func (f *File) checkData() Finding {
 	if f.Durable {
 		text = dir + ", from which the node comes back even if all have ended"
 	}
+	return checkFolder("data", dir, text)
+}
+
+// checkFolder tells whether a folder can be written in, or be made. Nothing of what it tries
+// stays.
+func checkFolder(key, dir, text string) Finding {
 	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		text += "; it is not there yet, and will be made"
-	case err != nil:
-		return Finding{"data", err.Error(), true}
-	case !info.IsDir():
-		return Finding{"data", dir + " is no folder", true}
+	above := dir // the nearest folder that is there
+	for errors.Is(err, os.ErrNotExist) && filepath.Dir(above) != above {
+		above = filepath.Dir(above)
+		info, err = os.Stat(above)
 	}
-	return Finding{Key: "data", Text: text}
+	switch {
+	case err != nil:
+		return Finding{key, err.Error(), true}
+	case !info.IsDir():
+		return Finding{key, above + " is no folder", true}
+	case above != dir:
+		text += "; it is not there yet, and will be made"
+	}
+	tried, err := os.MkdirTemp(above, ".parley-check-")
+	if err == nil {
+		err = os.Remove(tried)
+	}
+	if err != nil {
+		return Finding{key, fmt.Sprintf("nothing can be written in %s: %v", above, err), true}
+	}
+	return Finding{Key: key, Text: text}
 }

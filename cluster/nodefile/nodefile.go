@@ -70,6 +70,9 @@ const (
 	maxGroups    = 1008
 	maxTables    = 1024
 	defaultTrace = 1024 // MiB
+
+	mostKept      = 1 << 24 // deliveries of a group
+	mostKeptBytes = 1 << 36
 )
 
 // Parse reads the text of a file. The path is for errors, and for relative folders.
@@ -112,7 +115,7 @@ func (f *File) keys() []key {
 		{"data", false, into(&f.Data, value.folder)},
 		{"durable", false, into(&f.Durable, value.yes)},
 		{"members", true, func(v value) error { return v.list(f.member) }},
-		{"m", false, into(&f.M, value.whole)},
+		{"m", false, into(&f.M, value.liars)},
 		{"round", false, into(&f.Round, value.time)},
 		{"times", false, func(v value) error {
 			return v.fields(
@@ -125,7 +128,13 @@ func (f *File) keys() []key {
 		{"tables", false, func(v value) error { return v.list(f.table) }},
 		{"participant", false, f.served},
 		{"links", false, f.linked},
-		{"agreements", false, func(v value) error { return v.list(f.agreement) }},
+		{"agreements", false, func(v value) error {
+			err := v.list(f.agreement)
+			if err == nil && len(f.Agreements) == 0 {
+				err = v.wrong("an empty list: at least one was expected, or no such key, which stands for all that there are")
+			}
+			return err
+		}},
 		{"log", false, func(v value) error {
 			return v.fields(key{"format", false, f.logFormat}, key{"level", false, f.logLevel})
 		}},
@@ -202,6 +211,8 @@ func (f *File) group(v value) error {
 			}
 			return err
 		}},
+		key{"keep", false, into(&g.Keep, func(v value) (int, error) { return v.amount(mostKept) })},
+		key{"keepbytes", false, into(&g.KeepBytes, func(v value) (int, error) { return v.amount(mostKeptBytes) })},
 	)
 	if err == nil && len(f.Groups) == maxGroups {
 		err = v.wrong("more than %d groups: allowed are 0 to %d", maxGroups, maxGroups)
@@ -224,7 +235,7 @@ func (f *File) table(v value) error {
 		key{"state", true, func(v value) error {
 			text, err := v.oneOf("keyvalue", "bank")
 			if text == "bank" {
-				t.New = func() service.Application { return bank.New() }
+				t.New, t.State = func() service.Application { return bank.New() }, text
 			}
 			return err
 		}},
@@ -307,7 +318,11 @@ func (f *File) fits() error {
 		}
 		return f.line["name"].wrong("%q is none of the members: allowed are %s", f.Name, strings.Join(names, ", "))
 	case f.set("m") && (f.M > most || f.M < min(1, most)):
-		return f.line["m"].wrong("%d liars among %d members: allowed are %d to %d, for n > 3m", f.M, n, min(1, most), most)
+		allowed := fmt.Sprintf("allowed are 1 to %d", most)
+		if most < 2 {
+			allowed = fmt.Sprintf("allowed is %d", most)
+		}
+		return f.line["m"].wrong("%d liars among %d members: %s, for n > 3m", f.M, n, allowed)
 	case f.Durable && f.Data == "":
 		return f.line["durable"].wrong("true: the key data is missing, which names the folder for it")
 	case t.Suspect <= t.Beat:

@@ -145,7 +145,8 @@ func TestExample(t *testing.T) {
 		t.Errorf("its times are %v: it says that they are the defaults, %v", f.Times, want)
 	}
 	if len(f.Members) != 4 || f.Members[3].Address != "[2001:db8::4]:7001" || len(f.Members[3].Signer) != 32 ||
-		len(f.Groups) != 2 || f.Groups[0].Level != cluster.Total || f.Groups[1].Level != cluster.Byzantine ||
+		len(f.Groups) != 2 || f.Groups[0].Keep != 1<<16 || f.Groups[0].KeepBytes != 64<<20 || f.Groups[1].Keep != 0 ||
+		f.Groups[0].Level != cluster.Total || f.Groups[1].Level != cluster.Byzantine ||
 		len(f.Tables) != 2 || f.Tables[0].New != nil || f.Tables[1].New == nil {
 		t.Errorf("%+v", f)
 	}
@@ -316,7 +317,8 @@ func TestCheck(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	taken := l.Addr().String()
 	file := made(t, "cluster: bank\nname: a\nlisten: "+taken+"\napi: 192.0.2.1:7\ndata: certs/ca.pem\n"+
-		"groups: [{name: g, level: total}]\ntables: [{name: s, state: bank}, {name: t, state: keyvalue}]\n")
+		"groups: [{name: g, level: total}]\ntables: [{name: s, state: bank}, {name: t, state: keyvalue}]\nlinks: calls\n"+
+		"traces: certs/ca.pem\n")
 	f, err := nodefile.Read(file)
 	if err != nil {
 		t.Fatal(err)
@@ -328,12 +330,13 @@ func TestCheck(t *testing.T) {
 		key, text string
 		problem   bool
 	}{
-		{"members", "2 members, of which 0 may lie; groups g; tables s, t", false},
+		{"members", "2 members, of which 0 may lie; groups g; tables s, t; linked by calls", false},
 		{"certificates", "node a of cluster bank, valid for 1h0m0s, until 20", false},
 		{"listen", taken + " is in use: by this node, if it runs", false},
 		{"api", "listen tcp 192.0.2.1:7: bind: ", true},
 		{"members", "b: lookup no.such.host.invalid", true},
 		{"data", filepath.Join(filepath.Dir(file), "certs", "ca.pem") + " is no folder", true},
+		{"traces", filepath.Join(filepath.Dir(file), "certs", "ca.pem") + " is no folder", true},
 	}
 	found := f.Check(ctx)
 	if len(found) != len(want) {

@@ -329,6 +329,32 @@ func (v value) whole() (int, error) {
 	return int(n), nil
 }
 
+// amount reads a number that is not 0.
+func (v value) amount(most uint64) (int, error) {
+	text, err := v.text()
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || n == 0 || n > most {
+		return 0, v.wrong("%q: a whole number from 1 to %d was expected", text, most)
+	}
+	return int(n), nil
+}
+
+// liars is how many may lie. Which numbers are allowed depends on the members.
+func (v value) liars() (int, error) {
+	text, err := v.text()
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0, v.wrong("%q: the number of nodes that may lie was expected", text)
+	}
+	return int(n), nil
+}
+
 // dialed reads an address that others connect to, and listened one to listen on.
 func (v value) dialed() (string, error)   { return v.address(true) }
 func (v value) listened() (string, error) { return v.address(false) }

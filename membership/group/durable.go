@@ -47,6 +47,9 @@ func (g *machine) resume(s *parley.Step) {
 		g.begin(s)
 	}
 	g.frozen = false
+	if g.position > 0 {
+		s.Indicate(parley.Msg{Kind: Resumed, Seq: g.position})
+	}
 	for _, r := range s.Log {
 		switch child := int(r.Path & (1<<g.bits - 1)); {
 		case child == 0 && isLife(r.Body):

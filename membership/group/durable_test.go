@@ -99,3 +99,20 @@ func TestExcludedJoinsAgain(t *testing.T) {
 	}
 	p.expect(2, "view 1 [0 1 2]")
 }
+
+// Who comes back says behind which position that begins which it delivers again: the log has
+// no more.
+func TestResumesBehindAPosition(t *testing.T) {
+	p := newPost(t, group.Config{N: 1, Durable: true, Compact: 1})
+	p.restart(0)
+	p.expect(0, "view 1 [0]") // all that there was
+	p.period(500, 0)
+	p.cast(0, "a")
+	p.cast(0, "b")
+	p.period(500, 0) // now the state has replaced the log
+	p.cast(0, "c")
+	p.heard(0)
+	p.restart(0)
+	p.period(500, 0)
+	p.expect(0, "resumed 2; 3:c; view 3 [0]")
+}

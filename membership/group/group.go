@@ -100,6 +100,9 @@ const (
 	Restored
 	// Excluded tells members that Origin was left out of the view on request.
 	Excluded
+	// Resumed tells of a process that comes back from its log, before it delivers again what
+	// the log has: Seq is the position behind which that begins.
+	Resumed
 )
 
 // Config is what all processes must know alike. What is left 0 has a default that

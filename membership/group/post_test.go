@@ -103,6 +103,8 @@ func (p *post) indication(m parley.Msg) string {
 		return fmt.Sprintf("view %d %v", m.Seq, slices.Collect(members.All()))
 	case group.Out:
 		return fmt.Sprintf("out %d", m.Value)
+	case group.Resumed:
+		return fmt.Sprintf("resumed %d", m.Seq)
 	case group.Restored:
 		return fmt.Sprintf("restored %d %s", m.Seq, m.Body)
 	case group.Wanted:

@@ -37,6 +37,11 @@ const most = 1 << 48
 // Reads tells whether a command changes nothing, whatever the account holds.
 func (a *Account) Reads(command []byte) bool { return strings.TrimSpace(string(command)) == "balance" }
 
+// Refuses tells whether an answer says what was wrong: a balance is a number, without a sign.
+func (a *Account) Refuses(answer []byte) bool {
+	return len(answer) == 0 || answer[0] < '0' || answer[0] > '9'
+}
+
 // Apply carries out a command.
 func (a *Account) Apply(command []byte) []byte {
 	words := strings.Fields(string(command))

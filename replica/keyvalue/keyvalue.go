@@ -153,6 +153,12 @@ func Limited(bytes int) *Table { return &Table{most: min(bytes, MaxBytes), at: m
 // Reads tells whether a command changes nothing, whatever the table holds.
 func (t *Table) Reads(b []byte) bool { return len(b) > 0 && op(b[0]) == opGet }
 
+// Refuses tells whether an answer says why the command was not carried out.
+func (t *Table) Refuses(b []byte) bool {
+	a, ok := ReadAnswer(b)
+	return !ok || a.Status != Done
+}
+
 // Apply carries out a command.
 func (t *Table) Apply(b []byte) []byte {
 	if len(b) == 0 {

@@ -3,11 +3,15 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -24,6 +28,9 @@ type Config struct {
 	Address string
 	// Node is the node that is expected there; by default any of the cluster.
 	Node string
+	// Dial is how long connecting may take, by default 2 s: a process that stands still takes
+	// connections and says nothing.
+	Dial time.Duration
 	// Options are those of the library; connect.WithGRPC() is one.
 	Options []connect.ClientOption
 }
@@ -44,6 +51,9 @@ type Client struct {
 // mostBytes is how long an answer may be.
 const mostBytes = 32 << 20
 
+// attempt is how long one node is tried, if nothing else is said.
+const attempt = 2 * time.Second
+
 // New returns a client of a node. It connects when it is used, and again after a failure.
 func New(c Config) *Client {
 	want := cert.Identity{Cluster: c.Trust.Cluster(), Kind: cert.Node, Name: c.Node}
@@ -52,15 +62,16 @@ func New(c Config) *Client {
 	}
 	config := c.Trust.Dial(c.Self, want)
 	config.NextProtos = []string{"h2"}
-	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 5 * time.Second}, Config: config}
 	t := &http.Transport{
-		DialTLSContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second,
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second},
+		DialTLSContext: dial(config, cmp.Or(c.Dial, attempt)),
+		HTTP2:          &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second},
 	}
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP2(true)
 	h, url := &http.Client{Transport: t}, "https://"+c.Address
-	o := append([]connect.ClientOption{connect.WithReadMaxBytes(mostBytes)}, c.Options...)
+	o := append([]connect.ClientOption{
+		connect.WithReadMaxBytes(mostBytes), connect.WithInterceptors(connect.UnaryInterceptorFunc(marked)),
+	}, c.Options...)
 	return &Client{
 		Agree:   parleyv1.NewAgreeServiceClient(h, url, o...),
 		Group:   parleyv1.NewGroupServiceClient(h, url, o...),
@@ -69,6 +80,47 @@ func New(c Config) *Client {
 		Commit:  parleyv1.NewCommitServiceClient(h, url, o...),
 		Admin:   parleyv1.NewAdminServiceClient(h, url, o...),
 		address: c.Address, transport: t,
+	}
+}
+
+// dial connects in so much time. Whatever goes wrong, nobody has been asked for anything.
+func dial(config *tls.Config, within time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: within}, Config: config}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := d.DialContext(ctx, network, address)
+		if err == nil {
+			return c, nil
+		}
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && !op.Timeout() {
+			return nil, err
+		}
+		if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)) {
+			err = fmt.Errorf("no connection within %v", within) // the caller's time is not up
+		}
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: named(address), Err: err}
+	}
+}
+
+// named is an address as it was given.
+type named string
+
+func (named) Network() string  { return "tcp" }
+func (n named) String() string { return string(n) }
+
+// read is an error of what changes nothing.
+type read struct{ error }
+
+// Unwrap returns the error.
+func (r *read) Unwrap() error { return r.error }
+
+// marked marks the errors of what changes nothing.
+func marked(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+		answer, err := next(ctx, r)
+		if err != nil && r.Spec().IdempotencyLevel == connect.IdempotencyNoSideEffects {
+			return nil, &read{err}
+		}
+		return answer, err
 	}
 }
 
@@ -109,8 +161,9 @@ func Detail(err error) *parleyv1.ErrorDetail {
 }
 
 // Unknown tells whether what was asked may have been done, or may still be, in spite of the
-// error. If not, nothing of it was done, nor will be. What a node did not say itself is
-// unknown, unless only a node says so, or nobody could be asked.
+// error. If not, nothing of it was done, nor will be, or there was nothing to do but to
+// read. What a node did not say itself is unknown, unless only a node says so, or nobody
+// could be asked.
 func Unknown(err error) bool {
 	if err == nil {
 		return false
@@ -121,7 +174,10 @@ func Unknown(err error) bool {
 	if d := Detail(err); d != nil {
 		return d.GetOutcome() != parleyv1.Outcome_OUTCOME_NOTHING_DONE
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+	if _, ok := errors.AsType[*read](err); ok {
+		return false
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || refused(op)) {
 		return false
 	}
 	switch connect.CodeOf(err) {
@@ -132,11 +188,29 @@ func Unknown(err error) bool {
 	return true
 }
 
+// refused tells whether the node did not accept our certificate. It says so when we have
+// begun to speak, and then has not listened.
+func refused(op *net.OpError) bool {
+	return op.Op == "remote error" && strings.Contains(op.Error(), "certificate")
+}
+
 // Elsewhere tells whether another node may do what this one could not: it could not be
-// reached, ends, or is no member now. If the outcome is unknown, only what is safe to ask
-// twice may be asked there.
+// reached, ends, is no member now, or was gone in the middle of its answer. If the outcome
+// is unknown, only what is safe to ask twice may be asked there.
 func Elsewhere(err error) bool {
 	code := connect.CodeOf(err)
-	return err != nil && (code == connect.CodeUnavailable || code == connect.CodeUnknown) &&
+	broken := code == connect.CodeInternal && Detail(err) == nil // which no node of ours says
+	return err != nil && (code == connect.CodeUnavailable || code == connect.CodeUnknown || broken) &&
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// Attempt is the part of a context's time that one of some nodes has that are asked one
+// after the other: 2 s, or less if otherwise not all of them can be asked. It is for what is
+// safe to ask twice.
+func Attempt(ctx context.Context, nodes int) (context.Context, context.CancelFunc) {
+	most := attempt
+	if end, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(end)/time.Duration(max(nodes, 1)))
+	}
+	return context.WithTimeout(ctx, most)
 }

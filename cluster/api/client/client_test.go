@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestUnknown(t *testing.T) {
 		return e
 	}
 	bare := func(code connect.Code, err error) error { return connect.NewError(code, err) }
-	x := errors.New("x")
+	x, bad := errors.New("x"), errors.New("tls: bad certificate")
 	for _, c := range []struct {
 		name      string
 		err       error
@@ -38,6 +39,9 @@ func TestUnknown(t *testing.T) {
 		{"a node of another version", told(connect.CodeUnknown, parleyv1.Outcome_OUTCOME_UNSPECIFIED), true, true},
 		{"the connection broke", bare(connect.CodeUnavailable, x), true, true},
 		{"nobody was there", bare(connect.CodeUnavailable, &net.OpError{Op: "dial", Err: x}), false, true},
+		{"the connection broke in an answer", bare(connect.CodeInternal, io.ErrUnexpectedEOF), true, true},
+		{"a node is broken", told(connect.CodeInternal, parleyv1.Outcome_OUTCOME_UNKNOWN), true, false},
+		{"the node refused us", bare(connect.CodeUnavailable, &net.OpError{Op: "remote error", Err: bad}), false, true},
 		{"reading failed", bare(connect.CodeUnavailable, &net.OpError{Op: "read", Err: x}), true, true},
 		{"the caller's time is up", bare(connect.CodeDeadlineExceeded, context.DeadlineExceeded), true, false},
 		{"the caller has gone", bare(connect.CodeCanceled, context.Canceled), true, false},

@@ -29,8 +29,8 @@ func NewSession(table string, nodes ...*Client) *Session { return &Session{nodes
 var errNobody = errors.New("client: there is no node to ask")
 
 // Do has a command carried out that a function asks a node for, under the session and the
-// number it is given. It asks until it has an answer, or an error after which asking again
-// is of no use, or the context ends.
+// number it is given, with the context that it is given. It asks until it has an answer, or
+// an error after which asking again is of no use, or the context ends.
 func (s *Session) Do(ctx context.Context, ask func(context.Context, *Client, *parleyv1.Call) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Session) Do(ctx context.Context, ask func(context.Context, *Client, *pa
 		return errNobody
 	}
 	if s.id == 0 {
-		err := s.each(ctx, func(c *Client) error {
+		err := s.each(ctx, func(ctx context.Context, c *Client) error {
 			r, err := c.Table.Open(ctx, &parleyv1.OpenRequest{Table: s.table})
 			s.id, s.number = r.GetSession(), 0
 			return err
@@ -48,7 +48,7 @@ func (s *Session) Do(ctx context.Context, ask func(context.Context, *Client, *pa
 		}
 	}
 	s.number++
-	return s.each(ctx, func(c *Client) error {
+	return s.each(ctx, func(ctx context.Context, c *Client) error {
 		err := ask(ctx, c, &parleyv1.Call{Session: s.id, Number: s.number})
 		if d := Detail(err); d.GetReason() == "expired" {
 			s.id = 0
@@ -66,16 +66,20 @@ type lost struct{ error }
 // Unwrap returns the last error.
 func (l *lost) Unwrap() error { return l.error }
 
-// each asks one node after the other, as long as another one may do better.
-func (s *Session) each(ctx context.Context, ask func(*Client) error) error {
+// each asks one node after the other, as long as another one may do better. A node that
+// stands still is left after a while.
+func (s *Session) each(ctx context.Context, ask func(context.Context, *Client) error) error {
 	unknown := false
 	for tries := 1; ; tries++ {
-		err := ask(s.nodes[s.at])
+		own, cancel := Attempt(ctx, len(s.nodes)-(tries-1)%len(s.nodes))
+		err := ask(own, s.nodes[s.at])
+		late := own.Err() != nil
+		cancel()
 		if err == nil {
 			return nil
 		}
 		unknown = unknown || Unknown(err)
-		if !Elsewhere(err) || ctx.Err() != nil {
+		if !Elsewhere(err) && !late || ctx.Err() != nil {
 			if unknown && !final[Detail(err).GetReason()] {
 				err = &lost{err}
 			}

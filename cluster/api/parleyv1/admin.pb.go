@@ -686,7 +686,9 @@ type GroupStatus struct {
 	Level Level                  `protobuf:"varint,2,opt,name=level,proto3,enum=parley.v1.Level" json:"level,omitempty"`
 	View  *ViewStatus            `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
 	// Of a Byzantine group.
-	Slots         *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
+	Slots *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Of the last delivery; 0 if there was none yet.
+	Position      uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -747,6 +749,13 @@ func (x *GroupStatus) GetSlots() *SlotStatus {
 		return x.Slots
 	}
 	return nil
+}
+
+func (x *GroupStatus) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
 }
 
 // TableStatus is this node's copy of a table.
@@ -1991,12 +2000,13 @@ const file_parley_v1_admin_proto_rawDesc = "" +
 	"\x04done\x18\x02 \x01(\x04R\x04done\x12\x16\n" +
 	"\x06missed\x18\x03 \x01(\x04R\x06missed\x12\x1c\n" +
 	"\tabstained\x18\x04 \x01(\x04R\tabstained\x12\x12\n" +
-	"\x04mute\x18\x05 \x01(\bR\x04mute\"\xa1\x01\n" +
+	"\x04mute\x18\x05 \x01(\bR\x04mute\"\xbd\x01\n" +
 	"\vGroupStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
 	"\x05level\x18\x02 \x01(\x0e2\x10.parley.v1.LevelR\x05level\x12)\n" +
 	"\x04view\x18\x03 \x01(\v2\x15.parley.v1.ViewStatusR\x04view\x12+\n" +
-	"\x05slots\x18\x04 \x01(\v2\x15.parley.v1.SlotStatusR\x05slots\"\x82\x01\n" +
+	"\x05slots\x18\x04 \x01(\v2\x15.parley.v1.SlotStatusR\x05slots\x12\x1a\n" +
+	"\bposition\x18\x05 \x01(\x04R\bposition\"\x82\x01\n" +
 	"\vTableStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x18\n" +

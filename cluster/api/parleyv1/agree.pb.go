@@ -273,8 +273,9 @@ type Decision struct {
 	Algorithm Algorithm `protobuf:"varint,2,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
 	M         uint32    `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
 	// The number of the agreement among those of the same source, algorithm and m, from 1.
-	Slot  uint64 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
-	Value []byte `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
+	Slot uint64 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Absent if it is none, as only the value of a node that lies is.
+	Value []byte `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	// What nodes say they heard, where it was asked for. It proves nothing: a liar may say
 	// anything.
 	Evidence      []*Account `protobuf:"bytes,6,rep,name=evidence,proto3" json:"evidence,omitempty"`
@@ -496,10 +497,10 @@ type Branch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The nodes that told it, the source first.
 	Path []string `protobuf:"bytes,1,rep,name=path,proto3" json:"path,omitempty"`
-	// What was heard along the path.
-	In []byte `protobuf:"bytes,2,opt,name=in,proto3" json:"in,omitempty"`
-	// What was made of that and of the branches below.
-	Out           []byte `protobuf:"bytes,3,opt,name=out,proto3" json:"out,omitempty"`
+	// What was heard along the path. Absent if nothing was.
+	In []byte `protobuf:"bytes,2,opt,name=in,proto3,oneof" json:"in,omitempty"`
+	// What was made of that and of the branches below. Absent if it is no value.
+	Out           []byte `protobuf:"bytes,3,opt,name=out,proto3,oneof" json:"out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1012,14 +1013,15 @@ const file_parley_v1_agree_proto_rawDesc = "" +
 	"\x01m\x18\x03 \x01(\rR\x01m\x12\x1a\n" +
 	"\bevidence\x18\x04 \x01(\bR\bevidence\"@\n" +
 	"\rAgreeResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.parley.v1.DecisionR\bdecision\"\xbe\x01\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.parley.v1.DecisionR\bdecision\"\xcd\x01\n" +
 	"\bDecision\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x122\n" +
 	"\talgorithm\x18\x02 \x01(\x0e2\x14.parley.v1.AlgorithmR\talgorithm\x12\f\n" +
 	"\x01m\x18\x03 \x01(\rR\x01m\x12\x12\n" +
-	"\x04slot\x18\x04 \x01(\x04R\x04slot\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\x12.\n" +
-	"\bevidence\x18\x06 \x03(\v2\x12.parley.v1.AccountR\bevidence\"~\n" +
+	"\x04slot\x18\x04 \x01(\x04R\x04slot\x12\x19\n" +
+	"\x05value\x18\x05 \x01(\fH\x00R\x05value\x88\x01\x01\x12.\n" +
+	"\bevidence\x18\x06 \x03(\v2\x12.parley.v1.AccountR\bevidenceB\b\n" +
+	"\x06_value\"~\n" +
 	"\aAccount\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12&\n" +
 	"\x05heard\x18\x02 \x03(\v2\x10.parley.v1.HeardR\x05heard\x12%\n" +
@@ -1028,11 +1030,13 @@ const file_parley_v1_agree_proto_rawDesc = "" +
 	"\x05Heard\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\rR\x05round\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\">\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"W\n" +
 	"\x06Branch\x12\x12\n" +
-	"\x04path\x18\x01 \x03(\tR\x04path\x12\x0e\n" +
-	"\x02in\x18\x02 \x01(\fR\x02in\x12\x10\n" +
-	"\x03out\x18\x03 \x01(\fR\x03out\"\xaf\x01\n" +
+	"\x04path\x18\x01 \x03(\tR\x04path\x12\x13\n" +
+	"\x02in\x18\x02 \x01(\fH\x00R\x02in\x88\x01\x01\x12\x15\n" +
+	"\x03out\x18\x03 \x01(\fH\x01R\x03out\x88\x01\x01B\x05\n" +
+	"\x03_inB\x06\n" +
+	"\x04_out\"\xaf\x01\n" +
 	"\x0eProposeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\x122\n" +
@@ -1145,6 +1149,8 @@ func file_parley_v1_agree_proto_init() {
 	if File_parley_v1_agree_proto != nil {
 		return
 	}
+	file_parley_v1_agree_proto_msgTypes[2].OneofWrappers = []any{}
+	file_parley_v1_agree_proto_msgTypes[5].OneofWrappers = []any{}
 	file_parley_v1_agree_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

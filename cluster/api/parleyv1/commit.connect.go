@@ -44,7 +44,9 @@ type CommitServiceClient interface {
 	// out, or none. It answers when the outcome is decided. A transaction that is asked for
 	// again at this node gets the outcome of before, as long as that is remembered.
 	// UNKNOWN with reason "blocked": the outcome can not be known before others are back.
-	// ALREADY_EXISTS: another transaction has the name.
+	// ALREADY_EXISTS: another transaction has the name, or one that other members were named
+	// for, or that was asked for at another node and is over. NOT_FOUND: there is no member of
+	// a name.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome tells what this node knows of a transaction. NOT_FOUND: nothing.
@@ -109,7 +111,9 @@ type CommitServiceHandler interface {
 	// out, or none. It answers when the outcome is decided. A transaction that is asked for
 	// again at this node gets the outcome of before, as long as that is remembered.
 	// UNKNOWN with reason "blocked": the outcome can not be known before others are back.
-	// ALREADY_EXISTS: another transaction has the name.
+	// ALREADY_EXISTS: another transaction has the name, or one that other members were named
+	// for, or that was asked for at another node and is over. NOT_FOUND: there is no member of
+	// a name.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome tells what this node knows of a transaction. NOT_FOUND: nothing.

@@ -133,7 +133,9 @@ func (x *CommitRequest) GetBodies() map[string][]byte {
 type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether all carry it out, or none.
-	Committed     bool `protobuf:"varint,1,opt,name=committed,proto3" json:"committed,omitempty"`
+	Committed bool `protobuf:"varint,1,opt,name=committed,proto3" json:"committed,omitempty"`
+	// Why it was aborted, as far as this node knows: who said no, and what it said.
+	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,6 +175,13 @@ func (x *CommitResponse) GetCommitted() bool {
 		return x.Committed
 	}
 	return false
+}
+
+func (x *CommitResponse) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
 }
 
 // OutcomeRequest is what Outcome is asked with.
@@ -302,9 +311,10 @@ const file_parley_v1_commit_proto_rawDesc = "" +
 	"\x06bodies\x18\x02 \x03(\v2$.parley.v1.CommitRequest.BodiesEntryR\x06bodies\x1a9\n" +
 	"\vBodiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\".\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"@\n" +
 	"\x0eCommitResponse\x12\x1c\n" +
-	"\tcommitted\x18\x01 \x01(\bR\tcommitted\"2\n" +
+	"\tcommitted\x18\x01 \x01(\bR\tcommitted\x12\x10\n" +
+	"\x03why\x18\x02 \x01(\tR\x03why\"2\n" +
 	"\x0eOutcomeRequest\x12 \n" +
 	"\vtransaction\x18\x01 \x01(\tR\vtransaction\"\x8e\x01\n" +
 	"\x0fOutcomeResponse\x12 \n" +

@@ -82,7 +82,9 @@ type ErrorDetail struct {
 	// error's message says it in a sentence.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The node that answered.
-	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// With the reason "gone": the first position that is kept.
+	First         uint64 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,15 +140,23 @@ func (x *ErrorDetail) GetNode() string {
 	return ""
 }
 
+func (x *ErrorDetail) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
 var File_parley_v1_error_proto protoreflect.FileDescriptor
 
 const file_parley_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15parley/v1/error.proto\x12\tparley.v1\"g\n" +
+	"\x15parley/v1/error.proto\x12\tparley.v1\"}\n" +
 	"\vErrorDetail\x12,\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x12.parley.v1.OutcomeR\aoutcome\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node*Q\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
+	"\x05first\x18\x04 \x01(\x04R\x05first*Q\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14OUTCOME_NOTHING_DONE\x10\x01\x12\x13\n" +

@@ -42,17 +42,19 @@ const (
 
 // GroupServiceClient is a client for the parley.v1.GroupService service.
 type GroupServiceClient interface {
-	// Broadcast asks a group to deliver a payload at all members. It answers when the payload
-	// is on its way, and waits while too much is. An answer does not say that the payload is
-	// delivered: if the node ends now it may be or not. Who has to know subscribes, or uses a
-	// table. UNAVAILABLE: this node is not a member now, and nothing was sent.
+	// Broadcast asks a group to deliver a payload at all members, and answers when this node has
+	// delivered it; in durable mode it is on the disk then. With the levels total, uniform, atomic
+	// and Byzantine all members that stay (all correct ones) deliver it then, even if this node
+	// crashes now; with reliable, FIFO and causal they do if this node stays. UNKNOWN: it may be
+	// delivered, or may be yet. UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
 	// Subscribe delivers what this node's member of a group delivers, in its order, until the
 	// caller leaves. It resumes at any position that is still kept, at any node where the
 	// positions of the group are the same at all nodes (see Delivery). OUT_OF_RANGE: the
-	// position is not kept any more. ABORTED: the caller read too slowly and was cut off.
-	// UNAVAILABLE: this node is not a member any more.
+	// position is not kept any more; the detail says which is the first that is. ABORTED: the
+	// caller read too slowly and was cut off. UNAVAILABLE: this node is not a member any
+	// more.
 	// Right: read.
 	Subscribe(context.Context, *SubscribeRequest) (*connect.ServerStreamForClient[SubscribeResponse], error)
 	// Fetch is Subscribe for callers that do not stream, as curl: it returns some deliveries
@@ -126,17 +128,19 @@ func (c *groupServiceClient) Fetch(ctx context.Context, req *FetchRequest) (*Fet
 
 // GroupServiceHandler is an implementation of the parley.v1.GroupService service.
 type GroupServiceHandler interface {
-	// Broadcast asks a group to deliver a payload at all members. It answers when the payload
-	// is on its way, and waits while too much is. An answer does not say that the payload is
-	// delivered: if the node ends now it may be or not. Who has to know subscribes, or uses a
-	// table. UNAVAILABLE: this node is not a member now, and nothing was sent.
+	// Broadcast asks a group to deliver a payload at all members, and answers when this node has
+	// delivered it; in durable mode it is on the disk then. With the levels total, uniform, atomic
+	// and Byzantine all members that stay (all correct ones) deliver it then, even if this node
+	// crashes now; with reliable, FIFO and causal they do if this node stays. UNKNOWN: it may be
+	// delivered, or may be yet. UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
 	// Subscribe delivers what this node's member of a group delivers, in its order, until the
 	// caller leaves. It resumes at any position that is still kept, at any node where the
 	// positions of the group are the same at all nodes (see Delivery). OUT_OF_RANGE: the
-	// position is not kept any more. ABORTED: the caller read too slowly and was cut off.
-	// UNAVAILABLE: this node is not a member any more.
+	// position is not kept any more; the detail says which is the first that is. ABORTED: the
+	// caller read too slowly and was cut off. UNAVAILABLE: this node is not a member any
+	// more.
 	// Right: read.
 	Subscribe(context.Context, *SubscribeRequest, *connect.ServerStream[SubscribeResponse]) error
 	// Fetch is Subscribe for callers that do not stream, as curl: it returns some deliveries

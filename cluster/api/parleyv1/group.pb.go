@@ -164,7 +164,9 @@ func (x *BroadcastRequest) GetLevel() Level {
 
 // BroadcastResponse is what Broadcast answers.
 type BroadcastResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the delivery.
+	Position      uint64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +199,13 @@ func (x *BroadcastResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use BroadcastResponse.ProtoReflect.Descriptor instead.
 func (*BroadcastResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_group_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *BroadcastResponse) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
 }
 
 // Delivery is one payload that a group has delivered.
@@ -513,8 +522,9 @@ const file_parley_v1_group_proto_rawDesc = "" +
 	"\x10BroadcastRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\apayload\x18\x02 \x01(\fR\apayload\x12&\n" +
-	"\x05level\x18\x03 \x01(\x0e2\x10.parley.v1.LevelR\x05level\"\x13\n" +
-	"\x11BroadcastResponse\"T\n" +
+	"\x05level\x18\x03 \x01(\x0e2\x10.parley.v1.LevelR\x05level\"/\n" +
+	"\x11BroadcastResponse\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x04R\bposition\"T\n" +
 	"\bDelivery\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x18\n" +

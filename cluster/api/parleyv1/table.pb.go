@@ -236,7 +236,10 @@ type DoResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Answer []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
 	// The command's place among all commands of the table.
-	Position      uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	// Whether the state machine says that it did not carry the command out, and changed
+	// nothing. The answer then says why.
+	Refused       bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -283,6 +286,13 @@ func (x *DoResponse) GetPosition() uint64 {
 		return x.Position
 	}
 	return 0
+}
+
+func (x *DoResponse) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
 }
 
 // QueryRequest is what Query is asked with.
@@ -345,7 +355,9 @@ type QueryResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Answer []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
 	// The command's place among all commands of the table.
-	Position      uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	// As in DoResponse.
+	Refused       bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -392,6 +404,13 @@ func (x *QueryResponse) GetPosition() uint64 {
 		return x.Position
 	}
 	return 0
+}
+
+func (x *QueryResponse) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
 }
 
 // InspectRequest is what Inspect is asked with.
@@ -1113,17 +1132,19 @@ const file_parley_v1_table_proto_rawDesc = "" +
 	"\tDoRequest\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12#\n" +
 	"\x04call\x18\x02 \x01(\v2\x0f.parley.v1.CallR\x04call\x12\x18\n" +
-	"\acommand\x18\x03 \x01(\fR\acommand\"@\n" +
+	"\acommand\x18\x03 \x01(\fR\acommand\"Z\n" +
 	"\n" +
 	"DoResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\fR\x06answer\x12\x1a\n" +
-	"\bposition\x18\x02 \x01(\x04R\bposition\">\n" +
+	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x18\n" +
+	"\arefused\x18\x03 \x01(\bR\arefused\">\n" +
 	"\fQueryRequest\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x18\n" +
-	"\acommand\x18\x02 \x01(\fR\acommand\"C\n" +
+	"\acommand\x18\x02 \x01(\fR\acommand\"]\n" +
 	"\rQueryResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\fR\x06answer\x12\x1a\n" +
-	"\bposition\x18\x02 \x01(\x04R\bposition\"&\n" +
+	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x18\n" +
+	"\arefused\x18\x03 \x01(\bR\arefused\"&\n" +
 	"\x0eInspectRequest\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\"A\n" +
 	"\x0fInspectResponse\x12\x1a\n" +

@@ -210,7 +210,9 @@ func (c *Client) Prepare(ctx context.Context, tx string, body []byte) (vote bool
 		defer close(under.over)
 		under.vote, under.err = c.prepare(life, r)
 		c.mu.Lock()
-		delete(c.under, tx)
+		if c.under[tx] == under { // and not one that was asked for since
+			delete(c.under, tx)
+		}
 		c.mu.Unlock()
 	}()
 	select {

@@ -255,3 +255,28 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A call that was asked for again under the same name is waited for, though the first is over.
+func TestPreparedTwice(t *testing.T) {
+	gates := make(chan chan struct{}, 2)
+	first, second := make(chan struct{}), make(chan struct{})
+	gates <- first
+	gates <- second
+	s := &script{prepare: func(context.Context) (*parleyv1.PreparePartResponse, error) {
+		<-<-gates
+		return &parleyv1.PreparePartResponse{Vote: true}, nil
+	}}
+	c := called(t, s)
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		if yes, err := c.Prepare(ctx, "a", nil); yes || err == nil {
+			t.Error(yes, err)
+		}
+		cancel()
+	}
+	close(first)
+	time.Sleep(30 * time.Millisecond) // in which the first comes to its end
+	time.AfterFunc(50*time.Millisecond, func() { close(second) })
+	c.Abort("a")
+	s.saw(t, "prepare a", "prepare a", "prepared a", "prepared a", "abort a")
+}
