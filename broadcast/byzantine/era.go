@@ -43,11 +43,7 @@ type entry struct {
 func (p *process) newEra(number uint64) *era {
 	e := &era{p: p, number: number, oldest: 1, ring: make([]outcome, 5*p.c.Window)}
 	e.other = p.cur != nil && !p.cur.other
-	when := p.when
-	if number > 0 {
-		when = later(when)
-	}
-	e.line = mux.NewPipeline(p.slot, when, p.c.Window, p.self, e)
+	e.line = mux.NewPipeline(p.slot, In(number, p.when), p.c.Window, p.self, e)
 	e.line.Bound(2 * (p.c.Flight + envelope*p.c.Window))
 	e.line.Timer(e.timer())
 	if number > 0 {
@@ -56,8 +52,11 @@ func (p *process) newEra(number uint64) *era {
 	return e
 }
 
-// later is the schedule of all eras but the first: with as much again for a delay.
-func later(when lockstep.Schedule) lockstep.Schedule {
+// In is the schedule of an era: all but the first have as much again for a delay.
+func In(era uint64, when lockstep.Schedule) lockstep.Schedule {
+	if era == 0 {
+		return when
+	}
 	if when.Slack == 0 {
 		when.Slack = when.Delta / 20
 	}
