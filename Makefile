@@ -27,12 +27,15 @@ test: ## run all tests; needs Go alone, and no privileges
 	$(GO) test ./...
 
 .PHONY: check
-check: vet staticcheck lint drift rename-check vuln ## all checks of the source: the next six
+check: vet cross staticcheck lint drift rename-check vuln ## all checks of the source: the next seven
 
 .PHONY: vet
-vet: ## go vet, of the tools too, and that the command compiles for Windows and macOS
+vet: ## go vet, of the tools too
 	$(GO) vet ./...
 	$(GO) -C tools vet ./...
+
+.PHONY: cross
+cross: ## the command compiles for Windows and macOS
 	GOOS=windows $(GO) build -o /dev/null ./cmd/parley
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/parley
 

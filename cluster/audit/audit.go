@@ -155,6 +155,7 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 		return c, fmt.Errorf("%s: %w", traces[0].Name, err)
 	}
 	e.p, e.last = c.Protocol, last
+	e.outs = e.absences()
 	switch {
 	case slots && strings.HasSuffix(h.Node.Machine, "/all"):
 		e.vectors(&c)

@@ -19,6 +19,7 @@ type evidence struct {
 	end     parley.Tick // the first one at which a correct node ends
 	crashed parley.Set  // ended before the others, for good
 	held    parley.Set  // abstained
+	outs    []absence   // of those who had to return
 	mute    parley.Set  // came back after a crash
 	unknown parley.Set  // of whom not everything is known, though they may be correct
 	partial parley.Set  // crashed or unknown: of whom requests may be missing
@@ -26,8 +27,13 @@ type evidence struct {
 	facts trace.Facts
 }
 
-// late is what a process refuses itself when it was held up.
-const late = "woke too late: abstains"
+// What a process refuses itself when it was held up, or cut off from the others, and when it
+// begins to return.
+const (
+	late  = "woke too late: abstains"
+	few   = "heard too few: abstains"
+	leave = "lost touch: returns"
+)
 
 func newEvidence(w *trace.Whole, o Options) *evidence {
 	e := &evidence{w: w, facts: w.Header.Facts, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round)}
@@ -92,7 +98,7 @@ func (e *evidence) gather() {
 		case trace.Pause:
 			e.facts.Processes.Paused = true
 		case trace.Refuse:
-			if string(v.Msg.Body) == late {
+			if why := string(v.Msg.Body); why == late || why == few {
 				e.held.Add(v.At)
 			}
 		}
@@ -176,7 +182,7 @@ func (e *evidence) frames() *frames {
 	for i := range e.w.Log.Events {
 		v := &e.w.Log.Events[i]
 		switch {
-		case v.Op == trace.Refuse && string(v.Msg.Body) == late:
+		case v.Op == trace.Refuse && (string(v.Msg.Body) == late || string(v.Msg.Body) == few):
 			e.abstained(f, v)
 		case v.Msg.Kind != lockstep.Frame || v.Op != trace.Send && v.Op != trace.Receive && v.Op != trace.Lose:
 		case v.Op == trace.Send && known(v.At):

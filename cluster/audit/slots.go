@@ -92,6 +92,9 @@ func (e *evidence) settledSlot(s *slot, decided bool) bool {
 // back and so take no part, and those that were held up and abstained.
 func (e *evidence) failedIn(s *slot) parley.Set {
 	failed := union(e.w.Liars, s.held)
+	if when, ok := s.first(); ok {
+		failed = union(failed, e.absent(when, when+parley.Tick(e.last+3)*e.round))
+	}
 	for id := range e.crashed.All() {
 		if _, begun := s.begun[id]; !begun || e.w.Ends[id] < s.begun[id]+parley.Tick(e.last+2)*e.round {
 			failed.Add(id)

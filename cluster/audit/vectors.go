@@ -144,9 +144,17 @@ func (n *named) answer(d parley.Happening, h *parley.History) {
 
 // failedUnder are the nodes that failed as far as a name goes, and those that asked for it.
 func (e *evidence) failedUnder(f *frames, n *named) (failed, asked parley.Set) {
-	failed = union(union(e.w.Liars, e.crashed), e.held)
-	for _, q := range n.requests {
+	failed = union(e.w.Liars, e.crashed)
+	var from, to parley.Tick
+	for i, q := range n.requests {
 		asked.Add(q.At)
+		if i == 0 || q.When < from {
+			from = q.When
+		}
+		to = max(to, q.When)
+	}
+	for _, d := range n.answers {
+		to = max(to, d.When)
 	}
 	answered := n.answered()
 	failed = union(failed, e.mute).Minus(answered.Minus(e.w.Liars)) // who was answered did not fail before
@@ -155,7 +163,11 @@ func (e *evidence) failedUnder(f *frames, n *named) (failed, asked parley.Set) {
 			failed = union(failed, s.held.Minus(answered))
 		}
 	}
-	return failed, asked
+	if asked.Minus(failed).Minus(answered) != (parley.Set{}) {
+		to = forever
+	}
+	// Who was out meanwhile may have missed the slot in which the name was ripe first.
+	return union(failed, e.absent(from, to)), asked
 }
 
 // unsettled tells whether a name was asked for so late that it need not be agreed on.

@@ -155,9 +155,11 @@ func TestEverybodyWrites(t *testing.T) {
 func TestReadersThatWriteDoNotBlockEachOther(t *testing.T) {
 	const frames, size = 150, 64 << 10
 	var got [2]atomic.Int64
+	sent := make(chan struct{})
 	s := newSystem(t, 2, nil)
 	for i := range 2 {
 		s.host[i].frame = func(from parley.ID, channel uint32, b []byte) {
+			<-sent // until then sockets fill
 			if got[i].Add(1); channel == 0 && !s.mesh[i].Send(from, link.Bulk, 1, nil, b) {
 				t.Errorf("node %d: an answer was not taken", i)
 			}
@@ -173,6 +175,7 @@ func TestReadersThatWriteDoNotBlockEachOther(t *testing.T) {
 			s.mesh[i].Flush(parley.ID(1 - i))
 		}
 	}
+	close(sent)
 	for i := range 2 {
 		await(t, "frames and answers", func() bool { return got[i].Load() == 2*frames })
 	}
