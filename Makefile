@@ -73,8 +73,8 @@ fuzz: ## fuzz every target for FUZZTIME, 30s unless given
 	bash .ci/fuzz $(FUZZTIME)
 
 .PHONY: fuzz-short
-fuzz-short: ## fuzz what reads bytes from outside for a moment, as CI does
-	bash .ci/fuzz 1s 'Fuzz(Account|Decode|Heard|Hello|Judge|Load|Parse|ParseGoal|Read|Reader|Run|Scenario)$$'
+fuzz-short: ## fuzz what reads bytes from outside for a moment, as CI does, where that is quickly built
+	bash .ci/fuzz 1s '^(\.|./trace|./explore|./cluster/(link|cert)|./agreement/.*) Fuzz(Decode|Hello|Judge|Load|Parse.*|Read.*)$$'
 
 .PHONY: mutants
 mutants: ## seed the module with bugs, one at a time: the tests must catch each
