@@ -228,7 +228,7 @@ func (n *Node) machine(t stream) parley.Machine {
 		m, p := newAsks(t, size, window, n.self, when, n.nameOf)
 		honest, rounds, shared = m, p, &m.slots
 	}
-	shared.intact = !n.c.Rejoin
+	shared.intact = !n.c.Rejoin && (n.c.Dir == "" || n.admin.life < rejoined)
 	if n.c.Lab == nil {
 		return honest
 	}
@@ -295,7 +295,7 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 		}
 		return answer{}, ctx.Err()
 	case <-o.n.streams.closed:
-		return answer{}, ErrClosed
+		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, ErrClosed)
 	}
 }
 

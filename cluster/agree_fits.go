@@ -83,7 +83,7 @@ func (n *Node) measured() ([]Slow, float64) {
 	for _, p := range n.mesh.Stats().Peers {
 		one := Slow{Name: n.nameOf(p.ID)}
 		if p.Connected {
-			one.Delay = recentDelay(p.Recent)
+			one.Delay = recentDelay(p.Recent, p.RTT.P50)
 		}
 		d.list = append(d.list, one)
 	}
@@ -100,8 +100,11 @@ func (n *Node) measured() ([]Slow, float64) {
 
 // recentDelay is how long a message takes at the moment. A ping in ten is left out, and while
 // there are few of them the slower half: one pause would count otherwise.
-func recentDelay(r link.RecentRTT) time.Duration {
-	if r.Samples < 20 {
+func recentDelay(r link.RecentRTT, ever time.Duration) time.Duration {
+	switch {
+	case r.Samples == 0: // of late
+		return max(ever/2, 1)
+	case r.Samples < 20:
 		return max(r.P50/2, 1)
 	}
 	return max(r.P90/2, 1)

@@ -15,12 +15,12 @@ func TestRecentDelay(t *testing.T) {
 		recent link.RecentRTT
 		want   time.Duration
 	}{
-		{link.RecentRTT{}, 1}, // it is connected
+		{link.RecentRTT{}, time.Second}, // what was measured before
 		{link.RecentRTT{P50: 2 * ms, P90: 300 * ms, Samples: 5}, ms},
 		{link.RecentRTT{P50: 2 * ms, P90: 300 * ms, Samples: 40}, 150 * ms},
 		{link.RecentRTT{P50: 2 * ms, P90: 4 * ms, Samples: 40}, 2 * ms},
 	} {
-		if got := recentDelay(c.recent); got != c.want {
+		if got := recentDelay(c.recent, 2*time.Second); got != c.want {
 			t.Errorf("%+v: %v, not %v", c.recent, got, c.want)
 		}
 	}

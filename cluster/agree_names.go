@@ -51,7 +51,7 @@ type Vector struct {
 // gather: then one of them is correct, and liars alone cannot use up a name. In time is
 // who asks, less one message delay, before the first correct node has waited. Who asks
 // later gets the vector without its value, as long as it is remembered: that is for 1024
-// more names of the same algorithm and m, as long as not all nodes end: who comes back learns
+// more names of the same algorithm and m, unless more than n-m-1 end at once: who comes back learns
 // the names from the others, and not the values, so that it gets ErrAbstained for those that
 // were agreed on without it.
 //

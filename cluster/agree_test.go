@@ -290,7 +290,9 @@ func TestRoundTooShort(t *testing.T) {
 	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = 100 * time.Nanosecond })
 	var err error
 	within(t, 10*time.Second, "delays are measured", func() bool {
-		_, err = nodes[0].Agree(t.Context(), cluster.Question{})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // before that it may begin
+		defer cancel()
+		_, err = nodes[0].Agree(ctx, cluster.Question{})
 		return err != nil && strings.Contains(err.Error(), "it must have")
 	})
 	var short *cluster.RoundError

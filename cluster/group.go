@@ -134,7 +134,7 @@ func (g *Group) Level() Level { return g.c.Level }
 
 // Broadcast asks the group to deliver a payload at all members, at the group's level, and
 // returns its position when this node has delivered it. With Config.Durable it is on the disk
-// then.
+// then, but in a group of level Byzantine, which is in the nodes' memory alone.
 //
 // What the return says of others is what the level does of a delivery. With Total, Atomic and
 // Uniform all members that stay deliver the payload, even if this node crashes now, and with
@@ -214,15 +214,16 @@ func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 		g.kept.begin(m.Seq << packBits)
 	case byzantine.Restored:
 		g.kept.begin(m.Value << packBits)
-		g.open()
+		g.open(int(m.Seq))
 	case parley.View:
-		g.open()
+		g.open(0)
 	}
 }
 
-// open takes payloads again. What gathered while it was closed goes when the step is over.
-func (g *Group) open() {
-	g.packer.open()
+// open takes payloads again, with so many packs under way. What gathered while it was closed
+// goes when the step is over.
+func (g *Group) open(away int) {
+	g.packer.open(away)
 	g.opened.Store(true)
 }
 

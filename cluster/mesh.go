@@ -205,8 +205,8 @@ func (n *Node) gather(ctx context.Context) error {
 		case <-late.C:
 		case <-ctx.Done():
 		}
-		if refusing.Len() > 0 && up.Minus(refusing).Len() == 0 {
-			return ErrForgotten
+		for id := range refusing.All() { // one that lies, perhaps
+			n.c.Log.Warn("another node knows a later life of this one: its folder may be lost", "peer", n.nameOf(id))
 		}
 		return ctx.Err()
 	}

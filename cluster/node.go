@@ -50,7 +50,8 @@ type Config struct {
 	// other node was the last that this one has seen.
 	Dir string
 	// Durable keeps what is delivered on the disk before anybody is told, so that all may
-	// come back after all have ended. It needs Dir.
+	// come back after all have ended; except in groups of level Byzantine, which are in memory.
+	// It needs Dir.
 	Durable bool
 	// Rejoin says that the node has lost what it had in Dir, which is empty: it is to join
 	// the others as a new one, and not to begin with them. Without it they refuse who comes

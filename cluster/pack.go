@@ -215,11 +215,12 @@ func (p *packer) end(err error) {
 	p.mu.Unlock()
 }
 
-// open goes on after a close. What was under way before will not come back.
-func (p *packer) open() {
+// open goes on after a close, with so many packs under way: others of before will not come
+// back.
+func (p *packer) open(away int) {
 	p.mu.Lock()
 	if p.err != nil && !p.ended {
-		p.err, p.away = nil, 0
+		p.err, p.away = nil, away
 	}
 	p.mu.Unlock()
 }

@@ -81,7 +81,7 @@ func TestPackerTellsWhoWaits(t *testing.T) {
 	go func() { told <- p.post(make([]byte, 50), Total) }()
 	time.Sleep(10 * time.Millisecond)
 	p.close(ErrOut)
-	p.open()
+	p.open(0)
 	p.back(0)
 	within(t, "who waited", func() error { return <-told })
 }

@@ -57,8 +57,9 @@
 //
 // When more than m were out, but the others faulty by being silent or late alone, and n-m
 // correct ones are up and in time again, they are back after some dozens of rounds, and all of
-// the above holds from then on. Of what was before: no place is used for two payloads, unless all
-// who knew of it have crashed; what was asked of a correct process that did not crash is delivered;
+// the above holds from then on. Of what was before: no place is used for two payloads, unless at
+// most m processes knew of it, or all who did have crashed; what was asked of a correct process
+// that did not crash is delivered;
 // it may be delivered twice, at two places, by the at most m processes of those who began
 // anew that had delivered it before; and others deliver nothing of what they missed. A liar
 // may have its claim counted, so that places jump ahead, or that what it says it has delivered
@@ -107,7 +108,8 @@ const (
 const (
 	// Out tells that the process delivers nothing more until it is back.
 	Out parley.Kind = parley.Indication + 0x34 + iota
-	// Restored tells that it is: it delivers what comes behind a position. Value: that.
+	// Restored tells that it is: it delivers what comes behind a position. Value: that. Seq:
+	// how many own requests it will put in again.
 	Restored
 )
 

@@ -2,7 +2,6 @@ package byzantine
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"parley"
 )
@@ -240,16 +239,25 @@ func (p *process) release(s *parley.Step, e *era) {
 	e.tag(s, mark)
 }
 
-// known is the last era that m+1 others are ready for.
+// known is the last era that m+1 others are ready for, of one branch: where that ends a correct
+// process is ahead of others by more than one era, and a liar could name any between.
 func (p *process) known() uint64 {
-	var others []uint64
-	for i, number := range p.ready {
-		if parley.ID(i) != p.self {
-			others = append(others, number)
+	known, any := uint64(0), false
+	for _, number := range p.ready {
+		count := 0
+		for i, other := range p.ready {
+			if parley.ID(i) != p.self && other >= number && other/branch == number/branch {
+				count++
+			}
+		}
+		if count > p.c.M {
+			known, any = max(known, number), true
 		}
 	}
-	slices.Sort(others)
-	return others[len(others)-1-p.c.M]
+	if !any {
+		return p.ready[p.self]
+	}
+	return known
 }
 
 // hear takes in what is in no era.
@@ -391,7 +399,7 @@ func (p *process) join(s *parley.Step) {
 	clear(p.let)
 	p.enter()
 	p.old = nil
-	s.Indicate(parley.Msg{Kind: Restored, Value: p.total})
+	s.Indicate(parley.Msg{Kind: Restored, Value: p.total, Seq: uint64(len(p.queue))})
 	s.SetTimer(seek, p.cur.line.Age())
 	p.say(s, p.cur.number)
 }

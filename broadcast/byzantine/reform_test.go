@@ -389,3 +389,20 @@ func TestComesDown(t *testing.T) {
 		t.Errorf("out: %v, it is ready for %d", p.out, p.ready[0])
 	}
 }
+
+// Where a branch of eras ends, the next one is far: a liar who names one between is not believed
+// together with a correct process that has gone on, and drives nobody out.
+func TestLiarBetweenBranches(t *testing.T) {
+	p, s, _ := after(t, 8, 1)
+	p.cur.number = branch - 1
+	for id := range p.ready {
+		p.ready[id] = p.cur.number
+	}
+	next := successor(p.cur.number)
+	p.hear(s, 3, parley.Msg{Kind: Ready, Value: (p.cur.number + next) / 2})
+	p.hear(s, 1, parley.Msg{Kind: Ready, Value: next})
+	p.progress(s)
+	if p.out || p.cur.lost || p.known() != p.cur.number {
+		t.Errorf("out: %v, lost: %v, era %d is known", p.out, p.cur.lost, p.known())
+	}
+}
