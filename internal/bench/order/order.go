@@ -146,7 +146,7 @@ func Run(s Spec) (Result, error) {
 // join makes the cluster.
 func (l *load) join() ([]*cluster.Node, error) {
 	s := l.spec
-	authority, err := cert.NewAuthority("bench", 24*time.Hour, nil)
+	authority, err := cert.NewAuthority("bench", 48*time.Hour, nil)
 	if err != nil {
 		return nil, err
 	}
