@@ -91,6 +91,9 @@ type Config struct {
 	Header   func(o Options, now parley.Tick) trace.Header
 	Recorder *Recorder
 	Trace    func(h trace.Header) func(trace.Event)
+	// Punctual has timers run out within a tenth of a millisecond where the system knows how,
+	// and not within one. It takes a descriptor.
+	Punctual bool
 	// Broken is called if a machine breaks: a broken invariant of its own, after which
 	// nothing that it says can be trusted. The node must stop.
 	Broken func(error)
@@ -100,7 +103,9 @@ type Config struct {
 type Host struct {
 	c       Config
 	dirty   []atomic.Bool // by node: something waits to be flushed
+	alarms  *punctual     // nil: timers are as late as may be
 	mu      sync.Mutex
+	closed  bool
 	table   atomic.Pointer[map[uint32]*Process]
 	early   map[uint32]*early // by channel: of those that are expected
 	strange []atomic.Uint64   // by node: frames for channels there are not, or for which there is no room
@@ -141,6 +146,9 @@ func New(c Config) *Host {
 		strange: make([]atomic.Uint64, c.N), broken: make([]atomic.Uint64, c.N),
 	}
 	h.table.Store(&map[uint32]*Process{})
+	if c.Punctual {
+		h.alarms = newPunctual(h)
+	}
 	return h
 }
 
@@ -198,6 +206,9 @@ func (h *Host) Open(o Options) (*Process, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return nil, ErrStopped
+	}
 	old := *h.table.Load()
 	if old[o.Channel] != nil {
 		return nil, fmt.Errorf("host: channel %d is %s's already", o.Channel, old[o.Channel].o.Name)
@@ -347,14 +358,16 @@ func (h *Host) Refused(each func(machine string, from parley.ID, why string, tim
 	}
 }
 
-// Close stops all machines where they are.
+// Close stops all machines where they are. None is opened afterwards.
 func (h *Host) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.closed = true
 	for _, p := range *h.table.Load() {
 		p.stop()
 	}
 	h.table.Store(&map[uint32]*Process{})
+	h.alarms.close()
 }
 
 // ErrStopped is the error of a process that takes no more steps.

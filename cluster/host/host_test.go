@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -345,6 +346,86 @@ func TestTimerCountsFromItsStep(t *testing.T) {
 	h.Close()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// series sets one timer after another, and delivers how late each has run out.
+type series struct {
+	parley.Base
+	after, due parley.Tick
+	left       int
+}
+
+func (m *series) Start(s *parley.Step) { m.set(s) }
+
+func (m *series) set(s *parley.Step) {
+	m.due = s.Now + m.after
+	s.SetTimer(0, m.after)
+}
+
+func (m *series) Timeout(s *parley.Step, _ parley.Timer) {
+	s.Deliver(s.Self, parley.Msg{Kind: parley.Carried, Value: uint64(s.Now - m.due)})
+	if m.left--; m.left > 0 {
+		m.set(s)
+	}
+}
+
+func (m *series) State(*parley.Vars) {}
+
+// late is how late timers were.
+type late chan time.Duration
+
+func (l late) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) { l <- time.Duration(m.Value) }
+
+func (late) Indicate(parley.Path, parley.Msg) {}
+
+// Timers of several machines run out with punctual alarms as without, and none before it is due.
+func TestPunctual(t *testing.T) {
+	for _, punctual := range []bool{false, true} {
+		h := host.New(host.Config{N: 1, Punctual: punctual})
+		const each = 20
+		var told []late
+		for i := range 3 {
+			l := make(late, each)
+			told = append(told, l)
+			m := &series{after: parley.Tick(i+1) * parley.Tick(700*time.Microsecond), left: each}
+			if _, err := h.Open(host.Options{Channel: uint32(i), Name: fmt.Sprint("series", i), Machine: m, Upper: l}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, l := range told {
+			for range each {
+				if by := <-l; by < 0 {
+					t.Errorf("a timer of machine %d ran out %v before its time", i, -by)
+				}
+			}
+		}
+		h.Close()
+		if _, err := h.Open(host.Options{Channel: 9, Name: "after", Machine: &series{after: 1, left: 1}}); !errors.Is(err, host.ErrStopped) {
+			t.Errorf("a machine of a host that is closed: %v", err)
+		}
+	}
+}
+
+// BenchmarkAlarm tells how late timers run out.
+func BenchmarkAlarm(b *testing.B) {
+	for _, punctual := range []bool{false, true} {
+		b.Run(fmt.Sprintf("punctual=%v", punctual), func(b *testing.B) {
+			h := host.New(host.Config{N: 1, Punctual: punctual})
+			defer h.Close()
+			l := make(late, b.N)
+			m := &series{after: parley.Tick(3100 * time.Microsecond), left: b.N}
+			if _, err := h.Open(host.Options{Name: "series", Machine: m, Upper: l}); err != nil {
+				b.Fatal(err)
+			}
+			var all []time.Duration
+			for range b.N {
+				all = append(all, <-l)
+			}
+			slices.Sort(all)
+			b.ReportMetric(float64(all[len(all)/2].Nanoseconds())/1e3, "late-p50-us")
+			b.ReportMetric(float64(all[len(all)*99/100].Nanoseconds())/1e3, "late-p99-us")
+		})
 	}
 }
 

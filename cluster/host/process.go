@@ -6,6 +6,7 @@ import (
 	mathrand "math/rand/v2"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley"
@@ -28,10 +29,11 @@ type Process struct {
 	alarm   *time.Timer
 	alarmAt parley.Tick // when it goes off, if it is pending
 	pending bool
-	outbox  []held // what may not leave yet, in order
-	wanted  uint64 // what must be durable before what is asked for now may leave
-	durable uint64 // what is
-	head    []byte // scratch: of what is sent
+	rings   atomic.Int64 // for punctual: when it does
+	outbox  []held       // what may not leave yet, in order
+	wanted  uint64       // what must be durable before what is asked for now may leave
+	durable uint64       // what is
+	head    []byte       // scratch: of what is sent
 	chance  *mathrand.Rand
 	refused map[refusal]uint64
 	told    bool // something was delivered or indicated

@@ -111,6 +111,7 @@ func (p *Process) wake() {
 	} else {
 		p.alarm.Reset(wait)
 	}
+	p.h.alarms.after(p, wait)
 }
 
 // ring lets the timers run out that are due.

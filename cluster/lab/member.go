@@ -43,6 +43,7 @@ type member struct {
 	store    *store.Store
 	asking   sync.WaitGroup
 	end      context.CancelFunc
+	ending   sync.Once
 
 	out     sync.Mutex
 	encoder *json.Encoder
@@ -50,7 +51,7 @@ type member struct {
 	mu      sync.Mutex
 	process *host.Process
 	asked   bool // all requests have been made
-	over    bool
+	over    bool // and the trace is whole
 	up      parley.Set
 	down    parley.Set // who was up
 	counted status
@@ -155,7 +156,8 @@ func name(id parley.ID) string { return fmt.Sprintf("p%d", id+1) }
 func (m *member) connect(peers []string) (err error) {
 	m.host = host.New(host.Config{
 		Self: m.Self, N: m.Header.N, Transport: (*carrier)(m), Store: m.store, Clock: &m.clock, Signer: (*signer)(m),
-		Broken: func(err error) { m.say(answer{Failed: err.Error()}) },
+		Broken:   func(err error) { m.say(answer{Failed: err.Error()}) },
+		Punctual: true,
 	})
 	m.host.Expect(channel)
 	m.mesh, err = link.New(link.Config{
@@ -182,6 +184,9 @@ func (m *member) begin(ctx context.Context) error {
 		Channel: channel, Name: "machine", Machine: m.machine, Class: link.Bulk, Clock: &m.clock, Again: m.Life > 1,
 		Trace: m.note,
 	})
+	if errors.Is(err, host.ErrStopped) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -232,9 +237,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (m *member) note(e trace.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over {
-		return
-	}
 	e.Time = max(e.Time, 0)
 	m.counted.Events++
 	switch {
@@ -265,24 +267,22 @@ func (m *member) status(asked uint64) *status {
 	return &s
 }
 
-// stop ends the machine, and the trace.
+// stop ends the machine, and then the trace: what it does is written down to the last.
 func (m *member) stop() {
-	m.mu.Lock()
-	over := m.over
-	m.over = true
-	m.mu.Unlock()
-	if over {
-		return
-	}
-	if m.host != nil {
-		m.host.Close()
-	}
-	if m.written != nil {
-		_ = m.written.Close() // a trace that lacks its end says so
-	}
-	if m.file != nil {
-		_ = m.file.Close()
-	}
+	m.ending.Do(func() {
+		if m.host != nil {
+			m.host.Close()
+		}
+		if m.written != nil {
+			_ = m.written.Close() // a trace that lacks its end says so
+		}
+		if m.file != nil {
+			_ = m.file.Close()
+		}
+		m.mu.Lock()
+		m.over = true
+		m.mu.Unlock()
+	})
 }
 
 // close ends all.
