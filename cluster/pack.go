@@ -22,7 +22,7 @@ const packs = 4
 
 // deepPacks is how many are in a Byzantine order, if they are half full at least: with a silent
 // node each takes as long as all the rounds do.
-const deepPacks = 48
+const deepPacks = 128
 
 // packer gathers the payloads of one node in one group.
 type packer struct {

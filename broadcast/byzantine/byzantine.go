@@ -77,6 +77,9 @@
 package byzantine
 
 import (
+	"cmp"
+	"slices"
+
 	"parley"
 	"parley/lockstep"
 	"parley/mux"
@@ -150,10 +153,16 @@ type process struct {
 	next *era // nil: nobody has said anything in it
 	old  *era // that ended last, for who asks for its batches; nil: none
 	joining
+	pace pace
 }
 
-// part is what a slot has of the own requests: the number of the last.
-type part struct{ slot, last uint64 }
+// part is what a slot has of the own requests: the number of the last, and their bytes.
+type part struct {
+	slot, last uint64
+	size       int
+	begun      parley.Tick // here
+	held       bool        // it was held back
+}
 
 // batch is an own one in a slot: when that began here, and its bytes.
 type batch struct {
@@ -162,7 +171,9 @@ type batch struct {
 }
 
 func newProcess(c Config, when lockstep.Schedule, p lockstep.Protocol, self parley.ID) *process {
-	m := &process{c: c, self: self, when: when, slot: p, numbers: make([]uint64, c.N), joining: newJoining(c.N)}
+	m := &process{c: c, self: self, when: when, slot: p, numbers: make([]uint64, c.N), joining: newJoining(c.N),
+		pace: pace{window: firstWindow * c.Batch, took: parley.Tick(p.Last+1) * when.Delta},
+	}
 	m.cur = m.newEra(0)
 	return m
 }
@@ -207,21 +218,31 @@ func (p *process) call(s *parley.Step) {
 	if p.out || p.cur.line.Held() {
 		return
 	}
-	need := 0
-	if p.wishes && p.due(s) {
+	need, wishing := 0, p.wishes && p.due(s)
+	if wishing {
 		need = head + wishSize
 	} else if p.sent < len(p.queue) && !p.few() {
 		need = head + overhead + len(p.queue[p.sent])
 	}
-	switch line := p.cur.line; {
-	case need == 0 || line.Opened()-line.Done() >= uint64(p.c.Depth) && p.size < p.c.Batch/4:
-	case p.free(s) >= need:
+	line := p.cur.line
+	switch unfinished := line.Opened() - line.Done(); {
+	case need == 0 || unfinished >= uint64(p.c.Depth) && p.size < p.c.Batch/4:
+	case p.free(s) < need:
+		p.wait(s, p.flight[0].begun+line.Age())
+	case !wishing && p.pace.holds(s.Now):
+		p.wait(s, p.pace.next())
+	default:
 		mark := s.Mark()
 		line.Call(s, 0)
 		p.cur.tag(s, mark)
-	case !p.waits:
+	}
+}
+
+// wait sets the timer for room, if it is not set and the time is to come.
+func (p *process) wait(s *parley.Step, until parley.Tick) {
+	if !p.waits && until > s.Now {
 		p.waits = true
-		s.SetTimer(room, p.flight[0].begun+line.Age()-s.Now)
+		s.SetTimer(room, until-s.Now)
 	}
 }
 
@@ -234,6 +255,9 @@ func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 		wishes = p.wish(s, (most-head)/wishSize)
 	}
 	waiting := p.queue[p.sent:]
+	if p.pace.holds(s.Now) {
+		waiting = nil
+	}
 	k, size := 0, head+wishSize*len(wishes)
 	for ; !p.few() && k < len(waiting) && size+len(waiting[k])+overhead <= most; k++ {
 		size += len(waiting[k]) + overhead
@@ -246,7 +270,7 @@ func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	p.under += size
 	first := p.numbers[p.self] + uint64(p.sent) + 1
 	if p.sent += k; k > 0 {
-		p.said = append(p.said, part{slot, first + uint64(k) - 1})
+		p.said = append(p.said, part{slot, first + uint64(k) - 1, size, s.Now, p.pace.begun(s.Now, size)})
 	}
 	return parley.Msg{Kind: parley.Propose, Body: encode(first, waiting[:k], wishes...)}, true
 }
@@ -286,6 +310,14 @@ func (p *process) deliver(s *parley.Step) {
 	}
 }
 
+// timed takes note of how long a slot took, if there is something of this process in it.
+func (p *process) timed(s *parley.Step, e *era, slot uint64) {
+	i, own := slices.BinarySearchFunc(p.said, slot, func(a part, slot uint64) int { return cmp.Compare(a.slot, slot) })
+	if own && e == p.cur {
+		p.pace.over(s.Now, &p.said[i], In(e.number, p.when), p.c.Batch)
+	}
+}
+
 // check puts own requests into slots once more if one was delivered without those that this
 // process said in it: it was late with them, and may not know.
 func (p *process) check(slot uint64) {
@@ -296,12 +328,13 @@ func (p *process) check(slot uint64) {
 		p.afresh()
 		return
 	}
+	p.pace.under -= p.said[0].size
 	p.said = p.said[1:]
 }
 
 // afresh puts all own requests that are not delivered into slots to come.
 func (p *process) afresh() {
-	p.sent, p.size, p.said = 0, 0, nil
+	p.sent, p.size, p.said, p.pace.under = 0, 0, nil, 0
 	for _, r := range p.queue {
 		p.size += len(r) + overhead
 	}
@@ -430,6 +463,9 @@ func (p *process) State(v *parley.Vars) {
 	parley.Slice(v, "said", &p.said, func(_ int, b *part) {
 		parley.Num(v, "slot", &b.slot)
 		parley.Num(v, "last", &b.last)
+		parley.Num(v, "size", &b.size)
+		v.Time("begun", &b.begun)
+		v.Bool("held", &b.held)
 	})
 	v.Bool("waits", &p.waits)
 	v.Bool("asking", &p.asking)
@@ -439,6 +475,7 @@ func (p *process) State(v *parley.Vars) {
 	p.visit(v, "next era", &p.next)
 	p.visit(v, "old era", &p.old)
 	p.joining.State(v)
+	p.pace.state(v)
 }
 
 // visit visits an era, if there is one.

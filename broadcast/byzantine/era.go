@@ -123,6 +123,7 @@ func (e *era) Over(s *parley.Step, slot uint64, decided []parley.Effect) {
 		return
 	}
 	e.done = slot
+	e.p.timed(s, e, slot)
 	o := e.at(slot)
 	for i := range decided {
 		switch d := &decided[i]; d.Msg.Kind {

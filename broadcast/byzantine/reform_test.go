@@ -355,7 +355,7 @@ func TestLateBatch(t *testing.T) {
 	total, own := p.total, p.numbers[0]
 	p.Request(s, parley.Msg{Kind: parley.Carried, Body: []byte("late")})
 	slot := p.cur.line.Opened()
-	if p.sent != 1 || len(p.said) != 1 || p.said[0] != (part{slot, own + 1}) {
+	if p.sent != 1 || len(p.said) != 1 || p.said[0].last != own+1 || p.said[0].slot != slot {
 		t.Fatalf("%d sent, %v", p.sent, p.said)
 	}
 	over := func(slot uint64, of parley.ID, first uint64) {
@@ -367,7 +367,7 @@ func TestLateBatch(t *testing.T) {
 		t.Fatalf("%d delivered, %d of %d sent", p.total-total, p.sent, len(p.queue))
 	}
 	p.call(s)
-	if next := p.cur.line.Opened(); next != slot+1 || len(p.said) != 1 || p.said[0] != (part{next, own + 1}) {
+	if next := p.cur.line.Opened(); next != slot+1 || len(p.said) != 1 || p.said[0].last != own+1 || p.said[0].slot != next {
 		t.Fatalf("slot %d, %v", next, p.said)
 	}
 	if over(slot+1, 0, own+1); p.total != total+1 || len(p.queue) != 0 || p.sent != 0 || len(p.said) != 0 {
