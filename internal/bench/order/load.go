@@ -181,11 +181,11 @@ func (l *load) send(p *phase, s int, stop *atomic.Bool) (sent uint64, err error)
 	return sent, nil
 }
 
-// latency measures with one message at a time.
+// latency measures with one message at a time, at least one after those to warm up.
 func (l *load) latency(sender int) (*Latency, error) {
 	p := l.begin(true)
 	var own, all []float64
-	for seq := uint64(0); time.Since(p.began) < l.spec.Duration; seq++ {
+	for seq := uint64(0); time.Since(p.began) < l.spec.Duration || len(own) == 0; seq++ {
 		m := l.message(p, sender, seq)
 		p.seq.Store(seq)
 		p.left.Store(int32(l.correct))
