@@ -65,14 +65,20 @@ func TestAgreeAfterRestarts(t *testing.T) {
 			for i := range r.nodes {
 				r.stop(i)
 				r.start(i)
-				within(t, 40*time.Second, "it takes part", func() bool {
+				takesPart := func() bool {
 					for _, s := range r.nodes[i].Load().Status().Streams {
 						if s.Mute {
 							return false
 						}
 					}
 					return len(r.nodes[i].Load().Status().Streams) == 10
-				})
+				}
+				if !waited(40*time.Second, takesPart) {
+					for k := range r.nodes {
+						t.Logf("node %d: %+v", k, r.nodes[k].Load().Status())
+					}
+					t.Fatalf("node %d does not take part in time", i)
+				}
 			}
 			restarted(t, r, "one by one", 40*time.Second)
 			r.stop(all(4)...)
