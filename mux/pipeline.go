@@ -392,6 +392,9 @@ func (l *Pipeline) Timeout(s *parley.Step) {
 	l.catchUp(s)
 }
 
+// Behind is how late this process is, at a time, with what was due first.
+func (l *Pipeline) Behind(now parley.Tick) parley.Tick { return max(0, now-l.alarm) }
+
 // catchUp ends the rounds whose time is over, and begins slots that the window lets
 // begin by now. One timer does for all slots: it is set for the earliest time that
 // anything was due when it was set.

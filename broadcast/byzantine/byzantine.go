@@ -138,16 +138,17 @@ type process struct {
 	when lockstep.Schedule
 	slot lockstep.Protocol
 
-	queue   [][]byte // own requests that are not delivered
-	sent    int      // so many of them are in slots of this era
-	size    int      // bytes of the others, as in a batch
-	flight  []batch  // own batches that may be under way somewhere
-	said    []part   // own requests in slots that are not delivered
-	under   int      // their bytes
-	waits   bool     // the timer for room is set
-	asking  bool     // the timer to ask again is set
-	numbers []uint64 // by sender: of the last request that was delivered
-	total   uint64   // requests that were delivered
+	queue   [][]byte    // own requests that are not delivered
+	sent    int         // so many of them are in slots of this era
+	size    int         // bytes of the others, as in a batch
+	flight  []batch     // own batches that may be under way somewhere
+	said    []part      // own requests in slots that are not delivered
+	under   int         // their bytes
+	waits   bool        // the timer to call again is set
+	until   parley.Tick // to when
+	asking  bool        // the timer to ask again is set
+	numbers []uint64    // by sender: of the last request that was delivered
+	total   uint64      // requests that were delivered
 
 	cur  *era // whose slots are delivered, unless out
 	next *era // nil: nobody has said anything in it
@@ -156,12 +157,13 @@ type process struct {
 	pace pace
 }
 
-// part is what a slot has of the own requests: the number of the last, and their bytes.
+// part is what a slot has of the own requests: the number of the last. And the bytes of the
+// batch that they are in, when the slot began here, and whether they had to wait.
 type part struct {
 	slot, last uint64
 	size       int
-	begun      parley.Tick // here
-	held       bool        // it was held back
+	begun      parley.Tick
+	held       bool
 }
 
 // batch is an own one in a slot: when that began here, and its bytes.
@@ -172,7 +174,7 @@ type batch struct {
 
 func newProcess(c Config, when lockstep.Schedule, p lockstep.Protocol, self parley.ID) *process {
 	m := &process{c: c, self: self, when: when, slot: p, numbers: make([]uint64, c.N), joining: newJoining(c.N),
-		pace: pace{window: firstWindow * c.Batch, took: parley.Tick(p.Last+1) * when.Delta},
+		pace: newPace(parley.Tick(p.Last+1)*when.Delta, c.Batch),
 	}
 	m.cur = m.newEra(0)
 	return m
@@ -192,6 +194,7 @@ func (p *process) Start(s *parley.Step) {
 // Request: a payload joins the queue, and goes with the next slot, or when this process
 // is back.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
+	p.behind(s)
 	switch size := len(m.Body) + overhead; {
 	case p.out && p.c.Final:
 		s.Refuse(s.Self, "takes no part any more")
@@ -230,6 +233,7 @@ func (p *process) call(s *parley.Step) {
 	case p.free(s) < need:
 		p.wait(s, p.flight[0].begun+line.Age())
 	case !wishing && p.pace.holds(s.Now):
+		p.pace.held = true
 		p.wait(s, p.pace.next())
 	default:
 		mark := s.Mark()
@@ -238,10 +242,10 @@ func (p *process) call(s *parley.Step) {
 	}
 }
 
-// wait sets the timer for room, if it is not set and the time is to come.
+// wait sets the timer to call again, if the time is to come and before what it is set to.
 func (p *process) wait(s *parley.Step, until parley.Tick) {
-	if !p.waits && until > s.Now {
-		p.waits = true
+	if until > s.Now && (!p.waits || until < p.until) {
+		p.waits, p.until = true, until
 		s.SetTimer(room, until-s.Now)
 	}
 }
@@ -255,11 +259,13 @@ func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 		wishes = p.wish(s, (most-head)/wishSize)
 	}
 	waiting := p.queue[p.sent:]
-	if p.pace.holds(s.Now) {
+	if p.few() {
 		waiting = nil
+	} else if len(waiting) > 0 && p.pace.holds(s.Now) {
+		waiting, p.pace.held = nil, true
 	}
 	k, size := 0, head+wishSize*len(wishes)
-	for ; !p.few() && k < len(waiting) && size+len(waiting[k])+overhead <= most; k++ {
+	for ; k < len(waiting) && size+len(waiting[k])+overhead <= most; k++ {
 		size += len(waiting[k]) + overhead
 		p.size -= len(waiting[k]) + overhead
 	}
@@ -303,38 +309,46 @@ func (p *process) deliver(s *parley.Step) {
 		}
 		e.delivered++
 		e.trim()
-		p.check(e.delivered)
+		p.check(s, e.delivered)
 		if wished && p.elect() {
 			p.end(s)
 		}
 	}
 }
 
-// timed takes note of how long a slot took, if there is something of this process in it.
-func (p *process) timed(s *parley.Step, e *era, slot uint64) {
+// behind takes note of how late this process is itself.
+func (p *process) behind(s *parley.Step) {
+	if line := p.cur.line; line != nil {
+		p.pace.late = max(p.pace.late, line.Behind(s.Now))
+	}
+}
+
+// timed takes note of how long a slot took, if there is something of this process in it, and
+// whether it counts for the others.
+func (p *process) timed(s *parley.Step, e *era, slot uint64, counts bool) {
 	i, own := slices.BinarySearchFunc(p.said, slot, func(a part, slot uint64) int { return cmp.Compare(a.slot, slot) })
 	if own && e == p.cur {
-		p.pace.over(s.Now, &p.said[i], In(e.number, p.when), p.c.Batch)
+		p.pace.over(s.Now, &p.said[i], counts, In(e.number, p.when), p.c.Batch)
 	}
 }
 
 // check puts own requests into slots once more if one was delivered without those that this
 // process said in it: it was late with them, and may not know.
-func (p *process) check(slot uint64) {
+func (p *process) check(s *parley.Step, slot uint64) {
 	if len(p.said) == 0 || p.said[0].slot != slot {
 		return
 	}
 	if p.numbers[p.self] < p.said[0].last {
 		p.afresh()
+		p.pace.again(s.Now)
 		return
 	}
-	p.pace.under -= p.said[0].size
 	p.said = p.said[1:]
 }
 
 // afresh puts all own requests that are not delivered into slots to come.
 func (p *process) afresh() {
-	p.sent, p.size, p.said, p.pace.under = 0, 0, nil, 0
+	p.sent, p.size, p.said = 0, 0, nil
 	for _, r := range p.queue {
 		p.size += len(r) + overhead
 	}
@@ -360,6 +374,7 @@ func (p *process) accept(s *parley.Step, sender parley.ID, number uint64, reques
 
 // Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	p.behind(s)
 	switch {
 	case m.Kind >= parley.Local: // an indication of a layer beneath
 		return
@@ -420,6 +435,7 @@ func (p *process) progress(s *parley.Step) {
 
 // Timeout is the slots' timer, or one of the others.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
+	p.behind(s)
 	switch t {
 	case room:
 		p.waits = false
@@ -468,6 +484,9 @@ func (p *process) State(v *parley.Vars) {
 		v.Bool("held", &b.held)
 	})
 	v.Bool("waits", &p.waits)
+	if p.waits {
+		v.Time("until", &p.until)
+	}
 	v.Bool("asking", &p.asking)
 	parley.PerProcess(v, "numbers", p.numbers, func(_ parley.ID, x *uint64) { parley.Num(v, "number", x) })
 	parley.Num(v, "total", &p.total)

@@ -123,9 +123,9 @@ func (e *era) Over(s *parley.Step, slot uint64, decided []parley.Effect) {
 		return
 	}
 	e.done = slot
-	e.p.timed(s, e, slot)
-	o := e.at(slot)
+	o, counts := e.at(slot), false
 	for i := range decided {
+		counts = counts || decided[i].To == e.p.self
 		switch d := &decided[i]; d.Msg.Kind {
 		case parley.Carried:
 			o.entries[d.To].body = d.Msg.Body
@@ -134,6 +134,7 @@ func (e *era) Over(s *parley.Step, slot uint64, decided []parley.Effect) {
 			o.entries[d.To].lacking = d.Msg.Body
 		}
 	}
+	e.p.timed(s, e, slot, counts)
 	e.ask(s, o)
 }
 

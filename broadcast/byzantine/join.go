@@ -159,6 +159,7 @@ func (p *process) enter() {
 	p.wishes, p.outs = true, parley.Set{}
 	p.afresh()
 	p.flight, p.under = nil, 0
+	p.pace = newPace(parley.Tick(p.slot.Last+1)*In(p.cur.number, p.when).Delta, p.c.Batch)
 }
 
 // tell tells one that was let in what was delivered before.

@@ -60,48 +60,101 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The window grows when it was in use and a slot was in time, whether that ended early or by
-// the clock; and halves when one was late, once for all that were under way.
+// The window grows when it was in use and this process in time, however long the slot took;
+// and halves when it was late, or too late for the others, once for all that were under way.
 func TestPaceWindow(t *testing.T) {
 	const batch = 1 << 10
 	when := lockstep.Schedule{Delta: 8000, Slack: 800, OnCall: true}
-	p := pace{window: 8 * batch}
-	now := parley.Tick(0)
+	p := newPace(16_000, batch)
+	now := parley.Tick(-1 << 30) // a clock may show less than 0
 	for _, c := range []struct {
-		what       string
-		ago, takes parley.Tick // since when, and for how long, the slot goes on
-		held       bool
-		window     int
+		what   string
+		takes  parley.Tick
+		late   parley.Tick // this process, meanwhile
+		held   bool
+		lacks  bool // what it said
+		window int
 	}{
-		{"not in use", 10, 10, false, 8 * batch},
-		{"early", 10, 10, true, 8*batch + batch/4},
-		{"by the clock", 16_100, 16_100, true, 8*batch + batch/2},
-		{"late, for other reasons", 16_300, 16_300, false, 8*batch + batch/2},
-		{"late", 16_300, 16_300, true, 4*batch + batch/4},
-		{"late, from before", 16_300, 16_400, true, 4*batch + batch/4},
-		{"late where it might be early", 2_000, 2_000, true, 2*batch + batch/8},
-		{"in time again", 16_000, 16_000, true, 2*batch + batch/8 + batch/16},
+		{"not in use", 10, 0, false, false, 8 * batch},
+		{"early", 10, 0, true, false, 8*batch + batch/4},
+		{"by the clock", 16_000, 100, true, false, 8*batch + batch/2},
+		{"a liar is slow", 12_000, 0, true, false, 8*batch + 3*batch/4},
+		{"late, for other reasons", 16_300, 300, false, false, 8*batch + 3*batch/4},
+		{"late", 16_300, 300, true, false, 4*batch + 3*batch/8},
+		{"late, from before", 32_000, 300, true, false, 4*batch + 3*batch/8},
+		{"too late for the others", 16_000, 0, false, true, 2*batch + 3*batch/16},
+		{"in time again", 15_000, 0, true, false, 2*batch + 3*batch/16 + batch/8},
 	} {
-		if c.takes == c.ago {
-			now += 2 * c.takes
+		now += 16_500
+		own := &part{size: batch, begun: now - c.takes, held: c.held}
+		p.onWay, p.late = batch, c.late
+		p.over(now, own, !c.lacks, when, batch)
+		if p.window != c.window || p.onWay != 0 || p.took != c.takes {
+			t.Fatalf("%s: a window of %d, want %d; %d under way, it took %d", c.what, p.window, c.window, p.onWay, p.took)
 		}
-		p.over(now, &part{size: batch, begun: now - c.takes, held: c.held}, when, batch)
-		if p.window != c.window {
-			t.Fatalf("%s: a window of %d, want %d", c.what, p.window, c.window)
+	}
+	for _, late := range []parley.Tick{0, 300} {
+		want := mostWindow * batch
+		if late > 0 {
+			want = batch
+		}
+		for range 10_000 {
+			now += 20_000
+			p.late = late
+			p.over(now, &part{size: batch, begun: now - 16_000, held: true}, true, when, batch)
+		}
+		if p.window != want {
+			t.Errorf("always late by %d: a window of %d", late, p.window)
 		}
 	}
-	for range 10_000 {
-		now += 100
-		p.over(now, &part{size: batch, begun: now - 100, held: true}, when, batch)
+}
+
+// flood is a run in which process 0 is asked for so much at once, and process 1 for a little
+// now and then, while process 3 is silent.
+func flood(requests int, change func(opt *sim.Options)) *sim.Sim {
+	opt := sim.Options{
+		Protocol: New(Config{N: 4, M: 1, Batch: 1000, Queue: 100_000}, lockstep.Called),
+		Faulty:   map[parley.ID]faulty.Behaviour{3: faulty.Silent}, Seed: 1,
 	}
-	if p.window != mostWindow*batch {
-		t.Errorf("all in time: a window of %d", p.window)
+	for range requests {
+		opt.Requests = append(opt.Requests, sim.Request{At: 0, When: 1, Msg: problem.Request(make([]byte, 200))})
 	}
-	for range 100 {
-		now += 20_000
-		p.over(now, &part{size: batch, begun: now - 19_000, held: true}, when, batch)
+	for k := range 20 {
+		light := sim.Request{At: 1, When: parley.Tick(1 + 1000*k), Msg: problem.Request([]byte{byte(k)})}
+		opt.Requests = append(opt.Requests, light)
 	}
-	if p.window != batch {
-		t.Errorf("none in time: a window of %d", p.window)
+	if change != nil {
+		change(&opt)
+	}
+	return sim.Run(opt)
+}
+
+// However long messages take within the schedule, the window of who is asked for much grows, and
+// that of others stays: nobody was late.
+func TestPaceWithDelays(t *testing.T) {
+	for seed := range uint64(20) {
+		s := flood(300, func(opt *sim.Options) { opt.Seed, opt.Delay = seed, sim.Delay{Least: 1, Most: 900} })
+		for id, least := range []int{firstWindow*1000 + 1, firstWindow * 1000} {
+			p := s.Machine(parley.ID(id)).(*process)
+			if p.total != 320 || p.pace.window < least || id == 1 && p.pace.window != least || p.pace.onWay != 0 {
+				t.Fatalf("seed %d, process %d: %d delivered, %+v", seed, id, p.total, p.pace)
+			}
+		}
+	}
+}
+
+// What was on its way when an era ended goes into slots of the next one, though the window was
+// full.
+func TestPaceOverEras(t *testing.T) {
+	for seed := range uint64(20) {
+		s := flood(300, func(opt *sim.Options) {
+			opt.Faulty = nil
+			opt.Seed = seed
+			opt.Crashes = []sim.Crash{{At: 3, When: 5_000, Back: 10_000}}
+		})
+		p := s.Machine(0).(*process)
+		if p.total != 320 || len(p.queue) != 0 || p.cur.number == 0 || p.pace.onWay != 0 {
+			t.Fatalf("seed %d: %d delivered, %d wait, in era %d: %+v", seed, p.total, len(p.queue), p.cur.number, p.pace)
+		}
 	}
 }

@@ -169,7 +169,7 @@ func TestComesBackTo7(t *testing.T) {
 var asksOn = faulty.Behaviour{Name: "asks on", Model: parley.OralByzantineFaults,
 	Tell: func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		out := t.Honest
-		for era := range parley.Tick(8) {
+		for era := range 40 {
 			m := parley.Msg{Kind: Join, Value: uint64(era), Seq: uint64(s.Now/1000) + 1}
 			out = append(out, parley.Sent{Msg: m})
 		}
