@@ -91,8 +91,8 @@ type Config struct {
 	Header   func(o Options, now parley.Tick) trace.Header
 	Recorder *Recorder
 	Trace    func(h trace.Header) func(trace.Event)
-	// Punctual has timers run out within a tenth of a millisecond where the system knows how,
-	// and not within one. It takes a descriptor.
+	// Punctual has timers run out as soon as there is a processor for them where the system knows
+	// how, and not up to a millisecond later. It takes a descriptor.
 	Punctual bool
 	// Broken is called if a machine breaks: a broken invariant of its own, after which
 	// nothing that it says can be trusted. The node must stop.
@@ -181,6 +181,9 @@ type Options struct {
 // Open starts a machine. If its book in the store has anything, it starts as one that
 // comes back after a crash.
 func (h *Host) Open(o Options) (*Process, error) {
+	if h.ended() {
+		return nil, ErrStopped
+	}
 	p := &Process{h: h, o: o, m: o.Machine, clock: o.Clock, refused: make(map[refusal]uint64)}
 	if p.clock == nil {
 		p.clock = h.c.Clock
@@ -236,6 +239,13 @@ func (h *Host) Open(o Options) (*Process, error) {
 	p.unlock()
 	h.Flush()
 	return p, err
+}
+
+// ended tells whether the host was closed.
+func (h *Host) ended() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
 }
 
 // watch has the events of a process recorded and traced.
@@ -370,5 +380,5 @@ func (h *Host) Close() {
 	h.alarms.close()
 }
 
-// ErrStopped is the error of a process that takes no more steps.
-var ErrStopped = errors.New("host: the process has stopped")
+// ErrStopped is the error of a process that takes no more steps, and of a host that is closed.
+var ErrStopped = errors.New("host: it has stopped")

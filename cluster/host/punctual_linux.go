@@ -24,57 +24,70 @@ type punctual struct {
 
 // newPunctual returns nil if the system gives no such descriptor: alarms are late then.
 func newPunctual(h *Host) *punctual {
+	w := openPunctual(h)
+	if w != nil {
+		go w.run()
+	}
+	return w
+}
+
+func openPunctual(h *Host) *punctual {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil
 	}
-	w := &punctual{h: h, born: time.Now(), timer: os.NewFile(uintptr(fd), "timer"), fd: fd}
-	go w.run()
-	return w
+	return &punctual{h: h, born: time.Now(), timer: os.NewFile(uintptr(fd), "timer"), fd: fd}
 }
 
-// run is for the next alarm whenever one has gone off, until it is closed.
+// run is for the next alarm whenever the descriptor has been readable, until it is closed.
 func (w *punctual) run() {
 	var times [8]byte
 	for {
 		if _, err := w.timer.Read(times[:]); err != nil {
 			return
 		}
-		now := time.Since(w.born)
-		next := time.Duration(0)
-		w.mu.Lock()
-		for _, p := range *w.h.table.Load() {
-			if at := time.Duration(p.rings.Load()); at > now && (next == 0 || at < next) {
-				next = at
-			}
-		}
-		w.set(next, now)
-		w.mu.Unlock()
+		w.again()
 	}
 }
 
+// again sets the descriptor to the next alarm of all that there are.
+func (w *punctual) again() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, next := time.Since(w.born), time.Duration(0)
+	for _, p := range *w.h.table.Load() {
+		if at := time.Duration(p.rings.Load()); at > now && (next == 0 || at < next) {
+			next = at
+		}
+	}
+	w.set(next)
+}
+
 // after is for an alarm that was set to go off so much later, just now: not before it is due.
+// When the descriptor is, or is about to be, readable already, that is left so, for setting it
+// would take it back, and with it the other alarms: they are seen to by again.
 func (w *punctual) after(p *Process, wait time.Duration) {
 	if w == nil {
 		return
 	}
-	now := time.Since(w.born)
-	at := now + wait
+	at := time.Since(w.born) + wait
 	p.rings.Store(int64(at))
 	w.mu.Lock()
-	if w.next <= now || at < w.next {
-		w.set(at, now)
+	if w.next == 0 || at < w.next {
+		w.set(at)
 	}
 	w.mu.Unlock()
 }
 
 // set sets the descriptor. The lock is held.
-func (w *punctual) set(at, now time.Duration) {
+func (w *punctual) set(at time.Duration) {
 	if w.next = at; at == 0 || w.closed {
 		return
 	}
-	wait := unix.NsecToTimespec(int64(max(1, at-now)))
-	_ = unix.TimerfdSettime(w.fd, 0, &unix.ItimerSpec{Value: wait}, nil) // at worst the alarm is late
+	wait := unix.NsecToTimespec(int64(max(1, at-time.Since(w.born))))
+	if unix.TimerfdSettime(w.fd, 0, &unix.ItimerSpec{Value: wait}, nil) != nil {
+		w.next = 0 // alarms are late
+	}
 }
 
 func (w *punctual) close() {
