@@ -75,12 +75,17 @@ func configOf(dir, name string) string { return filepath.Join(dir, name, "node.y
 
 // make makes the folder of a cluster: its authority, certificates and configurations.
 func (p *localPlan) make(ctx context.Context, dir string) error {
-	certs := filepath.Join(dir, "certs")
-	const valid = 365 * day
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if _, err := cert.Create(certs, "local", 10*valid); err != nil {
+	whole := cert.Whole{
+		Cluster: "local", Clients: []string{"admin"}, Hosts: []string{"localhost", "127.0.0.1"}, Valid: 365 * day,
+	}
+	for i := range p.n {
+		whole.Nodes = append(whole.Nodes, nodeName(i))
+	}
+	signers, err := whole.Create(filepath.Join(dir, "certs"))
+	if err != nil {
 		return err
 	}
 	addresses, err := freeAddresses(ctx, 3*p.n)
@@ -88,26 +93,9 @@ func (p *localPlan) make(ctx context.Context, dir string) error {
 		return err
 	}
 	var members strings.Builder
-	err = cert.Update(certs, func(by *cert.Authority) error {
-		for i := range p.n {
-			issued, err := by.IssueNode(nodeName(i), []string{"localhost", "127.0.0.1"}, valid)
-			if err == nil {
-				err = issued.Save(certs, false)
-			}
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&members, "  - name: %s\n    address: %s\n    signer: %s\n",
-				nodeName(i), addresses[i], cert.FormatSigner(issued.SignerKey()))
-		}
-		admin, err := by.IssueClient("admin", cert.Read|cert.Write|cert.Admin, valid)
-		if err != nil {
-			return err
-		}
-		return admin.Save(certs, false)
-	})
-	if err != nil {
-		return err
+	for i, key := range signers {
+		fmt.Fprintf(&members, "  - name: %s\n    address: %s\n    signer: %s\n",
+			nodeName(i), addresses[i], cert.FormatSigner(key))
 	}
 	for i := range p.n {
 		file := configOf(dir, nodeName(i))

@@ -13,6 +13,7 @@
 package lab
 
 import (
+	"crypto/ed25519"
 	"math"
 	"time"
 
@@ -35,7 +36,7 @@ type Spec struct {
 	Trace   string       // the file to write to
 	Store   string       // the folder for what is durable; "": nothing is
 	Life    uint64       // from 1
-	Signers [][]byte     // public keys
+	Signers []ed25519.PublicKey
 	Tick    time.Duration
 	// Early has the machine start before time 0, when it must be asked what it proposes:
 	// rounds begin then.

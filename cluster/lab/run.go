@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ type Child struct {
 type running struct {
 	*Run
 	members []*child
-	signers [][]byte
+	signers []ed25519.PublicKey
 	came    chan said
 	began   clock
 	due     []deed   // in the order of their times
@@ -165,25 +166,13 @@ func (r *running) run(ctx context.Context) (over bool, err error) {
 }
 
 // prepare makes the certificates.
-func (r *running) prepare() error {
-	const valid = 24 * time.Hour
-	certs := r.certs()
-	if _, err := cert.Create(certs, "run", 2*valid); err != nil {
-		return err
+func (r *running) prepare() (err error) {
+	whole := cert.Whole{Cluster: "run", Valid: 24 * time.Hour}
+	for id := range parley.ID(r.Header.N) {
+		whole.Nodes = append(whole.Nodes, name(id))
 	}
-	return cert.Update(certs, func(by *cert.Authority) error {
-		for id := range parley.ID(r.Header.N) {
-			issued, err := by.IssueNode(name(id), nil, valid)
-			if err == nil {
-				err = issued.Save(certs, false)
-			}
-			if err != nil {
-				return err
-			}
-			r.signers = append(r.signers, issued.SignerKey())
-		}
-		return nil
-	})
+	r.signers, err = whole.Create(r.certs())
+	return err
 }
 
 func (r *running) certs() string { return filepath.Join(r.Dir, "certs") }

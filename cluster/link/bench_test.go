@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -55,6 +57,98 @@ func BenchmarkRoundTrip(b *testing.B) {
 	<-back
 	b.StopTimer()
 	b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op")
+}
+
+// rounds is what one node knows of an exchange in rounds.
+type rounds struct {
+	mu     sync.Mutex
+	number uint64 // of the exchange that goes on
+	sent   int    // rounds
+	got    []int  // frames, by round
+}
+
+// BenchmarkRounds is what no agreement among so many nodes can be faster than on one machine:
+// one node begins, whoever hears of it begins too, and in each round all send a frame to all
+// others when all theirs of the round before are there. It ends when the first node has all.
+func BenchmarkRounds(b *testing.B) {
+	for _, size := range []struct{ n, rounds int }{{4, 2}, {7, 3}} {
+		b.Run(fmt.Sprintf("n=%d/rounds=%d", size.n, size.rounds), func(b *testing.B) { inRounds(b, size.n, size.rounds) })
+	}
+}
+
+func inRounds(b *testing.B, n, last int) {
+	s := newSystem(b, n, func(c *link.Config) { c.Limits = link.Limits{} })
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	s.start(all...)
+	for i := range n {
+		for j := range i {
+			s.connected(i, j)
+		}
+	}
+	nodes := make([]rounds, n)
+	done := make(chan struct{}, 1)
+	// next sends what node i may send by now. Its lock is held.
+	next := func(i int) {
+		r := &nodes[i]
+		for r.sent < last && (r.sent == 0 || r.got[r.sent-1] == n-1) {
+			body := make([]byte, 100)
+			binary.BigEndian.PutUint64(body, r.number)
+			body[8] = byte(r.sent)
+			for _, to := range all {
+				if to != i {
+					s.mesh[i].Send(parley.ID(to), link.Bulk, 7, nil, body)
+				}
+			}
+			r.sent++
+		}
+		if i == 0 && r.got[last-1] == n-1 {
+			r.got[last-1] = 0
+			done <- struct{}{}
+		}
+	}
+	begin := func(r *rounds, number uint64) { r.number, r.sent, r.got = number, 0, make([]int, last) }
+	flush := func(i int) {
+		for _, to := range all {
+			if to != i {
+				s.mesh[i].Flush(parley.ID(to))
+			}
+		}
+	}
+	for i := range n {
+		s.host[i].frame = func(_ parley.ID, _ uint32, body []byte) {
+			r, number := &nodes[i], binary.BigEndian.Uint64(body)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if number > r.number {
+				begin(r, number)
+			}
+			if number == r.number {
+				r.got[body[8]]++
+				next(i)
+			}
+		}
+		s.host[i].burst = func(parley.ID) { flush(i) }
+	}
+	took := make([]time.Duration, b.N)
+	b.ResetTimer()
+	before := cpu()
+	for k := range took {
+		since := time.Now()
+		nodes[0].mu.Lock()
+		begin(&nodes[0], uint64(k+1))
+		next(0)
+		nodes[0].mu.Unlock()
+		flush(0)
+		<-done
+		took[k] = time.Since(since)
+	}
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-us")
+	b.ReportMetric(float64(cpu()-before)/float64(b.N)/1e3, "cpu-us/op")
 }
 
 // Frames go one way, as fast as they are taken. each: flushed one by one, as by a caller

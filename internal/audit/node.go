@@ -181,34 +181,28 @@ func (r *running) each(times, atOnce int, do func(i int) error) error {
 // machine.
 func prepare(dir string, n int, p part) (parts []part, ports []*net.TCPListener, err error) {
 	p.Certificates, p.Traces = filepath.Join(dir, "certs"), filepath.Join(dir, "traces")
-	if _, err = cert.Create(p.Certificates, "audit", 48*time.Hour); err != nil {
+	whole := cert.Whole{Cluster: "audit", Valid: 24 * time.Hour}
+	for i := range n {
+		whole.Nodes = append(whole.Nodes, fmt.Sprintf("node%d", i+1))
+	}
+	signers, err := whole.Create(p.Certificates)
+	if err != nil {
 		return nil, nil, err
 	}
-	err = cert.Update(p.Certificates, func(by *cert.Authority) error {
-		for i := range n {
-			l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-			if err != nil {
-				return err
-			}
-			ports = append(ports, l)
-			name := fmt.Sprintf("node%d", i+1)
-			issued, err := by.IssueNode(name, nil, 24*time.Hour)
-			if err == nil {
-				err = issued.Save(p.Certificates, false)
-			}
-			if err != nil {
-				return err
-			}
-			p.Members = append(p.Members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
+	for i, name := range whole.Nodes {
+		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			return nil, ports, err
 		}
-		return nil
-	})
+		ports = append(ports, l)
+		p.Members = append(p.Members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: signers[i]})
+	}
 	for i := range n {
 		one := p
 		one.Self = i
 		parts = append(parts, one)
 	}
-	return parts, ports, err
+	return parts, ports, nil
 }
 
 // child is a node in a process of its own. Its part comes on standard input, and then the
