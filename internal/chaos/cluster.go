@@ -40,7 +40,8 @@ type members string
 // certify makes the authority and all certificates of a cluster of n nodes.
 func certify(dir string, w world, n int) (members, error) {
 	whole := cert.Whole{
-		Cluster: clusterName, Clients: []string{clientName}, Hosts: []string{"localhost", "127.0.0.1"}, Valid: 30 * 24 * time.Hour,
+		Cluster: clusterName, Clients: []string{clientName}, Hosts: []string{"localhost", "127.0.0.1"},
+		Valid: 30 * 24 * time.Hour,
 	}
 	for i := range n {
 		whole.Nodes = append(whole.Nodes, nodeName(i))
