@@ -22,18 +22,25 @@ func (n *Node) begin() (incarnation uint64, err error) {
 	case n.c.Dir == "" && n.c.Durable:
 		return 0, errors.New("cluster: to be durable a node needs a folder (Dir)")
 	case n.c.Dir == "":
+		n.c.Log.Warn(inMemory)
 		return uint64(time.Now().UnixNano()), nil
 	}
 	if incarnation, n.again, err = begun(n.c.Dir, n.c.Rejoin); err != nil {
 		return 0, err
 	}
 	n.c.Rejoin = n.c.Rejoin && !n.again
-	if n.again && !n.c.Durable {
+	switch {
+	case n.again && !n.c.Durable:
 		n.c.Log.Warn("in memory mode a node that comes back has nothing, and waits until a member lets it in; "+
 			"if all nodes have ended, all must begin anew with empty folders", "life", incarnation)
+	case !n.c.Durable:
+		n.c.Log.Warn(inMemory)
 	}
 	return incarnation, nil
 }
+
+// inMemory is what a node says that is not durable.
+const inMemory = "in memory mode: what is acknowledged is on no disk, and lost if a majority of the nodes ends"
 
 // intact tells that a node has lost its records and not the number of its life: the others
 // would take it for one that knows what it knew.

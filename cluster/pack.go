@@ -21,7 +21,7 @@ var ErrTooLarge = errors.New("the payload is too large")
 const packs = 4
 
 // deepPacks is how many are in a Byzantine order, if they are half full at least: with a silent
-// node each takes as long as all the rounds do.
+// node each takes as long as all the rounds do. It is what the order's own window comes to.
 const deepPacks = 128
 
 // packer gathers the payloads of one node in one group.

@@ -123,13 +123,13 @@ func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
 	return good, nil
 }
 
-// patiently runs a cluster, again with longer rounds if the machine was too slow for them, so
-// that not all was promised.
+// patiently runs a cluster, again and then with longer rounds if the machine was held up or too
+// slow for them, so that not all was promised.
 func (s spec) patiently(keep string) (rows []row, err error) {
-	for _, longer := range []time.Duration{1, 4, 16} {
+	for i, longer := range []time.Duration{1, 1, 4, 16} {
 		one := s
 		one.round *= longer
-		if rows, err = one.in(keep); err != nil {
+		if rows, err = one.in(keep, i+1); err != nil {
 			return nil, err
 		}
 		again := false
@@ -144,9 +144,11 @@ func (s spec) patiently(keep string) (rows []row, err error) {
 	return rows, nil
 }
 
-// in runs a cluster in a folder of its own, which is kept if there is one to keep it in.
-func (s spec) in(keep string) (rows []row, err error) {
-	name := strings.NewReplacer("(", "", ")", "", ",", "-", " ", "-").Replace(s.String()) + "-" + s.round.String()
+// in runs a cluster in a folder of its own, which is kept if there is one to keep it in. It is
+// the run of that number.
+func (s spec) in(keep string, run int) (rows []row, err error) {
+	name := strings.NewReplacer("(", "", ")", "", ",", "-", " ", "-").Replace(s.String())
+	name += fmt.Sprintf("-%d-%v", run, s.round)
 	dir := filepath.Join(keep, name)
 	if keep == "" {
 		if dir, err = os.MkdirTemp("", "parley-audit-"); err != nil {
