@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -32,6 +33,7 @@ type spec struct {
 	n, m      int
 	how       []string // the traitors' behaviours
 	instances int
+	each      int // of them in one cluster
 	atOnce    int // broadcasts of a node
 	round     time.Duration
 	within    time.Duration // for each service
@@ -68,7 +70,8 @@ func main() {
 		return
 	}
 	instances := flag.Int("instances", 1000, "how many `instances` of each service")
-	round := flag.Duration("round", 100*time.Millisecond, "the length of a round")
+	part := flag.Int("part", 250, "how many of the `instances` one cluster is asked for")
+	round := flag.Duration("round", 250*time.Millisecond, "the length of a round")
 	within := flag.Duration("within", 10*time.Minute, "how `long` a service may take")
 	only := flag.String("only", "", "only clusters whose name, as in \"(4,1) silent\", has this `text`")
 	keep := flag.String("keep", "", "keep certificates and traces in this `folder`")
@@ -78,8 +81,8 @@ func main() {
 	for _, size := range sizes {
 		for _, how := range behaviours() {
 			one := spec{
-				n: size[0], m: size[1], how: []string{how}, instances: *instances, atOnce: 4, round: *round, within: *within,
-				verbose: *verbose,
+				n: size[0], m: size[1], how: []string{how}, instances: *instances, each: max(1, *part), atOnce: 4,
+				round: *round, within: *within, verbose: *verbose,
 			}
 			if strings.Contains(one.String(), *only) {
 				specs = append(specs, one)
@@ -107,7 +110,7 @@ func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "cluster\trounds\tservice\tjudged\tpromised\tviolated\tno answer\ttime\tverdict")
 	for _, s := range specs {
-		rows, err := s.patiently(keep)
+		rows, err := s.inParts(keep)
 		if err != nil {
 			return false, fmt.Errorf("%v: %w", s, err)
 		}
@@ -123,13 +126,49 @@ func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
 	return good, nil
 }
 
+// inParts runs as many clusters as it takes to have all instances, all at a time, for most of it
+// is waiting, and sums up: when something holds up the machine only a part is to be repeated.
+func (s spec) inParts(keep string) (sum []row, err error) {
+	count := (s.instances + s.each - 1) / s.each
+	parts, errs := make([][]row, count), make([]error, count)
+	var all sync.WaitGroup
+	for i := range parts {
+		one := s
+		one.instances = min(s.each, s.instances-i*s.each)
+		all.Go(func() { parts[i], errs[i] = one.patiently(keep, i+1) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	sum = make([]row, len(services))
+	for _, rows := range parts {
+		for i, r := range rows {
+			sum[i].plus(r)
+		}
+	}
+	return sum, nil
+}
+
+// plus adds what was found in another cluster.
+func (r *row) plus(other row) {
+	r.service, r.round = other.service, max(r.round, other.round)
+	r.judged += other.judged
+	r.promised += other.promised
+	r.violated += other.violated
+	r.failed += other.failed
+	r.took = max(r.took, other.took)
+	r.wrong = append(r.wrong, other.wrong...)
+	r.unpromised = append(r.unpromised, other.unpromised...)
+}
+
 // patiently runs a cluster, again and then with longer rounds if the machine was held up or too
-// slow for them, so that not all was promised.
-func (s spec) patiently(keep string) (rows []row, err error) {
-	for i, longer := range []time.Duration{1, 1, 4, 16} {
+// slow for them, so that not all was promised. It is the part of that number.
+func (s spec) patiently(keep string, part int) (rows []row, err error) {
+	for i, longer := range []time.Duration{1, 1, 2, 2, 4, 4} {
 		one := s
 		one.round *= longer
-		if rows, err = one.in(keep, i+1); err != nil {
+		if rows, err = one.in(keep, fmt.Sprintf("%d-%d", part, i+1)); err != nil {
 			return nil, err
 		}
 		again := false
@@ -140,15 +179,15 @@ func (s spec) patiently(keep string) (rows []row, err error) {
 		if !again {
 			break
 		}
+		fmt.Fprintf(os.Stderr, "audit: %v: held up in rounds of %v: again\n", s, one.round)
 	}
 	return rows, nil
 }
 
-// in runs a cluster in a folder of its own, which is kept if there is one to keep it in. It is
-// the run of that number.
-func (s spec) in(keep string, run int) (rows []row, err error) {
+// in runs a cluster in a folder of its own, which is kept if there is one to keep it in.
+func (s spec) in(keep, run string) (rows []row, err error) {
 	name := strings.NewReplacer("(", "", ")", "", ",", "-", " ", "-").Replace(s.String())
-	name += fmt.Sprintf("-%d-%v", run, s.round)
+	name += "-" + run
 	dir := filepath.Join(keep, name)
 	if keep == "" {
 		if dir, err = os.MkdirTemp("", "parley-audit-"); err != nil {
