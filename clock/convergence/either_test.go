@@ -206,6 +206,35 @@ func TestAnew(t *testing.T) {
 	}
 }
 
+// Two parties give up their clocks one after the other, the second when the first has begun
+// anew. It goes by when that was, and does not begin a wave of its own: two of them would give
+// up in turn for ever, for neither is large enough.
+func TestTwoParties(t *testing.T) {
+	c := convergence.Config{N: 5, M: 1, Begin: convergence.Either}
+	p, plan := convergence.New(c), planned(t, c)
+	for share := range parley.Tick(20) {
+		opt := drawn(p, plan, 1)
+		opt.Faulty, opt.Until = nil, 20*plan.Period
+		for id := range parley.ID(5) {
+			when := 4*plan.Period + plan.Period/3
+			if id%2 == 1 {
+				when += share * plan.Period / 80
+			}
+			opt.Requests = append(opt.Requests, sim.Request{At: id, When: when, Msg: parley.Msg{Kind: convergence.Anew}})
+		}
+		s := sim.Run(opt)
+		leaves := 0
+		for _, d := range s.History.Deliveries {
+			if d.Msg.Kind == convergence.Leaves {
+				leaves++
+			}
+		}
+		if in := counted(&s.History); in.Len() != 5 || leaves > 5 {
+			t.Errorf("%d eightieths of a period apart: in at the end: %v; %d times a clock was given up", share, in, leaves)
+		}
+	}
+}
+
 // A process that slept between the reading of clocks and the adjustment knows that what it
 // read is of long ago: it joins anew.
 func TestSleepsThroughTheWindow(t *testing.T) {

@@ -1,6 +1,10 @@
 package convergence
 
-import "parley"
+import (
+	"slices"
+
+	"parley"
+)
 
 // How a process comes to have a clock, where clocks are not together yet or the
 // others are running already, and how it loses it.
@@ -50,13 +54,15 @@ func (p *process) heard(s *parley.Step, from parley.ID) {
 // may have a clock since. What makes another one begin must make this one speak a delay
 // later: that counts for long. What it begins by must be of the last moments, as far as
 // those who have just spoken need not speak again: else two parties, of which neither finds
-// enough clocks near its own, begin in turn for ever, each by what the other has said.
+// enough clocks near its own, begin in turn for ever, each by what the other has said. And who
+// gives up its clock only when others have begun with that begins when they did, not now: its
+// clock shows 0 for when it heard the last START that it takes.
 func (p *process) count(s *parley.Step) {
-	if p.within(s.Now, 2*p.Period) > p.M && !p.spoke(s.Now) {
+	if len(p.heardIn(s.Now, 2*p.Period)) > p.M && !p.spoke(s.Now) {
 		p.say(s)
 	}
-	if p.within(s.Now, p.Period/4+p.RoundTrip) > 2*p.M {
-		p.enter(s, -s.Now)
+	if times := p.heardIn(s.Now, p.Period/4+p.RoundTrip); len(times) > 2*p.M {
+		p.enter(s, -times[2*p.M])
 	}
 }
 
@@ -65,18 +71,15 @@ func (p *process) spoke(now parley.Tick) bool {
 	return p.started.Has(p.self) && (p.Begin == Cold || now-p.said[p.self] < p.Period/4)
 }
 
-// within counts the processes that have said START in a time up to now.
-func (p *process) within(now, time parley.Tick) int {
-	if p.Begin == Cold {
-		return p.started.Len()
-	}
-	n := 0
+// heardIn tells when processes have said START, in a time up to now, the first first.
+func (p *process) heardIn(now, time parley.Tick) (times []parley.Tick) {
 	for id := range p.started.All() {
-		if now-p.said[id] <= time {
-			n++
+		if p.Begin == Cold || now-p.said[id] <= time {
+			times = append(times, p.said[id])
 		}
 	}
-	return n
+	slices.Sort(times)
+	return times
 }
 
 // leave: the process has no clock that anybody should rely on.
