@@ -76,7 +76,9 @@ func newClockwork(plan convergence.Plan, self parley.ID, round, slack parley.Tic
 		}
 		return interactive.FromSource(in, phaseking.Rounds(phaseking.Config{Instance: in}))
 	}})
-	when := lockstep.Schedule{Begin: round, Delta: round, Slack: slack, Early: true}
+	// Who takes the others' START some time after them begins with a clock that shows so much.
+	begin := plan.Period/4 + plan.RoundTrip + round
+	when := lockstep.Schedule{Begin: begin, Delta: round, Slack: slack, Early: true}
 	return &clockwork{
 		plan: plan, self: self, clock: convergence.New(plan.Config).New(self), rounds: rounds, when: when, wall: wall,
 		one: lockstep.NewInstance(rounds, when, self, 0), dates: make([]int64, plan.N), skew: make([]parley.Tick, plan.N),
