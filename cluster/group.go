@@ -106,11 +106,14 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	g := &Group{c: c.withDefaults(len(n.c.Groups)), mine: n.self,
 		takes: func() error { return n.takes(c.Level == Byzantine) }}
 	g.kept.init(g.c.Keep, g.c.KeepBytes)
-	deep := packs
-	if c.Level == Byzantine {
+	views, deep := n.c.views(), packs
+	switch c.Level {
+	case Total: // as many as its window: a sender of long payloads need not wait for acknowledgements
+		deep = window(views.N, views.Payload)
+	case Byzantine:
 		deep = deepPacks
 	}
-	g.packer = newPacker(n.c.views().Payload, deep, func(pack []byte, level Level) error {
+	g.packer = newPacker(views.Payload, deep, func(pack []byte, level Level) error {
 		return g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 	})
 	p, err := n.leveled(c.Level, c.final)

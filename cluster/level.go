@@ -84,10 +84,11 @@ func (n *Node) leveled(l Level, final bool) (parley.Protocol, error) {
 	views := n.c.views()
 	switch l {
 	case Total:
-		return timestamp.New(timestamp.Config{Config: views, Window: 2 * packs}), nil
+		return timestamp.New(timestamp.Config{Config: views, Window: window(views.N, views.Payload)}), nil
 	case Reliable, Uniform, FIFO, Causal:
 		return vector.New(vector.Config{
-			Config: views, Level: vectorLevels[l], Window: 4 * packs, Hold: views.Detector.Period / 20,
+			Config: views, Level: vectorLevels[l], Window: window(views.N, views.Payload),
+			Hold: views.Detector.Period / 20,
 		}), nil
 	case Atomic:
 		return atomic.InViews(views), nil

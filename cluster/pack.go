@@ -20,6 +20,10 @@ var ErrTooLarge = errors.New("the payload is too large")
 // packs is how many packs of a node are under way at most before payloads gather.
 const packs = 4
 
+// window is how many packs of each of n members an order with views has under way at most: what
+// ends a view has them all in it, and must be a frame that links take, of 16 MiB.
+func window(n, payload int) int { return min(4*packs, max(1, 8<<20/(n*payload))) }
+
 // deepPacks is how many are in a Byzantine order, if they are half full at least: with a silent
 // node each takes as long as all the rounds do. It is what the order's own window comes to.
 const deepPacks = 128

@@ -188,3 +188,18 @@ func TestTagsArePayloadsOfNobody(t *testing.T) {
 		t.Errorf("%q, %x", got, rest)
 	}
 }
+
+// What ends a view has the windows of all members in it, with a payload in each, and must be a
+// frame that links take.
+func TestWindow(t *testing.T) {
+	const payload, frame = 64 << 10, 16 << 20
+	for n := 1; n <= 128; n++ {
+		w := window(n, payload)
+		if w < 1 || n*w*(payload+64) > frame {
+			t.Errorf("%d members: %d packs of each, %d bytes", n, w, n*w*payload)
+		}
+	}
+	if w := window(4, payload); w <= packs {
+		t.Errorf("4 members: %d packs", w)
+	}
+}

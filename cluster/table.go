@@ -155,7 +155,7 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 	views.State, views.Compact = true, compactEvery
 	views.Admit += parley.Tick(transfer)
 	p := stack.New(
-		timestamp.New(timestamp.Config{Config: views, Window: 2 * packs}),
+		timestamp.New(timestamp.Config{Config: views, Window: window(views.N, views.Payload)}),
 		service.New(service.Config{
 			N: views.N, New: func() service.Application { return measured{c.New(), &t.size} },
 			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,

@@ -182,10 +182,9 @@ func readHeld(b []byte, n int) (list []held, ok bool) {
 	return list, len(b) == 0
 }
 
-// vector is how much this member has received from each, in the order of ids, with
-// room for a payload behind it.
-func (l *layer) vector(room int) []byte {
-	b := make([]byte, 0, 1+3*l.n+room)
+// vector is how much this member has received from each, in the order of ids.
+func (l *layer) vector() []byte {
+	b := make([]byte, 0, 1+3*l.n)
 	b = binary.AppendUvarint(b, uint64(l.view.Members.Len()))
 	for id := range l.view.Members.All() {
 		b = binary.AppendUvarint(b, l.recv[id])

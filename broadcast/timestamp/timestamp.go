@@ -232,7 +232,7 @@ func (l *layer) send(s *parley.Step) bool {
 	l.hold(s, h)
 	// send DATA(clock, seq, recv, m) to all others of the view
 	l.acknowledge(s)
-	b := append(l.vector(len(body)), body...)
+	b := append(l.vector(), body...)
 	s.SendTo(l.view.Members, parley.Msg{Kind: Data, Seq: h.seq, Value: h.time, Body: b})
 	return true
 }
@@ -346,7 +346,7 @@ func (l *layer) owes(s *parley.Step) {
 // tell sends ACK(recv) to all others.
 func (l *layer) tell(s *parley.Step) {
 	l.acknowledge(s)
-	s.SendTo(l.view.Members, parley.Msg{Kind: Ack, Body: l.vector(0)})
+	s.SendTo(l.view.Members, parley.Msg{Kind: Ack, Body: l.vector()})
 }
 
 // acknowledge: ack[self] := recv; owe := false. What is then sent says so.

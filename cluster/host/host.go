@@ -320,9 +320,7 @@ func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
 		h.broken[from].Add(1)
 		return err
 	}
-	if len(m.Body) > 0 {
-		m.Body = append(make([]byte, 0, len(m.Body)), m.Body...)
-	}
+	m.Body = bytes.Clone(m.Body)
 	e.From, e.To = from, h.c.Self
 	p.receive(e, m)
 	return nil
