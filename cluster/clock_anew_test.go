@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/clock/convergence"
+	"parley/sim"
 )
 
 // A node whose clock begins anew takes the common time that it had for the date, however its
@@ -39,6 +40,85 @@ func TestClocksBeginAnewWithTheTime(t *testing.T) {
 		}
 		if !told {
 			t.Errorf("had the time: %v: it does not say that it is %v", had, time.Duration(want))
+		}
+	}
+}
+
+// fiveClocks are the clocks of five nodes, which may be simulated.
+func fiveClocks(t *testing.T) (plan convergence.Plan, p parley.Protocol) {
+	plan, err := convergence.Config{N: 5, M: 1, Begin: convergence.Either}.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = newClockwork(plan, 0, 3*plan.RoundTrip, plan.RoundTrip/5, func() int64 { return 77 }).described()
+	p.Properties = nil // of clocks alone
+	return plan, p
+}
+
+// Four of five nodes give up their clocks one after the other, in less time than those who have
+// just said START need to say it again: all four are in the agreement on the date, though only
+// the first three begin at once, and so there is a date although the fifth is not in it.
+func TestWhoBeginsLateAgreesOnTheDate(t *testing.T) {
+	t.Parallel()
+	plan, p := fiveClocks(t)
+	for share := range parley.Tick(20) {
+		anew := 3*plan.Period + plan.Period/3
+		opt := sim.Options{
+			Protocol: p, Seed: uint64(share), Until: anew + 5*plan.Period/8, // before the fifth sees it
+			Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
+		}
+		for id := range parley.ID(4) {
+			opt.Requests = append(opt.Requests, sim.Request{
+				At: id, When: anew + parley.Tick(id/3)*share*plan.Period/80, Msg: parley.Msg{Kind: convergence.Anew},
+			})
+		}
+		run := sim.Run(opt)
+		for id := range parley.ID(4) {
+			if c := run.Machine(id).(*clockwork); !c.dated || c.date != run.Machine(0).(*clockwork).date {
+				t.Errorf("%d eightieths of a period apart: process %d has the date %v, %d", share, id, c.dated, c.date)
+			}
+		}
+		leaves := 0
+		for _, d := range run.History.Deliveries {
+			if d.Msg.Kind == convergence.Leaves {
+				leaves++
+			}
+		}
+		if leaves != 4 {
+			t.Errorf("%d eightieths of a period apart: %d clocks are given up", share, leaves)
+		}
+	}
+}
+
+// More are cut off than may be faulty while five nodes agree on the date: nobody has one. All see
+// that in the second resynchronization, and begin anew.
+func TestNoDate(t *testing.T) {
+	t.Parallel()
+	plan, p := fiveClocks(t)
+	anew := 3*plan.Period + plan.Period/3
+	cut := sim.Link{From: parley.SetOf(1, 2), Since: anew + plan.Period/8, Until: anew + 3*plan.Period/4, Loss: 1}
+	back := cut
+	back.From, back.To = cut.To, cut.From
+	opt := sim.Options{
+		Protocol: p, Until: anew + 11*plan.Period/4, Links: []sim.Link{cut, back},
+		Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
+	}
+	for id := range parley.ID(5) {
+		opt.Requests = append(opt.Requests, sim.Request{At: id, When: anew, Msg: parley.Msg{Kind: convergence.Anew}})
+	}
+	run := sim.Run(opt)
+	leaves := 0
+	for _, d := range run.History.Deliveries {
+		if d.Msg.Kind == convergence.Leaves {
+			leaves++
+		}
+	}
+	if leaves != 10 {
+		t.Errorf("clocks are given up %d times, and were to be twice by each", leaves)
+	}
+	for id := range parley.ID(5) {
+		if c := run.Machine(id).(*clockwork); !c.dated {
+			t.Errorf("process %d has no date", id)
 		}
 	}
 }

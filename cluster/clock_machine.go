@@ -129,7 +129,7 @@ func (c *clockwork) clocks(s *parley.Step, clause func()) {
 		}
 		switch e.Msg.Kind {
 		case convergence.Enters:
-			c.enters(s, e.Msg.Value == 0)
+			c.enters(s, c.plan.Began(parley.Tick(e.Msg.Value)))
 		case convergence.Reads:
 			c.missesDate(s)
 		case convergence.Adjusts:
@@ -164,7 +164,7 @@ func (c *clockwork) missesDate(s *parley.Step) {
 	switch c.lacking++; {
 	case c.dated:
 		c.lacking = 0
-	case c.lacking <= 2:
+	case c.lacking == 1:
 		c.ask(s)
 	default:
 		c.clocks(s, func() { c.clock.Request(s, parley.Msg{Kind: convergence.Anew}) })
@@ -225,6 +225,8 @@ func (c *clockwork) timed(s *parley.Step, clause func()) {
 	}
 	if c.agreeing = !c.one.Over(); c.agreeing {
 		s.SetTimer(dateTimer, max(c.one.Deadline()-now, 0))
+	} else if !c.dated {
+		c.ask(s) // others may have been heard by more
 	}
 }
 
