@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/clock/convergence"
+	"parley/faulty"
 	"parley/sim"
 )
 
@@ -119,6 +120,84 @@ func TestNoDate(t *testing.T) {
 	for id := range parley.ID(5) {
 		if c := run.Machine(id).(*clockwork); !c.dated {
 			t.Errorf("process %d has no date", id)
+		}
+	}
+}
+
+// One node's word on the date comes too late for the others, so that it alone has its own in the
+// vector and another median. It sees that the others have another date, and comes right by itself:
+// its clock begins anew, and the others' go on.
+func TestAnotherDate(t *testing.T) {
+	t.Parallel()
+	plan, p := fiveClocks(t)
+	var when parley.Tick
+	p.New = func(self parley.ID) parley.Machine {
+		c := newClockwork(plan, self, 3*plan.RoundTrip, plan.RoundTrip/5, func() int64 { return int64(self) * 1e15 })
+		when = c.when.Begin
+		return c
+	}
+	p.New(0)
+	run := sim.Run(sim.Options{
+		Protocol: p, Until: 7 * plan.Period, Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
+		Links: []sim.Link{{From: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + plan.RoundTrip, Loss: 1}},
+	})
+	for id := range parley.ID(5) {
+		if c := run.Machine(id).(*clockwork); !c.dated || c.date != run.Machine(1).(*clockwork).date {
+			t.Errorf("process %d has the date %v, %d", id, c.dated, c.date)
+		}
+	}
+	leaves := 0
+	for _, d := range run.History.Deliveries {
+		if d.Msg.Kind == convergence.Leaves {
+			leaves++
+		}
+	}
+	if leaves != 1 {
+		t.Errorf("%d clocks are given up", leaves)
+	}
+}
+
+// Rounds of the agreement on the date may take longer than two periods, and nobody begins anew
+// for that.
+func TestDateTakesLong(t *testing.T) {
+	t.Parallel()
+	plan, p := fiveClocks(t)
+	p.New = func(self parley.ID) parley.Machine {
+		return newClockwork(plan, self, plan.Period, plan.RoundTrip/5, func() int64 { return 77 })
+	}
+	run := sim.Run(sim.Options{
+		Protocol: p, Until: 6 * plan.Period, Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
+		Faulty: map[parley.ID]faulty.Behaviour{4: faulty.Silent},
+	})
+	for id := range parley.ID(4) {
+		if c := run.Machine(id).(*clockwork); !c.dated {
+			t.Errorf("process %d has no date", id)
+		}
+	}
+}
+
+// Clocks that are read with a large error may be as far apart as a round of agreements is long:
+// the agreement on the date has room for that.
+func TestDateOfClocksApart(t *testing.T) {
+	t.Parallel()
+	c := Config{Members: make([]Member, 4), Clocks: ClockConfig{Error: 100 * time.Millisecond}}.filled()
+	plan, err := c.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(self parley.ID) *clockwork {
+		return newClockwork(plan, self, parley.Tick(c.Round), parley.Tick(c.slack()), func() int64 { return int64(self) * 1e15 })
+	}
+	p := made(0).described()
+	p.Properties, p.New = nil, func(self parley.ID) parley.Machine { return made(self) }
+	for seed := range uint64(60) {
+		run := sim.Run(sim.Options{
+			Protocol: p, Seed: seed, Until: plan.Period, Delay: sim.Delay{Least: 1, Most: 1 + plan.Eps},
+		})
+		for id := range parley.ID(4) {
+			if c := run.Machine(id).(*clockwork); !c.dated || c.date != run.Machine(0).(*clockwork).date {
+				t.Errorf("seed %d: process %d has the date %v, %d", seed, id, c.dated, c.date)
+			}
 		}
 	}
 }

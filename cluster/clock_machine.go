@@ -55,6 +55,7 @@ type clockwork struct {
 	once     bool  // there has been a date at all
 	ahead    int64 // by how much the common time was ahead of the hardware clock when that was last known
 	agreeing bool
+	strays   int // how many resynchronizations on end too few others told the same date
 	one      *lockstep.Instance
 	lacking  int        // how many resynchronizations it has had no date for
 	told     parley.Set // who has answered
@@ -76,6 +77,7 @@ func newClockwork(plan convergence.Plan, self parley.ID, round, slack parley.Tic
 		}
 		return interactive.FromSource(in, phaseking.Rounds(phaseking.Config{Instance: in}))
 	}})
+	round += plan.Ever // so far may clocks be apart
 	// Who takes the others' START some time after them begins with a clock that shows so much.
 	begin := plan.Period/4 + plan.RoundTrip + round
 	when := lockstep.Schedule{Begin: begin, Delta: round, Slack: slack, Early: true}
@@ -140,7 +142,7 @@ func (c *clockwork) clocks(s *parley.Step, clause func()) {
 
 // enters: the clock is in, by a start or among others that are.
 func (c *clockwork) enters(s *parley.Step, started bool) {
-	c.dated, c.lacking, c.agreeing, c.since, c.drifted = false, 0, started, 0, 0
+	c.dated, c.strays, c.lacking, c.agreeing, c.since, c.drifted = false, 0, 0, started, 0, 0
 	if !started {
 		c.ask(s)
 		return
@@ -159,11 +161,22 @@ func (c *clockwork) enters(s *parley.Step, started bool) {
 }
 
 // missesDate: who has not come to have a date asks for it; and if fewer know one than would
-// have to, the nodes that do not begin anew.
+// have to, the nodes that do not begin anew. So does who has another date than the others, for
+// they did not hear it in time when all agreed: of n-m-1 others liars alone can not keep it.
 func (c *clockwork) missesDate(s *parley.Step) {
 	switch c.lacking++; {
+	case c.agreeing: // rounds may be longer than a period
+		c.lacking = 0
 	case c.dated:
 		c.lacking = 0
+		if c.strays++; c.alike(c.date) >= c.plan.N-c.plan.M-1 {
+			c.strays = 0
+		}
+		if c.strays <= 2 { // the first time nobody has been asked, and an answer may be lost
+			c.ask(s)
+			return
+		}
+		c.clocks(s, func() { c.clock.Request(s, parley.Msg{Kind: convergence.Anew}) })
 	case c.lacking == 1:
 		c.ask(s)
 	default:
@@ -265,22 +278,26 @@ func (c *clockwork) answer(s *parley.Step, from parley.ID, m parley.Msg) {
 		if in && c.dated {
 			s.Send(from, parley.Msg{Kind: toldDate, Value: uint64(c.date)})
 		}
-	case c.dated || !in: // it has come too late to be of use
+	case !in: // it has come too late to be of use
 	case !c.told.Add(from):
 		s.Refuse(from, "a second date")
 	default:
 		c.dates[from] = int64(m.Value)
-		alike := 0
-		for id := range c.told.All() {
-			if c.dates[id] == c.dates[from] {
-				alike++
-			}
-		}
-		if alike > c.plan.M {
+		if !c.dated && c.alike(c.dates[from]) > c.plan.M {
 			c.settle(c.dates[from])
 			s.Indicate(parley.Msg{Kind: clockDated})
 		}
 	}
+}
+
+// alike is how many others have told a date.
+func (c *clockwork) alike(date int64) (count int) {
+	for id := range c.told.All() {
+		if c.dates[id] == date {
+			count++
+		}
+	}
+	return count
 }
 
 // State visits what the clock and the date depend on.
@@ -291,6 +308,7 @@ func (c *clockwork) State(v *parley.Vars) {
 	v.Bool("once", &c.once)
 	parley.Num(v, "common time ahead", &c.ahead)
 	v.Bool("agreeing", &c.agreeing)
+	parley.Num(v, "strays", &c.strays)
 	v.Machine("one", c.one)
 	parley.Num(v, "lacking", &c.lacking)
 	v.Set("told", &c.told)
@@ -307,7 +325,7 @@ func (c *clockwork) described() parley.Protocol {
 	out := convergence.New(c.plan.Config)
 	clocks, frames := out.Lies, lockstep.Of(c.rounds, c.when).Lies
 	out.New = func(self parley.ID) parley.Machine {
-		return newClockwork(c.plan, self, c.when.Delta, c.when.Slack, c.wall)
+		return newClockwork(c.plan, self, c.when.Delta-c.plan.Ever, c.when.Slack, c.wall)
 	}
 	out.Lies = func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		var told []parley.Sent

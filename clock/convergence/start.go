@@ -68,7 +68,7 @@ func (p *process) count(s *parley.Step) {
 
 // Began tells of the time that a clock shows when it is in whether it has just begun: who
 // joins others is in a period after they began, or later.
-func (p *Plan) Began(shows parley.Tick) bool { return 0 <= shows && shows <= p.Period/4+p.RoundTrip }
+func (p Plan) Began(shows parley.Tick) bool { return 0 <= shows && shows <= p.Period/4+p.RoundTrip }
 
 // spoke tells whether this process has said START, so that it need not say so now.
 func (p *process) spoke(now parley.Tick) bool {
