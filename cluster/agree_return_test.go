@@ -461,3 +461,28 @@ func TestStateOfWhoReturns(t *testing.T) {
 		}
 	}
 }
+
+// One process comes back, and while it finds out where the others are one slot begins: at no time
+// does it miss that slot without knowing. Long after, it takes part in the next, with nobody else
+// that is faulty.
+func TestReturnsWhileOneSlotBegins(t *testing.T) {
+	t.Parallel()
+	one := stream{EIG, 1, everybody}
+	age := one.age(4)
+	for when := parley.Tick(0); when < 3*age; when += 250 {
+		opt := returning(one, 4, uint64(when))
+		opt.Crashes = []sim.Crash{{At: 3, When: 20_000, Back: 500}}
+		for id := range parley.ID(3) {
+			opt.Requests = append(opt.Requests, proposal(id, 20_500+when, 1, "a", fmt.Sprint(id)))
+		}
+		late := 20_500 + 20*age
+		for id := range parley.ID(4) {
+			opt.Requests = append(opt.Requests, proposal(id, late, 2, "b", fmt.Sprint(id)))
+		}
+		opt.Until = late + 10*age
+		s := sim.Run(opt)
+		if lost := s.Stats.Refused["lost touch: returns"]; lost > 0 || len(vectors(s)[3][2]) == 0 {
+			t.Errorf("a slot %d behind the restart: touch is lost %d times, and the answer is %q", when, lost, vectors(s)[3][2])
+		}
+	}
+}

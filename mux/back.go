@@ -120,6 +120,9 @@ func (b *back) opens(s *parley.Step, l *Pipeline, k uint64) bool {
 func (l *Pipeline) heard(s *parley.Step, from parley.ID, q parley.Msg) bool {
 	b, k := l.back, q.Value
 	if b.phase == asking {
+		if q.Seq == 0 && k <= mostSlot {
+			b.latest[from] = max(b.latest[from], k)
+		}
 		return false
 	}
 	if q.Seq == 0 && k <= mostSlot {
@@ -263,10 +266,9 @@ func (l *Pipeline) turn(s *parley.Step) {
 		if due := b.since + l.age(); s.Now < due {
 			l.wake(s, due)
 		} else if b.count(out) >= b.most() {
-			l.place(s.Now, max(b.floor, b.high()))
+			l.place(s.Now, max(b.floor, b.high(), b.ranked(slices.Clone(b.latest))))
 			b.known, b.floor = true, max(b.floor, l.opened)
 			b.phase, b.since = listening, s.Now
-			clear(b.latest)
 			l.wake(s, s.Now+l.age()+l.when.Delta)
 		}
 	case listening:
