@@ -80,6 +80,14 @@ func TestAnswers(t *testing.T) {
 		"batch that is not asked for", "batch that is not asked for", "malformed message"}) || len(s.Effects) != 0 {
 		t.Errorf("%q, %+v", h.why, s.Effects)
 	}
+	// What is asked for by a wrong digest counts as well: to compare takes longer than to tell.
+	h.why = nil
+	for range 20 {
+		p.Receive(s, 3, parley.Msg{Kind: Fetch, Origin: 2, Value: recent, Body: other[:]})
+	}
+	if len(h.why) != 20-(answers*4-1) || h.why[0] != "asks too often" || len(s.Effects) != 0 {
+		t.Errorf("%q, %+v", h.why, s.Effects)
+	}
 }
 
 // A process that lacks a batch asks all, and again a few times; delivers nothing before it
