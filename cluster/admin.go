@@ -121,6 +121,9 @@ type SlotStatus struct {
 	// Mute tells that the node takes no part, or not yet, for it has come back, or has lost
 	// touch with the others.
 	Mute bool `json:"mute,omitempty"`
+	// Waits tells of one that is mute that it could take part, and does when there is something
+	// to agree on: all nodes have come back, or too many at once.
+	Waits bool `json:"waits,omitempty"`
 }
 
 // CommitStatus is this node's part in transactions.

@@ -114,7 +114,10 @@ func (n *Node) slotStatus(g *Group, abstained uint64) (s *SlotStatus) {
 }
 
 func slotsOf(l *mux.Pipeline, abstained uint64) SlotStatus {
-	return SlotStatus{Opened: l.Opened(), Done: l.Done(), Missed: l.Missed(), Abstained: abstained, Mute: l.Muted()}
+	return SlotStatus{
+		Opened: l.Opened(), Done: l.Done(), Missed: l.Missed(), Abstained: abstained,
+		Mute: l.Muted(), Waits: l.Muted() && l.Waits(),
+	}
 }
 
 // streamStatus is that of all streams that are open.

@@ -19,12 +19,15 @@ type Advice struct {
 	Short bool
 }
 
-// The parts of a round. A message may take a tenth of it, for two of them and four late acts
-// have to fit into it; and any act may be a fifth of it late.
-const (
-	delayPart = 10
-	slackPart = 5
-)
+// delayPart: a message may take a tenth of a round, for three of them and five late acts have to
+// fit into one of agreements, whose nodes come back.
+const delayPart = 10
+
+// roundOf is the shortest round of agreements in which an act may be so late.
+func roundOf(late time.Duration) time.Duration {
+	when := Config{Round: DefaultRound}.streamed()
+	return time.Duration(float64(late) * float64(when.Delta) / float64(when.Slack))
+}
 
 // Advise tells what follows from what was measured. The advice has twice the room that
 // messages took and half as much again as the process was late.
@@ -58,14 +61,15 @@ func Advise(m Measurement) (Advice, error) {
 		say("a message to %s, the slowest, takes %v (half of the round trip that 999 of 1000 keep to): a round of which "+
 			"a tenth is for it is %v, and twice that is advised", slowest, fine(delay), fine(delayPart*delay))
 	}
-	say("this process wakes up to %v late (999 of 1000 times): a round of which that is a fifth is %v, and half as much "+
-		"again is advised", fine(m.Wake.P999), fine(slackPart*m.Wake.P999))
+	slept := roundOf(m.Wake.P999)
+	say("this process wakes up to %v late (999 of 1000 times): a round of which that is a seventh is %v, and half "+
+		"as much again is advised", fine(m.Wake.P999), fine(slept))
 	if m.Wake.Pauses > 0 {
 		say("it stood still %d times for longer, for %v at most: whoever does counts as faulty for the rounds of that time",
 			m.Wake.Pauses, fine(m.Wake.Most))
 	}
-	a.Round = nice(max(2*delayPart*delay, 3*slackPart*m.Wake.P999/2, time.Millisecond))
-	a.Short = m.Round > 0 && m.Round < max(delayPart*delay, slackPart*m.Wake.P999)
+	a.Round = nice(max(2*delayPart*delay, 3*slept/2, time.Millisecond))
+	a.Short = m.Round > 0 && m.Round < max(delayPart*delay, slept)
 	a.Error = nice(max(typical, 50*time.Microsecond))
 	c := Config{Members: make([]Member, m.Nodes), M: m.M, Round: max(a.Round, m.Round)}
 	c.Clocks.Error = a.Error

@@ -31,13 +31,13 @@ func TestAdvise(t *testing.T) {
 			100 * ms, 200 * us, false, "a message to c, the slowest, takes 4ms",
 		},
 		"late waking": {
-			cluster.Measurement{Nodes: 4, Round: 20 * ms, Peers: []cluster.PeerMeasurement{peer("b", 100*us, 400*us)},
+			cluster.Measurement{Nodes: 4, Round: 35 * ms, Peers: []cluster.PeerMeasurement{peer("b", 100*us, 400*us)},
 				Wake: cluster.Lateness{P999: 6 * ms, Pauses: 2, Most: time.Second}},
-			50 * ms, 100 * us, true, "it stood still 2 times for longer, for 1s at most",
+			100 * ms, 100 * us, true, "it stood still 2 times for longer, for 1s at most",
 		},
 		"nobody there": {
 			cluster.Measurement{Nodes: 4, Peers: make([]cluster.PeerMeasurement, 3), Wake: cluster.Lateness{P999: 100 * us}},
-			ms, 50 * us, false, "3 of 3 other nodes were not reached",
+			2 * ms, 50 * us, false, "3 of 3 other nodes were not reached",
 		},
 		"seven": {
 			cluster.Measurement{Nodes: 7, Round: 10 * ms, Peers: []cluster.PeerMeasurement{peer("b", 80*us, 90*us)}},

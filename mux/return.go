@@ -191,6 +191,9 @@ func (b *back) reach(s *parley.Step, k, window uint64) {
 // In tells whether the process takes part.
 func (l *Pipeline) In() bool { return l.back == nil || l.back.phase == in }
 
+// Waits tells of a muted process that it could take part, and does when there is something to do.
+func (l *Pipeline) Waits() bool { return !l.mute && l.back != nil && l.back.phase >= ready }
+
 // Settled tells whether n-1-m others are in, too, and have all that they need.
 func (l *Pipeline) Settled() bool { return l.In() && (l.back == nil || l.back.settled) }
 

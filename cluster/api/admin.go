@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -78,9 +79,21 @@ func (s *Server) problems(st cluster.Status) []string {
 		out = append(out, "the node is "+string(st.State))
 	}
 	for _, g := range st.Groups {
-		if g.SlotStatus == nil && !g.In {
+		switch {
+		case g.SlotStatus == nil && !g.In:
 			out = append(out, "it is not a member of group "+g.Name)
+		case g.SlotStatus != nil && g.Mute && !g.Waits:
+			out = append(out, "it takes no part in group "+g.Name+" yet")
 		}
+	}
+	mute := 0
+	for _, of := range st.Streams {
+		if of.Mute && !of.Waits {
+			mute++
+		}
+	}
+	if mute > 0 {
+		out = append(out, fmt.Sprintf("it takes no part yet in %d of %d streams of agreements", mute, len(st.Streams)))
 	}
 	for _, t := range st.Tables {
 		if !t.In {
