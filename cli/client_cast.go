@@ -44,8 +44,8 @@ func (a *app) cast() *cobra.Command {
 		Use:   "cast GROUP [TEXT...]",
 		Short: "Broadcast in a group of a cluster",
 		Long: "Cast has a group deliver a text at all of its members, or, without a text, every line of the\n" +
-			"standard input, as it comes; --timeout is for each. It ends when all is on its way; \"parley listen\"\n" +
-			"shows what is delivered.",
+			"standard input, as it comes; --timeout is for each. It ends when the node that was called has\n" +
+			"delivered all, and prints the position of the last, which \"parley listen --from\" takes.",
 		Example: "  parley cast total 'first, and the same everywhere' --dir bank\n" +
 			"  parley cast byzantine hello --at node3 --dir bank",
 		Args: needs(1, "GROUP"),
@@ -61,7 +61,7 @@ func (a *app) cast() *cobra.Command {
 				if err != nil {
 					return a.called(err)
 				}
-				return a.sent(&f, at, 1)
+				return a.delivered(&f, at, 1)
 			}
 			return a.called(a.castLines(cmd.Context(), &f, r, cmd.InOrStdin()))
 		},
@@ -71,34 +71,45 @@ func (a *app) cast() *cobra.Command {
 	return cmd
 }
 
-// send broadcasts one text, and returns the name of the node that has it.
-func (c *clientFlags) send(ctx context.Context, r *parleyv1.BroadcastRequest) (at string, err error) {
+// place is where a text was delivered: by which node, and at which position.
+type place struct {
+	node     string
+	position uint64
+}
+
+// send broadcasts one text, and returns where it was delivered.
+func (c *clientFlags) send(ctx context.Context, r *parleyv1.BroadcastRequest) (at place, err error) {
 	err = c.first(ctx, false, func(ctx context.Context, n calledNode) error {
-		at = n.name
-		_, err := n.Group.Broadcast(ctx, r)
+		answer, err := n.Group.Broadcast(ctx, r)
+		at = place{n.name, answer.GetPosition()}
 		return err
 	})
 	return at, err
 }
 
-// sent says what is on its way.
-func (a *app) sent(f *clientFlags, at string, texts int) error {
+// delivered says where the last of some texts was delivered.
+func (a *app) delivered(f *clientFlags, at place, texts int) error {
 	if f.asJSON {
 		return a.printLine(struct {
-			Node string `json:"node"`
-			Sent int    `json:"sent"`
-		}{at, texts})
+			Node     string `json:"node"`
+			Sent     int    `json:"sent"`
+			Position uint64 `json:"position,string"` // as "parley listen --json" has it
+		}{at.node, texts, at.position})
 	}
-	_, err := fmt.Fprintf(a.out, "on its way from %s\n", at)
+	what := ""
+	if texts > 1 {
+		what = fmt.Sprintf("%d texts, the last ", texts)
+	}
+	_, err := fmt.Fprintf(a.out, "%sdelivered at %d, by %s\n", what, at.position, at.node)
 	return err
 }
 
 // castLines broadcasts line after line.
 func (a *app) castLines(ctx context.Context, f *clientFlags, r *parleyv1.BroadcastRequest, in io.Reader) error {
 	lines := bufio.NewReaderSize(in, maxText+2)
-	at, wrong := "", func(texts int, err error) error {
+	at, wrong := place{}, func(texts int, err error) error {
 		if texts > 0 {
-			return fmt.Errorf("line %d: %w; the %d before it are on their way", texts+1, err, texts)
+			return fmt.Errorf("line %d: %w; the %d before it are delivered", texts+1, err, texts)
 		}
 		return fmt.Errorf("line 1: %w; nothing was sent", err)
 	}
@@ -112,7 +123,7 @@ func (a *app) castLines(ctx context.Context, f *clientFlags, r *parleyv1.Broadca
 		case err != nil && len(line) == 0 && texts == 0:
 			return errors.New("parley cast: the standard input is empty, and there is no TEXT: nothing was sent")
 		case err != nil && len(line) == 0:
-			return a.sent(f, at, texts)
+			return a.delivered(f, at, texts)
 		}
 		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
 		if at, err = f.send(ctx, r); err != nil {

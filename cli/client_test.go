@@ -77,7 +77,7 @@ func told(t *testing.T) {
 		"log get table nothing":                           {1, "the key has no value"},
 		"agree x -m 2":                                    {2, "node1: m = 2: "},
 		"cast total x --level fifo":                       {2, "no payloads of level fifo"},
-		"cast total x --json":                             {0, `{"node":"node1","sent":1}` + "\n"},
+		"cast total x --json":                             {0, `{"node":"node1","sent":1,"position":"`},
 		"commit t9 node9=x":                               {2, `there is no member "node9"`},
 		"commit t8 node1=x":                               {1, "t8: aborted: node1: has no participant\n"},
 		"agree --name v --json node1=a node2=b":           {0, `{"node":"node2","vector":{"name":"v",`},

@@ -78,7 +78,8 @@ func (a *app) clusterUp() *cobra.Command {
 	cmd.Flags().IntVarP(&p.n, "n", "n", 4, "number of `nodes`")
 	cmd.Flags().IntVarP(&p.m, "m", "m", 0, "how many `nodes` may lie (default: as many as n > 3m allows)")
 	cmd.Flags().StringToStringVar(&p.traitors, "traitor", nil, "nodes that lie, and how, as in `3=twofaced`")
-	cmd.Flags().BoolVar(&p.durable, "durable", false, "have on the disk what is delivered before anybody is told")
+	cmd.Flags().BoolVar(&p.durable, "durable", false,
+		"have on the disk what is delivered before anybody is told, except in the group byzantine, which is in memory")
 	cmd.Flags().StringVar(&p.participant, "participant", "",
 		"the `address` of a service, as in http://127.0.0.1:8090, that does all nodes' parts of transactions")
 	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` of the cluster (default: a temporary one)")

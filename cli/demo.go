@@ -224,10 +224,15 @@ func (d *demonstration) next() error {
 	parley, at := itself(), " --dir "+quoted(d.dir)
 	all := d.delivered + 2 // the last word, and hello
 	for _, part := range []string{
-		draw.Fold("The cluster is yours now: three nodes, of which one lies. Try, in another terminal:", d.width),
-		"  " + parley + " agree retreat --evidence" + at,
+		draw.Fold("The cluster is yours now. Three of four nodes live, a majority: broadcast in one order goes on. "+
+			"Try, in another terminal:", d.width),
 		"  " + parley + " cast " + group + " hello" + at,
 		fmt.Sprintf("  %s listen %s --from 1 --count %d", parley, group, all) + at,
+		draw.Fold("P4 is dead and P3 lies: that is two faulty nodes, more than m = 1, and nothing is promised of "+
+			"agreements until P4 is back. This starts it again, until Ctrl-C in its terminal:", d.width),
+		"  " + parley + " node --config " + quoted(d.killed.Config),
+		draw.Fold("Some seconds later they agree again, in spite of P3:", d.width),
+		"  " + parley + " agree retreat --evidence" + at,
 		draw.Fold("Ctrl-C ends it and removes everything.", d.width),
 	} {
 		if _, err := fmt.Fprintln(d.out, part); err != nil {

@@ -26,7 +26,7 @@ const (
 	// keep order, are refused.
 	Datagrams
 	// Calls are remote procedure calls over HTTP/2, with the same mutual TLS, and promise what
-	// streams do: for a network that lets nothing else through. A message takes some 25 times
+	// streams do: for a network that lets nothing else through. A message takes many times
 	// as long.
 	Calls
 )

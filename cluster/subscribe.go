@@ -171,7 +171,8 @@ type Subscription struct {
 // kept, and then what comes. Who has read one and goes on later asks for its position plus
 // 1. 0 stands for what is delivered from now on. Positions that are no longer kept fail
 // with a [GoneError], and so do all from before this node was last away, with a level that gives
-// each member its own positions.
+// each member its own positions. Where a group begins anew, for all its members had ended and it
+// is in memory, as Byzantine groups are, so do the positions: one of before means another payload.
 //
 // Nothing is buffered for a subscription. One that falls behind what is kept, by
 // GroupConfig.Keep, is cut off with ErrSlow.

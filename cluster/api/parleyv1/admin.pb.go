@@ -134,7 +134,8 @@ type StatusResponse struct {
 	// Whether it has lived before.
 	Again   bool                   `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
 	Started *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=started,proto3" json:"started,omitempty"`
-	// Whether what is delivered is on the disk before anybody is told.
+	// Whether what is delivered is on the disk before anybody is told, except in groups of level
+	// Byzantine, which are in memory.
 	Durable bool `protobuf:"varint,7,opt,name=durable,proto3" json:"durable,omitempty"`
 	// How many nodes may lie.
 	M uint32 `protobuf:"varint,8,opt,name=m,proto3" json:"m,omitempty"`

@@ -43,15 +43,18 @@ const (
 // GroupServiceClient is a client for the parley.v1.GroupService service.
 type GroupServiceClient interface {
 	// Broadcast asks a group to deliver a payload at all members, and answers when this node has
-	// delivered it; in durable mode it is on the disk then. With the levels total, uniform, atomic
-	// and Byzantine all members that stay (all correct ones) deliver it then, even if this node
-	// crashes now; with reliable, FIFO and causal they do if this node stays. UNKNOWN: it may be
-	// delivered, or may be yet. UNAVAILABLE: this node is not a member now, and nothing was sent.
+	// delivered it; in durable mode it is on the disk then, except in Byzantine groups, which are
+	// in memory in either mode. With the levels total, uniform, atomic and Byzantine all members
+	// that stay (all correct ones) deliver it then, even if this node crashes now; with reliable,
+	// FIFO and causal they do if this node stays. UNKNOWN: it may be delivered, or may be yet.
+	// UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
 	// Subscribe delivers what this node's member of a group delivers, in its order, until the
 	// caller leaves. It resumes at any position that is still kept, at any node where the
-	// positions of the group are the same at all nodes (see Delivery). OUT_OF_RANGE: the
+	// positions of the group are the same at all nodes (see Delivery). In durable mode a node that
+	// comes back keeps what it had on its disk, except of Byzantine groups. A group in memory whose
+	// members have all ended begins anew, and so do its positions. OUT_OF_RANGE: the
 	// position is not kept any more; the detail says which is the first that is. ABORTED: the
 	// caller read too slowly and was cut off. UNAVAILABLE: this node is not a member any
 	// more.
@@ -129,15 +132,18 @@ func (c *groupServiceClient) Fetch(ctx context.Context, req *FetchRequest) (*Fet
 // GroupServiceHandler is an implementation of the parley.v1.GroupService service.
 type GroupServiceHandler interface {
 	// Broadcast asks a group to deliver a payload at all members, and answers when this node has
-	// delivered it; in durable mode it is on the disk then. With the levels total, uniform, atomic
-	// and Byzantine all members that stay (all correct ones) deliver it then, even if this node
-	// crashes now; with reliable, FIFO and causal they do if this node stays. UNKNOWN: it may be
-	// delivered, or may be yet. UNAVAILABLE: this node is not a member now, and nothing was sent.
+	// delivered it; in durable mode it is on the disk then, except in Byzantine groups, which are
+	// in memory in either mode. With the levels total, uniform, atomic and Byzantine all members
+	// that stay (all correct ones) deliver it then, even if this node crashes now; with reliable,
+	// FIFO and causal they do if this node stays. UNKNOWN: it may be delivered, or may be yet.
+	// UNAVAILABLE: this node is not a member now, and nothing was sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
 	// Subscribe delivers what this node's member of a group delivers, in its order, until the
 	// caller leaves. It resumes at any position that is still kept, at any node where the
-	// positions of the group are the same at all nodes (see Delivery). OUT_OF_RANGE: the
+	// positions of the group are the same at all nodes (see Delivery). In durable mode a node that
+	// comes back keeps what it had on its disk, except of Byzantine groups. A group in memory whose
+	// members have all ended begins anew, and so do its positions. OUT_OF_RANGE: the
 	// position is not kept any more; the detail says which is the first that is. ABORTED: the
 	// caller read too slowly and was cut off. UNAVAILABLE: this node is not a member any
 	// more.

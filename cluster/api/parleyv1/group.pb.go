@@ -42,7 +42,8 @@ const (
 	Level_LEVEL_CAUSAL Level = 5
 	// One order at all members, uniform, by the lecture's two phases.
 	Level_LEVEL_ATOMIC Level = 6
-	// One order at all correct members, while at most m members do anything.
+	// One order at all correct members, while at most m members do anything. In memory: what was
+	// delivered is in it as long as n-m nodes live, also in durable mode.
 	Level_LEVEL_BYZANTINE Level = 7
 )
 
