@@ -39,16 +39,20 @@ type Decision struct {
 	Evidence []Account
 }
 
-// Errors of agreements.
+// Errors of agreements, beside [ErrExpelled] and [RoundError]. Each error of [Node.Agree], [Node.Propose]
+// and [Node.Consensus] is, by [errors.Is], either [ErrUnknown]: it was handed to the machine, and the
+// others may decide, on this node's value or without it, or may have; or else nothing of it was
+// begun, nor will be. That is [ErrTooLarge] of a value, [ErrRefused] of what makes no sense, was not
+// begun before the context ended, or may not be ([ErrDraining] and a RoundError are ErrRefused).
 var (
 	// ErrAbstained is the error of an agreement in which this node took no part, for it
 	// was held up beyond the time of a round, heard fewer than are correct, or was out: it
-	// had come back, or lost touch. The others may have decided, on this node's value or on
-	// none.
+	// had come back, or lost touch. It is ErrUnknown, too, if the others may have decided, on this
+	// node's value or on none, and else ErrRefused.
 	ErrAbstained = errors.New("this node took no part in the agreement: it was held up, cut off, or coming back")
-	// ErrClosed is the error of a node that was closed.
+	// ErrClosed is the error of a node that was closed. It is ErrUnknown, too, of what was begun.
 	ErrClosed = errors.New("the node is closed")
-	// ErrReserved is the error of the one value that stands for no value.
+	// ErrReserved is the error of the one value that stands for no value. It is ErrRefused, too.
 	ErrReserved = errors.New("the value is the one that stands for none")
 )
 
@@ -60,7 +64,8 @@ type Lab struct {
 
 // Agree has all correct nodes agree on a value, which is the one given if this node is
 // correct and no more than M lie. It returns when this node has decided. If the context
-// ends before, the agreement goes on, and may come to an end.
+// ends before, the agreement goes on, and may come to an end: the error is ErrUnknown then, and
+// the context's. If it ends before the agreement has begun, it is ErrRefused.
 //
 // A node that has come back waits until it takes part again: for some three times as long as
 // an agreement lasts with silent nodes, and thrice as long if all have come back at once. One
@@ -76,10 +81,10 @@ func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) {
 	d := Decision{Source: n.self, Algorithm: t.algorithm, M: t.m}
 	switch {
 	case len(q.Value) > t.limit():
-		return d, fmt.Errorf("cluster: a value of %d bytes: with %v and m = %d at most %d",
-			len(q.Value), t.algorithm, t.m, t.limit())
+		return d, fmt.Errorf("%w: a value of %d bytes: with %v and m = %d at most %d",
+			ErrTooLarge, len(q.Value), t.algorithm, t.m, t.limit())
 	case bytes.Equal(q.Value, nothing):
-		return d, ErrReserved
+		return d, fmt.Errorf("%w: %w", ErrRefused, ErrReserved)
 	}
 	o, err := n.ready(t)
 	if err != nil {
@@ -100,12 +105,18 @@ func (n *Node) ready(t stream) (*opened, error) {
 		return nil, err
 	}
 	if err := n.share().allows(t); err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	if err := n.fits(t.m); err != nil {
 		return nil, err
 	}
-	return n.streams.open(n, t)
+	o, err := n.streams.open(n, t)
+	if errors.Is(err, host.ErrStopped) {
+		return nil, fmt.Errorf("%w: %w", ErrClosed, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return o, nil
 }
 
 // Decisions has a function called for every decision of this node, whoever asked, until
@@ -174,10 +185,10 @@ func (l *streams) open(n *Node, t stream) (*opened, error) {
 		return o, nil
 	}
 	if err := n.share().allows(t); err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+		return nil, err
 	}
 	if t.algorithm == SM && n.c.SignerKey == nil {
-		return nil, errors.New("cluster: this node has no key to sign with")
+		return nil, errors.New("this node has no key to sign with")
 	}
 	o := &opened{n: n, t: t, waiting: make(map[uint64]chan answer)}
 	o.room, o.whys = make(chan struct{}, n.share().window(t)), make(chan struct{}, mostAsked)
@@ -188,7 +199,7 @@ func (l *streams) open(n *Node, t stream) (*opened, error) {
 		Class: link.Bulk,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cluster: %s: %w", t.name(), err)
+		return nil, fmt.Errorf("%s: %w", t.name(), err)
 	}
 	if l.table == nil {
 		l.table = make(map[stream]*opened)
@@ -262,8 +273,8 @@ type answer struct {
 
 // ask asks the machine for something and waits for its answer.
 func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
-	if err := ctx.Err(); err != nil {
-		return answer{}, err
+	if ctx.Err() != nil {
+		return answer{}, fmt.Errorf("%w: %w", ErrRefused, context.Cause(ctx))
 	}
 	if !o.t.all() && m.Seq == whyWanted {
 		if err := o.hold(ctx, o.whys); err != nil {
@@ -283,7 +294,7 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 	o.mu.Unlock()
 	if err := o.process.Request(m); err != nil {
 		o.take(m.Value)
-		return answer{}, err
+		return answer{}, fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	select {
 	case a := <-told:
@@ -293,19 +304,19 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 		if o.t.all() {
 			_ = o.process.Request(parley.Msg{Kind: withdrawn, Value: m.Value}) // it fails if the node has closed
 		}
-		return answer{}, ctx.Err()
+		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 	case <-o.n.streams.closed:
 		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, ErrClosed)
 	}
 }
 
-// hold waits for a place.
+// hold waits for a place. Nothing is begun before that.
 func (o *opened) hold(ctx context.Context, places chan struct{}) error {
 	select {
 	case places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("%w: too many agreements are under way: %w", ErrRefused, context.Cause(ctx))
 	case <-o.n.streams.closed:
 		return ErrClosed
 	}
@@ -348,8 +359,12 @@ func (o *opened) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 // Indicate takes what becomes of questions that get no answer.
 func (o *opened) Indicate(_ parley.Path, m parley.Msg) {
 	if m.Kind == unanswered {
+		began := ErrUnknown
+		if m.Seq == 0 { // it came into no slot
+			began = ErrRefused
+		}
 		if told := o.take(m.Value); told != nil {
-			told <- answer{slot: m.Seq, err: ErrAbstained}
+			told <- answer{slot: m.Seq, err: fmt.Errorf("%w: %w", began, ErrAbstained)}
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // RoundError is the error of an agreement that may not begin: to more nodes than may lie
 // messages take longer than a round has room for, so that their silence means nothing; or
-// this node's clock runs at another rate than theirs.
+// this node's clock runs at another rate than theirs. It is [ErrRefused].
 type RoundError struct {
 	Round time.Duration // as it is configured
 	Room  time.Duration // for a message
@@ -35,6 +35,9 @@ type Slow struct {
 	// not count; 0 if the node is not connected.
 	Delay time.Duration
 }
+
+// Is tells what the error is, too.
+func (e *RoundError) Is(target error) bool { return target == ErrRefused }
 
 func (e *RoundError) Error() string {
 	if e.Drift != 0 {

@@ -38,7 +38,7 @@ type Vector struct {
 	Name string
 	Slot uint64 // in which it was agreed on
 	// Values are those of all nodes, by their places in Config.Members; nil is that of a
-	// node that had handed in none.
+	// node that had handed in none. The caller may do with them what it likes.
 	Values [][]byte
 }
 
@@ -56,7 +56,8 @@ type Vector struct {
 // were agreed on without it.
 //
 // If the context ends before, this node takes its value back; it may be in the vector all
-// the same. Fewer than m+1 nodes that ask wait until their contexts end.
+// the same: the error is ErrUnknown then, and to ask again under the name tells. Fewer than
+// m+1 nodes that ask wait until their contexts end.
 func (n *Node) Propose(ctx context.Context, p Proposal) (Vector, error) {
 	return n.propose(ctx, p, false)
 }
@@ -70,11 +71,11 @@ func (n *Node) propose(ctx context.Context, p Proposal, voting bool) (Vector, er
 	v := Vector{Name: p.Name}
 	switch {
 	case p.Name == "" || len(p.Name) > MaxName:
-		return v, fmt.Errorf("cluster: a name of %d bytes: allowed are 1 to %d", len(p.Name), MaxName)
+		return v, fmt.Errorf("%w: a name of %d bytes: allowed are 1 to %d", ErrRefused, len(p.Name), MaxName)
 	case len(p.Value) > MaxProposal:
-		return v, fmt.Errorf("cluster: a proposal of %d bytes: at most %d", len(p.Value), MaxProposal)
+		return v, fmt.Errorf("%w: a proposal of %d bytes: at most %d", ErrTooLarge, len(p.Value), MaxProposal)
 	case p.Gather < 0:
-		return v, fmt.Errorf("cluster: a gathering time of %v", p.Gather)
+		return v, fmt.Errorf("%w: a gathering time of %v", ErrRefused, p.Gather)
 	case p.Gather == 0:
 		p.Gather = gather
 	}
@@ -83,8 +84,8 @@ func (n *Node) propose(ctx context.Context, p Proposal, voting bool) (Vector, er
 	case err != nil:
 		return v, err
 	case voting && len(n.c.Members) <= 2*t.m:
-		return v, fmt.Errorf("cluster: m = %d of %d nodes can outvote the others: consensus needs n > 2m",
-			t.m, len(n.c.Members))
+		return v, fmt.Errorf("%w: m = %d of %d nodes can outvote the others: consensus needs n > 2m",
+			ErrRefused, t.m, len(n.c.Members))
 	}
 	a, err := o.ask(ctx, parley.Msg{
 		Kind: parley.Propose, Seq: uint64(p.Gather), Body: item{p.Name, p.Value}.append(nil),
@@ -92,7 +93,7 @@ func (n *Node) propose(ctx context.Context, p Proposal, voting bool) (Vector, er
 	if err != nil {
 		return v, fmt.Errorf("cluster: no vector of %q, for which %d nodes must ask: %w", p.Name, t.m+1, err)
 	}
-	v.Slot, v.Values = a.slot, readValues(a.value, len(n.c.Members))
+	v.Slot, v.Values = a.slot, readValues(slices.Clone(a.value), len(n.c.Members))
 	return v, nil
 }
 

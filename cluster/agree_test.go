@@ -260,28 +260,32 @@ func TestRefusedQuestions(t *testing.T) {
 	for _, c := range []struct {
 		q    cluster.Question
 		want string
+		is   error
 	}{
-		{cluster.Question{Value: make([]byte, 1025)}, "at most 1024"},
-		{cluster.Question{M: 2}, "at most 1 liars with eig"},
-		{cluster.Question{M: -1}, "at least 1"},
-		{cluster.Question{M: 3, Algorithm: cluster.SM}, "at most 2 liars with sm"},
-		{cluster.Question{Algorithm: 9}, "there is no algorithm 9"},
-		{cluster.Question{Value: []byte("\x00nothing\x00")}, cluster.ErrReserved.Error()},
+		{cluster.Question{Value: make([]byte, 1025)}, "at most 1024", cluster.ErrTooLarge},
+		{cluster.Question{M: 2}, "at most 1 liars with eig", cluster.ErrRefused},
+		{cluster.Question{M: -1}, "at least 1", cluster.ErrRefused},
+		{cluster.Question{M: 3, Algorithm: cluster.SM}, "at most 2 liars with sm", cluster.ErrRefused},
+		{cluster.Question{Algorithm: 9}, "there is no algorithm 9", cluster.ErrRefused},
+		{cluster.Question{Value: []byte("\x00nothing\x00")}, cluster.ErrReserved.Error(), cluster.ErrReserved},
 	} {
-		if _, err := nodes[0].Agree(t.Context(), c.q); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := nodes[0].Agree(t.Context(), c.q)
+		if !errors.Is(err, c.is) || errors.Is(err, cluster.ErrUnknown) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, not %q", c.q, err, c.want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := nodes[0].Agree(ctx, cluster.Question{}); !errors.Is(err, context.Canceled) {
+	_, err := nodes[0].Agree(ctx, cluster.Question{})
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
 		t.Error(err)
 	}
 	if err := nodes[3].Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := nodes[3].Agree(t.Context(), cluster.Question{}); err == nil {
-		t.Error("a closed node agrees")
+	_, err = nodes[3].Agree(t.Context(), cluster.Question{})
+	if !errors.Is(err, cluster.ErrClosed) && !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
+		t.Errorf("a closed node: %v", err)
 	}
 }
 
@@ -296,7 +300,7 @@ func TestRoundTooShort(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "it must have")
 	})
 	var short *cluster.RoundError
-	if !errors.As(err, &short) || len(short.Slow) < 2 || short.Needs != 10*short.Slow[1].Delay {
+	if !errors.Is(err, cluster.ErrRefused) || !errors.As(err, &short) || len(short.Slow) < 2 || short.Needs != 10*short.Slow[1].Delay {
 		t.Errorf("%v: %+v", err, short)
 	}
 }
@@ -362,7 +366,7 @@ func TestNameIsNotUsedUp(t *testing.T) {
 			early, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			_, err := nodes[3].Propose(early, cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond})
-			if !errors.Is(err, context.DeadlineExceeded) {
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cluster.ErrUnknown) {
 				t.Errorf("a lone node agrees: %v", err)
 			}
 			vectors := make([]cluster.Vector, 3)
@@ -399,16 +403,63 @@ func TestRefusedProposals(t *testing.T) {
 	for _, c := range []struct {
 		p    cluster.Proposal
 		want string
+		is   error
 	}{
-		{cluster.Proposal{}, "a name of 0 bytes"},
-		{cluster.Proposal{Name: strings.Repeat("x", 65)}, "a name of 65 bytes"},
-		{cluster.Proposal{Name: "x", Value: make([]byte, cluster.MaxProposal+1)}, "at most 956"},
-		{cluster.Proposal{Name: "x", Gather: -1}, "gathering"},
-		{cluster.Proposal{Name: "x", M: 2}, "at most 1 liars"},
-		{cluster.Proposal{Name: "x", M: 2, Algorithm: cluster.SM}, "n > 2m"},
+		{cluster.Proposal{}, "a name of 0 bytes", cluster.ErrRefused},
+		{cluster.Proposal{Name: strings.Repeat("x", 65)}, "a name of 65 bytes", cluster.ErrRefused},
+		{cluster.Proposal{Name: "x", Value: make([]byte, cluster.MaxProposal+1)}, "at most 956", cluster.ErrTooLarge},
+		{cluster.Proposal{Name: "x", Gather: -1}, "gathering", cluster.ErrRefused},
+		{cluster.Proposal{Name: "x", M: 2}, "at most 1 liars", cluster.ErrRefused},
+		{cluster.Proposal{Name: "x", M: 2, Algorithm: cluster.SM}, "n > 2m", cluster.ErrRefused},
 	} {
-		if _, _, err := nodes[0].Consensus(t.Context(), c.p, consensus.Rule{}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, _, err := nodes[0].Consensus(t.Context(), c.p, consensus.Rule{}, nil)
+		if !errors.Is(err, c.is) || errors.Is(err, cluster.ErrUnknown) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, not %q", c.p, err, c.want)
+		}
+	}
+}
+
+// An agreement that is under way when its context ends may come to an end, and one that waits for
+// others to be over has not begun.
+func TestAgreeContextEnds(t *testing.T) {
+	nodes := joined(t, 4, func(i int, c *cluster.Config) {
+		if c.Round = roomy; i == 3 {
+			c.Lab = &cluster.Lab{Traitor: faulty.Silent} // so that rounds last
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), roomy/10)
+	defer cancel()
+	_, err := nodes[0].Agree(ctx, cluster.Question{Value: []byte("x")})
+	if !errors.Is(err, cluster.ErrUnknown) || errors.Is(err, cluster.ErrRefused) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("under way: %v", err)
+	}
+	cluster.FillWindow(nodes[0], cluster.EIG, 1)
+	ctx, cancel = context.WithTimeout(t.Context(), roomy/10)
+	defer cancel()
+	_, err = nodes[0].Agree(ctx, cluster.Question{Value: []byte("x")})
+	if !refusedInTime(err) {
+		t.Errorf("behind others: %v", err)
+	}
+}
+
+// A vector is the caller's own: who gets it later gets it as it was agreed on.
+func TestVectorIsTheCallers(t *testing.T) {
+	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+	p := cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond}
+	var other sync.WaitGroup
+	other.Go(func() {
+		if _, err := nodes[1].Propose(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+	})
+	defer other.Wait()
+	for range 2 {
+		v, err := nodes[0].Propose(t.Context(), p)
+		if err != nil || len(v.Values) != 4 || string(v.Values[0]) != "mine" && v.Values[0] != nil {
+			t.Fatalf("%q, %v", v.Values, err)
+		}
+		for _, value := range v.Values {
+			copy(value, "????")
 		}
 	}
 }

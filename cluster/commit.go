@@ -120,11 +120,12 @@ const (
 var (
 	// ErrBlocked: the outcome can not be known before others are back. See [BlockedError].
 	ErrBlocked = errors.New("the transaction is blocked")
-	// ErrTaken: there is another transaction of that name, or one that this node had no part
-	// in, and that may have been the same.
+	// ErrTaken: there is another transaction of that name. If it is ErrUnknown, too, it may be the
+	// same one, which goes on at nodes that take part, and may commit.
 	ErrTaken = errors.New("a transaction has had this name already")
 	// ErrNoTransaction: this node knows of no transaction of that name. It was never there,
-	// or ended so long ago that it is forgotten, or was aborted before a crash of this node.
+	// or ended so long ago that it is forgotten, or was aborted before a crash of this node, or
+	// is one that others have and this node has no part in.
 	ErrNoTransaction = errors.New("no transaction of that name is known here")
 )
 

@@ -56,13 +56,13 @@ func (m *transactions) begun(s *parley.Step, from parley.ID, path parley.Path, q
 		return
 	}
 	why := ending{by: m.self}
-	switch {
+	switch taken := m.taking(of); {
 	case !asks:
 		why.text = "has not been asked"
+	case taken != free:
+		why.text, why.taken, of.parts = "a transaction has had this name already", taken, nil
 	case c.bytes+of.size() > mostParts:
 		why.text, of.parts = "too much is under way", nil
-	case m.names[of.name] != nil || m.past.named(of.name) != nil:
-		why.text, why.taken, of.parts = "a transaction has had this name already", true, nil
 	}
 	t := &transaction{path: path, sheet: of, inner: m.machine(of)}
 	m.add(t)
@@ -99,11 +99,15 @@ func (m *transactions) hear(s *parley.Step, from parley.ID, path parley.Path, q 
 	case int(place) >= len(t.sheet.members):
 		s.Refuse(from, "word of one that takes no part")
 	case q.Kind == txWhy:
-		if coordinatorOf(path) != m.self || t.why.text != "" || len(q.Body) > maxWhy || q.Value > 1 {
+		if coordinatorOf(path) != m.self || t.why.text != "" || len(q.Body) > maxWhy || q.Value > 1 ||
+			q.Seq > uint64(takenByAbort) {
 			s.Refuse(from, "reason that nobody asked for")
 			return
 		}
-		t.why = ending{by: from, text: string(q.Body), taken: q.Value == 1}
+		t.why = ending{by: from, text: string(q.Body)}
+		if q.Value == 1 {
+			t.why.taken = max(taking(q.Seq), takenPerhaps)
+		}
 	case q.Kind >= txBegin:
 		s.Refuse(from, "no message of a transaction")
 	// The machine inside would forget what is logged everywhere: here it has to be carried out.
@@ -186,12 +190,17 @@ func (m *transactions) decided(s *parley.Step, t *transaction, outcome commit.Ou
 		t.why = ending{}
 	}
 	t.outcome, t.blocked = outcome, false
-	m.past.add(&ended{t.path, t.sheet.name, t.sheet.digest, outcome, t.why})
-	q := m.ended(t.path, t.sheet.name, outcome, t.why)
-	_, has := t.sheet.part(m.self)
-	if has && !t.told {
+	why, q := t.why, m.ended(t.path, t.sheet.name, outcome, t.why)
+	if _, has := t.sheet.part(m.self); has && !t.told {
 		q.Origin = 1
 	}
+	if !m.holds(t) { // who waits under the name waits for another one
+		why.taken = max(why.taken, takenPerhaps)
+		if q.Origin == 0 {
+			q.Body = why.encode("")
+		}
+	}
+	m.past.add(&ended{t.path, t.sheet.name, t.sheet.digest, outcome, why})
 	s.Deliver(t.sheet.members[0], q)
 	m.stopTimer(s, t.path)
 	if q.Origin == 0 {
@@ -434,6 +443,7 @@ func (m *transactions) liveState(v *parley.Vars) {
 func (t *transaction) state(v *parley.Vars) {
 	v.Inner("#"+strconv.FormatUint(uint64(t.path), 10), t.inner, nil)
 	t.why.state(v)
+	parley.Num(v, "taken", &t.why.taken)
 	v.Bool("logged", &t.logged)
 	parley.Num(v, "outcome", &t.outcome)
 	v.Set("acked", &t.acked)

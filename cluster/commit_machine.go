@@ -33,8 +33,8 @@ const (
 	// txOpen is from a coordinator. Seq: the next number. Body: numbers of transactions of the
 	// receiver's that are not over; all others below Seq are.
 	txOpen
-	// txWhy tells the coordinator why the vote is no. Value: 1 if the name is another's. Body:
-	// in words.
+	// txWhy tells the coordinator why the vote is no. Value: 1 if the name is taken. Seq: then
+	// a taking, or 0. Body: in words.
 	txWhy
 )
 
@@ -193,6 +193,7 @@ func (m *transactions) Start(s *parley.Step) {
 				m.add(t)
 			}
 			t.yes = r.Body[1] == 1
+			m.name(t)
 		case t == nil:
 			panic(fmt.Sprintf("cluster: node %d has a record of no transaction", m.self))
 		case len(r.Body) == 1 && r.Body[0] == appliedRecord:
@@ -232,9 +233,7 @@ func (m *transactions) again(s *parley.Step, logs map[parley.Path][]parley.Recor
 // add puts a transaction among the live ones.
 func (m *transactions) add(t *transaction) {
 	m.live[t.path] = t
-	if m.names[t.sheet.name] == nil && m.past.named(t.sheet.name) == nil { // else the name is taken
-		m.names[t.sheet.name] = t
-	}
+	m.name(t)
 	c := &m.of[coordinatorOf(t.path)]
 	i := len(c.list)
 	for i > 0 && c.list[i-1].path > t.path {
@@ -353,11 +352,11 @@ func (m *transactions) voted(s *parley.Step, t *transaction, yes bool, why endin
 		if c == m.self {
 			t.why = why
 		} else {
-			taken := uint64(0)
-			if why.taken {
-				taken = 1
+			q := parley.Msg{Kind: txWhy, Seq: uint64(why.taken), Body: []byte(why.text)}
+			if why.taken != free {
+				q.Value = 1
 			}
-			m.send(s, c, t.path, parley.Msg{Kind: txWhy, Value: taken, Body: []byte(why.text)})
+			m.send(s, c, t.path, q)
 		}
 	}
 	m.give(s, t, false)

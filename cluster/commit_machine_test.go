@@ -140,7 +140,7 @@ func outcomesOf(s *sim.Sim, n int) map[string]string {
 	for _, d := range s.History.Deliveries {
 		if d.Msg.Kind == txEnded {
 			name, why := readEnding(d.Msg.Body)
-			if why.taken {
+			if why.taken != free {
 				name += "'"
 			}
 			note(name, d.At, map[problem.Outcome]byte{problem.Commit: 'c', problem.Abort: 'a'}[problem.Outcome(d.Msg.Seq)])

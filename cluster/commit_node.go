@@ -154,7 +154,9 @@ func (s *commits) finish(c *txCall, committed bool, err error) {
 // do, or at none of them: it commits if all of them say yes. It returns when the outcome is
 // decided and durable; participants are told at the same time, and those that are down when
 // they are back. Who asks again under the name gets the outcome of before, as long as a node
-// that takes part remembers it, and joins those who wait if there is none yet.
+// that takes part remembers it, and joins those who wait if there is none yet. Ask again at a node that takes part:
+// another one asks those anew, and what it says may be that this is aborted if one of them does not
+// answer in time, and ErrTaken with ErrUnknown while there is no outcome.
 //
 // An error that is ErrUnknown, as when the context ends or the node is blocked, says that
 // the transaction goes on and may commit: see Outcome. With any other one nothing is done.
@@ -309,17 +311,28 @@ func (s *commits) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 			s.works.end(parley.Path(m.Value), name, committed)
 		}
 		s.count(committed)
-		if why.taken {
-			s.end(name, false, fmt.Errorf("%w: %q, at %s", ErrTaken, name, s.n.c.Members[why.by].Name))
-			return
-		}
-		s.end(name, committed, nil)
+		s.tell(name, committed, why)
 	case txRefused:
 		err := fmt.Errorf("%w: too many transactions wait for members that are down", ErrRefused)
 		if m.Seq == nameTaken {
 			err = fmt.Errorf("%w: %q", ErrTaken, m.Body)
 		}
 		s.end(string(m.Body), false, err)
+	}
+}
+
+// tell answers who waits for a transaction. What is refused because of its name may be the
+// one that has it, and is then known to have its outcome, or may have any.
+func (s *commits) tell(name string, committed bool, why ending) {
+	switch at := s.n.nameOf(why.by); why.taken {
+	case free:
+		s.end(name, committed, nil)
+	case takenByCommit, takenByAbort:
+		s.end(name, why.taken == takenByCommit, nil)
+	case takenOther:
+		s.end(name, false, fmt.Errorf("%w: %q, at %s", ErrTaken, name, at))
+	default:
+		s.end(name, false, fmt.Errorf("%w: %q, at %s, where %w", ErrTaken, name, at, ErrUnknown))
 	}
 }
 

@@ -159,7 +159,7 @@ func readNumbers(b []byte, most int) (list []uint64, ok bool) {
 type ending struct {
 	by    parley.ID // who said no
 	text  string    // "": it is not known who did
-	taken bool      // for another transaction has the name
+	taken taking    // for a transaction has the name
 }
 
 // maxWhy is how many bytes of a reason are told.
@@ -167,11 +167,7 @@ const maxWhy = 200
 
 func (e ending) encode(name string) []byte {
 	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
-	taken := uint64(0)
-	if e.taken {
-		taken = 1
-	}
-	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.by)), taken)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.by)), uint64(e.taken))
 	return append(b, e.text...)
 }
 
@@ -179,7 +175,7 @@ func (e ending) encode(name string) []byte {
 func readEnding(b []byte) (name string, e ending) {
 	r := numbers{b: b}
 	name = string(r.bytes(MaxTx))
-	e.by, e.taken = parley.ID(r.next(1<<16-1)), r.next(1) == 1
+	e.by, e.taken = parley.ID(r.next(1<<16-1)), taking(r.next(uint64(takenByAbort)))
 	e.text = string(r.b)
 	return name, e
 }
@@ -207,13 +203,14 @@ func newPast(most int) past {
 
 func (p *past) named(name string) *ended { return p.by[name] }
 
-// add remembers one, and forgets the oldest if they are too many.
+// add remembers one, and forgets the oldest if they are too many. What did not get its name
+// is not found by it.
 func (p *past) add(e *ended) {
 	if p.at[e.path] != nil {
 		return
 	}
 	p.at[e.path] = e
-	if p.by[e.name] == nil {
+	if p.by[e.name] == nil && e.why.taken == free {
 		p.by[e.name] = e
 	}
 	p.list = append(p.list, e)
@@ -262,7 +259,13 @@ func (p *past) state(v *parley.Vars) {
 func (e *ending) state(v *parley.Vars) {
 	v.ID("by", &e.by)
 	visitText(v, "why", &e.text)
-	v.Bool("taken", &e.taken)
+	taken := e.taken != free // of what is over more is not asked
+	if v.Bool("taken", &taken); v.Loading() {
+		e.taken = free
+		if taken {
+			e.taken = takenPerhaps
+		}
+	}
 }
 
 // single is the machine of a transaction without others: what the one node says is done.

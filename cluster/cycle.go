@@ -183,6 +183,10 @@ func (c *Cycle) Next(ctx context.Context, after uint64) (Vector, error) {
 	for {
 		for _, v := range c.kept {
 			if v.Slot > after {
+				v.Values = slices.Clone(v.Values) // the caller's own
+				for i, b := range v.Values {
+					v.Values[i] = bytes.Clone(b)
+				}
 				return v, nil
 			}
 		}

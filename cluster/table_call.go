@@ -147,6 +147,9 @@ func (t *Table) leave(c *call, why error) (service.Reply, error) {
 		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", ErrRefused, why))
 		return c.reply, c.err
 	}
+	if !c.sent {
+		c.command = slices.Clone(c.command) // it may be that of who leaves
+	}
 	return service.Reply{}, fmt.Errorf("%w: %w", ErrUnknown, why)
 }
 

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"connectrpc.com/connect"
 
@@ -55,17 +54,19 @@ func asked(a parleyv1.Algorithm, m uint32) (cluster.Algorithm, int, error) {
 	return algorithm, int(m), nil
 }
 
-// agreeFailed is an error of an agreement. Those that are of no kind, nor of the process that
-// the agreement is in, say what is not allowed of what was asked.
+// agreeFailed is an error of an agreement. What is refused, and not because of the time or the
+// state of the node, says what is not allowed of what was asked.
 func agreeFailed(err error) error {
-	switch f := failed(err); {
-	case errors.Is(err, cluster.ErrClosed):
-		return &failure{connect.CodeUnavailable, unknown, "closed", err}
-	case f.code == connect.CodeInternal && !strings.Contains(err.Error(), "host: "): // whose errors begin so
-		return &failure{connect.CodeInvalidArgument, nothing, "invalid", err}
-	default:
-		return f
+	f := failed(err)
+	switch {
+	case errors.Is(err, cluster.ErrAbstained):
+		f.code, f.reason = connect.CodeAborted, "abstained"
+	case f.reason == "refused" && errors.Is(err, cluster.ErrReserved):
+		f.code, f.reason = connect.CodeInvalidArgument, "reserved"
+	case f.reason == "refused":
+		f.code, f.reason = connect.CodeInvalidArgument, "invalid"
 	}
+	return f
 }
 
 func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parleyv1.AgreeResponse, error) {

@@ -385,11 +385,13 @@ func TestAgree(t *testing.T) {
 		}
 	}
 	for _, bad := range []*parleyv1.AgreeRequest{
-		{Value: make([]byte, 2000)}, {M: 2}, {M: 1 << 30}, {Algorithm: 9},
+		{M: 2}, {M: 1 << 30}, {Algorithm: 9},
 	} {
 		_, err := c.Agree.Agree(ctx, bad)
 		demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "invalid")
 	}
+	_, err = c.Agree.Agree(ctx, &parleyv1.AgreeRequest{Value: make([]byte, 2000)})
+	demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "too large")
 	_, err = c.Agree.Agree(ctx, &parleyv1.AgreeRequest{Value: []byte("\x00nothing\x00")})
 	demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "reserved")
 }

@@ -42,18 +42,19 @@ func invalid(format string, args ...any) error {
 	return refuse(connect.CodeInvalidArgument, "invalid", format, args...)
 }
 
-// kinds says of the errors of a node what a client is told. The first that fits holds.
+// kinds says of the errors of a node what a client is told. The first that fits holds, but for the
+// outcome, which is unknown of what is ErrUnknown, too.
 var kinds = []struct {
 	err     error
 	code    connect.Code
 	outcome parleyv1.Outcome
 	reason  string
 }{
-	// Errors of tables are ErrUnknown, or nothing was done.
+	// Errors of tables, transactions and agreements are ErrUnknown, or nothing was done.
+	{cluster.ErrTaken, connect.CodeAlreadyExists, nothing, "taken"},
 	{cluster.ErrExpired, connect.CodeAborted, unknown, "expired"},
 	{cluster.ErrBlocked, connect.CodeUnknown, unknown, "blocked"},
 	{cluster.ErrUnknown, connect.CodeUnknown, unknown, "unknown"},
-	{cluster.ErrTaken, connect.CodeAlreadyExists, nothing, "taken"},
 	{cluster.ErrNoTransaction, connect.CodeNotFound, nothing, "no transaction"},
 	{keyvalue.ErrMissing, connect.CodeNotFound, nothing, "no value"},
 	{keyvalue.ErrNoNumber, connect.CodeFailedPrecondition, nothing, "no number"},
@@ -84,6 +85,12 @@ func failed(err error) *failure {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
 			f = &failure{k.code, k.outcome, k.reason, err}
+			switch {
+			case errors.Is(err, cluster.ErrUnknown):
+				f.outcome = unknown
+			case errors.Is(err, cluster.ErrRefused):
+				f.outcome = nothing
+			}
 			break
 		}
 	}

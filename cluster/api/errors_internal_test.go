@@ -44,6 +44,7 @@ func TestFailed(t *testing.T) {
 		{with(cluster.ErrExpired, cluster.ErrUnknown), connect.CodeAborted, unknown, "expired"},
 		{&cluster.BlockedError{Tx: "t"}, connect.CodeUnknown, unknown, "blocked"},
 		{cluster.ErrTaken, connect.CodeAlreadyExists, nothing, "taken"},
+		{with(cluster.ErrTaken, cluster.ErrUnknown), connect.CodeAlreadyExists, unknown, "taken"},
 		{cluster.ErrNoTransaction, connect.CodeNotFound, nothing, "no transaction"},
 		{keyvalue.ErrMissing, connect.CodeNotFound, nothing, "no value"},
 		{keyvalue.ErrNoNumber, connect.CodeFailedPrecondition, nothing, "no number"},
@@ -65,6 +66,7 @@ func TestFailed(t *testing.T) {
 		{late, connect.CodeDeadlineExceeded, unknown, "deadline"},
 		{gone, connect.CodeCanceled, unknown, "canceled"},
 		{errors.New("anything"), connect.CodeInternal, unknown, "internal"},
+		{with(cluster.ErrUnknown, cluster.ErrAbstained), connect.CodeUnknown, unknown, "unknown"},
 		{invalid("no"), connect.CodeInvalidArgument, nothing, "invalid"},
 	} {
 		f := failed(fmt.Errorf("table x: %w", c.err))
@@ -72,19 +74,31 @@ func TestFailed(t *testing.T) {
 			t.Errorf("%v: %v %v %q: %v %v %q was expected", c.err, f.code, f.outcome, f.reason, c.code, c.outcome, c.reason)
 		}
 	}
-	// An agreement that was begun goes on when the node is closed.
-	if f := failed(agreeFailed(cluster.ErrClosed)); f.outcome != unknown || f.code != connect.CodeUnavailable {
-		t.Error(f)
-	}
-	if f := failed(agreeFailed(errors.New("so many"))); f.outcome != nothing || f.code != connect.CodeInvalidArgument {
-		t.Error(f)
-	}
-	// One whose machine has broken may have begun.
-	if f := failed(agreeFailed(host.ErrStopped)); f.outcome != unknown || f.code != connect.CodeInternal {
-		t.Error(f)
-	}
-	if f := failed(agreeFailed(late)); f.outcome != unknown || f.code != connect.CodeDeadlineExceeded {
-		t.Error(f)
+	for _, c := range []struct {
+		err     error
+		code    connect.Code
+		outcome parleyv1.Outcome
+		reason  string
+	}{
+		// An agreement that was begun goes on when the node is closed, or its machine has broken.
+		{cluster.ErrClosed, connect.CodeUnavailable, nothing, "closed"},
+		{with(cluster.ErrUnknown, cluster.ErrClosed), connect.CodeUnknown, unknown, "unknown"},
+		{with(cluster.ErrUnknown, errors.New("host: it broke")), connect.CodeUnknown, unknown, "unknown"},
+		{host.ErrStopped, connect.CodeInternal, unknown, "internal"},
+		{errors.New("so many"), connect.CodeInternal, unknown, "internal"},
+		{with(cluster.ErrRefused, errors.New("so many")), connect.CodeInvalidArgument, nothing, "invalid"},
+		{with(cluster.ErrRefused, cluster.ErrReserved), connect.CodeInvalidArgument, nothing, "reserved"},
+		{cluster.ErrTooLarge, connect.CodeInvalidArgument, nothing, "too large"},
+		{cluster.ErrDraining, connect.CodeUnavailable, nothing, "draining"},
+		{&cluster.RoundError{}, connect.CodeFailedPrecondition, nothing, "too slow"},
+		{with(cluster.ErrUnknown, late), connect.CodeDeadlineExceeded, unknown, "deadline"},
+		{with(cluster.ErrRefused, late), connect.CodeDeadlineExceeded, nothing, "deadline"},
+		{with(cluster.ErrUnknown, cluster.ErrAbstained), connect.CodeAborted, unknown, "abstained"},
+		{with(cluster.ErrRefused, cluster.ErrAbstained), connect.CodeAborted, nothing, "abstained"},
+	} {
+		if f := failed(agreeFailed(c.err)); f.code != c.code || f.outcome != c.outcome || f.reason != c.reason {
+			t.Errorf("of an agreement: %v: %v %v %q", c.err, f.code, f.outcome, f.reason)
+		}
 	}
 }
 

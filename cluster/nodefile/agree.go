@@ -34,6 +34,9 @@ func (f *File) fitsLinks() error {
 	if err := c.CheckAgreements(); err != nil {
 		return f.at("agreements", err)
 	}
+	if f.set("commit") && f.Links == cluster.Datagrams {
+		return f.line["commit"].wrong("transactions need streams or calls: the links are datagrams")
+	}
 	c.Links, c.Groups, c.Tables = f.Links, f.Groups, f.Tables
 	var err error
 	if c.Participant, err = f.participant(); err != nil {

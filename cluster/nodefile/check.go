@@ -69,6 +69,9 @@ func (f *File) inWords() string {
 	for i, t := range f.Tables {
 		text += []string{"; tables ", ", "}[min(i, 1)] + t.Name
 	}
+	if f.Commit.Protocol != cluster.TwoPhase {
+		text += "; transactions by " + f.Commit.Protocol.String()
+	}
 	if f.Links != cluster.Streams {
 		text += "; linked by " + f.Links.String()
 	}

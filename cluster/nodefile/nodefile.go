@@ -48,6 +48,7 @@ type File struct {
 	// Participant is where the service is called that does this node's part of transactions;
 	// it may be empty.
 	Participant string
+	Commit      cluster.CommitConfig // of transactions
 	Links       cluster.Links
 	Agreements  []cluster.Agreement // nil: the default
 	TraceLimit  int                 // MiB of each trace; 0: the default
@@ -127,6 +128,7 @@ func (f *File) keys() []key {
 		{"groups", false, func(v value) error { return v.list(f.group) }},
 		{"tables", false, func(v value) error { return v.list(f.table) }},
 		{"participant", false, f.served},
+		{"commit", false, f.commit},
 		{"links", false, f.linked},
 		{"agreements", false, func(v value) error {
 			err := v.list(f.agreement)
@@ -355,6 +357,9 @@ func (f *File) fits() error {
 	if byzantine && (n < 4 || n > maxByzantine) {
 		return f.line["groups"].wrong("level byzantine among %d members: allowed are 4 to %d", n, maxByzantine)
 	}
+	if f.Commit.Protocol == cluster.Agreed && (n < 4 || n > maxByzantine) {
+		return f.line["commit"].wrong("protocol agreed among %d members: allowed are 4 to %d", n, maxByzantine)
+	}
 	return f.fitsLinks()
 }
 
@@ -405,7 +410,7 @@ func (f *File) Config() (cluster.Config, error) {
 	}
 	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.Folder(f.Data), f.Durable
 	c.Groups, c.Tables, c.M, c.Round, c.Times, c.Lab = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
-	c.Clocks, c.Links, c.Agreements = f.Clocks, f.Links, f.Agreements
+	c.Clocks, c.Links, c.Agreements, c.Commit = f.Clocks, f.Links, f.Agreements, f.Commit
 	if c.Participant, err = f.participant(); err != nil {
 		return cluster.Config{}, f.at("participant", err)
 	}

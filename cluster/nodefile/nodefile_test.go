@@ -242,6 +242,39 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// Nodes decide on transactions by the protocol that the file says, in its times.
+func TestCommitProtocol(t *testing.T) {
+	for text, want := range map[string]cluster.CommitConfig{
+		"": {}, "commit: {protocol: two-phase}\n": {}, "commit: {protocol: majority}\n": {Protocol: cluster.Majority},
+		"commit: {protocol: agreed, votes: 2s, delay: 20ms}\n": {
+			Protocol: cluster.Agreed, Votes: 2 * time.Second, Delay: 20 * time.Millisecond,
+		},
+	} {
+		file := made(t, "cluster: bank\nname: a\n"+text)
+		f, err := nodefile.Read(file)
+		if want.Protocol == cluster.Agreed { // for which two members are too few
+			if err == nil || !strings.HasSuffix(err.Error(), "commit: protocol agreed among 2 members: allowed are 4 to 13") {
+				t.Error(err)
+			}
+			f, err = nodefile.Parse(file, []byte(complete("name: a\n"+text+"...\n")))
+			if err != nil || f.Commit != want {
+				t.Errorf("%+v, %v", f, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := f.Config(); err != nil || c.Commit != want {
+			t.Errorf("%q: %+v, %v", text, c.Commit, err)
+		}
+		said := strings.Contains(f.Check(t.Context())[0].Text, "; transactions by majority")
+		if said != (want.Protocol == cluster.Majority) {
+			t.Errorf("%q: that it is by majority is said: %v", text, said)
+		}
+	}
+}
+
 // Certificates that are not good for the node are errors on the line that is about them.
 func TestConfigRefuses(t *testing.T) {
 	certs := func(file string) string { return filepath.Join(filepath.Dir(file), "certs") }

@@ -20,6 +20,21 @@ func (f *File) served(v value) error {
 	return nil
 }
 
+// commit reads how nodes agree on whether to commit.
+func (f *File) commit(v value) error {
+	return v.fields(
+		key{"protocol", true, func(v value) error {
+			text, err := v.oneOf("two-phase", "majority", "agreed")
+			if err == nil {
+				f.Commit.Protocol, err = cluster.ParseCommitProtocol(text)
+			}
+			return err
+		}},
+		key{"votes", false, into(&f.Commit.Votes, value.time)},
+		key{"delay", false, into(&f.Commit.Delay, value.time)},
+	)
+}
+
 // participant is who does this node's part of transactions, nil if the file names nobody.
 func (f *File) participant() (cluster.Participant, error) {
 	if f.Participant == "" {

@@ -168,6 +168,9 @@ func Unknown(err error) bool {
 	if err == nil {
 		return false
 	}
+	if _, ok := errors.AsType[*unasked](err); ok {
+		return false
+	}
 	if _, ok := errors.AsType[*lost](err); ok {
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -17,11 +18,7 @@ import (
 func TestUnknown(t *testing.T) {
 	told := func(code connect.Code, outcome parleyv1.Outcome) error {
 		e := connect.NewError(code, errors.New("x"))
-		d, err := connect.NewErrorDetail(&parleyv1.ErrorDetail{Outcome: outcome})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.AddDetail(d)
+		e.AddDetail(detail(t, outcome))
 		return e
 	}
 	bare := func(code connect.Code, err error) error { return connect.NewError(code, err) }
@@ -62,7 +59,83 @@ func TestNobody(t *testing.T) {
 		t.Error("somebody was asked")
 		return nil
 	})
-	if err == nil {
-		t.Error("no error")
+	if err == nil || client.Unknown(err) {
+		t.Error(err)
 	}
+}
+
+// opens is a table whose sessions have the number 7.
+type opens struct {
+	parleyv1.TableServiceClient
+}
+
+func (opens) Open(context.Context, *parleyv1.OpenRequest) (*parleyv1.OpenResponse, error) {
+	return &parleyv1.OpenResponse{Session: 7}, nil
+}
+
+// What is unknown is asked for again under its number, and what is not is not.
+func TestAgain(t *testing.T) {
+	ctx, s := t.Context(), client.NewSession("table", &client.Client{Table: opens{}})
+	if err := s.Again(ctx); err == nil || client.Unknown(err) {
+		t.Errorf("before anything: %v", err)
+	}
+	var numbers []uint64
+	var answer error
+	ask := func(_ context.Context, _ *client.Client, call *parleyv1.Call) error {
+		numbers = append(numbers, call.GetNumber())
+		return answer
+	}
+	lost := connect.NewError(connect.CodeInternal, errors.New("x"))
+	refused := connect.NewError(connect.CodeNotFound, errors.New("x"))
+	lost.AddDetail(detail(t, parleyv1.Outcome_OUTCOME_UNKNOWN))
+	refused.AddDetail(detail(t, parleyv1.Outcome_OUTCOME_NOTHING_DONE))
+	for _, step := range []struct {
+		again   bool
+		answer  error
+		unknown bool
+	}{
+		{false, nil, false}, {false, lost, true}, {true, lost, true}, {true, refused, true}, {true, nil, false},
+		{false, lost, true}, {false, refused, false},
+	} {
+		var err error
+		if answer = step.answer; step.again {
+			err = s.Again(ctx)
+		} else {
+			err = s.Do(ctx, ask)
+		}
+		if client.Unknown(err) != step.unknown || (err == nil) != (answer == nil) {
+			t.Errorf("%+v: %v", step, err)
+		}
+	}
+	if err := s.Again(ctx); err == nil || client.Unknown(err) || !slices.Equal(numbers, []uint64{1, 2, 2, 2, 2, 3, 4}) {
+		t.Errorf("%v, numbers %v", err, numbers)
+	}
+}
+
+// Who waits behind another command waits as long as its own context lasts.
+func TestWaits(t *testing.T) {
+	s := client.NewSession("table", &client.Client{Table: opens{}})
+	under, end := make(chan bool), make(chan bool)
+	go func() {
+		_ = s.Do(t.Context(), func(context.Context, *client.Client, *parleyv1.Call) error {
+			close(under)
+			<-end
+			return nil
+		})
+	}()
+	<-under
+	defer close(end)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Do(ctx, nil); !errors.Is(err, context.Canceled) || client.Unknown(err) {
+		t.Error(err)
+	}
+}
+
+func detail(t *testing.T, outcome parleyv1.Outcome) *connect.ErrorDetail {
+	d, err := connect.NewErrorDetail(&parleyv1.ErrorDetail{Outcome: outcome})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

@@ -1,0 +1,88 @@
+package cluster_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"parley/cluster"
+)
+
+// A client that gets no answer asks another node, which has no part in the transaction: it is
+// told the outcome, or that it is unknown, and never that nothing was done.
+func TestCommitAskedElsewhere(t *testing.T) {
+	for _, p := range crashing {
+		t.Run(p.String(), func(t *testing.T) {
+			r, ledgers := parties(t, 4, false, cluster.CommitConfig{Protocol: p, Votes: time.Minute})
+			ctx := soon(t, 20*time.Second)
+			for tx, body := range map[string]string{"a": "do", "b": "no"} {
+				first, err := r.nodes[0].Load().Commit(ctx, tx, bodies(body, 1, 2))
+				if err != nil || first != (body == "do") {
+					t.Fatal(first, err)
+				}
+				for i := range 4 {
+					if yes, err := r.nodes[i].Load().Commit(ctx, tx, bodies(body, 1, 2)); yes != first || err != nil {
+						t.Errorf("%s is asked at node %d: %t, %v", tx, i+1, yes, err)
+					}
+				}
+				_, err = r.nodes[3].Load().Commit(ctx, tx, bodies("other", 1, 2))
+				if !errors.Is(err, cluster.ErrTaken) || errors.Is(err, cluster.ErrUnknown) {
+					t.Errorf("what has the name of %s and is another: %v", tx, err)
+				}
+				if o, err := r.nodes[1].Load().Outcome(tx); (o.State == cluster.Committed) != first || err != nil {
+					t.Error(o, err)
+				}
+			}
+			underWay(t, r, ledgers[1])
+		})
+	}
+}
+
+// underWay has a transaction asked elsewhere before it has an outcome: who waits for it goes
+// on to wait, and its outcome is known where it takes part.
+func underWay(t *testing.T, r *rig, slow *tally) {
+	ctx := soon(t, 20*time.Second)
+	slow.mu.Lock()
+	slow.gate = make(chan struct{})
+	slow.mu.Unlock()
+	asked := bodies("wait", 1)
+	asked["node3"] = []byte("do")
+	first := make(chan error, 1)
+	go func() {
+		defer close(first)
+		yes, err := r.nodes[1].Load().Commit(ctx, "w", asked)
+		if err == nil && !yes {
+			err = errors.New("it is aborted, it says")
+		}
+		if err != nil {
+			first <- err
+		}
+	}()
+	eventually(t, "it is to be prepared", func() bool { return slow.asked("w") })
+	node := r.nodes[3].Load()
+	_, err := node.Commit(ctx, "w", asked)
+	if !errors.Is(err, cluster.ErrTaken) || !errors.Is(err, cluster.ErrUnknown) {
+		t.Errorf("under way: %v", err)
+	}
+	if o, err := node.Outcome("w"); !errors.Is(err, cluster.ErrNoTransaction) {
+		t.Errorf("a node without a part says of its outcome: %+v, %v", o, err)
+	}
+	select {
+	case err := <-first:
+		t.Errorf("who asked first has an answer before there is one: %v", err)
+	default:
+	}
+	close(slow.gate)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	eventually(t, "all know the end", func() bool { return cluster.KeptTransactions(r.nodes[1].Load()) == 0 })
+	for i := 1; i < 4; i++ {
+		if yes, err := r.nodes[i].Load().Commit(ctx, "w", asked); !yes || err != nil {
+			t.Errorf("asked again at node %d: %t, %v", i+1, yes, err)
+		}
+	}
+	if o, err := r.nodes[1].Load().Outcome("w"); o.State != cluster.Committed || err != nil {
+		t.Errorf("its outcome: %+v, %v", o, err)
+	}
+}
