@@ -250,9 +250,27 @@ type cyclic struct {
 func newCyclic(t stream, n int, self parley.ID, every parley.Tick, when lockstep.Schedule,
 	clock func(parley.Tick) (int64, bool),
 ) *cyclic {
-	return &cyclic{
-		p: t.rounds(n), when: when, limit: t.frameLimit(n), self: self, every: every, clock: clock, value: nothing,
-	}
+	p := t.rounds(n)
+	inner := p.New
+	p.New = func(self parley.ID) lockstep.Rounds { return &attended{Rounds: inner(self), enough: n - 1 - t.m} }
+	return &cyclic{p: p, when: when, limit: t.frameLimit(n), self: self, every: every, clock: clock, value: nothing}
+}
+
+// attended are rounds that know whether their process heard enough others in each: as many as are
+// correct. Who did not was cut off, and what it decides nobody else may have decided.
+type attended struct {
+	lockstep.Rounds
+	enough int
+	apart  bool
+}
+
+// Came.
+func (r *attended) Came(_ int, from parley.Set) { r.apart = r.apart || from.Len() < r.enough }
+
+// State.
+func (r *attended) State(v *parley.Vars) {
+	v.Bool("apart", &r.apart)
+	r.Rounds.State(v)
 }
 
 // Start.
@@ -289,11 +307,17 @@ func (m *cyclic) timed(s *parley.Step, clause func()) {
 	s.Now = parley.Tick(t)
 	clause()
 	s.Now = before
-	for i := mark; i < len(s.Effects); i++ {
-		if e := &s.Effects[i]; e.Op == parley.OpDeliver {
-			e.Msg.Seq = m.slot
+	apart := m.one.Rounds().(*attended).apart
+	s.Take(mark, func(e *parley.Effect) bool {
+		if e.Op != parley.OpDeliver {
+			return false
 		}
-	}
+		e.Msg.Seq = m.slot
+		if apart {
+			s.Refuse(m.self, cutOff)
+		}
+		return apart
+	})
 }
 
 // looks is how often a process without a clock looks whether there is one.
