@@ -75,7 +75,7 @@ func told(t *testing.T) {
 		"log query table x":                               {2, "there is no such command"},
 		"log put nowhere a b":                             {2, `there is no table "nowhere"`},
 		"log get table nothing":                           {1, "the key has no value"},
-		"agree x -m 2":                                    {2, "node1: m = 2: "},
+		"agree x -m 2":                                    {2, "node1: refused: m = 2: "},
 		"cast total x --level fifo":                       {2, "no payloads of level fifo"},
 		"cast total x --json":                             {0, `{"node":"node1","sent":1,"position":"`},
 		"commit t9 node9=x":                               {2, `there is no member "node9"`},
