@@ -44,7 +44,7 @@ const (
 // the next slot. A Decide is delivered of each slot, with the slot for its Seq and the
 // number of the question for its Value, 0 at other processes; before it, Carried from the
 // node that tells it, each account that was asked for. Of a slot in which the
-// default is decided nothing is told, but to who asked. Questions of a process that comes
+// default is decided nothing is told; who asked in it gets no answer. Questions of a process that comes
 // back wait until it takes part again.
 type asks struct {
 	slots
@@ -257,7 +257,10 @@ func (m *asks) tell(s *parley.Step, d *decided) {
 	}
 	var body []byte
 	switch {
-	case own == nil && bytes.Equal(d.value, nothing):
+	case bytes.Equal(d.value, nothing):
+		if own != nil { // it came too late for the others
+			s.Indicate(parley.Msg{Kind: unanswered, Value: own.number})
+		}
 		return
 	case d.note != nil:
 		body = d.note.account.encode()

@@ -92,6 +92,48 @@ func TestEveryQuestionIsAnswered(t *testing.T) {
 	}
 }
 
+// lateAt is a run in which what a process says at the time 0 comes to two others too late.
+func lateAt(t stream, at parley.ID, requests ...sim.Request) *sim.Sim {
+	return sim.Run(sim.Options{
+		Protocol: simulated(t, 4), Requests: requests,
+		Links: []sim.Link{{From: parley.SetOf(at), To: parley.SetOf(1, 2), Until: 1, Loss: 1}},
+	})
+}
+
+// A source whose value comes too late for the others does not take it for decided: nobody
+// has decided on anything, and to ask again is safe.
+func TestLateQuestion(t *testing.T) {
+	all, missing := outcomes(lateAt(stream{EIG, 1, 0}, 0, question(0, 0, 1, "one"), question(0, 20000, 2, "two")))
+	for id, of := range all {
+		if fmt.Sprint(of) != "map[2:two]" {
+			t.Errorf("process %d decided %v", id, of)
+		}
+	}
+	if !slices.Equal(missing, []uint64{1}) {
+		t.Errorf("no answers to %v", missing)
+	}
+}
+
+// One whose proposals come too late for the others gets the vector that they have, without
+// its own value.
+func TestLateProposal(t *testing.T) {
+	var requests []sim.Request
+	for id := range parley.ID(4) {
+		requests = append(requests, sim.Request{At: id, Msg: parley.Msg{
+			Kind: parley.Propose, Value: 1, Body: item{"name", []byte{'a' + byte(id)}}.append(nil),
+		}})
+	}
+	all, missing := outcomes(lateAt(stream{EIG, 1, everybody}, 3, requests...))
+	for id, of := range all {
+		if len(of) != 1 || of[1] != string(appendValues(nil, [][]byte{[]byte("a"), []byte("b"), []byte("c"), nil})) {
+			t.Errorf("process %d decided %v", id, of)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("no answers to %v", missing)
+	}
+}
+
 // What was signed in one slot counts in no other: a source that shows its chain of slot 1
 // again in slot 2 has said nothing there.
 func TestChainOfAnotherSlot(t *testing.T) {

@@ -171,7 +171,7 @@ func (t stream) rounds(n int) lockstep.Protocol {
 		case PhaseKing:
 			return interactive.FromSource(in, phaseking.Rounds(phaseking.Config{Instance: in}))
 		}
-		return eig.Rounds(in)
+		return eig.Observed(in)
 	}
 	if !t.all() {
 		return over(in)

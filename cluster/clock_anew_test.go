@@ -124,8 +124,8 @@ func TestNoDate(t *testing.T) {
 	}
 }
 
-// One node's word on the date comes too late for the others, so that it alone has its own in the
-// vector and another median. It sees that the others have another date, and comes right by itself:
+// What two others say comes too late for one node, so that it alone has another vector, and
+// another median. It sees that the others have another date, and comes right by itself:
 // its clock begins anew, and the others' go on.
 func TestAnotherDate(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,10 @@ func TestAnotherDate(t *testing.T) {
 	p.New(0)
 	run := sim.Run(sim.Options{
 		Protocol: p, Until: 7 * plan.Period, Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
-		Links: []sim.Link{{From: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + plan.RoundTrip, Loss: 1}},
+		Links: []sim.Link{
+			{From: parley.SetOf(0), To: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + 10*plan.RoundTrip, Loss: 1},
+			{From: parley.SetOf(2), To: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + plan.RoundTrip/4, Loss: 1},
+		},
 	})
 	for id := range parley.ID(5) {
 		if c := run.Machine(id).(*clockwork); !c.dated || c.date != run.Machine(1).(*clockwork).date {
@@ -154,6 +157,28 @@ func TestAnotherDate(t *testing.T) {
 	}
 	if leaves != 1 {
 		t.Errorf("%d clocks are given up", leaves)
+	}
+}
+
+// One node's word on the date comes too late for the others: it goes by the date that they have.
+func TestLateDate(t *testing.T) {
+	t.Parallel()
+	plan, p := fiveClocks(t)
+	var when parley.Tick
+	p.New = func(self parley.ID) parley.Machine {
+		c := newClockwork(plan, self, 3*plan.RoundTrip, plan.RoundTrip/5, func() int64 { return int64(self) * 1e15 })
+		when = c.when.Begin
+		return c
+	}
+	p.New(0)
+	run := sim.Run(sim.Options{
+		Protocol: p, Until: plan.Period, Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
+		Links: []sim.Link{{From: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + plan.RoundTrip, Loss: 1}},
+	})
+	for id := range parley.ID(5) {
+		if c := run.Machine(id).(*clockwork); !c.dated || c.date/1e15 != 1 {
+			t.Errorf("process %d has the date %v, %d", id, c.dated, c.date)
+		}
 	}
 }
 

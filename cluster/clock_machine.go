@@ -73,7 +73,7 @@ func newClockwork(plan convergence.Plan, self parley.ID, round, slack parley.Tic
 	in := problem.Instance{N: plan.N, M: plan.M, Default: nothing}
 	rounds := interactive.Rounds(interactive.Config{Instance: in, Over: func(in problem.Instance) lockstep.Protocol {
 		if in.N <= mostNodes && in.M <= 2 {
-			return eig.Rounds(in)
+			return eig.Observed(in)
 		}
 		return interactive.FromSource(in, phaseking.Rounds(phaseking.Config{Instance: in}))
 	}})

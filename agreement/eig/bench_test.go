@@ -12,7 +12,7 @@ func BenchmarkResolve(b *testing.B) {
 	for _, nm := range [][2]int{{13, 4}, {16, 5}, {19, 6}} {
 		n, m := nm[0], nm[1]
 		c := Config{N: n, M: m, Default: []byte("0")}
-		p := newProcess(c, 1)
+		p := newProcess(c, 1, false)
 		p.learn(dict{[]byte("1")})
 		draw := rand.New(rand.NewPCG(1, 1))
 		nodes := 1

@@ -24,6 +24,11 @@
 // m+1 processes at least one is correct, so that every root-to-leaf path has a
 // node on which all agree, and from there upward all compute the same.
 //
+// [Observed] is the same where the source, which in the article knows its own value and
+// listens to nobody, hears what the lieutenants relay and decides as they do. It is for
+// who goes on from what was decided: a source whose order came too late is one of the m
+// and does not know; what it takes for decided is then nobody else's.
+//
 // Source: the article on the Byzantine generals, its first and second stage; the
 // bound is the lecture's, from Lamport, Shostak and Pease (1982).
 package eig
@@ -66,7 +71,19 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 }
 
 // Rounds returns the protocol at the level of rounds.
-func Rounds(c Config) lockstep.Protocol {
+func Rounds(c Config) lockstep.Protocol { return rounds(c, false) }
+
+// Observed returns the protocol with a source that decides as its lieutenants do. All that
+// it needs is what they relay, so every level goes to one process more. With m = 0 nothing
+// is relayed, and nobody is late.
+func Observed(c Config) lockstep.Protocol {
+	p := rounds(c, c.M > 0)
+	p.Title += ", observed by the source"
+	p.Properties = problem.ByzantineOfAll(c.Source)
+	return p
+}
+
+func rounds(c Config, observed bool) lockstep.Protocol {
 	return lockstep.Protocol{
 		Protocol: parley.Protocol{
 			Name:       "eig",
@@ -83,7 +100,7 @@ func Rounds(c Config) lockstep.Protocol {
 					"n > 3m: m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
 			},
 			Bound:   problem.OralBound,
-			Cost:    Cost,
+			Cost:    func(n, m int) parley.Cost { return cost(n, m, observed) },
 			Memory:  func() uint64 { return memory(c) },
 			Size:    size(c),
 			Explain: explain(c),
@@ -91,7 +108,7 @@ func Rounds(c Config) lockstep.Protocol {
 			Rename:  rename(c),
 		},
 		Last: c.M,
-		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self) },
+		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self, observed) },
 		Tree: func(r lockstep.Rounds) parley.Tree { return r.(*process).view() },
 	}
 }
@@ -110,8 +127,9 @@ func memory(c Config) uint64 {
 
 // process is one process.
 type process struct {
-	c    Config
-	self parley.ID
+	c        Config
+	self     parley.ID
+	observed bool // the source gathers too
 
 	value   []byte // the source's own
 	heard   bool   // the source's order has come
@@ -123,8 +141,8 @@ type process struct {
 }
 
 // newProcess makes room for the columns, which come with the messages.
-func newProcess(c Config, self parley.ID) *process {
-	p := &process{c: c, self: self, width: 1, dict: dict{{}}, columns: make([][]column, c.M+1)}
+func newProcess(c Config, self parley.ID, observed bool) *process {
+	p := &process{c: c, self: self, observed: observed, width: 1, dict: dict{{}}, columns: make([][]column, c.M+1)}
 	for r := 1; r <= c.M; r++ {
 		p.columns[r] = make([]column, c.N)
 	}
@@ -144,6 +162,17 @@ func (p *process) Reset() {
 
 func (p *process) lieutenant() bool { return p.self != p.c.Source }
 
+// gathers tells whether this process hears what is relayed, and decides by it.
+func (p *process) gathers() bool { return p.observed || p.lieutenant() }
+
+// audience is to whom lieutenants relay.
+func (p *process) audience() parley.Set {
+	if p.observed {
+		return parley.Everyone(p.c.N)
+	}
+	return lieutenants(p.c)
+}
+
 // Request: the General is given the order.
 func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	if m.Kind == parley.Propose && p.self == p.c.Source && len(m.Body) <= problem.MaxValue {
@@ -157,12 +186,15 @@ func (p *process) Emit(s *parley.Step, r int) {
 	// Round 0: the source gives the order to everybody. That is all it ever does.
 	case r == 0 && !p.lieutenant():
 		s.SendAll(parley.Msg{Kind: Order, Body: p.value})
+		if p.observed {
+			p.root = p.code(p.value)
+		}
 	// Each other round: each lieutenant sends all it received in the round
 	// before, with its own name appended where that makes no cycle, to all
 	// lieutenants, itself included.
 	case r > 0 && p.lieutenant():
 		m := parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(p.dict, p.gather(r), p.width)}
-		s.SendTo(lieutenants(p.c), m)
+		s.SendTo(p.audience(), m)
 		s.Keep(m)
 		p.Absorb(s, r, p.self, m)
 	}
@@ -176,7 +208,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "message not due in this round")
 	case m.Origin != 0 || m.Value != 0:
 		s.Refuse(from, "fields that are not used")
-	case !p.lieutenant():
+	case !p.gathers() || r == 0 && !p.lieutenant():
 		s.Refuse(from, "message to the source")
 	case r == 0 && m.Kind == Order && from == p.c.Source:
 		if p.heard || len(m.Body) > problem.MaxValue {
@@ -209,9 +241,9 @@ func (p *process) Close(s *parley.Step, r int) {
 	}
 }
 
-// decision is the output of the root; the source knows its own value.
+// decision is the output of the root; a source that hears nothing knows its own value.
 func (p *process) decision() []byte {
-	if !p.lieutenant() {
+	if !p.gathers() {
 		return p.value
 	}
 	return p.dict[p.resolve()[0].at(0, p.width)]
@@ -236,15 +268,20 @@ func (p *process) State(v *parley.Vars) {
 // Cost is the article's count, own copies included: n-1 messages in round 0;
 // in round r each of the n-1 lieutenants sends (n-2)...(n-r) paths to n-1
 // lieutenants. A message is one value, of one bit, with its path.
-func Cost(n, m int) parley.Cost {
+func Cost(n, m int) parley.Cost { return cost(n, m, false) }
+
+func cost(n, m int, observed bool) parley.Cost {
 	cost := parley.Cost{Rounds: m + 1}
-	paths := uint64(1)
+	paths, to := uint64(1), uint64(n-1)
 	for r := range m + 1 {
 		if r > 0 {
 			paths = parley.Traffic{Messages: paths}.Times(uint64(max(n-r, 0))).Messages
 		}
+		if r == 1 && observed {
+			to++
+		}
 		one := parley.Traffic{Messages: 1, Bits: 1 + uint64(r+1)*parley.IDBits(n)}
-		cost.PerRound = append(cost.PerRound, one.Times(paths).Times(uint64(n-1)))
+		cost.PerRound = append(cost.PerRound, one.Times(paths).Times(to))
 	}
 	return cost
 }

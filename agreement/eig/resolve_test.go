@@ -21,7 +21,7 @@ func TestLeavesResolveAlike(t *testing.T) {
 		{6, 4}, {7, 4}, {11, 4}, {12, 4}, {13, 4}, {22, 4}, {7, 5}, {9, 5}, {12, 5}, {16, 5}, {10, 6}, {13, 6},
 	} {
 		n, m := nm[0], nm[1]
-		p := newProcess(Config{N: n, M: m, Default: []byte("0")}, 1)
+		p := newProcess(Config{N: n, M: m, Default: []byte("0")}, 1, false)
 		p.learn(dict{[]byte("1")})
 		for id := 1; id < n; id++ {
 			if id%5 == 4 {

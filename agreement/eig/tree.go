@@ -148,7 +148,7 @@ type view struct {
 
 func (p *process) view() parley.Tree {
 	v := view{p: p}
-	if p.lieutenant() && p.decided {
+	if p.gathers() && p.decided {
 		v.outs = p.resolve()
 	}
 	return v
@@ -162,9 +162,9 @@ func (v view) Root() []parley.ID { return []parley.ID{v.p.c.Source} }
 func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 	p, k := v.p, len(path)-1
 	switch {
-	case !isPath(p.c, path) || !p.lieutenant() && k > 0:
+	case !isPath(p.c, path) || !p.gathers() && k > 0:
 		return nil, nil, nil
-	case !p.lieutenant():
+	case !p.gathers():
 		return p.value, p.value, nil
 	}
 	l := p.c.N - 1

@@ -10,8 +10,8 @@
 //
 // All n agreements run side by side, process i the source of agreement i: in the
 // same rounds and in the same frames. When the last round closes, each process
-// enters what agreement i decided as entry i, for every i but itself; its own
-// entry is its own value.
+// enters what agreement i decided as entry i. Where the source of an agreement is no
+// lieutenant of it, that is, for its own entry, its own value.
 //
 // Why it works: take entry i. If process i is faulty, all correct processes are
 // lieutenants of agreement i and enter the same by its agreement. If it is
@@ -107,12 +107,11 @@ type process struct {
 	done   bool     // the vector is complete
 }
 
-// Request: the initial value, which is the own entry and the order of the
-// agreement that this process is the source of. The first is final.
+// Request: the initial value, which is the order of the agreement that this process
+// is the source of. The first is final.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind == parley.Propose && !p.given && len(m.Body) <= problem.MaxValue {
 		p.given = true
-		p.vector[p.self] = m.Body
 		p.agreements.Request(s, m)
 	}
 }
@@ -144,11 +143,10 @@ func (p *process) Close(s *parley.Step, r int) {
 	}
 }
 
-// enter takes what agreements decided as entries of the vector. The own entry
-// is the own value, whatever others make of it.
+// enter takes what agreements decided as entries of the vector.
 func (p *process) enter(s *parley.Step, mark int) {
 	for _, e := range lockstep.Delivered(s, mark) {
-		if i, _ := mux.Part(e.Path, p.c.N); e.Msg.Kind == parley.Decide && i != int(p.self) {
+		if i, _ := mux.Part(e.Path, p.c.N); e.Msg.Kind == parley.Decide {
 			p.vector[i] = e.Msg.Body
 		}
 	}

@@ -315,24 +315,28 @@ func TestIsNAgreements(t *testing.T) {
 	}
 }
 
-// A process enters its own value for itself, whatever the agreement makes of it.
-func TestOwnEntry(t *testing.T) {
-	c := interactive.Config{Instance: instance(4, 1), Over: func(in problem.Instance) lockstep.Protocol {
-		return lockstep.Derive(eig.Rounds(in), "idle", func(s *parley.Step, from parley.ID, m parley.Msg) {
-			if s.Self == in.Source {
-				m.Body = []byte("not mine")
+// A process whose value does not come to all in time is one of the m and does not know. Where
+// sources decide as all others do, it has the vector of all others nevertheless, whatever its
+// own entry is there.
+func TestLateEntry(t *testing.T) {
+	observed := interactive.Config{Instance: instance(4, 1), Over: eig.Observed}
+	for _, c := range []interactive.Config{observed, over(t, "phaseking", instance(4, 1))} {
+		for deaf := uint64(1); deaf < 8; deaf++ {
+			to := parley.Set{deaf}
+			p := interactive.New(c, lockstep.Simulated)
+			s := sim.Run(sim.Options{
+				Protocol: p, Requests: propose("a", "b", "c", "d"),
+				Links: []sim.Link{{From: parley.SetOf(3), To: to, Until: 1, Loss: 1}},
+			})
+			own := "d"
+			if got := vectors(t, &s.History); got[0] != "{a,b,c,d}" {
+				own = "0"
 			}
-			s.Deliver(from, m)
-		})
-	}}
-	p := interactive.New(c, lockstep.Simulated)
-	s := sim.Run(sim.Options{Protocol: p, Requests: propose("a", "b", "c", "d")})
-	if broken := judge(t, p, s); broken != nil {
-		t.Errorf("%v broken", broken)
-	}
-	for id, got := range vectors(t, &s.History) {
-		if got != "{a,b,c,d}" {
-			t.Errorf("process %d decides %s", id, got)
+			for id, got := range vectors(t, &s.History) {
+				if got != "{a,b,c,"+own+"}" {
+					t.Errorf("late for %03b: process %d decides %s", deaf, id, got)
+				}
+			}
 		}
 	}
 }

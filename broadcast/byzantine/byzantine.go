@@ -141,6 +141,7 @@ type process struct {
 	size    int         // bytes of the others, as in a batch
 	flight  []batch     // own batches that may be under way somewhere
 	said    []part      // own requests in slots that are not delivered
+	vain    int         // how often they had to be put into slots once more since one was delivered
 	under   int         // their bytes
 	waits   bool        // the timer to call again is set
 	until   parley.Tick // to when
@@ -178,6 +179,7 @@ func (p *process) Start(s *parley.Step) {
 // is back.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.behind(s)
+	p.vain = 0
 	switch size := len(m.Body) + overhead; {
 	case p.out && p.c.Final:
 		s.Refuse(s.Self, "takes no part any more")
@@ -230,7 +232,7 @@ func (p *process) accept(s *parley.Step, sender parley.ID, number uint64, reques
 		return
 	}
 	if sender == p.self && p.sent > 0 {
-		p.queue[0] = nil
+		p.vain, p.queue[0] = 0, nil
 		p.queue = p.queue[1:]
 		p.sent--
 	}
@@ -353,6 +355,7 @@ func (p *process) State(v *parley.Vars) {
 		v.Time("begun", &b.begun)
 		v.Bool("held", &b.held)
 	})
+	parley.Num(v, "in vain", &p.vain)
 	v.Bool("waits", &p.waits)
 	if p.waits {
 		v.Time("until", &p.until)

@@ -192,6 +192,55 @@ func TestVouchForNothing(t *testing.T) {
 	}
 }
 
+// A process whose batch comes too late for some is one of the m and does not know it: with a
+// liar that helps, that batch is not agreed on. It delivers what all others do all the same,
+// and puts in once more what was not agreed on.
+func TestLateBatch(t *testing.T) {
+	p := protocol(7, 2, 8)
+	again := 0
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 23))
+		opt := sim.Options{Protocol: p, Seed: seed, Steps: 1 << 21, Faulty: map[parley.ID]faulty.Behaviour{
+			1: {Name: "vouches for nothing", Model: parley.OralByzantineFaults, Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
+				if n == 3 {
+					return 2 // of what it says of a path
+				}
+				return 0
+			}},
+		}}
+		for k := range 6 {
+			at := parley.Tick(20_000 * k)
+			for id := range parley.ID(p.N) {
+				if when := at + parley.Tick(r.IntN(10_000)); id > 0 && r.IntN(2) == 0 {
+					opt.Requests = append(opt.Requests, sim.Request{At: id, When: when, Msg: problem.Request([]byte{'b', byte(k), byte(id)})})
+				}
+			}
+			opt.Requests = append(opt.Requests, sim.Request{When: at, Msg: problem.Request([]byte{'a', byte(k)})})
+			opt.Links = append(opt.Links, sim.Link{From: parley.SetOf(0), To: parley.SetOf(2+parley.ID(r.IntN(3)), 5), Since: at, Until: at + 1, Loss: 1})
+		}
+		opt.Between = func(s *sim.Sim) {
+			if byzantine.Late(s.Machine(0)) {
+				again++
+			}
+		}
+		s := sim.Run(opt)
+		all := sequences(s)
+		for id, one := range all {
+			if s.Stats.OutOfSteps || !slices.Equal(one, all[0]) {
+				t.Fatalf("seed %d: process %d delivers\n%q, and the late one\n%q", seed, id, one, all[0])
+			}
+			for k := range 6 {
+				if !slices.Contains(one, fmt.Sprintf("0:a%c", k)) {
+					t.Fatalf("seed %d: process %d delivers %q", seed, id, one)
+				}
+			}
+		}
+	}
+	if again == 0 {
+		t.Error("no batch came too late")
+	}
+}
+
 // Beyond the bound something breaks: n = 3m, or m+1 liars.
 func TestBeyond(t *testing.T) {
 	for _, size := range [][3]int{{3, 1, 1}, {4, 1, 2}, {6, 2, 2}} {

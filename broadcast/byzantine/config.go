@@ -27,9 +27,9 @@ type Config struct {
 	// slot is over for certain; by default 96 batches. More wait in the queue. Others keep
 	// twice as many of it, which bounds what a liar can make them keep.
 	Flight int
-	// Tries is how often a process that is out asks for the order in vain until it gives up;
-	// then it does so when it is asked for something, or hears that others do. By default
-	// 16, so that simulated runs end.
+	// Tries is how often a process that is out asks for the order in vain until it gives up,
+	// and one whose batches come too late for the others calls for slots; then it does so when
+	// it is asked for something, or when others do. By default 16, so that simulated runs end.
 	Tries int
 	// Final is for an order of which what is above needs all: who is out stays out, and
 	// there is one era.

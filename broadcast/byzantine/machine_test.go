@@ -13,6 +13,9 @@ import (
 	"parley/sim"
 )
 
+// Late tells whether what a process said in its last slot came too late for the others.
+func Late(m parley.Machine) bool { return m.(*process).vain > 0 }
+
 // host counts what is refused.
 type host struct{ why []string }
 

@@ -30,7 +30,7 @@ func (p *process) call(s *parley.Step) {
 	need, wishing := 0, p.wishes && p.due(s)
 	if wishing {
 		need = head + wishSize
-	} else if p.sent < len(p.queue) && !p.few() {
+	} else if p.sent < len(p.queue) && !p.few() && p.vain <= p.c.Tries {
 		need = head + overhead + len(p.queue[p.sent])
 	}
 	line := p.cur.line
@@ -114,12 +114,14 @@ func (p *process) timed(s *parley.Step, e *era, slot uint64, counts bool) {
 }
 
 // check puts own requests into slots once more if one was delivered without those that this
-// process said in it: it was late with them, and may not know.
+// process said in it: it was late with them, and does not know. So often in vain, it calls for
+// no more slots by itself, and puts them into those that others call for.
 func (p *process) check(s *parley.Step, slot uint64) {
 	if len(p.said) == 0 || p.said[0].slot != slot {
 		return
 	}
 	if p.numbers[p.self] < p.said[0].last {
+		p.vain++
 		p.afresh()
 		p.pace.again(s.Now)
 		return

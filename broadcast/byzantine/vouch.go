@@ -63,7 +63,7 @@ func (c Config) longest(round int) int {
 func agreements(c Config) []lockstep.Protocol {
 	parts := make([]lockstep.Protocol, c.N)
 	for i := range parts {
-		parts[i] = eig.Rounds(instance(c, parley.ID(i)))
+		parts[i] = eig.Observed(instance(c, parley.ID(i)))
 	}
 	return parts
 }

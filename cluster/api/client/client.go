@@ -183,6 +183,9 @@ func Unknown(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || refused(op)) {
 		return false
 	}
+	if strings.Contains(err.Error(), closedFirst) {
+		return false
+	}
 	switch connect.CodeOf(err) {
 	case connect.CodeInvalidArgument, connect.CodeNotFound, connect.CodePermissionDenied, connect.CodeUnauthenticated,
 		connect.CodeUnimplemented:
@@ -190,6 +193,10 @@ func Unknown(err error) bool {
 	}
 	return true
 }
+
+// closedFirst is in the error of a connection that the node closed before anything was asked on
+// it, as when it does not accept our certificate. It is one of net/http, which exports none.
+const closedFirst = "http2: client conn could not be established"
 
 // refused tells whether the node did not accept our certificate. It says so when we have
 // begun to speak, and then has not listened.
@@ -202,7 +209,8 @@ func refused(op *net.OpError) bool {
 // is unknown, only what is safe to ask twice may be asked there.
 func Elsewhere(err error) bool {
 	code := connect.CodeOf(err)
-	broken := code == connect.CodeInternal && Detail(err) == nil // which no node of ours says
+	// Which no node of ours says; connect calls it canceled if a connection breaks as we write.
+	broken := (code == connect.CodeInternal || code == connect.CodeCanceled) && Detail(err) == nil
 	return err != nil && (code == connect.CodeUnavailable || code == connect.CodeUnknown || broken) &&
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }

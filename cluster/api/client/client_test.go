@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"syscall"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -35,6 +36,9 @@ func TestUnknown(t *testing.T) {
 		{"a node that lost sight", told(connect.CodeUnknown, parleyv1.Outcome_OUTCOME_UNKNOWN), true, true},
 		{"a node of another version", told(connect.CodeUnknown, parleyv1.Outcome_OUTCOME_UNSPECIFIED), true, true},
 		{"the connection broke", bare(connect.CodeUnavailable, x), true, true},
+		{"broken as we wrote", bare(connect.CodeCanceled, syscall.EPIPE), true, true},
+		{"we have gone", bare(connect.CodeCanceled, context.Canceled), true, false},
+		{"closed before we asked", bare(connect.CodeUnavailable, errors.New("http2: client conn could not be established")), false, true},
 		{"nobody was there", bare(connect.CodeUnavailable, &net.OpError{Op: "dial", Err: x}), false, true},
 		{"the connection broke in an answer", bare(connect.CodeInternal, io.ErrUnexpectedEOF), true, true},
 		{"a node is broken", told(connect.CodeInternal, parleyv1.Outcome_OUTCOME_UNKNOWN), true, false},
