@@ -98,6 +98,23 @@ func eachWish(wishes []byte, visit func(wish)) bool {
 // claimSize is how many bytes a claim may have.
 func claimSize(n int) int { return 1 + (n+1)*binary.MaxVarintLen64 }
 
+// beginning is the first eight bytes of a digest, or of what too many liars have made of one.
+func beginning(digest []byte) uint64 {
+	var b [8]byte
+	copy(b[:], digest)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// markOf is the mark of what was agreed on in a slot, and in those before, which have one too. It
+// is never 0.
+func markOf(before uint64, decided []parley.Effect) uint64 {
+	body := binary.BigEndian.AppendUint64(make([]byte, 0, 8+9*len(decided)), before)
+	for i := range decided {
+		body = binary.BigEndian.AppendUint64(append(body, byte(decided[i].To)), decided[i].Msg.Value)
+	}
+	return max(1, beginning(digest(body)))
+}
+
 // digest is what is agreed on in the place of a batch. Hashing is the largest part of what an
 // order costs, and BLAKE2b takes a quarter of the time of SHA-256 where the processor has no
 // instruction for that.

@@ -28,6 +28,12 @@
 // at all correct processes, if at one, and its rounds end by the clock. One that lacks a
 // batch has it two message delays after it asked.
 //
+// A process that is late counts as faulty, whatever it delivers; but it goes on, so it had better
+// deliver what all others do. A source that is late decides as its lieutenants do, see
+// [eig.Observed]. A process that hears fewer than n-m-1 others in a round, or is heard by fewer,
+// is cut off, and out. And in every slot all tell a mark of what they agreed on some slots
+// before: who learns that m+1 others have another one is out as well.
+//
 // Who comes back, after a crash or because it missed the end of a round, cannot join the
 // slots that go on: when they may begin goes by when earlier ones did, which it has not
 // seen. So the order has eras, each with slots from 1 on. Who is out asks all to let it
@@ -69,8 +75,8 @@
 // Not guaranteed: uniformity, which means nothing of liars; the order of one sender's
 // requests if it lies; fairness to what a liar is asked; what was asked of a process before
 // it crashed. With delays beyond the schedule, or more faulty processes, of which one lies, nothing
-// is promised, not even safety: that two correct processes deliver different things then is not
-// found out later.
+// is promised, not even safety: that two correct processes deliver different things then is found
+// out only where m+1 are alike against the others, and later.
 //
 // Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
 // the state machine approach, The implementation of reliable distributed multiprocess

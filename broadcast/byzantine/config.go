@@ -97,7 +97,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("byzantine: " + err.Error())
 	}
-	one := slot(c)
+	one := slot(c, nil)
 	slots := mux.Slots(one, when, c.Window) // for what its frames say
 	p := slots
 	p.Name = "byzantine"

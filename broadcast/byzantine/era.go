@@ -21,6 +21,27 @@ type era struct {
 	kept      int    // bytes of batches that are here
 	lost      bool   // it waited for a batch beyond all bounds
 	ring      []outcome
+
+	mark  uint64            // of all that was agreed on
+	marks [keptMarks]uint64 // of what was after the last slots whose number is a multiple of marking
+}
+
+// A process tells the mark of every so many slots, and knows so many of its own.
+const (
+	marking   = 16
+	keptMarks = 4
+)
+
+func (e *era) lately() (slot, mark uint64) {
+	slot = e.done - e.done%marking
+	return slot, e.marked(slot)
+}
+
+func (e *era) marked(slot uint64) uint64 {
+	if slot == 0 || slot%marking != 0 || slot > e.done || e.done-slot >= marking*keptMarks {
+		return 0
+	}
+	return e.marks[slot/marking%keptMarks]
 }
 
 // outcome is what was agreed on in a slot, and what is still told of it to others.
@@ -43,7 +64,7 @@ type entry struct {
 func (p *process) newEra(number uint64) *era {
 	e := &era{p: p, number: number, oldest: 1, ring: make([]outcome, 5*p.c.Window)}
 	e.other = p.cur != nil && !p.cur.other
-	e.line = mux.NewPipeline(p.slot, In(number, p.when), p.c.Window, p.self, e)
+	e.line = mux.NewPipeline(slot(p.c, e), In(number, p.when), p.c.Window, p.self, e)
 	e.line.Bound(2 * (p.c.Flight + envelope*p.c.Window))
 	e.line.Timer(e.timer())
 	if number > 0 {
@@ -123,6 +144,10 @@ func (e *era) Over(s *parley.Step, slot uint64, decided []parley.Effect) {
 		return
 	}
 	e.done = slot
+	e.mark = markOf(e.mark, decided)
+	if slot%marking == 0 {
+		e.marks[slot/marking%keptMarks] = e.mark
+	}
 	o, counts := e.at(slot), false
 	for i := range decided {
 		counts = counts || decided[i].To == e.p.self
@@ -252,6 +277,10 @@ func (e *era) State(v *parley.Vars) {
 	parley.Num(v, "oldest", &e.oldest)
 	parley.Num(v, "kept", &e.kept)
 	v.Bool("lost", &e.lost)
+	parley.Num(v, "mark", &e.mark)
+	for i := range e.marks {
+		parley.Num(v, "earlier mark", &e.marks[i])
+	}
 	ended := e.line == nil
 	v.Bool("ended", &ended)
 	if v.Loading() {

@@ -32,7 +32,8 @@ func otherThan(body []byte, source parley.ID, n int) []byte {
 
 // lies: in round 0 a liar may send another batch, or bytes that are none, or nothing, to
 // each receiver something else. Later it may relay, along each path, what it holds, the
-// digest of the source's other batch, whether anybody holds that or not, or nothing.
+// digest of the source's other batch, whether anybody holds that or not, or nothing; and
+// another mark than its own.
 func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		out := t.Out[:0]
@@ -51,6 +52,9 @@ func lies(c Config, parts []lockstep.Protocol) func(s *parley.Step, t *parley.Tu
 				}
 			case Heard:
 				if s.Choose(2) == 0 {
+					out = append(out, honest)
+				} else if s.Choose(2) == 0 {
+					honest.Msg.Value++
 					out = append(out, honest)
 				}
 			case eig.Level:

@@ -14,17 +14,26 @@ import (
 //
 // Batch, in round 0: what this process wants to be delivered. Body: a batch.
 // Heard, in round 0, if there is no batch, nothing; in later rounds, whose frames of the round
-// before came in time. Body: a bit for each process, the lowest first.
+// before came in time. Body: a bit for each process, the lowest first. In the last round, Value:
+// the mark of what the sender has agreed on up to the slot in Seq; 0: there is none.
 const (
 	Batch parley.Kind = 1
 	Heard parley.Kind = 3
 )
 
-// apart is what a slot delivers in the place of batches at a process that was relayed too little.
+// apart is what a slot delivers in the place of batches at a process that was relayed too little,
+// or has agreed on something else than others.
 const apart parley.Kind = parley.Local + 0x3F
 
+// agreedOn tells what a process has agreed on in slots before: the last mark that all who are in
+// step have too with the slot that it is of, and that of a slot, 0 if it is not known.
+type agreedOn interface {
+	lately() (slot, mark uint64)
+	marked(slot uint64) uint64
+}
+
 // slot is interactive consistency on the digests of batches.
-func slot(c Config) lockstep.Protocol {
+func slot(c Config, of agreedOn) lockstep.Protocol {
 	parts := agreements(c)
 	p := mux.OfSources("vouch", parts)
 	p.Kinds = []string{"", "BATCH", "LEVEL", "HEARD"}
@@ -36,7 +45,7 @@ func slot(c Config) lockstep.Protocol {
 	inner, last := p.New, p.Last
 	p.New = func(self parley.ID) lockstep.Rounds {
 		return &vouch{
-			c: c, self: self, last: last, agreements: inner(self).(agreed),
+			c: c, of: of, self: self, last: last, agreements: inner(self).(agreed),
 			held: make([][]byte, c.N), sums: make([][]byte, c.N), digests: make([][]byte, c.N),
 		}
 	}
@@ -77,6 +86,7 @@ type agreed interface {
 // vouch is one process in one slot.
 type vouch struct {
 	c          Config
+	of         agreedOn
 	self       parley.ID
 	last       int
 	agreements agreed
@@ -90,6 +100,7 @@ type vouch struct {
 	told    parley.Set // who has told whom it heard
 	sure    int        // so many of them heard this process
 	apart   bool       // in some round too few came, or heard it
+	strays  parley.Set // who has agreed on something else in it
 }
 
 // Request: the own batch.
@@ -109,7 +120,11 @@ func (p *vouch) Emit(s *parley.Step, r int) {
 		for id := range p.before.All() {
 			bits[id/8] |= 1 << (id % 8)
 		}
-		s.SendAll(parley.Msg{Kind: Heard, Body: bits})
+		word := parley.Msg{Kind: Heard, Body: bits}
+		if r == p.last {
+			word.Seq, word.Value = p.of.lately()
+		}
+		s.SendAll(word)
 		return
 	}
 	// Round 0: the batch itself goes to all in the place of its digest, which whoever
@@ -128,7 +143,7 @@ func (p *vouch) Emit(s *parley.Step, r int) {
 func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	p.came.Add(from)
 	switch {
-	case m.Kind == Heard && s.Path == 0 && m.Origin == 0 && m.Seq == 0 && m.Value == 0:
+	case m.Kind == Heard && s.Path == 0 && m.Origin == 0 && (m.Seq == 0 && m.Value == 0 || r > 0 && r == p.last):
 		size := (p.c.N + 7) / 8
 		if r == 0 {
 			size = 0
@@ -137,6 +152,9 @@ func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 			s.Refuse(from, "second or malformed word of whom it heard")
 		} else if r > 0 && m.Body[p.self/8]&(1<<(p.self%8)) != 0 {
 			p.sure++
+		}
+		if own := p.of.marked(m.Seq); own != 0 && own != m.Value {
+			p.strays.Add(from)
 		}
 	case r > 0:
 		p.agreements.Absorb(s, r, from, m)
@@ -169,6 +187,7 @@ func (p *vouch) Close(s *parley.Step, r int) {
 	if most := p.c.N - 1 - p.c.M; r > 0 && (p.came.Len() < most || p.sure < most) {
 		p.apart = true
 	}
+	p.apart = p.apart || p.strays.Len() > p.c.M
 	p.before, p.came, p.told, p.sure = p.came, parley.Set{}, parley.Set{}, 0
 	if r < p.last {
 		return
@@ -189,9 +208,9 @@ func (p *vouch) Close(s *parley.Step, r int) {
 		switch {
 		case len(d) == 0:
 		case p.held[i] != nil && string(p.sums[i]) == string(d):
-			s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Body: p.held[i]})
+			s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Value: beginning(d), Body: p.held[i]})
 		default:
-			s.Deliver(source, parley.Msg{Kind: parley.Decide, Origin: source, Body: d})
+			s.Deliver(source, parley.Msg{Kind: parley.Decide, Origin: source, Value: beginning(d), Body: d})
 		}
 	}
 }
@@ -199,7 +218,8 @@ func (p *vouch) Close(s *parley.Step, r int) {
 // Reset is for the next slot.
 func (p *vouch) Reset() {
 	p.agreements.Reset()
-	p.heard, p.came, p.before, p.told, p.sure, p.apart = parley.Set{}, parley.Set{}, parley.Set{}, parley.Set{}, 0, false
+	p.heard, p.came, p.before, p.told = parley.Set{}, parley.Set{}, parley.Set{}, parley.Set{}
+	p.sure, p.apart, p.strays = 0, false, parley.Set{}
 	clear(p.held)
 	clear(p.sums)
 	clear(p.digests)
@@ -212,6 +232,7 @@ func (p *vouch) State(v *parley.Vars) {
 	v.Set("told", &p.told)
 	parley.Num(v, "sure", &p.sure)
 	v.Bool("apart", &p.apart)
+	v.Set("strays", &p.strays)
 	parley.PerProcess(v, "held", p.held, func(_ parley.ID, b *[]byte) { v.Bytes("batch", b) })
 	parley.PerProcess(v, "sums", p.sums, func(_ parley.ID, b *[]byte) { v.Bytes("digest", b) })
 	parley.PerProcess(v, "digests", p.digests, func(_ parley.ID, b *[]byte) { v.Bytes("digest", b) })
