@@ -20,7 +20,7 @@ import (
 // agreement has the nodes agree on a value of P1, and shows what their traces have of that.
 func (d *demonstration) agreement(ctx context.Context, source calledNode) error {
 	err := d.say("1. They agree although one lies", "A client asks P1 to have all four agree on the value 1. "+
-		"In round 0 P1 tells the others; in round 1 each tells all what it heard, P1 too, which "+
+		"In round 0 P1 tells the others; in round 1 each tells all what it heard, also P1, which "+
 		"wants to know what came of its value: {1,12} reads \"P2 says that P1 said 1\". What a process has been "+
 		"told makes its tree, and a node of the tree takes the value of more than half of its children. P3 heard "+
 		"1, and tells P4 that it heard 0.")

@@ -41,15 +41,15 @@ type Decision struct {
 
 // Errors of agreements, beside [ErrExpelled] and [RoundError]. Each error of [Node.Agree], [Node.Propose]
 // and [Node.Consensus] is, by [errors.Is], either [ErrUnknown]: it was handed to the machine, and the
-// others may decide, on this node's value or without it, or may have; or else nothing of it was
-// begun, nor will be. That is [ErrTooLarge] of a value, [ErrRefused] of what makes no sense, was not
+// others may decide, on this node's value or without it, or may have; or else nothing came
+// of it, nor will. That is [ErrTooLarge] of a value, [ErrRefused] of what makes no sense, was not
 // begun before the context ended, or may not be ([ErrDraining] and a RoundError are ErrRefused).
 var (
 	// ErrAbstained is the error of an agreement in which this node took no part, for it
 	// was held up beyond the time of a round, heard fewer than are correct, or was out: it
-	// had come back, or lost touch. It is ErrUnknown, too, if the others may have decided, on this
-	// node's value or on none, and else ErrRefused.
-	ErrAbstained = errors.New("this node took no part in the agreement: it was held up, cut off, or coming back")
+	// had come back, or lost touch; or of one for which its value came too late. It is ErrUnknown,
+	// too, if the others may have decided on this node's value, and else ErrRefused.
+	ErrAbstained = errors.New("this node was too late for the agreement: it was held up, cut off, or coming back")
 	// ErrClosed is the error of a node that was closed. It is ErrUnknown, too, of what was begun.
 	ErrClosed = errors.New("the node is closed")
 	// ErrReserved is the error of the one value that stands for no value. It is ErrRefused, too.
@@ -121,7 +121,7 @@ func (n *Node) ready(t stream) (*opened, error) {
 
 // Decisions has a function called for every decision of this node, whoever asked, until
 // stop: as they fall, which need not be in the order of slots. Those on no value are left
-// out: nobody correct asked for them. The function is
+// out. The function is
 // called within a step of the node: it must not block, nor ask for an agreement.
 func (n *Node) Decisions(each func(Decision)) (stop func()) {
 	l := &n.streams
@@ -358,9 +358,9 @@ func (o *opened) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 
 // Indicate takes what becomes of questions that get no answer.
 func (o *opened) Indicate(_ parley.Path, m parley.Msg) {
-	if m.Kind == unanswered {
+	if m.Kind == unanswered || m.Kind == undecided {
 		began := ErrUnknown
-		if m.Seq == 0 { // it came into no slot
+		if m.Seq == 0 || m.Kind == undecided {
 			began = ErrRefused
 		}
 		if told := o.take(m.Value); told != nil {

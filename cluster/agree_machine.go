@@ -25,9 +25,15 @@ const (
 	listTold
 )
 
-// unanswered is indicated of a question that gets no answer, for this node took no part
-// when it was due, or knows that it was answered while it took none. Value: the number of the question.
-const unanswered parley.Kind = parley.Indication + 0x3D
+// What becomes of questions that get no answer. Value: the number of the question. Seq: the slot
+// that it came into; 0: none.
+const (
+	// undecided is indicated of one on which nobody correct decides: it came too late for them.
+	undecided parley.Kind = parley.Indication + 0x3B + 2*iota
+	// unanswered is indicated of one that this node took no part in when it was due, or of which it
+	// knows that it was answered while it took none.
+	unanswered
+)
 
 // whyWanted, in the Seq of a request, asks for evidence.
 const whyWanted = 1
@@ -240,7 +246,7 @@ func (m *asks) end(s *parley.Step) {
 	}
 }
 
-// tell delivers a decision, unless it is the default and nobody asked.
+// tell delivers a decision, unless it is the default.
 func (m *asks) tell(s *parley.Step, d *decided) {
 	out := parley.Msg{Kind: parley.Decide, Origin: m.t.source, Seq: d.slot, Body: d.value}
 	var own *ask
@@ -258,8 +264,8 @@ func (m *asks) tell(s *parley.Step, d *decided) {
 	var body []byte
 	switch {
 	case bytes.Equal(d.value, nothing):
-		if own != nil { // it came too late for the others
-			s.Indicate(parley.Msg{Kind: unanswered, Value: own.number})
+		if own != nil {
+			s.Indicate(parley.Msg{Kind: undecided, Seq: d.slot, Value: own.number})
 		}
 		return
 	case d.note != nil:

@@ -92,45 +92,91 @@ func TestEveryQuestionIsAnswered(t *testing.T) {
 	}
 }
 
-// lateAt is a run in which what a process says at the time 0 comes to two others too late.
-func lateAt(t stream, at parley.ID, requests ...sim.Request) *sim.Sim {
-	return sim.Run(sim.Options{
-		Protocol: simulated(t, 4), Requests: requests,
-		Links: []sim.Link{{From: parley.SetOf(at), To: parley.SetOf(1, 2), Until: 1, Loss: 1}},
-	})
+// lateAt is a run in which what a process says at the time 0 comes to two others too late; or to
+// one, and what another says to it as well.
+func lateAt(t stream, at parley.ID, both bool, requests ...sim.Request) *sim.Sim {
+	links := []sim.Link{{From: parley.SetOf(at), To: parley.SetOf(1, 2), Until: 1, Loss: 1}}
+	if both {
+		links = []sim.Link{
+			{From: parley.SetOf(at), To: parley.SetOf(2), Until: 1, Loss: 1},
+			{From: parley.SetOf(1), To: parley.SetOf(at), Until: 6000, Loss: 1},
+		}
+	}
+	return sim.Run(sim.Options{Protocol: simulated(t, 4), Requests: requests, Links: links})
+}
+
+// became is what was indicated of questions, by number.
+func became(s *sim.Sim, kind parley.Kind) (numbers []uint64) {
+	for _, i := range s.History.Indications {
+		if i.Msg.Kind == kind {
+			numbers = append(numbers, i.Msg.Value)
+		}
+	}
+	return numbers
 }
 
 // A source whose value comes too late for the others does not take it for decided: nobody
-// has decided on anything, and to ask again is safe.
+// has decided on anything, and it knows.
 func TestLateQuestion(t *testing.T) {
-	all, missing := outcomes(lateAt(stream{EIG, 1, 0}, 0, question(0, 0, 1, "one"), question(0, 20000, 2, "two")))
+	s := lateAt(stream{EIG, 1, 0}, 0, false, question(0, 0, 1, "one"), question(0, 40000, 2, "two"))
+	all, unknown := outcomes(s)
 	for id, of := range all {
 		if fmt.Sprint(of) != "map[2:two]" {
 			t.Errorf("process %d decided %v", id, of)
 		}
 	}
-	if !slices.Equal(missing, []uint64{1}) {
-		t.Errorf("no answers to %v", missing)
+	if nothing := became(s, undecided); !slices.Equal(nothing, []uint64{1}) || len(unknown) > 0 {
+		t.Errorf("nothing became of %v, and unknown is %v", nothing, unknown)
+	}
+}
+
+// One that does not hear all others in time either does not know what they decided on, which may
+// be its value.
+func TestLateQuestionAndAnswer(t *testing.T) {
+	s := lateAt(stream{EIG, 1, 0}, 0, true, question(0, 0, 1, "one"), question(0, 40000, 2, "two"))
+	all, unknown := outcomes(s)
+	for id, of := range all {
+		want := "map[1:one 2:two]"
+		if id == 0 {
+			want = "map[2:two]"
+		}
+		if fmt.Sprint(of) != want {
+			t.Errorf("process %d decided %v", id, of)
+		}
+	}
+	if nothing := became(s, undecided); len(nothing) > 0 || !slices.Equal(unknown, []uint64{1}) {
+		t.Errorf("nothing became of %v, and unknown is %v", nothing, unknown)
 	}
 }
 
 // One whose proposals come too late for the others gets the vector that they have, without
-// its own value.
+// its own value, or none.
 func TestLateProposal(t *testing.T) {
-	var requests []sim.Request
-	for id := range parley.ID(4) {
-		requests = append(requests, sim.Request{At: id, Msg: parley.Msg{
-			Kind: parley.Propose, Value: 1, Body: item{"name", []byte{'a' + byte(id)}}.append(nil),
-		}})
-	}
-	all, missing := outcomes(lateAt(stream{EIG, 1, everybody}, 3, requests...))
-	for id, of := range all {
-		if len(of) != 1 || of[1] != string(appendValues(nil, [][]byte{[]byte("a"), []byte("b"), []byte("c"), nil})) {
-			t.Errorf("process %d decided %v", id, of)
+	for _, both := range []bool{false, true} {
+		var requests []sim.Request
+		for k, name := range []string{"first", "second"} {
+			for id := range parley.ID(4) {
+				requests = append(requests, sim.Request{At: id, When: parley.Tick(200_000 * k), Msg: parley.Msg{
+					Kind: parley.Propose, Value: uint64(k + 1), Body: item{name, []byte{'a' + byte(id)}}.append(nil),
+				}})
+			}
 		}
-	}
-	if len(missing) > 0 {
-		t.Errorf("no answers to %v", missing)
+		s := lateAt(stream{EIG, 1, everybody}, 3, both, requests...)
+		answers := make(map[uint64][]string)
+		for _, d := range s.History.Deliveries {
+			answers[d.Msg.Value] = append(answers[d.Msg.Value], string(d.Msg.Body))
+		}
+		values := [][]byte{[]byte("a"), []byte("b"), []byte("c"), []byte("d")}
+		whole := string(appendValues(nil, values))
+		values[3] = nil
+		first, unknown := string(appendValues(nil, values)), []uint64(nil)
+		if both {
+			first, unknown = whole, []uint64{1}
+		}
+		want := map[uint64][]string{1: slices.Repeat([]string{first}, 4-len(unknown)), 2: slices.Repeat([]string{whole}, 4)}
+		if fmt.Sprint(answers) != fmt.Sprint(want) || !slices.Equal(became(s, unanswered), unknown) {
+			t.Errorf("both ways: %v: %v, want %v; unknown is %v", both, answers, want, became(s, unanswered))
+		}
 	}
 }
 

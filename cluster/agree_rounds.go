@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"parley"
+	"parley/agreement/interactive"
 	"parley/lockstep"
 	"parley/mux"
 )
@@ -14,16 +16,53 @@ import (
 //   - refuses values over the stream's limit;
 //   - takes the decision to the machine, at once and out of turn, where that is asked for;
 //   - notes what is heard, for who asks why;
-//   - abstains, if in some round it heard fewer than are correct: then it is cut off itself,
-//     or too late, and what it makes of what it heard means nothing.
+//   - abstains, if it was too late: see attendance.
 type inSlot struct {
 	lockstep.Rounds
-	p     *lockstep.Protocol // of which the rounds are
-	of    *slots
-	slot  uint64
-	apart bool     // it heard too few
-	host  numbered // scratch
-	note  *noted   // scratch: of no consequence; nil: nobody asks
+	attendance
+	p    *lockstep.Protocol // of which the rounds are
+	of   *slots
+	slot uint64
+	host numbered // scratch
+	note *noted   // scratch: of no consequence; nil: nobody asks
+}
+
+// attendance tells whether a process took part in some rounds as those do that are in time. With
+// at most m faulty such a one hears n-1-m others in every round. What it did not hear, others were
+// late with; unless the decision on its own value is another one: then it was late itself, in what
+// it said and perhaps in what it heard, and what it decides means nothing unless it heard all.
+type attendance struct {
+	few, some bool   // in some round it heard fewer than n-1-m others; than all
+	said      []byte // its value; nil: none
+	foreign   bool   // it is not what was decided on
+}
+
+// hears takes in whom it heard in a round.
+func (a *attendance) hears(t stream, n int, from parley.Set) {
+	a.few = a.few || from.Len() < n-1-t.m
+	a.some = a.some || from.Len() < n-1
+}
+
+// decides takes in a decision of a stream.
+func (a *attendance) decides(t stream, self parley.ID, decision []byte) {
+	if t.all() && a.some && a.said != nil {
+		vector, err := interactive.DecodeVector(decision)
+		if err != nil {
+			panic(err) // it was written by this process
+		}
+		decision = vector[self]
+	}
+	a.foreign = a.said != nil && !bytes.Equal(decision, a.said)
+}
+
+// Apart tells whether it was too late.
+func (a *attendance) Apart() bool { return a.few || a.foreign && a.some }
+
+func (a *attendance) State(v *parley.Vars) {
+	v.Bool("few", &a.few)
+	v.Bool("some", &a.some)
+	v.Bytes("said", &a.said)
+	v.Bool("foreign", &a.foreign)
 }
 
 // slots is what the rounds of a stream share at one node: its machine embeds it.
@@ -73,21 +112,22 @@ func (r *inSlot) Reset() {
 	} else {
 		r.Rounds = r.p.New(r.of.self)
 	}
-	r.note, r.apart = nil, false
+	r.note, r.attendance = nil, attendance{}
 }
 
-// Came: with at most m faulty, a correct process in step hears n-1-m others in every round.
-func (r *inSlot) Came(_ int, from parley.Set) {
-	r.apart = r.apart || from.Len() < r.of.n-1-r.of.t.m
+// Request.
+func (r *inSlot) Request(s *parley.Step, m parley.Msg) {
+	r.said = m.Body
+	r.Rounds.Request(s, m)
 }
 
-// Apart tells whether too few were heard.
-func (r *inSlot) Apart() bool { return r.apart }
+// Came.
+func (r *inSlot) Came(_ int, from parley.Set) { r.hears(r.of.t, r.of.n, from) }
 
 // State is that of the rounds, and of what is beside them.
 func (r *inSlot) State(v *parley.Vars) {
 	parley.Num(v, "slot", &r.slot)
-	v.Bool("apart", &r.apart)
+	r.attendance.State(v)
 	r.Rounds.State(v)
 }
 
@@ -132,10 +172,18 @@ func (r *inSlot) Close(s *parley.Step, round int) {
 	before, mark := r.enter(s), s.Mark()
 	r.Rounds.Close(s, round)
 	s.Host = before
-	if round < o.last || !o.outOfTurn {
+	if round < o.last {
 		return
 	}
-	counts := !r.apart && o.line.Tells(r.slot)
+	for i := mark; i < len(s.Effects); i++ {
+		if e := &s.Effects[i]; e.Op == parley.OpDeliver && e.Msg.Kind == parley.Decide {
+			r.decides(o.t, o.self, e.Msg.Body)
+		}
+	}
+	if !o.outOfTurn {
+		return
+	}
+	counts := !r.Apart() && o.line.Tells(r.slot)
 	s.Take(mark, func(e *parley.Effect) bool {
 		if e.Op != parley.OpDeliver || e.Msg.Kind != parley.Decide || !counts {
 			return e.Op == parley.OpDeliver

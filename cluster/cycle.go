@@ -252,24 +252,31 @@ func newCyclic(t stream, n int, self parley.ID, every parley.Tick, when lockstep
 ) *cyclic {
 	p := t.rounds(n)
 	inner := p.New
-	p.New = func(self parley.ID) lockstep.Rounds { return &attended{Rounds: inner(self), enough: n - 1 - t.m} }
+	p.New = func(self parley.ID) lockstep.Rounds { return &attended{Rounds: inner(self), t: t, n: n} }
 	return &cyclic{p: p, when: when, limit: t.frameLimit(n), self: self, every: every, clock: clock, value: nothing}
 }
 
-// attended are rounds that know whether their process heard enough others in each: as many as are
-// correct. Who did not was cut off, and what it decides nobody else may have decided.
+// attended are rounds that know whether their process was too late for what it decides to mean
+// anything.
 type attended struct {
 	lockstep.Rounds
-	enough int
-	apart  bool
+	attendance
+	t stream
+	n int
+}
+
+// Request.
+func (r *attended) Request(s *parley.Step, m parley.Msg) {
+	r.said = m.Body
+	r.Rounds.Request(s, m)
 }
 
 // Came.
-func (r *attended) Came(_ int, from parley.Set) { r.apart = r.apart || from.Len() < r.enough }
+func (r *attended) Came(_ int, from parley.Set) { r.hears(r.t, r.n, from) }
 
 // State.
 func (r *attended) State(v *parley.Vars) {
-	v.Bool("apart", &r.apart)
+	r.attendance.State(v)
 	r.Rounds.State(v)
 }
 
@@ -307,16 +314,17 @@ func (m *cyclic) timed(s *parley.Step, clause func()) {
 	s.Now = parley.Tick(t)
 	clause()
 	s.Now = before
-	apart := m.one.Rounds().(*attended).apart
+	r := m.one.Rounds().(*attended)
 	s.Take(mark, func(e *parley.Effect) bool {
 		if e.Op != parley.OpDeliver {
 			return false
 		}
 		e.Msg.Seq = m.slot
-		if apart {
+		r.decides(r.t, m.self, e.Msg.Body)
+		if r.Apart() {
 			s.Refuse(m.self, cutOff)
 		}
-		return apart
+		return r.Apart()
 	})
 }
 

@@ -177,27 +177,35 @@ func TestHostileMessages(t *testing.T) {
 	_, eig, limit := cluster.AgreementRounds(cluster.EIG, 1, 0, 4)
 	_, of1, _ := cluster.AgreementRounds(cluster.EIG, 1, 1, 4)
 	for _, c := range slices.Concat(s.framesOfSlots(eig, of1, limit), s.levels(of1), others(eig, of1)) {
-		before := s.nodes[2].Refusals(0)[c.why]
-		s.rude(true) // so that slots stay where they are
-		refused := func() bool { return s.nodes[2].Refusals(0)[c.why] > before }
-		for range 5 { // who was held up is out for a while, and does not judge frames of slots
-			for _, b := range c.send() {
-				s.all(b)
-			}
-			if c.end || waited(2*time.Second, refused) {
-				break
-			}
-		}
-		s.refuses(2, c.why, before)
-		s.rude(false)
-		if c.end {
-			s.connect()
-		}
-		s.decides()
-		if t.Failed() {
-			t.Fatal(c.what, c.why)
+		held := t.Run(c.what+": "+c.why, func(t *testing.T) {
+			s.t = t
+			s.says(c)
+		})
+		if s.t = t; !held {
+			return
 		}
 	}
+}
+
+// says has the hostile node say something, for which node 3 refuses it while the others decide.
+func (s *siege) says(c hostile) {
+	before := s.nodes[2].Refusals(0)[c.why]
+	s.rude(true) // so that slots stay where they are
+	refused := func() bool { return s.nodes[2].Refusals(0)[c.why] > before }
+	for range 5 { // who was held up is out for a while, and does not judge frames of slots
+		for _, b := range c.send() {
+			s.all(b)
+		}
+		if c.end || waited(2*time.Second, refused) {
+			break
+		}
+	}
+	s.refuses(2, c.why, before)
+	s.rude(false)
+	if c.end {
+		s.connect()
+	}
+	s.decides()
 }
 
 // lastSlot is the slot of the last frame that node 3 sent on a channel.
@@ -263,19 +271,23 @@ func TestHostileLoad(t *testing.T) {
 				s.all(bytes.Repeat(message(16, parley.Msg{Kind: 3, Value: 1, Body: make([]byte, 60<<10)}), 300))
 			}},
 		} {
-			before := heapInUse()
-			refused := s.nodes[2].Refusals(0)[c.why]
-			c.load()
-			if c.why != "" {
-				s.refuses(2, c.why, refused)
-			}
-			if grown := heapInUse() - before; grown > 3*32<<20 { // of three nodes
-				t.Errorf("%s: %d MB more than before, in three nodes", c.what, grown>>20)
-			} else {
-				t.Logf("%s: %d MB", c.what, grown>>20)
-			}
-			s.connect()
-			s.decides()
+			t.Run(c.what, func(t *testing.T) {
+				s.t = t
+				before := heapInUse()
+				refused := s.nodes[2].Refusals(0)[c.why]
+				c.load()
+				if c.why != "" {
+					s.refuses(2, c.why, refused)
+				}
+				if grown := heapInUse() - before; grown > 3*32<<20 { // of three nodes
+					t.Errorf("%d MB more than before, in three nodes", grown>>20)
+				} else {
+					t.Logf("%d MB", grown>>20)
+				}
+				s.connect()
+				s.decides()
+			})
+			s.t = t
 		}
 	})
 	if !waited(10*time.Second, func() bool { return runtime.NumGoroutine() <= goroutines+2 }) {
@@ -375,21 +387,24 @@ func TestHostileSignatures(t *testing.T) {
 		}},
 	} {
 		slot++
-		before := s.nodes[2].Refusals(0)[c.why]
-		s.rude(true)
-		list := c.list(signed(p, value, with("test", 1, slot)))
-		for round := range 2 {
-			var body []byte
-			if round == c.round {
-				body = inside(list...)
+		held := t.Run(c.what, func(t *testing.T) {
+			s.t = t
+			before := s.nodes[2].Refusals(0)[c.why]
+			s.rude(true)
+			list := c.list(signed(p, value, with("test", 1, slot)))
+			for round := range 2 {
+				var body []byte
+				if round == c.round {
+					body = inside(list...)
+				}
+				s.all(message(channel, frame(slot, round, body)))
 			}
-			s.all(message(channel, frame(slot, round, body)))
-		}
-		s.refuses(2, c.why, before)
-		s.rude(false)
-		s.decides()
-		if t.Failed() {
-			t.Fatal(c.what)
+			s.refuses(2, c.why, before)
+			s.rude(false)
+			s.decides()
+		})
+		if s.t = t; !held {
+			return
 		}
 	}
 }

@@ -231,9 +231,13 @@ func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
 // NoValue is what is decided on, in a slot, of a node that was asked for no value.
 func NoValue() []byte { return bytes.Clone(nothing) }
 
-// Unanswered is indicated of a question that gets no answer, with the slot for its Seq and
-// the question's number for its Value.
-const Unanswered = unanswered
+// Unanswered is indicated of a question that gets no answer, and Undecided of one that gets none
+// because nobody correct decides on it, with the slot for its Seq and the question's number for
+// its Value.
+const (
+	Unanswered = unanswered
+	Undecided  = undecided
+)
 
 // Withdrawn is a Request that takes a question back, the one with the number in its Value.
 const Withdrawn = withdrawn

@@ -165,14 +165,6 @@ func (p *process) lieutenant() bool { return p.self != p.c.Source }
 // gathers tells whether this process hears what is relayed, and decides by it.
 func (p *process) gathers() bool { return p.observed || p.lieutenant() }
 
-// audience is to whom lieutenants relay.
-func (p *process) audience() parley.Set {
-	if p.observed {
-		return parley.Everyone(p.c.N)
-	}
-	return lieutenants(p.c)
-}
-
 // Request: the General is given the order.
 func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	if m.Kind == parley.Propose && p.self == p.c.Source && len(m.Body) <= problem.MaxValue {
@@ -187,14 +179,18 @@ func (p *process) Emit(s *parley.Step, r int) {
 	case r == 0 && !p.lieutenant():
 		s.SendAll(parley.Msg{Kind: Order, Body: p.value})
 		if p.observed {
-			p.root = p.code(p.value)
+			p.root = p.code(p.value) // for the tree; and with m = 0 it is what is decided
 		}
 	// Each other round: each lieutenant sends all it received in the round
 	// before, with its own name appended where that makes no cycle, to all
-	// lieutenants, itself included.
+	// lieutenants, itself included, and to a source that observes.
 	case r > 0 && p.lieutenant():
 		m := parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(p.dict, p.gather(r), p.width)}
-		s.SendTo(p.audience(), m)
+		if p.observed {
+			s.SendAll(m)
+		} else {
+			s.SendTo(lieutenants(p.c), m)
+		}
 		s.Keep(m)
 		p.Absorb(s, r, p.self, m)
 	}

@@ -10,8 +10,8 @@
 //
 // All n agreements run side by side, process i the source of agreement i: in the
 // same rounds and in the same frames. When the last round closes, each process
-// enters what agreement i decided as entry i. Where the source of an agreement is no
-// lieutenant of it, that is, for its own entry, its own value.
+// enters what agreement i decided as entry i, its own included: where a source hears nothing
+// of what is said of its value, as in eig, om and sm, it decides on that value itself.
 //
 // Why it works: take entry i. If process i is faulty, all correct processes are
 // lieutenants of agreement i and enter the same by its agreement. If it is

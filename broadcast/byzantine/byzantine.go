@@ -31,7 +31,7 @@
 // A process that is late counts as faulty, whatever it delivers; but it goes on, so it had better
 // deliver what all others do. A source that is late decides as its lieutenants do, see
 // [eig.Observed]. A process that hears fewer than n-m-1 others in a round, or is heard by fewer,
-// is cut off, and out. And in every slot all tell a mark of what they agreed on some slots
+// is cut off, and out. And if m > 0, in every slot all tell a mark of what they agreed on some slots
 // before: who learns that m+1 others have another one is out as well.
 //
 // Who comes back, after a crash or because it missed the end of a round, cannot join the
@@ -76,7 +76,7 @@
 // requests if it lies; fairness to what a liar is asked; what was asked of a process before
 // it crashed. With delays beyond the schedule, or more faulty processes, of which one lies, nothing
 // is promised, not even safety: that two correct processes deliver different things then is found
-// out only where m+1 are alike against the others, and later.
+// out later, if at all, and liars may see to it that the others go out and not the one that strays.
 //
 // Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
 // the state machine approach, The implementation of reliable distributed multiprocess
@@ -147,7 +147,7 @@ type process struct {
 	size    int         // bytes of the others, as in a batch
 	flight  []batch     // own batches that may be under way somewhere
 	said    []part      // own requests in slots that are not delivered
-	vain    int         // how often they had to be put into slots once more since one was delivered
+	vain    int         // how often own requests had to be put in again since one was asked for, or delivered
 	under   int         // their bytes
 	waits   bool        // the timer to call again is set
 	until   parley.Tick // to when

@@ -247,12 +247,21 @@ func TestLateBatch(t *testing.T) {
 // may be faulty, and it agrees on something else. It finds that out some slots later, and
 // comes back to the order that all others have, having missed some of it.
 func TestStrays(t *testing.T) {
+	for _, anew := range []bool{false, true} { // meanwhile another process comes back, and an era ends
+		testStrays(t, anew)
+	}
+}
+
+func testStrays(t *testing.T, anew bool) {
 	const slots = 80
 	p := protocol(7, 2, 8)
 	opt := sim.Options{Protocol: p, Steps: 1 << 22, Faulty: map[parley.ID]faulty.Behaviour{1: vouchesForNothing}}
+	if anew {
+		opt.Crashes = []sim.Crash{{At: 6, When: 125_000, Back: 130_000}}
+	}
 	for k := range slots {
 		at := parley.Tick(30_000 * k)
-		opt.Requests = append(opt.Requests, sim.Request{At: 4, When: at, Msg: problem.Request([]byte{byte(k)})})
+		opt.Requests = append(opt.Requests, sim.Request{At: parley.ID(4 + k%2), When: at, Msg: problem.Request([]byte{byte(k)})})
 		if k == 1 {
 			opt.Links = append(opt.Links, sim.Link{From: parley.SetOf(2, 3), To: parley.SetOf(0), Since: at, Until: at + 15_000, Loss: 1})
 		}
@@ -265,14 +274,40 @@ func TestStrays(t *testing.T) {
 		}
 		places[d.At][d.Msg.Value] = d.Msg.Body[0]
 	}
-	missed := len(places[4]) - len(places[0])
+	missed, other := len(places[4])-len(places[0]), 0
 	for place, payload := range places[0] {
 		if places[4][place] != payload {
-			missed = 0
+			other++
 		}
 	}
-	if missed < 1 || missed > 40 {
-		t.Errorf("it delivers %v, and others %v", places[0], places[4])
+	if missed < 1 || missed > 40 || other < 1 || other > 40 || places[0][slots] != slots-1 {
+		t.Errorf("anew: %v: it delivers %v, and others %v", anew, places[0], places[4])
+	}
+}
+
+// As many liars as there may be tell marks of something else: nobody is out for that.
+func TestOtherMarks(t *testing.T) {
+	lies := false
+	tells := faulty.Behaviour{Name: "tells another mark", Model: parley.OralByzantineFaults,
+		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
+			if n == 2 { // that it lies, and then that it does not by silence
+				lies = !lies
+			}
+			if n == 2 && lies {
+				return 1
+			}
+			return 0
+		}}
+	p := protocol(7, 2, 8)
+	opt := sim.Options{Protocol: p, Steps: 1 << 22, Faulty: map[parley.ID]faulty.Behaviour{1: tells, 5: tells}}
+	for k := range 60 {
+		opt.Requests = append(opt.Requests, sim.Request{
+			At: parley.ID(k % 5), When: parley.Tick(30_000 * k), Msg: problem.Request([]byte{byte(k)}),
+		})
+	}
+	s := sim.Run(opt)
+	if all := sequences(s); len(all[0]) < 48 || len(s.History.Indications) > 0 {
+		t.Errorf("%d delivered, and %v", len(all[0]), s.History.Indications)
 	}
 }
 

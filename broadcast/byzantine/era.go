@@ -19,29 +19,33 @@ type era struct {
 	done      uint64 // the last slot that was agreed on
 	oldest    uint64 // batches of earlier slots have been let go
 	kept      int    // bytes of batches that are here
-	lost      bool   // it waited for a batch beyond all bounds
+	lost      bool   // this process can not go on in it
 	ring      []outcome
 
-	mark  uint64            // of all that was agreed on
-	marks [keptMarks]uint64 // of what was after the last slots whose number is a multiple of marking
+	mark  uint64   // of all that was agreed on in it
+	marks []uint64 // what that was after each of the last slots whose number is a multiple of marking
 }
 
-// A process tells the mark of every so many slots, and knows so many of its own.
-const (
-	marking   = 16
-	keptMarks = 4
-)
+// marking is of how many slots one has a mark that is told.
+const marking = 16
 
 func (e *era) lately() (slot, mark uint64) {
 	slot = e.done - e.done%marking
-	return slot, e.marked(slot)
+	if mark = e.marked(slot); mark == 0 {
+		slot = 0
+	}
+	return slot, mark
 }
 
 func (e *era) marked(slot uint64) uint64 {
-	if slot == 0 || slot%marking != 0 || slot > e.done || e.done-slot >= marking*keptMarks {
-		return 0
+	kept := uint64(len(e.marks))
+	switch {
+	case e.p.out || e != e.p.cur: // it is not known what was delivered before
+	case slot == 0 || slot%marking != 0 || slot > e.done || e.done-slot >= marking*kept:
+	default:
+		return max(1, e.marks[slot/marking%kept]^e.p.from)
 	}
-	return e.marks[slot/marking%keptMarks]
+	return 0
 }
 
 // outcome is what was agreed on in a slot, and what is still told of it to others.
@@ -62,7 +66,10 @@ type entry struct {
 // since those who are begin up to two message delays apart, and not one, their rounds
 // are longer by one.
 func (p *process) newEra(number uint64) *era {
-	e := &era{p: p, number: number, oldest: 1, ring: make([]outcome, 5*p.c.Window)}
+	e := &era{
+		p: p, number: number, oldest: 1, ring: make([]outcome, 5*p.c.Window),
+		marks: make([]uint64, p.c.Window/marking+3), // for slots of others go on that are over here
+	}
 	e.other = p.cur != nil && !p.cur.other
 	e.line = mux.NewPipeline(slot(p.c, e), In(number, p.when), p.c.Window, p.self, e)
 	e.line.Bound(2 * (p.c.Flight + envelope*p.c.Window))
@@ -139,14 +146,14 @@ func (e *era) Over(s *parley.Step, slot uint64, decided []parley.Effect) {
 		return
 	}
 	if len(decided) > 0 && decided[0].Msg.Kind == apart {
-		s.Refuse(s.Self, "cut off from the others in a slot")
+		s.Refuse(s.Self, string(decided[0].Msg.Body))
 		e.lost = true
 		return
 	}
 	e.done = slot
 	e.mark = markOf(e.mark, decided)
 	if slot%marking == 0 {
-		e.marks[slot/marking%keptMarks] = e.mark
+		e.marks[slot/marking%uint64(len(e.marks))] = e.mark
 	}
 	o, counts := e.at(slot), false
 	for i := range decided {

@@ -24,7 +24,8 @@ type joining struct {
 	granting bool       // the timer is set to wish for who may be wished for only then
 	votes    [][]uint64 // by process: the life that each process wished for, in this era
 	let      []uint64   // by process: the life that it joined this era in
-	begun    []byte     // what was delivered before this era
+	begun    []byte     // what was delivered before this era, for those it ended for
+	from     uint64     // the mark of that
 
 	out     bool     // this process delivers nothing
 	tries   int      // how often it has asked in vain
@@ -140,6 +141,7 @@ func (p *process) end(s *parley.Step) {
 	p.cur.line = nil
 	p.enter()
 	p.begun = encodeState(p.total, p.numbers)
+	p.from = beginning(digest(p.begun))
 	p.say(s, p.cur.number)
 	for i, life := range p.let {
 		if life != 0 {
@@ -157,6 +159,7 @@ func (p *process) enter() {
 		p.asks[i].wished, p.asks[i].times = 0, 0
 	}
 	p.wishes, p.outs = true, parley.Set{}
+	p.vain = 0
 	p.afresh()
 	p.flight, p.under = nil, 0
 	p.pace = newPace(parley.Tick(p.slot.Last+1)*In(p.cur.number, p.when).Delta, p.c.Batch)
@@ -399,7 +402,7 @@ func (p *process) join(s *parley.Step) {
 	p.out = false
 	clear(p.let)
 	p.enter()
-	p.old = nil
+	p.old, p.from = nil, beginning(digest(encodeState(p.total, p.numbers)))
 	s.Indicate(parley.Msg{Kind: Restored, Value: p.total, Seq: uint64(len(p.queue))})
 	s.SetTimer(seek, p.cur.line.Age())
 	p.say(s, p.cur.number)
@@ -453,6 +456,7 @@ func (j *joining) State(v *parley.Vars) {
 	})
 	parley.PerProcess(v, "let in", j.let, number("life"))
 	v.Bytes("begun", &j.begun)
+	parley.Num(v, "from", &j.from)
 	v.Bool("out", &j.out)
 	parley.Num(v, "tries", &j.tries)
 	parley.Num(v, "woken", &j.woken)

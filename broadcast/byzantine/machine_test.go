@@ -226,3 +226,24 @@ func TestBatches(t *testing.T) {
 		}
 	}
 }
+
+// Who has called for slots in vain calls for no more, until an era begins in which it may be in
+// time again.
+func TestInVainUntilAnEraEnds(t *testing.T) {
+	p, s, _ := after(t, 4, 1)
+	p.vain = p.c.Tries + 1
+	p.queue = append(p.queue, []byte("late"))
+	opened := p.cur.line.Opened()
+	p.call(s)
+	if p.cur.line.Opened() != opened {
+		t.Error("it calls for another slot")
+	}
+	p.end(s)
+	for id := range parley.ID(4) {
+		p.ready[id] = p.cur.number
+	}
+	p.begin(s)
+	if p.call(s); p.cur.line.Opened() != 1 {
+		t.Error("it calls for none in the next era")
+	}
+}

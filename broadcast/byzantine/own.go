@@ -67,7 +67,7 @@ func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	waiting := p.queue[p.sent:]
 	if p.few() {
 		waiting = nil
-	} else if len(waiting) > 0 && p.pace.holds(s.Now) {
+	} else if len(waiting) > 0 && (p.pace.full() || !p.crowded() && p.pace.holds(s.Now)) {
 		waiting, p.pace.held = nil, true
 	}
 	k, size := 0, head+wishSize*len(wishes)
@@ -85,6 +85,12 @@ func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 		p.said = append(p.said, part{slot, first + uint64(k) - 1, size, s.Now, p.pace.begun(s.Now, size)})
 	}
 	return parley.Msg{Kind: parley.Propose, Body: encode(first, waiting[:k], wishes...)}, true
+}
+
+// crowded tells whether most slots that may begin have: a liar can call for all of them, and there
+// are none then to spread over what waits.
+func (p *process) crowded() bool {
+	return 4*(p.cur.line.Opened()-p.cur.line.Done()) > 3*uint64(p.c.Window)
 }
 
 // free is how many bytes there is room for. What began longer ago than a slot may last is under
@@ -114,8 +120,8 @@ func (p *process) timed(s *parley.Step, e *era, slot uint64, counts bool) {
 }
 
 // check puts own requests into slots once more if one was delivered without those that this
-// process said in it: it was late with them, and does not know. So often in vain, it calls for
-// no more slots by itself, and puts them into those that others call for.
+// process said in it: it was late with them. Config.Tries is how often it calls for slots for
+// that; then it puts them into those that others call for.
 func (p *process) check(s *parley.Step, slot uint64) {
 	if len(p.said) == 0 || p.said[0].slot != slot {
 		return

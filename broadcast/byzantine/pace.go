@@ -49,8 +49,11 @@ func (p *pace) next() parley.Tick {
 
 // holds tells whether the next own slot has to wait.
 func (p *pace) holds(now parley.Tick) bool {
-	return p.onWay >= p.window || p.size > 0 && now < p.next()
+	return p.full() || p.size > 0 && now < p.next()
 }
+
+// full tells whether as much goes on as may.
+func (p *pace) full() bool { return p.onWay >= p.window }
 
 // begun is for an own slot that begins.
 func (p *pace) begun(now parley.Tick, size int) (held bool) {

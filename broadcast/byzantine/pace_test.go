@@ -1,6 +1,7 @@
 package byzantine
 
 import (
+	"slices"
 	"testing"
 
 	"parley"
@@ -106,6 +107,41 @@ func TestPaceWindow(t *testing.T) {
 		if p.window != want {
 			t.Errorf("always late by %d: a window of %d", late, p.window)
 		}
+	}
+}
+
+// A liar that calls for all slots that may begin at once leaves none to spread over what waits: that
+// goes into those that there are, as far as the window has room.
+func TestPaceInCrowdedSlots(t *testing.T) {
+	const requests, batch, size, window = 60, 1000, 200, 128
+	calls := faulty.Behaviour{Name: "calls", Model: parley.OralByzantineFaults, Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
+		out := slices.Clone(t.Honest)
+		for _, one := range t.Honest {
+			for one.Msg.Kind == lockstep.Frame && one.Msg.Seq == 0 && one.Msg.Value%window != 0 {
+				one.Msg.Value++
+				one.Msg.Body = nil
+				out = append(out, one)
+			}
+		}
+		return out
+	}}
+	opt := sim.Options{
+		Protocol: New(Config{N: 4, M: 1, Window: window, Batch: batch, Queue: 100 * batch}, lockstep.Called),
+		Delay:    sim.Delay{Least: 10, Most: 10}, Faulty: map[parley.ID]faulty.Behaviour{3: calls},
+		Requests: []sim.Request{{At: 3, Msg: problem.Request([]byte("first"))}},
+	}
+	for range requests {
+		opt.Requests = append(opt.Requests, sim.Request{At: 0, When: 1, Msg: problem.Request(make([]byte, size))})
+	}
+	delivered, last := 0, parley.Tick(0)
+	opt.Observe = func(op trace.Op, h parley.Happening) {
+		if op == trace.Deliver && h.At == 1 && h.From == 0 {
+			delivered, last = delivered+1, h.When
+		}
+	}
+	s := sim.Run(opt)
+	if age := 3 * lockstep.Called.Delta; delivered != requests || last > 3*age {
+		t.Errorf("%d of %d are delivered, the last at %d: %v", delivered, requests, last, s.Stats.Refused)
 	}
 }
 

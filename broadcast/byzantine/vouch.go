@@ -21,8 +21,8 @@ const (
 	Heard parley.Kind = 3
 )
 
-// apart is what a slot delivers in the place of batches at a process that was relayed too little,
-// or has agreed on something else than others.
+// apart is what a slot delivers in the place of batches at a process that is out from then on.
+// Body: why.
 const apart parley.Kind = parley.Local + 0x3F
 
 // agreedOn tells what a process has agreed on in slots before: the last mark that all who are in
@@ -99,8 +99,8 @@ type vouch struct {
 	before  parley.Set // and of the one before it
 	told    parley.Set // who has told whom it heard
 	sure    int        // so many of them heard this process
-	apart   bool       // in some round too few came, or heard it
-	strays  parley.Set // who has agreed on something else in it
+	apart   bool       // in some round too few came, or heard it, or too many stray
+	strays  parley.Set // who has agreed on something else in earlier slots
 }
 
 // Request: the own batch.
@@ -150,10 +150,12 @@ func (p *vouch) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 		}
 		if len(m.Body) != size || !p.told.Add(from) {
 			s.Refuse(from, "second or malformed word of whom it heard")
-		} else if r > 0 && m.Body[p.self/8]&(1<<(p.self%8)) != 0 {
+			return
+		}
+		if r > 0 && m.Body[p.self/8]&(1<<(p.self%8)) != 0 {
 			p.sure++
 		}
-		if own := p.of.marked(m.Seq); own != 0 && own != m.Value {
+		if own := p.of.marked(m.Seq); m.Value != 0 && own != 0 && own != m.Value {
 			p.strays.Add(from)
 		}
 	case r > 0:
@@ -200,7 +202,11 @@ func (p *vouch) Close(s *parley.Step, r int) {
 		return e.Op == parley.OpDeliver
 	})
 	if p.apart {
-		s.Deliver(p.self, parley.Msg{Kind: apart})
+		why := "cut off from the others in a slot"
+		if p.strays.Len() > p.c.M {
+			why = "has agreed on something else than others before"
+		}
+		s.Deliver(p.self, parley.Msg{Kind: apart, Body: []byte(why)})
 		return
 	}
 	for i, d := range p.digests {

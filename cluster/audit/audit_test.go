@@ -148,7 +148,7 @@ func TestAudit(t *testing.T) {
 		"another decision":                  {agree, 3, decision, "agreement, validity"},
 		"no value decided on":               {agree, 3, nothing, "agreement, validity"},
 		"a decision told twice":             {agree, 3, again, "integrity"},
-		"the source's own decision":         {agree, 1, decision, ""}, // agreement is among the others
+		"the source's own decision":         {agree, 1, decision, "agreement, validity"},
 		"received and not sent, in a round": {agree, 3, unsent, "links"},
 	} {
 		got := judged(t, changed(traces(t, c.machine), c.node, c.edit), audit.Options{})

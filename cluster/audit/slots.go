@@ -11,7 +11,7 @@ import (
 
 // slots judges a stream of agreements on the values of one source, slot by slot.
 //
-// A node tells of a decision on no value only if it was asked. So a correct node that took
+// A node tells of no decision on no value. So a correct node that took
 // part in a slot to its end and told nothing has decided on no value, and a source that
 // began a slot and was asked for nothing in it has said no value.
 func (e *evidence) slots(c *Channel) {
@@ -38,9 +38,16 @@ func (e *evidence) slots(c *Channel) {
 		}
 	}
 	for _, i := range e.h.Indications {
-		if q, ok := asked[i.Msg.Value]; ok && i.Msg.Kind == cluster.Unanswered && i.At == source && i.Msg.Seq != 0 {
-			proposed[i.Msg.Seq] = q
+		q, ok := asked[i.Msg.Value]
+		if !ok || i.At != source || i.Msg.Seq == 0 {
+			continue
+		}
+		switch i.Msg.Kind {
+		case cluster.Unanswered:
 			f.at(i.Msg.Seq).held.Add(source)
+			fallthrough
+		case cluster.Undecided: // it has decided on no value, as all others
+			proposed[i.Msg.Seq] = q
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(f.slots)) {

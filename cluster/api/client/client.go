@@ -183,7 +183,7 @@ func Unknown(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || refused(op)) {
 		return false
 	}
-	if strings.Contains(err.Error(), closedFirst) {
+	if !connect.IsWireError(err) && strings.Contains(err.Error(), closedFirst) {
 		return false
 	}
 	switch connect.CodeOf(err) {

@@ -47,7 +47,8 @@ type AgreeServiceClient interface {
 	// Agree has all correct nodes agree on a value that this node gives them, as the source.
 	// It answers when this node has decided. If the caller leaves before, the agreement goes
 	// on. FAILED_PRECONDITION: messages are too slow for the length of a round. ABORTED: this
-	// node was held up and took no part; the others may have decided.
+	// node took no part, or what it said came too late for the others. If the outcome is unknown
+	// they may have decided; if nothing was done it is safe to ask again.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
 	// Propose is interactive consistency: this node hands in a value under a name, and all
@@ -149,7 +150,8 @@ type AgreeServiceHandler interface {
 	// Agree has all correct nodes agree on a value that this node gives them, as the source.
 	// It answers when this node has decided. If the caller leaves before, the agreement goes
 	// on. FAILED_PRECONDITION: messages are too slow for the length of a round. ABORTED: this
-	// node was held up and took no part; the others may have decided.
+	// node took no part, or what it said came too late for the others. If the outcome is unknown
+	// they may have decided; if nothing was done it is safe to ask again.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
 	// Propose is interactive consistency: this node hands in a value under a name, and all

@@ -45,8 +45,8 @@ type CommitServiceClient interface {
 	// again at this node gets the outcome of before, as long as that is remembered.
 	// UNKNOWN with reason "blocked": the outcome can not be known before others are back.
 	// ALREADY_EXISTS: another transaction has the name, or one that other members were named
-	// for, or that was asked for at another node and is over. NOT_FOUND: there is no member of
-	// a name.
+	// for, or that was asked for at another node and is over; with an unknown outcome that may
+	// be this one. NOT_FOUND: there is no member of a name.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome tells what this node knows of a transaction. NOT_FOUND: nothing.
@@ -112,8 +112,8 @@ type CommitServiceHandler interface {
 	// again at this node gets the outcome of before, as long as that is remembered.
 	// UNKNOWN with reason "blocked": the outcome can not be known before others are back.
 	// ALREADY_EXISTS: another transaction has the name, or one that other members were named
-	// for, or that was asked for at another node and is over. NOT_FOUND: there is no member of
-	// a name.
+	// for, or that was asked for at another node and is over; with an unknown outcome that may
+	// be this one. NOT_FOUND: there is no member of a name.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome tells what this node knows of a transaction. NOT_FOUND: nothing.
