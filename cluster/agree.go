@@ -48,7 +48,8 @@ var (
 	// ErrAbstained is the error of an agreement in which this node took no part, for it
 	// was held up beyond the time of a round, heard fewer than are correct, or was out: it
 	// had come back, or lost touch; or of one for which its value came too late. It is ErrUnknown,
-	// too, if the others may have decided on this node's value, and else ErrRefused.
+	// too, if the others may have decided on this node's value, and else ErrRefused, which holds
+	// if no more than M lie or are late, this node among them.
 	ErrAbstained = errors.New("this node was too late for the agreement: it was held up, cut off, or coming back")
 	// ErrClosed is the error of a node that was closed. It is ErrUnknown, too, of what was begun.
 	ErrClosed = errors.New("the node is closed")

@@ -133,19 +133,21 @@ func TestLateQuestion(t *testing.T) {
 // One that does not hear all others in time either does not know what they decided on, which may
 // be its value.
 func TestLateQuestionAndAnswer(t *testing.T) {
-	s := lateAt(stream{EIG, 1, 0}, 0, true, question(0, 0, 1, "one"), question(0, 40000, 2, "two"))
-	all, unknown := outcomes(s)
-	for id, of := range all {
-		want := "map[1:one 2:two]"
-		if id == 0 {
-			want = "map[2:two]"
+	for _, value := range []string{"one", ""} {
+		s := lateAt(stream{EIG, 1, 0}, 0, true, question(0, 0, 1, value), question(0, 40000, 2, "two"))
+		all, unknown := outcomes(s)
+		for id, of := range all {
+			want := fmt.Sprintf("map[1:%s 2:two]", value)
+			if id == 0 {
+				want = "map[2:two]"
+			}
+			if fmt.Sprint(of) != want {
+				t.Errorf("%q: process %d decided %v", value, id, of)
+			}
 		}
-		if fmt.Sprint(of) != want {
-			t.Errorf("process %d decided %v", id, of)
+		if nothing := became(s, undecided); len(nothing) > 0 || !slices.Equal(unknown, []uint64{1}) {
+			t.Errorf("%q: nothing became of %v, and unknown is %v", value, nothing, unknown)
 		}
-	}
-	if nothing := became(s, undecided); len(nothing) > 0 || !slices.Equal(unknown, []uint64{1}) {
-		t.Errorf("nothing became of %v, and unknown is %v", nothing, unknown)
 	}
 }
 

@@ -33,9 +33,13 @@ type inSlot struct {
 // it said and perhaps in what it heard, and what it decides means nothing unless it heard all.
 type attendance struct {
 	few, some bool   // in some round it heard fewer than n-1-m others; than all
-	said      []byte // its value; nil: none
-	foreign   bool   // it is not what was decided on
+	spoke     bool   // it had a value
+	said      []byte // that
+	foreign   bool   // in some round it did not hear all, and this is not what was decided on
 }
+
+// says takes in its value.
+func (a *attendance) says(value []byte) { a.spoke, a.said = true, value }
 
 // hears takes in whom it heard in a round.
 func (a *attendance) hears(t stream, n int, from parley.Set) {
@@ -45,22 +49,26 @@ func (a *attendance) hears(t stream, n int, from parley.Set) {
 
 // decides takes in a decision of a stream.
 func (a *attendance) decides(t stream, self parley.ID, decision []byte) {
-	if t.all() && a.some && a.said != nil {
+	if !a.some || !a.spoke {
+		return
+	}
+	if t.all() {
 		vector, err := interactive.DecodeVector(decision)
 		if err != nil {
 			panic(err) // it was written by this process
 		}
 		decision = vector[self]
 	}
-	a.foreign = a.said != nil && !bytes.Equal(decision, a.said)
+	a.foreign = !bytes.Equal(decision, a.said)
 }
 
 // Apart tells whether it was too late.
-func (a *attendance) Apart() bool { return a.few || a.foreign && a.some }
+func (a *attendance) Apart() bool { return a.few || a.foreign }
 
 func (a *attendance) State(v *parley.Vars) {
 	v.Bool("few", &a.few)
 	v.Bool("some", &a.some)
+	v.Bool("spoke", &a.spoke)
 	v.Bytes("said", &a.said)
 	v.Bool("foreign", &a.foreign)
 }
@@ -117,7 +125,7 @@ func (r *inSlot) Reset() {
 
 // Request.
 func (r *inSlot) Request(s *parley.Step, m parley.Msg) {
-	r.said = m.Body
+	r.says(m.Body)
 	r.Rounds.Request(s, m)
 }
 

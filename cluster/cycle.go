@@ -168,7 +168,7 @@ func (c *Cycle) Set(value []byte) error {
 // Next returns the vector of the first cycle after a slot that this node has decided, and
 // waits for it. A slot is the number of its beginning among the multiples of Every. Slots in
 // which this node took no part are left out: its clock was not synchronized, or it was held
-// up. It fails with a *RoundError if what was measured does not fit into rounds.
+// up or cut off. It fails with a *RoundError if what was measured does not fit into rounds.
 func (c *Cycle) Next(ctx context.Context, after uint64) (Vector, error) {
 	if err := c.n.fits(c.t.m); err != nil {
 		return Vector{}, err
@@ -267,7 +267,7 @@ type attended struct {
 
 // Request.
 func (r *attended) Request(s *parley.Step, m parley.Msg) {
-	r.said = m.Body
+	r.says(m.Body)
 	r.Rounds.Request(s, m)
 }
 

@@ -143,7 +143,7 @@ func (l *Pipeline) heard(s *parley.Step, from parley.ID, q parley.Msg) bool {
 	return b.phase != listening || q.Seq == 0 && k > l.opened && k <= l.opened+l.window
 }
 
-// touched counts the slots in which too few were heard.
+// touched counts the slots in which this process was cut off.
 func (l *Pipeline) touched(s *parley.Step, k uint64, r *slot) {
 	b := l.back
 	if c, ok := r.one.Rounds().(Cut); ok && !r.apart && c.Apart() {

@@ -64,7 +64,7 @@ type Returns struct {
 
 // Cut is what rounds are that know whether their process was cut off from the others.
 type Cut interface {
-	// Apart tells whether it heard fewer in some round than are correct.
+	// Apart tells whether it was, so that what it decided may be nobody else's.
 	Apart() bool
 }
 

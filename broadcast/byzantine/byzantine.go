@@ -32,7 +32,7 @@
 // deliver what all others do. A source that is late decides as its lieutenants do, see
 // [eig.Observed]. A process that hears fewer than n-m-1 others in a round, or is heard by fewer,
 // is cut off, and out. And if m > 0, in every slot all tell a mark of what they agreed on some slots
-// before: who learns that m+1 others have another one is out as well.
+// before: who learns that n-m others have another one is out as well.
 //
 // Who comes back, after a crash or because it missed the end of a round, cannot join the
 // slots that go on: when they may begin goes by when earlier ones did, which it has not
@@ -76,7 +76,7 @@
 // requests if it lies; fairness to what a liar is asked; what was asked of a process before
 // it crashed. With delays beyond the schedule, or more faulty processes, of which one lies, nothing
 // is promised, not even safety: that two correct processes deliver different things then is found
-// out later, if at all, and liars may see to it that the others go out and not the one that strays.
+// out later, if at all.
 //
 // Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
 // the state machine approach, The implementation of reliable distributed multiprocess
@@ -147,7 +147,7 @@ type process struct {
 	size    int         // bytes of the others, as in a batch
 	flight  []batch     // own batches that may be under way somewhere
 	said    []part      // own requests in slots that are not delivered
-	vain    int         // how often own requests had to be put in again since one was asked for, or delivered
+	vain    int         // how often own requests had to be put in again since one was asked for, or anything was delivered
 	under   int         // their bytes
 	waits   bool        // the timer to call again is set
 	until   parley.Tick // to when
@@ -185,7 +185,6 @@ func (p *process) Start(s *parley.Step) {
 // is back.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.behind(s)
-	p.vain = 0
 	switch size := len(m.Body) + overhead; {
 	case p.out && p.c.Final:
 		s.Refuse(s.Self, "takes no part any more")
@@ -199,6 +198,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	default:
 		p.queue = append(p.queue, m.Body)
 		p.size += size
+		p.vain = 0
 	}
 	if p.out && p.tries > p.c.Tries {
 		p.tries, p.woken = 0, 0
@@ -238,13 +238,13 @@ func (p *process) accept(s *parley.Step, sender parley.ID, number uint64, reques
 		return
 	}
 	if sender == p.self && p.sent > 0 {
-		p.vain, p.queue[0] = 0, nil
+		p.queue[0] = nil
 		p.queue = p.queue[1:]
 		p.sent--
 	}
 	p.numbers[sender] = number
 	p.total++
-	p.tries, p.woken = 0, 0
+	p.tries, p.woken, p.vain = 0, 0, 0
 	s.Deliver(sender, parley.Msg{
 		Kind: parley.Carried, Origin: sender, Seq: number, Value: p.total, Body: request,
 	})

@@ -30,7 +30,7 @@ type era struct {
 const marking = 16
 
 func (e *era) lately() (slot, mark uint64) {
-	slot = e.done - e.done%marking
+	slot = e.done - e.done%marking // 0 stands for the beginning of the era
 	if mark = e.marked(slot); mark == 0 {
 		slot = 0
 	}
@@ -41,6 +41,8 @@ func (e *era) marked(slot uint64) uint64 {
 	kept := uint64(len(e.marks))
 	switch {
 	case e.p.out || e != e.p.cur: // it is not known what was delivered before
+	case slot == 0 && e.number > 0:
+		return max(1, e.p.from)
 	case slot == 0 || slot%marking != 0 || slot > e.done || e.done-slot >= marking*kept:
 	default:
 		return max(1, e.marks[slot/marking%kept]^e.p.from)

@@ -159,7 +159,6 @@ func (p *process) enter() {
 		p.asks[i].wished, p.asks[i].times = 0, 0
 	}
 	p.wishes, p.outs = true, parley.Set{}
-	p.vain = 0
 	p.afresh()
 	p.flight, p.under = nil, 0
 	p.pace = newPace(parley.Tick(p.slot.Last+1)*In(p.cur.number, p.when).Delta, p.c.Batch)

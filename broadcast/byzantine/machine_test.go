@@ -227,23 +227,17 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Who has called for slots in vain calls for no more, until an era begins in which it may be in
-// time again.
-func TestInVainUntilAnEraEnds(t *testing.T) {
+// Who has called for slots in vain calls for no more, until something is delivered.
+func TestInVain(t *testing.T) {
 	p, s, _ := after(t, 4, 1)
 	p.vain = p.c.Tries + 1
 	p.queue = append(p.queue, []byte("late"))
 	opened := p.cur.line.Opened()
-	p.call(s)
-	if p.cur.line.Opened() != opened {
+	if p.call(s); p.cur.line.Opened() != opened {
 		t.Error("it calls for another slot")
 	}
-	p.end(s)
-	for id := range parley.ID(4) {
-		p.ready[id] = p.cur.number
-	}
-	p.begin(s)
-	if p.call(s); p.cur.line.Opened() != 1 {
-		t.Error("it calls for none in the next era")
+	p.accept(s, 2, p.numbers[2]+1, []byte("of another"))
+	if p.call(s); p.cur.line.Opened() != opened+1 {
+		t.Error("it calls for none")
 	}
 }

@@ -67,8 +67,11 @@ func (p *process) fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
 	waiting := p.queue[p.sent:]
 	if p.few() {
 		waiting = nil
-	} else if len(waiting) > 0 && (p.pace.full() || !p.crowded() && p.pace.holds(s.Now)) {
-		waiting, p.pace.held = nil, true
+	} else if len(waiting) > 0 && p.pace.holds(s.Now) {
+		p.pace.held = true
+		if p.pace.full() || !p.crowded() {
+			waiting = nil
+		}
 	}
 	k, size := 0, head+wishSize*len(wishes)
 	for ; k < len(waiting) && size+len(waiting[k])+overhead <= most; k++ {

@@ -99,7 +99,7 @@ type vouch struct {
 	before  parley.Set // and of the one before it
 	told    parley.Set // who has told whom it heard
 	sure    int        // so many of them heard this process
-	apart   bool       // in some round too few came, or heard it, or too many stray
+	apart   bool       // in some round too few came, or heard it; or it strays
 	strays  parley.Set // who has agreed on something else in earlier slots
 }
 
@@ -189,7 +189,8 @@ func (p *vouch) Close(s *parley.Step, r int) {
 	if most := p.c.N - 1 - p.c.M; r > 0 && (p.came.Len() < most || p.sure < most) {
 		p.apart = true
 	}
-	p.apart = p.apart || p.strays.Len() > p.c.M
+	strays := p.strays.Len() >= p.c.N-p.c.M // all that are correct if this process is not
+	p.apart = p.apart || strays
 	p.before, p.came, p.told, p.sure = p.came, parley.Set{}, parley.Set{}, 0
 	if r < p.last {
 		return
@@ -203,7 +204,7 @@ func (p *vouch) Close(s *parley.Step, r int) {
 	})
 	if p.apart {
 		why := "cut off from the others in a slot"
-		if p.strays.Len() > p.c.M {
+		if strays {
 			why = "has agreed on something else than others before"
 		}
 		s.Deliver(p.self, parley.Msg{Kind: apart, Body: []byte(why)})

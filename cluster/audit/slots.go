@@ -46,8 +46,11 @@ func (e *evidence) slots(c *Channel) {
 		case cluster.Unanswered:
 			f.at(i.Msg.Seq).held.Add(source)
 			fallthrough
-		case cluster.Undecided: // it has decided on no value, as all others
+		case cluster.Undecided: // it has decided on no value, as all others, for it was late
 			proposed[i.Msg.Seq] = q
+			if e.unknown.Len() > 0 { // perhaps at those that left no trace
+				f.at(i.Msg.Seq).held.Add(source)
+			}
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(f.slots)) {
