@@ -29,10 +29,10 @@ const (
 // that it came into; 0: none.
 const (
 	// undecided is indicated of one on which nobody correct decides: it came too late for them.
-	undecided parley.Kind = parley.Indication + 0x3B + 2*iota
+	undecided parley.Kind = parley.Indication + 0x3B
 	// unanswered is indicated of one that this node took no part in when it was due, or of which it
 	// knows that it was answered while it took none.
-	unanswered
+	unanswered parley.Kind = parley.Indication + 0x3D
 )
 
 // whyWanted, in the Seq of a request, asks for evidence.

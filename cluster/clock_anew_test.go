@@ -124,25 +124,31 @@ func TestNoDate(t *testing.T) {
 	}
 }
 
+// lateDates is a run in which five nodes agree on the date while links lose messages; when is the
+// beginning of the first round. Each takes its own number for the date, in units of 1e15 ns.
+func lateDates(t *testing.T, periods parley.Tick, links func(plan convergence.Plan, when parley.Tick) []sim.Link) *sim.Sim {
+	plan, p := fiveClocks(t)
+	made := func(self parley.ID) *clockwork {
+		return newClockwork(plan, self, 3*plan.RoundTrip, plan.RoundTrip/5, func() int64 { return int64(self) * 1e15 })
+	}
+	p.New = func(self parley.ID) parley.Machine { return made(self) }
+	return sim.Run(sim.Options{
+		Protocol: p, Until: periods * plan.Period, Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
+		Links: links(plan, made(0).when.Begin),
+	})
+}
+
 // What two others say comes too late for one node, so that it alone has another vector, and
 // another median. It sees that the others have another date, and comes right by itself:
 // its clock begins anew, and the others' go on.
 func TestAnotherDate(t *testing.T) {
 	t.Parallel()
-	plan, p := fiveClocks(t)
-	var when parley.Tick
-	p.New = func(self parley.ID) parley.Machine {
-		c := newClockwork(plan, self, 3*plan.RoundTrip, plan.RoundTrip/5, func() int64 { return int64(self) * 1e15 })
-		when = c.when.Begin
-		return c
-	}
-	p.New(0)
-	run := sim.Run(sim.Options{
-		Protocol: p, Until: 7 * plan.Period, Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
-		Links: []sim.Link{
-			{From: parley.SetOf(0), To: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + 10*plan.RoundTrip, Loss: 1},
-			{From: parley.SetOf(2), To: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + plan.RoundTrip/4, Loss: 1},
-		},
+	run := lateDates(t, 7, func(plan convergence.Plan, when parley.Tick) []sim.Link {
+		to, since := parley.SetOf(4), when-plan.RoundTrip
+		return []sim.Link{
+			{From: parley.SetOf(0), To: to, Since: since, Until: when + 10*plan.RoundTrip, Loss: 1},
+			{From: parley.SetOf(2), To: to, Since: since, Until: when + plan.RoundTrip/4, Loss: 1},
+		}
 	})
 	for id := range parley.ID(5) {
 		if c := run.Machine(id).(*clockwork); !c.dated || c.date != run.Machine(1).(*clockwork).date {
@@ -163,17 +169,8 @@ func TestAnotherDate(t *testing.T) {
 // One node's word on the date comes too late for the others: it goes by the date that they have.
 func TestLateDate(t *testing.T) {
 	t.Parallel()
-	plan, p := fiveClocks(t)
-	var when parley.Tick
-	p.New = func(self parley.ID) parley.Machine {
-		c := newClockwork(plan, self, 3*plan.RoundTrip, plan.RoundTrip/5, func() int64 { return int64(self) * 1e15 })
-		when = c.when.Begin
-		return c
-	}
-	p.New(0)
-	run := sim.Run(sim.Options{
-		Protocol: p, Until: plan.Period, Delay: sim.Delay{Least: plan.Least, Most: plan.Least + plan.Eps},
-		Links: []sim.Link{{From: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + plan.RoundTrip, Loss: 1}},
+	run := lateDates(t, 1, func(plan convergence.Plan, when parley.Tick) []sim.Link {
+		return []sim.Link{{From: parley.SetOf(4), Since: when - plan.RoundTrip, Until: when + plan.RoundTrip, Loss: 1}}
 	})
 	for id := range parley.ID(5) {
 		if c := run.Machine(id).(*clockwork); !c.dated || c.date/1e15 != 1 {

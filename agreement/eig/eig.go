@@ -179,7 +179,7 @@ func (p *process) Emit(s *parley.Step, r int) {
 	case r == 0 && !p.lieutenant():
 		s.SendAll(parley.Msg{Kind: Order, Body: p.value})
 		if p.observed {
-			p.root = p.code(p.value) // for the tree; and with m = 0 it is what is decided
+			p.root = p.code(p.value) // as the tree shows it
 		}
 	// Each other round: each lieutenant sends all it received in the round
 	// before, with its own name appended where that makes no cycle, to all

@@ -147,8 +147,8 @@ type process struct {
 	size    int         // bytes of the others, as in a batch
 	flight  []batch     // own batches that may be under way somewhere
 	said    []part      // own requests in slots that are not delivered
-	vain    int         // how often own requests had to be put in again since one was asked for, or anything was delivered
 	under   int         // their bytes
+	vain    int         // how often own requests had to be put in again since one was asked for, or anything was delivered
 	waits   bool        // the timer to call again is set
 	until   parley.Tick // to when
 	asking  bool        // the timer to ask again is set

@@ -114,7 +114,6 @@ func TestOneSequence(t *testing.T) {
 					withholds(parley.SetOf(0, 1, 2)), withholds(parley.SetOf(1, 2, 3, 4)), wrongAnswers)
 				return how[r.IntN(len(how))]
 			})
-			opt.Between = func(s *sim.Sim) {}
 			s := sim.Run(opt)
 			judge(t, p, s, fmt.Sprintf("%v, seed %d", size, seed))
 			fetched += int(s.Stats.Deliveries) - int(s.Stats.FromFaulty)
