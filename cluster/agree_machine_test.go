@@ -92,14 +92,17 @@ func TestEveryQuestionIsAnswered(t *testing.T) {
 	}
 }
 
-// lateAt is a run in which what a process says at the time 0 comes to two others too late; or to
-// one, and what another says to it as well.
+// lateness is when processes are late, in a run.
+const lateness parley.Tick = 50_000
+
+// lateAt is a run in which what a process says at the time lateness comes to two others too late; or
+// to one, and what another says to it as well.
 func lateAt(t stream, at parley.ID, both bool, requests ...sim.Request) *sim.Sim {
-	links := []sim.Link{{From: parley.SetOf(at), To: parley.SetOf(1, 2), Until: 1, Loss: 1}}
+	links := []sim.Link{{From: parley.SetOf(at), To: parley.SetOf(1, 2), Since: lateness, Until: lateness + 1, Loss: 1}}
 	if both {
 		links = []sim.Link{
-			{From: parley.SetOf(at), To: parley.SetOf(2), Until: 1, Loss: 1},
-			{From: parley.SetOf(1), To: parley.SetOf(at), Until: 6000, Loss: 1},
+			{From: parley.SetOf(at), To: parley.SetOf(2), Since: lateness, Until: lateness + 1, Loss: 1},
+			{From: parley.SetOf(1), To: parley.SetOf(at), Since: lateness, Until: lateness + 6000, Loss: 1},
 		}
 	}
 	return sim.Run(sim.Options{Protocol: simulated(t, 4), Requests: requests, Links: links})
@@ -118,10 +121,11 @@ func became(s *sim.Sim, kind parley.Kind) (numbers []uint64) {
 // A source whose value comes too late for the others does not take it for decided: nobody
 // has decided on anything, and it knows.
 func TestLateQuestion(t *testing.T) {
-	s := lateAt(stream{EIG, 1, 0}, 0, false, question(0, 0, 1, "one"), question(0, 40000, 2, "two"))
+	s := lateAt(stream{EIG, 1, 0}, 0, false,
+		question(0, 0, 0, "none"), question(0, lateness, 1, "one"), question(0, 2*lateness, 2, "two"))
 	all, unknown := outcomes(s)
 	for id, of := range all {
-		if fmt.Sprint(of) != "map[2:two]" {
+		if fmt.Sprint(of) != "map[1:none 3:two]" {
 			t.Errorf("process %d decided %v", id, of)
 		}
 	}
@@ -134,12 +138,13 @@ func TestLateQuestion(t *testing.T) {
 // be its value.
 func TestLateQuestionAndAnswer(t *testing.T) {
 	for _, value := range []string{"one", ""} {
-		s := lateAt(stream{EIG, 1, 0}, 0, true, question(0, 0, 1, value), question(0, 40000, 2, "two"))
+		s := lateAt(stream{EIG, 1, 0}, 0, true,
+			question(0, 0, 0, "none"), question(0, lateness, 1, value), question(0, 2*lateness, 2, "two"))
 		all, unknown := outcomes(s)
 		for id, of := range all {
-			want := fmt.Sprintf("map[1:%s 2:two]", value)
+			want := fmt.Sprintf("map[1:none 2:%s 3:two]", value)
 			if id == 0 {
-				want = "map[2:two]"
+				want = "map[1:none 3:two]"
 			}
 			if fmt.Sprint(of) != want {
 				t.Errorf("%q: process %d decided %v", value, id, of)
@@ -156,17 +161,19 @@ func TestLateQuestionAndAnswer(t *testing.T) {
 func TestLateProposal(t *testing.T) {
 	for _, both := range []bool{false, true} {
 		var requests []sim.Request
-		for k, name := range []string{"first", "second"} {
+		for k, name := range []string{"before", "first", "second"} {
 			for id := range parley.ID(4) {
-				requests = append(requests, sim.Request{At: id, When: parley.Tick(200_000 * k), Msg: parley.Msg{
-					Kind: parley.Propose, Value: uint64(k + 1), Body: item{name, []byte{'a' + byte(id)}}.append(nil),
+				requests = append(requests, sim.Request{At: id, When: lateness * parley.Tick(k), Msg: parley.Msg{
+					Kind: parley.Propose, Value: uint64(k), Body: item{name, []byte{'a' + byte(id)}}.append(nil),
 				}})
 			}
 		}
 		s := lateAt(stream{EIG, 1, everybody}, 3, both, requests...)
 		answers := make(map[uint64][]string)
 		for _, d := range s.History.Deliveries {
-			answers[d.Msg.Value] = append(answers[d.Msg.Value], string(d.Msg.Body))
+			if d.Msg.Value > 0 {
+				answers[d.Msg.Value] = append(answers[d.Msg.Value], string(d.Msg.Body))
+			}
 		}
 		values := [][]byte{[]byte("a"), []byte("b"), []byte("c"), []byte("d")}
 		whole := string(appendValues(nil, values))

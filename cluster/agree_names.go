@@ -271,10 +271,10 @@ const longWait = parley.Tick(2 * time.Second)
 // after asks for a slot if it is time, and sets the timer.
 func (m *names) after(s *parley.Step) {
 	m.returns(s)
+	if len(m.pending) > 0 {
+		m.line.Want(s)
+	}
 	if !m.line.Settled() {
-		if len(m.pending) > 0 {
-			m.line.Want(s)
-		}
 		return
 	}
 	call, next := false, parley.Tick(0)

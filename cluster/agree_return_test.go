@@ -267,11 +267,15 @@ func TestNobodyKnows(t *testing.T) {
 // A name that was decided on while a process was out is not decided on again, and one that
 // is asked for later is decided on by all.
 func TestNamesOfWhoReturns(t *testing.T) {
-	one := stream{EIG, 1, everybody}
 	for seed := range uint64(12) {
 		for _, cut := range []bool{false, true} {
-			opt := returning(one, 4, seed)
-			if seed%3 == 0 && !cut {
+			one, n, those := stream{EIG, 1, everybody}, 4, []parley.ID{0, 2}
+			liar := seed%3 == 0 && !cut
+			if liar { // and process 1 is out: two are faulty
+				one.m, n, those = 2, 7, []parley.ID{0, 2, 4}
+			}
+			opt := returning(one, n, seed)
+			if liar {
 				opt.Faulty = map[parley.ID]faulty.Behaviour{3: pusher(seed)}
 			}
 			if opt.Crashes = []sim.Crash{{At: 1, When: 5000, Back: 40000, LostDisk: seed%2 == 0}}; cut {
@@ -284,20 +288,24 @@ func TestNamesOfWhoReturns(t *testing.T) {
 			ask := func(at parley.ID, when parley.Tick, number uint64, name string) {
 				opt.Requests = append(opt.Requests, proposal(at, when, number, name, fmt.Sprint(at, "/", number)))
 			}
+			for _, id := range those { // before, while all are there
+				ask(id, 0, 49, "first")
+			}
 			for k := range uint64(20) { // more slots than a window has
-				for _, id := range []parley.ID{0, 2} {
+				for _, id := range those {
 					ask(id, 6000+parley.Tick(k)*1500, k+1, fmt.Sprint("early", k))
 				}
 			}
 			// Who was cut off learns of it when the others go on.
-			ask(0, 46000, 50, "wake")
-			ask(2, 46000, 50, "wake")
-			end := parley.Tick(47000) + 6*one.age(4)
+			for _, id := range those {
+				ask(id, 46000, 50, "wake")
+			}
+			end := parley.Tick(47000) + 6*one.age(n)
 			for _, id := range []parley.ID{0, 1, 2} {
 				ask(id, end, 100, "early3")
 				ask(id, end, 101, "late")
 			}
-			opt.Until = end + 8*one.age(4)
+			opt.Until = end + 8*one.age(n)
 			s := sim.Run(opt)
 			all, what := vectors(s), fmt.Sprintf("seed %d cut=%v", seed, cut)
 			if v := all[1][100]; v != nil {

@@ -114,11 +114,15 @@ func TestPause(t *testing.T) {
 		}
 	})
 	synchronized(t, nodes[:3]...)
-	answer := make(chan error)
-	go func() {
+	ask := func() error {
 		_, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("x")})
-		answer <- err
-	}()
+		return err
+	}
+	if err := ask(); err != nil { // before the first one of all others are asked whether they have begun
+		t.Error(err)
+	}
+	answer := make(chan error)
+	go func() { answer <- ask() }()
 	time.Sleep(round / 5) // within the first round, which the silent one makes last
 	clock.ahead.Store(int64(2 * round))
 	if err := <-answer; !errors.Is(err, cluster.ErrAbstained) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,48 +49,6 @@ func TestRollingUpgrade(t *testing.T) {
 		upgrade(2, 2, 3), upgrade(1, 2, 3), speaks([3]uint16{1, 2, 3}, [3]uint16{0, 1, 2}),
 		upgrade(0, 2, 3), speaks([3]uint16{0, 1, 3}, [3]uint16{0, 2, 3}),
 	)
-}
-
-// brittle is the system's disk, of which no log can be synced when it has failed.
-type brittle struct {
-	vfs.FS
-	failed atomic.Bool
-}
-
-func (d *brittle) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := d.FS.Create(name, c)
-	return brittleFile{f, d, name}, err
-}
-
-func (d *brittle) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := d.FS.ReuseForWrite(from, to, c)
-	return brittleFile{f, d, to}, err
-}
-
-type brittleFile struct {
-	vfs.File
-	d    *brittle
-	name string
-}
-
-var errBrittle = errors.New("input/output error")
-
-func (f brittleFile) sync(otherwise func() error) error {
-	if strings.HasSuffix(f.name, ".log") && f.d.failed.Load() {
-		return errBrittle
-	}
-	return otherwise()
-}
-
-func (f brittleFile) Sync() error     { return f.sync(f.File.Sync) }
-func (f brittleFile) SyncData() error { return f.sync(f.File.SyncData) }
-
-func (f brittleFile) SyncTo(n int64) (full bool, err error) {
-	err = f.sync(func() (err error) {
-		full, err = f.File.SyncTo(n)
-		return err
-	})
-	return full, err
 }
 
 // A node whose disk fails says so, and acknowledges nothing from then on; closed and brought

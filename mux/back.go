@@ -175,6 +175,7 @@ func (b *back) forget() {
 func (l *Pipeline) ask(s *parley.Step) {
 	b := l.back
 	b.forget()
+	b.fresh, b.meets = false, false
 	b.phase, b.since, b.poll, b.pause, b.settled, b.wants = asking, s.Now, s.Now, l.when.Delta, false, false
 	l.turn(s)
 }
@@ -278,7 +279,11 @@ func (l *Pipeline) turn(s *parley.Step) {
 			l.release(s, ready)
 		} // or else the others begin what is missing
 	case in:
-		b.settled = b.settled || b.whole && b.count(takes) >= b.most()
+		if b.meets {
+			b.settled = b.settled || l.met(s.Now)
+		} else {
+			b.settled = b.settled || b.whole && b.count(takes) >= b.most()
+		}
 	}
 	l.goOn(s)
 	if b.settled {
@@ -288,6 +293,23 @@ func (l *Pipeline) turn(s *parley.Step) {
 		l.inquire(s)
 	}
 	l.wake(s, b.poll)
+}
+
+// meet asks whether the others have begun: what they answer waits for their disks. It is for what
+// is asked for first.
+func (l *Pipeline) meet(s *parley.Step) {
+	b := l.back
+	b.fresh, b.meets, b.settled = false, true, false
+	b.since, b.poll, b.pause = s.Now, s.Now, l.when.Delta
+	l.turn(s)
+}
+
+// met tells whether all have; one may be down that would be late anyway, and in the end it does
+// not matter.
+func (l *Pipeline) met(now parley.Tick) bool {
+	b := l.back
+	answers, waited := b.count(takes), now-b.since
+	return answers == b.n-1 || answers >= b.most() && waited >= l.when.Delta || waited >= 4*l.age()
 }
 
 // goOn is for who is ready, or goes on already.
@@ -345,6 +367,7 @@ func (l *Pipeline) enter(s *parley.Step, base uint64) {
 	b := l.back
 	b.phase, b.since, b.pause, b.base, b.wants = in, s.Now, l.when.Delta, base, false
 	l.missed, b.apart = 0, 0
+	b.prepare(s, l.opened, l.window)
 	for k := l.opened + 1; k <= l.wanted; k++ {
 		l.at(k).begin = s.Now
 	}

@@ -25,6 +25,11 @@ import (
 // it has reserved, it makes a greater reserve durable, half a window at a time, and in its
 // next life goes on behind that. Where that is more than the others have begun, they begin
 // what is missing, and it waits for that. Who has nothing durable goes by what the others tell.
+// What it says waits for the disk then, and a slow one makes it late. So it reserves more when
+// it begins to take part and when nothing is under way: few slots at first, and as many as it
+// has gone through since, for the others have to begin those it does not use. Before the first
+// slot of all it asks the others where they are, which makes them begin: what they answer waits
+// for their disks.
 //
 // The time that it notes lies at most two delays behind the first correct beginning, and
 // three slacks: the first one's, another's who hears it, and its own. So the slots of who
@@ -113,6 +118,8 @@ type back struct {
 	whole   bool   // the machine has all that it needs of slots before
 	wants   bool   // somebody has something to do
 	settled bool   // all that may be missed are in too: nobody is asked
+	fresh   bool   // it has not lived before, and nothing was to do yet
+	meets   bool   // it has not, and asked whether the others have begun, when there was
 }
 
 func newBack(c Returns, n int) *back {
@@ -138,6 +145,7 @@ const (
 	stale    = 3
 	mostSlot = 1 << 62
 	compact  = 64 // records
+	few      = 16 // slots that are reserved at first
 )
 
 // CanReturn makes the pipeline one whose processes come back. Before the first event.
@@ -150,7 +158,8 @@ func (l *Pipeline) CanReturn(c Returns) {
 func (l *Pipeline) Start(s *parley.Step, intact bool) {
 	b := l.back
 	if !s.Restart {
-		b.seal(s, 0)
+		b.fresh = true
+		b.prepare(s, 0, l.window)
 		return
 	}
 	b.floor, b.known = b.reserve, b.sealed
@@ -188,6 +197,14 @@ func (b *back) reach(s *parley.Step, k, window uint64) {
 	}
 }
 
+// prepare is for the slots behind k, before there is anything under way that waits for the disk.
+func (b *back) prepare(s *parley.Step, k, window uint64) {
+	half := max(1, window/2)
+	if b.reserve < k+(min(few, half)+1)/2 {
+		b.seal(s, k+min(max(few, k-b.base), half))
+	}
+}
+
 // In tells whether the process takes part.
 func (l *Pipeline) In() bool { return l.back == nil || l.back.phase == in }
 
@@ -205,6 +222,13 @@ func (l *Pipeline) Tells(k uint64) bool {
 	return l.In() && (l.back == nil || k > l.back.base && !l.back.lost)
 }
 
+// rest is for when nothing is under way, maybe.
+func (l *Pipeline) rest(s *parley.Step) {
+	if b := l.back; b != nil && b.phase == in && l.over == l.opened {
+		b.prepare(s, l.over, l.window)
+	}
+}
+
 // Whole says whether the machine has what it needs of slots up to Base.
 func (l *Pipeline) Whole(yes bool) { l.back.whole = yes }
 
@@ -214,9 +238,12 @@ func (l *Pipeline) Lose(s *parley.Step) {
 	l.turn(s)
 }
 
-// Want tells that there is something to do, for one who waits to be needed.
+// Want tells that there is something to do, before it is done if this process is settled.
 func (l *Pipeline) Want(s *parley.Step) {
-	if b := l.back; !b.wants && !b.settled {
+	b := l.back
+	if b.fresh && l.opened == 0 {
+		l.meet(s)
+	} else if !b.wants && !b.settled {
 		b.wants = true
 		l.hurry(s)
 	}
@@ -260,6 +287,8 @@ func (b *back) state(v *parley.Vars) {
 	v.Bool("whole", &b.whole)
 	v.Bool("wants", &b.wants)
 	v.Bool("settled", &b.settled)
+	v.Bool("fresh", &b.fresh)
+	v.Bool("meets", &b.meets)
 }
 
 // noted visits what is noted of a slot beside what is of all pipelines.
