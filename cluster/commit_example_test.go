@@ -60,7 +60,7 @@ func (a *accounts) Abort(tx string) {
 // Two banks, and money that goes from one to the other, or not at all.
 func ExampleNode_Commit() {
 	banks := make(map[string]*accounts)
-	nodes, end := three(func(c *cluster.Config) { // three processes would call cluster.Join each
+	nodes, end := several(3, func(c *cluster.Config) { // three processes would call cluster.Join each
 		bank := &accounts{balance: map[string]int{"alice": 100, "bob": 100}, held: make(map[string]change)}
 		banks[c.Name], c.Participant = bank, bank
 	})

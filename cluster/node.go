@@ -201,8 +201,13 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if n.c.Clock == nil {
 		n.c.Clock = host.NewSystem()
 	}
-	if err := n.findSelf(); err != nil {
+	switch err := n.findSelf(); {
+	case err != nil:
 		return nil, err
+	case c.Self == nil:
+		return nil, errors.New("cluster: the node has no certificate (Self)")
+	case c.Trust == nil:
+		return nil, errors.New("cluster: the node trusts no authority (Trust)")
 	}
 	if err := n.checkSigner(); err != nil {
 		return nil, err

@@ -132,6 +132,8 @@ func TestJoinFails(t *testing.T) {
 		"level byzantine among 3 member": {3, one(cluster.GroupConfig{Name: "g", Level: cluster.Byzantine})},
 		"5 liars among 4 members":        {4, func(c *cluster.Config) { c.M = 5 }},
 		"-1 liars among 3 members":       {3, func(c *cluster.Config) { c.M = -1 }},
+		"no certificate (Self)":          {1, func(c *cluster.Config) { c.Self = nil }},
+		"trusts no authority (Trust)":    {1, func(c *cluster.Config) { c.Trust = nil }},
 	} {
 		r := new(rig)
 		configured(t, r, bad.n, bad.config)

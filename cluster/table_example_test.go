@@ -18,7 +18,7 @@ func ExampleTable() {
 	config := func(c *cluster.Config) {
 		c.Tables = []cluster.TableConfig{{Name: "account", New: func() service.Application { return bank.New() }}}
 	}
-	nodes, end := three(config) // three processes would call cluster.Join each
+	nodes, end := several(3, config) // three processes would call cluster.Join each
 	defer end()
 
 	ctx := context.Background()
@@ -42,13 +42,13 @@ func ExampleTable() {
 	// 1242 or 1230: true
 }
 
-// three joins three nodes in this process.
-func three(config func(c *cluster.Config)) (nodes []*cluster.Node, end func()) {
+// several joins n nodes in this process.
+func several(n int, config func(c *cluster.Config)) (nodes []*cluster.Node, end func()) {
 	r := &rig{tb: new(testing.B)}
-	configured(r.tb, r, 3, config)
-	r.start(0, 1, 2)
+	configured(r.tb, r, n, config)
+	r.start(all(n)...)
 	for i := range r.nodes {
 		nodes = append(nodes, r.nodes[i].Load())
 	}
-	return nodes, func() { r.stop(0, 1, 2) }
+	return nodes, func() { r.stop(all(n)...) }
 }

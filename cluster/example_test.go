@@ -1,0 +1,173 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"parley/agreement/consensus"
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/faulty"
+)
+
+// Three nodes of one process, each with a certificate of its own. In a real cluster each is a
+// process, which loads what "parley cert" has written with [cert.LoadNode] and [cert.LoadTrust].
+func ExampleJoin() {
+	authority, err := cert.NewAuthority("shop", time.Hour, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	trust, err := cert.NewTrust(authority.Anchors(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	configs, members := make([]cluster.Config, 3), make([]cluster.Member, 3)
+	for i, name := range []string{"till", "stock", "office"} {
+		issued, err := authority.IssueNode(name, nil, time.Hour)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		listen, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		members[i] = cluster.Member{Name: name, Address: listen.Addr().String()}
+		configs[i] = cluster.Config{
+			Name: name, Members: members, Self: issued.Self(), Trust: trust, Listen: listen,
+			Groups: []cluster.GroupConfig{{Name: "news", Level: cluster.Causal}},
+		}
+	}
+	nodes := make([]*cluster.Node, 3)
+	var all sync.WaitGroup
+	for i, c := range configs {
+		all.Go(func() {
+			node, err := cluster.Join(context.Background(), c)
+			if err != nil {
+				fmt.Println(err)
+			}
+			nodes[i] = node
+		})
+	}
+	all.Wait()
+	for _, node := range nodes {
+		defer node.Close()
+	}
+
+	ctx := context.Background()
+	if _, err := nodes[0].Group("news").Broadcast(ctx, []byte("open")); err != nil {
+		fmt.Println(err)
+	}
+	for _, node := range nodes {
+		news, err := node.Group("news").Subscribe(1) // from the beginning
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		d, err := news.Next(ctx)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Printf("%s says %q\n", members[d.From].Name, d.Payload)
+	}
+	// Output:
+	// till says "open"
+	// till says "open"
+	// till says "open"
+}
+
+// Four nodes agree on the value of the first, although the third tells half of them another one.
+func ExampleNode_Agree() {
+	nodes, end := several(4, func(c *cluster.Config) { // four processes would call cluster.Join each
+		c.Round = time.Second // the longest that anybody waits for who is silent
+		if c.Name == "node3" {
+			c.Lab = &cluster.Lab{Traitor: faulty.TwoFaced}
+		}
+	})
+	defer end()
+
+	var all sync.WaitGroup
+	all.Add(2)
+	for _, i := range []int{1, 3} {
+		stop := nodes[i].Decisions(func(d cluster.Decision) {
+			fmt.Printf("they decide %q\n", d.Value)
+			all.Done()
+		})
+		defer stop()
+	}
+	d, err := nodes[0].Agree(context.Background(), cluster.Question{Value: []byte("attack")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	all.Wait()
+	fmt.Printf("the source decides %q, with m = %d\n", d.Value, d.M)
+	// Output:
+	// they decide "attack"
+	// they decide "attack"
+	// the source decides "attack", with m = 1
+}
+
+// Three of four nodes hand in what they measured. All get the same values, and the same median.
+func ExampleNode_Consensus() {
+	nodes, end := several(4, func(c *cluster.Config) { c.Round = time.Second })
+	defer end()
+
+	var all sync.WaitGroup
+	for i, degrees := range []string{"20", "21", "99"} {
+		all.Go(func() {
+			p := cluster.Proposal{Name: "noon", Value: []byte(degrees), Gather: 500 * time.Millisecond}
+			median, vector, err := nodes[i].Consensus(context.Background(), p, consensus.Median, []byte("0"))
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Printf("%q: %s\n", vector.Values, median)
+		})
+	}
+	all.Wait()
+	// Output:
+	// ["20" "21" "99" ""]: 20
+	// ["20" "21" "99" ""]: 20
+	// ["20" "21" "99" ""]: 20
+}
+
+// Two nodes broadcast at once, and all deliver in one order.
+func ExampleGroup_Broadcast() {
+	nodes, end := several(3, func(c *cluster.Config) {
+		c.Groups = []cluster.GroupConfig{{Name: "orders", Level: cluster.Total}}
+	})
+	defer end()
+
+	ctx := context.Background()
+	var both sync.WaitGroup
+	for _, node := range nodes[:2] {
+		both.Go(func() {
+			if _, err := node.Group("orders").Broadcast(ctx, []byte("mine first")); err != nil {
+				fmt.Println(err)
+			}
+		})
+	}
+	both.Wait()
+	var orders []string
+	for _, node := range nodes {
+		s, err := node.Group("orders").Subscribe(1) // from the beginning
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		first, _ := s.Next(ctx)
+		second, _ := s.Next(ctx)
+		orders = append(orders, fmt.Sprint(first.From, second.From))
+	}
+	fmt.Println("one order:", orders[0] == orders[1] && orders[0] == orders[2])
+	// Output:
+	// one order: true
+}
