@@ -300,7 +300,7 @@ func (m *names) after(s *parley.Step) {
 // Fill: all that is pending, as far as there is room: what was said the longest ago first,
 // so that a name for which nobody else asks does not keep others from being heard.
 func (m *names) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
-	if len(m.pending) == 0 || !m.line.Settled() {
+	if len(m.pending) == 0 || !m.line.Speaks() {
 		return parley.Msg{}, false
 	}
 	unripe := func(p *pending) int {

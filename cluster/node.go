@@ -201,19 +201,20 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if n.c.Clock == nil {
 		n.c.Clock = host.NewSystem()
 	}
-	switch err := n.findSelf(); {
-	case err != nil:
+	if err := n.findSelf(); err != nil {
 		return nil, err
-	case c.Self == nil:
-		return nil, errors.New("cluster: the node has no certificate (Self)")
-	case c.Trust == nil:
-		return nil, errors.New("cluster: the node trusts no authority (Trust)")
 	}
 	if err := n.checkSigner(); err != nil {
 		return nil, err
 	}
 	if err := cmp.Or(n.c.CheckGroups(), n.c.CheckAgreements(), n.c.CheckLinks()); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	if c.Self == nil {
+		return nil, errors.New("cluster: the node has no certificate (Self)")
+	}
+	if c.Trust == nil {
+		return nil, errors.New("cluster: the node trusts no authority (Trust)")
 	}
 	n.streams.closed = make(chan struct{})
 	if err := n.start(ctx); err != nil {

@@ -21,17 +21,21 @@ func (l *Pipeline) Find(s *parley.Step, from parley.ID, q parley.Msg) {
 		if b.phase == in && q.Seq > l.opened && l.wanted <= l.opened {
 			l.want(s, l.opened+min(q.Seq-l.opened, l.window), true)
 		}
+		if q.Value == 1 {
+			l.prepare(s)
+		}
 		s.Send(from, parley.Msg{Kind: b.At, Value: max(b.floor, l.opened), Seq: b.stage()})
 		if news := q.Value == 1 && !b.wants || b.told[from].old == stale; news && !b.settled {
 			b.wants = b.wants || q.Value == 1
 			l.hurry(s)
 		}
 	case q.Kind == b.At && q.Seq <= takes && q.Value <= mostSlot:
-		if b.settled {
+		t := &b.told[from]
+		if t.owed == 0 {
 			s.Refuse(from, "an answer that nobody waits for")
 			return
 		}
-		b.told[from] = told{stage: q.Seq, high: q.Value}
+		*t = told{stage: q.Seq, high: q.Value, owed: t.owed - 1}
 	default:
 		s.Refuse(from, "no message of who comes back")
 		return
@@ -165,7 +169,7 @@ func (l *Pipeline) touched(s *parley.Step, k uint64, r *slot) {
 // forget forgets what was heard of the others.
 func (b *back) forget() {
 	for i := range b.told {
-		b.told[i] = told{old: stale}
+		b.told[i] = told{old: stale, owed: b.told[i].owed}
 	}
 	clear(b.latest)
 	b.astray, b.apart, b.lost = parley.Set{}, 0, false
@@ -175,8 +179,8 @@ func (b *back) forget() {
 func (l *Pipeline) ask(s *parley.Step) {
 	b := l.back
 	b.forget()
-	b.fresh, b.meets = false, false
-	b.phase, b.since, b.poll, b.pause, b.settled, b.wants = asking, s.Now, s.Now, l.when.Delta, false, false
+	b.phase, b.since, b.poll, b.pause = asking, s.Now, s.Now, l.when.Delta
+	b.settled, b.wants, b.meets = false, false, false
 	l.turn(s)
 }
 
@@ -280,7 +284,7 @@ func (l *Pipeline) turn(s *parley.Step) {
 		} // or else the others begin what is missing
 	case in:
 		if b.meets {
-			b.settled = b.settled || l.met(s.Now)
+			l.greeted(s.Now)
 		} else {
 			b.settled = b.settled || b.whole && b.count(takes) >= b.most()
 		}
@@ -295,21 +299,23 @@ func (l *Pipeline) turn(s *parley.Step) {
 	l.wake(s, b.poll)
 }
 
-// meet asks whether the others have begun: what they answer waits for their disks. It is for what
-// is asked for first.
+// meet asks the others before the first thing that this process says.
 func (l *Pipeline) meet(s *parley.Step) {
 	b := l.back
-	b.fresh, b.meets, b.settled = false, true, false
+	b.meets, b.settled, b.wants = true, false, true
 	b.since, b.poll, b.pause = s.Now, s.Now, l.when.Delta
+	l.prepare(s)
 	l.turn(s)
 }
 
-// met tells whether all have; one may be down that would be late anyway, and in the end it does
-// not matter.
-func (l *Pipeline) met(now parley.Tick) bool {
+// greeted is for when they have answered: all, or as many as are correct within a round. If fewer do
+// in all the time that a disk may take, it is up to the rounds to find out.
+func (l *Pipeline) greeted(now parley.Tick) {
 	b := l.back
 	answers, waited := b.count(takes), now-b.since
-	return answers == b.n-1 || answers >= b.most() && waited >= l.when.Delta || waited >= 4*l.age()
+	if answers == b.n-1 || answers >= b.most() && waited >= l.when.Delta || waited >= patience*l.when.Delta {
+		b.settled, b.met, b.meets, b.wants = true, true, false, false
+	}
 }
 
 // goOn is for who is ready, or goes on already.
@@ -366,8 +372,7 @@ func (l *Pipeline) release(s *parley.Step, to phase) {
 func (l *Pipeline) enter(s *parley.Step, base uint64) {
 	b := l.back
 	b.phase, b.since, b.pause, b.base, b.wants = in, s.Now, l.when.Delta, base, false
-	l.missed, b.apart = 0, 0
-	b.prepare(s, l.opened, l.window)
+	l.missed, b.apart, b.met = 0, 0, l.opened > 0
 	for k := l.opened + 1; k <= l.wanted; k++ {
 		l.at(k).begin = s.Now
 	}
@@ -379,7 +384,7 @@ func (l *Pipeline) enter(s *parley.Step, base uint64) {
 func (l *Pipeline) inquire(s *parley.Step) {
 	b := l.back
 	for i := range b.told {
-		b.told[i].old = min(b.told[i].old+1, stale)
+		b.told[i].old, b.told[i].owed = min(b.told[i].old+1, stale), min(b.told[i].owed+1, mostOwed)
 	}
 	m := parley.Msg{Kind: b.Where, Seq: b.floor}
 	if b.wants {

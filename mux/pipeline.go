@@ -363,7 +363,8 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		if l.back != nil {
 			l.touched(s, k, r)
 		}
-		l.spare, r.one = append(l.spare, r.one), nil
+		l.spare = append(l.spare, r.one)
+		r.one = nil
 		l.letGo(r)
 		l.over = k
 		if l.tells(k, r) {
@@ -373,7 +374,6 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		r.out = r.out[:0]
 		k++
 	}
-	l.rest(s)
 }
 
 // wake sets the timer, if it is not to run out earlier anyway.

@@ -25,11 +25,9 @@ import (
 // it has reserved, it makes a greater reserve durable, half a window at a time, and in its
 // next life goes on behind that. Where that is more than the others have begun, they begin
 // what is missing, and it waits for that. Who has nothing durable goes by what the others tell.
-// What it says waits for the disk then, and a slow one makes it late. So it reserves more when
-// it begins to take part and when nothing is under way: few slots at first, and as many as it
-// has gone through since, for the others have to begin those it does not use. Before the first
-// slot of all it asks the others where they are, which makes them begin: what they answer waits
-// for their disks.
+// What it says waits for the disk then, and a slow one makes it late. So before a process says the
+// first thing of all it has the others reserve, too: it asks them where they are, and neither its
+// question nor their answers leave before the disk has the reserve.
 //
 // The time that it notes lies at most two delays behind the first correct beginning, and
 // three slacks: the first one's, another's who hears it, and its own. So the slots of who
@@ -118,8 +116,8 @@ type back struct {
 	whole   bool   // the machine has all that it needs of slots before
 	wants   bool   // somebody has something to do
 	settled bool   // all that may be missed are in too: nobody is asked
-	fresh   bool   // it has not lived before, and nothing was to do yet
-	meets   bool   // it has not, and asked whether the others have begun, when there was
+	meets   bool   // this process is in, and asks before the first thing that it says
+	met     bool   // and that is done, or there was no need to
 }
 
 func newBack(c Returns, n int) *back {
@@ -139,13 +137,15 @@ type told struct {
 	stage uint64
 	high  uint64
 	old   uint8 // how often it was asked since; stale: it has not answered
+	owed  uint8 // answers
 }
 
 const (
 	stale    = 3
 	mostSlot = 1 << 62
 	compact  = 64 // records
-	few      = 16 // slots that are reserved at first
+	mostOwed = 100
+	patience = 8 // how many rounds others have to answer who asks before the first thing of all
 )
 
 // CanReturn makes the pipeline one whose processes come back. Before the first event.
@@ -158,8 +158,7 @@ func (l *Pipeline) CanReturn(c Returns) {
 func (l *Pipeline) Start(s *parley.Step, intact bool) {
 	b := l.back
 	if !s.Restart {
-		b.fresh = true
-		b.prepare(s, 0, l.window)
+		b.seal(s, 0)
 		return
 	}
 	b.floor, b.known = b.reserve, b.sealed
@@ -197,11 +196,11 @@ func (b *back) reach(s *parley.Step, k, window uint64) {
 	}
 }
 
-// prepare is for the slots behind k, before there is anything under way that waits for the disk.
-func (b *back) prepare(s *parley.Step, k, window uint64) {
-	half := max(1, window/2)
-	if b.reserve < k+(min(few, half)+1)/2 {
-		b.seal(s, k+min(max(few, k-b.base), half))
+// prepare is for the first slots of all, and for when the reserve is used up, as long as nothing
+// is under way that would wait for the disk.
+func (l *Pipeline) prepare(s *parley.Step) {
+	if b := l.back; b.phase == in && l.over == l.opened {
+		b.reach(s, l.opened+1, l.window)
 	}
 }
 
@@ -211,7 +210,11 @@ func (l *Pipeline) In() bool { return l.back == nil || l.back.phase == in }
 // Waits tells of a muted process that it could take part, and does when there is something to do.
 func (l *Pipeline) Waits() bool { return !l.mute && l.back != nil && l.back.phase >= ready }
 
-// Settled tells whether n-1-m others are in, too, and have all that they need.
+// Speaks tells whether the process may say something in slots that others begin.
+func (l *Pipeline) Speaks() bool { return l.In() && (l.back == nil || l.back.settled || l.back.meets) }
+
+// Settled tells whether it may begin them: n-1-m others are in, too, and have all that they need;
+// or they have had time for that, if this process never was out.
 func (l *Pipeline) Settled() bool { return l.In() && (l.back == nil || l.back.settled) }
 
 // Base is the last slot of which nothing is told. It is over.
@@ -220,13 +223,6 @@ func (l *Pipeline) Base() uint64 { return l.back.base }
 // Tells tells whether what is agreed on in a slot counts.
 func (l *Pipeline) Tells(k uint64) bool {
 	return l.In() && (l.back == nil || k > l.back.base && !l.back.lost)
-}
-
-// rest is for when nothing is under way, maybe.
-func (l *Pipeline) rest(s *parley.Step) {
-	if b := l.back; b != nil && b.phase == in && l.over == l.opened {
-		b.prepare(s, l.over, l.window)
-	}
 }
 
 // Whole says whether the machine has what it needs of slots up to Base.
@@ -238,10 +234,11 @@ func (l *Pipeline) Lose(s *parley.Step) {
 	l.turn(s)
 }
 
-// Want tells that there is something to do, before it is done if this process is settled.
+// Want tells that there is something to do, before anything is. A process that is settled need
+// not be so any more then.
 func (l *Pipeline) Want(s *parley.Step) {
 	b := l.back
-	if b.fresh && l.opened == 0 {
+	if b.settled && !b.met {
 		l.meet(s)
 	} else if !b.wants && !b.settled {
 		b.wants = true
@@ -277,6 +274,7 @@ func (b *back) state(v *parley.Vars) {
 		parley.Num(v, "stage", &t.stage)
 		parley.Num(v, "high", &t.high)
 		parley.Num(v, "old", &t.old)
+		parley.Num(v, "owed", &t.owed)
 	})
 	parley.PerProcess(v, "latest", b.latest, func(_ parley.ID, k *uint64) { parley.Num(v, "slot", k) })
 	v.Set("astray", &b.astray)
@@ -287,8 +285,8 @@ func (b *back) state(v *parley.Vars) {
 	v.Bool("whole", &b.whole)
 	v.Bool("wants", &b.wants)
 	v.Bool("settled", &b.settled)
-	v.Bool("fresh", &b.fresh)
 	v.Bool("meets", &b.meets)
+	v.Bool("met", &b.met)
 }
 
 // noted visits what is noted of a slot beside what is of all pipelines.

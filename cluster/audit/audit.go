@@ -17,6 +17,7 @@ import (
 
 	"parley"
 	"parley/cluster"
+	"parley/lockstep"
 	"parley/trace"
 )
 
@@ -142,8 +143,8 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 	if err != nil {
 		return Channel{}, err
 	}
-	if strings.HasPrefix(h.Node.Machine, "agree/") && w.Absent.Len()+w.Liars.Len() == h.N {
-		w.Absent = parley.Set{} // nobody correct has heard of it: such machines begin when somebody speaks of them
+	if strings.HasPrefix(h.Node.Machine, "agree/") && !agrees(w) {
+		w.Absent = parley.Set{} // such machines begin when somebody speaks of them, as liars may to some alone
 	}
 	e := newEvidence(w, o)
 	c := Channel{
@@ -167,6 +168,13 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 	c.Crashed, c.Held = e.crashed, e.held
 	c.Verdicts = append(c.Verdicts, e.links())
 	return c, nil
+}
+
+// agrees tells whether a correct node said anything in a slot: then all have heard of it.
+func agrees(w *trace.Whole) bool {
+	return slices.ContainsFunc(w.Log.Events, func(e trace.Event) bool {
+		return e.Op == trace.Send && e.Msg.Kind == lockstep.Frame && !w.Liars.Has(e.At)
+	})
 }
 
 // find makes the protocol again. Of a stream of agreements it is that of one of them.

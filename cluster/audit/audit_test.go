@@ -204,6 +204,19 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
+// A stream of agreements of which a liar has told some, and in which nobody correct has said
+// anything in a slot, need not be known to all.
+func TestHeardOf(t *testing.T) {
+	all := traces(t, "agree-eig-1-1")
+	for node := range 4 {
+		all = changed(all, node, func(events []trace.Event) []trace.Event { return events[:1] })
+	}
+	rest := slices.DeleteFunc(all, func(one trace.Trace) bool { return one.Header.Node.Self == 3 })
+	if c := judged(t, rest, audit.Options{}); c.Incomplete != nil {
+		t.Error(c.Incomplete)
+	}
+}
+
 // A node that was held up and abstained counts among the faulty ones; one more than m, and
 // nothing is promised.
 func TestHeldUp(t *testing.T) {
