@@ -114,7 +114,7 @@ func (m *asks) Start(s *parley.Step) { m.line.Start(s, m.intact) }
 
 // Request asks for an agreement on a value.
 func (m *asks) Request(s *parley.Step, q parley.Msg) {
-	if !m.line.Settled() && len(m.queue) >= max(m.window, 64) { // those that nobody waits for any more are among them
+	if !m.line.Settled() && len(m.queue) >= m.window { // those that nobody waits for any more are among them
 		s.Indicate(parley.Msg{Kind: unanswered, Value: q.Value})
 		return
 	}
@@ -125,7 +125,7 @@ func (m *asks) Request(s *parley.Step, q parley.Msg) {
 // Fill: a slot begins; the source says what it was asked for first, or the default. With
 // signatures it says nothing in its place.
 func (m *asks) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
-	if len(m.queue) == 0 || !m.line.Speaks() || !m.line.Tells(slot) {
+	if len(m.queue) == 0 || !m.line.Settled() || !m.line.Tells(slot) {
 		return parley.Msg{Kind: parley.Propose, Body: nothing}, m.self == m.t.source && !m.signed
 	}
 	one := m.queue[0]

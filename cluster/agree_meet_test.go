@@ -10,12 +10,12 @@ import (
 	"parley/sim"
 )
 
-// The first question of all waits until the others have answered, a round if one is silent, and no
+// The first question of all waits until the others are prepared, two rounds if one is silent, and no
 // longer than some rounds if more are: then it fails, for too few are there. Later ones wait for nobody.
 func TestFirstQuestion(t *testing.T) {
 	const first, second = 100, 200_000
 	for silent, most := range map[int][2]parley.Tick{ // delays of the first and the second answer, in rounds
-		0: {2, 1}, 1: {4, 3}, 2: {12, 12},
+		0: {2, 1}, 1: {4, 2}, 2: {11, 2},
 	} {
 		p := simulatedIn(stream{EIG, 1, 0}, 4, 8, roomier)
 		opt := sim.Options{Protocol: p, Until: 2 * second}

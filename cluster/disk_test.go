@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,14 +63,21 @@ func (f brittleFile) SyncTo(n int64) (full bool, err error) {
 }
 
 // What is asked for first is agreed on in time, though every node has to note on its disk in which
-// slots it may speak, and disks take longer than rounds.
+// slots it may speak, and disks take longer than rounds; also by a node that has been started again.
 func TestFirstOnSlowDisks(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 4, func(c *cluster.Config) {
 		c.Dir, c.Round = t.TempDir(), roomy
 		c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
-		c.TestDisk(&brittle{FS: vfs.Default, slow: 2 * roomy})
+		c.TestDisk(&brittle{FS: vfs.Default, slow: 3 * roomy})
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	r.stop(0)
+	r.start(0)
+	within(t, 30*time.Second, "node 0 takes part", func() bool {
+		streams := r.nodes[0].Load().Status().Streams
+		return len(streams) == 5 && !slices.ContainsFunc(streams, func(s cluster.StreamStatus) bool { return s.Mute })
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	var asked sync.WaitGroup
 	for i := range r.nodes {

@@ -8,7 +8,8 @@ import (
 
 // Find takes in Where, a question where this process is: Value is 1 if there is something
 // to do, and Seq the floor of who asks: who takes part begins what is missing up to there,
-// as fast as the window lets, which is no more than a liar can have him do by frames. And
+// as fast as the window lets, which is no more than a liar can have him do by frames. Who takes
+// part, and is asked because there is something to do, reserves slots before he answers. And
 // At, an answer: Value is the last slot that has begun there, or may have, and Seq how the
 // process stands: 0 it is out and does not know a slot, 1 it is out, 2 it is ready to go
 // on with others who are, 3 it takes part.
@@ -30,12 +31,11 @@ func (l *Pipeline) Find(s *parley.Step, from parley.ID, q parley.Msg) {
 			l.hurry(s)
 		}
 	case q.Kind == b.At && q.Seq <= takes && q.Value <= mostSlot:
-		t := &b.told[from]
-		if t.owed == 0 {
+		if b.settled && b.poll == 0 { // it has never asked; else this one may be late
 			s.Refuse(from, "an answer that nobody waits for")
 			return
 		}
-		*t = told{stage: q.Seq, high: q.Value, owed: t.owed - 1}
+		b.told[from] = told{stage: q.Seq, high: q.Value}
 	default:
 		s.Refuse(from, "no message of who comes back")
 		return
@@ -169,7 +169,7 @@ func (l *Pipeline) touched(s *parley.Step, k uint64, r *slot) {
 // forget forgets what was heard of the others.
 func (b *back) forget() {
 	for i := range b.told {
-		b.told[i] = told{old: stale, owed: b.told[i].owed}
+		b.told[i] = told{old: stale}
 	}
 	clear(b.latest)
 	b.astray, b.apart, b.lost = parley.Set{}, 0, false
@@ -299,21 +299,32 @@ func (l *Pipeline) turn(s *parley.Step) {
 	l.wake(s, b.poll)
 }
 
-// meet asks the others before the first thing that this process says.
+// meet asks the others whether they are prepared.
 func (l *Pipeline) meet(s *parley.Step) {
 	b := l.back
-	b.meets, b.settled, b.wants = true, false, true
+	b.meets, b.left, b.settled, b.wants = true, false, false, true
 	b.since, b.poll, b.pause = s.Now, s.Now, l.when.Delta
+	for i := range b.told {
+		b.told[i].old = stale
+	}
 	l.prepare(s)
 	l.turn(s)
 }
 
-// greeted is for when they have answered: all, or as many as are correct within a round. If fewer do
-// in all the time that a disk may take, it is up to the rounds to find out.
+// asked is for when the timer runs out: it was set with the question, and the disk held both.
+func (b *back) asked(now parley.Tick) {
+	if b != nil && b.meets && !b.left {
+		b.left, b.since = true, now
+	}
+}
+
+// greeted is for when all are prepared; or n-1-m are, and the others have had a round more; or fewer
+// are in all the time there is, and it is up to the rounds to find out.
 func (l *Pipeline) greeted(now parley.Tick) {
 	b := l.back
 	answers, waited := b.count(takes), now-b.since
-	if answers == b.n-1 || answers >= b.most() && waited >= l.when.Delta || waited >= patience*l.when.Delta {
+	if answers == b.n-1 || b.left &&
+		(answers >= b.most() && waited >= l.when.Delta || waited >= patience*l.when.Delta) {
 		b.settled, b.met, b.meets, b.wants = true, true, false, false
 	}
 }
@@ -372,7 +383,7 @@ func (l *Pipeline) release(s *parley.Step, to phase) {
 func (l *Pipeline) enter(s *parley.Step, base uint64) {
 	b := l.back
 	b.phase, b.since, b.pause, b.base, b.wants = in, s.Now, l.when.Delta, base, false
-	l.missed, b.apart, b.met = 0, 0, l.opened > 0
+	l.missed, b.apart = 0, 0
 	for k := l.opened + 1; k <= l.wanted; k++ {
 		l.at(k).begin = s.Now
 	}
@@ -384,7 +395,7 @@ func (l *Pipeline) enter(s *parley.Step, base uint64) {
 func (l *Pipeline) inquire(s *parley.Step) {
 	b := l.back
 	for i := range b.told {
-		b.told[i].old, b.told[i].owed = min(b.told[i].old+1, stale), min(b.told[i].owed+1, mostOwed)
+		b.told[i].old = min(b.told[i].old+1, stale)
 	}
 	m := parley.Msg{Kind: b.Where, Seq: b.floor}
 	if b.wants {

@@ -363,8 +363,7 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		if l.back != nil {
 			l.touched(s, k, r)
 		}
-		l.spare = append(l.spare, r.one)
-		r.one = nil
+		l.spare, r.one = append(l.spare, r.one), nil
 		l.letGo(r)
 		l.over = k
 		if l.tells(k, r) {
@@ -389,6 +388,7 @@ func (l *Pipeline) Timeout(s *parley.Step) {
 	if l.mute || s.Now < l.alarm {
 		return
 	}
+	l.back.asked(s.Now)
 	l.catchUp(s)
 }
 

@@ -25,9 +25,9 @@ import (
 // it has reserved, it makes a greater reserve durable, half a window at a time, and in its
 // next life goes on behind that. Where that is more than the others have begun, they begin
 // what is missing, and it waits for that. Who has nothing durable goes by what the others tell.
-// What it says waits for the disk then, and a slow one makes it late. So before a process says the
-// first thing of all it has the others reserve, too: it asks them where they are, and neither its
-// question nor their answers leave before the disk has the reserve.
+// What it says waits for the disk then, and a slow one makes it late. So before a process begins
+// the first slot that it knows of, it has the others reserve, too: it asks them where they are, and
+// neither that nor what they answer leaves before the disk has the reserve.
 //
 // The time that it notes lies at most two delays behind the first correct beginning, and
 // three slacks: the first one's, another's who hears it, and its own. So the slots of who
@@ -116,8 +116,9 @@ type back struct {
 	whole   bool   // the machine has all that it needs of slots before
 	wants   bool   // somebody has something to do
 	settled bool   // all that may be missed are in too: nobody is asked
-	meets   bool   // this process is in, and asks before the first thing that it says
-	met     bool   // and that is done, or there was no need to
+	meets   bool   // before the first slot: the others are asked whether they are prepared
+	left    bool   // and that has left: the disk had the reserve
+	met     bool   // that is over
 }
 
 func newBack(c Returns, n int) *back {
@@ -137,15 +138,13 @@ type told struct {
 	stage uint64
 	high  uint64
 	old   uint8 // how often it was asked since; stale: it has not answered
-	owed  uint8 // answers
 }
 
 const (
 	stale    = 3
 	mostSlot = 1 << 62
 	compact  = 64 // records
-	mostOwed = 100
-	patience = 8 // how many rounds others have to answer who asks before the first thing of all
+	patience = 8  // rounds in which the others may answer before the first slot
 )
 
 // CanReturn makes the pipeline one whose processes come back. Before the first event.
@@ -196,8 +195,7 @@ func (b *back) reach(s *parley.Step, k, window uint64) {
 	}
 }
 
-// prepare is for the first slots of all, and for when the reserve is used up, as long as nothing
-// is under way that would wait for the disk.
+// prepare reserves the next slots, if nothing is under way that would wait for the disk.
 func (l *Pipeline) prepare(s *parley.Step) {
 	if b := l.back; b.phase == in && l.over == l.opened {
 		b.reach(s, l.opened+1, l.window)
@@ -213,8 +211,9 @@ func (l *Pipeline) Waits() bool { return !l.mute && l.back != nil && l.back.phas
 // Speaks tells whether the process may say something in slots that others begin.
 func (l *Pipeline) Speaks() bool { return l.In() && (l.back == nil || l.back.settled || l.back.meets) }
 
-// Settled tells whether it may begin them: n-1-m others are in, too, and have all that they need;
-// or they have had time for that, if this process never was out.
+// Settled tells whether it may begin slots: n-1-m others are in, too, and have all that they need.
+// Before the first slot that means that they are prepared; and if not so many are in time, that it
+// waits no longer.
 func (l *Pipeline) Settled() bool { return l.In() && (l.back == nil || l.back.settled) }
 
 // Base is the last slot of which nothing is told. It is over.
@@ -234,11 +233,11 @@ func (l *Pipeline) Lose(s *parley.Step) {
 	l.turn(s)
 }
 
-// Want tells that there is something to do, before anything is. A process that is settled need
-// not be so any more then.
+// Want tells that there is something to do. It comes before Settled is asked: before the first
+// slot a process is settled until then, and not any more.
 func (l *Pipeline) Want(s *parley.Step) {
 	b := l.back
-	if b.settled && !b.met {
+	if b.settled && !b.met && l.over == 0 {
 		l.meet(s)
 	} else if !b.wants && !b.settled {
 		b.wants = true
@@ -274,7 +273,6 @@ func (b *back) state(v *parley.Vars) {
 		parley.Num(v, "stage", &t.stage)
 		parley.Num(v, "high", &t.high)
 		parley.Num(v, "old", &t.old)
-		parley.Num(v, "owed", &t.owed)
 	})
 	parley.PerProcess(v, "latest", b.latest, func(_ parley.ID, k *uint64) { parley.Num(v, "slot", k) })
 	v.Set("astray", &b.astray)
@@ -286,6 +284,7 @@ func (b *back) state(v *parley.Vars) {
 	v.Bool("wants", &b.wants)
 	v.Bool("settled", &b.settled)
 	v.Bool("meets", &b.meets)
+	v.Bool("left", &b.left)
 	v.Bool("met", &b.met)
 }
 

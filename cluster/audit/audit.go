@@ -170,7 +170,7 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 	return c, nil
 }
 
-// agrees tells whether a correct node said anything in a slot: then all have heard of it.
+// agrees tells whether a correct node said anything in a slot: then all hear of it.
 func agrees(w *trace.Whole) bool {
 	return slices.ContainsFunc(w.Log.Events, func(e trace.Event) bool {
 		return e.Op == trace.Send && e.Msg.Kind == lockstep.Frame && !w.Liars.Has(e.At)
