@@ -68,6 +68,9 @@ type Lab struct {
 // ends before, the agreement goes on, and may come to an end: the error is ErrUnknown then, and
 // the context's. If it ends before the agreement has begun, it is ErrRefused.
 //
+// Before the first agreement of a source, an algorithm and an m the others are asked whether they
+// are prepared: that takes two rounds if one is silent, and some ten if more than M are.
+//
 // A node that has come back waits until it takes part again: for some three times as long as
 // an agreement lasts with silent nodes, and thrice as long if all have come back at once. One
 // that was cut off for long does, too.
