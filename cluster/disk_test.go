@@ -91,8 +91,16 @@ func TestFirstOnSlowDisks(t *testing.T) {
 		}
 		asked.Go(func() {
 			v, err := node.Propose(ctx, cluster.Proposal{Name: "first", Value: own, Gather: roomy})
-			if got := fmt.Sprintf("%q", v.Values); err != nil || got != `["of 0" "of 1" "of 2" "of 3"]` {
-				t.Errorf("node %d is told %s: %v", i, got, err)
+			missing := 0 // of those whose disk takes a round longer than the others'
+			for id, value := range v.Values {
+				if value == nil {
+					missing++
+				} else if string(value) != fmt.Sprint("of ", id) {
+					t.Errorf("node %d is told that node %d said %q", i, id, value)
+				}
+			}
+			if err != nil || missing > 1 {
+				t.Errorf("node %d is told %q: %v", i, v.Values, err)
 			}
 		})
 	}
