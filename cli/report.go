@@ -68,7 +68,9 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
 		Host: s.host.apart(), heldUp: s.host.host == onCluster && (facts.Processes.Paused || facts.Network.Late),
 	}
-	h := &parley.History{N: p.N, Over: facts.Over, Faulty: s.down(), Naming: s.names.full}
+	header := s.header(facts)
+	h := log.History(header)
+	h.Naming = s.names.full
 	for id, how := range s.faulty {
 		r.Faulty[s.names.full(id)] = how.Name
 	}
@@ -80,16 +82,7 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 		r.Cost = costs{Rounds: cost.Rounds, AtMost: cost.AtMost, Theorem: cost.PerRound}
 	}
 	for _, e := range log.Events {
-		happening := parley.Happening{At: e.At, From: e.Peer, When: e.Time, Order: e.ID, Path: e.Path, Msg: e.Msg}
 		switch e.Op {
-		case trace.Request:
-			h.Requests = append(h.Requests, happening)
-		case trace.Indicate:
-			h.Indications = append(h.Indications, happening)
-		case trace.Deliver:
-			h.Deliveries = append(h.Deliveries, happening)
-		case trace.Restart:
-			h.Restarts = append(h.Restarts, happening)
 		case trace.Refuse:
 			r.Refused[string(e.Msg.Body)]++
 		case trace.Send, trace.Keep:
@@ -101,7 +94,7 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 		r.Decisions[s.names.full(id)] = parley.Printable(v)
 	}
 	r.history = h
-	r.judge(p, h, s.assumptions(h, facts))
+	r.judge(p, h, header.Assumptions(p, h))
 	return r
 }
 

@@ -234,7 +234,7 @@ func (s setup) options() sim.Options {
 func (s setup) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
 	if s.host.host != onCluster {
 		done, log := s.simulate()
-		return log, factsOf(done), func(id parley.ID) parley.Tree { return s.protocol.Tree(done.Machine(id)) }, nil
+		return log, done.Facts(), func(id parley.ID) parley.Tree { return s.protocol.Tree(done.Machine(id)) }, nil
 	}
 	log, facts, err = s.processes(context.Background())
 	return log, facts, func(id parley.ID) parley.Tree { return s.protocol.Tree(replay(s, log, id)) }, err
@@ -246,28 +246,6 @@ func (s setup) simulate() (*sim.Sim, *trace.Log) {
 	opt := s.options()
 	opt.Log = log
 	return sim.Run(opt), log
-}
-
-// factsOf tells what no event of a run does.
-func factsOf(done *sim.Sim) trace.Facts {
-	a := done.Assumptions()
-	return trace.Facts{Over: done.History.Over, Network: a.Network, Processes: a.Processes}
-}
-
-// assumptions are the circumstances of a run, for its verdict.
-func (s setup) assumptions(h *parley.History, facts trace.Facts) parley.Assumptions {
-	p := s.protocol
-	a := parley.Assumptions{
-		N: p.N, M: p.M, Faulty: h.Faulty.Len(), Network: facts.Network, Processes: facts.Processes,
-	}
-	// order: the worst is looked for
-	for _, how := range s.faulty {
-		a.Worst = max(a.Worst, how.Model)
-	}
-	if p.Proposers.Len() == 1 {
-		a.SourceFaulty = p.Proposers.Minus(h.Faulty) == parley.Set{}
-	}
-	return a
 }
 
 // down are the processes that nothing is promised to: those that are faulty and
@@ -286,7 +264,13 @@ func (s setup) down() parley.Set {
 	return all
 }
 
+// header returns the header of the run's trace.
 func (s setup) header(facts trace.Facts) trace.Header {
+	facts.Worst = 0
+	// order: the worst is looked for
+	for _, how := range s.faulty {
+		facts.Worst = max(facts.Worst, how.Model)
+	}
 	h := trace.Header{
 		Protocol: s.protocol.Name, Args: s.args, N: s.protocol.N, M: s.protocol.M, Seed: s.seed, Names: string(s.names),
 		Facts: facts,

@@ -91,7 +91,7 @@ func (s setup) make(memory *sim.Sim) (r result) {
 	memory.Run()
 	memory.History.Naming = s.names.full
 	r.faults, r.received, r.delivered = memory.Stats.Faults(), memory.Stats.Deliveries, len(memory.History.Deliveries)
-	r.verdicts = parley.Judge(s.protocol, s.assumptions(&memory.History, factsOf(memory)), &memory.History)
+	r.verdicts = parley.Judge(s.protocol, memory.Assumptions(), &memory.History)
 	r.unfinished = memory.Stats.OutOfSteps
 	return r
 }

@@ -204,6 +204,9 @@ func (a *app) remake(h trace.Header) (setup, error) {
 	}
 	made := s.header(h.Facts)
 	made.Version = h.Version
+	if h.Facts.Worst == 0 { // an earlier version wrote it
+		made.Facts.Worst = 0
+	}
 	if !reflect.DeepEqual(made, h) {
 		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
 	}

@@ -178,10 +178,7 @@ func (x *search) counts(v parley.Verdict) bool {
 // assumptions are the circumstances of the runs that a question is about.
 func (x *search) assumptions(q *question, h *parley.History) parley.Assumptions {
 	had := func(budget int) bool { return q.had>>budget&1 == 1 }
-	a := parley.Assumptions{N: x.p.N, M: x.p.M, Faulty: h.Faulty.Len(), Worst: x.roots[q.root].worst}
-	if x.p.Proposers.Len() == 1 {
-		a.SourceFaulty = x.p.Proposers.Minus(h.Faulty) == parley.Set{}
-	}
+	a := trace.Facts{Worst: x.roots[q.root].worst}
 	a.Network = parley.NetworkFaults{
 		Lost: had(losses), Doubled: had(doubles), Reordered: !x.o.Model.FIFO && !x.timed,
 		Late: !x.timed && had(timeouts),
@@ -195,21 +192,12 @@ func (x *search) assumptions(q *question, h *parley.History) parley.Assumptions 
 			a.Processes.Suspected = true
 		}
 	}
-	return a
+	return a.Assumptions(x.p, h)
 }
 
 // add puts an event into the list of a history that it belongs to.
 func add(h *parley.History, e *event) {
 	at := e.Happening
 	at.Order = uint64(len(h.Requests) + len(h.Deliveries) + len(h.Indications) + len(h.Restarts) + 1)
-	switch e.op {
-	case trace.Request:
-		h.Requests = append(h.Requests, at)
-	case trace.Deliver:
-		h.Deliveries = append(h.Deliveries, at)
-	case trace.Indicate:
-		h.Indications = append(h.Indications, at)
-	case trace.Restart:
-		h.Restarts = append(h.Restarts, at)
-	}
+	trace.Record(h, e.op, at)
 }

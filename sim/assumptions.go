@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/trace"
 )
 
 // Assumptions are the circumstances of the run so far, for [parley.Judge]: not what
@@ -12,14 +13,16 @@ import (
 // history, is a part of their being faulty. Who crashed for good was correct until
 // then, and what befell it before counts.
 func (s *Sim) Assumptions() parley.Assumptions {
+	return s.Facts().Assumptions(s.opt.Protocol, &s.History)
+}
+
+// Facts returns what no event of the run so far tells, as the header of its trace has it.
+func (s *Sim) Facts() trace.Facts {
 	p := s.opt.Protocol
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
+	a := trace.Facts{Over: s.History.Over}
 	// order: the worst is looked for
 	for _, how := range s.opt.Faulty {
 		a.Worst = max(a.Worst, how.Model)
-	}
-	if p.Proposers.Len() == 1 {
-		a.SourceFaulty = p.Proposers.Minus(s.History.Faulty) == parley.Set{}
 	}
 	joined := s.joined()
 	up := s.up()

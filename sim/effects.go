@@ -84,15 +84,13 @@ func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
 			s.measure(e, 1)
 			s.trace(trace.Event{Op: trace.Keep, At: e.From, Peer: e.From, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
 		case parley.OpDeliver:
-			s.seen(trace.Deliver, &s.History.Deliveries,
-				parley.Happening{At: e.From, From: e.To, Path: e.Path, Msg: e.Msg})
+			s.seen(trace.Deliver, parley.Happening{At: e.From, From: e.To, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Deliver, At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg})
 		case parley.OpIndicate:
 			if e.Msg.Kind == parley.Suspect {
 				s.suspected(e.Msg.Origin)
 			}
-			s.seen(trace.Indicate, &s.History.Indications,
-				parley.Happening{At: e.From, From: e.From, Path: e.Path, Msg: e.Msg})
+			s.seen(trace.Indicate, parley.Happening{At: e.From, From: e.From, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Indicate, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpSetTimer:
 			s.arm(e)

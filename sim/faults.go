@@ -255,7 +255,7 @@ func (s *Sim) restart(id parley.ID) {
 	if len(state) > 0 && !parley.LoadDurable(p.seat.Machine, s.Clock(id), state) {
 		panic("sim: a machine does not load the durable state it saved")
 	}
-	s.seen(trace.Restart, &s.History.Restarts, parley.Happening{At: id, From: id, Msg: m})
+	s.seen(trace.Restart, parley.Happening{At: id, From: id, Msg: m})
 	s.trace(trace.Event{Op: trace.Restart, At: id, Msg: m})
 	for of := range s.procs {
 		if s.procs[of].down {

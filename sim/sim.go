@@ -333,14 +333,14 @@ func (s *Sim) arrive(e event) {
 
 // seen numbers what is seen from above, and has it in the history or tells who
 // observes the run.
-func (s *Sim) seen(op trace.Op, list *[]parley.Happening, h parley.Happening) {
+func (s *Sim) seen(op trace.Op, h parley.Happening) {
 	s.order++
 	h.When, h.Order = s.now, s.order
 	if s.opt.Observe != nil {
 		s.opt.Observe(op, h)
 		return
 	}
-	*list = append(*list, h)
+	trace.Record(&s.History, op, h)
 }
 
 // request asks a process something from above.
@@ -348,7 +348,7 @@ func (s *Sim) request(at parley.ID, m parley.Msg) {
 	if s.procs[at].down || s.spent() {
 		return
 	}
-	s.seen(trace.Request, &s.History.Requests, parley.Happening{At: at, From: at, Msg: m})
+	s.seen(trace.Request, parley.Happening{At: at, From: at, Msg: m})
 	s.trace(trace.Event{Op: trace.Request, At: at, Msg: m})
 	s.do(at, 0, func(mc parley.Machine) { mc.Request(&s.step, m) })
 }

@@ -110,6 +110,8 @@ type Facts struct {
 	Over      bool                 `json:"over"` // it was not given up before its end
 	Network   parley.NetworkFaults `json:"network,omitzero"`
 	Processes parley.ProcessFaults `json:"processes,omitzero"`
+	// Worst is the worst that any faulty process does. Traces of earlier versions lack it.
+	Worst parley.FaultModel `json:"worst,omitzero"`
 	// Explored tells that an explorer found the run: no seed makes it again. Stepped tells
 	// that its times are the numbers of its steps, where no bound on delays is assumed: the
 	// clock of a process moves only when a timer of it runs out, to when that is due. Bare

@@ -37,7 +37,8 @@ const (
 
 func newEvidence(w *trace.Whole, o Options) *evidence {
 	e := &evidence{w: w, facts: w.Header.Facts, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round)}
-	e.h = &parley.History{N: w.Header.N, Over: true, Naming: func(id parley.ID) string { return w.Header.Name(id) }}
+	e.h = w.Log.History(w.Header)
+	e.h.Over, e.h.Faulty = true, parley.Set{} // who failed differs from instance to instance
 	latest := parley.Tick(0)
 	for _, end := range w.Ends {
 		latest = max(latest, end)
@@ -72,25 +73,16 @@ func union(a, b parley.Set) parley.Set {
 	return a
 }
 
-// gather sorts the events.
+// gather notes what befell processes.
 func (e *evidence) gather() {
 	for i := range e.w.Log.Events {
 		v := &e.w.Log.Events[i]
-		happening := parley.Happening{At: v.At, From: v.Peer, When: v.Time, Order: v.ID, Path: v.Path, Msg: v.Msg}
 		switch v.Op {
-		case trace.Request:
-			happening.From = v.At
-			e.h.Requests = append(e.h.Requests, happening)
 		case trace.Indicate:
-			happening.From = v.At
-			e.h.Indications = append(e.h.Indications, happening)
 			if v.Msg.Kind == parley.Suspect && int(v.Msg.Origin) < e.h.N && !e.gone(v.Msg.Origin) {
 				e.facts.Processes.Suspected = true
 			}
-		case trace.Deliver:
-			e.h.Deliveries = append(e.h.Deliveries, happening)
 		case trace.Restart:
-			e.h.Restarts = append(e.h.Restarts, happening)
 			e.mute.Add(v.At)
 			if v.Msg.Value == 1 {
 				e.facts.Processes.LostDisk = true
@@ -112,24 +104,18 @@ func (e *evidence) gone(id parley.ID) bool {
 
 // assumptions are the circumstances in which the given processes failed.
 func (e *evidence) assumptions(failed parley.Set, facts trace.Facts) parley.Assumptions {
-	a := parley.Assumptions{
-		N: e.p.N, M: e.p.M, Faulty: failed.Len(), Network: facts.Network, Processes: facts.Processes,
-	}
 	switch {
 	case e.w.Liars != parley.Set{}:
 		// Links and signatures are real: nobody can forge those of others.
-		a.Worst = parley.SignedByzantineFaults
+		facts.Worst = parley.SignedByzantineFaults
 	case e.held.Minus(e.crashed) != parley.Set{}:
-		a.Worst = parley.OmissionFaults
+		facts.Worst = parley.OmissionFaults
 	}
-	if e.p.Faults == parley.OralByzantineFaults && a.Worst == parley.SignedByzantineFaults {
-		a.Worst = parley.OralByzantineFaults
+	if e.p.Faults == parley.OralByzantineFaults && facts.Worst == parley.SignedByzantineFaults {
+		facts.Worst = parley.OralByzantineFaults
 	}
-	a.Processes.Minority = 2*(e.p.N-failed.Len()) <= e.p.N
-	if e.p.Proposers.Len() == 1 {
-		a.SourceFaulty = e.p.Proposers.Minus(failed) == parley.Set{}
-	}
-	return a
+	facts.Processes.Minority = 2*(e.p.N-failed.Len()) <= e.p.N
+	return facts.Assumptions(e.p, &parley.History{N: e.h.N, Faulty: failed})
 }
 
 // frames is what is known of the slots of one machine from the frames of correct nodes.
