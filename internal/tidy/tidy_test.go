@@ -99,6 +99,8 @@ func load(root string) (*module, error) {
 		switch {
 		case d.IsDir() && (d.Name() == ".git" || ignored(rel)):
 			return filepath.SkipDir
+		case d.Name() == ".git": // a worktree's file that names its repository
+			return nil
 		case d.IsDir() || ignored(rel):
 			return nil
 		}
