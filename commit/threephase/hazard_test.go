@@ -198,6 +198,36 @@ func TestOldCoordinator(t *testing.T) {
 	}
 }
 
+// A process that has answered a later coordinator gives an earlier one nothing any more:
+// not its state, nor an acknowledgement. With both, the two could decide differently.
+func TestQuestionOfOldCoordinator(t *testing.T) {
+	var refused []string
+	m := threephase.New(threephase.Config{N: 4}).New(3)
+	step := parley.Step{Self: 3, N: 4, Host: host{&refused}}
+	m.Start(&step)
+	m.Request(&step, parley.Msg{Kind: parley.Propose, Body: []byte("yes")})
+	m.Receive(&step, 0, parley.Msg{Kind: threephase.VoteRequest})
+	step.Effects = nil
+	m.Receive(&step, 2, parley.Msg{Kind: threephase.StateRequest})
+	report := parley.Msg{Kind: threephase.Report, Value: uint64(problem.Uncertain)}
+	if len(refused) != 0 || !slices.ContainsFunc(step.Effects, func(e parley.Effect) bool {
+		return e.Op == parley.OpSend && e.To == 2 && e.Msg.Kind == report.Kind && e.Msg.Value == report.Value
+	}) {
+		t.Fatalf("to the question of process 2: got %v and refused %q, want its state", step.Effects, refused)
+	}
+	before := string(parley.Save(m, 0, nil))
+	step.Effects = nil
+	m.Receive(&step, 1, parley.Msg{Kind: threephase.StateRequest})
+	m.Receive(&step, 1, parley.Msg{Kind: threephase.Precommit})
+	want := []string{"question of a coordinator that was given up", "precommit of one that does not coordinate, or too late"}
+	if !slices.Equal(refused, want) {
+		t.Errorf("of process 1: got refused %q, want %q", refused, want)
+	}
+	if len(step.Effects) != 0 || string(parley.Save(m, 0, nil)) != before {
+		t.Errorf("process 1 still gets %v, or has changed the state", step.Effects)
+	}
+}
+
 // A coordinator waits for no one that a detector has told it of, and aborts if it is a
 // vote that it would have to wait for.
 func TestSuspectedBefore(t *testing.T) {
