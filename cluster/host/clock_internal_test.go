@@ -1,6 +1,7 @@
 package host
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -33,30 +34,92 @@ func TestSkewed(t *testing.T) {
 	}
 }
 
-// The system's clock never goes back, and counts the time for which the machine was suspended
-// a millisecond after it is looked at, and not before: here a second of it is made up.
-func TestSuspended(t *testing.T) {
-	c := NewSystem()
-	before := c.Now()
-	for range 1000 {
-		if now := c.Now(); now < before {
-			t.Fatalf("it goes back from %d to %d", before, now)
-		} else {
-			before = now
+// busy is a machine with two clocks, on which time passes whenever one of them is read.
+type busy struct {
+	awake, boot time.Duration
+	most        time.Duration // that passes before a reading
+	chance      *rand.Rand
+}
+
+func (b *busy) pass() {
+	if b.most > 0 {
+		d := time.Duration(b.chance.Int64N(int64(b.most)))
+		b.awake, b.boot = b.awake+d, b.boot+d
+	}
+}
+
+func (b *busy) readAwake() time.Duration { b.pass(); return b.awake }
+func (b *busy) readBoot() time.Duration  { b.pass(); return b.boot }
+
+// The system's clock never goes back, and takes nothing but a suspension for one, however long
+// the machine is busy between two readings.
+func TestBusyIsNotSuspended(t *testing.T) {
+	for seed := range uint64(100) {
+		b := &busy{most: 50 * time.Millisecond, boot: time.Hour, chance: rand.New(rand.NewPCG(seed, 0))}
+		c := newSystem(b.readAwake, b.readBoot)
+		before := c.Now()
+		for range 200 {
+			if now := c.Now(); now < before {
+				t.Fatalf("seed %d: it goes back from %d to %d", seed, before, now)
+			} else {
+				before = now
+			}
+		}
+		if c.Asleep() != 0 {
+			t.Fatalf("seed %d: it was suspended for %v", seed, c.Asleep())
 		}
 	}
-	if c.Asleep() != 0 {
-		t.Errorf("it was suspended for %v", c.Asleep())
+}
+
+// The system's clock counts the time for which the machine was suspended a millisecond after it
+// was looked at, and not before: all of it as soon as the machine is not busy, and never more.
+func TestSuspended(t *testing.T) {
+	for seed := range uint64(100) {
+		b := &busy{most: 50 * time.Millisecond, boot: time.Hour, chance: rand.New(rand.NewPCG(seed, 1))}
+		c := newSystem(b.readAwake, b.readBoot)
+		b.boot += time.Second
+		for range 20 {
+			c.Now()
+			if slept := c.Asleep(); slept > time.Second {
+				t.Fatalf("seed %d: it was suspended for %v", seed, slept)
+			}
+		}
+		if slept := c.Asleep(); slept < 900*time.Millisecond {
+			t.Errorf("seed %d: while it is busy it was suspended for %v", seed, slept)
+		}
 	}
-	c.behind -= time.Second // as if that much had passed since the machine was booted
-	for end := time.Now().Add(10 * time.Second); c.Asleep() == 0 && time.Now().Before(end); {
-		time.Sleep(2 * time.Millisecond)
-		before = c.Now()
+	b := &busy{boot: time.Hour}
+	c := newSystem(b.readAwake, b.readBoot)
+	pass := func(d time.Duration) { b.awake, b.boot = b.awake+d, b.boot+d }
+	pass(5 * time.Millisecond)
+	c.Now()
+	b.boot += time.Second
+	if pass(time.Millisecond - 1); c.Now() != parley.Tick(b.awake) {
+		t.Errorf("it has looked, and shows %d", c.Now())
 	}
-	if slept := c.Asleep(); slept < 990*time.Millisecond || slept > 1100*time.Millisecond {
-		t.Errorf("it was suspended for %v", slept)
+	if pass(1); c.Now() != parley.Tick(b.awake+time.Second) || c.Asleep() != time.Second {
+		t.Errorf("it shows %d, and was suspended for %v", c.Now(), c.Asleep())
 	}
-	if awake := time.Since(c.begin); before < parley.Tick(990*time.Millisecond) || c.Now()-parley.Tick(awake) < 9e8 {
-		t.Errorf("it shows %v", time.Duration(before))
+}
+
+// What was too much at first, because the machine was busy when the clock was made, is found out.
+func TestSuspendedAfterABusyBeginning(t *testing.T) {
+	b := &busy{most: 50 * time.Millisecond, chance: rand.New(rand.NewPCG(1, 2))}
+	c := newSystem(b.readAwake, b.readBoot)
+	b.most = 0
+	b.awake, b.boot = b.awake+time.Second, b.boot+time.Second
+	c.Now()
+	b.awake, b.boot = b.awake+time.Second, b.boot+3*time.Second
+	c.Now()
+	if c.Asleep() != 2*time.Second {
+		t.Errorf("it was suspended for %v, not 2 s", c.Asleep())
+	}
+}
+
+// The clocks of this machine are those: they go on, and a new clock is not suspended.
+func TestSystem(t *testing.T) {
+	c := NewSystem()
+	if boot := c.boot(); boot <= 0 || c.boot() < boot || c.awake() < 0 {
+		t.Errorf("the clocks show %v, %v and %v", boot, c.boot(), c.awake())
 	}
 }

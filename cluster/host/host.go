@@ -133,7 +133,7 @@ const earlyCost = 64
 // New returns a host without processes.
 func New(c Config) *Host {
 	if c.Clock == nil {
-		c.Clock = sinceStart(time.Now())
+		c.Clock = NewElapsed()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -151,11 +151,6 @@ func New(c Config) *Host {
 	}
 	return h
 }
-
-// sinceStart is a clock that begins at 0 and never goes back.
-type sinceStart time.Time
-
-func (t sinceStart) Now() parley.Tick { return parley.Tick(time.Since(time.Time(t))) }
 
 // Options are those of one process.
 type Options struct {
