@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"crypto/ed25519"
-	"net"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -21,7 +20,7 @@ func (c *Config) TestWire(least, most uint16) { c.hooks.wireMin, c.hooks.wireMax
 func (c *Config) TestLimits(l link.Limits) { c.hooks.limits = l }
 
 // TestDatagrams has a node send and receive packets by a socket, and lose or change them.
-func (c *Config) TestDatagrams(socket *net.UDPConn, meddle func(to parley.ID, packet []byte, send func([]byte))) {
+func (c *Config) TestDatagrams(socket link.Socket, meddle func(to parley.ID, packet []byte, send func([]byte))) {
 	c.hooks.socket, c.hooks.meddle = socket, meddle
 }
 

@@ -88,7 +88,8 @@ func (n *Node) newLinks(incarnation uint64) (link.Transport, error) {
 		addresses[i] = a.AddrPort().String()
 	}
 	return links(link.NewDatagrams(link.DatagramConfig{
-		Self: n.self, Peers: addresses, Socket: n.c.hooks.socket, Handler: carrier{n}, Meddle: n.c.hooks.meddle,
+		Self: n.self, Peers: addresses, Network: n.c.Network, Socket: n.c.hooks.socket, Handler: carrier{n},
+		Meddle: n.c.hooks.meddle,
 	}))
 }
 

@@ -19,7 +19,8 @@ import (
 // linking is what links are made of that know who is at their other end.
 func (n *Node) linking(incarnation uint64, addresses []string) (link.Config, error) {
 	c := link.Config{
-		Self: n.self, Peers: addresses, Listener: n.c.Listen, Identity: identities{n}, Handler: carrier{n}, Log: n.c.Log,
+		Self: n.self, Peers: addresses, Listener: n.c.Listen, Network: n.c.Network, Log: n.c.Log,
+		Identity: identities{n}, Handler: carrier{n},
 		Hello: link.Hello{
 			Cluster: n.c.Trust.Cluster(), Config: n.c.digest(), Incarnation: incarnation,
 			Min: n.c.hooks.wireMin, Max: n.c.hooks.wireMax,

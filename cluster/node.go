@@ -44,6 +44,11 @@ type Config struct {
 	Trust   *cert.Trust
 	// Listen, if it is given, is used in place of listening on the address.
 	Listen net.Listener
+	// Network, if it is given, carries what nodes send each other in place of the system's
+	// sockets. A node on another network takes nothing but its disk from the system: without
+	// a Clock it goes by package time, and so do its alarms, so that in a bubble of
+	// testing/synctest it lives in the bubble's time. See cluster/link/memory.
+	Network link.Network
 	// Dir is the folder for what must outlive the process. Without one nothing does, and
 	// a process that has ended must not come back under its name. With one, a process that
 	// comes back is let in again by those who are there. In it is also what life of each
@@ -74,8 +79,8 @@ type Config struct {
 	Clocks ClockConfig
 	// Cycles are agreements at times that all nodes know, by these clocks.
 	Cycles []CycleConfig
-	// Clock is what this node goes by; by default that of its machine. It is for tests and
-	// laboratories.
+	// Clock is what this node goes by; by default that of its machine, or with a Network the
+	// time since it joined. It is for tests and laboratories.
 	Clock host.Clock
 	// Agreements are those that the nodes have, alike and in the same order at all of them; by
 	// default by every algorithm in spite of every number of liars that it tolerates, EIG with
@@ -106,7 +111,7 @@ type hooks struct {
 	disk             vfs.FS
 	wireMin, wireMax uint16
 	limits           link.Limits
-	socket           *net.UDPConn
+	socket           link.Socket
 	meddle           func(to parley.ID, packet []byte, send func([]byte))
 }
 
@@ -198,8 +203,10 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 		n.c.Log = slog.New(slog.DiscardHandler)
 	}
 	n.c = n.c.filled()
-	if n.c.Clock == nil {
+	if n.c.Clock == nil && n.c.Network == nil {
 		n.c.Clock = host.NewSystem()
+	} else if n.c.Clock == nil {
+		n.c.Clock = host.NewElapsed()
 	}
 	if err := n.findSelf(); err != nil {
 		return nil, err
@@ -264,7 +271,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	hosting := host.Config{
 		Self: n.self, N: len(n.c.Members), Transport: n.mesh, Store: n.store, Log: n.c.Log, Broken: n.broken,
 		Clock: n.c.Clock, Signer: signer{n}, Absent: n.absent, Header: n.header, Recorder: n.tracer.recorder,
-		Punctual: true,
+		Punctual: n.c.Network == nil,
 	}
 	if n.c.Trace != nil {
 		hosting.Trace = n.trace

@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -80,12 +79,8 @@ func NewCalls(c Config) (*Calls, error) {
 func (m *Calls) Start() error {
 	config := m.c.Identity.Accept()
 	config.NextProtos = []string{"h2"}
-	if m.listen = m.c.Listener; m.listen == nil {
-		l, err := (&net.ListenConfig{}).Listen(m.ctx, "tcp", m.c.Peers[m.c.Self])
-		if err != nil {
-			return fmt.Errorf("link: %w", err)
-		}
-		m.listen = l
+	if err := m.open(); err != nil {
+		return err
 	}
 	m.serve(config)
 	for _, p := range m.peers {

@@ -23,13 +23,11 @@ func (m *Calls) newCallee(p *peer) *callee {
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			config := m.c.Identity.Dial(p.id)
 			config.NextProtos = []string{"h2"}
-			d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: l.Dial}, Config: config}
-			conn, err := d.DialContext(ctx, "tcp", p.addr)
+			conn, err := m.dialTLS(ctx, p.addr, config)
 			if err != nil {
 				return nil, err
 			}
-			state := conn.(*tls.Conn).ConnectionState()
-			if who, err := m.c.Identity.Who(state); err != nil || who != p.id {
+			if who, err := m.c.Identity.Who(conn.ConnectionState()); err != nil || who != p.id {
 				return nil, errors.Join(errors.New("link: "+OtherPeer.String()), err, conn.Close())
 			}
 			return conn, nil

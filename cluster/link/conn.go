@@ -23,38 +23,67 @@ type conn struct {
 	net.Conn
 	before func() // called by the reader before it asks the socket for more
 
-	raw   syscall.RawConn
-	free  bool // set before there is a second goroutine
-	tries func(fd uintptr) bool
+	socket trier // nil: all writing waits
+	free   bool  // set before there is a second goroutine
 
 	mu     sync.Mutex
-	b      []byte // the arguments and results of tries
-	n      int
-	err    error
 	spill  []byte // not yet written
 	spare  []byte // to fill while spill is written
 	spills atomic.Uint64
 	behind atomic.Bool // there is something spilled, or being drained
 }
 
+// trier is a connection that can be written to without waiting.
+type trier interface {
+	// TryWrite writes what the connection takes now. That it takes no more is no error: n tells.
+	// It is called by one goroutine at a time.
+	TryWrite(b []byte) (n int, err error)
+}
+
 func newConn(c net.Conn) *conn {
 	w := &conn{Conn: c}
-	if s, ok := c.(syscall.Conn); ok && canTry {
-		if raw, err := s.SyscallConn(); err == nil {
-			w.raw = raw
+	switch s := c.(type) {
+	case trier:
+		w.socket = s
+	case syscall.Conn:
+		if raw, err := s.SyscallConn(); err == nil && canTry {
+			w.socket = newSocket(raw)
 		}
-	}
-	// Kept, because a function made for each call would be an allocation for each.
-	w.tries = func(fd uintptr) bool {
-		w.n, w.err = tryWrite(fd, w.b)
-		return true
 	}
 	return w
 }
 
+// socket is a connection of the system's.
+type socket struct {
+	raw   syscall.RawConn
+	tries func(fd uintptr) bool
+	b     []byte // the arguments and results of tries
+	n     int
+	err   error
+}
+
+func newSocket(raw syscall.RawConn) *socket {
+	s := &socket{raw: raw}
+	// Kept, because a function made for each call would be an allocation for each.
+	s.tries = func(fd uintptr) bool {
+		s.n, s.err = tryWrite(fd, s.b)
+		return true
+	}
+	return s
+}
+
+func (s *socket) TryWrite(b []byte) (int, error) {
+	s.b = b
+	err := s.raw.Write(s.tries)
+	if s.b = nil; err != nil {
+		return 0, err
+	}
+	return s.n, s.err
+}
+
 // setFree has Write wait no longer. It is false if that cannot be.
 func (c *conn) setFree() bool {
-	c.free = c.raw != nil
+	c.free = c.socket != nil
 	return c.free
 }
 
@@ -73,16 +102,11 @@ func (c *conn) Write(b []byte) (int, error) {
 	defer c.mu.Unlock()
 	n := 0
 	if !c.behind.Load() {
-		c.b = b
-		err := c.raw.Write(c.tries)
-		c.b = nil
-		if err == nil {
-			err = c.err
-		}
-		if err != nil {
+		var err error
+		if n, err = c.socket.TryWrite(b); err != nil {
 			return 0, err
 		}
-		if n = c.n; n == len(b) {
+		if n == len(b) {
 			return n, nil
 		}
 		c.spills.Add(1)

@@ -2,10 +2,10 @@ package link
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -17,9 +17,10 @@ import (
 // DatagramConfig is what datagrams are made of.
 type DatagramConfig struct {
 	Self    parley.ID
-	Peers   []string     // addresses (IP:port) by ID
-	Socket  *net.UDPConn // instead of listening at Self's address, or nil
-	Size    int          // bytes of a packet: 1200 if 0, at most 8900
+	Peers   []string // addresses (IP:port) by ID
+	Socket  Socket   // instead of listening at Self's address, or nil
+	Network Network  // that carries all; nil: the system's
+	Size    int      // bytes of a packet: 1200 if 0, at most 8900
 	Handler Handler
 	// Meddle, if it is set, is given every packet in place of the network, to lose it, to
 	// send it twice or later, or to send another: for tests and laboratories.
@@ -40,7 +41,7 @@ type DatagramConfig struct {
 type Datagrams struct {
 	c       DatagramConfig
 	peers   []datagramPeer
-	sock    *net.UDPConn
+	sock    Socket
 	refused counts
 	closed  atomic.Bool
 	wg      sync.WaitGroup
@@ -59,6 +60,9 @@ const datagramLimit = 8900
 func NewDatagrams(c DatagramConfig) (*Datagrams, error) {
 	if c.Size == 0 {
 		c.Size = 1200
+	}
+	if c.Network == nil {
+		c.Network = new(sockets)
 	}
 	switch n := len(c.Peers); {
 	case n > parley.MaxProcesses || int(c.Self) >= n:
@@ -83,9 +87,13 @@ func NewDatagrams(c DatagramConfig) (*Datagrams, error) {
 // Start opens the socket.
 func (d *Datagrams) Start() error {
 	if d.sock == nil {
-		sock, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(d.peers[d.c.Self].addr))
+		c, err := d.c.Network.ListenPacket(context.Background(), "udp", d.peers[d.c.Self].addr.String())
 		if err != nil {
 			return fmt.Errorf("link: %w", err)
+		}
+		sock, ok := c.(Socket)
+		if !ok {
+			return errors.Join(fmt.Errorf("link: the network's packets are a %T, which is no link.Socket", c), c.Close())
 		}
 		d.sock = sock
 	}

@@ -75,7 +75,7 @@ func (m *Mesh) answer(nc net.Conn, from string) {
 
 // call dials a peer once, and stays with the connection until its end.
 func (m *Mesh) call(p *peer) {
-	nc, err := (&net.Dialer{Timeout: m.c.Limits.Dial}).DialContext(m.ctx, "tcp", p.addr)
+	nc, err := m.dial(m.ctx, p.addr)
 	if err != nil {
 		m.refuse(p, "", &Down{Reason: Unreachable, Err: err})
 		return

@@ -37,6 +37,7 @@ type Config struct {
 	Peers    []string     // addresses (host:port) by ID; the one of Self is where to listen
 	Names    []string     // of peers by ID, for the log; or nil
 	Listener net.Listener // instead of listening there, or nil
+	Network  Network      // that carries all; nil: the system's
 	Identity Identity
 	Hello    Hello
 	Limits   Limits
@@ -74,6 +75,9 @@ func New(c Config) (*Mesh, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Network == nil {
+		c.Network = new(sockets)
 	}
 	switch n := len(c.Peers); {
 	case n > parley.MaxProcesses:
@@ -113,12 +117,8 @@ func New(c Config) (*Mesh, error) {
 func (m *Mesh) Start() error {
 	m.tls = m.c.Identity.Accept()
 	m.tls.DynamicRecordSizingDisabled = true
-	if m.listen == nil {
-		l, err := (&net.ListenConfig{}).Listen(m.ctx, "tcp", m.c.Peers[m.c.Self])
-		if err != nil {
-			return fmt.Errorf("link: %w", err)
-		}
-		m.listen = l
+	if err := m.open(); err != nil {
+		return err
 	}
 	m.wg.Go(m.accept)
 	m.wg.Go(m.keep)

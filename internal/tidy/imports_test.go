@@ -51,6 +51,7 @@ sim                    seeded  : core adapters faulty trace
 explore                free    : core adapters faulty trace sim
 cluster/cert           free    :
 cluster/api/parleyv1   free    :
+cluster/link/memory    free    :
 cluster/link           free    : core cluster/cert cluster/api/parleyv1
 cluster/store          free    : core
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
