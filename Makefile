@@ -80,6 +80,10 @@ fuzz-short: ## fuzz what reads bytes from outside for a moment, as CI does, wher
 mutants: ## seed the module with bugs, one at a time: the tests must catch each
 	$(GO) run ./internal/mutants $(if $(ONLY),-only '$(ONLY)')
 
+.PHONY: mutants-short
+mutants-short: ## six of them, each by a few tests
+	$(GO) run ./internal/mutants -short
+
 .PHONY: explore
 explore: ## search through all that may happen to small systems, as explore/testdata/cases.txt lists; ONLY selects some
 	$(GO) run ./internal/cases $(if $(ONLY),-only '$(ONLY)')

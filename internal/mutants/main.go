@@ -30,7 +30,7 @@ import (
 	"text/tabwriter"
 )
 
-// six are the mutants that the ordinary tests try, each with the tests of its
+// six are the mutants that make mutants-short tries, each with the tests of its
 // package that are enough to catch it.
 var six = []struct{ name, tests string }{
 	{"agreement/eig/default-differs", "TestMissingIsTheDefault|TestNoStrictMajority"},
@@ -42,7 +42,7 @@ var six = []struct{ name, tests string }{
 }
 
 func main() {
-	short := flag.Bool("short", false, "try only the six mutants that the ordinary tests try")
+	short := flag.Bool("short", false, "try only six mutants, each by a few tests")
 	only := flag.String("only", "", "try only the mutants whose name matches the `glob`, as in agreement/eig/*")
 	jobs := flag.Int("j", runtime.NumCPU(), "how `many` to try at a time")
 	flag.Parse()
