@@ -26,6 +26,14 @@ build: ## compile everything, and the command to bin/parley
 test: ## run all tests; needs Go alone, and no privileges
 	$(GO) test ./...
 
+.PHONY: steady
+steady: ## all tests 20 times in a row, some on one processor and some beside busy loops; none may fail
+	$(GO) run ./internal/steady
+
+.PHONY: steady-short
+steady-short: ## the tests of what has changed since BASE, by default where the branch left main, three times
+	$(GO) run ./internal/steady -short $(if $(BASE),-base $(BASE))
+
 .PHONY: check
 check: vet cross staticcheck lint drift rename-check vuln ## all checks of the source: the next seven
 
@@ -123,6 +131,9 @@ soak: build ## five real nodes under load for SOAK_FOR, 8 hours unless given: no
 .PHONY: soak-sim
 soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a member stopped: memory stays flat; ONLY selects one
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
+
+.PHONY: real
+real: mutants-short demo ## what needs real processes and real time, in its short form
 
 .PHONY: demo
 demo: ## four processes agree although one of them lies, and go on when one is killed

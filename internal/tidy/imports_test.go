@@ -76,6 +76,7 @@ internal/tidy          free    :
 internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario internal/draw catalog cli
 internal/cases         free    : core adapters faulty trace hosts protocols problems catalog
 internal/mutants       free    :
+internal/steady        free    :
 internal/audit         free    : core adapters faulty trace hosts catalog cli
 internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli
 internal/golden        free    : catalog cli

@@ -1,0 +1,84 @@
+// Command steady runs all tests again and again, on an idle machine and on a busy one, and
+// demands that none of them ever fails.
+//
+//	go run ./internal/steady [-runs N] [-page FILE]
+//	go run ./internal/steady -short [-base REF]
+//
+// Every fourth run has one processor (GOMAXPROCS=1), and every fourth has two busy loops
+// beside it. What passed is kept in bin/steady.json, so that a command that was interrupted
+// continues there, as long as the commit is the same; a run that failed is kept in
+// bin/steady.txt, and the next command begins again. When all have passed the page gets the
+// table.
+//
+// With -short it runs the tests of the packages that have changed since a commit, once in
+// each of the three ways.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() {
+	s := series{out: os.Stdout}
+	short := flag.Bool("short", false, "run what has changed, three times")
+	base := flag.String("base", "", "with -short: changed since this `commit`; by default where the branch left main")
+	page := flag.String("page", "docs/testing.md", "the `file` that gets the table")
+	flag.IntVar(&s.runs, "runs", 20, "how `many` times")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	if *short {
+		err = s.short(ctx, *base)
+	} else {
+		err = s.full(ctx, *page)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "steady:", err)
+		os.Exit(1)
+	}
+}
+
+// full runs all tests as often as the series says, and writes the page.
+func (s *series) full(ctx context.Context, page string) error {
+	commit, err := clean(page)
+	if err != nil {
+		return err
+	}
+	s.commit, s.state = commit, filepath.Join("bin", "steady.json")
+	s.test = func(ctx context.Context, w way) (string, error) { return goTest(ctx, w, "./...") }
+	if err := s.load(); err != nil {
+		return err
+	}
+	if err := s.do(ctx); err != nil {
+		return err
+	}
+	table := s.table(fmt.Sprintf("%s, %d processors, %s", runtime.Version(), runtime.NumCPU(),
+		time.Now().UTC().Format(time.DateOnly)))
+	fmt.Fprint(s.out, "\n", table)
+	return replace(page, table)
+}
+
+// short runs the tests of what has changed, in each way once.
+func (s *series) short(ctx context.Context, base string) error {
+	packages, err := changed(base)
+	if err != nil {
+		return err
+	}
+	if len(packages) == 0 {
+		fmt.Fprintln(s.out, "no package has changed")
+		return nil
+	}
+	fmt.Fprintln(s.out, strings.Join(packages, " "))
+	s.runs = 3
+	s.test = func(ctx context.Context, w way) (string, error) { return goTest(ctx, w, packages...) }
+	return s.do(ctx)
+}

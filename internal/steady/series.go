@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// way is how a run is made.
+type way string
+
+const (
+	alone way = "alone"
+	one   way = "GOMAXPROCS=1"
+	busy  way = "beside two busy loops"
+)
+
+// order is the way of each run, again and again.
+var order = []way{alone, one, alone, busy}
+
+// run is one that passed.
+type run struct {
+	Way     way
+	Seconds float64
+}
+
+// series is the same tests, many times.
+type series struct {
+	runs   int
+	commit string
+	state  string // the file that keeps it; "" keeps nothing
+	out    io.Writer
+	test   func(context.Context, way) (output string, err error)
+	passed []run
+}
+
+// kept is what the file holds.
+type kept struct {
+	Commit string
+	Passed []run
+}
+
+// way is that of a run, by its number from 0. A short series has each once.
+func (s *series) way(i int) way {
+	if s.runs == 3 {
+		return []way{alone, one, busy}[i]
+	}
+	return order[i%len(order)]
+}
+
+// load takes up what an interrupted command left, if that was the same commit.
+func (s *series) load() error {
+	text, err := os.ReadFile(s.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var k kept
+	if err := json.Unmarshal(text, &k); err != nil {
+		return fmt.Errorf("%s: %w; remove it", s.state, err)
+	}
+	if k.Commit == s.commit {
+		s.passed = k.Passed[:min(len(k.Passed), s.runs)]
+	}
+	return nil
+}
+
+// save keeps what has passed.
+func (s *series) save() error {
+	if s.state == "" {
+		return nil
+	}
+	text, err := json.Marshal(kept{s.commit, s.passed})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.state), 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.state+".new", text, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(s.state+".new", s.state)
+}
+
+// do makes the runs that are left. The first failure ends it, and the series begins again
+// with the next command: what fails once in twenty times fails.
+func (s *series) do(ctx context.Context) error {
+	for i := len(s.passed); i < s.runs; i++ {
+		w, began := s.way(i), time.Now()
+		output, err := s.test(ctx, w)
+		took := time.Since(began)
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted after %d of %d runs", len(s.passed), s.runs)
+		}
+		if err != nil {
+			fmt.Fprintf(s.out, "run %d of %d, %s: FAILED after %.0f s\n%s", i+1, s.runs, w, took.Seconds(), output)
+			s.passed = nil
+			return errors.Join(fmt.Errorf("run %d of %d, %s: %w", i+1, s.runs, w, err), s.save(), s.keep(output))
+		}
+		s.passed = append(s.passed, run{w, took.Seconds()})
+		fmt.Fprintf(s.out, "run %d of %d, %s: passed in %.0f s\n", i+1, s.runs, w, took.Seconds())
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep writes down what a failed run printed.
+func (s *series) keep(output string) error {
+	if s.state == "" {
+		return nil
+	}
+	return os.WriteFile(strings.TrimSuffix(s.state, ".json")+".txt", []byte(output), 0o666)
+}
+
+// table is that of the page.
+func (s *series) table(where string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "`make steady` of commit %.12s, %s: %d runs of all tests in a row, none failed.\n\n",
+		s.commit, where, len(s.passed))
+	b.WriteString("| way | runs | fastest | median | slowest |\n| --- | ---: | ---: | ---: | ---: |\n")
+	for _, w := range []way{alone, one, busy} {
+		var took []float64
+		for _, r := range s.passed {
+			if r.Way == w {
+				took = append(took, r.Seconds)
+			}
+		}
+		slices.SortFunc(took, cmp.Compare)
+		if n := len(took); n > 0 {
+			fmt.Fprintf(&b, "| %s | %d | %.0f s | %.0f s | %.0f s |\n", w, n, took[0], took[n/2], took[n-1])
+		}
+	}
+	return b.String()
+}
+
+// The page has the table between these lines.
+const begins, ends = "<!-- steady: written by make steady -->\n", "<!-- /steady -->\n"
+
+// replace puts the table into the page.
+func replace(page, table string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(text), begins)
+	_, after, found := strings.Cut(rest, ends)
+	if !ok || !found {
+		return fmt.Errorf("%s: it has no place for the table: expected are the lines\n%s%s", page, begins, ends)
+	}
+	return os.WriteFile(page, []byte(before+begins+table+ends+after), 0o666)
+}
