@@ -5,6 +5,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,14 +25,6 @@ import (
 	"parley/internal/scenario"
 )
 
-// The exit statuses.
-const (
-	fine     = 0
-	violated = 1 // a promised property was violated, or a vector failed
-	usage    = 2 // bad flags, files or input
-	budget   = 3 // the search ended before an answer
-)
-
 // Main runs the command line of the process and exits.
 func Main(protocols []parley.Protocol) {
 	os.Exit(Run(protocols, os.Args[1:], os.Stdout, os.Stderr))
@@ -39,6 +32,11 @@ func Main(protocols []parley.Protocol) {
 
 // Run runs one command line and returns the exit status.
 func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
+	return runContext(context.Background(), protocols, args, stdout, stderr)
+}
+
+// runContext is Run with a context, whose end is that of a signal.
+func runContext(ctx context.Context, protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
 	a := &app{protocols: protocols, out: stdout, err: stderr}
 	if err := a.clashes(); err != nil {
 		fmt.Fprintf(stderr, "parley: %v\n", err)
@@ -48,7 +46,7 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 	root.SetArgs(scenarioFlags(longFlags(args)))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.Execute()
+	err := root.ExecuteContext(ctx)
 	var status statusError
 	switch {
 	case err == nil:
@@ -140,11 +138,6 @@ func version() string {
 	return "unknown"
 }
 
-// statusError ends a command whose report has been printed with a status.
-type statusError int
-
-func (s statusError) Error() string { return fmt.Sprintf("status %d", int(s)) }
-
 // app is what all commands share.
 type app struct {
 	protocols []parley.Protocol
@@ -156,7 +149,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "parley",
 		Short: "Makes processes agree when some of them crash, fall silent or lie",
 		Long: "Parley runs the protocols of fault-tolerant agreement, shows what happens in them\n" +
-			"message by message, and says which theorem promised the outcome.",
+			"message by message, and says which theorem promised the outcome.\n\n" + statusTable(),
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

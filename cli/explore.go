@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +19,9 @@ func (a *app) explore() *cobra.Command {
 		Long: "Explore runs a protocol through everything that may happen in a small system: every order of\n" +
 			"deliveries, every crash and loss that the flags allow, every lie of every liar. It ends when all\n" +
 			"is visited, or with the shortest run that breaks a promise, told step by step. The exit status is\n" +
-			"0 if all was visited and nothing found, 1 if something was, 3 if the search ended before.\n\n" +
+			"0 if all was visited and nothing found, 1 if something was, 3 if the search ended before: after\n" +
+			"a minute, unless --for says otherwise. Ctrl-C ends it with what is known and status 130, a second\n" +
+			"Ctrl-C at once.\n\n" +
 			"The system has three processes, or as many as bear one fault, if -n does not say. In a protocol that\n" +
 			"bears liars, m processes lie unless --faulty or --liars say otherwise; where values are proposed, all\n" +
 			"are tried. Crashes and other faults come only as the flags say. A protocol on a detector is explored\n" +
@@ -60,12 +61,16 @@ func (a *app) exploreOne(p parley.Protocol) *cobra.Command {
 		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.", p.Title, p.Timing, p.Faults, p.Paper),
 	}
 	f := newExploreFlags(p, cmd.Flags())
-	cmd.RunE = func(*cobra.Command, []string) error { return a.search(f) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.search(cmd.Context(), f) }
 	return cmd
 }
 
 // search makes the search and reports.
-func (a *app) search(f *exploreFlags) error {
+func (a *app) search(ctx context.Context, f *exploreFlags) error {
+	report, err := a.reportTo(f.json, outputFile{"trace", f.traceTo}, outputFile{"svg", f.svg})
+	if err != nil {
+		return err
+	}
 	s, err := f.setup()
 	if err != nil {
 		return err
@@ -73,13 +78,13 @@ func (a *app) search(f *exploreFlags) error {
 	if why := s.endless(f); why != "" {
 		fmt.Fprintf(a.err, "%s; %s\n", why, s.smaller(f))
 	}
-	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, release := interruptible(ctx, os.Interrupt)
 	defer release()
-	if f.pairs {
-		return a.printPairs(ctx, s, f)
-	}
 	show, clear := a.searchProgress(f)
-	s.options.Progress, s.options.Memory = show, f.memory<<30
+	s.options.Progress, s.options.Memory, s.options.For = show, f.memory<<30, f.limit
+	if f.pairs {
+		return a.printPairs(ctx, s, f, report, clear)
+	}
 	e := &explored{exploring: s, app: a, flags: f}
 	if f.step == "split" {
 		if e.report, e.split, err = split(ctx, s.options); err != nil {
@@ -92,17 +97,17 @@ func (a *app) search(f *exploreFlags) error {
 	if err != nil {
 		return err
 	}
-	e.interrupted = ctx.Err() != nil
-	if err := e.tell(); err != nil {
+	if err := e.tell(ctx); err != nil {
 		return err
 	}
+	e.interrupted = ctx.Err() != nil
 	if err := e.write(); err != nil {
 		return err
 	}
 	if f.json {
 		err = e.writeJSON(a.out)
 	} else {
-		err = e.print(a.out)
+		err = e.print(report)
 	}
 	if status := e.status(); err == nil && status != fine {
 		return statusError(status)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
@@ -36,6 +37,7 @@ type exploreFlags struct {
 	step, order    string
 	depth, walks   int
 	states, memory uint64
+	limit          time.Duration
 	seed           uint64
 	workers        int
 	all, unreduced bool
@@ -99,6 +101,7 @@ func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
 	fs.IntVar(&f.depth, "depth", 0, "make at most so many `steps` in a run (default: no limit)")
 	fs.Uint64Var(&f.states, "states", 0, "visit at most so many `states` (default: no limit)")
 	fs.Uint64Var(&f.memory, "memory", 4, "stop when more than so many `GiB` are in use")
+	fs.DurationVar(&f.limit, "for", time.Minute, "search for so `long` at most; 0: until all is visited")
 	fs.IntVar(&f.walks, "walks", 10_000, "how many `runs` to draw, with --order random")
 	fs.Uint64Var(&f.seed, "seed", 1, "the seed of what is drawn")
 	fs.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many threads search")
@@ -109,8 +112,8 @@ func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
 	fs.StringVar(&f.alike, "alike", "",
 		"`processes` that may change names, as in 2,3: of states alike one is visited")
 
-	fs.StringVar(&f.traceTo, "trace", "", "write the run that was found to a `file`")
-	fs.StringVar(&f.svg, "svg", "", "draw the run that was found into an SVG `file`")
+	fs.StringVar(&f.traceTo, "trace", "", "write the run that was found to a `file`; - is standard output")
+	fs.StringVar(&f.svg, "svg", "", "draw the run that was found into an SVG `file`; - is standard output")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.IntVar(&f.width, "width", 0, "columns to fold to (default: the terminal's)")
 	return f

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -31,8 +31,12 @@ type foundRun struct {
 }
 
 // tell makes stories of the runs that were found.
-func (e *explored) tell() error {
+func (e *explored) tell(ctx context.Context) error {
 	for i := range e.report.Findings {
+		if f := &e.report.Findings[i]; ctx.Err() != nil || len(f.Run.Steps) == 0 {
+			e.found = append(e.found, &foundRun{finding: f, why: f.Why})
+			continue
+		}
 		f, err := e.retold(&e.report.Findings[i])
 		if err != nil {
 			return fmt.Errorf("run %d of those that were found: %w", i+1, err)
@@ -158,7 +162,7 @@ func (e *explored) facts(f *explore.Finding) trace.Facts {
 
 // write writes the trace and the picture of the run that was found, where they are wanted.
 func (e *explored) write() error {
-	if len(e.found) == 0 {
+	if !e.told() {
 		return nil
 	}
 	if e.flags.traceTo != "" {
@@ -166,8 +170,8 @@ func (e *explored) write() error {
 		if err := trace.Write(&b, e.found[0].header, e.found[0].log); err != nil {
 			return err
 		}
-		if err := os.WriteFile(e.flags.traceTo, b.Bytes(), 0o644); err != nil {
-			return &parley.FlagError{Flag: "trace", Err: err}
+		if err := e.writeFile(outputFile{"trace", e.flags.traceTo}, b.Bytes()); err != nil {
+			return err
 		}
 	}
 	if e.flags.svg == "" {
@@ -177,10 +181,7 @@ func (e *explored) write() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(e.flags.svg, picture, 0o644); err != nil {
-		return &parley.FlagError{Flag: "svg", Err: err}
-	}
-	return nil
+	return e.writeFile(outputFile{"svg", e.flags.svg}, picture)
 }
 
 // picture draws the run that was found.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -19,7 +18,7 @@ import (
 // printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
 // the same to a process which in one of them must decide otherwise than in another, and
 // shows them. What is found is found, as far as the exit status goes.
-func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags) error {
+func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags, report io.Writer, clear func()) error {
 	wrong := func(flag, form string, args ...any) error {
 		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
 	}
@@ -31,17 +30,15 @@ func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags) err
 	if f.traceTo != "" {
 		return wrong("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
 	}
-	show, clear := a.searchProgress(f)
-	o := s.options
-	o.Progress, o.Memory = show, f.memory<<30
-	found, err := explore.Indistinguishable(ctx, o)
+	found, err := explore.Indistinguishable(ctx, s.options)
 	clear()
 	e := &pairing{explored: &explored{exploring: s, app: a, flags: f}, pairs: found}
 	switch {
 	case errors.Is(err, explore.ErrUnfinished):
-		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), budget, "budget hit: not proven: "+err.Error()
+		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), unfinished, "budget hit: not proven: "+err.Error()+
+			"; to visit less: "+strings.Join(s.ways(f), "; ")
 		if ctx.Err() != nil {
-			e.outcome, e.verdict = explore.Interrupted.String(), "interrupted: not proven"
+			e.outcome, e.exit, e.verdict = explore.Interrupted.String(), interrupted, "interrupted: not proven"
 		}
 	case err != nil:
 		return wrong("indistinguishable", "%w", err)
@@ -53,7 +50,7 @@ func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags) err
 		e.outcome, e.exit = explore.Found.String(), violated
 		e.argue(a.width(f.width))
 	}
-	return e.finish(f)
+	return e.finish(f, report)
 }
 
 // pairing is a search for pairs that has been made.
@@ -68,10 +65,10 @@ type pairing struct {
 }
 
 // finish prints and draws what was found.
-func (e *pairing) finish(f *exploreFlags) error {
+func (e *pairing) finish(f *exploreFlags, report io.Writer) error {
 	if f.svg != "" && e.pairs != nil {
-		if err := os.WriteFile(f.svg, []byte(e.drawn.SVG(e.protocol)), 0o644); err != nil {
-			return &parley.FlagError{Flag: "svg", Err: err}
+		if err := e.writeFile(outputFile{"svg", f.svg}, []byte(e.drawn.SVG(e.protocol))); err != nil {
+			return err
 		}
 	}
 	var err error
@@ -83,9 +80,9 @@ func (e *pairing) finish(f *exploreFlags) error {
 		for _, line := range append(e.head(), "", e.verdict) {
 			lines = append(lines, draw.Fold(line, e.width(f.width)))
 		}
-		_, err = io.WriteString(e.out, strings.Join(lines, "\n")+"\n")
+		_, err = io.WriteString(report, strings.Join(lines, "\n")+"\n")
 	default:
-		_, err = io.WriteString(e.out, e.drawn.Text(e.protocol))
+		_, err = io.WriteString(report, e.drawn.Text(e.protocol))
 	}
 	if err == nil && e.exit != fine {
 		return statusError(e.exit)

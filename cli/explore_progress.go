@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime/metrics"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -12,12 +13,22 @@ import (
 	"parley/internal/draw"
 )
 
-// searchProgress returns what shows how far a search has come, if there is a terminal,
-// and what takes it off the screen.
+// searchProgress returns what shows how far a search has come, and what takes it off the
+// screen. On a terminal it is one line, which is overwritten; to another file it is a line
+// each time that the search has taken twice as long, or half a minute more.
 func (a *app) searchProgress(f *exploreFlags) (show func(explore.Progress), clear func()) {
 	out, ok := a.err.(*os.File)
-	if !ok || !term.IsTerminal(int(out.Fd())) {
+	if !ok {
 		return func(explore.Progress) {}, func() {}
+	}
+	if !term.IsTerminal(int(out.Fd())) {
+		next := time.Duration(0)
+		return func(p explore.Progress) {
+			if p.Took >= next {
+				next = p.Took + min(p.Took, 30*time.Second)
+				fmt.Fprintln(out, progressLine(p, inUse(), 1<<10))
+			}
+		}, func() {}
 	}
 	var mu sync.Mutex
 	shown, over := false, false
@@ -40,7 +51,11 @@ func (a *app) searchProgress(f *exploreFlags) (show func(explore.Progress), clea
 
 // progressLine says how far a search has come.
 func progressLine(p explore.Progress, memory uint64, width int) string {
-	text := fmt.Sprintf("%s, %s a second, %s deep, %s wait, %s", draw.Count(p.States, "state", "states"),
+	text := draw.Count(p.States, "state", "states")
+	if p.Outcomes > p.States { // what liars may answer is gone through before there are states of it
+		text += ", " + draw.Count(p.Outcomes, "outcome of a step", "outcomes of steps")
+	}
+	text += fmt.Sprintf(", %s a second, %s deep, %s wait, %s",
 		draw.Number(rate(p)), draw.Number(uint64(p.Depth)), draw.Number(p.Frontier), mebibytes(memory))
 	if len(text) >= width { // a line that wraps is not overwritten
 		text = text[:max(width-1, 0)]

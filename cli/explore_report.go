@@ -31,9 +31,15 @@ func (e *explored) status() int {
 		return fine
 	case explore.Found:
 		return violated
+	case explore.Interrupted:
+		return interrupted
 	}
-	return budget
+	return unfinished
 }
+
+// told tells whether there is a story of what was found. There is none if the search was
+// interrupted before it was put together.
+func (e *explored) told() bool { return len(e.found) > 0 && e.found[0].log != nil }
 
 // print writes the outcome for people.
 func (e *explored) print(w io.Writer) error {
@@ -47,7 +53,7 @@ func (e *explored) print(w io.Writer) error {
 	}
 	add(e.explored()...)
 	add(e.counted()...)
-	if len(e.found) > 0 {
+	if e.told() {
 		lines := []string{e.heading()}
 		for i, line := range e.found[0].story {
 			lines = append(lines, fmt.Sprintf("%4d  %s", i+1, line))
@@ -56,8 +62,9 @@ func (e *explored) print(w io.Writer) error {
 	}
 	end := e.verdict()
 	switch {
-	case len(e.found) == 0 && e.flags.traceTo+e.flags.svg != "":
+	case !e.told() && e.flags.traceTo+e.flags.svg != "":
 		end = append(end, "no run was found: there is none to write down")
+	case e.flags.traceTo == standardOutput:
 	case e.flags.traceTo != "" && e.found[0].finding.Property == explore.NoPanic: // as a replay would
 		end = append(end, "to see the run: parley trace show "+quoted(e.flags.traceTo))
 	case e.flags.traceTo != "":
@@ -346,6 +353,7 @@ func (e *explored) writeJSON(w io.Writer) error {
 		Model      []string  `json:"model"`
 		Outcome    string    `json:"outcome"`
 		Limit      string    `json:"limit,omitempty"`
+		Smaller    []string  `json:"smaller,omitempty"`
 		Seen       []string  `json:"seen"`
 		Verdict    string    `json:"verdict"`
 		Unpromised []string  `json:"not_promised_in_every_run"`
@@ -361,7 +369,7 @@ func (e *explored) writeJSON(w io.Writer) error {
 		Clauses    []clause  `json:"clauses"`
 	}{
 		Protocol: e.protocol.Name, N: e.protocol.N, M: e.protocol.M, Model: e.explored(), Outcome: r.Outcome.String(),
-		Limit: e.limit(), Seen: append([]string{}, r.Seen...), Verdict: e.verdict()[0],
+		Limit: e.limit(), Smaller: e.smallerAt(e.limit()), Seen: append([]string{}, r.Seen...), Verdict: e.verdict()[0],
 		Unpromised: append([]string{}, e.unpromised()...),
 		States:     r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,
 		Bytes: r.Bytes, Overlooked: r.Overlooked, Seconds: r.Took.Seconds(), Findings: []finding{},

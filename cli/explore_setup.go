@@ -95,6 +95,8 @@ func (f *exploreFlags) check(p parley.Protocol) error {
 		return badFlag("depth", "%d: allowed are numbers from 0 on", f.depth)
 	case f.depth > 0 && f.order == "depth":
 		return badFlag("depth", "a search depth first goes to the ends of runs: --order breadth does not")
+	case f.limit < 0:
+		return badFlag("for", "%s: a time was expected, or 0 for a search without a limit", f.limit)
 	case f.walks < 1:
 		return badFlag("walks", "%d: at least 1 is needed", f.walks)
 	case f.memory < 1 || f.memory > 1<<20:

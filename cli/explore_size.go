@@ -95,7 +95,12 @@ func (b *beginnings) adversaries(p parley.Protocol) *big.Int {
 
 // smaller says what there is to visit less of.
 func (s *exploring) smaller(f *exploreFlags) string {
-	var ways []string
+	ways := s.ways(f)
+	return "less is to be visited with " + strings.Join(ways[:min(3, len(ways))], ", or ")
+}
+
+// ways are flags that make a search smaller, those first that leave most of it a proof.
+func (s *exploring) ways(f *exploreFlags) (ways []string) {
 	add := func(is bool, form string, args ...any) {
 		if is {
 			ways = append(ways, fmt.Sprintf(form, args...))
@@ -104,24 +109,32 @@ func (s *exploring) smaller(f *exploreFlags) string {
 	m, sync := s.options.Model, s.protocol.Timing == parley.Synchronous
 	liars := s.begins.liars
 	faults := m.Crashes + m.Losses + m.Doubles + m.FalseSuspicions + m.Timeouts
-	add(sync && faults == 0 && f.step == grains[0], "--step round or --step split")
-	add(s.protocol.N > 2, "a smaller -n")
+	add(sync && faults == 0 && f.step == grains[0] && !f.pairs, "--step round or --step split")
+	p := s.protocol
+	least := p.N <= 2 || f.fs.Lookup("n") == nil || !f.beyond && p.Bound != nil && p.Bound(p.N-1, p.M) != nil
+	add(!least, "-n %d", p.N-1)
 	for id := range parley.ID(s.protocol.N) {
 		if how, lies := liars[0][id]; lies && atWill(how) {
 			bare := s.names.bare(id)
 			add(!s.begins.chosen, "--faulty %s for one choice of who lies", bare)
 			add(true, "--faulty %s=%s for one way to lie", bare, faulty.TwoFaced.Name)
+			add(!f.outspoken, "--outspoken, which leaves out silence")
 			break
 		}
 	}
-	add(faults > 0, "fewer faults")
-	add(len(s.begins.asked) > 1, "--requests that ask for less")
-	add(len(s.begins.values) > 1, "fewer --values")
-	random := "--order random draws runs, which proves nothing"
-	if len(ways) == 0 {
-		return random
+	for name, n := range f.faultCounts() {
+		add(n > 0, "--%s %d", name, n-1)
 	}
-	return "less is to be visited with " + strings.Join(ways, ", or ") + "; " + random
+	add(len(s.begins.asked) > 1, "--requests that ask for less")
+	if len(s.begins.values) > 1 {
+		add(true, "--values %s for one value", quoted(s.begins.values[0]))
+	}
+	whole := f.step == "split" || f.pairs // which know no depth and no order
+	add(!whole && f.order != orders[1], "--depth 20 for the beginnings of runs")
+	add(!whole && f.order != orders[2], "--order random, which draws runs and proves nothing")
+	add(f.step == "split", "--step round, which --depth and --states bound")
+	add(!whole && f.states == 0, "--states 100000, which proves nothing")
+	return ways
 }
 
 // great writes a number that may be very large.

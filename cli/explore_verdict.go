@@ -43,13 +43,42 @@ func (e *explored) verdict() []string {
 		}
 		return out
 	case explore.Interrupted:
-		return []string{"interrupted: not proven: nothing was found so far"}
+		return []string{"interrupted: not proven: nothing was found so far", e.covered()}
 	}
 	out := []string{fmt.Sprintf("budget hit (--%s): not proven: nothing was found so far", r.Limit)}
-	if r.Limit == "memory" || r.Limit == "states" {
+	switch r.Limit {
+	case "for":
+		out = append(out, e.covered(), e.fewer())
+	case "memory", "states":
 		out = append(out, e.smaller(e.flags))
 	}
 	return out
+}
+
+// covered says how far a search came that ended early, and at what rate.
+func (e *explored) covered() string {
+	p := &e.report.Progress
+	if e.split != nil {
+		return fmt.Sprintf("covered: %s in %.1f s, %s a second, and %s of the last round",
+			draw.Count(p.States, "beginning of a round", "beginnings of rounds"), p.Took.Seconds(),
+			draw.Number(rate(*p)), draw.Count(p.Moves, "evaluation", "evaluations"))
+	}
+	return fmt.Sprintf("covered: %s in %.1f s, %s a second; %s wait to be visited",
+		draw.Count(p.States, "state", "states"), p.Took.Seconds(), draw.Number(rate(*p)), draw.Number(p.Frontier))
+}
+
+// fewer names three flags that make a search smaller whose time was up, and how it goes on.
+func (e *explored) fewer() string {
+	return "to visit less: " + strings.Join(e.smallerAt("for"), "; ") + "; --for 0 has no limit"
+}
+
+// smallerAt are three ways to make a search smaller whose time was up; none after another limit.
+func (e *explored) smallerAt(limit string) []string {
+	if limit != "for" {
+		return nil
+	}
+	ways := e.ways(e.flags)
+	return ways[:min(3, len(ways))]
 }
 
 // holds says what is so if nothing was found anywhere.
@@ -145,6 +174,9 @@ func (e *explored) foundVerdict() []string {
 		out = append(out, fmt.Sprintf("violated: %s: %s", f.finding.Property, f.why))
 	default:
 		out = append(out, fmt.Sprintf("found: %s breaks, which is not promised: %s", f.finding.Property, f.why))
+	}
+	if !e.told() {
+		out = append(out, "interrupted before the run was put together: the same command finds it again")
 	}
 	if more := e.others(); more != "" {
 		out = append(out, more)

@@ -81,6 +81,12 @@ func (w *worker) perform(c call) []outcome {
 		if list = w.once(c, list); len(list) > maxVariant {
 			panic(tooMany)
 		}
+		if w.results++; w.results == 1<<10 {
+			w.tell()
+		}
+		if w.halted() {
+			return list
+		}
 		// The next sequence: the last answer that can be another one is.
 		w.script = w.script[:w.asked]
 		last := len(w.script) - 1

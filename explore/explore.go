@@ -44,6 +44,9 @@ type Options struct {
 	States uint64
 	// Memory is how many bytes the program may take before the search ends; 0: no limit.
 	Memory uint64
+	// For is how long the search takes at most; 0: no limit. What it found until then is
+	// reported.
+	For time.Duration
 	// Walks is how many runs a search in RandomOrder makes, and Seed what they are drawn from.
 	Walks int
 	Seed  uint64
@@ -156,7 +159,7 @@ type Report struct {
 	Progress
 	Outcome Outcome
 	// Limit says what ended the search before all was visited: "depth", "states", "memory",
-	// "walks" or "interrupt".
+	// "for", "walks" or "interrupt".
 	Limit string
 	// Seen are the properties that are to hold sometimes, and did in some state.
 	Seen []string
@@ -176,10 +179,13 @@ type Report struct {
 // Progress is how far a search has come.
 type Progress struct {
 	States, Moves uint64 // different states, and moves made between them
-	Depth         int
-	Frontier      uint64 // states that wait to be visited
-	Bytes         uint64 // of the set of visited states
-	Took          time.Duration
+	// Outcomes counts what was computed to come of steps. A step in which liars may answer in
+	// many ways has many, and they become states only when all are known.
+	Outcomes uint64
+	Depth    int
+	Frontier uint64 // states that wait to be visited
+	Bytes    uint64 // of the set of visited states
+	Took     time.Duration
 }
 
 // Finding is a run that leads to what was searched for.
@@ -191,7 +197,8 @@ type Finding struct {
 	// was due.
 	Assumptions parley.Assumptions
 	Over        bool
-	Run         Run
+	// Run has no steps if the context ended before they were made again.
+	Run Run
 }
 
 // NoPanic is the property of all machines that they do not panic. A run that breaks it ends
@@ -204,15 +211,24 @@ func Search(ctx context.Context, o Options) (Report, error) {
 	if err := o.check(); err != nil {
 		return Report{}, err
 	}
-	x := newSearch(o)
-	r := x.run(ctx)
+	x := newSearch(ctx, o)
+	r := x.run()
 	if failure := x.failure.Load(); failure != nil {
 		return Report{}, *failure
 	}
 	if o.Order != BreadthFirst {
 		for i := range r.Findings {
-			shorten(ctx, o, &r.Findings[i])
+			left := o
+			if o.For > 0 {
+				if left.For = o.For - time.Since(x.began); left.For <= 0 {
+					break
+				}
+			}
+			shorten(ctx, left, &r.Findings[i])
 		}
+	}
+	if ctx.Err() != nil {
+		r.Limit = interrupt
 	}
 	return r, nil
 }
@@ -230,7 +246,8 @@ func shorten(ctx context.Context, o Options, f *Finding) {
 	}
 	// What is promised is not to be replaced by what is not.
 	o.Beyond = o.Beyond && !f.Promised
-	if r := newSearch(o).run(ctx); r.Outcome == Found && r.Findings[0].Property == f.Property {
+	r := newSearch(ctx, o).run()
+	if r.Outcome == Found && r.Findings[0].Property == f.Property && len(r.Findings[0].Run.Steps) > 0 {
 		root := f.Run.Root
 		*f = r.Findings[0]
 		f.Run.Root = root
@@ -304,6 +321,9 @@ func (o *Options) check() error {
 			}
 			first = int(id)
 		}
+	}
+	if o.For < 0 {
+		return fmt.Errorf("a search of %s: it takes some time, or 0, which is no limit", o.For)
 	}
 	if o.Workers < 1 {
 		o.Workers = runtime.GOMAXPROCS(0)

@@ -387,3 +387,24 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// What liars may answer in one step is counted while it is gone through, before there are
+// states of it.
+func TestOutcomesAreCounted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p := bracha.New(bracha.Config{N: 4, M: 1})
+	lies, asked := p.Lies, 0
+	p.Lies = func(s *parley.Step, turn *parley.Turn) []parley.Sent {
+		if asked++; asked == 600 {
+			cancel()
+		}
+		return lies(s, turn)
+	}
+	r, err := explore.Search(ctx, explore.Options{Protocol: p, Workers: 1, Roots: []explore.Root{{
+		Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any}, Requests: []explore.Request{cast(0, "a")},
+	}}})
+	if err != nil || r.Outcome != explore.Interrupted || r.States > 10 || r.Outcomes < 100 {
+		t.Errorf("got %v, %d states and %d outcomes (%v), want few states and what was computed", r.Outcome, r.States, r.Outcomes, err)
+	}
+}

@@ -286,6 +286,9 @@ func (w *worker) try(s *state, t *turn, group int) {
 	slot := x.slot(s, t.at)
 	list := w.outcomes(call{s.parts[slot], t.in, t.now})
 	for k := range list {
+		if w.halted() {
+			return
+		}
 		if list[k].panics != "" {
 			w.falls(s, t, &list[k])
 			continue

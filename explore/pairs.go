@@ -72,7 +72,7 @@ var ErrUnfinished = errors.New("the search ended before an answer")
 // choices to lie. If there is none, neither pairs nor an error are returned; that is so if
 // some rule of decision breaks nothing in any run that begins with the roots.
 //
-// Of the options Protocol and Roots count, and Memory, Progress and States, which is how
+// Of the options Protocol and Roots count, and Memory, For, Progress and States, which is how
 // many views are taken in: of a process in a round of a run. If such a limit is hit or
 // the context ends, the error is [ErrUnfinished]. As in [SplitLast], whose conditions
 // hold, what liars tell one process in the last round is gone through by itself.
@@ -86,7 +86,7 @@ func Indistinguishable(ctx context.Context, o Options) ([]Pair, error) {
 		return nil, err
 	}
 	x := &splitter{
-		search:  &search{o: o, p: o.Protocol, timed: true, delay: within(o.Protocol), signer: sim.Ideal(1)},
+		search:  &search{ctx: ctx, o: o, p: o.Protocol, timed: true, delay: within(o.Protocol), signer: sim.Ideal(1)},
 		numbers: make(map[string]uint32), endings: make([][]event, 1),
 	}
 	for _, r := range o.Roots {
@@ -95,10 +95,7 @@ func Indistinguishable(ctx context.Context, o Options) ([]Pair, error) {
 			return nil, fmt.Errorf("no process is correct")
 		}
 	}
-	if ctx.Err() != nil {
-		x.end("time")
-	}
-	defer context.AfterFunc(ctx, func() { x.end("time") })()
+	defer x.limited()()
 	defer x.watch()()
 	f := &pairs{splitter: x, known: make(map[string]uint32), most: views, bonds: make(map[bond]string)}
 	if err := f.look(); err != nil {
@@ -107,10 +104,11 @@ func Indistinguishable(ctx context.Context, o Options) ([]Pair, error) {
 	if err := f.demand(); err != nil {
 		return nil, err
 	}
-	if c := f.shortest(); c != nil {
-		return f.told(ctx, c), nil
+	c := f.shortest()
+	if err := f.unfinished(); err != nil || c == nil {
+		return nil, err
 	}
-	return nil, nil
+	return f.told(ctx, c), nil
 }
 
 // pairs is one search for pairs.
@@ -195,10 +193,15 @@ func (f *pairs) view(before uint32, id parley.ID, letters []message) uint32 {
 func (f *pairs) look() error {
 	f.w = f.teller()
 	for number := range f.roots {
-		f.w.survey(number)
+		if f.w.survey(number); f.over() {
+			break
+		}
 	}
-	if f.err != nil {
+	switch {
+	case f.err != nil:
 		return f.err
+	case f.over():
+		return f.unfinished()
 	}
 	f.w = f.teller()
 	f.w.seat()
@@ -213,18 +216,27 @@ func (f *pairs) look() error {
 		f.scenes = next
 	}
 	for _, s := range f.scenes {
-		if f.stop.Load() {
+		if f.over() {
 			break
 		}
 		f.last(s)
 	}
-	switch budget := f.limit.Load(); {
-	case f.err != nil:
+	if f.err != nil {
 		return f.err
-	case budget != nil:
-		return fmt.Errorf("%w: out of %s, with %d views taken in", ErrUnfinished, *budget, f.moves.Load())
 	}
-	return nil
+	return f.unfinished()
+}
+
+// unfinished is the error of a search that has ended before an answer, if it has.
+func (f *pairs) unfinished() error {
+	if !f.over() {
+		return nil
+	}
+	budget := "time"
+	if limit := f.limit.Load(); limit != nil && *limit != "for" {
+		budget = *limit
+	}
+	return fmt.Errorf("%w: out of %s, with %d views taken in", ErrUnfinished, budget, f.moves.Load())
 }
 
 // first is the scene that a root begins with. A process has seen what it was asked.
@@ -243,7 +255,7 @@ func (f *pairs) first(number int) *scene {
 
 // after returns the scenes one round later.
 func (f *pairs) after(s *scene) (list []*scene) {
-	if f.stop.Load() {
+	if f.over() {
 		return nil
 	}
 	sent := f.w.sent(s.at)
@@ -266,6 +278,9 @@ func (f *pairs) last(s *scene) {
 	for id := range f.roots[s.at.root].correct(f.p.N) {
 		e := end{of: id}
 		for i := range talk.to[id] {
+			if f.over() {
+				return
+			}
 			told := &talk.to[id][i]
 			view := f.view(s.views[id], id, slices.Concat(addressed(sent, id), told.letters))
 			e.seen = append(e.seen, seen{view, told, told.cost()})

@@ -86,6 +86,9 @@ func (f *pairs) between(v, w string) *chain {
 		}
 		more := false
 		for _, s := range f.scenes {
+			if f.over() {
+				return nil
+			}
 			for i := range s.ends {
 				more = f.spread(s, i, reached, layer, v, w) || more
 			}

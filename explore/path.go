@@ -31,12 +31,14 @@ type Step struct {
 }
 
 // runTo returns the run in which something was found.
-func (x *search) runTo(f *found) Run {
-	w := x.worker()
-	w.again = true
+func (w *worker) runTo(f *found) Run {
+	x := w.x
 	run, steps := Run{Root: f.root}, f.trail
 	if f.id != 0 {
 		steps = w.retrace(f.id)
+	}
+	if x.ctx.Err() != nil {
+		return run
 	}
 	now := parley.Tick(0)
 	for i, m := range slices.Concat(steps, f.last) {
@@ -63,9 +65,16 @@ func (w *worker) retrace(at id) []made {
 		numbers = append(numbers, number)
 	}
 	slices.Reverse(numbers)
-	first := w.begin(numbers[0] >> variantBits)[numbers[0]&maxVariant]
+	begun := w.begin(numbers[0] >> variantBits)
+	if x.ctx.Err() != nil {
+		return nil
+	}
+	first := begun[numbers[0]&maxVariant]
 	steps, s := first.trail, first.state
 	for _, want := range numbers[1:] {
+		if x.ctx.Err() != nil {
+			return nil
+		}
 		var next state
 		w.moves(&s, 0, func(from, reached *state, number int) {
 			if number != want {

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -41,17 +40,19 @@ func (w *worker) moved() {
 func (w *worker) tell() {
 	w.x.moves.Add(uint64(w.count))
 	w.x.waiting.Add(w.waiting)
-	w.count, w.waiting = 0, 0
+	w.x.results.Add(w.results)
+	w.count, w.waiting, w.results = 0, 0, 0
 }
 
 func (x *search) progress() Progress {
 	p := Progress{States: x.states.Load(), Moves: x.moves.Load(), Depth: int(x.depth.Load()), Took: time.Since(x.began)}
 	p.Frontier, p.Bytes = uint64(max(0, x.waiting.Load())), x.visited.bytes.Load()
+	p.Outcomes = x.results.Load()
 	return p
 }
 
-// watch calls Options.Progress about once a second and looks after the memory, until the
-// function that it returns is called.
+// watch calls Options.Progress after half a second and then once a second, and looks after
+// the memory, until the function that it returns is called.
 func (x *search) watch() func() {
 	if x.o.Progress == nil && x.o.Memory == 0 {
 		return func() {}
@@ -65,7 +66,7 @@ func (x *search) watch() func() {
 				if x.o.Memory > 0 && taken() > x.o.Memory {
 					x.end("memory")
 				}
-				if k%8 == 0 && x.o.Progress != nil {
+				if k%8 == 4 && x.o.Progress != nil {
 					x.o.Progress(x.progress())
 				}
 			case <-done:
@@ -83,16 +84,18 @@ func taken() uint64 {
 	return list[0].Value.Uint64() - list[1].Value.Uint64()
 }
 
-func (x *search) report(ctx context.Context) Report {
+func (x *search) report() Report {
 	for _, w := range x.workers {
 		w.tell()
 	}
 	r := Report{Progress: x.progress(), Ends: x.ends.Load(), Runs: x.runs.Load()}
 	r.Clauses = x.clauses()
 	r.Overlooked = math.Pow(float64(r.States), 2) / math.Pow(2, 65)
+	again := x.worker()
+	again.again = true
 	for i := range x.judge.findings {
 		f := &x.judge.findings[i]
-		g := Finding{Property: f.property, Why: f.why, Promised: f.promised, Run: x.runTo(f), Over: f.question.over}
+		g := Finding{Property: f.property, Why: f.why, Promised: f.promised, Run: again.runTo(f), Over: f.question.over}
 		if f.question.past != 0 {
 			g.Assumptions = x.assumptions(&f.question, x.seenBy(&f.question))
 		}
@@ -101,8 +104,8 @@ func (x *search) report(ctx context.Context) Report {
 	// order: they are sorted
 	r.Seen = slices.Sorted(maps.Keys(x.judge.seen))
 	switch limit := x.limit.Load(); {
-	case ctx.Err() != nil:
-		r.Outcome, r.Limit = Interrupted, "interrupt"
+	case x.ctx.Err() != nil:
+		r.Outcome, r.Limit = Interrupted, interrupt
 	case limit != nil:
 		r.Outcome, r.Limit = BudgetHit, *limit
 	}

@@ -15,6 +15,7 @@ import (
 
 // search is one search.
 type search struct {
+	ctx   context.Context
 	o     Options
 	p     parley.Protocol
 	timed bool // messages arrive in time
@@ -46,9 +47,11 @@ type search struct {
 	waiting atomic.Int64 // states
 	states  atomic.Uint64
 	moves   atomic.Uint64
+	results atomic.Uint64 // outcomes of steps
 	ends    atomic.Uint64
 	runs    atomic.Uint64
-	stop    atomic.Bool
+	stop    atomic.Bool            // when the states at hand are expanded
+	halt    atomic.Bool            // at once: there is no time or memory for more
 	limit   atomic.Pointer[string] // the budget that ended the search
 	failure atomic.Pointer[error]
 	workers []*worker
@@ -116,12 +119,13 @@ type worker struct {
 	full  [][]uint32 // blocks of them
 	spare [][]uint32 // blocks that have been visited
 
-	count   int   // of moves that the search does not know of yet
-	waiting int64 // and of states
+	count   int    // of moves that the search does not know of yet
+	waiting int64  // and of states
+	results uint64 // and of outcomes
 }
 
-func newSearch(o Options) *search {
-	x := &search{o: o, p: o.Protocol, timed: o.Protocol.Timing == parley.Synchronous, signer: sim.Ideal(1)}
+func newSearch(ctx context.Context, o Options) *search {
+	x := &search{ctx: ctx, o: o, p: o.Protocol, timed: o.Protocol.Timing == parley.Synchronous, signer: sim.Ideal(1)}
 	x.relative = o.Model.InTime && !x.timed
 	x.timed = x.timed || x.relative
 	for k := range x.limits {
@@ -311,9 +315,8 @@ type frontier struct {
 const blockWords = 1 << 15
 
 // run searches.
-func (x *search) run(ctx context.Context) Report {
-	x.began = time.Now()
-	defer context.AfterFunc(ctx, func() { x.stop.Store(true) })()
+func (x *search) run() Report {
+	defer x.limited()()
 	done := x.watch()
 	if x.o.Order == RandomOrder {
 		x.walks()
@@ -322,19 +325,7 @@ func (x *search) run(ctx context.Context) Report {
 		x.end("depth")
 	}
 	done()
-	return x.report(ctx)
-}
-
-// fail ends a search that cannot be made.
-func (x *search) fail(err error) {
-	x.failure.CompareAndSwap(nil, &err)
-	x.stop.Store(true)
-}
-
-// end ends the search because a budget is used up. The first one counts.
-func (x *search) end(budget string) {
-	x.limit.CompareAndSwap(nil, &budget)
-	x.stop.Store(true)
+	return x.report()
 }
 
 // all visits state after state, and tells whether some were left.
@@ -342,12 +333,15 @@ func (x *search) all() (more bool) {
 	w := x.workers[0]
 	defer x.heed()
 	for number := range x.roots {
+		if x.over() {
+			return true
+		}
 		for i, b := range w.begin(number) {
 			w.arriveAt(&state{runs: 1}, &b.state, number<<variantBits|i)
 		}
 	}
 	level := frontier{w.flush(nil)}
-	for len(level.blocks) > 0 && !x.stop.Load() && (x.o.Depth == 0 || int(x.depth.Load()) < x.o.Depth) {
+	for len(level.blocks) > 0 && !x.over() && (x.o.Depth == 0 || int(x.depth.Load()) < x.o.Depth) {
 		level = x.level(level)
 		x.depth.Add(1)
 	}
@@ -362,12 +356,12 @@ func (x *search) level(level frontier) frontier {
 	var all sync.WaitGroup
 	for _, w := range x.workers {
 		all.Go(func() {
-			for !x.stop.Load() {
+			for !x.over() {
 				k := int(taken.Add(1)) - 1
 				if k >= len(level.blocks) {
 					break
 				}
-				for rest := level.blocks[k]; len(rest) > 0 && !x.stop.Load(); {
+				for rest := level.blocks[k]; len(rest) > 0 && !x.over(); {
 					rest = w.here.unpack(rest, x.p.N)
 					w.expand(&w.here)
 				}
@@ -387,7 +381,7 @@ func (x *search) level(level frontier) frontier {
 
 // deeper goes on from the states found last, until there are none.
 func (w *worker) deeper() {
-	for !w.x.stop.Load() && (len(w.out) > 0 || len(w.full) > 0) {
+	for !w.x.over() && (len(w.out) > 0 || len(w.full) > 0) {
 		if len(w.out) == 0 {
 			last := len(w.full) - 1
 			w.out, w.full = w.full[last], w.full[:last]

@@ -25,7 +25,7 @@ var Outspoken = faulty.Behaviour{Name: "outspoken", Model: faulty.Any.Model,
 // SplitReport is what a search with its last round split found out.
 type SplitReport struct {
 	Outcome Outcome
-	// Limit says which budget was hit: there is that of memory.
+	// Limit says which budget was hit: "memory" or "for".
 	Limit string
 	// Stages is how many different states there are at the beginning of a round.
 	Stages uint64
@@ -71,7 +71,7 @@ func SplitLast(ctx context.Context, o Options) (SplitReport, error) {
 		return SplitReport{}, err
 	}
 	x := &splitter{
-		search:   &search{o: o, p: o.Protocol, timed: true, delay: within(o.Protocol), signer: sim.Ideal(1)},
+		search:   &search{ctx: ctx, o: o, p: o.Protocol, timed: true, delay: within(o.Protocol), signer: sim.Ideal(1)},
 		verdicts: make(map[string][]found), numbers: make(map[string]uint32), endings: make([][]event, 1),
 	}
 	for _, r := range o.Roots {
@@ -80,7 +80,7 @@ func SplitLast(ctx context.Context, o Options) (SplitReport, error) {
 			return SplitReport{}, fmt.Errorf("no process is correct")
 		}
 	}
-	return x.run(ctx)
+	return x.run()
 }
 
 // checkSplit refuses options that have no meaning where the last round is split.
@@ -197,16 +197,20 @@ type splitFound struct {
 	told [most]*speech // in the last round
 }
 
-func (x *splitter) run(ctx context.Context) (SplitReport, error) {
-	x.began = time.Now()
-	defer context.AfterFunc(ctx, func() { x.stop.Store(true) })()
+func (x *splitter) run() (SplitReport, error) {
+	defer x.limited()()
 	defer x.watch()()
 	w := x.teller()
 	for number := range x.roots {
-		w.survey(number)
+		if w.survey(number); x.over() {
+			break
+		}
 	}
-	if x.err != nil {
+	switch {
+	case x.err != nil:
 		return SplitReport{}, x.err
+	case x.over():
+		return x.report(), nil
 	}
 	w = x.teller()
 	w.seat()
@@ -225,7 +229,7 @@ func (x *splitter) run(ctx context.Context) (SplitReport, error) {
 	if x.err != nil {
 		return SplitReport{}, x.err
 	}
-	return x.report(ctx), nil
+	return x.report(), nil
 }
 
 // round goes from the stages of one round to those of the next one.
@@ -244,7 +248,7 @@ func (x *splitter) round(w *teller) {
 			list = append(list, next)
 			x.enter(next)
 		})
-		if x.stop.Load() {
+		if x.over() {
 			break
 		}
 	}
@@ -267,7 +271,7 @@ func (x *splitter) last() {
 		all.Go(func() {
 			w := x.teller()
 			w.seat()
-			for k := int(taken.Add(1)) - 1; k < len(x.stages) && !x.stop.Load(); k = int(taken.Add(1)) - 1 {
+			for k := int(taken.Add(1)) - 1; k < len(x.stages) && !x.over(); k = int(taken.Add(1)) - 1 {
 				w.last(x.stages[k])
 				x.waiting.Store(int64(len(x.stages) - k - 1))
 			}
@@ -356,18 +360,18 @@ func (x *splitter) judged(s *stage, ends []uint32) []found {
 	return x.search.broken(&question{root: uint16(s.root)}, h)
 }
 
-func (x *splitter) report(ctx context.Context) SplitReport {
+func (x *splitter) report() SplitReport {
 	r := SplitReport{
 		Stages: x.states.Load(), Evaluations: x.moves.Load(), Histories: uint64(len(x.verdicts)),
 		Runs: x.runs.Load(), Broken: x.broken, Took: time.Since(x.began),
 	}
 	for i := range x.found {
-		r.Findings = append(r.Findings, x.finding(ctx, &x.found[i]))
+		r.Findings = append(r.Findings, x.finding(&x.found[i]))
 	}
 	switch {
 	case len(r.Findings) > 0:
 		r.Outcome = Found
-	case ctx.Err() != nil:
+	case x.ctx.Err() != nil:
 		r.Outcome = Interrupted
 	case x.limit.Load() != nil:
 		r.Outcome, r.Limit = BudgetHit, *x.limit.Load()
@@ -376,9 +380,9 @@ func (x *splitter) report(ctx context.Context) SplitReport {
 }
 
 // finding looks for what was found by a search of the one run.
-func (x *splitter) finding(ctx context.Context, f *splitFound) SplitFinding {
+func (x *splitter) finding(f *splitFound) SplitFinding {
 	liars := x.replayed(f)
-	r, err := Search(context.WithoutCancel(ctx), Options{
+	r, err := Search(context.WithoutCancel(x.ctx), Options{
 		Protocol: x.p, Roots: []Root{liars}, Step: Rounds, Beyond: true, Only: []string{f.property}, Workers: 1,
 	})
 	if err != nil || len(r.Findings) == 0 || r.Runs > 1 {

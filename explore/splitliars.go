@@ -114,7 +114,7 @@ func (w *teller) liar(
 
 // wake lets the timers of the coalition run out that are due, and returns what it sends.
 func (w *teller) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer) (sends []message) {
-	for len(*timers) > 0 && (*timers)[0].due <= now && !w.x.stop.Load() {
+	for len(*timers) > 0 && (*timers)[0].due <= now && !w.x.over() {
 		t := (*timers)[0]
 		*timers = slices.Delete(*timers, 0, 1)
 		sends = append(sends, w.liar(r, now, t.of, timers, func(s *parley.Step) {
@@ -163,7 +163,7 @@ func (w *teller) talk(s *stage) *talk {
 		before = parley.Save(c, 0, nil)
 	}
 	clear(w.scripts)
-	for more := true; more && !x.stop.Load(); {
+	for more := true; more && !x.over(); {
 		load(c, before)
 		timers := slices.Clone(armed)
 		more = w.record(r, w.wake(r, c, x.clock[s.round]+x.wait, &timers))
@@ -197,6 +197,7 @@ func (w *teller) record(r *root, sends []message) (more bool) {
 					}
 				}
 				s.said = append(s.said, one)
+				w.x.results.Add(1)
 				if s.next(); len(s.said) > mostSpeeches {
 					w.x.fail(muchToSay, by, to)
 				}

@@ -302,6 +302,9 @@ func (w *teller) round(s *stage, each func(next *stage)) {
 		m, heard := w.machines[s.root][id], w.heard(s, id)
 		var list []after
 		for i := range t.to[id] {
+			if x.over() {
+				return
+			}
 			said, end := w.through(m, id, heard, &t.to[id][i], s.round)
 			part := x.piece(int(id), piece{machine: parley.Save(m, 0, nil), sends: said})
 			list = append(list, after{&t.to[id][i], part, end})
@@ -316,7 +319,7 @@ func (w *teller) round(s *stage, each func(next *stage)) {
 			next.deliver(a.end)
 		}
 		each(next)
-		return !x.stop.Load()
+		return !x.over()
 	})
 }
 
@@ -336,6 +339,9 @@ func (w *teller) last(s *stage) {
 		m, heard := w.machines[s.root][id], w.heard(s, id)
 		var list []reached
 		for i := range t.to[id] {
+			if x.over() {
+				return
+			}
 			_, end := w.through(m, id, heard, &t.to[id][i], s.round)
 			k := slices.IndexFunc(list, func(r reached) bool { return r.end == end })
 			if k < 0 {
@@ -348,9 +354,6 @@ func (w *teller) last(s *stage) {
 			x.moves.Add(uint64(len(t.to[id])))
 		}
 		runs = times(runs, uint64(len(t.to[id])))
-		if x.stop.Load() {
-			return
-		}
 		ids, all = append(ids, id), append(all, list)
 	}
 	x.addRuns(runs)
@@ -366,7 +369,7 @@ func (w *teller) last(s *stage) {
 				told[ids[i]] = r.told
 			}
 		})
-		return !x.stop.Load()
+		return !x.over()
 	})
 }
 
