@@ -26,30 +26,17 @@ import (
 	"parley/cluster/cert"
 )
 
-// one is a cluster of a single node, for tests that do harm.
-func one(t *testing.T, limits api.Limits) *served {
-	t.Helper()
-	s, err := serve(1, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 // raw is an HTTP client with a certificate, or none, that trusts everybody, as hostile ones
 // may.
-func raw(t *testing.T, c *tls.Certificate, h2 bool) *http.Client {
+func (s *served) raw(t *testing.T, c *tls.Certificate, h2 bool) *http.Client {
 	t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
 	if c != nil {
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c, nil }
 	}
-	tr := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: h2, Protocols: new(http.Protocols)}
+	tr := &http.Transport{
+		TLSClientConfig: config, DialContext: s.dial, ForceAttemptHTTP2: h2, Protocols: new(http.Protocols),
+	}
 	tr.Protocols.SetHTTP1(!h2)
 	tr.Protocols.SetHTTP2(h2)
 	t.Cleanup(tr.CloseIdleConnections)
@@ -78,10 +65,17 @@ func post(ctx context.Context, c *http.Client, url string, body io.Reader) (int,
 	return answer.StatusCode, string(b), err
 }
 
+// watcher is an HTTP client of who watches a node.
+func (s *served) watcher(t *testing.T) *http.Client {
+	tr := &http.Transport{DialContext: s.dial}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
 // refused reads a figure of the first node.
 func (s *served) refused(t *testing.T, reason string) string {
 	t.Helper()
-	r, err := http.Get(s.watch + "/metrics")
+	r, err := s.watcher(t).Get(s.watch + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,92 +91,97 @@ func (s *served) refused(t *testing.T, reason string) string {
 
 // Who has no certificate of a client of this cluster gets no answer, and is counted.
 func TestStrangers(t *testing.T) {
-	s := one(t, api.Limits{})
-	url := "https://" + s.addresses[0] + statusPath
-	other, err := cert.NewAuthority("test", time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	issue := func(a *cert.Authority, node bool, valid time.Duration) *tls.Certificate {
-		var issued *cert.Issued
-		var err error
-		if node {
-			issued, err = a.IssueNode("node1", []string{"127.0.0.1"}, valid)
-		} else {
-			issued, err = a.IssueClient("c", all, valid)
-		}
+	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
+		url := "https://" + s.addresses[0] + statusPath
+		other, err := cert.NewAuthority("test", time.Hour, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &issued.TLS
-	}
-	revoked := issue(s.authority, false, time.Hour/2)
-	if _, err := s.authority.Revoke("client/c"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.trust.Set(s.authority.Anchors()); err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		certificate *tls.Certificate
-		reason      cert.Reason
-	}{
-		"none":              {nil, ""},
-		"a node":            {issue(s.authority, true, time.Hour/2), cert.WrongKind},
-		"another authority": {issue(other, false, time.Hour/2), cert.OtherAuthority},
-		"revoked":           {revoked, cert.Revoked},
-	} {
-		for _, h2 := range []bool{false, true} {
-			status, body, err := post(t.Context(), raw(t, c.certificate, h2), url, strings.NewReader("{}"))
-			if err == nil {
-				t.Errorf("%s: %d %s", name, status, body)
+		issue := func(a *cert.Authority, node bool, valid time.Duration) *tls.Certificate {
+			var issued *cert.Issued
+			var err error
+			if node {
+				issued, err = a.IssueNode("node1", []string{"127.0.0.1"}, valid)
+			} else {
+				issued, err = a.IssueClient("c", all, valid)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &issued.TLS
+		}
+		revoked := issue(s.authority, false, time.Hour/2)
+		if _, err := s.authority.Revoke("client/c"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.trust.Set(s.authority.Anchors()); err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct {
+			certificate *tls.Certificate
+			reason      cert.Reason
+		}{
+			"none":              {nil, ""},
+			"a node":            {issue(s.authority, true, time.Hour/2), cert.WrongKind},
+			"another authority": {issue(other, false, time.Hour/2), cert.OtherAuthority},
+			"revoked":           {revoked, cert.Revoked},
+		} {
+			for _, h2 := range []bool{false, true} {
+				status, body, err := post(t.Context(), s.raw(t, c.certificate, h2), url, strings.NewReader("{}"))
+				if err == nil {
+					t.Errorf("%s: %d %s", name, status, body)
+				}
+			}
+			if c.reason != "" && s.refused(t, string(c.reason)) != "2" {
+				t.Errorf("%s: %s times %s", name, s.refused(t, string(c.reason)), c.reason)
 			}
 		}
-		if c.reason != "" && s.refused(t, string(c.reason)) != "2" {
-			t.Errorf("%s: %s times %s", name, s.refused(t, string(c.reason)), c.reason)
+		good := issue(s.authority, false, time.Hour/2)
+		for _, h2 := range []bool{false, true} {
+			if status, body, err := post(t.Context(), s.raw(t, good, h2), url, strings.NewReader("{}")); err != nil || status != 200 {
+				t.Error(status, body, err)
+			}
 		}
-	}
-	good := issue(s.authority, false, time.Hour/2)
-	for _, h2 := range []bool{false, true} {
-		if status, body, err := post(t.Context(), raw(t, good, h2), url, strings.NewReader("{}")); err != nil || status != 200 {
-			t.Error(status, body, err)
-		}
-	}
+	})
 }
 
 // Nobody may do what his certificate does not say, and nothing of the request is read.
 func TestNoRight(t *testing.T) {
-	ctx := t.Context()
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			reader, writer := shared.client(t, 0, cert.Read, options...), shared.client(t, 0, cert.Write, options...)
-			admin := shared.client(t, 0, cert.Admin, options...)
-			check := func(err error) {
-				t.Helper()
-				demand(t, err, connect.CodePermissionDenied, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no right")
-			}
-			_, err := reader.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")})
-			check(err)
-			_, err = writer.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
-			check(err)
-			_, err = writer.Admin.Status(ctx, &parleyv1.StatusRequest{})
-			check(err)
-			_, err = admin.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: []byte("x")})
-			check(err)
-			stream, err := writer.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
-			if err == nil {
-				stream.Receive()
-				err = stream.Err()
-			}
-			check(err)
+			four(t, func(t *testing.T, s *served) {
+				ctx := t.Context()
+				reader, writer := s.client(t, 0, cert.Read, options...), s.client(t, 0, cert.Write, options...)
+				admin := s.client(t, 0, cert.Admin, options...)
+				check := func(err error) {
+					t.Helper()
+					demand(t, err, connect.CodePermissionDenied, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no right")
+				}
+				_, err := reader.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")})
+				check(err)
+				_, err = writer.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
+				check(err)
+				_, err = writer.Admin.Status(ctx, &parleyv1.StatusRequest{})
+				check(err)
+				_, err = admin.Table.Get(ctx, &parleyv1.GetRequest{Table: "table", Key: []byte("x")})
+				check(err)
+				stream, err := writer.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
+				if err == nil {
+					stream.Receive()
+					err = stream.Err()
+				}
+				check(err)
+			})
 		})
 	}
 	// A body without end is not waited for.
-	c := raw(t, &shared.certificate(t, "r", cert.Read).TLS, false)
-	status, body, err := post(ctx, c, "https://"+shared.addresses[0]+leavePath, endless{})
-	if err == nil && (status != http.StatusForbidden || !strings.Contains(body, "permission_denied")) {
-		t.Error(status, body)
-	}
+	four(t, func(t *testing.T, s *served) {
+		c := s.raw(t, &s.certificate(t, "r", cert.Read).TLS, false)
+		status, body, err := post(t.Context(), c, "https://"+s.addresses[0]+leavePath, endless{})
+		if err == nil && (status != http.StatusForbidden || !strings.Contains(body, "permission_denied")) {
+			t.Error(status, body)
+		}
+	})
 }
 
 // endless is a body that never ends.
@@ -192,103 +191,105 @@ func (endless) Read(b []byte) (int, error) { return copy(b, bytes.Repeat([]byte(
 
 // Bodies that are too long, compressed ones too, and what is no request at all.
 func TestBodies(t *testing.T) {
-	s := one(t, api.Limits{Body: 10 << 10, Read: 200 * time.Millisecond})
-	url := "https://" + s.addresses[0] + putPath
-	self := s.certificate(t, "c", all)
-	var bomb bytes.Buffer
-	z := gzip.NewWriter(&bomb)
-	_, _ = io.CopyN(z, endless{}, 4<<20)
-	_ = z.Close()
-	if bomb.Len() > 9<<10 {
-		t.Fatal(bomb.Len())
-	}
-	for _, h2 := range []bool{false, true} {
-		c := raw(t, &self.TLS, h2)
-		for name, body := range map[string]io.Reader{
-			"long": bytes.NewReader(make([]byte, 11<<10)), "endless": endless{},
-		} {
-			status, text, err := post(t.Context(), c, url, body)
-			late := status == http.StatusGatewayTimeout // it was not read in time
-			if err == nil && !late && (status != http.StatusTooManyRequests || !strings.Contains(text, "resource_exhausted")) {
-				t.Errorf("%s, HTTP/2: %v: %d %s", name, h2, status, text)
+	inBubble(t, 1, api.Limits{Body: 10 << 10, Read: 200 * time.Millisecond}, func(t *testing.T, s *served) {
+		url := "https://" + s.addresses[0] + putPath
+		self := s.certificate(t, "c", all)
+		var bomb bytes.Buffer
+		z := gzip.NewWriter(&bomb)
+		_, _ = io.CopyN(z, endless{}, 4<<20)
+		_ = z.Close()
+		if bomb.Len() > 9<<10 {
+			t.Fatal(bomb.Len())
+		}
+		for _, h2 := range []bool{false, true} {
+			c := s.raw(t, &self.TLS, h2)
+			for name, body := range map[string]io.Reader{
+				"long": bytes.NewReader(make([]byte, 11<<10)), "endless": endless{},
+			} {
+				status, text, err := post(t.Context(), c, url, body)
+				late := status == http.StatusGatewayTimeout // it was not read in time
+				if err == nil && !late && (status != http.StatusTooManyRequests || !strings.Contains(text, "resource_exhausted")) {
+					t.Errorf("%s, HTTP/2: %v: %d %s", name, h2, status, text)
+				}
+			}
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(bomb.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Content-Encoding", "gzip")
+			if answer, err := c.Do(r); err != nil || answer.StatusCode != http.StatusTooManyRequests {
+				t.Error(answer, err)
+			}
+			for _, body := range []string{"{", "[]", `{"table":7}`, `{"tabel":"x"}`, `{"key":"%"}`, `{}{}`, "\x00\xff"} {
+				status, text, err := post(t.Context(), c, url, strings.NewReader(body))
+				if err != nil || status != http.StatusBadRequest {
+					t.Errorf("%q: %d %s %v", body, status, text, err)
+				}
+			}
+			// A body that does not come is not waited for.
+			slow, stuck := io.Pipe()
+			if status, text, err := post(t.Context(), c, url, slow); err == nil && status == 200 {
+				t.Error(status, text)
+			}
+			_ = stuck.Close()
+			for path, want := range map[string]int{"/": 404, "/parley.v1.TableService/Nothing": 404, "/healthz": 404} {
+				if status, text, err := post(t.Context(), c, "https://"+s.addresses[0]+path, strings.NewReader("{}")); status != want {
+					t.Error(path, status, text, err)
+				}
+			}
+			// What changes something is not to be had by a link, nor by a form.
+			if answer, err := c.Get(url + "?encoding=json&message={}"); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
+				t.Error(answer, err)
+			}
+			if answer, err := c.Post(url, "text/plain", strings.NewReader("{}")); err != nil || answer.StatusCode != http.StatusUnsupportedMediaType {
+				t.Error(answer, err)
 			}
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(bomb.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Content-Encoding", "gzip")
-		if answer, err := c.Do(r); err != nil || answer.StatusCode != http.StatusTooManyRequests {
-			t.Error(answer, err)
-		}
-		for _, body := range []string{"{", "[]", `{"table":7}`, `{"tabel":"x"}`, `{"key":"%"}`, `{}{}`, "\x00\xff"} {
-			status, text, err := post(t.Context(), c, url, strings.NewReader(body))
-			if err != nil || status != http.StatusBadRequest {
-				t.Errorf("%q: %d %s %v", body, status, text, err)
-			}
-		}
-		// A body that does not come is not waited for.
-		slow, stuck := io.Pipe()
-		if status, text, err := post(t.Context(), c, url, slow); err == nil && status == 200 {
-			t.Error(status, text)
-		}
-		_ = stuck.Close()
-		for path, want := range map[string]int{"/": 404, "/parley.v1.TableService/Nothing": 404, "/healthz": 404} {
-			if status, text, err := post(t.Context(), c, "https://"+s.addresses[0]+path, strings.NewReader("{}")); status != want {
-				t.Error(path, status, text, err)
-			}
-		}
-		// What changes something is not to be had by a link, nor by a form.
-		if answer, err := c.Get(url + "?encoding=json&message={}"); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
-			t.Error(answer, err)
-		}
-		if answer, err := c.Post(url, "text/plain", strings.NewReader("{}")); err != nil || answer.StatusCode != http.StatusUnsupportedMediaType {
-			t.Error(answer, err)
-		}
-	}
+	})
 }
 
 // Headers that do not come, and connections that ask for nothing, are given up; beyond some
 // of them strangers are turned away, and clients are served all the same.
 func TestSilentConnections(t *testing.T) {
-	s := one(t, api.Limits{Header: 500 * time.Millisecond, Strangers: 8})
-	self := s.certificate(t, "c", all)
-	c := raw(t, &self.TLS, true)
-	url := "https://" + s.addresses[0] + statusPath
-	if status, _, err := post(t.Context(), c, url, strings.NewReader("{}")); err != nil || status != 200 {
-		t.Fatal(status, err)
-	}
-	var conns []net.Conn
-	for range 30 {
-		conn, err := net.Dial("tcp", s.addresses[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		conns = append(conns, conn)
-	}
-	if status, _, err := post(t.Context(), c, url, strings.NewReader("{}")); err != nil || status != 200 {
-		t.Error(status, err)
-	}
-	for _, conn := range conns {
-		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
-		if _, err := io.Copy(io.Discard, conn); errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-			t.Fatal("a silent connection is kept")
-		}
-		_ = conn.Close()
-	}
-	if s.refused(t, "crowd") == "0" {
-		t.Error("nobody was turned away")
-	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		status, _, err := post(t.Context(), raw(t, &self.TLS, false), url, strings.NewReader("{}"))
-		if err == nil && status == 200 {
-			break
-		}
-		if time.Now().After(end) {
+	inBubble(t, 1, api.Limits{Header: 500 * time.Millisecond, Strangers: 8}, func(t *testing.T, s *served) {
+		self := s.certificate(t, "c", all)
+		c := s.raw(t, &self.TLS, true)
+		url := "https://" + s.addresses[0] + statusPath
+		if status, _, err := post(t.Context(), c, url, strings.NewReader("{}")); err != nil || status != 200 {
 			t.Fatal(status, err)
 		}
-	}
+		var conns []net.Conn
+		for range 30 {
+			conn, err := s.dial(t.Context(), "tcp", s.addresses[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns = append(conns, conn)
+		}
+		if status, _, err := post(t.Context(), c, url, strings.NewReader("{}")); err != nil || status != 200 {
+			t.Error(status, err)
+		}
+		for _, conn := range conns {
+			_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
+				t.Fatal("a silent connection is kept")
+			}
+			_ = conn.Close()
+		}
+		if s.refused(t, "crowd") == "0" {
+			t.Error("nobody was turned away")
+		}
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			status, _, err := post(t.Context(), s.raw(t, &self.TLS, false), url, strings.NewReader("{}"))
+			if err == nil && status == 200 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal(status, err)
+			}
+		}
+	})
 }
 
 func isTimeout(err error) bool {
@@ -299,245 +300,255 @@ func isTimeout(err error) bool {
 // A client that does not read what it subscribed to is cut off: by what is kept, or by the
 // time that it has to read.
 func TestSlowReader(t *testing.T) {
-	s := one(t, api.Limits{Write: 300 * time.Millisecond})
-	payload := make([]byte, 40<<10)
-	_, _ = rand.Read(payload)
-	for _, group := range []string{"short", "total"} {
-		c, other := s.client(t, 0, all), s.client(t, 0, all)
-		stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: group})
-		if err != nil || !stream.Receive() {
-			t.Fatal(err, stream.Err())
-		}
-		for range 400 { // 16 MB, far more than connections hold
-			_, err := other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: group, Payload: payload})
-			if err != nil {
-				t.Fatal(err)
+	inBubble(t, 1, api.Limits{Write: 300 * time.Millisecond}, func(t *testing.T, s *served) {
+		payload := make([]byte, 40<<10)
+		_, _ = rand.Read(payload)
+		for _, group := range []string{"short", "total"} {
+			c, other := s.client(t, 0, all), s.client(t, 0, all)
+			stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: group})
+			if err != nil || !stream.Receive() {
+				t.Fatal(err, stream.Err())
+			}
+			for range 400 { // 16 MB, far more than connections hold
+				_, err := other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: group, Payload: payload})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Second) // the client sleeps
+			n := 0
+			for stream.Receive() {
+				n++
+			}
+			if stream.Err() == nil || n >= 400 {
+				t.Errorf("%s: %d deliveries, %v", group, n, stream.Err())
+			}
+			// The rest goes on.
+			if _, err := other.Table.Put(t.Context(), &parleyv1.PutRequest{Table: "table", Key: []byte("x")}); err != nil {
+				t.Error(err)
 			}
 		}
-		time.Sleep(time.Second) // the client sleeps
-		n := 0
-		for stream.Receive() {
-			n++
-		}
-		if stream.Err() == nil || n >= 400 {
-			t.Errorf("%s: %d deliveries, %v", group, n, stream.Err())
-		}
-		// The rest goes on.
-		if _, err := other.Table.Put(t.Context(), &parleyv1.PutRequest{Table: "table", Key: []byte("x")}); err != nil {
-			t.Error(err)
-		}
-	}
+	})
 }
 
 // A client has as many requests and streams at a time as it may, whatever it opens.
 func TestTooMuch(t *testing.T) {
-	s := one(t, api.Limits{Streams: 3, Requests: 5, Connections: 4})
-	c := s.client(t, 0, all)
-	ctx, cancel := context.WithCancel(t.Context())
-	for range 3 {
-		stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
-		if err != nil || !stream.Receive() {
-			t.Fatal(err, stream.Err())
-		}
-	}
-	stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
-	if err == nil {
-		stream.Receive()
-		err = stream.Err()
-	}
-	demand(t, err, connect.CodeResourceExhausted, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "busy")
-	for range 2 {
-		go func() {
-			for ctx.Err() == nil { // it may itself be one too many
-				_, _ = c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", Wait: durationpb.New(time.Minute)})
+	inBubble(t, 1, api.Limits{Streams: 3, Requests: 5, Connections: 4}, func(t *testing.T, s *served) {
+		c := s.client(t, 0, all)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 3 {
+			stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
+			if err != nil || !stream.Receive() {
+				t.Fatal(err, stream.Err())
 			}
-		}()
-	}
-	busy := func() error {
-		_, err := c.Admin.Health(t.Context(), &parleyv1.HealthRequest{})
-		return err
-	}
-	for end := time.Now().Add(10 * time.Second); busy() == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("more requests than there may be")
 		}
-	}
-	// Another client has its own.
-	other := client.New(client.Config{
-		Self: s.certificate(t, "d", all).Self(), Trust: s.trust, Address: s.addresses[0],
+		stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: "total"})
+		if err == nil {
+			stream.Receive()
+			err = stream.Err()
+		}
+		demand(t, err, connect.CodeResourceExhausted, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "busy")
+		for range 2 {
+			go func() {
+				for ctx.Err() == nil { // it may itself be one too many
+					_, _ = c.Group.Fetch(ctx, &parleyv1.FetchRequest{Group: "total", Wait: durationpb.New(time.Minute)})
+				}
+			}()
+		}
+		busy := func() error {
+			_, err := c.Admin.Health(t.Context(), &parleyv1.HealthRequest{})
+			return err
+		}
+		for end := time.Now().Add(10 * time.Second); busy() == nil; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("more requests than there may be")
+			}
+		}
+		// Another client has its own.
+		other := client.New(client.Config{
+			Self: s.certificate(t, "d", all).Self(), Trust: s.trust, Address: s.addresses[0], DialContext: s.dial,
+		})
+		defer other.Close()
+		if _, err := other.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err != nil {
+			t.Error(err)
+		}
+		var many []*client.Client
+		for range 6 {
+			many = append(many, s.client(t, 0, all))
+		}
+		failed := 0
+		for _, c := range many {
+			if _, err := c.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err != nil && client.Detail(err) == nil {
+				failed++
+			} else if err == nil {
+				t.Error("more requests than there may be")
+			}
+		}
+		if failed != 3 {
+			t.Errorf("%d of 7 connections were refused: 4 may be, %s", failed, s.refused(t, "connections"))
+		}
+		// What has ended is not counted any more.
+		cancel()
+		for end := time.Now().Add(10 * time.Second); busy() != nil; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("what has ended is counted")
+			}
+		}
 	})
-	defer other.Close()
-	if _, err := other.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err != nil {
-		t.Error(err)
-	}
-	var many []*client.Client
-	for range 6 {
-		many = append(many, s.client(t, 0, all))
-	}
-	failed := 0
-	for _, c := range many {
-		if _, err := c.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err != nil && client.Detail(err) == nil {
-			failed++
-		} else if err == nil {
-			t.Error("more requests than there may be")
-		}
-	}
-	if failed != 3 {
-		t.Errorf("%d of 7 connections were refused: 4 may be, %s", failed, s.refused(t, "connections"))
-	}
-	// What has ended is not counted any more.
-	cancel()
-	for end := time.Now().Add(10 * time.Second); busy() != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("what has ended is counted")
-		}
-	}
 }
 
 // Who is revoked is cut off in the middle of what it does.
 func TestRevokedLive(t *testing.T) {
-	s := one(t, api.Limits{})
-	victim := client.New(client.Config{
-		Self: s.certificate(t, "victim", all).Self(), Trust: s.trust, Address: s.addresses[0],
-	})
-	defer victim.Close()
-	other := s.client(t, 0, all)
-	stream, err := victim.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-	if err != nil || !stream.Receive() {
-		t.Fatal(err, stream.Err())
-	}
-	untouched, err := other.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-	if err != nil || !untouched.Receive() {
-		t.Fatal(err, untouched.Err())
-	}
-	if _, err := s.authority.Revoke("victim"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.trust.Set(s.authority.Anchors()); err != nil {
-		t.Fatal(err)
-	}
-	for stream.Receive() {
-		if stream.Msg().GetDelivery() != nil {
-			t.Error(stream.Msg())
+	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
+		victim := client.New(client.Config{
+			Self: s.certificate(t, "victim", all).Self(), Trust: s.trust, Address: s.addresses[0], DialContext: s.dial,
+		})
+		defer victim.Close()
+		other := s.client(t, 0, all)
+		stream, err := victim.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
+		if err != nil || !stream.Receive() {
+			t.Fatal(err, stream.Err())
 		}
-	}
-	if stream.Err() == nil {
-		t.Error("the stream ended as if all were well")
-	}
-	if _, err := victim.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err == nil {
-		t.Error("a revoked client is served")
-	}
-	_, err = other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
-	if err != nil || !untouched.Receive() {
-		t.Error(err, untouched.Err())
-	}
+		untouched, err := other.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
+		if err != nil || !untouched.Receive() {
+			t.Fatal(err, untouched.Err())
+		}
+		if _, err := s.authority.Revoke("victim"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.trust.Set(s.authority.Anchors()); err != nil {
+			t.Fatal(err)
+		}
+		for stream.Receive() {
+			if stream.Msg().GetDelivery() != nil {
+				t.Error(stream.Msg())
+			}
+		}
+		if stream.Err() == nil {
+			t.Error("the stream ended as if all were well")
+		}
+		if _, err := victim.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err == nil {
+			t.Error("a revoked client is served")
+		}
+		_, err = other.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
+		if err != nil || !untouched.Receive() {
+			t.Error(err, untouched.Err())
+		}
+	})
 }
 
 // A stream on which nothing happens stands for longer than a client has to read.
 func TestIdleStream(t *testing.T) {
-	s := one(t, api.Limits{Write: 50 * time.Millisecond})
-	c := s.client(t, 0, all)
-	stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-	if err != nil || !stream.Receive() {
-		t.Fatal(err, stream.Err())
-	}
-	time.Sleep(200 * time.Millisecond)
-	_, err = c.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
-	if err != nil || !stream.Receive() {
-		t.Error(err, stream.Err())
-	}
+	inBubble(t, 1, api.Limits{Write: 50 * time.Millisecond}, func(t *testing.T, s *served) {
+		c := s.client(t, 0, all)
+		stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
+		if err != nil || !stream.Receive() {
+			t.Fatal(err, stream.Err())
+		}
+		time.Sleep(200 * time.Millisecond)
+		_, err = c.Group.Broadcast(t.Context(), &parleyv1.BroadcastRequest{Group: "total", Payload: []byte("x")})
+		if err != nil || !stream.Receive() {
+			t.Error(err, stream.Err())
+		}
+	})
 }
 
 // When the server is closed streams end, and say why.
 func TestClose(t *testing.T) {
-	s := one(t, api.Limits{})
-	c := s.client(t, 0, all)
-	stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
-	if err != nil || !stream.Receive() {
-		t.Fatal(err, stream.Err())
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	closed := make(chan error, 1)
-	go func() { closed <- s.servers[0].Close(ctx) }()
-	for stream.Receive() {
-		continue
-	}
-	demand(t, stream.Err(), connect.CodeUnavailable, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "closed")
-	c.Close()
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
-	if _, err := c.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err == nil || client.Unknown(err) {
-		t.Error(err)
-	}
+	inBubble(t, 1, api.Limits{}, func(t *testing.T, s *served) {
+		c := s.client(t, 0, all)
+		stream, err := c.Group.Subscribe(t.Context(), &parleyv1.SubscribeRequest{Group: "total"})
+		if err != nil || !stream.Receive() {
+			t.Fatal(err, stream.Err())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		closed := make(chan error, 1)
+		go func() { closed <- s.servers[0].Close(ctx) }()
+		for stream.Receive() {
+			continue
+		}
+		demand(t, stream.Err(), connect.CodeUnavailable, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "closed")
+		c.Close()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Admin.Health(t.Context(), &parleyv1.HealthRequest{}); err == nil || client.Unknown(err) {
+			t.Error(err)
+		}
+	})
 }
 
 // Watchers see health and figures, and no more.
 func TestWatch(t *testing.T) {
-	get := func(path string) (int, string) {
-		r, err := http.Get(shared.watch + path)
-		if err != nil {
-			t.Fatal(err)
+	four(t, func(t *testing.T, s *served) {
+		get := func(path string) (int, string) {
+			r, err := s.watcher(t).Get(s.watch + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = r.Body.Close() }()
+			b, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.StatusCode, string(b)
 		}
-		defer func() { _ = r.Body.Close() }()
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
+		if status, text := get("/healthz"); status != 200 || text != "ok\n" {
+			t.Error(status, text)
 		}
-		return r.StatusCode, string(b)
-	}
-	if status, text := get("/healthz"); status != 200 || text != "ok\n" {
-		t.Error(status, text)
-	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		status, text := get("/readyz")
-		if status == 200 && text == "ok\n" {
-			break
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			status, text := get("/readyz")
+			if status == 200 && text == "ok\n" {
+				break
+			}
+			if time.Now().After(end) || status != http.StatusServiceUnavailable {
+				t.Fatal(status, text)
+			}
 		}
-		if time.Now().After(end) || status != http.StatusServiceUnavailable {
-			t.Fatal(status, text)
+		time.Sleep(5 * time.Second) // of the bubble: in which nodes have measured each other
+		_, err := s.client(t, 0, all).Table.Get(t.Context(), &parleyv1.GetRequest{Table: "table", Key: []byte("none")})
+		demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
+		status, text := get("/metrics")
+		for _, want := range []string{
+			`parley_info{cluster="test",node="node1"} 1`, `parley_ready 1`, `parley_link_connected{peer="node2"} 1`,
+			`parley_view_in{name="group/total"} 1`, `parley_table_position{table="table"}`, `parley_clock_synchronized 1`,
+			`parley_link_rtt_seconds{peer="node3",quantile="0.5"}`, `parley_clock_skew_seconds{peer="node4"}`, "go_goroutines ",
+			`parley_api_requests_total{code="not_found",method="parley.v1.TableService/Get"}`,
+			`parley_api_failures_total{outcome="nothing done",reason="no value"}`,
+		} {
+			if status != 200 || !strings.Contains(text, want) {
+				t.Errorf("%d, without %s", status, want)
+			}
 		}
-	}
-	_, err := shared.client(t, 0, all).Table.Get(t.Context(), &parleyv1.GetRequest{Table: "table", Key: []byte("none")})
-	demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no value")
-	status, text := get("/metrics")
-	for _, want := range []string{
-		`parley_info{cluster="test",node="node1"} 1`, `parley_ready 1`, `parley_link_connected{peer="node2"} 1`,
-		`parley_view_in{name="group/total"} 1`, `parley_table_position{table="table"}`, `parley_clock_synchronized 1`,
-		`parley_link_rtt_seconds{peer="node3",quantile="0.5"}`, `parley_clock_skew_seconds{peer="node4"}`, "go_goroutines ",
-		`parley_api_requests_total{code="not_found",method="parley.v1.TableService/Get"}`,
-		`parley_api_failures_total{outcome="nothing done",reason="no value"}`,
-	} {
-		if status != 200 || !strings.Contains(text, want) {
-			t.Errorf("%d, without %s", status, want)
+		for _, path := range []string{"/", "/debug/pprof/", statusPath} {
+			if status, text := get(path); status != 404 {
+				t.Error(path, status, text)
+			}
 		}
-	}
-	for _, path := range []string{"/", "/debug/pprof/", statusPath} {
-		if status, text := get(path); status != 404 {
-			t.Error(path, status, text)
-		}
-	}
+	})
 }
 
 // Errors are JSON to who speaks JSON, with the detail in words.
 func TestErrorAsJSON(t *testing.T) {
-	c := raw(t, &shared.certificate(t, "c", all).TLS, true)
-	status, text, err := post(t.Context(), c, "https://"+shared.addresses[0]+putPath, strings.NewReader(`{"table":"no"}`))
-	if err != nil || status != http.StatusNotFound {
-		t.Fatal(status, text, err)
-	}
-	var e struct {
-		Code, Message string
-		Details       []struct {
-			Type  string
-			Debug struct{ Outcome, Reason, Node string }
+	four(t, func(t *testing.T, s *served) {
+		c := s.raw(t, &s.certificate(t, "c", all).TLS, true)
+		status, text, err := post(t.Context(), c, "https://"+s.addresses[0]+putPath, strings.NewReader(`{"table":"no"}`))
+		if err != nil || status != http.StatusNotFound {
+			t.Fatal(status, text, err)
 		}
-	}
-	if err := json.Unmarshal([]byte(text), &e); err != nil || e.Code != "not_found" || len(e.Details) != 1 {
-		t.Fatal(text, err)
-	}
-	if d := e.Details[0].Debug; d.Outcome != "OUTCOME_NOTHING_DONE" || d.Reason != "no table" || d.Node != "node1" {
-		t.Error(fmt.Sprint(d), text)
-	}
+		var e struct {
+			Code, Message string
+			Details       []struct {
+				Type  string
+				Debug struct{ Outcome, Reason, Node string }
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &e); err != nil || e.Code != "not_found" || len(e.Details) != 1 {
+			t.Fatal(text, err)
+		}
+		if d := e.Details[0].Debug; d.Outcome != "OUTCOME_NOTHING_DONE" || d.Reason != "no table" || d.Node != "node1" {
+			t.Error(fmt.Sprint(d), text)
+		}
+	})
 }

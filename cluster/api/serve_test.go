@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
@@ -16,12 +16,14 @@ import (
 	"parley/cluster/api"
 	"parley/cluster/api/client"
 	"parley/cluster/cert"
+	"parley/cluster/link/memory"
 	"parley/replica/bank"
 	"parley/replica/service"
 )
 
-// served is a cluster in this process, with its clients.
+// served is a cluster on a network in memory, with its clients, in a bubble of synctest.
 type served struct {
+	network   *memory.Network
 	authority *cert.Authority
 	trust     *cert.Trust
 	nodes     []*cluster.Node
@@ -31,32 +33,36 @@ type served struct {
 	left      chan int // nodes that have left by request
 }
 
-// shared is the cluster of the tests that do it no harm.
-var shared *served
+// The ports of a node: for other nodes, for clients, and for who watches.
+const nodePort, clientPort, watchPort = 7000, 7100, 9090
 
-func TestMain(m *testing.M) {
-	var err error
-	if shared, err = serve(4, api.Limits{}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	status := m.Run()
-	if err := shared.close(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		status = 1
-	}
-	os.Exit(status)
+// inBubble runs a test with a cluster of n nodes in a bubble, where time passes only while
+// all wait.
+func inBubble(t *testing.T, n int, limits api.Limits, test func(t *testing.T, s *served)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, n, limits)
+		t.Cleanup(func() { s.close(t) })
+		test(t, s)
+	})
+}
+
+// four is inBubble with four nodes and the usual limits.
+func four(t *testing.T, test func(t *testing.T, s *served)) {
+	t.Helper()
+	inBubble(t, 4, api.Limits{}, test)
 }
 
 // serve makes a cluster of n nodes, and serves its clients.
-func serve(n int, limits api.Limits) (*served, error) {
-	s := &served{nodes: make([]*cluster.Node, n), left: make(chan int, n)}
+func serve(t *testing.T, n int, limits api.Limits) *served {
+	t.Helper()
+	s := &served{network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, n), left: make(chan int, n)}
 	var err error
 	if s.authority, err = cert.NewAuthority("test", time.Hour, nil); err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	if s.trust, err = cert.NewTrust(s.authority.Anchors(), nil); err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	configs := make([]cluster.Config, n)
 	var members []cluster.Member
@@ -64,15 +70,12 @@ func serve(n int, limits api.Limits) (*served, error) {
 		name := fmt.Sprintf("node%d", i+1)
 		issued, err := s.authority.IssueNode(name, []string{"localhost", "127.0.0.1"}, time.Hour/2)
 		if err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
-		l, err := listen()
-		if err != nil {
-			return nil, err
-		}
-		members = append(members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
+		host := s.network.Host(name)
+		members = append(members, cluster.Member{Name: name, Address: host.Addr(nodePort), Signer: issued.SignerKey()})
 		configs[i] = cluster.Config{
-			Name: name, Self: issued.Self(), Trust: s.trust, Listen: l, SignerKey: issued.Signer,
+			Name: name, Self: issued.Self(), Trust: s.trust, Network: host, SignerKey: issued.Signer,
 			Groups: []cluster.GroupConfig{
 				{Name: "total"}, {Name: "causal", Level: cluster.Causal}, {Name: "short", Keep: 8},
 			},
@@ -90,42 +93,49 @@ func serve(n int, limits api.Limits) (*served, error) {
 	all.Wait()
 	for i := range configs {
 		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		l, err := listen()
-		if err != nil {
-			return nil, err
+			t.Fatal(errs[i])
 		}
 		server := api.New(api.Config{
 			Node: s.nodes[i], Cluster: configs[i], Limits: limits, Left: func() { s.left <- i },
 		})
+		l := s.listen(t, i, clientPort)
 		go func() { _ = server.Serve(l) }()
 		s.servers, s.addresses = append(s.servers, server), append(s.addresses, l.Addr().String())
 	}
-	l, err := listen()
-	if err != nil {
-		return nil, err
-	}
+	l := s.listen(t, 0, watchPort)
 	go func() { _ = s.servers[0].ServeWatch(l) }()
 	s.watch = "http://" + l.Addr().String()
-	return s, nil
+	return s
 }
 
-func listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+// listen listens at a port of a node's host.
+func (s *served) listen(t *testing.T, node int, port uint16) net.Listener {
+	t.Helper()
+	host := s.network.Host(fmt.Sprintf("node%d", node+1))
+	l, err := host.Listen(t.Context(), "tcp", host.Addr(port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// dial connects as a client.
+func (s *served) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.network.Host("clients").DialContext(ctx, network, address)
+}
 
 // close ends it.
-func (s *served) close() error {
+func (s *served) close(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for i, server := range s.servers {
 		if err := server.Close(ctx); err != nil {
-			return err
+			t.Error(err)
 		}
 		if err := s.nodes[i].Close(); err != nil && !errors.Is(err, net.ErrClosed) { // it has left
-			return err
+			t.Error(err)
 		}
 	}
-	return nil
 }
 
 // certificate makes one of a client.
@@ -143,7 +153,7 @@ func (s *served) client(t *testing.T, node int, r cert.Rights, o ...connect.Clie
 	t.Helper()
 	c := client.New(client.Config{
 		Self: s.certificate(t, "c", r).Self(), Trust: s.trust, Address: s.addresses[node],
-		Node: fmt.Sprintf("node%d", node+1), Options: o,
+		Node: fmt.Sprintf("node%d", node+1), DialContext: s.dial, Options: o,
 	})
 	t.Cleanup(c.Close)
 	return c

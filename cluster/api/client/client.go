@@ -31,6 +31,9 @@ type Config struct {
 	// Dial is how long connecting may take, by default 2 s: a process that stands still takes
 	// connections and says nothing.
 	Dial time.Duration
+	// DialContext, if it is given, connects in place of the system's dialer: as that of a host
+	// of cluster/link/memory.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 	// Options are those of the library; connect.WithGRPC() is one.
 	Options []connect.ClientOption
 }
@@ -62,8 +65,9 @@ func New(c Config) *Client {
 	}
 	config := c.Trust.Dial(c.Self, want)
 	config.NextProtos = []string{"h2"}
+	config.ServerName, _, _ = net.SplitHostPort(c.Address)
 	t := &http.Transport{
-		DialTLSContext: dial(config, cmp.Or(c.Dial, attempt)),
+		DialTLSContext: dial(c, config),
 		HTTP2:          &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second},
 	}
 	t.Protocols = new(http.Protocols)
@@ -83,11 +87,19 @@ func New(c Config) *Client {
 	}
 }
 
+// dialing is DialContext of a net.Dialer.
+type dialing = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // dial connects in so much time. Whatever goes wrong, nobody has been asked for anything.
-func dial(config *tls.Config, within time.Duration) func(context.Context, string, string) (net.Conn, error) {
-	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: within}, Config: config}
+func dial(c Config, config *tls.Config) dialing {
+	within, connect := cmp.Or(c.Dial, attempt), c.DialContext
+	if connect == nil {
+		connect = new(net.Dialer).DialContext
+	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := d.DialContext(ctx, network, address)
+		soon, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		c, err := shake(soon, connect, network, address, config)
 		if err == nil {
 			return c, nil
 		}
@@ -99,6 +111,20 @@ func dial(config *tls.Config, within time.Duration) func(context.Context, string
 		}
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: named(address), Err: err}
 	}
+}
+
+// shake connects, and shakes hands.
+func shake(ctx context.Context, connect dialing, network, address string, config *tls.Config) (net.Conn, error) {
+	raw, err := connect(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c := tls.Client(raw, config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // named is an address as it was given.
