@@ -53,6 +53,7 @@ type callee struct {
 	up      bool
 	since   time.Time
 	cut     context.CancelCauseFunc // of our session
+	given   *Down                   // why it was given up, or nil
 }
 
 // batch is how many bytes of frames a call carries, beyond which it takes no more.
@@ -150,6 +151,9 @@ func (p *callee) give(why *Down) {
 	p.mu.Lock()
 	p.open = false
 	cut := p.cut
+	if p.given == nil {
+		p.given = why
+	}
 	p.mu.Unlock()
 	if cut != nil {
 		cut(why)
@@ -207,7 +211,7 @@ func (p *callee) run() {
 		begin := p.m.now()
 		ctx, cut := context.WithCancelCause(p.m.ctx)
 		p.mu.Lock()
-		p.cut = cut
+		p.cut, p.given = cut, nil
 		p.mu.Unlock()
 		why := p.talk(ctx)
 		if d, given := errors.AsType[*Down](context.Cause(ctx)); given {

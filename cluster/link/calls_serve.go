@@ -156,8 +156,8 @@ func (m *Calls) meet(in *incoming, state tls.ConnectionState) {
 	}
 	in.who = m.peers[id]
 	stop := m.c.Identity.Watch(state, func(why error) {
+		in.who.give(&Down{Reason: Untrusted, Err: why}) // first: the peer comes again when it is closed
 		_ = in.conn.Close()
-		in.who.give(&Down{Reason: Untrusted, Err: why})
 	})
 	in.mu.Lock()
 	in.stop = stop
@@ -214,8 +214,11 @@ func (p *callee) greeted(r *parleyv1.CarryRequest) Reason {
 	}
 	if p.up { // he has lost what we had, and maybe his memory
 		p.up, p.out = false, 0
-		p.give(&Down{Reason: Replaced})
-		p.m.c.Handler.Down(p.id, &Down{Reason: Replaced})
+		p.give(&Down{Reason: Replaced}) // unless it was given up already, for a reason of our own
+		p.mu.Lock()
+		why := p.given
+		p.mu.Unlock()
+		p.m.c.Handler.Down(p.id, why)
 	}
 	p.session, p.past, p.life, p.next = r.GetSession(), r.GetSession(), hello.Incarnation, 1
 	p.changed()
