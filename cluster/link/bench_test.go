@@ -27,7 +27,7 @@ func cpu() time.Duration {
 }
 
 func benchPair(b *testing.B) *system {
-	return pair(b, func(c *link.Config) { c.Limits = link.Limits{} })
+	return onThisMachine(b, func(c *link.Config) { c.Limits = link.Limits{} })
 }
 
 // One frame of 100 bytes goes there and comes back.

@@ -1,12 +1,14 @@
 package link_test
 
 import (
-	"net"
+	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"parley"
 	"parley/cluster/link"
+	"parley/cluster/link/memory"
 )
 
 var (
@@ -14,22 +16,16 @@ var (
 	_ link.Transport = (*link.Datagrams)(nil)
 )
 
-// datagrams makes two nodes.
-func datagrams(t *testing.T, size int) (d [2]*link.Datagrams, h [2]*host, addrs []string) {
+// datagrams makes two nodes, on hosts a and b of a network.
+func datagrams(t *testing.T, size int) (d [2]*link.Datagrams, h [2]*host, n *memory.Network) {
 	t.Helper()
-	var socks []*net.UDPConn
-	for range 2 {
-		sock, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		socks = append(socks, sock)
-		addrs = append(addrs, sock.LocalAddr().String())
-	}
+	n = memory.New(memory.Options{})
+	hosts := []*memory.Host{n.Host("a"), n.Host("b")}
+	addrs := []string{hosts[0].Addr(7), hosts[1].Addr(7)}
 	for i := range 2 {
 		h[i] = &host{}
 		var err error
-		d[i], err = link.NewDatagrams(link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Socket: socks[i], Size: size, Handler: h[i]})
+		d[i], err = link.NewDatagrams(link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Network: hosts[i], Size: size, Handler: h[i]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,119 +34,130 @@ func datagrams(t *testing.T, size int) (d [2]*link.Datagrams, h [2]*host, addrs 
 		}
 		t.Cleanup(func() { _ = d[i].Close() })
 	}
-	return d, h, addrs
+	return d, h, n
+}
+
+func socket(t testing.TB, n link.Network, address string) link.Socket {
+	t.Helper()
+	c, err := n.ListenPacket(t.Context(), "udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c.(link.Socket)
 }
 
 func TestDatagrams(t *testing.T) {
-	d, h, _ := datagrams(t, 0)
-	for i := range 2 {
-		to := parley.ID(1 - i)
-		if !d[i].Send(to, link.Urgent, 300, []byte("he"), []byte("llo")) {
-			t.Fatal("not sent")
+	synctest.Test(t, func(t *testing.T) {
+		d, h, _ := datagrams(t, 0)
+		for i := range 2 {
+			to := parley.ID(1 - i)
+			if !d[i].Send(to, link.Urgent, 300, []byte("he"), []byte("llo")) {
+				t.Fatal("not sent")
+			}
+			d[i].Flush(to)
+			h[to].await(t, "frame "+parley.ID(i).String()+"/300 hello")
 		}
-		d[i].Flush(to)
-		h[to].await(t, "frame "+parley.ID(i).String()+"/300 hello")
-	}
-	p := d[0].Stats().Peers[0]
-	if p.ID != 1 || p.FramesIn != 1 || p.FramesOut != 1 || p.BytesOut != 2+2+5 {
-		t.Errorf("%+v", p)
-	}
-	if err := d[0].Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := h[0].all(); got != "up 1.0\nframe 1/300 hello\ndown 1 closed" {
-		t.Error(got)
-	}
-	if d[0].Send(1, link.Bulk, 1, nil, nil) {
-		t.Error("sent after the end")
-	}
+		p := d[0].Stats().Peers[0]
+		if p.ID != 1 || p.FramesIn != 1 || p.FramesOut != 1 || p.BytesOut != 2+2+5 {
+			t.Errorf("%+v", p)
+		}
+		if err := d[0].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := h[0].all(); got != "up 1.0\nframe 1/300 hello\ndown 1 closed" {
+			t.Error(got)
+		}
+		if d[0].Send(1, link.Bulk, 1, nil, nil) {
+			t.Error("sent after the end")
+		}
+	})
 }
 
 // A packet holds one frame, and no more than its size.
 func TestDatagramSize(t *testing.T) {
-	for _, size := range []int{64, 1200, 8900} {
-		d, h, _ := datagrams(t, size)
-		room := size - 2 - 1
-		if d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room)) || d[0].Stats().Peers[0].Refused[link.Oversize] != 1 {
-			t.Errorf("%d bytes and one more were sent", size)
+	synctest.Test(t, func(t *testing.T) {
+		for _, size := range []int{64, 1200, 8900} {
+			d, h, _ := datagrams(t, size)
+			room := size - 2 - 1
+			if d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room)) || d[0].Stats().Peers[0].Refused[link.Oversize] != 1 {
+				t.Errorf("%d bytes and one more were sent", size)
+			}
+			if !d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room-1)) {
+				t.Errorf("%d bytes were not sent", size)
+			}
+			await(t, "the packet", func() bool { return strings.Contains(h[1].all(), "frame 0/5 ") })
 		}
-		if !d[0].Send(1, link.Bulk, 5, []byte{1}, make([]byte, room-1)) {
-			t.Errorf("%d bytes were not sent", size)
-		}
-		await(t, "the packet", func() bool { return strings.Contains(h[1].all(), "frame 0/5 ") })
-	}
+	})
 }
 
 // Packets that are not a peer's are refused.
 func TestHostileDatagrams(t *testing.T) {
-	d, h, addrs := datagrams(t, 100)
-	stranger, err := net.Dial("udp", addrs[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stranger.Close()
-	seen := func(why link.Reason) func() bool {
-		return func() bool { return d[1].Stats().Refused[why] > 0 }
-	}
-	for _, c := range []struct {
-		what string
-		b    []byte
-		why  link.Reason
-	}{
-		{"another address", []byte{0, 0, 5, 'x'}, link.OtherAddress},
-		{"no peer", []byte{0, 2, 5, 'x'}, link.OtherPeer},
-		{"ourselves", []byte{0, 1, 5, 'x'}, link.OtherPeer},
-		{"a byte", []byte{0}, link.Truncated},
-		{"nothing", nil, link.Truncated},
-	} {
-		_, _ = stranger.Write(c.b)
-		await(t, c.what, seen(c.why))
-	}
-	// From the peer's own address.
-	_ = d[0].Close()
-	from, _ := net.ResolveUDPAddr("udp", addrs[0])
-	to, _ := net.ResolveUDPAddr("udp", addrs[1])
-	peer, err := net.DialUDP("udp", from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
-	for why, b := range map[link.Reason][]byte{
-		link.LongFrame: append([]byte{0, 0, 5}, make([]byte, 98)...), link.Malformed: {0, 0, 0x80, 0},
-	} {
-		_, _ = peer.Write(b)
-		await(t, why.String(), func() bool { return d[1].Stats().Peers[0].Refused[why] == 1 })
-	}
-	_, _ = peer.Write([]byte{0, 0, 5, 'o', 'k'})
-	h[1].await(t, "frame 0/5 ok")
-	if got := h[1].all(); got != "up 0.0\nframe 0/5 ok" {
-		t.Error(got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d, h, n := datagrams(t, 100)
+		to := netip.MustParseAddrPort(n.Host("b").Addr(7))
+		stranger := socket(t, n.Host("stranger"), ":7")
+		seen := func(why link.Reason) func() bool {
+			return func() bool { return d[1].Stats().Refused[why] > 0 }
+		}
+		for _, c := range []struct {
+			what string
+			b    []byte
+			why  link.Reason
+		}{
+			{"another address", []byte{0, 0, 5, 'x'}, link.OtherAddress},
+			{"no peer", []byte{0, 2, 5, 'x'}, link.OtherPeer},
+			{"ourselves", []byte{0, 1, 5, 'x'}, link.OtherPeer},
+			{"a byte", []byte{0}, link.Truncated},
+			{"nothing", nil, link.Truncated},
+		} {
+			_, _ = stranger.WriteToUDPAddrPort(c.b, to)
+			await(t, c.what, seen(c.why))
+		}
+		// From the peer's own address.
+		_ = d[0].Close()
+		peer := socket(t, n.Host("a"), ":7")
+		for why, b := range map[link.Reason][]byte{
+			link.LongFrame: append([]byte{0, 0, 5}, make([]byte, 98)...), link.Malformed: {0, 0, 0x80, 0},
+		} {
+			_, _ = peer.WriteToUDPAddrPort(b, to)
+			await(t, why.String(), func() bool { return d[1].Stats().Peers[0].Refused[why] == 1 })
+		}
+		_, _ = peer.WriteToUDPAddrPort([]byte{0, 0, 5, 'o', 'k'}, to)
+		h[1].await(t, "frame 0/5 ok")
+		if got := h[1].all(); got != "up 0.0\nframe 0/5 ok" {
+			t.Error(got)
+		}
+	})
 }
 
 func TestDatagramConfigurations(t *testing.T) {
-	good := link.DatagramConfig{Peers: []string{"127.0.0.1:0"}, Handler: &host{}}
-	for what, spoil := range map[string]func(c *link.DatagramConfig){
-		"no such node": func(c *link.DatagramConfig) { c.Self = 1 },
-		"a name":       func(c *link.DatagramConfig) { c.Peers = []string{"localhost:1"} },
-		"no handler":   func(c *link.DatagramConfig) { c.Handler = nil },
-		"a large size": func(c *link.DatagramConfig) { c.Size = 8901 },
-		"a small size": func(c *link.DatagramConfig) { c.Size = 63 },
-	} {
-		c := good
-		spoil(&c)
-		if _, err := link.NewDatagrams(c); err == nil {
-			t.Errorf("%s was accepted", what)
+	synctest.Test(t, func(t *testing.T) {
+		good := link.DatagramConfig{
+			Peers: []string{"127.0.0.1:0"}, Network: memory.New(memory.Options{}).Host("a"), Handler: &host{},
 		}
-	}
-	d, err := link.NewDatagrams(good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+		for what, spoil := range map[string]func(c *link.DatagramConfig){
+			"no such node": func(c *link.DatagramConfig) { c.Self = 1 },
+			"a name":       func(c *link.DatagramConfig) { c.Peers = []string{"localhost:1"} },
+			"no handler":   func(c *link.DatagramConfig) { c.Handler = nil },
+			"a large size": func(c *link.DatagramConfig) { c.Size = 8901 },
+			"a small size": func(c *link.DatagramConfig) { c.Size = 63 },
+		} {
+			c := good
+			spoil(&c)
+			if _, err := link.NewDatagrams(c); err == nil {
+				t.Errorf("%s was accepted", what)
+			}
+		}
+		d, err := link.NewDatagrams(good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

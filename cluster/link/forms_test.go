@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
@@ -15,6 +16,7 @@ import (
 	"parley/broadcast/problem"
 	hosting "parley/cluster/host"
 	"parley/cluster/link"
+	"parley/cluster/link/memory"
 )
 
 // forms are the three forms of the link. Each makes nodes that are connected, with handlers
@@ -48,14 +50,16 @@ func packets(
 	t testing.TB, n int, handler func(int) link.Handler, meddle func(from, to parley.ID, b []byte, send func([]byte)),
 ) (out []link.Transport) {
 	t.Helper()
-	var socks []*net.UDPConn
+	at := func(int) link.Network { return machine{} }
+	if _, timed := t.(*testing.B); !timed {
+		network := memory.New(memory.Options{})
+		at = func(i int) link.Network { return network.Host(fmt.Sprint("node", i)) }
+	}
+	var socks []link.Socket
 	var addrs []string
-	for range n {
-		sock, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		socks, addrs = append(socks, sock), append(addrs, sock.LocalAddr().String())
+	for i := range n {
+		sock := socket(t, at(i), "127.0.0.1:0")
+		socks, addrs = append(socks, sock), append(addrs, sock.(net.PacketConn).LocalAddr().String())
 	}
 	for i := range n {
 		c := link.DatagramConfig{Self: parley.ID(i), Peers: addrs, Socket: socks[i], Handler: handler(i)}
@@ -136,7 +140,9 @@ func TestForms(t *testing.T) {
 		})
 	}
 	for name, form := range all {
-		t.Run(name, func(t *testing.T) { diffuses(t, form) })
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { diffuses(t, form) })
+		})
 	}
 	if lost.Load() == 0 {
 		t.Error("nothing was lost")

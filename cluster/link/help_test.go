@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
@@ -12,7 +13,6 @@ import (
 	"math/big"
 	"net"
 	"net/url"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +21,7 @@ import (
 
 	"parley"
 	"parley/cluster/link"
+	"parley/cluster/link/memory"
 )
 
 // authority signs the certificates of a test.
@@ -206,22 +207,49 @@ func quick() link.Limits {
 
 // system is some nodes of one cluster in this process.
 type system struct {
-	t      testing.TB
-	ca     *authority
-	addrs  []string
-	config []link.Config
-	mesh   []*link.Mesh
-	host   []*host
+	t       testing.TB
+	ca      *authority
+	network *memory.Network // nil for a benchmark
+	outside link.Network    // where a test dials from
+	addrs   []string
+	config  []link.Config
+	mesh    []*link.Mesh
+	host    []*host
 }
 
-// newSystem makes n nodes; change may change each node's configuration. None is started.
+// newSystem makes n nodes; change may change each node's configuration. None is started. They
+// are linked in memory, in a bubble, where nothing may go on when the test has ended; those of
+// a benchmark are on this machine.
 func newSystem(t testing.TB, n int, change func(c *link.Config)) *system {
 	t.Helper()
-	s := &system{t: t, ca: newAuthority(t), mesh: make([]*link.Mesh, n)}
-	before := runtime.NumGoroutine()
+	s := &system{t: t}
+	if _, timed := t.(*testing.B); timed {
+		s.make(n, func(int) link.Network { return machine{} }, change)
+		return s
+	}
+	s.network = memory.New(memory.Options{})
+	s.outside = s.network.Host("outside")
+	s.make(n, func(i int) link.Network { return s.place(i) }, change)
+	return s
+}
+
+// onThisMachine is a pair on the system's sockets.
+func onThisMachine(t testing.TB, change func(c *link.Config)) *system {
+	t.Helper()
+	s := &system{t: t}
+	s.make(2, func(int) link.Network { return machine{} }, change)
+	s.start(0, 1)
+	s.connected(0, 1)
+	return s
+}
+
+func (s *system) make(n int, at func(i int) link.Network, change func(c *link.Config)) {
+	t := s.t
+	t.Helper()
+	s.ca, s.mesh = newAuthority(t), make([]*link.Mesh, n)
 	var listeners []net.Listener
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for i := range n {
+		l, err := at(i).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +259,7 @@ func newSystem(t testing.TB, n int, change func(c *link.Config)) *system {
 	for i := range n {
 		h := &host{}
 		c := link.Config{
-			Self: parley.ID(i), Peers: s.addrs, Listener: listeners[i], Identity: s.ca.node(t, i),
+			Self: parley.ID(i), Peers: s.addrs, Listener: listeners[i], Network: at(i), Identity: s.ca.node(t, i),
 			Hello: link.Hello{Cluster: "test", Incarnation: 1}, Limits: quick(), Handler: h,
 		}
 		if change != nil {
@@ -244,16 +272,36 @@ func newSystem(t testing.TB, n int, change func(c *link.Config)) *system {
 			s.stop(i)
 			_ = listeners[i].Close()
 		}
-		left := 0
-		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if left = runtime.NumGoroutine() - before; left <= 0 {
-				return
-			}
-		}
-		b := make([]byte, 1<<16)
-		t.Errorf("%d goroutines are left:\n%s", left, b[:runtime.Stack(b, true)])
 	})
-	return s
+}
+
+// place is where a node is in memory.
+func (s *system) place(i int) *memory.Host { return s.network.Host(fmt.Sprint("node", i)) }
+
+// machine is the network of the system, for what is measured and what memory has not.
+type machine struct{}
+
+func (machine) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, network, address)
+}
+
+func (machine) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+	return new(net.ListenConfig).ListenPacket(ctx, network, address)
+}
+
+func (machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// dial connects to a node, by no more than TCP.
+func (s *system) dial(to int) net.Conn {
+	s.t.Helper()
+	c, err := s.outside.DialContext(s.t.Context(), "tcp", s.addrs[to])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 func (s *system) start(nodes ...int) {
@@ -326,8 +374,8 @@ type wire struct {
 
 func (s *system) wire(id, to int) wire {
 	s.t.Helper()
-	c, err := tls.Dial("tcp", s.addrs[to], s.ca.node(s.t, id).Dial(parley.ID(to)))
-	if err != nil {
+	c := tls.Client(s.dial(to), s.ca.node(s.t, id).Dial(parley.ID(to)))
+	if err := c.Handshake(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = c.Close() })

@@ -5,9 +5,9 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
@@ -74,25 +74,27 @@ func TestHostileFrames(t *testing.T) {
 		{"bye of 2 bytes", frame(bye, 1, 2), link.Malformed},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			s := besieged(t, func(c *link.Config) { c.Limits.Frame = frameLimit })
-			w := s.intruder(0, 1)
-			w.send(c.send)
-			if c.why == 0 {
-				w.send(frame(urgent, 5, 'o', 'k'))
-				s.host[1].await(t, "frame 0/5 ok")
-				if p := s.peer(1, 0); len(p.Refused) != 0 || !p.Connected {
-					t.Errorf("refused: %v", p.Refused)
+			synctest.Test(t, func(t *testing.T) {
+				s := besieged(t, func(c *link.Config) { c.Limits.Frame = frameLimit })
+				w := s.intruder(0, 1)
+				w.send(c.send)
+				if c.why == 0 {
+					w.send(frame(urgent, 5, 'o', 'k'))
+					s.host[1].await(t, "frame 0/5 ok")
+					if p := s.peer(1, 0); len(p.Refused) != 0 || !p.Connected {
+						t.Errorf("refused: %v", p.Refused)
+					}
+				} else {
+					if got := w.told(); got != c.why {
+						t.Errorf("the peer is told %q, not %q", got, c.why)
+					}
+					s.host[1].await(t, "down 0 "+c.why.String())
+					if p := s.peer(1, 0); len(p.Refused) != 1 || p.Refused[c.why] != 1 {
+						t.Errorf("counted %v", p.Refused)
+					}
 				}
-			} else {
-				if got := w.told(); got != c.why {
-					t.Errorf("the peer is told %q, not %q", got, c.why)
-				}
-				s.host[1].await(t, "down 0 "+c.why.String())
-				if p := s.peer(1, 0); len(p.Refused) != 1 || p.Refused[c.why] != 1 {
-					t.Errorf("counted %v", p.Refused)
-				}
-			}
-			s.goOn()
+				s.goOn()
+			})
 		})
 	}
 }
@@ -104,14 +106,16 @@ func TestTruncatedFrames(t *testing.T) {
 		"behind a part": frame(part, 7, 1, 2),
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := besieged(t, nil)
-			w := s.intruder(0, 1)
-			w.send(append(frame(urgent, 5, 'o', 'k'), b...))
-			s.host[1].await(t, "frame 0/5 ok")
-			_ = w.Close()
-			s.host[1].await(t, "down 0 frame cut off")
-			s.refused(1, 0, link.Truncated)
-			s.goOn()
+			synctest.Test(t, func(t *testing.T) {
+				s := besieged(t, nil)
+				w := s.intruder(0, 1)
+				w.send(append(frame(urgent, 5, 'o', 'k'), b...))
+				s.host[1].await(t, "frame 0/5 ok")
+				_ = w.Close()
+				s.host[1].await(t, "down 0 frame cut off")
+				s.refused(1, 0, link.Truncated)
+				s.goOn()
+			})
 		})
 	}
 }
@@ -144,37 +148,41 @@ func TestHostileHello(t *testing.T) {
 		{"other configuration", helloFrame("test", 1, 1, 1, 1), link.OtherConfig},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			s := besieged(t, nil)
-			w := s.wire(0, 1)
-			w.send(c.send)
-			kind, b := w.next()
-			switch {
-			case c.why == 0 && kind != hello:
-				t.Errorf("answered by a frame of type %d", kind)
-			case c.why != 0 && (kind != bye || !bytes.Equal(b, []byte{byte(c.why)})):
-				t.Errorf("answered by a frame of type %d: %v", kind, b)
-			}
-			if c.why != 0 {
-				s.refused(1, 0, c.why)
-				if got := s.host[1].count("up 0.1"); got != 0 {
-					t.Error("he was let in")
+			synctest.Test(t, func(t *testing.T) {
+				s := besieged(t, nil)
+				w := s.wire(0, 1)
+				w.send(c.send)
+				kind, b := w.next()
+				switch {
+				case c.why == 0 && kind != hello:
+					t.Errorf("answered by a frame of type %d", kind)
+				case c.why != 0 && (kind != bye || !bytes.Equal(b, []byte{byte(c.why)})):
+					t.Errorf("answered by a frame of type %d: %v", kind, b)
 				}
-			} else {
-				s.host[1].await(t, "up 0.1")
-			}
-			s.goOn()
+				if c.why != 0 {
+					s.refused(1, 0, c.why)
+					if got := s.host[1].count("up 0.1"); got != 0 {
+						t.Error("he was let in")
+					}
+				} else {
+					s.host[1].await(t, "up 0.1")
+				}
+				s.goOn()
+			})
 		})
 	}
 }
 
 // A hello that is cut off.
 func TestTruncatedHello(t *testing.T) {
-	s := besieged(t, nil)
-	w := s.wire(0, 1)
-	w.send(helloFrame("test", 1, 1, 1, 0)[:30])
-	_ = w.Close()
-	s.refused(1, 0, link.Truncated)
-	s.goOn()
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, nil)
+		w := s.wire(0, 1)
+		w.send(helloFrame("test", 1, 1, 1, 0)[:30])
+		_ = w.Close()
+		s.refused(1, 0, link.Truncated)
+		s.goOn()
+	})
 }
 
 // Whom certificate and hello do not make a peer of this side.
@@ -190,29 +198,33 @@ func TestHostilePeers(t *testing.T) {
 		{"one who has to be dialed", 2, 1, true},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			s := besieged(t, nil)
-			w := s.wire(c.id, c.at)
-			if got := w.told(); got != link.OtherPeer {
-				t.Errorf("told %q", got)
-			}
-			s.refused(c.at, -1, link.OtherPeer)
-			s.goOn()
+			synctest.Test(t, func(t *testing.T) {
+				s := besieged(t, nil)
+				w := s.wire(c.id, c.at)
+				if got := w.told(); got != link.OtherPeer {
+					t.Errorf("told %q", got)
+				}
+				s.refused(c.at, -1, link.OtherPeer)
+				s.goOn()
+			})
 		})
 	}
 }
 
 // The address of one peer is that of another: the one who dials finds out.
 func TestAnotherPeerAnswers(t *testing.T) {
-	s := newSystem(t, 3, nil)
-	s.config[0].Peers = []string{s.addrs[0], s.addrs[2], s.addrs[1]}
-	s.start(0, 1, 2)
-	s.refused(0, 1, link.OtherPeer)
-	s.refused(0, 2, link.OtherPeer)
-	s.connected(1, 2)
-	s.goOn()
-	if got := s.host[0].all(); got != "" {
-		t.Errorf("node 0 saw\n%s", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSystem(t, 3, nil)
+		s.config[0].Peers = []string{s.addrs[0], s.addrs[2], s.addrs[1]}
+		s.start(0, 1, 2)
+		s.refused(0, 1, link.OtherPeer)
+		s.refused(0, 2, link.OtherPeer)
+		s.connected(1, 2)
+		s.goOn()
+		if got := s.host[0].all(); got != "" {
+			t.Errorf("node 0 saw\n%s", got)
+		}
+	})
 }
 
 // What never becomes TLS 1.3 with a certificate of this cluster.
@@ -224,144 +236,154 @@ func TestHostileHandshakes(t *testing.T) {
 		"a node of no number": nil,
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := besieged(t, nil)
-			config := s.ca.node(t, 0).Dial(1)
-			if change == nil {
-				config = s.ca.node(t, -5).Dial(1) // "node/-5": Who makes 65531 of it
-			} else {
-				change(t, s, config)
-			}
-			c, err := tls.Dial("tcp", s.addrs[1], config)
-			if err == nil {
-				defer c.Close()
-				_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
-				if n, err := c.Read(make([]byte, 100)); err == nil && n != 6 { // a bye at most
-					t.Errorf("%d bytes came", n)
+			synctest.Test(t, func(t *testing.T) {
+				s := besieged(t, nil)
+				config := s.ca.node(t, 0).Dial(1)
+				if change == nil {
+					config = s.ca.node(t, -5).Dial(1) // "node/-5": Who makes 65531 of it
+				} else {
+					change(t, s, config)
 				}
-			}
-			if change == nil {
-				s.refused(1, -1, link.OtherPeer)
-			} else {
-				s.refused(1, -1, link.Handshake)
-			}
-			s.goOn()
+				c := tls.Client(s.dial(1), config)
+				err := c.Handshake()
+				if err == nil {
+					defer c.Close()
+					_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+					if n, err := c.Read(make([]byte, 100)); err == nil && n != 6 { // a bye at most
+						t.Errorf("%d bytes came", n)
+					}
+				}
+				if change == nil {
+					s.refused(1, -1, link.OtherPeer)
+				} else {
+					s.refused(1, -1, link.Handshake)
+				}
+				s.goOn()
+			})
 		})
 	}
 	t.Run("no TLS", func(t *testing.T) {
-		s := besieged(t, nil)
-		c, err := net.Dial("tcp", s.addrs[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		_, _ = c.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
-		s.refused(1, -1, link.Handshake)
-		s.goOn()
+		synctest.Test(t, func(t *testing.T) {
+			s := besieged(t, nil)
+			c := s.dial(1)
+			defer c.Close()
+			_, _ = c.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+			s.refused(1, -1, link.Handshake)
+			s.goOn()
+		})
 	})
 }
 
 // Byes of no known reason are all one, whoever says them: they do not fill the log.
 func TestUnknownByesAreOne(t *testing.T) {
-	var log bytes.Buffer
-	s := besieged(t, func(c *link.Config) {
-		if c.Self == 1 {
-			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := besieged(t, func(c *link.Config) {
+			if c.Self == 1 {
+				c.Log = slog.New(slog.NewTextHandler(&log, nil))
+			}
+		})
+		for i, why := range []byte{0, byte(link.Oversize) + 1, 255} {
+			s.intruder(0, 1).send(frame(bye, why))
+			await(t, "the bye", func() bool { return s.host[1].count("down 0 refused by the peer") == i+1 })
+			s.wire(0, 1).send(frame(bye, why)) // before hello
+			await(t, "the other bye", func() bool { return s.peer(1, 0).Refused[link.ToldOff] == uint64(2*i+2) })
+		}
+		s.stop(1)
+		if n := strings.Count(log.String(), "peer=0"); n != 1 {
+			t.Errorf("logged %d times:\n%s", n, &log)
 		}
 	})
-	for i, why := range []byte{0, byte(link.Oversize) + 1, 255} {
-		s.intruder(0, 1).send(frame(bye, why))
-		await(t, "the bye", func() bool { return s.host[1].count("down 0 refused by the peer") == i+1 })
-		s.wire(0, 1).send(frame(bye, why)) // before hello
-		await(t, "the other bye", func() bool { return s.peer(1, 0).Refused[link.ToldOff] == uint64(2*i+2) })
-	}
-	s.stop(1)
-	if n := strings.Count(log.String(), "peer=0"); n != 1 {
-		t.Errorf("logged %d times:\n%s", n, &log)
-	}
 }
 
 // A node refuses a peer, and the peer hears why: with it his own log tells the operator.
 func TestTheRefusedPeerIsTold(t *testing.T) {
-	s := newSystem(t, 2, func(c *link.Config) { c.Hello.Config[31] = byte(c.Self) })
-	s.start(0, 1)
-	s.refused(1, 0, link.OtherConfig)
-	s.refused(0, 1, link.ToldOff)
-	if s.host[0].all()+s.host[1].all() != "" {
-		t.Errorf("there was a connection: %s", s.host[0].all())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSystem(t, 2, func(c *link.Config) { c.Hello.Config[31] = byte(c.Self) })
+		s.start(0, 1)
+		s.refused(1, 0, link.OtherConfig)
+		s.refused(0, 1, link.ToldOff)
+		if s.host[0].all()+s.host[1].all() != "" {
+			t.Errorf("there was a connection: %s", s.host[0].all())
+		}
+	})
 }
 
 // N and N-1 talk, by the highest version that both speak; N and N-2 do not.
 func TestVersions(t *testing.T) {
-	for _, c := range []struct{ min0, max0, min1, max1, want uint16 }{
-		{1, 1, 1, 1, 1}, {1, 2, 1, 1, 1}, {1, 1, 1, 2, 1}, {1, 2, 2, 3, 2}, {2, 3, 1, 2, 2}, {1, 2, 1, 2, 2}, {1, 1, 2, 3, 0}, {3, 4, 1, 2, 0},
-	} {
-		s := newSystem(t, 2, func(l *link.Config) {
-			l.Hello.Min, l.Hello.Max = c.min0, c.max0
-			if l.Self == 1 {
-				l.Hello.Min, l.Hello.Max = c.min1, c.max1
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct{ min0, max0, min1, max1, want uint16 }{
+			{1, 1, 1, 1, 1}, {1, 2, 1, 1, 1}, {1, 1, 1, 2, 1}, {1, 2, 2, 3, 2}, {2, 3, 1, 2, 2}, {1, 2, 1, 2, 2}, {1, 1, 2, 3, 0}, {3, 4, 1, 2, 0},
+		} {
+			s := newSystem(t, 2, func(l *link.Config) {
+				l.Hello.Min, l.Hello.Max = c.min0, c.max0
+				if l.Self == 1 {
+					l.Hello.Min, l.Hello.Max = c.min1, c.max1
+				}
+			})
+			s.start(0, 1)
+			if c.want == 0 {
+				s.refused(1, 0, link.OtherVersion)
+			} else {
+				s.connected(0, 1)
+				if a, b := s.peer(0, 1).Version, s.peer(1, 0).Version; a != c.want || b != c.want {
+					t.Errorf("%+v: versions %d and %d", c, a, b)
+				}
 			}
-		})
-		s.start(0, 1)
-		if c.want == 0 {
-			s.refused(1, 0, link.OtherVersion)
-		} else {
-			s.connected(0, 1)
-			if a, b := s.peer(0, 1).Version, s.peer(1, 0).Version; a != c.want || b != c.want {
-				t.Errorf("%+v: versions %d and %d", c, a, b)
-			}
+			s.stop(0)
+			s.stop(1)
 		}
-		s.stop(0)
-		s.stop(1)
-	}
+	})
 }
 
 // The rule of duplicates: a living connection stands against a second one of the same life,
 // and gives way to one of a newer life; an older life is refused for ever.
 func TestDuplicateConnections(t *testing.T) {
-	s := besieged(t, nil)
-	try := func(incarnation uint64) (wire, link.Reason) {
-		w := s.wire(0, 1)
-		w.send(helloFrame("test", 1, 1, incarnation, 0))
-		kind, b := w.next()
-		if kind == bye {
-			return w, link.Reason(b[0])
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, nil)
+		try := func(incarnation uint64) (wire, link.Reason) {
+			w := s.wire(0, 1)
+			w.send(helloFrame("test", 1, 1, incarnation, 0))
+			kind, b := w.next()
+			if kind == bye {
+				return w, link.Reason(b[0])
+			}
+			return w, 0
 		}
-		return w, 0
-	}
-	first, why := try(5)
-	if why != 0 {
-		t.Fatal(why)
-	}
-	if _, why := try(5); why != link.Duplicate {
-		t.Errorf("a second connection of the same life: %v", why)
-	}
-	if _, why := try(4); why != link.OldLife {
-		t.Errorf("a second connection of an older life: %v", why)
-	}
-	first.send(frame(urgent, 5, 'a'))
-	s.host[1].await(t, "frame 0/5 a")
-	second, why := try(6)
-	if why != 0 {
-		t.Errorf("a connection of a newer life: %v", why)
-	}
-	if why := first.told(); why != link.Replaced {
-		t.Errorf("the first is told %v", why)
-	}
-	second.send(frame(urgent, 5, 'b'))
-	s.host[1].await(t, "frame 0/5 b")
-	_ = second.Close()
-	s.host[1].await(t, "down 0 connection broken")
-	if _, why := try(5); why != link.OldLife {
-		t.Errorf("an older life, after the newer has gone: %v", why)
-	}
-	await(t, "the same life, after its connection has gone", func() bool { _, why := try(6); return why == 0 })
-	await(t, "the last one to be up", func() bool { return s.host[1].count("up 0.6") == 2 })
-	want := "up 0.5\nframe 0/5 a\ndown 0 replaced by a newer incarnation\nup 0.6\nframe 0/5 b\ndown 0 connection broken\nup 0.6"
-	if got := s.host[1].withoutOf(2); got != want {
-		t.Errorf("node 1 saw\n%s\nnot\n%s", got, want)
-	}
-	s.goOn()
+		first, why := try(5)
+		if why != 0 {
+			t.Fatal(why)
+		}
+		if _, why := try(5); why != link.Duplicate {
+			t.Errorf("a second connection of the same life: %v", why)
+		}
+		if _, why := try(4); why != link.OldLife {
+			t.Errorf("a second connection of an older life: %v", why)
+		}
+		first.send(frame(urgent, 5, 'a'))
+		s.host[1].await(t, "frame 0/5 a")
+		second, why := try(6)
+		if why != 0 {
+			t.Errorf("a connection of a newer life: %v", why)
+		}
+		if why := first.told(); why != link.Replaced {
+			t.Errorf("the first is told %v", why)
+		}
+		second.send(frame(urgent, 5, 'b'))
+		s.host[1].await(t, "frame 0/5 b")
+		_ = second.Close()
+		s.host[1].await(t, "down 0 connection broken")
+		if _, why := try(5); why != link.OldLife {
+			t.Errorf("an older life, after the newer has gone: %v", why)
+		}
+		await(t, "the same life, after its connection has gone", func() bool { _, why := try(6); return why == 0 })
+		await(t, "the last one to be up", func() bool { return s.host[1].count("up 0.6") == 2 })
+		want := "up 0.5\nframe 0/5 a\ndown 0 replaced by a newer incarnation\nup 0.6\nframe 0/5 b\ndown 0 connection broken\nup 0.6"
+		if got := s.host[1].withoutOf(2); got != want {
+			t.Errorf("node 1 saw\n%s\nnot\n%s", got, want)
+		}
+		s.goOn()
+	})
 }
 
 // withoutOf is all that was seen but what is about a peer.

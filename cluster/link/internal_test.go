@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"parley/cluster/link/memory"
 )
 
 // The wait before the next attempt is never nothing and never more than its bound.
@@ -29,7 +31,6 @@ func TestJitter(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := testMesh(t)
-		m.c.Limits.Greeting = time.Nanosecond // dialing fails by time, which stands still here
 		begin := time.Now()
 		go m.peers[1].dial()
 		time.Sleep(time.Minute)
@@ -44,7 +45,7 @@ func TestBackoff(t *testing.T) {
 
 func testMesh(t *testing.T) *Mesh {
 	t.Helper()
-	m, err := New(Config{Peers: []string{"", "127.0.0.1:1"}, Handler: nothing{}, Identity: struct{ Identity }{}})
+	m, err := New(Config{Peers: []string{"", "127.0.0.1:1"}, Network: memory.New(memory.Options{}).Host("a"), Handler: nothing{}, Identity: struct{ Identity }{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,38 +226,124 @@ func TestOurWorkIsNobodysFault(t *testing.T) {
 // connection ends.
 func TestByeWhileSomebodyWrites(t *testing.T) {
 	server := httptest.NewTLSServer(nil) // for its certificate
-	defer server.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	heard := make(chan []byte)
-	go func() {
-		var b []byte
-		if c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true}); err == nil {
-			b, _ = io.ReadAll(c)
+	server.Close()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := ends(t)
+		heard := make(chan []byte)
+		go func() {
+			b, _ := io.ReadAll(tls.Client(theirs, &tls.Config{InsecureSkipVerify: true}))
+			heard <- b
+		}()
+		c := newConn(ours)
+		secure := tls.Server(c, &tls.Config{Certificates: server.TLS.Certificates})
+		if err := secure.Handshake(); err != nil {
+			t.Fatal(err)
 		}
-		heard <- b
-	}()
-	nc, err := l.Accept()
+		if !c.setFree() {
+			t.Fatal("it always waits")
+		}
+		s := newSession(testMesh(t).peers[1], c, secure, Hello{}, 1) // writing is somebody's
+		s.fail(&Down{Reason: Replaced})
+		if got, want := <-heard, []byte{0, 0, 0, 2, typeBye, byte(Replaced)}; !bytes.Equal(got, want) {
+			t.Errorf("the peer hears %v, not %v", got, want)
+		}
+	})
+}
+
+// ends are those of a connection in memory.
+func ends(t *testing.T) (ours, theirs net.Conn) {
+	t.Helper()
+	n := memory.New(memory.Options{})
+	l, err := n.Host("a").Listen(t.Context(), "tcp", ":1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newConn(nc)
-	secure := tls.Server(c, &tls.Config{Certificates: server.TLS.Certificates})
-	if err := secure.Handshake(); err != nil {
+	if theirs, err = n.Host("b").DialContext(t.Context(), "tcp", "a:1"); err != nil {
 		t.Fatal(err)
 	}
-	want := []byte{0, 0, 0, 2, typeBye, byte(Replaced)}
-	if !c.setFree() {
-		want = nil // who writes may be waiting, on this system
+	if ours, err = l.Accept(); err != nil {
+		t.Fatal(err)
 	}
-	s := newSession(testMesh(t).peers[1], c, secure, Hello{}, 1) // writing is somebody's
-	s.fail(&Down{Reason: Replaced})
-	if got := <-heard; !bytes.Equal(got, want) {
-		t.Errorf("the peer hears %v, not %v", got, want)
+	t.Cleanup(func() { _, _, _ = l.Close(), ours.Close(), theirs.Close() })
+	return ours, theirs
+}
+
+// full is a connection that has been written to until it took no more, and what was written.
+func full(t *testing.T, nc net.Conn) (c *conn, sent []byte) {
+	t.Helper()
+	if c = newConn(nc); !c.setFree() {
+		t.Fatal("it always waits")
 	}
+	piece := make([]byte, 7000)
+	for i := 0; !c.behind.Load(); i++ {
+		for k := range piece {
+			piece[k] = byte(i + k)
+		}
+		if _, err := c.Write(piece); err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, piece...)
+	}
+	return c, sent
+}
+
+// spills shows that what a connection does not take is kept, and comes in order when it is
+// drained: what is written meanwhile does not overtake it, though the connection would take that.
+func spills(t *testing.T, ours, there net.Conn, patience time.Duration, pass func()) {
+	t.Helper()
+	c, sent := full(t, ours)
+	sent = append(sent, "meanwhile, and after"...)
+	got := make([]byte, len(sent))
+	half := len(sent) / 2
+	if _, err := io.ReadFull(there, got[:half]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte("meanwhile, ")); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := io.ReadFull(there, got[half:])
+		done <- err
+	}()
+	if err := c.drain(patience); err != nil || c.behind.Load() {
+		t.Fatal(err)
+	}
+	pass()
+	if _, err := c.Write([]byte("and after")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("other bytes came: %v", err)
+	}
+}
+
+func TestSpill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := ends(t)
+		const patience = 200 * time.Millisecond
+		spills(t, ours, theirs, patience, func() { time.Sleep(patience + 1) }) // it is over then, and holds for nobody else
+	})
+}
+
+// No more is kept than a block makes, and nobody waits longer than he is to for a peer who does
+// not read.
+func TestSpillIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, _ := ends(t)
+		c, _ := full(t, ours)
+		var err error
+		for err == nil {
+			_, err = c.Write(make([]byte, 1000))
+		}
+		if err != errSpill || len(c.spill) > maxSpill || len(c.spill) < maxSpill-1000 {
+			t.Fatalf("%v, with %d bytes kept", err, len(c.spill))
+		}
+		begin := time.Now()
+		if why := broken(c.drain(50 * time.Millisecond)); why.Reason != Stuck || time.Since(begin) != 50*time.Millisecond {
+			t.Errorf("drained into a peer who does not read, after %v: %v", time.Since(begin), why)
+		}
+	})
 }
 
 // The memory of a long frame is not kept.

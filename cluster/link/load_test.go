@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
@@ -32,15 +33,10 @@ func bounded(t *testing.T, before uint64) {
 }
 
 // dialAll opens n connections and writes the same to each.
-func dialAll(t *testing.T, n int, addr string, b []byte) {
-	t.Helper()
+func (s *system) dialAll(n, to int, b []byte) {
+	s.t.Helper()
 	for range n {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			continue // refused at once
-		}
-		t.Cleanup(func() { _ = c.Close() })
-		_, _ = c.Write(b) // it may be closed already
+		_, _ = s.dial(to).Write(b) // it may be closed already
 	}
 }
 
@@ -49,32 +45,30 @@ var halfHandshake = append([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}, make([]by
 
 // Connections without a hello: at most 64 are kept, and not for long.
 func TestLoad2000Connects(t *testing.T) {
-	s := besieged(t, func(c *link.Config) {
-		c.Limits.AddressRate, c.Limits.AddressBurst, c.Limits.Greeting = 1_000_000, 1_000_000, 400*time.Millisecond
-	})
-	before, goroutines := heap(), runtime.NumGoroutine()
-	dialAll(t, 2000, s.addrs[1], nil)
-	s.refused(1, -1, link.Crowd)
-	if n := runtime.NumGoroutine() - goroutines; n > 64+8 {
-		t.Errorf("%d goroutines more", n)
-	}
-	bounded(t, before)
-	s.goOn()
-	s.refused(1, -1, link.Late)
-	w := wire{}
-	await(t, "a peer is let in after the storm", func() bool {
-		w = s.wireOrNot(0, 1)
-		return w.Conn != nil
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, func(c *link.Config) {
+			c.Limits.AddressRate, c.Limits.AddressBurst, c.Limits.Greeting = 1_000_000, 1_000_000, 400*time.Millisecond
+		})
+		before, goroutines := heap(), runtime.NumGoroutine()
+		s.dialAll(2000, 1, nil)
+		s.refused(1, -1, link.Crowd)
+		if n := runtime.NumGoroutine() - goroutines; n > 64+8 {
+			t.Errorf("%d goroutines more", n)
+		}
+		bounded(t, before)
+		s.goOn()
+		s.refused(1, -1, link.Late)
+		w := wire{}
+		await(t, "a peer is let in after the storm", func() bool {
+			w = s.wireOrNot(0, 1)
+			return w.Conn != nil
+		})
 	})
 }
 
 // wireOrNot is a connection that has been greeted, if it could be had.
 func (s *system) wireOrNot(id, to int) wire {
-	c, err := net.Dial("tcp", s.addrs[to])
-	if err != nil {
-		return wire{}
-	}
-	w := wire{s.t, tlsClient(c, s.ca.node(s.t, id).Dial(parley.ID(to)))}
+	w := wire{s.t, tls.Client(s.dial(to), s.ca.node(s.t, id).Dial(parley.ID(to)))}
 	s.t.Cleanup(func() { _ = w.Close() })
 	if _, err := w.Write(helloFrame("test", 1, 1, 1, 0)); err != nil {
 		return wire{}
@@ -86,25 +80,29 @@ func (s *system) wireOrNot(id, to int) wire {
 }
 
 func TestLoad500HalfHandshakes(t *testing.T) {
-	s := besieged(t, func(c *link.Config) {
-		c.Limits.AddressRate, c.Limits.AddressBurst, c.Limits.Greeting = 1_000_000, 1_000_000, 300*time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, func(c *link.Config) {
+			c.Limits.AddressRate, c.Limits.AddressBurst, c.Limits.Greeting = 1_000_000, 1_000_000, 300*time.Millisecond
+		})
+		before := heap()
+		s.dialAll(500, 1, halfHandshake)
+		s.refused(1, -1, link.Crowd)
+		bounded(t, before)
+		s.goOn()
+		s.refused(1, -1, link.Late)
 	})
-	before := heap()
-	dialAll(t, 500, s.addrs[1], halfHandshake)
-	s.refused(1, -1, link.Crowd)
-	bounded(t, before)
-	s.goOn()
-	s.refused(1, -1, link.Late)
 }
 
 // One address may try so often and not more.
 func TestLoadHandshakeRate(t *testing.T) {
-	s := besieged(t, func(c *link.Config) { c.Limits.AddressRate, c.Limits.AddressBurst = 1, 12 })
-	dialAll(t, 40, s.addrs[2], nil)
-	await(t, "all but the first twelve to be refused", func() bool {
-		return s.mesh[2].Stats().Refused[link.Rate] >= 25
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, func(c *link.Config) { c.Limits.AddressRate, c.Limits.AddressBurst = 1, 12 })
+		s.dialAll(40, 2, nil)
+		await(t, "all but the first twelve to be refused", func() bool {
+			return s.mesh[2].Stats().Refused[link.Rate] >= 25
+		})
+		s.goOn()
 	})
-	s.goOn()
 }
 
 // A peer that sends a byte now and then: before its hello, within a frame, within a record.
@@ -122,43 +120,45 @@ func TestLoadSlowLoris(t *testing.T) {
 		c.Limits.Greeting, c.Limits.FrameTime, c.Limits.Silence = 300*time.Millisecond, 200*time.Millisecond, 250*time.Millisecond
 	}
 	t.Run("handshake", func(t *testing.T) {
-		s := besieged(t, change)
-		c, err := net.Dial("tcp", s.addrs[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		slow(s, c, halfHandshake)
-		s.refused(1, -1, link.Late)
-		s.goOn()
+		synctest.Test(t, func(t *testing.T) {
+			s := besieged(t, change)
+			c := s.dial(1)
+			defer c.Close()
+			slow(s, c, halfHandshake)
+			s.refused(1, -1, link.Late)
+			s.goOn()
+		})
 	})
 	t.Run("hello", func(t *testing.T) {
-		s := besieged(t, change)
-		slow(s, s.wire(0, 1), helloFrame("test", 1, 1, 1, 0))
-		s.refused(1, 0, link.Late)
-		s.goOn()
+		synctest.Test(t, func(t *testing.T) {
+			s := besieged(t, change)
+			slow(s, s.wire(0, 1), helloFrame("test", 1, 1, 1, 0))
+			s.refused(1, 0, link.Late)
+			s.goOn()
+		})
 	})
 	t.Run("frame", func(t *testing.T) {
-		s := besieged(t, change)
-		slow(s, s.intruder(0, 1), frame(bulk, make([]byte, 500)...))
-		s.refused(1, 0, link.SlowFrame)
-		s.goOn()
+		synctest.Test(t, func(t *testing.T) {
+			s := besieged(t, change)
+			slow(s, s.intruder(0, 1), frame(bulk, make([]byte, 500)...))
+			s.refused(1, 0, link.SlowFrame)
+			s.goOn()
+		})
 	})
 	t.Run("record", func(t *testing.T) {
-		s := besieged(t, change)
-		c, err := net.Dial("tcp", s.addrs[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		under := &trickle{Conn: c}
-		w := wire{t, tlsClient(under, s.ca.node(t, 0).Dial(1))}
-		defer w.Close()
-		w.send(helloFrame("test", 1, 1, 1, 0))
-		s.host[1].await(t, "up 0.1")
-		under.slow.Store(true)
-		_, _ = w.Write(frame(bulk, make([]byte, 500)...))
-		s.refused(1, 0, link.Silent)
-		s.goOn()
+		synctest.Test(t, func(t *testing.T) {
+			s := besieged(t, change)
+			c := s.dial(1)
+			under := &trickle{Conn: c}
+			w := wire{t, tls.Client(under, s.ca.node(t, 0).Dial(1))}
+			defer w.Close()
+			w.send(helloFrame("test", 1, 1, 1, 0))
+			s.host[1].await(t, "up 0.1")
+			under.slow.Store(true)
+			_, _ = w.Write(frame(bulk, make([]byte, 500)...))
+			s.refused(1, 0, link.Silent)
+			s.goOn()
+		})
 	})
 }
 
@@ -183,100 +183,114 @@ func (c *trickle) Write(b []byte) (int, error) {
 
 // A peer that says nothing is taken for dead.
 func TestLoadSilentPeer(t *testing.T) {
-	s := besieged(t, func(c *link.Config) { c.Limits.Silence = 200 * time.Millisecond })
-	w := s.intruder(0, 1)
-	s.host[1].await(t, "down 0 peer is silent")
-	if why := w.told(); why != link.Silent {
-		t.Errorf("he is told %v", why)
-	}
-	s.goOn()
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, func(c *link.Config) { c.Limits.Silence = 200 * time.Millisecond })
+		w := s.intruder(0, 1)
+		begin := time.Now()
+		s.host[1].await(t, "down 0 peer is silent")
+		if d := time.Since(begin); d < 195*time.Millisecond || d > 210*time.Millisecond { // looked after every 5 ms
+			t.Errorf("he is taken for dead after %v", d)
+		}
+		if why := w.told(); why != link.Silent {
+			t.Errorf("he is told %v", why)
+		}
+		s.goOn()
+	})
 }
 
 // A peer that never reads: what waits for him is bounded, then he is given up, and the
 // memory is free again.
 func TestLoadReaderThatNeverReads(t *testing.T) {
 	t.Run("overflow", func(t *testing.T) {
-		s := besieged(t, func(c *link.Config) { c.Limits.Frame, c.Limits.Bulk = 1<<20, 8<<20 })
-		before := heap()
-		s.intruder(0, 1)
-		s.host[1].await(t, "up 0.1")
-		n := 0
-		for ; s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10)); n++ {
-			s.mesh[1].Flush(0)
-		}
-		bounded(t, before)
-		if n*60>>10 > 8+16 { // of which the system has some
-			t.Errorf("%d MB were taken", n*60>>10)
-		}
-		s.host[1].await(t, "down 0 queue overflow")
-		if p := s.peer(1, 0); p.Refused[link.Overflow] != 1 || p.FramesLost < 100 {
-			t.Errorf("%+v", p)
-		}
-		s.goOn()
-		if after := heap(); after > before+4<<20 {
-			t.Errorf("%d KB are still held", (after-before)>>10)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s := besieged(t, func(c *link.Config) { c.Limits.Frame, c.Limits.Bulk = 1<<20, 8<<20 })
+			before := heap()
+			s.intruder(0, 1)
+			s.host[1].await(t, "up 0.1")
+			n := 0
+			for ; s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10)); n++ {
+				s.mesh[1].Flush(0)
+			}
+			bounded(t, before)
+			if n*60>>10 > 8+16 { // of which the system has some
+				t.Errorf("%d MB were taken", n*60>>10)
+			}
+			s.host[1].await(t, "down 0 queue overflow")
+			if p := s.peer(1, 0); p.Refused[link.Overflow] != 1 || p.FramesLost < 100 {
+				t.Errorf("%+v", p)
+			}
+			s.goOn()
+			if after := heap(); after > before+4<<20 {
+				t.Errorf("%d KB are still held", (after-before)>>10)
+			}
+		})
 	})
 	t.Run("urgent overflow", func(t *testing.T) {
-		s := besieged(t, nil)
-		s.intruder(0, 1)
-		s.host[1].await(t, "up 0.1")
-		for s.mesh[1].Send(0, link.Urgent, 1, nil, make([]byte, 1000)) {
-			s.mesh[1].Flush(0)
-		}
-		s.host[1].await(t, "down 0 queue overflow")
-		s.goOn()
+		synctest.Test(t, func(t *testing.T) {
+			s := besieged(t, nil)
+			s.intruder(0, 1)
+			s.host[1].await(t, "up 0.1")
+			for s.mesh[1].Send(0, link.Urgent, 1, nil, make([]byte, 1000)) {
+				s.mesh[1].Flush(0)
+			}
+			s.host[1].await(t, "down 0 queue overflow")
+			s.goOn()
+		})
 	})
 	t.Run("deadline", func(t *testing.T) {
-		s := besieged(t, func(c *link.Config) { c.Limits.WriteTime = 100 * time.Millisecond })
-		s.intruder(0, 1)
-		s.host[1].await(t, "up 0.1")
-		for range 300 {
-			s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10))
-		}
-		s.mesh[1].Flush(0)
-		s.host[1].await(t, "down 0 peer does not read")
-		s.goOn()
+		synctest.Test(t, func(t *testing.T) {
+			s := besieged(t, func(c *link.Config) { c.Limits.WriteTime = 100 * time.Millisecond })
+			s.intruder(0, 1)
+			s.host[1].await(t, "up 0.1")
+			for range 300 {
+				s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10))
+			}
+			s.mesh[1].Flush(0)
+			s.host[1].await(t, "down 0 peer does not read")
+			s.goOn()
+		})
 	})
 }
 
 // Pings without end: answered within limits, then not.
 func TestLoadPingFlood(t *testing.T) {
-	s := besieged(t, func(c *link.Config) { c.Limits.Pings = 200 })
-	before := heap()
-	w := s.intruder(0, 1)
-	var flood []byte
-	for range 500 {
-		flood = append(flood, frame(ping, make([]byte, 8)...)...)
-	}
-	for range 200 {
-		if _, err := w.Write(flood); err != nil {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, func(c *link.Config) { c.Limits.Pings = 200 })
+		before := heap()
+		w := s.intruder(0, 1)
+		var flood []byte
+		for range 500 {
+			flood = append(flood, frame(ping, make([]byte, 8)...)...)
 		}
-	}
-	s.host[1].await(t, "down 0 too many pings")
-	bounded(t, before)
-	s.goOn()
+		for range 200 {
+			if _, err := w.Write(flood); err != nil {
+				break
+			}
+		}
+		s.host[1].await(t, "down 0 too many pings")
+		bounded(t, before)
+		s.goOn()
+	})
 }
 
 // A peer that has everything answered and reads no answer, where no rate stops him first.
 func TestLoadPingsWithoutReading(t *testing.T) {
-	s := besieged(t, func(c *link.Config) { c.Limits.Pings, c.Limits.Silence = 1<<30, 30*time.Second })
-	before := heap()
-	w := s.intruder(0, 1)
-	var flood []byte
-	for range 5000 {
-		flood = append(flood, frame(ping, make([]byte, 8)...)...)
-	}
-	_ = w.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	for {
-		if _, err := w.Write(flood); err != nil {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, func(c *link.Config) { c.Limits.Pings, c.Limits.Silence = 1<<30, 30*time.Second })
+		before := heap()
+		w := s.intruder(0, 1)
+		var flood []byte
+		for range 5000 {
+			flood = append(flood, frame(ping, make([]byte, 8)...)...)
 		}
-	}
-	s.refused(1, 0, link.Overflow)
-	bounded(t, before)
-	s.goOn()
+		_ = w.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		for {
+			if _, err := w.Write(flood); err != nil {
+				break
+			}
+		}
+		s.refused(1, 0, link.Overflow)
+		bounded(t, before)
+		s.goOn()
+	})
 }
-
-func tlsClient(c net.Conn, config *tls.Config) net.Conn { return tls.Client(c, config) }
