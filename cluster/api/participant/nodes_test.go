@@ -6,39 +6,30 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/api/participant"
 	"parley/cluster/cert"
+	"parley/cluster/link/memory"
 )
 
-// The test's own program is a bank, if it is told where: a socket, a file, and whether it is
-// to be killed when it is asked to commit.
-const bankSocket, bankFile, bankDies = "PARLEY_TEST_SOCKET", "PARLEY_TEST_FILE", "PARLEY_TEST_DIES"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(bankSocket) != "" {
-		fmt.Fprintln(os.Stderr, serveBank(os.Getenv(bankSocket), os.Getenv(bankFile), os.Getenv(bankDies) != ""))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+// mortal is a bank whose process ends before it does what is decided.
+type mortal struct {
+	*bank
+	end func()
 }
 
-// mortal is a bank whose process ends before it does what is decided.
-type mortal struct{ *bank }
-
-func (mortal) Commit(context.Context, *parleyv1.CommitPartRequest) (*parleyv1.CommitPartResponse, error) {
-	os.Exit(3)
-	return nil, nil
+func (m mortal) Commit(context.Context, *parleyv1.CommitPartRequest) (*parleyv1.CommitPartResponse, error) {
+	m.end()
+	return nil, errors.New("it has ended")
 }
 
 func openBank(file string) (*bank, error) {
@@ -50,56 +41,65 @@ func openBank(file string) (*bank, error) {
 	return b, errors.Join(err, json.Unmarshal(text, b))
 }
 
-func serveBank(socket, file string, dies bool) error {
-	b, err := openBank(file)
+// branch is a node's bank, as if it were a process of its own: what ends with it is all but
+// its file.
+type branch struct {
+	t    *testing.T
+	host *memory.Host
+	file string
+
+	server *http.Server
+	work   sync.WaitGroup // requests that it is at
+	ended  chan struct{}
+}
+
+// start has the bank listen. If it dies, it does when it is asked to commit.
+func (b *branch) start(dies bool) {
+	b.t.Helper()
+	own, err := openBank(b.file)
 	if err != nil {
-		return err
+		b.t.Fatal(err)
 	}
-	_ = os.Remove(socket) // of an earlier process
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		return err
-	}
-	var service parleyv1.ParticipantServiceHandler = b
+	var service parleyv1.ParticipantServiceHandler = own
 	if dies {
-		service = mortal{b}
+		service = mortal{own, b.end}
 	}
 	mux := http.NewServeMux()
 	mux.Handle(parleyv1.NewParticipantServiceHandler(service))
-	return http.Serve(l, mux)
-}
-
-// branch is a node's bank as a process.
-type branch struct {
-	t            *testing.T
-	socket, file string
-	process      *exec.Cmd
-}
-
-func (b *branch) start(dies bool) {
-	b.t.Helper()
-	b.process = exec.Command(os.Args[0])
-	b.process.Env = append(os.Environ(), bankSocket+"="+b.socket, bankFile+"="+b.file)
-	if dies {
-		b.process.Env = append(b.process.Env, bankDies+"=1")
-	}
-	if err := b.process.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	client, err := participant.New("", "unix:"+b.socket)
+	b.ended = make(chan struct{})
+	b.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.work.Add(1)
+		defer b.work.Done()
+		mux.ServeHTTP(w, r)
+	})}
+	l, err := b.host.Listen(b.t.Context(), "tcp", b.host.Addr(bankPort))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); client.Reach(b.t.Context()) != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			b.t.Fatal("the bank does not listen")
-		}
-	}
+	go func(s *http.Server) { _ = s.Serve(l) }(b.server)
+}
+
+const bankPort = 8090
+
+// end ends it in the middle of what it does.
+func (b *branch) end() {
+	_ = b.server.Close()
+	close(b.ended)
+}
+
+// wait waits for its end.
+func (b *branch) wait() {
+	<-b.ended
+	b.work.Wait()
 }
 
 func (b *branch) kill() {
-	_ = b.process.Process.Kill()
-	_ = b.process.Wait()
+	select {
+	case <-b.ended:
+	default:
+		b.end()
+	}
+	b.wait()
 }
 
 // has is what an account has that nothing holds.
@@ -144,7 +144,7 @@ func newBanks(t *testing.T, n int) *banks {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir, network := t.TempDir(), memory.New(memory.Options{})
 	var members []cluster.Member
 	for i := range n {
 		name := fmt.Sprintf("node%d", i+1)
@@ -152,25 +152,18 @@ func newBanks(t *testing.T, n int) *banks {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &branch{t: t, socket: filepath.Join(dir, name), file: filepath.Join(dir, name+".json")}
+		host := network.Host(name)
+		b := &branch{t: t, host: host, file: filepath.Join(dir, name+".json")}
 		text, _ := json.Marshal(&bank{Balance: map[string]int{name: 100}, Held: map[string]held{}})
 		if err := os.WriteFile(b.file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		client, err := participant.New(name, "unix:"+b.socket)
-		if err != nil {
-			t.Fatal(err)
-		}
 		b.start(false)
 		s.branches = append(s.branches, b)
-		members = append(members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
+		members = append(members, cluster.Member{Name: name, Address: host.Addr(7000), Signer: issued.SignerKey()})
 		s.configs[i] = cluster.Config{
-			Name: name, Self: issued.Self(), Trust: trust, Listen: l, SignerKey: issued.Signer,
-			Dir: filepath.Join(dir, "data-"+name), Participant: client,
+			Name: name, Self: issued.Self(), Trust: trust, Network: host, SignerKey: issued.Signer,
+			Dir: filepath.Join(dir, "data-"+name), Participant: participant.NewOn(name, host.Addr(bankPort), host.DialContext),
 		}
 	}
 	t.Cleanup(func() {
@@ -196,7 +189,7 @@ func (s *banks) join(i int) {
 		s.t.Error(err)
 		return
 	}
-	s.nodes[i], s.configs[i].Listen = node, nil
+	s.nodes[i] = node
 }
 
 // transfer moves money from the first node's account to another one's, by a third node.
@@ -218,9 +211,11 @@ func (s *banks) transfer(tx string, money, to int) (bool, string) {
 	return committed, o.Why
 }
 
-// Four nodes whose banks are processes of their own: money goes from one to the other or
+// Four nodes whose banks end and begin by themselves: money goes from one to the other or
 // not at all, whoever is killed and started again in between.
-func TestTransfers(t *testing.T) {
+func TestTransfers(t *testing.T) { synctest.Test(t, transfers) }
+
+func transfers(t *testing.T) {
 	s := newBanks(t, 4)
 	if yes, why := s.transfer("a", 50, 1); !yes {
 		t.Fatal(why)
@@ -243,7 +238,7 @@ func TestTransfers(t *testing.T) {
 	if yes, why := s.transfer("d", 10, 1); !yes {
 		t.Fatal(why)
 	}
-	_ = s.branches[1].process.Wait()
+	s.branches[1].wait()
 	s.branches[0].await("node1", 40)
 	if money, held := s.branches[1].has("node2"); money != 150 || held != 1 {
 		t.Fatal(money, held)
@@ -257,7 +252,7 @@ func TestTransfers(t *testing.T) {
 	if yes, why := s.transfer("e", 10, 1); !yes {
 		t.Fatal(why)
 	}
-	_ = s.branches[1].process.Wait()
+	s.branches[1].wait()
 	if err := s.nodes[1].Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -110,8 +110,12 @@ func New(node, address string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: control}
-	dial := func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, at.network, at.address) }
+	return newClient(node, at, (&net.Dialer{Timeout: 5 * time.Second, Control: control}).DialContext), nil
+}
+
+// newClient is New for what can connect.
+func newClient(node string, at place, reach func(context.Context, string, string) (net.Conn, error)) *Client {
+	dial := func(ctx context.Context) (net.Conn, error) { return reach(ctx, at.network, at.address) }
 	t := &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true,
@@ -124,7 +128,7 @@ func New(node, address string) (*Client, error) {
 	c.service = parleyv1.NewParticipantServiceClient(timed{&http.Client{Transport: t}}, "http://"+host,
 		connect.WithProtoJSON(), connect.WithReadMaxBytes(64<<10))
 	c.Begin(slog.New(slog.DiscardHandler))
-	return c, nil
+	return c
 }
 
 // Reach tells whether somebody listens at the address.

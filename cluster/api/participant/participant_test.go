@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -13,10 +14,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/api/participant"
+	"parley/cluster/link/memory"
 )
 
 // script is a service that does what a test says, and notes what it is asked.
@@ -77,21 +80,58 @@ func (s *script) saw(t *testing.T, want ...string) {
 	}
 }
 
+// called is a client of a service in memory, in a bubble of synctest.
 func called(t *testing.T, s parleyv1.ParticipantServiceHandler) *participant.Client {
 	t.Helper()
-	mux := http.NewServeMux()
-	mux.Handle(parleyv1.NewParticipantServiceHandler(s))
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	c, err := participant.New("n", server.URL)
+	host := memory.New(memory.Options{}).Host("node")
+	l, err := host.Listen(t.Context(), "tcp", host.Addr(bankPort))
 	if err != nil {
 		t.Fatal(err)
 	}
+	mux := http.NewServeMux()
+	mux.Handle(parleyv1.NewParticipantServiceHandler(s))
+	server := &http.Server{Handler: mux}
+	go func() { _ = server.Serve(l) }()
+	c := participant.NewOn("n", host.Addr(bankPort), host.DialContext)
+	t.Cleanup(func() {
+		c.End()
+		_ = server.Close()
+	})
 	return c
 }
 
+// A service may be a socket in the file system.
+func TestUnixSocket(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(script)
+	server := httptest.NewUnstartedServer(http.NewServeMux())
+	server.Listener.Close()
+	server.Listener = l
+	server.Config.Handler.(*http.ServeMux).Handle(parleyv1.NewParticipantServiceHandler(s))
+	server.Start()
+	defer server.Close()
+	c, err := participant.New("n", "unix:"+socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.End()
+	if err := c.Reach(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if yes, err := c.Prepare(t.Context(), "a", nil); !yes || err != nil {
+		t.Errorf("got %t, %v, want a yes", yes, err)
+	}
+	s.saw(t, "prepare a")
+}
+
 // What can not be answered is asked until it is.
-func TestAskedAgain(t *testing.T) {
+func TestAskedAgain(t *testing.T) { synctest.Test(t, askedAgain) }
+
+func askedAgain(t *testing.T) {
 	s := &script{fail: 2}
 	c := called(t, s)
 	c.Commit("a")
@@ -111,7 +151,9 @@ func TestAskedAgain(t *testing.T) {
 
 // A vote that comes too late is none. The service knows how long it is waited for, and is
 // not asked to take back what it may be doing still.
-func TestLate(t *testing.T) {
+func TestLate(t *testing.T) { synctest.Test(t, late) }
+
+func late(t *testing.T) {
 	gate, deadline := make(chan struct{}), make(chan bool, 1)
 	s := &script{prepare: func(ctx context.Context) (*parleyv1.PreparePartResponse, error) {
 		_, has := ctx.Deadline()
@@ -135,7 +177,7 @@ func TestLate(t *testing.T) {
 		c.Abort("a")
 		close(aborted)
 	}()
-	time.Sleep(50 * time.Millisecond) // enough for an Abort that does not wait
+	time.Sleep(time.Second) // of the bubble: an Abort that does not wait has asked
 	close(gate)
 	<-aborted
 	s.saw(t, "prepare a", "prepared a", "abort a")
@@ -143,7 +185,9 @@ func TestLate(t *testing.T) {
 
 // When the node ends nobody waits for a service any more; and its next life has a number of
 // its own.
-func TestLives(t *testing.T) {
+func TestLives(t *testing.T) { synctest.Test(t, lives) }
+
+func lives(t *testing.T) {
 	s := &script{fail: 1 << 30}
 	c := called(t, s)
 	var all sync.WaitGroup
@@ -176,7 +220,9 @@ func TestLives(t *testing.T) {
 
 // The bank of the example gives back what is held for transactions that the node does not
 // know of any more, and nothing of what came before is taken for new.
-func TestBankAfterALife(t *testing.T) {
+func TestBankAfterALife(t *testing.T) { synctest.Test(t, bankAfterALife) }
+
+func bankAfterALife(t *testing.T) {
 	b := &bank{
 		file: filepath.Join(t.TempDir(), "bank.json"), Balance: map[string]int{"alice": 100}, Held: make(map[string]held),
 	}
@@ -257,7 +303,9 @@ func TestAddresses(t *testing.T) {
 }
 
 // A call that was asked for again under the same name is waited for, though the first is over.
-func TestPreparedTwice(t *testing.T) {
+func TestPreparedTwice(t *testing.T) { synctest.Test(t, preparedTwice) }
+
+func preparedTwice(t *testing.T) {
 	gates := make(chan chan struct{}, 2)
 	first, second := make(chan struct{}), make(chan struct{})
 	gates <- first
@@ -275,8 +323,8 @@ func TestPreparedTwice(t *testing.T) {
 		cancel()
 	}
 	close(first)
-	time.Sleep(30 * time.Millisecond) // in which the first comes to its end
-	time.AfterFunc(50*time.Millisecond, func() { close(second) })
+	time.Sleep(time.Second) // of the bubble: the first comes to its end
+	time.AfterFunc(time.Second, func() { close(second) })
 	c.Abort("a")
 	s.saw(t, "prepare a", "prepare a", "prepared a", "prepared a", "abort a")
 }
