@@ -11,10 +11,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,8 +27,10 @@ import (
 	"parley/internal/scenario"
 )
 
-// Main runs the command line of the process and exits.
+// Main runs the command line of the process and exits. If nobody reads its output any more,
+// it does so by the error of writing, and not by a signal: it leaves no folder behind.
 func Main(protocols []parley.Protocol) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(Run(protocols, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -48,13 +52,19 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var status statusError
+	var ended *endedError
 	switch {
 	case err == nil:
 		return fine
+	case errors.Is(err, syscall.EPIPE): // nobody reads on, as of a command before "head -1"
+		return unfinished
 	case errors.As(err, &status):
 		return int(status)
 	}
 	fmt.Fprintf(stderr, "parley: %s\n", plain(err))
+	if errors.As(err, &ended) {
+		return ended.status
+	}
 	return usage
 }
 

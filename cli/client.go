@@ -225,8 +225,8 @@ func (e *saidError) Unwrap() error { return e.err }
 // failedCall is an error of nodes that were called.
 type failedCall struct{ error }
 
-// called ends a command that has called nodes: a call that failed is reported, and the
-// status is 1, or 2 if what was asked for is not allowed or not there.
+// called ends a command that has called nodes: a call that failed is reported. The status is
+// 2 if what was asked for is not allowed or not there, 3 if no node answered, and else 1.
 func (a *app) called(err error) error {
 	var failed failedCall
 	if !errors.As(err, &failed) {
@@ -235,10 +235,26 @@ func (a *app) called(err error) error {
 	for _, one := range strings.Split(failed.Error(), "\n") {
 		fmt.Fprintf(a.err, "parley: %s\n", one)
 	}
-	if badInput(failed.error) {
+	switch {
+	case badInput(failed.error):
 		return statusError(usage)
+	case unanswered(failed.error):
+		return statusError(unfinished)
 	}
 	return statusError(violated)
+}
+
+// unanswered tells whether an error, or each of several, comes of no answer: no node could be
+// asked, or none said anything in time.
+func unanswered(err error) bool {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !unanswered(err) })
+	}
+	var wrong *connect.Error
+	if errors.As(err, &wrong) {
+		return !connect.IsWireError(wrong) && client.Detail(err) == nil
+	}
+	return errors.Is(err, errQuiet) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // badInput tells whether a node finds fault with what it was asked, whoever asks.

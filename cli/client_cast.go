@@ -145,7 +145,7 @@ func (a *app) listen() *cobra.Command {
 		Short: "Print what a node of a cluster delivers in a group",
 		Long: "Listen prints what a node's member of a group delivers, in its order, until it is interrupted. If the\n" +
 			"node ends it goes on at the next one, where the group's order is the same at all nodes. With --count\n" +
-			"it ends after so many deliveries, or when for --timeout there is none, then with status 1.",
+			"it ends after so many deliveries, or when for --timeout there is none, then with status 3.",
 		Example: "  parley listen total --from 1 --count 1 --dir bank\n" +
 			"  parley listen total --from 1 --count 1 --json --dir bank",
 		Args: exactly("GROUP"),

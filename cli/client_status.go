@@ -27,7 +27,7 @@ func (a *app) status() *cobra.Command {
 		Short: "Show how the nodes of a cluster are",
 		Long: "Status asks every node how it is: who it takes for a member, what its groups and tables have\n" +
 			"delivered, how far messages are to the others, its clock, and what it has refused. The exit status is\n" +
-			"1 if a node does not answer or is not ready.",
+			"1 if a node does not answer or is not ready, and 3 if none answers.",
 		Example: "  parley status --dir bank\n  parley status --at node2 --json --dir bank",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -308,10 +308,22 @@ func askAll[T any](ctx context.Context, f *clientFlags, ask func(context.Context
 	return nodes, answers, errs, nil
 }
 
+// errPartly marks the errors of calls to several nodes of which some answered well.
+var errPartly = errors.New("other nodes answered")
+
+// partly is an error of some nodes, where others answered well.
+type partly struct{ error }
+
+func (p partly) Unwrap() []error { return []error{p.error, errPartly} }
+
 // joined is the error of calls to several nodes.
 func joined(errs []error) error {
-	if err := errors.Join(errs...); err != nil {
+	switch err := errors.Join(errs...); {
+	case err == nil:
+		return nil
+	case slices.Contains(errs, nil):
+		return failedCall{partly{err}}
+	default:
 		return failedCall{err}
 	}
-	return nil
 }

@@ -87,7 +87,7 @@ func told(t *testing.T) {
 		"clock --json":      {1, `{"node":"node4","time":`},
 		"status":            {1, "; not durable: "},
 		"status --at node2": {0, "  position "},
-		"listen total --from 999999999 --count 1 --timeout 200ms": {1, "parley: node1: nothing was delivered for as long as"},
+		"listen total --from 999999999 --count 1 --timeout 200ms": {3, "parley: node1: nothing was delivered for as long as"},
 	} {
 		out, stderr, status := run(words("parley " + line)[1:]...)
 		if status != want.status || !strings.Contains(out+stderr, want.prints) || strings.Contains(stderr, "cluster: ") {

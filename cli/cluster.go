@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,7 +49,8 @@ func (a *app) clusterUp() *cobra.Command {
 			"\"parley cluster down\" ends it. A node that ends is told of, and not started again. A folder that\n" +
 			"an earlier up has made is started from again: with the configuration that it has, and with the data\n" +
 			"if it is durable; without --durable the data of the nodes is removed, and they begin anew. Without\n" +
-			"--dir it is a temporary folder, and removed unless a node failed. The exit status is 1 if one did.",
+			"--dir it is a temporary folder, and removed unless a node failed. The exit status is 1 if one did.\n" +
+			"If the cluster in the folder runs already, up prints its nodes and ends with status 0.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n" +
 			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",
 		Args: cobra.NoArgs,
@@ -60,7 +62,10 @@ func (a *app) clusterUp() *cobra.Command {
 				return err
 			}
 			if dir != "" {
-				if err := mayMake(cmd.Context(), dir, cmd.Flags().Changed); err != nil {
+				if running, err := p.mayMake(cmd.Context(), dir, cmd.Flags().Changed); err != nil || running {
+					if err == nil {
+						err = a.printRunning(dir, asJSON)
+					}
 					return err
 				}
 				return a.up(cmd.Context(), dir, p, asJSON)
@@ -87,30 +92,83 @@ func (a *app) clusterUp() *cobra.Command {
 	return cmd
 }
 
-// mayMake tells why a cluster can not be started in a folder: something else is in there,
-// a cluster runs there, or there is one and another one is asked for.
-func mayMake(ctx context.Context, dir string, changed func(flag string) bool) error {
+// mayMake tells whether the cluster in a folder runs, and why none can be started there:
+// something else is in there, or a cluster that is not the one that is asked for.
+func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag string) bool) (running bool, err error) {
 	if _, err := os.Stat(configOf(dir, nodeName(0))); err != nil {
 		entries, err := os.ReadDir(dir)
 		if err == nil && len(entries) > 0 {
-			return badFlag("dir", "%s has %s: a folder that \"parley cluster up\" has made, or an empty one, was expected",
-				dir, entries[0].Name())
+			return false, badFlag("dir", "%s has %s: a folder that \"parley cluster up\" has made, or an empty one, "+
+				"was expected", dir, entries[0].Name())
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return badFlag("dir", "%w", err)
+			return false, badFlag("dir", "%w", err)
 		}
-		return nil
+		return false, nil
 	}
-	for _, flag := range []string{"n", "m", "traitor", "durable", "participant"} {
-		if changed(flag) {
-			return badFlag(flag, "there is a cluster in %s, which is started as it is: remove the flag or the folder", dir)
+	there, err := planOf(dir)
+	if err != nil {
+		return false, err
+	}
+	for _, one := range []struct {
+		flag      string
+		want, has any
+	}{
+		{"n", p.n, there.n}, {"m", p.m, there.m}, {"durable", p.durable, there.durable},
+		{"traitor", fmt.Sprint(p.traitors), fmt.Sprint(there.traitors)}, {"participant", p.participant, there.participant},
+	} {
+		if changed(one.flag) && one.want != one.has {
+			return false, badFlag(one.flag, "%v, but %s holds a cluster that keeps its configuration, with %v: "+
+				"omit the flag, or delete %[2]s for a new cluster", one.want, dir, one.has)
 		}
 	}
-	if c, err := dialControl(ctx, dir); err == nil {
-		_ = c.Close()
-		return badFlag("dir", "the cluster in %s runs: \"parley cluster down\" ends it", dir)
+	c, err := dialControl(ctx, dir)
+	if err != nil {
+		return false, nil
 	}
-	return nil
+	defer func() { _ = c.Close() }()
+	return c.runs() == nil, nil
+}
+
+// planOf is the plan of the cluster in a folder, as far as flags say it.
+func planOf(dir string) (localPlan, error) {
+	first, err := nodefile.Read(configOf(dir, nodeName(0)))
+	if err != nil {
+		return localPlan{}, err
+	}
+	p := localPlan{n: len(first.Members), m: first.M, durable: first.Durable, participant: first.Participant}
+	p.traitors = make(map[string]string)
+	for i, m := range first.Members {
+		f, err := nodefile.Read(configOf(dir, m.Name))
+		if err != nil {
+			return localPlan{}, err
+		}
+		if f.Lab != nil && f.Lab.Traitor.Name != "" {
+			p.traitors[strconv.Itoa(i+1)] = f.Lab.Traitor.Name
+		}
+	}
+	return p, nil
+}
+
+// printRunning prints the nodes of a cluster that another process runs.
+func (a *app) printRunning(dir string, asJSON bool) error {
+	nodes, err := localNodes(dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		n.State = "runs"
+	}
+	if asJSON {
+		return a.printUp(dir, nodes, true)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(a.out, "the cluster in %s runs already; \"parley cluster down --dir %s\" ends it\n", dir, dir)
+	fmt.Fprintln(w, "node\taddress\tapi\tmetrics")
+	for _, n := range nodes {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Address, n.API, n.Metrics)
+	}
+	return w.Flush()
 }
 
 // localNode is a node of a local cluster.
@@ -138,6 +196,9 @@ func (a *app) up(ctx context.Context, dir string, p localPlan, asJSON bool) erro
 	}
 	nodes, err := localNodes(dir)
 	if err != nil {
+		return err
+	}
+	if err := renew(nodes); err != nil {
 		return err
 	}
 	if err := writeCurl(dir, nodes); err != nil {
@@ -191,20 +252,32 @@ func localNodes(dir string) ([]*localNode, error) {
 			return nil, err
 		}
 		n.API, n.Metrics = f.API, f.Metrics
-		if f.Data != "" && !f.Durable {
-			// Nothing outlives the end of all: they begin anew. What lies elsewhere is not ours to remove.
-			data := f.Folder(f.Data)
-			if in, err := filepath.Rel(filepath.Dir(n.Config), data); err != nil || !filepath.IsLocal(in) || in == "." {
-				return nil, fmt.Errorf("%s: data: %s: %s is not durable, and begins anew each time: a folder in %s was expected",
-					n.Config, f.Data, m.Name, filepath.Dir(n.Config))
-			}
-			if err := os.RemoveAll(data); err != nil {
-				return nil, err
-			}
-		}
 		nodes = append(nodes, n)
 	}
 	return nodes, nil
+}
+
+// renew removes the data of nodes that are not durable: nothing outlives the end of all, and
+// they begin from nothing. What lies elsewhere is not ours to remove.
+func renew(nodes []*localNode) error {
+	for _, n := range nodes {
+		f, err := nodefile.Read(n.Config)
+		if err != nil {
+			return err
+		}
+		if f.Data == "" || f.Durable {
+			continue
+		}
+		data, own := f.Folder(f.Data), filepath.Dir(n.Config)
+		if in, err := filepath.Rel(own, data); err != nil || !filepath.IsLocal(in) || in == "." {
+			return fmt.Errorf("%s: data: %s: %s is not durable, and begins anew each time: a folder in %s was expected",
+				n.Config, f.Data, n.Name, own)
+		}
+		if err := os.RemoveAll(data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inNode is set in the environment of a node, so that a program that does not look at its
@@ -350,7 +423,7 @@ func (a *app) clusterDown() *cobra.Command {
 				return badFlag("dir", "%w", err)
 			}
 			defer func() { _ = c.Close() }()
-			if err := awaitEnd(c); err != nil {
+			if err := c.awaitEnd(); err != nil {
 				return badFlag("dir", "the cluster in %s does not end: %w", dir, err)
 			}
 			_, err = fmt.Fprintf(a.out, "the cluster in %s has ended\n", dir)

@@ -175,8 +175,14 @@ type control struct {
 
 func controlFile(dir string) string { return filepath.Join(dir, "running.json") }
 
-// openControl has end called when somebody asks for the end, who is answered when the
-// returned function is called.
+// What a running cluster is asked: whether it runs, or to end.
+const (
+	askRuns = '?'
+	askEnd  = '!'
+)
+
+// openControl answers whether the cluster runs, and has end called when somebody asks for the
+// end, who is answered when the returned function is called.
 func openControl(ctx context.Context, dir string, end func()) (ended func(), err error) {
 	l, err := listen(ctx, "127.0.0.1:0")
 	if err != nil {
@@ -198,10 +204,14 @@ func openControl(ctx context.Context, dir string, end func()) (ended func(), err
 			if err != nil {
 				return
 			}
-			said := make([]byte, len(c.Token))
+			said := make([]byte, 1+len(c.Token))
 			_ = who.SetDeadline(time.Now().Add(time.Second))
 			_, err = io.ReadFull(who, said)
-			if err == nil && subtle.ConstantTimeCompare(said, []byte(c.Token)) == 1 {
+			known := err == nil && subtle.ConstantTimeCompare(said[1:], []byte(c.Token)) == 1
+			switch {
+			case known && said[0] == askRuns:
+				_, _ = io.WriteString(who, itRuns)
+			case known && said[0] == askEnd:
 				end()
 				<-over
 				_ = who.SetDeadline(time.Now().Add(time.Second))
@@ -218,7 +228,11 @@ func openControl(ctx context.Context, dir string, end func()) (ended func(), err
 	}, nil
 }
 
-const theEnd = "ended"
+// What it answers.
+const (
+	itRuns = "runs"
+	theEnd = "ended"
+)
 
 // running is a connection to the process that runs a cluster.
 type running struct {
@@ -243,16 +257,22 @@ func dialControl(ctx context.Context, dir string) (*running, error) {
 	return &running{conn, c.Token}, nil
 }
 
+// runs returns nil if the cluster runs: another program may have got its port.
+func (c *running) runs() error { return c.ask(askRuns, itRuns, 3*time.Second) }
+
 // awaitEnd asks for the end, and waits for it.
-func awaitEnd(c *running) error {
-	if err := c.SetDeadline(time.Now().Add(45 * time.Second)); err != nil {
+func (c *running) awaitEnd() error { return c.ask(askEnd, theEnd, 45*time.Second) }
+
+// ask asks something and demands an answer.
+func (c *running) ask(what rune, want string, limit time.Duration) error {
+	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(c, c.token); err != nil {
+	if _, err := io.WriteString(c, string(what)+c.token); err != nil {
 		return err
 	}
-	b, err := io.ReadAll(c)
-	if err == nil && string(b) != theEnd {
+	b, err := io.ReadAll(io.LimitReader(c, 64))
+	if err == nil && string(b) != want {
 		err = fmt.Errorf("%q was answered", b)
 	}
 	return err

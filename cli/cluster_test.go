@@ -115,12 +115,9 @@ func clusterOf(t *testing.T, args ...string) (*process, upJSON) {
 // started from again, and looked at.
 func TestClusterUp(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bank")
-	for life := range 2 {
-		args := []string{"--dir", dir}
-		if life == 0 {
-			args = append(args, "-n", "3", "--durable")
-		}
-		p, up := clusterOf(t, args...)
+	for range 2 {
+		// The same command starts what is there.
+		p, up := clusterOf(t, "--dir", dir, "-n", "3", "--durable")
 		if up.Dir != dir || len(up.Nodes) != 3 {
 			t.Fatalf("%+v", up)
 		}
@@ -133,8 +130,13 @@ func TestClusterUp(t *testing.T) {
 				t.Errorf("%s, %v", b, err)
 			}
 		}
-		if _, stderr, status := run("cluster", "up", "--dir", dir); status != 2 || !strings.Contains(stderr, " runs: ") {
-			t.Errorf("another one is started there: %d, %s", status, stderr)
+		if out, stderr, status := run("cluster", "up", "-n", "3", "--dir", dir); status != 0 || stderr != "" ||
+			!strings.Contains(out, " runs already") || !strings.Contains(out, up.Nodes[2].API) {
+			t.Errorf("up while the cluster runs: got status %d, %s%s; want 0 and its addresses", status, out, stderr)
+		}
+		if _, stderr, status := run("cluster", "up", "-n", "5", "--dir", dir); status != 2 ||
+			!strings.Contains(stderr, "parley: -n: 5, but "+dir+" holds a cluster that keeps its configuration, with 3: omit the flag") {
+			t.Errorf("another cluster in the folder: got status %d, %s; want 2", status, stderr)
 		}
 		out, stderr, status := run("cluster", "down", "--dir", dir)
 		if status != 0 || stderr != "" || out != "the cluster in "+dir+" has ended\n" {

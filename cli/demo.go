@@ -96,11 +96,11 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 		}
 	}
 	if !d.gather(ctx, d.nodes, gone) {
-		return d.interrupted(ctx)
+		return d.cut(ctx)
 	}
 	if err := d.show(ctx, time.Since(began)); err != nil {
 		if ctx.Err() != nil {
-			return d.interrupted(ctx)
+			return d.cut(ctx)
 		}
 		return err
 	}
@@ -114,11 +114,11 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// interrupted is the end of a demonstration that could not be shown: nothing more is to be
-// said if somebody ended it.
-func (d *demonstration) interrupted(ctx context.Context) error {
+// cut is the end of a demonstration that could not be shown: nothing more is to be said if
+// somebody ended it.
+func (d *demonstration) cut(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return nil
+		return statusError(interrupted)
 	}
 	for _, n := range d.nodes {
 		if n.state != nil {

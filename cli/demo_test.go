@@ -2,12 +2,17 @@ package cli_test
 
 import (
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
+	"parley/catalog"
+	"parley/cli"
 	"parley/internal/golden"
 )
 
@@ -104,6 +109,45 @@ func TestDemoKilled(t *testing.T) {
 	p := begin(t, "1. They agree", "demo", "--width", "100")
 	_ = p.end(os.Kill)
 	silent(t, p.printed())
+}
+
+// unread is the output of a program whose reader has ended.
+type unread struct{}
+
+func (unread) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
+
+// A demonstration whose reader ends, as before "head -1", leaves no folder with keys.
+func TestDemoUnread(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	if status := cli.Run(catalog.All(), []string{"demo", "--once"}, unread{}, io.Discard); status != 3 {
+		t.Errorf("got status %d, want 3", status)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// A program whose output is a pipe that nobody reads gets an error of writing, and no signal.
+func TestPipeUnread(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PARLEY_NODE=list")
+	cmd.Args = []string{"parley", "list"}
+	cmd.Stdout = w
+	err = cmd.Run()
+	var ended *exec.ExitError
+	if closed := w.Close(); closed != nil || !errors.As(err, &ended) || ended.ExitCode() != 3 {
+		t.Errorf("got %v, want exit status 3", err)
+	}
 }
 
 // silent waits until nobody listens any more at the addresses of a demonstration.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +79,7 @@ func (a *app) search(ctx context.Context, f *exploreFlags) error {
 	if why := s.endless(f); why != "" {
 		fmt.Fprintf(a.err, "%s; %s\n", why, s.smaller(f))
 	}
-	ctx, release := interruptible(ctx, os.Interrupt)
+	ctx, release := interruptible(ctx, os.Interrupt, syscall.SIGTERM)
 	defer release()
 	show, clear := a.searchProgress(f)
 	s.options.Progress, s.options.Memory, s.options.For = show, f.memory<<30, f.limit

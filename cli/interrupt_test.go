@@ -3,11 +3,13 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"io"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -187,5 +189,84 @@ func TestExploreProgressToPipe(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if len(lines) != 7 || !strings.HasPrefix(lines[0], "4 states, 98,304 outcomes of steps, 8 a second, ") {
 		t.Errorf("got %d lines, want 7 with what was computed:\n%s", len(lines), text)
+	}
+}
+
+// A sweep that is interrupted prints what it has counted, as text and as JSON; one that is
+// interrupted while it makes a failure smaller prints that failure.
+func TestSweepInterrupted(t *testing.T) {
+	sweep := func(at int64, args ...string) (string, int) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		i := &interruption{interrupt: cancel}
+		i.at.Store(at)
+		var all []parley.Protocol
+		for _, p := range catalog.All() {
+			all = append(all, i.in(p))
+		}
+		var out, stderr bytes.Buffer
+		status := runContext(ctx, all, append([]string{"sweep", "om", "--seeds", "1..100000000"}, args...), &out, &stderr)
+		const few = 50_000 // the runs at hand are made to their end
+		if late := i.late(); late < 0 || late > few || stderr.Len() > 0 {
+			t.Errorf("%v: %d steps after the interruption, want at most %d\n%s", args, late, few, &stderr)
+		}
+		return out.String(), status
+	}
+	out, status := sweep(20_000, "-n", "4", "-m", "1", "--faulty", "2=random")
+	if status != interrupted || !strings.Contains(out, "\ninterrupted after ") ||
+		!strings.Contains(out, " of 100,000,000 seeds\n") || !strings.Contains(out, "\nno promise was broken so far\n") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	out, status = sweep(20_000, "-n", "4", "-m", "1", "--faulty", "2=random", "--json")
+	var summary struct {
+		Runs        uint64
+		Interrupted bool
+	}
+	if err := json.Unmarshal([]byte(out), &summary); err != nil || status != interrupted || !summary.Interrupted || summary.Runs == 0 {
+		t.Errorf("status %d, %v\n%s", status, err, out)
+	}
+}
+
+// gone is a reader that has ended after the first write.
+type gone struct{ writes int }
+
+func (g *gone) Write(b []byte) (int, error) {
+	if g.writes++; g.writes > 1 {
+		return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+	}
+	return len(b), nil
+}
+
+// A command whose reader has ended ends with status 3, and without an error message.
+func TestReaderIsGone(t *testing.T) {
+	var stderr bytes.Buffer
+	if status := Run(catalog.All(), []string{"run", "om", "--trace", "-"}, &gone{writes: 1}, &stderr); status != unfinished || stderr.Len() > 0 {
+		t.Errorf("got status %d, %q; want %d and no message", status, &stderr, unfinished)
+	}
+}
+
+// What is written to the standard output stands there alone; the report is on the standard
+// error, and two that want it are refused.
+func TestFilesToStandardOutput(t *testing.T) {
+	for _, c := range []struct{ args, begins, says string }{
+		{"run om --trace -", `{"parley":`, "agreement"},
+		{"run om --svg -", "<svg ", "agreement"},
+		{"explore eig -n 3 -m 1 --beyond-bound --trace -", `{"parley":`, "The shortest run that breaks it"},
+		{"explore eig -n 3 -m 1 --beyond-bound --svg -", "<svg ", "The shortest run that breaks it"},
+		{"explore eig -n 3 -m 1 --beyond-bound --indistinguishable --svg -", "<svg ", "case one"},
+	} {
+		var out, stderr bytes.Buffer
+		status := Run(catalog.All(), strings.Fields(c.args), &out, &stderr)
+		if status > violated || !strings.HasPrefix(out.String(), c.begins) || !strings.Contains(stderr.String(), c.says) ||
+			strings.Contains(out.String(), c.says+":") {
+			t.Errorf("%s: status %d, %.200q\n%.400s", c.args, status, &out, &stderr)
+		}
+	}
+	for _, args := range []string{"run om --trace - --svg -", "run om --trace - --json", "explore om --svg - --json"} {
+		var out, stderr bytes.Buffer
+		if status := Run(catalog.All(), strings.Fields(args), &out, &stderr); status != usage || out.Len() > 0 ||
+			!strings.Contains(stderr.String(), ": - is the standard output, which ") {
+			t.Errorf("%s: status %d, %s", args, status, &stderr)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -83,8 +82,8 @@ func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 
 	before := flagNames(fs)
 	f.view.declare(fs)
-	fs.StringVar(&f.svg, "svg", "", "draw the messages and the tree into an SVG `file`")
-	fs.StringVar(&f.traceTo, "trace", "", "write the trace to a `file`")
+	fs.StringVar(&f.svg, "svg", "", "draw the messages and the tree into an SVG `file`; - is standard output")
+	fs.StringVar(&f.traceTo, "trace", "", "write the trace to a `file`; - is standard output")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.viewOnly = slices.DeleteFunc(flagNames(fs), func(n string) bool { return slices.Contains(before, n) })
 	f.viewOnly = append(f.viewOnly, "scenario", "memory")
@@ -245,6 +244,10 @@ func (a *app) executeScenario(s *scenarioFile, f *runFlags) error {
 
 // execute makes the run, writes what is to be written and prints the report.
 func (a *app) execute(f *runFlags) error {
+	report, err := a.reportTo(f.json, outputFile{"trace", f.traceTo}, outputFile{"svg", f.svg})
+	if err != nil {
+		return err
+	}
 	s, err := f.setup()
 	if err != nil {
 		return err
@@ -265,17 +268,17 @@ func (a *app) execute(f *runFlags) error {
 		if err := trace.Write(&b, s.header(facts), log); err != nil {
 			return err
 		}
-		if err := os.WriteFile(f.traceTo, b.Bytes(), 0o644); err != nil {
-			return &parley.FlagError{Flag: "trace", Err: err}
+		if err := a.writeFile(outputFile{"trace", f.traceTo}, b.Bytes()); err != nil {
+			return err
 		}
 	}
 	if f.svg != "" {
-		if err := os.WriteFile(f.svg, v.svg(), 0o644); err != nil {
-			return &parley.FlagError{Flag: "svg", Err: err}
+		if err := a.writeFile(outputFile{"svg", f.svg}, v.svg()); err != nil {
+			return err
 		}
 	}
 	if f.json {
 		return r.finish(r.writeJSON(a.out))
 	}
-	return r.finish(v.print(a.out))
+	return r.finish(v.print(report))
 }

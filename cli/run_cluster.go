@@ -251,12 +251,12 @@ func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 	h, log, err := s.lab(dir).Do(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, h.Facts, errors.New("it was interrupted")
+		return nil, h.Facts, &endedError{interrupted, errors.New("it was interrupted")}
 	case err != nil:
 		return nil, h.Facts, err
 	case !h.Facts.Over:
-		return nil, h.Facts, fmt.Errorf("something is still due after %s: --for says how long to watch, and --tick "+
-			"how fast time goes", limit)
+		return nil, h.Facts, &endedError{unfinished, fmt.Errorf("something is still due after %s: --for says how long "+
+			"to watch, and --tick how fast time goes", limit)}
 	}
 	return log, h.Facts, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 
 // The test's own program is the command where one that it runs starts nodes or processes.
 func TestMain(m *testing.M) {
-	if os.Getenv("PARLEY_NODE") != "" && len(os.Args) > 1 && (os.Args[1] == "node" || os.Args[1] == "member") {
+	if os.Getenv("PARLEY_NODE") != "" && len(os.Args) > 1 && slices.Contains([]string{"node", "member", "list"}, os.Args[1]) {
 		cli.Main(catalog.All())
 	}
 	testscript.Main(m, map[string]func(){"parley": func() { cli.Main(catalog.All()) }})

@@ -22,7 +22,7 @@ var statuses = []struct {
 	status int
 	means  string
 }{
-	{fine, "done"},
+	{fine, "done; something broke that was not promised, or nothing did"},
 	{violated, "a promise broke, a goal was found, two things differ, or a node or cluster is not healthy"},
 	{usage, "bad input: a flag, a file, or a request that a node does not allow"},
 	{unfinished, "the command ended before its end, or the cluster did not answer"},
@@ -43,6 +43,15 @@ func statusTable() string {
 type statusError int
 
 func (s statusError) Error() string { return fmt.Sprintf("status %d", int(s)) }
+
+// endedError is an error that ends a command with another status than that of bad input.
+type endedError struct {
+	status int
+	error
+}
+
+// Unwrap returns the error itself.
+func (e *endedError) Unwrap() error { return e.error }
 
 // interruptible returns a context that ends with the first of the signals. The second one ends
 // the process at once.

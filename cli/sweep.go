@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,8 +29,8 @@ func (a *app) sweep() *cobra.Command {
 		Long: "Sweep runs a protocol, or the scenario in a file, once with each seed, on all cores. What the\n" +
 			"scenario leaves to be drawn (random, workload, delays, coins) is drawn from the seed. It counts\n" +
 			"the faults that came, and stops at the first promise that was broken, which it makes as small\n" +
-			"as it can and prints with the command that runs it again. \"parley run PROTOCOL --help\" has the\n" +
-			"flags of the runs, which may follow too.",
+			"as it can and prints with the command that runs it again. Ctrl-C ends it with what was counted until\n" +
+			"then. \"parley run PROTOCOL --help\" has the flags of the runs, which may follow too.",
 		Example: "  parley sweep eig -n 4 -m 1 --faulty 2=random --seeds 1..2000\n" +
 			"  parley sweep docs/scenarios/article.yaml --seeds 1..500 --json",
 		DisableFlagParsing: true,
@@ -35,7 +38,7 @@ func (a *app) sweep() *cobra.Command {
 			if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
 				return cmd.Help()
 			}
-			err := a.runSweep(args)
+			err := a.runSweep(cmd.Context(), args)
 			if errors.Is(err, pflag.ErrHelp) {
 				return cmd.Help()
 			}
@@ -88,7 +91,7 @@ func (a *app) swept(args []string) (p parley.Protocol, file *scenarioFile, rest 
 }
 
 // runSweep reads the command line, which begins with a protocol or a file.
-func (a *app) runSweep(args []string) error {
+func (a *app) runSweep(ctx context.Context, args []string) error {
 	p, file, rest, err := a.swept(args)
 	if err != nil {
 		return err
@@ -139,18 +142,30 @@ func (a *app) runSweep(args []string) error {
 	if err != nil {
 		return file.about(err)
 	}
-	s := &sweeping{app: a, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last}
+	ctx, release := interruptible(ctx, os.Interrupt, syscall.SIGTERM)
+	defer release()
+	s := &sweeping{
+		app: a, ctx: ctx, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last,
+	}
 	s.run()
 	s.smallest()
-	if f.json {
-		enc := json.NewEncoder(a.out)
+	return s.finish()
+}
+
+// finish prints what was counted, and returns the exit status.
+func (s *sweeping) finish() (err error) {
+	if s.flags.json {
+		enc := json.NewEncoder(s.out)
 		enc.SetIndent("", "  ")
 		err = enc.Encode(s.summary())
 	} else {
-		err = s.print(a.out)
+		err = s.print(s.out)
 	}
-	if err == nil && len(s.found) > 0 {
+	switch {
+	case err == nil && len(s.found) > 0:
 		return statusError(violated)
+	case err == nil && s.ctx.Err() != nil:
+		return statusError(interrupted)
 	}
 	return err
 }
@@ -174,21 +189,26 @@ func (s *sweeping) summary() any {
 	return struct {
 		Protocol   string            `json:"protocol"`
 		Runs       uint64            `json:"runs"`
+		Cut        bool              `json:"interrupted,omitempty"`
 		Seconds    float64           `json:"wall_seconds"`
 		Received   uint64            `json:"messages_received"`
 		Delivered  uint64            `json:"delivered"`
 		Faults     map[string]uint64 `json:"faults"`
 		Properties map[string]*tally `json:"properties"`
 		Broken     []broken          `json:"broken"`
-	}{s.base.protocol.Name, s.runs, s.wall.Seconds(), s.deliveries, s.delivered, s.faults, s.properties, s.found}
+	}{s.base.protocol.Name, s.runs, s.ctx.Err() != nil,
+		s.wall.Seconds(), s.deliveries, s.delivered, s.faults, s.properties, s.found}
 }
 
 // print writes the outcome for people.
 func (s *sweeping) print(w io.Writer) error {
 	var b strings.Builder
 	width := s.width(s.flags.view.width)
-	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.protocol.Name, s.first, s.first+s.runs-1,
+	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.protocol.Name, s.first, s.last,
 		draw.Count(s.runs, "run", "runs"), s.wall.Seconds())
+	if s.ctx.Err() != nil {
+		fmt.Fprintf(&b, "interrupted after %s of %s seeds\n", draw.Number(s.runs), draw.Number(s.last-s.first+1))
+	}
 	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n", draw.Number(s.deliveries), draw.Number(s.delivered))
 	var kinds []string
 	// order: sorted below
@@ -226,10 +246,18 @@ func (s *sweeping) print(w io.Writer) error {
 		}
 	}
 	if len(s.found) == 0 {
-		b.WriteString("\nno promise was broken\n")
+		b.WriteString("\nno promise was broken" + s.soFar() + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// soFar says of a verdict that not all seeds were tried.
+func (s *sweeping) soFar() string {
+	if s.ctx.Err() != nil {
+		return " so far"
+	}
+	return ""
 }
 
 func (t *tally) String() string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -31,6 +32,7 @@ type broken struct {
 // sweeping is a sweep at work.
 type sweeping struct {
 	*app
+	ctx         context.Context // the runs that were made by its end are counted
 	flags       *runFlags
 	base        setup
 	all         bool
@@ -64,6 +66,7 @@ type result struct {
 	faults     map[string]uint64
 	delivered  int
 	verdicts   []parley.Verdict
+	made       bool // before the sweep was interrupted
 	unfinished bool
 	panicked   string // what a machine panicked with
 }
@@ -80,7 +83,7 @@ func (s setup) one(seed uint64, memory *sim.Sim) result {
 // make makes the run in the memory of others. A protocol may be anybody's: one that
 // panics has failed, and the sweep goes on.
 func (s setup) make(memory *sim.Sim) (r result) {
-	r.seed = s.seed
+	r.seed, r.made = s.seed, true
 	defer func() {
 		if v := recover(); v != nil {
 			r.panicked = fmt.Sprint(v)
@@ -130,7 +133,7 @@ func (s *sweeping) run() {
 			wait.Add(1)
 			go func() {
 				defer wait.Done()
-				for i := uint64(w); i < n; i += uint64(s.workers) {
+				for i := uint64(w); i < n && s.ctx.Err() == nil; i += uint64(s.workers) {
 					results[i] = s.base.one(from+i, memories[w])
 					s.made.Add(1)
 				}
@@ -138,9 +141,11 @@ func (s *sweeping) run() {
 		}
 		wait.Wait()
 		for _, r := range results {
-			s.add(r)
+			if r.made {
+				s.add(r)
+			}
 		}
-		if len(s.found) > 0 && !s.all || from+n-1 == s.last {
+		if len(s.found) > 0 && !s.all || from+n-1 == s.last || s.ctx.Err() != nil {
 			return
 		}
 	}
@@ -214,6 +219,9 @@ func (s *sweeping) smallest() {
 		try := least
 		try.drawn = plan
 		for k := range uint64(8) {
+			if s.ctx.Err() != nil {
+				return false // as small as it got
+			}
 			if k > 0 {
 				try.seed, try.signer = k, try.sign(k)
 			}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"parley/catalog"
+)
+
+// leaves are the commands below one that do something, by their words.
+func leaves(cmd *cobra.Command, words ...string) (all [][]string) {
+	for _, sub := range cmd.Commands() {
+		all = append(all, leaves(sub, append(words[:len(words):len(words)], sub.Name())...)...)
+	}
+	if len(all) == 0 && len(words) > 0 {
+		all = append(all, words)
+	}
+	return all
+}
+
+// Every command ends with 0 if it is asked for help, and with 2 if it is given what it does
+// not know.
+func TestStatusOfEveryCommand(t *testing.T) {
+	a := &app{protocols: catalog.All()[:3]}
+	commands := leaves(a.root())
+	if len(commands) < 40 {
+		t.Fatalf("%d commands: %v", len(commands), commands)
+	}
+	for _, words := range commands {
+		for arg, want := range map[string]int{"--help": fine, "--nonesuch": usage} {
+			if words[0] == "completion" || words[0] == "help" {
+				continue // they are the library's
+			}
+			var out, stderr bytes.Buffer
+			if status := Run(a.protocols, append(words[:len(words):len(words)], arg), &out, &stderr); status != want {
+				t.Errorf("%s %s: got status %d, want %d\n%s", strings.Join(words, " "), arg, status, want, &stderr)
+			}
+		}
+	}
+}
+
+// Commands that call a cluster of which no node answers end with 3.
+func TestStatusWithoutAnswer(t *testing.T) {
+	dir := t.TempDir() + "/bank"
+	p := localPlan{n: 3}
+	if err := p.make(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"agree attack", "agree --name v node1=a", "cast total x", "listen total --count 1", "log put table a b",
+		"log get table a", "clock", "commit t1 node1=x", "status", "cluster drain node1", "cluster expel node1",
+	} {
+		var out, stderr bytes.Buffer
+		args := append(strings.Fields(line), "--dir", dir, "--timeout", "2s")
+		if status := Run(catalog.All(), args, &out, &stderr); status != unfinished || stderr.Len() == 0 {
+			t.Errorf("%s: got status %d, want %d\n%s%s", line, status, unfinished, &out, &stderr)
+		}
+	}
+}
+
+// The table of exit statuses is the same in the help and in the README.
+func TestStatusTable(t *testing.T) {
+	b, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var help bytes.Buffer
+	if status := Run(catalog.All(), []string{"--help"}, &help, &help); status != fine {
+		t.Fatal(status)
+	}
+	for _, s := range statuses {
+		if row := fmt.Sprintf("| %d | %s", s.status, s.means); !strings.Contains(strings.ReplaceAll(string(b), "*", ""), row) {
+			t.Errorf("the README has no row %q", row)
+		}
+		if row := fmt.Sprintf("%3d  %s\n", s.status, s.means); !strings.Contains(help.String(), row) {
+			t.Errorf("parley --help has no row %q", row)
+		}
+	}
+}
