@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -31,94 +32,98 @@ func governed(t *testing.T, n int) *rig {
 
 // Status tells of members, views, positions and counters what is so, and goes into JSON.
 func TestStatus(t *testing.T) {
-	r := governed(t, 4)
-	ctx := soon(t, 10*time.Second)
-	node := r.nodes[1].Load()
-	for range 3 {
-		if _, err := r.table(1).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		r := governed(t, 4)
+		ctx := soon(t, 10*time.Second)
+		node := r.nodes[1].Load()
+		for range 3 {
+			if _, err := r.table(1).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := node.Group("b").Post([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := node.Group("b").Post([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := node.Commit(ctx, "tx", bodies("do", 0, 1)); err != nil {
-		t.Fatal(err)
-	}
-	s := node.Status()
-	all := []string{"node1", "node2", "node3", "node4"}
-	if s.Name != "node2" || s.State != cluster.Running || s.Again || s.Incarnation == 0 || time.Since(s.Started) > time.Minute ||
-		s.Store == nil || s.Store.Bytes == 0 || s.Cluster != "test" {
-		t.Errorf("%+v", s)
-	}
-	for _, v := range []cluster.ViewStatus{s.Groups[0].ViewStatus, s.Tables[0].ViewStatus} {
-		if !v.In || v.View != 1 || !slices.Equal(v.Members, all) {
-			t.Errorf("%+v", v)
+		if _, err := node.Commit(ctx, "tx", bodies("do", 0, 1)); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if s.Groups[1].SlotStatus == nil || s.Groups[1].Opened == 0 || s.Groups[0].SlotStatus != nil || !s.Groups[1].In {
-		t.Errorf("%+v", s.Groups)
-	}
-	if p := s.Tables[0].Position; p < 3 || p > 6 {
-		t.Errorf("position %d", p)
-	}
-	if s.Commit.Committed != 1 || s.Commit.Protocol != "two-phase" {
-		t.Errorf("%+v", s.Commit)
-	}
-	for i, m := range s.Members {
-		if m.Name != all[i] || !m.Connected || m.Self != (i == 1) || m.Expelled ||
-			!slices.Equal(m.In, []string{"group/g", "table/t"}) || !m.Self && (m.FramesIn == 0 || m.Incarnation == 0) {
-			t.Errorf("%+v", m)
-		}
-	}
-	b, err := json.Marshal(s)
-	if err != nil || !strings.Contains(string(b), `"members":[{"name":"node1"`) {
-		t.Error(err, string(b))
-	}
-	// Who is down is not connected, and suspected or out of the view.
-	r.stop(3)
-	eventually(t, "node4 is out of the view", func() bool {
 		s := node.Status()
-		return !s.Members[3].Connected && slices.Equal(s.Groups[0].Members, all[:3]) && len(s.Members[3].In) == 0
+		all := []string{"node1", "node2", "node3", "node4"}
+		if s.Name != "node2" || s.State != cluster.Running || s.Again || s.Incarnation == 0 || time.Since(s.Started) > time.Minute ||
+			s.Store == nil || s.Store.Bytes == 0 || s.Cluster != "test" {
+			t.Errorf("%+v", s)
+		}
+		for _, v := range []cluster.ViewStatus{s.Groups[0].ViewStatus, s.Tables[0].ViewStatus} {
+			if !v.In || v.View != 1 || !slices.Equal(v.Members, all) {
+				t.Errorf("%+v", v)
+			}
+		}
+		if s.Groups[1].SlotStatus == nil || s.Groups[1].Opened == 0 || s.Groups[0].SlotStatus != nil || !s.Groups[1].In {
+			t.Errorf("%+v", s.Groups)
+		}
+		if p := s.Tables[0].Position; p < 3 || p > 6 {
+			t.Errorf("position %d", p)
+		}
+		if s.Commit.Committed != 1 || s.Commit.Protocol != "two-phase" {
+			t.Errorf("%+v", s.Commit)
+		}
+		for i, m := range s.Members {
+			if m.Name != all[i] || !m.Connected || m.Self != (i == 1) || m.Expelled ||
+				!slices.Equal(m.In, []string{"group/g", "table/t"}) || !m.Self && (m.FramesIn == 0 || m.Incarnation == 0) {
+				t.Errorf("%+v", m)
+			}
+		}
+		b, err := json.Marshal(s)
+		if err != nil || !strings.Contains(string(b), `"members":[{"name":"node1"`) {
+			t.Error(err, string(b))
+		}
+		// Who is down is not connected, and suspected or out of the view.
+		r.stop(3)
+		eventually(t, "node4 is out of the view", func() bool {
+			s := node.Status()
+			return !s.Members[3].Connected && slices.Equal(s.Groups[0].Members, all[:3]) && len(s.Members[3].In) == 0
+		})
 	})
 }
 
 // Who leaves is out of all views at once, and the others did not have to suspect it. It
 // takes no requests any more, and comes back by joining.
 func TestLeave(t *testing.T) {
-	r := governed(t, 3)
-	ctx := soon(t, 20*time.Second)
-	left := r.nodes[2].Swap(nil)
-	if err := left.Leave(ctx); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 2 { // who installs the view last may do so a message after the leaver knows
-		within(t, 5*time.Second, "it is in no view", func() bool {
-			return !slices.ContainsFunc(views(r.nodes[i].Load()), func(v cluster.ViewStatus) bool {
-				return len(v.Members) != 2 || len(v.Suspected) > 0
-			})
-		})
-	}
-	if s := left.Status(); s.State != cluster.Left {
-		t.Errorf("it is %s", s.State)
-	}
-	if err := left.Group("g").Post(nil); !errors.Is(err, cluster.ErrClosed) {
-		t.Error(err)
-	}
-	if _, err := r.table(0).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
-		t.Error(err)
-	}
-	r.start(2)
-	r.back(2)
-	if err := left.Close(); err != nil {
-		t.Error(err)
-	}
-	// The last ones can leave, too: one after the other.
-	for i := range 3 {
-		if err := r.nodes[i].Swap(nil).Leave(ctx); err != nil {
-			t.Error(i, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := governed(t, 3)
+		ctx := soon(t, 20*time.Second)
+		left := r.nodes[2].Swap(nil)
+		if err := left.Leave(ctx); err != nil {
+			t.Fatal(err)
 		}
-	}
+		for i := range 2 { // who installs the view last may do so a message after the leaver knows
+			within(t, 5*time.Second, "it is in no view", func() bool {
+				return !slices.ContainsFunc(views(r.nodes[i].Load()), func(v cluster.ViewStatus) bool {
+					return len(v.Members) != 2 || len(v.Suspected) > 0
+				})
+			})
+		}
+		if s := left.Status(); s.State != cluster.Left {
+			t.Errorf("it is %s", s.State)
+		}
+		if err := left.Group("g").Post(nil); !errors.Is(err, cluster.ErrClosed) {
+			t.Error(err)
+		}
+		if _, err := r.table(0).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
+			t.Error(err)
+		}
+		r.start(2)
+		r.back(2)
+		if err := left.Close(); err != nil {
+			t.Error(err)
+		}
+		// The last ones can leave, too: one after the other.
+		for i := range 3 {
+			if err := r.nodes[i].Swap(nil).Leave(ctx); err != nil {
+				t.Error(i, err)
+			}
+		}
+	})
 }
 
 // views are those that a node knows of.
@@ -137,51 +142,55 @@ func views(n *cluster.Node) (list []cluster.ViewStatus) {
 
 // A node cannot leave without a majority: it is closed when the context ends, and says so.
 func TestLeaveWithoutAMajority(t *testing.T) {
-	r := governed(t, 3)
-	r.stop(0, 1)
-	err := r.nodes[2].Swap(nil).Leave(soon(t, 300*time.Millisecond))
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "[group/g table/t]") {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := governed(t, 3)
+		r.stop(0, 1)
+		err := r.nodes[2].Swap(nil).Leave(soon(t, 300*time.Millisecond))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "[group/g table/t]") {
+			t.Error(err)
+		}
+	})
 }
 
 // Who drains takes nothing new, and what was asked before is done.
 func TestDrain(t *testing.T) {
-	r := governed(t, 3)
-	ctx := soon(t, 20*time.Second)
-	node := r.nodes[2].Swap(nil)
-	client := node.Table("t").KeyValue()
-	under := make(chan error, 1)
-	gate := make(chan struct{})
-	go func() {
-		close(gate)
+	synctest.Test(t, func(t *testing.T) {
+		r := governed(t, 3)
+		ctx := soon(t, 20*time.Second)
+		node := r.nodes[2].Swap(nil)
+		client := node.Table("t").KeyValue()
+		under := make(chan error, 1)
+		gate := make(chan struct{})
+		go func() {
+			close(gate)
+			_, err := client.Add(ctx, []byte("k"), 1)
+			under <- err
+		}()
+		<-gate
+		time.Sleep(20 * time.Millisecond)
+		done := make(chan error, 1)
+		go func() { done <- node.Drain(ctx) }()
+		eventually(t, "it drains", func() bool { return node.Status().State != cluster.Running })
 		_, err := client.Add(ctx, []byte("k"), 1)
-		under <- err
-	}()
-	<-gate
-	time.Sleep(20 * time.Millisecond)
-	done := make(chan error, 1)
-	go func() { done <- node.Drain(ctx) }()
-	eventually(t, "it drains", func() bool { return node.Status().State != cluster.Running })
-	_, err := client.Add(ctx, []byte("k"), 1)
-	if !errors.Is(err, cluster.ErrRefused) && !errors.Is(err, cluster.ErrClosed) {
-		t.Error(err)
-	}
-	for what, err := range map[string]error{
-		"broadcast": node.Group("g").Post(nil),
-		"commit":    second(node.Commit(ctx, "tx", bodies("do", 0))),
-		"agree":     second(node.Agree(ctx, cluster.Question{})),
-	} {
-		if !errors.Is(err, cluster.ErrDraining) && !errors.Is(err, cluster.ErrClosed) {
-			t.Error(what, err)
+		if !errors.Is(err, cluster.ErrRefused) && !errors.Is(err, cluster.ErrClosed) {
+			t.Error(err)
 		}
-	}
-	if err := errors.Join(<-under, <-done); err != nil {
-		t.Error(err)
-	}
-	if sum, err := r.table(0).KeyValue().Add(ctx, []byte("k"), 1); sum != 2 || err != nil {
-		t.Error(sum, err)
-	}
+		for what, err := range map[string]error{
+			"broadcast": node.Group("g").Post(nil),
+			"commit":    second(node.Commit(ctx, "tx", bodies("do", 0))),
+			"agree":     second(node.Agree(ctx, cluster.Question{})),
+		} {
+			if !errors.Is(err, cluster.ErrDraining) && !errors.Is(err, cluster.ErrClosed) {
+				t.Error(what, err)
+			}
+		}
+		if err := errors.Join(<-under, <-done); err != nil {
+			t.Error(err)
+		}
+		if sum, err := r.table(0).KeyValue().Add(ctx, []byte("k"), 1); sum != 2 || err != nil {
+			t.Error(sum, err)
+		}
+	})
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -190,83 +199,87 @@ func second[T any](_ T, err error) error { return err }
 // asked for is ErrExpelled, which is ErrOut. It does not come back by itself, but as
 // another life.
 func TestExpel(t *testing.T) {
-	r := governed(t, 3)
-	ctx := soon(t, 20*time.Second)
-	if err := r.nodes[1].Load().Expel(ctx, "node3"); err != nil {
-		t.Fatal(err)
-	}
-	out := r.nodes[2].Load()
-	eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
-	asking := soon(t, 2*time.Second)
-	_, _, err := out.Table("t").Session().Do(asking, nil) // which does not wait until it is a member again
-	if !errors.Is(err, cluster.ErrExpelled) || !errors.Is(err, cluster.ErrRefused) || asking.Err() != nil {
-		t.Error("session", err, asking.Err())
-	}
-	for what, err := range map[string]error{
-		"group": second(out.Group("g").Broadcast(ctx, nil)), "table": second(out.Table("t").Open(ctx)),
-		"commit": second(out.Commit(ctx, "tx", bodies("do", 0))),
-		"agree":  second(out.Agree(ctx, cluster.Question{})), "expel": out.Expel(ctx, "node1"),
-	} {
-		if !errors.Is(err, cluster.ErrExpelled) || !errors.Is(err, cluster.ErrOut) {
-			t.Error(what, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := governed(t, 3)
+		ctx := soon(t, 20*time.Second)
+		if err := r.nodes[1].Load().Expel(ctx, "node3"); err != nil {
+			t.Fatal(err)
 		}
-	}
-	time.Sleep(2 * quick.Suspect)
-	for i := range 2 {
-		eventually(t, "it is out", func() bool { return r.nodes[i].Load().Status().Members[2].Expelled })
-		for _, v := range views(r.nodes[i].Load()) {
-			if len(v.Members) != 2 {
-				t.Errorf("node %d: %+v", i, v)
+		out := r.nodes[2].Load()
+		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
+		asking := soon(t, 2*time.Second)
+		_, _, err := out.Table("t").Session().Do(asking, nil) // which does not wait until it is a member again
+		if !errors.Is(err, cluster.ErrExpelled) || !errors.Is(err, cluster.ErrRefused) || asking.Err() != nil {
+			t.Error("session", err, asking.Err())
+		}
+		for what, err := range map[string]error{
+			"group": second(out.Group("g").Broadcast(ctx, nil)), "table": second(out.Table("t").Open(ctx)),
+			"commit": second(out.Commit(ctx, "tx", bodies("do", 0))),
+			"agree":  second(out.Agree(ctx, cluster.Question{})), "expel": out.Expel(ctx, "node1"),
+		} {
+			if !errors.Is(err, cluster.ErrExpelled) || !errors.Is(err, cluster.ErrOut) {
+				t.Error(what, err)
 			}
 		}
-	}
-	r.stop(2)
-	r.start(2)
-	r.back(2)
-	if s := r.nodes[0].Load().Status(); s.Members[2].Expelled || !slices.Contains(s.Members[2].In, "table/t") {
-		t.Errorf("%+v", s.Members[2])
-	}
-	for _, name := range []string{"node1", "node9"} {
-		if err := r.nodes[0].Load().Expel(ctx, name); !errors.Is(err, cluster.ErrRefused) {
-			t.Errorf("%s: %v", name, err)
+		time.Sleep(2 * quick.Suspect)
+		for i := range 2 {
+			eventually(t, "it is out", func() bool { return r.nodes[i].Load().Status().Members[2].Expelled })
+			for _, v := range views(r.nodes[i].Load()) {
+				if len(v.Members) != 2 {
+					t.Errorf("node %d: %+v", i, v)
+				}
+			}
 		}
-	}
+		r.stop(2)
+		r.start(2)
+		r.back(2)
+		if s := r.nodes[0].Load().Status(); s.Members[2].Expelled || !slices.Contains(s.Members[2].In, "table/t") {
+			t.Errorf("%+v", s.Members[2])
+		}
+		for _, name := range []string{"node1", "node9"} {
+			if err := r.nodes[0].Load().Expel(ctx, name); !errors.Is(err, cluster.ErrRefused) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 }
 
 // Where one of four may lie, one node alone shuts nobody out of what is to hold in spite of
 // that, though of what knows of crashes; and with a second one all is shut.
 func TestExpelTakesMoreThanMayLie(t *testing.T) {
-	r := governed(t, 4)
-	ctx := soon(t, 20*time.Second)
-	if err := r.nodes[0].Load().Expel(ctx, "node4"); err != nil {
-		t.Fatal(err)
-	}
-	// It is out of the views, and knows of that from more than one, and goes on in the rest.
-	out := r.nodes[3].Load()
-	eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
-	if err := out.Group("g").Post(nil); !errors.Is(err, cluster.ErrExpelled) {
-		t.Error(err)
-	}
-	if position, err := out.Group("b").Broadcast(ctx, []byte("x")); err != nil || position == 0 {
-		t.Error(position, err)
-	}
-	if _, err := out.Agree(ctx, cluster.Question{}); err != nil {
-		t.Error(err)
-	}
-	for i := range 3 {
-		if got := cluster.Shut(r.nodes[i].Load(), 3); got != "crash" {
-			t.Errorf("node %d has shut it out of %s", i, got)
+	synctest.Test(t, func(t *testing.T) {
+		r := governed(t, 4)
+		ctx := soon(t, 20*time.Second)
+		if err := r.nodes[0].Load().Expel(ctx, "node4"); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := r.nodes[1].Load().Expel(ctx, "node4"); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		eventually(t, "all is shut", func() bool { return cluster.Shut(r.nodes[i].Load(), 3) == "all" })
-	}
-	eventually(t, "it learns of that, too", func() bool {
-		err := out.Group("b").Post(nil)
-		return errors.Is(err, cluster.ErrExpelled) && errors.Is(second(out.Agree(ctx, cluster.Question{})), cluster.ErrExpelled)
+		// It is out of the views, and knows of that from more than one, and goes on in the rest.
+		out := r.nodes[3].Load()
+		eventually(t, "it learns of it", func() bool { return out.Status().State == cluster.Expelled })
+		if err := out.Group("g").Post(nil); !errors.Is(err, cluster.ErrExpelled) {
+			t.Error(err)
+		}
+		if position, err := out.Group("b").Broadcast(ctx, []byte("x")); err != nil || position == 0 {
+			t.Error(position, err)
+		}
+		if _, err := out.Agree(ctx, cluster.Question{}); err != nil {
+			t.Error(err)
+		}
+		for i := range 3 {
+			if got := cluster.Shut(r.nodes[i].Load(), 3); got != "crash" {
+				t.Errorf("node %d has shut it out of %s", i, got)
+			}
+		}
+		if err := r.nodes[1].Load().Expel(ctx, "node4"); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			eventually(t, "all is shut", func() bool { return cluster.Shut(r.nodes[i].Load(), 3) == "all" })
+		}
+		eventually(t, "it learns of that, too", func() bool {
+			err := out.Group("b").Post(nil)
+			return errors.Is(err, cluster.ErrExpelled) && errors.Is(second(out.Agree(ctx, cluster.Question{})), cluster.ErrExpelled)
+		})
 	})
 }
 
@@ -276,52 +289,54 @@ func TestExpelTakesMoreThanMayLie(t *testing.T) {
 func TestLostFolder(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprint("durable=", durable), func(t *testing.T) {
-			r := newRig(t, 3, withTable(t, durable))
-			ctx := soon(t, 60*time.Second)
-			client := r.table(0).KeyValue()
-			const keys = 50
-			for i := range keys {
-				if _, err := client.Put(ctx, fmt.Append(nil, i), fmt.Append(nil, "value", i)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			r.stop(2)
-			if err := os.RemoveAll(r.configs[2].Dir); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
-				t.Errorf("it joins: %v", err)
-			}
-			refused := uint64(0)
-			for i := range 2 {
-				refused += r.nodes[i].Load().Status().Members[2].Dropped["old incarnation"]
-			}
-			if refused == 0 {
-				t.Error("nobody has refused it")
-			}
-			if err := os.RemoveAll(r.configs[2].Dir); err != nil {
-				t.Fatal(err)
-			}
-			r.configs[2].Rejoin = true
-			r.start(2)
-			r.back(2)
-			r.stop(1)
-			check := func(at int) {
-				t.Helper()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 3, withTable(t, durable))
+				ctx := soon(t, 60*time.Second)
+				client := r.table(0).KeyValue()
+				const keys = 50
 				for i := range keys {
-					value, _, err := r.table(at).KeyValue().Get(ctx, fmt.Append(nil, i))
-					if err != nil || string(value) != fmt.Sprint("value", i) {
-						t.Fatalf("at %d: %d is %s, %v", at, i, value, err)
+					if _, err := client.Put(ctx, fmt.Append(nil, i), fmt.Append(nil, "value", i)); err != nil {
+						t.Fatal(err)
 					}
 				}
-			}
-			check(2)
-			if !durable {
-				return
-			}
-			r.stop(0, 2)
-			r.start(0, 1, 2)
-			check(2)
+				r.stop(2)
+				if err := os.RemoveAll(r.configs[2].Dir); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := cluster.Join(ctx, r.configs[2]); !errors.Is(err, cluster.ErrForgotten) {
+					t.Errorf("it joins: %v", err)
+				}
+				refused := uint64(0)
+				for i := range 2 {
+					refused += r.nodes[i].Load().Status().Members[2].Dropped["old incarnation"]
+				}
+				if refused == 0 {
+					t.Error("nobody has refused it")
+				}
+				if err := os.RemoveAll(r.configs[2].Dir); err != nil {
+					t.Fatal(err)
+				}
+				r.configs[2].Rejoin = true
+				r.start(2)
+				r.back(2)
+				r.stop(1)
+				check := func(at int) {
+					t.Helper()
+					for i := range keys {
+						value, _, err := r.table(at).KeyValue().Get(ctx, fmt.Append(nil, i))
+						if err != nil || string(value) != fmt.Sprint("value", i) {
+							t.Fatalf("at %d: %d is %s, %v", at, i, value, err)
+						}
+					}
+				}
+				check(2)
+				if !durable {
+					return
+				}
+				r.stop(0, 2)
+				r.start(0, 1, 2)
+				check(2)
+			})
 		})
 	}
 }

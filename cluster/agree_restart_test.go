@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -95,20 +96,22 @@ func TestAgreeAfterRestarts(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%v", durable), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, 4, func(c *cluster.Config) {
-				c.Dir, c.Durable, c.Round = t.TempDir(), durable, 200*time.Millisecond
-				c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}, {Algorithm: cluster.PhaseKing, M: 1}}
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 4, func(c *cluster.Config) {
+					c.Dir, c.Durable, c.Round = t.TempDir(), durable, 200*time.Millisecond
+					c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}, {Algorithm: cluster.PhaseKing, M: 1}}
+				})
+				restarted(t, r, "before", 40*time.Second)
+				for i := range r.nodes {
+					r.stop(i)
+					r.start(i)
+					takesPart(t, r, i)
+				}
+				restarted(t, r, "one by one", 40*time.Second)
+				r.stop(all(4)...)
+				r.start(all(4)...)
+				restarted(t, r, "at once", 60*time.Second)
 			})
-			restarted(t, r, "before", 40*time.Second)
-			for i := range r.nodes {
-				r.stop(i)
-				r.start(i)
-				takesPart(t, r, i)
-			}
-			restarted(t, r, "one by one", 40*time.Second)
-			r.stop(all(4)...)
-			r.start(all(4)...)
-			restarted(t, r, "at once", 60*time.Second)
 		})
 	}
 }

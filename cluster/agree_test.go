@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
@@ -73,61 +74,65 @@ const roomy = 600 * time.Millisecond
 // By every algorithm all nodes decide on what a source asks for, in order of its slots, and
 // the source is told its own answer.
 func TestAgree(t *testing.T) {
-	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-	all := ledgers(nodes)
-	ctx := t.Context()
-	for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
-		for source, node := range nodes[:2] {
-			for k, value := range []string{"attack", "", "\x00"} {
-				d, err := node.Agree(ctx, cluster.Question{Value: []byte(value), Algorithm: a})
-				if err != nil {
-					t.Fatal(a, err)
-				}
-				want := cluster.Decision{Source: parley.ID(source), Algorithm: a, M: a.Most(4), Slot: uint64(k + 1)}
-				if d.Source != want.Source || d.Algorithm != a || d.M != want.M || d.Slot != want.Slot || string(d.Value) != value {
-					t.Errorf("asked for %q: %+v", value, d)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+		all := ledgers(nodes)
+		ctx := t.Context()
+		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
+			for source, node := range nodes[:2] {
+				for k, value := range []string{"attack", "", "\x00"} {
+					d, err := node.Agree(ctx, cluster.Question{Value: []byte(value), Algorithm: a})
+					if err != nil {
+						t.Fatal(a, err)
+					}
+					want := cluster.Decision{Source: parley.ID(source), Algorithm: a, M: a.Most(4), Slot: uint64(k + 1)}
+					if d.Source != want.Source || d.Algorithm != a || d.M != want.M || d.Slot != want.Slot || string(d.Value) != value {
+						t.Errorf("asked for %q: %+v", value, d)
+					}
 				}
 			}
 		}
-	}
-	for id, l := range all {
-		within(t, 5*time.Second, "all decide", func() bool { return len(l.values(parley.All)) == 4*2*3 })
-		if a, b := l.values(parley.All), all[0].values(parley.All); fmt.Sprint(a) != fmt.Sprint(b) {
-			t.Errorf("node %d decided %v, and the first one %v", id, a, b)
+		for id, l := range all {
+			within(t, 5*time.Second, "all decide", func() bool { return len(l.values(parley.All)) == 4*2*3 })
+			if a, b := l.values(parley.All), all[0].values(parley.All); fmt.Sprint(a) != fmt.Sprint(b) {
+				t.Errorf("node %d decided %v, and the first one %v", id, a, b)
+			}
 		}
-	}
+	})
 }
 
 // Who asks why is told by all what they heard and made of it.
 func TestEvidence(t *testing.T) {
-	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-	all := ledgers(nodes)
-	for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
-		d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a, M: 1, Evidence: true})
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+		all := ledgers(nodes)
+		for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
+			d, err := nodes[1].Agree(t.Context(), cluster.Question{Value: []byte("attack"), Algorithm: a, M: 1, Evidence: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(d.Evidence) != 4 {
+				t.Fatalf("%v: %d accounts", a, len(d.Evidence))
+			}
+			text := map[cluster.Algorithm]string{
+				cluster.EIG: "{attack,node2.node3}", cluster.OM: "{attack,node2.node3}",
+				cluster.SM: "attack:node2", cluster.PhaseKing: "king: attack",
+			}[a]
+			account := d.Evidence[3]
+			if account.Node != 3 || !slices.ContainsFunc(account.Heard, func(h cluster.Heard) bool { return h.Text == text }) {
+				t.Errorf("%v: node 3 tells of %v, not of %s", a, account.Heard, text)
+			}
+			if tree := a == cluster.EIG || a == cluster.OM; tree != (len(account.Tree) > 0) || tree && string(account.Tree[0].Out) != "attack" {
+				t.Errorf("%v: %v", a, account.Tree)
+			}
+			within(t, 5*time.Second, "node 3 has its own account", func() bool {
+				all[3].mu.Lock()
+				defer all[3].mu.Unlock()
+				own := all[3].list[fmt.Sprintf("%v m=1 source 1 slot 1", a)].Evidence
+				return len(own) == 1 && own[0].Node == 3
+			})
 		}
-		if len(d.Evidence) != 4 {
-			t.Fatalf("%v: %d accounts", a, len(d.Evidence))
-		}
-		text := map[cluster.Algorithm]string{
-			cluster.EIG: "{attack,node2.node3}", cluster.OM: "{attack,node2.node3}",
-			cluster.SM: "attack:node2", cluster.PhaseKing: "king: attack",
-		}[a]
-		account := d.Evidence[3]
-		if account.Node != 3 || !slices.ContainsFunc(account.Heard, func(h cluster.Heard) bool { return h.Text == text }) {
-			t.Errorf("%v: node 3 tells of %v, not of %s", a, account.Heard, text)
-		}
-		if tree := a == cluster.EIG || a == cluster.OM; tree != (len(account.Tree) > 0) || tree && string(account.Tree[0].Out) != "attack" {
-			t.Errorf("%v: %v", a, account.Tree)
-		}
-		within(t, 5*time.Second, "node 3 has its own account", func() bool {
-			all[3].mu.Lock()
-			defer all[3].mu.Unlock()
-			own := all[3].list[fmt.Sprintf("%v m=1 source 1 slot 1", a)].Evidence
-			return len(own) == 1 && own[0].Node == 3
-		})
-	}
+	})
 }
 
 // Liars of every behaviour: all correct nodes decide the same of every slot, and on what a
@@ -138,33 +143,39 @@ func TestTraitors(t *testing.T) {
 		for _, how := range []faulty.Behaviour{faulty.TwoFaced, faulty.Silent, faulty.Flip, faulty.Random} {
 			t.Run(fmt.Sprintf("%d/%s", n, how.Name), func(t *testing.T) {
 				t.Parallel()
-				betrayed(t, n, m, cluster.EIG, how, 50)
+				synctest.Test(t, func(t *testing.T) {
+					betrayed(t, n, m, cluster.EIG, how, 50)
+				})
 			})
 		}
 	}
 	for _, a := range []cluster.Algorithm{cluster.OM, cluster.SM, cluster.PhaseKing} {
 		t.Run(a.String(), func(t *testing.T) {
 			t.Parallel()
-			betrayed(t, 4, 1, a, faulty.Random, 15)
+			synctest.Test(t, func(t *testing.T) {
+				betrayed(t, 4, 1, a, faulty.Random, 15)
+			})
 		})
 	}
 }
 
 // One liar more than the bound allows: a correct source's value is not decided on.
 func TestTooManyTraitors(t *testing.T) {
-	nodes := joined(t, 4, func(i int, c *cluster.Config) {
-		if c.Round = roomy; i >= 2 {
-			c.Lab = &cluster.Lab{Traitor: faulty.Flip}
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			if c.Round = roomy; i >= 2 {
+				c.Lab = &cluster.Lab{Traitor: faulty.Flip}
+			}
+		})
+		all := ledgers(nodes)
+		if _, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+		within(t, 5*time.Second, "the other correct node decides", func() bool { return len(all[1].values(0)) == 1 })
+		if got := all[1].values(0); got["eig m=1 source 0 slot 1"] != "0" {
+			t.Errorf("node 2 decided %v in spite of two liars", got)
 		}
 	})
-	all := ledgers(nodes)
-	if _, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("1")}); err != nil {
-		t.Fatal(err)
-	}
-	within(t, 5*time.Second, "the other correct node decides", func() bool { return len(all[1].values(0)) == 1 })
-	if got := all[1].values(0); got["eig m=1 source 0 slot 1"] != "0" {
-		t.Errorf("node 2 decided %v in spite of two liars", got)
-	}
 }
 
 // locked is what several nodes log to.
@@ -256,68 +267,74 @@ func waited(d time.Duration, so func() bool) bool {
 
 // What is no question is refused with words, and nothing begins.
 func TestRefusedQuestions(t *testing.T) {
-	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-	for _, c := range []struct {
-		q    cluster.Question
-		want string
-		is   error
-	}{
-		{cluster.Question{Value: make([]byte, 1025)}, "at most 1024", cluster.ErrTooLarge},
-		{cluster.Question{M: 2}, "at most 1 liars with eig", cluster.ErrRefused},
-		{cluster.Question{M: -1}, "at least 1", cluster.ErrRefused},
-		{cluster.Question{M: 3, Algorithm: cluster.SM}, "at most 2 liars with sm", cluster.ErrRefused},
-		{cluster.Question{Algorithm: 9}, "there is no algorithm 9", cluster.ErrRefused},
-		{cluster.Question{Value: []byte("\x00nothing\x00")}, cluster.ErrReserved.Error(), cluster.ErrReserved},
-	} {
-		_, err := nodes[0].Agree(t.Context(), c.q)
-		if !errors.Is(err, c.is) || errors.Is(err, cluster.ErrUnknown) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, not %q", c.q, err, c.want)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+		for _, c := range []struct {
+			q    cluster.Question
+			want string
+			is   error
+		}{
+			{cluster.Question{Value: make([]byte, 1025)}, "at most 1024", cluster.ErrTooLarge},
+			{cluster.Question{M: 2}, "at most 1 liars with eig", cluster.ErrRefused},
+			{cluster.Question{M: -1}, "at least 1", cluster.ErrRefused},
+			{cluster.Question{M: 3, Algorithm: cluster.SM}, "at most 2 liars with sm", cluster.ErrRefused},
+			{cluster.Question{Algorithm: 9}, "there is no algorithm 9", cluster.ErrRefused},
+			{cluster.Question{Value: []byte("\x00nothing\x00")}, cluster.ErrReserved.Error(), cluster.ErrReserved},
+		} {
+			_, err := nodes[0].Agree(t.Context(), c.q)
+			if !errors.Is(err, c.is) || errors.Is(err, cluster.ErrUnknown) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: %v, not %q", c.q, err, c.want)
+			}
 		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := nodes[0].Agree(ctx, cluster.Question{})
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
-		t.Error(err)
-	}
-	if err := nodes[3].Close(); err != nil {
-		t.Error(err)
-	}
-	_, err = nodes[3].Agree(t.Context(), cluster.Question{})
-	if !errors.Is(err, cluster.ErrClosed) && !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
-		t.Errorf("a closed node: %v", err)
-	}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := nodes[0].Agree(ctx, cluster.Question{})
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
+			t.Error(err)
+		}
+		if err := nodes[3].Close(); err != nil {
+			t.Error(err)
+		}
+		_, err = nodes[3].Agree(t.Context(), cluster.Question{})
+		if !errors.Is(err, cluster.ErrClosed) && !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
+			t.Errorf("a closed node: %v", err)
+		}
+	})
 }
 
 // Rounds too short for the links: refused, with what was measured and what would do.
 func TestRoundTooShort(t *testing.T) {
-	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = 100 * time.Nanosecond })
-	var err error
-	within(t, 10*time.Second, "delays are measured", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // before that it may begin
-		defer cancel()
-		_, err = nodes[0].Agree(ctx, cluster.Question{})
-		return err != nil && strings.Contains(err.Error(), "it must have")
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = 500 * time.Microsecond }) // messages take 100 us
+		var err error
+		within(t, 10*time.Second, "delays are measured", func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // before that it may begin
+			defer cancel()
+			_, err = nodes[0].Agree(ctx, cluster.Question{})
+			return err != nil && strings.Contains(err.Error(), "it must have")
+		})
+		var short *cluster.RoundError
+		if !errors.Is(err, cluster.ErrRefused) || !errors.As(err, &short) || len(short.Slow) < 2 || short.Needs != time.Millisecond {
+			t.Errorf("%v: %+v", err, short)
+		}
 	})
-	var short *cluster.RoundError
-	if !errors.Is(err, cluster.ErrRefused) || !errors.As(err, &short) || len(short.Slow) < 2 || short.Needs != 10*short.Slow[1].Delay {
-		t.Errorf("%v: %+v", err, short)
-	}
 }
 
 // With more than m nodes gone nothing begins.
 func TestAlone(t *testing.T) {
-	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-	for _, node := range nodes[2:] {
-		if err := node.Close(); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+		for _, node := range nodes[2:] {
+			if err := node.Close(); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	within(t, 5*time.Second, "they are missed", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := nodes[0].Agree(ctx, cluster.Question{})
-		return err != nil && strings.Contains(err.Error(), "node3 is not connected, node4 is not connected")
+		within(t, 5*time.Second, "they are missed", func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := nodes[0].Agree(ctx, cluster.Question{})
+			return err != nil && strings.Contains(err.Error(), "node3 is not connected, node4 is not connected")
+		})
 	})
 }
 
@@ -325,30 +342,32 @@ func TestAlone(t *testing.T) {
 func TestConsensus(t *testing.T) {
 	for _, a := range []cluster.Algorithm{cluster.EIG, cluster.OM, cluster.SM, cluster.PhaseKing} {
 		t.Run(a.String(), func(t *testing.T) {
-			nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-			var asked sync.WaitGroup
-			for i, node := range nodes[:3] {
-				asked.Go(func() {
-					time.Sleep(time.Duration(i) * 10 * time.Millisecond)
-					p := cluster.Proposal{
-						Name: "temperature", Value: fmt.Appendf(nil, "%d", 20+i), Algorithm: a, M: 1, Gather: 500 * time.Millisecond,
-					}
-					value, v, err := node.Consensus(t.Context(), p, consensus.Median, []byte("0"))
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if got := fmt.Sprintf("%s %q", value, v.Values); got != `20 ["20" "21" "22" ""]` || v.Values[3] != nil {
-						t.Errorf("node %d: %s", i, got)
-					}
-				})
-			}
-			asked.Wait()
-			// Who asks too late is told what was agreed on.
-			v, err := nodes[3].Propose(t.Context(), cluster.Proposal{Name: "temperature", Value: []byte("99"), Algorithm: a, M: 1})
-			if err != nil || string(v.Values[2]) != "22" || v.Values[3] != nil {
-				t.Errorf("%+v, %v", v, err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+				var asked sync.WaitGroup
+				for i, node := range nodes[:3] {
+					asked.Go(func() {
+						time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+						p := cluster.Proposal{
+							Name: "temperature", Value: fmt.Appendf(nil, "%d", 20+i), Algorithm: a, M: 1, Gather: 500 * time.Millisecond,
+						}
+						value, v, err := node.Consensus(t.Context(), p, consensus.Median, []byte("0"))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if got := fmt.Sprintf("%s %q", value, v.Values); got != `20 ["20" "21" "22" ""]` || v.Values[3] != nil {
+							t.Errorf("node %d: %s", i, got)
+						}
+					})
+				}
+				asked.Wait()
+				// Who asks too late is told what was agreed on.
+				v, err := nodes[3].Propose(t.Context(), cluster.Proposal{Name: "temperature", Value: []byte("99"), Algorithm: a, M: 1})
+				if err != nil || string(v.Values[2]) != "22" || v.Values[3] != nil {
+					t.Errorf("%+v, %v", v, err)
+				}
+			})
 		})
 	}
 }
@@ -358,108 +377,116 @@ func TestConsensus(t *testing.T) {
 func TestNameIsNotUsedUp(t *testing.T) {
 	for _, how := range []faulty.Behaviour{faulty.Honest, faulty.TwoFaced, faulty.Random, faulty.Silent} {
 		t.Run(how.Name, func(t *testing.T) {
-			nodes := joined(t, 4, func(i int, c *cluster.Config) {
-				if c.Round = roomy; i == 3 {
-					c.Lab = &cluster.Lab{Traitor: how}
-				}
-			})
-			early, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
-			_, err := nodes[3].Propose(early, cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond})
-			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cluster.ErrUnknown) {
-				t.Errorf("a lone node agrees: %v", err)
-			}
-			vectors := make([]cluster.Vector, 3)
-			var asked sync.WaitGroup
-			for i, node := range nodes[:3] {
-				asked.Go(func() {
-					var err error
-					vectors[i], err = node.Propose(t.Context(), cluster.Proposal{
-						Name: "x", Value: fmt.Append(nil, i), Gather: 300 * time.Millisecond,
-					})
-					if err != nil {
-						t.Error(err)
+			synctest.Test(t, func(t *testing.T) {
+				nodes := joined(t, 4, func(i int, c *cluster.Config) {
+					if c.Round = roomy; i == 3 {
+						c.Lab = &cluster.Lab{Traitor: how}
 					}
 				})
-			}
-			asked.Wait()
-			for i, v := range vectors {
-				if fmt.Sprintf("%+v", v) != fmt.Sprintf("%+v", vectors[0]) {
-					t.Errorf("node %d has %+v, and the first one %+v", i, v, vectors[0])
+				early, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				defer cancel()
+				_, err := nodes[3].Propose(early, cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond})
+				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cluster.ErrUnknown) {
+					t.Errorf("a lone node agrees: %v", err)
 				}
-				for j := range 3 {
-					if v.Values == nil || string(v.Values[j]) != fmt.Sprint(j) {
-						t.Errorf("node %d has %q of node %d", i, v.Values, j)
+				vectors := make([]cluster.Vector, 3)
+				var asked sync.WaitGroup
+				for i, node := range nodes[:3] {
+					asked.Go(func() {
+						var err error
+						vectors[i], err = node.Propose(t.Context(), cluster.Proposal{
+							Name: "x", Value: fmt.Append(nil, i), Gather: 300 * time.Millisecond,
+						})
+						if err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				asked.Wait()
+				for i, v := range vectors {
+					if fmt.Sprintf("%+v", v) != fmt.Sprintf("%+v", vectors[0]) {
+						t.Errorf("node %d has %+v, and the first one %+v", i, v, vectors[0])
+					}
+					for j := range 3 {
+						if v.Values == nil || string(v.Values[j]) != fmt.Sprint(j) {
+							t.Errorf("node %d has %q of node %d", i, v.Values, j)
+						}
 					}
 				}
-			}
+			})
 		})
 	}
 }
 
 // What is no proposal.
 func TestRefusedProposals(t *testing.T) {
-	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-	for _, c := range []struct {
-		p    cluster.Proposal
-		want string
-		is   error
-	}{
-		{cluster.Proposal{}, "a name of 0 bytes", cluster.ErrRefused},
-		{cluster.Proposal{Name: strings.Repeat("x", 65)}, "a name of 65 bytes", cluster.ErrRefused},
-		{cluster.Proposal{Name: "x", Value: make([]byte, cluster.MaxProposal+1)}, "at most 956", cluster.ErrTooLarge},
-		{cluster.Proposal{Name: "x", Gather: -1}, "gathering", cluster.ErrRefused},
-		{cluster.Proposal{Name: "x", M: 2}, "at most 1 liars", cluster.ErrRefused},
-		{cluster.Proposal{Name: "x", M: 2, Algorithm: cluster.SM}, "n > 2m", cluster.ErrRefused},
-	} {
-		_, _, err := nodes[0].Consensus(t.Context(), c.p, consensus.Rule{}, nil)
-		if !errors.Is(err, c.is) || errors.Is(err, cluster.ErrUnknown) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, not %q", c.p, err, c.want)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+		for _, c := range []struct {
+			p    cluster.Proposal
+			want string
+			is   error
+		}{
+			{cluster.Proposal{}, "a name of 0 bytes", cluster.ErrRefused},
+			{cluster.Proposal{Name: strings.Repeat("x", 65)}, "a name of 65 bytes", cluster.ErrRefused},
+			{cluster.Proposal{Name: "x", Value: make([]byte, cluster.MaxProposal+1)}, "at most 956", cluster.ErrTooLarge},
+			{cluster.Proposal{Name: "x", Gather: -1}, "gathering", cluster.ErrRefused},
+			{cluster.Proposal{Name: "x", M: 2}, "at most 1 liars", cluster.ErrRefused},
+			{cluster.Proposal{Name: "x", M: 2, Algorithm: cluster.SM}, "n > 2m", cluster.ErrRefused},
+		} {
+			_, _, err := nodes[0].Consensus(t.Context(), c.p, consensus.Rule{}, nil)
+			if !errors.Is(err, c.is) || errors.Is(err, cluster.ErrUnknown) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: %v, not %q", c.p, err, c.want)
+			}
 		}
-	}
+	})
 }
 
 // An agreement that is under way when its context ends may come to an end, and one that waits for
 // others to be over has not begun.
 func TestAgreeContextEnds(t *testing.T) {
-	nodes := joined(t, 4, func(i int, c *cluster.Config) {
-		if c.Round = roomy; i == 3 {
-			c.Lab = &cluster.Lab{Traitor: faulty.Silent} // so that rounds last
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			if c.Round = roomy; i == 3 {
+				c.Lab = &cluster.Lab{Traitor: faulty.Silent} // so that rounds last
+			}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), roomy/10)
+		defer cancel()
+		_, err := nodes[0].Agree(ctx, cluster.Question{Value: []byte("x")})
+		if !errors.Is(err, cluster.ErrUnknown) || errors.Is(err, cluster.ErrRefused) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("under way: %v", err)
+		}
+		cluster.FillWindow(nodes[0], cluster.EIG, 1)
+		ctx, cancel = context.WithTimeout(t.Context(), roomy/10)
+		defer cancel()
+		_, err = nodes[0].Agree(ctx, cluster.Question{Value: []byte("x")})
+		if !refusedInTime(err) {
+			t.Errorf("behind others: %v", err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), roomy/10)
-	defer cancel()
-	_, err := nodes[0].Agree(ctx, cluster.Question{Value: []byte("x")})
-	if !errors.Is(err, cluster.ErrUnknown) || errors.Is(err, cluster.ErrRefused) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("under way: %v", err)
-	}
-	cluster.FillWindow(nodes[0], cluster.EIG, 1)
-	ctx, cancel = context.WithTimeout(t.Context(), roomy/10)
-	defer cancel()
-	_, err = nodes[0].Agree(ctx, cluster.Question{Value: []byte("x")})
-	if !refusedInTime(err) {
-		t.Errorf("behind others: %v", err)
-	}
 }
 
 // A vector is the caller's own: who gets it later gets it as it was agreed on.
 func TestVectorIsTheCallers(t *testing.T) {
-	nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
-	p := cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond}
-	var other sync.WaitGroup
-	other.Go(func() {
-		if _, err := nodes[1].Propose(t.Context(), p); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(_ int, c *cluster.Config) { c.Round = roomy })
+		p := cluster.Proposal{Name: "x", Value: []byte("mine"), Gather: time.Millisecond}
+		var other sync.WaitGroup
+		other.Go(func() {
+			if _, err := nodes[1].Propose(t.Context(), p); err != nil {
+				t.Error(err)
+			}
+		})
+		defer other.Wait()
+		for range 2 {
+			v, err := nodes[0].Propose(t.Context(), p)
+			if err != nil || len(v.Values) != 4 || string(v.Values[0]) != "mine" && v.Values[0] != nil {
+				t.Fatalf("%q, %v", v.Values, err)
+			}
+			for _, value := range v.Values {
+				copy(value, "????")
+			}
 		}
 	})
-	defer other.Wait()
-	for range 2 {
-		v, err := nodes[0].Propose(t.Context(), p)
-		if err != nil || len(v.Values) != 4 || string(v.Values[0]) != "mine" && v.Values[0] != nil {
-			t.Fatalf("%q, %v", v.Values, err)
-		}
-		for _, value := range v.Values {
-			copy(value, "????")
-		}
-	}
 }

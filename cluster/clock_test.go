@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
@@ -52,47 +53,49 @@ func TestClock(t *testing.T) {
 	for _, how := range []string{"", "twofaced", "random", "silent"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			nodes := joined(t, 4, func(i int, c *cluster.Config) {
-				c.Clocks, c.Clock = roomyClocks, host.Skewed{
-					Clock: host.NewSystem(), Offset: parley.Tick(i) * parley.Tick(time.Hour),
-					Drift: []int64{-100, 100, 50, 0}[i],
-				}
-				if how != "" && i == 3 {
-					b, err := faulty.Parse(how)
-					if err != nil {
-						t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				nodes := joined(t, 4, func(i int, c *cluster.Config) {
+					c.Clocks, c.Clock = roomyClocks, host.Skewed{
+						Clock: host.NewElapsed(), Offset: parley.Tick(i) * parley.Tick(time.Hour),
+						Drift: []int64{-100, 100, 50, 0}[i],
 					}
-					c.Lab = &cluster.Lab{Traitor: b}
+					if how != "" && i == 3 {
+						b, err := faulty.Parse(how)
+						if err != nil {
+							t.Fatal(err)
+						}
+						c.Lab = &cluster.Lab{Traitor: b}
+					}
+				})
+				if how != "" {
+					nodes = nodes[:3]
+				}
+				synchronized(t, nodes...)
+				var before time.Time
+				seen := 0
+				for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+					skew, took, bound, ok := apart(nodes)
+					if !ok {
+						continue // on a busy machine a reading may be missed
+					}
+					seen++
+					if skew > bound+took {
+						t.Fatalf("clocks are %v apart, give or take %v, and the bound is %v", skew, took, bound)
+					}
+					if r := nodes[0].Clock(); r.Synchronized && r.Time.Before(before) {
+						t.Fatalf("the clock goes back by %v", before.Sub(r.Time))
+					} else if r.Synchronized {
+						before = r.Time
+					}
+				}
+				if seen == 0 {
+					t.Error("never were all clocks synchronized")
+				}
+				// The date is within those that nodes took for it: theirs are up to three hours ahead.
+				if r := nodes[0].Clock(); time.Until(r.Time) < -time.Minute || time.Until(r.Time) > 3*time.Hour+time.Minute {
+					t.Errorf("it shows %v at %v", r.Time, time.Now())
 				}
 			})
-			if how != "" {
-				nodes = nodes[:3]
-			}
-			synchronized(t, nodes...)
-			var before time.Time
-			seen := 0
-			for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-				skew, took, bound, ok := apart(nodes)
-				if !ok {
-					continue // on a busy machine a reading may be missed
-				}
-				seen++
-				if skew > bound+took {
-					t.Fatalf("clocks are %v apart, give or take %v, and the bound is %v", skew, took, bound)
-				}
-				if r := nodes[0].Clock(); r.Synchronized && r.Time.Before(before) {
-					t.Fatalf("the clock goes back by %v", before.Sub(r.Time))
-				} else if r.Synchronized {
-					before = r.Time
-				}
-			}
-			if seen == 0 {
-				t.Error("never were all clocks synchronized")
-			}
-			// The date is within those that nodes took for it: theirs are up to three hours ahead.
-			if r := nodes[0].Clock(); time.Until(r.Time) < -time.Minute || time.Until(r.Time) > 3*time.Hour+time.Minute {
-				t.Errorf("it shows %v at %v", r.Time, time.Now())
-			}
 		})
 	}
 }
@@ -102,37 +105,39 @@ func TestClock(t *testing.T) {
 // is seen that it stood still. The others do without it.
 func TestPause(t *testing.T) {
 	t.Parallel()
-	const round = 500 * time.Millisecond
-	clock := &jumping{Clock: host.NewSystem()}
-	nodes := joined(t, 4, func(i int, c *cluster.Config) {
-		c.Round, c.Clocks = round, roomyClocks
-		switch i {
-		case 0:
-			c.Clock = clock
-		case 3:
-			c.Lab = &cluster.Lab{Traitor: faulty.Silent}
+	synctest.Test(t, func(t *testing.T) {
+		const round = 500 * time.Millisecond
+		clock := &jumping{Clock: host.NewElapsed()}
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			c.Round, c.Clocks = round, roomyClocks
+			switch i {
+			case 0:
+				c.Clock = clock
+			case 3:
+				c.Lab = &cluster.Lab{Traitor: faulty.Silent}
+			}
+		})
+		synchronized(t, nodes[:3]...)
+		ask := func() error {
+			_, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("x")})
+			return err
 		}
+		if err := ask(); err != nil { // before the first one of all others are asked whether they have begun
+			t.Error(err)
+		}
+		answer := make(chan error)
+		go func() { answer <- ask() }()
+		time.Sleep(round / 5) // within the first round, which the silent one makes last
+		clock.ahead.Store(int64(2 * round))
+		if err := <-answer; !errors.Is(err, cluster.ErrAbstained) {
+			t.Errorf("who was held up answers %v", err)
+		}
+		within(t, 30*time.Second, "the clock is out", func() bool { return !nodes[0].Clock().Synchronized })
+		if m := nodes[0].Measure(); m.Wake.Pauses == 0 || m.Wake.Most < round {
+			t.Errorf("it was late by %v at most, and paused %d times", m.Wake.Most, m.Wake.Pauses)
+		}
+		synchronized(t, nodes[:3]...) // again
 	})
-	synchronized(t, nodes[:3]...)
-	ask := func() error {
-		_, err := nodes[0].Agree(t.Context(), cluster.Question{Value: []byte("x")})
-		return err
-	}
-	if err := ask(); err != nil { // before the first one of all others are asked whether they have begun
-		t.Error(err)
-	}
-	answer := make(chan error)
-	go func() { answer <- ask() }()
-	time.Sleep(round / 5) // within the first round, which the silent one makes last
-	clock.ahead.Store(int64(2 * round))
-	if err := <-answer; !errors.Is(err, cluster.ErrAbstained) {
-		t.Errorf("who was held up answers %v", err)
-	}
-	within(t, 30*time.Second, "the clock is out", func() bool { return !nodes[0].Clock().Synchronized })
-	if m := nodes[0].Measure(); m.Wake.Pauses == 0 || m.Wake.Most < round {
-		t.Errorf("it was late by %v at most, and paused %d times", m.Wake.Most, m.Wake.Pauses)
-	}
-	synchronized(t, nodes[:3]...) // again
 }
 
 // jumping is a clock that can be set forward.
@@ -146,57 +151,61 @@ func (c *jumping) Now() parley.Tick { return c.Clock.Now() + parley.Tick(c.ahead
 // A node whose clock gains too much for rounds begins no agreements; the others do.
 func TestDrift(t *testing.T) {
 	t.Parallel()
-	nodes := joined(t, 4, func(i int, c *cluster.Config) {
-		c.Clocks = cluster.ClockConfig{Error: time.Millisecond}
-		if i == 3 {
-			c.Clock = host.Skewed{Clock: host.NewSystem(), Drift: 6000}
+	synctest.Test(t, func(t *testing.T) {
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			c.Clocks = cluster.ClockConfig{Error: time.Millisecond}
+			if i == 3 {
+				c.Clock = host.Skewed{Clock: host.NewElapsed(), Drift: 6000}
+			}
+		})
+		q := cluster.Question{Value: []byte("x"), M: 1}
+		within(t, 120*time.Second, "too fast for rounds", func() bool {
+			_, err := nodes[3].Agree(t.Context(), q)
+			var wrong *cluster.RoundError
+			return errors.As(err, &wrong) && wrong.Drift > 3000
+		})
+		var wrong *cluster.RoundError
+		if _, err := nodes[0].Agree(t.Context(), q); errors.As(err, &wrong) && wrong.Drift != 0 {
+			t.Error(err)
 		}
 	})
-	q := cluster.Question{Value: []byte("x"), M: 1}
-	within(t, 120*time.Second, "too fast for rounds", func() bool {
-		_, err := nodes[3].Agree(t.Context(), q)
-		var wrong *cluster.RoundError
-		return errors.As(err, &wrong) && wrong.Drift > 3000
-	})
-	var wrong *cluster.RoundError
-	if _, err := nodes[0].Agree(t.Context(), q); errors.As(err, &wrong) && wrong.Drift != 0 {
-		t.Error(err)
-	}
 }
 
 // A node whose clock is beyond what a correct one may show is named in the log, and counted
 // each time; nobody's clock suffers by it.
 func TestBeyond(t *testing.T) {
 	t.Parallel()
-	var told logged
-	far := faulty.Behaviour{
-		Name: "far", Model: parley.OralByzantineFaults,
-		Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
-			for i := range turn.Honest {
-				if turn.Honest[i].Msg.Kind == convergence.Time {
-					turn.Honest[i].Msg.Value += uint64(time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		var told logged
+		far := faulty.Behaviour{
+			Name: "far", Model: parley.OralByzantineFaults,
+			Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
+				for i := range turn.Honest {
+					if turn.Honest[i].Msg.Kind == convergence.Time {
+						turn.Honest[i].Msg.Value += uint64(time.Hour)
+					}
 				}
+				return turn.Honest
+			},
+		}
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			c.Clocks = roomyClocks
+			switch i {
+			case 0:
+				c.Log = slog.New(slog.NewTextHandler(&told, nil))
+			case 3:
+				c.Lab = &cluster.Lab{Traitor: far}
 			}
-			return turn.Honest
-		},
-	}
-	nodes := joined(t, 4, func(i int, c *cluster.Config) {
-		c.Clocks = roomyClocks
-		switch i {
-		case 0:
-			c.Log = slog.New(slog.NewTextHandler(&told, nil))
-		case 3:
-			c.Lab = &cluster.Lab{Traitor: far}
+		})
+		synchronized(t, nodes[:3]...)
+		within(t, 30*time.Second, "it is named", func() bool {
+			return told.has("a node's clock is beyond what a correct one may show") && told.has("node=node4 ahead=") &&
+				told.has(`refused machine=clock from=3 why="a clock beyond the threshold"`)
+		})
+		if skew, took, bound, _ := apart(nodes[:3]); skew > bound+took {
+			t.Errorf("%v apart", skew)
 		}
 	})
-	synchronized(t, nodes[:3]...)
-	within(t, 30*time.Second, "it is named", func() bool {
-		return told.has("a node's clock is beyond what a correct one may show") && told.has("node=node4 ahead=") &&
-			told.has(`refused machine=clock from=3 why="a clock beyond the threshold"`)
-	})
-	if skew, took, bound, _ := apart(nodes[:3]); skew > bound+took {
-		t.Errorf("%v apart", skew)
-	}
 }
 
 // logged keeps what is logged.
@@ -223,20 +232,22 @@ func TestFewClocks(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			nodes := joined(t, n, func(_ int, c *cluster.Config) { c.Clocks = roomyClocks })
-			synchronized(t, nodes...)
-			if n < 3 {
-				return
-			}
-			if err := nodes[2].Close(); err != nil {
-				t.Error(err)
-			}
-			within(t, 30*time.Second, "the clock does not count", func() bool { return !nodes[0].Clock().Synchronized })
-			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				if r := nodes[0].Clock(); r.Synchronized || r.Bound < time.Hour {
-					t.Fatalf("nothing is known, and it shows %+v", r)
+			synctest.Test(t, func(t *testing.T) {
+				nodes := joined(t, n, func(_ int, c *cluster.Config) { c.Clocks = roomyClocks })
+				synchronized(t, nodes...)
+				if n < 3 {
+					return
 				}
-			}
+				if err := nodes[2].Close(); err != nil {
+					t.Error(err)
+				}
+				within(t, 30*time.Second, "the clock does not count", func() bool { return !nodes[0].Clock().Synchronized })
+				for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
+					if r := nodes[0].Clock(); r.Synchronized || r.Bound < time.Hour {
+						t.Fatalf("nothing is known, and it shows %+v", r)
+					}
+				}
+			})
 		})
 	}
 }
@@ -245,38 +256,40 @@ func TestFewClocks(t *testing.T) {
 // until it has been near the others' in a resynchronization; it has the others' date then.
 func TestClockOfRestarted(t *testing.T) {
 	t.Parallel()
-	var last cluster.Config
-	nodes := joined(t, 4, func(i int, c *cluster.Config) {
-		c.Clocks = roomyClocks
-		if i == 3 {
-			c.Dir = t.TempDir()
-			last = *c
+	synctest.Test(t, func(t *testing.T) {
+		var last cluster.Config
+		nodes := joined(t, 4, func(i int, c *cluster.Config) {
+			c.Clocks = roomyClocks
+			if i == 3 {
+				c.Dir = t.TempDir()
+				last = *c
+			}
+		})
+		synchronized(t, nodes...)
+		if err := nodes[3].Close(); err != nil {
+			t.Fatal(err)
+		}
+		last.Broken = func(err error) { t.Error(err) }
+		last.Clock = host.Skewed{Clock: host.NewElapsed(), Offset: parley.Tick(time.Hour)}
+		back, err := cluster.Join(t.Context(), last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer back.Close()
+		if r := back.Clock(); r.Synchronized {
+			t.Errorf("it begins synchronized: %+v", r)
+		}
+		nodes[3] = back
+		synchronized(t, nodes...)
+		within(t, 30*time.Second, "all are synchronized, and as near as they say", func() bool {
+			skew, took, bound, ok := apart(nodes)
+			if ok && skew > bound+took {
+				t.Fatalf("%v apart, and the bound is %v", skew, bound)
+			}
+			return ok
+		})
+		if r := back.Clock(); r.Synchronized && r.Offset > -59*time.Minute {
+			t.Errorf("its machine's clock is an hour ahead, and it is to be set by %v", r.Offset)
 		}
 	})
-	synchronized(t, nodes...)
-	if err := nodes[3].Close(); err != nil {
-		t.Fatal(err)
-	}
-	last.Listen, last.Broken = nil, func(err error) { t.Error(err) }
-	last.Clock = host.Skewed{Clock: host.NewSystem(), Offset: parley.Tick(time.Hour)}
-	back, err := cluster.Join(t.Context(), last)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer back.Close()
-	if r := back.Clock(); r.Synchronized {
-		t.Errorf("it begins synchronized: %+v", r)
-	}
-	nodes[3] = back
-	synchronized(t, nodes...)
-	within(t, 30*time.Second, "all are synchronized, and as near as they say", func() bool {
-		skew, took, bound, ok := apart(nodes)
-		if ok && skew > bound+took {
-			t.Fatalf("%v apart, and the bound is %v", skew, bound)
-		}
-		return ok
-	})
-	if r := back.Clock(); r.Synchronized && r.Offset > -59*time.Minute {
-		t.Errorf("its machine's clock is an hour ahead, and it is to be set by %v", r.Offset)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -22,44 +23,46 @@ func agreeing(t *testing.T, n int, durable bool, c cluster.CommitConfig) (*rig, 
 // All say yes and all commit; one says no and all abort; names are for once; and what is too
 // long is refused.
 func TestAgreedCommit(t *testing.T) {
-	r, ledgers := agreeing(t, 4, false, agreed)
-	ctx := soon(t, 20*time.Second)
-	node := r.nodes[0].Load()
-	for range 2 {
-		if yes, err := node.Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
-			t.Fatal(yes, err)
+	synctest.Test(t, func(t *testing.T) {
+		r, ledgers := agreeing(t, 4, false, agreed)
+		ctx := soon(t, 20*time.Second)
+		node := r.nodes[0].Load()
+		for range 2 {
+			if yes, err := node.Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
+				t.Fatal(yes, err)
+			}
+			no := bodies("do", 1, 2)
+			no["node4"] = []byte("error")
+			if yes, err := node.Commit(ctx, "b", no); yes || err != nil {
+				t.Fatal(yes, err)
+			}
 		}
-		no := bodies("do", 1, 2)
-		no["node4"] = []byte("error")
-		if yes, err := node.Commit(ctx, "b", no); yes || err != nil {
-			t.Fatal(yes, err)
+		// Any node knows.
+		if yes, err := r.nodes[3].Load().Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
+			t.Error(yes, err)
 		}
-	}
-	// Any node knows.
-	if yes, err := r.nodes[3].Load().Commit(ctx, "a", bodies("do", 0, 1, 2)); !yes || err != nil {
-		t.Error(yes, err)
-	}
-	if _, err := r.nodes[3].Load().Commit(ctx, "a", bodies("else", 0)); !errors.Is(err, cluster.ErrTaken) {
-		t.Error(err)
-	}
-	if _, err := node.Commit(ctx, "c", bodies(string(make([]byte, cluster.MaxPart)), 0, 1)); !errors.Is(err, cluster.ErrRefused) {
-		t.Error(err)
-	}
-	for i := range 3 {
-		eventually(t, "told of a", func() bool { return ledgers[i].end("a") == "commit" })
-	}
-	for i := range 4 {
-		eventually(t, "all know why", func() bool {
-			o, err := r.nodes[i].Load().Outcome("b")
-			return err == nil && o.State == cluster.Aborted && o.Why == "node4: no such account"
-		})
-	}
-	if _, err := node.Outcome("z"); !errors.Is(err, cluster.ErrNoTransaction) {
-		t.Error(err)
-	}
-	if s := node.Status().Commit; s.Committed != 1 || s.Aborted != 1 || s.Pending != 0 || s.Protocol != "agreed" {
-		t.Errorf("%+v", s)
-	}
+		if _, err := r.nodes[3].Load().Commit(ctx, "a", bodies("else", 0)); !errors.Is(err, cluster.ErrTaken) {
+			t.Error(err)
+		}
+		if _, err := node.Commit(ctx, "c", bodies(string(make([]byte, cluster.MaxPart)), 0, 1)); !errors.Is(err, cluster.ErrRefused) {
+			t.Error(err)
+		}
+		for i := range 3 {
+			eventually(t, "told of a", func() bool { return ledgers[i].end("a") == "commit" })
+		}
+		for i := range 4 {
+			eventually(t, "all know why", func() bool {
+				o, err := r.nodes[i].Load().Outcome("b")
+				return err == nil && o.State == cluster.Aborted && o.Why == "node4: no such account"
+			})
+		}
+		if _, err := node.Outcome("z"); !errors.Is(err, cluster.ErrNoTransaction) {
+			t.Error(err)
+		}
+		if s := node.Status().Commit; s.Committed != 1 || s.Aborted != 1 || s.Pending != 0 || s.Protocol != "agreed" {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 // A participant that is down, says nothing, or says different things to different nodes blocks
@@ -67,37 +70,39 @@ func TestAgreedCommit(t *testing.T) {
 func TestAgreedCommitWithAFaultyNode(t *testing.T) {
 	for _, fault := range []string{"down", "silent", "twofaced"} {
 		t.Run(fault, func(t *testing.T) {
-			c := agreed
-			c.Votes = 300 * time.Millisecond
-			i := 0
-			r, ledgers := configuredParties(t, 4, false, c, func(c *cluster.Config) {
-				c.Round = 200 * time.Millisecond
-				if i++; i == 4 && fault != "down" {
-					b, err := faulty.Parse(fault)
-					if err != nil {
-						t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				c := agreed
+				c.Votes = 300 * time.Millisecond
+				i := 0
+				r, ledgers := configuredParties(t, 4, false, c, func(c *cluster.Config) {
+					c.Round = 200 * time.Millisecond
+					if i++; i == 4 && fault != "down" {
+						b, err := faulty.Parse(fault)
+						if err != nil {
+							t.Fatal(err)
+						}
+						c.Lab = &cluster.Lab{Traitor: b}
 					}
-					c.Lab = &cluster.Lab{Traitor: b}
+				})
+				if fault == "down" {
+					r.stop(3)
+				}
+				ctx := soon(t, 30*time.Second)
+				yes, err := r.nodes[0].Load().Commit(ctx, "t", bodies("do", 0, 1, 3))
+				if err != nil || yes && fault != "twofaced" {
+					t.Error(yes, err)
+				}
+				if yes, err := r.nodes[1].Load().Commit(ctx, "u", bodies("do", 0, 1, 2)); !yes || err != nil {
+					t.Error(yes, err)
+				}
+				for k := range 3 {
+					eventually(t, "told of u", func() bool { return ledgers[k].end("u") == "commit" })
+				}
+				for k := range 2 {
+					want := map[bool]string{true: "commit", false: "abort"}[yes]
+					eventually(t, "told of t", func() bool { return ledgers[k].end("t") == want || !ledgers[k].asked("t") })
 				}
 			})
-			if fault == "down" {
-				r.stop(3)
-			}
-			ctx := soon(t, 30*time.Second)
-			yes, err := r.nodes[0].Load().Commit(ctx, "t", bodies("do", 0, 1, 3))
-			if err != nil || yes && fault != "twofaced" {
-				t.Error(yes, err)
-			}
-			if yes, err := r.nodes[1].Load().Commit(ctx, "u", bodies("do", 0, 1, 2)); !yes || err != nil {
-				t.Error(yes, err)
-			}
-			for k := range 3 {
-				eventually(t, "told of u", func() bool { return ledgers[k].end("u") == "commit" })
-			}
-			for k := range 2 {
-				want := map[bool]string{true: "commit", false: "abort"}[yes]
-				eventually(t, "told of t", func() bool { return ledgers[k].end("t") == want || !ledgers[k].asked("t") })
-			}
 		})
 	}
 }
@@ -105,83 +110,87 @@ func TestAgreedCommitWithAFaultyNode(t *testing.T) {
 // A participant that said yes and crashed before it heard the outcome asks the others when
 // it is back, and believes more of them than may lie.
 func TestAgreedCommitParticipantComesBack(t *testing.T) {
-	r, ledgers := agreeing(t, 4, true, agreed)
-	ctx := soon(t, 30*time.Second)
-	ledgers[2].gate = make(chan struct{})
-	ledgers[3].gate = make(chan struct{})
-	parts := bodies("wait", 2, 3)
-	answer := make(chan error, 1)
-	node := r.nodes[0].Load()
-	go func() {
-		yes, err := node.Commit(ctx, "t", parts)
-		if !yes {
-			err = errors.Join(err, errors.New("it is aborted"))
+	synctest.Test(t, func(t *testing.T) {
+		r, ledgers := agreeing(t, 4, true, agreed)
+		ctx := soon(t, 30*time.Second)
+		ledgers[2].gate = make(chan struct{})
+		ledgers[3].gate = make(chan struct{})
+		parts := bodies("wait", 2, 3)
+		answer := make(chan error, 1)
+		node := r.nodes[0].Load()
+		go func() {
+			yes, err := node.Commit(ctx, "t", parts)
+			if !yes {
+				err = errors.Join(err, errors.New("it is aborted"))
+			}
+			answer <- err
+		}()
+		eventually(t, "they are asked", func() bool { return ledgers[2].asked("t") && ledgers[3].asked("t") })
+		close(ledgers[3].gate)
+		eventually(t, "node 4 has voted", func() bool { return cluster.VotesOrdered(node, "t") == 1 })
+		r.stop(3)
+		close(ledgers[2].gate)
+		if err := <-answer; err != nil {
+			t.Fatal(err)
 		}
-		answer <- err
-	}()
-	eventually(t, "they are asked", func() bool { return ledgers[2].asked("t") && ledgers[3].asked("t") })
-	close(ledgers[3].gate)
-	eventually(t, "node 4 has voted", func() bool { return cluster.VotesOrdered(node, "t") == 1 })
-	r.stop(3)
-	close(ledgers[2].gate)
-	if err := <-answer; err != nil {
-		t.Fatal(err)
-	}
-	r.start(3)
-	eventually(t, "it is told", func() bool { return ledgers[3].end("t") == "commit" })
-	ledgers[3].mu.Lock()
-	if ledgers[3].prepared["t"] != 2 {
-		t.Errorf("it prepared %d times", ledgers[3].prepared["t"])
-	}
-	ledgers[3].mu.Unlock()
-	// It takes no part in the order any more, and says so.
-	if _, err := r.nodes[3].Load().Commit(ctx, "u", bodies("do", 0)); !errors.Is(err, cluster.ErrAbstained) {
-		t.Error(err)
-	}
-	r.stop(3)
-	r.start(3)
-	time.Sleep(100 * time.Millisecond)
-	if ledgers[3].prepared["t"] != 2 {
-		t.Error("what was over is prepared again")
-	}
+		r.start(3)
+		eventually(t, "it is told", func() bool { return ledgers[3].end("t") == "commit" })
+		ledgers[3].mu.Lock()
+		if ledgers[3].prepared["t"] != 2 {
+			t.Errorf("it prepared %d times", ledgers[3].prepared["t"])
+		}
+		ledgers[3].mu.Unlock()
+		// It takes no part in the order any more, and says so.
+		if _, err := r.nodes[3].Load().Commit(ctx, "u", bodies("do", 0)); !errors.Is(err, cluster.ErrAbstained) {
+			t.Error(err)
+		}
+		r.stop(3)
+		r.start(3)
+		time.Sleep(100 * time.Millisecond)
+		if ledgers[3].prepared["t"] != 2 {
+			t.Error("what was over is prepared again")
+		}
+	})
 }
 
 // A thousand transactions at a time.
 func TestAgreedCommitManyAtATime(t *testing.T) {
-	const many = 1000
-	c := agreed
-	c.Open, c.Prepares, c.Votes = 200, 8, time.Minute // however busy the machine
-	r, ledgers := configuredParties(t, 4, false, c, func(c *cluster.Config) { c.Round = 10 * time.Second })
-	ctx := soon(t, 60*time.Second)
-	var all sync.WaitGroup
-	for i := range many {
-		all.Go(func() {
-			parts := bodies("do", 0, 1, 2)
-			if i%10 == 0 {
-				parts["node2"] = []byte("no")
-			}
-			yes, err := r.nodes[i%4].Load().Commit(ctx, fmt.Sprint("t", i), parts)
-			if err != nil || yes != (i%10 != 0) {
-				t.Errorf("%d: %t, %v", i, yes, err)
-			}
-		})
-	}
-	all.Wait()
-	for k := range 3 {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 1000
+		c := agreed
+		c.Open, c.Prepares, c.Votes = 200, 8, time.Minute // however busy the machine
+		r, ledgers := configuredParties(t, 4, false, c, func(c *cluster.Config) { c.Round = 10 * time.Second })
+		ctx := soon(t, 60*time.Second)
+		var all sync.WaitGroup
 		for i := range many {
-			tx, want := fmt.Sprint("t", i), "commit"
-			if i%10 == 0 {
-				want = "abort"
+			all.Go(func() {
+				parts := bodies("do", 0, 1, 2)
+				if i%10 == 0 {
+					parts["node2"] = []byte("no")
+				}
+				yes, err := r.nodes[i%4].Load().Commit(ctx, fmt.Sprint("t", i), parts)
+				if err != nil || yes != (i%10 != 0) {
+					t.Errorf("%d: %t, %v", i, yes, err)
+				}
+			})
+		}
+		all.Wait()
+		for k := range 3 {
+			for i := range many {
+				tx, want := fmt.Sprint("t", i), "commit"
+				if i%10 == 0 {
+					want = "abort"
+				}
+				if want == "commit" || ledgers[k].asked(tx) {
+					eventually(t, "it is told", func() bool { return ledgers[k].end(tx) == want })
+				}
 			}
-			if want == "commit" || ledgers[k].asked(tx) {
-				eventually(t, "it is told", func() bool { return ledgers[k].end(tx) == want })
+			if most := ledgers[k].most.Load(); most > 8 {
+				t.Errorf("%d calls at a time", most)
+			}
+			if s := r.nodes[k].Load().Status().Commit; s.Pending != 0 || s.Open != 0 {
+				t.Errorf("%+v", s)
 			}
 		}
-		if most := ledgers[k].most.Load(); most > 8 {
-			t.Errorf("%d calls at a time", most)
-		}
-		if s := r.nodes[k].Load().Status().Commit; s.Pending != 0 || s.Open != 0 {
-			t.Errorf("%+v", s)
-		}
-	}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -50,26 +51,28 @@ func (r *remote) Commit(tx string) {
 func TestCommitRemoteParticipant(t *testing.T) {
 	for _, p := range []cluster.CommitProtocol{cluster.TwoPhase, cluster.Majority, cluster.Agreed} {
 		t.Run(p.String(), func(t *testing.T) {
-			var remotes []*remote
-			dir := t.TempDir()
-			r := newRig(t, 4, func(c *cluster.Config) {
-				remotes = append(remotes, &remote{tally: newTally()})
-				c.Participant, c.Commit.Protocol = remotes[len(remotes)-1], p
-				c.Dir, c.Durable = filepath.Join(dir, c.Name), true
+			synctest.Test(t, func(t *testing.T) {
+				var remotes []*remote
+				dir := t.TempDir()
+				r := newRig(t, 4, func(c *cluster.Config) {
+					remotes = append(remotes, &remote{tally: newTally()})
+					c.Participant, c.Commit.Protocol = remotes[len(remotes)-1], p
+					c.Dir, c.Durable = filepath.Join(dir, c.Name), true
+				})
+				far := remotes[1]
+				far.down.Store(true)
+				if yes, err := r.nodes[0].Load().Commit(soon(t, 20*time.Second), "t", bodies("do", 0, 1)); !yes || err != nil {
+					t.Fatal(yes, err)
+				}
+				eventually(t, "it is asked to commit", far.asked.Load)
+				r.stop(1)
+				far.down.Store(false)
+				r.start(1)
+				eventually(t, "it has committed", func() bool { return far.tally.end("t") == "commit" })
+				if want := []string{"begin", "end", "begin", "again t do"}; !slices.Equal(far.lives, want) || far.prepared["t"] != 1 {
+					t.Errorf("%q, and asked to prepare %d times", far.lives, far.prepared["t"])
+				}
 			})
-			far := remotes[1]
-			far.down.Store(true)
-			if yes, err := r.nodes[0].Load().Commit(soon(t, 20*time.Second), "t", bodies("do", 0, 1)); !yes || err != nil {
-				t.Fatal(yes, err)
-			}
-			eventually(t, "it is asked to commit", far.asked.Load)
-			r.stop(1)
-			far.down.Store(false)
-			r.start(1)
-			eventually(t, "it has committed", func() bool { return far.tally.end("t") == "commit" })
-			if want := []string{"begin", "end", "begin", "again t do"}; !slices.Equal(far.lives, want) || far.prepared["t"] != 1 {
-				t.Errorf("%q, and asked to prepare %d times", far.lives, far.prepared["t"])
-			}
 		})
 	}
 }

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -13,27 +14,29 @@ import (
 func TestCommitAskedElsewhere(t *testing.T) {
 	for _, p := range crashing {
 		t.Run(p.String(), func(t *testing.T) {
-			r, ledgers := parties(t, 4, false, cluster.CommitConfig{Protocol: p, Votes: time.Minute})
-			ctx := soon(t, 20*time.Second)
-			for tx, body := range map[string]string{"a": "do", "b": "no"} {
-				first, err := r.nodes[0].Load().Commit(ctx, tx, bodies(body, 1, 2))
-				if err != nil || first != (body == "do") {
-					t.Fatal(first, err)
-				}
-				for i := range 4 {
-					if yes, err := r.nodes[i].Load().Commit(ctx, tx, bodies(body, 1, 2)); yes != first || err != nil {
-						t.Errorf("%s is asked at node %d: %t, %v", tx, i+1, yes, err)
+			synctest.Test(t, func(t *testing.T) {
+				r, ledgers := parties(t, 4, false, cluster.CommitConfig{Protocol: p, Votes: time.Minute})
+				ctx := soon(t, 20*time.Second)
+				for tx, body := range map[string]string{"a": "do", "b": "no"} {
+					first, err := r.nodes[0].Load().Commit(ctx, tx, bodies(body, 1, 2))
+					if err != nil || first != (body == "do") {
+						t.Fatal(first, err)
+					}
+					for i := range 4 {
+						if yes, err := r.nodes[i].Load().Commit(ctx, tx, bodies(body, 1, 2)); yes != first || err != nil {
+							t.Errorf("%s is asked at node %d: %t, %v", tx, i+1, yes, err)
+						}
+					}
+					_, err = r.nodes[3].Load().Commit(ctx, tx, bodies("other", 1, 2))
+					if !errors.Is(err, cluster.ErrTaken) || errors.Is(err, cluster.ErrUnknown) {
+						t.Errorf("what has the name of %s and is another: %v", tx, err)
+					}
+					if o, err := r.nodes[1].Load().Outcome(tx); (o.State == cluster.Committed) != first || err != nil {
+						t.Error(o, err)
 					}
 				}
-				_, err = r.nodes[3].Load().Commit(ctx, tx, bodies("other", 1, 2))
-				if !errors.Is(err, cluster.ErrTaken) || errors.Is(err, cluster.ErrUnknown) {
-					t.Errorf("what has the name of %s and is another: %v", tx, err)
-				}
-				if o, err := r.nodes[1].Load().Outcome(tx); (o.State == cluster.Committed) != first || err != nil {
-					t.Error(o, err)
-				}
-			}
-			underWay(t, r, ledgers[1])
+				underWay(t, r, ledgers[1])
+			})
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -66,43 +67,45 @@ func (f brittleFile) SyncTo(n int64) (full bool, err error) {
 // slots it may speak, and disks take longer than rounds; also by a node that has been started again.
 func TestFirstOnSlowDisks(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 4, func(c *cluster.Config) {
-		c.Dir, c.Round = t.TempDir(), roomy
-		c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
-		c.TestDisk(&brittle{FS: vfs.Default, slow: 3 * roomy})
-	})
-	r.stop(0)
-	r.start(0)
-	within(t, 30*time.Second, "node 0 takes part", func() bool {
-		streams := r.nodes[0].Load().Status().Streams
-		return len(streams) == 5 && !slices.ContainsFunc(streams, func(s cluster.StreamStatus) bool { return s.Mute })
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
-	var asked sync.WaitGroup
-	for i := range r.nodes {
-		node, own := r.nodes[i].Load(), []byte(fmt.Sprint("of ", i))
-		for k := range 24 {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, func(c *cluster.Config) {
+			c.Dir, c.Round = t.TempDir(), roomy
+			c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
+			c.TestDisk(&brittle{FS: vfs.Default, slow: 3 * roomy})
+		})
+		r.stop(0)
+		r.start(0)
+		within(t, 30*time.Second, "node 0 takes part", func() bool {
+			streams := r.nodes[0].Load().Status().Streams
+			return len(streams) == 5 && !slices.ContainsFunc(streams, func(s cluster.StreamStatus) bool { return s.Mute })
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		defer cancel()
+		var asked sync.WaitGroup
+		for i := range r.nodes {
+			node, own := r.nodes[i].Load(), []byte(fmt.Sprint("of ", i))
+			for k := range 24 {
+				asked.Go(func() {
+					if _, err := node.Agree(ctx, cluster.Question{Value: own}); err != nil {
+						t.Errorf("question %d of node %d: %v", k, i, err)
+					}
+				})
+			}
 			asked.Go(func() {
-				if _, err := node.Agree(ctx, cluster.Question{Value: own}); err != nil {
-					t.Errorf("question %d of node %d: %v", k, i, err)
+				v, err := node.Propose(ctx, cluster.Proposal{Name: "first", Value: own, Gather: roomy})
+				missing := 0 // of those whose disk takes a round longer than the others'
+				for id, value := range v.Values {
+					if value == nil {
+						missing++
+					} else if string(value) != fmt.Sprint("of ", id) {
+						t.Errorf("node %d is told that node %d said %q", i, id, value)
+					}
+				}
+				if err != nil || missing > 1 {
+					t.Errorf("node %d is told %q: %v", i, v.Values, err)
 				}
 			})
 		}
-		asked.Go(func() {
-			v, err := node.Propose(ctx, cluster.Proposal{Name: "first", Value: own, Gather: roomy})
-			missing := 0 // of those whose disk takes a round longer than the others'
-			for id, value := range v.Values {
-				if value == nil {
-					missing++
-				} else if string(value) != fmt.Sprint("of ", id) {
-					t.Errorf("node %d is told that node %d said %q", i, id, value)
-				}
-			}
-			if err != nil || missing > 1 {
-				t.Errorf("node %d is told %q: %v", i, v.Values, err)
-			}
-		})
-	}
-	asked.Wait()
+		asked.Wait()
+	})
 }

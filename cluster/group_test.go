@@ -8,12 +8,13 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
 	"parley/cluster"
+	"parley/cluster/link/memory"
 )
 
 // hasty are times for tests in which nodes are killed.
@@ -179,9 +180,11 @@ func TestReliableGroup(t *testing.T) { sameSet(t, killed(t, cluster.Reliable, 20
 
 // And what a member has delivered that is killed.
 func TestUniformGroup(t *testing.T) {
-	heard := killed(t, cluster.Uniform, 2000)
-	sameSet(t, heard)
-	ofTheDead(t, heard)
+	synctest.Test(t, func(t *testing.T) {
+		heard := killed(t, cluster.Uniform, 2000)
+		sameSet(t, heard)
+		ofTheDead(t, heard)
+	})
 }
 
 // And in the order of each sender, with no gap.
@@ -201,86 +204,89 @@ func TestByzantineGroup(t *testing.T) { sameSequence(t, killed(t, cluster.Byzant
 func TestComesBack(t *testing.T) {
 	for _, level := range []cluster.Level{cluster.Reliable, cluster.Causal, cluster.Atomic, cluster.Total} {
 		t.Run(level.String(), func(t *testing.T) {
-			var first cluster.Config
-			dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-			var heard, again []*told
-			for range 3 {
-				heard = append(heard, &told{per: make(map[parley.ID]uint64)})
-			}
-			nodes := joined(t, 3, func(i int, c *cluster.Config) {
-				c.Times, c.Dir = hasty, dirs[i]
-				c.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
-					heard[i].deliver(d, cluster.Reliable)
-				}}}
-				if i == 2 {
-					first = *c
+			synctest.Test(t, func(t *testing.T) {
+				var first cluster.Config
+				dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+				var heard, again []*told
+				for range 3 {
+					heard = append(heard, &told{per: make(map[parley.ID]uint64)})
 				}
-			})
-			say := func(node *cluster.Node, number int) {
-				t.Helper()
-				if err := node.Group("g").Post(binary.BigEndian.AppendUint64(nil, uint64(number))); err != nil {
+				nodes := joined(t, 3, func(i int, c *cluster.Config) {
+					c.Times, c.Dir = hasty, dirs[i]
+					c.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
+						heard[i].deliver(d, cluster.Reliable)
+					}}}
+					if i == 2 {
+						first = *c
+					}
+				})
+				say := func(node *cluster.Node, number int) {
+					t.Helper()
+					if err := node.Group("g").Post(binary.BigEndian.AppendUint64(nil, uint64(number))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				say(nodes[2], 1)
+				eventually(t, "it is delivered", func() bool { return heard[0].count() == 1 && heard[1].count() == 1 })
+				if err := nodes[2].Close(); err != nil {
 					t.Fatal(err)
 				}
-			}
-			say(nodes[2], 1)
-			eventually(t, "it is delivered", func() bool { return heard[0].count() == 1 && heard[1].count() == 1 })
-			if err := nodes[2].Close(); err != nil {
-				t.Fatal(err)
-			}
-			say(nodes[0], 2)
-			eventually(t, "who stays goes on", func() bool { return heard[0].count() == 2 && heard[1].count() == 2 })
-			again = append(again, &told{per: make(map[parley.ID]uint64)})
-			first.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
-				again[0].deliver(d, cluster.Reliable)
-			}}}
-			first.Listen = nil
-			back, err := cluster.Join(t.Context(), first)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer back.Close()
-			say(back, 3)
-			eventually(t, "its own is delivered", func() bool { return heard[0].count() == 3 && again[0].count() == 1 })
-			say(nodes[1], 4)
-			eventually(t, "the other's is", func() bool { return heard[0].count() == 4 && again[0].count() == 2 })
-			if got := again[0].all(); !slices.Equal(got, []string{"2:3", "1:4"}) {
-				t.Errorf("it delivers %v", got)
-			}
+				say(nodes[0], 2)
+				eventually(t, "who stays goes on", func() bool { return heard[0].count() == 2 && heard[1].count() == 2 })
+				again = append(again, &told{per: make(map[parley.ID]uint64)})
+				first.Groups = []cluster.GroupConfig{{Name: "g", Level: level, Deliver: func(d cluster.Delivery) {
+					again[0].deliver(d, cluster.Reliable)
+				}}}
+				back, err := cluster.Join(t.Context(), first)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer back.Close()
+				say(back, 3)
+				eventually(t, "its own is delivered", func() bool { return heard[0].count() == 3 && again[0].count() == 1 })
+				say(nodes[1], 4)
+				eventually(t, "the other's is", func() bool { return heard[0].count() == 4 && again[0].count() == 2 })
+				if got := again[0].all(); !slices.Equal(got, []string{"2:3", "1:4"}) {
+					t.Errorf("it delivers %v", got)
+				}
+			})
 		})
 	}
 }
 
 // A payload may have another level than its group's, where one machine has both.
 func TestBroadcastAt(t *testing.T) {
-	var heard [3]told
-	nodes := joined(t, 3, func(i int, c *cluster.Config) {
-		heard[i].per = make(map[parley.ID]uint64)
-		c.Groups = []cluster.GroupConfig{
-			{Name: "g", Level: cluster.Causal, Deliver: func(d cluster.Delivery) { heard[i].deliver(d, cluster.Reliable) }},
-			{Name: "total"},
+	synctest.Test(t, func(t *testing.T) {
+		var heard [3]told
+		nodes := joined(t, 3, func(i int, c *cluster.Config) {
+			heard[i].per = make(map[parley.ID]uint64)
+			c.Groups = []cluster.GroupConfig{
+				{Name: "g", Level: cluster.Causal, Deliver: func(d cluster.Delivery) { heard[i].deliver(d, cluster.Reliable) }},
+				{Name: "total"},
+			}
+		})
+		g := nodes[0].Group("g")
+		each := []cluster.Level{cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal}
+		for k := range 400 {
+			if _, err := g.BroadcastAt(t.Context(), each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "all is delivered", func() bool {
+			return heard[0].count() == 400 && heard[1].count() == 400 && heard[2].count() == 400
+		})
+		for _, level := range []cluster.Level{cluster.Total, cluster.Atomic, cluster.Byzantine} {
+			if _, err := g.BroadcastAt(t.Context(), level, nil); !errors.Is(err, cluster.ErrRefused) {
+				t.Errorf("a causal group takes a payload of level %s", level)
+			}
+			if _, err := nodes[0].Group("total").BroadcastAt(t.Context(), level, nil); (err == nil) != (level == cluster.Total) {
+				t.Errorf("level %s in a group of level total: %v", level, err)
+			}
+		}
+		if err := g.Post(make([]byte, 1<<20)); !errors.Is(err, cluster.ErrTooLarge) {
+			t.Errorf("a payload of a megabyte: %v", err)
 		}
 	})
-	g := nodes[0].Group("g")
-	each := []cluster.Level{cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal}
-	for k := range 400 {
-		if _, err := g.BroadcastAt(t.Context(), each[k%4], binary.BigEndian.AppendUint64(nil, uint64(k))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	eventually(t, "all is delivered", func() bool {
-		return heard[0].count() == 400 && heard[1].count() == 400 && heard[2].count() == 400
-	})
-	for _, level := range []cluster.Level{cluster.Total, cluster.Atomic, cluster.Byzantine} {
-		if _, err := g.BroadcastAt(t.Context(), level, nil); !errors.Is(err, cluster.ErrRefused) {
-			t.Errorf("a causal group takes a payload of level %s", level)
-		}
-		if _, err := nodes[0].Group("total").BroadcastAt(t.Context(), level, nil); (err == nil) != (level == cluster.Total) {
-			t.Errorf("level %s in a group of level total: %v", level, err)
-		}
-	}
-	if err := g.Post(make([]byte, 1<<20)); !errors.Is(err, cluster.ErrTooLarge) {
-		t.Errorf("a payload of a megabyte: %v", err)
-	}
 }
 
 // read reads so many deliveries.
@@ -301,82 +307,84 @@ func read(t *testing.T, s *cluster.Subscription, count int) (out []cluster.Deliv
 // Who subscribes reads from the position that it names, at any node, what others read
 // there; and what comes then.
 func TestSubscribe(t *testing.T) {
-	const each = 3000
-	nodes := joined(t, 3, func(_ int, c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
-	late, err := nodes[1].Group("g").Subscribe(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var senders sync.WaitGroup
-	for i, node := range nodes {
-		senders.Go(func() {
-			for k := range each {
-				if err := node.Group("g").Post(fmt.Appendf(nil, "%d.%d", i, k)); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		const each = 3000
+		nodes := joined(t, 3, func(_ int, c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
+		late, err := nodes[1].Group("g").Subscribe(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var senders sync.WaitGroup
+		for i, node := range nodes {
+			senders.Go(func() {
+				for k := range each {
+					if err := node.Group("g").Post(fmt.Appendf(nil, "%d.%d", i, k)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all := read(t, late, 3*each)
+		senders.Wait()
+		for i := range all[1:] {
+			if all[i].Position >= all[i+1].Position {
+				t.Fatalf("position %d after %d", all[i+1].Position, all[i].Position)
+			}
+		}
+		for _, from := range []int{0, 1, 777, 3*each - 1} {
+			for i, node := range nodes {
+				s, err := node.Group("g").Subscribe(all[from].Position)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, d := range read(t, s, min(50, 3*each-from)) {
+					if want := all[from+k]; d.Position != want.Position || string(d.Payload) != string(want.Payload) {
+						t.Fatalf("node %d reads %s at %d, and node 2 %s at %d", i+1, d.Payload, d.Position, want.Payload, want.Position)
+					}
+				}
+				s.Close()
+				if _, err := s.Next(t.Context()); !errors.Is(err, cluster.ErrClosed) {
 					t.Error(err)
 				}
 			}
-		})
-	}
-	all := read(t, late, 3*each)
-	senders.Wait()
-	for i := range all[1:] {
-		if all[i].Position >= all[i+1].Position {
-			t.Fatalf("position %d after %d", all[i+1].Position, all[i].Position)
 		}
-	}
-	for _, from := range []int{0, 1, 777, 3*each - 1} {
-		for i, node := range nodes {
-			s, err := node.Group("g").Subscribe(all[from].Position)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for k, d := range read(t, s, min(50, 3*each-from)) {
-				if want := all[from+k]; d.Position != want.Position || string(d.Payload) != string(want.Payload) {
-					t.Fatalf("node %d reads %s at %d, and node 2 %s at %d", i+1, d.Payload, d.Position, want.Payload, want.Position)
-				}
-			}
-			s.Close()
-			if _, err := s.Next(t.Context()); !errors.Is(err, cluster.ErrClosed) {
-				t.Error(err)
+		// Nothing more comes: the context ends the wait, and not the subscription.
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := late.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		resumed, err := nodes[2].Group("g").Subscribe(all[len(all)-1].Position + 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []*cluster.Subscription{late, resumed} {
+			if got := read(t, s, 1); string(got[0].Payload) != "more" {
+				t.Errorf("%s", got[0].Payload)
 			}
 		}
-	}
-	// Nothing more comes: the context ends the wait, and not the subscription.
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := late.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
-	resumed, err := nodes[2].Group("g").Subscribe(all[len(all)-1].Position + 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []*cluster.Subscription{late, resumed} {
-		if got := read(t, s, 1); string(got[0].Payload) != "more" {
-			t.Errorf("%s", got[0].Payload)
+		waits := make(chan error)
+		go func() {
+			_, err := late.Next(context.Background())
+			waits <- err
+		}()
+		time.Sleep(10 * time.Millisecond)
+		if err := nodes[1].Close(); err != nil {
+			t.Fatal(err)
 		}
-	}
-	waits := make(chan error)
-	go func() {
-		_, err := late.Next(context.Background())
-		waits <- err
-	}()
-	time.Sleep(10 * time.Millisecond)
-	if err := nodes[1].Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-waits; !errors.Is(err, cluster.ErrClosed) {
-		t.Error(err)
-	}
-	if _, err := nodes[1].Group("g").Subscribe(0); !errors.Is(err, cluster.ErrClosed) {
-		t.Error(err)
-	}
-	if err := nodes[1].Group("g").Post(nil); !errors.Is(err, cluster.ErrClosed) {
-		t.Error(err)
-	}
+		if err := <-waits; !errors.Is(err, cluster.ErrClosed) {
+			t.Error(err)
+		}
+		if _, err := nodes[1].Group("g").Subscribe(0); !errors.Is(err, cluster.ErrClosed) {
+			t.Error(err)
+		}
+		if err := nodes[1].Group("g").Post(nil); !errors.Is(err, cluster.ErrClosed) {
+			t.Error(err)
+		}
+	})
 }
 
 // A subscriber that is slower than the group is cut off as soon as it has fallen behind what
@@ -387,53 +395,55 @@ func TestSlowSubscriber(t *testing.T) {
 		"bytes":      {Name: "g", KeepBytes: 100 * (65 + 48)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			nodes := joined(t, 2, func(_ int, all *cluster.Config) { all.Groups = []cluster.GroupConfig{c} })
-			g := nodes[0].Group("g")
-			slow, err := g.Subscribe(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			quick, err := g.Subscribe(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			say := func() cluster.Delivery {
-				if err := g.Post(make([]byte, 64)); err != nil {
-					t.Fatal(err)
-				}
-				return read(t, quick, 1)[0]
-			}
-			first := say()
-			if d := read(t, slow, 1)[0]; d.Position != first.Position {
-				t.Errorf("%d, not %d", d.Position, first.Position)
-			}
-			if s, err := g.Subscribe(first.Position); err != nil || read(t, s, 1)[0].Position != first.Position {
-				t.Error(err)
-			}
-			var last cluster.Delivery
-			for range 300 {
-				last = say()
-			}
-			for range 2 {
-				if _, err := slow.Next(t.Context()); !errors.Is(err, cluster.ErrSlow) {
-					t.Error(err)
-				}
-			}
-			if _, err := g.Subscribe(first.Position); !errors.Is(err, cluster.ErrGone) {
-				t.Error(err)
-			}
-			kept := 0
-			for s, err := g.Subscribe(last.Position - 99<<16); ; kept++ {
+			synctest.Test(t, func(t *testing.T) {
+				nodes := joined(t, 2, func(_ int, all *cluster.Config) { all.Groups = []cluster.GroupConfig{c} })
+				g := nodes[0].Group("g")
+				slow, err := g.Subscribe(0)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if read(t, s, 1)[0].Position == last.Position {
-					break
+				quick, err := g.Subscribe(0)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			if _, err := g.Subscribe(last.Position - 100<<16); kept != 99 || !errors.Is(err, cluster.ErrGone) {
-				t.Errorf("%d are kept, %v", kept+1, err)
-			}
+				say := func() cluster.Delivery {
+					if err := g.Post(make([]byte, 64)); err != nil {
+						t.Fatal(err)
+					}
+					return read(t, quick, 1)[0]
+				}
+				first := say()
+				if d := read(t, slow, 1)[0]; d.Position != first.Position {
+					t.Errorf("%d, not %d", d.Position, first.Position)
+				}
+				if s, err := g.Subscribe(first.Position); err != nil || read(t, s, 1)[0].Position != first.Position {
+					t.Error(err)
+				}
+				var last cluster.Delivery
+				for range 300 {
+					last = say()
+				}
+				for range 2 {
+					if _, err := slow.Next(t.Context()); !errors.Is(err, cluster.ErrSlow) {
+						t.Error(err)
+					}
+				}
+				if _, err := g.Subscribe(first.Position); !errors.Is(err, cluster.ErrGone) {
+					t.Error(err)
+				}
+				kept := 0
+				for s, err := g.Subscribe(last.Position - 99<<16); ; kept++ {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if read(t, s, 1)[0].Position == last.Position {
+						break
+					}
+				}
+				if _, err := g.Subscribe(last.Position - 100<<16); kept != 99 || !errors.Is(err, cluster.ErrGone) {
+					t.Errorf("%d are kept, %v", kept+1, err)
+				}
+			})
 		})
 	}
 }
@@ -443,162 +453,160 @@ func TestSlowSubscriber(t *testing.T) {
 func TestAllComeBack(t *testing.T) {
 	for _, level := range []cluster.Level{cluster.Uniform, cluster.Causal, cluster.Atomic, cluster.Total} {
 		t.Run(level.String(), func(t *testing.T) {
-			dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-			configs := make([]cluster.Config, 3)
-			nodes := joined(t, 3, func(i int, c *cluster.Config) {
-				c.Times, c.Dir, c.Durable = hasty, dirs[i], true
-				c.Groups = []cluster.GroupConfig{{Name: "g", Level: level}}
-				configs[i] = *c
-			})
-			s, err := nodes[1].Group("g").Subscribe(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for k := range 20 {
-				if err := nodes[k%3].Group("g").Post([]byte{byte(k)}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			before := read(t, s, 20)
-			for _, node := range nodes {
-				if err := node.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			var all sync.WaitGroup
-			for i := range configs {
-				configs[i].Listen = nil
-				all.Go(func() {
-					if nodes[i], err = cluster.Join(t.Context(), configs[i]); err != nil {
-						t.Error(err)
-					}
+			synctest.Test(t, func(t *testing.T) {
+				dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+				configs := make([]cluster.Config, 3)
+				nodes := joined(t, 3, func(i int, c *cluster.Config) {
+					c.Times, c.Dir, c.Durable = hasty, dirs[i], true
+					c.Groups = []cluster.GroupConfig{{Name: "g", Level: level}}
+					configs[i] = *c
 				})
-			}
-			all.Wait()
-			if t.Failed() {
-				t.FailNow()
-			}
-			if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
-				t.Fatal(err)
-			}
-			if s, err = nodes[1].Group("g").Subscribe(1); err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range before {
-				if again := read(t, s, 1)[0]; again.Position != d.Position || string(again.Payload) != string(d.Payload) {
-					t.Errorf("%q at %d was %q at %d before", again.Payload, again.Position, d.Payload, d.Position)
+				s, err := nodes[1].Group("g").Subscribe(0)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			if d := read(t, s, 1)[0]; string(d.Payload) != "more" {
-				t.Errorf("%q is delivered", d.Payload)
-			}
+				for k := range 20 {
+					if err := nodes[k%3].Group("g").Post([]byte{byte(k)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before := read(t, s, 20)
+				for _, node := range nodes {
+					if err := node.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var all sync.WaitGroup
+				for i := range configs {
+					all.Go(func() {
+						if nodes[i], err = cluster.Join(t.Context(), configs[i]); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				if t.Failed() {
+					t.FailNow()
+				}
+				if err := nodes[0].Group("g").Post([]byte("more")); err != nil {
+					t.Fatal(err)
+				}
+				if s, err = nodes[1].Group("g").Subscribe(1); err != nil {
+					t.Fatal(err)
+				}
+				for _, d := range before {
+					if again := read(t, s, 1)[0]; again.Position != d.Position || string(again.Payload) != string(d.Payload) {
+						t.Errorf("%q at %d was %q at %d before", again.Payload, again.Position, d.Payload, d.Position)
+					}
+				}
+				if d := read(t, s, 1)[0]; string(d.Payload) != "more" {
+					t.Errorf("%q is delivered", d.Payload)
+				}
+			})
 		})
 	}
 }
 
-// A member of a Byzantine group that was closed, and one that was held up, come back: they
+// A member of a Byzantine group that was closed, and one that was cut off, come back: they
 // deliver what is broadcast from then on, where all others do, and their own payloads too.
 func TestComesBackAmongLiars(t *testing.T) {
-	for _, how := range []string{"closed", "held up"} {
+	for _, how := range []string{"closed", "cut off"} {
 		t.Run(how, func(t *testing.T) {
-			var config cluster.Config
-			dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
-			var mu sync.Mutex
-			var holds atomic.Bool
-			places := make([]map[uint64]string, 5) // of each node, and of the last in its second life
-			for i := range places {
-				places[i] = make(map[uint64]string)
-			}
-			group := func(i int) []cluster.GroupConfig {
-				return []cluster.GroupConfig{{Name: "g", Level: cluster.Byzantine, Deliver: func(d cluster.Delivery) {
-					mu.Lock()
-					places[i][d.Position] = fmt.Sprintf("%d:%s", d.From, d.Payload)
-					mu.Unlock()
-					if i == 3 && holds.CompareAndSwap(true, false) {
-						time.Sleep(3 * time.Second)
-					}
-				}}}
-			}
-			nodes := joined(t, 4, func(i int, c *cluster.Config) {
-				c.Times, c.Dir, c.Round, c.Groups = hasty, dirs[i], time.Second, group(i)
-				config = *c
-			})
-			say := func(i int, what string) {
-				t.Helper()
-				if err := nodes[i].Group("g").Post([]byte(what)); err != nil {
-					t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				var config cluster.Config
+				dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
+				var mu sync.Mutex
+				places := make([]map[uint64]string, 5) // of each node, and of the last in its second life
+				for i := range places {
+					places[i] = make(map[uint64]string)
 				}
-			}
-			has := func(i int, what string) func() bool {
-				return func() bool {
-					mu.Lock()
-					defer mu.Unlock()
-					for _, x := range places[i] {
-						if x == what {
-							return true
-						}
-					}
-					return false
+				group := func(i int) []cluster.GroupConfig {
+					return []cluster.GroupConfig{{Name: "g", Level: cluster.Byzantine, Deliver: func(d cluster.Delivery) {
+						mu.Lock()
+						places[i][d.Position] = fmt.Sprintf("%d:%s", d.From, d.Payload)
+						mu.Unlock()
+					}}}
 				}
-			}
-			say(3, "first")
-			eventually(t, "all deliver", func() bool { return has(0, "3:first")() && has(1, "3:first")() && has(3, "3:first")() })
-			last := 3
-			if how == "closed" {
-				if err := nodes[3].Close(); err != nil {
-					t.Fatal(err)
-				}
-				say(0, "missed")
-				eventually(t, "who stays delivers", has(1, "0:missed"))
-				config.Groups, config.Listen = group(4), nil
-				back, err := cluster.Join(t.Context(), config)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer back.Close()
-				nodes[3], last = back, 4
-			} else {
-				holds.Store(true)
-				for k := range 40 {
-					say(k%3, fmt.Sprint("more ", k))
-					time.Sleep(20 * time.Millisecond)
-				}
-				eventually(t, "it sees that it missed something", func() bool {
-					_, err := nodes[3].Group("g").Subscribe(0)
-					return err != nil || !holds.Load()
+				var hosts [4]*memory.Host
+				nodes := joined(t, 4, func(i int, c *cluster.Config) {
+					hosts[i] = c.Network.(*memory.Host)
+					c.Times, c.Dir, c.Round, c.Groups = hasty, dirs[i], time.Second, group(i)
+					config = *c
 				})
-			}
-			eventually(t, "its own is delivered", func() bool {
-				_ = nodes[3].Group("g").Post([]byte("own")) // while it is out that fails
-				return has(last, "3:own")() && has(0, "3:own")()
-			})
-			say(1, "last")
-			eventually(t, "all deliver what comes then", func() bool {
-				return has(0, "1:last")() && has(1, "1:last")() && has(2, "1:last")() && has(last, "1:last")()
-			})
-			mu.Lock()
-			theirs := maps.Clone(places[last]) // it may be ahead of the first node
-			mu.Unlock()
-			eventually(t, "the first node delivers as much", func() bool {
-				mu.Lock()
-				defer mu.Unlock()
-				for position := range theirs {
-					if _, has := places[0][position]; !has {
+				say := func(i int, what string) {
+					t.Helper()
+					if err := nodes[i].Group("g").Post([]byte(what)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				has := func(i int, what string) func() bool {
+					return func() bool {
+						mu.Lock()
+						defer mu.Unlock()
+						for _, x := range places[i] {
+							if x == what {
+								return true
+							}
+						}
 						return false
 					}
 				}
-				return true
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			for position, what := range theirs {
-				if places[0][position] != what {
-					t.Errorf("at %d it delivers %s, and the first node %s", position, what, places[0][position])
+				say(3, "first")
+				eventually(t, "all deliver", func() bool { return has(0, "3:first")() && has(1, "3:first")() && has(3, "3:first")() })
+				last := 3
+				if how == "closed" {
+					if err := nodes[3].Close(); err != nil {
+						t.Fatal(err)
+					}
+					say(0, "missed")
+					eventually(t, "who stays delivers", has(1, "0:missed"))
+					config.Groups = group(4)
+					back, err := cluster.Join(t.Context(), config)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer back.Close()
+					nodes[3], last = back, 4
+				} else {
+					hosts[3].Network().Cut(hosts[3], hosts[:3]...)
+					for k := range 40 {
+						say(k%3, fmt.Sprint("more ", k))
+						time.Sleep(75 * time.Millisecond)
+					}
+					hosts[3].Network().Heal(hosts[3], hosts[:3]...)
 				}
-			}
-			if last == 4 && len(theirs) >= len(places[0]) {
-				t.Error("it delivers what it missed")
-			}
+				eventually(t, "its own is delivered", func() bool {
+					_ = nodes[3].Group("g").Post([]byte("own")) // while it is out that fails
+					return has(last, "3:own")() && has(0, "3:own")()
+				})
+				say(1, "last")
+				eventually(t, "all deliver what comes then", func() bool {
+					return has(0, "1:last")() && has(1, "1:last")() && has(2, "1:last")() && has(last, "1:last")()
+				})
+				mu.Lock()
+				theirs := maps.Clone(places[last]) // it may be ahead of the first node
+				mu.Unlock()
+				eventually(t, "the first node delivers as much", func() bool {
+					mu.Lock()
+					defer mu.Unlock()
+					for position := range theirs {
+						if _, has := places[0][position]; !has {
+							return false
+						}
+					}
+					return true
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				for position, what := range theirs {
+					if places[0][position] != what {
+						t.Errorf("at %d it delivers %s, and the first node %s", position, what, places[0][position])
+					}
+				}
+				if last == 4 && len(theirs) >= len(places[0]) {
+					t.Error("it delivers what it missed")
+				}
+			})
 		})
 	}
 }

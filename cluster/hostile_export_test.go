@@ -19,9 +19,9 @@ func (c *Config) TestWire(least, most uint16) { c.hooks.wireMin, c.hooks.wireMax
 // TestLimits has a node's links have other limits.
 func (c *Config) TestLimits(l link.Limits) { c.hooks.limits = l }
 
-// TestDatagrams has a node send and receive packets by a socket, and lose or change them.
-func (c *Config) TestDatagrams(socket link.Socket, meddle func(to parley.ID, packet []byte, send func([]byte))) {
-	c.hooks.socket, c.hooks.meddle = socket, meddle
+// TestDatagrams has the packets that a node sends lost or changed.
+func (c *Config) TestDatagrams(meddle func(to parley.ID, packet []byte, send func([]byte))) {
+	c.hooks.meddle = meddle
 }
 
 // Greeting is the hello of a node, as its configuration is digested.

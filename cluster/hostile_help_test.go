@@ -21,6 +21,7 @@ import (
 // siege is a cluster of four of which the first is for the test to play: it has a valid
 // certificate, and speaks in raw frames.
 type siege struct {
+	at     places
 	t      *testing.T
 	nodes  []*cluster.Node // the first is nil
 	config cluster.Config  // of the hostile one
@@ -36,6 +37,7 @@ type rawWire struct {
 	s      *siege
 	to     parley.ID
 	ended  chan struct{} // by the other side
+	turn   chan struct{} // to write
 	mu     sync.Mutex
 	polite bool // it answers every round with an empty frame
 	deaf   bool // it has stopped reading
@@ -89,20 +91,17 @@ func besieged(t *testing.T, change func(c *cluster.Config)) *siege {
 	configs := make([]cluster.Config, 4)
 	var members []cluster.Member
 	for i := range configs {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
 		name := fmt.Sprintf("node%d", i+1)
 		issued, err := a.IssueNode(name, nil, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		members = append(members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
 		configs[i] = cluster.Config{
-			Name: name, Self: issued.Self(), Trust: trust, Listen: l, SignerKey: issued.Signer, Round: roomy,
+			Name: name, Self: issued.Self(), Trust: trust, SignerKey: issued.Signer, Round: roomy,
 			Groups: []cluster.GroupConfig{{Name: "b", Level: cluster.Byzantine}},
 		}
+		address := s.at.take(t, &configs[i])
+		members = append(members, cluster.Member{Name: name, Address: address, Signer: issued.SignerKey()})
 	}
 	for i := range configs {
 		configs[i].Members = members
@@ -111,7 +110,6 @@ func besieged(t *testing.T, change func(c *cluster.Config)) *siege {
 		}
 	}
 	s.config, s.key = configs[0], configs[0].SignerKey
-	t.Cleanup(func() { _ = configs[0].Listen.Close() })
 	var all sync.WaitGroup
 	for i := 1; i < 4; i++ {
 		configs[i].Broken = func(err error) { t.Errorf("node %d: %v", i, err) }
@@ -181,11 +179,12 @@ func (s *siege) greeted(to parley.ID, life uint64) (kind byte, b []byte) {
 func (s *siege) greets(to parley.ID, life uint64) *rawWire {
 	s.t.Helper()
 	member := s.config.Members[to]
-	under, err := net.Dial("tcp", member.Address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	_ = under.(*net.TCPConn).SetReadBuffer(16 << 10) // little is on its way if it does not read
+	var under net.Conn
+	within(s.t, time.Second, "the node listens", func() (so bool) {
+		var err error
+		under, err = s.at.host(s.config.Name).DialContext(s.t.Context(), "tcp", member.Address)
+		return err == nil
+	})
 	c := tls.Client(under, s.config.Trust.Dial(s.config.Self, cert.Identity{
 		Cluster: "test", Kind: cert.Node, Name: member.Name,
 	}))
@@ -194,12 +193,14 @@ func (s *siege) greets(to parley.ID, life uint64) *rawWire {
 	b = binary.BigEndian.AppendUint16(b, h.Max)
 	b = binary.BigEndian.AppendUint64(b, h.Incarnation)
 	b = append(append(append(b, h.Config[:]...), byte(len(h.Cluster))), h.Cluster...)
-	w := &rawWire{Conn: c, s: s, to: to, ended: make(chan struct{}), polite: true, seen: make(map[[3]uint64]bool)}
+	w := &rawWire{Conn: c, s: s, to: to, ended: make(chan struct{}), turn: make(chan struct{}, 1), polite: true, seen: make(map[[3]uint64]bool)}
 	w.send(raw(rawHello, b))
 	return w
 }
 
 func (w *rawWire) send(b []byte) {
+	w.turn <- struct{}{} // a lock of package tls would stop the bubble's time while the other side does not read
+	defer func() { <-w.turn }()
 	_ = w.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	if _, err := w.Write(b); err != nil && !errors.Is(err, net.ErrClosed) {
 		return // the other side has had enough of it

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
@@ -173,32 +173,24 @@ func others(eig, of1 uint32) []hostile {
 // What a hostile peer may say on the links of agreements: each is refused with the right
 // counter, and the others go on to decide.
 func TestHostileMessages(t *testing.T) {
-	s := besieged(t, nil)
-	_, eig, limit := cluster.AgreementRounds(cluster.EIG, 1, 0, 4)
-	_, of1, _ := cluster.AgreementRounds(cluster.EIG, 1, 1, 4)
-	for _, c := range slices.Concat(s.framesOfSlots(eig, of1, limit), s.levels(of1), others(eig, of1)) {
-		held := t.Run(c.what+": "+c.why, func(t *testing.T) {
-			s.t = t
-			s.says(c)
-		})
-		if s.t = t; !held {
-			return
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, nil)
+		_, eig, limit := cluster.AgreementRounds(cluster.EIG, 1, 0, 4)
+		_, of1, _ := cluster.AgreementRounds(cluster.EIG, 1, 1, 4)
+		for _, c := range slices.Concat(s.framesOfSlots(eig, of1, limit), s.levels(of1), others(eig, of1)) {
+			if s.says(c); t.Failed() {
+				t.Fatalf("after %s: %s", c.what, c.why)
+			}
 		}
-	}
+	})
 }
 
 // says has the hostile node say something, for which node 3 refuses it while the others decide.
 func (s *siege) says(c hostile) {
 	before := s.nodes[2].Refusals(0)[c.why]
 	s.rude(true) // so that slots stay where they are
-	refused := func() bool { return s.nodes[2].Refusals(0)[c.why] > before }
-	for range 5 { // who was held up is out for a while, and does not judge frames of slots
-		for _, b := range c.send() {
-			s.all(b)
-		}
-		if c.end || waited(2*time.Second, refused) {
-			break
-		}
+	for _, b := range c.send() {
+		s.all(b)
 	}
 	s.refuses(2, c.why, before)
 	s.rude(false)
@@ -224,78 +216,75 @@ func (s *siege) lastSlot(channel uint32) (slot uint64) {
 	return slot
 }
 
-// What a hostile peer may load a node with: memory grows by less than 32 MB, the others go on
-// to decide, and no goroutine is left.
+// loads is what a hostile peer may load a node with, and why that is refused, if it is.
+func (s *siege) loads() []hostileLoad {
+	return []hostileLoad{
+		{"all slots of all streams begun, with the longest frames", "frame of a slot past the window", func() {
+			s.rude(true)
+			cluster.EachChannel(s.config, func(channel uint32, window, limit int) {
+				body := inside(parley.Msg{Kind: 1, Body: make([]byte, limit-100)})
+				for slot := uint64(3 * window); slot > 0; slot-- {
+					s.all(message(channel, frame(slot, 0, body)))
+				}
+			})
+		}},
+		{"10,000 slots of one stream", "frame of a slot past the window", func() {
+			_, channel, _ := cluster.AgreementRounds(cluster.EIG, 1, 0, 4)
+			for slot := uint64(1); slot <= 10000; slot++ {
+				s.all(message(channel, frame(slot, 0, nil)))
+			}
+		}},
+		{"long frames that do not end", "", func() {
+			part := raw(rawPart, make([]byte, 60<<10))
+			for range 16<<20/(60<<10) - 1 {
+				s.all(part)
+			}
+		}},
+		{"frames as long as they may be, of no message", "no message", func() {
+			part := raw(rawPart, binary.AppendUvarint(nil, 16), bytes.Repeat([]byte{0xFF}, 60<<10))
+			s.all(part)
+			for range 16<<20/(60<<10) - 3 {
+				s.all(raw(rawPart, make([]byte, 60<<10)))
+			}
+			s.all(raw(rawBulk, make([]byte, 100)))
+		}},
+		{"messages of no channel", "no channel", func() {
+			s.all(bytes.Repeat(message(1<<20, frame(1, 0, make([]byte, 1000))), 2000))
+		}},
+		{"more than the group has asked for", "", func() {
+			s.all(bytes.Repeat(message(16, parley.Msg{Kind: 3, Value: 1, Body: make([]byte, 60<<10)}), 300))
+		}},
+	}
+}
+
+type hostileLoad struct {
+	what, why string
+	load      func()
+}
+
+// Under a hostile peer's load memory grows by less than 32 MB, the others go on to decide, and
+// no goroutine is left: the bubble would not end.
 func TestHostileLoad(t *testing.T) {
-	goroutines := runtime.NumGoroutine()
-	t.Run("siege", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		s := besieged(t, func(c *cluster.Config) { c.Round = 300 * time.Millisecond })
 		s.decides()
-		for _, c := range []struct {
-			what, why string
-			load      func()
-		}{
-			{"all slots of all streams begun, with the longest frames", "frame of a slot past the window", func() {
-				s.rude(true)
-				cluster.EachChannel(s.config, func(channel uint32, window, limit int) {
-					body := inside(parley.Msg{Kind: 1, Body: make([]byte, limit-100)})
-					for slot := uint64(3 * window); slot > 0; slot-- {
-						s.all(message(channel, frame(slot, 0, body)))
-					}
-				})
-			}},
-			{"10,000 slots of one stream", "frame of a slot past the window", func() {
-				_, channel, _ := cluster.AgreementRounds(cluster.EIG, 1, 0, 4)
-				for slot := uint64(1); slot <= 10000; slot++ {
-					s.all(message(channel, frame(slot, 0, nil)))
-				}
-			}},
-			{"long frames that do not end", "", func() {
-				part := raw(rawPart, make([]byte, 60<<10))
-				for range 16<<20/(60<<10) - 1 {
-					s.all(part)
-				}
-			}},
-			{"frames as long as they may be, of no message", "no message", func() {
-				part := raw(rawPart, binary.AppendUvarint(nil, 16), bytes.Repeat([]byte{0xFF}, 60<<10))
-				s.all(part)
-				for range 16<<20/(60<<10) - 3 {
-					s.all(raw(rawPart, make([]byte, 60<<10)))
-				}
-				s.all(raw(rawBulk, make([]byte, 100)))
-			}},
-			{"messages of no channel", "no channel", func() {
-				s.all(bytes.Repeat(message(1<<20, frame(1, 0, make([]byte, 1000))), 2000))
-			}},
-			{"more than the group has asked for", "", func() {
-				s.all(bytes.Repeat(message(16, parley.Msg{Kind: 3, Value: 1, Body: make([]byte, 60<<10)}), 300))
-			}},
-		} {
-			held := t.Run(c.what, func(t *testing.T) {
-				s.t = t
-				before := heapInUse()
-				refused := s.nodes[2].Refusals(0)[c.why]
-				c.load()
-				if c.why != "" {
-					s.refuses(2, c.why, refused)
-				}
-				if grown := heapInUse() - before; grown > 3*32<<20 { // of three nodes
-					t.Errorf("%d MB more than before, in three nodes", grown>>20)
-				} else {
-					t.Logf("%d MB", grown>>20)
-				}
-				s.connect()
-				s.decides()
-			})
-			if s.t = t; !held {
-				return
+		for _, c := range s.loads() {
+			before := heapInUse()
+			refused := s.nodes[2].Refusals(0)[c.why]
+			c.load()
+			if c.why != "" {
+				s.refuses(2, c.why, refused)
 			}
+			synctest.Wait()                                      // until all that has come is taken in
+			if grown := heapInUse() - before; grown > 3*32<<20 { // of three nodes
+				t.Errorf("%s: %d MB more than before, in three nodes", c.what, grown>>20)
+			} else {
+				t.Logf("%s: %d MB", c.what, grown>>20)
+			}
+			s.connect()
+			s.decides()
 		}
 	})
-	if !waited(10*time.Second, func() bool { return runtime.NumGoroutine() <= goroutines+2 }) {
-		buf := make([]byte, 1<<20)
-		t.Errorf("%d goroutines, and %d before\n%s", runtime.NumGoroutine(), goroutines, buf[:runtime.Stack(buf, true)])
-	}
 }
 
 // forger is the host of a step whose signatures a test makes.
@@ -317,7 +306,9 @@ func signed(p lockstep.Protocol, value string, sign func(b []byte) []byte) parle
 
 // Signatures that are none, or none of this slot, and chains that say more or less than they
 // should: each is refused, and the others decide alike.
-func TestHostileSignatures(t *testing.T) {
+func TestHostileSignatures(t *testing.T) { synctest.Test(t, hostileSignatures) }
+
+func hostileSignatures(t *testing.T) {
 	s := besieged(t, nil)
 	p, channel, _ := cluster.AgreementRounds(cluster.SM, 1, 0, 4)
 	with := func(name string, m int, slot uint64) func(b []byte) []byte {
@@ -389,24 +380,20 @@ func TestHostileSignatures(t *testing.T) {
 		}},
 	} {
 		slot++
-		held := t.Run(c.what, func(t *testing.T) {
-			s.t = t
-			before := s.nodes[2].Refusals(0)[c.why]
-			s.rude(true)
-			list := c.list(signed(p, value, with("test", 1, slot)))
-			for round := range 2 {
-				var body []byte
-				if round == c.round {
-					body = inside(list...)
-				}
-				s.all(message(channel, frame(slot, round, body)))
+		before := s.nodes[2].Refusals(0)[c.why]
+		s.rude(true)
+		list := c.list(signed(p, value, with("test", 1, slot)))
+		for round := range 2 {
+			var body []byte
+			if round == c.round {
+				body = inside(list...)
 			}
-			s.refuses(2, c.why, before)
-			s.rude(false)
-			s.decides()
-		})
-		if s.t = t; !held {
-			return
+			s.all(message(channel, frame(slot, round, body)))
+		}
+		s.refuses(2, c.why, before)
+		s.rude(false)
+		if s.decides(); t.Failed() {
+			t.Fatal("after " + c.what)
 		}
 	}
 }
@@ -414,75 +401,79 @@ func TestHostileSignatures(t *testing.T) {
 // What was said in one life of a connection counts in no other: frames that are sent again
 // are those of slots that are over, and an older life of the peer is refused.
 func TestHostileReplay(t *testing.T) {
-	s := besieged(t, nil)
-	s.decides()
-	w := s.wires[2]
-	w.mu.Lock()
-	heard := w.heard
-	w.mu.Unlock()
-	if len(heard) == 0 {
-		t.Fatal("nothing was heard")
-	}
-	s.connect()
-	const why = "frame of a slot that is over"
-	before := s.nodes[2].Refusals(0)[why]
-	over := waited(10*time.Second, func() bool { // the others may be slower than who decided first
-		for _, f := range heard { // what node 3 said, as if it were the hostile node's
-			s.all(message(f.channel, f.m))
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, nil)
+		s.decides()
+		w := s.wires[2]
+		w.mu.Lock()
+		heard := w.heard
+		w.mu.Unlock()
+		if len(heard) == 0 {
+			t.Fatal("nothing was heard")
 		}
-		return s.nodes[2].Refusals(0)[why] >= before+uint64(len(heard))
+		s.connect()
+		const why = "frame of a slot that is over"
+		before := s.nodes[2].Refusals(0)[why]
+		over := waited(10*time.Second, func() bool { // the others may be slower than who decided first
+			for _, f := range heard { // what node 3 said, as if it were the hostile node's
+				s.all(message(f.channel, f.m))
+			}
+			return s.nodes[2].Refusals(0)[why] >= before+uint64(len(heard))
+		})
+		if !over {
+			t.Errorf("node 2 has not refused %q, but %v", why, s.nodes[2].Refusals(0))
+		}
+		s.decides()
+		life := s.life
+		s.connect()
+		if kind, b := s.greeted(2, life); kind != rawBye {
+			t.Errorf("an older life is answered by a frame of type %d: %v", kind, b)
+		}
+		s.refuses(2, "old incarnation", 0)
+		if kind, _ := s.greeted(2, s.life); kind != rawBye {
+			t.Errorf("a second connection is answered by a frame of type %d", kind)
+		}
+		s.refuses(2, "duplicate connection", 0)
+		s.decides()
 	})
-	if !over {
-		t.Errorf("node 2 has not refused %q, but %v", why, s.nodes[2].Refusals(0))
-	}
-	s.decides()
-	life := s.life
-	s.connect()
-	if kind, b := s.greeted(2, life); kind != rawBye {
-		t.Errorf("an older life is answered by a frame of type %d: %v", kind, b)
-	}
-	s.refuses(2, "old incarnation", 0)
-	if kind, _ := s.greeted(2, s.life); kind != rawBye {
-		t.Errorf("a second connection is answered by a frame of type %d", kind)
-	}
-	s.refuses(2, "duplicate connection", 0)
-	s.decides()
 }
 
 // A peer that reads nothing holds up nobody: what waits for it is bounded, and then it is
 // given up.
 func TestHostileReader(t *testing.T) {
-	s := besieged(t, func(c *cluster.Config) {
-		c.Round = 100 * time.Millisecond
-		c.TestLimits(link.Limits{WriteTime: 300 * time.Millisecond, Silence: time.Hour, Ping: time.Minute})
-	})
-	s.decides()
-	s.rude(true)
-	for _, w := range s.wires[1:] {
-		w.mu.Lock()
-		w.deaf = true
-		w.mu.Unlock()
-	}
-	before := heapInUse()
-	ctx, stop := context.WithCancel(t.Context())
-	var sending sync.WaitGroup
-	for range 64 {
-		for _, node := range s.nodes[1:] {
-			sending.Go(func() {
-				for ctx.Err() == nil { // what becomes of it does not matter
-					_, _ = node.Agree(ctx, cluster.Question{Value: make([]byte, cluster.MaxValue)})
-				}
-			})
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, func(c *cluster.Config) {
+			c.Round = 100 * time.Millisecond
+			c.TestLimits(link.Limits{WriteTime: 300 * time.Millisecond, Silence: time.Hour, Ping: time.Minute})
+		})
+		s.decides()
+		s.rude(true)
+		for _, w := range s.wires[1:] {
+			w.mu.Lock()
+			w.deaf = true
+			w.mu.Unlock()
 		}
-	}
-	s.refuses(2, "peer does not read", 0)
-	if grown := heapInUse() - before; grown > 3*32<<20 {
-		t.Errorf("%d MB more than before, in three nodes", grown>>20)
-	} else {
-		t.Logf("%d MB", grown>>20)
-	}
-	stop()
-	sending.Wait()
-	s.connect()
-	s.decides()
+		before := heapInUse()
+		ctx, stop := context.WithCancel(t.Context())
+		var sending sync.WaitGroup
+		for range 64 {
+			for _, node := range s.nodes[1:] {
+				sending.Go(func() {
+					for ctx.Err() == nil { // what becomes of it does not matter
+						_, _ = node.Agree(ctx, cluster.Question{Value: make([]byte, cluster.MaxValue)})
+					}
+				})
+			}
+		}
+		s.refuses(2, "peer does not read", 0)
+		if grown := heapInUse() - before; grown > 3*32<<20 {
+			t.Errorf("%d MB more than before, in three nodes", grown>>20)
+		} else {
+			t.Logf("%d MB", grown>>20)
+		}
+		stop()
+		sending.Wait()
+		s.connect()
+		s.decides()
+	})
 }

@@ -88,7 +88,7 @@ func (n *Node) newLinks(incarnation uint64) (link.Transport, error) {
 		addresses[i] = a.AddrPort().String()
 	}
 	return links(link.NewDatagrams(link.DatagramConfig{
-		Self: n.self, Peers: addresses, Network: n.c.Network, Socket: n.c.hooks.socket, Handler: carrier{n},
+		Self: n.self, Peers: addresses, Network: n.c.Network, Handler: carrier{n},
 		Meddle: n.c.hooks.meddle,
 	}))
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -16,100 +17,110 @@ import (
 // acknowledged.
 func TestLostFolderAfterRestarts(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 3, withTable(t, true))
-	ctx := soon(t, 30*time.Second)
-	client := r.table(0).KeyValue()
-	put := func(value string) {
-		t.Helper()
-		if _, err := client.Put(ctx, []byte("k"), []byte(value)); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(t, true))
+		ctx := soon(t, 30*time.Second)
+		client := r.table(0).KeyValue()
+		put := func(value string) {
+			t.Helper()
+			if _, err := client.Put(ctx, []byte("k"), []byte(value)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("before")
+		r.stop(1)
+		put("acknowledged") // by the first and the last
+		r.stop(0, 2)
+		if err := os.RemoveAll(r.configs[2].Dir); err != nil {
 			t.Fatal(err)
 		}
-	}
-	put("before")
-	r.stop(1)
-	put("acknowledged") // by the first and the last
-	r.stop(0, 2)
-	if err := os.RemoveAll(r.configs[2].Dir); err != nil {
-		t.Fatal(err)
-	}
-	var lost sync.WaitGroup
-	lost.Go(func() {
-		node, err := cluster.Join(ctx, r.configs[2])
-		if !errors.Is(err, cluster.ErrForgotten) {
-			t.Errorf("it joins: %v", err)
+		var lost sync.WaitGroup
+		lost.Go(func() {
+			node, err := cluster.Join(ctx, r.configs[2])
+			if !errors.Is(err, cluster.ErrForgotten) {
+				t.Errorf("it joins: %v", err)
+			}
+			r.nodes[2].Store(node)
+		})
+		r.start(1)
+		lost.Wait()
+		if value, _, err := r.table(1).KeyValue().Get(soon(t, time.Second), []byte("k")); err == nil {
+			t.Errorf("without what it acknowledged: %q", value)
 		}
-		r.nodes[2].Store(node)
 	})
-	r.start(1)
-	lost.Wait()
-	if value, _, err := r.table(1).KeyValue().Get(soon(t, time.Second), []byte("k")); err == nil {
-		t.Errorf("without what it acknowledged: %q", value)
-	}
 }
 
 // A folder in which the lives of the others cannot be read is no new one.
 func TestLivesUnreadable(t *testing.T) {
 	t.Parallel()
-	r := new(rig)
-	configured(t, r, 1, withTable(t, true))
-	if err := errors.Join(os.MkdirAll(r.configs[0].Dir, 0o700), os.WriteFile(r.configs[0].Dir+"/lives", []byte("1O node2\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
-		t.Error("it starts", node.Close())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := new(rig)
+		configured(t, r, 1, withTable(t, true))
+		if err := errors.Join(os.MkdirAll(r.configs[0].Dir, 0o700), os.WriteFile(r.configs[0].Dir+"/lives", []byte("1O node2\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
+			t.Error("it starts", node.Close())
+		}
+	})
 }
 
 // Nor is one from which the records alone are lost: the others would believe that the node
 // knows what it knew.
 func TestRecordsLost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 1, withTable(t, true))
-	r.stop(0)
-	if err := os.RemoveAll(filepath.Join(r.configs[0].Dir, "records")); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
-			t.Error("it starts", node.Close())
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, withTable(t, true))
+		r.stop(0)
+		if err := os.RemoveAll(filepath.Join(r.configs[0].Dir, "records")); err != nil {
+			t.Fatal(err)
 		}
-	}
+		for range 2 {
+			if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
+				t.Error("it starts", node.Close())
+			}
+		}
+	})
 }
 
 // A node that can not go on, and has nobody to tell it, is closed.
 func TestBrokenIsClosed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 1, func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
-	node := r.nodes[0].Load()
-	cluster.Break(node, errors.New("broken"))
-	eventually(t, "it is closed", func() bool { return node.Status().State == cluster.Left })
-	if _, err := node.Group("g").Broadcast(t.Context(), nil); !errors.Is(err, cluster.ErrClosed) {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "g"}} })
+		node := r.nodes[0].Load()
+		cluster.Break(node, errors.New("broken"))
+		eventually(t, "it is closed", func() bool { return node.Status().State == cluster.Left })
+		if _, err := node.Group("g").Broadcast(t.Context(), nil); !errors.Is(err, cluster.ErrClosed) {
+			t.Error(err)
+		}
+	})
 }
 
 // A broadcast is on the disk when it returns, and its position is that at which it is read.
 func TestBroadcastIsDurable(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	r := newRig(t, 1, func(c *cluster.Config) {
-		c.Dir, c.Durable, c.Groups = dir, true, []cluster.GroupConfig{{Name: "g"}}
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		r := newRig(t, 1, func(c *cluster.Config) {
+			c.Dir, c.Durable, c.Groups = dir, true, []cluster.GroupConfig{{Name: "g"}}
+		})
+		for k := range byte(20) {
+			g := r.nodes[0].Load().Group("g")
+			position, err := g.Broadcast(t.Context(), []byte{k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := r.nodes[0].Load().Status().Store; s.Durable == 0 {
+				t.Fatal("nothing is on the disk")
+			}
+			s, err := g.Subscribe(position)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := read(t, s, 1)[0]; d.Position != position || d.Payload[0] != k {
+				t.Fatalf("%v at %d, and not at %d", d.Payload, d.Position, position)
+			}
+		}
 	})
-	for k := range byte(20) {
-		g := r.nodes[0].Load().Group("g")
-		position, err := g.Broadcast(t.Context(), []byte{k})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s := r.nodes[0].Load().Status().Store; s.Durable == 0 {
-			t.Fatal("nothing is on the disk")
-		}
-		s, err := g.Subscribe(position)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := read(t, s, 1)[0]; d.Position != position || d.Payload[0] != k {
-			t.Fatalf("%v at %d, and not at %d", d.Payload, d.Position, position)
-		}
-	}
 }

@@ -111,7 +111,6 @@ type hooks struct {
 	disk             vfs.FS
 	wireMin, wireMax uint16
 	limits           link.Limits
-	socket           link.Socket
 	meddle           func(to parley.ID, packet []byte, send func([]byte))
 }
 

@@ -6,10 +6,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -20,87 +20,90 @@ import (
 // log once a minute and not once a packet, each of them, though all come from one address;
 // and one who makes up another name each time does not fill the log.
 func TestBadCertificatesAreLoggedOnce(t *testing.T) {
-	yesterday := time.Now().Add(-24 * time.Hour)
-	clock := func() time.Time { return yesterday }
-	a, err := cert.NewAuthority("test", 1000*time.Hour, func() time.Time { return clock() })
-	if err != nil {
-		t.Fatal(err)
-	}
-	issue := func(a *cert.Authority, name string) *cert.Issued {
-		t.Helper()
-		one, err := a.IssueNode(name, nil, time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		yesterday := time.Now().Add(-24 * time.Hour)
+		clock := func() time.Time { return yesterday }
+		a, err := cert.NewAuthority("test", 1000*time.Hour, func() time.Time { return clock() })
 		if err != nil {
 			t.Fatal(err)
 		}
-		return one
-	}
-	expired := issue(a, "expired")
-	clock = time.Now
-	revoked, good := issue(a, "revoked"), issue(a, "node2")
-	if _, err := a.Revoke("revoked"); err != nil {
-		t.Fatal(err)
-	}
-	trust, err := cert.NewTrust(a.Anchors(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := cert.NewAuthority("other", 1000*time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	var mu sync.Mutex
-	config := cluster.Config{
-		Name: "node2", Self: good.Self(), Trust: trust, Listen: l, SignerKey: good.Signer,
-		Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil)),
-		Members: []cluster.Member{
-			{Name: "node1", Address: "127.0.0.1:1"}, {Name: "node2", Address: l.Addr().String(), Signer: good.SignerKey()},
-		},
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var joining sync.WaitGroup
-	joining.Go(func() { // it waits for the first node until the end
-		if node, err := cluster.Join(ctx, config); err == nil {
-			t.Error("it has joined alone", node.Close())
+		issue := func(a *cert.Authority, name string) *cert.Issued {
+			t.Helper()
+			one, err := a.IssueNode(name, nil, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return one
 		}
-	})
-	defer joining.Wait()
-	defer cancel()
-	dial := func(one *cert.Issued) {
-		to := cert.Identity{Cluster: "test", Kind: cert.Node, Name: "node2"}
-		if c, err := tls.Dial("tcp", l.Addr().String(), trust.Dial(one.Self(), to)); err == nil {
+		expired := issue(a, "expired")
+		clock = time.Now
+		revoked, good := issue(a, "revoked"), issue(a, "node2")
+		if _, err := a.Revoke("revoked"); err != nil {
+			t.Fatal(err)
+		}
+		trust, err := cert.NewTrust(a.Anchors(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := cert.NewAuthority("other", 1000*time.Hour, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at places
+		var log bytes.Buffer
+		var mu sync.Mutex
+		config := cluster.Config{
+			Name: "node2", Self: good.Self(), Trust: trust, Network: at.host("node2"), SignerKey: good.Signer,
+			Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil)),
+			Members: []cluster.Member{
+				{Name: "node1", Address: at.host("node1").Addr(1)},
+				{Name: "node2", Address: at.host("node2").Addr(7000), Signer: good.SignerKey()},
+			},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var joining sync.WaitGroup
+		joining.Go(func() { // it waits for the first node until the end
+			if node, err := cluster.Join(ctx, config); err == nil {
+				t.Error("it has joined alone", node.Close())
+			}
+		})
+		defer joining.Wait()
+		defer cancel()
+		dial := func(one *cert.Issued) {
+			to := cert.Identity{Cluster: "test", Kind: cert.Node, Name: "node2"}
+			under, err := at.host("outside").DialContext(t.Context(), "tcp", config.Members[1].Address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := tls.Client(under, trust.Dial(one.Self(), to))
 			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 			_, _ = c.Read(make([]byte, 1)) // until it is refused
 			_ = c.Close()
 		}
-	}
-	stranger := issue(other, "stranger")
-	for range 4 { // for more than a second: what is said of an expired one has the time in it
-		time.Sleep(300 * time.Millisecond)
-		for _, one := range []*cert.Issued{stranger, expired, revoked} {
-			dial(one)
+		stranger := issue(other, "stranger")
+		for range 4 { // for more than a second: what is said of an expired one has the time in it
+			time.Sleep(300 * time.Millisecond)
+			for _, one := range []*cert.Issued{stranger, expired, revoked} {
+				dial(one)
+			}
 		}
-	}
-	for i := range 25 {
-		dial(issue(other, fmt.Sprint("made-up", i)))
-	}
-	within(t, 5*time.Second, "all are refused", func() bool {
+		for i := range 25 {
+			dial(issue(other, fmt.Sprint("made-up", i)))
+		}
+		within(t, 5*time.Second, "all are refused", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return strings.Contains(log.String(), "made-up5")
+		})
 		mu.Lock()
 		defer mu.Unlock()
-		return strings.Contains(log.String(), "made-up5")
-	})
-	mu.Lock()
-	defer mu.Unlock()
-	for _, name := range []string{"parley://other/node/stranger", "parley://test/node/expired", "parley://test/node/revoked"} {
-		if n := strings.Count(log.String(), name); n != 1 {
-			t.Errorf("%s is named %d times", name, n)
+		for _, name := range []string{"parley://other/node/stranger", "parley://test/node/expired", "parley://test/node/revoked"} {
+			if n := strings.Count(log.String(), name); n != 1 {
+				t.Errorf("%s is named %d times", name, n)
+			}
 		}
-	}
-	if lines := strings.Count(log.String(), "link refused or lost"); lines > 16+2 {
-		t.Errorf("%d lines:\n%s", lines, &log)
-	}
+		if lines := strings.Count(log.String(), "link refused or lost"); lines > 16+2 {
+			t.Errorf("%d lines:\n%s", lines, &log)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,74 +18,78 @@ import (
 // again, while clients go on: nothing that was acknowledged is lost or done twice. Two speak
 // the highest version that both know.
 func TestRollingUpgrade(t *testing.T) {
-	r := newRig(t, 3, func() func(c *cluster.Config) {
-		with := withTable(t, true)
-		return func(c *cluster.Config) {
-			with(c)
-			c.TestWire(1, 1)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, func() func(c *cluster.Config) {
+			with := withTable(t, true)
+			return func(c *cluster.Config) {
+				with(c)
+				c.TestWire(1, 1)
+			}
+		}())
+		upgrade := func(i int, least, most uint16) func() {
+			return func() {
+				r.stop(i)
+				r.configs[i].TestWire(least, most)
+				r.start(i)
+				r.back(i)
+			}
 		}
-	}())
-	upgrade := func(i int, least, most uint16) func() {
-		return func() {
-			r.stop(i)
-			r.configs[i].TestWire(least, most)
-			r.start(i)
-			r.back(i)
-		}
-	}
-	speaks := func(want ...[3]uint16) func() {
-		return func() {
-			for _, w := range want {
-				if got := r.nodes[w[0]].Load().WireVersion(int(w[1])); got != w[2] {
-					t.Errorf("nodes %d and %d speak version %d, not %d", w[0], w[1], got, w[2])
+		speaks := func(want ...[3]uint16) func() {
+			return func() {
+				for _, w := range want {
+					if got := r.nodes[w[0]].Load().WireVersion(int(w[1])); got != w[2] {
+						t.Errorf("nodes %d and %d speak version %d, not %d", w[0], w[1], got, w[2])
+					}
 				}
 			}
 		}
-	}
-	load(t, r, 8, 3000,
-		speaks([3]uint16{0, 1, 1}, [3]uint16{1, 2, 1}),
-		upgrade(0, 1, 2), speaks([3]uint16{0, 1, 1}, [3]uint16{0, 2, 1}),
-		upgrade(1, 1, 2), speaks([3]uint16{0, 1, 2}, [3]uint16{1, 2, 1}),
-		upgrade(2, 1, 2), speaks([3]uint16{0, 1, 2}, [3]uint16{1, 2, 2}, [3]uint16{2, 0, 2}),
-		upgrade(2, 2, 3), upgrade(1, 2, 3), speaks([3]uint16{1, 2, 3}, [3]uint16{0, 1, 2}),
-		upgrade(0, 2, 3), speaks([3]uint16{0, 1, 3}, [3]uint16{0, 2, 3}),
-	)
+		load(t, r, 8, 3000,
+			speaks([3]uint16{0, 1, 1}, [3]uint16{1, 2, 1}),
+			upgrade(0, 1, 2), speaks([3]uint16{0, 1, 1}, [3]uint16{0, 2, 1}),
+			upgrade(1, 1, 2), speaks([3]uint16{0, 1, 2}, [3]uint16{1, 2, 1}),
+			upgrade(2, 1, 2), speaks([3]uint16{0, 1, 2}, [3]uint16{1, 2, 2}, [3]uint16{2, 0, 2}),
+			upgrade(2, 2, 3), upgrade(1, 2, 3), speaks([3]uint16{1, 2, 3}, [3]uint16{0, 1, 2}),
+			upgrade(0, 2, 3), speaks([3]uint16{0, 1, 3}, [3]uint16{0, 2, 3}),
+		)
+	})
 }
 
 // A node whose disk fails says so, and acknowledges nothing from then on; closed and brought
 // back on a disk that works it goes on, and nothing is lost.
 func TestDiskFailsUnderANode(t *testing.T) {
-	d := &brittle{FS: vfs.Default}
-	broken := make(chan error, 10)
-	first := true
-	with := withTable(t, true)
-	r := newRig(t, 3, func(c *cluster.Config) {
-		if with(c); first {
-			c.TestDisk(d)
-			c.Broken = func(err error) { broken <- err }
+	synctest.Test(t, func(t *testing.T) {
+		d := &brittle{FS: vfs.Default}
+		broken := make(chan error, 10)
+		first := true
+		with := withTable(t, true)
+		r := newRig(t, 3, func(c *cluster.Config) {
+			if with(c); first {
+				c.TestDisk(d)
+				c.Broken = func(err error) { broken <- err }
+			}
+			first = false
+		})
+		load(t, r, 8, 1500, func() {
+			d.failed.Store(true)
+			if err := <-broken; !strings.Contains(err.Error(), errBrittle.Error()) {
+				t.Errorf("the node breaks for another reason: %v", err)
+			}
+			node := r.nodes[0].Swap(nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			if _, _, err := node.Table("t").KeyValue().Get(ctx, []byte("counter0")); err == nil || errors.Is(err, keyvalue.ErrMissing) {
+				t.Errorf("it answers: %v", err)
+			}
+			if err := node.Close(); err == nil || !strings.Contains(err.Error(), errBrittle.Error()) {
+				t.Errorf("closed: %v", err)
+			}
+		}, func() {
+			r.configs[0].TestDisk(nil)
+			r.start(0)
+			r.back(0)
+		})
+		if len(broken) > 0 {
+			t.Errorf("it broke again: %v", <-broken)
 		}
-		first = false
 	})
-	load(t, r, 8, 1500, func() {
-		d.failed.Store(true)
-		if err := <-broken; !strings.Contains(err.Error(), errBrittle.Error()) {
-			t.Errorf("the node breaks for another reason: %v", err)
-		}
-		node := r.nodes[0].Swap(nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		if _, _, err := node.Table("t").KeyValue().Get(ctx, []byte("counter0")); err == nil || errors.Is(err, keyvalue.ErrMissing) {
-			t.Errorf("it answers: %v", err)
-		}
-		if err := node.Close(); err == nil || !strings.Contains(err.Error(), errBrittle.Error()) {
-			t.Errorf("closed: %v", err)
-		}
-	}, func() {
-		r.configs[0].TestDisk(nil)
-		r.start(0)
-		r.back(0)
-	})
-	if len(broken) > 0 {
-		t.Errorf("it broke again: %v", <-broken)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -16,31 +17,33 @@ import (
 
 // Who waits behind another command of a session waits as long as its own context lasts.
 func TestSessionWaitsWithItsContext(t *testing.T) {
-	r := newRig(t, 3, withTable(t, false))
-	client := r.table(0).KeyValue()
-	if _, err := client.Add(soon(t, 10*time.Second), []byte("k"), 1); err != nil {
-		t.Fatal(err)
-	}
-	r.stop(1, 2)
-	first := make(chan error)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		_, err := client.Add(ctx, []byte("k"), 1)
-		first <- err
-	}()
-	time.Sleep(50 * time.Millisecond)
-	_, err := client.Add(soon(t, 50*time.Millisecond), []byte("k"), 1)
-	if !refusedInTime(err) {
-		t.Errorf("behind another one: %v", err)
-	}
-	cancel()
-	if err := <-first; !errors.Is(err, cluster.ErrUnknown) || !errors.Is(err, context.Canceled) {
-		t.Errorf("the other one: %v", err)
-	}
-	_, err = r.table(0).KeyValue().Add(soon(t, 50*time.Millisecond), []byte("k"), 1) // which opens a session
-	if !refusedInTime(err) || strings.Contains(err.Error(), "unknown") {
-		t.Errorf("without a session: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(t, false))
+		client := r.table(0).KeyValue()
+		if _, err := client.Add(soon(t, 10*time.Second), []byte("k"), 1); err != nil {
+			t.Fatal(err)
+		}
+		r.stop(1, 2)
+		first := make(chan error)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, err := client.Add(ctx, []byte("k"), 1)
+			first <- err
+		}()
+		time.Sleep(50 * time.Millisecond)
+		_, err := client.Add(soon(t, 50*time.Millisecond), []byte("k"), 1)
+		if !refusedInTime(err) {
+			t.Errorf("behind another one: %v", err)
+		}
+		cancel()
+		if err := <-first; !errors.Is(err, cluster.ErrUnknown) || !errors.Is(err, context.Canceled) {
+			t.Errorf("the other one: %v", err)
+		}
+		_, err = r.table(0).KeyValue().Add(soon(t, 50*time.Millisecond), []byte("k"), 1) // which opens a session
+		if !refusedInTime(err) || strings.Contains(err.Error(), "unknown") {
+			t.Errorf("without a session: %v", err)
+		}
+	})
 }
 
 // refusedInTime tells whether nothing was asked before a context ended.
@@ -50,98 +53,104 @@ func refusedInTime(err error) bool {
 
 // A command whose outcome is unknown is asked for again under its number, and carried out once.
 func TestSessionAgain(t *testing.T) {
-	r := newRig(t, 3, withTable(t, true))
-	ctx := soon(t, 20*time.Second)
-	client := r.table(0).KeyValue()
-	none := func() {
-		t.Helper()
-		if _, err := client.Again(ctx); !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
-			t.Errorf("there is nothing to ask again: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(t, true))
+		ctx := soon(t, 20*time.Second)
+		client := r.table(0).KeyValue()
+		none := func() {
+			t.Helper()
+			if _, err := client.Again(ctx); !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
+				t.Errorf("there is nothing to ask again: %v", err)
+			}
 		}
-	}
-	none()
-	if sum, err := client.Add(ctx, []byte("k"), 1); sum != 1 || err != nil {
-		t.Fatal(sum, err)
-	}
-	none()
-	r.stop(1, 2)
-	if _, err := client.Add(soon(t, 100*time.Millisecond), []byte("k"), 1); !errors.Is(err, cluster.ErrUnknown) {
-		t.Fatal(err)
-	}
-	if _, err := client.Again(soon(t, 100*time.Millisecond)); !errors.Is(err, cluster.ErrUnknown) {
-		t.Errorf("still nobody: %v", err)
-	}
-	r.start(1, 2)
-	if a, err := client.Again(ctx); err != nil || string(a.Value) != "2" {
-		t.Errorf("%q, %v", a.Value, err)
-	}
-	none()
-	if sum, err := client.Add(ctx, []byte("k"), 1); sum != 3 || err != nil {
-		t.Error(sum, err)
-	}
+		none()
+		if sum, err := client.Add(ctx, []byte("k"), 1); sum != 1 || err != nil {
+			t.Fatal(sum, err)
+		}
+		none()
+		r.stop(1, 2)
+		if _, err := client.Add(soon(t, 100*time.Millisecond), []byte("k"), 1); !errors.Is(err, cluster.ErrUnknown) {
+			t.Fatal(err)
+		}
+		if _, err := client.Again(soon(t, 100*time.Millisecond)); !errors.Is(err, cluster.ErrUnknown) {
+			t.Errorf("still nobody: %v", err)
+		}
+		r.start(1, 2)
+		if a, err := client.Again(ctx); err != nil || string(a.Value) != "2" {
+			t.Errorf("%q, %v", a.Value, err)
+		}
+		none()
+		if sum, err := client.Add(ctx, []byte("k"), 1); sum != 3 || err != nil {
+			t.Error(sum, err)
+		}
+	})
 }
 
 // Nothing is asked of a table with another machine in the words of keys and values.
 func TestKeyValueOfAnotherMachine(t *testing.T) {
-	r := newRig(t, 1, func(c *cluster.Config) {
-		c.Tables = []cluster.TableConfig{{Name: "t", New: func() service.Application { return bank.New() }}}
-	})
-	ctx := soon(t, 10*time.Second)
-	before, _, err := r.table(0).Inspect(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := r.table(0).KeyValue()
-	_, put := client.Put(ctx, []byte("k"), nil)
-	_, _, get := client.Get(ctx, []byte("k"))
-	for _, err := range []error{put, get} {
-		if !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, func(c *cluster.Config) {
+			c.Tables = []cluster.TableConfig{{Name: "t", New: func() service.Application { return bank.New() }}}
+		})
+		ctx := soon(t, 10*time.Second)
+		before, _, err := r.table(0).Inspect(ctx)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if after, _, err := r.table(0).Inspect(ctx); after != before || err != nil {
-		t.Errorf("%d commands were carried out, %v", after-before, err)
-	}
+		client := r.table(0).KeyValue()
+		_, put := client.Put(ctx, []byte("k"), nil)
+		_, _, get := client.Get(ctx, []byte("k"))
+		for _, err := range []error{put, get} {
+			if !errors.Is(err, cluster.ErrRefused) || errors.Is(err, cluster.ErrUnknown) {
+				t.Error(err)
+			}
+		}
+		if after, _, err := r.table(0).Inspect(ctx); after != before || err != nil {
+			t.Errorf("%d commands were carried out, %v", after-before, err)
+		}
+	})
 }
 
 // Two wait for one command that is not sent yet; the one whose bytes it is goes, and uses them again.
 func TestCommandOfWhoHasLeft(t *testing.T) {
-	r := newRig(t, 3, withTable(t, true))
-	ctx := soon(t, 20*time.Second)
-	a := r.table(0)
-	session, err := a.Open(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.stop(1, 2)
-	short := soon(t, 300*time.Millisecond)
-	for range 4 { // all packs that may be under way
-		go func() { _, _, _ = a.Query(short, keyvalue.Get([]byte("other"))) }()
-		time.Sleep(10 * time.Millisecond)
-	}
-	own, answer := keyvalue.Put([]byte("k"), []byte("value")), make(chan error, 1)
-	leaves, cancel := context.WithCancel(ctx)
-	go func() {
-		_, _, err := a.Do(leaves, session, 1, own)
-		answer <- err
-	}()
-	time.Sleep(50 * time.Millisecond)
-	second := make(chan error, 1)
-	go func() {
-		_, _, err := a.Do(ctx, session, 1, bytes.Clone(own))
-		second <- err
-	}()
-	time.Sleep(50 * time.Millisecond)
-	cancel()
-	if err := <-answer; !errors.Is(err, cluster.ErrUnknown) {
-		t.Errorf("who leaves: %v", err)
-	}
-	clear(own)
-	r.start(1, 2)
-	if err := <-second; err != nil {
-		t.Fatal(err)
-	}
-	if value, _, err := a.KeyValue().Get(ctx, []byte("k")); string(value) != "value" || err != nil {
-		t.Errorf("%q, %v", value, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(t, true))
+		ctx := soon(t, 20*time.Second)
+		a := r.table(0)
+		session, err := a.Open(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.stop(1, 2)
+		short := soon(t, 300*time.Millisecond)
+		for range 4 { // all packs that may be under way
+			go func() { _, _, _ = a.Query(short, keyvalue.Get([]byte("other"))) }()
+			time.Sleep(10 * time.Millisecond)
+		}
+		own, answer := keyvalue.Put([]byte("k"), []byte("value")), make(chan error, 1)
+		leaves, cancel := context.WithCancel(ctx)
+		go func() {
+			_, _, err := a.Do(leaves, session, 1, own)
+			answer <- err
+		}()
+		time.Sleep(50 * time.Millisecond)
+		second := make(chan error, 1)
+		go func() {
+			_, _, err := a.Do(ctx, session, 1, bytes.Clone(own))
+			second <- err
+		}()
+		time.Sleep(50 * time.Millisecond)
+		cancel()
+		if err := <-answer; !errors.Is(err, cluster.ErrUnknown) {
+			t.Errorf("who leaves: %v", err)
+		}
+		clear(own)
+		r.start(1, 2)
+		if err := <-second; err != nil {
+			t.Fatal(err)
+		}
+		if value, _, err := a.KeyValue().Get(ctx, []byte("k")); string(value) != "value" || err != nil {
+			t.Errorf("%q, %v", value, err)
+		}
+	})
 }

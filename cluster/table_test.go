@@ -6,24 +6,26 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 
 	"parley/cluster"
 	"parley/cluster/cert"
+	"parley/cluster/link/memory"
 	"parley/replica/keyvalue"
 )
 
 // rig is a cluster whose nodes end and come back.
 type rig struct {
 	tb      testing.TB
+	at      places
 	configs []cluster.Config
 	nodes   []atomic.Pointer[cluster.Node]
 }
@@ -57,17 +59,14 @@ func configured(tb testing.TB, r *rig, n int, config func(c *cluster.Config)) {
 	r.configs, r.nodes = make([]cluster.Config, n), make([]atomic.Pointer[cluster.Node], n)
 	var members []cluster.Member
 	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
 		name := fmt.Sprintf("node%d", i+1)
 		issued, err := a.IssueNode(name, nil, time.Hour)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		members = append(members, cluster.Member{Name: name, Address: l.Addr().String(), Signer: issued.SignerKey()})
-		r.configs[i] = cluster.Config{Name: name, Self: issued.Self(), Trust: trust, Listen: l, Times: quick}
+		r.configs[i] = cluster.Config{Name: name, Self: issued.Self(), Trust: trust, Times: quick}
+		address := r.at.take(tb, &r.configs[i])
+		members = append(members, cluster.Member{Name: name, Address: address, Signer: issued.SignerKey()})
 		if testing.Verbose() && os.Getenv("V") != "" {
 			r.configs[i].Log = slog.Default().With("at", name)
 		}
@@ -94,7 +93,6 @@ func (r *rig) start(which ...int) {
 				r.tb.Error(err)
 				return
 			}
-			r.configs[i].Listen = nil
 			r.nodes[i].Store(node)
 		})
 	}
@@ -116,6 +114,19 @@ func (r *rig) stop(which ...int) {
 		})
 	}
 	stops.Wait()
+}
+
+// cut cuts a node off: connections stay, and nothing comes over them. heal undoes that.
+func (r *rig) cut(i int)  { r.at.network.Cut(r.at.host(r.configs[i].Name), r.others(i)...) }
+func (r *rig) heal(i int) { r.at.network.Heal(r.at.host(r.configs[i].Name), r.others(i)...) }
+
+func (r *rig) others(i int) (out []*memory.Host) {
+	for k := range r.configs {
+		if k != i {
+			out = append(out, r.at.host(r.configs[k].Name))
+		}
+	}
+	return out
 }
 
 // back waits until a node is a member: until then the others must not fail, too.
@@ -323,25 +334,29 @@ func withTable(t testing.TB, durable bool) func(c *cluster.Config) {
 // In memory mode a node that ends and comes back takes over the state of the others.
 // Nothing that was acknowledged is lost, and nothing done twice.
 func TestTableRejoin(t *testing.T) {
-	r := newRig(t, 3, withTable(t, false))
-	retries := load(t, r, 12, 2000,
-		func() { r.stop(2) }, func() { r.start(2); r.back(2) },
-		func() { r.stop(0); r.start(0) }, // before anybody misses it
-	)
-	if retries < 5 {
-		t.Errorf("%d commands were asked again", retries)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, withTable(t, false))
+		retries := load(t, r, 12, 2000,
+			func() { r.stop(2) }, func() { r.start(2); r.back(2) },
+			func() { r.stop(0); r.start(0) }, // before anybody misses it
+		)
+		if retries < 5 {
+			t.Errorf("%d commands were asked again", retries)
+		}
+	})
 }
 
 // In durable mode one may end and come back, and then all of them.
 func TestTableDurable(t *testing.T) {
-	cluster.CompactEvery(t, 200)
-	r := newRig(t, 3, withTable(t, true))
-	retries := load(t, r, 12, 2000,
-		func() { r.stop(1) }, func() { r.start(1); r.back(1) },
-		func() { r.stop(0, 1, 2); r.start(0, 1, 2) },
-	)
-	if retries < 5 {
-		t.Errorf("%d commands were asked again", retries)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cluster.CompactEvery(t, 200)
+		r := newRig(t, 3, withTable(t, true))
+		retries := load(t, r, 12, 2000,
+			func() { r.stop(1) }, func() { r.start(1); r.back(1) },
+			func() { r.stop(0, 1, 2); r.start(0, 1, 2) },
+		)
+		if retries < 5 {
+			t.Errorf("%d commands were asked again", retries)
+		}
+	})
 }

@@ -96,6 +96,9 @@ func (n *Network) Host(name string) *Host {
 	return h
 }
 
+// Network is that of the host.
+func (h *Host) Network() *Network { return h.n }
+
 // Addr is the address of a port of the host, as Listen and DialContext take it.
 func (h *Host) Addr(port uint16) string { return netip.AddrPortFrom(h.addr, port).String() }
 
