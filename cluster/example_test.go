@@ -86,7 +86,7 @@ func ExampleJoin() {
 // Four nodes agree on the value of the first, although the third tells half of them another one.
 func ExampleNode_Agree() {
 	nodes, end := several(4, func(c *cluster.Config) { // four processes would call cluster.Join each
-		c.Round = time.Second // the longest that anybody waits for who is silent
+		c.Round = 5 * time.Second // the longest that anybody waits for a node that is silent
 		if c.Name == "node3" {
 			c.Lab = &cluster.Lab{Traitor: faulty.TwoFaced}
 		}
@@ -117,13 +117,13 @@ func ExampleNode_Agree() {
 
 // Three of four nodes hand in what they measured. All get the same values, and the same median.
 func ExampleNode_Consensus() {
-	nodes, end := several(4, func(c *cluster.Config) { c.Round = time.Second })
+	nodes, end := several(4, func(c *cluster.Config) { c.Round = 5 * time.Second })
 	defer end()
 
 	var all sync.WaitGroup
 	for i, degrees := range []string{"20", "21", "99"} {
 		all.Go(func() {
-			p := cluster.Proposal{Name: "noon", Value: []byte(degrees), Gather: 500 * time.Millisecond}
+			p := cluster.Proposal{Name: "noon", Value: []byte(degrees), Gather: time.Second}
 			median, vector, err := nodes[i].Consensus(context.Background(), p, consensus.Median, []byte("0"))
 			if err != nil {
 				fmt.Println(err)

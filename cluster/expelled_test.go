@@ -1,10 +1,9 @@
 package cluster
 
 import (
-	"context"
 	"log/slog"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"parley"
 )
@@ -12,33 +11,32 @@ import (
 // What the others say while a node begins counts when it has begun: its groups and tables are
 // not all there before.
 func TestExpelledWhileItBegins(t *testing.T) {
-	t.Parallel()
-	for seq, want := range []uint32{expelledViews, expelledAll} {
-		n := &Node{c: Config{Members: make([]Member, 4), M: 1, Log: slog.New(slog.DiscardHandler)}}
-		n.admin.life, n.admin.moved, n.admin.expulsions = 7, make(chan struct{}), newExpulsions(4)
-		for from := range parley.ID(2) {
-			err := n.heard(from+1, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expelTold, Value: 7, Seq: uint64(seq)}))
-			if err != nil || n.admin.state() != Running || n.admin.shut.Load() != 0 {
-				t.Fatal(err, n.admin.state())
+	synctest.Test(t, func(t *testing.T) {
+		for seq, want := range []uint32{expelledViews, expelledAll} {
+			n := &Node{c: Config{Members: make([]Member, 4), M: 1, Log: slog.New(slog.DiscardHandler)}}
+			n.admin.life, n.admin.moved, n.admin.expulsions = 7, make(chan struct{}), newExpulsions(4)
+			for from := range parley.ID(2) {
+				err := n.heard(from+1, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expelTold, Value: 7, Seq: uint64(seq)}))
+				if err != nil || n.admin.state() != Running || n.admin.shut.Load() != 0 {
+					t.Fatal(err, n.admin.state())
+				}
+			}
+			if err := n.begun(); err != nil {
+				t.Fatal(err)
+			}
+			if got := n.admin.shut.Load(); got != want {
+				t.Errorf("it is expelled from %d, not %d", got, want)
+			}
+			if synctest.Wait(); n.admin.state() != Expelled {
+				t.Fatal("it is", n.admin.state())
+			}
+			for liars, takes := range map[bool]bool{false: false, true: seq == 0} {
+				if err := n.takes(liars); (err == nil) != takes {
+					t.Errorf("told %d, liars %v: %v", seq, liars, err)
+				}
 			}
 		}
-		if err := n.begun(); err != nil {
-			t.Fatal(err)
-		}
-		if got := n.admin.shut.Load(); got != want {
-			t.Errorf("it is expelled from %d, not %d", got, want)
-		}
-		over, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		for n.admin.state() != Expelled && over.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		for liars, takes := range map[bool]bool{false: false, true: seq == 0} {
-			if err := n.takes(liars); (err == nil) != takes {
-				t.Errorf("told %d, liars %v: %v", seq, liars, err)
-			}
-		}
-	}
+	})
 }
 
 // A machine of another kind, and with transactions in spite of liars how many are taken and

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley"
@@ -60,102 +61,104 @@ func within(t *testing.T, what string, f func() error) error {
 // What had gathered when a member was excluded goes when it is back: it would hold up all
 // that comes then.
 func TestPackerGoesOn(t *testing.T) {
-	t.Parallel()
-	p, sent := heldUp(t, packs+1)
-	g := Group{packer: p}
-	g.kept.init(1, 1)
-	for _, kind := range []parley.Kind{group.Out, parley.View} {
-		g.Indicate(0, parley.Msg{Kind: kind})
-		g.after()
-	}
-	if err := within(t, "a payload", func() error { return p.post(make([]byte, 50), Total) }); err != nil || len(sent.list) != packs+2 {
-		t.Errorf("%v, %d packs", err, len(sent.list))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p, sent := heldUp(t, packs+1)
+		g := Group{packer: p}
+		g.kept.init(1, 1)
+		for _, kind := range []parley.Kind{group.Out, parley.View} {
+			g.Indicate(0, parley.Msg{Kind: kind})
+			g.after()
+		}
+		if err := within(t, "a payload", func() error { return p.post(make([]byte, 50), Total) }); err != nil || len(sent.list) != packs+2 {
+			t.Errorf("%v, %d packs", err, len(sent.list))
+		}
+	})
 }
 
 // Who waits for room is told that the member was excluded, even if it is back by then.
 func TestPackerTellsWhoWaits(t *testing.T) {
-	t.Parallel()
-	p, _ := heldUp(t, packs+1)
-	told := make(chan error, 1)
-	go func() { told <- p.post(make([]byte, 50), Total) }()
-	time.Sleep(10 * time.Millisecond)
-	p.close(ErrOut)
-	p.open(0)
-	p.back(0)
-	within(t, "who waited", func() error { return <-told })
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := heldUp(t, packs+1)
+		told := make(chan error, 1)
+		go func() { told <- p.post(make([]byte, 50), Total) }()
+		synctest.Wait()
+		p.close(ErrOut)
+		p.open(0)
+		p.back(0)
+		within(t, "who waited", func() error { return <-told })
+	})
 }
 
 // A broadcast returns when its own pack is delivered, with its place in it, and not when
 // another one is that looks the same; and tells whether anything can have become of it.
 func TestPackerAwaits(t *testing.T) {
-	t.Parallel()
-	type answer struct {
-		position uint64
-		err      error
-	}
-	p, sent := heldUp(t, 0)
-	add := func(ctx context.Context, size int) (got chan answer) {
-		got = make(chan answer, 1)
-		go func() {
-			position, err := p.add(ctx, make([]byte, size), Total)
-			got <- answer{position, err}
-		}()
-		time.Sleep(20 * time.Millisecond)
-		return got
-	}
-	took := func(got chan answer) (a answer) {
-		t.Helper()
-		_ = within(t, "a broadcast", func() error { a = <-got; return nil })
-		return a
-	}
-	tag := func(pack []byte) uint64 {
-		t.Helper()
-		tag, tagged := readTag(unpack(pack, func(int, []byte) {}))
-		if !tagged {
-			t.Fatalf("%x has no tag", pack)
+	synctest.Test(t, func(t *testing.T) {
+		type answer struct {
+			position uint64
+			err      error
 		}
-		return tag
-	}
-	var each []chan answer
-	for range packs {
-		each = append(each, add(t.Context(), 10))
-	}
-	first, second := add(t.Context(), 10), add(t.Context(), 10) // gather
-	p.delivered(tag(sent.at(0))+1<<40, 7<<packBits)             // of a life before
-	p.delivered(tag(sent.at(1)), 8<<packBits)
-	p.back(1)
-	p.delivered(tag(sent.at(packs)), 9<<packBits)
-	for got, position := range map[chan answer]uint64{each[1]: 8 << packBits, first: 9 << packBits, second: 9<<packBits + 1} {
-		if a := took(got); a.position != position || a.err != nil {
-			t.Errorf("%+v, and not %d", a, position)
+		p, sent := heldUp(t, 0)
+		add := func(ctx context.Context, size int) (got chan answer) {
+			got = make(chan answer, 1)
+			go func() {
+				position, err := p.add(ctx, make([]byte, size), Total)
+				got <- answer{position, err}
+			}()
+			synctest.Wait()
+			return got
 		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	under := add(ctx, 50) // gathers
-	full := add(ctx, 50)  // has no room
-	cancel()
-	if a := took(under); !errors.Is(a.err, ErrUnknown) || !errors.Is(a.err, context.Canceled) {
-		t.Errorf("under way: %v", a.err)
-	}
-	if a := took(full); !errors.Is(a.err, ErrRefused) || errors.Is(a.err, ErrUnknown) {
-		t.Errorf("without room: %v", a.err)
-	}
-	p.close(ErrOut)
-	for _, i := range []int{0, 2, 3} {
-		if a := took(each[i]); !errors.Is(a.err, ErrUnknown) || !errors.Is(a.err, ErrOut) {
-			t.Errorf("excluded: %v", a.err)
+		took := func(got chan answer) (a answer) {
+			t.Helper()
+			_ = within(t, "a broadcast", func() error { a = <-got; return nil })
+			return a
 		}
-	}
-	if _, err := p.add(t.Context(), nil, Total); !errors.Is(err, ErrOut) || errors.Is(err, ErrUnknown) {
-		t.Errorf("out: %v", err)
-	}
+		tag := func(pack []byte) uint64 {
+			t.Helper()
+			tag, tagged := readTag(unpack(pack, func(int, []byte) {}))
+			if !tagged {
+				t.Fatalf("%x has no tag", pack)
+			}
+			return tag
+		}
+		var each []chan answer
+		for range packs {
+			each = append(each, add(t.Context(), 10))
+		}
+		first, second := add(t.Context(), 10), add(t.Context(), 10) // gather
+		p.delivered(tag(sent.at(0))+1<<40, 7<<packBits)             // of a life before
+		p.delivered(tag(sent.at(1)), 8<<packBits)
+		p.back(1)
+		p.delivered(tag(sent.at(packs)), 9<<packBits)
+		for got, position := range map[chan answer]uint64{each[1]: 8 << packBits, first: 9 << packBits, second: 9<<packBits + 1} {
+			if a := took(got); a.position != position || a.err != nil {
+				t.Errorf("%+v, and not %d", a, position)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		under := add(ctx, 50) // gathers
+		full := add(ctx, 50)  // has no room
+		cancel()
+		if a := took(under); !errors.Is(a.err, ErrUnknown) || !errors.Is(a.err, context.Canceled) {
+			t.Errorf("under way: %v", a.err)
+		}
+		if a := took(full); !errors.Is(a.err, ErrRefused) || errors.Is(a.err, ErrUnknown) {
+			t.Errorf("without room: %v", a.err)
+		}
+		p.close(ErrOut)
+		for _, i := range []int{0, 2, 3} {
+			if a := took(each[i]); !errors.Is(a.err, ErrUnknown) || !errors.Is(a.err, ErrOut) {
+				t.Errorf("excluded: %v", a.err)
+			}
+		}
+		if _, err := p.add(t.Context(), nil, Total); !errors.Is(err, ErrOut) || errors.Is(err, ErrUnknown) {
+			t.Errorf("out: %v", err)
+		}
+	})
 }
 
 // What a traitor orders that has no payload costs nobody anything, and what has little is
 // counted for more than its bytes.
 func TestTraitorsPacksAreBounded(t *testing.T) {
-	t.Parallel()
 	for name, pack := range map[string][]byte{"empty": nil, "malformed": {200}, "of nothing": {0}, "of a byte": {1, 'x'}} {
 		g := Group{c: GroupConfig{Level: Byzantine}}
 		g.kept.init(1<<16, 1<<16)
@@ -176,7 +179,6 @@ func TestTraitorsPacksAreBounded(t *testing.T) {
 
 // A payload at the end of a pack that looks like a tag is none.
 func TestTagsArePayloadsOfNobody(t *testing.T) {
-	t.Parallel()
 	p, sent := heldUp(t, 0)
 	payload := appendTag(nil, 5)
 	if err := p.post(payload, Total); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"parley/cluster"
 	"parley/replica/bank"
@@ -45,7 +46,10 @@ func ExampleTable() {
 // several joins n nodes in this process.
 func several(n int, config func(c *cluster.Config)) (nodes []*cluster.Node, end func()) {
 	r := &rig{tb: new(testing.B)}
-	configured(r.tb, r, n, config)
+	configured(r.tb, r, n, func(c *cluster.Config) {
+		c.Times = cluster.Times{Suspect: time.Minute} // no node crashes, however busy this machine is
+		config(c)
+	})
 	r.start(all(n)...)
 	for i := range r.nodes {
 		nodes = append(nodes, r.nodes[i].Load())

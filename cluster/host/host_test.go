@@ -217,58 +217,58 @@ func (m *echo) State(v *parley.Vars) {
 // What a step appends is on the disk before anything that it or a later step asks for
 // happens, and comes back.
 func TestDurableFirst(t *testing.T) {
-	dir := t.TempDir()
-	var h *host.Host
-	gate := make(chan struct{})
-	s, err := store.Open(dir, store.Options{Durable: func(upto uint64) { <-gate; h.Durable(upto) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h = host.New(host.Config{N: 1, Store: s})
-	u := &heard{}
-	p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, body := range []string{"a", "", "b"} { // the second step appends nothing, and waits all the same
-		if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var h *host.Host
+		gate := make(chan struct{})
+		s, err := store.Open(dir, store.Options{Durable: func(upto uint64) { <-gate; h.Durable(upto) }})
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	time.Sleep(20 * time.Millisecond)
-	if got := u.all(); len(got) > 0 {
-		t.Errorf("before anything is on the disk: %v", got)
-	}
-	close(gate)
-	for len(u.all()) < 4 {
-		time.Sleep(time.Millisecond)
-	}
-	if got, want := u.all(), []string{"0:a", "0:", "0:b", "0:timer 1"}; !slices.Equal(got, want) {
-		t.Errorf("%v, not %v", got, want)
-	}
-	h.Close()
-	if err := p.Request(parley.Msg{Kind: parley.Carried}); err == nil {
-		t.Error("a process that has stopped took a request")
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s, err = store.Open(dir, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h = host.New(host.Config{N: 1, Store: s})
-	again := new(echo)
-	if _, err := h.Open(host.Options{Name: "echo", Machine: again}); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprintf("%s", again.log); got != "[a b]" {
-		t.Errorf("comes back with %s", got)
-	}
-	h.Close()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+		h = host.New(host.Config{N: 1, Store: s})
+		u := &heard{}
+		p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, body := range []string{"a", "", "b"} { // the second step appends nothing, and waits all the same
+			if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if got := u.all(); len(got) > 0 {
+			t.Errorf("before anything is on the disk: %v", got)
+		}
+		close(gate)
+		time.Sleep(time.Second) // the timer's is a millisecond or so
+		if got, want := u.all(), []string{"0:a", "0:", "0:b", "0:timer 1"}; !slices.Equal(got, want) {
+			t.Errorf("%v, not %v", got, want)
+		}
+		h.Close()
+		if err := p.Request(parley.Msg{Kind: parley.Carried}); err == nil {
+			t.Error("a process that has stopped took a request")
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s, err = store.Open(dir, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h = host.New(host.Config{N: 1, Store: s})
+		again := new(echo)
+		if _, err := h.Open(host.Options{Name: "echo", Machine: again}); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%s", again.log); got != "[a b]" {
+			t.Errorf("comes back with %s", got)
+		}
+		h.Close()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // A message for a channel without a machine may have one opened, and is the first that it
@@ -316,37 +316,37 @@ func (c *frozen) Now() parley.Tick { return parley.Tick(c.now.Load()) }
 // The time of a timer counts from the step that set it, although the disk let it out after
 // a later step.
 func TestTimerCountsFromItsStep(t *testing.T) {
-	var h *host.Host
-	gate := make(chan struct{})
-	s, err := store.Open(t.TempDir(), store.Options{Durable: func(upto uint64) { <-gate; h.Durable(upto) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	clock := new(frozen)
-	h = host.New(host.Config{N: 1, Store: s, Clock: clock})
-	u := &heard{}
-	p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, body := range []string{"b", "later"} {
-		if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		var h *host.Host
+		gate := make(chan struct{})
+		s, err := store.Open(t.TempDir(), store.Options{Durable: func(upto uint64) { <-gate; h.Durable(upto) }})
+		if err != nil {
 			t.Fatal(err)
 		}
-		clock.now.Add(int64(time.Millisecond)) // after "b": the timer is due
-	}
-	clock.now.Store(int64(time.Millisecond))
-	close(gate)
-	for end := time.Now().Add(5 * time.Second); len(u.all()) < 3 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	if !slices.Contains(u.all(), "0:timer 1") {
-		t.Errorf("the timer that is due has not run out: %v", u.all())
-	}
-	h.Close()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+		clock := new(frozen)
+		h = host.New(host.Config{N: 1, Store: s, Clock: clock})
+		u := &heard{}
+		p, err := h.Open(host.Options{Name: "echo", Machine: new(echo), Upper: u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, body := range []string{"b", "later"} {
+			if err := p.Request(parley.Msg{Kind: parley.Carried, Body: []byte(body)}); err != nil {
+				t.Fatal(err)
+			}
+			clock.now.Add(int64(time.Millisecond)) // after "b": the timer is due
+		}
+		clock.now.Store(int64(time.Millisecond))
+		close(gate)
+		synctest.Wait()
+		if !slices.Contains(u.all(), "0:timer 1") {
+			t.Errorf("the timer that is due has not run out: %v", u.all())
+		}
+		h.Close()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // series sets one timer after another, and delivers how late each has run out.
@@ -379,31 +379,47 @@ func (l late) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) { l <- time.Dura
 
 func (late) Indicate(parley.Path, parley.Msg) {}
 
-// Timers of several machines run out with punctual alarms as without. A host that is closed
-// opens no machine.
+// Timers of several machines run out when they are due, and with punctual alarms not before. A
+// host that is closed opens no machine.
 func TestPunctual(t *testing.T) {
-	for _, punctual := range []bool{false, true} {
-		h := host.New(host.Config{N: 1, Punctual: punctual})
-		const each = 20
-		var told []late
-		for i := range 3 {
-			l := make(late, each)
-			told = append(told, l)
-			m := &series{after: parley.Tick(i+1) * parley.Tick(700*time.Microsecond), left: each}
-			if _, err := h.Open(host.Options{Channel: uint32(i), Name: fmt.Sprint("series", i), Machine: m, Upper: l}); err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for i, late := range runOut(t, false) {
+			if late != 0 {
+				t.Errorf("timer %d is late by %v", i, late)
 			}
 		}
-		for _, l := range told {
-			for range each {
-				<-l
-			}
-		}
-		h.Close()
-		if _, err := h.Open(host.Options{Channel: 9, Name: "after", Machine: &series{after: 1, left: 1}}); !errors.Is(err, host.ErrStopped) {
-			t.Errorf("a machine of a host that is closed: %v", err)
+	})
+	for i, late := range runOut(t, true) { // by the system's clock
+		if late < 0 {
+			t.Errorf("punctual timer %d is early by %v", i, -late)
 		}
 	}
+}
+
+// runOut lets the timers of several machines run out, and says how late each was.
+func runOut(t *testing.T, punctual bool) (all []time.Duration) {
+	t.Helper()
+	h := host.New(host.Config{N: 1, Punctual: punctual})
+	const each = 20
+	var told []late
+	for i := range 3 {
+		l := make(late, each)
+		told = append(told, l)
+		m := &series{after: parley.Tick(i+1) * parley.Tick(700*time.Microsecond), left: each}
+		if _, err := h.Open(host.Options{Channel: uint32(i), Name: fmt.Sprint("series", i), Machine: m, Upper: l}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range told {
+		for range each {
+			all = append(all, <-l)
+		}
+	}
+	h.Close()
+	if _, err := h.Open(host.Options{Channel: 9, Name: "after", Machine: &series{after: 1, left: 1}}); !errors.Is(err, host.ErrStopped) {
+		t.Errorf("a machine of a host that is closed: %v", err)
+	}
+	return all
 }
 
 // BenchmarkAlarm tells how late timers run out.
