@@ -187,6 +187,7 @@ func TestHostileMessages(t *testing.T) {
 
 // says has the hostile node say something, for which node 3 refuses it while the others decide.
 func (s *siege) says(c hostile) {
+	time.Sleep(2 * roomy) // until the last slot is over everywhere
 	before := s.nodes[2].Refusals(0)[c.why]
 	s.rude(true) // so that slots stay where they are
 	for _, b := range c.send() {
