@@ -109,7 +109,7 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 		if f.fs.Changed("liars") {
 			return nil, false, badFlag("liars", "--faulty says who they are")
 		}
-		c, err := f.named(p.N)
+		c, err := f.named(p)
 		if err != nil {
 			return nil, false, badFlag("faulty", "%w", err)
 		}
@@ -141,14 +141,14 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 }
 
 // named reads who is faulty: 1, who may do anything, or 1=flip as in a run.
-func (f *exploreFlags) named(n int) (coalition, error) {
+func (f *exploreFlags) named(p parley.Protocol) (coalition, error) {
 	out := make(coalition)
 	if f.faulty == "none" || f.faulty == "" {
 		return out, nil
 	}
 	for _, part := range strings.Split(f.faulty, ",") {
 		who, how, given := strings.Cut(part, "=")
-		id, err := f.run.names.parse(who, n)
+		id, err := f.run.names.parse(who, p.N)
 		if err != nil {
 			return nil, err
 		}
@@ -159,9 +159,12 @@ func (f *exploreFlags) named(n int) (coalition, error) {
 			if out[id], err = faulty.Parse(how); err != nil {
 				return nil, fmt.Errorf("%w, and %s", err, faulty.Any.Name)
 			}
+			if err = out[id].Suits(p); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if len(out) == n {
+	if len(out) == p.N {
 		return nil, errors.New("all processes are faulty: nothing is asked of any")
 	}
 	return out, nil

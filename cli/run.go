@@ -133,12 +133,15 @@ func (a *app) runOne(p parley.Protocol) *cobra.Command {
 	for _, b := range faulty.Named() {
 		behaviours = append(behaviours, b.Name)
 	}
+	crashes := "\ncrash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION."
+	if p.Timing != parley.Synchronous {
+		crashes = "\nor crash@DURATION: 1 ns is a tick, if --host cluster does not say otherwise."
+	}
 	cmd := &cobra.Command{
 		Use:   p.Name,
 		Short: p.Title,
-		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.\nA faulty process is %s,\n"+
-			"crash@rR (in round R), crash@rR:K (after K sends of it) or crash@DURATION.",
-			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviours, ", ")),
+		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.\nA faulty process is %s,%s",
+			p.Title, p.Timing, p.Faults, p.Paper, strings.Join(behaviours, ", "), crashes),
 		Example: "  parley run " + p.Name + example(p),
 		Args:    cobra.NoArgs,
 	}

@@ -72,7 +72,7 @@ func (f *runFlags) setup() (setup, error) {
 		return s, &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s of memory, "+
 			"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))}
 	}
-	if s.faulty, err = parseFaulty(f.faulty, f.names, p.N); err != nil {
+	if s.faulty, err = parseFaulty(f.faulty, f.names, p); err != nil {
 		return s, &parley.FlagError{Flag: "faulty", Err: err}
 	}
 	if s.values, err = parseValues(f.values, p.Proposers); err != nil {
@@ -167,7 +167,7 @@ func (f *runFlags) args() []string {
 }
 
 // parseFaulty reads 1=twofaced,5=flip.
-func parseFaulty(text string, k names, n int) (map[parley.ID]faulty.Behaviour, error) {
+func parseFaulty(text string, k names, p parley.Protocol) (map[parley.ID]faulty.Behaviour, error) {
 	out := make(map[parley.ID]faulty.Behaviour)
 	if text == "" {
 		return out, nil
@@ -177,21 +177,30 @@ func parseFaulty(text string, k names, n int) (map[parley.ID]faulty.Behaviour, e
 		if !ok {
 			return nil, fmt.Errorf("%q: PROCESS=BEHAVIOUR was expected, as in 1=twofaced", part)
 		}
-		id, err := k.parse(who, n)
+		id, err := k.parse(who, p.N)
 		if err != nil {
 			return nil, err
 		}
 		if _, twice := out[id]; twice {
 			return nil, fmt.Errorf("%s is named twice", k.full(id))
 		}
-		if out[id], err = faulty.Parse(how); err != nil {
+		if out[id], err = behaviourOf(how, p); err != nil {
 			return nil, err
 		}
 	}
-	if len(out) == n {
+	if len(out) == p.N {
 		return nil, errors.New("all processes are faulty: nothing is asked of any")
 	}
 	return out, nil
+}
+
+// behaviourOf reads a behavior that means something in p.
+func behaviourOf(text string, p parley.Protocol) (faulty.Behaviour, error) {
+	b, err := faulty.Parse(text)
+	if err == nil {
+		err = b.Suits(p)
+	}
+	return b, err
 }
 
 // parseValues gives every proposer its initial value.

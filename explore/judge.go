@@ -188,7 +188,7 @@ func (x *search) assumptions(q *question, h *parley.History) parley.Assumptions 
 		Minority: 2*(x.p.N-h.Faulty.Len()) <= x.p.N,
 	}
 	for _, e := range h.Indications {
-		if e.Msg.Kind == parley.Suspect && h.Correct(e.Msg.Origin) {
+		if e.Msg.Kind == parley.Suspect && h.Correct(e.Msg.Origin) && !x.roots[q.root].faulty.Has(e.At) {
 			a.Processes.Suspected = true
 		}
 	}

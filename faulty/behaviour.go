@@ -27,6 +27,10 @@ type Behaviour struct {
 	Overhears bool
 	// Hear tells whether the process takes in what arrives.
 	Hear func(s *parley.Step, from parley.ID, m parley.Msg) bool
+	// Down tells whether the process has crashed: from then on nothing happens to it.
+	Down func(now parley.Tick) bool
+	// Rounds tells that the behaviour counts rounds: see [Behaviour.Suits].
+	Rounds bool
 	// Twin runs two honest copies under one identity: each half of the system
 	// hears and is heard by one of them.
 	Twin bool
@@ -83,7 +87,7 @@ var Any = Behaviour{Name: "any", Model: Random.Model, Choose: Random.Choose}
 // protocols in rounds, whose messages carry the round in Seq.
 func Crash(round, sends int) Behaviour {
 	return Behaviour{
-		Name: fmt.Sprintf("crash@r%d:%d", round, sends),
+		Name: fmt.Sprintf("crash@r%d:%d", round, sends), Rounds: true,
 		Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
 			before := int(t.To)
 			if t.To > t.Self {
@@ -102,7 +106,7 @@ func Crash(round, sends int) Behaviour {
 	}
 }
 
-// CrashAt is honest until the given time.
+// CrashAt is honest until the given time, and does nothing from then on.
 func CrashAt(at parley.Tick) Behaviour {
 	return Behaviour{
 		Name: "crash@" + time.Duration(at).String(),
@@ -112,8 +116,18 @@ func CrashAt(at parley.Tick) Behaviour {
 			}
 			return t.Honest
 		},
-		Hear: func(s *parley.Step, _ parley.ID, _ parley.Msg) bool { return s.Now < at },
+		Down: func(now parley.Tick) bool { return now >= at },
 	}
+}
+
+// Suits returns why the behavior means nothing in p, nil if it does: a protocol without
+// rounds has none to crash in.
+func (b Behaviour) Suits(p parley.Protocol) error {
+	if !b.Rounds || p.Timing == parley.Synchronous {
+		return nil
+	}
+	return fmt.Errorf("%s counts rounds, and %s has none: write crash@DURATION, as in crash@5000ns, for a crash at a time",
+		b.Name, p.Name)
 }
 
 // Script leaves the word to the protocol's Lies and answers each of its choices

@@ -102,6 +102,9 @@ func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		c.seen = append(c.seen, parley.Got{From: from, To: s.Self, Path: s.Path, Epoch: s.Epoch, Msg: q})
 	}
 	m := c.of(s.Self)
+	if m.down(s) {
+		return
+	}
 	if m.how.Hear != nil && !m.how.Hear(s, from, q) {
 		return
 	}
@@ -129,6 +132,9 @@ func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
 		return
 	}
 	m := c.of(s.Self)
+	if m.down(s) {
+		return
+	}
 	if m.twin == nil {
 		c.step(s, func(m parley.Machine) { m.Timeout(s, t) })
 		return
@@ -149,9 +155,15 @@ func (c *Coalition) of(id parley.ID) *member {
 	return m
 }
 
+// down tells whether the member has crashed.
+func (m *member) down(s *parley.Step) bool { return m.how.Down != nil && m.how.Down(s.Now) }
+
 // step runs a clause of the copies of s.Self and holds back what they send.
 func (c *Coalition) step(s *parley.Step, clause func(parley.Machine)) {
 	m, path := c.of(s.Self), s.Path
+	if m.down(s) {
+		return
+	}
 	mark := s.Mark()
 	clause(m.machine)
 	c.hold(s, mark, false)

@@ -17,7 +17,7 @@ func (s *Sim) carry(id parley.ID) {
 		return
 	}
 	for i, c := range s.opt.Crashes {
-		if c.At == id && c.Step == p.steps || p.doom == int32(i+1) && len(effects) > 0 {
+		if c.At == id && c.Step == p.steps || p.doom == int32(i+1) && (len(effects) > 0 || c.When+parley.Tick(c.Effects) == 0) {
 			effects = singly(s.durableFirst(effects), id, parley.ID(len(s.procs)))
 			s.perform(id, effects[:min(c.Effects, len(effects))])
 			s.crash(c)
@@ -88,7 +88,7 @@ func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
 			s.trace(trace.Event{Op: trace.Deliver, At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg})
 		case parley.OpIndicate:
 			if e.Msg.Kind == parley.Suspect {
-				s.suspected(e.Msg.Origin)
+				s.suspected(e.From, e.Msg.Origin)
 			}
 			s.seen(trace.Indicate, parley.Happening{At: e.From, From: e.From, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Indicate, At: e.From, Path: e.Path, Msg: e.Msg})

@@ -31,10 +31,11 @@ type Pause struct {
 // that step: records become durable before anything else happens, so a crash with
 // Effects 0 comes before durability. A send to all is one effect for each receiver.
 //
-// Either Step or When says when. Step counts the process's steps, over restarts too,
+// Either Step or When says when; with neither, the time is 0. Step counts the process's steps, over restarts too,
 // from 1. When is a tick: with Effects 0 the process stops just then, between two
 // steps, and else in the first step from then on that asks for anything, or at the
-// tick When+Patience if it makes none before. Who is down at the time When does not
+// tick When+Patience if it makes none before. At time 0 the first step of a process is its
+// start: with Effects 0 it never does anything. Who is down at the time When does not
 // crash again, and does not come back if Back is 0.
 type Crash struct {
 	At      parley.ID
@@ -69,15 +70,19 @@ func (s *Sim) plan() {
 		if int(c.At) >= n || s.faulty.Has(c.At) {
 			panic(fmt.Sprintf("sim: process %d is to crash, and is in the coalition, or not there", c.At))
 		}
-		if (c.Step > 0) == (c.When > 0) || c.Step < 0 || c.When < 0 || c.Effects < 0 || c.Back < 0 {
+		if c.Step > 0 && c.When > 0 || c.Step < 0 || c.When < 0 || c.Effects < 0 || c.Back < 0 {
 			panic(fmt.Sprintf("sim: process %d is to crash in step %d and at time %d", c.At, c.Step, c.When))
 		}
 		if c.Back == 0 {
 			s.doomed.Add(c.At)
 			s.History.Faulty.Add(c.At)
 		}
-		if c.When > 0 {
+		switch {
+		case c.When > 0:
 			s.due.at(c.When, event{what: crashing, to: c.At, ref: int32(i)})
+		case c.Step == 0:
+			s.procs[c.At].doom = int32(i + 1)
+			s.due.at(Patience, event{what: overdue, to: c.At, ref: int32(i)})
 		}
 	}
 	for i, p := range s.opt.Pauses {
@@ -273,16 +278,16 @@ func (s *Sim) suspect(at, of parley.ID) {
 	if s.procs[at].down || s.spent() {
 		return
 	}
-	s.suspected(of)
+	s.suspected(at, of)
 	m := parley.Msg{Kind: parley.Suspect, Origin: of}
 	s.trace(trace.Event{Op: trace.Suspect, At: at, Msg: m})
 	s.do(at, 0, func(mc parley.Machine) { mc.Receive(&s.step, at, m) })
 }
 
-// suspected counts a suspicion, and whether it is a false one.
-func (s *Sim) suspected(of parley.ID) {
+// suspected counts a suspicion of a process by another one, and whether it is a false one.
+func (s *Sim) suspected(at, of parley.ID) {
 	s.Stats.Suspicions++
-	if int(of) < len(s.procs) && !s.procs[of].down && !s.faulty.Has(of) {
+	if !s.faulty.Has(at) && int(of) < len(s.procs) && !s.procs[of].down && !s.faulty.Has(of) {
 		s.Stats.FalseSuspicions++
 	}
 }

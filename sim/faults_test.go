@@ -239,6 +239,9 @@ func TestCrashWhen(t *testing.T) {
 	}{
 		{"at the time", []sim.Crash{{At: 0, When: 100, Back: 300}},
 			[]string{"0@90 timeout 1", "1@91 receive 1 from 0", "2@91 receive 1 from 0", "0@400 restart"}},
+		{"from the beginning", []sim.Crash{{At: 0}}, nil},
+		{"from the beginning, for a time", []sim.Crash{{At: 0, Back: 300}}, []string{"0@300 restart"}},
+		{"in the first step that does anything", []sim.Crash{{At: 0, Effects: 1, Back: 300}}, []string{"0@300 restart"}},
 		{"in a step", []sim.Crash{{At: 0, When: 100, Effects: 2, Back: 300}},
 			[]string{"0@90 timeout 1", "1@91 receive 1 from 0", "2@91 receive 1 from 0", "0@110 timeout 2",
 				"0@200 timeout 3", "1@201 receive 3 from 0", "0@500 restart a"}},

@@ -114,7 +114,8 @@ type Stats struct {
 	LostDisks  uint64 // restarts without what had been durable
 	Pauses     uint64
 	// Suspicions are those that processes were told of or indicated, and
-	// FalseSuspicions those of them that were of a correct process that was up.
+	// FalseSuspicions those of them that a process outside the coalition had of a
+	// correct process that was up.
 	Suspicions, FalseSuspicions uint64
 	Refused                     map[string]uint64 // input that machines ignored, by reason
 	// FromFaulty counts the messages of faulty processes that correct ones

@@ -515,7 +515,6 @@ func TestPanics(t *testing.T) {
 		"a broadcast into nothing": {Protocol: asks(func(s *parley.Step) { s.Broadcast(say(1)) })},
 		"a request of nothing":     {Protocol: asks(func(s *parley.Step) { s.Request(parley.Msg{Kind: parley.Propose}) })},
 		"a forged suspicion":       {Protocol: liar, Faulty: map[parley.ID]faulty.Behaviour{0: forging}},
-		"a crash without a time":   {Protocol: well, Crashes: []sim.Crash{{At: 0}}},
 		"a crash at two times":     {Protocol: well, Crashes: []sim.Crash{{At: 0, Step: 1, When: 1}}},
 		"a crash of nobody":        {Protocol: well, Crashes: []sim.Crash{{At: 2, When: 1}}},
 		"a pause of no length":     {Protocol: well, Pauses: []sim.Pause{{At: 0, From: 1}}},

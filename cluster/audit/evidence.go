@@ -79,7 +79,7 @@ func (e *evidence) gather() {
 		v := &e.w.Log.Events[i]
 		switch v.Op {
 		case trace.Indicate:
-			if v.Msg.Kind == parley.Suspect && int(v.Msg.Origin) < e.h.N && !e.gone(v.Msg.Origin) {
+			if v.Msg.Kind == parley.Suspect && !e.w.Liars.Has(v.At) && int(v.Msg.Origin) < e.h.N && !e.gone(v.Msg.Origin) {
 				e.facts.Processes.Suspected = true
 			}
 		case trace.Restart:

@@ -112,7 +112,8 @@ func (r *running) slept(log *trace.Log) bool {
 	})
 }
 
-// suspected tells whether somebody was suspected who was up and does not lie.
+// suspected tells whether a process that does not lie suspected one that was up and does
+// not lie.
 func (r *running) suspected(log *trace.Log) bool {
 	down := r.Liars
 	for _, e := range log.Events {
@@ -122,7 +123,7 @@ func (r *running) suspected(log *trace.Log) bool {
 		case e.Op == trace.Restart && !r.Liars.Has(e.At):
 			down.Remove(e.At)
 		case (e.Op == trace.Indicate || e.Op == trace.Suspect) && e.Msg.Kind == parley.Suspect &&
-			int(e.Msg.Origin) < r.Header.N && !down.Has(e.Msg.Origin):
+			!r.Liars.Has(e.At) && int(e.Msg.Origin) < r.Header.N && !down.Has(e.Msg.Origin):
 			return true
 		}
 	}

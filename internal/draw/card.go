@@ -182,7 +182,7 @@ func (c Card) whole() string {
 		measured = measured.Plus(t)
 	}
 	one := c.Cost.Total()
-	tasks := max(c.Tasks, 1)
+	tasks := c.Tasks
 	most := ""
 	if c.Cost.AtMost {
 		most = "at most "
@@ -195,7 +195,7 @@ func (c Card) whole() string {
 		text := what + ": " + Number(have)
 		switch {
 		case len(c.Cost.PerRound) == 0:
-		case c.Task == "" || tasks == 1 && c.Tasks == 1:
+		case c.Task == "" || tasks == 1:
 			text += fmt.Sprintf("; the theorem says %s%s", most, Number(task))
 		default:
 			total := parley.Traffic{Messages: task}.Times(tasks).Messages

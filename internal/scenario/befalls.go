@@ -71,8 +71,14 @@ func (r reader) partition(n ast.Node, p *Plan) error {
 func (r reader) crash(n ast.Node, p *Plan) error {
 	var c sim.Crash
 	var disk string
+	timed := false
 	err := r.fields(n, map[string]func(ast.Node) error{
-		"process": into(&c.At, r.process), "step": into(&c.Step, r.count), "when": into(&c.When, r.time),
+		"process": into(&c.At, r.process), "step": into(&c.Step, some(r.count)),
+		"when": func(n ast.Node) (err error) {
+			timed = true
+			c.When, err = r.time(n)
+			return err
+		},
 		"effects": into(&c.Effects, r.count), "back": into(&c.Back, some(r.time)), "disk": into(&disk, r.text),
 	}, "process")
 	switch {
@@ -80,8 +86,8 @@ func (r reader) crash(n ast.Node, p *Plan) error {
 		return err
 	case disk != "" && disk != "lost" && disk != "kept":
 		return fmt.Errorf("disk: %q: allowed are kept and lost", disk)
-	case (c.Step == 0) == (c.When == 0):
-		return errors.New("either step, from 1, or when was expected")
+	case (c.Step > 0) == timed:
+		return errors.New("either step, from 1, or when, from 0, was expected")
 	case c.Back == 0 && disk != "":
 		return errors.New("disk: this is of a process that comes back")
 	}

@@ -33,11 +33,14 @@ func (p Plan) Flags(proto parley.Protocol, name func(parley.ID) string) []string
 	}
 	w.list("links")
 	for _, c := range p.Crashes {
-		disk := ""
+		disk, when := "", number(c.When)
+		if c.Step == 0 && c.When == 0 {
+			when = "0"
+		}
 		if c.LostDisk {
 			disk = "lost"
 		}
-		w.item("process", name(c.At), "step", number(parley.Tick(c.Step)), "when", number(c.When),
+		w.item("process", name(c.At), "step", number(parley.Tick(c.Step)), "when", when,
 			"effects", number(parley.Tick(c.Effects)), "back", number(c.Back), "disk", disk)
 	}
 	w.list("crashes")

@@ -268,7 +268,7 @@ func (r reader) time(n ast.Node) (parley.Tick, error) {
 }
 
 // some reads a time or a number that is not 0.
-func some[T parley.Tick | int64](read func(ast.Node) (T, error)) func(ast.Node) (T, error) {
+func some[T parley.Tick | int64 | int](read func(ast.Node) (T, error)) func(ast.Node) (T, error) {
 	return func(n ast.Node) (T, error) {
 		v, err := read(n)
 		if err == nil && v < 1 {

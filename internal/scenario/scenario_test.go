@@ -285,7 +285,7 @@ func TestErrors(t *testing.T) {
 		{"links", "[{since: 5, until: 5}]", 1, "a time after since, 5, was expected"},
 		{"partitions", "[{groups: [[1, 2]]}]", 1, "two groups or more were expected"},
 		{"partitions", "[{groups: [[1, 1], [2]]}]", 1, "process 1 is named twice"},
-		{"crashes", "[{process: 1}]", 1, "either step, from 1, or when was expected"},
+		{"crashes", "[{process: 1}]", 1, "either step, from 1, or when, from 0, was expected"},
 		{"crashes", "[{process: 1, step: 1, when: 1}]", 1, "either step, from 1, or when"},
 		{"crashes", "[{process: 1, step: 1, disk: gone}]", 1, "allowed are kept and lost"},
 		{"clocks", "[{process: 1, drift: fast}]", 1, "a whole number was expected"},

@@ -1,0 +1,88 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// judged is a command line and what its output has and lacks.
+type judged struct {
+	line   string // words in '' are one
+	status int
+	has    []string
+	lacks  []string
+}
+
+// arguments splits a command line at blanks outside of ”.
+func arguments(line string) (out []string) {
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 0 {
+			out = append(out, strings.Fields(part)...)
+		} else {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func judge(t *testing.T, list []judged) {
+	t.Helper()
+	for _, one := range list {
+		out, stderr, status := run(arguments(one.line)...)
+		out = strings.Join(strings.Fields(out+stderr), " ") // folded or not
+		if status != one.status {
+			t.Errorf("parley %s: got status %d, want %d:\n%s", one.line, status, one.status, out)
+		}
+		for _, text := range one.has {
+			if !strings.Contains(out, text) {
+				t.Errorf("parley %s: got\n%s\nwant %q in it", one.line, out, text)
+			}
+		}
+		for _, text := range one.lacks {
+			if strings.Contains(out, text) {
+				t.Errorf("parley %s: got\n%s\nwant no %q in it", one.line, out, text)
+			}
+		}
+	}
+}
+
+// A crash in a round is refused where there are no rounds, by every command and host.
+func TestCrashInRoundNeedsRounds(t *testing.T) {
+	why := "crash@r1:0 counts rounds, and forwarding has none: write crash@DURATION, as in crash@5000ns"
+	var list []judged
+	for _, command := range []string{
+		"run forwarding --faulty 1=crash@r1 --requests '[{at: 2, when: 1000, broadcast: m}]'",
+		"sweep forwarding --faulty 1=crash@r1 --seeds 1..3",
+		"explore forwarding --faulty 1=crash@r1 --beyond-bound",
+		"run forwarding --host cluster --faulty 1=crash@r1",
+	} {
+		list = append(list, judged{command, 2, []string{why}, []string{"allowed are", ", and any"}})
+	}
+	for _, protocol := range []string{"atomic", "vector", "bank", "detector"} {
+		list = append(list, judged{"run " + protocol + " --faulty 1=crash@r1", 2, []string{"counts rounds"}, nil})
+	}
+	list = append(list, judged{"run eig --faulty 3=crash@r1", 0, []string{"P3 (crash@r1:0)"}, nil})
+	judge(t, list)
+}
+
+// A suspicion that a crashed process has of others is not a false one, and a crash at a
+// time is a crash: nothing happens to the process any more, and the others find out.
+func TestCrashAtTimeIsCrash(t *testing.T) {
+	judge(t, []judged{
+		{"run atomic --faulty 1=crash@2000ns --requests '[{at: 2, when: 5000, broadcast: m}]' --seed 2", 0,
+			[]string{"✓ validity held ", "✓ agreement held ", "✓ total order held "}, []string{"P1 ✗: (suspects", "had not crashed"}},
+		{"run detector --faulty 1=crash@2000ns", 0, []string{"P2 suspects P1", "✓ detection seen"}, []string{"P1 ✗: (suspects", "VIOLATED"}},
+		{"run ballot --faulty 1=crash@1us --seed 1", 0, []string{"✓ termination held"}, nil},
+		{"run ballot --crashes '[{process: 1, when: 0}]'", 0,
+			[]string{"│ P1 │ – │ – │ faulty │", "✓ termination held"}, nil},
+		{"run ballot --crashes '[{process: 1, when: 0, step: 1}]'", 2, []string{"either step, from 1, or when, from 0"}, nil},
+	})
+}
+
+// The theorem's count is for as many broadcasts as there are.
+func TestNoBroadcastCostsNothing(t *testing.T) {
+	judge(t, []judged{
+		{"run diffusion --workload '{broadcasts: 0}'", 0,
+			[]string{"messages: 0; the theorem says 13 for one broadcast to all, 0 for 0"}, []string{"13 for 1"}},
+	})
+}
