@@ -58,6 +58,9 @@ type Property struct {
 	// Check returns nil if the property holds of the history, else what broke
 	// it. An Eventually property asks h.Over first.
 	Check func(h *History) error
+	// Vacuous returns why the property demands nothing of a history, "" if it demands
+	// something; nil: it always does. It counts where Check finds nothing broken.
+	Vacuous func(h *History) string
 	// Measure, if not nil, says how near the run came to a bound that the property
 	// speaks of, in the same unit.
 	Measure func(h *History) string
@@ -108,7 +111,39 @@ type Verdict struct {
 	Property Property
 	Promise  Promise
 	Broken   error // nil: it held
+	// Vacuous is why the property demands nothing of the run; "": it demands something.
+	Vacuous  string
 	Measured string
+}
+
+// The outcomes of a verdict, in the words of reports and of JSON.
+const (
+	Held              = "held"
+	Violated          = "violated"
+	NotPromisedHeld   = "not promised: held"
+	NotPromisedBroken = "not promised: broken"
+	NotApplicable     = "not applicable"
+	Seen              = "seen"
+	NotSeen           = "not seen"
+)
+
+// Outcome returns the verdict in one of the words above.
+func (v Verdict) Outcome() string {
+	switch {
+	case v.Property.Mode == Sometimes && v.Broken == nil:
+		return Seen
+	case v.Property.Mode == Sometimes:
+		return NotSeen
+	case v.Violated():
+		return Violated
+	case v.Broken != nil:
+		return NotPromisedBroken
+	case v.Vacuous != "":
+		return NotApplicable
+	case v.Promise.Holds:
+		return Held
+	}
+	return NotPromisedHeld
 }
 
 // Violated tells whether a promise was broken.
@@ -154,7 +189,10 @@ func Judge(p Protocol, a Assumptions, h *History) []Verdict {
 			promise.Because = "rounds assume that what is sent in one arrives in it, and " + why
 		}
 		v := Verdict{Property: property, Promise: promise, Broken: property.Check(h)}
-		if property.Measure != nil {
+		if v.Broken == nil && property.Vacuous != nil {
+			v.Vacuous = property.Vacuous(h)
+		}
+		if property.Measure != nil && v.Vacuous == "" {
 			v.Measured = property.Measure(h)
 		}
 		out = append(out, v)

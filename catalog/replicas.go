@@ -83,11 +83,11 @@ func newsOver(name string, on order, n int) parley.Protocol {
 	return replica{
 		name: name, title: "the lecture's network news, replicated over " + on.words, on: on,
 		c:       service.Config{N: n, New: func() service.Application { return news.New() }},
-		samples: []string{"article a", "article b", "response c to a"},
+		samples: []string{"article a", "response c to a", "article b"},
 		more: []parley.Property{{
 			Name: understanding, Mode: parley.Always,
 			Says:  "no correct process reads a response before the article, if its author had read that",
-			Check: understood,
+			Check: understood, Vacuous: unread,
 		}},
 		promise: func(a parley.Assumptions, beneath parley.Promise) parley.Promise {
 			p := parley.Promise{Property: understanding, Holds: beneath.Holds, Because: beneath.Because}
@@ -132,6 +132,25 @@ func understood(h *parley.History) error {
 		}
 	}
 	return nil
+}
+
+// unread tells why no response can be misread: none is read whose author had read the article.
+func unread(h *parley.History) string {
+	for _, d := range h.Deliveries {
+		words := strings.Fields(string(d.Msg.Body)) // understood r, or misread r: there is no a yet
+		if d.Msg.Kind != service.Answer || len(words) < 2 || !h.Correct(d.At) ||
+			words[0] != "understood" && words[0] != "misread" {
+			continue
+		}
+		response := "response " + strings.TrimSuffix(words[1], ":") + " to "
+		for _, q := range h.Requests {
+			article, is := strings.CutPrefix(string(q.Msg.Body), response)
+			if is && q.At == d.From && hadRead(h, q, article) {
+				return ""
+			}
+		}
+	}
+	return "no response is read whose author had read the article"
 }
 
 // hadRead tells whether a process had read an article when it was asked something.

@@ -337,7 +337,7 @@ func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
 	if v.Violated == 0 && v.Promised > 0 {
 		one.Broken = nil // where nothing was promised
 	}
-	if c.Kind == "" || v.Property.Name == "links" {
+	if c.Kind == "" || v.Property.Name == "links" || one.Outcome() == parley.NotApplicable {
 		return one
 	}
 	number := func(n int) string { return draw.Number(uint64(n)) }
@@ -347,7 +347,10 @@ func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
 	} else if v.Promised > 0 {
 		text += ", held in all of them"
 	}
-	if v.Promised > 0 && v.Promised < c.Instances {
+	if v.Idle > 0 {
+		text += ", not applicable in " + number(v.Idle)
+	}
+	if v.Promised > 0 && v.Promised+v.Idle < c.Instances {
 		text += "; elsewhere " + v.Spared
 	}
 	if v.Broken > 0 {

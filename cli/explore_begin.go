@@ -185,13 +185,18 @@ func (f *exploreFlags) asked(p parley.Protocol) ([]sim.Request, error) {
 }
 
 // someBroadcasts is what is asked of a protocol that broadcasts, if nobody says: one
-// broadcast of each of two processes, or of one where liars broadcast as well.
+// broadcast of each of two processes, or of one where liars broadcast as well, and where
+// the order of one sender's messages counts another one of the first.
 func someBroadcasts(p parley.Protocol) (out []sim.Request) {
 	many := min(2, p.N)
 	if p.Faults >= parley.SignedByzantineFaults {
 		many = 1
 	}
-	for i := range many {
+	at := []parley.ID{0, 1}[:many]
+	if slices.ContainsFunc(p.Properties, func(q parley.Property) bool { return q.Name == problem.FIFOOrder }) {
+		at = append(at, 0)
+	}
+	for i, id := range at {
 		if !p.Serves {
 			break
 		}
@@ -199,7 +204,7 @@ func someBroadcasts(p parley.Protocol) (out []sim.Request) {
 		if len(p.Samples) > 0 {
 			body = p.Samples[i%len(p.Samples)]
 		}
-		out = append(out, sim.Request{At: parley.ID(i), Msg: problem.Request([]byte(body))})
+		out = append(out, sim.Request{At: id, Msg: problem.Request([]byte(body))})
 	}
 	return out
 }

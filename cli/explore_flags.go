@@ -122,7 +122,7 @@ func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
 // whenever says what is otherwise than in a run.
 var whenever = map[string]string{
 	"requests": ". When only says what a process is asked first",
-	"workload": " (default: one of each of two processes)",
+	"workload": " (default: one of each of two processes, and of the first another one where FIFO order counts)",
 }
 
 // declareModel declares what may go wrong beside lies. Some names are keys of a scenario

@@ -347,31 +347,31 @@ func (e *explored) writeJSON(w io.Writer) error {
 	}
 	r := &e.report
 	out := struct {
-		Protocol   string    `json:"protocol"`
-		N          int       `json:"n"`
-		M          int       `json:"m"`
-		Model      []string  `json:"model"`
-		Outcome    string    `json:"outcome"`
-		Limit      string    `json:"limit,omitempty"`
-		Smaller    []string  `json:"smaller,omitempty"`
-		Seen       []string  `json:"seen"`
-		Verdict    string    `json:"verdict"`
-		Unpromised []string  `json:"not_promised_in_every_run"`
-		States     uint64    `json:"states"`
-		Moves      uint64    `json:"moves"`
-		Depth      int       `json:"depth"`
-		Ends       uint64    `json:"ends"`
-		Runs       uint64    `json:"adversaries,omitempty"`
-		Bytes      uint64    `json:"bytes"`
-		Overlooked float64   `json:"overlooked"`
-		Seconds    float64   `json:"wall_seconds"`
-		Findings   []finding `json:"findings"`
-		Clauses    []clause  `json:"clauses"`
+		Protocol   string           `json:"protocol"`
+		N          int              `json:"n"`
+		M          int              `json:"m"`
+		Model      []string         `json:"model"`
+		Outcome    string           `json:"outcome"`
+		Limit      string           `json:"limit,omitempty"`
+		Smaller    []string         `json:"smaller,omitempty"`
+		Seen       []string         `json:"seen"`
+		Verdict    string           `json:"verdict"`
+		Judged     []explore.Judged `json:"judged"`
+		States     uint64           `json:"states"`
+		Moves      uint64           `json:"moves"`
+		Depth      int              `json:"depth"`
+		Ends       uint64           `json:"ends"`
+		Runs       uint64           `json:"adversaries,omitempty"`
+		Bytes      uint64           `json:"bytes"`
+		Overlooked float64          `json:"overlooked"`
+		Seconds    float64          `json:"wall_seconds"`
+		Findings   []finding        `json:"findings"`
+		Clauses    []clause         `json:"clauses"`
 	}{
 		Protocol: e.protocol.Name, N: e.protocol.N, M: e.protocol.M, Model: e.explored(), Outcome: r.Outcome.String(),
 		Limit: e.limit(), Smaller: e.smallerAt(e.limit()), Seen: append([]string{}, r.Seen...), Verdict: e.verdict()[0],
-		Unpromised: append([]string{}, e.unpromised()...),
-		States:     r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,
+		Judged: append([]explore.Judged{}, r.Judged...),
+		States: r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,
 		Bytes: r.Bytes, Overlooked: r.Overlooked, Seconds: r.Took.Seconds(), Findings: []finding{},
 	}
 	for i, f := range r.Findings {

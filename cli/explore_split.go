@@ -15,7 +15,7 @@ func split(ctx context.Context, o explore.Options) (explore.Report, *explore.Spl
 	if err != nil {
 		return explore.Report{}, nil, err
 	}
-	r := explore.Report{Outcome: of.Outcome, Runs: of.Runs, Ends: of.Histories, Limit: of.Limit}
+	r := explore.Report{Outcome: of.Outcome, Runs: of.Runs, Ends: of.Histories, Limit: of.Limit, Judged: of.Judged}
 	r.States, r.Moves, r.Took = of.Stages, of.Evaluations, of.Took
 	for i := range of.Findings {
 		r.Findings = append(r.Findings, of.Findings[i].Finding)

@@ -30,7 +30,7 @@ func TestExploreStatus(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"om -n 4 -m 1 --step round", 0, "exhausted: holds: "},
+		{"om -n 4 -m 1 --step round", 0, "exhausted: no promise breaks. In every state: "},
 		{"om -n 4 -m 1 --step round --goal over", 1, "found: over"},
 		{"om -n 4 -m 1 --step round --always 'not over'", 1, "violated: always: not over"},
 		{"om -n 3 -m 1 --step round --beyond-bound", 1, "found: validity breaks, which is not promised: "},

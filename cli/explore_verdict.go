@@ -34,12 +34,10 @@ func (e *explored) verdict() []string {
 		return e.foundVerdict()
 	case explore.Exhausted:
 		out := []string{"exhausted: " + e.holds()}
-		if some := e.unpromised(); len(some) > 0 {
-			out = append(out, "not promised in every run that there is: "+strings.Join(some, ", ")+
-				"; --beyond-bound looks for runs that break them")
-		}
+		out = append(out, e.untested()...)
 		if m := e.options.Model; r.Ends == 0 && m.Timeouts == 0 && !m.InTime {
-			out = append(out, "timers wait, and none may run out: --timeouts says how many may, or --in-time")
+			out = append(out, "no run ends because no timer may expire: allow some with --timeouts N, "+
+				"or bound delays with --in-time")
 		}
 		return out
 	case explore.Interrupted:
@@ -91,72 +89,126 @@ func (e *explored) holds() string {
 	case f.eventually != "":
 		return "holds: at the end of every run " + e.goal.Says
 	}
-	var always, ends []string
-	for _, q := range e.protocol.Properties {
-		switch {
-		case len(e.options.Only) > 0 && !slices.Contains(e.options.Only, q.Name):
-		case q.Mode == parley.Always:
-			always = append(always, q.Name)
-		case q.Mode == parley.Eventually:
-			ends = append(ends, q.Name)
-		}
-	}
-	where := "wherever it is promised"
+	first := "no promise breaks"
 	if e.options.Beyond {
-		where = "promised or not"
+		first = "nothing breaks, promised or not"
 	}
-	var held []string
-	if len(always) > 0 {
-		held = append(held, strings.Join(always, ", "))
-	}
-	if n := e.report.Ends; n > 0 && len(ends) > 0 {
-		held = append(held, "at "+draw.Count(n, "end", "ends")+" "+strings.Join(ends, ", "))
-	}
-	var parts []string
-	if len(held) > 0 {
-		parts = append(parts, "holds: "+where+", "+strings.Join(held, ", and "))
-	}
-	if e.report.Ends == 0 && len(ends) > 0 { // a timer waits in every state, and may not run out
-		parts = append(parts, "nothing is said of "+strings.Join(ends, ", ")+", for no run comes to an end")
-	}
-	return strings.Join(parts, "; ")
-}
-
-// unpromised are the properties that count only in some of the runs: those of which
-// nothing is promised if all goes wrong that may, with the reasons.
-func (e *explored) unpromised() (out []string) {
-	o := &e.options
-	if e.report.Outcome != explore.Exhausted || o.Goal != nil || o.Beyond {
-		return nil
-	}
-	m, p := &o.Model, e.protocol
-	timed := p.Timing == parley.Synchronous || m.InTime
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: min(len(e.begins.liars[0])+m.Crashes, p.N)}
-	// order: the worst is looked for
-	for _, how := range e.begins.liars[0] {
-		a.Worst = max(a.Worst, how.Model)
-	}
-	a.Network = parley.NetworkFaults{
-		Lost: m.Losses > 0, Doubled: m.Doubles > 0, Reordered: !m.FIFO && !timed, Late: !timed && m.Timeouts > 0,
-	}
-	a.Processes = parley.ProcessFaults{
-		Restarted: m.Restarts > 0, LostDisk: m.LostDisks > 0, Suspected: m.FalseSuspicions > 0,
-		Minority: 2*(p.N-a.Faulty) <= p.N,
-	}
-	var reasons []string
-	of := make(map[string][]string)
-	for _, v := range parley.Judge(p, a, &parley.History{N: p.N}) {
-		looked := len(o.Only) == 0 || slices.Contains(o.Only, v.Property.Name)
-		if why := v.Promise.Because; looked && v.Property.Mode != parley.Sometimes && !v.Promise.Holds {
-			if of[why] = append(of[why], v.Property.Name); len(of[why]) == 1 {
-				reasons = append(reasons, why)
+	sentences := []string{first + "."}
+	var partly []string
+	for _, part := range []struct {
+		mode  parley.Mode
+		where string
+	}{
+		{parley.Always, "In every state: "},
+		{parley.Eventually, "In " + terminal(e.report.Ends) + ": "},
+	} {
+		var names []string
+		for _, q := range e.looked(part.mode) {
+			switch j := e.judged(q); {
+			case !j.Tested:
+			case j.Lacks == "" || e.options.Beyond:
+				names = append(names, q)
+			default:
+				partly = append(partly, q)
 			}
 		}
+		if len(names) > 0 {
+			sentences = append(sentences, part.where+strings.Join(names, ", ")+".")
+		}
 	}
-	for _, why := range reasons {
-		out = append(out, draw.And(of[why])+" ("+why+")")
+	if len(partly) > 0 {
+		sentences = append(sentences, "Where it is promised: "+strings.Join(partly, ", ")+".")
+	}
+	return strings.Join(sentences, " ")
+}
+
+// terminal counts the states in which runs end.
+func terminal(n uint64) string {
+	if n == 1 {
+		return "the one terminal state"
+	}
+	return "all " + draw.Number(n) + " terminal states"
+}
+
+// looked returns the properties of a mode that the search looks at.
+func (e *explored) looked(mode parley.Mode) (names []string) {
+	for _, q := range e.protocol.Properties {
+		if q.Mode == mode && (len(e.options.Only) == 0 || slices.Contains(e.options.Only, q.Name)) {
+			names = append(names, q.Name)
+		}
+	}
+	return names
+}
+
+// judged returns in how far a property was put to the test.
+func (e *explored) judged(property string) explore.Judged {
+	for _, j := range e.report.Judged {
+		if j.Property == property {
+			return j
+		}
+	}
+	return explore.Judged{Property: property}
+}
+
+// untested says of which properties an exhausted search shows nothing, or not all, with the
+// reasons.
+func (e *explored) untested() (out []string) {
+	if e.report.Outcome != explore.Exhausted || e.options.Goal != nil {
+		return nil
+	}
+	const endless = "no run comes to an end"
+	var never, idle, some reasons
+	for _, q := range slices.Concat(e.looked(parley.Always), e.looked(parley.Eventually)) {
+		switch j := e.judged(q); {
+		case j.Lacks+j.Vacuous == "" && !j.Tested:
+			idle.add(q, endless)
+		case !j.Promised && !e.options.Beyond:
+			never.add(q, j.Lacks)
+		case !j.Tested && j.Lacks != "" && !e.options.Beyond:
+			idle.add(q, j.Vacuous+"; elsewhere it is not promised: "+j.Lacks)
+		case !j.Tested:
+			idle.add(q, j.Vacuous)
+		case j.Lacks != "" && !e.options.Beyond:
+			some.add(q, j.Lacks)
+		}
+	}
+	const beyond = "; --beyond-bound looks for runs that break them"
+	for _, one := range []struct {
+		text string
+		of   reasons
+		hint string
+	}{
+		{"never put to the test: ", idle, ""}, {"promised in no run: ", never, beyond},
+		{"not promised in every run: ", some, beyond},
+	} {
+		if len(one.of.order) > 0 {
+			out = append(out, one.text+one.of.text()+one.hint)
+		}
 	}
 	return out
+}
+
+// reasons are properties by what is said of them.
+type reasons struct {
+	order []string
+	of    map[string][]string
+}
+
+func (r *reasons) add(property, why string) {
+	if r.of == nil {
+		r.of = make(map[string][]string)
+	}
+	if r.of[why] = append(r.of[why], property); len(r.of[why]) == 1 {
+		r.order = append(r.order, why)
+	}
+}
+
+func (r *reasons) text() string {
+	var parts []string
+	for _, why := range r.order {
+		parts = append(parts, draw.And(r.of[why])+" ("+why+")")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // foundVerdict says what was found.

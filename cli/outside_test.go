@@ -37,7 +37,7 @@ func TestOutsideModule(t *testing.T) {
 		}
 	}
 	out = run("explore", "flood", "-n", "3", "-m", "1", "--crashes", "1")
-	for _, want := range []string{"at most 1 crash", "exhausted: holds: wherever it is promised, agreement, "} {
+	for _, want := range []string{"at most 1 crash", "exhausted: no promise breaks. In every state: agreement, "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("explore lacks %q:\n%s", want, out)
 		}

@@ -39,7 +39,7 @@ type report struct {
 	heldUp   bool // by the machine that it was made on
 }
 
-// verdict is one property: held or broken, promised or not.
+// verdict is one property: held or broken, promised or not, or without anything to demand.
 type verdict struct {
 	Property string `json:"property"`
 	Says     string `json:"says"`
@@ -169,21 +169,14 @@ func (r *report) judge(p parley.Protocol, h *parley.History, a parley.Assumption
 // add adds the verdict on one property.
 func (r *report) add(v parley.Verdict) {
 	out := verdict{
-		Property: v.Property.Name, Says: v.Property.Says, Because: v.Promise.Because, Measured: v.Measured,
+		Property: v.Property.Name, Says: v.Property.Says, Outcome: v.Outcome(), Because: v.Promise.Because,
+		Measured: v.Measured,
 	}
-	switch {
-	case v.Property.Mode == parley.Sometimes && v.Broken == nil:
-		out.Outcome = "seen"
-	case v.Property.Mode == parley.Sometimes:
-		out.Outcome = "not seen in this run"
-	case v.Broken != nil && v.Promise.Holds:
-		out.Outcome, r.violated = "violated", true
-	case v.Broken != nil:
-		out.Outcome = "not promised: broken"
-	case v.Promise.Holds:
-		out.Outcome = "held"
-	default:
-		out.Outcome = "not promised: held"
+	switch out.Outcome {
+	case parley.Violated:
+		r.violated = true
+	case parley.NotApplicable:
+		out.Because = v.Vacuous
 	}
 	if v.Broken != nil {
 		out.Broken = v.Broken.Error()

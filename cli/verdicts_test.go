@@ -86,3 +86,35 @@ func TestNoBroadcastCostsNothing(t *testing.T) {
 			[]string{"messages: 0; the theorem says 13 for one broadcast to all, 0 for 0"}, []string{"13 for 1"}},
 	})
 }
+
+// What demands nothing of a run is not applicable, in text and in JSON, and no promise.
+func TestNotApplicableIsAVerdict(t *testing.T) {
+	judge(t, []judged{
+		{"run eig -n 4 -m 1 --faulty 1=twofaced", 0,
+			[]string{"– validity not applicable", "decides on its value the source is faulty"}, []string{"nothing is demanded"}},
+		{"run eig -n 4 -m 1 --faulty 1=twofaced --json", 0,
+			[]string{`"outcome": "not applicable", "because": "the source is faulty"`}, nil},
+		{"run twophase --values no", 0, []string{"– commit validity not applicable", "no process commits"}, nil},
+		{"run diffusion --workload '{broadcasts: 0}'", 0,
+			[]string{"– validity not applicable", "no correct process broadcasts anything"}, nil},
+		{"run convergence --until 1000", 0, []string{"– clock bound not applicable", "no correct clock is resynchronized"}, nil},
+		{"run detector", 0, []string{"– completeness not applicable", "no process crashes before it rests"}, nil},
+	})
+}
+
+// An exhausted search names what was promised in no run, and what was never put to the
+// test; the default search of the news lets a response be read.
+func TestExploreSaysWhatWasTested(t *testing.T) {
+	judge(t, []judged{
+		{"explore news-fifo --beyond-bound --property understanding", 1, []string{"found: understanding breaks, which is not promised"}, nil},
+		{"explore news-fifo --beyond-bound --property understanding --requests '[{at: 1, broadcast: article a}]'", 0,
+			[]string{"never put to the test: understanding (no response is read"}, []string{"In every state"}},
+		{"explore news", 0, []string{"In every state: applied once, understanding.",
+			"promised in no run: replica consistency and as one machine ("}, []string{"wherever it is promised"}},
+		{"explore fifo", 0, []string{"In every state: integrity, FIFO order.", "terminal state"}, []string{"never put"}},
+		{"explore detector", 0, []string{"never put to the test: completeness (no process crashes before it rests)"}, nil},
+		{"explore diffusion -n 3 --losses 1", 0, []string{"Where it is promised: validity, agreement.",
+			"not promised in every run: validity and agreement (a link lost messages"}, nil},
+		{"explore news --json", 0, []string{`"property": "understanding", "promised": true,`, `"tested": true`}, nil},
+	})
+}

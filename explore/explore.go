@@ -163,6 +163,9 @@ type Report struct {
 	Limit string
 	// Seen are the properties that are to hold sometimes, and did in some state.
 	Seen []string
+	// Judged says of each property in how far it was put to the test, in the order of the
+	// protocol; empty if a goal was searched for, or nothing was judged.
+	Judged []Judged
 	// Ends is the number of states in which nothing more is due.
 	Ends uint64
 	// Runs is the number of runs to an end, each with other answers to the Chooses: how
@@ -174,6 +177,18 @@ type Report struct {
 	Overlooked float64
 	Findings   []Finding
 	Clauses    []Clause
+}
+
+// Judged is in how far a search put a property to the test: at ends, if it is to hold at
+// the end of a run, and in all states otherwise.
+type Judged struct {
+	Property string `json:"property"`
+	Promised bool   `json:"promised"`        // in some state
+	Lacks    string `json:"lacks,omitempty"` // why it was not in others
+	// Tested tells that it demanded something in a state in which it counts, and Vacuous why
+	// it did not in others.
+	Tested  bool   `json:"tested"`
+	Vacuous string `json:"vacuous,omitempty"`
 }
 
 // Progress is how far a search has come.

@@ -18,6 +18,7 @@ type judge struct {
 	mu       sync.Mutex
 	findings []found
 	seen     map[string]bool // properties that are to hold sometimes, and did
+	judged   []Judged        // by property
 }
 
 // question is all that a verdict depends on.
@@ -122,6 +123,39 @@ func (j *judge) saw(name string) {
 	j.seen[name] = true
 }
 
+// note keeps what was promised and put to the test.
+func (j *judge) note(all []parley.Verdict, over, beyond bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.judged == nil {
+		j.judged = make([]Judged, len(all))
+	}
+	for i, v := range all {
+		at := &j.judged[i]
+		at.Property = v.Property.Name
+		if v.Property.Mode == parley.Sometimes || v.Property.Mode == parley.Eventually && !over {
+			continue
+		}
+		least := func(to *string, why string) {
+			if *to == "" || why < *to {
+				*to = why
+			}
+		}
+		if v.Promise.Holds {
+			at.Promised = true
+		} else {
+			least(&at.Lacks, v.Promise.Because)
+		}
+		switch {
+		case !v.Promise.Holds && !beyond:
+		case v.Vacuous == "":
+			at.Tested = true
+		default:
+			least(&at.Vacuous, v.Vacuous)
+		}
+	}
+}
+
 // view is a state as a goal sees it.
 func (w *worker) view(s *state, q *question) *View {
 	x := w.x
@@ -156,7 +190,9 @@ func (x *search) seenBy(q *question) *parley.History {
 
 // broken returns which properties that count do not hold of a history.
 func (x *search) broken(q *question, h *parley.History) (out []found) {
-	for _, v := range parley.Judge(x.p, x.assumptions(q, h), h) {
+	all := parley.Judge(x.p, x.assumptions(q, h), h)
+	x.judge.note(all, h.Over, x.o.Beyond)
+	for _, v := range all {
 		if v.Property.Mode == parley.Sometimes && v.Broken == nil {
 			x.judge.saw(v.Property.Name)
 		}

@@ -102,7 +102,7 @@ func (x *search) report() Report {
 		r.Findings = append(r.Findings, g)
 	}
 	// order: they are sorted
-	r.Seen = slices.Sorted(maps.Keys(x.judge.seen))
+	r.Seen, r.Judged = slices.Sorted(maps.Keys(x.judge.seen)), x.judge.judged
 	switch limit := x.limit.Load(); {
 	case x.ctx.Err() != nil:
 		r.Outcome, r.Limit = Interrupted, interrupt

@@ -37,6 +37,7 @@ type SplitReport struct {
 	// Runs is how many adversaries there are, as in [Report], and Broken how many of
 	// them break something that counts. Both are capped at the largest number.
 	Runs, Broken uint64
+	Judged       []Judged // as in [Report]
 	Took         time.Duration
 	Findings     []SplitFinding
 }
@@ -364,6 +365,7 @@ func (x *splitter) report() SplitReport {
 	r := SplitReport{
 		Stages: x.states.Load(), Evaluations: x.moves.Load(), Histories: uint64(len(x.verdicts)),
 		Runs: x.runs.Load(), Broken: x.broken, Took: time.Since(x.began),
+		Judged: x.judge.judged,
 	}
 	for i := range x.found {
 		r.Findings = append(r.Findings, x.finding(&x.found[i]))

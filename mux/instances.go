@@ -258,26 +258,48 @@ func (d demand) lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 
 // ofEach is a property of every instance.
 func ofEach(p parley.Property) parley.Property {
-	check := p.Check
+	check, vacuous := p.Check, p.Vacuous
 	p.Says = "in every instance: " + p.Says
 	p.Check = func(h *parley.History) error {
-		var numbers []uint64
-		for _, list := range [][]parley.Happening{h.Requests, h.Deliveries} {
-			for _, one := range list {
-				numbers = append(numbers, one.Msg.Seq)
-			}
-		}
-		slices.Sort(numbers)
-		for _, number := range slices.Compact(numbers) {
-			only := *h
-			only.Requests, only.Deliveries = of(h.Requests, number), of(h.Deliveries, number)
-			if err := check(&only); err != nil {
+		for number, only := range each(h) {
+			if err := check(only); err != nil {
 				return fmt.Errorf("instance %d: %w", number, err)
 			}
 		}
 		return nil
 	}
+	if vacuous != nil {
+		p.Vacuous = func(h *parley.History) string {
+			why := "there is no instance"
+			for _, only := range each(h) {
+				if why = vacuous(only); why == "" {
+					break
+				}
+			}
+			return why
+		}
+	}
 	return p
+}
+
+// each goes through the instances of a history, by number, as each sees it.
+func each(h *parley.History) iter.Seq2[uint64, *parley.History] {
+	var numbers []uint64
+	for _, list := range [][]parley.Happening{h.Requests, h.Deliveries} {
+		for _, one := range list {
+			numbers = append(numbers, one.Msg.Seq)
+		}
+	}
+	slices.Sort(numbers)
+	return func(yield func(uint64, *parley.History) bool) {
+		for _, number := range slices.Compact(numbers) {
+			only := *h
+			only.Requests, only.Deliveries = of(h.Requests, number), of(h.Deliveries, number)
+			if !yield(number, &only) {
+				return
+			}
+		}
+	}
 }
 
 // of returns what happened in one instance, as the instance sees it.

@@ -17,7 +17,8 @@ func (s *Sim) carry(id parley.ID) {
 		return
 	}
 	for i, c := range s.opt.Crashes {
-		if c.At == id && c.Step == p.steps || p.doom == int32(i+1) && (len(effects) > 0 || c.When+parley.Tick(c.Effects) == 0) {
+		doomed := p.doom == int32(i+1) && (len(effects) > 0 || c.When == 0 && c.Effects == 0)
+		if c.At == id && c.Step == p.steps || doomed {
 			effects = singly(s.durableFirst(effects), id, parley.ID(len(s.procs)))
 			s.perform(id, effects[:min(c.Effects, len(effects))])
 			s.crash(c)

@@ -144,12 +144,25 @@ func (r Rule) properties() []parley.Property {
 				}
 				return check(h)
 			}
+			vacuous := list[i].Vacuous
+			list[i].Vacuous = func(h *parley.History) string {
+				if _, _, ok := bounds(h); !ok {
+					return "the initial values of correct processes are no numbers"
+				}
+				return vacuous(h)
+			}
 		}
 	}
 	return append(list, parley.Property{
 		Name: Range,
 		Says: "if all correct processes start with numbers, the decision lies between the least and the greatest of them",
 		Mode: parley.Always, Check: inRange,
+		Vacuous: func(h *parley.History) string {
+			if _, _, ok := bounds(h); !ok {
+				return "the initial values of correct processes are no numbers"
+			}
+			return ""
+		},
 	})
 }
 

@@ -182,13 +182,9 @@ func Promises(a parley.Assumptions, bound func(n, m int) error, theorem string) 
 	case a.Faulty > a.M:
 		holds, because = false, fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
 	}
-	validity := parley.Promise{Property: Validity, Holds: holds, Because: because}
-	if a.SourceFaulty {
-		validity.Because = "the source is faulty: nothing is demanded"
-	}
 	return []parley.Promise{
 		{Property: Agreement, Holds: holds, Because: because},
-		validity,
+		{Property: Validity, Holds: holds, Because: because},
 		{Property: Termination, Holds: true, Because: "the rounds end by the clock, whatever is said in them"},
 		{Property: Integrity, Holds: true, Because: "a decision falls once, when the last round closes"},
 	}

@@ -11,6 +11,7 @@ package problem
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 
 	"parley"
 )
@@ -45,7 +46,7 @@ func byzantine(source, but parley.ID, who, all string) []parley.Property {
 	return []parley.Property{
 		{
 			Name: Agreement, Says: "all correct " + all + " decide on the same value", Mode: parley.Always,
-			Check: func(h *parley.History) error { return same(h, but) },
+			Check: func(h *parley.History) error { return same(h, but) }, Vacuous: undecided(2, but, who, all),
 		},
 		{
 			Name: Validity, Says: "if the source is correct, every correct " + who + " decides on its value",
@@ -64,6 +65,15 @@ func byzantine(source, but parley.ID, who, all string) []parley.Property {
 				}
 				return nil
 			},
+			Vacuous: func(h *parley.History) string {
+				if _, proposed := proposals(h)[source]; !proposed {
+					return "the source was given no value"
+				}
+				if h.Faulty.Has(source) {
+					return "the source is faulty"
+				}
+				return undecided(1, but, who, all)(h)
+			},
 		},
 		termination, integrity,
 	}
@@ -74,19 +84,38 @@ func Consensus() []parley.Property {
 	return []parley.Property{
 		{
 			Name: Agreement, Says: "all correct processes decide on the same value", Mode: parley.Always,
-			Check: func(h *parley.History) error { return same(h, parley.All) },
+			Check:   func(h *parley.History) error { return same(h, parley.All) },
+			Vacuous: undecided(2, parley.All, "process", "processes"),
 		},
 		{
 			Name: Validity, Says: "if all correct processes start with the same value, they decide on it",
-			Mode:  parley.Always,
-			Check: unanimous,
+			Mode:    parley.Always,
+			Check:   func(h *parley.History) error { err, _ := unanimous(h); return err },
+			Vacuous: func(h *parley.History) string { _, vacuous := unanimous(h); return vacuous },
 		},
 		termination, integrity,
 	}
 }
 
-// unanimous is the validity of consensus.
-func unanimous(h *parley.History) error {
+// undecided returns the Vacuous of a property that demands something once a number of
+// correct processes, the excepted one left out, have decided.
+func undecided(number int, but parley.ID, who, all string) func(h *parley.History) string {
+	why := "fewer than " + strconv.Itoa(number) + " correct " + all + " decide"
+	if number == 1 {
+		why = "no correct " + who + " decides"
+	}
+	return func(h *parley.History) string {
+		decided := decisions(h)
+		if delete(decided, but); len(decided) < number {
+			return why
+		}
+		return ""
+	}
+}
+
+// unanimous is the validity of consensus: it returns what breaks it, and why it demands
+// nothing if it does not.
+func unanimous(h *parley.History) (broken error, vacuous string) {
 	var common []byte
 	first := true
 	proposed, decided := proposals(h), decisions(h)
@@ -96,20 +125,23 @@ func unanimous(h *parley.History) error {
 			continue
 		}
 		if !first && !bytes.Equal(v, common) {
-			return nil
+			return nil, "correct processes start with different values"
 		}
 		common, first = v, false
 	}
 	if first {
-		return nil
+		return nil, "no correct process was given a value"
+	}
+	if len(decided) == 0 {
+		return nil, "no correct process decides"
 	}
 	for id := range parley.ID(h.N) {
 		if v, done := decided[id]; done && !bytes.Equal(v, common) {
 			return fmt.Errorf("%s decided %s, and all correct processes started with %s",
-				h.Name(id), parley.Printable(v), parley.Printable(common))
+				h.Name(id), parley.Printable(v), parley.Printable(common)), ""
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 var termination = parley.Property{
@@ -139,6 +171,7 @@ var integrity = parley.Property{
 		}
 		return nil
 	},
+	Vacuous: undecided(1, parley.All, "process", "processes"),
 }
 
 // same checks that correct processes other than the excepted one agree.

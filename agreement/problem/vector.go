@@ -13,7 +13,8 @@ func Vector(decode func(body []byte) ([][]byte, error)) []parley.Property {
 	return []parley.Property{
 		{
 			Name: Agreement, Says: "all correct processes decide on the same vector", Mode: parley.Always,
-			Check: func(h *parley.History) error { return same(h, parley.All) },
+			Check:   func(h *parley.History) error { return same(h, parley.All) },
+			Vacuous: undecided(2, parley.All, "process", "processes"),
 		},
 		{
 			Name: Validity,
@@ -30,6 +31,7 @@ func Vector(decode func(body []byte) ([][]byte, error)) []parley.Property {
 				}
 				return nil
 			},
+			Vacuous: undecided(1, parley.All, "process", "processes"),
 		},
 		termination, integrity,
 	}

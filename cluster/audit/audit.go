@@ -64,6 +64,8 @@ type Verdict struct {
 	// In how many instances the property was promised, and in how many of those violated; and
 	// in how many it was broken without having been promised.
 	Promised, Violated, Broken int
+	// Idle is in how many instances the property demanded nothing; these are in no other count.
+	Idle int
 	// Spared is why it was not promised where it was not; the first such reason.
 	Spared string
 }
@@ -247,6 +249,11 @@ func tally(all []Verdict, judged []parley.Verdict, where string) []Verdict {
 			all[i].Verdict.Broken, all[i].Promise.Holds = nil, false
 		}
 		sum := &all[i]
+		if v.Outcome() == parley.NotApplicable {
+			sum.Idle++
+			continue
+		}
+		sum.Vacuous = ""
 		if v.Broken != nil && where != "" {
 			v.Broken = fmt.Errorf("%s: %w", where, v.Broken)
 		}

@@ -35,19 +35,19 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 	return []parley.Property{
 		{
 			Name: Atomicity, Says: "no process commits if another one aborts, whatever crashes and comes back (AC1)",
-			Mode: parley.Always, Check: v.atomicity,
+			Mode: parley.Always, Check: v.atomicity, Vacuous: v.decisions(2, Undecided),
 		},
 		{
 			Name: Validity, Says: "a process commits only if all processes have voted yes (AC3)",
-			Mode: parley.Always, Check: v.validity,
+			Mode: parley.Always, Check: v.validity, Vacuous: v.decisions(1, Commit),
 		},
 		{
 			Name: NonTriviality, Says: "if all vote yes at the beginning and nothing fails, nobody aborts (AC4)",
-			Mode: parley.Always, Check: v.nonTriviality,
+			Mode: parley.Always, Check: v.nonTriviality, Vacuous: v.troubled,
 		},
 		{
 			Name: Stability, Says: "a process does not decide twice, and after a restart decides as before (AC2)",
-			Mode: parley.Always, Check: v.stability,
+			Mode: parley.Always, Check: v.stability, Vacuous: v.decisions(1, Undecided),
 		},
 		{
 			Name: Termination, Says: "every correct process that votes decides in the end (AC5)",
@@ -56,6 +56,12 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 		{
 			Name: NonBlocking, Says: "no process that has not crashed ever waits for one that has",
 			Mode: parley.Always, Check: v.nonBlocking,
+			Vacuous: func(h *parley.History) string {
+				if h.Faulty.Len()+len(h.Restarts) == 0 {
+					return "no process crashes"
+				}
+				return ""
+			},
 		},
 	}
 }
@@ -157,14 +163,8 @@ func (v view) validity(h *parley.History) (err error) {
 // nonTriviality: how late a vote may come each protocol says for itself. One that is
 // there when the run begins is in time for all.
 func (v view) nonTriviality(h *parley.History) (err error) {
-	if h.Faulty.Len() > 0 || len(h.Restarts) > 0 {
+	if v.troubled(h) != "" {
 		return nil
-	}
-	votes := votes(h)
-	for id := range v.voters.All() {
-		if given, ok := votes[id]; !ok || !given.yes || given.When > 0 {
-			return nil
-		}
 	}
 	Decisions(h, func(d *parley.Happening, o Outcome) bool {
 		if o == Abort {
@@ -173,6 +173,44 @@ func (v view) nonTriviality(h *parley.History) (err error) {
 		return err == nil
 	})
 	return err
+}
+
+// troubled tells why a process may abort, "" if all vote yes at the beginning and nothing
+// fails.
+func (v view) troubled(h *parley.History) string {
+	if h.Faulty.Len() > 0 || len(h.Restarts) > 0 {
+		return "a process fails"
+	}
+	votes := votes(h)
+	for id := range v.voters.All() {
+		if given, ok := votes[id]; !ok || !given.yes || given.When > 0 {
+			return "not all processes vote yes at the beginning"
+		}
+	}
+	return ""
+}
+
+// decisions returns the Vacuous of a property that speaks of so many processes that decide
+// on an outcome, or on any.
+func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
+	return func(h *parley.History) string {
+		var decided parley.Set
+		Decisions(h, func(d *parley.Happening, o Outcome) bool {
+			if v.counts(h, d.At) && (on == Undecided || o == on) {
+				decided.Add(d.At)
+			}
+			return decided.Len() < number
+		})
+		switch {
+		case decided.Len() >= number:
+			return ""
+		case on == Commit:
+			return "no process commits"
+		case number == 1:
+			return "no process decides"
+		}
+		return "fewer than two processes decide"
+	}
 }
 
 func (v view) stability(h *parley.History) (err error) {

@@ -392,10 +392,10 @@ func (r *row) add(f found) {
 	}
 	promised := -1
 	for _, v := range f.Verdicts {
-		if v.Outcome == "seen" || v.Property == "links" && v.Violated == 0 {
+		if v.Outcome == parley.Seen || v.Property == "links" && v.Violated == 0 {
 			continue
 		}
-		if r.violated += v.Violated; v.Violated > 0 || v.Outcome == "not seen in this run" {
+		if r.violated += v.Violated; v.Violated > 0 || v.Outcome == parley.NotSeen {
 			r.wrong = append(r.wrong, fmt.Sprintf("%s: %s: %s %s", f.Machine, v.Property, v.Outcome, v.Broken))
 		}
 		if promised < 0 || v.Promised < promised {

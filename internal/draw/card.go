@@ -87,12 +87,15 @@ func (c Card) verdict(v parley.Verdict) string {
 	if broken && !sometimes {
 		says = append(says, "broken: "+v.Broken.Error())
 	}
-	if v.Promise.Because != "" && !sometimes {
-		if v.Promise.Holds {
-			says = append(says, "promised: "+v.Promise.Because)
-		} else {
-			says = append(says, "not promised: "+v.Promise.Because)
-		}
+	switch {
+	case sometimes:
+	case outcome == parley.NotApplicable:
+		says = append(says, v.Vacuous)
+	case v.Promise.Because == "":
+	case v.Promise.Holds:
+		says = append(says, "promised: "+v.Promise.Because)
+	default:
+		says = append(says, "not promised: "+v.Promise.Because)
 	}
 	for _, paragraph := range says {
 		lines = append(lines, fold("  "+paragraph, c.width())...)
@@ -102,19 +105,17 @@ func (c Card) verdict(v parley.Verdict) string {
 
 // verdictOf puts a verdict into words.
 func verdictOf(v parley.Verdict) (mark, outcome, colour string) {
-	switch {
-	case v.Property.Mode == parley.Sometimes && v.Broken == nil:
-		return "✓", "seen", green
-	case v.Property.Mode == parley.Sometimes:
-		return "·", "not seen in this run", dim
-	case v.Promise.Holds && v.Broken == nil:
-		return "✓", "held", green
-	case v.Promise.Holds:
-		return cross, "VIOLATED", red
-	case v.Broken != nil:
-		return "!", "not promised: broken", yellow
+	switch outcome = v.Outcome(); outcome {
+	case parley.NotSeen:
+		return "·", outcome, dim
+	case parley.NotApplicable:
+		return "–", outcome, dim
+	case parley.Violated:
+		return cross, strings.ToUpper(outcome), red
+	case parley.NotPromisedBroken:
+		return "!", outcome, yellow
 	}
-	return "✓", "held, not promised", green
+	return "✓", outcome, green
 }
 
 // costs is the table of what was measured beside what the theorem says.

@@ -31,6 +31,12 @@ var properties = []parley.Property{
 				return fmt.Errorf("%s has crashed, and %s does not suspect it", h.Name(of), h.Name(at))
 			})
 		},
+		Vacuous: func(h *parley.History) string {
+			if h.Faulty.Minus(resting(h)) == (parley.Set{}) {
+				return "no process crashes before it rests"
+			}
+			return ""
+		},
 	},
 	{
 		Name: Accuracy, Mode: parley.Always,

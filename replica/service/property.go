@@ -23,25 +23,25 @@ func (c Config) properties() []parley.Property {
 		{
 			Name: Consistency, Mode: parley.Always,
 			Says:  "correct copies give the same client the same answer at the same position",
-			Check: consistent,
+			Check: consistent, Vacuous: alone,
 		},
 		{
 			Name: OneMachine, Mode: parley.Always,
 			Says: "what a process answers to a command of its own is what one machine answers that applies, position " +
 				"after position, what all have asked; no position answers two commands, and what is asked after an " +
 				"answer stands behind it",
-			Check: c.asOne,
+			Check: c.asOne, Vacuous: unheard,
 		},
 		{
 			Name: Once, Mode: parley.Always,
 			Says:  "no copy applies a command of a client that is remembered at two positions",
-			Check: c.once,
+			Check: c.once, Vacuous: unheard,
 		},
 		{
 			Name: Completion, Mode: parley.Eventually,
 			Says: "what a correct process is asked to apply it answers in the end, but for a command of a client that " +
 				"has asked another one since",
-			Check: complete,
+			Check: complete, Vacuous: unasked,
 		},
 		{
 			Name: Answers, Mode: parley.Sometimes,
@@ -74,6 +74,43 @@ func consistent(h *parley.History) error {
 		}
 	}
 	return nil
+}
+
+// unheard tells that there is no answer to judge.
+func unheard(h *parley.History) string {
+	if !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool { return d.Msg.Kind == Answer }) {
+		return "no command is answered"
+	}
+	return ""
+}
+
+// alone tells that no two copies have answered at the same position.
+func alone(h *parley.History) string {
+	first := make(map[uint64]parley.ID) // by position
+	for i := range h.Deliveries {
+		d := &h.Deliveries[i]
+		if d.Msg.Kind != Answer || !h.Correct(d.At) {
+			continue
+		}
+		if at, again := first[d.Msg.Seq]; again && at != d.At {
+			return ""
+		}
+		first[d.Msg.Seq] = d.At
+	}
+	return "no two correct copies answer at the same position"
+}
+
+// unasked tells why no answer is owed.
+func unasked(h *parley.History) string {
+	if changes(h) {
+		return "the setup changes, and a copy that is made a spare answers nothing"
+	}
+	for i := range h.Requests {
+		if _, _, ok := asker(&h.Requests[i]); ok && h.Correct(h.Requests[i].At) {
+			return ""
+		}
+	}
+	return "no correct process is asked anything"
 }
 
 // changes tells whether the setup was to change.
