@@ -92,6 +92,10 @@ type Protocol struct {
 	// Relays tells that correct processes pass on what reaches them, so that it is
 	// enough if a path joins any two. Without it a link that is not there is a cut.
 	Relays bool
+	// Graph has whom each process sends to directly, where that is not everybody; links go
+	// both ways. What it promises then is promised of correct processes that a path of
+	// correct ones joins.
+	Graph []Set
 	// Span is how long a simulated run is worth watching, for a protocol that never
 	// comes to rest by itself; 0: it does.
 	Span Tick

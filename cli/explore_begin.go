@@ -90,7 +90,7 @@ func (f *exploreFlags) beyondModel(p parley.Protocol, c coalition) error {
 	if f.fs.Changed("liars") {
 		flag = "liars"
 	}
-	if len(c) > p.M {
+	if len(c) > p.M && len(p.Graph) == 0 {
 		return badFlag(flag, "%d are faulty, and %s promises nothing if more than m = %d are; "+
 			"--beyond-bound explores it all the same", len(c), p.Name, p.M)
 	}

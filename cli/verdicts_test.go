@@ -118,3 +118,25 @@ func TestExploreSaysWhatWasTested(t *testing.T) {
 		{"explore news --json", 0, []string{`"property": "understanding", "promised": true,`, `"tested": true`}, nil},
 	})
 }
+
+// With a graph the promise is that of two correct processes that correct ones join, on
+// every host: nothing is promised where the graph is cut, and all where a crash leaves it
+// whole, which is then put to the test.
+func TestPromiseFollowsEdges(t *testing.T) {
+	cut := []string{"not promised: broken", "correct processes are not joined by correct ones"}
+	held := []string{"✓ validity held", "✓ agreement held"}
+	request := " --requests '[{at: 1, when: 5, broadcast: a}]'"
+	judge(t, []judged{
+		{"run diffusion -n 4 --edges 1-2,3-4" + request, 0, cut, []string{"VIOLATED"}},
+		{"run diffusion -n 4 --edges 1-2,2-3,3-4 --crashes '[{process: 4, when: 0}]'" + request, 0, held, nil},
+		{"run diffusion -n 4 --edges 1-2,2-3,3-4 --crashes '[{process: 2, when: 0}]'" + request, 0, cut, []string{"VIOLATED"}},
+		{"run diffusion -n 4 --edges 1-2,2-3,3-4 --graph '{1: [3], 2: [3, 4]}'" + request, 0, cut, []string{"VIOLATED"}},
+		{"explore diffusion -n 4 --edges 1-2,2-3,3-4 --crashes 1", 0, []string{"Where it is promised: validity, agreement.",
+			"not promised in every run: validity and agreement (correct processes are not joined by correct ones)"}, nil},
+		{"explore diffusion -n 4 --edges 1-2,2-3,3-4,4-1 --crashes 1", 0,
+			[]string{"In every state: integrity. In all 144 terminal states: validity, agreement."}, []string{"not promised"}},
+		{"explore diffusion -n 4 --edges 1-2,3-4", 0, []string{"promised in no run: validity and agreement (correct processes are not"}, nil},
+		{"run diffusion -n 4 --edges 1-2,3-4 --host cluster" + request, 0, cut, []string{"VIOLATED"}},
+		{"run diffusion -n 4 --edges 1-2,2-3,3-4 --crashes '[{process: 4, when: 0}]' --host cluster" + request, 0, held, nil},
+	})
+}

@@ -92,4 +92,7 @@ func (s *Sim) reached(from parley.ID, works func(a, b parley.ID) bool) parley.Se
 }
 
 // works tells whether a message from a to b may arrive if it is sent now.
-func (s *Sim) works(a, b parley.ID) bool { return s.edge(a, b) && s.rule(a, b).Loss < 1 }
+func (s *Sim) works(a, b parley.ID) bool {
+	own := s.opt.Protocol.Graph
+	return s.edge(a, b) && (len(own) == 0 || own[a].Has(b)) && s.rule(a, b).Loss < 1
+}

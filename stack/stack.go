@@ -72,6 +72,7 @@ func New(lowestFirst ...parley.Protocol) parley.Protocol {
 		out.Bound = l.bound
 	}
 	served := false
+	out.Graph = l.of[0].Graph
 	out.Relays = l.of[0].Relays && !slices.ContainsFunc(l.of[1:], func(p parley.Protocol) bool {
 		return p.Hears != parley.HearsBeneath
 	})

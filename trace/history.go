@@ -45,7 +45,8 @@ func (h Header) Assumptions(p parley.Protocol, hist *parley.History) parley.Assu
 }
 
 // Assumptions returns the circumstances of a run of p with these facts, for
-// [parley.Judge]: those that the facts name, and how many processes of hist are faulty.
+// [parley.Judge]: those that the facts name, how many processes of hist are faulty, and
+// whether these cut the graph of p into parts.
 func (f Facts) Assumptions(p parley.Protocol, hist *parley.History) parley.Assumptions {
 	a := parley.Assumptions{
 		N: p.N, M: p.M, Faulty: hist.Faulty.Len(), Worst: f.Worst, Network: f.Network, Processes: f.Processes,
@@ -53,5 +54,35 @@ func (f Facts) Assumptions(p parley.Protocol, hist *parley.History) parley.Assum
 	if p.Proposers.Len() == 1 {
 		a.SourceFaulty = p.Proposers.Minus(hist.Faulty) == parley.Set{}
 	}
+	if correct := parley.Everyone(p.N).Minus(hist.Faulty); len(p.Graph) > 0 {
+		joined := largest(p.Graph, correct)
+		a.Network.Disconnected = a.Network.Disconnected || joined < correct.Len()
+		a.Processes.Minority = a.Processes.Minority || 2*joined <= p.N
+	}
 	return a
+}
+
+// largest returns how many processes there are in the largest part of a graph, of those
+// given alone.
+func largest(graph []parley.Set, among parley.Set) (most int) {
+	for left := among; left != (parley.Set{}); {
+		var part parley.Set
+		for id := range left.All() {
+			part.Add(id)
+			break
+		}
+		for next := part; next != (parley.Set{}); {
+			var more parley.Set
+			for id := range next.All() {
+				for to := range graph[id].All() {
+					if among.Has(to) && part.Add(to) {
+						more.Add(to)
+					}
+				}
+			}
+			next = more
+		}
+		most, left = max(most, part.Len()), left.Minus(part)
+	}
+	return most
 }

@@ -17,7 +17,8 @@ type Config struct {
 	N int
 	// M is how many processes may crash: 0 stands for as many as the theorem allows,
 	// which are n-1, or with Uniform (n-1)/2. With a Graph it is how many may crash
-	// wherever they are and leave the others joined, and 0 then means none.
+	// wherever they are and leave the others joined, and 0 then means none; more may crash as
+	// long as the others are joined, which a run shows.
 	M int
 	// Graph has the neighbours of each process; empty: all others. Links go both ways.
 	Graph []parley.Set
@@ -79,6 +80,7 @@ func New(c Config) parley.Protocol {
 		Paper:  "lecture, reliable broadcast by message diffusion",
 		Faults: parley.OmissionFaults, Kinds: []string{"", "DATA"}, N: c.N, M: c.M, Serves: true,
 		Relays:     !c.Uniform,
+		Graph:      c.Graph,
 		New:        func(parley.ID) parley.Machine { return newProcess(c) },
 		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery),
 		Promises:   c.promises,
@@ -120,7 +122,7 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 		switch {
 		case name == problem.Integrity:
 			p.Because = "a message is known by sender, incarnation and number, and each is delivered once"
-		case p.Holds && a.Faulty > c.M:
+		case p.Holds && len(c.Graph) == 0 && a.Faulty > c.M:
 			p.Holds, p.Because = false, fmt.Sprintf("%d processes failed, and m = %d", a.Faulty, c.M)
 		case p.Holds && c.Uniform && (a.Processes.Minority || Bound(a.N, a.Faulty) != nil):
 			p.Holds, p.Because = false, "no majority is correct and connected, and nothing is held by one"
