@@ -140,3 +140,23 @@ func TestPromiseFollowsEdges(t *testing.T) {
 		{"run diffusion -n 4 --edges 1-2,2-3,3-4 --crashes '[{process: 4, when: 0}]' --host cluster" + request, 0, held, nil},
 	})
 }
+
+// With fewer than m+1 rounds nothing is promised, and the explorer finds the adversary.
+func TestFewerRoundsAreTooFew(t *testing.T) {
+	var list []judged
+	for _, line := range []string{"eig -n 4 -m 1 --rounds 1", "om -n 4 -m 1 --rounds 1", "sm -n 3 -m 1 --rounds 1", "sm -n 4 -m 2 --rounds 2"} {
+		why := "m+1 rounds are necessary (Fischer, Lynch 1982; Dolev, Strong 1983)"
+		list = append(list,
+			judged{"run " + line, 2, []string{"-m: with --rounds ", why, "--beyond-bound runs it all the same"}, nil},
+			judged{"run " + line + " --beyond-bound", 0, []string{"✓ agreement not promised: held", why}, nil},
+			judged{"sweep " + line + " --seeds 1..2", 2, []string{why}, nil},
+			judged{"explore " + line, 2, []string{why}, nil},
+			judged{"explore " + line + " --beyond-bound --property agreement", 1,
+				[]string{"found: agreement breaks, which is not promised: "}, nil},
+			judged{"explore " + strings.Split(line, " --rounds")[0] + " --step round --property agreement", 0,
+				[]string{"no promise breaks. In every state: agreement."}, nil},
+		)
+	}
+	list = append(list, judged{"run eig -n 7 -m 2 --rounds 4", 2, []string{"--rounds: 4 rounds: allowed are 1 to m+1 = 3"}, nil})
+	judge(t, list)
+}

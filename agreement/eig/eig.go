@@ -59,8 +59,12 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
 		instance := problem.Flags(fs, c, problem.MostOral)
+		rounds := problem.RoundsFlag(fs, c)
 		return func(naming parley.Naming) (parley.Protocol, error) {
 			in, err := instance(naming)
+			if err == nil {
+				err = rounds(&in)
+			}
 			if err != nil {
 				return parley.Protocol{}, err
 			}
@@ -77,7 +81,7 @@ func Rounds(c Config) lockstep.Protocol { return rounds(c, false) }
 // it needs is what they relay, so every level goes to one process more. With m = 0 nothing
 // is relayed, and nobody is late.
 func Observed(c Config) lockstep.Protocol {
-	p := rounds(c, c.M > 0)
+	p := rounds(c, c.Last() > 0)
 	p.Title += ", observed by the source"
 	p.Properties = problem.ByzantineOfAll(c.Source)
 	return p
@@ -96,18 +100,18 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.Assumptions) []parley.Promise {
-				return problem.Promises(a, problem.OralBound,
+				return problem.Promises(a, c.Bounded(problem.OralBound),
 					"n > 3m: m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
 			},
-			Bound:   problem.OralBound,
-			Cost:    func(n, m int) parley.Cost { return cost(n, m, observed) },
+			Bound:   c.Bounded(problem.OralBound),
+			Cost:    c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),
 			Memory:  func() uint64 { return memory(c) },
 			Size:    size(c),
 			Explain: explain(c),
 			Lies:    lies(c),
 			Rename:  rename(c),
 		},
-		Last: c.M,
+		Last: c.Last(),
 		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self, observed) },
 		Tree: func(r lockstep.Rounds) parley.Tree { return r.(*process).view() },
 	}
@@ -118,11 +122,11 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 // for each receiver; and the outputs of one rank, at every process.
 func memory(c Config) uint64 {
 	paths := parley.Traffic{Messages: 1}
-	for k := 2; k <= c.M; k++ {
+	for k := 2; k <= c.Last(); k++ {
 		paths = paths.Times(uint64(max(c.N-k, 0)))
 	}
 	n := uint64(c.N)
-	return paths.Times(n * uint64(c.M+2)).Plus(paths.Times(n)).Messages
+	return paths.Times(n * uint64(c.Last()+2)).Plus(paths.Times(n)).Messages
 }
 
 // process is one process.
@@ -142,8 +146,8 @@ type process struct {
 
 // newProcess makes room for the columns, which come with the messages.
 func newProcess(c Config, self parley.ID, observed bool) *process {
-	p := &process{c: c, self: self, observed: observed, width: 1, dict: dict{{}}, columns: make([][]column, c.M+1)}
-	for r := 1; r <= c.M; r++ {
+	p := &process{c: c, self: self, observed: observed, width: 1, dict: dict{{}}, columns: make([][]column, c.Last()+1)}
+	for r := 1; r <= c.Last(); r++ {
 		p.columns[r] = make([]column, c.N)
 	}
 	p.dict[0] = c.Default
@@ -231,7 +235,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 
 // Close: what did not come is the default. After round m the tree is complete.
 func (p *process) Close(s *parley.Step, r int) {
-	if r == p.c.M {
+	if r == p.c.Last() {
 		p.decided = true
 		s.Deliver(p.c.Source, parley.Msg{Kind: parley.Decide, Origin: p.c.Source, Body: p.decision()})
 	}
@@ -252,7 +256,7 @@ func (p *process) State(v *parley.Vars) {
 	parley.Slice(v, "dictionary", (*[][]byte)(&p.dict), func(_ int, b *[]byte) { v.Bytes("value", b) })
 	parley.Num(v, "root", &p.root)
 	parley.Num(v, "width", &p.width)
-	for r := 1; r <= p.c.M; r++ {
+	for r := 1; r <= p.c.Last(); r++ {
 		parley.PerProcess(v, fmt.Sprintf("round %d", r), p.columns[r], func(id parley.ID, col *column) {
 			v.Coded("column", (*[]byte)(col), func(b []byte, perm []parley.ID) []byte {
 				return renameColumn(p.c, b, p.width, r, id, perm)

@@ -40,7 +40,9 @@ func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] 
 }
 
 // due tells whether a level can come from this sender in this round at all.
-func due(c Config, e parley.Env) bool { return e.Round >= 1 && e.Round <= c.M && e.From != c.Source }
+func due(c Config, e parley.Env) bool {
+	return e.Round >= 1 && e.Round <= c.Last() && e.From != c.Source
+}
 
 // Relayed goes through the paths that a lieutenant relays in round r, itself at
 // the end, in lexicographic order. The path is reused.

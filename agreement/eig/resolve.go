@@ -10,8 +10,8 @@ import (
 // the leaves up. Rank k comes back in lexicographic order of its paths, so the
 // children of node i are the entries i*(L-k) up to (i+1)*(L-k) of rank k+1.
 func (p *process) resolve() []column {
-	outs := make([]column, max(p.c.M, 1))
-	l, m, w := p.c.N-1, p.c.M, p.width
+	outs := make([]column, max(p.c.Last(), 1))
+	l, m, w := p.c.N-1, p.c.Last(), p.width
 	if m == 0 {
 		outs[0] = make(column, w)
 		outs[0].put(0, w, p.root)

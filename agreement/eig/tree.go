@@ -97,7 +97,7 @@ func (p *paths) each(k int, visit func()) {
 // isPath tells whether a node can have this path: the source first, no process
 // twice, and no more of them than there are rounds.
 func isPath(c Config, path []parley.ID) bool {
-	if len(path) == 0 || len(path) > c.M+1 || path[0] != c.Source {
+	if len(path) == 0 || len(path) > c.Last()+1 || path[0] != c.Source {
 		return false
 	}
 	for i, id := range path {
@@ -177,7 +177,7 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 		q := steps[k-1]
 		code = p.columns[k][path[k]].at(rank(steps[:k-1], l, q), p.width)
 	}
-	if k < p.c.M {
+	if k < p.c.Last() {
 		for q := range l {
 			if !slices.Contains(steps, q) {
 				children = append(children, id(p.c.Source, q))
@@ -187,7 +187,7 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 	in = p.dict[code]
 	switch {
 	case v.outs == nil:
-	case k == p.c.M:
+	case k == p.c.Last():
 		out = in
 	default:
 		out = p.dict[v.outs[k].at(rank(steps, l, -1), p.width)]

@@ -15,12 +15,12 @@ type instance struct {
 
 // newProcess makes room for all instances that the process will take part in.
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{c: c, self: self, path: make([]byte, 0, c.M)}
+	p := &process{c: c, self: self, path: make([]byte, 0, c.Last())}
 	if self == c.Source {
 		return p
 	}
 	count, rank := 1, 1
-	for r := range c.M {
+	for r := range c.Last() {
 		rank *= max(c.N-2-r, 0)
 		count += rank
 	}
@@ -28,7 +28,7 @@ func newProcess(c Config, self parley.ID) *process {
 	room[0].source = c.Source
 	p.top = &room[0]
 	without := parley.SetOf(c.Source, self)
-	grow(p.top, c.M, c.N, parley.Everyone(c.N).Minus(without), &room)
+	grow(p.top, c.Last(), c.N, parley.Everyone(c.N).Minus(without), &room)
 	return p
 }
 
@@ -138,7 +138,7 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 		in = some(om.value)
 	}
 	if p.decided {
-		out = some(p.result(p.c.M-(len(path)-1), om))
+		out = some(p.result(p.c.Last()-(len(path)-1), om))
 	}
 	return in, out, children
 }

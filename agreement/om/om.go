@@ -52,9 +52,16 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
 		instance := problem.Flags(fs, c, problem.MostOral)
+		rounds := problem.RoundsFlag(fs, c)
 		return func(naming parley.Naming) (parley.Protocol, error) {
 			in, err := instance(naming)
-			return New(in, when), err
+			if err == nil {
+				err = rounds(&in)
+			}
+			if err != nil {
+				return parley.Protocol{}, err
+			}
+			return New(in, when), nil
 		}
 	}
 	return p
@@ -74,18 +81,18 @@ func Rounds(c Config) lockstep.Protocol {
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.Assumptions) []parley.Promise {
-				return problem.Promises(a, problem.OralBound,
+				return problem.Promises(a, c.Bounded(problem.OralBound),
 					"OM(m) solves it for 3m+1 or more processes (lecture; Lamport, Shostak, Pease 1982, theorem 1)")
 			},
-			Bound:   problem.OralBound,
-			Cost:    Cost,
+			Bound:   c.Bounded(problem.OralBound),
+			Cost:    c.Costing(Cost),
 			Memory:  func() uint64 { return memory(c) },
 			Size:    size(c),
 			Explain: explain(c),
 			Lies:    lies(c),
 			Rename:  rename,
 		},
-		Last: c.M,
+		Last: c.Last(),
 		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self) },
 		Tree: func(r lockstep.Rounds) parley.Tree { return view{r.(*process)} },
 	}
@@ -95,7 +102,7 @@ func Rounds(c Config) lockstep.Protocol {
 // in the frame that carries it, in the tree that it is entered into, and on its way.
 func memory(c Config) uint64 {
 	const each = 350
-	return parley.Traffic{Messages: Cost(c.N, c.M).Total().Messages}.Times(each).Messages
+	return parley.Traffic{Messages: Cost(c.N, c.Last()).Total().Messages}.Times(each).Messages
 }
 
 // process is one process.
@@ -183,7 +190,7 @@ func (p *process) Close(s *parley.Step, r int) {
 			}
 		})
 	}
-	if r == p.c.M {
+	if r == p.c.Last() {
 		p.decided = true
 		s.Deliver(p.c.Source, parley.Msg{Kind: parley.Decide, Origin: p.c.Source, Body: p.decide()})
 	}
@@ -194,7 +201,7 @@ func (p *process) decide() []byte {
 	if p.top == nil {
 		return p.value
 	}
-	return p.result(p.c.M, p.top)
+	return p.result(p.c.Last(), p.top)
 }
 
 // result is the value that this process has from an OM(k) once all is over.

@@ -16,11 +16,55 @@ import (
 type Instance struct {
 	N, M   int       // processes, and faults to tolerate
 	Source parley.ID // whose value it is, where there is one source
+	// Rounds is how many rounds there are; 0: M+1, as many as are necessary. More are no
+	// help: in a deeper tree of oral messages liars are a majority at the leaves.
+	Rounds int
 	// Default is decided on where there is no majority, and stands for a value
 	// that did not come. It is "0" in the sources.
 	Default []byte
 	// Alphabet are the values that a liar may think of; 0 and 1 if empty.
 	Alphabet [][]byte
+}
+
+// Last returns the number of the last round, from 0.
+func (in Instance) Last() int { return in.last(in.M) }
+
+// last is Last for m faults.
+func (in Instance) last(m int) int {
+	if in.Rounds > 0 {
+		return in.Rounds - 1
+	}
+	return m
+}
+
+// Bounded returns a bound that also demands the rounds that m faults need.
+func (in Instance) Bounded(bound func(n, m int) error) func(n, m int) error {
+	return func(n, m int) error {
+		if err := bound(n, m); err != nil || in.last(m) >= m {
+			return err
+		}
+		return fmt.Errorf("with --rounds %d at most m = %d is tolerated, not %d: m+1 rounds are necessary "+
+			"(Fischer, Lynch 1982; Dolev, Strong 1983)", in.Rounds, in.Rounds-1, m)
+	}
+}
+
+// Costing returns a count for as many rounds as the instance has.
+func (in Instance) Costing(cost func(n, last int) parley.Cost) func(n, m int) parley.Cost {
+	return func(n, m int) parley.Cost { return cost(n, in.last(m)) }
+}
+
+// RoundsFlag declares the flag for the number of rounds. The function that it returns puts
+// its value into an instance.
+func RoundsFlag(fs *flag.FlagSet, def Instance) func(*Instance) error {
+	rounds := fs.Int("rounds", def.Rounds, "make so many `rounds`, at most m+1 (default: m+1, as many as are necessary)")
+	return func(in *Instance) error {
+		if *rounds < 0 || *rounds > in.M+1 {
+			return &parley.FlagError{Flag: "rounds", Err: fmt.Errorf("%d rounds: allowed are 1 to m+1 = %d",
+				*rounds, in.M+1)}
+		}
+		in.Rounds = *rounds
+		return nil
+	}
 }
 
 // Values returns the alphabet.

@@ -82,6 +82,7 @@ var errCap = errors.New("two goes with --choice only: of three values processes 
 func flags(c Config, when lockstep.Schedule) func(*flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
 	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
 		instance := problem.Flags(fs, c.Instance, func(n int) int { return n - 2 })
+		rounds := problem.RoundsFlag(fs, c.Instance)
 		relay := fs.String("relay", c.Relay.String(), "which values are passed on: `all|two`")
 		choice := fs.String("choice", c.Choice.String(), "what is decided of several values: `only|minimum`")
 		return func(naming parley.Naming) (parley.Protocol, error) {
@@ -90,7 +91,7 @@ func flags(c Config, when lockstep.Schedule) func(*flag.FlagSet) func(parley.Nam
 			c.Instance, errs[0] = instance(naming)
 			c.Relay, errs[1] = pick[Relay]("relay", *relay, relays[:])
 			c.Choice, errs[2] = pick[Choice]("choice", *choice, choices[:])
-			for _, err := range append(errs[:], c.Check()) {
+			for _, err := range append(errs[:], rounds(&c.Instance), c.Check()) {
 				if err != nil {
 					return parley.Protocol{}, err
 				}
@@ -112,7 +113,7 @@ func pick[T ~uint8](name, text string, allowed []string) (T, error) {
 
 func promises(c Config) func(parley.Assumptions) []parley.Promise {
 	return func(a parley.Assumptions) []parley.Promise {
-		out := problem.Promises(a, problem.SignedBound,
+		out := problem.Promises(a, c.Bounded(problem.SignedBound),
 			"with signed messages m+1 rounds suffice for any m (lecture; Lamport, Shostak, Pease 1982, theorem 2)")
 		for i := range out {
 			if c.Relay == RelayTwo && c.Choice != Only && out[i].Property == problem.Agreement {

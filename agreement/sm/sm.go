@@ -68,15 +68,15 @@ func Rounds(c Config) lockstep.Protocol {
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
 			Promises:   promises(c),
-			Bound:      problem.SignedBound,
-			Cost:       Cost,
+			Bound:      c.Bounded(problem.SignedBound),
+			Cost:       c.Costing(Cost),
 			Size:       size(c),
 			Explain:    explain,
 			Lies:       lies(c),
 			Overhears:  true,
 			Rename:     rename,
 		},
-		Last: c.M,
+		Last: c.Last(),
 		New:  func(self parley.ID) lockstep.Rounds { return &process{c: &c, instance: instance, self: self} },
 	}
 }
@@ -152,7 +152,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	p.v = slices.Insert(p.v, at, v.value)
 	// (ii) If k < m, it sends v:0:j1:...:jk:i, in the next round, to every
 	// lieutenant other than j1, ..., jk and itself.
-	if k := r; k < p.c.M {
+	if k := r; k < p.c.Last() {
 		to := parley.Everyone(p.c.N).Minus(p.judge.signers)
 		to.Remove(p.self)
 		v.links = append(v.links, link{p.self, s.Sign(p.judge.digest[:])})
@@ -180,7 +180,7 @@ func (p *process) unwanted(value []byte, from parley.ID) string {
 // choice(V). The source decides on its own value.
 func (p *process) Close(s *parley.Step, r int) {
 	p.caught = parley.Set{}
-	if r == p.c.M {
+	if r == p.c.Last() {
 		s.Deliver(p.c.Source, parley.Msg{Kind: parley.Decide, Origin: p.c.Source, Body: p.choice()})
 	}
 }
