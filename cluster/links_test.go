@@ -53,6 +53,7 @@ func TestDatagramsAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost, twice, later int
 		var mu sync.Mutex
+		chance := rand.New(rand.NewPCG(1, 2))
 		nodes := onDatagrams(t, func(from, to parley.ID, packet []byte, send func([]byte)) {
 			if from != 3 && to != 3 {
 				send(packet)
@@ -60,7 +61,7 @@ func TestDatagramsAreLost(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			switch rand.IntN(4) {
+			switch chance.IntN(4) {
 			case 0:
 				lost++
 			case 1:
@@ -69,7 +70,7 @@ func TestDatagramsAreLost(t *testing.T) {
 				send(packet)
 			case 2:
 				later++
-				time.AfterFunc(time.Duration(rand.IntN(int(30*time.Millisecond))), func() { send(packet) })
+				time.AfterFunc(time.Duration(chance.IntN(int(30*time.Millisecond))), func() { send(packet) })
 			default:
 				send(packet)
 			}
