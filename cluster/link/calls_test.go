@@ -278,3 +278,24 @@ func TestCallsRevokedAndBack(t *testing.T) {
 		}
 	})
 }
+
+// A node that is closed at any time, also while it connects or waits for an answer, leaves no
+// connection: the bubble would not end.
+func TestCallsCloseWhatIsUnderWay(t *testing.T) {
+	for after := time.Duration(0); after < 2*time.Millisecond; after += 50 * time.Microsecond {
+		synctest.Test(t, func(t *testing.T) {
+			s, m := calls(t, 2, nil)
+			time.Sleep(after)
+			m[0].Send(1, link.Bulk, 1, nil, []byte("asked"))
+			m[0].Flush(1)
+			begin := time.Now()
+			if err := m[0].Close(); err != nil {
+				t.Error(err)
+			}
+			if d := time.Since(begin); d != 0 {
+				t.Errorf("after %v it takes %v to close", after, d)
+			}
+			s.network.Hold(s.place(1), s.place(0)) // no end comes from there
+		})
+	}
+}

@@ -208,7 +208,7 @@ func TestLoadReaderThatNeverReads(t *testing.T) {
 			s.intruder(0, 1)
 			s.host[1].await(t, "up 0.1")
 			n := 0
-			for ; s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10)); n++ {
+			for ; n < 1000 && s.mesh[1].Send(0, link.Bulk, 1, nil, make([]byte, 60<<10)); n++ {
 				s.mesh[1].Flush(0)
 			}
 			bounded(t, before)
@@ -230,7 +230,7 @@ func TestLoadReaderThatNeverReads(t *testing.T) {
 			s := besieged(t, nil)
 			s.intruder(0, 1)
 			s.host[1].await(t, "up 0.1")
-			for s.mesh[1].Send(0, link.Urgent, 1, nil, make([]byte, 1000)) {
+			for n := 0; n < 10_000 && s.mesh[1].Send(0, link.Urgent, 1, nil, make([]byte, 1000)); n++ {
 				s.mesh[1].Flush(0)
 			}
 			s.host[1].await(t, "down 0 queue overflow")
