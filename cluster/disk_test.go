@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,55 +13,28 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"parley/cluster"
+	"parley/cluster/disk"
 )
 
 // brittle is the system's disk, of which no log can be synced when it has failed, and before
 // that takes its time.
 type brittle struct {
-	vfs.FS
 	failed atomic.Bool
 	slow   time.Duration
 }
 
-func (d *brittle) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := d.FS.Create(name, c)
-	return brittleFile{f, d, name}, err
-}
-
-func (d *brittle) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := d.FS.ReuseForWrite(from, to, c)
-	return brittleFile{f, d, to}, err
-}
-
-type brittleFile struct {
-	vfs.File
-	d    *brittle
-	name string
-}
-
 var errBrittle = errors.New("input/output error")
 
-func (f brittleFile) sync(otherwise func() error) error {
-	if strings.HasSuffix(f.name, ".log") {
-		if time.Sleep(f.d.slow); f.d.failed.Load() {
-			return errBrittle
+func (d *brittle) disk() disk.Disk {
+	return disk.Hooked{Disk: disk.System{}, Around: func(op disk.Op, do func() error) error {
+		if op.Call == "sync" && strings.HasPrefix(filepath.Base(op.Name), "log-") {
+			if time.Sleep(d.slow); d.failed.Load() {
+				return errBrittle
+			}
 		}
-	}
-	return otherwise()
-}
-
-func (f brittleFile) Sync() error     { return f.sync(f.File.Sync) }
-func (f brittleFile) SyncData() error { return f.sync(f.File.SyncData) }
-
-func (f brittleFile) SyncTo(n int64) (full bool, err error) {
-	err = f.sync(func() (err error) {
-		full, err = f.File.SyncTo(n)
-		return err
-	})
-	return full, err
+		return do()
+	}}
 }
 
 // What is asked for first is agreed on in time, though every node has to note on its disk in which
@@ -71,7 +45,7 @@ func TestFirstOnSlowDisks(t *testing.T) {
 		r := newRig(t, 4, func(c *cluster.Config) {
 			c.Dir, c.Round = t.TempDir(), roomy
 			c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
-			c.TestDisk(&brittle{FS: vfs.Default, slow: 3 * roomy})
+			c.TestDisk((&brittle{slow: 3 * roomy}).disk())
 		})
 		r.stop(0)
 		r.start(0)

@@ -3,15 +3,14 @@ package cluster
 import (
 	"crypto/ed25519"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"parley"
+	"parley/cluster/disk"
 	"parley/cluster/link"
 	"parley/lockstep"
 )
 
 // TestDisk has a node's store on another disk.
-func (c *Config) TestDisk(fs vfs.FS) { c.hooks.disk = fs }
+func (c *Config) TestDisk(d disk.Disk) { c.hooks.disk = d }
 
 // TestWire has a node speak other versions of the wire.
 func (c *Config) TestWire(least, most uint16) { c.hooks.wireMin, c.hooks.wireMax = least, most }

@@ -3,17 +3,14 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"parley/cluster/disk"
+	"parley/cluster/store"
 )
 
 // begin returns the number of this life of the node, which grows with each.
@@ -25,9 +22,10 @@ func (n *Node) begin() (incarnation uint64, err error) {
 		n.c.Log.Warn(inMemory)
 		return uint64(time.Now().UnixNano()), nil
 	}
-	if incarnation, n.again, err = begun(n.c.Dir, n.c.Rejoin); err != nil {
-		return 0, err
+	if n.lives, n.again, err = newLives(n.store, n.c.Rejoin); err != nil {
+		return 0, fmt.Errorf("cluster: %s: %w", n.c.Dir, err)
 	}
+	incarnation = n.lives.own
 	n.c.Rejoin = n.c.Rejoin && !n.again
 	switch {
 	case n.again && !n.c.Durable:
@@ -42,114 +40,153 @@ func (n *Node) begin() (incarnation uint64, err error) {
 // inMemory is what a node says that is not durable.
 const inMemory = "in memory mode: what is acknowledged is on no disk, and lost if a majority of the nodes ends"
 
-// intact tells that a node has lost its records and not the number of its life: the others
-// would take it for one that knows what it knew.
-func (c Config) intact() error {
-	disk := c.hooks.disk
-	if disk == nil {
-		disk = vfs.Default
+// markName is a file in a node's folder, for people who find it, and for a node whose records were removed from
+// beside it.
+const (
+	markName = "README.txt"
+	markText = `This folder belongs to one node of a cluster, and is written while that node runs.
+Do not restore it from a copy: the other nodes know more of this node than an old copy does.
+If it is lost or damaged, start the node with an empty folder and with --rejoin.
+`
+)
+
+// marked opens the node's store, and refuses a folder from which it was removed: the others would take this node
+// for one that knows what it knew.
+func (n *Node) marked() (err error) {
+	d := n.c.hooks.disk
+	if d == nil {
+		d = disk.System{}
 	}
-	_, err := os.Stat(filepath.Join(c.Dir, "incarnation"))
-	if records, _ := disk.List(filepath.Join(c.Dir, "records")); err == nil && len(records) == 0 {
-		return fmt.Errorf("cluster: %s has the number of the node's life, and its records are lost: start it with an empty "+
-			"folder, and say that it rejoins (--rejoin)", c.Dir)
+	dir, mark := filepath.Join(n.c.Dir, "records"), filepath.Join(n.c.Dir, markName)
+	names, err := d.List(n.c.Dir)
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	held, err := d.List(dir)
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	known := slices.Contains(names, markName)
+	if known && len(held) == 0 {
+		return fmt.Errorf("cluster: %s: the folder records is missing, and what the node acknowledged is lost here: "+
+			"while a majority of the other nodes is intact, start this node with an empty folder and --rejoin", n.c.Dir)
+	}
+	n.store, err = store.Open(dir, store.Options{
+		Durable: n.durable, Failed: n.broken, Log: n.c.Log, Disk: n.c.hooks.disk, LogSize: n.c.hooks.logSize,
+	})
+	if err != nil || known {
+		return err
+	}
+	return writeMark(d, n.c.Dir, mark)
+}
+
+func writeMark(d disk.Disk, dir, mark string) error {
+	f, err := d.Create(mark)
+	if err == nil {
+		_, err = f.WriteAt([]byte(markText), 0)
+		err = errors.Join(err, f.Sync(), f.Close(), d.SyncDir(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
 	}
 	return nil
+}
+
+// durable is called by the store, which is opened before there is a host.
+func (n *Node) durable(upto uint64) {
+	if h := n.waits.Load(); h != nil {
+		h.Durable(upto)
+	}
 }
 
 // rejoined is greater than the number of any life that did not begin with Config.Rejoin.
 const rejoined = 1 << 42
 
-// begun counts the lives of a node in its folder, and returns the number of this one. It is
-// on the disk before anybody hears of it: others refuse who comes with one of before. That
-// of a first life is the smaller the later it begins, so that a node which has lost its
-// folder unnoticed is refused, for it knows nothing of what it has promised; but if it says
-// so and is to join anew, it is greater than all before.
-func begun(dir string, rejoin bool) (incarnation uint64, again bool, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("cluster: the number of the node's life: %w", err)
-		}
-	}()
-	path := filepath.Join(dir, "incarnation")
-	switch b, err := os.ReadFile(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		now := uint64(time.Now().UnixMilli())
-		if incarnation = rejoined - now; rejoin {
-			incarnation = rejoined + now
-		}
-	case err != nil:
-		return 0, false, err
-	default:
-		again = true
-		if incarnation, err = strconv.ParseUint(strings.TrimSpace(string(b)), 10, 63); err != nil {
-			return 0, false, fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	incarnation++
-	return incarnation, again, replace(path, fmt.Sprintln(incarnation))
-}
-
-// replace writes a file anew: what a crash leaves is the old one or the new one.
-func replace(path, text string) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// lives are the newest of each member that this node was ever connected with. They outlive
-// it: else a member that has lost its folder would be taken for a new one by those who have
-// been started again since, and together they would begin without what it had acknowledged.
+// lives are the number of this life of the node and the newest of each member that this node was ever connected
+// with. They are in the node's store: otherwise a member that has lost its folder would be taken for a new one by
+// those that have been started again since, and together they would begin without what it had acknowledged.
 type lives struct {
-	path string
+	store *store.Store
+	book  *store.Book
 
-	mu   sync.Mutex
+	held chan struct{} // a lock, held while the disk is written: a channel, so that time passes for tests meanwhile
+	own  uint64
 	seen map[string]uint64 // by name
 }
 
-// read takes them from a folder.
-func (l *lives) read(dir string) (err error) {
-	l.path, l.seen = filepath.Join(dir, "lives"), make(map[string]uint64)
-	b, err := os.ReadFile(l.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// livesBook is the name of their book.
+const livesBook = "node"
+
+// newLives counts a life of the node in its store. Its number is on the disk before anybody hears of it: others refuse
+// a node that comes with an earlier one. That of a first life is the smaller the later it begins, so that a node
+// that has lost its folder unnoticed is refused, because it knows nothing of what it has promised; but if the node says
+// so and is to join as a new one, its number is greater than all before.
+func newLives(s *store.Store, rejoin bool) (l *lives, again bool, err error) {
+	l = &lives{store: s, held: make(chan struct{}, 1), seen: make(map[string]uint64)}
+	var state []byte
+	if l.book, state, _, err = s.Open(livesBook); err != nil {
+		return nil, false, err
 	}
-	for line := range strings.Lines(string(b)) {
-		number, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if l.seen[name], err = strconv.ParseUint(number, 10, 64); err != nil {
-			break
-		}
+	again = state != nil
+	now := uint64(time.Now().UnixMilli())
+	switch {
+	case again:
+		err = l.parse(string(state))
+	case rejoin:
+		l.own = rejoined + now
+	default:
+		l.own = rejoined - now
 	}
 	if err != nil {
-		return fmt.Errorf("cluster: the lives of the members in %s: %w", l.path, err)
+		return nil, false, err
+	}
+	l.own++
+	return l, again, l.save()
+}
+
+// parse reads them: a line of the own number, and one for each member.
+func (l *lives) parse(text string) error {
+	for line := range strings.Lines(text) {
+		var number uint64
+		var name string
+		if _, err := fmt.Sscanf(line, "own %d\n", &number); err == nil {
+			l.own = number
+		} else if _, err := fmt.Sscanf(line, "seen %d %q\n", &number, &name); err == nil {
+			l.seen[name] = number
+		} else {
+			return fmt.Errorf("%q is no line of the book of incarnations", line)
+		}
 	}
 	return nil
 }
 
+// save returns when they are on the disk. The lock is held, or nobody else has them.
+func (l *lives) save() error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "own %d\n", l.own)
+	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
+		fmt.Fprintf(&text, "seen %d %q\n", l.seen[name], name)
+	}
+	return l.store.Wait(l.book.Replace([]byte(text.String())))
+}
+
+// newest returns that of a member, 0 if it was never seen.
+func (l *lives) newest(name string) uint64 {
+	l.held <- struct{}{}
+	defer func() { <-l.held }()
+	return l.seen[name]
+}
+
 // saw is called before a member is let in with a newer life than all before.
 func (l *lives) saw(name string, life uint64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.held <- struct{}{}
+	defer func() { <-l.held }()
 	before := l.seen[name]
-	l.seen[name] = life
-	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
-		fmt.Fprintln(&text, l.seen[name], name)
+	if life <= before {
+		return nil
 	}
-	err := replace(l.path, text.String())
+	l.seen[name] = life
+	err := l.save()
 	if err != nil {
 		l.seen[name] = before
 	}

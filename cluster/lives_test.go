@@ -4,12 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/cluster"
+	"parley/cluster/store"
 )
 
 // A node that has lost its folder is refused by those who have been started again since, too:
@@ -50,17 +52,28 @@ func TestLostFolderAfterRestarts(t *testing.T) {
 	})
 }
 
-// A folder in which the lives of the others cannot be read is no new one.
+// A folder whose book of incarnations cannot be read is no new one.
 func TestLivesUnreadable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := new(rig)
 		configured(t, r, 1, withTable(t, true))
-		if err := errors.Join(os.MkdirAll(r.configs[0].Dir, 0o700), os.WriteFile(r.configs[0].Dir+"/lives", []byte("1O node2\n"), 0o600)); err != nil {
+		s, err := store.Open(filepath.Join(r.configs[0].Dir, "records"), store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, _, err := s.Open("node")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Replace([]byte("own 1O\n"))
+		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
 			t.Error("it starts", node.Close())
+		} else if !strings.Contains(err.Error(), "own 1O") {
+			t.Error(err)
 		}
 	})
 }
@@ -78,6 +91,8 @@ func TestRecordsLost(t *testing.T) {
 		for range 2 {
 			if node, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
 				t.Error("it starts", node.Close())
+			} else if !strings.Contains(err.Error(), "--rejoin") {
+				t.Error(err)
 			}
 		}
 	})

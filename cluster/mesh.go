@@ -30,15 +30,11 @@ func (n *Node) linking(incarnation uint64, addresses []string) (link.Config, err
 	for _, m := range n.c.Members {
 		c.Names = append(c.Names, m.Name)
 	}
-	if n.c.Dir != "" {
-		lives := new(lives)
-		if err := lives.read(n.c.Dir); err != nil {
-			return c, err
-		}
+	if n.lives != nil {
 		for _, m := range n.c.Members {
-			c.Newest = append(c.Newest, lives.seen[m.Name])
+			c.Newest = append(c.Newest, n.lives.newest(m.Name))
 		}
-		c.Seen = func(id parley.ID, life uint64) error { return lives.saw(n.c.Members[id].Name, life) }
+		c.Seen = func(id parley.ID, life uint64) error { return n.lives.saw(n.c.Members[id].Name, life) }
 	}
 	return c, nil
 }

@@ -14,14 +14,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"parley"
 	"parley/cluster/cert"
+	"parley/cluster/disk"
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/cluster/store"
@@ -108,7 +107,8 @@ type Config struct {
 
 // hooks are what tests change: the disk, the versions of the wire, the limits of links.
 type hooks struct {
-	disk             vfs.FS
+	disk             disk.Disk
+	logSize          int64
 	wireMin, wireMax uint16
 	limits           link.Limits
 	meddle           func(to parley.ID, packet []byte, send func([]byte))
@@ -180,6 +180,8 @@ type Node struct {
 	links  connections
 	host   *host.Host
 	store  *store.Store
+	lives  *lives                    // nil without a folder
+	waits  atomic.Pointer[host.Host] // for the disk
 	groups map[string]*Group
 	tables map[string]*Table
 
@@ -245,14 +247,7 @@ func (c Config) self() int {
 
 func (n *Node) start(ctx context.Context) (err error) {
 	if n.c.Dir != "" {
-		if err := n.c.intact(); err != nil {
-			return err
-		}
-		n.store, err = store.Open(filepath.Join(n.c.Dir, "records"), store.Options{
-			Durable: func(upto uint64) { n.host.Durable(upto) }, Failed: n.broken, Log: n.c.Log,
-			Disk: n.c.hooks.disk,
-		})
-		if err != nil {
+		if err := n.marked(); err != nil {
 			return err
 		}
 	}
@@ -276,6 +271,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 		hosting.Trace = n.trace
 	}
 	n.host = host.New(hosting)
+	n.waits.Store(n.host)
 	n.host.Expect(clockChannel)
 	for i := range n.c.Groups {
 		n.host.Expect(firstGroup + uint32(i))

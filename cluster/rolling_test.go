@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"parley/cluster"
 	"parley/replica/keyvalue"
 )
@@ -58,13 +56,13 @@ func TestRollingUpgrade(t *testing.T) {
 // back on a disk that works it goes on, and nothing is lost.
 func TestDiskFailsUnderANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &brittle{FS: vfs.Default}
+		d := new(brittle)
 		broken := make(chan error, 10)
 		first := true
 		with := withTable(t, true)
 		r := newRig(t, 3, func(c *cluster.Config) {
 			if with(c); first {
-				c.TestDisk(d)
+				c.TestDisk(d.disk())
 				c.Broken = func(err error) { broken <- err }
 			}
 			first = false

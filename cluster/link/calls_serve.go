@@ -198,19 +198,16 @@ func (p *callee) greeted(r *parleyv1.CarryRequest) Reason {
 	}
 	p.turn.Lock()
 	defer p.turn.Unlock()
+	if err := p.saw(hello.Incarnation); err != nil {
+		p.m.note("peer", p.name(), &Down{Reason: Broken, Err: err})
+		return Broken
+	}
 	p.peer.mu.Lock()
 	old := hello.Incarnation < p.newest || hello.Incarnation == p.newest && r.GetSession() <= p.past
-	var err error
-	if !old {
-		err = p.saw(hello.Incarnation)
-	}
+	p.newest = max(p.newest, hello.Incarnation)
 	p.peer.mu.Unlock()
 	if old {
 		return OldLife
-	}
-	if err != nil {
-		p.m.note("peer", p.name(), &Down{Reason: Broken, Err: err})
-		return Broken
 	}
 	if p.up { // he has lost what we had, and maybe his memory
 		p.up, p.out = false, 0

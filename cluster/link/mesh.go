@@ -45,7 +45,7 @@ type Config struct {
 	Log      *slog.Logger // or nil
 	// Newest is the newest incarnation of each peer that was seen before, by ID, or nil.
 	// Seen, if it is given, is called with each newer one before the peer is taken, and may
-	// refuse it. It is called for one connection of a peer at a time.
+	// refuse it. Several connections of a peer may call it at the same time.
 	Newest []uint64
 	Seen   func(id parley.ID, incarnation uint64) error
 }

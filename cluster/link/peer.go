@@ -42,6 +42,9 @@ func (p *peer) name() string {
 // takes its place only if it has ended, or is of an incarnation before. It has to end wholly
 // then, so that the host hears of its end before the new beginning.
 func (p *peer) admit(s *session) *Down {
+	if err := p.saw(s.hello.Incarnation); err != nil {
+		return &Down{Reason: Broken, Err: err}
+	}
 	for {
 		p.mu.Lock()
 		old := p.live.Load()
@@ -50,14 +53,9 @@ func (p *peer) admit(s *session) *Down {
 			p.mu.Unlock()
 			return &Down{Reason: OldLife}
 		case old == nil:
-			err := p.saw(s.hello.Incarnation)
-			if err == nil {
-				p.live.Store(s)
-			}
+			p.newest = s.hello.Incarnation
+			p.live.Store(s)
 			p.mu.Unlock()
-			if err != nil {
-				return &Down{Reason: Broken, Err: err}
-			}
 			return nil
 		case !old.ended() && s.hello.Incarnation == old.hello.Incarnation:
 			p.mu.Unlock()
@@ -69,14 +67,15 @@ func (p *peer) admit(s *session) *Down {
 	}
 }
 
-// saw notes an incarnation that is not before the newest. The lock is held.
+// saw has an incarnation noted that is newer than all before. No lock is held meanwhile: that may take as long as the
+// disk does.
 func (p *peer) saw(incarnation uint64) error {
-	if seen := p.m.c.Seen; seen != nil && incarnation > p.newest {
-		if err := seen(p.id, incarnation); err != nil {
-			return err
-		}
+	p.mu.Lock()
+	newer := incarnation > p.newest
+	p.mu.Unlock()
+	if seen := p.m.c.Seen; seen != nil && newer {
+		return seen(p.id, incarnation)
 	}
-	p.newest = incarnation
 	return nil
 }
 

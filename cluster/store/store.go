@@ -5,25 +5,35 @@
 // since its last commit, with one write and one sync for all, and then says up to where
 // all is on the disk. Nothing that depends on a record may leave the node before that.
 //
+// # Damage
+//
+// Every batch carries checksums and that of the batch before it, and a manifest names all
+// files and where they end. What is missing or changed is found when the store is opened, and
+// then it does not open: see [Damage]. One loss cannot be told from a crash: that of the last
+// sync before it. The store then opens without it, says so, and [Store.Position] is smaller
+// than what others have seen of the node.
+//
+// # Failure
+//
 // A disk that fails is not asked again: what it has kept of a failed write is unknown,
-// and so is whether it will say so. The store then takes in nothing more and tells its
-// owner, who stops the node.
+// and so is whether it will say so. A disk that does not answer for Options.Limit has failed.
+// The store then takes in nothing more and tells its owner, who stops the node.
 package store
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
+	"path/filepath"
 	"sync"
-
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"time"
 
 	"parley"
+	"parley/cluster/disk"
 )
 
 // ErrClosed is the error of a store that has been closed.
@@ -31,89 +41,176 @@ var ErrClosed = errors.New("store: closed")
 
 // Store is the durable memory of one node. Its methods may be used at the same time.
 type Store struct {
-	db      *pebble.DB
-	durable func(upto uint64)
-	failed  func(error)
+	o    Options
+	dir  string
+	id   uint64
+	disk disk.Disk
+	lock io.Closer
+	done chan struct{} // closed when commits have ended
+	bad  chan struct{} // closed when the disk has failed
 
 	mu    sync.Mutex
-	work  sync.Cond
-	batch *pebble.Batch // what gathers for the next commit
-	spare *pebble.Batch
-	upto  uint64 // records handed over so far, of all books
-	// committed is how many of them are on the disk.
-	committed uint64
-	books     map[string]*Book
-	closing   bool
-	err       error
-	done      chan struct{}
+	moved sync.Cond // more is to be committed, or was, or the store ends
+	batch pending   // what gathers for the next commit
+	spare pending
+	upto  uint64 // the number of the last record handed over
+	// synced is the number of the last record on the disk.
+	synced  uint64
+	begun   uint64 // synced at the start
+	slowest time.Duration
+	books   map[string]*book
+	closing bool
+	err     error
+	asked   time.Time // when free was
+	free    uint64
+
+	files files
 }
 
-// Options are those of a store.
+// pending is a batch that gathers, with room for its header in front.
+type pending struct {
+	b       []byte
+	records int
+}
+
+// Options configure a store. What is zero has a default.
 type Options struct {
-	// Durable is called after each commit, from one goroutine: all that was handed over
-	// with a number up to this one is on the disk.
+	// Durable is called after each commit, from one goroutine: every record with a number up to upto
+	// is on the disk.
 	Durable func(upto uint64)
-	// Failed is called once if the disk fails. Nothing is durable any more after that.
+	// Failed is called once if the disk fails. Nothing is durable any more after that. It must not block.
 	Failed func(error)
 	Log    *slog.Logger
-
-	// Disk is that of the system by default. Tests have another.
-	Disk vfs.FS
+	// Disk is by default that of the operating system.
+	Disk disk.Disk
+	// Limit is how long one call of the disk may take before the disk counts as failed; by default 5 s.
+	Limit time.Duration
+	// LogSize is how many bytes a log is given; by default 32 MiB.
+	LogSize int64
 }
 
-// Open opens the store in a folder, which it makes if there is none. A folder belongs
-// to one store at a time.
-func Open(dir string, o Options) (*Store, error) {
-	if o.Disk == nil {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("store: %w", err)
-		}
-		o.Disk = vfs.Default
+func (o *Options) fill() {
+	if o.Durable == nil {
+		o.Durable = func(uint64) {}
 	}
-	s := &Store{durable: o.Durable, failed: o.Failed, books: make(map[string]*Book), done: make(chan struct{})}
-	if s.durable == nil {
-		s.durable = func(uint64) {}
-	}
-	if s.failed == nil {
-		s.failed = func(error) {}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s.work.L = &s.mu
-	db, err := pebble.Open(dir, &pebble.Options{
-		FS:     o.Disk,
-		Logger: logger{o.Log, s.fail},
-		// What it writes in the background it would try again, on a disk that failed.
-		EventListener: &pebble.EventListener{BackgroundError: s.fail},
-		// Records live until a state replaces them: most never leave the first table.
-		MemTableSize: 16 << 20,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("store: %s: %w", dir, err)
+	if o.Disk == nil {
+		o.Disk = disk.System{}
 	}
-	s.db, s.batch, s.spare = db, db.NewBatch(), db.NewBatch()
+	if o.Limit == 0 {
+		o.Limit = 5 * time.Second
+	}
+	if o.LogSize == 0 {
+		o.LogSize = 32 << 20
+	}
+}
+
+// book is what the store knows of the records of one machine.
+type book struct {
+	name   string
+	open   bool
+	loaded *content // until it is opened
+	bytes  int64    // of the records that count, about
+}
+
+// Open opens the store in a folder, which it makes if there is none. A folder belongs
+// to one store at a time. It fails with a *Damage if what is there is damaged, and with
+// disk.ErrLocked if the folder is in use.
+func Open(dir string, o Options) (*Store, error) {
+	o.fill()
+	s := &Store{
+		o: o, dir: dir, done: make(chan struct{}), bad: make(chan struct{}), books: make(map[string]*book),
+	}
+	s.moved.L = &s.mu
+	s.disk = disk.Hooked{Disk: o.Disk, Around: s.watched}
+	opened := make(chan error, 1)
+	go func() { opened <- s.start() }()
+	var err error
+	select {
+	case err = <-opened:
+	case <-s.bad: // it may be in the kernel for ever
+		select {
+		case err = <-opened:
+		case <-time.After(patience):
+		}
+		err = errors.Join(s.failure(), err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
 	go s.run()
 	return s, nil
 }
 
-// Book is what one machine has made durable.
-type Book struct {
-	s      *Store
-	prefix []byte
-	next   uint64 // the number of the next record
+// patience is how long one waits for a call of a disk that has failed.
+const patience = 500 * time.Millisecond
+
+// start reads what there is, and begins a new log behind it.
+func (s *Store) start() (err error) {
+	if err := s.disk.MkdirAll(s.dir); err != nil {
+		return err
+	}
+	if s.lock, err = s.disk.Lock(filepath.Join(s.dir, lockName)); err != nil {
+		return fmt.Errorf("%s: %w", s.dir, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.files.close(), s.lock.Close())
+		}
+	}()
+	l, err := load(s.disk, s.dir)
+	if err != nil {
+		return err
+	}
+	for name, c := range l.books {
+		s.books[name] = &book{name: name, loaded: c, bytes: c.bytes}
+	}
+	s.upto, s.synced, s.begun = l.at.number, l.at.number, l.at.number
+	if t := l.tail; t != nil {
+		s.o.Log.LogAttrs(context.Background(), slog.LevelInfo, "store was not closed; resuming behind its last whole batch",
+			slog.String("file", t.File), slog.Int64("offset", t.Offset), slog.Bool("torn", t.Torn),
+			slog.Uint64("position", l.at.number))
+	}
+	if err := s.files.begin(s, l); err != nil {
+		return err
+	}
+	s.id = s.files.manifest.store
+	s.batch.b, s.spare.b = make([]byte, batchHeader), make([]byte, batchHeader)
+	s.asked = time.Now()
+	s.free, err = s.disk.Free(s.dir)
+	return err
 }
 
-// The keys of a book: its name with its length in front, and then one of these. The
-// number of a record follows, so that records are in order.
-const (
-	stateKey  = 's'
-	recordKey = 'r'
-	endKey    = 'r' + 1
-)
+// watched makes a call of the disk, and takes the disk for failed if the call does not end in time. A disk that has
+// failed is asked for nothing more.
+func (s *Store) watched(op disk.Op, do func() error) error {
+	if err := s.failure(); err != nil && op.Call != "close" {
+		return err
+	}
+	t := time.AfterFunc(s.o.Limit, func() {
+		s.fail(fmt.Errorf("the disk has not answered for %v to a %s of %s: a goroutine of the store is left in the kernel",
+			s.o.Limit, op.Call, op.Name))
+	})
+	defer t.Stop()
+	return do()
+}
+
+// Book is what one machine has made durable.
+type Book struct {
+	s *Store
+	b *book
+}
 
 // maxName is the longest name of a book.
 const maxName = 255
+
+// maxRecord is the largest body of a record or a state, in bytes.
+const maxRecord = 1 << 30
 
 // Open returns the book of a machine, by a name that no other one has, with the state and
 // the records in it, oldest first; the state is nil if none has replaced records.
@@ -123,170 +220,212 @@ func (s *Store) Open(name string) (b *Book, state []byte, records []parley.Recor
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.books[name] != nil {
+	if s.books[name] == nil {
+		s.books[name] = &book{name: name}
+	}
+	of := s.books[name]
+	if of.open {
 		return nil, nil, nil, fmt.Errorf("store: %q is open already", name)
 	}
-	b = &Book{s: s, prefix: append([]byte{byte(len(name))}, name...)}
-	if state, err = s.get(b.key(stateKey)); err != nil {
-		return nil, nil, nil, err
+	of.open = true
+	if c := of.loaded; c != nil {
+		state, records, of.loaded = c.state, c.records, nil
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: b.key(recordKey), UpperBound: b.key(endKey)})
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("store: %w", err)
-	}
-	for it.First(); it.Valid(); it.Next() {
-		r, number, ok := b.read(it.Key(), it.Value())
-		if !ok {
-			return nil, nil, nil, errors.Join(fmt.Errorf("store: %q has a record that cannot be read", name), it.Close())
-		}
-		records, b.next = append(records, r), number+1
-	}
-	if err := it.Close(); err != nil {
-		return nil, nil, nil, fmt.Errorf("store: %w", err)
-	}
-	s.books[name] = b
-	return b, state, records, nil
-}
-
-func (s *Store) get(key []byte) ([]byte, error) {
-	v, closer, err := s.db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	out := append([]byte{}, v...)
-	return out, closer.Close()
-}
-
-func (b *Book) key(what byte) []byte { return append(b.prefix[:len(b.prefix):len(b.prefix)], what) }
-
-// read takes a record apart: its path stands before its body.
-func (b *Book) read(key, value []byte) (r parley.Record, number uint64, ok bool) {
-	at := key[len(b.prefix)+1:]
-	path, body, err := parley.ReadUvarint(value, 1<<64-1)
-	if len(at) != 8 || err != nil {
-		return r, 0, false
-	}
-	return parley.Record{Path: parley.Path(path), Body: append([]byte(nil), body...)}, binary.BigEndian.Uint64(at), true
+	return &Book{s, of}, state, records, nil
 }
 
 // Append hands over a record and returns its number among all that the store has been
 // given: it is durable when Options.Durable says so of this number.
-func (b *Book) Append(r parley.Record) (number uint64) {
-	s := b.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var key [maxName + 10]byte
-	k := append(append(key[:0], b.prefix...), recordKey)
-	k = binary.BigEndian.AppendUint64(k, b.next)
-	value := append(binary.AppendUvarint(nil, uint64(r.Path)), r.Body...)
-	b.next++
-	return s.hand(s.batch.Set(k, value, nil))
-}
+func (b *Book) Append(r parley.Record) (number uint64) { return b.hand(recordKind, r.Path, r.Body) }
 
 // Replace hands over a state that takes the place of all records so far.
-func (b *Book) Replace(state []byte) (number uint64) {
+func (b *Book) Replace(state []byte) (number uint64) { return b.hand(replacesKind, 0, state) }
+
+// hand hands over a record or a state. A store that has failed forgets it: it will never be durable.
+func (b *Book) hand(kind byte, path parley.Path, body []byte) uint64 {
 	s := b.s
+	if len(body) > maxRecord {
+		s.fail(fmt.Errorf("%s made a record of %d bytes, and %d are allowed", b.b.name, len(body), maxRecord))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hand(errors.Join(
-		s.batch.DeleteRange(b.key(recordKey), b.key(endKey), nil),
-		s.batch.Set(b.key(stateKey), state, nil),
-	))
-}
-
-// hand counts what was put into the batch. The lock is held.
-func (s *Store) hand(err error) uint64 {
-	if err != nil {
-		panic(fmt.Sprintf("store: a batch in memory: %v", err)) // which has nothing that can fail
-	}
 	s.upto++
-	s.work.Signal()
+	if s.err != nil || s.closing {
+		return s.upto
+	}
+	before := len(s.batch.b)
+	s.batch.b = appendRecord(s.batch.b, kind, b.b.name, path, body)
+	s.batch.records++
+	if kind == replacesKind {
+		b.b.bytes = 0
+	}
+	b.b.bytes += int64(len(s.batch.b) - before)
+	s.moved.Broadcast()
 	return s.upto
 }
 
-// run commits what has gathered, again and again. After a failure it goes on to take in
-// what it is given, and says no more that anything is durable.
+// Wait returns when a record is durable, or with the error because of which it never will be.
+func (s *Store) Wait(number uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.synced < number {
+		if err := s.err; err != nil {
+			return err
+		} else if s.closing {
+			return ErrClosed
+		}
+		s.moved.Wait()
+	}
+	return nil
+}
+
+// run commits what has gathered, again and again.
 func (s *Store) run() {
 	defer close(s.done)
-	for committed := uint64(0); ; {
-		batch, upto, ok := s.gathered(committed)
+	for {
+		batch, upto, ok := s.gathered()
 		if !ok {
 			return
 		}
-		if s.broken() == nil {
-			if err := batch.Commit(pebble.Sync); err != nil {
-				s.fail(err)
-			}
+		began := time.Now()
+		if err := s.files.commit(batch.b, batch.records, upto); err != nil {
+			s.fail(fmt.Errorf("the disk failed: %w", err))
+			return
 		}
-		// The database may have called a failure fatal, and gone on.
-		if committed = upto; s.broken() == nil {
-			s.mu.Lock()
-			s.committed = upto
-			s.mu.Unlock()
-			s.durable(upto)
+		if !s.committed(batch, upto, time.Since(began)) {
+			return
 		}
-		batch.Reset()
-		s.mu.Lock()
-		s.spare = batch
-		s.mu.Unlock()
+		s.o.Durable(upto)
+		s.files.tidy(s)
 	}
 }
 
 // gathered waits for something to commit. It is the end if there is nothing and the
-// store is to be closed.
-func (s *Store) gathered(committed uint64) (batch *pebble.Batch, upto uint64, ok bool) {
+// store is to be closed, or if the disk has failed.
+func (s *Store) gathered() (batch pending, upto uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.upto == committed {
+	for s.batch.records == 0 && s.err == nil {
 		if s.closing {
-			return nil, 0, false
+			return batch, 0, false
 		}
-		s.work.Wait()
+		s.moved.Wait()
 	}
 	batch, s.batch = s.batch, s.spare
-	return batch, s.upto, true
+	return batch, s.synced + uint64(batch.records), s.err == nil
 }
 
-func (s *Store) broken() error {
+// keep is the largest buffer that is kept for the next batch.
+const keep = 4 << 20
+
+// slow is how long a commit may take before that is worth a line in the log.
+const slow = time.Second
+
+// committed notes that a batch is durable, unless the disk was taken for failed meanwhile.
+func (s *Store) committed(batch pending, upto uint64, took time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err
+	if s.err != nil {
+		return false
+	}
+	s.synced, s.slowest = upto, max(s.slowest, took)
+	if batch.b = batch.b[:batchHeader]; cap(batch.b) > keep {
+		batch.b = make([]byte, batchHeader)
+	}
+	s.spare = pending{b: batch.b}
+	s.moved.Broadcast()
+	if took > slow {
+		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "disk is slow", slog.Duration("commit", took))
+	}
+	return true
 }
 
 // fail tells the owner, once.
 func (s *Store) fail(err error) {
 	s.mu.Lock()
 	first := s.err == nil
-	s.err = errors.Join(s.err, err)
+	if first {
+		err = fmt.Errorf("store: %w", err)
+		s.err = err
+		s.batch, s.spare = pending{}, pending{}
+		close(s.bad)
+		s.moved.Broadcast()
+	}
 	s.mu.Unlock()
 	if first {
-		// Not here: it may be the database that tells, with its locks held.
-		go s.failed(fmt.Errorf("store: the disk failed: %w", err))
+		s.o.Failed(err)
 	}
+}
+
+// failure is why nothing is durable any more.
+func (s *Store) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// ID returns the number of this store, which it was given at random when it began.
+func (s *Store) ID() uint64 { return s.id }
+
+// Position returns the number of the last record on the disk. It grows over all lives of the store.
+func (s *Store) Position() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.synced
+}
+
+// The room on a disk below which a node warns, and below which it refuses to write for its clients.
+const (
+	RoomWarn   = 256 << 20
+	RoomRefuse = 64 << 20
+)
+
+// Free returns how many bytes are free on the disk, at most a second ago.
+func (s *Store) Free() uint64 {
+	s.mu.Lock()
+	ask := time.Since(s.asked) >= time.Second && s.err == nil && !s.closing
+	if ask {
+		s.asked = time.Now()
+	}
+	free := s.free
+	s.mu.Unlock()
+	if !ask {
+		return free
+	}
+	now, err := s.disk.Free(s.dir)
+	if err != nil {
+		return free
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = now
+	return now
 }
 
 // Stats is what a store has done.
 type Stats struct {
-	Records uint64 // handed over, states too
-	Durable uint64 // of them on the disk
-	Bytes   uint64 // of the folder
-	Err     error  // why nothing is durable any more
+	Records  uint64        // handed over since it was opened, states too
+	Durable  uint64        // of them on the disk
+	Position uint64        // the number of the last record on the disk
+	Bytes    uint64        // of the folder
+	Free     uint64        // on the disk
+	Slowest  time.Duration // the slowest commit
+	Err      error         // why nothing is durable any more
 }
 
-// Stats tells what the store has done since it was opened.
+// Stats returns what the store has done since it was opened.
 func (s *Store) Stats() Stats {
+	free := s.Free()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := Stats{Records: s.upto, Durable: s.committed, Err: s.err}
-	if !s.closing {
-		out.Bytes = s.db.Metrics().DiskSpaceUsage()
+	return Stats{
+		Records: s.upto - s.begun, Durable: s.synced - s.begun, Position: s.synced,
+		Bytes: uint64(s.files.size.Load()), Free: free, Slowest: s.slowest, Err: s.err,
 	}
-	return out
 }
 
-// Close waits until all that was handed over is durable, and closes the store.
+// Close waits until all that was handed over is durable, and closes the store. If the disk has failed it
+// returns within a second, with the failure.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closing {
@@ -294,24 +433,35 @@ func (s *Store) Close() error {
 		return ErrClosed
 	}
 	s.closing = true
-	s.work.Signal()
+	s.moved.Broadcast()
 	s.mu.Unlock()
+	ended := make(chan error, 1)
+	go func() { ended <- s.end() }()
+	select {
+	case err := <-ended:
+		return errors.Join(s.failure(), err)
+	case <-s.bad:
+	}
+	select {
+	case err := <-ended:
+		return errors.Join(s.failure(), err)
+	case <-time.After(patience):
+		return s.failure()
+	}
+}
+
+// end closes the files when all is committed.
+func (s *Store) end() error {
 	<-s.done
-	return errors.Join(s.broken(), s.db.Close())
+	err := s.files.end(s)
+	return errors.Join(err, s.lock.Close())
 }
 
-// logger hands on what the database says. What it calls fatal is a failure of the disk.
-type logger struct {
-	log  *slog.Logger
-	fail func(error)
+// newID returns a number that no other store has.
+func newID() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // which never fails
+	return binary.BigEndian.Uint64(b[:])
 }
-
-func (l logger) Infof(string, ...any) {}
-
-func (l logger) Errorf(format string, args ...any) {
-	l.log.LogAttrs(context.Background(), slog.LevelError, "store: "+fmt.Sprintf(format, args...))
-}
-
-func (l logger) Fatalf(format string, args ...any) { l.fail(fmt.Errorf(format, args...)) }
 
 var _ io.Closer = (*Store)(nil)

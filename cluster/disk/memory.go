@@ -1,0 +1,366 @@
+package disk
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+)
+
+// sector is what a disk writes whole or not at all.
+const sector = 512
+
+// Memory is a disk in memory. It knows what of it would survive a loss of power: see Crash.
+type Memory struct {
+	mu     sync.Mutex
+	names  map[string]*memoryFile // by path
+	safe   map[string]*memoryFile // the names that are durable
+	dirs   map[string]bool
+	locked map[string]bool
+	room   int64 // bytes that can be written; below 0 without bound
+}
+
+// memoryFile is a file in memory. The disk's lock guards it.
+type memoryFile struct {
+	data  []byte
+	safe  []byte       // what is durable of it
+	dirty map[int]bool // the sectors that were written since the last sync
+}
+
+// NewMemory returns an empty disk. At most room bytes fit on it; below 0 there is no bound.
+func NewMemory(room int64) *Memory {
+	return &Memory{
+		names: make(map[string]*memoryFile), safe: make(map[string]*memoryFile),
+		dirs: make(map[string]bool), locked: make(map[string]bool), room: room,
+	}
+}
+
+// Crash returns what is left after a loss of power. What was not synced is lost; with chance given, each sector
+// and each name that was not is lost or not by chance. The disk itself is left as it is.
+func (d *Memory) Crash(chance *rand.Rand) *Memory {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := NewMemory(d.room)
+	out.dirs = maps.Clone(d.dirs)
+	survives := func() bool { return chance != nil && chance.IntN(2) == 0 }
+	kept := make(map[*memoryFile]*memoryFile)
+	names := maps.Clone(d.safe)
+	for _, name := range slices.Sorted(maps.Keys(d.names)) {
+		if f := d.names[name]; d.safe[name] != f && survives() {
+			names[name] = f
+		}
+	}
+	for name := range d.safe {
+		if d.names[name] == nil && survives() {
+			delete(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		f := names[name]
+		if kept[f] == nil {
+			kept[f] = f.crash(survives)
+		}
+		out.names[name], out.safe[name] = kept[f], kept[f]
+	}
+	return out
+}
+
+// crash returns what is left of a file.
+func (f *memoryFile) crash(survives func() bool) *memoryFile {
+	data := slices.Clone(f.safe)
+	for _, s := range slices.Sorted(maps.Keys(f.dirty)) {
+		begin, end := s*sector, min((s+1)*sector, len(f.data))
+		if begin >= end || !survives() {
+			continue
+		}
+		if len(data) < end {
+			data = append(data, make([]byte, end-len(data))...)
+		}
+		copy(data[begin:end], f.data[begin:end])
+	}
+	return &memoryFile{data: data, safe: slices.Clone(data), dirty: make(map[int]bool)}
+}
+
+// MkdirAll makes a folder. Folders are durable at once.
+func (d *Memory) MkdirAll(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dirs[filepath.Clean(dir)] = true
+	return nil
+}
+
+// List returns the names in a folder.
+func (d *Memory) List(dir string) (names []string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.names {
+		if filepath.Dir(name) == filepath.Clean(dir) {
+			names = append(names, filepath.Base(name))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func missing(call, name string, err error) error {
+	return &fs.PathError{Op: call, Path: name, Err: err}
+}
+
+// Create makes a file.
+func (d *Memory) Create(name string) (File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	name = filepath.Clean(name)
+	switch {
+	case d.names[name] != nil:
+		return nil, missing("create", name, fs.ErrExist)
+	case !d.dirs[filepath.Dir(name)]:
+		return nil, missing("create", name, fs.ErrNotExist)
+	}
+	f := &memoryFile{dirty: make(map[int]bool)}
+	d.names[name] = f
+	return &openFile{d: d, f: f, name: name, writes: true}, nil
+}
+
+// Open opens a file for reading.
+func (d *Memory) Open(name string) (File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	name = filepath.Clean(name)
+	f := d.names[name]
+	if f == nil {
+		return nil, missing("open", name, fs.ErrNotExist)
+	}
+	return &openFile{d: d, f: f, name: name}, nil
+}
+
+// Rename gives a file another name.
+func (d *Memory) Rename(from, to string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	from, to = filepath.Clean(from), filepath.Clean(to)
+	f := d.names[from]
+	if f == nil {
+		return missing("rename", from, fs.ErrNotExist)
+	}
+	delete(d.names, from)
+	d.names[to] = f
+	return nil
+}
+
+// Remove removes a file.
+func (d *Memory) Remove(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	name = filepath.Clean(name)
+	if d.names[name] == nil {
+		return missing("remove", name, fs.ErrNotExist)
+	}
+	delete(d.names, name)
+	return nil
+}
+
+// SyncDir makes the names in a folder durable.
+func (d *Memory) SyncDir(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dir = filepath.Clean(dir)
+	for name := range d.safe {
+		if filepath.Dir(name) == dir && d.names[name] == nil {
+			delete(d.safe, name)
+		}
+	}
+	for name, f := range d.names {
+		if filepath.Dir(name) == dir {
+			d.safe[name] = f
+		}
+	}
+	return nil
+}
+
+// Lock takes a name as a lock.
+func (d *Memory) Lock(name string) (io.Closer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.locked[name] {
+		return nil, ErrLocked
+	}
+	d.locked[name] = true
+	return unlock(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.locked, name)
+	}), nil
+}
+
+type unlock func()
+
+func (u unlock) Close() error {
+	u()
+	return nil
+}
+
+// Free returns how many bytes can still be written.
+func (d *Memory) Free(string) (uint64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.free(), nil
+}
+
+// free is how many bytes can still be written. The lock is held.
+func (d *Memory) free() uint64 {
+	if d.room < 0 {
+		return 1 << 50
+	}
+	used := make(map[*memoryFile]bool)
+	left := d.room
+	for _, f := range d.names {
+		if !used[f] {
+			left -= int64(len(f.data))
+		}
+		used[f] = true
+	}
+	return uint64(max(0, left))
+}
+
+// Change changes the bytes of a file at rest, durably: for tests of damage. It panics if there is no such file.
+func (d *Memory) Change(name string, change func(data []byte) []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.names[filepath.Clean(name)]
+	if f == nil {
+		panic(fmt.Sprintf("disk: there is no %s", name))
+	}
+	f.data = change(f.data)
+	f.safe, f.dirty = slices.Clone(f.data), make(map[int]bool)
+}
+
+// openFile is a handle of a file in memory.
+type openFile struct {
+	d      *Memory
+	f      *memoryFile
+	name   string
+	writes bool
+	closed bool
+}
+
+// begin checks that the handle can do what it is asked for. The lock is held.
+func (o *openFile) begin(call string, writes bool) error {
+	switch {
+	case o.closed:
+		return missing(call, o.name, fs.ErrClosed)
+	case writes && !o.writes:
+		return missing(call, o.name, fs.ErrPermission)
+	}
+	return nil
+}
+
+func (o *openFile) ReadAt(b []byte, off int64) (int, error) {
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	if err := o.begin("read", false); err != nil {
+		return 0, err
+	}
+	if off >= int64(len(o.f.data)) {
+		return 0, io.EOF
+	}
+	n := copy(b, o.f.data[off:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (o *openFile) WriteAt(b []byte, off int64) (int, error) {
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	if err := o.begin("write", true); err != nil {
+		return 0, err
+	}
+	end := int(off) + len(b)
+	if err := o.grow("write", end); err != nil {
+		return 0, err
+	}
+	for s := int(off) / sector; s*sector < end; s++ {
+		o.f.dirty[s] = true
+	}
+	return copy(o.f.data[off:], b), nil
+}
+
+// grow gives the file at least so many bytes. The lock is held.
+func (o *openFile) grow(call string, size int) error {
+	more := size - len(o.f.data)
+	if more <= 0 {
+		return nil
+	}
+	if uint64(more) > o.d.free() {
+		return missing(call, o.name, syscall.ENOSPC)
+	}
+	o.f.data = append(o.f.data, make([]byte, more)...)
+	return nil
+}
+
+func (o *openFile) Close() error {
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	if err := o.begin("close", false); err != nil {
+		return err
+	}
+	o.closed = true
+	return nil
+}
+
+func (o *openFile) Size() (int64, error) {
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	return int64(len(o.f.data)), o.begin("size", false)
+}
+
+func (o *openFile) Reserve(size int64) error {
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	if err := o.begin("reserve", true); err != nil {
+		return err
+	}
+	return o.grow("reserve", int(size))
+}
+
+func (o *openFile) Truncate(size int64) error {
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	if err := o.begin("truncate", true); err != nil {
+		return err
+	}
+	if int(size) < len(o.f.data) {
+		o.f.data = o.f.data[:size]
+		return nil
+	}
+	return o.grow("truncate", int(size))
+}
+
+// Sync copies what was written since the last one, so that many small syncs of a large file are cheap.
+func (o *openFile) Sync() error {
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	if err := o.begin("sync", true); err != nil {
+		return err
+	}
+	f := o.f
+	if len(f.safe) < len(f.data) {
+		f.safe = append(f.safe, make([]byte, len(f.data)-len(f.safe))...)
+	}
+	f.safe = f.safe[:len(f.data)]
+	for s := range f.dirty {
+		if begin := s * sector; begin < len(f.data) {
+			end := min(begin+sector, len(f.data))
+			copy(f.safe[begin:end], f.data[begin:end])
+		}
+	}
+	clear(f.dirty)
+	return nil
+}

@@ -1,0 +1,318 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"parley"
+	"parley/cluster/disk"
+)
+
+// ErrDamaged is the error of a folder in which something is missing or is not what was written. Every *Damage
+// matches it.
+var ErrDamaged = errors.New("what the node had written is damaged")
+
+// ErrOldFormat is the error of a folder of an earlier version of Parley.
+var ErrOldFormat = errors.New("this folder was written by an earlier version, and this one cannot read it: " +
+	"while the other nodes run, move the folder away and start this node with an empty one and --rejoin")
+
+// Damage says what of a folder is damaged.
+type Damage struct {
+	File   string
+	Offset int64 // -1: the file as a whole
+	What   string
+}
+
+// Error says where, what and what to do.
+func (d *Damage) Error() string {
+	where := d.File
+	if d.Offset >= 0 {
+		where = fmt.Sprintf("%s, byte %d", d.File, d.Offset)
+	}
+	return fmt.Sprintf("%s: %s: %v, and what it acknowledged may be lost here: while a majority of the other nodes "+
+		"is intact, move the folder away and start this node with an empty one and --rejoin", where, d.What, ErrDamaged)
+}
+
+// Is tells that it is ErrDamaged.
+func (d *Damage) Is(target error) bool { return target == ErrDamaged }
+
+// content is what is left of the records of one book.
+type content struct {
+	state   []byte // nil if none has replaced records
+	records []parley.Record
+	bytes   int64 // of all that, as it stands in files
+}
+
+// loaded is what a folder holds.
+type loaded struct {
+	manifest *manifest // nil: nothing
+	books    map[string]*content
+	at       place // how far the open log goes
+	tail     *Tail
+}
+
+// Tail says where the newest log ended that was not closed. What was written and not synced when the node ended is
+// lost, and that is as it should be; but damage in its last sync, or behind it, looks the same. Who has seen more
+// of this node than Position can tell.
+type Tail struct {
+	File   string
+	Offset int64
+	Torn   bool // something that is no whole batch stands there
+}
+
+// load reads all that is in a folder.
+func load(d disk.Disk, dir string) (*loaded, error) {
+	m, err := readManifest(d, dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &loaded{manifest: m, books: make(map[string]*content)}
+	if m == nil {
+		return l, nil
+	}
+	if m.base != nil {
+		if err := l.sealed(d, filepath.Join(dir, baseName(m.base.file)), baseKind, *m.base); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range m.logs {
+		if err := l.sealed(d, filepath.Join(dir, logName(s.file)), logKind, s); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.last(d, dir); err != nil {
+		return nil, err
+	}
+	return l, l.unnamed(d, dir)
+}
+
+// openNamed opens a file that the manifest names.
+func openNamed(d disk.Disk, name string) (f disk.File, size int64, err error) {
+	f, err = d.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, &Damage{File: name, Offset: -1, What: "the file is missing"}
+	} else if err != nil {
+		return nil, 0, err
+	}
+	if size, err = f.Size(); err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, size, nil
+}
+
+// sealed reads a file of which all must be there.
+func (l *loaded) sealed(d disk.Disk, name string, kind uint32, s sealed) error {
+	before, err := s.read(d, name, kind, l.manifest.store, l.take)
+	if err != nil {
+		return err
+	}
+	if kind == logKind && before != l.at.number {
+		return gap(name, l.at.number, before)
+	}
+	l.at = s.place
+	return nil
+}
+
+// read calls each with all records of a file that is closed, and returns the number of the last record before it.
+func (s sealed) read(
+	d disk.Disk, name string, kind uint32, store uint64, each func(entry) error,
+) (before uint64, err error) {
+	f, size, err := openNamed(d, name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if size < s.offset {
+		return 0, &Damage{File: name, Offset: size, What: fmt.Sprintf("the file is cut off: it had %d bytes", s.offset)}
+	}
+	r, wrong, err := read(f, kind, store, s.file, s.offset)
+	if err != nil || wrong != "" {
+		return 0, asDamage(name, 0, wrong, err)
+	}
+	for r.at.offset < s.offset {
+		if wrong, err := r.next(each); err != nil || wrong != "" {
+			return 0, asDamage(name, r.at.offset, wrong, err)
+		}
+	}
+	if r.at != s.place {
+		return 0, &Damage{File: name, Offset: r.at.offset, What: "the manifest says that the file ends otherwise"}
+	}
+	return r.h.before, nil
+}
+
+func gap(name string, from, to uint64) error {
+	return &Damage{File: name, Offset: 0, What: fmt.Sprintf("records are missing between %d and %d", from, to)}
+}
+
+func asDamage(name string, offset int64, wrong string, err error) error {
+	if err != nil {
+		return fmt.Errorf("store: %s: %w", name, err)
+	}
+	return &Damage{File: name, Offset: offset, What: wrong}
+}
+
+// last reads the log that was being written, if there is one.
+func (l *loaded) last(d disk.Disk, dir string) (err error) {
+	m := l.manifest
+	if m.open == 0 {
+		return nil
+	}
+	name := filepath.Join(dir, logName(m.open))
+	f, size, err := openNamed(d, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r, wrong, err := read(f, logKind, m.store, m.open, size)
+	if err != nil || wrong != "" {
+		return asDamage(name, 0, wrong, err)
+	}
+	switch {
+	case r.h.before != l.at.number:
+		return gap(name, l.at.number, r.h.before)
+	case size < r.h.size: // that was synced before the first record
+		return &Damage{File: name, Offset: size, What: fmt.Sprintf("the file is cut off: it had %d bytes", r.h.size)}
+	}
+	for {
+		wrong, err := r.next(l.take)
+		if err != nil {
+			return asDamage(name, r.at.offset, "", err)
+		}
+		if wrong == "" {
+			continue
+		}
+		later, err := r.later(r.at.offset)
+		if err != nil || later {
+			return asDamage(name, r.at.offset, wrong, err)
+		}
+		torn, err := r.torn()
+		l.at, l.tail = r.at, &Tail{File: name, Offset: r.at.offset, Torn: torn}
+		return err
+	}
+}
+
+// torn tells whether anything stands behind the last whole batch.
+func (r *reading) torn() (bool, error) {
+	b := make([]byte, min(1<<20, r.end-r.at.offset))
+	for from := r.at.offset; from < r.end; from += int64(len(b)) {
+		n, err := r.f.ReadAt(b[:min(int64(len(b)), r.end-from)], from)
+		if err != nil && n == 0 {
+			return false, err
+		}
+		for _, x := range b[:n] {
+			if x != 0 {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// take takes a record.
+func (l *loaded) take(e entry) error {
+	c := l.books[string(e.name)]
+	if c == nil {
+		c = new(content)
+		l.books[string(e.name)] = c
+	}
+	if body := append([]byte{}, e.body...); e.kind == replacesKind {
+		*c = content{state: body}
+	} else {
+		c.records = append(c.records, parley.Record{Path: e.path, Body: body})
+	}
+	c.bytes += int64(len(e.raw))
+	return nil
+}
+
+// unnamed looks at the files that the manifest does not name. They are left from changes that a crash
+// interrupted, and are removed later; but a log with records is newer than the manifest.
+func (l *loaded) unnamed(d disk.Disk, dir string) error {
+	names, err := l.leftovers(d, dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var number uint64
+		if _, err := fmt.Sscanf(name, "log-%d", &number); err != nil || number < l.manifest.next {
+			continue
+		}
+		if err := l.empty(d, filepath.Join(dir, name), number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty demands that there is no record in a log.
+func (l *loaded) empty(d disk.Disk, name string, number uint64) (err error) {
+	f, size, err := openNamed(d, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r, wrong, err := read(f, logKind, l.manifest.store, number, size)
+	if err != nil || wrong != "" {
+		return err // it was never begun
+	}
+	if r.at.number, r.at.offset = 0, 0; r.end > 0 {
+		if later, err := r.later(0); err != nil || later {
+			return asDamage(filepath.Join(filepath.Dir(name), manifestName), -1, "it is older than "+filepath.Base(name), err)
+		}
+	}
+	return nil
+}
+
+// leftovers are the files of a store that the manifest does not name.
+func (l *loaded) leftovers(d disk.Disk, dir string) (left []string, err error) {
+	names, err := d.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{manifestName: true, lockName: true}
+	if m := l.manifest; m != nil {
+		for _, name := range m.names() {
+			named[name] = true
+		}
+		if m.open != 0 {
+			named[logName(m.open)] = true
+		}
+	}
+	for _, name := range names {
+		if !named[name] && (strings.HasPrefix(name, "log-") || strings.HasPrefix(name, "base-") || name == manifestNew) {
+			left = append(left, name)
+		}
+	}
+	return left, nil
+}
+
+// Report is what a folder holds.
+type Report struct {
+	Store    uint64 // its own number, made at random when it began
+	Position uint64 // the number of the last record
+	Tail     *Tail  // nil if the store was closed
+	Bytes    int64  // of the records that count
+	Books    int
+}
+
+// Verify reads all that is in the folder of a store that is closed, and changes nothing. The error is a *Damage
+// if something is missing or not as it was written.
+func Verify(dir string, d disk.Disk) (Report, error) {
+	if d == nil {
+		d = disk.System{}
+	}
+	l, err := load(d, dir)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Position: l.at.number, Tail: l.tail, Books: len(l.books)}
+	if l.manifest != nil {
+		r.Store = l.manifest.store
+	}
+	for _, c := range l.books {
+		r.Bytes += c.bytes
+	}
+	return r, nil
+}

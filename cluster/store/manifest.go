@@ -1,0 +1,189 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/cluster/disk"
+)
+
+// manifest names the files of a store and says what is in each. It is replaced as a whole when
+// a log is closed, when a new one begins and when a base takes the place of older ones.
+type manifest struct {
+	store uint64
+	base  *sealed  // what is left of all logs before the first, if there were any
+	logs  []sealed // closed, oldest first
+	open  uint64   // the log that is written; 0 if all are closed
+	next  uint64   // the number of the next file
+}
+
+// sealed is a file to which nothing is written any more: all of it must be there.
+type sealed struct {
+	file uint64
+	place
+}
+
+const (
+	manifestName = "manifest"
+	manifestNew  = "manifest.new"
+	lockName     = "lock"
+)
+
+func logName(n uint64) string  { return fmt.Sprintf("log-%08d", n) }
+func baseName(n uint64) string { return fmt.Sprintf("base-%08d", n) }
+
+func (m *manifest) encode() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "parley store %d\nstore %016x\nnext %d\n", version, m.store, m.next)
+	line := func(what string, s sealed) {
+		fmt.Fprintf(&b, "%s %d bytes %d number %d chain %08x\n", what, s.file, s.offset, s.number, s.chain)
+	}
+	if m.base != nil {
+		line("base", *m.base)
+	}
+	for _, s := range m.logs {
+		line("log", s)
+	}
+	if m.open != 0 {
+		fmt.Fprintf(&b, "open %d\n", m.open)
+	}
+	fmt.Fprintf(&b, "sum %08x\n", checksum([]byte(b.String())))
+	return []byte(b.String())
+}
+
+// parseManifest reads a manifest, and returns what is wrong with it.
+func parseManifest(b []byte) (m *manifest, wrong string) {
+	text := string(b)
+	var v int
+	if _, err := fmt.Sscanf(text, "parley store %d\n", &v); err == nil && v != version {
+		return nil, fmt.Sprintf("the format is %d, and this program knows %d", v, version)
+	}
+	at := strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n") + 1
+	var sum uint32
+	_, err := fmt.Sscanf(text[at:], "sum %08x\n", &sum)
+	if err != nil || sum != checksum(b[:at]) || !strings.HasSuffix(text, "\n") {
+		return nil, "the checksum does not match"
+	}
+	m = new(manifest)
+	for line := range strings.Lines(text[:at]) {
+		what, _, _ := strings.Cut(line, " ")
+		var s sealed
+		var err error
+		switch what {
+		case "parley":
+		case "store":
+			_, err = fmt.Sscanf(line, "store %x", &m.store)
+		case "next":
+			_, err = fmt.Sscanf(line, "next %d", &m.next)
+		case "open":
+			_, err = fmt.Sscanf(line, "open %d", &m.open)
+		case "base", "log":
+			_, err = fmt.Sscanf(line, what+" %d bytes %d number %d chain %x", &s.file, &s.offset, &s.number, &s.chain)
+			if what == "base" {
+				m.base = &s
+			} else {
+				m.logs = append(m.logs, s)
+			}
+		default:
+			err = errRecord
+		}
+		if err != nil {
+			return nil, fmt.Sprintf("%q is no line of a manifest", strings.TrimSpace(line))
+		}
+	}
+	return m, ""
+}
+
+func (m *manifest) clone() *manifest {
+	out := *m
+	out.logs = slices.Clone(m.logs)
+	return &out
+}
+
+// end is the number of the last record in what is sealed.
+func (m *manifest) end() (number uint64) {
+	if m.base != nil {
+		number = m.base.number
+	}
+	for _, s := range m.logs {
+		number = s.number
+	}
+	return number
+}
+
+// names are those of the files that are closed.
+func (m *manifest) names() (out []string) {
+	if m.base != nil {
+		out = append(out, baseName(m.base.file))
+	}
+	for _, s := range m.logs {
+		out = append(out, logName(s.file))
+	}
+	return out
+}
+
+// sealed is how many bytes are in the files that are closed.
+func (m *manifest) sealed() (bytes int64) {
+	if m.base != nil {
+		bytes = m.base.offset
+	}
+	for _, s := range m.logs {
+		bytes += s.offset
+	}
+	return bytes
+}
+
+// write replaces the manifest in a folder: after a crash the old one is there or the new one.
+func (m *manifest) write(d disk.Disk, dir string) error {
+	name := filepath.Join(dir, manifestNew)
+	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := d.Create(name)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(m.encode(), 0); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := d.Rename(name, filepath.Join(dir, manifestName)); err != nil {
+		return err
+	}
+	return d.SyncDir(dir)
+}
+
+// readManifest returns that of a folder, nil if there is neither one nor any file that it would name.
+func readManifest(d disk.Disk, dir string) (*manifest, error) {
+	names, err := d.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, manifestName)
+	b, err := disk.ReadFile(d, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		for _, name := range names {
+			switch {
+			case strings.HasPrefix(name, "log-"), strings.HasPrefix(name, "base-"):
+				return nil, &Damage{File: path, Offset: -1, What: "the file is missing"}
+			case strings.HasPrefix(name, "OPTIONS-"), strings.HasSuffix(name, ".sst"), strings.HasPrefix(name, "marker."):
+				return nil, fmt.Errorf("%w: %s", ErrOldFormat, dir)
+			}
+		}
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	m, wrong := parseManifest(b)
+	if wrong != "" {
+		return nil, &Damage{File: path, Offset: -1, What: wrong}
+	}
+	return m, nil
+}
