@@ -26,7 +26,8 @@ func (a *app) explore() *cobra.Command {
 			"The system has three processes, or as many as bear one fault, if -n does not say. In a protocol that\n" +
 			"bears liars, m processes lie unless --faulty or --liars say otherwise; where values are proposed, all\n" +
 			"are tried. Crashes and other faults come only as the flags say. A protocol on a detector is explored\n" +
-			"without its heartbeats: processes are told of crashes.\n\n" +
+			"without its heartbeats: processes are told of crashes, after all that\n" +
+			"was sent to them before, or with --overtaking at any time.\n\n" +
 			"A step is one message, or with --step round all up to the end of a round: fewer states, but no\n" +
 			"faults but lies, and the adversaries are counted. With --step split each process is taken through\n" +
 			"the last round by itself: far fewer still.\n\n" + explore.GoalHelp,

@@ -145,6 +145,7 @@ func (f *exploreFlags) declareModel(fs *pflag.FlagSet) {
 	count(&m.Losses, "losses", "how `many` messages may be lost")
 	count(&m.Doubles, "doubles", "how `many` messages may arrive twice")
 	yes(&m.Detect, "detect", "tell every process of every crash, when all that was sent there has arrived")
+	yes(&m.Overtaking, "overtaking", "a notice of a crash may overtake messages in flight (default: it comes after them)")
 	count(&m.FalseSuspicions, "false-suspicion", "how `many` times a process may be told falsely that one crashed")
 	count(&m.Timeouts, "timeouts", "how `many` timers may run out, at any time, where no bound on delays is assumed")
 	yes(&m.FIFO, "fifo", "links keep the order of messages (default: true if the protocol relies on it)")

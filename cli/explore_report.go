@@ -180,7 +180,11 @@ func (e *explored) wrongs() string {
 		text = links + "; at most " + strings.Join(most, ", ")
 	}
 	if m.Detect && m.Crashes > 0 {
-		text += "; processes are told of crashes"
+		text += "; processes are told of a crash when what was sent there has arrived"
+		if m.Overtaking {
+			text = strings.TrimSuffix(text, "when what was sent there has arrived") +
+				"at any time after it, even before what was sent there arrives"
+		}
 	}
 	return text
 }

@@ -159,6 +159,9 @@ func (f *exploreFlags) circumstances(s *exploring) error {
 	if !given("detect") {
 		m.Detect = s.bare
 	}
+	if m.Overtaking && (!m.Detect || m.Crashes == 0) {
+		return badFlag("overtaking", "no process is told of a crash: --detect and --crashes say that processes are")
+	}
 	grain := explore.Messages
 	if f.step != grains[0] {
 		grain = explore.Rounds

@@ -160,3 +160,16 @@ func TestFewerRoundsAreTooFew(t *testing.T) {
 	list = append(list, judged{"run eig -n 7 -m 2 --rounds 4", 2, []string{"--rounds: 4 rounds: allowed are 1 to m+1 = 3"}, nil})
 	judge(t, list)
 }
+
+// The explorer says whether the notice of a crash may overtake messages in flight. If it
+// may there are more states, and they hold those in which it does.
+func TestExploreNoticeOvertakes(t *testing.T) {
+	judge(t, []judged{
+		{"explore forwarding -n 3 --crashes 1", 0, []string{"4,244 states,", "processes are told of a crash when what was sent there has arrived"}, nil},
+		{"explore forwarding -n 3 --crashes 1 --overtaking", 0, []string{"7,312 states,",
+			"processes are told of a crash at any time after it, even before what was sent there arrives",
+			"In all 61 terminal states: validity, agreement."}, nil},
+		{"explore forwarding -n 3 --overtaking", 2, []string{"--overtaking: no process is told of a crash"}, nil},
+		{"explore diffusion -n 3 --crashes 1 --overtaking", 2, []string{"--overtaking: no process is told of a crash"}, nil},
+	})
+}

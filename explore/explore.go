@@ -106,6 +106,9 @@ type Model struct {
 	// Detect tells every process that is up of every one that crashed, when all that it
 	// had sent there has been delivered or lost.
 	Detect bool
+	// Overtaking lets that notice come before what was sent there, too: where no bound on
+	// delays is assumed, messages may still be in flight when a timeout ends.
+	Overtaking bool
 	// FalseSuspicions tell a process that one is suspected which is up.
 	FalseSuspicions int
 	// InTime makes messages arrive within the delay that the protocol relies on, where it

@@ -253,7 +253,7 @@ func (w *worker) suspect(s *state, part *component, t turn, group int) (due bool
 		down := other.down
 		switch {
 		case down && x.o.Model.Detect:
-			if !x.sent(s, of, t.at) {
+			if x.o.Model.Overtaking || !x.sent(s, of, t.at) {
 				t.what, t.cost = Suspicion, -1
 				w.try(s, &t, group+int(of))
 				w.crashing(s, &t, group+most+int(of))

@@ -111,9 +111,10 @@ type lives struct {
 	next   int
 	begins []parley.Tick // when each life begins
 	end    parley.Tick
-	intact bool // no events are missing
-	gaps   bool // some are, in the middle
-	broken bool // some may be, at the end of a life
+	intact bool   // no events are missing
+	gaps   bool   // some are, in the middle
+	broken bool   // some may be, at the end of a life
+	killed []bool // by life: it ended by a crash
 }
 
 // item is an event of a node.
@@ -219,6 +220,8 @@ func (g *merging) live(id parley.ID, t Trace) {
 		g.w.Dropped[id] += dropped
 		l.intact, l.gaps = false, true
 	}
+	last := len(t.Log.Events) - 1
+	l.killed = append(l.killed, t.Log.Broken || last >= 0 && t.Log.Events[last].Op == Crash)
 	if t.Log.Broken {
 		l.intact, l.broken = false, true
 	}
@@ -314,13 +317,14 @@ func (g *merging) link(from, to parley.ID, got []*item) {
 		next = max(next, i+1)
 		r.cause, pairs[i] = sent[i], r
 	}
-	g.missing(sent, pairs, to)
+	g.missing(sent, pairs, from, to)
 }
 
 // missing looks at what was sent and did not arrive. Between two messages that arrived in
 // the same life of the receiver it was lost; so it was if the receiver had begun before
-// it was sent, and did not end soon after.
-func (g *merging) missing(sent, pairs []*item, to parley.ID) {
+// it was sent, and did not end soon after. What a process sent last before it crashed dies
+// with it: no link lost that.
+func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
 	l := g.nodes[to]
 	if l.gaps {
 		return // it may have come
@@ -337,6 +341,9 @@ func (g *merging) missing(sent, pairs []*item, to parley.ID) {
 			end++
 		}
 		for _, s := range sent[i:end] {
+			if g.nodes[from].killed[s.life-1] && (end == len(sent) || sent[end].life != s.life) {
+				continue
+			}
 			if end < len(sent) {
 				if pairs[end].life == max(life, 1) && s.Time > l.begins[0] {
 					g.lost[s] = append(g.lost[s], to)

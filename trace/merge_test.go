@@ -256,3 +256,28 @@ func TestMergeRefuses(t *testing.T) {
 		}
 	}
 }
+
+// What a process sent last before it was killed dies with it: no link lost that, in
+// whatever life of it, while a gap before something that arrived is a loss.
+func TestMergeKilledSenderLosesNothing(t *testing.T) {
+	first := life(1, 1, 0, send(0, "a"), send(0, "b"), send(0, "c"), send(0, "d"))
+	first.Log.Broken = true
+	again := life(1, 2, 5*time.Second, send(0, "e"), send(0, "f"))
+	again.Log.Broken = true
+	for _, c := range []struct {
+		got  []trace.Event
+		lost uint64
+	}{
+		{[]trace.Event{receive(1, "a"), receive(1, "b"), receive(1, "e")}, 0},
+		{[]trace.Event{receive(1, "a"), receive(1, "c"), receive(1, "e")}, 1},
+		{[]trace.Event{receive(1, "a"), receive(1, "b"), receive(1, "f")}, 1},
+		{nil, 0},
+	} {
+		other := life(0, 1, 0, c.got...)
+		other.Log.Until = parley.Tick(time.Minute)
+		w := merged(t, []trace.Trace{other, first, again, life(2, 1, 0)}, trace.Merging{})
+		if w.Lost != c.lost {
+			t.Errorf("got %d messages lost, want %d: %s", w.Lost, c.lost, story(w.Log))
+		}
+	}
+}

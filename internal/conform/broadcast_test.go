@@ -63,6 +63,9 @@ func TestTree(t *testing.T) {
 	// Two levels crash, and the root stands in for both.
 	passes(t, "tree", `"root": "S", "tree": {"S": ["A"], "A": ["B"], "B": ["C"]}, "crashes": {"A": ["B"], "B": []}`,
 		`{"delivered_by_correct": ["C", "S"], "data": [["S", "A"], ["A", "B"], ["S", "B"], ["S", "C"]], "duplicates": []}`)
+	// Who crashes below one that crashed, on what is sent in its place, is suspected too.
+	passes(t, "tree", `"root": "S", "tree": {"S": ["A"], "A": ["B"], "B": ["C"]}, "crashes": {"A": [], "B": []}`,
+		`{"delivered_by_correct": ["C", "S"], "data": [["S", "A"], ["S", "B"], ["S", "C"]]}`)
 	passes(t, "tree", tree+`, "crashes": {"E": []}, "takeover": []`, `{"delivered_by_correct": ["A", "B", "C", "D", "S"], "acks": 4}`)
 	// In the order of expectations names may stand in any order, and as often as it happens.
 	two := strings.Replace(tree, `["A", "B"]`, `["A", "B", "F"]`, 1) + `, "crashes": {"S": ["A", "B"]}, "takeover": ["B", "A"]`

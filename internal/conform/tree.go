@@ -64,19 +64,30 @@ func forward(raw []byte, report reporter) error {
 }
 
 // run broadcasts. When all has arrived the crashes are suspected: that of the root
-// by its heirs alone, and others by all. It is then that acknowledgements are missing.
+// by its heirs alone, and others by all. It is then that acknowledgements are missing. Who
+// crashes on what is sent for one that crashed is suspected when that has arrived.
 func (c treeCase) run(b *spread, heirs parley.Set) error {
 	if err := b.run(); err != nil {
 		return err
 	}
-	for of := range b.down.All() {
-		for at := range parley.ID(len(b.names)) {
-			if !b.down.Has(at) && (of != b.sender || heirs.Has(at)) {
-				b.stage.run(at, receive(at, parley.Msg{Kind: parley.Suspect, Origin: of}))
+	var suspected parley.Set
+	for {
+		more := b.down.Minus(suspected)
+		if more == (parley.Set{}) {
+			return nil
+		}
+		for of := range more.All() {
+			suspected.Add(of)
+			for at := range parley.ID(len(b.names)) {
+				if !b.down.Has(at) && (of != b.sender || heirs.Has(at)) {
+					b.stage.run(at, receive(at, parley.Msg{Kind: parley.Suspect, Origin: of}))
+				}
 			}
 		}
+		if err := b.rest(); err != nil {
+			return err
+		}
 	}
-	return b.rest()
 }
 
 // prepare checks the case. Processes are numbered from the root down.
