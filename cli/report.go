@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"slices"
 
 	"parley"
 	"parley/agreement/problem"
@@ -54,6 +55,7 @@ type verdict struct {
 type costs struct {
 	Rounds   int              `json:"rounds"`
 	AtMost   bool             `json:"theorem_is_at_most"`
+	Bits     uint64           `json:"value_bits"` // of a value, in the theorem's count
 	Theorem  []parley.Traffic `json:"theorem"`
 	Measured []parley.Traffic `json:"measured"` // what all processes sent
 	Correct  []parley.Traffic `json:"correct"`  // and the correct ones of them
@@ -77,10 +79,7 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	for id, v := range s.values {
 		r.Values[s.names.full(id)] = parley.Printable(v)
 	}
-	if p.Cost != nil {
-		cost := p.Cost(p.N, p.M)
-		r.Cost = costs{Rounds: cost.Rounds, AtMost: cost.AtMost, Theorem: cost.PerRound}
-	}
+	r.count(p, h)
 	for _, e := range log.Events {
 		switch e.Op {
 		case trace.Refuse:
@@ -96,6 +95,29 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	r.history = h
 	r.judge(p, h, header.Assumptions(p, h))
 	return r
+}
+
+// count says what the theorem does, for values as large as the largest that was proposed.
+// Its own count is for values of one bit, of which each message of rounds has one.
+func (r *report) count(p parley.Protocol, h *parley.History) {
+	if p.Cost == nil {
+		return
+	}
+	cost := p.Cost(p.N, p.M)
+	r.Cost = costs{Rounds: cost.Rounds, AtMost: cost.AtMost, Theorem: cost.PerRound, Bits: 1}
+	if p.Timing != parley.Synchronous {
+		return
+	}
+	for _, q := range h.Requests {
+		if q.Msg.Kind == parley.Propose {
+			r.Cost.Bits = max(r.Cost.Bits, parley.ValueBits(q.Msg.Body))
+		}
+	}
+	r.Cost.Theorem = slices.Clone(cost.PerRound)
+	for i := range r.Cost.Theorem {
+		t := &r.Cost.Theorem[i]
+		*t = t.Plus(parley.Traffic{Bits: r.Cost.Bits - 1}.Times(t.Messages))
+	}
 }
 
 // happened lists what was delivered and indicated, in words.

@@ -173,3 +173,15 @@ func TestExploreNoticeOvertakes(t *testing.T) {
 		{"explore diffusion -n 3 --crashes 1 --overtaking", 2, []string{"--overtaking: no process is told of a crash"}, nil},
 	})
 }
+
+// What was measured is compared with the theorem's count for values of the size that was
+// proposed, and what faulty processes sent stands apart.
+func TestCostComparesLikeWithLike(t *testing.T) {
+	judge(t, []judged{
+		{"run eig --values attack --show verdict", 0, []string{"│ all │ 222 │ 222 │ 12,510 │ 12,510 │", "values of 48 bits"}, nil},
+		{"run interactive --values attack --show verdict", 0, []string{"│ 2,472 │ 2,472 │"}, nil},
+		{"run eig -n 4 -m 1 --faulty 1=twofaced --show verdict", 0, []string{"│ all │ 9 │ 12 │ 45 │ 54 │",
+			"measured: sent by correct processes; the faulty sent 3 messages, 9 bits"}, nil},
+		{"run eig --values attack --json", 0, []string{`"value_bits": 48`}, nil},
+	})
+}

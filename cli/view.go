@@ -330,12 +330,13 @@ func (s subtree) Root() []parley.ID { return s.root }
 
 func (v *view) card() draw.Card {
 	c := draw.Card{
-		Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Measured,
-		Counted: "sent by all processes",
+		Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Correct,
+		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
 	}
 	p := v.setup.protocol
 	if p.Cost != nil {
-		c.Cost = p.Cost(p.N, p.M)
+		is := v.report.Cost
+		c.Cost = parley.Cost{Rounds: is.Rounds, PerRound: is.Theorem, AtMost: is.AtMost}
 	}
 	if p.Timing == parley.Synchronous {
 		return c
@@ -350,6 +351,26 @@ func (v *view) card() draw.Card {
 		}
 	}
 	return c
+}
+
+// counted says whose messages are compared with the theorem, and what the others sent.
+func (v *view) counted() string {
+	var all, correct parley.Traffic
+	for i := range v.report.Cost.Measured {
+		all, correct = all.Plus(v.report.Cost.Measured[i]), correct.Plus(v.report.Cost.Correct[i])
+	}
+	if all == correct {
+		return "sent by all processes"
+	}
+	text := "sent by correct processes; the faulty sent " +
+		draw.Count(all.Messages-correct.Messages, "message", "messages")
+	if bits := all.Bits - correct.Bits; bits > 0 {
+		text += ", " + draw.Count(bits, "bit", "bits")
+	}
+	if signatures := all.Signatures - correct.Signatures; signatures > 0 {
+		text += ", " + draw.Count(signatures, "signature", "signatures")
+	}
+	return text
 }
 
 // svg draws the messages and, if there is one, the tree.

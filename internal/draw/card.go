@@ -16,8 +16,10 @@ type Card struct {
 	Verdicts []parley.Verdict
 	// Cost is what the theorem says and Measured what was counted, by round. Each
 	// may be empty.
-	Cost     parley.Cost
-	Measured []parley.Traffic
+	Cost parley.Cost
+	// ValueBits is how many bits a value has in Cost; 0: one.
+	ValueBits uint64
+	Measured  []parley.Traffic
 	// Counted says whose messages were measured, as in "sent by all processes".
 	Counted string
 	// Whole is for protocols without rounds: what was measured is one sum, and the
@@ -164,7 +166,11 @@ func (c Card) costs() string {
 			note = "at most, by the theorem: "
 		}
 		note += Count(uint64(c.Cost.Rounds), "round", "rounds")
-		notes = append(notes, note+", all processes correct, values of one bit")
+		size := "one bit"
+		if c.ValueBits > 1 {
+			size = Count(c.ValueBits, "bit", "bits")
+		}
+		notes = append(notes, note+", all processes correct, values of "+size)
 	}
 	if c.Counted != "" && len(c.Measured) > 0 {
 		notes = append(notes, "measured: "+c.Counted)
