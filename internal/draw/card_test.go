@@ -45,7 +45,7 @@ func TestCard(t *testing.T) {
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 		for _, want := range []string{
 			"✓ agreement    held\n", "✗ validity     VIOLATED\n", "! termination  not promised: broken\n",
-			"✓ integrity    held, not promised\n", "13,366,080", "> 1.8e19", "broken: P4 did not decide",
+			"✓ integrity    not promised: held\n", "13,366,080", "> 1.8e19", "broken: P4 did not decide",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("width %d: no %q", width, want)

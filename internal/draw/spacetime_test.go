@@ -271,7 +271,7 @@ func TestCardSometimes(t *testing.T) {
 	}}.Text()
 	want := `✓ delivery            seen
   something is delivered
-· delivery            not seen in this run
+· delivery            not seen
   something is delivered
 ✓ uniform total order held
   all in one order
