@@ -111,14 +111,18 @@ func TestTheCommandRunsItAgain(t *testing.T) {
 				t.Fatalf("%s, %s: %d verdicts, then %d", all[r].protocol.Name, col.name, len(out.verdicts), len(verdicts))
 			}
 			for k, v := range out.verdicts {
-				broken := ""
+				broken, because := "", v.Promise.Because
+				if v.Outcome() == parley.NotApplicable {
+					because = v.Vacuous
+				}
 				if v.Broken != nil && v.Property.Mode != parley.Sometimes {
 					broken = v.Broken.Error()
 				}
-				if again := verdicts[k]; again.Property != v.Property.Name || again.Because != v.Promise.Because ||
+				if again := verdicts[k]; again.Property != v.Property.Name || again.Because != because ||
+					again.Outcome != v.Outcome() ||
 					again.Broken != broken && v.Property.Mode != parley.Sometimes {
 					t.Errorf("%s, %s: %s: %s, broken: %s; then %+v\n%s", all[r].protocol.Name, col.name, v.Property.Name,
-						v.Promise.Because, broken, again, command(trial.args()))
+						because, broken, again, command(trial.args()))
 				}
 			}
 		}
