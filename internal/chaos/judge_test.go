@@ -85,27 +85,54 @@ func told(third string) *orders {
 	return o
 }
 
+// end has all deliver the payload with which a run ends.
+func (o *orders) end(position uint64) {
+	o.cast("end", 0, 0)
+	o.answered("end", true, false)
+	for node := range o.heard {
+		o.deliver(node, position, nodeName(0), "end")
+	}
+}
+
+// A run that is given up finds that nodes lag, and that is no loss.
+func TestGivenUpRunOnlyLags(t *testing.T) {
+	for third, ended := range map[string]bool{"a": false, "abc": true} {
+		var out strings.Builder
+		r := &run{out: &out, events: []event{{fault: "stop"}}, load: &load{history: new(history), orders: told(third)}}
+		r.load.orders.cast("taken", 1, 0)
+		r.load.orders.answered("taken", true, false)
+		_ = r.judge(options{long: time.Second, bare: true, only: "stop"}, time.Second, ended)
+		lost, _, _ := strings.Cut(out.String(), "well within")
+		if strings.Contains(lost, " NO\n") != ended { // that "taken" was delivered nowhere is known at the end alone
+			t.Errorf("it has ended: %t:\n%s", ended, lost)
+		}
+	}
+}
+
 func TestOrdersFind(t *testing.T) {
 	for text, want := range map[string]string{ // order: each by itself
 		"abc": "", "ab": "n3 has not delivered", "a-c": "n3 has not delivered", "acb": "something else", "abd": "something else",
 		"abcd": "never broadcast", "abca": "delivered twice",
 	} {
-		err := told(text).settle(true)
+		o := told(text)
+		o.end(20)
+		err := o.settle()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, not %q", text, err, want)
 		}
 	}
 	o := told("ab")
-	if err := o.settle(false); err != nil {
+	if err := o.settle(); err != nil {
 		t.Errorf("the last is still to come: %v", err)
 	}
 	o.deliver(2, 12, nodeName(0), "c")
-	if err := o.settle(true); err != nil {
+	o.end(20)
+	if err := o.settle(); err != nil {
 		t.Errorf("it came: %v", err)
 	}
 	o.cast("d", 1, 0)
 	o.answered("d", false, true)
-	if o.deliver(2, 13, nodeName(1), "d"); o.settle(false) == nil {
+	if o.deliver(2, 23, nodeName(1), "d"); o.settle() == nil {
 		t.Error("what was refused is delivered, and nothing was found")
 	}
 }
@@ -125,10 +152,11 @@ func TestOrdersKnowGaps(t *testing.T) {
 		t.Fatalf("after a gap it begins at %d", at)
 	}
 	o.deliver(1, 3, nodeName(0), "c")
-	if err := o.settle(false); err != nil {
+	if err := o.settle(); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.settle(true); err == nil {
+	o.end(5)
+	if err := o.settle(); err == nil {
 		t.Error("d is missing behind the gap, and nothing was found")
 	}
 }

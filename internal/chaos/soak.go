@@ -152,7 +152,7 @@ func (r *run) closing(ctx context.Context, keys []string, state map[string]conte
 		after[key] = o.content()
 	}
 	ops := r.load.history.all()
-	if err := errors.Join(linear(ops, state, time.Minute), ordered(ops), r.load.orders.settle(false)); err != nil {
+	if err := errors.Join(linear(ops, state, time.Minute), ordered(ops), r.load.orders.settle()); err != nil {
 		return err
 	}
 	clear(state)
