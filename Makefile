@@ -124,6 +124,14 @@ chaos: build ## harm five real nodes for CHAOS_FOR and judge; needs what test-ne
 audit: ## agree 1,000 times, with traitors of every kind among real processes, and audit the traces; ONLY selects some
 	$(GO) run ./internal/audit $(if $(ONLY),-only '$(ONLY)')
 
+.PHONY: chaos-short
+chaos-short: build ## kill and stop five real nodes for some seconds, and judge; it needs no privileges
+	$(GO) run ./internal/chaos -parley bin/parley -bare -for 15s -seed 1 -only kill-quick,stop,restart-all
+
+.PHONY: audit-short
+audit-short: ## agree 50 times with two-faced traitors among real processes, and audit the traces
+	$(GO) run ./internal/audit -instances 50 -only '(4,1) t'
+
 .PHONY: soak
 soak: build ## five real nodes under load for SOAK_FOR, 8 hours unless given: nothing may leak
 	$(GO) run ./internal/chaos -parley bin/parley -bare -soak -for $(SOAK_FOR)
@@ -133,7 +141,7 @@ soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a membe
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
 
 .PHONY: real
-real: mutants-short demo ## what needs real processes and real time, in its short form
+real: mutants-short audit-short chaos-short demo ## what needs real processes and real time, in its short form
 
 .PHONY: demo
 demo: ## four processes agree although one of them lies, and go on when one is killed

@@ -16,6 +16,7 @@ import (
 	"parley"
 	"parley/cluster"
 	"parley/cluster/cert"
+	"parley/cluster/link"
 	"parley/faulty"
 )
 
@@ -31,6 +32,8 @@ type part struct {
 	Instances    int // of each service
 	AtOnce       int // how many broadcasts of a node are under way at a time
 	Verbose      bool
+
+	network link.Network // of a test; nil: the system's
 }
 
 // services are what is audited, in this order.
@@ -60,7 +63,7 @@ func (p part) join(ctx context.Context, on net.Listener) (*running, error) {
 		return nil, err
 	}
 	c := cluster.Config{
-		Name: name, Members: p.Members, Self: self, Trust: trust, Listen: on, M: p.M, Round: p.Round, SignerKey: signer,
+		Name: name, Members: p.Members, Self: self, Trust: trust, Listen: on, Network: p.network, M: p.M, Round: p.Round, SignerKey: signer,
 		Agreements: []cluster.Agreement{{Algorithm: cluster.EIG, M: p.M}},
 		Trace:      &cluster.Tracing{Open: cluster.TraceFolder(filepath.Join(p.Traces, name)), Buffer: 256 << 20},
 		Broken:     func(err error) { panic(err) },
