@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -15,24 +15,35 @@ import (
 	"parley"
 	"parley/catalog"
 	"parley/cluster/lab"
+	net "parley/cluster/link/memory"
 	"parley/trace"
 )
 
-// inside starts a process of a run inside this one.
-func (a *app) inside(context.Context, parley.ID) (*lab.Child, error) {
-	hear, in := io.Pipe()
-	out, say := io.Pipe()
-	nothing := func() error { return nil }
-	go func() {
-		err := lab.Serve(hear, say, a.machine)
-		_ = hear.Close()
-		_ = say.CloseWithError(err)
-	}()
-	return &lab.Child{In: in, Out: out, Kill: in.Close, Stop: nothing, Continue: nothing, Wait: nothing}, nil
+// inside starts processes of a run inside this one, on a network in memory.
+func (a *app) inside(network *net.Network) func(context.Context, parley.ID) (*lab.Child, error) {
+	return func(_ context.Context, id parley.ID) (*lab.Child, error) {
+		hear, in := io.Pipe()
+		out, say := io.Pipe()
+		nothing := func() error { return nil }
+		go func() {
+			err := lab.ServeOn(network.Host(id.String()), hear, say, a.machine)
+			_ = hear.Close()
+			_ = say.CloseWithError(err)
+		}()
+		return &lab.Child{In: in, Out: out, Kill: in.Close, Stop: nothing, Continue: nothing, Wait: nothing}, nil
+	}
 }
 
-// onLinks makes a run whose processes are all in this one, joined by real links. It says
-// how many messages arrived.
+// inBubble is onLinks in a bubble of synctest.
+func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *report, received int, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) { r, received, err = onLinks(t.Context(), dir, p, args...) })
+	return r, received, err
+}
+
+// onLinks makes a run whose processes are all in this one, joined by links on a network in
+// memory. It says how many messages arrived.
 func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *report, received int, err error) {
 	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
@@ -43,7 +54,8 @@ func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string)
 		return nil, 0, err
 	}
 	run := s.lab(dir)
-	run.Start, run.Limit = (&app{protocols: catalog.All()}).inside, 30*time.Second
+	run.Start = (&app{protocols: catalog.All()}).inside(net.New(net.Options{}))
+	run.Limit = 10 * time.Minute
 	h, log, err := run.Do(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -72,28 +84,21 @@ func faults(p parley.Protocol) string {
 	return "--crashes=[{process: 2, when: 20}]"
 }
 
-// Every protocol of the catalog runs between processes that are joined by real links, and
-// keeps what it promises, with a fault and without.
+// Every protocol of the catalog runs between processes that are joined by links, and keeps
+// what it promises, with a fault and without.
 func TestEveryProtocolOnLinks(t *testing.T) {
-	var all sync.WaitGroup
-	turns := make(chan struct{}, 6) // they wait more than they compute
 	for _, p := range catalog.All() {
 		for _, fault := range []string{"", faults(p)} {
-			dir := t.TempDir()
-			turns <- struct{}{}
-			all.Go(func() {
-				defer func() { <-turns }()
-				for _, wrong := range tried(t.Context(), dir, p, fault) {
-					t.Errorf("%s %s: %s", p.Name, fault, wrong)
-				}
-			})
+			for _, wrong := range tried(t, p, fault) {
+				t.Errorf("%s %s: %s", p.Name, fault, wrong)
+			}
 		}
 	}
-	all.Wait()
 }
 
 // tried says what is wrong with a run of a protocol.
-func tried(ctx context.Context, dir string, p parley.Protocol, fault string) (wrong []string) {
+func tried(t *testing.T, p parley.Protocol, fault string) (wrong []string) {
+	t.Helper()
 	args := []string{"--tick=20us"}
 	switch {
 	case p.Timing == parley.Synchronous:
@@ -104,7 +109,7 @@ func tried(ctx context.Context, dir string, p parley.Protocol, fault string) (wr
 	if fault != "" {
 		args = append(args, fault)
 	}
-	r, received, err := onLinks(ctx, dir, p, args...)
+	r, received, err := inBubble(t, p, args...)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -136,12 +141,9 @@ func TestLinksAgreeWithSimulator(t *testing.T) {
 		t.Fatal(err)
 	}
 	simulated := newReport(s, log, facts)
-	var real *report
-	for round := 300; real == nil || real.heldUp && round < 10_000; round *= 2 { // a busy machine needs longer ones
-		real, _, err = onLinks(t.Context(), t.TempDir(), p, append(args, fmt.Sprintf("--round=%dms", round))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+	real, _, err := inBubble(t, p, args...)
+	if err != nil || real.heldUp {
+		t.Fatalf("on links: %v, held up: %t", err, real != nil && real.heldUp)
 	}
 	if !slices.Equal(real.Cost.Measured, simulated.Cost.Measured) {
 		t.Errorf("it costs %v on links, and %v in the simulator", real.Cost.Measured, simulated.Cost.Measured)

@@ -31,6 +31,7 @@ const channel = 1
 // member is a process of a run, in that process.
 type member struct {
 	Spec
+	network link.Network // nil: the system's
 	machine parley.Machine
 	clock   clock
 	trust   *cert.Trust
@@ -62,10 +63,15 @@ type member struct {
 // Serve is a process of a run: it reads what it is told and returns when its input ends.
 // make makes its machine.
 func Serve(in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
+	return ServeOn(nil, in, out, make)
+}
+
+// ServeOn is Serve on another network than the system's sockets, as that of cluster/link/memory.
+func ServeOn(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	lines := json.NewDecoder(bufio.NewReader(in))
-	m := &member{encoder: json.NewEncoder(out), end: cancel}
+	m := &member{network: n, encoder: json.NewEncoder(out), end: cancel}
 	if err := lines.Decode(&m.Spec); err != nil {
 		return err
 	}
@@ -145,7 +151,11 @@ func (m *member) listen(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	m.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(m.Spec.Listen, "127.0.0.1:0"))
+	listen := new(net.ListenConfig).Listen
+	if m.network != nil {
+		listen = m.network.Listen
+	}
+	m.listener, err = listen(ctx, "tcp", cmp.Or(m.Spec.Listen, "127.0.0.1:0"))
 	return err
 }
 
@@ -157,11 +167,11 @@ func (m *member) connect(peers []string) (err error) {
 	m.host = host.New(host.Config{
 		Self: m.Self, N: m.Header.N, Transport: (*carrier)(m), Store: m.store, Clock: &m.clock, Signer: (*signer)(m),
 		Broken:   func(err error) { m.say(answer{Failed: err.Error()}) },
-		Punctual: true,
+		Punctual: m.network == nil,
 	})
 	m.host.Expect(channel)
 	m.mesh, err = link.New(link.Config{
-		Self: m.Self, Peers: peers, Listener: m.listener, Identity: (*identities)(m), Handler: (*handler)(m),
+		Self: m.Self, Peers: peers, Network: m.network, Listener: m.listener, Identity: (*identities)(m), Handler: (*handler)(m),
 		Hello: link.Hello{
 			Cluster: m.trust.Cluster(), Config: sha256.Sum256([]byte(strings.Join(m.Header.Args, "\x00"))), Incarnation: m.Life,
 		},
