@@ -171,9 +171,11 @@ func (m *member) connect(peers []string) (err error) {
 	})
 	m.host.Expect(channel)
 	m.mesh, err = link.New(link.Config{
-		Self: m.Self, Peers: peers, Network: m.network, Listener: m.listener, Identity: (*identities)(m), Handler: (*handler)(m),
+		Self: m.Self, Peers: peers, Network: m.network, Listener: m.listener,
+		Identity: (*identities)(m), Handler: (*handler)(m),
 		Hello: link.Hello{
-			Cluster: m.trust.Cluster(), Config: sha256.Sum256([]byte(strings.Join(m.Header.Args, "\x00"))), Incarnation: m.Life,
+			Cluster: m.trust.Cluster(), Incarnation: m.Life,
+			Config: sha256.Sum256([]byte(strings.Join(m.Header.Args, "\x00"))),
 		},
 	})
 	if err != nil {

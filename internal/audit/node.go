@@ -63,7 +63,8 @@ func (p part) join(ctx context.Context, on net.Listener) (*running, error) {
 		return nil, err
 	}
 	c := cluster.Config{
-		Name: name, Members: p.Members, Self: self, Trust: trust, Listen: on, Network: p.network, M: p.M, Round: p.Round, SignerKey: signer,
+		Name: name, Members: p.Members, Self: self, Trust: trust, Listen: on, Network: p.network,
+		M: p.M, Round: p.Round, SignerKey: signer,
 		Agreements: []cluster.Agreement{{Algorithm: cluster.EIG, M: p.M}},
 		Trace:      &cluster.Tracing{Open: cluster.TraceFolder(filepath.Join(p.Traces, name)), Buffer: 256 << 20},
 		Broken:     func(err error) { panic(err) },

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (r *run) newLoad(pace time.Duration, keys func(time.Duration) []string) *lo
 
 // chaos harms the nodes again and again, and judges.
 func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
-	r.load = r.newLoad(25*time.Millisecond, keysAt)
+	r.load = r.newLoad(cmp.Or(o.pace, 25*time.Millisecond), keysAt)
 	if o.bare {
 		fmt.Fprintf(r.out, "seed %d: five nodes on the loopback interface, %v\n", r.seed, o.long)
 	} else {

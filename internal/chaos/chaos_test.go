@@ -1,55 +1,181 @@
 package main
 
 import (
-	"os"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"parley/catalog"
-	"parley/cli"
+	"parley/cluster"
+	"parley/cluster/api"
+	"parley/cluster/link/memory"
+	"parley/cluster/nodefile"
 )
 
-// asChaos is set in the environment of a process that is this program.
-const asChaos = "PARLEY_CHAOS_MAIN"
-
-// The test is the command too, for the processes of nodes, and this program.
-func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv("PARLEY_NODE") != "":
-		cli.Main(catalog.All())
-	case os.Getenv(asChaos) != "":
-		main()
-	default:
-		os.Exit(m.Run())
-	}
+// indoors is a world in this process: five nodes on a network in memory, with folders on the
+// disk, in a bubble of synctest. A node is killed by cutting it off before it can say anything.
+type indoors struct {
+	dir     string
+	network *memory.Network
+	nodes   []*cluster.Node
+	servers []*api.Server
 }
 
-// runs makes a run of this program and returns what it printed.
-func runs(t *testing.T, args ...string) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self, append(args, "-parley", self)...)
-	cmd.Env = append(os.Environ(), asChaos+"=1")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 30 * time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
-}
+func (w *indoors) host(i int) *memory.Host { return w.network.Host(nodeName(i)) }
 
-// Nothing that real processes have answered is lost when they are killed and stopped.
-func TestKilledAndStopped(t *testing.T) {
-	out := runs(t, "-bare", "-for", "5s", "-heal", "30s", "-seed", "1", "-only", "kill-quick,stop,restart-all")
-	for _, kind := range []string{"kill-quick", "stop", "restart-all"} {
-		if !strings.Contains(out, kind) {
-			t.Errorf("%s did not befall:\n%s", kind, out)
+func (w *indoors) others(i int) (out []*memory.Host) {
+	for k := range count {
+		if k != i {
+			out = append(out, w.host(k))
 		}
 	}
+	return append(out, w.network.Host("clients"))
+}
+
+func (w *indoors) listen(i int) (nodes, api, metrics string) {
+	return w.host(i).Addr(7000), w.host(i).Addr(7100), "127.0.0.1:9090"
+}
+
+func (w *indoors) data(i int) string { return filepath.Join(w.dir, nodeName(i), "data") }
+
+func (w *indoors) start(int, *exec.Cmd) error { return errors.New("there are no processes") }
+
+func (w *indoors) dial(ctx context.Context, _ int, network, address string) (net.Conn, error) {
+	return w.network.Host("clients").DialContext(ctx, network, address)
+}
+
+func (w *indoors) close() error { return nil }
+
+// begin starts nodes, all at a time.
+func (w *indoors) begin(which ...int) error {
+	errs := make([]error, count)
+	var all sync.WaitGroup
+	for _, i := range which {
+		all.Go(func() { errs[i] = w.join(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (w *indoors) join(i int) error {
+	file, err := nodefile.Read(configFile(w.dir, i))
+	if err != nil {
+		return err
+	}
+	c, err := file.Config()
+	if err != nil {
+		return err
+	}
+	c.Network = w.host(i)
+	if w.nodes[i], err = cluster.Join(context.Background(), c); err != nil {
+		return err
+	}
+	l, err := w.host(i).Listen(context.Background(), "tcp", file.API)
+	if err != nil {
+		return err
+	}
+	w.servers[i] = api.New(api.Config{Node: w.nodes[i], Cluster: c})
+	go func(s *api.Server) { _ = s.Serve(l) }(w.servers[i])
+	return nil
+}
+
+// kill ends nodes as if nobody heard of it.
+func (w *indoors) kill(which ...int) error {
+	for _, i := range which {
+		w.network.Cut(w.host(i), w.others(i)...)
+	}
+	var errs []error
+	for _, i := range which {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = w.servers[i].Close(over) // it waits for nothing
+		errs = append(errs, w.nodes[i].Close())
+		for _, other := range w.others(i) {
+			w.network.Break(w.host(i), other)
+		}
+	}
+	for _, i := range which {
+		w.network.Heal(w.host(i), w.others(i)...)
+	}
+	return errors.Join(errs...)
+}
+
+// faults are those that can befall it, in the words of the program.
+func (w *indoors) faults() []fault {
+	all := []int{0, 1, 2, 3, 4}
+	return []fault{
+		{name: "kill-quick", do: func(_ context.Context, r *run) (string, error) {
+			i := r.some()
+			r.struck = []int{i}
+			return nodeName(i), errors.Join(w.kill(i), w.begin(i))
+		}},
+		{name: "stop", do: func(ctx context.Context, r *run) (string, error) {
+			i := r.some()
+			r.struck = []int{i}
+			w.network.Cut(w.host(i), w.others(i)...)
+			hold(ctx, 3*time.Second)
+			w.network.Heal(w.host(i), w.others(i)...)
+			return nodeName(i), nil
+		}},
+		{name: "restart-all", do: func(_ context.Context, r *run) (string, error) {
+			r.struck = all
+			return "all", errors.Join(w.kill(all...), w.begin(all...))
+		}},
+	}
+}
+
+// Nothing that nodes have answered is lost when they are killed, cut off, and all started
+// again: the program's own load and its own judgement, in virtual time. make chaos-short does
+// the same to real processes.
+func TestNothingIsLostInMemory(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &indoors{
+			dir: dir, network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, count), servers: make([]*api.Server, count),
+		}
+		out := new(strings.Builder)
+		r := &run{out: out, dir: dir, seed: 1, dice: rand.New(rand.NewPCG(1, 0)), w: w, heal: 30 * time.Second}
+		m, err := certify(dir, w, count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range count {
+			if err := configure(dir, w, i, m, ""); err != nil {
+				t.Fatal(err)
+			}
+			n := newNode(i, dir, "", w)
+			n.life = &life{ended: make(chan struct{})} // which no process ends
+			r.nodes = append(r.nodes, n)
+		}
+		if err := w.begin(0, 1, 2, 3, 4); err != nil {
+			t.Fatal(err)
+		}
+		if r.clients, err = newClients(dir, w, count); err != nil {
+			t.Fatal(err)
+		}
+		kinds := w.faults()
+		err = r.chaos(t.Context(), options{long: 6 * time.Second, bare: true, only: "all", pace: 100 * time.Millisecond}, kinds)
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		t.Log(out)
+		for _, f := range kinds {
+			if !strings.Contains(out.String(), fmt.Sprintf("  %s ", f.name)) {
+				t.Errorf("%s did not befall", f.name)
+			}
+		}
+		for i := range count {
+			if err := w.kill(i); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

@@ -34,6 +34,7 @@ type options struct {
 	bare   bool
 	keep   bool
 	soak   bool
+	pace   time.Duration // of each client; 0: 25 ms
 	binary string
 }
 
