@@ -99,6 +99,10 @@ type TableStatus struct {
 	Name     string `json:"name"`
 	Position uint64 `json:"position"` // commands applied
 	Waiting  int    `json:"waiting"`  // commands of this node
+	// Stopped is why this node's replica answers nothing, empty if it does, and Diverged are
+	// the nodes whose replicas were found to have another state.
+	Stopped  string   `json:"stopped,omitempty"`
+	Diverged []string `json:"diverged"`
 	ViewStatus
 }
 

@@ -48,6 +48,7 @@ func (n *Node) Status() Status {
 		t := n.tables[c.Name]
 		s.Tables = append(s.Tables, TableStatus{
 			Name: c.Name, Position: t.position(), Waiting: len(t.slots), ViewStatus: viewed("table/" + c.Name),
+			Stopped: t.stopReason(), Diverged: t.diverged(),
 		})
 	}
 	s.Streams = n.streamStatus(abstained)
@@ -197,6 +198,28 @@ func (n *Node) memberStatus(in [][]string) (list []MemberStatus, strangers map[s
 		}
 	}
 	return list, byName(stats.Refused)
+}
+
+// stopReason is why this node's replica has stopped, empty if it has not.
+func (t *Table) stopReason() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped == nil {
+		return ""
+	}
+	return t.stopped.Error()
+}
+
+// diverged are the nodes whose replicas were found to differ.
+func (t *Table) diverged() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := []string{}
+	for id := range t.differs { // order: they are sorted
+		names = append(names, t.n.c.Members[id].Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // position is how many commands the copy of this node has applied. It asks the machine, and

@@ -37,6 +37,7 @@ type Cycle struct {
 	n       *Node
 	t       stream
 	name    string
+	none    error // of a cycle that is not configured
 	process *host.Process
 
 	mu    sync.Mutex
@@ -148,13 +149,21 @@ func (c Config) timed() lockstep.Schedule {
 	return lockstep.Schedule{Delta: parley.Tick(c.Round), Slack: parley.Tick(c.slack()), Early: true}
 }
 
-// Cycle returns this node's part of a cycle, nil if there is none of that name.
-func (n *Node) Cycle(name string) *Cycle { return n.cycles[name] }
+// Cycle returns this node's part of a cycle. One of a name that is not configured fails with
+// ErrNotConfigured whatever it is asked.
+func (n *Node) Cycle(name string) *Cycle {
+	if c := n.cycles[name]; c != nil {
+		return c
+	}
+	return &Cycle{n: n, name: name, none: notConfigured("cycle", name, n.cycles)}
+}
 
 // Set sets this node's value for all cycles that have not begun: what was set last counts.
 // nil is no value.
 func (c *Cycle) Set(value []byte) error {
 	switch {
+	case c.none != nil:
+		return c.none
 	case len(value) > MaxValue:
 		return fmt.Errorf("cluster: a value of %d bytes: at most %d", len(value), MaxValue)
 	case bytes.Equal(value, nothing):
@@ -170,6 +179,9 @@ func (c *Cycle) Set(value []byte) error {
 // which this node took no part are left out: its clock was not synchronized, or it was held
 // up or cut off. It fails with a *RoundError if what was measured does not fit into rounds.
 func (c *Cycle) Next(ctx context.Context, after uint64) (Vector, error) {
+	if c.none != nil {
+		return Vector{}, c.none
+	}
 	if err := c.n.fits(c.t.m); err != nil {
 		return Vector{}, err
 	}

@@ -15,3 +15,10 @@ func LongestState(t *testing.T, bytes int) {
 	maxSnapshot = bytes
 	t.Cleanup(func() { maxSnapshot = before })
 }
+
+// CompareEvery has replicas compare their states after so many commands.
+func CompareEvery(t *testing.T, commands uint64) {
+	before := compareEvery
+	compareEvery = commands
+	t.Cleanup(func() { compareEvery = before })
+}

@@ -132,6 +132,14 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	return g, nil
 }
 
+// noGroup is a group that is not configured: whatever it is asked fails with an error.
+func noGroup(err error) *Group {
+	g := &Group{takes: func() error { return err }}
+	g.kept.init(1, 1)
+	g.kept.close(err)
+	return g
+}
+
 // Level is what the group promises.
 func (g *Group) Level() Level { return g.c.Level }
 
@@ -156,11 +164,11 @@ func (g *Group) Broadcast(ctx context.Context, payload []byte) (position uint64,
 // before it of at least its own kind, so that a FIFO payload comes after all that its
 // sender broadcast before, and a Reliable one when it comes.
 func (g *Group) BroadcastAt(ctx context.Context, level Level, payload []byte) (position uint64, err error) {
-	if !g.c.Level.Carries(level) {
-		return 0, fmt.Errorf("%w: a group of level %s has no payloads of level %s", ErrRefused, g.c.Level, level)
-	}
 	if err := g.takes(); err != nil {
 		return 0, err
+	}
+	if !g.c.Level.Carries(level) {
+		return 0, fmt.Errorf("%w: a group of level %s has no payloads of level %s", ErrRefused, g.c.Level, level)
 	}
 	return g.packer.add(ctx, payload, level)
 }

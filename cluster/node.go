@@ -324,8 +324,14 @@ func (n *Node) broken(err error) {
 	}
 }
 
-// Group returns this node's member of a group, nil if there is none of that name.
-func (n *Node) Group(name string) *Group { return n.groups[name] }
+// Group returns this node's member of a group. One of a name that is not configured fails with
+// ErrNotConfigured whatever it is asked.
+func (n *Node) Group(name string) *Group {
+	if g := n.groups[name]; g != nil {
+		return g
+	}
+	return noGroup(notConfigured("group", name, n.groups))
+}
 
 // Close leaves without a word: for the others the node has crashed. To close it again does
 // nothing.

@@ -6,6 +6,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,6 +98,10 @@ var (
 	// ErrExpired: the session is not remembered any more, or never was. The command is not
 	// carried out, unless it was when it was asked before: it is ErrUnknown, too.
 	ErrExpired = errors.New("the session has expired")
+	// ErrStopped: the replica of this node has stopped, because its state is not that of the
+	// majority, or because its machine panicked. Other nodes may serve the table. It starts
+	// again from the state of another node: see Config.Rejoin.
+	ErrStopped = errors.New("the replica of this node has stopped")
 )
 
 // Table is this node's copy of a replicated state machine. A command goes through the order
@@ -114,7 +122,8 @@ type Table struct {
 	sends   bool               // somebody is about to send
 	member  bool               // what is sent is carried
 	joined  chan struct{}      // closed when it is a member again
-	stopped error              // the copy differs from the others
+	stopped error              // why the copy of this node answers nothing
+	differs map[parley.ID]bool // whose copies differ from those of the majority, or from this one
 	closed  error
 	looks   []chan parley.Msg // who waits for what Inspect tells
 	spots   []chan uint64     // who waits for the position alone
@@ -146,7 +155,7 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 	}
 	t := &Table{
 		c: c, n: n, slots: make(chan struct{}, c.Waiting), joined: make(chan struct{}),
-		calls: make(map[callName]*call), packs: make(map[uint64][]*call),
+		calls: make(map[callName]*call), packs: make(map[uint64][]*call), differs: make(map[parley.ID]bool),
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // no number of a life before is taken for one of this
@@ -157,7 +166,7 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 	p := stack.New(
 		timestamp.New(timestamp.Config{Config: views, Window: window(views.N, views.Payload)}),
 		service.New(service.Config{
-			N: views.N, New: func() service.Application { return measured{c.New(), &t.size} },
+			N: views.N, New: t.application, Every: c.compares(), Recover: true,
 			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,
 			Piece: statePiece, Longest: maxSnapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
 		}),
@@ -176,20 +185,90 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 	return t, nil
 }
 
-// measured is a state machine whose last snapshot is measured.
-type measured struct {
-	service.Application
-	size *atomic.Int64
+// compareEvery is after how many commands copies compare the hashes of their states. Of machines
+// that keep none themselves, they take a snapshot for that.
+var (
+	compareEvery          uint64 = 4096
+	compareEverySnapshots uint64 = 1 << 16
+)
+
+// compares is after how many commands the copies of the table compare their states.
+func (c TableConfig) compares() uint64 {
+	if _, keeps := c.New().(service.Hasher); keeps {
+		return compareEvery
+	}
+	return compareEverySnapshots
 }
 
-func (m measured) Snapshot() []byte {
+// application makes the table's machine, as this node looks after it.
+func (t *Table) application() service.Application {
+	m := guarded{t.c.New(), t}
+	if h, keeps := m.Application.(service.Hasher); keeps {
+		return hashed{m, h}
+	}
+	return m
+}
+
+// guarded is a state machine whose last snapshot is measured, and whose panics are logged.
+type guarded struct {
+	service.Application
+	t *Table
+}
+
+// hashed is one that keeps a hash of its state.
+type hashed struct {
+	guarded
+	service.Hasher
+}
+
+// Snapshot returns the state.
+func (m guarded) Snapshot() []byte {
 	b := m.Application.Snapshot()
-	m.size.Store(int64(len(b)))
+	m.t.size.Store(int64(len(b)))
 	return b
 }
 
-// Table returns this node's copy of a state machine, nil if there is none of that name.
-func (n *Node) Table(name string) *Table { return n.tables[name] }
+// Apply carries out a command. The copy stops if it panics.
+func (m guarded) Apply(command []byte) []byte {
+	defer func() {
+		if why := recover(); why != nil {
+			m.t.n.c.Log.Error("application panicked", "table", m.t.c.Name, "why", why, "stack", string(debug.Stack()))
+			panic(why)
+		}
+	}()
+	return m.Application.Apply(command)
+}
+
+// ErrNotConfigured is the error of whatever is asked of a group, table or cycle that the
+// configuration does not have.
+var ErrNotConfigured = errors.New("not configured")
+
+// notConfigured says what there is no such thing of, and what there is.
+func notConfigured[T any](what, name string, all map[string]T) error {
+	const long = 64
+	if len(name) > long {
+		name = name[:long] + "..."
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+	if names == "" {
+		names = "none"
+	}
+	return fmt.Errorf("%w: %w: there is no %s %q: configured are %s", ErrRefused, ErrNotConfigured, what, name, names)
+}
+
+// Table returns this node's copy of a state machine. One of a name that is not configured fails
+// with ErrNotConfigured whatever it is asked.
+func (n *Node) Table(name string) *Table {
+	if t := n.tables[name]; t != nil {
+		return t
+	}
+	t := &Table{
+		c: TableConfig{Name: name}.withDefaults(), n: n, slots: make(chan struct{}, 1), joined: make(chan struct{}),
+		closed: notConfigured("table", name, n.tables),
+	}
+	close(t.joined)
+	return t
+}
 
 // Deliver takes what the machine answers. It is part of a step of the machine.
 func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
@@ -228,6 +307,7 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		}
 	case group.Restored:
 		t.stopped = nil
+		delete(t.differs, t.n.self)
 		log.Info("has the state of another node", "bytes", len(m.Body))
 	case group.Wanted:
 		if size := t.size.Load(); size > int64(maxSnapshot) {
@@ -235,10 +315,12 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 				t.n.c.Members[m.Origin].Name, "bytes", size, "allowed", maxSnapshot)
 		}
 	case service.Diverged, service.Differs:
-		log.Error("a copy of the table differs", "node", t.n.c.Members[m.Origin].Name, "position", m.Seq)
+		t.differs[m.Origin] = true
+		log.Error("replica diverged", "node", t.n.c.Members[m.Origin].Name, "position", m.Seq,
+			"majority", m.Kind == service.Diverged)
 	case service.Stopped:
-		t.stopped = fmt.Errorf("the copy of this node has stopped: %s", m.Body)
-		log.Error("the copy has stopped", "position", m.Seq, "why", string(m.Body))
+		t.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
+		log.Error("replica stopped; this node serves the table no more", "position", m.Seq, "why", string(m.Body))
 		t.abandon(t.stopped)
 	}
 }

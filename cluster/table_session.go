@@ -133,7 +133,7 @@ func (t *Table) patiently(ctx context.Context, try func() error) error {
 		t.mu.Unlock()
 		err := try()
 		lost := errors.Is(err, ErrUnknown) && !errors.Is(err, ErrExpired) && !errors.Is(err, errOvertaken)
-		final := errors.Is(err, ErrClosed) || errors.Is(err, ErrExpelled)
+		final := errors.Is(err, ErrClosed) || errors.Is(err, ErrExpelled) || errors.Is(err, ErrStopped)
 		if ctx.Err() != nil || final || !lost && !errors.Is(err, ErrOut) {
 			return err
 		}

@@ -99,6 +99,9 @@ func (s *Server) problems(st cluster.Status) []string {
 		if !t.In {
 			out = append(out, "it is not a member of table "+t.Name)
 		}
+		if t.Stopped != "" {
+			out = append(out, "table "+t.Name+": "+t.Stopped)
+		}
 	}
 	if st.Store != nil && st.Store.Error != "" {
 		out = append(out, "its disk failed: "+st.Store.Error)
@@ -141,6 +144,7 @@ func (s *Server) status() *parleyv1.StatusResponse {
 	for _, t := range st.Tables {
 		out.Tables = append(out.Tables, &parleyv1.TableStatus{
 			Name: t.Name, Position: t.Position, Waiting: uint32(t.Waiting), View: viewStatus(t.ViewStatus),
+			Stopped: t.Stopped, Diverged: t.Diverged,
 		})
 	}
 	for _, x := range st.Streams {

@@ -60,16 +60,19 @@ var kinds = []struct {
 	{keyvalue.ErrNoNumber, connect.CodeFailedPrecondition, nothing, "no number"},
 	{keyvalue.ErrTooLarge, connect.CodeResourceExhausted, nothing, "too large"},
 	{keyvalue.ErrUnknown, connect.CodeInvalidArgument, nothing, "no such command"},
+	// What another node may serve comes before what is refused for good.
+	{cluster.ErrNotConfigured, connect.CodeNotFound, nothing, "not configured"},
 	{cluster.ErrDraining, connect.CodeUnavailable, nothing, "draining"},
-	{cluster.ErrRefused, connect.CodeFailedPrecondition, nothing, "refused"},
 	{cluster.ErrExpelled, connect.CodeUnavailable, nothing, "expelled"},
 	{cluster.ErrOut, connect.CodeUnavailable, nothing, "not a member"},
+	{cluster.ErrStopped, connect.CodeUnavailable, nothing, "stopped"},
+	{cluster.ErrClosed, connect.CodeUnavailable, nothing, "closed"},
+	{cluster.ErrRefused, connect.CodeFailedPrecondition, nothing, "refused"},
 	{cluster.ErrAbstained, connect.CodeAborted, unknown, "abstained"},
 	{cluster.ErrSlow, connect.CodeAborted, nothing, "slow"},
 	{cluster.ErrGone, connect.CodeOutOfRange, nothing, "gone"},
 	{cluster.ErrTooLarge, connect.CodeInvalidArgument, nothing, "too large"},
 	{cluster.ErrReserved, connect.CodeInvalidArgument, nothing, "reserved"},
-	{cluster.ErrClosed, connect.CodeUnavailable, nothing, "closed"},
 }
 
 // failed says of an error what a client is told. What is no error of ours is taken as a
@@ -133,10 +136,23 @@ func (f *failure) harmless() *failure {
 	return out
 }
 
+// longestError is how many bytes the text of an error has at most: what a client sent may be in
+// it, and in the log.
+const longestError = 256
+
+// brief cuts a text that is too long, and says so.
+func brief(text string) string {
+	const rest = " ... (cut)"
+	if len(text) <= longestError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestError-len(rest)], "") + rest
+}
+
 // wire is a failure with its detail.
 func (s *Server) wire(f *failure) *connect.Error {
 	// The packages of a node begin their errors with their own names, which no client knows.
-	text := strings.TrimPrefix(f.Error(), "cluster: ")
+	text := brief(strings.TrimPrefix(f.Error(), "cluster: "))
 	out := connect.NewError(f.code, errors.New(text))
 	detail := &parleyv1.ErrorDetail{Outcome: f.outcome, Reason: f.reason, Node: s.c.Cluster.Name}
 	if gone, ok := errors.AsType[*cluster.GoneError](f.err); ok {

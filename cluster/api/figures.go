@@ -57,11 +57,14 @@ var (
 	pendingFigure = figure("commit_pending", "Transactions whose outcome this node waits for.")
 	syncFigure    = figure("clock_synchronized", "1 if the clock is in step.")
 	boundFigure   = figure("clock_bound_seconds", "How far other correct nodes' clocks may be from it.")
-	offsetFigure  = figure("clock_offset_seconds", "How far the cluster's time is ahead of the machine's clock.")
-	skewFigure    = figure("clock_skew_seconds", "How far the peer's clock was ahead when it was last read.", "peer")
-	driftFigure   = figure("clock_drift_ppm", "How much faster than the others' this node's clock runs.")
-	wakeFigure    = figure("wake_late_seconds", "How much later than it asked for this process wakes.", "quantile")
-	pausesFigure  = figure("pauses_total",
+	stoppedFigure = figure("table_stopped",
+		"Whether this node's replica of the table has stopped: it diverged, or its machine panicked.", "table")
+	divergedFigure = figure("table_diverged", "Nodes whose replica of the table was found to differ.", "table", "node")
+	offsetFigure   = figure("clock_offset_seconds", "How far the cluster's time is ahead of the machine's clock.")
+	skewFigure     = figure("clock_skew_seconds", "How far the peer's clock was ahead when it was last read.", "peer")
+	driftFigure    = figure("clock_drift_ppm", "How much faster than the others' this node's clock runs.")
+	wakeFigure     = figure("wake_late_seconds", "How much later than it asked for this process wakes.", "quantile")
+	pausesFigure   = figure("pauses_total",
 		"How often this process woke later than it asked for by more than a fifth of a round.")
 	suspendedFigure = figure("suspended_seconds_total", "For how long this machine was suspended.")
 	blockedFigure   = figure("commit_blocked", "Transactions whose outcome can not be known before other nodes are back.")
@@ -94,6 +97,10 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 		out.view("table/"+t.Name, t.ViewStatus)
 		out.gauge(positionFigure, float64(t.Position), t.Name)
 		out.gauge(waitingFigure, float64(t.Waiting), t.Name)
+		out.gauge(stoppedFigure, truth(t.Stopped != ""), t.Name)
+		for _, name := range t.Diverged {
+			out.gauge(divergedFigure, 1, t.Name, name)
+		}
 	}
 	for _, x := range st.Streams {
 		name := "agree/" + x.Algorithm + "/" + strconv.Itoa(x.M)

@@ -134,6 +134,7 @@ type entry struct {
 	version uint64
 	here    bool
 	value   []byte
+	print   uint64 // a hash of all this, and of its place
 }
 
 // Table is the state machine.
@@ -142,6 +143,7 @@ type Table struct {
 	at      map[string]int // key to entry
 	entries []entry        // in the order in which keys were first given a value
 	bytes   int
+	sum     uint64 // of the prints of all entries
 }
 
 // New returns an empty table.
@@ -194,7 +196,7 @@ func (t *Table) apply(what op, key string, number uint64, value []byte) Answer {
 	case opDelete:
 		if e.here {
 			t.bytes -= len(e.value)
-			t.entries[i] = entry{key: key, version: e.version + 1}
+			t.set(i, entry{key: key, version: e.version + 1})
 			return Answer{Status: Done, Version: e.version + 1}
 		}
 	case opSwap:
@@ -234,9 +236,44 @@ func (t *Table) put(key string, e entry, value []byte) Answer {
 		t.entries = append(t.entries, entry{})
 	}
 	t.bytes += more
-	e = entry{key, e.version + 1, true, slices.Clone(value)}
-	t.entries[t.at[key]] = e
+	e = entry{key: key, version: e.version + 1, here: true, value: slices.Clone(value)}
+	t.set(t.at[key], e)
 	return Answer{Done, e.version, e.value}
+}
+
+// set puts an entry into its place.
+func (t *Table) set(i int, e entry) {
+	e.print = fingerprint(i, &e)
+	t.sum += e.print - t.entries[i].print
+	t.entries[i] = e
+}
+
+// Hash is a hash of the state, which is kept as that changes.
+func (t *Table) Hash() uint64 { return t.sum ^ uint64(len(t.entries)) }
+
+// fingerprint is a hash of an entry and its place.
+func fingerprint(i int, e *entry) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+	h := uint64(offset)
+	number := func(x uint64) {
+		for range 8 {
+			h = (h ^ x&0xFF) * prime
+			x >>= 8
+		}
+	}
+	number(uint64(i))
+	number(e.version)
+	number(uint64(len(e.key)))
+	for k := range len(e.key) {
+		h = (h ^ uint64(e.key[k])) * prime
+	}
+	if e.here {
+		number(uint64(len(e.value)) + 1)
+	}
+	for _, b := range e.value {
+		h = (h ^ uint64(b)) * prime
+	}
+	return h ^ h>>32
 }
 
 // add adds to a counter.
@@ -284,7 +321,8 @@ func (t *Table) Restore(b []byte) bool {
 			return false
 		}
 		fresh.at[e.key] = len(fresh.entries)
-		fresh.entries = append(fresh.entries, e)
+		fresh.entries = append(fresh.entries, entry{})
+		fresh.set(len(fresh.entries)-1, e)
 		fresh.bytes += len(e.key) + len(e.value) + overhead
 	}
 	if r.bad || len(r.b) > 0 {

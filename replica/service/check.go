@@ -51,7 +51,7 @@ func (p *process) compare(s *parley.Step) *vote {
 	}
 	p.votes = append(p.votes, vote{position: p.position, active: p.setup.Active, m: p.setup.M, own: p.hash()})
 	v := &p.votes[len(p.votes)-1]
-	if v.active.Has(s.Self) {
+	if v.active.Has(s.Self) && !s.Restart { // the group beneath delivers again what was said before
 		s.Broadcast(parley.Msg{Kind: check, Seq: p.position, Value: v.own})
 	}
 	return v

@@ -50,6 +50,9 @@ type Config struct {
 	// one. One that was forgotten and repeats its last command has it applied again, unless
 	// its session was opened, see [Commands].
 	Sessions int
+	// Recover tells that a panic of the application stops this copy, with a word of why, and is
+	// no panic of the machine.
+	Recover bool
 	// Answers is how many bytes of answers are remembered, 0: as many as there are. Those
 	// of the clients who have been silent the longest are forgotten, and they with them.
 	Answers int

@@ -91,6 +91,9 @@ func (p *process) pack(s *parley.Step, from parley.ID, m parley.Msg) {
 	var replies []byte
 	for _, x := range list {
 		r := p.one(x)
+		if p.brokeOff(s) {
+			return // who asked is told that the copy has stopped
+		}
 		replies = append(replies, byte(r.Status))
 		replies = binary.AppendUvarint(replies, r.Position)
 		replies = binary.AppendUvarint(replies, uint64(len(r.Answer)))
@@ -117,7 +120,7 @@ func (p *process) one(x entry) Reply {
 			p.session(Client(p.position)).at = p.position
 			p.trim()
 		} else {
-			r.Answer = p.app.Apply(x.command)
+			r.Answer = p.perform(x.command)
 		}
 		return r
 	}

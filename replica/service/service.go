@@ -38,6 +38,7 @@ package service
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"parley"
@@ -126,6 +127,7 @@ type process struct {
 	marks   uint64 // that it asked for in this life
 	members parley.Set
 	offers  []offer
+	broke   string // scratch: what the application panicked with in this clause
 
 	// This process as a client.
 	starts problem.Incarnation // without transfer its lives
@@ -138,6 +140,9 @@ type process struct {
 // Start: without transfer the disk tells lives apart. With it the first view does in
 // which the process is: another life joins in a later one, even if the disk is lost.
 func (p *process) Start(s *parley.Step) {
+	if s.Restart && p.stopped {
+		s.Indicate(parley.Msg{Kind: Stopped, Origin: s.Self, Seq: p.position, Body: []byte("it had before a restart")})
+	}
 	if !p.c.Transfer {
 		p.starts.Begin(s)
 		p.life, p.in = uint64(p.starts), true
@@ -312,7 +317,9 @@ func (p *process) apply(s *parley.Step, from parley.ID, m parley.Msg) {
 	x := p.session(m.Value)
 	switch {
 	case m.Seq > x.last:
-		p.applies(x, m.Seq, m.Body)
+		if p.applies(x, m.Seq, m.Body); p.brokeOff(s) {
+			return
+		}
 	case m.Seq < x.last:
 		s.Refuse(from, "command that was answered long ago")
 		return
@@ -332,8 +339,30 @@ func (p *process) apply(s *parley.Step, from parley.ID, m parley.Msg) {
 func (p *process) applies(x *session, number uint64, command []byte) {
 	p.advance()
 	p.kept -= len(x.answer)
-	x.last, x.at, x.answer = number, p.position, p.app.Apply(command)
+	x.last, x.at, x.answer = number, p.position, p.perform(command)
 	p.kept += len(x.answer)
+}
+
+// perform has the application carry out a command.
+func (p *process) perform(command []byte) []byte {
+	if p.c.Recover {
+		defer func() {
+			if why := recover(); why != nil {
+				p.broke = fmt.Sprintf("its application panicked: %v", why)
+			}
+		}()
+	}
+	return p.app.Apply(command)
+}
+
+// brokeOff stops a copy whose application has panicked, and tells whether it did. Whatever it
+// had changed by then, the state is not served nor given to anybody.
+func (p *process) brokeOff(s *parley.Step) bool {
+	if p.broke == "" {
+		return false
+	}
+	p.stop(s, p.broke)
+	return true
 }
 
 // answer: at once, or when enough copies have the same state. A spare says nothing, and
@@ -365,9 +394,17 @@ func (p *process) change(s *parley.Step, from parley.ID, body []byte) {
 	p.everySo(s)
 }
 
+// Hasher is an Application that keeps a hash of its state, so that copies can compare theirs
+// often: without it they take a snapshot to do so. Two states have one hash if and only if they
+// have one snapshot, as far as a hash can tell.
+type Hasher interface {
+	// Hash returns the hash of the present state.
+	Hash() uint64
+}
+
 // hash is that of all that later answers depend on.
 func (p *process) hash() uint64 {
-	h := sha256.Sum256(parley.Save(&state{of: p}, 0, nil))
+	h := sha256.Sum256(parley.Save(&state{of: p, hashed: true}, 0, nil))
 	return binary.LittleEndian.Uint64(h[:]) | 1 // never 0
 }
 
@@ -413,7 +450,8 @@ func (p *process) copyState(v *parley.Vars) {
 // state is the part of a copy that is replicated.
 type state struct {
 	parley.Base
-	of *process // scratch
+	of     *process // scratch
+	hashed bool     // scratch: the hash of the application stands for it, if it has one
 }
 
 func (x *state) State(v *parley.Vars) {
@@ -433,7 +471,11 @@ func (x *state) State(v *parley.Vars) {
 	})
 	p.kept = kept
 	var b []byte
-	if !v.Loading() {
+	h, keeps := p.app.(Hasher)
+	switch {
+	case x.hashed && keeps:
+		b = binary.LittleEndian.AppendUint64(nil, h.Hash())
+	case !v.Loading():
 		b = p.app.Snapshot()
 	}
 	v.Bytes("application", &b)

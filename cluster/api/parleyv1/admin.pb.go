@@ -766,8 +766,12 @@ type TableStatus struct {
 	// How many commands it has applied.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
 	// Commands that were asked at this node and have no answer yet.
-	Waiting       uint32      `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	View          *ViewStatus `protobuf:"bytes,4,opt,name=view,proto3" json:"view,omitempty"`
+	Waiting uint32      `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	View    *ViewStatus `protobuf:"bytes,4,opt,name=view,proto3" json:"view,omitempty"`
+	// Why the replica of this node has stopped and answers nothing; empty if it has not.
+	Stopped string `protobuf:"bytes,5,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	// The nodes whose replicas were found to have another state.
+	Diverged      []string `protobuf:"bytes,6,rep,name=diverged,proto3" json:"diverged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -826,6 +830,20 @@ func (x *TableStatus) GetWaiting() uint32 {
 func (x *TableStatus) GetView() *ViewStatus {
 	if x != nil {
 		return x.View
+	}
+	return nil
+}
+
+func (x *TableStatus) GetStopped() string {
+	if x != nil {
+		return x.Stopped
+	}
+	return ""
+}
+
+func (x *TableStatus) GetDiverged() []string {
+	if x != nil {
+		return x.Diverged
 	}
 	return nil
 }
@@ -2007,12 +2025,14 @@ const file_parley_v1_admin_proto_rawDesc = "" +
 	"\x05level\x18\x02 \x01(\x0e2\x10.parley.v1.LevelR\x05level\x12)\n" +
 	"\x04view\x18\x03 \x01(\v2\x15.parley.v1.ViewStatusR\x04view\x12+\n" +
 	"\x05slots\x18\x04 \x01(\v2\x15.parley.v1.SlotStatusR\x05slots\x12\x1a\n" +
-	"\bposition\x18\x05 \x01(\x04R\bposition\"\x82\x01\n" +
+	"\bposition\x18\x05 \x01(\x04R\bposition\"\xb8\x01\n" +
 	"\vTableStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x18\n" +
 	"\awaiting\x18\x03 \x01(\rR\awaiting\x12)\n" +
-	"\x04view\x18\x04 \x01(\v2\x15.parley.v1.ViewStatusR\x04view\"\x95\x01\n" +
+	"\x04view\x18\x04 \x01(\v2\x15.parley.v1.ViewStatusR\x04view\x12\x18\n" +
+	"\astopped\x18\x05 \x01(\tR\astopped\x12\x1a\n" +
+	"\bdiverged\x18\x06 \x03(\tR\bdiverged\"\x95\x01\n" +
 	"\fStreamStatus\x122\n" +
 	"\talgorithm\x18\x01 \x01(\x0e2\x14.parley.v1.AlgorithmR\talgorithm\x12\f\n" +
 	"\x01m\x18\x02 \x01(\rR\x01m\x12\x16\n" +

@@ -1,0 +1,206 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/cluster/link/memory"
+	"parley/replica/service"
+)
+
+// odd is a machine that counts commands. At one node it counts otherwise, and some commands
+// make it panic.
+type odd struct {
+	count byte
+	by    byte
+}
+
+func (o *odd) Apply(command []byte) []byte {
+	switch string(command) {
+	case "panic":
+		panic("the command is one too many")
+	case "part": // what no machine may do
+		o.count += o.by - 1
+	}
+	o.count++
+	return []byte{o.count}
+}
+func (o *odd) Snapshot() []byte { return []byte{o.count} }
+func (o *odd) Restore(b []byte) bool {
+	if len(b) == 1 {
+		o.count = b[0]
+	}
+	return len(b) == 1
+}
+func (o *odd) Hash() uint64 { return uint64(o.count) }
+
+// logText is a log that is read by a test.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// withOdd runs a test with three nodes in memory that have a table of such machines; that of
+// node3 parts from the others when it is told to.
+func withOdd(t *testing.T, test func(t *testing.T, nodes []*cluster.Node, logs []*logText)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		network := memory.New(memory.Options{})
+		authority, err := cert.NewAuthority("test", time.Hour, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trust, err := cert.NewTrust(authority.Anchors(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 3
+		configs, nodes, logs, errs := make([]cluster.Config, n), make([]*cluster.Node, n), make([]*logText, n), make([]error, n)
+		var members []cluster.Member
+		for i := range n {
+			name := fmt.Sprintf("node%d", i+1)
+			issued, err := authority.IssueNode(name, nil, time.Hour/2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			host := network.Host(name)
+			members = append(members, cluster.Member{Name: name, Address: host.Addr(7000), Signer: issued.SignerKey()})
+			logs[i] = new(logText)
+			by := byte(1)
+			if i == 2 {
+				by = 2
+			}
+			configs[i] = cluster.Config{
+				Name: name, Self: issued.Self(), Trust: trust, Network: host, Log: slog.New(slog.NewTextHandler(logs[i], nil)),
+				Groups: []cluster.GroupConfig{{Name: "total"}}, Tables: []cluster.TableConfig{
+					{Name: "odd", State: "odd", New: func() service.Application { return &odd{by: by} }}, {Name: "table"},
+				},
+			}
+		}
+		var all sync.WaitGroup
+		for i := range configs {
+			configs[i].Members = members
+			all.Go(func() { nodes[i], errs[i] = cluster.Join(context.Background(), configs[i]) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		test(t, nodes, logs)
+		for _, node := range nodes {
+			if err := node.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A replica whose state differs is found out by default, is named by all, stops, and its node
+// says so; the others serve the table.
+func TestDivergedReplica(t *testing.T) {
+	cluster.CompareEvery(t, 8)
+	withOdd(t, func(t *testing.T, nodes []*cluster.Node, logs []*logText) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s := nodes[0].Table("odd").Session()
+		for k := range 16 {
+			command := "one"
+			if k == 3 {
+				command = "part"
+			}
+			if _, _, err := s.Do(ctx, []byte(command)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second) // of the bubble: what the replicas say of their states arrives
+		if _, _, err := nodes[2].Table("odd").Query(ctx, []byte("one")); !errors.Is(err, cluster.ErrStopped) ||
+			!errors.Is(err, cluster.ErrRefused) {
+			t.Errorf("the replica that differs: got %v, want ErrStopped", err)
+		}
+		for i, node := range nodes {
+			st := node.Status().Tables[0]
+			if fmt.Sprint(st.Diverged) != "[node3]" || (st.Stopped != "") != (i == 2) ||
+				!strings.Contains(logs[i].String(), `msg="replica diverged" table=odd node=node3 position=`) {
+				t.Errorf("node%d: got %+v, want node3 named, and stopped there\n%s", i+1, st, logs[i])
+			}
+		}
+		if _, _, err := s.Do(ctx, []byte("one")); err != nil {
+			t.Errorf("the other replicas: %v", err)
+		}
+	})
+}
+
+// A machine that panics stops its table, with an error to whoever waits and to whoever comes
+// later, and nothing else: the node lives, and so does its other table.
+func TestPanicInApply(t *testing.T) {
+	withOdd(t, func(t *testing.T, nodes []*cluster.Node, logs []*logText) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		odd := nodes[0].Table("odd")
+		_, _, err := odd.Session().Do(ctx, []byte("panic"))
+		if !errors.Is(err, cluster.ErrStopped) || !errors.Is(err, cluster.ErrUnknown) || ctx.Err() != nil ||
+			!strings.Contains(fmt.Sprint(err), "its application panicked: the command is one too many") {
+			t.Errorf("the command that panics: got %v, want ErrStopped and why", err)
+		}
+		if _, _, err := odd.Query(ctx, []byte("one")); !errors.Is(err, cluster.ErrStopped) || !errors.Is(err, cluster.ErrRefused) {
+			t.Errorf("a later command: got %v, want ErrStopped", err)
+		}
+		if text := logs[0].String(); !strings.Contains(text, `msg="application panicked" table=odd why="the command is one too many" stack=`) {
+			t.Errorf("the log has no panic:\n%s", text)
+		}
+		if st := nodes[0].Status(); st.State != cluster.Running || !strings.Contains(st.Tables[0].Stopped, "panicked") {
+			t.Errorf("got %+v, want a node that runs", st)
+		}
+		if _, err := nodes[0].Table("table").KeyValue().Put(ctx, []byte("a"), []byte("b")); err != nil {
+			t.Errorf("the other table: %v", err)
+		}
+	})
+}
+
+// What is not configured fails, whatever it is asked, and says what there is.
+func TestNotConfigured(t *testing.T) {
+	withOdd(t, func(t *testing.T, nodes []*cluster.Node, _ []*logText) {
+		ctx, n, long := t.Context(), nodes[0], strings.Repeat("x", 1000)
+		table, group, cycle := n.Table(long), n.Group("nowhere"), n.Cycle("never")
+		for what, ask := range map[string]func() error{
+			"Open":      func() error { _, err := table.Open(ctx); return err },
+			"Do":        func() error { _, _, err := table.Session().Do(ctx, []byte("x")); return err },
+			"Query":     func() error { _, _, err := table.Query(ctx, []byte("x")); return err },
+			"Get":       func() error { _, _, err := table.KeyValue().Get(ctx, []byte("x")); return err },
+			"Inspect":   func() error { _, _, err := table.Inspect(ctx); return err },
+			"Broadcast": func() error { _, err := group.Broadcast(ctx, []byte("x")); return err },
+			"Post":      func() error { return group.Post([]byte("x")) },
+			"Subscribe": func() error { _, err := group.Subscribe(0); return err },
+			"Set":       func() error { return cycle.Set([]byte("x")) },
+			"Next":      func() error { _, err := cycle.Next(ctx, 0); return err },
+		} {
+			if err := ask(); !errors.Is(err, cluster.ErrNotConfigured) || len(err.Error()) > 256 {
+				t.Errorf("%s: got %v, want ErrNotConfigured", what, err)
+			}
+		}
+		if err := group.Post(nil); !strings.HasSuffix(err.Error(), `there is no group "nowhere": configured are total`) {
+			t.Errorf("got %v, want the names that there are", err)
+		}
+	})
+}
