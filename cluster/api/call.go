@@ -46,6 +46,12 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			if c.begun {
 				s.clients.end(c.who.Name, c.stream)
 			}
+			if r.Context().Err() != nil && s.clients.took(c.who.Name) {
+				if s.counts.refused("resets", c.who.Name) {
+					s.log.Warn("client takes back too many requests; its connection is closed", "client", c.who.Name)
+				}
+				_ = own.Close()
+			}
 		}()
 		_ = c.on.SetReadDeadline(time.Now().Add(s.c.Limits.Read)) // for HTTP it always can be set
 		r.Body = http.MaxBytesReader(w, r.Body, int64(s.c.Limits.Body)+1<<10)

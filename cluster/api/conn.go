@@ -6,16 +6,19 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
 	"parley/cluster/cert"
+	"parley/cluster/link"
 )
 
 // conn is a client's connection, beneath TLS.
 type conn struct {
 	net.Conn
-	s *Server
+	s       *Server
+	address netip.Addr // of the other end
 
 	mu    sync.Mutex
 	known bool          // it is no stranger's any more
@@ -53,7 +56,7 @@ func (c *conn) end() {
 	if c.known {
 		c.s.clients.leave(c.who.Name)
 	} else {
-		c.s.clients.part()
+		c.s.clients.part(c)
 	}
 }
 
@@ -66,7 +69,7 @@ func (c *conn) meet(state tls.ConnectionState) {
 		return
 	}
 	who, err := cert.Parse(state.PeerCertificates[0])
-	if err != nil || !c.s.clients.know(who.Name) {
+	if err != nil || !c.s.clients.know(who.Name, c) {
 		if c.s.counts.refused("connections", who.Name) {
 			c.s.log.Warn("a client has too many connections", "client", who.Name)
 		}
@@ -98,18 +101,26 @@ type listener struct {
 	config *tls.Config
 }
 
-// Accept returns the next connection. Strangers beyond the limit are turned away.
+// Accept returns the next connection. Beyond the limit of strangers one of them has to go, and
+// addresses that connect too often are turned away.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if l.s.clients.meet() {
-			return tls.Server(&conn{Conn: raw, s: l.s}, l.config), nil
+		one := &conn{Conn: raw, s: l.s, address: link.Customer(link.AddressOf(raw.RemoteAddr()))}
+		leaves, ok := l.s.clients.meet(one)
+		if !ok {
+			l.s.counts.refused("rate", "")
+			_ = raw.Close()
+			continue
 		}
-		l.s.counts.refused("crowd", "")
-		_ = raw.Close()
+		if leaves != nil {
+			l.s.counts.refused("crowd", "")
+			_ = leaves.Close()
+		}
+		return tls.Server(one, l.config), nil
 	}
 }
 

@@ -1,10 +1,14 @@
 package api
 
 import (
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
+
+	"parley/cluster/link"
 )
 
 // Limits bounds what clients can make a node hold, and for how long. A field that is 0
@@ -12,6 +16,11 @@ import (
 type Limits struct {
 	Body        int           // bytes of a message; 1 MiB
 	Strangers   int           // connections that have asked for nothing yet, at a time; 256
+	OfAddress   int           // of these from one address; 64. One more takes the place of the oldest
+	AddressRate int           // connections from one address in a second; 256
+	AddressOnce int           // the same at once; 1024
+	Rate        int           // requests of one client in a second, and at once; 20,000
+	Resets      int           // requests of one client in a second that it takes back; 100, at once ten times as many
 	Connections int           // of one client; 64
 	Requests    int           // of one client at a time, streams too; 1024
 	Streams     int           // of one client at a time; 64
@@ -28,7 +37,8 @@ func (l Limits) withDefaults() Limits {
 		other int
 	}{
 		{&l.Body, 1 << 20}, {&l.Strangers, 256}, {&l.Connections, 64}, {&l.Requests, 1024}, {&l.Streams, 64},
-		{&l.All, 8192},
+		{&l.All, 8192}, {&l.OfAddress, 64}, {&l.AddressRate, 256}, {&l.AddressOnce, 1024}, {&l.Rate, 20_000},
+		{&l.Resets, 100},
 	} {
 		if *f.value == 0 {
 			*f.value = f.other
@@ -52,47 +62,104 @@ func (l Limits) withDefaults() Limits {
 type clients struct {
 	limits Limits
 
+	began time.Time
+	rates *link.AddressRates // of connections
+
 	mu        sync.Mutex
-	strangers int
+	strangers []*conn // that have asked for nothing yet, the oldest first
 	all       int
 	byName    map[string]*usage // of those who have anything
 }
 
-// usage is what one client has under way.
-type usage struct{ connections, requests, streams int }
+// usage is what one client has under way, and has asked for lately.
+type usage struct {
+	connections, requests, streams int
+	asked, taken                   allowance // requests, and those that it took back
+}
 
-func (c *clients) init(l Limits) { c.limits, c.byName = l, make(map[string]*usage) }
+// allowance is how much of a rate is spent.
+type allowance struct {
+	spent float64
+	at    time.Time
+}
 
-// meet counts a connection in of which nothing is known yet, or tells that there are too
-// many.
-func (c *clients) meet() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.strangers >= c.limits.Strangers {
+// spend tells whether one more is within so many a second, and so many at once.
+func (a *allowance) spend(now time.Time, rate, once int) bool {
+	a.spent = max(0, a.spent-float64(rate)*now.Sub(a.at).Seconds())
+	a.at = now
+	if a.spent+1 > float64(once) {
 		return false
 	}
-	c.strangers++
+	a.spent++
 	return true
 }
 
-// part counts out a connection of which nothing became known.
-func (c *clients) part() {
+func (c *clients) init(l Limits) {
+	c.limits, c.byName, c.began = l, make(map[string]*usage), time.Now()
+	c.rates = link.NewAddressRates(l.AddressRate, l.AddressOnce)
+}
+
+// meet takes in a connection of which nothing is known yet, or tells that its address has had
+// too many. If there is no room, another one is to leave: the oldest of the address that has the
+// most, so that connections which ask for nothing keep nobody else out.
+func (c *clients) meet(one *conn) (leaves *conn, ok bool) {
+	if !c.rates.Take(one.address, time.Since(c.began)) {
+		return nil, false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.strangers--
+	from := make(map[netip.Addr]int)
+	most := one.address
+	for _, s := range c.strangers {
+		if from[s.address]++; from[s.address] > from[most] {
+			most = s.address
+		}
+	}
+	if from[one.address] >= c.limits.OfAddress {
+		most = one.address
+	}
+	if from[one.address] >= c.limits.OfAddress || len(c.strangers) >= c.limits.Strangers {
+		i := slices.IndexFunc(c.strangers, func(s *conn) bool { return s.address == most })
+		leaves = c.strangers[i]
+		c.strangers = slices.Delete(c.strangers, i, i+1)
+	}
+	c.strangers = append(c.strangers, one)
+	return leaves, true
+}
+
+// part counts out a connection of which nothing became known.
+func (c *clients) part(one *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetStranger(one)
+}
+
+// forgetStranger takes a connection from the strangers. The lock is held.
+func (c *clients) forgetStranger(one *conn) {
+	c.strangers = slices.DeleteFunc(c.strangers, func(s *conn) bool { return s == one })
 }
 
 // know makes a stranger's connection one of a client, or tells that it has too many.
-func (c *clients) know(name string) bool {
+func (c *clients) know(name string, one *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := c.of(name)
 	if u.connections >= c.limits.Connections {
 		return false
 	}
-	c.strangers--
+	c.forgetStranger(one)
 	u.connections++
 	return true
+}
+
+// took counts a request that a client took back, and tells whether it does so too often.
+func (c *clients) took(name string) (often bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.of(name)
+	often = !u.taken.spend(time.Now(), c.limits.Resets, 10*c.limits.Resets)
+	c.forget(name, u)
+	return often
 }
 
 // leave counts out a connection of a client.
@@ -112,6 +179,9 @@ func (c *clients) begin(name string, stream bool) error {
 	switch {
 	case c.all >= c.limits.All:
 		return refuse(connect.CodeResourceExhausted, "busy", "%d requests are under way: that is as many as may be", c.all)
+	case !u.asked.spend(time.Now(), c.limits.Rate, c.limits.Rate):
+		return refuse(connect.CodeResourceExhausted, "busy", "client %s asks more than %d times a second: that is as "+
+			"often as it may", name, c.limits.Rate)
 	case u.requests >= c.limits.Requests:
 		return refuse(connect.CodeResourceExhausted, "busy",
 			"client %s has %d requests under way: that is as many as it may have", name, u.requests)
@@ -150,9 +220,10 @@ func (c *clients) of(name string) *usage {
 	return u
 }
 
-// forget drops the usage of a client that has nothing. The lock is held.
+// forget drops the usage of a client that has nothing, unless it has taken requests back lately:
+// another connection is no new beginning. The lock is held.
 func (c *clients) forget(name string, u *usage) {
-	if *u == (usage{}) {
+	if u.connections+u.requests+u.streams == 0 && u.taken.spent == 0 {
 		delete(c.byName, name)
 	}
 }

@@ -103,7 +103,7 @@ func (g *gated) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		a := addressOf(c.RemoteAddr())
+		a := AddressOf(c.RemoteAddr())
 		why := g.m.gate.enter(a, g.m.now())
 		if why == 0 {
 			return c, nil

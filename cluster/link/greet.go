@@ -32,7 +32,7 @@ func (m *Mesh) accept() {
 			continue
 		}
 		wait = m.c.Limits.AcceptBackoff
-		a := addressOf(nc.RemoteAddr())
+		a := AddressOf(nc.RemoteAddr())
 		if why := m.gate.enter(a, m.now()); why != 0 {
 			m.refuse(nil, a.String(), &Down{Reason: why})
 			if t, ok := nc.(*net.TCPConn); ok {

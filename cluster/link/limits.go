@@ -81,12 +81,11 @@ func (l *Limits) tick() time.Duration {
 	return max(time.Millisecond, min(l.Ping, l.Silence, l.FrameTime)/4)
 }
 
-// gate bounds the connections that have not said hello. Addresses share the buckets of a
-// table of fixed size, so that many addresses take no more memory than few; which ones share
-// is not for an attacker to know.
-type gate struct {
+// AddressRates bounds how often each address may do something. Addresses share the buckets of
+// a table of fixed size, so that many addresses take no more memory than few; which ones share
+// is not for an attacker to know. Its methods may be called at once.
+type AddressRates struct {
 	mu          sync.Mutex
-	inside, max int
 	rate, burst float64 // tokens a second, tokens
 	seed        maphash.Seed
 	buckets     [1024]bucket
@@ -97,30 +96,57 @@ type bucket struct {
 	at    time.Duration
 }
 
-func newGate(l Limits) *gate {
-	return &gate{
-		max: l.Strangers, rate: float64(l.AddressRate), burst: float64(l.AddressBurst), seed: maphash.MakeSeed(),
+// NewAddressRates returns one for so many times a second, and so many at once.
+func NewAddressRates(rate, burst int) *AddressRates {
+	return &AddressRates{rate: float64(rate), burst: float64(burst), seed: maphash.MakeSeed()}
+}
+
+// Customer is the part of an address that one customer of a provider has.
+func Customer(a netip.Addr) netip.Addr {
+	if a = a.Unmap(); a.Is6() {
+		p, _ := a.Prefix(64)
+		a = p.Addr()
 	}
+	return a
+}
+
+// Take tells whether an address may do it now, by any clock that does not go back. If so, it
+// counts as done.
+func (r *AddressRates) Take(a netip.Addr, now time.Duration) bool {
+	b := &r.buckets[maphash.Comparable(r.seed, Customer(a))%uint64(len(r.buckets))]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b.spent = max(0, b.spent-r.rate*(now-b.at).Seconds())
+	b.at = now
+	if b.spent+1 > r.burst {
+		return false
+	}
+	b.spent++
+	return true
+}
+
+// gate bounds the connections that have not said hello.
+type gate struct {
+	rates *AddressRates
+
+	mu          sync.Mutex
+	inside, max int
+}
+
+func newGate(l Limits) *gate {
+	return &gate{max: l.Strangers, rates: NewAddressRates(l.AddressRate, l.AddressBurst)}
 }
 
 // enter counts a connection in, or says why not.
 func (g *gate) enter(a netip.Addr, now time.Duration) Reason {
-	if a = a.Unmap(); a.Is6() {
-		p, _ := a.Prefix(64) // what one customer has
-		a = p.Addr()
-	}
-	b := &g.buckets[maphash.Comparable(g.seed, a)%uint64(len(g.buckets))]
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	b.spent = max(0, b.spent-g.rate*(now-b.at).Seconds())
-	b.at = now
 	switch {
 	case g.inside >= g.max:
 		return Crowd
-	case b.spent+1 > g.burst:
+	case !g.rates.Take(a, now):
 		return Rate
 	}
-	b.spent++
 	g.inside++
 	return 0
 }
@@ -131,8 +157,8 @@ func (g *gate) leave() {
 	g.mu.Unlock()
 }
 
-// addressOf is the address at the other end, without the port.
-func addressOf(a net.Addr) netip.Addr {
+// AddressOf is the address at the other end, without the port.
+func AddressOf(a net.Addr) netip.Addr {
 	if t, ok := a.(*net.TCPAddr); ok {
 		return t.AddrPort().Addr()
 	}
