@@ -15,7 +15,10 @@ type Step struct {
 	Now     Tick
 	Restart bool     // in Start: the process comes back after a crash
 	Log     []Record // in Start: what had been appended, oldest first
-	Members Set      // whom this machine may sign for: itself, or its coalition
+	// Life is, in Start, the number of this life of the process: greater than that of every
+	// life before, whatever of its disk is lost. That of the first may be 0.
+	Life    uint64
+	Members Set // whom this machine may sign for: itself, or its coalition
 	// Carried tells, in Receive of a kind below Local, that the layer beneath
 	// carried the message; otherwise a link brought it, and from says no more
 	// than that. Stacks set it. In all other clauses it is false.

@@ -265,7 +265,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	hosting := host.Config{
 		Self: n.self, N: len(n.c.Members), Transport: n.mesh, Store: n.store, Log: n.c.Log, Broken: n.broken,
 		Clock: n.c.Clock, Signer: signer{n}, Absent: n.absent, Header: n.header, Recorder: n.tracer.recorder,
-		Punctual: n.c.Network == nil,
+		Punctual: n.c.Network == nil, Life: incarnation,
 	}
 	if n.c.Trace != nil {
 		hosting.Trace = n.trace

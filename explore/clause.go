@@ -238,7 +238,7 @@ func (w *worker) comesBack(d *done, lost bool) {
 		panic("explore: a machine does not load the durable state that it saved")
 	}
 	d.seen = append(d.seen, event{trace.Restart, parley.Happening{At: s.Self, From: s.Self, Msg: how}})
-	s.Restart, s.Log = true, d.next.log
+	s.Restart, s.Log, s.Life = true, d.next.log, uint64(d.next.lives)
 	d.machine.Start(s)
 }
 

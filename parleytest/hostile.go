@@ -247,6 +247,7 @@ type bench struct {
 	machine parley.Machine
 	step    parley.Step
 	timers  []ticking
+	lives   uint64          // how often it has come back
 	state   []byte          // what Compact put in the place of records
 	log     []parley.Record // the records since
 	choose  func(n int) int
@@ -303,9 +304,10 @@ func (b *bench) restart(p parley.Protocol, self parley.ID) {
 	if len(b.state) > 0 && !parley.LoadDurable(b.machine, b.step.Now, b.state) {
 		panic("it does not load the durable state that it saved")
 	}
-	b.step.Restart, b.step.Log = true, b.log
+	b.lives++
+	b.step.Restart, b.step.Log, b.step.Life = true, b.log, b.lives
 	b.do(0, func() { b.machine.Start(&b.step) })
-	b.step.Restart, b.step.Log = false, nil
+	b.step.Restart, b.step.Log, b.step.Life = false, nil, 0
 }
 
 // expire lets a timer run out; the clock never goes back.

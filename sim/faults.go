@@ -267,9 +267,10 @@ func (s *Sim) restart(id parley.ID) {
 			s.detect(id, parley.ID(of))
 		}
 	}
-	s.step.Restart, s.step.Log = true, records
+	p.lives++
+	s.step.Restart, s.step.Log, s.step.Life = true, records, p.lives
 	s.do(id, 0, func(m parley.Machine) { m.Start(&s.step) })
-	s.step.Restart, s.step.Log = false, nil
+	s.step.Restart, s.step.Log, s.step.Life = false, nil, 0
 }
 
 // suspect tells a process, as a detector beneath it would, that another one is

@@ -85,6 +85,7 @@ type played struct {
 	own     parley.Tick    // what its clock shows, where that moves with its timers alone
 	clock   Clock
 	timers  []timeout
+	lives   uint64 // how often it has come back
 	state   []byte // what Compact put in the place of records
 	log     []parley.Record
 }
@@ -187,6 +188,7 @@ func (p *player) clause(q *played, e *trace.Event) (err error) {
 	switch e.Op {
 	case trace.Start:
 		q.machine = p.Protocol.New(e.At)
+		s.Life = e.Msg.Seq
 		q.machine.Start(s)
 	case trace.Restart:
 		if e.Msg.Value == 1 {
@@ -196,7 +198,8 @@ func (p *player) clause(q *played, e *trace.Event) (err error) {
 		if len(q.state) > 0 && !parley.LoadDurable(q.machine, s.Now, q.state) {
 			return errors.New("it does not load the durable state that it saved")
 		}
-		s.Restart, s.Log = true, q.log
+		q.lives++
+		s.Restart, s.Log, s.Life = true, q.log, max(e.Msg.Seq, q.lives)
 		q.machine.Start(s)
 	case trace.Request:
 		q.machine.Request(s, e.Msg)

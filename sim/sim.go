@@ -61,6 +61,7 @@ type process struct {
 	lost    bool  // it is to come back without what was durable
 	doom    int32 // 1 + the crash that waits for a step to come in, or 0
 	steps   int
+	lives   uint64          // how often it has come back
 	state   []byte          // durable: what Compact put in the place of records
 	log     []parley.Record // durable: the records since
 	timers  []timer

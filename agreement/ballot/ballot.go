@@ -60,14 +60,14 @@ const highest = 1 << 48
 // Owner is the machine around an instance.
 type Owner interface {
 	// Report returns what this process has to say for the choice. It is asked for
-	// once, at the first promise, and once more after a restart: then it must not say
-	// less than it did.
+	// once, at the first promise, and once more after a restart or [Instance.Refresh]: then
+	// it must not say less than it did.
 	Report() []byte
 	// Choose makes the value of the reports of a majority, in the order of ids.
 	Choose(reports []Report) []byte
-	// Enough tells whether these processes will do, which are a majority. When that
-	// may have changed the owner calls Reconsider.
-	Enough(reporters parley.Set) bool
+	// Enough tells whether the reports will do, which are those of a majority, in the order
+	// of ids. When that may have changed the owner calls Reconsider.
+	Enough(reports []Report) bool
 	// Decided tells of the decision, once in the life of a process, and who told it;
 	// oneself of one's own ballot, and then all were sent the decision. It is the last thing an
 	// instance does in a clause: the owner may put another in its place.
@@ -134,6 +134,13 @@ func NewInstance(self parley.ID, members parley.Set, owner Owner) *Instance {
 
 // Decision returns the value decided on, once there is one.
 func (i *Instance) Decision() (value []byte, decided bool) { return i.decision, i.decided }
+
+// Promised tells whether this process has promised anything.
+func (i *Instance) Promised() bool { return i.promised > 0 }
+
+// Refresh is for an owner that has more to say: the next promise asks for the report again,
+// which must not say less.
+func (i *Instance) Refresh() { i.fixed, i.report = false, nil }
 
 // Started tells whether this process has a ballot under way.
 func (i *Instance) Started() bool { return i.phase != idle && !i.decided }
@@ -237,7 +244,7 @@ func (i *Instance) promisedBy(s *parley.Step, q parley.ID, m parley.Msg) {
 // Reconsider goes on to the second phase if there are promises enough for it.
 func (i *Instance) Reconsider(s *parley.Step) {
 	// |promises| >= majority and enough(promisers)
-	if i.phase != preparing || i.promisers.Len() < i.majority() || !i.owner.Enough(i.promisers) {
+	if i.phase != preparing || i.promisers.Len() < i.majority() || !i.owner.Enough(i.reports()) {
 		return
 	}
 	// v := av of the greatest ab > 0, if any, else choose(reports)
@@ -298,6 +305,18 @@ func (i *Instance) decide(s *parley.Step, from parley.ID, v []byte) {
 // Inform sends the decision, which there must be, to the given processes.
 func (i *Instance) Inform(s *parley.Step, who parley.Set) {
 	s.SendTo(who, parley.Msg{Kind: Decision, Body: i.decision})
+}
+
+// Repeat sends to one member again what the ballot under way of this process waits for: it
+// may have come before that member could take part.
+func (i *Instance) Repeat(s *parley.Step, to parley.ID) {
+	switch {
+	case i.decided || to == i.self:
+	case i.phase == preparing:
+		s.Send(to, parley.Msg{Kind: Prepare, Seq: i.own})
+	case i.phase == accepting:
+		s.Send(to, parley.Msg{Kind: Accept, Seq: i.own, Body: i.chosen})
+	}
 }
 
 // tell sends to a member. What a process tells itself it hears in the same step.

@@ -224,8 +224,8 @@ type clerk struct {
 	asked int
 }
 
-func (c *clerk) Report() []byte           { c.asked++; return fmt.Appendf(nil, "%d", c.asked) }
-func (c *clerk) Enough(s parley.Set) bool { return s.Len() >= c.wants }
+func (c *clerk) Report() []byte                { c.asked++; return fmt.Appendf(nil, "%d", c.asked) }
+func (c *clerk) Enough(r []ballot.Report) bool { return len(r) >= c.wants }
 func (c *clerk) Choose(reports []ballot.Report) []byte {
 	var v []byte
 	for _, r := range reports {

@@ -198,7 +198,7 @@ func (p *process) Report() []byte { return nil }
 func (p *process) Choose([]Report) []byte { return p.value }
 
 // Enough: any majority will do for a process that has something to choose.
-func (p *process) Enough(parley.Set) bool { return p.given }
+func (p *process) Enough([]Report) bool { return p.given }
 
 // Decided: the log is not needed any more, but for the decision.
 func (p *process) Decided(s *parley.Step, _ parley.ID, v []byte) {

@@ -29,7 +29,7 @@ func newSeeker(self parley.ID, n int) *seeker {
 
 func (p *seeker) Report() []byte                { return nil }
 func (p *seeker) Choose([]ballot.Report) []byte { return []byte{byte('a' + p.self)} }
-func (p *seeker) Enough(parley.Set) bool        { return true }
+func (p *seeker) Enough([]ballot.Report) bool   { return true }
 func (p *seeker) State(v *parley.Vars)          { p.in.State(v) }
 func (p *seeker) Decided(_ *parley.Step, _ parley.ID, v []byte) {
 	p.decided = append(p.decided, v...)

@@ -22,8 +22,8 @@ func InViews(c group.Config) parley.Protocol {
 	p.Name = "atomic-views"
 	p.Title = "uniform atomic broadcast to selected receivers, in two phases, a log round and views"
 	p.Paper = "lecture, atomic broadcast using message queues; Birman and Joseph 1987"
-	p.Properties = append(p.Properties, problem.Of(problem.Integrity, problem.UniformTotalOrder,
-		problem.UniformPrefix, problem.UniformAgreement, problem.Validity, problem.Delivery)...)
+	p.Properties = append(p.Properties, group.InLives(c, problem.Of(problem.Integrity, problem.UniformTotalOrder,
+		problem.UniformPrefix, problem.UniformAgreement, problem.Validity, problem.Delivery))...)
 	views := p.Promises
 	p.Promises = func(a parley.Assumptions) []parley.Promise {
 		return append(views(a), promises(c.WithDefaults(), a)...)
@@ -74,11 +74,8 @@ func CostInViews(n, m int) parley.Cost {
 // promises says what theory promises of the form in views.
 func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	safe, because := true, "what anyone has delivered all its receivers have logged, and report"
-	switch {
-	case a.Network.Doubled || a.Network.Reordered:
+	if a.Network.Doubled || a.Network.Reordered {
 		safe, because = false, "a link doubled messages or changed their order"
-	case a.Processes.LostDisk:
-		safe, because = false, "a process came back without its incarnation"
 	}
 	// Whoever joins delivers only what is for it, and goes on from where its sponsor is.
 	slow := a.Processes.Suspected || a.Processes.Paused || a.Network.Late
@@ -86,7 +83,7 @@ func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	whole, why := safe, because
 	switch {
 	case !safe:
-	case a.Processes.Restarted || c.Return && (slow || mute) || c.Initial != parley.Everyone(c.N):
+	case a.Processes.Restarted || a.Processes.LostDisk || c.Return && (slow || mute) || c.Initial != parley.Everyone(c.N):
 		whole, why = false, "a process that joins gets its sponsor's state, and not what was delivered before"
 	}
 	live, when := whole, why

@@ -83,11 +83,8 @@ func oneSequence(h *parley.History) error {
 // promises says what theory promises of them.
 func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	safe, because := true, "what is delivered all members hold, and each has said that its clock is past it"
-	switch {
-	case a.Network.Doubled || a.Network.Reordered:
+	if a.Network.Doubled || a.Network.Reordered {
 		safe, because = false, "a link doubled messages or changed their order"
-	case a.Processes.LostDisk:
-		safe, because = false, "a process came back without its incarnation"
 	}
 	// A process that joins gets its sponsor's state, and then what follows: to it that
 	// may be less than was delivered.
@@ -95,7 +92,7 @@ func promises(c group.Config, a parley.Assumptions) []parley.Promise {
 	whole, why := safe, because
 	switch {
 	case !safe:
-	case a.Processes.Restarted || c.Return && excluded || c.Initial != parley.Everyone(c.N):
+	case a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded || c.Initial != parley.Everyone(c.N):
 		whole, why = false, "a process that joins gets its sponsor's state, and goes on from there"
 	}
 	live, when := whole, why

@@ -45,6 +45,7 @@ func storm(seed uint64, c timestamp.Config) sim.Options {
 		crash := sim.Crash{At: id(), When: when(), Effects: r.IntN(2 * n)}
 		if r.IntN(2) == 0 {
 			crash.Back = 1 + parley.Tick(r.IntN(10_000))
+			crash.LostDisk = r.IntN(3) == 0
 		}
 		opt.Crashes = append(opt.Crashes, crash)
 	}
@@ -98,7 +99,7 @@ func storms(t *testing.T, c timestamp.Config) {
 			}
 		}
 		kept(t, seed, timestamp.New(c), s)
-		o, err := complete(s)
+		o, err := complete(s, c.Durable)
 		if err == nil && c.Durable {
 			err = noneMissed(&s.History)
 		}
@@ -122,7 +123,7 @@ func storms(t *testing.T, c timestamp.Config) {
 }
 
 // What anyone delivers, in whatever storm, is a beginning of one sequence, in agreed
-// views; and afterwards all goes on if a majority of the last view is left.
+// views; and afterwards all goes on if a majority of all processes is left.
 func TestStorm(t *testing.T) {
 	for _, n := range []int{3, 4, 5} {
 		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true}})
@@ -206,7 +207,7 @@ func noneMissed(h *parley.History) error {
 // outcome is how a run ended.
 type outcome struct {
 	views, outs, joins, restarts, deliveries int
-	stuck                                    bool // a majority of the last view is no more
+	stuck                                    bool // a majority of all is no more
 }
 
 // shown returns a variable of a machine as people see it, as a number.
@@ -220,10 +221,10 @@ func shown(m parley.Machine, name string) (number uint64) {
 	panic("no variable " + name)
 }
 
-// complete demands, if a majority of the last view lives on in it, that all processes
-// that are up are in it in the end, have come to the same position, and that what they
-// asked for in their last life has been delivered.
-func complete(s *sim.Sim) (o outcome, err error) {
+// complete demands, if more than half of all processes are up with what they knew, that all
+// that are up are in the last view in the end, have come to the same position, and that what
+// they asked for in their last life has been delivered.
+func complete(s *sim.Sim, durable bool) (o outcome, err error) {
 	h := &s.History
 	o.restarts, o.deliveries = len(h.Restarts), len(h.Deliveries)
 	born := make([]uint64, h.N) // the order of the beginning of the last life
@@ -245,10 +246,6 @@ func complete(s *sim.Sim) (o outcome, err error) {
 			born[e.At] = max(born[e.At], e.Order)
 		}
 	}
-	members, _, err := problem.ReadSet(last.Body, h.N)
-	if err != nil {
-		return o, err
-	}
 	in, at := make([]uint64, h.N), make([]uint64, h.N) // which view, and at which position
 	living, top := 0, uint64(0)
 	for id := range s.Correct().All() {
@@ -256,15 +253,25 @@ func complete(s *sim.Sim) (o outcome, err error) {
 			in[id], at[id] = shown(m, "view"), shown(m, "position")
 		}
 		if in[id] == last.Seq {
-			living++
 			top = max(top, at[id])
 		}
+		if in[id] == last.Seq || intact(h, id, durable) {
+			living++
+		}
 	}
-	if 2*living <= members.Len() {
+	if 2*living <= h.N {
 		o.stuck = true
 		return o, nil
 	}
 	return o, alike(s, last.Seq, top, in, at, born)
+}
+
+// intact tells whether a process knows what it ever knew: it never came back, or from its
+// log.
+func intact(h *parley.History, id parley.ID, durable bool) bool {
+	return !slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool {
+		return r.At == id && (!durable || r.Msg.Value == 1)
+	})
 }
 
 func alike(s *sim.Sim, view, position uint64, in, at, born []uint64) error {

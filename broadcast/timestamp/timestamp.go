@@ -83,7 +83,7 @@ func New(c Config) parley.Protocol {
 	p.Name = "timestamp"
 	p.Title = "uniform total order in two message delays, by logical clocks in views"
 	p.Paper = "Lamport 1978; Birman and Joseph 1987"
-	p.Properties = append(p.Properties, properties()...)
+	p.Properties = append(p.Properties, group.InLives(c.Config, properties())...)
 	views := p.Promises
 	p.Promises = func(a parley.Assumptions) []parley.Promise {
 		return append(views(a), promises(c.Config.WithDefaults(), a)...)

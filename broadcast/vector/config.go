@@ -52,7 +52,7 @@ func New(c Config) parley.Protocol {
 			p.Properties[i] = group.Synchrony()
 		}
 	}
-	p.Properties = append(p.Properties, problem.Of(c.properties()...)...)
+	p.Properties = append(p.Properties, group.InLives(c.Config, problem.Of(c.properties()...))...)
 	views := p.Promises
 	p.Promises = func(a parley.Assumptions) []parley.Promise { return append(views(a), c.promises(a)...) }
 	p.Cost = Cost
@@ -165,17 +165,14 @@ func (c Config) properties() []string {
 // promises says what theory promises of them.
 func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	safe, because := true, "a link brings all that was sent before, and who goes on reports what came"
-	switch {
-	case a.Network.Doubled || a.Network.Reordered:
+	if a.Network.Doubled || a.Network.Reordered {
 		safe, because = false, "a link doubled messages or changed their order"
-	case a.Processes.LostDisk:
-		safe, because = false, "a process came back without its incarnation"
 	}
 	excluded := a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late
 	whole, why := safe, because
 	switch {
 	case !safe:
-	case a.Processes.Restarted || c.Return && excluded || c.Initial != parley.Everyone(c.N):
+	case a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded || c.Initial != parley.Everyone(c.N):
 		whole, why = false, "a process that joins gets its sponsor's state, and goes on from there"
 	}
 	live, when := whole, why

@@ -35,6 +35,7 @@ func storm(seed uint64, c vector.Config) sim.Options {
 		crash := sim.Crash{At: id(), When: when(), Effects: r.IntN(2 * n)}
 		if r.IntN(2) == 0 {
 			crash.Back = 1 + parley.Tick(r.IntN(10_000))
+			crash.LostDisk = r.IntN(3) == 0
 		}
 		opt.Crashes = append(opt.Crashes, crash)
 	}
@@ -74,7 +75,7 @@ func storms(t *testing.T, c vector.Config, seeds uint64) {
 				t.Fatalf("n = %d, %s, seed %d: %s: %v", c.N, c.Level, seed, v.Property.Name, v.Broken)
 			}
 		}
-		o, err := complete(s)
+		o, err := complete(s, c.Durable)
 		if err != nil {
 			t.Fatalf("n = %d, %s, seed %d: %v", c.N, c.Level, seed, err)
 		}
@@ -252,10 +253,18 @@ func TestUniformOrNot(t *testing.T) {
 	}
 }
 
+// intact tells whether a process knows what it ever knew: it never came back, or from its
+// log.
+func intact(h *parley.History, id parley.ID, durable bool) bool {
+	return !slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool {
+		return r.At == id && (!durable || r.Msg.Value == 1)
+	})
+}
+
 // outcome is how a run ended.
 type outcome struct {
 	outs, joins, deliveries int
-	whole                   int // a majority of the last view lives on
+	whole                   int // a majority of all lives on
 }
 
 // shown returns a variable of a machine as people see it, as a number.
@@ -269,10 +278,10 @@ func shown(m parley.Machine, name string) (number uint64) {
 	panic("no variable " + name)
 }
 
-// complete demands, if a majority of the last view lives on in it, that all processes
-// that are up are in it in the end, have come to the same position, and that what they
-// asked for in their last life has been delivered.
-func complete(s *sim.Sim) (o outcome, err error) {
+// complete demands, if more than half of all processes are up with what they knew, that all
+// that are up are in the last view in the end, have come to the same position, and that what
+// they asked for in their last life has been delivered.
+func complete(s *sim.Sim, durable bool) (o outcome, err error) {
 	h := &s.History
 	o.deliveries = len(h.Deliveries)
 	born := make([]uint64, h.N) // the order of the beginning of the last life
@@ -294,10 +303,6 @@ func complete(s *sim.Sim) (o outcome, err error) {
 			born[e.At] = max(born[e.At], e.Order)
 		}
 	}
-	members, _, err := problem.ReadSet(last.Body, h.N)
-	if err != nil {
-		return o, err
-	}
 	living, top := 0, uint64(0)
 	in := func(id parley.ID) bool {
 		m := s.Machine(id)
@@ -305,11 +310,13 @@ func complete(s *sim.Sim) (o outcome, err error) {
 	}
 	for id := range s.Correct().All() {
 		if in(id) {
-			living++
 			top = max(top, shown(s.Machine(id), "position"))
 		}
+		if in(id) || intact(h, id, durable) && shown(s.Machine(id), "stage") != 2 {
+			living++
+		}
 	}
-	if 2*living <= members.Len() {
+	if 2*living <= h.N {
 		return o, nil
 	}
 	o.whole = 1

@@ -77,6 +77,8 @@ type Config struct {
 	Transport Transport
 	// Store keeps what machines append. Without one nothing outlives the node.
 	Store *store.Store
+	// Life is the number of this life of the node, greater than that of every one before.
+	Life uint64
 	// Clock is by default the time since the host was made.
 	Clock  Clock
 	Signer Signer

@@ -65,10 +65,11 @@ func (p *Process) start(restart, lost bool, records []parley.Record) {
 		e.Msg.Value = 1
 	}
 	p.begin(0, 0)
+	e.Msg.Seq = p.h.c.Life
 	p.note(e)
-	p.step.Restart, p.step.Log = restart, records
+	p.step.Restart, p.step.Log, p.step.Life = restart, records, p.h.c.Life
 	p.m.Start(&p.step)
-	p.step.Restart, p.step.Log = false, nil
+	p.step.Restart, p.step.Log, p.step.Life = false, nil, 0
 	p.carry()
 }
 

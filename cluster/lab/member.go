@@ -165,6 +165,7 @@ func name(id parley.ID) string { return fmt.Sprintf("p%d", id+1) }
 // connect makes the links.
 func (m *member) connect(peers []string) (err error) {
 	m.host = host.New(host.Config{
+		Life: m.Life,
 		Self: m.Self, N: m.Header.N, Transport: (*carrier)(m), Store: m.store, Clock: &m.clock, Signer: (*signer)(m),
 		Broken:   func(err error) { m.say(answer{Failed: err.Error()}) },
 		Punctual: m.network == nil,

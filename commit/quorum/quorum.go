@@ -200,7 +200,11 @@ func (p *process) Report() []byte {
 }
 
 // Enough: the votes of all that are not suspected, until it has waited for long.
-func (p *process) Enough(reporters parley.Set) bool {
+func (p *process) Enough(reports []ballot.Report) bool {
+	var reporters parley.Set
+	for _, r := range reports {
+		reporters.Add(r.From)
+	}
 	return p.enough || parley.Everyone(p.c.N).Minus(p.suspected).Minus(reporters) == parley.Set{}
 }
 

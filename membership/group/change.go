@@ -1,6 +1,8 @@
 package group
 
 import (
+	"slices"
+
 	"parley"
 	"parley/agreement/ballot"
 )
@@ -69,14 +71,15 @@ func (g *machine) suspected() parley.Set {
 }
 
 // needed tells whether the view must end: upon suspecting a member, an own message
-// undelivered for T, frozen for T, a gap on a link, a learner that has caught up or can
-// have no sponsor in this view, a request to leave or to leave another one out.
+// undelivered for T, frozen for T, a gap on a link, a learner that has caught up, a request
+// to leave or to leave another one out, if a majority of all processes is left then.
 func (g *machine) needed() bool {
 	outside := g.view.Members.Minus(g.suspected())
 	return outside != g.view.Members ||
 		g.frozen && (g.gap || g.now-g.since >= g.c.Wait) ||
 		!g.frozen && g.blocked ||
-		g.learner.ready || g.stale || g.leaving || g.view.Members.Minus(g.exclude) != g.view.Members
+		slices.ContainsFunc(g.learners, func(l learner) bool { return l.ready }) ||
+		(g.leaving || g.view.Members.Minus(g.exclude) != g.view.Members) && g.view.Members.Len() > g.majority()
 }
 
 // lowest tells whether all members of a lower rank are suspected, and rank which
@@ -116,10 +119,15 @@ func (g *machine) consider(s *parley.Step) {
 		g.due = g.now + g.wait
 	}
 	if late || lowest && !g.tried {
-		g.tried = true
-		g.flush = g.now + g.c.Flush
-		g.vote(s, func(b *ballot.Instance) { b.Propose(s) })
+		g.propose(s)
 		return
 	}
 	g.vote(s, func(b *ballot.Instance) { b.Reconsider(s) })
+}
+
+// propose starts a ballot of this member.
+func (g *machine) propose(s *parley.Step) {
+	g.tried = true
+	g.flush = g.now + g.c.Flush
+	g.vote(s, func(b *ballot.Instance) { b.Propose(s) })
 }

@@ -117,36 +117,34 @@ func TestMissedDecision(t *testing.T) {
 	}
 }
 
-// "u < v-1: send EXPELLED(v)", and "upon receiving EXPELLED(w), w > v: expelled,
-// stop" - for ever.
-func TestExpelled(t *testing.T) {
-	p := newPost(t, group.Config{N: 4})
+// Who says anything of a view long ago is told how the present one came about, and stops for
+// ever if it is no member.
+func TestSkipped(t *testing.T) {
+	p := newPost(t, group.Config{N: 5})
+	p.suspect(0, 4)
+	p.settle(0, 1, 2, 3)
 	p.suspect(0, 3)
 	p.settle(0, 1, 2)
-	p.suspect(0, 2)
-	p.settle(0, 1)
-	p.expect(0, "view 2 [0 1 2]; view 3 [0 1]")
-	p.put(0, 1, letter{epoch: 3, msg: parley.Msg{Kind: group.Expel, Seq: 3}}) // of no later view
-	p.expect(1, "view 2 [0 1 2]; view 3 [0 1]")
-	p.lose(0, 3)
-	p.period(500, 3)
+	p.expect(0, "view 2 [0 1 2 3]; view 3 [0 1 2]")
+	p.lose(0, 4)
+	p.period(500, 4)
 	p.now += 3000
-	p.arrive(3, 0, 1)
-	if k := p.kinds(0, 3); !slices.Equal(k, []parley.Kind{group.Expel}) {
+	p.arrive(4, 0, 1)
+	if k := p.kinds(0, 4); !slices.Equal(k, []parley.Kind{ballot.Decision}) {
 		t.Fatalf("who is in view 1 is answered %v in view 3", k)
 	}
-	p.settle(0, 3)
-	p.expect(3, "out 0")
-	for to := range parley.ID(3) {
-		p.lose(3, to)
+	p.settle(0, 4)
+	p.expect(4, "out 0")
+	for to := range parley.ID(4) {
+		p.lose(4, to)
 	}
-	p.cast(3, "x")
-	p.period(500, 3)
-	p.put(0, 3, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Prepare, Seq: 8}})
-	p.put(0, 3, letter{epoch: 1, path: 1, msg: parley.Msg{Kind: 1, Seq: 1, Value: 1, Body: make([]byte, 4)}})
-	p.expect(3, "")
-	for to := range parley.ID(3) {
-		if l := p.lose(3, to); len(l) > 0 {
+	p.cast(4, "x")
+	p.period(500, 4)
+	p.put(0, 4, letter{epoch: 3, msg: parley.Msg{Kind: ballot.Prepare, Seq: 10}})
+	p.put(0, 4, letter{epoch: 1, path: 1, msg: parley.Msg{Kind: 1, Seq: 1, Value: 1, Body: make([]byte, 4)}})
+	p.expect(4, "")
+	for to := range parley.ID(4) {
+		if l := p.lose(4, to); len(l) > 0 {
 			t.Errorf("an excluded process still sends %v", l)
 		}
 	}

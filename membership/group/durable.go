@@ -7,65 +7,63 @@ import (
 	"parley"
 )
 
-// What outlives a crash. In memory mode that is the incarnation alone: a process that
-// crashed never goes on, but joins as a new one. In durable mode it is all that the
-// process knew of its view: the ballot's records and the layers' stand in the log,
-// and what was decided tells in which view they belong.
+// What outlives a crash. In memory mode that is nothing: a process that crashed never goes
+// on, but joins as a new one. In durable mode it is all that the process knew of its view:
+// the ballot's records and the layers' stand in the log, and what was decided tells in which
+// view they belong. Of a process that joins it is its votes, and from when it is a member on
+// all that it was given for that.
 
-// lifeKind begins the record of an incarnation. The ballot's records begin with kinds
-// of its messages.
-const lifeKind = 0x40
+// The records of the group itself begin with these. The ballot's begin with kinds of its
+// messages.
+const (
+	lifeKind    = 0x40 + iota // the disk, and the incarnation, 0 of a first member
+	foundKind                 // the decision that made a view in which the process is not
+	installKind               // what made a member of a joiner
+)
 
-func lifeRecord(life uint64) []byte { return binary.AppendUvarint([]byte{lifeKind}, life) }
-
-func isLife(rec []byte) bool { return len(rec) > 0 && rec[0] == lifeKind }
-
-// recall takes the incarnation from the log.
-func (g *machine) recall(s *parley.Step) {
-	for _, r := range s.Log {
-		if r.Path == 0 && isLife(r.Body) {
-			g.recallLife(s, r.Body)
-		}
+// remember makes durable who the process is.
+func (g *machine) remember(s *parley.Step) {
+	if g.c.Durable {
+		s.Append(binary.AppendUvarint(binary.AppendUvarint([]byte{lifeKind}, g.disk), g.life))
 	}
 }
 
-func (g *machine) recallLife(s *parley.Step, rec []byte) {
-	life, rest, err := parley.ReadUvarint(rec[1:], lives)
-	if err != nil || len(rest) > 0 {
-		panic(fmt.Sprintf("group: process %d finds a record that it did not write", s.Self))
+// record is all that made a member of the joiner: the position and the state, what was
+// delivered since, and what INSTALL brought.
+func (j *joiner) record(install []byte) []byte {
+	b := binary.AppendUvarint([]byte{installKind}, j.start)
+	b = appendBytes(b, j.state)
+	b = binary.AppendUvarint(b, uint64(len(j.came)))
+	for _, x := range j.came {
+		b = appendBytes(binary.AppendUvarint(b, uint64(x.of)), x.body)
 	}
-	g.life = max(g.life, life)
+	return append(b, install...)
 }
 
 // resume goes through the log from where it was last compacted, and delivers again
 // what it delivered. Then it is frozen: whoever holds messages that nobody else does
 // must report them, and cannot know what it missed. A process that was no member
-// joins.
+// joins, and so does one that finds nothing: it has lost its disk.
 func (g *machine) resume(s *parley.Step) {
-	if g.stage == joining && g.life == 0 && g.c.Initial.Has(g.self) {
-		g.stage = member
-		g.begin(s)
+	if g.disk == 0 && len(s.Log) == 0 {
+		g.blank(s)
+		g.join(s)
+		return
 	}
 	g.frozen = false
 	if g.position > 0 {
 		s.Indicate(parley.Msg{Kind: Resumed, Seq: g.position})
 	}
 	for _, r := range s.Log {
-		switch child := int(r.Path & (1<<g.bits - 1)); {
-		case child == 0 && isLife(r.Body):
-			g.recallLife(s, r.Body)
-			g.stage = joining // and no member since
-		case g.stage != member: // of a view that the log does not know
-		case child == 0 && g.ballot.Replay(r.Body):
-			if value, decided := g.ballot.Decision(); decided {
-				g.replay(s, value)
-			}
-		case child == 0 || child > len(g.layers) || !g.layers[child-1].(Durable).Replay(r.Body):
+		child := int(r.Path & (1<<g.bits - 1))
+		if !g.again(s, child, r.Body) {
 			panic(fmt.Sprintf("group: process %d finds a record that it did not write", s.Self))
 		}
 	}
+	if g.disk == 0 {
+		panic(fmt.Sprintf("group: process %d finds a log that does not begin with whose it is", s.Self))
+	}
 	if g.stage != member {
-		g.stage = joining
 		g.join(s)
 		return
 	}
@@ -75,18 +73,59 @@ func (g *machine) resume(s *parley.Step) {
 	g.gap = true
 }
 
-// replay is what Decided did.
-func (g *machine) replay(s *parley.Step, value []byte) {
-	d, ok := readDecision(value, g.c.N, len(g.layers))
-	if !ok {
-		panic("group: the decision on a view cannot be read")
+// again does what was done when a record was written, and tells whether it was one.
+func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
+	r := reader{b: rec}
+	if child > 0 {
+		return child <= len(g.layers) && (g.stage != member || g.layers[child-1].(Durable).Replay(rec))
 	}
-	if !d.has(candidate{g.self, g.life}) {
-		g.stage = out
-		return
+	switch kind := r.number(installKind); kind {
+	case lifeKind:
+		g.disk, g.life = r.number(lives), r.number(lives)
+		if g.stage = joining; g.life == 0 && !r.bad {
+			g.begin(s)
+		}
+		return r.done()
+	case foundKind:
+		return g.replay(s, r.b, false)
+	case installKind:
+		j := &g.joiner
+		j.start, j.state = r.number(positions), r.bytes()
+		for range r.number(uint64(len(rec))) {
+			j.came = append(j.came, delivery{parley.ID(r.number(uint64(g.c.N - 1))), r.bytes()})
+		}
+		value := r.bytes()
+		d, ok := readDecision(value, g.c.N, len(g.layers))
+		if !ok || !g.restore(&r) {
+			return false
+		}
+		g.become(s, d, value)
+		return true
 	}
-	g.enter(s, d, value)
+	if !g.ballot.Replay(rec) {
+		return false
+	}
+	value, decided := g.ballot.Decision()
+	return !decided || g.replay(s, value, true)
 }
+
+// replay enters a view, or takes note of one in which the process is not.
+func (g *machine) replay(s *parley.Step, value []byte, follows bool) bool {
+	d, ok := readDecision(value, g.c.N, len(g.layers))
+	switch {
+	case !ok:
+		return false
+	case follows && g.stage == member && d.has(g.own()):
+		g.enter(s, d, value)
+	default:
+		g.stage = joining
+		g.adopt(d, value)
+	}
+	return true
+}
+
+// positions is above every position there is.
+const positions = 1 << 62
 
 // compact lets the state replace the records, in a step that delivered nothing: if it
 // crashed in the middle of that step it would never deliver it.
@@ -99,7 +138,6 @@ func (g *machine) compact(s *parley.Step, before uint64) {
 
 // State visits every variable.
 func (g *machine) State(v *parley.Vars) {
-	v.Durable(func() { parley.Num(v, "incarnation", &g.life) })
 	if g.c.Durable {
 		v.Durable(func() { g.viewState(v) })
 	} else {
@@ -126,7 +164,6 @@ func (g *machine) State(v *parley.Vars) {
 	}
 	v.Time("looked", &g.looked)
 	v.Bool("blocked", &g.blocked)
-	v.Bool("stale", &g.stale)
 	v.Bool("asked", &g.asked)
 	parley.Slice(v, "queue", &g.queue, func(_ int, m *parley.Msg) { v.Msg("request", parley.Env{}, m) })
 	parley.Slice(v, "armed", &g.armed, func(_ int, t *timer) {
@@ -139,12 +176,14 @@ func (g *machine) State(v *parley.Vars) {
 
 // viewState visits what belongs to a view.
 func (g *machine) viewState(v *parley.Vars) {
+	parley.Num(v, "disk", &g.disk)
+	parley.Num(v, "incarnation", &g.life)
 	parley.Num(v, "stage", &g.stage)
 	parley.Num(v, "position", &g.position)
-	parley.Num(v, "last", &g.last)
 	parley.Num(v, "view", &g.view.Number)
 	v.Set("members", &g.view.Members)
 	parley.PerProcess(v, "lives", g.lives, func(_ parley.ID, life *uint64) { parley.Num(v, "incarnation", life) })
+	parley.PerProcess(v, "disks", g.disks, func(_ parley.ID, disk *uint64) { parley.Num(v, "disk", disk) })
 	v.Bytes("founding", &g.founding)
 }
 
@@ -182,23 +221,27 @@ func (w *stall) visit(v *parley.Vars) {
 
 // joinState visits what belongs to joining, on either side.
 func (g *machine) joinState(v *parley.Vars) {
-	l := &g.learner
-	v.Bool("learner", &l.here)
-	if l.here {
+	parley.Slice(v, "learners", &g.learners, func(_ int, l *learner) {
 		v.ID("id", &l.id)
+		parley.Num(v, "disk", &l.disk)
 		parley.Num(v, "incarnation", &l.life)
 		v.Bool("sent", &l.sent)
 		parley.Num(v, "position", &l.position)
 		v.Bool("ready", &l.ready)
 		v.Time("asked", &l.since)
-	} else if v.Loading() {
-		*l = learner{}
-	}
+	})
 	j := &g.joiner
 	v.ID("sponsor", &j.sponsor)
 	v.Bool("caught up", &j.caught)
 	v.Time("heard", &j.since)
 	parley.Num(v, "patience", &j.patience)
+	parley.Num(v, "view of the sponsor", &j.view)
+	parley.Num(v, "start", &j.start)
+	v.Bytes("state", &j.state)
+	parley.Slice(v, "came", &j.came, func(_ int, x *delivery) {
+		v.ID("of", &x.of)
+		v.Bytes("body", &x.body)
+	})
 	parley.Slice(v, "early", &j.early, func(_ int, e *early) {
 		v.ID("from", &e.from)
 		parley.Num(v, "layer", &e.child)

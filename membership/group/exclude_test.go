@@ -39,10 +39,15 @@ func TestExcludeNobody(t *testing.T) {
 	}
 	p.settle(0, 1)
 	p.expect(0, "")
-	// Each of two wants the other to go: both stay, for nobody would be left.
+	// Each of two wants the other to go: both stay, for a view has a majority of all.
 	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
 	p.ask(1, parley.Msg{Kind: group.Exclude, Origin: 0})
 	p.settle(0, 1)
-	p.expect(0, "view 2 [0 1]")
-	p.expect(1, "view 2 [0 1]")
+	p.expect(0, "")
+	p.expect(1, "")
+	p = newPost(t, group.Config{N: 3})
+	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
+	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 2})
+	p.settle(0, 1, 2)
+	p.expect(0, "view 2 [0 2]; excludes 1")
 }

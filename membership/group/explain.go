@@ -43,8 +43,6 @@ func row(c Config, layers int, e parley.Env, m parley.Msg, name func(parley.ID) 
 		return fmt.Sprintf("alive in view %d", e.Epoch)
 	case Ask:
 		return fmt.Sprintf("what ended view %d?", e.Epoch)
-	case Expel:
-		return fmt.Sprintf("out: this is view %d", m.Seq)
 	case Join:
 		return fmt.Sprintf("let me join, incarnation %d", m.Seq)
 	case Snapshot:

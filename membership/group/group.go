@@ -8,30 +8,59 @@
 //
 // The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A
 // link may lose messages, but must not reorder or double them. Nothing that is wrong
-// is ever delivered, however long messages take. To go on a majority of the current
-// view must be alive, connected and in the end not suspected: a minority, an even
-// split or whoever is left of a lost majority stops, for there is no quorum of
-// those that happen to be reachable. Nothing is promised of processes that lie.
+// is ever delivered, however long messages take. The views go on while more than half of
+// all n processes are up, connected, in the end not suspected, and have what they ever knew;
+// no view has fewer members. A process that lost its disk, or in memory mode came back at
+// all, counts again when it has been let in. Nothing is promised of processes that lie.
 //
-// One idea carries all: a member answers a view change once, with a frozen report of
-// what it holds. From that step on it acknowledges and delivers nothing in this view.
-// The next view's members are those who reported, and the union of their reports is
-// the cut: what all that install the next view deliver before it. Members, joiners and
-// the cuts of all layers are one value of one instance of agreement/ballot.
+// Two ideas carry all. A member answers a view change once, with a frozen report of what it
+// holds: from that step on it acknowledges and delivers nothing in this view. The next
+// view's members are those who reported, with processes that have caught up with one of
+// them, and the union of the reports is the cut: what all that install the next view deliver
+// before it. And all n processes vote on that, members or not: members, joiners and the cuts
+// of all layers are one value of one instance of agreement/ballot among all.
 //
-// Why it works: a layer delivers only what all members hold, so whatever anyone has
-// delivered is in every report, or delivered by the reporter too. Any two majorities of
-// a view share a member, so that there is one next view; and nobody skips a view, for
-// the members of the next one reported in this one, hence had installed it.
+//	upon suspecting q in M, ...:     start a ballot on how view v ends, if v is installed
+//	upon PREPARE or ACCEPT of v:     in v: freeze, vote with the report
+//	                                 not in v: vote with nothing, if how v came about is
+//	                                 durable here, and the disk is the one that v counts;
+//	                                 otherwise ask for that
+//	enough(S):                       S a majority of all, and has all of M that are not
+//	                                 suspected, or the flush timer ran out; and those of M in
+//	                                 S, with the learners, are a majority of all
+//	upon JOIN(j), frozen or not:     send the state to j, and then all that is delivered
+//	upon READY of j:                 j is a learner that has caught up; if the report is
+//	                                 given, give it anew, and start a ballot
+//	upon INSTALL, j in the view:     what j was given and the view become durable at once
+//	upon a restart without a disk:   take a number of a disk that was never used, join
+//
+// Why it works. Order: a layer delivers only what all members hold, so that any one member
+// of the view that reports has, in its report or delivered, all that anyone delivered. Who
+// starts a ballot is one, so every value that is ever proposed has such a cut. Any two
+// majorities of all share a process, which votes once in each ballot, with the votes of the
+// disk that the view counts: so there is one next view. A vote on the end of view v is given
+// only by who knows how v came about: no majority can forget a view that another one made.
+// The disk of a process changes in the same decision that lets it in; its votes on that one
+// and all before are void, and on later ones it has given none: it had not begun when that
+// was proposed.
+//
+// Progress: what is acknowledged is held by all members of a view, which are a majority of
+// all: of any majority whose disks are whole one at least was in the last view, can report
+// all that was delivered, and help the others to join. With one exception: a process that
+// was let in and has not yet heard so holds nothing. If its sponsor and all others of that
+// view crash within this one message, views wait for one of them to come back.
 //
 // A process that is excluded stops for ever: it sends nothing, delivers nothing and
-// answers nothing (fail-silent), and indicates [Out]. It comes back as a new incarnation,
-// which asks a member, its sponsor, to let it join, and gets the sponsor's state.
+// answers nothing (fail-silent), and indicates [Out]. If it returns ([Config].Return, or a
+// restart) it votes from then on, asks a member, its sponsor, to let it join as another
+// incarnation, and delivers nothing before it has.
 //
 // [New] puts ordered broadcasts, which are a [Layer] each, on the views of one machine.
 //
-// Source: views and their synchrony as in Birman and Joseph (1987), primary partition
-// by majorities of the view before as in Birman, Schiper and Stephenson (1991).
+// Source: views and their synchrony as in Birman and Joseph (1987). Decisions of a fixed
+// set of processes on who of them serves as in Lamport, Malkhi and Zhou, Vertical Paxos and
+// Primary-Backup Replication (2009): what is delivered needs all members, what changes them a
+// majority of all.
 package group
 
 import (
@@ -51,22 +80,18 @@ import (
 const (
 	// Beat is a sign of life.
 	Beat parley.Kind = ballot.Last + 1 + iota
-	// Ask asks a member of a later view for what ended this one.
+	// Ask asks who is in a later view what ended this one.
 	Ask
-	// Expel tells a process that views have gone on without it. Seq: the number of one.
-	Expel
-	// Join asks to become a member. Seq: the incarnation. Value: the last view of which
-	// the process has delivered anything since it was started, 0 if there is none.
+	// Join asks to become a member. Seq: the incarnation. Value: the disk.
 	Join
-	// Snapshot answers it. Seq: the sponsor's position. Value: the incarnation. Body:
-	// where the layers stand, and the state above them.
+	// Snapshot answers it. Seq: the sponsor's position. Value: the incarnation. Body: the
+	// state above the layers.
 	Snapshot
 	// Ready tells the sponsor that the snapshot has come. Seq: the incarnation.
 	Ready
 	// Forward is a delivery of the sponsor's that is for the joiner too. Origin: the
 	// sender. Seq: the position in the joiner's sequence, which goes on from that of the
-	// snapshot.
-	// Value: the incarnation. Body: the layer, where it stands, and the payload.
+	// snapshot. Value: the incarnation. Body: the payload.
 	Forward
 	// Install tells a joiner what ended the sponsor's view. Seq: the joiner's position
 	// before the cut, or behind it if the joiner is not yet a member. Value: the incarnation.
@@ -109,10 +134,10 @@ const (
 // fits the simulator's usual delays. All times are ticks.
 type Config struct {
 	N int
-	// M is how many crashes are to be tolerated, one view after another; by default
-	// as many as leave a majority of all processes.
+	// M is how many crashes are to be tolerated; by default as many as leave a majority of
+	// all processes.
 	M int
-	// Initial are the members of view 1; by default all.
+	// Initial are the members of view 1, more than half of all; by default all.
 	Initial parley.Set
 	// Detector says when the group itself suspects; Period is how often it sends a sign
 	// of life and looks at the others.
@@ -144,9 +169,8 @@ type Config struct {
 	State bool
 	// Return lets a process that is out join again, as a new incarnation.
 	Return bool
-	// Durable lets a process that crashed go on from its log, if it is still a member. A
-	// process that has joined is one, as far as its log knows, from its next period on.
-	// Its layers must be Durable. After a restart it delivers again, with their
+	// Durable lets a process that crashed go on from its log, if it is still a member, and
+	// vote from it if it is not. Its layers must be Durable. After a restart it delivers again, with their
 	// positions, what it delivered since its log was last compacted.
 	Durable bool
 	// Compact is after how many records in durable mode the state replaces them; by
@@ -201,6 +225,8 @@ func (c Config) Check() error {
 		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
 	case c.M < 0 || c.M >= c.N && c.N > 1:
 		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+	case c.Initial.Len() <= c.N/2:
+		return wrong("initial", "%d first members of %d processes: a view has more than half of all", c.Initial.Len(), c.N)
 	case c.Initial.Minus(parley.Everyone(c.N)) != parley.Set{}:
 		return wrong("initial", "a first member that is none of %d processes", c.N)
 	case c.Wait <= c.Flush:
@@ -254,7 +280,7 @@ func width(services int) int { return bits.Len(uint(services)) }
 func kinds(services []Service) []string {
 	out := []string{
 		"", "PREPARE", "PROMISE", "REFUSE", "ACCEPT", "ACCEPTED", "DECIDE",
-		"BEAT", "ASK", "EXPEL", "JOIN", "SNAPSHOT", "READY", "FORWARD", "INSTALL",
+		"BEAT", "ASK", "JOIN", "SNAPSHOT", "READY", "FORWARD", "INSTALL",
 	}
 	for _, service := range services {
 		for i, name := range service.Kinds {

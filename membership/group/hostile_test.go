@@ -1,6 +1,7 @@
 package group_test
 
 import (
+	"slices"
 	"testing"
 
 	"parley"
@@ -59,11 +60,10 @@ func TestConfig(t *testing.T) {
 func TestForwardOfNobody(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
-	p.expect(3, "restored 2 ")
-	p.put(1, 3, letter{epoch: 1, msg: parley.Msg{
-		Kind: group.Forward, Origin: 4, Seq: 3, Value: 1, Body: []byte{0, 2, 1, 0, 'x'},
-	}})
-	p.expect(3, "")
+	p.put(1, 3, letter{epoch: 1, msg: parley.Msg{Kind: group.Forward, Origin: 4, Seq: 3, Value: 1, Body: []byte{'x'}}})
+	if k := p.kinds(3, 2); !slices.Equal(k, []parley.Kind{group.Join}) {
+		t.Errorf("after that it sends %v", k)
+	}
 }
 
 // A joiner keeps so many messages of the next view, and so many bytes, whoever sends them.
@@ -71,7 +71,6 @@ func TestEarlyIsBounded(t *testing.T) {
 	for _, c := range []struct{ size, kept int }{{1, 8}, {20, 2}, {41, 0}} {
 		p := joiner(t, group.Config{Queue: 8, Payload: 5})
 		p.arrive(1, 3, 1)
-		p.expect(3, "restored 2 ")
 		for range c.kept {
 			p.put(2, 3, letter{epoch: 2, path: 1, msg: parley.Msg{Kind: 1, Body: make([]byte, c.size)}})
 		}
@@ -91,6 +90,13 @@ func value(number byte, n int, joins parley.ID, cut ...byte) []byte {
 			life = 1
 		}
 		b = append(b, life)
+	}
+	for id := range parley.ID(n) {
+		disk := byte(1)
+		if id == joins {
+			disk = 2
+		}
+		b = append(b, disk)
 	}
 	b = problem.AppendSet(b, parley.Set{}) // nobody was excluded on request
 	return append(append(b, byte(len(cut))), cut...)
@@ -114,11 +120,10 @@ func TestInstallOfGarbage(t *testing.T) {
 		value []byte
 		want  string
 	}{
-		{value(2, 4, 3, 0), "view 2 [0 1 2 3]"}, {value(2, 4, 3, 9), ""}, {value(3, 4, 3, 0), ""}, {[]byte{1}, ""},
+		{value(2, 4, 3, 0), "restored 2 ; view 2 [0 1 2 3]"}, {value(2, 4, 3, 9), ""}, {value(3, 4, 3, 0), ""}, {[]byte{1}, ""},
 	} {
 		p := joiner(t, group.Config{})
 		p.arrive(1, 3, 1)
-		p.expect(3, "restored 2 ")
 		body := append([]byte{byte(len(c.value))}, c.value...)
 		p.put(1, 3, letter{epoch: 1, msg: parley.Msg{Kind: group.Install, Seq: 2, Value: 1, Body: append(body, 2, 2, 2)}})
 		p.expect(3, c.want)
@@ -143,7 +148,7 @@ func TestNoMember(t *testing.T) {
 	p.put(4, 3, data)
 	p.heard(3)
 	p.settle(0, 1, 2, 3)
-	p.expect(3, "view 2 [0 1 2 3]")
+	p.expect(3, "restored 0 ; view 2 [0 1 2 3]")
 	p.cast(0, "a")
 	p.settle(0, 1, 2, 3)
 	p.expect(3, "1:a")

@@ -1,18 +1,17 @@
 package group
 
 import (
-	"encoding/binary"
+	"slices"
 
 	"parley"
 	"parley/agreement/ballot"
 )
 
-// A process that is in no view asks one member, its sponsor, and follows what that
-// delivers until it is a member itself. A sponsor serves one learner at a time.
+// A process that is in no view asks one member, its sponsor, and takes down what that
+// delivers until it is a member itself: only then does it deliver anything.
 
-// learner is what a sponsor knows of the process that it helps to join.
+// learner is what a sponsor knows of a process that it helps to join.
 type learner struct {
-	here bool // there is one
 	candidate
 	sent     bool        // the snapshot
 	position uint64      // of what was sent to it
@@ -26,7 +25,17 @@ type joiner struct {
 	caught   bool        // the snapshot has come
 	since    parley.Tick // of the last word from the sponsor, or of the request
 	patience parley.Tick // for the snapshot
+	view     uint64      // in which the sponsor is
+	start    uint64      // the position of the snapshot
+	state    []byte      // and the state
+	came     []delivery  // what the sponsor has delivered since
 	early    []early     // messages of the view that it will be in
+}
+
+// delivery is one that the sponsor has told of.
+type delivery struct {
+	of   parley.ID
+	body []byte
 }
 
 // early is a message that came before the view that it belongs to.
@@ -36,27 +45,40 @@ type early struct {
 	msg   parley.Msg
 }
 
-// sponsor is upon receiving JOIN(j), not frozen, no learner: learner := j; send
-// SNAPSHOT(v, position, last keys, state) to j. Who was in this view, or had another
-// sponsor in it, may have delivered what this one has not: it is to join the next one,
-// so as to deliver nothing twice, nor out of order.
+// learner returns what this member knows of a process that joins, nil if it does not.
+func (g *machine) learner(id parley.ID) *learner {
+	for i := range g.learners {
+		if g.learners[i].id == id {
+			return &g.learners[i]
+		}
+	}
+	return nil
+}
+
+// drop forgets learners.
+func (g *machine) drop(which func(learner) bool) { g.learners = slices.DeleteFunc(g.learners, which) }
+
+// sponsor is upon receiving JOIN(j): send SNAPSHOT(v, position, state) to j. A frozen member
+// delivers nothing meanwhile: it may be that the view cannot end without j.
 func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
-	c := candidate{j, m.Seq}
+	c := candidate{j, m.Value, m.Seq}
+	here := g.learner(j)
 	switch {
-	case c.life == 0 || c.life > lives:
+	case c.life == 0 || c.life > lives || c.disk == 0 || c.disk > lives:
 		s.Refuse(j, "no incarnation")
 		return
-	case g.view.Members.Has(j) && c.life <= g.lives[j],
-		g.learner.here && g.learner.id == j && c.life <= g.learner.life:
+	case c.disk < g.disks[j], // a copy of a disk that was lost
+		g.view.Members.Has(j) && !c.after(candidate{j, g.disks[j], g.lives[j]}), here != nil && !c.after(here.candidate):
 		return // it came late
 	}
 	// Whoever asks is not the member of that name: that one is no more.
 	if g.view.Members.Has(j) {
 		g.gone.Add(j)
 	}
-	g.stale = g.stale || m.Value == g.view.Number
-	if m.Value < g.view.Number && !g.frozen && !g.leaving && (!g.learner.here || g.learner.id == j) {
-		g.learner = learner{here: true, candidate: c, since: g.now}
+	if !g.leaving {
+		g.drop(func(l learner) bool { return l.id == j })
+		at, _ := slices.BinarySearchFunc(g.learners, j, func(l learner, id parley.ID) int { return int(l.id) - int(id) })
+		g.learners = slices.Insert(g.learners, at, learner{candidate: c, since: g.now})
 		if g.c.State {
 			s.Indicate(parley.Msg{Kind: Wanted, Origin: j, Seq: g.position})
 		} else {
@@ -68,88 +90,92 @@ func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 
 // stateIs is the answer to Wanted. It must be of just now: the layers go on.
 func (g *machine) stateIs(s *parley.Step, m parley.Msg) {
+	i := slices.IndexFunc(g.learners, func(l learner) bool { return !l.sent })
 	switch {
-	case g.stage != member || !g.learner.here || g.learner.sent:
+	case g.stage != member || i < 0:
 	case m.Seq != g.position:
-		s.Indicate(parley.Msg{Kind: Wanted, Origin: g.learner.id, Seq: g.position})
+		s.Indicate(parley.Msg{Kind: Wanted, Origin: g.learners[i].id, Seq: g.position})
 	default:
 		g.snapshot(s, m.Body)
 	}
 }
 
+// snapshot sends the state to all who wait for it.
 func (g *machine) snapshot(s *parley.Step, state []byte) {
-	g.learner.sent, g.learner.position = true, g.position
-	g.send(s, g.learner.id, parley.Msg{
-		Kind: Snapshot, Seq: g.position, Value: g.learner.life, Body: append(g.standing(nil), state...),
-	})
-}
-
-// standing appends where the layers stand.
-func (g *machine) standing(b []byte) []byte {
-	for _, layer := range g.layers {
-		b = appendBytes(b, layer.Snapshot())
+	for i := range g.learners {
+		if l := &g.learners[i]; !l.sent {
+			l.sent, l.position = true, g.position
+			g.send(s, l.id, parley.Msg{Kind: Snapshot, Seq: g.position, Value: l.life, Body: state})
+		}
 	}
-	return b
 }
 
 // ready is upon READY: the learner has caught up, and follows on a FIFO link. It may
-// be named in the report.
+// be named in the report. Where the report is given it gives another one: perhaps the view
+// waits for that.
 func (g *machine) ready(s *parley.Step, from parley.ID, m parley.Msg) {
-	if g.learner.sent && g.learner.candidate == (candidate{from, m.Seq}) {
-		g.learner.ready = true
-		g.consider(s)
+	l := g.learner(from)
+	if l == nil || !l.sent || l.ready || l.life != m.Seq {
+		return
 	}
+	if l.ready = true; g.frozen {
+		g.ballot.Refresh()
+		g.propose(s)
+		return
+	}
+	g.consider(s)
 }
 
 // forsake drops a learner that does not answer.
 func (g *machine) forsake() {
-	if g.learner.here && !g.learner.ready && g.now-g.learner.since > 2*g.c.Admit {
-		g.learner = learner{}
-	}
+	g.drop(func(l learner) bool { return !l.ready && g.now-l.since > 2*g.c.Admit })
 }
 
-// forward is upon delivering at position i with a learner: send FORWARD(i, message), if
-// it is for that.
-func (g *machine) forward(s *parley.Step, layer int, to parley.Set, sender parley.ID, m parley.Msg) {
-	if !g.learner.sent || g.stage != member || !to.Has(g.learner.id) {
-		return
+// forward is upon delivering at position i with learners: send FORWARD(i, message) to whom
+// it is for.
+func (g *machine) forward(s *parley.Step, to parley.Set, sender parley.ID, m parley.Msg) {
+	for i := range g.learners {
+		if l := &g.learners[i]; l.sent && to.Has(l.id) {
+			l.position++
+			g.send(s, l.id, parley.Msg{Kind: Forward, Origin: sender, Seq: l.position, Value: l.life, Body: m.Body})
+		}
 	}
-	g.learner.position++
-	b := binary.AppendUvarint(nil, uint64(layer))
-	b = appendBytes(b, g.layers[layer].Snapshot())
-	g.send(s, g.learner.id, parley.Msg{
-		Kind: Forward, Origin: sender, Seq: g.learner.position, Value: g.learner.life, Body: append(b, m.Body...),
-	})
 }
 
 // admit is upon decided(value), learner in next: before delivering the cut send
-// INSTALL(position, value) to it; learner := none. Neither is one served that has
-// joined with somebody else's help.
+// INSTALL(position, value) to it, and forget it. Neither is one served that has joined with
+// somebody else's help.
 func (g *machine) admit(s *parley.Step, d decision, value []byte) {
-	if g.learner.sent && d.has(g.learner.candidate) {
-		g.install(s, value)
+	for i := range g.learners {
+		if l := &g.learners[i]; l.sent && d.has(l.candidate) {
+			g.install(s, l, value)
+		}
 	}
-	if g.learner.here && d.next.Members.Has(g.learner.id) && g.learner.life <= d.lives[g.learner.id] {
-		g.learner = learner{}
-	}
-}
-
-// takeAlong is for a learner that is not in next: it was sent the cut as usual, and
-// INSTALL only moves it to view v+1.
-func (g *machine) takeAlong(s *parley.Step, value []byte) {
-	if g.learner.sent {
-		g.install(s, value)
-	}
-}
-
-func (g *machine) install(s *parley.Step, value []byte) {
-	g.send(s, g.learner.id, parley.Msg{
-		Kind: Install, Seq: g.learner.position, Value: g.learner.life, Body: g.standing(appendBytes(nil, value)),
+	g.drop(func(l learner) bool {
+		return d.next.Members.Has(l.id) && !l.after(candidate{l.id, d.disks[l.id], d.lives[l.id]})
 	})
 }
 
-// join: a new incarnation asks the next process there is. It delivers nothing, sends
-// nothing and votes for nothing until it is in a view.
+// takeAlong is for learners that are not in next: they were sent the cut as usual, and
+// INSTALL only moves them to view v+1.
+func (g *machine) takeAlong(s *parley.Step, value []byte) {
+	for i := range g.learners {
+		if g.learners[i].sent {
+			g.install(s, &g.learners[i], value)
+		}
+	}
+}
+
+func (g *machine) install(s *parley.Step, l *learner, value []byte) {
+	b := appendBytes(nil, value)
+	for _, layer := range g.layers {
+		b = appendBytes(b, layer.Snapshot())
+	}
+	g.send(s, l.id, parley.Msg{Kind: Install, Seq: l.position, Value: l.life, Body: b})
+}
+
+// join: a new incarnation asks the next process there is. It delivers nothing, and sends
+// nothing but its votes, until it is in a view.
 func (g *machine) join(s *parley.Step) {
 	next, patience := g.joiner.sponsor+1, g.c.First
 	if g.stage == joining && g.joiner.patience > 0 {
@@ -159,19 +185,21 @@ func (g *machine) join(s *parley.Step) {
 	g.forget()
 	g.stage, g.queue = joining, queue
 	g.life++
-	s.Append(lifeRecord(g.life))
-	s.Compact()
+	if g.remember(s); g.c.Durable {
+		s.Compact()
+	}
 	if next %= parley.ID(g.c.N); next == g.self {
 		next = (next + 1) % parley.ID(g.c.N)
 	}
 	g.joiner = joiner{sponsor: next, since: g.now, patience: patience}
 	if next != g.self {
-		s.Send(next, parley.Msg{Kind: Join, Seq: g.life, Value: g.last})
+		s.Send(next, parley.Msg{Kind: Join, Seq: g.life, Value: g.disk})
 	}
 }
 
 // hope: who waits for too long tries again elsewhere.
 func (g *machine) hope(s *parley.Step) {
+	g.asked = false
 	patience := g.joiner.patience
 	if g.joiner.caught {
 		patience = g.c.Become
@@ -181,8 +209,8 @@ func (g *machine) hope(s *parley.Step) {
 	}
 }
 
-// learn is what a joiner makes of a message: its sponsor's words, and what others
-// say in the view that it will be in.
+// learn is what a joiner makes of a message: its sponsor's words, what others say in the
+// view that it will be in, and what it is to vote on.
 func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg) {
 	mine := child == 0 && from == g.joiner.sponsor && m.Value == g.life
 	switch {
@@ -192,7 +220,9 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 		g.follow(s, m)
 	case mine && m.Kind == Install && g.joiner.caught:
 		g.installed(s, m)
-	case g.joiner.caught && uint64(s.Epoch) == g.view.Number+1 && (child > 0 || m.Kind <= ballot.Last):
+	case child == 0 && (m.Kind <= ballot.Last || m.Kind == Ask):
+		g.outside(s, from, m)
+	case g.joiner.caught && uint64(s.Epoch) == g.joiner.view+1 && child > 0:
 		if !g.room(m) {
 			s.Refuse(from, "too many messages of the next view")
 			return
@@ -211,7 +241,75 @@ func (g *machine) room(m parley.Msg) bool {
 	return len(g.joiner.early) < g.c.Queue && size <= g.c.Queue*g.c.Payload
 }
 
-// restore takes the layers to where the sponsor's stand.
+// copy: the sponsor's position, and the state above its layers.
+func (g *machine) copy(s *parley.Step, m parley.Msg) {
+	j := &g.joiner
+	j.view, j.start, j.state = uint64(s.Epoch), m.Seq, m.Body
+	j.caught, j.since = true, g.now
+	s.Send(j.sponsor, parley.Msg{Kind: Ready, Seq: g.life})
+}
+
+// follow is FORWARD: what the sponsor delivered all hold that it is for.
+func (g *machine) follow(s *parley.Step, m parley.Msg) {
+	j := &g.joiner
+	// a position that is not its own, or too much for its memory: give up, take a new
+	// incarnation, join again
+	if int(m.Origin) >= g.c.N || m.Seq != j.start+uint64(len(j.came))+1 || len(j.came) >= most*g.c.Queue {
+		g.join(s)
+		return
+	}
+	j.came, j.since = append(j.came, delivery{m.Origin, m.Body}), g.now
+}
+
+// most is how many times a queue of deliveries a joiner takes down.
+const most = 64
+
+// installed is INSTALL, with self in next: take over the state, deliver what the sponsor has
+// since and the cut, install v+1, replay buffered messages of v+1. Otherwise follow into that
+// view.
+func (g *machine) installed(s *parley.Step, m parley.Msg) {
+	j := &g.joiner
+	r := reader{b: m.Body}
+	value := r.bytes()
+	d, ok := readDecision(value, g.c.N, len(g.layers))
+	switch {
+	case !ok || m.Seq != j.start+uint64(len(j.came)) || d.next.Number != j.view+1 || !g.readable(d),
+		d.next.Number < g.view.Number, // that view has ended
+		!g.restore(&r):
+		g.join(s)
+		return
+	case !d.has(g.own()):
+		j.view, j.early, j.since = d.next.Number, nil, g.now
+		return
+	}
+	if g.c.Durable {
+		s.Append(j.record(m.Body))
+	}
+	came := g.become(s, d, value)
+	g.open(s)
+	for _, e := range came {
+		if g.stage == member && g.view.Members.Has(e.from) && g.view.Number == d.next.Number {
+			g.present(s, e.from, e.child, e.msg)
+		}
+	}
+}
+
+// become makes a member of the joiner, whose layers are where those of its sponsor were, and
+// returns what has come of the view already.
+func (g *machine) become(s *parley.Step, d decision, value []byte) []early {
+	j := g.joiner
+	g.stage, g.joiner, g.position = member, joiner{}, j.start
+	s.Indicate(parley.Msg{Kind: Restored, Seq: j.start, Body: j.state})
+	for _, x := range j.came {
+		g.position++
+		s.Deliver(x.of, parley.Msg{Kind: parley.Carried, Origin: x.of, Seq: g.position, Body: x.body})
+	}
+	g.records = g.c.Compact // so that the state soon takes the place of the record
+	g.enter(s, d, value)
+	return j.early
+}
+
+// restore takes the layers to where the sponsor's stand, which is all that is left to read.
 func (g *machine) restore(r *reader) bool {
 	list := r.list(len(g.layers))
 	for i, layer := range g.layers {
@@ -219,59 +317,5 @@ func (g *machine) restore(r *reader) bool {
 			return false
 		}
 	}
-	return !r.bad
-}
-
-// copy: the sponsor's position, where its layers stand, and the state above them.
-func (g *machine) copy(s *parley.Step, m parley.Msg) {
-	r := reader{b: m.Body}
-	if !g.restore(&r) {
-		s.Refuse(g.joiner.sponsor, "snapshot that cannot be read")
-		return
-	}
-	g.view.Number, g.position = uint64(s.Epoch), m.Seq
-	g.joiner.caught, g.joiner.since = true, g.now
-	s.Indicate(parley.Msg{Kind: Restored, Seq: m.Seq, Body: r.b})
-	s.Send(g.joiner.sponsor, parley.Msg{Kind: Ready, Seq: g.life})
-}
-
-// follow is FORWARD: what the sponsor delivered all hold that it is for.
-func (g *machine) follow(s *parley.Step, m parley.Msg) {
-	r := reader{b: m.Body}
-	layer, snapshot := r.number(uint64(max(len(g.layers), 1)-1)), r.bytes()
-	// a position that is not its own: give up, take a new incarnation, join again
-	if r.bad || len(g.layers) == 0 || int(m.Origin) >= g.c.N || m.Seq != g.position+1 ||
-		!g.layers[layer].Restore(snapshot) {
-		g.join(s)
-		return
-	}
-	g.position, g.last, g.joiner.since = m.Seq, uint64(s.Epoch), g.now
-	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Seq: m.Seq, Body: r.b})
-}
-
-// installed is INSTALL, with self in next: deliver the cut above the last key,
-// install v+1, replay buffered messages of v+1. Otherwise follow into that view.
-func (g *machine) installed(s *parley.Step, m parley.Msg) {
-	r := reader{b: m.Body}
-	value := r.bytes()
-	d, ok := readDecision(value, g.c.N, len(g.layers))
-	if !ok || m.Seq != g.position || d.next.Number != g.view.Number+1 || !g.readable(d) || !g.restore(&r) {
-		g.join(s)
-		return
-	}
-	if !d.has(candidate{g.self, g.life}) {
-		g.view.Number = d.next.Number
-		g.joiner.early, g.joiner.since = nil, g.now
-		return
-	}
-	came := g.joiner.early
-	g.stage, g.joiner = member, joiner{}
-	g.records = g.c.Compact // so that in durable mode the state is soon on the disk
-	g.enter(s, d, value)
-	g.open(s)
-	for _, e := range came {
-		if g.stage == member && g.view.Members.Has(e.from) && g.view.Number == d.next.Number {
-			g.present(s, e.from, e.child, e.msg)
-		}
-	}
+	return r.done()
 }

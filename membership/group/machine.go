@@ -31,19 +31,21 @@ type machine struct {
 	now      parley.Tick // scratch: of the present clause
 
 	stage    stage
-	life     uint64 // the incarnation; always durable
+	disk     uint64 // which disk, or memory, this process has: the first of a first member is 1
+	life     uint64 // the incarnation: how often it has asked to join, and more
 	position uint64 // deliveries so far, those of the sponsor before it joined too
-	last     uint64 // the last view of which it has delivered anything
 
-	// Of the view.
+	// Of the view. Of a process that joins it is the last one that it knows of, on whose
+	// end it votes.
 	view     View
-	lives    []uint64 // by process: the incarnations of the members
-	founding []byte   // the decision that made the view, for those who missed it
-	ballot   *ballot.Instance
-	frozen   bool        // the report is given
-	since    parley.Tick // when it was
-	entered  parley.Tick // when the view was
-	gap      bool        // a link has lost something
+	lives    []uint64         // by process: the incarnations of the members
+	disks    []uint64         // by process: the disk whose votes count; 0: none has been let in
+	founding []byte           // the decision that made the view, for those who missed it
+	ballot   *ballot.Instance // on how the view ends
+	frozen   bool             // the report is given
+	since    parley.Tick      // when it was
+	entered  parley.Tick      // when the view was
+	gap      bool             // a link has lost something
 
 	// When to ask for another view.
 	monitor detector.Monitor
@@ -59,14 +61,13 @@ type machine struct {
 	unsent  []stall     // by layer: the oldest message of its own is not finished
 	looked  parley.Tick // when that was looked at last
 	blocked bool        // that has been so for too long
-	stale   bool        // a process that asks to join has delivered of this view
 	asked   bool        // in this period, for what was missed
 
-	queue   []parley.Msg // requests for the next view
-	armed   []timer
-	learner learner
-	joiner  joiner
-	records int // since the log was compacted
+	queue    []parley.Msg // requests for the next view
+	armed    []timer
+	learners []learner // by id
+	joiner   joiner
+	records  int // since the log was compacted
 }
 
 // stall is something that ought to change.
@@ -84,7 +85,7 @@ type timer struct {
 func newMachine(c Config, self parley.ID, services []Service) *machine {
 	g := &machine{
 		c: c, self: self, services: services, bits: width(len(services)),
-		lives: make([]uint64, c.N), monitor: detector.NewMonitor(c.Detector, self),
+		lives: make([]uint64, c.N), disks: make([]uint64, c.N), monitor: detector.NewMonitor(c.Detector, self),
 	}
 	for _, service := range services {
 		layer := service.New(self, c.N)
@@ -98,8 +99,15 @@ func newMachine(c Config, self parley.ID, services []Service) *machine {
 	return g
 }
 
-// newBallot begins the instance that ends the present view.
-func (g *machine) newBallot() { g.ballot = ballot.NewInstance(g.self, g.view.Members, g) }
+// newBallot begins the instance that ends the present view. All processes vote, in the view or
+// not, so that any two majorities share one, whatever views have been decided on.
+func (g *machine) newBallot() { g.ballot = ballot.NewInstance(g.self, parley.Everyone(g.c.N), g) }
+
+// majority is how many processes are more than half of all. No view has fewer members.
+func (g *machine) majority() int { return g.c.N/2 + 1 }
+
+// own names this process as one that joins.
+func (g *machine) own() candidate { return candidate{g.self, g.disk, g.life} }
 
 // Start: the first members are in view 1. A process that comes back goes on from
 // its log in durable mode, and otherwise joins.
@@ -110,10 +118,10 @@ func (g *machine) Start(s *parley.Step) {
 	case s.Restart && g.c.Durable:
 		g.resume(s)
 	case s.Restart || !initial:
-		g.recall(s)
+		g.blank(s)
 		g.join(s)
 	default:
-		g.stage = member
+		g.remember(s) // a restart that finds nothing has lost its disk
 		g.begin(s)
 	}
 	s.SetTimer(tick, 1+g.c.Detector.Period*parley.Tick(g.self)/parley.Tick(g.c.N))
@@ -121,8 +129,17 @@ func (g *machine) Start(s *parley.Step) {
 
 // begin installs view 1.
 func (g *machine) begin(s *parley.Step) {
-	g.enter(s, decision{next: View{1, g.c.Initial}, lives: g.lives, cuts: make([][]byte, len(g.layers))}, nil)
+	g.stage, g.disk = member, 1
+	d := decision{next: View{1, g.c.Initial}, lives: g.lives, disks: g.disks, cuts: make([][]byte, len(g.layers))}
+	for id := range g.c.Initial.All() {
+		d.disks[id] = 1
+	}
+	g.enter(s, d, nil)
 }
+
+// blank is for a process that knows nothing of what it was. Its votes do not count before it
+// has been let in.
+func (g *machine) blank(s *parley.Step) { g.disk, g.life = 2+s.Life, s.Life }
 
 // Request: of the group itself, or of a layer, now or in the next view.
 func (g *machine) Request(s *parley.Step, m parley.Msg) {
@@ -184,19 +201,18 @@ func (g *machine) hear(s *parley.Step, from parley.ID, child int, m parley.Msg) 
 		g.sponsor(s, from, m)
 	case child == 0 && m.Kind == Ready:
 		g.ready(s, from, m)
-	case child == 0 && m.Kind == Expel:
-		// upon EXPEL(w), w > v: stop
-		if m.Seq > g.view.Number {
-			g.stop(s, false)
-		}
 	case u < g.view.Number:
 		g.late(s, from, child, m)
+	// upon DECIDE of a later view: this one has ended without this member: stop
+	case u > g.view.Number && child == 0 && m.Kind == ballot.Decision:
+		if g.follows(s, from, m) {
+			g.stop(s, false)
+		}
 	// of a later view: ask what ended this one, and drop
 	case u > g.view.Number:
-		if !g.asked {
-			g.asked = true
-			g.send(s, from, parley.Msg{Kind: Ask})
-		}
+		g.inquire(s, from)
+	case child == 0 && m.Kind <= ballot.Last:
+		g.ballots(s, from, m)
 	case !g.view.Members.Has(from):
 		s.Refuse(from, "message of no member")
 	default:
@@ -216,12 +232,6 @@ func (g *machine) present(s *parley.Step, from parley.ID, child int, m parley.Ms
 			g.gap = true
 			g.consider(s)
 		}
-	case m.Kind <= ballot.Last:
-		if g.unreadable(m) {
-			s.Refuse(from, "decision that cannot be read")
-			return
-		}
-		g.vote(s, func(b *ballot.Instance) { b.Receive(s, from, m) })
 	case m.Kind != Beat && m.Kind != Ask:
 		s.Refuse(from, "message that does not fit")
 	}
@@ -232,27 +242,46 @@ func (g *machine) receive(s *parley.Step, i int, from parley.ID, m parley.Msg) (
 	return gap
 }
 
-// late is a message of an earlier view. A process that does not know how its view
-// ended is told, or that too much has happened since.
+// ballots is a message of the ballot that ends this view, of any process.
+func (g *machine) ballots(s *parley.Step, from parley.ID, m parley.Msg) {
+	if g.unreadable(m) {
+		s.Refuse(from, "decision that cannot be read")
+		return
+	}
+	g.monitor.Heard(g.now, from)
+	g.told.Remove(from)
+	g.vote(s, func(b *ballot.Instance) { b.Receive(s, from, m) })
+}
+
+// inquire asks, once in a period, what ended the view.
+func (g *machine) inquire(s *parley.Step, from parley.ID) {
+	if !g.asked {
+		g.asked = true
+		g.send(s, from, parley.Msg{Kind: Ask})
+	}
+}
+
+// late is a message of an earlier view. A process that does not know of this one is told
+// how it came about: send DECIDE(v-1, founding decision). A member of the view before
+// enters it by that, any other process votes on its end then. What it was asked when it
+// could not vote it is asked again.
 func (g *machine) late(s *parley.Step, from parley.ID, child int, m parley.Msg) {
 	// It says of a member that it lives, if not yet in this view.
 	g.monitor.Heard(g.now, from)
 	if child > 0 || m.Kind != ballot.Prepare && m.Kind != ballot.Accept && m.Kind != Beat && m.Kind != Ask {
 		return
 	}
-	// A beat of one who was told a moment ago may have crossed that.
-	if m.Kind == Beat && g.now-g.entered < g.c.Detector.Timeout {
+	// A beat of one who was told a moment ago may have crossed that, and what a member says
+	// of a view longer ago was long on its way.
+	last := uint64(s.Epoch)+1 == g.view.Number
+	if g.founding == nil || m.Kind == Beat && g.now-g.entered < g.c.Detector.Timeout ||
+		!last && m.Kind != Ask && g.view.Members.Has(from) {
 		return
 	}
-	switch u := uint64(s.Epoch); {
-	// u = v-1: send DECIDE(u, founding decision)
-	case u+1 == g.view.Number:
-		s.Send(from, parley.Msg{Kind: ballot.Decision, Body: g.founding})
-		s.Effects[len(s.Effects)-1].Epoch = uint32(u)
-	// u < v-1: it has not reported in view v-1, so it is in no view after that. The
-	// message of a member was long on its way.
-	case !g.view.Members.Has(from):
-		g.send(s, from, parley.Msg{Kind: Expel, Seq: g.view.Number})
+	s.Send(from, parley.Msg{Kind: ballot.Decision, Body: g.founding})
+	s.Effects[len(s.Effects)-1].Epoch = uint32(g.view.Number - 1)
+	if m.Kind == Ask {
+		g.vote(s, func(b *ballot.Instance) { b.Repeat(s, from) })
 	}
 }
 
@@ -276,9 +305,8 @@ func (g *machine) within(s *parley.Step, i int, clause func(Layer)) {
 				panic("group: " + g.services[i].Name + " delivers what is for nobody: " + err.Error())
 			}
 			g.position++
-			g.last = g.view.Number
 			e.Msg = parley.Msg{Kind: parley.Carried, Origin: e.Msg.Origin, Seq: g.position, Body: body}
-			g.forward(s, i, to, e.To, e.Msg)
+			g.forward(s, to, e.To, e.Msg)
 		case parley.OpSetTimer:
 			g.armed = append(g.disarmed(i, e.Timer), timer{i, e.Timer})
 			e.Path = e.Path.Push(g.bits, child)

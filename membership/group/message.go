@@ -67,16 +67,23 @@ const lives = 1 << 48
 // candidate is a process that asks to join.
 type candidate struct {
 	id   parley.ID
+	disk uint64
 	life uint64
 }
 
-// report is what a member has to say of a view when it is to end.
+// after tells whether the candidate has asked later than another one of its name.
+func (c candidate) after(o candidate) bool {
+	return c.disk > o.disk || c.disk == o.disk && c.life > o.life
+}
+
+// report is what a member has to say of a view when it is to end. A process that is not in
+// the view votes and has nothing to say: its report is empty.
 type report struct {
-	life    uint64      // its own incarnation
-	leaving bool        // it asks to be left out
-	exclude parley.Set  // and others to be
-	learner []candidate // at most one, which has caught up
-	layers  [][]byte
+	life     uint64      // its own incarnation
+	leaving  bool        // it asks to be left out
+	exclude  parley.Set  // and others to be
+	learners []candidate // that have caught up with it
+	layers   [][]byte
 }
 
 func (r report) encode() []byte {
@@ -86,9 +93,10 @@ func (r report) encode() []byte {
 		flag = 1
 	}
 	b = binary.AppendUvarint(b, flag)
-	b = binary.AppendUvarint(b, uint64(len(r.learner)))
-	for _, c := range r.learner {
+	b = binary.AppendUvarint(b, uint64(len(r.learners)))
+	for _, c := range r.learners {
 		b = binary.AppendUvarint(b, uint64(c.id))
+		b = binary.AppendUvarint(b, c.disk)
 		b = binary.AppendUvarint(b, c.life)
 	}
 	b = problem.AppendSet(b, r.exclude)
@@ -102,8 +110,9 @@ func readReport(b []byte, n, layers int) (out report, ok bool) {
 	r := reader{b: b}
 	out.life = r.number(lives)
 	out.leaving = r.number(1) == 1
-	for range r.number(1) {
-		out.learner = append(out.learner, candidate{parley.ID(r.number(uint64(n - 1))), r.number(lives)})
+	for range r.number(uint64(n)) {
+		out.learners = append(out.learners,
+			candidate{parley.ID(r.number(uint64(n - 1))), r.number(lives), r.number(lives)})
 	}
 	out.exclude = r.set(n)
 	out.layers = r.list(layers)
@@ -114,6 +123,7 @@ func readReport(b []byte, n, layers int) (out report, ok bool) {
 type decision struct {
 	next  View
 	lives []uint64 // by process: the incarnations of the members
+	disks []uint64 // by process: whose votes count
 	// excluded are those that a member has asked to leave out.
 	excluded parley.Set
 	cuts     [][]byte // by layer
@@ -124,6 +134,9 @@ func (d decision) encode() []byte {
 	b = problem.AppendSet(b, d.next.Members)
 	for id := range d.next.Members.All() {
 		b = binary.AppendUvarint(b, d.lives[id])
+	}
+	for _, disk := range d.disks {
+		b = binary.AppendUvarint(b, disk)
 	}
 	b = problem.AppendSet(b, d.excluded)
 	for _, cut := range d.cuts {
@@ -140,6 +153,10 @@ func readDecision(b []byte, n, layers int) (d decision, ok bool) {
 	for id := range d.next.Members.All() {
 		d.lives[id] = r.number(lives)
 	}
+	d.disks = make([]uint64, n)
+	for id := range d.disks {
+		d.disks[id] = r.number(lives)
+	}
 	d.excluded = r.set(n)
 	d.cuts = r.list(layers)
 	return d, r.done()
@@ -147,5 +164,5 @@ func readDecision(b []byte, n, layers int) (d decision, ok bool) {
 
 // has tells whether a process in that incarnation is a member of the next view.
 func (d decision) has(c candidate) bool {
-	return d.next.Members.Has(c.id) && d.lives[c.id] == c.life
+	return d.next.Members.Has(c.id) && d.lives[c.id] == c.life && d.disks[c.id] == c.disk
 }

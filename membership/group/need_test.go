@@ -131,21 +131,21 @@ func TestDecisionIsRelayed(t *testing.T) {
 	}
 }
 
-// "u < v-1: send EXPELLED(v)" is not for members: what they sent was long on its way. And a
+// Members are not told what they know: what they sent was long on its way. And a
 // sign of life of the view just left has crossed what ended it.
 func TestOldMessages(t *testing.T) {
-	p := newPost(t, group.Config{N: 4})
-	p.suspect(0, 3)
-	p.settle(0, 1, 2)
+	p := newPost(t, group.Config{N: 5})
+	p.suspect(0, 4)
+	p.settle(0, 1, 2, 3)
 	beat := letter{epoch: 1, msg: parley.Msg{Kind: group.Beat}}
-	for to := range parley.ID(4) {
+	for to := range parley.ID(5) {
 		p.lose(0, to)
 	}
 	if p.put(1, 0, beat); len(p.kinds(0, 1)) > 0 {
 		t.Errorf("a sign of life of a moment ago is answered %v", p.kinds(0, 1))
 	}
-	p.suspect(0, 2)
-	p.settle(0, 1)
+	p.suspect(0, 3)
+	p.settle(0, 1, 2)
 	p.lose(0, 1)
 	p.now += 3000
 	if p.put(1, 0, beat); len(p.kinds(0, 1)) > 0 {

@@ -20,6 +20,7 @@ type post struct {
 	links [][][]letter // from, to: the oldest first
 	logs  [][]parley.Record
 	state [][]byte   // by process: what replaced its records
+	lives []uint64   // by process: how often it came back
 	said  [][]string // by process: what it indicated and delivered
 	now   parley.Tick
 }
@@ -37,7 +38,7 @@ func newPost(t *testing.T, c group.Config) *post {
 func newPostOf(t *testing.T, c group.Config, protocol parley.Protocol) *post {
 	p := &post{t: t, p: protocol, now: 1}
 	p.links, p.logs, p.said = make([][][]letter, c.N), make([][]parley.Record, c.N), make([][]string, c.N)
-	p.state = make([][]byte, c.N)
+	p.state, p.lives = make([][]byte, c.N), make([]uint64, c.N)
 	for id := range parley.ID(c.N) {
 		p.links[id] = make([][]letter, c.N)
 		p.procs = append(p.procs, p.p.New(id))
@@ -187,7 +188,8 @@ func (p *post) restart(at parley.ID) {
 	if state := p.state[at]; len(state) > 0 && !parley.LoadDurable(p.procs[at], p.now, state) {
 		p.t.Fatalf("process %d does not load its durable state", at)
 	}
-	p.step(at, &parley.Step{Restart: true, Log: p.logs[at]}, func(m parley.Machine, s *parley.Step) { m.Start(s) })
+	p.lives[at]++
+	p.step(at, &parley.Step{Restart: true, Log: p.logs[at], Life: p.lives[at]}, func(m parley.Machine, s *parley.Step) { m.Start(s) })
 }
 
 // kinds returns the kinds of the group's own messages on a link, but for signs of life.

@@ -40,6 +40,31 @@ func Properties() []parley.Property {
 	}
 }
 
+// InLives has integrity judged in durable mode for each life of a process by itself, where a
+// process that joins is in another life: its sponsor may have come back and not know that it
+// has delivered what it holds, and the joiner takes over its place.
+func InLives(c Config, properties []parley.Property) []parley.Property {
+	for i := range properties {
+		p := &properties[i]
+		if !c.Durable || p.Name != problem.Integrity {
+			continue
+		}
+		check := p.Check
+		p.Check = func(h *parley.History) error {
+			lives := *h
+			lives.Restarts = slices.Clone(h.Restarts)
+			for _, e := range h.Indications {
+				if e.Msg.Kind == Restored {
+					lives.Restarts = append(lives.Restarts, e)
+				}
+			}
+			slices.SortFunc(lives.Restarts, func(a, b parley.Happening) int { return cmp.Compare(a.Order, b.Order) })
+			return check(&lives)
+		}
+	}
+	return properties
+}
+
 // Synchrony is view synchrony for broadcasts without a common order: the same messages
 // are delivered in between, each process in an order of its own.
 func Synchrony() parley.Property {
@@ -189,12 +214,9 @@ func viewSynchrony(h *parley.History, anyOrder bool) error {
 
 // Promises says what holds of views.
 func Promises(a parley.Assumptions) []parley.Promise {
-	holds, because := true, "any two majorities of a view share a member, and each reports once"
-	switch {
-	case a.Network.Doubled || a.Network.Reordered:
+	holds, because := true, "any two majorities of all share a process, and each votes once"
+	if a.Network.Doubled || a.Network.Reordered {
 		holds, because = false, "a link doubled messages or changed their order"
-	case a.Processes.LostDisk:
-		holds, because = false, "a process came back without its incarnation"
 	}
 	var out []parley.Promise
 	for _, property := range Properties() {

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"slices"
+
 	"parley"
 	"parley/agreement/ballot"
 	"parley/broadcast/problem"
@@ -17,7 +19,7 @@ func (g *machine) vote(s *parley.Step, clause func(*ballot.Instance)) {
 			e.Epoch = uint32(number)
 		}
 		// A process that does not go on from its log needs no records.
-		return e.Op == parley.OpAppend && e.Path == 0 && !g.c.Durable && !isLife(e.Msg.Body)
+		return e.Op == parley.OpAppend && e.Path == 0 && !g.c.Durable
 	})
 }
 
@@ -29,12 +31,18 @@ func (g *machine) freeze() {
 }
 
 // Report: pending of each layer with bodies and the key of its last delivery, the
-// learner if it has caught up, and whether this member leaves.
+// learners that have caught up, and whether this member leaves. A process that is not in
+// the view has nothing to report, and votes.
 func (g *machine) Report() []byte {
+	if g.stage != member {
+		return nil
+	}
 	g.freeze()
 	r := report{life: g.life, leaving: g.leaving, exclude: g.exclude}
-	if g.learner.ready {
-		r.learner = []candidate{g.learner.candidate}
+	for _, l := range g.learners {
+		if l.ready {
+			r.learners = append(r.learners, l.candidate)
+		}
 	}
 	for _, layer := range g.layers {
 		r.layers = append(r.layers, layer.Report())
@@ -42,53 +50,73 @@ func (g *machine) Report() []byte {
 	return r.encode()
 }
 
-// Enough: every member that is not suspected is among the reporters, who are a
-// majority of the view, or the flush timer ran out. Nobody outside can be kept: its
-// messages that it alone has would be lost.
-func (g *machine) Enough(reporters parley.Set) bool {
-	missing := g.view.Members.Minus(reporters).Minus(g.suspected())
-	return missing == (parley.Set{}) || g.now >= g.flush
+// Enough: every member that is not suspected is among those who voted, or the flush timer
+// ran out; and those who reported are with the learners a majority of all processes. Nobody
+// outside can be kept: its messages that it alone has would be lost.
+func (g *machine) Enough(reports []ballot.Report) bool {
+	missing := g.view.Members.Minus(g.suspected())
+	for _, said := range reports {
+		missing.Remove(said.From)
+	}
+	if missing != (parley.Set{}) && g.now < g.flush {
+		return false
+	}
+	d, _ := g.next(reports)
+	return d.next.Members.Len() >= g.majority()
 }
 
-// Choose: next := {r in S: not leaving} and the learners named in the reports; and
-// one cut per layer. A reporter is alive, suspected or not.
+// Choose: the next view, and one cut per layer.
 func (g *machine) Choose(reports []ballot.Report) []byte {
-	d := decision{next: View{Number: g.view.Number + 1}, lives: make([]uint64, g.c.N)}
-	of := make([][][]byte, len(g.layers)) // the reports, by layer
+	d, of := g.next(reports)
+	for i, layer := range g.layers {
+		d.cuts = append(d.cuts, layer.Cut(of[i]))
+	}
+	return d.encode()
+}
+
+// next := {r in S: not leaving} and the learners named in the reports, and the reports by
+// layer. A reporter is alive, suspected or not. As many are left out who leave, or whom
+// others want out, as leave a majority of all processes.
+func (g *machine) next(reports []ballot.Report) (d decision, of [][][]byte) {
+	d = decision{next: View{Number: g.view.Number + 1}, lives: make([]uint64, g.c.N), disks: slices.Clone(g.disks)}
+	of = make([][][]byte, len(g.layers))
 	var learners []candidate
+	var leaving, exclude parley.Set
 	for _, said := range reports {
 		r, ok := readReport(said.Body, g.c.N, len(g.layers))
 		if !ok {
-			continue // none of ours
+			continue // not in the view, or none of ours
 		}
-		if !r.leaving {
-			d.next.Members.Add(said.From)
-			d.lives[said.From] = r.life
+		d.next.Members.Add(said.From)
+		d.lives[said.From] = r.life
+		if r.leaving {
+			leaving.Add(said.From)
 		}
 		for id := range r.exclude.All() {
-			d.excluded.Add(id)
+			exclude.Add(id)
 		}
-		learners = append(learners, r.learner...)
+		learners = append(learners, r.learners...)
 		for i, layer := range r.layers {
 			of[i] = append(of[i], layer)
 		}
 	}
 	for _, c := range learners {
-		if !d.next.Members.Has(c.id) || c.life > d.lives[c.id] {
+		if !d.next.Members.Has(c.id) || c.after(candidate{c.id, d.disks[c.id], d.lives[c.id]}) {
 			d.next.Members.Add(c.id)
-			d.lives[c.id] = c.life
+			d.lives[c.id], d.disks[c.id] = c.life, c.disk
+			leaving.Remove(c.id)
 		}
 	}
-	// Nobody is left out if nobody would be left.
-	if rest := d.next.Members.Minus(d.excluded); rest != (parley.Set{}) {
-		d.next.Members = rest
-	} else {
-		d.excluded = parley.Set{}
+	for _, out := range []parley.Set{leaving, exclude} {
+		for id := range out.All() {
+			if d.next.Members.Has(id) && d.next.Members.Len() > g.majority() {
+				d.next.Members.Remove(id)
+				d.lives[id] = 0
+			}
+		}
 	}
-	for i, layer := range g.layers {
-		d.cuts = append(d.cuts, layer.Cut(of[i]))
-	}
-	return d.encode()
+	d.excluded = exclude.Minus(d.next.Members)
+	return d, of
 }
 
 // unreadable tells whether a message of the ballot brings a value that no member
@@ -125,7 +153,8 @@ func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
 	// learner in next: before the cut is delivered send INSTALL to it
 	g.admit(s, d, value)
 	// self not in next: stop for ever
-	if !d.has(candidate{g.self, g.life}) {
+	if !d.has(g.own()) {
+		g.adopt(d, value)
 		g.stop(s, d.excluded.Has(g.self))
 		return
 	}
@@ -134,14 +163,59 @@ func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
 	g.open(s)
 }
 
+// adopt: this is now the last view that the process knows of.
+func (g *machine) adopt(d decision, value []byte) {
+	g.view, g.lives, g.disks, g.founding = d.next, d.lives, d.disks, value
+	g.newBallot()
+}
+
+// follows takes in how a view came about in which this process is not, and tells whether that
+// was news. It is durable before the process votes on the end of that view.
+func (g *machine) follows(s *parley.Step, from parley.ID, m parley.Msg) bool {
+	d, ok := readDecision(m.Body, g.c.N, len(g.layers))
+	if !ok || d.next.Number != uint64(s.Epoch)+1 || !g.readable(d) {
+		s.Refuse(from, "decision that cannot be read")
+		return false
+	}
+	if d.next.Number <= g.view.Number {
+		return false
+	}
+	if g.c.Durable {
+		s.Append(append([]byte{foundKind}, m.Body...))
+	}
+	g.adopt(d, m.Body)
+	return true
+}
+
+// outside is what a process that is in no view makes of the ballots of others: it votes on
+// the end of the last view that there is, if it has the disk that is to vote.
+func (g *machine) outside(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch u := uint64(s.Epoch); {
+	case m.Kind == ballot.Decision:
+		g.follows(s, from, m)
+	case u < g.view.Number:
+		g.late(s, from, 0, m)
+	case u > g.view.Number:
+		g.inquire(s, from)
+	case (m.Kind == ballot.Prepare || m.Kind == ballot.Accept) && g.disks[g.self] == g.disk:
+		g.ballots(s, from, m)
+	}
+}
+
 // enter: deliver the cut, layer by layer; install v+1: all counters of the layers
 // := 0, frozen := false; indicate the view.
 func (g *machine) enter(s *parley.Step, d decision, value []byte) {
 	g.disarm(s)
-	g.view, g.lives, g.founding = d.next, d.lives, value
-	g.newBallot()
-	g.frozen, g.gap, g.stale, g.tried, g.due, g.flush = false, false, false, false, 0, 0
-	g.entered = g.now
+	if g.view.Number != d.next.Number {
+		g.adopt(d, value)
+	}
+	// Who joins may have voted on how the view ends, with nothing to report.
+	g.ballot.Refresh()
+	g.frozen = g.ballot.Promised()
+	g.gap, g.tried, g.due, g.flush = g.frozen, false, 0, 0
+	if g.entered = g.now; g.frozen {
+		g.since = g.now
+	}
 	for i, cut := range d.cuts {
 		if value == nil {
 			cut = nil
@@ -178,6 +252,9 @@ func (g *machine) watch() {
 
 // open: send queued requests.
 func (g *machine) open(s *parley.Step) {
+	if g.frozen {
+		return
+	}
 	queue := g.queue
 	g.queue = nil
 	for _, m := range queue {
@@ -204,13 +281,13 @@ func (g *machine) stop(s *parley.Step, excluded bool) {
 	}
 }
 
-// forget leaves nothing of the process but its number, its incarnation, and how far that
-// it has delivered.
+// forget leaves nothing of the process but who it is, and its votes.
 func (g *machine) forget() {
 	fresh := newMachine(g.c, g.self, g.services)
-	fresh.life, fresh.last, fresh.now = g.life, g.last, g.now
+	fresh.disk, fresh.life, fresh.now = g.disk, g.life, g.now
+	fresh.view, fresh.lives, fresh.disks, fresh.founding = g.view, g.lives, g.disks, g.founding
+	fresh.ballot = g.ballot // whose owner is this machine, not the fresh one
 	*g = *fresh
-	g.newBallot() // whose owner is this machine, not the fresh one
 }
 
 // leave is a request to be left out of the next view. Who is not in a view is out.
