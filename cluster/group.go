@@ -34,12 +34,14 @@ type GroupConfig struct {
 	Level Level
 	// Keep is how many deliveries are kept for who subscribes, by default 65536, and
 	// KeepBytes how many bytes of them, by default the group's share of 256 MiB, of 64 MiB
-	// at most and 1 MiB at least; what is older is gone first.
+	// at most and 1 MiB at least; what is older is gone first. Of a durable group the newest 8 MiB
+	// at most outlive its members' ends and exclusions, wherever they are read; of a Byzantine
+	// group nothing does.
 	Keep, KeepBytes int
 	// Deliver, if it is given, is called for each delivery, in order, on the goroutine that
 	// brought the last message that it took. It must not block, and may not call the group.
-	// A durable node that comes back calls it again for what its log still has of the lives
-	// before, with the positions of then.
+	// A durable node that comes back, or was excluded, calls it again for what is kept, with the
+	// positions of then.
 	Deliver func(Delivery)
 
 	final bool // of a Byzantine group: who has missed anything is out for good
@@ -116,7 +118,7 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	g.packer = newPacker(views.Payload, deep, func(pack []byte, level Level) error {
 		return g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 	})
-	p, err := n.leveled(c.Level, c.final)
+	p, err := n.leveled(g.c)
 	if err != nil {
 		return nil, wrong(err)
 	}

@@ -18,8 +18,8 @@ import (
 // agreed views of a majority: who crashes, or cannot be heard, is excluded, and what it
 // had under way is delivered by all who stay or by none. A node that comes back is a new
 // member in the life that its incarnation numbers: it delivers what is broadcast from then
-// on, and is never taken for who it was. What was broadcast while it was away it does not
-// deliver; a service that needs that keeps a state and hands it over, as tables do.
+// on, and is never taken for who it was. What was broadcast while it was away it gets from the
+// others if the group is durable, as far as it is kept, and otherwise does not deliver.
 type Level uint8
 
 // The levels.
@@ -79,9 +79,15 @@ func (l Level) Carries(other Level) bool {
 // second.
 const flight = 16 << 20
 
+// outlives is how many bytes of what a durable group has delivered outlive a node's end.
+const outlives = 8 << 20
+
 // leveled is the protocol behind a level.
-func (n *Node) leveled(l Level, final bool) (parley.Protocol, error) {
-	views := n.c.views()
+func (n *Node) leveled(c GroupConfig) (parley.Protocol, error) {
+	views, l := n.c.views(), c.Level
+	if views.Durable {
+		views.Keep, views.KeepBytes = c.Keep, min(c.KeepBytes, outlives)
+	}
 	switch l {
 	case Total:
 		return timestamp.New(timestamp.Config{Config: views, Window: window(views.N, views.Payload)}), nil
@@ -95,7 +101,7 @@ func (n *Node) leveled(l Level, final bool) (parley.Protocol, error) {
 	case Byzantine:
 		return byzantine.New(byzantine.Config{
 			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload, Queue: (deepPacks + 1) * views.Payload,
-			Flight: flight, Tries: 1 << 30, Final: final,
+			Flight: flight, Tries: 1 << 30, Final: c.final,
 		}, n.c.onCall()), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))

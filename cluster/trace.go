@@ -224,7 +224,7 @@ func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
 		return parley.Protocol{}, false
 	}
 	n := &Node{c: Config{Members: make([]Member, h.N), M: h.M, Round: time.Duration(max(h.Node.Round, 1))}}
-	p, err := n.leveled(level, false)
+	p, err := n.leveled(GroupConfig{Level: level})
 	return p, err == nil
 }
 

@@ -179,6 +179,9 @@ func TestStormInBatches(t *testing.T) {
 func TestStormDurable(t *testing.T) {
 	for _, n := range []int{3, 4, 5} {
 		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true, Durable: true, Compact: 6}})
+		storms(t, timestamp.Config{Config: group.Config{
+			N: n, Return: true, Durable: true, Compact: 6, Keep: 4, KeepBytes: 1 << 10,
+		}})
 	}
 }
 

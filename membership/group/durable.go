@@ -33,11 +33,7 @@ func (g *machine) remember(s *parley.Step) {
 func (j *joiner) record(install []byte) []byte {
 	b := binary.AppendUvarint([]byte{installKind}, j.start)
 	b = appendBytes(b, j.state)
-	b = binary.AppendUvarint(b, uint64(len(j.came)))
-	for _, x := range j.came {
-		b = appendBytes(binary.AppendUvarint(b, uint64(x.of)), x.body)
-	}
-	return append(b, install...)
+	return append(appendDeliveries(b, j.came), install...)
 }
 
 // resume goes through the log from where it was last compacted, and delivers again
@@ -52,7 +48,10 @@ func (g *machine) resume(s *parley.Step) {
 	}
 	g.frozen = false
 	if g.position > 0 {
+		kept := g.kept
+		g.position, g.kept, g.size = g.position-uint64(len(kept)), nil, 0
 		s.Indicate(parley.Msg{Kind: Resumed, Seq: g.position})
+		g.tell(s, kept)
 	}
 	for _, r := range s.Log {
 		child := int(r.Path & (1<<g.bits - 1))
@@ -91,9 +90,7 @@ func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
 	case installKind:
 		j := &g.joiner
 		j.start, j.state = r.number(positions), r.bytes()
-		for range r.number(uint64(len(rec))) {
-			j.came = append(j.came, delivery{parley.ID(r.number(uint64(g.c.N - 1))), r.bytes()})
-		}
+		j.came = r.deliveries(g.c.N)
 		value := r.bytes()
 		d, ok := readDecision(value, g.c.N, len(g.layers))
 		if !ok || !g.restore(&r) {
@@ -130,7 +127,7 @@ const positions = 1 << 62
 // compact lets the state replace the records, in a step that delivered nothing: if it
 // crashed in the middle of that step it would never deliver it.
 func (g *machine) compact(s *parley.Step, before uint64) {
-	if g.c.Durable && g.stage == member && g.position == before && g.records >= g.c.Compact {
+	if g.c.Durable && g.stage == member && g.position == before && g.records >= max(g.c.Compact, len(g.kept)) {
 		g.records = 0
 		s.Compact()
 	}
@@ -185,6 +182,7 @@ func (g *machine) viewState(v *parley.Vars) {
 	parley.PerProcess(v, "lives", g.lives, func(_ parley.ID, life *uint64) { parley.Num(v, "incarnation", life) })
 	parley.PerProcess(v, "disks", g.disks, func(_ parley.ID, disk *uint64) { parley.Num(v, "disk", disk) })
 	v.Bytes("founding", &g.founding)
+	g.keptState(v)
 }
 
 // partsState visits the ballot and the layers.

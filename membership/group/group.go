@@ -173,6 +173,10 @@ type Config struct {
 	// vote from it if it is not. Its layers must be Durable. After a restart it delivers again, with their
 	// positions, what it delivered since its log was last compacted.
 	Durable bool
+	// Keep is how many deliveries are a part of the durable state, and KeepBytes how many bytes
+	// of them, 8 MiB at most; 0: none. A process that comes back delivers them again, with
+	// their positions, and so does one that joins, which gets them from its sponsor.
+	Keep, KeepBytes int
 	// Compact is after how many records in durable mode the state replaces them; by
 	// default 1024.
 	Compact int
@@ -236,6 +240,8 @@ func (c Config) Check() error {
 	case max(c.Wait, c.Stagger, c.Admit) > longest:
 		return wrong("wait", "wait %d, stagger %d, admission %d: none may be longer than %d", c.Wait, c.Stagger, c.Admit,
 			longest)
+	case c.Keep < 0 || c.Keep > 0 && (c.KeepBytes < 1 || c.KeepBytes > mostKept):
+		return wrong("keep", "%d deliveries of %d bytes: allowed are 1 to %d bytes", c.Keep, c.KeepBytes, mostKept)
 	case c.Queue < 1 || c.Compact < 1 || c.Payload < 1:
 		return wrong("queue", "a queue of %d, a log of %d, payloads of %d: at least 1 is needed",
 			c.Queue, c.Compact, c.Payload)

@@ -27,7 +27,7 @@ type joiner struct {
 	patience parley.Tick // for the snapshot
 	view     uint64      // in which the sponsor is
 	start    uint64      // the position of the snapshot
-	state    []byte      // and the state
+	state    []byte      // and what came with it
 	came     []delivery  // what the sponsor has delivered since
 	early    []early     // messages of the view that it will be in
 }
@@ -105,7 +105,7 @@ func (g *machine) snapshot(s *parley.Step, state []byte) {
 	for i := range g.learners {
 		if l := &g.learners[i]; !l.sent {
 			l.sent, l.position = true, g.position
-			g.send(s, l.id, parley.Msg{Kind: Snapshot, Seq: g.position, Value: l.life, Body: state})
+			g.send(s, l.id, parley.Msg{Kind: Snapshot, Seq: g.position, Value: l.life, Body: g.given(state)})
 		}
 	}
 }
@@ -244,6 +244,10 @@ func (g *machine) room(m parley.Msg) bool {
 // copy: the sponsor's position, and the state above its layers.
 func (g *machine) copy(s *parley.Step, m parley.Msg) {
 	j := &g.joiner
+	if kept, _, ok := g.taken(m.Body); !ok || uint64(len(kept)) > m.Seq {
+		s.Refuse(j.sponsor, "snapshot that cannot be read")
+		return
+	}
 	j.view, j.start, j.state = uint64(s.Epoch), m.Seq, m.Body
 	j.caught, j.since = true, g.now
 	s.Send(j.sponsor, parley.Msg{Kind: Ready, Seq: g.life})
@@ -298,13 +302,12 @@ func (g *machine) installed(s *parley.Step, m parley.Msg) {
 // returns what has come of the view already.
 func (g *machine) become(s *parley.Step, d decision, value []byte) []early {
 	j := g.joiner
-	g.stage, g.joiner, g.position = member, joiner{}, j.start
-	s.Indicate(parley.Msg{Kind: Restored, Seq: j.start, Body: j.state})
-	for _, x := range j.came {
-		g.position++
-		s.Deliver(x.of, parley.Msg{Kind: parley.Carried, Origin: x.of, Seq: g.position, Body: x.body})
-	}
-	g.records = g.c.Compact // so that the state soon takes the place of the record
+	kept, state, _ := g.taken(j.state) // which was looked at when it came
+	g.stage, g.joiner, g.position = member, joiner{}, j.start-uint64(len(kept))
+	s.Indicate(parley.Msg{Kind: Restored, Seq: g.position, Body: state})
+	g.tell(s, kept)
+	g.tell(s, j.came)
+	g.records = max(g.c.Compact, g.c.Keep) // so that the state soon takes the place of the record
 	g.enter(s, d, value)
 	return j.early
 }

@@ -67,7 +67,9 @@ type machine struct {
 	armed    []timer
 	learners []learner // by id
 	joiner   joiner
-	records  int // since the log was compacted
+	kept     []delivery // the last ones, up to the present position
+	size     int        // scratch: of them; counted anew when loaded
+	records  int        // since the log was compacted
 }
 
 // stall is something that ought to change.
@@ -306,6 +308,7 @@ func (g *machine) within(s *parley.Step, i int, clause func(Layer)) {
 			}
 			g.position++
 			e.Msg = parley.Msg{Kind: parley.Carried, Origin: e.Msg.Origin, Seq: g.position, Body: body}
+			g.keep(e.To, body)
 			g.forward(s, to, e.To, e.Msg)
 		case parley.OpSetTimer:
 			g.armed = append(g.disarmed(i, e.Timer), timer{i, e.Timer})
