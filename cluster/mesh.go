@@ -50,7 +50,7 @@ func (c Config) digest() [sha256.Size]byte {
 		text(m.Name)
 		text(string(m.Signer))
 	}
-	text("groups")
+	text("groups, by majorities of all") // nodes that decide on views otherwise are refused
 	for _, g := range c.Groups {
 		text(g.Name)
 		text(fmt.Sprint(g.Level))

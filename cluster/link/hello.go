@@ -9,11 +9,10 @@ import (
 )
 
 // The versions of the wire that this code speaks. A new one speaks its predecessor too, so
-// that nodes can be replaced one after the other, unless both can not be right together:
-// version 2 decides on views by other majorities than version 1.
+// that nodes can be replaced one after the other.
 const (
-	WireMin = 2
-	WireMax = 2
+	WireMin = 1
+	WireMax = 1
 )
 
 // Hello is what two nodes tell each other first.
