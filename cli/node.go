@@ -64,6 +64,7 @@ func (a *app) node() *cobra.Command {
 		"the node has lost its data, and is to join as a new one: no more than a minority may")
 	cmd.Flags().BoolVar(&attached, "attached", false,
 		"end when standard input does, and not by Ctrl-C: for who starts nodes")
+	cmd.AddCommand(a.nodeVerify())
 	return cmd
 }
 

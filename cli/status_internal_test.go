@@ -17,7 +17,7 @@ func leaves(cmd *cobra.Command, words ...string) (all [][]string) {
 	for _, sub := range cmd.Commands() {
 		all = append(all, leaves(sub, append(words[:len(words):len(words)], sub.Name())...)...)
 	}
-	if len(all) == 0 && len(words) > 0 {
+	if len(words) > 0 && (len(all) == 0 || cmd.Runnable()) {
 		all = append(all, words)
 	}
 	return all
