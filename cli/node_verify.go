@@ -109,10 +109,11 @@ func (a *app) printVerification(v verification, damage error, asJSON bool) error
 		fmt.Fprintln(a.out, "DAMAGED:", damage)
 		return nil
 	}
-	fmt.Fprintf(a.out, "whole: up to record %d of store %s, of %d machines, %d bytes\n", v.Position, v.Store, v.Machines, v.Bytes)
+	fmt.Fprintf(a.out, "whole: up to record %d of store %s, of %d machines, %d bytes\n",
+		v.Position, v.Store, v.Machines, v.Bytes)
 	if t := v.Tail; t != nil {
 		fmt.Fprintf(a.out, "The node did not stop in order: its records end at byte %d of %s.\n", t.Offset, t.File)
-		fmt.Fprintln(a.out, "What it was writing at that moment was not acknowledged. Damage to its last sync would look the same.")
+		fmt.Fprintln(a.out, "What it was writing then was not acknowledged. Damage to its last sync would look the same.")
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestOutsideCluster(t *testing.T) {
 func shops(t *testing.T, dir string, n int) (configs []string) {
 	t.Helper()
 	certs := filepath.Join(dir, "certs")
-	if _, err := cert.Create(certs, "shops", time.Hour); err != nil {
+	if _, err := cert.Create(certs, "shops", 2*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	var members strings.Builder

@@ -165,8 +165,12 @@ func (n *Node) ask(m parley.Msg, which func(v *view) bool) error {
 // without it at once, and do not have to suspect it first. Where there are no views, in
 // Byzantine groups and in agreements, it counts as silent from then on. It comes back by
 // Join. If the context ends before, the node is closed all the same, and the error tells
-// in what it was still a member.
+// in what it was still a member. A majority of all nodes must stay: if only that is left, Leave does nothing and
+// fails with ErrRefused. Close stops a node that need not leave.
 func (n *Node) Leave(ctx context.Context) error {
+	if err := n.mayLeave(); err != nil {
+		return err
+	}
 	n.admin.became(Leaving)
 	in := func(v *view) bool { return v.in }
 	err := n.ask(parley.Msg{Kind: group.Leave}, in)
@@ -177,9 +181,26 @@ func (n *Node) Leave(ctx context.Context) error {
 	return errors.Join(err, n.Close())
 }
 
-// Drain takes no new requests, waits for what is under way, and leaves. If the context ends
+// mayLeave tells whether a majority of all nodes stays in each view without this one.
+func (n *Node) mayLeave() error {
+	n.admin.mu.Lock()
+	defer n.admin.mu.Unlock()
+	all := len(n.c.Members)
+	for name, v := range n.admin.views {
+		if rest := v.members.Len() - 1; v.in && all > 1 && rest < all/2+1 {
+			return fmt.Errorf("%w: %s has %d members, and %d of %d nodes must stay: stop this node instead, and start it again",
+				ErrRefused, name, rest+1, all/2+1, all)
+		}
+	}
+	return nil
+}
+
+// Drain takes no new requests, waits for what is under way, and leaves. It is refused where Leave is. If the context ends
 // before, it leaves all the same, for as long as a leave may take, and the error tells.
 func (n *Node) Drain(ctx context.Context) error {
+	if err := n.mayLeave(); err != nil {
+		return err
+	}
 	n.admin.became(Draining)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

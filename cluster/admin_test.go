@@ -117,11 +117,20 @@ func TestLeave(t *testing.T) {
 		if err := left.Close(); err != nil {
 			t.Error(err)
 		}
-		// The last ones can leave, too: one after the other.
-		for i := range 3 {
-			if err := r.nodes[i].Swap(nil).Leave(ctx); err != nil {
-				t.Error(i, err)
+		// A majority stays: who asks to leave it is refused, and goes on.
+		if err := r.nodes[2].Swap(nil).Leave(ctx); err != nil {
+			t.Error(err)
+		}
+		for name, leave := range map[string]func(context.Context) error{
+			"leave": r.nodes[1].Load().Leave, "drain": r.nodes[1].Load().Drain,
+		} {
+			within(t, 5*time.Second, "it is refused", func() bool { return len(views(r.nodes[1].Load())[0].Members) == 2 })
+			if err := leave(ctx); !errors.Is(err, cluster.ErrRefused) {
+				t.Errorf("%s: got %v, want ErrRefused", name, err)
 			}
+		}
+		if _, err := r.table(1).KeyValue().Add(ctx, []byte("k"), 1); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -541,7 +541,7 @@ func TestNode(t *testing.T) {
 // A node leaves when it is asked to, and is asked for nothing any more; another one drains
 // first; and one is expelled by the rest. Those who stay go on.
 func TestLeave(t *testing.T) {
-	inBubble(t, 5, api.Limits{}, func(t *testing.T, s *served) {
+	inBubble(t, 7, api.Limits{}, func(t *testing.T, s *served) {
 		ctx, stays := t.Context(), s.client(t, 0, all)
 		if _, err := s.client(t, 4, all).Admin.Leave(ctx, &parleyv1.LeaveRequest{}); err != nil {
 			t.Fatal(err)
@@ -559,7 +559,7 @@ func TestLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		st, err := stays.Admin.Status(ctx, &parleyv1.StatusRequest{})
-		if err != nil || fmt.Sprint(st.GetTables()[0].GetView().GetMembers()) != "[node1 node2]" {
+		if err != nil || fmt.Sprint(st.GetTables()[0].GetView().GetMembers()) != "[node1 node2 node6 node7]" {
 			t.Error(st.GetTables(), err)
 		}
 		if _, err := stays.Table.Put(ctx, &parleyv1.PutRequest{Table: "table", Key: []byte("x")}); err != nil {

@@ -392,7 +392,10 @@ func (r *row) add(f found) {
 	}
 	promised := -1
 	for _, v := range f.Verdicts {
-		if v.Outcome == parley.Seen || v.Property == "links" && v.Violated == 0 {
+		switch {
+		case v.Outcome == parley.Seen, v.Property == "links" && v.Violated == 0:
+			continue
+		case v.Outcome == parley.NotApplicable: // of slots for which the source had no value; what is left is judged
 			continue
 		}
 		if r.violated += v.Violated; v.Violated > 0 || v.Outcome == parley.NotSeen {
