@@ -90,8 +90,8 @@ func Consensus() []parley.Property {
 		{
 			Name: Validity, Says: "if all correct processes start with the same value, they decide on it",
 			Mode:    parley.Always,
-			Check:   func(h *parley.History) error { err, _ := unanimous(h); return err },
-			Vacuous: func(h *parley.History) string { _, vacuous := unanimous(h); return vacuous },
+			Check:   func(h *parley.History) error { _, err := unanimous(h); return err },
+			Vacuous: func(h *parley.History) string { vacuous, _ := unanimous(h); return vacuous },
 		},
 		termination, integrity,
 	}
@@ -113,9 +113,9 @@ func undecided(number int, but parley.ID, who, all string) func(h *parley.Histor
 	}
 }
 
-// unanimous is the validity of consensus: it returns what breaks it, and why it demands
-// nothing if it does not.
-func unanimous(h *parley.History) (broken error, vacuous string) {
+// unanimous is the validity of consensus: it returns why it demands nothing, or what
+// breaks it.
+func unanimous(h *parley.History) (vacuous string, broken error) {
 	var common []byte
 	first := true
 	proposed, decided := proposals(h), decisions(h)
@@ -125,23 +125,23 @@ func unanimous(h *parley.History) (broken error, vacuous string) {
 			continue
 		}
 		if !first && !bytes.Equal(v, common) {
-			return nil, "correct processes start with different values"
+			return "correct processes start with different values", nil
 		}
 		common, first = v, false
 	}
 	if first {
-		return nil, "no correct process was given a value"
+		return "no correct process was given a value", nil
 	}
 	if len(decided) == 0 {
-		return nil, "no correct process decides"
+		return "no correct process decides", nil
 	}
 	for id := range parley.ID(h.N) {
 		if v, done := decided[id]; done && !bytes.Equal(v, common) {
-			return fmt.Errorf("%s decided %s, and all correct processes started with %s",
-				h.Name(id), parley.Printable(v), parley.Printable(common)), ""
+			return "", fmt.Errorf("%s decided %s, and all correct processes started with %s",
+				h.Name(id), parley.Printable(v), parley.Printable(common))
 		}
 	}
-	return nil, ""
+	return "", nil
 }
 
 var termination = parley.Property{
