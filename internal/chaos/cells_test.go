@@ -3,9 +3,48 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"parley/catalog"
+	"parley/cli"
 )
+
+// asChaos is set in the environment of a process that is this program.
+const asChaos = "PARLEY_CHAOS_MAIN"
+
+// The test is the command too, for the processes of nodes, and this program.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv("PARLEY_NODE") != "":
+		cli.Main(catalog.All())
+	case os.Getenv(asChaos) != "":
+		main()
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// runs makes a run of this program and returns what it printed.
+func runs(t *testing.T, args ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, append(args, "-parley", self)...)
+	cmd.Env = append(os.Environ(), asChaos+"=1")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
 
 // Nothing is lost when networks are cut and slow, and disks full and slow. It needs Linux
 // and root, and fails where it can not be: who asks for it must not be told that all is
