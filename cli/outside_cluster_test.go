@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -24,13 +26,30 @@ func TestOutsideCluster(t *testing.T) {
 	goTool("build", "-o", "shop.exe", ".")
 	configs := shops(t, dir, 3)
 	outs, errs, codes := make([]string, 3), make([]string, 3), make([]error, 3)
-	var all sync.WaitGroup
+	var counted, all sync.WaitGroup
+	counted.Add(len(configs))
 	for i, config := range configs {
 		all.Go(func() {
+			var done sync.Once
+			defer done.Do(counted.Done)
 			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "shop.exe"), config)
 			var said, logged strings.Builder
-			cmd.Stdout, cmd.Stderr = &said, &logged
-			codes[i] = cmd.Run()
+			cmd.Stdout = &said
+			stdin, in := cmd.StdinPipe()
+			stderr, out := cmd.StderrPipe()
+			if codes[i] = errors.Join(in, out, cmd.Start()); codes[i] != nil {
+				return
+			}
+			go func() { // they end when all have counted
+				counted.Wait()
+				_ = stdin.Close()
+			}()
+			for lines := bufio.NewScanner(stderr); lines.Scan(); {
+				if fmt.Fprintln(&logged, lines.Text()); strings.HasSuffix(lines.Text(), " sold so far") {
+					done.Do(counted.Done)
+				}
+			}
+			codes[i] = cmd.Wait()
 			outs[i], errs[i] = said.String(), logged.String()
 		})
 	}

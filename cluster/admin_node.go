@@ -165,7 +165,7 @@ func (n *Node) ask(m parley.Msg, which func(v *view) bool) error {
 // without it at once, and do not have to suspect it first. Where there are no views, in
 // Byzantine groups and in agreements, it counts as silent from then on. It comes back by
 // Join. If the context ends before, the node is closed all the same, and the error tells
-// in what it was still a member. A majority of all nodes must stay: if only that is left, Leave does nothing and
+// in what it was still a member; so it is if others leave at the same time, and too few stay. A majority of all nodes must stay: if only that is left, Leave does nothing and
 // fails with ErrRefused. Close stops a node that need not leave.
 func (n *Node) Leave(ctx context.Context) error {
 	if err := n.mayLeave(); err != nil {
@@ -174,8 +174,12 @@ func (n *Node) Leave(ctx context.Context) error {
 	n.admin.became(Leaving)
 	in := func(v *view) bool { return v.in }
 	err := n.ask(parley.Msg{Kind: group.Leave}, in)
-	if still := n.admin.until(ctx, func(v *view) bool { return !v.in }); still != nil {
+	majority := len(n.c.Members)/2 + 1 // that others who leave may leave behind: this one then ends as a member
+	still := n.admin.until(ctx, func(v *view) bool { return !v.in || v.members.Len() == majority && majority > 1 })
+	if still != nil {
 		err = errors.Join(err, fmt.Errorf("cluster: still a member of %v: %w", still, context.Cause(ctx)))
+	} else {
+		err = errors.Join(err, n.mayLeave())
 	}
 	n.admin.became(Left)
 	return errors.Join(err, n.Close())
@@ -188,7 +192,7 @@ func (n *Node) mayLeave() error {
 	all := len(n.c.Members)
 	for name, v := range n.admin.views {
 		if rest := v.members.Len() - 1; v.in && all > 1 && rest < all/2+1 {
-			return fmt.Errorf("%w: %s has %d members, and %d of %d nodes must stay: stop this node instead, and start it again",
+			return fmt.Errorf("%w: %s has %d members, and %d of %d nodes must stay: stop this node instead",
 				ErrRefused, name, rest+1, all/2+1, all)
 		}
 	}
