@@ -44,6 +44,7 @@ func begin(t *testing.T, until string, args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = p.cmd.Wait() }) // the folder of the test is removed after that; it may have been waited for
 	p.wait(until)
 	return p
 }

@@ -165,8 +165,9 @@ func (n *Node) ask(m parley.Msg, which func(v *view) bool) error {
 // without it at once, and do not have to suspect it first. Where there are no views, in
 // Byzantine groups and in agreements, it counts as silent from then on. It comes back by
 // Join. If the context ends before, the node is closed all the same, and the error tells
-// in what it was still a member; so it is if others leave at the same time, and too few stay. A majority of all nodes must stay: if only that is left, Leave does nothing and
-// fails with ErrRefused. Close stops a node that need not leave.
+// in what it was still a member; so it is if others leave at the same time, and too few stay.
+// A majority of all nodes must stay: if only that is left, Leave does nothing and fails with
+// ErrRefused. Close stops a node that need not leave.
 func (n *Node) Leave(ctx context.Context) error {
 	if err := n.mayLeave(); err != nil {
 		return err
@@ -199,8 +200,8 @@ func (n *Node) mayLeave() error {
 	return nil
 }
 
-// Drain takes no new requests, waits for what is under way, and leaves. It is refused where Leave is. If the context ends
-// before, it leaves all the same, for as long as a leave may take, and the error tells.
+// Drain takes no new requests, waits for what is under way, and leaves. It is refused where
+// Leave is. If the context ends before, it leaves all the same, for as long as a leave may take, and the error tells.
 func (n *Node) Drain(ctx context.Context) error {
 	if err := n.mayLeave(); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,7 +43,25 @@ func newRig(tb testing.TB, n int, config func(c *cluster.Config)) *rig {
 	configured(tb, r, n, config)
 	tb.Cleanup(func() { r.stop(all(n)...) })
 	r.start(all(n)...)
+	r.settle()
 	return r
+}
+
+// settle waits until all nodes are in their first views together: one that the others began without is let in a
+// moment later, and until then it refuses what it is asked for. Who stays out is for the test to find.
+func (r *rig) settle() {
+	out := func(v cluster.ViewStatus) bool { return len(v.Members) != len(r.nodes) }
+	for range 1000 {
+		waits := false
+		for i := range r.nodes {
+			node := r.nodes[i].Load()
+			waits = waits || node != nil && slices.ContainsFunc(views(node), out)
+		}
+		if !waits {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // configured makes the configurations of n nodes.
