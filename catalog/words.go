@@ -39,6 +39,10 @@ func ofDetector(m parley.Msg, name func(parley.ID) string) string {
 	switch m.Kind {
 	case detector.Trust:
 		return "trusts " + name(m.Origin) + " again"
+	case detector.Broke:
+		return "that its link with " + name(m.Origin) + " broke"
+	case detector.Mended:
+		return "that its link with " + name(m.Origin) + " is whole again"
 	case detector.Resting:
 		return "sends no more signs of life"
 	}

@@ -62,6 +62,7 @@ func (n *Node) takes(liars bool) error {
 // view is what this node knows of the views of one machine.
 type view struct {
 	process   *host.Process // when it has been opened
+	suspects  bool          // that machine, who crashes: it is told of links that break
 	in        bool
 	number    uint64
 	members   parley.Set
@@ -85,11 +86,11 @@ func (n *Node) watched(machine string, upper host.Upper) host.Upper {
 }
 
 // opened is told of the machine, when there is one.
-func (n *Node) opened(machine string, p *host.Process) {
+func (n *Node) opened(machine string, p *host.Process, l Level) {
 	n.admin.mu.Lock()
 	defer n.admin.mu.Unlock()
 	if v := n.admin.views[machine]; v != nil {
-		v.process = p
+		v.process, v.suspects = p, l != Byzantine
 	}
 }
 

@@ -130,7 +130,7 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	n.opened("group/"+c.Name, g.process)
+	n.opened("group/"+c.Name, g.process, c.Level)
 	return g, nil
 }
 

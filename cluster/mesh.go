@@ -13,7 +13,9 @@ import (
 
 	"parley"
 	"parley/cluster/cert"
+	"parley/cluster/host"
 	"parley/cluster/link"
+	"parley/membership/detector"
 )
 
 // linking is what links are made of that know who is at their other end.
@@ -131,10 +133,33 @@ func (c carrier) Burst(parley.ID) { c.n.host.Flush() }
 
 func (c carrier) Up(id parley.ID, life uint64) {
 	c.n.links.set(id, true)
+	c.n.linked(parley.Msg{Kind: detector.Mended, Origin: id})
 	c.n.connected(id, life)
 }
 
-func (c carrier) Down(id parley.ID, _ error) { c.n.links.set(id, false) }
+func (c carrier) Down(id parley.ID, _ error) {
+	c.n.links.set(id, false)
+	c.n.linked(parley.Msg{Kind: detector.Broke, Origin: id})
+}
+
+// linkGrace is how long a link must be broken before the other nodes hear of it: who lives is
+// connected again sooner, for a link that held is dialed at once.
+const linkGrace = 4 * time.Millisecond
+
+// linked tells the machines of all views what has become of a link.
+func (n *Node) linked(m parley.Msg) {
+	n.admin.mu.Lock()
+	var with []*host.Process
+	for _, v := range n.admin.views {
+		if v.suspects {
+			with = append(with, v.process)
+		}
+	}
+	n.admin.mu.Unlock()
+	for _, p := range with {
+		_ = p.Request(m) // one that has stopped suspects nobody
+	}
+}
 
 // connections knows who can be sent to, and of whom something was logged when.
 type connections struct {

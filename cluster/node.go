@@ -164,6 +164,7 @@ func (c Config) views() group.Config {
 	}
 	v.Detector.Period, v.Detector.Timeout = parley.Tick(t.Beat), parley.Tick(t.Suspect)
 	v.Detector.Late = parley.Tick(t.Suspect / 4)
+	v.Detector.Grace = parley.Tick(linkGrace)
 	if i := c.self(); c.Rejoin && i >= 0 && v.N > 1 {
 		v.Initial = parley.Everyone(v.N)
 		v.Initial.Remove(parley.ID(i))

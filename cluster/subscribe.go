@@ -119,7 +119,10 @@ func (h *history) begin(behind uint64) {
 	for h.begun < h.ended {
 		h.drop()
 	}
-	h.out, h.from, h.changed = false, behind+1<<packBits, true
+	h.out, h.from, h.changed = false, 0, true
+	if behind > 0 { // otherwise nothing was delivered before
+		h.from = behind + 1<<packBits
+	}
 	h.mu.Unlock()
 }
 

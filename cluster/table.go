@@ -181,7 +181,7 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 	t.mu.Lock()
 	t.process = process
 	t.mu.Unlock()
-	n.opened("table/"+c.Name, process)
+	n.opened("table/"+c.Name, process, Total)
 	return t, nil
 }
 

@@ -73,12 +73,12 @@ func (m *Mesh) answer(nc net.Conn, from string) {
 	m.run(s, alive)
 }
 
-// call dials a peer once, and stays with the connection until its end.
-func (m *Mesh) call(p *peer) {
+// call dials a peer once, stays with the connection until its end, and returns how long it was up.
+func (m *Mesh) call(p *peer) (up time.Duration) {
 	nc, err := m.dial(m.ctx, p.addr)
 	if err != nil {
 		m.refuse(p, "", &Down{Reason: Unreachable, Err: err})
-		return
+		return 0
 	}
 	alive := context.AfterFunc(m.ctx, func() { _ = nc.Close() })
 	defer alive()
@@ -93,9 +93,11 @@ func (m *Mesh) call(p *peer) {
 	if down != nil {
 		m.refuse(p, "", down)
 		m.part(t, down)
-		return
+		return 0
 	}
+	began := m.now()
 	m.run(s, alive)
+	return m.now() - began
 }
 
 // run serves a connection, unless the mesh was closed meanwhile. Close ends those that

@@ -139,10 +139,11 @@ func (t *tally) stats(id parley.ID) PeerStats {
 func (p *peer) dial() {
 	l := &p.m.c.Limits
 	for wait := l.Backoff; ; {
-		begin := p.m.now()
-		p.m.call(p)
-		if p.m.now()-begin > l.BackoffMax+l.Greeting {
-			wait = l.Backoff // it held
+		if p.m.call(p) > l.BackoffMax { // the connection held: the peer is there still, or refuses at once
+			wait = l.Backoff
+			if p.m.ctx.Err() == nil {
+				continue
+			}
 		}
 		select {
 		case <-p.m.ctx.Done():

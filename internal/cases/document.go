@@ -104,6 +104,9 @@ func (x *explored) requests() string {
 	for i := range x.asked {
 		a := &x.asked[i]
 		what := strings.Join(a.texts, " or ")
+		if a.verb == "loses" || a.verb == "regains" {
+			what = a.verb + " " + what
+		}
 		if what == "" {
 			what = a.verb
 		}

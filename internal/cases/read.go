@@ -12,6 +12,7 @@ import (
 	"parley/broadcast/problem"
 	"parley/explore"
 	"parley/faulty"
+	"parley/membership/detector"
 	"parley/membership/group"
 )
 
@@ -166,7 +167,8 @@ func readProcesses(text string) (set parley.Set, err error) {
 	return set, nil
 }
 
-// readAsking reads "P1 propose 0|1", "P1 cast a", "P1 cast a to P2,P3" or "P1 leave".
+// readAsking reads "P1 propose 0|1", "P1 cast a", "P1 cast a to P2,P3", "P1 loses P3" or
+// "P1 regains P3", which mean its link, or "P1 leave".
 func readAsking(text string) (a asking, err error) {
 	f := strings.Fields(text)
 	if len(f) < 2 {
@@ -183,7 +185,7 @@ func readAsking(text string) (a asking, err error) {
 			return a, err
 		}
 	}
-	if _, err := a.request(""); err != nil {
+	if _, err := a.request(a.texts[0]); err != nil {
 		return a, err
 	}
 	return a, nil
@@ -198,10 +200,19 @@ func (a *asking) request(text string) (explore.Request, error) {
 		m = problem.Request([]byte(text))
 	case a.verb == "cast":
 		m = problem.RequestTo(a.to, []byte(text))
+	case a.verb == "loses" || a.verb == "regains":
+		of, err := readProcess(text)
+		if err != nil {
+			return explore.Request{}, err
+		}
+		if m = (parley.Msg{Kind: detector.Broke, Origin: of}); a.verb == "regains" {
+			m.Kind = detector.Mended
+		}
 	case a.verb == "leave":
 		m = parley.Msg{Kind: group.Leave}
 	default:
-		return explore.Request{}, fmt.Errorf("nobody can be asked to %s: propose, cast and leave are known", a.verb)
+		return explore.Request{}, fmt.Errorf(
+			"nobody can be asked to %s: propose, cast, loses, regains and leave are known", a.verb)
 	}
 	return explore.Request{At: a.at, Msg: m}, nil
 }

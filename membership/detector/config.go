@@ -25,6 +25,9 @@ type Config struct {
 	// Again is how many heartbeats in a row, none of them a timeout after the one
 	// before, clear a suspicion; by default 2. With 1 the first sign of life does.
 	Again int
+	// Grace is how long a link must be broken before the others are told, by default 100: one
+	// that is mended meanwhile never was.
+	Grace parley.Tick
 	// Delay is the bound on message delays that the operator vouches for; by default
 	// 900. Nothing but Accurate depends on it.
 	Delay parley.Tick
@@ -46,6 +49,7 @@ func (c Config) WithDefaults() Config {
 	or(&c.Most, 8*c.Timeout)
 	or(&c.Late, 100)
 	or(&c.Delay, 900)
+	or(&c.Grace, 100)
 	if c.Again == 0 {
 		c.Again = 2
 	}
@@ -89,8 +93,9 @@ func (c Config) Check() error {
 		return wrong("timeout", "%d ticks: it must be longer than the period, %d", c.Timeout, c.Period)
 	case c.Most < c.Timeout:
 		return wrong("most", "%d ticks: it must not be shorter than the timeout, %d", c.Most, c.Timeout)
-	case c.Grow < 0 || c.Late < 0 || c.Delay < 1:
-		return wrong("delay", "growth %d, lateness %d, delay %d: times are not negative", c.Grow, c.Late, c.Delay)
+	case min(c.Grow, c.Late, c.Grace) < 0 || c.Delay < 1:
+		return wrong("delay", "growth %d, lateness %d, grace %d, delay %d: times are not negative",
+			c.Grow, c.Late, c.Grace, c.Delay)
 	case c.Again < 1:
 		return wrong("again", "%d heartbeats: at least 1 is needed", c.Again)
 	case c.Beats < 0:

@@ -24,6 +24,15 @@
 // timeout again. It takes more to clear a suspicion than a single heartbeat, so
 // that a process at the edge of its timeout is not taken back and dropped in turn.
 //
+// A host that sees its links break need not wait that long: it says so ([Broke]), and a
+// process whose links with more than half of all are broken, as these say in their
+// heartbeats, is suspected at once. One link that breaks, or is mended within the grace,
+// makes nobody suspect.
+//
+//	upon broken(q) for Grace, or mended(q):  send BEAT(broken) to all
+//	upon BEAT(b) from p:                     b[p] := b
+//	upon q in b[p] for more than n/2 p that are not suspected:  suspect q
+//
 // Not promised: that two processes suspect the same ones, or at one time; anything
 // of a process that crashes and is back before its timeout is over. A suspicion is
 // no exclusion: whoever acts on it must live with its being wrong.
@@ -40,7 +49,8 @@ import (
 	"parley"
 )
 
-// Beat is a heartbeat. Value: 1 if it is the last one, for its sender rests; else 0.
+// Beat is a heartbeat. Value: 1 if it is the last one, for its sender rests; else 0. Body: the
+// processes with whom the sender's links are broken, if there are any.
 const Beat parley.Kind = 1
 
 // What is indicated, beside parley.Suspect (Origin: who).
@@ -52,8 +62,18 @@ const (
 	Resting
 )
 
-// beat is the timer for the next heartbeat.
-const beat parley.Timer = 1
+// Requests to a detector: what its host sees of the process's own links. They are local kinds.
+const (
+	// Broke says that the link with Origin is broken, and Mended that it is whole again.
+	Broke parley.Kind = parley.Local + 0x28 + iota
+	Mended
+)
+
+// The timers: for the next heartbeat, and for links that have been broken for Grace.
+const (
+	beat parley.Timer = 1 + iota
+	grace
+)
 
 // New returns the detector as the lowest layer of a stack, or alone. It panics on a
 // configuration that makes no sense.
@@ -99,17 +119,45 @@ func (p *process) Start(s *parley.Step) {
 	p.sleep(s, p.c.Period*parley.Tick(s.Self+1)/parley.Tick(s.N))
 }
 
+// Request: a link broke, or is mended.
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	switch m.Kind {
+	case Broke:
+		p.monitor.Broke(s.Now, m.Origin)
+		s.SetTimer(grace, p.c.Grace)
+	case Mended:
+		p.monitor.Mended(m.Origin)
+		p.links(s)
+	}
+}
+
 // Timeout: once a period look at the others, and let them hear me.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
-	if t != beat {
-		return
+	switch t {
+	case beat:
+		p.ticking = false
+		p.suspect(s, p.monitor.Check(s.Now))
+		p.monitor.Links(s.Now)
+		p.suspect(s, p.monitor.Cut())
+		p.beat(s)
+		p.sleep(s, p.c.Period)
+	case grace:
+		p.links(s)
 	}
-	p.ticking = false
-	for id := range p.monitor.Check(s.Now).All() {
+}
+
+// links lets the others hear at once which links are broken, if that has changed.
+func (p *process) links(s *parley.Step) {
+	if p.monitor.Links(s.Now) {
+		p.beat(s)
+		p.suspect(s, p.monitor.Cut())
+	}
+}
+
+func (p *process) suspect(s *parley.Step, who parley.Set) {
+	for id := range who.All() {
 		s.Indicate(parley.Msg{Kind: parley.Suspect, Origin: id})
 	}
-	p.beat(s)
-	p.sleep(s, p.c.Period)
 }
 
 // beat sends a heartbeat, if there is one left.
@@ -117,7 +165,7 @@ func (p *process) beat(s *parley.Step) {
 	if p.rests() {
 		return
 	}
-	m := parley.Msg{Kind: Beat}
+	m := parley.Msg{Kind: Beat, Body: p.monitor.Word()}
 	if p.sent++; p.rests() {
 		s.Indicate(parley.Msg{Kind: Resting, Origin: s.Self})
 		m.Value = 1
@@ -143,10 +191,11 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	if m.Kind >= parley.Local {
 		return
 	}
-	if m.Kind != Beat || m.Origin != 0 || m.Seq != 0 || m.Value > 1 || len(m.Body) > 0 {
+	if m.Kind != Beat || m.Origin != 0 || m.Seq != 0 || m.Value > 1 || !p.monitor.Said(from, m.Body) {
 		s.Refuse(from, "no heartbeat")
 		return
 	}
+	defer func() { p.suspect(s, p.monitor.Cut()) }()
 	trusted := p.monitor.Heard(s.Now, from)
 	if m.Value == 1 {
 		trusted = trusted || p.monitor.Suspected().Has(from)
@@ -167,13 +216,25 @@ func (p *process) State(v *parley.Vars) {
 	v.Bool("ticking", &p.ticking)
 }
 
+// explainWord says with whom a sender's links are broken.
+func explainWord(word []byte, name func(parley.ID) string) (text string) {
+	for i, b := range word {
+		for id := parley.ID(8 * i); b > 0; id, b = id+1, b>>1 {
+			if b&1 == 1 {
+				text += ", without its link with " + name(id)
+			}
+		}
+	}
+	return text
+}
+
 func explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		switch {
 		case m.Kind == Beat && m.Value == 1:
 			yield(fmt.Sprintf("%s is alive, and rests", name(e.From)))
 		case m.Kind == Beat:
-			yield(name(e.From) + " is alive")
+			yield(name(e.From) + " is alive" + explainWord(m.Body, name))
 		}
 	}
 }

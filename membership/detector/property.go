@@ -40,7 +40,7 @@ var properties = []parley.Property{
 	},
 	{
 		Name: Accuracy, Mode: parley.Always,
-		Says:  "no correct process suspects one that never crashes",
+		Says:  "no correct process suspects one that never crashes, and whose links with half of all never break",
 		Check: accurate,
 	},
 	{
@@ -81,10 +81,17 @@ func accurate(h *parley.History) error {
 	for i := range h.Restarts {
 		back.Add(h.Restarts[i].At)
 	}
+	parted := make([]parley.Set, h.N) // by process: who said that its link with it broke
+	for i := range h.Requests {
+		if q := &h.Requests[i]; q.Msg.Kind == Broke && int(q.Msg.Origin) < h.N {
+			parted[q.Msg.Origin].Add(q.At)
+		}
+	}
 	for i := range h.Indications {
 		q := &h.Indications[i]
 		of := q.Msg.Origin
-		if q.Msg.Kind == parley.Suspect && h.Correct(q.At) && h.Correct(of) && !back.Has(of) {
+		if q.Msg.Kind == parley.Suspect && h.Correct(q.At) && h.Correct(of) && !back.Has(of) &&
+			parted[of].Len() <= h.N/2 {
 			return fmt.Errorf("%s suspected %s at tick %d, which never crashed", h.Name(q.At), h.Name(of), q.When)
 		}
 	}

@@ -13,17 +13,58 @@ import (
 // period is what a member does once a period.
 func (g *machine) period(s *parley.Step) {
 	g.asked = false
-	for id := range g.view.Members.All() {
-		if id != g.self {
-			g.send(s, id, parley.Msg{Kind: Beat})
-		}
-	}
-	for id := range g.monitor.Check(g.now).All() {
-		s.Indicate(parley.Msg{Kind: parley.Suspect, Origin: id})
-	}
+	g.monitor.Links(g.now)
+	g.beat(s)
+	g.indicate(s, g.monitor.Check(g.now))
+	g.indicate(s, g.monitor.Cut())
 	g.progress()
 	g.forsake()
 	g.consider(s)
+}
+
+// beat sends a sign of life to all members.
+func (g *machine) beat(s *parley.Step) {
+	word := g.monitor.Word()
+	for id := range g.view.Members.All() {
+		if id != g.self {
+			g.send(s, id, parley.Msg{Kind: Beat, Body: word})
+		}
+	}
+}
+
+func (g *machine) indicate(s *parley.Step, suspected parley.Set) {
+	for id := range suspected.All() {
+		s.Indicate(parley.Msg{Kind: parley.Suspect, Origin: id})
+	}
+}
+
+// links lets the members hear at once which links of this one are broken, if that has changed.
+func (g *machine) links(s *parley.Step) {
+	if g.stage == member && g.monitor.Links(g.now) {
+		g.beat(s)
+		g.cut(s)
+	}
+}
+
+// mended ends the view if something waits: the link that broke may have lost what it waits
+// for, and would be found out a retry later. All who are there are in the next view.
+func (g *machine) mended(s *parley.Step, q parley.ID) {
+	waits := slices.ContainsFunc(g.layers, func(l Layer) bool {
+		own, sends := l.(Sender)
+		return l.Waiting() || sends && own.Oldest() > 0
+	})
+	if g.stage == member && g.view.Members.Has(q) && !g.frozen && waits {
+		g.blocked = true
+		g.propose(s)
+	}
+}
+
+// cut asks for another view if more than half of all have lost their links with a member.
+func (g *machine) cut(s *parley.Step) {
+	if suspected := g.monitor.Cut(); suspected != (parley.Set{}) {
+		g.indicate(s, suspected)
+		g.consider(s)
+	}
 }
 
 // progress looks whether anything is delivered while something waits for it, and

@@ -20,6 +20,9 @@
 // before it. And all n processes vote on that, members or not: members, joiners and the cuts
 // of all layers are one value of one instance of agreement/ballot among all.
 //
+//	upon broken(q), mended(q):       tell the members, as in membership/detector
+//	upon mended(q) while any
+//	  message is not delivered:      start a ballot: the link may have lost what is waited for
 //	upon suspecting q in M, ...:     start a ballot on how view v ends, if v is installed
 //	upon PREPARE or ACCEPT of v:     in v: freeze, vote with the report
 //	                                 not in v: vote with nothing, if how v came about is
@@ -78,7 +81,7 @@ import (
 // its sender is in; those of the ballot that of the view which it ends. The kinds
 // below these are agreement/ballot's. Layers have kinds of their own.
 const (
-	// Beat is a sign of life.
+	// Beat is a sign of life. Body: with whom the sender's links are broken, as in membership/detector.
 	Beat parley.Kind = ballot.Last + 1 + iota
 	// Ask asks who is in a later view what ended this one.
 	Ask

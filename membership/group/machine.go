@@ -21,6 +21,9 @@ const (
 // tick is the timer that all times of the group are looked at with, once a period.
 const tick parley.Timer = 1
 
+// grace is the timer for links that have been broken for some time.
+const grace parley.Timer = 2
+
 // machine is one process.
 type machine struct {
 	c        Config
@@ -147,6 +150,13 @@ func (g *machine) blank(s *parley.Step) { g.disk, g.life = 2+s.Life, s.Life }
 func (g *machine) Request(s *parley.Step, m parley.Msg) {
 	g.now = s.Now
 	switch {
+	case m.Kind == detector.Broke:
+		g.monitor.Broke(g.now, m.Origin)
+		s.SetTimer(grace, g.c.Detector.Grace)
+	case m.Kind == detector.Mended:
+		g.monitor.Mended(m.Origin)
+		g.links(s)
+		g.mended(s, m.Origin)
 	case g.stage == out:
 	case m.Kind == Leave:
 		g.leave(s)
@@ -234,7 +244,9 @@ func (g *machine) present(s *parley.Step, from parley.ID, child int, m parley.Ms
 			g.gap = true
 			g.consider(s)
 		}
-	case m.Kind != Beat && m.Kind != Ask:
+	case m.Kind == Beat && g.monitor.Said(from, m.Body):
+		g.cut(s)
+	case m.Kind != Ask:
 		s.Refuse(from, "message that does not fit")
 	}
 }
@@ -354,6 +366,10 @@ func (g *machine) Timeout(s *parley.Step, t parley.Timer) {
 		if g.stage == member && !g.frozen && len(g.armed) < armed {
 			g.within(s, child-1, func(l Layer) { l.Timeout(s, t) })
 		}
+		return
+	}
+	if t == grace {
+		g.links(s)
 		return
 	}
 	switch g.stage {

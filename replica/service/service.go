@@ -43,6 +43,7 @@ import (
 
 	"parley"
 	"parley/broadcast/problem"
+	"parley/membership/detector"
 	"parley/membership/group"
 )
 
@@ -152,7 +153,7 @@ func (p *process) Start(s *parley.Step) {
 // Request: to have a command applied, broadcast it.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	switch {
-	case m.Kind == group.Leave || m.Kind == group.Exclude:
+	case m.Kind == group.Leave || m.Kind == group.Exclude || m.Kind == detector.Broke || m.Kind == detector.Mended:
 		s.Request(m) // which is the group's beneath
 	case m.Kind == Inspect: // of a copy that has stopped too
 		told := parley.Msg{Kind: Inspect, Origin: s.Self, Seq: p.position}
