@@ -33,7 +33,7 @@ type GroupConfig struct {
 	Name  string
 	Level Level
 	// Keep is how many deliveries are kept for who subscribes, by default 65536, and
-	// KeepBytes how many bytes of them, by default the group's share of 256 MiB, of 64 MiB
+	// KeepBytes how many bytes of them, by default the group's share of 256 MiB, of 16 MiB
 	// at most and 1 MiB at least; what is older is gone first. Of a durable group the newest 8 MiB
 	// at most outlive its members' ends and exclusions, wherever they are read; of a Byzantine
 	// group nothing does.
@@ -52,8 +52,8 @@ func (c GroupConfig) withDefaults(groups int) GroupConfig {
 	if c.Keep == 0 {
 		c.Keep = 1 << 16
 	}
-	if c.KeepBytes == 0 {
-		c.KeepBytes = max(1<<20, min(64<<20, (256<<20)/max(1, groups)))
+	if c.KeepBytes == 0 { // more is fresh memory for long, which costs more than all else that a pack does
+		c.KeepBytes = max(1<<20, min(16<<20, (256<<20)/max(1, groups)))
 	}
 	return c
 }
