@@ -140,8 +140,12 @@ soak: build ## five real nodes under load for SOAK_FOR, 8 hours unless given: no
 soak-sim: ## ten million simulated broadcasts of each ordered broadcast, a member stopped: memory stays flat; ONLY selects one
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
 
+.PHONY: failover-short
+failover-short: ## kill each of three nodes that broadcast, and tell what that costs the others
+	$(GO) run ./cmd/parley bench failover --reps 1 --before 300ms --after 500ms
+
 .PHONY: real
-real: mutants-short audit-short chaos-short demo ## what needs real processes and real time, in its short form
+real: mutants-short audit-short chaos-short failover-short demo ## what needs real processes and real time, in its short form
 
 .PHONY: demo
 demo: ## four processes agree although one of them lies, and go on when one is killed

@@ -17,7 +17,7 @@ import (
 func (a *app) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Time whole systems: against liars, and on a real network",
+		Short: "Time whole systems: against liars, on a real network, and when a node fails",
 		Example: "  parley bench eig -n 13 -m 4 --engine depthfirst\n" +
 			"  parley bench phaseking -n 40 -m 13\n  parley bench order --dur 100ms",
 		Args: cobra.ArbitraryArgs,
@@ -26,7 +26,7 @@ func (a *app) bench() *cobra.Command {
 	for _, name := range []string{"eig", "om", "sm", "phaseking"} {
 		cmd.AddCommand(a.benchOne(name))
 	}
-	cmd.AddCommand(a.benchOrder())
+	cmd.AddCommand(a.benchOrder(), a.benchFailover(), a.failoverNode())
 	return cmd
 }
 

@@ -27,12 +27,15 @@ func (a *app) benchOrder() *cobra.Command {
 		Long: "Order starts a cluster, all of its nodes in this process, joined by connections over loopback under\n" +
 			"mutual TLS, and measures broadcast in one order: how long a lone message from the first node takes\n" +
 			"(phase latl) and from the second (latf), and how many messages a second all nodes deliver with one\n" +
-			"sender (one) and with all sending (many). Senders keep a window of messages under way. It ends with\n" +
+			"sender (one) and with all sending (many). Senders keep a window of messages under way. Phases open and\n" +
+			"openm, of one sender and of all, are an open loop: messages are due at --rate, whatever the cluster\n" +
+			"does, and their times count from when they were due, so that a stall counts for each. It ends with\n" +
 			"a line RESULT and one JSON object, for programs that compare systems; these may write the flags with\n" +
 			"one dash. Nothing else should run on the machine meanwhile.",
 		Example: "  parley bench order --dur 100ms\n" +
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
-			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one",
+			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +
+			"  parley bench order --phases open,openm --rate 20000 --dur 200ms",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.orderSpec(&s, level, secured); err != nil {
@@ -62,7 +65,8 @@ func (a *app) benchOrder() *cobra.Command {
 	f.IntVar(&s.Size, "sizes", 64, "`bytes` of a message")
 	f.IntVar(&s.Window, "window", 1024, "`messages` of a sender under way")
 	f.DurationVar(&s.Duration, "dur", 2*time.Second, "time measured in each phase")
-	f.StringSliceVar(&s.Phases, "phases", order.Phases, "what to measure")
+	f.StringSliceVar(&s.Phases, "phases", order.Usual, "what to measure: "+strings.Join(order.Phases, ", "))
+	f.IntVar(&s.Rate, "rate", 50_000, "`messages` a second of an open loop, of all senders together")
 	f.StringVar(&s.Dir, "dir", "", "a `folder` on the disk to be durable in, for the time of the run (default: in memory)")
 	f.StringVar(&secured, "tls", "on", "mutual TLS: there is no cluster without it")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -130,6 +134,16 @@ func printOrder(w io.Writer, s order.Spec, r order.Result) error {
 			fmt.Fprintf(w, "%-18s delivered by the sender after %.0f us (99 %%: %.0f), "+
 				"by all after %.0f us (99 %%: %.0f), of %d\n",
 				one.what, one.OwnP50, one.OwnP99, one.AllP50, one.AllP99, one.Count)
+		}
+	}
+	for _, one := range []struct {
+		what string
+		*order.Open
+	}{{"open, one sender", r.Open}, {"open, all sending", r.OpenMany}} {
+		if o := one.Open; o != nil {
+			fmt.Fprintf(w, "%-18s %8.0f messages/s of %.0f, by all after %.0f us (99 %%: %.0f, 99.9 %%: %.0f, most %.0f), "+
+				"%.2f s of CPU a million%s\n", one.what, o.Got, o.Offered, o.All.P50, o.All.P99, o.All.P999, o.All.Most, o.CPU,
+				map[bool]string{false: ", NOT ALL DELIVERED"}[o.Drained])
 		}
 	}
 	b, err := json.Marshal(r)

@@ -263,11 +263,16 @@ func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 
 // startMember starts a process of a run.
 func startMember(ctx context.Context, id parley.ID) (*lab.Child, error) {
+	return startChild(ctx, id, "member")
+}
+
+// startChild starts this program as another process, which ends with this one.
+func startChild(ctx context.Context, id parley.ID, args ...string) (*lab.Child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "member")
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env = append(os.Environ(), inNode+"="+id.String())
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

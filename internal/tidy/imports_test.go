@@ -31,7 +31,7 @@ upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* b
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
 hosts     = sim explore cluster cluster/* cluster/api/*
-tools     = internal/draw internal/scenario internal/lab internal/conform internal/bench internal/bench/order
+tools     = internal/draw internal/scenario internal/lab internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
 lockstep               pure    : core
@@ -71,6 +71,7 @@ internal/lab           free    : core adapters faulty trace hosts problems inter
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert
+internal/bench/failover free   : core cluster cluster/cert cluster/link
 cli                    free    : core adapters faulty trace hosts problems parleytest tools
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 internal/tidy          free    :

@@ -25,9 +25,12 @@ import (
 )
 
 // Phases are what can be measured, in the order in which it is done: the latency of a lone
-// message from the first node and from the second, and the rates with one sender and with
-// all nodes sending.
-var Phases = []string{"latl", "latf", "one", "many"}
+// message from the first node and from the second, the rates with one sender and with all
+// nodes sending, and the latencies at a given rate, from one sender and from all.
+var Phases = []string{"latl", "latf", "one", "many", "open", "openm"}
+
+// Usual are the phases that are measured unless others are asked for.
+var Usual = Phases[:4]
 
 // Spec says what to measure.
 type Spec struct {
@@ -37,6 +40,7 @@ type Spec struct {
 	Silent   int // how many of them do, by saying nothing: the last ones
 	Size     int // bytes of a message
 	Window   int // messages of a sender under way
+	Rate     int // messages a second of an open loop, of all senders together
 	Duration time.Duration
 	Phases   []string
 	Round    time.Duration // of Byzantine order; 0: the default
@@ -67,7 +71,8 @@ func (s Spec) Check() error {
 		return &parley.FlagError{Flag: "dur", Err: fmt.Errorf("%v: allowed is up to an hour", s.Duration)}
 	}
 	return errors.Join(between("nodes", s.N, least, most), between("silent", s.Silent, 0, s.M),
-		between("sizes", s.Size, headBytes, 32<<10), between("window", s.Window, 1, 1<<20))
+		between("sizes", s.Size, headBytes, 32<<10), between("window", s.Window, 1, 1<<20),
+		between("rate", s.Rate, 1, 10_000_000))
 }
 
 // Result is what was measured. Its JSON is what programs that compare systems read.
@@ -80,6 +85,9 @@ type Result struct {
 	Many   *Rate    `json:"many,omitempty"`
 	First  *Latency `json:"latl,omitempty"`
 	Second *Latency `json:"latf,omitempty"`
+	// Open is of one sender, and OpenMany of all nodes.
+	Open     *Open `json:"open,omitempty"`
+	OpenMany *Open `json:"openm,omitempty"`
 }
 
 // Rate is that of one phase.
@@ -135,6 +143,10 @@ func Run(s Spec) (Result, error) {
 			r.One, err = l.rate(1)
 		case "many":
 			r.Many, err = l.rate(l.correct)
+		case "open":
+			r.Open, err = l.open(1)
+		case "openm":
+			r.OpenMany, err = l.open(l.correct)
 		}
 		if err != nil {
 			return r, fmt.Errorf("phase %s: %w", p, err)

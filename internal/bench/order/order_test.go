@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 			Phases: []string{"latl", "many"},
 		},
 	} {
-		s.Size, s.Window = 64, 64
+		s.Size, s.Window, s.Rate = 64, 64, 5000
 		s.Duration = cmp.Or(s.Duration, 100*time.Millisecond)
 		if s.Phases == nil {
 			s.Phases = order.Phases
@@ -69,12 +69,21 @@ func measured(s order.Spec) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("phase %s: %+v", phase, *l))
 		}
 	}
+	for phase, o := range map[string]*order.Open{"open": r.Open, "openm": r.OpenMany} {
+		switch asked := slices.Contains(s.Phases, phase); {
+		case asked != (o != nil):
+			wrong = append(wrong, fmt.Sprintf("phase %s: %v", phase, o))
+		case asked && (!o.Drained || o.All.Count == 0 || o.All.Count != o.Own.Count || o.Own.P50 <= 0 ||
+			o.All.P50 < o.Own.P50/2 || o.All.P50 > o.All.P99 || o.All.P99 > o.All.P999 || o.All.P999 > o.All.Most):
+			wrong = append(wrong, fmt.Sprintf("phase %s: %+v", phase, *o))
+		}
+	}
 	return wrong
 }
 
 // What can not be measured is refused, by the flag that says it.
 func TestCheck(t *testing.T) {
-	good := order.Spec{Level: cluster.Byzantine, N: 4, M: 1, Size: 64, Window: 8, Duration: time.Second, Phases: order.Phases}
+	good := order.Spec{Level: cluster.Byzantine, N: 4, M: 1, Size: 64, Window: 8, Rate: 1, Duration: time.Second, Phases: order.Phases}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +92,7 @@ func TestCheck(t *testing.T) {
 		"silent": func(s *order.Spec) { s.Silent = 2 },
 		"sizes":  func(s *order.Spec) { s.Size = 9 },
 		"window": func(s *order.Spec) { s.Window = 0 },
+		"rate":   func(s *order.Spec) { s.Rate = 0 },
 		"dur":    func(s *order.Spec) { s.Duration = 0 },
 		"phases": func(s *order.Spec) { s.Phases = []string{"all"} },
 	} {

@@ -1,0 +1,233 @@
+// Package failover measures what the failure of one node costs the others, as those feel it
+// who use the cluster: all nodes send at a steady rate, one is killed or stopped, and the others
+// tell for how long nothing was delivered.
+//
+// Every node is a process of its own, so that what is killed is all of it. [Run] is the side of
+// who measures, and [Serve] a node.
+package failover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/cluster"
+	"parley/cluster/cert"
+)
+
+// Spec says what to measure.
+type Spec struct {
+	N    int
+	Stop bool // the node falls silent, as a machine without power does; otherwise it is killed
+	// Suspect is how long a node may be silent before it is suspected, Every the time between
+	// two messages of a node, and Before and After how long nodes send before and after the failure.
+	Suspect, Every, Before, After time.Duration
+	Reps                          int // of each node's failure
+}
+
+// Check tells what is wrong with a spec.
+func (s Spec) Check() error {
+	wrong := func(flag, form string, args ...any) error {
+		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	}
+	switch {
+	case s.N < 3 || s.N > 13:
+		return wrong("nodes", "%d: allowed are 3 to 13", s.N)
+	case s.Reps < 1 || s.Reps > 1000:
+		return wrong("reps", "%d: allowed are 1 to 1000", s.Reps)
+	case s.Suspect < 20*time.Millisecond || s.Suspect > time.Minute:
+		return wrong("suspect", "%v: allowed are 20ms to 1m", s.Suspect)
+	case s.Every < 100*time.Microsecond || s.Every > time.Second:
+		return wrong("every", "%v: allowed are 100us to 1s", s.Every)
+	case s.Before < 100*time.Millisecond || s.Before > time.Minute:
+		return wrong("before", "%v: allowed are 100ms to 1m", s.Before)
+	case s.After < 100*time.Millisecond || s.After > time.Minute:
+		return wrong("after", "%v: allowed are 100ms to 1m", s.After)
+	}
+	return nil
+}
+
+// Result is what was measured.
+type Result struct {
+	N        int       `json:"n"`
+	How      string    `json:"how"`
+	Suspect  string    `json:"suspect"`
+	Failures []Failure `json:"failures"`
+}
+
+// Failure is what the failures of one node cost. Times are in milliseconds.
+type Failure struct {
+	Node string `json:"node"`
+	// First is the time from the failure to the first delivery, at the last of the others, of a
+	// message that was sent after it, and Silent the longest time without any delivery at one of
+	// them, from 100 ms before the failure on. Both have one value a repetition.
+	First  []float64 `json:"first_ms"`
+	Silent []float64 `json:"silent_ms"`
+	Lost   int       `json:"lost"` // messages of the others that were not delivered to their own senders
+}
+
+// Median and Worst are of the values of one kind, 0 of none.
+func Median(of []float64) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	of = slices.Sorted(slices.Values(of))
+	return of[len(of)/2]
+}
+
+// Worst is the greatest value.
+func Worst(of []float64) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	return slices.Max(of)
+}
+
+// Child is a process of a node. Its input and output are those of Serve.
+type Child struct {
+	In         io.WriteCloser
+	Out        io.Reader
+	Kill, Stop func() error
+	Wait       func() error
+}
+
+// Run measures. start starts the process of a node; said, if it is not nil, is told of each
+// failure when it is over.
+func Run(ctx context.Context, s Spec, start func(ctx context.Context, id parley.ID) (*Child, error),
+	said func(node string, first time.Duration)) (Result, error) {
+	r := Result{N: s.N, How: "kill", Suspect: s.Suspect.String()}
+	if s.Stop {
+		r.How = "stop"
+	}
+	for victim := range s.N {
+		f := Failure{Node: name(victim)}
+		for range s.Reps {
+			told, err := s.once(ctx, victim, start)
+			if err != nil {
+				return r, fmt.Errorf("%s of %s: %w", r.How, f.Node, err)
+			}
+			var first, silent time.Duration
+			for _, t := range told {
+				first, silent = max(first, t.First), max(silent, t.Silent)
+				f.Lost += t.Lost
+			}
+			f.First = append(f.First, float64(first)/1e6)
+			f.Silent = append(f.Silent, float64(silent)/1e6)
+			if said != nil {
+				said(f.Node, first)
+			}
+		}
+		r.Failures = append(r.Failures, f)
+	}
+	return r, nil
+}
+
+func name(i int) string { return fmt.Sprintf("n%d", i+1) }
+
+// running is a child that is talked to.
+type running struct {
+	*Child
+	to   *json.Encoder
+	from *json.Decoder
+}
+
+// ask tells a node something, and reads its answer.
+func (r *running) ask(o order) (a answer, err error) {
+	if err := r.to.Encode(o); err != nil {
+		return a, err
+	}
+	if err := r.from.Decode(&a); err != nil {
+		return a, fmt.Errorf("a node ended: %w", err)
+	}
+	if a.Failed != "" {
+		return a, errors.New(a.Failed)
+	}
+	return a, nil
+}
+
+// once has a cluster begin, and one node of it fail.
+func (s Spec) once(ctx context.Context, victim int, start func(context.Context, parley.ID) (*Child, error),
+) (told []answer, err error) {
+	dir, err := os.MkdirTemp("", "parley-failover-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	whole := cert.Whole{Cluster: "bench", Hosts: []string{"127.0.0.1"}, Valid: time.Hour}
+	for i := range s.N {
+		whole.Nodes = append(whole.Nodes, name(i))
+	}
+	signers, err := whole.Create(dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancel(ctx)
+	var nodes []*running
+	defer func() {
+		end()
+		for _, n := range nodes {
+			_ = n.In.Close()
+			_ = n.Kill()
+			_ = n.Wait()
+		}
+	}()
+	var members []cluster.Member
+	for i := range s.N {
+		c, err := start(ctx, parley.ID(i))
+		if err != nil {
+			return nil, err
+		}
+		n := &running{c, json.NewEncoder(c.In), json.NewDecoder(c.Out)}
+		nodes = append(nodes, n)
+		a, err := n.ask(order{Dir: dir, Name: name(i), Suspect: s.Suspect, Every: s.Every})
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, cluster.Member{Name: name(i), Address: a.Listens, Signer: signers[i]})
+	}
+	if _, err := all(nodes, order{Members: members}); err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, s.Before); err != nil {
+		return nil, err
+	}
+	fail := nodes[victim].Kill
+	if s.Stop {
+		fail = nodes[victim].Stop
+	}
+	at := time.Now()
+	if err := fail(); err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, s.After); err != nil {
+		return nil, err
+	}
+	return all(slices.Concat(nodes[:victim], nodes[victim+1:]), order{Failed: at})
+}
+
+// all asks nodes at the same time.
+func all(nodes []*running, o order) ([]answer, error) {
+	answers, errs := make([]answer, len(nodes)), make([]error, len(nodes))
+	var asking sync.WaitGroup
+	for i, n := range nodes {
+		asking.Go(func() { answers[i], errs[i] = n.ask(o) })
+	}
+	asking.Wait()
+	return answers, errors.Join(errs...)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,203 @@
+package failover
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/cluster/link"
+)
+
+// order is what a node is told, one after the other: where its keys are, who the members are,
+// and when one of them failed.
+type order struct {
+	Dir, Name      string           `json:",omitempty"`
+	Suspect, Every time.Duration    `json:",omitempty"`
+	Members        []cluster.Member `json:",omitempty"`
+	Failed         time.Time        `json:",omitzero"`
+}
+
+// answer is what it says to each.
+type answer struct {
+	Failed  string        `json:",omitempty"`
+	Listens string        `json:",omitempty"`
+	First   time.Duration // from the failure to the first delivery of what was sent after it
+	Silent  time.Duration // the longest time without a delivery
+	Lost    int           // own messages that were not delivered here
+}
+
+// node is a node, in its process.
+type node struct {
+	order
+	network link.Network // nil: the system's
+	listen  net.Listener
+	joined  *cluster.Node
+	end     context.CancelFunc
+	sending sync.WaitGroup
+
+	mu   sync.Mutex
+	came []delivery
+	sent int
+	mine int   // own messages that were delivered
+	err  error // the first of sending
+}
+
+// delivery is when a message was sent, by the clock of its sender, and when it was delivered.
+type delivery struct{ sent, at time.Time }
+
+// Serve is a node: it does what it is told, line by line, until there is no more. On another
+// network than the system's it is for tests.
+func Serve(network link.Network, in io.Reader, out io.Writer) error {
+	lines, says := json.NewDecoder(in), json.NewEncoder(out)
+	n := &node{network: network, end: func() {}}
+	defer n.close()
+	for {
+		var o order
+		if err := lines.Decode(&o); err != nil {
+			return nil // who started it has gone, or has done with it
+		}
+		a, err := n.follow(o)
+		if err != nil {
+			a.Failed = err.Error()
+		}
+		if err := says.Encode(a); err != nil {
+			return err
+		}
+	}
+}
+
+func (n *node) follow(o order) (a answer, err error) {
+	switch {
+	case o.Name != "":
+		n.order = o
+		listen := new(net.ListenConfig).Listen
+		if n.network != nil {
+			listen = n.network.Listen
+		}
+		if n.listen, err = listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
+			return a, err
+		}
+		a.Listens = n.listen.Addr().String()
+		return a, nil
+	case o.Members != nil:
+		return a, n.join(o.Members)
+	}
+	return n.report(o.Failed)
+}
+
+// join joins the cluster, and begins to send.
+func (n *node) join(members []cluster.Member) error {
+	trust, err := cert.LoadTrust(n.Dir, nil)
+	if err != nil {
+		return err
+	}
+	self, signer, err := cert.LoadNode(n.Dir, n.Name)
+	if err != nil {
+		return err
+	}
+	s := n.Suspect
+	n.joined, err = cluster.Join(context.Background(), cluster.Config{
+		Name: n.Name, Members: members, Self: self, Trust: trust, SignerKey: signer, Listen: n.listen, Network: n.network,
+		Times:  cluster.Times{Beat: s / 10, Suspect: s, Flush: s / 2, Retry: s},
+		Groups: []cluster.GroupConfig{{Name: "order", Level: cluster.Total, Deliver: n.deliver}},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(context.Background())
+	n.end = end
+	n.sending.Go(func() { n.send(ctx) })
+	return nil
+}
+
+// send sends a message with the time in it, once in a while.
+func (n *node) send(ctx context.Context) {
+	tick := time.NewTicker(n.Every)
+	defer tick.Stop()
+	group := n.joined.Group("order")
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		b := append([]byte(nil), n.Name...)
+		b = binary.BigEndian.AppendUint64(b, uint64(time.Now().UnixNano()))
+		err := group.Post(b)
+		n.mu.Lock()
+		if err == nil {
+			n.sent++
+		} else if n.err == nil {
+			n.err = err
+		}
+		n.mu.Unlock()
+	}
+}
+
+func (n *node) deliver(d cluster.Delivery) {
+	at, from := time.Now(), len(d.Payload)-8
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.came = append(n.came, delivery{time.Unix(0, int64(binary.BigEndian.Uint64(d.Payload[from:]))), at})
+	if string(d.Payload[:from]) == n.Name {
+		n.mine++
+	}
+}
+
+// settle is how long a node waits for what it has sent last.
+const settle = 2 * time.Second
+
+// report stops to send, and tells what the failure has cost.
+func (n *node) report(failed time.Time) (a answer, err error) {
+	n.end()
+	n.sending.Wait()
+	for end := time.Now().Add(settle); n.waits() && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.err != nil {
+		return a, n.err
+	}
+	a.Lost = n.sent - n.mine
+	last, first := failed.Add(-100*time.Millisecond), time.Time{}
+	for _, d := range n.came {
+		if d.at.Before(last) {
+			continue
+		}
+		a.Silent = max(a.Silent, d.at.Sub(last))
+		last = d.at
+		if first.IsZero() && d.sent.After(failed) {
+			first = d.at
+		}
+	}
+	if first.IsZero() {
+		return a, fmt.Errorf("%s: nothing that was sent after the failure was delivered", n.Name)
+	}
+	a.First = first.Sub(failed)
+	return a, nil
+}
+
+// waits tells whether own messages are under way.
+func (n *node) waits() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mine < n.sent
+}
+
+func (n *node) close() {
+	n.end()
+	n.sending.Wait()
+	if n.joined != nil {
+		_ = n.joined.Close()
+	} else if n.listen != nil {
+		_ = n.listen.Close()
+	}
+}
