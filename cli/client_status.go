@@ -94,6 +94,7 @@ func (a *app) printStatus(nodes []*parleyv1.StatusResponse) error {
 			printView(w, n, t.GetName(), "table", t.GetView(), fmt.Sprintf("command %d", t.GetPosition()))
 		}
 	}
+	printDisks(w, nodes)
 	printRefused(w, nodes)
 	return w.Flush()
 }
@@ -108,6 +109,27 @@ func printView(w io.Writer, n *parleyv1.StatusResponse, name, level string, v *p
 		}
 	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.GetNode(), name, level, view, members, at)
+}
+
+// printDisks prints which nodes have little room on their disks, or slow ones.
+func printDisks(w io.Writer, nodes []*parleyv1.StatusResponse) {
+	head := "\nnode\tdisk\n"
+	line := func(n *parleyv1.StatusResponse, what string) {
+		fmt.Fprintf(w, "%s%s\t%s\n", head, n.GetNode(), what)
+		head = ""
+	}
+	for _, n := range nodes {
+		s := n.GetStore()
+		if what := s.GetLow(); what != "" {
+			line(n, "warning: "+what)
+		}
+		if what := s.GetFull(); what != "" {
+			line(n, "requests that write are refused: "+what)
+		}
+		if slow := s.GetSlowest(); slow.AsDuration() > time.Second {
+			line(n, "the slowest commit took "+short(slow))
+		}
+	}
 }
 
 // printRefused prints what nodes have refused.

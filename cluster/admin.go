@@ -146,7 +146,17 @@ type StoreStatus struct {
 	Records uint64 `json:"records"` // handed over in this life
 	Durable uint64 `json:"durable"` // of them on the disk
 	Bytes   uint64 `json:"bytes"`
-	Error   string `json:"error,omitempty"`
+	// Position is the number of the last record on the disk, over all lives.
+	Position uint64 `json:"position"`
+	// Free is how many bytes were free on the disk at most a second ago.
+	Free uint64 `json:"free"`
+	// Slowest is how long the slowest commit of this life took, in nanoseconds.
+	Slowest time.Duration `json:"slowest"`
+	// Low is a warning if less than 256 MiB are free, and Full says why new requests are refused if
+	// less than 64 MiB are: see ErrNoRoom. At most one is set.
+	Low   string `json:"low,omitempty"`
+	Full  string `json:"full,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 // RefusedStatus counts what one machine did not accept of one member.

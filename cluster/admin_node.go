@@ -59,6 +59,14 @@ func (n *Node) takes(liars bool) error {
 	return nil
 }
 
+// takesPayload tells why the node takes no new payload for a group of a level, if it does not.
+func (n *Node) takesPayload(l Level) error {
+	if err := n.takes(l == Byzantine); err != nil || l == Byzantine || !n.c.Durable {
+		return err
+	}
+	return n.hasRoom()
+}
+
 // view is what this node knows of the views of one machine.
 type view struct {
 	process   *host.Process // when it has been opened

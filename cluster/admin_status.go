@@ -54,13 +54,7 @@ func (n *Node) Status() Status {
 	s.Streams = n.streamStatus(abstained)
 	s.Commit = n.commits.status()
 	s.Members, s.Strangers = n.memberStatus(in)
-	if n.store != nil {
-		st := n.store.Stats()
-		s.Store = &StoreStatus{Records: st.Records, Durable: st.Durable, Bytes: st.Bytes}
-		if st.Err != nil {
-			s.Store.Error = st.Err.Error()
-		}
-	}
+	s.Store = n.storeStatus()
 	return s
 }
 

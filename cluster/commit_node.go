@@ -165,7 +165,7 @@ func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) 
 	if err != nil {
 		return false, err
 	}
-	if err := n.takes(n.c.Commit.Protocol == Agreed); err != nil {
+	if err := cmp.Or(n.takes(n.c.Commit.Protocol == Agreed), n.hasRoom()); err != nil {
 		return false, err
 	}
 	s := n.commits

@@ -106,7 +106,7 @@ var ErrOut = errors.New("this node is not a member of the group now")
 func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	wrong := func(err error) error { return fmt.Errorf("group %s: %w", c.Name, err) }
 	g := &Group{c: c.withDefaults(len(n.c.Groups)), mine: n.self,
-		takes: func() error { return n.takes(c.Level == Byzantine) }}
+		takes: func() error { return n.takesPayload(c.Level) }}
 	g.kept.init(g.c.Keep, g.c.KeepBytes)
 	views, deep := n.c.views(), packs
 	switch c.Level {

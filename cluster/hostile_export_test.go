@@ -12,6 +12,9 @@ import (
 // TestDisk has a node's store on another disk.
 func (c *Config) TestDisk(d disk.Disk) { c.hooks.disk = d }
 
+// TestLogSize has the store of a node begin a new log after so many bytes.
+func (c *Config) TestLogSize(bytes int64) { c.hooks.logSize = bytes }
+
 // TestWire has a node speak other versions of the wire.
 func (c *Config) TestWire(least, most uint16) { c.hooks.wireMin, c.hooks.wireMax = least, most }
 

@@ -31,6 +31,9 @@ type call struct {
 // Open opens a session, under whose number commands can be asked that are carried out once
 // however often they are asked.
 func (t *Table) Open(ctx context.Context) (session uint64, err error) {
+	if err := t.writes(); err != nil {
+		return 0, err
+	}
 	r, err := t.ask(ctx, callName{}, nil)
 	if err != nil {
 		return 0, err
@@ -47,6 +50,9 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 ) {
 	if service.Client(session) != session || number == 0 || number >= 1<<63 {
 		return nil, 0, fmt.Errorf("%w: no number of a session and of its command: %d, %d", ErrRefused, session, number)
+	}
+	if err := t.writes(); err != nil {
+		return nil, 0, err
 	}
 	r, err := t.ask(ctx, callName{session, number}, command)
 	if err != nil {
@@ -65,6 +71,15 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	r, err := t.ask(ctx, callName{0, 1}, command)
 	return r.Answer, r.Position, err
+}
+
+// writes tells why the table takes no command that changes something, if it does not. Those that change
+// nothing are written too, but are short.
+func (t *Table) writes() error {
+	if !t.n.c.Durable {
+		return nil
+	}
+	return t.n.hasRoom()
 }
 
 // ask puts a command among those that wait, and waits for its answer.

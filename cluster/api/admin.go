@@ -106,6 +106,9 @@ func (s *Server) problems(st cluster.Status) []string {
 	if st.Store != nil && st.Store.Error != "" {
 		out = append(out, "its disk failed: "+st.Store.Error)
 	}
+	if st.Store != nil && st.Store.Full != "" {
+		out = append(out, "it refuses to write for clients: "+st.Store.Full)
+	}
 	return out
 }
 
@@ -161,7 +164,10 @@ func (s *Server) status() *parleyv1.StatusResponse {
 		out.Commit = commitStatus(c)
 	}
 	if x := st.Store; x != nil {
-		out.Store = &parleyv1.StoreStatus{Records: x.Records, Durable: x.Durable, Bytes: x.Bytes, Error: x.Error}
+		out.Store = &parleyv1.StoreStatus{
+			Records: x.Records, Durable: x.Durable, Bytes: x.Bytes, Error: x.Error,
+			Position: x.Position, Free: x.Free, Slowest: durationpb.New(x.Slowest), Low: x.Low, Full: x.Full,
+		}
 	}
 	return out
 }

@@ -63,6 +63,7 @@ var kinds = []struct {
 	// What another node may serve comes before what is refused for good.
 	{cluster.ErrNotConfigured, connect.CodeNotFound, nothing, "not configured"},
 	{cluster.ErrDraining, connect.CodeUnavailable, nothing, "draining"},
+	{cluster.ErrNoRoom, connect.CodeUnavailable, nothing, "disk full"},
 	{cluster.ErrExpelled, connect.CodeUnavailable, nothing, "expelled"},
 	{cluster.ErrOut, connect.CodeUnavailable, nothing, "not a member"},
 	{cluster.ErrStopped, connect.CodeUnavailable, nothing, "stopped"},

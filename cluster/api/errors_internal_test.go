@@ -51,6 +51,7 @@ func TestFailed(t *testing.T) {
 		{keyvalue.ErrTooLarge, connect.CodeResourceExhausted, nothing, "too large"},
 		{keyvalue.ErrUnknown, connect.CodeInvalidArgument, nothing, "no such command"},
 		{cluster.ErrDraining, connect.CodeUnavailable, nothing, "draining"},
+		{cluster.ErrNoRoom, connect.CodeUnavailable, nothing, "disk full"},
 		{cluster.ErrRefused, connect.CodeFailedPrecondition, nothing, "refused"},
 		{with(cluster.ErrRefused, late), connect.CodeDeadlineExceeded, nothing, "deadline"},
 		{with(cluster.ErrRefused, gone), connect.CodeCanceled, nothing, "canceled"},

@@ -53,6 +53,10 @@ var (
 	recordsFigure = figure("store_records_total", "Records handed to the disk.")
 	durableFigure = figure("store_durable_total", "Records that are on the disk.")
 	storeFigure   = figure("store_bytes_total", "Bytes of records.")
+	freeFigure    = figure("store_free_bytes", "Bytes that were free on the disk at most a second ago.")
+	slowestFigure = figure("store_slowest_commit_seconds", "How long the slowest commit took since the node began.")
+	fullFigure    = figure("store_refuses",
+		"1 if new requests are refused because less than 64 MiB are free on the disk.")
 	commitsFigure = figure("commit_total", "Transactions that have ended, by outcome.", "outcome")
 	pendingFigure = figure("commit_pending", "Transactions whose outcome this node waits for.")
 	syncFigure    = figure("clock_synchronized", "1 if the clock is in step.")
@@ -117,9 +121,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	}
 	out.count(strangeFigure, st.Strange)
 	if st.Store != nil {
-		out.count(recordsFigure, st.Store.Records)
-		out.count(durableFigure, st.Store.Durable)
-		out.count(storeFigure, st.Store.Bytes)
+		out.store(*st.Store)
 	}
 	if c := st.Commit; c != nil {
 		out.count(commitsFigure, c.Committed, "committed")
@@ -159,6 +161,15 @@ func (s sender) member(m cluster.MemberStatus) {
 		s.gauge(rttFigure, m.RTT.P50.Seconds(), m.Name, "0.5")
 		s.gauge(rttFigure, m.RTT.P999.Seconds(), m.Name, "0.999")
 	}
+}
+
+func (s sender) store(x cluster.StoreStatus) {
+	s.count(recordsFigure, x.Records)
+	s.count(durableFigure, x.Durable)
+	s.count(storeFigure, x.Bytes)
+	s.gauge(freeFigure, float64(x.Free))
+	s.gauge(slowestFigure, x.Slowest.Seconds())
+	s.gauge(fullFigure, truth(x.Full != ""))
 }
 
 func (s sender) view(name string, v cluster.ViewStatus) {

@@ -3,6 +3,9 @@ package api
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"parley/cluster"
 )
@@ -28,6 +31,53 @@ func TestReady(t *testing.T) {
 		})
 		if strings.Join(got, "; ") != c.want {
 			t.Errorf("%+v: %q, and not %q", c, got, c.want)
+		}
+	}
+}
+
+// A node whose disk is nearly full is not ready; one with little room is.
+func TestReadyOnFullDisk(t *testing.T) {
+	for _, c := range []struct {
+		store cluster.StoreStatus
+		want  string
+	}{
+		{cluster.StoreStatus{Low: "little"}, ""},
+		{cluster.StoreStatus{Full: "none"}, "it refuses to write for clients: none"},
+	} {
+		got := new(Server).problems(cluster.Status{State: cluster.Running, Store: &c.store})
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%+v: %q, and not %q", c, got, c.want)
+		}
+	}
+}
+
+// storeFigures sends the figures of a store alone.
+type storeFigures cluster.StoreStatus
+
+func (storeFigures) Describe(chan<- *prometheus.Desc) {}
+func (s storeFigures) Collect(to chan<- prometheus.Metric) {
+	sender(to).store(cluster.StoreStatus(s))
+}
+
+// The metrics tell how much room a disk has, whether that is too little, and how slow it is.
+func TestDiskFigures(t *testing.T) {
+	r := prometheus.NewRegistry()
+	if err := r.Register(storeFigures{Free: 40 << 20, Full: "none", Slowest: 3 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]float64)
+	for _, f := range families {
+		got[f.GetName()] = f.GetMetric()[0].GetGauge().GetValue()
+	}
+	for name, want := range map[string]float64{
+		"parley_store_free_bytes": 40 << 20, "parley_store_refuses": 1, "parley_store_slowest_commit_seconds": 3,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
 		}
 	}
 }

@@ -40,6 +40,13 @@ func NewMemory(room int64) *Memory {
 	}
 }
 
+// SetFree leaves room for free bytes beside those that are there.
+func (d *Memory) SetFree(free int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.room = free + d.used()
+}
+
 // Crash returns what is left after a loss of power. What was not synced is lost; with chance given, each sector
 // and each name that was not is lost or not by chance. The disk itself is left as it is.
 func (d *Memory) Crash(chance *rand.Rand) *Memory {
@@ -90,7 +97,9 @@ func (f *memoryFile) crash(survives func() bool) *memoryFile {
 func (d *Memory) MkdirAll(dir string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.dirs[filepath.Clean(dir)] = true
+	for dir = filepath.Clean(dir); !d.dirs[dir]; dir = filepath.Dir(dir) {
+		d.dirs[dir] = true
+	}
 	return nil
 }
 
@@ -217,15 +226,19 @@ func (d *Memory) free() uint64 {
 	if d.room < 0 {
 		return 1 << 50
 	}
-	used := make(map[*memoryFile]bool)
-	left := d.room
+	return uint64(max(0, d.room-d.used()))
+}
+
+// used is how many bytes are in all files. The lock is held.
+func (d *Memory) used() (bytes int64) {
+	seen := make(map[*memoryFile]bool)
 	for _, f := range d.names {
-		if !used[f] {
-			left -= int64(len(f.data))
+		if !seen[f] {
+			bytes += int64(len(f.data))
 		}
-		used[f] = true
+		seen[f] = true
 	}
-	return uint64(max(0, left))
+	return bytes
 }
 
 // Change changes the bytes of a file at rest, durably: for tests of damage. It panics if there is no such file.

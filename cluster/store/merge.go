@@ -28,6 +28,7 @@ func (f *files) tidy(s *Store) {
 		return
 	}
 	f.rotated = false
+	_ = s.look() // a new log has taken much of it
 	f.hold()
 	closed, logs := f.manifest.sealed(), len(f.manifest.logs)
 	f.letGo()
@@ -35,9 +36,9 @@ func (f *files) tidy(s *Store) {
 	if closed < 2*counts+2*f.logSize && logs < manyLogs {
 		return
 	}
-	if free := s.Free(); free < uint64(counts)+RoomRefuse {
-		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "too little room on the disk to merge logs",
-			slog.Uint64("free", free), slog.Int64("needed", counts+RoomRefuse))
+	// The open log may be full before old ones are gone. Little room is no reason to wait: a merge makes more.
+	if err := s.Room(uint64(counts + f.logSize)); err != nil {
+		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "too little room to merge logs", slog.Any("err", err))
 		return
 	}
 	f.merging = make(chan struct{})

@@ -30,6 +30,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley"
@@ -61,10 +62,10 @@ type Store struct {
 	books   map[string]*book
 	closing bool
 	err     error
-	asked   time.Time // when free was
-	free    uint64
 
 	files files
+	free  atomic.Uint64 // bytes on the disk, as they were last looked at
+	quit  chan struct{} // closed by Close
 }
 
 // pending is a batch that gathers, with room for its header in front.
@@ -124,7 +125,8 @@ type book struct {
 func Open(dir string, o Options) (*Store, error) {
 	o.fill()
 	s := &Store{
-		o: o, dir: dir, done: make(chan struct{}), bad: make(chan struct{}), books: make(map[string]*book),
+		o: o, dir: dir, done: make(chan struct{}), bad: make(chan struct{}), quit: make(chan struct{}),
+		books: make(map[string]*book),
 	}
 	s.moved.L = &s.mu
 	s.disk = disk.Hooked{Disk: o.Disk, Around: s.watched}
@@ -144,6 +146,7 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	go s.run()
+	go s.watch()
 	return s, nil
 }
 
@@ -181,9 +184,8 @@ func (s *Store) start() (err error) {
 	}
 	s.id = s.files.manifest.store
 	s.batch.b, s.spare.b = make([]byte, batchHeader), make([]byte, batchHeader)
-	s.asked = time.Now()
-	s.free, err = s.disk.Free(s.dir)
-	return err
+	s.free.Store(RoomWarn)
+	return s.look()
 }
 
 // watched makes a call of the disk, and takes the disk for failed if the call does not end in time. A disk that has
@@ -374,53 +376,24 @@ func (s *Store) Position() uint64 {
 	return s.synced
 }
 
-// The room on a disk below which a node warns, and below which it refuses to write for its clients.
-const (
-	RoomWarn   = 256 << 20
-	RoomRefuse = 64 << 20
-)
-
-// Free returns how many bytes are free on the disk, at most a second ago.
-func (s *Store) Free() uint64 {
-	s.mu.Lock()
-	ask := time.Since(s.asked) >= time.Second && s.err == nil && !s.closing
-	if ask {
-		s.asked = time.Now()
-	}
-	free := s.free
-	s.mu.Unlock()
-	if !ask {
-		return free
-	}
-	now, err := s.disk.Free(s.dir)
-	if err != nil {
-		return free
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free = now
-	return now
-}
-
 // Stats is what a store has done.
 type Stats struct {
 	Records  uint64        // handed over since it was opened, states too
 	Durable  uint64        // of them on the disk
 	Position uint64        // the number of the last record on the disk
 	Bytes    uint64        // of the folder
-	Free     uint64        // on the disk
+	Free     uint64        // bytes on the disk, as they were at most a second ago
 	Slowest  time.Duration // the slowest commit
 	Err      error         // why nothing is durable any more
 }
 
 // Stats returns what the store has done since it was opened.
 func (s *Store) Stats() Stats {
-	free := s.Free()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{
 		Records: s.upto - s.begun, Durable: s.synced - s.begun, Position: s.synced,
-		Bytes: uint64(s.files.size.Load()), Free: free, Slowest: s.slowest, Err: s.err,
+		Bytes: uint64(s.files.size.Load()), Free: s.free.Load(), Slowest: s.slowest, Err: s.err,
 	}
 }
 
@@ -435,6 +408,7 @@ func (s *Store) Close() error {
 	s.closing = true
 	s.moved.Broadcast()
 	s.mu.Unlock()
+	close(s.quit)
 	ended := make(chan error, 1)
 	go func() { ended <- s.end() }()
 	select {

@@ -1025,7 +1025,17 @@ type StoreStatus struct {
 	Durable uint64 `protobuf:"varint,2,opt,name=durable,proto3" json:"durable,omitempty"`
 	Bytes   uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Why it has stopped, if it has.
-	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// The number of the last record on the disk, over all lives.
+	Position uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
+	// How many bytes were free on the disk at most a second ago.
+	Free uint64 `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`
+	// How long the slowest commit of this life took.
+	Slowest *durationpb.Duration `protobuf:"bytes,7,opt,name=slowest,proto3" json:"slowest,omitempty"`
+	// A warning if less than 256 MiB are free.
+	Low string `protobuf:"bytes,8,opt,name=low,proto3" json:"low,omitempty"`
+	// Why new requests are refused, if less than 64 MiB are free.
+	Full          string `protobuf:"bytes,9,opt,name=full,proto3" json:"full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1084,6 +1094,41 @@ func (x *StoreStatus) GetBytes() uint64 {
 func (x *StoreStatus) GetError() string {
 	if x != nil {
 		return x.Error
+	}
+	return ""
+}
+
+func (x *StoreStatus) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *StoreStatus) GetFree() uint64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *StoreStatus) GetSlowest() *durationpb.Duration {
+	if x != nil {
+		return x.Slowest
+	}
+	return nil
+}
+
+func (x *StoreStatus) GetLow() string {
+	if x != nil {
+		return x.Low
+	}
+	return ""
+}
+
+func (x *StoreStatus) GetFull() string {
+	if x != nil {
+		return x.Full
 	}
 	return ""
 }
@@ -2045,12 +2090,17 @@ const file_parley_v1_admin_proto_rawDesc = "" +
 	"\tpreparing\x18\x04 \x01(\rR\tpreparing\x12\x1c\n" +
 	"\tcommitted\x18\x05 \x01(\x04R\tcommitted\x12\x18\n" +
 	"\aaborted\x18\x06 \x01(\x04R\aaborted\x124\n" +
-	"\ablocked\x18\a \x03(\v2\x1a.parley.v1.OutcomeResponseR\ablocked\"m\n" +
+	"\ablocked\x18\a \x03(\v2\x1a.parley.v1.OutcomeResponseR\ablocked\"\xf8\x01\n" +
 	"\vStoreStatus\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x18\n" +
 	"\adurable\x18\x02 \x01(\x04R\adurable\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"e\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x1a\n" +
+	"\bposition\x18\x05 \x01(\x04R\bposition\x12\x12\n" +
+	"\x04free\x18\x06 \x01(\x04R\x04free\x123\n" +
+	"\aslowest\x18\a \x01(\v2\x19.google.protobuf.DurationR\aslowest\x12\x10\n" +
+	"\x03low\x18\b \x01(\tR\x03low\x12\x12\n" +
+	"\x04full\x18\t \x01(\tR\x04full\"e\n" +
 	"\rRefusedStatus\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x10\n" +
@@ -2189,39 +2239,40 @@ var file_parley_v1_admin_proto_depIdxs = []int32{
 	33, // 19: parley.v1.StreamStatus.algorithm:type_name -> parley.v1.Algorithm
 	5,  // 20: parley.v1.StreamStatus.slots:type_name -> parley.v1.SlotStatus
 	34, // 21: parley.v1.CommitStatus.blocked:type_name -> parley.v1.OutcomeResponse
-	30, // 22: parley.v1.RoundTrip.least:type_name -> google.protobuf.Duration
-	30, // 23: parley.v1.RoundTrip.median:type_name -> google.protobuf.Duration
-	30, // 24: parley.v1.RoundTrip.p999:type_name -> google.protobuf.Duration
-	30, // 25: parley.v1.MeasureResponse.round:type_name -> google.protobuf.Duration
-	18, // 26: parley.v1.MeasureResponse.peers:type_name -> parley.v1.PeerMeasure
-	17, // 27: parley.v1.MeasureResponse.wake:type_name -> parley.v1.WakeMeasure
-	30, // 28: parley.v1.MeasureResponse.suspended:type_name -> google.protobuf.Duration
-	30, // 29: parley.v1.MeasureResponse.bound:type_name -> google.protobuf.Duration
-	30, // 30: parley.v1.WakeMeasure.median:type_name -> google.protobuf.Duration
-	30, // 31: parley.v1.WakeMeasure.p999:type_name -> google.protobuf.Duration
-	30, // 32: parley.v1.WakeMeasure.most:type_name -> google.protobuf.Duration
-	12, // 33: parley.v1.PeerMeasure.round_trip:type_name -> parley.v1.RoundTrip
-	30, // 34: parley.v1.PeerMeasure.skew:type_name -> google.protobuf.Duration
-	30, // 35: parley.v1.PeerMeasure.error:type_name -> google.protobuf.Duration
-	1,  // 36: parley.v1.AdminService.Status:input_type -> parley.v1.StatusRequest
-	13, // 37: parley.v1.AdminService.Health:input_type -> parley.v1.HealthRequest
-	15, // 38: parley.v1.AdminService.Measure:input_type -> parley.v1.MeasureRequest
-	19, // 39: parley.v1.AdminService.Leave:input_type -> parley.v1.LeaveRequest
-	21, // 40: parley.v1.AdminService.Drain:input_type -> parley.v1.DrainRequest
-	23, // 41: parley.v1.AdminService.Expel:input_type -> parley.v1.ExpelRequest
-	25, // 42: parley.v1.AdminService.Record:input_type -> parley.v1.RecordRequest
-	2,  // 43: parley.v1.AdminService.Status:output_type -> parley.v1.StatusResponse
-	14, // 44: parley.v1.AdminService.Health:output_type -> parley.v1.HealthResponse
-	16, // 45: parley.v1.AdminService.Measure:output_type -> parley.v1.MeasureResponse
-	20, // 46: parley.v1.AdminService.Leave:output_type -> parley.v1.LeaveResponse
-	22, // 47: parley.v1.AdminService.Drain:output_type -> parley.v1.DrainResponse
-	24, // 48: parley.v1.AdminService.Expel:output_type -> parley.v1.ExpelResponse
-	26, // 49: parley.v1.AdminService.Record:output_type -> parley.v1.RecordResponse
-	43, // [43:50] is the sub-list for method output_type
-	36, // [36:43] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	30, // 22: parley.v1.StoreStatus.slowest:type_name -> google.protobuf.Duration
+	30, // 23: parley.v1.RoundTrip.least:type_name -> google.protobuf.Duration
+	30, // 24: parley.v1.RoundTrip.median:type_name -> google.protobuf.Duration
+	30, // 25: parley.v1.RoundTrip.p999:type_name -> google.protobuf.Duration
+	30, // 26: parley.v1.MeasureResponse.round:type_name -> google.protobuf.Duration
+	18, // 27: parley.v1.MeasureResponse.peers:type_name -> parley.v1.PeerMeasure
+	17, // 28: parley.v1.MeasureResponse.wake:type_name -> parley.v1.WakeMeasure
+	30, // 29: parley.v1.MeasureResponse.suspended:type_name -> google.protobuf.Duration
+	30, // 30: parley.v1.MeasureResponse.bound:type_name -> google.protobuf.Duration
+	30, // 31: parley.v1.WakeMeasure.median:type_name -> google.protobuf.Duration
+	30, // 32: parley.v1.WakeMeasure.p999:type_name -> google.protobuf.Duration
+	30, // 33: parley.v1.WakeMeasure.most:type_name -> google.protobuf.Duration
+	12, // 34: parley.v1.PeerMeasure.round_trip:type_name -> parley.v1.RoundTrip
+	30, // 35: parley.v1.PeerMeasure.skew:type_name -> google.protobuf.Duration
+	30, // 36: parley.v1.PeerMeasure.error:type_name -> google.protobuf.Duration
+	1,  // 37: parley.v1.AdminService.Status:input_type -> parley.v1.StatusRequest
+	13, // 38: parley.v1.AdminService.Health:input_type -> parley.v1.HealthRequest
+	15, // 39: parley.v1.AdminService.Measure:input_type -> parley.v1.MeasureRequest
+	19, // 40: parley.v1.AdminService.Leave:input_type -> parley.v1.LeaveRequest
+	21, // 41: parley.v1.AdminService.Drain:input_type -> parley.v1.DrainRequest
+	23, // 42: parley.v1.AdminService.Expel:input_type -> parley.v1.ExpelRequest
+	25, // 43: parley.v1.AdminService.Record:input_type -> parley.v1.RecordRequest
+	2,  // 44: parley.v1.AdminService.Status:output_type -> parley.v1.StatusResponse
+	14, // 45: parley.v1.AdminService.Health:output_type -> parley.v1.HealthResponse
+	16, // 46: parley.v1.AdminService.Measure:output_type -> parley.v1.MeasureResponse
+	20, // 47: parley.v1.AdminService.Leave:output_type -> parley.v1.LeaveResponse
+	22, // 48: parley.v1.AdminService.Drain:output_type -> parley.v1.DrainResponse
+	24, // 49: parley.v1.AdminService.Expel:output_type -> parley.v1.ExpelResponse
+	26, // 50: parley.v1.AdminService.Record:output_type -> parley.v1.RecordResponse
+	44, // [44:51] is the sub-list for method output_type
+	37, // [37:44] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_parley_v1_admin_proto_init() }

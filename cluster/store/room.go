@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// The room on a disk, in bytes, below which a node warns, and below which it takes nothing new from its clients.
+const (
+	RoomWarn   = 256 << 20
+	RoomRefuse = 64 << 20
+)
+
+// RoomError says that there is little room left on the disk of a store.
+type RoomError struct {
+	Dir    string // where the store lies
+	Free   uint64 // bytes, at most a second ago
+	Needed uint64 // bytes
+}
+
+// Error says where, how much there is and how much is needed.
+func (e *RoomError) Error() string {
+	return fmt.Sprintf("%d MiB are free in %s, and %d MiB are needed: make room there", e.Free>>20, e.Dir, e.Needed>>20)
+}
+
+// Room returns nil if needed bytes were free on the disk at most a second ago, and otherwise a *RoomError.
+// It does not ask the disk.
+func (s *Store) Room(needed uint64) error {
+	if free := s.free.Load(); free < needed {
+		return &RoomError{s.dir, free, needed}
+	}
+	return nil
+}
+
+// looks is how often the room on the disk is looked at, beside after each new log.
+const looks = time.Second
+
+// watch looks at the room on the disk until the store ends.
+func (s *Store) watch() {
+	tick := time.NewTicker(looks)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = s.look() // where the disk cannot say, what it said before holds
+		case <-s.quit:
+			return
+		case <-s.bad:
+			return
+		}
+	}
+}
+
+// look asks the disk for its room, and logs when there is little of it, or enough again.
+func (s *Store) look() error {
+	free, err := s.disk.Free(s.dir)
+	if err != nil {
+		return err
+	}
+	before := level(s.free.Swap(free))
+	if now := level(free); now > before {
+		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, roomLevels[now],
+			slog.String("folder", s.dir), slog.Uint64("free", free))
+	} else if now < before && now == 0 {
+		s.o.Log.LogAttrs(context.Background(), slog.LevelInfo, roomLevels[now],
+			slog.String("folder", s.dir), slog.Uint64("free", free))
+	}
+	return nil
+}
+
+// roomLevels say what so little room means.
+var roomLevels = [...]string{
+	"disk has room again",
+	"disk has little room left; make room in the folder",
+	"disk is nearly full; new requests of clients are refused until there is room in the folder",
+}
+
+// level is 1 if a node warns of so many free bytes, and 2 if it takes nothing new.
+func level(free uint64) int {
+	switch {
+	case free < RoomRefuse:
+		return 2
+	case free < RoomWarn:
+		return 1
+	}
+	return 0
+}

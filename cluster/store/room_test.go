@@ -1,0 +1,116 @@
+package store
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/cluster/disk"
+)
+
+// A store knows the room on its disk within a second, and after each new log, without asking at each commit; it says
+// where there is too little. A disk that cannot say is taken for what it was.
+func TestStoreKnowsTheRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := disk.NewMemory(-1)
+		var asked atomic.Int64
+		var unknown atomic.Bool
+		options := new(owner).options(disk.Hooked{Disk: mem, Around: func(op disk.Op, do func() error) error {
+			if op.Call == "free" {
+				if asked.Add(1); unknown.Load() {
+					return errors.ErrUnsupported
+				}
+			}
+			return do()
+		}})
+		options.LogSize = 32 << 10
+		s, err := Open("dir", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, _, err := s.Open("m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		room := func(needed uint64, want string) {
+			t.Helper()
+			err := s.Room(needed)
+			var e *RoomError
+			if short := errors.As(err, &e); short != (want != "") || short && !strings.Contains(err.Error(), want) {
+				t.Errorf("room for %d: %v, want %q", needed, err, want)
+			}
+		}
+		room(RoomWarn, "")
+		mem.SetFree(200 << 20)
+		time.Sleep(looks + 1)
+		room(RoomWarn, "200 MiB are free in dir, and 256 MiB are needed")
+		room(RoomRefuse, "")
+		before := asked.Load()
+		commit := func(times int) {
+			t.Helper()
+			for range times {
+				if err := s.Wait(b.Replace(make([]byte, 100))); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		commit(200)
+		if asked.Load() != before {
+			t.Errorf("the disk was asked %d times for its room in 200 commits", asked.Load()-before)
+		}
+		mem.SetFree(63 << 20)
+		room(RoomRefuse, "") // nobody looked
+		commit(100)          // a log is full
+		room(RoomRefuse, "and 64 MiB are needed")
+		if got := s.Stats().Free; got>>20 != 62 || asked.Load() != before+1 {
+			t.Errorf("%d bytes are free, asked %d times", got, asked.Load()-before)
+		}
+		mem.SetFree(1 << 30)
+		unknown.Store(true)
+		time.Sleep(looks + 1)
+		room(RoomRefuse, "62 MiB")
+		unknown.Store(false)
+		time.Sleep(looks + 1)
+		room(RoomWarn, "")
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Logs are merged while there is room for what counts and a new log, also on a disk that is nearly full: it has
+// more room after that.
+func TestStoreMergesForRoom(t *testing.T) {
+	const logSize = 16 << 10
+	for _, c := range []struct {
+		free   int64
+		merges bool
+	}{{5 * logSize, true}, {3*logSize + 200, false}} {
+		mem := disk.NewMemory(-1)
+		options := new(owner).options(mem)
+		options.LogSize = logSize
+		s, err := Open("dir", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, _, err := s.Open("m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mem.SetFree(c.free)
+		for s.files.header.number < 4 {
+			if err := s.Wait(b.Replace(make([]byte, 1000))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.files.manifest.base != nil; got != c.merges {
+			t.Errorf("%d bytes free: merged %v, want %v", c.free, got, c.merges)
+		}
+	}
+}
