@@ -29,10 +29,11 @@ type mutant struct {
 //
 //	# breaks: what is wrong now, and which property or bound shows it
 //	# tests: ./agreement/...           packages to test beside the patch's own
+//	# run: TestA|TestB                 which of their tests are enough; all if left out
 //	# equivalent: why no test can fail
 func parseMutant(name, folder, text string) mutant {
 	m := mutant{name: name, tests: []string{"./" + filepath.ToSlash(folder)}}
-	fields := map[string]*string{"breaks": &m.breaks, "equivalent": &m.equivalent}
+	fields := map[string]*string{"breaks": &m.breaks, "run": &m.run, "equivalent": &m.equivalent}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "--- ") {
 			break
