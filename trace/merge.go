@@ -38,9 +38,10 @@ type Whole struct {
 	// Ends is when the trace of each node ends.
 	Ends map[parley.ID]parley.Tick
 	// Lost is how many messages between nodes that were up did not arrive; Reordered tells
-	// that some came out of the order in which they were sent.
-	Lost      uint64
-	Reordered bool
+	// that some came out of the order in which they were sent, and Doubled that some came
+	// twice, which only numbered traces show.
+	Lost               uint64
+	Reordered, Doubled bool
 	// Unsent are receipts, from nodes that do not lie and of which everything is there, of
 	// what these have not sent: their numbers in the log.
 	Unsent []uint64
@@ -78,7 +79,8 @@ func (h *Header) Name(id parley.ID) string {
 
 // Merge makes one log of the traces of one machine at all nodes. Each receipt has the
 // sending for its cause: on a link messages arrive in the order in which they were sent,
-// and what is missing between two that arrived was lost. Events are in an order in which
+// and what is missing between two that arrived was lost; numbered traces say themselves what
+// a receipt is of, and what was lost. Events are in an order in which
 // every cause comes before what it brought about, and otherwise by the nodes' clocks.
 // Times are from the earliest beginning of a trace on; a clock that is behind is moved as
 // far as that order demands.
@@ -100,29 +102,37 @@ func Merge(traces []Trace, how Merging) (*Whole, error) {
 type merging struct {
 	how   Merging
 	w     *Whole
-	start int64                 // Unix time of tick 0
-	nodes []*lives              // by process; nil: nothing is known, or nothing to be believed
-	lost  map[*item][]parley.ID // of sendings: at whom they did not arrive, though they were up
+	start int64                   // Unix time of tick 0
+	nodes []*lives                // by process; nil: nothing is known, or nothing to be believed
+	lost  map[sending][]parley.ID // at whom what was sent did not arrive, though they were up
+}
+
+// sending is something that a node sent: see [Sending].
+type sending struct {
+	from   parley.ID
+	number uint64
 }
 
 // lives are the traces of one node, one after another.
 type lives struct {
-	items  []item
-	next   int
-	begins []parley.Tick // when each life begins
-	end    parley.Tick
-	intact bool   // no events are missing
-	gaps   bool   // some are, in the middle
-	broken bool   // some may be, at the end of a life
-	killed []bool // by life: it ended by a crash
+	items    []item
+	next     int
+	begins   []parley.Tick // when each life begins
+	end      parley.Tick
+	intact   bool   // no events are missing
+	gaps     bool   // some are, in the middle
+	broken   bool   // some may be, at the end of a life
+	numbered bool   // receipts say what they are of
+	killed   []bool // by life: it ended by a crash
 }
 
 // item is an event of a node.
 type item struct {
 	Event
-	life  int
-	cause *item // of a receipt
-	id    uint64
+	life   int
+	stated uint64 // the [Sending] that it is, or of a receipt in a numbered trace, that it is of
+	cause  *item  // of a receipt
+	id     uint64
 }
 
 // gather sorts out which trace is whose.
@@ -131,7 +141,7 @@ func gather(traces []Trace, how Merging) (*merging, error) {
 		return nil, errors.New("trace: nothing to merge")
 	}
 	first := traces[0].Header
-	g := &merging{how: how, lost: make(map[*item][]parley.ID), w: &Whole{
+	g := &merging{how: how, lost: make(map[sending][]parley.ID), w: &Whole{
 		Liars: how.Liars, Dropped: make(map[parley.ID]uint64), Ends: make(map[parley.ID]parley.Tick),
 	}}
 	order := slices.Clone(traces)
@@ -163,6 +173,7 @@ func gather(traces []Trace, how Merging) (*merging, error) {
 	}
 	h, node := first, *first.Node
 	node.Self, node.Life, node.Began, node.Lies, node.Recorded = Merged, 0, g.start, "", false
+	node.Numbered = false
 	h.Node, h.Faulty = &node, nil
 	for id := range g.w.Liars.All() {
 		h.Faulty = append(h.Faulty, int(id))
@@ -210,11 +221,7 @@ func (g *merging) live(id parley.ID, t Trace) {
 	}
 	l.begins = append(l.begins, begin)
 	l.end = max(l.end, begin)
-	for _, e := range t.Log.Events {
-		e.Time, e.At, e.Cause = e.Time+shift, id, 0
-		l.end = max(l.end, e.Time)
-		l.items = append(l.items, item{Event: e, life: len(l.begins)})
-	}
+	l.add(id, t, shift, g.lost)
 	l.end = max(l.end, t.Log.Until+shift)
 	if dropped := t.Log.Dropped(); dropped > 0 {
 		g.w.Dropped[id] += dropped
@@ -227,6 +234,29 @@ func (g *merging) live(id parley.ID, t Trace) {
 	}
 	if t.Header.Node.Recorded {
 		g.w.Recorded, l.intact, l.gaps = true, false, true
+	}
+}
+
+// add adds the events of a life. What a numbered trace says was lost goes to what was sent.
+func (l *lives) add(id parley.ID, t Trace, shift parley.Tick, lost map[sending][]parley.ID) {
+	numbered, nth := t.Header.Node.Numbered, uint64(0)
+	l.numbered = l.numbered || numbered
+	for _, e := range t.Log.Events {
+		one := item{Event: e, life: len(l.begins)}
+		switch {
+		case e.Op == Send:
+			nth++
+			one.stated = Sending(t.Header.Node.Life, nth)
+		case numbered && e.Op == Receive:
+			one.stated = e.Cause
+		case numbered && e.Op == Lose:
+			at := sending{id, Sending(t.Header.Node.Life, nth)}
+			lost[at] = append(lost[at], e.Peer)
+			continue
+		}
+		one.Time, one.At, one.Cause = e.Time+shift, id, 0
+		l.end = max(l.end, one.Time)
+		l.items = append(l.items, one)
 	}
 }
 
@@ -296,8 +326,23 @@ func (g *merging) link(from, to parley.ID, got []*item) {
 		}
 	}
 	pairs := make([]*item, len(sent))
+	named := make(map[uint64]int) // places in sent, of what numbered receipts name
+	if len(got) > 0 && got[0].stated > 0 {
+		for i, s := range sent {
+			named[s.stated] = i
+		}
+	}
 	next := 0
 	for _, r := range got {
+		if i, ok := named[r.stated]; ok && same(&sent[i].Event, &r.Event) {
+			g.w.Doubled = g.w.Doubled || pairs[i] != nil
+			g.w.Reordered = g.w.Reordered || i+1 < next
+			next = max(next, i+1)
+			r.cause, pairs[i] = sent[i], cmp.Or(pairs[i], r)
+			continue
+		} else if r.stated > 0 {
+			continue
+		}
 		key := content(&r.Event)
 		places := index[key]
 		k, _ := slices.BinarySearch(places, next)
@@ -344,13 +389,17 @@ func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
 			if g.nodes[from].killed[s.life-1] && (end == len(sent) || sent[end].life != s.life) {
 				continue
 			}
+			at := sending{from, s.stated}
+			if slices.Contains(g.lost[at], to) || l.numbered && s.Time+parley.Tick(g.how.Grace) >= l.end {
+				continue // its sender says so; or it may be on its way
+			}
 			if end < len(sent) {
 				if pairs[end].life == max(life, 1) && s.Time > l.begins[0] {
-					g.lost[s] = append(g.lost[s], to)
+					g.lost[at] = append(g.lost[at], to)
 				}
 			} else if life == max(life, len(l.begins)) || life == 0 {
 				if s.Time > l.begins[len(l.begins)-1] && s.Time+parley.Tick(g.how.Grace) < l.end {
-					g.lost[s] = append(g.lost[s], to)
+					g.lost[at] = append(g.lost[at], to)
 				}
 			}
 		}
@@ -411,7 +460,10 @@ func (g *merging) put(e *item, now parley.Tick) {
 	if event.Op == Receive && event.Cause == 0 && (int(event.Peer) >= len(g.nodes) || g.nodes[event.Peer].intact) {
 		g.w.Unsent = append(g.w.Unsent, e.id)
 	}
-	for _, to := range g.lost[e] {
+	if event.Op != Send {
+		return
+	}
+	for _, to := range g.lost[sending{event.At, e.stated}] {
 		lost := event
 		lost.Op, lost.At, lost.Peer, lost.Cause = Lose, to, event.At, e.id
 		g.w.Log.Add(lost)
@@ -433,6 +485,6 @@ func (g *merging) sum() {
 		}
 	}
 	facts.Network.Lost = g.w.Lost > 0
-	facts.Network.Reordered = g.w.Reordered
+	facts.Network.Reordered, facts.Network.Doubled = g.w.Reordered, g.w.Doubled
 	facts.Processes.Restarted = g.w.Restarted != (parley.Set{})
 }

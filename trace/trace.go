@@ -100,7 +100,14 @@ type Node struct {
 	// Recorded tells that these are the last events only: a recorder has forgotten those
 	// before.
 	Recorded bool `json:"recorded,omitempty"`
+	// Numbered tells that the Cause of a receipt names what was sent, as [Sending] does, and
+	// that a Lose with At the node itself says that what it sent last did not reach Peer.
+	Numbered bool `json:"numbered,omitempty"`
 }
+
+// Sending names, in a numbered trace of a receiver, what was sent: the nth Send, from 1, in a
+// life of its sender. There are less than 2^40 of them in a life, and less than 2^24 lives.
+func Sending(life, nth uint64) uint64 { return life<<40 | nth }
 
 // Merged is the Self of a trace that was made of those of all nodes.
 const Merged = -1
