@@ -12,6 +12,10 @@ import (
 // rest, at once if nothing has to wait for the disk. The lock is held.
 func (p *Process) carry() {
 	effects := p.step.Effects
+	if p.o.Crash != nil {
+		effects = p.cut(effects)
+		defer p.die()
+	}
 	if p.book != nil {
 		p.append(effects)
 		if p.durable < p.wanted || len(p.outbox) > 0 {
@@ -54,11 +58,12 @@ func (p *Process) release(upto uint64) {
 	p.durable = max(p.durable, upto)
 	p.step.Now = p.clock.Now()
 	done := 0
-	for done < len(p.outbox) && p.outbox[done].after <= p.durable && !p.stopped {
+	for done < len(p.outbox) && p.outbox[done].after <= p.durable && (!p.stopped || p.dying) {
 		p.perform(&p.outbox[done].Effect, p.outbox[done].now)
 		done++
 	}
 	p.outbox = slices.Delete(p.outbox, 0, done)
+	p.die()
 }
 
 // perform carries out one effect, which a step asked for at the time now.

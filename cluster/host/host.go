@@ -173,6 +173,24 @@ type Options struct {
 	Again bool
 	// Trace is given every event, with At the node and no ID or cause, within the step.
 	Trace func(trace.Event)
+	// Chance is where the machine's choices come from, by default nobody knows where.
+	Chance mathrand.Source
+	// Crash, if it is set, has the machine crash at an exact place: for laboratories.
+	Crash Crash
+}
+
+// Crash says where a machine stops, as one that crashes, before a step or in the middle of
+// it. Its methods are called within the step, and must not ask the process for anything.
+type Crash interface {
+	// Before tells, when a step would begin, whether the machine has crashed by then.
+	Before(now parley.Tick) bool
+	// Within is given what a step asks for: records first, then what replaces them, then the
+	// rest, with one sending for each receiver. It tells whether the machine crashes, and how
+	// many of these effects are carried out before.
+	Within(now parley.Tick, effects []parley.Effect) (carried int, crashes bool)
+	// Crashed is called when that has come: what was carried out is durable, and has been given
+	// to the links, which have not been flushed.
+	Crashed()
 }
 
 // Open starts a machine. If its book in the store has anything, it starts as one that
@@ -186,9 +204,12 @@ func (h *Host) Open(o Options) (*Process, error) {
 		p.clock = h.c.Clock
 	}
 	h.watch(p)
-	var seed [32]byte
-	_, _ = rand.Read(seed[:]) // which never fails
-	p.chance = mathrand.New(mathrand.NewChaCha8(seed))
+	if o.Chance == nil {
+		var seed [32]byte
+		_, _ = rand.Read(seed[:]) // which never fails
+		o.Chance = mathrand.NewChaCha8(seed)
+	}
+	p.chance = mathrand.New(o.Chance)
 	p.step = parley.Step{Self: h.c.Self, N: h.c.N, Host: (*stepHost)(p)}
 	p.step.Members.Add(h.c.Self)
 	var records []parley.Record

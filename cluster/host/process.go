@@ -38,6 +38,7 @@ type Process struct {
 	refused map[refusal]uint64
 	told    bool // something was delivered or indicated
 	stopped bool
+	dying   bool // stopped by Options.Crash, and something waits for the disk yet
 	broken  error
 }
 
@@ -57,6 +58,9 @@ type refusal struct {
 // start lets the machine begin. The lock is held.
 func (p *Process) start(restart, lost bool, records []parley.Record) {
 	defer p.guard()
+	if p.crashed() {
+		return
+	}
 	e := trace.Event{Op: trace.Start}
 	if restart {
 		e.Op = trace.Restart
@@ -99,7 +103,7 @@ func (p *Process) Request(m parley.Msg) error {
 }
 
 func (p *Process) request(m parley.Msg) error {
-	if p.stopped {
+	if p.stopped || p.crashed() {
 		return p.why()
 	}
 	defer p.guard()
@@ -133,7 +137,7 @@ func (p *Process) unlock() {
 }
 
 func (p *Process) receiveLocked(e parley.Env, m parley.Msg) {
-	if p.stopped {
+	if p.stopped || p.crashed() {
 		return
 	}
 	defer p.guard()
@@ -188,7 +192,7 @@ func (p *Process) Close() {
 func (p *Process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped = true
+	p.stopped, p.dying = true, false
 	if p.alarm != nil {
 		p.alarm.Stop()
 	}

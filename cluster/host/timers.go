@@ -135,6 +135,9 @@ func (p *Process) timeout() bool {
 		p.wake()
 		return false
 	}
+	if p.crashed() {
+		return false
+	}
 	defer p.guard()
 	name := next.timerName
 	p.timers.remove(name)
