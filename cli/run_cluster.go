@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,7 +21,6 @@ import (
 	"parley"
 	"parley/cluster/lab"
 	"parley/faulty"
-	"parley/sim"
 	"parley/trace"
 )
 
@@ -49,20 +47,9 @@ func (f *hostFlags) declare(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.span, "for", 0, "how long to watch (--host cluster; default: until nothing is due any more)")
 }
 
-const open = "nothing lies in the way of real links"
-
 // simulated are flags that only a simulator has an answer to, and why.
 var simulated = map[string]string{
-	"delay": "real links take as long as they take", "fifo": "real links keep the order",
-	"loss": "real links lose nothing", "twice": "real links double nothing",
-	"graph": "every process has a link to every other", "links": open, "partitions": open, "heal": open,
-	"clocks":     "the processes have one clock, that of this machine",
-	"suspicions": "nobody but a detector of the protocol suspects anybody",
-	"detect":     "nobody but a detector of the protocol knows of crashes",
-	"random":     "faults are not drawn",
-	"until":      "it is in virtual time: --for says how long to watch",
-	"promised":   "the protocol relies on --round or --tick",
-	"steps":      "--for says how long to watch",
+	"steps": "no process knows how many steps all others have taken: --for says how long to watch",
 }
 
 // apart is the host if it is not the simulator.
@@ -154,12 +141,6 @@ func (f *hostFlags) suit(s *setup, plan *planFlags) error {
 			s.faulty[id] = crash
 		}
 	}
-	for i, c := range s.plan.Crashes {
-		if c.Step > 0 || c.Effects > 0 {
-			return plan.entry("crashes", i, errors.New("step and effects are for the simulator, and not for --host cluster: "+
-				"when says when the process is killed"))
-		}
-	}
 	if len(s.plan.Pauses) > 0 && !canHold {
 		return plan.entry("pauses", 0, errors.New("this system has no signal that holds a process"))
 	}
@@ -204,14 +185,11 @@ func (s setup) lab(dir string) *lab.Run {
 	r := &lab.Run{
 		Header: s.header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.protocol.Timing == parley.Synchronous,
 		Asked: make(map[parley.ID][]lab.Request), Until: opt.Until, Limit: limit,
-		Delay: cmp.Or(s.protocol.Relies.Delay, 900), Start: startMember,
+		Delay: cmp.Or(opt.Promised.Delay, s.protocol.Relies.Delay, opt.Delay.Most, 900), Start: startMember,
 	}
-	requests := slices.Clone(opt.Requests)
-	slices.SortStableFunc(requests, func(a, b sim.Request) int { return int(a.When - b.When) })
-	for _, q := range requests {
-		r.Asked[q.At] = append(r.Asked[q.At], lab.Request{When: q.When, Msg: q.Msg})
-		r.Limit = max(r.Limit, limit+time.Duration(q.When)*tick)
-	}
+	late := func(t parley.Tick) { r.Limit = max(r.Limit, limit+time.Duration(t)*tick) }
+	s.asks(r, opt, late)
+	s.weather(r, opt)
 	for id := range s.down().All() {
 		if how, lies := s.faulty[id]; lies {
 			r.Liars.Add(id)
@@ -221,16 +199,16 @@ func (s setup) lab(dir string) *lab.Run {
 		}
 	}
 	for _, c := range opt.Crashes {
-		r.Crash = append(r.Crash, lab.Crash{At: c.At, When: c.When, Back: c.Back, Lost: c.LostDisk})
-		r.Limit = max(r.Limit, limit+time.Duration(c.When+c.Back)*tick)
+		r.Crash = append(r.Crash, lab.Crash{
+			At: c.At, When: c.When, Step: c.Step, Effects: c.Effects, Back: c.Back, Lost: c.LostDisk,
+		})
+		late(c.When + c.Back)
 	}
 	for _, p := range opt.Pauses {
 		r.Pause = append(r.Pause, lab.Pause{At: p.At, From: p.From, For: p.For})
-		r.Limit = max(r.Limit, limit+time.Duration(p.From+p.For)*tick)
+		late(p.From + p.For)
 	}
-	if r.Until > 0 {
-		r.Limit = max(r.Limit, limit+time.Duration(r.Until)*tick)
-	}
+	late(r.Until)
 	return r
 }
 

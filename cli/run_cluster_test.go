@@ -19,18 +19,31 @@ import (
 	"parley/trace"
 )
 
-// inside starts processes of a run inside this one, on a network in memory.
-func (a *app) inside(network *net.Network) func(context.Context, parley.ID) (*lab.Child, error) {
+// inside starts processes of a run inside this one, on a network in memory. One that is
+// stopped is cut off from the n others until it goes on.
+func (a *app) inside(network *net.Network, n int) func(context.Context, parley.ID) (*lab.Child, error) {
 	return func(_ context.Context, id parley.ID) (*lab.Child, error) {
 		hear, in := io.Pipe()
 		out, say := io.Pipe()
 		nothing := func() error { return nil }
+		var others []*net.Host
+		for other := range parley.ID(n) {
+			if other != id {
+				others = append(others, network.Host(other.String()))
+			}
+		}
+		cut := func(how func(*net.Host, ...*net.Host)) func() error {
+			return func() error {
+				how(network.Host(id.String()), others...)
+				return nil
+			}
+		}
 		go func() {
 			err := lab.ServeOn(network.Host(id.String()), hear, say, a.machine)
 			_ = hear.Close()
 			_ = say.CloseWithError(err)
 		}()
-		return &lab.Child{In: in, Out: out, Kill: in.Close, Stop: nothing, Continue: nothing, Wait: nothing}, nil
+		return &lab.Child{In: in, Out: out, Kill: in.Close, Stop: cut(network.Cut), Continue: cut(network.Heal), Wait: nothing}, nil
 	}
 }
 
@@ -49,12 +62,17 @@ func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string)
 	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
 		return nil, 0, err
 	}
+	return f.onLinks(ctx, dir)
+}
+
+// onLinks makes the run of the flags.
+func (f *runFlags) onLinks(ctx context.Context, dir string) (r *report, received int, err error) {
 	s, err := f.setup()
 	if err != nil {
 		return nil, 0, err
 	}
 	run := s.lab(dir)
-	run.Start = (&app{protocols: catalog.All()}).inside(net.New(net.Options{}))
+	run.Start = (&app{protocols: catalog.All()}).inside(net.New(net.Options{}), s.protocol.N)
 	run.Limit = 10 * time.Minute
 	h, log, err := run.Do(ctx)
 	if err != nil {

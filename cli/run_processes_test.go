@@ -41,6 +41,16 @@ func TestRunProcesses(t *testing.T) {
 			[]string{"twophase", "--crashes=[{process: 2, when: 5, back: 2000}]"}, nil,
 			map[string]string{"atomicity": "held", "stability": "held"},
 		},
+		"crashed between two sends": {
+			[]string{"diffusion", "-n4", "--requests=[{at: 1, when: 100, broadcast: a}]",
+				"--crashes=[{process: 1, step: 2, effects: 1}]"}, nil,
+			map[string]string{"agreement": "held", "validity": "not applicable"},
+		},
+		"bad weather": {
+			[]string{"bracha", "-n4", "-m1", "--requests=[{at: 1, when: 100, broadcast: a}]", "--delay=1..900",
+				"--clocks=[{process: 1, offset: 5}]", "--twice=0.5"}, nil,
+			map[string]string{"agreement": "held", "validity": "held"},
+		},
 		"stands still": {
 			[]string{"bracha", "--pauses=[{process: 2, since: 100, for: 100ms}]"}, nil,
 			map[string]string{"agreement": "held", "validity": "held"},

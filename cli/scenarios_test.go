@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/cli"
 	"parley/internal/scenario"
 )
 
@@ -23,10 +24,22 @@ type outcome struct {
 	Indications map[string][]string
 }
 
-// expected is a run of a scenario: the flags beside it and what is to come of it.
-type expected struct {
-	flags []string
-	lines []string
+// expected is a run of a scenario: the flags beside it and what is to come of it; on links
+// what comes of it depends on how fast they are, or need not.
+type expected = struct {
+	Flags, Lines []string
+	Depends      bool
+}
+
+func init() {
+	cli.Expected = expectations
+	cli.Meets = func(shown []byte, line string) error {
+		var o outcome
+		if err := json.Unmarshal(shown, &o); err != nil {
+			return err
+		}
+		return o.meets(line)
+	}
 }
 
 // expectations reads the comment lines "expect:" and "with:" of a scenario.
@@ -39,15 +52,17 @@ func expectations(t *testing.T, file string) []expected {
 	runs := []expected{{}}
 	for _, line := range strings.Split(string(b), "\n") {
 		if flags, ok := strings.CutPrefix(line, "# with: "); ok {
-			runs = append(runs, expected{flags: words(flags)})
+			runs = append(runs, expected{Flags: words(flags), Depends: runs[0].Depends})
+		} else if strings.HasPrefix(line, "# depends: ") {
+			runs[len(runs)-1].Depends = true
 		} else if what, ok := strings.CutPrefix(line, "# expect: "); ok {
 			last := &runs[len(runs)-1]
-			last.lines = append(last.lines, what)
+			last.Lines = append(last.Lines, what)
 		}
 	}
 	for _, run := range runs {
-		if len(run.lines) == 0 {
-			t.Errorf("%s: nothing is expected of a run with %q", file, run.flags)
+		if len(run.Lines) == 0 {
+			t.Errorf("%s: nothing is expected of a run with %q", file, run.Flags)
 		}
 	}
 	return runs
@@ -103,14 +118,14 @@ func TestScenarios(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			for _, one := range expectations(t, file) {
-				stdout, stderr, status := run(append([]string{"run", "--scenario", file, "--json"}, one.flags...)...)
+				stdout, stderr, status := run(append([]string{"run", "--scenario", file, "--json"}, one.Flags...)...)
 				var o outcome
 				if err := json.Unmarshal([]byte(stdout), &o); err != nil || status != 0 {
-					t.Fatalf("%q: status %d, %s, %v", one.flags, status, stderr, err)
+					t.Fatalf("%q: status %d, %s, %v", one.Flags, status, stderr, err)
 				}
-				for _, line := range one.lines {
+				for _, line := range one.Lines {
 					if err := o.meets(line); err != nil {
-						t.Errorf("%q: %v", one.flags, err)
+						t.Errorf("%q: %v", one.Flags, err)
 					}
 				}
 			}

@@ -8,6 +8,10 @@
 // two talk in lines of JSON, on the standard input and output of the process, which ends
 // when its input does: it does not outlive who started it.
 //
+// A process crashes by being killed, or at an exact place, between two effects of a step, by
+// itself: it sends what it has sent to that point, and ends. [Weather] is made by the
+// processes too. Receipts in their traces name what they are of ([trace.Sending]).
+//
 // Machines that are made for simulated runs have their times in ticks. Here a tick lasts
 // as long as the run says, and the clocks of all processes show 0 at the same time.
 package lab
@@ -21,7 +25,8 @@ import (
 	"parley/trace"
 )
 
-// Request is what a process is asked, and when, in ticks.
+// Request is what a process is asked, and when, in ticks; or, if the message is of kind
+// parley.Suspect, whom it is told to suspect.
 type Request struct {
 	When parley.Tick
 	Msg  parley.Msg
@@ -43,22 +48,28 @@ type Spec struct {
 	Early    bool
 	Until    parley.Tick // when it ends by itself; 0: it does not
 	Requests []Request
+	Weather  Weather
+	Wrong    Clock   // how wrong its machine's clock is
+	Crashes  []Crash // of those of the run those of this process that it makes itself
+	Steps    int     // of its machine in earlier lives
 }
 
 // order is what a process is told later: one thing at a time.
 type order struct {
-	Peers []string  // addresses, by process: connect
-	Begin time.Time // time 0
-	Ask   uint64    // say how things are, and that it was in this asking
-	End   bool      // stop, and say how things are
+	Peers []string    // addresses, by process: connect
+	Begin time.Time   // time 0
+	Ask   uint64      // say how things are, and that it was in this asking
+	Gone  []parley.ID // tell the machine that these have crashed
+	End   bool        // stop, and say how things are
 }
 
 // answer is what a process says.
 type answer struct {
-	Listens   string  `json:",omitempty"` // address
-	Connected bool    `json:",omitempty"` // with all others
-	Status    *status `json:",omitempty"`
-	Failed    string  `json:",omitempty"` // why it can not go on
+	Listens   string   `json:",omitempty"` // address
+	Connected bool     `json:",omitempty"` // with all others
+	Status    *status  `json:",omitempty"`
+	Crashed   *crashed `json:",omitempty"` // by itself, as it was told to
+	Failed    string   `json:",omitempty"` // why it can not go on
 }
 
 // status is how things are at a process.
@@ -87,6 +98,18 @@ func (c *clock) Now() parley.Tick {
 	}
 	return parley.Tick(d / c.tick)
 }
+
+// wrong is a clock as a machine sees it.
+type wrong struct {
+	true *clock
+	how  Clock
+}
+
+// Now is what it shows.
+func (c *wrong) Now() parley.Tick { return c.how.shows(c.true.Now()) }
+
+// Until is how long it is until it shows a time.
+func (c *wrong) Until(t parley.Tick) time.Duration { return c.true.Until(c.how.when(t)) }
 
 // Until is how long it is until the clock shows a time.
 func (c *clock) Until(t parley.Tick) time.Duration {

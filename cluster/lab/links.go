@@ -3,27 +3,55 @@ package lab
 import (
 	"crypto/ed25519"
 	"crypto/tls"
+	"encoding/binary"
 	"fmt"
 
 	"parley"
 	"parley/cluster/cert"
 	"parley/cluster/link"
+	"parley/trace"
 )
 
-// carrier carries messages, and counts those that are lost at once.
+// carrier carries messages through the weather, and counts those that are lost at once. Its
+// Send is called within a step of the machine, of which there is one at a time.
 type carrier member
 
+// Send sends as many copies as the weather lets arrive.
 func (c *carrier) Send(to parley.ID, class link.Class, channel uint32, head, body []byte) bool {
-	if c.mesh.Send(to, class, channel, head, body) {
-		return true
-	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counted.Sent[to]--
-	if c.up.Has(to) || !c.down.Has(to) {
-		c.counted.Lost++
+	of, now := trace.Sending(c.Life, c.sends), c.sentAt
+	due, cut := c.sky.befall(to, now)
+	c.counted.Sent[to] += uint64(len(due)) - 1
+	if len(due) == 0 {
+		c.lose(to, now, cut)
 	}
-	return false
+	c.mu.Unlock()
+	sent := false
+	for _, at := range due {
+		c.stamped = binary.LittleEndian.AppendUint64(c.stamped[:0], of)
+		c.stamped = append(binary.LittleEndian.AppendUint64(c.stamped, uint64(at)), head...)
+		if c.mesh.Send(to, class, channel, c.stamped, body) {
+			sent = true
+			continue
+		}
+		c.mu.Lock()
+		c.counted.Sent[to]--
+		if c.up.Has(to) || !c.down.Has(to) {
+			c.counted.Lost++
+			c.lose(to, now, false)
+		}
+		c.mu.Unlock()
+	}
+	return sent
+}
+
+// lose writes down that what was sent last does not reach a process, or does not reach it again. The lock is held.
+func (c *carrier) lose(to parley.ID, now parley.Tick, cut bool) {
+	e := trace.Event{Op: trace.Lose, At: c.Self, Peer: to, Time: max(now, 0)}
+	if cut {
+		e.Msg.Value = 1
+	}
+	c.written.Add(e)
 }
 
 func (c *carrier) Flush(to parley.ID) { c.mesh.Flush(to) }
@@ -34,6 +62,8 @@ type handler member
 func (h *handler) Up(id parley.ID, _ uint64) {
 	h.mu.Lock()
 	h.up.Add(id)
+	h.inbox.links[id]++
+	h.inbox.back(id)
 	if h.down.Has(id) { // it begins to count anew, as we do
 		h.down.Remove(id)
 		h.counted.Sent[id], h.counted.Received[id] = 0, 0
@@ -50,15 +80,20 @@ func (h *handler) Down(id parley.ID, _ error) {
 	defer h.mu.Unlock()
 	h.up.Remove(id)
 	h.down.Add(id)
+	(*member)(h).poke()
 }
 
-func (h *handler) Frame(from parley.ID, channel uint32, b []byte) {
-	if err := h.host.Frame(from, channel, b); err != nil {
-		(*member)(h).say(answer{Failed: fmt.Sprintf("a frame of %s that is no message: %v", name(from), err)})
+// Frame takes what comes for the machine.
+func (h *handler) Frame(from parley.ID, _ uint32, b []byte) {
+	if len(b) < stamp {
+		(*member)(h).say(answer{Failed: fmt.Sprintf("a frame of %s of %d bytes", name(from), len(b))})
+		return
 	}
+	(*member)(h).put(from, b)
 }
 
-func (h *handler) Burst(parley.ID) { h.host.Flush() }
+// Burst has nothing to do: what came is flushed when the machine has seen it.
+func (*handler) Burst(parley.ID) {}
 
 // identities are who may be at the other end of a link.
 type identities member

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -55,7 +56,14 @@ type member struct {
 	over    bool // and the trace is whole
 	up      parley.Set
 	down    parley.Set // who was up
+	inbox   inbox
 	counted status
+	made    int // how many of the requests have been made
+	sky     *sky
+	sends   uint64      // of the machine so far
+	sentAt  parley.Tick // when the last one was
+	doom    doom
+	stamped []byte // scratch: of what is sent
 	file    *os.File
 	written *trace.Stream // at once: what a process has said is in its trace if it is killed
 }
@@ -108,8 +116,15 @@ func (m *member) follow(ctx context.Context, o order) error {
 	switch {
 	case o.Peers != nil:
 		return m.connect(o.Peers)
+	case o.Gone != nil:
+		m.mu.Lock()
+		m.inbox.crashed = append(m.inbox.crashed, o.Gone...)
+		m.poke()
+		m.mu.Unlock()
 	case !o.Begin.IsZero():
+		m.mu.Lock()
 		m.clock = clock{o.Begin, m.Tick}
+		m.mu.Unlock()
 		m.Header.Node.Began = o.Begin.UnixNano()
 		var err error
 		if m.written, err = trace.NewStream(m.file, m.Header, trace.StreamOptions{AtOnce: true}); err != nil {
@@ -121,6 +136,7 @@ func (m *member) follow(ctx context.Context, o order) error {
 			}
 		})
 		m.asking.Go(func() { m.watch(ctx) })
+		m.asking.Go(func() { m.deliver(ctx) })
 	case o.End:
 		m.stop()
 		m.say(answer{Status: m.status(0)})
@@ -132,7 +148,10 @@ func (m *member) follow(ctx context.Context, o order) error {
 
 // listen reads the certificates, opens the file for the trace, and listens.
 func (m *member) listen(ctx context.Context) (err error) {
-	m.counted.Sent, m.counted.Received = make([]uint64, m.Header.N), make([]uint64, m.Header.N)
+	n := m.Header.N
+	m.counted.Sent, m.counted.Received = make([]uint64, n), make([]uint64, n)
+	m.inbox = inbox{links: make([]int, n), seen: make([]letter, n), wake: make(chan struct{}, 1)}
+	m.sky, m.doom = newSky(&m.Weather, m.Self, n), doom{m: m, steps: m.Steps}
 	if m.trust, err = cert.LoadTrust(m.Certs, nil); err != nil {
 		return err
 	}
@@ -170,7 +189,6 @@ func (m *member) connect(peers []string) (err error) {
 		Broken:   func(err error) { m.say(answer{Failed: err.Error()}) },
 		Punctual: m.network == nil,
 	})
-	m.host.Expect(channel)
 	m.mesh, err = link.New(link.Config{
 		Self: m.Self, Peers: peers, Network: m.network, Listener: m.listener,
 		Identity: (*identities)(m), Handler: (*handler)(m),
@@ -194,8 +212,9 @@ func (m *member) begin(ctx context.Context) error {
 		return nil
 	}
 	p, err := m.host.Open(host.Options{
-		Channel: channel, Name: "machine", Machine: m.machine, Class: link.Bulk, Clock: &m.clock, Again: m.Life > 1,
-		Trace: m.note,
+		Channel: channel, Name: "machine", Machine: m.machine, Class: link.Bulk, Clock: &wrong{&m.clock, m.Wrong},
+		Again: m.Life > 1, Trace: m.note, Crash: &m.doom,
+		Chance: rand.NewPCG(m.Header.Seed, uint64(m.Self)<<32|m.Life),
 	})
 	if errors.Is(err, host.ErrStopped) {
 		return nil
@@ -205,12 +224,18 @@ func (m *member) begin(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	m.process = p
+	m.poke()
 	m.mu.Unlock()
 	for _, q := range m.Requests {
 		if q.When > 0 && !sleep(ctx, m.clock.Until(q.When)) {
 			return nil
 		}
-		if err := p.Request(q.Msg); err != nil && !errors.Is(err, host.ErrStopped) {
+		m.mu.Lock()
+		m.made++
+		m.mu.Unlock()
+		if q.Msg.Kind == parley.Suspect {
+			p.Indicate(q.Msg)
+		} else if err := p.Request(q.Msg); err != nil && !errors.Is(err, host.ErrStopped) {
 			return err
 		}
 	}
@@ -250,20 +275,28 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (m *member) note(e trace.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e.Time = max(e.Time, 0)
+	e.Time = max(m.Wrong.when(e.Time), 0)
 	m.counted.Events++
 	switch {
 	case e.Op == trace.Receive:
-		m.counted.Received[e.Peer]++
+		l := m.inbox.seen[e.Peer]
+		if e.Cause = l.of; l.link == m.inbox.links[e.Peer] {
+			m.counted.Received[e.Peer]++
+		}
 	case e.Op == trace.Send && e.Peer != parley.All:
+		m.sent(e.Time)
 		m.counted.Sent[e.Peer]++
 	case e.Op == trace.Send:
+		m.sent(e.Time)
 		for to := range m.counted.Sent {
 			m.counted.Sent[to]++
 		}
 	}
 	m.written.Add(e)
 }
+
+// sent counts what the machine sends. The lock is held.
+func (m *member) sent(now parley.Tick) { m.sends, m.sentAt = m.sends+1, now }
 
 // status says how things are.
 func (m *member) status(asked uint64) *status {

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
@@ -20,26 +19,26 @@ import (
 
 // Run is a run between real processes.
 type Run struct {
-	Header trace.Header // of the trace to be made, without facts
-	Dir    string       // a folder for certificates and traces, which exists and is empty
-	Tick   time.Duration
-	Early  bool                    // see [Spec]
-	Liars  parley.Set              // who need not do as the protocol says
-	Asked  map[parley.ID][]Request // in the order of their times
-	Crash  []Crash
-	Pause  []Pause
-	Until  parley.Tick   // when it ends; 0: when nothing is due any more
-	Limit  time.Duration // when it is given up, from its beginning
-	Delay  parley.Tick   // how long the protocol was told that messages take
-	Start  func(context.Context, parley.ID) (*Child, error)
-}
-
-// Crash ends a process, at once, as with kill -9.
-type Crash struct {
-	At   parley.ID
-	When parley.Tick
-	Back parley.Tick // how much later it is started again; 0: not at all
-	Lost bool        // its disk is lost
+	Header  trace.Header // of the trace to be made, without facts
+	Dir     string       // a folder for certificates and traces, which exists and is empty
+	Tick    time.Duration
+	Early   bool                    // see [Spec]
+	Liars   parley.Set              // who need not do as the protocol says
+	Asked   map[parley.ID][]Request // in the order of their times
+	Crash   []Crash
+	Pause   []Pause
+	Clocks  map[parley.ID]Clock // those that are wrong
+	Weather Weather
+	// Detect, if not 0, is how much later than a crash the others are told of it, and not
+	// before all that the process sent has arrived.
+	Detect  parley.Tick
+	Relays  bool          // the protocol passes messages on: a missing link is no cut
+	Paths   []parley.Set  // its own graph, if it has one
+	Trusted Clock         // how wrong clocks may be, at most
+	Until   parley.Tick   // when it ends; 0: when nothing is due any more
+	Limit   time.Duration // when it is given up, from its beginning
+	Delay   parley.Tick   // how long the protocol was told that messages take
+	Start   func(context.Context, parley.ID) (*Child, error)
 }
 
 // Pause stops a process for a time.
@@ -64,6 +63,8 @@ type running struct {
 	came    chan said
 	began   clock
 	due     []deed   // in the order of their times
+	more    bool     // there are new ones
+	peers   []string // addresses, by process
 	asked   uint64   // how often
 	asking  bool     // and not all have answered
 	before  []uint64 // events, by process, when all was still; nil: it was not
@@ -71,6 +72,9 @@ type running struct {
 	stopped map[parley.ID][]trace.Event // pauses
 	died    map[parley.ID][]parley.Tick // by life
 	lost    map[parley.ID]uint64        // the first life after a disk was lost
+
+	weathered   uint64 // messages that the weather kept from arriving
+	chance, cut bool   // of these: by chance, and because two were cut off
 }
 
 // child is a process, and what is known of it.
@@ -193,12 +197,24 @@ func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen s
 	s := Spec{
 		Self: id, Header: r.Header, Certs: r.certs(), Listen: listen, Trace: r.traceOf(id, life), Life: life,
 		Signers: r.signers, Tick: r.Tick, Early: r.Early, Until: r.Until, Requests: r.Asked[id],
+		Weather: r.Weather, Wrong: r.Clocks[id],
 	}
-	s.Header.Node = &trace.Node{Cluster: "run", Machine: r.Header.Protocol, Channel: channel, Self: int(id), Life: life}
+	s.Header.Node = &trace.Node{
+		Cluster: "run", Machine: r.Header.Protocol, Channel: channel, Self: int(id), Life: life, Numbered: true,
+	}
+	for _, c := range r.Crash {
+		if c.At == id && (life == 1 || c.Step > 0 || c.When > r.began.Now()) {
+			s.Crashes = append(s.Crashes, c)
+		}
+	}
 	if slices.ContainsFunc(r.Crash, func(c Crash) bool { return c.At == id && c.Back > 0 }) {
 		s.Store = filepath.Join(r.Dir, name(id))
 	}
 	if life > 1 {
+		var err error
+		if s.Steps, err = r.stepped(id, life); err != nil {
+			return err
+		}
 		s.Requests = slices.DeleteFunc(slices.Clone(s.Requests), func(q Request) bool { return q.When <= r.began.Now() })
 	}
 	return c.tell(s)
@@ -252,6 +268,9 @@ func (r *running) take(s said) error {
 	switch {
 	case s.gone && c.killed:
 		c.dead = true
+	case s.Crashed != nil && !c.killed:
+		r.fell(c, s.Crashed)
+	case s.Crashed != nil: // it was killed when it had crashed
 	case s.gone, s.Failed != "":
 		return fmt.Errorf("process %s has ended: %s", name(c.id), s.Failed)
 	case s.Listens != "":
@@ -285,59 +304,50 @@ func (r *running) await(ctx context.Context, so func(*child) bool) error {
 
 // plan lists what is to be done to processes.
 func (r *running) plan(peers []string) {
-	add := func(when parley.Tick, do func(context.Context) error) { r.due = append(r.due, deed{when, do}) }
+	add := r.add
+	r.peers = peers
 	for _, c := range r.Crash {
-		add(c.When, func(context.Context) error { return r.kill(c) })
-		if c.Back > 0 {
-			add(c.When+c.Back, func(ctx context.Context) error { return r.again(ctx, c, peers) })
+		switch {
+		case c.Step > 0 || c.When == 0 && c.Effects == 0: // it does that itself
+		case c.Effects > 0:
+			add(c.When+patience, func(context.Context) error { return r.kill(c) })
+		default:
+			add(c.When, func(context.Context) error { return r.kill(c) })
 		}
 	}
 	for _, p := range r.Pause {
 		add(p.From, func(context.Context) error { return r.hold(p.At, trace.Pause, r.members[p.At].Stop) })
 		add(p.From+p.For, func(context.Context) error { return r.hold(p.At, trace.Resume, r.members[p.At].Continue) })
 	}
-	slices.SortStableFunc(r.due, func(a, b deed) int { return cmp.Compare(a.when, b.when) })
 }
 
-func (r *running) kill(how Crash) error {
-	c := r.members[how.At]
-	if c.killed {
-		return nil
-	}
-	c.killed = true
-	if err := c.Kill(); err != nil {
+// again starts a process that was killed, or crashed by itself.
+func (r *running) again(ctx context.Context, id parley.ID, lost bool) error {
+	c := r.members[id]
+	if err := r.gone(c); err != nil {
 		return err
 	}
-	for {
-		select {
-		case s := <-r.came:
-			if err := r.take(s); err != nil {
-				return err
-			}
-			continue
-		case <-c.ended:
-		}
-		r.died[c.id] = append(r.died[c.id], r.began.Now())
-		return nil
-	}
-}
-
-// again starts a process that was killed.
-func (r *running) again(ctx context.Context, how Crash, peers []string) error {
-	c := r.members[how.At]
-	if how.Lost {
-		r.lost[how.At] = c.life + 1
-		if err := os.RemoveAll(filepath.Join(r.Dir, name(how.At))); err != nil {
+	if lost {
+		r.lost[id] = c.life + 1
+		if err := os.RemoveAll(filepath.Join(r.Dir, name(id))); err != nil {
 			return err
 		}
 	}
-	if err := r.start(ctx, how.At, c.life+1, peers[how.At]); err != nil {
+	if err := r.start(ctx, id, c.life+1, r.peers[id]); err != nil {
 		return err
 	}
-	c, r.asking = r.members[how.At], false // who is new has not been asked
-	if err := c.tell(order{Peers: peers}); err != nil {
+	c, r.asking = r.members[id], false // who is new has not been asked
+	if err := c.tell(order{Peers: r.peers}); err != nil {
 		return err
 	}
+	r.detect(r.began.Now(), func() (who, of []*child) {
+		for _, other := range r.members {
+			if other.killed {
+				of = append(of, other)
+			}
+		}
+		return []*child{c}, of
+	})
 	return c.tell(order{Begin: r.began.began})
 }
 
@@ -364,6 +374,10 @@ func (r *running) follow(ctx context.Context) (over bool, err error) {
 			if err := r.take(s); err != nil {
 				return false, err
 			}
+			if r.more {
+				r.more = false
+				next.Reset(0)
+			}
 			if r.asking && r.answered() {
 				r.asking = false
 				if r.ended() {
@@ -375,10 +389,11 @@ func (r *running) follow(ctx context.Context) (over bool, err error) {
 			}
 		case <-next.C:
 			for len(r.due) > 0 && r.due[0].when <= r.began.Now() {
-				if err := r.due[0].do(ctx); err != nil {
+				do := r.due[0].do
+				r.due = r.due[1:]
+				if err := do(ctx); err != nil {
 					return false, err
 				}
-				r.due = r.due[1:]
 			}
 			if len(r.due) > 0 {
 				next.Reset(r.began.Until(r.due[0].when))

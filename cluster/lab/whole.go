@@ -21,7 +21,7 @@ func (r *running) whole(over bool) (trace.Header, *trace.Log, error) {
 			traces = append(traces, t)
 		}
 	}
-	w, err := trace.Merge(traces, trace.Merging{Grace: time.Duration(r.Delay)})
+	w, err := trace.Merge(traces, trace.Merging{Grace: time.Duration(max(r.Delay, r.Weather.longest()))})
 	if err != nil {
 		return trace.Header{}, nil, err
 	}
@@ -63,10 +63,15 @@ func (r *running) written(id parley.ID, life uint64) (trace.Trace, error) {
 			log.Add(e)
 		}
 	}
+	crashed := false
 	for _, e := range t.Log.Events {
 		add(e)
+		crashed = e.Op == trace.Crash
+		if e.Op == trace.Lose {
+			r.missed(e)
+		}
 	}
-	if died := r.died[id]; int(life) <= len(died) {
+	if died := r.died[id]; int(life) <= len(died) && !crashed {
 		add(trace.Event{Op: trace.Crash, At: id, Time: max(last, died[life-1])})
 	}
 	t.Log = log
@@ -79,15 +84,67 @@ func (r *running) facts(w *trace.Whole) trace.Facts {
 	f.Network.Late = r.slow(w.Log)
 	f.Processes.LostDisk = len(r.lost) > 0
 	f.Processes.Suspected = r.suspected(w.Log)
-	f.Processes.Paused = r.late > time.Duration(r.Delay)*r.Tick || r.slept(w.Log)
-	up := 0
-	for id, c := range r.members {
-		if !c.killed && !r.Liars.Has(parley.ID(id)) {
-			up++
+	f.Processes.Paused = r.late > time.Duration(r.Delay)*r.Tick || r.slept(w.Log) || r.misled()
+	f.Network.Lost, f.Network.Cut = w.Lost > r.weathered, f.Network.Cut || r.cut
+	f.Network.Lost = f.Network.Lost || r.chance
+	up, joined := r.joined(w)
+	f.Network.Disconnected, f.Processes.Minority = joined < up, 2*joined <= r.Header.N
+	return f
+}
+
+// missed counts a message that the weather kept from arriving.
+func (r *running) missed(e trace.Event) {
+	if r.weathered++; e.Msg.Value == 0 {
+		r.chance = true
+	} else if r.Weather.edge(e.At, e.Peer) || !r.Relays {
+		r.cut = true
+	}
+}
+
+// misled tells whether the clock of a process that does not lie is more wrong than it may be.
+func (r *running) misled() bool {
+	off := func(x, bound int64) bool { return x > bound || x < -bound }
+	for id, c := range r.Clocks { // order: one is looked for
+		if !r.Liars.Has(id) && (off(int64(c.Offset), int64(r.Trusted.Offset)) || off(c.Drift, r.Trusted.Drift)) {
+			return true
 		}
 	}
-	f.Processes.Minority = 2*up <= r.Header.N
-	return f
+	return false
+}
+
+// joined is how many processes are up and do not lie, and how many of them at most can reach
+// each other in the end, both ways and through such processes alone.
+func (r *running) joined(w *trace.Whole) (up, most int) {
+	now := parley.Tick(0)
+	if n := len(w.Log.Events); n > 0 {
+		now = w.Log.Events[n-1].Time
+	}
+	var all parley.Set
+	for id, c := range r.members {
+		if !c.killed && !r.Liars.Has(parley.ID(id)) {
+			all.Add(parley.ID(id))
+		}
+	}
+	reach := func(from parley.ID, works func(a, b parley.ID) bool) parley.Set {
+		out := parley.SetOf(from)
+		for next := []parley.ID{from}; len(next) > 0; next = next[1:] {
+			for id := range all.Minus(out).All() {
+				if works(next[0], id) {
+					out.Add(id)
+					next = append(next, id)
+				}
+			}
+		}
+		return out
+	}
+	works := func(a, b parley.ID) bool {
+		return r.Weather.works(a, b, now) && (len(r.Paths) == 0 || r.Paths[a].Has(b))
+	}
+	for id := range all.All() {
+		there, back := reach(id, works), reach(id, func(a, b parley.ID) bool { return works(b, a) })
+		most = max(most, there.Minus(there.Minus(back)).Len())
+	}
+	return all.Len(), most
 }
 
 // slow tells whether a message took longer than the protocol was told.

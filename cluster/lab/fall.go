@@ -1,0 +1,122 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+
+	"parley"
+	"parley/trace"
+)
+
+// Crash ends a process: at a time, as with kill -9; with Effects, in the first step from then
+// on that asks for anything, after so many of its effects, or a while later if there is none;
+// or after Effects effects in the step with the number Step, from 1. At time 0 and without
+// effects the process never does anything.
+type Crash struct {
+	At      parley.ID
+	When    parley.Tick
+	Step    int
+	Effects int
+	Back    parley.Tick // how much later it is started again; 0: not at all
+	Lost    bool        // its disk is lost
+}
+
+// add has something done at a time.
+func (r *running) add(when parley.Tick, do func(context.Context) error) {
+	at, _ := slices.BinarySearchFunc(r.due, when+1, func(d deed, t parley.Tick) int { return cmp.Compare(d.when, t) })
+	r.due, r.more = slices.Insert(r.due, at, deed{when, do}), true
+}
+
+// kill kills a process, as with kill -9.
+func (r *running) kill(how Crash) error {
+	c := r.members[how.At]
+	if c.killed {
+		return nil
+	}
+	c.killed = true
+	if err := c.Kill(); err != nil {
+		return err
+	}
+	if err := r.gone(c); err != nil {
+		return err
+	}
+	now := r.began.Now()
+	if how.Effects == 0 {
+		now = max(how.When, now)
+	}
+	r.down(c, now, how.Back, how.Lost)
+	return nil
+}
+
+// gone waits until a process that was killed has ended.
+func (r *running) gone(c *child) error {
+	for {
+		select {
+		case s := <-r.came:
+			if err := r.take(s); err != nil {
+				return err
+			}
+			continue
+		case <-c.ended:
+		}
+		c.dead = true
+		return nil
+	}
+}
+
+// fell takes in that a process has crashed by itself. It ends when its input does.
+func (r *running) fell(c *child, how *crashed) {
+	c.killed = true
+	_ = c.In.Close()
+	r.down(c, how.When, how.Back, how.Lost)
+}
+
+// down notes that a process is down, and what follows from that.
+func (r *running) down(c *child, when, back parley.Tick, lost bool) {
+	r.died[c.id] = append(r.died[c.id], when)
+	if back > 0 {
+		r.add(when+back, func(ctx context.Context) error { return r.again(ctx, c.id, lost) })
+	}
+	r.detect(when, func() (who, of []*child) { return r.members, []*child{c} })
+}
+
+// detect has some processes told that others are down, if they still are then.
+func (r *running) detect(when parley.Tick, whom func() (who, of []*child)) {
+	if r.Detect == 0 {
+		return
+	}
+	r.add(when+r.Detect, func(context.Context) error {
+		who, of := whom()
+		for _, c := range who {
+			var gone []parley.ID
+			for _, d := range of {
+				if d.id != c.id && r.members[d.id] == d {
+					gone = append(gone, d.id)
+				}
+			}
+			if len(gone) > 0 && !c.killed {
+				_ = c.tell(order{Gone: gone})
+			}
+		}
+		return nil
+	})
+}
+
+// stepped is how many steps the machine of a process has taken before a life.
+func (r *running) stepped(id parley.ID, life uint64) (n int, err error) {
+	for l := uint64(1); l < life; l++ {
+		f, err := os.Open(r.traceOf(id, l))
+		if err != nil {
+			return 0, err
+		}
+		all, err := trace.ReadAll(name(id), f)
+		_ = f.Close()
+		if err != nil {
+			return 0, err
+		}
+		n += steps(all[0].Log.Events)
+	}
+	return n, nil
+}
