@@ -85,7 +85,7 @@ fuzz-short: ## fuzz what reads bytes from outside for a moment, as CI does, wher
 	bash .ci/fuzz 1s '^(\.|./trace|./cluster/(link|cert)) Fuzz(Decode|Hello|Load|Parse|Read.*)$$'
 
 .PHONY: mutants
-mutants: ## seed the module with bugs, one at a time: the tests must catch each
+mutants: ## seed the module with bugs, one at a time: the tests must catch each; ONLY=GLOB, or ONLY=assurance
 	$(GO) run ./internal/mutants $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: mutants-short

@@ -13,7 +13,7 @@
 // from 0 or 1 on. A test without seeds, on examples, vectors or all cases there
 // are, is marked "unit" and counts as one seed.
 //
-//	go run ./internal/mutants [-short] [-only GLOB] [-j N]
+//	go run ./internal/mutants [-short] [-only GLOB|assurance] [-j N]
 package main
 
 import (
@@ -43,7 +43,8 @@ var six = []struct{ name, tests string }{
 
 func main() {
 	short := flag.Bool("short", false, "try only six mutants, each by a few tests")
-	only := flag.String("only", "", "try only the mutants whose name matches the `glob`, as in agreement/eig/*")
+	only := flag.String("only", "", "try only the mutants whose name matches the `glob`, as in agreement/eig/*, or\n"+
+		"with \"assurance\" those that docs/assurance.md names, each by the tests beside it")
 	jobs := flag.Int("j", runtime.NumCPU(), "how `many` to try at a time")
 	flag.Parse()
 	if err := run(os.Stdout, *short, *only, max(1, *jobs)); err != nil {
@@ -62,9 +63,12 @@ func run(out io.Writer, short bool, only string, jobs int) error {
 	if err != nil {
 		return err
 	}
-	if short {
+	switch {
+	case short:
 		mutants, err = quick(mutants)
-	} else {
+	case only == "assurance":
+		mutants, err = assured(root, mutants)
+	default:
 		mutants, err = matching(mutants, only)
 	}
 	if err != nil {
