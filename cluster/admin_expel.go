@@ -18,6 +18,8 @@ const (
 	// expelTold tells a node that it is shut out. Value: its life. Seq: 1 if of what is to hold
 	// in spite of liars, too.
 	expelTold
+	// diskTold tells where the sender's disk stands. Value: the number of the last record on it, 0 if it has none.
+	diskTold
 )
 
 // What this node may be expelled from, beside nothing: what knows of crashes alone, or all.
@@ -161,6 +163,7 @@ func (n *Node) vote(from, id parley.ID, life uint64) {
 // connected notes which life of a node there is now. One that is expelled is told, and a
 // later one is not.
 func (n *Node) connected(id parley.ID, life uint64) {
+	n.tellDisk(id)
 	a := &n.admin
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -196,6 +199,9 @@ func (n *Node) heard(from parley.ID, b []byte) error {
 			a.toldAll.Add(from)
 		}
 		n.expelled()
+	case m.Kind == diskTold:
+		n.lives.told(n.c.Members[from].Name, m.Value)
+		n.links.tookUs(from)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (c *Config) TestDatagrams(meddle func(to parley.ID, packet []byte, send fun
 // Greeting is the hello of a node, as its configuration is digested.
 func Greeting(c Config, incarnation uint64) link.Hello {
 	c = c.filled()
-	return link.Hello{Cluster: c.Trust.Cluster(), Config: c.digest(), Min: link.WireMin, Max: link.WireMax, Incarnation: incarnation}
+	return link.Hello{Cluster: c.Trust.Cluster(), Config: c.digest(), Min: link.WireMin, Max: link.WireMin, Incarnation: incarnation}
 }
 
 // AgreementRounds is the protocol of a slot of a stream, its channel, and how long a frame

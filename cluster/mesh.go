@@ -32,11 +32,10 @@ func (n *Node) linking(incarnation uint64, addresses []string) (link.Config, err
 	for _, m := range n.c.Members {
 		c.Names = append(c.Names, m.Name)
 	}
-	if n.lives != nil {
-		for _, m := range n.c.Members {
-			c.Newest = append(c.Newest, n.lives.newest(m.Name))
-		}
-		c.Seen = func(id parley.ID, life uint64) error { return n.lives.saw(n.c.Members[id].Name, life) }
+	c.Judge = n.judge
+	if n.store != nil {
+		c.Hello.Disk.Store, c.Hello.Disk.Began = n.store.ID(), n.store.Began()
+		c.Position = n.store.Position
 	}
 	return c, nil
 }
@@ -139,6 +138,10 @@ func (c carrier) Up(id parley.ID, life uint64) {
 
 func (c carrier) Down(id parley.ID, _ error) {
 	c.n.links.set(id, false)
+	select {
+	case c.n.stood.parted <- struct{}{}:
+	default:
+	}
 	c.n.linked(parley.Msg{Kind: detector.Broke, Origin: id})
 }
 
@@ -165,6 +168,7 @@ func (n *Node) linked(m parley.Msg) {
 type connections struct {
 	mu     sync.Mutex
 	up     parley.Set
+	took   parley.Set // of them, those that have said something: they have let this node in
 	logged map[parley.ID]time.Time
 }
 
@@ -190,17 +194,25 @@ func (c *connections) set(id parley.ID, up bool) {
 		c.up.Add(id)
 	} else {
 		c.up.Remove(id)
+		c.took.Remove(id)
 	}
+}
+
+// tookUs notes that a node has let this one in.
+func (c *connections) tookUs(id parley.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.took.Add(id)
 }
 
 // patience is how long a node waits for the others when the cluster begins: who is not
 // there when the first view does would be excluded, and have to join.
 const patience = 10 * time.Second
 
-// ErrForgotten is the error of a node whom the others know in a later life: they do not let it
-// in. Its folder is lost, or an old copy, or another process runs under its name.
-var ErrForgotten = errors.New("the other nodes know a later life of this one, and refuse it: if its folder is lost " +
-	"or an old copy, start it with an empty one and say that it rejoins (--rejoin)")
+// ErrForgotten is the error of a node of which the others know a later life, or more than it has on its disk: they do
+// not let it in. Its folder is lost, or an old copy, or another process runs under its name.
+var ErrForgotten = errors.New("the other nodes know a later life of this one, or more of it than its folder has, and " +
+	"refuse it: if its folder is lost or an old copy, start it with an empty one and say that it rejoins (--rejoin)")
 
 // gather waits until all others are connected, or for some time: one who comes back finds
 // others who do not wait for it.
@@ -228,21 +240,27 @@ func (n *Node) gather(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		for id := range refusing.All() { // one that lies, perhaps
-			n.c.Log.Warn("another node knows a later life of this one: its folder may be lost", "peer", n.nameOf(id))
+			n.c.Log.Warn("another node knows a later life of this one, or more of it than its folder has: "+
+				"the folder may be lost, or an old copy", "peer", n.nameOf(id))
 		}
 		return ctx.Err()
 	}
 }
 
-// others are the nodes that are connected, and those who know a later life of this one. A
-// connection with one of these may be up for a moment.
+// others are the nodes that have let this one in, and those who refuse it because they know a later life of it, or more
+// of its folder. A connection with one of these may be up for a moment.
 func (n *Node) others() (up, refusing parley.Set) {
-	for _, p := range n.mesh.Stats().Peers {
-		if p.Told == link.OldLife {
-			refusing.Add(p.ID)
-		}
-	}
+	peers := n.mesh.Stats().Peers
 	n.links.mu.Lock()
 	defer n.links.mu.Unlock()
-	return n.links.up, refusing
+	for _, p := range peers {
+		if p.Told == link.OldLife || p.Told == link.Behind {
+			refusing.Add(p.ID)
+		}
+		// Who speaks an earlier version, or sends datagrams, does not say it.
+		if n.links.took.Has(p.ID) || p.Version < link.DiskSince && n.links.up.Has(p.ID) {
+			up.Add(p.ID)
+		}
+	}
+	return up, refusing
 }

@@ -181,7 +181,8 @@ type Node struct {
 	links  connections
 	host   *host.Host
 	store  *store.Store
-	lives  *lives                    // nil without a folder
+	lives  *lives
+	stood  stood
 	waits  atomic.Pointer[host.Host] // for the disk
 	groups map[string]*Group
 	tables map[string]*Table
@@ -192,6 +193,13 @@ type Node struct {
 	tracer  tracer
 	clock   nodeClock
 	cycles  map[string]*Cycle
+}
+
+// stood are the ends of a goroutine: see stand.
+type stood struct {
+	end    chan struct{} // closed when it is to end; nil: it was not begun
+	parted chan struct{} // gets something when a connection has ended
+	done   chan struct{} // closed when it has ended
 }
 
 // firstGroup is the channel of the first group; the others follow.
@@ -225,7 +233,7 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if c.Trust == nil {
 		return nil, errors.New("cluster: the node trusts no authority (Trust)")
 	}
-	n.streams.closed = make(chan struct{})
+	n.streams.closed, n.stood.parted = make(chan struct{}), make(chan struct{}, 1)
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -285,6 +293,11 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err := n.mesh.Start(); err != nil {
 		return err
 	}
+	n.stood.end, n.stood.done = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(n.stood.done)
+		n.stand()
+	}()
 	if err := n.gather(ctx); err != nil {
 		return err
 	}
@@ -347,6 +360,10 @@ func (n *Node) end() error {
 	if n.mesh != nil {
 		errs = append(errs, n.mesh.Close())
 	}
+	if n.stood.end != nil {
+		close(n.stood.end)
+		<-n.stood.done
+	}
 	n.clock.watch.close()
 	for _, c := range n.cycles {
 		c.close()
@@ -365,6 +382,9 @@ func (n *Node) end() error {
 		n.commits.close()
 	}
 	n.tracer.close(n)
+	if n.lives != nil {
+		_ = n.lives.keep() // a disk that has failed is told of by its store
+	}
 	if n.store != nil {
 		errs = append(errs, n.store.Close())
 	}

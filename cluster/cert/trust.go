@@ -302,6 +302,20 @@ func name(c *x509.Certificate) string {
 // Serial is a certificate's number as it is shown and asked for.
 func Serial(c *x509.Certificate) string { return fmt.Sprintf("%032x", c.SerialNumber) }
 
+// Revoked tells whether an authority of the cluster has revoked a certificate, by its serial as [Serial] writes it.
+func (t *Trust) Revoked(serial string) bool {
+	number, ok := new(big.Int).SetString(serial, 16)
+	if !ok {
+		return false
+	}
+	for _, revoked := range t.held.Load().revoked {
+		if _, ok := revoked[number.String()]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 // keyOf tells authorities apart: by key, as a certificate's revocation is by who signed it.
 func keyOf(c *x509.Certificate) string { return string(c.RawSubjectPublicKeyInfo) }
 

@@ -236,9 +236,10 @@ func (p *callee) run() {
 
 // talk has one session to its end.
 func (p *callee) talk(ctx context.Context) *Down {
-	h, session := &p.m.c.Hello, uint64(p.m.now())+1
+	h, session := p.m.hello(), uint64(p.m.now())+1
 	answer, down := p.call(ctx, &parleyv1.CarryRequest{Session: session, Hello: &parleyv1.LinkHello{
 		Cluster: h.Cluster, Config: h.Config[:], Incarnation: h.Incarnation, Min: uint32(h.Min), Max: uint32(h.Max),
+		Store: h.Disk.Store, Began: h.Disk.Began, Position: h.Disk.Position,
 	}})
 	if down != nil {
 		return down

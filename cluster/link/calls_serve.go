@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log"
@@ -49,6 +50,7 @@ type incoming struct {
 	conn  net.Conn
 	once  sync.Once
 	who   *callee
+	leaf  *x509.Certificate
 	leave func() // the strangers
 	mu    sync.Mutex
 	stop  func() // watching
@@ -154,7 +156,7 @@ func (m *Calls) meet(in *incoming, state tls.ConnectionState) {
 		m.refuse(nil, in.conn.RemoteAddr().String(), &Down{Reason: OtherPeer, Err: err})
 		return
 	}
-	in.who = m.peers[id]
+	in.who, in.leaf = m.peers[id], state.PeerCertificates[0]
 	stop := m.c.Identity.Watch(state, func(why error) {
 		in.who.give(&Down{Reason: Untrusted, Err: why}) // first: the peer comes again when it is closed
 		_ = in.conn.Close()
@@ -173,7 +175,7 @@ func (h calling) Carry(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1
 	p := in.who
 	why := Reason(0)
 	if r.GetNumber() == 0 {
-		why = p.greeted(r)
+		why = p.greeted(r, in.leaf)
 	} else {
 		why = p.carried(ctx, r)
 	}
@@ -185,9 +187,10 @@ func (h calling) Carry(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1
 }
 
 // greeted takes the first call of a session.
-func (p *callee) greeted(r *parleyv1.CarryRequest) Reason {
+func (p *callee) greeted(r *parleyv1.CarryRequest, leaf *x509.Certificate) Reason {
 	x := r.GetHello()
 	hello := Hello{Cluster: x.GetCluster(), Incarnation: x.GetIncarnation()}
+	hello.Disk = Disk{Store: x.GetStore(), Began: x.GetBegan(), Position: x.GetPosition()}
 	hello.Min, hello.Max = uint16(min(x.GetMin(), 1<<16-1)), uint16(min(x.GetMax(), 1<<16-1))
 	if x == nil || len(r.GetFrames()) > 0 || r.GetSession() == 0 ||
 		copy(hello.Config[:], x.GetConfig()) != len(hello.Config) {
@@ -198,15 +201,11 @@ func (p *callee) greeted(r *parleyv1.CarryRequest) Reason {
 	}
 	p.turn.Lock()
 	defer p.turn.Unlock()
-	if err := p.saw(hello.Incarnation); err != nil {
-		p.m.note("peer", p.name(), &Down{Reason: Broken, Err: err})
-		return Broken
+	if down := p.judge(hello, leaf); down != nil {
+		p.m.note("peer", p.name(), down)
+		return down.Reason
 	}
-	p.peer.mu.Lock()
-	old := hello.Incarnation < p.newest || hello.Incarnation == p.newest && r.GetSession() <= p.past
-	p.newest = max(p.newest, hello.Incarnation)
-	p.peer.mu.Unlock()
-	if old {
+	if hello.Incarnation == p.life && r.GetSession() <= p.past {
 		return OldLife
 	}
 	if p.up { // he has lost what we had, and maybe his memory

@@ -64,7 +64,7 @@ func (m *Mesh) answer(nc net.Conn, from string) {
 		m.part(t, down)
 		return
 	}
-	if _, err := t.Write(m.c.Hello.append(nil)); err != nil {
+	if _, err := t.Write(m.hello().append(nil)); err != nil {
 		p.leave(s)
 		m.refuse(p, from, greetingError(err))
 		_ = nc.Close()
@@ -136,7 +136,7 @@ func (m *Mesh) greet(c *conn, t *tls.Conn, dialed *peer) (p *peer, s *session, d
 	}
 	p = m.peers[id]
 	if dialed != nil {
-		if _, err := t.Write(m.c.Hello.append(nil)); err != nil {
+		if _, err := t.Write(m.hello().append(nil)); err != nil {
 			return p, nil, greetingError(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // that nodes can be replaced one after the other.
 const (
 	WireMin = 1
-	WireMax = 1
+	WireMax = 2
 )
 
 // Hello is what two nodes tell each other first.
@@ -21,21 +21,43 @@ type Hello struct {
 	Config      [32]byte // digest of the configuration; must be equal
 	Min, Max    uint16   // versions of the wire; WireMin and WireMax if Max is 0. Both speak the highest common one
 	Incarnation uint64   // of the process: grows with each of its starts
+	Disk        Disk     // what the process has of its own; the other side knows nothing of it in version 1
+}
+
+// Disk is where a node's durable memory stands. A node that has none sends zeros.
+type Disk struct {
+	Store    uint64 // the number of its folder
+	Began    uint64 // the number of the last record on the disk when this life began
+	Position uint64 // and of the last one that is there now
 }
 
 const (
 	helloFixed = 2 + 2 + 8 + 32 + 1
-	helloLimit = 1024 // bytes of a hello frame
+	helloDisk  = 8 + 8 + 8 // from version 2 on, behind the name
+	helloLimit = 1024      // bytes of a hello frame
 )
 
+// DiskSince is the first version in which a hello tells of the disk.
+const DiskSince = 2
+
 // append writes the frame. A later version may add to its end, and only there.
-func (h *Hello) append(b []byte) []byte {
-	b = appendHeader(b, typeHello, 1+helloFixed+len(h.Cluster))
+func (h Hello) append(b []byte) []byte {
+	size := 1 + helloFixed + len(h.Cluster)
+	if h.Max >= DiskSince {
+		size += helloDisk
+	}
+	b = appendHeader(b, typeHello, size)
 	b = binary.BigEndian.AppendUint16(b, h.Min)
 	b = binary.BigEndian.AppendUint16(b, h.Max)
 	b = binary.BigEndian.AppendUint64(b, h.Incarnation)
 	b = append(b, h.Config[:]...)
-	return append(append(b, byte(len(h.Cluster))), h.Cluster...)
+	b = append(append(b, byte(len(h.Cluster))), h.Cluster...)
+	if h.Max >= DiskSince {
+		b = binary.BigEndian.AppendUint64(b, h.Disk.Store)
+		b = binary.BigEndian.AppendUint64(b, h.Disk.Began)
+		b = binary.BigEndian.AppendUint64(b, h.Disk.Position)
+	}
+	return b
 }
 
 // parseHello reads what follows the type. What a version later than ours has added is skipped.
@@ -48,6 +70,15 @@ func parseHello(b []byte, newest uint16) (h Hello, ok bool) {
 	copy(h.Config[:], b[12:])
 	n := helloFixed + int(b[helloFixed-1])
 	h.Cluster = string(b[helloFixed:n])
+	if h.Max >= DiskSince && newest >= DiskSince {
+		if len(b) < n+helloDisk {
+			return h, false
+		}
+		h.Disk.Store = binary.BigEndian.Uint64(b[n:])
+		h.Disk.Began = binary.BigEndian.Uint64(b[n+8:])
+		h.Disk.Position = binary.BigEndian.Uint64(b[n+16:])
+		n += helloDisk
+	}
 	return h, h.Min <= h.Max && (n == len(b) || h.Max > newest)
 }
 

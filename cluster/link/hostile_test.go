@@ -122,7 +122,7 @@ func TestTruncatedFrames(t *testing.T) {
 
 // What may stand where a hello must, and is none or not ours.
 func TestHostileHello(t *testing.T) {
-	good := helloFrame("test", 1, 1, 1, 0)
+	good, disk := helloFrame("test", 1, 1, 1, 0), make([]byte, 24)
 	for _, c := range []struct {
 		what string
 		send []byte
@@ -138,9 +138,13 @@ func TestHostileHello(t *testing.T) {
 		{"too short", frame(hello, good[5:40]...), link.BadHello},
 		{"name cut off", frame(hello, good[5:len(good)-1]...), link.BadHello},
 		{"trailing bytes", helloFrame("test", 1, 1, 1, 0, 'x'), link.BadHello},
-		{"trailing bytes of a later version", helloFrame("test", 1, 2, 1, 0, 'x'), 0},
+		{"of the disk", helloFrame("test", 1, 2, 1, 0, disk...), 0},
+		{"nothing of the disk", helloFrame("test", 1, 2, 1, 0), link.BadHello},
+		{"of the disk, cut off", helloFrame("test", 1, 2, 1, 0, disk[1:]...), link.BadHello},
+		{"of the disk, and trailing bytes", helloFrame("test", 1, 2, 1, 0, append(disk[:24:24], 'x')...), link.BadHello},
+		{"trailing bytes of a later version", helloFrame("test", 1, 3, 1, 0, append(disk[:24:24], 'x')...), 0},
 		{"versions upside down", helloFrame("test", 2, 1, 1, 0), link.BadHello},
-		{"version after ours", helloFrame("test", 2, 3, 1, 0), link.OtherVersion},
+		{"version after ours", helloFrame("test", 3, 4, 1, 0, disk...), link.OtherVersion},
 		{"version before ours", helloFrame("test", 0, 0, 1, 0), link.OtherVersion},
 		{"version N-1 too", helloFrame("test", 0, 1, 1, 0), 0},
 		{"other cluster", helloFrame("tests", 1, 1, 1, 0), link.OtherCluster},
@@ -283,7 +287,7 @@ func TestUnknownByesAreOne(t *testing.T) {
 				c.Log = slog.New(slog.NewTextHandler(&log, nil))
 			}
 		})
-		for i, why := range []byte{0, byte(link.Oversize) + 1, 255} {
+		for i, why := range []byte{0, byte(link.FutureLife) + 1, 255} {
 			s.intruder(0, 1).send(frame(bye, why))
 			await(t, "the bye", func() bool { return s.host[1].count("down 0 refused by the peer") == i+1 })
 			s.wire(0, 1).send(frame(bye, why)) // before hello

@@ -419,12 +419,14 @@ func FuzzReader(f *testing.F) {
 
 // One encoding of every hello: what is read is written alike, if it is of our version.
 func FuzzHello(f *testing.F) {
-	h := Hello{Cluster: "test", Min: 1, Max: 1, Incarnation: 7}
-	f.Add(h.append(nil)[header+1:])
+	for _, newest := range []uint16{1, 2} {
+		h := Hello{Cluster: "test", Min: 1, Max: newest, Incarnation: 7, Disk: Disk{Store: 8, Began: 9, Position: 10}}
+		f.Add(h.append(nil)[header+1:])
+	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, ok := parseHello(b, 1)
-		if ok && h.Max <= 1 && !bytes.Equal(h.append(nil)[header+1:], b) {
+		h, ok := parseHello(b, WireMax)
+		if ok && h.Max <= WireMax && !bytes.Equal(h.append(nil)[header+1:], b) {
 			t.Errorf("%v was read as %+v", b, h)
 		}
 	})

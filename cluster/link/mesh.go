@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,11 +44,13 @@ type Config struct {
 	Limits   Limits
 	Handler  Handler
 	Log      *slog.Logger // or nil
-	// Newest is the newest incarnation of each peer that was seen before, by ID, or nil.
-	// Seen, if it is given, is called with each newer one before the peer is taken, and may
-	// refuse it. Several connections of a peer may call it at the same time.
-	Newest []uint64
-	Seen   func(id parley.ID, incarnation uint64) error
+	// Judge, if it is given, is asked before a peer is taken whether this life of it may come
+	// in, and returns why not. The certificate is that of the connection. It is called for one
+	// connection of a peer at a time. Without it an incarnation before one that was seen is
+	// refused.
+	Judge func(id parley.ID, h Hello, leaf *x509.Certificate) *Down
+	// Position, if it is given, is that of the disk now, for hellos.
+	Position func() uint64
 }
 
 // Mesh is one connection with every peer: the process with the smaller ID dials.
@@ -90,8 +93,6 @@ func New(c Config) (*Mesh, error) {
 		return nil, fmt.Errorf("link: the cluster's name has %d bytes: at most 255", len(c.Hello.Cluster))
 	case c.Hello.Min > c.Hello.Max:
 		return nil, fmt.Errorf("link: wire versions %d to %d", c.Hello.Min, c.Hello.Max)
-	case c.Newest != nil && len(c.Newest) != n:
-		return nil, fmt.Errorf("link: incarnations of %d nodes, of %d", len(c.Newest), n)
 	case c.Handler == nil || c.Identity == nil:
 		return nil, errors.New("link: no handler, or no identity")
 	}
@@ -102,11 +103,9 @@ func New(c Config) (*Mesh, error) {
 	m.coarse.Store(1)
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	for i, addr := range c.Peers {
-		p := &peer{m: m, id: parley.ID(i), addr: addr}
+		p := &peer{m: m, id: parley.ID(i), addr: addr, judging: make(chan struct{}, 1)}
 		if p.id == c.Self {
 			p = nil
-		} else if c.Newest != nil {
-			p.newest = c.Newest[i]
 		}
 		m.peers = append(m.peers, p)
 	}
@@ -126,6 +125,15 @@ func (m *Mesh) Start() error {
 		m.wg.Go(p.dial)
 	}
 	return nil
+}
+
+// hello is what peers are told of this process now.
+func (m *Mesh) hello() Hello {
+	h := m.c.Hello
+	if at := m.c.Position; at != nil {
+		h.Disk.Position = at()
+	}
+	return h
 }
 
 // Addr is where the mesh listens.

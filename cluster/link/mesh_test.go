@@ -38,7 +38,7 @@ func TestFramesBothWays(t *testing.T) {
 			t.Errorf("node 1 saw\n%s\nnot\n%s", got, want)
 		}
 		p := s.peer(0, 1)
-		if !p.Connected || p.Version != 1 || p.Incarnation != 1 || p.Connections != 1 || p.FramesOut < 3 || p.BytesOut < 30 {
+		if !p.Connected || p.Version != link.WireMax || p.Incarnation != 1 || p.Connections != 1 || p.FramesOut < 3 || p.BytesOut < 30 {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -499,14 +499,14 @@ func TestConfigurations(t *testing.T) {
 func TestReasonsHaveNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := make(map[string]bool)
-		for r := link.Closed; r <= link.Oversize; r++ {
+		for r := link.Closed; r <= link.FutureLife; r++ {
 			if seen[r.String()] || strings.HasPrefix(r.String(), "reason") || r.String() == "" {
 				t.Errorf("reason %d is %q", r, r)
 			}
 			seen[r.String()] = true
 		}
-		if (link.Oversize + 1).String() != "reason 36" {
-			t.Errorf("the last reason is another: %s", link.Oversize+1)
+		if (link.FutureLife + 1).String() != "reason 38" {
+			t.Errorf("the last reason is another: %s", link.FutureLife+1)
 		}
 		err := &link.Down{Reason: link.ToldOff, Told: link.Duplicate, Err: syscall.EPIPE}
 		if !errors.Is(err, syscall.EPIPE) || !strings.Contains(err.Error(), "refused by the peer: duplicate connection: ") {

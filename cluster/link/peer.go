@@ -1,6 +1,7 @@
 package link
 
 import (
+	"crypto/x509"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +16,10 @@ type peer struct {
 	addr string
 	live atomic.Pointer[session]
 
+	judging chan struct{} // a lock, held while a connection is judged
+
 	mu     sync.Mutex // of changes of live
-	newest uint64     // incarnation seen
+	newest uint64     // incarnation that was let in last
 	rtt    window
 	tally
 
@@ -42,18 +45,16 @@ func (p *peer) name() string {
 // takes its place only if it has ended, or is of an incarnation before. It has to end wholly
 // then, so that the host hears of its end before the new beginning.
 func (p *peer) admit(s *session) *Down {
-	if err := p.saw(s.hello.Incarnation); err != nil {
-		return &Down{Reason: Broken, Err: err}
+	p.judging <- struct{}{}
+	defer func() { <-p.judging }()
+	if down := p.judge(s.hello, s.tls.ConnectionState().PeerCertificates[0]); down != nil {
+		return down
 	}
 	for {
 		p.mu.Lock()
 		old := p.live.Load()
 		switch {
-		case s.hello.Incarnation < p.newest:
-			p.mu.Unlock()
-			return &Down{Reason: OldLife}
 		case old == nil:
-			p.newest = s.hello.Incarnation
 			p.live.Store(s)
 			p.mu.Unlock()
 			return nil
@@ -67,15 +68,22 @@ func (p *peer) admit(s *session) *Down {
 	}
 }
 
-// saw has an incarnation noted that is newer than all before. No lock is held meanwhile: that may take as long as the
-// disk does.
-func (p *peer) saw(incarnation uint64) error {
+// judge tells why a peer is not taken who says this of himself, or nil. No lock is held meanwhile: that may take as
+// long as the disk does.
+func (p *peer) judge(h Hello, leaf *x509.Certificate) *Down {
 	p.mu.Lock()
-	newer := incarnation > p.newest
+	newest := p.newest
 	p.mu.Unlock()
-	if seen := p.m.c.Seen; seen != nil && newer {
-		return seen(p.id, incarnation)
+	if judge := p.m.c.Judge; judge != nil {
+		if down := judge(p.id, h, leaf); down != nil {
+			return down
+		}
+	} else if h.Incarnation < newest {
+		return &Down{Reason: OldLife}
 	}
+	p.mu.Lock()
+	p.newest = h.Incarnation
+	p.mu.Unlock()
 	return nil
 }
 

@@ -46,6 +46,8 @@ const (
 	OtherAddress                   // a datagram from an address that is not its sender's
 	Unsendable                     // a datagram that the system did not take
 	Oversize                       // a frame of our own over the limit
+	Behind                         // the peer's folder lacks what it had: it is an old copy
+	FutureLife                     // an incarnation that no process can have yet
 	reasons
 )
 
@@ -61,6 +63,7 @@ var reasonText = [reasons]string{
 	Crowd: "too many handshakes", Rate: "too many connections from one address", AcceptFailed: "accept failed",
 	Untrusted: "certificate not trusted any more", ToldOff: "refused by the peer", OtherAddress: "other address",
 	Unsendable: "datagram not sent", Oversize: "frame of our own too long",
+	Behind: "its folder is an old copy", FutureLife: "incarnation from the future",
 }
 
 func (r Reason) String() string {

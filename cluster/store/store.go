@@ -376,6 +376,9 @@ func (s *Store) Position() uint64 {
 	return s.synced
 }
 
+// Began returns the position at which this life of the store began.
+func (s *Store) Began() uint64 { return s.begun }
+
 // Stats is what a store has done.
 type Stats struct {
 	Records  uint64        // handed over since it was opened, states too

@@ -150,8 +150,13 @@ type LinkHello struct {
 	// The life of the node.
 	Incarnation uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// The versions of messages that it speaks.
-	Min           uint32 `protobuf:"varint,4,opt,name=min,proto3" json:"min,omitempty"`
-	Max           uint32 `protobuf:"varint,5,opt,name=max,proto3" json:"max,omitempty"`
+	Min uint32 `protobuf:"varint,4,opt,name=min,proto3" json:"min,omitempty"`
+	Max uint32 `protobuf:"varint,5,opt,name=max,proto3" json:"max,omitempty"`
+	// From version 2: the number of the node's folder, the position of its disk when this life
+	// began, and the present one. A node without a folder has none.
+	Store         uint64 `protobuf:"varint,6,opt,name=store,proto3" json:"store,omitempty"`
+	Began         uint64 `protobuf:"varint,7,opt,name=began,proto3" json:"began,omitempty"`
+	Position      uint64 `protobuf:"varint,8,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -221,6 +226,27 @@ func (x *LinkHello) GetMax() uint32 {
 	return 0
 }
 
+func (x *LinkHello) GetStore() uint64 {
+	if x != nil {
+		return x.Store
+	}
+	return 0
+}
+
+func (x *LinkHello) GetBegan() uint64 {
+	if x != nil {
+		return x.Began
+	}
+	return 0
+}
+
+func (x *LinkHello) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
 // LinkFrame is one message.
 type LinkFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -286,13 +312,16 @@ const file_parley_v1_link_proto_rawDesc = "" +
 	"\x05hello\x18\x03 \x01(\v2\x14.parley.v1.LinkHelloR\x05hello\x12,\n" +
 	"\x06frames\x18\x04 \x03(\v2\x14.parley.v1.LinkFrameR\x06frames\"1\n" +
 	"\rCarryResponse\x12 \n" +
-	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"\x83\x01\n" +
+	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"\xcb\x01\n" +
 	"\tLinkHello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06config\x18\x02 \x01(\fR\x06config\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x10\n" +
 	"\x03min\x18\x04 \x01(\rR\x03min\x12\x10\n" +
-	"\x03max\x18\x05 \x01(\rR\x03max\"?\n" +
+	"\x03max\x18\x05 \x01(\rR\x03max\x12\x14\n" +
+	"\x05store\x18\x06 \x01(\x04R\x05store\x12\x14\n" +
+	"\x05began\x18\a \x01(\x04R\x05began\x12\x1a\n" +
+	"\bposition\x18\b \x01(\x04R\bposition\"?\n" +
 	"\tLinkFrame\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\rR\achannel\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\fR\amessage2I\n" +
