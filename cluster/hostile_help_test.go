@@ -21,14 +21,15 @@ import (
 // siege is a cluster of four of which the first is for the test to play: it has a valid
 // certificate, and speaks in raw frames.
 type siege struct {
-	at     places
-	t      *testing.T
-	nodes  []*cluster.Node // the first is nil
-	config cluster.Config  // of the hostile one
-	key    []byte          // it signs with
-	life   uint64
-	wires  [4]*rawWire
-	asked  int
+	at        places
+	t         *testing.T
+	authority *cert.Authority
+	nodes     []*cluster.Node // the first is nil
+	config    cluster.Config  // of the hostile one
+	key       []byte          // it signs with
+	life      uint64
+	wires     [4]*rawWire
+	asked     int
 }
 
 // rawWire is a connection that the hostile node has made.
@@ -87,7 +88,7 @@ func besieged(t *testing.T, change func(c *cluster.Config)) *siege {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &siege{t: t, nodes: make([]*cluster.Node, 4)}
+	s := &siege{t: t, authority: a, nodes: make([]*cluster.Node, 4)}
 	configs := make([]cluster.Config, 4)
 	var members []cluster.Member
 	for i := range configs {

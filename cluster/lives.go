@@ -183,20 +183,24 @@ func (l *lives) compare(name string, h link.Hello, serial string) (why link.Reas
 	if h.Incarnation == last.life {
 		had = h.Disk.Position
 	}
-	sameStore := h.Disk.Store != 0 && h.Disk.Store == last.store
+	known := h.Disk.Store != 0 && last.store != 0 // not if one of them spoke an earlier version of the wire
 	switch {
 	case h.Disk.Store != 0 && slices.ContainsFunc(all, func(s sighting) bool { return s.refused == h.Disk.Store }):
 		return link.Behind, false
-	case h.Incarnation < last.life, h.Incarnation == last.life && last.store != h.Disk.Store:
+	case h.Incarnation < last.life, h.Incarnation == last.life && known && last.store != h.Disk.Store:
 		return link.OldLife, false
-	case sameStore && had < last.position:
+	case known && last.store == h.Disk.Store && had < last.position:
 		all[len(all)-1].refused = h.Disk.Store
 		return link.Behind, true
-	case h.Incarnation == last.life && serial == last.serial:
+	case h.Incarnation == last.life && serial == last.serial && (known || h.Disk.Store == 0):
 		return 0, false
 	}
 	all = slices.DeleteFunc(all, func(s sighting) bool { return s.serial == serial })
-	all = append(all, sighting{serial, h.Incarnation, h.Disk.Store, h.Disk.Position, last.refused})
+	next := sighting{serial, h.Incarnation, h.Disk.Store, h.Disk.Position, last.refused}
+	if next.store == 0 { // it may say so again
+		next.store, next.position = last.store, last.position
+	}
+	all = append(all, next)
 	all = all[max(0, len(all)-sightings):]
 	return 0, true
 }
@@ -226,7 +230,8 @@ const (
 	rememberEvery = time.Minute
 )
 
-// stand tells the others where this node's disk stands, and has what they tell remembered, until the node ends.
+// stand tells the others where this node's disk stands, and has what they tell remembered, until the node ends. A node
+// that is refused now stops.
 func (n *Node) stand() {
 	beat := time.NewTicker(diskEvery)
 	defer beat.Stop()
@@ -242,6 +247,10 @@ func (n *Node) stand() {
 				if id != n.self {
 					n.tellDisk(id)
 				}
+			}
+			if _, refusing := n.others(); refusing.Len() > n.c.M { // who was not there when this node began
+				n.broken(ErrForgotten)
+				return
 			}
 			remember = beats%int(rememberEvery/diskEvery) == 0
 		}

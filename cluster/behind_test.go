@@ -1,0 +1,170 @@
+package cluster_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/cert"
+	"parley/cluster/disk"
+	"parley/cluster/link"
+)
+
+// disks gives every node of a cluster a disk in memory.
+func disks(t *testing.T, n int) (all []*disk.Memory, config func(c *cluster.Config)) {
+	for range n {
+		all = append(all, disk.NewMemory(-1))
+	}
+	next := 0
+	with := withTable(t, true)
+	return all, func(c *cluster.Config) {
+		with(c)
+		c.TestDisk(all[next])
+		next++
+	}
+}
+
+// stops is why a node that is started does not join, or why it stops within some seconds.
+func stops(r *rig, i int) error {
+	c := r.configs[i]
+	why := make(chan error, 10)
+	c.Broken = func(err error) { why <- err }
+	node, err := cluster.Join(r.tb.Context(), c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = node.Close() }()
+	select {
+	case err := <-why:
+		return err
+	case <-time.After(10 * time.Second):
+		return nil
+	}
+}
+
+// A node whose folder is restored from an older copy is refused by all that have seen more of it, also when they have
+// been started again since, and however often it is tried; with an empty folder and as one that rejoins it is let in.
+func TestRestoredCopyIsRefused(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarted %t", restarted), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, config := disks(t, 3)
+				r := newRig(t, 3, config)
+				ctx := soon(t, 2*time.Minute)
+				put := func(i int, key string) {
+					t.Helper()
+					if _, err := r.table(i).KeyValue().Put(ctx, []byte(key), []byte("v")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				put(0, "before")
+				copied := all[2].Crash(nil) // while it runs
+				for k := range 30 {
+					put(2, fmt.Sprint(k))
+				}
+				time.Sleep(2 * time.Second) // the others have been told of it
+				r.stop(2)
+				if restarted {
+					r.stop(0, 1)
+					r.start(0, 1)
+				}
+				r.configs[2].TestDisk(copied)
+				for try := range 5 {
+					if err := stops(r, 2); !errors.Is(err, cluster.ErrForgotten) {
+						t.Fatalf("try %d with an old copy: %v", try, err)
+					}
+				}
+				put(0, "after")
+				r.configs[2].TestDisk(disk.NewMemory(-1))
+				r.configs[2].Rejoin = true
+				r.start(2)
+				r.back(2)
+				put(2, "again")
+			})
+		})
+	}
+}
+
+// A copy that nobody was there to refuse writes more than it lacks, and is refused all the same by those who know better.
+func TestRestoredCopyIsRefusedForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, config := disks(t, 3)
+		r := newRig(t, 3, config)
+		ctx := soon(t, 2*time.Minute)
+		copied := all[2].Crash(nil)
+		if _, err := r.table(2).KeyValue().Put(ctx, []byte("k"), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		r.stop(2)
+		r.configs[2].TestDisk(copied)
+		for range 2 { // refused once, it is refused for good, though each life writes a record and little is missing
+			for try := range 5 {
+				if err := stops(r, 2); !errors.Is(err, cluster.ErrForgotten) {
+					t.Fatalf("try %d with an old copy: %v", try, err)
+				}
+			}
+			r.stop(0, 1)
+			r.start(0, 1)
+		}
+	})
+}
+
+// A loss of power is no old copy: what the others were told was on the disk.
+func TestCrashIsNotBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, config := disks(t, 3)
+		r := newRig(t, 3, config)
+		ctx := soon(t, 5*time.Minute)
+		chance := rand.New(rand.NewPCG(1, 2))
+		for k := range 20 {
+			for range k % 4 {
+				if _, err := r.table(0).KeyValue().Put(ctx, []byte("k"), []byte("v")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Duration(chance.IntN(1500)) * time.Millisecond)
+			all[1] = all[1].Crash(chance)
+			r.stop(1)
+			r.configs[1].TestDisk(all[1])
+			r.start(1)
+			r.back(1)
+		}
+	})
+}
+
+// A life that no process can have yet is refused, and what was believed because of a certificate goes with it when
+// that is revoked: whoever held a node's key for a while does not shut the node out.
+func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, nil)
+		if kind, b := s.greeted(2, 1<<62); kind != rawBye || link.Reason(b[0]) != link.FutureLife {
+			t.Errorf("a life in the far future is answered by a frame of type %d: %v", kind, b)
+		}
+		if kind, _ := s.greeted(2, uint64(time.Now().Add(time.Hour).UnixNano())); kind != rawHello {
+			t.Errorf("a life within the leeway of clocks is answered by a frame of type %d", kind)
+		}
+		now := uint64(time.Now().UnixNano())
+		if kind, b := s.greeted(2, now); kind != rawBye || link.Reason(b[0]) != link.OldLife {
+			t.Errorf("a life before it is answered by a frame of type %d: %v", kind, b)
+		}
+		issued, err := s.authority.IssueNode(s.config.Name, nil, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.authority.Revoke(cert.Serial(s.config.Self.Certificate())); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.config.Trust.Set(s.authority.Anchors()); err != nil {
+			t.Fatal(err)
+		}
+		s.config.Self = issued.Self()
+		if kind, b := s.greeted(2, now); kind != rawHello {
+			t.Errorf("the node with a new certificate is answered by a frame of type %d: %v", kind, b)
+		}
+	})
+}
