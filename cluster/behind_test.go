@@ -49,8 +49,11 @@ func stops(r *rig, i int) error {
 // A node whose folder is restored from an older copy is refused by all that have seen more of it, also when they have
 // been started again since, and however often it is tried; with an empty folder and as one that rejoins it is let in.
 func TestRestoredCopyIsRefused(t *testing.T) {
-	for _, restarted := range []bool{false, true} {
-		t.Run(fmt.Sprintf("restarted %t", restarted), func(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		others, itself bool // are started again before
+	}{{"", false, false}, {"others started again", true, false}, {"started again itself", false, true}} {
+		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				all, config := disks(t, 3)
 				r := newRig(t, 3, config)
@@ -63,12 +66,17 @@ func TestRestoredCopyIsRefused(t *testing.T) {
 				}
 				put(0, "before")
 				copied := all[2].Crash(nil) // while it runs
+				if c.itself {               // the copy has a life of the same number then
+					r.stop(2)
+					r.start(2)
+					r.back(2)
+				}
 				for k := range 30 {
 					put(2, fmt.Sprint(k))
 				}
 				time.Sleep(2 * time.Second) // the others have been told of it
 				r.stop(2)
-				if restarted {
+				if c.others {
 					r.stop(0, 1)
 					r.start(0, 1)
 				}
@@ -110,6 +118,33 @@ func TestRestoredCopyIsRefusedForGood(t *testing.T) {
 			}
 			r.stop(0, 1)
 			r.start(0, 1)
+		}
+	})
+}
+
+// A node with an old copy that begins while nobody is there who knows stops as soon as somebody is.
+func TestRefusedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, config := disks(t, 3)
+		r := newRig(t, 3, config)
+		copied := all[2].Crash(nil)
+		if _, err := r.table(2).KeyValue().Put(soon(t, time.Minute), []byte("k"), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		r.stop(0, 1, 2)
+		why := make(chan error, 10)
+		r.configs[2].TestDisk(copied)
+		r.configs[2].Broken = func(err error) { why <- err }
+		r.start(2)
+		r.start(0, 1)
+		select {
+		case err := <-why:
+			if !errors.Is(err, cluster.ErrForgotten) {
+				t.Errorf("it stops for another reason: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("it goes on")
 		}
 	})
 }
