@@ -15,7 +15,8 @@ import (
 // what one reads, one before it has written.
 var clientCommands = []string{
 	"agree", "cast", "listen", "log put", "log get", "log add", "log delete", "log do", "log query",
-	"clock", "commit", "status", "cluster expel", "cluster drain", "cluster leave",
+	"clock", "commit", "status", "cluster expel", "cluster drain",
+	"cluster forget", "cluster leave",
 }
 
 // The examples of the commands that call a cluster work on one of real processes, of which
@@ -42,8 +43,8 @@ func TestClientExamples(t *testing.T) {
 				break
 			}
 			line = strings.TrimSpace(line)
-			if command == "cluster drain" || command == "cluster leave" { // node3 is out already
-				line = strings.ReplaceAll(line, "node3", map[string]string{"cluster drain": "node2", "cluster leave": "node1"}[command])
+			if other, ok := clientOthers[command]; ok {
+				line = strings.ReplaceAll(line, "node3", other)
 			}
 			out, stderr, status := run(words(line)[1:]...)
 			if command == "cluster leave" { // node3 and node2 are out: a majority stays
@@ -148,8 +149,13 @@ var clientPrints = map[string]string{
 	"parley log add table visits 1 --dir bank":                                            "1\n",
 	"parley log query bank balance --dir bank":                                            "1150\n",
 	"parley cluster expel node3 --dir bank":                                               "node1 has expelled node3\n",
+	"parley cluster forget node2 --dir bank":                                              "node1 has forgotten node2\n",
 	"parley status --dir bank":                                                            "cluster local, m = 1; not durable: ",
 }
+
+// clientOthers are the nodes that examples are tried with in place of node3, which is out by then; who is forgotten
+// has ended.
+var clientOthers = map[string]string{"cluster drain": "node2", "cluster forget": "node2", "cluster leave": "node1"}
 
 // clientExits are the statuses of examples that are not 0.
 var clientExits = map[string]int{

@@ -33,7 +33,8 @@ func (a *app) cluster() *cobra.Command {
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",
 		Args:    cobra.ArbitraryArgs, RunE: oneOf,
 	}
-	cmd.AddCommand(a.clusterUp(), a.clusterDown(), a.clusterLeave(), a.clusterDrain(), a.clusterExpel())
+	cmd.AddCommand(a.clusterUp(), a.clusterDown(), a.clusterLeave(), a.clusterDrain(), a.clusterExpel(),
+		a.clusterForget())
 	return cmd
 }
 

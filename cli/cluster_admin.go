@@ -33,15 +33,40 @@ func (a *app) clusterDrain() *cobra.Command {
 
 // clusterExpel is "parley cluster expel".
 func (a *app) clusterExpel() *cobra.Command {
+	return a.clusterOthers("expel", "expelled", "Have the others exclude a node from a cluster",
+		"Expel asks all other nodes, or those that --at names, to exclude one. A majority excludes it from\n"+
+			"groups and tables; from what is to hold in spite of liars it is shut out when m+1 nodes have been\n"+
+			"asked, for one of them may lie. It is let in again when it is started anew.",
+		func(ctx context.Context, n calledNode, name string) error {
+			_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: name})
+			return err
+		})
+}
+
+// clusterForget is "parley cluster forget".
+func (a *app) clusterForget() *cobra.Command {
+	return a.clusterOthers("forget", "forgotten", "Have the others let in a node again that they refuse",
+		"Forget has all other nodes, or those that --at names, forget what they know of the lives and of the\n"+
+			"disk of a node that is stopped: they let in whoever comes next with a certificate of that name. Use\n"+
+			"it for a node that is refused though its folder is whole, such as after somebody else held its key\n"+
+			"(revoke that certificate first). A folder that is lost or an old copy is no case for it: start that\n"+
+			"node with an empty folder and --rejoin, or what it had acknowledged may be lost.",
+		func(ctx context.Context, n calledNode, name string) error {
+			_, err := n.Admin.Forget(ctx, &parleyv1.ForgetRequest{Name: name})
+			return err
+		})
+}
+
+// clusterOthers is a command that has all other nodes do something about one.
+func (a *app) clusterOthers(
+	verb, done, short, long string, call func(context.Context, calledNode, string) error,
+) *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
-		Use:   "expel NODE",
-		Short: "Have the others exclude a node from a cluster",
-		Long: "Expel asks all other nodes, or those that --at names, to exclude one. A majority excludes it from\n" +
-			"groups and tables; from what is to hold in spite of liars it is shut out when m+1 nodes have been\n" +
-			"asked, for one of them may lie. It is let in again when it is started anew. The exit status is 1 if\n" +
-			"a node could not do it.",
-		Example: "  parley cluster expel node3 --dir bank",
+		Use:     verb + " NODE",
+		Short:   short,
+		Long:    long + " The exit status is 1 if\na node could not do it.",
+		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			nodes, err := f.open()
@@ -52,17 +77,14 @@ func (a *app) clusterExpel() *cobra.Command {
 			others := slices.DeleteFunc(slices.Clone(nodes), func(n calledNode) bool { return n.name == args[0] })
 			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 			defer cancel()
-			errs := all(ctx, others, func(ctx context.Context, _ int, n calledNode) error {
-				_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: args[0]})
-				return err
-			})
+			errs := all(ctx, others, func(ctx context.Context, _ int, n calledNode) error { return call(ctx, n, args[0]) })
 			for i, n := range others {
 				switch {
 				case errs[i] != nil:
 				case f.asJSON:
 					err = errors.Join(err, a.printOf(n.name, nil))
 				default:
-					fmt.Fprintf(a.out, "%s has expelled %s\n", n.name, args[0])
+					fmt.Fprintf(a.out, "%s has %s %s\n", n.name, done, args[0])
 				}
 			}
 			if err != nil {

@@ -54,6 +54,7 @@ func TestStatusWithoutAnswer(t *testing.T) {
 	for _, line := range []string{
 		"agree attack", "agree --name v node1=a", "cast total x", "listen total --count 1", "log put table a b",
 		"log get table a", "clock", "commit t1 node1=x", "status", "cluster drain node1", "cluster expel node1",
+		"cluster forget node1",
 	} {
 		var out, stderr bytes.Buffer
 		args := append(strings.Fields(line), "--dir", dir, "--timeout", "2s")

@@ -247,6 +247,34 @@ func (n *Node) busy() bool {
 	return n.streams.busy() || n.commits.busy()
 }
 
+// Forget has this node forget what it knows of another one's lives and of its disk, and let in whoever comes next with
+// a certificate of that name. It is for a node that is refused though it is the right one, such as after somebody else
+// held its key. It fails with [ErrRefused] while the other node is connected, for then it is believed.
+func (n *Node) Forget(name string) error {
+	id, err := n.other(name, "forget")
+	if err != nil {
+		return err
+	}
+	if up, _ := n.others(); up.Has(id) {
+		return fmt.Errorf("%w: %s is connected and believed: stop it, or revoke its certificate, before it is forgotten",
+			ErrRefused, name)
+	}
+	n.c.Log.Warn("what was known of a node is forgotten, because an administrator asked for it", "member", name)
+	return n.lives.forget(name)
+}
+
+// other is another member of a name.
+func (n *Node) other(name, verb string) (parley.ID, error) {
+	i := slices.IndexFunc(n.c.Members, func(m Member) bool { return m.Name == name })
+	switch {
+	case i < 0:
+		return 0, fmt.Errorf("%w: %q is none of the %d members", ErrRefused, name, len(n.c.Members))
+	case parley.ID(i) == n.self:
+		return 0, fmt.Errorf("%w: a node does not %s itself", ErrRefused, verb)
+	}
+	return parley.ID(i), nil
+}
+
 // Expel excludes a member from all groups and tables, by agreement of their members. It
 // returns when it is out of all those in which this node is. The member learns it, and all
 // that it is asked for there is [ErrExpelled]. It comes back only as another life, by Join.
@@ -255,13 +283,9 @@ func (n *Node) busy() bool {
 // agreements and transactions by these a member is shut out when m+1 nodes have been asked
 // to expel it, and until then it goes on in them. It learns of either from m+1 nodes.
 func (n *Node) Expel(ctx context.Context, name string) error {
-	i := slices.IndexFunc(n.c.Members, func(m Member) bool { return m.Name == name })
-	id := parley.ID(i)
-	switch {
-	case i < 0:
-		return fmt.Errorf("%w: %q is none of the %d members", ErrRefused, name, len(n.c.Members))
-	case id == n.self:
-		return fmt.Errorf("%w: a node does not expel itself: it leaves", ErrRefused)
+	id, err := n.other(name, "expel")
+	if err != nil {
+		return err
 	}
 	if err := n.takes(false); err != nil {
 		return err

@@ -187,6 +187,23 @@ func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 		if kind, b := s.greeted(2, now); kind != rawBye || link.Reason(b[0]) != link.OldLife {
 			t.Errorf("a life before it is answered by a frame of type %d: %v", kind, b)
 		}
+		if err := s.nodes[2].Forget(s.config.Name); err != nil {
+			t.Fatal(err)
+		}
+		again := s.greets(2, now)
+		if kind, b := again.next(); kind != rawHello {
+			t.Errorf("a life that others are forgotten for is answered by a frame of type %d: %v", kind, b)
+		}
+		if err := s.nodes[2].Forget(s.config.Name); !errors.Is(err, cluster.ErrRefused) {
+			t.Errorf("a node that is connected is forgotten: %v", err)
+		}
+		if err := s.nodes[2].Forget("nobody"); !errors.Is(err, cluster.ErrRefused) {
+			t.Error(err)
+		}
+		_ = again.Close()
+		if kind, _ := s.greeted(2, uint64(time.Now().Add(time.Hour).UnixNano())); kind != rawHello {
+			t.Errorf("a life within the leeway of clocks is answered by a frame of type %d", kind)
+		}
 		issued, err := s.authority.IssueNode(s.config.Name, nil, time.Hour)
 		if err != nil {
 			t.Fatal(err)

@@ -218,6 +218,16 @@ func (l *lives) told(name string, position uint64) {
 	}
 }
 
+// forget forgets what is known of a member.
+func (l *lives) forget(name string) error {
+	l.held <- struct{}{}
+	defer func() { <-l.held }()
+	l.mu.Lock()
+	delete(l.seen, name)
+	l.mu.Unlock()
+	return l.save()
+}
+
 // judge tells why a life of another node is not let in.
 func (n *Node) judge(id parley.ID, h link.Hello, leaf *x509.Certificate) *link.Down {
 	return n.lives.judge(n.c.Members[id].Name, h, cert.Serial(leaf), n.c.latestLife())

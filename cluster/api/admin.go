@@ -60,6 +60,16 @@ func (h admin) Expel(ctx context.Context, r *parleyv1.ExpelRequest) (*parleyv1.E
 	return &parleyv1.ExpelResponse{}, nil
 }
 
+func (h admin) Forget(_ context.Context, r *parleyv1.ForgetRequest) (*parleyv1.ForgetResponse, error) {
+	if err := h.s.member(r.GetName()); err != nil {
+		return nil, err
+	}
+	if err := h.s.c.Node.Forget(r.GetName()); err != nil {
+		return nil, err
+	}
+	return &parleyv1.ForgetResponse{}, nil
+}
+
 // member tells that there is none of a name.
 func (s *Server) member(name string) error {
 	var names []string

@@ -38,6 +38,7 @@ var rights = map[string]cert.Rights{
 	parleyv1.AdminServiceLeaveProcedure:   cert.Admin,
 	parleyv1.AdminServiceDrainProcedure:   cert.Admin,
 	parleyv1.AdminServiceExpelProcedure:   cert.Admin,
+	parleyv1.AdminServiceForgetProcedure:  cert.Admin,
 	parleyv1.AdminServiceRecordProcedure:  cert.Admin,
 }
 

@@ -44,6 +44,8 @@ const (
 	AdminServiceDrainProcedure = "/parley.v1.AdminService/Drain"
 	// AdminServiceExpelProcedure is the fully-qualified name of the AdminService's Expel RPC.
 	AdminServiceExpelProcedure = "/parley.v1.AdminService/Expel"
+	// AdminServiceForgetProcedure is the fully-qualified name of the AdminService's Forget RPC.
+	AdminServiceForgetProcedure = "/parley.v1.AdminService/Forget"
 	// AdminServiceRecordProcedure is the fully-qualified name of the AdminService's Record RPC.
 	AdminServiceRecordProcedure = "/parley.v1.AdminService/Record"
 )
@@ -71,6 +73,10 @@ type AdminServiceClient interface {
 	// lives, may join again with another incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
+	// Forget has the node forget what it knows of the lives and of the disk of another one that
+	// is not connected: it lets in whoever comes next with a certificate of that name.
+	// Right: admin.
+	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
 	// Record returns the flight recorder: the last events of the node, as a trace that
 	// "parley trace" and "parley audit" read.
 	// Right: admin.
@@ -127,6 +133,12 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(adminServiceMethods.ByName("Expel")),
 			connect.WithClientOptions(opts...),
 		),
+		forget: connect.NewClient[ForgetRequest, ForgetResponse](
+			httpClient,
+			baseURL+AdminServiceForgetProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("Forget")),
+			connect.WithClientOptions(opts...),
+		),
 		record: connect.NewClient[RecordRequest, RecordResponse](
 			httpClient,
 			baseURL+AdminServiceRecordProcedure,
@@ -144,6 +156,7 @@ type adminServiceClient struct {
 	leave   *connect.Client[LeaveRequest, LeaveResponse]
 	drain   *connect.Client[DrainRequest, DrainResponse]
 	expel   *connect.Client[ExpelRequest, ExpelResponse]
+	forget  *connect.Client[ForgetRequest, ForgetResponse]
 	record  *connect.Client[RecordRequest, RecordResponse]
 }
 
@@ -201,6 +214,15 @@ func (c *adminServiceClient) Expel(ctx context.Context, req *ExpelRequest) (*Exp
 	return nil, err
 }
 
+// Forget calls parley.v1.AdminService.Forget.
+func (c *adminServiceClient) Forget(ctx context.Context, req *ForgetRequest) (*ForgetResponse, error) {
+	response, err := c.forget.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // Record calls parley.v1.AdminService.Record.
 func (c *adminServiceClient) Record(ctx context.Context, req *RecordRequest) (*connect.ServerStreamForClient[RecordResponse], error) {
 	return c.record.CallServerStream(ctx, connect.NewRequest(req))
@@ -229,6 +251,10 @@ type AdminServiceHandler interface {
 	// lives, may join again with another incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
+	// Forget has the node forget what it knows of the lives and of the disk of another one that
+	// is not connected: it lets in whoever comes next with a certificate of that name.
+	// Right: admin.
+	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
 	// Record returns the flight recorder: the last events of the node, as a trace that
 	// "parley trace" and "parley audit" read.
 	// Right: admin.
@@ -281,6 +307,12 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(adminServiceMethods.ByName("Expel")),
 		connect.WithHandlerOptions(opts...),
 	)
+	adminServiceForgetHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceForgetProcedure,
+		svc.Forget,
+		connect.WithSchema(adminServiceMethods.ByName("Forget")),
+		connect.WithHandlerOptions(opts...),
+	)
 	adminServiceRecordHandler := connect.NewServerStreamHandlerSimple(
 		AdminServiceRecordProcedure,
 		svc.Record,
@@ -301,6 +333,8 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceDrainHandler.ServeHTTP(w, r)
 		case AdminServiceExpelProcedure:
 			adminServiceExpelHandler.ServeHTTP(w, r)
+		case AdminServiceForgetProcedure:
+			adminServiceForgetHandler.ServeHTTP(w, r)
 		case AdminServiceRecordProcedure:
 			adminServiceRecordHandler.ServeHTTP(w, r)
 		default:
@@ -334,6 +368,10 @@ func (UnimplementedAdminServiceHandler) Drain(context.Context, *DrainRequest) (*
 
 func (UnimplementedAdminServiceHandler) Expel(context.Context, *ExpelRequest) (*ExpelResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("parley.v1.AdminService.Expel is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) Forget(context.Context, *ForgetRequest) (*ForgetResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("parley.v1.AdminService.Forget is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) Record(context.Context, *RecordRequest, *connect.ServerStream[RecordResponse]) error {

@@ -1912,6 +1912,89 @@ func (*ExpelResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
+// ForgetRequest is what Forget is asked with.
+type ForgetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The member's name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetRequest) Reset() {
+	*x = ForgetRequest{}
+	mi := &file_parley_v1_admin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetRequest) ProtoMessage() {}
+
+func (x *ForgetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_parley_v1_admin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetRequest.ProtoReflect.Descriptor instead.
+func (*ForgetRequest) Descriptor() ([]byte, []int) {
+	return file_parley_v1_admin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ForgetRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// ForgetResponse is what Forget answers.
+type ForgetResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetResponse) Reset() {
+	*x = ForgetResponse{}
+	mi := &file_parley_v1_admin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetResponse) ProtoMessage() {}
+
+func (x *ForgetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_parley_v1_admin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetResponse.ProtoReflect.Descriptor instead.
+func (*ForgetResponse) Descriptor() ([]byte, []int) {
+	return file_parley_v1_admin_proto_rawDescGZIP(), []int{25}
+}
+
 // RecordRequest is what Record is asked with.
 type RecordRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1921,7 +2004,7 @@ type RecordRequest struct {
 
 func (x *RecordRequest) Reset() {
 	*x = RecordRequest{}
-	mi := &file_parley_v1_admin_proto_msgTypes[24]
+	mi := &file_parley_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2016,7 @@ func (x *RecordRequest) String() string {
 func (*RecordRequest) ProtoMessage() {}
 
 func (x *RecordRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_parley_v1_admin_proto_msgTypes[24]
+	mi := &file_parley_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2029,7 @@ func (x *RecordRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordRequest.ProtoReflect.Descriptor instead.
 func (*RecordRequest) Descriptor() ([]byte, []int) {
-	return file_parley_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_parley_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 // RecordResponse is what Record answers.
@@ -1960,7 +2043,7 @@ type RecordResponse struct {
 
 func (x *RecordResponse) Reset() {
 	*x = RecordResponse{}
-	mi := &file_parley_v1_admin_proto_msgTypes[25]
+	mi := &file_parley_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2055,7 @@ func (x *RecordResponse) String() string {
 func (*RecordResponse) ProtoMessage() {}
 
 func (x *RecordResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_parley_v1_admin_proto_msgTypes[25]
+	mi := &file_parley_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2068,7 @@ func (x *RecordResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordResponse.ProtoReflect.Descriptor instead.
 func (*RecordResponse) Descriptor() ([]byte, []int) {
-	return file_parley_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_parley_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RecordResponse) GetData() []byte {
@@ -2145,7 +2228,10 @@ const file_parley_v1_admin_proto_rawDesc = "" +
 	"\rDrainResponse\"\"\n" +
 	"\fExpelRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x0f\n" +
-	"\rExpelResponse\"\x0f\n" +
+	"\rExpelResponse\"#\n" +
+	"\rForgetRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x10\n" +
+	"\x0eForgetResponse\"\x0f\n" +
 	"\rRecordRequest\"$\n" +
 	"\x0eRecordResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data*\x9e\x01\n" +
@@ -2155,14 +2241,15 @@ const file_parley_v1_admin_proto_rawDesc = "" +
 	"\x13NODE_STATE_DRAINING\x10\x02\x12\x16\n" +
 	"\x12NODE_STATE_LEAVING\x10\x03\x12\x13\n" +
 	"\x0fNODE_STATE_LEFT\x10\x04\x12\x17\n" +
-	"\x13NODE_STATE_EXPELLED\x10\x052\xd2\x03\n" +
+	"\x13NODE_STATE_EXPELLED\x10\x052\x91\x04\n" +
 	"\fAdminService\x12B\n" +
 	"\x06Status\x12\x18.parley.v1.StatusRequest\x1a\x19.parley.v1.StatusResponse\"\x03\x90\x02\x01\x12B\n" +
 	"\x06Health\x12\x18.parley.v1.HealthRequest\x1a\x19.parley.v1.HealthResponse\"\x03\x90\x02\x01\x12E\n" +
 	"\aMeasure\x12\x19.parley.v1.MeasureRequest\x1a\x1a.parley.v1.MeasureResponse\"\x03\x90\x02\x01\x12:\n" +
 	"\x05Leave\x12\x17.parley.v1.LeaveRequest\x1a\x18.parley.v1.LeaveResponse\x12:\n" +
 	"\x05Drain\x12\x17.parley.v1.DrainRequest\x1a\x18.parley.v1.DrainResponse\x12:\n" +
-	"\x05Expel\x12\x17.parley.v1.ExpelRequest\x1a\x18.parley.v1.ExpelResponse\x12?\n" +
+	"\x05Expel\x12\x17.parley.v1.ExpelRequest\x1a\x18.parley.v1.ExpelResponse\x12=\n" +
+	"\x06Forget\x12\x18.parley.v1.ForgetRequest\x1a\x19.parley.v1.ForgetResponse\x12?\n" +
 	"\x06Record\x12\x18.parley.v1.RecordRequest\x1a\x19.parley.v1.RecordResponse0\x01b\x06proto3"
 
 var (
@@ -2178,7 +2265,7 @@ func file_parley_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_parley_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_parley_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_parley_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_parley_v1_admin_proto_goTypes = []any{
 	(NodeState)(0),                // 0: parley.v1.NodeState
 	(*StatusRequest)(nil),         // 1: parley.v1.StatusRequest
@@ -2205,71 +2292,75 @@ var file_parley_v1_admin_proto_goTypes = []any{
 	(*DrainResponse)(nil),         // 22: parley.v1.DrainResponse
 	(*ExpelRequest)(nil),          // 23: parley.v1.ExpelRequest
 	(*ExpelResponse)(nil),         // 24: parley.v1.ExpelResponse
-	(*RecordRequest)(nil),         // 25: parley.v1.RecordRequest
-	(*RecordResponse)(nil),        // 26: parley.v1.RecordResponse
-	nil,                           // 27: parley.v1.StatusResponse.StrangersEntry
-	nil,                           // 28: parley.v1.MemberStatus.DroppedEntry
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
-	(*NowResponse)(nil),           // 31: parley.v1.NowResponse
-	(Level)(0),                    // 32: parley.v1.Level
-	(Algorithm)(0),                // 33: parley.v1.Algorithm
-	(*OutcomeResponse)(nil),       // 34: parley.v1.OutcomeResponse
+	(*ForgetRequest)(nil),         // 25: parley.v1.ForgetRequest
+	(*ForgetResponse)(nil),        // 26: parley.v1.ForgetResponse
+	(*RecordRequest)(nil),         // 27: parley.v1.RecordRequest
+	(*RecordResponse)(nil),        // 28: parley.v1.RecordResponse
+	nil,                           // 29: parley.v1.StatusResponse.StrangersEntry
+	nil,                           // 30: parley.v1.MemberStatus.DroppedEntry
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(*NowResponse)(nil),           // 33: parley.v1.NowResponse
+	(Level)(0),                    // 34: parley.v1.Level
+	(Algorithm)(0),                // 35: parley.v1.Algorithm
+	(*OutcomeResponse)(nil),       // 36: parley.v1.OutcomeResponse
 }
 var file_parley_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: parley.v1.StatusResponse.state:type_name -> parley.v1.NodeState
-	29, // 1: parley.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
-	30, // 2: parley.v1.StatusResponse.round:type_name -> google.protobuf.Duration
+	31, // 1: parley.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
+	32, // 2: parley.v1.StatusResponse.round:type_name -> google.protobuf.Duration
 	3,  // 3: parley.v1.StatusResponse.members:type_name -> parley.v1.MemberStatus
 	6,  // 4: parley.v1.StatusResponse.groups:type_name -> parley.v1.GroupStatus
 	7,  // 5: parley.v1.StatusResponse.tables:type_name -> parley.v1.TableStatus
 	8,  // 6: parley.v1.StatusResponse.streams:type_name -> parley.v1.StreamStatus
 	9,  // 7: parley.v1.StatusResponse.commit:type_name -> parley.v1.CommitStatus
 	10, // 8: parley.v1.StatusResponse.store:type_name -> parley.v1.StoreStatus
-	31, // 9: parley.v1.StatusResponse.clock:type_name -> parley.v1.NowResponse
+	33, // 9: parley.v1.StatusResponse.clock:type_name -> parley.v1.NowResponse
 	11, // 10: parley.v1.StatusResponse.refused:type_name -> parley.v1.RefusedStatus
-	27, // 11: parley.v1.StatusResponse.strangers:type_name -> parley.v1.StatusResponse.StrangersEntry
-	29, // 12: parley.v1.MemberStatus.since:type_name -> google.protobuf.Timestamp
+	29, // 11: parley.v1.StatusResponse.strangers:type_name -> parley.v1.StatusResponse.StrangersEntry
+	31, // 12: parley.v1.MemberStatus.since:type_name -> google.protobuf.Timestamp
 	12, // 13: parley.v1.MemberStatus.round_trip:type_name -> parley.v1.RoundTrip
-	28, // 14: parley.v1.MemberStatus.dropped:type_name -> parley.v1.MemberStatus.DroppedEntry
-	32, // 15: parley.v1.GroupStatus.level:type_name -> parley.v1.Level
+	30, // 14: parley.v1.MemberStatus.dropped:type_name -> parley.v1.MemberStatus.DroppedEntry
+	34, // 15: parley.v1.GroupStatus.level:type_name -> parley.v1.Level
 	4,  // 16: parley.v1.GroupStatus.view:type_name -> parley.v1.ViewStatus
 	5,  // 17: parley.v1.GroupStatus.slots:type_name -> parley.v1.SlotStatus
 	4,  // 18: parley.v1.TableStatus.view:type_name -> parley.v1.ViewStatus
-	33, // 19: parley.v1.StreamStatus.algorithm:type_name -> parley.v1.Algorithm
+	35, // 19: parley.v1.StreamStatus.algorithm:type_name -> parley.v1.Algorithm
 	5,  // 20: parley.v1.StreamStatus.slots:type_name -> parley.v1.SlotStatus
-	34, // 21: parley.v1.CommitStatus.blocked:type_name -> parley.v1.OutcomeResponse
-	30, // 22: parley.v1.StoreStatus.slowest:type_name -> google.protobuf.Duration
-	30, // 23: parley.v1.RoundTrip.least:type_name -> google.protobuf.Duration
-	30, // 24: parley.v1.RoundTrip.median:type_name -> google.protobuf.Duration
-	30, // 25: parley.v1.RoundTrip.p999:type_name -> google.protobuf.Duration
-	30, // 26: parley.v1.MeasureResponse.round:type_name -> google.protobuf.Duration
+	36, // 21: parley.v1.CommitStatus.blocked:type_name -> parley.v1.OutcomeResponse
+	32, // 22: parley.v1.StoreStatus.slowest:type_name -> google.protobuf.Duration
+	32, // 23: parley.v1.RoundTrip.least:type_name -> google.protobuf.Duration
+	32, // 24: parley.v1.RoundTrip.median:type_name -> google.protobuf.Duration
+	32, // 25: parley.v1.RoundTrip.p999:type_name -> google.protobuf.Duration
+	32, // 26: parley.v1.MeasureResponse.round:type_name -> google.protobuf.Duration
 	18, // 27: parley.v1.MeasureResponse.peers:type_name -> parley.v1.PeerMeasure
 	17, // 28: parley.v1.MeasureResponse.wake:type_name -> parley.v1.WakeMeasure
-	30, // 29: parley.v1.MeasureResponse.suspended:type_name -> google.protobuf.Duration
-	30, // 30: parley.v1.MeasureResponse.bound:type_name -> google.protobuf.Duration
-	30, // 31: parley.v1.WakeMeasure.median:type_name -> google.protobuf.Duration
-	30, // 32: parley.v1.WakeMeasure.p999:type_name -> google.protobuf.Duration
-	30, // 33: parley.v1.WakeMeasure.most:type_name -> google.protobuf.Duration
+	32, // 29: parley.v1.MeasureResponse.suspended:type_name -> google.protobuf.Duration
+	32, // 30: parley.v1.MeasureResponse.bound:type_name -> google.protobuf.Duration
+	32, // 31: parley.v1.WakeMeasure.median:type_name -> google.protobuf.Duration
+	32, // 32: parley.v1.WakeMeasure.p999:type_name -> google.protobuf.Duration
+	32, // 33: parley.v1.WakeMeasure.most:type_name -> google.protobuf.Duration
 	12, // 34: parley.v1.PeerMeasure.round_trip:type_name -> parley.v1.RoundTrip
-	30, // 35: parley.v1.PeerMeasure.skew:type_name -> google.protobuf.Duration
-	30, // 36: parley.v1.PeerMeasure.error:type_name -> google.protobuf.Duration
+	32, // 35: parley.v1.PeerMeasure.skew:type_name -> google.protobuf.Duration
+	32, // 36: parley.v1.PeerMeasure.error:type_name -> google.protobuf.Duration
 	1,  // 37: parley.v1.AdminService.Status:input_type -> parley.v1.StatusRequest
 	13, // 38: parley.v1.AdminService.Health:input_type -> parley.v1.HealthRequest
 	15, // 39: parley.v1.AdminService.Measure:input_type -> parley.v1.MeasureRequest
 	19, // 40: parley.v1.AdminService.Leave:input_type -> parley.v1.LeaveRequest
 	21, // 41: parley.v1.AdminService.Drain:input_type -> parley.v1.DrainRequest
 	23, // 42: parley.v1.AdminService.Expel:input_type -> parley.v1.ExpelRequest
-	25, // 43: parley.v1.AdminService.Record:input_type -> parley.v1.RecordRequest
-	2,  // 44: parley.v1.AdminService.Status:output_type -> parley.v1.StatusResponse
-	14, // 45: parley.v1.AdminService.Health:output_type -> parley.v1.HealthResponse
-	16, // 46: parley.v1.AdminService.Measure:output_type -> parley.v1.MeasureResponse
-	20, // 47: parley.v1.AdminService.Leave:output_type -> parley.v1.LeaveResponse
-	22, // 48: parley.v1.AdminService.Drain:output_type -> parley.v1.DrainResponse
-	24, // 49: parley.v1.AdminService.Expel:output_type -> parley.v1.ExpelResponse
-	26, // 50: parley.v1.AdminService.Record:output_type -> parley.v1.RecordResponse
-	44, // [44:51] is the sub-list for method output_type
-	37, // [37:44] is the sub-list for method input_type
+	25, // 43: parley.v1.AdminService.Forget:input_type -> parley.v1.ForgetRequest
+	27, // 44: parley.v1.AdminService.Record:input_type -> parley.v1.RecordRequest
+	2,  // 45: parley.v1.AdminService.Status:output_type -> parley.v1.StatusResponse
+	14, // 46: parley.v1.AdminService.Health:output_type -> parley.v1.HealthResponse
+	16, // 47: parley.v1.AdminService.Measure:output_type -> parley.v1.MeasureResponse
+	20, // 48: parley.v1.AdminService.Leave:output_type -> parley.v1.LeaveResponse
+	22, // 49: parley.v1.AdminService.Drain:output_type -> parley.v1.DrainResponse
+	24, // 50: parley.v1.AdminService.Expel:output_type -> parley.v1.ExpelResponse
+	26, // 51: parley.v1.AdminService.Forget:output_type -> parley.v1.ForgetResponse
+	28, // 52: parley.v1.AdminService.Record:output_type -> parley.v1.RecordResponse
+	45, // [45:53] is the sub-list for method output_type
+	37, // [37:45] is the sub-list for method input_type
 	37, // [37:37] is the sub-list for extension type_name
 	37, // [37:37] is the sub-list for extension extendee
 	0,  // [0:37] is the sub-list for field type_name
@@ -2290,7 +2381,7 @@ func file_parley_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_parley_v1_admin_proto_rawDesc), len(file_parley_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
