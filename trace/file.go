@@ -125,6 +125,9 @@ func Read(from io.Reader) (Header, *Log, error) {
 	return h, log, err
 }
 
+// ErrEmpty is the error of a trace that has not even a header.
+var ErrEmpty = errors.New("the trace is empty: a header was expected")
+
 // ReadAll reads traces that stand one after another, as a recorder writes them, and takes
 // one that ends without its last line as far as its lines are whole: who wrote it was
 // ended. The name is for the traces and for people.
@@ -147,7 +150,7 @@ func ReadAll(name string, from io.Reader) ([]Trace, error) {
 func (r *reader) trace(torn bool) (Header, *Log, error) {
 	var h Header
 	if !r.scan() {
-		return h, nil, r.missing(errors.New("the trace is empty: a header was expected"))
+		return h, nil, r.missing(ErrEmpty)
 	}
 	first := r.n
 	if err := strict(r.line(), &h); err != nil {

@@ -195,12 +195,9 @@ func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen s
 	r.members[id] = c
 	go r.read(ctx, c)
 	s := Spec{
-		Self: id, Header: r.Header, Certs: r.certs(), Listen: listen, Trace: r.traceOf(id, life), Life: life,
+		Self: id, Header: r.headerOf(id, life), Certs: r.certs(), Listen: listen, Trace: r.traceOf(id, life), Life: life,
 		Signers: r.signers, Tick: r.Tick, Early: r.Early, Until: r.Until, Requests: r.Asked[id],
 		Weather: r.Weather, Wrong: r.Clocks[id],
-	}
-	s.Header.Node = &trace.Node{
-		Cluster: "run", Machine: r.Header.Protocol, Channel: channel, Self: int(id), Life: life, Numbered: true,
 	}
 	for _, c := range r.Crash {
 		if c.At == id && (life == 1 || c.Step > 0 || c.When > r.began.Now()) {

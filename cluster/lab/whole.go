@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"time"
@@ -33,17 +34,10 @@ func (r *running) whole(over bool) (trace.Header, *trace.Log, error) {
 
 // written reads what one life of a process has written down, and adds what was done to it.
 func (r *running) written(id parley.ID, life uint64) (trace.Trace, error) {
-	file := r.traceOf(id, life)
-	f, err := os.Open(file)
+	t, err := r.recorded(id, life)
 	if err != nil {
-		return trace.Trace{}, err
+		return t, err
 	}
-	defer func() { _ = f.Close() }()
-	all, err := trace.ReadAll(name(id), f)
-	if err != nil {
-		return trace.Trace{}, err
-	}
-	t := all[0]
 	log := &trace.Log{Keep: true, Gaps: t.Log.Gaps, Broken: t.Log.Broken}
 	var more []trace.Event
 	if life == 1 {
@@ -76,6 +70,33 @@ func (r *running) written(id parley.ID, life uint64) (trace.Trace, error) {
 	}
 	t.Log = log
 	return t, nil
+}
+
+// recorded reads the trace of one life of a process. One that was killed before it could write has an empty one.
+func (r *running) recorded(id parley.ID, life uint64) (trace.Trace, error) {
+	f, err := os.Open(r.traceOf(id, life))
+	if err != nil {
+		return trace.Trace{}, err
+	}
+	defer func() { _ = f.Close() }()
+	all, err := trace.ReadAll(name(id), f)
+	switch {
+	case errors.Is(err, trace.ErrEmpty) && int(life) <= len(r.died[id]):
+		return trace.Trace{Name: name(id), Header: r.headerOf(id, life), Log: &trace.Log{Keep: true, Broken: true}}, nil
+	case err != nil:
+		return trace.Trace{}, err
+	}
+	return all[0], nil
+}
+
+// headerOf is that of the trace of one life of a process.
+func (r *running) headerOf(id parley.ID, life uint64) trace.Header {
+	h := r.Header
+	h.Node = &trace.Node{Cluster: "run", Machine: h.Protocol, Channel: channel, Self: int(id), Life: life, Numbered: true}
+	if !r.began.began.IsZero() {
+		h.Node.Began = r.began.began.UnixNano()
+	}
+	return h
 }
 
 // facts are the circumstances of the run, as far as they show.
