@@ -148,7 +148,9 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached, rejoin
 	case <-ctx.Done(): // while it waits for the others; the process is about to end
 		return endOf(ctx)
 	case err := <-joined:
-		if err != nil {
+		if err != nil && ctx.Err() != nil { // it broke, and has said so
+			return endOf(ctx)
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}
 	}

@@ -16,19 +16,19 @@ import (
 
 // admin is how the node stands.
 type admin struct {
-	code    atomic.Uint32 // of the state
-	shut    atomic.Uint32 // what this node is expelled from
+	code    atomic.Uint32         // of the state
+	shut    atomic.Uint32         // what this node is expelled from
+	why     atomic.Pointer[error] // what calls of a node that can not go on fail with
 	started time.Time
 	life    uint64
 
-	mu    sync.Mutex
-	moved chan struct{}    // closed when a view changes
-	views map[string]*view // by machine
-	once  sync.Once        // of Close
-	err   error            // of it
-	ready bool             // all has begun that may have to end
-	// broken is why the node could not go on, if there was nobody to be told.
-	broken error
+	mu     sync.Mutex
+	moved  chan struct{}    // closed when a view changes
+	views  map[string]*view // by machine
+	once   sync.Once        // of Close
+	err    error            // of it
+	ready  bool             // all has begun that may have to end
+	broken error            // why the node can not go on
 	expulsions
 }
 
@@ -46,6 +46,9 @@ func (a *admin) state() NodeState { return nodeStates[a.code.Load()] }
 // takes tells why the node takes no new request, if it does not: of what knows of crashes
 // alone, or of what is to hold in spite of liars.
 func (n *Node) takes(liars bool) error {
+	if n.admin.why.Load() != nil {
+		return n.closedBy()
+	}
 	switch n.admin.state() {
 	case Draining, Leaving:
 		return ErrDraining
@@ -129,8 +132,10 @@ func (w watched) Indicate(path parley.Path, m parley.Msg) {
 	w.Upper.Indicate(path, m)
 }
 
-// until waits for something to become true of the views.
-func (a *admin) until(ctx context.Context, f func(v *view) bool) (missing []string) {
+// until waits for something to become true of the views, and returns those of which it is not when the context or
+// the node ends, and why that is.
+func (n *Node) until(ctx context.Context, f func(v *view) bool) (missing []string, why error) {
+	a := &n.admin
 	for {
 		a.mu.Lock()
 		missing = nil
@@ -142,14 +147,18 @@ func (a *admin) until(ctx context.Context, f func(v *view) bool) (missing []stri
 		moved := a.moved
 		a.mu.Unlock()
 		if len(missing) == 0 {
-			return nil
+			return nil, nil
 		}
 		select {
 		case <-moved:
+			continue
 		case <-ctx.Done():
-			slices.Sort(missing)
-			return missing
+			why = context.Cause(ctx)
+		case <-n.streams.closed:
+			why = n.closedBy()
 		}
+		slices.Sort(missing)
+		return missing, why
 	}
 }
 
@@ -185,9 +194,9 @@ func (n *Node) Leave(ctx context.Context) error {
 	in := func(v *view) bool { return v.in }
 	err := n.ask(parley.Msg{Kind: group.Leave}, in)
 	majority := len(n.c.Members)/2 + 1 // that others who leave may leave behind: this one then ends as a member
-	still := n.admin.until(ctx, func(v *view) bool { return !v.in || v.members.Len() == majority && majority > 1 })
+	still, why := n.until(ctx, func(v *view) bool { return !v.in || v.members.Len() == majority && majority > 1 })
 	if still != nil {
-		err = errors.Join(err, fmt.Errorf("cluster: still a member of %v: %w", still, context.Cause(ctx)))
+		err = errors.Join(err, fmt.Errorf("cluster: still a member of %v: %w", still, why))
 	} else {
 		err = errors.Join(err, n.mayLeave())
 	}
@@ -197,6 +206,9 @@ func (n *Node) Leave(ctx context.Context) error {
 
 // mayLeave tells whether a majority of all nodes stays in each view without this one.
 func (n *Node) mayLeave() error {
+	if n.admin.why.Load() != nil || n.admin.state() == Left {
+		return n.closedBy()
+	}
 	n.admin.mu.Lock()
 	defer n.admin.mu.Unlock()
 	all := len(n.c.Members)
@@ -296,8 +308,8 @@ func (n *Node) Expel(ctx context.Context, name string) error {
 	if err := n.ask(parley.Msg{Kind: group.Exclude, Origin: id}, with); err != nil {
 		return err
 	}
-	if still := n.admin.until(ctx, func(v *view) bool { return !with(v) }); still != nil {
-		return fmt.Errorf("cluster: %s is still a member of %v: %w", name, still, context.Cause(ctx))
+	if still, why := n.until(ctx, func(v *view) bool { return !with(v) }); still != nil {
+		return fmt.Errorf("cluster: %s is still a member of %v: %w", name, still, why)
 	}
 	return nil
 }

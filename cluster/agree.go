@@ -310,7 +310,7 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 		}
 		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 	case <-o.n.streams.closed:
-		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, ErrClosed)
+		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, o.n.closedBy())
 	}
 }
 
@@ -322,7 +322,7 @@ func (o *opened) hold(ctx context.Context, places chan struct{}) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w: too many agreements are under way: %w", ErrRefused, context.Cause(ctx))
 	case <-o.n.streams.closed:
-		return ErrClosed
+		return o.n.closedBy()
 	}
 }
 

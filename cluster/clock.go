@@ -89,6 +89,9 @@ func (c Config) filled() Config {
 	if c.Round == 0 {
 		c.Round = DefaultRound
 	}
+	if c.DiskLimit == 0 {
+		c.DiskLimit = defaultDiskLimit
+	}
 	return c
 }
 

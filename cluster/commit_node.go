@@ -122,15 +122,20 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 }
 
 // close ends all that waits.
-func (s *commits) close() {
-	s.mu.Lock()
-	s.closed = ErrClosed
-	s.mu.Unlock()
-	s.giveUp(fmt.Errorf("%w: %w", ErrUnknown, ErrClosed))
+func (s *commits) close(why error) {
+	s.fail(why)
 	if s.order != nil {
 		s.order.close()
 	}
 	s.works.close()
+}
+
+// fail answers all who wait, and takes nothing more.
+func (s *commits) fail(why error) {
+	s.mu.Lock()
+	s.closed = cmp.Or(s.closed, why)
+	s.mu.Unlock()
+	s.giveUp(fmt.Errorf("%w: %w", ErrUnknown, why))
 }
 
 // giveUp answers all who wait.

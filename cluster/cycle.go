@@ -204,7 +204,7 @@ func (c *Cycle) Next(ctx context.Context, after uint64) (Vector, error) {
 		}
 		switch {
 		case c.shut:
-			return Vector{}, ErrClosed
+			return Vector{}, c.n.closedBy()
 		case ctx.Err() != nil:
 			return Vector{}, ctx.Err()
 		}

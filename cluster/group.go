@@ -116,7 +116,11 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 		deep = deepPacks
 	}
 	g.packer = newPacker(views.Payload, deep, func(pack []byte, level Level) error {
-		return g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
+		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
+		if errors.Is(err, host.ErrStopped) {
+			err = fmt.Errorf("%w: %w", n.closedBy(), err)
+		}
+		return err
 	})
 	p, err := n.leveled(g.c)
 	if err != nil {

@@ -51,16 +51,15 @@ If it is lost or damaged, start the node with an empty folder and with --rejoin.
 // marked opens the node's store, and refuses a folder from which it was removed: the others would take this node
 // for one that knows what it knew.
 func (n *Node) marked() (err error) {
-	d := n.c.hooks.disk
-	if d == nil {
-		d = disk.System{}
-	}
 	dir, mark := filepath.Join(n.c.Dir, "records"), filepath.Join(n.c.Dir, markName)
-	names, err := d.List(n.c.Dir)
+	list := func(dir string) ([]string, error) {
+		return diskAnswers(n.c.DiskLimit, "list "+dir, func() ([]string, error) { return n.disk().List(dir) })
+	}
+	names, err := list(n.c.Dir)
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	held, err := d.List(dir)
+	held, err := list(dir)
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
@@ -71,11 +70,19 @@ func (n *Node) marked() (err error) {
 	}
 	n.store, err = store.Open(dir, store.Options{
 		Durable: n.durable, Failed: n.broken, Log: n.c.Log, Disk: n.c.hooks.disk, LogSize: n.c.hooks.logSize,
+		Limit: n.c.DiskLimit,
 	})
 	if err != nil || known {
 		return err
 	}
-	return writeMark(d, n.c.Dir, mark)
+	_, err = diskAnswers(n.c.DiskLimit, "write "+mark, func() (none struct{}, err error) {
+		return none, writeMark(n.disk(), n.c.Dir, mark)
+	})
+	if err != nil {
+		err = fmt.Errorf("cluster: %s: %w", mark, err)
+		n.store.Fail(err) // otherwise Close would wait for the disk again
+	}
+	return err
 }
 
 func writeMark(d disk.Disk, dir, mark string) error {
@@ -84,10 +91,7 @@ func writeMark(d disk.Disk, dir, mark string) error {
 		_, err = f.WriteAt([]byte(markText), 0)
 		err = errors.Join(err, f.Sync(), f.Close(), d.SyncDir(dir))
 	}
-	if err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	return nil
+	return err
 }
 
 // durable is called by the store, which is opened before there is a host.

@@ -57,6 +57,9 @@ type Config struct {
 	// come back after all have ended; except in groups of level Byzantine, which are in memory.
 	// It needs Dir.
 	Durable bool
+	// DiskLimit is how long one call of the disk may take, as a write or a sync, before the disk counts
+	// as failed and the node stops: 100 ms to 1 h, by default 5 s. It is a node's own.
+	DiskLimit time.Duration
 	// Rejoin says that the node has lost what it had in Dir, which is empty: it is to join
 	// the others as a new one, and not to begin with them. Without it they refuse who comes
 	// back with nothing. It means nothing in later lives. If more than a minority lose what
@@ -96,9 +99,10 @@ type Config struct {
 	Trace *Tracing
 	// Lab makes the node lie. It is for laboratories alone.
 	Lab *Lab
-	// Broken is called if the node can not go on: its disk failed, or a machine broke. It
-	// may be called more than once, and must not block; who is told closes the node. Without
-	// it the node closes itself, or does not start.
+	// Broken is called if the node can not go on: its disk failed, or a machine broke. Every call of
+	// the node fails from then on, with ErrClosed and the reason, and Join does if it has not returned.
+	// Broken may be called more than once, and must not block; who is told closes the node. Without
+	// it the node closes itself.
 	Broken func(error)
 	Log    *slog.Logger
 
@@ -224,7 +228,7 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if err := n.checkSigner(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(n.c.CheckGroups(), n.c.CheckAgreements(), n.c.CheckLinks()); err != nil {
+	if err := cmp.Or(n.c.CheckGroups(), n.c.CheckAgreements(), n.c.CheckLinks(), n.c.CheckDisk()); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	if c.Self == nil {
@@ -324,20 +328,6 @@ func (n *Node) start(ctx context.Context) (err error) {
 	return n.begun()
 }
 
-func (n *Node) broken(err error) {
-	n.c.Log.Error("the node stops", "why", err)
-	n.flight()
-	if n.c.Broken != nil {
-		n.c.Broken(err)
-		return
-	}
-	n.admin.mu.Lock()
-	defer n.admin.mu.Unlock()
-	if n.admin.broken = err; n.admin.ready {
-		go func() { _ = n.Close() }() // not within a step
-	}
-}
-
 // Group returns this node's member of a group. One of a name that is not configured fails with
 // ErrNotConfigured whatever it is asked.
 func (n *Node) Group(name string) *Group {
@@ -348,7 +338,8 @@ func (n *Node) Group(name string) *Group {
 }
 
 // Close leaves without a word: for the others the node has crashed. To close it again does
-// nothing.
+// nothing. If the disk has failed Close returns within a second, with the failure; where the disk did
+// not answer, that names the goroutine which is left in the kernel.
 func (n *Node) Close() error {
 	n.admin.once.Do(func() { n.admin.err = n.end() })
 	return n.admin.err
@@ -365,23 +356,14 @@ func (n *Node) end() error {
 		<-n.stood.done
 	}
 	n.clock.watch.close()
-	for _, c := range n.cycles {
-		c.close()
-	}
 	if n.host != nil {
 		n.host.Close()
 	}
-	n.streams.close()
-	for _, g := range n.groups {
-		g.close(ErrClosed)
-	}
-	for _, t := range n.tables {
-		t.close(ErrClosed)
-	}
+	n.failAll(n.closedBy())
 	if n.commits != nil {
-		n.commits.close()
+		n.commits.close(n.closedBy())
 	}
-	n.tracer.close(n)
+	n.closeTraces()
 	if n.lives != nil {
 		_ = n.lives.keep() // a disk that has failed is told of by its store
 	}

@@ -356,6 +356,9 @@ func (t *Table) end(err error) {
 // Inspect tells how many commands the copy of this node has applied, and a hash of its
 // state, the sessions too: copies with one position have one hash.
 func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) {
+	if t.n.admin.why.Load() != nil {
+		return 0, 0, t.n.closedBy()
+	}
 	c := make(chan parley.Msg, 1)
 	t.mu.Lock()
 	if t.closed != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,16 +174,35 @@ const flightFile = "flight.jsonl"
 // in place of one that is there, or into a temporary file if the node has no folder, and
 // returns its name.
 func (n *Node) DumpFlight() (file string, err error) {
-	dir := n.c.Dir
-	f, err := os.CreateTemp(dir, "flight-*.jsonl")
+	return diskAnswers(n.c.DiskLimit, "write "+flightFile, n.dumpFlight)
+}
+
+func (n *Node) dumpFlight() (file string, err error) {
+	if n.c.Dir == "" {
+		f, err := os.CreateTemp("", "flight-*.jsonl")
+		if err != nil {
+			return "", err
+		}
+		return f.Name(), errors.Join(n.tracer.recorder.Dump(f), f.Close())
+	}
+	var b bytes.Buffer
+	if err := n.tracer.recorder.Dump(&b); err != nil {
+		return "", err
+	}
+	d := n.disk()
+	file = filepath.Join(n.c.Dir, flightFile)
+	if err := d.Remove(file + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	f, err := d.Create(file + ".new")
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(n.tracer.recorder.Dump(f), f.Close()); err != nil || dir == "" {
-		return f.Name(), err
+	_, err = f.WriteAt(b.Bytes(), 0)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", err
 	}
-	file = filepath.Join(dir, flightFile)
-	return file, os.Rename(f.Name(), file)
+	return file, d.Rename(file+".new", file)
 }
 
 // flight dumps the recorder of a node that can not go on, if it has a folder.
@@ -190,7 +210,7 @@ func (n *Node) flight() {
 	if n.c.Dir == "" || n.tracer.recorder == nil {
 		return
 	}
-	file, err := n.DumpFlight()
+	file, err := diskAnswers(diskPatience, "write "+flightFile, n.dumpFlight)
 	if err != nil {
 		n.c.Log.Error("the last events can not be kept", "why", err)
 		return

@@ -38,6 +38,7 @@ type File struct {
 	// the file. The last two may be empty.
 	Certificates, Data, Traces string
 	Durable                    bool
+	DiskLimit                  time.Duration // 0: the default
 	Members                    []cluster.Member
 	M                          int           // 0: as many as there may be
 	Round                      time.Duration // 0: the default
@@ -115,6 +116,7 @@ func (f *File) keys() []key {
 		{"certificates", true, into(&f.Certificates, value.folder)},
 		{"data", false, into(&f.Data, value.folder)},
 		{"durable", false, into(&f.Durable, value.yes)},
+		{"disk_limit", false, into(&f.DiskLimit, value.diskLimit)},
 		{"members", true, func(v value) error { return v.list(f.member) }},
 		{"m", false, into(&f.M, value.liars)},
 		{"round", false, into(&f.Round, value.time)},
@@ -409,6 +411,7 @@ func (f *File) Config() (cluster.Config, error) {
 		return cluster.Config{}, err
 	}
 	c.Name, c.Members, c.Dir, c.Durable = f.Name, f.Members, f.Folder(f.Data), f.Durable
+	c.DiskLimit = f.DiskLimit
 	c.Groups, c.Tables, c.M, c.Round, c.Times, c.Lab = slices.Clone(f.Groups), f.Tables, f.M, f.Round, f.Times, f.Lab
 	c.Clocks, c.Links, c.Agreements, c.Commit = f.Clocks, f.Links, f.Agreements, f.Commit
 	if c.Participant, err = f.participant(); err != nil {

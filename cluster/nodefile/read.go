@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"parley/cluster"
 	"parley/cluster/cert"
 )
 
@@ -268,6 +269,19 @@ func (v value) time() (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < minTime || d > maxTime {
 		return 0, v.wrong("%q: allowed are 1ms to 1h, with the unit, as in 100ms or 1.5s", text)
+	}
+	return d, nil
+}
+
+// diskLimit is how long a call of the disk may take.
+func (v value) diskLimit() (time.Duration, error) {
+	text, err := v.text()
+	if err != nil {
+		return 0, err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || (cluster.Config{DiskLimit: max(d, 1)}).CheckDisk() != nil {
+		return 0, v.wrong("%q: allowed are 100ms to 1h, with the unit, as in 5s", text)
 	}
 	return d, nil
 }

@@ -128,6 +128,9 @@ func TestStoreFindsDamage(t *testing.T) {
 			for _, x := range blows(size) {
 				d := whole.Crash(nil)
 				d.Change(path, x.change)
+				if _, err := Verify("dir", d); name == manifestName && !errors.Is(err, ErrDamaged) {
+					t.Errorf("crash %v, %s of the manifest: %v", crash, x.name, err)
+				}
 				judge(t, d, m, r, fmt.Sprintf("crash %v, %s of %s", crash, x.name, path), from >= 0 && x.end > from)
 			}
 			d := whole.Crash(nil)

@@ -2,9 +2,11 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -22,9 +24,15 @@ type failing struct {
 	err   error         // nil: they do not return
 	end   chan struct{} // until it is closed
 	what  string        // the call
+	// merges tells that logs are being merged, beside commits; after are the names in calls that failed or wait.
+	merges atomic.Bool
+	after  sync.Map
 }
 
 func (f *failing) around(op disk.Op, do func() error) error {
+	if strings.Contains(op.Name, "base-") {
+		f.merges.Store(true)
+	}
 	k := f.calls.Add(1)
 	switch {
 	case k == f.from:
@@ -32,6 +40,7 @@ func (f *failing) around(op disk.Op, do func() error) error {
 	case k < f.from, op.Call == "lock", !f.gone:
 		return do()
 	}
+	f.after.Store(op.Name, true)
 	if f.err != nil {
 		return f.err
 	}
@@ -83,8 +92,16 @@ func (f *failing) try(t *testing.T, opened *int) (ended bool) {
 	s, failed := Open("dir", options)
 	if failed == nil {
 		*opened++
-		m.scribble(s, m.same(t, s, "new"), rand.New(rand.NewPCG(5, 6)), 70)
-		if wait := s.Wait(uint64(len(m.history) - 1)); wait == nil && f.what != "" && f.what != "free dir" {
+		books := m.same(t, s, "new")
+		m.scribble(s, books, rand.New(rand.NewPCG(5, 6)), 40)
+		for range 10 { // after which logs are merged
+			state := fmt.Sprintf("%0900d", len(m.history))
+			m.replace(names[0], state)
+			if s.Wait(books[names[0]].Replace([]byte(state))) != nil {
+				break
+			}
+		}
+		if wait := s.Wait(uint64(len(m.history) - 1)); wait == nil && f.what != "" && f.what != "free dir" && !f.merging() {
 			t.Errorf("%s fails, and all is durable", f.what)
 		}
 		if failed = s.Close(); failed == nil && f.what == "" {
@@ -100,8 +117,10 @@ func (f *failing) try(t *testing.T, opened *int) (ended bool) {
 	switch {
 	case failed == nil && !reads:
 		t.Errorf("%s fails, and nobody is told", f.what)
-	case f.err == nil && failed != nil && !strings.Contains(failed.Error(), "goroutine"):
+	case f.err == nil && failed != nil && !strings.Contains(failed.Error(), "goroutine store."+doer(failed)):
 		t.Errorf("%s: the error does not say what is left: %v", f.what, failed)
+	case failed != nil && !f.named(failed):
+		t.Errorf("%s: the error does not name the file: %v", f.what, failed)
 	case f.err != nil && failed != nil && !errors.Is(failed, f.err):
 		t.Errorf("%s: %v", f.what, failed)
 	case len(told) > 1 || late:
@@ -119,6 +138,30 @@ func (f *failing) try(t *testing.T, opened *int) (ended bool) {
 		f.survives(t, mem.Crash(chance), m.clone(), durable)
 	}
 	return false
+}
+
+// named tells whether an error has the name of a file of which a call failed, or waits.
+func (f *failing) named(err error) (named bool) {
+	f.after.Range(func(name, _ any) bool {
+		named = strings.Contains(err.Error(), name.(string))
+		return !named
+	})
+	return named
+}
+
+// merging tells whether the call was a merge's, or may have been: commits do not wait for that.
+func (f *failing) merging() bool {
+	return f.merges.Load() || strings.HasPrefix(f.what, "open dir/log-") || strings.HasPrefix(f.what, "read dir/log-")
+}
+
+// doer is the goroutine that an error has to name, or the beginning of its name.
+func doer(err error) string {
+	for _, call := range []string{"create", "write"} {
+		if strings.Contains(err.Error(), "to a "+call+" of dir/base-") {
+			return "files.merge"
+		}
+	}
+	return ""
 }
 
 // survives demands that what was durable is left on a disk.

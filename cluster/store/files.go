@@ -46,7 +46,7 @@ func (f *files) begin(s *Store, l *loaded) error {
 	if err != nil {
 		return err
 	}
-	if err := f.remove(left); err != nil {
+	if err := f.remove(f.disk, left); err != nil {
 		return err
 	}
 	var last *sealed
@@ -59,13 +59,13 @@ func (f *files) begin(s *Store, l *loaded) error {
 	if err := f.create(last, l.at.number, 0); err != nil {
 		return err
 	}
-	return f.remove(left)
+	return f.remove(f.disk, left)
 }
 
 // remove removes files that the manifest does not name.
-func (f *files) remove(names []string) error {
+func (f *files) remove(d disk.Disk, names []string) error {
 	for _, name := range names {
-		if err := f.disk.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -108,12 +108,12 @@ func (f *files) create(closed *sealed, before uint64, room int64) (err error) {
 		m.logs = append(m.logs, *closed)
 	}
 	m.open, m.next = m.next, m.next+1
-	return f.write(m)
+	return f.write(f.disk, m)
 }
 
 // write replaces the manifest. One that could not be written is not built upon. The lock is held.
-func (f *files) write(m *manifest) error {
-	if err := m.write(f.disk, f.dir); err != nil {
+func (f *files) write(d disk.Disk, m *manifest) error {
+	if err := m.write(d, f.dir); err != nil {
 		return err
 	}
 	f.manifest = m
@@ -165,7 +165,7 @@ func (f *files) end(s *Store) error {
 		m.logs = append(m.logs, sealed{m.open, f.at})
 	}
 	m.open = 0
-	if err := f.write(m); err != nil {
+	if err := f.write(f.disk, m); err != nil {
 		return errors.Join(err, f.log.Close())
 	}
 	if empty {

@@ -28,7 +28,7 @@ func (f *files) tidy(s *Store) {
 		return
 	}
 	f.rotated = false
-	_ = s.look() // a new log has taken much of it
+	_ = s.look(s.disk) // a new log has taken much of it
 	f.hold()
 	closed, logs := f.manifest.sealed(), len(f.manifest.logs)
 	f.letGo()
@@ -44,8 +44,8 @@ func (f *files) tidy(s *Store) {
 	f.merging = make(chan struct{})
 	go func(done chan struct{}) {
 		defer close(done)
-		if err := f.merge(s); err != nil {
-			s.fail(fmt.Errorf("merging logs: %w", err))
+		if err := f.merge(s.as("files.merge")); err != nil {
+			s.fail(fmt.Errorf("the disk failed: merging logs: %w; %s", err, advice))
 		}
 	}(f.merging)
 }
@@ -62,14 +62,14 @@ func (s *Store) counts() (bytes int64) {
 
 // merge copies what counts of the base and the closed logs into a new base. What a state in the open log has
 // replaced counts too: were the open log damaged, all before it would still be whole.
-func (f *files) merge(s *Store) error {
+func (f *files) merge(d disk.Disk) error {
 	f.hold()
 	m := f.manifest
 	of, number := m.clone(), m.next
 	m.next++ // no log has the number of a base
 	f.letGo()
 	replaced := make(map[string]uint64)
-	err := f.each(of, func(e entry) error {
+	err := f.each(d, of, func(e entry) error {
 		if e.kind == replacesKind {
 			replaced[string(e.name)] = e.number
 		}
@@ -78,13 +78,13 @@ func (f *files) merge(s *Store) error {
 	if err != nil {
 		return err
 	}
-	w, err := newBase(f.disk, filepath.Join(f.dir, baseName(number)), header{
+	w, err := newBase(d, filepath.Join(f.dir, baseName(number)), header{
 		kind: baseKind, store: m.store, number: number, before: of.end(),
 	})
 	if err != nil {
 		return err
 	}
-	err = f.each(of, func(e entry) error {
+	err = f.each(d, of, func(e entry) error {
 		if e.number < replaced[string(e.name)] {
 			return nil
 		}
@@ -94,21 +94,21 @@ func (f *files) merge(s *Store) error {
 	if err := errors.Join(err, ended); err != nil {
 		return err
 	}
-	if err := f.replace(sealed{number, at}, len(of.logs)); err != nil {
+	if err := f.replace(d, sealed{number, at}, len(of.logs)); err != nil {
 		return err
 	}
-	return f.remove(of.names())
+	return f.remove(d, of.names())
 }
 
 // each calls a function with all records of the files of a manifest that are closed.
-func (f *files) each(m *manifest, do func(entry) error) error {
+func (f *files) each(d disk.Disk, m *manifest, do func(entry) error) error {
 	if m.base != nil {
-		if _, err := m.base.read(f.disk, filepath.Join(f.dir, baseName(m.base.file)), baseKind, m.store, do); err != nil {
+		if _, err := m.base.read(d, filepath.Join(f.dir, baseName(m.base.file)), baseKind, m.store, do); err != nil {
 			return err
 		}
 	}
 	for _, log := range m.logs {
-		if _, err := log.read(f.disk, filepath.Join(f.dir, logName(log.file)), logKind, m.store, do); err != nil {
+		if _, err := log.read(d, filepath.Join(f.dir, logName(log.file)), logKind, m.store, do); err != nil {
 			return err
 		}
 	}
@@ -116,15 +116,15 @@ func (f *files) each(m *manifest, do func(entry) error) error {
 }
 
 // replace has the manifest name a new base in place of the old one and the first logs.
-func (f *files) replace(base sealed, logs int) error {
+func (f *files) replace(d disk.Disk, base sealed, logs int) error {
 	f.hold()
 	defer f.letGo()
-	if err := f.disk.SyncDir(f.dir); err != nil {
+	if err := d.SyncDir(f.dir); err != nil {
 		return err
 	}
 	m := f.manifest.clone()
 	m.base, m.logs = &base, m.logs[logs:]
-	return f.write(m)
+	return f.write(d, m)
 }
 
 // baseWriter writes a base.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"parley/cluster/disk"
 )
 
 // The room on a disk, in bytes, below which a node warns, and below which it takes nothing new from its clients.
@@ -41,10 +43,11 @@ const looks = time.Second
 func (s *Store) watch() {
 	tick := time.NewTicker(looks)
 	defer tick.Stop()
+	d := s.as("Store.watch")
 	for {
 		select {
 		case <-tick.C:
-			_ = s.look() // where the disk cannot say, what it said before holds
+			_ = s.look(d) // where the disk cannot say, what it said before holds
 		case <-s.quit:
 			return
 		case <-s.bad:
@@ -54,8 +57,8 @@ func (s *Store) watch() {
 }
 
 // look asks the disk for its room, and logs when there is little of it, or enough again.
-func (s *Store) look() error {
-	free, err := s.disk.Free(s.dir)
+func (s *Store) look(d disk.Disk) error {
+	free, err := d.Free(s.dir)
 	if err != nil {
 		return err
 	}

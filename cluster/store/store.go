@@ -27,7 +27,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -45,7 +47,8 @@ type Store struct {
 	o    Options
 	dir  string
 	id   uint64
-	disk disk.Disk
+	disk disk.Disk // for the goroutine that role names: they follow each other
+	role atomic.Value
 	lock io.Closer
 	done chan struct{} // closed when commits have ended
 	bad  chan struct{} // closed when the disk has failed
@@ -129,7 +132,10 @@ func Open(dir string, o Options) (*Store, error) {
 		books: make(map[string]*book),
 	}
 	s.moved.L = &s.mu
-	s.disk = disk.Hooked{Disk: o.Disk, Around: s.watched}
+	s.role.Store("Open")
+	s.disk = disk.Hooked{Disk: o.Disk, Around: func(op disk.Op, do func() error) error {
+		return s.watched(s.role.Load().(string), op, do)
+	}}
 	opened := make(chan error, 1)
 	go func() { opened <- s.start() }()
 	var err error
@@ -145,13 +151,17 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
+	s.role.Store("Store.run")
 	go s.run()
 	go s.watch()
 	return s, nil
 }
 
 // patience is how long one waits for a call of a disk that has failed.
-const patience = 500 * time.Millisecond
+const patience = 400 * time.Millisecond
+
+// advice says what to do when a disk has failed.
+const advice = "nothing is acknowledged from now on; mend the disk, or make room on it, and start the node again"
 
 // start reads what there is, and begins a new log behind it.
 func (s *Store) start() (err error) {
@@ -185,21 +195,32 @@ func (s *Store) start() (err error) {
 	s.id = s.files.manifest.store
 	s.batch.b, s.spare.b = make([]byte, batchHeader), make([]byte, batchHeader)
 	s.free.Store(RoomWarn)
-	return s.look()
+	return s.look(s.disk)
 }
 
 // watched makes a call of the disk, and takes the disk for failed if the call does not end in time. A disk that has
-// failed is asked for nothing more.
-func (s *Store) watched(op disk.Op, do func() error) error {
+// failed is asked for nothing more. An error names the file.
+func (s *Store) watched(goroutine string, op disk.Op, do func() error) error {
 	if err := s.failure(); err != nil && op.Call != "close" {
 		return err
 	}
 	t := time.AfterFunc(s.o.Limit, func() {
-		s.fail(fmt.Errorf("the disk has not answered for %v to a %s of %s: a goroutine of the store is left in the kernel",
-			s.o.Limit, op.Call, op.Name))
+		s.fail(fmt.Errorf("the disk has not answered for %v to a %s of %s: goroutine store.%s is left in the kernel; %s",
+			s.o.Limit, op.Call, op.Name, goroutine, advice))
 	})
 	defer t.Stop()
-	return do()
+	err := do()
+	if err == nil || errors.Is(err, io.EOF) || errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError)) {
+		return err
+	}
+	return fmt.Errorf("%s %s: %w", op.Call, op.Name, err)
+}
+
+// as returns the disk for another goroutine.
+func (s *Store) as(goroutine string) disk.Disk {
+	return disk.Hooked{Disk: s.o.Disk, Around: func(op disk.Op, do func() error) error {
+		return s.watched(goroutine, op, do)
+	}}
 }
 
 // Book is what one machine has made durable.
@@ -291,7 +312,7 @@ func (s *Store) run() {
 		}
 		began := time.Now()
 		if err := s.files.commit(batch.b, batch.records, upto); err != nil {
-			s.fail(fmt.Errorf("the disk failed: %w", err))
+			s.fail(fmt.Errorf("the disk failed: %w; %s", err, advice))
 			return
 		}
 		if !s.committed(batch, upto, time.Since(began)) {
@@ -358,6 +379,9 @@ func (s *Store) fail(err error) {
 		s.o.Failed(err)
 	}
 }
+
+// Fail has the store take its disk for failed, because of something that was written beside the store.
+func (s *Store) Fail(err error) { s.fail(fmt.Errorf("the disk failed: %w; %s", err, advice)) }
 
 // failure is why nothing is durable any more.
 func (s *Store) failure() error {
@@ -430,6 +454,7 @@ func (s *Store) Close() error {
 // end closes the files when all is committed.
 func (s *Store) end() error {
 	<-s.done
+	s.role.Store("Store.end")
 	err := s.files.end(s)
 	return errors.Join(err, s.lock.Close())
 }

@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/cluster/disk"
+)
+
+// broken has the node stop, because its disk failed or a machine broke.
+func (n *Node) broken(err error) {
+	n.c.Log.Error("the node stops", "why", err)
+	why := fmt.Errorf("%w: %w", ErrClosed, err)
+	n.admin.why.CompareAndSwap(nil, &why)
+	n.admin.mu.Lock()
+	if n.admin.broken == nil {
+		n.admin.broken = err
+	}
+	ready := n.admin.ready
+	n.admin.mu.Unlock()
+	if ready {
+		go func() { // not within a step
+			n.failAll(n.closedBy())
+			n.commits.fail(n.closedBy())
+		}()
+	}
+	n.flight()
+	if n.c.Broken != nil {
+		n.c.Broken(err)
+	} else if ready {
+		go func() { _ = n.Close() }()
+	}
+}
+
+// closedBy is the error of what a node is asked that is closed, or has broken.
+func (n *Node) closedBy() error {
+	if why := n.admin.why.Load(); why != nil {
+		return *why
+	}
+	return ErrClosed
+}
+
+// failAll ends whatever waits for groups, tables, agreements and cycles.
+func (n *Node) failAll(why error) {
+	for _, c := range n.cycles {
+		c.close()
+	}
+	n.streams.close()
+	for _, g := range n.groups {
+		g.close(why)
+	}
+	for _, t := range n.tables {
+		t.close(why)
+	}
+}
+
+// closeTraces ends the traces. One that is on a disk which does not answer is left.
+func (n *Node) closeTraces() {
+	limit := n.c.DiskLimit
+	if n.admin.why.Load() != nil {
+		limit = diskPatience
+	}
+	_, err := diskAnswers(limit, "end the traces", func() (none struct{}, err error) {
+		n.tracer.close(n)
+		return none, nil
+	})
+	if err != nil {
+		n.c.Log.Warn("traces are not complete", "why", err)
+	}
+}
+
+// The limits of Config.DiskLimit, and what it is by default.
+const (
+	leastDiskLimit   = 100 * time.Millisecond
+	mostDiskLimit    = time.Hour
+	defaultDiskLimit = 5 * time.Second
+)
+
+// diskPatience is how long one waits for a disk that has failed.
+const diskPatience = 400 * time.Millisecond
+
+// CheckDisk tells what is wrong with the limits of the disk.
+func (c Config) CheckDisk() error {
+	if d := c.DiskLimit; d != 0 && (d < leastDiskLimit || d > mostDiskLimit) {
+		return fmt.Errorf("DiskLimit is %v: allowed are %v to %v, and 0 for %v",
+			d, leastDiskLimit, mostDiskLimit, defaultDiskLimit)
+	}
+	return nil
+}
+
+// disk is that of the node's folder.
+func (n *Node) disk() disk.Disk {
+	if d := n.c.hooks.disk; d != nil {
+		return d
+	}
+	return disk.System{}
+}
+
+// errNoAnswer is the error of a disk that has not answered in time.
+var errNoAnswer = errors.New("the disk does not answer")
+
+// diskAnswers makes calls of the disk, and returns when they have ended or the limit is over.
+func diskAnswers[T any](limit time.Duration, what string, do func() (T, error)) (T, error) {
+	type result struct {
+		of  T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		of, err := do()
+		done <- result{of, err}
+	}()
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case r := <-done:
+		return r.of, r.err
+	case <-t.C:
+		var none T
+		return none, fmt.Errorf("%w: %v have passed since it was to %s: goroutine cluster.diskAnswers is left in the kernel",
+			errNoAnswer, limit, what)
+	}
+}

@@ -1,0 +1,301 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/disk"
+	"parley/trace"
+)
+
+// changes are the calls of a disk that change something.
+var changes = []string{"mkdir", "create", "write", "sync", "reserve", "truncate", "rename", "remove", "syncdir"}
+
+// turning is a disk in memory that fails from one of its changes on, and does not answer any more if err is nil.
+type turning struct {
+	mem  *disk.Memory
+	from int64
+	err  error
+	end  chan struct{} // of the test
+
+	told  atomic.Pointer[error] // by Broken
+	calls atomic.Int64
+	// merged tells that logs were merged.
+	merged atomic.Bool
+	what   atomic.Pointer[disk.Op] // the call from which it fails
+	began  time.Time               // that
+	// stalled are the names of files with calls that wait: two goroutines may write at the same time.
+	stalled sync.Map
+}
+
+func (d *turning) around(op disk.Op, do func() error) error {
+	if !slices.Contains(changes, op.Call) {
+		return do()
+	}
+	if strings.Contains(op.Name, "base-") {
+		d.merged.Store(true)
+	}
+	if k := d.calls.Add(1); k < d.from {
+		return do()
+	} else if k == d.from {
+		d.began = time.Now()
+		d.what.Store(&op)
+	}
+	if d.err != nil {
+		return d.err
+	}
+	d.stalled.Store(op.Name, true)
+	<-d.end
+	return syscall.EIO
+}
+
+// A disk that fails, fills up, turns read-only or stops answering at any write of a node's life, from its first
+// start to its end: the node ends within the limit and a second, all its calls fail, also those that wait,
+// errors name the file and what is left in the kernel, and what it acknowledged is there after a restart.
+func TestNodeEndsWhenItsDiskFails(t *testing.T) {
+	cluster.CompactEvery(t, 4)
+	for name, err := range map[string]error{
+		"input/output error": syscall.EIO, "full": syscall.ENOSPC, "read-only": syscall.EROFS, "no answer": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var running, begins, ends, merges int
+			for k := int64(1); ; k++ {
+				d := &turning{from: k, err: err}
+				var at string
+				synctest.Test(t, func(t *testing.T) { at = d.try(t) })
+				switch at {
+				case "begin":
+					begins++
+				case "end":
+					ends++
+				case "run":
+					running++
+				}
+				if d.merged.Load() {
+					merges++
+				}
+				if at == "" || t.Failed() {
+					break
+				}
+			}
+			t.Logf("%d failures at the start, %d at the end, %d between; %d with merges", begins, ends, running, merges)
+			if begins < 15 || running < 60 || ends < 3 || merges < 20 {
+				t.Error("there are too few")
+			}
+		})
+	}
+}
+
+const tightLimit = 2 * time.Second
+
+// try runs a node until its disk fails, and tells when that was; not at all if it is empty.
+func (d *turning) try(t *testing.T) (at string) {
+	d.mem, d.end = disk.NewMemory(-1), make(chan struct{})
+	defer close(d.end)
+	r := new(rig)
+	configured(t, r, 1, func(c *cluster.Config) {
+		c.Dir, c.Durable, c.DiskLimit = "data", true, tightLimit
+		c.Tables, c.Groups = []cluster.TableConfig{{Name: "t"}}, []cluster.GroupConfig{{Name: "g"}}
+		c.TestLogSize(1 << 10)
+		if d.from%2 == 0 { // it does not close itself
+			c.Broken = func(err error) { d.told.Store(&err) }
+		}
+		c.TestDisk(disk.Hooked{Disk: d.mem, Around: d.around})
+	})
+	node, err := cluster.Join(t.Context(), r.configs[0])
+	if err != nil {
+		d.ended(t, "Join", time.Time{}, err)
+		return "begin"
+	}
+	acked, err := d.work(t, node)
+	at = "run"
+	if err == nil {
+		at = "end"
+	}
+	began := time.Now()
+	if err := node.Close(); err != nil {
+		d.ended(t, "Close", began, err)
+	} else if d.what.Load() != nil && !d.harmless() {
+		t.Errorf("%v failed, and Close has no error", *d.what.Load())
+	}
+	if d.what.Load() == nil {
+		return ""
+	}
+	d.fails(t, node)
+	synctest.Wait()
+	r.configs[0].TestDisk(d.mem.Crash(nil))
+	node, err = cluster.Join(t.Context(), r.configs[0])
+	if err != nil {
+		t.Fatalf("%v failed: %v", *d.what.Load(), err)
+	}
+	d.kept(t, node, acked)
+	if err := node.Close(); err != nil {
+		t.Error(err)
+	}
+	return at
+}
+
+// harmless tells that what failed is no part of the records.
+func (d *turning) harmless() bool { return strings.Contains(d.what.Load().Name, "flight") }
+
+// ended demands that an error came in time, since a call or the failure if that was later, and names the file.
+func (d *turning) ended(t *testing.T, who string, since time.Time, err error) {
+	t.Helper()
+	op := d.what.Load()
+	if op == nil {
+		t.Fatalf("%s: the disk has not failed: %v", who, err)
+	}
+	if d.began.After(since) {
+		since = d.began
+	}
+	if took := time.Since(since); d.err != nil && took > time.Second || took > tightLimit+time.Second {
+		t.Errorf("%s of %s: %s took %v", op.Call, op.Name, who, took)
+	}
+	named := strings.Contains(err.Error(), op.Name)
+	d.stalled.Range(func(name, _ any) bool {
+		named = named || strings.Contains(err.Error(), name.(string))
+		return !named
+	})
+	if text := err.Error(); !named || d.err == nil && !strings.Contains(text, "goroutine") {
+		t.Errorf("%s of %s: %s: %v", op.Call, op.Name, who, err)
+	}
+}
+
+// work puts and broadcasts, and returns what was acknowledged, until the first error.
+func (d *turning) work(t *testing.T, node *cluster.Node) (acked int, err error) {
+	reader, err := node.Group("g").Subscribe(1)
+	if err != nil {
+		return 0, err
+	}
+	reads := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := reader.Next(context.Background()); err != nil {
+				reads <- err
+				return
+			}
+		}
+	}()
+	kv := node.Table("t").KeyValue()
+	for k := range 16 {
+		if _, err = kv.Put(context.Background(), []byte("k"), fmt.Appendf(nil, "%0100d", k+1)); err != nil {
+			break
+		}
+		if k%4 == 0 {
+			if _, err = node.Group("g").Broadcast(context.Background(), []byte{byte(k)}); err != nil {
+				break
+			}
+		}
+		acked = k + 1
+		time.Sleep(50 * time.Millisecond) // in which states replace records
+	}
+	if err == nil {
+		return acked, nil
+	}
+	d.ended(t, "a call", time.Time{}, err)
+	if !errors.Is(err, cluster.ErrClosed) {
+		t.Errorf("a call of a broken node: %v", err)
+	}
+	if err := <-reads; err == nil || !errors.Is(err, cluster.ErrClosed) {
+		t.Errorf("a subscription of a broken node: %v", err)
+	}
+	began := time.Now()
+	if d.fails(t, node); time.Since(began) > 0 {
+		t.Errorf("calls of a broken node took %v", time.Since(began))
+	}
+	if err := node.Close(); err == nil || time.Since(began) > time.Second {
+		t.Errorf("closed after %v: %v", time.Since(began), err)
+	}
+	time.Sleep(time.Second - time.Since(began))
+	synctest.Wait()
+	if told := d.told.Load(); d.from%2 == 0 && (told == nil || d.err != nil && !strings.Contains((*told).Error(), d.what.Load().Name)) {
+		t.Errorf("%v failed, and the owner is told %v", *d.what.Load(), told)
+	}
+	return acked, err
+}
+
+// fails demands that all calls of a node fail.
+func (d *turning) fails(t *testing.T, node *cluster.Node) {
+	t.Helper()
+	ctx := context.Background()
+	_, cast := node.Group("g").Broadcast(ctx, nil)
+	_, open := node.Table("t").Open(ctx)
+	_, _, query := node.Table("t").Query(ctx, nil)
+	_, _, inspect := node.Table("t").Inspect(ctx)
+	_, commit := node.Commit(ctx, "tx", map[string][]byte{"node1": nil})
+	_, agree := node.Agree(ctx, cluster.Question{Value: []byte("x")})
+	_, propose := node.Propose(ctx, cluster.Proposal{Name: "x", Value: []byte("x")})
+	for what, err := range map[string]error{
+		"broadcast": cast, "post": node.Group("g").Post(nil), "open": open, "query": query, "inspect": inspect,
+		"commit": commit, "agree": agree, "propose": propose, "drain": node.Drain(ctx), "leave": node.Leave(ctx),
+	} {
+		if !errors.Is(err, cluster.ErrClosed) {
+			t.Errorf("%s at a broken node: %v", what, err)
+		}
+	}
+}
+
+// kept demands that what was acknowledged is there.
+func (d *turning) kept(t *testing.T, node *cluster.Node, acked int) {
+	t.Helper()
+	ctx := soon(t, 10*time.Second)
+	kv := node.Table("t").KeyValue()
+	if v, _, err := kv.Get(ctx, []byte("k")); acked > 0 {
+		if n, wrong := strconv.Atoi(string(v)); err != nil || wrong != nil || n < acked {
+			t.Errorf("%v failed, and put %d is lost: %s, %v", *d.what.Load(), acked, v, err)
+		}
+	}
+	reader, err := node.Group("g").Subscribe(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := 0; k < acked; k += 4 {
+		if x, err := reader.Next(ctx); err != nil || x.Payload[0] != byte(k) {
+			t.Fatalf("%v failed, and broadcast %d is lost: %v, %v", *d.what.Load(), k, x.Payload, err)
+		}
+	}
+}
+
+// stuck is a trace that cannot be closed.
+type stuck struct{ end chan struct{} }
+
+func (stuck) Write(b []byte) (int, error) { return len(b), nil }
+func (s stuck) Close() error              { <-s.end; return nil }
+
+// A trace on a disk that does not answer keeps no node from ending.
+func TestStuckTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		defer close(end)
+		r := newRig(t, 1, func(c *cluster.Config) {
+			c.DiskLimit, c.Groups = tightLimit, []cluster.GroupConfig{{Name: "g"}}
+			c.Trace = &cluster.Tracing{Open: func(trace.Header) (io.WriteCloser, error) { return stuck{end}, nil }}
+		})
+		began := time.Now()
+		if r.stop(0); time.Since(began) > tightLimit+time.Second {
+			t.Errorf("it ended after %v", time.Since(began))
+		}
+	})
+}
+
+// A limit that makes no sense is refused.
+func TestDiskLimit(t *testing.T) {
+	for _, limit := range []time.Duration{-1, 99 * time.Millisecond, 2 * time.Hour} {
+		if err := (cluster.Config{DiskLimit: limit}).CheckDisk(); err == nil || !strings.Contains(err.Error(), "100ms to 1h") {
+			t.Errorf("%v: %v", limit, err)
+		}
+	}
+}
