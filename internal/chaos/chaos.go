@@ -62,7 +62,7 @@ func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	return errors.Join(failed, r.judge(o, took, failed == nil))
+	return errors.Join(failed, r.judge(o, took, failed == nil, r.again))
 }
 
 // start starts everybody who asks. Those end when stop is closed, or else with the context,
@@ -160,12 +160,42 @@ func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup
 		})
 	}
 	all.Wait()
+	if ctx.Err() == nil {
+		r.again = r.reread(ctx)
+	}
 	return ctx.Err()
+}
+
+// reread has every node read again all that was delivered, from the first position on: a group that is durable keeps it.
+func (r *run) reread(ctx context.Context) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(r.nodes))
+	for i, c := range r.clients {
+		all.Go(func() {
+			again := r.load.orders.again()
+			errs[i] = c.hear(ctx, 1, again.deliver)
+			if rest := again.missing(); rest != nil {
+				errs[i] = fmt.Errorf("%s: %w: %w", nodeName(i), rest, errs[i])
+			} else {
+				errs[i] = nil
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// missed is an error if nodes did not keep what others had not heard yet.
+func missed(gaps int) error {
+	if gaps == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d times a node did not have what it had delivered when it was listened to again", gaps)
 }
 
 // judge looks at everything, and prints what it finds. A run that was given up has not ended:
 // what a node has taken the others may not have delivered yet.
-func (r *run) judge(o options, took time.Duration, ended bool) error {
+func (r *run) judge(o options, took time.Duration, ended bool, reread error) error {
 	ops := r.load.history.all()
 	answered := 0
 	for _, x := range ops {
@@ -173,15 +203,14 @@ func (r *run) judge(o options, took time.Duration, ended bool) error {
 			answered++
 		}
 	}
-	excused, forgotten := forgotten(r.load.orders.undelivered(), r.events)
+	lost := r.load.orders.undelivered()
 	casts, delivered := r.load.orders.count()
 	gaps := r.load.orders.gaps()
 	median, p99, most := latencies(ops)
 	r.printEvents()
 	fmt.Fprintf(r.out, "%d commands of the table, %d answered; %v in the median, %v for 99 of 100, %v at most\n",
 		len(ops), answered, median.Round(10*time.Microsecond), p99.Round(100*time.Microsecond), most.Round(time.Millisecond))
-	fmt.Fprintf(r.out, "%d broadcasts, %d delivered; %d of the others were taken by nodes that failed; nodes missed some "+
-		"%d times\n", casts, delivered, excused, gaps)
+	fmt.Fprintf(r.out, "%d broadcasts, %d delivered, %d lost; nodes missed some %d times\n", casts, delivered, len(lost), gaps)
 	var errs []error
 	verdict := func(what string, err error) {
 		word := "yes"
@@ -196,7 +225,8 @@ func (r *run) judge(o options, took time.Duration, ended bool) error {
 	verdict("positions of commands agree with their times", ordered(ops))
 	verdict("one order of deliveries everywhere, none lost, none twice", r.load.orders.settle())
 	if ended {
-		verdict("what a node that did not fail has taken was delivered", forgotten)
+		verdict("what a node has said that it delivered was delivered by all", forgotten(lost))
+		verdict("what was delivered can be read at every node from the beginning", errors.Join(reread, missed(gaps)))
 	}
 	verdict(fmt.Sprintf("well within %v after every harm", r.heal), r.slow())
 	verdict("enough was asked and enough befell", r.enough(o, took, answered))
@@ -204,20 +234,12 @@ func (r *run) judge(o options, took time.Duration, ended bool) error {
 	return errors.Join(errs...)
 }
 
-// forgotten tells of a payload that was taken by a node which did not fail at the time, and
-// delivered by nobody; and how many of those that are lost were taken by nodes that did.
-func forgotten(lost []cast, events []event) (excused int, err error) {
-	for _, c := range lost {
-		fails := func(e event) bool {
-			return slices.Contains(e.struck, c.node) && e.began-2*try < c.at && c.at < e.whole
-		}
-		if slices.ContainsFunc(events, fails) {
-			excused++
-		} else if err == nil {
-			err = fmt.Errorf("%s has taken a payload at %v", nodeName(c.node), c.at)
-		}
+// forgotten tells of payloads that a node has said to have delivered, and that nobody delivers.
+func forgotten(lost []cast) error {
+	if len(lost) == 0 {
+		return nil
 	}
-	return excused, err
+	return fmt.Errorf("%d payloads, the first of them of %s at %v", len(lost), nodeName(lost[0].node), lost[0].at)
 }
 
 // slow tells after which harm it took too long until all was well.

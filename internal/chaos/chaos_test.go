@@ -129,6 +129,9 @@ func (w *indoors) faults() []fault {
 			r.struck = all
 			return "all", errors.Join(w.kill(all...), w.begin(all...))
 		}},
+		{name: "rolling", do: func(ctx context.Context, r *run) (string, error) {
+			return r.inTurn(ctx, "roll", func(i int) error { return errors.Join(w.kill(i), w.begin(i)) })
+		}},
 	}
 }
 

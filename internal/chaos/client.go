@@ -116,8 +116,8 @@ func (c *client) cast(ctx context.Context, payload []byte) error {
 // errGap is the error of who wants to hear what is not kept any more.
 var errGap = errors.New("the position is not kept any more")
 
-// hear takes deliveries from a position on until something goes wrong.
-func (c *client) hear(ctx context.Context, from uint64, each func(*parleyv1.Delivery)) error {
+// hear takes deliveries from a position on until something goes wrong, or each wants no more.
+func (c *client) hear(ctx context.Context, from uint64, each func(*parleyv1.Delivery) (more bool)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s, err := c.group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: groupName, From: from})
@@ -129,8 +129,8 @@ func (c *client) hear(ctx context.Context, from uint64, each func(*parleyv1.Deli
 	defer silent.Stop()
 	for s.Receive() {
 		silent.Reset(quiet)
-		if d := s.Msg().GetDelivery(); d != nil {
-			each(d)
+		if d := s.Msg().GetDelivery(); d != nil && !each(d) {
+			return nil
 		}
 	}
 	if connect.CodeOf(s.Err()) == connect.CodeOutOfRange {

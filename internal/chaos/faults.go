@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 )
@@ -27,6 +26,9 @@ func faults() []fault {
 		{"stop-short", "SIGSTOP of a node for less than others wait for it", true, stoppedShort},
 		{"restart-all", "kill -9 of all nodes, which are started again together", true, restartedAll},
 		{"rolling", "one node after the other is asked to end, and started again", true, rolled},
+		{"rolling-kill", "the same by kill -9", true, rolledKilled},
+		{"rolling-stop", "one node after the other is stopped by SIGSTOP for 3 s", true, rolledStopped},
+		{"majority", "three nodes go on alone, and then one of them with the two others", true, changedMajority},
 		{"cut-minority", "two nodes are cut off from three", false, cutMinority},
 		{"cut-first", "the first member of the view, who coordinates, is cut off", false, cutFirst},
 		{"cut-pair", "two nodes can not reach each other, but all others", false, cutPair},
@@ -35,12 +37,14 @@ func faults() []fault {
 		{"deaf", "what is sent to one node is lost, and what it sends arrives", false, deaf},
 		{"flap", "the links of one node come and go", false, flapped},
 		{"delay", "all links are slow and lose packets", false, delayed},
-		{"disk-full", "the disk of a node is full: it must stop", false, diskFull},
+		{"disk-full", "the disk of a node is full: it must take no more writes, and stop well", false, diskFull},
 		{"disk-slow", "the disk of a node takes a long time for everything", false, diskSlow},
 		{"disk-stall", "the disk of a node takes nothing for some seconds", false, diskStall},
 		{"clock-wrong", "the clock of a node is an hour off, and runs much too fast or slow", true, clockWrong},
 		{"clock-skew", "a node comes back with a clock that shows another time", true, clockSkewed},
 		{"disk-lost", "a node is killed, and comes back with an empty disk", true, diskLost},
+		{"disk-flip", "a bit on the disk of a node flips while it is down", true, diskFlipped},
+		{"disk-old", "a node comes back with an older copy of its disk: it must be refused", true, diskOld},
 	}
 }
 
@@ -116,15 +120,28 @@ func restartedAll(ctx context.Context, r *run) (string, error) {
 }
 
 func rolled(ctx context.Context, r *run) (string, error) {
+	return r.inTurn(ctx, "roll", func(i int) error { return errors.Join(r.nodes[i].end(ctx), r.back(ctx, i)) })
+}
+
+func rolledKilled(ctx context.Context, r *run) (string, error) {
+	return r.inTurn(ctx, "kill", func(i int) error { return errors.Join(r.nodes[i].kill(), r.back(ctx, i)) })
+}
+
+func rolledStopped(ctx context.Context, r *run) (string, error) {
+	return r.inTurn(ctx, "stop", func(i int) error {
+		_, err := r.stopFor(ctx, i, 3*time.Second)
+		return err
+	})
+}
+
+// inTurn does something to one node after the other, each time when all is well again.
+func (r *run) inTurn(ctx context.Context, name string, do func(i int) error) (string, error) {
 	r.strikes(r.all()...)
-	for _, i := range r.shuffled() {
-		if err := r.nodes[i].end(ctx); err != nil {
+	for turn, i := range r.shuffled() {
+		if err := do(i); err != nil {
 			return "", err
 		}
-		if err := r.back(ctx, i); err != nil {
-			return "", err
-		}
-		if err := r.serves(ctx, i); err != nil {
+		if _, err := r.heals(ctx, fmt.Sprintf("%s%d.%d", name, len(r.events), turn)); err != nil {
 			return "", err
 		}
 	}
@@ -207,65 +224,6 @@ func delayed(ctx context.Context, r *run) (string, error) {
 	hold(ctx, d)
 	r.fabric.clear()
 	return "10 to 30 ms and 2 % lost, for " + brief(d), nil
-}
-
-// errGoesOn is the error of a node that does not stop though it should.
-var errGoesOn = errors.New("goes on though its disk is full")
-
-// diskFull fills a disk and has much written, until the node stops, which it must by
-// itself. Then it gets room, and is started again.
-func diskFull(ctx context.Context, r *run) (string, error) {
-	i := r.some()
-	r.strikes(i)
-	if err := r.disks[i].fill(); err != nil {
-		return "", err
-	}
-	since := time.Now()
-	busy, done := context.WithTimeout(ctx, 30*time.Second)
-	defer done()
-	go r.load.flood(busy, nodeName(i))
-	select {
-	case <-r.nodes[i].now().ended:
-	case <-busy.Done():
-		return "", errors.Join(fmt.Errorf("%s %w", nodeName(i), errGoesOn), r.disks[i].free())
-	}
-	done()
-	took := time.Since(since)
-	if status := r.nodes[i].now().cmd.ProcessState.ExitCode(); status != 1 {
-		return "", fmt.Errorf("%s ended with status %d as its disk was full: 1 was expected", nodeName(i), status)
-	}
-	hold(ctx, r.between(1, 2))
-	if err := r.disks[i].free(); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s, which stopped after %s", nodeName(i), brief(took)), r.back(ctx, i)
-}
-
-func diskSlow(ctx context.Context, r *run) (string, error) {
-	i, d := r.some(), r.between(4, 8)
-	r.strikes(i)
-	busy, done := context.WithTimeout(ctx, d)
-	defer done()
-	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].slow(busy, 40*time.Millisecond)
-}
-
-func diskStall(_ context.Context, r *run) (string, error) {
-	i, d := r.some(), r.between(2, 4)
-	r.strikes(i)
-	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].stall(d)
-}
-
-func diskLost(ctx context.Context, r *run) (string, error) {
-	i := r.some()
-	r.strikes(i)
-	if err := r.nodes[i].kill(); err != nil {
-		return "", err
-	}
-	if err := os.RemoveAll(r.w.data(i)); err != nil {
-		return "", err
-	}
-	hold(ctx, r.between(0, 3))
-	return nodeName(i), r.nodes[i].begin("--rejoin")
 }
 
 func brief(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

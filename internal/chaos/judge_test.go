@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/cluster/api/parleyv1"
 	"parley/replica/keyvalue"
 )
 
@@ -101,7 +102,7 @@ func TestGivenUpRunOnlyLags(t *testing.T) {
 		r := &run{out: &out, events: []event{{fault: "stop"}}, load: &load{history: new(history), orders: told(third)}}
 		r.load.orders.cast("taken", 1, 0)
 		r.load.orders.answered("taken", true, false)
-		_ = r.judge(options{long: time.Second, bare: true, only: "stop"}, time.Second, ended)
+		_ = r.judge(options{long: time.Second, bare: true, only: "stop"}, time.Second, ended, nil)
 		lost, _, _ := strings.Cut(out.String(), "well within")
 		if strings.Contains(lost, " NO\n") != ended { // that "taken" was delivered nowhere is known at the end alone
 			t.Errorf("it has ended: %t:\n%s", ended, lost)
@@ -161,23 +162,37 @@ func TestOrdersKnowGaps(t *testing.T) {
 	}
 }
 
-// Only what a node has taken that was harmed itself, at that time, may be lost.
+// What a node has said that it delivered is delivered by all, whatever befell the node then.
 func TestForgottenIsSeen(t *testing.T) {
-	const s = time.Second
-	events := []event{{fault: "kill", struck: []int{1}, began: 10 * s, over: 12 * s, whole: 15 * s}}
-	for name, c := range map[string]struct { // order: each by itself
-		lost    cast
-		excused bool
-	}{
-		"of the node that was killed":         {cast{node: 1, at: 11 * s}, true},
-		"of it, a moment before":              {cast{node: 1, at: 9 * s}, true},
-		"of another one":                      {cast{node: 2, at: 11 * s}, false},
-		"of the node long before":             {cast{node: 1, at: 5 * s}, false},
-		"of the node, when all is well again": {cast{node: 1, at: 16 * s}, false},
-	} {
-		excused, err := forgotten([]cast{c.lost}, events)
-		if (err == nil) != c.excused || (excused == 1) != c.excused {
-			t.Errorf("%s: %d excused, %v", name, excused, err)
+	if err := forgotten(nil); err != nil {
+		t.Error(err)
+	}
+	if forgotten([]cast{{node: 1, at: time.Second}}) == nil {
+		t.Error("a lost payload: nothing was found")
+	}
+}
+
+// Of what was delivered nothing may be missing, or be something else, when it is read again.
+func TestReadAgain(t *testing.T) {
+	o := newOrders(1)
+	o.resume(0)
+	for position, payload := range []string{"a", "b", "c"} {
+		o.cast(payload, 0, 0)
+		o.deliver(0, uint64(position+1), nodeName(0), payload)
+	}
+	read := func(payloads ...string) error {
+		a := o.again()
+		for i, payload := range payloads {
+			a.deliver(&parleyv1.Delivery{Position: uint64(i + 1), From: nodeName(0), Payload: []byte(payload)})
+		}
+		return a.missing()
+	}
+	if err := read("a", "b", "c"); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range [][]string{nil, {"a", "b"}, {"a", "c", "b"}} {
+		if read(wrong...) == nil {
+			t.Errorf("%q: nothing was found", wrong)
 		}
 	}
 }

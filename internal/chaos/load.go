@@ -188,24 +188,26 @@ func (l *load) caster(ctx context.Context, node int, name string, stop <-chan st
 			return
 		case <-time.After(l.pace):
 		}
-		l.cast(ctx, node, fmt.Sprintf("%s.%s.%d", name, nodeName(node), i))
+		_ = l.cast(ctx, node, fmt.Sprintf("%s.%s.%d", name, nodeName(node), i)) // it is noted
 	}
 }
 
 // cast broadcasts a payload by a node.
-func (l *load) cast(ctx context.Context, node int, payload string) {
+func (l *load) cast(ctx context.Context, node int, payload string) error {
 	l.orders.cast(payload, node, l.now())
 	one, done := context.WithTimeout(ctx, try)
 	err := l.clients[node].cast(one, []byte(payload))
 	done()
 	l.orders.answered(payload, err == nil, err != nil && outcomeOf(err) == nothing)
+	return err
 }
 
 // listener hears what one node delivers, until the context ends.
 func (l *load) listener(ctx context.Context, node int) {
 	for ctx.Err() == nil {
-		err := l.clients[node].hear(ctx, l.orders.resume(node), func(d *parleyv1.Delivery) {
+		err := l.clients[node].hear(ctx, l.orders.resume(node), func(d *parleyv1.Delivery) bool {
 			l.orders.deliver(node, d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
+			return true
 		})
 		if err == errGap { //nolint:errorlint // it is returned as it is
 			l.orders.gap(node)
@@ -249,16 +251,19 @@ func latencies(ops []op) (median, p99, most time.Duration) {
 	return all[len(all)/2], all[len(all)*99/100], all[len(all)-1]
 }
 
-// flood writes a lot until the context ends.
-func (l *load) flood(ctx context.Context, name string) {
+// flood writes a lot by all nodes but one until the context ends.
+func (l *load) flood(ctx context.Context, but int) {
 	value := make([]byte, 40<<10)
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
 			for k := i; ctx.Err() == nil; k++ {
+				if k%len(l.clients) == but {
+					continue
+				}
 				one, done := context.WithTimeout(ctx, try)
 				_, err := l.clients[k%len(l.clients)].table.Put(one, &parleyv1.PutRequest{
-					Table: tableName, Key: fmt.Appendf(nil, "flood %s %d", name, i), Value: value,
+					Table: tableName, Key: fmt.Appendf(nil, "flood %d %d", but, i), Value: value,
 				})
 				done()
 				if err != nil {

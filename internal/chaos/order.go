@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"parley/cluster/api/parleyv1"
 )
 
 // orders holds what the nodes deliver in the group against each other, and against what
@@ -283,4 +286,37 @@ func (e *ear) forget(upto uint64) {
 			e.pieces = []piece{{from: upto + 1}}
 		}
 	}
+}
+
+// again is what is to be read once more of all that was delivered.
+type again struct {
+	o     *orders
+	left  map[uint64]uint64 // by position
+	wrong error
+}
+
+// again returns all that was delivered up to now, to be read by one node.
+func (o *orders) again() *again {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return &again{o: o, left: maps.Clone(o.at)}
+}
+
+// deliver notes what is read again, and tells whether that is not all yet.
+func (a *again) deliver(d *parleyv1.Delivery) bool {
+	position := d.GetPosition()
+	if was, is := a.left[position]; is && was != maphash.String(a.o.seed, d.GetFrom()+" "+string(d.GetPayload())) {
+		a.wrong = fmt.Errorf("position %d is another payload than it was", position)
+	}
+	delete(a.left, position)
+	return len(a.left) > 0
+}
+
+// missing tells what could not be read again.
+func (a *again) missing() error {
+	if a.wrong != nil || len(a.left) == 0 {
+		return a.wrong
+	}
+	return fmt.Errorf("%d deliveries can not be read any more, the first at position %d", len(a.left),
+		slices.Min(slices.Collect(maps.Keys(a.left))))
 }

@@ -29,6 +29,7 @@ type run struct {
 	events  []event
 	struck  []int         // by the harm under way
 	heal    time.Duration // the longest that it may take until all is well
+	again   error         // what nodes could not read again in the end
 }
 
 // event is one fault of a run.
@@ -173,7 +174,7 @@ func (r *run) serves(ctx context.Context, i int) error {
 func (r *run) carries(ctx context.Context, i int, name string) error {
 	for k := 0; ; k++ {
 		payload := fmt.Sprintf("%s.%s.%d", name, nodeName(i), k)
-		r.load.cast(ctx, i, payload)
+		_ = r.load.cast(ctx, i, payload) // it is noted
 		again := time.After(250 * time.Millisecond)
 		for tried := false; !tried; {
 			is, moved := r.load.orders.everywhere(payload)

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// errGoesOn is the error of a node that carries out what its clients ask for though its disk is full.
+var errGoesOn = errors.New("takes writes though its disk is full")
+
+// diskFull fills the disk of a node. The node must refuse what its clients would have it write; when the others have had
+// it write more than is left of its log, it must stop by itself, and until then it must end well when it is asked to.
+// Then it gets room, and is started again.
+func diskFull(ctx context.Context, r *run) (string, error) {
+	i := r.some()
+	n := r.nodes[i]
+	r.strikes(i)
+	if err := r.disks[i].fill(); err != nil {
+		return "", err
+	}
+	since := time.Now()
+	if err := r.refuses(ctx, i); err != nil {
+		return "", errors.Join(err, r.disks[i].free())
+	}
+	busy, done := context.WithTimeout(ctx, 8*time.Second)
+	defer done()
+	go r.load.flood(busy, i)
+	said, status := "ended when it was asked to", 0
+	select {
+	case <-n.now().ended:
+		said, status = "stopped after "+brief(time.Since(since)), 1
+	case <-busy.Done():
+		asked, late := within(ctx, 20*time.Second)
+		defer late()
+		if err := n.end(asked); err != nil {
+			return "", errors.Join(err, r.disks[i].free())
+		}
+	}
+	done()
+	if got := n.now().cmd.ProcessState.ExitCode(); got != status {
+		return "", fmt.Errorf("%s %s with status %d: %d was expected", nodeName(i), said, got, status)
+	}
+	hold(ctx, r.between(1, 2))
+	if err := r.disks[i].free(); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s, which %s", nodeName(i), said), r.back(ctx, i)
+}
+
+// refuses waits until a node refuses what its clients would have it write.
+func (r *run) refuses(ctx context.Context, i int) error {
+	ctx, done := within(ctx, 10*time.Second)
+	defer done()
+	for k := 0; ; k++ {
+		err := r.load.cast(ctx, i, fmt.Sprintf("full%d.%s.%d", len(r.events), nodeName(i), k))
+		if err != nil && outcomeOf(err) == nothing || !r.nodes[i].runs() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s %w: %w", nodeName(i), errGoesOn, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// diskFlipped flips a bit of what a node has on its disk while it is down. The node may come back with nothing lost; or
+// it says what is damaged and that it can rejoin, and does so with an empty disk.
+func diskFlipped(ctx context.Context, r *run) (string, error) {
+	i := r.some()
+	r.strikes(i)
+	if err := r.nodes[i].kill(); err != nil {
+		return "", err
+	}
+	what, err := r.flip(r.w.data(i))
+	if err != nil {
+		return "", err
+	}
+	if err := r.back(ctx, i); err != nil {
+		return "", err
+	}
+	said, err := r.comesBack(ctx, i)
+	return fmt.Sprintf("%s: %s, and it %s", nodeName(i), what, said), err
+}
+
+// flip flips a bit of what was written to one of the files in a folder.
+func (r *run) flip(dir string) (string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && filepath.Base(filepath.Dir(path)) == "records" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, k := range r.dice.Perm(len(files)) {
+		b, err := os.ReadFile(files[k])
+		if err != nil {
+			return "", err
+		}
+		written := len(bytes.TrimRight(b, "\x00"))
+		if written == 0 {
+			continue
+		}
+		at := r.dice.IntN(written)
+		b[at] ^= 1 << r.dice.IntN(8)
+		return fmt.Sprintf("byte %d of %s", at, filepath.Base(files[k])), os.WriteFile(files[k], b, 0o600)
+	}
+	return "", fmt.Errorf("%s: nothing was written in %q", dir, files)
+}
+
+// comesBack waits until a node that was started serves; or, if it ends because of what is on its disk, has it rejoin with
+// an empty one.
+func (r *run) comesBack(ctx context.Context, i int) (string, error) {
+	if err := r.refused(ctx, i); err != nil {
+		return "came back with it", err
+	}
+	if r.nodes[i].runs() {
+		return "came back with it", nil
+	}
+	if err := os.RemoveAll(r.w.data(i)); err != nil {
+		return "", err
+	}
+	return "rejoined with an empty disk", r.nodes[i].begin("--rejoin")
+}
+
+// refused waits until a node serves, or ends with the advice to rejoin.
+func (r *run) refused(ctx context.Context, i int) error {
+	ctx, done := within(ctx, 4*r.heal)
+	defer done()
+	n := r.nodes[i]
+	if err := r.serves(ctx, i); err == nil || n.runs() {
+		return err
+	}
+	<-n.now().ended
+	n.mu.Lock()
+	n.life.meant = true
+	n.mu.Unlock()
+	log, err := os.ReadFile(n.log)
+	if err != nil {
+		return err
+	}
+	if tail := log[max(0, len(log)-2000):]; !bytes.Contains(tail, []byte("--rejoin")) {
+		return fmt.Errorf("%s has ended and does not say that it can rejoin: see %s", nodeName(i), n.log)
+	}
+	return nil
+}
+
+// diskOld starts a node with an older copy of its disk. The others must refuse it, and it must stop and say so; with an
+// empty disk it rejoins.
+func diskOld(ctx context.Context, r *run) (string, error) {
+	i := r.some()
+	r.strikes(i)
+	n, data, copied := r.nodes[i], r.w.data(i), filepath.Join(r.dir, nodeName(i), "copy")
+	if err := n.end(ctx); err != nil {
+		return "", err
+	}
+	if err := errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data)), r.back(ctx, i)); err != nil {
+		return "", err
+	}
+	if err := r.serves(ctx, i); err != nil {
+		return "", err
+	}
+	hold(ctx, 3*time.Second)
+	if err := errors.Join(n.kill(), os.RemoveAll(data), os.CopyFS(data, os.DirFS(copied)), r.back(ctx, i)); err != nil {
+		return "", err
+	}
+	if err := r.refused(ctx, i); err != nil {
+		return "", err
+	}
+	if n.runs() {
+		return "", fmt.Errorf("%s serves with a disk that is an old copy", nodeName(i))
+	}
+	if err := errors.Join(os.RemoveAll(data), n.begin("--rejoin")); err != nil {
+		return "", err
+	}
+	return nodeName(i) + ", which was refused and rejoined", nil
+}
+
+// diskLost kills a node, and starts it with an empty disk.
+func diskLost(ctx context.Context, r *run) (string, error) {
+	i := r.some()
+	r.strikes(i)
+	if err := r.nodes[i].kill(); err != nil {
+		return "", err
+	}
+	if err := os.RemoveAll(r.w.data(i)); err != nil {
+		return "", err
+	}
+	hold(ctx, r.between(0, 3))
+	return nodeName(i), r.nodes[i].begin("--rejoin")
+}
+
+func diskSlow(ctx context.Context, r *run) (string, error) {
+	i, d := r.some(), r.between(4, 8)
+	r.strikes(i)
+	busy, done := context.WithTimeout(ctx, d)
+	defer done()
+	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].slow(busy, 40*time.Millisecond)
+}
+
+func diskStall(_ context.Context, r *run) (string, error) {
+	i, d := r.some(), r.between(2, 4)
+	r.strikes(i)
+	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].stall(d)
+}
+
+// changedMajority has three nodes go on without two, ends them, and starts the two with one of the three: any majority
+// has all that was acknowledged.
+func changedMajority(ctx context.Context, r *run) (string, error) {
+	who := r.shuffled()
+	r.strikes(who...)
+	away, one := who[:2], who[2]
+	for _, i := range away {
+		if err := r.nodes[i].kill(); err != nil {
+			return "", err
+		}
+	}
+	if err := r.serves(ctx, one); err != nil {
+		return "", err
+	}
+	hold(ctx, 2*time.Second)
+	for _, i := range who[2:] {
+		if err := r.nodes[i].kill(); err != nil {
+			return "", err
+		}
+	}
+	then := append(slices.Clone(away), one)
+	if err := r.back(ctx, then...); err != nil {
+		return "", err
+	}
+	late, done := within(ctx, 4*r.heal)
+	defer done()
+	for _, i := range then {
+		if err := r.serves(late, i); err != nil {
+			return "", err
+		}
+	}
+	hold(ctx, time.Second)
+	return nodeNames(who[2:]) + ", then " + nodeNames(then), r.back(ctx, who[3:]...)
+}
