@@ -159,7 +159,11 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached, rejoin
 	watchSignals(ctx, node, c, again)
 	stop() // so that a second signal ends it at once
 	c.Log.Info("the node leaves")
-	return errors.Join(endOf(ctx), serves.close(), node.Close())
+	ended := node.Close()
+	if ended != nil { // its disk, and nothing that it was given
+		ended = &endedError{violated, ended}
+	}
+	return errors.Join(endOf(ctx), serves.close(), ended)
 }
 
 // watchSignals does what signals ask for, until the node is to end: of those that came before

@@ -39,7 +39,10 @@ func newDisk(ctx context.Context, image, mount string) (*disk, error) {
 // filler is the file that takes what is free of a disk.
 func (d *disk) filler() string { return filepath.Join(d.mount, "filler") }
 
-// fill takes all that is free.
+// left is what fill leaves free: too little for a log, and enough to end.
+const left = 16 << 20
+
+// fill takes nearly all that is free.
 func (d *disk) fill() error {
 	f, err := os.Create(d.filler())
 	if err != nil {
@@ -56,7 +59,7 @@ func (d *disk) fill() error {
 			at += size
 		}
 	}
-	return f.Close()
+	return errors.Join(f.Truncate(max(0, at-left)), f.Close())
 }
 
 // free gives back what fill has taken.
