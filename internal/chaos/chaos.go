@@ -166,7 +166,7 @@ func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup
 	return ctx.Err()
 }
 
-// reread has every node read again all that was delivered, from the first position on: a group that is durable keeps it.
+// reread has every node read again all that was delivered, from the first position on: a durable group keeps it.
 func (r *run) reread(ctx context.Context) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(r.nodes))
@@ -210,7 +210,8 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 	r.printEvents()
 	fmt.Fprintf(r.out, "%d commands of the table, %d answered; %v in the median, %v for 99 of 100, %v at most\n",
 		len(ops), answered, median.Round(10*time.Microsecond), p99.Round(100*time.Microsecond), most.Round(time.Millisecond))
-	fmt.Fprintf(r.out, "%d broadcasts, %d delivered, %d lost; nodes missed some %d times\n", casts, delivered, len(lost), gaps)
+	fmt.Fprintf(r.out, "%d broadcasts, %d delivered, %d lost; nodes missed some %d times\n",
+		casts, delivered, len(lost), gaps)
 	var errs []error
 	verdict := func(what string, err error) {
 		word := "yes"

@@ -15,9 +15,9 @@ import (
 // errGoesOn is the error of a node that carries out what its clients ask for though its disk is full.
 var errGoesOn = errors.New("takes writes though its disk is full")
 
-// diskFull fills the disk of a node. The node must refuse what its clients would have it write; when the others have had
-// it write more than is left of its log, it must stop by itself, and until then it must end well when it is asked to.
-// Then it gets room, and is started again.
+// diskFull fills the disk of a node. The node must refuse what its clients would have it write; when the others have
+// had it write more than is left of its log, it must stop by itself, and until then it must end well when it is asked
+// to. Then it gets room, and is started again.
 func diskFull(ctx context.Context, r *run) (string, error) {
 	i := r.some()
 	n := r.nodes[i]
@@ -118,8 +118,8 @@ func (r *run) flip(dir string) (string, error) {
 	return "", fmt.Errorf("%s: nothing was written in %q", dir, files)
 }
 
-// comesBack waits until a node that was started serves; or, if it ends because of what is on its disk, has it rejoin with
-// an empty one.
+// comesBack waits until a node that was started serves; or, if it ends because of what is on its disk, has it rejoin
+// with an empty one.
 func (r *run) comesBack(ctx context.Context, i int) (string, error) {
 	if err := r.refused(ctx, i); err != nil {
 		return "came back with it", err
