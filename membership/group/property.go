@@ -23,19 +23,22 @@ func Properties() []parley.Property {
 	return []parley.Property{
 		{
 			Name: ViewAgreement, Mode: parley.Always,
-			Says:  "any two processes that install a view of one number install the same members",
-			Check: viewAgreement,
+			Says:    "any two processes that install a view of one number install the same members",
+			Check:   viewAgreement,
+			Vacuous: func(h *parley.History) string { return unchanged(h, 2) },
 		},
 		{
 			Name: ViewOrder, Mode: parley.Always,
-			Says:  "a process installs only views that it is in, and after one the next",
-			Check: viewOrder,
+			Says:    "a process installs only views that it is in, and after one the next",
+			Check:   viewOrder,
+			Vacuous: func(h *parley.History) string { return unchanged(h, 1) },
 		},
 		{
 			Name: ViewSynchrony, Mode: parley.Always,
 			Says: "any two processes that install a view and the next one deliver the same messages in between, " +
 				"of those that are for both",
-			Check: func(h *parley.History) error { return viewSynchrony(h, false) },
+			Check:   func(h *parley.History) error { return viewSynchrony(h, false) },
+			Vacuous: asynchronous,
 		},
 	}
 }
@@ -70,8 +73,9 @@ func InLives(c Config, properties []parley.Property) []parley.Property {
 func Synchrony() parley.Property {
 	return parley.Property{
 		Name: ViewSynchrony, Mode: parley.Always,
-		Says:  "any two processes that install a view and the next one deliver the same messages in between, in any order",
-		Check: func(h *parley.History) error { return viewSynchrony(h, true) },
+		Says:    "any two processes that install a view and the next one deliver the same messages in between, in any order",
+		Check:   func(h *parley.History) error { return viewSynchrony(h, true) },
+		Vacuous: asynchronous,
 	}
 }
 
@@ -163,15 +167,76 @@ func viewOrder(h *parley.History) error {
 	return nil
 }
 
+// receivers returns for whom each message is that was broadcast.
+func receivers(h *parley.History) map[delivered]parley.Set {
+	out := make(map[delivered]parley.Set)
+	for _, q := range h.Requests {
+		if to, payload, err := problem.Decode(q.Msg, h.N); err == nil {
+			out[delivered{q.At, string(payload)}] = to
+		}
+	}
+	return out
+}
+
+// ended returns, by the number of the next view, the views that processes left for it.
+func ended(h *parley.History) map[uint64][]*installed {
+	out := make(map[uint64][]*installed)
+	for _, all := range views(h) {
+		for i := range all {
+			if i > 0 && all[i].follows {
+				out[all[i].number] = append(out[all[i].number], &all[i-1])
+			}
+		}
+	}
+	return out
+}
+
+// unchanged tells whether fewer processes than so many install a view after the first, which
+// is configured: the same one, if there are to be several.
+func unchanged(h *parley.History, processes int) string {
+	count := make(map[uint64]int)
+	for _, all := range views(h) {
+		var seen []uint64
+		for _, v := range all {
+			if v.number > 1 && !slices.Contains(seen, v.number) {
+				seen = append(seen, v.number)
+				count[v.number]++
+			}
+		}
+	}
+	for _, n := range count { // order: one is looked for
+		if n >= processes {
+			return ""
+		}
+	}
+	if processes == 1 {
+		return "no process installs a view after the first"
+	}
+	return "no two processes install the same view after the first"
+}
+
+// asynchronous tells whether no two processes that go from one view to the next have anything
+// in between that one of them delivered, and both were to.
+func asynchronous(h *parley.History) string {
+	to := receivers(h)
+	for _, list := range ended(h) { // order: one is looked for
+		for i, a := range list {
+			for _, b := range list[:i] {
+				for _, d := range slices.Concat(a.delivered, b.delivered) {
+					if a.at != b.at && to[d].Has(a.at) && to[d].Has(b.at) {
+						return ""
+					}
+				}
+			}
+		}
+	}
+	return "no two processes deliver anything between the same two views"
+}
+
 // viewSynchrony compares what was delivered in a view by those that installed the
 // next one right after it.
 func viewSynchrony(h *parley.History, anyOrder bool) error {
-	receivers := make(map[delivered]parley.Set)
-	for _, q := range h.Requests {
-		if to, payload, err := problem.Decode(q.Msg, h.N); err == nil {
-			receivers[delivered{q.At, string(payload)}] = to
-		}
-	}
+	receivers := receivers(h)
 	both := func(v *installed, other parley.ID) (out []delivered) {
 		for _, d := range v.delivered {
 			if to := receivers[d]; to.Has(v.at) && to.Has(other) {
@@ -185,14 +250,7 @@ func viewSynchrony(h *parley.History, anyOrder bool) error {
 		}
 		return out
 	}
-	ended := make(map[uint64][]*installed)
-	for _, all := range views(h) {
-		for i := range all {
-			if i > 0 && all[i].follows {
-				ended[all[i].number] = append(ended[all[i].number], &all[i-1])
-			}
-		}
-	}
+	ended := ended(h)
 	// order: any breach will do; of one view the processes are in order
 	for number, list := range ended {
 		for _, v := range list[1:] {
