@@ -72,6 +72,7 @@ func TestCrashAtTimeIsCrash(t *testing.T) {
 		{"run atomic --faulty 1=crash@2000ns --requests '[{at: 2, when: 5000, broadcast: m}]' --seed 2", 0,
 			[]string{"✓ validity held ", "✓ agreement held ", "– total order not applicable "}, []string{"P1 ✗: (suspects", "had not crashed"}},
 		{"run detector --faulty 1=crash@2000ns", 0, []string{"P2 suspects P1", "✓ detection seen"}, []string{"P1 ✗: (suspects", "VIOLATED"}},
+		{"run diffusion -n 3 --faulty 1=crash@2000ns --requests '[{at: 2, when: 5000, broadcast: m}]'", 0, []string{"P1 ✗: nothing"}, nil},
 		{"run ballot --faulty 1=crash@1us --seed 1", 0, []string{"✓ termination held"}, nil},
 		{"run ballot --crashes '[{process: 1, when: 0}]'", 0,
 			[]string{"│ P1 │ – │ – │ faulty │", "✓ termination held"}, nil},
