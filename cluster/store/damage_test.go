@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,5 +226,30 @@ func TestStoreRefusesOtherFormats(t *testing.T) {
 	d.Change("dir/manifest", func(b []byte) []byte { return []byte(strings.Replace(string(b), "store 1", "store 2", 1)) })
 	if _, err := Open("dir", Options{Disk: d}); err == nil || !strings.Contains(err.Error(), "the format is 2") {
 		t.Errorf("a later folder: %v", err)
+	}
+}
+
+// Records that are missing between files are found by their numbers, though each file is whole and the manifest, too.
+func TestStoreFindsGaps(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		whole, _, _ := written(t, crash)
+		old, err := readManifest(whole, "dir")
+		if err != nil || len(old.logs) < 2 {
+			t.Fatalf("%+v: %v", old, err)
+		}
+		for gone := range len(old.logs) {
+			m := old.clone()
+			m.logs = slices.Delete(m.logs, gone, gone+1)
+			if gone == len(old.logs)-1 && m.open == 0 {
+				continue // that is a shorter store
+			}
+			d := whole.Crash(nil)
+			if err := m.write(d, "dir"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Verify("dir", d); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "records are missing between") {
+				t.Errorf("crash %v, without log %d: %v", crash, old.logs[gone].file, err)
+			}
+		}
 	}
 }
