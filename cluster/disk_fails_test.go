@@ -176,6 +176,7 @@ func (d *turning) ended(t *testing.T, who string, since time.Time, err error) {
 
 // work puts and broadcasts, and returns what was acknowledged, until the first error.
 func (d *turning) work(t *testing.T, node *cluster.Node) (acked int, err error) {
+	ctx := soon(t, time.Minute) // in which a node must have failed
 	reader, err := node.Group("g").Subscribe(1)
 	if err != nil {
 		return 0, err
@@ -183,7 +184,7 @@ func (d *turning) work(t *testing.T, node *cluster.Node) (acked int, err error) 
 	reads := make(chan error, 1)
 	go func() {
 		for {
-			if _, err := reader.Next(context.Background()); err != nil {
+			if _, err := reader.Next(ctx); err != nil {
 				reads <- err
 				return
 			}
@@ -191,11 +192,11 @@ func (d *turning) work(t *testing.T, node *cluster.Node) (acked int, err error) 
 	}()
 	kv := node.Table("t").KeyValue()
 	for k := range 16 {
-		if _, err = kv.Put(context.Background(), []byte("k"), fmt.Appendf(nil, "%0100d", k+1)); err != nil {
+		if _, err = kv.Put(ctx, []byte("k"), fmt.Appendf(nil, "%0100d", k+1)); err != nil {
 			break
 		}
 		if k%4 == 0 {
-			if _, err = node.Group("g").Broadcast(context.Background(), []byte{byte(k)}); err != nil {
+			if _, err = node.Group("g").Broadcast(ctx, []byte{byte(k)}); err != nil {
 				break
 			}
 		}

@@ -151,7 +151,12 @@ func (f *failing) named(err error) (named bool) {
 
 // merging tells whether the call was a merge's, or may have been: commits do not wait for that.
 func (f *failing) merging() bool {
-	return f.merges.Load() || strings.HasPrefix(f.what, "open dir/log-") || strings.HasPrefix(f.what, "read dir/log-")
+	for _, call := range []string{"open", "read", "close"} { // a merge begins by reading logs
+		if strings.HasPrefix(f.what, call+" dir/log-") {
+			return true
+		}
+	}
+	return f.merges.Load()
 }
 
 // doer is the goroutine that an error has to name, or the beginning of its name.
