@@ -159,7 +159,7 @@ func (f *exploreFlags) named(p parley.Protocol) (coalition, error) {
 			if out[id], err = faulty.Parse(how); err != nil {
 				return nil, fmt.Errorf("%w, and %s", err, faulty.Any.Name)
 			}
-			if err = out[id].Suits(p); err != nil {
+			if err := out[id].Suits(p); err != nil {
 				return nil, err
 			}
 		}

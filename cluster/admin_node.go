@@ -238,8 +238,9 @@ func (n *Node) Drain(ctx context.Context) error {
 		}
 		t := n.c.Times.WithDefaults()
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Suspect+t.Flush+2*t.Retry)
-		defer cancel()
-		return errors.Join(fmt.Errorf("cluster: not all that was under way is done: %w", context.Cause(ctx)), n.Leave(short))
+		err := n.Leave(short)
+		cancel()
+		return errors.Join(fmt.Errorf("cluster: not all that was under way is done: %w", context.Cause(ctx)), err)
 	}
 	return n.Leave(ctx)
 }

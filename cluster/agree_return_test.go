@@ -121,8 +121,8 @@ func TestAllReturn(t *testing.T) {
 						At: id, When: 12000 + 700*parley.Tick(id), Back: 3000 + 4000*parley.Tick(id),
 					})
 				}
-				opt.Requests = append(opt.Requests, question(0, 60000, 100, "after"))
-				opt.Requests = append(opt.Requests, question(0, 60000+12*one.age(4), 101, "later"))
+				opt.Requests = append(opt.Requests,
+					question(0, 60000, 100, "after"), question(0, 60000+12*one.age(4), 101, "later"))
 				opt.Until = 60000 + 20*one.age(4) + 20*roomier.Delta
 				s := sim.Run(opt)
 				if of := agreed(t, what, s); !slices.Contains(slices.Collect(maps.Values(of)), "after") {

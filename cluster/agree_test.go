@@ -195,7 +195,7 @@ func (l locked) Write(b []byte) (int, error) {
 // faulty ones, and does not count.
 func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, count int) {
 	for range 4 {
-		err, late := betray(t, n, m, a, how, count)
+		late, err := betray(t, n, m, a, how, count)
 		switch {
 		case err == nil:
 			return
@@ -207,7 +207,7 @@ func betrayed(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour,
 	t.Fatal("this machine keeps no time")
 }
 
-func betray(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, count int) (err error, late bool) {
+func betray(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, count int) (late bool, err error) {
 	var log bytes.Buffer
 	var mu sync.Mutex
 	nodes := joined(t, n, func(i int, c *cluster.Config) {
@@ -252,7 +252,7 @@ func betray(t *testing.T, n, m int, a cluster.Algorithm, how faulty.Behaviour, c
 	mu.Lock()
 	defer mu.Unlock()
 	var busy *cluster.RoundError
-	return err, strings.Contains(log.String(), "woke too late") || errors.As(err, &busy)
+	return strings.Contains(log.String(), "woke too late") || errors.As(err, &busy), err
 }
 
 // waited waits until something is so, or for some time, and tells whether it is.
@@ -408,7 +408,7 @@ func TestNameIsNotUsedUp(t *testing.T) {
 						t.Errorf("node %d has %+v, and the first one %+v", i, v, vectors[0])
 					}
 					for j := range 3 {
-						if v.Values == nil || string(v.Values[j]) != fmt.Sprint(j) {
+						if len(v.Values) <= j || string(v.Values[j]) != fmt.Sprint(j) {
 							t.Errorf("node %d has %q of node %d", i, v.Values, j)
 						}
 					}

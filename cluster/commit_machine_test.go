@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -423,7 +424,7 @@ func TestTransactionEncodings(t *testing.T) {
 	m := s.Machine(0).(*party).transactions
 	saved := parley.Save(m, 7, nil)
 	again := newTransactions(m.c, 0)
-	if len(m.live) != 2 || !parley.Load(again, 7, saved) || string(parley.Save(again, 7, nil)) != string(saved) {
+	if len(m.live) != 2 || !parley.Load(again, 7, saved) || !bytes.Equal(parley.Save(again, 7, nil), saved) {
 		t.Error("the state does not come back")
 	}
 }

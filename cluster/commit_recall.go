@@ -123,8 +123,7 @@ func (r *recalls) find(t sheet) []*doubt {
 
 // Request is from the service.
 func (r *recalls) Request(s *parley.Step, q parley.Msg) {
-	switch q.Kind {
-	case recallDone:
+	if q.Kind == recallDone {
 		before := len(r.doubts)
 		if r.forget(func(d *doubt) bool { return d.number == q.Value }); len(r.doubts) < before {
 			r.append(s, binary.AppendUvarint([]byte{recallDoneRecord}, q.Value))
@@ -173,7 +172,7 @@ func (r *recalls) tick(s *parley.Step) {
 	}
 }
 
-// ask asks all others for what is waited for for too long.
+// ask asks all others for the outcomes that have been missing for too long.
 func (r *recalls) ask(s *parley.Step) {
 	asked := make(map[string]bool)
 	for i := range r.doubts {

@@ -56,9 +56,11 @@ func ExampleJoin() {
 		})
 	}
 	all.Wait()
-	for _, node := range nodes {
-		defer node.Close()
-	}
+	defer func() {
+		for _, node := range nodes {
+			_ = node.Close()
+		}
+	}()
 
 	ctx := context.Background()
 	if _, err := nodes[0].Group("news").Broadcast(ctx, []byte("open")); err != nil {
@@ -95,13 +97,12 @@ func ExampleNode_Agree() {
 
 	var all sync.WaitGroup
 	all.Add(2)
-	for _, i := range []int{1, 3} {
-		stop := nodes[i].Decisions(func(d cluster.Decision) {
-			fmt.Printf("they decide %q\n", d.Value)
-			all.Done()
-		})
-		defer stop()
+	decided := func(d cluster.Decision) {
+		fmt.Printf("they decide %q\n", d.Value)
+		all.Done()
 	}
+	defer nodes[1].Decisions(decided)() // the call stops it
+	defer nodes[3].Decisions(decided)()
 	d, err := nodes[0].Agree(context.Background(), cluster.Question{Value: []byte("attack")})
 	if err != nil {
 		fmt.Println(err)
@@ -167,7 +168,7 @@ func ExampleGroup_Broadcast() {
 		second, _ := s.Next(ctx)
 		orders = append(orders, fmt.Sprint(first.From, second.From))
 	}
-	fmt.Println("one order:", orders[0] == orders[1] && orders[0] == orders[2])
+	fmt.Println("one order:", orders[0] == orders[1] && orders[1] == orders[2])
 	// Output:
 	// one order: true
 }

@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -338,7 +339,7 @@ func TestSubscribe(t *testing.T) {
 					t.Fatal(err)
 				}
 				for k, d := range read(t, s, min(50, 3*each-from)) {
-					if want := all[from+k]; d.Position != want.Position || string(d.Payload) != string(want.Payload) {
+					if want := all[from+k]; d.Position != want.Position || !bytes.Equal(d.Payload, want.Payload) {
 						t.Fatalf("node %d reads %s at %d, and node 2 %s at %d", i+1, d.Payload, d.Position, want.Payload, want.Position)
 					}
 				}
@@ -495,7 +496,7 @@ func TestAllComeBack(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, d := range before {
-					if again := read(t, s, 1)[0]; again.Position != d.Position || string(again.Payload) != string(d.Payload) {
+					if again := read(t, s, 1)[0]; again.Position != d.Position || !bytes.Equal(again.Payload, d.Payload) {
 						t.Errorf("%q at %d was %q at %d before", again.Payload, again.Position, d.Payload, d.Position)
 					}
 				}

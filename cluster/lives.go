@@ -74,7 +74,8 @@ func newLives(s *store.Store, rejoin bool, revoked func(string) bool) (l *lives,
 		return nil, false, err
 	}
 	l.own++
-	return l, again, l.save()
+	err = l.save()
+	return l, again, err
 }
 
 // livesInMemory are those of a node without a folder. A later life has a greater number, if the clock is not set back.
@@ -246,7 +247,7 @@ func (n *Node) stand() {
 	beat := time.NewTicker(diskEvery)
 	defer beat.Stop()
 	for beats := 1; ; beats++ {
-		remember := false
+		var remember bool
 		select {
 		case <-n.stood.end:
 			return

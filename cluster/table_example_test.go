@@ -36,7 +36,7 @@ func ExampleTable() {
 		}
 		balances = append(balances, string(answer))
 	}
-	fmt.Println("all the same:", balances[0] == balances[1] && balances[0] == balances[2])
+	fmt.Println("all the same:", balances[0] == balances[1] && balances[1] == balances[2])
 	fmt.Println("1242 or 1230:", balances[0] == "1242" || balances[0] == "1230")
 	// Output:
 	// all the same: true

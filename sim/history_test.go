@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -52,5 +53,5 @@ func inOrder(a, b parley.Happening) int { return int(a.Order) - int(b.Order) }
 // alike compares two happenings whose numbers were given by different hosts.
 func alike(a, b parley.Happening) bool {
 	return a.At == b.At && a.From == b.From && a.When == b.When && a.Path == b.Path && a.Msg.Kind == b.Msg.Kind &&
-		a.Msg.Seq == b.Msg.Seq && a.Msg.Value == b.Msg.Value && string(a.Msg.Body) == string(b.Msg.Body)
+		a.Msg.Seq == b.Msg.Seq && a.Msg.Value == b.Msg.Value && bytes.Equal(a.Msg.Body, b.Msg.Body)
 }

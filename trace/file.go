@@ -197,7 +197,7 @@ func (r *reader) take(h Header, log *Log) error {
 	case err != nil:
 	case e.ID != log.count+1:
 		err = fmt.Errorf("event %d follows event %d", e.ID, log.count)
-	case e.Cause >= e.ID && !(h.Node != nil && h.Node.Numbered && e.Op == Receive):
+	case e.Cause >= e.ID && (h.Node == nil || !h.Node.Numbered || e.Op != Receive):
 		err = fmt.Errorf("event %d is the cause of event %d", e.Cause, e.ID)
 	default:
 		log.Add(e)

@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -120,7 +121,7 @@ func TestMerge(t *testing.T) {
 			}
 			own := w.traces[e.At].Log.Events[next[e.At]]
 			next[e.At]++
-			if own.Op != e.Op || own.Peer != e.Peer || own.Msg.Value != e.Msg.Value || string(own.Msg.Body) != string(e.Msg.Body) {
+			if own.Op != e.Op || own.Peer != e.Peer || own.Msg.Value != e.Msg.Value || !bytes.Equal(own.Msg.Body, e.Msg.Body) {
 				t.Fatalf("seed %d: event %d is not the next one of %d", seed, e.ID, e.At)
 			}
 			if e.Op != trace.Receive {
@@ -132,7 +133,7 @@ func TestMerge(t *testing.T) {
 			}
 			used[key] = true
 			if c := all.Log.Events[e.Cause-1]; c.Op != trace.Send || c.At != e.Peer || c.Peer != parley.All && c.Peer != e.At ||
-				c.Msg.Value != e.Msg.Value || string(c.Msg.Body) != string(e.Msg.Body) {
+				c.Msg.Value != e.Msg.Value || !bytes.Equal(c.Msg.Body, e.Msg.Body) {
 				t.Fatalf("seed %d: event %d is not what %d sent", seed, e.ID, e.Cause)
 			}
 		}

@@ -89,8 +89,7 @@ func weathered(seed uint64, p parley.Protocol, back bool) sim.Options {
 // a majority of the last view lives.
 func excluded(h *parley.History) (outs int, majority bool) {
 	for _, e := range h.Indications {
-		switch {
-		case e.Msg.Kind == group.Out:
+		if e.Msg.Kind == group.Out {
 			h.Faulty.Add(e.At)
 			outs++
 		}

@@ -1,6 +1,7 @@
 package byzantine
 
 import (
+	"bytes"
 	"slices"
 
 	"parley"
@@ -256,7 +257,7 @@ func (e *era) answer(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "asks too often")
 	default:
 		o.told[from]++ // whatever it asks for: to compare takes longer than to tell
-		if string(digest(body)) != string(m.Body) {
+		if !bytes.Equal(digest(body), m.Body) {
 			return
 		}
 		mark := s.Mark()
@@ -272,7 +273,7 @@ func (e *era) take(s *parley.Step, from parley.ID, m parley.Msg) {
 		return
 	}
 	one := &e.at(m.Value).entries[m.Origin]
-	if one.lacking == nil || len(m.Body) > e.p.c.Batch || string(digest(m.Body)) != string(one.lacking) {
+	if one.lacking == nil || len(m.Body) > e.p.c.Batch || !bytes.Equal(digest(m.Body), one.lacking) {
 		s.Refuse(from, "batch that is not asked for")
 		return
 	}

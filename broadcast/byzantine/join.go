@@ -1,6 +1,7 @@
 package byzantine
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"parley"
@@ -383,7 +384,7 @@ func (p *process) restore(s *parley.Step, from parley.ID, m parley.Msg) {
 	p.states[from] = m.Body
 	same := 0
 	for _, other := range p.states {
-		if other != nil && string(other) == string(m.Body) {
+		if other != nil && bytes.Equal(other, m.Body) {
 			same++
 		}
 	}

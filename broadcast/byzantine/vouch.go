@@ -1,6 +1,8 @@
 package byzantine
 
 import (
+	"bytes"
+
 	"golang.org/x/crypto/blake2b"
 
 	"parley"
@@ -214,7 +216,7 @@ func (p *vouch) Close(s *parley.Step, r int) {
 		source := parley.ID(i)
 		switch {
 		case len(d) == 0:
-		case p.held[i] != nil && string(p.sums[i]) == string(d):
+		case p.held[i] != nil && bytes.Equal(p.sums[i], d):
 			s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Value: beginning(d), Body: p.held[i]})
 		default:
 			s.Deliver(source, parley.Msg{Kind: parley.Decide, Origin: source, Value: beginning(d), Body: d})

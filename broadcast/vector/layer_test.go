@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -144,7 +145,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("message %d: refused %q, sent %v, delivered %q", i, b.why, sent, delivered)
 		}
 	}
-	if string(parley.Save(holder{b.layer}, 0, nil)) != string(before) {
+	if !bytes.Equal(parley.Save(holder{b.layer}, 0, nil), before) {
 		t.Error("the state has changed")
 	}
 	b.why = nil

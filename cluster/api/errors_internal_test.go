@@ -28,7 +28,7 @@ import (
 
 // What clients are told of each error of a node.
 func TestFailed(t *testing.T) {
-	with := func(errs ...error) error { return errors.Join(errs...) }
+	with := errors.Join
 	late, gone := context.DeadlineExceeded, context.Canceled
 	for _, c := range []struct {
 		err     error

@@ -343,8 +343,7 @@ func (f *File) fits() error {
 			return f.line["clocks"].wrong("%v", err)
 		}
 	}
-	switch {
-	case f.set("skew") && !f.set("lab"):
+	if f.set("skew") && !f.set("lab") {
 		return f.line["skew"].wrong("the key is for laboratories: it is refused without \"lab: true\"")
 	}
 	listens := []struct{ key, address string }{{"listen", f.Listen}, {"api", f.API}, {"metrics", f.Metrics}}

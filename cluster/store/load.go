@@ -86,7 +86,8 @@ func load(d disk.Disk, dir string) (*loaded, error) {
 	if err := l.last(d, dir); err != nil {
 		return nil, err
 	}
-	return l, l.unnamed(d, dir)
+	err = l.unnamed(d, dir)
+	return l, err
 }
 
 // openNamed opens a file that the manifest names.

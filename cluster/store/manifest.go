@@ -150,7 +150,7 @@ func (m *manifest) write(d disk.Disk, dir string) error {
 	if _, err = f.WriteAt(m.encode(), 0); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	if err := d.Rename(name, filepath.Join(dir, manifestName)); err != nil {

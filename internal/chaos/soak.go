@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,7 +166,7 @@ func (r *run) sample(ctx context.Context, samples [][]sample) error {
 	for i := range samples {
 		s := sample{at: r.load.now()}
 		pid := r.nodes[i].now().cmd.Process.Pid
-		fds, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
+		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		if err != nil {
 			return err
 		}

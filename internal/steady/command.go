@@ -55,8 +55,8 @@ func loops(n int) (end func()) {
 }
 
 // git runs a command of git and returns its lines.
-func git(args ...string) ([]string, error) {
-	cmd := exec.Command("git", args...)
+func git(ctx context.Context, args ...string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -68,8 +68,8 @@ func git(args ...string) ([]string, error) {
 
 // clean returns the commit, of which nothing may have changed but the page: a table is of a
 // commit.
-func clean(page string) (string, error) {
-	status, err := git("status", "--porcelain")
+func clean(ctx context.Context, page string) (string, error) {
+	status, err := git(ctx, "status", "--porcelain")
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +78,7 @@ func clean(page string) (string, error) {
 			return "", fmt.Errorf("%s is not committed: the table is that of a commit", line[3:])
 		}
 	}
-	head, err := git("rev-parse", "HEAD")
+	head, err := git(ctx, "rev-parse", "HEAD")
 	if err != nil {
 		return "", err
 	}
@@ -87,19 +87,19 @@ func clean(page string) (string, error) {
 
 // changed returns the packages with tests of which a file has changed since a commit, or is
 // not committed: all if it is one that all packages are built with.
-func changed(base string) ([]string, error) {
+func changed(ctx context.Context, base string) ([]string, error) {
 	if base == "" {
-		fork, err := git("merge-base", "HEAD", "main")
+		fork, err := git(ctx, "merge-base", "HEAD", "main")
 		if err != nil {
 			return nil, fmt.Errorf("say -base COMMIT: %w", err)
 		}
 		base = fork[0]
 	}
-	files, err := git("diff", "--name-only", base)
+	files, err := git(ctx, "diff", "--name-only", base)
 	if err != nil {
 		return nil, err
 	}
-	status, err := git("ls-files", "--others", "--exclude-standard")
+	status, err := git(ctx, "ls-files", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, err
 	}

@@ -34,13 +34,13 @@ func main() {
 	flag.IntVar(&s.runs, "runs", 20, "how `many` times")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	var err error
 	if *short {
 		err = s.short(ctx, *base)
 	} else {
 		err = s.full(ctx, *page)
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "steady:", err)
 		os.Exit(1)
@@ -49,7 +49,7 @@ func main() {
 
 // full runs all tests as often as the series says, and writes the page.
 func (s *series) full(ctx context.Context, page string) error {
-	commit, err := clean(page)
+	commit, err := clean(ctx, page)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *series) full(ctx context.Context, page string) error {
 
 // short runs the tests of what has changed, in each way once.
 func (s *series) short(ctx context.Context, base string) error {
-	packages, err := changed(base)
+	packages, err := changed(ctx, base)
 	if err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func (p *process) link(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == want || m.Kind == done:
 		p.give(s, from, m)
-	case f == nil || m.Seq != f.number || !(m.Kind == sum || m.Kind == part):
+	case f == nil || m.Seq != f.number || m.Kind != sum && m.Kind != part:
 		s.Refuse(from, "piece that nobody asked for")
 	case m.Kind == sum:
 		p.sum(s, from, m.Body)
@@ -252,8 +252,8 @@ func (p *process) more(s *parley.Step) {
 // take: upon a piece, the next one.
 func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	f := p.fetch
-	switch at := uint64(len(f.state)); {
-	case f.hash == nil || from != f.from || m.Value != at || len(m.Body) != min(p.c.Piece, f.size-len(f.state)):
+	if at := uint64(len(f.state)); f.hash == nil || from != f.from || m.Value != at ||
+		len(m.Body) != min(p.c.Piece, f.size-len(f.state)) {
 		s.Refuse(from, "piece that does not follow")
 		return
 	}
