@@ -127,7 +127,7 @@ func (a *app) castLines(ctx context.Context, f *clientFlags, r *parleyv1.Broadca
 		}
 		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
 		if at, err = f.send(ctx, r); err != nil {
-			if _, failed := err.(failedCall); failed {
+			if failed := (failedCall{}); errors.As(err, &failed) {
 				return failedCall{wrong(texts, err)}
 			}
 			return err

@@ -67,8 +67,16 @@ func ExampleNode_Commit() {
 	defer end()
 
 	transfer := func(tx string, dollars int) {
-		from, _ := json.Marshal(change{"alice", -dollars})
-		to, _ := json.Marshal(change{"bob", dollars})
+		from, err := json.Marshal(change{"alice", -dollars})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		to, err := json.Marshal(change{"bob", dollars})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		committed, err := nodes[0].Commit(context.Background(), tx, map[string][]byte{"node2": from, "node3": to})
 		if err != nil {
 			fmt.Println(err)

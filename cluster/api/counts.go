@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// counts counts what clients asked for, and who was turned away.
+// counts are the numbers of what clients asked for, and of those who were turned away.
 type counts struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"connectrpc.com/connect"
@@ -136,7 +137,7 @@ func (h groups) Fetch(ctx context.Context, r *parleyv1.FetchRequest) (*parleyv1.
 	defer cancel()
 	for size := 0; len(out.Deliveries) < limit && size < maxFetched; {
 		d, err := sub.Next(over)
-		if err != nil && len(out.Deliveries) == 0 && context.Cause(over) != errNothing {
+		if err != nil && len(out.Deliveries) == 0 && !errors.Is(context.Cause(over), errNothing) {
 			return nil, err
 		}
 		if err != nil {

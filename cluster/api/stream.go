@@ -45,7 +45,7 @@ func soon[T any](ctx context.Context, next func(context.Context) (*T, error)) (*
 	limited, cancel := context.WithTimeoutCause(ctx, pulse, errNothing)
 	defer cancel()
 	m, err := next(limited)
-	if err != nil && ctx.Err() == nil && context.Cause(limited) == errNothing {
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errNothing) {
 		err = errNothing
 	}
 	return m, err

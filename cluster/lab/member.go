@@ -108,7 +108,7 @@ func ServeOn(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parle
 func (m *member) say(a answer) {
 	m.out.Lock()
 	defer m.out.Unlock()
-	_ = m.encoder.Encode(a) // who does not listen closes the input too
+	_ = m.encoder.Encode(a) //nolint:errchkjson // who does not listen closes the input too
 }
 
 // follow does what the process is told.

@@ -64,7 +64,7 @@ func (m *Mesh) answer(nc net.Conn, from string) {
 		m.part(t, down)
 		return
 	}
-	if _, err := t.Write(m.hello().append(nil)); err != nil {
+	if _, err := t.Write(m.hello().encode()); err != nil {
 		p.leave(s)
 		m.refuse(p, from, greetingError(err))
 		_ = nc.Close()
@@ -117,7 +117,7 @@ func (m *Mesh) greet(c *conn, t *tls.Conn, dialed *peer) (p *peer, s *session, d
 	if err := c.SetDeadline(time.Now().Add(m.c.Limits.Greeting)); err != nil {
 		return dialed, nil, greetingError(err)
 	}
-	if err := t.Handshake(); err != nil {
+	if err := t.HandshakeContext(context.Background()); err != nil { // the deadline ends it
 		down := greetingError(err)
 		if down.Reason == Handshake {
 			down.Err = m.c.Identity.Explain(err)
@@ -136,7 +136,7 @@ func (m *Mesh) greet(c *conn, t *tls.Conn, dialed *peer) (p *peer, s *session, d
 	}
 	p = m.peers[id]
 	if dialed != nil {
-		if _, err := t.Write(m.hello().append(nil)); err != nil {
+		if _, err := t.Write(m.hello().encode()); err != nil {
 			return p, nil, greetingError(err)
 		}
 	}

@@ -40,13 +40,13 @@ const (
 // DiskSince is the first version in which a hello tells of the disk.
 const DiskSince = 2
 
-// append writes the frame. A later version may add to its end, and only there.
-func (h Hello) append(b []byte) []byte {
+// encode makes the frame. A later version may add to its end, and only there.
+func (h Hello) encode() []byte {
 	size := 1 + helloFixed + len(h.Cluster)
 	if h.Max >= DiskSince {
 		size += helloDisk
 	}
-	b = appendHeader(b, typeHello, size)
+	b := appendHeader(nil, typeHello, size)
 	b = binary.BigEndian.AppendUint16(b, h.Min)
 	b = binary.BigEndian.AppendUint16(b, h.Max)
 	b = binary.BigEndian.AppendUint64(b, h.Incarnation)

@@ -154,7 +154,10 @@ func newBanks(t *testing.T, n int) *banks {
 		}
 		host := network.Host(name)
 		b := &branch{t: t, host: host, file: filepath.Join(dir, name+".json")}
-		text, _ := json.Marshal(&bank{Balance: map[string]int{name: 100}, Held: map[string]held{}})
+		text, err := json.Marshal(&bank{Balance: map[string]int{name: 100}, Held: map[string]held{}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(b.file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

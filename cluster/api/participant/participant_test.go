@@ -269,7 +269,7 @@ func TestWithoutALibrary(t *testing.T) {
 		text, _ := io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "application/json")
 		err := json.Unmarshal(text, &in)
-		if err != nil || r.URL.Path != "/parley.v1.ParticipantService/Prepare" || r.Method != "POST" || in.Life == "" ||
+		if err != nil || r.URL.Path != "/parley.v1.ParticipantService/Prepare" || r.Method != http.MethodPost || in.Life == "" ||
 			in.Node != "n" || in.Transaction != "a" || string(in.Body) != "do" || r.ProtoMajor != 1 {
 			t.Errorf("%s %s %s %s: %v", r.Proto, r.Method, r.URL, text, err)
 		}

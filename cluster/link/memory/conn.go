@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -287,7 +288,7 @@ func (c *Conn) TryWrite(b []byte) (int, error) {
 }
 
 func (c *Conn) failed(op string, err error) error {
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}

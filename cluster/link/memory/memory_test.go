@@ -67,7 +67,7 @@ func read(t *testing.T, c io.Reader, want string) {
 func failed(t *testing.T, what string, err, want error) {
 	t.Helper()
 	var op *net.OpError
-	if !errors.Is(err, want) || want != io.EOF && !errors.As(err, &op) {
+	if !errors.Is(err, want) || !errors.Is(want, io.EOF) && !errors.As(err, &op) {
 		t.Errorf("%s: %v, not %v", what, err, want)
 	}
 }
