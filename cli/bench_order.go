@@ -37,7 +37,7 @@ func (a *app) benchOrder() *cobra.Command {
 			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +
 			"  parley bench order --phases open,openm --rate 20000 --dur 200ms",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(_ *cobra.Command, _ []string) error {
 			if err := a.orderSpec(&s, level, secured); err != nil {
 				return err
 			}

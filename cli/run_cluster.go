@@ -282,7 +282,7 @@ func startChild(ctx context.Context, id parley.ID, args ...string) (*lab.Child, 
 func (a *app) member() *cobra.Command {
 	return &cobra.Command{
 		Use: "member", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMember(os.Stdin, a.out) },
+		RunE: func(_ *cobra.Command, _ []string) error { return a.serveMember(os.Stdin, a.out) },
 	}
 }
 

@@ -87,9 +87,9 @@ func Advise(m Measurement) (Advice, error) {
 // nice rounds up to 1, 2 or 5 of a unit.
 func nice(d time.Duration) time.Duration {
 	for unit := time.Microsecond; ; unit *= 10 {
-		for _, k := range []time.Duration{1, 2, 5} {
-			if k*unit >= d {
-				return k * unit
+		for _, next := range []time.Duration{unit, 2 * unit, 5 * unit} {
+			if next >= d {
+				return next
 			}
 		}
 	}

@@ -43,7 +43,7 @@ type Vector struct {
 }
 
 // Propose is interactive consistency: all correct nodes that ask under one name get the
-// same vector, in which the value of every correct node that handed it in in time stands
+// same vector, in which the value of every correct node that was in time with it stands
 // for that node; unless what that node asks for at a time is more than one value has room
 // for, and then it takes turns.
 //

@@ -300,7 +300,7 @@ func (s *commits) end(tx string, committed bool, err error) {
 }
 
 // Deliver takes what the machine wants of the participant, and outcomes. It is part of a step.
-func (s *commits) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
+func (s *commits) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case txPrepare:
 		t, ok := readSheet(m.Body, len(s.n.c.Members))

@@ -70,11 +70,8 @@ func (n *Node) newLinks(incarnation uint64) (link.Transport, error) {
 		addresses = append(addresses, m.Address)
 	}
 	if n.c.Links != Datagrams {
-		c, err := n.linking(incarnation, addresses)
-		switch {
-		case err != nil:
-			return nil, err
-		case n.c.Links == Calls:
+		c := n.linking(incarnation, addresses)
+		if n.c.Links == Calls {
 			return links(link.NewCalls(c))
 		}
 		return links(link.New(c))

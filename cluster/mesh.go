@@ -19,7 +19,7 @@ import (
 )
 
 // linking is what links are made of that know who is at their other end.
-func (n *Node) linking(incarnation uint64, addresses []string) (link.Config, error) {
+func (n *Node) linking(incarnation uint64, addresses []string) link.Config {
 	c := link.Config{
 		Self: n.self, Peers: addresses, Listener: n.c.Listen, Network: n.c.Network, Log: n.c.Log,
 		Identity: identities{n}, Handler: carrier{n},
@@ -37,7 +37,7 @@ func (n *Node) linking(incarnation uint64, addresses []string) (link.Config, err
 		c.Hello.Disk.Store, c.Hello.Disk.Began = n.store.ID(), n.store.Began()
 		c.Position = n.store.Position
 	}
-	return c, nil
+	return c
 }
 
 // digest is a hash of all that nodes must be configured with alike.

@@ -135,7 +135,7 @@ func (l *Pipeline) heard(s *parley.Step, from parley.ID, q parley.Msg) bool {
 		case b.phase == listening:
 			l.note(s, from, k)
 			if to := b.ranked(slices.Clone(b.latest)); to > l.opened {
-				l.advance(s, to)
+				l.advance(to)
 			}
 		case k > l.opened+l.window || k+l.window < l.opened:
 			b.astray.Add(from)
@@ -213,7 +213,7 @@ func (l *Pipeline) vacate(r *slot) {
 }
 
 // advance notes that slots up to k have begun without this process.
-func (l *Pipeline) advance(s *parley.Step, k uint64) {
+func (l *Pipeline) advance(k uint64) {
 	if k > l.opened+l.window {
 		l.place(l.back.since, k)
 		return

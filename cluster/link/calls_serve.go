@@ -173,7 +173,7 @@ type calling struct{ m *Calls }
 func (h calling) Carry(ctx context.Context, r *parleyv1.CarryRequest) (*parleyv1.CarryResponse, error) {
 	in, _ := ctx.Value(incomingKey{}).(*incoming)
 	p := in.who
-	why := Reason(0)
+	var why Reason
 	if r.GetNumber() == 0 {
 		why = p.greeted(r, in.leaf)
 	} else {

@@ -255,7 +255,7 @@ func BenchmarkFormRate(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			begin := time.Now()
-			for x := int64(0); x < int64(b.N); x++ {
+			for x := range int64(b.N) {
 				for since := time.Now(); x-ends[1].got.Load() >= most; runtime.Gosched() {
 					if time.Since(since) > time.Second {
 						b.Fatalf("%d of %d have come", ends[1].got.Load(), x)

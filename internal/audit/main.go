@@ -165,9 +165,9 @@ func (r *row) plus(other row) {
 // patiently runs a cluster, again and then with longer rounds if the machine was held up or too
 // slow for them, so that not all was promised. It is the part of that number.
 func (s spec) patiently(keep string, part int) (rows []row, err error) {
-	for i, longer := range []time.Duration{1, 1, 2, 2, 4, 4} {
+	for i, longer := range []int{1, 1, 2, 2, 4, 4} {
 		one := s
-		one.round *= longer
+		one.round *= time.Duration(longer)
 		if rows, err = one.in(keep, fmt.Sprintf("%d-%d", part, i+1)); err != nil {
 			return nil, err
 		}
@@ -288,7 +288,7 @@ func start(one part, port func() (*os.File, error)) (*process, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	p := &process{cmd: exec.Command(self)}
+	p := &process{cmd: exec.Command(self)} //nolint:noctx // it ends when its input does
 	p.cmd.Env = append(os.Environ(), "PARLEY_AUDIT_NODE=1")
 	p.cmd.Stderr = os.Stderr
 	p.cmd.ExtraFiles = []*os.File{file}

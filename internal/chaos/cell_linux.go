@@ -33,7 +33,7 @@ func enterCell(ctx context.Context) (status int, entered bool, err error) {
 	}
 	runtime.LockOSThread() // the child dies with the thread
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...) //nolint:gosec // it starts itself
 	cmd.Env = append(os.Environ(), inCell+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -102,7 +102,7 @@ func (r *run) inStep(ctx context.Context, which []int) error {
 }
 
 // restartWith has a node killed and started again with another clock.
-func (r *run) restartWith(ctx context.Context, i int, clock string) error {
+func (r *run) restartWith(i int, clock string) error {
 	r.strikes(i)
 	if err := r.nodes[i].kill(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *run) restartWith(ctx context.Context, i int, clock string) error {
 	if err := configure(r.dir, r.w, i, r.members, clock); err != nil {
 		return err
 	}
-	return r.back(ctx, i)
+	return r.back(i)
 }
 
 // clockWrong has the clock of one node run much too fast or slow, and show another hour: it
@@ -121,7 +121,7 @@ func clockWrong(ctx context.Context, r *run) (string, error) {
 	if r.dice.IntN(2) == 0 {
 		drift = -drift
 	}
-	if err := r.restartWith(ctx, i, wrongClock(offset, drift)); err != nil {
+	if err := r.restartWith(i, wrongClock(offset, drift)); err != nil {
 		return "", err
 	}
 	until := time.Now().Add(d)
@@ -132,11 +132,11 @@ func clockWrong(ctx context.Context, r *run) (string, error) {
 		hold(ctx, 200*time.Millisecond)
 	}
 	return fmt.Sprintf("%s off by %v and %d millionths, for %s", nodeName(i), offset, drift, brief(d)),
-		r.restartWith(ctx, i, r.ownClock())
+		r.restartWith(i, r.ownClock())
 }
 
 // clockSkewed has a node come back with a clock that shows another time.
-func clockSkewed(ctx context.Context, r *run) (string, error) {
+func clockSkewed(_ context.Context, r *run) (string, error) {
 	i := r.some()
-	return nodeName(i), r.restartWith(ctx, i, r.ownClock())
+	return nodeName(i), r.restartWith(i, r.ownClock())
 }

@@ -60,7 +60,7 @@ func hold(ctx context.Context, d time.Duration) {
 func (r *run) strikes(which ...int) { r.struck = append(r.struck, which...) }
 
 // back starts nodes.
-func (r *run) back(ctx context.Context, which ...int) error {
+func (r *run) back(which ...int) error {
 	for _, i := range which {
 		if err := r.nodes[i].begin(); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (r *run) killFor(ctx context.Context, i int, d time.Duration) (string, erro
 		return "", err
 	}
 	hold(ctx, d)
-	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.back(ctx, i)
+	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.back(i)
 }
 
 func stopped(ctx context.Context, r *run) (string, error) {
@@ -116,15 +116,15 @@ func restartedAll(ctx context.Context, r *run) (string, error) {
 		<-n.now().ended
 	}
 	hold(ctx, r.between(0, 1))
-	return "all nodes", r.back(ctx, r.all()...)
+	return "all nodes", r.back(r.all()...)
 }
 
 func rolled(ctx context.Context, r *run) (string, error) {
-	return r.inTurn(ctx, "roll", func(i int) error { return errors.Join(r.nodes[i].end(ctx), r.back(ctx, i)) })
+	return r.inTurn(ctx, "roll", func(i int) error { return errors.Join(r.nodes[i].end(ctx), r.back(i)) })
 }
 
 func rolledKilled(ctx context.Context, r *run) (string, error) {
-	return r.inTurn(ctx, "kill", func(i int) error { return errors.Join(r.nodes[i].kill(), r.back(ctx, i)) })
+	return r.inTurn(ctx, "kill", func(i int) error { return errors.Join(r.nodes[i].kill(), r.back(i)) })
 }
 
 func rolledStopped(ctx context.Context, r *run) (string, error) {

@@ -51,7 +51,7 @@ func diskFull(ctx context.Context, r *run) (string, error) {
 	if err := r.disks[i].free(); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, which %s", nodeName(i), said), r.back(ctx, i)
+	return fmt.Sprintf("%s, which %s", nodeName(i), said), r.back(i)
 }
 
 // refuses waits until a node refuses what its clients would have it write.
@@ -83,7 +83,7 @@ func diskFlipped(ctx context.Context, r *run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := r.back(ctx, i); err != nil {
+	if err := r.back(i); err != nil {
 		return "", err
 	}
 	said, err := r.comesBack(ctx, i)
@@ -164,14 +164,14 @@ func diskOld(ctx context.Context, r *run) (string, error) {
 	if err := n.end(ctx); err != nil {
 		return "", err
 	}
-	if err := errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data)), r.back(ctx, i)); err != nil {
+	if err := errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data)), r.back(i)); err != nil {
 		return "", err
 	}
 	if err := r.serves(ctx, i); err != nil {
 		return "", err
 	}
 	hold(ctx, 3*time.Second)
-	if err := errors.Join(n.kill(), os.RemoveAll(data), os.CopyFS(data, os.DirFS(copied)), r.back(ctx, i)); err != nil {
+	if err := errors.Join(n.kill(), os.RemoveAll(data), os.CopyFS(data, os.DirFS(copied)), r.back(i)); err != nil {
 		return "", err
 	}
 	if err := r.refused(ctx, i); err != nil {
@@ -235,7 +235,7 @@ func changedMajority(ctx context.Context, r *run) (string, error) {
 		}
 	}
 	then := append(slices.Clone(away), one)
-	if err := r.back(ctx, then...); err != nil {
+	if err := r.back(then...); err != nil {
 		return "", err
 	}
 	late, done := within(ctx, 4*r.heal)
@@ -246,5 +246,5 @@ func changedMajority(ctx context.Context, r *run) (string, error) {
 		}
 	}
 	hold(ctx, time.Second)
-	return nodeNames(who[2:]) + ", then " + nodeNames(then), r.back(ctx, who[3:]...)
+	return nodeNames(who[2:]) + ", then " + nodeNames(then), r.back(who[3:]...)
 }

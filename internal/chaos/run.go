@@ -69,7 +69,7 @@ func setUp(ctx context.Context, out io.Writer, dir, binary string, bare bool, se
 	if r.clients, err = newClients(dir, r.w, count); err != nil {
 		return nil, err
 	}
-	if err := r.back(ctx, r.all()...); err != nil {
+	if err := r.back(r.all()...); err != nil {
 		return r, err
 	}
 	ctx, done := within(ctx, time.Minute)

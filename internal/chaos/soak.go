@@ -127,7 +127,7 @@ func restart(i int, kill bool) fault {
 			if err := r.nodes[i].end(ctx); err != nil {
 				return "", err
 			}
-			return nodeName(i) + ", asked to end", r.back(ctx, i)
+			return nodeName(i) + ", asked to end", r.back(i)
 		}
 		return r.killFor(ctx, i, r.between(1, 3))
 	}}

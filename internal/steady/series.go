@@ -84,7 +84,7 @@ func (s *series) save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.state), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.state), 0o750); err != nil {
 		return err
 	}
 	if err := os.WriteFile(s.state+".new", text, 0o666); err != nil {

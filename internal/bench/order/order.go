@@ -169,7 +169,7 @@ func (l *load) join() ([]*cluster.Node, error) {
 	configs := make([]cluster.Config, s.N)
 	var members []cluster.Member
 	for i := range configs {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
