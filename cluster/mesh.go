@@ -113,9 +113,6 @@ func (identities) Explain(err error) error { return cert.Explain(err) }
 type carrier struct{ n *Node }
 
 func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
-	if c.n.c.hooks.hear != nil {
-		c.n.c.hooks.hear(from, channel, b)
-	}
 	if channel == adminChannel {
 		if err := c.n.heard(from, b); err != nil && c.n.links.due(from) {
 			c.n.c.Log.Warn("what a node says of others is no message", "from", c.n.c.Members[from].Name, "why", err)

@@ -31,11 +31,7 @@
 // Source: Lamport, The Part-Time Parliament (1998), section 2.
 package ballot
 
-import (
-	"bytes"
-
-	"parley"
-)
+import "parley"
 
 // The messages. A machine around an instance numbers its own kinds from Last+1.
 // Ballot b of n processes is k*n + rank of its owner, with k from 1; 0 is none.
@@ -58,14 +54,8 @@ const (
 	Last = Decision
 )
 
-// highest is above every ballot that comes about without a liar. What one says must not use
-// ballots up: others are believed up to reach above highest, or above what this process
-// already goes by, so that there is always one above that of a liar which all take.
-const (
-	highest = 1 << 48
-	reach   = 1 << 44
-	utmost  = 1 << 62 // of all that are read
-)
+// highest is above every ballot that comes about without a liar.
+const highest = 1 << 48
 
 // Owner is the machine around an instance.
 type Owner interface {
@@ -131,7 +121,6 @@ type Instance struct {
 	chosen    []byte    // the value of ballot own
 	accepts   parley.Set
 	seen      uint64 // the highest ballot it was refused for
-	strict    bool   // scratch: see Strict
 }
 
 // NewInstance returns the part of one of the members in a decision among them.
@@ -145,13 +134,6 @@ func NewInstance(self parley.ID, members parley.Set, owner Owner) *Instance {
 
 // Decision returns the value decided on, once there is one.
 func (i *Instance) Decision() (value []byte, decided bool) { return i.decision, i.decided }
-
-// Strict has the instance accept only in ballots that it has promised, so that a message which
-// is wrong by chance proposes nothing.
-func (i *Instance) Strict() { i.strict = true }
-
-// Took tells whether this process has accepted the value, last of all.
-func (i *Instance) Took(value []byte) bool { return i.accepted > 0 && bytes.Equal(i.value, value) }
 
 // Promised tells whether this process has promised anything.
 func (i *Instance) Promised() bool { return i.promised > 0 }
@@ -217,8 +199,6 @@ func (i *Instance) asked(s *parley.Step, q parley.ID, m parley.Msg) {
 		}
 		i.fix()
 		i.tell(s, q, parley.Msg{Kind: Promise, Seq: b, Value: i.accepted, Body: promiseBody(i.value, i.report)})
-	case i.strict && b != i.promised:
-		s.Refuse(q, "proposal that nobody asked about before")
 	// promised := b; (ab, av) := (b, v); fix the report; Append; send ACCEPTED(b)
 	default:
 		if b > i.accepted {
@@ -335,9 +315,6 @@ func (i *Instance) Repeat(s *parley.Step, to parley.ID) {
 	case i.phase == preparing:
 		s.Send(to, parley.Msg{Kind: Prepare, Seq: i.own})
 	case i.phase == accepting:
-		if i.strict {
-			s.Send(to, parley.Msg{Kind: Prepare, Seq: i.own})
-		}
 		s.Send(to, parley.Msg{Kind: Accept, Seq: i.own, Body: i.chosen})
 	}
 }

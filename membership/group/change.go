@@ -12,8 +12,8 @@ import (
 
 // period is what a member does once a period.
 func (g *machine) period(s *parley.Step) {
+	g.asked = false
 	g.monitor.Links(g.now)
-	g.askAgain(s)
 	g.beat(s)
 	g.indicate(s, g.monitor.Check(g.now))
 	g.indicate(s, g.monitor.Cut())

@@ -64,7 +64,7 @@ func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 	c := candidate{j, m.Value, m.Seq}
 	here := g.learner(j)
 	switch {
-	case c.life == 0 || c.life > g.most(g.lives[j]) || c.disk == 0 || c.disk > g.most(g.disks[j]):
+	case c.life == 0 || c.life > lives || c.disk == 0 || c.disk > lives:
 		s.Refuse(j, "no incarnation")
 		return
 	case c.disk < g.disks[j], // a copy of a disk that was lost
@@ -184,7 +184,7 @@ func (g *machine) join(s *parley.Step) {
 	queue := g.queue
 	g.forget()
 	g.stage, g.queue = joining, queue
-	g.outnumber()
+	g.life++
 	if g.remember(s); g.c.Durable {
 		s.Compact()
 	}
@@ -199,7 +199,7 @@ func (g *machine) join(s *parley.Step) {
 
 // hope: who waits for too long tries again elsewhere.
 func (g *machine) hope(s *parley.Step) {
-	g.askAgain(s)
+	g.asked = false
 	patience := g.joiner.patience
 	if g.joiner.caught {
 		patience = g.c.Become

@@ -64,8 +64,7 @@ type machine struct {
 	unsent  []stall     // by layer: the oldest message of its own is not finished
 	looked  parley.Tick // when that was looked at last
 	blocked bool        // that has been so for too long
-	asked   parley.Set  // in this period, for what was missed
-	claims  []claim     // by process, with Liars: what it said last of how a view came about
+	asked   bool        // in this period, for what was missed
 
 	queue    []parley.Msg // requests for the next view
 	armed    []timer
@@ -101,21 +100,13 @@ func newMachine(c Config, self parley.ID, services []Service) *machine {
 		g.layers = append(g.layers, layer)
 	}
 	g.unsent = make([]stall, len(g.layers))
-	if c.Liars > 0 {
-		g.claims = make([]claim, c.N)
-	}
 	g.newBallot()
 	return g
 }
 
 // newBallot begins the instance that ends the present view. All processes vote, in the view or
 // not, so that any two majorities share one, whatever views have been decided on.
-func (g *machine) newBallot() {
-	g.ballot = ballot.NewInstance(g.self, parley.Everyone(g.c.N), g)
-	if g.c.Liars > 0 {
-		g.ballot.Strict()
-	}
-}
+func (g *machine) newBallot() { g.ballot = ballot.NewInstance(g.self, parley.Everyone(g.c.N), g) }
 
 // majority is how many processes are more than half of all. No view has fewer members.
 func (g *machine) majority() int { return g.c.N/2 + 1 }
@@ -273,18 +264,13 @@ func (g *machine) ballots(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	g.monitor.Heard(g.now, from)
 	g.told.Remove(from)
-	if m.Kind == ballot.Decision && !g.ballot.Took(m.Body) && !g.believes(s, from, g.view.Number+1, m.Body) {
-		return
-	}
 	g.vote(s, func(b *ballot.Instance) { b.Receive(s, from, m) })
 }
 
 // inquire asks, once in a period, what ended the view.
 func (g *machine) inquire(s *parley.Step, from parley.ID) {
-	if g.c.Liars == 0 && g.asked != (parley.Set{}) {
-		return
-	}
-	if g.asked.Add(from) {
+	if !g.asked {
+		g.asked = true
 		g.send(s, from, parley.Msg{Kind: Ask})
 	}
 }

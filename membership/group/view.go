@@ -62,7 +62,7 @@ func (g *machine) Enough(reports []ballot.Report) bool {
 		return false
 	}
 	d, _ := g.next(reports)
-	return d.next.Members.Len() >= g.majority() && g.sane(d)
+	return d.next.Members.Len() >= g.majority()
 }
 
 // Choose: the next view, and one cut per layer.
@@ -82,10 +82,9 @@ func (g *machine) next(reports []ballot.Report) (d decision, of [][][]byte) {
 	of = make([][][]byte, len(g.layers))
 	var learners []candidate
 	var leaving, exclude parley.Set
-	wanted := make([]int, g.c.N) // by process: by how many reports out of the view
 	for _, said := range reports {
 		r, ok := readReport(said.Body, g.c.N, len(g.layers))
-		if !ok || !g.plausible(said.From, r) {
+		if !ok {
 			continue // not in the view, or none of ours
 		}
 		d.next.Members.Add(said.From)
@@ -94,16 +93,11 @@ func (g *machine) next(reports []ballot.Report) (d decision, of [][][]byte) {
 			leaving.Add(said.From)
 		}
 		for id := range r.exclude.All() {
-			wanted[id]++
+			exclude.Add(id)
 		}
 		learners = append(learners, r.learners...)
 		for i, layer := range r.layers {
 			of[i] = append(of[i], layer)
-		}
-	}
-	for id, times := range wanted {
-		if times > g.c.Liars || times > 0 && g.exclude.Has(parley.ID(id)) {
-			exclude.Add(parley.ID(id))
 		}
 	}
 	for _, c := range learners {
@@ -133,7 +127,7 @@ func (g *machine) unreadable(m parley.Msg) bool {
 		return false
 	}
 	d, ok := readDecision(value, g.c.N, len(g.layers))
-	return !ok || d.next.Number != g.view.Number+1 || !g.readable(d) || !g.sane(d)
+	return !ok || d.next.Number != g.view.Number+1 || !g.readable(d)
 }
 
 func (g *machine) readable(d decision) bool {
@@ -183,7 +177,7 @@ func (g *machine) follows(s *parley.Step, from parley.ID, m parley.Msg) bool {
 		s.Refuse(from, "decision that cannot be read")
 		return false
 	}
-	if d.next.Number <= g.view.Number || !g.believes(s, from, d.next.Number, m.Body) {
+	if d.next.Number <= g.view.Number {
 		return false
 	}
 	if g.c.Durable {
@@ -292,7 +286,6 @@ func (g *machine) forget() {
 	fresh := newMachine(g.c, g.self, g.services)
 	fresh.disk, fresh.life, fresh.now = g.disk, g.life, g.now
 	fresh.view, fresh.lives, fresh.disks, fresh.founding = g.view, g.lives, g.disks, g.founding
-	fresh.claims = g.claims
 	fresh.ballot = g.ballot // whose owner is this machine, not the fresh one
 	*g = *fresh
 }
