@@ -89,7 +89,7 @@ func (c Config) CheckDisk() error {
 	return nil
 }
 
-// disk is that of the node's folder.
+// disk returns the file system that holds the node's folder.
 func (n *Node) disk() disk.Disk {
 	if d := n.c.hooks.disk; d != nil {
 		return d

@@ -409,7 +409,7 @@ func (rec recording) reads(t *testing.T, node *cluster.Node, position uint64, wh
 	}
 }
 
-// number is that of what was acknowledged.
+// number reads which write, counted from 0, a key or a payload names.
 func number(payload string) (n int) {
 	if _, err := fmt.Sscan(payload, &n); err != nil {
 		return -1

@@ -78,7 +78,7 @@ func newLives(s *store.Store, rejoin bool, revoked func(string) bool) (l *lives,
 	return l, again, err
 }
 
-// livesInMemory are those of a node without a folder. A later life has a greater number, if the clock is not set back.
+// livesInMemory returns what a node without a folder begins with. Its lives are numbered by the clock.
 func livesInMemory(revoked func(string) bool) *lives {
 	return &lives{
 		own: uint64(time.Now().UnixNano()), held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked,

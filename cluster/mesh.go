@@ -257,7 +257,7 @@ func (n *Node) others() (up, refusing parley.Set) {
 		if p.Told == link.OldLife || p.Told == link.Behind {
 			refusing.Add(p.ID)
 		}
-		// Who speaks an earlier version, or sends datagrams, does not say it.
+		// A node of an earlier version, or one linked by datagrams, says nothing on this channel.
 		if n.links.took.Has(p.ID) || p.Version < link.DiskSince && n.links.up.Has(p.ID) {
 			up.Add(p.ID)
 		}

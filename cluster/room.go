@@ -26,7 +26,7 @@ func (n *Node) hasRoom() error {
 	return nil
 }
 
-// storeStatus is that of the durable memory, nil without one.
+// storeStatus returns how the durable memory is, nil without one.
 func (n *Node) storeStatus() *StoreStatus {
 	if n.store == nil {
 		return nil

@@ -89,7 +89,7 @@ func (r *running) recorded(id parley.ID, life uint64) (trace.Trace, error) {
 	return all[0], nil
 }
 
-// headerOf is that of the trace of one life of a process.
+// headerOf returns the header for the trace of one life of a process.
 func (r *running) headerOf(id parley.ID, life uint64) trace.Header {
 	h := r.Header
 	h.Node = &trace.Node{Cluster: "run", Machine: h.Protocol, Channel: channel, Self: int(id), Life: life, Numbered: true}

@@ -44,12 +44,11 @@ type Config struct {
 	Limits   Limits
 	Handler  Handler
 	Log      *slog.Logger // or nil
-	// Judge, if it is given, is asked before a peer is taken whether this life of it may come
-	// in, and returns why not. The certificate is that of the connection. It is called for one
-	// connection of a peer at a time. Without it an incarnation before one that was seen is
-	// refused.
+	// Judge, if it is given, decides whether a peer may come in by its hello and its certificate
+	// (leaf): nil lets it in. It is called for one connection of a peer at a time. Without it
+	// the mesh refuses an incarnation before one that it has let in.
 	Judge func(id parley.ID, h Hello, leaf *x509.Certificate) *Down
-	// Position, if it is given, is that of the disk now, for hellos.
+	// Position, if it is given, returns where the disk stands now; hellos tell it.
 	Position func() uint64
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// tests returns what the test files of a package declare.
+// declared returns the text of all test files of a package.
 func declared(t *testing.T, root, folder string) []byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))

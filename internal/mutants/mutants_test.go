@@ -26,18 +26,7 @@ func TestSixAreNamed(t *testing.T) {
 		t.Fatalf("got %d mutants, %v, want 6", len(chosen), err)
 	}
 	for _, m := range chosen {
-		files, err := filepath.Glob(filepath.Join(root, m.tests[0], "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var text []byte
-		for _, f := range files {
-			b, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text = append(text, b...)
-		}
+		text := declared(t, root, m.tests[0])
 		for name := range strings.SplitSeq(m.run, "|") {
 			if !bytes.Contains(text, []byte("\nfunc "+name+"(t *testing.T) {")) {
 				t.Errorf("%s: %s has no %s", m.name, m.tests[0], name)

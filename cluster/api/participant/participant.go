@@ -159,7 +159,7 @@ func (t timed) Do(r *http.Request) (*http.Response, error) {
 	if wait, ok := r.Context().Value(waitKey{}).(time.Duration); ok {
 		r.Header.Set("Connect-Timeout-Ms", strconv.FormatInt(max(1, wait.Milliseconds()), 10))
 	}
-	return t.Client.Do(r) //nolint:gosec // the address is that of the configuration
+	return t.Client.Do(r) //nolint:gosec // the configuration names the address, and no request does
 }
 
 // Begin begins a life of the node. Lives are told apart by the time at which they begin, as
