@@ -184,8 +184,8 @@ func (d *demonstration) compare(lists []*heard, after time.Duration) error {
 	d.verdict(prefix, "uniform: the %d that P4 delivered before its end are the first %[1]d of them", len(last))
 	d.verdict(len(lost) == 0, "nothing acknowledged is lost: of the %d messages that came back to their senders, who "+
 		"count on them from then on, the survivors lack %d", len(own), len(lost))
-	_, err := fmt.Fprintf(d.out, "P4 was missed, excluded, and everything delivered %.1f s after the kill\n\n",
-		after.Seconds())
+	_, err := fmt.Fprintf(d.out, "P4 was missed, excluded, and everything delivered %.1f ms after the kill\n\n",
+		after.Seconds()*1e3)
 	if err == nil && (!same || !prefix || len(lost) > 0) {
 		return statusError(violated)
 	}
