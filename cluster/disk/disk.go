@@ -22,6 +22,8 @@ type Disk interface {
 	Create(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
+	// Reopen opens a file for reading and writing.
+	Reopen(name string) (File, error)
 	// Rename gives a file another name in the same folder, which it takes from the file that had it.
 	Rename(from, to string) error
 	// Remove removes a file.

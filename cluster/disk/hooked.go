@@ -49,6 +49,12 @@ func (d Hooked) Open(name string) (File, error) {
 	return d.hook(f, name, err)
 }
 
+// Reopen opens a file for reading and writing.
+func (d Hooked) Reopen(name string) (File, error) {
+	f, err := around(d, Op{Call: "open", Name: name}, func() (File, error) { return d.Disk.Reopen(name) })
+	return d.hook(f, name, err)
+}
+
 func (d Hooked) hook(f File, name string, err error) (File, error) {
 	if err != nil {
 		return nil, err

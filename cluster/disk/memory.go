@@ -137,7 +137,12 @@ func (d *Memory) Create(name string) (File, error) {
 }
 
 // Open opens a file for reading.
-func (d *Memory) Open(name string) (File, error) {
+func (d *Memory) Open(name string) (File, error) { return d.open(name, false) }
+
+// Reopen opens a file for reading and writing.
+func (d *Memory) Reopen(name string) (File, error) { return d.open(name, true) }
+
+func (d *Memory) open(name string, writes bool) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	name = filepath.Clean(name)
@@ -145,7 +150,7 @@ func (d *Memory) Open(name string) (File, error) {
 	if f == nil {
 		return nil, missing("open", name, fs.ErrNotExist)
 	}
-	return &openFile{d: d, f: f, name: name}, nil
+	return &openFile{d: d, f: f, name: name, writes: writes}, nil
 }
 
 // Rename gives a file another name.
@@ -251,6 +256,15 @@ func (d *Memory) Change(name string, change func(data []byte) []byte) {
 	}
 	f.data = change(f.data)
 	f.safe, f.dirty = slices.Clone(f.data), make(map[int]bool)
+}
+
+// Unsync has the disk believe that what was written to a file is durable, as a system does after a sync that failed.
+func (d *Memory) Unsync(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.names[filepath.Clean(name)]; f != nil {
+		f.dirty = make(map[int]bool)
+	}
 }
 
 // openFile is a handle of a file in memory.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 )
 
 // System is the disk of the operating system.
@@ -32,7 +33,7 @@ func (System) Create(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return systemFile{f}, nil
+	return &systemFile{File: f}, nil
 }
 
 // Open opens a file for reading.
@@ -41,7 +42,16 @@ func (System) Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return systemFile{f}, nil
+	return &systemFile{File: f}, nil
+}
+
+// Reopen opens a file for reading and writing.
+func (System) Reopen(name string) (File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &systemFile{File: f}, nil
 }
 
 // Rename gives a file another name.
@@ -63,9 +73,42 @@ func (System) Lock(name string) (io.Closer, error) {
 }
 
 // systemFile is a file of the operating system.
-type systemFile struct{ *os.File }
+type systemFile struct {
+	*os.File
 
-func (f systemFile) Size() (int64, error) {
+	mu       sync.Mutex
+	reserved int64 // bytes whose blocks are allocated, and are to be written ahead
+	written  int64 // bytes up to the end of what was ever written
+}
+
+// ahead is how many bytes are written at a time before there is something to write in them.
+const ahead = 512 << 10
+
+var zeros [ahead]byte
+
+// WriteAt writes, and fills what is reserved behind the last byte with zeros up to the next multiple of ahead. A file
+// system notes for each block that was allocated and not written that it reads as zeros. It changes that note, in its
+// journal, when the block is first written and synced: once for all these blocks, and not in every sync.
+func (f *systemFile) WriteAt(b []byte, off int64) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	end := off + int64(len(b))
+	first := end > f.written
+	f.written = max(f.written, end)
+	n, err := f.File.WriteAt(b, off)
+	if err != nil || !first {
+		return n, err
+	}
+	if fill := min((end+ahead-1)/ahead*ahead, f.reserved) - end; fill > 0 {
+		if _, err := f.File.WriteAt(zeros[:fill], end); err != nil {
+			return n, err
+		}
+		f.written = end + fill
+	}
+	return n, nil
+}
+
+func (f *systemFile) Size() (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err

@@ -3,4 +3,4 @@
 package disk
 
 // Reserve sets the length; where blocks are allocated is left to the system.
-func (f systemFile) Reserve(size int64) error { return f.Truncate(size) }
+func (f *systemFile) Reserve(size int64) error { return f.Truncate(size) }

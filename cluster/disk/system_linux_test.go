@@ -1,0 +1,50 @@
+package disk_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"parley/cluster/disk"
+)
+
+// A small write has more blocks written than its own, so that the next sync has none to note. File systems that do not
+// tell blocks that are allocated from written ones have nothing to show.
+func TestReservedFileIsWrittenAhead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	f, err := disk.System{}.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unwritten := func() int64 {
+		t.Helper()
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := unix.Seek(int(f.Fd()), 0, unix.SEEK_HOLE)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	if err := f.Reserve(4 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if at := unwritten(); at != 0 {
+		t.Logf("this file system takes %d reserved bytes for written", at)
+		return
+	}
+	if _, err := f.WriteAt([]byte("record"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if at := unwritten(); at < 256<<10 || at > 1<<20 {
+		t.Errorf("%d bytes are written with the first record", at)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
