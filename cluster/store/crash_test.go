@@ -2,9 +2,15 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"parley"
 	"parley/cluster/disk"
 )
 
@@ -77,6 +83,56 @@ func TestStoreDurableIsOnDisk(t *testing.T) {
 	}
 }
 
+// A merge counts on nothing that is not on the disk yet, such as a state that was handed over as it began.
+func TestStoreMergesWhatIsDurable(t *testing.T) {
+	d, m := disk.NewMemory(-1), newModel()
+	var o owner
+	var s *Store
+	seen := 0
+	options := o.options(disk.Hooked{Disk: d, Around: func(op disk.Op, do func() error) error {
+		if op.Call == "write" && op.Size != fileHeader && strings.HasPrefix(filepath.Base(op.Name), "log-") {
+			if merging := s.files.merging; merging != nil {
+				<-merging
+				seen++
+				var other owner
+				left, err := Open("dir", other.options(d.Crash(nil)))
+				if err != nil {
+					t.Errorf("what is left is not opened: %v", err)
+					return do()
+				}
+				m.clone().same(t, left, "after a merge")
+				if err := left.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		return do()
+	}})
+	var books map[string]*Book
+	ended := make(chan struct{})
+	options.Durable = func(upto uint64) {
+		if upto > 300 {
+			close(ended)
+			return
+		}
+		name := names[upto%2]
+		state := fmt.Sprintf("%d %0*d", upto, 600, 0)
+		m.replace(name, state)
+		books[name].Replace([]byte(state))
+	}
+	var err error
+	if s, err = Open("dir", options); err != nil {
+		t.Fatal(err)
+	}
+	books = m.same(t, s, "new")
+	m.append(names[2], "once")
+	books[names[2]].Append(parley.Record{Body: []byte("once")})
+	<-ended
+	if err := s.Close(); err != nil || seen < 10 {
+		t.Errorf("%d merges were looked at: %v", seen, err)
+	}
+}
+
 // A closed store is closed: it takes nothing more, and nothing waits for it.
 func TestStoreClosed(t *testing.T) {
 	var o owner
@@ -96,5 +152,121 @@ func TestStoreClosed(t *testing.T) {
 	}
 	if err := s.Close(); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed twice: %v", err)
+	}
+}
+
+// What a store holds when it is opened is on the disk, although the life before ended while it was synced, or was told
+// that it could not be.
+func TestStoreSyncsWhatItFinds(t *testing.T) {
+	for seed := range uint64(20) {
+		d, m := disk.NewMemory(-1), newModel()
+		var o owner
+		broken := errors.New("broken")
+		syncs := 0
+		s, err := Open("dir", o.options(disk.Hooked{Disk: d, Around: func(op disk.Op, do func() error) error {
+			if op.Call == "sync" && strings.HasPrefix(filepath.Base(op.Name), "log-") {
+				if syncs++; syncs == 3 {
+					d.Unsync(op.Name)
+					return broken
+				}
+			}
+			return do()
+		}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.scribble(s, m.same(t, s, "new"), rand.New(rand.NewPCG(seed, 3)), 100)
+		if err := s.Close(); !errors.Is(err, broken) {
+			t.Fatal(err)
+		}
+		var again owner
+		if s, err = Open("dir", again.options(d)); err != nil {
+			t.Fatal(err)
+		}
+		m.same(t, s, "after a failed sync")
+		at := s.Position()
+		left := d.Crash(nil)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Verify("dir", left); err != nil || r.Position != at {
+			t.Errorf("seed %d: of %d records %d are left: %v", seed, at, r.Position, err)
+		}
+	}
+}
+
+// A node that is killed again and again takes no more room each time.
+func TestStoreAfterManyKills(t *testing.T) {
+	d, m := disk.NewMemory(-1), newModel()
+	for range 3 * manyLogs {
+		var o owner
+		s, err := Open("dir", o.options(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		books := m.same(t, s, "after a kill")
+		m.replace(names[0], "life")
+		if err := s.Wait(books[names[0]].Replace([]byte("life"))); err != nil {
+			t.Fatal(err)
+		}
+		if s.files.merging != nil {
+			<-s.files.merging
+		}
+		d = d.Crash(nil)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := d.List("dir")
+	if err != nil || len(files) > manyLogs+5 {
+		t.Errorf("%d files: %v", len(files), err)
+	}
+	bytes := 0
+	for _, name := range files {
+		bytes += len(bytesOf(t, d, "dir/"+name))
+	}
+	if most := 4*(4<<10) + len(files)*(fileHeader+batchHeader+200); bytes > most {
+		t.Errorf("%d bytes in %d files, want at most %d", bytes, len(files), most)
+	}
+}
+
+// However long a state is, and a merge, a disk is asked to sync no more at a time than one that works can in the limit.
+func TestStoreSyncsInParts(t *testing.T) {
+	d := disk.NewMemory(-1)
+	var o owner
+	var mu sync.Mutex
+	wrote, most := make(map[string]int), 0
+	options := o.options(disk.Hooked{Disk: d, Around: func(op disk.Op, do func() error) error {
+		mu.Lock()
+		switch op.Call {
+		case "write":
+			wrote[op.Name] += op.Size
+			most = max(most, wrote[op.Name])
+		case "sync":
+			wrote[op.Name] = 0
+		}
+		mu.Unlock()
+		return do()
+	}})
+	options.Limit = time.Minute
+	s, err := Open("dir", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _, _, err := s.Open("long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := make([]byte, 3*stride)
+	for range 4 {
+		if err := s.Wait(b.Replace(state)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil || s.files.manifest.base == nil {
+		t.Errorf("no merge, or %v", err)
+	}
+	if most > stride+2*baseBatch {
+		t.Errorf("%d bytes are synced at a time", most)
 	}
 }

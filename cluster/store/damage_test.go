@@ -112,7 +112,7 @@ func TestStoreFindsDamage(t *testing.T) {
 		files, _ := whole.List("dir")
 		kinds := map[string]int{}
 		for _, name := range files {
-			if name == lockName {
+			if name == LockName {
 				continue
 			}
 			path := "dir/" + name
@@ -219,7 +219,7 @@ func TestStoreRefusesOtherFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Open("old", Options{Disk: d}); !errors.Is(err, ErrOldFormat) || !strings.Contains(err.Error(), "--rejoin") {
+	if _, err := Open("old", Options{Disk: d}); !errors.Is(err, ErrOldFormat) || !strings.Contains(err.Error(), "without --rejoin") {
 		t.Errorf("an old folder: %v", err)
 	}
 	d, _, _ = written(t, false)

@@ -23,8 +23,10 @@ type files struct {
 	logSize  int64
 
 	// These are the committing goroutine's.
-	rotated bool          // a log was closed since tidy looked
-	merging chan struct{} // closed when the merge that was begun has ended; nil if there is none
+	rotated bool                // a log was closed since tidy looked
+	closed  header              // of the last one that was closed, until tidy has taken note of it
+	holds   map[uint64][]string // by closed log: which machines may have records there, if that is known
+	merging chan struct{}       // closed when the merge that was begun has ended; nil if there is none
 }
 
 // hold waits for the lock of the manifest. It is a channel and not a mutex because whoever has it may wait for the
@@ -53,13 +55,64 @@ func (f *files) begin(s *Store, l *loaded) error {
 	left = nil
 	if m := f.manifest; m.open != 0 && l.at.number > m.end() {
 		last = &sealed{m.open, l.at}
+		if err := f.again(*last, l.before.offset); err != nil {
+			return err
+		}
 	} else if m.open != 0 {
 		left = append(left, logName(m.open))
 	}
 	if err := f.create(last, l.at.number, 0); err != nil {
 		return err
 	}
+	if last != nil {
+		f.rotated = true
+		if err := f.giveBack(*last); err != nil {
+			return err
+		}
+	}
 	return f.remove(f.disk, left)
+}
+
+// again writes the last batch of a log once more and syncs it. The life before may have ended while it was synced: then
+// the system has it, and the disk need not, whatever a sync says that has failed once.
+func (f *files) again(log sealed, from int64) error {
+	file, err := f.disk.Reopen(filepath.Join(f.dir, logName(log.file)))
+	if err != nil {
+		return err
+	}
+	b := make([]byte, log.offset-from)
+	if _, err = file.ReadAt(b, from); err == nil {
+		err = write(file, b, from)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// giveBack gives back what was reserved for a log and not used. The manifest must name the log as closed.
+func (f *files) giveBack(log sealed) error {
+	file, err := f.disk.Reopen(filepath.Join(f.dir, logName(log.file)))
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Truncate(log.offset), file.Sync(), file.Close())
+}
+
+// stride is how many bytes are written before they are synced: a disk that works has these on it in much less time than
+// Options.Limit, however long a batch is.
+const stride = 8 << 20
+
+// write writes bytes and syncs them.
+func write(file disk.File, b []byte, at int64) error {
+	for len(b) > 0 {
+		part := b[:min(len(b), stride)]
+		if _, err := file.WriteAt(part, at); err != nil {
+			return err
+		}
+		if err := file.Sync(); err != nil {
+			return err
+		}
+		b, at = b[len(part):], at+int64(len(part))
+	}
+	return nil
 }
 
 // remove removes files that the manifest does not name.
@@ -128,10 +181,7 @@ func (f *files) commit(b []byte, records int, upto uint64) error {
 		}
 	}
 	chain := seal(b, records, upto, f.at.chain, f.header.store)
-	if _, err := f.log.WriteAt(b, f.at.offset); err != nil {
-		return err
-	}
-	if err := f.log.Sync(); err != nil {
+	if err := write(f.log, b, f.at.offset); err != nil {
 		return err
 	}
 	f.at = place{f.at.offset + int64(len(b)), upto, chain}
@@ -140,8 +190,9 @@ func (f *files) commit(b []byte, records int, upto uint64) error {
 
 // rotate closes the open log and begins another one. What was reserved and not used is given back.
 func (f *files) rotate(room int64) error {
-	old, at, number := f.log, f.at, f.header.number
-	if err := f.create(&sealed{number, at}, at.number, room); err != nil {
+	old, at := f.log, f.at
+	f.closed = f.header
+	if err := f.create(&sealed{f.closed.number, at}, at.number, room); err != nil {
 		return errors.Join(err, old.Close())
 	}
 	f.rotated = true

@@ -17,7 +17,8 @@ var ErrDamaged = errors.New("what the node had written is damaged")
 
 // ErrOldFormat is the error of a folder of an earlier version of Parley.
 var ErrOldFormat = errors.New("this folder was written by an earlier version, and this one cannot read it: " +
-	"while the other nodes run, move the folder away and start this node with an empty one and --rejoin")
+	"stop all nodes, replace all, and start them with empty folders and without --rejoin; what was in the folders " +
+	"is lost, so read out first what you need")
 
 // Damage says what of a folder is damaged.
 type Damage struct {
@@ -42,6 +43,7 @@ func (d *Damage) Is(target error) bool { return target == ErrDamaged }
 // content is what is left of the records of one book.
 type content struct {
 	state   []byte // nil if none has replaced records
+	at      uint64 // its number
 	records []parley.Record
 	bytes   int64 // of all that, as it stands in files
 }
@@ -51,6 +53,7 @@ type loaded struct {
 	manifest *manifest // nil: nothing
 	books    map[string]*content
 	at       place // how far the open log goes
+	before   place // where the last batch of the open log begins
 	tail     *Tail
 }
 
@@ -178,11 +181,13 @@ func (l *loaded) last(d disk.Disk, dir string) (err error) {
 		return &Damage{File: name, Offset: size, What: fmt.Sprintf("the file is cut off: it had %d bytes", r.h.size)}
 	}
 	for {
+		begin := r.at
 		wrong, err := r.next(l.take)
 		if err != nil {
 			return asDamage(name, r.at.offset, "", err)
 		}
 		if wrong == "" {
+			l.before = begin
 			continue
 		}
 		later, err := r.later(r.at.offset)
@@ -220,7 +225,7 @@ func (l *loaded) take(e entry) error {
 		l.books[string(e.name)] = c
 	}
 	if body := append([]byte{}, e.body...); e.kind == replacesKind {
-		*c = content{state: body}
+		*c = content{state: body, at: e.number}
 	} else {
 		c.records = append(c.records, parley.Record{Path: e.path, Body: body})
 	}
@@ -272,7 +277,7 @@ func (l *loaded) leftovers(d disk.Disk, dir string) (left []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	named := map[string]bool{manifestName: true, lockName: true}
+	named := map[string]bool{manifestName: true, LockName: true}
 	if m := l.manifest; m != nil {
 		for _, name := range m.names() {
 			named[name] = true

@@ -30,7 +30,6 @@ type sealed struct {
 const (
 	manifestName = "manifest"
 	manifestNew  = "manifest.new"
-	lockName     = "lock"
 )
 
 func logName(n uint64) string  { return fmt.Sprintf("log-%08d", n) }
@@ -63,9 +62,7 @@ func parseManifest(b []byte) (m *manifest, wrong string) {
 		return nil, fmt.Sprintf("the format is %d, and this program knows %d", v, version)
 	}
 	at := strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n") + 1
-	var sum uint32
-	_, err := fmt.Sscanf(text[at:], "sum %08x\n", &sum)
-	if err != nil || sum != checksum(b[:at]) || !strings.HasSuffix(text, "\n") {
+	if text[at:] != fmt.Sprintf("sum %08x\n", checksum(b[:at])) {
 		return nil, "the checksum does not match"
 	}
 	m = new(manifest)

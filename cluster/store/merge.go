@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 
 	"parley/cluster/disk"
 )
@@ -16,6 +17,7 @@ const manyLogs = 64
 // tidy begins to merge the closed logs if most of what is in them has been replaced: what still counts is copied
 // into a base, which takes their place. The bytes copied are at most half of those written.
 func (f *files) tidy(s *Store) {
+	f.note(s)
 	if f.merging != nil {
 		select {
 		case <-f.merging:
@@ -42,12 +44,34 @@ func (f *files) tidy(s *Store) {
 		return
 	}
 	f.merging = make(chan struct{})
+	holds := f.holds
+	f.holds = nil // of logs that this merge does not take
 	go func(done chan struct{}) {
 		defer close(done)
-		if err := f.merge(s.as("files.merge")); err != nil {
+		if err := f.merge(s, s.as("files.merge"), holds); err != nil {
 			s.fail(fmt.Errorf("the disk failed: merging logs: %w; %s", err, advice))
 		}
 	}(f.merging)
+}
+
+// note takes down which machines may have records in a log that was closed just now. It may name more of them: what
+// was handed over since is not told apart.
+func (f *files) note(s *Store) {
+	if f.closed.number == 0 {
+		return
+	}
+	var names []string
+	s.mu.Lock()
+	for name, b := range s.books {
+		if b.last > f.closed.before {
+			names = append(names, name)
+		}
+	}
+	s.mu.Unlock()
+	if f.holds == nil {
+		f.holds = make(map[uint64][]string)
+	}
+	f.holds[f.closed.number], f.closed = names, header{}
 }
 
 // counts returns how many bytes of the records count.
@@ -60,31 +84,43 @@ func (s *Store) counts() (bytes int64) {
 	return bytes
 }
 
+// states returns the number of each book's last state up to a number: all that is older is replaced.
+func (s *Store) states(upto uint64) map[string]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := make(map[string]uint64)
+	for name, b := range s.books {
+		for len(b.states) > 1 && b.states[1] <= upto {
+			b.states = b.states[1:]
+		}
+		if len(b.states) > 0 && b.states[0] <= upto {
+			last[name] = b.states[0]
+		}
+	}
+	return last
+}
+
 // merge copies what counts of the base and the closed logs into a new base. What a state in the open log has
-// replaced counts too: were the open log damaged, all before it would still be whole.
-func (f *files) merge(d disk.Disk) error {
+// replaced counts too: were the open log damaged, all before it would still be whole. A log of which nothing counts is
+// not read.
+func (f *files) merge(s *Store, d disk.Disk, holds map[uint64][]string) error {
 	f.hold()
 	m := f.manifest
 	of, number := m.clone(), m.next
 	m.next++ // no log has the number of a base
 	f.letGo()
-	replaced := make(map[string]uint64)
-	err := f.each(d, of, func(e entry) error {
-		if e.kind == replacesKind {
-			replaced[string(e.name)] = e.number
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+	replaced := s.states(of.end())
 	w, err := newBase(d, filepath.Join(f.dir, baseName(number)), header{
 		kind: baseKind, store: m.store, number: number, before: of.end(),
 	})
 	if err != nil {
 		return err
 	}
-	err = f.each(d, of, func(e entry) error {
+	idle := func(log sealed) bool {
+		names, known := holds[log.file]
+		return known && !slices.ContainsFunc(names, func(name string) bool { return replaced[name] <= log.number })
+	}
+	err = f.each(d, of, idle, func(e entry) error {
 		if e.number < replaced[string(e.name)] {
 			return nil
 		}
@@ -100,14 +136,17 @@ func (f *files) merge(d disk.Disk) error {
 	return f.remove(d, of.names())
 }
 
-// each calls a function with all records of the files of a manifest that are closed.
-func (f *files) each(d disk.Disk, m *manifest, do func(entry) error) error {
+// each calls a function with all records of the files of a manifest that are closed, but for logs that are idle.
+func (f *files) each(d disk.Disk, m *manifest, idle func(sealed) bool, do func(entry) error) error {
 	if m.base != nil {
 		if _, err := m.base.read(d, filepath.Join(f.dir, baseName(m.base.file)), baseKind, m.store, do); err != nil {
 			return err
 		}
 	}
 	for _, log := range m.logs {
+		if idle(log) {
+			continue
+		}
 		if _, err := log.read(d, filepath.Join(f.dir, logName(log.file)), logKind, m.store, do); err != nil {
 			return err
 		}
@@ -132,6 +171,7 @@ type baseWriter struct {
 	f       disk.File
 	h       header
 	at      place
+	synced  int64 // up to where the file is
 	b       []byte
 	records int
 }
@@ -165,10 +205,19 @@ func (w *baseWriter) write() error {
 		return nil
 	}
 	w.at.chain = seal(w.b, w.records, w.h.before, w.at.chain, w.h.store)
-	if _, err := w.f.WriteAt(w.b, w.at.offset); err != nil {
-		return err
+	for b := w.b; len(b) > 0; {
+		part := b[:min(len(b), stride)]
+		if _, err := w.f.WriteAt(part, w.at.offset); err != nil {
+			return err
+		}
+		if b, w.at.offset = b[len(part):], w.at.offset+int64(len(part)); w.at.offset-w.synced < stride {
+			continue
+		}
+		if err := w.f.Sync(); err != nil {
+			return err
+		}
+		w.synced = w.at.offset
 	}
-	w.at.offset += int64(len(w.b))
 	w.b, w.records = w.b[:batchHeader], 0
 	return nil
 }

@@ -36,6 +36,12 @@ func (s *Store) Room(needed uint64) error {
 	return nil
 }
 
+// Least is how many bytes must be free for a node to take anything new: RoomRefuse, in which two logs fit with which
+// what is under way ends, and more if these are longer because a state is.
+func (s *Store) Least() uint64 {
+	return RoomRefuse + 2*uint64(max(0, s.long.Load()+fileHeader+batchHeader+maxName-s.o.LogSize))
+}
+
 // looks is how often the room on the disk is looked at, beside after each new log.
 const looks = time.Second
 
@@ -62,8 +68,9 @@ func (s *Store) look(d disk.Disk) error {
 	if err != nil {
 		return err
 	}
-	before := level(s.free.Swap(free))
-	if now := level(free); now > before {
+	least := s.Least()
+	before := level(s.free.Swap(free), least)
+	if now := level(free, least); now > before {
 		s.o.Log.LogAttrs(context.Background(), slog.LevelWarn, roomLevels[now],
 			slog.String("folder", s.dir), slog.Uint64("free", free))
 	} else if now < before && now == 0 {
@@ -81,9 +88,9 @@ var roomLevels = [...]string{
 }
 
 // level is 1 if a node warns of so many free bytes, and 2 if it takes nothing new.
-func level(free uint64) int {
+func level(free, least uint64) int {
 	switch {
-	case free < RoomRefuse:
+	case free < least:
 		return 2
 	case free < RoomWarn:
 		return 1

@@ -114,3 +114,32 @@ func TestStoreMergesForRoom(t *testing.T) {
 		}
 	}
 }
+
+// Where a state is longer than a log, more must be free for what is under way to end.
+func TestStoreNeedsMoreForLongStates(t *testing.T) {
+	var o owner
+	options := o.options(disk.NewMemory(-1))
+	options.LogSize = 1 << 20
+	s, err := Open("dir", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _, _, err := s.Open("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		state int
+		least uint64
+	}{{1 << 10, RoomRefuse}, {3 << 20, RoomRefuse + 4<<20}, {1 << 10, RoomRefuse + 4<<20}} {
+		if err := s.Wait(b.Replace(make([]byte, x.state))); err != nil {
+			t.Fatal(err)
+		}
+		if least := s.Least(); least < x.least || least > x.least+1<<10 {
+			t.Errorf("after a state of %d bytes %d must be free", x.state, least)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -68,6 +68,7 @@ type Store struct {
 
 	files files
 	free  atomic.Uint64 // bytes on the disk, as they were last looked at
+	long  atomic.Int64  // of the longest state that was handed over, in bytes
 	quit  chan struct{} // closed by Close
 }
 
@@ -120,6 +121,8 @@ type book struct {
 	open   bool
 	loaded *content // until it is opened
 	bytes  int64    // of the records that count, about
+	last   uint64   // the number of the last record handed over
+	states []uint64 // the numbers of its states, from the last one on that the closed files had at the last merge
 }
 
 // Open opens the store in a folder, which it makes if there is none. A folder belongs
@@ -168,7 +171,10 @@ func (s *Store) start() (err error) {
 	if err := s.disk.MkdirAll(s.dir); err != nil {
 		return err
 	}
-	if s.lock, err = s.disk.Lock(filepath.Join(s.dir, lockName)); err != nil {
+	if err := s.disk.SyncDir(filepath.Dir(s.dir)); err != nil {
+		return err
+	}
+	if s.lock, err = s.disk.Lock(filepath.Join(s.dir, LockName)); err != nil {
 		return fmt.Errorf("%s: %w", s.dir, err)
 	}
 	defer func() {
@@ -182,6 +188,9 @@ func (s *Store) start() (err error) {
 	}
 	for name, c := range l.books {
 		s.books[name] = &book{name: name, loaded: c, bytes: c.bytes}
+		if c.state != nil {
+			s.books[name].states = []uint64{c.at}
+		}
 	}
 	s.upto, s.synced, s.begun = l.at.number, l.at.number, l.at.number
 	if t := l.tail; t != nil {
@@ -229,11 +238,18 @@ type Book struct {
 	b *book
 }
 
+// LockName is the file that the process holds which uses a store. It tells nothing of what is in the folder.
+const LockName = "lock"
+
 // maxName is the longest name of a book.
 const maxName = 255
 
-// maxRecord is the largest body of a record or a state, in bytes.
-const maxRecord = 1 << 30
+// maxRecord is the largest body of a record or a state, in bytes, and maxBatch what may wait for one commit: its length
+// is written in four bytes.
+const (
+	maxRecord = 1 << 30
+	maxBatch  = 3 << 30
+)
 
 // Open returns the book of a machine, by a name that no other one has, with the state and
 // the records in it, oldest first; the state is nil if none has replaced records.
@@ -261,7 +277,7 @@ func (s *Store) Open(name string) (b *Book, state []byte, records []parley.Recor
 // given: it is durable when Options.Durable says so of this number.
 func (b *Book) Append(r parley.Record) (number uint64) { return b.hand(recordKind, r.Path, r.Body) }
 
-// Replace hands over a state that takes the place of all records so far.
+// Replace hands over a state that takes the place of all records so far. The state is copied.
 func (b *Book) Replace(state []byte) (number uint64) { return b.hand(replacesKind, 0, state) }
 
 // hand hands over a record or a state. A store that has failed forgets it: it will never be durable.
@@ -277,12 +293,19 @@ func (b *Book) hand(kind byte, path parley.Path, body []byte) uint64 {
 		return s.upto
 	}
 	before := len(s.batch.b)
+	if before+len(body)+maxName+64 > maxBatch {
+		s.mu.Unlock()
+		s.fail(fmt.Errorf("more than %d bytes wait for the disk; %s", maxBatch, advice))
+		s.mu.Lock()
+		return s.upto
+	}
 	s.batch.b = appendRecord(s.batch.b, kind, b.b.name, path, body)
 	s.batch.records++
 	if kind == replacesKind {
-		b.b.bytes = 0
+		s.long.Store(max(s.long.Load(), int64(len(body))))
+		b.b.bytes, b.b.states = 0, append(b.b.states, s.upto)
 	}
-	b.b.bytes += int64(len(s.batch.b) - before)
+	b.b.bytes, b.b.last = b.b.bytes+int64(len(s.batch.b)-before), s.upto
 	s.moved.Broadcast()
 	return s.upto
 }
@@ -338,8 +361,8 @@ func (s *Store) gathered() (batch pending, upto uint64, ok bool) {
 	return batch, s.synced + uint64(batch.records), s.err == nil
 }
 
-// keep is the largest buffer that is kept for the next batch.
-const keep = 4 << 20
+// keep is the largest buffer that is kept for the next batch: one with the longest history of a group.
+const keep = 12 << 20
 
 // slow is how long a commit may take before that is worth a line in the log.
 const slow = time.Second

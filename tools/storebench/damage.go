@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	written = 1000 // records
+	early   = 980  // the newest log is copied after so many of them, too
+	draws   = 10   // how often what has a place is done, each time at another one
+)
+
+// folder is a copy of what a candidate has written, to be damaged.
+type folder struct {
+	newest, older string // files; older is empty if there is none
+	early         []byte // what the newest one held before, if it was there
+	draw          *rand.Rand
+}
+
+// damages are all that is done to a folder. What returns false does not fit to it.
+var damages = []struct {
+	name  string
+	draws int
+	do    func(f *folder) bool
+}{
+	{"bit flip in the first third", draws, func(f *folder) bool { return f.change(f.newest, 0, flip) }},
+	{"bit flip in the middle third", draws, func(f *folder) bool { return f.change(f.newest, 1, flip) }},
+	{"bit flip in the last third", draws, func(f *folder) bool { return f.change(f.newest, 2, flip) }},
+	{"4 KiB zeroed in the middle", draws, func(f *folder) bool { return f.change(f.newest, 1, zero) }},
+	{"tail cut in the middle", draws, func(f *folder) bool { return f.change(f.newest, 1, cut) }},
+	{"as it was 20 records before", 1, func(f *folder) bool {
+		return f.early != nil && os.WriteFile(f.newest, f.early, 0o600) == nil
+	}},
+	{"cut to 0", 1, func(f *folder) bool { return os.Truncate(f.newest, 0) == nil }},
+	{"deleted", 1, func(f *folder) bool { return os.Remove(f.newest) == nil }},
+	{"older file: bit flip", draws, func(f *folder) bool { return f.change(f.older, f.draw.IntN(3), flip) }},
+	{"older file: deleted", 1, func(f *folder) bool { return os.Remove(f.older) == nil }},
+}
+
+func flip(b []byte, at int) []byte { b[at] ^= 1 << (at % 8); return b }
+func zero(b []byte, at int) []byte { clear(b[at:min(at+4096, len(b))]); return b }
+func cut(b []byte, at int) []byte  { return b[:at] }
+
+// change changes a file somewhere in one of the three thirds of what is written of it.
+func (f *folder) change(name string, third int, how func(b []byte, at int) []byte) bool {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return false
+	}
+	n := len(bytes.TrimRight(b, "\x00"))
+	return os.WriteFile(name, how(b, (third*n+f.draw.IntN(n))/3), 0o600) == nil
+}
+
+// damageTables prints what comes of each damage, to folders that were closed and to those of processes that were
+// killed.
+func damageTables(dir string, chosen []candidate) error {
+	names := []string{""}
+	for _, c := range chosen {
+		names = append(names, c.name)
+		if err := c.prepare(filepath.Join(dir, c.name)); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	for _, how := range []string{"closed", "killed"} {
+		names[0] = "newest log, " + how
+		heading(names...)
+		last, totals := []string{"in all"}, make(map[string]map[string]int)
+		for _, d := range damages {
+			cells := []string{d.name}
+			for _, c := range chosen {
+				count := make(map[string]int)
+				for k := range d.draws {
+					f, copied, err := c.copied(filepath.Join(dir, c.name), how, uint64(k))
+					if err != nil {
+						return err
+					}
+					if d.do(f) {
+						count[apart(c, "judge", copied, strconv.Itoa(written))]++
+					}
+				}
+				cells = append(cells, counted(count, d.draws))
+				for verdict, n := range count {
+					if totals[c.name] == nil {
+						totals[c.name] = make(map[string]int)
+					}
+					totals[c.name][verdict] += n
+				}
+			}
+			row(cells...)
+		}
+		for _, c := range chosen {
+			last = append(last, counted(totals[c.name], -1))
+		}
+		row(last...)
+		fmt.Println()
+	}
+	return nil
+}
+
+// counted names verdicts, with their number where they are not all alike.
+func counted(count map[string]int, all int) string {
+	var out []string
+	for _, verdict := range []string{whole, told, crashed, "hangs", tail, wrong} {
+		if n := count[verdict]; n == all {
+			return verdict
+		} else if n > 0 {
+			out = append(out, fmt.Sprintf("%s %d", verdict, n))
+		}
+	}
+	if out == nil {
+		return "–"
+	}
+	return strings.Join(out, ", ")
+}
+
+// prepare writes the records, each with a sync of its own, and makes three folders: closed; killed, as it was before it
+// was closed; and early, as it was some records before.
+func (c candidate) prepare(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	l, err := c.open(filepath.Join(dir, "closed"), options{size: c.small})
+	for i := 0; err == nil && i < written; i++ {
+		if i == early {
+			err = os.CopyFS(filepath.Join(dir, "early"), os.DirFS(filepath.Join(dir, "closed")))
+		}
+		if err == nil {
+			err = l.append(i, [][]byte{record(i, small)})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // what it does in the background has ended
+	if err := os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(filepath.Join(dir, "closed"))); err != nil {
+		return err
+	}
+	return l.close()
+}
+
+// copied copies a folder, so that it can be damaged.
+func (c candidate) copied(dir, how string, seed uint64) (*folder, string, error) {
+	to := filepath.Join(dir, "copy")
+	if err := os.RemoveAll(to); err != nil {
+		return nil, "", err
+	}
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(dir, how))); err != nil {
+		return nil, "", err
+	}
+	newest, _ := filepath.Glob(filepath.Join(to, c.newest))
+	older, _ := filepath.Glob(filepath.Join(to, c.older))
+	f := &folder{newest: slices.Max(newest), draw: rand.New(rand.NewPCG(seed, 2))}
+	if len(older) > 0 && older[0] != f.newest {
+		f.older = older[0]
+	}
+	f.early, _ = os.ReadFile(filepath.Join(dir, "early", filepath.Base(f.newest)))
+	return f, to, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// patience is how long a candidate may wait for a sync that never ends.
+const patience = 15 * time.Second
+
+// faultTable has a call of the disk fail, or never end, where a candidate can be given a file system; and a small disk
+// run full, and have room again, for all of them.
+func faultTable(dir string, chosen []candidate) error {
+	heading("candidate", "one write fails", "one sync fails", "a sync never ends", "the disk is full, then has room")
+	for _, c := range chosen {
+		cells := []string{c.name}
+		for _, how := range []string{"write", "sync", "stall", "full"} {
+			at := filepath.Join(dir, c.name+how)
+			if err := os.Mkdir(at, 0o700); err != nil {
+				return err
+			}
+			if !c.faults && how != "full" {
+				cells = append(cells, "–")
+				continue
+			}
+			if how == "full" {
+				mount := exec.CommandContext(context.Background(), "mount", "-t", "tmpfs", "-o", "size=16m", "none", at)
+				if out, err := mount.CombinedOutput(); err != nil {
+					return fmt.Errorf("%w: %s (it needs root)", err, out)
+				}
+			}
+			cells = append(cells, c.harmed(filepath.Join(at, "log"), how))
+			if how == "full" {
+				if err := exec.CommandContext(context.Background(), "umount", at).Run(); err != nil {
+					return err
+				}
+			}
+		}
+		row(cells...)
+	}
+	return nil
+}
+
+// asked begins what harm prints once an append has failed; the number of records follows that had been acknowledged.
+const asked = "told; asked again:"
+
+// harmed has another process harm a candidate, and reads the folder when that process has ended.
+func (c candidate) harmed(dir, how string) string {
+	var done int
+	out := apart(c, "harm", dir, how)
+	line, rest, _ := strings.Cut(out, "\n")
+	if n, _ := fmt.Sscanf(line, asked+"%d", &done); n == 0 {
+		return out
+	}
+	if does, more, ok := strings.Cut(rest, "\n"); ok {
+		rest = does
+		_, _ = fmt.Sscan(more, &done)
+	}
+	return fmt.Sprintf("%s %s; reopened: %s", asked, rest, apart(c, "judge", dir, strconv.Itoa(done)))
+}
+
+// harm makes records durable until a call of a kind fails or stalls, or the disk is full. Then there is room again, and
+// the same record is asked for again, and 99 others.
+func harm(c candidate, dir, how string) (string, error) {
+	var armed atomic.Bool
+	o, limit, ballast := options{size: 1 << 20}, 1<<20, dir+".ballast"
+	if how == "full" {
+		if err := os.WriteFile(ballast, make([]byte, 11<<20), 0o600); err != nil {
+			return "", err
+		}
+	} else {
+		limit, o.fault = 100, func(call string) error {
+			if how == "stall" && call == "sync" && armed.Load() {
+				select {} // for ever
+			} else if call == how && armed.CompareAndSwap(true, false) {
+				return errors.New("input/output error")
+			}
+			return nil
+		}
+	}
+	l, err := c.open(dir, o)
+	if err != nil {
+		return "", err
+	}
+	done := 0
+	try := func() (err error) {
+		if err = l.append(done, [][]byte{record(done, small)}); err == nil {
+			done++
+		}
+		return err
+	}
+	for done < limit && err == nil {
+		err = try()
+	}
+	began, ended := time.Now(), make(chan error, 1)
+	if how != "full" {
+		armed.Store(true)
+		go func() { ended <- try() }()
+		select {
+		case err = <-ended:
+		case <-time.After(patience):
+			return fmt.Sprintf("waits for more than %v", patience), nil
+		}
+	}
+	switch _ = os.Remove(ballast); {
+	case err == nil:
+		return "not told", nil
+	case how == "stall":
+		return fmt.Sprintf("told after %.0f s", time.Since(began).Seconds()), nil
+	}
+	fmt.Println(asked, done)
+	before := done
+	for range 100 {
+		_ = try()
+	}
+	if done == before {
+		return "refuses", nil
+	}
+	return fmt.Sprintln("acknowledges", done-before) + fmt.Sprint(done), nil
+}
