@@ -10,9 +10,9 @@ import (
 
 // A frame on the stream: its length (4 bytes, big endian, of what follows), its type, the
 // rest. Data is the channel, shortest varint, and then what the host sends. Frames of more
-// than a block are cut into parts, so that urgent frames need not wait for all of them and
+// than a block are cut into parts, so that others need not wait for all of them and
 // memory is taken as bytes arrive: parts hold the bytes in order, the last ones being in a
-// bulk frame.
+// bulk frame. What overtakes parts is of the type of urgent frames, whatever its class.
 const (
 	typeHello  byte = iota + 1 // see hello
 	typeBye                    // reason (1)
@@ -34,12 +34,14 @@ const (
 type block struct {
 	b      []byte
 	frames int
+	part   bool   // it ends within a frame
+	after  uint64 // of long frames: how many blocks of short ones come before it
 }
 
 var blocks = sync.Pool{New: func() any { return &block{b: make([]byte, 0, blockSize)} }}
 
 func (b *block) release() {
-	b.b, b.frames = b.b[:0], 0
+	b.b, b.frames, b.part, b.after = b.b[:0], 0, false, 0
 	blocks.Put(b)
 }
 
@@ -47,6 +49,7 @@ func (b *block) release() {
 type queue struct {
 	blocks []*block
 	bytes  int
+	taken  uint64 // blocks
 }
 
 // room returns the last block if n more bytes fit in there, else a new one.
@@ -64,7 +67,73 @@ func (q *queue) take() *block {
 	b := q.blocks[0]
 	q.blocks = slices.Delete(q.blocks, 0, 1)
 	q.bytes -= len(b.b)
+	q.taken++
 	return b
+}
+
+// bulk is what waits for a peer in bulk: short frames, and apart from them, in a line for each channel,
+// long ones. Nobody waits for the long frames of another channel, but for the one that is under way.
+// The frames of a channel keep their order: what follows a long one waits in its line, and a long one
+// waits for all blocks of short ones that were there before it.
+type bulk struct {
+	short queue
+	lines []*line // none is empty; the next one comes first
+	bytes int     // in these
+	turn  bool    // of the lines
+}
+
+// line is what waits for one channel behind a long frame, that frame first.
+type line struct {
+	channel uint32
+	queue
+}
+
+// data appends a frame.
+func (q *bulk) data(channel uint32, head, body []byte) {
+	i := slices.IndexFunc(q.lines, func(l *line) bool { return l.channel == channel })
+	if i < 0 {
+		if header+1+uvarintLen(channel)+len(head)+len(body) <= blockSize {
+			q.short.data(typeUrgent, channel, head, body)
+			return
+		}
+		i, q.lines = len(q.lines), append(q.lines, &line{channel: channel})
+	}
+	l := q.lines[i]
+	first, before := max(len(l.blocks)-1, 0), l.queue.bytes // the last block may get some of it
+	l.data(typeBulk, channel, head, body)
+	q.bytes += l.queue.bytes - before
+	for _, b := range l.blocks[first:] {
+		b.after = q.short.taken + uint64(len(q.short.blocks))
+	}
+}
+
+// take removes the next block: of short frames and of long ones in turn, if there are both, and after
+// a long one of the next line.
+func (q *bulk) take() *block {
+	if len(q.lines) == 0 || len(q.short.blocks) > 0 && (!q.turn || q.lines[0].blocks[0].after > q.short.taken) {
+		q.turn = true
+		return q.short.take()
+	}
+	q.turn = false
+	l := q.lines[0]
+	b := l.take()
+	if q.bytes -= len(b.b); !b.part {
+		if q.lines = q.lines[1:]; len(l.blocks) > 0 {
+			q.lines = append(q.lines, l)
+		}
+	}
+	return b
+}
+
+func (q *bulk) waiting() int { return q.short.bytes + q.bytes }
+
+func (q *bulk) drop() (frames int) {
+	frames = q.short.drop()
+	for _, l := range q.lines {
+		frames += l.drop()
+	}
+	q.lines, q.bytes = nil, 0
+	return frames
 }
 
 // add appends a frame of a type that has no channel.
@@ -102,6 +171,7 @@ func (q *queue) parts(channel uint32, head, body []byte) {
 		left -= n
 		b := q.room(header + 1 + n)
 		b.b = appendHeader(b.b, kind, 1+n)
+		b.part = kind == typePart
 		b.frames++
 		q.bytes += header + 1 + n
 		for i := range rest {

@@ -26,7 +26,8 @@ type session struct {
 	since   time.Time
 
 	mu      sync.Mutex
-	queues  [classes]queue
+	urgent  queue
+	bulk    bulk
 	owned   bool
 	shut    bool          // no more frames
 	wrote   time.Duration // when the last write ended
@@ -92,7 +93,7 @@ func (s *session) serve() {
 	s.burst()
 	s.mu.Lock()
 	s.shut = true
-	lost := s.queues[Urgent].drop() + s.queues[Bulk].drop()
+	lost := s.urgent.drop() + s.bulk.drop()
 	s.mu.Unlock()
 	s.written.Wait()
 	s.p.framesLost.Add(uint64(lost))
@@ -103,33 +104,30 @@ func (s *session) serve() {
 func (s *session) send(class Class, channel uint32, head, body []byte) Reason {
 	l := &s.m.c.Limits
 	n := len(head) + len(body)
-	kind, limit := typeBulk, l.Bulk
-	if class == Urgent {
-		kind, limit = typeUrgent, l.Urgent
-	}
 	if n > l.Frame || class == Urgent && n > fill {
 		return Oversize
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := &s.queues[class]
 	switch {
 	case s.shut:
 		return NotConnected
-	case q.bytes+n > limit:
+	case class == Urgent && s.urgent.bytes+n > l.Urgent, class == Bulk && s.bulk.waiting()+n > l.Bulk:
 		return Overflow
+	case class == Urgent:
+		s.urgent.data(typeUrgent, channel, head, body)
+	default:
+		s.bulk.data(channel, head, body)
 	}
-	q.data(kind, channel, head, body)
 	return 0
 }
 
 // control queues a frame of our own.
 func (s *session) control(kind byte, body ...byte) {
 	s.mu.Lock()
-	q := &s.queues[Urgent]
-	full := q.bytes > s.m.c.Limits.Urgent
+	full := s.urgent.bytes > s.m.c.Limits.Urgent
 	if !s.shut && !full {
-		q.add(kind, body...)
+		s.urgent.add(kind, body...)
 	}
 	s.mu.Unlock()
 	if full {
@@ -143,7 +141,7 @@ func (s *session) queued() int {
 	return s.waiting()
 }
 
-func (s *session) waiting() int { return s.queues[Urgent].bytes + s.queues[Bulk].bytes }
+func (s *session) waiting() int { return s.urgent.bytes + s.bulk.waiting() }
 
 // flush writes what is queued, or leaves it to who writes already.
 func (s *session) flush() {
@@ -201,13 +199,12 @@ func (s *session) pump(writer bool) {
 
 // take returns the next block: urgent frames, and with them the others if they are few.
 func (s *session) take() *block {
-	urgent, bulk := &s.queues[Urgent], &s.queues[Bulk]
-	if urgent.bytes == 0 {
-		return bulk.take()
+	if s.urgent.bytes == 0 {
+		return s.bulk.take()
 	}
-	b := urgent.take()
-	if urgent.bytes == 0 && bulk.bytes > 0 && bulk.bytes+len(b.b) <= fill/4 {
-		more := bulk.take()
+	b, short := s.urgent.take(), &s.bulk.short
+	if s.urgent.bytes == 0 && short.bytes > 0 && short.bytes+len(b.b) <= fill/4 {
+		more := short.take()
 		b.b = append(b.b, more.b...)
 		b.frames += more.frames
 		more.release()
