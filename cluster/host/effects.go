@@ -32,6 +32,9 @@ func (p *Process) carry() {
 	}
 }
 
+// mostSaved is the largest buffer for a state that is kept for the next one.
+const mostSaved = 12 << 20
+
 // append hands what the step appended to the store: the records, and then the state
 // after the step if that is to replace them.
 func (p *Process) append(effects []parley.Effect) {
@@ -46,7 +49,10 @@ func (p *Process) append(effects []parley.Effect) {
 		}
 	}
 	if compact {
-		p.wanted = p.book.Replace(parley.SaveDurable(p.m, p.step.Now, nil))
+		p.saved = parley.SaveDurable(p.m, p.step.Now, p.saved[:0])
+		if p.wanted = p.book.Replace(p.saved); cap(p.saved) > mostSaved {
+			p.saved = nil
+		}
 	}
 }
 

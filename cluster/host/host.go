@@ -4,8 +4,9 @@
 //
 // A process is made to take one step at a time, by whoever brings what happened: the
 // goroutine that reads a connection, a timer, or a caller. There is no goroutine between
-// a link and a machine. What a step sends is put into the buffers of the links, and these
-// are flushed when the burst of messages that caused it is used up.
+// a link and a machine, unless steps of the machine may take long (Options.Long). What a step
+// sends is put into the buffers of the links. These are flushed when the burst of messages that
+// caused the step is used up.
 //
 // Nothing that a step asks for leaves the node before what the same step or an earlier
 // one of the machine appended is on the disk.
@@ -164,6 +165,9 @@ type Options struct {
 	Upper   Upper
 	// Class is that of all its messages: between classes links keep no order.
 	Class link.Class
+	// Long tells that a step may take longer than others can wait, as with a machine that copies
+	// many megabytes. What comes for it is then taken by a goroutine of its own.
+	Long bool
 	// Clock is that of the host unless it is given.
 	Clock Clock
 	// After is called, if it is set, after a step that delivered or indicated something,
@@ -200,6 +204,7 @@ func (h *Host) Open(o Options) (*Process, error) {
 		return nil, ErrStopped
 	}
 	p := &Process{h: h, o: o, m: o.Machine, clock: o.Clock, refused: make(map[refusal]uint64)}
+	p.in.room.L = &p.in.mu
 	if p.clock == nil {
 		p.clock = h.c.Clock
 	}
@@ -340,7 +345,11 @@ func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
 	}
 	m.Body = bytes.Clone(m.Body)
 	e.From, e.To = from, h.c.Self
-	p.receive(e, m)
+	if p.o.Long {
+		p.post(e, m)
+	} else {
+		p.receive(e, m)
+	}
 	return nil
 }
 
@@ -356,7 +365,11 @@ func (h *Host) Flush() {
 // Durable says that all that the store was given up to a number is on the disk.
 func (h *Host) Durable(upto uint64) {
 	for _, p := range *h.table.Load() {
-		p.release(upto)
+		if p.o.Long {
+			p.settled(upto)
+		} else {
+			p.release(upto)
+		}
 	}
 	h.Flush()
 }

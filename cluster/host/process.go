@@ -21,6 +21,7 @@ type Process struct {
 	clock Clock
 	book  *store.Book
 	tape  *tape // of the recorder, if there is one
+	in    inbox // if its steps may take long
 
 	mu      sync.Mutex
 	m       parley.Machine
@@ -34,6 +35,7 @@ type Process struct {
 	wanted  uint64       // what must be durable before what is asked for now may leave
 	durable uint64       // what is
 	head    []byte       // scratch: of what is sent
+	saved   []byte       // scratch: of a state, which may be long
 	chance  *mathrand.Rand
 	refused map[refusal]uint64
 	told    bool // something was delivered or indicated
