@@ -31,7 +31,11 @@
 // Source: Lamport, The Part-Time Parliament (1998), section 2.
 package ballot
 
-import "parley"
+import (
+	"bytes"
+
+	"parley"
+)
 
 // The messages. A machine around an instance numbers its own kinds from Last+1.
 // Ballot b of n processes is k*n + rank of its owner, with k from 1; 0 is none.
@@ -42,7 +46,8 @@ const (
 	// 0 if none. Body: the value accepted in it and the report, see record.go.
 	Promise
 	// Refuse answers Prepare and Accept of a ballot that comes too late. Seq: the
-	// ballot that was promised instead.
+	// ballot that was promised instead. With Seq 0 a strict process answers Accept of
+	// a ballot that it was never asked to promise: it wants to be asked first.
 	Refuse
 	// Accept proposes. Seq: the ballot. Body: the value.
 	Accept
@@ -54,8 +59,14 @@ const (
 	Last = Decision
 )
 
-// highest is above every ballot that comes about without a liar.
-const highest = 1 << 48
+// highest is above every ballot that comes about without a liar. What one says must not use
+// ballots up: others are believed up to reach above highest, or above what this process
+// already goes by, so that there is always one above that of a liar which all take.
+const (
+	highest = 1 << 48
+	reach   = 1 << 44
+	utmost  = 1 << 62 // of all that are read
+)
 
 // Owner is the machine around an instance.
 type Owner interface {
@@ -121,6 +132,7 @@ type Instance struct {
 	chosen    []byte    // the value of ballot own
 	accepts   parley.Set
 	seen      uint64 // the highest ballot it was refused for
+	strict    bool   // scratch: see Strict
 }
 
 // NewInstance returns the part of one of the members in a decision among them.
@@ -134,6 +146,13 @@ func NewInstance(self parley.ID, members parley.Set, owner Owner) *Instance {
 
 // Decision returns the value decided on, once there is one.
 func (i *Instance) Decision() (value []byte, decided bool) { return i.decision, i.decided }
+
+// Strict has the instance accept only in ballots that it has promised, so that a message which
+// is wrong by chance proposes nothing.
+func (i *Instance) Strict() { i.strict = true }
+
+// Took tells whether this process has accepted the value, last of all.
+func (i *Instance) Took(value []byte) bool { return i.accepted > 0 && bytes.Equal(i.value, value) }
 
 // Promised tells whether this process has promised anything.
 func (i *Instance) Promised() bool { return i.promised > 0 }
@@ -173,8 +192,11 @@ func (i *Instance) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case Accepted:
 		i.acceptedBy(s, from, m.Seq)
 	case Refuse:
-		// upon REFUSE(b'): seen := max(seen, b')
-		i.seen = max(i.seen, m.Seq)
+		// upon REFUSE(b'): seen := max(seen, b'); of REFUSE(0), send PREPARE and ACCEPT of
+		// the ballot under way to q
+		if i.seen = max(i.seen, m.Seq); m.Seq == 0 {
+			i.Repeat(s, from)
+		}
 	case Decision:
 		// upon DECIDE(v)
 		i.decide(s, from, m.Body)
@@ -199,6 +221,10 @@ func (i *Instance) asked(s *parley.Step, q parley.ID, m parley.Msg) {
 		}
 		i.fix()
 		i.tell(s, q, parley.Msg{Kind: Promise, Seq: b, Value: i.accepted, Body: promiseBody(i.value, i.report)})
+	// strict, and b not promised: the PREPARE was lost, or came when this process could not
+	// vote. Send REFUSE(0) to q, which asks again
+	case i.strict && b != i.promised:
+		i.tell(s, q, parley.Msg{Kind: Refuse})
 	// promised := b; (ab, av) := (b, v); fix the report; Append; send ACCEPTED(b)
 	default:
 		if b > i.accepted {
@@ -315,6 +341,9 @@ func (i *Instance) Repeat(s *parley.Step, to parley.ID) {
 	case i.phase == preparing:
 		s.Send(to, parley.Msg{Kind: Prepare, Seq: i.own})
 	case i.phase == accepting:
+		if i.strict {
+			s.Send(to, parley.Msg{Kind: Prepare, Seq: i.own})
+		}
 		s.Send(to, parley.Msg{Kind: Accept, Seq: i.own, Body: i.chosen})
 	}
 }

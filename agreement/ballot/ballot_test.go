@@ -305,3 +305,59 @@ type refusals struct {
 }
 
 func (r *refusals) Refused(parley.ID, parley.ID, string) { r.n++ }
+
+// What a liar says uses no ballots up: there is always one above, which others take too who have not heard the liar.
+func TestBallotsAreNotUsedUp(t *testing.T) {
+	const highest = 1 << 48
+	for _, far := range []uint64{highest, highest - 1, highest + 1<<40} {
+		p := newPost(t, 3)
+		liars := far - far%3 + 1 // of process 1
+		for range 2 {
+			p.do(0, func(s *parley.Step, in *ballot.Instance) {
+				in.Receive(s, 1, parley.Msg{Kind: ballot.Prepare, Seq: liars})
+				in.Receive(s, 1, parley.Msg{Kind: ballot.Refuse, Seq: 1<<63 - 1})
+			})
+			liars += 3
+		}
+		p.propose(0)
+		p.round(ballot.Prepare, ballot.Promise, 0, 2)
+		p.round(ballot.Accept, ballot.Accepted, 0, 2)
+		p.decided("a", "", "")
+	}
+}
+
+// A strict process accepts in a ballot that it has promised, and in no other.
+func TestStrict(t *testing.T) {
+	p := newPost(t, 3)
+	p.procs[1].in.Strict()
+	p.do(1, func(s *parley.Step, in *ballot.Instance) {
+		in.Receive(s, 0, parley.Msg{Kind: ballot.Accept, Seq: 3, Body: []byte("x")})
+		in.Receive(s, 0, parley.Msg{Kind: ballot.Prepare, Seq: 6})
+		in.Receive(s, 0, parley.Msg{Kind: ballot.Accept, Seq: 9, Body: []byte("x")})
+		if in.Took([]byte("x")) {
+			t.Error("accepted without a promise")
+		}
+		in.Receive(s, 0, parley.Msg{Kind: ballot.Accept, Seq: 6, Body: []byte("x")})
+		if !in.Took([]byte("x")) || in.Took([]byte("y")) {
+			t.Error("not accepted after the promise")
+		}
+	})
+}
+
+// A strict process that has not heard PREPARE, or could not vote then, asks for it when ACCEPT comes, and takes part.
+func TestStrictAsksForPrepare(t *testing.T) {
+	p := newPost(t, 3)
+	for _, q := range p.procs {
+		q.in.Strict()
+	}
+	p.propose(0)
+	p.take(ballot.Prepare, 0, 1)
+	p.round(ballot.Prepare, ballot.Promise, 0, 2)
+	p.take(ballot.Accept, 0, 2) // which is gone
+	p.deliver(ballot.Accept, 0, 1)
+	p.deliver(ballot.Refuse, 1, 0)
+	p.deliver(ballot.Prepare, 0, 1)
+	p.deliver(ballot.Accept, 0, 1)
+	p.deliver(ballot.Accepted, 1, 0)
+	p.decided("a", "", "")
+}

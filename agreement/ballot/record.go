@@ -69,7 +69,7 @@ func (i *Instance) Replay(rec []byte) bool {
 		i.promised, i.accepted, i.value = 0, 0, nil
 		return true
 	}
-	b, rest, err := parley.ReadUvarint(rest, highest)
+	b, rest, err := parley.ReadUvarint(rest, utmost)
 	switch {
 	case err != nil:
 		return false
@@ -125,6 +125,11 @@ func (i *Instance) least(above uint64) uint64 {
 	return b
 }
 
+// ceiling is the highest ballot that this process believes another one to have come to.
+func (i *Instance) ceiling() uint64 {
+	return min(max(highest, i.promised, i.seen, i.own)+reach, utmost)
+}
+
 // misfit tells what is wrong with a message, in itself and from that member.
 func (i *Instance) misfit(from parley.ID, m parley.Msg) string {
 	rank, n := i.rank(from), uint64(len(i.members))
@@ -136,7 +141,8 @@ func (i *Instance) misfit(from parley.ID, m parley.Msg) string {
 	case m.Kind == Decision && m.Seq != 0, m.Kind != Promise && m.Value != 0, m.Origin != 0,
 		m.Kind != Promise && m.Kind != Accept && m.Kind != Decision && len(m.Body) > 0:
 		return "fields that are not used"
-	case m.Kind != Decision && (m.Seq < n || m.Seq > highest), m.Value > m.Seq,
+	case i.strict && m.Kind == Refuse && m.Seq == 0:
+	case m.Kind != Decision && (m.Seq < n || m.Seq > i.ceiling()), m.Value > m.Seq,
 		m.Value != 0 && m.Value < n:
 		return "no such ballot"
 	case (m.Kind == Prepare || m.Kind == Accept) && m.Seq%n != uint64(rank):

@@ -239,3 +239,31 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// What a member sends has greater and greater keys, and none below what others have delivered by its word: a message
+// that breaks that is a gap, and is not delivered out of its order.
+func TestKeysGoUp(t *testing.T) {
+	data := func(seq, time uint64, body ...byte) parley.Msg {
+		return parley.Msg{Kind: timestamp.Data, Seq: seq, Value: time, Body: body}
+	}
+	x := newTrio(timestamp.Config{})
+	if x.receive(1, 0, data(1, 5, 3, 1, 0, 0, 'a')) || !x.receive(1, 0, data(2, 5, 3, 2, 0, 0, 'b')) {
+		t.Error("two messages of one key are taken, or not one")
+	}
+	if x.receive(1, 0, data(2, 6, 3, 2, 0, 0, 'b')) {
+		t.Error("a message in its order is a gap")
+	}
+
+	x = newTrio(timestamp.Config{})
+	x.cast(2, "a")
+	m := x.sent(2, 0)
+	x.receive(0, 2, m)
+	x.receive(1, 2, m)
+	x.receive(1, 0, x.sent(0, 1))
+	if got := x.delivered(1); len(got) != 1 {
+		t.Fatalf("delivered are %q", got)
+	}
+	if !x.receive(1, 0, data(1, 1, 3, 1, 0, 1, 'b')) {
+		t.Error("a message whose place is before what was delivered is taken")
+	}
+}

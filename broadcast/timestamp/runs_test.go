@@ -130,6 +130,14 @@ func TestStorm(t *testing.T) {
 	}
 }
 
+// So it is where not every word is believed, although nobody says what is wrong.
+func TestStormDoubting(t *testing.T) {
+	for _, n := range []int{4, 5} {
+		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true, Liars: 1}})
+		storms(t, timestamp.Config{Config: group.Config{N: n, Return: true, Liars: 1, Durable: true}})
+	}
+}
+
 // kept demands that what is promised of a run holds.
 func kept(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) (promised parley.Set) {
 	t.Helper()

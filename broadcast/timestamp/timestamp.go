@@ -265,8 +265,8 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 		return false
 	}
 	if m.Kind == Data {
-		// seq' != recv[q]+1 -> gap
-		if m.Seq != l.recv[q]+1 {
+		// seq' != recv[q]+1, or a key that no correct member sends now -> gap
+		if m.Seq != l.recv[q]+1 || !l.follows(key{m.Value, q}) {
 			return true
 		}
 		// recv[q] := seq'; clock := max(clock, t); hold m with key (t, q); owe := true
@@ -288,6 +288,17 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 	}
 	l.try(s)
 	return false
+}
+
+// follows tells whether a key is above that of all messages of its sender so far, and above that of the
+// last delivery: messages of a sender that does not lie have no other.
+func (l *layer) follows(k key) bool {
+	for i := len(l.pending) - 1; i >= 0 && !k.after(l.pending[i].key); i-- {
+		if l.pending[i].sender == k.sender {
+			return false
+		}
+	}
+	return k.after(l.last)
 }
 
 // learn: the sender of message number seq has delivered the one W before it.
