@@ -184,7 +184,7 @@ func others(name string, n int, s *settings) (parley.Protocol, bool) {
 			Window: s.number("window", 0), Hold: s.tick("hold"), Config: views(n, s),
 		}), true
 	case "bank":
-		return replicated(views(n, s)), true
+		return replicated(views(n, s), s.is("compares")), true
 	case "ballot":
 		return ballot.New(ballot.Config{N: n, M: s.number("m", (n-1)/2)}), true
 	case "twophase":
@@ -197,14 +197,19 @@ func others(name string, n int, s *settings) (parley.Protocol, bool) {
 	return parley.Protocol{}, false
 }
 
-// replicated is the lecture's bank account on the total order of a view.
-func replicated(c group.Config) parley.Protocol {
+// replicated is the lecture's bank account on the total order of a view, and its copies are compared in each if that is
+// said.
+func replicated(c group.Config, compares bool) parley.Protocol {
 	c.State = true
 	order := timestamp.New(timestamp.Config{Config: c})
-	return stack.New(order, service.New(service.Config{
+	above := service.Config{
 		N: c.N, New: func() service.Application { return bank.New() },
 		Order: []string{timestamp.OneSequence}, Transfer: true, Beneath: order.Promises,
-	}))
+	}
+	if compares {
+		above.Liars, above.Piece = 1, 1<<16
+	}
+	return stack.New(order, service.New(above))
 }
 
 // views are those of a group whose own detector suspects nobody unless its timeout is

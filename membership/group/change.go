@@ -12,8 +12,8 @@ import (
 
 // period is what a member does once a period.
 func (g *machine) period(s *parley.Step) {
-	g.asked = false
 	g.monitor.Links(g.now)
+	g.askAgain(s)
 	g.beat(s)
 	g.indicate(s, g.monitor.Check(g.now))
 	g.indicate(s, g.monitor.Cut())
@@ -156,7 +156,7 @@ func (g *machine) consider(s *parley.Step) {
 	}
 	late := g.now >= g.due
 	if late {
-		g.wait = min(2*g.wait, 64*g.c.Wait)
+		g.wait = min(2*g.wait, g.patience(rank))
 		g.due = g.now + g.wait
 	}
 	if late || lowest && !g.tried {

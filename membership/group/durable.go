@@ -161,7 +161,7 @@ func (g *machine) State(v *parley.Vars) {
 	}
 	v.Time("looked", &g.looked)
 	v.Bool("blocked", &g.blocked)
-	v.Bool("asked", &g.asked)
+	g.claimState(v)
 	parley.Slice(v, "queue", &g.queue, func(_ int, m *parley.Msg) { v.Msg("request", parley.Env{}, m) })
 	parley.Slice(v, "armed", &g.armed, func(_ int, t *timer) {
 		parley.Num(v, "layer", &t.layer)

@@ -140,6 +140,10 @@ type Config struct {
 	// M is how many crashes are to be tolerated; by default as many as leave a majority of
 	// all processes.
 	M int
+	// Liars is how many processes may say what is wrong by chance, as a broken one would, and
+	// not keep the others from going on for good. With 0, which is right for n <= 3, every
+	// word is believed.
+	Liars int
 	// Initial are the members of view 1, more than half of all; by default all.
 	Initial parley.Set
 	// Detector says when the group itself suspects; Period is how often it sends a sign
@@ -232,6 +236,8 @@ func (c Config) Check() error {
 		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
 	case c.M < 0 || c.M >= c.N && c.N > 1:
 		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+	case c.Liars < 0 || c.Liars > max(0, c.N-1)/3:
+		return wrong("n", "%d liars of %d processes: allowed are fewer than a third", c.Liars, c.N)
 	case c.Initial.Len() <= c.N/2:
 		return wrong("initial", "%d first members of %d processes: a view has more than half of all", c.Initial.Len(), c.N)
 	case c.Initial.Minus(parley.Everyone(c.N)) != parley.Set{}:

@@ -64,7 +64,7 @@ func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 	c := candidate{j, m.Value, m.Seq}
 	here := g.learner(j)
 	switch {
-	case c.life == 0 || c.life > lives || c.disk == 0 || c.disk > lives:
+	case c.life == 0 || c.life > g.most(g.lives[j]) || c.disk == 0 || c.disk > g.most(g.disks[j]):
 		s.Refuse(j, "no incarnation")
 		return
 	case c.disk < g.disks[j], // a copy of a disk that was lost
@@ -174,22 +174,31 @@ func (g *machine) install(s *parley.Step, l *learner, value []byte) {
 	g.send(s, l.id, parley.Msg{Kind: Install, Seq: l.position, Value: l.life, Body: b})
 }
 
+// Sponsor returns whom one of n processes asks to let it join after another one; 0 stands for that one
+// in the beginning.
+func Sponsor(self, last parley.ID, n int) parley.ID {
+	next := (last + 1) % parley.ID(n)
+	if next == self {
+		next = (next + 1) % parley.ID(n)
+	}
+	return next
+}
+
 // join: a new incarnation asks the next process there is. It delivers nothing, and sends
 // nothing but its votes, until it is in a view.
 func (g *machine) join(s *parley.Step) {
-	next, patience := g.joiner.sponsor+1, g.c.First
+	next, patience := Sponsor(g.self, g.joiner.sponsor, g.c.N), g.c.First
 	if g.stage == joining && g.joiner.patience > 0 {
 		patience = min(2*g.joiner.patience, g.c.Admit)
+	} else if id, found := g.teller(); found {
+		next = id // who knows of the view is up
 	}
 	queue := g.queue
 	g.forget()
 	g.stage, g.queue = joining, queue
-	g.life++
+	g.outnumber()
 	if g.remember(s); g.c.Durable {
 		s.Compact()
-	}
-	if next %= parley.ID(g.c.N); next == g.self {
-		next = (next + 1) % parley.ID(g.c.N)
 	}
 	g.joiner = joiner{sponsor: next, since: g.now, patience: patience}
 	if next != g.self {
@@ -199,7 +208,7 @@ func (g *machine) join(s *parley.Step) {
 
 // hope: who waits for too long tries again elsewhere.
 func (g *machine) hope(s *parley.Step) {
-	g.asked = false
+	g.askAgain(s)
 	patience := g.joiner.patience
 	if g.joiner.caught {
 		patience = g.c.Become

@@ -64,7 +64,9 @@ type machine struct {
 	unsent  []stall     // by layer: the oldest message of its own is not finished
 	looked  parley.Tick // when that was looked at last
 	blocked bool        // that has been so for too long
-	asked   bool        // in this period, for what was missed
+	asked   parley.Set  // in this period, for what was missed
+	claims  []claim     // by process, with Liars: what it said last of how a view came about
+	steady  bool        // with Liars: it has been a member since it last came back
 
 	queue    []parley.Msg // requests for the next view
 	armed    []timer
@@ -100,13 +102,21 @@ func newMachine(c Config, self parley.ID, services []Service) *machine {
 		g.layers = append(g.layers, layer)
 	}
 	g.unsent = make([]stall, len(g.layers))
+	if c.Liars > 0 {
+		g.claims = make([]claim, c.N)
+	}
 	g.newBallot()
 	return g
 }
 
 // newBallot begins the instance that ends the present view. All processes vote, in the view or
 // not, so that any two majorities share one, whatever views have been decided on.
-func (g *machine) newBallot() { g.ballot = ballot.NewInstance(g.self, parley.Everyone(g.c.N), g) }
+func (g *machine) newBallot() {
+	g.ballot = ballot.NewInstance(g.self, parley.Everyone(g.c.N), g)
+	if g.c.Liars > 0 {
+		g.ballot.Strict()
+	}
+}
 
 // majority is how many processes are more than half of all. No view has fewer members.
 func (g *machine) majority() int { return g.c.N/2 + 1 }
@@ -191,7 +201,7 @@ func (g *machine) ask(s *parley.Step, m parley.Msg) {
 // Receive is from a link, or a suspicion from beneath.
 func (g *machine) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	g.now = s.Now
-	child := int(s.Pop(g.bits))
+	child, before := int(s.Pop(g.bits)), g.view.Number
 	switch {
 	case m.Kind == parley.Suspect:
 		g.suspect(s, m.Origin)
@@ -202,6 +212,9 @@ func (g *machine) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		g.learn(s, from, child, m)
 	default:
 		g.hear(s, from, child, m)
+	}
+	if g.view.Number > before {
+		g.catchUp(s)
 	}
 }
 
@@ -225,6 +238,8 @@ func (g *machine) hear(s *parley.Step, from parley.ID, child int, m parley.Msg) 
 		g.inquire(s, from)
 	case child == 0 && m.Kind <= ballot.Last:
 		g.ballots(s, from, m)
+	case child == 0 && m.Kind == Ask && g.c.Liars > 0:
+		g.vote(s, func(b *ballot.Instance) { b.Repeat(s, from) })
 	case !g.view.Members.Has(from):
 		s.Refuse(from, "message of no member")
 	default:
@@ -264,13 +279,18 @@ func (g *machine) ballots(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	g.monitor.Heard(g.now, from)
 	g.told.Remove(from)
+	if m.Kind == ballot.Decision && !g.ballot.Took(m.Body) && !g.believes(s, from, g.view.Number+1, m.Body) {
+		return
+	}
 	g.vote(s, func(b *ballot.Instance) { b.Receive(s, from, m) })
 }
 
 // inquire asks, once in a period, what ended the view.
 func (g *machine) inquire(s *parley.Step, from parley.ID) {
-	if !g.asked {
-		g.asked = true
+	if g.c.Liars == 0 && g.asked != (parley.Set{}) {
+		return
+	}
+	if g.asked.Add(from) {
 		g.send(s, from, parley.Msg{Kind: Ask})
 	}
 }

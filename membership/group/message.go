@@ -61,8 +61,13 @@ func (r *reader) list(n int) [][]byte {
 // done tells whether all was read, and fitted.
 func (r *reader) done() bool { return !r.bad && len(r.b) == 0 }
 
-// lives is the largest number of an incarnation.
-const lives = 1 << 48
+// lives is the largest number of an incarnation, or a disk. With liars others are believed up
+// to likely, or more than what all go by, so that there is always one above theirs.
+const (
+	lives  = 1 << 48
+	likely = 1 << 46
+	more   = 1 << 24
+)
 
 // candidate is a process that asks to join.
 type candidate struct {

@@ -62,7 +62,7 @@ func (g *machine) Enough(reports []ballot.Report) bool {
 		return false
 	}
 	d, _ := g.next(reports)
-	return d.next.Members.Len() >= g.majority()
+	return d.next.Members.Len() >= g.majority() && g.sane(d)
 }
 
 // Choose: the next view, and one cut per layer.
@@ -82,9 +82,10 @@ func (g *machine) next(reports []ballot.Report) (d decision, of [][][]byte) {
 	of = make([][][]byte, len(g.layers))
 	var learners []candidate
 	var leaving, exclude parley.Set
+	wanted := make([]int, g.c.N) // by process: by how many reports out of the view
 	for _, said := range reports {
 		r, ok := readReport(said.Body, g.c.N, len(g.layers))
-		if !ok {
+		if !ok || !g.plausible(said.From, r) {
 			continue // not in the view, or none of ours
 		}
 		d.next.Members.Add(said.From)
@@ -93,11 +94,16 @@ func (g *machine) next(reports []ballot.Report) (d decision, of [][][]byte) {
 			leaving.Add(said.From)
 		}
 		for id := range r.exclude.All() {
-			exclude.Add(id)
+			wanted[id]++
 		}
 		learners = append(learners, r.learners...)
 		for i, layer := range r.layers {
 			of[i] = append(of[i], layer)
+		}
+	}
+	for id, times := range wanted {
+		if times > g.c.Liars || times > 0 && g.exclude.Has(parley.ID(id)) {
+			exclude.Add(parley.ID(id))
 		}
 	}
 	for _, c := range learners {
@@ -112,6 +118,9 @@ func (g *machine) next(reports []ballot.Report) (d decision, of [][][]byte) {
 			if d.next.Members.Has(id) && d.next.Members.Len() > g.majority() {
 				d.next.Members.Remove(id)
 				d.lives[id] = 0
+				if g.c.Liars > 0 {
+					d.disks[id] = g.disks[id] // who is not let in has the disk that it had
+				}
 			}
 		}
 	}
@@ -127,7 +136,7 @@ func (g *machine) unreadable(m parley.Msg) bool {
 		return false
 	}
 	d, ok := readDecision(value, g.c.N, len(g.layers))
-	return !ok || d.next.Number != g.view.Number+1 || !g.readable(d)
+	return !ok || d.next.Number != g.view.Number+1 || !g.readable(d) || !g.sane(d)
 }
 
 func (g *machine) readable(d decision) bool {
@@ -165,6 +174,7 @@ func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
 
 // adopt: this is now the last view that the process knows of.
 func (g *machine) adopt(d decision, value []byte) {
+	g.renamed(d)
 	g.view, g.lives, g.disks, g.founding = d.next, d.lives, d.disks, value
 	g.newBallot()
 }
@@ -177,7 +187,7 @@ func (g *machine) follows(s *parley.Step, from parley.ID, m parley.Msg) bool {
 		s.Refuse(from, "decision that cannot be read")
 		return false
 	}
-	if d.next.Number <= g.view.Number {
+	if d.next.Number <= g.view.Number || !g.believes(s, from, d.next.Number, m.Body) {
 		return false
 	}
 	if g.c.Durable {
@@ -209,6 +219,7 @@ func (g *machine) enter(s *parley.Step, d decision, value []byte) {
 	if g.view.Number != d.next.Number {
 		g.adopt(d, value)
 	}
+	g.steady = g.c.Liars > 0 && !s.Restart
 	// Who joins may have voted on how the view ends, with nothing to report.
 	g.ballot.Refresh()
 	g.frozen = g.ballot.Promised()
@@ -286,6 +297,7 @@ func (g *machine) forget() {
 	fresh := newMachine(g.c, g.self, g.services)
 	fresh.disk, fresh.life, fresh.now = g.disk, g.life, g.now
 	fresh.view, fresh.lives, fresh.disks, fresh.founding = g.view, g.lives, g.disks, g.founding
+	fresh.claims, fresh.steady = g.claims, g.steady
 	fresh.ballot = g.ballot // whose owner is this machine, not the fresh one
 	*g = *fresh
 }

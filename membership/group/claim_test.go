@@ -1,0 +1,224 @@
+package group_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/broadcast/problem"
+	"parley/membership/group"
+)
+
+// later is what a process says that is in a view in which the others are not.
+func later(number byte) letter {
+	body := value(number, 4, parley.All, 0)
+	return letter{epoch: uint32(number) - 1, msg: parley.Msg{Kind: ballot.Decision, Body: body}}
+}
+
+// without is a decision on view 2 without process 0, of a group of four with one layer.
+func without(change func(lives, disks []byte) parley.Set) []byte {
+	lives, disks := make([]byte, 4), []byte{1, 1, 1, 1}
+	members := change(lives, disks)
+	b := problem.AppendSet([]byte{2}, members)
+	for id := range members.All() {
+		b = append(b, lives[id])
+	}
+	b = append(b, disks...)
+	return append(problem.AppendSet(b, parley.Set{}), 1, 0)
+}
+
+// Where one may say what is wrong by chance, its word alone makes nobody give up the view that it is in: all are
+// asked, and what two say counts.
+func TestLaterViewOfOne(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
+	p.put(3, 0, later(9))
+	p.expect(0, "")
+	for id := parley.ID(1); id < 4; id++ {
+		if k := p.kinds(0, id); !slices.Equal(k, []parley.Kind{group.Ask}) {
+			t.Errorf("process %d is sent %v", id, k)
+		}
+	}
+	p.put(3, 0, later(8)) // something else, and then the first again
+	p.put(3, 0, later(9))
+	p.put(1, 0, later(8))
+	p.expect(0, "")
+	for id := parley.ID(1); id < 4; id++ {
+		p.lose(0, id)
+	}
+	p.put(1, 0, later(9))
+	p.expect(0, "out 0")
+	// Those who told are asked again, in that view: a ballot may be under way there.
+	for id, want := range map[parley.ID]bool{1: true, 2: false, 3: true} {
+		asked := slices.ContainsFunc(p.links[0][id], func(l letter) bool { return l.msg.Kind == group.Ask && l.epoch == 9 })
+		if asked != want {
+			t.Errorf("process %d is asked: %t", id, asked)
+		}
+	}
+}
+
+// A process with a ballot under way repeats it to a process that asks in the same view.
+func TestAskedInTheSameView(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Liars: 1})
+	p.suspect(0, 3)
+	p.lose(0, 1)
+	p.put(1, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ask}})
+	if k := p.kinds(0, 1); !slices.Equal(k, []parley.Kind{ballot.Prepare}) {
+		t.Errorf("it answers %v", k)
+	}
+}
+
+// If nobody else says anything, the word of one counts when it is the same in three periods.
+func TestLaterViewInsists(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
+	for range 2 {
+		p.put(3, 0, later(9))
+		p.put(3, 0, later(9))
+		p.period(500, 0)
+		if !slices.Contains(p.kinds(0, 3), group.Ask) {
+			t.Error("it does not ask again")
+		}
+		p.lose(0, 3)
+	}
+	p.expect(0, "")
+	p.put(3, 0, later(9))
+	p.expect(0, "out 0")
+}
+
+// How the present view ended is believed of one if this process has accepted that itself.
+func TestDecisionOfOne(t *testing.T) {
+	all := value(2, 4, parley.All, 0)
+	decision := letter{epoch: 1, msg: parley.Msg{Kind: ballot.Decision, Body: all}}
+	p := newPost(t, group.Config{N: 4, Liars: 1})
+	p.put(3, 0, decision)
+	p.expect(0, "")
+
+	p = newPost(t, group.Config{N: 4, Liars: 1})
+	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Prepare, Seq: 7}})
+	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Accept, Seq: 7, Body: all}})
+	p.put(3, 0, decision)
+	p.expect(0, "view 2 [0 1 2 3]")
+}
+
+// A view that no correct process would choose is not accepted: one with too few members, with a member in a life that
+// it cannot have, or with the disk of one changed who is not in it.
+func TestInsaneView(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(lives, disks []byte) parley.Set
+		sane   bool
+	}{
+		"without one":  {func(_, _ []byte) parley.Set { return parley.SetOf(1, 2, 3) }, true},
+		"joins again":  {func(lives, _ []byte) parley.Set { lives[1] = 1; return parley.SetOf(1, 2, 3) }, true},
+		"too few":      {func(_, _ []byte) parley.Set { return parley.SetOf(2, 3) }, false},
+		"no disk":      {func(_, disks []byte) parley.Set { disks[1] = 0; return parley.SetOf(1, 2, 3) }, false},
+		"outside":      {func(_, disks []byte) parley.Set { disks[0] = 2; return parley.SetOf(1, 2, 3) }, false},
+		"another disk": {func(_, disks []byte) parley.Set { disks[1] = 2; return parley.SetOf(1, 2, 3) }, true},
+	} {
+		p := newPost(t, group.Config{N: 4, Liars: 1})
+		p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Prepare, Seq: 7}})
+		p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Accept, Seq: 7, Body: without(c.change)}})
+		if got := p.heard(0); (got == "") != c.sane {
+			t.Errorf("%s: it says %q", name, got)
+		}
+	}
+}
+
+// A process of which a view says another life than it has joins in a later one than that. If a view says another
+// disk, its votes count on; if it has come back, and was no member since, they do not.
+func TestOutnumbers(t *testing.T) {
+	wrong := without(func(lives, disks []byte) parley.Set { lives[1], disks[1] = 50, 7; return parley.SetOf(1, 2, 3) })
+	for _, back := range []bool{false, true} {
+		p := newPost(t, group.Config{N: 4, Liars: 1, Return: true, Durable: true})
+		disk, votes := uint64(7), []parley.Kind{ballot.Promise}
+		if back {
+			p.restart(1)
+			p.down(1)
+			p.heard(1)
+			disk, votes = 8, nil
+		}
+		for _, from := range []parley.ID{2, 3} {
+			p.put(from, 1, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Decision, Body: wrong}})
+		}
+		p.expect(1, "out 0")
+		at := slices.IndexFunc(p.links[1][2], func(l letter) bool { return l.msg.Kind == group.Join })
+		if at < 0 {
+			t.Fatalf("it does not ask process 2, which told it, but sends %v", p.kinds(1, 2))
+		}
+		if join := p.links[1][2][at].msg; join.Seq != 51 || join.Value != disk {
+			t.Errorf("it asks with %+v", join)
+		}
+		p.down(1)
+		p.put(2, 1, letter{epoch: 2, msg: parley.Msg{Kind: ballot.Prepare, Seq: 6}})
+		if k := p.kinds(1, 2); !slices.Equal(k, votes) {
+			t.Errorf("it came back: %t; it votes by %v", back, k)
+		}
+	}
+	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
+	p.put(1, 2, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 1<<48 - 1, Value: 8}})
+	p.expect(2, "refused: no incarnation")
+}
+
+// A report that its member cannot give, of another life than it has, does not count: the view is made of the others.
+// And one report alone has nobody expelled, but for the proposer's own.
+func TestFalseReport(t *testing.T) {
+	const life, exclude = 1, 4 // where they stand in a promise
+	none, second := problem.AppendSet(nil, parley.Set{}), problem.AppendSet(nil, parley.SetOf(2))
+	for name, c := range map[string]struct {
+		change func(b []byte) []byte
+		want   string
+	}{
+		"true":         {func(b []byte) []byte { return b }, "view 2 [0 1 2 3]"},
+		"another life": {func(b []byte) []byte { b[life] = 9; return b }, "view 2 [0 2 3]"},
+		"expels": {func(b []byte) []byte {
+			return slices.Concat(b[:exclude], second, b[exclude+len(none):])
+		}, "view 2 [0 1 2 3]"},
+	} {
+		p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
+		p.suspect(0, 3)
+		for to := parley.ID(1); to < 4; to++ {
+			p.arrive(0, to, 1) // PREPARE
+		}
+		said := p.lose(1, 0)[0]
+		said.msg.Body = c.change(slices.Clone(said.msg.Body))
+		p.put(1, 0, said)
+		p.arrive(3, 0, 1)
+		p.settle(0, 2, 3)
+		if got := p.heard(0); got != c.want {
+			t.Errorf("%s: process 0 says %q, expected %q", name, got, c.want)
+		}
+	}
+}
+
+// A process may be left out on request after it asked to join with another disk. The next view then names its old disk:
+// the others accept no view that names a new disk for a process outside.
+func TestExcludesLearner(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
+	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 3})
+	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 1, Value: 2}})
+	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ready, Seq: 1}})
+	for range 10 {
+		p.settle(0, 1, 2)
+		p.period(500, 0, 1, 2)
+	}
+	if got := p.heard(1); !strings.HasPrefix(got, "view 2 [0 1 2]; excludes 3") {
+		t.Errorf("process 1 says %q", got)
+	}
+}
+
+// However often tries have failed, the next one is soon.
+func TestTriesAgainSoon(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Liars: 1})
+	p.suspect(0, 3)
+	last := p.now
+	for range 400 {
+		p.period(500, 0)
+		if slices.Contains(p.kinds(0, 1), ballot.Prepare) {
+			last = p.now
+		}
+		p.lose(0, 1)
+		if p.now-last > 4*5000+500 {
+			t.Fatalf("at %d it has not tried again since %d", p.now, last)
+		}
+	}
+}
