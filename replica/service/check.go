@@ -2,6 +2,8 @@ package service
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"parley"
@@ -103,7 +105,7 @@ func (p *process) release(s *parley.Step, v *vote) {
 	for _, x := range v.said {
 		if x.hash == v.own && x.who.Len() > v.m {
 			for _, answer := range v.answers {
-				s.Deliver(answer.Origin, answer)
+				p.say(s, answer)
 			}
 			v.answers = nil
 		}
@@ -117,7 +119,11 @@ func (p *process) judge(s *parley.Step, v *vote) {
 	for _, x := range v.said {
 		if 2*x.who.Len() > v.active.Len() {
 			p.name(s, v, Diverged, x.hash)
-			if v.own != x.hash {
+			switch {
+			case v.own == x.hash:
+			case p.c.Liars > 0:
+				p.part(s) // which is of a liar, perhaps
+			default:
 				p.stop(s, "its state is not that of the majority")
 			}
 			return
@@ -160,4 +166,17 @@ func (x *vote) state(v *parley.Vars) {
 	})
 	v.Set("named", &x.named)
 	parley.Slice(v, "answers", &x.answers, func(_ int, m *parley.Msg) { v.Msg("answer", parley.Env{}, m) })
+}
+
+// Hasher is an Application that keeps a hash of its state, so that copies can compare theirs
+// often: without it they take a snapshot to do so. Two states have one hash if and only if they
+// have one snapshot, as far as a hash can tell.
+type Hasher interface {
+	// Hash returns the hash of the present state.
+	Hash() uint64
+}
+
+func hashOf(b []byte) uint64 {
+	h := sha256.Sum256(b)
+	return binary.LittleEndian.Uint64(h[:]) | 1 // never 0
 }

@@ -46,15 +46,21 @@ type Config struct {
 	// Retry is after what time of silence the rest of a state is asked for again, and after some
 	// of that of somebody else; by default 5000.
 	Retry parley.Tick
+	// Liars is how many processes may say by chance what is wrong, as a broken one would. If it is
+	// above 0, copies compare their states where each view begins. A copy answers nothing before all
+	// members have told their states. A copy whose state is not the chosen one fetches that. No
+	// setup is changed then. Liars needs Piece. With 0 a copy that differs from the majority stops.
+	Liars int
 	// Sessions is how many clients are remembered, 65,536 if 0; each life of a process is
-	// one. One that was forgotten and repeats its last command has it applied again, unless
+	// one. If there are more, who has most sessions loses the one that was silent the longest.
+	// One that was forgotten and repeats its last command has it applied again, unless
 	// its session was opened, see [Commands].
 	Sessions int
 	// Recover tells that a panic of the application stops this copy, with a word of why, and is
 	// no panic of the machine.
 	Recover bool
-	// Answers is how many bytes of answers are remembered, 0: as many as there are. Those
-	// of the clients who have been silent the longest are forgotten, and they with them.
+	// Answers is how many bytes of answers are remembered, 0: as many as there are. If there are
+	// more, who has most bytes loses the session with an answer that was silent the longest.
 	Answers int
 }
 
@@ -117,6 +123,9 @@ func New(c Config) parley.Protocol {
 	if c.Piece < 0 || c.Longest < 0 || c.Retry < 0 || c.Piece > 0 && !c.Transfer {
 		panic(fmt.Sprintf("service: pieces of %d bytes, states of %d, again after %d", c.Piece, c.Longest, c.Retry))
 	}
+	if c.Liars < 0 || c.Liars > 0 && c.Piece == 0 {
+		panic(fmt.Sprintf("service: %d liars, pieces of %d bytes", c.Liars, c.Piece))
+	}
 	if c.Longest == 0 {
 		c.Longest = 256 << 20
 	}
@@ -126,6 +135,9 @@ func New(c Config) parley.Protocol {
 	hears, kinds := parley.HearsBeneath, []string{"", "APPLY", "CHECK", "CHANGE", "PACK"}
 	if c.Piece > 0 {
 		hears, kinds = parley.HearsBoth, append(kinds, "MARK", "SUM", "WANT", "PART", "DONE")
+	}
+	if c.Liars > 0 {
+		kinds = append(kinds, "STAND")
 	}
 	if c.Setup == (Setup{}) {
 		c.Setup.Active = parley.Everyone(c.N)
@@ -196,12 +208,20 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 			yield(fmt.Sprintf("%d bytes of state, from byte %d on", len(m.Body), m.Value))
 		case done:
 			yield("has the state")
+		case stand:
+			yield(fmt.Sprintf("state %016x where view %d begins", m.Value, m.Seq))
+		case Parted:
+			yield(fmt.Sprintf("has another state than the others at position %d", m.Seq))
+		case Alike:
+			yield(fmt.Sprintf("has the state of the others, at position %d", m.Seq))
 		case Diverged:
 			yield(fmt.Sprintf("%s has diverged at position %d", name(m.Origin), m.Seq))
 		case Differs:
 			yield(fmt.Sprintf("state of %s differs at position %d", name(m.Origin), m.Seq))
 		case Stopped:
 			yield(fmt.Sprintf("has stopped at position %d: %s", m.Seq, m.Body))
+		case Serving:
+			yield(map[uint64]string{0: "serves no more", 1: "serves"}[m.Value])
 		}
 	}
 }

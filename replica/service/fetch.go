@@ -15,6 +15,11 @@ import (
 // half of the others tell, piece by piece, from any who told it, one after the other where
 // one does not answer; it keeps what is delivered behind the mark and applies it then. What
 // it is asked meanwhile it broadcasts when it has the state, so that no answer is missed.
+//
+// Over a durable group the state that came, with what was applied behind it, replaces the log
+// in the step in which it is there: nothing that depends on it leaves the process before it is
+// on the disk. Otherwise the last of the others could go with it, though a majority with
+// whole disks remains.
 
 // The messages of fetching. Seq: the number of the mark.
 const (
@@ -151,7 +156,11 @@ func (p *process) keep(s *parley.Step, to parley.ID, m parley.Msg) {
 	p.offers = append(p.offers, o)
 	hash := sha256.Sum256(o.state)
 	body := append(binary.AppendUvarint(nil, uint64(len(o.state))), hash[:]...)
-	s.Send(to, parley.Msg{Kind: sum, Seq: m.Seq, Body: body})
+	if p.comparing() { // it is told if this copy counts
+		p.compares.sums = append(p.compares.sums, late{to, parley.Msg{Kind: sum, Seq: m.Seq, Body: body}})
+	} else {
+		s.Send(to, parley.Msg{Kind: sum, Seq: m.Seq, Body: body})
+	}
 	s.SetTimer(retry, p.c.Retry)
 }
 
@@ -212,14 +221,21 @@ func (p *process) sum(s *parley.Step, from parley.ID, body []byte) {
 		}
 		f.told = append(f.told, told{from, int(size), hash})
 	}
+	p.agreed(s)
+}
+
+// agreed looks whether more than half of the other members tell one hash.
+func (p *process) agreed(s *parley.Step) {
+	f := p.fetch
 	if f.hash != nil {
 		return
 	}
 	others := p.members.Minus(f.none)
 	others.Remove(s.Self)
-	for _, t := range f.told {
+	here := slices.DeleteFunc(slices.Clone(f.told), func(t told) bool { return !others.Has(t.who) })
+	for _, t := range here {
 		alike := 0
-		for _, o := range f.told {
+		for _, o := range here {
 			if o.size == t.size && bytes.Equal(o.hash, t.hash) {
 				alike++
 			}
@@ -228,6 +244,18 @@ func (p *process) sum(s *parley.Step, from parley.ID, body []byte) {
 			p.choose(s, t)
 			return
 		}
+	}
+}
+
+// seen: upon a view while the state is fetched: who is out of it is neither waited for nor asked.
+func (p *process) seen(s *parley.Step) {
+	switch f := p.fetch; {
+	case f.number == 0:
+		p.ask(s)
+	case f.hash == nil:
+		p.agreed(s)
+	case !p.members.Has(f.from) && len(f.state) < f.size:
+		p.other(s)
 	}
 }
 
@@ -284,6 +312,9 @@ func (p *process) fetched(s *parley.Step) {
 		p.stop(s, "the state of the others cannot be read")
 		return
 	}
+	if p.c.Liars > 0 {
+		s.Indicate(parley.Msg{Kind: Alike, Origin: s.Self, Seq: p.position})
+	}
 	for _, x := range f.late {
 		p.delivered(s, x.from, x.msg)
 	}
@@ -291,6 +322,9 @@ func (p *process) fetched(s *parley.Step) {
 		p.Request(s, m)
 	}
 	p.next(s)
+	if p.c.Durable {
+		s.Compact()
+	}
 }
 
 // other goes on with another one who told the same, from the beginning if what came was not

@@ -111,7 +111,12 @@ func TestFetchCutShort(t *testing.T) {
 // joins is a copy of three that is to fetch its state, and has asked for it by a mark.
 func joins(t *testing.T) (b *bench, number uint64) {
 	t.Helper()
-	c := service.Config{N: 3, New: account, Transfer: true, Piece: 8, Longest: 1000}
+	return joinsAs(t, service.Config{N: 3, New: account, Transfer: true, Piece: 8, Longest: 1000})
+}
+
+// joinsAs is such a copy with another configuration.
+func joinsAs(t *testing.T, c service.Config) (b *bench, number uint64) {
+	t.Helper()
 	b = newBench(service.New(c), 2)
 	b.start(t)
 	b.receive(2, parley.Msg{Kind: group.Restored, Body: []byte{1}})
@@ -284,6 +289,81 @@ func TestFetchLimits(t *testing.T) {
 	good.linked(1, parley.Msg{Kind: 1, Value: 99, Seq: 1, Body: []byte("deposit 1")})
 	if good.refused["piece that nobody asked for"] != 1 {
 		t.Errorf("%v", good.refused)
+	}
+}
+
+// Over a durable group the state that was fetched replaces the log in the step in which the copy says
+// that it serves: after a crash right behind that it is there, with what was delivered behind the mark.
+func TestFetchedStateReplacesTheLog(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		c := service.Config{N: 3, New: account, Transfer: true, Durable: durable, Piece: 8, Longest: 1000}
+		b, number := joinsAs(t, c)
+		good, told := holder(t, 0, number, "deposit 5")
+		_, same := holder(t, 1, number, "deposit 5")
+		b.receive(2, parley.Msg{Kind: 5, Seq: number})
+		b.receive(1, once("deposit 7"))
+		b.linked(0, told)
+		b.linked(1, same)
+		carry(b, good, 0)
+		if len(b.serves) != 1 || b.serves[0].Value != 1 || b.serves[0].Seq != 2 {
+			t.Errorf("it tells %+v", b.serves)
+		}
+		if !durable {
+			if b.durable >= 0 {
+				t.Error("in memory it replaces a log")
+			}
+			continue
+		}
+		if b.durable != 0 {
+			t.Errorf("%d words of serving before the state is durable", b.durable)
+		}
+		back := newBench(service.New(c), 2)
+		if !parley.LoadDurable(back, 0, parley.SaveDurable(b, 0, nil)) {
+			t.Fatal("what is durable is not loaded")
+		}
+		back.request(parley.Msg{Kind: service.Inspect})
+		b.request(parley.Msg{Kind: service.Inspect})
+		if got, want := back.effects[0].Msg, b.effects[0].Msg; got.Seq != 2 || got.Value != want.Value {
+			t.Errorf("after a crash it is at %d with %x, and was at %d with %x", got.Seq, got.Value, want.Seq, want.Value)
+		}
+	}
+}
+
+// A joiner does not wait for a process that leaves the view, and does not ask it: the other members are enough at once.
+func TestFetchGoesOnWithoutWhoIsOut(t *testing.T) {
+	out := func(b *bench, members ...parley.ID) {
+		b.receive(2, parley.Msg{Kind: parley.View, Seq: 5, Body: problem.AppendSet(nil, parley.SetOf(members...))})
+	}
+	// One of two has not told its hash when it is out.
+	b, number := joins(t)
+	_, told := holder(t, 0, number, "deposit 5")
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	if b.linked(0, told); len(b.effects) > 0 {
+		t.Fatalf("one of two others is no majority: %+v", b.effects)
+	}
+	if out(b, 0, 2); len(b.effects) != 1 || b.effects[0].Msg.Kind != 7 || b.effects[0].To != 0 {
+		t.Errorf("with the other one out it asks for %+v", b.effects)
+	}
+	// What one has told that is out counts for nothing.
+	b, number = joins(t)
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	b.linked(0, told)
+	if out(b, 1, 2); len(b.effects) > 0 {
+		t.Errorf("on the word of who is out it asks for %+v", b.effects)
+	}
+	// The one that it fetches from is out.
+	b, number = joins(t)
+	_, told = holder(t, 0, number, "deposit 5")
+	_, same := holder(t, 1, number, "deposit 5")
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	b.linked(0, told)
+	b.linked(1, same)
+	if len(b.effects) != 1 || b.effects[0].To != 0 {
+		t.Fatalf("%+v", b.effects)
+	}
+	b.linked(0, parley.Msg{Kind: 8, Seq: number, Body: make([]byte, 8)})
+	if out(b, 1, 2); len(b.effects) != 1 || b.effects[0].To != 1 || b.effects[0].Msg.Kind != 7 || b.effects[0].Msg.Value != 8 {
+		t.Errorf("with that one out it asks for %+v", b.effects)
 	}
 }
 

@@ -46,10 +46,13 @@ type entry struct {
 	command        []byte
 }
 
+// MaxOwner is how many bytes the name of an owner of sessions has at most.
+const MaxOwner = 64
+
 // AppendCommand appends a command of a pack. The client is one that was opened, and numbers
-// its commands from 1. Client 0 with number 0 opens a session: the reply has the position of
-// that, see [Client]. With number 1 it asks once, and without a session: a command that
-// changes nothing, for it is applied as often as it is asked.
+// its commands from 1. Client 0 with number 0 opens a session: the command is the name of its
+// owner, and the reply has the position of that, see [Client]. With number 1 it asks once, and
+// without a session: a command that changes nothing, for it is applied as often as it is asked.
 func AppendCommand(buf []byte, client, number uint64, command []byte) []byte {
 	buf = binary.AppendUvarint(buf, client)
 	buf = binary.AppendUvarint(buf, number)
@@ -73,7 +76,8 @@ func readCommands(b []byte) (list []entry, ok bool) {
 			return nil, false
 		}
 		x.command, b = b[:size:size], b[size:]
-		if x.client == 0 && x.number > 1 || x.client != 0 && (!isOpened(x.client) || x.number == 0) {
+		if x.client == 0 && x.number > 1 || x.client != 0 && (!isOpened(x.client) || x.number == 0) ||
+			x.client == 0 && x.number == 0 && len(x.command) > MaxOwner {
 			return nil, false
 		}
 		list = append(list, x)
@@ -107,7 +111,7 @@ func (p *process) pack(s *parley.Step, from parley.ID, m parley.Msg) {
 	if p.setup.Checked {
 		p.answer(s, told, tell)
 	} else if tell {
-		s.Deliver(from, told)
+		p.say(s, told)
 	}
 }
 
@@ -117,7 +121,8 @@ func (p *process) one(x entry) Reply {
 		p.advance()
 		r := Reply{Status: Applied, Position: p.position}
 		if x.number == 0 {
-			p.session(Client(p.position)).at = p.position
+			y := p.session(Client(p.position))
+			y.at, y.owner = p.position, slices.Clone(x.command)
 			p.trim()
 		} else {
 			r.Answer = p.perform(x.command)

@@ -140,6 +140,51 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// An owner that opens more sessions than there is room for loses sessions of its own. So does an owner
+// whose answers are too long. The sessions of other owners stay, however long they are silent.
+func TestSharesOfOwners(t *testing.T) {
+	for name, c := range map[string]service.Config{
+		"sessions": {N: 3, New: func() service.Application { return long{} }, Sessions: 6},
+		"answers":  {N: 3, New: func() service.Application { return long{} }, Answers: 600},
+	} {
+		b := newBench(service.New(c), 0)
+		b.start(t)
+		asks := func(session uint64) service.Status {
+			return reply(t, b, service.AppendCommand(nil, session, 1, nil))[0].Status
+		}
+		open := func(owner string) uint64 {
+			session := service.Client(reply(t, b, service.AppendCommand(nil, 0, 0, []byte(owner)))[0].Position)
+			if asks(session) != service.Applied {
+				t.Fatal(name, "a new session is not there")
+			}
+			return session
+		}
+		quiet, few := open("quiet"), []uint64{open("few"), open("few")}
+		var greedy []uint64
+		for range 20 {
+			greedy = append(greedy, open("greedy"))
+		}
+		for _, session := range append(few, quiet, greedy[17], greedy[18], greedy[19]) {
+			if asks(session) != service.Applied {
+				t.Error(name, "session", session, "of who has its share is forgotten")
+			}
+		}
+		if asks(greedy[16]) != service.Expired {
+			t.Error(name, "who has most loses nothing")
+		}
+	}
+}
+
+// The name of an owner is bounded.
+func TestOwnersAreBounded(t *testing.T) {
+	b := newBench(service.New(service.Config{N: 3, New: account}), 0)
+	b.start(t)
+	b.receive(0, parley.Msg{Kind: 4, Seq: 1, Body: service.AppendCommand(nil, 0, 0, make([]byte, service.MaxOwner+1))})
+	if len(b.effects) > 0 {
+		t.Errorf("%+v", b.effects)
+	}
+}
+
 // Where answers are checked replies wait for as many copies with the same state.
 func TestCheckedPack(t *testing.T) {
 	setup := service.Setup{Active: parley.Everyone(3), M: 1, Checked: true}

@@ -36,10 +36,8 @@
 package service
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -98,6 +96,16 @@ const (
 	// Stopped tells that this copy applies and answers nothing more, until it gets a
 	// state when it joins again. Seq: its position. Body: why, in words.
 	Stopped
+	// Serving tells where states come in pieces, later than the view ([Config].Piece), with
+	// Value 1 that this copy carries out from here on what it is asked: it is a member, in this
+	// life, and has the state, over a durable group on its disk. Value 0: that is so no more.
+	// At first it is not.
+	Serving
+	// Parted tells that the state of Origin, the process itself, at position Seq does not count: it
+	// fetches that of the others. What it has not answered may be done or not. See [Config].Liars.
+	Parted
+	// Alike tells that it has it.
+	Alike
 )
 
 // The messages.
@@ -124,11 +132,13 @@ type process struct {
 	stopped  bool
 	votes    []vote // by position, of the last few that were compared
 
-	fetch   *fetch // not nil: the state of this copy is still to come
-	marks   uint64 // that it asked for in this life
-	members parley.Set
-	offers  []offer
-	broke   string // scratch: what the application panicked with in this clause
+	fetch    *fetch // not nil: the state of this copy is still to come
+	marks    uint64 // that it asked for in this life
+	members  parley.Set
+	offers   []offer
+	broke    string      // scratch: what the application panicked with in this clause
+	compares *comparison // not nil: a view has begun, and not all have told what they have
+	doubtful bool        // the state has been compared with that of no other, or is not that
 
 	// This process as a client.
 	starts problem.Incarnation // without transfer its lives
@@ -198,13 +208,13 @@ func (p *process) next(s *parley.Step) {
 	}
 }
 
-// Receive: upon delivery beneath, in the order of the broadcast.
-func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+// receive: upon delivery beneath, in the order of the broadcast.
+func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == group.Restored:
 		p.restore(s, m)
 	case m.Kind == group.Out:
-		p.in = p.in && !p.c.Transfer
+		p.in, p.compares = p.in && !p.c.Transfer, nil
 		if p.fetch != nil {
 			p.fetch = &fetch{} // it is told anew what to do when it is back
 		}
@@ -212,6 +222,9 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.link(s, from, m)
 	case p.stopped && m.Kind == mark:
 		p.without(s, from, m)
+	case p.stopped && m.Kind == parley.View && p.c.Liars > 0:
+		p.knows(m)
+		p.begins(s, m.Seq)
 	case p.stopped:
 	case m.Kind == parley.View && p.c.Transfer:
 		p.view(s, m)
@@ -222,7 +235,9 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 			s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: p.given()})
 		}
 	case m.Kind >= parley.Local:
-	case p.fetch != nil:
+	case m.Kind == stand && p.c.Liars > 0:
+		p.stands(s, from, m)
+	case p.fetch != nil && !p.comparing():
 		p.wait(s, from, m)
 	default:
 		p.delivered(s, from, m)
@@ -251,9 +266,8 @@ func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
 // too much for the group, which refuses what it cannot keep until the next view. Views
 // that come back from a log are those of another life.
 func (p *process) view(s *parley.Step, m parley.Msg) {
-	if members, rest, err := problem.ReadSet(m.Body, p.c.N); err == nil && len(rest) == 0 {
-		p.members = members
-	}
+	p.knows(m)
+	p.begins(s, m.Seq)
 	if s.Restart {
 		return
 	}
@@ -261,8 +275,8 @@ func (p *process) view(s *parley.Step, m parley.Msg) {
 	if p.life == 0 {
 		p.life = m.Seq
 	}
-	if p.fetch != nil && p.fetch.number == 0 {
-		p.ask(s)
+	if p.fetch != nil && !p.comparing() {
+		p.seen(s)
 	}
 	p.next(s)
 }
@@ -271,7 +285,7 @@ func (p *process) view(s *parley.Step, m parley.Msg) {
 // it knew, but for its own commands: reintegration. A state is never empty: if nothing
 // comes the group beneath gives no states.
 func (p *process) restore(s *parley.Step, m parley.Msg) {
-	p.in, p.fetch = !p.c.Transfer, nil
+	p.in, p.fetch, p.compares = !p.c.Transfer, nil, nil
 	body := m.Body
 	switch {
 	case len(body) == 0:
@@ -286,13 +300,14 @@ func (p *process) restore(s *parley.Step, m parley.Msg) {
 	if !p.replace(body) {
 		p.stop(s, "the state of the sponsor cannot be read")
 	}
+	p.doubtful = p.c.Liars > 0
 }
 
 // replace takes over the state of another copy, and tells whether it is one.
 func (p *process) replace(body []byte) bool {
 	fresh := &process{
 		c: p.c, app: p.c.New(), starts: p.starts, life: p.life, in: p.in, done: p.done, queue: p.queue,
-		marks: p.marks, members: p.members, offers: p.offers,
+		marks: p.marks, members: p.members, offers: p.offers, compares: p.compares,
 	}
 	if !parley.Load(&state{of: fresh}, 0, body) {
 		return false
@@ -378,7 +393,7 @@ func (p *process) answer(s *parley.Step, answer parley.Msg, tell bool) {
 		}
 		return
 	case tell:
-		s.Deliver(answer.Origin, answer)
+		p.say(s, answer)
 	}
 	p.everySo(s)
 }
@@ -386,8 +401,8 @@ func (p *process) answer(s *parley.Step, answer parley.Msg, tell bool) {
 // change: upon a setup, what follows is done under it.
 func (p *process) change(s *parley.Step, from parley.ID, body []byte) {
 	setup, ok := readSetup(body, p.c.N)
-	if !ok {
-		s.Refuse(from, "setup that is none")
+	if !ok || p.c.Liars > 0 {
+		s.Refuse(from, "setup that is none, or may be that of a liar")
 		return
 	}
 	p.advance()
@@ -395,18 +410,9 @@ func (p *process) change(s *parley.Step, from parley.ID, body []byte) {
 	p.everySo(s)
 }
 
-// Hasher is an Application that keeps a hash of its state, so that copies can compare theirs
-// often: without it they take a snapshot to do so. Two states have one hash if and only if they
-// have one snapshot, as far as a hash can tell.
-type Hasher interface {
-	// Hash returns the hash of the present state.
-	Hash() uint64
-}
-
 // hash is that of all that later answers depend on.
 func (p *process) hash() uint64 {
-	h := sha256.Sum256(parley.Save(&state{of: p, hashed: true}, 0, nil))
-	return binary.LittleEndian.Uint64(h[:]) | 1 // never 0
+	return hashOf(parley.Save(&state{of: p, hashed: true}, 0, nil))
 }
 
 func (p *process) State(v *parley.Vars) {
@@ -442,6 +448,9 @@ func (p *process) copyState(v *parley.Vars) {
 			p.fetch = nil
 		}
 	}
+	if p.c.Liars > 0 {
+		p.compareState(v)
+	}
 	parley.Slice(v, "votes", &p.votes, func(_ int, x *vote) { x.state(v) })
 	if !inOrder(p.votes, func(x vote) uint64 { return x.position }) {
 		v.Fail()
@@ -465,6 +474,9 @@ func (x *state) State(v *parley.Vars) {
 	kept := 0
 	parley.Slice(v, "sessions", &p.sessions, func(_ int, x *session) {
 		x.state(v)
+		if len(x.owner) > MaxOwner {
+			v.Fail()
+		}
 		if !numbered(x.last) && (x.last != 0 || !isOpened(x.client)) || x.at == 0 || x.at > p.position {
 			v.Fail()
 		}
@@ -484,14 +496,4 @@ func (x *state) State(v *parley.Vars) {
 		!inOrder(p.sessions, func(x session) uint64 { return x.client }) {
 		v.Fail()
 	}
-}
-
-// inOrder tells whether keys go up.
-func inOrder[T any](list []T, key func(T) uint64) bool {
-	return slices.IsSortedFunc(list, func(a, b T) int {
-		if key(a) < key(b) {
-			return -1
-		}
-		return 1
-	})
 }

@@ -10,6 +10,7 @@ import (
 // session is what is known of a client.
 type session struct {
 	client uint64
+	owner  []byte // who opened it, in the words of the host; none: the processes together
 	last   uint64 // the number of its last command
 	at     uint64 // and the position of that
 	answer []byte
@@ -17,6 +18,7 @@ type session struct {
 
 func (x *session) state(v *parley.Vars) {
 	parley.Num(v, "client", &x.client)
+	v.Bytes("owner", &x.owner)
 	parley.Num(v, "last", &x.last)
 	parley.Num(v, "at", &x.at)
 	v.Bytes("answer", &x.answer)
@@ -45,17 +47,42 @@ func (p *process) session(client uint64) *session {
 	return &p.sessions[i]
 }
 
-// trim forgets the clients whose last command is the oldest, if there are too many, or of
-// those who have answers, if these are too long.
+// trim forgets sessions if there are too many, or their answers are too long: of the owner
+// who has most of that, the one whose last command is the oldest. So nobody who has less than
+// an equal share loses anything to others.
 func (p *process) trim() {
 	for len(p.sessions) > p.c.Sessions || p.kept > p.c.Answers {
-		oldest, many := -1, len(p.sessions) > p.c.Sessions
+		many := len(p.sessions) > p.c.Sessions
+		uses := func(x *session) int {
+			if many {
+				return 1
+			}
+			return len(x.answer)
+		}
+		share, most := make(map[string]int), 0
 		for i := range p.sessions {
-			if x := &p.sessions[i]; (many || len(x.answer) > 0) && (oldest < 0 || x.at < p.sessions[oldest].at) {
+			x := &p.sessions[i]
+			share[string(x.owner)] += uses(x)
+			most = max(most, share[string(x.owner)])
+		}
+		oldest := -1
+		for i := range p.sessions {
+			x := &p.sessions[i]
+			if share[string(x.owner)] == most && uses(x) > 0 && (oldest < 0 || x.at < p.sessions[oldest].at) {
 				oldest = i
 			}
 		}
 		p.kept -= len(p.sessions[oldest].answer)
 		p.sessions = slices.Delete(p.sessions, oldest, oldest+1)
 	}
+}
+
+// inOrder tells whether keys go up.
+func inOrder[T any](list []T, key func(T) uint64) bool {
+	return slices.IsSortedFunc(list, func(a, b T) int {
+		if key(a) < key(b) {
+			return -1
+		}
+		return 1
+	})
 }

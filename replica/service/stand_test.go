@@ -1,0 +1,259 @@
+package service_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/membership/group"
+	"parley/replica/service"
+	"parley/sim"
+)
+
+// Where copies compare what they have in each view, processes that crash, come back and are suspected are served as
+// everywhere, and no copy is found to differ.
+func TestCompareInStorms(t *testing.T) {
+	whole := []string{service.Consistency, service.OneMachine, service.Once}
+	for seed := range uint64(300) {
+		n := 3 + int(seed%2)
+		c := service.Config{Liars: 1, Every: seed % 4, Piece: 16, Retry: 3000}
+		if seed%3 > 0 {
+			c.Piece = 1 << 16
+		}
+		p := returning(n, c)
+		if seed%5 == 0 {
+			p = durably(n, c)
+		}
+		s := sim.Run(storm(seed, p, false, 120_000))
+		judge(t, seed, p, s, whole...)
+		tied(t, seed, &s.History)
+		answered := make(map[parley.ID]int)
+		for _, d := range s.History.Deliveries {
+			if strings.HasPrefix(string(d.Msg.Body), "last") {
+				answered[d.At]++
+			}
+		}
+		for q := range parley.ID(n) {
+			if answered[q] < n {
+				t.Fatalf("seed %d: in the end process %d answers %d commands of %d\n%q\n%v", seed, q, answered[q], n,
+					answers(&s.History), s.Stats.Refused)
+			}
+		}
+		for _, i := range s.History.Indications {
+			switch i.Msg.Kind {
+			case service.Stopped, service.Diverged, service.Differs, service.Parted:
+				t.Fatalf("seed %d: %+v", seed, i)
+			}
+		}
+	}
+}
+
+// diary keeps what it is told, and of what begins with ! what the copy hears in its place.
+type diary struct {
+	hears string
+	b     []byte
+}
+
+func (d *diary) Apply(c []byte) []byte {
+	if bytes.HasPrefix(c, []byte("!")) && d.hears != "" {
+		c = []byte(d.hears)
+	}
+	d.b = append(append(d.b, c...), ' ')
+	return bytes.Clone(d.b)
+}
+
+func (d *diary) Snapshot() []byte { return d.b }
+
+func (d *diary) Restore(b []byte) bool {
+	d.b = bytes.Clone(b)
+	return true
+}
+
+// parted is a run of three in which each copy hears what is given in the place of what a liar says, and in which
+// then a view ends. It returns the last answer of each, and how many parted and were alike again.
+func parted(t *testing.T, seed uint64, durable bool, every uint64, hears ...string) (last [3]string, left, alike int) {
+	t.Helper()
+	made := 0
+	c := service.Config{Liars: 1, Every: every, Piece: 16, Retry: 3000, New: func() service.Application {
+		d := &diary{}
+		if made < 3 {
+			d.hears = hears[made]
+		}
+		made++
+		return d
+	}}
+	p := returning(3, c)
+	if durable {
+		p = durably(3, c)
+	}
+	opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Until: 120_000}
+	opt.Requests = append(opt.Requests, ask(0, 10, "a"), ask(1, 5000, "!"), ask(2, 9000, "b"))
+	opt.Suspicions = []sim.Suspicion{{At: 0, Of: 2, When: 20_000}}
+	for q := range parley.ID(3) {
+		opt.Requests = append(opt.Requests, ask(q, 19_990+parley.Tick(seed*10), fmt.Sprint("meanwhile", q)))
+		opt.Requests = append(opt.Requests, ask(q, 80_000, fmt.Sprint("last", q)))
+	}
+	s := sim.Run(opt)
+	for _, d := range s.History.Deliveries {
+		if d.Msg.Kind == service.Answer && d.At == d.From {
+			last[d.At] = string(d.Msg.Body)
+			if d.When > 25_000 && d.When < 80_000 && strings.Contains(last[d.At], "?") {
+				t.Errorf("seed %d: process %d answers %q from a copy that does not count", seed, d.At, last[d.At])
+			}
+		}
+	}
+	for _, i := range s.History.Indications {
+		switch i.Msg.Kind {
+		case service.Parted:
+			left++
+		case service.Alike:
+			alike++
+		case service.Stopped:
+			t.Errorf("seed %d: process %d stops: %s", seed, i.At, i.Msg.Body)
+		}
+	}
+	return last, left, alike
+}
+
+// A copy that is not as the others fetches what most have, or what the first has if all differ, and serves on. All that
+// was done in the copy that counts is there.
+func TestPartedCopies(t *testing.T) {
+	for seed := range uint64(40) {
+		for _, every := range []uint64{0, 2} {
+			for want, hears := range map[string][]string{
+				"a x b ":     {"x", "x", "?"},
+				"a y b ":     {"?", "y", "y"},
+				"a first b ": {"first", "?", "??"},
+			} {
+				if every > 0 && hears[2] == "??" {
+					continue // no majority tells whose is wrong before the view ends
+				}
+				last, left, alike := parted(t, seed, seed%2 == 1, every, hears...)
+				for id, answer := range last {
+					if !strings.HasPrefix(answer, want) || len(strings.Fields(answer)) < 7 {
+						t.Errorf("seed %d, %q: process %d answers %q in the end", seed, hears, id, answer)
+					}
+				}
+				if left == 0 || alike < left {
+					t.Errorf("seed %d, %q: %d parted, %d alike again", seed, hears, left, alike)
+				}
+			}
+		}
+	}
+}
+
+// viewed is a copy of three, process 1, where a view of all begins, and what it says there.
+func viewed(t *testing.T, b *bench, number uint64) (stand parley.Msg) {
+	t.Helper()
+	b.receive(1, parley.Msg{Kind: parley.View, Seq: number, Body: problem.AppendSet(nil, parley.Everyone(3))})
+	for _, e := range b.effects {
+		if e.Op == parley.OpBroadcast && e.Msg.Kind == 10 && e.Msg.Seq == number && len(e.Msg.Body) == 1 {
+			return e.Msg
+		}
+	}
+	t.Fatalf("it says nothing of its copy: %+v", b.effects)
+	return parley.Msg{}
+}
+
+func doubting() service.Config {
+	return service.Config{N: 3, New: account, Transfer: true, Piece: 1000, Liars: 1}
+}
+
+// parts tells whether a copy has found that another one counts: it says so, and asks for that.
+func parts(b *bench) bool {
+	indicated, asked := false, false
+	for _, e := range b.effects {
+		indicated = indicated || e.Op == parley.OpIndicate && e.Msg.Kind == service.Parted
+		asked = asked || e.Op == parley.OpBroadcast && e.Msg.Kind == 5
+	}
+	return indicated && asked
+}
+
+// A copy that has been compared weighs more than those on the word of one other process, however many these are; a copy
+// that has joined says that it is one of these, until it has been compared.
+func TestJoinerWeighsLess(t *testing.T) {
+	b := newBench(service.New(doubting()), 1)
+	b.start(t)
+	own := viewed(t, b, 2)
+	other := parley.Msg{Kind: 10, Seq: 2, Value: 99, Body: []byte{1}}
+	b.receive(0, other)
+	b.receive(2, other)
+	if b.receive(1, own); own.Body[0] != 2 || parts(b) {
+		t.Errorf("two joiners have the copy of a member give way, which says %+v", own)
+	}
+	b.receive(2, parley.Msg{Kind: group.Wanted, Origin: 2})
+	state := b.effects[0].Msg.Body
+	j := newBench(service.New(doubting()), 1)
+	j.start(t)
+	j.receive(1, parley.Msg{Kind: group.Restored, Body: state})
+	own = viewed(t, j, 2)
+	if own.Body[0] != 1 {
+		t.Errorf("who joins says %+v", own)
+	}
+	for from := range parley.ID(3) {
+		j.receive(from, own)
+	}
+	if own = viewed(t, j, 3); own.Body[0] != 2 {
+		t.Errorf("who has been compared says %+v", own)
+	}
+}
+
+// Nothing is answered before all have told what they have. Of a copy that does not count nothing is ever answered.
+func TestAnswersWait(t *testing.T) {
+	for _, counts := range []bool{true, false} {
+		b := newBench(service.New(doubting()), 1)
+		b.start(t)
+		own := viewed(t, b, 2)
+		pack := parley.Msg{Kind: 4, Seq: 7, Body: service.AppendCommand(nil, 0, 1, []byte("balance"))}
+		answered := func() bool {
+			for _, e := range b.effects {
+				if e.Op == parley.OpDeliver {
+					return true
+				}
+			}
+			return false
+		}
+		if b.receive(1, pack); answered() {
+			t.Error("it answers before it knows")
+		}
+		other := own
+		if !counts {
+			other.Value++
+		}
+		b.receive(1, own)
+		b.receive(0, other)
+		if b.receive(2, other); answered() != counts || parts(b) == counts {
+			t.Errorf("it counts: %t; it sends %+v", counts, b.effects)
+		}
+	}
+}
+
+// A copy that is found to differ between views fetches what the others have, too, and does not stop.
+func TestFoundToDiffer(t *testing.T) {
+	c := doubting()
+	c.Every = 1
+	b := newBench(service.New(c), 1)
+	b.start(t)
+	own := viewed(t, b, 2)
+	for from := range parley.ID(3) {
+		b.receive(from, own)
+	}
+	b.receive(0, parley.Msg{Kind: 4, Seq: 7, Body: service.AppendCommand(nil, 0, 1, []byte("balance"))})
+	b.receive(0, parley.Msg{Kind: 2, Seq: 1, Value: 5})
+	if b.receive(2, parley.Msg{Kind: 2, Seq: 1, Value: 5}); !parts(b) {
+		t.Errorf("it does %+v", b.effects)
+	}
+}
+
+// Where one may lie nobody changes the setup: it might leave nobody to answer.
+func TestSetupIsFixed(t *testing.T) {
+	b := newBench(service.New(doubting()), 1)
+	b.start(t)
+	b.receive(0, parley.Msg{Kind: 3, Body: service.Setup{Active: parley.SetOf(0)}.Append(nil)})
+	if b.refused["setup that is none, or may be that of a liar"] != 1 {
+		t.Errorf("refused are %v", b.refused)
+	}
+}
