@@ -103,6 +103,9 @@ type TableStatus struct {
 	// the nodes whose replicas were found to have another state.
 	Stopped  string   `json:"stopped,omitempty"`
 	Diverged []string `json:"diverged"`
+	// Serving tells that this node answers: it is a member of the table, and has the state, in
+	// durable mode on its disk.
+	Serving bool `json:"serving"`
 	ViewStatus
 }
 

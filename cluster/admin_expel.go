@@ -18,7 +18,8 @@ const (
 	// expelTold tells a node that it is shut out. Value: its life. Seq: 1 if of what is to hold
 	// in spite of liars, too.
 	expelTold
-	// diskTold tells where the sender's disk stands. Value: the number of the last record on it, 0 if it has none.
+	// diskTold tells where the sender's disk stands. Seq: the life of the sender. Value: the number of the last
+	// record on its disk, 0 if it has none.
 	diskTold
 )
 
@@ -200,7 +201,7 @@ func (n *Node) heard(from parley.ID, b []byte) error {
 		}
 		n.expelled()
 	case m.Kind == diskTold:
-		n.lives.told(n.c.Members[from].Name, m.Value)
+		n.lives.told(n.c.Members[from].Name, m.Seq, m.Value)
 		n.links.tookUs(from)
 	}
 	return nil

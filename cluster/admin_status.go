@@ -48,7 +48,7 @@ func (n *Node) Status() Status {
 		t := n.tables[c.Name]
 		s.Tables = append(s.Tables, TableStatus{
 			Name: c.Name, Position: t.position(), Waiting: len(t.slots), ViewStatus: viewed("table/" + c.Name),
-			Stopped: t.stopReason(), Diverged: t.diverged(),
+			Stopped: t.stopReason(), Diverged: t.diverged(), Serving: t.serves(),
 		})
 	}
 	s.Streams = n.streamStatus(abstained)
@@ -202,6 +202,13 @@ func (t *Table) stopReason() string {
 		return ""
 	}
 	return t.stopped.Error()
+}
+
+// serves tells whether commands that are asked here are carried out.
+func (t *Table) serves() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refuses() == nil
 }
 
 // diverged are the nodes whose replicas were found to differ.

@@ -36,8 +36,8 @@ type turning struct {
 	merged atomic.Bool
 	what   atomic.Pointer[disk.Op] // the call from which it fails
 	began  time.Time               // that
-	// stalled are the names of files with calls that wait: two goroutines may write at the same time.
-	stalled sync.Map
+	// failed are the names of files with calls that failed, or wait: two goroutines may write at the same time.
+	failed sync.Map
 }
 
 func (d *turning) around(op disk.Op, do func() error) error {
@@ -53,10 +53,10 @@ func (d *turning) around(op disk.Op, do func() error) error {
 		d.began = time.Now()
 		d.what.Store(&op)
 	}
+	d.failed.Store(op.Name, true)
 	if d.err != nil {
 		return d.err
 	}
-	d.stalled.Store(op.Name, true)
 	<-d.end
 	return syscall.EIO
 }
@@ -151,6 +151,15 @@ func (d *turning) try(t *testing.T) (at string) {
 // harmless tells that what failed is no part of the records.
 func (d *turning) harmless() bool { return strings.Contains(d.what.Load().Name, "flight") }
 
+// names tells whether an error names a file with a call that failed.
+func (d *turning) names(err error) (named bool) {
+	d.failed.Range(func(name, _ any) bool {
+		named = named || strings.Contains(err.Error(), name.(string))
+		return !named
+	})
+	return named
+}
+
 // ended demands that an error came in time, since a call or the failure if that was later, and names the file.
 func (d *turning) ended(t *testing.T, who string, since time.Time, err error) {
 	t.Helper()
@@ -164,12 +173,7 @@ func (d *turning) ended(t *testing.T, who string, since time.Time, err error) {
 	if took := time.Since(since); d.err != nil && took > time.Second || took > tightLimit+time.Second {
 		t.Errorf("%s of %s: %s took %v", op.Call, op.Name, who, took)
 	}
-	named := strings.Contains(err.Error(), op.Name)
-	d.stalled.Range(func(name, _ any) bool {
-		named = named || strings.Contains(err.Error(), name.(string))
-		return !named
-	})
-	if text := err.Error(); !named || d.err == nil && !strings.Contains(text, "goroutine") {
+	if text := err.Error(); !d.names(err) || d.err == nil && !strings.Contains(text, "goroutine") {
 		t.Errorf("%s of %s: %s: %v", op.Call, op.Name, who, err)
 	}
 }
@@ -222,7 +226,7 @@ func (d *turning) work(t *testing.T, node *cluster.Node) (acked int, err error) 
 	}
 	time.Sleep(time.Second - time.Since(began))
 	synctest.Wait()
-	if told := d.told.Load(); d.from%2 == 0 && (told == nil || d.err != nil && !strings.Contains((*told).Error(), d.what.Load().Name)) {
+	if told := d.told.Load(); d.from%2 == 0 && (told == nil || d.err != nil && !d.names(*told)) {
 		t.Errorf("%v failed, and the owner is told %v", *d.what.Load(), told)
 	}
 	return acked, err

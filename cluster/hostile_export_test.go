@@ -26,6 +26,12 @@ func (c *Config) TestDatagrams(meddle func(to parley.ID, packet []byte, send fun
 	c.hooks.meddle = meddle
 }
 
+// TestTransport puts something between a node and its links.
+func (c *Config) TestTransport(wrap func(link.Transport) link.Transport) { c.hooks.wrap = wrap }
+
+// TestHear shows a test what comes to a node.
+func (c *Config) TestHear(hear func(from parley.ID, channel uint32, b []byte)) { c.hooks.hear = hear }
+
 // Greeting is the hello of a node, as its configuration is digested.
 func Greeting(c Config, incarnation uint64) link.Hello {
 	c = c.filled()

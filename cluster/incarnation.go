@@ -63,6 +63,7 @@ func (n *Node) marked() (err error) {
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
+	held = slices.DeleteFunc(held, func(name string) bool { return name == store.LockName })
 	known := slices.Contains(names, markName)
 	if known && len(held) == 0 {
 		return fmt.Errorf("cluster: %s: the folder records is missing, and what the node acknowledged is lost here: "+

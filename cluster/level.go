@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/broadcast/atomic"
 	"parley/broadcast/byzantine"
 	"parley/broadcast/timestamp"
 	"parley/broadcast/vector"
+	"parley/membership/group"
 )
 
 // Level is what a group promises, and against whom.
@@ -82,11 +84,31 @@ const flight = 16 << 20
 // outlives is how many bytes of what a durable group has delivered outlive a node's end.
 const outlives = 8 << 20
 
+// slowLink is how many bytes a second a link carries at least with which a node joins at once, however
+// much is kept.
+const slowLink = 8 << 20
+
+// histories is how long what all durable groups keep may take on its way to a node that joins: all of
+// them may come from one node.
+func (n *Node) histories() parley.Tick {
+	bytes := 0
+	for _, c := range n.c.Groups {
+		if c.Level != Byzantine {
+			bytes += min(c.withDefaults(len(n.c.Groups)).KeepBytes, outlives)
+		}
+	}
+	return parley.Tick(time.Duration(bytes) * time.Second / slowLink)
+}
+
 // leveled is the protocol behind a level.
 func (n *Node) leveled(c GroupConfig) (parley.Protocol, error) {
 	views, l := n.c.views(), c.Level
 	if views.Durable {
 		views.Keep, views.KeepBytes = c.Keep, min(c.KeepBytes, outlives)
+		views.Admit += n.histories()
+		if up, _ := n.others(); up.Has(group.Sponsor(n.self, 0, views.N)) { // else another one is to be asked soon
+			views.First += n.histories()
+		}
 	}
 	switch l {
 	case Total:

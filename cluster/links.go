@@ -72,9 +72,9 @@ func (n *Node) newLinks(incarnation uint64) (link.Transport, error) {
 	if n.c.Links != Datagrams {
 		c := n.linking(incarnation, addresses)
 		if n.c.Links == Calls {
-			return links(link.NewCalls(c))
+			return n.wrapped(links(link.NewCalls(c)))
 		}
-		return links(link.New(c))
+		return n.wrapped(links(link.New(c)))
 	}
 	n.c.Log.Warn("links are datagrams: nothing is encrypted, and who can put packets on the network speaks for any node")
 	for i, address := range addresses { // a packet shows the number of an address, not its name
@@ -88,6 +88,14 @@ func (n *Node) newLinks(incarnation uint64) (link.Transport, error) {
 		Self: n.self, Peers: addresses, Network: n.c.Network, Handler: carrier{n},
 		Meddle: n.c.hooks.meddle,
 	}))
+}
+
+// wrapped is what a test has put between the node and its links.
+func (n *Node) wrapped(made link.Transport, err error) (link.Transport, error) {
+	if err == nil && n.c.hooks.wrap != nil {
+		made = n.c.hooks.wrap(made)
+	}
+	return made, err
 }
 
 // links are those that were made: none after an error, and not some that are nil.

@@ -41,6 +41,7 @@ type sighting struct {
 	life     uint64 // the newest
 	store    uint64 // the number of its folder; 0: it has none, or did not say
 	position uint64 // the greatest that its disk is known to have had
+	began    uint64 // the one at which its newest life began
 	refused  uint64 // the number of a folder of which an old copy came: it has lost what it had
 }
 
@@ -106,8 +107,8 @@ func (l *lives) parse(text string) error {
 		if _, err := fmt.Sscanf(line, "own %d\n", &l.own); err == nil {
 			continue
 		}
-		if _, err := fmt.Sscanf(line, "saw %q %q %d %d %d %d\n",
-			&name, &s.serial, &s.life, &s.store, &s.position, &s.refused); err != nil {
+		if _, err := fmt.Sscanf(line, "saw %q %q %d %d %d %d %d\n",
+			&name, &s.serial, &s.life, &s.store, &s.position, &s.began, &s.refused); err != nil {
 			if _, err := fmt.Sscanf(line, "seen %d %q\n", &s.life, &name); err != nil { // as it was before folders were known
 				return fmt.Errorf("%q is no line of the book of incarnations", line)
 			}
@@ -127,7 +128,8 @@ func (l *lives) save() error {
 	fmt.Fprintf(&text, "own %d\n", l.own)
 	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
 		for _, s := range l.seen[name] {
-			fmt.Fprintf(&text, "saw %q %q %d %d %d %d\n", name, s.serial, s.life, s.store, s.position, s.refused)
+			fmt.Fprintf(&text, "saw %q %q %d %d %d %d %d\n",
+				name, s.serial, s.life, s.store, s.position, s.began, s.refused)
 		}
 	}
 	l.moved = false
@@ -184,37 +186,39 @@ func (l *lives) compare(name string, h link.Hello, serial string) (why link.Reas
 	if h.Incarnation == last.life {
 		had = h.Disk.Position
 	}
+	// A copy may have come to the same number of a life.
+	other := h.Incarnation == last.life && h.Disk.Began != last.began
 	known := h.Disk.Store != 0 && last.store != 0 // not if one of them spoke an earlier version of the wire
 	switch {
 	case h.Disk.Store != 0 && slices.ContainsFunc(all, func(s sighting) bool { return s.refused == h.Disk.Store }):
 		return link.Behind, false
 	case h.Incarnation < last.life, h.Incarnation == last.life && known && last.store != h.Disk.Store:
 		return link.OldLife, false
-	case known && last.store == h.Disk.Store && had < last.position:
+	case known && last.store == h.Disk.Store && (had < last.position || other):
 		all[len(all)-1].refused = h.Disk.Store
 		return link.Behind, true
 	case h.Incarnation == last.life && serial == last.serial && (known || h.Disk.Store == 0):
 		return 0, false
 	}
 	all = slices.DeleteFunc(all, func(s sighting) bool { return s.serial == serial })
-	next := sighting{serial, h.Incarnation, h.Disk.Store, h.Disk.Position, last.refused}
+	next := sighting{serial, h.Incarnation, h.Disk.Store, h.Disk.Position, h.Disk.Began, last.refused}
 	if next.store == 0 { // it may say so again
-		next.store, next.position = last.store, last.position
+		next.store, next.position, next.began = last.store, last.position, last.began
 	}
 	all = append(all, next)
 	all = all[max(0, len(all)-sightings):]
 	return 0, true
 }
 
-// told takes the position that a member's disk has now.
-func (l *lives) told(name string, position uint64) {
+// told takes the position that a member's disk has now, in a life. What a life before says late is of its own folder.
+func (l *lives) told(name string, life, position uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.seen[name]
 	if len(all) == 0 {
 		return
 	}
-	if s := &all[len(all)-1]; s.store != 0 && position > s.position {
+	if s := &all[len(all)-1]; s.store != 0 && s.life == life && position > s.position {
 		s.position, l.moved = position, true
 	}
 }
@@ -277,5 +281,5 @@ func (n *Node) tellDisk(to parley.ID) {
 	if n.store != nil {
 		position = n.store.Position()
 	}
-	n.say(to, parley.Msg{Kind: diskTold, Value: position})
+	n.say(to, parley.Msg{Kind: diskTold, Seq: n.lives.own, Value: position})
 }

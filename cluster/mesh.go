@@ -56,6 +56,9 @@ func (c Config) digest() [sha256.Size]byte {
 		text(g.Name)
 		text(fmt.Sprint(g.Level))
 	}
+	if c.views().Liars > 0 && len(c.Tables) > 0 { // nodes that do not tell what they have are refused
+		text("tables whose copies are compared in each view")
+	}
 	text("tables")
 	for _, t := range c.Tables {
 		t = t.withDefaults()
@@ -113,6 +116,9 @@ func (identities) Explain(err error) error { return cert.Explain(err) }
 type carrier struct{ n *Node }
 
 func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
+	if c.n.c.hooks.hear != nil {
+		c.n.c.hooks.hear(from, channel, b)
+	}
 	if channel == adminChannel {
 		if err := c.n.heard(from, b); err != nil && c.n.links.due(from) {
 			c.n.c.Log.Warn("what a node says of others is no message", "from", c.n.c.Members[from].Name, "why", err)
@@ -232,6 +238,9 @@ func (n *Node) gather(ctx context.Context) error {
 			return ErrForgotten
 		case up.Len() == all:
 			return ctx.Err()
+		}
+		if why := n.admin.why.Load(); why != nil { // the disk has failed, perhaps
+			return *why
 		}
 		select {
 		case <-look.C:

@@ -109,13 +109,15 @@ type Config struct {
 	hooks hooks
 }
 
-// hooks are what tests change: the disk, the versions of the wire, the limits of links.
+// hooks are what tests change: the disk, the versions of the wire, the limits of links, what a node sends.
 type hooks struct {
 	disk             disk.Disk
 	logSize          int64
 	wireMin, wireMax uint16
 	limits           link.Limits
 	meddle           func(to parley.ID, packet []byte, send func([]byte))
+	wrap             func(link.Transport) link.Transport
+	hear             func(from parley.ID, channel uint32, b []byte)
 }
 
 // Times are how long a node waits for what. What is 0 has a default, for a local network.
@@ -162,7 +164,7 @@ func (c Config) slots() int { return [...]int{4096, 4096, 1024, 128, 4}[min(c.M,
 func (c Config) views() group.Config {
 	t := c.Times.WithDefaults()
 	v := group.Config{
-		N: len(c.Members), Return: true, Durable: c.Durable,
+		N: len(c.Members), Return: true, Durable: c.Durable, Liars: (len(c.Members) - 1) / 3,
 		Flush: parley.Tick(t.Flush), Wait: parley.Tick(t.Retry), Stagger: parley.Tick(t.Retry / 2),
 		Admit: parley.Tick(t.Retry), First: parley.Tick(t.Retry / 2), Become: parley.Tick(t.Suspect + t.Flush + 2*t.Retry),
 	}

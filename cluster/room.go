@@ -20,7 +20,7 @@ func (n *Node) hasRoom() error {
 	if n.store == nil {
 		return nil
 	}
-	if err := n.store.Room(store.RoomRefuse); err != nil {
+	if err := n.store.Room(n.store.Least()); err != nil {
 		return fmt.Errorf("%w: %w, or ask another node", ErrNoRoom, err)
 	}
 	return nil
@@ -39,7 +39,7 @@ func (n *Node) storeStatus() *StoreStatus {
 	if st.Err != nil {
 		s.Error = st.Err.Error()
 	}
-	if err := n.store.Room(store.RoomRefuse); err != nil {
+	if err := n.store.Room(n.store.Least()); err != nil {
 		s.Full = err.Error()
 	} else if err := n.store.Room(store.RoomWarn); err != nil {
 		s.Low = err.Error()

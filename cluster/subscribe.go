@@ -173,9 +173,13 @@ type Subscription struct {
 // Subscribe reads the group's deliveries from a position on, in their order: those that are
 // kept, and then what comes. Who has read one and goes on later asks for its position plus
 // 1. 0 stands for what is delivered from now on. Positions that are no longer kept fail
-// with a [GoneError], and so do all from before this node was last away, with a level that gives
-// each member its own positions. Where a group begins anew, for all its members had ended and it
-// is in memory, as Byzantine groups are, so do the positions: one of before means another payload.
+// with a [GoneError]. Where a group begins anew, for all its members had ended and it is in
+// memory, as Byzantine groups are, so do the positions: one of before means another payload.
+//
+// With the levels Reliable, Uniform, FIFO and Causal, which give each member its own positions,
+// a node that was away takes over those of another member. In memory all from before then fail
+// likewise; in a durable group they stand for other payloads. So after ErrOut, or another start
+// of the node, read such a group from 1 on, or from GoneError.First, and pass over what you have.
 //
 // Nothing is buffered for a subscription. One that falls behind what is kept, by
 // GroupConfig.Keep, is cut off with ErrSlow.

@@ -34,8 +34,8 @@ type TableConfig struct {
 	State string
 	// Level is Total: others are refused.
 	Level Level
-	// Sessions is how many clients are remembered; 4096 by default. Who has been silent the
-	// longest is forgotten, and told so if it asks again.
+	// Sessions is how many are remembered; 4096 by default. If more are open, the client who has most
+	// loses the one that was silent the longest, and is told so if it asks again.
 	Sessions int
 	// Waiting is how many commands may wait for their answers at this node at a time; 4096
 	// by default. Who asks for more is held back.
@@ -120,8 +120,8 @@ type Table struct {
 	packs   map[uint64][]*call // under way
 	next    uint64             // number of a pack
 	sends   bool               // somebody is about to send
-	member  bool               // what is sent is carried
-	joined  chan struct{}      // closed when it is a member again
+	serving bool               // it is a member, and has the state: what is sent is carried out
+	joined  chan struct{}      // closed when it is so again
 	stopped error              // why the copy of this node answers nothing
 	differs map[parley.ID]bool // whose copies differ from those of the majority, or from this one
 	closed  error
@@ -168,12 +168,12 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 		service.New(service.Config{
 			N: views.N, New: t.application, Every: c.compares(), Recover: true,
 			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,
-			Piece: statePiece, Longest: maxSnapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
+			Liars: views.Liars, Piece: statePiece, Longest: maxSnapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
 		}),
 	)
 	process, err := n.host.Open(host.Options{
 		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.self), Upper: n.watched("table/"+c.Name, t),
-		After: t.after, Again: n.again, Class: link.Bulk,
+		After: t.after, Again: n.again, Class: link.Bulk, Long: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
@@ -297,11 +297,9 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case group.Out:
 		log.Warn("out of the view: this node is to join again")
-		t.member = false
 		t.abandon(ErrOut)
-	case parley.View:
-		if !t.member && t.closed == nil {
-			t.member = true
+	case service.Serving:
+		if t.serving = m.Value == 1; t.serving && t.closed == nil {
 			close(t.joined)
 			t.joined = make(chan struct{})
 		}
@@ -318,6 +316,13 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		t.differs[m.Origin] = true
 		log.Error("replica diverged", "node", t.n.c.Members[m.Origin].Name, "position", m.Seq,
 			"majority", m.Kind == service.Diverged)
+	case service.Parted:
+		t.differs[t.n.self] = true
+		log.Error("replica differs from that of the others: it takes theirs", "position", m.Seq)
+		t.abandon(ErrOut)
+	case service.Alike:
+		delete(t.differs, t.n.self)
+		log.Info("has the state of the others", "position", m.Seq)
 	case service.Stopped:
 		t.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
 		log.Error("replica stopped; this node serves the table no more", "position", m.Seq, "why", string(m.Body))

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -30,11 +32,21 @@ type call struct {
 
 // Open opens a session, under whose number commands can be asked that are carried out once
 // however often they are asked.
-func (t *Table) Open(ctx context.Context) (session uint64, err error) {
+func (t *Table) Open(ctx context.Context) (session uint64, err error) { return t.OpenFor(ctx, "") }
+
+// OpenFor is Open in the name of a client of this application. When more sessions are open than the
+// table remembers, or their answers take too much room, the client who has most loses the one that
+// was silent the longest. All sessions without a name count as one client's. Of a name that is
+// longer than [service.MaxOwner] bytes a hash counts.
+func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err error) {
 	if err := t.writes(); err != nil {
 		return 0, err
 	}
-	r, err := t.ask(ctx, callName{}, nil)
+	if len(client) > service.MaxOwner {
+		h := sha256.Sum256([]byte(client))
+		client = hex.EncodeToString(h[:])
+	}
+	r, err := t.ask(ctx, callName{}, []byte(client))
 	if err != nil {
 		return 0, err
 	}
@@ -142,7 +154,7 @@ func (t *Table) refuses() error {
 		return t.closed
 	case t.stopped != nil:
 		return fmt.Errorf("%w: %w", ErrRefused, t.stopped)
-	case !t.member:
+	case !t.serving:
 		return ErrOut
 	}
 	return nil

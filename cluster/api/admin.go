@@ -106,11 +106,13 @@ func (s *Server) problems(st cluster.Status) []string {
 		out = append(out, fmt.Sprintf("it takes no part yet in %d of %d streams of agreements", mute, len(st.Streams)))
 	}
 	for _, t := range st.Tables {
-		if !t.In {
-			out = append(out, "it is not a member of table "+t.Name)
-		}
-		if t.Stopped != "" {
+		switch {
+		case t.Stopped != "":
 			out = append(out, "table "+t.Name+": "+t.Stopped)
+		case !t.In:
+			out = append(out, "it is not a member of table "+t.Name)
+		case !t.Serving:
+			out = append(out, "it does not have the present state of table "+t.Name+" yet")
 		}
 	}
 	if st.Store != nil && st.Store.Error != "" {

@@ -205,6 +205,30 @@ func TestReadsAreKnown(t *testing.T) {
 	})
 }
 
+// A client that opens more sessions than a table remembers loses its own, and no other client's.
+func TestSharesOfClients(t *testing.T) {
+	four(t, func(t *testing.T, s *served) {
+		ctx := t.Context()
+		quiet, greedy := s.certificate(t, "quiet", all), s.certificate(t, "greedy", all)
+		q, g := s.from(t, "a", quiet), s.from(t, "b", greedy)
+		open, err := q.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if _, err := g.Table.Open(ctx, &parleyv1.OpenRequest{Table: "bank"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = q.Table.Do(ctx, &parleyv1.DoRequest{
+			Table: "bank", Command: []byte("deposit 1"), Call: &parleyv1.Call{Session: open.GetSession(), Number: 1},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Commands in the words of a state machine; a reader may ask only what changes nothing.
 func TestCommands(t *testing.T) {
 	four(t, func(t *testing.T, s *served) {

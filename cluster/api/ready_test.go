@@ -35,6 +35,25 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// A node that is a member of a table and does not have its state yet is not ready.
+func TestReadyWithState(t *testing.T) {
+	for _, c := range []struct {
+		table cluster.TableStatus
+		want  string
+	}{
+		{cluster.TableStatus{ViewStatus: cluster.ViewStatus{In: true}, Serving: true}, ""},
+		{cluster.TableStatus{Name: "t", ViewStatus: cluster.ViewStatus{In: true}},
+			"it does not have the present state of table t yet"},
+		{cluster.TableStatus{Name: "t"}, "it is not a member of table t"},
+		{cluster.TableStatus{Name: "t", Stopped: "why"}, "table t: why"},
+	} {
+		got := new(Server).problems(cluster.Status{State: cluster.Running, Tables: []cluster.TableStatus{c.table}})
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%+v: %q, and not %q", c, got, c.want)
+		}
+	}
+}
+
 // A node whose disk is nearly full is not ready; one with little room is.
 func TestReadyOnFullDisk(t *testing.T) {
 	for _, c := range []struct {

@@ -80,7 +80,7 @@ func serve(t *testing.T, n int, limits api.Limits) *served {
 				{Name: "total"}, {Name: "causal", Level: cluster.Causal}, {Name: "short", Keep: 8},
 			},
 			Tables: []cluster.TableConfig{
-				{Name: "table"}, {Name: "bank", New: func() service.Application { return bank.New() }},
+				{Name: "table"}, {Name: "bank", Sessions: 8, New: func() service.Application { return bank.New() }},
 			},
 		}
 	}

@@ -79,7 +79,7 @@ func (h tables) Open(ctx context.Context, r *parleyv1.OpenRequest) (*parleyv1.Op
 	if err != nil {
 		return nil, err
 	}
-	session, err := t.Open(ctx)
+	session, err := t.OpenFor(ctx, callOf(ctx).who.Name)
 	if err != nil {
 		return nil, err
 	}

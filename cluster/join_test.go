@@ -1,0 +1,322 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/cluster"
+	"parley/cluster/disk"
+	"parley/cluster/link/memory"
+	"parley/replica/keyvalue"
+	"parley/replica/service"
+)
+
+// bulky is a table of keys and values whose state has so many bytes more.
+type bulky struct {
+	*keyvalue.Table
+	more int
+}
+
+func newBulky(more int) func() service.Application {
+	return func() service.Application { return bulky{keyvalue.New(), more} }
+}
+
+func (b bulky) Snapshot() []byte {
+	s := b.Table.Snapshot()
+	out := make([]byte, 8+len(s)+b.more)
+	binary.BigEndian.PutUint64(out, uint64(len(s)))
+	copy(out[8:], s)
+	return out
+}
+
+func (b bulky) Restore(s []byte) bool {
+	if len(s) < 8 || binary.BigEndian.Uint64(s) != uint64(len(s)-8-b.more) {
+		return false
+	}
+	return b.Table.Restore(s[8 : len(s)-b.more])
+}
+
+// withBulky has three nodes with disks in memory and a table of so many bytes, on links on which
+// these take their time.
+func withBulky(t *testing.T, size int, latency time.Duration) (*rig, []*disk.Memory) {
+	t.Helper()
+	all, config := disks(t, 3)
+	r := &rig{tb: t}
+	r.at.network = memory.New(memory.Options{Latency: latency})
+	configured(t, r, 3, func(c *cluster.Config) {
+		config(c)
+		c.Times = cluster.Times{}
+		c.Tables = []cluster.TableConfig{{Name: "t", New: newBulky(size)}}
+	})
+	t.Cleanup(func() { r.stop(0, 1, 2) })
+	r.start(0, 1, 2)
+	r.settle()
+	return r, all
+}
+
+// put has a node give a key a value.
+func (r *rig) put(ctx context.Context, i int, key, value string) {
+	r.tb.Helper()
+	if _, _, err := r.table(i).Session().Do(ctx, keyvalue.Put([]byte(key), []byte(value))); err != nil {
+		r.tb.Fatalf("node %d: %v", i, err)
+	}
+}
+
+// get has a node read a key.
+func (r *rig) get(ctx context.Context, i int, key string) (value string, err error) {
+	b, _, err := r.table(i).Query(ctx, keyvalue.Get([]byte(key)))
+	if err != nil {
+		return "", err
+	}
+	a, _ := keyvalue.ReadAnswer(b)
+	return string(a.Value), a.Status.Err()
+}
+
+// ready waits until a node says that it serves the table, and demands that it then answers at once,
+// and that it refuses at once what it is asked before.
+func (r *rig) ready(i int, key, want string) (took time.Duration) {
+	r.tb.Helper()
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		took = time.Since(began)
+		status := r.nodes[i].Load().Status().Tables[0]
+		ctx, cancel := context.WithTimeout(r.tb.Context(), 50*time.Millisecond)
+		value, err := r.get(ctx, i, key)
+		cancel()
+		switch {
+		case status.Serving && status.In:
+			if value != want || err != nil {
+				r.tb.Fatalf("node %d is ready after %v and answers %q, %v", i, took, value, err)
+			}
+			return took
+		case err == nil && value != want, err != nil && !errors.Is(err, cluster.ErrOut):
+			r.tb.Fatalf("node %d is not ready after %v and answers %q, %v", i, took, value, err)
+		case took > 30*time.Second:
+			r.tb.Fatalf("node %d is not ready after %v", i, took)
+		}
+	}
+}
+
+// lose has a node end, and gives it an empty disk: it is to join the others as a new one.
+func (r *rig) lose(i int) *disk.Memory {
+	d := disk.NewMemory(-1)
+	r.stop(i)
+	r.configs[i].TestDisk(d)
+	r.configs[i].Rejoin = true
+	return d
+}
+
+// A node that lost its disk and joins with a long table is ready when it answers, and not before.
+// Meanwhile the others stay in their views, suspect nobody, and answer their clients.
+func TestReadyMeansReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := withBulky(t, 32<<20, time.Millisecond)
+		ctx := soon(t, time.Minute)
+		r.put(ctx, 0, "k", "v")
+		r.lose(2)
+		time.Sleep(3 * time.Second) // the others have left it out
+		before := r.nodes[0].Load().Status().Tables[0].View
+		asked, stop := context.WithCancel(ctx)
+		var clients sync.WaitGroup
+		var longest atomic.Int64
+		for i := range 2 {
+			clients.Go(func() {
+				for s := r.table(i).Session(); asked.Err() == nil; time.Sleep(time.Millisecond) {
+					began := time.Now()
+					if _, _, err := s.Do(asked, keyvalue.Add([]byte("n"), 1)); err != nil && asked.Err() == nil {
+						t.Error(err)
+					} else if took := int64(time.Since(began)); asked.Err() == nil && took > longest.Load() {
+						longest.Store(took)
+					}
+				}
+			})
+			clients.Go(func() {
+				for ; asked.Err() == nil; time.Sleep(5 * time.Millisecond) {
+					v := r.nodes[i].Load().Status().Tables[0].ViewStatus
+					if !v.In || !slices.Contains(v.Members, "node1") || !slices.Contains(v.Members, "node2") ||
+						len(v.Suspected) > 0 || v.View > before+1 {
+						t.Errorf("node %d is in view %d of %v and suspects %v", i, v.View, v.Members, v.Suspected)
+					}
+				}
+			})
+		}
+		r.start(2)
+		t.Log("ready after", r.ready(2, "k", "v"))
+		stop()
+		clients.Wait()
+		t.Log("the longest answer takes", time.Duration(longest.Load()))
+		if d := time.Duration(longest.Load()); d > 50*time.Millisecond {
+			t.Errorf("somebody waits for %v", d)
+		}
+		r.same(ctx)
+		// It is so, too, when it comes back with its disk.
+		r.stop(2)
+		r.configs[2].Rejoin = false
+		r.start(2)
+		t.Log("ready again after", r.ready(2, "k", "v"))
+	})
+}
+
+// What a node has fetched is on its disk before it is ready: with one other, whose disk has less, it goes on with
+// everything that was acknowledged, though all who gave it the state are gone for good.
+func TestFetchedStateIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := withBulky(t, 4<<20, 10*time.Millisecond)
+		ctx := soon(t, time.Minute)
+		r.put(ctx, 0, "k", "v")
+		d := r.lose(2)
+		r.start(2)
+		r.ready(2, "k", "v")
+		r.stop(0)
+		r.put(ctx, 2, "late", "w")
+		left := d.Crash(nil)
+		r.stop(1, 2)
+		r.configs[2].TestDisk(left)
+		r.configs[2].Rejoin = false
+		r.start(0, 2)
+		for _, i := range []int{2, 0} {
+			r.ready(i, "k", "v")
+			if got, err := r.get(ctx, i, "late"); got != "w" || err != nil {
+				t.Errorf("node %d: %q, %v", i, got, err)
+			}
+		}
+	})
+}
+
+// One of those who have the state ends while a node fetches it, or that node itself does: it is ready soon all the same,
+// with everything that was acknowledged.
+func TestFetchIsCutShort(t *testing.T) {
+	for _, ends := range []int{0, 1, 2} {
+		t.Run(fmt.Sprint("node ", ends), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, _ := withBulky(t, 8<<20, 10*time.Millisecond)
+				ctx := soon(t, time.Minute)
+				r.put(ctx, 0, "k", "v")
+				d := r.lose(2)
+				r.start(2)
+				for { // until it has some of it
+					v := r.nodes[2].Load().Status().Tables[0]
+					if v.Serving {
+						t.Fatal("it has all at once")
+					}
+					if v.In {
+						break
+					}
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(100 * time.Millisecond)
+				if r.nodes[2].Load().Status().Tables[0].Serving {
+					t.Fatal("it has all already")
+				}
+				left := d.Crash(nil)
+				r.stop(ends)
+				if ends == 2 {
+					r.configs[2].TestDisk(left)
+					r.configs[2].Rejoin = false
+					r.start(2)
+				}
+				if took := r.ready(2, "k", "v"); ends != 2 && took > time.Second {
+					t.Errorf("ready %v after it lost one of two others", took)
+				}
+				r.put(ctx, 2, "after", "w")
+				if ends != 2 {
+					r.start(ends)
+				}
+				for i := range 3 {
+					r.ready(i, "after", "w")
+				}
+				r.same(ctx)
+			})
+		})
+	}
+}
+
+// A node that lost its disk joins durable groups of all six levels, each of which keeps 8 MiB for it, over links of
+// 100 Mbit/s. The others stay in their views, and what they broadcast meanwhile is delivered.
+func TestJoinWithFullHistories(t *testing.T) {
+	levels := []cluster.Level{cluster.Total, cluster.Reliable, cluster.Uniform, cluster.FIFO, cluster.Causal, cluster.Atomic}
+	synctest.Test(t, func(t *testing.T) {
+		_, config := disks(t, 3)
+		r := &rig{tb: t}
+		r.at.network = memory.New(memory.Options{Latency: time.Millisecond, Window: 12 << 10})
+		configured(t, r, 3, func(c *cluster.Config) {
+			config(c)
+			c.Times, c.Tables = cluster.Times{}, nil
+			for _, level := range levels {
+				c.Groups = append(c.Groups, cluster.GroupConfig{Name: level.String(), Level: level})
+			}
+		})
+		t.Cleanup(func() { r.stop(0, 1, 2) })
+		r.start(0, 1, 2)
+		r.settle()
+		ctx := soon(t, 10*time.Minute)
+		group := func(i int, level cluster.Level) *cluster.Group { return r.nodes[i].Load().Group(level.String()) }
+		payload := make([]byte, 60<<10)
+		var filling sync.WaitGroup
+		for _, level := range levels {
+			filling.Go(func() {
+				for range 150 {
+					if _, err := group(0, level).Broadcast(ctx, payload); err != nil {
+						t.Errorf("%s: %v", level, err)
+					}
+				}
+			})
+		}
+		filling.Wait()
+		r.lose(2)
+		time.Sleep(3 * time.Second)
+		asked, stop := context.WithCancel(ctx)
+		var clients sync.WaitGroup
+		var longest atomic.Int64
+		for i := range 2 {
+			for _, level := range levels {
+				clients.Go(func() {
+					for ; asked.Err() == nil; time.Sleep(10 * time.Millisecond) {
+						began := time.Now()
+						if _, err := group(i, level).Broadcast(asked, []byte("x")); err != nil && asked.Err() == nil {
+							t.Errorf("%s at node %d: %v", level, i, err)
+						} else if took := int64(time.Since(began)); asked.Err() == nil && took > longest.Load() {
+							longest.Store(took)
+						}
+					}
+				})
+			}
+			clients.Go(func() {
+				for ; asked.Err() == nil; time.Sleep(5 * time.Millisecond) {
+					for k, v := range views(r.nodes[i].Load()) {
+						if !v.In || !slices.Contains(v.Members, "node1") || !slices.Contains(v.Members, "node2") ||
+							len(v.Suspected) > 0 || v.View > 3 {
+							t.Errorf("node %d is in view %d of %v of group %d and suspects %v", i, v.View, v.Members, k, v.Suspected)
+						}
+					}
+				}
+			})
+		}
+		began := time.Now()
+		r.start(2)
+		for {
+			out := func(v cluster.ViewStatus) bool { return !v.In || len(v.Members) < 3 }
+			if !slices.ContainsFunc(views(r.nodes[2].Load()), out) {
+				break
+			}
+			if time.Since(began) > time.Minute {
+				t.Fatalf("it is not in all groups: %+v", views(r.nodes[2].Load()))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		t.Log("a member of all after", time.Since(began))
+		time.Sleep(3 * time.Second)
+		stop()
+		clients.Wait()
+		if d := time.Duration(longest.Load()); d > 50*time.Millisecond {
+			t.Errorf("a broadcast takes %v", d)
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package cluster
+
+import (
+	"testing"
+
+	"parley/cluster/link"
+)
+
+// hello returns what a node says first: the number of its life, its folder, the position at which the life began, and
+// the position now.
+func hello(life, folder, began, position uint64) (h link.Hello) {
+	h.Incarnation, h.Disk.Store, h.Disk.Began, h.Disk.Position = life, folder, began, position
+	return h
+}
+
+// judged demands that a node is let in, or refused for a reason.
+func judged(t *testing.T, l *lives, h link.Hello, want link.Reason) {
+	t.Helper()
+	var got link.Reason
+	if down := l.judge("n", h, "serial", 1<<60); down != nil {
+		got = down.Reason
+	}
+	if got != want {
+		t.Errorf("life %d of folder %d, began at %d, at %d: %v, want %v", h.Incarnation, h.Disk.Store, h.Disk.Began,
+			h.Disk.Position, got, want)
+	}
+}
+
+// An old copy is refused for the number of its life. It is refused, too, when it has come to the number that is known,
+// whatever it has written by then.
+func TestCopyWithAKnownLife(t *testing.T) {
+	l := livesInMemory(func(string) bool { return false })
+	judged(t, l, hello(7, 1, 100, 100), 0)
+	judged(t, l, hello(7, 1, 100, 110), 0) // it connects again
+	judged(t, l, hello(6, 1, 90, 95), link.OldLife)
+	judged(t, l, hello(7, 1, 300, 301), link.Behind)
+	judged(t, l, hello(8, 1, 400, 400), link.Behind)
+	judged(t, l, hello(9, 2, 0, 0), 0)
+	// Nor is one that was taken when the life before had been stopped.
+	l = livesInMemory(func(string) bool { return false })
+	judged(t, l, hello(7, 1, 100, 110), 0)
+	judged(t, l, hello(7, 1, 100, 101), link.Behind)
+}
+
+// What a life says late is not taken for what the next one has on another folder.
+func TestLatePositionOfALifeBefore(t *testing.T) {
+	l := livesInMemory(func(string) bool { return false })
+	judged(t, l, hello(7, 1, 0, 100), 0)
+	judged(t, l, hello(8, 2, 0, 1), 0)
+	l.told("n", 7, 1_000_000)
+	judged(t, l, hello(8, 2, 0, 20), 0)
+	l.told("n", 8, 50)
+	judged(t, l, hello(9, 2, 40, 40), link.Behind)
+}
