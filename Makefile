@@ -35,7 +35,7 @@ steady-short: ## the tests of what has changed since BASE, by default where the 
 	$(GO) run ./internal/steady -short $(if $(BASE),-base $(BASE))
 
 .PHONY: check
-check: vet cross staticcheck lint drift rename-check vuln ## all checks of the source: the next seven
+check: vet cross staticcheck lint storebench drift rename-check vuln ## all checks of the source: the next eight
 
 .PHONY: vet
 vet: ## go vet, of the tools too
@@ -55,6 +55,11 @@ staticcheck: ## staticcheck
 lint: ## golangci-lint; its first build takes minutes
 	$(GO) -C tools/lint mod tidy -diff
 	$(LINT) run ./...
+
+.PHONY: storebench
+storebench: ## vet the comparison of logs in tools/storebench; its first build takes a minute
+	$(GO) -C tools/storebench mod tidy -diff
+	$(GO) -C tools/storebench vet ./...
 
 .PHONY: drift
 drift: ## demand that go.mod, go.sum and generated files are up to date
