@@ -368,7 +368,8 @@ func (g *merging) link(from, to parley.ID, got []*item) {
 // missing looks at what was sent and did not arrive. Between two messages that arrived in
 // the same life of the receiver it was lost; so it was if the receiver had begun before
 // it was sent, and did not end soon after. What a process sent last before it crashed dies
-// with it: no link lost that.
+// with it: no link lost that. Nor is anything lost by a link that was sent last to a process
+// which crashed, where its sender would have said so: the process never came to read it.
 func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
 	l := g.nodes[to]
 	if l.gaps {
@@ -397,8 +398,8 @@ func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
 				if pairs[end].life == max(life, 1) && s.Time > l.begins[0] {
 					g.lost[at] = append(g.lost[at], to)
 				}
-			} else if life == max(life, len(l.begins)) || life == 0 {
-				if s.Time > l.begins[len(l.begins)-1] && s.Time+parley.Tick(g.how.Grace) < l.end {
+			} else if last := len(l.begins); (life >= last || life == 0) && !(l.numbered && l.killed[last-1]) {
+				if s.Time > l.begins[last-1] && s.Time+parley.Tick(g.how.Grace) < l.end {
 					g.lost[at] = append(g.lost[at], to)
 				}
 			}

@@ -33,6 +33,25 @@ func numbered(t *testing.T, self int, life uint64, events ...trace.Event) trace.
 	return all[0]
 }
 
+// What was sent to a process that crashed later, and never read it, is not lost by a link, however long
+// before the crash it was sent; what its sender says is.
+func TestMergeKilledReceiverLosesNothing(t *testing.T) {
+	m := parley.Msg{Kind: 1, Value: 7}
+	send := func(at parley.Tick) trace.Event { return trace.Event{Op: trace.Send, Peer: 1, Time: at, Msg: m} }
+	first := numbered(t, 0, 1, trace.Event{Op: trace.Start}, send(10), send(20), send(30),
+		trace.Event{Op: trace.Lose, Peer: 1, Time: 30}, trace.Event{Op: trace.Timeout, Time: 90_000})
+	get := trace.Event{Op: trace.Receive, Peer: 0, Time: 15, Cause: trace.Sending(1, 1), Msg: m}
+	for _, c := range []struct {
+		end  trace.Op
+		lost uint64
+	}{{trace.Crash, 1}, {trace.Timeout, 2}} {
+		other := numbered(t, 1, 1, trace.Event{Op: trace.Start}, get, trace.Event{Op: c.end, Time: 80_000})
+		if w := merged(t, []trace.Trace{other, first}, trace.Merging{Grace: 100}); w.Lost != c.lost {
+			t.Errorf("the receiver ends with %v: got %d lost, want %d", c.end, w.Lost, c.lost)
+		}
+	}
+}
+
 // Receipts in numbered traces are of what they say, though the messages are all alike, some
 // overtake others, come twice or are lost, and their sender has crashed and come back. What
 // it sent last before it crashed is not lost.

@@ -36,15 +36,15 @@ func (r *running) kill(how Crash) error {
 		return nil
 	}
 	c.killed = true
+	now := r.began.Now() // it does no more, however late its end is noticed
+	if how.Effects == 0 {
+		now = max(how.When, now)
+	}
 	if err := c.Kill(); err != nil {
 		return err
 	}
 	if err := r.gone(c); err != nil {
 		return err
-	}
-	now := r.began.Now()
-	if how.Effects == 0 {
-		now = max(how.When, now)
 	}
 	r.down(c, now, how.Back, how.Lost)
 	return nil

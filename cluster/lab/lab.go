@@ -79,7 +79,6 @@ type status struct {
 	Over           bool     // the machine has been stopped
 	Events         uint64   // so far
 	Sent, Received []uint64 // messages, by process; without those that were lost before they left
-	Lost           uint64   // of these
 	Down           []parley.ID
 	Late           time.Duration // how late the process woke, at most
 }

@@ -12,7 +12,7 @@ import (
 	"parley/trace"
 )
 
-// carrier carries messages through the weather, and counts those that are lost at once. Its
+// carrier carries messages through the weather, and writes down those that are lost at once. Its
 // Send is called within a step of the machine, of which there is one at a time.
 type carrier member
 
@@ -22,8 +22,10 @@ func (c *carrier) Send(to parley.ID, class link.Class, channel uint32, head, bod
 	of, now := trace.Sending(c.Life, c.sends), c.sentAt
 	due, cut := c.sky.befall(to, now)
 	c.counted.Sent[to] += uint64(len(due)) - 1
-	if len(due) == 0 {
-		c.lose(to, now, cut)
+	if len(due) == 0 && cut {
+		c.lose(to, now, parley.Msg{Value: byCut})
+	} else if len(due) == 0 {
+		c.lose(to, now, parley.Msg{Value: byChance})
 	}
 	c.mu.Unlock()
 	sent := false
@@ -37,21 +39,23 @@ func (c *carrier) Send(to parley.ID, class link.Class, channel uint32, head, bod
 		c.mu.Lock()
 		c.counted.Sent[to]--
 		if c.up.Has(to) || !c.down.Has(to) {
-			c.counted.Lost++
-			c.lose(to, now, false)
+			c.lose(to, now, parley.Msg{Value: byLink, Seq: c.met[to]})
 		}
 		c.mu.Unlock()
 	}
 	return sent
 }
 
+// What loses a message is the Value of a trace.Lose that a process writes.
+const (
+	byChance = iota // the weather
+	byCut           // the weather cuts the two off
+	byLink          // the link was broken. Seq: the life of the process at its other end, 0 before the first link
+)
+
 // lose writes down that what was sent last does not reach a process, or does not reach it again. The lock is held.
-func (c *carrier) lose(to parley.ID, now parley.Tick, cut bool) {
-	e := trace.Event{Op: trace.Lose, At: c.Self, Peer: to, Time: max(now, 0)}
-	if cut {
-		e.Msg.Value = 1
-	}
-	c.written.Add(e)
+func (c *carrier) lose(to parley.ID, now parley.Tick, how parley.Msg) {
+	c.written.Add(trace.Event{Op: trace.Lose, At: c.Self, Peer: to, Time: max(now, 0), Msg: how})
 }
 
 func (c *carrier) Flush(to parley.ID) { c.mesh.Flush(to) }
@@ -59,9 +63,10 @@ func (c *carrier) Flush(to parley.ID) { c.mesh.Flush(to) }
 // handler takes what comes on the links.
 type handler member
 
-func (h *handler) Up(id parley.ID, _ uint64) {
+func (h *handler) Up(id parley.ID, life uint64) {
 	h.mu.Lock()
 	h.up.Add(id)
+	h.met[id] = life
 	h.inbox.links[id]++
 	h.inbox.back(id)
 	if h.down.Has(id) { // it begins to count anew, as we do

@@ -56,6 +56,7 @@ type member struct {
 	over    bool // and the trace is whole
 	up      parley.Set
 	down    parley.Set // who was up
+	met     []uint64   // lives at the other ends of the last links, by process
 	inbox   inbox
 	counted status
 	made    int // how many of the requests have been made
@@ -150,6 +151,7 @@ func (m *member) follow(ctx context.Context, o order) error {
 func (m *member) listen(ctx context.Context) (err error) {
 	n := m.Header.N
 	m.counted.Sent, m.counted.Received = make([]uint64, n), make([]uint64, n)
+	m.met = make([]uint64, n)
 	m.inbox = inbox{links: make([]int, n), seen: make([]letter, n), wake: make(chan struct{}, 1)}
 	m.sky, m.doom = newSky(&m.Weather, m.Self, n), doom{m: m, steps: m.Steps}
 	if m.trust, err = cert.LoadTrust(m.Certs, nil); err != nil {

@@ -71,6 +71,7 @@ type running struct {
 	late    time.Duration
 	stopped map[parley.ID][]trace.Event // pauses
 	died    map[parley.ID][]parley.Tick // by life
+	rose    map[parley.ID][]parley.Tick // when processes were started again
 	lost    map[parley.ID]uint64        // the first life after a disk was lost
 
 	weathered   uint64 // messages that the weather kept from arriving
@@ -109,7 +110,7 @@ func (r *Run) Do(ctx context.Context) (trace.Header, *trace.Log, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	run := &running{Run: r, came: make(chan said, 64), stopped: make(map[parley.ID][]trace.Event),
-		died: make(map[parley.ID][]parley.Tick), lost: make(map[parley.ID]uint64)}
+		died: make(map[parley.ID][]parley.Tick), rose: make(map[parley.ID][]parley.Tick), lost: make(map[parley.ID]uint64)}
 	over, err := run.run(ctx)
 	for _, c := range run.members {
 		if c != nil {
@@ -330,6 +331,7 @@ func (r *running) again(ctx context.Context, id parley.ID, lost bool) error {
 			return err
 		}
 	}
+	r.rose[id] = append(r.rose[id], r.began.Now())
 	if err := r.start(ctx, id, c.life+1, r.peers[id]); err != nil {
 		return err
 	}

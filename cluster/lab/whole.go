@@ -59,6 +59,9 @@ func (r *running) written(id parley.ID, life uint64) (trace.Trace, error) {
 	}
 	crashed := false
 	for _, e := range t.Log.Events {
+		if e.Op == trace.Lose && e.Msg.Value == byLink && r.wasDown(e.Peer, e.Msg.Seq, e.Time) {
+			continue
+		}
 		add(e)
 		crashed = e.Op == trace.Crash
 		if e.Op == trace.Lose {
@@ -115,11 +118,29 @@ func (r *running) facts(w *trace.Whole) trace.Facts {
 
 // missed counts a message that the weather kept from arriving.
 func (r *running) missed(e trace.Event) {
-	if r.weathered++; e.Msg.Value == 0 {
+	if e.Msg.Value == byLink {
+		return
+	}
+	if r.weathered++; e.Msg.Value == byChance {
 		r.chance = true
 	} else if r.Weather.edge(e.At, e.Peer) || !r.Relays {
 		r.cut = true
 	}
+}
+
+// wasDown tells whether a message that a broken link refused was for a life of a process that had ended:
+// then the link lost nothing. Who sends may find the link broken before it is told why, and before the end
+// of the process is noted, on a busy computer long before. Life 0 is the one at that time.
+func (r *running) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
+	noted := when + parley.Tick(time.Second/r.Tick)
+	died := r.died[id]
+	if life > 0 {
+		return life <= uint64(len(died)) && died[life-1] <= noted
+	}
+	by := func(all []parley.Tick, t parley.Tick) int {
+		return len(all) - len(slices.DeleteFunc(slices.Clone(all), func(x parley.Tick) bool { return x <= t }))
+	}
+	return by(died, noted) > by(r.rose[id], when)
 }
 
 // misled tells whether the clock of a process that does not lie is more wrong than it may be.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/trace"
@@ -30,5 +31,51 @@ func TestKilledBeforeItWrote(t *testing.T) {
 	}
 	if _, err := r.written(1, 1); !errors.Is(err, trace.ErrEmpty) {
 		t.Errorf("of one that lives: %v", err)
+	}
+}
+
+// What a broken link refused is lost by the link if its receiver was up, and not if it had died: whoever sends may
+// find the link broken before the death is noted. The weather's losses count in any case.
+func TestDeadReceiverLosesNothing(t *testing.T) {
+	const second = parley.Tick(1000)
+	for name, c := range map[string]struct {
+		how        parley.Msg
+		died, rose []parley.Tick
+		lost       bool
+	}{
+		"up":                        {how: parley.Msg{Value: byLink, Seq: 1}, lost: true},
+		"dead":                      {how: parley.Msg{Value: byLink, Seq: 1}, died: []parley.Tick{4000}},
+		"dead, which is noted late": {how: parley.Msg{Value: byLink, Seq: 1}, died: []parley.Tick{5000 + second}},
+		"died long after":           {how: parley.Msg{Value: byLink, Seq: 1}, died: []parley.Tick{5001 + second}, lost: true},
+		"the life before had died":  {how: parley.Msg{Value: byLink, Seq: 2}, died: []parley.Tick{1000}, rose: []parley.Tick{2000}, lost: true},
+		"is up again, unnoticed":    {how: parley.Msg{Value: byLink, Seq: 1}, died: []parley.Tick{1000}, rose: []parley.Tick{2000}},
+		"never met, up":             {how: parley.Msg{Value: byLink}, lost: true},
+		"never met, dead":           {how: parley.Msg{Value: byLink}, died: []parley.Tick{4000}, rose: []parley.Tick{9000}},
+		"never met, up again":       {how: parley.Msg{Value: byLink}, died: []parley.Tick{1000}, rose: []parley.Tick{2000}, lost: true},
+		"weather":                   {how: parley.Msg{Value: byChance}, died: []parley.Tick{4000}, lost: true},
+	} {
+		r := &running{
+			Run:  &Run{Header: trace.Header{Protocol: "diffusion", N: 2}, Dir: t.TempDir(), Tick: time.Millisecond},
+			died: map[parley.ID][]parley.Tick{1: c.died}, rose: map[parley.ID][]parley.Tick{1: c.rose},
+		}
+		f, err := os.Create(r.traceOf(0, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := trace.NewStream(f, r.headerOf(0, 1), trace.StreamOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.Add(trace.Event{Op: trace.Lose, At: 0, Peer: 1, Time: 5000, Msg: c.how})
+		if err := errors.Join(stream.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.written(0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost := len(got.Log.Events) == 1; lost != c.lost || r.chance != (c.how.Value == byChance) {
+			t.Errorf("%s: lost %t, by chance %t", name, lost, r.chance)
+		}
 	}
 }
