@@ -398,10 +398,12 @@ func (g *merging) missing(sent, pairs []*item, from, to parley.ID) {
 				if pairs[end].life == max(life, 1) && s.Time > l.begins[0] {
 					g.lost[at] = append(g.lost[at], to)
 				}
-			} else if last := len(l.begins); (life >= last || life == 0) && !(l.numbered && l.killed[last-1]) {
-				if s.Time > l.begins[last-1] && s.Time+parley.Tick(g.how.Grace) < l.end {
-					g.lost[at] = append(g.lost[at], to)
-				}
+				continue
+			}
+			if last := len(l.begins); life != 0 && life < last || l.numbered && l.killed[last-1] {
+				continue
+			} else if s.Time > l.begins[last-1] && s.Time+parley.Tick(g.how.Grace) < l.end {
+				g.lost[at] = append(g.lost[at], to)
 			}
 		}
 		i = end

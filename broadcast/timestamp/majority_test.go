@@ -36,10 +36,10 @@ func changed(seed uint64, c timestamp.Config, away [2]parley.ID, one parley.ID) 
 				At: id, When: when + parley.Tick(id), Msg: problem.Request(fmt.Appendf(nil, "%d.%d", id, when)),
 			})
 		}
-		switch {
-		case id == away[0] || id == away[1]:
+		switch id {
+		case away[0], away[1]:
 			opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 2000, Back: back - 2000 + parley.Tick(id)*10})
-		case id == one:
+		case one:
 			opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 7000, Back: back - 7000 + parley.Tick(seed%5)*100})
 		default:
 			opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 7000})

@@ -93,8 +93,8 @@ func parted(t *testing.T, seed uint64, durable bool, every uint64, hears ...stri
 	opt.Requests = append(opt.Requests, ask(0, 10, "a"), ask(1, 5000, "!"), ask(2, 9000, "b"))
 	opt.Suspicions = []sim.Suspicion{{At: 0, Of: 2, When: 20_000}}
 	for q := range parley.ID(3) {
-		opt.Requests = append(opt.Requests, ask(q, 19_990+parley.Tick(seed*10), fmt.Sprint("meanwhile", q)))
-		opt.Requests = append(opt.Requests, ask(q, 80_000, fmt.Sprint("last", q)))
+		opt.Requests = append(opt.Requests, ask(q, 19_990+parley.Tick(seed*10), fmt.Sprint("meanwhile", q)),
+			ask(q, 80_000, fmt.Sprint("last", q)))
 	}
 	s := sim.Run(opt)
 	for _, d := range s.History.Deliveries {
