@@ -110,7 +110,10 @@ type Reading struct {
 	// time there is where the clock is not synchronized: nothing is known.
 	Bound time.Duration
 	// Synchronized tells whether this node's clock is in: it has been near enough those of
-	// all but m nodes when it was due to compare them.
+	// all but m nodes when it was due to compare them. After a start it is so only when all
+	// clocks that it read were within the bound for certain, or when it has been compared so
+	// often (convergence.Plan.Pulls) that those which began too far apart have come together.
+	// That they have is not promised if a node lies after such a start.
 	Synchronized bool
 	// Offset is how far the cluster's time is ahead of the clock of this node's machine.
 	Offset time.Duration
@@ -227,9 +230,12 @@ func (u clockUpper) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 		k.in = false
 		log.Warn("the clock is not synchronized any more", "why", string(m.Body))
 	case convergence.Settles, convergence.Enters:
-		if _, ok := k.at(parley.Tick(m.Seq)); ok && !k.in {
+		switch _, ok := k.at(parley.Tick(m.Seq)); {
+		case ok && !k.in:
 			k.in = true
 			log.Info("the clock is synchronized", "bound", time.Duration(k.plan.Ever))
+		case !ok && m.Kind == convergence.Settles && k.work.dated:
+			log.Info("the clock is not synchronized yet: the clocks may have begun too far apart, and come together")
 		}
 	}
 }

@@ -90,6 +90,10 @@ type Plan struct {
 	// Ever is what correct clocks are never further apart than, at any time: while
 	// adjustments are spread, which not all begin at one time, a little more than delta.
 	Ever parley.Tick
+	// Pulls is the number of the first resynchronization at which clocks are within delta that
+	// began too far apart, because messages of the start were late: the ones before have pulled
+	// them together. That holds as long as nobody lies. See Shown.Checked.
+	Pulls int
 }
 
 // Limits of a Config, which keep all that is computed of it in 63 bits.
@@ -144,6 +148,7 @@ func (c Config) plan() (Plan, error) {
 		p.solve(c.Delta)
 	}
 	p.Ever = p.Delta + million(p.Delta, c.Slew)
+	p.Pulls = p.pulls()
 	// A process must have settled before the next resynchronization of any other,
 	// and leave a joiner the time to read it between the two.
 	if need := p.settled() + 2*p.Threshold + p.RoundTrip; need > c.Period {
@@ -176,6 +181,28 @@ func (p *Plan) solve(delta parley.Tick) {
 		// Two delays, of which each may take Least+2*Eps if the way back is short.
 		p.Theorem = max(p.Theorem, 2*p.Least+4*p.Eps+drift+2)
 	}
+}
+
+// mostPulls is what Pulls is where there is no such number: where n <= 3m, or delta is less than
+// that of the theorem, and nothing is promised.
+const mostPulls = 1000
+
+// pulls computes Pulls. At the first resynchronization any two processes that each find n-m clocks
+// within the threshold have a correct one of these in common, so that they are at most two
+// thresholds and two errors apart. Each time, either of the two takes its own clock for at most m
+// others, by which their means differ by 2m/n of what they are apart; of all other clocks they use
+// readings that differ by two errors.
+func (p *Plan) pulls() int {
+	n, m := parley.Tick(p.N), parley.Tick(p.M)
+	drift := million(p.Period+p.Window+2*p.Delta+p.Late, 2*p.Rho)
+	apart := 2 * (p.Threshold + p.Error)
+	for count := 1; count < mostPulls; count++ {
+		if apart <= p.Delta {
+			return count
+		}
+		apart = (2*m*apart + 2*(n-1)*p.Error + n*drift + n - 1) / n
+	}
+	return mostPulls
 }
 
 // settled is how far into a period, on a clock that is at most a threshold off, all

@@ -30,7 +30,9 @@
 // as clocks do; synchrony where there is none, beyond the start; anything during a
 // time in which more than m processes are faulty, down, cut off or read too slowly,
 // and after it only that a process which sees fewer than n-m clocks near its own
-// says so and joins anew.
+// says so and joins anew. A start is such a time if its messages are late or lost,
+// as where links come up meanwhile. Clocks may then begin further apart than delta,
+// and nobody notices: see Shown.Checked for when delta is not assumed but found.
 //
 // Source: lecture, "Fault-Tolerant Clock Synchronization"; Lamport and
 // Melliar-Smith, "Synchronizing clocks in the presence of faults" (1985), algorithm
@@ -141,13 +143,15 @@ type process struct {
 	next  parley.Tick // the logical time of the next resynchronization
 	tries int         // how often it has asked to join
 
-	checked     bool          // n-m clocks were near its own, since it is in
+	checked     bool          // n-m clocks were near its own, and it is sure
+	sure        bool          // correct clocks are within delta, since it has one
 	reading     bool          // readings are awaited
 	began, wait parley.Tick   // since when, on its own clock, and for how long
 	times       int           // how often it has asked since
 	asked       parley.Tick   // T1 of the last question
 	read        parley.Set    // whose clocks have been read
 	differences []parley.Tick // and by how much they are ahead, one a process
+	low, high   parley.Tick   // between these all of them are for certain, and 0
 
 	started parley.Set    // who has said START, this process among them
 	said    []parley.Tick // when they last did, by process
@@ -172,7 +176,7 @@ func (p *process) Start(s *parley.Step) {
 // A clock that begins near a multiple of the period, ahead or behind, is first
 // resynchronized at the multiple after that.
 func (p *process) enter(s *parley.Step, base parley.Tick) {
-	p.phase, p.clock, p.reading, p.checked = in, clock{base: base}, false, false
+	p.phase, p.clock, p.reading, p.checked, p.sure = in, clock{base: base}, false, false, false
 	nearest, _ := floorDiv(p.clock.at(s.Now)+p.Period/2, p.Period)
 	p.next = (nearest + 1) * p.Period
 	p.corner(s, Enters, "is in")
@@ -256,7 +260,7 @@ func (p *process) resync(s *parley.Step) {
 
 func (p *process) ask(s *parley.Step, wait parley.Tick) {
 	p.reading, p.began, p.times, p.read = true, p.clock.at(s.Now), 0, parley.Set{}
-	p.wait = wait
+	p.wait, p.low, p.high = wait, 0, 0
 	clear(p.differences)
 	p.question(s)
 }
@@ -297,7 +301,11 @@ func (p *process) note(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "a time out of all reckoning")
 	default:
 		p.read.Add(from)
-		p.differences[from] = Offset(t1, t2, t2, t4)
+		d := Offset(t1, t2, t2, t4)
+		// The round trip tells how wrong the reading may be, mostly less than any may be.
+		wrong := p.Error - p.Eps + max((t4-t1+1)/2-p.Least, 0)
+		p.differences[from] = d
+		p.low, p.high = min(p.low, d-wrong), max(p.high, d+wrong)
 	}
 }
 
@@ -319,10 +327,21 @@ func (p *process) adjust(s *parley.Step) {
 		p.leave(s, "fewer than n-m clocks are near this one")
 		return
 	}
-	p.checked = true
+	p.makeSure()
+	p.checked = p.sure
 	p.clock.spread(mean.Rounded(), s.Now, p.Span)
 	p.corner(s, Adjusts, fmt.Sprintf("adjusts by %+d", p.clock.amount))
 	s.SetTimer(settle, p.Span)
+}
+
+// makeSure: that n-m clocks are within the threshold of one's own says only that correct ones are
+// within twice as much, of which delta follows if they began as a start should have them begin.
+// No one notices a START that is late, or lost because a link was not up. So a process is sure of
+// delta only when all clocks that it has read are so near each other, or when they have been
+// pulled together for long enough. Those that began at 0 show for how long.
+func (p *process) makeSure() {
+	assumed := p.Begin == Together || p.Begin == Joining
+	p.sure = p.sure || assumed || p.high-p.low <= p.Delta || p.next/p.Period >= parley.Tick(p.Pulls)
 }
 
 // mean is the mean of the differences; in the other form that of the values that
@@ -372,6 +391,7 @@ func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "next", &p.next)
 	parley.Num(v, "tries", &p.tries)
 	v.Bool("checked", &p.checked)
+	v.Bool("sure", &p.sure)
 	v.Bool("reading", &p.reading)
 	parley.Num(v, "began", &p.began)
 	parley.Num(v, "wait", &p.wait)
@@ -381,6 +401,8 @@ func (p *process) State(v *parley.Vars) {
 	parley.PerProcess(v, "difference", p.differences, func(_ parley.ID, d *parley.Tick) {
 		parley.Num(v, "ahead", d)
 	})
+	parley.Num(v, "low", &p.low)
+	parley.Num(v, "high", &p.high)
 	v.Set("started", &p.started)
 	parley.PerProcess(v, "said", p.said, func(id parley.ID, t *parley.Tick) {
 		if p.started.Has(id) {

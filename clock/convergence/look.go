@@ -26,7 +26,10 @@ func (c *Shown) At(hardware parley.Tick) parley.Tick { return c.clock.at(hardwar
 func (c *Shown) In() bool { return c.in }
 
 // Checked tells that the process counts, that n-m clocks were near its own at the last
-// resynchronization, and that the next one is not overdue.
+// resynchronization, and that the next one is not overdue; and where there is a start, of which a
+// message may have been late, that all clocks which were read in one of them were within delta, or
+// that so many of them have been since the start as pull clocks together. Only then is Plan.Ever
+// what was found, and not what was assumed.
 func (c *Shown) Checked(hardware parley.Tick) bool { return c.checked && c.clock.at(hardware) <= c.due }
 
 // View is what a process knows of the clocks.

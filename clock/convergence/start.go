@@ -94,7 +94,7 @@ func (p *process) leave(s *parley.Step, why string) {
 
 // join: the process asks for the time.
 func (p *process) join(s *parley.Step) {
-	p.phase, p.checked = joining, false
+	p.phase, p.checked, p.sure = joining, false, false
 	p.clock.settle()
 	if p.tries++; p.Resyncs > 0 && p.tries > p.Resyncs {
 		return
