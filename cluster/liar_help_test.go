@@ -370,22 +370,23 @@ func lie(r *rand.Rand, k wireKind, frame []byte, n int) []byte {
 
 // liar is a node whose transport says, beside what it should, what is wrong.
 type liar struct {
-	mu     sync.Mutex
-	r      *rand.Rand
-	n      int
-	self   parley.ID
-	under  link.Transport
-	heard  map[wireKind][][]byte // the last of each kind
-	counts map[wireKind]int
-	sent   int // of them, to a node that was connected
-	begun  bool
+	mu       sync.Mutex
+	r        *rand.Rand
+	n        int
+	self     parley.ID
+	channels []uint32 // of services that all nodes have
+	under    link.Transport
+	heard    map[wireKind][][]byte // the last of each kind
+	counts   map[wireKind]int
+	sent     int // of them, to a node that was connected
+	begun    bool
 }
 
 const remembered = 16
 
 // hear notes a message that the liar has sent or heard.
 func (l *liar) hear(channel uint32, frame []byte) (k wireKind, ok bool) {
-	if channel != totalChannel && channel != causalChannel && channel != atomicChannel && channel != tableChannel {
+	if !slices.Contains(l.channels, channel) {
 		return k, false
 	}
 	e, m, err := parley.Decode(frame)
@@ -423,7 +424,7 @@ func (m mouth) Send(to parley.ID, class link.Class, channel uint32, head, body [
 func (l *liar) kinds() []wireKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, channel := range []uint32{totalChannel, causalChannel, atomicChannel, tableChannel} {
+	for _, channel := range l.channels {
 		above := parley.Path(1) // of the layer in the group
 		if channel == tableChannel {
 			above = 2
@@ -490,10 +491,10 @@ func (l *liar) lies(each int, over time.Duration) {
 	}
 }
 
-// besides makes a liar of a node that is about to start.
-func besides(c *cluster.Config, self parley.ID, n int, seed uint64) *liar {
+// besides makes a liar of a node that is about to start. It lies on these channels.
+func besides(c *cluster.Config, self parley.ID, n int, seed uint64, channels ...uint32) *liar {
 	l := &liar{
-		r: rand.New(rand.NewPCG(seed, 11)), n: n, self: self,
+		r: rand.New(rand.NewPCG(seed, 11)), n: n, self: self, channels: channels,
 		heard: make(map[wireKind][][]byte), counts: make(map[wireKind]int),
 	}
 	c.TestTransport(func(under link.Transport) link.Transport {

@@ -77,6 +77,7 @@ type lied struct {
 	t      *testing.T
 	seed   uint64
 	nodes  []*cluster.Node
+	honest cluster.Config // of the node that lies, for when it does not
 	heard  []map[string][]string
 	mu     sync.Mutex
 	acked  []string            // by the table
@@ -198,7 +199,8 @@ func (l *lied) joins(durable bool) (*liar, func()) {
 		}
 		c.Log = slog.New(slog.NewTextHandler(notes{l}, &slog.HandlerOptions{Level: slog.LevelError}))
 		if i == 3 {
-			who = besides(c, parley.ID(i), 4, l.seed)
+			l.honest = *c
+			who = besides(c, parley.ID(i), 4, l.seed, totalChannel, causalChannel, atomicChannel, tableChannel)
 		}
 		all.Go(func() {
 			var err error
@@ -218,6 +220,20 @@ func (l *lied) joins(durable bool) (*liar, func()) {
 			}
 		}
 	}
+}
+
+// comesBack has the node that lied join with an empty folder, and demands that it answers soon.
+func (l *lied) comesBack() {
+	c, began := l.honest, time.Now()
+	c.Rejoin = true
+	c.TestDisk(disk.NewMemory(-1))
+	var err error
+	if l.nodes[3], err = cluster.Join(l.t.Context(), c); err != nil {
+		l.t.Errorf("seed %d: the node that lied does not join: %v", l.seed, err)
+		return
+	}
+	l.everything(3, 20*time.Second-time.Since(began))
+	l.t.Logf("seed %d: the node that lied answers after %v", l.seed, time.Since(began))
 }
 
 // copies demands that the copies of the three are the same in the end, and have all that was acknowledged.
@@ -272,7 +288,8 @@ func (l *lied) deliveries(name string) {
 
 // run is one run: some load, then the liar, then it stops, or is revoked, and all is well.
 func (l *lied) run() {
-	who, revoke := l.joins(l.seed%4 == 2)
+	durable := l.seed%2 == 0
+	who, revoke := l.joins(durable)
 	defer func() {
 		for _, node := range l.nodes {
 			_ = node.Close()
@@ -336,6 +353,9 @@ func (l *lied) run() {
 	for _, name := range liedGroups {
 		l.deliveries(name)
 	}
+	if durable && l.seed%3 == 0 { // who has nothing on a disk must not come back under its name
+		l.comesBack()
+	}
 	for k, n := range who.counts {
 		if n < *liarEach {
 			l.t.Errorf("seed %d: %d messages of %v", l.seed, n, k)
@@ -345,7 +365,8 @@ func (l *lied) run() {
 
 // One node of four sends for 20 s what is wrong in one to three fields, of every kind of message of groups and tables,
 // each to one of the others, and is then closed, revoked, or expelled. Within 10 s all of these answer at the three others, copies
-// of the table are the same, and what was acknowledged before, or is then, is there. What is promised is shown by
+// of the table are the same, and what was acknowledged before, or is then, is there. If it was closed and the nodes are
+// durable, it comes back with an empty folder, and answers within 20 s. What is promised is shown by
 //
 //	go test ./cluster -run '^TestLiar$' -liar.seeds 100 -liar.each 10000
 func TestLiar(t *testing.T) {

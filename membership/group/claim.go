@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/agreement/ballot"
 )
 
 // What is believed of others although some may say what is wrong by chance ([Config].Liars).
@@ -168,6 +169,22 @@ func (g *machine) outnumber() {
 		g.disk = g.disks[g.self] + 1
 	}
 	g.life = max(g.life, g.lives[g.self]+1)
+}
+
+// misnamed tells whether the last view that this process knows of takes its requests to join for old ones.
+func (g *machine) misnamed() bool {
+	return g.c.Liars > 0 && !g.own().after(candidate{g.self, g.disks[g.self], g.lives[g.self]})
+}
+
+// correct tells a process that asks to join, and that others take for an older one, how the view came
+// about: a liar may have asked in its name, as one with a later disk. Who has lost all does not know
+// that, and outnumbers it as soon as it does.
+func (g *machine) correct(s *parley.Step, j parley.ID) {
+	if g.c.Liars == 0 || g.founding == nil {
+		return
+	}
+	s.Send(j, parley.Msg{Kind: ballot.Decision, Body: g.founding})
+	s.Effects[len(s.Effects)-1].Epoch = uint32(g.view.Number - 1)
 }
 
 func (g *machine) claimState(v *parley.Vars) {

@@ -159,6 +159,32 @@ func TestOutnumbers(t *testing.T) {
 	p.expect(2, "refused: no incarnation")
 }
 
+// A process in whose name a liar has joined with a false disk, and which comes back with nothing, knows neither that view
+// nor that disk. It is told, and is let in.
+func TestComesBackAfterALiar(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true, Durable: true})
+	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 50, Value: 7000}})
+	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ready, Seq: 50}})
+	for range 10 {
+		p.settle(0, 1, 2)
+		p.period(500, 0, 1, 2)
+	}
+	p.expect(0, "view 2 [0 1 2 3]; suspects 3; view 3 [0 1 2]")
+	for other := range parley.ID(3) {
+		p.lose(3, other)
+		p.lose(other, 3)
+	}
+	p.logs[3], p.state[3], p.said[3] = nil, nil, nil
+	p.restart(3)
+	for range 22 { // 8 more if it waits until its patience is over
+		p.settle(0, 1, 2, 3)
+		p.period(500, 0, 1, 2, 3)
+	}
+	if got := p.heard(3); !strings.Contains(got, "[0 1 2 3]") {
+		t.Errorf("process 3 says %q; process 0 %q", got, p.heard(0))
+	}
+}
+
 // A report that its member cannot give, of another life than it has, does not count: the view is made of the others.
 // And one report alone has nobody expelled, but for the proposer's own.
 func TestFalseReport(t *testing.T) {

@@ -69,7 +69,8 @@ func (g *machine) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
 		return
 	case c.disk < g.disks[j], // a copy of a disk that was lost
 		g.view.Members.Has(j) && !c.after(candidate{j, g.disks[j], g.lives[j]}), here != nil && !c.after(here.candidate):
-		return // it came late
+		g.correct(s, j) // it came late
+		return
 	}
 	// Whoever asks is not the member of that name: that one is no more.
 	if g.view.Members.Has(j) {
@@ -230,7 +231,9 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 	case mine && m.Kind == Install && g.joiner.caught:
 		g.installed(s, m)
 	case child == 0 && (m.Kind <= ballot.Last || m.Kind == Ask):
-		g.outside(s, from, m)
+		if g.outside(s, from, m); g.misnamed() {
+			g.join(s)
+		}
 	case g.joiner.caught && uint64(s.Epoch) == g.joiner.view+1 && child > 0:
 		if !g.room(m) {
 			s.Refuse(from, "too many messages of the next view")
