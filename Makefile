@@ -122,8 +122,9 @@ test-net: ## the tests of cut networks and full disks; needs Linux, root, /dev/n
 	$(GO) test -tags testnet ./internal/chaos -run '^TestNetworksAndDisks$$' -v -count=1
 
 .PHONY: chaos
-chaos: build ## harm five real nodes for CHAOS_FOR and judge; needs what test-net does; SEED and ONLY select
-	$(GO) run ./internal/chaos -parley bin/parley -for $(CHAOS_FOR) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
+chaos: build ## harm five real nodes for CHAOS_FOR, one of them by a liar, and judge; needs what test-net does; SEED and ONLY select
+	$(GO) test -c -o bin/liar.test ./cluster
+	$(GO) run ./internal/chaos -parley bin/parley -liar bin/liar.test -for $(CHAOS_FOR) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: audit
 audit: ## agree 1,000 times, with traitors of every kind among real processes, and audit the traces; ONLY selects some

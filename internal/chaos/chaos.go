@@ -48,6 +48,9 @@ func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	} else {
 		fmt.Fprintf(r.out, "seed %d: five nodes, each with its own network and disk, %v\n", r.seed, o.long)
 	}
+	if o.liar == "" && o.only == "" {
+		fmt.Fprintf(r.out, "%s is left out: no program was given for it by -liar\n", liarName)
+	}
 	whole, end := context.WithCancel(ctx)
 	defer end()
 	stop := make(chan struct{})
@@ -105,20 +108,33 @@ func (r *run) harm(ctx context.Context, o options, kinds []fault) error {
 func (r *run) befall(ctx context.Context, f fault) error {
 	e := event{fault: f.name, began: r.load.now()}
 	var err error
-	r.struck = nil
+	r.struck, r.others = nil, wellness{}
+	if f.lies() {
+		r.load.rest()
+		defer func() {
+			r.load.wake()
+			r.rested += r.load.now() - e.began
+		}()
+	}
 	if e.said, err = f.do(ctx, r); err != nil {
 		return err
 	}
-	e.struck = r.struck
+	e.struck, e.others = r.struck, r.others
 	e.over = r.load.now()
 	e.well, err = r.heals(ctx, fmt.Sprintf("%s.%d", f.name, len(r.events)))
 	e.whole = r.load.now()
-	e.answered, e.outage = r.load.answered(e.began, e.whole)
+	meanwhile := "nothing judged was asked"
+	if !f.lies() {
+		e.answered, e.outage = r.load.answered(e.began, e.whole)
+		meanwhile = fmt.Sprintf("%d answers, none for %s", e.answered, brief(e.outage))
+	}
 	r.events = append(r.events, e)
-	r.printf("%-12s %s; well after %s; %d answers meanwhile, none for %s", e.fault, e.said, e.well, e.answered,
-		brief(e.outage))
+	r.printf("%-12s %s; well after %s; meanwhile %s", e.fault, e.said, e.well, meanwhile)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("not well after %v: %w", 4*r.heal, err)
+	}
+	if f.lies() && err == nil {
+		err = r.agreeAgain(ctx)
 	}
 	for _, n := range r.nodes {
 		err = errors.Join(err, n.dead())
@@ -229,7 +245,7 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 		verdict("what a node has said that it delivered was delivered by all", forgotten(lost))
 		verdict("what was delivered can be read at every node from the beginning", errors.Join(reread, missed(gaps)))
 	}
-	verdict(fmt.Sprintf("well within %v after every harm", r.heal), r.slow())
+	verdict(r.promise(), r.slow())
 	verdict("enough was asked and enough befell", r.enough(o, took, answered))
 	fmt.Fprintf(r.out, "judged in %s\n", brief(time.Since(since)))
 	return errors.Join(errs...)
@@ -243,11 +259,24 @@ func forgotten(lost []cast) error {
 	return fmt.Errorf("%d payloads, the first of them of %s at %v", len(lost), nodeName(lost[0].node), lost[0].at)
 }
 
+// promise is how soon all must be well, in words.
+func (r *run) promise() string {
+	if slices.ContainsFunc(r.events, func(e event) bool { return e.fault == liarName }) {
+		return fmt.Sprintf("well within %v after every harm, who lied within %v", r.heal, 2*r.heal)
+	}
+	return fmt.Sprintf("well within %v after every harm", r.heal)
+}
+
 // slow tells after which harm it took too long until all was well.
 func (r *run) slow() (err error) {
 	for _, e := range r.events {
-		if e.well.whole() > r.heal {
-			err = errors.Join(err, fmt.Errorf("%s at %s: %v", e.fault, brief(e.began), e.well))
+		limit := r.heal
+		if e.fault == liarName { // others than the node itself have been found well before it came back
+			limit *= 2
+		}
+		if e.well.whole() > limit || e.others.whole() > r.heal {
+			err = errors.Join(err, fmt.Errorf("%s at %s: %v, and without those that were harmed %v", e.fault, brief(e.began),
+				e.well, e.others))
 		}
 	}
 	return err
@@ -255,7 +284,7 @@ func (r *run) slow() (err error) {
 
 // enough tells whether a run was one, by its length.
 func (r *run) enough(o options, took time.Duration, answered int) error {
-	share := float64(o.long) / float64(leastTime)
+	share := float64(max(0, o.long-r.rested)) / float64(leastTime)
 	kinds := make(map[string]bool)
 	for _, e := range r.events {
 		kinds[e.fault] = true

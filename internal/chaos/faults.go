@@ -45,6 +45,7 @@ func faults() []fault {
 		{"disk-lost", "a node is killed, and comes back with an empty disk", true, diskLost},
 		{"disk-flip", "a bit on the disk of a node flips while it is down", true, diskFlipped},
 		{"disk-old", "a node comes back with an older copy of its disk: it must be refused", true, diskOld},
+		{liarName, "a process with the key of a node says to the others what is wrong; it needs -liar", true, lied},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/cluster/api/parleyv1"
@@ -21,6 +22,9 @@ type load struct {
 	began   time.Time
 	keys    func(now time.Duration) []string // that commands are about at the moment
 	pace    time.Duration                    // of each client
+
+	turn sync.RWMutex // held while something is asked; whoever holds it alone has the load rest
+	lies atomic.Int64 // how often it has rested
 
 	mu   sync.Mutex
 	outs []time.Duration // when commands of the table were answered
@@ -41,6 +45,7 @@ type worker struct {
 	dice    *rand.Rand
 	session uint64
 	number  uint64
+	opened  int64 // how often the load had rested when the session was opened
 }
 
 func (l *load) worker(id int, seed uint64) *worker {
@@ -58,7 +63,12 @@ func (w *worker) run(ctx context.Context, stop <-chan struct{}) {
 			return
 		case <-time.After(w.pace/2 + time.Duration(w.dice.Int64N(int64(w.pace)))):
 		}
+		w.turn.RLock()
+		if now := w.lies.Load(); now != w.opened {
+			w.session, w.opened = 0, now
+		}
 		w.carryOut(ctx, w.next(i))
+		w.turn.RUnlock()
 	}
 }
 
@@ -188,8 +198,19 @@ func (l *load) caster(ctx context.Context, node int, name string, stop <-chan st
 			return
 		case <-time.After(l.pace):
 		}
+		l.turn.RLock()
 		_ = l.cast(ctx, node, fmt.Sprintf("%s.%s.%d", name, nodeName(node), i)) // it is noted
+		l.turn.RUnlock()
 	}
+}
+
+// rest has workers and casters ask for nothing more until wake, and waits until what they have asked for is answered.
+func (l *load) rest() { l.turn.Lock() }
+
+// wake has them go on. Workers do so in new sessions: a liar may have used up the old ones.
+func (l *load) wake() {
+	l.lies.Add(1)
+	l.turn.Unlock()
 }
 
 // cast broadcasts a payload by a node.

@@ -4,6 +4,19 @@
 // whether all have one order, whether the answers are linearizable, and how long it took
 // after each harm until all was well.
 //
+// One harm is a liar: a process of the test of package cluster, which -liar names, takes the
+// place of a node with its key and its folder, and says to the others what is wrong in some
+// fields of every kind of message of groups and tables. What is asked while it speaks has an
+// unknown outcome, and deliveries may differ then. So the load rests from before the liar
+// begins until all is well after it, and all that was asked is answered and delivered
+// everywhere before it begins. Meanwhile the others are asked for what nobody judges, and
+// which is about other keys. When the liar is killed the others must be well in the time
+// that -heal gives; then the node comes back with an empty folder, and all must be, in twice
+// that. What was acknowledged before the liar began, or since it was killed, must be there.
+// Deliveries are in one order up to the liar, and from a fence on: a payload that is
+// broadcast when all is well. Nodes may number their deliveries differently after a liar;
+// those that differ from most rejoin with empty folders first, and the run says so.
+//
 // The nodes are processes of the command, each in a network namespace and with a disk of
 // its own, which needs root. With -bare they are plain processes on the loopback interface,
 // which can be killed and stopped, and need nothing.
@@ -36,6 +49,7 @@ type options struct {
 	soak   bool
 	pace   time.Duration // of each client; 0: 25 ms
 	binary string
+	liar   string // the test of package cluster, "" if there is none
 }
 
 func main() { os.Exit(chaos(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -54,6 +68,7 @@ func chaos(args []string, out, errOut io.Writer) (status int) {
 	f.BoolVar(&o.keep, "keep", false, "leave the folder with logs and data behind; it stays if the run fails, too")
 	f.BoolVar(&o.soak, "soak", false, "a steady load with few faults, and watch memory, descriptors and goroutines")
 	f.StringVar(&o.binary, "parley", "", "the command, a `file`; by default it is built")
+	f.StringVar(&o.liar, "liar", "", "the test of package cluster, a `file`: without it there is no liar")
 	f.BoolVar(&list, "list", false, "list the kinds of faults")
 	if err := f.Parse(args); err != nil {
 		return 2
@@ -112,7 +127,7 @@ func do(ctx context.Context, out io.Writer, o options, kinds []fault) (err error
 	}
 	r, err := setUp(ctx, out, dir, o.binary, o.bare, o.seed)
 	if r != nil {
-		r.heal = o.heal
+		r.heal, r.liar = o.heal, o.liar
 	}
 	if err == nil && o.soak {
 		err = r.soak(ctx, o.long)
@@ -142,7 +157,7 @@ func choose(o options) (out []fault, err error) {
 	names := make(map[string]fault)
 	var known []string
 	for _, f := range faults() {
-		if f.bare || !o.bare {
+		if (f.bare || !o.bare) && (!f.lies() || o.liar != "") {
 			names[f.name] = f
 			known = append(known, f.name)
 			out = append(out, f)
@@ -154,7 +169,10 @@ func choose(o options) (out []fault, err error) {
 	out = nil
 	for name := range strings.SplitSeq(o.only, ",") {
 		f, is := names[name]
-		if !is {
+		switch {
+		case !is && name == liarName && o.liar == "":
+			err = errors.Join(err, fmt.Errorf("%q: it needs -liar", name))
+		case !is:
 			err = errors.Join(err, fmt.Errorf("%q: allowed are %s", name, strings.Join(known, ", ")))
 		}
 		out = append(out, f)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -34,12 +35,25 @@ type life struct {
 	ended chan struct{} // closed when it has ended, and waited for
 	meant bool          // somebody has ended it
 	once  sync.Once
+
+	mu   sync.Mutex
+	said string // last
 }
 
-// Write takes what the process prints, which is that it is in.
+// Write takes what the process prints, which is that it is in, or how much it has lied.
 func (l *life) Write(b []byte) (int, error) {
 	l.once.Do(func() { close(l.in) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said = strings.TrimSpace(string(b))
 	return len(b), nil
+}
+
+// last is what the process has printed last.
+func (l *life) last() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.said
 }
 
 func newNode(id int, dir, binary string, w world) *node {
@@ -50,6 +64,19 @@ func newNode(id int, dir, binary string, w world) *node {
 
 // begin starts the process, with further flags. It ends with this one.
 func (n *node) begin(flags ...string) error {
+	//nolint:noctx // it is ended by signals
+	return n.run(exec.Command(n.binary, append([]string{"node", "--attached", "--config", n.config}, flags...)...))
+}
+
+// beginLiar starts a process of another program that has the node's key and folder, and lies. It ends with this one.
+func (n *node) beginLiar(program string, seed uint64) error {
+	cmd := exec.Command(program) //nolint:noctx // it is ended by signals
+	cmd.Env = append(os.Environ(), liarFile+"="+n.config, fmt.Sprintf("%s=%d", liarSeed, seed))
+	return n.run(cmd)
+}
+
+// run starts a process of the node.
+func (n *node) run(cmd *exec.Cmd) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l := n.life; l != nil {
@@ -63,10 +90,8 @@ func (n *node) begin(flags ...string) error {
 	if err != nil {
 		return err
 	}
-	l := &life{in: make(chan struct{}), ended: make(chan struct{})}
-	flags = append([]string{"node", "--attached", "--config", n.config}, flags...)
-	l.cmd = exec.Command(n.binary, flags...) //nolint:noctx // it is ended by signals
-	l.cmd.Env = append(os.Environ(), "PARLEY_NODE="+nodeName(n.id))
+	l := &life{cmd: cmd, in: make(chan struct{}), ended: make(chan struct{})}
+	l.cmd.Env = append(cmd.Environ(), "PARLEY_NODE="+nodeName(n.id))
 	l.cmd.Stdout, l.cmd.Stderr = l, log
 	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
 		return errors.Join(err, log.Close())

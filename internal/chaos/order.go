@@ -20,6 +20,7 @@ type orders struct {
 	at    map[uint64]uint64 // hashes of what is delivered, by position
 	heard []ear             // of each node
 	casts map[string]*cast  // by payload
+	fence string            // the payload from which on nodes are heard that are not
 	wrong error             // the first
 	// How many casts were forgotten: those that were found right, and refused ones.
 	stands, refused int
@@ -29,6 +30,11 @@ type orders struct {
 type ear struct {
 	pieces []piece
 	gaps   int
+	// What it delivers is not judged until it delivers the fence, of which fence is the position, 0 if it has not.
+	unheard bool
+	fence   uint64
+	// It can not be listened to any more from where it was heard last.
+	lost bool
 }
 
 // piece is what one node has delivered from a position on.
@@ -86,6 +92,9 @@ func (o *orders) resume(node int) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := &o.heard[node]
+	if e.unheard && e.lost {
+		return 0
+	}
 	if len(e.pieces) == 0 {
 		e.pieces = append(e.pieces, piece{from: 1})
 	}
@@ -102,6 +111,10 @@ func (o *orders) gap(node int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := &o.heard[node]
+	if e.unheard {
+		e.lost = true
+		return
+	}
 	e.gaps++
 	e.pieces = append(e.pieces, piece{})
 }
@@ -111,6 +124,10 @@ func (o *orders) deliver(node int, position uint64, from, payload string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := &o.heard[node]
+	if e.unheard {
+		o.unjudged(node, position, payload)
+		return
+	}
 	p := &e.pieces[len(e.pieces)-1]
 	if p.from == 0 {
 		p.from = position
@@ -142,16 +159,21 @@ func (o *orders) deliver(node int, position uint64, from, payload string) {
 	default:
 		c.position, c.delivered[node] = position, true
 	}
+	o.move()
+}
+
+// move tells who waits that something is delivered.
+func (o *orders) move() {
 	close(o.moved)
 	o.moved = make(chan struct{})
 }
 
-// everywhere tells whether all nodes have delivered a payload, and when to ask again.
-func (o *orders) everywhere(payload string) (bool, <-chan struct{}) {
+// everywhere tells whether some nodes have all delivered a payload, and when to ask again.
+func (o *orders) everywhere(payload string, which []int) (bool, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.casts[payload]
-	return c != nil && !slices.Contains(c.delivered, false), o.moved
+	return c != nil && !slices.ContainsFunc(which, func(i int) bool { return !c.delivered[i] }), o.moved
 }
 
 // count tells how many payloads were cast, and how many of them delivered somewhere.

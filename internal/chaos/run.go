@@ -28,6 +28,9 @@ type run struct {
 	dice    *rand.Rand
 	events  []event
 	struck  []int         // by the harm under way
+	others  wellness      // of those that the harm under way has spared
+	rested  time.Duration // how long nothing judged was asked
+	liar    string        // the program that lies
 	heal    time.Duration // the longest that it may take until all is well
 	again   error         // what nodes could not read again in the end
 }
@@ -38,6 +41,7 @@ type event struct {
 	said               string
 	struck             []int         // nodes that it harmed
 	began, over, whole time.Duration // whole: when all was well again
+	others             wellness      // of those that were spared, where the harm looks at them by themselves
 	well               wellness
 	answered           int           // commands of the table, meanwhile
 	outage             time.Duration // the longest time without an answer meanwhile
@@ -170,14 +174,14 @@ func (r *run) serves(ctx context.Context, i int) error {
 	}
 }
 
-// carries waits until what a node casts is delivered by all.
-func (r *run) carries(ctx context.Context, i int, name string) error {
+// carries waits until what a node casts is delivered by some.
+func (r *run) carries(ctx context.Context, i int, name string, which []int) error {
 	for k := 0; ; k++ {
 		payload := fmt.Sprintf("%s.%s.%d", name, nodeName(i), k)
 		_ = r.load.cast(ctx, i, payload) // it is noted
 		again := time.After(250 * time.Millisecond)
 		for tried := false; !tried; {
-			is, moved := r.load.orders.everywhere(payload)
+			is, moved := r.load.orders.everywhere(payload, which)
 			if is {
 				return nil
 			}
@@ -186,7 +190,7 @@ func (r *run) carries(ctx context.Context, i int, name string) error {
 			case <-again:
 				tried = true
 			case <-ctx.Done():
-				return fmt.Errorf("not all deliver what %s casts: %w", nodeName(i), context.Cause(ctx))
+				return fmt.Errorf("not all of %s deliver what %s casts: %w", nodeNames(which), nodeName(i), context.Cause(ctx))
 			}
 		}
 	}
@@ -204,7 +208,12 @@ func (w wellness) String() string {
 }
 
 // well waits until all that is so.
-func (r *run) well(ctx context.Context, name string) (w wellness, err error) {
+func (r *run) well(ctx context.Context, name string) (wellness, error) {
+	return r.wellAmong(ctx, name, r.all())
+}
+
+// wellAmong waits until it is so of some nodes, among each other.
+func (r *run) wellAmong(ctx context.Context, name string, which []int) (w wellness, err error) {
 	since := r.load.now()
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -217,10 +226,10 @@ func (r *run) well(ctx context.Context, name string) (w wellness, err error) {
 			*took = max(*took, r.load.now()-since)
 		})
 	}
-	wait(&w.clocks, func() error { return r.inStep(ctx, r.all()) })
-	for i := range r.nodes {
+	wait(&w.clocks, func() error { return r.inStep(ctx, which) })
+	for _, i := range which {
 		wait(&w.tables, func() error { return r.serves(ctx, i) })
-		wait(&w.groups, func() error { return r.carries(ctx, i, name) })
+		wait(&w.groups, func() error { return r.carries(ctx, i, name, which) })
 	}
 	all.Wait()
 	return w, err

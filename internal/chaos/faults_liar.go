@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/cluster/api/parleyv1"
+)
+
+// liarName is the harm of a node that lies.
+const liarName = "liar"
+
+// What makes a process of the test of package cluster a liar.
+const (
+	liarFile = "PARLEY_LIAR"
+	liarSeed = "PARLEY_LIAR_SEED"
+)
+
+// errNumbers is the error of nodes of which no majority numbers deliveries in the same way, or that still differ when
+// they have rejoined.
+var errNumbers = errors.New("nodes number their deliveries differently")
+
+// lies tells whether nodes may say anything while a harm lasts: the load rests, and all agree again afterwards.
+func (f fault) lies() bool { return f.name == liarName }
+
+// lied has a process that lies take the place of a node, kills it, and has the node come back with an empty folder.
+// Nobody asks for anything that is judged meanwhile.
+func lied(ctx context.Context, r *run) (string, error) {
+	i, d := r.some(), r.between(10, 20)
+	n := r.nodes[i]
+	r.strikes(i)
+	before, done := within(ctx, 4*r.heal)
+	defer done()
+	if _, err := r.well(before, fmt.Sprintf("before.%d", len(r.events))); err != nil {
+		return "", err
+	}
+	if err := r.quiet(before); err != nil {
+		return "", err
+	}
+	r.load.orders.unhear()
+	if err := errors.Join(n.kill(), n.beginLiar(r.liar, r.seed+uint64(len(r.events)))); err != nil {
+		return "", err
+	}
+	if err := n.await(before); err != nil {
+		return "", err
+	}
+	busy, over := context.WithTimeout(ctx, d)
+	defer over()
+	r.load.murmur(busy, r.but(i))
+	if !n.runs() {
+		return "", fmt.Errorf("%s lies no more: %v: see %s", nodeName(i), n.now().cmd.ProcessState, n.log)
+	}
+	told := n.now().last()
+	if !strings.Contains(told, "lies of") {
+		return "", fmt.Errorf("%s has told no lie, but says %q: see %s", nodeName(i), told, n.log)
+	}
+	said := fmt.Sprintf("%s for %s: %s", nodeName(i), brief(d), told)
+	if err := n.kill(); err != nil {
+		return "", err
+	}
+	late, end := within(ctx, 4*r.heal)
+	defer end()
+	w, err := r.wellAmong(late, fmt.Sprintf("without.%d", len(r.events)), r.but(i))
+	r.others = w
+	if err != nil {
+		return "", fmt.Errorf("without %s: %w", nodeName(i), err)
+	}
+	said += fmt.Sprintf("; the others are well after %s", w)
+	return said, errors.Join(os.RemoveAll(r.w.data(i)), n.begin("--rejoin"))
+}
+
+// murmur asks some nodes for what nobody judges, until the context ends, so that there is something to lie about. No
+// lie that is wrong in a few places makes something of it that is judged: keys and payloads are far from the others.
+func (l *load) murmur(ctx context.Context, nodes []int) {
+	var all sync.WaitGroup
+	for _, i := range nodes {
+		all.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				one, done := context.WithTimeout(ctx, 200*time.Millisecond)
+				_, _ = l.clients[i].table.Put(one, &parleyv1.PutRequest{
+					Table: tableName, Key: fmt.Appendf(nil, "~~~~~~~~ %d", k%8), Value: fmt.Appendf(nil, "%d", k),
+				})
+				done()
+				one, done = context.WithTimeout(ctx, 200*time.Millisecond)
+				_ = l.clients[i].cast(one, fmt.Appendf(nil, "~~~~~~~~ %d.%d", i, k))
+				done()
+				hold(ctx, 10*time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// fence has a node broadcast the payload from which on all are heard, until all have delivered it.
+func (r *run) fence(ctx context.Context, name string) error {
+	r.load.orders.build(name)
+	if err := r.load.cast(ctx, 0, name); err != nil && outcomeOf(err) == nothing {
+		return fmt.Errorf("all is well, and %s refuses a payload: %w", nodeName(0), err)
+	}
+	for {
+		is, moved := r.load.orders.everywhere(name, r.all())
+		if is {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("not all deliver %s: %w", name, context.Cause(ctx))
+		}
+	}
+}
+
+// agreeAgain waits after a liar until all copies of the table are alike, and all have delivered the payload from which
+// on they are heard again, at the same position. Nodes that have it at another position rejoin with empty folders.
+func (r *run) agreeAgain(ctx context.Context) error {
+	for turn := 0; ; turn++ {
+		late, done := within(ctx, 4*r.heal)
+		defer done()
+		if err := r.quiet(late); err != nil {
+			return err
+		}
+		if err := r.fence(late, fmt.Sprintf("fence.%d.%d", len(r.events), turn)); err != nil {
+			return err
+		}
+		other := strangers(r.load.orders.fences())
+		if len(other) == 0 {
+			r.load.orders.fenced()
+			return nil
+		}
+		if len(other) > 2 || turn > 0 {
+			return fmt.Errorf("%w: %d", errNumbers, r.load.orders.fences())
+		}
+		r.printf("%s: %s number deliveries differently, and rejoin", liarName, nodeNames(other))
+		r.load.orders.unhear()
+		var errs []error
+		for _, i := range other { // together, so that none takes over the numbers of another
+			errs = append(errs, r.nodes[i].kill(), os.RemoveAll(r.w.data(i)))
+		}
+		for _, i := range other {
+			errs = append(errs, r.nodes[i].begin("--rejoin"))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		if _, err := r.heals(ctx, fmt.Sprintf("renumbered.%d", len(r.events))); err != nil {
+			return err
+		}
+	}
+}
