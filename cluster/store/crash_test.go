@@ -195,6 +195,69 @@ func TestStoreSyncsWhatItFinds(t *testing.T) {
 	}
 }
 
+// A node may be killed between the naming of new files and the end of the naming on the disk. What it finds then is made
+// durable before the files are removed that only the names of before need: the power may fail next.
+func TestStoreRemovesNothingThatIsNeeded(t *testing.T) {
+	looked := 0
+	for seed := range uint64(10) {
+		d := disk.NewMemory(-1)
+		killed := errors.New("killed")
+		over := false
+		options := new(owner).options(disk.Hooked{Disk: d, Around: func(op disk.Op, do func() error) error {
+			if over && op.Call != "close" {
+				return killed
+			}
+			err := do()
+			over = over || op.Call == "rename" && bases(t, d)
+			return err
+		}})
+		options.LogSize = 1 << 10
+		s, err := Open("dir", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, _, err := s.Open("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s.Wait(b.Replace(make([]byte, 300))) == nil {
+		}
+		at := s.Position()
+		if err := s.Close(); !errors.Is(err, killed) {
+			t.Fatal(err)
+		}
+		chance := rand.New(rand.NewPCG(seed, 4))
+		again := new(owner).options(disk.Hooked{Disk: d, Around: func(op disk.Op, do func() error) error {
+			err := do()
+			if op.Call == "remove" {
+				looked++
+				if r, err := Verify("dir", d.Crash(chance)); err != nil || r.Position < at {
+					t.Errorf("seed %d: when %s is removed, %d of %d records are left: %v", seed, op.Name, r.Position, at, err)
+				}
+			}
+			return err
+		}})
+		if s, err = Open("dir", again); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if looked < 30 {
+		t.Errorf("looked %d times", looked)
+	}
+}
+
+// bases tells whether the manifest names a base.
+func bases(t *testing.T, d *disk.Memory) bool {
+	m, err := readManifest(d, "dir")
+	if err != nil {
+		t.Error(err)
+	}
+	return m != nil && m.base != nil
+}
+
 // A node that is killed again and again takes no more room each time.
 func TestStoreAfterManyKills(t *testing.T) {
 	d, m := disk.NewMemory(-1), newModel()

@@ -48,6 +48,11 @@ func (f *files) begin(s *Store, l *loaded) error {
 	if err != nil {
 		return err
 	}
+	if len(left) > 0 { // the manifest that does not name them may be in the system's memory alone
+		if err := f.disk.SyncDir(f.dir); err != nil {
+			return err
+		}
+	}
 	if err := f.remove(f.disk, left); err != nil {
 		return err
 	}

@@ -115,10 +115,11 @@ func TestStoreMergesForRoom(t *testing.T) {
 	}
 }
 
-// Where a state is longer than a log, more must be free for what is under way to end.
+// Where a state is longer than a log, more must be free for what is under way to end; so it is where it was handed
+// over before the last start, as the next one will be as long.
 func TestStoreNeedsMoreForLongStates(t *testing.T) {
-	var o owner
-	options := o.options(disk.NewMemory(-1))
+	mem := disk.NewMemory(-1)
+	options := new(owner).options(mem)
 	options.LogSize = 1 << 20
 	s, err := Open("dir", options)
 	if err != nil {
@@ -131,13 +132,27 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 	for _, x := range []struct {
 		state int
 		least uint64
-	}{{1 << 10, RoomRefuse}, {3 << 20, RoomRefuse + 4<<20}, {1 << 10, RoomRefuse + 4<<20}} {
+	}{
+		{1 << 10, RoomRefuse}, {3 << 20, RoomRefuse + 4<<20}, {1 << 10, RoomRefuse + 4<<20},
+		{2 << 20, RoomRefuse + 4<<20},
+	} {
 		if err := s.Wait(b.Replace(make([]byte, x.state))); err != nil {
 			t.Fatal(err)
 		}
 		if least := s.Least(); least < x.least || least > x.least+1<<10 {
 			t.Errorf("after a state of %d bytes %d must be free", x.state, least)
 		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	options = new(owner).options(mem)
+	options.LogSize = 1 << 20
+	if s, err = Open("dir", options); err != nil {
+		t.Fatal(err)
+	}
+	if least, want := s.Least(), uint64(RoomRefuse+2<<20); least < want || least > want+1<<10 {
+		t.Errorf("after a start with a state of %d bytes %d must be free, want %d", 2<<20, least, want)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ type Store struct {
 
 	files files
 	free  atomic.Uint64 // bytes on the disk, as they were last looked at
-	long  atomic.Int64  // of the longest state that was handed over, in bytes
+	long  atomic.Int64  // of the longest state that was there at the start, or was handed over since, in bytes
 	quit  chan struct{} // closed by Close
 }
 
@@ -190,6 +190,7 @@ func (s *Store) start() (err error) {
 		s.books[name] = &book{name: name, loaded: c, bytes: c.bytes}
 		if c.state != nil {
 			s.books[name].states = []uint64{c.at}
+			s.long.Store(max(s.long.Load(), int64(len(c.state))))
 		}
 	}
 	s.upto, s.synced, s.begun = l.at.number, l.at.number, l.at.number
