@@ -161,15 +161,15 @@ func (n *Node) vote(from, id parley.ID, life uint64) {
 	}
 }
 
-// connected notes which life of a node there is now. One that is expelled is told, and a
-// later one is not.
+// connected notes which life of a node there is now. One that is expelled is told, and another
+// one is not: it is a later one, or those before it were forgotten.
 func (n *Node) connected(id parley.ID, life uint64) {
 	n.tellDisk(id)
 	a := &n.admin
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := &a.peers[id]
-	if life > p.life {
+	if life != p.life {
 		*p = peer{life: life}
 		a.closed[id].what.Store(0)
 	} else if p.expelled != 0 {

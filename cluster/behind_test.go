@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley"
 	"parley/cluster"
 	"parley/cluster/cert"
 	"parley/cluster/disk"
@@ -218,5 +219,38 @@ func TestHugeLifeIsForgottenWithItsCertificate(t *testing.T) {
 		if kind, b := s.greeted(2, now); kind != rawHello {
 			t.Errorf("the node with a new certificate is answered by a frame of type %d: %v", kind, b)
 		}
+	})
+}
+
+// Nor does it when that life was expelled: the node that comes after it was forgotten is another life, and is listened to.
+func TestExpelledHugeLifeIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := besieged(t, nil)
+		huge := uint64(time.Now().Add(time.Hour).UnixNano())
+		for _, to := range []parley.ID{1, 2} {
+			if kind, _ := s.greeted(to, huge); kind != rawHello {
+				t.Fatalf("a life within the leeway of clocks is answered by a frame of type %d", kind)
+			}
+		}
+		expelled := func() bool { return s.nodes[2].Status().Members[0].Expelled }
+		for _, at := range []int{1, 2} {
+			if err := s.nodes[at].Expel(soon(t, time.Minute), s.config.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "it is expelled", expelled)
+		if kind, _ := s.greeted(2, huge); kind != rawHello || !expelled() {
+			t.Errorf("the same life again is answered by a frame of type %d, expelled %v", kind, expelled())
+		}
+		eventually(t, "it is gone", func() bool { return !s.nodes[2].Status().Members[0].Connected })
+		if err := s.nodes[2].Forget(s.config.Name); err != nil {
+			t.Fatal(err)
+		}
+		again := s.greets(2, uint64(time.Now().UnixNano()))
+		if kind, b := again.next(); kind != rawHello {
+			t.Fatalf("a life that others are forgotten for is answered by a frame of type %d: %v", kind, b)
+		}
+		eventually(t, "the node is listened to", func() bool { return !expelled() })
+		_ = again.Close()
 	})
 }

@@ -166,7 +166,7 @@ func (n *Node) linked(m parley.Msg) {
 	}
 	n.admin.mu.Unlock()
 	for _, p := range with {
-		_ = p.Request(m) // one that has stopped suspects nobody
+		p.Tell(m) // one that has stopped suspects nobody
 	}
 }
 

@@ -346,7 +346,7 @@ func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
 	m.Body = bytes.Clone(m.Body)
 	e.From, e.To = from, h.c.Self
 	if p.o.Long {
-		p.post(e, m)
+		p.post(letter{Env: e, msg: m})
 	} else {
 		p.receive(e, m)
 	}

@@ -22,7 +22,8 @@ type inbox struct {
 // letter is a message that waits.
 type letter struct {
 	parley.Env
-	msg parley.Msg
+	msg   parley.Msg
+	asked bool // it was told to the machine from above, and no node sent it
 }
 
 // letterCost is what a letter takes beside its bytes.
@@ -31,16 +32,26 @@ const letterCost = 64
 // inboxLimit is how many bytes wait for a machine, beyond which whoever brings more waits itself.
 const inboxLimit = 16 << 20
 
+// Tell is [Process.Request] for who has no use of an error and must not wait for a long step, as who reads a
+// connection: the machine is told in the order in which messages and this come.
+func (p *Process) Tell(m parley.Msg) {
+	if p.o.Long {
+		p.post(letter{msg: m, asked: true})
+	} else {
+		_ = p.Request(m)
+	}
+}
+
 // post puts a message there. It waits if there is no room.
-func (p *Process) post(e parley.Env, m parley.Msg) {
+func (p *Process) post(l letter) {
 	in := &p.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for in.bytes > inboxLimit {
 		in.room.Wait()
 	}
-	in.letters = append(in.letters, letter{e, m})
-	in.bytes += letterCost + len(m.Body)
+	in.letters = append(in.letters, l)
+	in.bytes += letterCost + len(l.msg.Body)
 	p.call()
 }
 
@@ -71,7 +82,11 @@ func (p *Process) work() {
 			p.release(upto)
 		}
 		for i := range letters {
-			p.receive(letters[i].Env, letters[i].msg)
+			if l := &letters[i]; l.asked {
+				_ = p.Request(l.msg)
+			} else {
+				p.receive(l.Env, l.msg)
+			}
 			p.in.done(&letters[i])
 		}
 		p.h.Flush()

@@ -19,7 +19,8 @@ type slow struct {
 	begun, goOn chan struct{}
 }
 
-func (m *slow) Start(s *parley.Step) {}
+func (m *slow) Start(s *parley.Step)                 {}
+func (m *slow) Request(s *parley.Step, q parley.Msg) { m.Receive(s, s.Self, q) }
 func (m *slow) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if string(q.Body) == "long" {
 		m.begun <- struct{}{}
@@ -113,6 +114,46 @@ func longStep(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Who tells a machine what became of a link does not wait for a long step either, and the machine learns it in its turn:
+// after what came on the link before.
+func TestLongStepHoldsUpNoWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := host.New(host.Config{Self: 0, N: 2, Transport: port{net: &network{}}})
+		m := &slow{begun: make(chan struct{}), goOn: make(chan struct{})}
+		said := &told{c: make(chan string, 10)}
+		p, err := h.Open(host.Options{Channel: 1, Name: "machine", Machine: m, Upper: said, Long: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan struct{})
+		go func() {
+			p.Tell(parley.Msg{Kind: 1, Body: []byte("long")})
+			close(over)
+		}()
+		<-m.begun
+		select {
+		case <-over:
+		case <-time.After(time.Minute):
+			t.Fatal("who tells a machine something waits for a long step")
+		}
+		for k := range 6 {
+			body := fmt.Append(nil, k)
+			if k%2 == 1 {
+				p.Tell(parley.Msg{Kind: 1, Body: body})
+			} else if err := h.Frame(1, 1, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: 1, Body: body})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(m.goOn)
+		for _, want := range []string{"0:long", "1:0", "0:1", "1:2", "0:3", "1:4", "0:5"} {
+			if got := <-said.c; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		h.Close()
+	})
 }
 
 // told is an Upper that passes on what is delivered.

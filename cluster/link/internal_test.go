@@ -189,7 +189,8 @@ func TestPauseIsNobodysFault(t *testing.T) {
 	defer theirs.Close()
 	s := newSession(m.peers[1], newConn(ours), nil, Hello{}, 1)
 	const start = time.Hour
-	s.last = 2 * start // no ping is due
+	s.last = 2 * start  // no ping is due
+	s.busy.Store(false) // it is read
 	s.heard.Store(int64(start))
 	s.begun.Store(int64(start))
 	s.keep(start+time.Minute, true)
@@ -211,6 +212,9 @@ func TestOurWorkIsNobodysFault(t *testing.T) {
 	defer theirs.Close()
 	s := newSession(m.peers[1], newConn(ours), nil, Hello{}, 1)
 	s.last = 2 * time.Hour // no ping is due
+	if s.keep(time.Hour, false); s.ended() {
+		t.Errorf("blamed while our handler hears that it is up: %v", s.why)
+	}
 	for _, begun := range []time.Duration{0, 1} {
 		s.begun.Store(int64(begun))
 		s.busy.Store(true)

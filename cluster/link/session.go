@@ -63,6 +63,7 @@ func newSession(p *peer, c *conn, t *tls.Conn, h Hello, version uint16) *session
 		wake:  make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.heard.Store(int64(p.m.now()))
+	s.busy.Store(true) // the handler hears of the peer before anything is read
 	return s
 }
 
