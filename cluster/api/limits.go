@@ -68,7 +68,8 @@ type clients struct {
 	mu        sync.Mutex
 	strangers []*conn // that have asked for nothing yet, the oldest first
 	all       int
-	byName    map[string]*usage // of those who have anything
+	byName    map[string]*usage // of those who have anything, or had lately
+	swept     time.Time         // when those who had were last taken out
 }
 
 // usage is what one client has under way, and has asked for lately.
@@ -85,13 +86,17 @@ type allowance struct {
 
 // spend tells whether one more is within so many a second, and so many at once.
 func (a *allowance) spend(now time.Time, rate, once int) bool {
-	a.spent = max(0, a.spent-float64(rate)*now.Sub(a.at).Seconds())
-	a.at = now
+	a.spent, a.at = a.left(now, rate), now
 	if a.spent+1 > float64(once) {
 		return false
 	}
 	a.spent++
 	return true
+}
+
+// left is how much of it is spent yet.
+func (a *allowance) left(now time.Time, rate int) float64 {
+	return max(0, a.spent-float64(rate)*now.Sub(a.at).Seconds())
 }
 
 func (c *clients) init(l Limits) {
@@ -214,16 +219,23 @@ func (c *clients) end(name string, stream bool) {
 func (c *clients) of(name string) *usage {
 	u := c.byName[name]
 	if u == nil {
+		if now := time.Now(); now.Sub(c.swept) > time.Second {
+			c.swept = now
+			for other, u := range c.byName {
+				c.forget(other, u)
+			}
+		}
 		u = new(usage)
 		c.byName[name] = u
 	}
 	return u
 }
 
-// forget drops the usage of a client that has nothing, unless it has taken requests back lately:
+// forget drops the usage of a client that has nothing, unless it has asked for much or taken requests back lately:
 // another connection is no new beginning. The lock is held.
 func (c *clients) forget(name string, u *usage) {
-	if u.connections+u.requests+u.streams == 0 && u.taken.spent == 0 {
+	now, l := time.Now(), &c.limits
+	if u.connections+u.requests+u.streams == 0 && u.asked.left(now, l.Rate)+u.taken.left(now, l.Resets) == 0 {
 		delete(c.byName, name)
 	}
 }
