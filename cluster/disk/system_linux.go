@@ -38,3 +38,12 @@ func (f *systemFile) Sync() error {
 		}
 	}
 }
+
+// available is how many bytes can still be written. Blocks are counted in units of Frsize; Bsize is how many bytes
+// are best read at once, which is many of these units where a file system is another machine's or in user space.
+func available(s *unix.Statfs_t) uint64 {
+	if s.Frsize > 0 {
+		return s.Bavail * uint64(s.Frsize)
+	}
+	return s.Bavail * uint64(s.Bsize)
+}
