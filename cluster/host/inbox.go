@@ -27,7 +27,10 @@ type letter struct {
 }
 
 // letterCost is what a letter takes beside its bytes.
-const letterCost = 64
+const letterCost = 80
+
+// mostSpare is how many letters there is room for that is kept while none is there.
+const mostSpare = 4096
 
 // inboxLimit is how many bytes wait for a machine, beyond which whoever brings more waits itself.
 const inboxLimit = 16 << 20
@@ -99,6 +102,9 @@ func (in *inbox) take() (letters []letter, upto uint64) {
 	defer in.mu.Unlock()
 	letters, upto = in.letters, in.upto
 	in.letters, in.spare, in.upto = in.spare[:0], letters, 0
+	if cap(letters) > mostSpare {
+		in.spare = nil
+	}
 	in.works = len(letters) > 0 || upto > 0
 	return letters, upto
 }
