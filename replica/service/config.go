@@ -137,7 +137,7 @@ func New(c Config) parley.Protocol {
 		hears, kinds = parley.HearsBoth, append(kinds, "MARK", "SUM", "WANT", "PART", "DONE")
 	}
 	if c.Liars > 0 {
-		kinds = append(kinds, "STAND")
+		kinds = append(kinds, "STAND", "MISSING")
 	}
 	if c.Setup == (Setup{}) {
 		c.Setup.Active = parley.Everyone(c.N)
@@ -210,6 +210,8 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 			yield("has the state")
 		case stand:
 			yield(fmt.Sprintf("state %016x where view %d begins", m.Value, m.Seq))
+		case missing:
+			yield(fmt.Sprintf("misses the word of %s where view %d begins", name(parley.ID(m.Value)), m.Seq))
 		case Parted:
 			yield(fmt.Sprintf("has another state than the others at position %d", m.Seq))
 		case Alike:

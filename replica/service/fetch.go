@@ -360,7 +360,10 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 			p.more(s)
 		}
 	}
-	if p.fetch != nil || len(p.offers) > 0 {
+	if p.waits() {
+		p.remind(s)
+	}
+	if p.fetch != nil || len(p.offers) > 0 || p.waits() {
 		s.SetTimer(retry, p.c.Retry)
 	}
 }

@@ -138,6 +138,7 @@ type process struct {
 	offers   []offer
 	broke    string      // scratch: what the application panicked with in this clause
 	compares *comparison // not nil: a view has begun, and not all have told what they have
+	word     parley.Msg  // what it told the others of that
 	doubtful bool        // the state has been compared with that of no other, or is not that
 
 	// This process as a client.
@@ -222,9 +223,10 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.link(s, from, m)
 	case p.stopped && m.Kind == mark:
 		p.without(s, from, m)
+	case m.Kind == missing && p.c.Liars > 0:
+		p.repeat(s, m)
 	case p.stopped && m.Kind == parley.View && p.c.Liars > 0:
-		p.knows(m)
-		p.begins(s, m.Seq)
+		p.begins(s, m)
 	case p.stopped:
 	case m.Kind == parley.View && p.c.Transfer:
 		p.view(s, m)
@@ -266,8 +268,7 @@ func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
 // too much for the group, which refuses what it cannot keep until the next view. Views
 // that come back from a log are those of another life.
 func (p *process) view(s *parley.Step, m parley.Msg) {
-	p.knows(m)
-	p.begins(s, m.Seq)
+	p.begins(s, m)
 	if s.Restart {
 		return
 	}
@@ -292,7 +293,7 @@ func (p *process) restore(s *parley.Step, m parley.Msg) {
 		p.stop(s, "no state came with the admission: the group gives none")
 		return
 	case p.c.Piece > 0 && body[0] == marked:
-		p.stopped, p.fetch = false, &fetch{}
+		p.stopped, p.doubtful, p.fetch = false, false, &fetch{}
 		return
 	case p.c.Piece > 0 && body[0] == whole:
 		body = body[1:]
@@ -307,7 +308,7 @@ func (p *process) restore(s *parley.Step, m parley.Msg) {
 func (p *process) replace(body []byte) bool {
 	fresh := &process{
 		c: p.c, app: p.c.New(), starts: p.starts, life: p.life, in: p.in, done: p.done, queue: p.queue,
-		marks: p.marks, members: p.members, offers: p.offers, compares: p.compares,
+		marks: p.marks, members: p.members, offers: p.offers, compares: p.compares, word: p.word,
 	}
 	if !parley.Load(&state{of: fresh}, 0, body) {
 		return false

@@ -13,17 +13,27 @@ import (
 // and answer nothing before all have: then all know the same. The copy that most have counts, and
 // who has another one fetches it, with what came since. Of what it has not answered the outcome is
 // then unknown.
+//
+// One word that is missing would have all wait for as long as the view lasts, and one message that
+// is wrong by chance is enough for that, or a broadcast that is refused because too many wait. So
+// who misses words asks for them, and they are told again.
 
-// stand, broadcast where a view begins. Seq: the view. Value: a hash of the copy. Body: its standing, one byte.
-const stand parley.Kind = done + 1
+// The messages of comparing, which are broadcast.
+const (
+	// stand is the word of a copy. Seq: the view that begins. Value: a hash of the copy. Body: its
+	// standing, one byte.
+	stand   parley.Kind = done + 1 + iota
+	missing             // asks for the word of a copy. Seq: the view. Value: whose
+)
 
 // standing is how much the word of a copy weighs. Those of the highest standing decide.
 type standing uint8
 
 const (
-	none  standing = iota // it has no state, or has stopped
-	given                 // the state is on the word of one other process, or is not that of the others
-	held                  // it has been compared
+	none   standing = iota // it has no state, or has stopped
+	behind                 // it is not that of the others, and lacks what was delivered since that was found
+	given                  // it is on the word of one other process
+	held                   // it has been compared
 )
 
 // stood is what one copy said.
@@ -35,9 +45,7 @@ type stood struct {
 
 // comparison is what a copy knows of the others where a view begins.
 type comparison struct {
-	view    uint64
 	of      standing // of this copy
-	hash    uint64
 	said    []stood
 	answers []parley.Msg // that wait until it is known that this copy counts
 	sums    []late       // and words of its state to joiners: to whom, and what
@@ -51,6 +59,8 @@ func (p *process) standing() standing {
 	switch {
 	case p.stopped, p.fetch != nil && !p.doubtful:
 		return none
+	case p.fetch != nil:
+		return behind
 	case p.doubtful:
 		return given
 	}
@@ -58,28 +68,56 @@ func (p *process) standing() standing {
 }
 
 // begins is upon a view: tell what this copy is. Answers that wait since the view before wait on.
-func (p *process) begins(s *parley.Step, view uint64) {
+func (p *process) begins(s *parley.Step, view parley.Msg) {
+	if members, rest, err := problem.ReadSet(view.Body, p.c.N); err == nil && len(rest) == 0 {
+		p.members = members
+	}
 	if p.c.Liars == 0 {
 		return
 	}
-	x := &comparison{view: view, of: p.standing()}
+	x := &comparison{of: p.standing()}
 	if p.comparing() && x.of > none {
 		x.answers, x.sums = p.compares.answers, p.compares.sums
 	}
-	if p.compares = x; x.of > none {
-		if x.hash = p.hash(); p.fetch != nil { // it may be needed as it is
+	p.compares, p.word = x, parley.Msg{Kind: stand, Seq: view.Seq, Body: []byte{byte(x.of)}}
+	if x.of > none {
+		if p.word.Value = p.hash(); p.fetch != nil { // it may be needed as it is
 			p.fetch = &fetch{held: p.fetch.held}
 		}
 	}
 	if !s.Restart {
-		s.Broadcast(parley.Msg{Kind: stand, Seq: view, Value: x.hash, Body: []byte{byte(x.of)}})
+		s.Broadcast(p.word)
+		s.SetTimer(retry, p.c.Retry)
 	}
 }
 
-// knows takes down who is in a view.
-func (p *process) knows(view parley.Msg) {
-	if members, rest, err := problem.ReadSet(view.Body, p.c.N); err == nil && len(rest) == 0 {
-		p.members = members
+// waits tells whether this copy waits for words of others.
+func (p *process) waits() bool { return p.compares != nil && !p.stopped }
+
+// unheard are the members whose word has not come.
+func (p *process) unheard() parley.Set {
+	left := p.members
+	for _, y := range p.compares.said {
+		left.Remove(y.who)
+	}
+	return left
+}
+
+// remind asks for the words that have not come; its own it tells again.
+func (p *process) remind(s *parley.Step) {
+	for id := range p.unheard().All() {
+		if id == s.Self {
+			s.Broadcast(p.word)
+		} else {
+			s.Broadcast(parley.Msg{Kind: missing, Seq: p.word.Seq, Value: uint64(id)})
+		}
+	}
+}
+
+// repeat is upon being asked for a word.
+func (p *process) repeat(s *parley.Step, m parley.Msg) {
+	if m.Value == uint64(s.Self) && m.Seq == p.word.Seq && !s.Restart {
+		s.Broadcast(p.word)
 	}
 }
 
@@ -95,17 +133,15 @@ func (p *process) say(s *parley.Step, answer parley.Msg) {
 // stands is upon word of a copy where the view begins, the first of each.
 func (p *process) stands(s *parley.Step, from parley.ID, m parley.Msg) {
 	x := p.compares
-	if x == nil || m.Seq != x.view || len(m.Body) != 1 || m.Body[0] > byte(held) ||
-		slices.ContainsFunc(x.said, func(y stood) bool { return y.who == from }) {
+	if m.Seq != p.word.Seq || len(m.Body) != 1 || m.Body[0] > byte(held) {
 		s.Refuse(from, "word of a copy that nobody waits for")
 		return
 	}
-	x.said = append(x.said, stood{from, standing(m.Body[0]), m.Value})
-	missing := p.members
-	for _, y := range x.said {
-		missing.Remove(y.who)
+	if x == nil || !p.unheard().Has(from) {
+		return // it is told again, for another one
 	}
-	if missing == (parley.Set{}) {
+	x.said = append(x.said, stood{from, standing(m.Body[0]), m.Value})
+	if p.unheard() == (parley.Set{}) {
 		p.settle(s)
 	}
 }
@@ -140,7 +176,7 @@ func (p *process) settle(s *parley.Step) {
 	switch {
 	case of == none || p.stopped:
 		p.compares = nil
-	case x.of > none && x.hash == hash:
+	case x.of > none && p.word.Value == hash:
 		p.counts(s)
 	case x.of > none, parted && p.fetch == nil:
 		p.part(s)
@@ -155,6 +191,7 @@ func (p *process) settle(s *parley.Step) {
 func (p *process) counts(s *parley.Step) {
 	x, f := p.compares, p.fetch
 	p.compares, p.fetch, p.doubtful = nil, nil, false
+	p.settled()
 	for _, answer := range x.answers {
 		s.Deliver(answer.Origin, answer)
 	}
@@ -168,6 +205,12 @@ func (p *process) counts(s *parley.Step) {
 		p.Request(s, m)
 	}
 	p.next(s)
+}
+
+// settled ends the votes on states before, but for those which answers wait for: if they went against
+// a copy that counts, nobody might be left with a state.
+func (p *process) settled() {
+	p.votes = slices.DeleteFunc(p.votes, func(v vote) bool { return len(v.answers) == 0 })
 }
 
 // part is upon finding that it is not: fetch the other one. The answers of this one are worth
@@ -184,6 +227,7 @@ func (p *process) part(s *parley.Step) {
 		f.held = p.fetch.held
 	}
 	p.compares, p.fetch, p.doubtful = nil, f, true
+	p.votes = nil
 	s.Indicate(parley.Msg{Kind: Parted, Origin: s.Self, Seq: p.position})
 	if !s.Restart {
 		p.ask(s)
@@ -193,6 +237,7 @@ func (p *process) part(s *parley.Step) {
 // compareState visits what there is of all this.
 func (p *process) compareState(v *parley.Vars) {
 	v.Bool("doubtful", &p.doubtful)
+	v.Msg("word", parley.Env{}, &p.word)
 	comparing := p.compares != nil
 	if v.Bool("comparing", &comparing); !comparing {
 		p.compares = nil
@@ -205,9 +250,7 @@ func (p *process) compareState(v *parley.Vars) {
 }
 
 func (x *comparison) State(v *parley.Vars) {
-	parley.Num(v, "view", &x.view)
 	parley.Num(v, "standing", &x.of)
-	parley.Num(v, "hash", &x.hash)
 	parley.Slice(v, "said", &x.said, func(_ int, y *stood) {
 		v.ID("who", &y.who)
 		parley.Num(v, "standing", &y.of)

@@ -3,14 +3,17 @@ package service_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"parley"
 	"parley/broadcast/problem"
+	"parley/broadcast/timestamp"
 	"parley/membership/group"
 	"parley/replica/service"
 	"parley/sim"
+	"parley/stack"
 )
 
 // Where copies compare what they have in each view, processes that crash, come back and are suspected are served as
@@ -178,10 +181,10 @@ func TestJoinerWeighsLess(t *testing.T) {
 	b := newBench(service.New(doubting()), 1)
 	b.start(t)
 	own := viewed(t, b, 2)
-	other := parley.Msg{Kind: 10, Seq: 2, Value: 99, Body: []byte{1}}
+	other := parley.Msg{Kind: 10, Seq: 2, Value: 99, Body: []byte{2}}
 	b.receive(0, other)
 	b.receive(2, other)
-	if b.receive(1, own); own.Body[0] != 2 || parts(b) {
+	if b.receive(1, own); own.Body[0] != 3 || parts(b) {
 		t.Errorf("two joiners have the copy of a member give way, which says %+v", own)
 	}
 	b.receive(2, parley.Msg{Kind: group.Wanted, Origin: 2})
@@ -190,13 +193,13 @@ func TestJoinerWeighsLess(t *testing.T) {
 	j.start(t)
 	j.receive(1, parley.Msg{Kind: group.Restored, Body: state})
 	own = viewed(t, j, 2)
-	if own.Body[0] != 1 {
+	if own.Body[0] != 2 {
 		t.Errorf("who joins says %+v", own)
 	}
 	for from := range parley.ID(3) {
 		j.receive(from, own)
 	}
-	if own = viewed(t, j, 3); own.Body[0] != 2 {
+	if own = viewed(t, j, 3); own.Body[0] != 3 {
 		t.Errorf("who has been compared says %+v", own)
 	}
 }
@@ -255,5 +258,165 @@ func TestSetupIsFixed(t *testing.T) {
 	b.receive(0, parley.Msg{Kind: 3, Body: service.Setup{Active: parley.SetOf(0)}.Append(nil)})
 	if b.refused["setup that is none, or may be that of a liar"] != 1 {
 		t.Errorf("refused are %v", b.refused)
+	}
+}
+
+// garbler is a copy whose word of where view 2 begins, the first, is told wrongly.
+type garbler struct {
+	parley.Machine
+	done bool
+}
+
+func (g *garbler) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	mark := s.Mark()
+	g.Machine.Receive(s, from, m)
+	for i := mark; i < s.Mark(); i++ {
+		if e := &s.Effects[i]; e.Op == parley.OpBroadcast && e.Msg.Kind == 10 && e.Msg.Seq == 2 && !g.done {
+			g.done, e.Msg.Seq = true, 7
+		}
+	}
+}
+
+// A word that is told wrongly once, or is refused by the broadcast beneath, is told again: otherwise nobody would answer
+// for as long as the view lasts.
+func TestWordIsToldAgain(t *testing.T) {
+	c := service.Config{
+		N: 3, Liars: 1, Piece: 16, Retry: 3000, Order: []string{timestamp.OneSequence}, Transfer: true,
+		New: func() service.Application { return new(echo) },
+	}
+	copies := service.New(c)
+	whole := copies.New
+	copies.New = func(self parley.ID) parley.Machine {
+		if self == 1 {
+			return &garbler{Machine: whole(self)}
+		}
+		return whole(self)
+	}
+	views := group.Config{N: 3, State: true, Return: true}
+	opt := sim.Options{
+		Protocol: stack.New(timestamp.New(timestamp.Config{Config: views}), copies), FIFO: true, Until: 60_000,
+		Suspicions: []sim.Suspicion{{At: 0, Of: 2, When: 5000}},
+	}
+	for q := range parley.ID(3) {
+		opt.Requests = append(opt.Requests, ask(q, 30_000, fmt.Sprint("c", q)))
+	}
+	answered := 0
+	for _, d := range sim.Run(opt).History.Deliveries {
+		if d.Msg.Kind == service.Answer && d.At == d.From {
+			answered++
+		}
+	}
+	if answered != 3 {
+		t.Errorf("%d of 3 commands are answered", answered)
+	}
+}
+
+// A copy that was found to differ lacks what was delivered since. So it weighs less than one on the word of another
+// process, and one that joins anew has nothing to tell before it has a state.
+func TestBehindWeighsLess(t *testing.T) {
+	b := newBench(service.New(doubting()), 1)
+	b.start(t)
+	own := viewed(t, b, 2)
+	other := own
+	other.Value++
+	b.receive(1, own)
+	b.receive(0, other)
+	if b.receive(2, other); !parts(b) {
+		t.Fatal("it does not give way to most others")
+	}
+	own = viewed(t, b, 3)
+	if own.Body[0] != 1 {
+		t.Errorf("who was found to differ says %+v", own)
+	}
+	b.receive(1, own)
+	b.receive(0, parley.Msg{Kind: 10, Seq: 3, Body: []byte{0}})
+	if b.receive(2, parley.Msg{Kind: 10, Seq: 3, Value: other.Value, Body: []byte{2}}); !parts(b) {
+		t.Error("it does not give way to a copy that lacks nothing")
+	}
+	b.receive(1, parley.Msg{Kind: group.Out})
+	b.receive(1, parley.Msg{Kind: group.Restored, Body: []byte{1}}) // to be fetched
+	if own = viewed(t, b, 4); own.Body[0] != 0 {
+		t.Errorf("who is to fetch its state says %+v", own)
+	}
+}
+
+// Once it is settled which copy counts, words on the states before do not undo it: all would fetch, and nobody would
+// have anything.
+func TestSettledStays(t *testing.T) {
+	c := doubting()
+	c.Every = 1
+	b := newBench(service.New(c), 1)
+	b.start(t)
+	own := viewed(t, b, 2)
+	b.receive(0, parley.Msg{Kind: 4, Seq: 7, Body: service.AppendCommand(nil, 0, 1, []byte("balance"))})
+	other := parley.Msg{Kind: 10, Seq: 2, Value: 99, Body: []byte{2}}
+	b.receive(0, other)
+	b.receive(2, other)
+	b.receive(1, own)
+	b.receive(0, parley.Msg{Kind: 2, Seq: 1, Value: 5})
+	if b.receive(2, parley.Msg{Kind: 2, Seq: 1, Value: 5}); parts(b) {
+		t.Error("the copy that counts gives way to others")
+	}
+}
+
+// A copy is found to differ once, however many more tell that.
+func TestFoundOnce(t *testing.T) {
+	c := doubting()
+	c.N, c.Every = 4, 1
+	b := newBench(service.New(c), 1)
+	b.start(t)
+	all := parley.Msg{Kind: parley.View, Seq: 2, Body: problem.AppendSet(nil, parley.Everyone(4))}
+	b.receive(1, all)
+	word := b.effects[0].Msg
+	for from := range parley.ID(4) {
+		b.receive(from, word)
+	}
+	b.receive(0, parley.Msg{Kind: 4, Seq: 7, Body: service.AppendCommand(nil, 0, 1, []byte("balance"))})
+	for _, from := range []parley.ID{0, 2} {
+		b.receive(from, parley.Msg{Kind: 2, Seq: 1, Value: 5})
+	}
+	if b.receive(3, parley.Msg{Kind: 2, Seq: 1, Value: 5}); !parts(b) {
+		t.Fatal("it does not give way to three others")
+	}
+	all.Seq = 3
+	b.receive(1, all)
+	if b.receive(1, parley.Msg{Kind: 2, Seq: 1, Value: 9}); parts(b) {
+		t.Error("it is found to differ twice")
+	}
+}
+
+// Who misses a word asks whose it is, and that one tells it again, also if it misses none itself.
+func TestMissingWord(t *testing.T) {
+	b := newBench(service.New(doubting()), 1)
+	b.start(t)
+	own := viewed(t, b, 2)
+	b.receive(0, own)
+	said := func() (list []string) {
+		for _, e := range b.effects {
+			if e.Op == parley.OpBroadcast {
+				list = append(list, fmt.Sprint(e.Msg.Kind, e.Msg.Seq, e.Msg.Value == own.Value, e.Msg.Value))
+			}
+		}
+		return list
+	}
+	word, asks := fmt.Sprint(own.Kind, 2, true, own.Value), fmt.Sprint(parley.Kind(11), 2, false, 2)
+	if b.do(func() { b.Timeout(&b.step, 0) }); !slices.Equal(said(), []string{word, asks}) {
+		t.Errorf("without its own word and that of process 2 it says %q", said())
+	}
+	b.receive(1, own)
+	b.receive(2, own)
+	for _, c := range []struct {
+		of, view uint64
+		want     []string
+	}{{1, 2, []string{word}}, {2, 2, nil}, {1, 1, nil}} {
+		if b.receive(0, parley.Msg{Kind: 11, Seq: c.view, Value: c.of}); !slices.Equal(said(), c.want) {
+			t.Errorf("asked for the word of process %d in view %d it says %q", c.of, c.view, said())
+		}
+	}
+	if b.receive(2, own); len(b.refused) > 0 {
+		t.Errorf("refused are %v", b.refused)
+	}
+	if b.do(func() { b.Timeout(&b.step, 0) }); len(b.effects) > 0 {
+		t.Errorf("with all words it does %+v", b.effects)
 	}
 }
