@@ -320,3 +320,21 @@ func TestJoinWithFullHistories(t *testing.T) {
 		}
 	})
 }
+
+// A node without a folder, whose lives are numbered by the time at which they begin, comes back as a new one.
+func TestJoinsWithoutFolder(t *testing.T) {
+	for _, n := range []int{3, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			table := withTable(t, false)
+			r := newRig(t, n, func(c *cluster.Config) {
+				table(c)
+				c.Dir = ""
+			})
+			r.put(soon(t, time.Minute), 0, "k", "v")
+			r.stop(2)
+			r.configs[2].Rejoin = true
+			r.start(2)
+			r.ready(2, "k", "v")
+		})
+	}
+}

@@ -49,7 +49,7 @@ type Config struct {
 	// testing/synctest it lives in the bubble's time. See cluster/link/memory.
 	Network link.Network
 	// Dir is the folder for what must outlive the process. Without one nothing does, and
-	// a process that has ended must not come back under its name. With one, a process that
+	// a process that has ended must not come back under its name, but with Rejoin. With one, a process that
 	// comes back is let in again by those who are there. In it is also what life of each
 	// other node was the last that this one has seen.
 	Dir string

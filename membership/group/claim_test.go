@@ -155,7 +155,7 @@ func TestOutnumbers(t *testing.T) {
 		}
 	}
 	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true})
-	p.put(1, 2, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 1<<48 - 1, Value: 8}})
+	p.put(1, 2, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 1<<62 - 1, Value: 8}})
 	p.expect(2, "refused: no incarnation")
 }
 

@@ -61,11 +61,12 @@ func (r *reader) list(n int) [][]byte {
 // done tells whether all was read, and fitted.
 func (r *reader) done() bool { return !r.bad && len(r.b) == 0 }
 
-// lives is the largest number of an incarnation, or a disk. With liars others are believed up
-// to likely, or more than what all go by, so that there is always one above theirs.
+// lives is the largest number of an incarnation, or a disk: a life may be numbered by the time at which it
+// began, in nanoseconds. With liars others are believed up to likely, or more than what all go by, so
+// that there is always one above theirs.
 const (
-	lives  = 1 << 48
-	likely = 1 << 46
+	lives  = 1 << 62
+	likely = 1 << 61
 	more   = 1 << 24
 )
 
