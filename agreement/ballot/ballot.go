@@ -61,10 +61,11 @@ const (
 
 // highest is above every ballot that comes about without a liar. What one says must not use
 // ballots up: others are believed up to reach above highest, or above what this process
-// already goes by, so that there is always one above that of a liar which all take.
+// already goes by, so that there is one above that of a liar which all take, but if it aims at
+// the very end of that. Reach is short, so that what is wrong by chance is hardly ever within.
 const (
 	highest = 1 << 48
-	reach   = 1 << 44
+	reach   = 1 << 24
 	utmost  = 1 << 62 // of all that are read
 )
 

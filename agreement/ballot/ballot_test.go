@@ -309,15 +309,17 @@ func (r *refusals) Refused(parley.ID, parley.ID, string) { r.n++ }
 // What a liar says uses no ballots up: there is always one above, which others take too who have not heard the liar.
 func TestBallotsAreNotUsedUp(t *testing.T) {
 	const highest = 1 << 48
-	for _, far := range []uint64{highest, highest - 1, highest + 1<<40} {
+	for _, c := range []struct{ far, step uint64 }{
+		{highest, 3}, {highest - 1, 3}, {highest + 1<<20, 3}, {highest, 1<<44 - 1}, // which are multiples of 3
+	} {
 		p := newPost(t, 3)
-		liars := far - far%3 + 1 // of process 1
-		for range 2 {
+		liars := c.far - c.far%3 + 1 // of process 1
+		for range 3 {
 			p.do(0, func(s *parley.Step, in *ballot.Instance) {
 				in.Receive(s, 1, parley.Msg{Kind: ballot.Prepare, Seq: liars})
 				in.Receive(s, 1, parley.Msg{Kind: ballot.Refuse, Seq: 1<<63 - 1})
 			})
-			liars += 3
+			liars += c.step
 		}
 		p.propose(0)
 		p.round(ballot.Prepare, ballot.Promise, 0, 2)
