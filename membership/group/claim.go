@@ -171,9 +171,10 @@ func (g *machine) outnumber() {
 	g.life = max(g.life, g.lives[g.self]+1)
 }
 
-// misnamed tells whether the last view that this process knows of takes its requests to join for old ones.
+// misnamed tells whether the last view that this process knows of takes its requests to join for old ones. One
+// that names it as it asked has let it in, and INSTALL is on its way.
 func (g *machine) misnamed() bool {
-	return g.c.Liars > 0 && !g.own().after(candidate{g.self, g.disks[g.self], g.lives[g.self]})
+	return g.c.Liars > 0 && candidate{g.self, g.disks[g.self], g.lives[g.self]}.after(g.own())
 }
 
 // correct tells a process that asks to join, and that others take for an older one, how the view came

@@ -185,6 +185,38 @@ func TestComesBackAfterALiar(t *testing.T) {
 	}
 }
 
+// A process that hears of the view that lets it in before INSTALL has come waits for that: with another request it would
+// be none of the members, and so again and again.
+func TestHearsOfItsViewFirst(t *testing.T) {
+	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true, Durable: true})
+	p.logs[3], p.state[3], p.said[3] = nil, nil, nil
+	p.restart(3)
+	asked := func() (list []parley.Msg) {
+		for to := range parley.ID(3) {
+			for _, l := range p.links[3][to] {
+				if l.msg.Kind == group.Join {
+					list = append(list, l.msg)
+				}
+			}
+		}
+		return list
+	}
+	first := asked()
+	if len(first) != 1 {
+		t.Fatalf("it asks %v", first)
+	}
+	let := without(func(lives, disks []byte) parley.Set {
+		lives[3], disks[3] = byte(first[0].Seq), byte(first[0].Value)
+		return parley.Everyone(4)
+	})
+	for from := range parley.ID(2) {
+		p.put(from, 3, letter{epoch: 1, msg: parley.Msg{Kind: ballot.Decision, Body: let}})
+	}
+	if again := asked(); len(again) != 1 {
+		t.Errorf("it asks %v", again)
+	}
+}
+
 // A report that its member cannot give, of another life than it has, does not count: the view is made of the others.
 // And one report alone has nobody expelled, but for the proposer's own.
 func TestFalseReport(t *testing.T) {
