@@ -41,16 +41,20 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 
 // runContext is Run with a context, whose end is that of a signal.
 func runContext(ctx context.Context, protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
-	a := &app{protocols: protocols, out: stdout, err: stderr}
+	out := &output{to: stdout}
+	a := &app{protocols: protocols, out: out, err: stderr}
 	if err := a.clashes(); err != nil {
 		fmt.Fprintf(stderr, "parley: %v\n", err)
 		return usage
 	}
 	root := a.root()
 	root.SetArgs(scenarioFlags(longFlags(args)))
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if failed := out.failed(); failed != nil && (err == nil || errors.Is(err, failed)) {
+		err = &endedError{unfinished, failed}
+	}
 	var status statusError
 	var ended *endedError
 	switch {
@@ -176,7 +180,7 @@ func (a *app) width(given int) int {
 	if given > 0 {
 		return max(given, 20)
 	}
-	if f, ok := a.out.(*os.File); ok {
+	if f, ok := a.terminal(); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return max(w, 20)
 		}

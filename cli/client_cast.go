@@ -197,6 +197,10 @@ func (l *listening) run(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
+		var here *printError
+		if errors.As(err, &here) {
+			return here.error // no other node can help
+		}
 		errs = append(errs, inWords(n, err, false)) // who listens changes nothing
 		if errors.Is(err, errQuiet) || errors.Is(err, errOwnOrder) || !client.Elsewhere(err) {
 			break
@@ -211,6 +215,9 @@ var (
 	// errOwnOrder is the end of listening where positions are each node's own.
 	errOwnOrder = errors.New("the group has another order at each node: where to go on at this one is not known")
 )
+
+// printError is an error of printing what a node delivered, which is none of the node.
+type printError struct{ error }
 
 // resume makes sure that a node has the positions of the one before, if that matters.
 func (l *listening) resume(ctx context.Context, n calledNode) error {
@@ -270,7 +277,7 @@ func (l *listening) at(ctx context.Context, n calledNode) error {
 			_, err = fmt.Fprintf(l.a.out, "%d  %s  %s\n", d.GetPosition(), d.GetFrom(), printed(d.GetPayload()))
 		}
 		if err != nil {
-			return err
+			return &printError{err}
 		}
 		if l.left--; l.left == 0 {
 			return nil

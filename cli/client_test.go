@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"parley/catalog"
+	"parley/cli"
 )
 
 // clientCommands are those that call a cluster, in an order in which their examples work:
@@ -31,6 +34,7 @@ func TestClientExamples(t *testing.T) {
 	for _, command := range clientCommands {
 		if command == "cluster expel" {
 			told(t)
+			listenUnwritten(t)
 		}
 		help, _, status := run(append(strings.Fields(command), "--help")...)
 		_, after, _ := strings.Cut(help, "Examples:\n")
@@ -88,10 +92,12 @@ func told(t *testing.T) {
 		"agree --name v --json node1=a node2=b":           {0, `{"node":"node2","vector":{"name":"v",`},
 		"agree --name w --rule maximum node1=-5 node2=-7": {0, `maximum "0"` + "\nnone counts as 0 in the maximum"},
 		"agree --name u --rule maximum --otherwise -9 node1=-5 node2=-7": {0, `maximum "-5"`},
-		"clock":             {1, "  not in step  "},
-		"clock --json":      {1, `{"node":"node4","time":`},
-		"status":            {1, "; not durable: "},
-		"status --at node2": {0, "  position "},
+		"cluster drain node9": {2, `parley cluster drain: NODE: "node9": allowed are node1, `},
+		"cluster leave node9": {2, `parley cluster leave: NODE: "node9": allowed are node1, `},
+		"clock":               {1, "  not in step  "},
+		"clock --json":        {1, `{"node":"node4","time":`},
+		"status":              {1, "; not durable: "},
+		"status --at node2":   {0, "  position "},
 		"listen total --from 999999999 --count 1 --timeout 200ms": {3, "parley: node1: nothing was delivered for as long as"},
 	} {
 		out, stderr, status := run(words("parley " + line)[1:]...)
@@ -208,4 +214,21 @@ func TestClientErrors(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(empty, "node1")); err == nil {
 		t.Error("something was made in the folder")
 	}
+}
+
+// listenUnwritten listens with an output that cannot be written: the nodes are not blamed for that, and
+// none is asked after the first.
+func listenUnwritten(t *testing.T) {
+	var stderr strings.Builder
+	status := cli.Run(catalog.All(), words("listen total --from 1 --count 1"), unwritten{}, &stderr)
+	if want := "parley: write report.txt: no space left on device\n"; status != 3 || stderr.String() != want {
+		t.Errorf("listen: status %d, %q; want 3, %q", status, stderr.String(), want)
+	}
+}
+
+// unwritten is an output on a full disk.
+type unwritten struct{}
+
+func (unwritten) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "report.txt", Err: syscall.ENOSPC}
 }

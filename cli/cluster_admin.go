@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/cluster/api/parleyv1"
 )
 
@@ -116,7 +117,10 @@ func (a *app) clusterAdmin(verb, short, long string, call func(context.Context, 
 				left = n.name
 				return call(ctx, n)
 			})
+			var bad *parley.FlagError
 			switch {
+			case errors.As(err, &bad) && bad.Flag == "at": // which nobody gave
+				return fmt.Errorf("%s: NODE: %w", cmd.CommandPath(), bad.Err)
 			case err != nil:
 				return a.called(err)
 			case f.asJSON:
