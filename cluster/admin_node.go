@@ -32,7 +32,9 @@ type admin struct {
 	expulsions
 }
 
-var nodeStates = [...]NodeState{Running, Draining, Leaving, Left, Expelled}
+// nodeStates are the states in the order in which a node comes to them. Left is the last one: by it a program that
+// serves the node knows that it can end, also where the node was expelled before.
+var nodeStates = [...]NodeState{Running, Draining, Leaving, Expelled, Left}
 
 // became makes a state the node's, unless a later one is.
 func (a *admin) became(s NodeState) {

@@ -239,6 +239,9 @@ func TestExpel(t *testing.T) {
 				}
 			}
 		}
+		if err := out.Drain(ctx); err != nil || out.Status().State != cluster.Left {
+			t.Errorf("it is drained, and then %s: %v", out.Status().State, err)
+		}
 		r.stop(2)
 		r.start(2)
 		r.back(2)
