@@ -100,7 +100,7 @@ func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag s
 		entries, err := os.ReadDir(dir)
 		if err == nil && len(entries) > 0 {
 			return false, badFlag("dir", "%s has %s: a folder that \"parley cluster up\" has made, or an empty one, "+
-				"was expected", dir, entries[0].Name())
+				"was expected; delete what an \"up\" that was killed has left", dir, entries[0].Name())
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, badFlag("dir", "%w", err)
