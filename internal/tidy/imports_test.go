@@ -70,7 +70,7 @@ internal/scenario      free    : core adapters faulty trace hosts problems membe
 internal/lab           free    : core adapters faulty trace hosts problems internal/draw
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
-internal/bench/order   free    : core faulty cluster cluster/cert
+internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
 internal/bench/failover free   : core cluster cluster/cert cluster/link
 cli                    free    : core adapters faulty trace hosts problems parleytest tools
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli

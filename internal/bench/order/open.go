@@ -112,7 +112,11 @@ func (l *load) offer(p *phase, o *loop, s, count int) error {
 				return err
 			}
 		}
-		nap(50 * time.Microsecond)
+		if l.spec.Network == nil {
+			nap(50 * time.Microsecond)
+		} else {
+			time.Sleep(50 * time.Microsecond)
+		}
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"parley"
 	"parley/cluster"
 	"parley/cluster/cert"
+	"parley/cluster/link"
 	"parley/faulty"
 )
 
@@ -45,6 +46,9 @@ type Spec struct {
 	Phases   []string
 	Round    time.Duration // of Byzantine order; 0: the default
 	Dir      string        // durable, in folders in this one; in memory without
+	// Network is that of a node, from 0 on; nil: the system's, over loopback. On that of cluster/link/memory, in a
+	// bubble of testing/synctest, what is measured is the time of the bubble.
+	Network func(node int) link.Network
 }
 
 // Check tells what is wrong with a spec.
@@ -169,7 +173,12 @@ func (l *load) join() ([]*cluster.Node, error) {
 	configs := make([]cluster.Config, s.N)
 	var members []cluster.Member
 	for i := range configs {
-		listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		listen, at := new(net.ListenConfig).Listen, "127.0.0.1:0"
+		if s.Network != nil {
+			configs[i].Network = s.Network(i)
+			listen, at = configs[i].Network.Listen, ":0"
+		}
+		listener, err := listen(context.Background(), "tcp", at)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +189,8 @@ func (l *load) join() ([]*cluster.Node, error) {
 		}
 		members = append(members, cluster.Member{Name: name, Address: listener.Addr().String(), Signer: issued.SignerKey()})
 		configs[i] = cluster.Config{
-			Name: name, Self: issued.Self(), Trust: trust, Listen: listener, SignerKey: issued.Signer, M: s.M, Round: s.Round,
+			Name: name, Self: issued.Self(), Trust: trust, Listen: listener, Network: configs[i].Network,
+			SignerKey: issued.Signer, M: s.M, Round: s.Round,
 			Groups: []cluster.GroupConfig{{
 				Name: "order", Level: s.Level, Deliver: func(d cluster.Delivery) { l.deliver(i, d.Payload) },
 			}},
