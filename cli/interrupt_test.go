@@ -91,7 +91,7 @@ func TestExploreInterruptedEverywhere(t *testing.T) {
 		"--indistinguishable --beyond-bound"}
 	for _, p := range catalog.All() {
 		for _, way := range ways {
-			interruptedAt(t, p, way, 10_000)
+			interruptedAt(t, p, way, 3_000)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func interruptedAt(t *testing.T, p parley.Protocol, way string, at int64) {
 	defer cancel()
 	i := &interruption{interrupt: cancel}
 	i.at.Store(at)
-	args := append([]string{"explore", p.Name, "--workers", "2", "--states", "20000", "--for", "0"}, strings.Fields(way)...)
+	args := append([]string{"explore", p.Name, "--workers", "2", "--states", "6000", "--for", "0"}, strings.Fields(way)...)
 	if strings.Contains(way, "split") {
 		args = append(args[:4], args[6:]...)
 	}

@@ -57,7 +57,7 @@ func TestStatusWithoutAnswer(t *testing.T) {
 		"cluster forget node1",
 	} {
 		var out, stderr bytes.Buffer
-		args := append(strings.Fields(line), "--dir", dir, "--timeout", "2s")
+		args := append(strings.Fields(line), "--dir", dir, "--timeout", "500ms")
 		if status := Run(catalog.All(), args, &out, &stderr); status != unfinished || stderr.Len() == 0 {
 			t.Errorf("%s: got status %d, want %d\n%s%s", line, status, unfinished, &out, &stderr)
 		}
