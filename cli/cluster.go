@@ -431,6 +431,7 @@ func (a *app) clusterDown() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` of the cluster")
+	cmd.Flags().StringVar(&dir, "dir", os.Getenv(dirVariable),
+		"the `folder` of the cluster (default: "+dirVariable+" of the environment)")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cluster"
 	"parley/cluster/disk"
 	"parley/cluster/store"
 )
@@ -67,8 +68,8 @@ func (a *app) verifyNode(dir string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 {
-		return badFlag("dir", "%s has no records of a node: give the folder that \"data\" names in its configuration", dir)
+	if !slices.ContainsFunc(names, func(name string) bool { return name != store.LockName }) {
+		return a.verifyNothing(dir, asJSON)
 	}
 	if slices.Contains(names, "lock") {
 		lock, err := system.Lock(filepath.Join(records, "lock"))
@@ -99,6 +100,23 @@ func (a *app) verifyNode(dir string, asJSON bool) error {
 		return statusError(violated)
 	}
 	return nil
+}
+
+// verifyNothing is verifyNode of a folder without records. It was a node's if it has the mark of one.
+func (a *app) verifyNothing(dir string, asJSON bool) error {
+	files, err := disk.System{}.List(dir)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(files, cluster.MarkName) {
+		return badFlag("dir", "%s has no records of a node: give the folder that \"data\" names in its configuration", dir)
+	}
+	found := &store.Damage{File: filepath.Join(dir, "records"), Offset: -1, What: "all records are missing"}
+	v := verification{Folder: dir, Damage: &damaged{found.File, found.Offset, found.What}}
+	if err := a.printVerification(v, found, asJSON); err != nil {
+		return err
+	}
+	return statusError(violated)
 }
 
 func (a *app) printVerification(v verification, damage error, asJSON bool) error {

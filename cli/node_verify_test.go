@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/cluster"
 	"parley/cluster/store"
 )
 
@@ -39,6 +40,14 @@ func TestNodeVerify(t *testing.T) {
 	}
 	if _, stderr, status := verify(t.TempDir()); status != 2 || !strings.Contains(stderr, "has no records") {
 		t.Errorf("nothing: status %d, %s", status, stderr)
+	}
+	empty := t.TempDir()
+	if err := os.WriteFile(filepath.Join(empty, cluster.MarkName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, _, status := verify(empty); status != 1 || !strings.Contains(stdout, "all records are missing") ||
+		!strings.Contains(stdout, "--rejoin") {
+		t.Errorf("records removed: status %d, %s", status, stdout)
 	}
 	log := filepath.Join(dir, "records", "log-00000001")
 	bytes, err := os.ReadFile(log)

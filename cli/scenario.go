@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -43,16 +44,17 @@ type entry struct {
 const maxScenario = 1 << 20
 
 func readScenario(file string) (*scenarioFile, error) {
-	info, err := os.Stat(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("--scenario: %w", err)
 	}
-	if info.Size() > maxScenario {
-		return nil, fmt.Errorf("--scenario %s: %d bytes: allowed are %d", file, info.Size(), maxScenario)
-	}
-	b, err := os.ReadFile(file)
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxScenario+1)) // a device has no size
 	if err != nil {
 		return nil, fmt.Errorf("--scenario: %w", err)
+	}
+	if len(b) > maxScenario {
+		return nil, fmt.Errorf("--scenario %s: more than %d bytes: no scenario is so long", file, maxScenario)
 	}
 	return parseScenario(file, b)
 }

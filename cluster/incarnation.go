@@ -38,20 +38,19 @@ func (n *Node) begin() (incarnation uint64, err error) {
 // inMemory is what a node says that is not durable.
 const inMemory = "in memory mode: what is acknowledged is on no disk, and lost if a majority of the nodes ends"
 
-// markName is a file in a node's folder, for people who find it, and for a node whose records were removed from
+// MarkName is a file in a node's data folder, for people who find it, and for a node whose records were removed from
 // beside it.
-const (
-	markName = "README.txt"
-	markText = `This folder belongs to one node of a cluster, and is written while that node runs.
+const MarkName = "README.txt"
+
+const markText = `This folder belongs to one node of a cluster, and is written while that node runs.
 Do not restore it from a copy: the other nodes know more of this node than an old copy does.
 If it is lost or damaged, start the node with an empty folder and with --rejoin.
 `
-)
 
 // marked opens the node's store, and refuses a folder from which it was removed: the others would take this node
 // for one that knows what it knew.
 func (n *Node) marked() (err error) {
-	dir, mark := filepath.Join(n.c.Dir, "records"), filepath.Join(n.c.Dir, markName)
+	dir, mark := filepath.Join(n.c.Dir, "records"), filepath.Join(n.c.Dir, MarkName)
 	list := func(dir string) ([]string, error) {
 		return diskAnswers(n.c.DiskLimit, "list "+dir, func() ([]string, error) { return n.disk().List(dir) })
 	}
@@ -64,7 +63,7 @@ func (n *Node) marked() (err error) {
 		return fmt.Errorf("cluster: %w", err)
 	}
 	held = slices.DeleteFunc(held, func(name string) bool { return name == store.LockName })
-	known := slices.Contains(names, markName)
+	known := slices.Contains(names, MarkName)
 	if known && len(held) == 0 {
 		return fmt.Errorf("cluster: %s: the folder records is missing, and what the node acknowledged is lost here: "+
 			"while a majority of the other nodes is intact, start this node with an empty folder and --rejoin", n.c.Dir)

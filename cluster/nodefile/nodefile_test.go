@@ -106,7 +106,7 @@ func TestTooMuch(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 1<<18+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nodefile.Read(file); err == nil || err.Error() != file+": 262145 bytes: allowed are 262144" {
+	if _, err := nodefile.Read(file); err == nil || err.Error() != file+": more than 262144 bytes: no configuration is so long" {
 		t.Error(err)
 	}
 }

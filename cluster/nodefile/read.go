@@ -3,6 +3,7 @@ package nodefile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -37,16 +38,17 @@ const maxFile = 1 << 18
 
 // Read reads a file.
 func Read(file string) (*File, error) {
-	info, err := os.Stat(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("%s: %d bytes: allowed are %d", file, info.Size(), maxFile)
-	}
-	b, err := os.ReadFile(file)
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // a device has no size
 	if err != nil {
 		return nil, err
+	}
+	if len(b) > maxFile {
+		return nil, fmt.Errorf("%s: more than %d bytes: no configuration is so long", file, maxFile)
 	}
 	return Parse(file, b)
 }
