@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"parley/cluster/disk"
@@ -45,7 +47,7 @@ func (s *Store) Least() uint64 {
 // looks is how often the room on the disk is looked at, beside after each new log.
 const looks = time.Second
 
-// watch looks at the room on the disk until the store ends.
+// watch looks at the room on the disk until the store ends, and whether the files are still there.
 func (s *Store) watch() {
 	tick := time.NewTicker(looks)
 	defer tick.Stop()
@@ -54,6 +56,7 @@ func (s *Store) watch() {
 		select {
 		case <-tick.C:
 			_ = s.look(d) // where the disk cannot say, what it said before holds
+			s.present(d)
 		case <-s.quit:
 			return
 		case <-s.bad:
@@ -78,6 +81,41 @@ func (s *Store) look(d disk.Disk) error {
 			slog.String("folder", s.dir), slog.Uint64("free", free))
 	}
 	return nil
+}
+
+// present ends the store if a file is gone that it needs: the system would go on writing to a file that nobody can
+// open again, and what is acknowledged would be lost when the process ends.
+func (s *Store) present(d disk.Disk) {
+	before := s.needed()
+	names, err := d.List(s.dir)
+	if err != nil {
+		return
+	}
+	needed := s.needed() // what the store itself removes meanwhile is not among these
+	for _, name := range before {
+		if slices.Contains(needed, name) && !slices.Contains(names, name) {
+			s.Fail(fmt.Errorf("%s was removed while the store is in use", filepath.Join(s.dir, name)))
+			return
+		}
+	}
+}
+
+// needed are the names of the files without which the store could not be opened again; none when it ends.
+func (s *Store) needed() []string {
+	f := &s.files
+	select {
+	case f.held <- struct{}{}:
+	case <-s.quit:
+		return nil
+	case <-s.bad:
+		return nil
+	}
+	defer f.letGo()
+	names := append(f.manifest.names(), manifestName)
+	if f.manifest.open != 0 {
+		names = append(names, logName(f.manifest.open))
+	}
+	return names
 }
 
 // roomLevels say what so little room means.

@@ -158,3 +158,59 @@ func TestStoreNeedsMoreForLongStates(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A store whose files are removed while it is in use ends within a second, and names one: what it writes to a file
+// without a name would be lost with the process. What the store removes itself is not missed.
+func TestStoreMissesItsFiles(t *testing.T) {
+	for _, name := range []string{manifestName, "log-00000001", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			mem := disk.NewMemory(-1)
+			var change func()
+			options := new(owner).options(disk.Hooked{Disk: mem, Around: func(op disk.Op, do func() error) error {
+				if op.Call == "list" && change != nil {
+					change()
+				}
+				return do()
+			}})
+			options.LogSize = 32 << 10
+			s, err := Open("dir", options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _, _, err := s.Open("m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			write := func() { // logs are closed, merged and removed
+				for range 300 {
+					if err := s.Wait(b.Replace(make([]byte, 1000))); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				synctest.Wait()
+			}
+			write()
+			if name == "" {
+				change = write
+				time.Sleep(5 * looks)
+			}
+			if name == "log-00000001" {
+				name = logName(s.files.manifest.open)
+			}
+			if name != "" {
+				if err := mem.Remove("dir/" + name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(looks + 1)
+			err = s.failure()
+			if name == "" && err != nil || name != "" && (err == nil || !strings.Contains(err.Error(), "dir/"+name+" was removed")) {
+				t.Errorf("without %q: %v", name, err)
+			}
+			if err := s.Close(); (err != nil) != (name != "") {
+				t.Errorf("without %q: Close: %v", name, err)
+			}
+		})
+	}
+}
