@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -366,7 +367,7 @@ func (a *app) await(ctx context.Context, nodes []*localNode) bool {
 			defer mu.Unlock()
 			if ctx.Err() == nil || !n.state.Success() {
 				well = false
-				fmt.Fprintf(a.err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastLine(n.Log))
+				fmt.Fprintf(a.err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
 			}
 		})
 	}
@@ -374,10 +375,15 @@ func (a *app) await(ctx context.Context, nodes []*localNode) bool {
 	return well
 }
 
-// lastLine is the last line of a file, behind its name.
-func lastLine(file string) string {
+// lastWords is the last line of a log that says what went wrong, or else its last line, behind the name of the file.
+func lastWords(file string) string {
 	b, _ := os.ReadFile(file) // what can not be read says nothing
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	for _, line := range slices.Backward(lines) {
+		if strings.HasPrefix(line, "parley: ") || strings.Contains(line, "level=ERROR") || strings.Contains(line, `"level":"ERROR"`) {
+			return file + " says: " + line
+		}
+	}
 	return file + " ends with: " + lines[len(lines)-1]
 }
 

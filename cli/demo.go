@@ -122,7 +122,7 @@ func (d *demonstration) cut(ctx context.Context) error {
 	}
 	for _, n := range d.nodes {
 		if n.state != nil {
-			fmt.Fprintf(d.err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastLine(n.Log))
+			fmt.Fprintf(d.err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
 		}
 	}
 	return statusError(violated)

@@ -94,7 +94,7 @@ func (s *Store) present(d disk.Disk) {
 	needed := s.needed() // what the store itself removes meanwhile is not among these
 	for _, name := range before {
 		if slices.Contains(needed, name) && !slices.Contains(names, name) {
-			s.Fail(fmt.Errorf("%s was removed while the store is in use", filepath.Join(s.dir, name)))
+			s.fail(&Damage{filepath.Join(s.dir, name), -1, "it was removed while the store was in use"})
 			return
 		}
 	}

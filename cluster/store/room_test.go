@@ -205,7 +205,7 @@ func TestStoreMissesItsFiles(t *testing.T) {
 			}
 			time.Sleep(looks + 1)
 			err = s.failure()
-			if name == "" && err != nil || name != "" && (err == nil || !strings.Contains(err.Error(), "dir/"+name+" was removed")) {
+			if name == "" && err != nil || name != "" && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "dir/"+name+": it was removed")) {
 				t.Errorf("without %q: %v", name, err)
 			}
 			if err := s.Close(); (err != nil) != (name != "") {
