@@ -380,7 +380,8 @@ func lastWords(file string) string {
 	b, _ := os.ReadFile(file) // what can not be read says nothing
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	for _, line := range slices.Backward(lines) {
-		if strings.HasPrefix(line, "parley: ") || strings.Contains(line, "level=ERROR") || strings.Contains(line, `"level":"ERROR"`) {
+		if strings.HasPrefix(line, "parley: ") || strings.Contains(line, "level=ERROR") ||
+			strings.Contains(line, `"level":"ERROR"`) {
 			return file + " says: " + line
 		}
 	}
