@@ -323,6 +323,8 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	case service.Alike:
 		delete(t.differs, t.n.self)
 		log.Info("has the state of the others", "position", m.Seq)
+	case service.Lacks:
+		log.Error("the table goes on without what no member has: acknowledged commands may be lost", "position", m.Seq)
 	case service.Stopped:
 		t.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
 		log.Error("replica stopped; this node serves the table no more", "position", m.Seq, "why", string(m.Body))

@@ -216,6 +216,8 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 			yield(fmt.Sprintf("has another state than the others at position %d", m.Seq))
 		case Alike:
 			yield(fmt.Sprintf("has the state of the others, at position %d", m.Seq))
+		case Lacks:
+			yield(fmt.Sprintf("goes on at position %d with a state that lacks what the others had", m.Seq))
 		case Diverged:
 			yield(fmt.Sprintf("%s has diverged at position %d", name(m.Origin), m.Seq))
 		case Differs:

@@ -106,6 +106,10 @@ const (
 	Parted
 	// Alike tells that it has it.
 	Alike
+	// Lacks tells that the state of Origin, the process itself, at position Seq counts from here on, although it
+	// lacks what was delivered while the process fetched another one: no member of the view has that. What was
+	// answered meanwhile may be lost.
+	Lacks
 )
 
 // The messages.
@@ -115,10 +119,6 @@ const (
 	change                        // Body: a Setup
 	pack                          // Seq: the number of who asks; Body: commands, by AppendCommand
 )
-
-// Queue is how many commands of a process's own wait at most, the one under way too.
-// More are refused.
-const Queue = 1024
 
 // process is one copy of the service.
 type process struct {

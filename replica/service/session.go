@@ -7,6 +7,10 @@ import (
 	"parley"
 )
 
+// Queue is how many commands of a process's own wait at most, the one under way too.
+// More are refused.
+const Queue = 1024
+
 // session is what is known of a client.
 type session struct {
 	client uint64

@@ -192,6 +192,9 @@ func (p *process) counts(s *parley.Step) {
 	x, f := p.compares, p.fetch
 	p.compares, p.fetch, p.doubtful = nil, nil, false
 	p.settled()
+	if x.of == behind {
+		s.Indicate(parley.Msg{Kind: Lacks, Origin: s.Self, Seq: p.position})
+	}
 	for _, answer := range x.answers {
 		s.Deliver(answer.Origin, answer)
 	}

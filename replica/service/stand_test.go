@@ -340,6 +340,33 @@ func TestBehindWeighsLess(t *testing.T) {
 	}
 }
 
+// Where no copy is better than one that was found to differ, the table goes on from it, and says that something may be
+// lost; a copy that lacks nothing says nothing of that.
+func TestSaysWhatMayBeLost(t *testing.T) {
+	for _, differs := range []bool{false, true} {
+		b := newBench(service.New(doubting()), 1)
+		b.start(t)
+		own := viewed(t, b, 2)
+		if differs {
+			other := own
+			other.Value++
+			b.receive(1, own)
+			b.receive(0, other)
+			b.receive(2, other)
+			own = viewed(t, b, 3)
+		}
+		b.receive(1, own)
+		b.receive(0, parley.Msg{Kind: 10, Seq: own.Seq, Body: []byte{0}})
+		b.receive(2, parley.Msg{Kind: 10, Seq: own.Seq, Body: []byte{0}})
+		said := slices.ContainsFunc(b.effects, func(e parley.Effect) bool {
+			return e.Op == parley.OpIndicate && e.Msg.Kind == service.Lacks
+		})
+		if said != differs {
+			t.Errorf("after it was found to differ %t: says that something may be lost %t", differs, said)
+		}
+	}
+}
+
 // Once it is settled which copy counts, words on the states before do not undo it: all would fetch, and nobody would
 // have anything.
 func TestSettledStays(t *testing.T) {
