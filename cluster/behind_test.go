@@ -24,7 +24,7 @@ func disks(t *testing.T, n int) (all []*disk.Memory, config func(c *cluster.Conf
 	with := withTable(t, true)
 	return all, func(c *cluster.Config) {
 		with(c)
-		c.TestDisk(all[next])
+		c.Disk = all[next]
 		next++
 	}
 }
@@ -81,14 +81,14 @@ func TestRestoredCopyIsRefused(t *testing.T) {
 					r.stop(0, 1)
 					r.start(0, 1)
 				}
-				r.configs[2].TestDisk(copied)
+				r.configs[2].Disk = copied
 				for try := range 5 {
 					if err := stops(r, 2); !errors.Is(err, cluster.ErrForgotten) {
 						t.Fatalf("try %d with an old copy: %v", try, err)
 					}
 				}
 				put(0, "after")
-				r.configs[2].TestDisk(disk.NewMemory(-1))
+				r.configs[2].Disk = disk.NewMemory(-1)
 				r.configs[2].Rejoin = true
 				r.start(2)
 				r.back(2)
@@ -110,7 +110,7 @@ func TestRestoredCopyIsRefusedForGood(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		r.stop(2)
-		r.configs[2].TestDisk(copied)
+		r.configs[2].Disk = copied
 		for range 2 { // refused once, it is refused for good, though each life writes a record and little is missing
 			for try := range 5 {
 				if err := stops(r, 2); !errors.Is(err, cluster.ErrForgotten) {
@@ -135,7 +135,7 @@ func TestRefusedLater(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.stop(0, 1, 2)
 		why := make(chan error, 10)
-		r.configs[2].TestDisk(copied)
+		r.configs[2].Disk = copied
 		r.configs[2].Broken = func(err error) { why <- err }
 		r.start(2)
 		r.start(0, 1)
@@ -166,7 +166,7 @@ func TestCrashIsNotBehind(t *testing.T) {
 			time.Sleep(time.Duration(chance.IntN(1500)) * time.Millisecond)
 			all[1] = all[1].Crash(chance)
 			r.stop(1)
-			r.configs[1].TestDisk(all[1])
+			r.configs[1].Disk = all[1]
 			r.start(1)
 			r.back(1)
 		}

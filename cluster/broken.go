@@ -91,7 +91,7 @@ func (c Config) CheckDisk() error {
 
 // disk returns the file system that holds the node's folder.
 func (n *Node) disk() disk.Disk {
-	if d := n.c.hooks.disk; d != nil {
+	if d := n.c.Disk; d != nil {
 		return d
 	}
 	return disk.System{}

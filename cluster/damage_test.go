@@ -303,9 +303,9 @@ func (rec recording) judge(t *testing.T, r *rig, c cell, other int) (outcome str
 		t.Errorf("%s: records %d to %d are missing, and nobody says so", name, report.Position+1, rec.report.Position)
 	}
 	for i := range 3 {
-		r.configs[i].TestDisk(rec.disks[i].Crash(nil))
+		r.configs[i].Disk = rec.disks[i].Crash(nil)
 	}
-	r.configs[0].TestDisk(d)
+	r.configs[0].Disk = d
 	r.start(other)
 	defer func() { r.stop(other) }()
 	why := make(chan error, 10)
@@ -332,7 +332,7 @@ func (rec recording) judge(t *testing.T, r *rig, c cell, other int) (outcome str
 func (rec recording) refuses(t *testing.T, r *rig, d *disk.Memory, c cell, name string) {
 	t.Helper()
 	config := r.configs[0]
-	config.TestDisk(d)
+	config.Disk = d
 	node, err := cluster.Join(t.Context(), config)
 	if err == nil {
 		t.Errorf("%s: it starts: %v", name, node.Close())

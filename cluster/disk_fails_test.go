@@ -113,7 +113,7 @@ func (d *turning) try(t *testing.T) (at string) {
 		if d.from%2 == 0 { // it does not close itself
 			c.Broken = func(err error) { d.told.Store(&err) }
 		}
-		c.TestDisk(disk.Hooked{Disk: d.mem, Around: d.around})
+		c.Disk = disk.Hooked{Disk: d.mem, Around: d.around}
 	})
 	node, err := cluster.Join(t.Context(), r.configs[0])
 	if err != nil {
@@ -136,7 +136,7 @@ func (d *turning) try(t *testing.T) (at string) {
 	}
 	d.fails(t, node)
 	synctest.Wait()
-	r.configs[0].TestDisk(d.mem.Crash(nil))
+	r.configs[0].Disk = d.mem.Crash(nil)
 	node, err = cluster.Join(t.Context(), r.configs[0])
 	if err != nil {
 		t.Fatalf("%v failed: %v", *d.what.Load(), err)

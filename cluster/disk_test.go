@@ -45,7 +45,7 @@ func TestFirstOnSlowDisks(t *testing.T) {
 		r := newRig(t, 4, func(c *cluster.Config) {
 			c.Dir, c.Round = t.TempDir(), roomy
 			c.Agreements = []cluster.Agreement{{Algorithm: cluster.EIG, M: 1}}
-			c.TestDisk((&brittle{slow: 3 * roomy}).disk())
+			c.Disk = (&brittle{slow: 3 * roomy}).disk()
 		})
 		r.stop(0)
 		r.start(0)

@@ -4,13 +4,9 @@ import (
 	"crypto/ed25519"
 
 	"parley"
-	"parley/cluster/disk"
 	"parley/cluster/link"
 	"parley/lockstep"
 )
-
-// TestDisk has a node's store on another disk.
-func (c *Config) TestDisk(d disk.Disk) { c.hooks.disk = d }
 
 // TestLogSize has the store of a node begin a new log after so many bytes.
 func (c *Config) TestLogSize(bytes int64) { c.hooks.logSize = bytes }

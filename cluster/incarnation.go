@@ -69,7 +69,7 @@ func (n *Node) marked() (err error) {
 			"while a majority of the other nodes is intact, start this node with an empty folder and --rejoin", n.c.Dir)
 	}
 	n.store, err = store.Open(dir, store.Options{
-		Durable: n.durable, Failed: n.broken, Log: n.c.Log, Disk: n.c.hooks.disk, LogSize: n.c.hooks.logSize,
+		Durable: n.durable, Failed: n.broken, Log: n.c.Log, Disk: n.c.Disk, LogSize: n.c.hooks.logSize,
 		Limit: n.c.DiskLimit,
 	})
 	if err != nil || known {

@@ -108,7 +108,7 @@ func (r *rig) ready(i int, key, want string) (took time.Duration) {
 func (r *rig) lose(i int) *disk.Memory {
 	d := disk.NewMemory(-1)
 	r.stop(i)
-	r.configs[i].TestDisk(d)
+	r.configs[i].Disk = d
 	r.configs[i].Rejoin = true
 	return d
 }
@@ -178,7 +178,7 @@ func TestFetchedStateIsDurable(t *testing.T) {
 		r.put(ctx, 2, "late", "w")
 		left := d.Crash(nil)
 		r.stop(1, 2)
-		r.configs[2].TestDisk(left)
+		r.configs[2].Disk = left
 		r.configs[2].Rejoin = false
 		r.start(0, 2)
 		for _, i := range []int{2, 0} {
@@ -218,7 +218,7 @@ func TestFetchIsCutShort(t *testing.T) {
 				left := d.Crash(nil)
 				r.stop(ends)
 				if ends == 2 {
-					r.configs[2].TestDisk(left)
+					r.configs[2].Disk = left
 					r.configs[2].Rejoin = false
 					r.start(2)
 				}

@@ -190,7 +190,7 @@ func (l *lied) joins(durable bool) (*liar, func()) {
 		c.Tables = []cluster.TableConfig{{Name: "t", State: "vault", New: func() service.Application { return &vault{} }}}
 		if durable {
 			c.Durable, c.Dir = true, t.TempDir()
-			c.TestDisk(disk.NewMemory(-1))
+			c.Disk = disk.NewMemory(-1)
 		}
 		c.Broken = func(err error) {
 			if i < 3 {
@@ -226,7 +226,7 @@ func (l *lied) joins(durable bool) (*liar, func()) {
 func (l *lied) comesBack() {
 	c, began := l.honest, time.Now()
 	c.Rejoin = true
-	c.TestDisk(disk.NewMemory(-1))
+	c.Disk = disk.NewMemory(-1)
 	var err error
 	if l.nodes[3], err = cluster.Join(l.t.Context(), c); err != nil {
 		l.t.Errorf("seed %d: the node that lied does not join: %v", l.seed, err)

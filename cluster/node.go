@@ -53,6 +53,10 @@ type Config struct {
 	// comes back is let in again by those who are there. In it is also what life of each
 	// other node was the last that this one has seen.
 	Dir string
+	// Disk is where Dir lies; nil: the system's. On a disk.Memory a node in a bubble of testing/synctest
+	// waits for no real disk, and the test decides what a crash leaves and which call fails. Traces and the
+	// last events are files of the system all the same.
+	Disk disk.Disk
 	// Durable keeps what is delivered on the disk before anybody is told, so that all may
 	// come back after all have ended; except in groups of level Byzantine, which are in memory.
 	// It needs Dir.
@@ -109,9 +113,8 @@ type Config struct {
 	hooks hooks
 }
 
-// hooks are what tests change: the disk, the versions of the wire, the limits of links, what a node sends.
+// hooks are what tests change: the length of logs, the versions of the wire, the limits of links, what a node sends.
 type hooks struct {
-	disk             disk.Disk
 	logSize          int64
 	wireMin, wireMax uint16
 	limits           link.Limits

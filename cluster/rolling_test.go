@@ -62,7 +62,7 @@ func TestDiskFailsUnderANode(t *testing.T) {
 		with := withTable(t, true)
 		r := newRig(t, 3, func(c *cluster.Config) {
 			if with(c); first {
-				c.TestDisk(d.disk())
+				c.Disk = d.disk()
 				c.Broken = func(err error) { broken <- err }
 			}
 			first = false
@@ -82,7 +82,7 @@ func TestDiskFailsUnderANode(t *testing.T) {
 				t.Errorf("closed: %v", err)
 			}
 		}, func() {
-			r.configs[0].TestDisk(nil)
+			r.configs[0].Disk = nil
 			r.start(0)
 			r.back(0)
 		})

@@ -26,7 +26,7 @@ func TestNearlyFullDisk(t *testing.T) {
 			c.Times = cluster.Times{Suspect: 10 * time.Second} // longer than a sync
 			if first {
 				c.Broken = func(err error) { t.Error(err) }
-				c.TestDisk(disk.Hooked{Disk: mem, Around: func(op disk.Op, do func() error) error {
+				c.Disk = disk.Hooked{Disk: mem, Around: func(op disk.Op, do func() error) error {
 					if op.Call == "sync" {
 						select {
 						case d := <-slow:
@@ -35,7 +35,7 @@ func TestNearlyFullDisk(t *testing.T) {
 						}
 					}
 					return do()
-				}})
+				}}
 			}
 			first = false
 		})
@@ -141,7 +141,7 @@ func TestNearlyFullInMemory(t *testing.T) {
 			with(c)
 			c.Groups = []cluster.GroupConfig{{Name: "g"}}
 			c.TestLogSize(1 << 20)
-			c.TestDisk(disk.NewMemory(40 << 20))
+			c.Disk = disk.NewMemory(40 << 20)
 		})
 		node, ctx := r.nodes[0].Load(), soon(t, time.Minute)
 		if _, err := node.Table("t").KeyValue().Put(ctx, []byte("k"), []byte("v")); err != nil {

@@ -16,15 +16,18 @@ import (
 
 	"parley/cluster"
 	"parley/cluster/api"
+	disks "parley/cluster/disk"
 	"parley/cluster/link/memory"
 	"parley/cluster/nodefile"
 )
 
-// indoors is a world in this process: five nodes on a network in memory, with folders on the
-// disk, in a bubble of synctest. A node is killed by cutting it off before it can say anything.
+// indoors is a world in this process: five nodes on a network and disks in memory, in a bubble
+// of synctest. A node is killed by cutting it off before it can say anything, and its disk
+// keeps what was synced by then.
 type indoors struct {
 	dir     string
 	network *memory.Network
+	disks   []*disks.Memory
 	nodes   []*cluster.Node
 	servers []*api.Server
 }
@@ -74,7 +77,7 @@ func (w *indoors) join(i int) error {
 	if err != nil {
 		return err
 	}
-	c.Network = w.host(i)
+	c.Network, c.Disk = w.host(i), w.disks[i]
 	if w.nodes[i], err = cluster.Join(context.Background(), c); err != nil {
 		return err
 	}
@@ -91,6 +94,7 @@ func (w *indoors) join(i int) error {
 func (w *indoors) kill(which ...int) error {
 	for _, i := range which {
 		w.network.Cut(w.host(i), w.others(i)...)
+		w.disks[i] = w.disks[i].Crash(nil)
 	}
 	var errs []error
 	for _, i := range which {
@@ -151,6 +155,7 @@ func TestNothingIsLostInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range count {
+			w.disks = append(w.disks, disks.NewMemory(-1))
 			if err := configure(dir, w, i, m, ""); err != nil {
 				t.Fatal(err)
 			}
