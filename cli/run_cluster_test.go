@@ -142,7 +142,7 @@ func tried(t *testing.T, p parley.Protocol, fault string) (wrong []string) {
 	return wrong
 }
 
-// Protocols run between processes which lie, are killed, come back and stand still, and are judged as in the simulator.
+// Processes on links lie, are killed, restart and are paused. Their runs are judged as runs in the simulator are.
 func TestFaultsOnLinks(t *testing.T) {
 	for name, test := range map[string]struct {
 		protocol  string
@@ -180,7 +180,7 @@ func TestFaultsOnLinks(t *testing.T) {
 			}, nil,
 			map[string]string{"agreement": "held", "validity": "held"},
 		},
-		"stands still": {
+		"paused": {
 			"bracha", []string{"--pauses=[{process: 2, since: 100, for: 100ms}]"}, nil,
 			map[string]string{"agreement": "held", "validity": "held"},
 		},

@@ -14,12 +14,12 @@ type ran struct {
 	Verdicts []struct{ Property, Outcome string }
 }
 
-// Protocols run between real processes, which are killed, come back and stand still. What holds at any time is
-// demanded of them; what they promise beyond that is shown on links, in TestFaultsOnLinks.
+// Real processes are killed, restarted and paused. The test demands only properties that hold on a computer of any
+// speed. TestFaultsOnLinks tests all other promises, on links in memory.
 func TestRunProcesses(t *testing.T) {
 	for name, args := range map[string][]string{
 		"killed, and back": {"twophase", "--crashes=[{process: 2, when: 5, back: 2000}]"},
-		"stands still":     {"bracha", "--pauses=[{process: 2, since: 100, for: 100ms}]"},
+		"paused":           {"bracha", "--pauses=[{process: 2, since: 100, for: 100ms}]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, stderr, status := run(slices.Concat([]string{"run"}, args, []string{"--host=cluster", "--json"})...)

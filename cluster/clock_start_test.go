@@ -10,11 +10,10 @@ import (
 	"parley/cluster/link/memory"
 )
 
-// Five nodes are started together, and two of them hear the others' first words some 50 ms too
-// late, as on a machine that stands still or does not take connections fast enough. Their clocks
-// begin that much later, which is more than the bound and less than the threshold. No two of
-// those that are called synchronized are further apart than they say, at any millisecond; and all
-// come to be.
+// Five nodes are started together, and the first messages of the others reach two of them some 50 ms too
+// late, as on a busy computer. The clocks of these two begin that much later, which is more than the bound
+// and less than the threshold. At every millisecond the clocks that are called synchronized are no further
+// apart than they say, and in the end all clocks are synchronized.
 func TestClocksOfAStallingStart(t *testing.T) {
 	t.Parallel()
 	for at := time.Duration(0); at <= 3*time.Millisecond; at += time.Millisecond / 2 {

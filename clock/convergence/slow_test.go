@@ -27,8 +27,8 @@ func checked(s *sim.Sim) (who parley.Set, spread parley.Tick) {
 	return who, high - low
 }
 
-// slowStart is a run in which some processes hear others' START too late, or not at all until
-// those say it again: links come up one after the other, and a busy machine stands still. All else
+// slowStart is a run in which the START of some processes reaches others too late, or only when it is
+// repeated. That happens when links come up one after the other, and on a busy computer. Everything else
 // is within the theorem.
 func slowStart(p parley.Protocol, plan convergence.Plan, seed uint64) sim.Options {
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -71,7 +71,7 @@ func TestStartThatIsLate(t *testing.T) {
 			if most = max(most, ever.Apart); ever.Apart > plan.Ever {
 				began++
 			}
-			// Who was so far off that it had to join anew may be checked later.
+			// A process that was too far off joins anew, and may be checked later.
 			who, _ := checked(s)
 			if calm := s.History.N == counted(&s.History).Len() && left(s) == 0; calm && who.Len() != c.N {
 				t.Errorf("n = %d, seed %d: after %d resynchronizations only %v are checked", c.N, seed, plan.Pulls, who)

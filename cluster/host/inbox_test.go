@@ -116,8 +116,8 @@ func longStep(t *testing.T) {
 	}
 }
 
-// Who tells a machine what became of a link does not wait for a long step either, and the machine learns it in its turn:
-// after what came on the link before.
+// A goroutine that reports a broken link to a machine does not wait for a long step either. The machine is told after
+// the messages that came on the link before.
 func TestLongStepHoldsUpNoWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := host.New(host.Config{Self: 0, N: 2, Transport: port{net: &network{}}})

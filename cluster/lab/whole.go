@@ -128,9 +128,9 @@ func (r *running) missed(e trace.Event) {
 	}
 }
 
-// wasDown tells whether a message that a broken link refused was for a life of a process that had ended:
-// then the link lost nothing. Who sends may find the link broken before it is told why, and before the end
-// of the process is noted, on a busy computer long before. Life 0 is the one at that time.
+// wasDown tells whether a message that a broken link refused was for a life of a process that had ended.
+// The link lost nothing then. A sender may find the link broken before the end of the process is noted: up to
+// a second counts, because the computer may be busy. Life 0 stands for the life at the time of the sending.
 func (r *running) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
 	noted := when + parley.Tick(time.Second/r.Tick)
 	died := r.died[id]

@@ -129,7 +129,7 @@ func TestSlowAfterALiar(t *testing.T) {
 	}
 }
 
-// Who asks for a liar and names no program for it is told so; otherwise there is none.
+// -only liar without -liar is refused, and the error names -liar. Without -only there is no liar then.
 func TestLiarIsNamed(t *testing.T) {
 	if _, err := choose(options{only: liarName}); err == nil || !strings.Contains(err.Error(), "-liar") {
 		t.Error(err)

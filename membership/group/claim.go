@@ -177,9 +177,9 @@ func (g *machine) misnamed() bool {
 	return g.c.Liars > 0 && candidate{g.self, g.disks[g.self], g.lives[g.self]}.after(g.own())
 }
 
-// correct tells a process that asks to join, and that others take for an older one, how the view came
-// about: a liar may have asked in its name, as one with a later disk. Who has lost all does not know
-// that, and outnumbers it as soon as it does.
+// correct tells a process how the view came about if its request to join looks older than its namesake in
+// the view. A liar may have asked in its name, with a later disk. A process that has lost everything does not
+// know that number; once it knows it, it takes a higher one.
 func (g *machine) correct(s *parley.Step, j parley.ID) {
 	if g.c.Liars == 0 || g.founding == nil {
 		return

@@ -46,8 +46,8 @@ type Spec struct {
 	Phases   []string
 	Round    time.Duration // of Byzantine order; 0: the default
 	Dir      string        // durable, in folders in this one; in memory without
-	// Network is that of a node, from 0 on; nil: the system's, over loopback. On that of cluster/link/memory, in a
-	// bubble of testing/synctest, what is measured is the time of the bubble.
+	// Network returns the network of node 0, 1 and so on. If it is nil all use loopback. Tests use the
+	// network of cluster/link/memory in a bubble of testing/synctest, and measure the bubble's time.
 	Network func(node int) link.Network
 }
 
