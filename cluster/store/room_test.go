@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -165,10 +166,11 @@ func TestStoreMissesItsFiles(t *testing.T) {
 	for _, name := range []string{manifestName, "log-00000001", ""} {
 		synctest.Test(t, func(t *testing.T) {
 			mem := disk.NewMemory(-1)
-			var change func()
+			var write func()
+			var changes atomic.Bool
 			options := new(owner).options(disk.Hooked{Disk: mem, Around: func(op disk.Op, do func() error) error {
-				if op.Call == "list" && change != nil {
-					change()
+				if op.Call == "list" && changes.Load() {
+					write()
 				}
 				return do()
 			}})
@@ -181,7 +183,7 @@ func TestStoreMissesItsFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write := func() { // logs are closed, merged and removed
+			write = func() { // logs are closed, merged and removed
 				for range 300 {
 					if err := s.Wait(b.Replace(make([]byte, 1000))); err != nil {
 						t.Error(err)
@@ -192,11 +194,11 @@ func TestStoreMissesItsFiles(t *testing.T) {
 			}
 			write()
 			if name == "" {
-				change = write
+				changes.Store(true)
 				time.Sleep(5 * looks)
 			}
 			if name == "log-00000001" {
-				name = logName(s.files.manifest.open)
+				name = slices.Max(slices.DeleteFunc(s.needed(), func(name string) bool { return name == manifestName }))
 			}
 			if name != "" {
 				if err := mem.Remove("dir/" + name); err != nil {
