@@ -88,11 +88,12 @@ func (l *load) deliver(node int, m []byte) {
 	sender, seq := int(m[1]), binary.LittleEndian.Uint64(m[2:])
 	at := &p.nodes[node]
 	at.hash = (at.hash ^ (uint64(sender)<<56 | seq)) * 1099511628211
-	at.count.Add(1)
 	if o := p.loop.Load(); o != nil && node < l.correct {
 		o.took(node, sender, seq, int64(time.Since(p.began)))
+		at.count.Add(1) // at last: whoever has seen all counted reads what was taken
 		return
 	}
+	at.count.Add(1)
 	switch {
 	case p.lone:
 		if node < l.correct && seq == p.seq.Load() {
