@@ -223,6 +223,16 @@ func (p Path) Push(bits int, child Path) Path {
 	return p<<bits | child
 }
 
+// At gives everything that ask asks for an address: a place inside the machine, and the
+// view or incarnation that it belongs to.
+func (s *Step) At(path Path, epoch uint32, ask func()) {
+	mark := s.Mark()
+	ask()
+	for i := mark; i < len(s.Effects); i++ {
+		s.Effects[i].Path, s.Effects[i].Epoch = path, epoch
+	}
+}
+
 // Take removes the effects since mark for which f returns true, in order.
 func (s *Step) Take(mark int, f func(*Effect) bool) {
 	kept := mark

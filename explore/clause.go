@@ -154,11 +154,12 @@ func (w *worker) once(c call, list []outcome) (all []outcome) {
 		}
 	}()
 	d := w.clause(c)
+	parley.DurableFirst(w.step.Effects)
 	if c.in&amid == 0 {
 		d.crashed = -1
-		return append(list, w.settle(c, &d, durableFirst(w.step.Effects)))
+		return append(list, w.settle(c, &d, w.step.Effects))
 	}
-	effects := singly(durableFirst(w.step.Effects), w.step.Self, parley.ID(x.p.N))
+	effects := parley.Singly(w.step.Effects, x.p.N)
 	for d.crashed = range effects {
 		o := w.settle(c, &d, effects[:d.crashed])
 		if !slices.ContainsFunc(list, func(p outcome) bool {
@@ -361,42 +362,4 @@ func (x *search) seen(list []event) uint32 {
 		key = append(binary.AppendUvarint(key, uint64(len(part))), part...)
 	}
 	return x.outs.number(key, func(at *outs) { at.events = list })
-}
-
-// durableFirst returns the effects with those on the log in front, as every host
-// carries them out.
-func durableFirst(effects []parley.Effect) []parley.Effect {
-	place := func(op parley.Op) int {
-		switch op {
-		case parley.OpAppend:
-			return 0
-		case parley.OpCompact:
-			return 1
-		}
-		return 2
-	}
-	order := func(a, b parley.Effect) int { return place(a.Op) - place(b.Op) }
-	if slices.IsSortedFunc(effects, order) {
-		return effects
-	}
-	out := slices.Clone(effects)
-	slices.SortStableFunc(out, order)
-	return out
-}
-
-// singly returns the effects with one send for each receiver.
-func singly(effects []parley.Effect, from, n parley.ID) []parley.Effect {
-	var out []parley.Effect
-	for _, e := range effects {
-		if e.Op != parley.OpSend || e.To != parley.All {
-			out = append(out, e)
-			continue
-		}
-		for e.To = range n {
-			if e.To != from {
-				out = append(out, e)
-			}
-		}
-	}
-	return out
 }

@@ -118,10 +118,11 @@ func (w *worker) replay(m *made, now parley.Tick) Step {
 		return out // nothing comes of it
 	}
 	w.clause(call{m.before, t.in, t.now})
-	out.Effects = slices.Clone(durableFirst(w.step.Effects))
+	parley.DurableFirst(w.step.Effects)
+	out.Effects = slices.Clone(w.step.Effects)
 	if m.outcome.effects >= 0 {
 		out.Crashed = true
-		out.Effects = singly(out.Effects, t.at, parley.ID(x.p.N))[:m.outcome.effects]
+		out.Effects = parley.Singly(out.Effects, x.p.N)[:m.outcome.effects]
 	}
 	return out
 }

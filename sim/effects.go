@@ -16,63 +16,17 @@ func (s *Sim) carry(id parley.ID) {
 	if len(effects) == 0 && len(s.opt.Crashes) == 0 {
 		return
 	}
+	parley.DurableFirst(effects)
 	for i, c := range s.opt.Crashes {
 		doomed := p.doom == int32(i+1) && (len(effects) > 0 || c.When == 0 && c.Effects == 0)
 		if c.At == id && c.Step == p.steps || doomed {
-			effects = singly(s.durableFirst(effects), id, parley.ID(len(s.procs)))
+			effects = parley.Singly(effects, len(s.procs))
 			s.perform(id, effects[:min(c.Effects, len(effects))])
 			s.crash(c)
 			return
 		}
 	}
-	for i := range effects {
-		if effects[i].Op == parley.OpAppend || effects[i].Op == parley.OpCompact {
-			effects = s.durableFirst(effects)
-			break
-		}
-	}
 	s.perform(id, effects)
-}
-
-// durableFirst returns the effects with the log's in front: the records, and
-// then what replaces them, which is the state after the step.
-func (s *Sim) durableFirst(effects []parley.Effect) []parley.Effect {
-	place := func(op parley.Op) int {
-		switch op {
-		case parley.OpAppend:
-			return 0
-		case parley.OpCompact:
-			return 1
-		}
-		return 2
-	}
-	s.durable = s.durable[:0]
-	for k := range 3 {
-		for _, e := range effects {
-			if place(e.Op) == k {
-				s.durable = append(s.durable, e)
-			}
-		}
-	}
-	return s.durable
-}
-
-// singly returns the effects with one send for each receiver: a process may
-// crash in the middle of a send to all.
-func singly(effects []parley.Effect, from, n parley.ID) []parley.Effect {
-	var out []parley.Effect
-	for _, e := range effects {
-		if e.Op != parley.OpSend || e.To != parley.All {
-			out = append(out, e)
-			continue
-		}
-		for e.To = range n {
-			if e.To != from {
-				out = append(out, e)
-			}
-		}
-	}
-	return out
 }
 
 func (s *Sim) perform(id parley.ID, effects []parley.Effect) {

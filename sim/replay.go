@@ -220,11 +220,11 @@ func (p *player) clause(q *played, e *trace.Event) (err error) {
 func (p *player) demand(q *played, follows []trace.Event, crashes bool) error {
 	follows = slices.DeleteFunc(slices.Clone(follows), beside)
 	whole := slices.Clone(p.step.Effects)
-	slices.SortStableFunc(whole, func(a, b parley.Effect) int { return rank(a.Op) - rank(b.Op) })
+	parley.DurableFirst(whole)
 	n, done := matched(whole, follows)
 	if n < len(follows) || done < len(whole) {
 		if crashes {
-			whole = singly(whole, p.step.Self, parley.ID(p.Protocol.N))
+			whole = parley.Singly(whole, p.Protocol.N)
 			n, done = matched(whole, follows)
 		}
 		if n < len(follows) || !crashes {
@@ -252,17 +252,6 @@ func matched(effects []parley.Effect, follows []trace.Event) (events, done int) 
 		events++
 	}
 	return events, len(effects)
-}
-
-// rank is how late hosts carry out an effect: first comes what is durable.
-func rank(op parley.Op) int {
-	switch op {
-	case parley.OpAppend:
-		return 0
-	case parley.OpCompact:
-		return 1
-	}
-	return 2
 }
 
 func inTrace(op parley.Op) bool {

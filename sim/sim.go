@@ -23,9 +23,8 @@ type Sim struct {
 	faulty    parley.Set
 	members   []parley.Set // for each process: its seat
 	step      parley.Step
-	seated    *parley.Seat    // whose members the step has
-	durable   []parley.Effect // scratch
-	order     uint64          // happenings so far
+	seated    *parley.Seat // whose members the step has
+	order     uint64       // happenings so far
 	due       schedule
 	wire      store
 	delays    *rand.Rand

@@ -12,6 +12,7 @@ import (
 // rest, at once if nothing has to wait for the disk. The lock is held.
 func (p *Process) carry() {
 	effects := p.step.Effects
+	parley.DurableFirst(effects)
 	if p.o.Crash != nil {
 		effects = p.cut(effects)
 		defer p.die()

@@ -82,19 +82,7 @@ func carried(from parley.ID, q parley.Msg) func(parley.Machine, *parley.Step) {
 func (t *stage) clause(at parley.ID, clause func(m parley.Machine, s *parley.Step)) []parley.Effect {
 	t.step = parley.Step{Self: at, N: t.protocol.N, Now: t.now, Host: t}
 	clause(t.machines[at], &t.step)
-	var out []parley.Effect
-	for _, e := range t.step.Effects {
-		if e.Op != parley.OpSend || e.To != parley.All {
-			out = append(out, e)
-			continue
-		}
-		for e.To = range parley.ID(t.protocol.N) {
-			if e.To != at {
-				out = append(out, e)
-			}
-		}
-	}
-	return out
+	return parley.Singly(t.step.Effects, t.protocol.N)
 }
 
 // happen carries out what processes asked for. Nobody comes back after a crash here,

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/agreement/ballot"
 )
 
 // What is believed of others although some may say what is wrong by chance ([Config].Liars).
@@ -184,8 +183,7 @@ func (g *machine) correct(s *parley.Step, j parley.ID) {
 	if g.c.Liars == 0 || g.founding == nil {
 		return
 	}
-	s.Send(j, parley.Msg{Kind: ballot.Decision, Body: g.founding})
-	s.Effects[len(s.Effects)-1].Epoch = uint32(g.view.Number - 1)
+	g.foundingTo(s, j)
 }
 
 func (g *machine) claimState(v *parley.Vars) {

@@ -312,8 +312,7 @@ func (g *machine) late(s *parley.Step, from parley.ID, child int, m parley.Msg) 
 		!last && m.Kind != Ask && g.view.Members.Has(from) {
 		return
 	}
-	s.Send(from, parley.Msg{Kind: ballot.Decision, Body: g.founding})
-	s.Effects[len(s.Effects)-1].Epoch = uint32(g.view.Number - 1)
+	g.foundingTo(s, from)
 	if m.Kind == Ask {
 		g.vote(s, func(b *ballot.Instance) { b.Repeat(s, from) })
 	}
@@ -364,17 +363,19 @@ func (g *machine) disarmed(i int, t parley.Timer) []timer {
 // disarm stops the timers of all layers: those of one view mean nothing in another.
 func (g *machine) disarm(s *parley.Step) {
 	for _, t := range g.armed {
-		s.StopTimer(t.number)
-		e := &s.Effects[len(s.Effects)-1]
-		e.Path = e.Path.Push(g.bits, parley.Path(t.layer+1))
+		s.At(parley.Path(t.layer+1), 0, func() { s.StopTimer(t.number) })
 	}
 	g.armed = nil
 }
 
 // send sends a message of the group's own, as of this view.
 func (g *machine) send(s *parley.Step, to parley.ID, m parley.Msg) {
-	s.Send(to, m)
-	s.Effects[len(s.Effects)-1].Epoch = uint32(g.view.Number)
+	s.At(0, uint32(g.view.Number), func() { s.Send(to, m) })
+}
+
+// foundingTo tells a process how this view came about: the decision of the view before.
+func (g *machine) foundingTo(s *parley.Step, to parley.ID) {
+	s.At(0, uint32(g.view.Number-1), func() { s.Send(to, parley.Msg{Kind: ballot.Decision, Body: g.founding}) })
 }
 
 // Timeout: of a layer, or what the group does once a period.
