@@ -41,11 +41,8 @@ func (n *Node) closedBy() error {
 	return ErrClosed
 }
 
-// failAll ends whatever waits for groups, tables, agreements and cycles.
+// failAll ends all waiting for groups, tables and agreements.
 func (n *Node) failAll(why error) {
-	for _, c := range n.cycles {
-		c.close()
-	}
 	n.streams.close()
 	for _, g := range n.groups {
 		g.close(why)

@@ -70,9 +70,6 @@ func (c Config) digest() [sha256.Size]byte {
 		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide what is taken
 		text(fmt.Sprint(k.Open, k.Remember))
 	}
-	if len(c.Cycles) > 0 {
-		text(fmt.Sprint(c.Cycles))
-	}
 	if c.Links != Streams {
 		text(c.Links.String())
 	}

@@ -83,8 +83,6 @@ type Config struct {
 	Round  time.Duration
 	Times  Times
 	Clocks ClockConfig
-	// Cycles are agreements at times that all nodes know, by these clocks.
-	Cycles []CycleConfig
 	// Clock is what this node goes by; by default that of its machine, or with a Network the
 	// time since it joined. It is for tests and laboratories.
 	Clock host.Clock
@@ -201,7 +199,6 @@ type Node struct {
 	streams streams
 	tracer  tracer
 	clock   nodeClock
-	cycles  map[string]*Cycle
 }
 
 // stood are the ends of a goroutine: see stand.
@@ -311,9 +308,6 @@ func (n *Node) start(ctx context.Context) (err error) {
 		return err
 	}
 	if err := n.startClock(); err != nil {
-		return err
-	}
-	if err := n.newCycles(); err != nil {
 		return err
 	}
 	for i, c := range n.c.Groups {

@@ -182,7 +182,7 @@ func TestPanicInApply(t *testing.T) {
 func TestNotConfigured(t *testing.T) {
 	withOdd(t, func(t *testing.T, nodes []*cluster.Node, _ []*logText) {
 		ctx, n, long := t.Context(), nodes[0], strings.Repeat("x", 1000)
-		table, group, cycle := n.Table(long), n.Group("nowhere"), n.Cycle("never")
+		table, group := n.Table(long), n.Group("nowhere")
 		for what, ask := range map[string]func() error{
 			"Open":      func() error { _, err := table.Open(ctx); return err },
 			"Do":        func() error { _, _, err := table.Session().Do(ctx, []byte("x")); return err },
@@ -192,8 +192,6 @@ func TestNotConfigured(t *testing.T) {
 			"Broadcast": func() error { _, err := group.Broadcast(ctx, []byte("x")); return err },
 			"Post":      func() error { return group.Post([]byte("x")) },
 			"Subscribe": func() error { _, err := group.Subscribe(0); return err },
-			"Set":       func() error { return cycle.Set([]byte("x")) },
-			"Next":      func() error { _, err := cycle.Next(ctx, 0); return err },
 		} {
 			if err := ask(); !errors.Is(err, cluster.ErrNotConfigured) || len(err.Error()) > 256 {
 				t.Errorf("%s: got %v, want ErrNotConfigured", what, err)

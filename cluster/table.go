@@ -239,8 +239,8 @@ func (m guarded) Apply(command []byte) []byte {
 	return m.Application.Apply(command)
 }
 
-// ErrNotConfigured is the error of whatever is asked of a group, table or cycle that the
-// configuration does not have.
+// ErrNotConfigured is the error of every call to a group or table that the configuration does
+// not have.
 var ErrNotConfigured = errors.New("not configured")
 
 // notConfigured says what there is no such thing of, and what there is.
