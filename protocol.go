@@ -140,28 +140,9 @@ type Protocol struct {
 	// host that tells of crashes itself: heartbeats, which never end, would bury the rest.
 	Bare *Protocol
 	// Flags declares the protocol's own flags and returns the function that
-	// makes the protocol of their values once they are parsed.
+	// makes the protocol of their values once they are parsed; see the function Flags.
 	Flags func(fs *flag.FlagSet) func(Naming) (Protocol, error)
 }
-
-// FlagError is an error about the value of one flag.
-type FlagError struct {
-	Flag string // without dashes
-	Err  error
-}
-
-func (e *FlagError) Error() string {
-	if len(e.Flag) == 1 {
-		return "-" + e.Flag + ": " + e.Err.Error()
-	}
-	return "--" + e.Flag + ": " + e.Err.Error()
-}
-
-// Unwrap returns the error without the flag.
-func (e *FlagError) Unwrap() error { return e.Err }
-
-// Naming reads the name of a process as the user writes it.
-type Naming func(text string) (ID, error)
 
 // Traffic is an amount of traffic as the papers count it.
 type Traffic struct {

@@ -184,51 +184,40 @@ func (r replica) protocol() parley.Protocol {
 	if r.c.Transfer {
 		p.Span, p.Relies.FIFO = 20_000, true
 	}
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		read := r.flags(fs)
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			c, err := read(naming)
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			own := r
-			own.c = c
-			return own.protocol(), nil
-		}
-	}
+	p.Flags = parley.Flags(r.c, flags, func(c service.Config) parley.Protocol {
+		own := r
+		own.c = c
+		return own.protocol()
+	})
 	return worded(p, ofService)
 }
 
-// flags declares those of a replicated service.
-func (r replica) flags(fs *flag.FlagSet) func(parley.Naming) (service.Config, error) {
-	n := fs.Int("n", r.c.N, "number of `processes`")
-	every := fs.Uint64("every", r.c.Every, "compare states after so many `commands` (0: never)")
+// flags declares the flags of a replicated service.
+func flags(fs *flag.FlagSet, c *service.Config) func(*service.Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.Uint64Var(&c.Every, "every", c.Every, "compare states after so many `commands` (0: never)")
 	active := fs.String("active", "", "the `copies` that answer, as in 1,2; the others are spares (default: all)")
 	tolerate := fs.Int("wrong", 0, "how many active `copies` may be wrong")
 	checked := fs.Bool("checked", false, "answer only when one copy more than may be wrong has the same state")
-	return func(naming parley.Naming) (service.Config, error) {
-		c := r.c
-		c.N, c.Every = *n, *every
-		if c.N < 1 || c.N > parley.MaxProcesses {
-			return c, &parley.FlagError{Flag: "n",
-				Err: fmt.Errorf("%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)}
+	return func(c *service.Config, naming parley.Naming) error {
+		if err := parley.CheckN(c.N, 1); err != nil {
+			return err
 		}
 		all, err := processes("active", *active, naming)
 		if err != nil {
-			return c, err
+			return err
 		}
 		switch {
 		case all == parley.Set{}:
 			all = parley.Everyone(c.N)
 		case all.Minus(parley.Everyone(c.N)) != parley.Set{}:
-			return c, &parley.FlagError{Flag: "active", Err: fmt.Errorf("%s: there are %d copies", *active, c.N)}
+			return parley.FlagErrorf("active", "%s: there are %d copies", *active, c.N)
 		}
 		c.Setup = service.Setup{Active: all, M: *tolerate, Checked: *checked}
 		if c.Setup.M < 0 || c.Setup.M >= all.Len() {
-			return c, &parley.FlagError{Flag: "wrong",
-				Err: fmt.Errorf("%d copies: allowed are 0 to %d, one less than are active", c.Setup.M, all.Len()-1)}
+			return parley.FlagErrorf("wrong", "%d copies: allowed are 0 to %d, one less than are active", c.Setup.M, all.Len()-1)
 		}
-		return c, nil
+		return nil
 	}
 }
 

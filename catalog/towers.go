@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"strconv"
@@ -122,36 +121,23 @@ func inViews(p parley.Protocol) parley.Protocol {
 // views are agreed views with no broadcast on them.
 func views(c group.Config) parley.Protocol {
 	p := inViews(group.New(c))
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		read := viewFlags(fs, c)
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			c, err := read(naming)
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return views(c), nil
-		}
-	}
+	p.Flags = parley.Flags(c, viewFlags, views)
 	return p
 }
 
-// viewFlags declares the flags of views; what is not given is taken from c.
-func viewFlags(fs *flag.FlagSet, c group.Config) func(parley.Naming) (group.Config, error) {
-	n := fs.Int("n", c.N, "number of `processes`")
-	m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
-	returns := fs.Bool("return", c.Return, "let an excluded process join again")
+// viewFlags declares the flags of views.
+func viewFlags(fs *flag.FlagSet, c *group.Config) func(*group.Config, parley.Naming) error {
+	complete := group.Flags(fs, c)
 	initial := fs.String("initial", "", "the `members` of view 1, as in 1,2,3; the others ask to join (default: all)")
-	return func(naming parley.Naming) (group.Config, error) {
-		own := c
-		own.N, own.M, own.Return, own.Initial = *n, *m, *returns, parley.Set{}
-		if err := own.Check(); err != nil {
-			return c, err
+	return func(c *group.Config, naming parley.Naming) (err error) {
+		c.Initial = parley.Set{}
+		if err := complete(c, naming); err != nil {
+			return err
 		}
-		var err error
-		if own.Initial, err = processes("initial", *initial, naming); err != nil {
-			return c, err
+		if c.Initial, err = processes("initial", *initial, naming); err != nil {
+			return err
 		}
-		return own, own.Check()
+		return c.Check()
 	}
 }
 
@@ -176,30 +162,27 @@ func processes(name, text string, naming parley.Naming) (parley.Set, error) {
 // meshed is diffusion on a network that its flags describe.
 func meshed(c diffusion.Config) parley.Protocol {
 	p := diffusion.New(c)
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		read := c.Flags(fs)
+	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *diffusion.Config) func(*diffusion.Config, parley.Naming) error {
+		complete := diffusion.Flags(fs, c)
 		edges := fs.String("edges", "", "who is whose `neighbour`, as in 1-2,2-3,3-1 (default: all of all)")
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			made, err := read(naming)
-			if err != nil {
-				return parley.Protocol{}, err
+		return func(c *diffusion.Config, naming parley.Naming) error {
+			if err := complete(c, naming); err != nil || *edges == "" {
+				return err
 			}
-			if *edges != "" {
-				if made.Graph, err = graph(*edges, made.N, naming); err != nil {
-					return parley.Protocol{}, &parley.FlagError{Flag: "edges", Err: err}
-				}
-				// How many crashes a network stands its user must know.
-				if made.M, err = strconv.Atoi(fs.Lookup("m").Value.String()); err != nil {
-					return parley.Protocol{}, &parley.FlagError{Flag: "m", Err: err}
-				}
+			var err error
+			if c.Graph, err = graph(*edges, c.N, naming); err != nil {
+				return &parley.FlagError{Flag: "edges", Err: err}
 			}
-			if made.Uniform && *edges != "" {
-				return parley.Protocol{}, &parley.FlagError{Flag: "edges",
-					Err: errors.New("a majority can be heard of on a complete network alone")}
+			// How many crashes a network stands its user must know.
+			if c.M, err = strconv.Atoi(fs.Lookup("m").Value.String()); err != nil {
+				return &parley.FlagError{Flag: "m", Err: err}
 			}
-			return meshed(made), nil
+			if c.Uniform {
+				return parley.FlagErrorf("edges", "a majority can be heard of on a complete network alone")
+			}
+			return nil
 		}
-	}
+	}, meshed)
 	return p
 }
 

@@ -45,8 +45,8 @@ func (a *app) benchOne(name string) *cobra.Command {
 				return err
 			}
 			if need := s.Memory(); need > memory<<30 {
-				return &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s with engine %s, "+
-					"more than --memory %d GiB; %s", s.N, s.M, gigabytes(need), s.Engine, memory, smaller(s.N, s.M))}
+				return parley.FlagErrorf("n", "%d processes with m = %d need about %s with engine %s, "+
+					"more than --memory %d GiB; %s", s.N, s.M, gigabytes(need), s.Engine, memory, smaller(s.N, s.M))
 			}
 			stop := a.busy()
 			r := s.Run()

@@ -42,10 +42,10 @@ func (a *app) bounds() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if n < 2 || n > parley.MaxProcesses {
-				return &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes: allowed are 2 to %d", n, parley.MaxProcesses)}
+				return parley.CheckN(n, 2)
 			}
 			if m < 0 || m > n-1 {
-				return &parley.FlagError{Flag: "m", Err: fmt.Errorf("%d faults of %d processes: allowed are 0 to %d", m, n, n-1)}
+				return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to %d", m, n, n-1)
 			}
 			all := a.limits(n, m)
 			if asJSON {

@@ -162,5 +162,5 @@ func exploreNames() []string {
 
 // badFlag is an error about the value of a flag.
 func badFlag(flag, form string, args ...any) error {
-	return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+	return parley.FlagErrorf(flag, form, args...)
 }

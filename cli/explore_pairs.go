@@ -19,16 +19,13 @@ import (
 // the same to a process which in one of them must decide otherwise than in another, and
 // shows them. What is found is found, as far as the exit status goes.
 func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags, report io.Writer, clear func()) error {
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
 		if f.fs.Changed(other) {
-			return wrong("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
+			return parley.FlagErrorf("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
 		}
 	}
 	if f.traceTo != "" {
-		return wrong("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
+		return parley.FlagErrorf("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
 	}
 	found, err := explore.Indistinguishable(ctx, s.options)
 	clear()
@@ -41,7 +38,7 @@ func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags, rep
 			e.outcome, e.exit, e.verdict = explore.Interrupted.String(), interrupted, "interrupted: not proven"
 		}
 	case err != nil:
-		return wrong("indistinguishable", "%w", err)
+		return parley.FlagErrorf("indistinguishable", "%w", err)
 	case found == nil:
 		e.outcome = explore.Exhausted.String()
 		e.verdict = "exhausted: there is no such argument: no chain of runs, each looking like the next one to " +

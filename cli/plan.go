@@ -104,7 +104,7 @@ func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Dura
 // suits tells what a plan asks that the protocol has no answer to.
 func (f *planFlags) suits(p parley.Protocol, plan scenario.Plan) error {
 	if !p.Serves && plan.Workload.Broadcasts > 0 {
-		return &parley.FlagError{Flag: "workload", Err: fmt.Errorf("%s broadcasts nothing", p.Name)}
+		return parley.FlagErrorf("workload", "%s broadcasts nothing", p.Name)
 	}
 	for i, q := range plan.Requests {
 		switch {

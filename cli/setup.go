@@ -65,12 +65,12 @@ func (f *runFlags) setup() (setup, error) {
 	s.protocol = p
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
-			return s, &parley.FlagError{Flag: "m", Err: fmt.Errorf("%w; --beyond-bound runs it all the same", err)}
+			return s, parley.FlagErrorf("m", "%w; --beyond-bound runs it all the same", err)
 		}
 	}
 	if need := memory(p); need > f.memory<<30 {
-		return s, &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes with m = %d need about %s of memory, "+
-			"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))}
+		return s, parley.FlagErrorf("n", "%d processes with m = %d need about %s of memory, "+
+			"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))
 	}
 	if s.faulty, err = parseFaulty(f.faulty, f.names, p); err != nil {
 		return s, &parley.FlagError{Flag: "faulty", Err: err}
@@ -84,7 +84,7 @@ func (f *runFlags) setup() (setup, error) {
 	case "ed25519":
 		s.sign = func(seed uint64) sim.Signer { return sim.Ed25519(seed, p.N) }
 	default:
-		return s, &parley.FlagError{Flag: "signatures", Err: fmt.Errorf("%q: allowed are ideal and ed25519", f.signatures)}
+		return s, parley.FlagErrorf("signatures", "%q: allowed are ideal and ed25519", f.signatures)
 	}
 	if err := f.host.check(p); err != nil {
 		return s, err
@@ -117,8 +117,8 @@ func (s *setup) spare(f *runFlags) error {
 	draw, n := s.plan.Random, s.protocol.N
 	left := parley.Everyone(n).Minus(draw.Spared).Len()
 	if crashes := draw.Crashes + draw.Restarts + draw.LostDisks; crashes > left {
-		return &parley.FlagError{Flag: "random", Err: fmt.Errorf("%d are to crash, with restarts and lost disks, each once: "+
-			"allowed are %d, as many as are neither spared nor faulty", crashes, left)}
+		return parley.FlagErrorf("random", "%d are to crash, with restarts and lost disks, each once: "+
+			"allowed are %d, as many as are neither spared nor faulty", crashes, left)
 	}
 	return nil
 }

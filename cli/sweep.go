@@ -115,11 +115,11 @@ func (a *app) runSweep(ctx context.Context, args []string) error {
 		}
 	}
 	if slices.Contains(given, "seed") {
-		return &parley.FlagError{Flag: "seed", Err: errors.New("a sweep has many, as in --seeds 1..1000")}
+		return parley.FlagErrorf("seed", "a sweep has many, as in --seeds 1..1000")
 	}
 	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace"} {
 		if slices.Contains(given, one) {
-			return &parley.FlagError{Flag: one, Err: errors.New("a sweep shows no single run: the command that it prints does")}
+			return parley.FlagErrorf(one, "a sweep shows no single run: the command that it prints does")
 		}
 	}
 	first, last, err := parseSeeds(own.seeds)
@@ -127,7 +127,7 @@ func (a *app) runSweep(ctx context.Context, args []string) error {
 		return err
 	}
 	if own.workers < 1 || own.workers > mostWorkers {
-		return &parley.FlagError{Flag: "workers", Err: fmt.Errorf("%d: allowed are 1 to %d", own.workers, mostWorkers)}
+		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", own.workers, mostWorkers)
 	}
 	// A picture wants few broadcasts, and a search many.
 	if p.Serves && !f.plan.given("workload") && !f.plan.given("requests") {
@@ -179,7 +179,7 @@ func parseSeeds(text string) (first, last uint64, err error) {
 	first, errLow := strconv.ParseUint(low, 10, 64)
 	last, errHigh := strconv.ParseUint(high, 10, 64)
 	if errLow != nil || errHigh != nil || last < first || last-first >= 1<<40 {
-		err = &parley.FlagError{Flag: "seeds", Err: fmt.Errorf("%q: FIRST..LAST was expected, as in 1..1000", text)}
+		err = parley.FlagErrorf("seeds", "%q: FIRST..LAST was expected, as in 1..1000", text)
 	}
 	return first, last, err
 }

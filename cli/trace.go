@@ -142,7 +142,7 @@ func (a *app) diff() *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if context < 0 || context > 1000 {
-				return &parley.FlagError{Flag: "context", Err: fmt.Errorf("%d: allowed are 0 to 1000", context)}
+				return parley.FlagErrorf("context", "%d: allowed are 0 to 1000", context)
 			}
 			return a.showDiff(args[0], args[1], context)
 		},

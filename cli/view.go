@@ -18,14 +18,14 @@ var sections = []string{"messages", "spacetime", "tree", "deliveries", "decision
 func (v viewFlags) check() error {
 	for _, s := range v.show {
 		if !slices.Contains(sections, s) {
-			return &parley.FlagError{Flag: "show", Err: fmt.Errorf("%q: allowed are %s", s, strings.Join(sections, ", "))}
+			return parley.FlagErrorf("show", "%q: allowed are %s", s, strings.Join(sections, ", "))
 		}
 	}
 	if v.width != 0 && v.width < 40 {
-		return &parley.FlagError{Flag: "width", Err: fmt.Errorf("%d columns: at least 40 are needed", v.width)}
+		return parley.FlagErrorf("width", "%d columns: at least 40 are needed", v.width)
 	}
 	if v.rows < 1 {
-		return &parley.FlagError{Flag: "rows", Err: fmt.Errorf("%d: at least 1 is needed", v.rows)}
+		return parley.FlagErrorf("rows", "%d: at least 1 is needed", v.rows)
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int,
 	}
 	if s.protocol.Tree == nil {
 		if flags.tree != "" {
-			return nil, &parley.FlagError{Flag: "tree", Err: fmt.Errorf("%s has no information tree", s.protocol.Name)}
+			return nil, parley.FlagErrorf("tree", "%s has no information tree", s.protocol.Name)
 		}
 		return v, nil
 	}

@@ -49,41 +49,34 @@ func New(c Config) parley.Protocol {
 		Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 			return func(yield func(string) bool) { yield(explain(c.N, m, name)) }
 		},
-		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c) },
+		Flags: parley.Flags(c, flags, New),
 	}
 }
 
 func (c Config) check() error {
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:
-		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+		return parley.CheckN(c.N, 1)
 	case c.M < 0 || c.M >= c.N:
-		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+		return parley.FlagErrorf("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case c.Wait < 0 || c.Wait > forever:
-		return wrong("wait", "%d ticks: allowed are 0 to %d", c.Wait, forever)
+		return parley.FlagErrorf("wait", "%d ticks: allowed are 0 to %d", c.Wait, forever)
 	case c.Stagger < 0 || c.Stagger > forever:
-		return wrong("stagger", "%d ticks: allowed are 0 to %d", c.Stagger, forever)
+		return parley.FlagErrorf("stagger", "%d ticks: allowed are 0 to %d", c.Stagger, forever)
 	}
 	return nil
 }
 
-func flags(fs *flag.FlagSet, c Config) func(parley.Naming) (parley.Protocol, error) {
-	n := fs.Int("n", c.N, "number of `processes`")
-	m := fs.Int("m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
-	wait := fs.Int64("wait", int64(c.Wait), "`ticks` until the first process tries again")
-	stagger := fs.Int64("stagger", int64(c.Stagger), "`ticks` that each next process waits longer")
-	return func(parley.Naming) (parley.Protocol, error) {
-		c := Config{N: *n, M: *m, Wait: parley.Tick(*wait), Stagger: parley.Tick(*stagger)}
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.IntVar(&c.M, "m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
+	fs.Int64Var((*int64)(&c.Wait), "wait", int64(c.Wait), "`ticks` until the first process tries again")
+	fs.Int64Var((*int64)(&c.Stagger), "stagger", int64(c.Stagger), "`ticks` that each next process waits longer")
+	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {
 			c.M = max(0, (c.N-1)/2)
 		}
-		if err := c.check(); err != nil {
-			return parley.Protocol{}, err
-		}
-		return New(c), nil
+		return c.check()
 	}
 }
 

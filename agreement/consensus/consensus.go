@@ -45,50 +45,47 @@ type Config struct {
 // New returns the protocol as machines that keep the schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		given := c.rule()
-		vector := c.flags(fs)
+	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+		given, vector := c.rule(), vectorFlags(fs, c)
 		name := fs.String("rule", given.Name,
 			"the `rule` that makes the decision of the vector: "+strings.Join(RuleNames(), ", "))
 		fs.Lookup("source").Usage = "not used: every `process` proposes"
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			v, err := vector(naming)
-			if err != nil {
-				return parley.Protocol{}, err
+		return func(c *Config, naming parley.Naming) error {
+			if err := vector(c, naming); err != nil {
+				return err
 			}
-			rule := given
+			c.Rule = given
+			var err error
 			if *name != given.Name {
-				if rule, err = RuleOf(*name); err != nil {
-					return parley.Protocol{}, &parley.FlagError{Flag: "rule", Err: err}
+				if c.Rule, err = RuleOf(*name); err != nil {
+					return &parley.FlagError{Flag: "rule", Err: err}
 				}
 			}
-			return New(Config{v.Instance, v.Over, rule}, when), nil
+			return nil
 		}
-	}
+	}, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 
 // NewAgreement returns [Agreement] as machines that keep the schedule.
 func NewAgreement(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Agreement(c), when)
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		vector := c.flags(fs)
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			v, err := vector(naming)
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return NewAgreement(Config{Instance: v.Instance, Over: v.Over}, when), nil
-		}
-	}
+	p.Flags = parley.Flags(c, vectorFlags, func(c Config) parley.Protocol { return NewAgreement(c, when) })
 	return p
 }
 
-// flags declares those of the vector; n and m are bounded as for consensus.
-func (c Config) flags(fs *flag.FlagSet) func(parley.Naming) (interactive.Config, error) {
-	return interactive.Flags(fs, c.vector(), func(v interactive.Config, n, m int) error {
+// vectorFlags declares the flags of the vector; n and m are bounded as for consensus.
+func vectorFlags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	v := c.vector()
+	complete := interactive.Flags(fs, &v, func(v interactive.Config, n, m int) error {
 		return Rounds(Config{Instance: v.Instance, Over: v.Over}).Bound(n, m)
 	})
+	return func(c *Config, naming parley.Naming) error {
+		own := v
+		err := complete(&own, naming)
+		c.Instance, c.Over = own.Instance, own.Over
+		return err
+	}
 }
 
 func (c Config) vector() interactive.Config {

@@ -42,17 +42,11 @@ type Config struct {
 // New returns the protocol as machines that keep the schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		config := Flags(fs, c, func(c Config, n, m int) error { return Rounds(c).Bound(n, m) })
+	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+		complete := Flags(fs, c, func(c Config, n, m int) error { return Rounds(c).Bound(n, m) })
 		fs.Lookup("source").Usage = "not used: every `process` is a source"
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			chosen, err := config(naming)
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return New(chosen, when), nil
-		}
-	}
+		return complete
+	}, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 

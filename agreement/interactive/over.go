@@ -56,17 +56,18 @@ func Over(name string) (Agreement, error) {
 // Flags declares the flags of an instance and -over, the agreement by its name.
 // What is not given is taken from c, and m from the bound: the most faults that n
 // processes tolerate over the agreement that was chosen.
-func Flags(fs *flag.FlagSet, c Config, bound func(c Config, n, m int) error) func(parley.Naming) (Config, error) {
-	given := c.parts()[0].Name
-	name := fs.String("over", given, "the `agreement` on each entry: "+strings.Join(Names(), ", "))
+func Flags(fs *flag.FlagSet, c *Config, bound func(c Config, n, m int) error) func(*Config, parley.Naming) error {
+	given := *c
+	names := given.parts()[0].Name
+	name := fs.String("over", names, "the `agreement` on each entry: "+strings.Join(Names(), ", "))
 	chosen := func() (Config, error) {
-		if *name == given {
-			return c, nil
+		if *name == names {
+			return given, nil
 		}
 		over, err := Over(*name)
-		return Config{c.Instance, over}, err
+		return Config{given.Instance, over}, err
 	}
-	instance := problem.Flags(fs, c.Instance, func(n int) int {
+	instance := problem.Flags(fs, &c.Instance, func(n int) int {
 		c, err := chosen()
 		m := max(n-2, 0)
 		for err == nil && m > 0 && bound(c, n, m) != nil {
@@ -74,12 +75,12 @@ func Flags(fs *flag.FlagSet, c Config, bound func(c Config, n, m int) error) fun
 		}
 		return m
 	})
-	return func(naming parley.Naming) (Config, error) {
-		out, err := chosen()
+	return func(c *Config, naming parley.Naming) error {
+		over, err := chosen()
 		if err != nil {
-			return Config{}, &parley.FlagError{Flag: "over", Err: err}
+			return &parley.FlagError{Flag: "over", Err: err}
 		}
-		out.Instance, err = instance(naming)
-		return out, err
+		c.Over = over.Over
+		return instance(&c.Instance, naming)
 	}
 }

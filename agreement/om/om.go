@@ -31,8 +31,6 @@
 package om
 
 import (
-	"flag"
-
 	"parley"
 	"parley/agreement/problem"
 	"parley/lockstep"
@@ -50,20 +48,7 @@ type Config = problem.Instance
 // New returns the protocol as machines that keep the schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		instance := problem.Flags(fs, c, problem.MostOral)
-		rounds := problem.RoundsFlag(fs, c)
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			in, err := instance(naming)
-			if err == nil {
-				err = rounds(&in)
-			}
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return New(in, when), nil
-		}
-	}
+	p.Flags = parley.Flags(c, problem.OralFlags, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 

@@ -77,19 +77,12 @@ type Config struct {
 // New returns the protocol as machines that keep the schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		form := c.Form
-		fs.TextVar(&form, "form", c.Form, "rounds of a phase: `threeround|tworound`, for n > 3m or n > 4m")
-		instance := problem.Flags(fs, c.Instance, func(n int) int { return form.Most(n) })
+	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+		fs.TextVar(&c.Form, "form", c.Form, "rounds of a phase: `threeround|tworound`, for n > 3m or n > 4m")
+		instance := problem.Flags(fs, &c.Instance, func(n int) int { return c.Form.Most(n) })
 		fs.Lookup("source").Usage = "not used: every `process` proposes"
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			in, err := instance(naming)
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return New(Config{in, form}, when), nil
-		}
-	}
+		return func(c *Config, naming parley.Naming) error { return instance(&c.Instance, naming) }
+	}, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 

@@ -53,16 +53,15 @@ func (in Instance) Costing(cost func(n, last int) parley.Cost) func(n, m int) pa
 	return func(n, m int) parley.Cost { return cost(n, in.last(m)) }
 }
 
-// RoundsFlag declares the flag for the number of rounds. The function that it returns puts
-// its value into an instance.
-func RoundsFlag(fs *flag.FlagSet, def Instance) func(*Instance) error {
-	rounds := fs.Int("rounds", def.Rounds, "make so many `rounds`, at most m+1 (default: m+1, as many as are necessary)")
+// RoundsFlag declares the flag for the number of rounds. The function that it returns says
+// what is wrong with an instance whose rounds it has set.
+func RoundsFlag(fs *flag.FlagSet, in *Instance) func(*Instance) error {
+	fs.IntVar(&in.Rounds, "rounds", in.Rounds,
+		"make so many `rounds`, at most m+1 (default: m+1, as many as are necessary)")
 	return func(in *Instance) error {
-		if *rounds < 0 || *rounds > in.M+1 {
-			return &parley.FlagError{Flag: "rounds", Err: fmt.Errorf("%d rounds: allowed are 1 to m+1 = %d",
-				*rounds, in.M+1)}
+		if in.Rounds < 0 || in.Rounds > in.M+1 {
+			return parley.FlagErrorf("rounds", "%d rounds: allowed are 1 to m+1 = %d", in.Rounds, in.M+1)
 		}
-		in.Rounds = *rounds
 		return nil
 	}
 }
@@ -115,57 +114,65 @@ func (in Instance) Lie(s *parley.Step, held []byte) (told []byte, said bool) {
 // Check tells what is wrong with an instance in itself. Whether n processes can
 // tolerate m faults is the protocol's Bound.
 func (in Instance) Check() error {
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case in.N < 2 || in.N > parley.MaxProcesses:
-		return wrong("n", "%d processes: allowed are 2 to %d", in.N, parley.MaxProcesses)
+		return parley.CheckN(in.N, 2)
 	case in.M < 0 || in.M > in.N-2:
-		return wrong("m", "%d faults of %d processes: allowed are 0 to n-2 = %d, for one correct process has nobody "+
-			"to agree with", in.M, in.N, in.N-2)
+		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-2 = %d, "+
+			"for one correct process has nobody to agree with", in.M, in.N, in.N-2)
 	case int(in.Source) >= in.N:
-		return wrong("source", "there is no such process among %d", in.N)
+		return parley.FlagErrorf("source", "there is no such process among %d", in.N)
 	case len(in.Default) > MaxValue:
-		return wrong("default", "%d bytes: allowed are %d", len(in.Default), MaxValue)
+		return parley.FlagErrorf("default", "%d bytes: allowed are %d", len(in.Default), MaxValue)
 	}
 	for _, v := range in.Alphabet {
 		if len(v) > MaxValue {
-			return wrong("alphabet", "a value of %d bytes: allowed are %d", len(v), MaxValue)
+			return parley.FlagErrorf("alphabet", "a value of %d bytes: allowed are %d", len(v), MaxValue)
 		}
 	}
 	return nil
 }
 
-// Flags declares the flags of an instance. What is not given is taken from def,
-// and m from the theorem: the most faults that n processes tolerate.
-func Flags(fs *flag.FlagSet, def Instance, most func(n int) int) func(parley.Naming) (Instance, error) {
-	n := fs.Int("n", def.N, "number of `processes`")
+// Flags declares the flags of an instance. What is not given keeps its value, but m comes
+// from the theorem: most returns the largest m that n processes tolerate. The function that it
+// returns completes and checks an instance after parsing.
+func Flags(fs *flag.FlagSet, in *Instance, most func(n int) int) func(*Instance, parley.Naming) error {
+	fs.IntVar(&in.N, "n", in.N, "number of `processes`")
 	var m faults
 	fs.Var(&m, "m", "`faults` to tolerate (default: as many as the theorem allows)")
 	source := fs.String("source", "", "the `process` whose value it is (default: the first)")
-	otherwise := fs.String("default", string(def.Default), "the `value` for a tie and for what did not come")
+	otherwise := fs.String("default", string(in.Default), "the `value` for a tie and for what did not come")
 	alphabet := fs.String("alphabet", "", "the `values` that liars may think of, with commas between (default: 0,1)")
-	return func(naming parley.Naming) (Instance, error) {
-		in := def
-		in.N, in.M, in.Default = *n, m.n, []byte(*otherwise)
+	return func(in *Instance, naming parley.Naming) error {
+		in.M, in.Default = m.n, []byte(*otherwise)
 		if !m.given {
-			in.M = max(0, most(*n))
+			in.M = max(0, most(in.N))
 		}
 		if *source != "" {
 			id, err := naming(*source)
 			if err != nil {
-				return in, &parley.FlagError{Flag: "source", Err: err}
+				return &parley.FlagError{Flag: "source", Err: err}
 			}
 			in.Source = id
 		}
 		if *alphabet != "" {
 			in.Alphabet = nil
-			for _, v := range strings.Split(*alphabet, ",") {
+			for v := range strings.SplitSeq(*alphabet, ",") {
 				in.Alphabet = append(in.Alphabet, []byte(v))
 			}
 		}
-		return in, in.Check()
+		return in.Check()
+	}
+}
+
+// OralFlags are Flags and RoundsFlag of agreement with oral messages.
+func OralFlags(fs *flag.FlagSet, in *Instance) func(*Instance, parley.Naming) error {
+	instance, rounds := Flags(fs, in, MostOral), RoundsFlag(fs, in)
+	return func(in *Instance, naming parley.Naming) error {
+		if err := instance(in, naming); err != nil {
+			return err
+		}
+		return rounds(in)
 	}
 }
 

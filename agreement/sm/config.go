@@ -8,7 +8,6 @@ import (
 
 	"parley"
 	"parley/agreement/problem"
-	"parley/lockstep"
 )
 
 // Relay says which values a lieutenant keeps and passes on.
@@ -65,9 +64,9 @@ func (c Config) Check() error {
 	}
 	switch {
 	case int(c.Relay) >= len(relays):
-		return &parley.FlagError{Flag: "relay", Err: fmt.Errorf("there is no rule number %d", c.Relay)}
+		return parley.FlagErrorf("relay", "there is no rule number %d", c.Relay)
 	case int(c.Choice) >= len(choices):
-		return &parley.FlagError{Flag: "choice", Err: fmt.Errorf("there is no choice number %d", c.Choice)}
+		return parley.FlagErrorf("choice", "there is no choice number %d", c.Choice)
 	case c.Relay == RelayTwo && c.Choice != Only:
 		return &parley.FlagError{Flag: "relay", Err: errCap}
 	}
@@ -77,27 +76,23 @@ func (c Config) Check() error {
 var errCap = errors.New("two goes with --choice only: of three values processes need not keep the same two, " +
 	"and then the least of those is not the same")
 
-// flags declares the flags of the protocol; c is what they say if they are not
-// given.
-func flags(c Config, when lockstep.Schedule) func(*flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		instance := problem.Flags(fs, c.Instance, func(n int) int { return n - 2 })
-		rounds := problem.RoundsFlag(fs, c.Instance)
-		relay := fs.String("relay", c.Relay.String(), "which values are passed on: `all|two`")
-		choice := fs.String("choice", c.Choice.String(), "what is decided of several values: `only|minimum`")
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			c := c
-			var errs [3]error
-			c.Instance, errs[0] = instance(naming)
-			c.Relay, errs[1] = pick[Relay]("relay", *relay, relays[:])
-			c.Choice, errs[2] = pick[Choice]("choice", *choice, choices[:])
-			for _, err := range append(errs[:], rounds(&c.Instance), c.Check()) {
-				if err != nil {
-					return parley.Protocol{}, err
-				}
+// flags declares the flags of the protocol.
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	instance := problem.Flags(fs, &c.Instance, func(n int) int { return n - 2 })
+	rounds := problem.RoundsFlag(fs, &c.Instance)
+	relay := fs.String("relay", c.Relay.String(), "which values are passed on: `all|two`")
+	choice := fs.String("choice", c.Choice.String(), "what is decided of several values: `only|minimum`")
+	return func(c *Config, naming parley.Naming) error {
+		var errs [3]error
+		errs[0] = instance(&c.Instance, naming)
+		c.Relay, errs[1] = pick[Relay]("relay", *relay, relays[:])
+		c.Choice, errs[2] = pick[Choice]("choice", *choice, choices[:])
+		for _, err := range append(errs[:], rounds(&c.Instance), c.Check()) {
+			if err != nil {
+				return err
 			}
-			return New(c, when), nil
 		}
+		return nil
 	}
 }
 

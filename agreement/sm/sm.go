@@ -49,7 +49,7 @@ const Signed parley.Kind = 1
 // New returns the protocol as machines that keep the schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
-	p.Flags = flags(c, when)
+	p.Flags = parley.Flags(c, flags, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 

@@ -94,7 +94,7 @@ func New(c Config) parley.Protocol {
 		Cost:     Cost,
 		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:  explain(c.N, "ballot"),
-		Flags:    c.flags,
+		Flags:    parley.Flags(c, flags, New),
 	}
 	if c.Detector {
 		p.M = c.N - 1
@@ -103,15 +103,9 @@ func New(c Config) parley.Protocol {
 }
 
 // flags declares the flags of the lecture's form.
-func (c Config) flags(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-	n := fs.Int("n", c.N, "number of `processes`")
-	return func(parley.Naming) (parley.Protocol, error) {
-		c.N = *n
-		if err := c.check(); err != nil {
-			return parley.Protocol{}, err
-		}
-		return New(c), nil
-	}
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	return func(c *Config, _ parley.Naming) error { return c.check() }
 }
 
 // Cost counts the messages on links of one broadcast to all, the sender among

@@ -1,7 +1,6 @@
 package atomic
 
 import (
-	"flag"
 	"slices"
 
 	"parley"
@@ -29,22 +28,7 @@ func InViews(c group.Config) parley.Protocol {
 		return append(views(a), promises(c.WithDefaults(), a)...)
 	}
 	p.Cost = CostInViews
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		n := fs.Int("n", c.N, "number of `processes`")
-		m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
-		returns := fs.Bool("return", c.Return, "let an excluded process join again")
-		return func(parley.Naming) (parley.Protocol, error) {
-			c := c
-			if *n != c.N {
-				c.Initial = parley.Set{}
-			}
-			c.N, c.M, c.Return = *n, *m, *returns
-			if err := c.Check(); err != nil {
-				return parley.Protocol{}, err
-			}
-			return InViews(c), nil
-		}
-	}
+	p.Flags = parley.Flags(c, group.Flags, InViews)
 	return p
 }
 

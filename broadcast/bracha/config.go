@@ -34,18 +34,15 @@ func (c Config) withDefaults() Config {
 // check tells what is wrong with a configuration. Whether n processes tolerate m
 // faults is a matter of Bound.
 func (c Config) check() error {
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:
-		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+		return parley.CheckN(c.N, 1)
 	case c.M < 0 || c.M >= c.N:
-		return wrong("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case c.Window < 3:
-		return wrong("window", "%d broadcasts: at least 3 are needed", c.Window)
+		return parley.FlagErrorf("window", "%d broadcasts: at least 3 are needed", c.Window)
 	case c.Limit < 0 || c.Limit > parley.MaxBody:
-		return wrong("limit", "%d bytes: allowed are 0 to %d", c.Limit, parley.MaxBody)
+		return parley.FlagErrorf("limit", "%d bytes: allowed are 0 to %d", c.Limit, parley.MaxBody)
 	}
 	return nil
 }
@@ -74,25 +71,20 @@ func New(c Config) parley.Protocol {
 		Lies:       lies,
 		Rename:     rename,
 		New:        func(parley.ID) parley.Machine { return &process{c: c, senders: make([]stream, c.N)} },
-		Flags:      func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c) },
+		Flags:      parley.Flags(c, flags, New),
 	}
 }
 
 // flags declares the flags of the protocol; what is not given is taken from def.
-func flags(fs *flag.FlagSet, def Config) func(parley.Naming) (parley.Protocol, error) {
-	n := fs.Int("n", def.N, "number of `processes`")
-	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
-	window := fs.Int("window", def.Window, "how many `broadcasts` of one sender a process keeps at a time")
-	return func(parley.Naming) (parley.Protocol, error) {
-		c := def
-		c.N, c.M, c.Window = *n, *m, *window
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+	fs.IntVar(&c.Window, "window", c.Window, "how many `broadcasts` of one sender a process keeps at a time")
+	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {
 			c.M = max(0, agree.MostOral(c.N))
 		}
-		if err := c.check(); err != nil {
-			return parley.Protocol{}, err
-		}
-		return New(c), nil
+		return c.check()
 	}
 }
 

@@ -64,28 +64,25 @@ const least = head + max(overhead, wishSize)
 // check tells what is wrong with a configuration. Whether n processes tolerate m faults
 // is a matter of Bound.
 func (c Config) check() error {
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case c.N < 2 || c.N > parley.MaxProcesses:
-		return wrong("n", "%d processes: allowed are 2 to %d", c.N, parley.MaxProcesses)
+		return parley.CheckN(c.N, 2)
 	case c.M < 0 || c.M > c.N-2:
-		return wrong("m", "%d faults of %d processes: allowed are 0 to n-2 = %d", c.M, c.N, c.N-2)
+		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-2 = %d", c.M, c.N, c.N-2)
 	case c.Window < 1 || c.Window > 1<<16:
-		return wrong("window", "%d slots: allowed are 1 to %d", c.Window, 1<<16)
+		return parley.FlagErrorf("window", "%d slots: allowed are 1 to %d", c.Window, 1<<16)
 	case c.Depth < 1 || c.Depth > c.Window:
-		return wrong("ahead", "%d slots: allowed are 1 to the window, %d", c.Depth, c.Window)
+		return parley.FlagErrorf("ahead", "%d slots: allowed are 1 to the window, %d", c.Depth, c.Window)
 	case c.Batch <= least || c.Batch > parley.MaxBody/4:
-		return wrong("batch", "%d bytes: allowed are %d to %d", c.Batch, least+1, parley.MaxBody/4)
+		return parley.FlagErrorf("batch", "%d bytes: allowed are %d to %d", c.Batch, least+1, parley.MaxBody/4)
 	case !c.Final && c.Batch < claimSize(c.N):
-		return wrong("batch", "%d bytes: at least %d, what a process says of %d", c.Batch, claimSize(c.N), c.N)
+		return parley.FlagErrorf("batch", "%d bytes: at least %d, what a process says of %d", c.Batch, claimSize(c.N), c.N)
 	case c.Tries < 1:
-		return wrong("tries", "%d times: at least once", c.Tries)
+		return parley.FlagErrorf("tries", "%d times: at least once", c.Tries)
 	case c.Queue < c.Batch:
-		return wrong("queue", "%d bytes: at least a batch, %d", c.Queue, c.Batch)
+		return parley.FlagErrorf("queue", "%d bytes: at least a batch, %d", c.Queue, c.Batch)
 	case c.Flight < c.Batch:
-		return wrong("flight", "%d bytes: at least a batch, %d", c.Flight, c.Batch)
+		return parley.FlagErrorf("flight", "%d bytes: at least a batch, %d", c.Flight, c.Batch)
 	}
 	return nil
 }
@@ -118,26 +115,21 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Lies = liesAll(slots)
 	p.Rename = nil
 	p.New = func(self parley.ID) parley.Machine { return newProcess(c, when, one, self) }
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c, when) }
+	p.Flags = parley.Flags(c, flags, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 
 // flags declares the flags of the protocol; what is not given is taken from def.
-func flags(fs *flag.FlagSet, def Config, when lockstep.Schedule) func(parley.Naming) (parley.Protocol, error) {
-	n := fs.Int("n", def.N, "number of `processes`")
-	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
-	window := fs.Int("window", def.Window, "how many `slots` are unfinished at most")
-	depth := fs.Int("ahead", def.Depth, "how many unfinished `slots` there may be when a process calls for another")
-	return func(parley.Naming) (parley.Protocol, error) {
-		c := def
-		c.N, c.M, c.Window, c.Depth = *n, *m, *window, *depth
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+	fs.IntVar(&c.Window, "window", c.Window, "how many `slots` are unfinished at most")
+	fs.IntVar(&c.Depth, "ahead", c.Depth, "how many unfinished `slots` there may be when a process calls for another")
+	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {
 			c.M = max(0, agree.MostOral(c.N))
 		}
-		if err := c.check(); err != nil {
-			return parley.Protocol{}, err
-		}
-		return New(c, when), nil
+		return c.check()
 	}
 }
 

@@ -134,6 +134,12 @@ func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 	}
 }
 
+// tower is what the flags of Tower say.
+type tower struct {
+	diffusion.Config
+	form Form
+}
+
 // Tower returns causal broadcast on top of FIFO broadcast on top of diffusion: a
 // protocol that runs by itself.
 func Tower(form Form, c diffusion.Config) parley.Protocol {
@@ -141,22 +147,17 @@ func Tower(form Form, c diffusion.Config) parley.Protocol {
 	order := fifo.New(fifo.Config{N: c.N, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform})
 	p := stack.New(beneath, order,
 		New(Config{N: c.N, Form: form, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform}))
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		config := c.Flags(fs)
+	p.Flags = parley.Flags(tower{c, form}, func(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
+		config := diffusion.Flags(fs, &t.Config)
 		how := fs.String("form", form.String(), "`how` a message tells what it depends on: piggyback or vector")
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			c, err := config(naming)
-			if err != nil {
-				return parley.Protocol{}, err
+		return func(t *tower, naming parley.Naming) error {
+			if t.form = Vector; *how == Piggyback.String() {
+				t.form = Piggyback
+			} else if *how != Vector.String() {
+				return parley.FlagErrorf("form", "%q: a form is piggyback or vector", *how)
 			}
-			for _, form := range []Form{Piggyback, Vector} {
-				if *how == form.String() {
-					return Tower(form, c), nil
-				}
-			}
-			return parley.Protocol{}, &parley.FlagError{Flag: "form",
-				Err: fmt.Errorf("%q: a form is piggyback or vector", *how)}
+			return config(&t.Config, naming)
 		}
-	}
+	}, func(t tower) parley.Protocol { return Tower(t.form, t.Config) })
 	return p
 }

@@ -32,7 +32,7 @@ type Config struct {
 // checked returns the Config with what was left out filled in, or what is wrong.
 func (c Config) checked() (Config, error) {
 	wrong := func(flag, form string, args ...any) (Config, error) {
-		return c, &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
+		return c, parley.FlagErrorf(flag, form, args...)
 	}
 	if c.N < 1 || c.N > parley.MaxProcesses {
 		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
@@ -87,16 +87,7 @@ func New(c Config) parley.Protocol {
 		Cost:       c.cost,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:    explain,
-		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-			config := given.Flags(fs)
-			return func(naming parley.Naming) (parley.Protocol, error) {
-				c, err := config(naming)
-				if err != nil {
-					return parley.Protocol{}, err
-				}
-				return New(c), nil
-			}
-		},
+		Flags:      parley.Flags(given, Flags, New),
 	}
 	if len(c.Graph) == 0 {
 		p.Rename = rename
@@ -173,13 +164,14 @@ func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
 	return m
 }
 
-// Flags declares the flags of a Config; what is not given is taken from c. They are
-// those of every tower on top of diffusion.
-func (c Config) Flags(fs *flag.FlagSet) func(parley.Naming) (Config, error) {
-	n := fs.Int("n", c.N, "number of `processes`")
-	m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as the theorem allows)")
-	uniform := fs.Bool("uniform", c.Uniform, "deliver only what a majority holds")
-	return func(parley.Naming) (Config, error) {
-		return Config{N: *n, M: *m, Uniform: *uniform, Window: c.Window}.checked()
+// Flags declares the flags of diffusion, and of every tower on top of it.
+func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (default: as many as the theorem allows)")
+	fs.BoolVar(&c.Uniform, "uniform", c.Uniform, "deliver only what a majority holds")
+	return func(c *Config, _ parley.Naming) (err error) {
+		c.Graph = nil
+		*c, err = c.checked()
+		return err
 	}
 }

@@ -1,7 +1,6 @@
 package fifo
 
 import (
-	"flag"
 	"fmt"
 	"iter"
 
@@ -79,15 +78,6 @@ func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[stri
 func Tower(c diffusion.Config) parley.Protocol {
 	beneath := diffusion.New(c)
 	p := stack.New(beneath, New(Config{N: c.N, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform}))
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		config := c.Flags(fs)
-		return func(naming parley.Naming) (parley.Protocol, error) {
-			c, err := config(naming)
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return Tower(c), nil
-		}
-	}
+	p.Flags = parley.Flags(c, diffusion.Flags, Tower)
 	return p
 }

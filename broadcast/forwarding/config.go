@@ -40,18 +40,15 @@ func (c Config) withDefaults() Config {
 
 // check returns the tree of Root, or what is wrong with the configuration.
 func (c Config) check() (tree, error) {
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:
-		return nil, wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+		return nil, parley.CheckN(c.N, 1)
 	case c.Window < 1:
-		return nil, wrong("window", "%d broadcasts: at least 1 is needed", c.Window)
+		return nil, parley.FlagErrorf("window", "%d broadcasts: at least 1 is needed", c.Window)
 	case c.Fanout < 1:
-		return nil, wrong("fanout", "%d children: at least 1 is needed", c.Fanout)
+		return nil, parley.FlagErrorf("fanout", "%d children: at least 1 is needed", c.Fanout)
 	case int(c.Root) >= c.N || c.Tree == nil && c.Root != 0:
-		return nil, wrong("root", "process %d is not the root of the tree", c.Root)
+		return nil, parley.FlagErrorf("root", "process %d is not the root of the tree", c.Root)
 	case c.Tree != nil:
 		return ofChildren(c.N, c.Root, c.Tree)
 	}
@@ -59,23 +56,18 @@ func (c Config) check() (tree, error) {
 }
 
 // flags declares the flags of the protocol; what is not given is taken from def.
-func flags(def Config) func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		n := fs.Int("n", def.N, "number of `processes`")
-		fanout := fs.Int("fanout", def.Fanout, "how many `children` a process has in the tree")
-		window := fs.Int("window", def.Window, "how many `broadcasts` of a process are under way at a time")
-		notice := fs.Bool("notice", def.Notice, "say in a message that a broadcast is complete, not in the next one")
-		return func(parley.Naming) (parley.Protocol, error) {
-			c := def
-			if *n != def.N || *fanout != def.Fanout {
-				c.Tree, c.Root = nil, 0
-			}
-			c.N, c.Fanout, c.Window, c.Notice = *n, *fanout, *window, *notice
-			if _, err := c.check(); err != nil {
-				return parley.Protocol{}, err
-			}
-			return New(c), nil
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	n, fanout := c.N, c.Fanout
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.IntVar(&c.Fanout, "fanout", c.Fanout, "how many `children` a process has in the tree")
+	fs.IntVar(&c.Window, "window", c.Window, "how many `broadcasts` of a process are under way at a time")
+	fs.BoolVar(&c.Notice, "notice", c.Notice, "say in a message that a broadcast is complete, not in the next one")
+	return func(c *Config, _ parley.Naming) error {
+		if c.N != n || c.Fanout != fanout {
+			c.Tree, c.Root = nil, 0
 		}
+		_, err := c.check()
+		return err
 	}
 }
 

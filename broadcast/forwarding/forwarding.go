@@ -100,7 +100,7 @@ func New(c Config) parley.Protocol {
 		New: func(self parley.ID) parley.Machine {
 			return &process{c: c, self: self, shape: t.of(self, c.Root), senders: make([]problem.Lives[life], c.N)}
 		},
-		Flags: flags(c),
+		Flags: parley.Flags(c, flags, New),
 	}
 }
 

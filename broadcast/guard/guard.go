@@ -94,22 +94,19 @@ func New(c Config) parley.Protocol {
 		Promises: c.promises, Bound: Bound,
 		Size:    func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain: explain(c.N),
-		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-			n := fs.Int("n", c.N, "number of `processes`")
-			bound := fs.Int64("bound", int64(c.Bound), "how much later one delivers than another, in `ticks`")
-			off := fs.Bool("off", c.Off, "let everything pass, to see what the guard prevents")
-			return func(parley.Naming) (parley.Protocol, error) {
-				if *n < 1 || *n > parley.MaxProcesses {
-					return parley.Protocol{}, &parley.FlagError{
-						Flag: "n", Err: fmt.Errorf("%d processes: allowed are 1 to %d", *n, parley.MaxProcesses),
-					}
-				}
-				if *bound < 1 {
-					return parley.Protocol{}, &parley.FlagError{Flag: "bound", Err: fmt.Errorf("%d: at least 1 tick", *bound)}
-				}
-				return New(Config{N: *n, Bound: parley.Tick(*bound), Off: *off}), nil
-			}
-		},
+		Flags:   parley.Flags(c, flags, New),
+	}
+}
+
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.Int64Var((*int64)(&c.Bound), "bound", int64(c.Bound), "how much later one delivers than another, in `ticks`")
+	fs.BoolVar(&c.Off, "off", c.Off, "let everything pass, to see what the guard prevents")
+	return func(c *Config, _ parley.Naming) error {
+		if c.Bound < 1 {
+			return parley.FlagErrorf("bound", "%d: at least 1 tick", c.Bound)
+		}
+		return parley.CheckN(c.N, 1)
 	}
 }
 

@@ -89,36 +89,29 @@ func New(c Config) parley.Protocol {
 		return append(views(a), promises(c.Config.WithDefaults(), a)...)
 	}
 	p.Cost = Cost
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c) }
+	p.Flags = parley.Flags(c, flags, New)
 	return p
 }
 
 func (c Config) check() error {
 	switch {
 	case c.Window < 0:
-		return &parley.FlagError{Flag: "window", Err: fmt.Errorf("%d messages: at least 1 is needed", c.Window)}
+		return parley.FlagErrorf("window", "%d messages: at least 1 is needed", c.Window)
 	case c.Hold < 0:
-		return &parley.FlagError{Flag: "hold", Err: fmt.Errorf("%d ticks: a time is not negative", c.Hold)}
+		return parley.FlagErrorf("hold", "%d ticks: a time is not negative", c.Hold)
 	}
 	return c.Config.Check()
 }
 
-func flags(fs *flag.FlagSet, c Config) func(parley.Naming) (parley.Protocol, error) {
-	n := fs.Int("n", c.N, "number of `processes`")
-	m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
-	window := fs.Int("window", c.Window, "how many own `messages` may be undelivered (default: 64)")
-	hold := fs.Int64("hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
-	returns := fs.Bool("return", c.Return, "let an excluded process join again")
-	return func(parley.Naming) (parley.Protocol, error) {
-		c := c
-		if *n != c.N {
-			c.Initial = parley.Set{}
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	views := group.Flags(fs, &c.Config)
+	fs.IntVar(&c.Window, "window", c.Window, "how many own `messages` may be undelivered (default: 64)")
+	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
+	return func(c *Config, naming parley.Naming) error {
+		if err := views(&c.Config, naming); err != nil {
+			return err
 		}
-		c.N, c.M, c.Window, c.Hold, c.Return = *n, *m, *window, parley.Tick(*hold), *returns
-		if err := c.check(); err != nil {
-			return parley.Protocol{}, err
-		}
-		return New(c), nil
+		return c.check()
 	}
 }
 

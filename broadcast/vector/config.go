@@ -56,7 +56,7 @@ func New(c Config) parley.Protocol {
 	views := p.Promises
 	p.Promises = func(a parley.Assumptions) []parley.Promise { return append(views(a), c.promises(a)...) }
 	p.Cost = Cost
-	p.Flags = c.flags
+	p.Flags = parley.Flags(c, flags, New)
 	return p
 }
 
@@ -69,42 +69,35 @@ func (c Config) checked() (Config, error) {
 	}
 	switch {
 	case c.Level > Causal:
-		return c, &parley.FlagError{Flag: "level", Err: fmt.Errorf("there is no level %d", c.Level)}
+		return c, parley.FlagErrorf("level", "there is no level %d", c.Level)
 	case c.Window < 0 || c.Window > most:
-		return c, &parley.FlagError{Flag: "window", Err: fmt.Errorf("%d messages: allowed are 1 to %d", c.Window, most)}
+		return c, parley.FlagErrorf("window", "%d messages: allowed are 1 to %d", c.Window, most)
 	case c.Hold < 0:
-		return c, &parley.FlagError{Flag: "hold", Err: fmt.Errorf("%d ticks: a time is not negative", c.Hold)}
+		return c, parley.FlagErrorf("hold", "%d ticks: a time is not negative", c.Hold)
 	}
 	err := c.Config.Check()
 	c.Config = c.Config.WithDefaults()
 	return c, err
 }
 
-func (c Config) flags(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-	n := fs.Int("n", c.N, "number of `processes`")
-	m := fs.Int("m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	views := group.Flags(fs, &c.Config)
 	level := fs.String("level", c.Level.String(), "`what` is promised of messages: reliable, uniform, fifo or causal")
-	window := fs.Int("window", c.Window, "how many own `messages` may not be known to be with all")
-	hold := fs.Int64("hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
-	returns := fs.Bool("return", c.Return, "let an excluded process join again")
-	return func(parley.Naming) (parley.Protocol, error) {
-		c := c
-		if *n != c.N {
-			c.Initial = parley.Set{}
-		}
-		c.N, c.M, c.Window, c.Hold, c.Return = *n, *m, *window, parley.Tick(*hold), *returns
+	fs.IntVar(&c.Window, "window", c.Window, "how many own `messages` may not be known to be with all")
+	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
+	return func(c *Config, naming parley.Naming) error {
 		at := slices.Index(names, *level)
 		if at < 1 {
-			return parley.Protocol{}, &parley.FlagError{Flag: "level",
-				Err: fmt.Errorf("%q: allowed are reliable, uniform, fifo, causal", *level)}
+			return parley.FlagErrorf("level", "%q: allowed are reliable, uniform, fifo, causal", *level)
 		}
 		if c.Level = Level(at); c.Window == 0 {
 			c.Window = -1 // no default stands for it here
 		}
-		if _, err := c.checked(); err != nil {
-			return parley.Protocol{}, err
+		if err := views(&c.Config, naming); err != nil {
+			return err
 		}
-		return New(c), nil
+		_, err := c.checked()
+		return err
 	}
 }
 

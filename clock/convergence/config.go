@@ -1,8 +1,6 @@
 package convergence
 
 import (
-	"fmt"
-
 	"parley"
 )
 
@@ -255,5 +253,5 @@ func (c Config) check() error {
 }
 
 func wrong(name, form string, args ...any) error {
-	return &parley.FlagError{Flag: name, Err: fmt.Errorf(form, args...)}
+	return parley.FlagErrorf(name, form, args...)
 }

@@ -27,7 +27,6 @@ package agreed
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"strings"
 
@@ -59,16 +58,7 @@ func (c Config) instance() agreement.Instance {
 // New returns the protocol as machines that keep the schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		read := flags(fs, c)
-		return func(parley.Naming) (parley.Protocol, error) {
-			chosen, err := read()
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return New(chosen, when), nil
-		}
-	}
+	p.Flags = parley.Flags(c, flags, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 
@@ -176,32 +166,31 @@ func missed(a parley.Assumptions) string {
 }
 
 // flags declares the flags. What is not given is taken from c, and m from the bound.
-func flags(fs *flag.FlagSet, c Config) func() (Config, error) {
-	given := Rounds(c)
-	n := fs.Int("n", c.N, "number of `processes`")
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	title := Rounds(*c).Title
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	over := fs.String("over", "", "the `agreement` on each vote: "+strings.Join(interactive.Names(), ", ")+
-		" (default: as in "+given.Title+")")
-	return func() (Config, error) {
-		out := Config{N: *n, Over: c.Over}
+		" (default: as in "+title+")")
+	return func(c *Config, _ parley.Naming) (err error) {
 		if *over != "" {
-			var err error
-			if out.Over, err = interactive.Over(*over); err != nil {
-				return c, &parley.FlagError{Flag: "over", Err: err}
+			if c.Over, err = interactive.Over(*over); err != nil {
+				return &parley.FlagError{Flag: "over", Err: err}
 			}
 		}
-		if err := out.instance().Check(); err != nil {
-			return c, err
+		c.M = 0
+		if err := c.instance().Check(); err != nil {
+			return err
 		}
 		switch {
 		case *m >= 0:
-			out.M = *m
+			c.M = *m
 		case *m < -1:
-			return c, &parley.FlagError{Flag: "m", Err: errors.New("a number from 0 was expected")}
+			return parley.FlagErrorf("m", "a number from 0 was expected")
 		default:
-			out.M = out.most()
+			c.M = c.most()
 		}
-		return out, out.instance().Check()
+		return c.instance().Check()
 	}
 }
 

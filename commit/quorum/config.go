@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"iter"
@@ -38,16 +37,13 @@ const (
 
 // Check tells what is wrong with it.
 func (c Config) Check() error {
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case c.N < 2 || c.N > parley.MaxProcesses:
-		return wrong("n", "%d processes: allowed are 2 to %d", c.N, parley.MaxProcesses)
+		return parley.CheckN(c.N, 2)
 	case c.M < 0 || c.M >= c.N:
-		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+		return parley.FlagErrorf("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case c.Delta < 0 || c.Delta > longest:
-		return wrong("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
+		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
 	case c.Votes < 0 || c.Votes > longest:
 		return fmt.Errorf("%d ticks for votes: allowed are 1 to %d", c.Votes, longest)
 	}
@@ -85,7 +81,7 @@ func New(c Config) parley.Protocol {
 		Cost:       Cost,
 		Size:       synod.Size,
 		Explain:    explain(synod),
-		Flags:      flags(c),
+		Flags:      parley.Flags(c, flags, New),
 	}
 }
 
@@ -95,25 +91,19 @@ func newProcess(c Config, self parley.ID) *process {
 	return p
 }
 
-func flags(c Config) func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		n := fs.Int("n", c.N, "number of `processes`")
-		m := fs.Int("m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
-		delta := fs.Int64("delta", int64(c.Delta), "what a message takes at most, in `ticks`")
-		return func(parley.Naming) (parley.Protocol, error) {
-			c := Config{N: *n, M: *m, Delta: parley.Tick(*delta)}
-			if c.M == -1 {
-				c.M = max(0, (c.N-1)/2)
-			}
-			err := c.Check()
-			if err == nil && c.Delta == 0 {
-				err = &parley.FlagError{Flag: "delta", Err: errors.New("a message takes one tick at least")}
-			}
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return New(c), nil
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.IntVar(&c.M, "m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
+	fs.Int64Var((*int64)(&c.Delta), "delta", int64(c.Delta), "what a message takes at most, in `ticks`")
+	return func(c *Config, _ parley.Naming) error {
+		c.Votes = 0 // as long as delta asks for
+		if c.M == -1 {
+			c.M = max(0, (c.N-1)/2)
 		}
+		if err := c.Check(); err != nil || c.Delta > 0 {
+			return err
+		}
+		return parley.FlagErrorf("delta", "a message takes one tick at least")
 	}
 }
 

@@ -1,9 +1,7 @@
 package threephase
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"iter"
 
 	"parley"
@@ -24,9 +22,9 @@ type Config struct {
 func (c Config) Check() error {
 	switch {
 	case c.N < 2 || c.N > parley.MaxProcesses:
-		return &parley.FlagError{Flag: "n", Err: fmt.Errorf("%d processes: allowed are 2 to %d", c.N, parley.MaxProcesses)}
+		return parley.CheckN(c.N, 2)
 	case c.Delta < 0 || c.Delta > longest:
-		return &parley.FlagError{Flag: "delta", Err: fmt.Errorf("%d ticks: allowed are 1 to %d", c.Delta, longest)}
+		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
 	}
 	return nil
 }
@@ -62,7 +60,7 @@ func New(c Config) parley.Protocol {
 		Cost:       Cost,
 		Size:       size,
 		Explain:    explain,
-		Flags:      flags(c),
+		Flags:      parley.Flags(c, flags, New),
 	}
 }
 
@@ -72,21 +70,14 @@ var kinds = []string{
 
 func newProcess(c Config, self parley.ID) *process { return &process{c: c, self: self, leader: first} }
 
-func flags(c Config) func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-	return func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		n := fs.Int("n", c.N, "number of `processes`, the coordinator among them")
-		delta := fs.Int64("delta", int64(c.Delta), "what a message takes at most, in `ticks`")
-		return func(parley.Naming) (parley.Protocol, error) {
-			c := Config{N: *n, Delta: parley.Tick(*delta)}
-			err := c.Check()
-			if err == nil && c.Delta == 0 {
-				err = &parley.FlagError{Flag: "delta", Err: errors.New("a message takes one tick at least")}
-			}
-			if err != nil {
-				return parley.Protocol{}, err
-			}
-			return New(c), nil
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`, the coordinator among them")
+	fs.Int64Var((*int64)(&c.Delta), "delta", int64(c.Delta), "what a message takes at most, in `ticks`")
+	return func(c *Config, _ parley.Naming) error {
+		if err := c.Check(); err != nil || c.Delta > 0 {
+			return err
 		}
+		return parley.FlagErrorf("delta", "a message takes one tick at least")
 	}
 }
 

@@ -68,14 +68,14 @@ func (s Spec) Check() error {
 		return fmt.Errorf("protocol %q: allowed are eig, om, sm and phaseking", s.Protocol)
 	}
 	if !slices.Contains(engines, s.Engine) {
-		return &parley.FlagError{Flag: "engine", Err: fmt.Errorf("%q: allowed with %s are %s",
-			s.Engine, s.Protocol, strings.Join(engines, ", "))}
+		return parley.FlagErrorf("engine", "%q: allowed with %s are %s",
+			s.Engine, s.Protocol, strings.Join(engines, ", "))
 	}
 	if s.Signatures != "ideal" && s.Signatures != "ed25519" {
-		return &parley.FlagError{Flag: "signatures", Err: fmt.Errorf("%q: allowed are ideal and ed25519", s.Signatures)}
+		return parley.FlagErrorf("signatures", "%q: allowed are ideal and ed25519", s.Signatures)
 	}
 	if s.Workers < 1 || s.Workers > 256 {
-		return &parley.FlagError{Flag: "workers", Err: fmt.Errorf("%d: allowed are 1 to 256", s.Workers)}
+		return parley.FlagErrorf("workers", "%d: allowed are 1 to 256", s.Workers)
 	}
 	in := s.instance()
 	if err := in.Check(); err != nil {

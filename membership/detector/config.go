@@ -81,46 +81,35 @@ func (c Config) Detection() parley.Tick {
 // Check tells what is wrong with a configuration.
 func (c Config) Check() error {
 	c = c.WithDefaults()
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:
-		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+		return parley.CheckN(c.N, 1)
 	case c.Period < 1:
-		return wrong("period", "%d ticks: at least 1 is needed", c.Period)
+		return parley.FlagErrorf("period", "%d ticks: at least 1 is needed", c.Period)
 	case c.Timeout <= c.Period:
-		return wrong("timeout", "%d ticks: it must be longer than the period, %d", c.Timeout, c.Period)
+		return parley.FlagErrorf("timeout", "%d ticks: it must be longer than the period, %d", c.Timeout, c.Period)
 	case c.Most < c.Timeout:
-		return wrong("most", "%d ticks: it must not be shorter than the timeout, %d", c.Most, c.Timeout)
+		return parley.FlagErrorf("most", "%d ticks: it must not be shorter than the timeout, %d", c.Most, c.Timeout)
 	case min(c.Grow, c.Late, c.Grace) < 0 || c.Delay < 1:
-		return wrong("delay", "growth %d, lateness %d, grace %d, delay %d: times are not negative",
+		return parley.FlagErrorf("delay", "growth %d, lateness %d, grace %d, delay %d: times are not negative",
 			c.Grow, c.Late, c.Grace, c.Delay)
 	case c.Again < 1:
-		return wrong("again", "%d heartbeats: at least 1 is needed", c.Again)
+		return parley.FlagErrorf("again", "%d heartbeats: at least 1 is needed", c.Again)
 	case c.Beats < 0:
-		return wrong("beats", "%d heartbeats: 0 is for ever", c.Beats)
+		return parley.FlagErrorf("beats", "%d heartbeats: 0 is for ever", c.Beats)
 	}
 	return nil
 }
 
-// flags declares the flags of a detector; what is not given is taken from def.
-func flags(fs *flag.FlagSet, def Config) func(parley.Naming) (parley.Protocol, error) {
-	def = def.WithDefaults()
-	n := fs.Int("n", def.N, "number of `processes`")
-	period := fs.Int64("period", int64(def.Period), "`ticks` between two heartbeats")
-	timeout := fs.Int64("timeout", int64(def.Timeout), "`ticks` of silence that make one suspect")
-	delay := fs.Int64("delay", int64(def.Delay), "`ticks` that no message takes longer than")
-	again := fs.Int("again", def.Again, "how many `heartbeats` in a row clear a suspicion")
-	beats := fs.Int("beats", def.Beats, "how many `heartbeats` a process sends before it rests; 0 is for ever")
-	return func(parley.Naming) (parley.Protocol, error) {
-		c := def
-		c.N, c.Again, c.Beats = *n, *again, *beats
-		c.Period, c.Timeout, c.Delay = parley.Tick(*period), parley.Tick(*timeout), parley.Tick(*delay)
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.Int64Var((*int64)(&c.Period), "period", int64(c.Period), "`ticks` between two heartbeats")
+	fs.Int64Var((*int64)(&c.Timeout), "timeout", int64(c.Timeout), "`ticks` of silence that make one suspect")
+	fs.Int64Var((*int64)(&c.Delay), "delay", int64(c.Delay), "`ticks` that no message takes longer than")
+	fs.IntVar(&c.Again, "again", c.Again, "how many `heartbeats` in a row clear a suspicion")
+	fs.IntVar(&c.Beats, "beats", c.Beats, "how many `heartbeats` a process sends before it rests; 0 is for ever")
+	return func(c *Config, _ parley.Naming) error {
 		c.Most = max(c.Most, c.Timeout)
-		if err := c.Check(); err != nil {
-			return parley.Protocol{}, err
-		}
-		return New(c), nil
+		return c.Check()
 	}
 }

@@ -42,7 +42,6 @@
 package detector
 
 import (
-	"flag"
 	"fmt"
 	"iter"
 
@@ -98,7 +97,7 @@ func New(c Config) parley.Protocol {
 		New: func(self parley.ID) parley.Machine {
 			return &process{c: c, monitor: NewMonitor(c, self)}
 		},
-		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) { return flags(fs, c) },
+		Flags: parley.Flags(c, flags, New),
 	}
 }
 

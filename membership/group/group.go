@@ -67,7 +67,7 @@
 package group
 
 import (
-	"fmt"
+	"flag"
 	"iter"
 	"math/bits"
 	"slices"
@@ -228,34 +228,49 @@ const longest parley.Tick = 1 << 50
 // Check tells what is wrong with a configuration.
 func (c Config) Check() error {
 	c = c.WithDefaults()
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:
-		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+		return parley.CheckN(c.N, 1)
 	case c.M < 0 || c.M >= c.N && c.N > 1:
-		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+		return parley.FlagErrorf("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case c.Liars < 0 || c.Liars > max(0, c.N-1)/3:
-		return wrong("n", "%d liars of %d processes: allowed are fewer than a third", c.Liars, c.N)
+		return parley.FlagErrorf("n", "%d liars of %d processes: allowed are fewer than a third", c.Liars, c.N)
 	case c.Initial.Len() <= c.N/2:
-		return wrong("initial", "%d first members of %d processes: a view has more than half of all", c.Initial.Len(), c.N)
+		return parley.FlagErrorf("initial", "%d first members of %d processes: a view has more than half of all",
+			c.Initial.Len(), c.N)
 	case c.Initial.Minus(parley.Everyone(c.N)) != parley.Set{}:
-		return wrong("initial", "a first member that is none of %d processes", c.N)
+		return parley.FlagErrorf("initial", "a first member that is none of %d processes", c.N)
 	case c.Wait <= c.Flush:
-		return wrong("wait", "%d ticks: it must be longer than the flush, %d", c.Wait, c.Flush)
+		return parley.FlagErrorf("wait", "%d ticks: it must be longer than the flush, %d", c.Wait, c.Flush)
 	case c.Stagger < 0 || c.Flush < 1 || min(c.Admit, c.First, c.Become) < 1:
-		return wrong("wait", "stagger %d, flush %d, admission %d: times are not negative", c.Stagger, c.Flush, c.Admit)
+		return parley.FlagErrorf("wait", "stagger %d, flush %d, admission %d: times are not negative",
+			c.Stagger, c.Flush, c.Admit)
 	case max(c.Wait, c.Stagger, c.Admit) > longest:
-		return wrong("wait", "wait %d, stagger %d, admission %d: none may be longer than %d", c.Wait, c.Stagger, c.Admit,
-			longest)
+		return parley.FlagErrorf("wait", "wait %d, stagger %d, admission %d: none may be longer than %d",
+			c.Wait, c.Stagger, c.Admit, longest)
 	case c.Keep < 0 || c.Keep > 0 && (c.KeepBytes < 1 || c.KeepBytes > mostKept):
-		return wrong("keep", "%d deliveries of %d bytes: allowed are 1 to %d bytes", c.Keep, c.KeepBytes, mostKept)
+		return parley.FlagErrorf("keep", "%d deliveries of %d bytes: allowed are 1 to %d bytes",
+			c.Keep, c.KeepBytes, mostKept)
 	case c.Queue < 1 || c.Compact < 1 || c.Payload < 1:
-		return wrong("queue", "a queue of %d, a log of %d, payloads of %d: at least 1 is needed",
+		return parley.FlagErrorf("queue", "a queue of %d, a log of %d, payloads of %d: at least 1 is needed",
 			c.Queue, c.Compact, c.Payload)
 	}
 	return c.Detector.Check()
+}
+
+// Flags declares the flags of views: n, m and return. If n changes, all n processes are
+// members of the first view.
+func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	n := c.N
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (default: as many as leave a majority)")
+	fs.BoolVar(&c.Return, "return", c.Return, "let an excluded process join again")
+	return func(c *Config, _ parley.Naming) error {
+		if c.N != n {
+			c.Initial = parley.Set{}
+		}
+		return c.Check()
+	}
 }
 
 // New returns a protocol of views with the given broadcasts on them. Its name, its

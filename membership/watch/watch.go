@@ -45,23 +45,16 @@ const (
 // New returns the protocol as machines that keep the schedule.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		n := fs.Int("n", c.N, "number of `processes`")
-		rounds := fs.Int("rounds", c.Rounds, "how many `rounds` to watch")
-		return func(parley.Naming) (parley.Protocol, error) {
-			if *n < 2 || *n > parley.MaxProcesses {
-				return parley.Protocol{}, &parley.FlagError{
-					Flag: "n", Err: fmt.Errorf("%d processes: allowed are 2 to %d", *n, parley.MaxProcesses),
-				}
+	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+		fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+		fs.IntVar(&c.Rounds, "rounds", c.Rounds, "how many `rounds` to watch")
+		return func(c *Config, _ parley.Naming) error {
+			if c.Rounds < 1 || c.Rounds > 1000 {
+				return parley.FlagErrorf("rounds", "%d: allowed are 1 to 1000", c.Rounds)
 			}
-			if *rounds < 1 || *rounds > 1000 {
-				return parley.Protocol{}, &parley.FlagError{
-					Flag: "rounds", Err: fmt.Errorf("%d: allowed are 1 to 1000", *rounds),
-				}
-			}
-			return New(Config{N: *n, Rounds: *rounds}, when), nil
+			return parley.CheckN(c.N, 2)
 		}
-	}
+	}, func(c Config) parley.Protocol { return New(c, when) })
 	return p
 }
 

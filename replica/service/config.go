@@ -161,23 +161,19 @@ func New(c Config) parley.Protocol {
 		Promises:   c.promises,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:    explain,
-		Flags: func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-			n := fs.Int("n", c.N, "number of `processes`")
-			every := fs.Uint64("every", c.Every, "compare states after so many `commands` (0: never)")
-			return func(parley.Naming) (parley.Protocol, error) {
-				if *n < 1 || *n > parley.MaxProcesses {
-					return parley.Protocol{}, &parley.FlagError{
-						Flag: "n", Err: fmt.Errorf("%d processes: allowed are 1 to %d", *n, parley.MaxProcesses),
-					}
-				}
-				own := c
-				own.N, own.Every = *n, *every
-				if *n != c.N {
-					own.Setup = Setup{}
-				}
-				return New(own), nil
-			}
-		},
+		Flags:      parley.Flags(c, flags, New),
+	}
+}
+
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	n := c.N
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.Uint64Var(&c.Every, "every", c.Every, "compare states after so many `commands` (0: never)")
+	return func(c *Config, _ parley.Naming) error {
+		if c.N != n {
+			c.Setup = Setup{}
+		}
+		return parley.CheckN(c.N, 1)
 	}
 }
 

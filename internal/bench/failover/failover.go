@@ -34,22 +34,19 @@ type Spec struct {
 
 // Check tells what is wrong with a spec.
 func (s Spec) Check() error {
-	wrong := func(flag, form string, args ...any) error {
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf(form, args...)}
-	}
 	switch {
 	case s.N < 3 || s.N > 13:
-		return wrong("nodes", "%d: allowed are 3 to 13", s.N)
+		return parley.FlagErrorf("nodes", "%d: allowed are 3 to 13", s.N)
 	case s.Reps < 1 || s.Reps > 1000:
-		return wrong("reps", "%d: allowed are 1 to 1000", s.Reps)
+		return parley.FlagErrorf("reps", "%d: allowed are 1 to 1000", s.Reps)
 	case s.Suspect < 20*time.Millisecond || s.Suspect > time.Minute:
-		return wrong("suspect", "%v: allowed are 20ms to 1m", s.Suspect)
+		return parley.FlagErrorf("suspect", "%v: allowed are 20ms to 1m", s.Suspect)
 	case s.Every < 100*time.Microsecond || s.Every > time.Second:
-		return wrong("every", "%v: allowed are 100us to 1s", s.Every)
+		return parley.FlagErrorf("every", "%v: allowed are 100us to 1s", s.Every)
 	case s.Before < 100*time.Millisecond || s.Before > time.Minute:
-		return wrong("before", "%v: allowed are 100ms to 1m", s.Before)
+		return parley.FlagErrorf("before", "%v: allowed are 100ms to 1m", s.Before)
 	case s.After < 100*time.Millisecond || s.After > time.Minute:
-		return wrong("after", "%v: allowed are 100ms to 1m", s.After)
+		return parley.FlagErrorf("after", "%v: allowed are 100ms to 1m", s.After)
 	}
 	return nil
 }

@@ -61,18 +61,18 @@ func (s Spec) Check() error {
 		if is >= least && is <= most {
 			return nil
 		}
-		return &parley.FlagError{Flag: flag, Err: fmt.Errorf("%d: allowed are %d to %d", is, least, most)}
+		return parley.FlagErrorf(flag, "%d: allowed are %d to %d", is, least, most)
 	}
 	for _, p := range s.Phases {
 		if !slices.Contains(Phases, p) {
-			return &parley.FlagError{Flag: "phases", Err: fmt.Errorf("%q: allowed are %s", p, strings.Join(Phases, ", "))}
+			return parley.FlagErrorf("phases", "%q: allowed are %s", p, strings.Join(Phases, ", "))
 		}
 	}
 	if s.Silent > 0 && s.Level != cluster.Byzantine {
-		return &parley.FlagError{Flag: "silent", Err: errors.New("who is silent is excluded, unless the level is byzantine")}
+		return parley.FlagErrorf("silent", "who is silent is excluded, unless the level is byzantine")
 	}
 	if s.Duration <= 0 || s.Duration > time.Hour {
-		return &parley.FlagError{Flag: "dur", Err: fmt.Errorf("%v: allowed is up to an hour", s.Duration)}
+		return parley.FlagErrorf("dur", "%v: allowed is up to an hour", s.Duration)
 	}
 	return errors.Join(between("nodes", s.N, least, most), between("silent", s.Silent, 0, s.M),
 		between("sizes", s.Size, headBytes, 32<<10), between("window", s.Window, 1, 1<<20),
