@@ -43,9 +43,10 @@ vet: ## go vet, of the tools too
 	$(GO) -C tools vet ./...
 
 .PHONY: cross
-cross: ## the command compiles for Windows and macOS
+cross: ## the command compiles for Windows and macOS, and what makes and shows runs for WebAssembly
 	GOOS=windows $(GO) build -o /dev/null ./cmd/parley
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/parley
+	GOOS=js GOARCH=wasm $(GO) build ./run ./catalog ./sim ./explore ./trace ./internal/draw
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck

@@ -215,7 +215,7 @@ func (a *app) auditRun(t trace.Trace) (audited, error) {
 		Machine: t.Name, Protocol: r.Protocol, N: r.N, M: r.M, Complete: true, Events: r.Events, Verdicts: []auditVerdict{},
 	}}
 	who := []string{}
-	for id := range s.down().All() {
+	for id := range s.Down().All() {
 		who = append(who, s.names.full(id))
 	}
 	out.json.Faulty = who

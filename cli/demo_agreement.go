@@ -14,6 +14,7 @@ import (
 	"parley/cluster/api/parleyv1"
 	"parley/faulty"
 	"parley/lockstep"
+	"parley/run"
 	"parley/trace"
 )
 
@@ -42,10 +43,10 @@ func (d *demonstration) agreement(ctx context.Context, source calledNode) error 
 	if !ok {
 		return fmt.Errorf("the traces in %s are of %s, which is no agreement", d.dir, header.Node.Machine)
 	}
-	s := setup{
-		protocol: p, names: article, values: map[parley.ID][]byte{0: []byte(value)},
-		faulty: map[parley.ID]faulty.Behaviour{traitor: faulty.TwoFaced},
-	}
+	s := setup{names: article, Spec: run.Spec{
+		Protocol: p, Values: map[parley.ID][]byte{0: []byte(value)},
+		Faulty: map[parley.ID]faulty.Behaviour{traitor: faulty.TwoFaced},
+	}}
 	report := newReport(s, log, header.Facts)
 	lied := article.full(doomed) // to whom P3 lies
 	v, err := newView(report, s, log, viewFlags{rows: 12, tree: lied}, d.width, func(id parley.ID) parley.Tree {

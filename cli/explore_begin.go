@@ -14,7 +14,7 @@ import (
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw"
-	"parley/internal/scenario"
+	"parley/run"
 	"parley/sim"
 )
 
@@ -55,7 +55,7 @@ func (f *exploreFlags) beginnings(s *exploring) (b beginnings, err error) {
 	free := slices.ContainsFunc(b.liars, func(c coalition) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Values(c)), atWill)
 	})
-	if s.protocol = scenario.Lying(s.protocol); free && s.protocol.Lies == nil {
+	if s.protocol = run.Lying(s.protocol); free && s.protocol.Lies == nil {
 		return b, badFlag("faulty", "%s knows no lies, for nobody lies where it is used: "+
 			"--crashes and --losses say what goes wrong there", s.protocol.Name)
 	}

@@ -13,6 +13,7 @@ import (
 	"parley/explore"
 	"parley/internal/draw"
 	"parley/internal/scenario"
+	"parley/run"
 	"parley/sim"
 	"parley/trace"
 )
@@ -59,7 +60,7 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 		}
 	}
 	facts := e.facts(finding)
-	s.protocol = e.protocol
+	s.Protocol = e.protocol
 	f.setup, f.header = s, s.header(facts)
 	f.report = newReport(s, f.log, facts)
 	for _, v := range f.report.judged { // a split search calls processes by their numbers
@@ -70,7 +71,7 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
 	style := draw.Style{Name: e.names.full}
 	// order: a set has none
-	for id := range s.faulty {
+	for id := range s.Faulty {
 		style.Faulty.Add(id)
 	}
 	f.story = draw.Story(e.protocol, f.log.Events, style)
@@ -79,8 +80,8 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 
 // asRun says with the flags of "parley run" who lies, what is asked and what befalls the
 // processes of a run.
-func (e *explored) asRun(run *explore.Run) (setup, error) {
-	root := e.options.Roots[run.Root]
+func (e *explored) asRun(found *explore.Run) (setup, error) {
+	root := e.options.Roots[found.Root]
 	p, err := e.find(e.flags.run.name)
 	if err != nil {
 		return setup{}, err
@@ -108,7 +109,7 @@ func (e *explored) asRun(run *explore.Run) (setup, error) {
 	if len(liars) > 0 {
 		sets = append(sets, "faulty="+strings.Join(liars, ","))
 	}
-	plan, values := befallen(run), []string(nil)
+	plan, values := befallen(found), []string(nil)
 	for _, q := range root.Requests {
 		if q.Msg.Kind == parley.Propose && !strings.Contains(string(q.Msg.Body), ",") {
 			values = append(values, string(q.Msg.Body))
@@ -119,7 +120,7 @@ func (e *explored) asRun(run *explore.Run) (setup, error) {
 	if len(values) > 0 && len(values) == e.protocol.Proposers.Len() {
 		sets = append(sets, "values="+strings.Join(values, ","))
 	}
-	for _, set := range append(sets, plan.Flags(e.protocol, e.names.bare)...) {
+	for _, set := range append(sets, scenario.Flags(plan, e.protocol, e.names.bare)...) {
 		name, value, _ := strings.Cut(set, "=")
 		if f.fs.Lookup(name) == nil {
 			continue // fifo, of which a protocol may have its own
@@ -132,10 +133,10 @@ func (e *explored) asRun(run *explore.Run) (setup, error) {
 }
 
 // befallen is what befalls the processes of a run that was found, beside lies.
-func befallen(run *explore.Run) (plan scenario.Plan) {
+func befallen(found *explore.Run) (plan run.Plan) {
 	last := make(map[parley.ID]int) // crash
-	for i := range run.Steps {
-		s := &run.Steps[i]
+	for i := range found.Steps {
+		s := &found.Steps[i]
 		when := max(s.Time, 1)
 		switch {
 		case s.What == explore.Crash || s.Crashed:

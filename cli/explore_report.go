@@ -322,7 +322,7 @@ func (e *explored) heading() string {
 	if e.options.Step == explore.Messages {
 		text += ", " + draw.Count(uint64(e.found[0].depth), "move", "moves") + " deep"
 	}
-	if len(e.found[0].setup.faulty) > 0 {
+	if len(e.found[0].setup.Faulty) > 0 {
 		text += "; who lies has a ✗"
 	}
 	return text + ":"

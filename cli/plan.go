@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/broadcast/problem"
 	"parley/internal/scenario"
+	"parley/run"
 )
 
 // planFlags are the flags that say what befalls a run beside liars: the keys of a
@@ -72,8 +73,8 @@ func (f *planFlags) given(key string) bool {
 
 // plan reads the flags for a protocol.
 // A tick lasts as long as is said, which times with a unit are to be divided by.
-func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Duration) (scenario.Plan, error) {
-	plan := scenario.Plan{Tick: tick}
+func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Duration) (run.Plan, error) {
+	plan := run.Plan{Tick: tick}
 	for _, key := range f.keys {
 		g := f.fs.Lookup(key)
 		if !g.Changed {
@@ -81,9 +82,9 @@ func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Dura
 		}
 		var err error
 		if node, ok := f.nodes[key]; ok {
-			err = plan.Set(key, node, naming)
+			err = scenario.Set(&plan, key, node, naming)
 		} else {
-			err = plan.Parse(key, g.Value.String(), naming)
+			err = scenario.Parse(&plan, key, g.Value.String(), naming)
 		}
 		if err != nil {
 			return plan, &parley.FlagError{Flag: key, Err: err}
@@ -93,7 +94,7 @@ func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Dura
 		return plan, err
 	}
 	if p.Serves && !f.given("requests") && !f.given("workload") {
-		plan.Workload.Broadcasts = scenario.Few
+		plan.Workload.Broadcasts = run.Few
 	}
 	if p.Relies.FIFO && !f.given("fifo") {
 		plan.FIFO = true
@@ -102,7 +103,7 @@ func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Dura
 }
 
 // suits tells what a plan asks that the protocol has no answer to.
-func (f *planFlags) suits(p parley.Protocol, plan scenario.Plan) error {
+func (f *planFlags) suits(p parley.Protocol, plan run.Plan) error {
 	if !p.Serves && plan.Workload.Broadcasts > 0 {
 		return parley.FlagErrorf("workload", "%s broadcasts nothing", p.Name)
 	}

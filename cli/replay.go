@@ -67,9 +67,9 @@ func (a *app) replayTrace(args []string) error {
 		return badFlag("replay", "%s is of real processes, whose timers run out when they do: parley trace show shows it",
 			*file)
 	}
-	again := sim.Replay{Protocol: s.protocol, Signer: s.signer, Clocks: s.drawn.Clocks, Stepped: h.Facts.Stepped}
+	again := sim.Replay{Protocol: s.Protocol, Signer: s.Signer(), Clocks: s.Plan.Clocks, Stepped: h.Facts.Stepped}
 	// order: a set has none
-	for id := range s.faulty {
+	for id := range s.Faulty {
 		again.Faulty.Add(id)
 	}
 	steps, err := again.Run(log.Events)
@@ -82,7 +82,7 @@ func (a *app) replayTrace(args []string) error {
 		return r.finish(r.writeJSON(a.out))
 	}
 	v, err := newView(r, s, log, view, a.width(view.width), func(id parley.ID) parley.Tree {
-		return s.protocol.Tree(replay(s, log, id))
+		return s.Protocol.Tree(replay(s, log, id))
 	})
 	if err != nil {
 		return err

@@ -63,9 +63,9 @@ type costs struct {
 
 // newReport reads the log of a finished run.
 func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
-	p := s.protocol
+	p := s.Protocol
 	r := &report{
-		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.seed,
+		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.Seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
 		Host: s.host.apart(), heldUp: s.host.host == onCluster && (facts.Processes.Paused || facts.Network.Late),
@@ -73,10 +73,10 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	header := s.header(facts)
 	h := log.History(header)
 	h.Naming = s.names.full
-	for id, how := range s.faulty {
+	for id, how := range s.Faulty {
 		r.Faulty[s.names.full(id)] = how.Name
 	}
-	for id, v := range s.values {
+	for id, v := range s.Values {
 		r.Values[s.names.full(id)] = parley.Printable(v)
 	}
 	r.count(p, h)

@@ -133,19 +133,19 @@ func (f *hostFlags) suit(s *setup, plan *planFlags) error {
 	if s.host = *f; f.host != onCluster {
 		return nil
 	}
-	tick := f.lasts(s.protocol)
-	for id, how := range s.faulty { // order: each for itself
+	tick := f.lasts(s.Protocol)
+	for id, how := range s.Faulty { // order: each for itself
 		if at, is := crashTime(how); is {
 			crash := faulty.CrashAt(parley.Tick(at / tick))
 			crash.Name = how.Name
-			s.faulty[id] = crash
+			s.Faulty[id] = crash
 		}
 	}
-	if len(s.plan.Pauses) > 0 && !canHold {
+	if len(s.Plan.Pauses) > 0 && !canHold {
 		return plan.entry("pauses", 0, errors.New("this system has no signal that holds a process"))
 	}
 	if f.span > 0 {
-		s.plan.Until = parley.Tick(f.span / tick)
+		s.Plan.Until = parley.Tick(f.span / tick)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func crashTime(how faulty.Behaviour) (time.Duration, bool) {
 // crashTick is when a process that is faulty by crashing is killed.
 func (s setup) crashTick(how faulty.Behaviour) (parley.Tick, bool) {
 	if at, is := crashTime(how); is {
-		return parley.Tick(at / s.host.lasts(s.protocol)), true
+		return parley.Tick(at / s.host.lasts(s.Protocol)), true
 	}
 	text, is := strings.CutPrefix(how.Name, "crash@r")
 	text, _, _ = strings.Cut(text, ":")
@@ -172,7 +172,7 @@ func (s setup) crashTick(how faulty.Behaviour) (parley.Tick, bool) {
 		return 0, false
 	}
 	// It has spoken in the middle of the round.
-	return parley.Tick(round)*roundTicks(s.protocol) + 3*roundTicks(s.protocol)/4, true
+	return parley.Tick(round)*roundTicks(s.Protocol) + 3*roundTicks(s.Protocol)/4, true
 }
 
 // limit is how long a run is waited for that may not come to rest.
@@ -180,18 +180,18 @@ const limit = 2 * time.Minute
 
 // lab is the run between real processes.
 func (s setup) lab(dir string) *lab.Run {
-	opt := s.options()
-	tick := s.host.lasts(s.protocol)
+	opt := s.Options()
+	tick := s.host.lasts(s.Protocol)
 	r := &lab.Run{
-		Header: s.header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.protocol.Timing == parley.Synchronous,
+		Header: s.header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.Protocol.Timing == parley.Synchronous,
 		Asked: make(map[parley.ID][]lab.Request), Until: opt.Until, Limit: limit,
-		Delay: cmp.Or(opt.Promised.Delay, s.protocol.Relies.Delay, opt.Delay.Most, 900), Start: startMember,
+		Delay: cmp.Or(opt.Promised.Delay, s.Protocol.Relies.Delay, opt.Delay.Most, 900), Start: startMember,
 	}
 	late := func(t parley.Tick) { r.Limit = max(r.Limit, limit+time.Duration(t)*tick) }
 	s.asks(r, opt, late)
 	s.weather(r, opt)
-	for id := range s.down().All() {
-		if how, lies := s.faulty[id]; lies {
+	for id := range s.Down().All() {
+		if how, lies := s.Faulty[id]; lies {
 			r.Liars.Add(id)
 			if at, is := s.crashTick(how); is {
 				r.Crash = append(r.Crash, lab.Crash{At: id, When: at})
@@ -300,13 +300,13 @@ func (a *app) machine(of lab.Spec) (parley.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	how, lies := s.faulty[of.Self]
+	how, lies := s.Faulty[of.Self]
 	if !lies {
-		return s.protocol.New(of.Self), nil
+		return s.Protocol.New(of.Self), nil
 	}
 	rush := parley.Tick(0)
-	if s.protocol.Timing == parley.Synchronous {
-		rush = roundTicks(s.protocol) / 2
+	if s.Protocol.Timing == parley.Synchronous {
+		rush = roundTicks(s.Protocol) / 2
 	}
-	return faulty.New(s.protocol, rush, map[parley.ID]faulty.Behaviour{of.Self: how}), nil
+	return faulty.New(s.Protocol, rush, map[parley.ID]faulty.Behaviour{of.Self: how}), nil
 }

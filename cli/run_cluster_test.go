@@ -72,7 +72,7 @@ func (f *runFlags) onLinks(ctx context.Context, dir string) (r *report, received
 		return nil, 0, err
 	}
 	run := s.lab(dir)
-	run.Start = (&app{protocols: catalog.All()}).inside(net.New(net.Options{}), s.protocol.N)
+	run.Start = (&app{protocols: catalog.All()}).inside(net.New(net.Options{}), s.Protocol.N)
 	run.Limit = 10 * time.Minute
 	h, log, err := run.Do(ctx)
 	if err != nil {

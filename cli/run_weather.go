@@ -31,12 +31,12 @@ func (s setup) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
 func (s setup) weather(r *lab.Run, opt sim.Options) {
 	told := opt.Promised
 	if told == (parley.Reliance{}) {
-		told = s.protocol.Relies
+		told = s.Protocol.Relies
 	}
 	r.Trusted = lab.Clock{Offset: told.Offset, Drift: told.Drift}
-	r.Detect, r.Relays, r.Paths = opt.Detect, s.protocol.Relays, s.protocol.Graph
+	r.Detect, r.Relays, r.Paths = opt.Detect, s.Protocol.Relays, s.Protocol.Graph
 	r.Weather = lab.Weather{
-		Seed: s.seed, Delay: lab.Delay(opt.Delay), FIFO: opt.FIFO, Loss: opt.Loss, Twice: opt.Twice, Graph: opt.Graph,
+		Seed: s.Seed, Delay: lab.Delay(opt.Delay), FIFO: opt.FIFO, Loss: opt.Loss, Twice: opt.Twice, Graph: opt.Graph,
 		Heal: opt.Heal,
 	}
 	for _, l := range opt.Links {

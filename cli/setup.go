@@ -14,30 +14,18 @@ import (
 	"parley/faulty"
 	"parley/internal/bench"
 	"parley/internal/draw"
-	"parley/internal/scenario"
+	"parley/run"
 	"parley/sim"
 	"parley/trace"
 )
 
-// setup is a run that can be made.
+// setup is a run that can be made, and how its reader calls the processes.
 type setup struct {
-	protocol parley.Protocol
+	run.Spec          // its plan leaves nothing open
+	open     run.Plan // as it was given
 	names    names
-	faulty   map[parley.ID]faulty.Behaviour
-	values   map[parley.ID][]byte
-	seed     uint64
-	sign     func(seed uint64) sim.Signer
-	plan     scenario.Plan
 	args     []string // what makes the same run again
 	host     hostFlags
-
-	signer sim.Signer    // of the seed
-	drawn  scenario.Plan // the plan, with what it leaves open drawn from the seed
-}
-
-// reseed draws from another seed what is to be drawn.
-func (s *setup) reseed(seed uint64) {
-	s.seed, s.signer, s.drawn = seed, s.sign(seed), s.plan.Draw(s.protocol, seed)
 }
 
 // naming reads process names for the n that the flags say.
@@ -53,7 +41,7 @@ func (f *runFlags) naming(text string) (parley.ID, error) {
 
 // setup checks the flags and makes a run of them.
 func (f *runFlags) setup() (setup, error) {
-	s := setup{names: f.names, seed: f.seed}
+	s := setup{Spec: run.Spec{Seed: f.seed, Name: f.names.full}, names: f.names}
 	if err := f.view.check(); err != nil {
 		return s, err
 	}
@@ -61,8 +49,8 @@ func (f *runFlags) setup() (setup, error) {
 	if err != nil {
 		return s, err
 	}
-	p = scenario.Lying(p)
-	s.protocol = p
+	p = run.Lying(p)
+	s.Protocol = p
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
 			return s, parley.FlagErrorf("m", "%w; --beyond-bound runs it all the same", err)
@@ -72,24 +60,23 @@ func (f *runFlags) setup() (setup, error) {
 		return s, parley.FlagErrorf("n", "%d processes with m = %d need about %s of memory, "+
 			"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))
 	}
-	if s.faulty, err = parseFaulty(f.faulty, f.names, p); err != nil {
+	if s.Faulty, err = parseFaulty(f.faulty, f.names, p); err != nil {
 		return s, &parley.FlagError{Flag: "faulty", Err: err}
 	}
-	if s.values, err = parseValues(f.values, p.Proposers); err != nil {
+	if s.Values, err = parseValues(f.values, p.Proposers); err != nil {
 		return s, &parley.FlagError{Flag: "values", Err: err}
 	}
 	switch f.signatures {
 	case "ideal":
-		s.sign = sim.Ideal
 	case "ed25519":
-		s.sign = func(seed uint64) sim.Signer { return sim.Ed25519(seed, p.N) }
+		s.Sign = func(seed uint64) sim.Signer { return sim.Ed25519(seed, p.N) }
 	default:
 		return s, parley.FlagErrorf("signatures", "%q: allowed are ideal and ed25519", f.signatures)
 	}
 	if err := f.host.check(p); err != nil {
 		return s, err
 	}
-	if s.plan, err = f.plan.plan(p, f.naming, f.host.lasts(p)); err != nil {
+	if s.Plan, err = f.plan.plan(p, f.naming, f.host.lasts(p)); err != nil {
 		return s, err
 	}
 	if err := f.host.suit(&s, &f.plan); err != nil {
@@ -98,23 +85,23 @@ func (f *runFlags) setup() (setup, error) {
 	if err := s.spare(f); err != nil {
 		return s, err
 	}
-	s.reseed(f.seed)
+	s.open, s.Spec = s.Plan, s.Draw()
 	s.args = f.args()
 	return s, nil
 }
 
 // spare keeps crashes away from those who are faulty already.
 func (s *setup) spare(f *runFlags) error {
-	for i, c := range s.plan.Crashes {
-		if _, bad := s.faulty[c.At]; bad {
+	for i, c := range s.Plan.Crashes {
+		if _, bad := s.Faulty[c.At]; bad {
 			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.names.full(c.At)))
 		}
 	}
 	// order: a set has none
-	for id := range s.faulty {
-		s.plan.Random.Spared.Add(id)
+	for id := range s.Faulty {
+		s.Plan.Random.Spared.Add(id)
 	}
-	draw, n := s.plan.Random, s.protocol.N
+	draw, n := s.Plan.Random, s.Protocol.N
 	left := parley.Everyone(n).Minus(draw.Spared).Len()
 	if crashes := draw.Crashes + draw.Restarts + draw.LostDisks; crashes > left {
 		return parley.FlagErrorf("random", "%d are to crash, with restarts and lost disks, each once: "+
@@ -224,68 +211,22 @@ func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error
 	return out, nil
 }
 
-// options are those of the run.
-func (s setup) options() sim.Options {
-	opt := s.drawn.Options(s.protocol, s.seed)
-	opt.Faulty, opt.Signer = s.faulty, s.signer
-	var proposals []sim.Request
-	for id := range s.protocol.Proposers.All() {
-		if slices.ContainsFunc(opt.Requests, func(q sim.Request) bool { return q.At == id && q.Msg.Kind == parley.Propose }) {
-			continue // what the plan says comes in place of the value
-		}
-		proposals = append(proposals, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: s.values[id]}})
-	}
-	opt.Requests = append(proposals, opt.Requests...)
-	return opt
-}
-
 // run makes the run, on its host. tree makes the tree of one process.
 func (s setup) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
 	if s.host.host != onCluster {
-		done, log := s.simulate()
-		return log, done.Facts(), func(id parley.ID) parley.Tree { return s.protocol.Tree(done.Machine(id)) }, nil
+		done, err := s.Simulate()
+		if err != nil {
+			return nil, facts, nil, err
+		}
+		return done.Log, done.Facts, done.Tree, nil
 	}
 	log, facts, err = s.processes(context.Background())
-	return log, facts, func(id parley.ID) parley.Tree { return s.protocol.Tree(replay(s, log, id)) }, err
-}
-
-// simulate makes the run in the simulator.
-func (s setup) simulate() (*sim.Sim, *trace.Log) {
-	log := &trace.Log{Keep: true}
-	opt := s.options()
-	opt.Log = log
-	return sim.Run(opt), log
-}
-
-// down are the processes that nothing is promised to: those that are faulty and
-// those that crash for good.
-func (s setup) down() parley.Set {
-	var all parley.Set
-	// order: a set has none
-	for id := range s.faulty {
-		all.Add(id)
-	}
-	for _, c := range s.drawn.Crashes {
-		if c.Back == 0 {
-			all.Add(c.At)
-		}
-	}
-	return all
+	return log, facts, func(id parley.ID) parley.Tree { return s.Protocol.Tree(replay(s, log, id)) }, err
 }
 
 // header returns the header of the run's trace.
 func (s setup) header(facts trace.Facts) trace.Header {
-	facts.Worst = 0
-	// order: the worst is looked for
-	for _, how := range s.faulty {
-		facts.Worst = max(facts.Worst, how.Model)
-	}
-	h := trace.Header{
-		Protocol: s.protocol.Name, Args: s.args, N: s.protocol.N, M: s.protocol.M, Seed: s.seed, Names: string(s.names),
-		Facts: facts,
-	}
-	for id := range s.down().All() {
-		h.Faulty = append(h.Faulty, int(id))
-	}
+	h := s.Header(facts)
+	h.Args, h.Names = s.args, string(s.names)
 	return h
 }

@@ -19,6 +19,7 @@ import (
 
 	"parley"
 	"parley/internal/draw"
+	"parley/run"
 )
 
 // sweep is "parley sweep".
@@ -147,8 +148,9 @@ func (a *app) runSweep(ctx context.Context, args []string) error {
 	s := &sweeping{
 		app: a, ctx: ctx, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last,
 	}
-	s.run()
-	s.smallest()
+	if err := s.run(); err != nil {
+		return err
+	}
 	return s.finish()
 }
 
@@ -187,32 +189,32 @@ func parseSeeds(text string) (first, last uint64, err error) {
 // summary is what --json prints.
 func (s *sweeping) summary() any {
 	return struct {
-		Protocol   string            `json:"protocol"`
-		Runs       uint64            `json:"runs"`
-		Cut        bool              `json:"interrupted,omitempty"`
-		Seconds    float64           `json:"wall_seconds"`
-		Received   uint64            `json:"messages_received"`
-		Delivered  uint64            `json:"delivered"`
-		Faults     map[string]uint64 `json:"faults"`
-		Properties map[string]*tally `json:"properties"`
-		Broken     []broken          `json:"broken"`
-	}{s.base.protocol.Name, s.runs, s.ctx.Err() != nil,
-		s.wall.Seconds(), s.deliveries, s.delivered, s.faults, s.properties, s.found}
+		Protocol   string                `json:"protocol"`
+		Runs       uint64                `json:"runs"`
+		Cut        bool                  `json:"interrupted,omitempty"`
+		Seconds    float64               `json:"wall_seconds"`
+		Received   uint64                `json:"messages_received"`
+		Delivered  uint64                `json:"delivered"`
+		Faults     map[string]uint64     `json:"faults"`
+		Properties map[string]*run.Tally `json:"properties"`
+		Broken     []broken              `json:"broken"`
+	}{s.base.Protocol.Name, s.Runs, s.ctx.Err() != nil,
+		s.wall.Seconds(), s.Received, s.Delivered, s.Faults, s.Properties, s.found}
 }
 
 // print writes the outcome for people.
 func (s *sweeping) print(w io.Writer) error {
 	var b strings.Builder
 	width := s.width(s.flags.view.width)
-	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.protocol.Name, s.first, s.last,
-		draw.Count(s.runs, "run", "runs"), s.wall.Seconds())
+	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.Protocol.Name, s.first, s.last,
+		draw.Count(s.Runs, "run", "runs"), s.wall.Seconds())
 	if s.ctx.Err() != nil {
-		fmt.Fprintf(&b, "interrupted after %s of %s seeds\n", draw.Number(s.runs), draw.Number(s.last-s.first+1))
+		fmt.Fprintf(&b, "interrupted after %s of %s seeds\n", draw.Number(s.Runs), draw.Number(s.last-s.first+1))
 	}
-	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n", draw.Number(s.deliveries), draw.Number(s.delivered))
+	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n", draw.Number(s.Received), draw.Number(s.Delivered))
 	var kinds []string
 	// order: sorted below
-	for kind, n := range s.faults {
+	for kind, n := range s.Faults {
 		if n > 0 {
 			kinds = append(kinds, fmt.Sprintf("%s %s", kind, draw.Number(n)))
 		}
@@ -222,17 +224,17 @@ func (s *sweeping) print(w io.Writer) error {
 		kinds = []string{"none"}
 	}
 	b.WriteString(draw.Fold("faults that came: "+strings.Join(kinds, ", "), width) + "\n\n")
-	names := []string{sound}
-	for _, q := range s.base.protocol.Properties {
+	names := []string{run.Sound}
+	for _, q := range s.base.Protocol.Properties {
 		names = append(names, q.Name)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return s.properties[name] == nil })
+	names = slices.DeleteFunc(names, func(name string) bool { return s.Properties[name] == nil })
 	wide := 0
 	for _, name := range names {
 		wide = max(wide, len(name))
 	}
 	for _, name := range names {
-		fmt.Fprintf(&b, "%-*s  %s\n", wide, name, s.properties[name])
+		fmt.Fprintf(&b, "%-*s  %s\n", wide, name, tallied(s.Properties[name]))
 	}
 	for i, f := range s.found {
 		if i == 5 {
@@ -260,7 +262,7 @@ func (s *sweeping) soFar() string {
 	return ""
 }
 
-func (t *tally) String() string {
+func tallied(t *run.Tally) string {
 	list := func(pairs ...any) string {
 		var parts []string
 		for pair := range slices.Chunk(pairs, 2) {

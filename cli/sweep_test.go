@@ -13,7 +13,7 @@ import (
 	"parley/broadcast/diffusion"
 	"parley/broadcast/problem"
 	"parley/cli"
-	"parley/internal/scenario"
+	making "parley/run"
 )
 
 // boastful is diffusion that promises agreement whatever happens to links.
@@ -148,7 +148,7 @@ func TestLeastOfNothing(t *testing.T) {
 
 // Liars that a failure does not need are left out too.
 func TestLeastLiars(t *testing.T) {
-	p := scenario.Lying(promising(nil))
+	p := making.Lying(promising(nil))
 	p.Properties = problem.Of(problem.Integrity)
 	p.Promises = func(parley.Assumptions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Integrity, Holds: true, Because: "it says so"}}

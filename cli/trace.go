@@ -98,7 +98,7 @@ func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {
 		return r.finish(r.writeJSON(a.out))
 	}
 	v, err := newView(r, s, log, flags, a.width(flags.width), func(id parley.ID) parley.Tree {
-		return s.protocol.Tree(replay(s, log, id))
+		return s.Protocol.Tree(replay(s, log, id))
 	})
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (a *app) showDiff(first, second string, context int) error {
 	fmt.Fprintln(a.out, parting)
 	write := func(mark string, s setup, events []trace.Event) {
 		for _, e := range events {
-			fmt.Fprintln(a.out, mark+draw.Event(s.protocol, draw.Style{Width: a.width(0) - 2, Name: s.names.full}, e))
+			fmt.Fprintln(a.out, mark+draw.Event(s.Protocol, draw.Style{Width: a.width(0) - 2, Name: s.names.full}, e))
 		}
 	}
 	write("  ", s1, parting.Common)
@@ -211,10 +211,10 @@ func (a *app) remake(h trace.Header) (setup, error) {
 		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
 	}
 	if h.Facts.Bare {
-		if s.protocol.Bare == nil {
-			return s, fmt.Errorf("%s stands on no detector", s.protocol.Name)
+		if s.Protocol.Bare == nil {
+			return s, fmt.Errorf("%s stands on no detector", s.Protocol.Name)
 		}
-		s.protocol = *s.protocol.Bare
+		s.Protocol = *s.Protocol.Bare
 	}
 	return s, err
 }
@@ -222,8 +222,8 @@ func (a *app) remake(h trace.Header) (setup, error) {
 // replay feeds one process of a protocol what the trace says that it met: the
 // machine ends as it did then, for it is deterministic.
 func replay(s setup, log *trace.Log, id parley.ID) parley.Machine {
-	m := s.protocol.New(id)
-	step := parley.Step{Self: id, N: s.protocol.N, Members: parley.SetOf(id), Host: replayHost{s.signer}}
+	m := s.Protocol.New(id)
+	step := parley.Step{Self: id, N: s.Protocol.N, Members: parley.SetOf(id), Host: replayHost{s.Signer()}}
 	for _, e := range log.Events {
 		if e.At != id {
 			continue

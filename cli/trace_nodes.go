@@ -12,6 +12,7 @@ import (
 	"parley/cluster/audit"
 	"parley/faulty"
 	"parley/lockstep"
+	"parley/run"
 	"parley/trace"
 )
 
@@ -32,26 +33,26 @@ func (a *app) showNodes(traces []trace.Trace, view viewFlags, f nodeFlags) error
 	if err != nil {
 		return err
 	}
-	s := setup{names: article, faulty: make(map[parley.ID]faulty.Behaviour)}
+	s := setup{names: article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behaviour)}}
 	for _, t := range mine {
 		if node := t.Header.Node; node.Lies != "" {
-			s.faulty[parley.ID(node.Self)] = faulty.Behaviour{Name: node.Lies, Model: parley.SignedByzantineFaults}
+			s.Faulty[parley.ID(node.Self)] = faulty.Behaviour{Name: node.Lies, Model: parley.SignedByzantineFaults}
 		}
 	}
 	log := w.Log
 	var ok bool
-	if s.protocol, _, ok = cluster.SlotProtocol(w.Header); ok {
+	if s.Protocol, _, ok = cluster.SlotProtocol(w.Header); ok {
 		if log, f.slot, err = ofSlot(log, f.slot); err != nil {
 			return err
 		}
 	} else if f.slot != 0 {
 		return badFlag("slot", "%s is no stream of agreements", w.Header.Node.Machine)
-	} else if s.protocol, ok = cluster.GroupProtocol(w.Header); !ok {
-		if s.protocol, err = audit.Protocols(a.protocols, a.namingOf)(w.Header); err != nil {
+	} else if s.Protocol, ok = cluster.GroupProtocol(w.Header); !ok {
+		if s.Protocol, err = audit.Protocols(a.protocols, a.namingOf)(w.Header); err != nil {
 			return err
 		}
 	}
-	s.protocol.Tree = nil // the events of one slot do not make its machines again
+	s.Protocol.Tree = nil // the events of one slot do not make its machines again
 	r := newReport(s, log, w.Header.Facts)
 	if f.asJSON {
 		return r.finish(r.writeJSON(a.out))

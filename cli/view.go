@@ -49,19 +49,19 @@ func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int,
 ) (*view, error) {
 	v := &view{report: r, setup: s, log: log, flags: flags}
 	v.style = draw.Style{Width: width, Name: s.names.full}
-	for id := range s.faulty {
+	for id := range s.Faulty {
 		v.style.Faulty.Add(id)
 	}
-	if s.protocol.Tree == nil {
+	if s.Protocol.Tree == nil {
 		if flags.tree != "" {
-			return nil, parley.FlagErrorf("tree", "%s has no information tree", s.protocol.Name)
+			return nil, parley.FlagErrorf("tree", "%s has no information tree", s.Protocol.Name)
 		}
 		return v, nil
 	}
 	if flags.tree == "" {
 		v.owner = v.firstWithTree()
 	} else {
-		id, err := s.names.parse(flags.tree, s.protocol.N)
+		id, err := s.names.parse(flags.tree, s.Protocol.N)
 		if err == nil && v.style.Faulty.Has(id) {
 			err = fmt.Errorf("%s is faulty: its tree means nothing", s.names.full(id))
 		}
@@ -77,7 +77,7 @@ func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int,
 // firstWithTree is the first correct process that is not the only proposer,
 // whose tree is its own value.
 func (v *view) firstWithTree() parley.ID {
-	p := v.setup.protocol
+	p := v.setup.Protocol
 	var first parley.ID = parley.All
 	for id := range parley.ID(p.N) {
 		if v.style.Faulty.Has(id) {
@@ -92,11 +92,11 @@ func (v *view) firstWithTree() parley.ID {
 }
 
 func (v *view) rounds() []draw.Round {
-	return draw.Gather(v.setup.protocol, v.log.Events, draw.Gathering{Style: v.style, Rows: v.flags.rows})
+	return draw.Gather(v.setup.Protocol, v.log.Events, draw.Gathering{Style: v.style, Rows: v.flags.rows})
 }
 
 func (v *view) outcomes() []draw.Outcome {
-	return draw.Outcomes(v.report.history, v.setup.protocol.Proposers, func(id parley.ID) string {
+	return draw.Outcomes(v.report.history, v.setup.Protocol.Proposers, func(id parley.ID) string {
 		return v.behaviour(id)
 	})
 }
@@ -106,7 +106,7 @@ func (v *view) behaviour(id parley.ID) string {
 	if v.report.explored {
 		return "as the search found"
 	}
-	return v.setup.faulty[id].Name
+	return v.setup.Faulty[id].Name
 }
 
 // origin says where the run comes from.
@@ -115,14 +115,14 @@ func (v *view) origin() string {
 		return "found by exploration"
 	}
 	if v.setup.host.host == onCluster {
-		return v.setup.host.words(v.setup.protocol)
+		return v.setup.host.words(v.setup.Protocol)
 	}
-	return fmt.Sprintf("seed %d", v.setup.seed)
+	return fmt.Sprintf("seed %d", v.setup.Seed)
 }
 
 // title says what was run.
 func (v *view) title() string {
-	p := v.setup.protocol
+	p := v.setup.Protocol
 	tolerates := draw.Count(uint64(p.M), "fault", "faults") + " tolerated"
 	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
 		tolerates = "beyond the bound"
@@ -133,11 +133,11 @@ func (v *view) title() string {
 	} else {
 		text += ", " + v.origin() + v.befell()
 	}
-	if len(v.setup.faulty) > p.M {
-		text += fmt.Sprintf("; %d are faulty, more than m", len(v.setup.faulty))
+	if len(v.setup.Faulty) > p.M {
+		text += fmt.Sprintf("; %d are faulty, more than m", len(v.setup.Faulty))
 	}
-	if len(v.setup.faulty) == 0 {
-		if v.setup.drawn.Faults() > 0 {
+	if len(v.setup.Faulty) == 0 {
+		if v.setup.Plan.Faults() > 0 {
 			return text
 		}
 		return text + "; nobody is faulty"
@@ -156,7 +156,7 @@ func (v *view) title() string {
 // befell says what befalls the processes beside lies.
 func (v *view) befell() string {
 	var parts []string
-	for _, line := range v.setup.drawn.Describe(v.setup.names.full) {
+	for _, line := range v.setup.Plan.Describe(v.setup.names.full) {
 		parts = append(parts, "\n  "+line)
 	}
 	return strings.Join(parts, "")
@@ -176,9 +176,9 @@ func (v *view) parts() (parts []string) {
 			if len(v.flags.show) == 0 {
 				o.Most = v.flags.rows * 5
 			}
-			parts = append(parts, draw.SpaceTime(v.setup.protocol, v.log.Events, o))
+			parts = append(parts, draw.SpaceTime(v.setup.Protocol, v.log.Events, o))
 		case "deliveries":
-			if text := draw.Deliveries(v.setup.protocol, v.report.history, draw.DeliveriesOptions{Style: v.style}); text != "" {
+			if text := draw.Deliveries(v.setup.Protocol, v.report.history, draw.DeliveriesOptions{Style: v.style}); text != "" {
 				parts = append(parts, text)
 			}
 		case "tree":
@@ -222,7 +222,7 @@ func (v *view) shown() []string {
 	if len(v.flags.show) > 0 {
 		return v.flags.show
 	}
-	p := v.setup.protocol
+	p := v.setup.Protocol
 	if p.Timing != parley.Synchronous {
 		if p.Proposers == (parley.Set{}) {
 			return []string{"spacetime", "deliveries", "verdict"}
@@ -333,7 +333,7 @@ func (v *view) card() draw.Card {
 		Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Correct,
 		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
 	}
-	p := v.setup.protocol
+	p := v.setup.Protocol
 	if p.Cost != nil {
 		is := v.report.Cost
 		c.Cost = parley.Cost{Rounds: is.Rounds, PerRound: is.Theorem, AtMost: is.AtMost}
@@ -375,7 +375,7 @@ func (v *view) counted() string {
 
 // svg draws the messages and, if there is one, the tree.
 func (v *view) svg() []byte {
-	p := v.setup.protocol
+	p := v.setup.Protocol
 	if p.Timing != parley.Synchronous {
 		o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
 		return []byte(draw.SpaceTimeSVG(p, v.log.Events, o, strings.ToUpper(p.Title[:1])+p.Title[1:],

@@ -48,9 +48,9 @@ func try(r *row, col *column, first, seeds uint64, memory *sim.Sim) *cell {
 			if len(c.breaches) == kept {
 				break
 			}
-			b.Seed, b.Again = seed, t.args()
+			b.Seed, b.Again = seed, args(t.spec)
 			if !slices.ContainsFunc(c.breaches, func(x breach) bool { return x.Property == b.Property }) {
-				t.minimize(&b, memory)
+				t.minimize(&b)
 			}
 			c.breaches = append(c.breaches, b)
 		}
@@ -61,14 +61,14 @@ func try(r *row, col *column, first, seeds uint64, memory *sim.Sim) *cell {
 // add counts one run, and returns which promises it broke.
 func (c *cell) add(out *outcome) []breach {
 	c.runs++
-	c.received += out.received
+	c.received += out.Received
 	c.delivered += out.delivered
 	// order: sums
-	for kind, n := range out.faults {
+	for kind, n := range out.Faults {
 		c.faults[kind] += n
 	}
 	promised, broke := false, false
-	for _, v := range out.verdicts {
+	for _, v := range out.Verdicts {
 		if v.Property.Mode == parley.Sometimes {
 			c.seen[v.Property.Name] = c.seen[v.Property.Name] || v.Broken == nil
 			c.unseen[v.Property.Name] = c.unseen[v.Property.Name] || v.Violated()

@@ -5,14 +5,14 @@ import (
 
 	"parley"
 	"parley/faulty"
-	"parley/internal/scenario"
+	"parley/run"
 )
 
 // column is a kind of fault, or several kinds at a time.
 type column struct {
 	name string
 	// add adds the faults to the plan of a run, most of them yet to be drawn.
-	add func(p *scenario.Plan, r *row, seed uint64)
+	add func(p *run.Plan, r *row, seed uint64)
 	// liars is how many processes are in the coalition; nil: none.
 	liars func(p parley.Protocol, seed uint64) int
 	hows  []faulty.Behaviour // how they behave, of which each draws one
@@ -58,45 +58,45 @@ func columns() []column { return append(alone(), together()...) }
 // alone are the kinds of fault, one at a time.
 func alone() []column {
 	return []column{
-		{name: "crash", shows: []string{"crashes"}, add: func(p *scenario.Plan, r *row, seed uint64) {
+		{name: "crash", shows: []string{"crashes"}, add: func(p *run.Plan, r *row, seed uint64) {
 			p.Random.Crashes = upto(r.protocol, seed)
 		}},
-		{name: "crash>m", shows: []string{"crashes"}, add: func(p *scenario.Plan, r *row, _ uint64) {
+		{name: "crash>m", shows: []string{"crashes"}, add: func(p *run.Plan, r *row, _ uint64) {
 			p.Random.Crashes = min(r.protocol.M+1, r.protocol.N-1)
 		}},
-		{name: "restart", shows: []string{"restarts"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
+		{name: "restart", shows: []string{"restarts"}, add: func(p *run.Plan, _ *row, seed uint64) {
 			p.Random.Restarts = 1 + int(seed%2)
 		}},
-		{name: "lost disk", shows: []string{"disks lost"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
+		{name: "lost disk", shows: []string{"disks lost"}, add: func(p *run.Plan, _ *row, seed uint64) {
 			p.Random.LostDisks = 1 + int(seed%2)
 		}},
-		{name: "loss", shows: []string{"messages lost"}, add: func(p *scenario.Plan, _ *row, _ uint64) {
+		{name: "loss", shows: []string{"messages lost"}, add: func(p *run.Plan, _ *row, _ uint64) {
 			p.Loss = 0.2
 		}},
-		{name: "double", shows: []string{"messages doubled"}, add: func(p *scenario.Plan, _ *row, _ uint64) {
+		{name: "double", shows: []string{"messages doubled"}, add: func(p *run.Plan, _ *row, _ uint64) {
 			p.FIFO, p.Twice = false, 0.3
 		}},
 		{name: "reorder", shows: []string{"messages overtaken"}, add: reorder},
-		{name: "cut", shows: []string{"messages cut off"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
+		{name: "cut", shows: []string{"messages cut off"}, add: func(p *run.Plan, _ *row, seed uint64) {
 			p.Random.Partitions = 1 + int(seed%2)
 		}},
-		{name: "one-way", shows: []string{"messages cut off"}, add: func(p *scenario.Plan, _ *row, _ uint64) {
+		{name: "one-way", shows: []string{"messages cut off"}, add: func(p *run.Plan, _ *row, _ uint64) {
 			p.Random.OneWay = 1
 		}},
 		{name: "no link", shows: []string{"messages without a link"}, add: sparse},
-		{name: "slow", shows: []string{"messages late"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
+		{name: "slow", shows: []string{"messages late"}, add: func(p *run.Plan, _ *row, seed uint64) {
 			p.Random.Slow = 1 + int(seed%2)
 		}},
-		{name: "pause", shows: []string{"pauses"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
+		{name: "pause", shows: []string{"pauses"}, add: func(p *run.Plan, _ *row, seed uint64) {
 			p.Random.Pauses = 1 + int(seed%2)
 		}},
-		{name: "suspect", shows: []string{"false suspicions"}, add: func(p *scenario.Plan, _ *row, seed uint64) {
+		{name: "suspect", shows: []string{"false suspicions"}, add: func(p *run.Plan, _ *row, seed uint64) {
 			p.Random.Suspicions = 1 + int(seed%3)
 		}},
-		{name: "drift", shows: []string{wrongClocks}, add: func(p *scenario.Plan, r *row, _ uint64) {
+		{name: "drift", shows: []string{wrongClocks}, add: func(p *run.Plan, r *row, _ uint64) {
 			p.Random.Drift = int(relied(p, r).Drift)
 		}},
-		{name: "drift>", shows: []string{wrongClocks}, add: func(p *scenario.Plan, _ *row, _ uint64) {
+		{name: "drift>", shows: []string{wrongClocks}, add: func(p *run.Plan, _ *row, _ uint64) {
 			p.Random.Drift = wild
 		}},
 		{name: "omit", liars: upto, hows: omits, shows: []string{"messages of liars"}, add: nothing},
@@ -109,40 +109,40 @@ func alone() []column {
 func together() []column {
 	return []column{
 		{name: "crash+suspect", shows: []string{"crashes", "false suspicions"},
-			add: func(p *scenario.Plan, r *row, seed uint64) {
+			add: func(p *run.Plan, r *row, seed uint64) {
 				p.Random.Crashes, p.Random.Suspicions = upto(r.protocol, seed), 1+int(seed%2)
 			}},
 		{name: "rough", shows: []string{"crashes", "messages late", "pauses", "false suspicions"},
-			add: func(p *scenario.Plan, r *row, seed uint64) {
+			add: func(p *run.Plan, r *row, seed uint64) {
 				p.Random.Crashes = upto(r.protocol, seed)
 				p.Random.Slow, p.Random.Pauses, p.Random.Suspicions, p.Twice = 1, 1, 1, 0.2
 			}},
 		{name: "restart+slow", shows: []string{"restarts", "messages late"},
-			add: func(p *scenario.Plan, _ *row, _ uint64) { p.Random.Restarts, p.Random.Slow = 1, 1 }},
+			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.Restarts, p.Random.Slow = 1, 1 }},
 		{name: "lie+slow", liars: lying, hows: lies, shows: []string{"messages of liars", "messages late"},
-			add: func(p *scenario.Plan, _ *row, _ uint64) { p.Random.Slow = 1 }},
+			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.Slow = 1 }},
 		{name: "restart+cut", shows: []string{"restarts", "messages cut off", "messages lost"},
-			add: func(p *scenario.Plan, _ *row, _ uint64) {
+			add: func(p *run.Plan, _ *row, _ uint64) {
 				p.Random.Restarts, p.Random.Partitions, p.Loss = 2, 2, 0.1
 			}},
 		{name: "disk+cut", shows: []string{"disks lost", "messages cut off", "messages lost"},
-			add: func(p *scenario.Plan, _ *row, _ uint64) {
+			add: func(p *run.Plan, _ *row, _ uint64) {
 				p.Random.LostDisks, p.Random.Partitions, p.Loss = 2, 2, 0.1
 			}},
 		{name: "storm", shows: []string{
 			"crashes", "restarts", "messages lost", "messages cut off", "messages late", "pauses", "false suspicions",
-		}, add: func(p *scenario.Plan, _ *row, _ uint64) {
+		}, add: func(p *run.Plan, _ *row, _ uint64) {
 			p.Random.Crashes, p.Random.Restarts, p.Random.Lossy, p.Random.Partitions = 1, 1, 1, 1
 			p.Random.Slow, p.Random.Pauses, p.Random.Suspicions = 1, 1, 1
 		}},
 	}
 }
 
-func nothing(*scenario.Plan, *row, uint64) {}
+func nothing(*run.Plan, *row, uint64) {}
 
 // sparse leaves of all links those that join the processes in a row, in an order of the
 // seed's, and half of the others.
-func sparse(p *scenario.Plan, r *row, seed uint64) {
+func sparse(p *run.Plan, r *row, seed uint64) {
 	n, d := r.protocol.N, rand.New(rand.NewPCG(seed, 0x9a7))
 	p.Graph = make([]parley.Set, n)
 	order := d.Perm(n)
@@ -158,7 +158,7 @@ func sparse(p *scenario.Plan, r *row, seed uint64) {
 
 // reorder lets messages overtake one another. Where they cannot within the delays
 // that the protocol relies on, as in rounds, they take longer.
-func reorder(p *scenario.Plan, r *row, _ uint64) {
+func reorder(p *run.Plan, r *row, _ uint64) {
 	rely := relied(p, r)
 	p.FIFO = false
 	if r.paced || r.protocol.Timing == parley.Synchronous {
@@ -169,7 +169,7 @@ func reorder(p *scenario.Plan, r *row, _ uint64) {
 // relied returns what the protocol relies on. What it does not say it relies on are
 // the delays of the simulator, and clocks of which rounds bear a little drift: the
 // plan says so then.
-func relied(p *scenario.Plan, r *row) parley.Reliance {
+func relied(p *run.Plan, r *row) parley.Reliance {
 	rely := r.protocol.Relies
 	if rely.Delay == 0 {
 		rely.Delay = 900

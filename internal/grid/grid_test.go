@@ -14,7 +14,7 @@ import (
 	"parley/broadcast/diffusion"
 	"parley/broadcast/problem"
 	"parley/cli"
-	"parley/internal/scenario"
+	"parley/run"
 	"parley/sim"
 )
 
@@ -106,11 +106,11 @@ func TestTheCommandRunsItAgain(t *testing.T) {
 			}
 			trial := newTrial(&all[r], &col, uint64(7*r+i))
 			out := trial.run(memory)
-			verdicts, _ := rerun(t, protocols(all), trial.args())
-			if len(verdicts) != len(out.verdicts) {
-				t.Fatalf("%s, %s: %d verdicts, then %d", all[r].protocol.Name, col.name, len(out.verdicts), len(verdicts))
+			verdicts, _ := rerun(t, protocols(all), args(trial.spec))
+			if len(verdicts) != len(out.Verdicts) {
+				t.Fatalf("%s, %s: %d verdicts, then %d", all[r].protocol.Name, col.name, len(out.Verdicts), len(verdicts))
 			}
-			for k, v := range out.verdicts {
+			for k, v := range out.Verdicts {
 				broken, because := "", v.Promise.Because
 				if v.Outcome() == parley.NotApplicable {
 					because = v.Vacuous
@@ -122,7 +122,7 @@ func TestTheCommandRunsItAgain(t *testing.T) {
 					again.Outcome != v.Outcome() ||
 					again.Broken != broken && v.Property.Mode != parley.Sometimes {
 					t.Errorf("%s, %s: %s: %s, broken: %s; then %+v\n%s", all[r].protocol.Name, col.name, v.Property.Name,
-						because, broken, again, command(trial.args()))
+						because, broken, again, command(args(trial.spec)))
 				}
 			}
 		}
@@ -185,7 +185,7 @@ func made(m func(parley.ID) parley.Machine) parley.Protocol {
 func TestAPanicIsFound(t *testing.T) {
 	r := row{protocol: made(func(parley.ID) parley.Machine { return &panics{} }), plan: carries()}
 	c := try(&r, theColumn("slow"), 0, 5, new(sim.Sim))
-	if word, _ := c.verdict(); word != "VIOLATED" || c.violated != 5 || c.breaches[0].Property != sound {
+	if word, _ := c.verdict(); word != "VIOLATED" || c.violated != 5 || c.breaches[0].Property != run.Sound {
 		t.Errorf("%s: %+v", word, c.breaches)
 	}
 }
@@ -196,7 +196,7 @@ func TestNothingIsNoSuccess(t *testing.T) {
 	if word, ok := c.verdict(); word != "NOTHING" || ok {
 		t.Error(word)
 	}
-	r.plan.Workload = scenario.Workload{} // nobody sends anything: nothing can be late
+	r.plan.Workload = run.Workload{} // nobody sends anything: nothing can be late
 	c = try(&r, theColumn("slow"), 0, 20, new(sim.Sim))
 	if word, ok := c.verdict(); word != "NO FAULT" || ok || !slices.Contains(c.why(), "no messages late") {
 		t.Error(word, c.why())
@@ -205,10 +205,10 @@ func TestNothingIsNoSuccess(t *testing.T) {
 
 // outcomeOf is a run with one property.
 func outcomeOf(mode parley.Mode, promised bool, broken error) *outcome {
-	return &outcome{faults: map[string]uint64{"crashes": 1}, delivered: 1, verdicts: []parley.Verdict{{
+	return &outcome{Trial: run.Trial{Faults: map[string]uint64{"crashes": 1}, Verdicts: []parley.Verdict{{
 		Property: parley.Property{Name: "property", Mode: mode},
 		Promise:  parley.Promise{Property: "property", Holds: promised}, Broken: broken,
-	}}}
+	}}}, delivered: 1}
 }
 
 func TestVerdicts(t *testing.T) {
@@ -217,9 +217,9 @@ func TestVerdicts(t *testing.T) {
 	nothing := outcomeOf(always, true, nil)
 	nothing.delivered = 0
 	calm := outcomeOf(always, true, nil)
-	calm.faults = nil
+	calm.Faults = nil
 	restless := outcomeOf(always, false, nil)
-	restless.restless = true
+	restless.GivenUp = true
 	for _, test := range []struct {
 		word string
 		ok   bool

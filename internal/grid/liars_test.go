@@ -28,10 +28,10 @@ func differs(r *row, how faulty.Behaviour) bool {
 	for seed := range uint64(40) {
 		hash := func(b faulty.Behaviour) string {
 			trial := newTrial(r, &col, seed)
-			for id := range trial.liars {
-				trial.liars[id] = b
+			for id := range trial.spec.Faulty {
+				trial.spec.Faulty[id] = b
 			}
-			opt := trial.options()
+			opt := trial.spec.Options()
 			opt.Log = new(trace.Log)
 			sim.Run(opt)
 			return opt.Log.Hash()

@@ -28,10 +28,10 @@ import (
 	"parley/commit/quorum"
 	"parley/commit/threephase"
 	"parley/commit/twophase"
-	"parley/internal/scenario"
 	"parley/lockstep"
 	"parley/membership/detector"
 	"parley/membership/group"
+	"parley/run"
 	"parley/stack"
 )
 
@@ -58,17 +58,17 @@ func agreements() []row {
 		{protocol: called("consensus", consensus.New(consensus.Config{Instance: instance(4, 1)}, when)),
 			plan: rounds(2), values: bits},
 		{protocol: called("ballot", ballot.New(ballot.Config{N: 3, M: 1})),
-			plan: until(scenario.Plan{Random: times(4000, 8000)}, 120_000), values: names},
+			plan: until(run.Plan{Random: times(4000, 8000)}, 120_000), values: names},
 		// Ballots that are tried again too soon have rivals all the time.
 		{protocol: called("ballot-rivals", ballot.New(ballot.Config{N: 5, M: 2, Wait: 900, Stagger: 150})),
-			plan: until(scenario.Plan{Random: times(6000, 4000)}, 120_000), values: names},
+			plan: until(run.Plan{Random: times(6000, 4000)}, 120_000), values: names},
 	}
 }
 
 func broadcasts() []row {
 	// Who has missed something shows when it broadcasts much later.
-	lasting := scenario.Plan{
-		Workload: scenario.Workload{Broadcasts: 12, Within: 50_000}, Random: times(20_000, 10_000),
+	lasting := run.Plan{
+		Workload: run.Workload{Broadcasts: 12, Within: 50_000}, Random: times(20_000, 10_000),
 	}
 	return []row{
 		{protocol: called("diffusion", also(diffusion.New(diffusion.Config{N: 4}), problem.UniformAgreement)),
@@ -96,7 +96,7 @@ func ordered() []row {
 	named.Workload.Named = true
 	long := until(inOrder(carries()), 60_000)
 	longNamed := until(inOrder(named), 60_000)
-	views := until(inOrder(scenario.Plan{Random: times(5000, 8000)}), 60_000)
+	views := until(inOrder(run.Plan{Random: times(5000, 8000)}), 60_000)
 	five := group.Config{N: 5}
 	durable, comesBack := group.Config{N: 5, Durable: true}, group.Config{N: 5, Return: true}
 	return []row{
@@ -122,11 +122,11 @@ func ordered() []row {
 
 func others() []row {
 	const period = 100_000
-	clocks := until(scenario.Plan{Random: times(3*period, period)}, 5*period)
-	soon := scenario.Plan{Random: times(5000, 5000)}
+	clocks := until(run.Plan{Random: times(3*period, period)}, 5*period)
+	soon := run.Plan{Random: times(5000, 5000)}
 	return []row{
 		{protocol: called("detector", without(detector.New(detector.Config{N: 4, Beats: 40}), detector.Detection)),
-			plan: scenario.Plan{Random: times(8000, 5000)}, seen: indicated},
+			plan: run.Plan{Random: times(8000, 5000)}, seen: indicated},
 		{protocol: called("convergence", convergence.New(convergence.Config{N: 4, M: 1})), plan: clocks},
 		{protocol: called("cold-start", convergence.New(convergence.Config{N: 4, M: 1, Begin: convergence.Cold})),
 			plan: clocks, values: func(_ *rand.Rand, n int) []string { return slices.Repeat([]string{"1"}, n) }},

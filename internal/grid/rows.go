@@ -10,8 +10,8 @@ import (
 	agree "parley/agreement/problem"
 	"parley/broadcast/problem"
 	"parley/catalog"
-	"parley/internal/scenario"
 	"parley/membership/detector"
+	"parley/run"
 	"parley/stack"
 )
 
@@ -20,7 +20,7 @@ type row struct {
 	protocol parley.Protocol
 	// plan is a run without faults. Random says when faults come and how long they
 	// last; which ones come is for the column.
-	plan scenario.Plan
+	plan run.Plan
 	// values are the initial values of a run, one for each process that proposes.
 	values func(d *rand.Rand, n int) []string
 	// commands, if not nil, are what is broadcast in place of the plan's payloads.
@@ -55,26 +55,26 @@ func (r *row) count(h *parley.History) (n int) {
 }
 
 // times says when faults come and how long they last, in ticks.
-func times(within, last parley.Tick) scenario.Random {
-	return scenario.Random{Within: within, Last: last}
+func times(within, last parley.Tick) run.Random {
+	return run.Random{Within: within, Last: last}
 }
 
 // rounds is the plan of n rounds.
-func rounds(n parley.Tick) scenario.Plan { return scenario.Plan{Random: times(1000*n, 1500)} }
+func rounds(n parley.Tick) run.Plan { return run.Plan{Random: times(1000*n, 1500)} }
 
 // carries is the plan of a broadcast: a few messages at about the same time.
-func carries() scenario.Plan {
-	return scenario.Plan{Workload: scenario.Workload{Broadcasts: 8, Within: 4000}, Random: times(5000, 3000)}
+func carries() run.Plan {
+	return run.Plan{Workload: run.Workload{Broadcasts: 8, Within: 4000}, Random: times(5000, 3000)}
 }
 
 // until ends the runs of a plan.
-func until(p scenario.Plan, t parley.Tick) scenario.Plan {
+func until(p run.Plan, t parley.Tick) run.Plan {
 	p.Until = t
 	return p
 }
 
 // inOrder is the plan on links that keep the order.
-func inOrder(p scenario.Plan) scenario.Plan {
+func inOrder(p run.Plan) run.Plan {
 	p.FIFO = true
 	return p
 }
@@ -134,7 +134,7 @@ func indicated(h *parley.History) int { return len(h.Indications) }
 // flags: its Config is the row's.
 func called(name string, p parley.Protocol) parley.Protocol {
 	p.Name, p.Flags = name, nil
-	return scenario.Lying(p)
+	return run.Lying(p)
 }
 
 // also checks properties that the protocol does not have, and does not promise.

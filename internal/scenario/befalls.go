@@ -9,10 +9,11 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"parley"
+	"parley/run"
 	"parley/sim"
 )
 
-func (r reader) link(n ast.Node, p *Plan) error {
+func (r reader) link(n ast.Node, p *run.Plan) error {
 	var l sim.Link
 	err := r.fields(n, map[string]func(ast.Node) error{
 		"from": into(&l.From, r.processes), "to": into(&l.To, r.processes),
@@ -33,7 +34,7 @@ func window(l sim.Link) error {
 
 // partition reads {groups: [[P1, P2], [P3]], since: 100, until: 900}: nothing goes
 // from one group to another.
-func (r reader) partition(n ast.Node, p *Plan) error {
+func (r reader) partition(n ast.Node, p *run.Plan) error {
 	var groups []parley.Set
 	var all parley.Set
 	rule := sim.Link{Loss: 1}
@@ -68,7 +69,7 @@ func (r reader) partition(n ast.Node, p *Plan) error {
 }
 
 // crash reads {process: P2, step: 3, effects: 1}, or when: in place of step.
-func (r reader) crash(n ast.Node, p *Plan) error {
+func (r reader) crash(n ast.Node, p *run.Plan) error {
 	var c sim.Crash
 	var disk string
 	timed := false
@@ -96,7 +97,7 @@ func (r reader) crash(n ast.Node, p *Plan) error {
 	return nil
 }
 
-func (r reader) pause(n ast.Node, p *Plan) error {
+func (r reader) pause(n ast.Node, p *run.Plan) error {
 	var v sim.Pause
 	err := r.fields(n, map[string]func(ast.Node) error{
 		"process": into(&v.At, r.process), "since": into(&v.From, r.time), "for": into(&v.For, some(r.time)),
@@ -106,7 +107,7 @@ func (r reader) pause(n ast.Node, p *Plan) error {
 }
 
 // clock reads {process: P1, offset: -5ms, drift: 100}, the drift in parts in a million.
-func (r reader) clock(n ast.Node, p *Plan) error {
+func (r reader) clock(n ast.Node, p *run.Plan) error {
 	var c sim.Clock
 	err := r.fields(n, map[string]func(ast.Node) error{
 		"process": into(&c.At, r.process), "drift": into(&c.Drift, r.drift),
@@ -125,7 +126,7 @@ func (r reader) clock(n ast.Node, p *Plan) error {
 	return err
 }
 
-func (r reader) suspicion(n ast.Node, p *Plan) error {
+func (r reader) suspicion(n ast.Node, p *run.Plan) error {
 	var v sim.Suspicion
 	err := r.fields(n, map[string]func(ast.Node) error{
 		"process": into(&v.At, r.process), "suspects": into(&v.Of, r.process), "when": into(&v.When, r.time),
@@ -137,7 +138,7 @@ func (r reader) suspicion(n ast.Node, p *Plan) error {
 	return err
 }
 
-func (r reader) random(n ast.Node, v *Random) error {
+func (r reader) random(n ast.Node, v *run.Random) error {
 	return r.fields(n, map[string]func(ast.Node) error{
 		"crashes": into(&v.Crashes, r.atMost(mostFaults)), "restarts": into(&v.Restarts, r.atMost(mostFaults)),
 		"lost-disks": into(&v.LostDisks, r.atMost(mostFaults)), "partitions": into(&v.Partitions, r.atMost(mostFaults)),

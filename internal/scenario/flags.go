@@ -10,12 +10,13 @@ import (
 	"parley/broadcast/problem"
 	"parley/membership/group"
 	"parley/replica/service"
+	"parley/run"
 	"parley/sim"
 )
 
 // Flags writes a drawn plan as flags of a protocol, KEY=VALUE: what reads them gets the
 // plan, and where they would be something else if left out they say that there is none.
-func (p Plan) Flags(proto parley.Protocol, name func(parley.ID) string) []string {
+func Flags(p run.Plan, proto parley.Protocol, name func(parley.ID) string) []string {
 	w := writer{name: name}
 	w.network(p)
 	if proto.Relies.FIFO && !p.FIFO {
@@ -76,7 +77,7 @@ func (p Plan) Flags(proto parley.Protocol, name func(parley.ID) string) []string
 }
 
 // network writes what links do all the time.
-func (w *writer) network(p Plan) {
+func (w *writer) network(p run.Plan) {
 	if p.Delay != (sim.Delay{}) {
 		w.flag("delay", delayText(p.Delay))
 	}

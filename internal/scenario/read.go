@@ -1,3 +1,4 @@
+// Package scenario reads the plan of a run from YAML, and writes it as flags.
 package scenario
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"parley"
+	"parley/run"
 	"parley/sim"
 )
 
@@ -34,7 +36,7 @@ func (e *LineError) Error() string { return e.Err.Error() }
 func (e *LineError) Unwrap() error { return e.Err }
 
 // Parse reads the value of one key from text: YAML, most often on one line.
-func (p *Plan) Parse(key, text string, naming parley.Naming) error {
+func Parse(p *run.Plan, key, text string, naming parley.Naming) error {
 	tree, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
@@ -43,12 +45,12 @@ func (p *Plan) Parse(key, text string, naming parley.Naming) error {
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
 		return errors.New("nothing was given")
 	}
-	return p.Set(key, tree.Docs[0].Body, naming)
+	return Set(p, key, tree.Docs[0].Body, naming)
 }
 
 // Set reads the value of one key into the plan. naming
 // reads the name of a process as the user writes it. An error is a [LineError].
-func (p *Plan) Set(key string, value ast.Node, naming parley.Naming) error {
+func Set(p *run.Plan, key string, value ast.Node, naming parley.Naming) error {
 	r := reader{naming, max(p.Tick, 1)}
 	var err error
 	switch key {
@@ -356,8 +358,8 @@ func into[T any](to *T, read func(ast.Node) (T, error)) func(ast.Node) error {
 	}
 }
 
-func (r reader) workload(n ast.Node, w *Workload) error {
-	w.Broadcasts = Few
+func (r reader) workload(n ast.Node, w *run.Workload) error {
+	w.Broadcasts = run.Few
 	return r.fields(n, map[string]func(ast.Node) error{
 		"broadcasts": into(&w.Broadcasts, r.atMost(mostBroadcasts)), "from": into(&w.From, r.processes),
 		"named": into(&w.Named, r.yes), "within": into(&w.Within, r.time),

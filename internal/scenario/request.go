@@ -10,6 +10,7 @@ import (
 	"parley/broadcast/problem"
 	"parley/membership/group"
 	"parley/replica/service"
+	"parley/run"
 	"parley/sim"
 )
 
@@ -17,7 +18,7 @@ import (
 // receivers. In place of broadcast there may be propose; command, of a client and with
 // a number, which a replicated service applies once; leave, for a member of a group;
 // or setup, for the copies of a service.
-func (r reader) request(n ast.Node, p *Plan) error {
+func (r reader) request(n ast.Node, p *run.Plan) error {
 	var q sim.Request
 	var given []string
 	var words string

@@ -15,6 +15,7 @@ import (
 	"parley/broadcast/diffusion"
 	"parley/broadcast/problem"
 	"parley/internal/scenario"
+	"parley/run"
 	"parley/sim"
 )
 
@@ -30,11 +31,11 @@ func naming(text string) (parley.ID, error) {
 func name(id parley.ID) string { return fmt.Sprint(int(id) + 1) }
 
 // parse reads keys and values, two arguments each.
-func parse(t *testing.T, pairs ...string) scenario.Plan {
+func parse(t *testing.T, pairs ...string) run.Plan {
 	t.Helper()
-	var p scenario.Plan
+	var p run.Plan
 	for i := 0; i < len(pairs); i += 2 {
-		if err := p.Parse(pairs[i], pairs[i+1], naming); err != nil {
+		if err := scenario.Parse(&p, pairs[i], pairs[i+1], naming); err != nil {
 			t.Fatalf("%s: %s: %v", pairs[i], pairs[i+1], err)
 		}
 	}
@@ -95,12 +96,12 @@ func TestParse(t *testing.T) {
 // A drawn plan, written as flags and read again, is the same plan: with everything in
 // it, and drawn from many seeds.
 func TestRoundTrip(t *testing.T) {
-	again := func(p scenario.Plan) {
+	again := func(p run.Plan) {
 		t.Helper()
-		var read scenario.Plan
-		for _, flag := range p.Flags(parley.Protocol{}, name) {
+		var read run.Plan
+		for _, flag := range scenario.Flags(p, parley.Protocol{}, name) {
 			key, value, _ := strings.Cut(flag, "=")
-			if err := read.Parse(key, value, naming); err != nil {
+			if err := scenario.Parse(&read, key, value, naming); err != nil {
 				t.Fatalf("%s: %v", flag, err)
 			}
 		}
@@ -113,7 +114,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(p, read) {
-			t.Fatalf("%q\nwas  %+v\nread %+v", p.Flags(parley.Protocol{}, name), p, read)
+			t.Fatalf("%q\nwas  %+v\nread %+v", scenario.Flags(p, parley.Protocol{}, name), p, read)
 		}
 	}
 	again(parse(t, everything...))
@@ -145,8 +146,8 @@ func TestDraw(t *testing.T) {
 		if !reflect.DeepEqual(p, q) {
 			t.Fatalf("seed %d draws\n%+v\nand\n%+v", seed, p, q)
 		}
-		seen[fmt.Sprint(p.Flags(parley.Protocol{}, name))] = true
-		if !reflect.DeepEqual(p.Random, scenario.Random{}) || p.Workload != (scenario.Workload{}) {
+		seen[fmt.Sprint(scenario.Flags(p, parley.Protocol{}, name))] = true
+		if !reflect.DeepEqual(p.Random, run.Random{}) || p.Workload != (run.Workload{}) {
 			t.Errorf("seed %d leaves %+v and %+v to draw", seed, p.Random, p.Workload)
 		}
 		if len(p.Requests) != 4 || len(p.Crashes) != 2 || len(p.Links) != 2 || len(p.Pauses) != 1 || len(p.Clocks) != 5 {
@@ -180,12 +181,12 @@ func TestDraw(t *testing.T) {
 		t.Errorf("%d plans of 50 seeds", len(seen))
 	}
 	for _, w := range []string{"{}", "{named: true}"} {
-		if p := parse(t, "workload", w); p.Workload.Broadcasts != scenario.Few {
+		if p := parse(t, "workload", w); p.Workload.Broadcasts != run.Few {
 			t.Errorf("%s: %+v", w, p.Workload)
 		}
 	}
-	var calm scenario.Plan
-	if drawn := calm.Draw(proto, 1); drawn.Faults() != 0 || len(drawn.Flags(parley.Protocol{}, name)) != 0 {
+	var calm run.Plan
+	if drawn := calm.Draw(proto, 1); drawn.Faults() != 0 || len(scenario.Flags(drawn, parley.Protocol{}, name)) != 0 {
 		t.Errorf("nothing was asked for: %+v", drawn)
 	}
 }
@@ -217,40 +218,12 @@ func TestDrawCounts(t *testing.T) {
 // What a protocol would be given if it were left out is written as what is not there.
 func TestFlagsOfNothing(t *testing.T) {
 	proto := diffusion.New(diffusion.Config{N: 3})
-	if flags := (scenario.Plan{FIFO: true}).Flags(proto, name); !slices.Equal(flags, []string{"fifo=true", "requests=[]"}) {
+	if flags := scenario.Flags(run.Plan{FIFO: true}, proto, name); !slices.Equal(flags, []string{"fifo=true", "requests=[]"}) {
 		t.Errorf("%q", flags)
 	}
 	proto.Relies.FIFO = true
-	if flags := (scenario.Plan{}).Flags(proto, name); !slices.Equal(flags, []string{"fifo=false", "requests=[]"}) {
+	if flags := scenario.Flags(run.Plan{}, proto, name); !slices.Equal(flags, []string{"fifo=false", "requests=[]"}) {
 		t.Errorf("%q", flags)
-	}
-}
-
-// What a failure does not need is left out, and only that.
-func TestMinimize(t *testing.T) {
-	p := parse(t, "workload", "{broadcasts: 12, within: 900}", "loss", "0.1", "twice", "0.1", "random",
-		"{crashes: 2, partitions: 2, pauses: 3, suspicions: 4, drift: 10, within: 900, last: 50}")
-	drawn := p.Draw(diffusion.New(diffusion.Config{N: 5}), 7)
-	needed, other := drawn.Pauses[1], string(drawn.Requests[8].Msg.Body)
-	asked := 0
-	fails := func(q scenario.Plan) bool {
-		asked++
-		third := slices.ContainsFunc(q.Requests, func(r sim.Request) bool { return string(r.Msg.Body) == "m3" })
-		ninth := slices.ContainsFunc(q.Requests, func(r sim.Request) bool { return string(r.Msg.Body) == other })
-		return third && ninth && slices.Contains(q.Pauses, needed) && q.Twice > 0
-	}
-	least := scenario.Minimize(drawn, fails)
-	if !fails(least) {
-		t.Fatal("the least plan does not fail")
-	}
-	if len(least.Requests) != 2 || len(least.Pauses) != 1 || least.Faults() != 2 || least.Loss != 0 || least.Twice != 0.1 {
-		t.Errorf("%q", least.Flags(parley.Protocol{}, name))
-	}
-	if asked > 200 {
-		t.Errorf("asked %d times", asked)
-	}
-	if len(drawn.Requests) != 12 || len(drawn.Pauses) != 3 {
-		t.Error("the plan that was given is another now")
 	}
 }
 
@@ -319,8 +292,8 @@ func TestErrors(t *testing.T) {
 		{"promised", "{drift: -5}", 1, "drift: -5: at least 1 was expected"},
 		{"promised", "{peace: 1}", 1, `unknown key "peace": allowed are delay, drift, offset`},
 	} {
-		var p scenario.Plan
-		err := p.Parse(test.key, test.value, naming)
+		var p run.Plan
+		err := scenario.Parse(&p, test.key, test.value, naming)
 		var placed *scenario.LineError
 		switch {
 		case err == nil:
@@ -331,9 +304,9 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %s: line %d and not %d", test.key, test.value, placed.Line, test.line)
 		}
 	}
-	var p scenario.Plan
+	var p run.Plan
 	for _, bad := range []string{"", "{", "a: [", "---\n1\n---\n2"} {
-		if p.Parse("links", bad, naming) == nil {
+		if scenario.Parse(&p, "links", bad, naming) == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}
@@ -351,11 +324,11 @@ func TestFlow(t *testing.T) {
 	if strings.Contains(flat, "\n") {
 		t.Errorf("%q is more than a line", flat)
 	}
-	var long, short scenario.Plan
-	if err := long.Set("requests", node, naming); err != nil {
+	var long, short run.Plan
+	if err := scenario.Set(&long, "requests", node, naming); err != nil {
 		t.Fatal(err)
 	}
-	if err := short.Parse("requests", flat, naming); err != nil {
+	if err := scenario.Parse(&short, "requests", flat, naming); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(long, short) {
@@ -387,7 +360,7 @@ links are whole from 5000 on`
 // A plan reaches the simulator whole: no field of it is forgotten on the way.
 func TestOptions(t *testing.T) {
 	p := parse(t, everything...)
-	opt := p.Options(diffusion.New(diffusion.Config{N: 5}), 3)
+	opt := run.Spec{Protocol: diffusion.New(diffusion.Config{N: 5}), Plan: p, Seed: 3}.Options()
 	if opt.Seed != 3 || opt.Delay != p.Delay || !opt.FIFO || opt.Loss != p.Loss || opt.Twice != p.Twice ||
 		len(opt.Graph) != 5 || len(opt.Requests) != 6 || len(opt.Links) != 4 || len(opt.Crashes) != 2 ||
 		len(opt.Pauses) != 1 || len(opt.Clocks) != 1 || len(opt.Suspicions) != 1 || opt.Detect != 1000 ||

@@ -30,8 +30,8 @@ upto-membership = agreement/problem agreement/* broadcast/problem membership/*
 upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* broadcast/*
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
-hosts     = sim explore cluster cluster/* cluster/api/*
-tools     = internal/draw internal/scenario internal/lab internal/conform internal/bench internal/bench/order internal/bench/failover
+hosts     = sim explore run cluster cluster/* cluster/api/*
+tools     = internal/draw internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
 lockstep               pure    : core
@@ -49,6 +49,7 @@ commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
 explore                free    : core adapters faulty trace sim
+run                    seeded  : core adapters faulty trace problems sim explore
 cluster/cert           free    :
 cluster/api/parleyv1   free    :
 cluster/link/memory    free    :
@@ -67,7 +68,6 @@ parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
 internal/draw          seeded  : core adapters faulty trace problems
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/service
-internal/lab           free    : core adapters faulty trace hosts problems internal/draw
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
@@ -268,5 +268,31 @@ func TestImportLawPointsDownward(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// unheardOf returns the patterns of the law that no folder of the module fits.
+func unheardOf(m *module, law []rule) (out []string) {
+	for _, r := range law {
+		for _, glob := range slices.Concat(r.folders, r.imports) {
+			if !slices.ContainsFunc(m.folders, func(f *folder) bool { return oneOf([]string{glob}, f.path) }) &&
+				!slices.Contains(out, glob) {
+				out = append(out, glob)
+			}
+		}
+	}
+	return out
+}
+
+// Every line of the law is about folders that exist.
+func TestImportLawNamesFolders(t *testing.T) {
+	m := loaded(t)
+	report(t, unheardOf(m, theLaw(t)))
+	law, err := parseLaw("sim free : core/nothing sim\nnowhere/* pure : trace\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := unheardOf(m, law); !slices.Equal(got, []string{"core/nothing", "nowhere/*"}) {
+		t.Errorf("got %q, want core/nothing and nowhere/*", got)
 	}
 }

@@ -1,12 +1,11 @@
-package scenario
+package run
 
 import "slices"
 
-// Minimize leaves out of a drawn plan all that a failure does not need: faults
-// first, then requests. fails tells whether a plan still fails; it is asked about
-// as often as the plan has parts, times the logarithm of that. No single part of
-// what comes back can be left out.
-func Minimize(p Plan, fails func(Plan) bool) Plan {
+// minimize leaves out of a drawn plan everything that a failure does not need, faults first and
+// then requests. fails reports whether a plan still fails; for a plan of k parts it is called
+// about k log k times. No single part of the result can be left out.
+func (p Plan) minimize(fails func(Plan) bool) Plan {
 	for smaller := true; smaller; {
 		smaller = false
 		smaller = without(&p, &p.Suspicions, fails) || smaller

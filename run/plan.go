@@ -1,8 +1,4 @@
-// Package scenario says what befalls the processes of a run beside liars: what
-// they are asked and when, what links lose, delay and double, who crashes and comes
-// back, whose clock runs wrong. It is read from YAML, it may leave some of that to
-// be drawn from the seed, and it is made smaller when a run has failed.
-package scenario
+package run
 
 import (
 	"cmp"
@@ -16,7 +12,9 @@ import (
 	"parley/sim"
 )
 
-// Plan is a scenario for a given protocol. Times are ticks of virtual time.
+// Plan is what happens to the processes of a run apart from lies: what they are asked and when,
+// what links lose, delay and double, who crashes and comes back, whose clock is wrong. It may
+// leave some of that to be drawn from a seed. Times are ticks of virtual time.
 type Plan struct {
 	// Tick is how long a tick lasts where times are read that have a unit; 0: a nanosecond.
 	Tick        time.Duration
@@ -133,8 +131,8 @@ func (p Plan) last() parley.Tick {
 	return t
 }
 
-// Options returns the run of a drawn plan.
-func (p Plan) Options(proto parley.Protocol, seed uint64) sim.Options {
+// options returns the run of a drawn plan.
+func (p Plan) options(proto parley.Protocol, seed uint64) sim.Options {
 	graph := p.Graph
 	for graph != nil && len(graph) < proto.N {
 		graph = append(slices.Clip(graph), parley.Set{})
@@ -154,7 +152,6 @@ type drawer struct {
 	r Random
 }
 
-// process draws one that is not spared.
 // process draws one that is not spared and not among the others, if there is any.
 func (d drawer) process(others parley.Set) (id parley.ID, ok bool) {
 	all := slices.Collect(parley.Everyone(d.n).Minus(d.r.Spared).Minus(others).All())

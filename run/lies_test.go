@@ -1,4 +1,4 @@
-package scenario_test
+package run_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"parley/broadcast/bracha"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
-	"parley/internal/scenario"
+	"parley/run"
 )
 
 // answering is a host that gives one answer, and counts the questions.
@@ -41,7 +41,7 @@ func said(p parley.Protocol, k int, honest parley.Msg) (out []string, h *answeri
 // one, and the last is silence.
 func TestLying(t *testing.T) {
 	for _, p := range []parley.Protocol{diffusion.New(diffusion.Config{N: 4}), fifo.Tower(diffusion.Config{N: 4})} {
-		p = scenario.Lying(p)
+		p = run.Lying(p)
 		body := []byte("0")
 		want := [][]string{
 			{"1/5/8/0"}, {"1/5/8/1"}, {"1/5/9/0"}, {"1/6/8/0"}, {"2/5/8/0"}, {"1/5/8/0", "1/5/8/0"}, nil,
@@ -64,7 +64,7 @@ func TestLying(t *testing.T) {
 	honest := parley.Msg{Kind: 1, Origin: 1, Body: []byte("0")}
 	for k := range 5 {
 		own, h := said(knows, k, honest)
-		got, g := said(scenario.Lying(knows), k, honest)
+		got, g := said(run.Lying(knows), k, honest)
 		if !slices.Equal(own, got) || h.of != g.of {
 			t.Errorf("answer %d: %q, and its own are %q", k, got, own)
 		}

@@ -1,0 +1,144 @@
+// Package run makes runs of protocols in the simulator and judges them: one run, a sweep over
+// many seeds, and the smallest run that still breaks the same promise.
+//
+// A [Spec] says everything about a run: the protocol, the faulty processes and how they
+// behave, the initial values, what happens on the way, and the seed from which the rest is
+// drawn. The same Spec makes the same run, to the last event.
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/faulty"
+	"parley/sim"
+	"parley/trace"
+)
+
+// Spec is a run that can be made. The zero values of all fields but Protocol make a run
+// without faults.
+type Spec struct {
+	Protocol parley.Protocol
+	// Faulty says how each faulty process behaves. Those that crash by the Plan are not here.
+	Faulty map[parley.ID]faulty.Behaviour
+	// Values are the initial values of the processes in Protocol.Proposers; a process without
+	// one proposes an empty value. A proposal in Plan.Requests takes the place of the value.
+	Values map[parley.ID][]byte
+	// Seed is what delays, coins, lies and all that Plan leaves open are drawn from.
+	Seed uint64
+	// Sign makes the signatures of a run from its seed; nil is sim.Ideal.
+	Sign func(seed uint64) sim.Signer
+	Plan Plan
+	// Name is how verdicts call a process; nil: process 0, process 1, ...
+	Name func(parley.ID) string
+}
+
+// Draw returns the spec with a plan that leaves nothing open.
+func (s Spec) Draw() Spec {
+	s.Plan = s.Plan.Draw(s.Protocol, s.Seed)
+	return s
+}
+
+// Signer makes the signatures of the run.
+func (s Spec) Signer() sim.Signer {
+	if s.Sign == nil {
+		return sim.Ideal(s.Seed)
+	}
+	return s.Sign(s.Seed)
+}
+
+// Options returns what the simulator is told of the run.
+func (s Spec) Options() sim.Options {
+	s = s.Draw()
+	opt := s.Plan.options(s.Protocol, s.Seed)
+	opt.Faulty, opt.Signer = s.Faulty, s.Signer()
+	var proposals []sim.Request
+	for id := range s.Protocol.Proposers.All() {
+		if slices.ContainsFunc(opt.Requests, func(q sim.Request) bool { return q.At == id && q.Msg.Kind == parley.Propose }) {
+			continue
+		}
+		proposals = append(proposals, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: s.Values[id]}})
+	}
+	opt.Requests = append(proposals, opt.Requests...)
+	return opt
+}
+
+// Down returns the processes that nothing is promised to: the faulty ones, and those that
+// crash for good by a plan that leaves nothing open.
+func (s Spec) Down() parley.Set {
+	var all parley.Set
+	// order: a set has none
+	for id := range s.Faulty {
+		all.Add(id)
+	}
+	for _, c := range s.Plan.Crashes {
+		if c.Back == 0 {
+			all.Add(c.At)
+		}
+	}
+	return all
+}
+
+// Header returns the header of the run's trace, without the arguments and names of a command.
+func (s Spec) Header(facts trace.Facts) trace.Header {
+	facts.Worst = 0
+	// order: the worst is looked for
+	for _, how := range s.Faulty {
+		facts.Worst = max(facts.Worst, how.Model)
+	}
+	h := trace.Header{Protocol: s.Protocol.Name, N: s.Protocol.N, M: s.Protocol.M, Seed: s.Seed, Facts: facts}
+	for id := range s.Down().All() {
+		h.Faulty = append(h.Faulty, int(id))
+	}
+	return h
+}
+
+// Check says what is wrong with the spec: a process that the protocol does not have, or a
+// behavior that means nothing in it.
+func (s Spec) Check() error {
+	// order: any error will do
+	for id, how := range s.Faulty {
+		if int(id) >= s.Protocol.N {
+			return fmt.Errorf("faulty process %d: there are %d, from 0", id, s.Protocol.N)
+		}
+		if err := how.Suits(s.Protocol); err != nil {
+			return fmt.Errorf("process %d: %w", id, err)
+		}
+	}
+	if len(s.Faulty) >= s.Protocol.N {
+		return fmt.Errorf("all %d processes are faulty: nothing is promised to any", s.Protocol.N)
+	}
+	return nil
+}
+
+// Result is a run that was made.
+type Result struct {
+	Spec    Spec // with nothing left open
+	Log     *trace.Log
+	Facts   trace.Facts // what no event of the log tells
+	History *parley.History
+	machine func(parley.ID) parley.Machine
+}
+
+// Simulate makes the run. An error says what is wrong with the spec.
+func (s Spec) Simulate() (*Result, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	s = s.Draw()
+	opt := s.Options()
+	opt.Log = &trace.Log{Keep: true}
+	done := sim.Run(opt)
+	done.History.Naming = s.Name
+	return &Result{Spec: s, Log: opt.Log, Facts: done.Facts(), History: &done.History, machine: done.Machine}, nil
+}
+
+// Judge checks every property of the protocol against the run.
+func (r *Result) Judge() []parley.Verdict {
+	p := r.Spec.Protocol
+	return parley.Judge(p, r.Spec.Header(r.Facts).Assumptions(p, r.History), r.History)
+}
+
+// Tree returns the information tree of a process. The protocol must have one.
+func (r *Result) Tree(id parley.ID) parley.Tree { return r.Spec.Protocol.Tree(r.machine(id)) }

@@ -1,0 +1,259 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"parley"
+	"parley/sim"
+)
+
+// The names of what a run may break beside the properties of its protocol.
+const (
+	Sound = "does not panic"
+	Rests = "comes to rest" // within the plan's number of steps
+)
+
+// Trial is what one run of many has shown.
+type Trial struct {
+	Seed     uint64
+	Received uint64            // messages
+	Faults   map[string]uint64 // that came, by kind
+	// History is valid until the memory of the run is used again; nil if a machine panicked.
+	History  *parley.History
+	Verdicts []parley.Verdict
+	GivenUp  bool   // after the plan's number of steps
+	Panicked string // what a machine panicked with
+}
+
+// Try makes the run in memory, which serves many runs one after another. A protocol may be
+// anybody's: if a machine panics, the trial says so.
+func (s Spec) Try(memory *sim.Sim) (t Trial) {
+	t.Seed = s.Seed
+	defer func() {
+		if v := recover(); v != nil {
+			t = Trial{Seed: s.Seed, Panicked: fmt.Sprint(v)}
+			*memory = sim.Sim{}
+		}
+	}()
+	memory.Reset(s.Options())
+	memory.Run()
+	t.History = &memory.History
+	t.History.Naming = s.Name
+	t.Faults, t.Received, t.GivenUp = memory.Stats.Faults(), memory.Stats.Deliveries, memory.Stats.OutOfSteps
+	t.Verdicts = parley.Judge(s.Protocol, memory.Assumptions(), t.History)
+	return t
+}
+
+// Breaks returns how the run broke a promise, "" if it did not. property is the name of one,
+// Sound or Rests.
+func (t *Trial) Breaks(property string) string {
+	switch {
+	case property == Sound:
+		return t.Panicked
+	case property == Rests && t.GivenUp:
+		return "it does not come to rest in the steps that it has"
+	}
+	for _, v := range t.Verdicts {
+		if v.Property.Name == property && v.Property.Mode != parley.Sometimes && v.Violated() {
+			return v.Broken.Error()
+		}
+	}
+	return ""
+}
+
+// Breach is a promise that a run broke.
+type Breach struct {
+	Seed     uint64
+	Property string
+	How      string
+}
+
+// Tally counts how often a property held.
+type Tally struct {
+	Held        uint64 `json:"held"`
+	Broken      uint64 `json:"broken"`                 // although it was promised
+	NotPromised uint64 `json:"not_promised_held"`      // and it held
+	Unpromised  uint64 `json:"not_promised_broken"`    // and it did not
+	Seen        uint64 `json:"seen,omitempty"`         // of a property that is to hold sometimes
+	Unseen      uint64 `json:"never_in_run,omitempty"` // runs without
+}
+
+// SweepOptions say how a sweep is made.
+type SweepOptions struct {
+	Workers int    // runs at a time; 0: as many as there are processors
+	All     bool   // do not stop at the first broken promise
+	Made    func() // called after each run, by many goroutines; may be nil
+}
+
+// SweepReport is what the runs of a sweep have shown together.
+type SweepReport struct {
+	Runs       uint64
+	Received   uint64 // messages
+	Delivered  uint64 // to above
+	GivenUp    uint64 // runs
+	Faults     map[string]uint64
+	Properties map[string]*Tally // by name; Sound only if it was broken
+	Breaches   []Breach          // in the order of the seeds
+}
+
+// Sweep runs a spec once with each seed and counts what came of it. It stops at the first
+// breach, unless Options.All says otherwise, and when ctx ends; the report is then of the
+// runs that were made. Seeds are taken in batches, so that what is found does not depend on
+// which worker was quick.
+func Sweep(ctx context.Context, s Spec, seeds iter.Seq[uint64], o SweepOptions) (SweepReport, error) {
+	r := SweepReport{Faults: make(map[string]uint64), Properties: make(map[string]*Tally)}
+	if err := s.Check(); err != nil {
+		return r, err
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	memories := make([]*sim.Sim, o.Workers)
+	for i := range memories {
+		memories[i] = new(sim.Sim)
+	}
+	next, stop := iter.Pull(seeds)
+	defer stop()
+	for {
+		batch := make([]uint64, 0, 64*o.Workers)
+		for len(batch) < cap(batch) {
+			seed, more := next()
+			if !more {
+				break
+			}
+			batch = append(batch, seed)
+		}
+		for _, t := range s.tryAll(ctx, batch, memories, o) {
+			r.add(t)
+		}
+		if len(batch) < cap(batch) || len(r.Breaches) > 0 && !o.All || ctx.Err() != nil {
+			return r, nil
+		}
+	}
+}
+
+// counted is a trial, with what its history says.
+type counted struct {
+	Trial
+	made      bool // before the sweep was interrupted
+	delivered int
+}
+
+func (s Spec) tryAll(ctx context.Context, seeds []uint64, memories []*sim.Sim, o SweepOptions) []counted {
+	out := make([]counted, len(seeds))
+	var wait sync.WaitGroup
+	for w, memory := range memories {
+		wait.Go(func() {
+			own := s
+			for i := w; i < len(seeds) && ctx.Err() == nil; i += len(memories) {
+				own.Seed = seeds[i]
+				out[i] = counted{Trial: own.Try(memory), made: true}
+				if h := out[i].History; h != nil {
+					out[i].delivered = len(h.Deliveries)
+				}
+				if o.Made != nil {
+					o.Made()
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return out
+}
+
+// add counts one run.
+func (r *SweepReport) add(t counted) {
+	if !t.made {
+		return
+	}
+	r.Runs++
+	r.Received += t.Received
+	r.Delivered += uint64(t.delivered)
+	// order: sums
+	for kind, n := range t.Faults {
+		r.Faults[kind] += n
+	}
+	if t.GivenUp {
+		r.GivenUp++
+	}
+	if t.Panicked != "" {
+		r.tally(Sound).Broken++
+		r.Breaches = append(r.Breaches, Breach{t.Seed, Sound, t.Panicked})
+	}
+	for _, v := range t.Verdicts {
+		c := r.tally(v.Property.Name)
+		switch {
+		case v.Property.Mode == parley.Sometimes && v.Broken == nil:
+			c.Seen++
+		case v.Property.Mode == parley.Sometimes:
+			c.Unseen++
+		case v.Violated():
+			c.Broken++
+			r.Breaches = append(r.Breaches, Breach{t.Seed, v.Property.Name, v.Broken.Error()})
+		case v.Promise.Holds:
+			c.Held++
+		case v.Broken == nil:
+			c.NotPromised++
+		default:
+			c.Unpromised++
+		}
+	}
+}
+
+func (r *SweepReport) tally(property string) *Tally {
+	t := r.Properties[property]
+	if t == nil {
+		t = new(Tally)
+		r.Properties[property] = t
+	}
+	return t
+}
+
+// Minimize makes a run that breaks a promise as small as it gets: everything that it does not
+// need is taken out of what happens to the processes, of what they are asked and of the
+// liars. With fewer faults it may take another seed; eight are tried. If ctx ends the run is as
+// small as it got. ok is false if the run does not break the promise at all.
+func Minimize(ctx context.Context, s Spec, property string) (least Spec, ok bool) {
+	memory := new(sim.Sim)
+	least = s.Draw()
+	fails := func(plan Plan) bool {
+		try := least
+		try.Plan = plan
+		for k := range uint64(8) {
+			if ctx.Err() != nil {
+				return false
+			}
+			if k > 0 {
+				try.Seed = k
+			}
+			if t := try.Try(memory); t.Breaks(property) != "" {
+				least.Seed = try.Seed
+				return true
+			}
+		}
+		return false
+	}
+	if !fails(least.Plan) {
+		return least, false
+	}
+	for smaller := true; smaller; {
+		least.Plan = least.Plan.minimize(fails)
+		smaller = false
+		for _, id := range slices.Sorted(maps.Keys(least.Faulty)) {
+			was := least.Faulty
+			least.Faulty = maps.Clone(was)
+			if delete(least.Faulty, id); fails(least.Plan) {
+				smaller = true
+			} else {
+				least.Faulty = was
+			}
+		}
+	}
+	return least, true
+}
