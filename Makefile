@@ -103,7 +103,7 @@ explore: ## search through all that may happen to small systems, as explore/test
 	$(GO) run ./internal/cases $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: explore-mutants
-explore-mutants: ## find the seeded bugs by such searches, as explore/testdata/mutants.txt says; ONLY selects some
+explore-mutants: ## find the seeded bugs by such searches, as testdata/mutants.txt of each package says; ONLY selects some
 	$(GO) test ./internal/mutants -run '^TestExplored$$' -count=1 -timeout 0 -v -explore $(if $(ONLY),-mutants '$(ONLY)')
 
 .PHONY: grid

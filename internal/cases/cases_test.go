@@ -43,7 +43,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: either something breaks or there is a number of states", x.name)
 		}
 		for _, folder := range x.of {
-			if _, err := os.Stat(filepath.Join("..", "..", folder, "testdata", "mutants")); err != nil {
+			if _, err := os.Stat(filepath.Join("..", "..", folder, "testdata", "mutants.txt")); err != nil {
 				t.Errorf("%s: %v", x.name, err)
 			}
 		}

@@ -21,21 +21,21 @@ func write(path, list string) error {
 	if !ok {
 		return fmt.Errorf("%s has no line -----", path)
 	}
-	tables, err := document(list, filepath.Join(filepath.Dir(list), "mutants.txt"))
+	tables, err := document(list)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(above+below+tables), 0o644)
 }
 
-// document returns the tables of docs/explored.md: the cases as the list has them, by the
-// heading above them in it, and what is said of seeded bugs.
-func document(list, bugs string) (string, error) {
+// document returns the tables of docs/explored.md: the cases as the list explore/testdata/cases.txt
+// of a module has them, by the heading above them in it, and what is said of the module's seeded bugs.
+func document(list string) (string, error) {
 	cases, err := read(list)
 	if err != nil {
 		return "", err
 	}
-	text, err := os.ReadFile(bugs)
+	bugs, err := seeded(filepath.Dir(filepath.Dir(filepath.Dir(list))))
 	if err != nil {
 		return "", err
 	}
@@ -52,38 +52,8 @@ func document(list, bugs string) (string, error) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", x.name, x.made, x.requests(), x.circumstances(),
 			thousands(x.want.states), x.deep(), thousands(x.want.ends), x.proved())
 	}
-	found, missed := seeded(string(text))
 	head := fmt.Sprintf("\n## Cases\n\n%d cases, %s states.\n", len(cases), thousands(states))
-	return head + b.String() + found + missed, nil
-}
-
-// seeded returns the tables of the seeded bugs that are found, and of those that are not.
-func seeded(text string) (found, missed string) {
-	var f, m strings.Builder
-	count, reason := 0, ""
-	for line := range strings.Lines(text) {
-		name, rest, ok := strings.Cut(strings.TrimSpace(line), "\t")
-		if !ok || strings.HasPrefix(name, "#") {
-			continue
-		}
-		by, rest, _ := strings.Cut(rest, "\t")
-		if by != "-" {
-			moves, property, _ := strings.Cut(rest, "\t")
-			fmt.Fprintf(&f, "| %s | %s | %s | %s |\n", name, by, moves, property)
-			count++
-			continue
-		}
-		if rest != reason {
-			reason = rest
-			fmt.Fprintf(&m, "\n- %s: ", reason)
-		} else {
-			m.WriteString(", ")
-		}
-		m.WriteString(strings.ReplaceAll(name, "*", `\*`))
-	}
-	found = fmt.Sprintf("\n## Seeded bugs that are found\n\n%d of them.\n\n", count) +
-		"| seeded bug | case | moves | what breaks |\n| --- | --- | --: | --- |\n" + f.String()
-	return found, "\n## Seeded bugs that are not found\n" + m.String() + "\n"
+	return head + b.String() + tabled(bugs), nil
 }
 
 // thousands writes a number with commas; nothing for 0.

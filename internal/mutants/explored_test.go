@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,57 +26,25 @@ var (
 	patientFor = flag.Int("patience", 6_000_000, "with -explore, how many `states` a case visits at most")
 )
 
-// explored is what exploration makes of a mutant: a line of explore/testdata/mutants.txt.
+// explored is what exploration makes of a mutant: its line explored.
 type explored struct {
-	mutant   string // a name, or a glob
 	by       string // the case that finds it; "-": none
 	moves    int    // of the shortest run that breaks something; 0: the machine panics
 	property string // that breaks, or why no case finds it
-	used     bool
 }
 
-// readExplored reads the list: a line has a mutant, the case that finds it, the moves and
-// what breaks; or a mutant, a dash and the reason.
-func readExplored(root string) ([]explored, error) {
-	text, err := os.ReadFile(filepath.Join(root, "explore", "testdata", "mutants.txt"))
-	if err != nil {
-		return nil, err
+// parseExplored reads a case, the moves and what breaks; or a dash and the reason.
+func parseExplored(text string) (explored, error) {
+	by, rest, _ := strings.Cut(text, " ")
+	moves, property, ok := strings.Cut(rest, " ")
+	if by == "-" && rest != "" {
+		return explored{by: by, property: rest}, nil
 	}
-	var out []explored
-	for i, line := range strings.Split(string(text), "\n") {
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
-			continue
-		}
-		if len(f) < 3 {
-			return nil, fmt.Errorf("line %d: a mutant, a case and moves, or a mutant, - and a reason", i+1)
-		}
-		e := explored{mutant: f[0], by: f[1], property: strings.Join(f[2:], " ")}
-		if e.by != "-" {
-			if e.moves, err = strconv.Atoi(f[2]); err != nil {
-				return nil, fmt.Errorf("line %d: %w", i+1, err)
-			}
-			e.property = strings.Join(f[3:], " ")
-		}
-		out = append(out, e)
+	n, err := strconv.Atoi(moves)
+	if err != nil || !ok {
+		return explored{}, fmt.Errorf("explored: %q: write CASE MOVES PROPERTY, or - REASON", text)
 	}
-	return out, nil
-}
-
-// lookUp returns what the list says of a mutant: under its name, or else a glob.
-func lookUp(list []explored, name string) *explored {
-	i := slices.IndexFunc(list, func(e explored) bool { return e.mutant == name })
-	if i < 0 {
-		i = slices.IndexFunc(list, func(e explored) bool {
-			ok, err := path.Match(e.mutant, name)
-			return ok && err == nil
-		})
-	}
-	if i < 0 {
-		return nil
-	}
-	list[i].used = true
-	return &list[i]
+	return explored{by, n, property}, nil
 }
 
 // TestExplored demands that of each mutant it is known which explored case finds it, or
@@ -88,29 +55,31 @@ func TestExplored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := readExplored(root)
-	if err != nil {
-		t.Fatal(err)
-	}
 	mutants, err := findMutants(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := make([]explored, len(mutants))
 	for i, m := range mutants {
-		if e := lookUp(list, m.name); e != nil {
-			said[i] = *e
-		} else if m.equivalent == "" && !*exploring {
-			t.Errorf("%s: is it found by exploration? explore/testdata/mutants.txt does not say", m.name)
-		}
-	}
-	for _, e := range list {
-		if !e.used && !strings.Contains(e.mutant, "*") {
-			t.Errorf("%s: there is no such mutant", e.mutant)
+		if said[i], err = parseExplored(m.explored); err != nil && (m.explored != "" || m.equivalent == "" && !*exploring) {
+			t.Error(m.wrong(m.at, "%w", err))
 		}
 	}
 	if *exploring {
 		exploreAll(t, root, mutants, said)
+	}
+}
+
+// A line explored that lacks something is refused.
+func TestParseExplored(t *testing.T) {
+	for text, want := range map[string]explored{
+		"sm-two 3 uniform agreement": {"sm-two", 3, "uniform agreement"},
+		"- no case has one":          {by: "-", property: "no case has one"},
+		"":                           {}, "-": {}, "sm": {}, "sm 2": {}, "sm two agreement": {},
+	} {
+		if got, err := parseExplored(text); got != want || (err == nil) != (want.by != "") {
+			t.Errorf("%q: got %+v, %v, want %+v", text, got, err, want)
+		}
 	}
 }
 
@@ -177,9 +146,6 @@ func (m mutant) foundBy(root string, said explored) explored {
 // those for the mutant's folder.
 func (m mutant) explore(root, only string) explored {
 	none := func(err error) explored { return explored{by: "-", property: err.Error()} }
-	if m.err != nil {
-		return none(m.err)
-	}
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return none(err)

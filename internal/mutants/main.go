@@ -1,11 +1,11 @@
 // Command mutants seeds the module with bugs, one at a time, and demands that
 // the tests catch each of them.
 //
-// A mutant is a patch PACKAGE/testdata/mutants/NAME.patch. Nothing in the source
-// tree is changed: the go command is shown the patched files by its -overlay
-// flag. A mutant must make a test fail; one that does not apply or does not
-// compile tells nothing and is an error as much as one that survives. Patches that
-// are declared equivalent must fail none, and are listed apart.
+// PACKAGE/testdata/mutants.txt lists the mutants of a package, in the form that the type
+// mutant documents. Nothing in the source tree is changed: the -overlay flag shows the go
+// command the changed files. A mutant must make a test fail; one whose lines are not found or
+// that does not compile tells nothing and is an error as much as one that survives. Mutants
+// that are declared equivalent must fail none, and are listed apart.
 //
 // The table names the first test that failed, in the order of the source, and how
 // many seeds it had gone through by then, of the configuration at hand where it

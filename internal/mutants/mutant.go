@@ -5,108 +5,194 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// mutant is one seeded bug: a patch with a few header lines.
+// mutant is a seeded bug. The file PACKAGE/testdata/mutants.txt lists those of a package:
+//
+//	# A comment. Before the first name, explored, run and tests hold for all mutants without such a line.
+//	explored: - no case has this protocol
+//
+//	name: short-chain
+//	breaks: what is wrong now, and which property or bound shows it
+//	run: TestA|TestB          the tests that are enough; all if left out
+//	tests: ./agreement/...    packages to test beside this one
+//	equivalent: why no test can fail, instead of breaks
+//	explored: sm 2 agreement  the case that finds it, in how many moves, and what breaks; or - and why none does
+//	file: sm.go               relative to the package's folder
+//	-	if len(chain) < round {
+//	+	if len(chain) < round-1 {
+//
+//	 	// A line that begins with a blank stays; it shows which of several places is meant.
+//	-	return false
+//	+	return true
+//
+// Lines that begin with -, + or a blank are a replacement, which an empty line or the next key ends. Its
+// old text, the lines with - or a blank, must occur in the file exactly once, as whole lines.
 type mutant struct {
-	name  string   // the package's folder and the patch's name: agreement/eig/short
+	name  string   // the package's folder and the bug's name: agreement/eig/short
+	at    string   // where it is listed, as FILE:LINE
 	tests []string // the packages whose tests are to fail
 	run   string   // which of the tests, a regular expression; all if empty
-	files []filePatch
+	edits []edit
 
 	breaks     string // what it breaks, in words
 	equivalent string // why nothing is broken, of a mutant that turned out to be none
-
-	err error // the patch cannot be read
+	explored   string // what exploration makes of it
 }
 
-// parseMutant reads a patch of the package in the given folder, which is
-// relative to the root of the module. Header lines begin with # and stand before
-// the diff:
-//
-//	# breaks: what is wrong now, and which property or bound shows it
-//	# tests: ./agreement/...           packages to test beside the patch's own
-//	# run: TestA|TestB                 which of their tests are enough; all if left out
-//	# equivalent: why no test can fail
-func parseMutant(name, folder, text string) mutant {
-	m := mutant{name: name, tests: []string{"./" + filepath.ToSlash(folder)}}
-	fields := map[string]*string{"breaks": &m.breaks, "run": &m.run, "equivalent": &m.equivalent}
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "--- ") {
-			break
-		}
-		key, value, isField := strings.Cut(strings.TrimPrefix(line, "#"), ":")
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		switch {
-		case !strings.HasPrefix(line, "#") || !isField:
-		case key == "tests":
-			for _, p := range strings.Fields(strings.ReplaceAll(value, ",", " ")) {
-				if !slices.Contains(m.tests, p) {
-					m.tests = append(m.tests, p)
-				}
-			}
-		case fields[key] != nil:
-			*fields[key] = value
-		}
-	}
-	if m.files, m.err = parsePatch(text); m.err == nil && m.breaks == "" && m.equivalent == "" {
-		m.err = errors.New("a line # breaks: or # equivalent: was expected")
-	}
-	return m
-}
+// listed is the file of a package's mutants.
+const listed = "testdata/mutants.txt"
 
-// findMutants reads every patch of the module at root, in order of names.
+// findMutants reads the mutants of all packages of the module at root, in order of names.
 func findMutants(root string) ([]mutant, error) {
 	var all []mutant
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	var wrong []error
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root {
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != root {
 			return filepath.SkipDir
 		}
-		mutants := filepath.Dir(path)
-		testdata := filepath.Dir(mutants)
-		if filepath.Ext(path) != ".patch" || filepath.Base(mutants) != "mutants" || filepath.Base(testdata) != "testdata" {
-			return nil
+		within, err := filepath.Rel(root, name)
+		if within = filepath.ToSlash(within); err != nil || !strings.HasSuffix("/"+within, "/"+listed) {
+			return err
 		}
-		folder, err := filepath.Rel(root, filepath.Dir(testdata))
+		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(filepath.Join(folder, strings.TrimSuffix(d.Name(), ".patch")))
-		all = append(all, parseMutant(name, folder, string(text)))
+		mutants, err := parseMutants(path.Dir(path.Dir(within)), string(text))
+		all, wrong = append(all, mutants...), append(wrong, err)
 		return nil
 	})
 	slices.SortFunc(all, func(a, b mutant) int { return strings.Compare(a.name, b.name) })
-	return all, err
+	return all, errors.Join(append(wrong, err)...)
 }
 
-// overlay writes the changed files into dir and returns what the go command is
-// to read instead of which file.
-func (m mutant) overlay(root, dir string) (map[string]string, error) {
-	replace := make(map[string]string)
-	for i, f := range m.files {
-		path := filepath.Join(root, filepath.FromSlash(f.path))
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		changed, err := apply(string(text), f.hunks)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.path, err)
-		}
-		replace[path] = filepath.Join(dir, fmt.Sprintf("%d_%s", i, filepath.Base(path)))
-		if err := os.WriteFile(replace[path], []byte(changed), 0o600); err != nil {
-			return nil, err
+// parseMutants reads the list of the package in a folder. The error names every line that is wrong.
+func parseMutants(folder, text string) ([]mutant, error) {
+	p := parser{folder: folder, common: mutant{name: folder, tests: []string{"./" + folder}}}
+	for line := range strings.Lines(text + "\n") {
+		p.line++
+		switch line[0] {
+		case '#':
+		case '\n':
+			p.open = false
+		case '-', '+', ' ':
+			p.change(line)
+		default:
+			key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			p.open = false
+			p.set(key, strings.TrimSpace(value))
 		}
 	}
-	return replace, nil
+	p.complete()
+	return p.all, errors.Join(p.wrong...)
+}
+
+// parser reads a list of mutants line by line.
+type parser struct {
+	folder string
+	line   int
+	common mutant // what the lines before the first name say
+	all    []mutant
+	file   string // that is changed
+	open   bool   // the line before belongs to a replacement
+	wrong  []error
+}
+
+// last returns the mutant that is being read.
+func (p *parser) last() *mutant {
+	if len(p.all) == 0 {
+		return &p.common
+	}
+	return &p.all[len(p.all)-1]
+}
+
+// refuse notes an error of the last mutant.
+func (p *parser) refuse(at, format string, args ...any) {
+	p.wrong = append(p.wrong, p.last().wrong(at, format, args...))
+}
+
+// here returns the present place in the list.
+func (p *parser) here() string { return fmt.Sprintf("%s:%d", path.Join(p.folder, listed), p.line) }
+
+// set reads a line KEY: VALUE.
+func (p *parser) set(key, value string) {
+	m := p.last()
+	texts := map[string]*string{"breaks": &m.breaks, "run": &m.run, "equivalent": &m.equivalent, "explored": &m.explored}
+	switch {
+	case value == "":
+		p.refuse(p.here(), "%q is no line of a list: write KEY: VALUE, or begin lines of code with -, + or a blank", key)
+	case key == "name":
+		p.complete()
+		name := path.Join(p.folder, value)
+		if i := slices.IndexFunc(p.all, func(m mutant) bool { return m.name == name }); i >= 0 {
+			p.refuse(p.here(), "the name %s is taken, at %s: choose another one", value, p.all[i].at)
+		}
+		m := p.common
+		m.name, m.at, m.tests = name, p.here(), slices.Clone(m.tests)
+		p.all, p.file = append(p.all, m), ""
+	case key == "breaks" && m.breaks != "":
+		p.refuse(p.here(), "it has a line breaks: already: begin another bug with a line name:")
+	case key == "file" && len(p.all) > 0:
+		p.file = path.Join(p.folder, value)
+	case key == "tests":
+		m.tests = append(m.tests[:1], strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })...)
+	case texts[key] != nil:
+		*texts[key] = value
+	default:
+		p.refuse(p.here(), "no key %q here: write name, breaks, run, tests, equivalent, explored, or below a name, file", key)
+	}
+}
+
+// change reads a line of a replacement.
+func (p *parser) change(line string) {
+	m := p.last()
+	if p.file == "" {
+		p.refuse(p.here(), "no line file: says where these lines are: write one above them")
+		p.file = p.folder
+	}
+	if !p.open {
+		m.edits, p.open = append(m.edits, edit{at: p.here(), file: p.file}), true
+	}
+	e := &m.edits[len(m.edits)-1]
+	if line[0] != '+' {
+		e.old += line[1:]
+	}
+	if line[0] != '-' {
+		e.new += line[1:]
+	}
+}
+
+// complete demands that the last mutant has all that it needs.
+func (p *parser) complete() {
+	m := p.last()
+	if m == &p.common {
+		return
+	}
+	if m.breaks == "" && m.equivalent == "" {
+		p.refuse(m.at, "a line breaks: or equivalent: is missing")
+	}
+	if len(m.edits) == 0 {
+		p.refuse(m.at, "nothing is changed: write a line file: and the lines to replace in it")
+	}
+	for _, e := range m.edits {
+		switch {
+		case e.old == "":
+			p.refuse(e.at, "nothing says where the new lines go: add the line above or below, begun with a blank")
+		case e.old == e.new:
+			p.refuse(e.at, "these lines change nothing: begin the old ones with -, the new ones with +")
+		}
+	}
+}
+
+// wrong returns an error about the mutant.
+func (m mutant) wrong(at, format string, args ...any) error {
+	return fmt.Errorf("%s: %s: %w", at, path.Base(m.name), fmt.Errorf(format, args...))
 }

@@ -74,9 +74,6 @@ func (m mutant) try(root string) outcome {
 
 func (m mutant) test(root string) (v verdict, f finding) {
 	unusable := func(why error) (verdict, finding) { return broken, finding{by: why.Error()} }
-	if m.err != nil {
-		return unusable(m.err)
-	}
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return unusable(err)

@@ -127,7 +127,7 @@ func TestPageHasPlace(t *testing.T) {
 func TestPackagesOfFiles(t *testing.T) {
 	root := t.TempDir()
 	for _, f := range []string{
-		"go.mod", "a.go", "a_test.go", "testdata/x", "README.md", "one/a.go", "one/a_test.go", "one/testdata/mutants/x.patch",
+		"go.mod", "a.go", "a_test.go", "testdata/x", "README.md", "one/a.go", "one/a_test.go", "one/testdata/mutants.txt",
 		"one/bare/a.go", "docs/x.md", "tools/go.mod", "tools/x/a.go", "tools/x/a_test.go", "one/only_test/a_test.go",
 	} {
 		f = filepath.Join(root, f)
@@ -139,16 +139,16 @@ func TestPackagesOfFiles(t *testing.T) {
 		}
 	}
 	for files, want := range map[string]string{
-		"a.go":                         "./",
-		"testdata/x":                   "./",
-		"README.md docs/x.md .ci/run":  "",
-		"one/a.go one/a_test.go a.go":  "./ ./one",
-		"one/testdata/mutants/x.patch": "./one",
-		"one/bare/a.go":                "",
-		"tools/x/a.go":                 "",
-		"one/removed.go gone/x.go":     "./one",
-		"one/only_test/a_test.go":      "./one/only_test",
-		"one/a.go go.mod":              "./...",
+		"a.go":                        "./",
+		"testdata/x":                  "./",
+		"README.md docs/x.md .ci/run": "",
+		"one/a.go one/a_test.go a.go": "./ ./one",
+		"one/testdata/mutants.txt":    "./one",
+		"one/bare/a.go":               "",
+		"tools/x/a.go":                "",
+		"one/removed.go gone/x.go":    "./one",
+		"one/only_test/a_test.go":     "./one/only_test",
+		"one/a.go go.mod":             "./...",
 	} {
 		got, err := packages(root, strings.Fields(files))
 		if err != nil || strings.Join(got, " ") != want {

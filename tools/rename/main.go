@@ -1,5 +1,5 @@
 // Command rename gives the module another path, everywhere that it is named: in
-// the go.mod files, in imports, and where text, data or patches speak of its
+// the go.mod files, in imports, and where text, data or seeded bugs speak of its
 // packages.
 //
 //	go run ./rename -root DIR MODULE
@@ -128,7 +128,7 @@ func (r *renamer) compile() {
 	packages := append(slices.Clone(r.folders), `\.\.\.`)
 	r.packages = regexp.MustCompile(`(^|[^\w./~-])` + from + `(/(?:` + strings.Join(packages, "|") + `))($|[^\w-])`)
 	// An import of the root in text that holds Go: the path alone on its line, in a
-	// patch behind a sign.
+	// seeded bug behind a sign.
 	r.lines = regexp.MustCompile(`(?m)^([+ -]?[ \t]*(?:import[ \t]+)?(?:[\w.]+[ \t]+)?")` + from + `("[ \t]*(?://.*)?)$`)
 	// The lines of a go.mod, in text too.
 	r.modules = regexp.MustCompile(`((?:\b|\\n)(?:module|require|replace)[ \t]+)` + from + `([ \t\n\\]|$)`)

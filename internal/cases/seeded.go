@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// bug is a seeded bug, or FOLDER/* for those of a folder that have no line of their own.
+type bug struct {
+	name     string
+	explored string // CASE MOVES PROPERTY, or - REASON
+}
+
+// seeded reads what the files PACKAGE/testdata/mutants.txt of the module at root say of
+// exploration, in order of names. internal/mutants documents these files.
+func seeded(root string) ([]bug, error) {
+	var all []bug
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != root {
+			return filepath.SkipDir
+		}
+		within, err := filepath.Rel(root, name)
+		if within = filepath.ToSlash(within); err != nil || !strings.HasSuffix(within, "/testdata/mutants.txt") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		folder := path.Dir(path.Dir(within))
+		all = append(all, bug{name: folder + "/*"})
+		for line := range strings.Lines(string(text)) {
+			key, value, _ := strings.Cut(line, ":")
+			switch key {
+			case "name":
+				all = append(all, bug{name: folder + "/" + strings.TrimSpace(value)})
+			case "explored":
+				all[len(all)-1].explored = strings.TrimSpace(value)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b bug) int { return strings.Compare(a.name, b.name) })
+	return all, err
+}
+
+// tabled returns the tables of the bugs that are found, and of those that are not by the reason.
+func tabled(bugs []bug) string {
+	var found strings.Builder
+	var reasons []string
+	count, missed := 0, make(map[string][]string)
+	for _, b := range bugs {
+		by, rest, _ := strings.Cut(b.explored, " ")
+		switch {
+		case by == "":
+		case by != "-":
+			moves, property, _ := strings.Cut(rest, " ")
+			fmt.Fprintf(&found, "| %s | %s | %s | %s |\n", b.name, by, moves, property)
+			count++
+		default:
+			if missed[rest] == nil {
+				reasons = append(reasons, rest)
+			}
+			missed[rest] = append(missed[rest], strings.ReplaceAll(b.name, "*", `\*`))
+		}
+	}
+	out := fmt.Sprintf("\n## Seeded bugs that are found\n\n%d of them.\n\n", count) +
+		"| seeded bug | case | moves | what breaks |\n| --- | --- | --: | --- |\n" + found.String() +
+		"\n## Seeded bugs that are not found\n"
+	for _, reason := range reasons {
+		out += fmt.Sprintf("\n- %s: %s", reason, strings.Join(missed[reason], ", "))
+	}
+	return out + "\n"
+}
