@@ -27,6 +27,7 @@ import (
 	"parley/commit/twophase"
 	"parley/lockstep"
 	"parley/membership/detector"
+	"parley/membership/expel"
 	"parley/membership/group"
 	"parley/membership/watch"
 )
@@ -60,6 +61,7 @@ func All() []parley.Protocol {
 
 		watch.New(watch.Config{N: 4, Rounds: 3}, when),
 		worded(detector.New(detector.Config{N: 4, Beats: 8}), ofDetector),
+		worded(expel.New(expel.Config{N: 4, M: 1}), ofExpulsion),
 		views(group.Config{N: 4}),
 		ballot.New(ballot.Config{N: 5, M: 2}),
 		worded(named("convergence", "clock synchronization by interactive convergence",

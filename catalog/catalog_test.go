@@ -20,8 +20,8 @@ import (
 // elsewhere are the protocols that stand here as their packages make them, and are
 // tested there, with the inputs and the circumstances that are theirs.
 var elsewhere = []string{
-	"diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha", "byzantine", "detector", "group", "ballot",
-	"convergence", "twophase", "threephase", "quorum", "agreed",
+	"diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha", "byzantine", "detector", "expel", "group",
+	"ballot", "convergence", "twophase", "threephase", "quorum", "agreed",
 }
 
 // Every protocol that is made here keeps what it promises, as any protocol must.

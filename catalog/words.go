@@ -7,6 +7,7 @@ import (
 	"parley"
 	commit "parley/commit/problem"
 	"parley/membership/detector"
+	"parley/membership/expel"
 	"parley/membership/group"
 	"parley/replica/service"
 )
@@ -45,6 +46,23 @@ func ofDetector(m parley.Msg, name func(parley.ID) string) string {
 		return "that its link with " + name(m.Origin) + " is whole again"
 	case detector.Resting:
 		return "sends no more signs of life"
+	}
+	return ""
+}
+
+// ofExpulsion are the words of votes to expel.
+func ofExpulsion(m parley.Msg, name func(parley.ID) string) string {
+	switch m.Kind {
+	case expel.Linked:
+		return "that it is linked to " + name(m.Origin)
+	case expel.Excluded:
+		return "that a view has left out " + name(m.Origin)
+	case expel.Shut:
+		return "shuts " + name(m.Origin) + " out"
+	case expel.Opened:
+		return "hears " + name(m.Origin) + " again"
+	case expel.Expelled:
+		return "knows that it is expelled"
 	}
 	return ""
 }

@@ -1,11 +1,14 @@
 package cluster
 
-import "parley"
+import (
+	"parley"
+	"parley/membership/expel"
+)
 
 // Shut tells what a node takes no more of another one: "nothing", "crash" for what knows of
 // crashes alone, or "all".
 func Shut(n *Node, id parley.ID) string {
-	return map[uint32]string{0: "nothing", shutCrash: "crash", shutCrash | shutLiars: "all"}[n.admin.closed[id].what.Load()]
+	return map[uint64]string{0: "nothing", expel.Views: "crash", expel.All: "all"}[n.admin.closed[id].what.Load()]
 }
 
 // Break has a node find that it can not go on.

@@ -11,13 +11,14 @@ import (
 
 	"parley"
 	"parley/cluster/host"
+	"parley/membership/expel"
 	"parley/membership/group"
 )
 
 // admin is how the node stands.
 type admin struct {
 	code    atomic.Uint32         // of the state
-	shut    atomic.Uint32         // what this node is expelled from
+	shut    atomic.Uint32         // what this node is expelled from: expel.Views or expel.All
 	why     atomic.Pointer[error] // what calls of a node that can not go on fail with
 	started time.Time
 	life    uint64
@@ -57,7 +58,7 @@ func (n *Node) takes(liars bool) error {
 	case Left:
 		return ErrClosed
 	case Expelled:
-		if !liars || n.admin.shut.Load() == expelledAll {
+		if !liars || n.admin.shut.Load() == uint32(expel.All) {
 			return ErrExpelled
 		}
 	}
@@ -123,14 +124,15 @@ func (w watched) Indicate(path parley.Path, m parley.Msg) {
 		w.v.in = false
 	case parley.Suspect:
 		w.v.suspected.Add(m.Origin)
-	case group.Excluded:
-		w.n.shut(m.Origin, a.peers[m.Origin].life, false)
 	}
 	if m.Kind == parley.View || m.Kind == group.Out {
 		close(a.moved)
 		a.moved = make(chan struct{})
 	}
 	a.mu.Unlock()
+	if m.Kind == group.Excluded {
+		a.votes.Beside(parley.Msg{Kind: expel.Excluded, Origin: m.Origin})
+	}
 	w.Upper.Indicate(path, m)
 }
 
@@ -306,7 +308,9 @@ func (n *Node) Expel(ctx context.Context, name string) error {
 		return err
 	}
 	n.c.Log.Info("a member is to be expelled", "member", name)
-	n.voteAgainst(id)
+	if err := n.admin.votes.Request(parley.Msg{Kind: parley.Propose, Body: fmt.Append(nil, id+1)}); err != nil {
+		return err
+	}
 	with := func(v *view) bool { return v.in && v.members.Has(id) }
 	if err := n.ask(parley.Msg{Kind: group.Exclude, Origin: id}, with); err != nil {
 		return err

@@ -3,10 +3,11 @@ package cluster
 import (
 	"parley"
 	commit "parley/commit/problem"
+	"parley/membership/expel"
 )
 
 // LoseFrom has a node take no more transactions' messages of another one.
-func LoseFrom(n *Node, id parley.ID) { n.admin.closed[id].what.Store(shutCrash) }
+func LoseFrom(n *Node, id parley.ID) { n.admin.closed[id].what.Store(expel.Views) }
 
 // HasVoted tells whether a node has said yes to a transaction, and has not decided.
 func HasVoted(n *Node, tx string) (yes bool) {

@@ -6,25 +6,31 @@ import (
 	"testing/synctest"
 
 	"parley"
+	"parley/cluster/host"
+	"parley/membership/expel"
 )
 
 // What the others say while a node begins counts when it has begun: its groups and tables are
 // not all there before.
 func TestExpelledWhileItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for seq, want := range []uint32{expelledViews, expelledAll} {
+		for seq, want := range []uint64{expel.Views, expel.All} {
 			n := &Node{c: Config{Members: make([]Member, 4), M: 1, Log: slog.New(slog.DiscardHandler)}}
-			n.admin.life, n.admin.moved, n.admin.expulsions = 7, make(chan struct{}), newExpulsions(4)
+			n.admin.life, n.admin.moved = 7, make(chan struct{})
+			n.host = host.New(host.Config{N: 4, Life: 7, Log: n.c.Log})
+			if err := n.openExpulsions(); err != nil {
+				t.Fatal(err)
+			}
 			for from := range parley.ID(2) {
-				err := n.heard(from+1, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expelTold, Value: 7, Seq: uint64(seq)}))
-				if err != nil || n.admin.state() != Running || n.admin.shut.Load() != 0 {
+				err := n.heard(from+1, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expel.Told, Value: 7, Seq: uint64(seq)}))
+				if err != nil || n.admin.state() != Running {
 					t.Fatal(err, n.admin.state())
 				}
 			}
 			if err := n.begun(); err != nil {
 				t.Fatal(err)
 			}
-			if got := n.admin.shut.Load(); got != want {
+			if got := n.admin.shut.Load(); got != uint32(want) {
 				t.Errorf("it is expelled from %d, not %d", got, want)
 			}
 			if synctest.Wait(); n.admin.state() != Expelled {

@@ -16,6 +16,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/membership/detector"
+	"parley/membership/expel"
 )
 
 // linking is what links are made of that know who is at their other end.
@@ -136,7 +137,8 @@ func (c carrier) Burst(parley.ID) { c.n.host.Flush() }
 func (c carrier) Up(id parley.ID, life uint64) {
 	c.n.links.set(id, true)
 	c.n.linked(parley.Msg{Kind: detector.Mended, Origin: id})
-	c.n.connected(id, life)
+	c.n.tellDisk(id)
+	c.n.admin.votes.Tell(parley.Msg{Kind: expel.Linked, Origin: id, Value: life})
 }
 
 func (c carrier) Down(id parley.ID, _ error) {

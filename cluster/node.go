@@ -272,7 +272,6 @@ func (n *Node) start(ctx context.Context) (err error) {
 	}
 	n.admin.life, n.admin.started = incarnation, time.Now()
 	n.admin.moved, n.admin.views = make(chan struct{}), make(map[string]*view)
-	n.admin.expulsions = newExpulsions(len(n.c.Members))
 	if n.mesh, err = n.newLinks(incarnation); err != nil {
 		return err
 	}
@@ -287,6 +286,9 @@ func (n *Node) start(ctx context.Context) (err error) {
 	}
 	n.host = host.New(hosting)
 	n.waits.Store(n.host)
+	if err := n.openExpulsions(); err != nil {
+		return err
+	}
 	n.host.Expect(clockChannel)
 	for i := range n.c.Groups {
 		n.host.Expect(firstGroup + uint32(i))

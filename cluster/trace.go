@@ -81,6 +81,9 @@ func (n *Node) header(o host.Options, now parley.Tick) trace.Header {
 	}
 	size := fmt.Sprintf("--n=%d", h.N)
 	switch channel := o.Channel; {
+	case channel == adminChannel:
+		h.Protocol = "expel"
+		h.Args = []string{h.Protocol, size, fmt.Sprintf("--m=%d", h.M)}
 	case channel >= firstGroup && channel < firstGroup+uint32(len(n.c.Groups)):
 		level := n.c.Groups[channel-firstGroup].Level
 		h.Node.Level = level.String()

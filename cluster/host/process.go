@@ -104,6 +104,14 @@ func (p *Process) Request(m parley.Msg) error {
 	return err
 }
 
+// Beside is Request from within a step of another machine of the host: what is asked for is
+// sent when that step ends. The machine's Upper must not ask anything of the other one.
+func (p *Process) Beside(m parley.Msg) {
+	p.mu.Lock()
+	defer p.unlock()
+	_ = p.request(m) // one that has stopped has no use for it
+}
+
 func (p *Process) request(m parley.Msg) error {
 	if p.stopped || p.crashed() {
 		return p.why()

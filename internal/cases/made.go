@@ -29,6 +29,7 @@ import (
 	"parley/commit/twophase"
 	"parley/lockstep"
 	"parley/membership/detector"
+	"parley/membership/expel"
 	"parley/membership/group"
 	"parley/replica/bank"
 	"parley/replica/service"
@@ -177,6 +178,8 @@ func others(name string, n int, s *settings) (parley.Protocol, bool) {
 	switch name {
 	case "views":
 		return group.New(views(n, s)), true
+	case "expel":
+		return expel.New(expel.Config{N: n, M: s.number("m", 0)}), true
 	case "atomic-views":
 		return atomic.InViews(views(n, s)), true
 	case "timestamp":

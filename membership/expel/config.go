@@ -1,0 +1,261 @@
+package expel
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"parley"
+)
+
+// Config is what all processes know beforehand.
+type Config struct {
+	// N is the number of processes, and M how many of them may be faulty in any way.
+	N, M int
+}
+
+// Check says what is wrong with a configuration. Whether n processes can tolerate m faults is
+// for Bound to say.
+func (c Config) Check() error {
+	if err := parley.CheckN(c.N, 1); err != nil {
+		return err
+	}
+	if c.M < 0 || c.M >= c.N {
+		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+	}
+	return nil
+}
+
+// New returns the protocol. A Config that cannot be panics.
+func New(c Config) parley.Protocol {
+	if err := c.Check(); err != nil {
+		panic("expel: " + err.Error())
+	}
+	return parley.Protocol{
+		Name: "expel", Title: "expulsion of a process by the votes of m+1 others",
+		Paper:  "lecture, masking of faulty processes; the protocol is Parley's own",
+		Faults: parley.OralByzantineFaults, Kinds: []string{"", "VOTE", "TOLD"}, N: c.N, M: c.M,
+		Proposers:  parley.Everyone(c.N),
+		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
+		Properties: properties(c.M),
+		Promises:   promises,
+		Bound:      Bound,
+		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:    explain,
+		Lies:       lies,
+		Flags: parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+			fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+			fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+			return func(c *Config, _ parley.Naming) error {
+				if c.M < 0 {
+					c.M = max(0, (c.N-1)/2)
+				}
+				return c.Check()
+			}
+		}, New),
+	}
+}
+
+func newProcess(c Config, self parley.ID) *process {
+	return &process{m: c.M, self: self, peers: make([]peer, c.N)}
+}
+
+// Bound says when m+1 correct processes can be asked.
+func Bound(n, m int) error {
+	if n > 2*m {
+		return nil
+	}
+	return fmt.Errorf("m+1 correct processes must be there to be asked: n > 2m is necessary, and %d processes "+
+		"tolerate at most m = %d, not %d", n, (n-1)/2, m)
+}
+
+// named reads the number of a process, from 1. All stands for 0: nobody.
+func (p *process) named(body []byte) (id parley.ID, ok bool) {
+	number, err := strconv.ParseUint(string(body), 10, 16)
+	switch {
+	case err != nil || number > uint64(len(p.peers)):
+		return 0, false
+	case number == 0 || parley.ID(number-1) == p.self:
+		return parley.All, true
+	}
+	return parley.ID(number - 1), true
+}
+
+func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		switch m.Kind {
+		case Vote:
+			yield("expel " + name(m.Origin))
+		case Told:
+			if yield("you are expelled"); m.Seq == 1 {
+				return
+			}
+		}
+	}
+}
+
+// lies: in place of a word a liar asks for the expulsion of anybody, tells the receiver that
+// it is expelled, or says nothing.
+func lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+	out := t.Out[:0]
+	for _, honest := range t.Honest {
+		k := s.Choose(s.N + 3)
+		switch said := honest; {
+		case k == 0:
+			out = append(out, honest)
+		case k <= s.N:
+			said.Msg = parley.Msg{Kind: Vote, Origin: parley.ID(k - 1)}
+			out = append(out, said)
+		case k == s.N+1:
+			said.Msg = parley.Msg{Kind: Told, Seq: 1}
+			out = append(out, said)
+		}
+	}
+	return out
+}
+
+// The names of the properties.
+const (
+	Accuracy     = "accuracy"
+	Completeness = "completeness"
+	Notice       = "notice"
+)
+
+func properties(m int) []parley.Property {
+	return []parley.Property{{
+		Name: Accuracy, Mode: parley.Always,
+		Says: "no correct process shuts one out, or believes that it is shut out, unless a correct process was asked " +
+			"for that",
+		Check: func(h *parley.History) error {
+			for _, i := range h.Indications {
+				of := i.Msg.Origin
+				if i.Msg.Kind == Expelled {
+					of = i.At
+				} else if i.Msg.Kind != Shut {
+					continue
+				}
+				if h.Correct(i.At) && askers(h, of, i.Order) == (parley.Set{}) {
+					return fmt.Errorf("%s takes %s for expelled, and no correct process was asked for that", h.Name(i.At), h.Name(of))
+				}
+			}
+			return nil
+		},
+	}, {
+		Name: Completeness, Mode: parley.Eventually,
+		Says: "if m+1 correct processes that nobody expels are asked to expel one, every correct process shuts it out",
+		Check: func(h *parley.History) error {
+			return demanded(h, m, func(at, of parley.ID) error {
+				if at == of || indicated(h, at, Shut, of) {
+					return nil
+				}
+				return fmt.Errorf("%s does not shut %s out", h.Name(at), h.Name(of))
+			})
+		},
+		Vacuous: func(h *parley.History) string { return calm(h, m) },
+	}, {
+		Name: Notice, Mode: parley.Eventually,
+		Says: "and it learns that, if it is correct",
+		Check: func(h *parley.History) error {
+			return demanded(h, m, func(at, of parley.ID) error {
+				if at != of || indicated(h, at, Expelled, 0) {
+					return nil
+				}
+				return fmt.Errorf("%s does not learn that it is expelled", h.Name(of))
+			})
+		},
+		Vacuous: func(h *parley.History) string { return calm(h, m) },
+	}}
+}
+
+// askers are the correct processes that were asked, before a time, to expel a process.
+func askers(h *parley.History, of parley.ID, before uint64) parley.Set {
+	var all parley.Set
+	for _, q := range h.Requests {
+		if q.Msg.Kind != parley.Propose || q.Order >= before || !h.Correct(q.At) {
+			continue
+		}
+		p := process{self: q.At, peers: make([]peer, h.N)}
+		if id, ok := p.named(q.Msg.Body); ok && id == of {
+			all.Add(q.At)
+		}
+	}
+	return all
+}
+
+// demanded goes through all pairs of a correct process and one that all of these are to take
+// for expelled at the end of a run.
+func demanded(h *parley.History, m int, each func(at, of parley.ID) error) error {
+	if !h.Over {
+		return nil
+	}
+	for of := range parley.ID(h.N) {
+		if !expellable(h, m, of) {
+			continue
+		}
+		for at := range parley.Everyone(h.N).Minus(h.Faulty).All() {
+			if err := each(at, of); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// expellable tells whether more processes than may lie were asked to expel one, who are
+// correct and whom nobody was asked to expel.
+func expellable(h *parley.History, m int, of parley.ID) bool {
+	all := askers(h, of, ^uint64(0))
+	for id := range all.All() {
+		if askers(h, id, ^uint64(0)) != (parley.Set{}) {
+			all.Remove(id)
+		}
+	}
+	return all.Len() > m
+}
+
+func indicated(h *parley.History, at parley.ID, kind parley.Kind, of parley.ID) bool {
+	for _, i := range h.Indications {
+		if i.At == at && i.Msg.Kind == kind && i.Msg.Origin == of && i.Msg.Seq == All {
+			return true
+		}
+	}
+	return false
+}
+
+func calm(h *parley.History, m int) string {
+	for of := range parley.ID(h.N) {
+		if expellable(h, m, of) {
+			return ""
+		}
+	}
+	return "too few correct processes are asked to expel anybody"
+}
+
+func promises(a parley.Assumptions) []parley.Promise {
+	safe, live := error(nil), Bound(a.N, a.M)
+	if a.Faulty > a.M {
+		safe = fmt.Errorf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+	}
+	switch {
+	case safe != nil:
+		live = safe
+	case live != nil:
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		live = errors.New("links lost messages, and without a new link nothing is said again")
+	case a.Processes.Restarted || a.Processes.LostDisk:
+		live = errors.New("a process forgets in a crash what it was asked, and comes back as one that nobody expelled")
+	}
+	say := func(name string, lacks error, because string) parley.Promise {
+		if lacks != nil {
+			return parley.Promise{Property: name, Because: lacks.Error()}
+		}
+		return parley.Promise{Property: name, Holds: true, Because: because}
+	}
+	return []parley.Promise{
+		say(Accuracy, safe, "of m+1 that ask, or tell, one is correct"),
+		say(Completeness, live, "each correct process hears m+1 that ask"),
+		say(Notice, live, "all correct processes tell it, and those that were asked are m+1"),
+	}
+}

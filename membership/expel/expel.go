@@ -1,0 +1,215 @@
+// Package expel shuts a process out when enough others ask for it.
+//
+// Problem: an administrator asks processes, one by one, to expel another one. All correct
+// processes are to take nothing more from it, and it is to learn that, although up to m
+// processes lie, and one of these may ask for what nobody wants.
+//
+// Model: asynchronous, Byzantine, oral: links lose nothing and tell who is speaking.
+//
+// Why it works: a process shuts another one out when m+1 processes have asked for it, and
+// believes that it is shut out itself when m+1 processes tell it so: of m+1 one is correct. A
+// process that was asked says so to all others. So if m+1 correct processes are asked, each
+// correct process counts m+1.
+//
+// What only has to hold while nobody lies, such as an agreed view, may exclude a process
+// sooner: [Views] is shut for it at once, [All] by votes.
+//
+// An expulsion is of one incarnation: a process that is started again is another one, and
+// counts as before. The host says which incarnation a link leads to, because a liar must not
+// say so itself, and what was sent while there was no link is then sent again.
+//
+// Not promised: anything of a process that was asked and is expelled itself, because its votes
+// no longer count; nor of what was asked of a process before a crash.
+//
+// Source: the votes of this package are those of the lecture's masking of m faults by m+1
+// voices; the protocol is this module's own.
+package expel
+
+import "parley"
+
+// The messages.
+const (
+	// Vote asks to shut out Origin. Value: its incarnation, as in Told.
+	Vote parley.Kind = 1 + iota
+	// Told tells a process that it is shut out. Value: its incarnation; 0: the sender knows none,
+	// because its host does not say which a link leads to. Seq: 1 if from All.
+	Told
+)
+
+// The requests beside Propose come from the host.
+const (
+	// Linked says that a link to Origin has come up. Value: its incarnation.
+	Linked parley.Kind = parley.Local + 0x20 + iota
+	// Excluded says that an agreed view has left Origin out because somebody asked for that.
+	Excluded
+)
+
+// The indications. Seq: Views or All.
+const (
+	// Shut says that Origin is shut out. Value: its incarnation.
+	Shut parley.Kind = parley.Indication + 0x20 + iota
+	// Opened says that Origin is another incarnation now, and may be heard again.
+	Opened
+	// Expelled says that this process is shut out by the others.
+	Expelled
+)
+
+// From what a process is shut out.
+const (
+	Views uint64 = 1 + iota // what nobody lies in
+	All                     // that, and what holds in spite of liars
+)
+
+// process is one process.
+type process struct {
+	parley.Base
+	m     int
+	self  parley.ID
+	life  uint64 // its own incarnation
+	peers []peer
+
+	told, toldAll parley.Set // who says that this process is shut out, and who from All
+	expelled      uint64     // what this process is shut out from; 0: nothing
+}
+
+// peer is what a process knows of another one.
+type peer struct {
+	life  uint64     // its incarnation
+	shut  uint64     // what it is shut out from; 0: nothing
+	votes parley.Set // who asks for it
+	mine  bool       // this process does
+}
+
+// Start: a new incarnation knows nothing of what an earlier one was asked.
+func (p *process) Start(s *parley.Step) { p.life = s.Life }
+
+// Request: Propose, with the number of a process from 1 in Body, asks this process to expel
+// that one.
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	switch m.Kind {
+	case Linked:
+		p.linked(s, m.Origin, m.Value)
+	case Excluded:
+		p.shut(s, m.Origin, Views)
+	case parley.Propose:
+		if id, ok := p.named(m.Body); !ok {
+			s.Refuse(p.self, "not a process to expel")
+		} else if id != parley.All {
+			p.ask(s, id)
+		}
+	}
+}
+
+// Receive: a vote, or the word that this process is shut out.
+func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch m.Kind {
+	case Vote:
+		switch id := m.Origin; {
+		case int(id) >= s.N || id == from || id == p.self:
+			s.Refuse(from, "vote on nobody else")
+		case p.peers[from].shut != 0:
+			s.Refuse(from, "vote of one that is shut out")
+		case m.Value < p.peers[id].life: // it has come back since
+			s.Refuse(from, "vote on an earlier incarnation")
+		default:
+			p.vote(s, from, id)
+		}
+	case Told:
+		if m.Value != p.life && m.Value != 0 {
+			s.Refuse(from, "word to an earlier incarnation")
+			return
+		}
+		if p.told.Add(from); m.Seq == 1 {
+			p.toldAll.Add(from)
+		}
+		p.count(s)
+	default:
+		s.Refuse(from, "not a word on who is expelled")
+	}
+}
+
+// ask asks all to shut a process out.
+func (p *process) ask(s *parley.Step, id parley.ID) {
+	p.peers[id].mine = true
+	p.vote(s, p.self, id)
+	for to := range parley.ID(s.N) {
+		if to != p.self && to != id {
+			s.Send(to, parley.Msg{Kind: Vote, Origin: id, Value: p.peers[id].life})
+		}
+	}
+}
+
+// vote counts a process that asks for the expulsion of another one. When m+1 do, one of them is
+// correct.
+func (p *process) vote(s *parley.Step, from, id parley.ID) {
+	if p.peers[id].votes.Add(from); p.peers[id].votes.Len() > p.m {
+		p.shut(s, id, All)
+	}
+}
+
+// shut takes nothing more of a process, and tells it so.
+func (p *process) shut(s *parley.Step, id parley.ID, what uint64) {
+	if id == p.self {
+		return
+	}
+	if q := &p.peers[id]; what > q.shut {
+		q.shut = what
+		s.Indicate(parley.Msg{Kind: Shut, Origin: id, Value: q.life, Seq: what})
+	}
+	p.tell(s, id)
+}
+
+func (p *process) tell(s *parley.Step, id parley.ID) {
+	m := parley.Msg{Kind: Told, Value: p.peers[id].life}
+	if p.peers[id].shut == All {
+		m.Seq = 1
+	}
+	s.Send(id, m)
+}
+
+// count believes that this process is shut out when m+1 others say so.
+func (p *process) count(s *parley.Step) {
+	from := uint64(0)
+	switch {
+	case p.toldAll.Len() > p.m:
+		from = All
+	case p.told.Len() > p.m:
+		from = Views
+	}
+	if from > p.expelled {
+		p.expelled = from
+		s.Indicate(parley.Msg{Kind: Expelled, Seq: from})
+	}
+}
+
+// linked: there is a link to an incarnation of another process. What it may have missed is
+// said again.
+func (p *process) linked(s *parley.Step, id parley.ID, life uint64) {
+	if q := &p.peers[id]; life != q.life {
+		if q.shut != 0 {
+			s.Indicate(parley.Msg{Kind: Opened, Origin: id, Value: life})
+		}
+		*q = peer{life: life}
+	} else if q.shut != 0 {
+		p.tell(s, id)
+	}
+	for i := range p.peers {
+		if q := &p.peers[i]; q.mine && parley.ID(i) != id {
+			s.Send(id, parley.Msg{Kind: Vote, Origin: parley.ID(i), Value: q.life})
+		}
+	}
+}
+
+// State visits every variable. Nothing is durable: an expulsion is of one incarnation.
+func (p *process) State(v *parley.Vars) {
+	parley.Num(v, "life", &p.life)
+	parley.PerProcess(v, "peers", p.peers, func(_ parley.ID, q *peer) {
+		parley.Num(v, "life", &q.life)
+		parley.Num(v, "shut", &q.shut)
+		v.Set("votes", &q.votes)
+		v.Bool("mine", &q.mine)
+	})
+	v.Set("told", &p.told)
+	v.Set("told of all", &p.toldAll)
+	parley.Num(v, "expelled", &p.expelled)
+}
