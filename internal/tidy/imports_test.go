@@ -74,6 +74,7 @@ internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
 internal/bench/failover free   : core cluster cluster/cert cluster/link
 cli                    free    : core adapters faulty trace hosts problems parleytest tools
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
+examples/*             free    : core adapters faulty trace protocols hosts
 internal/tidy          free    :
 internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario internal/draw catalog cli
 internal/cases         free    : core adapters faulty trace hosts protocols problems catalog
@@ -85,7 +86,7 @@ internal/golden        free    : catalog cli
 `
 
 // Families hold packages and are none themselves.
-var families = []string{"agreement", "broadcast", "membership", "clock", "commit", "replica", "internal", "cmd", "docs"}
+var families = []string{"agreement", "broadcast", "membership", "clock", "commit", "replica", "internal", "cmd", "docs", "examples"}
 
 // pureImports are the packages of the standard library that pure packages may
 // import, and pureExtra those beside them that a single one may.

@@ -1,0 +1,69 @@
+// Command sweep runs a protocol with thousands of seeds, from Go: first within its bound, where
+// every promise must hold, and then beyond it, where it looks for the smallest run that shows
+// why three processes cannot agree if one of them lies.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"parley"
+	"parley/agreement/eig"
+	"parley/agreement/problem"
+	"parley/faulty"
+	"parley/lockstep"
+	"parley/run"
+)
+
+func main() {
+	if err := sweep(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// spec is Byzantine agreement on the value of the first of n processes, of which the last lies.
+func spec(n int) run.Spec {
+	p := eig.New(problem.Instance{N: n, M: 1, Default: []byte("0")}, lockstep.Simulated)
+	return run.Spec{
+		Protocol: p,
+		Faulty:   map[parley.ID]faulty.Behaviour{parley.ID(n - 1): faulty.Random},
+		Values:   map[parley.ID][]byte{0: []byte("1")},
+	}
+}
+
+// seeds goes through the seeds 1 to 5000.
+func seeds(yield func(uint64) bool) {
+	for seed := uint64(1); seed <= 5000 && yield(seed); seed++ {
+	}
+}
+
+func sweep(ctx context.Context, out io.Writer) error {
+	report, err := run.Sweep(ctx, spec(4), seeds, run.SweepOptions{})
+	if err != nil {
+		return err
+	}
+	held := report.Properties[problem.Validity].Held
+	fmt.Fprintf(out, "four processes: %d runs, validity held in %d\n", report.Runs, held)
+
+	// Three processes promise nothing. Say that they do, and see what happens.
+	three := spec(3)
+	three.Protocol.Promises = func(parley.Assumptions) []parley.Promise {
+		return []parley.Promise{{Property: problem.Validity, Holds: true, Because: "we would like it to"}}
+	}
+	if report, err = run.Sweep(ctx, three, seeds, run.SweepOptions{}); err != nil {
+		return err
+	}
+	breach := report.Breaches[0]
+	fmt.Fprintf(out, "three processes: seed %d breaks %s: %s\n", breach.Seed, breach.Property, breach.How)
+	three.Seed = breach.Seed
+	least, _ := run.Minimize(ctx, three, breach.Property)
+	result, err := least.Simulate()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the smallest such run has %d events and %d liar\n", result.Log.Len(), len(least.Faulty))
+	return nil
+}
