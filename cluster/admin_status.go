@@ -119,16 +119,13 @@ func slotsOf(l *mux.Pipeline, abstained uint64) SlotStatus {
 func (n *Node) streamStatus(abstained map[string]uint64) []StreamStatus {
 	list := []StreamStatus{}
 	for _, o := range n.streams.all() {
-		s := StreamStatus{Algorithm: o.t.algorithm.String(), M: o.t.m}
-		if !o.t.all() {
-			s.Source = n.c.Members[o.t.source].Name
+		s := StreamStatus{Algorithm: o.t.Algorithm.String(), M: o.t.M}
+		if !o.t.All() {
+			s.Source = n.c.Members[o.t.Source].Name
 		}
 		o.process.Do(func(m parley.Machine, _ parley.Tick) {
-			switch m := m.(type) {
-			case *asks:
-				s.SlotStatus = slotsOf(m.line, abstained[o.t.name()])
-			case *names:
-				s.SlotStatus = slotsOf(m.line, abstained[o.t.name()])
+			if of, ok := m.(slotted); ok {
+				s.SlotStatus = slotsOf(of.Slots(), abstained[streamName(o.t)])
 			}
 		})
 		list = append(list, s)

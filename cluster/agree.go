@@ -10,11 +10,28 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/agreement/stream"
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/faulty"
-	"parley/lockstep"
 )
+
+// Algorithm is the algorithm by which nodes agree on the value of one of them.
+type Algorithm = stream.Algorithm
+
+// The algorithms.
+const (
+	EIG       = stream.EIG       // exponential information gathering: n > 3m, m+1 rounds
+	OM        = stream.OM        // oral messages, the recursion: n > 3m, m+1 rounds
+	SM        = stream.SM        // signed messages: n >= m+2, m+1 rounds
+	PhaseKing = stream.PhaseKing // short messages: n > 3m, 3m+4 rounds
+)
+
+// ParseAlgorithm reads the name of an algorithm.
+func ParseAlgorithm(text string) (Algorithm, error) { return stream.ParseAlgorithm(text) }
+
+// MaxValue is the largest value that nodes agree on, in bytes.
+const MaxValue = stream.MaxValue
 
 // Question asks for an agreement on a value of this node's.
 type Question struct {
@@ -36,7 +53,7 @@ type Decision struct {
 	Value []byte // which nobody may change
 	// Evidence is, where it was asked for, what nodes say they heard: at the source of
 	// all that told in time, at another node its own.
-	Evidence []Account
+	Evidence []stream.Evidence
 }
 
 // Errors of agreements, beside [ErrExpelled] and [RoundError]. Each error of [Node.Agree], [Node.Propose]
@@ -78,40 +95,36 @@ type Lab struct {
 // It fails without having begun if messages to the others are too slow for the length of
 // a round, with a *RoundError.
 func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) {
-	t := stream{algorithm: q.Algorithm, m: q.M, source: n.self}
-	if t.m == 0 {
-		t.m = t.algorithm.Most(len(n.c.Members))
+	t := stream.Key{Algorithm: q.Algorithm, M: q.M, Source: n.self}
+	if t.M == 0 {
+		t.M = t.Algorithm.Most(len(n.c.Members))
 	}
-	d := Decision{Source: n.self, Algorithm: t.algorithm, M: t.m}
+	d := Decision{Source: n.self, Algorithm: t.Algorithm, M: t.M}
 	switch {
-	case len(q.Value) > t.limit():
+	case len(q.Value) > t.Limit():
 		return d, fmt.Errorf("%w: a value of %d bytes: with %v and m = %d at most %d",
-			ErrTooLarge, len(q.Value), t.algorithm, t.m, t.limit())
-	case bytes.Equal(q.Value, nothing):
+			ErrTooLarge, len(q.Value), t.Algorithm, t.M, t.Limit())
+	case bytes.Equal(q.Value, stream.NoValue()):
 		return d, fmt.Errorf("%w: %w", ErrRefused, ErrReserved)
 	}
 	o, err := n.ready(t)
 	if err != nil {
 		return d, err
 	}
-	m := parley.Msg{Kind: parley.Propose, Body: bytes.Clone(q.Value)}
-	if q.Evidence {
-		m.Seq = whyWanted
-	}
-	a, err := o.ask(ctx, m)
+	a, err := o.ask(ctx, stream.SourceRequest(q.Value, q.Evidence))
 	d.Slot, d.Value, d.Evidence = a.slot, a.value, a.evidence
 	return d, err
 }
 
 // ready returns a stream in which something may be asked for.
-func (n *Node) ready(t stream) (*opened, error) {
+func (n *Node) ready(t stream.Key) (*opened, error) {
 	if err := n.takes(true); err != nil {
 		return nil, err
 	}
 	if err := n.share().allows(t); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	if err := n.fits(t.m); err != nil {
+	if err := n.fits(t.M); err != nil {
 		return nil, err
 	}
 	o, err := n.streams.open(n, t)
@@ -144,7 +157,7 @@ func (n *Node) Decisions(each func(Decision)) (stop func()) {
 // streams are the streams that are open at a node.
 type streams struct {
 	mu    sync.Mutex
-	table map[stream]*opened
+	table map[stream.Key]*opened
 	heard atomic.Pointer[[]*func(Decision)]
 	delay delays
 
@@ -182,7 +195,7 @@ func (n *Node) absent(channel uint32) bool {
 
 // open returns a stream, which it opens if it is not open yet. All nodes do so lazily:
 // there are only so many.
-func (l *streams) open(n *Node, t stream) (*opened, error) {
+func (l *streams) open(n *Node, t stream.Key) (*opened, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o := l.table[t]; o != nil {
@@ -191,22 +204,22 @@ func (l *streams) open(n *Node, t stream) (*opened, error) {
 	if err := n.share().allows(t); err != nil {
 		return nil, err
 	}
-	if t.algorithm == SM && n.c.SignerKey == nil {
+	if t.Algorithm == SM && n.c.SignerKey == nil {
 		return nil, errors.New("this node has no key to sign with")
 	}
 	o := &opened{n: n, t: t, waiting: make(map[uint64]chan answer)}
-	o.room, o.whys = make(chan struct{}, n.share().window(t)), make(chan struct{}, mostAsked)
+	o.room, o.whys = make(chan struct{}, n.share().window(t)), make(chan struct{}, stream.MaxEvidenceRequests)
 	machine := n.machine(t)
 	var err error
 	o.process, err = n.host.Open(host.Options{
-		Channel: t.channel(), Name: t.name(), Machine: machine, Upper: o, Again: n.again || n.c.Rejoin,
+		Channel: channelOf(t), Name: streamName(t), Machine: machine, Upper: o, Again: n.again || n.c.Rejoin,
 		Class: link.Bulk,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.name(), err)
+		return nil, fmt.Errorf("%s: %w", streamName(t), err)
 	}
 	if l.table == nil {
-		l.table = make(map[stream]*opened)
+		l.table = make(map[stream.Key]*opened)
 	}
 	l.table[t] = o
 	return o, nil
@@ -221,33 +234,25 @@ func (n *Node) reopen() {
 	}
 	for channel := uint32(firstStream); channel <= lastStream; channel++ {
 		t := streamOf(channel)
-		if n.share().allows(t) != nil || t.algorithm == SM && n.c.SignerKey == nil {
+		if n.share().allows(t) != nil || t.Algorithm == SM && n.c.SignerKey == nil {
 			continue
 		}
 		if _, err := n.streams.open(n, t); err != nil {
-			n.c.Log.Warn("a stream of agreements cannot be opened", "stream", t.name(), "why", err)
+			n.c.Log.Warn("a stream of agreements cannot be opened", "stream", streamName(t), "why", err)
 		}
 	}
 }
 
 // machine makes the machine of a stream, or of a liar in it.
-func (n *Node) machine(t stream) parley.Machine {
-	when, size, window := n.c.streamed(), len(n.c.Members), n.share().window(t)
-	var honest parley.Machine
-	var rounds lockstep.Protocol
-	var shared *slots
-	if t.all() {
-		m, p := newNames(t, size, window, n.self, when)
-		honest, rounds, shared = m, p, &m.slots
-	} else {
-		m, p := newAsks(t, size, window, n.self, when, n.nameOf)
-		honest, rounds, shared = m, p, &m.slots
-	}
-	shared.intact = !n.c.Rejoin && (n.c.Dir == "" || n.admin.life < rejoined)
+func (n *Node) machine(t stream.Key) parley.Machine {
+	p := stream.New(stream.Config{
+		Key: t, N: len(n.c.Members), Window: n.share().window(t), Name: n.nameOf,
+		DiskIntact: !n.c.Rejoin && (n.c.Dir == "" || n.admin.life < rejoined),
+	}, n.c.streamed())
 	if n.c.Lab == nil {
-		return honest
+		return p.New(n.self)
 	}
-	return faulty.New(shared.described(rounds, when, honest), 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
+	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
 }
 
 func (n *Node) nameOf(id parley.ID) string { return n.c.Members[id].Name }
@@ -255,7 +260,7 @@ func (n *Node) nameOf(id parley.ID) string { return n.c.Members[id].Name }
 // opened is a stream at one node, and the upper of its machine.
 type opened struct {
 	n       *Node
-	t       stream
+	t       stream.Key
 	process *host.Process
 	room    chan struct{} // held by each question
 	whys    chan struct{} // and by each that asks for evidence
@@ -264,14 +269,14 @@ type opened struct {
 	next    uint64 // number of the last question
 	waiting map[uint64]chan answer
 
-	accounts []Account // of the decision that comes next; of steps only
+	evidence []stream.Evidence // of the decision that comes next; of steps only
 }
 
 // answer is what comes of a question.
 type answer struct {
 	slot     uint64
 	value    []byte
-	evidence []Account
+	evidence []stream.Evidence
 	err      error
 }
 
@@ -280,7 +285,7 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 	if ctx.Err() != nil {
 		return answer{}, fmt.Errorf("%w: %w", ErrRefused, context.Cause(ctx))
 	}
-	if !o.t.all() && m.Seq == whyWanted {
+	if !o.t.All() && m.Seq != 0 {
 		if err := o.hold(ctx, o.whys); err != nil {
 			return answer{}, err
 		}
@@ -305,8 +310,8 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 		return a, a.err
 	case <-ctx.Done():
 		o.take(m.Value)
-		if o.t.all() {
-			_ = o.process.Request(parley.Msg{Kind: withdrawn, Value: m.Value}) // it fails if the node has closed
+		if o.t.All() {
+			_ = o.process.Request(parley.Msg{Kind: stream.Withdrawn, Value: m.Value}) // it fails if the node has closed
 		}
 		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 	case <-o.n.streams.closed:
@@ -338,16 +343,16 @@ func (o *opened) take(number uint64) chan answer {
 // Deliver takes a decision. It is part of a step.
 func (o *opened) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	if m.Kind == parley.Carried {
-		if one, ok := decodeAccount(from, m.Body); ok {
-			o.accounts = append(o.accounts, one)
+		if one, ok := stream.DecodeEvidence(from, m.Body); ok {
+			o.evidence = append(o.evidence, one)
 		}
 		return
 	}
-	slices.SortFunc(o.accounts, func(a, b Account) int { return int(a.Node) - int(b.Node) })
-	a := answer{m.Seq, m.Body, o.accounts, nil}
-	if o.accounts = nil; !o.t.all() {
+	slices.SortFunc(o.evidence, func(a, b stream.Evidence) int { return int(a.Node) - int(b.Node) })
+	a := answer{m.Seq, m.Body, o.evidence, nil}
+	if o.evidence = nil; !o.t.All() {
 		if list := o.n.streams.listeners(); len(list) > 0 {
-			d := Decision{from, o.t.algorithm, o.t.m, m.Seq, m.Body, a.evidence}
+			d := Decision{from, o.t.Algorithm, o.t.M, m.Seq, m.Body, a.evidence}
 			for _, each := range list {
 				(*each)(d)
 			}
@@ -362,9 +367,9 @@ func (o *opened) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 
 // Indicate takes what becomes of questions that get no answer.
 func (o *opened) Indicate(_ parley.Path, m parley.Msg) {
-	if m.Kind == unanswered || m.Kind == undecided {
+	if m.Kind == stream.Unanswered || m.Kind == stream.Undecided {
 		began := ErrUnknown
-		if m.Seq == 0 || m.Kind == undecided {
+		if m.Seq == 0 || m.Kind == stream.Undecided {
 			began = ErrRefused
 		}
 		if told := o.take(m.Value); told != nil {

@@ -1,8 +1,10 @@
 package cluster
 
+import "parley/agreement/stream"
+
 // FillWindow takes all places that questions of a node may have.
 func FillWindow(n *Node, a Algorithm, m int) {
-	o, err := n.streams.open(n, stream{algorithm: a, m: m, source: n.self})
+	o, err := n.streams.open(n, stream.Key{Algorithm: a, M: m, Source: n.self})
 	if err != nil {
 		panic(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/agreement/stream"
 )
 
 // Agreement is a kind of agreement: by an algorithm, in spite of M liars.
@@ -24,7 +25,7 @@ func (c Config) agreements() []Agreement {
 	}
 	first := Agreement{EIG, EIG.Most(len(c.Members))}
 	all := []Agreement{first}
-	for a := range Algorithm(len(algorithms)) {
+	for a := range stream.Algorithms {
 		most := a.Most(len(c.Members))
 		for m := min(1, most); m <= most; m++ {
 			if one := (Agreement{a, m}); one != first {
@@ -38,7 +39,7 @@ func (c Config) agreements() []Agreement {
 // CheckAgreements tells what is wrong with those of the configuration.
 func (c Config) CheckAgreements() error {
 	for i, a := range c.Agreements {
-		if err := (stream{algorithm: a.Algorithm, m: a.M}).check(len(c.Members)); err != nil {
+		if err := (stream.Key{Algorithm: a.Algorithm, M: a.M}).Check(len(c.Members)); err != nil {
 			return fmt.Errorf("agreements by %v: %w", a, err)
 		}
 		if slices.Contains(c.Agreements[:i], a) {
@@ -71,11 +72,11 @@ func (n *Node) share() share {
 func (s share) counted() share {
 	for i, a := range s.list {
 		for source := range parley.ID(s.n) {
-			if (stream{a.Algorithm, a.M, source}).check(s.n) == nil {
+			if (stream.Key{Algorithm: a.Algorithm, M: a.M, Source: source}).Check(s.n) == nil {
 				s.parts++
 			}
 		}
-		if (stream{a.Algorithm, a.M, everybody}).check(s.n) == nil {
+		if (stream.Key{Algorithm: a.Algorithm, M: a.M, Source: stream.Everyone}).Check(s.n) == nil {
 			s.parts++
 		}
 		if i == 0 {
@@ -86,11 +87,11 @@ func (s share) counted() share {
 }
 
 // part is which part of all that there is a stream has: one of so many.
-func (s share) part(t stream) int {
+func (s share) part(t stream.Key) int {
 	switch others := s.parts - s.first; {
 	case others == 0:
 		return s.parts
-	case s.list[0] == Agreement{t.algorithm, t.m}:
+	case s.list[0] == Agreement{t.Algorithm, t.M}:
 		return 2 * s.first
 	default:
 		return 2 * others
@@ -98,13 +99,13 @@ func (s share) part(t stream) int {
 }
 
 // allows tells why a stream is none of the node's.
-func (s share) allows(t stream) error {
-	if err := t.check(s.n); err != nil {
+func (s share) allows(t stream.Key) error {
+	if err := t.Check(s.n); err != nil {
 		return err
 	}
-	if !slices.Contains(s.list, Agreement{t.algorithm, t.m}) {
+	if !slices.Contains(s.list, Agreement{t.Algorithm, t.M}) {
 		return fmt.Errorf("the nodes are not configured for agreements by %v in spite of %d liars: they are for %v",
-			t.algorithm, t.m, s.list)
+			t.Algorithm, t.M, s.list)
 	}
 	return nil
 }
@@ -121,19 +122,19 @@ const (
 // window is how many slots of a stream may have begun in the time that one lasts if
 // somebody is silent. If liars call for all that they may, the slots of all streams keep
 // one processor of a node busy for two thirds of the time.
-func (s share) window(t stream) int {
-	last := t.rounds(s.n).Last
+func (s share) window(t stream.Key) int {
+	last := t.Rounds(s.n).Last
 	frames, sources := s.n*(s.n-1)*(last+1), 1
-	if t.all() {
+	if t.All() {
 		sources = s.n
 	}
-	size := 2048 + sources*512 + 2*max(t.m, 1)*t.frameLimit(s.n)
+	size := 2048 + sources*512 + 2*max(t.M, 1)*t.FrameLimit(s.n)
 	work := time.Duration(frames*sources) * frameWork
-	switch t.algorithm {
+	switch t.Algorithm {
 	case OM: // which has a place for every path
-		size += sources * 48 * paths(s.n, t.m)
+		size += sources * 48 * paths(s.n, t.M)
 	case SM: // two chains that are good, and one in a round from each liar that is not
-		work += time.Duration(sources*(2+t.m*(t.m+1))*(t.m+1)) * signWork
+		work += time.Duration(sources*(2+t.M*(t.M+1))*(t.M+1)) * signWork
 	}
 	inMemory := s.n * slotMemory / s.part(t) / size
 	inTime := int(time.Duration(last+2) * time.Duration(s.round) * 2 / 3 / time.Duration(s.part(t)) / work)

@@ -5,16 +5,11 @@ import (
 	"testing"
 
 	"parley"
+	"parley/agreement/stream"
 	"parley/lockstep"
 )
 
-// alone is a step of one process that has nobody to talk to.
-func alone(self parley.ID, n int) (*parley.Step, *quiet) {
-	h := &quiet{refused: make(map[string]int)}
-	return &parley.Step{Self: self, N: n, Host: h}, h
-}
-
-// quiet is the host of such a step: it counts what is refused.
+// quiet is the host of a step that counts what is refused.
 type quiet struct{ refused map[string]int }
 
 func (*quiet) Choose(int) int                        { return 0 }
@@ -38,23 +33,19 @@ func TestStreamsShareMemory(t *testing.T) {
 				continue
 			}
 			window := all.window(one)
-			var m parley.Machine
-			if one.all() {
-				m, _ = newNames(one, n, window, 0, c.streamed())
-			} else {
-				m, _ = newAsks(one, n, window, 0, c.streamed(), parley.ID.String)
-			}
+			m := stream.New(stream.Config{Key: one, N: n, Window: window}, c.streamed()).New(0)
 			machines = append(machines, m)
-			s, h := alone(0, n)
+			h := &quiet{refused: make(map[string]int)}
+			s := &parley.Step{N: n, Host: h}
 			m.Start(s)
 			for slot := 2 * window; slot > 0; slot-- { // those of the next window are kept
 				s.Effects = nil
-				value := make([]byte, one.frameLimit(n)-100)
+				value := make([]byte, one.FrameLimit(n)-100)
 				body := parley.AppendMsg(nil, 0, parley.Msg{Kind: 1, Body: value})
 				m.Receive(s, parley.ID(n-1), parley.Msg{Kind: lockstep.Frame, Value: uint64(slot), Body: body})
 			}
 			if h.refused["frame of a slot past the window"] != window {
-				t.Errorf("%s: %v", one.name(), h.refused)
+				t.Errorf("%s: %v", streamName(one), h.refused)
 			}
 		}
 		if len(machines) != all.parts {
@@ -86,7 +77,7 @@ func TestTheFirstHasHalf(t *testing.T) {
 	for channel := uint32(firstStream); channel <= lastStream; channel++ {
 		if one := streamOf(channel); all.allows(one) == nil {
 			i := 1
-			if one.algorithm == EIG {
+			if one.Algorithm == EIG {
 				i = 0
 			}
 			sum[i] += 1 / float64(all.part(one))
@@ -96,9 +87,33 @@ func TestTheFirstHasHalf(t *testing.T) {
 		t.Errorf("the parts are %v", sum)
 	}
 	c.Agreements = []Agreement{{EIG, 1}}
-	one := stream{EIG, 1, 0}
+	one := stream.Key{Algorithm: EIG, M: 1}
 	few, only := all.window(one), of(c).window(one)
 	if t.Logf("windows of %d and %d", few, only); only < 2*few-1 || only > 2*few+1 {
 		t.Errorf("windows of %d, and of %d if it is the only one", few, only)
+	}
+}
+
+// The channel of a stream names it, and nothing else does that makes sense.
+func TestStreamChannels(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 7, 13, 14} {
+		count := 0
+		for channel := uint32(firstStream); channel <= lastStream; channel++ {
+			one := streamOf(channel)
+			if one.Check(n) == nil {
+				count++
+				if channelOf(one) != channel {
+					t.Errorf("%+v has channel %d, not %d", one, channelOf(one), channel)
+				}
+			}
+		}
+		// By algorithm: sources and all, for every m.
+		want := map[int]int{
+			2: 3 * (1 + 1 + 1 + 1), 3: 4 * (1 + 1 + 1 + 1), 4: 5 * (1 + 1 + 2 + 1), 7: 8 * (2 + 2 + 4 + 2),
+			13: 14*(4+4+4+4) - 2*2, // eig and om of all for m = 3 and 4
+		}[n]
+		if count != want {
+			t.Errorf("%d streams among %d nodes, not %d", count, n, want)
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"parley"
 	"parley/agreement/consensus"
+	"parley/agreement/stream"
 	"parley/cluster"
 	"parley/faulty"
 )
@@ -119,8 +120,8 @@ func TestEvidence(t *testing.T) {
 				cluster.SM: "attack:node2", cluster.PhaseKing: "king: attack",
 			}[a]
 			account := d.Evidence[3]
-			if account.Node != 3 || !slices.ContainsFunc(account.Heard, func(h cluster.Heard) bool { return h.Text == text }) {
-				t.Errorf("%v: node 3 tells of %v, not of %s", a, account.Heard, text)
+			if account.Node != 3 || !slices.ContainsFunc(account.Received, func(h stream.ReceivedValue) bool { return h.Text == text }) {
+				t.Errorf("%v: node 3 tells of %v, not of %s", a, account.Received, text)
 			}
 			if tree := a == cluster.EIG || a == cluster.OM; tree != (len(account.Tree) > 0) || tree && string(account.Tree[0].Out) != "attack" {
 				t.Errorf("%v: %v", a, account.Tree)

@@ -9,6 +9,7 @@ import (
 	"parley/agreement/interactive"
 	"parley/agreement/phaseking"
 	"parley/agreement/problem"
+	"parley/agreement/stream"
 	"parley/clock/convergence"
 	"parley/lockstep"
 )
@@ -70,9 +71,9 @@ type clockwork struct {
 // newClockwork makes a node's clock. Round is the length of rounds of the agreement on the
 // date, and slack how late a node may be in them.
 func newClockwork(plan convergence.Plan, self parley.ID, round, slack parley.Tick, wall func() int64) *clockwork {
-	in := problem.Instance{N: plan.N, M: plan.M, Default: nothing}
+	in := problem.Instance{N: plan.N, M: plan.M, Default: stream.NoValue()}
 	rounds := interactive.Rounds(interactive.Config{Instance: in, Over: func(in problem.Instance) lockstep.Protocol {
-		if in.N <= mostNodes && in.M <= 2 {
+		if in.N <= stream.MaxProcesses && in.M <= 2 {
 			return eig.Observed(in)
 		}
 		return interactive.FromSource(in, phaseking.Rounds(phaseking.Config{Instance: in}))

@@ -301,3 +301,10 @@ func (a *single) decide(s *parley.Step) {
 
 // State visits the one variable.
 func (a *single) State(v *parley.Vars) { v.Durable(func() { v.Bool("committed", &a.committed) }) }
+
+func visitText(v *parley.Vars, name string, text *string) {
+	b := []byte(*text)
+	if v.Bytes(name, &b); v.Loading() {
+		*text = string(b)
+	}
+}

@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"crypto/ed25519"
+	"encoding/binary"
 
 	"parley"
+	"parley/agreement/stream"
 	"parley/cluster/link"
 	"parley/lockstep"
 )
@@ -37,8 +39,8 @@ func Greeting(c Config, incarnation uint64) link.Hello {
 // AgreementRounds is the protocol of a slot of a stream, its channel, and how long a frame
 // of its may be.
 func AgreementRounds(a Algorithm, m int, source parley.ID, n int) (p lockstep.Protocol, channel uint32, limit int) {
-	t := stream{algorithm: a, m: m, source: source}
-	return t.rounds(n), t.channel(), t.frameLimit(n)
+	t := stream.Key{Algorithm: a, M: m, Source: source}
+	return t.Rounds(n), channelOf(t), t.FrameLimit(n)
 }
 
 // EachChannel goes through the channels of all streams that a configuration has, with how
@@ -48,16 +50,17 @@ func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 	all := (&Node{c: c}).share()
 	for channel := uint32(firstStream); channel <= lastStream; channel++ {
 		if t := streamOf(channel); all.allows(t) == nil {
-			each(channel, all.window(t), t.frameLimit(len(c.Members)))
+			each(channel, all.window(t), t.FrameLimit(len(c.Members)))
 		}
 	}
 }
 
 // SignAs returns what a key signs in a slot of a stream.
 func SignAs(cluster string, key ed25519.PrivateKey, a Algorithm, m int, source parley.ID, slot uint64) func(b []byte) []byte {
-	h := numbered{slot: slot}
-	context := stream{algorithm: a, m: m, source: source}.name()
-	return func(b []byte) []byte { return ed25519.Sign(key, signed(cluster, context, h.with(b))) }
+	context := streamName(stream.Key{Algorithm: a, M: m, Source: source})
+	return func(b []byte) []byte {
+		return ed25519.Sign(key, signed(cluster, context, append(binary.BigEndian.AppendUint64(nil, slot), b...)))
+	}
 }
 
 // Refusals counts what a node has not accepted of another, by reason: links, host and

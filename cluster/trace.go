@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/agreement/stream"
 	"parley/cluster/host"
 	"parley/faulty"
 	"parley/lockstep"
@@ -94,8 +95,8 @@ func (n *Node) header(o host.Options, now parley.Tick) trace.Header {
 		}
 	case channel >= firstStream && channel <= lastStream:
 		t := streamOf(channel)
-		h.M = t.m
-		h.Protocol, h.Args = t.catalogued(size)
+		h.M = t.M
+		h.Protocol, h.Args = cataloguedSlot(t, size)
 	}
 	return h
 }
@@ -122,21 +123,19 @@ func (n *Node) played(p parley.Protocol, l Level) parley.Machine {
 	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
 }
 
-// catalogued is what the catalog calls the protocol of a slot, and its arguments.
-func (t stream) catalogued(size string) (name string, args []string) {
-	m := fmt.Sprintf("--m=%d", t.m)
-	if t.all() {
-		return "interactive", []string{"interactive", size, m, "--over=" + t.algorithm.String(), otherwise}
+// cataloguedSlot is what the catalog calls the protocol of a slot, and its arguments.
+func cataloguedSlot(t stream.Key, size string) (name string, args []string) {
+	m, otherwise := fmt.Sprintf("--m=%d", t.M), "--default="+string(stream.NoValue())
+	if t.All() {
+		return "interactive", []string{"interactive", size, m, "--over=" + t.Algorithm.String(), otherwise}
 	}
-	name = t.algorithm.String()
-	args = []string{name, size, m, fmt.Sprintf("--source=%d", t.source+1), otherwise}
-	if t.algorithm == SM {
+	name = t.Algorithm.String()
+	args = []string{name, size, m, fmt.Sprintf("--source=%d", t.Source+1), otherwise}
+	if t.Algorithm == SM {
 		args = append(args, "--relay=two")
 	}
 	return name, args
 }
-
-var otherwise = "--default=" + string(nothing)
 
 // trace begins the trace of a machine.
 func (n *Node) trace(h trace.Header) func(trace.Event) {
@@ -229,11 +228,11 @@ func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
 		return parley.Protocol{}, 0, false
 	}
 	t := streamOf(h.Node.Channel)
-	if t.check(h.N) != nil || t.name() != h.Node.Machine {
+	if t.Check(h.N) != nil || streamName(t) != h.Node.Machine {
 		return parley.Protocol{}, 0, false
 	}
 	when := Config{Round: time.Duration(max(h.Node.Round, 1))}.streamed()
-	rounds := t.rounds(h.N)
+	rounds := t.Rounds(h.N)
 	return lockstep.Of(rounds, when), rounds.Last, true
 }
 
@@ -249,45 +248,4 @@ func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
 	n := &Node{c: Config{Members: make([]Member, h.N), M: h.M, Round: time.Duration(max(h.Node.Round, 1))}}
 	p, err := n.leveled(GroupConfig{Level: level})
 	return p, err == nil
-}
-
-// NoValue is what is decided on, in a slot, of a node that was asked for no value.
-func NoValue() []byte { return bytes.Clone(nothing) }
-
-// Unanswered is indicated of a question that gets no answer, and Undecided of one that gets none
-// because nobody correct decides on it, with the slot for its Seq and the question's number for
-// its Value.
-const (
-	Unanswered = unanswered
-	Undecided  = undecided
-)
-
-// Withdrawn is a Request that takes a question back, the one with the number in its Value.
-const Withdrawn = withdrawn
-
-// ProposedValue reads what a node was asked to propose: a Request of a stream in which all
-// nodes propose.
-func ProposedValue(m parley.Msg) (name string, value []byte, ok bool) {
-	one, _, ok := readItem(m.Body)
-	return one.name, one.value, ok
-}
-
-// AgreedVector reads what such a stream answers: the values of n nodes, nil where there is none.
-func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
-	b := m.Body
-	for range n {
-		size, more, err := parley.ReadUvarint(b, uint64(len(b)))
-		if err != nil || size > uint64(len(more))+1 {
-			return nil, false
-		}
-		var v []byte
-		if size > 0 {
-			v, more = more[:size-1:size-1], more[size-1:]
-			if v == nil {
-				v = []byte{}
-			}
-		}
-		values, b = append(values, v), more
-	}
-	return values, len(b) == 0
 }

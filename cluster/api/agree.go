@@ -90,7 +90,7 @@ func (s *Server) decision(d cluster.Decision) *parleyv1.Decision {
 	}
 	for _, a := range d.Evidence {
 		account := &parleyv1.Account{Node: s.nameOf(a.Node), Cut: a.Cut}
-		for _, x := range a.Heard {
+		for _, x := range a.Received {
 			account.Heard = append(account.Heard,
 				&parleyv1.Heard{Round: uint32(x.Round), From: s.nameOf(x.From), Text: x.Text})
 		}

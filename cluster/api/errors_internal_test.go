@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"parley/agreement/stream"
 	"parley/cluster"
 	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
@@ -137,7 +138,7 @@ func TestNoValue(t *testing.T) {
 	s := New(Config{})
 	defer s.stop()
 	none, some := []byte("\x00nothing\x00"), []byte("x")
-	d := s.decision(cluster.Decision{Value: none, Evidence: []cluster.Account{{Tree: []cluster.Branch{
+	d := s.decision(cluster.Decision{Value: none, Evidence: []stream.Evidence{{Tree: []stream.Branch{
 		{In: none, Out: some}, {In: some, Out: none}, {In: []byte{}, Out: nil},
 	}}}})
 	tree := d.GetEvidence()[0].GetTree()

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"parley"
-	"parley/cluster"
+	"parley/agreement/stream"
 )
 
 // slots judges a stream of agreements on the values of one source, slot by slot.
@@ -43,10 +43,10 @@ func (e *evidence) slots(c *Channel) {
 			continue
 		}
 		switch i.Msg.Kind {
-		case cluster.Unanswered:
+		case stream.Unanswered:
 			f.at(i.Msg.Seq).held.Add(source)
 			fallthrough
-		case cluster.Undecided: // it has decided on no value, as all others, for it was late
+		case stream.Undecided: // it has decided on no value, as all others, for it was late
 			proposed[i.Msg.Seq] = q
 			if e.unknown.Len() > 0 { // perhaps at those that left no trace
 				f.at(i.Msg.Seq).held.Add(source)
@@ -64,7 +64,7 @@ func (e *evidence) slots(c *Channel) {
 			h.Requests = append(h.Requests, q)
 		} else if when, ok := s.begun[source]; ok && !e.partial.Has(source) && !e.signs() {
 			h.Requests = append(h.Requests, parley.Happening{
-				At: source, From: source, When: when, Msg: parley.Msg{Kind: parley.Propose, Body: cluster.NoValue()},
+				At: source, From: source, When: when, Msg: parley.Msg{Kind: parley.Propose, Body: stream.NoValue()},
 			})
 		}
 		failed := e.failedIn(s)
@@ -129,7 +129,7 @@ func (e *evidence) fill(h *parley.History, s *slot, failed parley.Set) {
 			continue
 		}
 		h.Deliveries = append(h.Deliveries, parley.Happening{
-			At: id, From: id, When: s.begun[id], Msg: parley.Msg{Kind: parley.Decide, Seq: s.number, Body: cluster.NoValue()},
+			At: id, From: id, When: s.begun[id], Msg: parley.Msg{Kind: parley.Decide, Seq: s.number, Body: stream.NoValue()},
 		})
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"parley"
 	"parley/agreement/interactive"
-	"parley/cluster"
+	"parley/agreement/stream"
 )
 
 // named is what was asked and answered under one name.
@@ -85,13 +85,13 @@ func (e *evidence) named() map[string]*named {
 	all := make(map[string]*named)
 	names := make(map[[2]uint64]string) // of questions, by node and number
 	for _, q := range e.h.Requests {
-		if q.Msg.Kind == cluster.Withdrawn {
+		if q.Msg.Kind == stream.Withdrawn {
 			if name, known := names[[2]uint64{uint64(q.At), q.Msg.Value}]; known {
 				all[name].back.Add(q.At)
 			}
 			continue
 		}
-		name, value, ok := cluster.ProposedValue(q.Msg)
+		name, value, ok := stream.RequestedValue(q.Msg)
 		if q.Msg.Kind != parley.Propose || !ok {
 			continue
 		}
@@ -116,14 +116,14 @@ func (e *evidence) named() map[string]*named {
 
 // answer notes an answer.
 func (n *named) answer(d parley.Happening, h *parley.History) {
-	values, ok := cluster.AgreedVector(d.Msg, h.N)
+	values, ok := stream.AgreedVector(d.Msg, h.N)
 	if !ok {
 		n.differs = fmt.Errorf("%s was answered what is no vector", h.Name(d.At))
 		return
 	}
 	for i, v := range values {
 		if v == nil {
-			values[i] = cluster.NoValue()
+			values[i] = stream.NoValue()
 		}
 	}
 	slot := d.Msg.Seq
@@ -206,6 +206,6 @@ func (e *evidence) inTime(n *named) (out []parley.Happening) {
 func (e *evidence) missing(n *named, id parley.ID) bool {
 	return !slices.ContainsFunc(n.answers, func(a parley.Happening) bool {
 		vector, err := interactive.DecodeVector(a.Msg.Body)
-		return err != nil || !bytes.Equal(vector[id], cluster.NoValue())
+		return err != nil || !bytes.Equal(vector[id], stream.NoValue())
 	})
 }

@@ -59,10 +59,10 @@ cluster/store          free    : core cluster/disk
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
 cluster/lab            free    : core trace cluster/cert cluster/link cluster/store cluster/host
 cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/disk cluster/store cluster/host
-cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus replica/*
+cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
-cluster/audit          free    : core adapters trace problems agreement/interactive broadcast/byzantine cluster
+cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/*
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols

@@ -1,4 +1,4 @@
-package cluster
+package stream
 
 import (
 	"bytes"
@@ -27,7 +27,8 @@ func vectors(s *sim.Sim) map[parley.ID]map[uint64][]string {
 	for _, d := range s.History.Deliveries {
 		if s.History.Correct(d.At) && d.Msg.Kind == parley.Decide {
 			var list []string
-			for _, v := range readValues(d.Msg.Body, s.History.N) {
+			values, _ := AgreedVector(d.Msg, s.History.N)
+			for _, v := range values {
 				list = append(list, string(v))
 			}
 			out[d.At][d.Msg.Value] = list
@@ -42,7 +43,7 @@ func TestALonelyProposal(t *testing.T) {
 	common := func(id parley.ID) string { return fmt.Sprintf("%0100d", id) }
 	for _, how := range []faulty.Behaviour{faulty.Honest, faulty.Silent, faulty.TwoFaced} {
 		opt := sim.Options{
-			Protocol: simulated(stream{EIG, 1, everybody}, 4), Faulty: map[parley.ID]faulty.Behaviour{3: how}, Until: 60000,
+			Protocol: simulated(Key{EIG, 1, Everyone}, 4), Faulty: map[parley.ID]faulty.Behaviour{3: how}, Until: 60000,
 		}
 		for id := range parley.ID(3) {
 			lonely := fmt.Sprintf("lonely%d", id)
@@ -60,9 +61,9 @@ func TestALonelyProposal(t *testing.T) {
 	}
 }
 
-// More names than one value has room for are agreed on in turn, with everybody's values.
+// More names than one value has room for are agreed on in turn, with Everyone's values.
 func TestManyProposals(t *testing.T) {
-	opt := sim.Options{Protocol: simulated(stream{EIG, 1, everybody}, 4), Until: 200000, Steps: 1 << 20}
+	opt := sim.Options{Protocol: simulated(Key{EIG, 1, Everyone}, 4), Until: 200000, Steps: 1 << 20}
 	const count = 12
 	for id := range parley.ID(4) {
 		for k := range uint64(count) {

@@ -1,4 +1,4 @@
-package cluster
+package stream
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func TestFirstQuestion(t *testing.T) {
 	for silent, most := range map[int][2]parley.Tick{ // delays of the first and the second answer, in rounds
 		0: {2, 1}, 1: {4, 2}, 2: {11, 2},
 	} {
-		p := simulatedIn(stream{EIG, 1, 0}, 4, 8, roomier)
+		p := simulatedIn(Key{EIG, 1, 0}, 4, 8, roomier)
 		opt := sim.Options{Protocol: p, Until: 2 * second}
 		opt.Requests = []sim.Request{question(0, first, 1, "one"), question(0, second, 2, "two")}
 		for id := range parley.ID(silent) { // which is more than may be faulty, if they are two
@@ -26,7 +26,7 @@ func TestFirstQuestion(t *testing.T) {
 		s := sim.Run(opt)
 		told := make(map[uint64]parley.Tick)
 		for _, d := range slices.Concat(s.History.Deliveries, s.History.Indications) {
-			if d.At == 0 && (d.Msg.Kind == parley.Decide || d.Msg.Kind == unanswered) {
+			if d.At == 0 && (d.Msg.Kind == parley.Decide || d.Msg.Kind == Unanswered) {
 				told[d.Msg.Value] = d.When
 			}
 		}
@@ -45,7 +45,7 @@ func TestFirstQuestion(t *testing.T) {
 // vector, although one is silent: it says it in the slot that another begins.
 func TestFirstProposals(t *testing.T) {
 	for seed := range uint64(10) {
-		opt := returning(stream{EIG, 1, everybody}, 4, seed)
+		opt := returning(Key{EIG, 1, Everyone}, 4, seed)
 		opt.Faulty = map[parley.ID]faulty.Behaviour{3: faulty.Silent}
 		for id, when := range []parley.Tick{0, 4000, 0} {
 			one := proposal(parley.ID(id), when, 1, "first", fmt.Sprint("of ", id))

@@ -1,4 +1,4 @@
-package cluster
+package stream
 
 import (
 	"encoding/binary"
@@ -6,8 +6,9 @@ import (
 	"parley"
 )
 
-// item is a value under a name: the length of the name, the name, that of the value, the
-// value. An entry is a row of them, each behind a byte that is 1 if it is ripe, else 0.
+// item is a value under a name. It is written as the length of the name, the name, the length of
+// the value, the value. An entry of a slot's vector is a sequence of items, each behind a byte that is 1
+// if the item is ripe, and 0 otherwise.
 type item struct {
 	name  string
 	value []byte
@@ -31,8 +32,8 @@ func readItem(b []byte) (one item, rest []byte, ok bool) {
 	return item{string(parts[0]), append([]byte{}, parts[1]...)}, b, true
 }
 
-// eachItem goes through an entry. One that is none to its end has nothing in it, and so
-// has the default.
+// eachItem goes through an entry. An entry that cannot be read to its end counts as empty, and so does
+// the default.
 func eachItem(entry []byte, each func(one item, ripe bool)) {
 	type read struct {
 		one  item
@@ -52,7 +53,7 @@ func eachItem(entry []byte, each func(one item, ripe bool)) {
 	}
 }
 
-// appendValues writes values, each behind its length and one, or a 0 if there is none.
+// appendValues writes values, each behind its length plus one, or a 0 if there is none.
 func appendValues(b []byte, values [][]byte) []byte {
 	for _, v := range values {
 		if v == nil {
@@ -62,16 +63,4 @@ func appendValues(b []byte, values [][]byte) []byte {
 		b = append(binary.AppendUvarint(b, uint64(len(v))+1), v...)
 	}
 	return b
-}
-
-// readValues reads what appendValues wrote.
-func readValues(b []byte, n int) [][]byte {
-	values := make([][]byte, n)
-	for i := range values {
-		size, k := binary.Uvarint(b)
-		if b = b[k:]; size > 0 {
-			values[i], b = b[:size-1:size-1], b[size-1:]
-		}
-	}
-	return values
 }

@@ -1,4 +1,4 @@
-package cluster
+package stream
 
 import (
 	"bytes"
@@ -13,26 +13,11 @@ import (
 )
 
 // simulated is a stream as a protocol.
-func simulated(t stream, n int) parley.Protocol { return simulatedIn(t, n, 64, lockstep.Called) }
+func simulated(t Key, n int) parley.Protocol { return simulatedIn(t, n, 64, lockstep.Called) }
 
 // simulatedIn has a window of slots, and rounds of a length of its own.
-func simulatedIn(t stream, n, window int, when lockstep.Schedule) parley.Protocol {
-	name := func(id parley.ID) string { return id.String() }
-	machine := func(self parley.ID) (parley.Machine, *slots, lockstep.Protocol) {
-		if t.all() {
-			m, p := newNames(t, n, window, self, when)
-			return m, &m.slots, p
-		}
-		m, p := newAsks(t, n, window, self, when, name)
-		return m, &m.slots, p
-	}
-	_, shared, rounds := machine(0)
-	p := shared.described(rounds, when, nil)
-	p.New = func(self parley.ID) parley.Machine {
-		m, _, _ := machine(self)
-		return m
-	}
-	return p
+func simulatedIn(t Key, n, window int, when lockstep.Schedule) parley.Protocol {
+	return New(Config{Key: t, N: n, Window: window}, when)
 }
 
 // question is a request of a stream's source.
@@ -53,7 +38,7 @@ func outcomes(s *sim.Sim) (decided map[parley.ID]map[uint64]string, missing []ui
 		}
 	}
 	for _, d := range s.History.Indications {
-		if s.History.Correct(d.At) && d.Msg.Kind == unanswered {
+		if s.History.Correct(d.At) && d.Msg.Kind == Unanswered {
 			missing = append(missing, d.Msg.Value)
 		}
 	}
@@ -66,7 +51,7 @@ func TestEveryQuestionIsAnswered(t *testing.T) {
 	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
 		for i, how := range []faulty.Behaviour{faulty.Silent, faulty.Random, faulty.TwoFaced} {
 			for seed := range uint64(5) {
-				p := simulated(stream{a, 1, 0}, 4)
+				p := simulated(Key{a, 1, 0}, 4)
 				opt := sim.Options{Protocol: p, Seed: seed, Faulty: map[parley.ID]faulty.Behaviour{2: how}, Steps: 1 << 20}
 				const count = 30
 				for k := range uint64(count) {
@@ -97,7 +82,7 @@ const lateness parley.Tick = 50_000
 
 // lateAt is a run in which what a process says at the time lateness comes to two others too late; or
 // to one, and what another says to it as well.
-func lateAt(t stream, at parley.ID, both bool, requests ...sim.Request) *sim.Sim {
+func lateAt(t Key, at parley.ID, both bool, requests ...sim.Request) *sim.Sim {
 	links := []sim.Link{{From: parley.SetOf(at), To: parley.SetOf(1, 2), Since: lateness, Until: lateness + 1, Loss: 1}}
 	if both {
 		links = []sim.Link{
@@ -121,7 +106,7 @@ func became(s *sim.Sim, kind parley.Kind) (numbers []uint64) {
 // A source whose value comes too late for the others does not take it for decided: nobody
 // has decided on anything, and it knows.
 func TestLateQuestion(t *testing.T) {
-	s := lateAt(stream{EIG, 1, 0}, 0, false,
+	s := lateAt(Key{EIG, 1, 0}, 0, false,
 		question(0, 0, 0, "none"), question(0, lateness, 1, "one"), question(0, 2*lateness, 2, "two"))
 	all, unknown := outcomes(s)
 	for id, of := range all {
@@ -129,7 +114,7 @@ func TestLateQuestion(t *testing.T) {
 			t.Errorf("process %d decided %v", id, of)
 		}
 	}
-	if nothing := became(s, undecided); !slices.Equal(nothing, []uint64{1}) || len(unknown) > 0 {
+	if nothing := became(s, Undecided); !slices.Equal(nothing, []uint64{1}) || len(unknown) > 0 {
 		t.Errorf("nothing became of %v, and unknown is %v", nothing, unknown)
 	}
 }
@@ -138,7 +123,7 @@ func TestLateQuestion(t *testing.T) {
 // be its value.
 func TestLateQuestionAndAnswer(t *testing.T) {
 	for _, value := range []string{"one", ""} {
-		s := lateAt(stream{EIG, 1, 0}, 0, true,
+		s := lateAt(Key{EIG, 1, 0}, 0, true,
 			question(0, 0, 0, "none"), question(0, lateness, 1, value), question(0, 2*lateness, 2, "two"))
 		all, unknown := outcomes(s)
 		for id, of := range all {
@@ -150,7 +135,7 @@ func TestLateQuestionAndAnswer(t *testing.T) {
 				t.Errorf("%q: process %d decided %v", value, id, of)
 			}
 		}
-		if nothing := became(s, undecided); len(nothing) > 0 || !slices.Equal(unknown, []uint64{1}) {
+		if nothing := became(s, Undecided); len(nothing) > 0 || !slices.Equal(unknown, []uint64{1}) {
 			t.Errorf("%q: nothing became of %v, and unknown is %v", value, nothing, unknown)
 		}
 	}
@@ -168,7 +153,7 @@ func TestLateProposal(t *testing.T) {
 				}})
 			}
 		}
-		s := lateAt(stream{EIG, 1, everybody}, 3, both, requests...)
+		s := lateAt(Key{EIG, 1, Everyone}, 3, both, requests...)
 		answers := make(map[uint64][]string)
 		for _, d := range s.History.Deliveries {
 			if d.Msg.Value > 0 {
@@ -183,8 +168,8 @@ func TestLateProposal(t *testing.T) {
 			first, unknown = whole, []uint64{1}
 		}
 		want := map[uint64][]string{1: slices.Repeat([]string{first}, 4-len(unknown)), 2: slices.Repeat([]string{whole}, 4)}
-		if fmt.Sprint(answers) != fmt.Sprint(want) || !slices.Equal(became(s, unanswered), unknown) {
-			t.Errorf("both ways: %v: %v, want %v; unknown is %v", both, answers, want, became(s, unanswered))
+		if fmt.Sprint(answers) != fmt.Sprint(want) || !slices.Equal(became(s, Unanswered), unknown) {
+			t.Errorf("both ways: %v: %v, want %v; unknown is %v", both, answers, want, became(s, Unanswered))
 		}
 	}
 }
@@ -206,7 +191,7 @@ func TestChainOfAnotherSlot(t *testing.T) {
 		return t.Honest
 	}}
 	s := sim.Run(sim.Options{
-		Protocol: simulated(stream{SM, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behaviour{0: again},
+		Protocol: simulated(Key{SM, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behaviour{0: again},
 		Requests: []sim.Request{question(0, 0, 1, "one"), question(0, 20000, 2, "two"), question(0, 40000, 3, "three")},
 	})
 	all, _ := outcomes(s)
@@ -235,7 +220,7 @@ func TestSlotsThatNobodyAskedFor(t *testing.T) {
 		return out
 	}}
 	s := sim.Run(sim.Options{
-		Protocol: simulated(stream{EIG, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behaviour{3: calls},
+		Protocol: simulated(Key{EIG, 1, 0}, 4), Faulty: map[parley.ID]faulty.Behaviour{3: calls},
 		Requests: []sim.Request{question(0, 0, 1, "one"), question(0, 200000, 2, "two")},
 	})
 	all, missing := outcomes(s)
@@ -261,17 +246,17 @@ func tells(change func(m *parley.Msg)) faulty.Behaviour {
 
 // Frames and values over the limits of a stream are as good as none.
 func TestStreamLimits(t *testing.T) {
-	large := stream{EIG, 3, 0}
+	large := Key{EIG, 3, 0}
 	for _, c := range []struct {
-		t     stream
+		t     Key
 		n     int
 		liar  parley.ID
 		tells func(m *parley.Msg)
 		why   string
 	}{
-		{stream{EIG, 1, 0}, 4, 1, func(m *parley.Msg) {
+		{Key{EIG, 1, 0}, 4, 1, func(m *parley.Msg) {
 			if m.Kind == lockstep.Frame && m.Seq == 1 {
-				m.Body = make([]byte, stream{EIG, 1, 0}.frameLimit(4)+1)
+				m.Body = make([]byte, Key{EIG, 1, 0}.FrameLimit(4)+1)
 			}
 		}, "frame over the limit of the stream"},
 		{large, 10, 1, func(m *parley.Msg) {
@@ -300,16 +285,16 @@ func TestStreamLimits(t *testing.T) {
 // No correct process's frame is over the limit, with the largest values there are.
 func TestLargestFrames(t *testing.T) {
 	for _, c := range []struct {
-		t stream
+		t Key
 		n int
 	}{
-		{stream{EIG, 1, 0}, 4}, {stream{OM, 1, 0}, 4}, {stream{SM, 2, 0}, 4}, {stream{PhaseKing, 1, 0}, 4},
-		{stream{EIG, 2, 0}, 7}, {stream{OM, 2, 0}, 7}, {stream{EIG, 3, 0}, 10}, {stream{OM, 3, 0}, 10},
+		{Key{EIG, 1, 0}, 4}, {Key{OM, 1, 0}, 4}, {Key{SM, 2, 0}, 4}, {Key{PhaseKing, 1, 0}, 4},
+		{Key{EIG, 2, 0}, 7}, {Key{OM, 2, 0}, 7}, {Key{EIG, 3, 0}, 10}, {Key{OM, 3, 0}, 10},
 	} {
 		// The source tells each another value, and two of a kind with signatures.
 		liar := faulty.Behaviour{Name: "many", Tell: func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
 			for i := range turn.Honest {
-				if m := &turn.Honest[i].Msg; m.Kind == lockstep.Frame && m.Seq == 0 && c.t.algorithm != SM {
+				if m := &turn.Honest[i].Msg; m.Kind == lockstep.Frame && m.Seq == 0 && c.t.Algorithm != SM {
 					m.Body = bytes.Clone(m.Body)
 					m.Body[len(m.Body)-1] = byte(turn.To)
 				}
@@ -318,37 +303,13 @@ func TestLargestFrames(t *testing.T) {
 		}}
 		s := sim.Run(sim.Options{
 			Protocol: simulated(c.t, c.n), Faulty: map[parley.ID]faulty.Behaviour{0: liar},
-			Requests: []sim.Request{question(0, 0, 1, string(bytes.Repeat([]byte("x"), c.t.limit())))},
+			Requests: []sim.Request{question(0, 0, 1, string(bytes.Repeat([]byte("x"), c.t.Limit())))},
 		})
 		if k := s.Stats.Refused["frame over the limit of the stream"]; k > 0 {
-			t.Errorf("%s among %d: %d frames refused", c.t.name(), c.n, k)
+			t.Errorf("%s among %d: %d frames refused", c.t, c.n, k)
 		}
-		if c.t.algorithm != SM && len(s.Stats.Refused) > 0 { // SM refuses what it knows
-			t.Errorf("%s among %d: %v", c.t.name(), c.n, s.Stats.Refused)
-		}
-	}
-}
-
-// The channel of a stream names it, and nothing else does that makes sense.
-func TestStreamChannels(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 4, 7, 13, 14} {
-		count := 0
-		for channel := uint32(firstStream); channel <= lastStream; channel++ {
-			one := streamOf(channel)
-			if one.check(n) == nil {
-				count++
-				if one.channel() != channel {
-					t.Errorf("%+v has channel %d, not %d", one, one.channel(), channel)
-				}
-			}
-		}
-		// By algorithm: sources and all, for every m.
-		want := map[int]int{
-			2: 3 * (1 + 1 + 1 + 1), 3: 4 * (1 + 1 + 1 + 1), 4: 5 * (1 + 1 + 2 + 1), 7: 8 * (2 + 2 + 4 + 2),
-			13: 14*(4+4+4+4) - 2*2, // eig and om of all for m = 3 and 4
-		}[n]
-		if count != want {
-			t.Errorf("%d streams among %d nodes, not %d", count, n, want)
+		if c.t.Algorithm != SM && len(s.Stats.Refused) > 0 { // SM refuses what it knows
+			t.Errorf("%s among %d: %v", c.t, c.n, s.Stats.Refused)
 		}
 	}
 }

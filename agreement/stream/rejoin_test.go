@@ -1,4 +1,4 @@
-package cluster
+package stream
 
 import (
 	"encoding/binary"
@@ -17,12 +17,12 @@ import (
 var roomier = lockstep.Schedule{Delta: 3000, Slack: 50, Early: true, OnCall: true}
 
 // returning is a run of a stream with a small window in which processes come back.
-func returning(t stream, n int, seed uint64) sim.Options {
+func returning(t Key, n int, seed uint64) sim.Options {
 	return sim.Options{Protocol: simulatedIn(t, n, 8, roomier), Seed: seed, Steps: 1 << 20}
 }
 
 // age is how long a slot of the stream may take.
-func (t stream) age(n int) parley.Tick { return parley.Tick(t.rounds(n).Last+2) * roomier.Delta }
+func (t Key) age(n int) parley.Tick { return parley.Tick(t.Rounds(n).Last+2) * roomier.Delta }
 
 // agreed demands that all that correct processes decided is alike, slot by slot, and returns
 // it.
@@ -61,7 +61,7 @@ func allDecide(t *testing.T, what string, s *sim.Sim, value string) {
 }
 
 // rolling has all processes come back, one after the other.
-func rolling(one stream, n int, lost bool) (crashes []sim.Crash, end parley.Tick) {
+func rolling(one Key, n int, lost bool) (crashes []sim.Crash, end parley.Tick) {
 	each := 6*one.age(n) + 10*roomier.Delta
 	for id := range parley.ID(n) {
 		crashes = append(crashes, sim.Crash{At: id, When: 20000 + parley.Tick(id)*each, Back: 500, LostDisk: lost})
@@ -75,8 +75,8 @@ func TestRollingRestart(t *testing.T) {
 	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
 		for _, lost := range []bool{false, true} {
 			for source := range parley.ID(2) {
-				one := stream{a, 1, source}
-				what := fmt.Sprintf("%s lost=%v", one.name(), lost)
+				one := Key{a, 1, source}
+				what := fmt.Sprintf("%s lost=%v", one, lost)
 				opt := returning(one, 4, uint64(source))
 				var end parley.Tick
 				opt.Crashes, end = rolling(one, 4, lost)
@@ -95,13 +95,13 @@ func TestRollingRestart(t *testing.T) {
 
 // A question that is asked while its source comes back is answered when it is in.
 func TestIsAskedWhileReturning(t *testing.T) {
-	one := stream{EIG, 1, 1}
+	one := Key{EIG, 1, 1}
 	opt := returning(one, 4, 1)
 	opt.Crashes = []sim.Crash{{At: 1, When: 10, Back: 100}}
 	opt.Requests = []sim.Request{question(1, 2000, 1, "one")}
 	s := sim.Run(opt)
-	agreed(t, one.name(), s)
-	allDecide(t, one.name(), s, "one")
+	agreed(t, one.String(), s)
+	allDecide(t, one.String(), s, "one")
 }
 
 // All processes come back at once, each with another floor, and whoever lies: they go on.
@@ -109,8 +109,8 @@ func TestAllReturn(t *testing.T) {
 	for _, a := range []Algorithm{EIG, OM, SM, PhaseKing} {
 		for _, how := range []faulty.Behaviour{faulty.Honest, faulty.Silent, faulty.Random, faulty.TwoFaced} {
 			for seed := range uint64(3) {
-				one := stream{a, 1, 0}
-				what := fmt.Sprintf("%s %s seed %d", one.name(), how.Name, seed)
+				one := Key{a, 1, 0}
+				what := fmt.Sprintf("%s %s seed %d", one, how.Name, seed)
 				opt := returning(one, 4, seed)
 				opt.Faulty = map[parley.ID]faulty.Behaviour{3: how}
 				for k := range uint64(38) {
@@ -141,7 +141,7 @@ func pusher(claims uint64) faulty.Behaviour {
 	how.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
 		var out []parley.Sent
 		for _, one := range t.Honest {
-			if one.Msg.Kind == at {
+			if one.Msg.Kind == positionReply {
 				one.Msg.Value, one.Msg.Seq = claims, uint64(s.Choose(4))
 			}
 			out = append(out, one)
@@ -168,8 +168,8 @@ func TestReturnsNeverDisagree(t *testing.T) {
 			faulty.Silent, faulty.Flip, faulty.TwoFaced, faulty.Random, pusher(0), pusher(1000000), pusher(1 << 62),
 		} {
 			for seed := range uint64(6) {
-				one := stream{[]Algorithm{EIG, SM, PhaseKing, OM}[seed%4], m, parley.ID(seed % 2)}
-				what := fmt.Sprintf("%s among %d %s %d seed %d", one.name(), n, how.Name, i, seed)
+				one := Key{[]Algorithm{EIG, SM, PhaseKing, OM}[seed%4], m, parley.ID(seed % 2)}
+				what := fmt.Sprintf("%s among %d %s %d seed %d", one, n, how.Name, i, seed)
 				opt := returning(one, n, seed)
 				// Who is out counts as faulty: beside m liars nothing is promised meanwhile.
 				opt.Faulty = map[parley.ID]faulty.Behaviour{6: how}
@@ -187,10 +187,10 @@ func TestReturnsNeverDisagree(t *testing.T) {
 				back, last := 20000+10*one.age(n), 20000+16*one.age(n)
 				for k := range uint64(60) {
 					if when := parley.Tick(k) * last / 60; m > 1 || when < 10000 || when > back {
-						opt.Requests = append(opt.Requests, question(one.source, when, k+1, fmt.Sprint(k)))
+						opt.Requests = append(opt.Requests, question(one.Source, when, k+1, fmt.Sprint(k)))
 					}
 				}
-				opt.Requests = append(opt.Requests, question(one.source, last, 1000, "after"))
+				opt.Requests = append(opt.Requests, question(one.Source, last, 1000, "after"))
 				opt.Until = last + 8*one.age(n)
 				s := sim.Run(opt)
 				agreed(t, what, s)
@@ -220,7 +220,7 @@ func (r recorder) Sign(as parley.ID, b []byte) []byte {
 // A source that comes back signs nothing in a slot in which it has signed another value.
 func TestSignsOnceInASlot(t *testing.T) {
 	for seed := range uint64(30) {
-		opt := returning(stream{SM, 1, 0}, 4, seed)
+		opt := returning(Key{SM, 1, 0}, 4, seed)
 		r := recorder{sim.Ideal(seed), make(map[parley.ID]map[uint64][]string)}
 		opt.Signer = r
 		at := 8000 + parley.Tick(seed)*97
@@ -251,7 +251,7 @@ func TestSignsOnceInASlot(t *testing.T) {
 // Who has nothing of before on the disk, among others like it, does not take part: it could
 // speak a second time in a slot.
 func TestNobodyKnows(t *testing.T) {
-	opt := returning(stream{EIG, 1, 0}, 4, 1)
+	opt := returning(Key{EIG, 1, 0}, 4, 1)
 	for id := range parley.ID(4) {
 		opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 5000, Back: 500, LostDisk: true})
 	}
@@ -269,10 +269,10 @@ func TestNobodyKnows(t *testing.T) {
 func TestNamesOfWhoReturns(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, cut := range []bool{false, true} {
-			one, n, those := stream{EIG, 1, everybody}, 4, []parley.ID{0, 2}
+			one, n, those := Key{EIG, 1, Everyone}, 4, []parley.ID{0, 2}
 			liar := seed%3 == 0 && !cut
 			if liar { // and process 1 is out: two are faulty
-				one.m, n, those = 2, 7, []parley.ID{0, 2, 4}
+				one.M, n, those = 2, 7, []parley.ID{0, 2, 4}
 			}
 			opt := returning(one, n, seed)
 			if liar {
@@ -329,7 +329,7 @@ func TestNamesOfWhoReturns(t *testing.T) {
 
 // After all came back at once names are agreed on again.
 func TestNamesAllReturn(t *testing.T) {
-	one := stream{EIG, 1, everybody}
+	one := Key{EIG, 1, Everyone}
 	for seed := range uint64(6) {
 		opt := returning(one, 4, seed)
 		if seed%2 == 0 {
@@ -354,7 +354,7 @@ func TestNamesAllReturn(t *testing.T) {
 // Who hears fewer than are correct in a round of a slot abstains in it: what it would decide
 // means nothing. Others decide, and it does in later slots.
 func TestHearsTooFew(t *testing.T) {
-	opt := returning(stream{EIG, 1, 0}, 4, 1)
+	opt := returning(Key{EIG, 1, 0}, 4, 1)
 	opt.Links = []sim.Link{{From: parley.SetOf(1, 2), To: parley.SetOf(3), Until: 20000, Loss: 1}}
 	opt.Requests = []sim.Request{question(0, 0, 1, "one"), question(0, 40000, 2, "two")}
 	s := sim.Run(opt)
@@ -369,17 +369,17 @@ func TestHearsTooFew(t *testing.T) {
 
 // One liar's word is not enough for a name to be known, nor its silence for one to be free.
 func TestLiesAboutNames(t *testing.T) {
-	for _, told := range []outcome{{name: "late", slot: 1}, {name: "early", slot: 1}} {
+	for _, told := range []nameOutcome{{name: "late", slot: 1}, {name: "early", slot: 1}} {
 		liar := faulty.Behaviour{Name: "lister", Model: parley.SignedByzantineFaults}
 		liar.Tell = func(_ *parley.Step, turn *parley.Turn) []parley.Sent {
 			for i := range turn.Honest {
-				if m := &turn.Honest[i].Msg; m.Kind == listTold {
+				if m := &turn.Honest[i].Msg; m.Kind == namesReply {
 					m.Body = append([]byte{byte(told.slot), byte(len(told.name))}, told.name...)
 				}
 			}
 			return turn.Honest
 		}
-		opt := returning(stream{EIG, 1, everybody}, 4, 1)
+		opt := returning(Key{EIG, 1, Everyone}, 4, 1)
 		opt.Faulty = map[parley.ID]faulty.Behaviour{3: liar}
 		opt.Crashes = []sim.Crash{{At: 1, When: 2000, Back: 20000}}
 		for _, id := range []parley.ID{0, 2} {
@@ -396,17 +396,26 @@ func TestLiesAboutNames(t *testing.T) {
 	}
 }
 
+// quiet is the host of a step that counts what is refused.
+type quiet struct{ refused map[string]int }
+
+func (*quiet) Choose(int) int                        { return 0 }
+func (*quiet) Sign(parley.ID, []byte) []byte         { return make([]byte, 64) }
+func (*quiet) Verify(parley.ID, []byte, []byte) bool { return true }
+func (h *quiet) Refused(_, _ parley.ID, why string)  { h.refused[why]++ }
+
 // What is no message of who comes back is refused, and so is what nobody waits for; no list
 // is told twice within the time of a slot.
 func TestHostileReturns(t *testing.T) {
-	one := stream{EIG, 1, everybody}
-	m, _ := newNames(one, 4, 8, 0, roomier)
-	s, h := alone(0, 4)
+	one := Key{EIG, 1, Everyone}
+	m := simulatedIn(one, 4, 8, roomier).New(0)
+	h := &quiet{refused: make(map[string]int)}
+	s := &parley.Step{N: 4, Host: h}
 	m.Start(s)
 	for _, q := range []parley.Msg{
-		{Kind: where, Origin: 1}, {Kind: where, Body: []byte("x")}, {Kind: where, Value: 2}, {Kind: where, Seq: 1<<62 + 1},
-		{Kind: at, Value: 1}, {Kind: at, Seq: 4}, {Kind: at, Value: 1<<62 + 1}, {Kind: listTold}, {Kind: listTold, Seq: 2},
-		{Kind: listWanted, Seq: 1}, {Kind: listWanted, Value: 1 << 40}, {Kind: listTold + 1},
+		{Kind: positionQuery, Origin: 1}, {Kind: positionQuery, Body: []byte("x")}, {Kind: positionQuery, Value: 2}, {Kind: positionQuery, Seq: 1<<62 + 1},
+		{Kind: positionReply, Value: 1}, {Kind: positionReply, Seq: 4}, {Kind: positionReply, Value: 1<<62 + 1}, {Kind: namesReply}, {Kind: namesReply, Seq: 2},
+		{Kind: namesQuery, Seq: 1}, {Kind: namesQuery, Value: 1 << 40}, {Kind: namesReply + 1},
 	} {
 		before := 0
 		for _, times := range h.refused {
@@ -424,9 +433,9 @@ func TestHostileReturns(t *testing.T) {
 	}
 	s.Effects = nil
 	for range 100 {
-		m.Receive(s, 3, parley.Msg{Kind: listWanted})
+		m.Receive(s, 3, parley.Msg{Kind: namesQuery})
 	}
-	if len(s.Effects) != 1 || s.Effects[0].Msg.Kind != listTold {
+	if len(s.Effects) != 1 || s.Effects[0].Msg.Kind != namesReply {
 		t.Errorf("%d effects", len(s.Effects))
 	}
 	for _, bad := range [][]byte{{0}, {1, 0}, {1, 2, 'x'}, {2, 1, 'x', 1, 1, 'y'}, {1, 1, 'x', 1, 1, 'x'}} {
@@ -438,13 +447,13 @@ func TestHostileReturns(t *testing.T) {
 
 // A process that comes back is saved and loaded in every phase, and goes on as it would have.
 func TestStateOfWhoReturns(t *testing.T) {
-	for _, one := range []stream{{EIG, 1, 0}, {EIG, 1, everybody}} {
+	for _, one := range []Key{{EIG, 1, 0}, {EIG, 1, Everyone}} {
 		run := func(reload bool) string {
 			opt := returning(one, 4, 3)
 			for id := range parley.ID(4) {
 				opt.Crashes = append(opt.Crashes, sim.Crash{At: id, When: 20000 + 500*parley.Tick(id), Back: 2000})
 				for k, when := range []parley.Tick{0, 40000, 90000} {
-					if one.all() {
+					if one.All() {
 						opt.Requests = append(opt.Requests, proposal(id, when, uint64(k+1), fmt.Sprint(k), "x"))
 					} else if id == 0 {
 						opt.Requests = append(opt.Requests, question(0, when, uint64(k+1), fmt.Sprint(k)))
@@ -465,7 +474,7 @@ func TestStateOfWhoReturns(t *testing.T) {
 			return fmt.Sprint(sim.Run(opt).History.Deliveries)
 		}
 		if a, b := run(false), run(true); a != b {
-			t.Errorf("%s: %s\nand loaded: %s", one.name(), a, b)
+			t.Errorf("%s: %s\nand loaded: %s", one, a, b)
 		}
 	}
 }
@@ -475,7 +484,7 @@ func TestStateOfWhoReturns(t *testing.T) {
 // that is faulty.
 func TestReturnsWhileOneSlotBegins(t *testing.T) {
 	t.Parallel()
-	one := stream{EIG, 1, everybody}
+	one := Key{EIG, 1, Everyone}
 	age := one.age(4)
 	for when := parley.Tick(0); when < 3*age; when += 250 {
 		opt := returning(one, 4, uint64(when))

@@ -1,0 +1,274 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"parley"
+	"parley/agreement/interactive"
+	"parley/lockstep"
+	"parley/mux"
+)
+
+// streamCore is what both machines of streams consist of: the slots, and what the rounds of
+// all slots share.
+type streamCore struct {
+	Config
+	self   parley.ID
+	when   lockstep.Schedule
+	last   int // round
+	signed bool
+	// outOfTurn says that the machine gets decisions as they fall, in decided, and not slot by slot.
+	outOfTurn bool
+	slots     *mux.Pipeline
+	asked     map[uint64]*evidenceRecorder // slots whose evidence is asked for
+	decided   []decision
+}
+
+// decision is a decision that the machine has not delivered yet.
+type decision struct {
+	slot     uint64
+	value    []byte
+	evidence *evidenceRecorder
+}
+
+// The kinds of messages of both machines, beside the frames of slots. Vectors do without the first two.
+const (
+	// evidenceQuery says that the source will ask for evidence of the slot in Value. It comes
+	// before the source's frame.
+	evidenceQuery parley.Kind = lockstep.Frame + 1 + iota
+	// evidenceReply is the answer. Value: the slot. Body: Evidence.
+	evidenceReply
+	// positionQuery asks in which slots the others are, and positionReply answers: see
+	// [mux.Pipeline.Find].
+	positionQuery
+	positionReply
+	// namesQuery asks for the names that are known after the slot in Value, and namesReply
+	// answers: see nameCatchUp.
+	namesQuery
+	namesReply
+)
+
+// slotsTimer is the timer of the slots.
+const slotsTimer parley.Timer = 0
+
+// open makes the slots.
+func (o *streamCore) open(above mux.Above) {
+	p := o.Rounds(o.N)
+	o.last, o.signed = p.Last, p.Faults == parley.SignedByzantineFaults
+	o.slots = mux.NewPipeline(inSlots(p, o), o.when, o.Window, o.self, above)
+	o.slots.CanReturn(mux.Returns{M: o.M, Where: positionQuery, At: positionReply, Whole: !o.outOfTurn})
+}
+
+// Slots returns the slots, whose progress a host may show.
+func (o *streamCore) Slots() *mux.Pipeline { return o.slots }
+
+// inSlots returns p as the protocol of slots, which belong to the stream of one process.
+func inSlots(p lockstep.Protocol, of *streamCore) lockstep.Protocol {
+	inner := p
+	p.New = func(self parley.ID) lockstep.Rounds { return &slotRounds{Rounds: inner.New(self), p: &inner, of: of} }
+	// mux refuses protocols whose signatures count in all slots. These cover the slot's number.
+	p.Faults = parley.OralByzantineFaults
+	return p
+}
+
+// slotRounds is the rounds of one process in one slot. It does what the rounds do, and
+//   - binds signatures to the slot: what is signed in one slot counts in no other;
+//   - refuses values over the stream's limit;
+//   - hands the decision to the machine at once, where the machine wants it out of turn;
+//   - records what is received, where evidence is asked for;
+//   - abstains if the process was late: see timeliness.
+type slotRounds struct {
+	lockstep.Rounds
+	timeliness
+	p    *lockstep.Protocol // of the rounds
+	of   *streamCore
+	slot uint64
+	host slotSigner        // scratch
+	note *evidenceRecorder // scratch; nil: nobody asks for evidence
+}
+
+// timeliness says whether a process was in time in a slot. With at most m faulty processes, a
+// process that is in time hears n-1-m others in every round. If it did not hear another process,
+// that process may have been late; but if its own value was not decided, it was late itself, in what
+// it sent and perhaps in what it received, and its decision counts only if it heard all others.
+type timeliness struct {
+	few, some bool   // in some round it heard fewer than n-1-m others; than all others
+	spoke     bool   // it had a value
+	said      []byte // the value
+	foreign   bool   // in some round it did not hear all, and its value was not decided
+}
+
+// says notes its value.
+func (a *timeliness) says(value []byte) { a.spoke, a.said = true, value }
+
+// hears notes whom it heard in a round.
+func (a *timeliness) hears(n, m int, from parley.Set) {
+	a.few = a.few || from.Len() < n-1-m
+	a.some = a.some || from.Len() < n-1
+}
+
+// decides notes a decision.
+func (a *timeliness) decides(all bool, self parley.ID, decided []byte) {
+	if !a.some || !a.spoke {
+		return
+	}
+	if all {
+		vector, err := interactive.DecodeVector(decided)
+		if err != nil {
+			panic(err) // it was written by this process
+		}
+		decided = vector[self]
+	}
+	a.foreign = !bytes.Equal(decided, a.said)
+}
+
+// Apart reports whether it was late: see [mux.Cut].
+func (a *timeliness) Apart() bool { return a.few || a.foreign }
+
+func (a *timeliness) State(v *parley.Vars) {
+	v.Bool("few", &a.few)
+	v.Bool("some", &a.some)
+	v.Bool("spoke", &a.spoke)
+	v.Bytes("said", &a.said)
+	v.Bool("foreign", &a.foreign)
+}
+
+// Reset is for the next slot.
+func (r *slotRounds) Reset() {
+	if one, ok := r.Rounds.(lockstep.Reusable); ok {
+		one.Reset()
+	} else {
+		r.Rounds = r.p.New(r.of.self)
+	}
+	r.note, r.timeliness = nil, timeliness{}
+}
+
+func (r *slotRounds) Request(s *parley.Step, m parley.Msg) {
+	r.says(m.Body)
+	r.Rounds.Request(s, m)
+}
+
+// Came notes whose frames came: see [lockstep.Counting].
+func (r *slotRounds) Came(_ int, from parley.Set) { r.hears(r.of.N, r.of.M, from) }
+
+func (r *slotRounds) State(v *parley.Vars) {
+	parley.Num(v, "slot", &r.slot)
+	r.timeliness.State(v)
+	r.Rounds.State(v)
+}
+
+// enter binds what is signed and verified from here on to the slot.
+func (r *slotRounds) enter(s *parley.Step) (before parley.Host) {
+	before = s.Host
+	if r.of.signed {
+		r.host.Host, r.host.slot = before, r.slot
+		s.Host = &r.host
+	}
+	return before
+}
+
+// Emit learns the slot's number in round 0: the slot begins then.
+func (r *slotRounds) Emit(s *parley.Step, round int) {
+	if round == 0 {
+		r.slot = r.of.slots.Opened()
+	}
+	before := r.enter(s)
+	r.Rounds.Emit(s, round)
+	s.Host = before
+}
+
+func (r *slotRounds) Absorb(s *parley.Step, round int, from parley.ID, m parley.Msg) {
+	o := r.of
+	if o.Limit() < MaxValue && o.oversized(o.N, parley.Env{From: from, Round: round}, m) {
+		s.Refuse(from, "value over the limit of the stream")
+		return
+	}
+	if len(o.asked) > 0 {
+		if r.note = o.asked[r.slot]; r.note != nil {
+			r.note.hear(r.p, parley.Env{From: from, To: o.self, Path: s.Path, Round: round}, m)
+		}
+	}
+	before := r.enter(s)
+	r.Rounds.Absorb(s, round, from, m)
+	s.Host = before
+}
+
+func (r *slotRounds) Close(s *parley.Step, round int) {
+	o := r.of
+	before, mark := r.enter(s), s.Mark()
+	r.Rounds.Close(s, round)
+	s.Host = before
+	if round < o.last {
+		return
+	}
+	for i := mark; i < len(s.Effects); i++ {
+		if e := &s.Effects[i]; e.Op == parley.OpDeliver && e.Msg.Kind == parley.Decide {
+			r.decides(o.All(), o.self, e.Msg.Body)
+		}
+	}
+	if !o.outOfTurn {
+		return
+	}
+	counts := !r.Apart() && o.slots.Tells(r.slot)
+	s.Take(mark, func(e *parley.Effect) bool {
+		if e.Op != parley.OpDeliver || e.Msg.Kind != parley.Decide || !counts {
+			return e.Op == parley.OpDeliver
+		}
+		note := o.asked[r.slot]
+		if note != nil {
+			note.tree(r.p, r.Rounds)
+		}
+		o.decided = append(o.decided, decision{r.slot, e.Msg.Body, note})
+		return true
+	})
+}
+
+// slotSigner has signatures cover the number of a slot.
+type slotSigner struct {
+	parley.Host
+	slot uint64
+	buf  []byte
+}
+
+func (h *slotSigner) with(b []byte) []byte {
+	h.buf = append(binary.BigEndian.AppendUint64(h.buf[:0], h.slot), b...)
+	return h.buf
+}
+
+func (h *slotSigner) Sign(as parley.ID, b []byte) []byte { return h.Host.Sign(as, h.with(b)) }
+
+func (h *slotSigner) Verify(id parley.ID, b, sig []byte) bool {
+	return h.Host.Verify(id, h.with(b), sig)
+}
+
+// inSlotLies returns the lies of the algorithm, frame by frame, each with the signatures of its
+// slot. All other messages are sent as they are.
+func inSlotLies(honest func(*parley.Step, *parley.Turn) []parley.Sent, signed bool,
+) func(*parley.Step, *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var told []parley.Sent
+		for i, one := range t.Honest {
+			if one.Msg.Kind != lockstep.Frame {
+				told = append(told, one)
+				continue
+			}
+			turn := *t
+			turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]
+			turn.Seen = func(yield func(parley.Got) bool) {
+				for got := range t.Seen {
+					if got.Msg.Kind == lockstep.Frame && !yield(got) {
+						return
+					}
+				}
+			}
+			before := s.Host
+			if signed {
+				s.Host = &slotSigner{Host: before, slot: one.Msg.Value}
+			}
+			told = append(told, honest(s, &turn)...)
+			s.Host = before
+		}
+		return told
+	}
+}

@@ -1,0 +1,193 @@
+package stream
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"parley"
+	"parley/lockstep"
+)
+
+// Evidence is what one process says about an agreement: what it received, and what it made of
+// that. It is no proof: a faulty process may say anything.
+type Evidence struct {
+	Node     parley.ID       `json:"node"`
+	Received []ReceivedValue `json:"heard"`
+	// Tree is the information tree of the process, where the algorithm has one.
+	Tree []Branch `json:"tree,omitempty"`
+	// Cut says that there was more than Evidence has room for.
+	Cut bool `json:"cut,omitempty"`
+}
+
+// ReceivedValue is one thing that a process received, as the algorithm's paper writes it.
+type ReceivedValue struct {
+	Round int       `json:"round"`
+	From  parley.ID `json:"from"`
+	Text  string    `json:"text"`
+}
+
+// Branch is one node of an information tree.
+type Branch struct {
+	Path []parley.ID `json:"path"` // the source first, the last relayer last
+	In   []byte      `json:"in"`   // what was received along it
+	Out  []byte      `json:"out"`  // what was made of that and of the branches below
+}
+
+// The limits of evidence. A faulty source may ask for it in every slot.
+const (
+	maxEvidence = 64 << 10 // bytes, about
+	// MaxEvidenceRequests is how many requests of a source that want evidence may be in flight.
+	MaxEvidenceRequests = 16
+	maxRecorded         = 32 // slots whose evidence a process keeps: slots end later than requests
+)
+
+// What is counted for one received value, and for one branch, beside the bytes in it.
+const (
+	receivedCost = 48
+	branchCost   = 64
+)
+
+// evidenceRecorder makes the evidence of a slot that is not over.
+type evidenceRecorder struct {
+	name     func(parley.ID) string
+	evidence Evidence
+	size     int
+}
+
+// room reports whether there is room for so many bytes more, and counts them.
+func (o *evidenceRecorder) room(size int) bool {
+	if o.size+size > maxEvidence {
+		o.evidence.Cut = true
+		return false
+	}
+	o.size += size
+	return true
+}
+
+// hear records a message.
+func (o *evidenceRecorder) hear(p *lockstep.Protocol, e parley.Env, m parley.Msg) {
+	if p.Explain == nil {
+		return
+	}
+	for text := range p.Explain(e, m, o.name) {
+		if !o.room(len(text) + receivedCost) {
+			return
+		}
+		o.evidence.Received = append(o.evidence.Received, ReceivedValue{e.Round, e.From, text})
+	}
+}
+
+// tree records the information tree, if there is one.
+func (o *evidenceRecorder) tree(p *lockstep.Protocol, r lockstep.Rounds) {
+	if p.Tree == nil {
+		return
+	}
+	t := p.Tree(r)
+	var visit func(path []parley.ID)
+	visit = func(path []parley.ID) {
+		in, out, children := t.Node(path)
+		if !o.room(len(in) + len(out) + 2*len(path) + branchCost) {
+			return
+		}
+		o.evidence.Tree = append(o.evidence.Tree, Branch{slices.Clone(path), in, out})
+		for _, child := range children {
+			visit(append(slices.Clip(path), child))
+		}
+	}
+	visit(t.Root())
+}
+
+// encode writes evidence: a byte that is 1 if it is cut; what was received, each behind a 0:
+// round, sender, text; and the branches, each behind a 1: path, in, out. Bytes stand behind
+// their length, and bytes that may be missing behind their length plus one, or a 0.
+func (a Evidence) encode() []byte {
+	b := []byte{0}
+	if a.Cut {
+		b[0] = 1
+	}
+	for _, h := range a.Received {
+		b = binary.AppendUvarint(append(b, 0), uint64(h.Round))
+		b = binary.AppendUvarint(b, uint64(h.From))
+		b = append(binary.AppendUvarint(b, uint64(len(h.Text))), h.Text...)
+	}
+	for _, t := range a.Tree {
+		b = binary.AppendUvarint(append(b, 1), uint64(len(t.Path)))
+		for _, id := range t.Path {
+			b = binary.AppendUvarint(b, uint64(id))
+		}
+		b = appendValues(b, [][]byte{t.In, t.Out})
+	}
+	return b
+}
+
+// DecodeEvidence reads the evidence of a process. It refuses evidence that no correct process
+// sends, and takes memory only for what is in b.
+func DecodeEvidence(from parley.ID, b []byte) (a Evidence, ok bool) {
+	a = Evidence{Node: from}
+	if len(b) == 0 || b[0] > 1 || len(b) > 2*maxEvidence {
+		return Evidence{}, false
+	}
+	a.Cut, b = b[0] == 1, b[1:]
+	room := &evidenceRecorder{}
+	for len(b) > 0 {
+		what := b[0]
+		b = b[1:]
+		switch {
+		case what == 0 && len(a.Tree) == 0:
+			var h ReceivedValue
+			if h, b, ok = readReceived(b); !ok || !room.room(len(h.Text)+receivedCost) {
+				return Evidence{}, false
+			}
+			a.Received = append(a.Received, h)
+		case what == 1:
+			var t Branch
+			if t, b, ok = readBranch(b); !ok || !room.room(len(t.In)+len(t.Out)+2*len(t.Path)+branchCost) {
+				return Evidence{}, false
+			}
+			a.Tree = append(a.Tree, t)
+		default:
+			return Evidence{}, false
+		}
+	}
+	return a, true
+}
+
+func readReceived(b []byte) (h ReceivedValue, rest []byte, ok bool) {
+	round, b, err := parley.ReadUvarint(b, 1<<10)
+	if err != nil {
+		return h, nil, false
+	}
+	from, b, err := parley.ReadUvarint(b, MaxProcesses-1)
+	if err != nil {
+		return h, nil, false
+	}
+	size, b, err := parley.ReadUvarint(b, uint64(len(b)))
+	if err != nil || size > uint64(len(b)) {
+		return h, nil, false
+	}
+	return ReceivedValue{int(round), parley.ID(from), string(b[:size])}, b[size:], true
+}
+
+func readBranch(b []byte) (t Branch, rest []byte, ok bool) {
+	count, b, err := parley.ReadUvarint(b, MaxFaults+2)
+	if err != nil {
+		return t, nil, false
+	}
+	for range count {
+		var id uint64
+		if id, b, err = parley.ReadUvarint(b, MaxProcesses-1); err != nil {
+			return t, nil, false
+		}
+		t.Path = append(t.Path, parley.ID(id))
+	}
+	for _, part := range []*[]byte{&t.In, &t.Out} {
+		var size uint64
+		if size, b, err = parley.ReadUvarint(b, uint64(len(b))+1); err != nil || size > uint64(len(b))+1 {
+			return t, nil, false
+		}
+		if size > 0 {
+			*part, b = append([]byte{}, b[:size-1]...), b[size-1:]
+		}
+	}
+	return t, b, true
+}

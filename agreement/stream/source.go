@@ -1,0 +1,337 @@
+package stream
+
+import (
+	"bytes"
+	"slices"
+
+	"parley"
+	"parley/lockstep"
+)
+
+// What becomes of requests that get no decision. Value: the number of the request. Seq: the slot
+// that it came into; 0: none.
+const (
+	// Undecided is indicated of a request on which no correct process decides: it came too late
+	// for the others.
+	Undecided parley.Kind = parley.Indication + 0x3B
+	// Unanswered is indicated of a request in whose slot this process took no part. The others may
+	// have decided on it.
+	Unanswered parley.Kind = parley.Indication + 0x3D
+)
+
+// wantEvidence, in the Seq of a request, asks for evidence.
+const wantEvidence = 1
+
+// The timers beside slotsTimer: for evidence that does not come, and for the next request.
+const (
+	evidenceTimer parley.Timer = iota + 1
+	gapTimer
+)
+
+// SourceRequest returns what the source of a stream is asked: to have all agree on a value of
+// at most Limit bytes, which must not be NoValue. The caller numbers its requests from 1, in Value.
+func SourceRequest(value []byte, evidence bool) parley.Msg {
+	m := parley.Msg{Kind: parley.Propose, Body: bytes.Clone(value)}
+	if evidence {
+		m.Seq = wantEvidence
+	}
+	return m
+}
+
+// sourceMachine is one process of a stream of agreements on the values of one source. The source
+// puts each SourceRequest into the next slot. All processes deliver a Decide for each slot, with the slot
+// for its Seq and at the source the number of the request for its Value; before it, Carried from
+// each process that sent Evidence, where that was asked for. For a slot in which the default is
+// decided nothing is delivered. Requests of a process that rejoins wait until it takes part again.
+type sourceMachine struct {
+	streamCore
+
+	depth, away int         // how many requests may be in unfinished slots, and are
+	gap         parley.Tick // between two slots, on average, while a process is silent
+	silence     bool        // our last slot did not end before its time
+	next        parley.Tick // when, in silence, the next slot may begin
+
+	queue     []sourceRequest // in no slot yet
+	begun     []sourceRequest // in slots, by number
+	gathering []sourceRequest // decided, while evidence comes in
+}
+
+// sourceRequest is one request.
+type sourceRequest struct {
+	number   uint64
+	value    []byte // of the request, and once it is decided the value that was decided
+	why      bool
+	slot     uint64
+	begun    parley.Tick
+	told     bool
+	until    parley.Tick // evidence is waited for
+	evidence []sentEvidence
+}
+
+// sentEvidence is the Evidence of one process, as it was sent.
+type sentEvidence struct {
+	from parley.ID
+	body []byte
+}
+
+func newSourceMachine(core streamCore) *sourceMachine {
+	m := &sourceMachine{streamCore: core}
+	m.asked = make(map[uint64]*evidenceRecorder)
+	m.open(m)
+	frames := m.N * (m.N - 1) * (m.last + 1)
+	m.depth = max(32, int(m.when.Delta/10/(parley.Tick(frames)*frameTime)))
+	m.gap = parley.Tick(m.last+1) * m.when.Delta / parley.Tick(m.depth)
+	return m
+}
+
+// frameTime is what a frame may cost in ticks, which are nanoseconds in a cluster, with all that it
+// causes. A source has so many requests in flight that they cost, if all sources do the same, the time
+// that a message may take: with more, busy processes would be too late, and count as faulty. This
+// does not limit the rate, because far fewer requests keep a processor busy.
+const frameTime parley.Tick = 1500
+
+// burst is how many requests may go into slots at once while a process is silent. Slots that begin
+// together then end together, by the clock, and the work at their end makes all processes late.
+const burst = 4
+
+// Start finds out, after a restart, which slots have begun.
+func (m *sourceMachine) Start(s *parley.Step) { m.slots.Start(s, m.DiskIntact) }
+
+// Request asks for an agreement on a value.
+func (m *sourceMachine) Request(s *parley.Step, q parley.Msg) {
+	if !m.slots.Settled() && len(m.queue) >= m.Window { // some of these may have been given up
+		s.Indicate(parley.Msg{Kind: Unanswered, Value: q.Value})
+		return
+	}
+	m.queue = append(m.queue, sourceRequest{number: q.Value, value: q.Body, why: q.Seq == wantEvidence})
+	m.after(s)
+}
+
+// Fill is called when a slot begins. The source says the value of its oldest request, or the
+// default; with signatures it says nothing instead of the default.
+func (m *sourceMachine) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
+	if len(m.queue) == 0 || !m.slots.Settled() || !m.slots.Tells(slot) {
+		return parley.Msg{Kind: parley.Propose, Body: nothing}, m.self == m.Source && !m.signed
+	}
+	one := m.queue[0]
+	m.queue[0] = sourceRequest{}
+	if m.queue = m.queue[1:]; len(m.queue) == 0 {
+		m.queue = nil
+	}
+	one.slot, one.begun = slot, s.Now
+	m.next = min(max(m.next, s.Now-burst*m.gap), s.Now) + m.gap
+	m.begun = append(m.begun, one)
+	m.away++
+	if one.why = one.why && m.record(slot); one.why {
+		s.SendAll(parley.Msg{Kind: evidenceQuery, Value: slot})
+	}
+	return parley.Msg{Kind: parley.Propose, Body: one.value}, true
+}
+
+// Over does nothing: what falls in turn has been delivered before.
+func (m *sourceMachine) Over(*parley.Step, uint64, []parley.Effect) {}
+
+// record begins the evidence of a slot.
+func (m *sourceMachine) record(slot uint64) bool {
+	if len(m.asked) >= maxRecorded {
+		return false
+	}
+	m.asked[slot] = &evidenceRecorder{name: m.Name, evidence: Evidence{Node: m.self}}
+	return true
+}
+
+func (m *sourceMachine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	switch {
+	case q.Kind >= parley.Local:
+		return
+	case q.Kind == lockstep.Frame:
+		if len(q.Body) > m.FrameLimit(m.N) {
+			s.Refuse(from, "frame over the limit of the stream")
+			return
+		}
+		m.slots.Receive(s, from, q)
+	case q.Kind == positionQuery || q.Kind == positionReply:
+		m.slots.Find(s, from, q)
+	case q.Origin != 0 || q.Seq != 0:
+		s.Refuse(from, "fields that are not used")
+		return
+	case q.Kind == evidenceQuery && from == m.Source && len(q.Body) == 0:
+		if q.Value <= m.slots.Done() || q.Value > m.slots.Opened()+uint64(m.Window) ||
+			m.asked[q.Value] != nil || !m.record(q.Value) {
+			s.Refuse(from, "asks for evidence of too much, or too late")
+			return
+		}
+	case q.Kind == evidenceReply:
+		m.takeEvidence(s, from, q)
+	default:
+		s.Refuse(from, "no message of a stream")
+		return
+	}
+	m.after(s)
+}
+
+func (m *sourceMachine) Timeout(s *parley.Step, t parley.Timer) {
+	if t == slotsTimer {
+		m.slots.Timeout(s)
+	}
+	m.after(s)
+}
+
+// after does what is due after every event: it delivers decisions and puts requests into slots.
+// That may end rounds whose time is over, and then there are more decisions.
+func (m *sourceMachine) after(s *parley.Step) {
+	for again := true; again; again = len(m.decided) > 0 || m.ended() {
+		for i := range m.decided {
+			m.tell(s, &m.decided[i])
+			m.decided[i] = decision{}
+		}
+		m.decided = m.decided[:0]
+		m.end(s)
+		if len(m.queue) > 0 {
+			m.slots.Want(s)
+		}
+		for m.slots.Settled() && len(m.queue) > 0 && m.away < m.depth {
+			if m.silence && s.Now < m.next {
+				s.SetTimer(gapTimer, m.next-s.Now)
+				break
+			}
+			opened := m.slots.Opened()
+			if m.slots.Call(s, 0); m.slots.Opened() == opened {
+				break // the window is full: the slot begins later
+			}
+		}
+	}
+	// order: each is deleted by itself
+	for slot := range m.asked {
+		if slot <= m.slots.Done() {
+			delete(m.asked, slot)
+		}
+	}
+	m.gathered(s)
+}
+
+// ended reports whether there are requests in slots that are over.
+func (m *sourceMachine) ended() bool { return len(m.begun) > 0 && m.begun[0].slot <= m.slots.Done() }
+
+// end forgets requests in slots that are over, and indicates those that got no decision.
+func (m *sourceMachine) end(s *parley.Step) {
+	k := 0
+	for done := m.slots.Done(); k < len(m.begun) && m.begun[k].slot <= done; k++ {
+		if one := &m.begun[k]; !one.told {
+			m.away--
+			s.Indicate(parley.Msg{Kind: Unanswered, Seq: one.slot, Value: one.number})
+		}
+	}
+	if clear(m.begun[:k]); k == len(m.begun) {
+		m.begun = m.begun[:0]
+	} else {
+		m.begun = m.begun[k:]
+	}
+}
+
+// tell delivers a decision, unless it is the default.
+func (m *sourceMachine) tell(s *parley.Step, d *decision) {
+	out := parley.Msg{Kind: parley.Decide, Origin: m.Source, Seq: d.slot, Body: d.value}
+	var own *sourceRequest
+	if m.self == m.Source {
+		i, found := slices.BinarySearchFunc(m.begun, d.slot, func(a sourceRequest, slot uint64) int {
+			return int(int64(a.slot - slot))
+		})
+		if found {
+			own = &m.begun[i]
+			own.told, out.Value = true, own.number
+			m.away--
+			m.silence = s.Now-own.begun >= m.when.Delta
+		}
+	}
+	var body []byte
+	switch {
+	case bytes.Equal(d.value, nothing):
+		if own != nil {
+			s.Indicate(parley.Msg{Kind: Undecided, Seq: d.slot, Value: own.number})
+		}
+		return
+	case d.evidence != nil:
+		body = d.evidence.evidence.encode()
+	}
+	switch {
+	case own != nil && own.why:
+		one := *own
+		one.value, one.until = d.value, s.Now+m.when.Delta
+		if body != nil {
+			one.evidence = append(one.evidence, sentEvidence{m.self, body})
+		}
+		m.gathering = append(m.gathering, one)
+		s.SetTimer(evidenceTimer, m.when.Delta)
+		return
+	case body != nil:
+		s.Send(m.Source, parley.Msg{Kind: evidenceReply, Value: d.slot, Body: body})
+		s.Deliver(m.self, parley.Msg{Kind: parley.Carried, Seq: d.slot, Body: body})
+	}
+	s.Deliver(m.Source, out)
+}
+
+// takeEvidence takes in the evidence of one process about a slot of ours. The first counts.
+func (m *sourceMachine) takeEvidence(s *parley.Step, from parley.ID, q parley.Msg) {
+	of := func(one sourceRequest) bool { return one.slot == q.Value && one.why && !one.told }
+	list := m.begun
+	i := slices.IndexFunc(list, of)
+	if i < 0 {
+		list = m.gathering
+		i = slices.IndexFunc(list, func(one sourceRequest) bool { return one.slot == q.Value })
+	}
+	switch {
+	case i < 0 || slices.ContainsFunc(list[i].evidence, func(e sentEvidence) bool { return e.from == from }):
+		s.Refuse(from, "an account that nobody asked for")
+	default:
+		if _, ok := DecodeEvidence(from, q.Body); !ok {
+			s.Refuse(from, "what is no account")
+			return
+		}
+		list[i].evidence = append(list[i].evidence, sentEvidence{from, q.Body})
+	}
+}
+
+// gathered delivers the decisions whose evidence has come from all, or whose time is over: the
+// evidence first.
+func (m *sourceMachine) gathered(s *parley.Step) {
+	m.gathering = slices.DeleteFunc(m.gathering, func(one sourceRequest) bool {
+		if len(one.evidence) < m.N && s.Now < one.until {
+			return false
+		}
+		for _, e := range one.evidence {
+			s.Deliver(e.from, parley.Msg{Kind: parley.Carried, Seq: one.slot, Body: e.body})
+		}
+		s.Deliver(m.Source, parley.Msg{
+			Kind: parley.Decide, Origin: m.Source, Seq: one.slot, Value: one.number, Body: one.value,
+		})
+		return true
+	})
+}
+
+// State visits all but the evidence that is being recorded: nothing depends on it.
+func (m *sourceMachine) State(v *parley.Vars) {
+	parley.Num(v, "away", &m.away)
+	v.Bool("silence", &m.silence)
+	v.Time("next", &m.next)
+	parley.Slice(v, "queue", &m.queue, visitRequest(v))
+	parley.Slice(v, "begun", &m.begun, visitRequest(v))
+	parley.Slice(v, "gathering", &m.gathering, visitRequest(v))
+	v.Machine("line", m.slots)
+}
+
+func visitRequest(v *parley.Vars) func(int, *sourceRequest) {
+	return func(_ int, one *sourceRequest) {
+		parley.Num(v, "number", &one.number)
+		v.Bytes("value", &one.value)
+		v.Bool("why", &one.why)
+		parley.Num(v, "slot", &one.slot)
+		v.Time("begun", &one.begun)
+		v.Bool("told", &one.told)
+		v.Time("until", &one.until)
+		parley.Slice(v, "accounts", &one.evidence, func(_ int, e *sentEvidence) {
+			v.ID("node", &e.from)
+			v.Bytes("account", &e.body)
+		})
+	}
+}

@@ -1,0 +1,222 @@
+// Package stream runs consecutive Byzantine agreements on request, many at a time, among
+// processes that crash, restart and are late.
+//
+// The problem: the source of a stream requests agreements, each on one value, at any time.
+// For each slot (one agreement, numbered from 1) all correct processes that decide, decide the
+// same, which is the source's value if the source is correct. In a stream in which every
+// process is a source, an agreement has a name: correct processes that request the same name
+// get the same vector, with the value of each correct process that was in time.
+//
+// The model: rounds on call (see lockstep): clocks run at the same rate and messages have a
+// bound on their delay. Up to M processes are faulty, Byzantine or down or late. A process that
+// restarts, or was cut off, counts as faulty until it takes part again.
+//
+// The bound is the bound of the algorithm that each slot runs: n > 3m, or n >= m+2 with
+// signatures. Rejoining needs n >= 2m+2, see mux.
+//
+// How it works: a slot begins at the first frame of any process, at most Window slots in the
+// time that one slot may last, see mux.Slots. The process itself notices that it was late: with at
+// most M faulty processes it hears n-1-M others in each round. If it hears fewer, or if it did not
+// hear all others and its own value was not decided, it abstains: it decides nothing in that slot.
+// Signatures cover the number of the slot.
+//
+// A decision of a source's stream is delivered as soon as it falls, because slots do not depend on
+// each other. Vectors are taken slot by slot, because a name is decided by the first slot in
+// which more than M processes say that they have waited long enough.
+//
+// Source: the algorithms are those of packages eig, om, sm and phaseking. Slots and rejoining
+// are this module's own, see package mux.
+package stream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley"
+	"parley/agreement/eig"
+	"parley/agreement/interactive"
+	"parley/agreement/om"
+	"parley/agreement/phaseking"
+	"parley/agreement/problem"
+	"parley/agreement/sm"
+	"parley/lockstep"
+)
+
+// Algorithm is the algorithm by which a slot agrees on the value of one process.
+type Algorithm uint8
+
+// The algorithms.
+const (
+	EIG       Algorithm = iota // exponential information gathering: n > 3m, m+1 rounds
+	OM                         // oral messages, the recursion: n > 3m, m+1 rounds
+	SM                         // signed messages: n >= m+2, m+1 rounds
+	PhaseKing                  // short messages: n > 3m, 3m+4 rounds
+)
+
+var algorithms = [...]string{"eig", "om", "sm", "phaseking"}
+
+// Algorithms is the number of algorithms: they are 0 to Algorithms-1.
+const Algorithms = Algorithm(len(algorithms))
+
+// String returns the name of the algorithm, as on the command line.
+func (a Algorithm) String() string {
+	if int(a) < len(algorithms) {
+		return algorithms[a]
+	}
+	return fmt.Sprintf("algorithm %d", uint8(a))
+}
+
+// ParseAlgorithm reads what String writes.
+func ParseAlgorithm(text string) (Algorithm, error) {
+	for i, name := range algorithms {
+		if name == text {
+			return Algorithm(i), nil
+		}
+	}
+	return 0, fmt.Errorf("algorithm %q: allowed are %s", text, strings.Join(algorithms[:], ", "))
+}
+
+// Most returns how many faulty processes n processes tolerate by the algorithm's theorem, at
+// most MaxFaults.
+func (a Algorithm) Most(n int) int {
+	if a == SM {
+		return max(0, min(n-2, MaxFaults))
+	}
+	return max(0, min(problem.MostOral(n), MaxFaults))
+}
+
+// The limits. Messages, and the memory that a faulty process can make others use, grow like n
+// to the power of m.
+const (
+	MaxValue     = problem.MaxValue // bytes
+	MaxProcesses = 13
+	MaxFaults    = 4
+	// smallValue is the largest value, in bytes, of information trees that are large: a faulty
+	// process can put another value on every leaf.
+	smallValue = 32
+)
+
+// Key identifies a stream among those of a system: there is one for each algorithm, M and
+// source, and one for each algorithm and M in which all processes are sources.
+type Key struct {
+	Algorithm Algorithm
+	M         int
+	Source    parley.ID // or Everyone
+}
+
+// Everyone is the Source of a stream in which all processes are sources.
+const Everyone parley.ID = 15
+
+// String returns the algorithm, M and the source, such as eig/1/0 or sm/2/all.
+func (t Key) String() string {
+	source := "all"
+	if !t.All() {
+		source = t.Source.String()
+	}
+	return fmt.Sprintf("%v/%d/%s", t.Algorithm, t.M, source)
+}
+
+// All reports whether all processes are sources.
+func (t Key) All() bool { return t.Source == Everyone }
+
+// oral reports whether processes relay to each other what others said, value by value.
+func (t Key) oral() bool { return t.Algorithm == EIG || t.Algorithm == OM }
+
+// Check returns why n processes cannot have this stream, nil if they can.
+func (t Key) Check(n int) error {
+	switch most := t.Algorithm.Most(n); {
+	case int(t.Algorithm) >= len(algorithms):
+		return fmt.Errorf("there is no %v: there are %s", t.Algorithm, strings.Join(algorithms[:], ", "))
+	case n < 2:
+		return errors.New("one node has nobody to agree with")
+	case n > MaxProcesses:
+		return fmt.Errorf("%d nodes: at most %d agree, for their messages grow like n to the power of m", n, MaxProcesses)
+	case t.M > most, t.M < min(1, most):
+		return fmt.Errorf("m = %d: %d nodes tolerate at most %d liars with %v, and at least %d are allowed",
+			t.M, n, most, t.Algorithm, min(1, most))
+	case !t.All() && int(t.Source) >= n:
+		return fmt.Errorf("there is no node %d among %d", t.Source, n)
+	case t.All() && t.oral() && t.M > 2:
+		return fmt.Errorf("all nodes at once agree in spite of m = %d with phaseking or sm, but not with %v, "+
+			"whose messages are too many", t.M, t.Algorithm)
+	}
+	return nil
+}
+
+// Limit returns the largest value of a slot, in bytes.
+func (t Key) Limit() int {
+	if t.oral() && t.M > 2 {
+		return smallValue
+	}
+	return MaxValue
+}
+
+// FrameLimit returns a number of bytes that no frame of a correct process among n exceeds.
+func (t Key) FrameLimit(n int) int {
+	const head = 64
+	size := head + MaxValue // one value
+	switch {
+	case t.oral():
+		paths := 1 // of a round, from one process, at most
+		for k := 2; k <= t.M; k++ {
+			paths *= max(n-k, 1)
+		}
+		size = head + paths*(t.Limit()+head)
+	case t.Algorithm == SM:
+		size = 2 * (head + MaxValue + (t.M+1)*(head+8)) // two chains
+	}
+	if t.All() {
+		size *= n
+	}
+	return size
+}
+
+// nothing is the default of all agreements: it stands for the value of a process that was
+// asked for none.
+var nothing = []byte("\x00nothing\x00")
+
+// NoValue returns the value that stands for no value. No request may have it.
+func NoValue() []byte { return bytes.Clone(nothing) }
+
+// instance is one slot of a stream with one source.
+func (t Key) instance(n int) problem.Instance {
+	return problem.Instance{N: n, M: t.M, Source: t.Source, Default: nothing}
+}
+
+// Rounds returns the protocol of one slot.
+func (t Key) Rounds(n int) lockstep.Protocol {
+	in := t.instance(n)
+	over := func(in problem.Instance) lockstep.Protocol {
+		switch t.Algorithm {
+		case OM:
+			return om.Rounds(in)
+		case SM:
+			return sm.Rounds(sm.Config{Instance: in, Relay: sm.RelayTwo})
+		case PhaseKing:
+			return interactive.FromSource(in, phaseking.Rounds(phaseking.Config{Instance: in}))
+		}
+		return eig.Observed(in)
+	}
+	if !t.All() {
+		return over(in)
+	}
+	in.Source = 0
+	return interactive.Rounds(interactive.Config{Instance: in, Over: over})
+}
+
+// oversized reports whether a message relays a value over the limit.
+func (t Key) oversized(n int, e parley.Env, m parley.Msg) bool {
+	in := t.instance(n)
+	items := om.Items(in, m)
+	if t.Algorithm == EIG {
+		items = eig.Items(in, e, m)
+	}
+	for _, v := range items {
+		if len(v) > t.Limit() {
+			return true
+		}
+	}
+	return false
+}
