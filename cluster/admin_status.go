@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/cluster/link"
+	transactions "parley/commit/service"
 	"parley/mux"
 	"parley/replica/service"
 )
@@ -254,17 +255,16 @@ func (s *commits) status() *CommitStatus {
 		return out
 	}
 	s.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		m := machine.(*transactions)
-		out.Open = len(m.of[s.n.self].list)
-		for id := range m.of {
-			for _, t := range m.of[id].list {
-				o := s.n.outcome(m, t)
-				if o.State == Pending {
-					out.Pending++
-				}
-				if o.Waits != nil && len(out.Blocked) < 100 {
-					out.Blocked = append(out.Blocked, o)
-				}
+		for t := range machine.(*transactions.Machine).Live() {
+			o := s.n.outcome(t)
+			if t.Coordinator == s.n.self {
+				out.Open++
+			}
+			if o.State == Pending {
+				out.Pending++
+			}
+			if o.Waits != nil && len(out.Blocked) < 100 {
+				out.Blocked = append(out.Blocked, o)
 			}
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"parley/commit/service"
 )
 
 // Participant is what does this node's part of transactions. Of each that it is asked to
@@ -110,9 +112,9 @@ type CommitConfig struct {
 
 // The limits of a transaction.
 const (
-	MaxTx       = 255       // bytes of its name
-	MaxPart     = 60 << 10  // bytes of what one participant is to do
-	maxPartsAll = 512 << 10 // bytes of what all are to do
+	MaxTx       = service.MaxName // bytes of its name
+	MaxPart     = service.MaxPart // bytes of what one participant is to do
+	maxPartsAll = 512 << 10       // bytes of what all are to do
 )
 
 // The errors of transactions, beside [ErrClosed], [ErrRefused] and [ErrOut]: nothing is done, nor will be, if it is

@@ -3,6 +3,7 @@ package cluster
 import (
 	"parley"
 	commit "parley/commit/problem"
+	"parley/commit/service"
 	"parley/membership/expel"
 )
 
@@ -12,24 +13,27 @@ func LoseFrom(n *Node, id parley.ID) { n.admin.closed[id].what.Store(expel.Views
 // HasVoted tells whether a node has said yes to a transaction, and has not decided.
 func HasVoted(n *Node, tx string) (yes bool) {
 	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		t := machine.(*transactions).names[tx]
-		yes = t != nil && t.given && t.yes && t.outcome == commit.Undecided
+		t, known := machine.(*service.Machine).Find(tx)
+		yes = known && t.Voted && t.Outcome == commit.Undecided
 	})
 	return yes
 }
 
 // KeptTransactions is how many transactions a node still knows of that are not past.
 func KeptTransactions(n *Node) (k int) {
-	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) { k = len(machine.(*transactions).live) })
+	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
+		for range machine.(*service.Machine).Live() {
+			k++
+		}
+	})
 	return k
 }
 
 // IsAsked tells whether the coordinator has asked a node for its vote.
 func IsAsked(n *Node, tx string) (asked bool) {
 	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		m := machine.(*transactions)
-		t := m.names[tx]
-		asked = t != nil && (t.asked || m.c.protocol == Majority)
+		t, known := machine.(*service.Machine).Find(tx)
+		asked = known && t.Asked
 	})
 	return asked
 }

@@ -15,6 +15,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/link"
 	commit "parley/commit/problem"
+	"parley/commit/service"
 )
 
 // commitChannel is the channel of transactions.
@@ -99,20 +100,20 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 		}
 	}
 	s.works.voted = func(path parley.Path, yes bool, why string) {
-		m := parley.Msg{Kind: txVoted, Value: uint64(path), Body: []byte(why)}
+		m := parley.Msg{Kind: service.Voted, Value: uint64(path), Body: []byte(why)}
 		if yes {
 			m.Seq = 1
 		}
 		ask(m)
 	}
-	s.works.applied = func(path parley.Path) { ask(parley.Msg{Kind: txApplied, Value: uint64(path)}) }
-	machine := newTransactions(txRules{
-		n: len(n.c.Members), protocol: c.Protocol, delta: parley.Tick(c.Delay), votes: parley.Tick(c.Votes),
-		open: c.Open, remember: c.Remember, forgot: forgot, first: first,
-	}, n.self)
+	s.works.applied = func(path parley.Path) { ask(parley.Msg{Kind: service.Applied, Value: uint64(path)}) }
+	p := service.New(service.Config{
+		N: len(n.c.Members), Majority: c.Protocol == Majority, Delta: parley.Tick(c.Delay), Votes: parley.Tick(c.Votes),
+		Open: c.Open, Remember: c.Remember, Compact: compactEvery, Forgot: forgot, First: first,
+	})
 	var err error
 	s.process, err = n.host.Open(host.Options{
-		Channel: commitChannel, Name: "commit", Machine: machine, Upper: s, Class: link.Bulk,
+		Channel: commitChannel, Name: "commit", Machine: p.New(n.self), Upper: s, Class: link.Bulk,
 	})
 	close(ready)
 	if err != nil {
@@ -187,8 +188,8 @@ func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) 
 }
 
 // sheetOf is what a transaction is, if it can be.
-func (n *Node) sheetOf(tx string, bodies map[string][]byte) (sheet, error) {
-	t := sheet{name: tx, members: []parley.ID{n.self}}
+func (n *Node) sheetOf(tx string, bodies map[string][]byte) (service.Spec, error) {
+	t := service.Spec{Name: tx, Members: []parley.ID{n.self}}
 	if tx == "" || len(tx) > MaxTx || len(bodies) == 0 {
 		return t, fmt.Errorf("%w: a transaction has a name of 1 to %d bytes, and participants", ErrRefused, MaxTx)
 	}
@@ -206,14 +207,14 @@ func (n *Node) sheetOf(tx string, bodies map[string][]byte) (sheet, error) {
 				len(body), MaxPart)
 		}
 		if parley.ID(id) != n.self {
-			t.members = append(t.members, parley.ID(id))
+			t.Members = append(t.Members, parley.ID(id))
 		}
-		t.parts = append(t.parts, part{parley.ID(id), slices.Clone(body)})
+		t.Parts = append(t.Parts, service.Part{ID: parley.ID(id), Body: slices.Clone(body)})
 		sum := sha256.Sum256(body)
 		h.Write(binary.BigEndian.AppendUint32(nil, uint32(id)))
 		h.Write(sum[:])
 	}
-	t.digest = binary.BigEndian.Uint64(h.Sum(nil))
+	t.Digest = binary.BigEndian.Uint64(h.Sum(nil))
 	if known != len(bodies) {
 		for name := range bodies {
 			if !slices.ContainsFunc(n.c.Members, func(m Member) bool { return m.Name == name }) {
@@ -221,17 +222,17 @@ func (n *Node) sheetOf(tx string, bodies map[string][]byte) (sheet, error) {
 			}
 		}
 	}
-	if size := t.size(); size > maxPartsAll {
+	if size := t.Size(); size > maxPartsAll {
 		return t, fmt.Errorf("%w: the parts have %d bytes together: at most %d are allowed", ErrRefused, size, maxPartsAll)
 	}
 	return t, nil
 }
 
 // begin begins a transaction, or joins those who wait for it.
-func (s *commits) begin(ctx context.Context, t sheet) (*txCall, error) {
+func (s *commits) begin(ctx context.Context, t service.Spec) (*txCall, error) {
 	join := func() (c *txCall, err error) {
-		if c = s.calls[t.name]; c != nil && c.digest != t.digest {
-			return nil, fmt.Errorf("%w: %q", ErrTaken, t.name)
+		if c = s.calls[t.Name]; c != nil && c.digest != t.Digest {
+			return nil, fmt.Errorf("%w: %q", ErrTaken, t.Name)
 		}
 		return c, s.closed
 	}
@@ -252,40 +253,40 @@ func (s *commits) begin(ctx context.Context, t sheet) (*txCall, error) {
 		s.mu.Unlock()
 		return c, err
 	}
-	c = &txCall{digest: t.digest, done: make(chan struct{})}
-	s.calls[t.name] = c
+	c = &txCall{digest: t.Digest, done: make(chan struct{})}
+	s.calls[t.Name] = c
 	s.mu.Unlock()
 	if err := s.start(t); err != nil {
-		s.end(t.name, false, err)
+		s.end(t.Name, false, err)
 	}
 	return c, nil
 }
 
 // start has the machine begin a transaction.
-func (s *commits) start(t sheet) error {
+func (s *commits) start(t service.Spec) error {
 	if s.order != nil {
 		return s.order.begin(t)
 	}
 	if s.c.Protocol == Majority {
 		t = s.witnessed(t)
 	}
-	if err := s.process.Request(parley.Msg{Kind: txCommit, Body: t.encode()}); err != nil {
+	if err := s.process.Request(parley.Msg{Kind: service.Commit, Body: t.Encode()}); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	return nil
 }
 
 // witnessed adds nodes that have no part until there are three: of two, none may fail.
-func (s *commits) witnessed(t sheet) sheet {
+func (s *commits) witnessed(t service.Spec) service.Spec {
 	s.n.links.mu.Lock()
 	up := s.n.links.up
 	s.n.links.mu.Unlock()
 	for id := range up.All() {
-		if len(t.members) < 3 && !t.has(id) {
-			t.members = append(slices.Clone(t.members), id)
+		if len(t.Members) < 3 && !t.Has(id) {
+			t.Members = append(slices.Clone(t.Members), id)
 		}
 	}
-	slices.Sort(t.members[1:])
+	slices.Sort(t.Members[1:])
 	return t
 }
 
@@ -302,24 +303,24 @@ func (s *commits) end(tx string, committed bool, err error) {
 // Deliver takes what the machine wants of the participant, and outcomes. It is part of a step.
 func (s *commits) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 	switch m.Kind {
-	case txPrepare:
-		t, ok := readSheet(m.Body, len(s.n.c.Members))
+	case service.Prepare:
+		t, ok := service.ReadSpec(m.Body, len(s.n.c.Members))
 		if !ok {
 			panic("cluster: a transaction cannot be read that this node wrote")
 		}
-		body, _ := t.part(s.n.self)
-		s.works.prepare(parley.Path(m.Value), t.name, body, m.Seq == 1)
-	case txEnded:
-		name, why := readEnding(m.Body)
+		body, _ := t.Part(s.n.self)
+		s.works.prepare(parley.Path(m.Value), t.Name, body, m.Seq == 1)
+	case service.Ended:
+		name, why := service.ReadEnded(m.Body)
 		committed := commit.Outcome(m.Seq) == commit.Commit
 		if m.Origin == 1 {
 			s.works.end(parley.Path(m.Value), name, committed)
 		}
 		s.count(committed)
 		s.tell(name, committed, why)
-	case txRefused:
+	case service.Refused:
 		err := fmt.Errorf("%w: too many transactions wait for members that are down", ErrRefused)
-		if m.Seq == nameTaken {
+		if m.Seq == service.NameTaken {
 			err = fmt.Errorf("%w: %q", ErrTaken, m.Body)
 		}
 		s.end(string(m.Body), false, err)
@@ -328,13 +329,13 @@ func (s *commits) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 
 // tell answers who waits for a transaction. What is refused because of its name may be the
 // one that has it, and is then known to have its outcome, or may have any.
-func (s *commits) tell(name string, committed bool, why ending) {
-	switch at := s.n.nameOf(why.by); why.taken {
-	case free:
+func (s *commits) tell(name string, committed bool, why service.AbortReason) {
+	switch at := s.n.nameOf(why.By); why.Claim {
+	case service.Free:
 		s.end(name, committed, nil)
-	case takenByCommit, takenByAbort:
-		s.end(name, why.taken == takenByCommit, nil)
-	case takenOther:
+	case service.TakenByCommit, service.TakenByAbort:
+		s.end(name, why.Claim == service.TakenByCommit, nil)
+	case service.TakenOther:
 		s.end(name, false, fmt.Errorf("%w: %q, at %s", ErrTaken, name, at))
 	default:
 		s.end(name, false, fmt.Errorf("%w: %q, at %s, where %w", ErrTaken, name, at, ErrUnknown))
@@ -353,10 +354,10 @@ func (s *commits) count(committed bool) {
 
 // Indicate takes that a transaction is blocked.
 func (s *commits) Indicate(_ parley.Path, m parley.Msg) {
-	if m.Kind != txBlocked {
+	if m.Kind != service.Blocked {
 		return
 	}
-	waits, name := readWaits(m.Body, len(s.n.c.Members))
+	waits, name := service.ReadBlocked(m.Body, len(s.n.c.Members))
 	e := &BlockedError{Tx: name, Waits: s.n.namesOf(waits)}
 	s.n.c.Log.Warn("a transaction is blocked", "tx", e.Tx, "waits", e.Waits)
 	s.end(e.Tx, false, e)
@@ -379,11 +380,8 @@ func (n *Node) Outcome(tx string) (o Outcome, err error) {
 	}
 	o, err = Outcome{Tx: tx}, fmt.Errorf("%w: %q", ErrNoTransaction, tx)
 	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		m := machine.(*transactions)
-		if t := m.names[tx]; t != nil {
-			o, err = n.outcome(m, t), nil
-		} else if e := m.past.named(tx); e != nil {
-			o, err = Outcome{tx, stateOf(e.outcome), n.why(e.why), nil}, nil
+		if t, known := machine.(*service.Machine).Find(tx); known {
+			o, err = n.outcome(t), nil
 		}
 	})
 	if o.Waits != nil {
@@ -392,23 +390,23 @@ func (n *Node) Outcome(tx string) (o Outcome, err error) {
 	return o, err
 }
 
-// outcome is what is known of a transaction that is not over.
-func (n *Node) outcome(m *transactions, t *transaction) Outcome {
-	o := Outcome{Tx: t.sheet.name, State: stateOf(t.outcome)}
+// outcome is what is known of a transaction.
+func (n *Node) outcome(t service.Transaction) Outcome {
+	o := Outcome{Tx: t.Name, State: stateOf(t.Outcome)}
 	switch {
-	case t.blocked:
-		o.Waits = n.namesOf(m.waits(t))
-	case t.outcome == commit.Abort:
-		o.Why = n.why(t.why)
+	case t.Blocked:
+		o.Waits = n.namesOf(t.Waits)
+	case t.Outcome == commit.Abort:
+		o.Why = n.why(t.Why)
 	}
 	return o
 }
 
-func (n *Node) why(e ending) string {
-	if e.text == "" || int(e.by) >= len(n.c.Members) {
+func (n *Node) why(e service.AbortReason) string {
+	if e.Text == "" || int(e.By) >= len(n.c.Members) {
 		return ""
 	}
-	return n.c.Members[e.by].Name + ": " + e.text
+	return n.c.Members[e.By].Name + ": " + e.Text
 }
 
 func stateOf(o commit.Outcome) TxState {

@@ -11,6 +11,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/link"
 	commit "parley/commit/problem"
+	"parley/commit/service"
 )
 
 // In spite of liars transactions are decided by a Byzantine order of all nodes: who begins
@@ -51,16 +52,23 @@ type ordered struct {
 	count  []int // of open ones, by coordinator
 	bytes  []int // of their parts
 	number uint64
-	past   past
-	heard  past                          // what others have told, and the order did not
+	past   service.History
+	heard  service.History               // what others have told, and the order did not
 	logs   map[parley.Path]chan struct{} // closed when a yes is durable
 	told   []recalled                    // outcomes to be told to who asked
+}
+
+// recalled is an outcome to be told.
+type recalled struct {
+	spec    service.Spec
+	outcome commit.Outcome
+	to      parley.ID
 }
 
 // orderedTx is a transaction that is open.
 type orderedTx struct {
 	path    parley.Path // its number in the order
-	sheet   sheet
+	spec    service.Spec
 	yes     parley.Set
 	expired parley.Set
 	begun   time.Time
@@ -72,7 +80,7 @@ type orderedTx struct {
 func (n *Node) newOrdered(s *commits) (err error) {
 	o := &ordered{
 		s: s, stop: make(chan struct{}), open: make(map[string]*orderedTx), count: make([]int, len(n.c.Members)),
-		bytes: make([]int, len(n.c.Members)), past: newPast(s.c.Remember), heard: newPast(s.c.Remember),
+		bytes: make([]int, len(n.c.Members)), past: service.NewHistory(s.c.Remember), heard: service.NewHistory(s.c.Remember),
 		logs: make(map[parley.Path]chan struct{}),
 	}
 	s.order = o
@@ -83,11 +91,13 @@ func (n *Node) newOrdered(s *commits) (err error) {
 	}
 	s.works.applied = func(path parley.Path) {
 		<-ready
-		_ = o.recall.Request(parley.Msg{Kind: recallDone, Value: uint64(path)}) // it fails if the node has closed
+		_ = o.recall.Request(parley.Msg{Kind: service.RecallDone, Value: uint64(path)}) // it fails if the node has closed
 	}
-	machine := newRecalls(len(n.c.Members), n.c.M, parley.Tick(s.c.Delay), parley.Tick(s.c.Votes), n.self)
+	p := service.NewRecall(service.RecallConfig{
+		N: len(n.c.Members), M: n.c.M, Delta: parley.Tick(s.c.Delay), Votes: parley.Tick(s.c.Votes), Compact: compactEvery,
+	})
 	o.recall, err = n.host.Open(host.Options{
-		Channel: commitChannel, Name: "commit", Machine: machine, Upper: o, After: o.after, Class: link.Bulk,
+		Channel: commitChannel, Name: "commit", Machine: p.New(n.self), Upper: o, After: o.after, Class: link.Bulk,
 	})
 	if err == nil {
 		g := GroupConfig{Name: orderName, Level: Byzantine, Keep: 1, Deliver: o.deliver, final: true}
@@ -121,30 +131,30 @@ func (o *ordered) aside() (aside bool) {
 }
 
 // begin broadcasts what a transaction is.
-func (o *ordered) begin(t sheet) error {
-	b := append([]byte{orderBegin}, t.encode()...)
+func (o *ordered) begin(t service.Spec) error {
+	b := append([]byte{orderBegin}, t.Encode()...)
 	if most := o.s.n.c.views().Payload - 2*binary.MaxVarintLen64; len(b) > most {
 		return fmt.Errorf("%w: the transaction has %d bytes: at most %d are allowed", ErrRefused, len(b), most)
 	}
 	if o.aside() {
 		return fmt.Errorf("%w: %w", ErrRefused, ErrAbstained)
 	}
-	want := parley.Msg{Kind: recallWant, Body: t.only(parley.All).encode()}
+	want := parley.Msg{Kind: service.RecallWant, Body: t.Only(parley.All).Encode()}
 	if err := o.recall.Request(want); err != nil {
 		return err
 	}
 	go func() { // it may have to wait, for longer than who asks
 		if err := o.group.packer.post(b, Byzantine); err != nil {
-			o.s.end(t.name, false, err)
+			o.s.end(t.Name, false, err)
 		}
 	}()
 	return nil
 }
 
 // orderMessage is a vote, or the word that the time is over.
-func orderMessage(kind, yes byte, t sheet, why string) []byte {
-	b := binary.BigEndian.AppendUint64([]byte{kind, yes}, t.digest)
-	b = append(binary.AppendUvarint(b, uint64(len(t.name))), t.name...)
+func orderMessage(kind, yes byte, t service.Spec, why string) []byte {
+	b := binary.BigEndian.AppendUint64([]byte{kind, yes}, t.Digest)
+	b = append(binary.AppendUvarint(b, uint64(len(t.Name))), t.Name...)
 	return append(b, why...)
 }
 
@@ -169,7 +179,8 @@ func (o *ordered) vote(path parley.Path, yes bool, why string) {
 	said := byte(0)
 	if yes {
 		said = 1
-		err := o.recall.Request(parley.Msg{Kind: recallYes, Value: uint64(path), Body: t.sheet.only(o.s.n.self).encode()})
+		own := t.spec.Only(o.s.n.self).Encode()
+		err := o.recall.Request(parley.Msg{Kind: service.RecallYes, Value: uint64(path), Body: own})
 		if err != nil {
 			return
 		}
@@ -179,7 +190,7 @@ func (o *ordered) vote(path parley.Path, yes bool, why string) {
 			return
 		}
 	}
-	_ = o.group.packer.post(orderMessage(orderVote, said, t.sheet, why), Byzantine) // it fails if the node has closed
+	_ = o.group.packer.post(orderMessage(orderVote, said, t.spec, why), Byzantine) // it fails if the node has closed
 }
 
 // expire says of what has been open for long that it is to end, and tells the memory of what
@@ -201,12 +212,12 @@ func (o *ordered) expire() {
 		if time.Duration(silent)*o.s.c.Delay > o.s.c.Votes+16*o.s.c.Delay {
 			o.s.giveUp(fmt.Errorf("%w: %w", ErrUnknown, ErrAbstained))
 		}
-		var late []sheet
+		var late []service.Spec
 		o.mu.Lock()
 		for _, t := range o.open {
 			if !t.called && time.Since(t.begun) > o.s.c.Votes+2*o.s.c.Delay {
 				t.called = true
-				late = append(late, t.sheet)
+				late = append(late, t.spec)
 			}
 		}
 		o.mu.Unlock()
@@ -228,7 +239,7 @@ func (o *ordered) deliver(d Delivery) {
 	defer o.mu.Unlock()
 	switch b := d.Payload[1:]; d.Payload[0] {
 	case orderBegin:
-		if t, ok := readSheet(b, len(o.count)); ok && t.members[0] == d.From && len(t.parts) > 0 {
+		if t, ok := service.ReadSpec(b, len(o.count)); ok && t.Members[0] == d.From && len(t.Parts) > 0 {
 			o.begun(d.From, t)
 		}
 	case orderVote, orderExpire:
@@ -236,126 +247,133 @@ func (o *ordered) deliver(d Delivery) {
 			return
 		}
 		yes, digest := b[0] == 1, binary.BigEndian.Uint64(b[1:])
-		r := numbers{b: b[9:]}
-		t := o.open[string(r.bytes(MaxTx))]
+		size, rest, err := parley.ReadUvarint(b[9:], MaxTx)
+		if err != nil || size > uint64(len(rest)) {
+			return
+		}
+		t, why := o.open[string(rest[:size])], rest[size:]
 		switch {
-		case r.bad || t == nil || t.sheet.digest != digest || len(r.b) > maxWhy:
+		case t == nil || t.spec.Digest != digest || len(why) > service.MaxReason:
 		case d.Payload[0] == orderExpire:
 			if t.expired.Add(d.From); t.expired.Len() > o.s.n.c.M {
-				o.end(t, commit.Abort, ending{by: d.From, text: "not all votes came in time"})
+				o.end(t, commit.Abort, service.AbortReason{By: d.From, Text: "not all votes came in time"})
 			}
 		default:
-			o.voted(d.From, t, yes, string(r.b))
+			o.voted(d.From, t, yes, string(why))
 		}
 	}
 }
 
 // begun opens a transaction, unless its name is taken or its coordinator has too many.
-func (o *ordered) begun(from parley.ID, t sheet) {
+func (o *ordered) begun(from parley.ID, t service.Spec) {
 	refuse := func(err error) {
 		if from == o.s.n.self {
-			o.s.end(t.name, false, err)
+			o.s.end(t.Name, false, err)
 		}
 	}
-	taken := fmt.Errorf("%w: %q", ErrTaken, t.name)
-	if x := o.open[t.name]; x != nil {
-		if x.sheet.digest != t.digest {
+	taken := fmt.Errorf("%w: %q", ErrTaken, t.Name)
+	if x := o.open[t.Name]; x != nil {
+		if x.spec.Digest != t.Digest {
 			refuse(taken)
 		}
 		return
 	}
-	if e := o.past.named(t.name); e != nil {
+	if e := o.past.Named(t.Name); e != nil {
 		switch {
-		case e.digest != t.digest:
+		case e.Digest != t.Digest:
 			refuse(taken)
 		case from == o.s.n.self:
-			o.s.end(t.name, e.outcome == commit.Commit, nil)
+			o.s.end(t.Name, e.Outcome == commit.Commit, nil)
 		}
 		return
 	}
-	if o.count[from] >= o.s.c.Open || o.bytes[from]+t.size() > mostParts {
+	if o.count[from] >= o.s.c.Open || o.bytes[from]+t.Size() > service.MaxParts {
 		refuse(fmt.Errorf("%w: too many transactions of this node are under way", ErrRefused))
 		return
 	}
 	o.number++
-	x := &orderedTx{path: parley.Path(o.number), sheet: t, begun: time.Now()}
-	o.open[t.name] = x
+	x := &orderedTx{path: parley.Path(o.number), spec: t, begun: time.Now()}
+	o.open[t.Name] = x
 	o.count[from]++
-	o.bytes[from] += t.size()
-	if body, has := t.part(o.s.n.self); has {
-		o.s.works.prepare(x.path, t.name, body, false)
+	o.bytes[from] += t.Size()
+	if body, has := t.Part(o.s.n.self); has {
+		o.s.works.prepare(x.path, t.Name, body, false)
 	}
 }
 
 // voted counts a vote.
 func (o *ordered) voted(from parley.ID, t *orderedTx, yes bool, why string) {
-	if _, has := t.sheet.part(from); !has {
+	if _, has := t.spec.Part(from); !has {
 		return
 	}
 	if !yes {
-		o.end(t, commit.Abort, ending{by: from, text: why})
+		o.end(t, commit.Abort, service.AbortReason{By: from, Text: why})
 		return
 	}
 	t.yes.Add(from)
-	if !slices.ContainsFunc(t.sheet.parts, func(p part) bool { return !t.yes.Has(p.id) }) {
-		o.end(t, commit.Commit, ending{})
+	if !slices.ContainsFunc(t.spec.Parts, func(p service.Part) bool { return !t.yes.Has(p.ID) }) {
+		o.end(t, commit.Commit, service.AbortReason{})
 	}
 }
 
 // end closes a transaction.
-func (o *ordered) end(t *orderedTx, outcome commit.Outcome, why ending) {
-	delete(o.open, t.sheet.name)
-	from := t.sheet.members[0]
+func (o *ordered) end(t *orderedTx, outcome commit.Outcome, why service.AbortReason) {
+	delete(o.open, t.spec.Name)
+	from := t.spec.Members[0]
 	o.count[from]--
-	o.bytes[from] -= t.sheet.size()
-	o.past.add(&ended{t.path, t.sheet.name, t.sheet.digest, outcome, why})
+	o.bytes[from] -= t.spec.Size()
+	o.past.Add(&service.Finished{
+		Path: t.path, Name: t.spec.Name, Digest: t.spec.Digest, Outcome: outcome, Why: why,
+	})
 	if !t.learned {
-		o.tell(t.path, t.sheet, outcome)
+		o.tell(t.path, t.spec, outcome)
 	}
 	// The memory hears of it when the step of the order is over.
-	o.told = append(o.told, recalled{sheet: t.sheet.only(parley.All), outcome: outcome, to: o.s.n.self})
+	o.told = append(o.told, recalled{spec: t.spec.Only(parley.All), outcome: outcome, to: o.s.n.self})
 }
 
 // tell tells the participant and who waits.
-func (o *ordered) tell(path parley.Path, t sheet, outcome commit.Outcome) {
-	if _, has := t.part(o.s.n.self); has {
-		o.s.works.end(path, t.name, outcome == commit.Commit)
+func (o *ordered) tell(path parley.Path, t service.Spec, outcome commit.Outcome) {
+	if _, has := t.Part(o.s.n.self); has {
+		o.s.works.end(path, t.Name, outcome == commit.Commit)
 	}
 	o.s.count(outcome == commit.Commit)
-	o.s.end(t.name, outcome == commit.Commit, nil)
+	o.s.end(t.Name, outcome == commit.Commit, nil)
 }
 
 // Deliver takes what the memory says. It is part of a step of it.
 func (o *ordered) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
-	t, ok := readSheet(m.Body, len(o.count))
+	t, ok := service.ReadSpec(m.Body, len(o.count))
 	if !ok {
 		panic("cluster: a transaction cannot be read that this node wrote")
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch m.Kind {
-	case recallYes: // it is durable
+	case service.RecallYes: // it is durable
 		if done := o.logs[parley.Path(m.Value)]; done != nil {
 			delete(o.logs, parley.Path(m.Value))
 			close(done)
 		}
-	case txPrepare:
-		body, _ := t.part(o.s.n.self)
+	case service.Prepare:
+		body, _ := t.Part(o.s.n.self)
 		o.number = max(o.number, m.Value)
-		o.s.works.prepare(parley.Path(m.Value), t.name, body, true)
-	case recallAsked:
-		if e := o.ended(t.name); e != nil && e.digest == t.digest {
-			o.told = append(o.told, recalled{sheet: t, outcome: e.outcome, to: from})
+		o.s.works.prepare(parley.Path(m.Value), t.Name, body, true)
+	case service.RecallAsked:
+		if e := o.ended(t.Name); e != nil && e.Digest == t.Digest {
+			o.told = append(o.told, recalled{spec: t, outcome: e.Outcome, to: from})
 		}
-	case txEnded: // more nodes say so than may lie
-		x := o.open[t.name]
+	case service.Ended: // more nodes say so than may lie
+		x := o.open[t.Name]
 		switch {
 		case x == nil:
-			o.heard.add(&ended{parley.Path(m.Value), t.name, t.digest, commit.Outcome(m.Seq), ending{}})
+			o.heard.Add(&service.Finished{
+				Path: parley.Path(m.Value), Name: t.Name, Digest: t.Digest, Outcome: commit.Outcome(m.Seq),
+			})
 			o.tell(parley.Path(m.Value), t, commit.Outcome(m.Seq))
 		case !x.learned:
 			x.learned = true
-			o.tell(x.path, x.sheet, commit.Outcome(m.Seq))
+			o.tell(x.path, x.spec, commit.Outcome(m.Seq))
 		}
 	}
 }
@@ -370,17 +388,17 @@ func (o *ordered) after() {
 	o.told = nil
 	o.mu.Unlock()
 	for _, r := range told {
-		m := parley.Msg{Kind: recallTold, Origin: r.to, Seq: uint64(r.outcome), Body: r.sheet.encode()}
+		m := parley.Msg{Kind: service.RecallTell, Origin: r.to, Seq: uint64(r.outcome), Body: r.spec.Encode()}
 		_ = o.recall.Request(m) // it fails if the node has closed
 	}
 }
 
 // ended is what this node knows of a transaction that is over. The lock is held.
-func (o *ordered) ended(tx string) *ended {
-	if e := o.past.named(tx); e != nil {
+func (o *ordered) ended(tx string) *service.Finished {
+	if e := o.past.Named(tx); e != nil {
 		return e
 	}
-	return o.heard.named(tx)
+	return o.heard.Named(tx)
 }
 
 // look tells what is known of a transaction.
@@ -388,7 +406,7 @@ func (o *ordered) look(tx string) (Outcome, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if e := o.ended(tx); e != nil {
-		return Outcome{tx, stateOf(e.outcome), o.s.n.why(e.why), nil}, nil
+		return Outcome{tx, stateOf(e.Outcome), o.s.n.why(e.Why), nil}, nil
 	}
 	if o.open[tx] != nil {
 		return Outcome{Tx: tx}, nil

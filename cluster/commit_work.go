@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/commit/service"
 )
 
 // works are the calls of the participant: one after the other for each transaction, and at
@@ -171,7 +172,7 @@ func (w *works) call(ctx context.Context, j *job) (yes bool, why string) {
 	case ctx.Err() != nil && !j.again:
 		yes, why = false, "was not ready in time"
 	}
-	return yes && err == nil, why[:min(len(why), maxWhy)]
+	return yes && err == nil, why[:min(len(why), service.MaxReason)]
 }
 
 // doEnd tells the participant the outcome. The lock is held, and let go meanwhile.

@@ -1,4 +1,4 @@
-package cluster
+package service
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // party is a node of a run: the machine, and a participant that answers after a while. A
 // part "no" is voted down, "late" is not answered.
 type party struct {
-	*transactions
+	*Machine
 	work []parley.Msg // what it still has to answer
 	busy bool
 }
@@ -33,28 +33,28 @@ const thinks = 50
 var carries parley.Tick = thinks
 
 func (p *party) Start(s *parley.Step) {
-	p.transactions.Start(s)
+	p.Machine.Start(s)
 	p.hear(s)
 }
 
 func (p *party) Request(s *parley.Step, m parley.Msg) {
-	p.transactions.Request(s, m)
+	p.Machine.Request(s, m)
 	p.hear(s)
 }
 
 func (p *party) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
-	p.transactions.Receive(s, from, m)
+	p.Machine.Receive(s, from, m)
 	p.hear(s)
 }
 
 func (p *party) Timeout(s *parley.Step, t parley.Timer) {
 	if t != workTimer {
-		p.transactions.Timeout(s, t)
+		p.Machine.Timeout(s, t)
 	} else if len(p.work) > 0 {
 		m := p.work[0]
 		p.work = p.work[1:]
 		p.busy = false
-		p.transactions.Request(s, m)
+		p.Machine.Request(s, m)
 	}
 	p.hear(s)
 }
@@ -63,26 +63,26 @@ func (p *party) Timeout(s *parley.Step, t parley.Timer) {
 func (p *party) hear(s *parley.Step) {
 	for _, e := range s.Effects {
 		switch m := e.Msg; {
-		case e.Op == parley.OpDeliver && m.Kind == txPrepare && m.Seq == 0:
-			t, ok := readSheet(m.Body, p.c.n)
+		case e.Op == parley.OpDeliver && m.Kind == Prepare && m.Seq == 0:
+			t, ok := ReadSpec(m.Body, p.c.N)
 			if !ok {
-				panic("a sheet that cannot be read")
+				panic("a spec that cannot be read")
 			}
-			switch body, _ := t.part(p.self); string(body) {
+			switch body, _ := t.Part(p.self); string(body) {
 			case "late":
 			case "no":
-				p.work = append(p.work, parley.Msg{Kind: txVoted, Value: m.Value, Body: []byte("no")})
+				p.work = append(p.work, parley.Msg{Kind: Voted, Value: m.Value, Body: []byte("no")})
 			default:
-				p.work = append(p.work, parley.Msg{Kind: txVoted, Value: m.Value, Seq: 1})
+				p.work = append(p.work, parley.Msg{Kind: Voted, Value: m.Value, Seq: 1})
 			}
-		case e.Op == parley.OpDeliver && m.Kind == txEnded && m.Origin == 1:
-			p.work = append(p.work, parley.Msg{Kind: txApplied, Value: m.Value})
+		case e.Op == parley.OpDeliver && m.Kind == Ended && m.Origin == 1:
+			p.work = append(p.work, parley.Msg{Kind: Applied, Value: m.Value})
 		}
 	}
 	if len(p.work) > 0 && !p.busy {
 		p.busy = true
 		after := parley.Tick(thinks)
-		if p.work[0].Kind == txApplied {
+		if p.work[0].Kind == Applied {
 			after = carries
 		}
 		s.SetTimer(workTimer, after)
@@ -90,18 +90,18 @@ func (p *party) hear(s *parley.Step) {
 }
 
 // rules are those of runs.
-func rules(n int, p CommitProtocol) txRules {
-	return txRules{n: n, protocol: p, delta: 1000, votes: 2000, open: 64, remember: 64, first: 1}
+func rules(n int, majority bool) Config {
+	return Config{N: n, Majority: majority, Delta: 1000, Votes: 2000, Open: 64, Remember: 64, Compact: 4096, First: 1}
 }
 
 // parties is a system as a protocol. Each life begins with larger numbers.
-func parties(c txRules) parley.Protocol {
+func parties(c Config) parley.Protocol {
 	made := func(self parley.ID) parley.Machine {
-		c.first += 1 << 24
-		return &party{transactions: newTransactions(c, self)}
+		c.First += 1 << 24
+		return &party{Machine: newMachine(c, self)}
 	}
 	return parley.Protocol{
-		Name: "transactions", N: c.n, M: c.n - 1, Relies: parley.Reliance{FIFO: true}, Kinds: slices.Repeat([]string{"x"}, 0x24),
+		Name: "transactions", N: c.N, M: c.N - 1, Relies: parley.Reliance{FIFO: true}, Kinds: slices.Repeat([]string{"x"}, 0x24),
 		New:      made,
 		Promises: func(parley.Assumptions) []parley.Promise { return nil },
 		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
@@ -111,17 +111,17 @@ func parties(c txRules) parley.Protocol {
 // begins is the request for a transaction with a part at each of the nodes, a letter each: y, n, l
 // (late), or - for none.
 func begins(at parley.ID, when parley.Tick, name, votes string) sim.Request {
-	t := sheet{name: name, digest: 7, members: []parley.ID{at}}
+	t := Spec{Name: name, Digest: 7, Members: []parley.ID{at}}
 	for i, v := range votes {
 		if v == '-' {
 			continue
 		}
 		if parley.ID(i) != at {
-			t.members = append(t.members, parley.ID(i))
+			t.Members = append(t.Members, parley.ID(i))
 		}
-		t.parts = append(t.parts, part{parley.ID(i), []byte(map[rune]string{'y': "do", 'n': "no", 'l': "late"}[v])})
+		t.Parts = append(t.Parts, Part{parley.ID(i), []byte(map[rune]string{'y': "do", 'n': "no", 'l': "late"}[v])})
 	}
-	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: txCommit, Body: t.encode()}}
+	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: Commit, Body: t.Encode()}}
 }
 
 // outcomesOf are the outcomes, by transaction and node: c, a, b for blocked, - for none.
@@ -139,17 +139,17 @@ func outcomesOf(s *sim.Sim, n int) map[string]string {
 		out[name][at] = what
 	}
 	for _, d := range s.History.Deliveries {
-		if d.Msg.Kind == txEnded {
-			name, why := readEnding(d.Msg.Body)
-			if why.taken != free {
+		if d.Msg.Kind == Ended {
+			name, why := ReadEnded(d.Msg.Body)
+			if why.Claim != Free {
 				name += "'"
 			}
 			note(name, d.At, map[problem.Outcome]byte{problem.Commit: 'c', problem.Abort: 'a'}[problem.Outcome(d.Msg.Seq)])
 		}
 	}
 	for _, d := range s.History.Indications {
-		if d.Msg.Kind == txBlocked {
-			_, name := readWaits(d.Msg.Body, n)
+		if d.Msg.Kind == Blocked {
+			_, name := ReadBlocked(d.Msg.Body, n)
 			note(name, d.At, 'b')
 		}
 	}
@@ -174,10 +174,10 @@ func sound(t *testing.T, s *sim.Sim, n int, votes map[string]string, what any) m
 	return got
 }
 
-// remaining is how many transactions nodes still know of.
+// remaining is how many Machine nodes still know of.
 func remaining(s *sim.Sim, n int) (live int) {
 	for id := range parley.ID(n) {
-		m := s.Machine(id).(*party).transactions
+		m := s.Machine(id).(*party).Machine
 		live += len(m.live)
 		if len(m.names) > len(m.live) {
 			panic("names of no transaction")
@@ -191,7 +191,7 @@ func stay(s *sim.Sim, n int) (text []string) {
 	for id := range parley.ID(n) {
 		for _, t := range s.Machine(id).(*party).live {
 			text = append(text, fmt.Sprintf("at %d: %s of %v, %v, told %t, acked %v, given %t",
-				id, t.sheet.name, t.sheet.members, t.outcome, t.told, slices.Collect(t.acked.All()), t.given))
+				id, t.spec.Name, t.spec.Members, t.outcome, t.told, slices.Collect(t.acked.All()), t.given))
 		}
 	}
 	return text
@@ -200,7 +200,7 @@ func stay(s *sim.Sim, n int) (text []string) {
 // Without faults all commit if all say yes, and else all abort, also those without others
 // or without a part of the coordinator's, and in the end nobody keeps any.
 func TestTransactionsWithoutFaults(t *testing.T) {
-	for _, p := range []CommitProtocol{TwoPhase, Majority} {
+	for _, p := range []bool{false, true} {
 		votes := map[string]string{
 			"all": "yyyy", "some": "y-y-", "one": "y---", "other": "--y-", "no": "yyny", "own": "nyyy", "late": "ylyy", "lone": "n---",
 		}
@@ -234,20 +234,20 @@ func TestTransactionsWithoutFaults(t *testing.T) {
 // say that they are blocked, and when the node is back all decide and nothing is kept.
 func TestTransactionsEveryCrash(t *testing.T) {
 	for _, c := range []struct {
-		p     CommitProtocol
-		votes string
-	}{{TwoPhase, "yyy"}, {TwoPhase, "yny"}, {TwoPhase, "-yy"}, {Majority, "yyy"}, {Majority, "yny"}, {Majority, "-yy"}} {
+		majority bool
+		votes    string
+	}{{false, "yyy"}, {false, "yny"}, {false, "-yy"}, {true, "yyy"}, {true, "yny"}, {true, "-yy"}} {
 		runs, blocked, committed := 0, 0, 0
 		for seed := range uint64(2) {
 			carries = []parley.Tick{thinks, 5000}[seed]
-			opt := sim.Options{Protocol: parties(rules(3, c.p)), Seed: seed, FIFO: true, Until: 150_000,
+			opt := sim.Options{Protocol: parties(rules(3, c.majority)), Seed: seed, FIFO: true, Until: 150_000,
 				Requests: []sim.Request{begins(0, 0, "t", c.votes)}}
 			for _, crash := range parleytest.CrashPoints(opt) {
 				for _, crash.Back = range []parley.Tick{0, 1, 4000, 30_000} {
 					one := opt
 					one.Crashes = []sim.Crash{crash}
 					s := sim.Run(one)
-					what := fmt.Sprint(c.p, c.votes, seed, crash)
+					what := fmt.Sprint(c.majority, c.votes, seed, crash)
 					got := sound(t, s, 3, map[string]string{"t": c.votes}, what)["t"]
 					runs++
 					if strings.Contains(got, "c") {
@@ -256,7 +256,7 @@ func TestTransactionsEveryCrash(t *testing.T) {
 					if crash.Back == 0 {
 						if strings.Contains(got, "b") {
 							blocked++
-							if c.p == Majority {
+							if c.majority {
 								t.Errorf("%s: with a majority there, %s", what, got)
 							}
 						}
@@ -269,24 +269,24 @@ func TestTransactionsEveryCrash(t *testing.T) {
 			}
 		}
 		carries = thinks
-		t.Logf("%v %s: %d runs, %d committed, %d blocked", c.p, c.votes, runs, committed, blocked)
-		if c.p == TwoPhase && c.votes == "yyy" && (blocked == 0 || committed == 0) {
+		t.Logf("%v %s: %d runs, %d committed, %d blocked", c.majority, c.votes, runs, committed, blocked)
+		if c.majority == false && c.votes == "yyy" && (blocked == 0 || committed == 0) {
 			t.Errorf("of %d runs %d committed and %d were blocked", runs, committed, blocked)
 		}
 	}
 }
 
-// Many transactions of all nodes at a time, links that break and come back, and crashes
+// Many Machine of all nodes at a time, links that break and come back, and crashes
 // with restarts from logs that are compacted now and then: outcomes agree, and in the end
 // all are over everywhere.
 func TestTransactionsOnBadLinks(t *testing.T) {
-	CompactEvery(t, 40)
 	for seed := range uint64(120) {
-		p := []CommitProtocol{TwoPhase, Majority}[seed%2]
+		p := seed%2 == 1
 		r := rand.New(rand.NewPCG(seed, 3))
 		const n = 4
 		c := rules(n, p)
-		c.remember = []int{1, 64}[seed/2%2] // who has forgotten it says that it was aborted
+		c.Compact = 40
+		c.Remember = []int{1, 64}[seed/2%2] // who has forgotten it says that it was aborted
 		opt := sim.Options{Protocol: parties(c), Seed: seed, FIFO: true, Loss: 0.2 * r.Float64(), Heal: 60_000, Until: 600_000}
 		votes := make(map[string]string)
 		for i := range 40 {
@@ -316,25 +316,25 @@ func TestTransactionsOnBadLinks(t *testing.T) {
 }
 
 // What peers make up is refused: it opens no more than it may, takes no more memory than it
-// may, decides nothing, and the transactions of others go on.
+// may, decides nothing, and the Machine of others go on.
 func TestTransactionsAmongHostileMessages(t *testing.T) {
-	for _, p := range []CommitProtocol{TwoPhase, Majority} {
-		r := rand.New(rand.NewPCG(1, uint64(p)))
+	for _, p := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(1, 1))
 		c := rules(3, p)
-		m := newTransactions(c, 2)
+		m := newMachine(c, 2)
 		h := &counting{}
 		s := &parley.Step{Self: 2, N: 3, Host: h}
 		honest := begins(0, 0, "honest", "y-y").Msg.Body
-		of, _ := readSheet(honest, 3)
-		path := txPath(0, 5)
-		begin := parley.Msg{Kind: txBegin, Seq: 1, Value: 5, Body: of.only(2).encode()}
+		of, _ := ReadSpec(honest, 3)
+		path := pathOf(0, 5)
+		begin := parley.Msg{Kind: msgBegin, Seq: 1, Value: 5, Body: of.Only(2).Encode()}
 		receive := func(from parley.ID, path parley.Path, q parley.Msg) {
 			s.Path = path
 			m.Receive(s, from, q)
 			s.Effects = s.Effects[:0]
 		}
 		receive(0, path, begin)
-		long := sheet{name: "x", members: []parley.ID{1, 2}, parts: []part{{2, make([]byte, MaxPart)}}}
+		long := Spec{Name: "x", Members: []parley.ID{1, 2}, Parts: []Part{{2, make([]byte, MaxPart)}}}
 		for i := range 200_000 {
 			from := parley.ID(r.IntN(2))
 			q := parley.Msg{
@@ -350,32 +350,32 @@ func TestTransactionsAmongHostileMessages(t *testing.T) {
 				q.Body = slices.Clone(begin.Body)
 				q.Body[r.IntN(len(q.Body))] ^= byte(1 + r.IntN(255))
 			case 2: // a transaction of its own, as large as may be
-				long.name = fmt.Sprint("x", i)
-				q = parley.Msg{Kind: txBegin, Seq: 1, Body: long.encode()}
-				receive(1, txPath(1, uint64(10+i)), q)
+				long.Name = fmt.Sprint("x", i)
+				q = parley.Msg{Kind: msgBegin, Seq: 1, Body: long.Encode()}
+				receive(1, pathOf(1, uint64(10+i)), q)
 				continue
 			case 3:
 				q.Body = encodeNumbers([]uint64{5, 6, 7})
 			}
-			to := []parley.Path{0, path, txPath(1, uint64(r.IntN(100))), txPath(2, uint64(r.IntN(3))), parley.Path(r.Uint64())}[r.IntN(5)]
+			to := []parley.Path{0, path, pathOf(1, uint64(r.IntN(100))), pathOf(2, uint64(r.IntN(3))), parley.Path(r.Uint64())}[r.IntN(5)]
 			if from == 0 && to == path {
 				from = 1 // what the coordinator itself says decides
 			}
 			receive(from, to, q)
 		}
 		for id := range m.of {
-			if k := len(m.of[id].list); k > 4*c.open {
-				t.Errorf("%v: %d transactions of node %d", p, k, id)
+			if k := len(m.of[id].list); k > 4*c.Open {
+				t.Errorf("%v: %d Machine of node %d", p, k, id)
 			}
-			if m.of[id].bytes > mostParts {
+			if m.of[id].bytes > MaxParts {
 				t.Errorf("%v: %d bytes of node %d", p, m.of[id].bytes, id)
 			}
 		}
 		x := m.live[path]
-		if x == nil || x.outcome != problem.Undecided || x.sheet.name != "honest" {
+		if x == nil || x.outcome != problem.Undecided || x.spec.Name != "honest" {
 			t.Fatalf("%v: the honest one is %+v", p, x)
 		}
-		m.Request(s, parley.Msg{Kind: txVoted, Value: uint64(path), Seq: 1})
+		m.Request(s, parley.Msg{Kind: Voted, Value: uint64(path), Seq: 1})
 		if !x.ready || h.refused < 50_000 {
 			t.Errorf("%v: ready %t, %d refused", p, x.ready, h.refused)
 		}
@@ -390,23 +390,23 @@ func (*counting) Sign(parley.ID, []byte) []byte          { return nil }
 func (*counting) Verify(parley.ID, []byte, []byte) bool  { return false }
 func (h *counting) Refused(parley.ID, parley.ID, string) { h.refused++ }
 
-// A sheet, numbers and the state of the machine are read as they were written, and nothing
+// A spec, numbers and the state of the machine are read as they were written, and nothing
 // else is.
 func TestTransactionEncodings(t *testing.T) {
-	of, ok := readSheet(begins(1, 0, "name", "yyn").Msg.Body, 3)
-	if !ok || of.name != "name" || !slices.Equal(of.members, []parley.ID{1, 0, 2}) || len(of.parts) != 3 {
+	of, ok := ReadSpec(begins(1, 0, "name", "yyn").Msg.Body, 3)
+	if !ok || of.Name != "name" || !slices.Equal(of.Members, []parley.ID{1, 0, 2}) || len(of.Parts) != 3 {
 		t.Fatal(of, ok)
 	}
-	b := of.encode()
+	b := of.Encode()
 	for i := range b {
-		if _, ok := readSheet(b[:i], 3); ok {
+		if _, ok := ReadSpec(b[:i], 3); ok {
 			t.Errorf("%d of %d bytes are taken", i, len(b))
 		}
 	}
-	if _, ok := readSheet(append(b, 0), 3); ok {
+	if _, ok := ReadSpec(append(b, 0), 3); ok {
 		t.Error("one byte more is taken")
 	}
-	if _, ok := readSheet(b, 2); ok {
+	if _, ok := ReadSpec(b, 2); ok {
 		t.Error("a member that there is not")
 	}
 	list := []uint64{3, 4, 1 << 50}
@@ -418,12 +418,12 @@ func TestTransactionEncodings(t *testing.T) {
 			t.Errorf("%x is %v", bad, got)
 		}
 	}
-	opt := sim.Options{Protocol: parties(rules(3, Majority)), FIFO: true, Until: 1200,
+	opt := sim.Options{Protocol: parties(rules(3, true)), FIFO: true, Until: 1200,
 		Requests: []sim.Request{begins(0, 0, "a", "yyy"), begins(1, 100, "b", "yyn")}}
 	s := sim.Run(opt)
-	m := s.Machine(0).(*party).transactions
+	m := s.Machine(0).(*party).Machine
 	saved := parley.Save(m, 7, nil)
-	again := newTransactions(m.c, 0)
+	again := newMachine(m.c, 0)
 	if len(m.live) != 2 || !parley.Load(again, 7, saved) || !bytes.Equal(parley.Save(again, 7, nil), saved) {
 		t.Error("the state does not come back")
 	}
@@ -434,18 +434,18 @@ func TestTransactionEncodings(t *testing.T) {
 // was never asked. Who waits for that is blocked.
 func TestTransactionsAfterALoss(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		c := rules(3, TwoPhase)
-		c.forgot, c.first = lost, 1000
-		lives := []*transactions{newTransactions(c, 2)}
+		c := rules(3, false)
+		c.Forgot, c.First = lost, 1000
+		lives := []*Machine{newMachine(c, 2)}
 		s := &parley.Step{Self: 2, N: 3, Host: new(counting), Restart: true}
 		lives[0].Start(s)
-		c.forgot, c.first = false, 2000
-		later := newTransactions(c, 2)
+		c.Forgot, c.First = false, 2000
+		later := newMachine(c, 2)
 		if !parley.LoadDurable(later, 0, parley.SaveDurable(lives[0], 0, nil)) {
 			t.Fatal("the state does not come back")
 		}
 		later.Start(s)
-		of, _ := readSheet(begins(0, 0, "t", "yyy").Msg.Body, 3)
+		of, _ := ReadSpec(begins(0, 0, "t", "yyy").Msg.Body, 3)
 		for life, m := range append(lives, later) {
 			answers := func(path parley.Path, list ...parley.Msg) (n int) {
 				s.Effects, s.Restart = nil, false
@@ -460,8 +460,8 @@ func TestTransactionsAfterALoss(t *testing.T) {
 				}
 				return n
 			}
-			own := answers(txPath(2, 900), parley.Msg{Kind: twophase.Ask})
-			others := answers(txPath(0, 5), parley.Msg{Kind: txBegin, Body: of.only(parley.All).encode()}, parley.Msg{Kind: twophase.Ask})
+			own := answers(pathOf(2, 900), parley.Msg{Kind: twophase.Ask})
+			others := answers(pathOf(0, 5), parley.Msg{Kind: msgBegin, Body: of.Only(parley.All).Encode()}, parley.Msg{Kind: twophase.Ask})
 			if own != others || own > 0 == lost {
 				t.Errorf("lost %t, life %d: %d answers as coordinator, %d as participant", lost, life, own, others)
 			}

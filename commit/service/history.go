@@ -1,0 +1,129 @@
+package service
+
+import (
+	"encoding/binary"
+
+	"parley"
+	"parley/commit/problem"
+)
+
+// AbortReason says why a transaction was aborted, as far as it is known.
+type AbortReason struct {
+	By    parley.ID // the process that said no
+	Text  string    // what it said; "": it is not known which process said no
+	Claim NameClaim // of another transaction that has the name
+}
+
+func (e AbortReason) encode(name string) []byte {
+	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.By)), uint64(e.Claim))
+	return append(b, e.Text...)
+}
+
+// ReadEnded reads the Body of an Ended: the name of the transaction, "" if a request under that
+// name is about another one, and why it was aborted.
+func ReadEnded(b []byte) (name string, why AbortReason) {
+	r := reader{b: b}
+	name = string(r.bytes(MaxName))
+	why.By, why.Claim = parley.ID(r.next(1<<16-1)), NameClaim(r.next(uint64(TakenByAbort)))
+	why.Text = string(r.b)
+	return name, why
+}
+
+// Finished is a transaction that has an outcome.
+type Finished struct {
+	Path    parley.Path
+	Name    string
+	Digest  uint64
+	Outcome problem.Outcome
+	Why     AbortReason
+}
+
+// History holds the transactions that got their outcome last at a process.
+type History struct {
+	most int
+	list []*Finished // the oldest first, after head entries that are nil
+	head int
+	at   map[parley.Path]*Finished
+	by   map[string]*Finished
+}
+
+// NewHistory returns a history of at most the given length.
+func NewHistory(most int) History {
+	return History{most: most, at: make(map[parley.Path]*Finished), by: make(map[string]*Finished)}
+}
+
+// Named returns the transaction that has a name, nil if none is known.
+func (p *History) Named(name string) *Finished { return p.by[name] }
+
+// Add remembers a transaction, and forgets the oldest one if there are too many. A transaction
+// that did not get its name is not found by it.
+func (p *History) Add(e *Finished) {
+	if p.at[e.Path] != nil {
+		return
+	}
+	p.at[e.Path] = e
+	if p.by[e.Name] == nil && e.Why.Claim == Free {
+		p.by[e.Name] = e
+	}
+	p.list = append(p.list, e)
+	if len(p.list)-p.head > p.most {
+		old := p.list[p.head]
+		p.list[p.head] = nil
+		p.head++
+		delete(p.at, old.Path)
+		if p.by[old.Name] == old {
+			delete(p.by, old.Name)
+		}
+	}
+	if p.head > p.most {
+		p.list = append([]*Finished(nil), p.list[p.head:]...)
+		p.head = 0
+	}
+}
+
+func (p *History) state(v *parley.Vars) {
+	list := p.list[p.head:]
+	if v.Loading() {
+		list = nil
+	}
+	if v.Skips() {
+		return
+	}
+	parley.Slice(v, "history", &list, func(_ int, x **Finished) {
+		if *x == nil {
+			*x = new(Finished)
+		}
+		e := *x
+		parley.Num(v, "path", &e.Path)
+		visitText(v, "name", &e.Name)
+		parley.Num(v, "digest", &e.Digest)
+		parley.Num(v, "outcome", &e.Outcome)
+		e.Why.state(v)
+	})
+	if v.Loading() {
+		*p = NewHistory(p.most)
+		for _, e := range list {
+			p.Add(e)
+		}
+	}
+}
+
+func (e *AbortReason) state(v *parley.Vars) {
+	v.ID("by", &e.By)
+	visitText(v, "why", &e.Text)
+	taken := e.Claim != Free // of a finished transaction no more is needed
+	if v.Bool("taken", &taken); v.Loading() {
+		e.Claim = Free
+		if taken {
+			e.Claim = TakenPerhaps
+		}
+	}
+}
+
+func visitText(v *parley.Vars, name string, text *string) {
+	b := []byte(*text)
+	if v.Bytes(name, &b); v.Loading() {
+		*text = string(b)
+	}
+}

@@ -1,0 +1,375 @@
+// Package service runs the transactions of a system: any number of them side by side, each with
+// a name, a coordinator and participants of its own.
+//
+// The problem is atomic commitment, see package problem, for each transaction: all its
+// participants commit it, or all abort it. The model is that of the protocol that decides it,
+// package twophase or quorum: processes crash and come back with their logs, and messages may
+// be late or lost.
+//
+// A process has one machine, which has an inner machine of twophase or quorum for each
+// transaction, whose processes are the members of the transaction, the coordinator first. The
+// coordinator tells the members what a transaction is before it sends any message about it, and
+// a transaction is not forgotten before its outcome is carried out.
+//
+// A transaction is identified by its path: a number of its coordinator's, which none of that
+// process's lives uses twice, and the coordinator in the last eight bits. It is over at the
+// coordinator when it is aborted, or all members have carried it out. The coordinator then
+// forgets it, except for the latest ones, and says of each of its own transactions that it does
+// not know that it was aborted. That is the presumption of package twophase, and holds of
+// package quorum for the same reason. The members forget what the coordinator says is over.
+//
+// Outcomes of transactions that tolerate liars are recalled by a machine of their own, see
+// [NewRecall].
+package service
+
+import (
+	"fmt"
+
+	"parley"
+	"parley/commit/problem"
+)
+
+// The kinds of messages beside those of the inner machines.
+const (
+	// msgBegin says what a transaction is. Seq: 1 from the coordinator that asks for a vote; 0
+	// from a member that asks for the outcome. Value: all lower numbers are over. Body: a Spec.
+	msgBegin parley.Kind = 0x20 + iota
+	// msgDone tells the coordinator what has been carried out. Body: numbers.
+	msgDone
+	// msgOpen is from a coordinator. Seq: its next number. Body: the numbers of transactions of
+	// the receiver that are not over; all others below Seq are.
+	msgOpen
+	// msgWhy tells the coordinator why a vote is no. Value: 1 if the name is taken. Seq: then
+	// a NameClaim, otherwise 0. Body: the reason in words.
+	msgWhy
+)
+
+// The requests.
+const (
+	Commit  parley.Kind = parley.Local + 0x30 + iota // Body: a Spec with all parts
+	Voted                                            // Value: the path; Seq: 1 yes, 0 no; Body: why no
+	Applied                                          // Value: the path: the participant knows the outcome
+)
+
+// The deliveries. They come from the coordinator of the transaction.
+const (
+	// Prepare asks the participant for its vote. Value: the path. Seq: 1 if it voted yes before
+	// a crash. Body: a Spec.
+	Prepare parley.Kind = parley.Local + 0x34 + iota
+	// Ended is the outcome. Value: the path. Seq: a problem.Outcome. Origin: 1 if the participant
+	// must be told. Body: see ReadEnded.
+	Ended
+	// Refused answers a Commit that is not begun. Seq: NameTaken or TooManyOpen. Body: the name.
+	Refused
+)
+
+// Blocked is indicated of a transaction that is blocked. Value: the path. Body: see ReadBlocked.
+const Blocked parley.Kind = parley.Indication + 0x3E
+
+// Why a transaction is refused.
+const (
+	NameTaken uint64 = 1 + iota
+	TooManyOpen
+)
+
+// The timers: openTimer of the machine, to repeat what is over, and voteTimer of a transaction,
+// for a vote that does not come or is not asked for.
+const (
+	openTimer parley.Timer = 0x100 + iota
+	voteTimer
+)
+
+// The records beside those of the inner machines, by their first byte.
+const (
+	specRecord    = 0xF1 // 1 if the vote was yes, otherwise 0; and a Spec
+	appliedRecord = 0xF2
+)
+
+// Machine is one process.
+type Machine struct {
+	c    Config
+	self parley.ID
+
+	next    uint64 // the number of its next transaction
+	blank   uint64 // if not 0: what it knew of others' transactions, and of its own ones below, is lost
+	live    map[parley.Path]*transaction
+	names   map[string]*transaction // the live transaction that has the name
+	of      []coordinatorTxs        // by coordinator
+	history History
+	records int  // since the log was compacted
+	news    bool // something is over, and others may not know
+	pulse   bool // openTimer is set
+
+	scratch []parley.Effect // scratch: of an inner machine
+	members memberHost      // scratch
+}
+
+// coordinatorTxs are the transactions of one coordinator.
+type coordinatorTxs struct {
+	list  []*transaction // in order of numbers
+	bytes int            // of parts
+	low   uint64         // lower numbers are over
+	below uint64         // and so are lower numbers than this, except for those in open
+	open  []uint64
+}
+
+// transaction is what a process knows of one that it has not forgotten.
+type transaction struct {
+	path    parley.Path
+	spec    Spec // with the part of this process alone
+	inner   parley.Machine
+	logged  bool // the log has the spec
+	outcome problem.Outcome
+	told    bool       // the participant knows the outcome
+	acked   parley.Set // at the coordinator: the members that have carried it out
+
+	asked, ready, yes, given bool       // for a vote; there is one; it is yes; the inner machine has it
+	begun                    bool       // the others have been asked, perhaps in an earlier life
+	heard                    parley.Set // the members that answered since this process asked
+	blocked                  bool
+	reminded                 bool        // told for at least one period of openTimer
+	why                      AbortReason // of an abort
+}
+
+func newMachine(c Config, self parley.ID) *Machine {
+	return &Machine{
+		c: c, self: self, next: c.First, live: make(map[parley.Path]*transaction),
+		names: make(map[string]*transaction), of: make([]coordinatorTxs, c.N), history: NewHistory(c.Remember),
+	}
+}
+
+// pathOf returns the path of a transaction.
+func pathOf(coordinator parley.ID, number uint64) parley.Path {
+	return parley.Path(number)<<8 | parley.Path(coordinator)
+}
+
+func coordinatorOf(p parley.Path) parley.ID { return parley.ID(p & 0xFF) }
+func numberOf(p parley.Path) uint64         { return uint64(p >> 8) }
+
+// Start continues the transactions that are not over.
+func (m *Machine) Start(s *parley.Step) {
+	first := m.c.First
+	if first == 0 {
+		first = s.Life<<perLife + 1
+	}
+	m.next = max(m.next, first)
+	if m.c.Forgot {
+		m.blank = first
+		s.Compact()
+	}
+	if !s.Restart {
+		return
+	}
+	logs := make(map[parley.Path][]parley.Record)
+	for _, r := range s.Log {
+		t := m.live[r.Path]
+		switch {
+		case len(r.Body) > 1 && r.Body[0] == specRecord:
+			of, ok := ReadSpec(r.Body[2:], m.c.N)
+			if !ok {
+				panic(fmt.Sprintf("service: process %d does not know its record of a transaction", m.self))
+			}
+			if t == nil { // otherwise the state has it, as it was before its vote
+				t = &transaction{path: r.Path, spec: of, inner: m.machine(of), logged: true}
+				m.add(t)
+			}
+			t.yes = r.Body[1] == 1
+			m.name(t)
+		case t == nil:
+			panic(fmt.Sprintf("service: process %d has a record of no transaction", m.self))
+		case len(r.Body) == 1 && r.Body[0] == appliedRecord:
+			t.told = true
+		default:
+			logs[r.Path] = append(logs[r.Path], parley.Record{Body: r.Body})
+		}
+	}
+	m.records = len(s.Log)
+	m.again(s, logs)
+	m.sendOpen(s)
+	m.beat(s)
+}
+
+// again starts the inner machines. Before that, the participant gets what it had prepared.
+func (m *Machine) again(s *parley.Step, logs map[parley.Path][]parley.Record) {
+	var all []*transaction
+	for id := range m.of {
+		all = append(all, m.of[id].list...)
+	}
+	for _, t := range all {
+		if _, has := t.spec.Part(m.self); has && t.yes && !t.told {
+			s.Deliver(t.spec.Members[0], parley.Msg{
+				Kind: Prepare, Value: uint64(t.path), Seq: 1, Body: t.spec.Only(m.self).Encode(),
+			})
+		}
+	}
+	log := s.Log
+	for _, t := range all {
+		t.given, t.begun = true, true
+		s.Log = logs[t.path]
+		m.within(s, t, func(inner parley.Machine) { inner.Start(s) })
+	}
+	s.Log = log
+}
+
+// add makes a transaction live.
+func (m *Machine) add(t *transaction) {
+	m.live[t.path] = t
+	m.name(t)
+	c := &m.of[coordinatorOf(t.path)]
+	i := len(c.list)
+	for i > 0 && c.list[i-1].path > t.path {
+		i--
+	}
+	c.list = append(c.list, nil)
+	copy(c.list[i+1:], c.list[i:])
+	c.list[i] = t
+	c.bytes += t.spec.Size()
+	if coordinatorOf(t.path) == m.self {
+		m.next = max(m.next, numberOf(t.path)+1)
+	}
+}
+
+// drop forgets the transactions of a coordinator that are over.
+func (m *Machine) drop(id parley.ID, over func(t *transaction) bool) {
+	c := &m.of[id]
+	kept := c.list[:0]
+	for _, t := range c.list {
+		if !over(t) {
+			kept = append(kept, t)
+			continue
+		}
+		delete(m.live, t.path)
+		if m.names[t.spec.Name] == t {
+			delete(m.names, t.spec.Name)
+		}
+		c.bytes -= t.spec.Size()
+	}
+	clear(c.list[len(kept):])
+	c.list = kept
+}
+
+// Request takes one of the requests above.
+func (m *Machine) Request(s *parley.Step, q parley.Msg) {
+	t := m.live[parley.Path(q.Value)]
+	switch {
+	case q.Kind == Commit:
+		m.commit(s, q)
+	case t == nil: // the transaction is over
+	case q.Kind == Voted:
+		m.voted(s, t, q.Seq == 1, AbortReason{By: m.self, Text: string(q.Body)})
+	case q.Kind == Applied:
+		m.applied(s, t)
+	}
+	m.compact(s)
+}
+
+// commit begins a transaction, unless its name has one already.
+func (m *Machine) commit(s *parley.Step, q parley.Msg) {
+	of, ok := ReadSpec(q.Body, m.c.N)
+	if !ok || of.Members[0] != m.self {
+		s.Refuse(m.self, "a transaction that cannot be read")
+		return
+	}
+	refuse := func(why uint64) {
+		s.Deliver(m.self, parley.Msg{Kind: Refused, Seq: why, Body: []byte(of.Name)})
+	}
+	if t := m.names[of.Name]; t != nil {
+		switch {
+		case t.spec.Digest != of.Digest:
+			refuse(NameTaken)
+		case t.outcome != problem.Undecided:
+			s.Deliver(t.spec.Members[0], m.ended(t.path, t.spec.Name, t.outcome, t.why))
+		case t.blocked:
+			m.tellBlocked(s, t)
+		}
+		return
+	}
+	if e := m.history.Named(of.Name); e != nil {
+		if e.Digest != of.Digest {
+			refuse(NameTaken)
+			return
+		}
+		s.Deliver(coordinatorOf(e.Path), m.ended(e.Path, e.Name, e.Outcome, e.Why))
+		return
+	}
+	own := &m.of[m.self]
+	if len(own.list) >= 4*m.c.Open {
+		refuse(TooManyOpen)
+		return
+	}
+	t := &transaction{path: pathOf(m.self, m.next), spec: of.Only(m.self), inner: m.machine(of)}
+	m.add(t)
+	low := numberOf(own.list[0].path)
+	for _, id := range of.Members[1:] {
+		m.send(s, id, t.path, parley.Msg{Kind: msgBegin, Seq: 1, Value: low, Body: of.Only(id).Encode()})
+	}
+	m.within(s, t, func(inner parley.Machine) { inner.Start(s) })
+	m.ask(s, t)
+}
+
+// ask asks the participant for its vote. A process without a part votes yes.
+func (m *Machine) ask(s *parley.Step, t *transaction) {
+	if _, has := t.spec.Part(m.self); !has {
+		m.voted(s, t, true, AbortReason{})
+		return
+	}
+	s.Deliver(t.spec.Members[0], parley.Msg{
+		Kind: Prepare, Value: uint64(t.path), Body: t.spec.Only(m.self).Encode(),
+	})
+	wait := m.c.Votes
+	if coordinatorOf(t.path) != m.self {
+		wait += m.c.Delta
+	}
+	s.At(t.path, 0, func() { s.SetTimer(voteTimer, wait) })
+}
+
+// voted takes the vote of this process. The first one counts.
+func (m *Machine) voted(s *parley.Step, t *transaction, yes bool, why AbortReason) {
+	if t.ready {
+		return
+	}
+	t.ready, t.yes = true, yes
+	if c := coordinatorOf(t.path); !yes && t.outcome == problem.Undecided {
+		if c == m.self {
+			t.why = why
+		} else {
+			q := parley.Msg{Kind: msgWhy, Seq: uint64(why.Claim), Body: []byte(why.Text)}
+			if why.Claim != Free {
+				q.Value = 1
+			}
+			m.send(s, c, t.path, q)
+		}
+	}
+	m.give(s, t, false)
+}
+
+// give hands the vote to the inner machine. In two phases a participant that votes yes and is
+// not asked aborts soon: it must have been asked, or have waited.
+func (m *Machine) give(s *parley.Step, t *transaction, waited bool) {
+	held := !m.c.Majority && coordinatorOf(t.path) != m.self && t.yes && !t.asked && !waited
+	if t.given || t.outcome != problem.Undecided || held || !t.ready && !waited {
+		return
+	}
+	t.given = true
+	s.At(t.path, 0, func() { s.StopTimer(voteTimer) })
+	vote := []byte("no")
+	if t.ready && t.yes {
+		vote = []byte("yes")
+	}
+	m.within(s, t, func(inner parley.Machine) {
+		inner.Request(s, parley.Msg{Kind: parley.Propose, Body: vote})
+	})
+}
+
+func (m *Machine) send(s *parley.Step, to parley.ID, path parley.Path, q parley.Msg) {
+	s.At(path, 0, func() { s.Send(to, q) })
+}
+
+func (m *Machine) record(s *parley.Step, path parley.Path, record []byte) {
+	s.At(path, 0, func() { s.Append(record) })
+	m.records++
+}
+
+// perLife is how many bits number the transactions that a process begins in one life, if Config
+// does not say where numbers begin.
+const perLife = 20

@@ -1,0 +1,63 @@
+package service
+
+import (
+	"testing"
+
+	"parley"
+	"parley/commit/problem"
+)
+
+// After a crash a name is that of the transaction that had it, in whatever order they come back:
+// the one that this node said yes to, and not one that it refused because of the name.
+func TestNamesAfterACrash(t *testing.T) {
+	named := func(coordinator parley.ID, yes bool) *transaction {
+		of := Spec{Name: "t", Digest: 1, Members: []parley.ID{coordinator, 1}}
+		return &transaction{path: pathOf(coordinator, 5), spec: of, yes: yes}
+	}
+	refused, holder := named(0, false), named(2, true)
+	for _, order := range [][]*transaction{{refused, holder}, {holder, refused}} {
+		m := newMachine(rules(3, false), 1)
+		for _, x := range order {
+			m.add(x)
+		}
+		if m.names["t"] != holder || !m.holds(holder) || m.holds(refused) {
+			t.Errorf("%v has the name", m.names["t"].path)
+		}
+	}
+	m := newMachine(rules(3, false), 1)
+	m.history.Add(&Finished{refused.path, "t", 1, problem.Abort, AbortReason{Claim: TakenPerhaps}})
+	if m.add(refused); m.history.Named("t") != nil || m.names["t"] != nil || m.claim(holder.spec) != Free {
+		t.Error("what was refused has the name")
+	}
+	for _, c := range []struct {
+		digest  uint64
+		outcome problem.Outcome
+		want    NameClaim
+	}{
+		{1, problem.Undecided, TakenPerhaps}, {1, problem.Commit, TakenByCommit}, {1, problem.Abort, TakenByAbort},
+		{2, problem.Undecided, TakenOther}, {2, problem.Commit, TakenOther},
+	} {
+		m := newMachine(rules(3, false), 1)
+		x := named(2, true)
+		x.spec.Digest, x.outcome = c.digest, c.outcome
+		if m.add(x); m.claim(refused.spec) != c.want {
+			t.Errorf("%+v: %d", c, m.claim(refused.spec))
+		}
+	}
+}
+
+// What a node of an older version refuses because of its name may be the same.
+func TestTakenOfAnOlderNode(t *testing.T) {
+	for seq, want := range map[uint64]NameClaim{0: TakenPerhaps, uint64(TakenOther): TakenOther} {
+		m := newMachine(rules(2, false), 0)
+		of := Spec{Name: "t", Members: []parley.ID{0, 1}, Parts: []Part{{1, nil}}}
+		s := &parley.Step{Self: 0, N: 2, Host: &counting{}}
+		m.Request(s, parley.Msg{Kind: Commit, Body: of.Encode()})
+		x := m.names["t"]
+		s.Path = x.path
+		m.Receive(s, 1, parley.Msg{Kind: msgWhy, Value: 1, Seq: seq, Body: []byte("taken")})
+		if x.why.Claim != want {
+			t.Errorf("%d says %d, not %d", seq, x.why.Claim, want)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package service
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"parley"
+)
+
+// The limits of a transaction.
+const (
+	MaxName   = 255      // bytes of its name
+	MaxPart   = 60 << 10 // bytes of one part
+	MaxParts  = 4 << 20  // bytes of all parts that a process holds for one coordinator
+	MaxReason = 200      // bytes of the reason of a no
+)
+
+// Spec says what a transaction is.
+type Spec struct {
+	Name    string
+	Digest  uint64      // a hash of all that it is to do
+	Members []parley.ID // the processes that take part, the coordinator first, the others in order
+	Parts   []Part      // what some of the members are to do, in their order
+}
+
+// Part is what one process is to do.
+type Part struct {
+	ID   parley.ID
+	Body []byte
+}
+
+// place returns the index of a member, and an ID that is none of a process for others.
+func (t Spec) place(id parley.ID) parley.ID { return parley.ID(slices.Index(t.Members, id)) }
+
+// Has tells whether a process is a member.
+func (t Spec) Has(id parley.ID) bool { return slices.Contains(t.Members, id) }
+
+// Part returns what a process is to do, if it has a part.
+func (t Spec) Part(id parley.ID) (body []byte, has bool) {
+	for _, p := range t.Parts {
+		if p.ID == id {
+			return p.Body, true
+		}
+	}
+	return nil, false
+}
+
+// Only returns the spec with the part of one process alone; of parley.All with no part.
+func (t Spec) Only(id parley.ID) Spec {
+	parts := t.Parts
+	t.Parts = nil
+	for _, p := range parts {
+		if p.ID == id {
+			t.Parts = []Part{p}
+		}
+	}
+	return t
+}
+
+// Size returns the number of bytes of its parts.
+func (t Spec) Size() int {
+	size := 0
+	for _, p := range t.Parts {
+		size += len(p.Body)
+	}
+	return size
+}
+
+// Encode returns the spec as bytes, which ReadSpec reads.
+func (t Spec) Encode() []byte {
+	b := make([]byte, 0, 32+len(t.Name)+2*len(t.Members)+t.Size()+8*len(t.Parts))
+	b = append(binary.AppendUvarint(b, uint64(len(t.Name))), t.Name...)
+	b = binary.BigEndian.AppendUint64(b, t.Digest)
+	b = binary.AppendUvarint(b, uint64(len(t.Members)))
+	for _, id := range t.Members {
+		b = binary.AppendUvarint(b, uint64(id))
+	}
+	b = binary.AppendUvarint(b, uint64(len(t.Parts)))
+	for _, p := range t.Parts {
+		b = binary.AppendUvarint(b, uint64(p.ID))
+		b = append(binary.AppendUvarint(b, uint64(len(p.Body))), p.Body...)
+	}
+	return b
+}
+
+// ReadSpec reads the spec of a transaction of a system of n processes. Only members have
+// parts; the members except the first are in order, and so are the parts.
+func ReadSpec(b []byte, n int) (t Spec, ok bool) {
+	r := reader{b: b}
+	t.Name = string(r.bytes(MaxName))
+	if len(r.b) < 8 {
+		return t, false
+	}
+	t.Digest, r.b = binary.BigEndian.Uint64(r.b), r.b[8:]
+	for range r.next(uint64(n)) {
+		id := parley.ID(r.next(uint64(n - 1)))
+		if k := len(t.Members); k > 0 && (id == t.Members[0] || k > 1 && id <= t.Members[k-1]) {
+			return t, false
+		}
+		t.Members = append(t.Members, id)
+	}
+	for range r.next(uint64(len(t.Members))) {
+		p := Part{ID: parley.ID(r.next(uint64(n - 1))), Body: r.bytes(MaxPart)}
+		if k := len(t.Parts); !t.Has(p.ID) || k > 0 && p.ID <= t.Parts[k-1].ID {
+			return t, false
+		}
+		t.Parts = append(t.Parts, p)
+	}
+	return t, !r.bad && len(r.b) == 0 && t.Name != "" && len(t.Members) > 0
+}
+
+// reader reads numbers and byte strings. After the first that does not fit, bad is set and
+// all that follow are 0.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) next(limit uint64) uint64 {
+	if r.bad {
+		return 0
+	}
+	x, rest, err := parley.ReadUvarint(r.b, limit)
+	if err != nil {
+		r.b, r.bad = nil, true
+		return 0
+	}
+	r.b = rest
+	return x
+}
+
+func (r *reader) bytes(limit int) []byte {
+	size := r.next(uint64(min(limit, len(r.b))))
+	if r.bad || size > uint64(len(r.b)) {
+		r.b, r.bad = nil, true
+		return nil
+	}
+	b := r.b[:size:size]
+	r.b = r.b[size:]
+	return b
+}
+
+// encodeNumbers writes a list of growing numbers, each as its distance from the one before.
+func encodeNumbers(list []uint64) []byte {
+	var b []byte
+	last := uint64(0)
+	for _, x := range list {
+		b = binary.AppendUvarint(b, x-last)
+		last = x
+	}
+	return b
+}
+
+// readNumbers reads a list of at most the given length.
+func readNumbers(b []byte, most int) (list []uint64, ok bool) {
+	r := reader{b: b}
+	last := uint64(0)
+	for len(r.b) > 0 && len(list) <= most {
+		step := r.next(1<<56 - 1)
+		if last += step; r.bad || step == 0 && len(list) > 0 || last >= 1<<56 {
+			return nil, false
+		}
+		list = append(list, last)
+	}
+	return list, !r.bad && len(list) <= most
+}
