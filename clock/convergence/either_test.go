@@ -235,6 +235,45 @@ func TestTwoParties(t *testing.T) {
 	}
 }
 
+// A process of two or three, or half of six, loses the others and comes back at any time of a period:
+// all come to have clocks together again, and keep them. No party is so small that it begins alone.
+func TestSmallPartiesComeTogether(t *testing.T) {
+	for _, c := range []convergence.Config{{N: 2}, {N: 3}, {N: 6, M: 1}} {
+		c.Begin = convergence.Either
+		p, plan := convergence.New(c), planned(t, c)
+		back := 6 * plan.Period
+		for share := range parley.Tick(20) {
+			opt := drawn(p, plan, 1)
+			opt.Faulty, opt.Until = nil, back+12*plan.Period
+			if c.M == 0 {
+				when := back - 3*plan.Period - share*plan.Period/20
+				opt.Crashes = []sim.Crash{{At: parley.ID(c.N - 1), When: when, Back: 3 * plan.Period}}
+			} else {
+				half := parley.SetOf(0, 1, 2)
+				cut := sim.Link{From: half, To: parley.Everyone(c.N).Minus(half), Since: back - 3*plan.Period, Until: back, Loss: 1}
+				other := cut
+				other.From, other.To = cut.To, cut.From
+				opt.Links = append(opt.Links, cut, other)
+				for id := range parley.ID(3) { // meanwhile both parties begin by themselves, at different times
+					when := back - plan.Period - share*plan.Period/40
+					opt.Requests = append(opt.Requests, sim.Request{At: id, When: when, Msg: parley.Msg{Kind: convergence.Anew}})
+				}
+			}
+			s := sim.Run(opt)
+			last := parley.Tick(0)
+			for _, d := range s.History.Deliveries {
+				if d.Msg.Kind == convergence.Leaves {
+					last = d.When
+				}
+			}
+			if in := counted(&s.History); in.Len() != c.N || last > back+5*plan.Period {
+				t.Errorf("n = %d, %d twentieths of a period: in at the end: %v; a clock was given up %d periods after all were back",
+					c.N, share, in, (last-back)/plan.Period)
+			}
+		}
+	}
+}
+
 // A process that slept between the reading of clocks and the adjustment knows that what it
 // read is of long ago: it joins anew.
 func TestSleepsThroughTheWindow(t *testing.T) {

@@ -61,9 +61,21 @@ func (p *process) count(s *parley.Step) {
 	if len(p.heardIn(s.Now, 2*p.Period)) > p.M && !p.spoke(s.Now) {
 		p.say(s)
 	}
-	if times := p.heardIn(s.Now, p.Period/4+p.RoundTrip); len(times) > 2*p.M {
-		p.enter(s, -times[2*p.M])
+	need := p.needed()
+	if times := p.heardIn(s.Now, p.Period/4+p.RoundTrip); len(times) >= need {
+		p.enter(s, -times[need-1])
 	}
+}
+
+// needed is how many START a process begins by. Where START is said again and again they are a
+// majority, too: of two parties only one has so many. If fewer sufficed, as 2m+1 do of 2, 3 or 6
+// processes, each party would begin alone, find at its next resynchronization that the others are
+// too far from it, and begin again, for ever.
+func (p *process) needed() int {
+	if p.Begin == Either {
+		return max(2*p.M+1, p.N/2+1)
+	}
+	return 2*p.M + 1
 }
 
 // Began tells of the time that a clock shows when it is in whether it has just begun: who
