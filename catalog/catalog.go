@@ -21,6 +21,7 @@ import (
 	"parley/broadcast/timestamp"
 	"parley/broadcast/vector"
 	"parley/clock/convergence"
+	"parley/clock/dated"
 	"parley/commit/agreed"
 	"parley/commit/quorum"
 	"parley/commit/threephase"
@@ -66,6 +67,7 @@ func All() []parley.Protocol {
 		ballot.New(ballot.Config{N: 5, M: 2}),
 		worded(named("convergence", "clock synchronization by interactive convergence",
 			convergence.New(convergence.Config{N: 4, M: 1, Resyncs: 4})), ofClock),
+		worded(dated.New(dated.Config{Config: convergence.Config{N: 4, M: 1, Resyncs: 4}}), ofDate),
 
 		worded(twophase.New(twophase.Config{N: 4}), ofCommit),
 		worded(threephase.New(threephase.Config{N: 4}), ofCommit),

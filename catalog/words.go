@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"parley"
+	"parley/clock/dated"
 	commit "parley/commit/problem"
 	"parley/membership/detector"
 	"parley/membership/expel"
@@ -99,6 +100,17 @@ func ofCommit(m parley.Msg, _ func(parley.ID) string) string {
 
 // ofClock are the words of clocks, which say themselves what they do.
 func ofClock(m parley.Msg, _ func(parley.ID) string) string { return string(m.Body) }
+
+// ofDate are the words of clocks with a date.
+func ofDate(m parley.Msg, name func(parley.ID) string) string {
+	switch m.Kind {
+	case dated.Dated:
+		return fmt.Sprintf("has the date %d", int64(m.Value))
+	case dated.Beyond:
+		return fmt.Sprintf("finds the clock of %s ahead by %d", name(m.Origin), int64(m.Value))
+	}
+	return ofClock(m, name)
+}
 
 // ofService are the words of a replicated service.
 func ofService(m parley.Msg, name func(parley.ID) string) string {

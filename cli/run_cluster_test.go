@@ -121,7 +121,7 @@ func tried(t *testing.T, p parley.Protocol, fault string) (wrong []string) {
 	switch {
 	case p.Timing == parley.Synchronous:
 		args = nil
-	case p.Name == "convergence": // a run lasts nearly a million ticks
+	case p.Name == "convergence" || p.Name == "dated": // a run lasts nearly a million ticks
 		args[0] = "--tick=1us"
 	}
 	if fault != "" {

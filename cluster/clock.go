@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/clock/convergence"
+	"parley/clock/dated"
 	"parley/cluster/host"
 	"parley/cluster/link"
 	"parley/faulty"
@@ -122,7 +123,7 @@ type Reading struct {
 // nodeClock is the clock of a node.
 type nodeClock struct {
 	plan    convergence.Plan
-	work    *clockwork
+	machine parley.Machine // what is run, unless this node lies
 	process *host.Process
 	shown   atomic.Pointer[shown]
 	last    atomic.Int64 // the last synchronized reading
@@ -163,10 +164,14 @@ func (n *Node) startClock() (err error) {
 		return nil
 	}
 	k.named = make(map[parley.ID]time.Time)
-	k.work = newClockwork(k.plan, n.self, parley.Tick(n.c.Round), parley.Tick(n.c.slack()), n.wall)
-	var machine parley.Machine = k.work
+	p := dated.New(dated.Config{
+		Config: k.plan.Config, Round: parley.Tick(n.c.Round), Slack: parley.Tick(n.c.slack()),
+		Date: func(parley.ID, parley.Tick) int64 { return n.wall() },
+	})
+	k.machine = p.New(n.self)
+	machine := k.machine
 	if n.c.Lab != nil && n.c.Lab.Traitor.Name != "" {
-		machine = faulty.New(k.work.described(), 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
+		machine = faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
 	}
 	k.process, err = n.host.Open(host.Options{
 		Channel: clockChannel, Name: "clock", Machine: machine, Upper: clockUpper{n}, Again: n.again, Class: link.Urgent,
@@ -211,10 +216,16 @@ func (n *Node) Clock() Reading {
 	return r
 }
 
+// look returns what the node knows of the clocks, within a step.
+func (k *nodeClock) look(now parley.Tick) dated.View {
+	v, _ := dated.Look(k.machine, now)
+	return v
+}
+
 // show keeps what the clock shows after a step.
 func (k *nodeClock) show() {
-	if v, _ := convergence.Look(k.work.clock); k.work.once {
-		k.shown.Store(&shown{v.Shown, k.work.date, k.work.dated})
+	if v := k.look(0); v.Once {
+		k.shown.Store(&shown{v.Clock, v.Date, v.Dated})
 	}
 }
 
@@ -234,7 +245,7 @@ func (u clockUpper) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 		case ok && !k.in:
 			k.in = true
 			log.Info("the clock is synchronized", "bound", time.Duration(k.plan.Ever))
-		case !ok && m.Kind == convergence.Settles && k.work.dated:
+		case !ok && m.Kind == convergence.Settles && k.look(0).Dated:
 			log.Info("the clock is not synchronized yet: the clocks may have begun too far apart, and come together")
 		}
 	}
@@ -244,9 +255,9 @@ func (u clockUpper) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 func (u clockUpper) Indicate(_ parley.Path, m parley.Msg) {
 	k := &u.n.clock
 	switch m.Kind {
-	case clockDated:
+	case dated.Dated:
 		k.show()
-	case clockBeyond:
+	case dated.Beyond:
 		if now := time.Now(); now.Sub(k.named[m.Origin]) >= time.Minute {
 			k.named[m.Origin] = now
 			u.n.c.Log.Warn("a node's clock is beyond what a correct one may show, and does not count",

@@ -44,7 +44,7 @@ type PeerMeasurement struct {
 // as that is not known.
 func (n *Node) rate() (rate float64) {
 	if k := &n.clock; k.kept() {
-		k.process.Do(func(_ parley.Machine, now parley.Tick) { rate = k.work.rate(now) })
+		k.process.Do(func(_ parley.Machine, now parley.Tick) { rate = k.look(now).Rate })
 	}
 	return rate
 }
@@ -67,17 +67,17 @@ func (n *Node) Measure() Measurement {
 		return m
 	}
 	k.process.Do(func(_ parley.Machine, now parley.Tick) {
-		at := 0
+		v, at := k.look(now), 0
 		for id := range parley.ID(len(n.c.Members)) {
 			if id == n.self {
 				continue
 			}
-			if p := &m.Peers[at]; k.work.read.Has(id) {
-				p.Read, p.Skew, p.Error = true, time.Duration(k.work.skew[id]), time.Duration(k.plan.Error)
+			if p := &m.Peers[at]; v.Read.Has(id) {
+				p.Read, p.Skew, p.Error = true, time.Duration(v.Ahead[id]), time.Duration(k.plan.Error)
 			}
 			at++
 		}
-		m.Drift = k.work.rate(now)
+		m.Drift = v.Rate
 	})
 	return m
 }

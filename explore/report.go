@@ -130,6 +130,9 @@ func (x *search) clauses() []Clause {
 	}
 	out := []Clause{{"start", sum.clauses[begin>>28]}, {"request", sum.clauses[ask>>28]}}
 	for kind := 1; kind < max(len(x.p.Kinds), 2); kind++ {
+		if kind < len(x.p.Kinds) && x.p.Kinds[kind] == "" { // no message has this kind
+			continue
+		}
 		name := "receive"
 		if kind < len(x.p.Kinds) {
 			name += " " + x.p.Kinds[kind]

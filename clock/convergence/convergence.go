@@ -100,7 +100,7 @@ func New(c Config) parley.Protocol {
 		Size:       size,
 		Explain:    explain,
 		Lies:       plan.lies,
-		Flags:      parley.Flags(c, flags, New),
+		Flags:      parley.Flags(c, Flags, New),
 		Relies:     parley.Reliance{Delay: plan.Least + plan.Eps, Offset: plan.Initial / 2, Drift: plan.Rho},
 	}
 	if plan.Resyncs == 0 {

@@ -9,8 +9,8 @@ import (
 	"parley"
 )
 
-// flags declares the flags of the protocol.
-func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+// Flags declares the flags of the clocks, for [parley.Flags].
+func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.String("m", "", "`faults` to tolerate (default: as many as the theorem allows)")
 	form := fs.String("form", c.Form.String(), "what the mean is of: `"+strings.Join(forms[:], "|")+"`")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/agreement/ballot"
@@ -23,6 +24,8 @@ import (
 	"parley/broadcast/guard"
 	"parley/broadcast/problem"
 	"parley/broadcast/timestamp"
+	"parley/clock/convergence"
+	"parley/clock/dated"
 	"parley/commit/agreed"
 	"parley/commit/quorum"
 	"parley/commit/threephase"
@@ -186,6 +189,11 @@ func others(name string, n int, s *settings) (parley.Protocol, bool) {
 		return timestamp.New(timestamp.Config{
 			Window: s.number("window", 0), Hold: s.tick("hold"), Config: views(n, s),
 		}), true
+	case "dated":
+		c := dated.Config{Given: true, Date: hours(s.given["dates"])}
+		delete(s.given, "dates")
+		c.Config = convergence.Config{N: n, M: s.number("m", (n-1)/3), Resyncs: s.number("resyncs", 1)}
+		return dated.New(c), true
 	case "bank":
 		return replicated(views(n, s), s.is("compares")), true
 	case "ballot":
@@ -198,6 +206,16 @@ func others(name string, n int, s *settings) (parley.Protocol, bool) {
 		return quorum.New(quorum.Config{N: n, M: s.number("m", (n-1)/2), Delta: delta()}), true
 	}
 	return parley.Protocol{}, false
+}
+
+// hours are wall clocks that stand at an hour of one digit a process.
+func hours(digits string) func(parley.ID, parley.Tick) int64 {
+	return func(self parley.ID, _ parley.Tick) int64 {
+		if int(self) >= len(digits) {
+			return 0
+		}
+		return int64(digits[self]-'0') * int64(time.Hour)
+	}
 }
 
 // replicated is the lecture's bank account on the total order of a view, and its copies are compared in each if that is

@@ -43,7 +43,7 @@ agreement/eig/sliced   seeded  : core agreement/problem agreement/eig
 broadcast/problem      pure    : core
 membership/*           pure    : core adapters upto-membership
 broadcast/*            pure    : core adapters upto-broadcast
-clock/*                pure    : core adapters upto-broadcast
+clock/*                pure    : core adapters upto-broadcast clock/*
 commit/problem         pure    : core
 commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core

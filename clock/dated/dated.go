@@ -1,0 +1,199 @@
+// Package dated gives clocks that are kept together a date: n processes agree on the
+// date and time of day at which their common logical clock showed 0, although up to m
+// of them lie.
+//
+// The problem: the logical clocks of interactive convergence agree with each other and
+// with nothing else. Each process also reads a wall clock, which may be wrong. All
+// correct processes must have the same date for the logical time 0, and it must lie
+// between the dates that correct processes propose. The common time is then this date
+// plus the logical clock, and it never goes back, whatever becomes of a wall clock.
+//
+// The model and the bound are those of package convergence: oral messages, n > 3m, and
+// the m faulty processes include those that are down or have no clock yet. The wall
+// clock is the only input that is not a message, a request or a timer: see Config.Date.
+//
+// When the clocks begin together, at the logical time 0, each process proposes what its
+// wall clock says, by interactive consistency in rounds that the new logical clocks
+// time. All take the median of the vector. A process that missed these rounds, or joins
+// later, asks the others, and takes the date that m+1 of them answer. A process whose
+// date fewer than n-m-1 others share, or that gets none, gives up its clock. If the
+// clocks begin again, a process that had the common time proposes that and not what its
+// wall clock says by then: otherwise the common time would jump.
+//
+// Why it works: all correct processes decide on the same vector, which has at most m
+// entries of faulty processes and more than 2m in all. So at least as many entries of
+// correct processes as of faulty ones lie on either side of the median, or it is one of
+// them. Of m+1 equal answers one comes from a correct process. The rounds hold because
+// correct logical clocks are at most Plan.Ever apart, which their length has room for.
+//
+// What is not promised: that the date is right. It is as wrong as the wall clocks are.
+//
+// Source: lecture, "Fault-Tolerant Clock Synchronization" and "Interactive Consistency
+// by Running the Byzantine Agreement Protocol"; the median as in Lamport and
+// Melliar-Smith, "Synchronizing clocks in the presence of faults" (1985).
+package dated
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+	"slices"
+
+	"parley"
+	"parley/clock/convergence"
+	"parley/lockstep"
+)
+
+// The messages beside those of the clocks, which are convergence's.
+const (
+	// dateFrame is a frame of the agreement on the date. Its fields are those of lockstep.Frame.
+	dateFrame parley.Kind = 0x10 + iota
+	// dateQuery asks for the date. No field is used.
+	dateQuery
+	// dateReply answers. Value: the date, as a signed number.
+	dateReply
+)
+
+// What a process indicates beside what a clock delivers.
+const (
+	// Beyond: the clock of another process was read and differs by more than a correct one
+	// can. Origin: that process. Value: by how much it is ahead, as a signed number.
+	Beyond parley.Kind = parley.Indication + 0x3E + iota
+	// Dated: the process has a date. Value: the date, as a signed number.
+	Dated
+)
+
+// Config is one system of clocks with a date. Times are in ticks.
+type Config struct {
+	// Config is that of the clocks.
+	convergence.Config
+	// Round is how long a round of the agreement on the date is, beside what clocks may be
+	// apart; 0 stands for three round trips. It must exceed the largest delay and twice the
+	// Slack, which is how late a process may act in a round; 0 stands for a fifth of a round trip.
+	Round, Slack parley.Tick
+	// Date reads the wall clock of a process at a time of its hardware clock: nanoseconds
+	// as Unix counts them. It is the one input of a machine that its host does not hand it
+	// in a Step. In a simulation it must depend on its arguments alone, so that equal runs
+	// stay equal. On a real host it reads the computer's clock. nil stands for wall clocks
+	// that are right but for a second for each process: process i is i seconds ahead.
+	Date func(self parley.ID, now parley.Tick) int64
+	// Given puts clocks that show the true time into the place of those that are kept
+	// together: see the type given. It is for an explorer, which has no clocks that drift.
+	Given bool
+}
+
+// withDefaults fills in what was left out, for clocks with a plan.
+func (c Config) withDefaults(plan *convergence.Plan) Config {
+	c.Config = plan.Config
+	if c.Round == 0 {
+		c.Round = 3 * plan.RoundTrip
+	}
+	if c.Slack == 0 {
+		c.Slack = plan.RoundTrip / 5
+	}
+	if c.Date == nil {
+		c.Date = func(self parley.ID, now parley.Tick) int64 { return int64(now) + 1_000_000_000*int64(self) }
+	}
+	return c
+}
+
+// kinds are the names of the messages, by kind.
+var kinds = func() []string {
+	list := append([]string{"", "READ", "TIME", "START"}, make([]string, dateFrame-convergence.Start-1)...)
+	return append(list, "DATES", "DATE?", "DATE")
+}()
+
+// New returns the protocol. It panics if no Plan can be made of c.
+func New(c Config) parley.Protocol {
+	plan, err := c.Plan()
+	if err != nil {
+		panic("dated: " + err.Error())
+	}
+	given := c
+	c = c.withDefaults(&plan)
+	p := convergence.New(c.Config)
+	m := newMachine(c, &plan, 0)
+	frames := lockstep.Of(m.rounds, m.when)
+	p.Name = "dated"
+	p.Title = "clocks kept together, with an agreement on the date"
+	p.Paper = "lecture, Fault-Tolerant Clock Synchronization and Interactive Consistency"
+	p.Kinds = kinds
+	p.New = func(self parley.ID) parley.Machine { return newMachine(c, &plan, self) }
+	lying := lockstep.Of(agreement(c.N, c.M, encode(c.Date(0, 0)), encode(c.Date(0, 0)+hour)), m.when)
+	p.Lies, p.Overhears = lies(p.Lies, lying.Lies), lying.Overhears
+	p.Explain = explain(p.Explain, frames.Explain)
+	p.Size = size(p.Size, frames.Size)
+	p.Cost = nil // what a query costs depends on how long the agreement takes
+	if c.Given {
+		p.Timing, p.Relies = parley.Synchronous, parley.Reliance{Delay: plan.Least + plan.Eps}
+		p.Properties = slices.DeleteFunc(p.Properties, func(q parley.Property) bool { return q.Name != convergence.NoAlarm })
+	}
+	p.Properties = append(p.Properties, m.properties(c)...)
+	p.Promises = promises(p.Promises, c.Given)
+	p.Flags = parley.Flags(given, flags, New)
+	return p
+}
+
+// flags declares the flags of the protocol.
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	clocks := convergence.Flags(fs, &c.Config)
+	fs.Int64Var((*int64)(&c.Round), "date-round", int64(c.Round), "`ticks` of a round of the agreement "+
+		"(0: three round trips)")
+	fs.Int64Var((*int64)(&c.Slack), "date-slack", int64(c.Slack), "by how many `ticks` a process may be late in a round "+
+		"(0: a fifth of a round trip)")
+	fs.BoolVar(&c.Given, "given", c.Given, "take clocks that show the true time, to explore the agreement alone")
+	return func(c *Config, naming parley.Naming) error {
+		if c.Round < 0 || c.Round > longest {
+			return parley.FlagErrorf("date-round", "%d: allowed are 0, for the default, to %d", c.Round, longest)
+		}
+		if c.Slack < 0 || c.Slack > longest {
+			return parley.FlagErrorf("date-slack", "%d: allowed are 0, for the default, to %d", c.Slack, longest)
+		}
+		if err := clocks(&c.Config, naming); err != nil {
+			return err
+		}
+		plan, err := c.Plan()
+		if full := c.withDefaults(&plan); err == nil && 2*full.Slack >= full.Round {
+			err = parley.FlagErrorf("date-slack", "%d: allowed is less than half of a round of %d", full.Slack, full.Round)
+		}
+		return err
+	}
+}
+
+// hour is by how much a liar says that the date is later.
+const hour = 3_600_000_000_000
+
+// longest is the longest round.
+const longest = parley.Tick(1) << 44
+
+// explain shows a frame as the messages in it, and what is said of the date as a number.
+func explain(clocks, frames func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string]) func(
+	parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		switch m.Kind {
+		case dateFrame:
+			m.Kind = lockstep.Frame
+			return frames(e, m, name)
+		case dateQuery:
+			return slices.Values([]string{"DATE?"})
+		case dateReply:
+			return slices.Values([]string{fmt.Sprintf("DATE %d", int64(m.Value))})
+		}
+		return clocks(e, m, name)
+	}
+}
+
+func size(clocks, frames func(parley.Env, parley.Msg) parley.Traffic) func(parley.Env, parley.Msg) parley.Traffic {
+	return func(e parley.Env, m parley.Msg) parley.Traffic {
+		switch m.Kind {
+		case dateFrame:
+			m.Kind = lockstep.Frame
+			return frames(e, m)
+		case dateQuery:
+			return parley.Traffic{Messages: 1}
+		case dateReply:
+			return parley.Traffic{Messages: 1, Bits: 64}
+		}
+		return clocks(e, m)
+	}
+}

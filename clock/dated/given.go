@@ -1,0 +1,88 @@
+package dated
+
+import (
+	"fmt"
+
+	"parley"
+	"parley/clock/convergence"
+)
+
+// given is a clock that nothing has to keep together with the others: all of them show the true
+// time from the start, and none drifts. It speaks as the clocks of package convergence do, but
+// sends nothing. So whatever a search finds out about it is about the date alone.
+//
+// A process that starts again, or gives up its clock, is in again in the middle of the next
+// period, as after a resynchronization. It never begins again together with others: how processes
+// come to do that is a matter of START and of time, of which a state of a search has none.
+type given struct {
+	parley.Base
+	plan *convergence.Plan
+	self parley.ID
+	in   bool
+}
+
+// given has one timer.
+const givenTimer parley.Timer = 1
+
+// now is what a clock shows at a hardware time, and whether it counts.
+func now(clock parley.Machine, hardware parley.Tick) (logical parley.Tick, in bool) {
+	if g, ok := clock.(*given); ok {
+		return hardware, g.in
+	}
+	return convergence.Now(clock, hardware)
+}
+
+func (g *given) Start(s *parley.Step) {
+	if s.Restart {
+		g.wait(s)
+		return
+	}
+	g.enter(s)
+}
+
+// Request gives up the clock.
+func (g *given) Request(s *parley.Step, m parley.Msg) {
+	if m.Kind == convergence.Anew && g.in {
+		g.corner(s, convergence.Leaves, "leaves")
+		g.in = false
+		g.wait(s)
+	}
+}
+
+func (g *given) Timeout(s *parley.Step, _ parley.Timer) {
+	if !g.in {
+		g.enter(s)
+		return
+	}
+	g.sleep(s)
+	g.corner(s, convergence.Reads, "reads")
+}
+
+func (g *given) enter(s *parley.Step) {
+	g.in = true
+	g.corner(s, convergence.Enters, "is in")
+	g.sleep(s)
+}
+
+// sleep waits for the next resynchronization.
+func (g *given) sleep(s *parley.Step) {
+	if next := s.Now/g.plan.Period + 1; g.plan.Resyncs == 0 || next <= parley.Tick(g.plan.Resyncs) {
+		s.SetTimer(givenTimer, next*g.plan.Period-s.Now)
+	}
+}
+
+// wait waits for the time to be in again.
+func (g *given) wait(s *parley.Step) {
+	if next := s.Now/g.plan.Period + 1; g.plan.Resyncs == 0 || next <= parley.Tick(g.plan.Resyncs) {
+		s.SetTimer(givenTimer, next*g.plan.Period+g.plan.Period/2-s.Now)
+	}
+}
+
+func (g *given) corner(s *parley.Step, kind parley.Kind, words string) {
+	s.Deliver(g.self, parley.Msg{
+		Kind: kind, Origin: g.self, Seq: uint64(s.Now), Value: uint64(s.Now),
+		Body: fmt.Appendf(nil, "%s at %d", words, s.Now),
+	})
+}
+
+func (g *given) State(v *parley.Vars) { v.Bool("in", &g.in) }

@@ -1,0 +1,204 @@
+package dated
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"parley"
+	"parley/clock/convergence"
+)
+
+// The names of the properties, beside those of the clocks.
+const (
+	Agreement = "date agreement"
+	Validity  = "date validity"
+	InTime    = "date in time"
+)
+
+// span is one time during which the clock of a correct process counted.
+type span struct {
+	at       parley.ID
+	zero     parley.Tick // when its clock showed 0, by the true time
+	started  bool        // it began with the others
+	proposed int64       // the date that it proposed, if it did
+	dates    []int64     // those that it had, without repetitions
+	late     string      // why it had one too late
+	entered  parley.Tick // by its clock
+	reads    int         // resynchronizations
+}
+
+// history is what is judged of a run.
+type history struct {
+	plan   *convergence.Plan
+	date   func(self parley.ID, now parley.Tick) int64
+	given  bool
+	spans  []span
+	open   []int   // by process, 1 + the number of its span; 0: its clock does not count
+	ahead  []int64 // by process: machine.ahead
+	ending parley.Tick
+}
+
+// replay goes through a history, event by event.
+func (d *machine) replay(c Config, h *parley.History) *history {
+	out := &history{plan: d.plan, date: c.Date, given: c.Given, open: make([]int, h.N), ahead: make([]int64, h.N)}
+	out.ending = d.when.Begin + parley.Tick(d.rounds.Last+2)*d.when.Delta
+	up, down := h.Deliveries, h.Indications
+	for len(up)+len(down) > 0 {
+		from := &up
+		if len(up) == 0 || len(down) > 0 && down[0].Order < up[0].Order {
+			from = &down
+		}
+		e := (*from)[0]
+		*from = (*from)[1:]
+		if h.Correct(e.At) && int(e.At) < h.N {
+			out.take(&e)
+		}
+	}
+	return out
+}
+
+func (h *history) take(e *parley.Happening) {
+	hardware, logical := parley.Tick(e.Msg.Seq), parley.Tick(e.Msg.Value)
+	if e.Msg.Kind == convergence.Enters {
+		h.enter(e.At, e.When, hardware, logical)
+		return
+	}
+	if h.open[e.At] == 0 {
+		return
+	}
+	mine := &h.spans[h.open[e.At]-1]
+	switch e.Msg.Kind {
+	case convergence.Leaves:
+		h.open[e.At] = 0
+	case convergence.Reads:
+		mine.reads++
+		told := mine.started || mine.entered > h.ending || mine.reads > 1
+		if len(mine.dates) == 0 && logical > h.ending && told {
+			mine.late = fmt.Sprintf("has no date when its clock shows %d", logical)
+		}
+	case convergence.Adjusts:
+		if n := len(mine.dates); n > 0 {
+			h.ahead[e.At] = mine.dates[n-1] + int64(logical-hardware)
+		}
+	case Dated:
+		if date := int64(e.Msg.Value); !slices.Contains(mine.dates, date) {
+			mine.dates = append(mine.dates, date)
+		}
+	}
+}
+
+func (h *history) enter(at parley.ID, when, hardware, logical parley.Tick) {
+	one := span{at: at, zero: when - logical, entered: logical, started: h.plan.Began(logical)}
+	if h.given { // there is one beginning
+		one.zero = 0
+	}
+	if one.proposed = h.date(at, hardware) - int64(logical); h.ahead[at] != 0 {
+		one.proposed = int64(hardware-logical) + h.ahead[at]
+	}
+	h.spans = append(h.spans, one)
+	h.open[at] = len(h.spans)
+}
+
+// together tells whether two clocks began at one time, or one joined the other. Clocks that began
+// apart show 0 at times that are further from each other than drift explains.
+func (h *history) together(a, b *span) bool {
+	by := a.zero - b.zero
+	return max(by, -by) <= h.plan.Period/4
+}
+
+// properties are the demands on the date.
+func (d *machine) properties(c Config) []parley.Property {
+	judged := func(check func(h *history, name func(parley.ID) string) error) func(*parley.History) error {
+		return func(h *parley.History) error { return check(d.replay(c, h), h.Name) }
+	}
+	undated := func(h *parley.History) string {
+		if slices.ContainsFunc(d.replay(c, h).spans, func(s span) bool { return len(s.dates) > 0 }) {
+			return ""
+		}
+		return "no correct process has a date"
+	}
+	return []parley.Property{
+		{
+			Name: Agreement, Mode: parley.Always, Check: judged((*history).agree), Vacuous: undated,
+			Says: "correct processes whose clocks began together, or joined those, have the same date",
+		},
+		{
+			Name: Validity, Mode: parley.Always, Check: judged((*history).valid), Vacuous: undated,
+			Says: "the date lies between those that correct processes proposed when the clocks began",
+		},
+		{
+			Name: InTime, Mode: parley.Always, Check: judged((*history).inTime),
+			Says: "a correct process has a date as soon as the others can have told it",
+		},
+	}
+}
+
+func (h *history) agree(name func(parley.ID) string) error {
+	for i := range h.spans {
+		for k := range i + 1 {
+			a, b := &h.spans[k], &h.spans[i]
+			if !h.together(a, b) {
+				continue
+			}
+			for _, x := range a.dates {
+				for _, y := range b.dates {
+					if x != y {
+						return fmt.Errorf("%s has the date %d, and %s has %d", name(a.at), x, name(b.at), y)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (h *history) valid(name func(parley.ID) string) error {
+	for i := range h.spans {
+		mine := &h.spans[i]
+		least, most := int64(math.MaxInt64), int64(math.MinInt64)
+		for k := range h.spans {
+			if other := &h.spans[k]; other.started && h.together(mine, other) {
+				least, most = min(least, other.proposed), max(most, other.proposed)
+			}
+		}
+		for _, date := range mine.dates {
+			if least <= most && (date < least || date > most) {
+				return fmt.Errorf("%s has the date %d, and correct processes proposed %d to %d", name(mine.at), date, least, most)
+			}
+		}
+	}
+	return nil
+}
+
+func (h *history) inTime(name func(parley.ID) string) error {
+	for _, s := range h.spans {
+		if s.late != "" {
+			return fmt.Errorf("%s %s", name(s.at), s.late)
+		}
+	}
+	return nil
+}
+
+// promises says what the theorems need: what the clocks do.
+func promises(clocks func(parley.Assumptions) []parley.Promise, given bool) func(parley.Assumptions) []parley.Promise {
+	return func(a parley.Assumptions) []parley.Promise {
+		all := clocks(a)
+		i := slices.IndexFunc(all, func(p parley.Promise) bool { return p.Property == convergence.NoAlarm })
+		holds, because := all[i].Holds, all[i].Because
+		if given {
+			all = all[i : i+1]
+		}
+		of := func(property, why string) {
+			if !holds {
+				why = because
+			}
+			all = append(all, parley.Promise{Property: property, Holds: holds, Because: why})
+		}
+		of(Agreement, "all decide on one vector of dates (Pease, Shostak, Lamport 1980), and of m+1 equal answers "+
+			"one is correct")
+		of(Validity, "of at least 2m+1 dates at most m are of faulty processes: the median lies between correct ones")
+		of(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, and tell who joins")
+		return all
+	}
+}

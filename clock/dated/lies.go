@@ -1,0 +1,56 @@
+package dated
+
+import (
+	"parley"
+	"parley/lockstep"
+)
+
+// lies returns how a process lies in what its clock shows, as clocks do, in the agreement
+// on the date, and in what it tells of the date.
+func lies(
+	clocks, frames func(*parley.Step, *parley.Turn) []parley.Sent,
+) func(*parley.Step, *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		var out []parley.Sent
+		for _, one := range t.Honest {
+			turn := *t
+			turn.Memo, turn.Out = nil, nil
+			switch one.Msg.Kind {
+			case dateFrame:
+				one.Msg.Kind = lockstep.Frame
+				turn.Honest, turn.Seen = []parley.Sent{one}, seenFrames(t)
+				for _, lie := range frames(s, &turn) {
+					lie.Msg.Kind = dateFrame
+					out = append(out, lie)
+				}
+			case dateQuery, dateReply:
+				switch s.Choose(3) {
+				case 1:
+					one.Msg.Value++
+				case 2:
+					continue
+				}
+				out = append(out, one)
+			default:
+				turn.Honest = []parley.Sent{one}
+				out = append(out, clocks(s, &turn)...)
+			}
+		}
+		return out
+	}
+}
+
+// seenFrames goes through the frames of the agreement on the date that a coalition has seen.
+func seenFrames(t *parley.Turn) func(yield func(parley.Got) bool) {
+	return func(yield func(parley.Got) bool) {
+		for got := range t.Seen {
+			if got.Msg.Kind != dateFrame {
+				continue
+			}
+			got.Msg.Kind = lockstep.Frame
+			if !yield(got) {
+				return
+			}
+		}
+	}
+}
