@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/console"
 	"parley/cluster/audit"
 	"parley/internal/draw"
 	"parley/trace"
@@ -25,8 +26,8 @@ type auditFlags struct {
 	asJSON  bool
 }
 
-// audit is "parley audit".
-func (a *app) audit() *cobra.Command {
+// auditCommand is "parley audit".
+func auditCommand(a *console.App) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit TRACE...",
@@ -46,7 +47,7 @@ func (a *app) audit() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.runAudit(args, f) },
+		RunE: func(_ *cobra.Command, args []string) error { return runAudit(a, args, f) },
 	}
 	cmd.Flags().StringVar(&f.faulty, "faulty", "", "the `nodes` that may have done anything, with commas between")
 	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
@@ -56,16 +57,16 @@ func (a *app) audit() *cobra.Command {
 	return cmd
 }
 
-func (a *app) runAudit(args []string, f auditFlags) error {
+func runAudit(a *console.App, args []string, f auditFlags) error {
 	if f.settle <= 0 || f.settle > time.Hour {
-		return badFlag("settle", "%v: allowed are more than 0 to 1h", f.settle)
+		return parley.FlagErrorf("settle", "%v: allowed are more than 0 to 1h", f.settle)
 	}
-	defer a.busy()()
+	defer a.Busy()()
 	traces, err := readTraces(args)
 	if err != nil {
 		return err
 	}
-	found, err := a.judged(traces, f)
+	found, err := judged(a, traces, f)
 	if err != nil {
 		return err
 	}
@@ -75,18 +76,18 @@ func (a *app) runAudit(args []string, f auditFlags) error {
 		bad = bad || found[i].violated
 		if list = append(list, found[i].json); !f.asJSON {
 			if i > 0 {
-				fmt.Fprintln(a.out)
+				fmt.Fprintln(a.Out)
 			}
-			fmt.Fprint(a.out, found[i].text)
+			fmt.Fprint(a.Out, found[i].text)
 		}
 	}
 	if f.asJSON {
-		if err := a.printJSON(list); err != nil {
+		if err := a.PrintJSON(list); err != nil {
 			return err
 		}
 	}
 	if bad {
-		return statusError(violated)
+		return console.ExitError(console.Violated)
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ type audited struct {
 }
 
 // judged judges what run wrote one by one, and traces of nodes together.
-func (a *app) judged(traces []trace.Trace, f auditFlags) ([]audited, error) {
+func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, error) {
 	var out []audited
 	var nodes []trace.Trace
 	for _, t := range traces {
@@ -109,39 +110,39 @@ func (a *app) judged(traces []trace.Trace, f auditFlags) ([]audited, error) {
 			}
 			continue
 		}
-		one, err := a.auditRun(t)
+		one, err := auditRun(a, t)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, one)
 	}
 	if f.machine != "" && len(nodes) == 0 {
-		return nil, badFlag("machine", "there is no trace of %q", f.machine)
+		return nil, parley.FlagErrorf("machine", "there is no trace of %q", f.machine)
 	}
-	o := audit.Options{Settle: f.settle, Protocol: audit.Protocols(a.protocols, a.namingOf)}
+	o := audit.Options{Settle: f.settle, Protocol: audit.Protocols(a.Protocols, namingOf)}
 	if f.faulty != "" {
 		o.Faulty = strings.Split(f.faulty, ",")
 	}
 	if len(nodes) == 0 && f.faulty != "" {
-		return nil, badFlag("faulty", "the traces are of no nodes: what run writes says who is faulty")
+		return nil, parley.FlagErrorf("faulty", "the traces are of no nodes: what run writes says who is faulty")
 	}
 	channels, err := audit.Audit(nodes, o)
 	if err != nil {
 		return nil, err
 	}
 	for i := range channels {
-		out = append(out, a.auditChannel(&channels[i]))
+		out = append(out, auditChannel(a, &channels[i]))
 	}
 	return out, nil
 }
 
 // namingOf reads the names of processes in the arguments of a trace.
-func (a *app) namingOf(h trace.Header) parley.Naming {
-	k := article
-	if names(h.Names) == lecture {
-		k = lecture
+func namingOf(h trace.Header) parley.Naming {
+	k := console.Article
+	if console.Names(h.Names) == console.Lecture {
+		k = console.Lecture
 	}
-	return func(text string) (parley.ID, error) { return k.parse(text, h.N) }
+	return func(text string) (parley.ID, error) { return k.Parse(text, h.N) }
 }
 
 // readTraces reads files, and the .jsonl files of folders.
@@ -202,11 +203,11 @@ func readTraceFile(file string) ([]trace.Trace, error) {
 }
 
 // auditRun judges what run wrote.
-func (a *app) auditRun(t trace.Trace) (audited, error) {
+func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	if t.Log.Broken {
 		return audited{}, fmt.Errorf("%s: it ended without a footer, and is not the trace of a node", t.Name)
 	}
-	s, err := a.remake(t.Header)
+	s, err := remake(a, t.Header)
 	if err != nil {
 		return audited{}, fmt.Errorf("%s:1: %w", t.Name, err)
 	}
@@ -216,13 +217,13 @@ func (a *app) auditRun(t trace.Trace) (audited, error) {
 	}}
 	who := []string{}
 	for id := range s.Down().All() {
-		who = append(who, s.names.full(id))
+		who = append(who, s.names.Full(id))
 	}
 	out.json.Faulty = who
 	for _, v := range r.Verdicts {
 		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{verdict: v})
 	}
-	style := draw.Style{Width: a.width(0), Name: s.names.full}
+	style := draw.Style{Width: a.Width(0), Name: s.names.Full}
 	card := draw.Card{Style: style, Verdicts: r.judged}
 	head := fmt.Sprintf("%s, %s: %s\nn = %d, m = %d", t.Name, r.Protocol, r.Title, r.N, r.M)
 	if len(who) > 0 {
@@ -263,7 +264,7 @@ type auditVerdict struct {
 }
 
 // auditChannel puts the verdict on a machine into words.
-func (a *app) auditChannel(c *audit.Channel) audited {
+func auditChannel(a *console.App, c *audit.Channel) audited {
 	list := func(set parley.Set) []string {
 		out := []string{}
 		for id := range set.All() {
@@ -281,7 +282,7 @@ func (a *app) auditChannel(c *audit.Channel) audited {
 	if c.Incomplete != nil {
 		out.json.Missing = strings.Split(c.Incomplete.Error(), "\n")
 	}
-	card := draw.Card{Style: draw.Style{Width: a.width(0), Name: c.Name}}
+	card := draw.Card{Style: draw.Style{Width: a.Width(0), Name: c.Name}}
 	for _, v := range c.Verdicts {
 		one := summary(c, v)
 		card.Verdicts = append(card.Verdicts, one)

@@ -9,28 +9,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/bench"
 	"parley/internal/draw"
 )
 
-// bench is "parley bench".
-func (a *app) bench() *cobra.Command {
+// benchCommand is "parley bench".
+func benchCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Time whole systems: against liars, on a real network, and when a node fails",
 		Example: "  parley bench eig -n 13 -m 4 --engine depthfirst\n" +
 			"  parley bench phaseking -n 40 -m 13\n  parley bench order --dur 100ms",
 		Args: cobra.ArbitraryArgs,
-		RunE: oneOf,
+		RunE: console.OneOf,
 	}
 	for _, name := range []string{"eig", "om", "sm", "phaseking"} {
-		cmd.AddCommand(a.benchOne(name))
+		cmd.AddCommand(benchOne(a, name))
 	}
-	cmd.AddCommand(a.benchOrder(), a.benchFailover(), a.failoverNode())
+	cmd.AddCommand(benchOrder(a), benchFailover(a), failoverNode(a))
 	return cmd
 }
 
-func (a *app) benchOne(name string) *cobra.Command {
+func benchOne(a *console.App, name string) *cobra.Command {
 	s := bench.Spec{Protocol: name}
 	var asJSON bool
 	var memory uint64
@@ -48,17 +49,17 @@ func (a *app) benchOne(name string) *cobra.Command {
 				return parley.FlagErrorf("n", "%d processes with m = %d need about %s with engine %s, "+
 					"more than --memory %d GiB; %s", s.N, s.M, gigabytes(need), s.Engine, memory, smaller(s.N, s.M))
 			}
-			stop := a.busy()
+			stop := a.Busy()
 			r := s.Run()
 			stop()
 			if asJSON {
-				return json.NewEncoder(a.out).Encode(r)
+				return json.NewEncoder(a.Out).Encode(r)
 			}
 			nodes := ""
 			if r.Nodes > 0 {
 				nodes = fmt.Sprintf("%s nodes, %.3g a second; ", draw.Number(r.Nodes), r.NodesPerSecond)
 			}
-			_, err := fmt.Fprintf(a.out, "%s, engine %s, n = %d, m = %d, %d liars, seed %d\n"+
+			_, err := fmt.Fprintf(a.Out, "%s, engine %s, n = %d, m = %d, %d liars, seed %d\n"+
 				"%.6f s, peak memory %.1f MiB\n%sas many as %s messages delivered one by one\nagreement: %t, on %s\n",
 				r.Protocol, r.Engine, r.N, r.M, r.M, r.Seed, r.WallSeconds, float64(r.PeakRSS)/(1<<20),
 				nodes, draw.Number(r.EquivalentDeliveries), r.Agreement, r.Decision)

@@ -13,11 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/bench/failover"
 )
 
 // benchFailover is "parley bench failover".
-func (a *app) benchFailover() *cobra.Command {
+func benchFailover(a *console.App) *cobra.Command {
 	var s failover.Spec
 	var how string
 	var asJSON bool
@@ -34,7 +35,7 @@ func (a *app) benchFailover() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if how != "kill" && how != "stop" {
-				return badFlag("how", "%q: allowed are kill and stop", how)
+				return parley.FlagErrorf("how", "%q: allowed are kill and stop", how)
 			}
 			s.Stop = how == "stop"
 			if err := s.Check(); err != nil {
@@ -45,17 +46,17 @@ func (a *app) benchFailover() *cobra.Command {
 			runtime.LockOSThread() // for dieWithParent
 			defer runtime.UnlockOSThread()
 			r, err := failover.Run(ctx, s, startFailing, func(node string, first time.Duration) {
-				fmt.Fprintf(a.err, "%s fails: the others go on after %.1f ms\n", node, first.Seconds()*1e3)
+				fmt.Fprintf(a.Err, "%s fails: the others go on after %.1f ms\n", node, first.Seconds()*1e3)
 			})
 			switch {
 			case ctx.Err() != nil:
-				return statusError(interrupted)
+				return console.ExitError(console.Interrupted)
 			case err != nil:
 				return fmt.Errorf("parley bench failover: %w", err)
 			case asJSON:
-				return a.printJSON(r)
+				return a.PrintJSON(r)
 			}
-			return a.printFailures(r)
+			return printFailures(a, r)
 		},
 	}
 	f := cmd.Flags()
@@ -80,23 +81,23 @@ func startFailing(ctx context.Context, id parley.ID) (*failover.Child, error) {
 }
 
 // failoverNode is "parley bench failover-node", which is not for people: a node that may fail.
-func (a *app) failoverNode() *cobra.Command {
+func failoverNode(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "failover-node", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			signal.Ignore(os.Interrupt) // Ctrl-C goes to who started it as well, who ends it
-			return failover.Serve(nil, os.Stdin, a.out)
+			return failover.Serve(nil, os.Stdin, a.Out)
 		},
 	}
 }
 
 // printFailures prints what was measured, for people.
-func (a *app) printFailures(r failover.Result) error {
-	fmt.Fprintf(a.out, "total order, %d nodes, suspected after %s of silence; how: %s\n", r.N, r.Suspect, r.How)
-	fmt.Fprintf(a.out, "%-6s %5s %22s %22s %6s\n", "NODE", "TIMES", "FIRST DELIVERY, ms", "LONGEST SILENCE, ms", "LOST")
+func printFailures(a *console.App, r failover.Result) error {
+	fmt.Fprintf(a.Out, "total order, %d nodes, suspected after %s of silence; how: %s\n", r.N, r.Suspect, r.How)
+	fmt.Fprintf(a.Out, "%-6s %5s %22s %22s %6s\n", "NODE", "TIMES", "FIRST DELIVERY, ms", "LONGEST SILENCE, ms", "LOST")
 	lost := 0
 	row := func(node string, first, silent []float64, lost int) {
-		fmt.Fprintf(a.out, "%-6s %5d %8.1f, worst %7.1f %8.1f, worst %7.1f %6d\n", node, len(first),
+		fmt.Fprintf(a.Out, "%-6s %5d %8.1f, worst %7.1f %8.1f, worst %7.1f %6d\n", node, len(first),
 			failover.Median(first), failover.Worst(first), failover.Median(silent), failover.Worst(silent), lost)
 	}
 	var first, silent []float64

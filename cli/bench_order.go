@@ -12,12 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/internal/bench/order"
 )
 
 // benchOrder is "parley bench order".
-func (a *app) benchOrder() *cobra.Command {
+func benchOrder(a *console.App) *cobra.Command {
 	s := order.Spec{M: -1}
 	var level, secured string
 	var asJSON bool
@@ -38,10 +40,10 @@ func (a *app) benchOrder() *cobra.Command {
 			"  parley bench order --phases open,openm --rate 20000 --dur 200ms",
 		Args: cobra.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
-			if err := a.orderSpec(&s, level, secured); err != nil {
+			if err := orderSpec(a, &s, level, secured); err != nil {
 				return err
 			}
-			stop := a.busy()
+			stop := a.Busy()
 			r, err := order.Run(s)
 			stop()
 			if s.Dir != "" {
@@ -51,9 +53,9 @@ func (a *app) benchOrder() *cobra.Command {
 				return fmt.Errorf("parley bench order: %w", err)
 			}
 			if asJSON {
-				return a.printJSON(r)
+				return a.PrintJSON(r)
 			}
-			return printOrder(a.out, s, r)
+			return printOrder(a.Out, s, r)
 		},
 	}
 	f := cmd.Flags()
@@ -74,33 +76,33 @@ func (a *app) benchOrder() *cobra.Command {
 }
 
 // orderSpec completes what is to be measured, and checks it.
-func (a *app) orderSpec(s *order.Spec, level, secured string) (err error) {
+func orderSpec(a *console.App, s *order.Spec, level, secured string) (err error) {
 	if secured != "on" {
-		return badFlag("tls", "%q: allowed is on", secured)
+		return parley.FlagErrorf("tls", "%q: allowed is on", secured)
 	}
 	if s.Level, err = cluster.ParseLevel(level); err != nil || s.Level != cluster.Total && s.Level != cluster.Byzantine {
-		return badFlag("level", "%q: allowed are total and byzantine", level)
+		return parley.FlagErrorf("level", "%q: allowed are total and byzantine", level)
 	}
 	switch {
 	case s.Level == cluster.Total && s.M > 0:
-		return badFlag("m", "%d: with --level total nobody may lie", s.M)
+		return parley.FlagErrorf("m", "%d: with --level total nobody may lie", s.M)
 	case s.Level == cluster.Total && s.Round != 0:
-		return badFlag("round", "%v: --level total has no rounds", s.Round)
+		return parley.FlagErrorf("round", "%v: --level total has no rounds", s.Round)
 	case s.Round < 0:
-		return badFlag("round", "%v: a time above 0 was expected", s.Round)
+		return parley.FlagErrorf("round", "%v: a time above 0 was expected", s.Round)
 	case s.Level == cluster.Total:
 		s.M = 0
 	case s.M < 0:
 		s.M = max(0, (s.N-1)/3)
 	case s.N <= 3*s.M && s.N > 0:
-		return badFlag("m", "%d: of %d nodes %d may lie, for n > 3m", s.M, s.N, (s.N-1)/3)
+		return parley.FlagErrorf("m", "%d: of %d nodes %d may lie, for n > 3m", s.M, s.N, (s.N-1)/3)
 	}
 	if err := s.Check(); err != nil {
 		return err
 	}
 	if s.Dir != "" {
 		if s.Dir, err = os.MkdirTemp(s.Dir, "order-"); err != nil {
-			return badFlag("dir", "%w", err)
+			return parley.FlagErrorf("dir", "%w", err)
 		}
 	}
 	return nil
@@ -171,7 +173,7 @@ func longFlags(args []string) []string {
 		return args
 	}
 	args = slices.Clone(args)
-	flags := new(app).benchOrder().Flags()
+	flags := benchOrder(new(console.App)).Flags()
 	for i, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
 		known := name == "help" || len(name) > 1 && flags.Lookup(name) != nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/draw"
 )
 
@@ -31,8 +32,8 @@ type limits struct {
 	model string // in a word
 }
 
-// bounds is "parley bounds".
-func (a *app) bounds() *cobra.Command {
+// boundsCommand is "parley bounds".
+func boundsCommand(a *console.App) *cobra.Command {
 	var n, m int
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -47,13 +48,13 @@ func (a *app) bounds() *cobra.Command {
 			if m < 0 || m > n-1 {
 				return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to %d", m, n, n-1)
 			}
-			all := a.limits(n, m)
+			all := limitsOf(a, n, m)
 			if asJSON {
-				enc := json.NewEncoder(a.out)
+				enc := json.NewEncoder(a.Out)
 				enc.SetIndent("", "  ")
 				return enc.Encode(all)
 			}
-			return a.printBounds(n, m, all)
+			return printBounds(a, n, m, all)
 		},
 	}
 	cmd.Flags().IntVarP(&n, "n", "n", 7, "number of `processes`")
@@ -69,9 +70,9 @@ var variants = []struct{ protocol, flag, value string }{
 }
 
 // withVariants returns the protocols, each followed by its variants.
-func (a *app) withVariants() []parley.Protocol {
+func withVariants(a *console.App) []parley.Protocol {
 	var all []parley.Protocol
-	for _, p := range a.protocols {
+	for _, p := range a.Protocols {
 		all = append(all, p)
 		for _, v := range variants {
 			if v.protocol != p.Name || p.Flags == nil {
@@ -91,9 +92,9 @@ func (a *app) withVariants() []parley.Protocol {
 	return all
 }
 
-func (a *app) limits(n, m int) []limits {
+func limitsOf(a *console.App, n, m int) []limits {
 	var all []limits
-	for _, p := range a.withVariants() {
+	for _, p := range withVariants(a) {
 		if p.Bound == nil || p.Cost == nil || p.Timing != parley.Synchronous {
 			continue // its cost is not one of rounds
 		}
@@ -112,7 +113,7 @@ func (a *app) limits(n, m int) []limits {
 	return all
 }
 
-func (a *app) printBounds(n, m int, all []limits) error {
+func printBounds(a *console.App, n, m int, all []limits) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "What %d processes can do about %s\n\n", n, draw.Count(uint64(m), "fault", "faults"))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -146,16 +147,16 @@ func (a *app) printBounds(n, m int, all []limits) error {
 	b.WriteString("\n")
 	for _, l := range all {
 		if !l.Possible {
-			b.WriteString(draw.Fold(l.Name+": "+l.Why, a.width(0)) + "\n")
+			b.WriteString(draw.Fold(l.Name+": "+l.Why, a.Width(0)) + "\n")
 		}
 	}
 	legend := fmt.Sprintf("n >=: the fewest processes that tolerate m = %d. m <=: the most faults that n = %d processes "+
 		"tolerate. \"parley list\" has what protocols without rounds need.", m, n)
-	b.WriteString(draw.Fold(legend, a.width(0)) + "\n")
+	b.WriteString(draw.Fold(legend, a.Width(0)) + "\n")
 	b.WriteString(draw.Fold("A message is what the papers count: one value with its path (eig, om), one signed "+
 		"value (sm), one vote (phaseking); eig counts a process's copy to itself, as its article does. Bits are those "+
-		"of values of one bit and of the names of processes.", a.width(0)) + "\n")
-	_, err := io.WriteString(a.out, b.String())
+		"of values of one bit and of the names of processes.", a.Width(0)) + "\n")
+	_, err := io.WriteString(a.Out, b.String())
 	return err
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,11 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster/cert"
 )
 
-// cert is "parley cert".
-func (a *app) cert() *cobra.Command {
+// certCommand is "parley cert".
+func certCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cert",
 		Short: "Make and look at the certificates of a cluster",
@@ -28,9 +29,9 @@ func (a *app) cert() *cobra.Command {
 			"those; ca.key stays where it is.",
 		Example: "  parley cert init --cluster bank\n  parley cert issue a b c d\n" +
 			"  parley cert client alice --rights read,write\n  parley cert show",
-		Args: cobra.ArbitraryArgs, RunE: oneOf,
+		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
-	cmd.AddCommand(a.certInit(), a.certIssue(), a.certClient(), a.certRevoke(), a.certShow())
+	cmd.AddCommand(certInit(a), certIssue(a), certClient(a), certRevoke(a), certShow(a))
 	return cmd
 }
 
@@ -136,7 +137,7 @@ func oneOrMore(what string) cobra.PositionalArgs {
 }
 
 // certInit is "parley cert init".
-func (a *app) certInit() *cobra.Command {
+func certInit(a *console.App) *cobra.Command {
 	var f certFlags
 	var cluster string
 	cmd := &cobra.Command{
@@ -146,7 +147,7 @@ func (a *app) certInit() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := cert.CheckName(cluster); err != nil {
-				return badFlag("cluster", "%w", err)
+				return parley.FlagErrorf("cluster", "%w", err)
 			}
 			made, err := cert.Create(f.dir, cluster, time.Duration(f.valid))
 			if err != nil {
@@ -154,14 +155,14 @@ func (a *app) certInit() *cobra.Command {
 			}
 			until := made.Certificate().NotAfter
 			if f.asJSON {
-				return a.printJSON(struct {
+				return a.PrintJSON(struct {
 					Cluster string    `json:"cluster"`
 					Dir     string    `json:"dir"`
 					Serial  string    `json:"serial"`
 					Until   time.Time `json:"until"`
 				}{cluster, f.dir, cert.Serial(made.Certificate()), until})
 			}
-			_, err = fmt.Fprintf(a.out, "authority of cluster %s, valid until %s\n"+
+			_, err = fmt.Fprintf(a.Out, "authority of cluster %s, valid until %s\n"+
 				"%s and %s: for every node and client\n%s: its key, for nobody\n", cluster, dated(until),
 				filepath.Join(f.dir, "ca.pem"), filepath.Join(f.dir, "crl.pem"), filepath.Join(f.dir, "ca.key"))
 			return err
@@ -175,7 +176,7 @@ func (a *app) certInit() *cobra.Command {
 }
 
 // certIssue is "parley cert issue".
-func (a *app) certIssue() *cobra.Command {
+func certIssue(a *console.App) *cobra.Command {
 	var f certFlags
 	var hosts []string
 	cmd := &cobra.Command{
@@ -192,10 +193,10 @@ func (a *app) certIssue() *cobra.Command {
 		RunE: func(_ *cobra.Command, names []string) error {
 			for _, h := range hosts {
 				if err := cert.CheckHost(h); err != nil {
-					return badFlag("hosts", "%w", err)
+					return parley.FlagErrorf("hosts", "%w", err)
 				}
 			}
-			return a.issueAll(f, cert.Node, names, func(by *cert.Authority, name string) (*cert.Issued, error) {
+			return issueAll(a, f, cert.Node, names, func(by *cert.Authority, name string) (*cert.Issued, error) {
 				return by.IssueNode(name, hosts, time.Duration(f.valid))
 			})
 		},
@@ -207,7 +208,7 @@ func (a *app) certIssue() *cobra.Command {
 }
 
 // certClient is "parley cert client".
-func (a *app) certClient() *cobra.Command {
+func certClient(a *console.App) *cobra.Command {
 	var f certFlags
 	rights := rightsFlag(cert.Read | cert.Write)
 	cmd := &cobra.Command{
@@ -218,7 +219,7 @@ func (a *app) certClient() *cobra.Command {
 		Example: "  parley cert client alice\n  parley cert client root --rights read,write,admin --valid 24h",
 		Args:    someNames,
 		RunE: func(_ *cobra.Command, names []string) error {
-			return a.issueAll(f, cert.Client, names, func(by *cert.Authority, name string) (*cert.Issued, error) {
+			return issueAll(a, f, cert.Client, names, func(by *cert.Authority, name string) (*cert.Issued, error) {
 				return by.IssueClient(name, cert.Rights(rights), time.Duration(f.valid))
 			})
 		},
@@ -237,13 +238,13 @@ type issued struct {
 	Signer      string `json:"signer,omitempty"` // what is to be pinned
 }
 
-func (a *app) issueAll(f certFlags, kind cert.Kind, names []string,
+func issueAll(a *console.App, f certFlags, kind cert.Kind, names []string,
 	issue func(*cert.Authority, string) (*cert.Issued, error),
 ) error {
 	var all []*cert.Issued
 	err := cert.Update(f.dir, func(by *cert.Authority) error {
 		if until := by.Certificate().NotAfter; time.Now().Add(time.Duration(f.valid)).After(until) {
-			return badFlag("valid", "%s: the authority itself is valid until %s", &f.valid, dated(until))
+			return parley.FlagErrorf("valid", "%s: the authority itself is valid until %s", &f.valid, dated(until))
 		}
 		for _, name := range names {
 			if err := mayIssue(by, f, kind, name); err != nil {
@@ -276,12 +277,12 @@ func (a *app) issueAll(f certFlags, kind cert.Kind, names []string,
 		out = append(out, i)
 	}
 	if f.asJSON {
-		return a.printJSON(out)
+		return a.PrintJSON(out)
 	}
 	for _, i := range out {
-		fmt.Fprintf(a.out, "%s %s: %s and %s, valid until %s\n", kind, i.Name, i.Certificate, i.Key, dated(i.Until))
+		fmt.Fprintf(a.Out, "%s %s: %s and %s, valid until %s\n", kind, i.Name, i.Certificate, i.Key, dated(i.Until))
 		if i.Signer != "" {
-			fmt.Fprintf(a.out, "  signer %s\n  %s\n", i.SignerKey, i.Signer)
+			fmt.Fprintf(a.Out, "  signer %s\n  %s\n", i.SignerKey, i.Signer)
 		}
 	}
 	return nil
@@ -301,7 +302,7 @@ func mayIssue(by *cert.Authority, f certFlags, kind cert.Kind, name string) erro
 	}
 	if f.renew {
 		if !known {
-			return badFlag("renew", "%s %s never had a certificate", kind, name)
+			return parley.FlagErrorf("renew", "%s %s never had a certificate", kind, name)
 		}
 		return nil
 	}
@@ -325,7 +326,7 @@ func initFirst(err error) error {
 }
 
 // certRevoke is "parley cert revoke".
-func (a *app) certRevoke() *cobra.Command {
+func certRevoke(a *console.App) *cobra.Command {
 	var f certFlags
 	cmd := &cobra.Command{
 		Use:   "revoke NAME|SERIAL...",
@@ -352,28 +353,21 @@ func (a *app) certRevoke() *cobra.Command {
 				return initFirst(err)
 			}
 			if f.asJSON {
-				return a.printJSON(all)
+				return a.PrintJSON(all)
 			}
 			for _, r := range all {
 				who := "a certificate that is not in the index"
 				if r.Kind != 0 {
 					who = r.Kind.String() + " " + r.Name
 				}
-				fmt.Fprintf(a.out, "revoked: %s, serial %s\n", who, r.Serial)
+				fmt.Fprintf(a.Out, "revoked: %s, serial %s\n", who, r.Serial)
 			}
-			fmt.Fprintf(a.out, "copy %s to all nodes\n", filepath.Join(f.dir, "crl.pem"))
+			fmt.Fprintf(a.Out, "copy %s to all nodes\n", filepath.Join(f.dir, "crl.pem"))
 			return nil
 		},
 	}
 	f.declare(cmd)
 	return cmd
-}
-
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
 
 func dated(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

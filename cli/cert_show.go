@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cli/console"
 	"parley/cluster/cert"
 )
 
 // certShow is "parley cert show".
-func (a *app) certShow() *cobra.Command {
+func certShow(a *console.App) *cobra.Command {
 	var f certFlags
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
@@ -26,19 +27,19 @@ func (a *app) certShow() *cobra.Command {
 		Example: "  parley cert show\n  parley cert show certs/node-a.pem certs/signer-a.pub",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
-				return a.showAuthority(f)
+				return showAuthority(a, f)
 			}
 			if !cmd.Flags().Changed("dir") {
 				f.dir = ""
 			}
-			return a.showFiles(f, files)
+			return showFiles(a, f, files)
 		},
 	}
 	f.declare(cmd)
 	return cmd
 }
 
-func (a *app) showAuthority(f certFlags) error {
+func showAuthority(a *console.App, f certFlags) error {
 	by, err := cert.Open(f.dir)
 	if err != nil {
 		return initFirst(err)
@@ -52,34 +53,34 @@ func (a *app) showAuthority(f certFlags) error {
 		rows = append(rows, row{r, r.State(now)})
 	}
 	if f.asJSON {
-		return a.printJSON(rows)
+		return a.PrintJSON(rows)
 	}
 	own := by.Certificate()
 	text := "valid until " + dated(own.NotAfter)
 	if now.After(own.NotAfter) {
 		text = "expired on " + dated(own.NotAfter)
 	}
-	fmt.Fprintf(a.out, "authority of cluster %s, %s\n", by.Cluster(), text)
+	fmt.Fprintf(a.Out, "authority of cluster %s, %s\n", by.Cluster(), text)
 	if len(rows) == 0 {
-		fmt.Fprintln(a.out, "it has issued nothing")
+		fmt.Fprintln(a.Out, "it has issued nothing")
 		return nil
 	}
 	wide := len("name")
 	for _, r := range rows {
 		wide = max(wide, len(r.Name))
 	}
-	fmt.Fprintf(a.out, "%-6s  %-*s  %-32s  %-20s  %s\n", "kind", wide, "name", "serial", "until", "state")
+	fmt.Fprintf(a.Out, "%-6s  %-*s  %-32s  %-20s  %s\n", "kind", wide, "name", "serial", "until", "state")
 	for _, r := range rows {
 		if r.Rights != 0 {
 			r.State += "; may " + strings.ReplaceAll(r.Rights.String(), ",", ", ")
 		}
-		fmt.Fprintf(a.out, "%-6s  %-*s  %s  %s  %s\n", r.Kind, wide, r.Name, r.Serial, dated(r.Until), r.State)
+		fmt.Fprintf(a.Out, "%-6s  %-*s  %s  %s  %s\n", r.Kind, wide, r.Name, r.Serial, dated(r.Until), r.State)
 	}
 	return nil
 }
 
-func (a *app) showFiles(f certFlags, files []string) error {
-	all, status := []cert.Description{}, fine
+func showFiles(a *console.App, f certFlags, files []string) error {
+	all, status := []cert.Description{}, console.Fine
 	for _, file := range files {
 		dir := f.dir
 		if dir == "" {
@@ -91,38 +92,38 @@ func (a *app) showFiles(f certFlags, files []string) error {
 		}
 		found, err := cert.Inspect(file, trust)
 		if err != nil {
-			fmt.Fprintf(a.err, "parley: %s\n", plain(err))
-			status = usage
+			fmt.Fprintf(a.Err, "parley: %s\n", console.Plain(err))
+			status = console.Usage
 			continue
 		}
 		for _, d := range found {
 			if d.Problem != "" {
-				status = max(status, violated)
+				status = max(status, console.Violated)
 			}
 		}
 		all = append(all, found...)
 	}
 	if f.asJSON {
-		if err := a.printJSON(all); err != nil {
+		if err := a.PrintJSON(all); err != nil {
 			return err
 		}
 	} else {
 		for _, d := range all {
-			a.printDescription(d)
+			printDescription(a, d)
 		}
 	}
-	if status != fine {
-		return statusError(status)
+	if status != console.Fine {
+		return console.ExitError(status)
 	}
 	return nil
 }
 
 // printDescription prints a line for what it is, and one for each thing to be known.
-func (a *app) printDescription(d cert.Description) {
-	fmt.Fprintf(a.out, "%s: %s\n", d.File, d.What)
+func printDescription(a *console.App, d cert.Description) {
+	fmt.Fprintf(a.Out, "%s: %s\n", d.File, d.What)
 	line := func(key, text string) {
 		if text != "" {
-			fmt.Fprintf(a.out, "  %-6s  %s\n", key, text)
+			fmt.Fprintf(a.Out, "  %-6s  %s\n", key, text)
 		}
 	}
 	line("name", d.Name)

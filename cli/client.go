@@ -22,6 +22,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster/api/client"
 	"parley/cluster/cert"
 	"parley/cluster/nodefile"
@@ -62,22 +64,23 @@ type calledNode struct {
 // open returns the nodes to call, with nothing connected yet.
 func (c *clientFlags) open() ([]calledNode, error) {
 	if c.timeout <= 0 {
-		return nil, badFlag("timeout", "%v: a time above 0 was expected", c.timeout)
+		return nil, parley.FlagErrorf("timeout", "%v: a time above 0 was expected", c.timeout)
 	}
 	certificates := c.certificates
 	var nodes []calledNode
 	switch {
 	case c.dir == "" && len(c.at) == 0:
-		return nil, badFlag("dir", "which cluster is meant? --dir names the folder of a local one, --at the nodes of any")
+		return nil, parley.FlagErrorf("dir", "which cluster is meant? --dir names the folder of a local one, --at the "+
+			"nodes of any")
 	case c.dir == "":
 		for _, at := range c.at {
 			if u, err := url.Parse("https://" + at); err != nil || u.Port() == "" || u.Host != at {
-				return nil, badFlag("at", "%q: HOST:PORT was expected, as in localhost:7101", at)
+				return nil, parley.FlagErrorf("at", "%q: HOST:PORT was expected, as in localhost:7101", at)
 			}
 			nodes = append(nodes, calledNode{name: at, address: at})
 		}
 		if certificates == "" {
-			return nil, badFlag("certificates", "with --at and without --dir it has to be given")
+			return nil, parley.FlagErrorf("certificates", "with --at and without --dir it has to be given")
 		}
 	default:
 		local, err := c.local()
@@ -91,11 +94,11 @@ func (c *clientFlags) open() ([]calledNode, error) {
 	}
 	self, err := cert.LoadClient(certificates, c.as)
 	if err != nil {
-		return nil, badFlag("as", "%w", err)
+		return nil, parley.FlagErrorf("as", "%w", err)
 	}
 	trust, err := cert.LoadTrust(certificates, nil)
 	if err != nil {
-		return nil, badFlag("certificates", "%w", err)
+		return nil, parley.FlagErrorf("certificates", "%w", err)
 	}
 	for i, n := range nodes {
 		config := client.Config{Self: self, Trust: trust, Address: n.address, Dial: c.dial(len(nodes))}
@@ -117,7 +120,8 @@ func (c *clientFlags) dial(nodes int) time.Duration {
 func (c *clientFlags) local() ([]calledNode, error) {
 	first, err := nodefile.Read(configOf(c.dir, nodeName(0)))
 	if err != nil {
-		return nil, badFlag("dir", "%w: the folder of a cluster was expected, as \"parley cluster up --dir\" makes it", err)
+		return nil, parley.FlagErrorf("dir", "%w: the folder of a cluster was expected, as \"parley cluster up --dir\" "+
+			"makes it", err)
 	}
 	var names []string
 	for _, m := range first.Members {
@@ -125,7 +129,7 @@ func (c *clientFlags) local() ([]calledNode, error) {
 	}
 	for _, name := range c.at {
 		if !slices.Contains(names, name) {
-			return nil, badFlag("at", "%q: allowed are %s", name, strings.Join(names, ", "))
+			return nil, parley.FlagErrorf("at", "%q: allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
 	if len(c.at) > 0 {
@@ -135,7 +139,7 @@ func (c *clientFlags) local() ([]calledNode, error) {
 	for _, name := range names {
 		f, err := nodefile.Read(configOf(c.dir, name))
 		if err != nil {
-			return nil, badFlag("dir", "%w", err)
+			return nil, parley.FlagErrorf("dir", "%w", err)
 		}
 		nodes = append(nodes, calledNode{name: name, address: f.API})
 	}
@@ -227,21 +231,21 @@ type failedCall struct{ error }
 
 // called ends a command that has called nodes: a call that failed is reported. The status is
 // 2 if what was asked for is not allowed or not there, 3 if no node answered, and else 1.
-func (a *app) called(err error) error {
+func called(a *console.App, err error) error {
 	var failed failedCall
 	if !errors.As(err, &failed) {
 		return err
 	}
 	for _, one := range strings.Split(failed.Error(), "\n") {
-		fmt.Fprintf(a.err, "parley: %s\n", one)
+		fmt.Fprintf(a.Err, "parley: %s\n", one)
 	}
 	switch {
 	case badInput(failed.error):
-		return statusError(usage)
+		return console.ExitError(console.Usage)
 	case unanswered(failed.error):
-		return statusError(unfinished)
+		return console.ExitError(console.Unfinished)
 	}
-	return statusError(violated)
+	return console.ExitError(console.Violated)
 }
 
 // unanswered tells whether an error, or each of several, comes of no answer: no node could be
@@ -283,18 +287,11 @@ func printed(text []byte) string {
 	return s
 }
 
-// printLine prints JSON on one line.
-func (a *app) printLine(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
-
 // printProto prints an answer as JSON, as the API itself would write it.
-func (a *app) printProto(m proto.Message) error { return a.printOf("", m) }
+func printProto(a *console.App, m proto.Message) error { return printOf(a, "", m) }
 
 // printOf is printProto with the name of the node whose answer it is, if there is one.
-func (a *app) printOf(node string, m proto.Message) error {
+func printOf(a *console.App, node string, m proto.Message) error {
 	b := []byte("{}")
 	if m != nil {
 		var err error
@@ -314,7 +311,7 @@ func (a *app) printOf(node string, m proto.Message) error {
 		}
 		text = `{"node":` + strconv.Quote(node) + comma + text[1:]
 	}
-	_, err := fmt.Fprintln(a.out, text)
+	_, err := fmt.Fprintln(a.Out, text)
 	return err
 }
 

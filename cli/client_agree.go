@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 )
@@ -38,8 +40,8 @@ type agreeFlags struct {
 	evidence                         bool
 }
 
-// agree is "parley agree".
-func (a *app) agree() *cobra.Command {
+// agreeCommand is "parley agree".
+func agreeCommand(a *console.App) *cobra.Command {
 	var f agreeFlags
 	cmd := &cobra.Command{
 		Use:   "agree VALUE | agree --name NAME NODE=VALUE...",
@@ -52,16 +54,16 @@ func (a *app) agree() *cobra.Command {
 		Example: "  parley agree attack --dir bank\n" +
 			"  parley agree attack --at node2 --algorithm om --evidence --dir bank\n" +
 			"  parley agree --name temperature --rule median node1=20 node2=21 node4=99 --dir bank",
-		Args: needs(1, "VALUE"),
+		Args: console.Needs(1, "VALUE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			named := cmd.Flags().Changed("name")
 			if err := f.check(named, args); err != nil {
 				return err
 			}
 			if named {
-				return a.called(a.propose(cmd.Context(), &f, args))
+				return called(a, propose(cmd.Context(), a, &f, args))
 			}
-			return a.called(a.agreeOn(cmd.Context(), &f, args[0]))
+			return called(a, agreeOn(cmd.Context(), a, &f, args[0]))
 		},
 	}
 	f.declare(cmd)
@@ -81,26 +83,26 @@ func (f *agreeFlags) check(named bool, args []string) error {
 	_, known := rules[f.rule]
 	switch {
 	case algorithms[f.algorithm] == 0:
-		return badFlag("algorithm", "%q: allowed are eig, om, sm and phaseking", f.algorithm)
+		return parley.FlagErrorf("algorithm", "%q: allowed are eig, om, sm and phaseking", f.algorithm)
 	case f.rule != "" && !known:
-		return badFlag("rule", "%q: allowed are majority, median, minimum and maximum", f.rule)
+		return parley.FlagErrorf("rule", "%q: allowed are majority, median, minimum and maximum", f.rule)
 	case f.otherwise != "" && f.rule == "":
-		return badFlag("otherwise", "it is for --rule")
+		return parley.FlagErrorf("otherwise", "it is for --rule")
 	case !named && f.rule != "":
-		return badFlag("rule", "it is for --name: without, one node's value is agreed on")
+		return parley.FlagErrorf("rule", "it is for --name: without, one node's value is agreed on")
 	case !named && len(args) > 1:
 		return fmt.Errorf("parley agree: one VALUE was expected, and %s given: --name is for several nodes' values",
-			number(len(args)))
+			console.Given(len(args)))
 	case !named:
 		return nil
 	case f.name == "" || len(f.name) > cluster.MaxName:
-		return badFlag("name", "%d bytes: allowed are 1 to %d", len(f.name), cluster.MaxName)
+		return parley.FlagErrorf("name", "%d bytes: allowed are 1 to %d", len(f.name), cluster.MaxName)
 	case f.evidence:
-		return badFlag("evidence", "it is for one node's value, without --name")
+		return parley.FlagErrorf("evidence", "it is for one node's value, without --name")
 	case !f.numeric():
 		return nil
 	case !isNumber(f.otherwise) && f.otherwise != "":
-		return badFlag("otherwise", "%q: a whole number was expected, as --rule %s takes", f.otherwise, f.rule)
+		return parley.FlagErrorf("otherwise", "%q: a whole number was expected, as --rule %s takes", f.otherwise, f.rule)
 	}
 	for _, arg := range args {
 		if _, value, given := strings.Cut(arg, "="); given && !isNumber(value) {
@@ -119,7 +121,7 @@ func isNumber(text string) bool {
 }
 
 // agreeOn has the nodes agree on one node's value.
-func (a *app) agreeOn(ctx context.Context, f *agreeFlags, value string) error {
+func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) error {
 	return f.first(ctx, false, func(ctx context.Context, n calledNode) error {
 		began := time.Now()
 		r, err := n.Agree.Agree(ctx, &parleyv1.AgreeRequest{
@@ -129,14 +131,14 @@ func (a *app) agreeOn(ctx context.Context, f *agreeFlags, value string) error {
 			return err
 		}
 		if f.asJSON {
-			return a.printProto(r)
+			return printProto(a, r)
 		}
 		d := r.GetDecision()
-		fmt.Fprintf(a.out, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
+		fmt.Fprintf(a.Out, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
 			n.name, valueText(d.Value), d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(),
 			time.Since(began).Round(100*time.Microsecond))
 		for _, account := range d.GetEvidence() {
-			printAccount(a.out, account)
+			printAccount(a.Out, account)
 		}
 		return nil
 	})
@@ -168,7 +170,7 @@ func printAccount(w io.Writer, a *parleyv1.Account) {
 }
 
 // propose has the nodes agree on the vector of what is handed in at some.
-func (a *app) propose(ctx context.Context, f *agreeFlags, args []string) error {
+func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) error {
 	nodes, err := f.open()
 	if err != nil {
 		return err
@@ -211,21 +213,21 @@ func (a *app) propose(ctx context.Context, f *agreeFlags, args []string) error {
 			continue
 		}
 		if f.asJSON {
-			if err := a.printOf(n.name, answers[i]); err != nil {
+			if err := printOf(a, n.name, answers[i]); err != nil {
 				return err
 			}
 			continue
 		}
 		entries := answers[i].GetVector().GetEntries()
 		none = none || slices.ContainsFunc(entries, func(e *parleyv1.Entry) bool { return e.Value == nil })
-		fmt.Fprintf(a.out, "%s  %s", n.name, vectorText(answers[i].GetVector()))
+		fmt.Fprintf(a.Out, "%s  %s", n.name, vectorText(answers[i].GetVector()))
 		if r, ok := answers[i].(*parleyv1.ConsensusResponse); ok {
-			fmt.Fprintf(a.out, "  %s %q", f.rule, r.GetValue())
+			fmt.Fprintf(a.Out, "  %s %q", f.rule, r.GetValue())
 		}
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 	}
 	if none && f.numeric() {
-		fmt.Fprintf(a.out, "none counts as %s in the %s, as --otherwise says\n", otherwise, f.rule)
+		fmt.Fprintf(a.Out, "none counts as %s in the %s, as --otherwise says\n", otherwise, f.rule)
 	}
 	return joined(errs)
 }

@@ -17,6 +17,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
@@ -28,7 +30,7 @@ func levelOf(text string) (parleyv1.Level, error) {
 		return parleyv1.Level_LEVEL_UNSPECIFIED, nil
 	}
 	if _, err := cluster.ParseLevel(text); err != nil {
-		return 0, badFlag("level", "%w", err)
+		return 0, parley.FlagErrorf("level", "%w", err)
 	}
 	return parleyv1.Level(parleyv1.Level_value["LEVEL_"+strings.ToUpper(text)]), nil
 }
@@ -36,8 +38,8 @@ func levelOf(text string) (parleyv1.Level, error) {
 // maxText is how long what is broadcast may be, as the API has it.
 const maxText = 60 << 10
 
-// cast is "parley cast".
-func (a *app) cast() *cobra.Command {
+// castCommand is "parley cast".
+func castCommand(a *console.App) *cobra.Command {
 	var f clientFlags
 	var level string
 	cmd := &cobra.Command{
@@ -48,7 +50,7 @@ func (a *app) cast() *cobra.Command {
 			"delivered all, and prints the position of the last, which \"parley listen --from\" takes.",
 		Example: "  parley cast total 'first, and the same everywhere' --dir bank\n" +
 			"  parley cast byzantine hello --at node3 --dir bank",
-		Args: needs(1, "GROUP"),
+		Args: console.Needs(1, "GROUP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := levelOf(level)
 			if err != nil {
@@ -59,11 +61,11 @@ func (a *app) cast() *cobra.Command {
 				r.Payload = []byte(strings.Join(args[1:], " "))
 				at, err := f.send(cmd.Context(), r)
 				if err != nil {
-					return a.called(err)
+					return called(a, err)
 				}
-				return a.delivered(&f, at, 1)
+				return delivered(a, &f, at, 1)
 			}
-			return a.called(a.castLines(cmd.Context(), &f, r, cmd.InOrStdin()))
+			return called(a, castLines(cmd.Context(), a, &f, r, cmd.InOrStdin()))
 		},
 	}
 	f.declare(cmd)
@@ -88,9 +90,9 @@ func (c *clientFlags) send(ctx context.Context, r *parleyv1.BroadcastRequest) (a
 }
 
 // delivered says where the last of some texts was delivered.
-func (a *app) delivered(f *clientFlags, at place, texts int) error {
+func delivered(a *console.App, f *clientFlags, at place, texts int) error {
 	if f.asJSON {
-		return a.printLine(struct {
+		return a.PrintLine(struct {
 			Node     string `json:"node"`
 			Sent     int    `json:"sent"`
 			Position uint64 `json:"position,string"` // as "parley listen --json" has it
@@ -100,12 +102,12 @@ func (a *app) delivered(f *clientFlags, at place, texts int) error {
 	if texts > 1 {
 		what = fmt.Sprintf("%d texts, the last ", texts)
 	}
-	_, err := fmt.Fprintf(a.out, "%sdelivered at %d, by %s\n", what, at.position, at.node)
+	_, err := fmt.Fprintf(a.Out, "%sdelivered at %d, by %s\n", what, at.position, at.node)
 	return err
 }
 
 // castLines broadcasts line after line.
-func (a *app) castLines(ctx context.Context, f *clientFlags, r *parleyv1.BroadcastRequest, in io.Reader) error {
+func castLines(ctx context.Context, a *console.App, f *clientFlags, r *parleyv1.BroadcastRequest, in io.Reader) error {
 	lines := bufio.NewReaderSize(in, maxText+2)
 	at, wrong := place{}, func(texts int, err error) error {
 		if texts > 0 {
@@ -123,7 +125,7 @@ func (a *app) castLines(ctx context.Context, f *clientFlags, r *parleyv1.Broadca
 		case err != nil && len(line) == 0 && texts == 0:
 			return errors.New("parley cast: the standard input is empty, and there is no TEXT: nothing was sent")
 		case err != nil && len(line) == 0:
-			return a.delivered(f, at, texts)
+			return delivered(a, f, at, texts)
 		}
 		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
 		if at, err = f.send(ctx, r); err != nil {
@@ -135,8 +137,8 @@ func (a *app) castLines(ctx context.Context, f *clientFlags, r *parleyv1.Broadca
 	}
 }
 
-// listen is "parley listen".
-func (a *app) listen() *cobra.Command {
+// listenCommand is "parley listen".
+func listenCommand(a *console.App) *cobra.Command {
 	var f clientFlags
 	var from uint64
 	var count int
@@ -148,15 +150,15 @@ func (a *app) listen() *cobra.Command {
 			"it ends after so many deliveries, or when for --timeout there is none, then with status 3.",
 		Example: "  parley listen total --from 1 --count 1 --dir bank\n" +
 			"  parley listen total --from 1 --count 1 --json --dir bank",
-		Args: exactly("GROUP"),
+		Args: console.Exactly("GROUP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if count < 0 || count == 0 && cmd.Flags().Changed("count") {
-				return badFlag("count", "%d: a number above 0 was expected", count)
+				return parley.FlagErrorf("count", "%d: a number above 0 was expected", count)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			l := listening{a: a, f: &f, group: args[0], begin: from, from: from, left: count, counts: count > 0}
-			return a.called(l.run(ctx))
+			return called(a, l.run(ctx))
 		},
 	}
 	f.declare(cmd)
@@ -168,7 +170,7 @@ func (a *app) listen() *cobra.Command {
 
 // listening prints deliveries.
 type listening struct {
-	a      *app
+	a      *console.App
 	f      *clientFlags
 	group  string
 	begin  uint64 // the position that was asked for
@@ -272,9 +274,9 @@ func (l *listening) at(ctx context.Context, n calledNode) error {
 		}
 		l.moved = true
 		if l.f.asJSON {
-			err = l.a.printProto(d)
+			err = printProto(l.a, d)
 		} else {
-			_, err = fmt.Fprintf(l.a.out, "%d  %s  %s\n", d.GetPosition(), d.GetFrom(), printed(d.GetPayload()))
+			_, err = fmt.Fprintf(l.a.Out, "%d  %s  %s\n", d.GetPosition(), d.GetFrom(), printed(d.GetPayload()))
 		}
 		if err != nil {
 			return &printError{err}

@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"parley/cli/console"
 	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
 )
 
-// log is "parley log".
-func (a *app) log() *cobra.Command {
+// logCommand is "parley log".
+func logCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log",
 		Short: "Read and change the replicated tables of a cluster",
@@ -23,37 +24,37 @@ func (a *app) log() *cobra.Command {
 			"so when it was asked or later. A change is carried out once, however often this command asks.",
 		Example: "  parley log put table greeting hello --dir bank\n  parley log get table greeting --dir bank\n" +
 			"  parley log do bank 'deposit 150' --dir bank",
-		Args: cobra.ArbitraryArgs, RunE: oneOf,
+		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
 	cmd.AddCommand(
-		a.logOne("get TABLE KEY", "Print the value of a key", "table greeting", false,
+		logOne(a, "get TABLE KEY", "Print the value of a key", "table greeting", false,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Get(ctx, &parleyv1.GetRequest{Table: t.table, Key: t.arg(0)})
 				return t.got(r, err, printed(r.GetValue()))
 			}),
-		a.logOne("put TABLE KEY VALUE", "Give a key a value", "table greeting hello", true,
+		logOne(a, "put TABLE KEY VALUE", "Give a key a value", "table greeting hello", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Put(ctx, &parleyv1.PutRequest{Table: t.table, Key: t.arg(0), Value: t.arg(1), Call: t.call})
 				return t.got(r, err, fmt.Sprintf("version %d", r.GetVersion()))
 			}),
-		a.logOne("add TABLE KEY NUMBER", "Add to a counter, and print the sum", "table visits 1", true,
+		logOne(a, "add TABLE KEY NUMBER", "Add to a counter, and print the sum", "table visits 1", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				by, _ := strconv.ParseInt(string(t.arg(1)), 10, 64) // which has been looked at
 				r, err := n.Table.Add(ctx, &parleyv1.AddRequest{Table: t.table, Key: t.arg(0), By: by, Call: t.call})
 				return t.got(r, err, strconv.FormatInt(r.GetSum(), 10))
 			}),
-		a.logOne("delete TABLE KEY", "Take a key's value away", "table visits", true,
+		logOne(a, "delete TABLE KEY", "Take a key's value away", "table visits", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: t.table, Key: t.arg(0), Call: t.call})
 				return t.got(r, err, "deleted")
 			}),
-		a.logOne("do TABLE COMMAND", "Have a command carried out, in the words of the machine", "bank 'deposit 150'", true,
+		logOne(a, "do TABLE COMMAND", "Have a command carried out, in the words of the machine", "bank 'deposit 150'", true,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Do(ctx, &parleyv1.DoRequest{Table: t.table, Command: t.arg(0), Call: t.call})
 				t.refused = r.GetRefused()
 				return t.got(r, err, printed(r.GetAnswer()))
 			}),
-		a.logOne("query TABLE COMMAND", "Have a command carried out that only reads", "bank balance", false,
+		logOne(a, "query TABLE COMMAND", "Have a command carried out that only reads", "bank balance", false,
 			func(ctx context.Context, n calledNode, t *tableCall) error {
 				r, err := n.Table.Query(ctx, &parleyv1.QueryRequest{Table: t.table, Command: t.arg(0)})
 				t.refused = r.GetRefused()
@@ -83,22 +84,22 @@ func (t *tableCall) got(r proto.Message, err error, text string) error {
 }
 
 // print prints the answer. A command that the table refused has failed.
-func (t *tableCall) print(a *app, verb string, asJSON bool) error {
+func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 	if asJSON {
-		if err := a.printProto(t.answer); err != nil || !t.refused {
+		if err := printProto(a, t.answer); err != nil || !t.refused {
 			return err
 		}
-		return statusError(violated)
+		return console.ExitError(console.Violated)
 	}
 	if t.refused {
 		return failedCall{fmt.Errorf("log %s: table %s refused it: %s", verb, t.table, t.text)}
 	}
-	_, err := fmt.Fprintln(a.out, t.text)
+	_, err := fmt.Fprintln(a.Out, t.text)
 	return err
 }
 
 // logOne is a command below "parley log". Its arguments are those that use names.
-func (a *app) logOne(use, short, example string, changes bool,
+func logOne(a *console.App, use, short, example string, changes bool,
 	call func(context.Context, calledNode, *tableCall) error,
 ) *cobra.Command {
 	var f clientFlags
@@ -110,7 +111,7 @@ func (a *app) logOne(use, short, example string, changes bool,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != len(words)-1 {
 				return fmt.Errorf("parley log %s: %s were expected, and %s given", words[0], strings.Join(words[1:], " and "),
-					number(len(args)))
+					console.Given(len(args)))
 			}
 			if last := args[len(args)-1]; words[len(words)-1] == "NUMBER" && !isNumber(last) {
 				return fmt.Errorf("parley log %s: %q: a whole number was expected", words[0], last)
@@ -125,7 +126,7 @@ func (a *app) logOne(use, short, example string, changes bool,
 				if err == nil {
 					err = t.print(a, words[0], f.asJSON)
 				}
-				return a.called(err)
+				return called(a, err)
 			}
 			nodes, err := f.open()
 			if err != nil {
@@ -148,7 +149,7 @@ func (a *app) logOne(use, short, example string, changes bool,
 			} else {
 				err = t.print(a, words[0], f.asJSON)
 			}
-			return a.called(err)
+			return called(a, err)
 		},
 	}
 	f.declare(cmd)

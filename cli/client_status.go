@@ -15,12 +15,13 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 )
 
-// status is "parley status".
-func (a *app) status() *cobra.Command {
+// statusCommand is "parley status".
+func statusCommand(a *console.App) *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -37,16 +38,16 @@ func (a *app) status() *cobra.Command {
 			}
 			for _, r := range answers {
 				if r != nil && f.asJSON {
-					err = errors.Join(err, a.printProto(r))
+					err = errors.Join(err, printProto(a, r))
 				}
 			}
 			if !f.asJSON {
-				err = a.printStatus(slices.DeleteFunc(answers, func(r *parleyv1.StatusResponse) bool { return r == nil }))
+				err = printStatus(a, slices.DeleteFunc(answers, func(r *parleyv1.StatusResponse) bool { return r == nil }))
 			}
 			if err != nil {
 				return err
 			}
-			return a.called(joined(errs))
+			return called(a, joined(errs))
 		},
 	}
 	f.declare(cmd)
@@ -54,11 +55,11 @@ func (a *app) status() *cobra.Command {
 }
 
 // printStatus prints what nodes say of themselves.
-func (a *app) printStatus(nodes []*parleyv1.StatusResponse) error {
+func printStatus(a *console.App, nodes []*parleyv1.StatusResponse) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	kept := "; not durable: what is delivered is lost if no majority lives"
 	if nodes[0].GetDurable() {
 		kept = "; durable"
@@ -196,8 +197,8 @@ func short(d *durationpb.Duration) string {
 	return t.Round(time.Millisecond).String()
 }
 
-// clock is "parley clock".
-func (a *app) clock() *cobra.Command {
+// clockCommand is "parley clock".
+func clockCommand(a *console.App) *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use:   "clock",
@@ -212,7 +213,7 @@ func (a *app) clock() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 			if !f.asJSON {
 				fmt.Fprintln(w, "node\ttime\twithin\tahead of its machine")
 			}
@@ -220,7 +221,7 @@ func (a *app) clock() *cobra.Command {
 				switch {
 				case r == nil:
 				case f.asJSON:
-					err = errors.Join(err, a.printOf(nodes[i].name, r))
+					err = errors.Join(err, printOf(a, nodes[i].name, r))
 				default:
 					within := "not in step"
 					if r.GetSynchronized() {
@@ -233,15 +234,15 @@ func (a *app) clock() *cobra.Command {
 			if err := errors.Join(err, w.Flush()); err != nil {
 				return err
 			}
-			return a.called(joined(errs))
+			return called(a, joined(errs))
 		},
 	}
 	f.declare(cmd)
 	return cmd
 }
 
-// commit is "parley commit".
-func (a *app) commit() *cobra.Command {
+// commitCommand is "parley commit".
+func commitCommand(a *console.App) *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use:   "commit TRANSACTION NODE=WHAT...",
@@ -251,7 +252,7 @@ func (a *app) commit() *cobra.Command {
 			"what was decided. A node whose configuration names no participant says no. The exit status is 1 if the\n" +
 			"transaction was aborted.",
 		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
-		Args:    needs(2, "TRANSACTION and NODE=WHAT"),
+		Args:    console.Needs(2, "TRANSACTION and NODE=WHAT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n := len(args[0]); n == 0 || n > cluster.MaxTx {
 				return fmt.Errorf("parley commit: TRANSACTION has %d bytes: allowed are 1 to %d", n, cluster.MaxTx)
@@ -272,7 +273,7 @@ func (a *app) commit() *cobra.Command {
 				}
 				aborted = !r.GetCommitted()
 				if f.asJSON {
-					return a.printProto(r)
+					return printProto(a, r)
 				}
 				word := "committed"
 				if aborted {
@@ -281,13 +282,13 @@ func (a *app) commit() *cobra.Command {
 				if aborted && r.GetWhy() != "" {
 					word += ": " + printed([]byte(r.GetWhy()))
 				}
-				_, err = fmt.Fprintf(a.out, "%s: %s\n", args[0], word)
+				_, err = fmt.Fprintf(a.Out, "%s: %s\n", args[0], word)
 				return err
 			})
 			if err == nil && aborted {
-				return statusError(violated)
+				return console.ExitError(console.Violated)
 			}
-			return a.called(err)
+			return called(a, err)
 		},
 	}
 	f.declare(cmd)

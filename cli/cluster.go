@@ -21,26 +21,28 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster/nodefile"
 )
 
-// cluster is "parley cluster".
-func (a *app) cluster() *cobra.Command {
+// clusterCommand is "parley cluster".
+func clusterCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Run a cluster of processes on this machine",
 		Long: "A local cluster is a folder with an authority, certificates and the configuration of each node,\n" +
 			"and a process for each node, as \"parley node\" runs it. It is for trying things out.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",
-		Args:    cobra.ArbitraryArgs, RunE: oneOf,
+		Args:    cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
-	cmd.AddCommand(a.clusterUp(), a.clusterDown(), a.clusterLeave(), a.clusterDrain(), a.clusterExpel(),
-		a.clusterForget())
+	cmd.AddCommand(clusterUp(a), clusterDown(a), clusterLeave(a), clusterDrain(a), clusterExpel(a),
+		clusterForget(a))
 	return cmd
 }
 
 // clusterUp is "parley cluster up".
-func (a *app) clusterUp() *cobra.Command {
+func clusterUp(a *console.App) *cobra.Command {
 	var p localPlan
 	var dir string
 	var asJSON bool
@@ -66,17 +68,17 @@ func (a *app) clusterUp() *cobra.Command {
 			if dir != "" {
 				if running, err := p.mayMake(cmd.Context(), dir, cmd.Flags().Changed); err != nil || running {
 					if err == nil {
-						err = a.printRunning(dir, asJSON)
+						err = printRunning(a, dir, asJSON)
 					}
 					return err
 				}
-				return a.up(cmd.Context(), dir, p, asJSON)
+				return runCluster(cmd.Context(), a, dir, p, asJSON)
 			}
 			dir, err := os.MkdirTemp("", "parley-cluster-")
 			if err != nil {
 				return err
 			}
-			if err := a.up(cmd.Context(), dir, p, asJSON); err != nil {
+			if err := runCluster(cmd.Context(), a, dir, p, asJSON); err != nil {
 				return err
 			}
 			return os.RemoveAll(dir)
@@ -100,11 +102,11 @@ func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag s
 	if _, err := os.Stat(configOf(dir, nodeName(0))); err != nil {
 		entries, err := os.ReadDir(dir)
 		if err == nil && len(entries) > 0 {
-			return false, badFlag("dir", "%s has %s: a folder that \"parley cluster up\" has made, or an empty one, "+
+			return false, parley.FlagErrorf("dir", "%s has %s: a folder that \"parley cluster up\" has made, or an empty one, "+
 				"was expected; delete what an \"up\" that was killed has left", dir, entries[0].Name())
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, badFlag("dir", "%w", err)
+			return false, parley.FlagErrorf("dir", "%w", err)
 		}
 		return false, nil
 	}
@@ -120,7 +122,7 @@ func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag s
 		{"traitor", fmt.Sprint(p.traitors), fmt.Sprint(there.traitors)}, {"participant", p.participant, there.participant},
 	} {
 		if changed(one.flag) && one.want != one.has {
-			return false, badFlag(one.flag, "%v, but %s holds a cluster that keeps its configuration, with %v: "+
+			return false, parley.FlagErrorf(one.flag, "%v, but %s holds a cluster that keeps its configuration, with %v: "+
 				"omit the flag, or delete %[2]s for a new cluster", one.want, dir, one.has)
 		}
 	}
@@ -153,7 +155,7 @@ func planOf(dir string) (localPlan, error) {
 }
 
 // printRunning prints the nodes of a cluster that another process runs.
-func (a *app) printRunning(dir string, asJSON bool) error {
+func printRunning(a *console.App, dir string, asJSON bool) error {
 	nodes, err := localNodes(dir)
 	if err != nil {
 		return err
@@ -162,10 +164,10 @@ func (a *app) printRunning(dir string, asJSON bool) error {
 		n.State = "runs"
 	}
 	if asJSON {
-		return a.printUp(dir, nodes, true)
+		return printUp(a, dir, nodes, true)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(a.out, "the cluster in %s runs already; \"parley cluster down --dir %s\" ends it\n", dir, dir)
+	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(a.Out, "the cluster in %s runs already; \"parley cluster down --dir %s\" ends it\n", dir, dir)
 	fmt.Fprintln(w, "node\taddress\tapi\tmetrics")
 	for _, n := range nodes {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Address, n.API, n.Metrics)
@@ -189,8 +191,8 @@ type localNode struct {
 	state *os.ProcessState
 }
 
-// up starts the nodes of a cluster and waits for the end.
-func (a *app) up(ctx context.Context, dir string, p localPlan, asJSON bool) error {
+// runCluster starts the nodes of a cluster and waits for the end.
+func runCluster(ctx context.Context, a *console.App, dir string, p localPlan, asJSON bool) error {
 	if _, err := os.Stat(configOf(dir, nodeName(0))); err != nil {
 		if err := p.make(ctx, dir); err != nil {
 			return err
@@ -221,18 +223,18 @@ func (a *app) up(ctx context.Context, dir string, p localPlan, asJSON bool) erro
 	for _, n := range nodes {
 		if err := n.start(ctx, gone); err != nil {
 			end()
-			a.await(ctx, nodes)
+			awaitEnded(ctx, a, nodes)
 			return err
 		}
 	}
-	if !a.gather(ctx, nodes, gone) {
+	if !awaitIn(ctx, a, nodes, gone) {
 		end()
-	} else if err := a.printUp(dir, nodes, asJSON); err != nil {
+	} else if err := printUp(a, dir, nodes, asJSON); err != nil {
 		end()
 	}
-	if !a.await(ctx, nodes) {
-		fmt.Fprintf(a.err, "parley: what is left is in %s\n", dir)
-		return statusError(violated)
+	if !awaitEnded(ctx, a, nodes) {
+		fmt.Fprintf(a.Err, "parley: what is left is in %s\n", dir)
+		return console.ExitError(console.Violated)
 	}
 	return nil
 }
@@ -332,8 +334,8 @@ func (w *announced) Write(b []byte) (int, error) {
 	return w.log.Write(b)
 }
 
-// gather waits until all nodes are in, and tells whether they are.
-func (a *app) gather(ctx context.Context, nodes []*localNode, gone <-chan struct{}) bool {
+// awaitIn waits until all nodes are in, and tells whether they are.
+func awaitIn(ctx context.Context, a *console.App, nodes []*localNode, gone <-chan struct{}) bool {
 	late := time.After(time.Minute)
 	for _, n := range nodes {
 		select {
@@ -344,16 +346,16 @@ func (a *app) gather(ctx context.Context, nodes []*localNode, gone <-chan struct
 		case <-ctx.Done():
 			return false
 		case <-late:
-			fmt.Fprintf(a.err, "parley: %s is not in after a minute: see %s\n", n.Name, n.Log)
+			fmt.Fprintf(a.Err, "parley: %s is not in after a minute: see %s\n", n.Name, n.Log)
 			return false
 		}
 	}
 	return true
 }
 
-// await waits until all nodes have ended, says of those that did so by themselves, and
+// awaitEnded waits until all nodes have ended, says of those that did so by themselves, and
 // tells whether all ended well.
-func (a *app) await(ctx context.Context, nodes []*localNode) bool {
+func awaitEnded(ctx context.Context, a *console.App, nodes []*localNode) bool {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	well := true
@@ -367,7 +369,7 @@ func (a *app) await(ctx context.Context, nodes []*localNode) bool {
 			defer mu.Unlock()
 			if ctx.Err() == nil || !n.state.Success() {
 				well = false
-				fmt.Fprintf(a.err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
+				fmt.Fprintf(a.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
 			}
 		})
 	}
@@ -389,14 +391,14 @@ func lastWords(file string) string {
 }
 
 // printUp prints who is there, and where things are.
-func (a *app) printUp(dir string, nodes []*localNode, asJSON bool) error {
+func printUp(a *console.App, dir string, nodes []*localNode, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(struct {
+		return a.PrintJSON(struct {
 			Dir   string       `json:"dir"`
 			Nodes []*localNode `json:"nodes"`
 		}{dir, nodes})
 	}
-	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "node\tpid\taddress\tapi\tmetrics\tstate")
 	for _, n := range nodes {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", n.Name, n.PID, n.Address, n.API, n.Metrics, n.State)
@@ -404,7 +406,7 @@ func (a *app) printUp(dir string, nodes []*localNode, asJSON bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "%s: the authority and all certificates; that of client admin may do everything\n"+
+	_, err := fmt.Fprintf(a.Out, "%s: the authority and all certificates; that of client admin may do everything\n"+
 		"%s: a folder for each node, with its configuration, data and log\n"+
 		"call it: curl -K %s https://%s/parley.v1.AdminService/Status -d '{}'\n"+
 		"watch it: curl http://%s/metrics\n"+
@@ -414,7 +416,7 @@ func (a *app) printUp(dir string, nodes []*localNode, asJSON bool) error {
 }
 
 // clusterDown is "parley cluster down".
-func (a *app) clusterDown() *cobra.Command {
+func clusterDown(a *console.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "down --dir DIR",
@@ -424,17 +426,17 @@ func (a *app) clusterDown() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				return badFlag("dir", "it is missing: the folder that \"parley cluster up\" named was expected")
+				return parley.FlagErrorf("dir", "it is missing: the folder that \"parley cluster up\" named was expected")
 			}
 			c, err := dialControl(cmd.Context(), dir)
 			if err != nil {
-				return badFlag("dir", "%w", err)
+				return parley.FlagErrorf("dir", "%w", err)
 			}
 			defer func() { _ = c.Close() }()
 			if err := c.awaitEnd(); err != nil {
-				return badFlag("dir", "the cluster in %s does not end: %w", dir, err)
+				return parley.FlagErrorf("dir", "the cluster in %s does not end: %w", dir, err)
 			}
-			_, err = fmt.Fprintf(a.out, "the cluster in %s has ended\n", dir)
+			_, err = fmt.Fprintf(a.Out, "the cluster in %s has ended\n", dir)
 			return err
 		},
 	}

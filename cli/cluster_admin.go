@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/console"
 	"parley/cluster/api/parleyv1"
 )
 
 // clusterLeave is "parley cluster leave".
-func (a *app) clusterLeave() *cobra.Command {
-	return a.clusterAdmin("leave", "Have a node leave a cluster at once",
+func clusterLeave(a *console.App) *cobra.Command {
+	return clusterAdmin(a, "leave", "Have a node leave a cluster at once",
 		"Leave has a node take leave of all its groups and end, without waiting for what is under way.",
 		func(ctx context.Context, n calledNode) error {
 			_, err := n.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
@@ -23,8 +24,8 @@ func (a *app) clusterLeave() *cobra.Command {
 }
 
 // clusterDrain is "parley cluster drain".
-func (a *app) clusterDrain() *cobra.Command {
-	return a.clusterAdmin("drain", "Have a node finish what it has begun and leave a cluster",
+func clusterDrain(a *console.App) *cobra.Command {
+	return clusterAdmin(a, "drain", "Have a node finish what it has begun and leave a cluster",
 		"Drain has a node take no new requests, wait for those under way, take leave of all its groups, and end.",
 		func(ctx context.Context, n calledNode) error {
 			_, err := n.Admin.Drain(ctx, &parleyv1.DrainRequest{})
@@ -33,8 +34,8 @@ func (a *app) clusterDrain() *cobra.Command {
 }
 
 // clusterExpel is "parley cluster expel".
-func (a *app) clusterExpel() *cobra.Command {
-	return a.clusterOthers("expel", "expelled", "Have the others exclude a node from a cluster",
+func clusterExpel(a *console.App) *cobra.Command {
+	return clusterOthers(a, "expel", "expelled", "Have the others exclude a node from a cluster",
 		"Expel asks all other nodes, or those that --at names, to exclude one. A majority excludes it from\n"+
 			"groups and tables; from what is to hold in spite of liars it is shut out when m+1 nodes have been\n"+
 			"asked, for one of them may lie. It is let in again when it is started anew.",
@@ -45,8 +46,8 @@ func (a *app) clusterExpel() *cobra.Command {
 }
 
 // clusterForget is "parley cluster forget".
-func (a *app) clusterForget() *cobra.Command {
-	return a.clusterOthers("forget", "forgotten", "Have the others let in a node again that they refuse",
+func clusterForget(a *console.App) *cobra.Command {
+	return clusterOthers(a, "forget", "forgotten", "Have the others let in a node again that they refuse",
 		"Forget has all other nodes, or those that --at names, forget what they know of the lives and of the\n"+
 			"disk of a node that is stopped: they let in whoever comes next with a certificate of that name. Use\n"+
 			"it for a node that is refused though its folder is whole, such as after somebody else held its key\n"+
@@ -59,7 +60,7 @@ func (a *app) clusterForget() *cobra.Command {
 }
 
 // clusterOthers is a command that has all other nodes do something about one.
-func (a *app) clusterOthers(
+func clusterOthers(a *console.App,
 	verb, done, short, long string, call func(context.Context, calledNode, string) error,
 ) *cobra.Command {
 	var f clientFlags
@@ -68,7 +69,7 @@ func (a *app) clusterOthers(
 		Short:   short,
 		Long:    long + " The exit status is 1 if\na node could not do it.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
-		Args:    exactly("NODE"),
+		Args:    console.Exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			nodes, err := f.open()
 			if err != nil {
@@ -83,15 +84,15 @@ func (a *app) clusterOthers(
 				switch {
 				case errs[i] != nil:
 				case f.asJSON:
-					err = errors.Join(err, a.printOf(n.name, nil))
+					err = errors.Join(err, printOf(a, n.name, nil))
 				default:
-					fmt.Fprintf(a.out, "%s has %s %s\n", n.name, done, args[0])
+					fmt.Fprintf(a.Out, "%s has %s %s\n", n.name, done, args[0])
 				}
 			}
 			if err != nil {
 				return err
 			}
-			return a.called(joined(errs))
+			return called(a, joined(errs))
 		},
 	}
 	f.declare(cmd)
@@ -99,17 +100,18 @@ func (a *app) clusterOthers(
 }
 
 // clusterAdmin is a command that has a node do something about itself.
-func (a *app) clusterAdmin(verb, short, long string, call func(context.Context, calledNode) error) *cobra.Command {
+func clusterAdmin(a *console.App, verb, short, long string, call func(context.Context,
+	calledNode) error) *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use:     verb + " NODE",
 		Short:   short,
 		Long:    long + " NODE is its name, or with --certificates and without --dir where it serves.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
-		Args:    exactly("NODE"),
+		Args:    console.Exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(f.at) > 0 {
-				return badFlag("at", "%s is asked itself", args[0])
+				return parley.FlagErrorf("at", "%s is asked itself", args[0])
 			}
 			f.at = args
 			left := ""
@@ -122,11 +124,11 @@ func (a *app) clusterAdmin(verb, short, long string, call func(context.Context, 
 			case errors.As(err, &bad) && bad.Flag == "at": // which nobody gave
 				return fmt.Errorf("%s: NODE: %w", cmd.CommandPath(), bad.Err)
 			case err != nil:
-				return a.called(err)
+				return called(a, err)
 			case f.asJSON:
-				return a.printOf(left, nil)
+				return printOf(a, left, nil)
 			}
-			_, err = fmt.Fprintf(a.out, "%s has left\n", left)
+			_, err = fmt.Fprintf(a.Out, "%s has left\n", left)
 			return err
 		},
 	}

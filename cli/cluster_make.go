@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"parley"
 	"parley/cluster/api/participant"
 	"parley/cluster/cert"
 	"parley/faulty"
@@ -41,29 +42,30 @@ const (
 // check looks at the flags, and fills in m unless it is given.
 func (p *localPlan) check(given bool) error {
 	if p.n < 1 || p.n > maxLocal {
-		return badFlag("n", "%d nodes: allowed are 1 to %d", p.n, maxLocal)
+		return parley.FlagErrorf("n", "%d nodes: allowed are 1 to %d", p.n, maxLocal)
 	}
 	most := (p.n - 1) / 3
 	if given && (p.m > most || p.m < min(1, most)) {
-		return badFlag("m", "%d liars among %d nodes: allowed are %d to %d, for n > 3m", p.m, p.n, min(1, most), most)
+		return parley.FlagErrorf("m", "%d liars among %d nodes: allowed are %d to %d, for n > 3m", p.m, p.n, min(1, most),
+			most)
 	}
 	if !given {
 		p.m = most
 	}
 	if len(p.traitors) > p.m {
-		return badFlag("traitor", "%d traitors: allowed are m = %d", len(p.traitors), p.m)
+		return parley.FlagErrorf("traitor", "%d traitors: allowed are m = %d", len(p.traitors), p.m)
 	}
 	if p.participant != "" {
 		if err := participant.CheckAddress(p.participant); err != nil {
-			return badFlag("participant", "%w", err)
+			return parley.FlagErrorf("participant", "%w", err)
 		}
 	}
 	for id, how := range p.traitors { // order: whichever error comes first will do
 		if i, err := strconv.Atoi(id); err != nil || strconv.Itoa(i) != id || i < 1 || i > p.n {
-			return badFlag("traitor", "%q is no node: allowed are 1 to %d", id, p.n)
+			return parley.FlagErrorf("traitor", "%q is no node: allowed are 1 to %d", id, p.n)
 		}
 		if _, err := faulty.Parse(how); err != nil {
-			return badFlag("traitor", "%w", err)
+			return parley.FlagErrorf("traitor", "%w", err)
 		}
 	}
 	return nil

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cli/console"
 	"parley/internal/conform"
 )
 
-// conform is "parley conform".
-func (a *app) conform() *cobra.Command {
+// conformCommand is "parley conform".
+func conformCommand(a *console.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "conform PATH...",
@@ -33,28 +34,28 @@ func (a *app) conform() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, status := []conform.Result{}, fine
+			all, status := []conform.Result{}, console.Fine
 			for _, f := range files {
 				r, err := conform.File(f)
 				if err != nil {
-					fmt.Fprintf(a.err, "parley: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
-					status = usage
+					fmt.Fprintf(a.Err, "parley: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+					status = console.Usage
 					continue
 				}
 				all = append(all, r)
 				if len(r.Failed) > 0 {
-					status = max(status, violated)
+					status = max(status, console.Violated)
 				}
 			}
 			if asJSON {
-				enc := json.NewEncoder(a.out)
+				enc := json.NewEncoder(a.Out)
 				enc.SetIndent("", "  ")
 				err = enc.Encode(all)
 			} else {
-				err = a.printConform(all)
+				err = printConform(a, all)
 			}
-			if err == nil && status != fine {
-				return statusError(status)
+			if err == nil && status != console.Fine {
+				return console.ExitError(status)
 			}
 			return err
 		},
@@ -63,17 +64,17 @@ func (a *app) conform() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printConform(all []conform.Result) error {
+func printConform(a *console.App, all []conform.Result) error {
 	for _, r := range all {
 		bad := make(map[string]bool)
 		for _, f := range r.Failed {
 			bad[f.Case] = true
-			_, err := fmt.Fprintf(a.out, "%s: %s: %s: expected %s, got %s\n", r.File, f.Case, f.Key, f.Want, f.Got)
+			_, err := fmt.Fprintf(a.Out, "%s: %s: %s: expected %s, got %s\n", r.File, f.Case, f.Key, f.Want, f.Got)
 			if err != nil {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(a.out, "%s: %d passed, %d failed\n", r.Family, r.Cases-len(bad), len(bad)); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%s: %d passed, %d failed\n", r.Family, r.Cases-len(bad), len(bad)); err != nil {
 			return err
 		}
 	}

@@ -17,11 +17,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/draw"
 )
 
-// demo is "parley demo".
-func (a *app) demo() *cobra.Command {
+// demoCommand is "parley demo".
+func demoCommand(a *console.App) *cobra.Command {
 	var d demonstration
 	var width int
 	cmd := &cobra.Command{
@@ -37,7 +38,7 @@ func (a *app) demo() *cobra.Command {
 			if os.Getenv(inNode) != "" {
 				return fmt.Errorf("parley demo: %s is set: a node starts no cluster", inNode)
 			}
-			d.app, d.width = a, a.width(width)
+			d.App, d.width = a, a.Width(width)
 			return d.run(cmd.Context())
 		},
 	}
@@ -48,7 +49,7 @@ func (a *app) demo() *cobra.Command {
 
 // demonstration is a demonstration under way.
 type demonstration struct {
-	*app
+	*console.App
 	once   bool
 	width  int
 	dir    string
@@ -95,7 +96,7 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if !d.gather(ctx, d.nodes, gone) {
+	if !awaitIn(ctx, d.App, d.nodes, gone) {
 		return d.cut(ctx)
 	}
 	if err := d.show(ctx, time.Since(began)); err != nil {
@@ -118,14 +119,14 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 // somebody ended it.
 func (d *demonstration) cut(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return statusError(interrupted)
+		return console.ExitError(console.Interrupted)
 	}
 	for _, n := range d.nodes {
 		if n.state != nil {
-			fmt.Fprintf(d.err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
+			fmt.Fprintf(d.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
 		}
 	}
-	return statusError(violated)
+	return console.ExitError(console.Violated)
 }
 
 // ended is closed when no node runs any more, whoever ended them.
@@ -151,7 +152,7 @@ func (d *demonstration) end(end func()) {
 	}
 	ended, done := context.WithCancel(context.Background())
 	done()
-	d.await(ended, left)
+	awaitEnded(ended, d.App, left)
 }
 
 // show shows one thing after the other.
@@ -182,10 +183,10 @@ func (d *demonstration) introduce(after time.Duration) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(d.out, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(d.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "\tname\tprocess\tlistens at\tserves clients at")
 	for i, n := range d.nodes {
-		name := article.full(parley.ID(i))
+		name := console.Article.Full(parley.ID(i))
 		if i == traitor {
 			name += " ✗"
 		}
@@ -194,14 +195,14 @@ func (d *demonstration) introduce(after time.Duration) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(d.out, "made, started and joined in %.1f s\n\n", after.Seconds())
+	_, err = fmt.Fprintf(d.Out, "made, started and joined in %.1f s\n\n", after.Seconds())
 	return err
 }
 
 // say writes a heading and a text below it.
 func (d *demonstration) say(title, text string) error {
 	line := strings.Repeat("═", len([]rune(title)))
-	_, err := fmt.Fprintf(d.out, "%s\n%s\n\n%s\n\n", title, line, draw.Fold(text, d.width))
+	_, err := fmt.Fprintf(d.Out, "%s\n%s\n\n%s\n\n", title, line, draw.Fold(text, d.width))
 	return err
 }
 
@@ -217,11 +218,11 @@ func itself() string {
 // next says what to do with the cluster.
 func (d *demonstration) next() error {
 	if d.once {
-		_, err := io.WriteString(d.out, draw.Fold("That was all: the cluster ends, and nothing of it is left. "+
+		_, err := io.WriteString(d.Out, draw.Fold("That was all: the cluster ends, and nothing of it is left. "+
 			"Without --once it stays, for you to call it.", d.width)+"\n")
 		return err
 	}
-	parley, at := itself(), " --dir "+quoted(d.dir)
+	parley, at := itself(), " --dir "+console.Quote(d.dir)
 	all := d.delivered + 2 // the last word, and hello
 	for _, part := range []string{
 		draw.Fold("The cluster is yours now. Three of four nodes live, a majority: broadcast in one order goes on. "+
@@ -230,12 +231,12 @@ func (d *demonstration) next() error {
 		fmt.Sprintf("  %s listen %s --from 1 --count %d", parley, group, all) + at,
 		draw.Fold("P4 is dead and P3 lies: that is two faulty nodes, more than m = 1, and nothing is promised of "+
 			"agreements until P4 is back. This starts it again, until Ctrl-C in its terminal:", d.width),
-		"  " + parley + " node --config " + quoted(d.killed.Config),
+		"  " + parley + " node --config " + console.Quote(d.killed.Config),
 		draw.Fold("Some seconds later they agree again, in spite of P3:", d.width),
 		"  " + parley + " agree retreat --evidence" + at,
 		draw.Fold("Ctrl-C ends it and removes everything.", d.width),
 	} {
-		if _, err := fmt.Fprintln(d.out, part); err != nil {
+		if _, err := fmt.Fprintln(d.Out, part); err != nil {
 			return err
 		}
 	}

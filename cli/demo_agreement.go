@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/faulty"
@@ -43,21 +44,21 @@ func (d *demonstration) agreement(ctx context.Context, source calledNode) error 
 	if !ok {
 		return fmt.Errorf("the traces in %s are of %s, which is no agreement", d.dir, header.Node.Machine)
 	}
-	s := setup{names: article, Spec: run.Spec{
+	s := setup{names: console.Article, Spec: run.Spec{
 		Protocol: p, Values: map[parley.ID][]byte{0: []byte(value)},
 		Faulty: map[parley.ID]faulty.Behaviour{traitor: faulty.TwoFaced},
 	}}
 	report := newReport(s, log, header.Facts)
-	lied := article.full(doomed) // to whom P3 lies
+	lied := console.Article.Full(doomed) // to whom P3 lies
 	v, err := newView(report, s, log, viewFlags{rows: 12, tree: lied}, d.width, func(id parley.ID) parley.Tree {
 		return p.Tree(replay(s, log, id))
 	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(d.out, "%s\n", strings.Join(v.parts(), "\n"))
+	_, err = fmt.Fprintf(d.Out, "%s\n", strings.Join(v.parts(), "\n"))
 	if err == nil {
-		_, err = fmt.Fprintf(d.out, "All this is from what the processes wrote down.\n"+
+		_, err = fmt.Fprintf(d.Out, "All this is from what the processes wrote down.\n"+
 			"P1 answered its client after %.1f ms.\n\n", float64(took.Microseconds())/1000)
 	}
 	return report.finish(err)

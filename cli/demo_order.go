@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/cli/console"
 	"parley/cluster/api/parleyv1"
 	"parley/internal/draw"
 )
@@ -167,7 +168,7 @@ func (d *demonstration) compare(lists []*heard, after time.Duration) error {
 			name, tail = fmt.Sprintf("P%d ✗", i+1), " ✗ killed"
 		}
 		row := draw.Fold(strings.Join(list, " ")+tail, d.width-6)
-		fmt.Fprintf(d.out, "%s  %s\n", name, strings.ReplaceAll(row, "\n", "\n      "))
+		fmt.Fprintf(d.Out, "%s  %s\n", name, strings.ReplaceAll(row, "\n", "\n      "))
 		for _, text := range list {
 			if text[0] == byte('a'+i) {
 				own = append(own, text)
@@ -179,15 +180,15 @@ func (d *demonstration) compare(lists []*heard, after time.Duration) error {
 	same := !slices.ContainsFunc(texts[:doomed], func(l []string) bool { return !slices.Equal(l, first) })
 	prefix := len(last) <= len(first) && slices.Equal(first[:len(last)], last)
 	lost := slices.DeleteFunc(slices.Clone(own), func(text string) bool { return slices.Contains(first, text) })
-	fmt.Fprintln(d.out)
+	fmt.Fprintln(d.Out)
 	d.verdict(same, "one order: the survivors delivered the same %d messages in the same order", len(first))
 	d.verdict(prefix, "uniform: the %d that P4 delivered before its end are the first %[1]d of them", len(last))
 	d.verdict(len(lost) == 0, "nothing acknowledged is lost: of the %d messages that came back to their senders, who "+
 		"count on them from then on, the survivors lack %d", len(own), len(lost))
-	_, err := fmt.Fprintf(d.out, "P4 was missed, excluded, and everything delivered %.1f ms after the kill\n\n",
+	_, err := fmt.Fprintf(d.Out, "P4 was missed, excluded, and everything delivered %.1f ms after the kill\n\n",
 		after.Seconds()*1e3)
 	if err == nil && (!same || !prefix || len(lost) > 0) {
-		return statusError(violated)
+		return console.ExitError(console.Violated)
 	}
 	return err
 }
@@ -198,5 +199,5 @@ func (d *demonstration) verdict(holds bool, form string, args ...any) {
 	if !holds {
 		mark = "✗"
 	}
-	fmt.Fprintf(d.out, "%s %s\n", mark, strings.ReplaceAll(draw.Fold(fmt.Sprintf(form, args...), d.width-2), "\n", "\n  "))
+	fmt.Fprintf(d.Out, "%s %s\n", mark, strings.ReplaceAll(draw.Fold(fmt.Sprintf(form, args...), d.width-2), "\n", "\n  "))
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
@@ -22,8 +24,8 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// doctor is "parley doctor".
-func (a *app) doctor() *cobra.Command {
+// doctorCommand is "parley doctor".
+func doctorCommand(a *console.App) *cobra.Command {
 	var round, asJSON bool
 	var config, as string
 	var length time.Duration
@@ -42,16 +44,16 @@ func (a *app) doctor() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !round {
-				return badFlag("round", "there is nothing else to look at in this version: it was expected")
+				return parley.FlagErrorf("round", "there is nothing else to look at in this version: it was expected")
 			}
 			file, err := nodefile.Read(config)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return badFlag("config", "%w: \"parley node --example\" prints one", err)
+				return parley.FlagErrorf("config", "%w: \"parley node --example\" prints one", err)
 			case err != nil:
 				return err
 			case length < time.Second || length > 24*time.Hour:
-				return badFlag("for", "%v: allowed are 1s to 24h", length)
+				return parley.FlagErrorf("for", "%v: allowed are 1s to 24h", length)
 			}
 			var m cluster.Measurement
 			var away map[string]error
@@ -61,9 +63,9 @@ func (a *app) doctor() *cobra.Command {
 				m, away, err = measureHere(cmd.Context(), file, length)
 			}
 			if err != nil {
-				return a.called(err)
+				return called(a, err)
 			}
-			return a.advise(m, away, asJSON)
+			return advise(a, m, away, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&round, "round", false, "propose the length of a round, m and delta")
@@ -79,11 +81,11 @@ func (a *app) doctor() *cobra.Command {
 // askMeasured asks a node for what it has measured.
 func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster.Measurement, err error) {
 	if file.API == "" {
-		return m, badFlag("client", "%s has no key api: the node is not to be asked", file.Path)
+		return m, parley.FlagErrorf("client", "%s has no key api: the node is not to be asked", file.Path)
 	}
 	c, err := client.Load(file.Folder(file.Certificates), as, file.API)
 	if err != nil {
-		return m, badFlag("client", "%w", err)
+		return m, parley.FlagErrorf("client", "%w", err)
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -216,7 +218,7 @@ type peerReport struct {
 }
 
 // advise prints what follows from what was measured, and why nodes were away.
-func (a *app) advise(m cluster.Measurement, away map[string]error, asJSON bool) error {
+func advise(a *console.App, m cluster.Measurement, away map[string]error, asJSON bool) error {
 	advice, err := cluster.Advise(m)
 	if err != nil {
 		return err
@@ -241,18 +243,18 @@ func (a *app) advise(m cluster.Measurement, away map[string]error, asJSON bool) 
 		r.Peers = append(r.Peers, one)
 	}
 	if asJSON {
-		err = a.printJSON(r)
+		err = a.PrintJSON(r)
 	} else {
-		a.printAdvice(r)
+		printAdvice(a, r)
 	}
 	if err == nil && (advice.Short || !reached) {
-		err = statusError(violated)
+		err = console.ExitError(console.Violated)
 	}
 	return err
 }
 
-func (a *app) printAdvice(r doctorReport) {
-	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+func printAdvice(a *console.App, r doctorReport) {
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "round trips to\tleast\tmedian\t999 of 1000\tsamples\tits clock is ahead by")
 	for _, p := range r.Peers {
 		if p.Samples == 0 {
@@ -262,12 +264,12 @@ func (a *app) printAdvice(r doctorReport) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Least, p.Median, p.P999, p.Samples, p.Skew)
 	}
 	_ = t.Flush() // as all that is printed
-	fmt.Fprintf(a.out, "\nproposed:\nround: %s\nm: %d\nclocks: {error: %s}\n\n", r.Round, r.M, r.Error)
-	fmt.Fprintf(a.out, "delta, which is how far apart the clocks then may be: %s\n\n", r.Delta)
+	fmt.Fprintf(a.Out, "\nproposed:\nround: %s\nm: %d\nclocks: {error: %s}\n\n", r.Round, r.M, r.Error)
+	fmt.Fprintf(a.Out, "delta, which is how far apart the clocks then may be: %s\n\n", r.Delta)
 	for _, why := range r.Reasons {
-		fmt.Fprintf(a.out, "- %s\n", why)
+		fmt.Fprintf(a.Out, "- %s\n", why)
 	}
 	if r.TooShort {
-		fmt.Fprintf(a.out, "\nthe rounds that are configured, of %s, are too short\n", r.Configured)
+		fmt.Fprintf(a.Out, "\nthe rounds that are configured, of %s, are too short\n", r.Configured)
 	}
 }

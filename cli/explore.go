@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/console"
 	"parley/explore"
 )
 
-// explore is "parley explore".
-func (a *app) explore() *cobra.Command {
+// exploreCommand is "parley explore".
+func exploreCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore PROTOCOL",
 		Short: "Try every schedule and every lie in a small system",
@@ -37,13 +38,13 @@ func (a *app) explore() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return oneOf(cmd, args)
+				return console.OneOf(cmd, args)
 			}
-			return noProtocol(args[0], a.protocols)
+			return noProtocol(args[0], a.Protocols)
 		},
 	}
-	for _, p := range a.protocols {
-		cmd.AddCommand(a.exploreOne(p))
+	for _, p := range a.Protocols {
+		cmd.AddCommand(exploreOne(a, p))
 	}
 	return cmd
 }
@@ -57,19 +58,20 @@ func noProtocol(name string, all []parley.Protocol) error {
 	return fmt.Errorf("there is no protocol %q: %s", name, explore.Nearest(name, names))
 }
 
-func (a *app) exploreOne(p parley.Protocol) *cobra.Command {
+func exploreOne(a *console.App, p parley.Protocol) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: p.Name, Short: p.Title, Args: cobra.NoArgs,
 		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.", p.Title, p.Timing, p.Faults, p.Paper),
 	}
 	f := newExploreFlags(p, cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.search(cmd.Context(), f) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return searchAll(cmd.Context(), a, f) }
 	return cmd
 }
 
-// search makes the search and reports.
-func (a *app) search(ctx context.Context, f *exploreFlags) error {
-	report, err := a.reportTo(f.json, outputFile{"trace", f.traceTo}, outputFile{"svg", f.svg})
+// searchAll makes the search and reports.
+func searchAll(ctx context.Context, a *console.App, f *exploreFlags) error {
+	report, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg",
+		Name: f.svg})
 	if err != nil {
 		return err
 	}
@@ -78,16 +80,16 @@ func (a *app) search(ctx context.Context, f *exploreFlags) error {
 		return err
 	}
 	if why := s.endless(f); why != "" {
-		fmt.Fprintf(a.err, "%s; %s\n", why, s.smaller(f))
+		fmt.Fprintf(a.Err, "%s; %s\n", why, s.smaller(f))
 	}
-	ctx, release := interruptible(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, release := console.Interruptible(ctx, os.Interrupt, syscall.SIGTERM)
 	defer release()
-	show, clear := a.searchProgress(f)
+	show, clear := searchProgress(a, f)
 	s.options.Progress, s.options.Memory, s.options.For = show, f.memory<<30, f.limit
 	if f.pairs {
-		return a.printPairs(ctx, s, f, report, clear)
+		return printPairs(ctx, a, s, f, report, clear)
 	}
-	e := &explored{exploring: s, app: a, flags: f}
+	e := &explored{exploring: s, App: a, flags: f}
 	if f.step == "split" {
 		if e.report, e.split, err = split(ctx, s.options); err != nil {
 			err = &parley.FlagError{Flag: "step", Err: err}
@@ -107,12 +109,12 @@ func (a *app) search(ctx context.Context, f *exploreFlags) error {
 		return err
 	}
 	if f.json {
-		err = e.writeJSON(a.out)
+		err = e.writeJSON(a.Out)
 	} else {
 		err = e.print(report)
 	}
-	if status := e.status(); err == nil && status != fine {
-		return statusError(status)
+	if status := e.status(); err == nil && status != console.Fine {
+		return console.ExitError(status)
 	}
 	return err
 }
@@ -122,7 +124,7 @@ type exploring struct {
 	protocol parley.Protocol
 	bare     bool
 	options  explore.Options
-	names    names
+	names    console.Names
 	goal     explore.Goal // of --goal, --always or --eventually
 	begins   beginnings
 }

@@ -56,11 +56,11 @@ func (f *exploreFlags) beginnings(s *exploring) (b beginnings, err error) {
 		return slices.ContainsFunc(slices.Collect(maps.Values(c)), atWill)
 	})
 	if s.protocol = run.Lying(s.protocol); free && s.protocol.Lies == nil {
-		return b, badFlag("faulty", "%s knows no lies, for nobody lies where it is used: "+
+		return b, parley.FlagErrorf("faulty", "%s knows no lies, for nobody lies where it is used: "+
 			"--crashes and --losses say what goes wrong there", s.protocol.Name)
 	}
 	if f.outspoken && !free {
-		return b, badFlag("outspoken", "nobody lies in any way there is")
+		return b, parley.FlagErrorf("outspoken", "nobody lies in any way there is")
 	}
 	if err := f.beyondModel(s.protocol, b.liars[0]); err != nil {
 		return b, err
@@ -91,12 +91,12 @@ func (f *exploreFlags) beyondModel(p parley.Protocol, c coalition) error {
 		flag = "liars"
 	}
 	if len(c) > p.M && len(p.Graph) == 0 {
-		return badFlag(flag, "%d are faulty, and %s promises nothing if more than m = %d are; "+
+		return parley.FlagErrorf(flag, "%d are faulty, and %s promises nothing if more than m = %d are; "+
 			"--beyond-bound explores it all the same", len(c), p.Name, p.M)
 	}
 	for _, how := range c { // order: one is as bad as another
 		if how.Model > p.Faults {
-			return badFlag(flag, "%s is for %s faults, and promises nothing if there are worse; "+
+			return parley.FlagErrorf(flag, "%s is for %s faults, and promises nothing if there are worse; "+
 				"--beyond-bound explores it all the same", p.Name, p.Faults)
 		}
 	}
@@ -107,11 +107,11 @@ func (f *exploreFlags) beyondModel(p parley.Protocol, c coalition) error {
 func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named bool, err error) {
 	if f.fs.Changed("faulty") {
 		if f.fs.Changed("liars") {
-			return nil, false, badFlag("liars", "--faulty says who they are")
+			return nil, false, parley.FlagErrorf("liars", "--faulty says who they are")
 		}
 		c, err := f.named(p)
 		if err != nil {
-			return nil, false, badFlag("faulty", "%w", err)
+			return nil, false, parley.FlagErrorf("faulty", "%w", err)
 		}
 		return []coalition{c}, true, nil
 	}
@@ -120,7 +120,7 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 		liars = p.M
 	}
 	if liars < 0 || liars >= p.N {
-		return nil, false, badFlag("liars", "%d of %d processes: allowed are 0 to %d", liars, p.N, p.N-1)
+		return nil, false, parley.FlagErrorf("liars", "%d of %d processes: allowed are 0 to %d", liars, p.N, p.N-1)
 	}
 	var place func(c []parley.ID, from parley.ID)
 	place = func(c []parley.ID, from parley.ID) {
@@ -148,12 +148,12 @@ func (f *exploreFlags) named(p parley.Protocol) (coalition, error) {
 	}
 	for _, part := range strings.Split(f.faulty, ",") {
 		who, how, given := strings.Cut(part, "=")
-		id, err := f.run.names.parse(who, p.N)
+		id, err := f.run.names.Parse(who, p.N)
 		if err != nil {
 			return nil, err
 		}
 		if _, twice := out[id]; twice {
-			return nil, fmt.Errorf("%s is named twice", f.run.names.full(id))
+			return nil, fmt.Errorf("%s is named twice", f.run.names.Full(id))
 		}
 		if out[id] = f.anyLie(); given && how != faulty.Any.Name {
 			if out[id], err = faulty.Parse(how); err != nil {
@@ -213,7 +213,7 @@ func someBroadcasts(p parley.Protocol) (out []sim.Request) {
 func (f *exploreFlags) alphabet(p parley.Protocol) ([]string, error) {
 	if p.Proposers == (parley.Set{}) {
 		if f.fs.Changed("values") {
-			return nil, badFlag("values", "nobody proposes anything to %s", p.Name)
+			return nil, parley.FlagErrorf("values", "nobody proposes anything to %s", p.Name)
 		}
 		return nil, nil
 	}
@@ -229,9 +229,9 @@ func (f *exploreFlags) alphabet(p parley.Protocol) ([]string, error) {
 		const longest = 1024
 		switch {
 		case len(v) > longest:
-			return nil, badFlag(flag, "a value of %d bytes: allowed are %d", len(v), longest)
+			return nil, parley.FlagErrorf(flag, "a value of %d bytes: allowed are %d", len(v), longest)
 		case slices.Contains(out, v):
-			return nil, badFlag(flag, "%q is given twice", v)
+			return nil, parley.FlagErrorf(flag, "%q is given twice", v)
 		}
 		out = append(out, v)
 	}
@@ -277,10 +277,10 @@ func (b *beginnings) combine(p parley.Protocol, alphabet bool) error {
 
 func (b *beginnings) tooMany(ways *big.Int) error {
 	if len(b.liars) > mostBeginnings {
-		return badFlag("liars", "there are more than %s choices of them: --faulty names some",
+		return parley.FlagErrorf("liars", "there are more than %s choices of them: --faulty names some",
 			draw.Number(mostBeginnings))
 	}
-	return badFlag("values", "%s of every process that proposes, with %s of liars, make %s "+
+	return parley.FlagErrorf("values", "%s of every process that proposes, with %s of liars, make %s "+
 		"ways to begin: at most %s are tried; --values and --requests with propose say which",
 		draw.Count(uint64(len(b.values)), "value", "values"), draw.Count(uint64(len(b.liars)), "choice", "choices"),
 		great(ways), draw.Number(mostBeginnings))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/explore"
 	"parley/internal/scenario"
 )
@@ -56,7 +57,7 @@ var (
 )
 
 func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
-	f := &exploreFlags{listed: p, run: &runFlags{name: p.Name, fs: fs, names: article}, fs: fs}
+	f := &exploreFlags{listed: p, run: &runFlags{name: p.Name, fs: fs, names: console.Article}, fs: fs}
 	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	f.run.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
 	if p.Flags != nil {
@@ -158,9 +159,4 @@ func exploreNames() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newExploreFlags(parley.Protocol{}, fs)
 	return slices.DeleteFunc(flagNames(fs), func(name string) bool { return slices.Contains(scenario.Keys, name) })
-}
-
-// badFlag is an error about the value of a flag.
-func badFlag(flag, form string, args ...any) error {
-	return parley.FlagErrorf(flag, form, args...)
 }

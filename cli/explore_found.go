@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/explore"
 	"parley/internal/draw"
 	"parley/internal/scenario"
@@ -69,7 +70,7 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 		}
 	}
 	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
-	style := draw.Style{Name: e.names.full}
+	style := draw.Style{Name: e.names.Full}
 	// order: a set has none
 	for id := range s.Faulty {
 		style.Faulty.Add(id)
@@ -82,7 +83,7 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 // processes of a run.
 func (e *explored) asRun(found *explore.Run) (setup, error) {
 	root := e.options.Roots[found.Root]
-	p, err := e.find(e.flags.run.name)
+	p, err := e.Find(e.flags.run.name)
 	if err != nil {
 		return setup{}, err
 	}
@@ -101,9 +102,9 @@ func (e *explored) asRun(found *explore.Run) (setup, error) {
 		how, lies := root.Faulty[id]
 		switch {
 		case lies && atWill(how): // which is that where everything is drawn
-			liars = append(liars, e.names.bare(id)+"=random")
+			liars = append(liars, e.names.Bare(id)+"=random")
 		case lies:
-			liars = append(liars, e.names.bare(id)+"="+how.Name)
+			liars = append(liars, e.names.Bare(id)+"="+how.Name)
 		}
 	}
 	if len(liars) > 0 {
@@ -120,7 +121,7 @@ func (e *explored) asRun(found *explore.Run) (setup, error) {
 	if len(values) > 0 && len(values) == e.protocol.Proposers.Len() {
 		sets = append(sets, "values="+strings.Join(values, ","))
 	}
-	for _, set := range append(sets, scenario.Flags(plan, e.protocol, e.names.bare)...) {
+	for _, set := range append(sets, scenario.Flags(plan, e.protocol, e.names.Bare)...) {
 		name, value, _ := strings.Cut(set, "=")
 		if f.fs.Lookup(name) == nil {
 			continue // fifo, of which a protocol may have its own
@@ -171,7 +172,7 @@ func (e *explored) write() error {
 		if err := trace.Write(&b, e.found[0].header, e.found[0].log); err != nil {
 			return err
 		}
-		if err := e.writeFile(outputFile{"trace", e.flags.traceTo}, b.Bytes()); err != nil {
+		if err := e.WriteFile(console.OutputFile{Flag: "trace", Name: e.flags.traceTo}, b.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,7 @@ func (e *explored) write() error {
 	if err != nil {
 		return err
 	}
-	return e.writeFile(outputFile{"svg", e.flags.svg}, picture)
+	return e.WriteFile(console.OutputFile{Flag: "svg", Name: e.flags.svg}, picture)
 }
 
 // picture draws the run that was found.

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/agreement/problem"
+	"parley/cli/console"
 	"parley/explore"
 	"parley/internal/draw"
 )
@@ -18,7 +19,8 @@ import (
 // printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
 // the same to a process which in one of them must decide otherwise than in another, and
 // shows them. What is found is found, as far as the exit status goes.
-func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags, report io.Writer, clear func()) error {
+func printPairs(ctx context.Context, a *console.App, s *exploring, f *exploreFlags, report io.Writer,
+	clear func()) error {
 	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
 		if f.fs.Changed(other) {
 			return parley.FlagErrorf("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
@@ -29,13 +31,13 @@ func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags, rep
 	}
 	found, err := explore.Indistinguishable(ctx, s.options)
 	clear()
-	e := &pairing{explored: &explored{exploring: s, app: a, flags: f}, pairs: found}
+	e := &pairing{explored: &explored{exploring: s, App: a, flags: f}, pairs: found}
 	switch {
 	case errors.Is(err, explore.ErrUnfinished):
-		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), unfinished, "budget hit: not proven: "+err.Error()+
+		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), console.Unfinished, "budget hit: not proven: "+err.Error()+
 			"; to visit less: "+strings.Join(s.ways(f), "; ")
 		if ctx.Err() != nil {
-			e.outcome, e.exit, e.verdict = explore.Interrupted.String(), interrupted, "interrupted: not proven"
+			e.outcome, e.exit, e.verdict = explore.Interrupted.String(), console.Interrupted, "interrupted: not proven"
 		}
 	case err != nil:
 		return parley.FlagErrorf("indistinguishable", "%w", err)
@@ -44,8 +46,8 @@ func (a *app) printPairs(ctx context.Context, s *exploring, f *exploreFlags, rep
 		e.verdict = "exhausted: there is no such argument: no chain of runs, each looking like the next one to " +
 			"a correct process, leads from one in which a value must be decided to one in which another must"
 	default:
-		e.outcome, e.exit = explore.Found.String(), violated
-		e.argue(a.width(f.width))
+		e.outcome, e.exit = explore.Found.String(), console.Violated
+		e.argue(a.Width(f.width))
 	}
 	return e.finish(f, report)
 }
@@ -64,25 +66,25 @@ type pairing struct {
 // finish prints and draws what was found.
 func (e *pairing) finish(f *exploreFlags, report io.Writer) error {
 	if f.svg != "" && e.pairs != nil {
-		if err := e.writeFile(outputFile{"svg", f.svg}, []byte(e.drawn.SVG(e.protocol))); err != nil {
+		if err := e.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, []byte(e.drawn.SVG(e.protocol))); err != nil {
 			return err
 		}
 	}
 	var err error
 	switch {
 	case f.json:
-		err = e.writeJSON(e.out)
+		err = e.writeJSON(e.Out)
 	case e.pairs == nil:
 		var lines []string
 		for _, line := range append(e.head(), "", e.verdict) {
-			lines = append(lines, draw.Fold(line, e.width(f.width)))
+			lines = append(lines, draw.Fold(line, e.Width(f.width)))
 		}
 		_, err = io.WriteString(report, strings.Join(lines, "\n")+"\n")
 	default:
 		_, err = io.WriteString(report, e.drawn.Text(e.protocol))
 	}
-	if err == nil && e.exit != fine {
-		return statusError(e.exit)
+	if err == nil && e.exit != console.Fine {
+		return console.ExitError(e.exit)
 	}
 	return err
 }
@@ -127,7 +129,7 @@ func (e *pairing) argue(width int) {
 	}
 	head := e.head()
 	e.drawn = draw.Pairs{
-		Style: draw.Style{Width: width, Name: e.names.full}, Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
+		Style: draw.Style{Width: width, Name: e.names.Full}, Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
 	}
 	for i, pair := range e.pairs {
 		e.drawn.Pairs = append(e.drawn.Pairs, draw.Pair{
@@ -173,7 +175,7 @@ func (e *pairing) says(property string) string {
 
 // must says what the process of a pair must decide in both runs, and why.
 func (e *pairing) must(i int) (out [2]string) {
-	pair, name, value := e.pairs[i], e.names.full(e.pairs[i].Same), e.value(i)
+	pair, name, value := e.pairs[i], e.names.Full(e.pairs[i].Same), e.value(i)
 	forced := func(c *explore.Case) string {
 		f := c.Forced[pair.Same]
 		return fmt.Sprintf("%s must decide %s, by %s: %s.", name, parley.Printable(f.Value), f.By, e.says(f.By))
@@ -189,7 +191,7 @@ func (e *pairing) must(i int) (out [2]string) {
 	case i == last:
 		return [2]string{same(i + 1), forced(pair.Other)}
 	}
-	before, binds := e.names.full(e.pairs[i-1].Same), pair.One.Binds
+	before, binds := e.names.Full(e.pairs[i-1].Same), pair.One.Binds
 	return [2]string{
 		fmt.Sprintf("%s decides %s here, and so must %s, by %s: %s.", before, value, name, binds, e.says(binds)), same(i),
 	}
@@ -201,9 +203,9 @@ func (e *pairing) conclusion() string {
 	first, end := e.pairs[0].One.Forced[e.pairs[0].Same], e.pairs[last].Other.Forced[e.pairs[last].Same]
 	if last == 0 {
 		return fmt.Sprintf("%s would have to decide both. By whatever rule it decides on what it sees: "+
-			"%s breaks in case one, or %s in case two.", e.names.full(e.pairs[0].Same), first.By, end.By)
+			"%s breaks in case one, or %s in case two.", e.names.Full(e.pairs[0].Same), first.By, end.By)
 	}
-	one, other := e.names.full(e.pairs[last-1].Same), e.names.full(e.pairs[last].Same)
+	one, other := e.names.Full(e.pairs[last-1].Same), e.names.Full(e.pairs[last].Same)
 	middle := e.cases[last]
 	text := fmt.Sprintf("In %s, then, %s decides %s and %s decides %s, and %s breaks: %s. ",
 		nth(last), one, e.value(last-1), other, e.value(last), middle.Binds, e.says(middle.Binds))
@@ -224,7 +226,7 @@ func (e *pairing) inFact() string {
 	var out []string
 	for i, c := range e.cases {
 		h := *c.History
-		h.Naming = e.names.full
+		h.Naming = e.names.Full
 		for _, p := range e.protocol.Properties {
 			if p.Mode == parley.Sometimes {
 				continue
@@ -271,15 +273,15 @@ func (e *pairing) writeJSON(w io.Writer) error {
 			one := oneCase{Title: c.Title, Faulty: []string{}, About: words[k].About, Messages: words[k].Messages,
 				Decides: make(map[string]string)}
 			for id := range c.Faulty.All() {
-				one.Faulty = append(one.Faulty, e.names.full(id))
+				one.Faulty = append(one.Faulty, e.names.Full(id))
 			}
 			for id, v := range problem.Decisions(e.cases[i+k].History) {
-				one.Decides[e.names.full(id)] = parley.Printable(v)
+				one.Decides[e.names.Full(id)] = parley.Printable(v)
 			}
 			out.Cases = append(out.Cases, one)
 		}
 		titles := [2]string{pair.Cases[0].Title, pair.Cases[1].Title}
-		out.Pairs = append(out.Pairs, onePair{e.names.full(pair.Same), titles, words[0].Sees, pair.Must})
+		out.Pairs = append(out.Pairs, onePair{e.names.Full(pair.Same), titles, words[0].Sees, pair.Must})
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

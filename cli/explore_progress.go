@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"parley/cli/console"
 	"parley/explore"
 	"parley/internal/draw"
 )
@@ -16,8 +17,8 @@ import (
 // searchProgress returns what shows how far a search has come, and what takes it off the
 // screen. On a terminal it is one line, which is overwritten; to another file it is a line
 // each time that the search has taken twice as long, or half a minute more.
-func (a *app) searchProgress(f *exploreFlags) (show func(explore.Progress), clear func()) {
-	out, ok := a.err.(*os.File)
+func searchProgress(a *console.App, f *exploreFlags) (show func(explore.Progress), clear func()) {
+	out, ok := a.Err.(*os.File)
 	if !ok {
 		return func(explore.Progress) {}, func() {}
 	}
@@ -37,7 +38,7 @@ func (a *app) searchProgress(f *exploreFlags) (show func(explore.Progress), clea
 		defer mu.Unlock()
 		if !over { // what is said last may come late
 			shown = true
-			fmt.Fprint(out, "\r\x1b[K"+progressLine(p, inUse(), a.width(f.width)))
+			fmt.Fprint(out, "\r\x1b[K"+progressLine(p, inUse(), a.Width(f.width)))
 		}
 	}
 	return show, func() {

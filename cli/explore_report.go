@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/cli/console"
 	"parley/explore"
 	"parley/internal/draw"
 )
@@ -16,7 +17,7 @@ import (
 // explored is a search that has been made.
 type explored struct {
 	*exploring
-	*app
+	*console.App
 	flags       *exploreFlags
 	report      explore.Report
 	split       *explore.SplitReport // of --step split
@@ -28,13 +29,13 @@ type explored struct {
 func (e *explored) status() int {
 	switch e.report.Outcome {
 	case explore.Exhausted:
-		return fine
+		return console.Fine
 	case explore.Found:
-		return violated
+		return console.Violated
 	case explore.Interrupted:
-		return interrupted
+		return console.Interrupted
 	}
-	return unfinished
+	return console.Unfinished
 }
 
 // told tells whether there is a story of what was found. There is none if the search was
@@ -43,7 +44,7 @@ func (e *explored) told() bool { return len(e.found) > 0 && e.found[0].log != ni
 
 // print writes the outcome for people.
 func (e *explored) print(w io.Writer) error {
-	width := e.width(e.flags.width)
+	width := e.Width(e.flags.width)
 	var parts []string
 	add := func(lines ...string) {
 		for i := range lines {
@@ -64,11 +65,11 @@ func (e *explored) print(w io.Writer) error {
 	switch {
 	case !e.told() && e.flags.traceTo+e.flags.svg != "":
 		end = append(end, "no run was found: there is none to write down")
-	case e.flags.traceTo == standardOutput:
+	case e.flags.traceTo == console.StandardOutput:
 	case e.flags.traceTo != "" && e.found[0].finding.Property == explore.NoPanic: // as a replay would
-		end = append(end, "to see the run: parley trace show "+quoted(e.flags.traceTo))
+		end = append(end, "to see the run: parley trace show "+console.Quote(e.flags.traceTo))
 	case e.flags.traceTo != "":
-		end = append(end, "to see the run: parley run --replay "+quoted(e.flags.traceTo))
+		end = append(end, "to see the run: parley run --replay "+console.Quote(e.flags.traceTo))
 	}
 	add(end...)
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
@@ -106,9 +107,9 @@ func (e *explored) liars() string {
 	var parts []string
 	for id := range parley.ID(e.protocol.N) {
 		if how, lies := all[0][id]; lies && atWill(how) {
-			parts = append(parts, e.names.full(id)+" ("+e.anyway()+")")
+			parts = append(parts, e.names.Full(id)+" ("+e.anyway()+")")
 		} else if lies {
-			parts = append(parts, e.names.full(id)+" ("+how.Name+")")
+			parts = append(parts, e.names.Full(id)+" ("+how.Name+")")
 		}
 	}
 	return "faulty: " + strings.Join(parts, ", ")
@@ -128,7 +129,7 @@ func (e *explored) asked() string {
 	if open := e.protocol.Proposers.Minus(e.begins.fixed); open != (parley.Set{}) {
 		var who []string
 		for id := range open.All() {
-			who = append(who, e.names.full(id))
+			who = append(who, e.names.Full(id))
 		}
 		verb := " proposes "
 		if len(who) > 1 {
@@ -136,9 +137,9 @@ func (e *explored) asked() string {
 		}
 		parts = append(parts, draw.And(who)+verb+strings.Join(e.begins.values, " or "))
 	}
-	style := draw.Style{Name: e.names.full, Width: 1 << 12}
+	style := draw.Style{Name: e.names.Full, Width: 1 << 12}
 	for _, q := range e.begins.asked {
-		parts = append(parts, e.names.full(q.At)+" "+draw.Asked(style, e.protocol, q.Msg))
+		parts = append(parts, e.names.Full(q.At)+" "+draw.Asked(style, e.protocol, q.Msg))
 	}
 	if n := len(e.begins.roots); n > 1 {
 		parts = append(parts, fmt.Sprintf("%s ways to begin in all", draw.Number(uint64(n))))

@@ -19,7 +19,7 @@ func (f *exploreFlags) setup() (*exploring, error) {
 	s := &exploring{names: f.run.names, bare: p.Bare != nil}
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
-			return nil, badFlag("m", "%w; --beyond-bound explores it all the same", err)
+			return nil, parley.FlagErrorf("m", "%w; --beyond-bound explores it all the same", err)
 		}
 	}
 	if s.bare {
@@ -81,45 +81,46 @@ func (f *exploreFlags) build() (parley.Protocol, error) {
 func (f *exploreFlags) check(p parley.Protocol) error {
 	switch {
 	case !slices.Contains(grains, f.step):
-		return badFlag("step", "%q: allowed are %s", f.step, strings.Join(grains, ", "))
+		return parley.FlagErrorf("step", "%q: allowed are %s", f.step, strings.Join(grains, ", "))
 	case !slices.Contains(orders, f.order):
-		return badFlag("order", "%q: allowed are %s", f.order, strings.Join(orders, ", "))
+		return parley.FlagErrorf("order", "%q: allowed are %s", f.order, strings.Join(orders, ", "))
 	case p.N > mostExplored:
-		return badFlag("n", "%d processes: 1 to %d can be explored", p.N, mostExplored)
+		return parley.FlagErrorf("n", "%d processes: 1 to %d can be explored", p.N, mostExplored)
 	case p.Relies.Drift > 0 || p.Relies.Offset > 0:
 		return fmt.Errorf("%s is about what clocks show, and a state of a search does not have the time: "+
 			"run and sweep have clocks that differ and drift", p.Name)
 	case f.step != grains[0] && p.Timing != parley.Synchronous:
-		return badFlag("step", "%s has no rounds", p.Name)
+		return parley.FlagErrorf("step", "%s has no rounds", p.Name)
 	case f.depth < 0:
-		return badFlag("depth", "%d: allowed are numbers from 0 on", f.depth)
+		return parley.FlagErrorf("depth", "%d: allowed are numbers from 0 on", f.depth)
 	case f.depth > 0 && f.order == "depth":
-		return badFlag("depth", "a search depth first goes to the ends of runs: --order breadth does not")
+		return parley.FlagErrorf("depth", "a search depth first goes to the ends of runs: --order breadth does not")
 	case f.limit < 0:
-		return badFlag("for", "%s: a time was expected, or 0 for a search without a limit", f.limit)
+		return parley.FlagErrorf("for", "%s: a time was expected, or 0 for a search without a limit", f.limit)
 	case f.walks < 1:
-		return badFlag("walks", "%d: at least 1 is needed", f.walks)
+		return parley.FlagErrorf("walks", "%d: at least 1 is needed", f.walks)
 	case f.memory < 1 || f.memory > 1<<20:
-		return badFlag("memory", "%d GiB: allowed are 1 to %d", f.memory, 1<<20)
+		return parley.FlagErrorf("memory", "%d GiB: allowed are 1 to %d", f.memory, 1<<20)
 	case f.workers < 1 || f.workers > mostWorkers:
-		return badFlag("workers", "%d: allowed are 1 to %d", f.workers, mostWorkers)
+		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", f.workers, mostWorkers)
 	case f.width != 0 && f.width < 40:
-		return badFlag("width", "%d columns: at least 40 are needed", f.width)
+		return parley.FlagErrorf("width", "%d columns: at least 40 are needed", f.width)
 	case f.model.LostDisks > f.model.Restarts:
-		return badFlag("lost-disks", "%d, and --restarts lets only %d come back", f.model.LostDisks, f.model.Restarts)
+		return parley.FlagErrorf("lost-disks", "%d, and --restarts lets only %d come back", f.model.LostDisks,
+			f.model.Restarts)
 	case f.model.Restarts > f.model.Crashes:
-		return badFlag("restarts", "%d, and --crashes lets only %d crash", f.model.Restarts, f.model.Crashes)
+		return parley.FlagErrorf("restarts", "%d, and --crashes lets only %d crash", f.model.Restarts, f.model.Crashes)
 	}
 	for name, n := range f.faultCounts() {
 		switch {
 		case n < 0 || n > 255:
-			return badFlag(name, "%d: allowed are 0 to 255", n)
+			return parley.FlagErrorf(name, "%d: allowed are 0 to 255", n)
 		case n > 0 && f.step != grains[0]:
-			return badFlag(name, "a search by rounds knows no faults but lies: --step message does")
+			return parley.FlagErrorf(name, "a search by rounds knows no faults but lies: --step message does")
 		}
 	}
 	if f.model.Timeouts > 0 && p.Timing == parley.Synchronous {
-		return badFlag("timeouts", "in rounds a timer runs out when its time has come")
+		return parley.FlagErrorf("timeouts", "in rounds a timer runs out when its time has come")
 	}
 	return nil
 }
@@ -153,27 +154,27 @@ func (f *exploreFlags) circumstances(s *exploring) error {
 		m.InTime = p.Relies.Delay > 0 && m.Timeouts == 0 && p.Timing != parley.Synchronous
 	}
 	if m.InTime && m.Timeouts > 0 {
-		return badFlag("timeouts", "where messages arrive in time a timer runs out when its time has come: "+
+		return parley.FlagErrorf("timeouts", "where messages arrive in time a timer runs out when its time has come: "+
 			"--in-time=false lets it at any")
 	}
 	if !given("detect") {
 		m.Detect = s.bare
 	}
 	if m.Overtaking && (!m.Detect || m.Crashes == 0) {
-		return badFlag("overtaking", "no process is told of a crash: --detect and --crashes say that processes are")
+		return parley.FlagErrorf("overtaking", "no process is told of a crash: --detect and --crashes say that processes are")
 	}
 	grain := explore.Messages
 	if f.step != grains[0] {
 		grain = explore.Rounds
 		if given("detect") && m.Detect {
-			return badFlag("detect", "a search by rounds knows no crashes to tell of")
+			return parley.FlagErrorf("detect", "a search by rounds knows no crashes to tell of")
 		}
 		m = explore.Model{FIFO: m.FIFO}
 	}
 	s.options = explore.Options{
 		Model: m, Depth: f.depth, States: f.states, Walks: f.walks, Seed: f.seed, Workers: f.workers,
 		Step: grain, Order: explore.Order(slices.Index(orders, f.order)),
-		Unreduced: f.unreduced, Beyond: f.beyond, All: f.all, Naming: s.names.full, Ordered: f.ordered,
+		Unreduced: f.unreduced, Beyond: f.beyond, All: f.all, Naming: s.names.Full, Ordered: f.ordered,
 	}
 	if !given("ordered") {
 		s.options.Ordered = slices.ContainsFunc(p.Properties, func(q parley.Property) bool {
@@ -196,7 +197,7 @@ func (f *exploreFlags) aims(s *exploring) error {
 	}
 	for _, name := range f.properties {
 		if !slices.Contains(all, name) {
-			return badFlag("property", "%s has no property %q: %s", p.Name, name, explore.Nearest(name, all))
+			return parley.FlagErrorf("property", "%s has no property %q: %s", p.Name, name, explore.Nearest(name, all))
 		}
 	}
 	s.options.Only = f.properties
@@ -213,19 +214,19 @@ func (f *exploreFlags) aims(s *exploring) error {
 		switch {
 		case !f.fs.Changed(one[0]):
 		case flag != "":
-			return badFlag(one[0], "one search is for one thing, and --%s is given too", flag)
+			return parley.FlagErrorf(one[0], "one search is for one thing, and --%s is given too", flag)
 		case len(f.properties) > 0:
-			return badFlag(one[0], "one search is for one thing, and --property is given too")
+			return parley.FlagErrorf(one[0], "one search is for one thing, and --property is given too")
 		default:
 			flag, text = one[0], one[1]
 		}
 	}
 	if flag == "eventually" && p.Timing != parley.Synchronous {
-		return badFlag(flag, "%s has no rounds that end its runs: one that goes on "+
+		return parley.FlagErrorf(flag, "%s has no rounds that end its runs: one that goes on "+
 			"for ever has no end to look at, and to find those is not what explore does", p.Name)
 	}
 	if flag != "" {
-		g, err := explore.ParseGoal(text, p, naming, s.names.full)
+		g, err := explore.ParseGoal(text, p, naming, s.names.Full)
 		if err != nil {
 			return &parley.FlagError{Flag: flag, Err: err}
 		}
@@ -245,21 +246,22 @@ func (f *exploreFlags) alikes(s *exploring, named parley.Set) error {
 		return nil
 	}
 	if s.protocol.Rename == nil {
-		return badFlag("alike", "%s does not say how its messages change if processes change names", s.protocol.Name)
+		return parley.FlagErrorf("alike", "%s does not say how its messages change if processes change names",
+			s.protocol.Name)
 	}
 	if f.model.Restarts > 0 {
-		return badFlag("alike", "nobody says how the records of processes that come back change with the names: "+
+		return parley.FlagErrorf("alike", "nobody says how the records of processes that come back change with the names: "+
 			"leave out --restarts")
 	}
 	for _, who := range strings.Split(f.alike, ",") {
 		id, err := f.run.naming(who)
 		switch {
 		case err != nil:
-			return badFlag("alike", "%w", err)
+			return parley.FlagErrorf("alike", "%w", err)
 		case !s.options.Alike.Add(id):
-			return badFlag("alike", "%s is named twice", s.names.full(id))
+			return parley.FlagErrorf("alike", "%s is named twice", s.names.Full(id))
 		case named.Has(id):
-			return badFlag("alike", "%s is named in what is searched for", s.names.full(id))
+			return parley.FlagErrorf("alike", "%s is named in what is searched for", s.names.Full(id))
 		}
 	}
 	return nil

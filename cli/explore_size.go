@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/cli/console"
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw"
@@ -115,7 +116,7 @@ func (s *exploring) ways(f *exploreFlags) (ways []string) {
 	add(!least, "-n %d", p.N-1)
 	for id := range parley.ID(s.protocol.N) {
 		if how, lies := liars[0][id]; lies && atWill(how) {
-			bare := s.names.bare(id)
+			bare := s.names.Bare(id)
 			add(!s.begins.chosen, "--faulty %s for one choice of who lies", bare)
 			add(true, "--faulty %s=%s for one way to lie", bare, faulty.TwoFaced.Name)
 			add(!f.outspoken, "--outspoken, which leaves out silence")
@@ -127,7 +128,7 @@ func (s *exploring) ways(f *exploreFlags) (ways []string) {
 	}
 	add(len(s.begins.asked) > 1, "--requests that ask for less")
 	if len(s.begins.values) > 1 {
-		add(true, "--values %s for one value", quoted(s.begins.values[0]))
+		add(true, "--values %s for one value", console.Quote(s.begins.values[0]))
 	}
 	whole := f.step == "split" || f.pairs // which know no depth and no order
 	add(!whole && f.order != orders[1], "--depth 20 for the beginnings of runs")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/draw"
 )
 
@@ -102,7 +103,7 @@ const cellLegend = "all: every property that is promised when nothing fails rema
 	"more. Each circumstance is taken on its own; \"parley list PROTOCOL\" has the reasons."
 
 // printGuarantees writes the table, and what the words in it stand for.
-func (a *app) printGuarantees(w io.Writer, protocols []parley.Protocol) error {
+func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) error {
 	var b strings.Builder
 	wide := 0
 	for _, p := range protocols {
@@ -129,15 +130,15 @@ func (a *app) printGuarantees(w io.Writer, protocols []parley.Protocol) error {
 	for _, c := range circumstances {
 		fmt.Fprintf(&b, "%-6s %s\n", c.head, c.Name)
 	}
-	b.WriteString("\n" + draw.Fold(cellLegend, a.width(0)) + "\n")
+	b.WriteString("\n" + draw.Fold(cellLegend, a.Width(0)) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // describe writes all that is known of one protocol.
-func (a *app) describe(w io.Writer, p parley.Protocol) error {
+func describe(a *console.App, w io.Writer, p parley.Protocol) error {
 	var b strings.Builder
-	width := a.width(0)
+	width := a.Width(0)
 	fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Title)
 	b.WriteString(draw.Fold(fmt.Sprintf("Timing: %s. Faults: %s. Source: %s.", p.Timing, p.Faults, p.Paper), width) + "\n")
 	if bound := smallest(p); bound != "" {

@@ -17,6 +17,7 @@ import (
 
 	"parley"
 	"parley/catalog"
+	"parley/cli/console"
 	"parley/explore"
 )
 
@@ -110,12 +111,12 @@ func interruptedAt(t *testing.T, p parley.Protocol, way string, at int64) {
 	status := runContext(ctx, []parley.Protocol{i.in(p)}, args, &out, &stderr)
 	const few = 10_000 // a step takes microseconds
 	switch late := i.late(); {
-	case status == usage: // it cannot be explored that way
+	case status == console.Usage: // it cannot be explored that way
 	case late > few:
 		t.Errorf("%s %s: interrupted at step %d: %d steps after it, want at most %d", p.Name, way, at, late, few)
-	case late >= 0 && status == fine, late < 0 && status == interrupted:
+	case late >= 0 && status == console.Fine, late < 0 && status == console.Interrupted:
 		t.Errorf("%s %s: step %d, %d late: status %d\n%s%s", p.Name, way, at, late, status, &out, &stderr)
-	case status == interrupted && !strings.Contains(out.String(), "interrupted: not proven"):
+	case status == console.Interrupted && !strings.Contains(out.String(), "interrupted: not proven"):
 		t.Errorf("%s %s: interrupted at step %d: it does not say so:\n%s", p.Name, way, at, &out)
 	}
 }
@@ -128,7 +129,7 @@ func TestExploreTimeIsUp(t *testing.T) {
 		status := Run(catalog.All(), append([]string{"explore", "--for", "1ms"}, strings.Fields(way)...), &out, &stderr)
 		text := strings.ReplaceAll(out.String(), "\n", " ")
 		_, less, _ := strings.Cut(text, "to visit less: ")
-		if status != unfinished || !strings.Contains(text, "budget hit (--for): not proven") ||
+		if status != console.Unfinished || !strings.Contains(text, "budget hit (--for): not proven") ||
 			!strings.Contains(text, "covered: ") || !strings.Contains(text, " a second") ||
 			strings.Count(less, "--")+strings.Count(less, "-n ") < 4 || !strings.HasSuffix(less, "; --for 0 has no limit ") {
 			t.Errorf("%s: status %d\n%s%s", way, status, &out, &stderr)
@@ -173,8 +174,8 @@ func TestExploreProgressToPipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{err: w}
-	show, clear := a.searchProgress(new(exploreFlags))
+	a := &console.App{Err: w}
+	show, clear := searchProgress(a, new(exploreFlags))
 	for half := range 120 {
 		show(explore.Progress{States: 4, Outcomes: 98_304, Took: time.Duration(half+1) * time.Second / 2})
 	}
@@ -213,7 +214,7 @@ func TestSweepInterrupted(t *testing.T) {
 		return out.String(), status
 	}
 	out, status := sweep(20_000, "-n", "4", "-m", "1", "--faulty", "2=random")
-	if status != interrupted || !strings.Contains(out, "\ninterrupted after ") ||
+	if status != console.Interrupted || !strings.Contains(out, "\ninterrupted after ") ||
 		!strings.Contains(out, " of 100,000,000 seeds\n") || !strings.Contains(out, "\nno promise was broken so far\n") {
 		t.Errorf("status %d\n%s", status, out)
 	}
@@ -222,7 +223,7 @@ func TestSweepInterrupted(t *testing.T) {
 		Runs        uint64
 		Interrupted bool
 	}
-	if err := json.Unmarshal([]byte(out), &summary); err != nil || status != interrupted || !summary.Interrupted || summary.Runs == 0 {
+	if err := json.Unmarshal([]byte(out), &summary); err != nil || status != console.Interrupted || !summary.Interrupted || summary.Runs == 0 {
 		t.Errorf("status %d, %v\n%s", status, err, out)
 	}
 }
@@ -240,8 +241,8 @@ func (g *gone) Write(b []byte) (int, error) {
 // A command whose reader has ended ends with status 3, and without an error message.
 func TestReaderIsGone(t *testing.T) {
 	var stderr bytes.Buffer
-	if status := Run(catalog.All(), []string{"run", "om", "--trace", "-"}, &gone{writes: 1}, &stderr); status != unfinished || stderr.Len() > 0 {
-		t.Errorf("got status %d, %q; want %d and no message", status, &stderr, unfinished)
+	if status := Run(catalog.All(), []string{"run", "om", "--trace", "-"}, &gone{writes: 1}, &stderr); status != console.Unfinished || stderr.Len() > 0 {
+		t.Errorf("got status %d, %q; want %d and no message", status, &stderr, console.Unfinished)
 	}
 }
 
@@ -257,14 +258,14 @@ func TestFilesToStandardOutput(t *testing.T) {
 	} {
 		var out, stderr bytes.Buffer
 		status := Run(catalog.All(), strings.Fields(c.args), &out, &stderr)
-		if status > violated || !strings.HasPrefix(out.String(), c.begins) || !strings.Contains(stderr.String(), c.says) ||
+		if status > console.Violated || !strings.HasPrefix(out.String(), c.begins) || !strings.Contains(stderr.String(), c.says) ||
 			strings.Contains(out.String(), c.says+":") {
 			t.Errorf("%s: status %d, %.200q\n%.400s", c.args, status, &out, &stderr)
 		}
 	}
 	for _, args := range []string{"run om --trace - --svg -", "run om --trace - --json", "explore om --svg - --json"} {
 		var out, stderr bytes.Buffer
-		if status := Run(catalog.All(), strings.Fields(args), &out, &stderr); status != usage || out.Len() > 0 ||
+		if status := Run(catalog.All(), strings.Fields(args), &out, &stderr); status != console.Usage || out.Len() > 0 ||
 			!strings.Contains(stderr.String(), ": - is the standard output, which ") {
 			t.Errorf("%s: status %d, %s", args, status, &stderr)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/draw"
 )
 
@@ -26,8 +27,8 @@ type listed struct {
 	Guarantees []guarantee `json:"guarantees"`
 }
 
-// list is "parley list".
-func (a *app) list() *cobra.Command {
+// listCommand is "parley list".
+func listCommand(a *console.App) *cobra.Command {
 	var asJSON, table bool
 	cmd := &cobra.Command{
 		Use:   "list [PROTOCOL]",
@@ -36,14 +37,14 @@ func (a *app) list() *cobra.Command {
 			"  parley list om",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fmt.Errorf("parley list: one PROTOCOL was expected, or none, and %s given", number(len(args)))
+				return fmt.Errorf("parley list: one PROTOCOL was expected, or none, and %s given", console.Given(len(args)))
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			protocols := a.protocols
+			protocols := a.Protocols
 			if len(args) == 1 {
-				p, err := a.find(args[0])
+				p, err := a.Find(args[0])
 				if err != nil {
 					return err
 				}
@@ -52,11 +53,11 @@ func (a *app) list() *cobra.Command {
 			switch {
 			case asJSON:
 			case table:
-				return a.printGuarantees(a.out, protocols)
+				return printGuarantees(a, a.Out, protocols)
 			case len(args) == 1:
-				return a.describe(a.out, protocols[0])
+				return describe(a, a.Out, protocols[0])
 			default:
-				return a.printList(a.out)
+				return printList(a, a.Out)
 			}
 			var all []listed
 			for _, p := range protocols {
@@ -69,7 +70,7 @@ func (a *app) list() *cobra.Command {
 				}
 				all = append(all, l)
 			}
-			enc := json.NewEncoder(a.out)
+			enc := json.NewEncoder(a.Out)
 			enc.SetIndent("", "  ")
 			return enc.Encode(all)
 		},
@@ -130,10 +131,10 @@ const listLegend = "timing: any needs no bound on delays for what is never to go
 	"when something goes wrong."
 
 // printList prints a line a protocol, and where there is more to be known.
-func (a *app) printList(w io.Writer) error {
-	width := a.width(0)
+func printList(a *console.App, w io.Writer) error {
+	width := a.Width(0)
 	rows := [][4]string{{"protocol", "timing", "faults", "n"}}
-	for _, p := range a.protocols {
+	for _, p := range a.Protocols {
 		timing := "any"
 		if p.Timing == parley.Synchronous {
 			timing = "rounds"
@@ -154,7 +155,7 @@ func (a *app) printList(w io.Writer) error {
 		}
 		title := "what it is"
 		if i > 0 {
-			title = a.protocols[i-1].Title
+			title = a.Protocols[i-1].Title
 		}
 		room := max(width-len(line), 20)
 		for k, part := range strings.Split(draw.Fold(title, room), "\n") {

@@ -14,13 +14,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/cert"
 	"parley/cluster/nodefile"
 )
 
-// node is "parley node".
-func (a *app) node() *cobra.Command {
+// nodeCommand is "parley node".
+func nodeCommand(a *console.App) *cobra.Command {
 	var config string
 	var check, example, asJSON, attached, rejoin bool
 	cmd := &cobra.Command{
@@ -37,23 +39,23 @@ func (a *app) node() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if example {
-				_, err := io.WriteString(a.out, nodefile.Example)
+				_, err := io.WriteString(a.Out, nodefile.Example)
 				return err
 			}
 			file, err := nodefile.Read(config)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return badFlag("config", "%w: \"parley node --example\" prints one", err)
+				return parley.FlagErrorf("config", "%w: \"parley node --example\" prints one", err)
 			case err != nil:
 				return err
 			case check && rejoin:
-				return badFlag("rejoin", "it is for a node that runs, and --check starts none")
+				return parley.FlagErrorf("rejoin", "it is for a node that runs, and --check starts none")
 			case check:
-				return a.checkNode(cmd.Context(), file, asJSON)
+				return checkNode(cmd.Context(), a, file, asJSON)
 			case asJSON:
-				return badFlag("json", "it is for --check")
+				return parley.FlagErrorf("json", "it is for --check")
 			}
-			return a.runNode(cmd.Context(), file, attached, rejoin)
+			return runNode(cmd.Context(), a, file, attached, rejoin)
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration, a `file`")
@@ -64,12 +66,12 @@ func (a *app) node() *cobra.Command {
 		"the node has lost its data, and is to join as a new one: no more than a minority may")
 	cmd.Flags().BoolVar(&attached, "attached", false,
 		"end when standard input does, and not by Ctrl-C: for who starts nodes")
-	cmd.AddCommand(a.nodeVerify())
+	cmd.AddCommand(nodeVerify(a))
 	return cmd
 }
 
 // checkNode prints what is found of what a configuration speaks of.
-func (a *app) checkNode(ctx context.Context, file *nodefile.File, asJSON bool) error {
+func checkNode(ctx context.Context, a *console.App, file *nodefile.File, asJSON bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	found, bad := file.Check(ctx), false
@@ -77,7 +79,7 @@ func (a *app) checkNode(ctx context.Context, file *nodefile.File, asJSON bool) e
 		bad = bad || f.Problem
 	}
 	if asJSON {
-		if err := a.printJSON(found); err != nil {
+		if err := a.PrintJSON(found); err != nil {
 			return err
 		}
 	} else {
@@ -86,11 +88,11 @@ func (a *app) checkNode(ctx context.Context, file *nodefile.File, asJSON bool) e
 			if f.Problem {
 				verdict = "bad"
 			}
-			fmt.Fprintf(a.out, "%-3s  %-12s  %s\n", verdict, f.Key, f.Text)
+			fmt.Fprintf(a.Out, "%-3s  %-12s  %s\n", verdict, f.Key, f.Text)
 		}
 	}
 	if bad {
-		return statusError(violated)
+		return console.ExitError(console.Violated)
 	}
 	return nil
 }
@@ -99,7 +101,7 @@ func (a *app) checkNode(ctx context.Context, file *nodefile.File, asJSON bool) e
 type nodeBroken struct{ error }
 
 // runNode runs a node until it is told to end, or breaks.
-func (a *app) runNode(ctx context.Context, file *nodefile.File, attached, rejoin bool) error {
+func runNode(ctx context.Context, a *console.App, file *nodefile.File, attached, rejoin bool) error {
 	c, err := file.Config()
 	if err != nil {
 		return err
@@ -122,7 +124,7 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached, rejoin
 			end(nil)
 		}()
 	}
-	c.Log = nodeLog(file, a.err)
+	c.Log = nodeLog(file, a.Err)
 	c.Rejoin = rejoin
 	c.Broken = func(err error) { end(nodeBroken{err}) }
 	for i := range c.Groups {
@@ -155,13 +157,13 @@ func (a *app) runNode(ctx context.Context, file *nodefile.File, attached, rejoin
 		}
 	}
 	serves.serve(node, c, end)
-	fmt.Fprintf(a.out, "node %s of cluster %s is in, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
+	fmt.Fprintf(a.Out, "node %s of cluster %s is in, at %s\n%s", file.Name, file.Cluster, file.Listen, serves.inWords())
 	watchSignals(ctx, node, c, again)
 	stop() // so that a second signal ends it at once
 	c.Log.Info("the node leaves")
 	ended := node.Close()
 	if ended != nil { // its disk, and nothing that it was given
-		ended = &endedError{violated, ended}
+		ended = console.EndWith(console.Violated, ended)
 	}
 	return errors.Join(endOf(ctx), serves.close(), ended)
 }
@@ -217,7 +219,7 @@ func warn(c cluster.Config, file *nodefile.File) {
 // endOf is the exit status of a node that has been ended, or has broken.
 func endOf(ctx context.Context) error {
 	if errors.As(context.Cause(ctx), new(nodeBroken)) {
-		return statusError(violated)
+		return console.ExitError(console.Violated)
 	}
 	return nil
 }

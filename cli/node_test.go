@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"parley/cli/console"
 )
 
 // A node that breaks ends with status 1, and one that is told to end with 0.
 func TestEndOf(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
 	end(nodeBroken{errors.New("the disk")})
-	if err := endOf(ctx); !errors.Is(err, statusError(violated)) {
+	if err := endOf(ctx); !errors.Is(err, console.ExitError(console.Violated)) {
 		t.Errorf("broken: %v", err)
 	}
 	ctx, end = context.WithCancelCause(t.Context())

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/disk"
 	"parley/cluster/store"
@@ -40,7 +42,7 @@ type damaged struct {
 }
 
 // nodeVerify is "parley node verify".
-func (a *app) nodeVerify() *cobra.Command {
+func nodeVerify(a *console.App) *cobra.Command {
 	var dir string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -52,7 +54,7 @@ func (a *app) nodeVerify() *cobra.Command {
 		Example: "  parley node verify --dir data",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.verifyNode(dir, asJSON)
+			return verifyNode(a, dir, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the data `folder` of the node, which its configuration names (required)")
@@ -61,7 +63,7 @@ func (a *app) nodeVerify() *cobra.Command {
 	return cmd
 }
 
-func (a *app) verifyNode(dir string, asJSON bool) error {
+func verifyNode(a *console.App, dir string, asJSON bool) error {
 	var system disk.System
 	records := filepath.Join(dir, "records")
 	names, err := system.List(records)
@@ -69,12 +71,12 @@ func (a *app) verifyNode(dir string, asJSON bool) error {
 		return err
 	}
 	if !slices.ContainsFunc(names, func(name string) bool { return name != store.LockName }) {
-		return a.verifyNothing(dir, asJSON)
+		return verifyNothing(a, dir, asJSON)
 	}
 	if slices.Contains(names, "lock") {
 		lock, err := system.Lock(filepath.Join(records, "lock"))
 		if errors.Is(err, disk.ErrLocked) {
-			return badFlag("dir", "%s is in use: stop the node first", dir)
+			return parley.FlagErrorf("dir", "%s is in use: stop the node first", dir)
 		} else if err == nil {
 			defer func() { _ = lock.Close() }()
 		} // a folder that cannot be written can still be read
@@ -93,45 +95,46 @@ func (a *app) verifyNode(dir string, asJSON bool) error {
 	if t := r.Tail; t != nil {
 		v.Tail = &verifiedTail{t.File, t.Offset, t.Torn}
 	}
-	if err := a.printVerification(v, err, asJSON); err != nil {
+	if err := printVerification(a, v, err, asJSON); err != nil {
 		return err
 	}
 	if found != nil {
-		return statusError(violated)
+		return console.ExitError(console.Violated)
 	}
 	return nil
 }
 
 // verifyNothing is verifyNode of a folder without records. It was a node's if it has the mark of one.
-func (a *app) verifyNothing(dir string, asJSON bool) error {
+func verifyNothing(a *console.App, dir string, asJSON bool) error {
 	files, err := disk.System{}.List(dir)
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(files, cluster.MarkName) {
-		return badFlag("dir", "%s has no records of a node: give the folder that \"data\" names in its configuration", dir)
+		return parley.FlagErrorf("dir", "%s has no records of a node: give the folder that \"data\" names in its "+
+			"configuration", dir)
 	}
 	found := &store.Damage{File: filepath.Join(dir, "records"), Offset: -1, What: "all records are missing"}
 	v := verification{Folder: dir, Damage: &damaged{found.File, found.Offset, found.What}}
-	if err := a.printVerification(v, found, asJSON); err != nil {
+	if err := printVerification(a, v, found, asJSON); err != nil {
 		return err
 	}
-	return statusError(violated)
+	return console.ExitError(console.Violated)
 }
 
-func (a *app) printVerification(v verification, damage error, asJSON bool) error {
+func printVerification(a *console.App, v verification, damage error, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(v)
+		return a.PrintJSON(v)
 	}
 	if damage != nil {
-		fmt.Fprintln(a.out, "DAMAGED:", damage)
+		fmt.Fprintln(a.Out, "DAMAGED:", damage)
 		return nil
 	}
-	fmt.Fprintf(a.out, "whole: up to record %d of store %s, of %d machines, %d bytes\n",
+	fmt.Fprintf(a.Out, "whole: up to record %d of store %s, of %d machines, %d bytes\n",
 		v.Position, v.Store, v.Machines, v.Bytes)
 	if t := v.Tail; t != nil {
-		fmt.Fprintf(a.out, "The node did not stop in order: its records end at byte %d of %s.\n", t.Offset, t.File)
-		fmt.Fprintln(a.out, "What it was writing then was not acknowledged. Damage to its last sync would look the same.")
+		fmt.Fprintf(a.Out, "The node did not stop in order: its records end at byte %d of %s.\n", t.Offset, t.File)
+		fmt.Fprintln(a.Out, "What it was writing then was not acknowledged. Damage to its last sync would look the same.")
 	}
 	return nil
 }

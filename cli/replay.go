@@ -8,19 +8,21 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/draw"
 	"parley/sim"
 )
 
 // withReplay lets "parley run" make the run of a trace again: run --replay FILE.
-func (a *app) withReplay(run *cobra.Command) *cobra.Command {
+func withReplay(a *console.App, run *cobra.Command) *cobra.Command {
 	run.Use += " | run --replay FILE"
 	run.Long += "\nWith --replay the correct processes of a trace do again what they did, fed with what came to\n" +
 		"them, and it is an error if that is not what the trace has: the run of an explorer, which no seed\n" +
 		"makes, is run again in this way."
 	run.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if err.Error() == "unknown flag: --replay" {
-			return badFlag("replay", "no protocol is given beside it, for the trace names its own: parley run --replay FILE")
+			return parley.FlagErrorf("replay", "no protocol is given beside it, for the trace names its own: parley run "+
+				"--replay FILE")
 		}
 		return err
 	})
@@ -31,7 +33,7 @@ func (a *app) withReplay(run *cobra.Command) *cobra.Command {
 		}
 		for _, arg := range args {
 			if arg == "--replay" || strings.HasPrefix(arg, "--replay=") {
-				return a.replayTrace(args)
+				return replayTrace(a, args)
 			}
 		}
 		return simulate(cmd, args)
@@ -40,7 +42,7 @@ func (a *app) withReplay(run *cobra.Command) *cobra.Command {
 }
 
 // replayTrace replays a trace and shows the run.
-func (a *app) replayTrace(args []string) error {
+func replayTrace(a *console.App, args []string) error {
 	fs := pflag.NewFlagSet("replay", pflag.ContinueOnError)
 	fs.Usage = func() {}
 	file := fs.String("replay", "", "the trace")
@@ -51,20 +53,21 @@ func (a *app) replayTrace(args []string) error {
 		return err
 	}
 	if fs.NArg() > 0 {
-		return badFlag("replay", "%q was not expected: the trace names the protocol", fs.Arg(0))
+		return parley.FlagErrorf("replay", "%q was not expected: the trace names the protocol", fs.Arg(0))
 	}
 	if *file == "" {
-		return badFlag("replay", "a FILE was expected, as run --trace FILE writes it")
+		return parley.FlagErrorf("replay", "a FILE was expected, as run --trace FILE writes it")
 	}
 	if err := view.check(); err != nil {
 		return err
 	}
-	h, s, log, err := a.readTrace(*file)
+	h, s, log, err := readTrace(a, *file)
 	if err != nil {
 		return err
 	}
 	if s.host.host == onCluster {
-		return badFlag("replay", "%s is of real processes, whose timers run out when they do: parley trace show shows it",
+		return parley.FlagErrorf("replay", "%s is of real processes, whose timers run out when they do: parley trace "+
+			"show shows it",
 			*file)
 	}
 	again := sim.Replay{Protocol: s.Protocol, Signer: s.Signer(), Clocks: s.Plan.Clocks, Stepped: h.Facts.Stepped}
@@ -79,18 +82,18 @@ func (a *app) replayTrace(args []string) error {
 	s.args = []string{"--replay=" + *file}
 	r := newReport(s, log, h.Facts)
 	if *asJSON {
-		return r.finish(r.writeJSON(a.out))
+		return r.finish(r.writeJSON(a.Out))
 	}
-	v, err := newView(r, s, log, view, a.width(view.width), func(id parley.ID) parley.Tree {
+	v, err := newView(r, s, log, view, a.Width(view.width), func(id parley.ID) parley.Tree {
 		return s.Protocol.Tree(replay(s, log, id))
 	})
 	if err != nil {
 		return err
 	}
-	if err := v.print(a.out); err != nil {
+	if err := v.print(a.Out); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "replayed: %s of correct processes, each with what the trace says came of it\n",
+	_, err = fmt.Fprintf(a.Out, "replayed: %s of correct processes, each with what the trace says came of it\n",
 		draw.Count(uint64(steps), "step", "steps"))
 	return r.finish(err)
 }

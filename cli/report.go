@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/agreement/problem"
+	"parley/cli/console"
 	"parley/internal/draw"
 	"parley/trace"
 )
@@ -72,12 +73,12 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	}
 	header := s.header(facts)
 	h := log.History(header)
-	h.Naming = s.names.full
+	h.Naming = s.names.Full
 	for id, how := range s.Faulty {
-		r.Faulty[s.names.full(id)] = how.Name
+		r.Faulty[s.names.Full(id)] = how.Name
 	}
 	for id, v := range s.Values {
-		r.Values[s.names.full(id)] = parley.Printable(v)
+		r.Values[s.names.Full(id)] = parley.Printable(v)
 	}
 	r.count(p, h)
 	for _, e := range log.Events {
@@ -90,7 +91,7 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	}
 	r.happened(p, h)
 	for id, v := range problem.Decisions(h) {
-		r.Decisions[s.names.full(id)] = parley.Printable(v)
+		r.Decisions[s.names.Full(id)] = parley.Printable(v)
 	}
 	r.history = h
 	r.judge(p, h, header.Assumptions(p, h))
@@ -216,7 +217,7 @@ func (r *report) writeJSON(w io.Writer) error {
 // finish turns a broken promise into the exit status.
 func (r *report) finish(err error) error {
 	if err == nil && r.violated {
-		return statusError(violated)
+		return console.ExitError(console.Violated)
 	}
 	return err
 }

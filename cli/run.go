@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/faulty"
 	"parley/trace"
 )
@@ -23,7 +24,7 @@ type runFlags struct {
 	fs    *pflag.FlagSet
 	build func(parley.Naming) (parley.Protocol, error)
 
-	names      names
+	names      console.Names
 	faulty     string
 	values     string
 	seed       uint64
@@ -61,7 +62,7 @@ func (v *viewFlags) declare(fs *pflag.FlagSet) {
 
 // newRunFlags declares the flags for one protocol.
 func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
-	f := &runFlags{name: p.Name, fs: fs, names: article}
+	f := &runFlags{name: p.Name, fs: fs, names: console.Article}
 	fs.Usage = func() {} // who asks for help gets that of the command
 	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	f.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
@@ -96,8 +97,8 @@ func flagNames(fs *pflag.FlagSet) []string {
 	return all
 }
 
-// run is "parley run".
-func (a *app) run() *cobra.Command {
+// runCommand is "parley run".
+func runCommand(a *console.App) *cobra.Command {
 	run := &cobra.Command{
 		Use:   "run PROTOCOL | run --scenario FILE",
 		Short: "Run a protocol and show what happened",
@@ -116,19 +117,19 @@ func (a *app) run() *cobra.Command {
 			case len(args) > 0 && (args[0] == "--help" || args[0] == "-h"):
 				return cmd.Help()
 			case len(args) > 0 && args[0] != "" && args[0][0] != '-':
-				_, err := a.find(args[0])
+				_, err := a.Find(args[0])
 				return err
 			}
-			return a.runScenario(cmd, args)
+			return runScenario(a, cmd, args)
 		},
 	}
-	for _, p := range a.protocols {
-		run.AddCommand(a.runOne(p))
+	for _, p := range a.Protocols {
+		run.AddCommand(runOne(a, p))
 	}
 	return run
 }
 
-func (a *app) runOne(p parley.Protocol) *cobra.Command {
+func runOne(a *console.App, p parley.Protocol) *cobra.Command {
 	var behaviours []string
 	for _, b := range faulty.Named() {
 		behaviours = append(behaviours, b.Name)
@@ -148,13 +149,13 @@ func (a *app) runOne(p parley.Protocol) *cobra.Command {
 	f := newRunFlags(p, cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if f.scenario == "" {
-			return a.execute(f)
+			return execute(a, f)
 		}
 		s, err := readScenario(f.scenario)
 		if err != nil {
 			return err
 		}
-		return a.executeScenario(s, f)
+		return executeScenario(a, s, f)
 	}
 	return cmd
 }
@@ -194,12 +195,12 @@ func scenarioOf(args []string) string {
 }
 
 // protocolOf is the protocol that a file names.
-func (a *app) protocolOf(s *scenarioFile) (parley.Protocol, error) {
+func protocolOf(a *console.App, s *scenarioFile) (parley.Protocol, error) {
 	name, err := s.protocol()
 	if err != nil {
 		return parley.Protocol{}, err
 	}
-	p, err := a.find(name)
+	p, err := a.Find(name)
 	if err != nil {
 		err = s.at("protocol", err)
 	}
@@ -207,16 +208,16 @@ func (a *app) protocolOf(s *scenarioFile) (parley.Protocol, error) {
 }
 
 // runScenario runs the protocol that the file of --scenario names.
-func (a *app) runScenario(cmd *cobra.Command, args []string) error {
+func runScenario(a *console.App, cmd *cobra.Command, args []string) error {
 	file := scenarioOf(args)
 	if file == "" {
-		return oneOf(cmd, nil)
+		return console.OneOf(cmd, nil)
 	}
 	s, err := readScenario(file)
 	if err != nil {
 		return err
 	}
-	p, err := a.protocolOf(s)
+	p, err := protocolOf(a, s)
 	if err != nil {
 		return err
 	}
@@ -233,21 +234,22 @@ func (a *app) runScenario(cmd *cobra.Command, args []string) error {
 	case f.fs.NArg() > 0:
 		return fmt.Errorf("parley run: %q was not expected", f.fs.Arg(0))
 	}
-	return a.executeScenario(s, f)
+	return executeScenario(a, s, f)
 }
 
 // executeScenario runs with the file's flags. An error about a flag that the
 // file sets names the line.
-func (a *app) executeScenario(s *scenarioFile, f *runFlags) error {
+func executeScenario(a *console.App, s *scenarioFile, f *runFlags) error {
 	if err := s.apply(f); err != nil {
 		return err
 	}
-	return s.about(a.execute(f))
+	return s.about(execute(a, f))
 }
 
 // execute makes the run, writes what is to be written and prints the report.
-func (a *app) execute(f *runFlags) error {
-	report, err := a.reportTo(f.json, outputFile{"trace", f.traceTo}, outputFile{"svg", f.svg})
+func execute(a *console.App, f *runFlags) error {
+	report, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg",
+		Name: f.svg})
 	if err != nil {
 		return err
 	}
@@ -255,14 +257,14 @@ func (a *app) execute(f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	stop := a.busy()
+	stop := a.Busy()
 	log, facts, tree, err := s.run()
 	stop()
 	if err != nil {
 		return err
 	}
 	r := newReport(s, log, facts)
-	v, err := newView(r, s, log, f.view, a.width(f.view.width), tree)
+	v, err := newView(r, s, log, f.view, a.Width(f.view.width), tree)
 	if err != nil {
 		return err
 	}
@@ -271,17 +273,17 @@ func (a *app) execute(f *runFlags) error {
 		if err := trace.Write(&b, s.header(facts), log); err != nil {
 			return err
 		}
-		if err := a.writeFile(outputFile{"trace", f.traceTo}, b.Bytes()); err != nil {
+		if err := a.WriteFile(console.OutputFile{Flag: "trace", Name: f.traceTo}, b.Bytes()); err != nil {
 			return err
 		}
 	}
 	if f.svg != "" {
-		if err := a.writeFile(outputFile{"svg", f.svg}, v.svg()); err != nil {
+		if err := a.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, v.svg()); err != nil {
 			return err
 		}
 	}
 	if f.json {
-		return r.finish(r.writeJSON(a.out))
+		return r.finish(r.writeJSON(a.Out))
 	}
 	return r.finish(v.print(report))
 }

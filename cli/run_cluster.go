@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/cluster/lab"
 	"parley/faulty"
 	"parley/trace"
@@ -66,37 +67,37 @@ func (f *hostFlags) check(p parley.Protocol) error {
 	case onSim:
 		for _, flag := range []string{"round", "tick", "for"} {
 			if f.fs.Changed(flag) {
-				return badFlag(flag, "it is for --host cluster: the simulator's time is virtual")
+				return parley.FlagErrorf(flag, "it is for --host cluster: the simulator's time is virtual")
 			}
 		}
 		return nil
 	case onCluster:
 	default:
-		return badFlag("host", "%q: allowed are %s and %s", f.host, onSim, onCluster)
+		return parley.FlagErrorf("host", "%q: allowed are %s and %s", f.host, onSim, onCluster)
 	}
 	var err error
 	f.fs.Visit(func(g *pflag.Flag) {
 		if why, only := simulated[g.Name]; only && planHelp[g.Name] == g.Usage && err == nil {
-			err = badFlag(g.Name, "it is for the simulator, and not for --host cluster: %s", why)
+			err = parley.FlagErrorf(g.Name, "it is for the simulator, and not for --host cluster: %s", why)
 		}
 	})
 	switch {
 	case err != nil:
 		return err
 	case p.N > maxLocal:
-		return badFlag("n", "%d processes: allowed with --host cluster are 1 to %d", p.N, maxLocal)
+		return parley.FlagErrorf("n", "%d processes: allowed with --host cluster are 1 to %d", p.N, maxLocal)
 	case p.Timing == parley.Synchronous && f.fs.Changed("tick"):
-		return badFlag("tick", "%s has rounds: --round says how long they last", p.Name)
+		return parley.FlagErrorf("tick", "%s has rounds: --round says how long they last", p.Name)
 	case p.Timing != parley.Synchronous && f.fs.Changed("round"):
-		return badFlag("round", "%s has no rounds: --tick says how long a tick lasts", p.Name)
+		return parley.FlagErrorf("round", "%s has no rounds: --tick says how long a tick lasts", p.Name)
 	case f.round < 10*time.Millisecond || f.round > time.Hour:
-		return badFlag("round", "%s: allowed are 10ms to 1h", f.round)
+		return parley.FlagErrorf("round", "%s: allowed are 10ms to 1h", f.round)
 	case f.tick < time.Microsecond || f.tick > time.Second:
-		return badFlag("tick", "%s: allowed are 1µs to 1s", f.tick)
+		return parley.FlagErrorf("tick", "%s: allowed are 1µs to 1s", f.tick)
 	case f.fs.Changed("for") && (f.span <= 0 || f.span > 24*time.Hour):
-		return badFlag("for", "%s: allowed are times up to 24h", f.span)
+		return parley.FlagErrorf("for", "%s: allowed are times up to 24h", f.span)
 	case f.fs.Changed("signatures") && f.fs.Lookup("signatures").Value.String() != "ed25519":
-		return badFlag("signatures", "real processes sign with ed25519 keys of their own")
+		return parley.FlagErrorf("signatures", "real processes sign with ed25519 keys of their own")
 	}
 	return nil
 }
@@ -229,12 +230,13 @@ func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 	h, log, err := s.lab(dir).Do(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, h.Facts, &endedError{interrupted, errors.New("it was interrupted")}
+		return nil, h.Facts, console.EndWith(console.Interrupted, errors.New("it was interrupted"))
 	case err != nil:
 		return nil, h.Facts, err
 	case !h.Facts.Over:
-		return nil, h.Facts, &endedError{unfinished, fmt.Errorf("something is still due after %s: --for says how long "+
-			"to watch, and --tick how fast time goes", limit)}
+		return nil, h.Facts, console.EndWith(console.Unfinished, fmt.Errorf("something is still due after %s: --for "+
+			"says how long "+
+			"to watch, and --tick how fast time goes", limit))
 	}
 	return log, h.Facts, nil
 }
@@ -278,25 +280,25 @@ func startChild(ctx context.Context, id parley.ID, args ...string) (*lab.Child, 
 	}, nil
 }
 
-// member is "parley member", which is not for people: a process of a run.
-func (a *app) member() *cobra.Command {
+// memberCommand is "parley member", which is not for people: a process of a run.
+func memberCommand(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "member", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(_ *cobra.Command, _ []string) error { return a.serveMember(os.Stdin, a.out) },
+		RunE: func(_ *cobra.Command, _ []string) error { return serveMember(a, os.Stdin, a.Out) },
 	}
 }
 
 // serveMember is a process of a run.
-func (a *app) serveMember(in io.Reader, out io.Writer) error {
+func serveMember(a *console.App, in io.Reader, out io.Writer) error {
 	signal.Ignore(os.Interrupt) // Ctrl-C goes to who started it as well, who ends it
-	return lab.Serve(in, out, a.machine)
+	return lab.Serve(in, out, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
 }
 
-// machine makes the machine of a process, which lies if it is to.
-func (a *app) machine(of lab.Spec) (parley.Machine, error) {
+// machineOf makes the machine of a process, which lies if it is to.
+func machineOf(a *console.App, of lab.Spec) (parley.Machine, error) {
 	h := of.Header
 	h.Node = nil
-	s, err := a.remake(h)
+	s, err := remake(a, h)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/catalog"
+	"parley/cli/console"
 	"parley/cluster/lab"
 	net "parley/cluster/link/memory"
 	"parley/trace"
@@ -21,7 +22,7 @@ import (
 
 // inside starts processes of a run inside this one, on a network in memory. One that is
 // stopped is cut off from the n others until it goes on.
-func (a *app) inside(network *net.Network, n int) func(context.Context, parley.ID) (*lab.Child, error) {
+func inside(a *console.App, network *net.Network, n int) func(context.Context, parley.ID) (*lab.Child, error) {
 	return func(_ context.Context, id parley.ID) (*lab.Child, error) {
 		hear, in := io.Pipe()
 		out, say := io.Pipe()
@@ -39,7 +40,7 @@ func (a *app) inside(network *net.Network, n int) func(context.Context, parley.I
 			}
 		}
 		go func() {
-			err := lab.ServeOn(network.Host(id.String()), hear, say, a.machine)
+			err := lab.ServeOn(network.Host(id.String()), hear, say, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
 			_ = hear.Close()
 			_ = say.CloseWithError(err)
 		}()
@@ -72,7 +73,7 @@ func (f *runFlags) onLinks(ctx context.Context, dir string) (r *report, received
 		return nil, 0, err
 	}
 	run := s.lab(dir)
-	run.Start = (&app{protocols: catalog.All()}).inside(net.New(net.Options{}), s.Protocol.N)
+	run.Start = inside((&console.App{Protocols: catalog.All()}), net.New(net.Options{}), s.Protocol.N)
 	run.Limit = 10 * time.Minute
 	h, log, err := run.Do(ctx)
 	if err != nil {

@@ -2,7 +2,9 @@
 
 package cli
 
-import "syscall"
+import (
+	"syscall"
+)
 
 // The signals that hold a process of a run and let it go on.
 const (

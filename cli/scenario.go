@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/scenario"
 )
 
@@ -244,7 +245,7 @@ func (s *scenarioFile) apply(f *runFlags) error {
 			err := f.fs.Set(e.key, e.value)
 			var bad *pflag.InvalidValueError
 			if errors.As(err, &bad) {
-				err = valueError(bad)
+				err = console.ValueError(bad)
 			}
 			if err != nil {
 				return s.at(e.key, err)

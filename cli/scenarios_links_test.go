@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/catalog"
+	"parley/cli/console"
 	"parley/internal/scenario"
 )
 
@@ -67,7 +68,7 @@ func scenarioOnLinks(t *testing.T, file string, flags []string) (r *report) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := (&app{protocols: catalog.All()}).protocolOf(s)
+	p, err := protocolOf((&console.App{Protocols: catalog.All()}), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestScenariosOnClusterAreRefusedAsDocumented(t *testing.T) {
 	if !found || len(documented) != strings.Count(table, "\n")+1 {
 		t.Fatalf("the table has other lines than key and reason:\n%s", table)
 	}
-	p, err := (&app{protocols: catalog.All()}).find("timestamp")
+	p, err := (&console.App{Protocols: catalog.All()}).Find("timestamp")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/faulty"
 	"parley/internal/bench"
 	"parley/internal/draw"
@@ -23,7 +24,7 @@ import (
 type setup struct {
 	run.Spec          // its plan leaves nothing open
 	open     run.Plan // as it was given
-	names    names
+	names    console.Names
 	args     []string // what makes the same run again
 	host     hostFlags
 }
@@ -36,12 +37,12 @@ func (f *runFlags) naming(text string) (parley.ID, error) {
 			return 0, err
 		}
 	}
-	return f.names.parse(text, n)
+	return f.names.Parse(text, n)
 }
 
 // setup checks the flags and makes a run of them.
 func (f *runFlags) setup() (setup, error) {
-	s := setup{Spec: run.Spec{Seed: f.seed, Name: f.names.full}, names: f.names}
+	s := setup{Spec: run.Spec{Seed: f.seed, Name: f.names.Full}, names: f.names}
 	if err := f.view.check(); err != nil {
 		return s, err
 	}
@@ -94,7 +95,7 @@ func (f *runFlags) setup() (setup, error) {
 func (s *setup) spare(f *runFlags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
-			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.names.full(c.At)))
+			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.names.Full(c.At)))
 		}
 	}
 	// order: a set has none
@@ -154,7 +155,7 @@ func (f *runFlags) args() []string {
 }
 
 // parseFaulty reads 1=twofaced,5=flip.
-func parseFaulty(text string, k names, p parley.Protocol) (map[parley.ID]faulty.Behaviour, error) {
+func parseFaulty(text string, k console.Names, p parley.Protocol) (map[parley.ID]faulty.Behaviour, error) {
 	out := make(map[parley.ID]faulty.Behaviour)
 	if text == "" {
 		return out, nil
@@ -164,12 +165,12 @@ func parseFaulty(text string, k names, p parley.Protocol) (map[parley.ID]faulty.
 		if !ok {
 			return nil, fmt.Errorf("%q: PROCESS=BEHAVIOUR was expected, as in 1=twofaced", part)
 		}
-		id, err := k.parse(who, p.N)
+		id, err := k.Parse(who, p.N)
 		if err != nil {
 			return nil, err
 		}
 		if _, twice := out[id]; twice {
-			return nil, fmt.Errorf("%s is named twice", k.full(id))
+			return nil, fmt.Errorf("%s is named twice", k.Full(id))
 		}
 		if out[id], err = behaviourOf(how, p); err != nil {
 			return nil, err

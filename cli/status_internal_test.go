@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/catalog"
+	"parley/cli/console"
 )
 
 // leaves are the commands below one that do something, by their words.
@@ -26,18 +27,18 @@ func leaves(cmd *cobra.Command, words ...string) (all [][]string) {
 // Every command ends with 0 if it is asked for help, and with 2 if it is given what it does
 // not know.
 func TestStatusOfEveryCommand(t *testing.T) {
-	a := &app{protocols: catalog.All()[:3]}
-	commands := leaves(a.root())
+	a := &console.App{Protocols: catalog.All()[:3]}
+	commands := leaves(rootCommand(a))
 	if len(commands) < 40 {
 		t.Fatalf("%d commands: %v", len(commands), commands)
 	}
 	for _, words := range commands {
-		for arg, want := range map[string]int{"--help": fine, "--nonesuch": usage} {
+		for arg, want := range map[string]int{"--help": console.Fine, "--nonesuch": console.Usage} {
 			if words[0] == "completion" || words[0] == "help" {
 				continue // they are the library's
 			}
 			var out, stderr bytes.Buffer
-			if status := Run(a.protocols, append(words[:len(words):len(words)], arg), &out, &stderr); status != want {
+			if status := Run(a.Protocols, append(words[:len(words):len(words)], arg), &out, &stderr); status != want {
 				t.Errorf("%s %s: got status %d, want %d\n%s", strings.Join(words, " "), arg, status, want, &stderr)
 			}
 		}
@@ -58,8 +59,8 @@ func TestStatusWithoutAnswer(t *testing.T) {
 	} {
 		var out, stderr bytes.Buffer
 		args := append(strings.Fields(line), "--dir", dir, "--timeout", "500ms")
-		if status := Run(catalog.All(), args, &out, &stderr); status != unfinished || stderr.Len() == 0 {
-			t.Errorf("%s: got status %d, want %d\n%s%s", line, status, unfinished, &out, &stderr)
+		if status := Run(catalog.All(), args, &out, &stderr); status != console.Unfinished || stderr.Len() == 0 {
+			t.Errorf("%s: got status %d, want %d\n%s%s", line, status, console.Unfinished, &out, &stderr)
 		}
 	}
 }
@@ -71,14 +72,14 @@ func TestStatusTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var help bytes.Buffer
-	if status := Run(catalog.All(), []string{"--help"}, &help, &help); status != fine {
+	if status := Run(catalog.All(), []string{"--help"}, &help, &help); status != console.Fine {
 		t.Fatal(status)
 	}
-	for _, s := range statuses {
-		if row := fmt.Sprintf("| %d | %s", s.status, s.means); !strings.Contains(strings.ReplaceAll(string(b), "*", ""), row) {
+	for _, s := range console.Statuses {
+		if row := fmt.Sprintf("| %d | %s", s.Status, s.Means); !strings.Contains(strings.ReplaceAll(string(b), "*", ""), row) {
 			t.Errorf("the README has no row %q", row)
 		}
-		if row := fmt.Sprintf("%3d  %s\n", s.status, s.means); !strings.Contains(help.String(), row) {
+		if row := fmt.Sprintf("%3d  %s\n", s.Status, s.Means); !strings.Contains(help.String(), row) {
 			t.Errorf("parley --help has no row %q", row)
 		}
 	}

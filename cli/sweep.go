@@ -18,12 +18,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/draw"
 	"parley/run"
 )
 
-// sweep is "parley sweep".
-func (a *app) sweep() *cobra.Command {
+// sweepCommand is "parley sweep".
+func sweepCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Run a scenario with many seeds and look for a broken promise",
@@ -39,7 +40,7 @@ func (a *app) sweep() *cobra.Command {
 			if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
 				return cmd.Help()
 			}
-			err := a.runSweep(cmd.Context(), args)
+			err := runSweep(cmd.Context(), a, args)
 			if errors.Is(err, pflag.ErrHelp) {
 				return cmd.Help()
 			}
@@ -66,15 +67,15 @@ func (o *sweepFlags) declare(fs *pflag.FlagSet) {
 	fs.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many runs at a time")
 }
 
-// swept is what a sweep is of: a protocol, or a file that names one.
-func (a *app) swept(args []string) (p parley.Protocol, file *scenarioFile, rest []string, err error) {
+// sweptBy is what a sweep is of: a protocol, or a file that names one.
+func sweptBy(a *console.App, args []string) (p parley.Protocol, file *scenarioFile, rest []string, err error) {
 	name, rest := args[0], args[1:]
 	if strings.HasPrefix(name, "-") {
 		if name, rest = scenarioOf(args), args; name == "" {
 			return p, nil, nil, errors.New("parley sweep: a PROTOCOL or a FILE comes first, and then flags")
 		}
 	}
-	p, err = a.find(name)
+	p, err = a.Find(name)
 	if err == nil {
 		if name = scenarioOf(rest); name == "" {
 			return p, nil, rest, nil
@@ -86,14 +87,14 @@ func (a *app) swept(args []string) (p parley.Protocol, file *scenarioFile, rest 
 		return p, nil, nil, err
 	}
 	if file, err = readScenario(name); err == nil {
-		p, err = a.protocolOf(file)
+		p, err = protocolOf(a, file)
 	}
 	return p, file, rest, err
 }
 
 // runSweep reads the command line, which begins with a protocol or a file.
-func (a *app) runSweep(ctx context.Context, args []string) error {
-	p, file, rest, err := a.swept(args)
+func runSweep(ctx context.Context, a *console.App, args []string) error {
+	p, file, rest, err := sweptBy(a, args)
 	if err != nil {
 		return err
 	}
@@ -138,15 +139,15 @@ func (a *app) runSweep(ctx context.Context, args []string) error {
 	}
 	base, err := f.setup()
 	if err == nil && base.host.host != onSim {
-		err = badFlag("host", "a sweep is of simulated runs")
+		err = parley.FlagErrorf("host", "a sweep is of simulated runs")
 	}
 	if err != nil {
 		return file.about(err)
 	}
-	ctx, release := interruptible(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, release := console.Interruptible(ctx, os.Interrupt, syscall.SIGTERM)
 	defer release()
 	s := &sweeping{
-		app: a, ctx: ctx, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last,
+		App: a, ctx: ctx, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last,
 	}
 	if err := s.run(); err != nil {
 		return err
@@ -157,17 +158,17 @@ func (a *app) runSweep(ctx context.Context, args []string) error {
 // finish prints what was counted, and returns the exit status.
 func (s *sweeping) finish() (err error) {
 	if s.flags.json {
-		enc := json.NewEncoder(s.out)
+		enc := json.NewEncoder(s.Out)
 		enc.SetIndent("", "  ")
 		err = enc.Encode(s.summary())
 	} else {
-		err = s.print(s.out)
+		err = s.print(s.Out)
 	}
 	switch {
 	case err == nil && len(s.found) > 0:
-		return statusError(violated)
+		return console.ExitError(console.Violated)
 	case err == nil && s.ctx.Err() != nil:
-		return statusError(interrupted)
+		return console.ExitError(console.Interrupted)
 	}
 	return err
 }
@@ -205,7 +206,7 @@ func (s *sweeping) summary() any {
 // print writes the outcome for people.
 func (s *sweeping) print(w io.Writer) error {
 	var b strings.Builder
-	width := s.width(s.flags.view.width)
+	width := s.Width(s.flags.view.width)
 	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.Protocol.Name, s.first, s.last,
 		draw.Count(s.Runs, "run", "runs"), s.wall.Seconds())
 	if s.ctx.Err() != nil {
@@ -242,9 +243,9 @@ func (s *sweeping) print(w io.Writer) error {
 			break
 		}
 		fmt.Fprintf(&b, "\n%s\n%s\n", draw.Fold(fmt.Sprintf("seed %d breaks %s: %s", f.Seed, f.Property, f.How), width),
-			command("  again: ", f.Again, width))
+			console.Command("  again: ", f.Again, width))
 		if len(f.Least) > 0 {
-			fmt.Fprintln(&b, command("  least: ", f.Least, width))
+			fmt.Fprintln(&b, console.Command("  least: ", f.Least, width))
 		}
 	}
 	if len(s.found) == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"parley/cli/console"
 	"parley/internal/draw"
 	"parley/internal/scenario"
 	"parley/run"
@@ -29,7 +30,7 @@ type broken struct {
 
 // sweeping is a sweep at work.
 type sweeping struct {
-	*app
+	*console.App
 	ctx         context.Context // the runs that were made by its end are counted
 	flags       *runFlags
 	base        setup
@@ -88,12 +89,12 @@ func (s *sweeping) drawnArgs(of run.Spec) []string {
 	})
 	var liars []string
 	for _, id := range slices.Sorted(maps.Keys(of.Faulty)) {
-		liars = append(liars, s.base.names.bare(id)+"="+of.Faulty[id].Name)
+		liars = append(liars, s.base.names.Bare(id)+"="+of.Faulty[id].Name)
 	}
 	if len(liars) > 0 {
 		args = append(args, "--faulty="+strings.Join(liars, ","))
 	}
-	for _, set := range scenario.Flags(of.Plan, of.Protocol, s.base.names.bare) {
+	for _, set := range scenario.Flags(of.Plan, of.Protocol, s.base.names.Bare) {
 		args = append(args, "--"+set)
 	}
 	return append(args, "--seed="+strconv.FormatUint(of.Seed, 10))
@@ -101,7 +102,7 @@ func (s *sweeping) drawnArgs(of run.Spec) []string {
 
 // progress says twice a second how far the sweep is, if there is a terminal.
 func (s *sweeping) progress(began time.Time) (stop func()) {
-	f, ok := s.err.(*os.File)
+	f, ok := s.Err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return func() {}
 	}

@@ -13,15 +13,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/draw"
 	"parley/sim"
 	"parley/trace"
 )
 
-// trace is "parley trace".
-func (a *app) trace() *cobra.Command {
+// traceCommand is "parley trace".
+func traceCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace", Short: "Look at the traces that run writes", Args: cobra.ArbitraryArgs, RunE: oneOf,
+		Use: "trace", Short: "Look at the traces that run writes", Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +
 			"  parley trace diff run.jsonl run.jsonl",
 	}
@@ -41,19 +42,19 @@ func (a *app) trace() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.showTraces(args, view, nodes)
+			return showTraces(a, args, view, nodes)
 		},
 	}
 	view.declare(show.Flags())
 	show.Flags().BoolVar(&nodes.asJSON, "json", false, "print one JSON object")
 	show.Flags().StringVar(&nodes.machine, "machine", "", "of nodes, show this machine, such as group/news")
 	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "of a stream of agreements, show this slot (0: the first decided on)")
-	cmd.AddCommand(show, a.diff())
+	cmd.AddCommand(show, diffCommand(a))
 	return cmd
 }
 
 // showTraces shows what run wrote, or what nodes did.
-func (a *app) showTraces(args []string, view viewFlags, nodes nodeFlags) error {
+func showTraces(a *console.App, args []string, view viewFlags, nodes nodeFlags) error {
 	if err := view.check(); err != nil {
 		return err
 	}
@@ -62,12 +63,12 @@ func (a *app) showTraces(args []string, view viewFlags, nodes nodeFlags) error {
 		if err != nil {
 			return err
 		}
-		return a.showNodes(traces, view, nodes)
+		return showNodes(a, traces, view, nodes)
 	}
 	if nodes.machine != "" || nodes.slot != 0 {
-		return badFlag("machine", "%s is not the trace of a node", args[0])
+		return parley.FlagErrorf("machine", "%s is not the trace of a node", args[0])
 	}
-	return a.showTrace(args[0], view, nodes.asJSON)
+	return showTrace(a, args[0], view, nodes.asJSON)
 }
 
 // ofNode tells whether a file begins like the trace of a node.
@@ -82,8 +83,8 @@ func ofNode(file string) bool {
 	return json.Unmarshal(line, &h) == nil && h.Node != nil
 }
 
-func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {
-	h, s, log, err := a.readTrace(file)
+func showTrace(a *console.App, file string, flags viewFlags, asJSON bool) error {
+	h, s, log, err := readTrace(a, file)
 	if err != nil {
 		return err
 	}
@@ -95,19 +96,19 @@ func (a *app) showTrace(file string, flags viewFlags, asJSON bool) error {
 	}
 	r := newReport(s, log, h.Facts)
 	if asJSON {
-		return r.finish(r.writeJSON(a.out))
+		return r.finish(r.writeJSON(a.Out))
 	}
-	v, err := newView(r, s, log, flags, a.width(flags.width), func(id parley.ID) parley.Tree {
+	v, err := newView(r, s, log, flags, a.Width(flags.width), func(id parley.ID) parley.Tree {
 		return s.Protocol.Tree(replay(s, log, id))
 	})
 	if err != nil {
 		return err
 	}
-	return r.finish(v.print(a.out))
+	return r.finish(v.print(a.Out))
 }
 
 // readTrace reads a trace and makes the setup of its run again.
-func (a *app) readTrace(file string) (trace.Header, setup, *trace.Log, error) {
+func readTrace(a *console.App, file string) (trace.Header, setup, *trace.Log, error) {
 	in, err := os.Open(file)
 	if err != nil {
 		return trace.Header{}, setup{}, nil, err
@@ -118,15 +119,15 @@ func (a *app) readTrace(file string) (trace.Header, setup, *trace.Log, error) {
 		// The reader's errors begin with the line.
 		return h, setup{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
 	}
-	s, err := a.remake(h)
+	s, err := remake(a, h)
 	if err != nil {
 		err = fmt.Errorf("%s:1: %w", file, err)
 	}
 	return h, s, log, err
 }
 
-// diff is "parley trace diff".
-func (a *app) diff() *cobra.Command {
+// diffCommand is "parley trace diff".
+func diffCommand(a *console.App) *cobra.Command {
 	context := 5
 	cmd := &cobra.Command{
 		Use:   "diff FILE FILE",
@@ -136,7 +137,7 @@ func (a *app) diff() *cobra.Command {
 		Example: "  parley trace diff run.jsonl run.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("%s: two FILEs were expected, and %s given", cmd.CommandPath(), number(len(args)))
+				return fmt.Errorf("%s: two FILEs were expected, and %s given", cmd.CommandPath(), console.Given(len(args)))
 			}
 			return nil
 		},
@@ -144,46 +145,46 @@ func (a *app) diff() *cobra.Command {
 			if context < 0 || context > 1000 {
 				return parley.FlagErrorf("context", "%d: allowed are 0 to 1000", context)
 			}
-			return a.showDiff(args[0], args[1], context)
+			return showDiff(a, args[0], args[1], context)
 		},
 	}
 	cmd.Flags().IntVar(&context, "context", context, "how many `events` to show before and after")
 	return cmd
 }
 
-func (a *app) showDiff(first, second string, context int) error {
-	h1, s1, log1, err := a.readTrace(first)
+func showDiff(a *console.App, first, second string, context int) error {
+	h1, s1, log1, err := readTrace(a, first)
 	if err != nil {
 		return err
 	}
-	h2, s2, log2, err := a.readTrace(second)
+	h2, s2, log2, err := readTrace(a, second)
 	if err != nil {
 		return err
 	}
 	if !slices.Equal(h1.Args, h2.Args) {
-		fmt.Fprintf(a.out, "they are traces of different runs:\n%s\n%s\n",
-			command("- ", h1.Args, a.width(0)), command("+ ", h2.Args, a.width(0)))
+		fmt.Fprintf(a.Out, "they are traces of different runs:\n%s\n%s\n",
+			console.Command("- ", h1.Args, a.Width(0)), console.Command("+ ", h2.Args, a.Width(0)))
 	}
 	parting := trace.Diff(log1, log2, context)
 	if parting == nil {
-		fmt.Fprintf(a.out, "the same %s events\n", draw.Number(log1.Len()))
+		fmt.Fprintf(a.Out, "the same %s events\n", draw.Number(log1.Len()))
 		return nil
 	}
-	fmt.Fprintln(a.out, parting)
+	fmt.Fprintln(a.Out, parting)
 	write := func(mark string, s setup, events []trace.Event) {
 		for _, e := range events {
-			fmt.Fprintln(a.out, mark+draw.Event(s.Protocol, draw.Style{Width: a.width(0) - 2, Name: s.names.full}, e))
+			fmt.Fprintln(a.Out, mark+draw.Event(s.Protocol, draw.Style{Width: a.Width(0) - 2, Name: s.names.Full}, e))
 		}
 	}
 	write("  ", s1, parting.Common)
 	write("- ", s1, parting.A)
 	write("+ ", s2, parting.B)
-	return statusError(violated)
+	return console.ExitError(console.Violated)
 }
 
 // remake makes the setup of a trace again from its header.
-func (a *app) remake(h trace.Header) (setup, error) {
-	p, err := a.find(h.Protocol)
+func remake(a *console.App, h trace.Header) (setup, error) {
+	p, err := a.Find(h.Protocol)
 	if err != nil {
 		return setup{}, err
 	}

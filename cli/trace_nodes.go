@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/audit"
 	"parley/faulty"
@@ -24,7 +25,7 @@ type nodeFlags struct {
 }
 
 // showNodes shows the traces of nodes as one, of one machine.
-func (a *app) showNodes(traces []trace.Trace, view viewFlags, f nodeFlags) error {
+func showNodes(a *console.App, traces []trace.Trace, view viewFlags, f nodeFlags) error {
 	mine, err := ofMachine(traces, f.machine)
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func (a *app) showNodes(traces []trace.Trace, view viewFlags, f nodeFlags) error
 	if err != nil {
 		return err
 	}
-	s := setup{names: article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behaviour)}}
+	s := setup{names: console.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behaviour)}}
 	for _, t := range mine {
 		if node := t.Header.Node; node.Lies != "" {
 			s.Faulty[parley.ID(node.Self)] = faulty.Behaviour{Name: node.Lies, Model: parley.SignedByzantineFaults}
@@ -46,23 +47,23 @@ func (a *app) showNodes(traces []trace.Trace, view viewFlags, f nodeFlags) error
 			return err
 		}
 	} else if f.slot != 0 {
-		return badFlag("slot", "%s is no stream of agreements", w.Header.Node.Machine)
+		return parley.FlagErrorf("slot", "%s is no stream of agreements", w.Header.Node.Machine)
 	} else if s.Protocol, ok = cluster.GroupProtocol(w.Header); !ok {
-		if s.Protocol, err = audit.Protocols(a.protocols, a.namingOf)(w.Header); err != nil {
+		if s.Protocol, err = audit.Protocols(a.Protocols, namingOf)(w.Header); err != nil {
 			return err
 		}
 	}
 	s.Protocol.Tree = nil // the events of one slot do not make its machines again
 	r := newReport(s, log, w.Header.Facts)
 	if f.asJSON {
-		return r.finish(r.writeJSON(a.out))
+		return r.finish(r.writeJSON(a.Out))
 	}
-	v, err := newView(r, s, log, view, a.width(view.width), nil)
+	v, err := newView(r, s, log, view, a.Width(view.width), nil)
 	if err != nil {
 		return err
 	}
 	v.heading = nodesHeading(w, f.slot)
-	return r.finish(v.print(a.out))
+	return r.finish(v.print(a.Out))
 }
 
 // nodesHeading says whose traces are shown.
@@ -77,7 +78,7 @@ func nodesHeading(w *trace.Whole, slot uint64) string {
 	}
 	var who []string
 	for id := range parley.ID(w.Header.N) {
-		one := article.full(id) + " is " + w.Header.Name(id)
+		one := console.Article.Full(id) + " is " + w.Header.Name(id)
 		switch {
 		case w.Liars.Has(id):
 			one += ", as the others heard it"
@@ -107,7 +108,7 @@ func ofMachine(traces []trace.Trace, machine string) ([]trace.Trace, error) {
 		return traces, nil
 	}
 	if len(all[machine]) == 0 {
-		return nil, badFlag("machine", "%q: allowed are %s", machine, names)
+		return nil, parley.FlagErrorf("machine", "%q: allowed are %s", machine, names)
 	}
 	return all[machine], nil
 }
@@ -145,7 +146,7 @@ func ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) {
 		now[e.ID] = out.Add(e)
 	}
 	if out.Len() == 0 {
-		return nil, 0, badFlag("slot", "there is no slot %d in these traces", slot)
+		return nil, 0, parley.FlagErrorf("slot", "there is no slot %d in these traces", slot)
 	}
 	return out, slot, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/cli/console"
 	"parley/internal/draw"
 	"parley/trace"
 )
@@ -48,7 +49,7 @@ func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int,
 	tree func(parley.ID) parley.Tree,
 ) (*view, error) {
 	v := &view{report: r, setup: s, log: log, flags: flags}
-	v.style = draw.Style{Width: width, Name: s.names.full}
+	v.style = draw.Style{Width: width, Name: s.names.Full}
 	for id := range s.Faulty {
 		v.style.Faulty.Add(id)
 	}
@@ -61,9 +62,9 @@ func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int,
 	if flags.tree == "" {
 		v.owner = v.firstWithTree()
 	} else {
-		id, err := s.names.parse(flags.tree, s.Protocol.N)
+		id, err := s.names.Parse(flags.tree, s.Protocol.N)
 		if err == nil && v.style.Faulty.Has(id) {
-			err = fmt.Errorf("%s is faulty: its tree means nothing", s.names.full(id))
+			err = fmt.Errorf("%s is faulty: its tree means nothing", s.names.Full(id))
 		}
 		if err != nil {
 			return nil, &parley.FlagError{Flag: "tree", Err: err}
@@ -144,7 +145,7 @@ func (v *view) title() string {
 	}
 	var who []string
 	for id := range v.style.Faulty.All() {
-		who = append(who, v.setup.names.full(id)+" ("+v.behaviour(id)+")")
+		who = append(who, v.setup.names.Full(id)+" ("+v.behaviour(id)+")")
 	}
 	text += "\nfaulty: " + strings.Join(who, ", ")
 	if len(who) > 1 && v.setup.host.host == onCluster {
@@ -156,7 +157,7 @@ func (v *view) title() string {
 // befell says what befalls the processes beside lies.
 func (v *view) befell() string {
 	var parts []string
-	for _, line := range v.setup.Plan.Describe(v.setup.names.full) {
+	for _, line := range v.setup.Plan.Describe(v.setup.names.Full) {
 		parts = append(parts, "\n  "+line)
 	}
 	return strings.Join(parts, "")
@@ -206,7 +207,7 @@ func (v *view) print(w io.Writer) error {
 	}
 	end = draw.Fold(end, v.style.Width) + "\n"
 	if v.heading == "" {
-		end += command("the same again: ", v.setup.args, v.style.Width) + "\n"
+		end += console.Command("the same again: ", v.setup.args, v.style.Width) + "\n"
 	}
 	parts = append(parts, end)
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
@@ -251,34 +252,6 @@ func (v *view) leftOut() string {
 	return "the messages are many and left out: --show messages shows them"
 }
 
-// command writes arguments of run as a shell takes them, with words in front. Lines
-// are broken between arguments, so that what is copied remains one command.
-func command(lead string, args []string, width int) string {
-	line := lead + "parley run"
-	var out strings.Builder
-	for _, arg := range args {
-		arg = quoted(arg)
-		if len(line)+1+len(arg)+2 > width {
-			out.WriteString(line + " \\\n")
-			line = "   "
-		}
-		line += " " + arg
-	}
-	return out.String() + line
-}
-
-// quoted writes an argument so that a shell reads it as one.
-func quoted(arg string) string {
-	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.ContainsRune("-_=,.:@/%+", c)
-	}
-	if arg != "" && strings.IndexFunc(arg, func(c rune) bool { return !plain(c) }) < 0 {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-}
-
 // refused counts, by reason, what correct processes were sent and did not accept.
 func (v *view) refused() string {
 	var parts []string
@@ -303,14 +276,14 @@ func (v *view) trees() []titled {
 	if v.tree == nil {
 		return nil
 	}
-	title := "The information tree of " + v.setup.names.full(v.owner)
+	title := "The information tree of " + v.setup.names.Full(v.owner)
 	if root := v.tree.Root(); len(root) > 0 {
 		return []titled{{v.tree, draw.TreeOptions{Style: v.style, Title: title}}}
 	}
 	var all []titled
 	_, _, sources := v.tree.Node(nil)
 	for _, id := range sources {
-		whose := v.setup.names.full(id)
+		whose := v.setup.names.Full(id)
 		of := title + " in the agreement on the value of " + whose
 		all = append(all, titled{subtree{v.tree, []parley.ID{id}}, draw.TreeOptions{
 			Style: v.style, Title: of, Root: "the entry of " + whose,

@@ -72,7 +72,8 @@ internal/conform       free    : core adapters faulty trace hosts protocols agre
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
 internal/bench/failover free   : core cluster cluster/cert cluster/link
-cli                    free    : core adapters faulty trace hosts problems parleytest tools
+cli/console            free    : core
+cli                    free    : core adapters faulty trace hosts problems parleytest tools cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/*             free    : core adapters faulty trace protocols hosts
 internal/tidy          free    :

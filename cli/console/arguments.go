@@ -1,0 +1,55 @@
+// Package console holds what all commands share: where they write, exit statuses, the names of
+// processes, checks of arguments, and output files.
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// OneOf is the Args of a command that has others below it and does nothing itself.
+func OneOf(cmd *cobra.Command, args []string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	given := "nothing"
+	if len(args) > 0 {
+		given = strconv.Quote(args[0])
+	}
+	return fmt.Errorf("parley %s: %s was given: allowed are %s", cmd.Name(), given, strings.Join(names, ", "))
+}
+
+// Exactly demands one argument by name.
+func Exactly(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s: one %s was expected, and %s given", cmd.CommandPath(), what, Given(len(args)))
+		}
+		return nil
+	}
+}
+
+// Needs demands so many arguments, of which the first is named.
+func Needs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return fmt.Errorf("%s: %s was expected, and %s given", cmd.CommandPath(), what, Given(len(args)))
+		}
+		return nil
+	}
+}
+
+// Given is how many arguments there are, with its verb.
+func Given(n int) string {
+	switch n {
+	case 0:
+		return "none is"
+	case 1:
+		return "only one is"
+	}
+	return fmt.Sprintf("%d are", n)
+}

@@ -1,0 +1,72 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"parley"
+)
+
+// App is what all commands share.
+type App struct {
+	Protocols []parley.Protocol
+	Out, Err  io.Writer
+}
+
+// Width is the width to fold to: the terminal's, or the one given, or 100.
+func (a *App) Width(given int) int {
+	if given > 0 {
+		return max(given, 20)
+	}
+	if f, ok := a.terminal(); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return max(w, 20)
+		}
+	}
+	return 100
+}
+
+// Busy says every two seconds that work goes on, if there is a terminal to say
+// it on, until the returned function is called.
+func (a *App) Busy() (stop func()) {
+	f, ok := a.Err.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for seconds := 2; ; seconds += 2 {
+			select {
+			case <-done:
+				if seconds > 2 {
+					fmt.Fprint(f, "\r\x1b[K")
+				}
+				return
+			case <-time.After(2 * time.Second):
+				fmt.Fprintf(f, "\rrunning, %d s", seconds)
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// Find returns the protocol of a name.
+func (a *App) Find(name string) (parley.Protocol, error) {
+	var all []string
+	for _, p := range a.Protocols {
+		if p.Name == name {
+			return p, nil
+		}
+		all = append(all, p.Name)
+	}
+	return parley.Protocol{}, fmt.Errorf("there is no protocol %q: allowed are %s", name, strings.Join(all, ", "))
+}

@@ -1,0 +1,39 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"parley"
+)
+
+// Plain puts an error on one line, and one about the value of a flag in words for who
+// gave it.
+func Plain(err error) string {
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) {
+		err = &parley.FlagError{Flag: bad.GetFlag().Name, Err: ValueError(bad)}
+	}
+	return strings.ReplaceAll(err.Error(), "\n", " ")
+}
+
+// ValueError says what value a flag was given and what was expected.
+func ValueError(bad *pflag.InvalidValueError) error {
+	want := bad.Unwrap().Error()
+	switch bad.GetFlag().Value.Type() {
+	case "bool":
+		want = "allowed are true and false"
+	case "int":
+		want = "a whole number was expected"
+	case "uint64", "uint32":
+		want = "a whole number from 0 on was expected"
+	case "duration":
+		want = "a time with its unit was expected, as in 100ms or 1.5s"
+	case "stringToString":
+		want = "NAME=VALUE was expected"
+	}
+	return fmt.Errorf("%q: %s", bad.GetValue(), want)
+}

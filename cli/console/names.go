@@ -1,0 +1,63 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+
+	"parley"
+)
+
+// Names is how processes are called: P1..Pn as in the article, or p0..pn-1 as
+// in the lecture.
+type Names string
+
+// The two ways of calling processes.
+const (
+	Article Names = "article"
+	Lecture Names = "lecture"
+)
+
+// Set and String and Type make names a flag.
+func (k *Names) Set(text string) error {
+	if Names(text) != Article && Names(text) != Lecture {
+		return fmt.Errorf("allowed are %s (P1..Pn) and %s (p0..pn-1)", Article, Lecture)
+	}
+	*k = Names(text)
+	return nil
+}
+
+func (k *Names) String() string { return string(*k) }
+
+// Type is what the help calls the value.
+func (k *Names) Type() string { return "article|lecture" }
+
+func (k Names) first() int {
+	if k == Article {
+		return 1
+	}
+	return 0
+}
+
+// Full is the name of a process: P1 or p0.
+func (k Names) Full(id parley.ID) string {
+	if k == Article {
+		return "P" + k.Bare(id)
+	}
+	return "p" + k.Bare(id)
+}
+
+// Bare is the number in the name, as it stands in a path.
+func (k Names) Bare(id parley.ID) string { return strconv.Itoa(int(id) + k.first()) }
+
+// Parse reads the name of one of n processes, whole or as a bare number.
+func (k Names) Parse(text string, n int) (parley.ID, error) {
+	digits := text
+	if len(text) > 1 && text[0] == k.Full(0)[0] {
+		digits = text[1:]
+	}
+	i, err := strconv.Atoi(digits)
+	if err != nil || strconv.Itoa(i) != digits || i < k.first() || i-k.first() >= n {
+		return 0, fmt.Errorf("%q is no process: allowed are %s to %s", text, k.Full(0), k.Full(parley.ID(n-1)))
+	}
+	return parley.ID(i - k.first()), nil
+}

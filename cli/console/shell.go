@@ -1,0 +1,33 @@
+package console
+
+import (
+	"strings"
+)
+
+// Command writes arguments of run as a shell takes them, with words in front. Lines
+// are broken between arguments, so that what is copied remains one command.
+func Command(lead string, args []string, width int) string {
+	line := lead + "parley run"
+	var out strings.Builder
+	for _, arg := range args {
+		arg = Quote(arg)
+		if len(line)+1+len(arg)+2 > width {
+			out.WriteString(line + " \\\n")
+			line = "   "
+		}
+		line += " " + arg
+	}
+	return out.String() + line
+}
+
+// Quote writes an argument so that a shell reads it as one.
+func Quote(arg string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("-_=,.:@/%+", c)
+	}
+	if arg != "" && strings.IndexFunc(arg, func(c rune) bool { return !plain(c) }) < 0 {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
