@@ -223,7 +223,7 @@ func TestSignsOnceInASlot(t *testing.T) {
 		opt := returning(Key{SM, 1, 0}, 4, seed)
 		r := recorder{sim.Ideal(seed), make(map[parley.ID]map[uint64][]string)}
 		opt.Signer = r
-		at := 8000 + parley.Tick(seed)*97
+		at := 8000 + parley.Tick(seed)*970
 		opt.Crashes = []sim.Crash{{At: 0, When: at, Effects: int(seed % 3), Back: 200}}
 		if seed%2 == 1 { // all at once
 			for id := range parley.ID(4) {
