@@ -16,8 +16,8 @@ import (
 const adminChannel = 2
 
 // diskTold tells another node where the disk of the sender stands. Seq: the life of the sender. Value: the number of
-// the last record on its disk, 0 if it has none. Its number is beyond those of package expel.
-const diskTold parley.Kind = 3
+// the last record on its disk, 0 if it has none.
+const diskTold = expel.Told + 1
 
 // expulsions are what the machine of package expel has decided.
 type expulsions struct {
@@ -83,10 +83,7 @@ func (n *Node) say(to parley.ID, m parley.Msg) {
 // heard takes what another node's admin says.
 func (n *Node) heard(from parley.ID, b []byte) error {
 	_, m, err := parley.Decode(b)
-	if err != nil {
-		return err
-	}
-	if m.Kind != diskTold {
+	if err != nil || m.Kind != diskTold {
 		return n.host.Frame(from, adminChannel, b)
 	}
 	n.lives.told(n.c.Members[from].Name, m.Seq, m.Value)

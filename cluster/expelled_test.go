@@ -23,7 +23,7 @@ func TestExpelledWhileItBegins(t *testing.T) {
 			}
 			for from := range parley.ID(2) {
 				err := n.heard(from+1, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expel.Told, Value: 7, Seq: uint64(seq)}))
-				if err != nil || n.admin.state() != Running {
+				if err != nil || n.admin.state() != Running || from == 0 && n.admin.shut.Load() != 0 {
 					t.Fatal(err, n.admin.state())
 				}
 			}

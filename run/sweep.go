@@ -103,7 +103,7 @@ type SweepReport struct {
 }
 
 // Sweep runs a spec once with each seed and counts what came of it. It stops at the first
-// breach, unless Options.All says otherwise, and when ctx ends; the report is then of the
+// breach, unless SweepOptions.All says otherwise, and when ctx ends; the report is then of the
 // runs that were made. Seeds are taken in batches, so that what is found does not depend on
 // which worker was quick.
 func Sweep(ctx context.Context, s Spec, seeds iter.Seq[uint64], o SweepOptions) (SweepReport, error) {

@@ -58,10 +58,10 @@ func Over(name string) (Agreement, error) {
 // processes tolerate over the agreement that was chosen.
 func Flags(fs *flag.FlagSet, c *Config, bound func(c Config, n, m int) error) func(*Config, parley.Naming) error {
 	given := *c
-	names := given.parts()[0].Name
-	name := fs.String("over", names, "the `agreement` on each entry: "+strings.Join(Names(), ", "))
+	usual := given.parts()[0].Name
+	name := fs.String("over", usual, "the `agreement` on each entry: "+strings.Join(Names(), ", "))
 	chosen := func() (Config, error) {
-		if *name == names {
+		if *name == usual {
 			return given, nil
 		}
 		over, err := Over(*name)

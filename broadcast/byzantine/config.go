@@ -119,7 +119,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	return p
 }
 
-// flags declares the flags of the protocol; what is not given is taken from def.
+// flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")

@@ -103,10 +103,10 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.Int64Var((*int64)(&c.Bound), "bound", int64(c.Bound), "how much later one delivers than another, in `ticks`")
 	fs.BoolVar(&c.Off, "off", c.Off, "let everything pass, to see what the guard prevents")
 	return func(c *Config, _ parley.Naming) error {
-		if c.Bound < 1 {
-			return parley.FlagErrorf("bound", "%d: at least 1 tick", c.Bound)
+		if err := parley.CheckN(c.N, 1); err != nil || c.Bound >= 1 {
+			return err
 		}
-		return parley.CheckN(c.N, 1)
+		return parley.FlagErrorf("bound", "%d: at least 1 tick", c.Bound)
 	}
 }
 

@@ -105,7 +105,7 @@ func (p *Process) Request(m parley.Msg) error {
 }
 
 // Beside is Request from within a step of another machine of the host: what is asked for is
-// sent when that step ends. The machine's Upper must not ask anything of the other one.
+// sent when that step ends. What stands above this machine must not ask anything of that one.
 func (p *Process) Beside(m parley.Msg) {
 	p.mu.Lock()
 	defer p.unlock()

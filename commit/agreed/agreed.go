@@ -165,7 +165,7 @@ func missed(a parley.Assumptions) string {
 	return ""
 }
 
-// flags declares the flags. What is not given is taken from c, and m from the bound.
+// flags declares the flags. If m is not given, it is as large as the bound allows.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	title := Rounds(*c).Title
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")

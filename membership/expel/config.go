@@ -126,8 +126,8 @@ const (
 func properties(m int) []parley.Property {
 	return []parley.Property{{
 		Name: Accuracy, Mode: parley.Always,
-		Says: "no correct process shuts one out, or believes that it is shut out, unless a correct process was asked " +
-			"for that",
+		Says: "no correct process shuts one out of all, or believes that it is out of all, unless a correct process was " +
+			"asked for that",
 		Check: func(h *parley.History) error {
 			for _, i := range h.Indications {
 				of := i.Msg.Origin
@@ -136,7 +136,7 @@ func properties(m int) []parley.Property {
 				} else if i.Msg.Kind != Shut {
 					continue
 				}
-				if h.Correct(i.At) && askers(h, of, i.Order) == (parley.Set{}) {
+				if i.Msg.Seq == All && h.Correct(i.At) && askers(h, of, i.Order) == (parley.Set{}) {
 					return fmt.Errorf("%s takes %s for expelled, and no correct process was asked for that", h.Name(i.At), h.Name(of))
 				}
 			}

@@ -31,8 +31,8 @@ import "parley"
 const (
 	// Vote asks to shut out Origin. Value: its incarnation, as in Told.
 	Vote parley.Kind = 1 + iota
-	// Told tells a process that it is shut out. Value: its incarnation; 0: the sender knows none,
-	// because its host does not say which a link leads to. Seq: 1 if from All.
+	// Told tells a process that it is shut out. Value: its incarnation; 0 if the host does not say
+	// which incarnations links lead to. Seq: 1 if from All.
 	Told
 )
 
@@ -66,6 +66,7 @@ type process struct {
 	m     int
 	self  parley.ID
 	life  uint64 // its own incarnation
+	knows bool   // the host says which incarnations links lead to
 	peers []peer
 
 	told, toldAll parley.Set // who says that this process is shut out, and who from All
@@ -115,7 +116,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 			p.vote(s, from, id)
 		}
 	case Told:
-		if m.Value != p.life && m.Value != 0 {
+		if m.Value != p.life && (m.Value != 0 || p.knows) {
 			s.Refuse(from, "word to an earlier incarnation")
 			return
 		}
@@ -185,6 +186,7 @@ func (p *process) count(s *parley.Step) {
 // linked: there is a link to an incarnation of another process. What it may have missed is
 // said again.
 func (p *process) linked(s *parley.Step, id parley.ID, life uint64) {
+	p.knows = true
 	if q := &p.peers[id]; life != q.life {
 		if q.shut != 0 {
 			s.Indicate(parley.Msg{Kind: Opened, Origin: id, Value: life})
@@ -203,6 +205,7 @@ func (p *process) linked(s *parley.Step, id parley.ID, life uint64) {
 // State visits every variable. Nothing is durable: an expulsion is of one incarnation.
 func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "life", &p.life)
+	v.Bool("knows", &p.knows)
 	parley.PerProcess(v, "peers", p.peers, func(_ parley.ID, q *peer) {
 		parley.Num(v, "life", &q.life)
 		parley.Num(v, "shut", &q.shut)

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/membership/expel"
 	"parley/parleytest"
+	"parley/run"
 	"parley/sim"
 )
 
@@ -86,15 +87,48 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// A process believes no word to another incarnation; one to none in particular it believes.
+// A process believes no word to another incarnation; one to none in particular it believes where
+// the host does not say which incarnations there are.
 func TestToldOfAnEarlierLife(t *testing.T) {
-	for value, believes := range map[uint64]bool{0: true, 6: false, 7: true, 8: false} {
+	for _, c := range []struct {
+		value           uint64
+		knows, believes bool
+	}{{0, false, true}, {0, true, false}, {6, false, false}, {7, false, true}, {7, true, true}, {8, true, false}} {
 		m := expel.New(expel.Config{N: 2, M: 0}).New(0)
 		s := &parley.Step{N: 2, Life: 7, Restart: true, Host: new(refusals)}
 		m.Start(s)
-		m.Receive(s, 1, parley.Msg{Kind: expel.Told, Value: value, Seq: 1})
-		if got := len(s.Effects) > 0; got != believes {
-			t.Errorf("life %d is told of life %d: got %t, want %t", 7, value, got, believes)
+		if c.knows {
+			m.Request(s, parley.Msg{Kind: expel.Linked, Origin: 1, Value: 3})
+		}
+		m.Receive(s, 1, parley.Msg{Kind: expel.Told, Value: c.value, Seq: 1})
+		if got := len(s.Effects) > 0; got != c.believes {
+			t.Errorf("life 7 is told of life %d, knows %t: got %t, want %t", c.value, c.knows, got, c.believes)
+		}
+	}
+}
+
+// What a view excludes needs nobody who was asked, and breaks nothing.
+func TestExcludedByViews(t *testing.T) {
+	for seed := range uint64(20) {
+		s := run.Spec{Protocol: expel.New(expel.Config{N: 4, M: 1}), Seed: seed, Plan: run.Plan{Requests: []sim.Request{
+			{At: 0, When: 5, Msg: parley.Msg{Kind: expel.Excluded, Origin: 2}},
+			{At: 1, When: 9, Msg: parley.Msg{Kind: expel.Excluded, Origin: 2}},
+		}}}
+		for id := range parley.ID(4) {
+			s.Plan.Requests = append(s.Plan.Requests,
+				sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("0")}})
+		}
+		r, err := s.Simulate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.History.Indications[len(r.History.Indications)-1].Msg; got.Kind != expel.Expelled || got.Seq != expel.Views {
+			t.Errorf("seed %d: the last indication is %+v, want that process 2 is out of views", seed, got)
+		}
+		for _, v := range r.Judge() {
+			if v.Violated() {
+				t.Errorf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
+			}
 		}
 	}
 }

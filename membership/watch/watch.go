@@ -49,10 +49,10 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 		fs.IntVar(&c.Rounds, "rounds", c.Rounds, "how many `rounds` to watch")
 		return func(c *Config, _ parley.Naming) error {
-			if c.Rounds < 1 || c.Rounds > 1000 {
-				return parley.FlagErrorf("rounds", "%d: allowed are 1 to 1000", c.Rounds)
+			if err := parley.CheckN(c.N, 2); err != nil || c.Rounds >= 1 && c.Rounds <= 1000 {
+				return err
 			}
-			return parley.CheckN(c.N, 2)
+			return parley.FlagErrorf("rounds", "%d: allowed are 1 to 1000", c.Rounds)
 		}
 	}, func(c Config) parley.Protocol { return New(c, when) })
 	return p
