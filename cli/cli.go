@@ -21,6 +21,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/cert"
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/internal/scenario"
 )
@@ -90,9 +92,9 @@ func rootCommand(a *console.App) *cobra.Command {
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	root.AddCommand(demoCommand(a), withReplay(a, runCommand(a)), exploreCommand(a), sweepCommand(a), listCommand(a),
-		boundsCommand(a), conformCommand(a), benchCommand(a), traceCommand(a), auditCommand(a), certCommand(a),
-		nodeCommand(a), doctorCommand(a), clusterCommand(a), agreeCommand(a), castCommand(a), listenCommand(a),
-		logCommand(a), clockCommand(a), commitCommand(a), statusCommand(a), memberCommand(a))
+		boundsCommand(a), conformCommand(a), benchCommand(a), traceCommand(a), auditCommand(a), cert.Command(a),
+		nodeCommand(a), doctorCommand(a), clusterCommand(a), client.Agree(a), client.Cast(a), client.Listen(a),
+		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), memberCommand(a))
 	return root
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster/nodefile"
 )
@@ -99,7 +100,7 @@ func clusterUp(a *console.App) *cobra.Command {
 // mayMake tells whether the cluster in a folder runs, and why none can be started there:
 // something else is in there, or a cluster that is not the one that is asked for.
 func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag string) bool) (running bool, err error) {
-	if _, err := os.Stat(configOf(dir, nodeName(0))); err != nil {
+	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
 		entries, err := os.ReadDir(dir)
 		if err == nil && len(entries) > 0 {
 			return false, parley.FlagErrorf("dir", "%s has %s: a folder that \"parley cluster up\" has made, or an empty one, "+
@@ -136,14 +137,14 @@ func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag s
 
 // planOf is the plan of the cluster in a folder, as far as flags say it.
 func planOf(dir string) (localPlan, error) {
-	first, err := nodefile.Read(configOf(dir, nodeName(0)))
+	first, err := nodefile.Read(client.ConfigOf(dir, client.NodeName(0)))
 	if err != nil {
 		return localPlan{}, err
 	}
 	p := localPlan{n: len(first.Members), m: first.M, durable: first.Durable, participant: first.Participant}
 	p.traitors = make(map[string]string)
 	for i, m := range first.Members {
-		f, err := nodefile.Read(configOf(dir, m.Name))
+		f, err := nodefile.Read(client.ConfigOf(dir, m.Name))
 		if err != nil {
 			return localPlan{}, err
 		}
@@ -193,7 +194,7 @@ type localNode struct {
 
 // runCluster starts the nodes of a cluster and waits for the end.
 func runCluster(ctx context.Context, a *console.App, dir string, p localPlan, asJSON bool) error {
-	if _, err := os.Stat(configOf(dir, nodeName(0))); err != nil {
+	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
 		if err := p.make(ctx, dir); err != nil {
 			return err
 		}
@@ -241,14 +242,14 @@ func runCluster(ctx context.Context, a *console.App, dir string, p localPlan, as
 
 // localNodes are the nodes of which the configurations are in the folder.
 func localNodes(dir string) ([]*localNode, error) {
-	first, err := nodefile.Read(configOf(dir, nodeName(0)))
+	first, err := nodefile.Read(client.ConfigOf(dir, client.NodeName(0)))
 	if err != nil {
 		return nil, err
 	}
 	var nodes []*localNode
 	for _, m := range first.Members {
 		n := &localNode{
-			Name: m.Name, Address: m.Address, Config: configOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log"),
+			Name: m.Name, Address: m.Address, Config: client.ConfigOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log"),
 			in: make(chan struct{}), ended: make(chan struct{}),
 		}
 		f, err := nodefile.Read(n.Config)
@@ -440,7 +441,7 @@ func clusterDown(a *console.App) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", os.Getenv(dirVariable),
-		"the `folder` of the cluster (default: "+dirVariable+" of the environment)")
+	cmd.Flags().StringVar(&dir, "dir", os.Getenv(client.DirVariable),
+		"the `folder` of the cluster (default: "+client.DirVariable+" of the environment)")
 	return cmd
 }

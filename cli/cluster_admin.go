@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster/api/parleyv1"
 )
@@ -17,7 +18,7 @@ import (
 func clusterLeave(a *console.App) *cobra.Command {
 	return clusterAdmin(a, "leave", "Have a node leave a cluster at once",
 		"Leave has a node take leave of all its groups and end, without waiting for what is under way.",
-		func(ctx context.Context, n calledNode) error {
+		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
 			return err
 		})
@@ -27,7 +28,7 @@ func clusterLeave(a *console.App) *cobra.Command {
 func clusterDrain(a *console.App) *cobra.Command {
 	return clusterAdmin(a, "drain", "Have a node finish what it has begun and leave a cluster",
 		"Drain has a node take no new requests, wait for those under way, take leave of all its groups, and end.",
-		func(ctx context.Context, n calledNode) error {
+		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Drain(ctx, &parleyv1.DrainRequest{})
 			return err
 		})
@@ -39,7 +40,7 @@ func clusterExpel(a *console.App) *cobra.Command {
 		"Expel asks all other nodes, or those that --at names, to exclude one. A majority excludes it from\n"+
 			"groups and tables; from what is to hold in spite of liars it is shut out when m+1 nodes have been\n"+
 			"asked, for one of them may lie. It is let in again when it is started anew.",
-		func(ctx context.Context, n calledNode, name string) error {
+		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: name})
 			return err
 		})
@@ -53,7 +54,7 @@ func clusterForget(a *console.App) *cobra.Command {
 			"it for a node that is refused though its folder is whole, such as after somebody else held its key\n"+
 			"(revoke that certificate first). A folder that is lost or an old copy is no case for it: start that\n"+
 			"node with an empty folder and --rejoin, or what it had acknowledged may be lost.",
-		func(ctx context.Context, n calledNode, name string) error {
+		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Forget(ctx, &parleyv1.ForgetRequest{Name: name})
 			return err
 		})
@@ -61,9 +62,9 @@ func clusterForget(a *console.App) *cobra.Command {
 
 // clusterOthers is a command that has all other nodes do something about one.
 func clusterOthers(a *console.App,
-	verb, done, short, long string, call func(context.Context, calledNode, string) error,
+	verb, done, short, long string, call func(context.Context, client.Node, string) error,
 ) *cobra.Command {
-	var f clientFlags
+	var f client.Flags
 	cmd := &cobra.Command{
 		Use:     verb + " NODE",
 		Short:   short,
@@ -71,38 +72,41 @@ func clusterOthers(a *console.App,
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := f.open()
+			nodes, err := f.Open()
 			if err != nil {
 				return err
 			}
-			defer hangUp(nodes)
-			others := slices.DeleteFunc(slices.Clone(nodes), func(n calledNode) bool { return n.name == args[0] })
-			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+			defer client.HangUp(nodes)
+			others := slices.DeleteFunc(slices.Clone(nodes), func(n client.Node) bool { return n.Name == args[0] })
+			ctx, cancel := context.WithTimeout(cmd.Context(), f.Timeout)
 			defer cancel()
-			errs := all(ctx, others, func(ctx context.Context, _ int, n calledNode) error { return call(ctx, n, args[0]) })
+			errs := client.All(ctx, others, func(ctx context.Context, _ int, n client.Node) error {
+				return call(ctx, n,
+					args[0])
+			})
 			for i, n := range others {
 				switch {
 				case errs[i] != nil:
-				case f.asJSON:
-					err = errors.Join(err, printOf(a, n.name, nil))
+				case f.AsJSON:
+					err = errors.Join(err, client.PrintOf(a, n.Name, nil))
 				default:
-					fmt.Fprintf(a.Out, "%s has %s %s\n", n.name, done, args[0])
+					fmt.Fprintf(a.Out, "%s has %s %s\n", n.Name, done, args[0])
 				}
 			}
 			if err != nil {
 				return err
 			}
-			return called(a, joined(errs))
+			return client.Report(a, client.Joined(errs))
 		},
 	}
-	f.declare(cmd)
+	f.Declare(cmd)
 	return cmd
 }
 
 // clusterAdmin is a command that has a node do something about itself.
 func clusterAdmin(a *console.App, verb, short, long string, call func(context.Context,
-	calledNode) error) *cobra.Command {
-	var f clientFlags
+	client.Node) error) *cobra.Command {
+	var f client.Flags
 	cmd := &cobra.Command{
 		Use:     verb + " NODE",
 		Short:   short,
@@ -110,13 +114,13 @@ func clusterAdmin(a *console.App, verb, short, long string, call func(context.Co
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(f.at) > 0 {
+			if len(f.At) > 0 {
 				return parley.FlagErrorf("at", "%s is asked itself", args[0])
 			}
-			f.at = args
+			f.At = args
 			left := ""
-			err := f.first(cmd.Context(), false, func(ctx context.Context, n calledNode) error {
-				left = n.name
+			err := f.First(cmd.Context(), false, func(ctx context.Context, n client.Node) error {
+				left = n.Name
 				return call(ctx, n)
 			})
 			var bad *parley.FlagError
@@ -124,14 +128,14 @@ func clusterAdmin(a *console.App, verb, short, long string, call func(context.Co
 			case errors.As(err, &bad) && bad.Flag == "at": // which nobody gave
 				return fmt.Errorf("%s: NODE: %w", cmd.CommandPath(), bad.Err)
 			case err != nil:
-				return called(a, err)
-			case f.asJSON:
-				return printOf(a, left, nil)
+				return client.Report(a, err)
+			case f.AsJSON:
+				return client.PrintOf(a, left, nil)
 			}
 			_, err = fmt.Fprintf(a.Out, "%s has left\n", left)
 			return err
 		},
 	}
-	f.declare(cmd)
+	f.Declare(cmd)
 	return cmd
 }

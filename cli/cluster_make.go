@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/cli/client"
 	"parley/cluster/api/participant"
 	"parley/cluster/cert"
 	"parley/faulty"
@@ -71,20 +72,16 @@ func (p *localPlan) check(given bool) error {
 	return nil
 }
 
-func nodeName(i int) string { return fmt.Sprintf("node%d", i+1) }
-
-func configOf(dir, name string) string { return filepath.Join(dir, name, "node.yaml") }
-
 // make makes the folder of a cluster: its authority, certificates and configurations.
 func (p *localPlan) make(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	whole := cert.Whole{
-		Cluster: "local", Clients: []string{"admin"}, Hosts: []string{"localhost", "127.0.0.1"}, Valid: 365 * day,
+		Cluster: "local", Clients: []string{"admin"}, Hosts: []string{"localhost", "127.0.0.1"}, Valid: 365 * 24 * time.Hour,
 	}
 	for i := range p.n {
-		whole.Nodes = append(whole.Nodes, nodeName(i))
+		whole.Nodes = append(whole.Nodes, client.NodeName(i))
 	}
 	signers, err := whole.Create(filepath.Join(dir, "certs"))
 	if err != nil {
@@ -97,10 +94,10 @@ func (p *localPlan) make(ctx context.Context, dir string) error {
 	var members strings.Builder
 	for i, key := range signers {
 		fmt.Fprintf(&members, "  - name: %s\n    address: %s\n    signer: %s\n",
-			nodeName(i), addresses[i], cert.FormatSigner(key))
+			client.NodeName(i), addresses[i], cert.FormatSigner(key))
 	}
 	for i := range p.n {
-		file := configOf(dir, nodeName(i))
+		file := client.ConfigOf(dir, client.NodeName(i))
 		if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
@@ -115,7 +112,7 @@ func (p *localPlan) make(ctx context.Context, dir string) error {
 // those for watchers.
 func (p *localPlan) config(i int, addresses []string, members string) string {
 	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\ncertificates: ../certs\ndata: data\n"+
-		"durable: %v\nm: %d\nmetrics: %s\n", nodeName(i), addresses[i], p.durable, p.m, addresses[p.n+i])
+		"durable: %v\nm: %d\nmetrics: %s\n", client.NodeName(i), addresses[i], p.durable, p.m, addresses[p.n+i])
 	text += "groups:\n  - name: total\n    level: total\n"
 	if p.n >= 4 && p.n <= maxByzantine {
 		text += "  - name: byzantine\n    level: byzantine\n"

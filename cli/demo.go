@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/internal/draw"
 )
@@ -160,12 +161,12 @@ func (d *demonstration) show(ctx context.Context, after time.Duration) error {
 	if err := d.introduce(after); err != nil {
 		return err
 	}
-	calls := clientFlags{dir: d.dir, as: "admin", timeout: 30 * time.Second}
-	clients, err := calls.open()
+	calls := client.Flags{Dir: d.dir, As: "admin", Timeout: 30 * time.Second}
+	clients, err := calls.Open()
 	if err != nil {
 		return err
 	}
-	defer hangUp(clients)
+	defer client.HangUp(clients)
 	if err := d.agreement(ctx, clients[0]); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
@@ -20,7 +21,7 @@ import (
 )
 
 // agreement has the nodes agree on a value of P1, and shows what their traces have of that.
-func (d *demonstration) agreement(ctx context.Context, source calledNode) error {
+func (d *demonstration) agreement(ctx context.Context, source client.Node) error {
 	err := d.say("1. They agree although one lies", "A client asks P1 to have all four agree on the value 1. "+
 		"In round 0 P1 tells the others; in round 1 each tells all what it heard, also P1, which "+
 		"wants to know what came of its value: {1,12} reads \"P2 says that P1 said 1\". What a process has been "+
@@ -34,7 +35,7 @@ func (d *demonstration) agreement(ctx context.Context, source calledNode) error 
 	r, err := source.Agree.Agree(ctx, &parleyv1.AgreeRequest{Value: []byte(value), M: 1})
 	took := time.Since(began)
 	if err != nil {
-		return fmt.Errorf("the agreement: %w", said(source, err))
+		return fmt.Errorf("the agreement: %w", client.Said(source, err))
 	}
 	log, header, err := d.written(ctx, r.GetDecision().GetSlot())
 	if err != nil {

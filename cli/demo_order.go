@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster/api/parleyv1"
 	"parley/internal/draw"
@@ -54,7 +55,7 @@ func (h *heard) wait(ctx context.Context, so func(*heard) bool) error {
 }
 
 // order has all broadcast in one group, kills one, and shows what each delivered.
-func (d *demonstration) order(ctx context.Context, clients []calledNode) error {
+func (d *demonstration) order(ctx context.Context, clients []client.Node) error {
 	err := d.say("2. One order although one is killed", fmt.Sprintf("Now all four broadcast at once in a group "+
 		"with total order: P1 sends a1 to a%[1]d, P2 b1 to b%[1]d, and so on. In the middle of it P4 is killed, "+
 		"as by kill -9. The others have to find out, agree on who is left, and go on. This order is made for "+
@@ -67,7 +68,7 @@ func (d *demonstration) order(ctx context.Context, clients []calledNode) error {
 	lists := make([]*heard, len(clients))
 	for i, c := range clients {
 		if lists[i], err = subscribe(ctx, c); err != nil {
-			return said(c, err)
+			return client.Said(c, err)
 		}
 	}
 	var sending sync.WaitGroup
@@ -105,7 +106,7 @@ func (d *demonstration) order(ctx context.Context, clients []calledNode) error {
 }
 
 // subscribe takes in what a node delivers from the beginning on.
-func subscribe(ctx context.Context, c calledNode) (*heard, error) {
+func subscribe(ctx context.Context, c client.Node) (*heard, error) {
 	stream, err := c.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: group, From: 1})
 	if err != nil {
 		return nil, err
@@ -125,15 +126,15 @@ func subscribe(ctx context.Context, c calledNode) (*heard, error) {
 // group is that of the cluster in which it is shown.
 const group = "total"
 
-func broadcast(ctx context.Context, c calledNode, text string) error {
+func broadcast(ctx context.Context, c client.Node, text string) error {
 	if _, err := c.Group.Broadcast(ctx, &parleyv1.BroadcastRequest{Group: group, Payload: []byte(text)}); err != nil {
-		return said(c, err)
+		return client.Said(c, err)
 	}
 	return nil
 }
 
 // broadcasts has a node broadcast, a little later each time.
-func broadcasts(ctx context.Context, c calledNode, letter string) error {
+func broadcasts(ctx context.Context, c client.Node, letter string) error {
 	for k := range each {
 		if err := broadcast(ctx, c, fmt.Sprintf("%s%d", letter, k+1)); err != nil {
 			return err

@@ -16,9 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster"
-	"parley/cluster/api/client"
+	api "parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/cert"
 	"parley/cluster/nodefile"
@@ -63,7 +64,7 @@ func doctorCommand(a *console.App) *cobra.Command {
 				m, away, err = measureHere(cmd.Context(), file, length)
 			}
 			if err != nil {
-				return called(a, err)
+				return client.Report(a, err)
 			}
 			return advise(a, m, away, asJSON)
 		},
@@ -83,7 +84,7 @@ func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster
 	if file.API == "" {
 		return m, parley.FlagErrorf("client", "%s has no key api: the node is not to be asked", file.Path)
 	}
-	c, err := client.Load(file.Folder(file.Certificates), as, file.API)
+	c, err := api.Load(file.Folder(file.Certificates), as, file.API)
 	if err != nil {
 		return m, parley.FlagErrorf("client", "%w", err)
 	}
@@ -92,7 +93,7 @@ func askMeasured(ctx context.Context, file *nodefile.File, as string) (m cluster
 	defer cancel()
 	got, err := c.Admin.Measure(ctx, &parleyv1.MeasureRequest{})
 	if err != nil {
-		return m, failedCall{said(calledNode{name: file.Name}, err)}
+		return m, client.Failed(client.Said(client.Node{Name: file.Name}, err))
 	}
 	m = cluster.Measurement{Nodes: int(got.GetNodes()), M: file.M, Round: got.GetRound().AsDuration()}
 	if w := got.GetWake(); w != nil {

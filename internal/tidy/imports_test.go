@@ -73,6 +73,8 @@ internal/bench         free    : core adapters faulty trace hosts protocols agre
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
 internal/bench/failover free   : core cluster cluster/cert cluster/link
 cli/console            free    : core
+cli/cert               free    : core cluster/cert cli/console
+cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
 cli                    free    : core adapters faulty trace hosts problems parleytest tools cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/*             free    : core adapters faulty trace protocols hosts

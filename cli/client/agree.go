@@ -1,4 +1,6 @@
-package cli
+// Package client holds the commands that call the nodes of a cluster as a client: agree, cast,
+// listen, log, clock, commit and status.
+package client
 
 import (
 	"cmp"
@@ -34,14 +36,14 @@ var rules = map[string]parleyv1.Rule{
 
 // agreeFlags are those of "parley agree".
 type agreeFlags struct {
-	clientFlags
+	Flags
 	algorithm, name, rule, otherwise string
 	m                                uint32
 	evidence                         bool
 }
 
-// agreeCommand is "parley agree".
-func agreeCommand(a *console.App) *cobra.Command {
+// Agree is "parley agree".
+func Agree(a *console.App) *cobra.Command {
 	var f agreeFlags
 	cmd := &cobra.Command{
 		Use:   "agree VALUE | agree --name NAME NODE=VALUE...",
@@ -61,12 +63,12 @@ func agreeCommand(a *console.App) *cobra.Command {
 				return err
 			}
 			if named {
-				return called(a, propose(cmd.Context(), a, &f, args))
+				return Report(a, propose(cmd.Context(), a, &f, args))
 			}
-			return called(a, agreeOn(cmd.Context(), a, &f, args[0]))
+			return Report(a, agreeOn(cmd.Context(), a, &f, args[0]))
 		},
 	}
-	f.declare(cmd)
+	f.Declare(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.algorithm, "algorithm", "eig", "eig, om, sm or phaseking")
 	flags.Uint32VarP(&f.m, "m", "m", 0, "how many `nodes` may lie (default: as many as the algorithm tolerates)")
@@ -122,7 +124,7 @@ func isNumber(text string) bool {
 
 // agreeOn has the nodes agree on one node's value.
 func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) error {
-	return f.first(ctx, false, func(ctx context.Context, n calledNode) error {
+	return f.First(ctx, false, func(ctx context.Context, n Node) error {
 		began := time.Now()
 		r, err := n.Agree.Agree(ctx, &parleyv1.AgreeRequest{
 			Value: []byte(value), Algorithm: algorithms[f.algorithm], M: f.m, Evidence: f.evidence,
@@ -130,26 +132,18 @@ func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) e
 		if err != nil {
 			return err
 		}
-		if f.asJSON {
+		if f.AsJSON {
 			return printProto(a, r)
 		}
 		d := r.GetDecision()
 		fmt.Fprintf(a.Out, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
-			n.name, valueText(d.Value), d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(),
+			n.Name, valueText(d.Value), d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(),
 			time.Since(began).Round(100*time.Microsecond))
 		for _, account := range d.GetEvidence() {
 			printAccount(a.Out, account)
 		}
 		return nil
 	})
-}
-
-// valueText is a value that may be none.
-func valueText(value []byte) string {
-	if value == nil {
-		return "none"
-	}
-	return strconv.Quote(string(value))
 }
 
 // printAccount prints what one node says it heard.
@@ -171,30 +165,30 @@ func printAccount(w io.Writer, a *parleyv1.Account) {
 
 // propose has the nodes agree on the vector of what is handed in at some.
 func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) error {
-	nodes, err := f.open()
+	nodes, err := f.Open()
 	if err != nil {
 		return err
 	}
-	defer hangUp(nodes)
+	defer HangUp(nodes)
 	values, err := assigned(args, nodes)
 	if err != nil {
 		return err
 	}
-	var asked []calledNode
+	var asked []Node
 	for _, n := range nodes {
-		if _, has := values[n.name]; has {
+		if _, has := values[n.Name]; has {
 			asked = append(asked, n)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
 	answers, otherwise := make([]decided, len(asked)), f.otherwise
 	if f.numeric() {
 		otherwise = cmp.Or(otherwise, "0")
 	}
-	errs := all(ctx, asked, func(ctx context.Context, i int, n calledNode) error {
+	errs := All(ctx, asked, func(ctx context.Context, i int, n Node) error {
 		p := &parleyv1.ProposeRequest{
-			Name: f.name, Value: []byte(values[n.name]), Algorithm: algorithms[f.algorithm], M: f.m,
+			Name: f.name, Value: []byte(values[n.Name]), Algorithm: algorithms[f.algorithm], M: f.m,
 		}
 		if f.rule != "" {
 			r, err := n.Agree.Consensus(ctx, &parleyv1.ConsensusRequest{
@@ -212,15 +206,15 @@ func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) 
 		if errs[i] != nil {
 			continue
 		}
-		if f.asJSON {
-			if err := printOf(a, n.name, answers[i]); err != nil {
+		if f.AsJSON {
+			if err := PrintOf(a, n.Name, answers[i]); err != nil {
 				return err
 			}
 			continue
 		}
 		entries := answers[i].GetVector().GetEntries()
 		none = none || slices.ContainsFunc(entries, func(e *parleyv1.Entry) bool { return e.Value == nil })
-		fmt.Fprintf(a.Out, "%s  %s", n.name, vectorText(answers[i].GetVector()))
+		fmt.Fprintf(a.Out, "%s  %s", n.Name, vectorText(answers[i].GetVector()))
 		if r, ok := answers[i].(*parleyv1.ConsensusResponse); ok {
 			fmt.Fprintf(a.Out, "  %s %q", f.rule, r.GetValue())
 		}
@@ -229,7 +223,7 @@ func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) 
 	if none && f.numeric() {
 		fmt.Fprintf(a.Out, "none counts as %s in the %s, as --otherwise says\n", otherwise, f.rule)
 	}
-	return joined(errs)
+	return Joined(errs)
 }
 
 // decided is what a node answers that agrees on a vector, with a rule or without.

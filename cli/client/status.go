@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// statusCommand is "parley status".
-func statusCommand(a *console.App) *cobra.Command {
-	var f clientFlags
+// Status is "parley status".
+func Status(a *console.App) *cobra.Command {
+	var f Flags
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show how the nodes of a cluster are",
@@ -37,20 +37,20 @@ func statusCommand(a *console.App) *cobra.Command {
 				return err
 			}
 			for _, r := range answers {
-				if r != nil && f.asJSON {
+				if r != nil && f.AsJSON {
 					err = errors.Join(err, printProto(a, r))
 				}
 			}
-			if !f.asJSON {
+			if !f.AsJSON {
 				err = printStatus(a, slices.DeleteFunc(answers, func(r *parleyv1.StatusResponse) bool { return r == nil }))
 			}
 			if err != nil {
 				return err
 			}
-			return called(a, joined(errs))
+			return Report(a, Joined(errs))
 		},
 	}
-	f.declare(cmd)
+	f.Declare(cmd)
 	return cmd
 }
 
@@ -197,9 +197,9 @@ func short(d *durationpb.Duration) string {
 	return t.Round(time.Millisecond).String()
 }
 
-// clockCommand is "parley clock".
-func clockCommand(a *console.App) *cobra.Command {
-	var f clientFlags
+// Clock is "parley clock".
+func Clock(a *console.App) *cobra.Command {
+	var f Flags
 	cmd := &cobra.Command{
 		Use:   "clock",
 		Short: "Show the time that the nodes of a cluster keep in common",
@@ -214,36 +214,36 @@ func clockCommand(a *console.App) *cobra.Command {
 				return err
 			}
 			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
-			if !f.asJSON {
+			if !f.AsJSON {
 				fmt.Fprintln(w, "node\ttime\twithin\tahead of its machine")
 			}
 			for i, r := range answers {
 				switch {
 				case r == nil:
-				case f.asJSON:
-					err = errors.Join(err, printOf(a, nodes[i].name, r))
+				case f.AsJSON:
+					err = errors.Join(err, PrintOf(a, nodes[i].Name, r))
 				default:
 					within := "not in step"
 					if r.GetSynchronized() {
 						within = short(r.GetBound())
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", nodes[i].name, r.GetTime().AsTime().Format("2006-01-02 15:04:05.000000"),
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", nodes[i].Name, r.GetTime().AsTime().Format("2006-01-02 15:04:05.000000"),
 						within, short(r.GetOffset()))
 				}
 			}
 			if err := errors.Join(err, w.Flush()); err != nil {
 				return err
 			}
-			return called(a, joined(errs))
+			return Report(a, Joined(errs))
 		},
 	}
-	f.declare(cmd)
+	f.Declare(cmd)
 	return cmd
 }
 
-// commitCommand is "parley commit".
-func commitCommand(a *console.App) *cobra.Command {
-	var f clientFlags
+// Commit is "parley commit".
+func Commit(a *console.App) *cobra.Command {
+	var f Flags
 	cmd := &cobra.Command{
 		Use:   "commit TRANSACTION NODE=WHAT...",
 		Short: "Have several nodes of a cluster do something all together, or not at all",
@@ -266,13 +266,13 @@ func commitCommand(a *console.App) *cobra.Command {
 				bodies[name] = []byte(what)
 			}
 			aborted := false
-			err := f.first(cmd.Context(), false, func(ctx context.Context, n calledNode) error {
+			err := f.First(cmd.Context(), false, func(ctx context.Context, n Node) error {
 				r, err := n.Commit.Commit(ctx, &parleyv1.CommitRequest{Transaction: args[0], Bodies: bodies})
 				if err != nil {
 					return err
 				}
 				aborted = !r.GetCommitted()
-				if f.asJSON {
+				if f.AsJSON {
 					return printProto(a, r)
 				}
 				word := "committed"
@@ -288,15 +288,15 @@ func commitCommand(a *console.App) *cobra.Command {
 			if err == nil && aborted {
 				return console.ExitError(console.Violated)
 			}
-			return called(a, err)
+			return Report(a, err)
 		},
 	}
-	f.declare(cmd)
+	f.Declare(cmd)
 	return cmd
 }
 
 // statusOf is how a node says it is. One that is not ready has a status and an error.
-func statusOf(ctx context.Context, n calledNode) (*parleyv1.StatusResponse, error) {
+func statusOf(ctx context.Context, n Node) (*parleyv1.StatusResponse, error) {
 	r, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
 	if err == nil && !r.GetReady() {
 		err = errors.New("not ready: " + strings.Join(r.GetProblems(), ", and "))
@@ -306,7 +306,7 @@ func statusOf(ctx context.Context, n calledNode) (*parleyv1.StatusResponse, erro
 
 // timeOf is a node's reading of the common time. One that is not in step has a reading and
 // an error.
-func timeOf(ctx context.Context, n calledNode) (*parleyv1.NowResponse, error) {
+func timeOf(ctx context.Context, n Node) (*parleyv1.NowResponse, error) {
 	r, err := n.Clock.Now(ctx, &parleyv1.NowRequest{})
 	if err == nil && !r.GetSynchronized() {
 		err = errors.New("the clock is not in step with the others'")
@@ -315,16 +315,16 @@ func timeOf(ctx context.Context, n calledNode) (*parleyv1.NowResponse, error) {
 }
 
 // askAll asks all nodes the same at once, and returns what each answers and what went wrong.
-func askAll[T any](ctx context.Context, f *clientFlags, ask func(context.Context, calledNode) (T, error),
-) (nodes []calledNode, answers []T, errs []error, err error) {
-	if nodes, err = f.open(); err != nil {
+func askAll[T any](ctx context.Context, f *Flags, ask func(context.Context, Node) (T, error),
+) (nodes []Node, answers []T, errs []error, err error) {
+	if nodes, err = f.Open(); err != nil {
 		return nil, nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
-	defer hangUp(nodes)
+	defer HangUp(nodes)
 	answers = make([]T, len(nodes))
-	errs = all(ctx, nodes, func(ctx context.Context, i int, n calledNode) (err error) {
+	errs = All(ctx, nodes, func(ctx context.Context, i int, n Node) (err error) {
 		answers[i], err = ask(ctx, n)
 		return err
 	})
@@ -339,8 +339,8 @@ type partly struct{ error }
 
 func (p partly) Unwrap() []error { return []error{p.error, errPartly} }
 
-// joined is the error of calls to several nodes.
-func joined(errs []error) error {
+// Joined is the error of calls to several nodes.
+func Joined(errs []error) error {
 	switch err := errors.Join(errs...); {
 	case err == nil:
 		return nil

@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// logCommand is "parley log".
-func logCommand(a *console.App) *cobra.Command {
+// Log is "parley log".
+func Log(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log",
 		Short: "Read and change the replicated tables of a cluster",
@@ -28,34 +28,34 @@ func logCommand(a *console.App) *cobra.Command {
 	}
 	cmd.AddCommand(
 		logOne(a, "get TABLE KEY", "Print the value of a key", "table greeting", false,
-			func(ctx context.Context, n calledNode, t *tableCall) error {
+			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Get(ctx, &parleyv1.GetRequest{Table: t.table, Key: t.arg(0)})
 				return t.got(r, err, printed(r.GetValue()))
 			}),
 		logOne(a, "put TABLE KEY VALUE", "Give a key a value", "table greeting hello", true,
-			func(ctx context.Context, n calledNode, t *tableCall) error {
+			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Put(ctx, &parleyv1.PutRequest{Table: t.table, Key: t.arg(0), Value: t.arg(1), Call: t.call})
 				return t.got(r, err, fmt.Sprintf("version %d", r.GetVersion()))
 			}),
 		logOne(a, "add TABLE KEY NUMBER", "Add to a counter, and print the sum", "table visits 1", true,
-			func(ctx context.Context, n calledNode, t *tableCall) error {
+			func(ctx context.Context, n Node, t *tableCall) error {
 				by, _ := strconv.ParseInt(string(t.arg(1)), 10, 64) // which has been looked at
 				r, err := n.Table.Add(ctx, &parleyv1.AddRequest{Table: t.table, Key: t.arg(0), By: by, Call: t.call})
 				return t.got(r, err, strconv.FormatInt(r.GetSum(), 10))
 			}),
 		logOne(a, "delete TABLE KEY", "Take a key's value away", "table visits", true,
-			func(ctx context.Context, n calledNode, t *tableCall) error {
+			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Delete(ctx, &parleyv1.DeleteRequest{Table: t.table, Key: t.arg(0), Call: t.call})
 				return t.got(r, err, "deleted")
 			}),
 		logOne(a, "do TABLE COMMAND", "Have a command carried out, in the words of the machine", "bank 'deposit 150'", true,
-			func(ctx context.Context, n calledNode, t *tableCall) error {
+			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Do(ctx, &parleyv1.DoRequest{Table: t.table, Command: t.arg(0), Call: t.call})
 				t.refused = r.GetRefused()
 				return t.got(r, err, printed(r.GetAnswer()))
 			}),
 		logOne(a, "query TABLE COMMAND", "Have a command carried out that only reads", "bank balance", false,
-			func(ctx context.Context, n calledNode, t *tableCall) error {
+			func(ctx context.Context, n Node, t *tableCall) error {
 				r, err := n.Table.Query(ctx, &parleyv1.QueryRequest{Table: t.table, Command: t.arg(0)})
 				t.refused = r.GetRefused()
 				return t.got(r, err, printed(r.GetAnswer()))
@@ -100,9 +100,9 @@ func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 
 // logOne is a command below "parley log". Its arguments are those that use names.
 func logOne(a *console.App, use, short, example string, changes bool,
-	call func(context.Context, calledNode, *tableCall) error,
+	call func(context.Context, Node, *tableCall) error,
 ) *cobra.Command {
-	var f clientFlags
+	var f Flags
 	words := strings.Fields(use)
 	cmd := &cobra.Command{
 		Use:     use,
@@ -122,18 +122,18 @@ func logOne(a *console.App, use, short, example string, changes bool,
 			t := &tableCall{table: args[0], args: args[1:]}
 			if !changes {
 				reads := words[0] == "get" // of a query nobody knows
-				err := f.first(cmd.Context(), reads, func(ctx context.Context, n calledNode) error { return call(ctx, n, t) })
+				err := f.First(cmd.Context(), reads, func(ctx context.Context, n Node) error { return call(ctx, n, t) })
 				if err == nil {
-					err = t.print(a, words[0], f.asJSON)
+					err = t.print(a, words[0], f.AsJSON)
 				}
-				return called(a, err)
+				return Report(a, err)
 			}
-			nodes, err := f.open()
+			nodes, err := f.Open()
 			if err != nil {
 				return err
 			}
-			defer hangUp(nodes)
-			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+			defer HangUp(nodes)
+			ctx, cancel := context.WithTimeout(cmd.Context(), f.Timeout)
 			defer cancel()
 			var clients []*client.Client
 			for _, n := range nodes {
@@ -141,18 +141,18 @@ func logOne(a *console.App, use, short, example string, changes bool,
 			}
 			ask := func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
 				t.call = as
-				return call(ctx, calledNode{Client: c}, t)
+				return call(ctx, Node{Client: c}, t)
 			}
 			err = client.NewSession(t.table, clients...).Do(ctx, ask)
 			if err != nil {
-				err = failedCall{said(calledNode{name: "log " + words[0]}, err)}
+				err = failedCall{Said(Node{Name: "log " + words[0]}, err)}
 			} else {
-				err = t.print(a, words[0], f.asJSON)
+				err = t.print(a, words[0], f.AsJSON)
 			}
-			return called(a, err)
+			return Report(a, err)
 		},
 	}
-	f.declare(cmd)
+	f.Declare(cmd)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {
 			return fmt.Errorf("parley log %s: %w; what begins with - comes behind --, as in \"parley log %s --dir bank -- %s\"",

@@ -1,26 +1,19 @@
-package cli
+package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	"parley"
 	"parley/cli/console"
@@ -29,55 +22,52 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// clientFlags say which nodes a client calls, and as whom.
-type clientFlags struct {
-	dir          string
-	at           []string
+// Flags say which nodes a client calls, and as whom.
+type Flags struct {
+	Dir          string
+	At           []string
 	certificates string
-	as           string
-	timeout      time.Duration
-	asJSON       bool
+	As           string
+	Timeout      time.Duration
+	AsJSON       bool
 }
 
-// dirVariable names the variable of the environment that stands for --dir.
-const dirVariable = "PARLEY_DIR"
-
-// declare adds the flags to a command.
-func (c *clientFlags) declare(cmd *cobra.Command) {
+// Declare adds the flags to a command.
+func (c *Flags) Declare(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.dir, "dir", os.Getenv(dirVariable),
-		"the `folder` of a cluster that \"parley cluster up\" runs (default: "+dirVariable+" of the environment)")
-	f.StringSliceVar(&c.at, "at", nil, "the nodes to call: with --dir by name (default: all), else by HOST:PORT")
+	f.StringVar(&c.Dir, "dir", os.Getenv(DirVariable),
+		"the `folder` of a cluster that \"parley cluster up\" runs (default: "+DirVariable+" of the environment)")
+	f.StringSliceVar(&c.At, "at", nil, "the nodes to call: with --dir by name (default: all), else by HOST:PORT")
 	f.StringVar(&c.certificates, "certificates", "", "the `folder` with ca.pem, client-NAME.pem and client-NAME.key")
-	f.StringVar(&c.as, "as", "admin", "the `name` of the client whose certificate is used")
-	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to wait for an answer")
-	f.BoolVar(&c.asJSON, "json", false, "print JSON")
+	f.StringVar(&c.As, "as", "admin", "the `name` of the client whose certificate is used")
+	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer")
+	f.BoolVar(&c.AsJSON, "json", false, "print JSON")
 }
 
-// calledNode is a node that can be called.
-type calledNode struct {
-	name    string // as its configuration, or else the command line, calls it
+// Node is a node that can be called.
+type Node struct {
+	Name    string // as its configuration, or else the command line, calls it
 	address string
 	*client.Client
 }
 
-// open returns the nodes to call, with nothing connected yet.
-func (c *clientFlags) open() ([]calledNode, error) {
-	if c.timeout <= 0 {
-		return nil, parley.FlagErrorf("timeout", "%v: a time above 0 was expected", c.timeout)
+// Open returns the nodes to call, with nothing connected yet.
+func (c *Flags) Open() ([]Node, error) {
+	if c.Timeout <= 0 {
+		return nil, parley.FlagErrorf("timeout", "%v: a time above 0 was expected", c.Timeout)
 	}
 	certificates := c.certificates
-	var nodes []calledNode
+	var nodes []Node
 	switch {
-	case c.dir == "" && len(c.at) == 0:
+	case c.Dir == "" && len(c.At) == 0:
 		return nil, parley.FlagErrorf("dir", "which cluster is meant? --dir names the folder of a local one, --at the "+
 			"nodes of any")
-	case c.dir == "":
-		for _, at := range c.at {
+	case c.Dir == "":
+		for _, at := range c.At {
 			if u, err := url.Parse("https://" + at); err != nil || u.Port() == "" || u.Host != at {
 				return nil, parley.FlagErrorf("at", "%q: HOST:PORT was expected, as in localhost:7101", at)
 			}
-			nodes = append(nodes, calledNode{name: at, address: at})
+			nodes = append(nodes, Node{Name: at, address: at})
 		}
 		if certificates == "" {
 			return nil, parley.FlagErrorf("certificates", "with --at and without --dir it has to be given")
@@ -89,10 +79,10 @@ func (c *clientFlags) open() ([]calledNode, error) {
 		}
 		nodes = local
 		if certificates == "" {
-			certificates = filepath.Join(c.dir, "certs")
+			certificates = filepath.Join(c.Dir, "certs")
 		}
 	}
-	self, err := cert.LoadClient(certificates, c.as)
+	self, err := cert.LoadClient(certificates, c.As)
 	if err != nil {
 		return nil, parley.FlagErrorf("as", "%w", err)
 	}
@@ -102,8 +92,8 @@ func (c *clientFlags) open() ([]calledNode, error) {
 	}
 	for i, n := range nodes {
 		config := client.Config{Self: self, Trust: trust, Address: n.address, Dial: c.dial(len(nodes))}
-		if c.dir != "" {
-			config.Node = n.name
+		if c.Dir != "" {
+			config.Node = n.Name
 		}
 		nodes[i].Client = client.New(config)
 	}
@@ -112,13 +102,13 @@ func (c *clientFlags) open() ([]calledNode, error) {
 
 // dial is how long connecting to one of some nodes may take, so that one that stands still
 // leaves time for the others.
-func (c *clientFlags) dial(nodes int) time.Duration {
-	return max(min(2*time.Second, c.timeout/time.Duration(nodes)), 200*time.Millisecond)
+func (c *Flags) dial(nodes int) time.Duration {
+	return max(min(2*time.Second, c.Timeout/time.Duration(nodes)), 200*time.Millisecond)
 }
 
 // local finds the nodes of a local cluster.
-func (c *clientFlags) local() ([]calledNode, error) {
-	first, err := nodefile.Read(configOf(c.dir, nodeName(0)))
+func (c *Flags) local() ([]Node, error) {
+	first, err := nodefile.Read(ConfigOf(c.Dir, NodeName(0)))
 	if err != nil {
 		return nil, parley.FlagErrorf("dir", "%w: the folder of a cluster was expected, as \"parley cluster up --dir\" "+
 			"makes it", err)
@@ -127,42 +117,42 @@ func (c *clientFlags) local() ([]calledNode, error) {
 	for _, m := range first.Members {
 		names = append(names, m.Name)
 	}
-	for _, name := range c.at {
+	for _, name := range c.At {
 		if !slices.Contains(names, name) {
 			return nil, parley.FlagErrorf("at", "%q: allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
-	if len(c.at) > 0 {
-		names = c.at
+	if len(c.At) > 0 {
+		names = c.At
 	}
-	var nodes []calledNode
+	var nodes []Node
 	for _, name := range names {
-		f, err := nodefile.Read(configOf(c.dir, name))
+		f, err := nodefile.Read(ConfigOf(c.Dir, name))
 		if err != nil {
 			return nil, parley.FlagErrorf("dir", "%w", err)
 		}
-		nodes = append(nodes, calledNode{name: name, address: f.API})
+		nodes = append(nodes, Node{Name: name, address: f.API})
 	}
 	return nodes, nil
 }
 
-// hangUp ends the connections to nodes.
-func hangUp(nodes []calledNode) {
+// HangUp ends the connections to nodes.
+func HangUp(nodes []Node) {
 	for _, n := range nodes {
 		n.Close()
 	}
 }
 
-// first calls nodes one after the other until one answers: the next only if nothing was
+// First calls nodes one after the other until one answers: the next only if nothing was
 // done at the last one, so that nothing is done twice. What reads may be asked twice, so
 // that a node that takes too long is left for the next.
-func (c *clientFlags) first(ctx context.Context, reads bool, call func(context.Context, calledNode) error) error {
-	nodes, err := c.open()
+func (c *Flags) First(ctx context.Context, reads bool, call func(context.Context, Node) error) error {
+	nodes, err := c.Open()
 	if err != nil {
 		return err
 	}
-	defer hangUp(nodes)
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer HangUp(nodes)
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	var errs []error
 	for i, n := range nodes {
@@ -176,7 +166,7 @@ func (c *clientFlags) first(ctx context.Context, reads bool, call func(context.C
 		if err == nil {
 			return nil
 		}
-		errs = append(errs, said(n, err))
+		errs = append(errs, Said(n, err))
 		if !late && (!client.Elsewhere(err) || client.Unknown(err)) {
 			break
 		}
@@ -184,14 +174,14 @@ func (c *clientFlags) first(ctx context.Context, reads bool, call func(context.C
 	return failedCall{errors.Join(errs...)}
 }
 
-// all calls all nodes at once, and returns their errors by node.
-func all(ctx context.Context, nodes []calledNode, call func(context.Context, int, calledNode) error) []error {
+// All calls all nodes at once, and returns their errors by node.
+func All(ctx context.Context, nodes []Node, call func(context.Context, int, Node) error) []error {
 	errs := make([]error, len(nodes))
 	var calls sync.WaitGroup
 	for i, n := range nodes {
 		calls.Go(func() {
 			if err := call(ctx, i, n); err != nil {
-				errs[i] = said(n, err)
+				errs[i] = Said(n, err)
 			}
 		})
 	}
@@ -199,20 +189,20 @@ func all(ctx context.Context, nodes []calledNode, call func(context.Context, int
 	return errs
 }
 
-// said is what a node answered in place of what it was asked for, in words.
-func said(n calledNode, err error) error { return inWords(n, err, client.Unknown(err)) }
+// Said is what a node answered in place of what it was asked for, in words.
+func Said(n Node, err error) error { return inWords(n, err, client.Unknown(err)) }
 
 // inWords is said, with or without that the outcome is unknown.
-func inWords(n calledNode, err error, unknown bool) error {
+func inWords(n Node, err error, unknown bool) error {
 	var wrong *connect.Error
 	if !errors.As(err, &wrong) {
-		return fmt.Errorf("%s: %w", n.name, err)
+		return fmt.Errorf("%s: %w", n.Name, err)
 	}
 	outcome := ""
 	if unknown && !strings.Contains(wrong.Message(), "the outcome is unknown") {
 		outcome = "; the outcome is unknown"
 	}
-	return &saidError{fmt.Sprintf("%s: %s (%v%s)", n.name, wrong.Message(), wrong.Code(), outcome), err}
+	return &saidError{fmt.Sprintf("%s: %s (%v%s)", n.Name, wrong.Message(), wrong.Code(), outcome), err}
 }
 
 // saidError is an error in other words.
@@ -229,9 +219,12 @@ func (e *saidError) Unwrap() error { return e.err }
 // failedCall is an error of nodes that were called.
 type failedCall struct{ error }
 
-// called ends a command that has called nodes: a call that failed is reported. The status is
+// Failed is the error of a call that failed.
+func Failed(err error) error { return failedCall{err} }
+
+// Report ends a command that has called nodes: a call that failed is reported. The status is
 // 2 if what was asked for is not allowed or not there, 3 if no node answered, and else 1.
-func called(a *console.App, err error) error {
+func Report(a *console.App, err error) error {
 	var failed failedCall
 	if !errors.As(err, &failed) {
 		return err
@@ -277,50 +270,12 @@ func badInput(err error) bool {
 	return wrong.Code() == connect.CodeInvalidArgument
 }
 
-// printed is a text that nodes keep, as it is if a terminal can show it, else quoted.
-func printed(text []byte) string {
-	s := string(text)
-	odd := func(r rune) bool { return r != '\t' && r != '\n' && unicode.IsControl(r) }
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, odd) {
-		return strconv.Quote(s)
-	}
-	return s
-}
-
-// printProto prints an answer as JSON, as the API itself would write it.
-func printProto(a *console.App, m proto.Message) error { return printOf(a, "", m) }
-
-// printOf is printProto with the name of the node whose answer it is, if there is one.
-func printOf(a *console.App, node string, m proto.Message) error {
-	b := []byte("{}")
-	if m != nil {
-		var err error
-		if b, err = (protojson.MarshalOptions{EmitUnpopulated: true}).Marshal(m); err != nil {
-			return err
-		}
-	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, b); err != nil {
-		return err
-	}
-	text := line.String()
-	if node != "" {
-		comma := ","
-		if text == "{}" {
-			comma = ""
-		}
-		text = `{"node":` + strconv.Quote(node) + comma + text[1:]
-	}
-	_, err := fmt.Fprintln(a.Out, text)
-	return err
-}
-
 // assigned reads NAME=VALUE arguments, of which each name must be that of a node.
-func assigned(args []string, nodes []calledNode) (map[string]string, error) {
+func assigned(args []string, nodes []Node) (map[string]string, error) {
 	values := make(map[string]string)
 	var names []string
 	for _, n := range nodes {
-		names = append(names, n.name)
+		names = append(names, n.Name)
 	}
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")

@@ -1,4 +1,5 @@
-package cli
+// Package cert holds the commands that make and look at the certificates of a cluster.
+package cert
 
 import (
 	"errors"
@@ -17,8 +18,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// certCommand is "parley cert".
-func certCommand(a *console.App) *cobra.Command {
+// Command is "parley cert".
+func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cert",
 		Short: "Make and look at the certificates of a cluster",
@@ -31,25 +32,25 @@ func certCommand(a *console.App) *cobra.Command {
 			"  parley cert client alice --rights read,write\n  parley cert show",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
-	cmd.AddCommand(certInit(a), certIssue(a), certClient(a), certRevoke(a), certShow(a))
+	cmd.AddCommand(initCommand(a), issueCommand(a), clientCommand(a), revokeCommand(a), showCommand(a))
 	return cmd
 }
 
-// certFlags are the flags that commands about certificates have in common.
-type certFlags struct {
+// flags are the flags that commands about certificates have in common.
+type flags struct {
 	dir    string
 	asJSON bool
 	valid  span
 	renew  bool
 }
 
-func (f *certFlags) declare(cmd *cobra.Command) {
+func (f *flags) declare(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "certs", "the `folder` of the authority")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 }
 
 // declareIssue declares those of the commands that make certificates.
-func (f *certFlags) declareIssue(cmd *cobra.Command) {
+func (f *flags) declareIssue(cmd *cobra.Command) {
 	f.declare(cmd)
 	f.valid = span(90 * day)
 	cmd.Flags().Var(&f.valid, "valid", "for how long the certificates are valid: `time` as in 24h, 90d or 1y")
@@ -136,9 +137,9 @@ func oneOrMore(what string) cobra.PositionalArgs {
 	}
 }
 
-// certInit is "parley cert init".
-func certInit(a *console.App) *cobra.Command {
-	var f certFlags
+// initCommand is "parley cert init".
+func initCommand(a *console.App) *cobra.Command {
+	var f flags
 	var cluster string
 	cmd := &cobra.Command{
 		Use:     "init --cluster NAME",
@@ -175,9 +176,9 @@ func certInit(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// certIssue is "parley cert issue".
-func certIssue(a *console.App) *cobra.Command {
-	var f certFlags
+// issueCommand is "parley cert issue".
+func issueCommand(a *console.App) *cobra.Command {
+	var f flags
 	var hosts []string
 	cmd := &cobra.Command{
 		Use:   "issue NAME...",
@@ -207,9 +208,9 @@ func certIssue(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// certClient is "parley cert client".
-func certClient(a *console.App) *cobra.Command {
-	var f certFlags
+// clientCommand is "parley cert client".
+func clientCommand(a *console.App) *cobra.Command {
+	var f flags
 	rights := rightsFlag(cert.Read | cert.Write)
 	cmd := &cobra.Command{
 		Use:   "client NAME...",
@@ -238,7 +239,7 @@ type issued struct {
 	Signer      string `json:"signer,omitempty"` // what is to be pinned
 }
 
-func issueAll(a *console.App, f certFlags, kind cert.Kind, names []string,
+func issueAll(a *console.App, f flags, kind cert.Kind, names []string,
 	issue func(*cert.Authority, string) (*cert.Issued, error),
 ) error {
 	var all []*cert.Issued
@@ -289,7 +290,7 @@ func issueAll(a *console.App, f certFlags, kind cert.Kind, names []string,
 }
 
 // mayIssue tells why no certificate is to be made: there is one, or with --renew none.
-func mayIssue(by *cert.Authority, f certFlags, kind cert.Kind, name string) error {
+func mayIssue(by *cert.Authority, f flags, kind cert.Kind, name string) error {
 	known := false
 	for _, r := range by.Records() {
 		if r.Kind != kind || r.Name != name {
@@ -325,9 +326,9 @@ func initFirst(err error) error {
 	return err
 }
 
-// certRevoke is "parley cert revoke".
-func certRevoke(a *console.App) *cobra.Command {
-	var f certFlags
+// revokeCommand is "parley cert revoke".
+func revokeCommand(a *console.App) *cobra.Command {
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "revoke NAME|SERIAL...",
 		Short: "Revoke certificates",

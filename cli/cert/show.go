@@ -1,4 +1,4 @@
-package cli
+package cert
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"parley/cluster/cert"
 )
 
-// certShow is "parley cert show".
-func certShow(a *console.App) *cobra.Command {
-	var f certFlags
+// showCommand is "parley cert show".
+func showCommand(a *console.App) *cobra.Command {
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
 		Short: "Say what certificates are, and what is wrong with them",
@@ -39,7 +39,7 @@ func certShow(a *console.App) *cobra.Command {
 	return cmd
 }
 
-func showAuthority(a *console.App, f certFlags) error {
+func showAuthority(a *console.App, f flags) error {
 	by, err := cert.Open(f.dir)
 	if err != nil {
 		return initFirst(err)
@@ -79,7 +79,7 @@ func showAuthority(a *console.App, f certFlags) error {
 	return nil
 }
 
-func showFiles(a *console.App, f certFlags, files []string) error {
+func showFiles(a *console.App, f flags, files []string) error {
 	all, status := []cert.Description{}, console.Fine
 	for _, file := range files {
 		dir := f.dir

@@ -1,0 +1,130 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/cli/console"
+	"parley/cluster"
+	"parley/cluster/api/parleyv1"
+)
+
+// levelOf reads a level, by its name; none stands for that of the group.
+func levelOf(text string) (parleyv1.Level, error) {
+	if text == "" {
+		return parleyv1.Level_LEVEL_UNSPECIFIED, nil
+	}
+	if _, err := cluster.ParseLevel(text); err != nil {
+		return 0, parley.FlagErrorf("level", "%w", err)
+	}
+	return parleyv1.Level(parleyv1.Level_value["LEVEL_"+strings.ToUpper(text)]), nil
+}
+
+// maxText is how long what is broadcast may be, as the API has it.
+const maxText = 60 << 10
+
+// Cast is "parley cast".
+func Cast(a *console.App) *cobra.Command {
+	var f Flags
+	var level string
+	cmd := &cobra.Command{
+		Use:   "cast GROUP [TEXT...]",
+		Short: "Broadcast in a group of a cluster",
+		Long: "Cast has a group deliver a text at all of its members, or, without a text, every line of the\n" +
+			"standard input, as it comes; --timeout is for each. It ends when the node that was called has\n" +
+			"delivered all, and prints the position of the last, which \"parley listen --from\" takes.",
+		Example: "  parley cast total 'first, and the same everywhere' --dir bank\n" +
+			"  parley cast byzantine hello --at node3 --dir bank",
+		Args: console.Needs(1, "GROUP"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := levelOf(level)
+			if err != nil {
+				return err
+			}
+			r := &parleyv1.BroadcastRequest{Group: args[0], Level: l}
+			if len(args) > 1 {
+				r.Payload = []byte(strings.Join(args[1:], " "))
+				at, err := f.send(cmd.Context(), r)
+				if err != nil {
+					return Report(a, err)
+				}
+				return delivered(a, &f, at, 1)
+			}
+			return Report(a, castLines(cmd.Context(), a, &f, r, cmd.InOrStdin()))
+		},
+	}
+	f.Declare(cmd)
+	cmd.Flags().StringVar(&level, "level", "", "what is promised for this text, where the group can (default: its level)")
+	return cmd
+}
+
+// place is where a text was delivered: by which node, and at which position.
+type place struct {
+	node     string
+	position uint64
+}
+
+// send broadcasts one text, and returns where it was delivered.
+func (c *Flags) send(ctx context.Context, r *parleyv1.BroadcastRequest) (at place, err error) {
+	err = c.First(ctx, false, func(ctx context.Context, n Node) error {
+		answer, err := n.Group.Broadcast(ctx, r)
+		at = place{n.Name, answer.GetPosition()}
+		return err
+	})
+	return at, err
+}
+
+// delivered says where the last of some texts was delivered.
+func delivered(a *console.App, f *Flags, at place, texts int) error {
+	if f.AsJSON {
+		return a.PrintLine(struct {
+			Node     string `json:"node"`
+			Sent     int    `json:"sent"`
+			Position uint64 `json:"position,string"` // as "parley listen --json" has it
+		}{at.node, texts, at.position})
+	}
+	what := ""
+	if texts > 1 {
+		what = fmt.Sprintf("%d texts, the last ", texts)
+	}
+	_, err := fmt.Fprintf(a.Out, "%sdelivered at %d, by %s\n", what, at.position, at.node)
+	return err
+}
+
+// castLines broadcasts line after line.
+func castLines(ctx context.Context, a *console.App, f *Flags, r *parleyv1.BroadcastRequest, in io.Reader) error {
+	lines := bufio.NewReaderSize(in, maxText+2)
+	at, wrong := place{}, func(texts int, err error) error {
+		if texts > 0 {
+			return fmt.Errorf("line %d: %w; the %d before it are delivered", texts+1, err, texts)
+		}
+		return fmt.Errorf("line 1: %w; nothing was sent", err)
+	}
+	for texts := 0; ; texts++ {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return wrong(texts, fmt.Errorf("it is longer than the %d bytes that are allowed", maxText))
+		case err != nil && !errors.Is(err, io.EOF):
+			return wrong(texts, err)
+		case err != nil && len(line) == 0 && texts == 0:
+			return errors.New("parley cast: the standard input is empty, and there is no TEXT: nothing was sent")
+		case err != nil && len(line) == 0:
+			return delivered(a, f, at, texts)
+		}
+		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
+		if at, err = f.send(ctx, r); err != nil {
+			if failed := (failedCall{}); errors.As(err, &failed) {
+				return failedCall{wrong(texts, err)}
+			}
+			return err
+		}
+	}
+}
