@@ -13,7 +13,6 @@ import (
 	"parley/agreement/problem"
 	"parley/faulty"
 	"parley/lockstep"
-	"parley/parleytest"
 	"parley/sim"
 	"parley/trace"
 )
@@ -352,46 +351,6 @@ func TestAgainstOracle(t *testing.T) {
 		if got, want := decisions(r.do(), c), oracle(r); !maps.Equal(got, want) {
 			t.Fatalf("case %d, n=%d m=%d source %d faulty %v: decisions %v, the oracle says %v",
 				i, n, c.M, c.Source, slices.Sorted(maps.Keys(r.faulty)), got, want)
-		}
-	}
-}
-
-// all runs every adversary of one liar and returns the number of runs and of
-// those that break each property.
-func all(c eig.Config, liar parley.ID) (runs int, bad map[string]int) {
-	bad = make(map[string]int)
-	values := []string{"0", "1"}
-	if liar == c.Source {
-		values = values[:1] // its lies do not depend on what it was given
-	}
-	for _, v := range values {
-		runs += parleytest.Every(func(choose func(int) int) {
-			enumerate := faulty.Behaviour{Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) }}
-			r := run{c: c, value: v, faulty: map[parley.ID]faulty.Behaviour{liar: enumerate}}
-			for _, name := range broken(r.do(), r.protocol()) {
-				bad[name]++
-			}
-		})
-	}
-	return runs, bad
-}
-
-// Exhaustive at m = 1 over 0, 1 and silence: with n >= 4 nothing breaks, with
-// n = 3 validity does: the source says 1, the liar 0 or nothing, the tie takes
-// the default, to either of the two correct lieutenants.
-func TestExhaustive(t *testing.T) {
-	for _, test := range []struct{ n, runs, invalid int }{{3, 21, 4}, {4, 81, 0}, {5, 297, 0}} {
-		runs, invalid := 0, 0
-		for liar := range parley.ID(test.n) {
-			n, bad := all(config(test.n, 1), liar)
-			runs += n
-			invalid += bad[problem.Validity]
-			if bad[problem.Agreement]+bad[problem.Termination]+bad[problem.Integrity] > 0 {
-				t.Errorf("n=%d, liar P%d: broken %v", test.n, liar+1, bad)
-			}
-		}
-		if runs != test.runs || invalid != test.invalid {
-			t.Errorf("n=%d: %d runs, %d of them without validity; want %d and %d", test.n, runs, invalid, test.runs, test.invalid)
 		}
 	}
 }
