@@ -9,6 +9,36 @@ import (
 	"parley/agreement/ballot"
 )
 
+// seeker is the least machine around an instance: its choice is its own name.
+type seeker struct {
+	parley.Base
+	in      *ballot.Instance
+	self    parley.ID
+	decided []byte // scratch: in the present clause
+}
+
+func newSeeker(self parley.ID, n int) *seeker {
+	p := &seeker{self: self}
+	p.in = ballot.NewInstance(self, parley.Everyone(n), p)
+	return p
+}
+
+func (p *seeker) Report() []byte                { return nil }
+func (p *seeker) Choose([]ballot.Report) []byte { return []byte{byte('a' + p.self)} }
+func (p *seeker) Enough([]ballot.Report) bool   { return true }
+func (p *seeker) State(v *parley.Vars)          { p.in.State(v) }
+func (p *seeker) Decided(_ *parley.Step, _ parley.ID, v []byte) {
+	p.decided = append(p.decided, v...)
+}
+
+// quiet is a host of which nothing is asked.
+type quiet struct{}
+
+func (quiet) Choose(int) int                        { return 0 }
+func (quiet) Sign(parley.ID, []byte) []byte         { return nil }
+func (quiet) Verify(parley.ID, []byte, []byte) bool { return false }
+func (quiet) Refused(parley.ID, parley.ID, string)  {}
+
 // post is a system of seekers whose messages a test delivers by hand.
 type post struct {
 	t     *testing.T
