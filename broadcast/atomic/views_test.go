@@ -26,9 +26,8 @@ type hall struct {
 	order    uint64
 	history  parley.History
 	accounts []account
-	reload   bool       // save and load a layer after each clause
-	durable  bool       // who crashed may come back with its log
-	shared   parley.Set // whose layers belong to another hall, too
+	reload   bool // save and load a layer after each clause
+	durable  bool // who crashed may come back with its log
 }
 
 type member struct {
@@ -96,14 +95,6 @@ func (h *hall) castTo(at parley.ID, b string, to ...parley.ID) {
 func (h *hall) do(at parley.ID, clause func(group.Layer)) {
 	h.step = parley.Step{Self: at, N: len(h.members), Host: h, Effects: h.step.Effects[:0]}
 	m := &h.members[at]
-	if h.shared.Has(at) {
-		own := stated{l: h.layer(at)}
-		if !parley.Load(own, 0, parley.Save(stated{l: m.layer}, 0, nil)) {
-			h.t.Fatal("a layer is not loaded")
-		}
-		m.layer = own.l
-		h.shared.Remove(at)
-	}
 	clause(m.layer)
 	for _, e := range h.step.Effects {
 		switch e.Op {
