@@ -35,6 +35,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run("", func(t *testing.T) {
 			p, o := suited(c)
+			o.Seeds = 1200 / (c.N * c.N) // runs of seven processes take long
 			parleytest.Suite(t, p, o)
 		})
 	}
