@@ -17,7 +17,7 @@ const adminChannel = 2
 
 // diskTold tells another node where the disk of the sender stands. Seq: the life of the sender. Value: the number of
 // the last record on its disk, 0 if it has none.
-const diskTold = expel.Told + 1
+const diskTold parley.Kind = expel.Told + 1
 
 // expulsions are what the machine of package expel has decided.
 type expulsions struct {

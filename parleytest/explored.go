@@ -30,14 +30,15 @@ type System struct {
 // most is how many states a system has at most that is searched in short tests.
 const most = 50_000
 
-// Explored searches all runs of the systems and demands that each comes to what it says.
+// Explored searches all runs of the systems and demands that each comes to what it says. With
+// -short it leaves out systems of more than 50,000 states.
 func Explored(t *testing.T, systems []System) {
 	t.Helper()
 	for _, x := range systems {
+		if testing.Short() && x.States > most {
+			continue
+		}
 		t.Run(strings.ReplaceAll(x.Name, " ", "-"), func(t *testing.T) {
-			if testing.Short() && x.States > most {
-				t.Skip("too many states for a short test")
-			}
 			x.All = true
 			r, err := explore.Search(context.Background(), x.Options)
 			if err != nil {
