@@ -149,26 +149,6 @@ func (h *hall) allHold(v string) bool {
 	return same && got == v
 }
 
-// save returns the state of the correct processes, and load sets it.
-func (h *hall) save() string {
-	var b []byte
-	for id := range parley.Everyone(h.p.N).Minus(h.liars).All() {
-		own := parley.Save(process{Rounds: h.procs[id]}, 0, nil)
-		b = append(append(b, byte(len(own))), own...)
-	}
-	return string(b)
-}
-
-func (h *hall) load(state string) {
-	for id := range parley.Everyone(h.p.N).Minus(h.liars).All() {
-		own := state[1 : 1+state[0]]
-		state = state[1+len(own):]
-		if !parley.Load(process{Rounds: h.procs[id]}, 0, []byte(own)) {
-			panic("a process does not load what it saved")
-		}
-	}
-}
-
 // perPhase is the number of rounds of a phase.
 func perPhase(f phaseking.Form) int { return 3 - int(f) }
 
