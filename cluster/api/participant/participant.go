@@ -115,16 +115,24 @@ func New(node, address string) (*Client, error) {
 
 // newClient is New for what can connect.
 func newClient(node string, at place, reach func(context.Context, string, string) (net.Conn, error)) *Client {
-	dial := func(ctx context.Context) (net.Conn, error) { return reach(ctx, at.network, at.address) }
+	c := &Client{node: node, under: make(map[string]*preparing)}
+	c.dial = func(ctx context.Context) (net.Conn, error) { return reach(ctx, at.network, at.address) }
 	t := &http.Transport{
-		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			// net/http goes on connecting when nobody waits for it any more: not beyond this life.
+			life, _ := c.now()
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(life, cancel)()
+			return c.dial(ctx)
+		},
 		MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true,
 	}
+	c.idle = t.CloseIdleConnections
 	host := at.address
 	if at.network == "unix" {
 		host = "localhost"
 	}
-	c := &Client{node: node, dial: dial, idle: t.CloseIdleConnections, under: make(map[string]*preparing)}
 	c.service = parleyv1.NewParticipantServiceClient(timed{&http.Client{Transport: t}}, "http://"+host,
 		connect.WithProtoJSON(), connect.WithReadMaxBytes(64<<10))
 	c.Begin(slog.New(slog.DiscardHandler))
@@ -154,8 +162,11 @@ type timed struct{ *http.Client }
 
 type waitKey struct{}
 
-// Do sends a request.
+// Do sends a request. Everything may be asked twice, so net/http may send it again when the
+// service has closed the connection meanwhile, as one does that was started anew: a nil key
+// says so, and is not sent.
 func (t timed) Do(r *http.Request) (*http.Response, error) {
+	r.Header["Idempotency-Key"] = nil
 	if wait, ok := r.Context().Value(waitKey{}).(time.Duration); ok {
 		r.Header.Set("Connect-Timeout-Ms", strconv.FormatInt(max(1, wait.Milliseconds()), 10))
 	}

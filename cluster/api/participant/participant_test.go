@@ -100,6 +100,25 @@ func called(t *testing.T, s parleyv1.ParticipantServiceHandler) *participant.Cli
 	return c
 }
 
+// A service that was started anew has closed the connections of its life before, which is no vote.
+func TestClosedConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(script)
+		c := called(t, s)
+		if yes, err := c.Prepare(t.Context(), "a", nil); !yes || err != nil {
+			t.Fatalf("got %t, %v, want a yes", yes, err)
+		}
+		s.prepare = func(context.Context) (*parleyv1.PreparePartResponse, error) {
+			s.prepare = nil
+			panic(http.ErrAbortHandler) // the server closes the connection
+		}
+		if yes, err := c.Prepare(t.Context(), "b", nil); !yes || err != nil {
+			t.Errorf("got %t, %v, want a yes", yes, err)
+		}
+		s.saw(t, "prepare a", "prepare b", "prepare b")
+	})
+}
+
 // A service may be a socket in the file system.
 func TestUnixSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
