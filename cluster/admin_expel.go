@@ -110,7 +110,7 @@ func (e ejector) Indicate(_ parley.Path, m parley.Msg) {
 	case expel.Expelled:
 		n.admin.mu.Lock()
 		defer n.admin.mu.Unlock()
-		n.admin.shut.Store(uint32(m.Seq))
+		n.admin.shut.Store(m.Seq)
 		n.expelled()
 	}
 }
@@ -119,7 +119,7 @@ func (e ejector) Indicate(_ parley.Path, m parley.Msg) {
 // lock is held.
 func (n *Node) expelled() {
 	if from := n.admin.shut.Load(); n.admin.ready && from != 0 {
-		go n.out(from == uint32(expel.All)) // not within a step
+		go n.out(from == expel.All) // not within a step
 	}
 }
 

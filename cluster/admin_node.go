@@ -18,7 +18,7 @@ import (
 // admin is how the node stands.
 type admin struct {
 	code    atomic.Uint32         // of the state
-	shut    atomic.Uint32         // what this node is expelled from: expel.Views or expel.All
+	shut    atomic.Uint64         // what this node is expelled from: expel.Views or expel.All
 	why     atomic.Pointer[error] // what calls of a node that can not go on fail with
 	started time.Time
 	life    uint64
@@ -58,7 +58,7 @@ func (n *Node) takes(liars bool) error {
 	case Left:
 		return ErrClosed
 	case Expelled:
-		if !liars || n.admin.shut.Load() == uint32(expel.All) {
+		if !liars || n.admin.shut.Load() == expel.All {
 			return ErrExpelled
 		}
 	}

@@ -30,7 +30,7 @@ func TestExpelledWhileItBegins(t *testing.T) {
 			if err := n.begun(); err != nil {
 				t.Fatal(err)
 			}
-			if got := n.admin.shut.Load(); got != uint32(want) {
+			if got := n.admin.shut.Load(); got != want {
 				t.Errorf("it is expelled from %d, not %d", got, want)
 			}
 			if synctest.Wait(); n.admin.state() != Expelled {

@@ -120,11 +120,12 @@ func (r *run) fence(ctx context.Context, name string) error {
 func (r *run) agreeAgain(ctx context.Context) error {
 	for turn := 0; ; turn++ {
 		late, done := within(ctx, 4*r.heal)
-		defer done()
-		if err := r.quiet(late); err != nil {
-			return err
+		err := r.quiet(late)
+		if err == nil {
+			err = r.fence(late, fmt.Sprintf("fence.%d.%d", len(r.events), turn))
 		}
-		if err := r.fence(late, fmt.Sprintf("fence.%d.%d", len(r.events), turn)); err != nil {
+		done()
+		if err != nil {
 			return err
 		}
 		other := strangers(r.load.orders.fences())

@@ -183,10 +183,10 @@ func (p *parser) complete() {
 		p.refuse(m.at, "nothing is changed: write a line file: and the lines to replace in it")
 	}
 	for _, e := range m.edits {
-		switch {
-		case e.old == "":
+		switch e.old {
+		case "":
 			p.refuse(e.at, "nothing says where the new lines go: add the line above or below, begun with a blank")
-		case e.old == e.new:
+		case e.new:
 			p.refuse(e.at, "these lines change nothing: begin the old ones with -, the new ones with +")
 		}
 	}
