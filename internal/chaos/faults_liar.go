@@ -65,12 +65,11 @@ func lied(ctx context.Context, r *run) (string, error) {
 	}
 	late, end := within(ctx, 4*r.heal)
 	defer end()
-	w, err := r.wellAmong(late, fmt.Sprintf("without.%d", len(r.events)), r.but(i))
-	r.others = w
-	if err != nil {
+	var err error
+	if r.others, err = r.wellAmong(late, fmt.Sprintf("without.%d", len(r.events)), r.but(i)); err != nil {
 		return "", fmt.Errorf("without %s: %w", nodeName(i), err)
 	}
-	said += fmt.Sprintf("; the others are well after %s", w)
+	said += fmt.Sprintf("; the others are well after %s", r.others)
 	return said, errors.Join(os.RemoveAll(r.w.data(i)), n.begin("--rejoin"))
 }
 
