@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/child"
 	"parley/cli/console"
 	"parley/internal/bench/failover"
 )
@@ -43,8 +43,7 @@ func benchFailover(a *console.App) *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			runtime.LockOSThread() // for dieWithParent
-			defer runtime.UnlockOSThread()
+			defer child.LockThread()()
 			r, err := failover.Run(ctx, s, startFailing, func(node string, first time.Duration) {
 				fmt.Fprintf(a.Err, "%s fails: the others go on after %.1f ms\n", node, first.Seconds()*1e3)
 			})
@@ -73,7 +72,7 @@ func benchFailover(a *console.App) *cobra.Command {
 
 // startFailing starts the process of a node that may have to fail.
 func startFailing(ctx context.Context, id parley.ID) (*failover.Child, error) {
-	c, err := startChild(ctx, id, "bench", "failover-node")
+	c, err := child.Start(ctx, id, "bench", "failover-node")
 	if err != nil {
 		return nil, err
 	}

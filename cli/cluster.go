@@ -7,10 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/child"
 	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster/nodefile"
@@ -60,8 +59,8 @@ func clusterUp(a *console.App) *cobra.Command {
 			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if os.Getenv(inNode) != "" {
-				return fmt.Errorf("parley cluster up: %s is set: a node starts no cluster", inNode)
+			if err := child.Allowed("parley cluster up", "a node starts no cluster"); err != nil {
+				return err
 			}
 			if err := p.check(cmd.Flags().Changed("m")); err != nil {
 				return err
@@ -218,8 +217,7 @@ func runCluster(ctx context.Context, a *console.App, dir string, p localPlan, as
 		return err
 	}
 	defer closeControl()
-	runtime.LockOSThread() // for dieWithParent
-	defer runtime.UnlockOSThread()
+	defer child.LockThread()()
 	gone := make(chan struct{}, len(nodes))
 	for _, n := range nodes {
 		if err := n.start(ctx, gone); err != nil {
@@ -285,14 +283,10 @@ func renew(nodes []*localNode) error {
 	return nil
 }
 
-// inNode is set in the environment of a node, so that a program that does not look at its
-// arguments, as that of a test, does not start clusters without end.
-const inNode = "PARLEY_NODE"
-
 // start starts the process of a node, which ends with the context, and with this process.
 // When it has, gone is told.
 func (n *localNode) start(ctx context.Context, gone chan<- struct{}) error {
-	self, err := os.Executable()
+	cmd, err := child.Command(ctx, n.Name, "node", "--attached", "--config", n.Config)
 	if err != nil {
 		return err
 	}
@@ -300,15 +294,12 @@ func (n *localNode) start(ctx context.Context, gone chan<- struct{}) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, self, "node", "--attached", "--config", n.Config)
-	cmd.Env = append(os.Environ(), inNode+"="+n.Name)
 	cmd.Stdout, cmd.Stderr = &announced{in: n.in, log: log}, log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
 	cmd.Cancel, cmd.WaitDelay = stdin.Close, 20*time.Second
-	dieWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, log.Close())
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/cli/child"
 	"parley/cli/client"
 	"parley/cluster/api/participant"
 	"parley/cluster/cert"
@@ -34,16 +35,13 @@ type localPlan struct {
 	participant string
 }
 
-// The most nodes of a local cluster, and of one with a Byzantine order.
-const (
-	maxLocal     = 32
-	maxByzantine = 13
-)
+// maxByzantine is the most nodes of a local cluster with a Byzantine order.
+const maxByzantine = 13
 
 // check looks at the flags, and fills in m unless it is given.
 func (p *localPlan) check(given bool) error {
-	if p.n < 1 || p.n > maxLocal {
-		return parley.FlagErrorf("n", "%d nodes: allowed are 1 to %d", p.n, maxLocal)
+	if p.n < 1 || p.n > child.Most {
+		return parley.FlagErrorf("n", "%d nodes: allowed are 1 to %d", p.n, child.Most)
 	}
 	most := (p.n - 1) / 3
 	if given && (p.m > most || p.m < min(1, most)) {

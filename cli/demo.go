@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/child"
 	"parley/cli/client"
 	"parley/cli/console"
 	"parley/internal/draw"
@@ -36,8 +36,8 @@ func demoCommand(a *console.App) *cobra.Command {
 		Example: "  parley demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if os.Getenv(inNode) != "" {
-				return fmt.Errorf("parley demo: %s is set: a node starts no cluster", inNode)
+			if err := child.Allowed("parley demo", "a node starts no cluster"); err != nil {
+				return err
 			}
 			d.App, d.width = a, a.Width(width)
 			return d.run(cmd.Context())
@@ -88,8 +88,7 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	if d.nodes, err = localNodes(d.dir); err != nil {
 		return err
 	}
-	runtime.LockOSThread() // for dieWithParent
-	defer runtime.UnlockOSThread()
+	defer child.LockThread()()
 	defer d.end(end)
 	gone := make(chan struct{}, len(d.nodes))
 	for _, n := range d.nodes {

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/child"
 	"parley/cli/console"
 	"parley/cluster/lab"
 	"parley/faulty"
@@ -84,8 +83,8 @@ func (f *hostFlags) check(p parley.Protocol) error {
 	switch {
 	case err != nil:
 		return err
-	case p.N > maxLocal:
-		return parley.FlagErrorf("n", "%d processes: allowed with --host cluster are 1 to %d", p.N, maxLocal)
+	case p.N > child.Most:
+		return parley.FlagErrorf("n", "%d processes: allowed with --host cluster are 1 to %d", p.N, child.Most)
 	case p.Timing == parley.Synchronous && f.fs.Changed("tick"):
 		return parley.FlagErrorf("tick", "%s has rounds: --round says how long they last", p.Name)
 	case p.Timing != parley.Synchronous && f.fs.Changed("round"):
@@ -142,7 +141,7 @@ func (f *hostFlags) suit(s *setup, plan *planFlags) error {
 			s.Faulty[id] = crash
 		}
 	}
-	if len(s.Plan.Pauses) > 0 && !canHold {
+	if len(s.Plan.Pauses) > 0 && !child.CanHold {
 		return plan.entry("pauses", 0, errors.New("this system has no signal that holds a process"))
 	}
 	if f.span > 0 {
@@ -215,8 +214,8 @@ func (s setup) lab(dir string) *lab.Run {
 
 // processes makes the run between real processes.
 func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
-	if os.Getenv(inNode) != "" {
-		return nil, trace.Facts{}, fmt.Errorf("--host cluster: %s is set: a process of a cluster starts no others", inNode)
+	if err := child.Allowed("--host cluster", "a process of a cluster starts no others"); err != nil {
+		return nil, trace.Facts{}, err
 	}
 	dir, err := os.MkdirTemp("", "parley-run-")
 	if err != nil {
@@ -225,8 +224,7 @@ func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	runtime.LockOSThread() // for dieWithParent
-	defer runtime.UnlockOSThread()
+	defer child.LockThread()()
 	h, log, err := s.lab(dir).Do(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -234,50 +232,15 @@ func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 	case err != nil:
 		return nil, h.Facts, err
 	case !h.Facts.Over:
-		return nil, h.Facts, console.EndWith(console.Unfinished, fmt.Errorf("something is still due after %s: --for "+
-			"says how long "+
-			"to watch, and --tick how fast time goes", limit))
+		return nil, h.Facts, console.EndWith(console.Unfinished, fmt.Errorf("something is still due after %s: "+
+			"--for says how long to watch, and --tick how fast time goes", limit))
 	}
 	return log, h.Facts, nil
 }
 
 // startMember starts a process of a run.
 func startMember(ctx context.Context, id parley.ID) (*lab.Child, error) {
-	return startChild(ctx, id, "member")
-}
-
-// startChild starts this program as another process, which ends with this one.
-func startChild(ctx context.Context, id parley.ID, args ...string) (*lab.Child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Env = append(os.Environ(), inNode+"="+id.String())
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	dieWithParent(cmd)
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	signal := func(s os.Signal) func() error {
-		return func() error {
-			if err := cmd.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
-				return err
-			}
-			return nil
-		}
-	}
-	return &lab.Child{
-		In: in, Out: out, Kill: signal(os.Kill), Stop: signal(sigStop), Continue: signal(sigCont), Wait: cmd.Wait,
-	}, nil
+	return child.Start(ctx, id, "member")
 }
 
 // memberCommand is "parley member", which is not for people: a process of a run.

@@ -73,6 +73,7 @@ internal/bench         free    : core adapters faulty trace hosts protocols agre
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
 internal/bench/failover free   : core cluster cluster/cert cluster/link
 cli/console            free    : core
+cli/child              free    : core cluster/lab
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
 cli                    free    : core adapters faulty trace hosts problems parleytest tools cli/*

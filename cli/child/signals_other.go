@@ -1,12 +1,12 @@
 //go:build !unix
 
-package cli
+package child
 
 import "syscall"
 
 // There are no signals that hold a process of a run and let it go on.
 const (
-	canHold = false
+	CanHold = false
 	sigStop = syscall.Signal(-1)
 	sigCont = syscall.Signal(-1)
 )

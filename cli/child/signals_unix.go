@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package child
 
 import (
 	"syscall"
@@ -8,7 +8,7 @@ import (
 
 // The signals that hold a process of a run and let it go on.
 const (
-	canHold = true
+	CanHold = true
 	sigStop = syscall.SIGSTOP
 	sigCont = syscall.SIGCONT
 )
