@@ -218,24 +218,15 @@ func runCluster(ctx context.Context, a *console.App, dir string, p localPlan, as
 	}
 	defer closeControl()
 	defer child.LockThread()()
-	gone := make(chan struct{}, len(nodes))
-	for _, n := range nodes {
-		if err := n.start(ctx, gone); err != nil {
-			end()
-			awaitEnded(ctx, a, nodes)
-			return err
-		}
-	}
-	if !awaitIn(ctx, a, nodes, gone) {
-		end()
-	} else if err := printUp(a, dir, nodes, asJSON); err != nil {
+	in, err := startNodes(ctx, a, nodes)
+	if !in || printUp(a, dir, nodes, asJSON) != nil {
 		end()
 	}
-	if !awaitEnded(ctx, a, nodes) {
+	if well := awaitEnded(ctx, a, nodes); err == nil && !well {
 		fmt.Fprintf(a.Err, "parley: what is left is in %s\n", dir)
 		return console.ExitError(console.Violated)
 	}
-	return nil
+	return err
 }
 
 // localNodes are the nodes of which the configurations are in the folder.
@@ -283,8 +274,8 @@ func renew(nodes []*localNode) error {
 	return nil
 }
 
-// start starts the process of a node, which ends with the context, and with this process.
-// When it has, gone is told.
+// start starts the process of a node, which ends with the context, and with this process,
+// and then sends to gone.
 func (n *localNode) start(ctx context.Context, gone chan<- struct{}) error {
 	cmd, err := child.Command(ctx, n.Name, "node", "--attached", "--config", n.Config)
 	if err != nil {
@@ -326,23 +317,31 @@ func (w *announced) Write(b []byte) (int, error) {
 	return w.log.Write(b)
 }
 
-// awaitIn waits until all nodes are in, and tells whether they are.
-func awaitIn(ctx context.Context, a *console.App, nodes []*localNode, gone <-chan struct{}) bool {
+// startNodes starts the processes of nodes, which end with the context, and waits until all are in
+// the cluster. It returns false if one of them has ended or is not in after a minute, or the context has
+// ended. The calling goroutine must be locked to its thread.
+func startNodes(ctx context.Context, a *console.App, nodes []*localNode) (in bool, err error) {
+	gone := make(chan struct{}, len(nodes))
+	for _, n := range nodes {
+		if err := n.start(ctx, gone); err != nil {
+			return false, err
+		}
+	}
 	late := time.After(time.Minute)
 	for _, n := range nodes {
 		select {
 		case <-n.in:
 			n.State = "in"
 		case <-gone:
-			return false
+			return false, nil
 		case <-ctx.Done():
-			return false
+			return false, nil
 		case <-late:
 			fmt.Fprintf(a.Err, "parley: %s is not in after a minute: see %s\n", n.Name, n.Log)
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 // awaitEnded waits until all nodes have ended, says of those that did so by themselves, and
@@ -361,12 +360,20 @@ func awaitEnded(ctx context.Context, a *console.App, nodes []*localNode) bool {
 			defer mu.Unlock()
 			if ctx.Err() == nil || !n.state.Success() {
 				well = false
-				fmt.Fprintf(a.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
+				n.printEnd(a)
 			}
 		})
 	}
 	all.Wait()
 	return well
+}
+
+// hasEnded is closed when the process of the node has ended.
+func (n *localNode) hasEnded() <-chan struct{} { return n.ended }
+
+// printEnd says how the process of the node has ended, and why.
+func (n *localNode) printEnd(a *console.App) {
+	fmt.Fprintf(a.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
 }
 
 // lastWords is the last line of a log that says what went wrong, or else its last line, behind the name of the file.

@@ -81,8 +81,7 @@ func clusterOthers(a *console.App,
 			ctx, cancel := context.WithTimeout(cmd.Context(), f.Timeout)
 			defer cancel()
 			errs := client.All(ctx, others, func(ctx context.Context, _ int, n client.Node) error {
-				return call(ctx, n,
-					args[0])
+				return call(ctx, n, args[0])
 			})
 			for i, n := range others {
 				switch {
@@ -104,8 +103,9 @@ func clusterOthers(a *console.App,
 }
 
 // clusterAdmin is a command that has a node do something about itself.
-func clusterAdmin(a *console.App, verb, short, long string, call func(context.Context,
-	client.Node) error) *cobra.Command {
+func clusterAdmin(a *console.App,
+	verb, short, long string, call func(context.Context, client.Node) error,
+) *cobra.Command {
 	var f client.Flags
 	cmd := &cobra.Command{
 		Use:     verb + " NODE",

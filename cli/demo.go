@@ -90,13 +90,10 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	}
 	defer child.LockThread()()
 	defer d.end(end)
-	gone := make(chan struct{}, len(d.nodes))
-	for _, n := range d.nodes {
-		if err := n.start(ctx, gone); err != nil {
-			return err
-		}
-	}
-	if !awaitIn(ctx, d.App, d.nodes, gone) {
+	switch in, err := startNodes(ctx, d.App, d.nodes); {
+	case err != nil:
+		return err
+	case !in:
 		return d.cut(ctx)
 	}
 	if err := d.show(ctx, time.Since(began)); err != nil {
@@ -122,8 +119,10 @@ func (d *demonstration) cut(ctx context.Context) error {
 		return console.ExitError(console.Interrupted)
 	}
 	for _, n := range d.nodes {
-		if n.state != nil {
-			fmt.Fprintf(d.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
+		select {
+		case <-n.hasEnded():
+			n.printEnd(d.App)
+		default:
 		}
 	}
 	return console.ExitError(console.Violated)
@@ -134,7 +133,7 @@ func (d *demonstration) ended() <-chan struct{} {
 	all := make(chan struct{})
 	go func() {
 		for _, n := range d.nodes {
-			<-n.ended
+			<-n.hasEnded()
 		}
 		close(all)
 	}()
