@@ -24,6 +24,8 @@ import (
 	"parley/cli/cert"
 	"parley/cli/client"
 	"parley/cli/console"
+	"parley/cli/local"
+	"parley/cli/node"
 	"parley/internal/scenario"
 )
 
@@ -93,7 +95,7 @@ func rootCommand(a *console.App) *cobra.Command {
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	root.AddCommand(demoCommand(a), withReplay(a, runCommand(a)), exploreCommand(a), sweepCommand(a), listCommand(a),
 		boundsCommand(a), conformCommand(a), benchCommand(a), traceCommand(a), auditCommand(a), cert.Command(a),
-		nodeCommand(a), doctorCommand(a), clusterCommand(a), client.Agree(a), client.Cast(a), client.Listen(a),
+		node.Command(a), node.Doctor(a), local.Command(a), client.Agree(a), client.Cast(a), client.Listen(a),
 		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), memberCommand(a))
 	return root
 }

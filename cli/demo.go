@@ -19,6 +19,7 @@ import (
 	"parley/cli/child"
 	"parley/cli/client"
 	"parley/cli/console"
+	"parley/cli/local"
 	"parley/internal/draw"
 )
 
@@ -54,8 +55,8 @@ type demonstration struct {
 	once   bool
 	width  int
 	dir    string
-	nodes  []*localNode
-	killed *localNode
+	nodes  []*local.Node
+	killed *local.Node
 	// delivered is how much the survivors have.
 	delivered int
 }
@@ -81,16 +82,16 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	began := time.Now()
-	p := localPlan{n: 4, m: 1, traces: true, round: longRound, traitors: map[string]string{"3": "twofaced"}}
-	if err := p.make(ctx, d.dir); err != nil {
+	p := local.Plan{N: 4, M: 1, Traces: true, Round: longRound, Traitors: map[string]string{"3": "twofaced"}}
+	if err := p.Make(ctx, d.dir); err != nil {
 		return err
 	}
-	if d.nodes, err = localNodes(d.dir); err != nil {
+	if d.nodes, err = local.Nodes(d.dir); err != nil {
 		return err
 	}
 	defer child.LockThread()()
 	defer d.end(end)
-	switch in, err := startNodes(ctx, d.App, d.nodes); {
+	switch in, err := local.Start(ctx, d.App, d.nodes); {
 	case err != nil:
 		return err
 	case !in:
@@ -120,8 +121,8 @@ func (d *demonstration) cut(ctx context.Context) error {
 	}
 	for _, n := range d.nodes {
 		select {
-		case <-n.hasEnded():
-			n.printEnd(d.App)
+		case <-n.Ended():
+			n.PrintEnd(d.App)
 		default:
 		}
 	}
@@ -133,7 +134,7 @@ func (d *demonstration) ended() <-chan struct{} {
 	all := make(chan struct{})
 	go func() {
 		for _, n := range d.nodes {
-			<-n.hasEnded()
+			<-n.Ended()
 		}
 		close(all)
 	}()
@@ -143,7 +144,7 @@ func (d *demonstration) ended() <-chan struct{} {
 // end ends the nodes and waits for them.
 func (d *demonstration) end(end func()) {
 	end()
-	var left []*localNode
+	var left []*local.Node
 	for _, n := range d.nodes {
 		if n != d.killed {
 			left = append(left, n)
@@ -151,7 +152,7 @@ func (d *demonstration) end(end func()) {
 	}
 	ended, done := context.WithCancel(context.Background())
 	done()
-	awaitEnded(ended, d.App, left)
+	local.AwaitEnded(ended, d.App, left)
 }
 
 // show shows one thing after the other.

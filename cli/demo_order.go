@@ -88,7 +88,7 @@ func (d *demonstration) order(ctx context.Context, clients []client.Node) error 
 		return err
 	}
 	died := time.Now()
-	<-d.killed.hasEnded()
+	<-d.killed.Ended()
 	sending.Wait()
 	failed[doomed] = nil // it is dead
 	if err := errors.Join(failed...); err != nil {

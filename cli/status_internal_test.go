@@ -11,6 +11,7 @@ import (
 
 	"parley/catalog"
 	"parley/cli/console"
+	"parley/cli/local"
 )
 
 // leaves are the commands below one that do something, by their words.
@@ -48,8 +49,8 @@ func TestStatusOfEveryCommand(t *testing.T) {
 // Commands that call a cluster of which no node answers end with 3.
 func TestStatusWithoutAnswer(t *testing.T) {
 	dir := t.TempDir() + "/bank"
-	p := localPlan{n: 3}
-	if err := p.make(t.Context(), dir); err != nil {
+	p := local.Plan{N: 3}
+	if err := p.Make(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{

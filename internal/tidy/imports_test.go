@@ -76,6 +76,8 @@ cli/console            free    : core
 cli/child              free    : core cluster/lab
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
+cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
+cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli                    free    : core adapters faulty trace hosts problems parleytest tools cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/*             free    : core adapters faulty trace protocols hosts

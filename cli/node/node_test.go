@@ -1,4 +1,4 @@
-package cli
+package node
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // A node that breaks ends with status 1, and one that is told to end with 0.
 func TestEndOf(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
-	end(nodeBroken{errors.New("the disk")})
+	end(broken{errors.New("the disk")})
 	if err := endOf(ctx); !errors.Is(err, console.ExitError(console.Violated)) {
 		t.Errorf("broken: %v", err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package local
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// clusterLeave is "parley cluster leave".
-func clusterLeave(a *console.App) *cobra.Command {
-	return clusterAdmin(a, "leave", "Have a node leave a cluster at once",
+// leave is "parley cluster leave".
+func leave(a *console.App) *cobra.Command {
+	return askItself(a, "leave", "Have a node leave a cluster at once",
 		"Leave has a node take leave of all its groups and end, without waiting for what is under way.",
 		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
@@ -24,9 +24,9 @@ func clusterLeave(a *console.App) *cobra.Command {
 		})
 }
 
-// clusterDrain is "parley cluster drain".
-func clusterDrain(a *console.App) *cobra.Command {
-	return clusterAdmin(a, "drain", "Have a node finish what it has begun and leave a cluster",
+// drain is "parley cluster drain".
+func drain(a *console.App) *cobra.Command {
+	return askItself(a, "drain", "Have a node finish what it has begun and leave a cluster",
 		"Drain has a node take no new requests, wait for those under way, take leave of all its groups, and end.",
 		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Drain(ctx, &parleyv1.DrainRequest{})
@@ -34,9 +34,9 @@ func clusterDrain(a *console.App) *cobra.Command {
 		})
 }
 
-// clusterExpel is "parley cluster expel".
-func clusterExpel(a *console.App) *cobra.Command {
-	return clusterOthers(a, "expel", "expelled", "Have the others exclude a node from a cluster",
+// expel is "parley cluster expel".
+func expel(a *console.App) *cobra.Command {
+	return askOthers(a, "expel", "expelled", "Have the others exclude a node from a cluster",
 		"Expel asks all other nodes, or those that --at names, to exclude one. A majority excludes it from\n"+
 			"groups and tables; from what is to hold in spite of liars it is shut out when m+1 nodes have been\n"+
 			"asked, for one of them may lie. It is let in again when it is started anew.",
@@ -46,9 +46,9 @@ func clusterExpel(a *console.App) *cobra.Command {
 		})
 }
 
-// clusterForget is "parley cluster forget".
-func clusterForget(a *console.App) *cobra.Command {
-	return clusterOthers(a, "forget", "forgotten", "Have the others let in a node again that they refuse",
+// forget is "parley cluster forget".
+func forget(a *console.App) *cobra.Command {
+	return askOthers(a, "forget", "forgotten", "Have the others let in a node again that they refuse",
 		"Forget has all other nodes, or those that --at names, forget what they know of the lives and of the\n"+
 			"disk of a node that is stopped: they let in whoever comes next with a certificate of that name. Use\n"+
 			"it for a node that is refused though its folder is whole, such as after somebody else held its key\n"+
@@ -60,8 +60,8 @@ func clusterForget(a *console.App) *cobra.Command {
 		})
 }
 
-// clusterOthers is a command that has all other nodes do something about one.
-func clusterOthers(a *console.App,
+// askOthers is a command that has all other nodes do something about one.
+func askOthers(a *console.App,
 	verb, done, short, long string, call func(context.Context, client.Node, string) error,
 ) *cobra.Command {
 	var f client.Flags
@@ -102,8 +102,8 @@ func clusterOthers(a *console.App,
 	return cmd
 }
 
-// clusterAdmin is a command that has a node do something about itself.
-func clusterAdmin(a *console.App,
+// askItself is a command that has a node do something about itself.
+func askItself(a *console.App,
 	verb, short, long string, call func(context.Context, client.Node) error,
 ) *cobra.Command {
 	var f client.Flags

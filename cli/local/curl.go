@@ -1,4 +1,4 @@
-package cli
+package local
 
 import (
 	"fmt"
@@ -10,10 +10,11 @@ import (
 // What a local cluster has for who calls it by curl: a configuration of curl with the
 // certificate of the client that may do everything, and for shells where the APIs are.
 func curlFile(dir string) string { return filepath.Join(dir, "curl") }
-func envFile(dir string) string  { return filepath.Join(dir, "env") }
+
+func envFile(dir string) string { return filepath.Join(dir, "env") }
 
 // writeCurl writes both.
-func writeCurl(dir string, nodes []*localNode) error {
+func writeCurl(dir string, nodes []*Node) error {
 	certs, err := filepath.Abs(filepath.Join(dir, "certs"))
 	if err != nil {
 		return err

@@ -1,4 +1,6 @@
-package cli
+// Package node is "parley node", which runs a node of a cluster, and what is there to look after
+// one: "parley node verify" and "parley doctor".
+package node
 
 import (
 	"context"
@@ -21,8 +23,8 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// nodeCommand is "parley node".
-func nodeCommand(a *console.App) *cobra.Command {
+// Command is "parley node".
+func Command(a *console.App) *cobra.Command {
 	var config string
 	var check, example, asJSON, attached, rejoin bool
 	cmd := &cobra.Command{
@@ -51,11 +53,11 @@ func nodeCommand(a *console.App) *cobra.Command {
 			case check && rejoin:
 				return parley.FlagErrorf("rejoin", "it is for a node that runs, and --check starts none")
 			case check:
-				return checkNode(cmd.Context(), a, file, asJSON)
+				return checkFile(cmd.Context(), a, file, asJSON)
 			case asJSON:
 				return parley.FlagErrorf("json", "it is for --check")
 			}
-			return runNode(cmd.Context(), a, file, attached, rejoin)
+			return run(cmd.Context(), a, file, attached, rejoin)
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "node.yaml", "the configuration, a `file`")
@@ -66,12 +68,12 @@ func nodeCommand(a *console.App) *cobra.Command {
 		"the node has lost its data, and is to join as a new one: no more than a minority may")
 	cmd.Flags().BoolVar(&attached, "attached", false,
 		"end when standard input does, and not by Ctrl-C: for who starts nodes")
-	cmd.AddCommand(nodeVerify(a))
+	cmd.AddCommand(verifyCommand(a))
 	return cmd
 }
 
-// checkNode prints what is found of what a configuration speaks of.
-func checkNode(ctx context.Context, a *console.App, file *nodefile.File, asJSON bool) error {
+// checkFile prints what is found of what a configuration speaks of.
+func checkFile(ctx context.Context, a *console.App, file *nodefile.File, asJSON bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	found, bad := file.Check(ctx), false
@@ -97,11 +99,11 @@ func checkNode(ctx context.Context, a *console.App, file *nodefile.File, asJSON 
 	return nil
 }
 
-// nodeBroken is why a node can not go on.
-type nodeBroken struct{ error }
+// broken is why a node can not go on.
+type broken struct{ error }
 
-// runNode runs a node until it is told to end, or breaks.
-func runNode(ctx context.Context, a *console.App, file *nodefile.File, attached, rejoin bool) error {
+// run runs a node until it is told to end, or breaks.
+func run(ctx context.Context, a *console.App, file *nodefile.File, attached, rejoin bool) error {
 	c, err := file.Config()
 	if err != nil {
 		return err
@@ -124,9 +126,9 @@ func runNode(ctx context.Context, a *console.App, file *nodefile.File, attached,
 			end(nil)
 		}()
 	}
-	c.Log = nodeLog(file, a.Err)
+	c.Log = newLog(file, a.Err)
 	c.Rejoin = rejoin
-	c.Broken = func(err error) { end(nodeBroken{err}) }
+	c.Broken = func(err error) { end(broken{err}) }
 	for i := range c.Groups {
 		c.Groups[i].Deliver = func(cluster.Delivery) {}
 	}
@@ -218,13 +220,13 @@ func warn(c cluster.Config, file *nodefile.File) {
 
 // endOf is the exit status of a node that has been ended, or has broken.
 func endOf(ctx context.Context) error {
-	if errors.As(context.Cause(ctx), new(nodeBroken)) {
+	if errors.As(context.Cause(ctx), new(broken)) {
 		return console.ExitError(console.Violated)
 	}
 	return nil
 }
 
-func nodeLog(file *nodefile.File, to io.Writer) *slog.Logger {
+func newLog(file *nodefile.File, to io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: file.LogLevel}
 	if file.LogJSON {
 		return slog.New(slog.NewJSONHandler(to, o))

@@ -1,21 +1,17 @@
-package cli
+// Package local is "parley cluster": clusters of which every node is a process on this computer.
+package local
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +22,8 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// clusterCommand is "parley cluster".
-func clusterCommand(a *console.App) *cobra.Command {
+// Command is "parley cluster".
+func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Run a cluster of processes on this machine",
@@ -36,14 +32,13 @@ func clusterCommand(a *console.App) *cobra.Command {
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",
 		Args:    cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
-	cmd.AddCommand(clusterUp(a), clusterDown(a), clusterLeave(a), clusterDrain(a), clusterExpel(a),
-		clusterForget(a))
+	cmd.AddCommand(up(a), down(a), leave(a), drain(a), expel(a), forget(a))
 	return cmd
 }
 
-// clusterUp is "parley cluster up".
-func clusterUp(a *console.App) *cobra.Command {
-	var p localPlan
+// up is "parley cluster up".
+func up(a *console.App) *cobra.Command {
+	var p Plan
 	var dir string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -72,21 +67,21 @@ func clusterUp(a *console.App) *cobra.Command {
 					}
 					return err
 				}
-				return runCluster(cmd.Context(), a, dir, p, asJSON)
+				return run(cmd.Context(), a, dir, p, asJSON)
 			}
 			dir, err := os.MkdirTemp("", "parley-cluster-")
 			if err != nil {
 				return err
 			}
-			if err := runCluster(cmd.Context(), a, dir, p, asJSON); err != nil {
+			if err := run(cmd.Context(), a, dir, p, asJSON); err != nil {
 				return err
 			}
 			return os.RemoveAll(dir)
 		},
 	}
-	cmd.Flags().IntVarP(&p.n, "n", "n", 4, "number of `nodes`")
-	cmd.Flags().IntVarP(&p.m, "m", "m", 0, "how many `nodes` may lie (default: as many as n > 3m allows)")
-	cmd.Flags().StringToStringVar(&p.traitors, "traitor", nil, "nodes that lie, and how, as in `3=twofaced`")
+	cmd.Flags().IntVarP(&p.N, "n", "n", 4, "number of `nodes`")
+	cmd.Flags().IntVarP(&p.M, "m", "m", 0, "how many `nodes` may lie (default: as many as n > 3m allows)")
+	cmd.Flags().StringToStringVar(&p.Traitors, "traitor", nil, "nodes that lie, and how, as in `3=twofaced`")
 	cmd.Flags().BoolVar(&p.durable, "durable", false,
 		"have on the disk what is delivered before anybody is told, except in the group byzantine, which is in memory")
 	cmd.Flags().StringVar(&p.participant, "participant", "",
@@ -98,7 +93,7 @@ func clusterUp(a *console.App) *cobra.Command {
 
 // mayMake tells whether the cluster in a folder runs, and why none can be started there:
 // something else is in there, or a cluster that is not the one that is asked for.
-func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag string) bool) (running bool, err error) {
+func (p *Plan) mayMake(ctx context.Context, dir string, changed func(flag string) bool) (running bool, err error) {
 	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
 		entries, err := os.ReadDir(dir)
 		if err == nil && len(entries) > 0 {
@@ -118,8 +113,8 @@ func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag s
 		flag      string
 		want, has any
 	}{
-		{"n", p.n, there.n}, {"m", p.m, there.m}, {"durable", p.durable, there.durable},
-		{"traitor", fmt.Sprint(p.traitors), fmt.Sprint(there.traitors)}, {"participant", p.participant, there.participant},
+		{"n", p.N, there.N}, {"m", p.M, there.M}, {"durable", p.durable, there.durable},
+		{"traitor", fmt.Sprint(p.Traitors), fmt.Sprint(there.Traitors)}, {"participant", p.participant, there.participant},
 	} {
 		if changed(one.flag) && one.want != one.has {
 			return false, parley.FlagErrorf(one.flag, "%v, but %s holds a cluster that keeps its configuration, with %v: "+
@@ -135,20 +130,20 @@ func (p *localPlan) mayMake(ctx context.Context, dir string, changed func(flag s
 }
 
 // planOf is the plan of the cluster in a folder, as far as flags say it.
-func planOf(dir string) (localPlan, error) {
+func planOf(dir string) (Plan, error) {
 	first, err := nodefile.Read(client.ConfigOf(dir, client.NodeName(0)))
 	if err != nil {
-		return localPlan{}, err
+		return Plan{}, err
 	}
-	p := localPlan{n: len(first.Members), m: first.M, durable: first.Durable, participant: first.Participant}
-	p.traitors = make(map[string]string)
+	p := Plan{N: len(first.Members), M: first.M, durable: first.Durable, participant: first.Participant}
+	p.Traitors = make(map[string]string)
 	for i, m := range first.Members {
 		f, err := nodefile.Read(client.ConfigOf(dir, m.Name))
 		if err != nil {
-			return localPlan{}, err
+			return Plan{}, err
 		}
 		if f.Lab != nil && f.Lab.Traitor.Name != "" {
-			p.traitors[strconv.Itoa(i+1)] = f.Lab.Traitor.Name
+			p.Traitors[strconv.Itoa(i+1)] = f.Lab.Traitor.Name
 		}
 	}
 	return p, nil
@@ -156,7 +151,7 @@ func planOf(dir string) (localPlan, error) {
 
 // printRunning prints the nodes of a cluster that another process runs.
 func printRunning(a *console.App, dir string, asJSON bool) error {
-	nodes, err := localNodes(dir)
+	nodes, err := Nodes(dir)
 	if err != nil {
 		return err
 	}
@@ -175,30 +170,14 @@ func printRunning(a *console.App, dir string, asJSON bool) error {
 	return w.Flush()
 }
 
-// localNode is a node of a local cluster.
-type localNode struct {
-	Name    string `json:"name"`
-	PID     int    `json:"pid"`
-	Address string `json:"address"`
-	API     string `json:"api"`
-	Metrics string `json:"metrics,omitempty"`
-	State   string `json:"state"`
-	Config  string `json:"config"` // files
-	Log     string `json:"log"`
-
-	in    chan struct{} // closed when it says that it is
-	ended chan struct{} // closed when it has
-	state *os.ProcessState
-}
-
-// runCluster starts the nodes of a cluster and waits for the end.
-func runCluster(ctx context.Context, a *console.App, dir string, p localPlan, asJSON bool) error {
+// run starts the nodes of a cluster and waits for the end.
+func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) error {
 	if _, err := os.Stat(client.ConfigOf(dir, client.NodeName(0))); err != nil {
-		if err := p.make(ctx, dir); err != nil {
+		if err := p.Make(ctx, dir); err != nil {
 			return err
 		}
 	}
-	nodes, err := localNodes(dir)
+	nodes, err := Nodes(dir)
 	if err != nil {
 		return err
 	}
@@ -218,183 +197,23 @@ func runCluster(ctx context.Context, a *console.App, dir string, p localPlan, as
 	}
 	defer closeControl()
 	defer child.LockThread()()
-	in, err := startNodes(ctx, a, nodes)
+	in, err := Start(ctx, a, nodes)
 	if !in || printUp(a, dir, nodes, asJSON) != nil {
 		end()
 	}
-	if well := awaitEnded(ctx, a, nodes); err == nil && !well {
+	if well := AwaitEnded(ctx, a, nodes); err == nil && !well {
 		fmt.Fprintf(a.Err, "parley: what is left is in %s\n", dir)
 		return console.ExitError(console.Violated)
 	}
 	return err
 }
 
-// localNodes are the nodes of which the configurations are in the folder.
-func localNodes(dir string) ([]*localNode, error) {
-	first, err := nodefile.Read(client.ConfigOf(dir, client.NodeName(0)))
-	if err != nil {
-		return nil, err
-	}
-	var nodes []*localNode
-	for _, m := range first.Members {
-		n := &localNode{
-			Name: m.Name, Address: m.Address, Config: client.ConfigOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log"),
-			in: make(chan struct{}), ended: make(chan struct{}),
-		}
-		f, err := nodefile.Read(n.Config)
-		if err != nil {
-			return nil, err
-		}
-		n.API, n.Metrics = f.API, f.Metrics
-		nodes = append(nodes, n)
-	}
-	return nodes, nil
-}
-
-// renew removes the data of nodes that are not durable: nothing outlives the end of all, and
-// they begin from nothing. What lies elsewhere is not ours to remove.
-func renew(nodes []*localNode) error {
-	for _, n := range nodes {
-		f, err := nodefile.Read(n.Config)
-		if err != nil {
-			return err
-		}
-		if f.Data == "" || f.Durable {
-			continue
-		}
-		data, own := f.Folder(f.Data), filepath.Dir(n.Config)
-		if in, err := filepath.Rel(own, data); err != nil || !filepath.IsLocal(in) || in == "." {
-			return fmt.Errorf("%s: data: %s: %s is not durable, and begins anew each time: a folder in %s was expected",
-				n.Config, f.Data, n.Name, own)
-		}
-		if err := os.RemoveAll(data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// start starts the process of a node, which ends with the context, and with this process,
-// and then sends to gone.
-func (n *localNode) start(ctx context.Context, gone chan<- struct{}) error {
-	cmd, err := child.Command(ctx, n.Name, "node", "--attached", "--config", n.Config)
-	if err != nil {
-		return err
-	}
-	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	cmd.Stdout, cmd.Stderr = &announced{in: n.in, log: log}, log
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return errors.Join(err, log.Close())
-	}
-	cmd.Cancel, cmd.WaitDelay = stdin.Close, 20*time.Second
-	if err := cmd.Start(); err != nil {
-		return errors.Join(err, log.Close())
-	}
-	n.PID, n.State = cmd.Process.Pid, "starts"
-	go func() {
-		_ = cmd.Wait() // an error of the context, if it has ended; the state tells
-		n.state = cmd.ProcessState
-		_ = log.Close()
-		close(n.ended)
-		gone <- struct{}{}
-	}()
-	return nil
-}
-
-// announced is where the output of a node goes: its first line says that it is in.
-type announced struct {
-	once sync.Once
-	in   chan struct{}
-	log  io.Writer
-}
-
-func (w *announced) Write(b []byte) (int, error) {
-	w.once.Do(func() { close(w.in) })
-	return w.log.Write(b)
-}
-
-// startNodes starts the processes of nodes, which end with the context, and waits until all are in
-// the cluster. It returns false if one of them has ended or is not in after a minute, or the context has
-// ended. The calling goroutine must be locked to its thread.
-func startNodes(ctx context.Context, a *console.App, nodes []*localNode) (in bool, err error) {
-	gone := make(chan struct{}, len(nodes))
-	for _, n := range nodes {
-		if err := n.start(ctx, gone); err != nil {
-			return false, err
-		}
-	}
-	late := time.After(time.Minute)
-	for _, n := range nodes {
-		select {
-		case <-n.in:
-			n.State = "in"
-		case <-gone:
-			return false, nil
-		case <-ctx.Done():
-			return false, nil
-		case <-late:
-			fmt.Fprintf(a.Err, "parley: %s is not in after a minute: see %s\n", n.Name, n.Log)
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// awaitEnded waits until all nodes have ended, says of those that did so by themselves, and
-// tells whether all ended well.
-func awaitEnded(ctx context.Context, a *console.App, nodes []*localNode) bool {
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	well := true
-	for _, n := range nodes {
-		if n.PID == 0 {
-			continue
-		}
-		all.Go(func() {
-			<-n.ended
-			mu.Lock()
-			defer mu.Unlock()
-			if ctx.Err() == nil || !n.state.Success() {
-				well = false
-				n.printEnd(a)
-			}
-		})
-	}
-	all.Wait()
-	return well
-}
-
-// hasEnded is closed when the process of the node has ended.
-func (n *localNode) hasEnded() <-chan struct{} { return n.ended }
-
-// printEnd says how the process of the node has ended, and why.
-func (n *localNode) printEnd(a *console.App) {
-	fmt.Fprintf(a.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
-}
-
-// lastWords is the last line of a log that says what went wrong, or else its last line, behind the name of the file.
-func lastWords(file string) string {
-	b, _ := os.ReadFile(file) // what can not be read says nothing
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	for _, line := range slices.Backward(lines) {
-		if strings.HasPrefix(line, "parley: ") || strings.Contains(line, "level=ERROR") ||
-			strings.Contains(line, `"level":"ERROR"`) {
-			return file + " says: " + line
-		}
-	}
-	return file + " ends with: " + lines[len(lines)-1]
-}
-
 // printUp prints who is there, and where things are.
-func printUp(a *console.App, dir string, nodes []*localNode, asJSON bool) error {
+func printUp(a *console.App, dir string, nodes []*Node, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(struct {
-			Dir   string       `json:"dir"`
-			Nodes []*localNode `json:"nodes"`
+			Dir   string  `json:"dir"`
+			Nodes []*Node `json:"nodes"`
 		}{dir, nodes})
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
@@ -414,8 +233,8 @@ func printUp(a *console.App, dir string, nodes []*localNode, asJSON bool) error 
 	return err
 }
 
-// clusterDown is "parley cluster down".
-func clusterDown(a *console.App) *cobra.Command {
+// down is "parley cluster down".
+func down(a *console.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "down --dir DIR",

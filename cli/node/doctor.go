@@ -1,4 +1,4 @@
-package cli
+package node
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// doctorCommand is "parley doctor".
-func doctorCommand(a *console.App) *cobra.Command {
+// Doctor is "parley doctor".
+func Doctor(a *console.App) *cobra.Command {
 	var round, asJSON bool
 	var config, as string
 	var length time.Duration

@@ -1,4 +1,4 @@
-package cli
+package node
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func (s *services) serve(node *cluster.Node, c cluster.Config, end func(error)) 
 		}
 		go func() {
 			if err := serve(l); err != nil {
-				end(nodeBroken{err})
+				end(broken{err})
 			}
 		}()
 	}

@@ -1,4 +1,4 @@
-package cli
+package node
 
 import (
 	"errors"
@@ -23,26 +23,26 @@ type verification struct {
 	Machines int    `json:"machines"`
 	Bytes    int64  `json:"bytes"`
 	// Tail is absent if the node was stopped in order.
-	Tail   *verifiedTail `json:"tail,omitempty"`
-	Damage *damaged      `json:"damage,omitempty"`
+	Tail   *tail   `json:"tail,omitempty"`
+	Damage *damage `json:"damage,omitempty"`
 }
 
-// verifiedTail is where the records end of a node that was not stopped in order.
-type verifiedTail struct {
+// tail is where the records end of a node that was not stopped in order.
+type tail struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
 	Torn   bool   `json:"torn"`
 }
 
-// damaged is what of a folder is damaged; the offset is -1 if it is a file as a whole.
-type damaged struct {
+// damage is what of a folder is damaged; the offset is -1 if it is a file as a whole.
+type damage struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
 	What   string `json:"what"`
 }
 
-// nodeVerify is "parley node verify".
-func nodeVerify(a *console.App) *cobra.Command {
+// verifyCommand is "parley node verify".
+func verifyCommand(a *console.App) *cobra.Command {
 	var dir string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -54,7 +54,7 @@ func nodeVerify(a *console.App) *cobra.Command {
 		Example: "  parley node verify --dir data",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return verifyNode(a, dir, asJSON)
+			return verify(a, dir, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the data `folder` of the node, which its configuration names (required)")
@@ -63,7 +63,7 @@ func nodeVerify(a *console.App) *cobra.Command {
 	return cmd
 }
 
-func verifyNode(a *console.App, dir string, asJSON bool) error {
+func verify(a *console.App, dir string, asJSON bool) error {
 	var system disk.System
 	records := filepath.Join(dir, "records")
 	names, err := system.List(records)
@@ -88,12 +88,12 @@ func verifyNode(a *console.App, dir string, asJSON bool) error {
 	}
 	v := verification{Folder: dir, Position: r.Position, Machines: r.Books, Bytes: r.Bytes}
 	if found != nil {
-		v.Damage = &damaged{found.File, found.Offset, found.What}
+		v.Damage = &damage{found.File, found.Offset, found.What}
 	} else {
 		v.Store = fmt.Sprintf("%016x", r.Store)
 	}
 	if t := r.Tail; t != nil {
-		v.Tail = &verifiedTail{t.File, t.Offset, t.Torn}
+		v.Tail = &tail{t.File, t.Offset, t.Torn}
 	}
 	if err := printVerification(a, v, err, asJSON); err != nil {
 		return err
@@ -104,7 +104,7 @@ func verifyNode(a *console.App, dir string, asJSON bool) error {
 	return nil
 }
 
-// verifyNothing is verifyNode of a folder without records. It was a node's if it has the mark of one.
+// verifyNothing is verify of a folder without records. It was a node's if it has the mark of one.
 func verifyNothing(a *console.App, dir string, asJSON bool) error {
 	files, err := disk.System{}.List(dir)
 	if err != nil {
@@ -115,7 +115,7 @@ func verifyNothing(a *console.App, dir string, asJSON bool) error {
 			"configuration", dir)
 	}
 	found := &store.Damage{File: filepath.Join(dir, "records"), Offset: -1, What: "all records are missing"}
-	v := verification{Folder: dir, Damage: &damaged{found.File, found.Offset, found.What}}
+	v := verification{Folder: dir, Damage: &damage{found.File, found.Offset, found.What}}
 	if err := printVerification(a, v, found, asJSON); err != nil {
 		return err
 	}

@@ -1,0 +1,195 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/cli/child"
+	"parley/cli/client"
+	"parley/cli/console"
+	"parley/cluster/nodefile"
+)
+
+// Node is a node of a local cluster.
+type Node struct {
+	Name    string `json:"name"`
+	PID     int    `json:"pid"`
+	Address string `json:"address"`
+	API     string `json:"api"`
+	Metrics string `json:"metrics,omitempty"`
+	State   string `json:"state"`
+	Config  string `json:"config"` // files
+	Log     string `json:"log"`
+
+	in    chan struct{} // closed when it says that it is
+	ended chan struct{} // closed when it has
+	state *os.ProcessState
+}
+
+// Nodes are the nodes of which the configurations are in the folder.
+func Nodes(dir string) ([]*Node, error) {
+	first, err := nodefile.Read(client.ConfigOf(dir, client.NodeName(0)))
+	if err != nil {
+		return nil, err
+	}
+	var nodes []*Node
+	for _, m := range first.Members {
+		n := &Node{
+			Name: m.Name, Address: m.Address, Config: client.ConfigOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log"),
+			in: make(chan struct{}), ended: make(chan struct{}),
+		}
+		f, err := nodefile.Read(n.Config)
+		if err != nil {
+			return nil, err
+		}
+		n.API, n.Metrics = f.API, f.Metrics
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+// renew removes the data of nodes that are not durable: nothing outlives the end of all, and
+// they begin from nothing. What lies elsewhere is not ours to remove.
+func renew(nodes []*Node) error {
+	for _, n := range nodes {
+		f, err := nodefile.Read(n.Config)
+		if err != nil {
+			return err
+		}
+		if f.Data == "" || f.Durable {
+			continue
+		}
+		data, own := f.Folder(f.Data), filepath.Dir(n.Config)
+		if in, err := filepath.Rel(own, data); err != nil || !filepath.IsLocal(in) || in == "." {
+			return fmt.Errorf("%s: data: %s: %s is not durable, and begins anew each time: a folder in %s was expected",
+				n.Config, f.Data, n.Name, own)
+		}
+		if err := os.RemoveAll(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts the process of a node, which ends with the context, and with this process,
+// and then sends to gone.
+func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
+	cmd, err := child.Command(ctx, n.Name, "node", "--attached", "--config", n.Config)
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd.Stdout, cmd.Stderr = &announced{in: n.in, log: log}, log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	cmd.Cancel, cmd.WaitDelay = stdin.Close, 20*time.Second
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	n.PID, n.State = cmd.Process.Pid, "starts"
+	go func() {
+		_ = cmd.Wait() // an error of the context, if it has ended; the state tells
+		n.state = cmd.ProcessState
+		_ = log.Close()
+		close(n.ended)
+		gone <- struct{}{}
+	}()
+	return nil
+}
+
+// announced is where the output of a node goes: its first line says that it is in.
+type announced struct {
+	once sync.Once
+	in   chan struct{}
+	log  io.Writer
+}
+
+func (w *announced) Write(b []byte) (int, error) {
+	w.once.Do(func() { close(w.in) })
+	return w.log.Write(b)
+}
+
+// Start starts the processes of nodes, which end with the context, and waits until all are in
+// the cluster. It returns false if one of them has ended or is not in after a minute, or the context has
+// ended. The calling goroutine must be locked to its thread.
+func Start(ctx context.Context, a *console.App, nodes []*Node) (in bool, err error) {
+	gone := make(chan struct{}, len(nodes))
+	for _, n := range nodes {
+		if err := n.start(ctx, gone); err != nil {
+			return false, err
+		}
+	}
+	late := time.After(time.Minute)
+	for _, n := range nodes {
+		select {
+		case <-n.in:
+			n.State = "in"
+		case <-gone:
+			return false, nil
+		case <-ctx.Done():
+			return false, nil
+		case <-late:
+			fmt.Fprintf(a.Err, "parley: %s is not in after a minute: see %s\n", n.Name, n.Log)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// AwaitEnded waits until all nodes have ended, says of those that did so by themselves, and
+// tells whether all ended well.
+func AwaitEnded(ctx context.Context, a *console.App, nodes []*Node) bool {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	well := true
+	for _, n := range nodes {
+		if n.PID == 0 {
+			continue
+		}
+		all.Go(func() {
+			<-n.ended
+			mu.Lock()
+			defer mu.Unlock()
+			if ctx.Err() == nil || !n.state.Success() {
+				well = false
+				n.PrintEnd(a)
+			}
+		})
+	}
+	all.Wait()
+	return well
+}
+
+// Ended is closed when the process of the node has ended.
+func (n *Node) Ended() <-chan struct{} { return n.ended }
+
+// PrintEnd says how the process of the node has ended, and why.
+func (n *Node) PrintEnd(a *console.App) {
+	fmt.Fprintf(a.Err, "parley: %s has ended: %v: %s\n", n.Name, n.state, lastWords(n.Log))
+}
+
+// lastWords is the last line of a log that says what went wrong, or else its last line, behind the name of the file.
+func lastWords(file string) string {
+	b, _ := os.ReadFile(file) // what can not be read says nothing
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	for _, line := range slices.Backward(lines) {
+		if strings.HasPrefix(line, "parley: ") || strings.Contains(line, "level=ERROR") ||
+			strings.Contains(line, `"level":"ERROR"`) {
+			return file + " says: " + line
+		}
+	}
+	return file + " ends with: " + lines[len(lines)-1]
+}

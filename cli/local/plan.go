@@ -1,0 +1,162 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/cli/child"
+	"parley/cli/client"
+	"parley/cluster/api/participant"
+	"parley/cluster/cert"
+	"parley/faulty"
+)
+
+// Plan is what a local cluster is to be.
+type Plan struct {
+	N, M     int               // of the N nodes, M may lie
+	Traitors map[string]string // behaviours, by the number of the node, from 1
+	Traces   bool              // the nodes write down all that happens
+	Round    time.Duration     // 0: the default
+
+	durable bool
+	// participant is the address of the service that does all nodes' parts of transactions.
+	participant string
+}
+
+// maxByzantine is the most nodes of a local cluster with a Byzantine order.
+const maxByzantine = 13
+
+// check looks at the flags, and fills in m unless it is given.
+func (p *Plan) check(given bool) error {
+	if p.N < 1 || p.N > child.Most {
+		return parley.FlagErrorf("n", "%d nodes: allowed are 1 to %d", p.N, child.Most)
+	}
+	most := (p.N - 1) / 3
+	if given && (p.M > most || p.M < min(1, most)) {
+		return parley.FlagErrorf("m", "%d liars among %d nodes: allowed are %d to %d, for n > 3m", p.M, p.N, min(1, most),
+			most)
+	}
+	if !given {
+		p.M = most
+	}
+	if len(p.Traitors) > p.M {
+		return parley.FlagErrorf("traitor", "%d traitors: allowed are m = %d", len(p.Traitors), p.M)
+	}
+	if p.participant != "" {
+		if err := participant.CheckAddress(p.participant); err != nil {
+			return parley.FlagErrorf("participant", "%w", err)
+		}
+	}
+	for id, how := range p.Traitors { // order: whichever error comes first will do
+		if i, err := strconv.Atoi(id); err != nil || strconv.Itoa(i) != id || i < 1 || i > p.N {
+			return parley.FlagErrorf("traitor", "%q is no node: allowed are 1 to %d", id, p.N)
+		}
+		if _, err := faulty.Parse(how); err != nil {
+			return parley.FlagErrorf("traitor", "%w", err)
+		}
+	}
+	return nil
+}
+
+// Make makes the folder of a cluster: its authority, certificates and configurations.
+func (p *Plan) Make(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	whole := cert.Whole{
+		Cluster: "local", Clients: []string{"admin"}, Hosts: []string{"localhost", "127.0.0.1"}, Valid: 365 * 24 * time.Hour,
+	}
+	for i := range p.N {
+		whole.Nodes = append(whole.Nodes, client.NodeName(i))
+	}
+	signers, err := whole.Create(filepath.Join(dir, "certs"))
+	if err != nil {
+		return err
+	}
+	addresses, err := freeAddresses(ctx, 3*p.N)
+	if err != nil {
+		return err
+	}
+	var members strings.Builder
+	for i, key := range signers {
+		fmt.Fprintf(&members, "  - name: %s\n    address: %s\n    signer: %s\n",
+			client.NodeName(i), addresses[i], cert.FormatSigner(key))
+	}
+	for i := range p.N {
+		file := client.ConfigOf(dir, client.NodeName(i))
+		if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(p.config(i, addresses[p.N:], members.String())), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config is the configuration of a node. The addresses are those of all APIs, and then
+// those for watchers.
+func (p *Plan) config(i int, addresses []string, members string) string {
+	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\ncertificates: ../certs\ndata: data\n"+
+		"durable: %v\nm: %d\nmetrics: %s\n", client.NodeName(i), addresses[i], p.durable, p.M, addresses[p.N+i])
+	text += "groups:\n  - name: total\n    level: total\n"
+	if p.N >= 4 && p.N <= maxByzantine {
+		text += "  - name: byzantine\n    level: byzantine\n"
+	}
+	text += "tables:\n  - name: table\n    state: keyvalue\n  - name: bank\n    state: bank\n"
+	if how, lies := p.Traitors[strconv.Itoa(i+1)]; lies {
+		text += fmt.Sprintf("lab: true\ntraitor: %s\n", how)
+	}
+	if p.participant != "" {
+		text += "participant: " + strconv.Quote(p.participant) + "\n"
+	}
+	if p.Traces {
+		text += "traces: traces\n"
+	}
+	if p.Round > 0 {
+		text += fmt.Sprintf("round: %s\n", p.Round)
+	}
+	return text + "members:\n" + members
+}
+
+// freeAddresses are loopback addresses with ports that nobody listens on, below those
+// that systems give to who dials, so that nobody takes them before they are used.
+func freeAddresses(ctx context.Context, n int) ([]string, error) {
+	var out []string
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			_ = l.Close()
+		}
+	}()
+	for range 1000 {
+		port, err := rand.Int(rand.Reader, big.NewInt(22_000))
+		if err != nil {
+			return nil, err
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+port.Int64())
+		l, err := listen(ctx, address)
+		if err != nil {
+			continue
+		}
+		held, out = append(held, l), append(out, address)
+		if len(out) == n {
+			return out, nil
+		}
+	}
+	return nil, errors.New("this machine has no free ports from 10000 to 31999")
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", address)
+}
