@@ -353,12 +353,13 @@ type answers struct {
 }
 
 // Choose is the k-th choice of this turn. The behaviour's own choices go to the
-// real host.
+// real host; whatever an adapter has put around this one is there again after them.
 func (a *answers) Choose(n int) int {
 	a.k++
+	asking := a.step.Host
 	a.step.Host = a.Host
 	i := a.choose(a.step, a.turn, a.k-1, n)
-	a.step.Host = a
+	a.step.Host = asking
 	return i
 }
 
