@@ -72,6 +72,8 @@ type Assumptions struct {
 	N, M   int
 	Faulty int        // how many processes are in fact faulty
 	Worst  FaultModel // the worst that any of them does
+	// Away is how many correct processes were down for a time and started again.
+	Away int
 	// SourceFaulty is meaningful where one process is special.
 	SourceFaulty bool
 	// Network and Processes are what else went wrong in the run.
@@ -149,8 +151,9 @@ func (v Verdict) Outcome() string {
 // Violated tells whether a promise was broken.
 func (v Verdict) Violated() bool { return v.Promise.Holds && v.Broken != nil }
 
-// missedRounds tells what made somebody who is not called faulty miss a round.
-func (a Assumptions) missedRounds() string {
+// missedRounds tells what made somebody who is not called faulty miss a round. A restart does
+// not count where processes rejoin.
+func (a Assumptions) missedRounds(rejoins bool) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "links lost messages"
@@ -158,7 +161,7 @@ func (a Assumptions) missedRounds() string {
 		return "messages were late"
 	case a.Processes.Paused:
 		return "a process stood still or its clock was wrong"
-	case a.Processes.Restarted || a.Processes.LostDisk:
+	case !rejoins && (a.Processes.Restarted || a.Processes.LostDisk):
 		return "a process was down for a time"
 	}
 	return ""
@@ -166,7 +169,7 @@ func (a Assumptions) missedRounds() string {
 
 // Judge checks every property of p against a history that is over. Faults that
 // are worse than p's model void what p promises, and so does, where there are
-// rounds, whatever makes a process miss one.
+// rounds, whatever makes a process miss one; but see [Protocol.Rejoins].
 func Judge(p Protocol, a Assumptions, h *History) []Verdict {
 	promises := make(map[string]Promise)
 	if p.Promises != nil {
@@ -184,7 +187,7 @@ func Judge(p Protocol, a Assumptions, h *History) []Verdict {
 			promise.Holds = false
 			promise.Because = "a fault worse than " + p.Faults.String() + " faults, the model of " + p.Name
 		}
-		if why := a.missedRounds(); promise.Holds && p.Timing == Synchronous && why != "" {
+		if why := a.missedRounds(p.Rejoins); promise.Holds && p.Timing == Synchronous && why != "" {
 			promise.Holds = false
 			promise.Because = "rounds assume that what is sent in one arrives in it, and " + why
 		}

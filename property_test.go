@@ -100,23 +100,26 @@ func TestTraffic(t *testing.T) {
 }
 
 // Rounds stand on what is sent in one arriving in it: who misses one without being
-// called faulty voids what a synchronous protocol promises, and no other.
+// called faulty voids what a synchronous protocol promises, and no other. Where processes
+// rejoin, the protocol itself says what a restart leaves of that.
 func TestMissedRounds(t *testing.T) {
+	restarted := parley.Assumptions{Away: 1, Processes: parley.ProcessFaults{Restarted: true, LostDisk: true}}
 	for _, a := range []parley.Assumptions{
 		{Network: parley.NetworkFaults{Lost: true}}, {Network: parley.NetworkFaults{Cut: true}},
 		{Network: parley.NetworkFaults{Late: true}}, {Network: parley.NetworkFaults{Disconnected: true}},
-		{Processes: parley.ProcessFaults{Paused: true}}, {Processes: parley.ProcessFaults{Restarted: true}},
+		{Processes: parley.ProcessFaults{Paused: true}}, {Processes: parley.ProcessFaults{Restarted: true}}, restarted,
 	} {
-		for _, timing := range []parley.Timing{parley.Synchronous, parley.Asynchronous} {
-			p := parley.Protocol{
-				Timing:     timing,
-				Properties: []parley.Property{{Name: "x", Check: func(*parley.History) error { return nil }}},
-				Promises: func(parley.Assumptions) []parley.Promise {
-					return []parley.Promise{{Property: "x", Holds: true}}
-				},
+		for _, p := range []parley.Protocol{
+			{Timing: parley.Synchronous}, {Timing: parley.Synchronous, Rejoins: true}, {Timing: parley.Asynchronous},
+		} {
+			p.Properties = []parley.Property{{Name: "x", Check: func(*parley.History) error { return nil }}}
+			p.Promises = func(a parley.Assumptions) []parley.Promise {
+				return []parley.Promise{{Property: "x", Holds: true}}
 			}
-			if got := parley.Judge(p, a, &parley.History{})[0].Promise; got.Holds == (timing == parley.Synchronous) {
-				t.Errorf("%+v, %s: %+v", a, timing, got)
+			restart := a.Processes.Restarted
+			want := p.Timing == parley.Asynchronous || p.Rejoins && restart
+			if got := parley.Judge(p, a, &parley.History{})[0].Promise; got.Holds != want {
+				t.Errorf("%+v, %s, rejoins %t: %+v", a, p.Timing, p.Rejoins, got)
 			}
 		}
 	}

@@ -92,6 +92,10 @@ type Protocol struct {
 	// Relays tells that correct processes pass on what reaches them, so that it is
 	// enough if a path joins any two. Without it a link that is not there is a cut.
 	Relays bool
+	// Rejoins says, of a protocol in rounds, that a process which starts again finds out by
+	// itself when it can take part, and that Promises says what holds of such runs, by
+	// Assumptions.Away. Without it nothing is promised of them.
+	Rejoins bool
 	// Graph has whom each process sends to directly, where that is not everybody; links go
 	// both ways. What it promises then is promised of correct processes that a path of
 	// correct ones joins.

@@ -20,7 +20,7 @@ import (
 // elsewhere are the protocols that stand here as their packages make them, and are
 // tested there, with the inputs and the circumstances that are theirs.
 var elsewhere = []string{
-	"diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha", "byzantine", "detector", "expel", "group",
+	"stream", "diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha", "byzantine", "detector", "expel", "group",
 	"ballot", "convergence", "dated", "twophase", "threephase", "quorum", "agreed",
 }
 

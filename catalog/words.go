@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"parley"
+	"parley/agreement/stream"
 	"parley/clock/dated"
 	commit "parley/commit/problem"
 	"parley/membership/detector"
@@ -34,6 +35,19 @@ func worded(p parley.Protocol, say words) parley.Protocol {
 		}
 		return made
 	})
+}
+
+// ofStream are the words of agreements on request.
+func ofStream(m parley.Msg, _ func(parley.ID) string) string {
+	switch m.Kind {
+	case stream.Undecided:
+		return fmt.Sprintf("that nobody decides on its request %d", m.Value)
+	case stream.Unanswered:
+		return fmt.Sprintf("that it does not know what is decided on its request %d", m.Value)
+	case stream.Withdrawn:
+		return fmt.Sprintf("to withdraw its request %d", m.Value)
+	}
+	return ""
 }
 
 // ofDetector are the words of a detector beneath.

@@ -35,9 +35,9 @@ var circumstances = []circumstance{
 	{"the network is cut in parts for a time", "cut", func(a *parley.Assumptions) { a.Network.Cut = true }},
 	{"a process is suspected that has not crashed", "susp", func(a *parley.Assumptions) { a.Processes.Suspected = true }},
 	{"a process stands still for a time", "pause", func(a *parley.Assumptions) { a.Processes.Paused = true }},
-	{"a process crashes and comes back", "back", func(a *parley.Assumptions) { a.Processes.Restarted = true }},
+	{"a process crashes and comes back", "back", func(a *parley.Assumptions) { a.Away, a.Processes.Restarted = 1, true }},
 	{"a process comes back without its disk", "disk", func(a *parley.Assumptions) {
-		a.Processes.Restarted, a.Processes.LostDisk = true, true
+		a.Away, a.Processes.Restarted, a.Processes.LostDisk = 1, true, true
 	}},
 }
 

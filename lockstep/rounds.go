@@ -119,6 +119,10 @@ func (w Schedule) delay() parley.Tick {
 	return w.Delta - 2*w.slack()
 }
 
+// RejoinDelay is the largest delay that there is room for on call if processes that were down
+// take part again: three messages and five times the slack must fit into a round then.
+func (w Schedule) RejoinDelay() parley.Tick { return (w.Delta - 5*w.slack()) / 3 }
+
 // Late tells whether a process that does something so much after its time comes too
 // late with it.
 func (w Schedule) Late(by parley.Tick) bool { return by > 0 && by >= w.slack() }

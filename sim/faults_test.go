@@ -310,7 +310,7 @@ func TestAssumptions(t *testing.T) {
 		"the source crashes": {sim.Options{Crashes: []sim.Crash{{At: 0, When: 100}}},
 			func(a *parley.Assumptions) { a.Faulty, a.SourceFaulty = 1, true }},
 		"a restart": {sim.Options{Crashes: []sim.Crash{{At: 1, When: 100, Back: 10}}},
-			func(a *parley.Assumptions) { a.Processes.Restarted = true }},
+			func(a *parley.Assumptions) { a.Away, a.Processes.Restarted = 1, true }},
 		"a pause":         {sim.Options{Pauses: []sim.Pause{{At: 1, From: 5, For: 1}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
 		"a wrong clock":   {sim.Options{Clocks: []sim.Clock{{At: 1, Offset: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},
 		"one that drifts": {sim.Options{Clocks: []sim.Clock{{At: 1, Drift: -5}}}, func(a *parley.Assumptions) { a.Processes.Paused = true }},

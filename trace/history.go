@@ -45,12 +45,17 @@ func (h Header) Assumptions(p parley.Protocol, hist *parley.History) parley.Assu
 }
 
 // Assumptions returns the circumstances of a run of p with these facts, for
-// [parley.Judge]: those that the facts name, how many processes of hist are faulty, and
-// whether these cut the graph of p into parts.
+// [parley.Judge]: those that the facts name, how many processes of hist are faulty or were
+// away, and whether these cut the graph of p into parts.
 func (f Facts) Assumptions(p parley.Protocol, hist *parley.History) parley.Assumptions {
 	a := parley.Assumptions{
 		N: p.N, M: p.M, Faulty: hist.Faulty.Len(), Worst: f.Worst, Network: f.Network, Processes: f.Processes,
 	}
+	var back parley.Set
+	for _, r := range hist.Restarts {
+		back.Add(r.At)
+	}
+	a.Away = back.Minus(hist.Faulty).Len()
 	if p.Proposers.Len() == 1 {
 		a.SourceFaulty = p.Proposers.Minus(hist.Faulty) == parley.Set{}
 	}

@@ -1,9 +1,12 @@
 package stream
 
 import (
+	"flag"
+	"fmt"
+
 	"parley"
+	"parley/agreement/problem"
 	"parley/lockstep"
-	"parley/mux"
 )
 
 // Config is one stream. All processes must have the same, except Name and DiskIntact.
@@ -19,26 +22,128 @@ type Config struct {
 	DiskIntact bool
 }
 
+// Simulated is the schedule of simulated streams: on call, with room for messages of 900 ticks
+// also while a process rejoins.
+var Simulated = lockstep.Schedule{Delta: 3000, Slack: 50, Early: true, OnCall: true}
+
+// check returns why there is no such stream, nil if there is.
+func (c Config) check() error {
+	if err := c.Check(c.N); err != nil {
+		return err
+	}
+	if c.Window < 1 || c.Window > maxWindow {
+		return parley.FlagErrorf("window", "%d slots: allowed are 1 to %d", c.Window, maxWindow)
+	}
+	return nil
+}
+
+const maxWindow = 1 << 16
+
 // New returns the protocol, with rounds of the given schedule, which must be on call. A
 // configuration that makes no sense panics.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
-	if err := c.Check(c.N); err != nil {
+	if err := c.check(); err != nil {
 		panic("stream: " + err.Error())
 	}
 	if c.Name == nil {
 		c.Name = parley.ID.String
 	}
 	rounds := c.Rounds(c.N)
-	p := mux.Slots(inSlots(rounds, nil), when, c.Window)
-	if p.Lies != nil {
-		p.Lies = inSlotLies(p.Lies, rounds.Faults == parley.SignedByzantineFaults)
+	frames := lockstep.Of(rounds, when)
+	j := judged{Config: c, delay: when.RejoinDelay(), age: parley.Tick(rounds.Last+2) * when.Delta}
+	return parley.Protocol{
+		Name: "stream", Title: "agreements on request, many at a time, among processes that restart",
+		Paper:  "article; lecture, relations among the agreement problems; slots and rejoining are Parley's own",
+		Timing: parley.Synchronous, Faults: rounds.Faults, N: c.N, M: c.M, Proposers: rounds.Proposers,
+		Kinds:   []string{"", "FRAME", "EVIDENCE?", "EVIDENCE", "WHERE?", "WHERE", "NAMES?", "NAMES"},
+		Relies:  parley.Reliance{Delay: j.delay},
+		Rejoins: true,
+		Span:    40 * j.age, // liars, and names that too few ask for, have slots begin without end
+		New: func(self parley.ID) parley.Machine {
+			core := streamCore{Config: c, self: self, when: when, outOfTurn: !c.All()}
+			if c.All() {
+				return newVectorMachine(core)
+			}
+			return newSourceMachine(core)
+		},
+		Properties: j.properties(),
+		Promises:   c.promises,
+		Bound:      c.bound,
+		Size:       size,
+		Explain:    explain(frames.Explain),
+		Lies:       lies(frames.Lies, rounds.Faults == parley.SignedByzantineFaults),
+		Overhears:  rounds.Overhears,
+		Flags:      parley.Flags(c, flags, func(c Config) parley.Protocol { return New(c, when) }),
 	}
-	p.New = func(self parley.ID) parley.Machine {
-		core := streamCore{Config: c, self: self, when: when, outOfTurn: !c.All()}
-		if c.All() {
-			return newVectorMachine(core)
+}
+
+// flags declares the flags of the protocol.
+func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
+	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
+	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the algorithm does, at most 4)")
+	fs.Func("algorithm", "`algorithm` of a slot: eig, om, sm or phaseking (default: eig)", func(text string) (err error) {
+		c.Algorithm, err = ParseAlgorithm(text)
+		return err
+	})
+	source := fs.String("source", "", "the `process` whose values are agreed on, or all (default: the first)")
+	fs.IntVar(&c.Window, "window", c.Window, "how many `slots` may begin in the time that one may last")
+	return func(c *Config, naming parley.Naming) error {
+		if c.M < 0 {
+			c.M = c.Algorithm.Most(c.N)
 		}
-		return newSourceMachine(core)
+		switch *source {
+		case "":
+		case "all":
+			c.Source = Everyone
+		default:
+			id, err := naming(*source)
+			if err != nil {
+				return &parley.FlagError{Flag: "source", Err: err}
+			}
+			c.Source = id
+		}
+		return c.check()
 	}
-	return p
+}
+
+// bound is the theorem of the algorithm.
+func (t Key) bound(n, m int) error {
+	if t.Algorithm == SM {
+		return problem.SignedBound(n, m)
+	}
+	return problem.OralBound(n, m)
+}
+
+// promises says what holds in the circumstances of a run. A process that was down counts as
+// one of the m that may be faulty, in the whole run: how many are away at a time is not known.
+func (c Config) promises(a parley.Assumptions) []parley.Promise {
+	lacks := c.bound(a.N, a.M)
+	switch {
+	case lacks != nil:
+	case a.Faulty+a.Away > a.M:
+		lacks = fmt.Errorf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
+	case a.Away > 0 && a.N < 2*a.M+2:
+		lacks = fmt.Errorf("a process rejoins by what m+1 of m+1 correct others say: n >= 2m+2 is necessary")
+	}
+	say := func(name, because string) parley.Promise {
+		if lacks != nil {
+			return parley.Promise{Property: name, Because: lacks.Error()}
+		}
+		return parley.Promise{Property: name, Holds: true, Because: because}
+	}
+	return []parley.Promise{
+		say(problem.Agreement, "a process that missed a part of a slot decides nothing in it"),
+		say(problem.Validity, "a correct process that is in time is heard by all, and signs for one slot alone"),
+		say(problem.Integrity, "a process that restarts leaves out the slots that it may have been in"),
+		say(problem.Termination, "slots begin when one correct process calls, and end by the clock"),
+		say(Rejoining, "a process listens for as long as a slot lasts, and then knows when the next one may begin"),
+	}
+}
+
+// size counts messages. What a process keeps is none.
+func size(e parley.Env, _ parley.Msg) parley.Traffic {
+	if e.From == e.To {
+		return parley.Traffic{}
+	}
+	return parley.Traffic{Messages: 1}
 }

@@ -241,34 +241,3 @@ func (h *slotSigner) Sign(as parley.ID, b []byte) []byte { return h.Host.Sign(as
 func (h *slotSigner) Verify(id parley.ID, b, sig []byte) bool {
 	return h.Host.Verify(id, h.with(b), sig)
 }
-
-// inSlotLies returns the lies of the algorithm, frame by frame, each with the signatures of its
-// slot. All other messages are sent as they are.
-func inSlotLies(honest func(*parley.Step, *parley.Turn) []parley.Sent, signed bool,
-) func(*parley.Step, *parley.Turn) []parley.Sent {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var told []parley.Sent
-		for i, one := range t.Honest {
-			if one.Msg.Kind != lockstep.Frame {
-				told = append(told, one)
-				continue
-			}
-			turn := *t
-			turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]
-			turn.Seen = func(yield func(parley.Got) bool) {
-				for got := range t.Seen {
-					if got.Msg.Kind == lockstep.Frame && !yield(got) {
-						return
-					}
-				}
-			}
-			before := s.Host
-			if signed {
-				s.Host = &slotSigner{Host: before, slot: one.Msg.Value}
-			}
-			told = append(told, honest(s, &turn)...)
-			s.Host = before
-		}
-		return told
-	}
-}

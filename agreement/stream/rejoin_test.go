@@ -14,7 +14,7 @@ import (
 )
 
 // roomier is a schedule with room for three delays of simulated runs.
-var roomier = lockstep.Schedule{Delta: 3000, Slack: 50, Early: true, OnCall: true}
+var roomier = Simulated
 
 // returning is a run of a stream with a small window in which processes come back.
 func returning(t Key, n int, seed uint64) sim.Options {

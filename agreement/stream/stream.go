@@ -11,8 +11,8 @@
 // bound on their delay. Up to M processes are faulty, Byzantine or down or late. A process that
 // restarts, or was cut off, counts as faulty until it takes part again.
 //
-// The bound is the bound of the algorithm that each slot runs: n > 3m, or n >= m+2 with
-// signatures. Rejoining needs n >= 2m+2, see mux.
+// The bound: n > 3m, or n >= m+2 with signatures, because each slot is one agreement.
+// Rejoining needs n >= 2m+2, see mux.
 //
 // How it works: a slot begins at the first frame of any process, at most Window slots in the
 // time that one slot may last, see mux.Slots. The process itself notices that it was late: with at
@@ -24,8 +24,8 @@
 // each other. Vectors are taken slot by slot, because a name is decided by the first slot in
 // which more than M processes say that they have waited long enough.
 //
-// Source: the algorithms are those of packages eig, om, sm and phaseking. Slots and rejoining
-// are this module's own, see package mux.
+// Source: a slot runs eig, om, sm or phaseking, each from the source that its package names.
+// Slots and rejoining are Parley's own; package mux describes them.
 package stream
 
 import (

@@ -25,10 +25,17 @@ func VectorRequest(name string, value []byte, gather parley.Tick) parley.Msg {
 // Withdrawn is the kind of a Request that takes back the request with the number in its Value.
 const Withdrawn parley.Kind = parley.Local + 0x41
 
-// RequestedValue reads a VectorRequest.
-func RequestedValue(m parley.Msg) (name string, value []byte, ok bool) {
-	one, _, ok := readItem(m.Body)
-	return one.name, one.value, ok
+// RequestedValue reads a VectorRequest. A body that is none is a value under the name "value".
+func RequestedValue(m parley.Msg) (name string, value []byte) {
+	one := requested(m)
+	return one.name, one.value
+}
+
+func requested(m parley.Msg) item {
+	if one, rest, ok := readItem(m.Body); ok && one.name != "" && len(rest) == 0 {
+		return one
+	}
+	return item{"value", m.Body}
 }
 
 // AgreedVector reads the answer to a VectorRequest: the values of n processes, nil where there is
@@ -54,8 +61,8 @@ func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
 
 // vectorMachine is one process of a stream in which all are sources: each slot is interactive
 // consistency. In a slot a process says everything that it is asked for, by name, and for
-// each name whether it is ripe: whether a request has waited for its time to gather. The vector of
-// a name is that of the first slot in which more than M processes say that it is ripe. So it
+// each name whether it is ripe: whether a request has waited for its time to gather. A name gets
+// its vector in the first slot in which more than M processes say that it is ripe. So the vector
 // is a function of what is agreed on, and faulty processes alone cannot use up a name.
 //
 // A process calls for a slot when a name is ripe, and again, at growing intervals, until that name
@@ -124,10 +131,7 @@ func (m *vectorMachine) Request(s *parley.Step, q parley.Msg) {
 		m.pending = slices.DeleteFunc(m.pending, func(p pending) bool { return len(p.numbers) == 0 })
 		return
 	}
-	one, _, ok := readItem(q.Body)
-	if !ok {
-		return // the second copy of a twin is asked for another value than the first
-	}
+	one := requested(q)
 	known, i := m.outcome(one.name), 0
 	if known == nil {
 		i = slices.IndexFunc(m.pending, func(p pending) bool { return p.name == one.name })

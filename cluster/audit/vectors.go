@@ -91,10 +91,10 @@ func (e *evidence) named() map[string]*named {
 			}
 			continue
 		}
-		name, value, ok := stream.RequestedValue(q.Msg)
-		if q.Msg.Kind != parley.Propose || !ok {
+		if q.Msg.Kind != parley.Propose {
 			continue
 		}
+		name, value := stream.RequestedValue(q.Msg)
 		n := all[name]
 		if n == nil {
 			n = &named{}

@@ -1,0 +1,400 @@
+package stream
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/agreement/problem"
+)
+
+// Rejoining is the property of a stream beside those of package problem.
+const Rejoining = "rejoining"
+
+// judged is a stream whose runs are judged. delay is the longest time that a message takes, and
+// age the longest time that a slot lasts.
+type judged struct {
+	Config
+	delay, age parley.Tick
+}
+
+// asked is a request, and what its process answered. Of a process that restarts the requests
+// before are void.
+type asked struct {
+	parley.Happening
+	name    string // of its vector
+	value   []byte
+	void    bool
+	back    bool               // it was withdrawn
+	answers []parley.Happening // Decide, Undecided or Unanswered
+}
+
+// decided returns the decision, nil if there is none.
+func (q *asked) decided() *parley.Happening {
+	for i := range q.answers {
+		if q.answers[i].Msg.Kind == parley.Decide {
+			return &q.answers[i]
+		}
+	}
+	return nil
+}
+
+// refused reports whether the request came into no slot.
+func (q *asked) refused() bool {
+	return slices.ContainsFunc(q.answers, func(a parley.Happening) bool {
+		return a.Msg.Kind == Unanswered && a.Msg.Seq == 0
+	})
+}
+
+// began returns the last start of a process in a run, by order and by time.
+func began(h *parley.History, id parley.ID) (order uint64, when parley.Tick, again bool) {
+	for _, r := range h.Restarts {
+		if r.At == id {
+			order, when, again = r.Order, r.When, true
+		}
+	}
+	return order, when, again
+}
+
+// requests returns what the correct processes were asked, with their answers, and the
+// decisions of correct processes. A decision at a source that answers nothing is the error.
+func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Happening, err error) {
+	for _, q := range h.Requests {
+		if q.Msg.Kind == Withdrawn {
+			for i := range list {
+				list[i].back = list[i].back || list[i].At == q.At && list[i].Msg.Value == q.Msg.Value
+			}
+		}
+		if q.Msg.Kind != parley.Propose || !h.Correct(q.At) || !j.All() && q.At != j.Source {
+			continue
+		}
+		one := asked{Happening: q, value: q.Msg.Body}
+		if j.All() {
+			one.name, one.value = RequestedValue(q.Msg)
+		}
+		order, _, _ := began(h, q.At)
+		one.void = q.Order < order
+		list = append(list, one)
+	}
+	for _, d := range h.Deliveries {
+		if d.Msg.Kind != parley.Decide || !h.Correct(d.At) {
+			continue
+		}
+		decisions = append(decisions, d)
+		if (j.All() || d.At == j.Source) && !answers(h, list, d) && err == nil {
+			err = fmt.Errorf("%s decides in slot %d, where it was asked for nothing", h.Name(d.At), d.Msg.Seq)
+		}
+	}
+	for _, i := range h.Indications {
+		if i.Msg.Kind == Undecided || i.Msg.Kind == Unanswered {
+			answers(h, list, i)
+		}
+	}
+	return list, decisions, err
+}
+
+// answers notes an answer with its request: the first one of that number without an answer, or
+// else the last, in the same life of the process. It reports whether there is such a request.
+func answers(h *parley.History, list []asked, a parley.Happening) bool {
+	at := -1
+	for i := range list {
+		q := &list[i]
+		between := func(r parley.Happening) bool { return r.At == a.At && q.Order < r.Order && r.Order < a.Order }
+		if q.At != a.At || q.Msg.Value != a.Msg.Value || q.Order > a.Order || slices.ContainsFunc(h.Restarts, between) {
+			continue
+		}
+		if at = i; len(q.answers) == 0 {
+			break
+		}
+	}
+	if at >= 0 {
+		list[at].answers = append(list[at].answers, a)
+	}
+	return at >= 0
+}
+
+// properties are what clients of a stream are promised, agreement by agreement.
+func (j judged) properties() []parley.Property {
+	what := "slot"
+	validity := "what is decided in a slot is the value of the request of a correct source that came into it, if any did"
+	if j.All() {
+		what = "name"
+		validity = "the vector of a name has for each correct process the value that it asked with, if it was in time"
+	}
+	return []parley.Property{{
+		Name: problem.Agreement, Mode: parley.Always,
+		Says:    "all correct processes that decide on a " + what + " decide the same, before and after a restart",
+		Check:   j.agreement,
+		Vacuous: j.vacuous,
+	}, {
+		Name: problem.Validity, Mode: parley.Always, Says: validity,
+		Check: func(h *parley.History) error {
+			if j.All() {
+				return j.entries(h)
+			}
+			return j.values(h)
+		},
+		Vacuous: j.vacuous,
+	}, {
+		Name: problem.Integrity, Mode: parley.Always,
+		Says:  "no correct process decides twice on a slot, and none answers a request twice",
+		Check: j.integrity, Vacuous: j.vacuous,
+	}, {
+		Name: problem.Termination, Mode: parley.Eventually,
+		Says:  "every request of a correct process is decided, and where the source is correct all decide that never restart",
+		Check: j.termination,
+	}, {
+		Name: Rejoining, Mode: parley.Eventually,
+		Says:    "a correct process decides on what is asked for when it has been back for three times as long as a slot",
+		Check:   j.rejoining,
+		Vacuous: j.stayed,
+	}}
+}
+
+// vacuous returns why nothing is demanded of a run without decisions.
+func (j judged) vacuous(h *parley.History) string {
+	if _, decisions, _ := j.requests(h); len(decisions) == 0 {
+		return "no correct process decides"
+	}
+	return ""
+}
+
+// agreement: decisions of the same slot, or vectors of the same name, are alike.
+func (j judged) agreement(h *parley.History) error {
+	list, decisions, _ := j.requests(h)
+	if !j.All() {
+		first := make(map[uint64]parley.Happening)
+		for _, d := range decisions {
+			if f, known := first[d.Msg.Seq]; !known {
+				first[d.Msg.Seq] = d
+			} else if !bytes.Equal(f.Msg.Body, d.Msg.Body) {
+				return fmt.Errorf("in slot %d %s decides %s and %s decides %s", d.Msg.Seq, h.Name(f.At),
+					parley.Printable(f.Msg.Body), h.Name(d.At), parley.Printable(d.Msg.Body))
+			}
+		}
+		return nil
+	}
+	first := make(map[string]*parley.Happening)
+	for i := range list {
+		d := list[i].decided()
+		if d == nil {
+			continue
+		}
+		name := list[i].name
+		if f := first[name]; f == nil {
+			first[name] = d
+		} else if f.Msg.Seq != d.Msg.Seq || !bytes.Equal(f.Msg.Body, d.Msg.Body) {
+			return fmt.Errorf("%s has the vector %s of %q from slot %d, and %s has %s from slot %d", h.Name(f.At),
+				parley.Printable(f.Msg.Body), name, f.Msg.Seq, h.Name(d.At), parley.Printable(d.Msg.Body), d.Msg.Seq)
+		}
+	}
+	return nil
+}
+
+// values: what is decided in a stream of one source has been asked for, and in the slot in
+// which it is.
+func (j judged) values(h *parley.History) error {
+	if !h.Correct(j.Source) {
+		return nil
+	}
+	list, decisions, err := j.requests(h)
+	if err != nil {
+		return err
+	}
+	for _, d := range decisions {
+		var in, any *asked
+		for i := range list {
+			q := &list[i]
+			if slices.ContainsFunc(q.answers, func(a parley.Happening) bool { return a.Msg.Seq == d.Msg.Seq }) {
+				in = q
+			}
+			if q.Order < d.Order && !q.refused() && bytes.Equal(q.value, d.Msg.Body) {
+				any = q
+			}
+		}
+		switch said := parley.Printable(d.Msg.Body); {
+		case any == nil:
+			return fmt.Errorf("%s decides %s in slot %d, and nobody asked for that", h.Name(d.At), said, d.Msg.Seq)
+		case in == nil:
+		case !bytes.Equal(in.value, d.Msg.Body):
+			return fmt.Errorf("%s decides %s in slot %d, and the correct source said %s", h.Name(d.At), said, d.Msg.Seq,
+				parley.Printable(in.value))
+		case in.answers[0].Msg.Kind == Undecided:
+			return fmt.Errorf("%s decides %s in slot %d, and the source is told that nobody does", h.Name(d.At), said, d.Msg.Seq)
+		}
+	}
+	return nil
+}
+
+// entries: vectors have what correct processes asked with, and leave out nobody who was in time.
+func (j judged) entries(h *parley.History) error {
+	list, _, err := j.requests(h)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		d := list[i].decided()
+		if d == nil {
+			continue
+		}
+		vector, ok := AgreedVector(d.Msg, h.N)
+		if !ok {
+			return fmt.Errorf("%s decides what is no vector", h.Name(d.At))
+		}
+		for id, v := range vector {
+			if err := j.entry(h, list, list[i].name, parley.ID(id), v); err != nil {
+				return fmt.Errorf("%s has a vector of %q in which %w", h.Name(d.At), list[i].name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// entry: one process's value in the vector of a name is one that it asked with, and there if
+// the process asked in time and, all its requests together, for no more than one slot has room for.
+func (j judged) entry(h *parley.History, list []asked, name string, id parley.ID, v []byte) error {
+	if !h.Correct(id) {
+		return nil
+	}
+	var ripe, first parley.Tick = -1, -1
+	asks, excused, size := false, false, 0
+	for i := range list {
+		q := &list[i]
+		if when := q.When + parley.Tick(q.Msg.Seq); q.name == name && (ripe < 0 || when < ripe) {
+			ripe = when
+		}
+		if q.At != id {
+			continue
+		}
+		if size += len(item{q.name, q.value}.append(nil)) + 1; q.name == name {
+			asks, excused = asks || bytes.Equal(q.value, v), excused || q.back
+			if first < 0 {
+				first = q.When
+			}
+		}
+	}
+	_, _, again := began(h, id)
+	excused = excused || again || size > j.Limit()
+	switch {
+	case v != nil && !asks:
+		return fmt.Errorf("%s has %s, and did not ask with that", h.Name(id), parley.Printable(v))
+	case v == nil && first >= 0 && first+j.delay < ripe && !excused:
+		return fmt.Errorf("%s has nothing, and asked in time", h.Name(id))
+	}
+	return nil
+}
+
+func (j judged) integrity(h *parley.History) error {
+	list, decisions, _ := j.requests(h)
+	type place struct {
+		at   parley.ID
+		slot uint64
+	}
+	once := make(map[place]bool)
+	for _, d := range decisions {
+		here := place{d.At, d.Msg.Seq}
+		if !j.All() && once[here] {
+			return fmt.Errorf("%s decides twice in slot %d", h.Name(d.At), d.Msg.Seq)
+		}
+		once[here] = true
+	}
+	for _, q := range list {
+		if len(q.answers) > 1 {
+			return fmt.Errorf("%s answers a request for %s twice", h.Name(q.At), parley.Printable(q.value))
+		}
+	}
+	return nil
+}
+
+func (j judged) termination(h *parley.History) error {
+	if !h.Over {
+		return nil
+	}
+	list, decisions, _ := j.requests(h)
+	for i := range list {
+		q := &list[i]
+		_, _, again := began(h, q.At)
+		switch {
+		case q.void || q.back || j.All() && len(j.askers(list, q.name)) <= j.M:
+		case len(q.answers) == 0:
+			return fmt.Errorf("%s has no answer to its request for %s", h.Name(q.At), parley.Printable(q.value))
+		case q.decided() != nil, j.All() && again, !j.All() && q.refused() && len(list) > j.Window:
+		default:
+			return fmt.Errorf("%s asked for %s, and nothing is decided", h.Name(q.At), parley.Printable(q.value))
+		}
+	}
+	for _, d := range decisions {
+		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
+			if _, _, again := began(h, id); !j.All() && !again && !decidedIn(decisions, id, d.Msg.Seq) {
+				return fmt.Errorf("%s decides in slot %d, and %s does not", h.Name(d.At), d.Msg.Seq, h.Name(id))
+			}
+		}
+	}
+	return nil
+}
+
+// askers are the correct processes that ask for a name, and have neither withdrawn that nor
+// restarted since.
+func (j judged) askers(list []asked, name string) map[parley.ID]bool {
+	all := make(map[parley.ID]bool)
+	for i := range list {
+		if q := &list[i]; q.name == name && !q.void && !q.back {
+			all[q.At] = true
+		}
+	}
+	return all
+}
+
+func decidedIn(decisions []parley.Happening, id parley.ID, slot uint64) bool {
+	return slices.ContainsFunc(decisions, func(d parley.Happening) bool { return d.At == id && d.Msg.Seq == slot })
+}
+
+// rejoining: a process that restarted decides on what is asked for long enough after that.
+func (j judged) rejoining(h *parley.History) error {
+	list, decisions, _ := j.requests(h)
+	return j.late(h, list, func(id parley.ID, q *asked) error {
+		if j.All() {
+			if q.At == id && q.decided() == nil {
+				return fmt.Errorf("%s is back, and does not decide on %q", h.Name(id), q.name)
+			}
+		} else if d := q.decided(); d != nil && !decidedIn(decisions, id, d.Msg.Seq) {
+			return fmt.Errorf("%s is back, and does not decide in slot %d", h.Name(id), d.Msg.Seq)
+		}
+		return nil
+	})
+}
+
+// late goes through all pairs of a correct process that restarted and a request that it must
+// decide on, if anybody does, in a run that is over.
+func (j judged) late(h *parley.History, list []asked, each func(id parley.ID, q *asked) error) error {
+	for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
+		_, when, again := began(h, id)
+		if !again || !h.Over {
+			continue
+		}
+		for i := range list {
+			q := &list[i]
+			known := func(other asked) bool { return other.name == q.name && other.When < when+3*j.age }
+			if j.All() && (len(j.askers(list, q.name)) <= j.M || q.back || slices.ContainsFunc(list, known)) ||
+				q.When < when+3*j.age {
+				continue
+			}
+			if err := each(id, q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stayed returns why nothing is demanded of processes that restart.
+func (j judged) stayed(h *parley.History) string {
+	list, _, _ := j.requests(h)
+	why := "nobody restarts, or nothing is asked for after that"
+	_ = j.late(h, list, func(parley.ID, *asked) error { // it returns no error
+		why = ""
+		return nil
+	})
+	return why
+}
