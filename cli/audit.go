@@ -212,19 +212,19 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 		return audited{}, fmt.Errorf("%s:1: %w", t.Name, err)
 	}
 	r := newReport(s, t.Log, t.Header.Facts)
-	out := audited{violated: r.violated, json: auditJSON{
+	out := audited{violated: r.finish(nil) != nil, json: auditJSON{
 		Machine: t.Name, Protocol: r.Protocol, N: r.N, M: r.M, Complete: true, Events: r.Events, Verdicts: []auditVerdict{},
 	}}
 	who := []string{}
 	for id := range s.Down().All() {
-		who = append(who, s.names.Full(id))
+		who = append(who, s.Names.Full(id))
 	}
 	out.json.Faulty = who
 	for _, v := range r.Verdicts {
 		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{verdict: v})
 	}
-	style := draw.Style{Width: a.Width(0), Name: s.names.Full}
-	card := draw.Card{Style: style, Verdicts: r.judged}
+	style := draw.Style{Width: a.Width(0), Name: s.Names.Full}
+	card := draw.Card{Style: style, Verdicts: r.Judged}
 	head := fmt.Sprintf("%s, %s: %s\nn = %d, m = %d", t.Name, r.Protocol, r.Title, r.N, r.M)
 	if len(who) > 0 {
 		head += "; faulty: " + strings.Join(who, ", ")
@@ -286,9 +286,7 @@ func auditChannel(a *console.App, c *audit.Channel) audited {
 	for _, v := range c.Verdicts {
 		one := summary(c, v)
 		card.Verdicts = append(card.Verdicts, one)
-		r := report{}
-		r.add(one)
-		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{r.Verdicts[0], v.Promised, v.Violated, v.Broken})
+		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{newVerdict(one), v.Promised, v.Violated, v.Broken})
 	}
 	out.text = draw.Fold(auditHead(&out.json, c), card.Width) + "\n\n" + card.Text()
 	return out

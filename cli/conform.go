@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,9 +47,7 @@ func conformCommand(a *console.App) *cobra.Command {
 				}
 			}
 			if asJSON {
-				enc := json.NewEncoder(a.Out)
-				enc.SetIndent("", "  ")
-				err = enc.Encode(all)
+				err = a.PrintEscaped(all)
 			} else {
 				err = printConform(a, all)
 			}

@@ -45,15 +45,13 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 	if !ok {
 		return fmt.Errorf("the traces in %s are of %s, which is no agreement", d.dir, header.Node.Machine)
 	}
-	s := setup{names: console.Article, Spec: run.Spec{
+	s := doneRun{Names: console.Article, Spec: run.Spec{
 		Protocol: p, Values: map[parley.ID][]byte{0: []byte(value)},
 		Faulty: map[parley.ID]faulty.Behaviour{traitor: faulty.TwoFaced},
 	}}
 	report := newReport(s, log, header.Facts)
 	lied := console.Article.Full(doomed) // to whom P3 lies
-	v, err := newView(report, s, log, viewFlags{rows: 12, tree: lied}, d.width, func(id parley.ID) parley.Tree {
-		return p.Tree(replay(s, log, id))
-	})
+	v, err := newView(report, log, viewFlags{rows: 12, tree: lied}, d.width, nil)
 	if err != nil {
 		return err
 	}

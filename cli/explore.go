@@ -109,7 +109,7 @@ func searchAll(ctx context.Context, a *console.App, f *exploreFlags) error {
 		return err
 	}
 	if f.json {
-		err = e.writeJSON(a.Out)
+		err = e.printJSON()
 	} else {
 		err = e.print(report)
 	}

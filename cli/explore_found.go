@@ -23,7 +23,7 @@ import (
 // that say all about it.
 type foundRun struct {
 	finding *explore.Finding
-	setup   setup
+	run     doneRun
 	header  trace.Header
 	log     *trace.Log
 	report  *report
@@ -62,30 +62,25 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 	}
 	facts := e.facts(finding)
 	s.Protocol = e.protocol
-	f.setup, f.header = s, s.header(facts)
+	f.run, f.header = s, s.Header(facts)
 	f.report = newReport(s, f.log, facts)
-	for _, v := range f.report.judged { // a split search calls processes by their numbers
+	for _, v := range f.report.Judged { // a split search calls processes by their numbers
 		if v.Property.Name == finding.Property && v.Broken != nil {
 			f.why = v.Broken.Error()
 		}
 	}
 	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
-	style := draw.Style{Name: e.names.Full}
-	// order: a set has none
-	for id := range s.Faulty {
-		style.Faulty.Add(id)
-	}
-	f.story = draw.Story(e.protocol, f.log.Events, style)
+	f.story = draw.Story(e.protocol, f.log.Events, s.style(0))
 	return f, nil
 }
 
 // asRun says with the flags of "parley run" who lies, what is asked and what befalls the
 // processes of a run.
-func (e *explored) asRun(found *explore.Run) (setup, error) {
+func (e *explored) asRun(found *explore.Run) (doneRun, error) {
 	root := e.options.Roots[found.Root]
 	p, err := e.Find(e.flags.run.name)
 	if err != nil {
-		return setup{}, err
+		return doneRun{}, err
 	}
 	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	sets := []string{"names=" + string(e.names), fmt.Sprintf("memory=%d", e.flags.memory)}
@@ -127,10 +122,11 @@ func (e *explored) asRun(found *explore.Run) (setup, error) {
 			continue // fifo, of which a protocol may have its own
 		}
 		if err := f.fs.Set(name, value); err != nil {
-			return setup{}, err
+			return doneRun{}, err
 		}
 	}
-	return f.setup()
+	s, err := f.setup()
+	return s.doneRun, err
 }
 
 // befallen is what befalls the processes of a run that was found, beside lies.
@@ -189,22 +185,23 @@ func (e *explored) write() error {
 // picture draws the run that was found.
 func (e *explored) picture() ([]byte, error) {
 	f, p := e.found[0], e.protocol
-	before := trace.Log{Events: f.log.Events} // a panic
-	if last := len(before.Events) - 1; last >= 0 && f.finding.Property == explore.NoPanic {
-		before.Events = before.Events[:last]
-	}
-	v, err := newView(f.report, f.setup, f.log, viewFlags{rows: 12}, 100, func(id parley.ID) parley.Tree {
-		return p.Tree(replay(f.setup, &before, id))
-	})
-	if err != nil {
-		return nil, err
-	}
+	const width = 100
 	if p.Timing == parley.Synchronous {
+		before := trace.Log{Events: f.log.Events} // a panic
+		if last := len(before.Events) - 1; last >= 0 && f.finding.Property == explore.NoPanic {
+			before.Events = before.Events[:last]
+		}
+		v, err := newView(f.report, f.log, viewFlags{rows: 12}, width, func(id parley.ID) parley.Tree {
+			return p.Tree(replay(f.run, &before, id))
+		})
+		if err != nil {
+			return nil, err
+		}
 		return v.svg(), nil
 	}
 	title := strings.ToUpper(p.Title[:1]) + p.Title[1:]
 	below := fmt.Sprintf("n = %d, m = %d: %s", p.N, p.M, e.broken(f.finding))
-	o := draw.SpaceTimeOptions{Style: v.style}
+	o := draw.SpaceTimeOptions{Style: f.run.style(width)}
 	return []byte(draw.SpaceTimeSVG(p, oneByOne(f.log.Events), o, title, below)), nil
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -73,7 +72,7 @@ func (e *pairing) finish(f *exploreFlags, report io.Writer) error {
 	var err error
 	switch {
 	case f.json:
-		err = e.writeJSON(e.Out)
+		err = e.printJSON()
 	case e.pairs == nil:
 		var lines []string
 		for _, line := range append(e.head(), "", e.verdict) {
@@ -239,8 +238,8 @@ func (e *pairing) inFact() string {
 	return fmt.Sprintf("By the rule of %s it is %s.", e.protocol.Name, strings.Join(out, ", and "))
 }
 
-// writeJSON writes what was found as one object.
-func (e *pairing) writeJSON(w io.Writer) error {
+// printJSON prints what was found as one object.
+func (e *pairing) printJSON() error {
 	type oneCase struct {
 		Title    string            `json:"title"`
 		Faulty   []string          `json:"faulty"`
@@ -283,7 +282,5 @@ func (e *pairing) writeJSON(w io.Writer) error {
 		titles := [2]string{pair.Cases[0].Title, pair.Cases[1].Title}
 		out.Pairs = append(out.Pairs, onePair{e.names.Full(pair.Same), titles, words[0].Sees, pair.Must})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return e.PrintEscaped(out)
 }

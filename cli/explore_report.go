@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -323,7 +322,7 @@ func (e *explored) heading() string {
 	if e.options.Step == explore.Messages {
 		text += ", " + draw.Count(uint64(e.found[0].depth), "move", "moves") + " deep"
 	}
-	if len(e.found[0].setup.Faulty) > 0 {
+	if len(e.found[0].run.Faulty) > 0 {
 		text += "; who lies has a ✗"
 	}
 	return text + ":"
@@ -337,8 +336,8 @@ func (e *explored) limit() string {
 	return e.report.Limit
 }
 
-// writeJSON writes the outcome as one object.
-func (e *explored) writeJSON(w io.Writer) error {
+// printJSON prints the outcome as one object.
+func (e *explored) printJSON() error {
 	type clause struct {
 		Name string `json:"name"`
 		Runs uint64 `json:"runs"`
@@ -386,7 +385,5 @@ func (e *explored) writeJSON(w io.Writer) error {
 	for _, c := range r.Clauses {
 		out.Clauses = append(out.Clauses, clause{c.Name, c.Runs})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return e.PrintEscaped(out)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -70,9 +69,7 @@ func listCommand(a *console.App) *cobra.Command {
 				}
 				all = append(all, l)
 			}
-			enc := json.NewEncoder(a.Out)
-			enc.SetIndent("", "  ")
-			return enc.Encode(all)
+			return a.PrintEscaped(all)
 		},
 	}
 	cmd.Flags().BoolVar(&table, "guarantees", false, "print what remains promised when something goes wrong")

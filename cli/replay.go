@@ -46,7 +46,6 @@ func replayTrace(a *console.App, args []string) error {
 	fs := pflag.NewFlagSet("replay", pflag.ContinueOnError)
 	fs.Usage = func() {}
 	file := fs.String("replay", "", "the trace")
-	asJSON := fs.Bool("json", false, "print one JSON object")
 	var view viewFlags
 	view.declare(fs)
 	if err := fs.Parse(args); err != nil {
@@ -65,7 +64,7 @@ func replayTrace(a *console.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.host.host == onCluster {
+	if s.Host != "" {
 		return parley.FlagErrorf("replay", "%s is of real processes, whose timers run out when they do: parley trace "+
 			"show shows it",
 			*file)
@@ -79,21 +78,8 @@ func replayTrace(a *console.App, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: the run does not follow from what came to its processes: %w", *file, err)
 	}
-	s.args = []string{"--replay=" + *file}
-	r := newReport(s, log, h.Facts)
-	if *asJSON {
-		return r.finish(r.writeJSON(a.Out))
-	}
-	v, err := newView(r, s, log, view, a.Width(view.width), func(id parley.ID) parley.Tree {
-		return s.Protocol.Tree(replay(s, log, id))
-	})
-	if err != nil {
-		return err
-	}
-	if err := v.print(a.Out); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "replayed: %s of correct processes, each with what the trace says came of it\n",
-		draw.Count(uint64(steps), "step", "steps"))
-	return r.finish(err)
+	s.Args = []string{"--replay=" + *file}
+	return printRun(a, newReport(s, log, h.Facts), log, view, "", fmt.Sprintf(
+		"replayed: %s of correct processes, each with what the trace says came of it\n",
+		draw.Count(uint64(steps), "step", "steps")))
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 
@@ -34,11 +33,15 @@ type report struct {
 	Events      uint64              `json:"events"`
 	Trace       string              `json:"trace_hash"`
 
+	// Judged are the verdicts as they were passed. HeldUp says that the computer on which the run was
+	// made held processes up.
+	Judged []parley.Verdict `json:"-"`
+	HeldUp bool             `json:"-"`
+
+	run      doneRun
 	violated bool
 	history  *parley.History
-	judged   []parley.Verdict
 	explored bool // an explorer found the run
-	heldUp   bool // by the machine that it was made on
 }
 
 // verdict is one property: held or broken, promised or not, or without anything to demand.
@@ -63,22 +66,22 @@ type costs struct {
 }
 
 // newReport reads the log of a finished run.
-func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
+func newReport(s doneRun, log *trace.Log, facts trace.Facts) *report {
 	p := s.Protocol
 	r := &report{
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.Seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
-		Host: s.host.apart(), heldUp: s.host.host == onCluster && (facts.Processes.Paused || facts.Network.Late),
+		run: s, Host: s.Host, HeldUp: s.Host != "" && (facts.Processes.Paused || facts.Network.Late),
 	}
-	header := s.header(facts)
+	header := s.Header(facts)
 	h := log.History(header)
-	h.Naming = s.names.Full
+	h.Naming = s.Names.Full
 	for id, how := range s.Faulty {
-		r.Faulty[s.names.Full(id)] = how.Name
+		r.Faulty[s.Names.Full(id)] = how.Name
 	}
 	for id, v := range s.Values {
-		r.Values[s.names.Full(id)] = parley.Printable(v)
+		r.Values[s.Names.Full(id)] = parley.Printable(v)
 	}
 	r.count(p, h)
 	for _, e := range log.Events {
@@ -91,7 +94,7 @@ func newReport(s setup, log *trace.Log, facts trace.Facts) *report {
 	}
 	r.happened(p, h)
 	for id, v := range problem.Decisions(h) {
-		r.Decisions[s.names.Full(id)] = parley.Printable(v)
+		r.Decisions[s.Names.Full(id)] = parley.Printable(v)
 	}
 	r.history = h
 	r.judge(p, h, header.Assumptions(p, h))
@@ -178,40 +181,31 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 // judge adds the verdict on every property. Who was held up by the machine, for all we know
 // until the end, may not have had the time for what is to hold then.
 func (r *report) judge(p parley.Protocol, h *parley.History, a parley.Assumptions) {
-	r.judged = parley.Judge(p, a, h)
-	for i, v := range r.judged {
-		if r.heldUp && v.Violated() && v.Property.Mode == parley.Eventually {
+	r.Judged = parley.Judge(p, a, h)
+	for i, v := range r.Judged {
+		if r.HeldUp && v.Violated() && v.Property.Mode == parley.Eventually {
 			v.Promise = parley.Promise{Property: v.Property.Name,
 				Because: "this machine held the processes up, and the run may have been too short: --tick slows it down"}
-			r.judged[i] = v
+			r.Judged[i] = v
 		}
-		r.add(v)
+		r.violated = r.violated || v.Outcome() == parley.Violated
+		r.Verdicts = append(r.Verdicts, newVerdict(v))
 	}
 }
 
-// add adds the verdict on one property.
-func (r *report) add(v parley.Verdict) {
+// newVerdict puts the verdict on one property into words.
+func newVerdict(v parley.Verdict) verdict {
 	out := verdict{
 		Property: v.Property.Name, Says: v.Property.Says, Outcome: v.Outcome(), Because: v.Promise.Because,
 		Measured: v.Measured,
 	}
-	switch out.Outcome {
-	case parley.Violated:
-		r.violated = true
-	case parley.NotApplicable:
+	if out.Outcome == parley.NotApplicable {
 		out.Because = v.Vacuous
 	}
 	if v.Broken != nil {
 		out.Broken = v.Broken.Error()
 	}
-	r.Verdicts = append(r.Verdicts, out)
-}
-
-// writeJSON writes the report as one object.
-func (r *report) writeJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
+	return out
 }
 
 // finish turns a broken promise into the exit status.
@@ -220,4 +214,22 @@ func (r *report) finish(err error) error {
 		return console.ExitError(console.Violated)
 	}
 	return err
+}
+
+// printRun shows a run on the standard output, with a heading of its own if that is not empty, and a last line.
+// Its error is finish's.
+func printRun(a *console.App, r *report, log *trace.Log, flags viewFlags, heading, end string) error {
+	if flags.json {
+		return r.finish(a.PrintEscaped(r))
+	}
+	v, err := newView(r, log, flags, a.Width(flags.width), nil)
+	if err != nil {
+		return err
+	}
+	v.heading = heading
+	if err := v.print(a.Out); err != nil {
+		return err
+	}
+	_, err = io.WriteString(a.Out, end)
+	return r.finish(err)
 }

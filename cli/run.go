@@ -38,7 +38,6 @@ type runFlags struct {
 	view     viewFlags
 	svg      string
 	traceTo  string
-	json     bool
 	viewOnly []string // the names of the flags that change nothing of the run
 }
 
@@ -49,6 +48,7 @@ type viewFlags struct {
 	rows  int
 	beats bool
 	width int
+	json  bool // and no view at all
 }
 
 func (v *viewFlags) declare(fs *pflag.FlagSet) {
@@ -58,6 +58,7 @@ func (v *viewFlags) declare(fs *pflag.FlagSet) {
 	fs.IntVar(&v.rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
 	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
 	fs.IntVar(&v.width, "width", 0, "columns to fold to (default: the terminal's)")
+	fs.BoolVar(&v.json, "json", false, "print one JSON object")
 }
 
 // newRunFlags declares the flags for one protocol.
@@ -85,7 +86,6 @@ func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 	f.view.declare(fs)
 	fs.StringVar(&f.svg, "svg", "", "draw the messages and the tree into an SVG `file`; - is standard output")
 	fs.StringVar(&f.traceTo, "trace", "", "write the trace to a `file`; - is standard output")
-	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.viewOnly = slices.DeleteFunc(flagNames(fs), func(n string) bool { return slices.Contains(before, n) })
 	f.viewOnly = append(f.viewOnly, "scenario", "memory")
 	return f
@@ -248,8 +248,8 @@ func executeScenario(a *console.App, s *scenarioFile, f *runFlags) error {
 
 // execute makes the run, writes what is to be written and prints the report.
 func execute(a *console.App, f *runFlags) error {
-	report, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg",
-		Name: f.svg})
+	traceTo, svg := console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg", Name: f.svg}
+	report, err := a.ReportTo(f.view.json, traceTo, svg)
 	if err != nil {
 		return err
 	}
@@ -263,27 +263,27 @@ func execute(a *console.App, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	r := newReport(s, log, facts)
-	v, err := newView(r, s, log, f.view, a.Width(f.view.width), tree)
+	r := newReport(s.doneRun, log, facts)
+	v, err := newView(r, log, f.view, a.Width(f.view.width), tree)
 	if err != nil {
 		return err
 	}
 	if f.traceTo != "" {
 		var b bytes.Buffer
-		if err := trace.Write(&b, s.header(facts), log); err != nil {
+		if err := trace.Write(&b, s.Header(facts), log); err != nil {
 			return err
 		}
-		if err := a.WriteFile(console.OutputFile{Flag: "trace", Name: f.traceTo}, b.Bytes()); err != nil {
+		if err := a.WriteFile(traceTo, b.Bytes()); err != nil {
 			return err
 		}
 	}
 	if f.svg != "" {
-		if err := a.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, v.svg()); err != nil {
+		if err := a.WriteFile(svg, v.svg()); err != nil {
 			return err
 		}
 	}
-	if f.json {
-		return r.finish(r.writeJSON(a.Out))
+	if f.view.json {
+		return r.finish(a.PrintEscaped(r))
 	}
 	return r.finish(v.print(report))
 }

@@ -52,14 +52,6 @@ var simulated = map[string]string{
 	"steps": "no process knows how many steps all others have taken: --for says how long to watch",
 }
 
-// apart is the host if it is not the simulator.
-func (f *hostFlags) apart() string {
-	if f.host == onSim {
-		return ""
-	}
-	return f.host
-}
-
 // check tells which flags are not for the host.
 func (f *hostFlags) check(p parley.Protocol) error {
 	switch f.host {
@@ -133,6 +125,7 @@ func (f *hostFlags) suit(s *setup, plan *planFlags) error {
 	if s.host = *f; f.host != onCluster {
 		return nil
 	}
+	s.Host, s.Words = f.host, f.words(s.Protocol)
 	tick := f.lasts(s.Protocol)
 	for id, how := range s.Faulty { // order: each for itself
 		if at, is := crashTime(how); is {
@@ -183,7 +176,7 @@ func (s setup) lab(dir string) *lab.Run {
 	opt := s.Options()
 	tick := s.host.lasts(s.Protocol)
 	r := &lab.Run{
-		Header: s.header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.Protocol.Timing == parley.Synchronous,
+		Header: s.Header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.Protocol.Timing == parley.Synchronous,
 		Asked: make(map[parley.ID][]lab.Request), Until: opt.Until, Limit: limit,
 		Delay: cmp.Or(opt.Promised.Delay, s.Protocol.Relies.Delay, opt.Delay.Most, 900), Start: startMember,
 	}

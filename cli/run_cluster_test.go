@@ -84,8 +84,8 @@ func (f *runFlags) onLinks(ctx context.Context, dir string) (r *report, received
 			received++
 		}
 	}
-	r = newReport(s, log, h.Facts)
-	if !h.Facts.Over && !r.heldUp {
+	r = newReport(s.doneRun, log, h.Facts)
+	if !h.Facts.Over && !r.HeldUp {
 		err = errors.New("it was given up")
 	}
 	return r, received, err
@@ -132,12 +132,12 @@ func tried(t *testing.T, p parley.Protocol, fault string) (wrong []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, v := range r.judged {
+	for _, v := range r.Judged {
 		if v.Violated() && v.Property.Mode != parley.Sometimes {
 			wrong = append(wrong, fmt.Sprintf("%s: %v", v.Property.Name, v.Broken))
 		}
 	}
-	if received == 0 && fault == "" && !r.heldUp {
+	if received == 0 && fault == "" && !r.HeldUp {
 		wrong = append(wrong, "nothing arrived")
 	}
 	return wrong
@@ -229,10 +229,10 @@ func TestLinksAgreeWithSimulator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated := newReport(s, log, facts)
+	simulated := newReport(s.doneRun, log, facts)
 	real, _, err := inBubble(t, p, args...)
-	if err != nil || real.heldUp {
-		t.Fatalf("on links: %v, held up: %t", err, real != nil && real.heldUp)
+	if err != nil || real.HeldUp {
+		t.Fatalf("on links: %v, held up: %t", err, real != nil && real.HeldUp)
 	}
 	if !slices.Equal(real.Cost.Measured, simulated.Cost.Measured) {
 		t.Errorf("it costs %v on links, and %v in the simulator", real.Cost.Measured, simulated.Cost.Measured)

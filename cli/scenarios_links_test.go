@@ -43,7 +43,7 @@ func TestScenariosOnLinks(t *testing.T) {
 				if err := json.NewEncoder(&b).Encode(r); err != nil {
 					t.Fatal(err)
 				}
-				for _, v := range r.judged {
+				for _, v := range r.Judged {
 					if v.Violated() && v.Property.Mode != parley.Sometimes {
 						t.Errorf("%q: %s: %v", one.Flags, v.Property.Name, v.Broken)
 					}

@@ -20,13 +20,20 @@ import (
 	"parley/trace"
 )
 
-// setup is a run that can be made, and how its reader calls the processes.
+// doneRun is a run that can be made, or has been, and how its reader calls the processes.
+type doneRun struct {
+	run.Spec // its plan leaves nothing open
+	Names    console.Names
+	Args     []string // what makes the same run again
+	Host     string   // what makes it, if that is not the simulator
+	Words    string   // says that in words
+}
+
+// setup is a run that can be made.
 type setup struct {
-	run.Spec          // its plan leaves nothing open
-	open     run.Plan // as it was given
-	names    console.Names
-	args     []string // what makes the same run again
-	host     hostFlags
+	doneRun
+	open run.Plan // as it was given
+	host hostFlags
 }
 
 // naming reads process names for the n that the flags say.
@@ -42,7 +49,7 @@ func (f *runFlags) naming(text string) (parley.ID, error) {
 
 // setup checks the flags and makes a run of them.
 func (f *runFlags) setup() (setup, error) {
-	s := setup{Spec: run.Spec{Seed: f.seed, Name: f.names.Full}, names: f.names}
+	s := setup{doneRun: doneRun{Spec: run.Spec{Seed: f.seed, Name: f.names.Full}, Names: f.names}}
 	if err := f.view.check(); err != nil {
 		return s, err
 	}
@@ -87,7 +94,7 @@ func (f *runFlags) setup() (setup, error) {
 		return s, err
 	}
 	s.open, s.Spec = s.Plan, s.Draw()
-	s.args = f.args()
+	s.Args = f.args()
 	return s, nil
 }
 
@@ -95,7 +102,7 @@ func (f *runFlags) setup() (setup, error) {
 func (s *setup) spare(f *runFlags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
-			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.names.Full(c.At)))
+			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.Names.Full(c.At)))
 		}
 	}
 	// order: a set has none
@@ -212,22 +219,32 @@ func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error
 	return out, nil
 }
 
-// run makes the run, on its host. tree makes the tree of one process.
+// run makes the run, on its host. tree makes the tree of one process; nil: as the log has it.
 func (s setup) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, err error) {
-	if s.host.host != onCluster {
-		done, err := s.Simulate()
-		if err != nil {
-			return nil, facts, nil, err
-		}
-		return done.Log, done.Facts, done.Tree, nil
+	if s.Host != "" {
+		log, facts, err = s.processes(context.Background())
+		return log, facts, nil, err
 	}
-	log, facts, err = s.processes(context.Background())
-	return log, facts, func(id parley.ID) parley.Tree { return s.Protocol.Tree(replay(s, log, id)) }, err
+	done, err := s.Simulate()
+	if err != nil {
+		return nil, facts, nil, err
+	}
+	return done.Log, done.Facts, done.Tree, nil
 }
 
-// header returns the header of the run's trace.
-func (s setup) header(facts trace.Facts) trace.Header {
-	h := s.Header(facts)
-	h.Args, h.Names = s.args, string(s.names)
+// style is how the run is drawn.
+func (r doneRun) style(width int) draw.Style {
+	s := draw.Style{Width: width, Name: r.Names.Full}
+	// order: a set has none
+	for id := range r.Faulty {
+		s.Faulty.Add(id)
+	}
+	return s
+}
+
+// Header returns the header of the run's trace.
+func (r doneRun) Header(facts trace.Facts) trace.Header {
+	h := r.Spec.Header(facts)
+	h.Args, h.Names = r.Args, string(r.Names)
 	return h
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,7 +137,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 		}
 	}
 	base, err := f.setup()
-	if err == nil && base.host.host != onSim {
+	if err == nil && base.Host != "" {
 		err = parley.FlagErrorf("host", "a sweep is of simulated runs")
 	}
 	if err != nil {
@@ -157,10 +156,8 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 
 // finish prints what was counted, and returns the exit status.
 func (s *sweeping) finish() (err error) {
-	if s.flags.json {
-		enc := json.NewEncoder(s.Out)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(s.summary())
+	if s.flags.view.json {
+		err = s.PrintEscaped(s.summary())
 	} else {
 		err = s.print(s.Out)
 	}

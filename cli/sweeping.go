@@ -77,24 +77,24 @@ func (s *sweeping) run() (err error) {
 
 // again is the command that makes a run of the sweep again.
 func (s *sweeping) again(seed uint64) []string {
-	return append(slices.Clone(s.base.args), "--seed="+strconv.FormatUint(seed, 10))
+	return append(slices.Clone(s.base.Args), "--seed="+strconv.FormatUint(seed, 10))
 }
 
 // drawnArgs are the arguments of a run of which nothing is left to be drawn but by the
 // seed.
 func (s *sweeping) drawnArgs(of run.Spec) []string {
-	args := slices.DeleteFunc(slices.Clone(s.base.args), func(arg string) bool {
+	args := slices.DeleteFunc(slices.Clone(s.base.Args), func(arg string) bool {
 		key, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		return key == "faulty" || slices.Contains(scenario.Keys, key)
 	})
 	var liars []string
 	for _, id := range slices.Sorted(maps.Keys(of.Faulty)) {
-		liars = append(liars, s.base.names.Bare(id)+"="+of.Faulty[id].Name)
+		liars = append(liars, s.base.Names.Bare(id)+"="+of.Faulty[id].Name)
 	}
 	if len(liars) > 0 {
 		args = append(args, "--faulty="+strings.Join(liars, ","))
 	}
-	for _, set := range scenario.Flags(of.Plan, of.Protocol, s.base.names.Bare) {
+	for _, set := range scenario.Flags(of.Plan, of.Protocol, s.base.Names.Bare) {
 		args = append(args, "--"+set)
 	}
 	return append(args, "--seed="+strconv.FormatUint(of.Seed, 10))

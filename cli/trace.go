@@ -46,7 +46,6 @@ func traceCommand(a *console.App) *cobra.Command {
 		},
 	}
 	view.declare(show.Flags())
-	show.Flags().BoolVar(&nodes.asJSON, "json", false, "print one JSON object")
 	show.Flags().StringVar(&nodes.machine, "machine", "", "of nodes, show this machine, such as group/news")
 	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "of a stream of agreements, show this slot (0: the first decided on)")
 	cmd.AddCommand(show, diffCommand(a))
@@ -68,7 +67,7 @@ func showTraces(a *console.App, args []string, view viewFlags, nodes nodeFlags) 
 	if nodes.machine != "" || nodes.slot != 0 {
 		return parley.FlagErrorf("machine", "%s is not the trace of a node", args[0])
 	}
-	return showTrace(a, args[0], view, nodes.asJSON)
+	return showTrace(a, args[0], view)
 }
 
 // ofNode tells whether a file begins like the trace of a node.
@@ -83,41 +82,28 @@ func ofNode(file string) bool {
 	return json.Unmarshal(line, &h) == nil && h.Node != nil
 }
 
-func showTrace(a *console.App, file string, flags viewFlags, asJSON bool) error {
+func showTrace(a *console.App, file string, flags viewFlags) error {
 	h, s, log, err := readTrace(a, file)
 	if err != nil {
 		return err
 	}
-	if err := flags.check(); err != nil {
-		return err
-	}
 	if h.Facts.Explored { // no seed makes it again
-		s.args = []string{"--replay=" + file}
+		s.Args = []string{"--replay=" + file}
 	}
-	r := newReport(s, log, h.Facts)
-	if asJSON {
-		return r.finish(r.writeJSON(a.Out))
-	}
-	v, err := newView(r, s, log, flags, a.Width(flags.width), func(id parley.ID) parley.Tree {
-		return s.Protocol.Tree(replay(s, log, id))
-	})
-	if err != nil {
-		return err
-	}
-	return r.finish(v.print(a.Out))
+	return printRun(a, newReport(s, log, h.Facts), log, flags, "", "")
 }
 
-// readTrace reads a trace and makes the setup of its run again.
-func readTrace(a *console.App, file string) (trace.Header, setup, *trace.Log, error) {
+// readTrace reads a trace and makes its run again.
+func readTrace(a *console.App, file string) (trace.Header, doneRun, *trace.Log, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return trace.Header{}, setup{}, nil, err
+		return trace.Header{}, doneRun{}, nil, err
 	}
 	defer in.Close()
 	h, log, err := trace.Read(in)
 	if err != nil {
 		// The reader's errors begin with the line.
-		return h, setup{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+		return h, doneRun{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
 	}
 	s, err := remake(a, h)
 	if err != nil {
@@ -171,9 +157,9 @@ func showDiff(a *console.App, first, second string, context int) error {
 		return nil
 	}
 	fmt.Fprintln(a.Out, parting)
-	write := func(mark string, s setup, events []trace.Event) {
+	write := func(mark string, s doneRun, events []trace.Event) {
 		for _, e := range events {
-			fmt.Fprintln(a.Out, mark+draw.Event(s.Protocol, draw.Style{Width: a.Width(0) - 2, Name: s.names.Full}, e))
+			fmt.Fprintln(a.Out, mark+draw.Event(s.Protocol, draw.Style{Width: a.Width(0) - 2, Name: s.Names.Full}, e))
 		}
 	}
 	write("  ", s1, parting.Common)
@@ -182,33 +168,34 @@ func showDiff(a *console.App, first, second string, context int) error {
 	return console.ExitError(console.Violated)
 }
 
-// remake makes the setup of a trace again from its header.
-func remake(a *console.App, h trace.Header) (setup, error) {
+// remake makes the run of a trace again from its header.
+func remake(a *console.App, h trace.Header) (doneRun, error) {
 	p, err := a.Find(h.Protocol)
 	if err != nil {
-		return setup{}, err
+		return doneRun{}, err
 	}
 	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
 	f := newRunFlags(p, fs)
 	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
-		return setup{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
+		return doneRun{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
 	}
 	if err := fs.Parse(h.Args[1:]); err != nil {
-		return setup{}, err
+		return doneRun{}, err
 	}
 	if fs.NArg() > 0 || f.scenario != "" {
-		return setup{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
+		return doneRun{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
 	}
-	s, err := f.setup()
+	made, err := f.setup()
 	if err != nil {
-		return s, err
+		return doneRun{}, err
 	}
-	made := s.header(h.Facts)
-	made.Version = h.Version
+	s := made.doneRun
+	header := s.Header(h.Facts)
+	header.Version = h.Version
 	if h.Facts.Worst == 0 { // an earlier version wrote it
-		made.Facts.Worst = 0
+		header.Facts.Worst = 0
 	}
-	if !reflect.DeepEqual(made, h) {
+	if !reflect.DeepEqual(header, h) {
 		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
 	}
 	if h.Facts.Bare {
@@ -222,7 +209,7 @@ func remake(a *console.App, h trace.Header) (setup, error) {
 
 // replay feeds one process of a protocol what the trace says that it met: the
 // machine ends as it did then, for it is deterministic.
-func replay(s setup, log *trace.Log, id parley.ID) parley.Machine {
+func replay(s doneRun, log *trace.Log, id parley.ID) parley.Machine {
 	m := s.Protocol.New(id)
 	step := parley.Step{Self: id, N: s.Protocol.N, Members: parley.SetOf(id), Host: replayHost{s.Signer()}}
 	for _, e := range log.Events {

@@ -21,7 +21,6 @@ import (
 type nodeFlags struct {
 	machine string
 	slot    uint64
-	asJSON  bool
 }
 
 // showNodes shows the traces of nodes as one, of one machine.
@@ -34,7 +33,7 @@ func showNodes(a *console.App, traces []trace.Trace, view viewFlags, f nodeFlags
 	if err != nil {
 		return err
 	}
-	s := setup{names: console.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behaviour)}}
+	s := doneRun{Names: console.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behaviour)}}
 	for _, t := range mine {
 		if node := t.Header.Node; node.Lies != "" {
 			s.Faulty[parley.ID(node.Self)] = faulty.Behaviour{Name: node.Lies, Model: parley.SignedByzantineFaults}
@@ -54,16 +53,7 @@ func showNodes(a *console.App, traces []trace.Trace, view viewFlags, f nodeFlags
 		}
 	}
 	s.Protocol.Tree = nil // the events of one slot do not make its machines again
-	r := newReport(s, log, w.Header.Facts)
-	if f.asJSON {
-		return r.finish(r.writeJSON(a.Out))
-	}
-	v, err := newView(r, s, log, view, a.Width(view.width), nil)
-	if err != nil {
-		return err
-	}
-	v.heading = nodesHeading(w, f.slot)
-	return r.finish(v.print(a.Out))
+	return printRun(a, newReport(s, log, w.Header.Facts), log, view, nodesHeading(w, f.slot), "")
 }
 
 // nodesHeading says whose traces are shown.

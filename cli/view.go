@@ -34,7 +34,7 @@ func (v viewFlags) check() error {
 // view is a report as people see it.
 type view struct {
 	report *report
-	setup  setup
+	run    doneRun
 	log    *trace.Log
 	flags  viewFlags
 	style  draw.Style
@@ -44,15 +44,10 @@ type view struct {
 	heading string
 }
 
-// newView prepares what is shown; tree makes the tree of one process.
-func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int,
-	tree func(parley.ID) parley.Tree,
-) (*view, error) {
-	v := &view{report: r, setup: s, log: log, flags: flags}
-	v.style = draw.Style{Width: width, Name: s.names.Full}
-	for id := range s.Faulty {
-		v.style.Faulty.Add(id)
-	}
+// newView prepares what is shown. tree makes the tree of one process; nil: as the log has it.
+func newView(r *report, log *trace.Log, flags viewFlags, width int, tree func(parley.ID) parley.Tree) (*view, error) {
+	s := r.run
+	v := &view{report: r, run: s, log: log, flags: flags, style: s.style(width)}
 	if s.Protocol.Tree == nil {
 		if flags.tree != "" {
 			return nil, parley.FlagErrorf("tree", "%s has no information tree", s.Protocol.Name)
@@ -62,23 +57,27 @@ func newView(r *report, s setup, log *trace.Log, flags viewFlags, width int,
 	if flags.tree == "" {
 		v.owner = v.firstWithTree()
 	} else {
-		id, err := s.names.Parse(flags.tree, s.Protocol.N)
+		id, err := s.Names.Parse(flags.tree, s.Protocol.N)
 		if err == nil && v.style.Faulty.Has(id) {
-			err = fmt.Errorf("%s is faulty: its tree means nothing", s.names.Full(id))
+			err = fmt.Errorf("%s is faulty: its tree means nothing", s.Names.Full(id))
 		}
 		if err != nil {
 			return nil, &parley.FlagError{Flag: "tree", Err: err}
 		}
 		v.owner = id
 	}
-	v.tree = tree(v.owner)
+	if tree == nil {
+		v.tree = s.Protocol.Tree(replay(s, log, v.owner))
+	} else {
+		v.tree = tree(v.owner)
+	}
 	return v, nil
 }
 
 // firstWithTree is the first correct process that is not the only proposer,
 // whose tree is its own value.
 func (v *view) firstWithTree() parley.ID {
-	p := v.setup.Protocol
+	p := v.run.Protocol
 	var first parley.ID = parley.All
 	for id := range parley.ID(p.N) {
 		if v.style.Faulty.Has(id) {
@@ -93,11 +92,11 @@ func (v *view) firstWithTree() parley.ID {
 }
 
 func (v *view) rounds() []draw.Round {
-	return draw.Gather(v.setup.Protocol, v.log.Events, draw.Gathering{Style: v.style, Rows: v.flags.rows})
+	return draw.Gather(v.run.Protocol, v.log.Events, draw.Gathering{Style: v.style, Rows: v.flags.rows})
 }
 
 func (v *view) outcomes() []draw.Outcome {
-	return draw.Outcomes(v.report.history, v.setup.Protocol.Proposers, func(id parley.ID) string {
+	return draw.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
 		return v.behaviour(id)
 	})
 }
@@ -107,7 +106,7 @@ func (v *view) behaviour(id parley.ID) string {
 	if v.report.explored {
 		return "as the search found"
 	}
-	return v.setup.Faulty[id].Name
+	return v.run.Faulty[id].Name
 }
 
 // origin says where the run comes from.
@@ -115,15 +114,15 @@ func (v *view) origin() string {
 	if v.report.explored {
 		return "found by exploration"
 	}
-	if v.setup.host.host == onCluster {
-		return v.setup.host.words(v.setup.Protocol)
+	if v.run.Host != "" {
+		return v.run.Words
 	}
-	return fmt.Sprintf("seed %d", v.setup.Seed)
+	return fmt.Sprintf("seed %d", v.run.Seed)
 }
 
 // title says what was run.
 func (v *view) title() string {
-	p := v.setup.Protocol
+	p := v.run.Protocol
 	tolerates := draw.Count(uint64(p.M), "fault", "faults") + " tolerated"
 	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
 		tolerates = "beyond the bound"
@@ -134,21 +133,21 @@ func (v *view) title() string {
 	} else {
 		text += ", " + v.origin() + v.befell()
 	}
-	if len(v.setup.Faulty) > p.M {
-		text += fmt.Sprintf("; %d are faulty, more than m", len(v.setup.Faulty))
+	if len(v.run.Faulty) > p.M {
+		text += fmt.Sprintf("; %d are faulty, more than m", len(v.run.Faulty))
 	}
-	if len(v.setup.Faulty) == 0 {
-		if v.setup.Plan.Faults() > 0 {
+	if len(v.run.Faulty) == 0 {
+		if v.run.Plan.Faults() > 0 {
 			return text
 		}
 		return text + "; nobody is faulty"
 	}
 	var who []string
 	for id := range v.style.Faulty.All() {
-		who = append(who, v.setup.names.Full(id)+" ("+v.behaviour(id)+")")
+		who = append(who, v.run.Names.Full(id)+" ("+v.behaviour(id)+")")
 	}
 	text += "\nfaulty: " + strings.Join(who, ", ")
-	if len(who) > 1 && v.setup.host.host == onCluster {
+	if len(who) > 1 && v.run.Host != "" {
 		text += "; each acts alone, and knows nothing of what the others hear"
 	}
 	return text
@@ -157,7 +156,7 @@ func (v *view) title() string {
 // befell says what befalls the processes beside lies.
 func (v *view) befell() string {
 	var parts []string
-	for _, line := range v.setup.Plan.Describe(v.setup.names.Full) {
+	for _, line := range v.run.Plan.Describe(v.run.Names.Full) {
 		parts = append(parts, "\n  "+line)
 	}
 	return strings.Join(parts, "")
@@ -177,9 +176,9 @@ func (v *view) parts() (parts []string) {
 			if len(v.flags.show) == 0 {
 				o.Most = v.flags.rows * 5
 			}
-			parts = append(parts, draw.SpaceTime(v.setup.Protocol, v.log.Events, o))
+			parts = append(parts, draw.SpaceTime(v.run.Protocol, v.log.Events, o))
 		case "deliveries":
-			if text := draw.Deliveries(v.setup.Protocol, v.report.history, draw.DeliveriesOptions{Style: v.style}); text != "" {
+			if text := draw.Deliveries(v.run.Protocol, v.report.history, draw.DeliveriesOptions{Style: v.style}); text != "" {
 				parts = append(parts, text)
 			}
 		case "tree":
@@ -207,7 +206,7 @@ func (v *view) print(w io.Writer) error {
 	}
 	end = draw.Fold(end, v.style.Width) + "\n"
 	if v.heading == "" {
-		end += console.Command("the same again: ", v.setup.args, v.style.Width) + "\n"
+		end += console.Command("the same again: ", v.run.Args, v.style.Width) + "\n"
 	}
 	parts = append(parts, end)
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
@@ -223,7 +222,7 @@ func (v *view) shown() []string {
 	if len(v.flags.show) > 0 {
 		return v.flags.show
 	}
-	p := v.setup.Protocol
+	p := v.run.Protocol
 	if p.Timing != parley.Synchronous {
 		if p.Proposers == (parley.Set{}) {
 			return []string{"spacetime", "deliveries", "verdict"}
@@ -276,14 +275,14 @@ func (v *view) trees() []titled {
 	if v.tree == nil {
 		return nil
 	}
-	title := "The information tree of " + v.setup.names.Full(v.owner)
+	title := "The information tree of " + v.run.Names.Full(v.owner)
 	if root := v.tree.Root(); len(root) > 0 {
 		return []titled{{v.tree, draw.TreeOptions{Style: v.style, Title: title}}}
 	}
 	var all []titled
 	_, _, sources := v.tree.Node(nil)
 	for _, id := range sources {
-		whose := v.setup.names.Full(id)
+		whose := v.run.Names.Full(id)
 		of := title + " in the agreement on the value of " + whose
 		all = append(all, titled{subtree{v.tree, []parley.ID{id}}, draw.TreeOptions{
 			Style: v.style, Title: of, Root: "the entry of " + whose,
@@ -303,10 +302,10 @@ func (s subtree) Root() []parley.ID { return s.root }
 
 func (v *view) card() draw.Card {
 	c := draw.Card{
-		Style: v.style, Title: "Verdict", Verdicts: v.report.judged, Measured: v.report.Cost.Correct,
+		Style: v.style, Title: "Verdict", Verdicts: v.report.Judged, Measured: v.report.Cost.Correct,
 		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
 	}
-	p := v.setup.Protocol
+	p := v.run.Protocol
 	if p.Cost != nil {
 		is := v.report.Cost
 		c.Cost = parley.Cost{Rounds: is.Rounds, PerRound: is.Theorem, AtMost: is.AtMost}
@@ -348,7 +347,7 @@ func (v *view) counted() string {
 
 // svg draws the messages and, if there is one, the tree.
 func (v *view) svg() []byte {
-	p := v.setup.Protocol
+	p := v.run.Protocol
 	if p.Timing != parley.Synchronous {
 		o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
 		return []byte(draw.SpaceTimeSVG(p, v.log.Events, o, strings.ToUpper(p.Title[:1])+p.Title[1:],

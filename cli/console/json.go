@@ -12,6 +12,13 @@ func (a *App) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
+// PrintEscaped is PrintJSON with <, > and & written as escapes in strings.
+func (a *App) PrintEscaped(v any) error {
+	enc := json.NewEncoder(a.Out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
 // PrintLine prints JSON on one line.
 func (a *App) PrintLine(v any) error {
 	enc := json.NewEncoder(a.Out)
