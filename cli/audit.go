@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/cluster/audit"
 	"parley/internal/draw"
 	"parley/trace"
@@ -211,8 +212,8 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	if err != nil {
 		return audited{}, fmt.Errorf("%s:1: %w", t.Name, err)
 	}
-	r := newReport(s, t.Log, t.Header.Facts)
-	out := audited{violated: r.finish(nil) != nil, json: auditJSON{
+	r := show.NewReport(s, t.Log, t.Header.Facts)
+	out := audited{violated: r.Finish(nil) != nil, json: auditJSON{
 		Machine: t.Name, Protocol: r.Protocol, N: r.N, M: r.M, Complete: true, Events: r.Events, Verdicts: []auditVerdict{},
 	}}
 	who := []string{}
@@ -221,7 +222,7 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	}
 	out.json.Faulty = who
 	for _, v := range r.Verdicts {
-		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{verdict: v})
+		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{Verdict: v})
 	}
 	style := draw.Style{Width: a.Width(0), Name: s.Names.Full}
 	card := draw.Card{Style: style, Verdicts: r.Judged}
@@ -257,7 +258,7 @@ type auditJSON struct {
 
 // auditVerdict is that on one property, in all instances.
 type auditVerdict struct {
-	verdict
+	show.Verdict
 	Promised int `json:"promised_in,omitempty"`
 	Violated int `json:"violated_in,omitempty"`
 	Broken   int `json:"broken_unpromised_in,omitempty"`
@@ -286,7 +287,7 @@ func auditChannel(a *console.App, c *audit.Channel) audited {
 	for _, v := range c.Verdicts {
 		one := summary(c, v)
 		card.Verdicts = append(card.Verdicts, one)
-		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{newVerdict(one), v.Promised, v.Violated, v.Broken})
+		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{show.NewVerdict(one), v.Promised, v.Violated, v.Broken})
 	}
 	out.text = draw.Fold(auditHead(&out.json, c), card.Width) + "\n\n" + card.Text()
 	return out

@@ -12,6 +12,7 @@ import (
 	"parley"
 	"parley/cli/client"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/faulty"
@@ -45,22 +46,22 @@ func (d *demonstration) agreement(ctx context.Context, source client.Node) error
 	if !ok {
 		return fmt.Errorf("the traces in %s are of %s, which is no agreement", d.dir, header.Node.Machine)
 	}
-	s := doneRun{Names: console.Article, Spec: run.Spec{
+	s := show.Run{Names: console.Article, Spec: run.Spec{
 		Protocol: p, Values: map[parley.ID][]byte{0: []byte(value)},
 		Faulty: map[parley.ID]faulty.Behaviour{traitor: faulty.TwoFaced},
 	}}
-	report := newReport(s, log, header.Facts)
+	report := show.NewReport(s, log, header.Facts)
 	lied := console.Article.Full(doomed) // to whom P3 lies
-	v, err := newView(report, log, viewFlags{rows: 12, tree: lied}, d.width, nil)
+	v, err := show.NewView(report, log, show.Flags{Rows: 12, Tree: lied}, d.width, nil)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(d.Out, "%s\n", strings.Join(v.parts(), "\n"))
+	_, err = fmt.Fprintf(d.Out, "%s\n", strings.Join(v.Parts(), "\n"))
 	if err == nil {
 		_, err = fmt.Fprintf(d.Out, "All this is from what the processes wrote down.\n"+
 			"P1 answered its client after %.1f ms.\n\n", float64(took.Microseconds())/1000)
 	}
-	return report.finish(err)
+	return report.Finish(err)
 }
 
 // written reads what all nodes wrote down of one agreement, as if it had been alone. That

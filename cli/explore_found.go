@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/explore"
 	"parley/internal/draw"
 	"parley/internal/scenario"
@@ -23,10 +24,10 @@ import (
 // that say all about it.
 type foundRun struct {
 	finding *explore.Finding
-	run     doneRun
+	run     show.Run
 	header  trace.Header
 	log     *trace.Log
-	report  *report
+	report  *show.Report
 	depth   int    // of the search
 	why     string // what broke, with the names of the reader
 	story   []string
@@ -63,24 +64,24 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 	facts := e.facts(finding)
 	s.Protocol = e.protocol
 	f.run, f.header = s, s.Header(facts)
-	f.report = newReport(s, f.log, facts)
+	f.report = show.NewReport(s, f.log, facts)
 	for _, v := range f.report.Judged { // a split search calls processes by their numbers
 		if v.Property.Name == finding.Property && v.Broken != nil {
 			f.why = v.Broken.Error()
 		}
 	}
 	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
-	f.story = draw.Story(e.protocol, f.log.Events, s.style(0))
+	f.story = draw.Story(e.protocol, f.log.Events, s.Style(0))
 	return f, nil
 }
 
 // asRun says with the flags of "parley run" who lies, what is asked and what befalls the
 // processes of a run.
-func (e *explored) asRun(found *explore.Run) (doneRun, error) {
+func (e *explored) asRun(found *explore.Run) (show.Run, error) {
 	root := e.options.Roots[found.Root]
 	p, err := e.Find(e.flags.run.name)
 	if err != nil {
-		return doneRun{}, err
+		return show.Run{}, err
 	}
 	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	sets := []string{"names=" + string(e.names), fmt.Sprintf("memory=%d", e.flags.memory)}
@@ -122,11 +123,11 @@ func (e *explored) asRun(found *explore.Run) (doneRun, error) {
 			continue // fifo, of which a protocol may have its own
 		}
 		if err := f.fs.Set(name, value); err != nil {
-			return doneRun{}, err
+			return show.Run{}, err
 		}
 	}
 	s, err := f.setup()
-	return s.doneRun, err
+	return s.Run, err
 }
 
 // befallen is what befalls the processes of a run that was found, beside lies.
@@ -191,17 +192,17 @@ func (e *explored) picture() ([]byte, error) {
 		if last := len(before.Events) - 1; last >= 0 && f.finding.Property == explore.NoPanic {
 			before.Events = before.Events[:last]
 		}
-		v, err := newView(f.report, f.log, viewFlags{rows: 12}, width, func(id parley.ID) parley.Tree {
-			return p.Tree(replay(f.run, &before, id))
+		v, err := show.NewView(f.report, f.log, show.Flags{Rows: 12}, width, func(id parley.ID) parley.Tree {
+			return p.Tree(show.Replay(f.run, &before, id))
 		})
 		if err != nil {
 			return nil, err
 		}
-		return v.svg(), nil
+		return v.SVG(), nil
 	}
 	title := strings.ToUpper(p.Title[:1]) + p.Title[1:]
 	below := fmt.Sprintf("n = %d, m = %d: %s", p.N, p.M, e.broken(f.finding))
-	o := draw.SpaceTimeOptions{Style: f.run.style(width)}
+	o := draw.SpaceTimeOptions{Style: f.run.Style(width)}
 	return []byte(draw.SpaceTimeSVG(p, oneByOne(f.log.Events), o, title, below)), nil
 }
 

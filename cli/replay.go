@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/internal/draw"
 	"parley/sim"
 )
@@ -46,8 +47,8 @@ func replayTrace(a *console.App, args []string) error {
 	fs := pflag.NewFlagSet("replay", pflag.ContinueOnError)
 	fs.Usage = func() {}
 	file := fs.String("replay", "", "the trace")
-	var view viewFlags
-	view.declare(fs)
+	var view show.Flags
+	view.Declare(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func replayTrace(a *console.App, args []string) error {
 	if *file == "" {
 		return parley.FlagErrorf("replay", "a FILE was expected, as run --trace FILE writes it")
 	}
-	if err := view.check(); err != nil {
+	if err := view.Check(); err != nil {
 		return err
 	}
 	h, s, log, err := readTrace(a, *file)
@@ -79,7 +80,7 @@ func replayTrace(a *console.App, args []string) error {
 		return fmt.Errorf("%s: the run does not follow from what came to its processes: %w", *file, err)
 	}
 	s.Args = []string{"--replay=" + *file}
-	return printRun(a, newReport(s, log, h.Facts), log, view, "", fmt.Sprintf(
+	return show.Print(a, show.NewReport(s, log, h.Facts), log, view, "", fmt.Sprintf(
 		"replayed: %s of correct processes, each with what the trace says came of it\n",
 		draw.Count(uint64(steps), "step", "steps")))
 }

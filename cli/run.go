@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/faulty"
 	"parley/trace"
 )
@@ -35,30 +36,10 @@ type runFlags struct {
 	host       hostFlags
 	plan       planFlags
 
-	view     viewFlags
+	view     show.Flags
 	svg      string
 	traceTo  string
 	viewOnly []string // the names of the flags that change nothing of the run
-}
-
-// viewFlags say what of a run is shown, and how.
-type viewFlags struct {
-	show  []string
-	tree  string
-	rows  int
-	beats bool
-	width int
-	json  bool // and no view at all
-}
-
-func (v *viewFlags) declare(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&v.show, "show", nil,
-		"what to show, of "+strings.Join(sections, ", ")+" (default: all that is not too much)")
-	fs.StringVar(&v.tree, "tree", "", "whose information tree to show (default: the first correct lieutenant's)")
-	fs.IntVar(&v.rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
-	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
-	fs.IntVar(&v.width, "width", 0, "columns to fold to (default: the terminal's)")
-	fs.BoolVar(&v.json, "json", false, "print one JSON object")
 }
 
 // newRunFlags declares the flags for one protocol.
@@ -83,7 +64,7 @@ func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 	f.plan.declare(fs)
 
 	before := flagNames(fs)
-	f.view.declare(fs)
+	f.view.Declare(fs)
 	fs.StringVar(&f.svg, "svg", "", "draw the messages and the tree into an SVG `file`; - is standard output")
 	fs.StringVar(&f.traceTo, "trace", "", "write the trace to a `file`; - is standard output")
 	f.viewOnly = slices.DeleteFunc(flagNames(fs), func(n string) bool { return slices.Contains(before, n) })
@@ -249,7 +230,7 @@ func executeScenario(a *console.App, s *scenarioFile, f *runFlags) error {
 // execute makes the run, writes what is to be written and prints the report.
 func execute(a *console.App, f *runFlags) error {
 	traceTo, svg := console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg", Name: f.svg}
-	report, err := a.ReportTo(f.view.json, traceTo, svg)
+	report, err := a.ReportTo(f.view.JSON, traceTo, svg)
 	if err != nil {
 		return err
 	}
@@ -263,8 +244,8 @@ func execute(a *console.App, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	r := newReport(s.doneRun, log, facts)
-	v, err := newView(r, log, f.view, a.Width(f.view.width), tree)
+	r := show.NewReport(s.Run, log, facts)
+	v, err := show.NewView(r, log, f.view, a.Width(f.view.Width), tree)
 	if err != nil {
 		return err
 	}
@@ -278,12 +259,12 @@ func execute(a *console.App, f *runFlags) error {
 		}
 	}
 	if f.svg != "" {
-		if err := a.WriteFile(svg, v.svg()); err != nil {
+		if err := a.WriteFile(svg, v.SVG()); err != nil {
 			return err
 		}
 	}
-	if f.view.json {
-		return r.finish(a.PrintEscaped(r))
+	if f.view.JSON {
+		return r.Finish(a.PrintEscaped(r))
 	}
-	return r.finish(v.print(report))
+	return r.Finish(v.Print(report))
 }

@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/catalog"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/cluster/lab"
 	net "parley/cluster/link/memory"
 	"parley/trace"
@@ -49,7 +50,7 @@ func inside(a *console.App, network *net.Network, n int) func(context.Context, p
 }
 
 // inBubble is onLinks in a bubble of synctest.
-func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *report, received int, err error) {
+func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *show.Report, received int, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { r, received, err = onLinks(t.Context(), dir, p, args...) })
@@ -58,7 +59,7 @@ func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *report, recei
 
 // onLinks makes a run whose processes are all in this one, joined by links on a network in
 // memory. It says how many messages arrived.
-func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *report, received int, err error) {
+func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *show.Report, received int, err error) {
 	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
 		return nil, 0, err
@@ -67,7 +68,7 @@ func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string)
 }
 
 // onLinks makes the run of the flags.
-func (f *runFlags) onLinks(ctx context.Context, dir string) (r *report, received int, err error) {
+func (f *runFlags) onLinks(ctx context.Context, dir string) (r *show.Report, received int, err error) {
 	s, err := f.setup()
 	if err != nil {
 		return nil, 0, err
@@ -84,7 +85,7 @@ func (f *runFlags) onLinks(ctx context.Context, dir string) (r *report, received
 			received++
 		}
 	}
-	r = newReport(s.doneRun, log, h.Facts)
+	r = show.NewReport(s.Run, log, h.Facts)
 	if !h.Facts.Over && !r.HeldUp {
 		err = errors.New("it was given up")
 	}
@@ -229,7 +230,7 @@ func TestLinksAgreeWithSimulator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated := newReport(s.doneRun, log, facts)
+	simulated := show.NewReport(s.Run, log, facts)
 	real, _, err := inBubble(t, p, args...)
 	if err != nil || real.HeldUp {
 		t.Fatalf("on links: %v, held up: %t", err, real != nil && real.HeldUp)

@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/catalog"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/internal/scenario"
 )
 
@@ -62,7 +63,7 @@ func TestScenariosOnLinks(t *testing.T) {
 }
 
 // scenarioOnLinks runs a scenario with some flags beside those of the file.
-func scenarioOnLinks(t *testing.T, file string, flags []string) (r *report) {
+func scenarioOnLinks(t *testing.T, file string, flags []string) (r *show.Report) {
 	t.Helper()
 	s, err := readScenario(file)
 	if err != nil {

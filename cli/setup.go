@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/faulty"
 	"parley/internal/bench"
 	"parley/internal/draw"
@@ -20,18 +21,9 @@ import (
 	"parley/trace"
 )
 
-// doneRun is a run that can be made, or has been, and how its reader calls the processes.
-type doneRun struct {
-	run.Spec // its plan leaves nothing open
-	Names    console.Names
-	Args     []string // what makes the same run again
-	Host     string   // what makes it, if that is not the simulator
-	Words    string   // says that in words
-}
-
 // setup is a run that can be made.
 type setup struct {
-	doneRun
+	show.Run
 	open run.Plan // as it was given
 	host hostFlags
 }
@@ -49,8 +41,8 @@ func (f *runFlags) naming(text string) (parley.ID, error) {
 
 // setup checks the flags and makes a run of them.
 func (f *runFlags) setup() (setup, error) {
-	s := setup{doneRun: doneRun{Spec: run.Spec{Seed: f.seed, Name: f.names.Full}, Names: f.names}}
-	if err := f.view.check(); err != nil {
+	s := setup{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.names.Full}, Names: f.names}}
+	if err := f.view.Check(); err != nil {
 		return s, err
 	}
 	p, err := f.build(f.naming)
@@ -230,21 +222,4 @@ func (s setup) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) pa
 		return nil, facts, nil, err
 	}
 	return done.Log, done.Facts, done.Tree, nil
-}
-
-// style is how the run is drawn.
-func (r doneRun) style(width int) draw.Style {
-	s := draw.Style{Width: width, Name: r.Names.Full}
-	// order: a set has none
-	for id := range r.Faulty {
-		s.Faulty.Add(id)
-	}
-	return s
-}
-
-// Header returns the header of the run's trace.
-func (r doneRun) Header(facts trace.Facts) trace.Header {
-	h := r.Spec.Header(facts)
-	h.Args, h.Names = r.Args, string(r.Names)
-	return h
 }

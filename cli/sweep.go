@@ -156,7 +156,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 
 // finish prints what was counted, and returns the exit status.
 func (s *sweeping) finish() (err error) {
-	if s.flags.view.json {
+	if s.flags.view.JSON {
 		err = s.PrintEscaped(s.summary())
 	} else {
 		err = s.print(s.Out)
@@ -203,7 +203,7 @@ func (s *sweeping) summary() any {
 // print writes the outcome for people.
 func (s *sweeping) print(w io.Writer) error {
 	var b strings.Builder
-	width := s.Width(s.flags.view.width)
+	width := s.Width(s.flags.view.Width)
 	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.Protocol.Name, s.first, s.last,
 		draw.Count(s.Runs, "run", "runs"), s.wall.Seconds())
 	if s.ctx.Err() != nil {

@@ -14,8 +14,8 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/internal/draw"
-	"parley/sim"
 	"parley/trace"
 )
 
@@ -26,7 +26,7 @@ func traceCommand(a *console.App) *cobra.Command {
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +
 			"  parley trace diff run.jsonl run.jsonl",
 	}
-	var view viewFlags
+	var view show.Flags
 	var nodes nodeFlags
 	show := &cobra.Command{
 		Use:   "show TRACE...",
@@ -45,7 +45,7 @@ func traceCommand(a *console.App) *cobra.Command {
 			return showTraces(a, args, view, nodes)
 		},
 	}
-	view.declare(show.Flags())
+	view.Declare(show.Flags())
 	show.Flags().StringVar(&nodes.machine, "machine", "", "of nodes, show this machine, such as group/news")
 	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "of a stream of agreements, show this slot (0: the first decided on)")
 	cmd.AddCommand(show, diffCommand(a))
@@ -53,8 +53,8 @@ func traceCommand(a *console.App) *cobra.Command {
 }
 
 // showTraces shows what run wrote, or what nodes did.
-func showTraces(a *console.App, args []string, view viewFlags, nodes nodeFlags) error {
-	if err := view.check(); err != nil {
+func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags) error {
+	if err := view.Check(); err != nil {
 		return err
 	}
 	if info, err := os.Stat(args[0]); len(args) > 1 || err == nil && info.IsDir() || ofNode(args[0]) {
@@ -82,7 +82,7 @@ func ofNode(file string) bool {
 	return json.Unmarshal(line, &h) == nil && h.Node != nil
 }
 
-func showTrace(a *console.App, file string, flags viewFlags) error {
+func showTrace(a *console.App, file string, flags show.Flags) error {
 	h, s, log, err := readTrace(a, file)
 	if err != nil {
 		return err
@@ -90,20 +90,20 @@ func showTrace(a *console.App, file string, flags viewFlags) error {
 	if h.Facts.Explored { // no seed makes it again
 		s.Args = []string{"--replay=" + file}
 	}
-	return printRun(a, newReport(s, log, h.Facts), log, flags, "", "")
+	return show.Print(a, show.NewReport(s, log, h.Facts), log, flags, "", "")
 }
 
 // readTrace reads a trace and makes its run again.
-func readTrace(a *console.App, file string) (trace.Header, doneRun, *trace.Log, error) {
+func readTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return trace.Header{}, doneRun{}, nil, err
+		return trace.Header{}, show.Run{}, nil, err
 	}
 	defer in.Close()
 	h, log, err := trace.Read(in)
 	if err != nil {
 		// The reader's errors begin with the line.
-		return h, doneRun{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+		return h, show.Run{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
 	}
 	s, err := remake(a, h)
 	if err != nil {
@@ -157,7 +157,7 @@ func showDiff(a *console.App, first, second string, context int) error {
 		return nil
 	}
 	fmt.Fprintln(a.Out, parting)
-	write := func(mark string, s doneRun, events []trace.Event) {
+	write := func(mark string, s show.Run, events []trace.Event) {
 		for _, e := range events {
 			fmt.Fprintln(a.Out, mark+draw.Event(s.Protocol, draw.Style{Width: a.Width(0) - 2, Name: s.Names.Full}, e))
 		}
@@ -169,27 +169,27 @@ func showDiff(a *console.App, first, second string, context int) error {
 }
 
 // remake makes the run of a trace again from its header.
-func remake(a *console.App, h trace.Header) (doneRun, error) {
+func remake(a *console.App, h trace.Header) (show.Run, error) {
 	p, err := a.Find(h.Protocol)
 	if err != nil {
-		return doneRun{}, err
+		return show.Run{}, err
 	}
 	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
 	f := newRunFlags(p, fs)
 	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
-		return doneRun{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
+		return show.Run{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
 	}
 	if err := fs.Parse(h.Args[1:]); err != nil {
-		return doneRun{}, err
+		return show.Run{}, err
 	}
 	if fs.NArg() > 0 || f.scenario != "" {
-		return doneRun{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
+		return show.Run{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
 	}
 	made, err := f.setup()
 	if err != nil {
-		return doneRun{}, err
+		return show.Run{}, err
 	}
-	s := made.doneRun
+	s := made.Run
 	header := s.Header(h.Facts)
 	header.Version = h.Version
 	if h.Facts.Worst == 0 { // an earlier version wrote it
@@ -206,33 +206,3 @@ func remake(a *console.App, h trace.Header) (doneRun, error) {
 	}
 	return s, err
 }
-
-// replay feeds one process of a protocol what the trace says that it met: the
-// machine ends as it did then, for it is deterministic.
-func replay(s doneRun, log *trace.Log, id parley.ID) parley.Machine {
-	m := s.Protocol.New(id)
-	step := parley.Step{Self: id, N: s.Protocol.N, Members: parley.SetOf(id), Host: replayHost{s.Signer()}}
-	for _, e := range log.Events {
-		if e.At != id {
-			continue
-		}
-		step.Now, step.Path, step.Effects = e.Time, e.Path, step.Effects[:0]
-		switch e.Op {
-		case trace.Start:
-			m.Start(&step)
-		case trace.Request:
-			m.Request(&step, e.Msg)
-		case trace.Receive:
-			m.Receive(&step, e.Peer, e.Msg)
-		case trace.Timeout:
-			m.Timeout(&step, parley.Timer(e.Msg.Value))
-		}
-	}
-	return m
-}
-
-// replayHost signs as the run did. No protocol that has a tree tosses coins.
-type replayHost struct{ sim.Signer }
-
-func (replayHost) Choose(int) int                   { return 0 }
-func (replayHost) Refused(_, _ parley.ID, _ string) {}

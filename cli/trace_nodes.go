@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/show"
 	"parley/cluster"
 	"parley/cluster/audit"
 	"parley/faulty"
@@ -24,7 +25,7 @@ type nodeFlags struct {
 }
 
 // showNodes shows the traces of nodes as one, of one machine.
-func showNodes(a *console.App, traces []trace.Trace, view viewFlags, f nodeFlags) error {
+func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlags) error {
 	mine, err := ofMachine(traces, f.machine)
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func showNodes(a *console.App, traces []trace.Trace, view viewFlags, f nodeFlags
 	if err != nil {
 		return err
 	}
-	s := doneRun{Names: console.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behaviour)}}
+	s := show.Run{Names: console.Article, Spec: run.Spec{Faulty: make(map[parley.ID]faulty.Behaviour)}}
 	for _, t := range mine {
 		if node := t.Header.Node; node.Lies != "" {
 			s.Faulty[parley.ID(node.Self)] = faulty.Behaviour{Name: node.Lies, Model: parley.SignedByzantineFaults}
@@ -53,7 +54,7 @@ func showNodes(a *console.App, traces []trace.Trace, view viewFlags, f nodeFlags
 		}
 	}
 	s.Protocol.Tree = nil // the events of one slot do not make its machines again
-	return printRun(a, newReport(s, log, w.Header.Facts), log, view, nodesHeading(w, f.slot), "")
+	return show.Print(a, show.NewReport(s, log, w.Header.Facts), log, view, nodesHeading(w, f.slot), "")
 }
 
 // nodesHeading says whose traces are shown.

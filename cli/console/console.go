@@ -31,6 +31,16 @@ func (a *App) Width(given int) int {
 	return 100
 }
 
+// terminal returns the file that the output goes to, if it is one.
+func (a *App) terminal() (*os.File, bool) {
+	out, ok := a.Out.(*Output)
+	if !ok {
+		return nil, false
+	}
+	f, ok := out.To.(*os.File)
+	return f, ok
+}
+
 // Busy says every two seconds that work goes on, if there is a terminal to say
 // it on, until the returned function is called.
 func (a *App) Busy() (stop func()) {

@@ -2,7 +2,6 @@ package console
 
 import (
 	"io"
-	"os"
 	"sync"
 )
 
@@ -32,14 +31,4 @@ func (o *Output) Failed() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
-}
-
-// terminal returns the file that the output goes to, if it is one.
-func (a *App) terminal() (*os.File, bool) {
-	out, ok := a.Out.(*Output)
-	if !ok {
-		return nil, false
-	}
-	f, ok := out.To.(*os.File)
-	return f, ok
 }

@@ -1,4 +1,4 @@
-package cli
+package show
 
 import (
 	"fmt"
@@ -13,30 +13,30 @@ import (
 	"parley/trace"
 )
 
-// sections are the parts of a report.
-var sections = []string{"messages", "spacetime", "tree", "deliveries", "decisions", "verdict"}
-
-func (v viewFlags) check() error {
-	for _, s := range v.show {
-		if !slices.Contains(sections, s) {
-			return parley.FlagErrorf("show", "%q: allowed are %s", s, strings.Join(sections, ", "))
-		}
+// Print shows a run on the standard output, with a heading of its own if that is not empty, and a last line.
+// Its error is finish's.
+func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end string) error {
+	if flags.JSON {
+		return r.Finish(a.PrintEscaped(r))
 	}
-	if v.width != 0 && v.width < 40 {
-		return parley.FlagErrorf("width", "%d columns: at least 40 are needed", v.width)
+	v, err := NewView(r, log, flags, a.Width(flags.Width), nil)
+	if err != nil {
+		return err
 	}
-	if v.rows < 1 {
-		return parley.FlagErrorf("rows", "%d: at least 1 is needed", v.rows)
+	v.heading = heading
+	if err := v.Print(a.Out); err != nil {
+		return err
 	}
-	return nil
+	_, err = io.WriteString(a.Out, end)
+	return r.Finish(err)
 }
 
-// view is a report as people see it.
-type view struct {
-	report *report
-	run    doneRun
+// View is a report as people see it.
+type View struct {
+	report *Report
+	run    Run
 	log    *trace.Log
-	flags  viewFlags
+	flags  Flags
 	style  draw.Style
 	owner  parley.ID // whose tree is shown
 	tree   parley.Tree
@@ -44,20 +44,20 @@ type view struct {
 	heading string
 }
 
-// newView prepares what is shown. tree makes the tree of one process; nil: as the log has it.
-func newView(r *report, log *trace.Log, flags viewFlags, width int, tree func(parley.ID) parley.Tree) (*view, error) {
+// NewView prepares what is shown. tree makes the tree of one process; nil: as the log has it.
+func NewView(r *Report, log *trace.Log, flags Flags, width int, tree func(parley.ID) parley.Tree) (*View, error) {
 	s := r.run
-	v := &view{report: r, run: s, log: log, flags: flags, style: s.style(width)}
+	v := &View{report: r, run: s, log: log, flags: flags, style: s.Style(width)}
 	if s.Protocol.Tree == nil {
-		if flags.tree != "" {
+		if flags.Tree != "" {
 			return nil, parley.FlagErrorf("tree", "%s has no information tree", s.Protocol.Name)
 		}
 		return v, nil
 	}
-	if flags.tree == "" {
+	if flags.Tree == "" {
 		v.owner = v.firstWithTree()
 	} else {
-		id, err := s.Names.Parse(flags.tree, s.Protocol.N)
+		id, err := s.Names.Parse(flags.Tree, s.Protocol.N)
 		if err == nil && v.style.Faulty.Has(id) {
 			err = fmt.Errorf("%s is faulty: its tree means nothing", s.Names.Full(id))
 		}
@@ -67,7 +67,7 @@ func newView(r *report, log *trace.Log, flags viewFlags, width int, tree func(pa
 		v.owner = id
 	}
 	if tree == nil {
-		v.tree = s.Protocol.Tree(replay(s, log, v.owner))
+		v.tree = s.Protocol.Tree(Replay(s, log, v.owner))
 	} else {
 		v.tree = tree(v.owner)
 	}
@@ -76,7 +76,7 @@ func newView(r *report, log *trace.Log, flags viewFlags, width int, tree func(pa
 
 // firstWithTree is the first correct process that is not the only proposer,
 // whose tree is its own value.
-func (v *view) firstWithTree() parley.ID {
+func (v *View) firstWithTree() parley.ID {
 	p := v.run.Protocol
 	var first parley.ID = parley.All
 	for id := range parley.ID(p.N) {
@@ -91,18 +91,18 @@ func (v *view) firstWithTree() parley.ID {
 	return first
 }
 
-func (v *view) rounds() []draw.Round {
-	return draw.Gather(v.run.Protocol, v.log.Events, draw.Gathering{Style: v.style, Rows: v.flags.rows})
+func (v *View) rounds() []draw.Round {
+	return draw.Gather(v.run.Protocol, v.log.Events, draw.Gathering{Style: v.style, Rows: v.flags.Rows})
 }
 
-func (v *view) outcomes() []draw.Outcome {
+func (v *View) outcomes() []draw.Outcome {
 	return draw.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
 		return v.behaviour(id)
 	})
 }
 
 // behaviour is how a faulty process behaves: one that an explorer leads, as it finds fit.
-func (v *view) behaviour(id parley.ID) string {
+func (v *View) behaviour(id parley.ID) string {
 	if v.report.explored {
 		return "as the search found"
 	}
@@ -110,7 +110,7 @@ func (v *view) behaviour(id parley.ID) string {
 }
 
 // origin says where the run comes from.
-func (v *view) origin() string {
+func (v *View) origin() string {
 	if v.report.explored {
 		return "found by exploration"
 	}
@@ -121,7 +121,7 @@ func (v *view) origin() string {
 }
 
 // title says what was run.
-func (v *view) title() string {
+func (v *View) title() string {
 	p := v.run.Protocol
 	tolerates := draw.Count(uint64(p.M), "fault", "faults") + " tolerated"
 	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
@@ -154,7 +154,7 @@ func (v *view) title() string {
 }
 
 // befell says what befalls the processes beside lies.
-func (v *view) befell() string {
+func (v *View) befell() string {
 	var parts []string
 	for _, line := range v.run.Plan.Describe(v.run.Names.Full) {
 		parts = append(parts, "\n  "+line)
@@ -162,19 +162,19 @@ func (v *view) befell() string {
 	return strings.Join(parts, "")
 }
 
-// parts are the chosen sections.
-func (v *view) parts() (parts []string) {
+// Parts are the chosen sections.
+func (v *View) Parts() (parts []string) {
 	for _, section := range sections {
 		if !slices.Contains(v.shown(), section) {
 			continue
 		}
 		switch section {
 		case "messages":
-			parts = append(parts, draw.Rounds(v.rounds(), draw.RoundsOptions{Style: v.style, Rows: v.flags.rows}))
+			parts = append(parts, draw.Rounds(v.rounds(), draw.RoundsOptions{Style: v.style, Rows: v.flags.Rows}))
 		case "spacetime":
 			o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
 			if len(v.flags.show) == 0 {
-				o.Most = v.flags.rows * 5
+				o.Most = v.flags.Rows * 5
 			}
 			parts = append(parts, draw.SpaceTime(v.run.Protocol, v.log.Events, o))
 		case "deliveries":
@@ -194,9 +194,9 @@ func (v *view) parts() (parts []string) {
 	return parts
 }
 
-// print writes the chosen sections.
-func (v *view) print(w io.Writer) error {
-	parts := append([]string{draw.Fold(v.title(), v.style.Width) + "\n"}, v.parts()...)
+// Print writes the chosen sections.
+func (v *View) Print(w io.Writer) error {
+	parts := append([]string{draw.Fold(v.title(), v.style.Width) + "\n"}, v.Parts()...)
 	if text := v.refused(); text != "" {
 		parts = append(parts, draw.Fold(text, v.style.Width)+"\n")
 	}
@@ -218,7 +218,7 @@ const much = 50_000
 
 // shown are the sections to show: those that were asked for, or all, but not the
 // messages of a run that has very many.
-func (v *view) shown() []string {
+func (v *View) shown() []string {
 	if len(v.flags.show) > 0 {
 		return v.flags.show
 	}
@@ -244,7 +244,7 @@ func (v *view) shown() []string {
 }
 
 // leftOut says what is not shown although nobody asked that it not be.
-func (v *view) leftOut() string {
+func (v *View) leftOut() string {
 	if len(v.flags.show) > 0 || slices.Contains(v.shown(), "messages") || slices.Contains(v.shown(), "spacetime") {
 		return ""
 	}
@@ -252,7 +252,7 @@ func (v *view) leftOut() string {
 }
 
 // refused counts, by reason, what correct processes were sent and did not accept.
-func (v *view) refused() string {
+func (v *View) refused() string {
 	var parts []string
 	for _, why := range slices.Sorted(maps.Keys(v.report.Refused)) {
 		parts = append(parts, fmt.Sprintf("%s (%s)", why, draw.Number(v.report.Refused[why])))
@@ -271,7 +271,7 @@ type titled struct {
 
 // trees are the trees to show: one, or where many agreements run side by side,
 // which are one tree with an empty root, one for each.
-func (v *view) trees() []titled {
+func (v *View) trees() []titled {
 	if v.tree == nil {
 		return nil
 	}
@@ -300,7 +300,7 @@ type subtree struct {
 // Root is the node.
 func (s subtree) Root() []parley.ID { return s.root }
 
-func (v *view) card() draw.Card {
+func (v *View) card() draw.Card {
 	c := draw.Card{
 		Style: v.style, Title: "Verdict", Verdicts: v.report.Judged, Measured: v.report.Cost.Correct,
 		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
@@ -326,7 +326,7 @@ func (v *view) card() draw.Card {
 }
 
 // counted says whose messages are compared with the theorem, and what the others sent.
-func (v *view) counted() string {
+func (v *View) counted() string {
 	var all, correct parley.Traffic
 	for i := range v.report.Cost.Measured {
 		all, correct = all.Plus(v.report.Cost.Measured[i]), correct.Plus(v.report.Cost.Correct[i])
@@ -345,8 +345,8 @@ func (v *view) counted() string {
 	return text
 }
 
-// svg draws the messages and, if there is one, the tree.
-func (v *view) svg() []byte {
+// SVG draws the messages and, if there is one, the tree.
+func (v *View) SVG() []byte {
 	p := v.run.Protocol
 	if p.Timing != parley.Synchronous {
 		o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}

@@ -1,7 +1,6 @@
-package cli
+package show
 
 import (
-	"io"
 	"slices"
 
 	"parley"
@@ -11,8 +10,8 @@ import (
 	"parley/trace"
 )
 
-// report is what a run has shown, as --json prints it.
-type report struct {
+// Report is what a run has shown, as --json prints it.
+type Report struct {
 	Protocol  string            `json:"protocol"`
 	Title     string            `json:"title"`
 	Paper     string            `json:"paper"`
@@ -27,7 +26,7 @@ type report struct {
 	Deliveries map[string][]string `json:"deliveries,omitempty"`
 	// Indications are what each process told those above it, such as suspicions.
 	Indications map[string][]string `json:"indications,omitempty"`
-	Verdicts    []verdict           `json:"verdicts"`
+	Verdicts    []Verdict           `json:"verdicts"`
 	Cost        costs               `json:"cost"`
 	Refused     map[string]uint64   `json:"refused"`
 	Events      uint64              `json:"events"`
@@ -38,14 +37,14 @@ type report struct {
 	Judged []parley.Verdict `json:"-"`
 	HeldUp bool             `json:"-"`
 
-	run      doneRun
+	run      Run
 	violated bool
 	history  *parley.History
 	explored bool // an explorer found the run
 }
 
-// verdict is one property: held or broken, promised or not, or without anything to demand.
-type verdict struct {
+// Verdict is one property: held or broken, promised or not, or without anything to demand.
+type Verdict struct {
 	Property string `json:"property"`
 	Says     string `json:"says"`
 	Outcome  string `json:"outcome"`
@@ -65,10 +64,10 @@ type costs struct {
 	Correct  []parley.Traffic `json:"correct"`  // and the correct ones of them
 }
 
-// newReport reads the log of a finished run.
-func newReport(s doneRun, log *trace.Log, facts trace.Facts) *report {
+// NewReport reads the log of a finished run.
+func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 	p := s.Protocol
-	r := &report{
+	r := &Report{
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.Seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
@@ -103,7 +102,7 @@ func newReport(s doneRun, log *trace.Log, facts trace.Facts) *report {
 
 // count says what the theorem does, for values as large as the largest that was proposed.
 // Its own count is for values of one bit, of which each message of rounds has one.
-func (r *report) count(p parley.Protocol, h *parley.History) {
+func (r *Report) count(p parley.Protocol, h *parley.History) {
 	if p.Cost == nil {
 		return
 	}
@@ -125,7 +124,7 @@ func (r *report) count(p parley.Protocol, h *parley.History) {
 }
 
 // happened lists what was delivered and indicated, in words.
-func (r *report) happened(p parley.Protocol, h *parley.History) {
+func (r *Report) happened(p parley.Protocol, h *parley.History) {
 	style := draw.Style{Width: 1 << 12, Name: h.Name}
 	add := func(to *map[string][]string, at parley.ID, text string) {
 		if *to == nil {
@@ -144,7 +143,7 @@ func (r *report) happened(p parley.Protocol, h *parley.History) {
 }
 
 // measure counts what one event sends.
-func (r *report) measure(p parley.Protocol, e trace.Event, correct bool) {
+func (r *Report) measure(p parley.Protocol, e trace.Event, correct bool) {
 	if p.Size == nil {
 		return
 	}
@@ -178,9 +177,9 @@ func roundOf(p parley.Protocol, e trace.Event) int {
 	return int(e.Msg.Seq)
 }
 
-// judge adds the verdict on every property. Who was held up by the machine, for all we know
-// until the end, may not have had the time for what is to hold then.
-func (r *report) judge(p parley.Protocol, h *parley.History, a parley.Assumptions) {
+// judge adds the verdict on every property. A process that this computer held up, perhaps until the end,
+// may not have had the time for what is to hold then.
+func (r *Report) judge(p parley.Protocol, h *parley.History, a parley.Assumptions) {
 	r.Judged = parley.Judge(p, a, h)
 	for i, v := range r.Judged {
 		if r.HeldUp && v.Violated() && v.Property.Mode == parley.Eventually {
@@ -189,13 +188,13 @@ func (r *report) judge(p parley.Protocol, h *parley.History, a parley.Assumption
 			r.Judged[i] = v
 		}
 		r.violated = r.violated || v.Outcome() == parley.Violated
-		r.Verdicts = append(r.Verdicts, newVerdict(v))
+		r.Verdicts = append(r.Verdicts, NewVerdict(v))
 	}
 }
 
-// newVerdict puts the verdict on one property into words.
-func newVerdict(v parley.Verdict) verdict {
-	out := verdict{
+// NewVerdict puts the verdict on one property into words.
+func NewVerdict(v parley.Verdict) Verdict {
+	out := Verdict{
 		Property: v.Property.Name, Says: v.Property.Says, Outcome: v.Outcome(), Because: v.Promise.Because,
 		Measured: v.Measured,
 	}
@@ -208,28 +207,10 @@ func newVerdict(v parley.Verdict) verdict {
 	return out
 }
 
-// finish turns a broken promise into the exit status.
-func (r *report) finish(err error) error {
+// Finish turns a broken promise into the exit status.
+func (r *Report) Finish(err error) error {
 	if err == nil && r.violated {
 		return console.ExitError(console.Violated)
 	}
 	return err
-}
-
-// printRun shows a run on the standard output, with a heading of its own if that is not empty, and a last line.
-// Its error is finish's.
-func printRun(a *console.App, r *report, log *trace.Log, flags viewFlags, heading, end string) error {
-	if flags.json {
-		return r.finish(a.PrintEscaped(r))
-	}
-	v, err := newView(r, log, flags, a.Width(flags.width), nil)
-	if err != nil {
-		return err
-	}
-	v.heading = heading
-	if err := v.print(a.Out); err != nil {
-		return err
-	}
-	_, err = io.WriteString(a.Out, end)
-	return r.finish(err)
 }

@@ -1,0 +1,51 @@
+package show
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"parley"
+)
+
+// Flags say what of a run is shown, and how.
+type Flags struct {
+	Tree  string // the name of the process whose information tree is shown; empty: of the first that has one
+	Rows  int    // how many messages of a sender are shown
+	Width int    // columns to fold to; 0: the terminal's
+	JSON  bool   // print the report as JSON, and no view
+
+	show  []string // of sections; none: all that is not too much
+	beats bool
+}
+
+// Declare adds the flags to a set.
+func (v *Flags) Declare(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&v.show, "show", nil,
+		"what to show, of "+strings.Join(sections, ", ")+" (default: all that is not too much)")
+	fs.StringVar(&v.Tree, "tree", "", "whose information tree to show (default: the first correct lieutenant's)")
+	fs.IntVar(&v.Rows, "rows", 12, "how many messages of a sender to show before the rest is counted")
+	fs.BoolVar(&v.beats, "alive", false, "draw also the messages that only show that their sender is alive")
+	fs.IntVar(&v.Width, "width", 0, "columns to fold to (default: the terminal's)")
+	fs.BoolVar(&v.JSON, "json", false, "print one JSON object")
+}
+
+// sections are the parts of a report.
+var sections = []string{"messages", "spacetime", "tree", "deliveries", "decisions", "verdict"}
+
+// Check tells what is wrong with the flags in themselves.
+func (v Flags) Check() error {
+	for _, s := range v.show {
+		if !slices.Contains(sections, s) {
+			return parley.FlagErrorf("show", "%q: allowed are %s", s, strings.Join(sections, ", "))
+		}
+	}
+	if v.Width != 0 && v.Width < 40 {
+		return parley.FlagErrorf("width", "%d columns: at least 40 are needed", v.Width)
+	}
+	if v.Rows < 1 {
+		return parley.FlagErrorf("rows", "%d: at least 1 is needed", v.Rows)
+	}
+	return nil
+}
