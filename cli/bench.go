@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
 	"parley/cli/console"
 	"parley/internal/bench"
 	"parley/internal/draw"
@@ -45,9 +44,8 @@ func benchOne(a *console.App, name string) *cobra.Command {
 			if err := s.Check(); err != nil {
 				return err
 			}
-			if need := s.Memory(); need > memory<<30 {
-				return parley.FlagErrorf("n", "%d processes with m = %d need about %s with engine %s, "+
-					"more than --memory %d GiB; %s", s.N, s.M, gigabytes(need), s.Engine, memory, smaller(s.N, s.M))
+			if err := fits(s.Memory(), memory, s.N, s.M, "with engine "+s.Engine); err != nil {
+				return err
 			}
 			stop := a.Busy()
 			r := s.Run()

@@ -18,7 +18,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/cli/cert"
@@ -26,7 +25,6 @@ import (
 	"parley/cli/console"
 	"parley/cli/local"
 	"parley/cli/node"
-	"parley/internal/scenario"
 )
 
 // Main runs the command line of the process and exits. If nobody reads its output any more,
@@ -93,7 +91,7 @@ func rootCommand(a *console.App) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
-	root.AddCommand(demoCommand(a), withReplay(a, runCommand(a)), exploreCommand(a), sweepCommand(a), listCommand(a),
+	root.AddCommand(demoCommand(a), runCommand(a), exploreCommand(a), sweepCommand(a), listCommand(a),
 		boundsCommand(a), conformCommand(a), benchCommand(a), traceCommand(a), auditCommand(a), cert.Command(a),
 		node.Command(a), node.Doctor(a), local.Command(a), client.Agree(a), client.Cast(a), client.Listen(a),
 		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), memberCommand(a))
@@ -103,14 +101,7 @@ func rootCommand(a *console.App) *cobra.Command {
 // clashes tells which protocol has a name that another one has, or a flag that is one
 // of the command line's own.
 func clashes(a *console.App) error {
-	var taken []string
-	newRunFlags(parley.Protocol{}, pflag.NewFlagSet("", pflag.ContinueOnError)).fs.VisitAll(func(g *pflag.Flag) {
-		if !slices.Contains(scenario.Keys, g.Name) { // those a protocol may have in their place
-			taken = append(taken, g.Name)
-		}
-	})
-	taken = append(taken, "help", "h", "seeds", "all", "workers", "protocol")
-	taken = append(taken, exploreNames()...)
+	taken := slices.Concat(runReserved(), exploreReserved(), []string{"help", "h", "protocol"})
 	seen := make(map[string]bool)
 	for _, p := range a.Protocols {
 		if p.Name == "" || seen[p.Name] {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -76,7 +75,7 @@ func (f *exploreFlags) beginnings(s *exploring) (b beginnings, err error) {
 	if b.values, err = f.alphabet(s.protocol); err != nil {
 		return b, err
 	}
-	err = b.combine(s.protocol, f.run.fs.Lookup("alphabet") != nil)
+	err = b.combine(s.protocol, f.fs.Lookup("alphabet") != nil)
 	return b, err
 }
 
@@ -109,7 +108,11 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 		if f.fs.Changed("liars") {
 			return nil, false, parley.FlagErrorf("liars", "--faulty says who they are")
 		}
-		c, err := f.named(p)
+		if f.faulty == "none" {
+			return []coalition{{}}, true, nil
+		}
+		free := f.anyLie()
+		c, err := parseFaulty(f.faulty, f.names, p, &free)
 		if err != nil {
 			return nil, false, parley.FlagErrorf("faulty", "%w", err)
 		}
@@ -140,43 +143,13 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 	return all, false, nil
 }
 
-// named reads who is faulty: 1, who may do anything, or 1=flip as in a run.
-func (f *exploreFlags) named(p parley.Protocol) (coalition, error) {
-	out := make(coalition)
-	if f.faulty == "none" || f.faulty == "" {
-		return out, nil
-	}
-	for _, part := range strings.Split(f.faulty, ",") {
-		who, how, given := strings.Cut(part, "=")
-		id, err := f.run.names.Parse(who, p.N)
-		if err != nil {
-			return nil, err
-		}
-		if _, twice := out[id]; twice {
-			return nil, fmt.Errorf("%s is named twice", f.run.names.Full(id))
-		}
-		if out[id] = f.anyLie(); given && how != faulty.Any.Name {
-			if out[id], err = faulty.Parse(how); err != nil {
-				return nil, fmt.Errorf("%w, and %s", err, faulty.Any.Name)
-			}
-			if err := out[id].Suits(p); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if len(out) == p.N {
-		return nil, errors.New("all processes are faulty: nothing is asked of any")
-	}
-	return out, nil
-}
-
 // asked is what processes are asked beside values, in the order in which each is.
 func (f *exploreFlags) asked(p parley.Protocol) ([]sim.Request, error) {
-	plan, err := f.run.plan.plan(p, f.run.naming, 1)
+	plan, err := f.asks.plan(p, f.naming, 1)
 	if err != nil {
 		return nil, err
 	}
-	if !f.run.plan.given("requests") && !f.run.plan.given("workload") {
+	if !f.asks.given("requests") && !f.asks.given("workload") {
 		return someBroadcasts(p), nil
 	}
 	out := plan.Draw(p, f.seed).Requests

@@ -1,28 +1,24 @@
 package cli
 
 import (
-	"flag"
 	"fmt"
 	"runtime"
-	"slices"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
 	"parley"
-	"parley/cli/console"
 	"parley/explore"
-	"parley/internal/scenario"
 )
 
 // exploreFlags are the flags of "parley explore PROTOCOL": the protocol's own, what runs
 // begin with, what may go wrong, what is searched for and how, and those of the output.
 type exploreFlags struct {
-	listed parley.Protocol
-	run    *runFlags // the protocol's own, names, --requests and --workload
+	protocolFlags
 	fs     *pflag.FlagSet
-	own    []string // the names of the protocol's own flags
+	listed parley.Protocol
+	own    []string  // the names of the protocol's own flags
+	asks   planFlags // --requests and --workload
 
 	faulty string
 	liars  int
@@ -57,25 +53,12 @@ var (
 )
 
 func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
-	f := &exploreFlags{listed: p, run: &runFlags{name: p.Name, fs: fs, names: console.Article}, fs: fs}
-	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
-	f.run.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
-	if p.Flags != nil {
-		f.run.build = p.Flags(own)
-	}
-	fs.AddGoFlagSet(own)
-	f.own = flagNames(fs)
+	f := &exploreFlags{fs: fs, listed: p}
+	f.own = f.declare(p, fs)
 	if n := fs.Lookup("n"); n != nil {
 		n.DefValue = fmt.Sprintf("%d, or as many as bear one fault", atLeast(p))
 	}
-	fs.Var(&f.run.names, "names", "call processes P1..Pn or p0..pn-1")
-	f.run.plan = planFlags{fs: fs, nodes: make(map[string]ast.Node)}
-	for _, key := range []string{"requests", "workload"} {
-		if fs.Lookup(key) == nil { // else it is the protocol's own
-			f.run.plan.keys = append(f.run.plan.keys, key)
-			fs.String(key, "", planHelp[key]+whenever[key])
-		}
-	}
+	f.asks.declare(fs, []string{"requests", "workload"}, whenever)
 	fs.StringVar(&f.faulty, "faulty", "",
 		"`who` is faulty: 1, which may do anything, or 1=flip as in a run, or none")
 	fs.IntVar(&f.liars, "liars", 0,
@@ -154,9 +137,9 @@ func (f *exploreFlags) declareModel(fs *pflag.FlagSet) {
 		"unless there are --timeouts)")
 }
 
-// exploreNames are the flags that no protocol may have.
-func exploreNames() []string {
+// exploreReserved are the flags that no protocol may have.
+func exploreReserved() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newExploreFlags(parley.Protocol{}, fs)
-	return slices.DeleteFunc(flagNames(fs), func(name string) bool { return slices.Contains(scenario.Keys, name) })
+	return reservedNames(fs)
 }

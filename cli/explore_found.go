@@ -79,11 +79,12 @@ func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
 // processes of a run.
 func (e *explored) asRun(found *explore.Run) (show.Run, error) {
 	root := e.options.Roots[found.Root]
-	p, err := e.Find(e.flags.run.name)
+	p, err := e.Find(e.flags.listed.Name)
 	if err != nil {
 		return show.Run{}, err
 	}
-	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
+	f := newRunFlags(p, fs)
 	sets := []string{"names=" + string(e.names), fmt.Sprintf("memory=%d", e.flags.memory)}
 	for _, name := range e.flags.own {
 		if g := e.flags.fs.Lookup(name); g.Changed {
@@ -119,15 +120,14 @@ func (e *explored) asRun(found *explore.Run) (show.Run, error) {
 	}
 	for _, set := range append(sets, scenario.Flags(plan, e.protocol, e.names.Bare)...) {
 		name, value, _ := strings.Cut(set, "=")
-		if f.fs.Lookup(name) == nil {
+		if fs.Lookup(name) == nil {
 			continue // fifo, of which a protocol may have its own
 		}
-		if err := f.fs.Set(name, value); err != nil {
+		if err := fs.Set(name, value); err != nil {
 			return show.Run{}, err
 		}
 	}
-	s, err := f.setup()
-	return s.Run, err
+	return f.run()
 }
 
 // befallen is what befalls the processes of a run that was found, beside lies.

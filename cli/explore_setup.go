@@ -16,7 +16,7 @@ func (f *exploreFlags) setup() (*exploring, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &exploring{names: f.run.names, bare: p.Bare != nil}
+	s := &exploring{names: f.names, bare: p.Bare != nil}
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
 			return nil, parley.FlagErrorf("m", "%w; --beyond-bound explores it all the same", err)
@@ -57,14 +57,14 @@ func atLeast(p parley.Protocol) int {
 func (f *exploreFlags) build() (parley.Protocol, error) {
 	n := f.fs.Lookup("n")
 	if n == nil || n.Changed {
-		return f.run.build(f.run.naming)
+		return f.protocol()
 	}
 	simulated := n.Value.String()
 	for few := atLeast(f.listed); few <= mostExplored; few++ {
 		if err := n.Value.Set(strconv.Itoa(few)); err != nil {
 			break // it is no number of processes
 		}
-		p, err := f.run.build(f.run.naming)
+		p, err := f.protocol()
 		bears := p.M > 0 || f.fs.Lookup("m") == nil || f.fs.Changed("m")
 		if err == nil && bears && (p.Bound == nil || p.Bound(p.N, p.M) == nil) {
 			n.Changed = true // for those who make the run again
@@ -74,7 +74,7 @@ func (f *exploreFlags) build() (parley.Protocol, error) {
 	if err := n.Value.Set(simulated); err != nil {
 		return parley.Protocol{}, &parley.FlagError{Flag: "n", Err: err}
 	}
-	return f.run.build(f.run.naming)
+	return f.protocol()
 }
 
 // check tells what is wrong with flags in themselves, or with this protocol.
@@ -203,7 +203,7 @@ func (f *exploreFlags) aims(s *exploring) error {
 	s.options.Only = f.properties
 	var named parley.Set // in the goal
 	naming := func(text string) (parley.ID, error) {
-		id, err := f.run.naming(text)
+		id, err := f.naming(text)
 		if err == nil {
 			named.Add(id)
 		}
@@ -254,7 +254,7 @@ func (f *exploreFlags) alikes(s *exploring, named parley.Set) error {
 			"leave out --restarts")
 	}
 	for _, who := range strings.Split(f.alike, ",") {
-		id, err := f.run.naming(who)
+		id, err := f.naming(who)
 		switch {
 		case err != nil:
 			return parley.FlagErrorf("alike", "%w", err)

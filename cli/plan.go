@@ -48,14 +48,15 @@ var planHelp = map[string]string{
 	"steps": "the `number` of steps after which the run is given up",
 }
 
-func (f *planFlags) declare(fs *pflag.FlagSet) {
+// declare adds the flags of some keys to a set. more is what the help says of a key besides.
+func (f *planFlags) declare(fs *pflag.FlagSet, keys []string, more map[string]string) {
 	f.fs, f.nodes = fs, make(map[string]ast.Node)
-	for _, key := range scenario.Keys {
+	for _, key := range keys {
 		if fs.Lookup(key) != nil {
 			continue // the protocol's own, as the graph that its messages go along
 		}
 		f.keys = append(f.keys, key)
-		fs.String(key, "", planHelp[key])
+		fs.String(key, "", planHelp[key]+more[key])
 	}
 }
 

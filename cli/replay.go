@@ -15,7 +15,7 @@ import (
 )
 
 // withReplay lets "parley run" make the run of a trace again: run --replay FILE.
-func withReplay(a *console.App, run *cobra.Command) *cobra.Command {
+func withReplay(a *console.App, run *cobra.Command) {
 	run.Use += " | run --replay FILE"
 	run.Long += "\nWith --replay the correct processes of a trace do again what they did, fed with what came to\n" +
 		"them, and it is an error if that is not what the trace has: the run of an explorer, which no seed\n" +
@@ -39,7 +39,6 @@ func withReplay(a *console.App, run *cobra.Command) *cobra.Command {
 		}
 		return simulate(cmd, args)
 	}
-	return run
 }
 
 // replayTrace replays a trace and shows the run.

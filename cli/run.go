@@ -3,9 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,66 +15,6 @@ import (
 	"parley/faulty"
 	"parley/trace"
 )
-
-// runFlags are the flags of "parley run PROTOCOL": the protocol's own, the
-// run's, and those of the output, which change nothing of the run.
-type runFlags struct {
-	name  string
-	fs    *pflag.FlagSet
-	build func(parley.Naming) (parley.Protocol, error)
-
-	names      console.Names
-	faulty     string
-	values     string
-	seed       uint64
-	signatures string
-	beyond     bool
-	scenario   string
-	memory     uint64
-	host       hostFlags
-	plan       planFlags
-
-	view     show.Flags
-	svg      string
-	traceTo  string
-	viewOnly []string // the names of the flags that change nothing of the run
-}
-
-// newRunFlags declares the flags for one protocol.
-func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
-	f := &runFlags{name: p.Name, fs: fs, names: console.Article}
-	fs.Usage = func() {} // who asks for help gets that of the command
-	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
-	f.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
-	if p.Flags != nil {
-		f.build = p.Flags(own)
-	}
-	fs.AddGoFlagSet(own)
-	fs.Var(&f.names, "names", "call processes P1..Pn or p0..pn-1")
-	fs.StringVar(&f.faulty, "faulty", "", "who is faulty and how, as in 1=twofaced,5=flip,6=crash@r2:3")
-	fs.StringVar(&f.values, "values", "1", "initial values: one for all, or one a process, with commas between")
-	fs.Uint64Var(&f.seed, "seed", 1, "the seed of all that is drawn")
-	fs.StringVar(&f.signatures, "signatures", "ideal", "ideal tokens, or ed25519")
-	fs.BoolVar(&f.beyond, "beyond-bound", false, "run although the theorem promises nothing")
-	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; those given here come first")
-	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
-	f.host.declare(fs)
-	f.plan.declare(fs)
-
-	before := flagNames(fs)
-	f.view.Declare(fs)
-	fs.StringVar(&f.svg, "svg", "", "draw the messages and the tree into an SVG `file`; - is standard output")
-	fs.StringVar(&f.traceTo, "trace", "", "write the trace to a `file`; - is standard output")
-	f.viewOnly = slices.DeleteFunc(flagNames(fs), func(n string) bool { return slices.Contains(before, n) })
-	f.viewOnly = append(f.viewOnly, "scenario", "memory")
-	return f
-}
-
-func flagNames(fs *pflag.FlagSet) []string {
-	var all []string
-	fs.VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
-	return all
-}
 
 // runCommand is "parley run".
 func runCommand(a *console.App) *cobra.Command {
@@ -107,6 +45,7 @@ func runCommand(a *console.App) *cobra.Command {
 	for _, p := range a.Protocols {
 		run.AddCommand(runOne(a, p))
 	}
+	withReplay(a, run)
 	return run
 }
 

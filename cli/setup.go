@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/cli/console"
 	"parley/cli/show"
 	"parley/faulty"
-	"parley/internal/bench"
 	"parley/internal/draw"
 	"parley/run"
 	"parley/sim"
@@ -28,24 +23,19 @@ type setup struct {
 	host hostFlags
 }
 
-// naming reads process names for the n that the flags say.
-func (f *runFlags) naming(text string) (parley.ID, error) {
-	n := parley.MaxProcesses
-	if given := f.fs.Lookup("n"); given != nil {
-		if _, err := fmt.Sscan(given.Value.String(), &n); err != nil {
-			return 0, err
-		}
-	}
-	return f.names.Parse(text, n)
+// run checks the flags and makes a run of them.
+func (f *runFlags) run() (show.Run, error) {
+	s, err := f.setup()
+	return s.Run, err
 }
 
-// setup checks the flags and makes a run of them.
+// setup is run, with what only this package needs.
 func (f *runFlags) setup() (setup, error) {
 	s := setup{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.names.Full}, Names: f.names}}
 	if err := f.view.Check(); err != nil {
 		return s, err
 	}
-	p, err := f.build(f.naming)
+	p, err := f.protocol()
 	if err != nil {
 		return s, err
 	}
@@ -56,11 +46,10 @@ func (f *runFlags) setup() (setup, error) {
 			return s, parley.FlagErrorf("m", "%w; --beyond-bound runs it all the same", err)
 		}
 	}
-	if need := memory(p); need > f.memory<<30 {
-		return s, parley.FlagErrorf("n", "%d processes with m = %d need about %s of memory, "+
-			"more than --memory %d GiB; %s", p.N, p.M, gigabytes(need), f.memory, smaller(p.N, p.M))
+	if err := fits(memory(p), f.memory, p.N, p.M, "of memory"); err != nil {
+		return s, err
 	}
-	if s.Faulty, err = parseFaulty(f.faulty, f.names, p); err != nil {
+	if s.Faulty, err = parseFaulty(f.faulty, f.names, p, nil); err != nil {
 		return s, &parley.FlagError{Flag: "faulty", Err: err}
 	}
 	if s.Values, err = parseValues(f.values, p.Proposers); err != nil {
@@ -110,58 +99,17 @@ func (s *setup) spare(f *runFlags) error {
 	return nil
 }
 
-// memory is about what a run holds: what the protocol says, and the log with an
-// event for each frame that is sent and each that arrives.
-func memory(p parley.Protocol) uint64 {
-	const event = 128
-	var need parley.Traffic
-	if p.Cost != nil {
-		frames := uint64(p.Cost(p.N, p.M).Rounds * p.N * p.N)
-		need = parley.Traffic{Messages: 2 * event}.Times(frames)
-	}
-	if p.Memory != nil {
-		need = need.Plus(parley.Traffic{Messages: p.Memory()})
-	}
-	return need.Messages
-}
-
-// smaller says what fits where a machine a process does not.
-func smaller(n, m int) string {
-	fits := bench.Spec{Protocol: "eig", Engine: "depthfirst", N: n, M: m, Workers: 1, Signatures: "ideal"}
-	if fits.Check() == nil {
-		return fmt.Sprintf("\"parley bench eig -n %d -m %d --engine depthfirst\" runs the whole system in 32 MiB", n, m)
-	}
-	return "phaseking agrees with few messages, and \"parley bench phaseking\" keeps no log"
-}
-
-func gigabytes(b uint64) string {
-	if b == math.MaxUint64 {
-		return "countless GiB"
-	}
-	return fmt.Sprintf("%.1f GiB", float64(b)/(1<<30))
-}
-
-// args returns the protocol and the flags that were set, without those of the
-// output: what makes the same run again.
-func (f *runFlags) args() []string {
-	args := []string{f.name}
-	f.fs.Visit(func(g *pflag.Flag) {
-		if !slices.Contains(f.viewOnly, g.Name) {
-			args = append(args, "--"+g.Name+"="+g.Value.String())
-		}
-	})
-	return args
-}
-
-// parseFaulty reads 1=twofaced,5=flip.
-func parseFaulty(text string, k console.Names, p parley.Protocol) (map[parley.ID]faulty.Behaviour, error) {
+// parseFaulty reads who is faulty and how, as in 1=twofaced,5=flip. free is how a process behaves of which no
+// more is said than that; if it is nil, more must be said.
+func parseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.Behaviour,
+) (map[parley.ID]faulty.Behaviour, error) {
 	out := make(map[parley.ID]faulty.Behaviour)
 	if text == "" {
 		return out, nil
 	}
 	for _, part := range strings.Split(text, ",") {
-		who, how, ok := strings.Cut(part, "=")
-		if !ok {
+		who, how, given := strings.Cut(part, "=")
+		if !given && free == nil {
 			return nil, fmt.Errorf("%q: PROCESS=BEHAVIOUR was expected, as in 1=twofaced", part)
 		}
 		id, err := k.Parse(who, p.N)
@@ -171,7 +119,17 @@ func parseFaulty(text string, k console.Names, p parley.Protocol) (map[parley.ID
 		if _, twice := out[id]; twice {
 			return nil, fmt.Errorf("%s is named twice", k.Full(id))
 		}
-		if out[id], err = behaviourOf(how, p); err != nil {
+		if free != nil && (!given || how == faulty.Any.Name) {
+			out[id] = *free
+			continue
+		}
+		if out[id], err = faulty.Parse(how); err != nil && free != nil {
+			err = fmt.Errorf("%w, and %s", err, faulty.Any.Name)
+		}
+		if err == nil {
+			err = out[id].Suits(p)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -179,15 +137,6 @@ func parseFaulty(text string, k console.Names, p parley.Protocol) (map[parley.ID
 		return nil, errors.New("all processes are faulty: nothing is asked of any")
 	}
 	return out, nil
-}
-
-// behaviourOf reads a behavior that means something in p.
-func behaviourOf(text string, p parley.Protocol) (faulty.Behaviour, error) {
-	b, err := faulty.Parse(text)
-	if err == nil {
-		err = b.Suits(p)
-	}
-	return b, err
 }
 
 // parseValues gives every proposer its initial value.

@@ -185,11 +185,10 @@ func remake(a *console.App, h trace.Header) (show.Run, error) {
 	if fs.NArg() > 0 || f.scenario != "" {
 		return show.Run{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
 	}
-	made, err := f.setup()
+	s, err := f.run()
 	if err != nil {
 		return show.Run{}, err
 	}
-	s := made.Run
 	header := s.Header(h.Facts)
 	header.Version = h.Version
 	if h.Facts.Worst == 0 { // an earlier version wrote it
