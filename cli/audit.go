@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/run"
 	"parley/cli/show"
 	"parley/cluster/audit"
 	"parley/internal/draw"
@@ -208,7 +209,7 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	if t.Log.Broken {
 		return audited{}, fmt.Errorf("%s: it ended without a footer, and is not the trace of a node", t.Name)
 	}
-	s, err := remake(a, t.Header)
+	s, err := run.Remake(a, t.Header)
 	if err != nil {
 		return audited{}, fmt.Errorf("%s:1: %w", t.Name, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cli/console"
+	"parley/cli/run"
 	"parley/internal/bench"
 	"parley/internal/draw"
 )
@@ -44,7 +45,7 @@ func benchOne(a *console.App, name string) *cobra.Command {
 			if err := s.Check(); err != nil {
 				return err
 			}
-			if err := fits(s.Memory(), memory, s.N, s.M, "with engine "+s.Engine); err != nil {
+			if err := run.Fits(s.Memory(), memory, s.N, s.M, "with engine "+s.Engine); err != nil {
 				return err
 			}
 			stop := a.Busy()

@@ -25,6 +25,7 @@ import (
 	"parley/cli/console"
 	"parley/cli/local"
 	"parley/cli/node"
+	"parley/cli/run"
 )
 
 // Main runs the command line of the process and exits. If nobody reads its output any more,
@@ -48,7 +49,7 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 		return console.Usage
 	}
 	root := rootCommand(a)
-	root.SetArgs(scenarioFlags(longFlags(args)))
+	root.SetArgs(run.Arguments(longFlags(args)))
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
@@ -91,17 +92,17 @@ func rootCommand(a *console.App) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
-	root.AddCommand(demoCommand(a), runCommand(a), exploreCommand(a), sweepCommand(a), listCommand(a),
+	root.AddCommand(demoCommand(a), run.Command(a), exploreCommand(a), run.Sweep(a), listCommand(a),
 		boundsCommand(a), conformCommand(a), benchCommand(a), traceCommand(a), auditCommand(a), cert.Command(a),
 		node.Command(a), node.Doctor(a), local.Command(a), client.Agree(a), client.Cast(a), client.Listen(a),
-		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), memberCommand(a))
+		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), run.Member(a))
 	return root
 }
 
 // clashes tells which protocol has a name that another one has, or a flag that is one
 // of the command line's own.
 func clashes(a *console.App) error {
-	taken := slices.Concat(runReserved(), exploreReserved(), []string{"help", "h", "protocol"})
+	taken := slices.Concat(run.Reserved(), exploreReserved(), []string{"help", "h", "protocol"})
 	seen := make(map[string]bool)
 	for _, p := range a.Protocols {
 		if p.Name == "" || seen[p.Name] {

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/broadcast/problem"
+	runs "parley/cli/run"
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/draw"
@@ -112,7 +113,7 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 			return []coalition{{}}, true, nil
 		}
 		free := f.anyLie()
-		c, err := parseFaulty(f.faulty, f.names, p, &free)
+		c, err := runs.ParseFaulty(f.faulty, f.Names, p, &free)
 		if err != nil {
 			return nil, false, parley.FlagErrorf("faulty", "%w", err)
 		}
@@ -145,11 +146,11 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 
 // asked is what processes are asked beside values, in the order in which each is.
 func (f *exploreFlags) asked(p parley.Protocol) ([]sim.Request, error) {
-	plan, err := f.asks.plan(p, f.naming, 1)
+	plan, err := f.asks.Plan(p, f.Naming, 1)
 	if err != nil {
 		return nil, err
 	}
-	if !f.asks.given("requests") && !f.asks.given("workload") {
+	if !f.asks.Given("requests") && !f.asks.Given("workload") {
 		return someBroadcasts(p), nil
 	}
 	out := plan.Draw(p, f.seed).Requests

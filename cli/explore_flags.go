@@ -8,17 +8,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cli/run"
 	"parley/explore"
 )
 
 // exploreFlags are the flags of "parley explore PROTOCOL": the protocol's own, what runs
 // begin with, what may go wrong, what is searched for and how, and those of the output.
 type exploreFlags struct {
-	protocolFlags
+	run.ProtocolFlags
 	fs     *pflag.FlagSet
 	listed parley.Protocol
-	own    []string  // the names of the protocol's own flags
-	asks   planFlags // --requests and --workload
+	own    []string      // the names of the protocol's own flags
+	asks   run.PlanFlags // --requests and --workload
 
 	faulty string
 	liars  int
@@ -54,11 +55,11 @@ var (
 
 func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
 	f := &exploreFlags{fs: fs, listed: p}
-	f.own = f.declare(p, fs)
+	f.own = f.Declare(p, fs)
 	if n := fs.Lookup("n"); n != nil {
 		n.DefValue = fmt.Sprintf("%d, or as many as bear one fault", atLeast(p))
 	}
-	f.asks.declare(fs, []string{"requests", "workload"}, whenever)
+	f.asks.Declare(fs, []string{"requests", "workload"}, whenever)
 	fs.StringVar(&f.faulty, "faulty", "",
 		"`who` is faulty: 1, which may do anything, or 1=flip as in a run, or none")
 	fs.IntVar(&f.liars, "liars", 0,
@@ -141,5 +142,5 @@ func (f *exploreFlags) declareModel(fs *pflag.FlagSet) {
 func exploreReserved() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newExploreFlags(parley.Protocol{}, fs)
-	return reservedNames(fs)
+	return run.ReservedNames(fs)
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	runs "parley/cli/run"
 	"parley/cli/show"
 	"parley/explore"
 	"parley/internal/draw"
@@ -84,7 +85,7 @@ func (e *explored) asRun(found *explore.Run) (show.Run, error) {
 		return show.Run{}, err
 	}
 	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
-	f := newRunFlags(p, fs)
+	f := runs.NewFlags(p, fs)
 	sets := []string{"names=" + string(e.names), fmt.Sprintf("memory=%d", e.flags.memory)}
 	for _, name := range e.flags.own {
 		if g := e.flags.fs.Lookup(name); g.Changed {
@@ -127,7 +128,7 @@ func (e *explored) asRun(found *explore.Run) (show.Run, error) {
 			return show.Run{}, err
 		}
 	}
-	return f.run()
+	return f.Run()
 }
 
 // befallen is what befalls the processes of a run that was found, beside lies.

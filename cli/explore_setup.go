@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/cli/run"
 	"parley/explore"
 )
 
@@ -16,7 +17,7 @@ func (f *exploreFlags) setup() (*exploring, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &exploring{names: f.names, bare: p.Bare != nil}
+	s := &exploring{names: f.Names, bare: p.Bare != nil}
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
 			return nil, parley.FlagErrorf("m", "%w; --beyond-bound explores it all the same", err)
@@ -57,14 +58,14 @@ func atLeast(p parley.Protocol) int {
 func (f *exploreFlags) build() (parley.Protocol, error) {
 	n := f.fs.Lookup("n")
 	if n == nil || n.Changed {
-		return f.protocol()
+		return f.Protocol()
 	}
 	simulated := n.Value.String()
 	for few := atLeast(f.listed); few <= mostExplored; few++ {
 		if err := n.Value.Set(strconv.Itoa(few)); err != nil {
 			break // it is no number of processes
 		}
-		p, err := f.protocol()
+		p, err := f.Protocol()
 		bears := p.M > 0 || f.fs.Lookup("m") == nil || f.fs.Changed("m")
 		if err == nil && bears && (p.Bound == nil || p.Bound(p.N, p.M) == nil) {
 			n.Changed = true // for those who make the run again
@@ -74,7 +75,7 @@ func (f *exploreFlags) build() (parley.Protocol, error) {
 	if err := n.Value.Set(simulated); err != nil {
 		return parley.Protocol{}, &parley.FlagError{Flag: "n", Err: err}
 	}
-	return f.protocol()
+	return f.Protocol()
 }
 
 // check tells what is wrong with flags in themselves, or with this protocol.
@@ -101,8 +102,8 @@ func (f *exploreFlags) check(p parley.Protocol) error {
 		return parley.FlagErrorf("walks", "%d: at least 1 is needed", f.walks)
 	case f.memory < 1 || f.memory > 1<<20:
 		return parley.FlagErrorf("memory", "%d GiB: allowed are 1 to %d", f.memory, 1<<20)
-	case f.workers < 1 || f.workers > mostWorkers:
-		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", f.workers, mostWorkers)
+	case f.workers < 1 || f.workers > run.MostWorkers:
+		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", f.workers, run.MostWorkers)
 	case f.width != 0 && f.width < 40:
 		return parley.FlagErrorf("width", "%d columns: at least 40 are needed", f.width)
 	case f.model.LostDisks > f.model.Restarts:
@@ -203,7 +204,7 @@ func (f *exploreFlags) aims(s *exploring) error {
 	s.options.Only = f.properties
 	var named parley.Set // in the goal
 	naming := func(text string) (parley.ID, error) {
-		id, err := f.naming(text)
+		id, err := f.Naming(text)
 		if err == nil {
 			named.Add(id)
 		}
@@ -254,7 +255,7 @@ func (f *exploreFlags) alikes(s *exploring, named parley.Set) error {
 			"leave out --restarts")
 	}
 	for _, who := range strings.Split(f.alike, ",") {
-		id, err := f.naming(who)
+		id, err := f.Naming(who)
 		switch {
 		case err != nil:
 			return parley.FlagErrorf("alike", "%w", err)

@@ -18,7 +18,9 @@ import (
 func verdicts(t *testing.T, args ...string) (of map[string]string, status int) {
 	t.Helper()
 	stdout, stderr, status := run(append(args, "--json")...)
-	var o outcome
+	var o struct {
+		Verdicts []struct{ Property, Outcome string }
+	}
 	if err := json.Unmarshal([]byte(stdout), &o); err != nil {
 		t.Fatalf("%q: status %d, %s", args, status, stderr)
 	}

@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/run"
 	"parley/cli/show"
 	"parley/internal/draw"
 	"parley/trace"
@@ -83,7 +81,7 @@ func ofNode(file string) bool {
 }
 
 func showTrace(a *console.App, file string, flags show.Flags) error {
-	h, s, log, err := readTrace(a, file)
+	h, s, log, err := run.ReadTrace(a, file)
 	if err != nil {
 		return err
 	}
@@ -91,25 +89,6 @@ func showTrace(a *console.App, file string, flags show.Flags) error {
 		s.Args = []string{"--replay=" + file}
 	}
 	return show.Print(a, show.NewReport(s, log, h.Facts), log, flags, "", "")
-}
-
-// readTrace reads a trace and makes its run again.
-func readTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return trace.Header{}, show.Run{}, nil, err
-	}
-	defer in.Close()
-	h, log, err := trace.Read(in)
-	if err != nil {
-		// The reader's errors begin with the line.
-		return h, show.Run{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
-	}
-	s, err := remake(a, h)
-	if err != nil {
-		err = fmt.Errorf("%s:1: %w", file, err)
-	}
-	return h, s, log, err
 }
 
 // diffCommand is "parley trace diff".
@@ -139,11 +118,11 @@ func diffCommand(a *console.App) *cobra.Command {
 }
 
 func showDiff(a *console.App, first, second string, context int) error {
-	h1, s1, log1, err := readTrace(a, first)
+	h1, s1, log1, err := run.ReadTrace(a, first)
 	if err != nil {
 		return err
 	}
-	h2, s2, log2, err := readTrace(a, second)
+	h2, s2, log2, err := run.ReadTrace(a, second)
 	if err != nil {
 		return err
 	}
@@ -166,42 +145,4 @@ func showDiff(a *console.App, first, second string, context int) error {
 	write("- ", s1, parting.A)
 	write("+ ", s2, parting.B)
 	return console.ExitError(console.Violated)
-}
-
-// remake makes the run of a trace again from its header.
-func remake(a *console.App, h trace.Header) (show.Run, error) {
-	p, err := a.Find(h.Protocol)
-	if err != nil {
-		return show.Run{}, err
-	}
-	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
-	f := newRunFlags(p, fs)
-	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
-		return show.Run{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
-	}
-	if err := fs.Parse(h.Args[1:]); err != nil {
-		return show.Run{}, err
-	}
-	if fs.NArg() > 0 || f.scenario != "" {
-		return show.Run{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
-	}
-	s, err := f.run()
-	if err != nil {
-		return show.Run{}, err
-	}
-	header := s.Header(h.Facts)
-	header.Version = h.Version
-	if h.Facts.Worst == 0 { // an earlier version wrote it
-		header.Facts.Worst = 0
-	}
-	if !reflect.DeepEqual(header, h) {
-		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
-	}
-	if h.Facts.Bare {
-		if s.Protocol.Bare == nil {
-			return s, fmt.Errorf("%s stands on no detector", s.Protocol.Name)
-		}
-		s.Protocol = *s.Protocol.Bare
-	}
-	return s, err
 }

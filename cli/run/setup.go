@@ -1,4 +1,4 @@
-package cli
+package run
 
 import (
 	"context"
@@ -23,19 +23,19 @@ type setup struct {
 	host hostFlags
 }
 
-// run checks the flags and makes a run of them.
-func (f *runFlags) run() (show.Run, error) {
+// Run checks the flags and makes a run of them.
+func (f *Flags) Run() (show.Run, error) {
 	s, err := f.setup()
 	return s.Run, err
 }
 
 // setup is run, with what only this package needs.
-func (f *runFlags) setup() (setup, error) {
-	s := setup{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.names.Full}, Names: f.names}}
+func (f *Flags) setup() (setup, error) {
+	s := setup{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.Names.Full}, Names: f.Names}}
 	if err := f.view.Check(); err != nil {
 		return s, err
 	}
-	p, err := f.protocol()
+	p, err := f.Protocol()
 	if err != nil {
 		return s, err
 	}
@@ -46,10 +46,10 @@ func (f *runFlags) setup() (setup, error) {
 			return s, parley.FlagErrorf("m", "%w; --beyond-bound runs it all the same", err)
 		}
 	}
-	if err := fits(memory(p), f.memory, p.N, p.M, "of memory"); err != nil {
+	if err := Fits(memory(p), f.memory, p.N, p.M, "of memory"); err != nil {
 		return s, err
 	}
-	if s.Faulty, err = parseFaulty(f.faulty, f.names, p, nil); err != nil {
+	if s.Faulty, err = ParseFaulty(f.faulty, f.Names, p, nil); err != nil {
 		return s, &parley.FlagError{Flag: "faulty", Err: err}
 	}
 	if s.Values, err = parseValues(f.values, p.Proposers); err != nil {
@@ -65,7 +65,7 @@ func (f *runFlags) setup() (setup, error) {
 	if err := f.host.check(p); err != nil {
 		return s, err
 	}
-	if s.Plan, err = f.plan.plan(p, f.naming, f.host.lasts(p)); err != nil {
+	if s.Plan, err = f.plan.Plan(p, f.Naming, f.host.lasts(p)); err != nil {
 		return s, err
 	}
 	if err := f.host.suit(&s, &f.plan); err != nil {
@@ -80,7 +80,7 @@ func (f *runFlags) setup() (setup, error) {
 }
 
 // spare keeps crashes away from those who are faulty already.
-func (s *setup) spare(f *runFlags) error {
+func (s *setup) spare(f *Flags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
 			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.Names.Full(c.At)))
@@ -99,9 +99,9 @@ func (s *setup) spare(f *runFlags) error {
 	return nil
 }
 
-// parseFaulty reads who is faulty and how, as in 1=twofaced,5=flip. free is how a process behaves of which no
+// ParseFaulty reads who is faulty and how, as in 1=twofaced,5=flip. free is how a process behaves of which no
 // more is said than that; if it is nil, more must be said.
-func parseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.Behaviour,
+func ParseFaulty(text string, k console.Names, p parley.Protocol, free *faulty.Behaviour,
 ) (map[parley.ID]faulty.Behaviour, error) {
 	out := make(map[parley.ID]faulty.Behaviour)
 	if text == "" {

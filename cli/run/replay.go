@@ -1,7 +1,9 @@
-package cli
+package run
 
 import (
 	"fmt"
+	"os"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"parley/cli/show"
 	"parley/internal/draw"
 	"parley/sim"
+	"parley/trace"
 )
 
 // withReplay lets "parley run" make the run of a trace again: run --replay FILE.
@@ -30,7 +33,7 @@ func withReplay(a *console.App, run *cobra.Command) {
 	simulate := run.RunE
 	run.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 && args[0] == "--" {
-			args = args[1:] // see scenarioFlags
+			args = args[1:] // see Arguments
 		}
 		for _, arg := range args {
 			if arg == "--replay" || strings.HasPrefix(arg, "--replay=") {
@@ -60,7 +63,7 @@ func replayTrace(a *console.App, args []string) error {
 	if err := view.Check(); err != nil {
 		return err
 	}
-	h, s, log, err := readTrace(a, *file)
+	h, s, log, err := ReadTrace(a, *file)
 	if err != nil {
 		return err
 	}
@@ -82,4 +85,61 @@ func replayTrace(a *console.App, args []string) error {
 	return show.Print(a, show.NewReport(s, log, h.Facts), log, view, "", fmt.Sprintf(
 		"replayed: %s of correct processes, each with what the trace says came of it\n",
 		draw.Count(uint64(steps), "step", "steps")))
+}
+
+// ReadTrace reads a trace and makes its run again.
+func ReadTrace(a *console.App, file string) (trace.Header, show.Run, *trace.Log, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return trace.Header{}, show.Run{}, nil, err
+	}
+	defer in.Close()
+	h, log, err := trace.Read(in)
+	if err != nil {
+		// The reader's errors begin with the line.
+		return h, show.Run{}, nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+	}
+	s, err := Remake(a, h)
+	if err != nil {
+		err = fmt.Errorf("%s:1: %w", file, err)
+	}
+	return h, s, log, err
+}
+
+// Remake makes the run of a trace again from its header.
+func Remake(a *console.App, h trace.Header) (show.Run, error) {
+	p, err := a.Find(h.Protocol)
+	if err != nil {
+		return show.Run{}, err
+	}
+	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
+	f := NewFlags(p, fs)
+	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
+		return show.Run{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
+	}
+	if err := fs.Parse(h.Args[1:]); err != nil {
+		return show.Run{}, err
+	}
+	if fs.NArg() > 0 || f.scenario != "" {
+		return show.Run{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
+	}
+	s, err := f.Run()
+	if err != nil {
+		return show.Run{}, err
+	}
+	header := s.Header(h.Facts)
+	header.Version = h.Version
+	if h.Facts.Worst == 0 { // an earlier version wrote it
+		header.Facts.Worst = 0
+	}
+	if !reflect.DeepEqual(header, h) {
+		err = fmt.Errorf("n, m, seed, names and the faulty processes do not go with the arguments %q", h.Args)
+	}
+	if h.Facts.Bare {
+		if s.Protocol.Bare == nil {
+			return s, fmt.Errorf("%s stands on no detector", s.Protocol.Name)
+		}
+		s.Protocol = *s.Protocol.Bare
+	}
+	return s, err
 }

@@ -1,4 +1,4 @@
-package cli
+package run
 
 import (
 	"cmp"
@@ -121,7 +121,7 @@ func roundTicks(p parley.Protocol) parley.Tick {
 }
 
 // suit has the times of a setup be those of the host, and tells what it can not do.
-func (f *hostFlags) suit(s *setup, plan *planFlags) error {
+func (f *hostFlags) suit(s *setup, plan *PlanFlags) error {
 	if s.host = *f; f.host != onCluster {
 		return nil
 	}
@@ -236,8 +236,8 @@ func startMember(ctx context.Context, id parley.ID) (*lab.Child, error) {
 	return child.Start(ctx, id, "member")
 }
 
-// memberCommand is "parley member", which is not for people: a process of a run.
-func memberCommand(a *console.App) *cobra.Command {
+// Member is "parley member", which is not for people: a process of a run.
+func Member(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "member", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error { return serveMember(a, os.Stdin, a.Out) },
@@ -254,7 +254,7 @@ func serveMember(a *console.App, in io.Reader, out io.Writer) error {
 func machineOf(a *console.App, of lab.Spec) (parley.Machine, error) {
 	h := of.Header
 	h.Node = nil
-	s, err := remake(a, h)
+	s, err := Remake(a, h)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package run
 
 import (
 	"context"
@@ -32,7 +32,7 @@ type broken struct {
 type sweeping struct {
 	*console.App
 	ctx         context.Context // the runs that were made by its end are counted
-	flags       *runFlags
+	flags       *Flags
 	base        setup
 	all         bool
 	workers     int

@@ -1,27 +1,28 @@
-package cli
+package run
 
 import (
 	"flag"
 	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
 	"parley"
 	"parley/cli/console"
 	"parley/cli/show"
 	"parley/internal/scenario"
-	"slices"
-
-	"github.com/spf13/pflag"
 )
 
-// protocolFlags are the flags of a protocol itself, and how its processes are called.
-type protocolFlags struct {
-	names console.Names
+// ProtocolFlags are the flags of a protocol itself, and how its processes are called.
+type ProtocolFlags struct {
+	Names console.Names
 	fs    *pflag.FlagSet
 	build func(parley.Naming) (parley.Protocol, error)
 }
 
-// declare adds the flags to a set, and returns the names of those that the protocol has of its own.
-func (f *protocolFlags) declare(p parley.Protocol, fs *pflag.FlagSet) (own []string) {
-	f.fs, f.names = fs, console.Article
+// Declare adds the flags to a set, and returns the names of those that the protocol has of its own.
+func (f *ProtocolFlags) Declare(p parley.Protocol, fs *pflag.FlagSet) (own []string) {
+	f.fs, f.Names = fs, console.Article
 	f.build = func(parley.Naming) (parley.Protocol, error) { return p, nil }
 	set := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	if p.Flags != nil {
@@ -29,28 +30,28 @@ func (f *protocolFlags) declare(p parley.Protocol, fs *pflag.FlagSet) (own []str
 	}
 	fs.AddGoFlagSet(set)
 	own = flagNames(fs)
-	fs.Var(&f.names, "names", "call processes P1..Pn or p0..pn-1")
+	fs.Var(&f.Names, "names", "call processes P1..Pn or p0..pn-1")
 	return own
 }
 
-// protocol makes the protocol that the flags describe.
-func (f *protocolFlags) protocol() (parley.Protocol, error) { return f.build(f.naming) }
+// Protocol makes the protocol that the flags describe.
+func (f *ProtocolFlags) Protocol() (parley.Protocol, error) { return f.build(f.Naming) }
 
-// naming reads process names for the n that the flags say.
-func (f *protocolFlags) naming(text string) (parley.ID, error) {
+// Naming reads process names for the n that the flags say.
+func (f *ProtocolFlags) Naming(text string) (parley.ID, error) {
 	n := parley.MaxProcesses
 	if given := f.fs.Lookup("n"); given != nil {
 		if _, err := fmt.Sscan(given.Value.String(), &n); err != nil {
 			return 0, err
 		}
 	}
-	return f.names.Parse(text, n)
+	return f.Names.Parse(text, n)
 }
 
-// runFlags are the flags of "parley run PROTOCOL": the protocol's own, the
+// Flags are the flags of "parley run PROTOCOL": the protocol's own, the
 // run's, and those of the output, which change nothing of the run.
-type runFlags struct {
-	protocolFlags
+type Flags struct {
+	ProtocolFlags
 	name string
 
 	faulty     string
@@ -61,7 +62,7 @@ type runFlags struct {
 	scenario   string
 	memory     uint64
 	host       hostFlags
-	plan       planFlags
+	plan       PlanFlags
 
 	view     show.Flags
 	svg      string
@@ -69,11 +70,11 @@ type runFlags struct {
 	viewOnly []string // the names of the flags that change nothing of the run
 }
 
-// newRunFlags declares the flags for one protocol.
-func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
-	f := &runFlags{name: p.Name}
+// NewFlags declares the flags for one protocol.
+func NewFlags(p parley.Protocol, fs *pflag.FlagSet) *Flags {
+	f := &Flags{name: p.Name}
 	fs.Usage = func() {} // the command prints the help
-	f.declare(p, fs)
+	f.Declare(p, fs)
 	fs.StringVar(&f.faulty, "faulty", "", "who is faulty and how, as in 1=twofaced,5=flip,6=crash@r2:3")
 	fs.StringVar(&f.values, "values", "1", "initial values: one for all, or one a process, with commas between")
 	fs.Uint64Var(&f.seed, "seed", 1, "the seed of all that is drawn")
@@ -82,7 +83,7 @@ func newRunFlags(p parley.Protocol, fs *pflag.FlagSet) *runFlags {
 	fs.StringVar(&f.scenario, "scenario", "", "read flags from a YAML `file`; those given here come first")
 	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.host.declare(fs)
-	f.plan.declare(fs, scenario.Keys, nil)
+	f.plan.Declare(fs, scenario.Keys, nil)
 
 	before := flagNames(fs)
 	f.view.Declare(fs)
@@ -99,22 +100,22 @@ func flagNames(fs *pflag.FlagSet) []string {
 	return all
 }
 
-// reservedNames are the flags of a set that no protocol may have. It may have keys of a scenario: in their place.
-func reservedNames(fs *pflag.FlagSet) []string {
+// ReservedNames are the flags of a set that no protocol may have. It may have keys of a scenario: in their place.
+func ReservedNames(fs *pflag.FlagSet) []string {
 	return slices.DeleteFunc(flagNames(fs), func(name string) bool { return slices.Contains(scenario.Keys, name) })
 }
 
-// runReserved are the flags of runs and sweeps that no protocol may have.
-func runReserved() []string {
+// Reserved are the flags of runs and sweeps that no protocol may have.
+func Reserved() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	newRunFlags(parley.Protocol{}, fs)
+	NewFlags(parley.Protocol{}, fs)
 	new(sweepFlags).declare(fs)
-	return reservedNames(fs)
+	return ReservedNames(fs)
 }
 
 // args returns the protocol and the flags that were set, without those of the
 // output: what makes the same run again.
-func (f *runFlags) args() []string {
+func (f *Flags) args() []string {
 	args := []string{f.name}
 	f.fs.Visit(func(g *pflag.Flag) {
 		if !slices.Contains(f.viewOnly, g.Name) {

@@ -1,4 +1,4 @@
-package cli
+package run
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"parley/run"
 )
 
-// sweepCommand is "parley sweep".
-func sweepCommand(a *console.App) *cobra.Command {
+// Sweep is "parley sweep".
+func Sweep(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Run a scenario with many seeds and look for a broken promise",
@@ -57,8 +57,8 @@ type sweepFlags struct {
 	workers int
 }
 
-// mostWorkers is how many runs there may be at a time.
-const mostWorkers = 256
+// MostWorkers is how many runs there may be at a time.
+const MostWorkers = 256
 
 func (o *sweepFlags) declare(fs *pflag.FlagSet) {
 	fs.StringVar(&o.seeds, "seeds", "1..1000", "the `seeds`, FIRST..LAST")
@@ -99,7 +99,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	}
 	var own sweepFlags
 	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
-	f := newRunFlags(p, fs)
+	f := NewFlags(p, fs)
 	own.declare(fs)
 	f.viewOnly = append(f.viewOnly, "seeds", "all", "workers", "seed")
 	if err := fs.Parse(rest); err != nil {
@@ -127,11 +127,11 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	if own.workers < 1 || own.workers > mostWorkers {
-		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", own.workers, mostWorkers)
+	if own.workers < 1 || own.workers > MostWorkers {
+		return parley.FlagErrorf("workers", "%d: allowed are 1 to %d", own.workers, MostWorkers)
 	}
 	// A picture wants few broadcasts, and a search many.
-	if p.Serves && !f.plan.given("workload") && !f.plan.given("requests") {
+	if p.Serves && !f.plan.Given("workload") && !f.plan.Given("requests") {
 		if err := fs.Set("workload", "{broadcasts: 6, within: 3000}"); err != nil {
 			return err
 		}

@@ -1,4 +1,6 @@
-package cli
+// Package run is "parley run" and "parley sweep": it makes runs of flags and scenario files, in the
+// simulator or between real processes.
+package run
 
 import (
 	"bytes"
@@ -16,8 +18,8 @@ import (
 	"parley/trace"
 )
 
-// runCommand is "parley run".
-func runCommand(a *console.App) *cobra.Command {
+// Command is "parley run".
+func Command(a *console.App) *cobra.Command {
 	run := &cobra.Command{
 		Use:   "run PROTOCOL | run --scenario FILE",
 		Short: "Run a protocol and show what happened",
@@ -39,7 +41,7 @@ func runCommand(a *console.App) *cobra.Command {
 				_, err := a.Find(args[0])
 				return err
 			}
-			return runScenario(a, cmd, args)
+			return runFile(a, cmd, args)
 		},
 	}
 	for _, p := range a.Protocols {
@@ -66,7 +68,7 @@ func runOne(a *console.App, p parley.Protocol) *cobra.Command {
 		Example: "  parley run " + p.Name + example(p),
 		Args:    cobra.NoArgs,
 	}
-	f := newRunFlags(p, cmd.Flags())
+	f := NewFlags(p, cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if f.scenario == "" {
 			return execute(a, f)
@@ -75,7 +77,7 @@ func runOne(a *console.App, p parley.Protocol) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return executeScenario(a, s, f)
+		return executeFile(a, s, f)
 	}
 	return cmd
 }
@@ -93,9 +95,9 @@ func example(p parley.Protocol) string {
 	return " --faulty 2=twofaced --seed 42 --show spacetime,verdict"
 }
 
-// scenarioFlags keeps the value of a flag, as in "parley run --scenario FILE --form vector",
+// Arguments keeps the value of a flag, as in "parley run --scenario FILE --form vector",
 // from being taken for the protocol of that name: "parley run" without one gets all as it is.
-func scenarioFlags(args []string) []string {
+func Arguments(args []string) []string {
 	if len(args) < 2 || args[0] != "run" || args[1] == "" || args[1][0] != '-' {
 		return args
 	}
@@ -127,8 +129,8 @@ func protocolOf(a *console.App, s *scenarioFile) (parley.Protocol, error) {
 	return p, err
 }
 
-// runScenario runs the protocol that the file of --scenario names.
-func runScenario(a *console.App, cmd *cobra.Command, args []string) error {
+// runFile runs the protocol that the file of --scenario names.
+func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 	file := scenarioOf(args)
 	if file == "" {
 		return console.OneOf(cmd, nil)
@@ -141,7 +143,7 @@ func runScenario(a *console.App, cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	f := newRunFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	switch err := f.fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		one, _, err := cmd.Find([]string{p.Name})
@@ -154,12 +156,12 @@ func runScenario(a *console.App, cmd *cobra.Command, args []string) error {
 	case f.fs.NArg() > 0:
 		return fmt.Errorf("parley run: %q was not expected", f.fs.Arg(0))
 	}
-	return executeScenario(a, s, f)
+	return executeFile(a, s, f)
 }
 
-// executeScenario runs with the file's flags. An error about a flag that the
+// executeFile runs with the file's flags. An error about a flag that the
 // file sets names the line.
-func executeScenario(a *console.App, s *scenarioFile, f *runFlags) error {
+func executeFile(a *console.App, s *scenarioFile, f *Flags) error {
 	if err := s.apply(f); err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func executeScenario(a *console.App, s *scenarioFile, f *runFlags) error {
 }
 
 // execute makes the run, writes what is to be written and prints the report.
-func execute(a *console.App, f *runFlags) error {
+func execute(a *console.App, f *Flags) error {
 	traceTo, svg := console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg", Name: f.svg}
 	report, err := a.ReportTo(f.view.JSON, traceTo, svg)
 	if err != nil {

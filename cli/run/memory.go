@@ -1,8 +1,9 @@
-package cli
+package run
 
 import (
 	"fmt"
 	"math"
+
 	"parley"
 	"parley/internal/bench"
 )
@@ -22,8 +23,8 @@ func memory(p parley.Protocol) uint64 {
 	return need.Messages
 }
 
-// fits returns an error if a run of n processes needs more bytes than so many GiB.
-func fits(need, limit uint64, n, m int, what string) error {
+// Fits returns an error if a run of n processes needs more bytes than so many GiB.
+func Fits(need, limit uint64, n, m int, what string) error {
 	if need <= limit<<30 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package cli
+package run
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func FuzzScenario(f *testing.F) {
 		if err != nil {
 			return
 		}
-		flags := newRunFlags(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
+		flags := NewFlags(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
 		if s.apply(flags) == nil {
 			_, _ = flags.setup()
 		}

@@ -1,4 +1,4 @@
-package cli
+package run
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"parley/run"
 )
 
-// planFlags are the flags that say what befalls a run beside liars: the keys of a
+// PlanFlags are the flags that say what befalls a run beside liars: the keys of a
 // scenario, each with a value in YAML.
-type planFlags struct {
+type PlanFlags struct {
 	fs    *pflag.FlagSet
 	keys  []string
 	nodes map[string]ast.Node // those that a scenario file has set
@@ -48,8 +48,8 @@ var planHelp = map[string]string{
 	"steps": "the `number` of steps after which the run is given up",
 }
 
-// declare adds the flags of some keys to a set. more is what the help says of a key besides.
-func (f *planFlags) declare(fs *pflag.FlagSet, keys []string, more map[string]string) {
+// Declare adds the flags of some keys to a set. more is what the help says of a key besides.
+func (f *PlanFlags) Declare(fs *pflag.FlagSet, keys []string, more map[string]string) {
 	f.fs, f.nodes = fs, make(map[string]ast.Node)
 	for _, key := range keys {
 		if fs.Lookup(key) != nil {
@@ -61,20 +61,20 @@ func (f *planFlags) declare(fs *pflag.FlagSet, keys []string, more map[string]st
 }
 
 // set takes the value of a key from a scenario file.
-func (f *planFlags) set(key string, value ast.Node) error {
+func (f *PlanFlags) set(key string, value ast.Node) error {
 	f.nodes[key] = value
 	return f.fs.Set(key, scenario.Flow(value))
 }
 
-// given tells whether a key was set.
-func (f *planFlags) given(key string) bool {
+// Given tells whether a key was set.
+func (f *PlanFlags) Given(key string) bool {
 	g := f.fs.Lookup(key)
 	return g != nil && g.Changed
 }
 
-// plan reads the flags for a protocol.
+// Plan reads the flags for a protocol.
 // A tick lasts as long as is said, which times with a unit are to be divided by.
-func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Duration) (run.Plan, error) {
+func (f *PlanFlags) Plan(p parley.Protocol, naming parley.Naming, tick time.Duration) (run.Plan, error) {
 	plan := run.Plan{Tick: tick}
 	for _, key := range f.keys {
 		g := f.fs.Lookup(key)
@@ -94,17 +94,17 @@ func (f *planFlags) plan(p parley.Protocol, naming parley.Naming, tick time.Dura
 	if err := f.suits(p, plan); err != nil {
 		return plan, err
 	}
-	if p.Serves && !f.given("requests") && !f.given("workload") {
+	if p.Serves && !f.Given("requests") && !f.Given("workload") {
 		plan.Workload.Broadcasts = run.Few
 	}
-	if p.Relies.FIFO && !f.given("fifo") {
+	if p.Relies.FIFO && !f.Given("fifo") {
 		plan.FIFO = true
 	}
 	return plan, nil
 }
 
 // suits tells what a plan asks that the protocol has no answer to.
-func (f *planFlags) suits(p parley.Protocol, plan run.Plan) error {
+func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 	if !p.Serves && plan.Workload.Broadcasts > 0 {
 		return parley.FlagErrorf("workload", "%s broadcasts nothing", p.Name)
 	}
@@ -124,7 +124,7 @@ func (f *planFlags) suits(p parley.Protocol, plan run.Plan) error {
 }
 
 // entry is an error about one entry of a list. If a file has it, it names that line.
-func (f *planFlags) entry(key string, i int, err error) error {
+func (f *PlanFlags) entry(key string, i int, err error) error {
 	if list, ok := f.nodes[key].(*ast.SequenceNode); ok && i < len(list.Values) {
 		err = &scenario.LineError{Line: list.Values[i].GetToken().Position.Line, Err: err}
 	}

@@ -1,4 +1,4 @@
-package cli
+package run
 
 import (
 	"errors"
@@ -223,7 +223,7 @@ func (s *scenarioFile) at(key string, err error) error {
 var private = []string{"scenario", "help", "svg", "trace", "json", "memory", "seeds", "all", "workers"}
 
 // apply sets the flags that the command line has not set.
-func (s *scenarioFile) apply(f *runFlags) error {
+func (s *scenarioFile) apply(f *Flags) error {
 	seen := make(map[string]bool)
 	for _, e := range s.entries {
 		switch g := f.fs.Lookup(e.key); {

@@ -1,0 +1,301 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/catalog"
+	"parley/cli/console"
+	"parley/cli/show"
+	"parley/internal/scenario"
+)
+
+// expected is a run of a scenario: the flags beside it and what must come of it. On links
+// what comes of it may depend on how fast they are.
+type expected struct {
+	flags, lines []string
+	depends      bool
+}
+
+// eachScenario calls test with every scenario and what its header says of its runs, in the comment lines
+// "expect:", "with:" and "depends:".
+func eachScenario(t *testing.T, test func(t *testing.T, file string, one expected)) {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/scenarios/*.yaml")
+	if err != nil || len(files) < 60 {
+		t.Fatalf("%d scenarios, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs := []expected{{}}
+			for _, line := range strings.Split(string(b), "\n") {
+				last := &runs[len(runs)-1]
+				if flags, ok := strings.CutPrefix(line, "# with: "); ok {
+					name, value, _ := strings.Cut(flags, " ")
+					runs = append(runs, expected{flags: []string{name}, depends: runs[0].depends})
+					if value != "" {
+						runs[len(runs)-1].flags = []string{name, strings.Trim(value, "'")}
+					}
+				} else if strings.HasPrefix(line, "# depends: ") {
+					last.depends = true
+				} else if what, ok := strings.CutPrefix(line, "# expect: "); ok {
+					last.lines = append(last.lines, what)
+				}
+			}
+			for _, one := range runs {
+				if len(one.lines) == 0 {
+					t.Errorf("nothing is expected of a run with %q", one.flags)
+				}
+				test(t, file, one)
+			}
+		})
+	}
+}
+
+// flagsOf are the flags of a scenario, with others beside it.
+func flagsOf(t *testing.T, file string, flags []string) *Flags {
+	t.Helper()
+	s, err := readScenario(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := protocolOf(&console.App{Protocols: catalog.All()}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	if err := f.fs.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.apply(f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// meets tells whether a run meets one expectation, and what came instead.
+func meets(r *show.Report, line string) error {
+	what, want, _ := strings.Cut(line, ": ")
+	have := "no such property"
+	who, how, _ := strings.Cut(what, " ")
+	list := func(of []string) string {
+		if len(of) == 0 {
+			return "nothing"
+		}
+		return strings.Join(of, ", ")
+	}
+	switch {
+	case how == "delivers":
+		have = list(r.Deliveries[who])
+	case how == "decides":
+		if have = r.Decisions[who]; have == "" {
+			have = "nothing"
+		}
+	case how == "indicates":
+		if have = list(r.Indications[who]); slices.Contains(r.Indications[who], want) {
+			return nil
+		}
+	case what == "messages":
+		sum := uint64(0)
+		for _, round := range r.Cost.Measured {
+			sum += round.Messages
+		}
+		have = fmt.Sprint(sum)
+	default:
+		for _, v := range r.Verdicts {
+			if v.Property == what {
+				have = v.Outcome
+			}
+		}
+	}
+	if have != want {
+		return fmt.Errorf("%s: %s was expected, and %s came", what, want, have)
+	}
+	return nil
+}
+
+// Every scenario of the folder shows what its header says.
+func TestScenarios(t *testing.T) {
+	eachScenario(t, func(t *testing.T, file string, one expected) {
+		s, err := flagsOf(t, file, one.flags).setup()
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, facts, _, err := s.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := show.NewReport(s.Run, log, facts)
+		if err := r.Finish(nil); err != nil {
+			t.Errorf("%q: %v", one.flags, err)
+		}
+		for _, line := range one.lines {
+			if err := meets(r, line); err != nil {
+				t.Errorf("%q: %v", one.flags, err)
+			}
+		}
+	})
+}
+
+// An expectation that is not met is found.
+func TestExpectationsCanFail(t *testing.T) {
+	r := &show.Report{
+		Verdicts:    []show.Verdict{{Property: "validity", Outcome: "held"}},
+		Decisions:   map[string]string{"P1": "commit"},
+		Deliveries:  map[string][]string{"P1": {"a", "b"}},
+		Indications: map[string][]string{"P1": {"suspects P2"}},
+	}
+	r.Cost.Measured = []parley.Traffic{{Messages: 3}, {Messages: 4}}
+	for line, want := range map[string]bool{
+		"validity: held": true, "validity: violated": false, "agreement: held": false,
+		"P1 delivers: a, b": true, "P1 delivers: b, a": false, "P1 delivers: a": false, "P2 delivers: nothing": true,
+		"P1 decides: commit": true, "P1 decides: abort": false, "P2 decides: nothing": true, "P2 decides: commit": false,
+		"P1 indicates: suspects P2": true, "P1 indicates: suspects P3": false,
+		"messages: 7": true, "messages: 8": false,
+	} {
+		if met := meets(r, line) == nil; met != want {
+			t.Errorf("%s: %v", line, met)
+		}
+	}
+}
+
+// The table in the folder lists every scenario once, and nothing else; and each
+// scenario says what it is about.
+func TestScenarioTable(t *testing.T) {
+	b, err := os.ReadFile("../../docs/scenarios/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range scenario.Keys {
+		if !strings.Contains(string(b), "`"+key+"`") {
+			t.Errorf("the key %s is not explained", key)
+		}
+	}
+	var listed []string
+	for _, line := range strings.Split(string(b), "\n") {
+		if _, after, ok := strings.Cut(line, ".yaml]("); ok && strings.HasPrefix(line, "| ") {
+			name, _, _ := strings.Cut(after, ")")
+			listed = append(listed, name)
+		}
+	}
+	var there []string
+	files, _ := filepath.Glob("../../docs/scenarios/*.yaml")
+	for _, file := range files {
+		there = append(there, filepath.Base(file))
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first, _, _ := strings.Cut(string(b), "\n"); !strings.HasPrefix(first, "# Lecture, ") && !strings.HasPrefix(first, "# The article, ") {
+			t.Errorf("%s: its first line does not name the slide: %s", file, first)
+		}
+	}
+	slices.Sort(listed)
+	if slices.Sort(there); !slices.Equal(listed, there) {
+		for _, name := range listed {
+			if !slices.Contains(there, name) {
+				t.Errorf("the table lists %s, which is not there", name)
+			}
+		}
+		for _, name := range there {
+			if !slices.Contains(listed, name) {
+				t.Errorf("the table does not list %s", name)
+			}
+		}
+		if len(listed) == len(there) {
+			t.Error("the table lists a scenario twice")
+		}
+	}
+}
+
+// Every scenario runs between processes that are joined by links, in virtual time, and shows
+// there what its header says: all of it, or where that depends on more than the scenario says,
+// the promises that hold. And no promise breaks.
+func TestScenariosOnLinks(t *testing.T) {
+	eachScenario(t, func(t *testing.T, file string, one expected) {
+		f, dir := flagsOf(t, file, append([]string{"--host=cluster"}, one.flags...)), t.TempDir()
+		var r *show.Report
+		var err error
+		synctest.Test(t, func(t *testing.T) { r, _, err = f.onLinks(t.Context(), dir) })
+		if err != nil {
+			t.Fatalf("%q: %v", one.flags, err)
+		}
+		for _, v := range r.Judged {
+			if v.Violated() && v.Property.Mode != parley.Sometimes {
+				t.Errorf("%q: %s: %v", one.flags, v.Property.Name, v.Broken)
+			}
+		}
+		for _, line := range one.lines {
+			if one.depends && !strings.HasSuffix(line, ": held") {
+				continue
+			}
+			if err := meets(r, line); err != nil {
+				t.Errorf("%q: %v", one.flags, err)
+			}
+		}
+	})
+}
+
+// samples are values of the keys of a scenario, for a broadcast.
+var samples = map[string]string{
+	"requests": "[{at: 1, broadcast: a}]", "workload": "{broadcasts: 2}", "delay": "1..900", "fifo": "true", "loss": "0.5",
+	"twice": "0.5", "graph": "{1: [2, 3], 3: [4]}", "links": "[{from: 1, delay: 9}]", "detect": "700", "until": "900",
+	"partitions": "[{groups: [[1], [2]]}]", "crashes": "[{process: 1, step: 3, effects: 2}, {process: 2, when: 5, effects: 1}]",
+	"pauses": "[{process: 1, for: 9}]", "clocks": "[{process: 1, drift: 100}]", "steps": "500", "heal": "500",
+	"suspicions": "[{process: 1, suspects: 2}]", "random": "{crashes: 1, drift: 9}", "promised": "{delay: 900}",
+}
+
+// The keys that the documentation says are refused between real processes are, with the
+// reason that it gives, and no others.
+func TestScenariosOnClusterAreRefusedAsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/scenarios/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| refused with `host: cluster` | why |\n| --- | --- |\n")
+	table, _, found := strings.Cut(table, "\n\n")
+	documented := make(map[string]string)
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(strings.TrimSpace(line), " | "); len(cells) == 2 {
+			documented[strings.Trim(cells[0], "|` ")] = strings.TrimSuffix(cells[1], " |")
+		}
+	}
+	if !found || len(documented) != strings.Count(table, "\n")+1 {
+		t.Fatalf("the table has other lines than key and reason:\n%s", table)
+	}
+	p, err := (&console.App{Protocols: catalog.All()}).Find("timestamp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range scenario.Keys {
+		f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+		if err := f.fs.Parse([]string{"--host=cluster", "--" + key + "=" + samples[key]}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.setup()
+		why, refused := documented[key]
+		want := "--" + key + ": it is for the simulator, and not for --host cluster: " + why
+		switch {
+		case refused && (err == nil || err.Error() != want):
+			t.Errorf("%s: got %v, want %q as documented", key, err, want)
+		case !refused && err != nil:
+			t.Errorf("%s: got %v, want it taken, because the documentation does not say that it is refused", key, err)
+		}
+		delete(documented, key)
+	}
+	if len(documented) > 0 {
+		t.Errorf("the documentation says of keys that there are not that they are refused: %v", documented)
+	}
+}
