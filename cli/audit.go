@@ -43,12 +43,7 @@ func auditCommand(a *console.App) *cobra.Command {
 			"The exit status is 1 if anything was violated that was promised, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley audit run.jsonl\n" +
 			"  parley audit testdata/traces\n  parley audit testdata/traces --machine group/order --json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: someTraces,
 		RunE: func(_ *cobra.Command, args []string) error { return runAudit(a, args, f) },
 	}
 	cmd.Flags().StringVar(&f.faulty, "faulty", "", "the `nodes` that may have done anything, with commas between")
@@ -173,6 +168,14 @@ func readTraces(args []string) ([]trace.Trace, error) {
 		}
 	}
 	return out, nil
+}
+
+// someTraces demands arguments.
+func someTraces(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
+	}
+	return nil
 }
 
 // traceFiles are the traces in a folder and those below it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -90,30 +89,21 @@ func (d *demonstration) written(ctx context.Context, slot uint64) (*trace.Log, t
 
 // merged makes one trace of those of all nodes of the stream of agreements on values of P1.
 func (d *demonstration) merged() (*trace.Whole, error) {
-	var all []trace.Trace
+	var folders []string
 	for _, n := range d.nodes {
-		files, err := filepath.Glob(filepath.Join(d.dir, n.Name, "traces", "*.jsonl"))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			b, err := os.Open(file)
-			if err != nil {
-				return nil, err
-			}
-			traces, err := trace.ReadAll(file, b)
-			_ = b.Close()
-			if err != nil {
-				return nil, err
-			}
-			for _, t := range traces {
-				if p, _, ok := cluster.SlotProtocol(t.Header); ok && p.Proposers == parley.SetOf(0) {
-					node := *t.Header.Node
-					node.Lies = "" // P3's trace is as good as those of the others: its lies are on purpose
-					t.Header.Node = &node
-					all = append(all, t)
-				}
-			}
+		folders = append(folders, filepath.Join(d.dir, n.Name, "traces"))
+	}
+	written, err := readTraces(folders)
+	if err != nil {
+		return nil, err
+	}
+	var all []trace.Trace
+	for _, t := range written {
+		if p, _, ok := cluster.SlotProtocol(t.Header); ok && p.Proposers == parley.SetOf(0) {
+			node := *t.Header.Node
+			node.Lies = "" // P3's trace is as good as those of the others: its lies are on purpose
+			t.Header.Node = &node
+			all = append(all, t)
 		}
 	}
 	if len(all) < len(d.nodes) {

@@ -33,12 +33,7 @@ func traceCommand(a *console.App) *cobra.Command {
 			"it makes one and shows one machine, and of a stream of agreements one slot.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: someTraces,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return showTraces(a, args, view, nodes)
 		},
