@@ -23,9 +23,11 @@ import (
 	"parley/cli/cert"
 	"parley/cli/client"
 	"parley/cli/console"
+	"parley/cli/demo"
 	"parley/cli/local"
 	"parley/cli/node"
 	"parley/cli/run"
+	"parley/cli/traces"
 )
 
 // Main runs the command line of the process and exits. If nobody reads its output any more,
@@ -92,8 +94,8 @@ func rootCommand(a *console.App) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
-	root.AddCommand(demoCommand(a), run.Command(a), exploreCommand(a), run.Sweep(a), listCommand(a),
-		boundsCommand(a), conformCommand(a), benchCommand(a), traceCommand(a), auditCommand(a), cert.Command(a),
+	root.AddCommand(demo.Command(a), run.Command(a), exploreCommand(a), run.Sweep(a), listCommand(a),
+		boundsCommand(a), conformCommand(a), benchCommand(a), traces.Command(a), traces.Audit(a), cert.Command(a),
 		node.Command(a), node.Doctor(a), local.Command(a), client.Agree(a), client.Cast(a), client.Listen(a),
 		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), run.Member(a))
 	return root

@@ -1,4 +1,6 @@
-package cli
+// Package demo is "parley demo": a cluster that agrees although one node lies, and broadcasts in
+// one order although one is killed.
+package demo
 
 import (
 	"context"
@@ -23,8 +25,8 @@ import (
 	"parley/internal/draw"
 )
 
-// demoCommand is "parley demo".
-func demoCommand(a *console.App) *cobra.Command {
+// Command is "parley demo".
+func Command(a *console.App) *cobra.Command {
 	var d demonstration
 	var width int
 	cmd := &cobra.Command{

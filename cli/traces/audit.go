@@ -1,11 +1,7 @@
-package cli
+package traces
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +16,7 @@ import (
 	"parley/trace"
 )
 
-// auditFlags are those of "parley audit".
+// auditFlags are the flags of "parley audit".
 type auditFlags struct {
 	faulty  string
 	settle  time.Duration
@@ -28,8 +24,8 @@ type auditFlags struct {
 	asJSON  bool
 }
 
-// auditCommand is "parley audit".
-func auditCommand(a *console.App) *cobra.Command {
+// Audit is "parley audit".
+func Audit(a *console.App) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit TRACE...",
@@ -59,7 +55,7 @@ func runAudit(a *console.App, args []string, f auditFlags) error {
 		return parley.FlagErrorf("settle", "%v: allowed are more than 0 to 1h", f.settle)
 	}
 	defer a.Busy()()
-	traces, err := readTraces(args)
+	traces, err := Read(args)
 	if err != nil {
 		return err
 	}
@@ -131,80 +127,6 @@ func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, erro
 		out = append(out, auditChannel(a, &channels[i]))
 	}
 	return out, nil
-}
-
-// namingOf reads the names of processes in the arguments of a trace.
-func namingOf(h trace.Header) parley.Naming {
-	k := console.Article
-	if console.Names(h.Names) == console.Lecture {
-		k = console.Lecture
-	}
-	return func(text string) (parley.ID, error) { return k.Parse(text, h.N) }
-}
-
-// readTraces reads files, and the .jsonl files of folders.
-func readTraces(args []string) ([]trace.Trace, error) {
-	var out []trace.Trace
-	for _, arg := range args {
-		files := []string{arg}
-		info, err := os.Stat(arg)
-		if err != nil {
-			return nil, err
-		}
-		if info.IsDir() {
-			if files, err = traceFiles(arg); err != nil {
-				return nil, err
-			}
-		}
-		for _, file := range files {
-			if slices.ContainsFunc(out, func(t trace.Trace) bool { return t.Name == file }) {
-				continue
-			}
-			all, err := readTraceFile(file)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, all...)
-		}
-	}
-	return out, nil
-}
-
-// someTraces demands arguments.
-func someTraces(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
-	}
-	return nil
-}
-
-// traceFiles are the traces in a folder and those below it.
-func traceFiles(dir string) ([]string, error) {
-	var files []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(path) == ".jsonl" {
-			files = append(files, path)
-		}
-		return err
-	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: there are no .jsonl files in it", dir)
-	}
-	return files, err
-}
-
-func readTraceFile(file string) ([]trace.Trace, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	all, err := trace.ReadAll(file, in)
-	if err != nil {
-		// The reader's errors begin with the line.
-		return nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
-	}
-	return all, nil
 }
 
 // auditRun judges what run wrote.

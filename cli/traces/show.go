@@ -1,4 +1,6 @@
-package cli
+// Package traces is "parley trace" and "parley audit", which show and judge the traces of runs and
+// of nodes.
+package traces
 
 import (
 	"bufio"
@@ -17,8 +19,8 @@ import (
 	"parley/trace"
 )
 
-// traceCommand is "parley trace".
-func traceCommand(a *console.App) *cobra.Command {
+// Command is "parley trace".
+func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Look at the traces that run writes", Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +
@@ -51,7 +53,7 @@ func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags)
 		return err
 	}
 	if info, err := os.Stat(args[0]); len(args) > 1 || err == nil && info.IsDir() || ofNode(args[0]) {
-		traces, err := readTraces(args)
+		traces, err := Read(args)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cli/show"
+	"parley/cli/traces"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/faulty"
@@ -93,7 +94,7 @@ func (d *demonstration) merged() (*trace.Whole, error) {
 	for _, n := range d.nodes {
 		folders = append(folders, filepath.Join(d.dir, n.Name, "traces"))
 	}
-	written, err := readTraces(folders)
+	written, err := traces.Read(folders)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package traces
 
 import (
 	"errors"
@@ -17,6 +17,15 @@ import (
 	"parley/run"
 	"parley/trace"
 )
+
+// namingOf reads the names of processes in the arguments of a trace.
+func namingOf(h trace.Header) parley.Naming {
+	k := console.Article
+	if console.Names(h.Names) == console.Lecture {
+		k = console.Lecture
+	}
+	return func(text string) (parley.ID, error) { return k.Parse(text, h.N) }
+}
 
 // nodeFlags choose what is shown of traces of nodes.
 type nodeFlags struct {

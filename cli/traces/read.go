@@ -1,0 +1,79 @@
+package traces
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/trace"
+)
+
+// Read reads files, and the .jsonl files of folders.
+func Read(args []string) ([]trace.Trace, error) {
+	var out []trace.Trace
+	for _, arg := range args {
+		files := []string{arg}
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			if files, err = filesIn(arg); err != nil {
+				return nil, err
+			}
+		}
+		for _, file := range files {
+			if slices.ContainsFunc(out, func(t trace.Trace) bool { return t.Name == file }) {
+				continue
+			}
+			all, err := readFile(file)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, all...)
+		}
+	}
+	return out, nil
+}
+
+// someTraces demands arguments.
+func someTraces(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%s: one TRACE or more were expected, and none is given", cmd.CommandPath())
+	}
+	return nil
+}
+
+// filesIn are the traces in a folder and those below it.
+func filesIn(dir string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(path) == ".jsonl" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: there are no .jsonl files in it", dir)
+	}
+	return files, err
+}
+
+func readFile(file string) ([]trace.Trace, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	all, err := trace.ReadAll(file, in)
+	if err != nil {
+		// The reader's errors begin with the line.
+		return nil, fmt.Errorf("%s:%s", file, strings.TrimPrefix(err.Error(), "line "))
+	}
+	return all, nil
+}
