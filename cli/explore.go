@@ -79,17 +79,17 @@ func searchAll(ctx context.Context, a *console.App, f *exploreFlags) error {
 	if err != nil {
 		return err
 	}
-	if why := s.endless(f); why != "" {
-		fmt.Fprintf(a.Err, "%s; %s\n", why, s.smaller(f))
+	if why := s.endless(); why != "" {
+		fmt.Fprintf(a.Err, "%s; %s\n", why, s.smaller())
 	}
 	ctx, release := console.Interruptible(ctx, os.Interrupt, syscall.SIGTERM)
 	defer release()
-	show, clear := searchProgress(a, f)
+	show, clear := searchProgress(a, f.width)
 	s.options.Progress, s.options.Memory, s.options.For = show, f.memory<<30, f.limit
 	if f.pairs {
-		return printPairs(ctx, a, s, f, report, clear)
+		return printPairs(ctx, a, s, report, clear)
 	}
-	e := &explored{exploring: s, App: a, flags: f}
+	e := &explored{exploring: s, App: a}
 	if f.step == "split" {
 		if e.report, e.split, err = split(ctx, s.options); err != nil {
 			err = &parley.FlagError{Flag: "step", Err: err}
@@ -119,12 +119,17 @@ func searchAll(ctx context.Context, a *console.App, f *exploreFlags) error {
 	return err
 }
 
-// exploring is a search that can be made.
-type exploring struct {
-	protocol parley.Protocol
-	bare     bool
-	options  explore.Options
-	names    console.Names
-	goal     explore.Goal // of --goal, --always or --eventually
-	begins   beginnings
+// split is "parley explore PROTOCOL --step split": a search by rounds of which the last one
+// is split by receiver. What it found out stands as in any search, as far as it has that.
+func split(ctx context.Context, o explore.Options) (explore.Report, *explore.SplitReport, error) {
+	of, err := explore.SplitLast(ctx, o)
+	if err != nil {
+		return explore.Report{}, nil, err
+	}
+	r := explore.Report{Outcome: of.Outcome, Runs: of.Runs, Ends: of.Histories, Limit: of.Limit, Judged: of.Judged}
+	r.States, r.Moves, r.Took = of.Stages, of.Evaluations, of.Took
+	for i := range of.Findings {
+		r.Findings = append(r.Findings, of.Findings[i].Finding)
+	}
+	return r, &of, nil
 }

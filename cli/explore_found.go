@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
-	"parley/cli/console"
 	runs "parley/cli/run"
 	"parley/cli/show"
 	"parley/explore"
@@ -34,75 +31,56 @@ type foundRun struct {
 	story   []string
 }
 
-// tell makes stories of the runs that were found.
-func (e *explored) tell(ctx context.Context) error {
-	for i := range e.report.Findings {
-		if f := &e.report.Findings[i]; ctx.Err() != nil || len(f.Run.Steps) == 0 {
-			e.found = append(e.found, &foundRun{finding: f, why: f.Why})
-			continue
-		}
-		f, err := e.retold(&e.report.Findings[i])
-		if err != nil {
-			return fmt.Errorf("run %d of those that were found: %w", i+1, err)
-		}
-		e.found = append(e.found, f)
-	}
-	return nil
-}
-
 // retold is a run that was found, as a run that was simulated.
-func (e *explored) retold(finding *explore.Finding) (*foundRun, error) {
-	s, err := e.asRun(&finding.Run)
+func (s *exploring) retold(finding *explore.Finding) (*foundRun, error) {
+	r, err := s.asRun(&finding.Run)
 	if err != nil {
 		return nil, err
 	}
 	f := &foundRun{finding: finding, log: finding.Run.Log(true), why: finding.Why}
-	for _, s := range finding.Run.Steps {
-		if s.What != explore.Start && (s.What != explore.Asking || e.protocol.Timing != parley.Synchronous) {
+	for _, step := range finding.Run.Steps {
+		if step.What != explore.Start && (step.What != explore.Asking || s.protocol.Timing != parley.Synchronous) {
 			f.depth++
 		}
 	}
-	facts := e.facts(finding)
-	s.Protocol = e.protocol
-	f.run, f.header = s, s.Header(facts)
-	f.report = show.NewReport(s, f.log, facts)
+	facts := s.facts(finding)
+	r.Protocol = s.protocol
+	f.run, f.header = r, r.Header(facts)
+	f.report = show.NewReport(r, f.log, facts)
 	for _, v := range f.report.Judged { // a split search calls processes by their numbers
 		if v.Property.Name == finding.Property && v.Broken != nil {
 			f.why = v.Broken.Error()
 		}
 	}
 	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
-	f.story = draw.Story(e.protocol, f.log.Events, s.Style(0))
+	f.story = draw.Story(s.protocol, f.log.Events, r.Style(0))
 	return f, nil
 }
 
 // asRun says with the flags of "parley run" who lies, what is asked and what befalls the
 // processes of a run.
-func (e *explored) asRun(found *explore.Run) (show.Run, error) {
-	root := e.options.Roots[found.Root]
-	p, err := e.Find(e.flags.listed.Name)
-	if err != nil {
-		return show.Run{}, err
-	}
+func (s *exploring) asRun(found *explore.Run) (show.Run, error) {
+	root := s.options.Roots[found.Root]
+	p := s.flags.listed
 	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	f := runs.NewFlags(p, fs)
-	sets := []string{"names=" + string(e.names), fmt.Sprintf("memory=%d", e.flags.memory)}
-	for _, name := range e.flags.own {
-		if g := e.flags.fs.Lookup(name); g.Changed {
+	sets := []string{"names=" + string(s.names), fmt.Sprintf("memory=%d", s.flags.memory)}
+	for _, name := range s.flags.own {
+		if g := s.flags.fs.Lookup(name); g.Changed {
 			sets = append(sets, name+"="+g.Value.String())
 		}
 	}
-	if e.flags.beyond {
+	if s.flags.beyond {
 		sets = append(sets, "beyond-bound=true")
 	}
 	var liars []string
-	for id := range parley.ID(e.protocol.N) {
+	for id := range parley.ID(s.protocol.N) {
 		how, lies := root.Faulty[id]
 		switch {
 		case lies && atWill(how): // which is that where everything is drawn
-			liars = append(liars, e.names.Bare(id)+"=random")
+			liars = append(liars, s.names.Bare(id)+"=random")
 		case lies:
-			liars = append(liars, e.names.Bare(id)+"="+how.Name)
+			liars = append(liars, s.names.Bare(id)+"="+how.Name)
 		}
 	}
 	if len(liars) > 0 {
@@ -116,10 +94,10 @@ func (e *explored) asRun(found *explore.Run) (show.Run, error) {
 		}
 		plan.Requests = append(plan.Requests, sim.Request{At: q.At, Msg: q.Msg})
 	}
-	if len(values) > 0 && len(values) == e.protocol.Proposers.Len() {
+	if len(values) > 0 && len(values) == s.protocol.Proposers.Len() {
 		sets = append(sets, "values="+strings.Join(values, ","))
 	}
-	for _, set := range append(sets, scenario.Flags(plan, e.protocol, e.names.Bare)...) {
+	for _, set := range append(sets, scenario.Flags(plan, s.protocol, s.names.Bare)...) {
 		name, value, _ := strings.Cut(set, "=")
 		if fs.Lookup(name) == nil {
 			continue // fifo, of which a protocol may have its own
@@ -152,41 +130,17 @@ func befallen(found *explore.Run) (plan run.Plan) {
 }
 
 // facts are what no event of a run that was found tells.
-func (e *explored) facts(f *explore.Finding) trace.Facts {
-	timed := e.protocol.Timing == parley.Synchronous || e.options.Model.InTime
+func (s *exploring) facts(f *explore.Finding) trace.Facts {
+	timed := s.protocol.Timing == parley.Synchronous || s.options.Model.InTime
 	return trace.Facts{
 		Over: f.Over, Network: f.Assumptions.Network, Processes: f.Assumptions.Processes,
-		Explored: true, Stepped: !timed, Bare: e.bare,
+		Explored: true, Stepped: !timed, Bare: s.bare,
 	}
 }
 
-// write writes the trace and the picture of the run that was found, where they are wanted.
-func (e *explored) write() error {
-	if !e.told() {
-		return nil
-	}
-	if e.flags.traceTo != "" {
-		var b bytes.Buffer
-		if err := trace.Write(&b, e.found[0].header, e.found[0].log); err != nil {
-			return err
-		}
-		if err := e.WriteFile(console.OutputFile{Flag: "trace", Name: e.flags.traceTo}, b.Bytes()); err != nil {
-			return err
-		}
-	}
-	if e.flags.svg == "" {
-		return nil
-	}
-	picture, err := e.picture()
-	if err != nil {
-		return err
-	}
-	return e.WriteFile(console.OutputFile{Flag: "svg", Name: e.flags.svg}, picture)
-}
-
-// picture draws the run that was found.
-func (e *explored) picture() ([]byte, error) {
-	f, p := e.found[0], e.protocol
+// picture draws a run that was found.
+func (s *exploring) picture(f *foundRun) ([]byte, error) {
+	p := s.protocol
 	const width = 100
 	if p.Timing == parley.Synchronous {
 		before := trace.Log{Events: f.log.Events} // a panic
@@ -202,7 +156,7 @@ func (e *explored) picture() ([]byte, error) {
 		return v.SVG(), nil
 	}
 	title := strings.ToUpper(p.Title[:1]) + p.Title[1:]
-	below := fmt.Sprintf("n = %d, m = %d: %s", p.N, p.M, e.broken(f.finding))
+	below := fmt.Sprintf("n = %d, m = %d: %s", p.N, p.M, s.broken(f.finding))
 	o := draw.SpaceTimeOptions{Style: f.run.Style(width)}
 	return []byte(draw.SpaceTimeSVG(p, oneByOne(f.log.Events), o, title, below)), nil
 }

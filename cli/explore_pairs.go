@@ -18,8 +18,8 @@ import (
 // printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
 // the same to a process which in one of them must decide otherwise than in another, and
 // shows them. What is found is found, as far as the exit status goes.
-func printPairs(ctx context.Context, a *console.App, s *exploring, f *exploreFlags, report io.Writer,
-	clear func()) error {
+func printPairs(ctx context.Context, a *console.App, s *exploring, report io.Writer, clear func()) error {
+	f := s.flags
 	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
 		if f.fs.Changed(other) {
 			return parley.FlagErrorf("indistinguishable", "it is a search of its own, by rounds, and --%s is given too", other)
@@ -30,11 +30,11 @@ func printPairs(ctx context.Context, a *console.App, s *exploring, f *exploreFla
 	}
 	found, err := explore.Indistinguishable(ctx, s.options)
 	clear()
-	e := &pairing{explored: &explored{exploring: s, App: a, flags: f}, pairs: found}
+	e := &pairing{exploring: s, App: a, pairs: found}
 	switch {
 	case errors.Is(err, explore.ErrUnfinished):
 		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), console.Unfinished, "budget hit: not proven: "+err.Error()+
-			"; to visit less: "+strings.Join(s.ways(f), "; ")
+			"; to visit less: "+strings.Join(s.ways(), "; ")
 		if ctx.Err() != nil {
 			e.outcome, e.exit, e.verdict = explore.Interrupted.String(), console.Interrupted, "interrupted: not proven"
 		}
@@ -48,12 +48,13 @@ func printPairs(ctx context.Context, a *console.App, s *exploring, f *exploreFla
 		e.outcome, e.exit = explore.Found.String(), console.Violated
 		e.argue(a.Width(f.width))
 	}
-	return e.finish(f, report)
+	return e.finish(report)
 }
 
 // pairing is a search for pairs that has been made.
 type pairing struct {
-	*explored
+	*exploring
+	*console.App
 	pairs   []explore.Pair
 	outcome string
 	exit    int // status
@@ -63,7 +64,8 @@ type pairing struct {
 }
 
 // finish prints and draws what was found.
-func (e *pairing) finish(f *exploreFlags, report io.Writer) error {
+func (e *pairing) finish(report io.Writer) error {
+	f := e.flags
 	if f.svg != "" && e.pairs != nil {
 		if err := e.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, []byte(e.drawn.SVG(e.protocol))); err != nil {
 			return err

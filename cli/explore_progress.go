@@ -17,7 +17,7 @@ import (
 // searchProgress returns what shows how far a search has come, and what takes it off the
 // screen. On a terminal it is one line, which is overwritten; to another file it is a line
 // each time that the search has taken twice as long, or half a minute more.
-func searchProgress(a *console.App, f *exploreFlags) (show func(explore.Progress), clear func()) {
+func searchProgress(a *console.App, width int) (show func(explore.Progress), clear func()) {
 	out, ok := a.Err.(*os.File)
 	if !ok {
 		return func(explore.Progress) {}, func() {}
@@ -38,7 +38,7 @@ func searchProgress(a *console.App, f *exploreFlags) (show func(explore.Progress
 		defer mu.Unlock()
 		if !over { // what is said last may come late
 			shown = true
-			fmt.Fprint(out, "\r\x1b[K"+progressLine(p, inUse(), a.Width(f.width)))
+			fmt.Fprint(out, "\r\x1b[K"+progressLine(p, inUse(), a.Width(width)))
 		}
 	}
 	return show, func() {

@@ -1,7 +1,8 @@
 package cli
 
 import (
-	"cmp"
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -11,13 +12,13 @@ import (
 	"parley/cli/console"
 	"parley/explore"
 	"parley/internal/draw"
+	"parley/trace"
 )
 
 // explored is a search that has been made.
 type explored struct {
 	*exploring
 	*console.App
-	flags       *exploreFlags
 	report      explore.Report
 	split       *explore.SplitReport // of --step split
 	found       []*foundRun
@@ -41,6 +42,46 @@ func (e *explored) status() int {
 // interrupted before it was put together.
 func (e *explored) told() bool { return len(e.found) > 0 && e.found[0].log != nil }
 
+// tell makes stories of the runs that were found.
+func (e *explored) tell(ctx context.Context) error {
+	for i := range e.report.Findings {
+		if f := &e.report.Findings[i]; ctx.Err() != nil || len(f.Run.Steps) == 0 {
+			e.found = append(e.found, &foundRun{finding: f, why: f.Why})
+			continue
+		}
+		f, err := e.retold(&e.report.Findings[i])
+		if err != nil {
+			return fmt.Errorf("run %d of those that were found: %w", i+1, err)
+		}
+		e.found = append(e.found, f)
+	}
+	return nil
+}
+
+// write writes the trace and the picture of the run that was found, where they are wanted.
+func (e *explored) write() error {
+	if !e.told() {
+		return nil
+	}
+	if e.flags.traceTo != "" {
+		var b bytes.Buffer
+		if err := trace.Write(&b, e.found[0].header, e.found[0].log); err != nil {
+			return err
+		}
+		if err := e.WriteFile(console.OutputFile{Flag: "trace", Name: e.flags.traceTo}, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	if e.flags.svg == "" {
+		return nil
+	}
+	picture, err := e.picture(e.found[0])
+	if err != nil {
+		return err
+	}
+	return e.WriteFile(console.OutputFile{Flag: "svg", Name: e.flags.svg}, picture)
+}
+
 // print writes the outcome for people.
 func (e *explored) print(w io.Writer) error {
 	width := e.Width(e.flags.width)
@@ -51,7 +92,7 @@ func (e *explored) print(w io.Writer) error {
 		}
 		parts = append(parts, strings.Join(lines, "\n")+"\n")
 	}
-	add(e.explored()...)
+	add(e.model()...)
 	add(e.counted()...)
 	if e.told() {
 		lines := []string{e.heading()}
@@ -75,163 +116,6 @@ func (e *explored) print(w io.Writer) error {
 	return err
 }
 
-// explored says what was explored: the model, in words.
-func (e *explored) explored() []string {
-	p := e.protocol
-	size := fmt.Sprintf("n = %d processes, m = %d", p.N, p.M)
-	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
-		size += ": beyond the bound"
-	}
-	out := []string{p.Name + ": " + p.Title, size, e.liars()}
-	if asked := e.asked(); asked != "" {
-		out = append(out, asked)
-	}
-	return append(out, e.wrongs(), e.way())
-}
-
-// liars says who lies, and how.
-func (e *explored) liars() string {
-	all := e.begins.liars
-	if len(all[0]) == 0 {
-		return "nobody lies"
-	}
-	if !e.begins.chosen {
-		lie := "lie"
-		if len(all[0]) == 1 {
-			lie = "lies"
-		}
-		return fmt.Sprintf("%d of the %d processes %s, %s: all %s are tried", len(all[0]),
-			e.protocol.N, lie, e.anyway(), draw.Count(uint64(len(all)), "choice", "choices"))
-	}
-	var parts []string
-	for id := range parley.ID(e.protocol.N) {
-		if how, lies := all[0][id]; lies && atWill(how) {
-			parts = append(parts, e.names.Full(id)+" ("+e.anyway()+")")
-		} else if lies {
-			parts = append(parts, e.names.Full(id)+" ("+how.Name+")")
-		}
-	}
-	return "faulty: " + strings.Join(parts, ", ")
-}
-
-// anyway says how liars lie of whom nothing else is said.
-func (e *explored) anyway() string {
-	if e.flags.outspoken {
-		return "in any way but silence"
-	}
-	return "in any way there is"
-}
-
-// asked says what is asked of whom.
-func (e *explored) asked() string {
-	var parts []string
-	if open := e.protocol.Proposers.Minus(e.begins.fixed); open != (parley.Set{}) {
-		var who []string
-		for id := range open.All() {
-			who = append(who, e.names.Full(id))
-		}
-		verb := " proposes "
-		if len(who) > 1 {
-			verb = " each propose "
-		}
-		parts = append(parts, draw.And(who)+verb+strings.Join(e.begins.values, " or "))
-	}
-	style := draw.Style{Name: e.names.Full, Width: 1 << 12}
-	for _, q := range e.begins.asked {
-		parts = append(parts, e.names.Full(q.At)+" "+draw.Asked(style, e.protocol, q.Msg))
-	}
-	if n := len(e.begins.roots); n > 1 {
-		parts = append(parts, fmt.Sprintf("%s ways to begin in all", draw.Number(uint64(n))))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// usual is the delay of messages where a protocol relies on none of its own.
-const usual parley.Tick = 900
-
-// wrongs says what may go wrong beside lies.
-func (e *explored) wrongs() string {
-	m := e.options.Model
-	links := "messages arrive in any order"
-	switch {
-	case e.protocol.Timing == parley.Synchronous:
-		links = "what is sent in a round arrives in it"
-	case m.FIFO:
-		links = "each link keeps the order of its messages"
-	}
-	if m.InTime {
-		links += fmt.Sprintf(", within %s ticks", draw.Number(uint64(cmp.Or(e.protocol.Relies.Delay, usual))))
-	}
-	var most []string
-	for _, one := range []struct {
-		n          int
-		word, many string
-	}{
-		{m.Crashes, "crash", "crashes"}, {m.Restarts, "restart", "restarts"}, {m.LostDisks, "lost disk", "lost disks"},
-		{m.Losses, "lost message", "lost messages"}, {m.Doubles, "doubled message", "doubled messages"},
-		{m.FalseSuspicions, "false suspicion", "false suspicions"}, {m.Timeouts, "timeout", "timeouts"},
-	} {
-		if one.n > 0 {
-			most = append(most, draw.Count(uint64(one.n), one.word, one.many))
-		}
-	}
-	text := links + "; nothing else goes wrong"
-	if len(most) > 0 {
-		text = links + "; at most " + strings.Join(most, ", ")
-	}
-	if m.Detect && m.Crashes > 0 {
-		text += "; processes are told of a crash when what was sent there has arrived"
-		if m.Overtaking {
-			text = strings.TrimSuffix(text, "when what was sent there has arrived") +
-				"at any time after it, even before what was sent there arrives"
-		}
-	}
-	return text
-}
-
-// way says how the search was made, and for what.
-func (e *explored) way() string {
-	text := "a step is a message"
-	if e.options.Step == explore.Rounds {
-		text = "a step is a round"
-	}
-	if e.split != nil {
-		return text + ", and the last is split by receiver; " + e.searchedFor()
-	}
-	switch e.options.Order {
-	case explore.BreadthFirst:
-		text += "; breadth first"
-	case explore.DepthFirst:
-		text += "; depth first"
-	case explore.RandomOrder:
-		text += fmt.Sprintf("; %s at random", draw.Count(uint64(e.options.Walks), "run", "runs"))
-	}
-	if e.options.Depth > 0 {
-		text += fmt.Sprintf("; at most %s deep", draw.Count(uint64(e.options.Depth), "step", "steps"))
-	}
-	return text + "; " + e.searchedFor()
-}
-
-// searchedFor says what is searched for.
-func (e *explored) searchedFor() string {
-	switch f := e.flags; {
-	case f.goal != "":
-		return "a state is searched in which " + e.goal.Says
-	case f.always != "":
-		return "a state is searched in which this is not so: " + e.goal.Says
-	case f.eventually != "":
-		return "an end is searched at which this is not so: " + e.goal.Says
-	}
-	text := "a broken promise is searched for"
-	if e.options.Beyond {
-		text = "a property that breaks is searched for, promised or not"
-	}
-	if len(e.options.Only) > 0 {
-		text += ", of " + strings.Join(e.options.Only, ", ")
-	}
-	return text
-}
-
 // counted says what the search came across.
 func (e *explored) counted() []string {
 	if e.split != nil {
@@ -251,6 +135,19 @@ func (e *explored) counted() []string {
 		first = draw.Count(r.Runs, "adversary", "adversaries") + ", " + first
 	}
 	return append([]string{first, e.sure(), e.never()}, e.unseen()...)
+}
+
+// countedSplit says what such a search came across.
+func (e *explored) countedSplit() []string {
+	r := e.split
+	who := draw.Count(r.Runs, "adversary", "adversaries")
+	if e.options.All {
+		who += ", of which " + draw.Number(r.Broken) + " break something"
+	}
+	return []string{fmt.Sprintf("%s, %s, %s of the last round, %s to judge, in %.1f s", who,
+		draw.Count(r.Stages, "beginning of a round", "beginnings of rounds"),
+		draw.Count(r.Evaluations, "evaluation", "evaluations"), draw.Count(r.Histories, "history", "histories"),
+		r.Took.Seconds())}
 }
 
 // unseen names the properties that are to hold sometimes, and did in no state: what holds
@@ -372,7 +269,7 @@ func (e *explored) printJSON() error {
 		Findings   []finding        `json:"findings"`
 		Clauses    []clause         `json:"clauses"`
 	}{
-		Protocol: e.protocol.Name, N: e.protocol.N, M: e.protocol.M, Model: e.explored(), Outcome: r.Outcome.String(),
+		Protocol: e.protocol.Name, N: e.protocol.N, M: e.protocol.M, Model: e.model(), Outcome: r.Outcome.String(),
 		Limit: e.limit(), Smaller: e.smallerAt(e.limit()), Seen: append([]string{}, r.Seen...), Verdict: e.verdict()[0],
 		Judged: append([]explore.Judged{}, r.Judged...),
 		States: r.States, Moves: r.Moves, Depth: r.Depth, Ends: r.Ends, Runs: r.Runs,

@@ -17,7 +17,7 @@ func (f *exploreFlags) setup() (*exploring, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &exploring{names: f.Names, bare: p.Bare != nil}
+	s := &exploring{flags: f, names: f.Names, bare: p.Bare != nil}
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
 			return nil, parley.FlagErrorf("m", "%w; --beyond-bound explores it all the same", err)

@@ -17,19 +17,19 @@ import (
 const bytesOfState = 32
 
 // endless says that a search may never end, or will not, if that can be known beforehand.
-func (s *exploring) endless(f *exploreFlags) string {
+func (s *exploring) endless() string {
 	o := &s.options
 	if o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder {
 		return ""
 	}
-	room := new(big.Int).SetUint64(f.memory << 30 / bytesOfState)
-	if many := s.arrivals(f); many != nil && many.Cmp(room) > 0 {
+	room := new(big.Int).SetUint64(s.flags.memory << 30 / bytesOfState)
+	if many := s.arrivals(); many != nil && many.Cmp(room) > 0 {
 		return fmt.Sprintf("there are %s states or more, for messages of a round arrive in any order, and --memory %d "+
-			"holds %s at most: this search will not visit all", great(many), f.memory, great(room))
+			"holds %s at most: this search will not visit all", great(many), s.flags.memory, great(room))
 	}
 	bearable := big.NewInt(1e9)
 	switch {
-	case f.step == "split": // the last round, in which there are most, costs their root alone
+	case s.flags.step == "split": // the last round, in which there are most, costs their root alone
 		bearable.SetInt64(1e15)
 	case s.protocol.Timing != parley.Synchronous: // each in all orders of arrival
 		bearable.SetInt64(1e6)
@@ -43,9 +43,9 @@ func (s *exploring) endless(f *exploreFlags) string {
 // arrivals is how many states there are at least because the messages of a round arrive
 // one by one in any order: each correct process may have any of those that it awaits. It is
 // nil where that is not so.
-func (s *exploring) arrivals(f *exploreFlags) *big.Int {
+func (s *exploring) arrivals() *big.Int {
 	p := s.protocol
-	if p.Timing != parley.Synchronous || f.step != grains[0] || f.pairs {
+	if p.Timing != parley.Synchronous || s.flags.step != grains[0] || s.flags.pairs {
 		return nil
 	}
 	rounds, correct := 1, p.N-len(s.begins.liars[0])
@@ -95,13 +95,13 @@ func (b *beginnings) adversaries(p parley.Protocol) *big.Int {
 }
 
 // smaller says what there is to visit less of.
-func (s *exploring) smaller(f *exploreFlags) string {
-	ways := s.ways(f)
+func (s *exploring) smaller() string {
+	ways := s.ways()
 	return "less is to be visited with " + strings.Join(ways[:min(3, len(ways))], ", or ")
 }
 
 // ways are flags that make a search smaller, those first that leave most of it a proof.
-func (s *exploring) ways(f *exploreFlags) (ways []string) {
+func (s *exploring) ways() (ways []string) {
 	add := func(is bool, form string, args ...any) {
 		if is {
 			ways = append(ways, fmt.Sprintf(form, args...))
@@ -110,31 +110,31 @@ func (s *exploring) ways(f *exploreFlags) (ways []string) {
 	m, sync := s.options.Model, s.protocol.Timing == parley.Synchronous
 	liars := s.begins.liars
 	faults := m.Crashes + m.Losses + m.Doubles + m.FalseSuspicions + m.Timeouts
-	add(sync && faults == 0 && f.step == grains[0] && !f.pairs, "--step round or --step split")
+	add(sync && faults == 0 && s.flags.step == grains[0] && !s.flags.pairs, "--step round or --step split")
 	p := s.protocol
-	least := p.N <= 2 || f.fs.Lookup("n") == nil || !f.beyond && p.Bound != nil && p.Bound(p.N-1, p.M) != nil
+	least := p.N <= 2 || s.flags.fs.Lookup("n") == nil || !s.flags.beyond && p.Bound != nil && p.Bound(p.N-1, p.M) != nil
 	add(!least, "-n %d", p.N-1)
 	for id := range parley.ID(s.protocol.N) {
 		if how, lies := liars[0][id]; lies && atWill(how) {
 			bare := s.names.Bare(id)
 			add(!s.begins.chosen, "--faulty %s for one choice of who lies", bare)
 			add(true, "--faulty %s=%s for one way to lie", bare, faulty.TwoFaced.Name)
-			add(!f.outspoken, "--outspoken, which leaves out silence")
+			add(!s.flags.outspoken, "--outspoken, which leaves out silence")
 			break
 		}
 	}
-	for name, n := range f.faultCounts() {
+	for name, n := range s.flags.faultCounts() {
 		add(n > 0, "--%s %d", name, n-1)
 	}
 	add(len(s.begins.asked) > 1, "--requests that ask for less")
 	if len(s.begins.values) > 1 {
 		add(true, "--values %s for one value", console.Quote(s.begins.values[0]))
 	}
-	whole := f.step == "split" || f.pairs // which know no depth and no order
-	add(!whole && f.order != orders[1], "--depth 20 for the beginnings of runs")
-	add(!whole && f.order != orders[2], "--order random, which draws runs and proves nothing")
-	add(f.step == "split", "--step round, which --depth and --states bound")
-	add(!whole && f.states == 0, "--states 100000, which proves nothing")
+	whole := s.flags.step == "split" || s.flags.pairs // which know no depth and no order
+	add(!whole && s.flags.order != orders[1], "--depth 20 for the beginnings of runs")
+	add(!whole && s.flags.order != orders[2], "--order random, which draws runs and proves nothing")
+	add(s.flags.step == "split", "--step round, which --depth and --states bound")
+	add(!whole && s.flags.states == 0, "--states 100000, which proves nothing")
 	return ways
 }
 

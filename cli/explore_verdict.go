@@ -11,21 +11,6 @@ import (
 	"parley/internal/draw"
 )
 
-// broken says what a run breaks, or comes to.
-func (e *explored) broken(f *explore.Finding) string {
-	switch {
-	case f.Property == explore.NoPanic:
-		return "a panic"
-	case f.Property == "" && e.flags.goal != "":
-		return e.goal.Says
-	case f.Property == "" && e.flags.always != "":
-		return "always: " + e.goal.Says
-	case f.Property == "":
-		return "eventually: " + e.goal.Says
-	}
-	return f.Property
-}
-
 // verdict says how the search ended, in one line, and what follows from that.
 func (e *explored) verdict() []string {
 	r := &e.report
@@ -48,7 +33,7 @@ func (e *explored) verdict() []string {
 	case "for":
 		out = append(out, e.covered(), e.fewer())
 	case "memory", "states":
-		out = append(out, e.smaller(e.flags))
+		out = append(out, e.smaller())
 	}
 	return out
 }
@@ -75,7 +60,7 @@ func (e *explored) smallerAt(limit string) []string {
 	if limit != "for" {
 		return nil
 	}
-	ways := e.ways(e.flags)
+	ways := e.ways()
 	return ways[:min(3, len(ways))]
 }
 
@@ -128,16 +113,6 @@ func terminal(n uint64) string {
 		return "the one terminal state"
 	}
 	return "all " + draw.Number(n) + " terminal states"
-}
-
-// looked returns the properties of a mode that the search looks at.
-func (e *explored) looked(mode parley.Mode) (names []string) {
-	for _, q := range e.protocol.Properties {
-		if q.Mode == mode && (len(e.options.Only) == 0 || slices.Contains(e.options.Only, q.Name)) {
-			names = append(names, q.Name)
-		}
-	}
-	return names
 }
 
 // judged returns in how far a property was put to the test.

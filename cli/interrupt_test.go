@@ -150,7 +150,7 @@ func TestExploreCanBeSmaller(t *testing.T) {
 			if err != nil {
 				continue // it is not explored, or not that way
 			}
-			ways := s.ways(f)
+			ways := s.ways()
 			want := 3
 			if step == "split" && len(s.begins.liars[0]) == 0 {
 				want = 1 // there is one run for each way to begin
@@ -175,7 +175,7 @@ func TestExploreProgressToPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &console.App{Err: w}
-	show, clear := searchProgress(a, new(exploreFlags))
+	show, clear := searchProgress(a, 0)
 	for half := range 120 {
 		show(explore.Progress{States: 4, Outcomes: 98_304, Took: time.Duration(half+1) * time.Second / 2})
 	}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"parley"
+	"parley/cli/console"
+	"parley/explore"
+	"parley/internal/draw"
+	"slices"
+	"strings"
+)
+
+// exploring is a search that can be made.
+type exploring struct {
+	flags    *exploreFlags
+	protocol parley.Protocol
+	bare     bool
+	options  explore.Options
+	names    console.Names
+	goal     explore.Goal // of --goal, --always or --eventually
+	begins   beginnings
+}
+
+// model says what is explored, in words.
+func (s *exploring) model() []string {
+	p := s.protocol
+	size := fmt.Sprintf("n = %d processes, m = %d", p.N, p.M)
+	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
+		size += ": beyond the bound"
+	}
+	out := []string{p.Name + ": " + p.Title, size, s.liars()}
+	if asked := s.asked(); asked != "" {
+		out = append(out, asked)
+	}
+	return append(out, s.wrongs(), s.way())
+}
+
+// liars says who lies, and how.
+func (s *exploring) liars() string {
+	all := s.begins.liars
+	if len(all[0]) == 0 {
+		return "nobody lies"
+	}
+	if !s.begins.chosen {
+		lie := "lie"
+		if len(all[0]) == 1 {
+			lie = "lies"
+		}
+		return fmt.Sprintf("%d of the %d processes %s, %s: all %s are tried", len(all[0]),
+			s.protocol.N, lie, s.anyway(), draw.Count(uint64(len(all)), "choice", "choices"))
+	}
+	var parts []string
+	for id := range parley.ID(s.protocol.N) {
+		if how, lies := all[0][id]; lies && atWill(how) {
+			parts = append(parts, s.names.Full(id)+" ("+s.anyway()+")")
+		} else if lies {
+			parts = append(parts, s.names.Full(id)+" ("+how.Name+")")
+		}
+	}
+	return "faulty: " + strings.Join(parts, ", ")
+}
+
+// anyway says how liars lie of whom nothing else is said.
+func (s *exploring) anyway() string {
+	if s.flags.outspoken {
+		return "in any way but silence"
+	}
+	return "in any way there is"
+}
+
+// asked says what is asked of whom.
+func (s *exploring) asked() string {
+	var parts []string
+	if open := s.protocol.Proposers.Minus(s.begins.fixed); open != (parley.Set{}) {
+		var who []string
+		for id := range open.All() {
+			who = append(who, s.names.Full(id))
+		}
+		verb := " proposes "
+		if len(who) > 1 {
+			verb = " each propose "
+		}
+		parts = append(parts, draw.And(who)+verb+strings.Join(s.begins.values, " or "))
+	}
+	style := draw.Style{Name: s.names.Full, Width: 1 << 12}
+	for _, q := range s.begins.asked {
+		parts = append(parts, s.names.Full(q.At)+" "+draw.Asked(style, s.protocol, q.Msg))
+	}
+	if n := len(s.begins.roots); n > 1 {
+		parts = append(parts, fmt.Sprintf("%s ways to begin in all", draw.Number(uint64(n))))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// usual is the delay of messages where a protocol relies on none of its own.
+const usual parley.Tick = 900
+
+// wrongs says what may go wrong beside lies.
+func (s *exploring) wrongs() string {
+	m := s.options.Model
+	links := "messages arrive in any order"
+	switch {
+	case s.protocol.Timing == parley.Synchronous:
+		links = "what is sent in a round arrives in it"
+	case m.FIFO:
+		links = "each link keeps the order of its messages"
+	}
+	if m.InTime {
+		links += fmt.Sprintf(", within %s ticks", draw.Number(uint64(cmp.Or(s.protocol.Relies.Delay, usual))))
+	}
+	var most []string
+	for _, one := range []struct {
+		n          int
+		word, many string
+	}{
+		{m.Crashes, "crash", "crashes"}, {m.Restarts, "restart", "restarts"}, {m.LostDisks, "lost disk", "lost disks"},
+		{m.Losses, "lost message", "lost messages"}, {m.Doubles, "doubled message", "doubled messages"},
+		{m.FalseSuspicions, "false suspicion", "false suspicions"}, {m.Timeouts, "timeout", "timeouts"},
+	} {
+		if one.n > 0 {
+			most = append(most, draw.Count(uint64(one.n), one.word, one.many))
+		}
+	}
+	text := links + "; nothing else goes wrong"
+	if len(most) > 0 {
+		text = links + "; at most " + strings.Join(most, ", ")
+	}
+	if m.Detect && m.Crashes > 0 {
+		text += "; processes are told of a crash when what was sent there has arrived"
+		if m.Overtaking {
+			text = strings.TrimSuffix(text, "when what was sent there has arrived") +
+				"at any time after it, even before what was sent there arrives"
+		}
+	}
+	return text
+}
+
+// way says how the search was made, and for what.
+func (s *exploring) way() string {
+	text := "a step is a message"
+	if s.options.Step == explore.Rounds {
+		text = "a step is a round"
+	}
+	if s.flags.step == "split" {
+		return text + ", and the last is split by receiver; " + s.searchedFor()
+	}
+	switch s.options.Order {
+	case explore.BreadthFirst:
+		text += "; breadth first"
+	case explore.DepthFirst:
+		text += "; depth first"
+	case explore.RandomOrder:
+		text += fmt.Sprintf("; %s at random", draw.Count(uint64(s.options.Walks), "run", "runs"))
+	}
+	if s.options.Depth > 0 {
+		text += fmt.Sprintf("; at most %s deep", draw.Count(uint64(s.options.Depth), "step", "steps"))
+	}
+	return text + "; " + s.searchedFor()
+}
+
+// searchedFor says what is searched for.
+func (s *exploring) searchedFor() string {
+	switch f := s.flags; {
+	case f.goal != "":
+		return "a state is searched in which " + s.goal.Says
+	case f.always != "":
+		return "a state is searched in which this is not so: " + s.goal.Says
+	case f.eventually != "":
+		return "an end is searched at which this is not so: " + s.goal.Says
+	}
+	text := "a broken promise is searched for"
+	if s.options.Beyond {
+		text = "a property that breaks is searched for, promised or not"
+	}
+	if len(s.options.Only) > 0 {
+		text += ", of " + strings.Join(s.options.Only, ", ")
+	}
+	return text
+}
+
+// looked returns the properties of a mode that the search looks at.
+func (s *exploring) looked(mode parley.Mode) (names []string) {
+	for _, q := range s.protocol.Properties {
+		if q.Mode == mode && (len(s.options.Only) == 0 || slices.Contains(s.options.Only, q.Name)) {
+			names = append(names, q.Name)
+		}
+	}
+	return names
+}
+
+// broken says what a run breaks, or comes to.
+func (s *exploring) broken(f *explore.Finding) string {
+	switch {
+	case f.Property == explore.NoPanic:
+		return "a panic"
+	case f.Property == "" && s.flags.goal != "":
+		return s.goal.Says
+	case f.Property == "" && s.flags.always != "":
+		return "always: " + s.goal.Says
+	case f.Property == "":
+		return "eventually: " + s.goal.Says
+	}
+	return f.Property
+}
