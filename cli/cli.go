@@ -24,6 +24,7 @@ import (
 	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cli/demo"
+	"parley/cli/explore"
 	"parley/cli/local"
 	"parley/cli/node"
 	"parley/cli/run"
@@ -94,7 +95,7 @@ func rootCommand(a *console.App) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
-	root.AddCommand(demo.Command(a), run.Command(a), exploreCommand(a), run.Sweep(a), listCommand(a),
+	root.AddCommand(demo.Command(a), run.Command(a), explore.Command(a), run.Sweep(a), listCommand(a),
 		boundsCommand(a), conformCommand(a), benchCommand(a), traces.Command(a), traces.Audit(a), cert.Command(a),
 		node.Command(a), node.Doctor(a), local.Command(a), client.Agree(a), client.Cast(a), client.Listen(a),
 		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), run.Member(a))
@@ -104,7 +105,7 @@ func rootCommand(a *console.App) *cobra.Command {
 // clashes tells which protocol has a name that another one has, or a flag that is one
 // of the command line's own.
 func clashes(a *console.App) error {
-	taken := slices.Concat(run.Reserved(), exploreReserved(), []string{"help", "h", "protocol"})
+	taken := slices.Concat(run.Reserved(), explore.Reserved(), []string{"help", "h", "protocol"})
 	seen := make(map[string]bool)
 	for _, p := range a.Protocols {
 		if p.Name == "" || seen[p.Name] {

@@ -5,20 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"io"
 	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/catalog"
 	"parley/cli/console"
-	"parley/explore"
 )
 
 // interruption interrupts a command at a step of a machine, and counts the steps after it.
@@ -134,62 +129,6 @@ func TestExploreTimeIsUp(t *testing.T) {
 			strings.Count(less, "--")+strings.Count(less, "-n ") < 4 || !strings.HasSuffix(less, "; --for 0 has no limit ") {
 			t.Errorf("%s: status %d\n%s%s", way, status, &out, &stderr)
 		}
-	}
-}
-
-// Every search with default flags can be made smaller in three ways, and none of them is a
-// flag that the command refuses.
-func TestExploreCanBeSmaller(t *testing.T) {
-	for _, p := range catalog.All() {
-		for _, step := range []string{"message", "round", "split"} {
-			f := newExploreFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
-			if err := f.fs.Set("step", step); err != nil {
-				t.Fatal(err)
-			}
-			s, err := f.setup()
-			if err != nil {
-				continue // it is not explored, or not that way
-			}
-			ways := s.ways()
-			want := 3
-			if step == "split" && len(s.begins.liars[0]) == 0 {
-				want = 1 // there is one run for each way to begin
-			}
-			if len(ways) < want {
-				t.Errorf("%s --step %s: %d ways, want %d: %v", p.Name, step, len(ways), want, ways)
-			}
-			for _, way := range ways {
-				flag, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(way, "--"), "-"), " ")
-				if flag = strings.TrimSuffix(flag, ","); f.fs.Lookup(flag) == nil {
-					t.Errorf("%s --step %s: %s: there is no such flag", p.Name, step, way)
-				}
-			}
-		}
-	}
-}
-
-// How far a search has come is told to a pipe too, at once, and then ever less often.
-func TestExploreProgressToPipe(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &console.App{Err: w}
-	show, clear := searchProgress(a, 0)
-	for half := range 120 {
-		show(explore.Progress{States: 4, Outcomes: 98_304, Took: time.Duration(half+1) * time.Second / 2})
-	}
-	clear()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if len(lines) != 7 || !strings.HasPrefix(lines[0], "4 states, 98,304 outcomes of steps, 8 a second, ") {
-		t.Errorf("got %d lines, want 7 with what was computed:\n%s", len(lines), text)
 	}
 }
 

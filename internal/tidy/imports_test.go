@@ -80,6 +80,7 @@ cli/node               free    : core cluster cluster/* cluster/api/* cli/client
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli/show               free    : core adapters faulty trace hosts problems internal/draw cli/console
 cli/run                free    : core adapters faulty trace hosts problems tools cli/child cli/console cli/show
+cli/explore            free    : core adapters faulty trace hosts problems internal/draw internal/scenario cli/console cli/run cli/show
 cli/traces             free    : core adapters faulty trace hosts internal/draw cli/console cli/run cli/show
 cli/demo               free    : core adapters faulty trace hosts internal/draw cli/child cli/client cli/console cli/local cli/show cli/traces
 cli                    free    : core adapters faulty trace hosts problems parleytest tools cli/*

@@ -22,7 +22,6 @@ const (
 // What is larger yet, and how large at most. These figures fall, and none is added.
 var (
 	largeRooms = map[string]int{
-		"cli":              3009,
 		"cluster":          5455,
 		"explore":          4794,
 		"internal/chaos":   3235,
@@ -36,7 +35,6 @@ var (
 		"broadcast/byzantine.process": {55, 5},
 		"broadcast/timestamp.layer":   {26, 2},
 		"broadcast/vector.layer":      {30, 2},
-		"cli.explored":                {35, 4},
 		"clock/convergence.Plan":      {15, 5},
 		"clock/convergence.process":   {26, 2},
 		"cluster.Config":              {16, 8},

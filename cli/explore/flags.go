@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"parley/explore"
 )
 
-// exploreFlags are the flags of "parley explore PROTOCOL": the protocol's own, what runs
+// flags are the flags of "parley explore PROTOCOL": the protocol's own, what runs
 // begin with, what may go wrong, what is searched for and how, and those of the output.
-type exploreFlags struct {
+type flags struct {
 	run.ProtocolFlags
 	fs     *pflag.FlagSet
 	listed parley.Protocol
@@ -53,8 +53,8 @@ var (
 	orders = []string{"breadth", "depth", "random"}
 )
 
-func newExploreFlags(p parley.Protocol, fs *pflag.FlagSet) *exploreFlags {
-	f := &exploreFlags{fs: fs, listed: p}
+func newFlags(p parley.Protocol, fs *pflag.FlagSet) *flags {
+	f := &flags{fs: fs, listed: p}
 	f.own = f.Declare(p, fs)
 	if n := fs.Lookup("n"); n != nil {
 		n.DefValue = fmt.Sprintf("%d, or as many as bear one fault", atLeast(p))
@@ -112,7 +112,7 @@ var whenever = map[string]string{
 
 // declareModel declares what may go wrong beside lies. Some names are keys of a scenario
 // too, of which a protocol may have its own.
-func (f *exploreFlags) declareModel(fs *pflag.FlagSet) {
+func (f *flags) declareModel(fs *pflag.FlagSet) {
 	m := &f.model
 	count := func(to *int, name, help string) {
 		if fs.Lookup(name) == nil {
@@ -138,9 +138,9 @@ func (f *exploreFlags) declareModel(fs *pflag.FlagSet) {
 		"unless there are --timeouts)")
 }
 
-// exploreReserved are the flags that no protocol may have.
-func exploreReserved() []string {
+// Reserved are the flags that no protocol may have.
+func Reserved() []string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	newExploreFlags(parley.Protocol{}, fs)
+	newFlags(parley.Protocol{}, fs)
 	return run.ReservedNames(fs)
 }

@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ func atWill(how faulty.Behaviour) bool {
 }
 
 // anyLie is how liars lie of whom nothing else is said.
-func (f *exploreFlags) anyLie() faulty.Behaviour {
+func (f *flags) anyLie() faulty.Behaviour {
 	if f.outspoken {
 		return explore.Outspoken
 	}
@@ -48,7 +48,7 @@ type coalition map[parley.ID]faulty.Behaviour
 const mostBeginnings = 1000
 
 // beginnings reads the flags that say how runs begin.
-func (f *exploreFlags) beginnings(s *exploring) (b beginnings, err error) {
+func (f *flags) beginnings(s *search) (b beginnings, err error) {
 	if b.liars, b.chosen, err = f.coalitions(s.protocol); err != nil {
 		return b, err
 	}
@@ -82,7 +82,7 @@ func (f *exploreFlags) beginnings(s *exploring) (b beginnings, err error) {
 
 // beyondModel demands --beyond-bound of who lets more processes be faulty, or in worse
 // ways, than the protocol bears: no promise is left to be broken then.
-func (f *exploreFlags) beyondModel(p parley.Protocol, c coalition) error {
+func (f *flags) beyondModel(p parley.Protocol, c coalition) error {
 	if f.beyond || f.goal+f.always+f.eventually != "" {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (f *exploreFlags) beyondModel(p parley.Protocol, c coalition) error {
 }
 
 // coalitions are those who may be faulty together. It tells whether they were named.
-func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named bool, err error) {
+func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err error) {
 	if f.fs.Changed("faulty") {
 		if f.fs.Changed("liars") {
 			return nil, false, parley.FlagErrorf("liars", "--faulty says who they are")
@@ -145,7 +145,7 @@ func (f *exploreFlags) coalitions(p parley.Protocol) (all []coalition, named boo
 }
 
 // asked is what processes are asked beside values, in the order in which each is.
-func (f *exploreFlags) asked(p parley.Protocol) ([]sim.Request, error) {
+func (f *flags) asked(p parley.Protocol) ([]sim.Request, error) {
 	plan, err := f.asks.Plan(p, f.Naming, 1)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func someBroadcasts(p parley.Protocol) (out []sim.Request) {
 }
 
 // alphabet is which initial values are tried.
-func (f *exploreFlags) alphabet(p parley.Protocol) ([]string, error) {
+func (f *flags) alphabet(p parley.Protocol) ([]string, error) {
 	if p.Proposers == (parley.Set{}) {
 		if f.fs.Changed("values") {
 			return nil, parley.FlagErrorf("values", "nobody proposes anything to %s", p.Name)

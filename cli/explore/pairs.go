@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
 // the same to a process which in one of them must decide otherwise than in another, and
 // shows them. What is found is found, as far as the exit status goes.
-func printPairs(ctx context.Context, a *console.App, s *exploring, report io.Writer, clear func()) error {
+func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer, clear func()) error {
 	f := s.flags
 	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
 		if f.fs.Changed(other) {
@@ -30,7 +30,7 @@ func printPairs(ctx context.Context, a *console.App, s *exploring, report io.Wri
 	}
 	found, err := explore.Indistinguishable(ctx, s.options)
 	clear()
-	e := &pairing{exploring: s, App: a, pairs: found}
+	e := &pairing{search: s, App: a, pairs: found}
 	switch {
 	case errors.Is(err, explore.ErrUnfinished):
 		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), console.Unfinished, "budget hit: not proven: "+err.Error()+
@@ -53,7 +53,7 @@ func printPairs(ctx context.Context, a *console.App, s *exploring, report io.Wri
 
 // pairing is a search for pairs that has been made.
 type pairing struct {
-	*exploring
+	*search
 	*console.App
 	pairs   []explore.Pair
 	outcome string

@@ -1,19 +1,20 @@
-package cli
+package explore
 
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
 	"parley"
 	"parley/cli/console"
 	"parley/explore"
 	"parley/internal/draw"
-	"slices"
-	"strings"
 )
 
-// exploring is a search that can be made.
-type exploring struct {
-	flags    *exploreFlags
+// search is a search that can be made.
+type search struct {
+	flags    *flags
 	protocol parley.Protocol
 	bare     bool
 	options  explore.Options
@@ -23,7 +24,7 @@ type exploring struct {
 }
 
 // model says what is explored, in words.
-func (s *exploring) model() []string {
+func (s *search) model() []string {
 	p := s.protocol
 	size := fmt.Sprintf("n = %d processes, m = %d", p.N, p.M)
 	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
@@ -37,7 +38,7 @@ func (s *exploring) model() []string {
 }
 
 // liars says who lies, and how.
-func (s *exploring) liars() string {
+func (s *search) liars() string {
 	all := s.begins.liars
 	if len(all[0]) == 0 {
 		return "nobody lies"
@@ -62,7 +63,7 @@ func (s *exploring) liars() string {
 }
 
 // anyway says how liars lie of whom nothing else is said.
-func (s *exploring) anyway() string {
+func (s *search) anyway() string {
 	if s.flags.outspoken {
 		return "in any way but silence"
 	}
@@ -70,7 +71,7 @@ func (s *exploring) anyway() string {
 }
 
 // asked says what is asked of whom.
-func (s *exploring) asked() string {
+func (s *search) asked() string {
 	var parts []string
 	if open := s.protocol.Proposers.Minus(s.begins.fixed); open != (parley.Set{}) {
 		var who []string
@@ -97,7 +98,7 @@ func (s *exploring) asked() string {
 const usual parley.Tick = 900
 
 // wrongs says what may go wrong beside lies.
-func (s *exploring) wrongs() string {
+func (s *search) wrongs() string {
 	m := s.options.Model
 	links := "messages arrive in any order"
 	switch {
@@ -137,7 +138,7 @@ func (s *exploring) wrongs() string {
 }
 
 // way says how the search was made, and for what.
-func (s *exploring) way() string {
+func (s *search) way() string {
 	text := "a step is a message"
 	if s.options.Step == explore.Rounds {
 		text = "a step is a round"
@@ -160,7 +161,7 @@ func (s *exploring) way() string {
 }
 
 // searchedFor says what is searched for.
-func (s *exploring) searchedFor() string {
+func (s *search) searchedFor() string {
 	switch f := s.flags; {
 	case f.goal != "":
 		return "a state is searched in which " + s.goal.Says
@@ -180,7 +181,7 @@ func (s *exploring) searchedFor() string {
 }
 
 // looked returns the properties of a mode that the search looks at.
-func (s *exploring) looked(mode parley.Mode) (names []string) {
+func (s *search) looked(mode parley.Mode) (names []string) {
 	for _, q := range s.protocol.Properties {
 		if q.Mode == mode && (len(s.options.Only) == 0 || slices.Contains(s.options.Only, q.Name)) {
 			names = append(names, q.Name)
@@ -190,7 +191,7 @@ func (s *exploring) looked(mode parley.Mode) (names []string) {
 }
 
 // broken says what a run breaks, or comes to.
-func (s *exploring) broken(f *explore.Finding) string {
+func (s *search) broken(f *explore.Finding) string {
 	switch {
 	case f.Property == explore.NoPanic:
 		return "a panic"

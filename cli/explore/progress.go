@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 )
 
 // setup checks the flags and makes a search of them.
-func (f *exploreFlags) setup() (*exploring, error) {
+func (f *flags) setup() (*search, error) {
 	p, err := f.build()
 	if err != nil {
 		return nil, err
 	}
-	s := &exploring{flags: f, names: f.Names, bare: p.Bare != nil}
+	s := &search{flags: f, names: f.Names, bare: p.Bare != nil}
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
 			return nil, parley.FlagErrorf("m", "%w; --beyond-bound explores it all the same", err)
@@ -55,7 +55,7 @@ func atLeast(p parley.Protocol) int {
 // build makes the protocol. If -n does not say of how many processes, they are the fewest,
 // or as many as bear one fault or those that -m says: of what is worth simulating there are
 // too many states.
-func (f *exploreFlags) build() (parley.Protocol, error) {
+func (f *flags) build() (parley.Protocol, error) {
 	n := f.fs.Lookup("n")
 	if n == nil || n.Changed {
 		return f.Protocol()
@@ -79,7 +79,7 @@ func (f *exploreFlags) build() (parley.Protocol, error) {
 }
 
 // check tells what is wrong with flags in themselves, or with this protocol.
-func (f *exploreFlags) check(p parley.Protocol) error {
+func (f *flags) check(p parley.Protocol) error {
 	switch {
 	case !slices.Contains(grains, f.step):
 		return parley.FlagErrorf("step", "%q: allowed are %s", f.step, strings.Join(grains, ", "))
@@ -127,7 +127,7 @@ func (f *exploreFlags) check(p parley.Protocol) error {
 }
 
 // faultCounts go through the flags that say how many faults there may be.
-func (f *exploreFlags) faultCounts() func(yield func(string, int) bool) {
+func (f *flags) faultCounts() func(yield func(string, int) bool) {
 	return func(yield func(string, int) bool) {
 		m := &f.model
 		for _, one := range []struct {
@@ -145,7 +145,7 @@ func (f *exploreFlags) faultCounts() func(yield func(string, int) bool) {
 }
 
 // circumstances fills in what may go wrong, and how the search is made.
-func (f *exploreFlags) circumstances(s *exploring) error {
+func (f *flags) circumstances(s *search) error {
 	p, given := s.protocol, f.fs.Changed
 	m := f.model
 	if !given("fifo") {
@@ -190,7 +190,7 @@ func (f *exploreFlags) circumstances(s *exploring) error {
 const oneMachine = "as one machine"
 
 // aims fills in what is searched for.
-func (f *exploreFlags) aims(s *exploring) error {
+func (f *flags) aims(s *search) error {
 	p := s.protocol
 	var all []string
 	for _, q := range p.Properties {
@@ -242,7 +242,7 @@ func (f *exploreFlags) aims(s *exploring) error {
 }
 
 // alikes reads who may change names.
-func (f *exploreFlags) alikes(s *exploring, named parley.Set) error {
+func (f *flags) alikes(s *search, named parley.Set) error {
 	if f.alike == "" {
 		return nil
 	}

@@ -1,4 +1,6 @@
-package cli
+// Package explore is "parley explore": it searches all runs of a small system, and says in words
+// what was explored and what was found.
+package explore
 
 import (
 	"context"
@@ -13,8 +15,8 @@ import (
 	"parley/explore"
 )
 
-// exploreCommand is "parley explore".
-func exploreCommand(a *console.App) *cobra.Command {
+// Command is "parley explore".
+func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore PROTOCOL",
 		Short: "Try every schedule and every lie in a small system",
@@ -63,13 +65,13 @@ func exploreOne(a *console.App, p parley.Protocol) *cobra.Command {
 		Use: p.Name, Short: p.Title, Args: cobra.NoArgs,
 		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.", p.Title, p.Timing, p.Faults, p.Paper),
 	}
-	f := newExploreFlags(p, cmd.Flags())
+	f := newFlags(p, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return searchAll(cmd.Context(), a, f) }
 	return cmd
 }
 
 // searchAll makes the search and reports.
-func searchAll(ctx context.Context, a *console.App, f *exploreFlags) error {
+func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	report, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg",
 		Name: f.svg})
 	if err != nil {
@@ -89,7 +91,7 @@ func searchAll(ctx context.Context, a *console.App, f *exploreFlags) error {
 	if f.pairs {
 		return printPairs(ctx, a, s, report, clear)
 	}
-	e := &explored{exploring: s, App: a}
+	e := &result{search: s, App: a}
 	if f.step == "split" {
 		if e.report, e.split, err = split(ctx, s.options); err != nil {
 			err = &parley.FlagError{Flag: "step", Err: err}

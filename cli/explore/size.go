@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 const bytesOfState = 32
 
 // endless says that a search may never end, or will not, if that can be known beforehand.
-func (s *exploring) endless() string {
+func (s *search) endless() string {
 	o := &s.options
 	if o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder {
 		return ""
@@ -43,7 +43,7 @@ func (s *exploring) endless() string {
 // arrivals is how many states there are at least because the messages of a round arrive
 // one by one in any order: each correct process may have any of those that it awaits. It is
 // nil where that is not so.
-func (s *exploring) arrivals() *big.Int {
+func (s *search) arrivals() *big.Int {
 	p := s.protocol
 	if p.Timing != parley.Synchronous || s.flags.step != grains[0] || s.flags.pairs {
 		return nil
@@ -95,13 +95,13 @@ func (b *beginnings) adversaries(p parley.Protocol) *big.Int {
 }
 
 // smaller says what there is to visit less of.
-func (s *exploring) smaller() string {
+func (s *search) smaller() string {
 	ways := s.ways()
 	return "less is to be visited with " + strings.Join(ways[:min(3, len(ways))], ", or ")
 }
 
 // ways are flags that make a search smaller, those first that leave most of it a proof.
-func (s *exploring) ways() (ways []string) {
+func (s *search) ways() (ways []string) {
 	add := func(is bool, form string, args ...any) {
 		if is {
 			ways = append(ways, fmt.Sprintf(form, args...))

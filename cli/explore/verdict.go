@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // verdict says how the search ended, in one line, and what follows from that.
-func (e *explored) verdict() []string {
+func (e *result) verdict() []string {
 	r := &e.report
 	switch r.Outcome {
 	case explore.Found:
@@ -39,7 +39,7 @@ func (e *explored) verdict() []string {
 }
 
 // covered says how far a search came that ended early, and at what rate.
-func (e *explored) covered() string {
+func (e *result) covered() string {
 	p := &e.report.Progress
 	if e.split != nil {
 		return fmt.Sprintf("covered: %s in %.1f s, %s a second, and %s of the last round",
@@ -51,12 +51,12 @@ func (e *explored) covered() string {
 }
 
 // fewer names three flags that make a search smaller whose time was up, and how it goes on.
-func (e *explored) fewer() string {
+func (e *result) fewer() string {
 	return "to visit less: " + strings.Join(e.smallerAt("for"), "; ") + "; --for 0 has no limit"
 }
 
 // smallerAt are three ways to make a search smaller whose time was up; none after another limit.
-func (e *explored) smallerAt(limit string) []string {
+func (e *result) smallerAt(limit string) []string {
 	if limit != "for" {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (e *explored) smallerAt(limit string) []string {
 }
 
 // holds says what is so if nothing was found anywhere.
-func (e *explored) holds() string {
+func (e *result) holds() string {
 	switch f := e.flags; {
 	case f.goal != "":
 		return "no run comes to a state in which " + e.goal.Says
@@ -116,7 +116,7 @@ func terminal(n uint64) string {
 }
 
 // judged returns in how far a property was put to the test.
-func (e *explored) judged(property string) explore.Judged {
+func (e *result) judged(property string) explore.Judged {
 	for _, j := range e.report.Judged {
 		if j.Property == property {
 			return j
@@ -127,7 +127,7 @@ func (e *explored) judged(property string) explore.Judged {
 
 // untested says of which properties an exhausted search shows nothing, or not all, with the
 // reasons.
-func (e *explored) untested() (out []string) {
+func (e *result) untested() (out []string) {
 	if e.report.Outcome != explore.Exhausted || e.options.Goal != nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (r *reasons) text() string {
 }
 
 // foundVerdict says what was found.
-func (e *explored) foundVerdict() []string {
+func (e *result) foundVerdict() []string {
 	f := e.found[0]
 	var out []string
 	switch {
@@ -219,7 +219,7 @@ func (e *explored) foundVerdict() []string {
 }
 
 // others counts what was found beside the first.
-func (e *explored) others() string {
+func (e *result) others() string {
 	const kept = 100
 	counts := make(map[string]uint64)
 	for _, f := range e.report.Findings[1:] {

@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 	"parley/trace"
 )
 
-// explored is a search that has been made.
-type explored struct {
-	*exploring
+// result is a search that has been made.
+type result struct {
+	*search
 	*console.App
 	report      explore.Report
 	split       *explore.SplitReport // of --step split
@@ -26,7 +26,7 @@ type explored struct {
 }
 
 // status is the exit status.
-func (e *explored) status() int {
+func (e *result) status() int {
 	switch e.report.Outcome {
 	case explore.Exhausted:
 		return console.Fine
@@ -40,10 +40,10 @@ func (e *explored) status() int {
 
 // told tells whether there is a story of what was found. There is none if the search was
 // interrupted before it was put together.
-func (e *explored) told() bool { return len(e.found) > 0 && e.found[0].log != nil }
+func (e *result) told() bool { return len(e.found) > 0 && e.found[0].log != nil }
 
 // tell makes stories of the runs that were found.
-func (e *explored) tell(ctx context.Context) error {
+func (e *result) tell(ctx context.Context) error {
 	for i := range e.report.Findings {
 		if f := &e.report.Findings[i]; ctx.Err() != nil || len(f.Run.Steps) == 0 {
 			e.found = append(e.found, &foundRun{finding: f, why: f.Why})
@@ -59,7 +59,7 @@ func (e *explored) tell(ctx context.Context) error {
 }
 
 // write writes the trace and the picture of the run that was found, where they are wanted.
-func (e *explored) write() error {
+func (e *result) write() error {
 	if !e.told() {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (e *explored) write() error {
 }
 
 // print writes the outcome for people.
-func (e *explored) print(w io.Writer) error {
+func (e *result) print(w io.Writer) error {
 	width := e.Width(e.flags.width)
 	var parts []string
 	add := func(lines ...string) {
@@ -117,7 +117,7 @@ func (e *explored) print(w io.Writer) error {
 }
 
 // counted says what the search came across.
-func (e *explored) counted() []string {
+func (e *result) counted() []string {
 	if e.split != nil {
 		return e.countedSplit()
 	}
@@ -138,7 +138,7 @@ func (e *explored) counted() []string {
 }
 
 // countedSplit says what such a search came across.
-func (e *explored) countedSplit() []string {
+func (e *result) countedSplit() []string {
 	r := e.split
 	who := draw.Count(r.Runs, "adversary", "adversaries")
 	if e.options.All {
@@ -152,7 +152,7 @@ func (e *explored) countedSplit() []string {
 
 // unseen names the properties that are to hold sometimes, and did in no state: what holds
 // everywhere may do so because nothing happens. A search that ended early says nothing.
-func (e *explored) unseen() []string {
+func (e *result) unseen() []string {
 	if e.options.Goal != nil || e.report.Outcome == explore.Found && !e.options.All {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (e *explored) unseen() []string {
 }
 
 // sure says how well the states were told apart, and at what cost where that shows.
-func (e *explored) sure() string {
+func (e *result) sure() string {
 	r := &e.report
 	text := fmt.Sprintf("to be expected: %.1g states overlooked, for sharing a fingerprint with another", r.Overlooked)
 	const telling = 500_000 // states: of fewer most of the memory is empty
@@ -182,7 +182,7 @@ func (e *explored) sure() string {
 }
 
 // never says what machines were never given, of what there is in the model.
-func (e *explored) never() string {
+func (e *result) never() string {
 	var parts []string
 	for _, c := range e.report.Clauses {
 		m := e.options.Model
@@ -203,7 +203,7 @@ func (e *explored) never() string {
 }
 
 // heading says what run is told.
-func (e *explored) heading() string {
+func (e *result) heading() string {
 	text := "A run"
 	if e.options.Order == explore.BreadthFirst && e.split == nil {
 		text = "The shortest run"
@@ -226,7 +226,7 @@ func (e *explored) heading() string {
 }
 
 // limit is the budget that ended the search, if one did.
-func (e *explored) limit() string {
+func (e *result) limit() string {
 	if e.report.Outcome == explore.Found && !e.options.All {
 		return ""
 	}
@@ -234,7 +234,7 @@ func (e *explored) limit() string {
 }
 
 // printJSON prints the outcome as one object.
-func (e *explored) printJSON() error {
+func (e *result) printJSON() error {
 	type clause struct {
 		Name string `json:"name"`
 		Runs uint64 `json:"runs"`

@@ -1,4 +1,4 @@
-package cli
+package explore
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ type foundRun struct {
 }
 
 // retold is a run that was found, as a run that was simulated.
-func (s *exploring) retold(finding *explore.Finding) (*foundRun, error) {
+func (s *search) retold(finding *explore.Finding) (*foundRun, error) {
 	r, err := s.asRun(&finding.Run)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *exploring) retold(finding *explore.Finding) (*foundRun, error) {
 
 // asRun says with the flags of "parley run" who lies, what is asked and what befalls the
 // processes of a run.
-func (s *exploring) asRun(found *explore.Run) (show.Run, error) {
+func (s *search) asRun(found *explore.Run) (show.Run, error) {
 	root := s.options.Roots[found.Root]
 	p := s.flags.listed
 	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
@@ -130,7 +130,7 @@ func befallen(found *explore.Run) (plan run.Plan) {
 }
 
 // facts are what no event of a run that was found tells.
-func (s *exploring) facts(f *explore.Finding) trace.Facts {
+func (s *search) facts(f *explore.Finding) trace.Facts {
 	timed := s.protocol.Timing == parley.Synchronous || s.options.Model.InTime
 	return trace.Facts{
 		Over: f.Over, Network: f.Assumptions.Network, Processes: f.Assumptions.Processes,
@@ -139,7 +139,7 @@ func (s *exploring) facts(f *explore.Finding) trace.Facts {
 }
 
 // picture draws a run that was found.
-func (s *exploring) picture(f *foundRun) ([]byte, error) {
+func (s *search) picture(f *foundRun) ([]byte, error) {
 	p := s.protocol
 	const width = 100
 	if p.Timing == parley.Synchronous {

@@ -1,0 +1,41 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"parley/catalog"
+)
+
+// Every search with default flags can be made smaller in three ways, and none of them is a
+// flag that the command refuses.
+func TestExploreCanBeSmaller(t *testing.T) {
+	for _, p := range catalog.All() {
+		for _, step := range []string{"message", "round", "split"} {
+			f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+			if err := f.fs.Set("step", step); err != nil {
+				t.Fatal(err)
+			}
+			s, err := f.setup()
+			if err != nil {
+				continue // it is not explored, or not that way
+			}
+			ways := s.ways()
+			want := 3
+			if step == "split" && len(s.begins.liars[0]) == 0 {
+				want = 1 // there is one run for each way to begin
+			}
+			if len(ways) < want {
+				t.Errorf("%s --step %s: %d ways, want %d: %v", p.Name, step, len(ways), want, ways)
+			}
+			for _, way := range ways {
+				flag, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(way, "--"), "-"), " ")
+				if flag = strings.TrimSuffix(flag, ","); f.fs.Lookup(flag) == nil {
+					t.Errorf("%s --step %s: %s: there is no such flag", p.Name, step, way)
+				}
+			}
+		}
+	}
+}
