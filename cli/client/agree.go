@@ -34,7 +34,7 @@ var rules = map[string]parleyv1.Rule{
 	"minimum": parleyv1.Rule_RULE_MINIMUM, "maximum": parleyv1.Rule_RULE_MAXIMUM,
 }
 
-// agreeFlags are those of "parley agree".
+// agreeFlags are the flags of "parley agree".
 type agreeFlags struct {
 	Flags
 	algorithm, name, rule, otherwise string
@@ -165,42 +165,29 @@ func printAccount(w io.Writer, a *parleyv1.Account) {
 
 // propose has the nodes agree on the vector of what is handed in at some.
 func propose(ctx context.Context, a *console.App, f *agreeFlags, args []string) error {
-	nodes, err := f.Open()
-	if err != nil {
-		return err
+	var values map[string]string
+	named := func(nodes []Node) (asked []Node, err error) {
+		values, err = assigned(args, nodes)
+		return slices.DeleteFunc(nodes, func(n Node) bool { _, has := values[n.Name]; return !has }), err
 	}
-	defer HangUp(nodes)
-	values, err := assigned(args, nodes)
-	if err != nil {
-		return err
-	}
-	var asked []Node
-	for _, n := range nodes {
-		if _, has := values[n.Name]; has {
-			asked = append(asked, n)
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
-	defer cancel()
-	answers, otherwise := make([]decided, len(asked)), f.otherwise
+	otherwise := f.otherwise
 	if f.numeric() {
 		otherwise = cmp.Or(otherwise, "0")
 	}
-	errs := All(ctx, asked, func(ctx context.Context, i int, n Node) error {
+	asked, answers, errs, err := AskAll(ctx, &f.Flags, named, func(ctx context.Context, n Node) (decided, error) {
 		p := &parleyv1.ProposeRequest{
 			Name: f.name, Value: []byte(values[n.Name]), Algorithm: algorithms[f.algorithm], M: f.m,
 		}
 		if f.rule != "" {
-			r, err := n.Agree.Consensus(ctx, &parleyv1.ConsensusRequest{
+			return n.Agree.Consensus(ctx, &parleyv1.ConsensusRequest{
 				Proposal: p, Rule: rules[f.rule], Otherwise: []byte(otherwise),
 			})
-			answers[i] = r
-			return err
 		}
-		r, err := n.Agree.Propose(ctx, p)
-		answers[i] = r
-		return err
+		return n.Agree.Propose(ctx, p)
 	})
+	if err != nil {
+		return err
+	}
 	none := false
 	for i, n := range asked {
 		if errs[i] != nil {

@@ -100,8 +100,8 @@ func (c *Flags) Open() ([]Node, error) {
 	return nodes, nil
 }
 
-// dial is how long connecting to one of some nodes may take, so that one that stands still
-// leaves time for the others.
+// dial limits the time in which a connection to one of the nodes must stand, so that a node that does not
+// respond leaves time for the others.
 func (c *Flags) dial(nodes int) time.Duration {
 	return max(min(2*time.Second, c.Timeout/time.Duration(nodes)), 200*time.Millisecond)
 }
@@ -174,20 +174,37 @@ func (c *Flags) First(ctx context.Context, reads bool, call func(context.Context
 	return failedCall{errors.Join(errs...)}
 }
 
-// All calls all nodes at once, and returns their errors by node.
-func All(ctx context.Context, nodes []Node, call func(context.Context, int, Node) error) []error {
-	errs := make([]error, len(nodes))
+// AskAll asks those nodes that choose returns the same at once, and returns what each of them answers and
+// what went wrong there. The last error is of the flags, or of choose, and then nobody was asked.
+func AskAll[T any](ctx context.Context, f *Flags, choose func([]Node) ([]Node, error),
+	ask func(context.Context, Node) (T, error),
+) (nodes []Node, answers []T, errs []error, err error) {
+	all, err := f.Open()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer HangUp(all)
+	if nodes, err = choose(slices.Clone(all)); err != nil {
+		return nil, nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	defer cancel()
+	answers, errs = make([]T, len(nodes)), make([]error, len(nodes))
 	var calls sync.WaitGroup
 	for i, n := range nodes {
 		calls.Go(func() {
-			if err := call(ctx, i, n); err != nil {
+			var err error
+			if answers[i], err = ask(ctx, n); err != nil {
 				errs[i] = Said(n, err)
 			}
 		})
 	}
 	calls.Wait()
-	return errs
+	return nodes, answers, errs, nil
 }
+
+// everyNode chooses all nodes.
+func everyNode(nodes []Node) ([]Node, error) { return nodes, nil }
 
 // Said is what a node answered in place of what it was asked for, in words.
 func Said(n Node, err error) error { return inWords(n, err, client.Unknown(err)) }

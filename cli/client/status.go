@@ -32,7 +32,7 @@ func Status(a *console.App) *cobra.Command {
 		Example: "  parley status --dir bank\n  parley status --at node2 --json --dir bank",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, answers, errs, err := askAll(cmd.Context(), &f, statusOf)
+			_, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, statusOf)
 			if err != nil {
 				return err
 			}
@@ -209,7 +209,7 @@ func Clock(a *console.App) *cobra.Command {
 		Example: "  parley clock --dir bank\n  parley clock --json --dir bank",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			nodes, answers, errs, err := askAll(cmd.Context(), &f, timeOf)
+			nodes, answers, errs, err := AskAll(cmd.Context(), &f, everyNode, timeOf)
 			if err != nil {
 				return err
 			}
@@ -312,23 +312,6 @@ func timeOf(ctx context.Context, n Node) (*parleyv1.NowResponse, error) {
 		err = errors.New("the clock is not in step with the others'")
 	}
 	return r, err
-}
-
-// askAll asks all nodes the same at once, and returns what each answers and what went wrong.
-func askAll[T any](ctx context.Context, f *Flags, ask func(context.Context, Node) (T, error),
-) (nodes []Node, answers []T, errs []error, err error) {
-	if nodes, err = f.Open(); err != nil {
-		return nil, nil, nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
-	defer cancel()
-	defer HangUp(nodes)
-	answers = make([]T, len(nodes))
-	errs = All(ctx, nodes, func(ctx context.Context, i int, n Node) (err error) {
-		answers[i], err = ask(ctx, n)
-		return err
-	})
-	return nodes, answers, errs, nil
 }
 
 // errPartly marks the errors of calls to several nodes of which some answered well.

@@ -72,18 +72,12 @@ func askOthers(a *console.App,
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := f.Open()
-			if err != nil {
-				return err
+			others := func(nodes []client.Node) ([]client.Node, error) {
+				return slices.DeleteFunc(nodes, func(n client.Node) bool { return n.Name == args[0] }), nil
 			}
-			defer client.HangUp(nodes)
-			others := slices.DeleteFunc(slices.Clone(nodes), func(n client.Node) bool { return n.Name == args[0] })
-			ctx, cancel := context.WithTimeout(cmd.Context(), f.Timeout)
-			defer cancel()
-			errs := client.All(ctx, others, func(ctx context.Context, _ int, n client.Node) error {
-				return call(ctx, n, args[0])
-			})
-			for i, n := range others {
+			nodes, _, errs, err := client.AskAll(cmd.Context(), &f, others,
+				func(ctx context.Context, n client.Node) (any, error) { return nil, call(ctx, n, args[0]) })
+			for i, n := range nodes {
 				switch {
 				case errs[i] != nil:
 				case f.AsJSON:
