@@ -19,8 +19,17 @@ type search struct {
 	bare     bool
 	options  explore.Options
 	names    console.Names
-	goal     explore.Goal // of --goal, --always or --eventually
+	aim      string       // the flag that says what is searched for, in place of promises: one of aims
+	goal     explore.Goal // that it says
 	begins   beginnings
+}
+
+// aims are the flags that say what is searched for, and the words before that: while it is sought, where it
+// was found or broke, and where no run shows that.
+var aims = map[string]struct{ sought, broken, holds string }{
+	"goal":       {"a state is searched in which ", "", "no run comes to a state in which "},
+	"always":     {"a state is searched in which this is not so: ", "always: ", "holds: in every state "},
+	"eventually": {"an end is searched at which this is not so: ", "eventually: ", "holds: at the end of every run "},
 }
 
 // model says what is explored, in words.
@@ -162,13 +171,8 @@ func (s *search) way() string {
 
 // searchedFor says what is searched for.
 func (s *search) searchedFor() string {
-	switch f := s.flags; {
-	case f.goal != "":
-		return "a state is searched in which " + s.goal.Says
-	case f.always != "":
-		return "a state is searched in which this is not so: " + s.goal.Says
-	case f.eventually != "":
-		return "an end is searched at which this is not so: " + s.goal.Says
+	if s.aim != "" {
+		return aims[s.aim].sought + s.goal.Says
 	}
 	text := "a broken promise is searched for"
 	if s.options.Beyond {
@@ -195,12 +199,8 @@ func (s *search) broken(f *explore.Finding) string {
 	switch {
 	case f.Property == explore.NoPanic:
 		return "a panic"
-	case f.Property == "" && s.flags.goal != "":
-		return s.goal.Says
-	case f.Property == "" && s.flags.always != "":
-		return "always: " + s.goal.Says
 	case f.Property == "":
-		return "eventually: " + s.goal.Says
+		return aims[s.aim].broken + s.goal.Says
 	}
 	return f.Property
 }

@@ -231,7 +231,7 @@ func (f *flags) aims(s *search) error {
 		if err != nil {
 			return &parley.FlagError{Flag: flag, Err: err}
 		}
-		s.goal = g
+		s.aim, s.goal = flag, g
 		s.options.Looks = g.Looks
 		s.options.Goal = map[string]func(*explore.View) bool{
 			"goal": g.Holds, "always": func(v *explore.View) bool { return !g.Holds(v) },

@@ -66,13 +66,8 @@ func (e *result) smallerAt(limit string) []string {
 
 // holds says what is so if nothing was found anywhere.
 func (e *result) holds() string {
-	switch f := e.flags; {
-	case f.goal != "":
-		return "no run comes to a state in which " + e.goal.Says
-	case f.always != "":
-		return "holds: in every state " + e.goal.Says
-	case f.eventually != "":
-		return "holds: at the end of every run " + e.goal.Says
+	if e.aim != "" {
+		return aims[e.aim].holds + e.goal.Says
 	}
 	first := "no promise breaks"
 	if e.options.Beyond {
@@ -191,7 +186,7 @@ func (e *result) foundVerdict() []string {
 	f := e.found[0]
 	var out []string
 	switch {
-	case f.finding.Property == "" && e.flags.goal != "":
+	case f.finding.Property == "" && e.aim == "goal":
 		out = append(out, "found: "+e.goal.Says)
 	case f.finding.Property == "":
 		out = append(out, "violated: "+e.broken(f.finding))
