@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +40,7 @@ func benchFailover(a *console.App) *cobra.Command {
 			if err := s.Check(); err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
 			defer child.LockThread()()
 			r, err := failover.Run(ctx, s, startFailing, func(node string, first time.Duration) {
@@ -84,7 +83,7 @@ func failoverNode(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "failover-node", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			signal.Ignore(os.Interrupt) // Ctrl-C goes to who started it as well, who ends it
+			signal.Ignore(os.Interrupt) // the process that started this one gets Ctrl-C as well, and ends it
 			return failover.Serve(nil, os.Stdin, a.Out)
 		},
 	}

@@ -40,7 +40,7 @@ func benchOrder(a *console.App) *cobra.Command {
 			"  parley bench order --phases open,openm --rate 20000 --dur 200ms",
 		Args: cobra.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
-			if err := orderSpec(a, &s, level, secured); err != nil {
+			if err := orderSpec(&s, level, secured); err != nil {
 				return err
 			}
 			stop := a.Busy()
@@ -76,7 +76,7 @@ func benchOrder(a *console.App) *cobra.Command {
 }
 
 // orderSpec completes what is to be measured, and checks it.
-func orderSpec(a *console.App, s *order.Spec, level, secured string) (err error) {
+func orderSpec(s *order.Spec, level, secured string) (err error) {
 	if secured != "on" {
 		return parley.FlagErrorf("tls", "%q: allowed is on", secured)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -50,9 +49,7 @@ func boundsCommand(a *console.App) *cobra.Command {
 			}
 			all := limitsOf(a, n, m)
 			if asJSON {
-				enc := json.NewEncoder(a.Out)
-				enc.SetIndent("", "  ")
-				return enc.Encode(all)
+				return a.PrintEscaped(all)
 			}
 			return printBounds(a, n, m, all)
 		},

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +36,7 @@ func conformCommand(a *console.App) *cobra.Command {
 			for _, f := range files {
 				r, err := conform.File(f)
 				if err != nil {
-					fmt.Fprintf(a.Err, "parley: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+					fmt.Fprintf(a.Err, "parley: %s\n", console.Plain(err))
 					status = console.Usage
 					continue
 				}
@@ -47,14 +46,9 @@ func conformCommand(a *console.App) *cobra.Command {
 				}
 			}
 			if asJSON {
-				err = a.PrintEscaped(all)
-			} else {
-				err = printConform(a, all)
+				return console.End(status, a.PrintEscaped(all))
 			}
-			if err == nil && status != console.Fine {
-				return console.ExitError(status)
-			}
-			return err
+			return console.End(status, printConform(a, all))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")

@@ -104,18 +104,12 @@ func showFiles(a *console.App, f flags, files []string) error {
 		all = append(all, found...)
 	}
 	if f.asJSON {
-		if err := a.PrintJSON(all); err != nil {
-			return err
-		}
-	} else {
-		for _, d := range all {
-			printDescription(a, d)
-		}
+		return console.End(status, a.PrintJSON(all))
 	}
-	if status != console.Fine {
-		return console.ExitError(status)
+	for _, d := range all {
+		printDescription(a, d)
 	}
-	return nil
+	return console.End(status, nil)
 }
 
 // printDescription prints a line for what it is, and one for each thing to be known.

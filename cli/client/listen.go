@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
@@ -38,7 +35,7 @@ func Listen(a *console.App) *cobra.Command {
 			if count < 0 || count == 0 && cmd.Flags().Changed("count") {
 				return parley.FlagErrorf("count", "%d: a number above 0 was expected", count)
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
 			l := listening{a: a, f: &f, group: args[0], begin: from, from: from, left: count, counts: count > 0}
 			return Report(a, l.run(ctx))

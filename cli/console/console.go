@@ -44,6 +44,16 @@ func (a *App) terminal() (*os.File, bool) {
 // Busy says every two seconds that work goes on, if there is a terminal to say
 // it on, until the returned function is called.
 func (a *App) Busy() (stop func()) {
+	seconds := 0
+	return a.Progress(2*time.Second, func() string {
+		seconds += 2
+		return fmt.Sprintf("running, %d s", seconds)
+	})
+}
+
+// Progress writes a line again and again over the one before, if there is a terminal to write it on, until
+// the returned function is called.
+func (a *App) Progress(every time.Duration, line func() string) (stop func()) {
 	f, ok := a.Err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return func() {}
@@ -51,15 +61,15 @@ func (a *App) Busy() (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for seconds := 2; ; seconds += 2 {
+		clear := ""
+		for {
 			select {
 			case <-done:
-				if seconds > 2 {
-					fmt.Fprint(f, "\r\x1b[K")
-				}
+				fmt.Fprint(f, clear)
 				return
-			case <-time.After(2 * time.Second):
-				fmt.Fprintf(f, "\rrunning, %d s", seconds)
+			case <-time.After(every):
+				clear = "\r\x1b[K"
+				fmt.Fprint(f, clear+line())
 			}
 		}
 	}()

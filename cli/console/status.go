@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 )
 
 // The exit statuses of all commands.
@@ -44,6 +45,14 @@ type ExitError int
 
 func (s ExitError) Error() string { return fmt.Sprintf("status %d", int(s)) }
 
+// End ends a command with an error, or with a status if there is none.
+func End(status int, err error) error {
+	if err == nil && status != Fine {
+		return ExitError(status)
+	}
+	return err
+}
+
 // EndedError is an error that ends a command with another status than that of bad input.
 type EndedError struct {
 	Status int
@@ -56,10 +65,14 @@ func (e *EndedError) Unwrap() error { return e.error }
 // EndWith makes an error that ends a command with a status.
 func EndWith(status int, err error) error { return &EndedError{status, err} }
 
-// Interruptible returns a context that ends with the first of the signals. The second one ends
-// the process at once.
-func Interruptible(ctx context.Context, signals ...os.Signal) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, signals...)
+// UntilSignal returns a context that ends with Ctrl-C or SIGTERM. Call stop to free what it holds.
+func UntilSignal(ctx context.Context) (until context.Context, stop context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+// Interruptible is UntilSignal with a second signal that ends the process at once.
+func Interruptible(ctx context.Context) (until context.Context, stop context.CancelFunc) {
+	ctx, stop = UntilSignal(ctx)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }

@@ -9,9 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -75,7 +73,7 @@ const longRound = 400 * time.Millisecond
 
 // run starts the cluster, shows what there is to show, and ends it.
 func (d *demonstration) run(ctx context.Context) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
 	ctx, end := context.WithCancel(ctx)
 	defer end()

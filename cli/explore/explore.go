@@ -5,8 +5,6 @@ package explore
 import (
 	"context"
 	"fmt"
-	"os"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +82,7 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	if why := s.endless(); why != "" {
 		fmt.Fprintf(a.Err, "%s; %s\n", why, s.smaller())
 	}
-	ctx, release := console.Interruptible(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, release := console.Interruptible(ctx)
 	defer release()
 	show, clear := searchProgress(a, f.width)
 	s.options.Progress, s.options.Memory, s.options.For = show, f.memory<<30, f.limit
@@ -111,14 +109,9 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 		return err
 	}
 	if f.json {
-		err = e.printJSON()
-	} else {
-		err = e.print(report)
+		return console.End(e.status(), e.printJSON())
 	}
-	if status := e.status(); err == nil && status != console.Fine {
-		return console.ExitError(status)
-	}
-	return err
+	return console.End(e.status(), e.print(report))
 }
 
 // split is "parley explore PROTOCOL --step split": a search by rounds of which the last one

@@ -84,10 +84,7 @@ func (e *pairing) finish(report io.Writer) error {
 	default:
 		_, err = io.WriteString(report, e.drawn.Text(e.protocol))
 	}
-	if err == nil && e.exit != console.Fine {
-		return console.ExitError(e.exit)
-	}
-	return err
+	return console.End(e.exit, err)
 }
 
 // head says what was explored.

@@ -211,7 +211,7 @@ func (e *result) heading() string {
 	switch {
 	case e.found[0].finding.Property == explore.NoPanic:
 		text += " in which a machine panics"
-	case e.flags.goal != "":
+	case e.aim == "goal":
 		text += " to such a state"
 	default:
 		text += " that breaks it"

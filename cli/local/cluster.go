@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -187,7 +185,7 @@ func run(ctx context.Context, a *console.App, dir string, p Plan, asJSON bool) e
 	if err := writeCurl(dir, nodes); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
 	ctx, end := context.WithCancel(ctx)
 	defer end()

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"slices"
 	"strings"
@@ -47,10 +46,8 @@ func Doctor(a *console.App) *cobra.Command {
 			if !round {
 				return parley.FlagErrorf("round", "there is nothing else to look at in this version: it was expected")
 			}
-			file, err := nodefile.Read(config)
+			file, err := readConfig(config)
 			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return parley.FlagErrorf("config", "%w: \"parley node --example\" prints one", err)
 			case err != nil:
 				return err
 			case length < time.Second || length > 24*time.Hour:
@@ -248,8 +245,8 @@ func advise(a *console.App, m cluster.Measurement, away map[string]error, asJSON
 	} else {
 		printAdvice(a, r)
 	}
-	if err == nil && (advice.Short || !reached) {
-		err = console.ExitError(console.Violated)
+	if advice.Short || !reached {
+		return console.End(console.Violated, err)
 	}
 	return err
 }

@@ -44,10 +44,8 @@ func Command(a *console.App) *cobra.Command {
 				_, err := io.WriteString(a.Out, nodefile.Example)
 				return err
 			}
-			file, err := nodefile.Read(config)
+			file, err := readConfig(config)
 			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return parley.FlagErrorf("config", "%w: \"parley node --example\" prints one", err)
 			case err != nil:
 				return err
 			case check && rejoin:
@@ -72,31 +70,33 @@ func Command(a *console.App) *cobra.Command {
 	return cmd
 }
 
+// readConfig reads the file that --config names.
+func readConfig(name string) (*nodefile.File, error) {
+	file, err := nodefile.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = parley.FlagErrorf("config", "%w: \"parley node --example\" prints one", err)
+	}
+	return file, err
+}
+
 // checkFile prints what is found of what a configuration speaks of.
 func checkFile(ctx context.Context, a *console.App, file *nodefile.File, asJSON bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	found, bad := file.Check(ctx), false
+	found, status := file.Check(ctx), console.Fine
 	for _, f := range found {
-		bad = bad || f.Problem
-	}
-	if asJSON {
-		if err := a.PrintJSON(found); err != nil {
-			return err
+		verdict := "ok"
+		if f.Problem {
+			verdict, status = "bad", console.Violated
 		}
-	} else {
-		for _, f := range found {
-			verdict := "ok"
-			if f.Problem {
-				verdict = "bad"
-			}
+		if !asJSON {
 			fmt.Fprintf(a.Out, "%-3s  %-12s  %s\n", verdict, f.Key, f.Text)
 		}
 	}
-	if bad {
-		return console.ExitError(console.Violated)
+	if asJSON {
+		return console.End(status, a.PrintJSON(found))
 	}
-	return nil
+	return console.End(status, nil)
 }
 
 // broken is why a node can not go on.

@@ -95,13 +95,7 @@ func verify(a *console.App, dir string, asJSON bool) error {
 	if t := r.Tail; t != nil {
 		v.Tail = &tail{t.File, t.Offset, t.Torn}
 	}
-	if err := printVerification(a, v, err, asJSON); err != nil {
-		return err
-	}
-	if found != nil {
-		return console.ExitError(console.Violated)
-	}
-	return nil
+	return printVerification(a, v, err, asJSON)
 }
 
 // verifyNothing is verify of a folder without records. It was a node's if it has the mark of one.
@@ -116,19 +110,21 @@ func verifyNothing(a *console.App, dir string, asJSON bool) error {
 	}
 	found := &store.Damage{File: filepath.Join(dir, "records"), Offset: -1, What: "all records are missing"}
 	v := verification{Folder: dir, Damage: &damage{found.File, found.Offset, found.What}}
-	if err := printVerification(a, v, found, asJSON); err != nil {
-		return err
-	}
-	return console.ExitError(console.Violated)
+	return printVerification(a, v, found, asJSON)
 }
 
+// printVerification prints what was found, and ends the command.
 func printVerification(a *console.App, v verification, damage error, asJSON bool) error {
-	if asJSON {
-		return a.PrintJSON(v)
-	}
+	status := console.Fine
 	if damage != nil {
+		status = console.Violated
+	}
+	switch {
+	case asJSON:
+		return console.End(status, a.PrintJSON(v))
+	case damage != nil:
 		fmt.Fprintln(a.Out, "DAMAGED:", damage)
-		return nil
+		return console.End(status, nil)
 	}
 	fmt.Fprintf(a.Out, "whole: up to record %d of store %s, of %d machines, %d bytes\n",
 		v.Position, v.Store, v.Machines, v.Bytes)

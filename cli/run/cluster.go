@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -178,7 +176,8 @@ func (s setup) lab(dir string) *lab.Run {
 	r := &lab.Run{
 		Header: s.Header(trace.Facts{}), Dir: dir, Tick: tick, Early: s.Protocol.Timing == parley.Synchronous,
 		Asked: make(map[parley.ID][]lab.Request), Until: opt.Until, Limit: limit,
-		Delay: cmp.Or(opt.Promised.Delay, s.Protocol.Relies.Delay, opt.Delay.Most, 900), Start: startMember,
+		Delay: cmp.Or(opt.Promised.Delay, s.Protocol.Relies.Delay, opt.Delay.Most, 900),
+		Start: func(ctx context.Context, id parley.ID) (*lab.Child, error) { return child.Start(ctx, id, "member") },
 	}
 	late := func(t parley.Tick) { r.Limit = max(r.Limit, limit+time.Duration(t)*tick) }
 	s.asks(r, opt, late)
@@ -215,7 +214,7 @@ func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 		return nil, trace.Facts{}, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
 	defer child.LockThread()()
 	h, log, err := s.lab(dir).Do(ctx)
@@ -231,23 +230,15 @@ func (s setup) processes(ctx context.Context) (*trace.Log, trace.Facts, error) {
 	return log, h.Facts, nil
 }
 
-// startMember starts a process of a run.
-func startMember(ctx context.Context, id parley.ID) (*lab.Child, error) {
-	return child.Start(ctx, id, "member")
-}
-
 // Member is "parley member", which is not for people: a process of a run.
 func Member(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "member", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(_ *cobra.Command, _ []string) error { return serveMember(a, os.Stdin, a.Out) },
+		RunE: func(_ *cobra.Command, _ []string) error {
+			signal.Ignore(os.Interrupt) // the process that started this one gets Ctrl-C as well, and ends it
+			return lab.Serve(os.Stdin, a.Out, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
+		},
 	}
-}
-
-// serveMember is a process of a run.
-func serveMember(a *console.App, in io.Reader, out io.Writer) error {
-	signal.Ignore(os.Interrupt) // Ctrl-C goes to who started it as well, who ends it
-	return lab.Serve(in, out, func(of lab.Spec) (parley.Machine, error) { return machineOf(a, of) })
 }
 
 // machineOf makes the machine of a process, which lies if it is to.

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -143,7 +141,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	if err != nil {
 		return file.about(err)
 	}
-	ctx, release := console.Interruptible(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, release := console.Interruptible(ctx)
 	defer release()
 	s := &sweeping{
 		App: a, ctx: ctx, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last,
@@ -162,10 +160,10 @@ func (s *sweeping) finish() (err error) {
 		err = s.print(s.Out)
 	}
 	switch {
-	case err == nil && len(s.found) > 0:
-		return console.ExitError(console.Violated)
-	case err == nil && s.ctx.Err() != nil:
-		return console.ExitError(console.Interrupted)
+	case len(s.found) > 0:
+		return console.End(console.Violated, err)
+	case s.ctx.Err() != nil:
+		return console.End(console.Interrupted, err)
 	}
 	return err
 }

@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/term"
 
 	"parley/cli/console"
 	"parley/internal/draw"
@@ -47,7 +44,7 @@ type sweeping struct {
 // run makes all runs, and the first failure as small as it gets.
 func (s *sweeping) run() (err error) {
 	began := time.Now()
-	stop := s.progress(began)
+	stop := s.Progress(500*time.Millisecond, func() string { return s.progress(began) })
 	open := s.base.Spec
 	open.Plan = s.base.open
 	seeds := func(yield func(uint64) bool) {
@@ -100,33 +97,11 @@ func (s *sweeping) drawnArgs(of run.Spec) []string {
 	return append(args, "--seed="+strconv.FormatUint(of.Seed, 10))
 }
 
-// progress says twice a second how far the sweep is, if there is a terminal.
-func (s *sweeping) progress(began time.Time) (stop func()) {
-	f, ok := s.Err.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return func() {}
-	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	total := s.last - s.first + 1
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-done:
-				fmt.Fprint(f, "\r\x1b[K")
-				return
-			case <-time.After(500 * time.Millisecond):
-				n := s.made.Load()
-				const cells = 30
-				filled := int(n * cells / total)
-				fmt.Fprintf(f, "\r\x1b[K[%s%s] %s of %s seeds, %.0f a second", strings.Repeat("=", filled),
-					strings.Repeat(" ", cells-filled), draw.Number(n), draw.Number(total),
-					float64(n)/time.Since(began).Seconds())
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
+// progress says how far the sweep is.
+func (s *sweeping) progress(began time.Time) string {
+	const cells = 30
+	n, total := s.made.Load(), s.last-s.first+1
+	filled := int(n * cells / total)
+	return fmt.Sprintf("[%s%s] %s of %s seeds, %.0f a second", strings.Repeat("=", filled),
+		strings.Repeat(" ", cells-filled), draw.Number(n), draw.Number(total), float64(n)/time.Since(began).Seconds())
 }

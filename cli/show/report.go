@@ -209,8 +209,8 @@ func NewVerdict(v parley.Verdict) Verdict {
 
 // Finish turns a broken promise into the exit status.
 func (r *Report) Finish(err error) error {
-	if err == nil && r.violated {
-		return console.ExitError(console.Violated)
+	if r.violated {
+		return console.End(console.Violated, err)
 	}
 	return err
 }

@@ -63,10 +63,12 @@ func runAudit(a *console.App, args []string, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	bad := false
+	status := console.Fine
 	var list []auditJSON
 	for i := range found {
-		bad = bad || found[i].violated
+		if found[i].violated {
+			status = console.Violated
+		}
 		if list = append(list, found[i].json); !f.asJSON {
 			if i > 0 {
 				fmt.Fprintln(a.Out)
@@ -75,14 +77,9 @@ func runAudit(a *console.App, args []string, f auditFlags) error {
 		}
 	}
 	if f.asJSON {
-		if err := a.PrintJSON(list); err != nil {
-			return err
-		}
+		return console.End(status, a.PrintJSON(list))
 	}
-	if bad {
-		return console.ExitError(console.Violated)
-	}
-	return nil
+	return console.End(status, nil)
 }
 
 // audited is the verdict on one machine, as it is printed.
