@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/bench"
 	"parley/cli/cert"
 	"parley/cli/client"
 	"parley/cli/console"
@@ -52,7 +53,7 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 		return console.Usage
 	}
 	root := rootCommand(a)
-	root.SetArgs(run.Arguments(longFlags(args)))
+	root.SetArgs(run.Arguments(bench.LongFlags(args)))
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
@@ -96,7 +97,7 @@ func rootCommand(a *console.App) *cobra.Command {
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 100 |"))
 	root.AddCommand(demo.Command(a), run.Command(a), explore.Command(a), run.Sweep(a), listCommand(a),
-		boundsCommand(a), conformCommand(a), benchCommand(a), traces.Command(a), traces.Audit(a), cert.Command(a),
+		boundsCommand(a), conformCommand(a), bench.Command(a), traces.Command(a), traces.Audit(a), cert.Command(a),
 		node.Command(a), node.Doctor(a), local.Command(a), client.Agree(a), client.Cast(a), client.Listen(a),
 		client.Log(a), client.Clock(a), client.Commit(a), client.Status(a), run.Member(a))
 	return root

@@ -78,12 +78,13 @@ cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
-cli/show               free    : core adapters faulty trace hosts problems internal/draw cli/console
-cli/run                free    : core adapters faulty trace hosts problems tools cli/child cli/console cli/show
-cli/explore            free    : core adapters faulty trace hosts problems internal/draw internal/scenario cli/console cli/run cli/show
-cli/traces             free    : core adapters faulty trace hosts internal/draw cli/console cli/run cli/show
-cli/demo               free    : core adapters faulty trace hosts internal/draw cli/child cli/client cli/console cli/local cli/show cli/traces
-cli                    free    : core adapters faulty trace hosts problems parleytest tools cli/*
+cli/show               free    : core trace sim run agreement/problem internal/draw cli/console
+cli/run                free    : core faulty trace sim run broadcast/problem cluster/lab tools cli/child cli/console cli/show
+cli/explore            free    : core faulty trace sim explore run problems internal/draw internal/scenario cli/console cli/run cli/show
+cli/bench              free    : core cluster tools cli/child cli/console cli/run
+cli/traces             free    : core faulty lockstep trace run cluster cluster/audit internal/draw cli/console cli/run cli/show
+cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* internal/draw cli/*
+cli                    free    : core internal/conform internal/draw cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/*             free    : core adapters faulty trace protocols hosts
 internal/tidy          free    :

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"encoding/json"
@@ -18,8 +18,8 @@ import (
 	"parley/internal/bench/order"
 )
 
-// benchOrder is "parley bench order".
-func benchOrder(a *console.App) *cobra.Command {
+// orderCommand is "parley bench order".
+func orderCommand(a *console.App) *cobra.Command {
 	s := order.Spec{M: -1}
 	var level, secured string
 	var asJSON bool
@@ -166,14 +166,14 @@ func sameOrder(r *order.Rate) string {
 	return "one order everywhere"
 }
 
-// longFlags gives the flags of "parley bench order" their second dash: programs that
+// LongFlags gives the flags of "parley bench order" their second dash: programs that
 // compare systems write one.
-func longFlags(args []string) []string {
+func LongFlags(args []string) []string {
 	if len(args) < 2 || args[0] != "bench" || args[1] != "order" {
 		return args
 	}
 	args = slices.Clone(args)
-	flags := benchOrder(new(console.App)).Flags()
+	flags := orderCommand(new(console.App)).Flags()
 	for i, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
 		known := name == "help" || len(name) > 1 && flags.Lookup(name) != nil

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"parley/internal/bench/failover"
 )
 
-// benchFailover is "parley bench failover".
-func benchFailover(a *console.App) *cobra.Command {
+// failoverCommand is "parley bench failover".
+func failoverCommand(a *console.App) *cobra.Command {
 	var s failover.Spec
 	var how string
 	var asJSON bool

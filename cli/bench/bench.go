@@ -1,4 +1,5 @@
-package cli
+// Package bench is "parley bench", which times whole systems.
+package bench
 
 import (
 	"encoding/json"
@@ -14,8 +15,8 @@ import (
 	"parley/internal/draw"
 )
 
-// benchCommand is "parley bench".
-func benchCommand(a *console.App) *cobra.Command {
+// Command is "parley bench".
+func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Time whole systems: against liars, on a real network, and when a node fails",
@@ -27,7 +28,7 @@ func benchCommand(a *console.App) *cobra.Command {
 	for _, name := range []string{"eig", "om", "sm", "phaseking"} {
 		cmd.AddCommand(benchOne(a, name))
 	}
-	cmd.AddCommand(benchOrder(a), benchFailover(a), failoverNode(a))
+	cmd.AddCommand(orderCommand(a), failoverCommand(a), failoverNode(a))
 	return cmd
 }
 
