@@ -7,7 +7,6 @@ import (
 
 	"parley"
 	"parley/cluster/link"
-	transactions "parley/commit/service"
 	"parley/mux"
 	"parley/replica/service"
 )
@@ -250,12 +249,8 @@ func (s *commits) status() *CommitStatus {
 	s.mu.Lock()
 	out.Committed, out.Aborted = s.committed, s.aborted
 	s.mu.Unlock()
-	if s.order != nil {
-		s.order.status(out)
-		return out
-	}
 	s.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		for t := range machine.(*transactions.Machine).Live() {
+		for t := range machine.(decider).Live() {
 			o := s.n.outcome(t)
 			if t.Coordinator == s.n.self {
 				out.Open++

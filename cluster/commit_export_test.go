@@ -39,12 +39,10 @@ func IsAsked(n *Node, tx string) (asked bool) {
 }
 
 // VotesOrdered is how many have said yes to a transaction in the order, as a node knows.
-func VotesOrdered(n *Node, tx string) int {
-	o := n.commits.order
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if t := o.open[tx]; t != nil {
-		return t.yes.Len()
-	}
-	return 0
+func VotesOrdered(n *Node, tx string) (yes int) {
+	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
+		t, _ := machine.(decider).Find(tx)
+		yes = t.Yes.Len()
+	})
+	return yes
 }

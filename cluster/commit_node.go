@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"parley"
 	"parley/cluster/host"
 	"parley/cluster/link"
+	"parley/commit/ordered"
 	commit "parley/commit/problem"
 	"parley/commit/service"
 )
@@ -46,8 +48,9 @@ func (c CommitConfig) withDefaults() CommitConfig {
 type commits struct {
 	n       *Node
 	c       CommitConfig
-	process *host.Process // with two phases and with majorities
-	order   *ordered      // in spite of liars
+	process *host.Process
+	ready   chan struct{} // closed when process is there
+	order   *order        // what the process stands on, in spite of liars
 	room    chan struct{} // held by each transaction of this node's that is not decided
 	works   *works
 
@@ -81,7 +84,7 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 	}
 	c := n.c.Commit.withDefaults()
 	s := &commits{
-		n: n, c: c, room: make(chan struct{}, c.Open), calls: make(map[string]*txCall),
+		n: n, c: c, ready: make(chan struct{}), room: make(chan struct{}, c.Open), calls: make(map[string]*txCall),
 		works: newWorks(n.c.Participant, c.Prepares, c.Votes),
 	}
 	log := n.c.Log.With("machine", "commit")
@@ -89,13 +92,8 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 		r.Begin(log)
 	}
 	s.works.failed = func(tx string, err error) { log.Error("a participant fails", "tx", tx, "why", err) }
-	if c.Protocol == Agreed {
-		return s, n.newOrdered(s)
-	}
-	ready := make(chan struct{}) // s.process is there
 	ask := func(m parley.Msg) {
-		<-ready
-		if err := s.process.Request(m); err != nil && !errors.Is(err, host.ErrStopped) {
+		if err := s.machine().Request(m); err != nil && !errors.Is(err, host.ErrStopped) {
 			log.Warn("a transaction goes on without its participant", "why", err)
 		}
 	}
@@ -107,19 +105,42 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 		ask(m)
 	}
 	s.works.applied = func(path parley.Path) { ask(parley.Msg{Kind: service.Applied, Value: uint64(path)}) }
-	p := service.New(service.Config{
-		N: len(n.c.Members), Majority: c.Protocol == Majority, Delta: parley.Tick(c.Delay), Votes: parley.Tick(c.Votes),
-		Open: c.Open, Remember: c.Remember, Compact: compactEvery, Forgot: forgot, First: first,
-	})
+	defer close(s.ready)
+	o := host.Options{Channel: commitChannel, Name: "commit", Upper: s, Class: link.Bulk}
 	var err error
-	s.process, err = n.host.Open(host.Options{
-		Channel: commitChannel, Name: "commit", Machine: p.New(n.self), Upper: s, Class: link.Bulk,
-	})
-	close(ready)
-	if err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+	if c.Protocol == Agreed {
+		p := ordered.New(ordered.Config{
+			N: len(n.c.Members), M: n.c.M, Delta: parley.Tick(c.Delay), Votes: parley.Tick(c.Votes),
+			Open: c.Open, Remember: c.Remember, Compact: compactEvery,
+		})
+		o.Machine = p.New(n.self)
+		if s.order, err = n.newOrder(s); err != nil {
+			return nil, fmt.Errorf("cluster: transactions: %w", err)
+		}
+		o.Beneath = s.order.broadcast
+	} else {
+		p := service.New(service.Config{
+			N: len(n.c.Members), Majority: c.Protocol == Majority, Delta: parley.Tick(c.Delay), Votes: parley.Tick(c.Votes),
+			Open: c.Open, Remember: c.Remember, Compact: compactEvery, Forgot: forgot, First: first,
+		})
+		o.Machine = p.New(n.self)
+	}
+	if s.process, err = n.host.Open(o); err != nil {
+		return nil, fmt.Errorf("cluster: transactions: %w", err)
 	}
 	return s, nil
+}
+
+// machine is the machine of transactions, once it is there.
+func (s *commits) machine() *host.Process {
+	<-s.ready
+	return s.process
+}
+
+// decider is what a machine of transactions tells of them.
+type decider interface {
+	Find(name string) (service.Transaction, bool)
+	Live() iter.Seq[service.Transaction]
 }
 
 // close ends all that waits.
@@ -264,13 +285,16 @@ func (s *commits) begin(ctx context.Context, t service.Spec) (*txCall, error) {
 
 // start has the machine begin a transaction.
 func (s *commits) start(t service.Spec) error {
-	if s.order != nil {
-		return s.order.begin(t)
-	}
 	if s.c.Protocol == Majority {
 		t = s.witnessed(t)
 	}
-	if err := s.process.Request(parley.Msg{Kind: service.Commit, Body: t.Encode()}); err != nil {
+	b := t.Encode()
+	if s.order != nil {
+		if err := s.order.takes(len(b)); err != nil {
+			return err
+		}
+	}
+	if err := s.process.Request(parley.Msg{Kind: service.Commit, Body: b}); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	return nil
@@ -313,13 +337,15 @@ func (s *commits) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 	case service.Ended:
 		name, why := service.ReadEnded(m.Body)
 		committed := commit.Outcome(m.Seq) == commit.Commit
-		if m.Origin == 1 {
+		if m.Origin == service.Participant {
 			s.works.end(parley.Path(m.Value), name, committed)
 		}
-		s.count(committed)
+		if m.Origin != service.Repeated {
+			s.count(committed)
+		}
 		s.tell(name, committed, why)
 	case service.Refused:
-		err := fmt.Errorf("%w: too many transactions wait for members that are down", ErrRefused)
+		err := fmt.Errorf("%w: too many transactions of this node are under way", ErrRefused)
 		if m.Seq == service.NameTaken {
 			err = fmt.Errorf("%w: %q", ErrTaken, m.Body)
 		}
@@ -375,12 +401,9 @@ func (n *Node) namesOf(ids parley.Set) []string {
 // Outcome tells what this node knows of a transaction. A *BlockedError comes with the
 // outcome Pending of one that is blocked.
 func (n *Node) Outcome(tx string) (o Outcome, err error) {
-	if n.commits.order != nil {
-		return n.commits.order.look(tx)
-	}
 	o, err = Outcome{Tx: tx}, fmt.Errorf("%w: %q", ErrNoTransaction, tx)
 	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		if t, known := machine.(*service.Machine).Find(tx); known {
+		if t, known := machine.(decider).Find(tx); known {
 			o, err = n.outcome(t), nil
 		}
 	})

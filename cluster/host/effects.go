@@ -91,7 +91,9 @@ func (p *Process) perform(e *parley.Effect, now parley.Tick) {
 			p.o.Upper.Indicate(e.Path, e.Msg)
 		}
 	case parley.OpSetTimer:
-		p.arm(e, now)
+		// Its time counts from the step that asked for it, however long the disk took since.
+		p.timers.put(timerName{e.Path, e.Timer}, now+e.After)
+		p.wake()
 	case parley.OpStopTimer:
 		p.timers.remove(timerName{e.Path, e.Timer})
 	case parley.OpKeep:
@@ -100,6 +102,11 @@ func (p *Process) perform(e *parley.Effect, now parley.Tick) {
 		if e.Op == parley.OpAppend {
 			p.note(trace.Event{Op: trace.Append, Path: e.Path, Msg: e.Msg})
 		}
+	case parley.OpBroadcast:
+		if p.o.Beneath == nil {
+			panic("it broadcasts, and there is nothing beneath that serves")
+		}
+		p.o.Beneath(e.Msg)
 	default:
 		panic(fmt.Sprintf("it asks a layer beneath, and there is none that serves (effect %d)", e.Op))
 	}

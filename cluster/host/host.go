@@ -170,6 +170,10 @@ type Options struct {
 	Long bool
 	// Clock is that of the host unless it is given.
 	Clock Clock
+	// Beneath takes what the machine broadcasts, within the step, if it stands on an order that
+	// another machine of the node makes: it must not block, and not ask that one for anything.
+	// What is delivered there is given to Carried.
+	Beneath func(m parley.Msg)
 	// After is called, if it is set, after a step that delivered or indicated something,
 	// when the process can be asked again.
 	After func()

@@ -130,6 +130,15 @@ func (p *Process) Indicate(m parley.Msg) {
 	p.h.Flush()
 }
 
+// Carried gives the machine what the order beneath it delivers, within a step of that one.
+func (p *Process) Carried(from parley.ID, m parley.Msg) {
+	p.mu.Lock()
+	defer p.unlock()
+	p.step.Carried = true
+	p.receiveLocked(parley.Env{From: from}, m)
+	p.step.Carried = false
+}
+
 func (p *Process) receive(e parley.Env, m parley.Msg) {
 	p.mu.Lock()
 	p.receiveLocked(e, m)

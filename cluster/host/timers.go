@@ -84,13 +84,6 @@ func (t *timers) remove(name timerName) {
 	}
 }
 
-// arm sets a timer of the machine, and the alarm if it is the next. Its time counts from
-// the step that asked for it, however long the disk took since: deadlines stay where they are.
-func (p *Process) arm(e *parley.Effect, now parley.Tick) {
-	p.timers.put(timerName{e.Path, e.Timer}, now+e.After)
-	p.wake()
-}
-
 // wake sets the alarm to when the next timer is due, unless it goes off earlier already:
 // a timer that was set and taken back costs no alarm.
 func (p *Process) wake() {

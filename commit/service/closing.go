@@ -16,26 +16,27 @@ func (m *Machine) decided(s *parley.Step, t *transaction, outcome problem.Outcom
 		t.why = AbortReason{}
 	}
 	t.outcome, t.blocked = outcome, false
-	why, q := t.why, m.ended(t.path, t.spec.Name, outcome, t.why)
+	e, whom := t.finished(), Nobody
 	if _, has := t.spec.Part(m.self); has && !t.told {
-		q.Origin = 1
+		whom = Participant
 	}
+	q := e.Ended(whom)
 	if !m.holds(t) { // a request under the name is about another transaction
-		why.Claim = max(why.Claim, TakenPerhaps)
-		if q.Origin == 0 {
-			q.Body = why.encode("")
+		e.Why.Claim = max(e.Why.Claim, TakenPerhaps)
+		if whom == Nobody {
+			q.Body = e.Why.encode("")
 		}
 	}
-	m.history.Add(&Finished{t.path, t.spec.Name, t.spec.Digest, outcome, why})
+	m.history.Add(e)
 	s.Deliver(t.spec.Members[0], q)
 	s.At(t.path, 0, func() { s.StopTimer(voteTimer) })
-	if q.Origin == 0 {
+	if whom == Nobody {
 		m.applied(s, t)
 	}
 }
 
-func (m *Machine) ended(path parley.Path, name string, outcome problem.Outcome, why AbortReason) parley.Msg {
-	return parley.Msg{Kind: Ended, Value: uint64(path), Seq: uint64(outcome), Body: why.encode(name)}
+func (t *transaction) finished() *Finished {
+	return &Finished{t.path, t.spec.Name, t.spec.Digest, t.outcome, t.why}
 }
 
 func (m *Machine) tellBlocked(s *parley.Step, t *transaction) {

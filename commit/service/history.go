@@ -20,6 +20,13 @@ func (e AbortReason) encode(name string) []byte {
 	return append(b, e.Text...)
 }
 
+// Ended returns the delivery of the outcome.
+func (e *Finished) Ended(whom parley.ID) parley.Msg {
+	return parley.Msg{
+		Kind: Ended, Value: uint64(e.Path), Seq: uint64(e.Outcome), Origin: whom, Body: e.Why.encode(e.Name),
+	}
+}
+
 // ReadEnded reads the Body of an Ended: the name of the transaction, "" if a request under that
 // name is about another one, and why it was aborted.
 func ReadEnded(b []byte) (name string, why AbortReason) {
@@ -82,7 +89,8 @@ func (p *History) Add(e *Finished) {
 	}
 }
 
-func (p *History) state(v *parley.Vars) {
+// State visits the history.
+func (p *History) State(v *parley.Vars) {
 	list := p.list[p.head:]
 	if v.Loading() {
 		list = nil

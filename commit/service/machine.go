@@ -17,9 +17,6 @@
 // forgets it, except for the latest ones, and says of each of its own transactions that it does
 // not know that it was aborted. That is the presumption of package twophase, and holds of
 // package quorum for the same reason. The members forget what the coordinator says is over.
-//
-// Outcomes of transactions that tolerate liars are recalled by a machine of their own, see
-// [NewRecall].
 package service
 
 import (
@@ -56,8 +53,8 @@ const (
 	// Prepare asks the participant for its vote. Value: the path. Seq: 1 if it voted yes before
 	// a crash. Body: a Spec.
 	Prepare parley.Kind = parley.Local + 0x34 + iota
-	// Ended is the outcome. Value: the path. Seq: a problem.Outcome. Origin: 1 if the participant
-	// must be told. Body: see ReadEnded.
+	// Ended is the outcome. Value: the path. Seq: a problem.Outcome. Origin: Nobody, Participant or
+	// Repeated. Body: see ReadEnded.
 	Ended
 	// Refused answers a Commit that is not begun. Seq: NameTaken or TooManyOpen. Body: the name.
 	Refused
@@ -65,6 +62,13 @@ const (
 
 // Blocked is indicated of a transaction that is blocked. Value: the path. Body: see ReadBlocked.
 const Blocked parley.Kind = parley.Indication + 0x3E
+
+// Who is to hear of an outcome, beside those who wait for it.
+const (
+	Nobody      parley.ID = iota
+	Participant           // the participant of this process
+	Repeated              // nobody, and the outcome was delivered before
+)
 
 // Why a transaction is refused.
 const (
@@ -278,7 +282,7 @@ func (m *Machine) commit(s *parley.Step, q parley.Msg) {
 		case t.spec.Digest != of.Digest:
 			refuse(NameTaken)
 		case t.outcome != problem.Undecided:
-			s.Deliver(t.spec.Members[0], m.ended(t.path, t.spec.Name, t.outcome, t.why))
+			s.Deliver(t.spec.Members[0], t.finished().Ended(Repeated))
 		case t.blocked:
 			m.tellBlocked(s, t)
 		}
@@ -289,7 +293,7 @@ func (m *Machine) commit(s *parley.Step, q parley.Msg) {
 			refuse(NameTaken)
 			return
 		}
-		s.Deliver(coordinatorOf(e.Path), m.ended(e.Path, e.Name, e.Outcome, e.Why))
+		s.Deliver(coordinatorOf(e.Path), e.Ended(Repeated))
 		return
 	}
 	own := &m.of[m.self]

@@ -12,7 +12,7 @@ func (m *Machine) State(v *parley.Vars) {
 	v.Durable(func() {
 		parley.Num(v, "next", &m.next)
 		parley.Num(v, "blank", &m.blank)
-		m.history.state(v)
+		m.history.State(v)
 		m.liveState(v)
 	})
 	for id := range m.of {

@@ -17,6 +17,7 @@ type Transaction struct {
 	Waits       parley.Set // if it is blocked: the members that may know the outcome
 	Asked       bool       // the coordinator has asked for the vote
 	Voted       bool       // the vote was yes, and it is given
+	Yes         parley.Set // in an order: the participants that have voted yes
 }
 
 func (m *Machine) look(t *transaction) Transaction {

@@ -21,6 +21,7 @@ var (
 
 // uncatalogued are packages that make protocols which are not in the catalog.
 var uncatalogued = map[string]string{
+	"commit/ordered": "what a run promises is not written down yet",
 	"commit/service": "what a run promises is not written down yet",
 }
 

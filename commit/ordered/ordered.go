@@ -1,0 +1,354 @@
+// Package ordered decides transactions, any number of them side by side, in an order that
+// tolerates liars.
+//
+// The problem is atomic commitment, see package problem, for each transaction among the correct
+// processes: all that take part commit it, or all abort it. The model and the bound come from the
+// order beneath, such as package broadcast/byzantine: of n > 3m processes m may lie.
+//
+// The process that begins a transaction broadcasts what everybody is to do, and each participant
+// broadcasts its vote. All correct processes deliver the same in the same order, and find the
+// outcome in it: a transaction commits as soon as all votes are yes. It aborts with the first no,
+// or when more than m processes say that they have waited for long. The requests and deliveries
+// are the same as in package commit/service.
+//
+// A process makes its yes durable before it broadcasts it. One that comes back after a crash
+// hears nothing more of the order: it recalls its yeses, asks all others for their outcomes, and
+// believes what more than m say. Outcomes that the order does not bring in time are asked for in
+// the same way.
+//
+// Why it works: what a correct process makes of a delivery depends on earlier deliveries alone,
+// so all correct processes come to the same outcome. Among m+1 that say an outcome, or that the
+// time is over, one is correct. A yes counts for the process alone that broadcast it, as the
+// order does not let liars broadcast in the name of others. A liar that takes part can have a
+// transaction aborted, and nothing else.
+//
+// Source: Lamport, Using Time Instead of Timeout (1984), for a state machine on an order that
+// tolerates liars; the lecture, remarks on atomic commitment, for votes in it.
+package ordered
+
+import (
+	"cmp"
+	"encoding/binary"
+	"iter"
+	"maps"
+	"slices"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/commit/service"
+)
+
+// Config is what all processes know beforehand, alike.
+type Config struct {
+	// N is the number of processes, and M how many of them may lie.
+	N, M int
+	// Delta is what a message takes at most; 0 stands for 1000.
+	Delta parley.Tick
+	// Votes is how long a vote may take; 0 stands for 2 Deltas.
+	Votes parley.Tick
+	// Open is how many transactions of one process may be under way; 0 stands for 4096.
+	Open int
+	// Remember is how many finished transactions a process remembers; 0 stands for 16384.
+	Remember int
+	// Compact is after how many records the state replaces them; 0 stands for 4096.
+	Compact int
+}
+
+func (c Config) withDefaults() Config {
+	c.Delta = cmp.Or(c.Delta, 1000)
+	c.Votes = cmp.Or(c.Votes, 2*c.Delta)
+	c.Open, c.Remember, c.Compact = cmp.Or(c.Open, 4096), cmp.Or(c.Remember, 16384), cmp.Or(c.Compact, 4096)
+	return c
+}
+
+// New returns the protocol, a layer that stands on an order.
+func New(c Config) parley.Protocol {
+	c = c.withDefaults()
+	return parley.Protocol{
+		Name: "ordered", Title: "atomic commitment by votes in an order that tolerates liars", N: c.N, M: c.M,
+		Paper: "Lamport 1984; lecture, atomic commitment", Faults: parley.OralByzantineFaults,
+		Serves: true, Hears: parley.HearsBoth,
+		Kinds: []string{"", "ASK", "SAYS", "BEGIN", "VOTE", "EXPIRE"},
+		New:   func(self parley.ID) parley.Machine { return newMachine(c, self) },
+	}
+}
+
+// The kinds of messages: first those of links, then those that are broadcast.
+const (
+	msgAsk  parley.Kind = 1 + iota // asks for an outcome. Body: a Spec without parts
+	msgSays                        // Seq: a problem.Outcome. Body: the Spec
+	// Begin says what a transaction is. Body: a Spec with all parts.
+	Begin
+	// Vote is the vote of its sender. Body: 1 if it is yes, otherwise 0; the digest; the name with its
+	// length before it; and why it is no.
+	Vote
+	// Expire says that its sender has waited for long. Body: as in a Vote that says no.
+	Expire
+)
+
+// The timers: one of a transaction, for votes that do not come, and one to ask for outcomes.
+const (
+	expireTimer parley.Timer = 1 + iota
+	askTimer
+)
+
+// Machine is one process.
+type Machine struct {
+	c    Config
+	self parley.ID
+
+	number uint64 // of the last transaction; each process has numbers of its own
+	open   map[uint64]*transaction
+	names  map[string]*transaction // the open transactions
+	loads  []load                  // by coordinator
+	past   service.History         // outcomes that the order brought
+	heard  service.History         // outcomes that others told before
+	recall recall
+}
+
+// load is what is open of one coordinator.
+type load struct{ count, bytes int }
+
+// transaction is one that has no outcome yet.
+type transaction struct {
+	number  uint64
+	spec    service.Spec
+	yes     parley.Set
+	expired parley.Set // the processes that have waited for long
+	voted   bool       // this process has voted
+	learned bool       // this process was told the outcome by others
+}
+
+func newMachine(c Config, self parley.ID) *Machine {
+	return &Machine{
+		c: c, self: self, open: make(map[uint64]*transaction), names: make(map[string]*transaction),
+		loads: make([]load, c.N), past: service.NewHistory(c.Remember), heard: service.NewHistory(c.Remember),
+	}
+}
+
+// Start prepares again what the process had voted yes on, and asks for the outcomes.
+func (m *Machine) Start(s *parley.Step) {
+	if !s.Restart {
+		return
+	}
+	m.recall.read(s, m.c.N)
+	for i := range m.recall.doubts {
+		d := &m.recall.doubts[i]
+		d.since = s.Now - m.c.patience() // asked for at once
+		m.number = max(m.number, d.number)
+		s.Deliver(m.self, parley.Msg{Kind: service.Prepare, Value: d.number, Seq: 1, Body: d.spec.Encode()})
+	}
+	m.ask(s)
+}
+
+// Request takes the requests of package commit/service.
+func (m *Machine) Request(s *parley.Step, q parley.Msg) {
+	switch q.Kind {
+	case service.Commit:
+		t, ok := service.ReadSpec(q.Body, m.c.N)
+		if !ok || t.Members[0] != m.self || len(t.Parts) == 0 {
+			s.Refuse(m.self, "a transaction that cannot be read")
+			return
+		}
+		m.recall.want(s.Now, t)
+		m.wait(s)
+		s.Broadcast(parley.Msg{Kind: Begin, Body: q.Body})
+	case service.Voted:
+		m.vote(s, q)
+	case service.Applied:
+		if m.recall.done(q.Value) {
+			m.record(s, binary.AppendUvarint([]byte{doneRecord}, q.Value))
+		}
+	}
+}
+
+// vote broadcasts the vote of this process. A yes is durable before it leaves the process.
+func (m *Machine) vote(s *parley.Step, q parley.Msg) {
+	t := m.open[q.Value]
+	if t == nil || t.voted || t.learned {
+		return // it is over
+	}
+	t.voted = true
+	yes := q.Seq == 1
+	if yes {
+		own := t.spec.Only(m.self)
+		m.record(s, append(binary.AppendUvarint([]byte{yesRecord}, t.number), own.Encode()...))
+		m.recall.yes(s.Now, t.number, own)
+		m.wait(s)
+	}
+	s.Broadcast(parley.Msg{Kind: Vote, Body: ballot(yes, t.spec, q.Body)})
+}
+
+// ballot is the Body of a Vote or an Expire.
+func ballot(yes bool, t service.Spec, why []byte) []byte {
+	b := []byte{0}
+	if yes {
+		b[0] = 1
+	}
+	b = binary.BigEndian.AppendUint64(b, t.Digest)
+	b = append(binary.AppendUvarint(b, uint64(len(t.Name))), t.Name...)
+	return append(b, why...)
+}
+
+// Receive takes what the order delivers, which liars may have broadcast: all correct processes do
+// the same with it. Or it takes a message from a link, about an outcome.
+func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	switch {
+	case q.Kind >= parley.Local:
+	case !s.Carried:
+		m.hear(s, from, q)
+	case q.Kind == Begin:
+		if t, ok := service.ReadSpec(q.Body, m.c.N); ok && t.Members[0] == from && len(t.Parts) > 0 {
+			m.begin(s, from, t)
+		}
+	case q.Kind == Vote || q.Kind == Expire:
+		m.count(s, from, q)
+	}
+}
+
+// begin opens a transaction, unless its name is taken or its coordinator has too many.
+func (m *Machine) begin(s *parley.Step, from parley.ID, spec service.Spec) {
+	answer := func(q parley.Msg) {
+		if from == m.self {
+			s.Deliver(m.self, q)
+		}
+	}
+	refuse := func(why uint64) {
+		m.recall.forget(spec)
+		answer(parley.Msg{Kind: service.Refused, Seq: why, Body: []byte(spec.Name)})
+	}
+	if t := m.names[spec.Name]; t != nil {
+		if t.spec.Digest != spec.Digest {
+			refuse(service.NameTaken)
+		}
+		return
+	}
+	if e := m.past.Named(spec.Name); e != nil {
+		if e.Digest != spec.Digest {
+			refuse(service.NameTaken)
+			return
+		}
+		m.recall.know(spec)
+		answer(e.Ended(service.Repeated))
+		return
+	}
+	if l := m.loads[from]; l.count >= m.c.Open || l.bytes+spec.Size() > service.MaxParts {
+		refuse(service.TooManyOpen)
+		return
+	}
+	m.number++
+	t := &transaction{number: m.number, spec: spec}
+	m.add(t)
+	s.At(parley.Path(t.number), 0, func() { s.SetTimer(expireTimer, m.c.Votes+2*m.c.Delta) })
+	if _, has := spec.Part(m.self); has {
+		s.Deliver(from, parley.Msg{Kind: service.Prepare, Value: t.number, Body: spec.Only(m.self).Encode()})
+	}
+}
+
+func (m *Machine) add(t *transaction) {
+	m.open[t.number], m.names[t.spec.Name] = t, t
+	l := &m.loads[t.spec.Members[0]]
+	l.count++
+	l.bytes += t.spec.Size()
+}
+
+func (m *Machine) remove(t *transaction) {
+	delete(m.open, t.number)
+	delete(m.names, t.spec.Name)
+	l := &m.loads[t.spec.Members[0]]
+	l.count--
+	l.bytes -= t.spec.Size()
+}
+
+// count counts a vote, or that a process has waited for long.
+func (m *Machine) count(s *parley.Step, from parley.ID, q parley.Msg) {
+	b := q.Body
+	if len(b) < 9 || b[0] > 1 {
+		return
+	}
+	yes, digest := b[0] == 1, binary.BigEndian.Uint64(b[1:])
+	size, rest, err := parley.ReadUvarint(b[9:], service.MaxName)
+	if err != nil || size > uint64(len(rest)) {
+		return
+	}
+	t, why := m.names[string(rest[:size])], rest[size:]
+	if t == nil || t.spec.Digest != digest || len(why) > service.MaxReason {
+		return
+	}
+	_, votes := t.spec.Part(from)
+	switch {
+	case q.Kind == Expire:
+		if t.expired.Add(from); t.expired.Len() > m.c.M {
+			m.end(s, t, problem.Abort, service.AbortReason{By: from, Text: "not all votes came in time"})
+		}
+	case !votes:
+	case !yes:
+		m.end(s, t, problem.Abort, service.AbortReason{By: from, Text: string(why)})
+	default:
+		t.yes.Add(from)
+		if !slices.ContainsFunc(t.spec.Parts, func(p service.Part) bool { return !t.yes.Has(p.ID) }) {
+			m.end(s, t, problem.Commit, service.AbortReason{})
+		}
+	}
+}
+
+// end closes a transaction that the order has decided.
+func (m *Machine) end(s *parley.Step, t *transaction, outcome problem.Outcome, why service.AbortReason) {
+	m.remove(t)
+	s.At(parley.Path(t.number), 0, func() { s.StopTimer(expireTimer) })
+	e := &service.Finished{
+		Path: parley.Path(t.number), Name: t.spec.Name, Digest: t.spec.Digest, Outcome: outcome, Why: why,
+	}
+	m.past.Add(e)
+	m.recall.know(t.spec)
+	if !t.learned {
+		m.tell(s, e, t.spec)
+	}
+}
+
+// tell delivers an outcome.
+func (m *Machine) tell(s *parley.Step, e *service.Finished, t service.Spec) {
+	told := service.Nobody
+	if _, has := t.Part(m.self); has {
+		told = service.Participant
+	}
+	s.Deliver(t.Members[0], e.Ended(told))
+}
+
+// Timeout says that a transaction has been open for long, or asks for outcomes.
+func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
+	if timer == askTimer {
+		m.recall.ticking = false
+		m.ask(s)
+	} else if t := m.open[uint64(s.Path)]; t != nil {
+		s.Broadcast(parley.Msg{Kind: Expire, Body: ballot(false, t.spec, nil)})
+	}
+}
+
+// Find returns what the process knows of a transaction that has a name.
+func (m *Machine) Find(name string) (t service.Transaction, known bool) {
+	for _, h := range []*service.History{&m.past, &m.heard} {
+		if e := h.Named(name); e != nil {
+			return service.Transaction{Name: e.Name, Outcome: e.Outcome, Why: e.Why}, true
+		}
+	}
+	if x := m.names[name]; x != nil {
+		return x.look(), true
+	}
+	return t, false
+}
+
+// Live goes through the open transactions, by age.
+func (m *Machine) Live() iter.Seq[service.Transaction] {
+	return func(yield func(service.Transaction) bool) {
+		for _, number := range slices.Sorted(maps.Keys(m.open)) {
+			if !yield(m.open[number].look()) {
+				return
+			}
+		}
+	}
+}
+
+func (t *transaction) look() service.Transaction {
+	return service.Transaction{Name: t.spec.Name, Coordinator: t.spec.Members[0], Asked: true, Voted: t.voted, Yes: t.yes}
+}

@@ -1,0 +1,232 @@
+package ordered
+
+import (
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/commit/service"
+)
+
+// A process recalls what it has voted yes on until the participant has carried out the outcome,
+// and what it has begun until there is an outcome. It asks the others for outcomes that do not
+// come in time.
+
+// The records begin with one of these.
+const (
+	yesRecord  = 1 // the number, and a Spec
+	doneRecord = 2 // the number
+)
+
+// mostAsking is how many transactions are asked for at a time.
+const mostAsking = 256
+
+// patience is how long an outcome may take before it is asked for.
+func (c Config) patience() parley.Tick { return c.Votes + 4*c.Delta }
+
+// recall is what a process waits for.
+type recall struct {
+	doubts  []doubt // in the order in which they came
+	records int
+	ticking bool
+}
+
+// doubt is a transaction whose outcome the process, or its participant, does not know.
+type doubt struct {
+	number uint64 // 0: this process has not voted yes
+	spec   service.Spec
+	known  bool // the outcome is known, and the participant is being told
+	since  parley.Tick
+	said   [3]parley.Set // by outcome: the processes that say so
+}
+
+// read reads the records of a life before.
+func (r *recall) read(s *parley.Step, n int) {
+	for _, rec := range s.Log {
+		kind, number, spec, ok := readRecord(rec.Body, n)
+		switch {
+		case !ok:
+			panic(fmt.Sprintf("ordered: process %d does not know its record of a transaction", s.Self))
+		case kind == yesRecord:
+			r.doubts = append(r.doubts, doubt{number: number, spec: spec})
+		default:
+			r.done(number)
+		}
+	}
+	r.records = len(s.Log)
+}
+
+func readRecord(b []byte, n int) (kind byte, number uint64, spec service.Spec, ok bool) {
+	if len(b) == 0 {
+		return 0, 0, spec, false
+	}
+	kind = b[0]
+	number, rest, err := parley.ReadUvarint(b[1:], 1<<63)
+	switch {
+	case err != nil:
+	case kind == yesRecord:
+		spec, ok = service.ReadSpec(rest, n)
+	case kind == doneRecord:
+		ok = len(rest) == 0
+	}
+	return kind, number, spec, ok
+}
+
+// find returns the entry of a transaction, nil if there is none.
+func (r *recall) find(t service.Spec) *doubt {
+	for i := range r.doubts {
+		if d := &r.doubts[i]; d.spec.Name == t.Name && d.spec.Digest == t.Digest {
+			return d
+		}
+	}
+	return nil
+}
+
+// want waits for the outcome of a transaction of this process.
+func (r *recall) want(now parley.Tick, t service.Spec) {
+	if r.find(t) == nil {
+		r.doubts = append(r.doubts, doubt{spec: t.Only(parley.All), since: now})
+	}
+}
+
+// yes waits for the outcome of a transaction that this process has voted yes on.
+func (r *recall) yes(now parley.Tick, number uint64, own service.Spec) {
+	if d := r.find(own); d != nil && d.number == 0 {
+		d.number, d.spec = number, own
+		return
+	}
+	r.doubts = append(r.doubts, doubt{number: number, spec: own, since: now})
+}
+
+// know takes it that this process knows the outcome.
+func (r *recall) know(t service.Spec) {
+	if d := r.find(t); d != nil {
+		d.known = true
+		r.forget(t)
+	}
+}
+
+// forget drops a transaction that the participant need not be told of.
+func (r *recall) forget(t service.Spec) {
+	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool {
+		return d.number == 0 && d.spec.Name == t.Name && d.spec.Digest == t.Digest
+	})
+}
+
+// done drops a transaction whose outcome the participant has carried out.
+func (r *recall) done(number uint64) (found bool) {
+	before := len(r.doubts)
+	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool { return number > 0 && d.number == number })
+	return len(r.doubts) < before
+}
+
+func (m *Machine) record(s *parley.Step, record []byte) {
+	s.Append(record)
+	r := &m.recall
+	if r.records++; r.records >= m.c.Compact && r.records >= 2*len(r.doubts) {
+		r.records = 0
+		s.Compact()
+	}
+}
+
+// wait sets the timer while an outcome is missing.
+func (m *Machine) wait(s *parley.Step) {
+	if r := &m.recall; !r.ticking && slices.ContainsFunc(r.doubts, func(d doubt) bool { return !d.known }) {
+		r.ticking = true
+		s.SetTimer(askTimer, 4*m.c.Delta)
+	}
+}
+
+// ask asks all others for the outcomes that have been missing for too long.
+func (m *Machine) ask(s *parley.Step) {
+	asking := 0
+	for i := range m.recall.doubts {
+		d := &m.recall.doubts[i]
+		if !d.known && s.Now-d.since >= m.c.patience() && asking < mostAsking {
+			asking++
+			s.SendAll(parley.Msg{Kind: msgAsk, Body: d.spec.Only(parley.All).Encode()})
+		}
+	}
+	m.wait(s)
+}
+
+// hear takes a question for an outcome, or an answer.
+func (m *Machine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
+	t, ok := service.ReadSpec(q.Body, m.c.N)
+	switch {
+	case !ok || len(t.Parts) > 0 || q.Value != 0 || q.Origin != 0:
+		s.Refuse(from, "what is no transaction")
+	case q.Kind == msgAsk:
+		for _, h := range []*service.History{&m.past, &m.heard} {
+			if e := h.Named(t.Name); e != nil && e.Digest == t.Digest {
+				s.Send(from, parley.Msg{Kind: msgSays, Seq: uint64(e.Outcome), Body: q.Body})
+				return
+			}
+		}
+	case q.Kind == msgSays && (q.Seq == uint64(problem.Commit) || q.Seq == uint64(problem.Abort)):
+		m.said(s, from, t, problem.Outcome(q.Seq))
+	default:
+		s.Refuse(from, "no message about an outcome")
+	}
+}
+
+// said takes it that a process says an outcome, which is believed when more than m say so.
+func (m *Machine) said(s *parley.Step, from parley.ID, t service.Spec, outcome problem.Outcome) {
+	d := m.recall.find(t)
+	switch {
+	case d == nil:
+		s.Refuse(from, "an outcome that nobody asked for")
+		return
+	case d.known:
+		return
+	}
+	if d.said[outcome].Add(from); d.said[outcome].Len() <= m.c.M {
+		return
+	}
+	number, spec := d.number, d.spec
+	m.recall.know(spec)
+	if x := m.names[t.Name]; x != nil && x.spec.Digest == t.Digest { // the order will bring it, too
+		x.learned = true
+		number, spec = x.number, x.spec
+	} else if number == 0 {
+		m.number++
+		number = m.number
+	}
+	e := &service.Finished{Path: parley.Path(number), Name: t.Name, Digest: t.Digest, Outcome: outcome}
+	m.heard.Add(e)
+	m.tell(s, e, spec)
+}
+
+func (r *recall) state(v *parley.Vars, n int) {
+	voted := func(d doubt) bool { return d.number > 0 }
+	durable := slices.DeleteFunc(slices.Clone(r.doubts), func(d doubt) bool { return !voted(d) })
+	volatile := slices.DeleteFunc(slices.Clone(r.doubts), voted)
+	v.Durable(func() { parley.Slice(v, "doubts", &durable, func(_ int, d *doubt) { d.visit(v, n) }) })
+	parley.Slice(v, "wants", &volatile, func(_ int, d *doubt) { d.visit(v, n) })
+	for _, list := range [][]doubt{durable, volatile} {
+		for i := range list {
+			d := &list[i]
+			v.Bool("known", &d.known)
+			v.Time("since", &d.since)
+			v.Set("said to commit", &d.said[problem.Commit])
+			v.Set("said to abort", &d.said[problem.Abort])
+		}
+	}
+	if v.Loading() {
+		r.doubts = append(durable, volatile...)
+	}
+	parley.Num(v, "records", &r.records)
+	v.Bool("ticking", &r.ticking)
+}
+
+func (d *doubt) visit(v *parley.Vars, n int) {
+	parley.Num(v, "number", &d.number)
+	b := d.spec.Encode()
+	if v.Bytes("spec", &b); v.Loading() {
+		var ok bool
+		if d.spec, ok = service.ReadSpec(b, n); !ok {
+			v.Fail()
+		}
+	}
+}
