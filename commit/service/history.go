@@ -64,13 +64,17 @@ func NewHistory(most int) History {
 func (p *History) Named(name string) *Finished { return p.by[name] }
 
 // Add remembers a transaction, and forgets the oldest one if there are too many. A transaction
-// that did not get its name is not found by it.
+// that did not get its name is not found by it, and its Claim says so.
 func (p *History) Add(e *Finished) {
 	if p.at[e.Path] != nil {
 		return
 	}
 	p.at[e.Path] = e
-	if p.by[e.Name] == nil && e.Why.Claim == Free {
+	switch {
+	case e.Why.Claim != Free:
+	case p.by[e.Name] != nil:
+		e.Why.Claim = TakenPerhaps
+	default:
 		p.by[e.Name] = e
 	}
 	p.list = append(p.list, e)

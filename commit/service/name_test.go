@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"testing"
 
 	"parley"
@@ -42,6 +43,51 @@ func TestNamesAfterACrash(t *testing.T) {
 		x.spec.Digest, x.outcome = c.digest, c.outcome
 		if m.add(x); m.claim(refused.spec) != c.want {
 			t.Errorf("%+v: %d", c, m.claim(refused.spec))
+		}
+	}
+}
+
+// A state that is saved and loaded keeps which of two transactions has their name: the first one
+// that the process heard of, whatever the order of their coordinators, and also one that is over.
+func TestNamesInAState(t *testing.T) {
+	first, second := pathOf(2, 5), pathOf(0, 5)
+	m := newMachine(rules(3, false), 1)
+	for _, path := range []parley.Path{first, second} {
+		of := Spec{Name: "t", Digest: 1, Members: []parley.ID{coordinatorOf(path), 1}}
+		m.add(&transaction{path: path, spec: of, inner: m.machine(of)})
+	}
+	loaded := func() *Machine {
+		again := newMachine(m.c, 1)
+		saved := parley.Save(m, 0, nil)
+		if !parley.Load(again, 0, saved) || !bytes.Equal(parley.Save(again, 0, nil), saved) {
+			t.Error("the state does not come back")
+		}
+		return again
+	}
+	if again := loaded(); again.names["t"] != again.live[first] || again.holds(again.live[second]) {
+		t.Error("the second transaction has the name")
+	}
+	m.history.Add(&Finished{Path: first, Name: "t", Digest: 1, Outcome: problem.Commit})
+	if again := loaded(); again.names["t"] != again.live[first] {
+		t.Error("the transaction that is over has lost its name before it is forgotten")
+	}
+}
+
+// A history that is saved and loaded finds under a name what it found before.
+func TestHistoryInAState(t *testing.T) {
+	m := newMachine(rules(3, false), 1)
+	m.c.Remember = 2
+	m.history = NewHistory(2)
+	for number, name := range []string{"a", "a", "b"} { // the first one is forgotten, and the name is free
+		m.history.Add(&Finished{Path: pathOf(0, uint64(number)), Name: name, Outcome: problem.Abort})
+	}
+	again := newMachine(m.c, 1)
+	if !parley.Load(again, 0, parley.Save(m, 0, nil)) {
+		t.Fatal("the state does not come back")
+	}
+	for _, name := range []string{"a", "b"} {
+		if had, has := m.history.Named(name), again.history.Named(name); (had == nil) != (has == nil) {
+			t.Errorf("%s: found %v before and %v after", name, had, has)
 		}
 	}
 }

@@ -15,9 +15,18 @@ func (m *Machine) State(v *parley.Vars) {
 		m.history.State(v)
 		m.liveState(v)
 	})
+	had := m.names
+	if v.Loading() && !v.Skips() {
+		m.names = make(map[string]*transaction)
+	}
 	for id := range m.of {
 		for _, t := range m.of[id].list {
 			t.state(v)
+			named := had[t.spec.Name] == t
+			v.Bool("named", &named)
+			if named && v.Loading() && !v.Skips() {
+				m.names[t.spec.Name] = t
+			}
 		}
 	}
 	for id := range m.of {
