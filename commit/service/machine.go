@@ -2,9 +2,8 @@
 // a name, a coordinator and participants of its own.
 //
 // The problem is atomic commitment, see package problem, for each transaction: all its
-// participants commit it, or all abort it. The model is that of the protocol that decides it,
-// package twophase or quorum: processes crash and come back with their logs, and messages may
-// be late or lost.
+// participants commit it, or all abort it. Package twophase or quorum decides it, in the model
+// that both have: processes crash and come back with their logs, and messages may be late or lost.
 //
 // A process has one machine, which has an inner machine of twophase or quorum for each
 // transaction, whose processes are the members of the transaction, the coordinator first. The

@@ -8,8 +8,8 @@ import (
 	"parley/commit/problem"
 )
 
-// After a crash a name is that of the transaction that had it, in whatever order they come back:
-// the one that this node said yes to, and not one that it refused because of the name.
+// After a crash the transaction that this node said yes to has its name again, and not one that it
+// refused because of the name, in whatever order they come back.
 func TestNamesAfterACrash(t *testing.T) {
 	named := func(coordinator parley.ID, yes bool) *transaction {
 		of := Spec{Name: "t", Digest: 1, Members: []parley.ID{coordinator, 1}}
