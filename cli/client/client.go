@@ -100,8 +100,8 @@ func (c *Flags) Open() ([]Node, error) {
 	return nodes, nil
 }
 
-// dial limits the time in which a connection to one of the nodes must stand, so that a node that does not
-// respond leaves time for the others.
+// dial is the timeout for connecting to one of so many nodes. It is short enough that time is left for the
+// other nodes if one does not respond.
 func (c *Flags) dial(nodes int) time.Duration {
 	return max(min(2*time.Second, c.Timeout/time.Duration(nodes)), 200*time.Millisecond)
 }
