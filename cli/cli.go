@@ -44,7 +44,7 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 	return runContext(context.Background(), protocols, args, stdout, stderr)
 }
 
-// runContext is Run with a context, whose end is that of a signal.
+// runContext is Run with a context that interrupts the command when it ends, as a signal does.
 func runContext(ctx context.Context, protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
 	out := &console.Output{To: stdout}
 	a := &console.App{Protocols: protocols, Out: out, Err: stderr}
@@ -77,7 +77,7 @@ func runContext(ctx context.Context, protocols []parley.Protocol, args []string,
 	return console.Usage
 }
 
-// version is that of the module, as the go command wrote it into the program.
+// version is the version of the module, as the go command wrote it into the program.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -19,7 +19,7 @@ type circumstance struct {
 	set  func(*parley.Assumptions)
 }
 
-// circumstances are those of the table of guarantees, each on its own.
+// circumstances are the columns of the table of guarantees, each on its own.
 var circumstances = []circumstance{
 	{"m processes crash for good", "crash", func(a *parley.Assumptions) { a.Faulty = a.M }},
 	{"m processes omit to send or receive", "omit", func(a *parley.Assumptions) {

@@ -26,13 +26,13 @@ func Command(a *console.App) *cobra.Command {
 		RunE: console.OneOf,
 	}
 	for _, name := range []string{"eig", "om", "sm", "phaseking"} {
-		cmd.AddCommand(benchOne(a, name))
+		cmd.AddCommand(protocolCommand(a, name))
 	}
 	cmd.AddCommand(orderCommand(a), failoverCommand(a), failoverNode(a))
 	return cmd
 }
 
-func benchOne(a *console.App, name string) *cobra.Command {
+func protocolCommand(a *console.App, name string) *cobra.Command {
 	s := bench.Spec{Protocol: name}
 	var asJSON bool
 	var memory uint64

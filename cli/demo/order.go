@@ -123,7 +123,7 @@ func subscribe(ctx context.Context, c client.Node) (*heard, error) {
 	return h, nil
 }
 
-// group is that of the cluster in which it is shown.
+// group is the name of the group in which the nodes broadcast.
 const group = "total"
 
 func broadcast(ctx context.Context, c client.Node, text string) error {

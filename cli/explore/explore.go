@@ -44,7 +44,7 @@ func Command(a *console.App) *cobra.Command {
 		},
 	}
 	for _, p := range a.Protocols {
-		cmd.AddCommand(exploreOne(a, p))
+		cmd.AddCommand(protocolCommand(a, p))
 	}
 	return cmd
 }
@@ -58,7 +58,7 @@ func noProtocol(name string, all []parley.Protocol) error {
 	return fmt.Errorf("there is no protocol %q: %s", name, explore.Nearest(name, names))
 }
 
-func exploreOne(a *console.App, p parley.Protocol) *cobra.Command {
+func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: p.Name, Short: p.Title, Args: cobra.NoArgs,
 		Long: fmt.Sprintf("%s\n\nTiming: %s. Faults: %s. Source: %s.", p.Title, p.Timing, p.Faults, p.Paper),

@@ -7,13 +7,10 @@ import (
 	"strings"
 )
 
-// What a local cluster has for who calls it by curl: a configuration of curl with the
-// certificate of the client that may do everything, and for shells where the APIs are.
+// curlFile is a configuration of curl with the certificate of the client that may do everything.
 func curlFile(dir string) string { return filepath.Join(dir, "curl") }
 
-func envFile(dir string) string { return filepath.Join(dir, "env") }
-
-// writeCurl writes both.
+// writeCurl writes it, and beside it a file env that tells shells where the APIs are.
 func writeCurl(dir string, nodes []*Node) error {
 	certs, err := filepath.Abs(filepath.Join(dir, "certs"))
 	if err != nil {
@@ -33,5 +30,5 @@ func writeCurl(dir string, nodes []*Node) error {
 	for i, n := range nodes {
 		fmt.Fprintf(&env, "API%d=https://%s\n", i+1, n.API)
 	}
-	return os.WriteFile(envFile(dir), []byte(env.String()), 0o600)
+	return os.WriteFile(filepath.Join(dir, "env"), []byte(env.String()), 0o600)
 }

@@ -104,8 +104,8 @@ func (p *Plan) Make(ctx context.Context, dir string) error {
 	return nil
 }
 
-// config is the configuration of a node. The addresses are those of all APIs, and then
-// those for watchers.
+// config is the configuration of a node. addresses has the addresses of all APIs, and then those for
+// watchers.
 func (p *Plan) config(i int, addresses []string, members string) string {
 	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\ncertificates: ../certs\ndata: data\n"+
 		"durable: %v\nm: %d\nmetrics: %s\n", client.NodeName(i), addresses[i], p.durable, p.M, addresses[p.N+i])

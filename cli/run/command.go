@@ -30,7 +30,7 @@ func Command(a *console.App) *cobra.Command {
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
 			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --host cluster\n" +
 			"  parley run --scenario docs/scenarios/article.yaml --show verdict",
-		// The flags are those of the protocol, which the file names.
+		// The protocol that the file names says which flags there are.
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,13 +45,13 @@ func Command(a *console.App) *cobra.Command {
 		},
 	}
 	for _, p := range a.Protocols {
-		run.AddCommand(runOne(a, p))
+		run.AddCommand(protocolCommand(a, p))
 	}
 	withReplay(a, run)
 	return run
 }
 
-func runOne(a *console.App, p parley.Protocol) *cobra.Command {
+func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 	var behaviours []string
 	for _, b := range faulty.Named() {
 		behaviours = append(behaviours, b.Name)
@@ -70,9 +70,6 @@ func runOne(a *console.App, p parley.Protocol) *cobra.Command {
 	}
 	f := NewFlags(p, cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if f.scenario == "" {
-			return execute(a, f)
-		}
 		s, err := readScenario(f.scenario)
 		if err != nil {
 			return err

@@ -44,7 +44,11 @@ type entry struct {
 // maxScenario is the largest scenario file, in bytes.
 const maxScenario = 1 << 20
 
+// readScenario reads a file; without a name it returns nil, which sets no flags.
 func readScenario(file string) (*scenarioFile, error) {
+	if file == "" {
+		return nil, nil
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("--scenario: %w", err)
@@ -222,8 +226,11 @@ func (s *scenarioFile) at(key string, err error) error {
 // other files and takes no more memory than its reader allows.
 var private = []string{"scenario", "help", "svg", "trace", "json", "memory", "seeds", "all", "workers"}
 
-// apply sets the flags that the command line has not set.
+// apply sets the flags that the command line has not set. s may be nil.
 func (s *scenarioFile) apply(f *Flags) error {
+	if s == nil {
+		return nil
+	}
 	seen := make(map[string]bool)
 	for _, e := range s.entries {
 		switch g := f.fs.Lookup(e.key); {

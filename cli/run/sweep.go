@@ -48,7 +48,7 @@ func Sweep(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// sweepFlags are those of a sweep beside those of the runs.
+// sweepFlags are the flags of a sweep besides those of its runs.
 type sweepFlags struct {
 	seeds   string
 	all     bool
@@ -74,10 +74,7 @@ func sweptBy(a *console.App, args []string) (p parley.Protocol, file *scenarioFi
 	}
 	p, err = a.Find(name)
 	if err == nil {
-		if name = scenarioOf(rest); name == "" {
-			return p, nil, rest, nil
-		}
-		file, err = readScenario(name)
+		file, err = readScenario(scenarioOf(rest))
 		return p, file, rest, err
 	}
 	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
@@ -108,10 +105,8 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	}
 	var given []string
 	fs.Visit(func(g *pflag.Flag) { given = append(given, g.Name) })
-	if file != nil {
-		if err := file.apply(f); err != nil {
-			return err
-		}
+	if err := file.apply(f); err != nil {
+		return err
 	}
 	if slices.Contains(given, "seed") {
 		return parley.FlagErrorf("seed", "a sweep has many, as in --seeds 1..1000")
