@@ -320,10 +320,11 @@ func (w *worker) send(list []uint32, e *parley.Effect, c call) []uint32 {
 
 // arrives returns until when a message has arrived that is sent in a call. A timer runs
 // out at its time; what is sent because of a message is sent when that has arrived at
-// the latest. The coalition, which rushes, is heard at once.
+// the latest; but rounds on call begin when the clock of a process shows that they do, so that
+// it is sent then. The coalition, which rushes, is heard at once.
 func (x *search) arrives(c call) parley.Tick {
 	sent, most := c.now, x.delay
-	if c.in.kind() == deliver {
+	if c.in.kind() == deliver && !x.p.OnCall {
 		sent = max(sent, x.messages.at(c.in.ref()).due)
 	}
 	if part := x.components.at(c.part); x.roots[part.root].seats[part.seat].rushing {

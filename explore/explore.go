@@ -85,7 +85,7 @@ type Root struct {
 	// every answer; faulty.Any does nothing else.
 	Faulty map[parley.ID]faulty.Behaviour
 	// Requests of one process are made in this order; in synchronous protocols before
-	// round 0, in others at any time.
+	// round 0, in others, and those on call, at any time.
 	Requests []Request
 }
 

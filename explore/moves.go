@@ -147,7 +147,7 @@ func (w *worker) local(s *state, base int) (due bool) {
 		case part.down:
 			w.comeBack(s, t, group)
 			continue
-		case !x.timed || x.relative:
+		case x.asks:
 			due = w.spontaneous(s, part, t, group) || due
 		}
 		if x.roots[s.root].faulty.Has(p) {

@@ -20,6 +20,7 @@ type search struct {
 	p     parley.Protocol
 	timed bool // messages arrive in time
 	still bool // nothing happens but for messages and timers that are due
+	asks  bool // at any time; else all requests come first
 	// reliable tells that no message is lost, and none comes twice, and no process crashes.
 	reliable bool
 	// relative tells that it is always time 0: when time passes, all that is to come moves
@@ -131,9 +132,10 @@ func newSearch(ctx context.Context, o Options) *search {
 	for k := range x.limits {
 		x.limits[k] = uint8(o.Model.limit(k))
 	}
+	x.asks = !x.timed || x.relative || x.p.OnCall && o.Step == Messages
 	m := &o.Model
 	x.reliable = m.Crashes+m.Losses+m.Doubles == 0
-	x.still = x.timed && !x.relative && !m.Detect && x.reliable && m.FalseSuspicions == 0
+	x.still = !x.asks && !m.Detect && x.reliable && m.FalseSuspicions == 0
 	x.delay = within(x.p)
 	for _, r := range o.Roots {
 		x.roots = append(x.roots, newRoot(x.p, r))
@@ -252,7 +254,7 @@ func (w *worker) begin(number int) []beginning {
 		each(turn{what: Start, at: p, in: begin | input(p), elem: -1, cost: -1})
 	}
 	for p := range parley.ID(x.p.N) {
-		if x.timed && !x.relative {
+		if !x.asks {
 			for range r.requests[p] {
 				each(turn{what: Asking, at: p, in: ask | input(p), elem: -1, cost: -1})
 			}
@@ -424,11 +426,8 @@ func (w *worker) moves(s *state, asleep uint64, arrive func(s, next *state, numb
 func (x *search) counted() bool { return x.o.Step == Rounds && x.o.Order == BreadthFirst }
 
 func (x *search) addRuns(runs uint64) {
-	for {
-		old := x.runs.Load()
-		if x.runs.CompareAndSwap(old, plus(old, runs)) {
-			return
-		}
+	for old := x.runs.Load(); !x.runs.CompareAndSwap(old, plus(old, runs)); {
+		old = x.runs.Load()
 	}
 }
 

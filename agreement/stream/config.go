@@ -57,6 +57,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		Timing: parley.Synchronous, Faults: rounds.Faults, N: c.N, M: c.M, Proposers: rounds.Proposers,
 		Kinds:   []string{"", "FRAME", "EVIDENCE?", "EVIDENCE", "WHERE?", "WHERE", "NAMES?", "NAMES"},
 		Relies:  parley.Reliance{Delay: j.delay},
+		OnCall:  true,
 		Rejoins: true,
 		Span:    40 * j.age, // liars, and names that too few ask for, have slots begin without end
 		New: func(self parley.ID) parley.Machine {

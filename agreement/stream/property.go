@@ -94,8 +94,9 @@ func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Ha
 	return list, decisions, err
 }
 
-// answers notes an answer with its request: the first one of that number without an answer, or
-// else the last, in the same life of the process. It reports whether there is such a request.
+// answers notes an answer with its request, in the same life of the process: the first one of that
+// number without an answer, or else the last; a refusal comes in the step of its request, so that the
+// last one is meant. It reports whether there is such a request.
 func answers(h *parley.History, list []asked, a parley.Happening) bool {
 	at := -1
 	for i := range list {
@@ -104,7 +105,7 @@ func answers(h *parley.History, list []asked, a parley.Happening) bool {
 		if q.At != a.At || q.Msg.Value != a.Msg.Value || q.Order > a.Order || slices.ContainsFunc(h.Restarts, between) {
 			continue
 		}
-		if at = i; len(q.answers) == 0 {
+		if at = i; len(q.answers) == 0 && a.Msg.Seq > 0 {
 			break
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"parley/agreement/phaseking"
 	agree "parley/agreement/problem"
 	"parley/agreement/sm"
+	"parley/agreement/stream"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
 	"parley/broadcast/causal"
@@ -138,6 +139,17 @@ func agreements(name string, n int, s *settings) (parley.Protocol, bool) {
 			c.Form = phaseking.TwoRound
 		}
 		return phaseking.New(c, when), true
+	case "stream":
+		c := stream.Config{Key: stream.Key{M: s.number("m", 1)}, N: n, Window: s.number("window", 2)}
+		if s.is("sm") {
+			c.Algorithm = stream.SM
+		}
+		if s.is("names") {
+			c.Source = stream.Everyone
+		}
+		of := stream.Simulated
+		of.Early = when.Early
+		return stream.New(c, of), true
 	case "agreed":
 		return agreed.New(agreed.Config{N: n, M: s.number("m", 1)}, when), true
 	}

@@ -23,7 +23,7 @@ const (
 var (
 	largeRooms = map[string]int{
 		"cluster":          5455,
-		"explore":          4794,
+		"explore":          4793,
 		"internal/chaos":   3235,
 		"internal/conform": 3107,
 		"internal/draw":    4841,
