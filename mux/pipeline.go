@@ -8,8 +8,29 @@ import (
 )
 
 // Pipeline is one process in consecutive instances of one protocol in rounds, each on
-// call: the slots, numbered from 1. A machine embeds it and hands it its events; the
-// frames of slot k have k for their Value. See [Slots] for what it does and why.
+// call and many of them at a time: the slots, numbered from 1. A machine embeds it and hands it
+// its events; the frames of slot k have k for their Value. Calling a slot calls all before it, and
+// the first frame of round 0 from whomever calls too. What slots deliver is delivered in their order.
+//
+// A slot may begin when so much time has passed since the one that is window slots
+// before it began that this one is over at every correct process: one round more than
+// it has. So at most window slots are unfinished at a time, whoever calls, and at most
+// as many begin in that time. The rule goes by time, and not by what this process has
+// finished, for the same reason that deadlines do: all correct processes begin a slot
+// within one delay, so that by the clock all of them may begin the next one within one
+// delay too, while one that a liar says less to may finish slots long after others. A
+// frame that comes before its slot may begin is kept, at most window slots ahead; past
+// that it comes from a liar, and is refused.
+//
+// Why processes stay together: say that a slot's beginnings are at most one delay apart
+// (and twice the slack, see lockstep). If the first correct process begins slot k at a
+// time, all others have its frame one delay later; and by then they may begin slot k
+// too, for they began slot k-window at most so much later than it did.
+//
+// A process that abstains in a slot takes part in later ones and delivers none from that
+// on. One that comes back after a crash takes no part in any: it cannot know which have
+// begun; see [Returns] for how a machine may have it find out. Signed protocols are
+// refused, for what is signed in one instance would count in all.
 type Pipeline struct {
 	p      lockstep.Protocol
 	when   lockstep.Schedule
@@ -35,9 +56,7 @@ type Pipeline struct {
 
 // slot is one instance, or what is known of one that has not begun, or is over.
 type slot struct {
-	begin parley.Tick // of round 0; before that, since when it is wanted
-	given bool
-	value parley.Msg
+	begin parley.Tick        // of round 0; before that, since when it is wanted
 	one   *lockstep.Instance // nil: nothing came yet, or it is over
 	out   []parley.Effect    // what it delivered before an earlier one was over
 	sizes []int              // by process: of its frame of round 0
@@ -58,7 +77,8 @@ type Above interface {
 
 const never parley.Tick = 1 << 62
 
-// NewPipeline makes one process. See [Slots] for what panics.
+// NewPipeline makes one process. It panics if the schedule is not on call, the window is less than 1,
+// or the protocol signs.
 func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above Above) *Pipeline {
 	switch {
 	case !when.OnCall:
@@ -157,31 +177,6 @@ func (l *Pipeline) Call(s *parley.Step, k uint64) {
 	l.turn(s)
 }
 
-// Give hands in what this process says in a slot, and calls it. Slot 0 stands for the
-// next one that has not begun and has been given nothing.
-func (l *Pipeline) Give(s *parley.Step, k uint64, m parley.Msg) {
-	if l.Muted() {
-		return
-	}
-	l.catchUp(s)
-	if k == 0 {
-		for k = l.opened + 1; k <= l.opened+l.window && l.at(k).given; k++ {
-		}
-	}
-	switch {
-	case k <= l.opened:
-		s.Refuse(s.Self, "request after round 0")
-	case k > l.opened+l.window:
-		s.Refuse(s.Self, "request for a slot past the window")
-	case l.at(k).given:
-		s.Refuse(s.Self, "second request for a slot")
-	default:
-		l.at(k).given, l.at(k).value = true, m
-		l.want(s, k, true)
-		l.turn(s)
-	}
-}
-
 // want notes that slots up to k are to begin, and begins those that may. own tells that
 // nobody else has asked.
 func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
@@ -233,14 +228,11 @@ func (l *Pipeline) open(s *parley.Step) {
 			if l.back != nil {
 				l.back.reach(s, k, l.window)
 			}
-			if r.given {
-				one.Request(s, r.value)
-			} else if m, ok := l.above.Fill(s, k); ok {
+			if m, ok := l.above.Fill(s, k); ok {
 				one.Request(s, m)
 			}
 			one.Open(s, r.begin)
 		}
-		r.given, r.value = false, parley.Msg{}
 		l.settle(s, k, mark)
 		if r.one == one && !one.Over() {
 			l.wake(s, one.Deadline())
@@ -469,10 +461,6 @@ func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 	}
 	if k <= l.over {
 		return
-	}
-	v.Bool("given", &r.given)
-	if r.given {
-		visit(v, &r.value, func() { v.ID("origin", &r.value.Origin) })
 	}
 	has := r.one != nil
 	v.Bool("has", &has)

@@ -8,7 +8,6 @@ import (
 	"parley/agreement/interactive"
 	"parley/agreement/problem"
 	"parley/lockstep"
-	"parley/mux"
 	"parley/sim"
 	"parley/trace"
 )
@@ -24,7 +23,7 @@ func BenchmarkSlots(b *testing.B) {
 			next, over := uint64(0), 0
 			b.ReportAllocs()
 			s := sim.Run(sim.Options{
-				Protocol: mux.Slots(p, lockstep.Called, 8192), Delay: sim.Delay{Least: 1, Most: 1},
+				Protocol: slotsOf(p, lockstep.Called, 8192), Delay: sim.Delay{Least: 1, Most: 1},
 				More: func() (sim.Request, bool) {
 					next++
 					return sim.Request{When: parley.Tick(next), Msg: parley.Msg{Kind: parley.Propose, Seq: next,

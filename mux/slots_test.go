@@ -18,6 +18,94 @@ import (
 	"parley/sim"
 )
 
+// opened is indicated when a slot begins for which this process was given no value. Seq: the slot.
+const opened = parley.Indication
+
+// slotsOf runs slots alone: a Request gives a process's value for the slot in its Seq, and calls it; with
+// Seq 0, for the next slot that has neither begun nor a value. A Call does so without a value.
+func slotsOf(p lockstep.Protocol, when lockstep.Schedule, window int) parley.Protocol {
+	mux.NewPipeline(p, when, window, 0, nil) // panics if it cannot be
+	out := mux.InSlots(lockstep.Of(p, when))
+	out.New = func(self parley.ID) parley.Machine {
+		m := &slots{}
+		m.line = mux.NewPipeline(p, when, window, self, m)
+		return m
+	}
+	out.Properties = nil
+	for _, one := range p.Properties {
+		out.Properties = append(out.Properties, mux.OfEach(one))
+	}
+	return out
+}
+
+// slots is one process.
+type slots struct {
+	line   *mux.Pipeline
+	values []value // by slot
+}
+
+type value struct {
+	slot uint64
+	msg  parley.Msg
+}
+
+func (m *slots) Start(s *parley.Step) {
+	if s.Restart {
+		m.line.Mute()
+	}
+}
+
+func (m *slots) Request(s *parley.Step, q parley.Msg) {
+	slot := q.Seq
+	if q.Seq = 0; q.Kind != lockstep.Call {
+		for slot == 0 || m.value(slot) >= 0 {
+			slot = max(slot, m.line.Opened()) + 1
+		}
+		m.values = append(m.values, value{slot, q})
+	}
+	m.line.Call(s, slot)
+}
+
+// value returns the place of the value for a slot, -1 if there is none.
+func (m *slots) value(slot uint64) int {
+	return slices.IndexFunc(m.values, func(v value) bool { return v.slot == slot })
+}
+
+func (m *slots) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
+	if q.Kind < parley.Local {
+		m.line.Receive(s, from, q)
+	}
+}
+
+func (m *slots) Timeout(s *parley.Step, _ parley.Timer) { m.line.Timeout(s) }
+
+func (m *slots) Fill(s *parley.Step, slot uint64) (parley.Msg, bool) {
+	i := m.value(slot)
+	if i < 0 {
+		s.Indicate(parley.Msg{Kind: opened, Seq: slot})
+		return parley.Msg{}, false
+	}
+	q := m.values[i].msg
+	m.values = slices.Delete(m.values, i, i+1)
+	return q, true
+}
+
+func (m *slots) Over(s *parley.Step, slot uint64, delivered []parley.Effect) {
+	for _, e := range delivered {
+		e.Msg.Seq = slot
+		s.Effects = append(s.Effects, e)
+	}
+}
+
+func (m *slots) State(v *parley.Vars) {
+	parley.Slice(v, "values", &m.values, func(_ int, one *value) {
+		parley.Num(v, "slot", &one.slot)
+		parley.Num(v, "kind", &one.msg.Kind)
+		v.Bytes("body", &one.msg.Body)
+	})
+	v.Machine("slots", m.line)
+}
+
 func oral(n, m int) problem.Instance { return problem.Instance{N: n, M: m, Default: []byte("0")} }
 
 // inSlots lists what each correct process delivered, as slot=value.
@@ -69,7 +157,7 @@ type line struct {
 func (l line) run(how ...faulty.Behaviour) *sim.Sim {
 	r := rand.New(rand.NewPCG(l.seed, 5))
 	opt := sim.Options{
-		Protocol: mux.Slots(eig.Rounds(oral(l.n, l.m)), lockstep.Called, l.window), Seed: l.seed,
+		Protocol: slotsOf(eig.Rounds(oral(l.n, l.m)), lockstep.Called, l.window), Seed: l.seed,
 		Faulty: make(map[parley.ID]faulty.Behaviour), Steps: 1 << 22,
 	}
 	for i, id := range r.Perm(l.n)[:l.m] {
@@ -140,7 +228,7 @@ func TestSlotsAreOneSequence(t *testing.T) {
 // delivered in its order.
 func TestSlotsCarryValues(t *testing.T) {
 	for seed := range uint64(20) {
-		opt := sim.Options{Protocol: mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 4), Seed: seed}
+		opt := sim.Options{Protocol: slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 4), Seed: seed}
 		var want []string
 		for k := range 9 {
 			opt.Requests = append(opt.Requests, sim.Request{When: parley.Tick(2500 * k), Msg: parley.Msg{
@@ -153,23 +241,22 @@ func TestSlotsCarryValues(t *testing.T) {
 				t.Fatalf("seed %d: process %d delivers %v, refused %v", seed, id, have, s.Stats.Refused)
 			}
 		}
-		opened := 0
+		begun := 0
 		for _, x := range s.History.Indications {
-			if x.Msg.Kind == mux.Opened && x.At != 0 {
-				opened++
+			if x.Msg.Kind == opened && x.At != 0 {
+				begun++
 			}
 		}
-		if opened != 3*9 {
-			t.Fatalf("seed %d: %d times a slot was begun for another's call", seed, opened)
+		if begun != 3*9 {
+			t.Fatalf("seed %d: %d times a slot was begun for another's call", seed, begun)
 		}
 	}
 }
 
 // A slot for which somebody is called begins with all before it.
 func TestSlotsBefore(t *testing.T) {
-	s := sim.Run(sim.Options{Protocol: mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 8), Requests: []sim.Request{
+	s := sim.Run(sim.Options{Protocol: slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 8), Requests: []sim.Request{
 		{At: 2, Msg: parley.Msg{Kind: lockstep.Call, Seq: 5}}, {At: 0, Msg: parley.Msg{Kind: parley.Propose, Seq: 3, Body: []byte("x")}},
-		{At: 0, When: 5, Msg: parley.Msg{Kind: parley.Propose, Seq: 3, Body: []byte("y")}},
 		{At: 1, When: 9000, Msg: parley.Msg{Kind: lockstep.Call, Seq: 14}},
 	}})
 	for id, have := range inSlots(s) {
@@ -177,7 +264,7 @@ func TestSlotsBefore(t *testing.T) {
 			t.Errorf("process %d delivers %q", id, have)
 		}
 	}
-	if s.Stats.Refused["request after round 0"] != 1 || s.Stats.Refused["call of a slot past the window"] != 1 {
+	if s.Stats.Refused["call of a slot past the window"] != 1 {
 		t.Error(s.Stats.Refused)
 	}
 }
@@ -185,7 +272,7 @@ func TestSlotsBefore(t *testing.T) {
 // What comes for slots that are over, past the window or not begun is refused, and the
 // memory of slots that are over is used again.
 func TestSlotsWindow(t *testing.T) {
-	s := sim.Run(sim.Options{Protocol: mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 4), Until: 9000,
+	s := sim.Run(sim.Options{Protocol: slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 4), Until: 9000,
 		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: lockstep.Call, Seq: 2}}}})
 	m, host := s.Machine(0), &turnedAway{}
 	step := parley.Step{Self: 0, N: 4, Now: 9000, Host: host}
@@ -213,7 +300,7 @@ func (r *turnedAway) Refused(_, _ parley.ID, why string)    { r.why = append(r.w
 // A process that sleeps through the end of a round abstains in that slot, takes part in
 // later ones and delivers none of them. One that comes back after a crash is mute.
 func TestSlotsMissed(t *testing.T) {
-	opt := sim.Options{Protocol: mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 8),
+	opt := sim.Options{Protocol: slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 8),
 		Pauses: []sim.Pause{{At: 3, From: 2500, For: 5000}}}
 	for k := range 6 {
 		opt.Requests = append(opt.Requests, sim.Request{When: parley.Tick(1 + 2400*k), Msg: parley.Msg{
@@ -238,9 +325,9 @@ func TestSlotsMissed(t *testing.T) {
 func TestSlotsThatAreNone(t *testing.T) {
 	p := eig.Rounds(oral(4, 1))
 	for name, make := range map[string]func(){
-		"fixed times": func() { mux.Slots(p, lockstep.Simulated, 4) },
-		"no window":   func() { mux.Slots(p, lockstep.Called, 0) },
-		"signed":      func() { mux.Slots(sm.Rounds(sm.Config{Instance: oral(4, 1)}), lockstep.Called, 4) },
+		"fixed times": func() { slotsOf(p, lockstep.Simulated, 4) },
+		"no window":   func() { slotsOf(p, lockstep.Called, 0) },
+		"signed":      func() { slotsOf(sm.Rounds(sm.Config{Instance: oral(4, 1)}), lockstep.Called, 4) },
 	} {
 		func() {
 			defer func() {
@@ -255,7 +342,7 @@ func TestSlotsThatAreNone(t *testing.T) {
 
 // Slots are tested as any protocol is: the source gives its values, and then all call.
 func TestSlotsSuite(t *testing.T) {
-	parleytest.Suite(t, mux.Slots(eig.Rounds(oral(4, 1)), lockstep.Called, 5), parleytest.Options{
+	parleytest.Suite(t, slotsOf(eig.Rounds(oral(4, 1)), lockstep.Called, 5), parleytest.Options{
 		Seeds: 60,
 		Inputs: func(r *rand.Rand) []sim.Request {
 			var out []sim.Request

@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/agreement/problem"
 	"parley/lockstep"
+	"parley/mux"
 )
 
 // Config is one stream. All processes must have the same, except Name and DiskIntact.
@@ -49,7 +50,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		c.Name = parley.ID.String
 	}
 	rounds := c.Rounds(c.N)
-	frames := lockstep.Of(rounds, when)
+	frames := mux.InSlots(lockstep.Of(rounds, when))
 	j := judged{Config: c, delay: when.RejoinDelay(), age: parley.Tick(rounds.Last+2) * when.Delta}
 	return parley.Protocol{
 		Name: "stream", Title: "agreements on request, many at a time, among processes that restart",

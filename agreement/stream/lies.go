@@ -41,19 +41,11 @@ func lies(ofFrame teller, signed bool) teller {
 
 // slotLies are the lies in a frame.
 func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame teller, signed bool) []parley.Sent {
-	slot := t.Honest[i].Msg.Value
 	turn := *t
 	turn.Memo, turn.Out, turn.Honest = nil, nil, t.Honest[i:i+1]
-	turn.Seen = func(yield func(parley.Got) bool) {
-		for got := range t.Seen {
-			if got.Msg.Kind == lockstep.Frame && got.Msg.Value == slot && !yield(got) {
-				return
-			}
-		}
-	}
 	if signed {
 		before := s.Host
-		s.Host = &slotSigner{Host: before, slot: slot}
+		s.Host = &slotSigner{Host: before, slot: t.Honest[i].Msg.Value}
 		defer func() { s.Host = before }()
 	}
 	return ofFrame(s, &turn)
@@ -85,21 +77,15 @@ func namesLies(s *parley.Step, honest parley.Sent) []parley.Sent {
 	return []parley.Sent{honest}
 }
 
-// explain shows a frame as what is in it, behind the number of its slot.
+// explain shows a frame as what is in it.
 func explain(frames func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string]) func(
 	parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		if m.Kind == lockstep.Frame || e.From == e.To && m.Kind < parley.Local {
+			return frames(e, m, name)
+		}
 		return func(yield func(string) bool) {
-			if m.Kind == lockstep.Frame || e.From == e.To && m.Kind < parley.Local {
-				for row := range frames(e, m, name) {
-					if e.From != e.To { // what a process keeps is in no frame
-						row = fmt.Sprintf("#%d: %s", m.Value, row)
-					}
-					if !yield(row) {
-						return
-					}
-				}
-			} else if row := explained(m); row != "" {
+			if row := explained(m); row != "" {
 				yield(row)
 			}
 		}

@@ -15,7 +15,7 @@
 // Rejoining needs n >= 2m+2, see mux.
 //
 // How it works: a slot begins at the first frame of any process, at most Window slots in the
-// time that one slot may last, see mux.Slots. The process itself notices that it was late: with at
+// time that one slot may last, see mux.Pipeline. The process itself notices that it was late: with at
 // most M faulty processes it hears n-1-M others in each round. If it hears fewer, or if it did not
 // hear all others and its own value was not decided, it abstains: it decides nothing in that slot.
 // Signatures cover the number of the slot.

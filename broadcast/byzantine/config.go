@@ -95,7 +95,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 		panic("byzantine: " + err.Error())
 	}
 	one := slot(c, nil)
-	slots := mux.Slots(one, when, c.Window) // for what its frames say
+	slots := mux.InSlots(lockstep.Of(one, when))
 	p := slots
 	p.Name = "byzantine"
 	p.Title = "total order with lying processes, by slots of interactive consistency on digests"

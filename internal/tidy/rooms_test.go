@@ -56,7 +56,7 @@ var (
 		"internal/draw.canvas":        {25, 4},
 		"internal/mutants.mutant":     {6, 4},
 		"membership/group.machine":    {102, 7},
-		"mux.Pipeline":                {64, 3},
+		"mux.Pipeline":                {63, 3},
 		"parleytest.suite":            {34, 8},
 		"replica/service.Config":      {6, 4},
 		"replica/service.process":     {65, 7},

@@ -1,0 +1,4 @@
+package mux
+
+// OfEach is a property of every instance.
+var OfEach = ofEach
