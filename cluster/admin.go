@@ -1,6 +1,10 @@
 package cluster
 
-import "time"
+import (
+	"time"
+
+	"parley/cluster/kernel"
+)
 
 // Status is what a node knows of itself and of the others.
 type Status struct {
@@ -34,15 +38,15 @@ type Status struct {
 }
 
 // NodeState is what a node does.
-type NodeState string
+type NodeState = kernel.State
 
 // The states of a node.
 const (
-	Running  NodeState = "running"
-	Draining NodeState = "draining" // it takes no new requests
-	Leaving  NodeState = "leaving"
-	Left     NodeState = "left"     // it is closed, too
-	Expelled NodeState = "expelled" // it may come back as another life
+	Running  = kernel.Running
+	Draining = kernel.Draining // it takes no new requests
+	Leaving  = kernel.Leaving
+	Left     = kernel.Left     // it is closed, too
+	Expelled = kernel.Expelled // it may come back as another life
 )
 
 // MemberStatus is what is known of one member of the cluster.
@@ -170,20 +174,13 @@ type RefusedStatus struct {
 	Times   uint64 `json:"times"`
 }
 
-// ErrExpelled is the error of a node that the others have expelled. It is [ErrOut].
-var ErrExpelled error = expelled{}
-
-type expelled struct{}
-
-func (expelled) Error() string {
-	return "this node has been expelled: it may come back when it is started again"
-}
-func (expelled) Is(target error) bool { return target == ErrOut }
-
-// ErrDraining is the error of a request to a node that takes no new ones. It is [ErrRefused].
-var ErrDraining error = draining{}
-
-type draining struct{}
-
-func (draining) Error() string        { return "the node takes no new requests: it is about to leave" }
-func (draining) Is(target error) bool { return target == ErrRefused }
+// The errors of a node that takes nothing new.
+var (
+	// ErrExpelled is the error of a node that the others have expelled. It is [ErrOut].
+	ErrExpelled = kernel.ErrExpelled
+	// ErrDraining is the error of a request to a node that takes no new ones. It is [ErrRefused].
+	ErrDraining = kernel.ErrDraining
+	// ErrNoRoom is the error of a request to a node with less than 64 MiB of room on its disk: the request would
+	// be written there. Reads are answered. It is [ErrRefused].
+	ErrNoRoom = kernel.ErrNoRoom
+)

@@ -35,8 +35,8 @@ type shutter struct {
 func (n *Node) openExpulsions() (err error) {
 	n.admin.closed = make([]shutter, len(n.c.Members))
 	p := expel.New(expel.Config{N: len(n.c.Members), M: n.c.M})
-	n.admin.votes, err = n.host.Open(host.Options{
-		Channel: adminChannel, Name: p.Name, Machine: p.New(n.self), Upper: ejector{n}, Class: link.Urgent,
+	n.admin.votes, err = n.k.Host.Open(host.Options{
+		Channel: adminChannel, Name: p.Name, Machine: p.New(n.k.Self), Upper: ejector{n}, Class: link.Urgent,
 	})
 	if err != nil {
 		err = fmt.Errorf("cluster: %w", err)
@@ -84,7 +84,7 @@ func (n *Node) say(to parley.ID, m parley.Msg) {
 func (n *Node) heard(from parley.ID, b []byte) error {
 	_, m, err := parley.Decode(b)
 	if err != nil || m.Kind != diskTold {
-		return n.host.Frame(from, adminChannel, b)
+		return n.k.Host.Frame(from, adminChannel, b)
 	}
 	n.lives.told(n.c.Members[from].Name, m.Seq, m.Value)
 	n.links.tookUs(from)
@@ -110,7 +110,7 @@ func (e ejector) Indicate(_ parley.Path, m parley.Msg) {
 	case expel.Expelled:
 		n.admin.mu.Lock()
 		defer n.admin.mu.Unlock()
-		n.admin.shut.Store(m.Seq)
+		n.k.Shut(m.Seq)
 		n.expelled()
 	}
 }
@@ -118,7 +118,7 @@ func (e ejector) Indicate(_ parley.Path, m parley.Msg) {
 // expelled ends what this node is expelled from, when all has begun that may have to end. The
 // lock is held.
 func (n *Node) expelled() {
-	if from := n.admin.shut.Load(); n.admin.ready && from != 0 {
+	if from := n.k.ShutFrom(); n.admin.ready && from != 0 {
 		go n.out(from == expel.All) // not within a step
 	}
 }
@@ -134,10 +134,10 @@ func (n *Node) begun() error {
 
 // out ends what this node is expelled from.
 func (n *Node) out(all bool) {
-	if n.admin.state() == Left {
+	if n.k.State() == Left {
 		return
 	}
-	n.admin.became(Expelled)
+	n.k.Became(Expelled)
 	n.c.Log.Error("the others have expelled this node: it may come back when it is started again", "liars", all)
 	for _, g := range n.groups {
 		if all || g.c.Level != Byzantine {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley"
@@ -17,9 +16,6 @@ import (
 
 // admin is how the node stands.
 type admin struct {
-	code    atomic.Uint32         // of the state
-	shut    atomic.Uint64         // what this node is expelled from: expel.Views or expel.All
-	why     atomic.Pointer[error] // what calls of a node that can not go on fail with
 	started time.Time
 	life    uint64
 
@@ -33,44 +29,12 @@ type admin struct {
 	expulsions
 }
 
-// nodeStates are the states in the order in which a node comes to them. Left is the last one: by it a program that
-// serves the node knows that it can end, also where the node was expelled before.
-var nodeStates = [...]NodeState{Running, Draining, Leaving, Expelled, Left}
-
-// became makes a state the node's, unless a later one is.
-func (a *admin) became(s NodeState) {
-	code := uint32(slices.Index(nodeStates[:], s))
-	for now := a.code.Load(); now < code && !a.code.CompareAndSwap(now, code); now = a.code.Load() {
-	}
-}
-
-func (a *admin) state() NodeState { return nodeStates[a.code.Load()] }
-
-// takes tells why the node takes no new request, if it does not: of what knows of crashes
-// alone, or of what is to hold in spite of liars.
-func (n *Node) takes(liars bool) error {
-	if n.admin.why.Load() != nil {
-		return n.closedBy()
-	}
-	switch n.admin.state() {
-	case Draining, Leaving:
-		return ErrDraining
-	case Left:
-		return ErrClosed
-	case Expelled:
-		if !liars || n.admin.shut.Load() == expel.All {
-			return ErrExpelled
-		}
-	}
-	return nil
-}
-
 // takesPayload tells why the node takes no new payload for a group of a level, if it does not.
 func (n *Node) takesPayload(l Level) error {
-	if err := n.takes(l == Byzantine); err != nil || l == Byzantine || !n.c.Durable {
+	if err := n.k.Takes(l == Byzantine); err != nil || l == Byzantine || !n.c.Durable {
 		return err
 	}
-	return n.hasRoom()
+	return n.k.HasRoom()
 }
 
 // view is what this node knows of the views of one machine.
@@ -119,7 +83,7 @@ func (w watched) Indicate(path parley.Path, m parley.Msg) {
 			panic(err) // the machine of this node wrote it
 		}
 		w.v.number, w.v.members, w.v.suspected = m.Seq, members, parley.Set{}
-		w.v.in = members.Has(w.n.self)
+		w.v.in = members.Has(w.n.k.Self)
 	case group.Out:
 		w.v.in = false
 	case parley.Suspect:
@@ -159,7 +123,7 @@ func (n *Node) until(ctx context.Context, f func(v *view) bool) (missing []strin
 		case <-ctx.Done():
 			why = context.Cause(ctx)
 		case <-n.streams.closed:
-			why = n.closedBy()
+			why = n.k.Closed()
 		}
 		slices.Sort(missing)
 		return missing, why
@@ -194,7 +158,7 @@ func (n *Node) Leave(ctx context.Context) error {
 	if err := n.mayLeave(); err != nil {
 		return err
 	}
-	n.admin.became(Leaving)
+	n.k.Became(Leaving)
 	in := func(v *view) bool { return v.in }
 	err := n.ask(parley.Msg{Kind: group.Leave}, in)
 	majority := len(n.c.Members)/2 + 1 // that others who leave may leave behind: this one then ends as a member
@@ -204,14 +168,14 @@ func (n *Node) Leave(ctx context.Context) error {
 	} else {
 		err = errors.Join(err, n.mayLeave())
 	}
-	n.admin.became(Left)
+	n.k.Became(Left)
 	return errors.Join(err, n.Close())
 }
 
 // mayLeave tells whether a majority of all nodes stays in each view without this one.
 func (n *Node) mayLeave() error {
-	if n.admin.why.Load() != nil || n.admin.state() == Left {
-		return n.closedBy()
+	if n.k.Broken() != nil || n.k.State() == Left {
+		return n.k.Closed()
 	}
 	n.admin.mu.Lock()
 	defer n.admin.mu.Unlock()
@@ -231,7 +195,7 @@ func (n *Node) Drain(ctx context.Context) error {
 	if err := n.mayLeave(); err != nil {
 		return err
 	}
-	n.admin.became(Draining)
+	n.k.Became(Draining)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for n.busy() {
@@ -286,7 +250,7 @@ func (n *Node) other(name, verb string) (parley.ID, error) {
 	switch {
 	case i < 0:
 		return 0, fmt.Errorf("%w: %q is none of the %d members", ErrRefused, name, len(n.c.Members))
-	case parley.ID(i) == n.self:
+	case parley.ID(i) == n.k.Self:
 		return 0, fmt.Errorf("%w: a node does not %s itself", ErrRefused, verb)
 	}
 	return parley.ID(i), nil
@@ -304,7 +268,7 @@ func (n *Node) Expel(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := n.takes(false); err != nil {
+	if err := n.k.Takes(false); err != nil {
 		return err
 	}
 	n.c.Log.Info("a member is to be expelled", "member", name)

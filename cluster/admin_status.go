@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/cluster/link"
+	"parley/cluster/store"
 	"parley/mux"
 	"parley/replica/service"
 )
@@ -16,10 +17,10 @@ import (
 func (n *Node) Status() Status {
 	clock := n.Clock()
 	s := Status{
-		Cluster: n.c.Trust.Cluster(), Name: n.c.Name, State: n.admin.state(), Incarnation: n.admin.life,
-		Again: n.again || n.c.Rejoin, Started: n.admin.started, Durable: n.c.Durable, M: n.c.M, Round: n.c.Round.String(),
+		Cluster: n.c.Trust.Cluster(), Name: n.c.Name, State: n.k.State(), Incarnation: n.admin.life,
+		Again: n.k.Again || n.c.Rejoin, Started: n.admin.started, Durable: n.c.Durable, M: n.c.M, Round: n.c.Round.String(),
 		Synchronized: clock.Synchronized, ClockOffset: clock.Offset,
-		Groups: []GroupStatus{}, Tables: []TableStatus{}, Strange: n.host.Strange(),
+		Groups: []GroupStatus{}, Tables: []TableStatus{}, Strange: n.k.Host.Strange(),
 	}
 	if clock.Synchronized {
 		s.ClockBound = clock.Bound
@@ -40,7 +41,7 @@ func (n *Node) Status() Status {
 		g.Position = n.groups[c.Name].kept.last()
 		if c.Level == Byzantine {
 			g.SlotStatus = n.slotStatus(n.groups[c.Name], abstained[name])
-			g.In = g.SlotStatus != nil && !g.Mute && n.takes(true) == nil
+			g.In = g.SlotStatus != nil && !g.Mute && n.k.Takes(true) == nil
 		}
 		s.Groups = append(s.Groups, g)
 	}
@@ -61,8 +62,8 @@ func (n *Node) Status() Status {
 // refusedStatus counts what was refused, and by machine how often this node has abstained.
 func (n *Node) refusedStatus() (list []RefusedStatus, abstained map[string]uint64) {
 	list, abstained = []RefusedStatus{}, make(map[string]uint64)
-	n.host.Refused(func(machine string, from parley.ID, why string, times uint64) {
-		if from == n.self && (why == abstains || why == cutOff) {
+	n.k.Host.Refused(func(machine string, from parley.ID, why string, times uint64) {
+		if from == n.k.Self && (why == abstains || why == cutOff) {
 			abstained[machine] += times
 		}
 		list = append(list, RefusedStatus{machine, n.c.Members[from].Name, why, times})
@@ -87,9 +88,9 @@ func (n *Node) viewStatus(machine string) (s ViewStatus, members parley.Set) {
 	if v == nil {
 		return s, members
 	}
-	s = ViewStatus{In: v.in, View: v.number, Members: n.namesOf(v.members)}
+	s = ViewStatus{In: v.in, View: v.number, Members: n.k.Names(v.members)}
 	if v.suspected != (parley.Set{}) {
-		s.Suspected = n.namesOf(v.suspected)
+		s.Suspected = n.k.Names(v.suspected)
 	}
 	return s, v.members
 }
@@ -163,7 +164,7 @@ func (n *Node) memberStatus(in [][]string) (list []MemberStatus, strangers map[s
 	}
 	for id, m := range n.c.Members {
 		s := MemberStatus{Name: m.Name, Address: m.Address, In: in[id]}
-		if parley.ID(id) == n.self {
+		if parley.ID(id) == n.k.Self {
 			s.Self, s.Connected, s.Incarnation = true, true, n.admin.life
 		}
 		list = append(list, s)
@@ -181,7 +182,7 @@ func (n *Node) memberStatus(in [][]string) (list []MemberStatus, strangers map[s
 		c := &n.admin.closed[p.ID]
 		s.Expelled = c.what.Load() != 0
 		for why, times := range map[string]uint64{
-			"expelled": c.dropped.Load(), "no machine": n.host.StrangeOf(p.ID), "no message": n.host.Malformed(p.ID),
+			"expelled": c.dropped.Load(), "no machine": n.k.Host.StrangeOf(p.ID), "no message": n.k.Host.Malformed(p.ID),
 		} {
 			if times > 0 {
 				s.Dropped[why] = times
@@ -252,7 +253,7 @@ func (s *commits) status() *CommitStatus {
 	s.process.Do(func(machine parley.Machine, _ parley.Tick) {
 		for t := range machine.(decider).Live() {
 			o := s.n.outcome(t)
-			if t.Coordinator == s.n.self {
+			if t.Coordinator == s.n.k.Self {
 				out.Open++
 			}
 			if o.State == Pending {
@@ -271,4 +272,25 @@ func (s *commits) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls) > 0
+}
+
+// storeStatus returns how the durable memory is, nil without one.
+func (n *Node) storeStatus() *StoreStatus {
+	if n.k.Store == nil {
+		return nil
+	}
+	st := n.k.Store.Stats()
+	s := &StoreStatus{
+		Records: st.Records, Durable: st.Durable, Bytes: st.Bytes, Position: st.Position,
+		Free: st.Free, Slowest: st.Slowest,
+	}
+	if st.Err != nil {
+		s.Error = st.Err.Error()
+	}
+	if err := n.k.Store.Room(n.k.Store.Least()); err != nil {
+		s.Full = err.Error()
+	} else if err := n.k.Store.Room(store.RoomWarn); err != nil {
+		s.Low = err.Error()
+	}
+	return s
 }

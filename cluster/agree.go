@@ -12,6 +12,7 @@ import (
 	"parley"
 	"parley/agreement/stream"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/faulty"
 )
@@ -67,9 +68,9 @@ var (
 	// had come back, or lost touch; or of one for which its value came too late. It is ErrUnknown,
 	// too, if the others may have decided on this node's value, and else ErrRefused, which holds
 	// if no more than M lie or are late, this node among them.
-	ErrAbstained = errors.New("this node was too late for the agreement: it was held up, cut off, or coming back")
+	ErrAbstained = kernel.ErrAbstained
 	// ErrClosed is the error of a node that was closed. It is ErrUnknown, too, of what was begun.
-	ErrClosed = errors.New("the node is closed")
+	ErrClosed = kernel.ErrClosed
 	// ErrReserved is the error of the one value that stands for no value. It is ErrRefused, too.
 	ErrReserved = errors.New("the value is the one that stands for none")
 )
@@ -95,11 +96,11 @@ type Lab struct {
 // It fails without having begun if messages to the others are too slow for the length of
 // a round, with a *RoundError.
 func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) {
-	t := stream.Key{Algorithm: q.Algorithm, M: q.M, Source: n.self}
+	t := stream.Key{Algorithm: q.Algorithm, M: q.M, Source: n.k.Self}
 	if t.M == 0 {
 		t.M = t.Algorithm.Most(len(n.c.Members))
 	}
-	d := Decision{Source: n.self, Algorithm: t.Algorithm, M: t.M}
+	d := Decision{Source: n.k.Self, Algorithm: t.Algorithm, M: t.M}
 	switch {
 	case len(q.Value) > t.Limit():
 		return d, fmt.Errorf("%w: a value of %d bytes: with %v and m = %d at most %d",
@@ -118,7 +119,7 @@ func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) {
 
 // ready returns a stream in which something may be asked for.
 func (n *Node) ready(t stream.Key) (*opened, error) {
-	if err := n.takes(true); err != nil {
+	if err := n.k.Takes(true); err != nil {
 		return nil, err
 	}
 	if err := n.share().allows(t); err != nil {
@@ -211,8 +212,8 @@ func (l *streams) open(n *Node, t stream.Key) (*opened, error) {
 	o.room, o.whys = make(chan struct{}, n.share().window(t)), make(chan struct{}, stream.MaxEvidenceRequests)
 	machine := n.machine(t)
 	var err error
-	o.process, err = n.host.Open(host.Options{
-		Channel: channelOf(t), Name: streamName(t), Machine: machine, Upper: o, Again: n.again || n.c.Rejoin,
+	o.process, err = n.k.Host.Open(host.Options{
+		Channel: channelOf(t), Name: streamName(t), Machine: machine, Upper: o, Again: n.k.Again || n.c.Rejoin,
 		Class: link.Bulk,
 	})
 	if err != nil {
@@ -229,7 +230,7 @@ func (l *streams) open(n *Node, t stream.Key) (*opened, error) {
 // part again as soon as it can, and not only when it is asked for something: until then it
 // counts as faulty.
 func (n *Node) reopen() {
-	if !n.again && !n.c.Rejoin {
+	if !n.k.Again && !n.c.Rejoin {
 		return
 	}
 	for channel := uint32(firstStream); channel <= lastStream; channel++ {
@@ -246,16 +247,14 @@ func (n *Node) reopen() {
 // machine makes the machine of a stream, or of a liar in it.
 func (n *Node) machine(t stream.Key) parley.Machine {
 	p := stream.New(stream.Config{
-		Key: t, N: len(n.c.Members), Window: n.share().window(t), Name: n.nameOf,
+		Key: t, N: len(n.c.Members), Window: n.share().window(t), Name: n.k.Name,
 		DiskIntact: !n.c.Rejoin && (n.c.Dir == "" || n.admin.life < rejoined),
 	}, n.c.streamed())
 	if n.c.Lab == nil {
-		return p.New(n.self)
+		return p.New(n.k.Self)
 	}
-	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
+	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.k.Self: n.c.Lab.Traitor})
 }
-
-func (n *Node) nameOf(id parley.ID) string { return n.c.Members[id].Name }
 
 // opened is a stream at one node, and the upper of its machine.
 type opened struct {
@@ -315,7 +314,7 @@ func (o *opened) ask(ctx context.Context, m parley.Msg) (answer, error) {
 		}
 		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 	case <-o.n.streams.closed:
-		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, o.n.closedBy())
+		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, o.n.k.Closed())
 	}
 }
 
@@ -327,7 +326,7 @@ func (o *opened) hold(ctx context.Context, places chan struct{}) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w: too many agreements are under way: %w", ErrRefused, context.Cause(ctx))
 	case <-o.n.streams.closed:
-		return o.n.closedBy()
+		return o.n.k.Closed()
 	}
 }
 

@@ -84,7 +84,7 @@ func (n *Node) measured() ([]Slow, float64) {
 	}
 	d.list, d.rate = nil, n.rate()
 	for _, p := range n.mesh.Stats().Peers {
-		one := Slow{Name: n.nameOf(p.ID)}
+		one := Slow{Name: n.k.Name(p.ID)}
 		if p.Connected {
 			one.Delay = recentDelay(p.Recent, p.RTT.P50)
 		}

@@ -44,7 +44,7 @@ func (n *Node) checkSigner() error {
 		return nil
 	case len(key) != ed25519.PrivateKeySize:
 		return errors.New("cluster: the key to sign with is none")
-	case !key.Public().(ed25519.PublicKey).Equal(n.c.Members[n.self].Signer):
+	case !key.Public().(ed25519.PublicKey).Equal(n.c.Members[n.k.Self].Signer):
 		return errors.New("cluster: the key to sign with is not the one that the members know of this node")
 	}
 	return nil

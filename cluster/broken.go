@@ -11,8 +11,7 @@ import (
 // broken has the node stop, because its disk failed or a machine broke.
 func (n *Node) broken(err error) {
 	n.c.Log.Error("the node stops", "why", err)
-	why := fmt.Errorf("%w: %w", ErrClosed, err)
-	n.admin.why.CompareAndSwap(nil, &why)
+	n.k.Break(fmt.Errorf("%w: %w", ErrClosed, err))
 	n.admin.mu.Lock()
 	if n.admin.broken == nil {
 		n.admin.broken = err
@@ -21,8 +20,8 @@ func (n *Node) broken(err error) {
 	n.admin.mu.Unlock()
 	if ready {
 		go func() { // not within a step
-			n.failAll(n.closedBy())
-			n.commits.fail(n.closedBy())
+			n.failAll(n.k.Closed())
+			n.commits.fail(n.k.Closed())
 		}()
 	}
 	n.flight()
@@ -31,14 +30,6 @@ func (n *Node) broken(err error) {
 	} else if ready {
 		go func() { _ = n.Close() }()
 	}
-}
-
-// closedBy is the error of what a node is asked that is closed, or has broken.
-func (n *Node) closedBy() error {
-	if why := n.admin.why.Load(); why != nil {
-		return *why
-	}
-	return ErrClosed
 }
 
 // failAll ends all waiting for groups, tables and agreements.
@@ -55,7 +46,7 @@ func (n *Node) failAll(why error) {
 // closeTraces ends the traces. One that is on a disk which does not answer is left.
 func (n *Node) closeTraces() {
 	limit := n.c.DiskLimit
-	if n.admin.why.Load() != nil {
+	if n.k.Broken() != nil {
 		limit = diskPatience
 	}
 	_, err := diskAnswers(limit, "end the traces", func() (none struct{}, err error) {

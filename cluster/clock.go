@@ -168,13 +168,13 @@ func (n *Node) startClock() (err error) {
 		Config: k.plan.Config, Round: parley.Tick(n.c.Round), Slack: parley.Tick(n.c.slack()),
 		Date: func(parley.ID, parley.Tick) int64 { return n.wall() },
 	})
-	k.machine = p.New(n.self)
+	k.machine = p.New(n.k.Self)
 	machine := k.machine
 	if n.c.Lab != nil && n.c.Lab.Traitor.Name != "" {
-		machine = faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
+		machine = faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.k.Self: n.c.Lab.Traitor})
 	}
-	k.process, err = n.host.Open(host.Options{
-		Channel: clockChannel, Name: "clock", Machine: machine, Upper: clockUpper{n}, Again: n.again, Class: link.Urgent,
+	k.process, err = n.k.Host.Open(host.Options{
+		Channel: clockChannel, Name: "clock", Machine: machine, Upper: clockUpper{n}, Again: n.k.Again, Class: link.Urgent,
 	})
 	return err
 }
@@ -261,7 +261,7 @@ func (u clockUpper) Indicate(_ parley.Path, m parley.Msg) {
 		if now := time.Now(); now.Sub(k.named[m.Origin]) >= time.Minute {
 			k.named[m.Origin] = now
 			u.n.c.Log.Warn("a node's clock is beyond what a correct one may show, and does not count",
-				"node", u.n.nameOf(m.Origin), "ahead", time.Duration(m.Value), "allowed", time.Duration(k.plan.Threshold))
+				"node", u.n.k.Name(m.Origin), "ahead", time.Duration(m.Value), "allowed", time.Duration(k.plan.Threshold))
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 			N: len(n.c.Members), M: n.c.M, Delta: parley.Tick(c.Delay), Votes: parley.Tick(c.Votes),
 			Open: c.Open, Remember: c.Remember, Compact: compactEvery,
 		})
-		o.Machine = p.New(n.self)
+		o.Machine = p.New(n.k.Self)
 		if s.order, err = n.newOrder(s); err != nil {
 			return nil, fmt.Errorf("cluster: transactions: %w", err)
 		}
@@ -123,9 +123,9 @@ func (n *Node) newCommits(first uint64, forgot bool) (*commits, error) {
 			N: len(n.c.Members), Majority: c.Protocol == Majority, Delta: parley.Tick(c.Delay), Votes: parley.Tick(c.Votes),
 			Open: c.Open, Remember: c.Remember, Compact: compactEvery, Forgot: forgot, First: first,
 		})
-		o.Machine = p.New(n.self)
+		o.Machine = p.New(n.k.Self)
 	}
-	if s.process, err = n.host.Open(o); err != nil {
+	if s.process, err = n.k.Host.Open(o); err != nil {
 		return nil, fmt.Errorf("cluster: transactions: %w", err)
 	}
 	return s, nil
@@ -192,7 +192,7 @@ func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) 
 	if err != nil {
 		return false, err
 	}
-	if err := cmp.Or(n.takes(n.c.Commit.Protocol == Agreed), n.hasRoom()); err != nil {
+	if err := cmp.Or(n.k.Takes(n.c.Commit.Protocol == Agreed), n.k.HasRoom()); err != nil {
 		return false, err
 	}
 	s := n.commits
@@ -210,7 +210,7 @@ func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) 
 
 // sheetOf is what a transaction is, if it can be.
 func (n *Node) sheetOf(tx string, bodies map[string][]byte) (service.Spec, error) {
-	t := service.Spec{Name: tx, Members: []parley.ID{n.self}}
+	t := service.Spec{Name: tx, Members: []parley.ID{n.k.Self}}
 	if tx == "" || len(tx) > MaxTx || len(bodies) == 0 {
 		return t, fmt.Errorf("%w: a transaction has a name of 1 to %d bytes, and participants", ErrRefused, MaxTx)
 	}
@@ -227,7 +227,7 @@ func (n *Node) sheetOf(tx string, bodies map[string][]byte) (service.Spec, error
 			return t, fmt.Errorf("%w: the part of %s has %d bytes: at most %d are allowed", ErrRefused, m.Name,
 				len(body), MaxPart)
 		}
-		if parley.ID(id) != n.self {
+		if parley.ID(id) != n.k.Self {
 			t.Members = append(t.Members, parley.ID(id))
 		}
 		t.Parts = append(t.Parts, service.Part{ID: parley.ID(id), Body: slices.Clone(body)})
@@ -302,10 +302,7 @@ func (s *commits) start(t service.Spec) error {
 
 // witnessed adds nodes that have no part until there are three: of two, none may fail.
 func (s *commits) witnessed(t service.Spec) service.Spec {
-	s.n.links.mu.Lock()
-	up := s.n.links.up
-	s.n.links.mu.Unlock()
-	for id := range up.All() {
+	for id := range s.n.k.Up().All() {
 		if len(t.Members) < 3 && !t.Has(id) {
 			t.Members = append(slices.Clone(t.Members), id)
 		}
@@ -332,7 +329,7 @@ func (s *commits) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 		if !ok {
 			panic("cluster: a transaction cannot be read that this node wrote")
 		}
-		body, _ := t.Part(s.n.self)
+		body, _ := t.Part(s.n.k.Self)
 		s.works.prepare(parley.Path(m.Value), t.Name, body, m.Seq == 1)
 	case service.Ended:
 		name, why := service.ReadEnded(m.Body)
@@ -356,7 +353,7 @@ func (s *commits) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
 // tell answers who waits for a transaction. What is refused because of its name may be the
 // one that has it, and is then known to have its outcome, or may have any.
 func (s *commits) tell(name string, committed bool, why service.AbortReason) {
-	switch at := s.n.nameOf(why.By); why.Claim {
+	switch at := s.n.k.Name(why.By); why.Claim {
 	case service.Free:
 		s.end(name, committed, nil)
 	case service.TakenByCommit, service.TakenByAbort:
@@ -384,18 +381,9 @@ func (s *commits) Indicate(_ parley.Path, m parley.Msg) {
 		return
 	}
 	waits, name := service.ReadBlocked(m.Body, len(s.n.c.Members))
-	e := &BlockedError{Tx: name, Waits: s.n.namesOf(waits)}
+	e := &BlockedError{Tx: name, Waits: s.n.k.Names(waits)}
 	s.n.c.Log.Warn("a transaction is blocked", "tx", e.Tx, "waits", e.Waits)
 	s.end(e.Tx, false, e)
-}
-
-// namesOf are the names of members.
-func (n *Node) namesOf(ids parley.Set) []string {
-	names := []string{}
-	for id := range ids.All() {
-		names = append(names, n.c.Members[id].Name)
-	}
-	return names
 }
 
 // Outcome tells what this node knows of a transaction. A *BlockedError comes with the
@@ -418,7 +406,7 @@ func (n *Node) outcome(t service.Transaction) Outcome {
 	o := Outcome{Tx: t.Name, State: stateOf(t.Outcome)}
 	switch {
 	case t.Blocked:
-		o.Waits = n.namesOf(t.Waits)
+		o.Waits = n.k.Names(t.Waits)
 	case t.Outcome == commit.Abort:
 		o.Why = n.why(t.Why)
 	}

@@ -17,27 +17,27 @@ func TestExpelledWhileItBegins(t *testing.T) {
 		for seq, want := range []uint64{expel.Views, expel.All} {
 			n := &Node{c: Config{Members: make([]Member, 4), M: 1, Log: slog.New(slog.DiscardHandler)}}
 			n.admin.life, n.admin.moved = 7, make(chan struct{})
-			n.host = host.New(host.Config{N: 4, Life: 7, Log: n.c.Log})
+			n.k.Host = host.New(host.Config{N: 4, Life: 7, Log: n.c.Log})
 			if err := n.openExpulsions(); err != nil {
 				t.Fatal(err)
 			}
 			for from := range parley.ID(2) {
 				err := n.heard(from+1, parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expel.Told, Value: 7, Seq: uint64(seq)}))
-				if err != nil || n.admin.state() != Running || from == 0 && n.admin.shut.Load() != 0 {
-					t.Fatal(err, n.admin.state())
+				if err != nil || n.k.State() != Running || from == 0 && n.k.ShutFrom() != 0 {
+					t.Fatal(err, n.k.State())
 				}
 			}
 			if err := n.begun(); err != nil {
 				t.Fatal(err)
 			}
-			if got := n.admin.shut.Load(); got != want {
+			if got := n.k.ShutFrom(); got != want {
 				t.Errorf("it is expelled from %d, not %d", got, want)
 			}
-			if synctest.Wait(); n.admin.state() != Expelled {
-				t.Fatal("it is", n.admin.state())
+			if synctest.Wait(); n.k.State() != Expelled {
+				t.Fatal("it is", n.k.State())
 			}
 			for liars, takes := range map[bool]bool{false: false, true: seq == 0} {
-				if err := n.takes(liars); (err == nil) != takes {
+				if err := n.k.Takes(liars); (err == nil) != takes {
 					t.Errorf("told %d, liars %v: %v", seq, liars, err)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/broadcast/byzantine"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/membership/group"
 )
@@ -100,12 +101,12 @@ type Group struct {
 
 // ErrOut is the error of a member that the group has excluded, for good or until it has
 // joined again.
-var ErrOut = errors.New("this node is not a member of the group now")
+var ErrOut = kernel.ErrOut
 
 // newGroup opens a group's machine on a channel.
 func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	wrong := func(err error) error { return fmt.Errorf("group %s: %w", c.Name, err) }
-	g := &Group{c: c.withDefaults(len(n.c.Groups)), mine: n.self,
+	g := &Group{c: c.withDefaults(len(n.c.Groups)), mine: n.k.Self,
 		takes: func() error { return n.takesPayload(c.Level) }}
 	g.kept.init(g.c.Keep, g.c.KeepBytes)
 	views, deep := n.c.views(), packs
@@ -118,7 +119,7 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	g.packer = newPacker(views.Payload, deep, func(pack []byte, level Level) error {
 		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 		if errors.Is(err, host.ErrStopped) {
-			err = fmt.Errorf("%w: %w", n.closedBy(), err)
+			err = fmt.Errorf("%w: %w", n.k.Closed(), err)
 		}
 		return err
 	})
@@ -126,10 +127,10 @@ func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	g.process, err = n.host.Open(host.Options{
+	g.process, err = n.k.Host.Open(host.Options{
 		Channel: channel, Name: "group/" + c.Name, Machine: n.played(p, c.Level),
 		Upper: n.watched("group/"+c.Name, g), After: g.after,
-		Again: n.again, Class: link.Bulk,
+		Again: n.k.Again, Class: link.Bulk,
 	})
 	if err != nil {
 		return nil, wrong(err)

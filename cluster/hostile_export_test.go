@@ -74,9 +74,9 @@ func (n *Node) Refusals(from parley.ID) map[string]uint64 {
 			}
 		}
 	}
-	out["no message"] = n.host.Malformed(from)
-	out["no channel"] = n.host.StrangeOf(from)
-	n.host.Refused(func(_ string, who parley.ID, why string, times uint64) {
+	out["no message"] = n.k.Host.Malformed(from)
+	out["no channel"] = n.k.Host.StrangeOf(from)
+	n.k.Host.Refused(func(_ string, who parley.ID, why string, times uint64) {
 		if who == from {
 			out[why] += times
 		}

@@ -20,13 +20,13 @@ func (n *Node) begin() (incarnation uint64, err error) {
 		n.lives = livesInMemory(n.c.Trust.Revoked)
 		return n.lives.own, nil
 	}
-	if n.lives, n.again, err = newLives(n.store, n.c.Rejoin, n.c.Trust.Revoked); err != nil {
+	if n.lives, n.k.Again, err = newLives(n.k.Store, n.c.Rejoin, n.c.Trust.Revoked); err != nil {
 		return 0, fmt.Errorf("cluster: %s: %w", n.c.Dir, err)
 	}
 	incarnation = n.lives.own
-	n.c.Rejoin = n.c.Rejoin && !n.again
+	n.c.Rejoin = n.c.Rejoin && !n.k.Again
 	switch {
-	case n.again && !n.c.Durable:
+	case n.k.Again && !n.c.Durable:
 		n.c.Log.Warn("in memory mode a node that comes back has nothing, and waits until a member lets it in; "+
 			"if all nodes have ended, all must begin anew with empty folders", "life", incarnation)
 	case !n.c.Durable:
@@ -68,7 +68,7 @@ func (n *Node) marked() (err error) {
 		return fmt.Errorf("cluster: %s: the folder records is missing, and what the node acknowledged is lost here: "+
 			"while a majority of the other nodes is intact, start this node with an empty folder and --rejoin", n.c.Dir)
 	}
-	n.store, err = store.Open(dir, store.Options{
+	n.k.Store, err = store.Open(dir, store.Options{
 		Durable: n.durable, Failed: n.broken, Log: n.c.Log, Disk: n.c.Disk, LogSize: n.c.hooks.logSize,
 		Limit: n.c.DiskLimit,
 	})
@@ -80,7 +80,7 @@ func (n *Node) marked() (err error) {
 	})
 	if err != nil {
 		err = fmt.Errorf("cluster: %s: %w", mark, err)
-		n.store.Fail(err) // otherwise Close would wait for the disk again
+		n.k.Store.Fail(err) // otherwise Close would wait for the disk again
 	}
 	return err
 }

@@ -106,7 +106,7 @@ func (n *Node) leveled(c GroupConfig) (parley.Protocol, error) {
 	if views.Durable {
 		views.Keep, views.KeepBytes = c.Keep, min(c.KeepBytes, outlives)
 		views.Admit += n.histories()
-		if up, _ := n.others(); up.Has(group.Sponsor(n.self, 0, views.N)) { // else another one is to be asked soon
+		if up, _ := n.others(); up.Has(group.Sponsor(n.k.Self, 0, views.N)) { // else another one is to be asked soon
 			views.First += n.histories()
 		}
 	}

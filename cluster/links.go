@@ -80,12 +80,12 @@ func (n *Node) newLinks(incarnation uint64) (link.Transport, error) {
 	for i, address := range addresses { // a packet shows the number of an address, not its name
 		a, err := net.ResolveUDPAddr("udp", address)
 		if err != nil {
-			return nil, fmt.Errorf("cluster: %s: %w", n.nameOf(parley.ID(i)), err)
+			return nil, fmt.Errorf("cluster: %s: %w", n.k.Name(parley.ID(i)), err)
 		}
 		addresses[i] = a.AddrPort().String()
 	}
 	return links(link.NewDatagrams(link.DatagramConfig{
-		Self: n.self, Peers: addresses, Network: n.c.Network, Handler: carrier{n},
+		Self: n.k.Self, Peers: addresses, Network: n.c.Network, Handler: carrier{n},
 		Meddle: n.c.hooks.meddle,
 	}))
 }

@@ -259,7 +259,7 @@ func (n *Node) stand() {
 			remember = true
 		case <-beat.C:
 			for id := range parley.ID(len(n.c.Members)) {
-				if id != n.self {
+				if id != n.k.Self {
 					n.tellDisk(id)
 				}
 			}
@@ -278,8 +278,8 @@ func (n *Node) stand() {
 // tellDisk tells another node where this one's disk stands: by it the other one also knows that it was let in.
 func (n *Node) tellDisk(to parley.ID) {
 	var position uint64
-	if n.store != nil {
-		position = n.store.Position()
+	if n.k.Store != nil {
+		position = n.k.Store.Position()
 	}
 	n.say(to, parley.Msg{Kind: diskTold, Seq: n.lives.own, Value: position})
 }

@@ -61,7 +61,7 @@ func (n *Node) Measure() Measurement {
 		m.Suspended = s.Asleep()
 	}
 	for _, p := range n.mesh.Stats().Peers {
-		m.Peers = append(m.Peers, PeerMeasurement{Name: n.nameOf(p.ID), Connected: p.Connected, RTT: p.RTT})
+		m.Peers = append(m.Peers, PeerMeasurement{Name: n.k.Name(p.ID), Connected: p.Connected, RTT: p.RTT})
 	}
 	if k.process == nil {
 		return m
@@ -69,7 +69,7 @@ func (n *Node) Measure() Measurement {
 	k.process.Do(func(_ parley.Machine, now parley.Tick) {
 		v, at := k.look(now), 0
 		for id := range parley.ID(len(n.c.Members)) {
-			if id == n.self {
+			if id == n.k.Self {
 				continue
 			}
 			if p := &m.Peers[at]; v.Read.Has(id) {

@@ -22,7 +22,7 @@ import (
 // linking is what links are made of that know who is at their other end.
 func (n *Node) linking(incarnation uint64, addresses []string) link.Config {
 	c := link.Config{
-		Self: n.self, Peers: addresses, Listener: n.c.Listen, Network: n.c.Network, Log: n.c.Log,
+		Self: n.k.Self, Peers: addresses, Listener: n.c.Listen, Network: n.c.Network, Log: n.c.Log,
 		Identity: identities{n}, Handler: carrier{n},
 		Hello: link.Hello{
 			Cluster: n.c.Trust.Cluster(), Config: n.c.digest(), Incarnation: incarnation,
@@ -34,9 +34,9 @@ func (n *Node) linking(incarnation uint64, addresses []string) link.Config {
 		c.Names = append(c.Names, m.Name)
 	}
 	c.Judge = n.judge
-	if n.store != nil {
-		c.Hello.Disk.Store, c.Hello.Disk.Began = n.store.ID(), n.store.Began()
-		c.Position = n.store.Position
+	if n.k.Store != nil {
+		c.Hello.Disk.Store, c.Hello.Disk.Began = n.k.Store.ID(), n.k.Store.Began()
+		c.Position = n.k.Store.Position
 	}
 	return c
 }
@@ -126,13 +126,13 @@ func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
 	if c.n.refuses(from, channel) {
 		return
 	}
-	if err := c.n.host.Frame(from, channel, b); err != nil && c.n.links.due(from) {
+	if err := c.n.k.Host.Frame(from, channel, b); err != nil && c.n.links.due(from) {
 		c.n.c.Log.Warn("frames that are no messages", "from", c.n.c.Members[from].Name, "channel", channel,
-			"why", err, "so far", c.n.host.Malformed(from))
+			"why", err, "so far", c.n.k.Host.Malformed(from))
 	}
 }
 
-func (c carrier) Burst(parley.ID) { c.n.host.Flush() }
+func (c carrier) Burst(parley.ID) { c.n.k.Host.Flush() }
 
 func (c carrier) Up(id parley.ID, life uint64) {
 	c.n.links.set(id, true)
@@ -203,6 +203,13 @@ func (c *connections) set(id parley.ID, up bool) {
 	}
 }
 
+// connected returns the nodes that can be sent to.
+func (c *connections) connected() parley.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
+}
+
 // tookUs notes that a node has let this one in.
 func (c *connections) tookUs(id parley.ID) {
 	c.mu.Lock()
@@ -223,7 +230,7 @@ var ErrForgotten = errors.New("the other nodes know a later life of this one, or
 // others who do not wait for it.
 func (n *Node) gather(ctx context.Context) error {
 	wait := patience
-	if n.again {
+	if n.k.Again {
 		wait = n.c.Times.WithDefaults().Suspect
 	}
 	late := time.NewTimer(wait)
@@ -238,8 +245,8 @@ func (n *Node) gather(ctx context.Context) error {
 		case up.Len() == all:
 			return ctx.Err()
 		}
-		if why := n.admin.why.Load(); why != nil { // the disk has failed, perhaps
-			return *why
+		if why := n.k.Broken(); why != nil { // the disk has failed, perhaps
+			return why
 		}
 		select {
 		case <-look.C:
@@ -249,7 +256,7 @@ func (n *Node) gather(ctx context.Context) error {
 		}
 		for id := range refusing.All() { // one that lies, perhaps
 			n.c.Log.Warn("another node knows a later life of this one, or more of it than its folder has: "+
-				"the folder may be lost, or an old copy", "peer", n.nameOf(id))
+				"the folder may be lost, or an old copy", "peer", n.k.Name(id))
 		}
 		return ctx.Err()
 	}

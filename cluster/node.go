@@ -22,8 +22,8 @@ import (
 	"parley/cluster/cert"
 	"parley/cluster/disk"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
-	"parley/cluster/store"
 	"parley/lockstep"
 	"parley/membership/group"
 )
@@ -182,12 +182,9 @@ func (c Config) views() group.Config {
 // Node is this process's part of the cluster.
 type Node struct {
 	c      Config
-	self   parley.ID
-	again  bool
+	k      kernel.Kernel
 	mesh   link.Transport
 	links  connections
-	host   *host.Host
-	store  *store.Store
 	lives  *lives
 	stood  stood
 	waits  atomic.Pointer[host.Host] // for the disk
@@ -246,12 +243,16 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	return n, nil
 }
 
+// findSelf finds the node among the members, and notes for its services who all are.
 func (n *Node) findSelf() error {
 	i := n.c.self()
 	if i < 0 {
 		return fmt.Errorf("cluster: %q is none of the %d members", n.c.Name, len(n.c.Members))
 	}
-	n.self = parley.ID(i)
+	n.k.Self, n.k.M, n.k.Log, n.k.Compact, n.k.Up = parley.ID(i), n.c.M, n.c.Log, compactEvery, n.links.connected
+	for _, m := range n.c.Members {
+		n.k.Members = append(n.k.Members, m.Name)
+	}
 	return nil
 }
 
@@ -270,6 +271,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	n.k.Rejoin = n.c.Rejoin
 	n.admin.life, n.admin.started = incarnation, time.Now()
 	n.admin.moved, n.admin.views = make(chan struct{}), make(map[string]*view)
 	if n.mesh, err = n.newLinks(incarnation); err != nil {
@@ -277,27 +279,27 @@ func (n *Node) start(ctx context.Context) (err error) {
 	}
 	n.tracer.life, n.tracer.recorder = incarnation, host.NewRecorder(host.RecorderSize)
 	hosting := host.Config{
-		Self: n.self, N: len(n.c.Members), Transport: n.mesh, Store: n.store, Log: n.c.Log, Broken: n.broken,
+		Self: n.k.Self, N: len(n.c.Members), Transport: n.mesh, Store: n.k.Store, Log: n.c.Log, Broken: n.broken,
 		Clock: n.c.Clock, Signer: signer{n}, Absent: n.absent, Header: n.header, Recorder: n.tracer.recorder,
 		Punctual: n.c.Network == nil, Life: incarnation,
 	}
 	if n.c.Trace != nil {
 		hosting.Trace = n.trace
 	}
-	n.host = host.New(hosting)
-	n.waits.Store(n.host)
+	n.k.Host = host.New(hosting)
+	n.waits.Store(n.k.Host)
 	if err := n.openExpulsions(); err != nil {
 		return err
 	}
-	n.host.Expect(clockChannel)
+	n.k.Host.Expect(clockChannel)
 	for i := range n.c.Groups {
-		n.host.Expect(firstGroup + uint32(i))
+		n.k.Host.Expect(firstGroup + uint32(i))
 	}
 	for i := range n.c.Tables {
-		n.host.Expect(firstTable + uint32(i))
+		n.k.Host.Expect(firstTable + uint32(i))
 	}
-	n.host.Expect(commitChannel)
-	n.host.Expect(orderChannel)
+	n.k.Host.Expect(commitChannel)
+	n.k.Host.Expect(orderChannel)
 	if err := n.mesh.Start(); err != nil {
 		return err
 	}
@@ -347,7 +349,7 @@ func (n *Node) Close() error {
 }
 
 func (n *Node) end() error {
-	n.admin.became(Left)
+	n.k.Became(Left)
 	var errs []error
 	if n.mesh != nil {
 		errs = append(errs, n.mesh.Close())
@@ -357,19 +359,19 @@ func (n *Node) end() error {
 		<-n.stood.done
 	}
 	n.clock.watch.close()
-	if n.host != nil {
-		n.host.Close()
+	if n.k.Host != nil {
+		n.k.Host.Close()
 	}
-	n.failAll(n.closedBy())
+	n.failAll(n.k.Closed())
 	if n.commits != nil {
-		n.commits.close(n.closedBy())
+		n.commits.close(n.k.Closed())
 	}
 	n.closeTraces()
 	if n.lives != nil {
 		_ = n.lives.keep() // a disk that has failed is told of by its store
 	}
-	if n.store != nil {
-		errs = append(errs, n.store.Close())
+	if n.k.Store != nil {
+		errs = append(errs, n.k.Store.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -17,6 +17,7 @@ import (
 	"parley"
 	"parley/broadcast/timestamp"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/membership/group"
 	"parley/replica/keyvalue"
@@ -91,10 +92,10 @@ func (c TableConfig) check() error {
 // ErrUnknown, or else nothing of the command was done, nor will be.
 var (
 	// ErrRefused: nothing was done.
-	ErrRefused = errors.New("refused")
+	ErrRefused = kernel.ErrRefused
 	// ErrUnknown: the command may have been carried out, or may still be. To ask again with
 	// the same session and number tells, and does it once in any case.
-	ErrUnknown = errors.New("the outcome is unknown")
+	ErrUnknown = kernel.ErrUnknown
 	// ErrExpired: the session is not remembered any more, or never was. The command is not
 	// carried out, unless it was when it was asked before: it is ErrUnknown, too.
 	ErrExpired = errors.New("the session has expired")
@@ -171,9 +172,9 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 			Liars: views.Liars, Piece: statePiece, Longest: maxSnapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
 		}),
 	)
-	process, err := n.host.Open(host.Options{
-		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.self), Upper: n.watched("table/"+c.Name, t),
-		After: t.after, Again: n.again, Class: link.Bulk, Long: true,
+	process, err := n.k.Host.Open(host.Options{
+		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.k.Self), Upper: n.watched("table/"+c.Name, t),
+		After: t.after, Again: n.k.Again, Class: link.Bulk, Long: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
@@ -273,7 +274,7 @@ func (n *Node) Table(name string) *Table {
 // Deliver takes what the machine answers. It is part of a step of the machine.
 func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	switch {
-	case from != t.n.self:
+	case from != t.n.k.Self:
 	case m.Kind == service.Replies:
 		t.replied(m.Value, m.Body)
 	case m.Kind == service.Inspect:
@@ -305,7 +306,7 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		}
 	case group.Restored:
 		t.stopped = nil
-		delete(t.differs, t.n.self)
+		delete(t.differs, t.n.k.Self)
 		log.Info("has the state of another node", "bytes", len(m.Body))
 	case group.Wanted:
 		if size := t.size.Load(); size > int64(maxSnapshot) {
@@ -317,11 +318,11 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		log.Error("replica diverged", "node", t.n.c.Members[m.Origin].Name, "position", m.Seq,
 			"majority", m.Kind == service.Diverged)
 	case service.Parted:
-		t.differs[t.n.self] = true
+		t.differs[t.n.k.Self] = true
 		log.Error("replica differs from that of the others: it takes theirs", "position", m.Seq)
 		t.abandon(ErrOut)
 	case service.Alike:
-		delete(t.differs, t.n.self)
+		delete(t.differs, t.n.k.Self)
 		log.Info("has the state of the others", "position", m.Seq)
 	case service.Lacks:
 		log.Error("the table goes on without what no member has: acknowledged commands may be lost", "position", m.Seq)
@@ -363,8 +364,8 @@ func (t *Table) end(err error) {
 // Inspect tells how many commands the copy of this node has applied, and a hash of its
 // state, the sessions too: copies with one position have one hash.
 func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) {
-	if t.n.admin.why.Load() != nil {
-		return 0, 0, t.n.closedBy()
+	if why := t.n.k.Broken(); why != nil {
+		return 0, 0, why
 	}
 	c := make(chan parley.Msg, 1)
 	t.mu.Lock()

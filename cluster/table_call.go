@@ -91,12 +91,12 @@ func (t *Table) writes() error {
 	if !t.n.c.Durable {
 		return nil
 	}
-	return t.n.hasRoom()
+	return t.n.k.HasRoom()
 }
 
 // ask puts a command among those that wait, and waits for its answer.
 func (t *Table) ask(ctx context.Context, name callName, command []byte) (service.Reply, error) {
-	if err := t.n.takes(false); err != nil {
+	if err := t.n.k.Takes(false); err != nil {
 		return service.Reply{}, err
 	}
 	if len(command) > MaxCommand {

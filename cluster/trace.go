@@ -68,7 +68,7 @@ func (n *Node) Recorder() *host.Recorder { return n.tracer.recorder }
 // header says what a trace of one of the machines is a trace of.
 func (n *Node) header(o host.Options, now parley.Tick) trace.Header {
 	h := trace.Header{N: len(n.c.Members), M: n.c.M, Node: &trace.Node{
-		Machine: o.Name, Channel: o.Channel, Round: int64(n.c.Round), Self: int(n.self), Life: n.tracer.life,
+		Machine: o.Name, Channel: o.Channel, Round: int64(n.c.Round), Self: int(n.k.Self), Life: n.tracer.life,
 		Began: time.Now().UnixNano() - int64(now),
 	}}
 	if n.c.Trust != nil {
@@ -118,9 +118,9 @@ func catalogued(l Level) string {
 // is for those.
 func (n *Node) played(p parley.Protocol, l Level) parley.Machine {
 	if n.c.Lab == nil || l != Byzantine {
-		return p.New(n.self)
+		return p.New(n.k.Self)
 	}
-	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.self: n.c.Lab.Traitor})
+	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.k.Self: n.c.Lab.Traitor})
 }
 
 // cataloguedSlot is what the catalog calls the protocol of a slot, and its arguments.

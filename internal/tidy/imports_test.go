@@ -57,8 +57,9 @@ cluster/link           free    : core cluster/cert cluster/api/parleyv1
 cluster/disk           free    :
 cluster/store          free    : core cluster/disk
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
+cluster/kernel         free    : core cluster/host cluster/store membership/expel
 cluster/lab            free    : core trace cluster/cert cluster/link cluster/store cluster/host
-cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/disk cluster/store cluster/host
+cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/disk cluster/store cluster/host cluster/kernel
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1

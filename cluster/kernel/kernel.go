@@ -1,0 +1,67 @@
+// Package kernel says what a service on a node knows of that node: who it is and who the others are, the host that
+// runs the service's machine, what is durable, and whether anything new is taken now. A service knows nothing of
+// the other services, so each can be read and tested without them.
+package kernel
+
+import (
+	"fmt"
+	"log/slog"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/cluster/store"
+)
+
+// Kernel is the part of a node that its services share. All fields are set before the first service is opened, and
+// stay as they are.
+type Kernel struct {
+	Standing
+	Self    parley.ID
+	Members []string // their names, by ID
+	M       int      // how many members may lie
+	Log     *slog.Logger
+	Host    *host.Host
+	Store   *store.Store // nil if nothing outlives the process
+	Again   bool         // the node has lived before
+	Rejoin  bool         // the node has lost what it had, and joins as a new one
+	Compact int          // the number of records after which a state replaces its log
+	// Up returns the members that this node is connected to.
+	Up func() parley.Set
+	// Order opens an order of all nodes on a channel. deliver is called within a step of the order.
+	Order func(channel uint32, name string, deliver func(from parley.ID, payload []byte)) (Order, error)
+}
+
+// Order carries payloads to all nodes, in the same order at all correct ones, while at most M members lie.
+type Order interface {
+	// Post returns when the payload is on its way, and waits while too much is. After an error it never comes.
+	Post(payload []byte) error
+	// Most is the greatest length of a payload, in bytes.
+	Most() int
+	// Aside tells whether this node has missed something of the order, or takes no part in it.
+	Aside() bool
+	// Close ends what waits.
+	Close()
+}
+
+// Name returns the name of a member.
+func (k *Kernel) Name(id parley.ID) string { return k.Members[id] }
+
+// Names returns the names of members, in the order of their IDs; none is not nil.
+func (k *Kernel) Names(ids parley.Set) []string {
+	names := []string{}
+	for id := range ids.All() {
+		names = append(names, k.Members[id])
+	}
+	return names
+}
+
+// HasRoom returns an [ErrNoRoom] if a request must not be written because there is little room on the disk.
+func (k *Kernel) HasRoom() error {
+	if k.Store == nil {
+		return nil
+	}
+	if err := k.Store.Room(k.Store.Least()); err != nil {
+		return fmt.Errorf("%w: %w, or ask another node", ErrNoRoom, err)
+	}
+	return nil
+}
