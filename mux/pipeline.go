@@ -185,9 +185,10 @@ func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
 		r := l.at(l.wanted)
 		r.begin, r.own = s.Now, own && l.back != nil
 	}
-	for ; !own && k > l.opened && l.at(k).own; k-- {
-		r := l.at(k)
-		r.begin, r.own = s.Now, false // what this process held back
+	for ; !own && k > l.opened; k-- {
+		if r := l.at(k); r.own { // this process held it back
+			r.begin, r.own = s.Now, false
+		}
 	}
 	l.open(s)
 }

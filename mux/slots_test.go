@@ -321,6 +321,42 @@ func TestSlotsMissed(t *testing.T) {
 	}
 }
 
+// A process that may return waits with slots that it alone wants. It waits no longer once another
+// process calls a later one, or it would be too late in that one.
+func TestOwnSlotsBeforeOthers(t *testing.T) {
+	m, host := &slots{}, &turnedAway{}
+	m.line = mux.NewPipeline(eig.Rounds(oral(4, 1)), lockstep.Called, 2, 0, m)
+	m.line.CanReturn(mux.Returns{M: 1, Where: 2, At: 3})
+	s := &parley.Step{N: 4, Host: host}
+	m.line.Start(s, true)
+	due := parley.Tick(0)
+	at := func(now parley.Tick, clause func()) {
+		s.Now, s.Effects = now, nil
+		clause()
+		for _, e := range s.Effects {
+			if e.Op == parley.OpSetTimer {
+				due = now + e.After
+			}
+		}
+	}
+	until := func(now parley.Tick, clause func()) {
+		for due > 0 && due < now {
+			now := due
+			due = 0
+			at(now, func() { m.Timeout(s, 0) })
+		}
+		at(now, clause)
+	}
+	until(1, func() { m.line.Call(s, 1) })
+	until(10, func() { m.line.Call(s, 2) })
+	until(4500, func() { m.line.Call(s, 3) })
+	until(5000, func() { m.Receive(s, 2, parley.Msg{Kind: lockstep.Frame, Value: 4}) })
+	until(20_000, func() {})
+	if m.line.Done() != 4 || m.line.Missed() > 0 || len(host.why) > 0 {
+		t.Errorf("%d slots are over, the first one missed is %d; refused %q", m.line.Done(), m.line.Missed(), host.why)
+	}
+}
+
 // What cannot be in slots is a fault of the program.
 func TestSlotsThatAreNone(t *testing.T) {
 	p := eig.Rounds(oral(4, 1))
