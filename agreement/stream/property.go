@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -77,18 +78,18 @@ func (j judged) requests(h *parley.History) (list []asked, decisions []parley.Ha
 		one.void = q.Order < order
 		list = append(list, one)
 	}
-	for _, d := range h.Deliveries {
-		if d.Msg.Kind != parley.Decide || !h.Correct(d.At) {
-			continue
-		}
-		decisions = append(decisions, d)
-		if (j.All() || d.At == j.Source) && !answers(h, list, d) && err == nil {
-			err = fmt.Errorf("%s decides in slot %d, where it was asked for nothing", h.Name(d.At), d.Msg.Seq)
-		}
-	}
-	for _, i := range h.Indications {
-		if i.Msg.Kind == Undecided || i.Msg.Kind == Unanswered {
-			answers(h, list, i)
+	told := slices.Concat(h.Deliveries, h.Indications)
+	slices.SortStableFunc(told, func(a, b parley.Happening) int { return cmp.Compare(a.Order, b.Order) })
+	for _, d := range told {
+		switch {
+		case !h.Correct(d.At):
+		case d.Msg.Kind == Undecided || d.Msg.Kind == Unanswered:
+			answers(h, list, d)
+		case d.Msg.Kind == parley.Decide:
+			decisions = append(decisions, d)
+			if (j.All() || d.At == j.Source) && !answers(h, list, d) && err == nil {
+				err = fmt.Errorf("%s decides in slot %d, where it was asked for nothing", h.Name(d.At), d.Msg.Seq)
+			}
 		}
 	}
 	return list, decisions, err

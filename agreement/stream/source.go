@@ -97,8 +97,12 @@ const burst = 4
 // Start finds out, after a restart, which slots have begun.
 func (m *sourceMachine) Start(s *parley.Step) { m.slots.Start(s, m.DiskIntact) }
 
-// Request asks for an agreement on a value.
+// Request asks for an agreement on a value. Only the source is asked.
 func (m *sourceMachine) Request(s *parley.Step, q parley.Msg) {
+	if m.self != m.Source {
+		s.Refuse(m.self, "request at a process that is not the source")
+		return
+	}
 	if !m.slots.Settled() && len(m.queue) >= m.Window { // some of these may have been given up
 		s.Indicate(parley.Msg{Kind: Unanswered, Value: q.Value})
 		return

@@ -205,6 +205,23 @@ func TestChainOfAnotherSlot(t *testing.T) {
 	}
 }
 
+// A process that is asked although it is not the source begins nothing, and decides as the others do.
+func TestQuestionElsewhere(t *testing.T) {
+	s := sim.Run(sim.Options{
+		Protocol: simulated(Key{EIG, 1, 0}, 4), Requests: []sim.Request{question(1, 0, 1, "other"), question(0, 10, 1, "one")},
+		Crashes: []sim.Crash{{At: 3, When: 100}},
+	})
+	all, _ := outcomes(s)
+	for _, id := range []parley.ID{0, 1, 2} {
+		if fmt.Sprint(all[id]) != "map[1:one]" {
+			t.Errorf("process %d decided %v", id, all[id])
+		}
+	}
+	if s.Stats.Refused["request at a process that is not the source"] != 1 {
+		t.Error(s.Stats.Refused)
+	}
+}
+
 // A slot that nobody correct asked for is not told of, and the next question comes to its
 // slot all the same.
 func TestSlotsThatNobodyAskedFor(t *testing.T) {
