@@ -70,10 +70,10 @@ func (m *Machine) applied(s *parley.Step, t *transaction) {
 			m.record(s, t.path, []byte{appliedRecord})
 		}
 	}
-	if id := coordinatorOf(t.path); id != m.self {
-		m.send(s, id, 0, parley.Msg{Kind: msgDone, Body: encodeNumbers([]uint64{numberOf(t.path)})})
+	if id := CoordinatorOf(t.path); id != m.self {
+		m.send(s, id, 0, parley.Msg{Kind: msgDone, Body: encodeNumbers([]uint64{NumberOf(t.path)})})
 		m.beat(s)
-		if m.of[id].over(numberOf(t.path)) {
+		if m.of[id].over(NumberOf(t.path)) {
 			m.drop(id, func(x *transaction) bool { return x == t })
 		}
 		return
@@ -90,7 +90,7 @@ func (m *Machine) done(s *parley.Step, from parley.ID, q parley.Msg) {
 		return
 	}
 	for _, number := range list {
-		t := m.live[pathOf(m.self, number)]
+		t := m.live[PathOf(m.self, number)]
 		switch {
 		case t == nil:
 			m.news = true // the sender has not forgotten it
@@ -120,7 +120,7 @@ func (m *Machine) sendOpen(s *parley.Step) {
 	of := make([][]uint64, m.c.N)
 	for _, t := range m.of[m.self].list {
 		for _, id := range t.spec.Members[1:] {
-			of[id] = append(of[id], numberOf(t.path))
+			of[id] = append(of[id], NumberOf(t.path))
 		}
 	}
 	for id := range parley.ID(m.c.N) {
@@ -160,7 +160,7 @@ func (m *Machine) remind(s *parley.Step) (more bool) {
 		for _, t := range m.of[id].list {
 			if parley.ID(id) != m.self && t.told {
 				if t.reminded {
-					list = append(list, numberOf(t.path))
+					list = append(list, NumberOf(t.path))
 				}
 				t.reminded, more = true, true
 			}
@@ -185,10 +185,10 @@ func (m *Machine) opened(s *parley.Step, from parley.ID, q parley.Msg) {
 		return
 	}
 	c.below, c.open = q.Seq, list
-	m.drop(from, func(t *transaction) bool { return t.told && c.over(numberOf(t.path)) })
+	m.drop(from, func(t *transaction) bool { return t.told && c.over(NumberOf(t.path)) })
 	var again []uint64
 	for _, number := range list {
-		if t := m.live[pathOf(from, number)]; t == nil || t.told {
+		if t := m.live[PathOf(from, number)]; t == nil || t.told {
 			again = append(again, number)
 		}
 	}

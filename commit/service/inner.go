@@ -52,7 +52,7 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 	case parley.OpSend:
 		// Say what a transaction is before asking for its outcome.
 		if m.asks(e.Msg.Kind) {
-			if t.begun || coordinatorOf(t.path) != m.self {
+			if t.begun || CoordinatorOf(t.path) != m.self {
 				m.sendTo(s, t, e.To, parley.Msg{Kind: msgBegin, Body: t.spec.Only(parley.All).Encode()})
 			}
 			t.heard = parley.Set{}

@@ -141,13 +141,16 @@ func newMachine(c Config, self parley.ID) *Machine {
 	}
 }
 
-// pathOf returns the path of a transaction.
-func pathOf(coordinator parley.ID, number uint64) parley.Path {
+// PathOf returns the path of the transaction that has a number at its coordinator.
+func PathOf(coordinator parley.ID, number uint64) parley.Path {
 	return parley.Path(number)<<8 | parley.Path(coordinator)
 }
 
-func coordinatorOf(p parley.Path) parley.ID { return parley.ID(p & 0xFF) }
-func numberOf(p parley.Path) uint64         { return uint64(p >> 8) }
+// CoordinatorOf returns the coordinator of the transaction that has a path.
+func CoordinatorOf(p parley.Path) parley.ID { return parley.ID(p & 0xFF) }
+
+// NumberOf returns the number that the transaction of a path has at its coordinator.
+func NumberOf(p parley.Path) uint64 { return uint64(p >> 8) }
 
 // Start continues the transactions that are not over.
 func (m *Machine) Start(s *parley.Step) {
@@ -218,7 +221,7 @@ func (m *Machine) again(s *parley.Step, logs map[parley.Path][]parley.Record) {
 func (m *Machine) add(t *transaction) {
 	m.live[t.path] = t
 	m.name(t)
-	c := &m.of[coordinatorOf(t.path)]
+	c := &m.of[CoordinatorOf(t.path)]
 	i := len(c.list)
 	for i > 0 && c.list[i-1].path > t.path {
 		i--
@@ -227,8 +230,8 @@ func (m *Machine) add(t *transaction) {
 	copy(c.list[i+1:], c.list[i:])
 	c.list[i] = t
 	c.bytes += t.spec.Size()
-	if coordinatorOf(t.path) == m.self {
-		m.next = max(m.next, numberOf(t.path)+1)
+	if CoordinatorOf(t.path) == m.self {
+		m.next = max(m.next, NumberOf(t.path)+1)
 	}
 }
 
@@ -292,7 +295,7 @@ func (m *Machine) commit(s *parley.Step, q parley.Msg) {
 			refuse(NameTaken)
 			return
 		}
-		s.Deliver(coordinatorOf(e.Path), e.Ended(Repeated))
+		s.Deliver(CoordinatorOf(e.Path), e.Ended(Repeated))
 		return
 	}
 	own := &m.of[m.self]
@@ -300,9 +303,9 @@ func (m *Machine) commit(s *parley.Step, q parley.Msg) {
 		refuse(TooManyOpen)
 		return
 	}
-	t := &transaction{path: pathOf(m.self, m.next), spec: of.Only(m.self), inner: m.machine(of)}
+	t := &transaction{path: PathOf(m.self, m.next), spec: of.Only(m.self), inner: m.machine(of)}
 	m.add(t)
-	low := numberOf(own.list[0].path)
+	low := NumberOf(own.list[0].path)
 	for _, id := range of.Members[1:] {
 		m.send(s, id, t.path, parley.Msg{Kind: msgBegin, Seq: 1, Value: low, Body: of.Only(id).Encode()})
 	}
@@ -320,7 +323,7 @@ func (m *Machine) ask(s *parley.Step, t *transaction) {
 		Kind: Prepare, Value: uint64(t.path), Body: t.spec.Only(m.self).Encode(),
 	})
 	wait := m.c.Votes
-	if coordinatorOf(t.path) != m.self {
+	if CoordinatorOf(t.path) != m.self {
 		wait += m.c.Delta
 	}
 	s.At(t.path, 0, func() { s.SetTimer(voteTimer, wait) })
@@ -332,7 +335,7 @@ func (m *Machine) voted(s *parley.Step, t *transaction, yes bool, why AbortReaso
 		return
 	}
 	t.ready, t.yes = true, yes
-	if c := coordinatorOf(t.path); !yes && t.outcome == problem.Undecided {
+	if c := CoordinatorOf(t.path); !yes && t.outcome == problem.Undecided {
 		if c == m.self {
 			t.why = why
 		} else {
@@ -349,7 +352,7 @@ func (m *Machine) voted(s *parley.Step, t *transaction, yes bool, why AbortReaso
 // give hands the vote to the inner machine. In two phases a participant that votes yes and is
 // not asked aborts soon: it must have been asked, or have waited.
 func (m *Machine) give(s *parley.Step, t *transaction, waited bool) {
-	held := !m.c.Majority && coordinatorOf(t.path) != m.self && t.yes && !t.asked && !waited
+	held := !m.c.Majority && CoordinatorOf(t.path) != m.self && t.yes && !t.asked && !waited
 	if t.given || t.outcome != problem.Undecided || held || !t.ready && !waited {
 		return
 	}

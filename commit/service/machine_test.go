@@ -326,7 +326,7 @@ func TestTransactionsAmongHostileMessages(t *testing.T) {
 		s := &parley.Step{Self: 2, N: 3, Host: h}
 		honest := begins(0, 0, "honest", "y-y").Msg.Body
 		of, _ := ReadSpec(honest, 3)
-		path := pathOf(0, 5)
+		path := PathOf(0, 5)
 		begin := parley.Msg{Kind: msgBegin, Seq: 1, Value: 5, Body: of.Only(2).Encode()}
 		receive := func(from parley.ID, path parley.Path, q parley.Msg) {
 			s.Path = path
@@ -352,12 +352,12 @@ func TestTransactionsAmongHostileMessages(t *testing.T) {
 			case 2: // a transaction of its own, as large as may be
 				long.Name = fmt.Sprint("x", i)
 				q = parley.Msg{Kind: msgBegin, Seq: 1, Body: long.Encode()}
-				receive(1, pathOf(1, uint64(10+i)), q)
+				receive(1, PathOf(1, uint64(10+i)), q)
 				continue
 			case 3:
 				q.Body = encodeNumbers([]uint64{5, 6, 7})
 			}
-			to := []parley.Path{0, path, pathOf(1, uint64(r.IntN(100))), pathOf(2, uint64(r.IntN(3))), parley.Path(r.Uint64())}[r.IntN(5)]
+			to := []parley.Path{0, path, PathOf(1, uint64(r.IntN(100))), PathOf(2, uint64(r.IntN(3))), parley.Path(r.Uint64())}[r.IntN(5)]
 			if from == 0 && to == path {
 				from = 1 // what the coordinator itself says decides
 			}
@@ -460,8 +460,8 @@ func TestTransactionsAfterALoss(t *testing.T) {
 				}
 				return n
 			}
-			own := answers(pathOf(2, 900), parley.Msg{Kind: twophase.Ask})
-			others := answers(pathOf(0, 5), parley.Msg{Kind: msgBegin, Body: of.Only(parley.All).Encode()}, parley.Msg{Kind: twophase.Ask})
+			own := answers(PathOf(2, 900), parley.Msg{Kind: twophase.Ask})
+			others := answers(PathOf(0, 5), parley.Msg{Kind: msgBegin, Body: of.Only(parley.All).Encode()}, parley.Msg{Kind: twophase.Ask})
 			if own != others || own > 0 == lost {
 				t.Errorf("lost %t, life %d: %d answers as coordinator, %d as participant", lost, life, own, others)
 			}

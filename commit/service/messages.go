@@ -17,7 +17,7 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Kind >= parley.Local:
 		return
-	case int(coordinatorOf(path)) >= m.c.N:
+	case int(CoordinatorOf(path)) >= m.c.N:
 		s.Refuse(from, "transaction of nobody")
 	case q.Kind == msgDone:
 		m.done(s, from, q)
@@ -36,11 +36,11 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 // voted yes, and votes no.
 func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parley.Msg) {
 	of, ok := ReadSpec(q.Body, m.c.N)
-	id, asks := coordinatorOf(path), q.Seq == 1
+	id, asks := CoordinatorOf(path), q.Seq == 1
 	switch {
 	case !ok || q.Seq > 1 || q.Origin != 0 || of.Members[0] != id || !of.Has(m.self) || !of.Has(from) ||
 		asks && from != id || !asks && len(of.Parts) > 0 || len(of.Parts) > 1 ||
-		len(of.Parts) == 1 && of.Parts[0].ID != m.self || q.Value > numberOf(path):
+		len(of.Parts) == 1 && of.Parts[0].ID != m.self || q.Value > NumberOf(path):
 		s.Refuse(from, "what is no transaction")
 		return
 	case id == m.self || m.live[path] != nil || m.history.at[path] != nil:
@@ -48,7 +48,7 @@ func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parl
 	}
 	c := &m.of[id]
 	switch {
-	case c.over(numberOf(path)), !asks && m.blank > 0: // it may have voted yes, and lost that
+	case c.over(NumberOf(path)), !asks && m.blank > 0: // it may have voted yes, and lost that
 		return
 	case len(c.list) >= 4*m.c.Open:
 		s.Refuse(from, "too many transactions")
@@ -73,7 +73,7 @@ func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parl
 	}
 	if asks && q.Value > c.low {
 		c.low = q.Value
-		m.drop(id, func(t *transaction) bool { return t.told && numberOf(t.path) < c.low })
+		m.drop(id, func(t *transaction) bool { return t.told && NumberOf(t.path) < c.low })
 	}
 }
 
@@ -98,7 +98,7 @@ func (m *Machine) hear(s *parley.Step, from parley.ID, path parley.Path, q parle
 	case int(place) >= len(t.spec.Members):
 		s.Refuse(from, "word of one that takes no part")
 	case q.Kind == msgWhy:
-		if coordinatorOf(path) != m.self || t.why.Text != "" || len(q.Body) > MaxReason || q.Value > 1 ||
+		if CoordinatorOf(path) != m.self || t.why.Text != "" || len(q.Body) > MaxReason || q.Value > 1 ||
 			q.Seq > uint64(TakenByAbort) {
 			s.Refuse(from, "reason that nobody asked for")
 			return
@@ -114,7 +114,7 @@ func (m *Machine) hear(s *parley.Step, from parley.ID, path parley.Path, q parle
 	default:
 		t.heard.Add(from)
 		m.within(s, t, func(inner parley.Machine) { inner.Receive(s, place, q) })
-		if !m.c.Majority && q.Kind == twophase.VoteRequest && from == coordinatorOf(path) {
+		if !m.c.Majority && q.Kind == twophase.VoteRequest && from == CoordinatorOf(path) {
 			t.asked = true
 			m.give(s, t, false)
 		}
@@ -128,8 +128,8 @@ func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q pa
 	if e := m.history.at[path]; e != nil {
 		outcome = e.Outcome
 	}
-	own := coordinatorOf(path) == m.self
-	switch number := numberOf(path); {
+	own := CoordinatorOf(path) == m.self
+	switch number := NumberOf(path); {
 	case own && number >= m.next:
 		s.Refuse(from, "word of a transaction that is not there")
 		return
@@ -139,7 +139,7 @@ func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q pa
 	switch {
 	case outcome != problem.Undecided:
 	// The message that said what it is was lost, or came before a crash.
-	case !m.c.Majority && q.Kind == twophase.VoteRequest && from == coordinatorOf(path):
+	case !m.c.Majority && q.Kind == twophase.VoteRequest && from == CoordinatorOf(path):
 		m.send(s, from, path, parley.Msg{Kind: twophase.Vote})
 		return
 	default:

@@ -13,7 +13,7 @@ import (
 func TestNamesAfterACrash(t *testing.T) {
 	named := func(coordinator parley.ID, yes bool) *transaction {
 		of := Spec{Name: "t", Digest: 1, Members: []parley.ID{coordinator, 1}}
-		return &transaction{path: pathOf(coordinator, 5), spec: of, yes: yes}
+		return &transaction{path: PathOf(coordinator, 5), spec: of, yes: yes}
 	}
 	refused, holder := named(0, false), named(2, true)
 	for _, order := range [][]*transaction{{refused, holder}, {holder, refused}} {
@@ -50,10 +50,10 @@ func TestNamesAfterACrash(t *testing.T) {
 // A state that is saved and loaded keeps which of two transactions has their name: the first one
 // that the process heard of, whatever the order of their coordinators, and also one that is over.
 func TestNamesInAState(t *testing.T) {
-	first, second := pathOf(2, 5), pathOf(0, 5)
+	first, second := PathOf(2, 5), PathOf(0, 5)
 	m := newMachine(rules(3, false), 1)
 	for _, path := range []parley.Path{first, second} {
-		of := Spec{Name: "t", Digest: 1, Members: []parley.ID{coordinatorOf(path), 1}}
+		of := Spec{Name: "t", Digest: 1, Members: []parley.ID{CoordinatorOf(path), 1}}
 		m.add(&transaction{path: path, spec: of, inner: m.machine(of)})
 	}
 	loaded := func() *Machine {
@@ -79,7 +79,7 @@ func TestHistoryInAState(t *testing.T) {
 	m.c.Remember = 2
 	m.history = NewHistory(2)
 	for number, name := range []string{"a", "a", "b"} { // the first one is forgotten, and the name is free
-		m.history.Add(&Finished{Path: pathOf(0, uint64(number)), Name: name, Outcome: problem.Abort})
+		m.history.Add(&Finished{Path: PathOf(0, uint64(number)), Name: name, Outcome: problem.Abort})
 	}
 	again := newMachine(m.c, 1)
 	if !parley.Load(again, 0, parley.Save(m, 0, nil)) {

@@ -58,7 +58,7 @@ func (m *Machine) liveState(v *parley.Vars) {
 		v.Bytes("spec", &b)
 		if v.Loading() {
 			var ok bool
-			if t.spec, ok = ReadSpec(b, m.c.N); !ok || !t.spec.Has(m.self) || int(coordinatorOf(t.path)) >= m.c.N {
+			if t.spec, ok = ReadSpec(b, m.c.N); !ok || !t.spec.Has(m.self) || int(CoordinatorOf(t.path)) >= m.c.N {
 				v.Fail()
 				t.spec = Spec{Name: " ", Members: []parley.ID{m.self}}
 			}

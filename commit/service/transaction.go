@@ -22,7 +22,7 @@ type Transaction struct {
 
 func (m *Machine) look(t *transaction) Transaction {
 	return Transaction{
-		Name: t.spec.Name, Coordinator: coordinatorOf(t.path), Outcome: t.outcome, Why: t.why, Blocked: t.blocked,
+		Name: t.spec.Name, Coordinator: CoordinatorOf(t.path), Outcome: t.outcome, Why: t.why, Blocked: t.blocked,
 		Waits: m.waits(t), Asked: t.asked || m.c.Majority, Voted: t.given && t.yes,
 	}
 }
@@ -36,7 +36,7 @@ func (m *Machine) Find(name string) (Transaction, bool) {
 	if e == nil {
 		return Transaction{}, false
 	}
-	return Transaction{Name: e.Name, Coordinator: coordinatorOf(e.Path), Outcome: e.Outcome, Why: e.Why}, true
+	return Transaction{Name: e.Name, Coordinator: CoordinatorOf(e.Path), Outcome: e.Outcome, Why: e.Why}, true
 }
 
 // Live goes through the transactions that are not over, by coordinator and age.
