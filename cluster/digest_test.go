@@ -1,0 +1,31 @@
+package cluster
+
+import (
+	"encoding/hex"
+	"testing"
+	"time"
+)
+
+// A node refuses one that is configured otherwise, by a hash. It stays as it is, or nodes could not be upgraded one
+// after the other.
+func TestDigestStays(t *testing.T) {
+	members := []Member{{Name: "a", Signer: []byte("1")}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
+	full := Config{
+		Members: members, M: 1, Round: time.Second, Durable: true, Links: Calls,
+		Groups:     []GroupConfig{{Name: "g"}, {Name: "h", Level: Byzantine}},
+		Tables:     []TableConfig{{Name: "t"}, {Name: "u", State: "mine", Sessions: 7}},
+		Times:      Times{Beat: time.Millisecond, Retry: time.Minute},
+		Clocks:     ClockConfig{Error: time.Millisecond, Drift: 200, Period: time.Minute},
+		Commit:     CommitConfig{Protocol: Agreed, Votes: time.Minute, Open: 10},
+		Agreements: []Agreement{{EIG, 1}, {SM, 2}},
+	}
+	for want, c := range map[string]Config{
+		"4991f28238a1a248": {Members: members},
+		"521e91600c6cc454": full,
+	} {
+		sum := c.filled().digest()
+		if got := hex.EncodeToString(sum[:8]); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
