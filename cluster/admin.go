@@ -137,17 +137,6 @@ type SlotStatus struct {
 	Waits bool `json:"waits,omitempty"`
 }
 
-// CommitStatus is this node's part in transactions.
-type CommitStatus struct {
-	Protocol  string    `json:"protocol"`
-	Open      int       `json:"open"`      // transactions that this node coordinates
-	Pending   int       `json:"pending"`   // all whose outcome it waits for
-	Preparing int       `json:"preparing"` // calls of the participant under way
-	Committed uint64    `json:"committed"`
-	Aborted   uint64    `json:"aborted"`
-	Blocked   []Outcome `json:"blocked"`
-}
-
 // StoreStatus is the durable memory of the node.
 type StoreStatus struct {
 	Records uint64 `json:"records"` // handed over in this life

@@ -7,13 +7,10 @@ import (
 	"parley"
 	"parley/broadcast/problem"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/membership/expel"
 )
-
-// adminChannel is the channel of what nodes say of each other: the votes of package expel, and
-// where their disks stand.
-const adminChannel = 2
 
 // diskTold tells another node where the disk of the sender stands. Seq: the life of the sender. Value: the number of
 // the last record on its disk, 0 if it has none.
@@ -36,7 +33,7 @@ func (n *Node) openExpulsions() (err error) {
 	n.admin.closed = make([]shutter, len(n.c.Members))
 	p := expel.New(expel.Config{N: len(n.c.Members), M: n.c.M})
 	n.admin.votes, err = n.k.Host.Open(host.Options{
-		Channel: adminChannel, Name: p.Name, Machine: p.New(n.k.Self), Upper: ejector{n}, Class: link.Urgent,
+		Channel: kernel.AdminChannel, Name: p.Name, Machine: p.New(n.k.Self), Upper: ejector{n}, Class: link.Urgent,
 	})
 	if err != nil {
 		err = fmt.Errorf("cluster: %w", err)
@@ -64,18 +61,18 @@ func (n *Node) refuses(from parley.ID, channel uint32) bool {
 // holdsAgainstLiars tells whether what is on a channel is to hold in spite of liars.
 func (n *Node) holdsAgainstLiars(channel uint32) bool {
 	switch {
-	case channel < firstGroup, channel >= firstStream && channel <= lastStream:
+	case channel < kernel.FirstGroup, channel >= kernel.FirstStream && channel <= kernel.LastStream:
 		return true
-	case channel < firstTable:
-		i := int(channel - firstGroup)
+	case channel < kernel.FirstTable:
+		i := int(channel - kernel.FirstGroup)
 		return i < len(n.c.Groups) && n.c.Groups[i].Level == Byzantine
 	}
-	return channel >= commitChannel && n.c.Commit.Protocol == Agreed
+	return channel >= kernel.CommitChannel && n.c.Commit.Protocol == Agreed
 }
 
 // say sends to another node's admin.
 func (n *Node) say(to parley.ID, m parley.Msg) {
-	if n.mesh.Send(to, link.Urgent, adminChannel, parley.Encode(nil, parley.Env{}, m), nil) {
+	if n.mesh.Send(to, link.Urgent, kernel.AdminChannel, parley.Encode(nil, parley.Env{}, m), nil) {
 		n.mesh.Flush(to)
 	}
 }
@@ -84,7 +81,7 @@ func (n *Node) say(to parley.ID, m parley.Msg) {
 func (n *Node) heard(from parley.ID, b []byte) error {
 	_, m, err := parley.Decode(b)
 	if err != nil || m.Kind != diskTold {
-		return n.k.Host.Frame(from, adminChannel, b)
+		return n.k.Host.Frame(from, kernel.AdminChannel, b)
 	}
 	n.lives.told(n.c.Members[from].Name, m.Seq, m.Value)
 	n.links.tookUs(from)

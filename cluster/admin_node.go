@@ -225,7 +225,7 @@ func (n *Node) busy() bool {
 			return true
 		}
 	}
-	return n.streams.busy() || n.commits.busy()
+	return n.streams.busy() || n.commits.Busy()
 }
 
 // Forget has this node forget what it knows of another one's lives and of its disk, and let in whoever comes next with

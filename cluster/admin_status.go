@@ -53,7 +53,7 @@ func (n *Node) Status() Status {
 		})
 	}
 	s.Streams = n.streamStatus(abstained)
-	s.Commit = n.commits.status()
+	s.Commit = n.commits.Status()
 	s.Members, s.Strangers = n.memberStatus(in)
 	s.Store = n.storeStatus()
 	return s
@@ -242,36 +242,6 @@ func (t *Table) position() uint64 {
 	case <-alarm.C:
 	}
 	return t.spot.Load()
-}
-
-// status is how transactions stand.
-func (s *commits) status() *CommitStatus {
-	out := &CommitStatus{Protocol: s.c.Protocol.String(), Preparing: s.works.preparing(), Blocked: []Outcome{}}
-	s.mu.Lock()
-	out.Committed, out.Aborted = s.committed, s.aborted
-	s.mu.Unlock()
-	s.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		for t := range machine.(decider).Live() {
-			o := s.n.outcome(t)
-			if t.Coordinator == s.n.k.Self {
-				out.Open++
-			}
-			if o.State == Pending {
-				out.Pending++
-			}
-			if o.Waits != nil && len(out.Blocked) < 100 {
-				out.Blocked = append(out.Blocked, o)
-			}
-		}
-	})
-	return out
-}
-
-// busy tells whether somebody waits for an outcome.
-func (s *commits) busy() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.calls) > 0
 }
 
 // storeStatus returns how the durable memory is, nil without one.

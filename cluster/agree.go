@@ -183,7 +183,7 @@ func (l *streams) listeners() []*func(Decision) {
 
 // absent opens the stream of a channel on which a message came.
 func (n *Node) absent(channel uint32) bool {
-	if channel < firstStream || channel > lastStream {
+	if channel < kernel.FirstStream || channel > kernel.LastStream {
 		return false
 	}
 	t := streamOf(channel)
@@ -233,7 +233,7 @@ func (n *Node) reopen() {
 	if !n.k.Again && !n.c.Rejoin {
 		return
 	}
-	for channel := uint32(firstStream); channel <= lastStream; channel++ {
+	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
 		t := streamOf(channel)
 		if n.share().allows(t) != nil || t.Algorithm == SM && n.c.SignerKey == nil {
 			continue

@@ -3,22 +3,17 @@ package cluster
 import (
 	"parley"
 	"parley/agreement/stream"
-)
-
-// Streams of agreements have the channels from firstStream to lastStream.
-const (
-	firstStream = 2048
-	lastStream  = 4095
+	"parley/cluster/kernel"
 )
 
 // channelOf returns the channel of a stream.
 func channelOf(t stream.Key) uint32 {
-	return firstStream + (uint32(t.Algorithm)<<7 | uint32(t.M)<<4 | uint32(t.Source))
+	return kernel.FirstStream + (uint32(t.Algorithm)<<7 | uint32(t.M)<<4 | uint32(t.Source))
 }
 
 // streamOf returns the stream with a channel. Its Check says whether there is such a stream.
 func streamOf(channel uint32) stream.Key {
-	x := channel - firstStream
+	x := channel - kernel.FirstStream
 	return stream.Key{Algorithm: Algorithm(x >> 7), M: int(x >> 4 & 7), Source: parley.ID(x & 15)}
 }
 

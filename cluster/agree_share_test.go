@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/agreement/stream"
+	"parley/cluster/kernel"
 	"parley/lockstep"
 )
 
@@ -27,7 +28,7 @@ func TestStreamsShareMemory(t *testing.T) {
 		c := Config{Members: make([]Member, n), Round: 100e6}
 		all := share{n: n, round: parley.Tick(c.Round), list: c.agreements()}.counted()
 		var machines []parley.Machine
-		for channel := uint32(firstStream); channel <= lastStream; channel++ {
+		for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
 			one := streamOf(channel)
 			if all.allows(one) != nil {
 				continue
@@ -74,7 +75,7 @@ func TestTheFirstHasHalf(t *testing.T) {
 		t.Errorf("the first is %v", all.list[0])
 	}
 	sum := [2]float64{}
-	for channel := uint32(firstStream); channel <= lastStream; channel++ {
+	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
 		if one := streamOf(channel); all.allows(one) == nil {
 			i := 1
 			if one.Algorithm == EIG {
@@ -98,7 +99,7 @@ func TestTheFirstHasHalf(t *testing.T) {
 func TestStreamChannels(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 7, 13, 14} {
 		count := 0
-		for channel := uint32(firstStream); channel <= lastStream; channel++ {
+		for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
 			one := streamOf(channel)
 			if one.Check(n) == nil {
 				count++

@@ -21,7 +21,7 @@ func (n *Node) broken(err error) {
 	if ready {
 		go func() { // not within a step
 			n.failAll(n.k.Closed())
-			n.commits.fail(n.k.Closed())
+			n.commits.Fail(n.k.Closed())
 		}()
 	}
 	n.flight()

@@ -10,6 +10,7 @@ import (
 	"parley/clock/convergence"
 	"parley/clock/dated"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/faulty"
 )
@@ -149,9 +150,6 @@ func (k *nodeClock) at(hardware parley.Tick) (t int64, synchronized bool) {
 	return c.date + int64(c.At(hardware)), c.dated && c.Checked(hardware)
 }
 
-// clockChannel is that of the clock.
-const clockChannel = 1
-
 // startClock begins to keep the clock.
 func (n *Node) startClock() (err error) {
 	k := &n.clock
@@ -174,7 +172,8 @@ func (n *Node) startClock() (err error) {
 		machine = faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.k.Self: n.c.Lab.Traitor})
 	}
 	k.process, err = n.k.Host.Open(host.Options{
-		Channel: clockChannel, Name: "clock", Machine: machine, Upper: clockUpper{n}, Again: n.k.Again, Class: link.Urgent,
+		Channel: kernel.ClockChannel, Name: "clock", Machine: machine, Upper: clockUpper{n}, Again: n.k.Again,
+		Class: link.Urgent,
 	})
 	return err
 }

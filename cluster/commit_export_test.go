@@ -1,7 +1,10 @@
 package cluster
 
 import (
+	"iter"
+
 	"parley"
+	"parley/cluster/kernel"
 	commit "parley/commit/problem"
 	"parley/commit/service"
 	"parley/membership/expel"
@@ -10,10 +13,20 @@ import (
 // LoseFrom has a node take no more transactions' messages of another one.
 func LoseFrom(n *Node, id parley.ID) { n.admin.closed[id].what.Store(expel.Views) }
 
+// transactions has a function look at the transactions of a node.
+func transactions(n *Node, look func(m decider)) {
+	n.k.Host.Process(kernel.CommitChannel).Do(func(m parley.Machine, _ parley.Tick) { look(m.(decider)) })
+}
+
+type decider interface {
+	Find(name string) (service.Transaction, bool)
+	Live() iter.Seq[service.Transaction]
+}
+
 // HasVoted tells whether a node has said yes to a transaction, and has not decided.
 func HasVoted(n *Node, tx string) (yes bool) {
-	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		t, known := machine.(*service.Machine).Find(tx)
+	transactions(n, func(m decider) {
+		t, known := m.Find(tx)
 		yes = known && t.Voted && t.Outcome == commit.Undecided
 	})
 	return yes
@@ -21,8 +34,8 @@ func HasVoted(n *Node, tx string) (yes bool) {
 
 // KeptTransactions is how many transactions a node still knows of that are not past.
 func KeptTransactions(n *Node) (k int) {
-	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		for range machine.(*service.Machine).Live() {
+	transactions(n, func(m decider) {
+		for range m.Live() {
 			k++
 		}
 	})
@@ -31,8 +44,8 @@ func KeptTransactions(n *Node) (k int) {
 
 // IsAsked tells whether the coordinator has asked a node for its vote.
 func IsAsked(n *Node, tx string) (asked bool) {
-	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		t, known := machine.(*service.Machine).Find(tx)
+	transactions(n, func(m decider) {
+		t, known := m.Find(tx)
 		asked = known && t.Asked
 	})
 	return asked
@@ -40,8 +53,8 @@ func IsAsked(n *Node, tx string) (asked bool) {
 
 // VotesOrdered is how many have said yes to a transaction in the order, as a node knows.
 func VotesOrdered(n *Node, tx string) (yes int) {
-	n.commits.process.Do(func(machine parley.Machine, _ parley.Tick) {
-		t, _ := machine.(decider).Find(tx)
+	transactions(n, func(m decider) {
+		t, _ := m.Find(tx)
 		yes = t.Yes.Len()
 	})
 	return yes

@@ -189,35 +189,6 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// What is no transaction is refused, and nothing is done.
-func TestCommitRefuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, _ := parties(t, 2, false, cluster.CommitConfig{})
-		node := r.nodes[0].Load()
-		for tx, parts := range map[string]map[string][]byte{
-			"": bodies("do", 0), strings.Repeat("x", cluster.MaxTx+1): bodies("do", 0), "nobody": nil,
-			"stranger": {"node9": nil}, "long": {"node1": make([]byte, cluster.MaxPart+1)},
-		} {
-			if _, err := node.Commit(t.Context(), tx, parts); !errors.Is(err, cluster.ErrRefused) {
-				t.Errorf("%q: %v", tx, err)
-			}
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := node.Commit(ctx, "late", bodies("wait", 1)); !errors.Is(err, cluster.ErrUnknown) &&
-			!errors.Is(err, cluster.ErrRefused) {
-			t.Error(err)
-		}
-		for _, c := range []cluster.CommitConfig{{Protocol: 9}, {Votes: -1}, {Open: 1 << 20}} {
-			r := &rig{tb: t}
-			configured(t, r, 1, func(config *cluster.Config) { config.Commit = c })
-			if _, err := cluster.Join(t.Context(), r.configs[0]); err == nil {
-				t.Errorf("%+v is taken", c)
-			}
-		}
-	})
-}
-
 // A participant that said yes and has lost the coordinator is blocked: it says for whom it
 // waits, and never aborts by itself. With the coordinator back, from its disk, it hears.
 func TestCommitBlockedUntilTheCoordinatorIsBack(t *testing.T) {

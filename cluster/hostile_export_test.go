@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/agreement/stream"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/lockstep"
 )
@@ -48,7 +49,7 @@ func AgreementRounds(a Algorithm, m int, source parley.ID, n int) (p lockstep.Pr
 func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 	c = c.filled()
 	all := (&Node{c: c}).share()
-	for channel := uint32(firstStream); channel <= lastStream; channel++ {
+	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
 		if t := streamOf(channel); all.allows(t) == nil {
 			each(channel, all.window(t), t.FrameLimit(len(c.Members)))
 		}

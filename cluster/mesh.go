@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/cluster/cert"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/membership/detector"
 	"parley/membership/expel"
@@ -67,7 +68,7 @@ func (c Config) digest() [sha256.Size]byte {
 		text(strings.TrimSpace(fmt.Sprint(t.Level, t.Sessions) + " " + t.State))
 	}
 	text(fmt.Sprint(c.Durable, c.M, c.Round, c.Times.WithDefaults(), c.Clocks, c.Commit.Protocol))
-	if k, usual := c.Commit.withDefaults(), (CommitConfig{}).withDefaults(); k.Protocol == Agreed &&
+	if k, usual := c.Commit.WithDefaults(), (CommitConfig{}).WithDefaults(); k.Protocol == Agreed &&
 		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide what is taken
 		text(fmt.Sprint(k.Open, k.Remember))
 	}
@@ -117,7 +118,7 @@ func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
 	if c.n.c.hooks.hear != nil {
 		c.n.c.hooks.hear(from, channel, b)
 	}
-	if channel == adminChannel {
+	if channel == kernel.AdminChannel {
 		if err := c.n.heard(from, b); err != nil && c.n.links.due(from) {
 			c.n.c.Log.Warn("what a node says of others is no message", "from", c.n.c.Members[from].Name, "why", err)
 		}

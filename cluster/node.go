@@ -20,6 +20,7 @@ import (
 
 	"parley"
 	"parley/cluster/cert"
+	"parley/cluster/commits"
 	"parley/cluster/disk"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
@@ -191,7 +192,7 @@ type Node struct {
 	groups map[string]*Group
 	tables map[string]*Table
 
-	commits *commits
+	commits *commits.Service
 	admin   admin
 	streams streams
 	tracer  tracer
@@ -204,9 +205,6 @@ type stood struct {
 	parted chan struct{} // gets something when a connection has ended
 	done   chan struct{} // closed when it has ended
 }
-
-// firstGroup is the channel of the first group; the others follow.
-const firstGroup = 16
 
 // Join starts the node, and returns when it is connected to the others or has waited for
 // them for some time. The context is for the joining alone.
@@ -249,7 +247,8 @@ func (n *Node) findSelf() error {
 	if i < 0 {
 		return fmt.Errorf("cluster: %q is none of the %d members", n.c.Name, len(n.c.Members))
 	}
-	n.k.Self, n.k.M, n.k.Log, n.k.Compact, n.k.Up = parley.ID(i), n.c.M, n.c.Log, compactEvery, n.links.connected
+	n.k.Self, n.k.M, n.k.Log, n.k.Compact = parley.ID(i), n.c.M, n.c.Log, compactEvery
+	n.k.Up, n.k.Order = n.links.connected, n.order
 	for _, m := range n.c.Members {
 		n.k.Members = append(n.k.Members, m.Name)
 	}
@@ -291,15 +290,15 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err := n.openExpulsions(); err != nil {
 		return err
 	}
-	n.k.Host.Expect(clockChannel)
+	n.k.Host.Expect(kernel.ClockChannel)
 	for i := range n.c.Groups {
-		n.k.Host.Expect(firstGroup + uint32(i))
+		n.k.Host.Expect(kernel.FirstGroup + uint32(i))
 	}
 	for i := range n.c.Tables {
-		n.k.Host.Expect(firstTable + uint32(i))
+		n.k.Host.Expect(kernel.FirstTable + uint32(i))
 	}
-	n.k.Host.Expect(commitChannel)
-	n.k.Host.Expect(orderChannel)
+	n.k.Host.Expect(kernel.CommitChannel)
+	n.k.Host.Expect(kernel.OrderChannel)
 	if err := n.mesh.Start(); err != nil {
 		return err
 	}
@@ -315,7 +314,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 		return err
 	}
 	for i, c := range n.c.Groups {
-		g, err := n.newGroup(c, firstGroup+uint32(i))
+		g, err := n.newGroup(c, kernel.FirstGroup+uint32(i))
 		if err != nil {
 			return fmt.Errorf("cluster: %w", err)
 		}
@@ -325,7 +324,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.reopen()
-	if err := n.startCommits(); err != nil {
+	if n.commits, err = commits.Open(&n.k, n.c.Commit, n.c.Participant); err != nil {
 		return err
 	}
 	return n.begun()
@@ -339,6 +338,24 @@ func (n *Node) Group(name string) *Group {
 	}
 	return noGroup(notConfigured("group", name, n.groups))
 }
+
+// Commit carries out a transaction at all members that are named, each with what it is to
+// do, or at none of them: it commits if all of them say yes. It returns when the outcome is
+// decided and durable; participants are told at the same time, and those that are down when
+// they are back. Who asks again under the name gets the outcome of before, as long as a node
+// that takes part remembers it, and joins those who wait if there is none yet. Ask again at a node that takes part:
+// another one asks those anew, and what it says may be that this is aborted if one of them does not
+// answer in time, and ErrTaken with kernel.ErrUnknown while there is no outcome.
+//
+// An error that is kernel.ErrUnknown, as when the context ends or the node is blocked, says that
+// the transaction goes on and may commit: see Outcome. With any other one nothing is done.
+func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) (committed bool, err error) {
+	return n.commits.Commit(ctx, tx, bodies)
+}
+
+// Outcome tells what this node knows of a transaction. A *BlockedError comes with the
+// outcome Pending of one that is blocked.
+func (n *Node) Outcome(tx string) (Outcome, error) { return n.commits.Outcome(tx) }
 
 // Close leaves without a word: for the others the node has crashed. To close it again does
 // nothing. If the disk has failed Close returns within a second, with the failure; where the disk did
@@ -364,7 +381,7 @@ func (n *Node) end() error {
 	}
 	n.failAll(n.k.Closed())
 	if n.commits != nil {
-		n.commits.close(n.k.Closed())
+		n.commits.Close(n.k.Closed())
 	}
 	n.closeTraces()
 	if n.lives != nil {

@@ -131,16 +131,13 @@ type Table struct {
 	spot    atomic.Uint64     // the last that was told
 }
 
-// firstTable is the channel of the first table; the others follow.
-const firstTable = 1024
-
 // newTables opens the tables.
 func (n *Node) newTables() error {
 	for i, c := range n.c.Tables {
 		if n.tables[c.Name] != nil {
 			return fmt.Errorf("cluster: two tables are named %q", c.Name)
 		}
-		t, err := n.newTable(c.withDefaults(), firstTable+uint32(i))
+		t, err := n.newTable(c.withDefaults(), kernel.FirstTable+uint32(i))
 		if err != nil {
 			return fmt.Errorf("cluster: %w", err)
 		}

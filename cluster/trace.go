@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/agreement/stream"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 	"parley/faulty"
 	"parley/lockstep"
 	"parley/trace"
@@ -82,18 +83,18 @@ func (n *Node) header(o host.Options, now parley.Tick) trace.Header {
 	}
 	size := fmt.Sprintf("--n=%d", h.N)
 	switch channel := o.Channel; {
-	case channel == adminChannel:
+	case channel == kernel.AdminChannel:
 		h.Protocol = "expel"
 		h.Args = []string{h.Protocol, size, fmt.Sprintf("--m=%d", h.M)}
-	case channel >= firstGroup && channel < firstGroup+uint32(len(n.c.Groups)):
-		level := n.c.Groups[channel-firstGroup].Level
+	case channel >= kernel.FirstGroup && channel < kernel.FirstGroup+uint32(len(n.c.Groups)):
+		level := n.c.Groups[channel-kernel.FirstGroup].Level
 		h.Node.Level = level.String()
 		h.Protocol = catalogued(level)
 		h.Args = []string{h.Protocol, size}
 		if level == Byzantine {
 			h.Args = append(h.Args, fmt.Sprintf("--m=%d", h.M))
 		}
-	case channel >= firstStream && channel <= lastStream:
+	case channel >= kernel.FirstStream && channel <= kernel.LastStream:
 		t := streamOf(channel)
 		h.M = t.M
 		h.Protocol, h.Args = cataloguedSlot(t, size)
@@ -224,7 +225,7 @@ func (n *Node) flight() {
 // stream of them: its frames have the number of the slot for their Value, and so have
 // decisions for their Seq. last is its last round. It is false for other traces.
 func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
-	if h.Node == nil || h.Node.Channel < firstStream || h.Node.Channel > lastStream {
+	if h.Node == nil || h.Node.Channel < kernel.FirstStream || h.Node.Channel > kernel.LastStream {
 		return parley.Protocol{}, 0, false
 	}
 	t := streamOf(h.Node.Channel)

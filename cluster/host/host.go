@@ -268,6 +268,9 @@ func (h *Host) Open(o Options) (*Process, error) {
 	return p, err
 }
 
+// Process returns the machine of a channel, nil if there is none.
+func (h *Host) Process(channel uint32) *Process { return (*h.table.Load())[channel] }
+
 // ended tells whether the host was closed.
 func (h *Host) ended() bool {
 	h.mu.Lock()
@@ -303,7 +306,7 @@ func (h *Host) absent(from parley.ID, channel uint32, b []byte) *Process {
 	p, expected := h.keep(from, channel, b)
 	if p == nil && !expected {
 		if h.c.Absent != nil && h.c.Absent(channel) {
-			p = (*h.table.Load())[channel]
+			p = h.Process(channel)
 		}
 		if p == nil {
 			h.strange[from].Add(1)
@@ -317,7 +320,7 @@ func (h *Host) absent(from parley.ID, channel uint32, b []byte) *Process {
 func (h *Host) keep(from parley.ID, channel uint32, b []byte) (p *Process, expected bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if p := (*h.table.Load())[channel]; p != nil {
+	if p := h.Process(channel); p != nil {
 		return p, true
 	}
 	w := h.early[channel]
@@ -336,7 +339,7 @@ func (h *Host) keep(from parley.ID, channel uint32, b []byte) (p *Process, expec
 // Frame is a message from another node, as bytes, on one of its channels. The bytes are
 // not kept. Flush is due when the burst that it belongs to has come.
 func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
-	p := (*h.table.Load())[channel]
+	p := h.Process(channel)
 	if p == nil {
 		if p = h.absent(from, channel, b); p == nil {
 			return nil

@@ -31,6 +31,7 @@ upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* b
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
 hosts     = sim explore run cluster cluster/* cluster/api/*
+services  = cluster/commits
 tools     = internal/draw internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
@@ -58,8 +59,9 @@ cluster/disk           free    :
 cluster/store          free    : core cluster/disk
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
 cluster/kernel         free    : core cluster/host cluster/store membership/expel
+cluster/commits        free    : core cluster/host cluster/link cluster/kernel commit/*
 cluster/lab            free    : core trace cluster/cert cluster/link cluster/store cluster/host
-cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/disk cluster/store cluster/host cluster/kernel
+cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/disk cluster/store cluster/host cluster/kernel services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1

@@ -1,27 +1,24 @@
-package cluster
+package commits
 
 import (
-	"encoding/binary"
 	"fmt"
 	"sync"
 	"time"
 
 	"parley"
+	"parley/cluster/kernel"
 	"parley/commit/ordered"
 )
-
-// orderChannel is the channel of the order that decides transactions in spite of liars.
-const orderChannel = commitChannel + 1
 
 // orderName names the order among groups.
 const orderName = "commit:order"
 
 // order carries what the machine of transactions broadcasts: a Byzantine order of all nodes.
 type order struct {
-	s     *commits
-	group *Group
-	wg    sync.WaitGroup
-	stop  chan struct{}
+	s    *Service
+	of   kernel.Order
+	wg   sync.WaitGroup
+	stop chan struct{}
 
 	mu      sync.Mutex
 	waiting [][]byte // to be broadcast
@@ -30,12 +27,10 @@ type order struct {
 }
 
 // newOrder opens the order.
-func (n *Node) newOrder(s *commits) (*order, error) {
-	o := &order{s: s, stop: make(chan struct{})}
+func newOrder(s *Service) (o *order, err error) {
+	o = &order{s: s, stop: make(chan struct{})}
 	o.more.L = &o.mu
-	c := GroupConfig{Name: orderName, Level: Byzantine, Keep: 1, Deliver: o.deliver, final: true}
-	var err error
-	if o.group, err = n.newGroup(c, orderChannel); err != nil {
+	if o.of, err = s.k.Order(kernel.OrderChannel, orderName, o.deliver); err != nil {
 		return nil, err
 	}
 	o.wg.Go(o.send)
@@ -50,7 +45,7 @@ func (o *order) close() {
 	o.closed = true
 	o.more.Broadcast()
 	o.mu.Unlock()
-	o.group.close(ErrClosed)
+	o.of.Close()
 	o.wg.Wait()
 }
 
@@ -77,8 +72,8 @@ func (o *order) send() {
 		o.waiting = nil
 		o.mu.Unlock()
 		for _, b := range list {
-			if err := o.group.packer.post(b, Byzantine); err != nil {
-				o.s.giveUp(fmt.Errorf("%w: %w", ErrUnknown, err))
+			if err := o.of.Post(b); err != nil {
+				o.s.giveUp(fmt.Errorf("%w: %w", kernel.ErrUnknown, err))
 			}
 		}
 		o.mu.Lock()
@@ -86,31 +81,21 @@ func (o *order) send() {
 }
 
 // deliver gives the machine what the order delivers. It is part of a step of the order.
-func (o *order) deliver(d Delivery) {
-	if b := d.Payload; len(b) > 0 && b[0] > 0 && parley.Kind(b[0]) <= ordered.Expire-ordered.Begin+1 {
+func (o *order) deliver(from parley.ID, b []byte) {
+	if len(b) > 0 && b[0] > 0 && parley.Kind(b[0]) <= ordered.Expire-ordered.Begin+1 {
 		if p := o.s.machine(); p != nil { // nil: it could not be opened, and the node ends
-			p.Carried(d.From, parley.Msg{Kind: ordered.Begin - 1 + parley.Kind(b[0]), Body: b[1:]})
+			p.Carried(from, parley.Msg{Kind: ordered.Begin - 1 + parley.Kind(b[0]), Body: b[1:]})
 		}
 	}
-}
-
-// aside tells whether this node hears nothing of the order.
-func (o *order) aside() (aside bool) {
-	o.group.process.Do(func(m parley.Machine, _ parley.Tick) {
-		if of, ok := m.(slotted); ok {
-			aside = of.Slots().Muted() || of.Slots().Missed() > 0
-		}
-	})
-	return aside
 }
 
 // takes tells why a transaction cannot be begun, of which the machine would broadcast so many bytes.
 func (o *order) takes(size int) error {
-	if most := o.s.n.c.views().Payload - 2*binary.MaxVarintLen64; size+1 > most {
-		return fmt.Errorf("%w: the transaction has %d bytes: at most %d are allowed", ErrRefused, size+1, most)
+	if most := o.of.Most(); size+1 > most {
+		return fmt.Errorf("%w: the transaction has %d bytes: at most %d are allowed", kernel.ErrRefused, size+1, most)
 	}
-	if o.aside() {
-		return fmt.Errorf("%w: %w", ErrRefused, ErrAbstained)
+	if o.of.Aside() {
+		return fmt.Errorf("%w: %w", kernel.ErrRefused, kernel.ErrAbstained)
 	}
 	return nil
 }
@@ -126,11 +111,11 @@ func (o *order) watch() {
 			return
 		case <-tick.C:
 		}
-		if !o.aside() {
+		if !o.of.Aside() {
 			continue
 		}
 		if silent += o.s.c.Delay; silent > o.s.c.Votes+16*o.s.c.Delay {
-			o.s.giveUp(fmt.Errorf("%w: %w", ErrUnknown, ErrAbstained))
+			o.s.giveUp(fmt.Errorf("%w: %w", kernel.ErrUnknown, kernel.ErrAbstained))
 		}
 	}
 }

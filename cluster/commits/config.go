@@ -1,6 +1,8 @@
-package cluster
+// Package commits is a node's part in transactions: what several nodes do all together, or not at all.
+package commits
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/cluster/kernel"
 	"parley/commit/service"
 )
 
@@ -44,19 +47,19 @@ type RemoteParticipant interface {
 	End()
 }
 
-// CommitProtocol is how nodes agree on whether to commit.
-type CommitProtocol uint8
+// Protocol is how nodes agree on whether to commit.
+type Protocol uint8
 
 // The protocols. With the first two nodes may crash, but not lie; what they promise holds
-// however long messages take, and for nodes that come back with what they had in Config.Dir.
-// A node that has no such folder, or has lost it, answers for nothing of its lives before: who
+// however long messages take, and for nodes that come back with what they had on their disks.
+// A node that has no disk, or has lost what was on it, answers for nothing of its lives before: who
 // waits for that is blocked for good.
 const (
 	// TwoPhase is two-phase commit with presumed abort and cooperative termination, package
 	// commit/twophase: atomic, whatever crashes and comes back. Who has said yes and can not
 	// learn the outcome is blocked, and says so, until the coordinator is back, or somebody
 	// who knows. It never aborts by itself.
-	TwoPhase CommitProtocol = iota
+	TwoPhase Protocol = iota
 	// Majority decides by ballots, package commit/quorum: atomic as TwoPhase is, and who
 	// reaches a majority of those that take part, the coordinator too, decides whoever is
 	// down. There are three at least: other nodes help out as witnesses.
@@ -71,28 +74,28 @@ const (
 	Agreed
 )
 
-var commitProtocols = [...]string{"two-phase", "majority", "agreed"}
+var protocols = [...]string{"two-phase", "majority", "agreed"}
 
-func (p CommitProtocol) String() string {
-	if int(p) < len(commitProtocols) {
-		return commitProtocols[p]
+func (p Protocol) String() string {
+	if int(p) < len(protocols) {
+		return protocols[p]
 	}
 	return fmt.Sprintf("commit protocol %d", uint8(p))
 }
 
-// ParseCommitProtocol reads what String writes.
-func ParseCommitProtocol(text string) (CommitProtocol, error) {
-	for i, name := range commitProtocols {
+// ParseProtocol reads what String writes.
+func ParseProtocol(text string) (Protocol, error) {
+	for i, name := range protocols {
 		if name == text {
-			return CommitProtocol(i), nil
+			return Protocol(i), nil
 		}
 	}
-	return 0, fmt.Errorf("commit protocol %q: allowed are %s", text, strings.Join(commitProtocols[:], ", "))
+	return 0, fmt.Errorf("commit protocol %q: allowed are %s", text, strings.Join(protocols[:], ", "))
 }
 
-// CommitConfig is that of transactions. Protocol is the same at all nodes.
-type CommitConfig struct {
-	Protocol CommitProtocol
+// Config is that of transactions. Protocol is the same at all nodes.
+type Config struct {
+	Protocol Protocol
 	// Votes is how long votes are waited for, 5 s by default: who has not prepared by then
 	// counts as one that has said no.
 	Votes time.Duration
@@ -110,6 +113,28 @@ type CommitConfig struct {
 	Remember int
 }
 
+// check tells what is wrong with a configuration.
+func (c Config) check() error {
+	switch {
+	case int(c.Protocol) >= len(protocols):
+		return fmt.Errorf("cluster: there is no %v", c.Protocol)
+	case c.Votes < 0 || c.Votes > time.Hour || c.Delay < 0 || c.Delay > time.Hour:
+		return fmt.Errorf("cluster: transactions wait for votes %v and for messages %v: allowed is up to an hour",
+			c.Votes, c.Delay)
+	case c.Open < 0 || c.Open > 1<<16 || c.Prepares < 0 || c.Remember < 0 || c.Remember > 1<<20:
+		return fmt.Errorf("cluster: %d open transactions, %d calls, %d outcomes: allowed are up to %d, any and %d",
+			c.Open, c.Prepares, c.Remember, 1<<16, 1<<20)
+	}
+	return nil
+}
+
+// WithDefaults fills in what is 0.
+func (c Config) WithDefaults() Config {
+	c.Votes, c.Delay = cmp.Or(c.Votes, 5*time.Second), cmp.Or(c.Delay, 250*time.Millisecond)
+	c.Open, c.Prepares, c.Remember = cmp.Or(c.Open, 4096), cmp.Or(c.Prepares, 64), cmp.Or(c.Remember, 16384)
+	return c
+}
+
 // The limits of a transaction.
 const (
 	MaxTx       = service.MaxName // bytes of its name
@@ -117,12 +142,12 @@ const (
 	maxPartsAll = 512 << 10       // bytes of what all are to do
 )
 
-// The errors of transactions, beside [ErrClosed], [ErrRefused] and [ErrOut]: nothing is done, nor will be, if it is
-// none that is [ErrUnknown] by errors.Is.
+// The errors of transactions, beside [kernel.ErrClosed] and [kernel.ErrRefused]: nothing is done, nor will be, if
+// it is none that is [kernel.ErrUnknown] by errors.Is.
 var (
 	// ErrBlocked: the outcome can not be known before others are back. See [BlockedError].
 	ErrBlocked = errors.New("the transaction is blocked")
-	// ErrTaken: there is another transaction of that name. If it is ErrUnknown, too, it may be the
+	// ErrTaken: there is another transaction of that name. If it is kernel.ErrUnknown, too, it may be the
 	// same one, which goes on at nodes that take part, and may commit.
 	ErrTaken = errors.New("a transaction has had this name already")
 	// ErrNoTransaction: this node knows of no transaction of that name. It was never there,
@@ -131,7 +156,7 @@ var (
 	ErrNoTransaction = errors.New("no transaction of that name is known here")
 )
 
-// BlockedError says who is waited for. It is [ErrBlocked], and [ErrUnknown].
+// BlockedError says who is waited for. It is [ErrBlocked], and [kernel.ErrUnknown].
 type BlockedError struct {
 	Tx    string
 	Waits []string // the members that know the outcome, or without whom nobody does
@@ -143,29 +168,42 @@ func (e *BlockedError) Error() string {
 }
 
 // Is tells what the error is, too.
-func (e *BlockedError) Is(target error) bool { return target == ErrBlocked || target == ErrUnknown }
+func (e *BlockedError) Is(target error) bool {
+	return target == ErrBlocked || target == kernel.ErrUnknown
+}
 
-// TxState is how far a transaction has come, as a node knows it.
-type TxState uint8
+// State is how far a transaction has come, as a node knows it.
+type State uint8
 
 // The states.
 const (
-	Pending TxState = iota
+	Pending State = iota
 	Committed
 	Aborted
 )
 
-func (s TxState) String() string {
+func (s State) String() string {
 	return [...]string{"pending", "committed", "aborted"}[min(s, Aborted)]
 }
 
 // MarshalText writes what String does.
-func (s TxState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Outcome is what a node knows of a transaction.
 type Outcome struct {
 	Tx    string   `json:"tx"`
-	State TxState  `json:"state"`
+	State State    `json:"state"`
 	Why   string   `json:"why,omitempty"`   // of an abort, as far as it is known: who said no, and what it said
 	Waits []string `json:"waits,omitempty"` // who is waited for, if it is blocked
+}
+
+// Status is a node's part in transactions.
+type Status struct {
+	Protocol  string    `json:"protocol"`
+	Open      int       `json:"open"`      // transactions that this node coordinates
+	Pending   int       `json:"pending"`   // all whose outcome it waits for
+	Preparing int       `json:"preparing"` // calls of the participant under way
+	Committed uint64    `json:"committed"`
+	Aborted   uint64    `json:"aborted"`
+	Blocked   []Outcome `json:"blocked"`
 }
