@@ -134,7 +134,7 @@ func (m *Machine) Start(s *parley.Step) {
 	m.recall.read(s, m.c.N)
 	for i := range m.recall.doubts {
 		d := &m.recall.doubts[i]
-		d.since = s.Now - m.c.patience() // asked for at once
+		d.asked = true
 		m.number = max(m.number, d.number)
 		s.Deliver(m.self, parley.Msg{Kind: service.Prepare, Value: d.number, Seq: 1, Body: d.spec.Encode()})
 	}

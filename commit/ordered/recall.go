@@ -37,9 +37,13 @@ type doubt struct {
 	number uint64 // 0: this process has not voted yes
 	spec   service.Spec
 	known  bool // the outcome is known, and the participant is being told
+	asked  bool // the others were asked, and will be again: since does not count any more
 	since  parley.Tick
 	said   [3]parley.Set // by outcome: the processes that say so
 }
+
+// waits tells whether it is not asked for yet, and will be if the order does not bring it.
+func (d *doubt) waits() bool { return !d.known && !d.asked }
 
 // read reads the records of a life before.
 func (r *recall) read(s *parley.Step, n int) {
@@ -143,7 +147,8 @@ func (m *Machine) ask(s *parley.Step) {
 	asking := 0
 	for i := range m.recall.doubts {
 		d := &m.recall.doubts[i]
-		if !d.known && s.Now-d.since >= m.c.patience() && asking < mostAsking {
+		d.asked = d.asked || s.Now-d.since >= m.c.patience()
+		if d.asked && !d.known && asking < mostAsking {
 			asking++
 			s.SendAll(parley.Msg{Kind: msgAsk, Body: d.spec.Only(parley.All).Encode()})
 		}
@@ -208,7 +213,10 @@ func (r *recall) state(v *parley.Vars, n int) {
 		for i := range list {
 			d := &list[i]
 			v.Bool("known", &d.known)
-			v.Time("since", &d.since)
+			v.Bool("asked", &d.asked)
+			if d.waits() { // otherwise it would grow for ever, and states with it
+				v.Time("since", &d.since)
+			}
 			v.Set("said to commit", &d.said[problem.Commit])
 			v.Set("said to abort", &d.said[problem.Abort])
 		}

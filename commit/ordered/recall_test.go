@@ -157,3 +157,20 @@ func TestWants(t *testing.T) {
 		t.Error("it goes on asking")
 	}
 }
+
+// Once it asks for an outcome, a process that waits is in the same state after each question.
+func TestWaitsInOneState(t *testing.T) {
+	d := drive()
+	of := transfer()
+	of.Members = []parley.ID{3, 0}
+	d.do(func() { d.m.Request(d.s, parley.Msg{Kind: service.Commit, Body: of.Encode()}) })
+	var states []string
+	for range 8 {
+		d.do(func() { d.s.Now += 40; d.m.Timeout(d.s, askTimer) })
+		states = append(states, string(parley.Save(d.m, d.s.Now, nil)))
+	}
+	if states[0] == states[1] || states[6] != states[7] {
+		t.Errorf("the state changes from the first question to the second: %t; from the seventh to the eighth: %t",
+			states[0] != states[1], states[6] != states[7])
+	}
+}
