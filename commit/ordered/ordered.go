@@ -97,7 +97,8 @@ type Machine struct {
 	c    Config
 	self parley.ID
 
-	number uint64 // of the last transaction; each process has numbers of its own
+	number uint64 // of the last transaction that the order began: the same at all who hear all of it
+	stray  uint64 // of the last one whose outcome came before that
 	open   map[uint64]*transaction
 	names  map[string]*transaction // the open transactions
 	loads  []load                  // by coordinator
@@ -119,6 +120,9 @@ type transaction struct {
 	learned bool       // this process was told the outcome by others
 }
 
+// path names the transaction to the participant, and to the host.
+func (t *transaction) path() parley.Path { return service.PathOf(t.spec.Members[0], t.number) }
+
 func newMachine(c Config, self parley.ID) *Machine {
 	return &Machine{
 		c: c, self: self, open: make(map[uint64]*transaction), names: make(map[string]*transaction),
@@ -136,7 +140,9 @@ func (m *Machine) Start(s *parley.Step) {
 		d := &m.recall.doubts[i]
 		d.asked = true
 		m.number = max(m.number, d.number)
-		s.Deliver(m.self, parley.Msg{Kind: service.Prepare, Value: d.number, Seq: 1, Body: d.spec.Encode()})
+		s.Deliver(d.spec.Members[0], parley.Msg{
+			Kind: service.Prepare, Value: uint64(d.path()), Seq: 1, Body: d.spec.Encode(),
+		})
 	}
 	m.ask(s)
 }
@@ -156,15 +162,15 @@ func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 	case service.Voted:
 		m.vote(s, q)
 	case service.Applied:
-		if m.recall.done(q.Value) {
-			m.record(s, binary.AppendUvarint([]byte{doneRecord}, q.Value))
+		if number := service.NumberOf(parley.Path(q.Value)); m.recall.done(number) {
+			m.record(s, binary.AppendUvarint([]byte{doneRecord}, number))
 		}
 	}
 }
 
 // vote broadcasts the vote of this process. A yes is durable before it leaves the process.
 func (m *Machine) vote(s *parley.Step, q parley.Msg) {
-	t := m.open[q.Value]
+	t := m.open[service.NumberOf(parley.Path(q.Value))]
 	if t == nil || t.voted || t.learned {
 		return // it is over
 	}
@@ -239,9 +245,9 @@ func (m *Machine) begin(s *parley.Step, from parley.ID, spec service.Spec) {
 	m.number++
 	t := &transaction{number: m.number, spec: spec}
 	m.add(t)
-	s.At(parley.Path(t.number), 0, func() { s.SetTimer(expireTimer, m.c.Votes+2*m.c.Delta) })
+	s.At(t.path(), 0, func() { s.SetTimer(expireTimer, m.c.Votes+2*m.c.Delta) })
 	if _, has := spec.Part(m.self); has {
-		s.Deliver(from, parley.Msg{Kind: service.Prepare, Value: t.number, Body: spec.Only(m.self).Encode()})
+		s.Deliver(from, parley.Msg{Kind: service.Prepare, Value: uint64(t.path()), Body: spec.Only(m.self).Encode()})
 	}
 }
 
@@ -295,9 +301,9 @@ func (m *Machine) count(s *parley.Step, from parley.ID, q parley.Msg) {
 // end closes a transaction that the order has decided.
 func (m *Machine) end(s *parley.Step, t *transaction, outcome problem.Outcome, why service.AbortReason) {
 	m.remove(t)
-	s.At(parley.Path(t.number), 0, func() { s.StopTimer(expireTimer) })
+	s.At(t.path(), 0, func() { s.StopTimer(expireTimer) })
 	e := &service.Finished{
-		Path: parley.Path(t.number), Name: t.spec.Name, Digest: t.spec.Digest, Outcome: outcome, Why: why,
+		Path: t.path(), Name: t.spec.Name, Digest: t.spec.Digest, Outcome: outcome, Why: why,
 	}
 	m.past.Add(e)
 	m.recall.know(t.spec)
@@ -320,7 +326,7 @@ func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
 	if timer == askTimer {
 		m.recall.ticking = false
 		m.ask(s)
-	} else if t := m.open[uint64(s.Path)]; t != nil {
+	} else if t := m.open[service.NumberOf(s.Path)]; t != nil {
 		s.Broadcast(parley.Msg{Kind: Expire, Body: ballot(false, t.spec, nil)})
 	}
 }

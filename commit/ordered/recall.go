@@ -19,6 +19,10 @@ const (
 	doneRecord = 2 // the number
 )
 
+// strays is the least number of a transaction that the order has not begun at this process, when
+// it learns the outcome.
+const strays = 1 << 48
+
 // mostAsking is how many transactions are asked for at a time.
 const mostAsking = 256
 
@@ -41,6 +45,9 @@ type doubt struct {
 	since  parley.Tick
 	said   [3]parley.Set // by outcome: the processes that say so
 }
+
+// path is that of the transaction, if this process has voted yes.
+func (d *doubt) path() parley.Path { return service.PathOf(d.spec.Members[0], d.number) }
 
 // waits tells whether it is not asked for yet, and will be if the order does not bring it.
 func (d *doubt) waits() bool { return !d.known && !d.asked }
@@ -195,10 +202,10 @@ func (m *Machine) said(s *parley.Step, from parley.ID, t service.Spec, outcome p
 		x.learned = true
 		number, spec = x.number, x.spec
 	} else if number == 0 {
-		m.number++
-		number = m.number
+		m.stray++
+		number = strays + m.stray
 	}
-	e := &service.Finished{Path: parley.Path(number), Name: t.Name, Digest: t.Digest, Outcome: outcome}
+	e := &service.Finished{Path: service.PathOf(spec.Members[0], number), Name: t.Name, Digest: t.Digest, Outcome: outcome}
 	m.heard.Add(e)
 	m.tell(s, e, spec)
 }

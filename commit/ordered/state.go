@@ -11,6 +11,7 @@ import (
 // State visits every variable.
 func (m *Machine) State(v *parley.Vars) {
 	parley.Num(v, "number", &m.number)
+	parley.Num(v, "stray", &m.stray)
 	var list []*transaction
 	for _, number := range slices.Sorted(maps.Keys(m.open)) {
 		list = append(list, m.open[number])
