@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/explore"
+	"parley/explore/goal"
 )
 
 // Command is "parley explore".
@@ -31,7 +32,7 @@ func Command(a *console.App) *cobra.Command {
 			"was sent to them before, or with --overtaking at any time.\n\n" +
 			"A step is one message, or with --step round all up to the end of a round: fewer states, but no\n" +
 			"faults but lies, and the adversaries are counted. With --step split each process is taken through\n" +
-			"the last round by itself: far fewer still.\n\n" + explore.GoalHelp,
+			"the last round by itself: far fewer still.\n\n" + goal.Help,
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +
 			"  parley explore diffusion -n 3 --crashes 1\n" +
 			"  parley explore twophase -n 3 --crashes 1 --always 'not (some decides commit and some decides abort)'",
@@ -55,7 +56,7 @@ func noProtocol(name string, all []parley.Protocol) error {
 	for _, p := range all {
 		names = append(names, p.Name)
 	}
-	return fmt.Errorf("there is no protocol %q: %s", name, explore.Nearest(name, names))
+	return fmt.Errorf("there is no protocol %q: %s", name, goal.Nearest(name, names))
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {

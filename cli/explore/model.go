@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/explore"
+	"parley/explore/goal"
 	"parley/internal/draw"
 )
 
@@ -19,8 +20,8 @@ type search struct {
 	bare     bool
 	options  explore.Options
 	names    console.Names
-	aim      string       // the flag that says what is searched for, in place of promises: one of aims
-	goal     explore.Goal // that it says
+	aim      string    // the flag that says what is searched for, in place of promises: one of aims
+	goal     goal.Goal // that it says
 	begins   beginnings
 }
 

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/cli/run"
 	"parley/explore"
+	"parley/explore/goal"
 )
 
 // setup checks the flags and makes a search of them.
@@ -198,7 +199,7 @@ func (f *flags) aims(s *search) error {
 	}
 	for _, name := range f.properties {
 		if !slices.Contains(all, name) {
-			return parley.FlagErrorf("property", "%s has no property %q: %s", p.Name, name, explore.Nearest(name, all))
+			return parley.FlagErrorf("property", "%s has no property %q: %s", p.Name, name, goal.Nearest(name, all))
 		}
 	}
 	s.options.Only = f.properties
@@ -227,7 +228,7 @@ func (f *flags) aims(s *search) error {
 			"for ever has no end to look at, and to find those is not what explore does", p.Name)
 	}
 	if flag != "" {
-		g, err := explore.ParseGoal(text, p, naming, s.names.Full)
+		g, err := goal.Parse(text, p, naming, s.names.Full)
 		if err != nil {
 			return &parley.FlagError{Flag: flag, Err: err}
 		}

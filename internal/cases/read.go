@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/broadcast/problem"
 	"parley/explore"
+	"parley/explore/goal"
 	"parley/faulty"
 	"parley/membership/detector"
 	"parley/membership/group"
@@ -332,14 +333,14 @@ func (c *explored) options() (explore.Options, error) {
 	}
 	if c.never != "" {
 		name := func(id parley.ID) string { return fmt.Sprintf("P%d", id+1) }
-		goal, err := explore.ParseGoal(c.never, p, readProcess, name)
+		never, err := goal.Parse(c.never, p, readProcess, name)
 		if err != nil {
 			return o, fmt.Errorf("%s: %w", c.name, err)
 		}
-		o.Looks = goal.Looks
+		o.Looks = never.Looks
 		o.Goal = func(v *explore.View) bool {
 			return !slices.ContainsFunc(v.History.Restarts, func(h parley.Happening) bool { return c.stays.Has(h.At) }) &&
-				goal.Holds(v)
+				never.Holds(v)
 		}
 	}
 	return o, nil

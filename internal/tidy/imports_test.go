@@ -50,6 +50,7 @@ commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
 explore                free    : core adapters faulty trace sim
+explore/goal           free    : core explore
 run                    seeded  : core adapters faulty trace problems sim explore
 cluster/cert           free    :
 cluster/api/parleyv1   free    :
@@ -83,7 +84,7 @@ cli/node               free    : core cluster cluster/* cluster/api/* cli/client
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli/show               free    : core trace sim run agreement/problem internal/draw cli/console
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/lab tools cli/child cli/console cli/show
-cli/explore            free    : core faulty trace sim explore run problems internal/draw internal/scenario cli/console cli/run cli/show
+cli/explore            free    : core faulty trace sim explore explore/goal run problems internal/draw internal/scenario cli/console cli/run cli/show
 cli/bench              free    : core cluster tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit internal/draw cli/console cli/run cli/show
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* internal/draw cli/*
@@ -92,7 +93,7 @@ cmd/*                  free    : core adapters faulty trace hosts protocols cata
 examples/*             free    : core adapters faulty trace protocols hosts
 internal/tidy          free    :
 internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario internal/draw catalog cli
-internal/cases         free    : core adapters faulty trace hosts protocols problems catalog
+internal/cases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal
 internal/mutants       free    :
 internal/steady        free    :
 internal/audit         free    : core adapters faulty trace hosts catalog cli

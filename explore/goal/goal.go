@@ -1,4 +1,6 @@
-package explore
+// Package goal reads descriptions of states that a search is to find, such as
+// "P2 decided and not P3 decided".
+package goal
 
 import (
 	"fmt"
@@ -9,10 +11,11 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/explore"
 )
 
-// GoalHelp says how goals are written, to people.
-const GoalHelp = `A goal describes a state, by what has happened at processes so far:
+// Help says how goals are written, to people.
+const Help = `A goal describes a state, by what has happened at processes so far:
   P2 decided     P2 decides 0            on anything, or on this: 0, commit, {0,1}
   P2 delivered   P2 delivers a           anything, or this payload
                  P2 delivers a before b  both, and a first
@@ -39,27 +42,27 @@ taken as it is, for a variable that is there at times.`
 // Goal is a state that somebody describes.
 type Goal struct {
 	Says  string // as it was written
-	Looks bool   // it looks at the variables of machines, and needs View.Vars
-	Holds func(*View) bool
+	Looks bool   // it looks at the variables of machines, and needs [explore.View.Vars]
+	Holds func(*explore.View) bool
 }
 
 // What a goal is limited to.
 const (
-	longestGoal = 4096 // bytes
-	deepestGoal = 64   // parentheses and nots around one sentence
+	longest = 4096 // bytes
+	deepest = 64   // parentheses and nots around one sentence
 )
 
-// ParseGoal reads a goal about the processes of p as [GoalHelp] says. naming reads their
+// Parse reads a goal about the processes of p as [Help] says. naming reads their
 // names, and name is how they are called. An error has the column, counted in characters
 // from 1, what was expected there, and the nearest names where there is none like that.
-func ParseGoal(text string, p parley.Protocol, naming parley.Naming, name func(parley.ID) string) (Goal, error) {
-	tokens, err := scanGoal(text)
+func Parse(text string, p parley.Protocol, naming parley.Naming, name func(parley.ID) string) (Goal, error) {
+	tokens, err := scan(text)
 	if err != nil {
 		return Goal{}, err
 	}
-	r := goalReader{p: p, naming: naming, name: name, tokens: tokens}
+	r := reader{p: p, naming: naming, name: name, tokens: tokens}
 	holds, err := r.either()
-	if t := r.next(); err == nil && t.kind != goalEnd {
+	if t := r.next(); err == nil && t.kind != end {
 		err = t.wrong("and, or or the end")
 	}
 	if err != nil {
@@ -68,67 +71,67 @@ func ParseGoal(text string, p parley.Protocol, naming parley.Naming, name func(p
 	return Goal{Says: strings.TrimSpace(text), Looks: r.looks, Holds: holds}, nil
 }
 
-// goalToken is one word, sign or quotation of a goal.
-type goalToken struct {
-	kind goalKind
+// token is one word, sign or quotation of a goal.
+type token struct {
+	kind kind
 	text string // without quotes
 	at   int    // its column
 }
 
-type goalKind uint8
+type kind uint8
 
 const (
-	goalEnd goalKind = iota
-	goalWord
-	goalQuote
-	goalSign // a parenthesis or a comparison
+	end kind = iota
+	word
+	quote
+	sign // a parenthesis or a comparison
 )
 
-func (t goalToken) is(text string) bool {
-	return t.kind != goalEnd && t.kind != goalQuote && t.text == text
+func (t token) is(text string) bool {
+	return t.kind != end && t.kind != quote && t.text == text
 }
 
-func (t goalToken) opens(with string) bool {
-	return t.kind == goalWord && strings.HasPrefix(t.text, with)
+func (t token) opens(with string) bool {
+	return t.kind == word && strings.HasPrefix(t.text, with)
 }
 
-func (t goalToken) errorf(format string, args ...any) error {
+func (t token) errorf(format string, args ...any) error {
 	return fmt.Errorf("column %d: %w", t.at, fmt.Errorf(format, args...))
 }
 
 // wrong is the error that something else was expected.
-func (t goalToken) wrong(expected string) error {
+func (t token) wrong(expected string) error {
 	return t.errorf("%s was expected, not %s", expected, t)
 }
 
-func (t goalToken) String() string {
-	if t.kind == goalEnd {
+func (t token) String() string {
+	if t.kind == end {
 		return "the end"
 	}
 	return fmt.Sprintf("%.40q", t.text)
 }
 
-// goalTokens are the kinds of tokens: words, quotations, signs.
-var goalTokens = regexp.MustCompile(`^(?:([^\s()"'=<>!]+)|("(?:[^"\\]|\\.)*")|([()]|[!<>]?=|[<>]))`)
+// forms are the forms of tokens: words, quotations, signs.
+var forms = regexp.MustCompile(`^(?:([^\s()"'=<>!]+)|("(?:[^"\\]|\\.)*")|([()]|[!<>]?=|[<>]))`)
 
-// scanGoal takes a goal apart. What comes last is its end.
-func scanGoal(text string) ([]goalToken, error) {
-	if len(text) > longestGoal {
-		return nil, fmt.Errorf("the goal has %d bytes: at most %d are read", len(text), longestGoal)
+// scan takes a goal apart. What comes last is its end.
+func scan(text string) ([]token, error) {
+	if len(text) > longest {
+		return nil, fmt.Errorf("the goal has %d bytes: at most %d are read", len(text), longest)
 	}
-	var list []goalToken
+	var list []token
 	for rest := text; ; {
 		rest = strings.TrimLeft(rest, " \t\r\n\f") // what \s stands for
-		t := goalToken{at: utf8.RuneCountInString(text[:len(text)-len(rest)]) + 1}
+		t := token{at: utf8.RuneCountInString(text[:len(text)-len(rest)]) + 1}
 		if rest == "" {
 			return append(list, t), nil
 		}
-		found := goalTokens.FindStringSubmatch(rest)
+		found := forms.FindStringSubmatch(rest)
 		if found == nil {
 			return nil, t.errorf("%.1q begins nothing: quotes are double and closed, comparisons are = != < <= > >=", rest)
 		}
-		t.kind = goalKind(slices.IndexFunc(found[1:], func(part string) bool { return part != "" }) + 1)
-		if t.text = found[0]; t.kind == goalQuote {
+		t.kind = kind(slices.IndexFunc(found[1:], func(part string) bool { return part != "" }) + 1)
+		if t.text = found[0]; t.kind == quote {
 			var err error
 			if t.text, err = strconv.Unquote(found[0]); err != nil {
 				return nil, t.errorf("in quotes a line does not end, and a \\ is part of \\\", \\\\, \\n or \\x00")
@@ -138,38 +141,38 @@ func scanGoal(text string) ([]goalToken, error) {
 	}
 }
 
-// goalReader reads a goal from its tokens.
-type goalReader struct {
+// reader reads a goal from its tokens.
+type reader struct {
 	p      parley.Protocol
 	naming parley.Naming
 	name   func(parley.ID) string
-	tokens []goalToken
+	tokens []token
 	depth  int
 	looks  bool
-	vars   *goalVars
+	vars   *variables
 }
 
-func (r *goalReader) next() goalToken { return r.tokens[0] }
+func (r *reader) next() token { return r.tokens[0] }
 
 // take returns the next token and goes past it, but not past the end.
-func (r *goalReader) take() goalToken {
+func (r *reader) take() token {
 	t := r.tokens[0]
 	r.tokens = r.tokens[min(1, len(r.tokens)-1):]
 	return t
 }
 
 // either: both { "or" both }.
-func (r *goalReader) either() (func(*View) bool, error) {
+func (r *reader) either() (func(*explore.View) bool, error) {
 	return r.joined("or", r.both)
 }
 
 // both: one { "and" one }.
-func (r *goalReader) both() (func(*View) bool, error) {
+func (r *reader) both() (func(*explore.View) bool, error) {
 	return r.joined("and", r.one)
 }
 
-func (r *goalReader) joined(by string, read func() (func(*View) bool, error)) (func(*View) bool, error) {
-	var parts []func(*View) bool
+func (r *reader) joined(by string, read func() (func(*explore.View) bool, error)) (func(*explore.View) bool, error) {
+	var parts []func(*explore.View) bool
 	for {
 		part, err := read()
 		if err != nil {
@@ -180,7 +183,7 @@ func (r *goalReader) joined(by string, read func() (func(*View) bool, error)) (f
 		}
 		r.take()
 	}
-	return func(v *View) bool {
+	return func(v *explore.View) bool {
 		for _, holds := range parts {
 			if holds(v) == (by == "or") {
 				return by == "or"
@@ -191,16 +194,16 @@ func (r *goalReader) joined(by string, read func() (func(*View) bool, error)) (f
 }
 
 // one: "not" one | "(" either ")" | "over" | sentence.
-func (r *goalReader) one() (func(*View) bool, error) {
+func (r *reader) one() (func(*explore.View) bool, error) {
 	t := r.take()
-	if r.depth++; r.depth > deepestGoal {
-		return nil, t.errorf("parentheses and nots are more than %d deep", deepestGoal)
+	if r.depth++; r.depth > deepest {
+		return nil, t.errorf("parentheses and nots are more than %d deep", deepest)
 	}
 	defer func() { r.depth-- }()
 	switch {
 	case t.is("not"):
 		holds, err := r.one()
-		return func(v *View) bool { return !holds(v) }, err
+		return func(v *explore.View) bool { return !holds(v) }, err
 	case t.is("("):
 		holds, err := r.either()
 		if closing := r.take(); err == nil && !closing.is(")") {
@@ -208,8 +211,8 @@ func (r *goalReader) one() (func(*View) bool, error) {
 		}
 		return holds, err
 	case t.is("over"):
-		return func(v *View) bool { return v.History.Over }, nil
-	case t.kind == goalWord:
+		return func(v *explore.View) bool { return v.History.Over }, nil
+	case t.kind == word:
 		return r.sentence(t)
 	}
 	return nil, t.wrong("a process, all, some, over, not or (")

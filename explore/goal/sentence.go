@@ -1,4 +1,4 @@
-package explore
+package goal
 
 import (
 	"cmp"
@@ -10,22 +10,23 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/explore"
 )
 
 // predicate is what may be true of one process.
-type predicate func(v *View, id parley.ID) bool
+type predicate func(v *explore.View, id parley.ID) bool
 
 // sentence reads what is said of whom. t is its first word.
-func (r *goalReader) sentence(t goalToken) (func(*View) bool, error) {
+func (r *reader) sentence(t token) (func(*explore.View) bool, error) {
 	who, _, dotted := strings.Cut(t.text, ".")
 	some := who == "some"
 	if !some && who != "all" {
-		one, err := r.process(goalToken{goalWord, who, t.at}, ", all, some, over, not or (")
+		one, err := r.process(token{word, who, t.at}, ", all, some, over, not or (")
 		if err != nil {
 			return nil, err
 		}
 		is, err := r.said(t)
-		return func(v *View) bool { return is(v, one) }, err
+		return func(v *explore.View) bool { return is(v, one) }, err
 	}
 	correct := false
 	if next := r.next(); !dotted && (next.is("correct") && r.predicated() || next.opens("correct.")) {
@@ -33,7 +34,7 @@ func (r *goalReader) sentence(t goalToken) (func(*View) bool, error) {
 	}
 	is, err := r.said(t)
 	n := parley.ID(r.p.N)
-	return func(v *View) bool {
+	return func(v *explore.View) bool {
 		for id := range n {
 			if (!correct || isCorrect(v, id)) && is(v, id) == some {
 				return some
@@ -45,25 +46,25 @@ func (r *goalReader) sentence(t goalToken) (func(*View) bool, error) {
 
 // said reads what is said of a process: of a variable, if the word t for the process
 // has a dot and a name behind it.
-func (r *goalReader) said(t goalToken) (predicate, error) {
+func (r *reader) said(t token) (predicate, error) {
 	_, name, dotted := strings.Cut(t.text, ".")
 	if !dotted {
 		return r.predicate()
 	}
 	at := t.at + utf8.RuneCountInString(t.text) - utf8.RuneCountInString(name)
-	return r.comparison(goalToken{goalWord, name, at})
+	return r.comparison(token{word, name, at})
 }
 
 // predicated tells whether a predicate follows the next word: all correct may be all of
 // a sentence, or only who it is about.
-func (r *goalReader) predicated() bool {
+func (r *reader) predicated() bool {
 	t := r.tokens[1]
-	return t.kind != goalEnd && !t.is("and") && !t.is("or") && !t.is(")")
+	return t.kind != end && !t.is("and") && !t.is("or") && !t.is(")")
 }
 
 // process reads the name of a process. There are more words that could stand there.
-func (r *goalReader) process(t goalToken, more string) (parley.ID, error) {
-	if t.kind == goalWord {
+func (r *reader) process(t token, more string) (parley.ID, error) {
+	if t.kind == word {
 		if id, err := r.naming(t.text); err == nil && int(id) < r.p.N {
 			return id, nil
 		}
@@ -74,9 +75,9 @@ func (r *goalReader) process(t goalToken, more string) (parley.ID, error) {
 var goalVerbs = []string{"decided", "decides", "delivered", "delivers", "asked", "suspects", "says", "down", "correct"}
 
 // predicate reads a verb and what belongs to it.
-func (r *goalReader) predicate() (predicate, error) {
+func (r *reader) predicate() (predicate, error) {
 	t := r.take()
-	if t.kind == goalQuote {
+	if t.kind == quote {
 		return nil, t.wrong("a verb, without quotes,")
 	}
 	switch t.text {
@@ -99,14 +100,14 @@ func (r *goalReader) predicate() (predicate, error) {
 		}
 		return everAt(inIndications, func(h *parley.Happening) bool { return strings.Contains(r.row(h), words) }), nil
 	case "down":
-		return func(v *View, id parley.ID) bool { return v.Down.Has(id) }, nil
+		return func(v *explore.View, id parley.ID) bool { return v.Down.Has(id) }, nil
 	case "correct":
 		return isCorrect, nil
 	}
 	return nil, t.errorf("a verb was expected, not %s: %s", t, Nearest(t.text, goalVerbs))
 }
 
-func isCorrect(v *View, id parley.ID) bool { return !v.Faulty.Has(id) && !v.Down.Has(id) }
+func isCorrect(v *explore.View, id parley.ID) bool { return !v.Faulty.Has(id) && !v.Down.Has(id) }
 
 func inDeliveries(h *parley.History) []parley.Happening  { return h.Deliveries }
 func inRequests(h *parley.History) []parley.Happening    { return h.Requests }
@@ -114,7 +115,7 @@ func inIndications(h *parley.History) []parley.Happening { return h.Indications 
 
 // everAt is true of a process at which something like this has happened.
 func everAt(list func(*parley.History) []parley.Happening, like func(*parley.Happening) bool) predicate {
-	return func(v *View, id parley.ID) bool { return firstAt(list(v.History), id, like) >= 0 }
+	return func(v *explore.View, id parley.ID) bool { return firstAt(list(v.History), id, like) >= 0 }
 }
 
 // firstAt returns the place of the first happening at a process that is like this, or -1.
@@ -128,7 +129,7 @@ func firstAt(list []parley.Happening, id parley.ID, like func(*parley.Happening)
 }
 
 // delivery reads what is delivered, and before what.
-func (r *goalReader) delivery() (predicate, error) {
+func (r *reader) delivery() (predicate, error) {
 	delivered := func(fits func(*parley.Happening) bool) func(h *parley.Happening) bool {
 		return func(h *parley.Happening) bool { return h.Msg.Kind != parley.Decide && fits(h) }
 	}
@@ -141,14 +142,14 @@ func (r *goalReader) delivery() (predicate, error) {
 		return nil, t.wrong("what is delivered later")
 	}
 	later := delivered(r.content())
-	return func(v *View, id parley.ID) bool {
+	return func(v *explore.View, id parley.ID) bool {
 		i, j := firstAt(v.History.Deliveries, id, this), firstAt(v.History.Deliveries, id, later)
 		return 0 <= i && i < j
 	}, nil
 }
 
 // content reads what a message says, anything if no value comes next.
-func (r *goalReader) content() func(h *parley.Happening) bool {
+func (r *reader) content() func(h *parley.Happening) bool {
 	value, given := r.value()
 	return func(h *parley.Happening) bool {
 		return !given || string(h.Msg.Body) == value || parley.Printable(h.Msg.Body) == value
@@ -156,19 +157,19 @@ func (r *goalReader) content() func(h *parley.Happening) bool {
 }
 
 // value reads a value, if one comes next.
-func (r *goalReader) value() (string, bool) {
+func (r *reader) value() (string, bool) {
 	if !r.next().isValue() {
 		return "", false
 	}
 	return r.take().text, true
 }
 
-func (t goalToken) isValue() bool {
-	return t.kind == goalQuote || t.kind == goalWord && !slices.Contains([]string{"and", "or", "not", "before"}, t.text)
+func (t token) isValue() bool {
+	return t.kind == quote || t.kind == word && !slices.Contains([]string{"and", "or", "not", "before"}, t.text)
 }
 
 // row is how an indication is told in words.
-func (r *goalReader) row(h *parley.Happening) string {
+func (r *reader) row(h *parley.Happening) string {
 	if r.p.Explain != nil {
 		for row := range r.p.Explain(parley.Env{Path: h.Path}, h.Msg, r.name) {
 			return row
@@ -179,12 +180,12 @@ func (r *goalReader) row(h *parley.Happening) string {
 
 // comparison reads the rest of a sentence about a variable. t is its name, empty if that
 // stands in quotes behind it.
-func (r *goalReader) comparison(t goalToken) (predicate, error) {
+func (r *reader) comparison(t token) (predicate, error) {
 	r.looks = true
 	wanted := spaced(t.text)
 	is := func(name string) bool { return spaced(name) == wanted }
 	if t.text == "" {
-		if t = r.take(); t.kind != goalQuote {
+		if t = r.take(); t.kind != quote {
 			return nil, t.wrong("the name of a variable")
 		}
 		is = func(name string) bool { return name == t.text }
@@ -193,14 +194,14 @@ func (r *goalReader) comparison(t goalToken) (predicate, error) {
 	}
 	op := r.take()
 	meets, known := comparisons[op.text]
-	if op.kind != goalSign || !known {
+	if op.kind != sign || !known {
 		return nil, op.wrong("one of = != < <= > >=")
 	}
 	value, given := r.value()
 	if !given {
 		return nil, r.next().wrong("a value")
 	}
-	return func(v *View, id parley.ID) bool {
+	return func(v *explore.View, id parley.ID) bool {
 		if v.Vars == nil {
 			return false
 		}
@@ -241,17 +242,17 @@ func shownNumber(text string) (int64, bool) {
 	return x, err == nil
 }
 
-// goalVars are the variables that processes have at the start.
-type goalVars struct {
+// variables are the variables that processes have at the start.
+type variables struct {
 	names []string        // one of those that differ by the numbers in brackets alone
 	known map[string]bool // without these numbers
 	lists []string        // of lists that are empty then: what will be in them is not known
 }
 
 // check tells whether a process has the variable t or may come to have it.
-func (r *goalReader) check(t goalToken) error {
+func (r *reader) check(t token) error {
 	if r.vars == nil {
-		r.vars = &goalVars{known: make(map[string]bool)}
+		r.vars = &variables{known: make(map[string]bool)}
 		for id := range parley.ID(r.p.N) {
 			for _, v := range parley.Show(r.p.New(id), 0) {
 				r.vars.add(v)
@@ -266,7 +267,7 @@ func (r *goalReader) check(t goalToken) error {
 	return t.errorf("no process has a variable %s: %s", t, Nearest(t.text, r.vars.names))
 }
 
-func (g *goalVars) add(v parley.Variable) {
+func (g *variables) add(v parley.Variable) {
 	name := numberless(v.Name)
 	if g.known[name] {
 		return

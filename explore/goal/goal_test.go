@@ -1,4 +1,4 @@
-package explore_test
+package goal_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"parley/agreement/om"
 	"parley/commit/threephase"
 	"parley/explore"
+	"parley/explore/goal"
 	"parley/lockstep"
 )
 
@@ -71,7 +72,7 @@ func article(text string) (parley.ID, error) {
 
 func called(id parley.ID) string { return fmt.Sprintf("P%d", id+1) }
 
-func parse(text string) (explore.Goal, error) { return explore.ParseGoal(text, three, article, called) }
+func parse(text string) (goal.Goal, error) { return goal.Parse(text, three, article, called) }
 
 // scene makes a view of a text, a word for each happening: "1?a" P1 was asked a, "1!a"
 // it delivered a from P2, "1=a" it decided a, "1s2" it suspects P2, "1b" it is blocked,
@@ -286,7 +287,7 @@ func TestGoalVariables(t *testing.T) {
 			for _, x := range vars {
 				value := strconv.Quote(strings.TrimPrefix(x.Value, `""`))
 				text := called(id) + "." + strings.ReplaceAll(x.Name, " ", "_") + " = " + value
-				g, err := explore.ParseGoal(text, p, article, called)
+				g, err := goal.Parse(text, p, article, called)
 				if err != nil {
 					t.Errorf("%s: %v", p.Name, err)
 				} else if !g.Holds(&explore.View{Vars: func(parley.ID) []parley.Variable { return vars }}) {
@@ -300,7 +301,7 @@ func TestGoalVariables(t *testing.T) {
 // Every sentence that the help shows as one can be read.
 func TestGoalHelp(t *testing.T) {
 	examples := 0
-	for line := range strings.Lines(explore.GoalHelp) {
+	for line := range strings.Lines(goal.Help) {
 		if utf8.RuneCountInString(line) > 95 {
 			t.Errorf("too wide: %s", line)
 		}
@@ -319,7 +320,7 @@ func TestGoalHelp(t *testing.T) {
 
 // Whatever is given, a goal is refused with a column in it, or read so that its negation
 // is false where it is true.
-func FuzzParseGoal(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`P2 decides 0 and not (P3 decided or all correct delivers "a" before b)`,
 		`some correct.bag[0].seq >= 7 or P1."due" = "\x00"`, "all correct", "P1 suspects P2 or over", `P1 says "`, "((", "\xff é",
@@ -373,7 +374,7 @@ func TestNearest(t *testing.T) {
 		{strings.Repeat("agreement", 9), all, "there are agreement, validity, termination"},
 		{"long", many, "there are " + strings.Join(many[:32], ", ") + " and others"},
 	} {
-		if got := explore.Nearest(c.name, c.names); got != c.want {
+		if got := goal.Nearest(c.name, c.names); got != c.want {
 			t.Errorf("%q: %s, and not %s", c.name, got, c.want)
 		}
 	}
