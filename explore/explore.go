@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/explore/internal/budget"
 	"parley/faulty"
 )
 
@@ -182,18 +183,6 @@ type Report struct {
 	Clauses    []Clause
 }
 
-// Judged is in how far a search put a property to the test: at ends, if it is to hold at
-// the end of a run, and in all states otherwise.
-type Judged struct {
-	Property string `json:"property"`
-	Promised bool   `json:"promised"`        // in some state
-	Lacks    string `json:"lacks,omitempty"` // why it was not in others
-	// Tested tells that it demanded something in a state in which it counts, and Vacuous why
-	// it did not in others.
-	Tested  bool   `json:"tested"`
-	Vacuous string `json:"vacuous,omitempty"`
-}
-
 // Progress is how far a search has come.
 type Progress struct {
 	States, Moves uint64 // different states, and moves made between them
@@ -223,10 +212,14 @@ type Finding struct {
 // with the move in which one does, of which nothing comes.
 const NoPanic = "no panic"
 
+// Outspoken is faulty.Any without silence: every answer but the last is the host's.
+var Outspoken = faulty.Behaviour{Name: "outspoken", Model: faulty.Any.Model,
+	Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int { return s.Choose(n - 1) }}
+
 // Search tells whether a search can be made at all, makes it, and reports. The context
 // ends it early.
 func Search(ctx context.Context, o Options) (Report, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return Report{}, err
 	}
 	x := newSearch(ctx, o)
@@ -238,7 +231,7 @@ func Search(ctx context.Context, o Options) (Report, error) {
 		for i := range r.Findings {
 			left := o
 			if o.For > 0 {
-				if left.For = o.For - time.Since(x.began); left.For <= 0 {
+				if left.For = o.For - x.Took(); left.For <= 0 {
 					break
 				}
 			}
@@ -246,7 +239,7 @@ func Search(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	if ctx.Err() != nil {
-		r.Limit = interrupt
+		r.Limit = budget.Interrupt
 	}
 	return r, nil
 }
@@ -272,8 +265,11 @@ func shorten(ctx context.Context, o Options, f *Finding) {
 	}
 }
 
+// MaxProcesses is how many processes a system that is explored has at most.
+const MaxProcesses = 16
+
 const (
-	most      = 16 // processes in a system that can be explored
+	most      = MaxProcesses
 	mostAsked = 15 // requests of one process
 )
 
@@ -284,7 +280,8 @@ func sameRequests(a, b []parley.Msg) bool {
 	})
 }
 
-func (o *Options) check() error {
+// Check tells why a search cannot be made, and fills in the number of workers.
+func (o *Options) Check() error {
 	p := o.Protocol
 	switch {
 	case p.N < 1 || p.N > most:

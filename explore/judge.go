@@ -18,7 +18,7 @@ type judge struct {
 	mu       sync.Mutex
 	findings []found
 	seen     map[string]bool // properties that are to hold sometimes, and did
-	judged   []Judged        // by property
+	tally    Tally
 }
 
 // question is all that a verdict depends on.
@@ -109,7 +109,7 @@ func (j *judge) keep(list []found) {
 	defer j.mu.Unlock()
 	j.findings = append(j.findings, list[:min(len(list), enough-len(j.findings))]...)
 	if !j.x.o.All {
-		j.x.stop.Store(true)
+		j.x.Stop()
 	}
 }
 
@@ -121,39 +121,6 @@ func (j *judge) saw(name string) {
 		j.seen = make(map[string]bool)
 	}
 	j.seen[name] = true
-}
-
-// note keeps what was promised and put to the test.
-func (j *judge) note(all []parley.Verdict, over, beyond bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.judged == nil {
-		j.judged = make([]Judged, len(all))
-	}
-	for i, v := range all {
-		at := &j.judged[i]
-		at.Property = v.Property.Name
-		if v.Property.Mode == parley.Sometimes || v.Property.Mode == parley.Eventually && !over {
-			continue
-		}
-		least := func(to *string, why string) {
-			if *to == "" || why < *to {
-				*to = why
-			}
-		}
-		if v.Promise.Holds {
-			at.Promised = true
-		} else {
-			least(&at.Lacks, v.Promise.Because)
-		}
-		switch {
-		case !v.Promise.Holds && !beyond:
-		case v.Vacuous == "":
-			at.Tested = true
-		default:
-			least(&at.Vacuous, v.Vacuous)
-		}
-	}
 }
 
 // view is a state as a goal sees it.
@@ -191,12 +158,12 @@ func (x *search) seenBy(q *question) *parley.History {
 // broken returns which properties that count do not hold of a history.
 func (x *search) broken(q *question, h *parley.History) (out []found) {
 	all := parley.Judge(x.p, x.assumptions(q, h), h)
-	x.judge.note(all, h.Over, x.o.Beyond)
+	x.judge.tally.Add(all, h.Over, x.o.Beyond)
 	for _, v := range all {
 		if v.Property.Mode == parley.Sometimes && v.Broken == nil {
 			x.judge.saw(v.Property.Name)
 		}
-		if v.Property.Mode == parley.Sometimes || v.Broken == nil || !x.counts(v) {
+		if v.Property.Mode == parley.Sometimes || v.Broken == nil || !x.o.Counts(v) {
 			continue
 		}
 		out = append(out, found{
@@ -204,11 +171,6 @@ func (x *search) broken(q *question, h *parley.History) (out []found) {
 		})
 	}
 	return out
-}
-
-// counts tells whether a property that does not hold is searched for.
-func (x *search) counts(v parley.Verdict) bool {
-	return (len(x.o.Only) == 0 || slices.Contains(x.o.Only, v.Property.Name)) && (v.Violated() || x.o.Beyond)
 }
 
 // assumptions are the circumstances of the runs that a question is about.

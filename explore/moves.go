@@ -333,6 +333,16 @@ type tooLarge string
 var tooMany = tooLarge(fmt.Sprintf("a step has more than %d outcomes: "+
 	"search by rounds, or with fewer liars", maxVariant))
 
+// halted tells whether a worker stops in the middle of a step, which may have a million
+// outcomes. Runs are made again after a search, unless its context has ended.
+func (w *worker) halted() bool { return w.x.Interrupted() || !w.again && w.x.Halted() }
+
+// fail ends a search that cannot be made.
+func (x *search) fail(err error) {
+	x.failure.CompareAndSwap(nil, &err)
+	x.Stop()
+}
+
 // heed ends the search if something cannot be explored. It is to be deferred.
 func (x *search) heed() {
 	switch why := recover().(type) {

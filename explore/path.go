@@ -37,7 +37,7 @@ func (w *worker) runTo(f *found) Run {
 	if f.id != 0 {
 		steps = w.retrace(f.id)
 	}
-	if x.ctx.Err() != nil {
+	if x.Interrupted() {
 		return run
 	}
 	now := parley.Tick(0)
@@ -66,13 +66,13 @@ func (w *worker) retrace(at id) []made {
 	}
 	slices.Reverse(numbers)
 	begun := w.begin(numbers[0] >> variantBits)
-	if x.ctx.Err() != nil {
+	if x.Interrupted() {
 		return nil
 	}
 	first := begun[numbers[0]&maxVariant]
 	steps, s := first.trail, first.state
 	for _, want := range numbers[1:] {
-		if x.ctx.Err() != nil {
+		if x.Interrupted() {
 			return nil
 		}
 		var next state

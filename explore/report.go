@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"runtime/metrics"
 	"slices"
-	"sync"
-	"time"
 
 	"parley"
+	"parley/explore/internal/budget"
 )
 
 // coverage counts what machines were given.
@@ -45,43 +43,18 @@ func (w *worker) tell() {
 }
 
 func (x *search) progress() Progress {
-	p := Progress{States: x.states.Load(), Moves: x.moves.Load(), Depth: int(x.depth.Load()), Took: time.Since(x.began)}
+	p := Progress{States: x.states.Load(), Moves: x.moves.Load(), Depth: int(x.depth.Load()), Took: x.Took()}
 	p.Frontier, p.Bytes = uint64(max(0, x.waiting.Load())), x.visited.bytes.Load()
 	p.Outcomes = x.results.Load()
 	return p
 }
 
-// watch calls Options.Progress after half a second and then once a second, and looks after
-// the memory, until the function that it returns is called.
-func (x *search) watch() func() {
-	if x.o.Progress == nil && x.o.Memory == 0 {
-		return func() {}
+// told returns what is called about once a second, nil for nothing.
+func (x *search) told() func() {
+	if x.o.Progress == nil {
+		return nil
 	}
-	tick, done := time.NewTicker(time.Second/8), make(chan struct{})
-	var all sync.WaitGroup
-	all.Go(func() {
-		for k := 1; ; k++ {
-			select {
-			case <-tick.C:
-				if x.o.Memory > 0 && taken() > x.o.Memory {
-					x.end("memory")
-				}
-				if k%8 == 4 && x.o.Progress != nil {
-					x.o.Progress(x.progress())
-				}
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() { tick.Stop(); close(done); all.Wait() }
-}
-
-// taken is how many bytes the program has taken from the system.
-func taken() uint64 {
-	list := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(list)
-	return list[0].Value.Uint64() - list[1].Value.Uint64()
+	return func() { x.o.Progress(x.progress()) }
 }
 
 func (x *search) report() Report {
@@ -102,12 +75,12 @@ func (x *search) report() Report {
 		r.Findings = append(r.Findings, g)
 	}
 	// order: they are sorted
-	r.Seen, r.Judged = slices.Sorted(maps.Keys(x.judge.seen)), x.judge.judged
-	switch limit := x.limit.Load(); {
-	case x.ctx.Err() != nil:
-		r.Outcome, r.Limit = Interrupted, interrupt
-	case limit != nil:
-		r.Outcome, r.Limit = BudgetHit, *limit
+	r.Seen, r.Judged = slices.Sorted(maps.Keys(x.judge.seen)), x.judge.tally.Judged()
+	switch limit := x.Limit(); {
+	case x.Interrupted():
+		r.Outcome, r.Limit = Interrupted, budget.Interrupt
+	case limit != "":
+		r.Outcome, r.Limit = BudgetHit, limit
 	}
 	if len(r.Findings) > 0 {
 		r.Outcome = Found

@@ -103,6 +103,19 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// fallen is a protocol in rounds that panics when round 1 ends.
+type fallen struct{}
+
+func (fallen) Request(*parley.Step, parley.Msg)                {}
+func (fallen) Emit(*parley.Step, int)                          {}
+func (fallen) Absorb(*parley.Step, int, parley.ID, parley.Msg) {}
+func (fallen) State(*parley.Vars)                              {}
+func (fallen) Close(_ *parley.Step, r int) {
+	if r == 1 {
+		panic("no!")
+	}
+}
+
 // TestPanicReplays: the run ends with the move in which the machine panics, and does so
 // when it is made again. What went wrong in that move counts.
 func TestPanicReplays(t *testing.T) {
@@ -115,14 +128,7 @@ func TestPanicReplays(t *testing.T) {
 	}
 	inRounds := lockstep.Of(lockstep.Protocol{
 		Protocol: parley.Protocol{Name: "late", N: 2}, Last: 1,
-		New: func(parley.ID) lockstep.Rounds {
-			nothing := func(*parley.Step, int) {}
-			return &loud{nothing, nothing, func(_ *parley.Step, r int) {
-				if r == 1 {
-					panic("no!")
-				}
-			}}
-		},
+		New: func(parley.ID) lockstep.Rounds { return fallen{} },
 	}, lockstep.Simulated)
 	for _, c := range []explore.Options{
 		{Protocol: slandered, Roots: asking(), Model: explore.Model{FalseSuspicions: 1}},

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"parley"
+	"parley/explore/internal/budget"
 	"parley/faulty"
 	"parley/sim"
 )
 
 // search is one search.
 type search struct {
-	ctx   context.Context
+	budget.Budget
 	o     Options
 	p     parley.Protocol
 	timed bool // messages arrive in time
@@ -43,7 +43,6 @@ type search struct {
 	visited    visited
 	judge      judge
 
-	began   time.Time
 	depth   atomic.Int64
 	waiting atomic.Int64 // states
 	states  atomic.Uint64
@@ -51,9 +50,6 @@ type search struct {
 	results atomic.Uint64 // outcomes of steps
 	ends    atomic.Uint64
 	runs    atomic.Uint64
-	stop    atomic.Bool            // when the states at hand are expanded
-	halt    atomic.Bool            // at once: there is no time or memory for more
-	limit   atomic.Pointer[string] // the budget that ended the search
 	failure atomic.Pointer[error]
 	workers []*worker
 }
@@ -126,7 +122,8 @@ type worker struct {
 }
 
 func newSearch(ctx context.Context, o Options) *search {
-	x := &search{ctx: ctx, o: o, p: o.Protocol, timed: o.Protocol.Timing == parley.Synchronous, signer: sim.Ideal(1)}
+	x := &search{o: o, p: o.Protocol, timed: o.Protocol.Timing == parley.Synchronous, signer: sim.Ideal(1)}
+	x.Context, x.Time, x.Memory = ctx, o.For, o.Memory
 	x.relative = o.Model.InTime && !x.timed
 	x.timed = x.timed || x.relative
 	for k := range x.limits {
@@ -180,9 +177,12 @@ func newRoot(p parley.Protocol, r Root) *root {
 // simulator.
 func within(p parley.Protocol) parley.Tick { return cmp.Or(p.Relies.Delay, 900) }
 
-// rush is how long the coalition waits in a round until it has heard the others: longer
-// than messages take, and less long than the round, which is a tenth longer or more.
-func (x *search) rush() parley.Tick { return x.delay + max(1, x.delay/18) }
+// Rush is how long liars wait in a round of a synchronous protocol until they have heard the
+// others: longer than messages take, and less long than the round, which is a tenth longer or more.
+func Rush(p parley.Protocol) parley.Tick {
+	delay := within(p)
+	return delay + max(1, delay/18)
+}
 
 func (x *search) worker() *worker {
 	w := &worker{x: x, calls: newMemo[call, []outcome](call.hash), queues: newMemo[pair, uint32](pair.hash),
@@ -206,7 +206,7 @@ func (x *search) fresh(r *root, s *seat) parley.Machine {
 	}
 	wait := parley.Tick(0)
 	if x.timed {
-		wait = x.rush()
+		wait = Rush(x.p)
 	}
 	return faulty.New(x.p, wait, r.how)
 }
@@ -318,13 +318,12 @@ const blockWords = 1 << 15
 
 // run searches.
 func (x *search) run() Report {
-	defer x.limited()()
-	done := x.watch()
+	done := x.Start(x.told())
 	if x.o.Order == RandomOrder {
 		x.walks()
-		x.end("walks")
+		x.End("walks")
 	} else if x.all() {
-		x.end("depth")
+		x.End("depth")
 	}
 	done()
 	return x.report()
@@ -335,7 +334,7 @@ func (x *search) all() (more bool) {
 	w := x.workers[0]
 	defer x.heed()
 	for number := range x.roots {
-		if x.over() {
+		if x.Over() {
 			return true
 		}
 		for i, b := range w.begin(number) {
@@ -343,7 +342,7 @@ func (x *search) all() (more bool) {
 		}
 	}
 	level := frontier{w.flush(nil)}
-	for len(level.blocks) > 0 && !x.over() && (x.o.Depth == 0 || int(x.depth.Load()) < x.o.Depth) {
+	for len(level.blocks) > 0 && !x.Over() && (x.o.Depth == 0 || int(x.depth.Load()) < x.o.Depth) {
 		level = x.level(level)
 		x.depth.Add(1)
 	}
@@ -358,12 +357,12 @@ func (x *search) level(level frontier) frontier {
 	var all sync.WaitGroup
 	for _, w := range x.workers {
 		all.Go(func() {
-			for !x.over() {
+			for !x.Over() {
 				k := int(taken.Add(1)) - 1
 				if k >= len(level.blocks) {
 					break
 				}
-				for rest := level.blocks[k]; len(rest) > 0 && !x.over(); {
+				for rest := level.blocks[k]; len(rest) > 0 && !x.Over(); {
 					rest = w.here.unpack(rest, x.p.N)
 					w.expand(&w.here)
 				}
@@ -383,7 +382,7 @@ func (x *search) level(level frontier) frontier {
 
 // deeper goes on from the states found last, until there are none.
 func (w *worker) deeper() {
-	for !w.x.over() && (len(w.out) > 0 || len(w.full) > 0) {
+	for !w.x.Over() && (len(w.out) > 0 || len(w.full) > 0) {
 		if len(w.out) == 0 {
 			last := len(w.full) - 1
 			w.out, w.full = w.full[last], w.full[:last]
@@ -447,7 +446,7 @@ func (w *worker) arriveAt(s, next *state, number int) {
 	switch {
 	case isNew:
 		if x.states.Add(1) == x.o.States {
-			x.end("states")
+			x.End("states")
 		}
 		w.check(next, id, false)
 	case awake == 0:

@@ -13,7 +13,7 @@ func (x *search) walks() {
 	var all sync.WaitGroup
 	for _, w := range x.workers {
 		all.Go(func() {
-			for !x.over() {
+			for !x.Over() {
 				k := begun.Add(1)
 				if k > int64(x.o.Walks) {
 					return
@@ -54,7 +54,7 @@ func (w *worker) walk(random *rand.Rand) {
 			w.trail = trail
 			w.check(s, 0, true)
 		}
-		if !due || met == 0 || x.over() {
+		if !due || met == 0 || x.Over() {
 			return
 		}
 		w.moved()

@@ -12,6 +12,7 @@ import (
 	"parley/cli/console"
 	"parley/explore"
 	"parley/explore/goal"
+	"parley/explore/split"
 )
 
 // Command is "parley explore".
@@ -92,7 +93,7 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	}
 	e := &result{search: s, App: a}
 	if f.step == "split" {
-		if e.report, e.split, err = split(ctx, s.options); err != nil {
+		if e.report, e.split, err = splitLast(ctx, s.options); err != nil {
 			err = &parley.FlagError{Flag: "step", Err: err}
 		}
 	} else {
@@ -115,10 +116,10 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	return console.End(e.status(), e.print(report))
 }
 
-// split is "parley explore PROTOCOL --step split": a search by rounds of which the last one
+// splitLast is "parley explore PROTOCOL --step split": a search by rounds of which the last one
 // is split by receiver. What it found out stands as in any search, as far as it has that.
-func split(ctx context.Context, o explore.Options) (explore.Report, *explore.SplitReport, error) {
-	of, err := explore.SplitLast(ctx, o)
+func splitLast(ctx context.Context, o explore.Options) (explore.Report, *split.Report, error) {
+	of, err := split.Search(ctx, o)
 	if err != nil {
 		return explore.Report{}, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/agreement/problem"
 	"parley/cli/console"
 	"parley/explore"
+	"parley/explore/split"
 	"parley/internal/draw"
 )
 
@@ -28,11 +29,11 @@ func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer
 	if f.traceTo != "" {
 		return parley.FlagErrorf("trace", "a trace is of one run, and what is looked for are several: --svg draws them all")
 	}
-	found, err := explore.Indistinguishable(ctx, s.options)
+	found, err := split.Indistinguishable(ctx, s.options)
 	clear()
 	e := &pairing{search: s, App: a, pairs: found}
 	switch {
-	case errors.Is(err, explore.ErrUnfinished):
+	case errors.Is(err, split.ErrUnfinished):
 		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), console.Unfinished, "budget hit: not proven: "+err.Error()+
 			"; to visit less: "+strings.Join(s.ways(), "; ")
 		if ctx.Err() != nil {
@@ -55,11 +56,11 @@ func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer
 type pairing struct {
 	*search
 	*console.App
-	pairs   []explore.Pair
+	pairs   []split.Pair
 	outcome string
 	exit    int // status
 	verdict string
-	cases   []*explore.Case
+	cases   []*split.Case
 	drawn   draw.Pairs
 }
 
@@ -121,7 +122,7 @@ func nth(i int) string {
 
 // argue puts the argument into words.
 func (e *pairing) argue(width int) {
-	e.cases = []*explore.Case{e.pairs[0].One}
+	e.cases = []*split.Case{e.pairs[0].One}
 	for i := range e.pairs {
 		e.cases = append(e.cases, e.pairs[i].Other)
 	}
@@ -174,7 +175,7 @@ func (e *pairing) says(property string) string {
 // must says what the process of a pair must decide in both runs, and why.
 func (e *pairing) must(i int) (out [2]string) {
 	pair, name, value := e.pairs[i], e.names.Full(e.pairs[i].Same), e.value(i)
-	forced := func(c *explore.Case) string {
+	forced := func(c *split.Case) string {
 		f := c.Forced[pair.Same]
 		return fmt.Sprintf("%s must decide %s, by %s: %s.", name, parley.Printable(f.Value), f.By, e.says(f.By))
 	}

@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/explore"
+	"parley/explore/split"
 	"parley/internal/draw"
 	"parley/trace"
 )
@@ -20,7 +21,7 @@ type result struct {
 	*search
 	*console.App
 	report      explore.Report
-	split       *explore.SplitReport // of --step split
+	split       *split.Report // of --step split
 	found       []*foundRun
 	interrupted bool
 }

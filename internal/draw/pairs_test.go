@@ -13,6 +13,7 @@ import (
 	"parley/agreement/problem"
 	"parley/agreement/sm"
 	"parley/explore"
+	"parley/explore/split"
 	"parley/faulty"
 	"parley/internal/draw"
 	"parley/lockstep"
@@ -43,14 +44,14 @@ func argue(t *testing.T, p parley.Protocol, liars int) argued {
 			}
 		}
 	}
-	found, err := explore.Indistinguishable(context.Background(), explore.Options{Protocol: p, Roots: roots})
+	found, err := split.Indistinguishable(context.Background(), explore.Options{Protocol: p, Roots: roots})
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%s with %d liars: %d pairs, %v", p.Name, liars, len(found), err)
 	}
 	a := argued{p, draw.Pairs{Title: p.Title, Subtitle: fmt.Sprintf("n = %d, m = %d\nliars: %d", p.N, p.M, liars), End: "So it is."}}
 	for i, pair := range found {
 		one := draw.Pair{Same: pair.Same, Must: [2]string{"It must decide so.", "It cannot tell them apart."}}
-		for k, c := range []*explore.Case{pair.One, pair.Other} {
+		for k, c := range []*split.Case{pair.One, pair.Other} {
 			one.Cases[k] = draw.Case{Title: fmt.Sprintf("Case %d", i+k+1), Faulty: c.Faulty, Events: c.Run.Log(true).Events}
 			for _, lie := range c.Lies {
 				one.Cases[k].Lies = append(one.Cases[k].Lies,

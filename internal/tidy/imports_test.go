@@ -49,8 +49,10 @@ commit/problem         pure    : core
 commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
-explore                free    : core adapters faulty trace sim
+explore/internal/budget free   :
+explore                free    : core adapters faulty trace sim explore/internal/budget
 explore/goal           free    : core explore
+explore/split          free    : core faulty trace sim explore explore/internal/budget
 run                    seeded  : core adapters faulty trace problems sim explore
 cluster/cert           free    :
 cluster/api/parleyv1   free    :
@@ -84,7 +86,7 @@ cli/node               free    : core cluster cluster/* cluster/api/* cli/client
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli/show               free    : core trace sim run agreement/problem internal/draw cli/console
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/lab tools cli/child cli/console cli/show
-cli/explore            free    : core faulty trace sim explore explore/goal run problems internal/draw internal/scenario cli/console cli/run cli/show
+cli/explore            free    : core faulty trace sim explore explore/* run problems internal/draw internal/scenario cli/console cli/run cli/show
 cli/bench              free    : core cluster tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit internal/draw cli/console cli/run cli/show
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* internal/draw cli/*

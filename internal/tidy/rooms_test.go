@@ -23,7 +23,6 @@ const (
 var (
 	largeRooms = map[string]int{
 		"cluster":          4465,
-		"explore":          4793,
 		"internal/chaos":   3235,
 		"internal/conform": 3107,
 		"internal/draw":    4841,
@@ -49,7 +48,6 @@ var (
 		"commit/service.Machine":      {41, 7},
 		"commit/threephase.process":   {32, 2},
 		"explore.search":              {45, 10},
-		"explore.teller":              {26, 2},
 		"explore.worker":              {63, 14},
 		"internal/chaos.run":          {48, 7},
 		"internal/draw.Style":         {11, 4},

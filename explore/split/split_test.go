@@ -1,4 +1,4 @@
-package explore_test
+package split_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"parley/agreement/sm"
 	"parley/broadcast/diffusion"
 	"parley/explore"
+	"parley/explore/split"
 	"parley/faulty"
 	"parley/lockstep"
 	"parley/sim"
@@ -43,9 +44,9 @@ func allPairs(n int, how faulty.Behaviour) (out []explore.Root) {
 	return out
 }
 
-func splitLast(t *testing.T, o explore.Options) explore.SplitReport {
+func splitLast(t *testing.T, o explore.Options) split.Report {
 	t.Helper()
-	r, err := explore.SplitLast(context.Background(), o)
+	r, err := split.Search(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +395,7 @@ func TestSplitRefused(t *testing.T) {
 		"process 0 asks for more than":                 {Protocol: rounds(loud{nothing, nothing, indicates}), Roots: asking()},
 		"chooses":                                      {Protocol: rounds(loud{func(s *parley.Step, _ int) { s.Choose(2) }, nothing, nothing}), Roots: asking()},
 	} {
-		if _, err := explore.SplitLast(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := split.Search(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, and %q is expected", err, want)
 		}
 	}
@@ -404,7 +405,7 @@ func TestSplitRefused(t *testing.T) {
 func TestSplitInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, err := explore.SplitLast(ctx, explore.Options{Protocol: om.New(oral(7, 2), lockstep.Simulated), Roots: pair(explore.Outspoken, 0, 6)})
+	r, err := split.Search(ctx, explore.Options{Protocol: om.New(oral(7, 2), lockstep.Simulated), Roots: pair(explore.Outspoken, 0, 6)})
 	if err != nil || r.Outcome != explore.Interrupted || r.Runs == 1<<30 {
 		t.Errorf("%s, %d adversaries, %v", r.Outcome, r.Runs, err)
 	}

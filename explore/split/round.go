@@ -1,16 +1,19 @@
-package explore
+package split
 
 import (
 	"encoding/binary"
 	"slices"
 
 	"parley"
+	"parley/explore"
 	"parley/faulty"
+	"parley/sim"
 )
 
 // teller is one thread of a search with its last round split: the host of the machines,
 // which it steps from one end of a round to the next.
 type teller struct {
+	sim.Signer
 	x        *splitter
 	step     parley.Step
 	vars     parley.Vars
@@ -28,7 +31,7 @@ type teller struct {
 }
 
 func (x *splitter) teller() *teller {
-	return &teller{x: x, talks: make(map[uint32]*talk), ends: make(map[string]uint32), asking: -1,
+	return &teller{Signer: x.signer, x: x, talks: make(map[uint32]*talk), ends: make(map[string]uint32), asking: -1,
 		scripts: make([]script, x.p.N*x.p.N)}
 }
 
@@ -42,7 +45,7 @@ func (w *teller) seat() {
 		}
 		how := make(map[parley.ID]faulty.Behaviour)
 		for id := range r.faulty.All() {
-			how[id] = w.watched(r.how[id])
+			how[id] = w.watched(r.Faulty[id])
 		}
 		w.machines = append(w.machines, list)
 		w.liars = append(w.liars, faulty.New(x.p, x.wait, how))
@@ -62,7 +65,7 @@ func load(m parley.Machine, b []byte) { loadIn(new(parley.Vars), m, b) }
 // loadIn is load in memory that is there already.
 func loadIn(v *parley.Vars, m parley.Machine, b []byte) {
 	if !v.Load(m, 0, b) {
-		panic("explore: a machine does not load the state that it saved")
+		panic("split: a machine does not load the state that it saved")
 	}
 }
 
@@ -169,9 +172,9 @@ func (w *teller) survey(number int) {
 		switch k := len(clock); {
 		case k > mostRounds:
 			x.fail("it has more than %d rounds", mostRounds)
-		case k > 0 && now-clock[k-1] <= x.rush():
+		case k > 0 && now-clock[k-1] <= explore.Rush(x.p):
 			x.fail("a round of %d ticks is over before liars have heard the others, which takes %d",
-				now-clock[k-1], x.rush())
+				now-clock[k-1], explore.Rush(x.p))
 		}
 		clock = append(clock, now)
 		var sends []message
@@ -193,7 +196,7 @@ func (w *teller) survey(number int) {
 	case x.clock != nil && !slices.Equal(clock, x.clock):
 		x.fail("its rounds depend on what is asked")
 	}
-	x.clock, x.wait = clock, x.rush()
+	x.clock, x.wait = clock, explore.Rush(x.p)
 }
 
 // either lets a process receive messages in one order and in the other, and must come to
@@ -210,19 +213,6 @@ func (w *teller) either(m parley.Machine, id parley.ID, now parley.Tick, sends [
 	if states[0] != states[1] {
 		w.x.fail("the order in which messages arrive makes a difference to process %d", id)
 	}
-}
-
-// isFor tells whether a message goes to a process.
-func (m *message) isFor(id parley.ID) bool { return m.from != id && (m.to == id || m.to == parley.All) }
-
-// addressed are the messages to one process.
-func addressed(sends []message, to parley.ID) (list []message) {
-	for i := range sends {
-		if sends[i].isFor(to) {
-			list = append(list, sends[i])
-		}
-	}
-	return list
 }
 
 // begin makes the first stage of a root.
@@ -258,7 +248,7 @@ func (w *teller) begin(number int) *stage {
 // heard is the state of a correct process after it has heard what the correct ones sent.
 func (w *teller) heard(s *stage, id parley.ID) []byte {
 	x, sends := w.x, w.sent(s)
-	m, p := w.machines[s.root][id], x.pieces.at(s.parts[id])
+	m, p := w.machines[s.root][id], &x.pieces[s.parts[id]]
 	load(m, p.machine)
 	w.hears(m, w.at(id, parley.SetOf(id), x.clock[s.round]), sends)
 	return parley.Save(m, 0, make([]byte, 0, 2*len(p.machine)))
@@ -271,7 +261,7 @@ func (w *teller) sent(s *stage) []message {
 	}
 	w.stage, w.sends = s, nil
 	for id := range w.x.roots[s.root].correct(w.x.p.N) {
-		w.sends = append(w.sends, w.x.pieces.at(s.parts[id]).sends...)
+		w.sends = append(w.sends, w.x.pieces[s.parts[id]].sends...)
 	}
 	return w.sends
 }
@@ -302,7 +292,7 @@ func (w *teller) round(s *stage, each func(next *stage)) {
 		m, heard := w.machines[s.root][id], w.heard(s, id)
 		var list []after
 		for i := range t.to[id] {
-			if x.over() {
+			if x.Over() {
 				return
 			}
 			said, end := w.through(m, id, heard, &t.to[id][i], s.round)
@@ -319,7 +309,7 @@ func (w *teller) round(s *stage, each func(next *stage)) {
 			next.deliver(a.end)
 		}
 		each(next)
-		return !x.over()
+		return !x.Over()
 	})
 }
 
@@ -339,7 +329,7 @@ func (w *teller) last(s *stage) {
 		m, heard := w.machines[s.root][id], w.heard(s, id)
 		var list []reached
 		for i := range t.to[id] {
-			if x.over() {
+			if x.Over() {
 				return
 			}
 			_, end := w.through(m, id, heard, &t.to[id][i], s.round)
@@ -351,12 +341,12 @@ func (w *teller) last(s *stage) {
 			list[k].runs++
 		}
 		if len(t.to[id]) > 1 {
-			x.moves.Add(uint64(len(t.to[id])))
+			x.evaluated.Add(uint64(len(t.to[id])))
 		}
 		runs = times(runs, uint64(len(t.to[id])))
 		ids, all = append(ids, id), append(all, list)
 	}
-	x.addRuns(runs)
+	x.counted(runs)
 	ends := make([]uint32, len(ids))
 	combine(all, func(picked []reached) bool {
 		runs := s.runs
@@ -369,7 +359,7 @@ func (w *teller) last(s *stage) {
 				told[ids[i]] = r.told
 			}
 		})
-		return !x.over()
+		return !x.Over()
 	})
 }
 

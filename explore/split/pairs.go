@@ -1,4 +1,4 @@
-package explore
+package split
 
 import (
 	"bytes"
@@ -9,7 +9,8 @@ import (
 	"slices"
 
 	"parley"
-	"parley/sim"
+	"parley/explore"
+	"parley/explore/internal/budget"
 )
 
 // Pair is two runs that look the same to one process, which is correct in both: it
@@ -21,9 +22,9 @@ type Pair struct {
 
 // Case is one run of a chain of pairs.
 type Case struct {
-	Run Run
+	Run explore.Run
 	// Liars begins this run and no other: its faulty processes say what they say in it.
-	Liars  Root
+	Liars  explore.Root
 	Faulty parley.Set
 	// Lies are what liars tell correct processes and honestly would not, by round, liar
 	// and receiver.
@@ -74,29 +75,16 @@ var ErrUnfinished = errors.New("the search ended before an answer")
 //
 // Of the options Protocol and Roots count, and Memory, For, Progress and States, which is how
 // many views are taken in: of a process in a round of a run. If such a limit is hit or
-// the context ends, the error is [ErrUnfinished]. As in [SplitLast], whose conditions
+// the context ends, the error is [ErrUnfinished]. As in [Search], whose conditions
 // hold, what liars tell one process in the last round is gone through by itself.
-func Indistinguishable(ctx context.Context, o Options) ([]Pair, error) {
+func Indistinguishable(ctx context.Context, o explore.Options) ([]Pair, error) {
 	views := o.States
-	o.Step, o.States = Rounds, 0
-	if err := o.check(); err != nil {
+	o.States = 0
+	x, err := newSplitter(ctx, o)
+	if err != nil {
 		return nil, err
 	}
-	if err := o.checkSplit(); err != nil {
-		return nil, err
-	}
-	x := &splitter{
-		search:  &search{ctx: ctx, o: o, p: o.Protocol, timed: true, delay: within(o.Protocol), signer: sim.Ideal(1)},
-		numbers: make(map[string]uint32), endings: make([][]event, 1),
-	}
-	for _, r := range o.Roots {
-		x.roots = append(x.roots, newRoot(x.p, r))
-		if len(r.Faulty) >= x.p.N {
-			return nil, fmt.Errorf("no process is correct")
-		}
-	}
-	defer x.limited()()
-	defer x.watch()()
+	defer x.Start(x.progress())()
 	f := &pairs{splitter: x, known: make(map[string]uint32), most: views, bonds: make(map[bond]string)}
 	if err := f.look(); err != nil {
 		return nil, err
@@ -168,7 +156,7 @@ func (s *speech) cost() (sum int) {
 func (f *pairs) view(before uint32, id parley.ID, letters []message) uint32 {
 	keys := make([][]byte, len(letters))
 	for i, q := range letters {
-		q.to, q.due = id, 0
+		q.to = id
 		keys[i] = q.key(nil)
 	}
 	slices.SortFunc(keys, bytes.Compare)
@@ -177,8 +165,8 @@ func (f *pairs) view(before uint32, id parley.ID, letters []message) uint32 {
 		key = append(binary.AppendUvarint(key, uint64(len(k))), k...)
 	}
 	f.key = key
-	if f.moves.Add(1) == f.most {
-		f.end("views")
+	if f.evaluated.Add(1) == f.most {
+		f.End("views")
 	}
 	number, known := f.known[string(key)]
 	if !known {
@@ -193,14 +181,14 @@ func (f *pairs) view(before uint32, id parley.ID, letters []message) uint32 {
 func (f *pairs) look() error {
 	f.w = f.teller()
 	for number := range f.roots {
-		if f.w.survey(number); f.over() {
+		if f.w.survey(number); f.Over() {
 			break
 		}
 	}
 	switch {
 	case f.err != nil:
 		return f.err
-	case f.over():
+	case f.Over():
 		return f.unfinished()
 	}
 	f.w = f.teller()
@@ -216,7 +204,7 @@ func (f *pairs) look() error {
 		f.scenes = next
 	}
 	for _, s := range f.scenes {
-		if f.over() {
+		if f.Over() {
 			break
 		}
 		f.last(s)
@@ -229,14 +217,14 @@ func (f *pairs) look() error {
 
 // unfinished is the error of a search that has ended before an answer, if it has.
 func (f *pairs) unfinished() error {
-	if !f.over() {
+	if !f.Over() {
 		return nil
 	}
-	budget := "time"
-	if limit := f.limit.Load(); limit != nil && *limit != "for" {
-		budget = *limit
+	limit := f.Limit()
+	if limit == "" || limit == budget.Time {
+		limit = "time"
 	}
-	return fmt.Errorf("%w: out of %s, with %d views taken in", ErrUnfinished, budget, f.moves.Load())
+	return fmt.Errorf("%w: out of %s, with %d views taken in", ErrUnfinished, limit, f.evaluated.Load())
 }
 
 // first is the scene that a root begins with. A process has seen what it was asked.
@@ -255,12 +243,12 @@ func (f *pairs) first(number int) *scene {
 
 // after returns the scenes one round later.
 func (f *pairs) after(s *scene) (list []*scene) {
-	if f.over() {
+	if f.Over() {
 		return nil
 	}
 	sent := f.w.sent(s.at)
 	f.w.round(s.at, func(next *stage) {
-		f.states.Add(1)
+		f.entered.Add(1)
 		t := &scene{at: next, cost: s.cost}
 		for id := range f.roots[next.root].correct(f.p.N) {
 			t.views[id] = f.view(s.views[id], id, slices.Concat(addressed(sent, id), next.told[id].letters))
@@ -273,12 +261,12 @@ func (f *pairs) after(s *scene) (list []*scene) {
 
 // last takes in what each process may see in the last round.
 func (f *pairs) last(s *scene) {
-	f.states.Add(1)
+	f.entered.Add(1)
 	sent, talk := f.w.sent(s.at), f.w.talk(s.at)
 	for id := range f.roots[s.at.root].correct(f.p.N) {
 		e := end{of: id}
 		for i := range talk.to[id] {
-			if f.over() {
+			if f.Over() {
 				return
 			}
 			told := &talk.to[id][i]

@@ -1,4 +1,4 @@
-package explore_test
+package split_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"parley/agreement/sm"
 	"parley/broadcast/diffusion"
 	"parley/explore"
+	"parley/explore/split"
 	"parley/faulty"
 	"parley/lockstep"
 	"parley/sim"
@@ -28,9 +29,9 @@ func signedBy(n, m int) parley.Protocol {
 	return sm.New(sm.Config{Instance: oral(n, m)}, lockstep.Simulated)
 }
 
-func pairs(t *testing.T, p parley.Protocol, roots []explore.Root) []explore.Pair {
+func pairs(t *testing.T, p parley.Protocol, roots []explore.Root) []split.Pair {
 	t.Helper()
-	found, err := explore.Indistinguishable(context.Background(), explore.Options{Protocol: p, Roots: roots})
+	found, err := split.Indistinguishable(context.Background(), explore.Options{Protocol: p, Roots: roots})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func seenBy(events []trace.Event, id parley.ID) string {
 }
 
 // checked follows an argument in the simulator and asks the properties themselves.
-func checked(t *testing.T, p parley.Protocol, found []explore.Pair) {
+func checked(t *testing.T, p parley.Protocol, found []split.Pair) {
 	t.Helper()
 	if len(found) == 0 {
 		t.Fatal("no pair")
@@ -69,7 +70,7 @@ func checked(t *testing.T, p parley.Protocol, found []explore.Pair) {
 	for i, pair := range found {
 		id := pair.Same
 		var states []string
-		for _, c := range []*explore.Case{pair.One, pair.Other} {
+		for _, c := range []*split.Case{pair.One, pair.Other} {
 			if c.Faulty.Has(id) {
 				t.Errorf("pair %d: process %d is not correct", i, id)
 			}
@@ -136,7 +137,7 @@ func deciding(h *parley.History, who []parley.ID, what ...string) *parley.Histor
 }
 
 // forced checks that one value alone is allowed to a process, by validity.
-func forced(t *testing.T, p parley.Protocol, c *explore.Case, id parley.ID) string {
+func forced(t *testing.T, p parley.Protocol, c *split.Case, id parley.ID) string {
 	t.Helper()
 	v := string(c.Forced[id].Value)
 	if c.Forced[id].By != problem.Validity || holdsNot(p, deciding(c.History, []parley.ID{id}, v)) != "" {
@@ -151,7 +152,7 @@ func forced(t *testing.T, p parley.Protocol, c *explore.Case, id parley.ID) stri
 }
 
 // bound checks that two processes must decide alike, and that neither is free to be faulty.
-func bound(t *testing.T, p parley.Protocol, c *explore.Case, one, other parley.ID) {
+func bound(t *testing.T, p parley.Protocol, c *split.Case, one, other parley.ID) {
 	t.Helper()
 	who := []parley.ID{one, other}
 	if c.Binds != problem.Agreement || one == other || c.Faulty.Has(one) || c.Faulty.Has(other) ||
@@ -161,7 +162,7 @@ func bound(t *testing.T, p parley.Protocol, c *explore.Case, one, other parley.I
 }
 
 // lied checks that what is called a lie is said, by a liar, and is not what it honestly would say.
-func lied(t *testing.T, c *explore.Case, log []trace.Event) {
+func lied(t *testing.T, c *split.Case, log []trace.Event) {
 	t.Helper()
 	for _, lie := range c.Lies {
 		var said []parley.Sent
@@ -407,7 +408,7 @@ func TestPairsOracle(t *testing.T) {
 	}
 }
 
-func costOf(c *explore.Case) int {
+func costOf(c *split.Case) int {
 	cost := c.Faulty.Len()
 	for _, lie := range c.Lies {
 		if cost++; len(lie.Said) == 0 {
@@ -540,17 +541,17 @@ func TestPairsRefused(t *testing.T) {
 		"nothing to begin with":                           {Protocol: p},
 		"before an answer: out of views":                  {Protocol: p, Roots: both, States: 20},
 	} {
-		found, err := explore.Indistinguishable(context.Background(), o)
+		found, err := split.Indistinguishable(context.Background(), o)
 		if err == nil || !strings.Contains(err.Error(), want) || found != nil {
 			t.Errorf("%v, %v, and %q is expected", found, err, want)
 		}
-		if early := strings.Contains(want, "before"); err != nil && errors.Is(err, explore.ErrUnfinished) != early {
+		if early := strings.Contains(want, "before"); err != nil && errors.Is(err, split.ErrUnfinished) != early {
 			t.Errorf("%v is that the search did not end: %v", err, !early)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := explore.Indistinguishable(ctx, explore.Options{Protocol: p, Roots: both}); !errors.Is(err, explore.ErrUnfinished) {
+	if _, err := split.Indistinguishable(ctx, explore.Options{Protocol: p, Roots: both}); !errors.Is(err, split.ErrUnfinished) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package explore_test
+package split_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/agreement/om"
 	"parley/explore"
+	"parley/explore/split"
 	"parley/faulty"
 	"parley/lockstep"
 	"parley/sim"
@@ -255,7 +256,7 @@ func BenchmarkSplitSeven(b *testing.B) {
 	evaluations, before := uint64(0), processor()
 	for b.Loop() {
 		for _, roots := range [][]explore.Root{pair(explore.Outspoken, 0, 6), pair(explore.Outspoken, 5, 6)} {
-			r, err := explore.SplitLast(b.Context(), explore.Options{Protocol: p, Roots: roots})
+			r, err := split.Search(b.Context(), explore.Options{Protocol: p, Roots: roots})
 			if err != nil || r.Outcome != explore.Exhausted {
 				b.Fatal(r.Outcome, err)
 			}

@@ -1,4 +1,4 @@
-package explore
+package split
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/explore"
 	"parley/faulty"
 )
 
@@ -86,7 +87,7 @@ func (f *pairs) between(v, w string) *chain {
 		}
 		more := false
 		for _, s := range f.scenes {
-			if f.over() {
+			if f.Over() {
 				return nil
 			}
 			for i := range s.ends {
@@ -172,28 +173,28 @@ func (f *pairs) told(ctx context.Context, c *chain) (out []Pair) {
 // made makes one run.
 func (f *pairs) made(ctx context.Context, run *picked) *Case {
 	s := run.scene
-	at := splitFound{found: found{root: s.at.root}, at: s.at}
+	at := breach{at: s.at}
 	for _, e := range s.ends {
 		if at.told[e.of] = run.told[e.of]; at.told[e.of] == nil {
 			at.told[e.of] = e.seen[0].told
 		}
 	}
 	c := &Case{
-		Liars: f.replayed(&at), Faulty: f.roots[at.root].faulty, Binds: run.binds,
+		Liars: f.replayed(&at), Faulty: f.roots[s.at.root].faulty, Binds: run.binds,
 		Forced: make(map[parley.ID]Forced),
 	}
 	f.lies(c, s.at, &at.told)
-	r, err := Search(context.WithoutCancel(ctx), Options{
-		Protocol: f.p, Roots: []Root{c.Liars}, Step: Rounds, Workers: 1,
-		Goal: func(v *View) bool { c.History = v.History; return v.History.Over },
+	r, err := explore.Search(context.WithoutCancel(ctx), explore.Options{
+		Protocol: f.p, Roots: []explore.Root{c.Liars}, Step: explore.Rounds, Workers: 1,
+		Goal: func(v *explore.View) bool { c.History = v.History; return v.History.Over },
 	})
 	if err != nil || len(r.Findings) != 1 {
-		panic(fmt.Sprintf("explore: a run is there where the last round is split, and not where it is whole: %v", err))
+		panic(fmt.Sprintf("split: a run is there where the last round is split, and not where it is whole: %v", err))
 	}
 	c.Run = r.Findings[0].Run
-	c.Run.Root = at.root
+	c.Run.Root = s.at.root
 	for _, e := range s.ends {
-		if d := f.rules[at.root].forced[e.of]; d.By != "" {
+		if d := f.rules[s.at.root].forced[e.of]; d.By != "" {
 			c.Forced[e.of] = d
 		}
 	}
@@ -225,9 +226,9 @@ func (f *pairs) truth(s *stage) []message {
 	}
 	r, how := f.roots[s.root], make(map[parley.ID]faulty.Behaviour)
 	for id := range r.faulty.All() {
-		how[id] = faulty.Behaviour{Twin: r.how[id].Twin} // of whose two copies each is honest
+		how[id] = faulty.Behaviour{Twin: r.Faulty[id].Twin} // of whose two copies each is honest
 	}
-	c, p := faulty.New(f.p, f.wait, how), f.pieces.at(s.liars)
+	c, p := faulty.New(f.p, f.wait, how), &f.pieces[s.liars]
 	load(c, p.machine)
 	timers := slices.Clone(p.timers)
 	return f.w.wake(r, c, f.clock[s.round]+f.wait, &timers)

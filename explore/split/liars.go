@@ -1,10 +1,11 @@
-package explore
+package split
 
 import (
 	"slices"
 	"sort"
 
 	"parley"
+	"parley/explore"
 	"parley/faulty"
 )
 
@@ -78,14 +79,8 @@ func (w *teller) Choose(n int) int {
 	if p := s.picks[s.asked-1]; p.of == n && p.choice == w.choice {
 		return p.answer
 	}
-	panic("explore: a liar chooses otherwise after the same choices")
+	panic("split: a liar chooses otherwise after the same choices")
 }
-
-// Sign makes a signature of the search.
-func (w *teller) Sign(as parley.ID, b []byte) []byte { return w.x.signer.Sign(as, b) }
-
-// Verify tells whether a signature is one.
-func (w *teller) Verify(id parley.ID, b, sig []byte) bool { return w.x.signer.Verify(id, b, sig) }
 
 // Refused counts nothing.
 func (w *teller) Refused(_, _ parley.ID, _ string) {}
@@ -101,9 +96,9 @@ func (w *teller) liar(
 		case parley.OpSend:
 			sends = append(sends, message{from: e.From, to: e.To, epoch: e.Epoch, path: e.Path, msg: e.Msg})
 		case parley.OpSetTimer:
-			*timers = arm(*timers, timer{of: e.From, number: e.Timer, path: e.Path, due: now + e.After})
+			*timers = armed(*timers, timer{of: e.From, number: e.Timer, path: e.Path, due: now + e.After})
 		case parley.OpStopTimer:
-			*timers = disarm(*timers, timer{of: e.From, number: e.Timer, path: e.Path})
+			*timers = disarmed(*timers, timer{of: e.From, number: e.Timer, path: e.Path})
 		case parley.OpKeep, parley.OpDeliver, parley.OpIndicate:
 		default:
 			w.x.fail("process %d asks for more than to send, to deliver and to be woken", e.From)
@@ -114,7 +109,7 @@ func (w *teller) liar(
 
 // wake lets the timers of the coalition run out that are due, and returns what it sends.
 func (w *teller) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer) (sends []message) {
-	for len(*timers) > 0 && (*timers)[0].due <= now && !w.x.over() {
+	for len(*timers) > 0 && (*timers)[0].due <= now && !w.x.Over() {
 		t := (*timers)[0]
 		*timers = slices.Delete(*timers, 0, 1)
 		sends = append(sends, w.liar(r, now, t.of, timers, func(s *parley.Step) {
@@ -150,12 +145,12 @@ func (w *teller) talk(s *stage) *talk {
 	}
 	overhears := x.p.Overhears
 	for id := range r.faulty.All() {
-		overhears = overhears || r.how[id].Overhears
+		overhears = overhears || r.Faulty[id].Overhears
 	}
 	if known := w.talks[s.liars]; known != nil && !overhears {
 		return known
 	}
-	c, p := w.liars[s.root], x.pieces.at(s.liars)
+	c, p := w.liars[s.root], &x.pieces[s.liars]
 	before, armed := p.machine, slices.Clone(p.timers)
 	if overhears {
 		load(c, before)
@@ -163,7 +158,7 @@ func (w *teller) talk(s *stage) *talk {
 		before = parley.Save(c, 0, nil)
 	}
 	clear(w.scripts)
-	for more := true; more && !x.over(); {
+	for more := true; more && !x.Over(); {
 		load(c, before)
 		timers := slices.Clone(armed)
 		more = w.record(r, w.wake(r, c, x.clock[s.round]+x.wait, &timers))
@@ -197,7 +192,7 @@ func (w *teller) record(r *root, sends []message) (more bool) {
 					}
 				}
 				s.said = append(s.said, one)
-				w.x.results.Add(1)
+				w.x.said.Add(1)
 				if s.next(); len(s.said) > mostSpeeches {
 					w.x.fail(muchToSay, by, to)
 				}
@@ -242,7 +237,7 @@ func (w *teller) goesOn(s *stage) uint32 {
 		return 0
 	}
 	x, r := w.x, w.x.roots[s.root]
-	c, p := w.liars[s.root], x.pieces.at(s.liars)
+	c, p := w.liars[s.root], &x.pieces[s.liars]
 	timers := slices.Clone(p.timers)
 	clear(w.scripts)
 	load(c, p.machine)
@@ -256,7 +251,7 @@ func (w *teller) goesOn(s *stage) uint32 {
 }
 
 // replayed is the root of a run that was found: liars recite what they chose in it.
-func (x *splitter) replayed(f *splitFound) Root {
+func (x *splitter) replayed(f *breach) explore.Root {
 	words := make(map[turnOf][]pick)
 	tell := func(round int, told *[most]*speech) {
 		for to, said := range told {
@@ -272,10 +267,10 @@ func (x *splitter) replayed(f *splitFound) Root {
 	for s := f.at; s.from != nil; s = s.from {
 		tell(s.from.round, &s.told)
 	}
-	r := x.roots[f.root]
-	out := Root{Faulty: make(map[parley.ID]faulty.Behaviour), Requests: x.o.Roots[f.root].Requests}
+	r := x.roots[f.at.root]
+	out := explore.Root{Faulty: make(map[parley.ID]faulty.Behaviour), Requests: r.Requests}
 	for id := range r.faulty.All() {
-		out.Faulty[id] = x.recited(r.how[id], words)
+		out.Faulty[id] = x.recited(r.Faulty[id], words)
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package explore
+package split
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ type rules struct {
 	forced [most]Forced // by process; of those without a property nothing
 	// delivered is what each process delivers in one of the runs: a decision, in place of
 	// whose value the one is put that is asked about.
-	delivered [most][]event
+	delivered [most][]parley.Happening
 }
 
 // demand finds out what the properties force processes to decide.
@@ -89,16 +89,13 @@ type decided struct {
 // breaks returns which properties break in a run of a root when these have decided so,
 // and nobody else has decided.
 func (f *pairs) breaks(root int, all ...decided) (names []string) {
-	h := &parley.History{N: f.p.N, Faulty: f.roots[root].faulty}
-	for _, q := range f.o.Roots[root].Requests {
-		add(h, &event{trace.Request, parley.Happening{At: q.At, From: q.At, Msg: q.Msg}})
-	}
+	h := f.roots[root].history(f.p.N)
 	for _, d := range all {
 		for _, e := range f.rules[root].delivered[d.by] {
 			if e.Msg.Kind == parley.Decide {
 				e.Msg.Body = []byte(d.value)
 			}
-			add(h, &e)
+			add(h, trace.Deliver, e)
 		}
 	}
 	for _, p := range f.p.Properties {

@@ -1,4 +1,7 @@
-package explore
+// Package split explores synchronous protocols with their last round split by receiver. What liars tell a
+// correct process in the last round matters to that process alone, since nobody hears from it again. So
+// the cost of a last round is the sum over the receivers of what may be said to each, and not the product.
+package split
 
 import (
 	"context"
@@ -10,91 +13,70 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"parley"
-	"parley/faulty"
+	"parley/explore"
+	"parley/explore/internal/budget"
 	"parley/sim"
 	"parley/trace"
 )
 
-// Outspoken is faulty.Any without silence: every answer but the last is the host's.
-var Outspoken = faulty.Behaviour{Name: "outspoken", Model: faulty.Any.Model,
-	Choose: func(s *parley.Step, _ *parley.Turn, _, n int) int { return s.Choose(n - 1) }}
+// most is how many processes a system has at most.
+const most = explore.MaxProcesses
 
-// SplitReport is what a search with its last round split found out.
-type SplitReport struct {
-	Outcome Outcome
-	// Limit says which budget was hit: "memory" or "for".
-	Limit string
-	// Stages is how many different states there are at the beginning of a round.
-	Stages uint64
-	// Evaluations is how often the machine of a correct process that may be told different
-	// things in the last round was taken through it: loaded, told them, its timer run out.
-	Evaluations uint64
-	// Histories is how many different ones the properties were asked about.
-	Histories uint64
-	// Runs is how many adversaries there are, as in [Report], and Broken how many of
-	// them break something that counts. Both are capped at the largest number.
-	Runs, Broken uint64
-	Judged       []Judged // as in [Report]
-	Took         time.Duration
-	Findings     []SplitFinding
-}
-
-// SplitFinding is a run that breaks a property, found again by a search by rounds from
-// Liars alone.
-type SplitFinding struct {
-	Finding
-	// Liars begins this run and no other: its faulty processes say what they say in it.
-	Liars Root
-}
-
-// SplitLast is [Search] by rounds, for synchronous protocols, with the last round split
-// by receiver. What the coalition tells a correct process in the last round matters to
-// that process alone, since nobody hears from it again. So once everything has been
+// Search is [explore.Search] by rounds with the last round split. Once everything has been
 // tried that the coalition may say in the rounds before, each correct process is taken
 // through the last round by itself, once for all that may be said to it; and the
 // properties are checked on all combinations of the different ends that these come to.
-// The cost of a last round is so the sum over the receivers of what may be said to each,
-// and not the product; the verdict is the same.
+// The verdict is the same.
 //
 // What faulty processes deliver is in no history here. Refused is what does not fit: a
 // process that acts between the ends of rounds, such as one that closes them early, or
 // that asks Choose itself, and a last round in which anything but a delivery is asked
 // for. Of the options Step is taken to be Rounds, and Order to be of no matter.
-func SplitLast(ctx context.Context, o Options) (SplitReport, error) {
-	o.Step = Rounds
-	if err := o.check(); err != nil {
-		return SplitReport{}, err
+func Search(ctx context.Context, o explore.Options) (Report, error) {
+	x, err := newSplitter(ctx, o)
+	if err != nil {
+		return Report{}, err
 	}
-	if err := o.checkSplit(); err != nil {
-		return SplitReport{}, err
-	}
-	x := &splitter{
-		search:   &search{ctx: ctx, o: o, p: o.Protocol, timed: true, delay: within(o.Protocol), signer: sim.Ideal(1)},
-		verdicts: make(map[string][]found), numbers: make(map[string]uint32), endings: make([][]event, 1),
-	}
-	for _, r := range o.Roots {
-		x.roots = append(x.roots, newRoot(x.p, r))
-		if len(r.Faulty) >= x.p.N {
-			return SplitReport{}, fmt.Errorf("no process is correct")
-		}
-	}
+	x.verdicts = make(map[string][]string)
 	return x.run()
 }
 
-// checkSplit refuses options that have no meaning where the last round is split.
-func (o *Options) checkSplit() error {
+// newSplitter refuses options that do not fit.
+func newSplitter(ctx context.Context, o explore.Options) (*splitter, error) {
+	o.Step = explore.Rounds
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if err := check(&o); err != nil {
+		return nil, err
+	}
+	x := &splitter{
+		Budget: budget.Budget{Context: ctx, Time: o.For, Memory: o.Memory}, o: o, p: o.Protocol,
+		signer: sim.Ideal(1), places: make(map[string]uint32), pieces: make([]piece, 1),
+		numbers: make(map[string]uint32), endings: make([][]parley.Happening, 1),
+	}
+	for _, r := range o.Roots {
+		x.roots = append(x.roots, newRoot(r))
+		if len(r.Faulty) >= x.p.N {
+			return nil, fmt.Errorf("no process is correct")
+		}
+	}
+	return x, nil
+}
+
+// check refuses options that have no meaning where the last round is split.
+func check(o *explore.Options) error {
 	m := o.Model
 	m.FIFO, m.InTime = false, false // in rounds they are no matter
 	var why string
 	switch {
-	case m != Model{}:
+	case m != explore.Model{}:
 		why = "it knows no fault but those of faulty processes"
 	case o.Goal != nil:
 		why = "a goal looks at states, and of those the last round has none"
-	case o.Depth > 0 || o.States > 0 || o.Order == RandomOrder:
+	case o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder:
 		why = "it is made to the end"
 	case o.Unreduced || o.Alike.Len() > 1:
 		why = "it is no other reduction, and not without one"
@@ -107,21 +89,55 @@ func (o *Options) checkSplit() error {
 
 // splitter is one search with its last round split.
 type splitter struct {
-	*search
+	budget.Budget
+	o      explore.Options
+	p      parley.Protocol
+	signer sim.Signer
+	roots  []*root
+
 	clock []parley.Tick // when timers of correct processes run out: rounds begin, and the last one ends
 	alarm timer         // the one that each of them has
 	wait  parley.Tick   // how long in a round the coalition hears the others before it speaks
 
 	stages []*stage
-	pieces table[piece]
+	pieces []piece           // by number, from 1
+	places map[string]uint32 // numbers of pieces
+	tally  explore.Tally
+
+	entered   atomic.Uint64 // stages
+	evaluated atomic.Uint64 // processes that were taken through a last round
+	said      atomic.Uint64
+	waiting   atomic.Int64 // stages
 
 	mu       sync.Mutex // guards what follows
 	err      error
 	numbers  map[string]uint32 // of endings
-	endings  [][]event
-	verdicts map[string][]found // by root, what was delivered, and whether the run is over
+	endings  [][]parley.Happening
+	verdicts map[string][]string // what broke, by root, what was delivered, and whether the run is over
+	runs     uint64
 	broken   uint64
-	found    []splitFound
+	found    []breach
+}
+
+// root is how runs begin.
+type root struct {
+	explore.Root
+	faulty   parley.Set
+	worst    parley.FaultModel
+	requests [most][]parley.Msg
+}
+
+func newRoot(r explore.Root) *root {
+	out := &root{Root: r}
+	// order: a set has none, and the worst is looked for
+	for id, how := range r.Faulty {
+		out.faulty.Add(id)
+		out.worst = max(out.worst, how.Model)
+	}
+	for _, q := range r.Requests {
+		out.requests[q.At] = append(out.requests[q.At], q.Msg)
+	}
+	return out
 }
 
 // stage is a state at the beginning of a round: timers have run out, and nothing that was
@@ -169,14 +185,24 @@ func (s *stage) deliver(end uint32) {
 }
 
 // piece returns the number of a piece of one process, or one that is told apart by a
-// negative number.
+// negative number. One thread alone asks for new ones.
 func (x *splitter) piece(of int, p piece) uint32 {
-	c := component{seat: of, machine: p.machine, timers: p.timers}
-	key := c.key(nil)
+	key := binary.AppendVarint(nil, int64(of))
+	key = append(binary.AppendUvarint(key, uint64(len(p.machine))), p.machine...)
+	key = binary.AppendUvarint(key, uint64(len(p.timers)))
+	for i := range p.timers {
+		key = p.timers[i].key(key)
+	}
 	for i := range p.sends {
 		key = p.sends[i].key(key)
 	}
-	return x.pieces.number(key, func(at *piece) { *at = p })
+	number, known := x.places[string(key)]
+	if !known {
+		number = uint32(len(x.pieces))
+		x.places[string(key)] = number
+		x.pieces = append(x.pieces, p)
+	}
+	return number
 }
 
 // correct goes through the correct processes of n.
@@ -191,26 +217,46 @@ func times(a, b uint64) uint64 {
 	return product
 }
 
-// splitFound is what was found, and how it came about.
-type splitFound struct {
-	found
-	at   *stage
-	told [most]*speech // in the last round
+// plus adds, and stays at the largest number.
+func plus(a, b uint64) uint64 {
+	if a+b < a {
+		return math.MaxUint64
+	}
+	return a + b
 }
 
-func (x *splitter) run() (SplitReport, error) {
-	defer x.limited()()
-	defer x.watch()()
+// breach is a property that breaks, and how that comes about.
+type breach struct {
+	property string
+	at       *stage
+	told     [most]*speech // in the last round
+}
+
+// progress is how far the search has come, for whoever wants to know.
+func (x *splitter) progress() func() {
+	if x.o.Progress == nil {
+		return nil
+	}
+	return func() {
+		x.o.Progress(explore.Progress{
+			States: x.entered.Load(), Moves: x.evaluated.Load(), Outcomes: x.said.Load(),
+			Frontier: uint64(max(0, x.waiting.Load())), Took: x.Took(),
+		})
+	}
+}
+
+func (x *splitter) run() (Report, error) {
+	defer x.Start(x.progress())()
 	w := x.teller()
 	for number := range x.roots {
-		if w.survey(number); x.over() {
+		if w.survey(number); x.Over() {
 			break
 		}
 	}
 	switch {
 	case x.err != nil:
-		return SplitReport{}, x.err
-	case x.over():
+		return Report{}, x.err
+	case x.Over():
 		return x.report(), nil
 	}
 	w = x.teller()
@@ -228,7 +274,7 @@ func (x *splitter) run() (SplitReport, error) {
 		x.last()
 	}
 	if x.err != nil {
-		return SplitReport{}, x.err
+		return Report{}, x.err
 	}
 	return x.report(), nil
 }
@@ -249,7 +295,7 @@ func (x *splitter) round(w *teller) {
 			list = append(list, next)
 			x.enter(next)
 		})
-		if x.over() {
+		if x.Over() {
 			break
 		}
 	}
@@ -258,7 +304,7 @@ func (x *splitter) round(w *teller) {
 
 // enter takes in a new stage. What has been delivered by then is judged for itself.
 func (x *splitter) enter(s *stage) {
-	x.states.Add(1)
+	x.entered.Add(1)
 	if len(s.past) > 0 {
 		x.settle(s, nil, 0, func(*[most]*speech) {})
 	}
@@ -272,7 +318,7 @@ func (x *splitter) last() {
 		all.Go(func() {
 			w := x.teller()
 			w.seat()
-			for k := int(taken.Add(1)) - 1; k < len(x.stages) && !x.over(); k = int(taken.Add(1)) - 1 {
+			for k := int(taken.Add(1)) - 1; k < len(x.stages) && !x.Over(); k = int(taken.Add(1)) - 1 {
 				w.last(x.stages[k])
 				x.waiting.Store(int64(len(x.stages) - k - 1))
 			}
@@ -288,7 +334,7 @@ func (x *splitter) fail(form string, args ...any) {
 	if x.err == nil {
 		x.err = fmt.Errorf("the last round of %s cannot be split by receiver: %s", x.p.Name, fmt.Sprintf(form, args...))
 	}
-	x.stop.Store(true)
+	x.Stop()
 }
 
 // ending returns the number of what one process delivered in one step. The key tells it.
@@ -298,10 +344,10 @@ func (x *splitter) ending(key []byte, at parley.ID, effects []parley.Effect) uin
 	if number, known := x.numbers[string(key)]; known {
 		return number
 	}
-	var list []event
+	var list []parley.Happening
 	for i := range effects {
 		if e := &effects[i]; e.Op == parley.OpDeliver {
-			list = append(list, event{trace.Deliver, parley.Happening{At: at, From: e.To, Path: e.Path, Msg: e.Msg}})
+			list = append(list, parley.Happening{At: at, From: e.To, Path: e.Path, Msg: e.Msg})
 		}
 	}
 	number := uint32(len(x.endings))
@@ -331,8 +377,8 @@ func (x *splitter) settle(s *stage, ends []uint32, runs uint64, told func(*[most
 	if !known {
 		list = x.judged(s, ends)
 		x.verdicts[string(key)] = list
-		for _, f := range list[:min(len(list), enough-len(x.found))] {
-			one := splitFound{found: f, at: s}
+		for _, name := range list[:min(len(list), enough-len(x.found))] {
+			one := breach{property: name, at: s}
 			told(&one.told)
 			x.found = append(x.found, one)
 		}
@@ -342,55 +388,86 @@ func (x *splitter) settle(s *stage, ends []uint32, runs uint64, told func(*[most
 	}
 	x.broken = plus(x.broken, runs)
 	if !x.o.All {
-		x.stop.Store(true)
+		x.Stop()
 	}
+}
+
+// counted notes that there are so many more runs.
+func (x *splitter) counted(runs uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.runs = plus(x.runs, runs)
 }
 
 // judged returns which properties that count do not hold.
-func (x *splitter) judged(s *stage, ends []uint32) []found {
-	r := x.roots[s.root]
-	h := &parley.History{N: x.p.N, Faulty: r.faulty, Over: len(ends) > 0}
-	for _, q := range x.o.Roots[s.root].Requests {
-		add(h, &event{trace.Request, parley.Happening{At: q.At, From: q.At, Msg: q.Msg}})
-	}
+func (x *splitter) judged(s *stage, ends []uint32) (names []string) {
+	h := x.roots[s.root].history(x.p.N)
+	h.Over = len(ends) > 0
 	for _, number := range slices.Concat(s.past, ends) {
-		for i := range x.endings[number] {
-			add(h, &x.endings[number][i])
+		for _, e := range x.endings[number] {
+			add(h, trace.Deliver, e)
 		}
 	}
-	return x.search.broken(&question{root: uint16(s.root)}, h)
+	a := trace.Facts{Worst: x.roots[s.root].worst}
+	a.Processes.Minority = 2*(x.p.N-h.Faulty.Len()) <= x.p.N
+	all := parley.Judge(x.p, a.Assumptions(x.p, h), h)
+	x.tally.Add(all, h.Over, x.o.Beyond)
+	for _, v := range all {
+		if v.Property.Mode != parley.Sometimes && v.Broken != nil && x.o.Counts(v) {
+			names = append(names, v.Property.Name)
+		}
+	}
+	return names
 }
 
-func (x *splitter) report() SplitReport {
-	r := SplitReport{
-		Stages: x.states.Load(), Evaluations: x.moves.Load(), Histories: uint64(len(x.verdicts)),
-		Runs: x.runs.Load(), Broken: x.broken, Took: time.Since(x.began),
-		Judged: x.judge.judged,
+// history is that of a run in which nothing has happened but the requests.
+func (r *root) history(n int) *parley.History {
+	h := &parley.History{N: n, Faulty: r.faulty}
+	for _, q := range r.Requests {
+		add(h, trace.Request, parley.Happening{At: q.At, From: q.At, Msg: q.Msg})
+	}
+	return h
+}
+
+// add puts what happened next into a history.
+func add(h *parley.History, op trace.Op, e parley.Happening) {
+	e.Order = uint64(len(h.Requests) + len(h.Deliveries) + 1)
+	trace.Record(h, op, e)
+}
+
+// enough is how many findings are kept.
+const enough = 100
+
+func (x *splitter) report() Report {
+	r := Report{
+		Stages: x.entered.Load(), Evaluations: x.evaluated.Load(), Histories: uint64(len(x.verdicts)),
+		Runs: x.runs, Broken: x.broken, Took: x.Took(), Judged: x.tally.Judged(),
 	}
 	for i := range x.found {
 		r.Findings = append(r.Findings, x.finding(&x.found[i]))
 	}
 	switch {
 	case len(r.Findings) > 0:
-		r.Outcome = Found
-	case x.ctx.Err() != nil:
-		r.Outcome = Interrupted
-	case x.limit.Load() != nil:
-		r.Outcome, r.Limit = BudgetHit, *x.limit.Load()
+		r.Outcome = explore.Found
+	case x.Interrupted():
+		r.Outcome = explore.Interrupted
+	case x.Limit() != "":
+		r.Outcome, r.Limit = explore.BudgetHit, x.Limit()
 	}
 	return r
 }
 
 // finding looks for what was found by a search of the one run.
-func (x *splitter) finding(f *splitFound) SplitFinding {
+func (x *splitter) finding(f *breach) Finding {
 	liars := x.replayed(f)
-	r, err := Search(context.WithoutCancel(x.ctx), Options{
-		Protocol: x.p, Roots: []Root{liars}, Step: Rounds, Beyond: true, Only: []string{f.property}, Workers: 1,
+	r, err := explore.Search(context.WithoutCancel(x.Context), explore.Options{
+		Protocol: x.p, Roots: []explore.Root{liars}, Step: explore.Rounds, Beyond: true, Only: []string{f.property},
+		Workers: 1,
 	})
 	if err != nil || len(r.Findings) == 0 || r.Runs > 1 {
-		panic(fmt.Sprintf("explore: %s breaks where the last round is split, and not where it is not: %v", f.property, err))
+		panic(fmt.Sprintf("split: %s breaks where the last round is split, and not where it is not: %v", f.property, err))
 	}
-	out := SplitFinding{r.Findings[0], liars}
-	out.Run.Root = f.root
+	out := Finding{r.Findings[0], liars}
+	out.Run.Root = f.at.root
 	return out
 }
