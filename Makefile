@@ -46,7 +46,7 @@ vet: ## go vet, of the tools too
 cross: ## the command compiles for Windows and macOS, and what makes and shows runs for WebAssembly
 	GOOS=windows $(GO) build -o /dev/null ./cmd/parley
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/parley
-	GOOS=js GOARCH=wasm $(GO) build ./run ./catalog ./sim ./explore ./trace ./internal/draw
+	GOOS=js GOARCH=wasm $(GO) build ./run ./catalog ./sim ./explore ./trace ./internal/draw/...
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck

@@ -12,7 +12,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // limits is what one algorithm can do with n processes and m faults.
@@ -112,7 +112,7 @@ func limitsOf(a *console.App, n, m int) []limits {
 
 func printBounds(a *console.App, n, m int, all []limits) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "What %d processes can do about %s\n\n", n, draw.Count(uint64(m), "fault", "faults"))
+	fmt.Fprintf(&b, "What %d processes can do about %s\n\n", n, prose.Count(uint64(m), "fault", "faults"))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "algorithm\tfaults\tpossible\tn >=\tm <=\trounds\tmessages\tbits\tsignatures\n")
 	for _, l := range all {
@@ -127,7 +127,7 @@ func printBounds(a *console.App, n, m int, all []limits) error {
 			if n == 0 {
 				return "0"
 			}
-			return most + draw.Number(n)
+			return most + prose.Number(n)
 		}
 		least := "none"
 		if l.SmallestN > 0 {
@@ -144,13 +144,13 @@ func printBounds(a *console.App, n, m int, all []limits) error {
 	b.WriteString("\n")
 	for _, l := range all {
 		if !l.Possible {
-			b.WriteString(draw.Fold(l.Name+": "+l.Why, a.Width(0)) + "\n")
+			b.WriteString(prose.Fold(l.Name+": "+l.Why, a.Width(0)) + "\n")
 		}
 	}
 	legend := fmt.Sprintf("n >=: the fewest processes that tolerate m = %d. m <=: the most faults that n = %d processes "+
 		"tolerate. \"parley list\" has what protocols without rounds need.", m, n)
-	b.WriteString(draw.Fold(legend, a.Width(0)) + "\n")
-	b.WriteString(draw.Fold("A message is what the papers count: one value with its path (eig, om), one signed "+
+	b.WriteString(prose.Fold(legend, a.Width(0)) + "\n")
+	b.WriteString(prose.Fold("A message is what the papers count: one value with its path (eig, om), one signed "+
 		"value (sm), one vote (phaseking); eig counts a process's copy to itself, as its article does. Bits are those "+
 		"of values of one bit and of the names of processes.", a.Width(0)) + "\n")
 	_, err := io.WriteString(a.Out, b.String())
@@ -175,7 +175,7 @@ func printPerRound(b *strings.Builder, all []limits) {
 	for _, l := range all {
 		fmt.Fprintf(w, "%-*s\t", wide, l.Name)
 		for r := range min(len(l.PerRound), most) {
-			fmt.Fprintf(w, "%s\t", draw.Number(l.PerRound[r].Messages))
+			fmt.Fprintf(w, "%s\t", prose.Number(l.PerRound[r].Messages))
 		}
 		if len(l.PerRound) > most {
 			fmt.Fprintf(w, "… %d more\t", len(l.PerRound)-most)

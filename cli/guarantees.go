@@ -8,7 +8,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // circumstance is something that may befall a run, and how it shows among the
@@ -130,7 +130,7 @@ func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) e
 	for _, c := range circumstances {
 		fmt.Fprintf(&b, "%-6s %s\n", c.head, c.Name)
 	}
-	b.WriteString("\n" + draw.Fold(cellLegend, a.Width(0)) + "\n")
+	b.WriteString("\n" + prose.Fold(cellLegend, a.Width(0)) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -140,7 +140,8 @@ func describe(a *console.App, w io.Writer, p parley.Protocol) error {
 	var b strings.Builder
 	width := a.Width(0)
 	fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Title)
-	b.WriteString(draw.Fold(fmt.Sprintf("Timing: %s. Faults: %s. Source: %s.", p.Timing, p.Faults, p.Paper), width) + "\n")
+	head := fmt.Sprintf("Timing: %s. Faults: %s. Source: %s.", p.Timing, p.Faults, p.Paper)
+	b.WriteString(prose.Fold(head, width) + "\n")
 	if bound := smallest(p); bound != "" {
 		fmt.Fprintf(&b, "Bound: %s\n", bound)
 	}
@@ -151,7 +152,7 @@ func describe(a *console.App, w io.Writer, p parley.Protocol) error {
 			mark = "✗"
 		}
 		fmt.Fprintf(&b, "%s %s\n", mark, v.Property.Name)
-		b.WriteString(draw.Fold("  "+v.Property.Says+"\n  "+v.Promise.Because, width) + "\n")
+		b.WriteString(prose.Fold("  "+v.Property.Says+"\n  "+v.Promise.Because, width) + "\n")
 	}
 	b.WriteString("\nWhat is no longer promised if\n")
 	for _, g := range guarantees(p) {
@@ -163,7 +164,7 @@ func describe(a *console.App, w io.Writer, p parley.Protocol) error {
 		if len(g.Promised) == 0 {
 			what = "everything"
 		}
-		b.WriteString(draw.Fold(fmt.Sprintf("✗ %s: %s\n  %s", g.Circumstance, what, g.Because), width) + "\n")
+		b.WriteString(prose.Fold(fmt.Sprintf("✗ %s: %s\n  %s", g.Circumstance, what, g.Because), width) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

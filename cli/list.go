@@ -10,7 +10,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // listed is one protocol as list prints it.
@@ -155,14 +155,14 @@ func printList(a *console.App, w io.Writer) error {
 			title = a.Protocols[i-1].Title
 		}
 		room := max(width-len(line), 20)
-		for k, part := range strings.Split(draw.Fold(title, room), "\n") {
+		for k, part := range strings.Split(prose.Fold(title, room), "\n") {
 			if k > 0 {
 				line = strings.Repeat(" ", len(line))
 			}
 			b.WriteString(line + part + "\n")
 		}
 	}
-	b.WriteString("\n" + draw.Fold(listLegend, width) + "\n")
+	b.WriteString("\n" + prose.Fold(listLegend, width) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

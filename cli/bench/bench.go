@@ -12,7 +12,7 @@ import (
 	"parley/cli/console"
 	"parley/cli/run"
 	"parley/internal/bench"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // Command is "parley bench".
@@ -57,12 +57,12 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 			}
 			nodes := ""
 			if r.Nodes > 0 {
-				nodes = fmt.Sprintf("%s nodes, %.3g a second; ", draw.Number(r.Nodes), r.NodesPerSecond)
+				nodes = fmt.Sprintf("%s nodes, %.3g a second; ", prose.Number(r.Nodes), r.NodesPerSecond)
 			}
 			_, err := fmt.Fprintf(a.Out, "%s, engine %s, n = %d, m = %d, %d liars, seed %d\n"+
 				"%.6f s, peak memory %.1f MiB\n%sas many as %s messages delivered one by one\nagreement: %t, on %s\n",
 				r.Protocol, r.Engine, r.N, r.M, r.M, r.Seed, r.WallSeconds, float64(r.PeakRSS)/(1<<20),
-				nodes, draw.Number(r.EquivalentDeliveries), r.Agreement, r.Decision)
+				nodes, prose.Number(r.EquivalentDeliveries), r.Agreement, r.Decision)
 			return err
 		},
 	}

@@ -20,7 +20,7 @@ import (
 	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cli/local"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // Command is "parley demo".
@@ -202,7 +202,7 @@ func (d *demonstration) introduce(after time.Duration) error {
 // say writes a heading and a text below it.
 func (d *demonstration) say(title, text string) error {
 	line := strings.Repeat("═", len([]rune(title)))
-	_, err := fmt.Fprintf(d.Out, "%s\n%s\n\n%s\n\n", title, line, draw.Fold(text, d.width))
+	_, err := fmt.Fprintf(d.Out, "%s\n%s\n\n%s\n\n", title, line, prose.Fold(text, d.width))
 	return err
 }
 
@@ -218,23 +218,23 @@ func itself() string {
 // next says what to do with the cluster.
 func (d *demonstration) next() error {
 	if d.once {
-		_, err := io.WriteString(d.Out, draw.Fold("That was all: the cluster ends, and nothing of it is left. "+
+		_, err := io.WriteString(d.Out, prose.Fold("That was all: the cluster ends, and nothing of it is left. "+
 			"Without --once it stays, for you to call it.", d.width)+"\n")
 		return err
 	}
 	parley, at := itself(), " --dir "+console.Quote(d.dir)
 	all := d.delivered + 2 // the last word, and hello
 	for _, part := range []string{
-		draw.Fold("The cluster is yours now. Three of four nodes live, a majority: broadcast in one order goes on. "+
+		prose.Fold("The cluster is yours now. Three of four nodes live, a majority: broadcast in one order goes on. "+
 			"Try, in another terminal:", d.width),
 		"  " + parley + " cast " + group + " hello" + at,
 		fmt.Sprintf("  %s listen %s --from 1 --count %d", parley, group, all) + at,
-		draw.Fold("P4 is dead and P3 lies: that is two faulty nodes, more than m = 1, and nothing is promised of "+
+		prose.Fold("P4 is dead and P3 lies: that is two faulty nodes, more than m = 1, and nothing is promised of "+
 			"agreements until P4 is back. This starts it again, until Ctrl-C in its terminal:", d.width),
 		"  " + parley + " node --config " + console.Quote(d.killed.Config),
-		draw.Fold("Some seconds later they agree again, in spite of P3:", d.width),
+		prose.Fold("Some seconds later they agree again, in spite of P3:", d.width),
 		"  " + parley + " agree retreat --evidence" + at,
-		draw.Fold("Ctrl-C ends it and removes everything.", d.width),
+		prose.Fold("Ctrl-C ends it and removes everything.", d.width),
 	} {
 		if _, err := fmt.Fprintln(d.Out, part); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"parley/cli/client"
 	"parley/cli/console"
 	"parley/cluster/api/parleyv1"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // What the processes broadcast: letters for their senders, with numbers.
@@ -168,7 +168,7 @@ func (d *demonstration) compare(lists []*heard, after time.Duration) error {
 		if i == doomed {
 			name, tail = fmt.Sprintf("P%d ✗", i+1), " ✗ killed"
 		}
-		row := draw.Fold(strings.Join(list, " ")+tail, d.width-6)
+		row := prose.Fold(strings.Join(list, " ")+tail, d.width-6)
 		fmt.Fprintf(d.Out, "%s  %s\n", name, strings.ReplaceAll(row, "\n", "\n      "))
 		for _, text := range list {
 			if text[0] == byte('a'+i) {
@@ -200,5 +200,6 @@ func (d *demonstration) verdict(holds bool, form string, args ...any) {
 	if !holds {
 		mark = "✗"
 	}
-	fmt.Fprintf(d.Out, "%s %s\n", mark, strings.ReplaceAll(draw.Fold(fmt.Sprintf(form, args...), d.width-2), "\n", "\n  "))
+	text := prose.Fold(fmt.Sprintf(form, args...), d.width-2)
+	fmt.Fprintf(d.Out, "%s %s\n", mark, strings.ReplaceAll(text, "\n", "\n  "))
 }

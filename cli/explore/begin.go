@@ -13,7 +13,7 @@ import (
 	runs "parley/cli/run"
 	"parley/explore"
 	"parley/faulty"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 	"parley/run"
 	"parley/sim"
 )
@@ -252,12 +252,12 @@ func (b *beginnings) combine(p parley.Protocol, alphabet bool) error {
 func (b *beginnings) tooMany(ways *big.Int) error {
 	if len(b.liars) > mostBeginnings {
 		return parley.FlagErrorf("liars", "there are more than %s choices of them: --faulty names some",
-			draw.Number(mostBeginnings))
+			prose.Number(mostBeginnings))
 	}
 	return parley.FlagErrorf("values", "%s of every process that proposes, with %s of liars, make %s "+
 		"ways to begin: at most %s are tried; --values and --requests with propose say which",
-		draw.Count(uint64(len(b.values)), "value", "values"), draw.Count(uint64(len(b.liars)), "choice", "choices"),
-		great(ways), draw.Number(mostBeginnings))
+		prose.Count(uint64(len(b.values)), "value", "values"), prose.Count(uint64(len(b.liars)), "choice", "choices"),
+		great(ways), prose.Number(mostBeginnings))
 }
 
 // requests is what is asked if the open proposers have these values. All others have the

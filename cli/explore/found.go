@@ -12,6 +12,7 @@ import (
 	"parley/cli/show"
 	"parley/explore"
 	"parley/internal/draw"
+	"parley/internal/draw/reading"
 	"parley/internal/scenario"
 	"parley/run"
 	"parley/sim"
@@ -53,7 +54,7 @@ func (s *search) retold(finding *explore.Finding) (*foundRun, error) {
 		}
 	}
 	f.why = strings.ReplaceAll(f.why, "\n", " ") // of a panic
-	f.story = draw.Story(s.protocol, f.log.Events, r.Style(0))
+	f.story = reading.Story(s.protocol, f.log.Events, r.Style(0))
 	return f, nil
 }
 
@@ -157,7 +158,7 @@ func (s *search) picture(f *foundRun) ([]byte, error) {
 	}
 	title := strings.ToUpper(p.Title[:1]) + p.Title[1:]
 	below := fmt.Sprintf("n = %d, m = %d: %s", p.N, p.M, s.broken(f.finding))
-	o := draw.SpaceTimeOptions{Style: f.run.Style(width)}
+	o := reading.SpaceTimeOptions{Style: f.run.Style(width)}
 	return []byte(draw.SpaceTimeSVG(p, oneByOne(f.log.Events), o, title, below)), nil
 }
 

@@ -10,7 +10,8 @@ import (
 	"parley/cli/console"
 	"parley/explore"
 	"parley/explore/goal"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 )
 
 // search is a search that can be made.
@@ -59,7 +60,7 @@ func (s *search) liars() string {
 			lie = "lies"
 		}
 		return fmt.Sprintf("%d of the %d processes %s, %s: all %s are tried", len(all[0]),
-			s.protocol.N, lie, s.anyway(), draw.Count(uint64(len(all)), "choice", "choices"))
+			s.protocol.N, lie, s.anyway(), prose.Count(uint64(len(all)), "choice", "choices"))
 	}
 	var parts []string
 	for id := range parley.ID(s.protocol.N) {
@@ -92,14 +93,14 @@ func (s *search) asked() string {
 		if len(who) > 1 {
 			verb = " each propose "
 		}
-		parts = append(parts, draw.And(who)+verb+strings.Join(s.begins.values, " or "))
+		parts = append(parts, prose.And(who)+verb+strings.Join(s.begins.values, " or "))
 	}
-	style := draw.Style{Name: s.names.Full, Width: 1 << 12}
+	words := reading.Words{Style: reading.Style{Name: s.names.Full, Width: 1 << 12}, Protocol: s.protocol}
 	for _, q := range s.begins.asked {
-		parts = append(parts, s.names.Full(q.At)+" "+draw.Asked(style, s.protocol, q.Msg))
+		parts = append(parts, s.names.Full(q.At)+" "+words.Asked(0, q.Msg))
 	}
 	if n := len(s.begins.roots); n > 1 {
-		parts = append(parts, fmt.Sprintf("%s ways to begin in all", draw.Number(uint64(n))))
+		parts = append(parts, fmt.Sprintf("%s ways to begin in all", prose.Number(uint64(n))))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -118,7 +119,7 @@ func (s *search) wrongs() string {
 		links = "each link keeps the order of its messages"
 	}
 	if m.InTime {
-		links += fmt.Sprintf(", within %s ticks", draw.Number(uint64(cmp.Or(s.protocol.Relies.Delay, usual))))
+		links += fmt.Sprintf(", within %s ticks", prose.Number(uint64(cmp.Or(s.protocol.Relies.Delay, usual))))
 	}
 	var most []string
 	for _, one := range []struct {
@@ -130,7 +131,7 @@ func (s *search) wrongs() string {
 		{m.FalseSuspicions, "false suspicion", "false suspicions"}, {m.Timeouts, "timeout", "timeouts"},
 	} {
 		if one.n > 0 {
-			most = append(most, draw.Count(uint64(one.n), one.word, one.many))
+			most = append(most, prose.Count(uint64(one.n), one.word, one.many))
 		}
 	}
 	text := links + "; nothing else goes wrong"
@@ -162,10 +163,10 @@ func (s *search) way() string {
 	case explore.DepthFirst:
 		text += "; depth first"
 	case explore.RandomOrder:
-		text += fmt.Sprintf("; %s at random", draw.Count(uint64(s.options.Walks), "run", "runs"))
+		text += fmt.Sprintf("; %s at random", prose.Count(uint64(s.options.Walks), "run", "runs"))
 	}
 	if s.options.Depth > 0 {
-		text += fmt.Sprintf("; at most %s deep", draw.Count(uint64(s.options.Depth), "step", "steps"))
+		text += fmt.Sprintf("; at most %s deep", prose.Count(uint64(s.options.Depth), "step", "steps"))
 	}
 	return text + "; " + s.searchedFor()
 }

@@ -14,6 +14,9 @@ import (
 	"parley/explore"
 	"parley/explore/split"
 	"parley/internal/draw"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 )
 
 // printPairs is "parley explore PROTOCOL --indistinguishable": it looks for runs that look
@@ -61,14 +64,15 @@ type pairing struct {
 	exit    int // status
 	verdict string
 	cases   []*split.Case
-	drawn   draw.Pairs
+	drawn   reading.Pairs
 }
 
 // finish prints and draws what was found.
 func (e *pairing) finish(report io.Writer) error {
 	f := e.flags
 	if f.svg != "" && e.pairs != nil {
-		if err := e.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, []byte(e.drawn.SVG(e.protocol))); err != nil {
+		picture := []byte(draw.PairsSVG(e.protocol, e.drawn))
+		if err := e.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, picture); err != nil {
 			return err
 		}
 	}
@@ -79,11 +83,11 @@ func (e *pairing) finish(report io.Writer) error {
 	case e.pairs == nil:
 		var lines []string
 		for _, line := range append(e.head(), "", e.verdict) {
-			lines = append(lines, draw.Fold(line, e.Width(f.width)))
+			lines = append(lines, prose.Fold(line, e.Width(f.width)))
 		}
 		_, err = io.WriteString(report, strings.Join(lines, "\n")+"\n")
 	default:
-		_, err = io.WriteString(report, e.drawn.Text(e.protocol))
+		_, err = io.WriteString(report, term.Pairs(e.protocol, e.drawn))
 	}
 	return console.End(e.exit, err)
 }
@@ -99,7 +103,7 @@ func (e *pairing) head() []string {
 	case lie > p.M && p.Bound != nil && p.Bound(p.N, lie) != nil:
 		size += ": " + p.Bound(p.N, lie).Error()
 	case lie > p.M && p.Cost != nil:
-		rounds := draw.Count(uint64(p.Cost(p.N, p.M).Rounds), "round", "rounds")
+		rounds := prose.Count(uint64(p.Cost(p.N, p.M).Rounds), "round", "rounds")
 		size += fmt.Sprintf(": %s, where %s has %d for m = %d", rounds, p.Name, p.Cost(p.N, lie).Rounds, lie)
 	}
 	out := []string{p.Name + ": " + p.Title, size, e.liars()}
@@ -127,12 +131,12 @@ func (e *pairing) argue(width int) {
 		e.cases = append(e.cases, e.pairs[i].Other)
 	}
 	head := e.head()
-	e.drawn = draw.Pairs{
-		Style: draw.Style{Width: width, Name: e.names.Full}, Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
+	e.drawn = reading.Pairs{
+		Style: reading.Style{Width: width, Name: e.names.Full}, Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
 	}
 	for i, pair := range e.pairs {
-		e.drawn.Pairs = append(e.drawn.Pairs, draw.Pair{
-			Same: pair.Same, Must: e.must(i), Cases: [2]draw.Case{e.drawnCase(i), e.drawnCase(i + 1)},
+		e.drawn.Pairs = append(e.drawn.Pairs, reading.Pair{
+			Same: pair.Same, Must: e.must(i), Cases: [2]reading.Case{e.drawnCase(i), e.drawnCase(i + 1)},
 		})
 	}
 	e.verdict = e.conclusion()
@@ -140,14 +144,14 @@ func (e *pairing) argue(width int) {
 }
 
 // drawnCase is a case as it is drawn.
-func (e *pairing) drawnCase(i int) draw.Case {
+func (e *pairing) drawnCase(i int) reading.Case {
 	c := e.cases[i]
 	title := nth(i)
-	out := draw.Case{
+	out := reading.Case{
 		Title: strings.ToUpper(title[:1]) + title[1:], Faulty: c.Faulty, Events: c.Run.Log(true).Events,
 	}
 	for _, lie := range c.Lies {
-		out.Lies = append(out.Lies, draw.Lie{Round: lie.Round, From: lie.From, To: lie.To, Instead: lie.Honest})
+		out.Lies = append(out.Lies, reading.Lie{Round: lie.Round, From: lie.From, To: lie.To, Instead: lie.Honest})
 	}
 	return out
 }

@@ -11,7 +11,7 @@ import (
 
 	"parley/cli/console"
 	"parley/explore"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // searchProgress returns what shows how far a search has come, and what takes it off the
@@ -52,12 +52,12 @@ func searchProgress(a *console.App, width int) (show func(explore.Progress), cle
 
 // progressLine says how far a search has come.
 func progressLine(p explore.Progress, memory uint64, width int) string {
-	text := draw.Count(p.States, "state", "states")
+	text := prose.Count(p.States, "state", "states")
 	if p.Outcomes > p.States { // what liars may answer is gone through before there are states of it
-		text += ", " + draw.Count(p.Outcomes, "outcome of a step", "outcomes of steps")
+		text += ", " + prose.Count(p.Outcomes, "outcome of a step", "outcomes of steps")
 	}
 	text += fmt.Sprintf(", %s a second, %s deep, %s wait, %s",
-		draw.Number(rate(p)), draw.Number(uint64(p.Depth)), draw.Number(p.Frontier), mebibytes(memory))
+		prose.Number(rate(p)), prose.Number(uint64(p.Depth)), prose.Number(p.Frontier), mebibytes(memory))
 	if len(text) >= width { // a line that wraps is not overwritten
 		text = text[:max(width-1, 0)]
 	}
@@ -67,7 +67,7 @@ func progressLine(p explore.Progress, memory uint64, width int) string {
 // rate is how many states were visited a second.
 func rate(p explore.Progress) uint64 { return uint64(float64(p.States) / max(p.Took.Seconds(), 1e-3)) }
 
-func mebibytes(b uint64) string { return draw.Number((b+1<<19)>>20) + " MiB" }
+func mebibytes(b uint64) string { return prose.Number((b+1<<19)>>20) + " MiB" }
 
 // inUse is how many bytes the program has of the system.
 func inUse() uint64 {

@@ -12,7 +12,7 @@ import (
 	"parley/cli/console"
 	"parley/explore"
 	"parley/explore/split"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 	"parley/trace"
 )
 
@@ -89,7 +89,7 @@ func (e *result) print(w io.Writer) error {
 	var parts []string
 	add := func(lines ...string) {
 		for i := range lines {
-			lines[i] = draw.Fold(lines[i], width)
+			lines[i] = prose.Fold(lines[i], width)
 		}
 		parts = append(parts, strings.Join(lines, "\n")+"\n")
 	}
@@ -123,17 +123,17 @@ func (e *result) counted() []string {
 		return e.countedSplit()
 	}
 	r := &e.report
-	first := fmt.Sprintf("%s, %s, %s, in %.1f s", draw.Count(r.States, "state", "states"),
-		draw.Count(r.Moves, "move", "moves"), draw.Count(r.Ends, "end", "ends"), r.Took.Seconds())
+	first := fmt.Sprintf("%s, %s, %s, in %.1f s", prose.Count(r.States, "state", "states"),
+		prose.Count(r.Moves, "move", "moves"), prose.Count(r.Ends, "end", "ends"), r.Took.Seconds())
 	if e.options.Order == explore.BreadthFirst {
-		first += fmt.Sprintf(", %s deep", draw.Number(uint64(r.Depth)))
+		first += fmt.Sprintf(", %s deep", prose.Number(uint64(r.Depth)))
 	}
 	if e.options.Order == explore.RandomOrder {
-		return append([]string{fmt.Sprintf("%s, %s, in %.1f s", draw.Count(r.Moves, "move", "moves"),
-			draw.Count(r.Ends, "run to its end", "runs to their ends"), r.Took.Seconds()), e.never()}, e.unseen()...)
+		return append([]string{fmt.Sprintf("%s, %s, in %.1f s", prose.Count(r.Moves, "move", "moves"),
+			prose.Count(r.Ends, "run to its end", "runs to their ends"), r.Took.Seconds()), e.never()}, e.unseen()...)
 	}
 	if r.Runs > 0 {
-		first = draw.Count(r.Runs, "adversary", "adversaries") + ", " + first
+		first = prose.Count(r.Runs, "adversary", "adversaries") + ", " + first
 	}
 	return append([]string{first, e.sure(), e.never()}, e.unseen()...)
 }
@@ -141,13 +141,13 @@ func (e *result) counted() []string {
 // countedSplit says what such a search came across.
 func (e *result) countedSplit() []string {
 	r := e.split
-	who := draw.Count(r.Runs, "adversary", "adversaries")
+	who := prose.Count(r.Runs, "adversary", "adversaries")
 	if e.options.All {
-		who += ", of which " + draw.Number(r.Broken) + " break something"
+		who += ", of which " + prose.Number(r.Broken) + " break something"
 	}
 	return []string{fmt.Sprintf("%s, %s, %s of the last round, %s to judge, in %.1f s", who,
-		draw.Count(r.Stages, "beginning of a round", "beginnings of rounds"),
-		draw.Count(r.Evaluations, "evaluation", "evaluations"), draw.Count(r.Histories, "history", "histories"),
+		prose.Count(r.Stages, "beginning of a round", "beginnings of rounds"),
+		prose.Count(r.Evaluations, "evaluation", "evaluations"), prose.Count(r.Histories, "history", "histories"),
 		r.Took.Seconds())}
 }
 
@@ -177,7 +177,7 @@ func (e *result) sure() string {
 	const telling = 500_000 // states: of fewer most of the memory is empty
 	if r.States >= telling {
 		text += fmt.Sprintf("; %.1f bytes a state, %s states a second", float64(r.Bytes)/float64(r.States),
-			draw.Number(rate(r.Progress)))
+			prose.Number(rate(r.Progress)))
 	}
 	return text
 }
@@ -218,7 +218,7 @@ func (e *result) heading() string {
 		text += " that breaks it"
 	}
 	if e.options.Step == explore.Messages {
-		text += ", " + draw.Count(uint64(e.found[0].depth), "move", "moves") + " deep"
+		text += ", " + prose.Count(uint64(e.found[0].depth), "move", "moves") + " deep"
 	}
 	if len(e.found[0].run.Faulty) > 0 {
 		text += "; who lies has a ✗"

@@ -9,7 +9,7 @@ import (
 	"parley/cli/console"
 	"parley/explore"
 	"parley/faulty"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 	"parley/sim"
 )
 
@@ -141,7 +141,7 @@ func (s *search) ways() (ways []string) {
 // great writes a number that may be very large.
 func great(x *big.Int) string {
 	if x.IsUint64() && x.Uint64() < 1e15 {
-		return draw.Number(x.Uint64())
+		return prose.Number(x.Uint64())
 	}
 	return fmt.Sprintf("10^%d", len(x.String())-1)
 }

@@ -8,7 +8,7 @@ import (
 
 	"parley"
 	"parley/explore"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // verdict says how the search ended, in one line, and what follows from that.
@@ -43,11 +43,11 @@ func (e *result) covered() string {
 	p := &e.report.Progress
 	if e.split != nil {
 		return fmt.Sprintf("covered: %s in %.1f s, %s a second, and %s of the last round",
-			draw.Count(p.States, "beginning of a round", "beginnings of rounds"), p.Took.Seconds(),
-			draw.Number(rate(*p)), draw.Count(p.Moves, "evaluation", "evaluations"))
+			prose.Count(p.States, "beginning of a round", "beginnings of rounds"), p.Took.Seconds(),
+			prose.Number(rate(*p)), prose.Count(p.Moves, "evaluation", "evaluations"))
 	}
 	return fmt.Sprintf("covered: %s in %.1f s, %s a second; %s wait to be visited",
-		draw.Count(p.States, "state", "states"), p.Took.Seconds(), draw.Number(rate(*p)), draw.Number(p.Frontier))
+		prose.Count(p.States, "state", "states"), p.Took.Seconds(), prose.Number(rate(*p)), prose.Number(p.Frontier))
 }
 
 // fewer names three flags that make a search smaller whose time was up, and how it goes on.
@@ -107,7 +107,7 @@ func terminal(n uint64) string {
 	if n == 1 {
 		return "the one terminal state"
 	}
-	return "all " + draw.Number(n) + " terminal states"
+	return "all " + prose.Number(n) + " terminal states"
 }
 
 // judged returns in how far a property was put to the test.
@@ -176,7 +176,7 @@ func (r *reasons) add(property, why string) {
 func (r *reasons) text() string {
 	var parts []string
 	for _, why := range r.order {
-		parts = append(parts, draw.And(r.of[why])+" ("+why+")")
+		parts = append(parts, prose.And(r.of[why])+" ("+why+")")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -222,7 +222,7 @@ func (e *result) others() string {
 	}
 	var parts []string
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, what+" ("+draw.Count(counts[what], "time", "times")+")")
+		parts = append(parts, what+" ("+prose.Count(counts[what], "time", "times")+")")
 	}
 	switch n := len(e.report.Findings); {
 	case n < 2:

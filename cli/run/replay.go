@@ -12,7 +12,7 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/cli/show"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 	"parley/sim"
 	"parley/trace"
 )
@@ -84,7 +84,7 @@ func replayTrace(a *console.App, args []string) error {
 	s.Args = []string{"--replay=" + *file}
 	return show.Print(a, show.NewReport(s, log, h.Facts), log, view, "", fmt.Sprintf(
 		"replayed: %s of correct processes, each with what the trace says came of it\n",
-		draw.Count(uint64(steps), "step", "steps")))
+		prose.Count(uint64(steps), "step", "steps")))
 }
 
 // ReadTrace reads a trace and makes its run again.

@@ -10,7 +10,7 @@ import (
 	"parley/cli/console"
 	"parley/cli/show"
 	"parley/faulty"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 	"parley/run"
 	"parley/sim"
 	"parley/trace"
@@ -145,7 +145,7 @@ func parseValues(text string, proposers parley.Set) (map[parley.ID][]byte, error
 	parts := strings.Split(text, ",")
 	if len(parts) != 1 && len(parts) != proposers.Len() {
 		return nil, fmt.Errorf("%s: allowed are 1, or %d for the processes that propose",
-			draw.Count(uint64(len(parts)), "value", "values"), proposers.Len())
+			prose.Count(uint64(len(parts)), "value", "values"), proposers.Len())
 	}
 	out := make(map[parley.ID][]byte)
 	i := 0

@@ -16,7 +16,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 	"parley/run"
 )
 
@@ -198,23 +198,23 @@ func (s *sweeping) print(w io.Writer) error {
 	var b strings.Builder
 	width := s.Width(s.flags.view.Width)
 	fmt.Fprintf(&b, "%s: seeds %d..%d, %s in %.1f s\n", s.base.Protocol.Name, s.first, s.last,
-		draw.Count(s.Runs, "run", "runs"), s.wall.Seconds())
+		prose.Count(s.Runs, "run", "runs"), s.wall.Seconds())
 	if s.ctx.Err() != nil {
-		fmt.Fprintf(&b, "interrupted after %s of %s seeds\n", draw.Number(s.Runs), draw.Number(s.last-s.first+1))
+		fmt.Fprintf(&b, "interrupted after %s of %s seeds\n", prose.Number(s.Runs), prose.Number(s.last-s.first+1))
 	}
-	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n", draw.Number(s.Received), draw.Number(s.Delivered))
+	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n", prose.Number(s.Received), prose.Number(s.Delivered))
 	var kinds []string
 	// order: sorted below
 	for kind, n := range s.Faults {
 		if n > 0 {
-			kinds = append(kinds, fmt.Sprintf("%s %s", kind, draw.Number(n)))
+			kinds = append(kinds, fmt.Sprintf("%s %s", kind, prose.Number(n)))
 		}
 	}
 	slices.Sort(kinds)
 	if len(kinds) == 0 {
 		kinds = []string{"none"}
 	}
-	b.WriteString(draw.Fold("faults that came: "+strings.Join(kinds, ", "), width) + "\n\n")
+	b.WriteString(prose.Fold("faults that came: "+strings.Join(kinds, ", "), width) + "\n\n")
 	names := []string{run.Sound}
 	for _, q := range s.base.Protocol.Properties {
 		names = append(names, q.Name)
@@ -229,10 +229,10 @@ func (s *sweeping) print(w io.Writer) error {
 	}
 	for i, f := range s.found {
 		if i == 5 {
-			fmt.Fprintf(&b, "\nand %s more\n", draw.Count(uint64(len(s.found)-i), "broken promise", "broken promises"))
+			fmt.Fprintf(&b, "\nand %s more\n", prose.Count(uint64(len(s.found)-i), "broken promise", "broken promises"))
 			break
 		}
-		fmt.Fprintf(&b, "\n%s\n%s\n", draw.Fold(fmt.Sprintf("seed %d breaks %s: %s", f.Seed, f.Property, f.How), width),
+		fmt.Fprintf(&b, "\n%s\n%s\n", prose.Fold(fmt.Sprintf("seed %d breaks %s: %s", f.Seed, f.Property, f.How), width),
 			console.Command("  again: ", f.Again, width))
 		if len(f.Least) > 0 {
 			fmt.Fprintln(&b, console.Command("  least: ", f.Least, width))
@@ -258,7 +258,7 @@ func tallied(t *run.Tally) string {
 		var parts []string
 		for pair := range slices.Chunk(pairs, 2) {
 			if n := pair[0].(uint64); n > 0 {
-				parts = append(parts, draw.Number(n)+" "+pair[1].(string))
+				parts = append(parts, prose.Number(n)+" "+pair[1].(string))
 			}
 		}
 		return strings.Join(parts, ", ")

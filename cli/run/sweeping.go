@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/cli/console"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 	"parley/internal/scenario"
 	"parley/run"
 )
@@ -103,5 +103,5 @@ func (s *sweeping) progress(began time.Time) string {
 	n, total := s.made.Load(), s.last-s.first+1
 	filled := int(n * cells / total)
 	return fmt.Sprintf("[%s%s] %s of %s seeds, %.0f a second", strings.Repeat("=", filled),
-		strings.Repeat(" ", cells-filled), draw.Number(n), draw.Number(total), float64(n)/time.Since(began).Seconds())
+		strings.Repeat(" ", cells-filled), prose.Number(n), prose.Number(total), float64(n)/time.Since(began).Seconds())
 }

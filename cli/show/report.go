@@ -6,7 +6,7 @@ import (
 	"parley"
 	"parley/agreement/problem"
 	"parley/cli/console"
-	"parley/internal/draw"
+	"parley/internal/draw/reading"
 	"parley/trace"
 )
 
@@ -125,7 +125,7 @@ func (r *Report) count(p parley.Protocol, h *parley.History) {
 
 // happened lists what was delivered and indicated, in words.
 func (r *Report) happened(p parley.Protocol, h *parley.History) {
-	style := draw.Style{Width: 1 << 12, Name: h.Name}
+	words := reading.Words{Style: reading.Style{Width: 1 << 12, Name: h.Name}, Protocol: p}
 	add := func(to *map[string][]string, at parley.ID, text string) {
 		if *to == nil {
 			*to = make(map[string][]string)
@@ -134,11 +134,11 @@ func (r *Report) happened(p parley.Protocol, h *parley.History) {
 	}
 	for _, d := range h.Deliveries {
 		if d.Msg.Kind != parley.Decide {
-			add(&r.Deliveries, d.At, draw.Payload(style, p, d.Path, d.Msg))
+			add(&r.Deliveries, d.At, words.Payload(d.Path, d.Msg))
 		}
 	}
 	for _, i := range h.Indications {
-		add(&r.Indications, i.At, draw.Indicated(style, p, i.Path, i.Msg))
+		add(&r.Indications, i.At, words.Indicated(i.Path, i.Msg))
 	}
 }
 

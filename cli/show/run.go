@@ -5,7 +5,7 @@ package show
 import (
 	"parley"
 	"parley/cli/console"
-	"parley/internal/draw"
+	"parley/internal/draw/reading"
 	"parley/run"
 	"parley/sim"
 	"parley/trace"
@@ -21,8 +21,8 @@ type Run struct {
 }
 
 // Style is how the run is drawn.
-func (r Run) Style(width int) draw.Style {
-	s := draw.Style{Width: width, Name: r.Names.Full}
+func (r Run) Style(width int) reading.Style {
+	s := reading.Style{Width: width, Name: r.Names.Full}
 	// order: a set has none
 	for id := range r.Faulty {
 		s.Faulty.Add(id)

@@ -10,6 +10,9 @@ import (
 	"parley"
 	"parley/cli/console"
 	"parley/internal/draw"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 	"parley/trace"
 )
 
@@ -37,7 +40,7 @@ type View struct {
 	run    Run
 	log    *trace.Log
 	flags  Flags
-	style  draw.Style
+	style  reading.Style
 	owner  parley.ID // whose tree is shown
 	tree   parley.Tree
 	// heading, of traces of nodes, says whose they are: no command makes the same again.
@@ -91,12 +94,12 @@ func (v *View) firstWithTree() parley.ID {
 	return first
 }
 
-func (v *View) rounds() []draw.Round {
-	return draw.Gather(v.run.Protocol, v.log.Events, draw.Gathering{Style: v.style, Rows: v.flags.Rows})
+func (v *View) rounds() []reading.Round {
+	return reading.Gather(v.run.Protocol, v.log.Events, reading.Gathering{Style: v.style, Rows: v.flags.Rows})
 }
 
-func (v *View) outcomes() []draw.Outcome {
-	return draw.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
+func (v *View) outcomes() []reading.Outcome {
+	return reading.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
 		return v.behaviour(id)
 	})
 }
@@ -123,7 +126,7 @@ func (v *View) origin() string {
 // title says what was run.
 func (v *View) title() string {
 	p := v.run.Protocol
-	tolerates := draw.Count(uint64(p.M), "fault", "faults") + " tolerated"
+	tolerates := prose.Count(uint64(p.M), "fault", "faults") + " tolerated"
 	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
 		tolerates = "beyond the bound"
 	}
@@ -170,23 +173,23 @@ func (v *View) Parts() (parts []string) {
 		}
 		switch section {
 		case "messages":
-			parts = append(parts, draw.Rounds(v.rounds(), draw.RoundsOptions{Style: v.style, Rows: v.flags.Rows}))
+			parts = append(parts, term.Rounds(v.rounds(), term.RoundsOptions{Style: v.style, Rows: v.flags.Rows}))
 		case "spacetime":
-			o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
+			o := reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
 			if len(v.flags.show) == 0 {
 				o.Most = v.flags.Rows * 5
 			}
-			parts = append(parts, draw.SpaceTime(v.run.Protocol, v.log.Events, o))
+			parts = append(parts, term.SpaceTime(v.run.Protocol, v.log.Events, o))
 		case "deliveries":
-			if text := draw.Deliveries(v.run.Protocol, v.report.history, draw.DeliveriesOptions{Style: v.style}); text != "" {
+			if text := term.Deliveries(v.run.Protocol, v.report.history, term.DeliveriesOptions{Style: v.style}); text != "" {
 				parts = append(parts, text)
 			}
 		case "tree":
 			for _, t := range v.trees() {
-				parts = append(parts, draw.Tree(t.Tree, t.options))
+				parts = append(parts, term.Tree(t.Tree, t.options))
 			}
 		case "decisions":
-			parts = append(parts, draw.Decisions(v.outcomes(), draw.DecisionsOptions{Style: v.style}))
+			parts = append(parts, term.Decisions(v.outcomes(), term.DecisionsOptions{Style: v.style}))
 		case "verdict":
 			parts = append(parts, v.card().Text())
 		}
@@ -196,15 +199,15 @@ func (v *View) Parts() (parts []string) {
 
 // Print writes the chosen sections.
 func (v *View) Print(w io.Writer) error {
-	parts := append([]string{draw.Fold(v.title(), v.style.Width) + "\n"}, v.Parts()...)
+	parts := append([]string{prose.Fold(v.title(), v.style.Width) + "\n"}, v.Parts()...)
 	if text := v.refused(); text != "" {
-		parts = append(parts, draw.Fold(text, v.style.Width)+"\n")
+		parts = append(parts, prose.Fold(text, v.style.Width)+"\n")
 	}
-	end := fmt.Sprintf("%s events, trace %s", draw.Number(v.report.Events), v.report.Trace)
+	end := fmt.Sprintf("%s events, trace %s", prose.Number(v.report.Events), v.report.Trace)
 	if left := v.leftOut(); left != "" {
 		end = left + "\n" + end
 	}
-	end = draw.Fold(end, v.style.Width) + "\n"
+	end = prose.Fold(end, v.style.Width) + "\n"
 	if v.heading == "" {
 		end += console.Command("the same again: ", v.run.Args, v.style.Width) + "\n"
 	}
@@ -255,7 +258,7 @@ func (v *View) leftOut() string {
 func (v *View) refused() string {
 	var parts []string
 	for _, why := range slices.Sorted(maps.Keys(v.report.Refused)) {
-		parts = append(parts, fmt.Sprintf("%s (%s)", why, draw.Number(v.report.Refused[why])))
+		parts = append(parts, fmt.Sprintf("%s (%s)", why, prose.Number(v.report.Refused[why])))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -266,7 +269,7 @@ func (v *View) refused() string {
 // titled is a tree with its heading.
 type titled struct {
 	parley.Tree
-	options draw.TreeOptions
+	options reading.TreeOptions
 }
 
 // trees are the trees to show: one, or where many agreements run side by side,
@@ -277,14 +280,14 @@ func (v *View) trees() []titled {
 	}
 	title := "The information tree of " + v.run.Names.Full(v.owner)
 	if root := v.tree.Root(); len(root) > 0 {
-		return []titled{{v.tree, draw.TreeOptions{Style: v.style, Title: title}}}
+		return []titled{{v.tree, reading.TreeOptions{Style: v.style, Title: title}}}
 	}
 	var all []titled
 	_, _, sources := v.tree.Node(nil)
 	for _, id := range sources {
 		whose := v.run.Names.Full(id)
 		of := title + " in the agreement on the value of " + whose
-		all = append(all, titled{subtree{v.tree, []parley.ID{id}}, draw.TreeOptions{
+		all = append(all, titled{subtree{v.tree, []parley.ID{id}}, reading.TreeOptions{
 			Style: v.style, Title: of, Root: "the entry of " + whose,
 		}})
 	}
@@ -300,8 +303,8 @@ type subtree struct {
 // Root is the node.
 func (s subtree) Root() []parley.ID { return s.root }
 
-func (v *View) card() draw.Card {
-	c := draw.Card{
+func (v *View) card() term.Card {
+	c := term.Card{
 		Style: v.style, Title: "Verdict", Verdicts: v.report.Judged, Measured: v.report.Cost.Correct,
 		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
 	}
@@ -335,12 +338,12 @@ func (v *View) counted() string {
 		return "sent by all processes"
 	}
 	text := "sent by correct processes; the faulty sent " +
-		draw.Count(all.Messages-correct.Messages, "message", "messages")
+		prose.Count(all.Messages-correct.Messages, "message", "messages")
 	if bits := all.Bits - correct.Bits; bits > 0 {
-		text += ", " + draw.Count(bits, "bit", "bits")
+		text += ", " + prose.Count(bits, "bit", "bits")
 	}
 	if signatures := all.Signatures - correct.Signatures; signatures > 0 {
-		text += ", " + draw.Count(signatures, "signature", "signatures")
+		text += ", " + prose.Count(signatures, "signature", "signatures")
 	}
 	return text
 }
@@ -349,7 +352,7 @@ func (v *View) counted() string {
 func (v *View) SVG() []byte {
 	p := v.run.Protocol
 	if p.Timing != parley.Synchronous {
-		o := draw.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
+		o := reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
 		return []byte(draw.SpaceTimeSVG(p, v.log.Events, o, strings.ToUpper(p.Title[:1])+p.Title[1:],
 			fmt.Sprintf("n = %d, m = %d, %s", p.N, p.M, v.origin())))
 	}
@@ -363,5 +366,5 @@ func (v *View) SVG() []byte {
 			return []byte(draw.FigureSVG(d, t.Tree, t.options))
 		}
 	}
-	return []byte(draw.FigureSVG(d, nil, draw.TreeOptions{}))
+	return []byte(draw.FigureSVG(d, nil, reading.TreeOptions{}))
 }

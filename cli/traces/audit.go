@@ -12,7 +12,9 @@ import (
 	"parley/cli/run"
 	"parley/cli/show"
 	"parley/cluster/audit"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 	"parley/trace"
 )
 
@@ -147,13 +149,13 @@ func auditRun(a *console.App, t trace.Trace) (audited, error) {
 	for _, v := range r.Verdicts {
 		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{Verdict: v})
 	}
-	style := draw.Style{Width: a.Width(0), Name: s.Names.Full}
-	card := draw.Card{Style: style, Verdicts: r.Judged}
+	style := reading.Style{Width: a.Width(0), Name: s.Names.Full}
+	card := term.Card{Style: style, Verdicts: r.Judged}
 	head := fmt.Sprintf("%s, %s: %s\nn = %d, m = %d", t.Name, r.Protocol, r.Title, r.N, r.M)
 	if len(who) > 0 {
 		head += "; faulty: " + strings.Join(who, ", ")
 	}
-	out.text = draw.Fold(head, style.Width) + "\n\n" + card.Text()
+	out.text = prose.Fold(head, style.Width) + "\n\n" + card.Text()
 	return out, nil
 }
 
@@ -206,13 +208,13 @@ func auditChannel(a *console.App, c *audit.Channel) audited {
 	if c.Incomplete != nil {
 		out.json.Missing = strings.Split(c.Incomplete.Error(), "\n")
 	}
-	card := draw.Card{Style: draw.Style{Width: a.Width(0), Name: c.Name}}
+	card := term.Card{Style: reading.Style{Width: a.Width(0), Name: c.Name}}
 	for _, v := range c.Verdicts {
 		one := summary(c, v)
 		card.Verdicts = append(card.Verdicts, one)
 		out.json.Verdicts = append(out.json.Verdicts, auditVerdict{show.NewVerdict(one), v.Promised, v.Violated, v.Broken})
 	}
-	out.text = draw.Fold(auditHead(&out.json, c), card.Width) + "\n\n" + card.Text()
+	out.text = prose.Fold(auditHead(&out.json, c), card.Width) + "\n\n" + card.Text()
 	return out
 }
 
@@ -232,17 +234,17 @@ func auditHead(j *auditJSON, c *audit.Channel) string {
 		}
 	}
 	if c.Kind != "" {
-		text += fmt.Sprintf("\n%s %s judged", draw.Number(uint64(c.Instances)), c.Kind)
+		text += fmt.Sprintf("\n%s %s judged", prose.Number(uint64(c.Instances)), c.Kind)
 		if c.Unjudged > 0 {
-			text += fmt.Sprintf(", and %s that were under way when a node ended", draw.Number(uint64(c.Unjudged)))
+			text += fmt.Sprintf(", and %s that were under way when a node ended", prose.Number(uint64(c.Unjudged)))
 		}
 	}
-	text += fmt.Sprintf("\n%s events", draw.Number(j.Events))
+	text += fmt.Sprintf("\n%s events", prose.Number(j.Events))
 	if j.Slots > 0 {
-		text += fmt.Sprintf(" in %s slots", draw.Number(uint64(j.Slots)))
+		text += fmt.Sprintf(" in %s slots", prose.Number(uint64(j.Slots)))
 	}
 	if j.Lost > 0 {
-		text += fmt.Sprintf(", %s lost on the links", draw.Count(j.Lost, "message", "messages"))
+		text += fmt.Sprintf(", %s lost on the links", prose.Count(j.Lost, "message", "messages"))
 	}
 	if !j.Complete {
 		text += "; NOT COMPLETE: " + strings.Join(j.Missing, ", ")
@@ -263,7 +265,7 @@ func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
 	if c.Kind == "" || v.Property.Name == "links" || one.Outcome() == parley.NotApplicable {
 		return one
 	}
-	number := func(n int) string { return draw.Number(uint64(n)) }
+	number := func(n int) string { return prose.Number(uint64(n)) }
 	text := fmt.Sprintf("promised in %s of %s %s", number(v.Promised), number(c.Instances), c.Kind)
 	if v.Violated > 0 {
 		text += ", violated in " + number(v.Violated)

@@ -15,7 +15,8 @@ import (
 	"parley/cli/console"
 	"parley/cli/run"
 	"parley/cli/show"
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 	"parley/trace"
 )
 
@@ -129,13 +130,14 @@ func showDiff(a *console.App, first, second string, context int) error {
 	}
 	parting := trace.Diff(log1, log2, context)
 	if parting == nil {
-		fmt.Fprintf(a.Out, "the same %s events\n", draw.Number(log1.Len()))
+		fmt.Fprintf(a.Out, "the same %s events\n", prose.Number(log1.Len()))
 		return nil
 	}
 	fmt.Fprintln(a.Out, parting)
 	write := func(mark string, s show.Run, events []trace.Event) {
+		words := reading.Words{Style: reading.Style{Width: a.Width(0) - 2, Name: s.Names.Full}, Protocol: s.Protocol}
 		for _, e := range events {
-			fmt.Fprintln(a.Out, mark+draw.Event(s.Protocol, draw.Style{Width: a.Width(0) - 2, Name: s.Names.Full}, e))
+			fmt.Fprintln(a.Out, mark+words.Event(e))
 		}
 	}
 	write("  ", s1, parting.Common)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 )
 
 // A system that is too big for single arrows is drawn by sender: in each round a
@@ -39,7 +41,7 @@ func (l *load) add(b slot) {
 			l.lies++
 		}
 		l.receivers++
-		l.messages = saturated(l.messages, a.count())
+		l.messages = reading.Sum(l.messages, a.count())
 		known := uint64(0)
 		for _, v := range a.Values {
 			l.byValue[v.Value] += v.Rows
@@ -52,12 +54,12 @@ func (l *load) add(b slot) {
 }
 
 // shares are the values in order.
-func (l *load) shares() []Share {
-	var out []Share
+func (l *load) shares() []reading.Share {
+	var out []reading.Share
 	for v, n := range l.byValue { // order: sorted below
-		out = append(out, Share{v, n})
+		out = append(out, reading.Share{Value: v, Rows: n})
 	}
-	slices.SortFunc(out, func(a, b Share) int { return strings.Compare(a.Value, b.Value) })
+	slices.SortFunc(out, func(a, b reading.Share) int { return strings.Compare(a.Value, b.Value) })
 	return out
 }
 
@@ -118,7 +120,7 @@ func (c *canvas) shorten() (hidden int) {
 	if len(c.Lives) <= mostLives {
 		return -1
 	}
-	var kept []Outcome
+	var kept []reading.Outcome
 	room := mostLives - 1
 	for _, l := range c.Lives {
 		if c.Faulty.Has(l.Process) && room > mostLives/2 {
@@ -139,18 +141,18 @@ func (c *canvas) shorten() (hidden int) {
 		}
 		kept = append(kept, l)
 	}
-	name, others := c.Name, fmt.Sprintf("%s %d more", ellipsis, rest)
+	name, others := c.Name, fmt.Sprintf("%s %d more", prose.Ellipsis, rest)
 	style := c.Style
 	c.Name = func(id parley.ID) string {
 		if id == parley.All {
 			return others
 		}
 		if name == nil {
-			return style.name(id)
+			return style.Called(id)
 		}
 		return name(id)
 	}
-	c.Lives = append(kept, Outcome{Process: parley.All})
+	c.Lives = append(kept, reading.Outcome{Process: parley.All})
 	c.rows = make(map[parley.ID]int)
 	for i, l := range c.Lives {
 		c.rows[l.Process] = i
@@ -192,5 +194,5 @@ func (c *canvas) fat(x, y, width int, l load) {
 			"stroke", inkFault, "stroke-width", 1.8, "stroke-dasharray", "5 3")
 		c.used["lie"] = true
 	}
-	s.text(x+(neck-x)/2, y+4, "v", Number(l.messages), "text-anchor", "middle")
+	s.text(x+(neck-x)/2, y+4, "v", prose.Number(l.messages), "text-anchor", "middle")
 }

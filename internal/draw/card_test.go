@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"parley"
-	"parley/internal/draw"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 )
 
 func verdict(name, says string, promised bool, because string, broken error) parley.Verdict {
@@ -20,7 +21,7 @@ func verdict(name, says string, promised bool, because string, broken error) par
 
 // The four outcomes of a property, and numbers from 0 to too large to count.
 func TestCard(t *testing.T) {
-	c := draw.Card{
+	c := term.Card{
 		Title: "Byzantine agreement by exponential information gathering, n = 7, m = 2",
 		Verdicts: []parley.Verdict{
 			verdict("agreement", "all correct lieutenants decide on the same value",
@@ -58,7 +59,7 @@ func TestCard(t *testing.T) {
 // Where the theorem gives bounds the card says so, and what nobody signs is not
 // counted.
 func TestCardAtMost(t *testing.T) {
-	c := draw.Card{
+	c := term.Card{
 		Cost:     parley.Cost{Rounds: 2, AtMost: true, PerRound: []parley.Traffic{{Messages: 3}, {Messages: 9}}},
 		Measured: []parley.Traffic{{Messages: 3}, {Messages: 4}},
 	}
@@ -77,7 +78,7 @@ func TestCardAtMost(t *testing.T) {
 	}
 	for _, width := range widths {
 		most := parley.Traffic{Messages: math.MaxUint64 - 1, Bits: math.MaxUint64 - 1, Signatures: math.MaxUint64 - 1}
-		c := draw.Card{Style: draw.Style{Width: width}, Measured: []parley.Traffic{most}}
+		c := term.Card{Style: reading.Style{Width: width}, Measured: []parley.Traffic{most}}
 		lines(t, "large numbers", c.Text(), width)
 	}
 }
@@ -87,22 +88,22 @@ func TestDecisions(t *testing.T) {
 	for _, width := range widths {
 		p := liars()
 		p.style.Width = width
-		text := draw.Decisions(p.outcomes(), draw.DecisionsOptions{Style: p.style})
+		text := term.Decisions(p.outcomes(), term.DecisionsOptions{Style: p.style})
 		lines(t, "decisions", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
-	many := make([]draw.Outcome, 256)
-	s := draw.Style{Faulty: parley.SetOf(77, 200)}
+	many := make([]reading.Outcome, 256)
+	s := reading.Style{Faulty: parley.SetOf(77, 200)}
 	for i := range many {
 		id := parley.ID(i)
-		many[i] = draw.Outcome{Process: id, Starts: []byte(strings.Repeat("long ", 40)), Decides: []byte{}, Role: "correct"}
+		many[i] = reading.Outcome{Process: id, Starts: []byte(strings.Repeat("long ", 40)), Decides: []byte{}, Role: "correct"}
 		if s.Faulty.Has(id) {
-			many[i] = draw.Outcome{Process: id, Role: "faulty: a behaviour with a name that goes on for long"}
+			many[i] = reading.Outcome{Process: id, Role: "faulty: a behaviour with a name that goes on for long"}
 		}
 	}
 	for _, width := range widths {
 		s.Width = width
-		text := draw.Decisions(many, draw.DecisionsOptions{Style: s, Starts: "heard"})
+		text := term.Decisions(many, term.DecisionsOptions{Style: s, Starts: "heard"})
 		lines(t, "many decisions", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
@@ -122,7 +123,7 @@ func TestOutcomes(t *testing.T) {
 			say(1, parley.Decide, "1"), say(1, parley.Decide, "0"), say(2, parley.Decide, "1"), say(0, parley.Carried, "x"),
 		},
 	}
-	got := draw.Outcomes(h, parley.SetOf(0), func(parley.ID) string { return "flip" })
+	got := reading.Outcomes(h, parley.SetOf(0), func(parley.ID) string { return "flip" })
 	want := "[{0 [49] [] source, correct} {1 [] [49] correct} {2 [] [] faulty: flip}]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)

@@ -5,18 +5,13 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 )
 
 // DiagramSVG draws a message diagram.
 func DiagramSVG(d Diagram) string {
-	return FigureSVG(&d, nil, TreeOptions{})
-}
-
-func titleOf(title, otherwise string) string {
-	if title == "" {
-		return otherwise
-	}
-	return title
+	return FigureSVG(&d, nil, reading.TreeOptions{})
 }
 
 // canvas is a diagram being laid out: rows of lifelines, columns of rounds.
@@ -111,12 +106,12 @@ func (c *canvas) measure() {
 	starts := 0
 	c.names = 0
 	for _, l := range c.Lives {
-		c.names = max(c.names, monoWidth(c.name(l.Process), 12)+14)
+		c.names = max(c.names, monoWidth(c.Called(l.Process), 12)+14)
 		if c.roles() {
 			c.names = max(c.names, sansWidth(c.role(l), 11))
 		}
 		if l.Starts != nil {
-			starts = max(starts, pillWidth(Value(l.Starts))+8)
+			starts = max(starts, pillWidth(prose.Value(l.Starts))+8)
 		}
 	}
 	c.left = c.names + 8 + starts + 6
@@ -126,14 +121,14 @@ func (c *canvas) measure() {
 func (c *canvas) roles() bool { return c.pitch > 40 }
 
 // role leaves out what the colour says.
-func (c *canvas) role(l Outcome) string { return strings.Replace(l.Role, "faulty: ", "", 1) }
+func (c *canvas) role(l reading.Outcome) string { return strings.Replace(l.Role, "faulty: ", "", 1) }
 
 // tail is the room behind the last round, for the decisions.
 func (c *canvas) tail() int {
 	wide := 0
 	for _, l := range c.Lives {
 		if l.Decides != nil {
-			wide = max(wide, pillWidth(Value(l.Decides)))
+			wide = max(wide, pillWidth(prose.Value(l.Decides)))
 		}
 	}
 	if wide == 0 {
@@ -152,11 +147,11 @@ func (c *canvas) settle() {
 	room := c.right + c.tail()
 	c.top = 0
 	if c.Title != "" {
-		c.title = fold(c.Title, room/sansWidth("x", 18))
+		c.title = prose.Lines(c.Title, room/sansWidth("x", 18))
 		c.top += 24*len(c.title) + 4
 	}
 	if c.Subtitle != "" {
-		c.sub = fold(c.Subtitle, room/sansWidth("x", 13))
+		c.sub = prose.Lines(c.Subtitle, room/sansWidth("x", 13))
 		c.top += 18*len(c.sub) + 8
 	}
 	c.head = 42
@@ -223,7 +218,7 @@ func (c *canvas) lifelines(s *svg) {
 			c.used["faulty"] = true
 		}
 		s.line(c.names+4, y, c.right+4, y, line...)
-		name := c.name(l.Process)
+		name := c.Called(l.Process)
 		w := monoWidth(name, 12) + 14
 		lift := 0
 		if c.roles() && l.Role != "" {
@@ -233,7 +228,7 @@ func (c *canvas) lifelines(s *svg) {
 		s.rect(c.names-w, y-10-lift, w, 20, "rx", 5, "fill", ground, "stroke", border)
 		s.spans(c.names-w/2, y+4-lift, "p", []span{{text: name, colour: text}}, "text-anchor", "middle")
 		if l.Starts != nil {
-			v := Value(l.Starts)
+			v := prose.Value(l.Starts)
 			s.pill(c.names+8+pillWidth(v)/2, y, v, c.inks.of(v))
 			c.used["value:"+v] = true
 		}
@@ -249,7 +244,7 @@ func (c *canvas) ends(s *svg) {
 			continue
 		}
 		some = true
-		v := Value(l.Decides)
+		v := prose.Value(l.Decides)
 		s.line(c.right+4, c.y(i), x, c.y(i), "stroke", c.inks.of(v).line, "stroke-width", 2)
 		s.pill(x, c.y(i), v, c.inks.of(v))
 		c.used["value:"+v] = true
@@ -264,14 +259,14 @@ func (c *canvas) band(x, width int, b band, more int) {
 	s, middle := &c.behind, x+width/2
 	s.rect(x, c.top, width, c.bottom()-c.top, "rx", 8, "fill", inkBand)
 	if more > 0 {
-		s.text(middle, c.top+20, "h", ellipsis, "text-anchor", "middle")
-		s.text(middle, c.top+36, "n", Number(uint64(more))+" more", "text-anchor", "middle")
+		s.text(middle, c.top+20, "h", prose.Ellipsis, "text-anchor", "middle")
+		s.text(middle, c.top+36, "n", prose.Number(uint64(more))+" more", "text-anchor", "middle")
 		return
 	}
-	count := Count(b.messages(), "message", "messages")
+	count := prose.Count(b.messages(), "message", "messages")
 	if sansWidth(count, 11) > width {
-		count = Number(b.messages())
+		count = prose.Number(b.messages())
 	}
-	s.text(middle, c.top+20, "h", cut(b.title(), width/sansWidth("x", 13)), "text-anchor", "middle")
+	s.text(middle, c.top+20, "h", prose.Cut(b.title(), width/sansWidth("x", 13)), "text-anchor", "middle")
 	s.text(middle, c.top+36, "n", count, "text-anchor", "middle")
 }

@@ -14,6 +14,8 @@ import (
 	"parley/agreement/eig"
 	"parley/faulty"
 	"parley/internal/draw"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 	"parley/lockstep"
 	"parley/sim"
 	"parley/trace"
@@ -54,7 +56,7 @@ type play struct {
 	protocol parley.Protocol
 	log      *trace.Log
 	sim      *sim.Sim
-	style    draw.Style
+	style    reading.Style
 }
 
 func (s scene) play() play {
@@ -70,12 +72,12 @@ func (s scene) play() play {
 	return p
 }
 
-func (p play) rounds() []draw.Round {
-	return draw.Gather(p.protocol, p.log.Events, draw.Gathering{Style: p.style})
+func (p play) rounds() []reading.Round {
+	return reading.Gather(p.protocol, p.log.Events, reading.Gathering{Style: p.style})
 }
 
-func (p play) outcomes() []draw.Outcome {
-	return draw.Outcomes(&p.sim.History, p.protocol.Proposers, func(id parley.ID) string { return p.faulty[id].Name })
+func (p play) outcomes() []reading.Outcome {
+	return reading.Outcomes(&p.sim.History, p.protocol.Proposers, func(id parley.ID) string { return p.faulty[id].Name })
 }
 
 func (p play) tree(id parley.ID) parley.Tree { return p.protocol.Tree(p.sim.Machine(id)) }
@@ -136,15 +138,15 @@ func lines(t *testing.T, what, text string, width int) []string {
 }
 
 // texts are all texts of a scene at one width.
-func (p play) texts(s draw.Style) map[string]string {
+func (p play) texts(s reading.Style) map[string]string {
 	n, m := p.n, p.m
 	return map[string]string{
-		"rounds":      draw.Rounds(p.rounds(), draw.RoundsOptions{Style: s, Rows: 3}),
-		"by receiver": draw.Rounds(p.rounds(), draw.RoundsOptions{Style: s, Rows: 3, ByReceiver: true}),
-		"tree":        draw.Tree(p.tree(1), draw.TreeOptions{Style: s, Title: "Information tree of P2 after the last round"}),
-		"small tree":  draw.Tree(p.tree(1), draw.TreeOptions{Style: s, MaxNodes: 12}),
-		"decisions":   draw.Decisions(p.outcomes(), draw.DecisionsOptions{Style: s}),
-		"card": draw.Card{
+		"rounds":      term.Rounds(p.rounds(), term.RoundsOptions{Style: s, Rows: 3}),
+		"by receiver": term.Rounds(p.rounds(), term.RoundsOptions{Style: s, Rows: 3, ByReceiver: true}),
+		"tree":        term.Tree(p.tree(1), reading.TreeOptions{Style: s, Title: "Information tree of P2 after the last round"}),
+		"small tree":  term.Tree(p.tree(1), reading.TreeOptions{Style: s, MaxNodes: 12}),
+		"decisions":   term.Decisions(p.outcomes(), term.DecisionsOptions{Style: s}),
+		"card": term.Card{
 			Style: s, Title: "eig",
 			Verdicts: parley.Judge(p.protocol, parley.Assumptions{N: n, M: m, Faulty: len(p.faulty)}, &p.sim.History),
 			Cost:     p.protocol.Cost(n, m), Measured: p.sim.Stats.Sent, Counted: "sent by the correct processes",
@@ -197,7 +199,7 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 	d, e := p.diagram(), again.diagram()
-	o := draw.TreeOptions{Style: p.style}
+	o := reading.TreeOptions{Style: p.style}
 	if draw.FigureSVG(&d, p.tree(1), o) != draw.FigureSVG(&e, again.tree(1), o) {
 		t.Error("the figure is drawn otherwise the second time")
 	}
@@ -217,7 +219,7 @@ func TestLocale(t *testing.T) {
 }
 
 // told returns what Gather says that one process tells another in a round.
-func told(rounds []draw.Round, round int, from, to parley.ID) (said []draw.Said) {
+func told(rounds []reading.Round, round int, from, to parley.ID) (said []reading.Said) {
 	for _, r := range rounds {
 		for _, s := range r.Said {
 			if r.Number == round && s.From == from && slices.Contains(s.To, to) {

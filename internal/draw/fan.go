@@ -3,6 +3,10 @@ package draw
 import (
 	"slices"
 	"strings"
+
+	"parley/internal/draw/reading"
+
+	"parley/internal/draw/prose"
 )
 
 // labels tells how the messages of a band are written over its slots.
@@ -56,7 +60,7 @@ func (c *canvas) fan(x, width int, b slot, l labels) {
 		c.arrow(start, from, tip, c.y(c.rows[a.To]), a)
 	}
 	for _, a := range b.arrows {
-		if v := one(a.Values); !alike && !a.Missing && v != "" && a.From != a.To {
+		if v := a.Values.One(); !alike && !a.Missing && v != "" && a.From != a.To {
 			to := c.y(c.rows[a.To])
 			s.pill(start+(tip-start)*2/3, from+(to-from)*2/3, v, c.inks.of(v))
 			c.used["value:"+v] = true
@@ -64,7 +68,7 @@ func (c *canvas) fan(x, width int, b slot, l labels) {
 	}
 	dot := inkMixed
 	if alike {
-		dot = c.inks.of(one(common.Values)).line
+		dot = c.inks.of(common.Values.One()).line
 	}
 	if c.Faulty.Has(b.from) {
 		dot = inkFault
@@ -85,7 +89,7 @@ func (c *canvas) label(x, width int, a Arrow) {
 		s.spans(x, y, "m", []span{{text: "silent", colour: inkFault}}, "text-anchor", "middle")
 	case len(a.Values) < 2:
 		colour := inkFaint
-		if v := one(a.Values); v != "" {
+		if v := a.Values.One(); v != "" {
 			colour = c.inks.of(v).line
 		}
 		s.spans(x, y, "m", []span{{text: a.Label, colour: colour}}, "text-anchor", "middle")
@@ -98,10 +102,10 @@ func (c *canvas) label(x, width int, a Arrow) {
 }
 
 // bar divides a length by values.
-func (c *canvas) bar(s *svg, x, y, width, height int, values []Share) {
+func (c *canvas) bar(s *svg, x, y, width, height int, values reading.Shares) {
 	whole, done := uint64(0), uint64(0)
 	for _, v := range values {
-		whole = saturated(whole, v.Rows)
+		whole = reading.Sum(whole, v.Rows)
 	}
 	at := x
 	for _, v := range values {
@@ -131,7 +135,7 @@ func (c *canvas) arrow(x1, y1, x2, y2 int, a Arrow) {
 		c.used["missing"] = true
 		return
 	}
-	value := one(a.Values)
+	value := a.Values.One()
 	line := c.inks.of(value).line
 	var attributes []any
 	switch {
@@ -195,5 +199,5 @@ func (c *canvas) legend() []legendEntry {
 // valueEntry is the legend of one value.
 func valueEntry(inks palette, v string) legendEntry {
 	wide := max(26, pillWidth(v))
-	return legendEntry{func(s *svg, x, y int) { s.pill(x+wide/2, y, v, inks.of(v)) }, "value " + cut(v, 24), wide}
+	return legendEntry{func(s *svg, x, y int) { s.pill(x+wide/2, y, v, inks.of(v)) }, "value " + prose.Cut(v, 24), wide}
 }

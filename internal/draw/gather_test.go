@@ -8,7 +8,7 @@ import (
 
 	"parley"
 	"parley/faulty"
-	"parley/internal/draw"
+	"parley/internal/draw/reading"
 	"parley/trace"
 )
 
@@ -21,7 +21,7 @@ func TestGather(t *testing.T) {
 			faulty: map[parley.ID]faulty.Behaviour{2: faulty.SendOmission}}.play())
 	}
 	for _, p := range plays {
-		rounds := draw.Gather(p.protocol, p.log.Events, draw.Gathering{Style: p.style, Rows: 1000})
+		rounds := reading.Gather(p.protocol, p.log.Events, reading.Gathering{Style: p.style, Rows: 1000})
 		bare := func(id parley.ID) string { return fmt.Sprint(id + 1) }
 		for round := range p.m + 1 {
 			for from := range parley.ID(p.n) {
@@ -58,7 +58,7 @@ func TestGather(t *testing.T) {
 // many rows only the first are kept.
 func TestGatherGroups(t *testing.T) {
 	p := article()
-	rounds := draw.Gather(p.protocol, p.log.Events, draw.Gathering{Style: p.style, Rows: 2})
+	rounds := reading.Gather(p.protocol, p.log.Events, reading.Gathering{Style: p.style, Rows: 2})
 	for from := parley.ID(1); from < 7; from++ {
 		said := told(rounds, 2, from, from)
 		if len(said) != 1 || !slices.Equal(said[0].To, []parley.ID{1, 2, 3, 4, 5, 6}) {
@@ -90,7 +90,7 @@ func TestGatherCopies(t *testing.T) {
 		{Op: trace.Keep, At: 2, Peer: 2, Path: 0, Msg: one},
 		{Op: trace.Keep, At: 2, Peer: 2, Path: 1, Msg: two},
 	}
-	rounds := draw.Gather(p, events, draw.Gathering{})
+	rounds := reading.Gather(p, events, reading.Gathering{})
 	if len(rounds) != 1 || len(rounds[0].Said) != 2 || !slices.Equal(rounds[0].Said[0].To, []parley.ID{0, 2, 3}) {
 		t.Errorf("%+v", rounds)
 	}
@@ -106,9 +106,9 @@ func TestPartsAreNoLies(t *testing.T) {
 		say(trace.Keep, 2, "x"), say(trace.Keep, 2, "y"), say(trace.Send, 0, "x"), say(trace.Send, 0, "y"),
 		say(trace.Send, 1, "y"), say(trace.Send, 3, "z"), say(trace.Send, 3, "y"),
 	}
-	g := draw.Gathering{Style: draw.Style{Faulty: parley.SetOf(2)}}
+	g := reading.Gathering{Style: reading.Style{Faulty: parley.SetOf(2)}}
 	for to, want := range map[parley.ID]bool{0: false, 1: false, 3: true} {
-		if said := told(draw.Gather(p, events, g), 1, 2, to); len(said) != 1 || said[0].Lie != want {
+		if said := told(reading.Gather(p, events, g), 1, 2, to); len(said) != 1 || said[0].Lie != want {
 			t.Errorf("to P%d: %+v, want a lie: %v", to+1, said, want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestGatherCounts(t *testing.T) {
 		Size: func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: total} },
 	}
 	events := []trace.Event{{Op: trace.Send, At: 1, Peer: parley.All, Msg: parley.Msg{Kind: 1}}}
-	rounds := draw.Gather(p, events, draw.Gathering{})
+	rounds := reading.Gather(p, events, reading.Gathering{})
 	if len(rounds) != 1 || rounds[0].Title != "BULK" || len(rounds[0].Said) != 1 {
 		t.Fatalf("%+v", rounds)
 	}
@@ -194,7 +194,7 @@ func TestValuesOfRows(t *testing.T) {
 				return func(yield func(string) bool) { yield(row) }
 			},
 		}
-		rounds := draw.Gather(p, []trace.Event{{Op: trace.Send, At: 0, Peer: 1, Msg: parley.Msg{Kind: 1}}}, draw.Gathering{})
+		rounds := reading.Gather(p, []trace.Event{{Op: trace.Send, At: 0, Peer: 1, Msg: parley.Msg{Kind: 1}}}, reading.Gathering{})
 		if v := rounds[0].Said[0].Values; len(v) != 1 || v[0].Value != want {
 			t.Errorf("%s speaks of %v, want %s", row, v, want)
 		}

@@ -16,13 +16,15 @@ import (
 	"parley/explore/split"
 	"parley/faulty"
 	"parley/internal/draw"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 	"parley/lockstep"
 )
 
 // argued is an argument that was found, to be drawn.
 type argued struct {
 	p     parley.Protocol
-	drawn draw.Pairs
+	drawn reading.Pairs
 }
 
 // argue looks for the argument against a protocol with so many liars.
@@ -48,14 +50,14 @@ func argue(t *testing.T, p parley.Protocol, liars int) argued {
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%s with %d liars: %d pairs, %v", p.Name, liars, len(found), err)
 	}
-	a := argued{p, draw.Pairs{Title: p.Title, Subtitle: fmt.Sprintf("n = %d, m = %d\nliars: %d", p.N, p.M, liars), End: "So it is."}}
+	a := argued{p, reading.Pairs{Title: p.Title, Subtitle: fmt.Sprintf("n = %d, m = %d\nliars: %d", p.N, p.M, liars), End: "So it is."}}
 	for i, pair := range found {
-		one := draw.Pair{Same: pair.Same, Must: [2]string{"It must decide so.", "It cannot tell them apart."}}
+		one := reading.Pair{Same: pair.Same, Must: [2]string{"It must decide so.", "It cannot tell them apart."}}
 		for k, c := range []*split.Case{pair.One, pair.Other} {
-			one.Cases[k] = draw.Case{Title: fmt.Sprintf("Case %d", i+k+1), Faulty: c.Faulty, Events: c.Run.Log(true).Events}
+			one.Cases[k] = reading.Case{Title: fmt.Sprintf("Case %d", i+k+1), Faulty: c.Faulty, Events: c.Run.Log(true).Events}
 			for _, lie := range c.Lies {
 				one.Cases[k].Lies = append(one.Cases[k].Lies,
-					draw.Lie{Round: lie.Round, From: lie.From, To: lie.To, Instead: lie.Honest})
+					reading.Lie{Round: lie.Round, From: lie.From, To: lie.To, Instead: lie.Honest})
 			}
 		}
 		a.drawn.Pairs = append(a.drawn.Pairs, one)
@@ -77,17 +79,17 @@ func TestPairsText(t *testing.T) {
 	var out strings.Builder
 	for _, width := range widths {
 		a.drawn.Width = width
-		text := a.drawn.Text(a.p)
+		text := term.Pairs(a.p, a.drawn)
 		lines(t, "pairs", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
 	a.drawn.Colour = true
-	if plain := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(a.drawn.Text(a.p), ""); !strings.Contains(out.String(), plain) {
+	if plain := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(term.Pairs(a.p, a.drawn), ""); !strings.Contains(out.String(), plain) {
 		t.Errorf("in colours it is another text: %s", plain)
 	}
 	s := argue(t, signed(4, 1), 2)
 	s.drawn.Width, s.drawn.Pairs = 100, s.drawn.Pairs[:1]
-	fmt.Fprintf(&out, "--- signed\n%s", s.drawn.Text(s.p))
+	fmt.Fprintf(&out, "--- signed\n%s", term.Pairs(s.p, s.drawn))
 	golden(t, "pairs.txt", out.String())
 }
 
@@ -95,7 +97,7 @@ func TestPairsText(t *testing.T) {
 func TestPairsColumns(t *testing.T) {
 	for _, a := range []argued{argue(t, oral(3, 1), 1), argue(t, signed(4, 1), 2), argue(t, oral(5, 0), 1)} {
 		same := 0
-		for line := range strings.Lines(a.drawn.Text(a.p)) {
+		for line := range strings.Lines(term.Pairs(a.p, a.drawn)) {
 			left, right, both := strings.Cut(strings.TrimSuffix(line, "\n"), "│")
 			if both && strings.Contains(left, ", from ") {
 				same++
@@ -154,7 +156,7 @@ func TestPairsPictures(t *testing.T) {
 	for name, a := range map[string]argued{
 		"pairs.svg": argue(t, oral(3, 1), 1), "pairs4.svg": argue(t, signed(4, 1), 2), "pairs5.svg": argue(t, oral(5, 0), 1),
 	} {
-		picture := a.drawn.SVG(a.p)
+		picture := draw.PairsSVG(a.p, a.drawn)
 		said := 0
 		for i := range a.drawn.Pairs {
 			for _, c := range a.drawn.Words(a.p, i) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"parley"
-	"parley/internal/draw"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 )
 
 // Article, Tables 1 and 2, at three widths.
@@ -17,8 +18,8 @@ func TestArticleTables(t *testing.T) {
 	var out strings.Builder
 	for _, width := range widths {
 		p.style.Width = width
-		for _, o := range []draw.RoundsOptions{{Style: p.style}, {Style: p.style, ByReceiver: true, Rows: 2, Receivers: 6}} {
-			text := draw.Rounds(p.rounds(), o)
+		for _, o := range []term.RoundsOptions{{Style: p.style}, {Style: p.style, ByReceiver: true, Rows: 2, Receivers: 6}} {
+			text := term.Rounds(p.rounds(), o)
 			lines(t, "rounds", text, width)
 			fmt.Fprintf(&out, "--- width %d, by receiver %v\n%s\n", width, o.ByReceiver, text)
 		}
@@ -48,7 +49,7 @@ func TestTable2Cells(t *testing.T) {
 	slices.Sort(want)
 	for _, width := range widths {
 		p.style.Width = width
-		text := draw.Rounds(p.rounds()[2:], draw.RoundsOptions{Style: p.style})
+		text := term.Rounds(p.rounds()[2:], term.RoundsOptions{Style: p.style})
 		got := cells.FindAllString(text, -1)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
@@ -67,12 +68,12 @@ func TestTable2Cells(t *testing.T) {
 // A table that is too wide is folded: every sender stands in one table, each
 // with the head.
 func TestFoldedTables(t *testing.T) {
-	var r draw.Round
+	var r reading.Round
 	for from := range parley.ID(40) {
 		row := fmt.Sprintf("{1,%d}", from+1)
-		r.Said = append(r.Said, draw.Said{From: from, To: []parley.ID{0, 1, 2}, Rows: []string{row}, Total: 1})
+		r.Said = append(r.Said, reading.Said{From: from, To: []parley.ID{0, 1, 2}, Rows: []string{row}, Total: 1})
 	}
-	text := draw.Rounds([]draw.Round{r}, draw.RoundsOptions{Style: draw.Style{Width: 80}})
+	text := term.Rounds([]reading.Round{r}, term.RoundsOptions{Style: reading.Style{Width: 80}})
 	lines(t, "folded", text, 80)
 	tables := strings.Count(text, "┌")
 	if heads := strings.Count(text, "│ Sender"); tables != 5 || heads != tables {
@@ -93,7 +94,7 @@ func TestLiarsTables(t *testing.T) {
 	var out strings.Builder
 	for _, p := range []play{liars(), crashed(), random(7)} {
 		p.style.Width = 80
-		out.WriteString(draw.Rounds(p.rounds()[:2], draw.RoundsOptions{Style: p.style, Rows: 4}) + "\n")
+		out.WriteString(term.Rounds(p.rounds()[:2], term.RoundsOptions{Style: p.style, Rows: 4}) + "\n")
 	}
 	golden(t, "liars.txt", out.String())
 }
@@ -104,7 +105,7 @@ func TestLongColumns(t *testing.T) {
 	for i := range rows {
 		rows[i] = fmt.Sprintf("{0,1%d}", i)
 	}
-	r := draw.Round{Number: 3, Said: []draw.Said{
+	r := reading.Round{Number: 3, Said: []reading.Said{
 		{From: 1, To: []parley.ID{1, 2, 3}, Rows: rows, Total: 1035},
 		{From: 2, To: []parley.ID{1, 2}, Rows: rows[:12], Total: 12},
 		{From: 2, To: []parley.ID{3}},
@@ -112,8 +113,8 @@ func TestLongColumns(t *testing.T) {
 	}}
 	var out strings.Builder
 	for _, width := range widths {
-		o := draw.RoundsOptions{Style: draw.Style{Width: width, Faulty: parley.SetOf(2)}}
-		text := draw.Rounds([]draw.Round{r}, o)
+		o := term.RoundsOptions{Style: reading.Style{Width: width, Faulty: parley.SetOf(2)}}
+		text := term.Rounds([]reading.Round{r}, o)
 		lines(t, "long columns", text, width)
 		for _, want := range []string{"… 1,023 more", "… 13,366,079 more", "(silent)", "P3 ✗"} {
 			if !strings.Contains(text, want) {
@@ -124,7 +125,7 @@ func TestLongColumns(t *testing.T) {
 			t.Errorf("width %d: %d columns are cut", width, n)
 		}
 		o.ByReceiver = true
-		lines(t, "long columns by receiver", draw.Rounds([]draw.Round{r}, o), width)
+		lines(t, "long columns by receiver", term.Rounds([]reading.Round{r}, o), width)
 		out.WriteString(text + "\n")
 	}
 	golden(t, "long.txt", out.String())
@@ -132,26 +133,26 @@ func TestLongColumns(t *testing.T) {
 
 // The caption says who is told, or else each column does.
 func TestCaptions(t *testing.T) {
-	say := func(from parley.ID, to ...parley.ID) draw.Said {
-		return draw.Said{From: from, To: to, Rows: []string{"x"}, Total: 1}
+	say := func(from parley.ID, to ...parley.ID) reading.Said {
+		return reading.Said{From: from, To: to, Rows: []string{"x"}, Total: 1}
 	}
 	for _, c := range []struct {
-		said []draw.Said
+		said []reading.Said
 		want string
 		to   int // columns that name the receivers themselves
 	}{
 		{nil, "Round 0: nothing is sent", 0},
-		{[]draw.Said{say(0, 1, 2, 3, 4)}, "Round 0: P1 sends to P2 … P5", 0},
-		{[]draw.Said{say(1, 1, 2, 3), say(2, 1, 2, 3)}, "Round 0: each sends to P2 P3 P4, itself included", 0},
-		{[]draw.Said{say(1, 0), say(2, 0)}, "Round 0: each sends to P1", 0},
-		{[]draw.Said{say(0, 1, 2), say(1, 0, 2), say(2, 0, 1)}, "Round 0: each sends to all others of P1 P2 P3", 0},
-		{[]draw.Said{say(0, 1, 2), say(1, 2), say(2, 0, 1)}, "Round 0", 3},
-		{[]draw.Said{say(0, 1, 9), say(1, 0, 9), say(9, 0, 1)}, "Round 0: each sends to all others of P1 P2 P10", 0},
-		{[]draw.Said{say(0, 0, 1, 9), say(1, 0, 1, 9), say(9, 0, 1)}, "Round 0: each sends to P1 P2 P10, itself included", 0},
-		{[]draw.Said{say(1, 1, 2, 3), say(2, 1), say(2, 2, 3)}, "Round 0: each sends to P2 P3 P4, itself included", 2},
+		{[]reading.Said{say(0, 1, 2, 3, 4)}, "Round 0: P1 sends to P2 … P5", 0},
+		{[]reading.Said{say(1, 1, 2, 3), say(2, 1, 2, 3)}, "Round 0: each sends to P2 P3 P4, itself included", 0},
+		{[]reading.Said{say(1, 0), say(2, 0)}, "Round 0: each sends to P1", 0},
+		{[]reading.Said{say(0, 1, 2), say(1, 0, 2), say(2, 0, 1)}, "Round 0: each sends to all others of P1 P2 P3", 0},
+		{[]reading.Said{say(0, 1, 2), say(1, 2), say(2, 0, 1)}, "Round 0", 3},
+		{[]reading.Said{say(0, 1, 9), say(1, 0, 9), say(9, 0, 1)}, "Round 0: each sends to all others of P1 P2 P10", 0},
+		{[]reading.Said{say(0, 0, 1, 9), say(1, 0, 1, 9), say(9, 0, 1)}, "Round 0: each sends to P1 P2 P10, itself included", 0},
+		{[]reading.Said{say(1, 1, 2, 3), say(2, 1), say(2, 2, 3)}, "Round 0: each sends to P2 P3 P4, itself included", 2},
 	} {
-		o := draw.RoundsOptions{Style: draw.Style{Faulty: parley.SetOf(9)}}
-		text := draw.Rounds([]draw.Round{{Said: c.said}}, o)
+		o := term.RoundsOptions{Style: reading.Style{Faulty: parley.SetOf(9)}}
+		text := term.Rounds([]reading.Round{{Said: c.said}}, o)
 		first, table, _ := strings.Cut(text, "\n")
 		if first != c.want || strings.Count(table, "to P") != c.to {
 			t.Errorf("%v: want %q and %d columns that say to whom:\n%s", c.said, c.want, c.to, text)

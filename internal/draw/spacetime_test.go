@@ -10,6 +10,8 @@ import (
 	"parley"
 	"parley/broadcast/problem"
 	"parley/internal/draw"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 	"parley/trace"
 )
 
@@ -88,13 +90,13 @@ func happenings() []trace.Event {
 // each time.
 func TestSpaceTime(t *testing.T) {
 	var out strings.Builder
-	style := draw.Style{Faulty: parley.SetOf(3)}
+	style := reading.Style{Faulty: parley.SetOf(3)}
 	for _, width := range widths {
 		style.Width = width
-		text := draw.SpaceTime(gossip(4), happenings(), draw.SpaceTimeOptions{Style: style})
+		text := term.SpaceTime(gossip(4), happenings(), reading.SpaceTimeOptions{Style: style})
 		lines(t, "space and time", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
-		if text != draw.SpaceTime(gossip(4), happenings(), draw.SpaceTimeOptions{Style: style}) {
+		if text != term.SpaceTime(gossip(4), happenings(), reading.SpaceTimeOptions{Style: style}) {
 			t.Error("drawn twice, and not the same")
 		}
 	}
@@ -112,7 +114,7 @@ func TestSpaceTime(t *testing.T) {
 
 // What is more than asked for is counted.
 func TestSpaceTimeMost(t *testing.T) {
-	text := draw.SpaceTime(gossip(4), happenings(), draw.SpaceTimeOptions{Style: draw.Style{Width: 100}, Most: 3})
+	text := term.SpaceTime(gossip(4), happenings(), reading.SpaceTimeOptions{Style: reading.Style{Width: 100}, Most: 3})
 	if !strings.Contains(text, "and 15 events more") || strings.Count(text, "\n") != 2+3+1+1 {
 		t.Errorf("three lines of eighteen:\n%s", text)
 	}
@@ -154,8 +156,8 @@ func TestSignsOfLife(t *testing.T) {
 		"nothing else": {beating(3, 9, false), false, true},
 		"only a few":   {beating(3, 3, true), false, true},
 	} {
-		o := draw.SpaceTimeOptions{Style: draw.Style{Width: 100}, Beats: c.alive}
-		text := draw.SpaceTime(gossip(3), c.events, o)
+		o := reading.SpaceTimeOptions{Style: reading.Style{Width: 100}, Beats: c.alive}
+		text := term.SpaceTime(gossip(3), c.events, o)
 		if drawn := strings.Contains(text, "▶   1 is alive"); drawn != c.drawn {
 			t.Errorf("%s: drawn %v\n%s", name, drawn, text)
 		}
@@ -173,7 +175,7 @@ func TestSignsOfLife(t *testing.T) {
 // The picture is well-formed, has one of everything, holds what comes from outside as
 // text, and is the same each time.
 func TestSpaceTimeSVG(t *testing.T) {
-	o := draw.SpaceTimeOptions{Style: draw.Style{Faulty: parley.SetOf(3)}}
+	o := reading.SpaceTimeOptions{Style: reading.Style{Faulty: parley.SetOf(3)}}
 	picture := draw.SpaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4")
 	if picture != draw.SpaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4") {
 		t.Error("drawn twice, and not the same")
@@ -210,7 +212,7 @@ func TestSpaceTimeSVG(t *testing.T) {
 
 // Of a run with very much in it the beginning is drawn, and the rest is counted.
 func TestSpaceTimeSVGMost(t *testing.T) {
-	picture := draw.SpaceTimeSVG(gossip(3), beating(3, 400, false), draw.SpaceTimeOptions{Most: 50}, "", "")
+	picture := draw.SpaceTimeSVG(gossip(3), beating(3, 400, false), reading.SpaceTimeOptions{Most: 50}, "", "")
 	well(t, picture)
 	if !strings.Contains(picture, "events more") || len(picture) > 40_000 {
 		t.Errorf("%d bytes", len(picture))
@@ -224,8 +226,8 @@ func TestSpaceTimeStrange(t *testing.T) {
 		{{Op: trace.Receive, At: 9, Peer: 1, Cause: 7}, {Op: trace.Receive, At: 1, Peer: 9}, {Op: trace.Deliver, At: 7}},
 		{{Op: trace.Receive, At: 1, Peer: 0, Cause: 99, Msg: parley.Msg{Kind: 1}, Time: -5}},
 	} {
-		well(t, draw.SpaceTimeSVG(gossip(2), events, draw.SpaceTimeOptions{}, "", ""))
-		draw.SpaceTime(gossip(2), events, draw.SpaceTimeOptions{})
+		well(t, draw.SpaceTimeSVG(gossip(2), events, reading.SpaceTimeOptions{}, "", ""))
+		term.SpaceTime(gossip(2), events, reading.SpaceTimeOptions{})
 	}
 }
 
@@ -238,7 +240,7 @@ func TestDeliveries(t *testing.T) {
 		order++
 		*to = append(*to, parley.Happening{At: at, From: 0, Order: order, Msg: m})
 	}
-	if got := draw.Deliveries(gossip(3), h, draw.DeliveriesOptions{}); got != "" {
+	if got := term.Deliveries(gossip(3), h, term.DeliveriesOptions{}); got != "" {
 		t.Errorf("nothing was delivered: %q", got)
 	}
 	happen(&h.Deliveries, 0, parley.Msg{Kind: parley.Carried, Body: []byte("a")})
@@ -247,12 +249,12 @@ func TestDeliveries(t *testing.T) {
 	happen(&h.Restarts, 1, parley.Msg{})
 	happen(&h.Deliveries, 1, parley.Msg{Kind: parley.Carried, Body: []byte("b")})
 	happen(&h.Deliveries, 1, parley.Msg{Kind: parley.Decide, Body: []byte("no delivery of this kind")})
-	got := draw.Deliveries(gossip(3), h, draw.DeliveriesOptions{})
+	got := term.Deliveries(gossip(3), h, term.DeliveriesOptions{})
 	want := "Deliveries, in the order of each process\nP1: a\nP2: a, (suspects P3), (comes back), b\nP3: nothing\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := draw.Deliveries(gossip(3), h, draw.DeliveriesOptions{Rows: 1}); !strings.Contains(got, "P2: a and 3 more\n") {
+	if got := term.Deliveries(gossip(3), h, term.DeliveriesOptions{Rows: 1}); !strings.Contains(got, "P2: a and 3 more\n") {
 		t.Errorf("more than asked for: %s", got)
 	}
 }
@@ -265,7 +267,7 @@ func TestCardSometimes(t *testing.T) {
 		v.Property.Mode = parley.Sometimes
 		return v
 	}
-	text := draw.Card{Verdicts: []parley.Verdict{
+	text := term.Card{Verdicts: []parley.Verdict{
 		sometimes(nil), sometimes(errors.New("nothing is delivered")),
 		verdict("uniform total order", "all in one order", true, "a theorem", nil),
 	}}.Text()
@@ -285,7 +287,7 @@ func TestCardSometimes(t *testing.T) {
 // Without rounds what was sent is one number, beside what the theorem says of one
 // task and of all of them.
 func TestCardWhole(t *testing.T) {
-	c := draw.Card{
+	c := term.Card{
 		Whole: true, Counted: "sent by all processes", Measured: []parley.Traffic{{Messages: 1234, Bits: 5}},
 		Cost: parley.Cost{Rounds: 2, PerRound: []parley.Traffic{{Messages: 3}, {Messages: 1}}, AtMost: true},
 	}

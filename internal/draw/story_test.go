@@ -7,7 +7,7 @@ import (
 
 	"parley"
 	"parley/faulty"
-	"parley/internal/draw"
+	"parley/internal/draw/reading"
 	"parley/trace"
 )
 
@@ -46,7 +46,7 @@ func TestStory(t *testing.T) {
 	s.at(9, trace.Deliver, 1, parley.Msg{Kind: parley.Carried, Body: []byte("b")}) // it lies: that means nothing
 	s.at(10, trace.Pause, 3, parley.Msg{})
 	s.at(11, trace.Resume, 3, parley.Msg{})
-	got := draw.Story(gossip(4), s.events, draw.Style{Faulty: parley.SetOf(1)})
+	got := reading.Story(gossip(4), s.events, reading.Style{Faulty: parley.SetOf(1)})
 	want := []string{
 		"P4 tells P1 2 says b",
 		"P1 broadcasts a: makes xyz durable; tells P2 ✗ and P3 1 says a; tells P4 2 says b; crashes",
@@ -77,7 +77,7 @@ func TestStoryOfRounds(t *testing.T) {
 			return t.Honest
 		}},
 	}}.play()
-	got := draw.Story(p.protocol, p.log.Events, draw.Style{Faulty: parley.SetOf(1)})
+	got := reading.Story(p.protocol, p.log.Events, reading.Style{Faulty: parley.SetOf(1)})
 	want := []string{
 		"P1 proposes 1",
 		"round 0: P1 tells P2 ✗, P3 and P4 {1,1}",

@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/internal/draw"
+	"parley/internal/draw/reading"
 )
 
 // well checks that a picture is well-formed XML with a viewBox, that everything
@@ -130,8 +131,8 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	a, f, l, c, r := article(), figure3(), liars(), crashed(), random(1)
-	of := func(p play) draw.TreeOptions {
-		return draw.TreeOptions{Style: p.style, Title: "Information tree of P2"}
+	of := func(p play) reading.TreeOptions {
+		return reading.TreeOptions{Style: p.style, Title: "Information tree of P2"}
 	}
 	both := func(p play) string {
 		d := p.diagram()
@@ -183,14 +184,14 @@ func TestArrows(t *testing.T) {
 // Beyond 400 arrows there is a fat one for each sender, with its count, and many
 // processes and rounds are summed up: nothing is refused and nothing is lost.
 func TestBigDiagram(t *testing.T) {
-	d := draw.Diagram{Style: draw.Style{Faulty: parley.SetOf(3, 100)}, Title: "Big"}
+	d := draw.Diagram{Style: reading.Style{Faulty: parley.SetOf(3, 100)}, Title: "Big"}
 	const n, rounds = 128, 12
 	for id := range parley.ID(n) {
-		d.Lives = append(d.Lives, draw.Outcome{Process: id, Role: "correct", Decides: []byte("1")})
+		d.Lives = append(d.Lives, reading.Outcome{Process: id, Role: "correct", Decides: []byte("1")})
 		for r := range rounds {
 			for to := range parley.ID(n) {
 				d.Arrows = append(d.Arrows, draw.Arrow{
-					Round: r, From: id, To: to, Values: []draw.Share{{Value: "1", Rows: 3}}, Count: 3, Lie: id == 3,
+					Round: r, From: id, To: to, Values: []reading.Share{{Value: "1", Rows: 3}}, Count: 3, Lie: id == 3,
 				})
 			}
 		}
@@ -232,16 +233,16 @@ func TestBigDiagram(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	evil := `</text><script>alert("1")</script>&amp;'` + "\x00\x1b\xff\u2028"
 	name := func(id parley.ID) string { return fmt.Sprint(evil, id) }
-	s := draw.Style{Name: name, Faulty: parley.SetOf(1)}
+	s := reading.Style{Name: name, Faulty: parley.SetOf(1)}
 	d := draw.Diagram{Style: s, Title: evil, Subtitle: evil}
 	for id := range parley.ID(4) {
-		d.Lives = append(d.Lives, draw.Outcome{Process: id, Role: evil, Starts: []byte(evil), Decides: []byte(evil)})
+		d.Lives = append(d.Lives, reading.Outcome{Process: id, Role: evil, Starts: []byte(evil), Decides: []byte(evil)})
 		d.Arrows = append(d.Arrows, draw.Arrow{
-			From: id, To: (id + 1) % 4, Label: evil, Title: evil, Values: []draw.Share{{Value: evil, Rows: 1}},
+			From: id, To: (id + 1) % 4, Label: evil, Title: evil, Values: []reading.Share{{Value: evil, Rows: 1}},
 		})
 	}
 	tree := newFake(4, 1, func([]parley.ID) []byte { return []byte(evil) })
-	o := draw.TreeOptions{Style: s, Title: evil}
+	o := reading.TreeOptions{Style: s, Title: evil}
 	for _, picture := range []string{
 		draw.DiagramSVG(d), draw.FigureSVG(&d, tree, o), draw.TreeSVG(tree, o),
 	} {
@@ -255,23 +256,23 @@ func TestHostileText(t *testing.T) {
 // Pictures of nothing are pictures.
 func TestEmptyPictures(t *testing.T) {
 	well(t, draw.DiagramSVG(draw.Diagram{}))
-	well(t, draw.DiagramSVG(draw.Diagram{Lives: make([]draw.Outcome, 1)}))
-	well(t, draw.TreeSVG(newFake(2, 0, ones), draw.TreeOptions{}))
-	well(t, draw.TreeSVG(newFake(3, 0, func([]parley.ID) []byte { return nil }), draw.TreeOptions{}))
+	well(t, draw.DiagramSVG(draw.Diagram{Lives: make([]reading.Outcome, 1)}))
+	well(t, draw.TreeSVG(newFake(2, 0, ones), reading.TreeOptions{}))
+	well(t, draw.TreeSVG(newFake(3, 0, func([]parley.ID) []byte { return nil }), reading.TreeOptions{}))
 }
 
 // Pictures keep within their width for all sizes of systems.
 func TestPictureSizes(t *testing.T) {
 	for n := 2; n <= 40; n += 1 + n/6 {
 		for m := range min(4, n-1) {
-			all := well(t, draw.TreeSVG(newFake(n, m, mixed), draw.TreeOptions{Style: draw.Style{Faulty: parley.SetOf(1)}}))
+			all := well(t, draw.TreeSVG(newFake(n, m, mixed), reading.TreeOptions{Style: reading.Style{Faulty: parley.SetOf(1)}}))
 			if w, _ := number(all["svg"][0], "width"); w > 1000 {
 				t.Errorf("n=%d m=%d: a tree of %d pixels", n, m, w)
 			}
 		}
 		var d draw.Diagram
 		for id := range parley.ID(n) {
-			d.Lives = append(d.Lives, draw.Outcome{Process: id, Role: "correct"})
+			d.Lives = append(d.Lives, reading.Outcome{Process: id, Role: "correct"})
 			for to := range parley.ID(n) {
 				d.Arrows = append(d.Arrows, draw.Arrow{Round: int(to) % 3, From: id, To: to, Label: "{1,2}"})
 			}

@@ -1,205 +1,329 @@
 package draw
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
 
 	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 )
 
-// TreeOptions say how an information tree looks.
-type TreeOptions struct {
-	Style
-	// Title stands above the tree, if there is one.
-	Title string
-	// Root says in pictures what the output of the root is; the decision if "".
-	Root string
-	// MaxNodes is how many nodes are drawn, 64 if 0. A bigger tree is collapsed:
-	// siblings in a row that look alike are one line, subtrees of a single value
-	// are one line, and what is deeper is counted by rank and value.
-	MaxNodes int
-	// MaxDepth is the deepest rank that is drawn; any if 0.
-	MaxDepth int
+// TreeSVG draws an information tree, the root on top and a rank below the other.
+func TreeSVG(t parley.Tree, o reading.TreeOptions) string {
+	return FigureSVG(nil, t, o)
 }
 
-func (o TreeOptions) root() string {
-	if o.Root == "" {
-		return "output = decision"
+// FigureSVG draws a message diagram and below it a tree, with the same colours
+// and one legend for both. Either may be nil.
+func FigureSVG(d *Diagram, t parley.Tree, o reading.TreeOptions) string {
+	var values []string
+	var tree treeLayout
+	title := "Messages"
+	if t != nil {
+		tree = layTree(t, o)
+		values = tree.values()
+		title = cmp.Or(o.Title, "Information tree")
 	}
-	return "output = " + o.Root
+	if d != nil {
+		values = append(values, d.values()...)
+		title = cmp.Or(d.Title, title)
+	}
+	inks := newPalette(values)
+	var parts []picture
+	wide := 0
+	if d != nil {
+		parts = append(parts, d.picture(inks))
+		wide = parts[0].width
+	}
+	if t != nil {
+		tree.place(wide)
+		parts = append(parts, tree.picture(inks))
+	}
+	return figure(title, parts...)
 }
 
-func (o TreeOptions) nodes() int {
+// treeLayout is a tree being laid out.
+type treeLayout struct {
+	reading.TreeOptions
+	survey *reading.Survey
+	root   *reading.Node
+	whole  bool
+	form   form
+	boxes  []box
+	width  int
+	height int
+	left   int // room for the names of the ranks
+	tops   []int
+}
+
+// form is one way to lay out a tree: how wide the boxes of a rank are, and how
+// siblings without children stand.
+type form struct {
+	wide  []int // by rank
+	small int   // width of the boxes in a stack
+	// high is how many siblings without children stand one below the other; 0 if
+	// they stand side by side.
+	high int
+	// brief boxes in a stack hold the last step of the path and the output alone.
+	brief bool
+	gap   int // between boxes side by side
+}
+
+// box is a node in its place.
+type box struct {
+	n             *reading.Node
+	rank          int
+	x, y          int
+	width, height int
+	stacked       bool
+	parent        int // in boxes; -1 for the root
+}
+
+const (
+	boxHeight   = 40
+	stackHeight = 22
+	stackStep   = 27
+	leastGap    = 10
+	mostGap     = 36
+	rankGap     = 40
+	trunk       = 14 // beside a stack, for the line to its boxes
+)
+
+// layTree chooses what of the tree to draw, and where.
+func layTree(t parley.Tree, o reading.TreeOptions) treeLayout {
 	if o.MaxNodes == 0 {
-		return 64
+		o.MaxNodes = 120
 	}
-	return max(o.MaxNodes, 4)
+	l := treeLayout{TreeOptions: o, survey: reading.Look(t, o.Style)}
+	l.left = sansWidth("rank 10", 11) + 10
+	l.root, l.whole = o.Plan(l.survey, l.fits)
+	if !l.fits(l.root) { // the last resort is the root with a grid of children
+		l.form.high = 1 + (len(l.root.Kids)-1)/max(1, (figureWidth-l.left)/(l.form.small+leastGap))
+	}
+	return l
 }
 
-// Tree writes an information tree, a node a line: its path, what came along it
-// (in) and what the process makes of it (out, a question mark before the
-// decision). At most 200,000 nodes of it are looked at.
-func Tree(t parley.Tree, o TreeOptions) string {
-	s := look(t, o.Style)
-	root, whole := plan(&s, o.Faulty, o.nodes(), o.MaxDepth, func(*node) bool { return true })
-	p := treeText{TreeOptions: o, dotted: s.dotted}
-	p.lines(root, "", "")
-	out := p.align()
-	if o.Title != "" {
-		var title []string
-		for _, line := range fold(o.Title, o.width()) {
-			title = append(title, o.paint(bold, line))
-		}
-		out = append(title, out...)
-	}
-	if !whole {
-		out = append(out, "")
-		for _, line := range s.summary(o.Style) {
-			out = append(out, fold(line, o.width())...)
+// fits looks for a form in which the tree is not too wide.
+func (l *treeLayout) fits(root *reading.Node) bool {
+	for _, brief := range []bool{false, true} {
+		for _, high := range []int{0, 5, 8, 12, 16, 20, 24} {
+			l.form = form{high: high, brief: brief, gap: leastGap}
+			l.sizes(root, 0)
+			if l.span(root, 0) <= figureWidth-l.left {
+				return true
+			}
 		}
 	}
-	return strings.Join(out, "\n") + "\n"
+	return false
 }
 
-// treeText gathers the lines of a tree.
-type treeText struct {
-	TreeOptions
-	dotted bool
-	rows   []treeRow
+// sizes sets how wide the boxes of each rank are.
+func (l *treeLayout) sizes(n *reading.Node, rank int) {
+	if rank == len(l.form.wide) {
+		l.form.wide = append(l.form.wide, 52)
+	}
+	io := monoWidth(l.inOut(n), 11)
+	l.form.wide[rank] = max(l.form.wide[rank], monoWidth(l.label(n), 12)+14, io+14, sansWidth(l.below(n), 11)+4)
+	if len(n.Kids) == 0 {
+		if l.form.brief {
+			io = monoWidth(l.out(n), 11)
+		}
+		if n.Rest > 0 {
+			io = 0
+		}
+		note := 0
+		if text := l.stackNote(n); text != "" {
+			note = sansWidth(text, 11) + 4
+		}
+		l.form.small = max(l.form.small, 14+monoWidth(l.stackLabel(n), 12)+8+io+note)
+	}
+	for _, kid := range n.Kids {
+		l.sizes(kid, rank+1)
+	}
 }
 
-type treeRow struct {
-	branch, label string
-	faulty        bool
-	in, out, rest string
+// stacks tells whether the children of a node stand one below the other.
+func (l *treeLayout) stacks(n *reading.Node) bool {
+	grand := slices.ContainsFunc(n.Kids, func(k *reading.Node) bool { return len(k.Kids) > 0 })
+	return l.form.high > 0 && len(n.Kids) > 1 && !grand
 }
 
-// lines adds the line of a node and those of its children. first is what stands
-// before the node itself and other before what is beneath it.
-func (p *treeText) lines(n *node, first, other string) {
-	if n.rest > 0 {
-		p.rows = append(p.rows, treeRow{branch: first, label: ellipsis + " " + Number(n.rest) + " more"})
+// span is the width of a node with all that is below it.
+func (l *treeLayout) span(n *reading.Node, rank int) int {
+	if len(n.Kids) == 0 {
+		return l.form.wide[rank]
+	}
+	if l.stacks(n) {
+		piles := (len(n.Kids) + l.form.high - 1) / l.form.high
+		return max(l.form.wide[rank], piles*(l.form.small+trunk+l.form.gap)-l.form.gap)
+	}
+	sum := -l.form.gap
+	for _, kid := range n.Kids {
+		sum += l.span(kid, rank+1) + l.form.gap
+	}
+	return max(sum, l.form.wide[rank])
+}
+
+// place puts every node where it stands, in a picture of at least the given
+// width. Boxes move apart if there is room.
+func (l *treeLayout) place(wide int) {
+	for l.form.gap < mostGap && l.left+l.span(l.root, 0) < min(wide, figureWidth) {
+		l.form.gap++
+	}
+	if !l.whole {
+		wide = max(wide, 480) // for the counts
+	}
+	span := l.span(l.root, 0)
+	l.width = max(l.left+span, wide)
+	if l.Title != "" {
+		l.height = 34
+	}
+	l.put(l.root, 0, l.left+(l.width-l.left-span)/2, l.height, -1)
+	if l.root.Out != nil {
+		l.width = max(l.width, l.boxes[0].x+l.boxes[0].width+10+sansWidth(l.rootSays(), 11))
+	}
+	for _, b := range l.boxes {
+		low := b.y + b.height
+		if l.below(b.n) != "" && !b.stacked {
+			low += 14
+		}
+		l.height = max(l.height, low)
+	}
+}
+
+// put places a node and what is below it into a span that begins at x.
+func (l *treeLayout) put(n *reading.Node, rank, x, y, parent int) {
+	if rank == len(l.tops) {
+		l.tops = append(l.tops, y)
+	}
+	at := len(l.boxes)
+	own := box{n: n, rank: rank, y: y, width: l.form.wide[rank], height: boxHeight, parent: parent}
+	own.x = x + (l.span(n, rank)-own.width)/2
+	l.boxes = append(l.boxes, own)
+	next := y + boxHeight + rankGap
+	if l.stacks(n) {
+		for i, kid := range n.Kids {
+			pile, row := i/l.form.high, i%l.form.high
+			l.boxes = append(l.boxes, box{
+				n: kid, rank: rank + 1, stacked: true, parent: at, width: l.form.small, height: stackHeight,
+				x: x + trunk + pile*(l.form.small+trunk+l.form.gap), y: next - 14 + row*stackStep,
+			})
+		}
+		if rank+1 == len(l.tops) {
+			l.tops = append(l.tops, next-22)
+		}
 		return
 	}
-	row := treeRow{branch: first, label: p.path(n.path, p.dotted), rest: n.note()}
-	row.in, row.out = p.value(n.in), p.output(n.out)
-	row.faulty = p.Faulty.Has(n.relay())
-	if n.times > 1 {
-		row.label += " " + ellipsis + " " + p.path(n.last, p.dotted) + "  " + Number(n.times) + " nodes"
+	inner := -l.form.gap
+	for _, kid := range n.Kids {
+		inner += l.span(kid, rank+1) + l.form.gap
 	}
-	p.rows = append(p.rows, row)
-	for i, kid := range n.kids {
-		if i < len(n.kids)-1 {
-			p.lines(kid, other+"├─ ", other+"│  ")
-		} else {
-			p.lines(kid, other+"└─ ", other+"   ")
-		}
+	x += (l.span(n, rank) - inner) / 2
+	for _, kid := range n.Kids {
+		l.put(kid, rank+1, x, next, at)
+		x += l.span(kid, rank+1) + l.form.gap
 	}
 }
 
-func (o TreeOptions) output(v []byte) string {
-	if v == nil {
+// label names a node: its path, or the first and the last of several.
+func (l *treeLayout) label(n *reading.Node) string {
+	if n.Rest > 0 {
+		return prose.Ellipsis + " " + prose.Number(n.Rest) + " more"
+	}
+	path := l.Path(n.Path, l.survey.Dotted)
+	if n.Times > 1 {
+		return path + prose.Ellipsis + l.Bare(n.Last[len(n.Last)-1])
+	}
+	return path
+}
+
+// stackLabel names a node in a stack.
+func (l *treeLayout) stackLabel(n *reading.Node) string {
+	if !l.form.brief || !l.survey.Dotted || n.Rest > 0 {
+		return l.label(n)
+	}
+	step := "." + l.Bare(n.Relay())
+	if n.Times > 1 {
+		step += prose.Ellipsis + l.Bare(n.Last[len(n.Last)-1])
+	}
+	return step
+}
+
+// stackNote is the note on a node in a stack.
+func (l *treeLayout) stackNote(n *reading.Node) string {
+	if l.form.brief {
+		return ""
+	}
+	return l.below(n)
+}
+
+func (l *treeLayout) inOut(n *reading.Node) string {
+	if n.Rest > 0 {
+		return ""
+	}
+	return l.in(n) + " → " + l.out(n)
+}
+
+const valueMost = 8 // characters of a value in a node
+
+func (l *treeLayout) in(n *reading.Node) string { return prose.Cut(prose.Value(n.In), valueMost) }
+
+func (l *treeLayout) out(n *reading.Node) string {
+	if n.Out == nil {
 		return "?"
 	}
-	return o.value(v)
+	return prose.Cut(prose.Value(n.Out), valueMost)
 }
 
-// note says what is beneath a node and not drawn.
-func (n *node) note() string {
-	switch {
-	case n.below.nodes == 0:
-		return ""
-	case n.below.alike && n.times > 1:
-		return "each with " + Number(n.below.nodes) + " below, all the same"
-	case n.below.alike:
-		return Number(n.below.nodes) + " below, all the same"
-	case n.times > 1:
-		return "each with " + Number(n.below.nodes) + " below"
-	}
-	return Number(n.below.nodes) + " below"
-}
-
-// align sets the columns of the lines. Where there is no room the beginning of
-// the path goes, which the branches tell anyway.
-func (p *treeText) align() []string {
-	left, in, out := 0, 1, 1
-	for _, r := range p.rows {
-		left = max(left, columns(r.branch+r.label))
-		in, out = max(in, columns(r.in)), max(out, columns(r.out))
-		if r.faulty {
-			left = max(left, columns(r.branch+r.label)+2)
-		}
-	}
-	const words = len("  in ") + len("  out ")
-	left = min(left, max(p.width()-words-in-out, 8))
-	var lines []string
-	for _, r := range p.rows {
-		room := left - columns(r.branch)
-		label, mark := r.label, ""
-		if r.faulty {
-			room, mark = room-2, " "+cross
-		}
-		if r.in == "" {
-			lines = append(lines, cut(r.branch+label, p.width()))
-			continue
-		}
-		label = cutFront(label, max(room, 1))
-		line := pad(r.branch+label+mark, left) + "  in " + pad(r.in, in) + "  out " + r.out
-		if r.rest != "" && columns(line)+4+columns(r.rest) <= p.width()+max(0, columns(r.out)-out) {
-			line = pad(line, columns(line)+out-columns(r.out)) + "  (" + r.rest + ")"
-		}
-		line = strings.TrimRight(cut(line, p.width()), " ")
-		if mark != "" {
-			line = strings.Replace(line, mark, " "+p.paint(red, cross), 1)
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// summary counts the ranks of a tree, by value if that is known. Of many ranks
-// the first ones and the last are told.
-func (s *survey) summary(style Style) []string {
-	const most = 12
-	var out []string
-	for i, r := range s.ranks {
-		if left := len(s.ranks) - most; left > 0 && i >= most-1 && i < len(s.ranks)-1 {
-			if i == most-1 {
-				out = append(out, Count(uint64(left), "rank more", "ranks more"))
-			}
-			continue
-		}
-		line := fmt.Sprintf("rank %d: %s", i, Count(r.nodes, "node", "nodes"))
-		switch {
-		case !r.counted:
-			line += ", not counted by value"
-		case len(r.out) == 1 && r.out[""] > 0:
-			line += ": in " + style.tally(r.in)
-		case r.in.equal(r.out):
-			line += ": in and out " + style.tally(r.in)
-		default:
-			line += ": in " + style.tally(r.in) + "; out " + style.tally(r.out)
-		}
-		out = append(out, line)
-	}
-	return append(out, "in all: "+Count(s.total, "node", "nodes"))
-}
-
-// tally writes 1,204 × 1, 512 × 0. Rare values are counted together.
-func (s Style) tally(t tally) string {
-	const most = 4
+// below says what is not drawn: +30, or how many siblings a node stands for.
+func (l *treeLayout) below(n *reading.Node) string {
 	var parts []string
-	others := uint64(0)
-	all := t.values()
-	for i, v := range all {
-		if i >= most && len(all) > most+1 {
-			others += v.n
-			continue
+	if n.Times > 1 {
+		parts = append(parts, "×"+prose.Number(n.Times))
+	}
+	if n.Below.Nodes > 0 {
+		parts = append(parts, "+"+prose.Number(n.Below.Nodes))
+	}
+	return strings.Join(parts, " ")
+}
+
+// values are all values that are drawn.
+func (l *treeLayout) values() []string {
+	var out []string
+	var visit func(n *reading.Node)
+	visit = func(n *reading.Node) {
+		for _, v := range [][]byte{n.In, n.Out} {
+			if v != nil {
+				out = append(out, prose.Value(v))
+			}
 		}
-		parts = append(parts, Number(v.n)+" × "+s.value(v.v))
+		for _, kid := range n.Kids {
+			visit(kid)
+		}
 	}
-	if others > 0 {
-		parts = append(parts, Count(uint64(len(all)-most), "other value", "other values")+" "+Number(others)+" times")
+	visit(l.root)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// captions is what stands below a tree that is not drawn whole.
+func (l *treeLayout) captions() []string {
+	if l.whole {
+		return nil
 	}
-	return strings.Join(parts, ", ")
+	var out []string
+	for _, line := range l.survey.Summary(l.Style) {
+		out = append(out, prose.Lines(line, l.width/sansWidth("x", 11))...)
+	}
+	return out
+}
+
+// rootSays is what the output of the root is.
+func (l *treeLayout) rootSays() string {
+	if l.Root == "" {
+		return "output = decision"
+	}
+	return "output = " + l.Root
 }

@@ -8,6 +8,9 @@ import (
 
 	"parley"
 	"parley/internal/draw"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/term"
 )
 
 // fake is an information tree of n processes with the ranks 0..m and values by
@@ -59,8 +62,8 @@ func TestFigure3(t *testing.T) {
 	p := figure3()
 	var out strings.Builder
 	for _, id := range []parley.ID{1, 5} {
-		o := draw.TreeOptions{Style: p.style, Title: fmt.Sprintf("Information tree of P%d", id+1)}
-		out.WriteString(draw.Tree(p.tree(id), o) + "\n")
+		o := reading.TreeOptions{Style: p.style, Title: fmt.Sprintf("Information tree of P%d", id+1)}
+		out.WriteString(term.Tree(p.tree(id), o) + "\n")
 	}
 	golden(t, "figure3.txt", out.String())
 }
@@ -70,7 +73,7 @@ func TestTreeWidths(t *testing.T) {
 	var out strings.Builder
 	for _, width := range widths {
 		p.style.Width = width
-		text := draw.Tree(p.tree(1), draw.TreeOptions{Style: p.style, MaxNodes: 40})
+		text := term.Tree(p.tree(1), reading.TreeOptions{Style: p.style, MaxNodes: 40})
 		lines(t, "tree", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
@@ -81,7 +84,7 @@ func TestTreeWidths(t *testing.T) {
 func TestWholeTree(t *testing.T) {
 	p := liars()
 	tree := p.tree(2)
-	text := strings.Split(draw.Tree(tree, draw.TreeOptions{Style: p.style}), "\n")
+	text := strings.Split(term.Tree(tree, reading.TreeOptions{Style: p.style}), "\n")
 	seen := 0
 	var visit func(path []parley.ID)
 	visit = func(path []parley.ID) {
@@ -119,15 +122,15 @@ func TestWholeTree(t *testing.T) {
 
 // Before the decision outputs are not known.
 func TestTreeWithoutOutputs(t *testing.T) {
-	text := draw.Tree(open{newFake(4, 1, ones)}, draw.TreeOptions{})
+	text := term.Tree(open{newFake(4, 1, ones)}, reading.TreeOptions{})
 	if n := strings.Count(text, "out ?"); n != 4 {
 		t.Errorf("%d of 4 outputs are open:\n%s", n, text)
 	}
-	big := draw.Tree(open{newFake(9, 3, mixed)}, draw.TreeOptions{MaxNodes: 12})
+	big := term.Tree(open{newFake(9, 3, mixed)}, reading.TreeOptions{MaxNodes: 12})
 	if !strings.Contains(big, "rank 3: 336 nodes: in ") || strings.Contains(big, "–") {
 		t.Errorf("open outputs are counted:\n%s", big)
 	}
-	well(t, draw.TreeSVG(open{newFake(4, 1, ones)}, draw.TreeOptions{}))
+	well(t, draw.TreeSVG(open{newFake(4, 1, ones)}, reading.TreeOptions{}))
 }
 
 // open is a tree whose outputs are not known yet.
@@ -143,28 +146,28 @@ func TestCollapse(t *testing.T) {
 	cases := []struct {
 		name string
 		tree fake
-		o    draw.TreeOptions
+		o    reading.TreeOptions
 	}{
-		{"all the same", newFake(9, 3, ones), draw.TreeOptions{MaxNodes: 12}},
+		{"all the same", newFake(9, 3, ones), reading.TreeOptions{MaxNodes: 12}},
 		{"one lies", newFake(9, 3, func(path []parley.ID) []byte {
 			if path[len(path)-1] == 4 {
 				return []byte("0")
 			}
 			return []byte("1")
-		}), draw.TreeOptions{MaxNodes: 12, Style: draw.Style{Faulty: parley.SetOf(4)}}},
-		{"mixed", newFake(9, 3, mixed), draw.TreeOptions{MaxNodes: 12}},
+		}), reading.TreeOptions{MaxNodes: 12, Style: reading.Style{Faulty: parley.SetOf(4)}}},
+		{"mixed", newFake(9, 3, mixed), reading.TreeOptions{MaxNodes: 12}},
 		{"many values", newFake(9, 2, func(path []parley.ID) []byte {
 			return []byte(fmt.Sprintf("value %d", path[len(path)-1]))
-		}), draw.TreeOptions{MaxNodes: 12}},
-		{"two ranks", newFake(9, 3, mixed), draw.TreeOptions{MaxNodes: 200, MaxDepth: 1}},
-		{"too many children", newFake(40, 2, mixed), draw.TreeOptions{MaxNodes: 8}},
+		}), reading.TreeOptions{MaxNodes: 12}},
+		{"two ranks", newFake(9, 3, mixed), reading.TreeOptions{MaxNodes: 200, MaxDepth: 1}},
+		{"too many children", newFake(40, 2, mixed), reading.TreeOptions{MaxNodes: 8}},
 	}
 	var out strings.Builder
 	for _, c := range cases {
-		text := draw.Tree(c.tree, c.o)
+		text := term.Tree(c.tree, c.o)
 		lines(t, c.name, text, 80)
 		fmt.Fprintf(&out, "--- %s\n%s\n", c.name, text)
-		if !strings.Contains(text, "in all: "+draw.Number(uint64(nodes(c.tree.n, c.tree.m)))+" nodes") {
+		if !strings.Contains(text, "in all: "+prose.Number(uint64(nodes(c.tree.n, c.tree.m)))+" nodes") {
 			t.Errorf("%s: the tree has %d nodes:\n%s", c.name, nodes(c.tree.n, c.tree.m), text)
 		}
 		if body, _, _ := strings.Cut(text, "\n\n"); strings.Count(body, "\n")+1 > c.o.MaxNodes {
@@ -192,7 +195,7 @@ func TestBigTrees(t *testing.T) {
 		{30, 4, mixed, []string{"in all: 592,790 nodes", "rank 4: 570,024 nodes, not counted by value"}},
 	} {
 		f := newFake(c.n, c.m, c.value)
-		text := draw.Tree(f, draw.TreeOptions{})
+		text := term.Tree(f, reading.TreeOptions{})
 		if *f.asked > budget+20_000 {
 			t.Errorf("n=%d m=%d: %d nodes were looked at", c.n, c.m, *f.asked)
 		}
@@ -203,7 +206,7 @@ func TestBigTrees(t *testing.T) {
 			}
 		}
 		*f.asked = 0
-		well(t, draw.TreeSVG(f, draw.TreeOptions{}))
+		well(t, draw.TreeSVG(f, reading.TreeOptions{}))
 		if *f.asked > budget+20_000 {
 			t.Errorf("n=%d m=%d: %d nodes were looked at for the picture", c.n, c.m, *f.asked)
 		}

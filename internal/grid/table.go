@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 // totals are the sums over all cells.
@@ -78,13 +78,13 @@ func (g *grid) print(out io.Writer, t totals) error {
 	g.failures(&b)
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(t.Faults)) {
-		kinds = append(kinds, kind+" "+draw.Number(t.Faults[kind]))
+		kinds = append(kinds, kind+" "+prose.Number(t.Faults[kind]))
 	}
 	fmt.Fprintf(&b, "\n%s cells, %s of them failed; %s runs in %.1f s, in %s something was promised\n",
-		draw.Number(uint64(t.Cells)), draw.Number(uint64(t.Failed)), draw.Number(t.Runs), t.Seconds,
-		draw.Number(t.Promised))
-	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n%s\n", draw.Number(t.Received),
-		draw.Number(t.Delivered), draw.Fold("faults that came: "+strings.Join(kinds, ", "), 100))
+		prose.Number(uint64(t.Cells)), prose.Number(uint64(t.Failed)), prose.Number(t.Runs), t.Seconds,
+		prose.Number(t.Promised))
+	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n%s\n", prose.Number(t.Received),
+		prose.Number(t.Delivered), prose.Fold("faults that came: "+strings.Join(kinds, ", "), 100))
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -32,7 +32,8 @@ problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
 hosts     = sim explore run cluster cluster/* cluster/api/*
 services  = cluster/commits
-tools     = internal/draw internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
+drawing   = internal/draw internal/draw/*
+tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
 lockstep               pure    : core
@@ -72,7 +73,10 @@ cluster/audit          free    : core adapters trace problems agreement/interact
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/*
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
-internal/draw          seeded  : core adapters faulty trace problems
+internal/draw/prose    seeded  : core
+internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose
+internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
+internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/service
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
@@ -84,17 +88,17 @@ cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
-cli/show               free    : core trace sim run agreement/problem internal/draw cli/console
+cli/show               free    : core trace sim run agreement/problem drawing cli/console
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/lab tools cli/child cli/console cli/show
-cli/explore            free    : core faulty trace sim explore explore/* run problems internal/draw internal/scenario cli/console cli/run cli/show
+cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/scenario cli/console cli/run cli/show
 cli/bench              free    : core cluster tools cli/child cli/console cli/run
-cli/traces             free    : core faulty lockstep trace run cluster cluster/audit internal/draw cli/console cli/run cli/show
-cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* internal/draw cli/*
-cli                    free    : core internal/conform internal/draw cli/*
+cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show
+cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*
+cli                    free    : core internal/conform drawing cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/*             free    : core adapters faulty trace protocols hosts
 internal/tidy          free    :
-internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario internal/draw catalog cli
+internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli
 internal/cases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal
 internal/mutants       free    :
 internal/steady        free    :

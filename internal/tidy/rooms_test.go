@@ -25,7 +25,6 @@ var (
 		"cluster":          4465,
 		"internal/chaos":   3235,
 		"internal/conform": 3107,
-		"internal/draw":    4841,
 	}
 	largeTypes = map[string][2]int{ // methods and files
 		"agreement/ballot.Instance":   {27, 2},
@@ -50,8 +49,6 @@ var (
 		"explore.search":              {45, 10},
 		"explore.worker":              {63, 14},
 		"internal/chaos.run":          {48, 7},
-		"internal/draw.Style":         {11, 4},
-		"internal/draw.canvas":        {25, 4},
 		"internal/mutants.mutant":     {6, 4},
 		"membership/group.machine":    {102, 7},
 		"mux.Pipeline":                {63, 3},

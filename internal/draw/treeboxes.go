@@ -2,6 +2,10 @@ package draw
 
 import (
 	"fmt"
+
+	"parley/internal/draw/reading"
+
+	"parley/internal/draw/prose"
 )
 
 // picture draws the boxes of a tree and the lines between them.
@@ -34,14 +38,14 @@ func (l *treeLayout) picture(inks palette) picture {
 }
 
 // inkOf is the colour of a node: its output's, or its input's before the decision.
-func (l *treeLayout) inkOf(inks palette, n *node) ink {
+func (l *treeLayout) inkOf(inks palette, n *reading.Node) ink {
 	switch {
-	case n.rest > 0:
+	case n.Rest > 0:
 		return noInk
-	case n.out != nil:
-		return inks.of(Value(n.out))
-	case n.in != nil:
-		return inks.of(Value(n.in))
+	case n.Out != nil:
+		return inks.of(prose.Value(n.Out))
+	case n.In != nil:
+		return inks.of(prose.Value(n.In))
 	}
 	return noInk
 }
@@ -54,7 +58,7 @@ func (l *treeLayout) line(s *svg, inks palette, b *box) {
 	up := &l.boxes[b.parent]
 	colour := l.inkOf(inks, b.n).line
 	width, opacity := 1.4, 0.9
-	if up.n.out != nil && b.n.out != nil && !equal(up.n.out, b.n.out) {
+	if up.n.Out != nil && b.n.Out != nil && !reading.Equal(up.n.Out, b.n.Out) {
 		width, opacity = 1.1, 0.55 // outvoted
 	}
 	x1, y1 := up.x+up.width/2, up.y+up.height
@@ -72,16 +76,16 @@ func (l *treeLayout) line(s *svg, inks palette, b *box) {
 // box draws a node: its path, and input and output.
 func (l *treeLayout) box(s *svg, inks palette, b *box) {
 	n, of := b.n, l.inkOf(inks, b.n)
-	if n.times > 1 {
+	if n.Times > 1 {
 		s.rect(b.x+3, b.y+3, b.width, b.height, "rx", 6,
 			"fill", of.fill, "stroke", of.line, "stroke-opacity", 0.5)
 	}
 	shape := []any{"x", b.x, "y", b.y, "width", b.width, "height", b.height, "rx", 6, "fill", of.fill}
-	liar := n.rest == 0 && l.Faulty.Has(n.relay())
+	liar := n.Rest == 0 && l.Faulty.Has(n.Relay())
 	switch {
 	case liar:
 		shape = append(shape, "stroke", inkFault, "stroke-width", 1.5, "stroke-dasharray", "4 2.5")
-	case n.rest > 0:
+	case n.Rest > 0:
 		shape = append(shape, "stroke", of.line, "stroke-dasharray", "2 2")
 	default:
 		shape = append(shape, "stroke", of.line, "stroke-width", 1.2)
@@ -96,15 +100,15 @@ func (l *treeLayout) box(s *svg, inks palette, b *box) {
 	}
 	middle, foot := b.x+b.width/2, b.y+b.height
 	var io []span
-	if n.rest == 0 {
-		io = []span{{text: l.out(n), colour: inkOrText(inks, n.out)}}
+	if n.Rest == 0 {
+		io = []span{{text: l.out(n), colour: inkOrText(inks, n.Out)}}
 		if !l.form.brief || !b.stacked {
 			io[0].gap = 4
-			io = append([]span{{text: l.in(n), colour: inkOrText(inks, n.in)}, {"→", inkFaint, 4}}, io...)
+			io = append([]span{{text: l.in(n), colour: inkOrText(inks, n.In)}, {"→", inkFaint, 4}}, io...)
 		}
 	}
 	switch {
-	case b.stacked && n.rest > 0:
+	case b.stacked && n.Rest > 0:
 		s.spans(middle, b.y+15, "p", []span{path}, "text-anchor", "middle")
 	case b.stacked:
 		s.spans(b.x+7, b.y+15, "p", []span{path})
@@ -114,7 +118,7 @@ func (l *treeLayout) box(s *svg, inks palette, b *box) {
 			right -= sansWidth(note, 11) + 4
 		}
 		s.spans(right, b.y+15, "io", io, "text-anchor", "end")
-	case n.rest > 0:
+	case n.Rest > 0:
 		s.spans(middle, b.y+24, "p", []span{path}, "text-anchor", "middle")
 	default:
 		s.spans(middle, b.y+17, "p", []span{path}, "text-anchor", "middle")
@@ -123,8 +127,8 @@ func (l *treeLayout) box(s *svg, inks palette, b *box) {
 			s.text(middle, foot+12, "n", note, "text-anchor", "middle")
 		}
 	}
-	if b.parent < 0 && n.out != nil {
-		s.text(b.x+b.width+10, b.y+24, "n", l.TreeOptions.root())
+	if b.parent < 0 && n.Out != nil {
+		s.text(b.x+b.width+10, b.y+24, "n", l.rootSays())
 	}
 }
 
@@ -132,7 +136,7 @@ func inkOrText(inks palette, v []byte) string {
 	if v == nil {
 		return inkFaint
 	}
-	return inks.of(Value(v)).line
+	return inks.of(prose.Value(v)).line
 }
 
 // legend explains colours and marks.
@@ -146,21 +150,21 @@ func (l *treeLayout) legend(inks palette) []legendEntry {
 	}, text: "path, input → output"})
 	faulty, alike, several, deep, brief := false, false, false, false, false
 	for _, b := range l.boxes {
-		if b.n.rest > 0 {
+		if b.n.Rest > 0 {
 			continue
 		}
 		bare := b.stacked && l.form.brief // without notes
-		faulty = faulty || l.Faulty.Has(b.n.relay())
-		alike = alike || bare && b.n.times > 1
-		several = several || !bare && b.n.times > 1
-		deep = deep || !bare && b.n.below.nodes > 0
+		faulty = faulty || l.Faulty.Has(b.n.Relay())
+		alike = alike || bare && b.n.Times > 1
+		several = several || !bare && b.n.Times > 1
+		deep = deep || !bare && b.n.Below.Nodes > 0
 		brief = brief || bare
 	}
 	note := func(text string) func(s *svg, x, y int) {
 		return func(s *svg, x, y int) { s.text(x+13, y+4, "n", text, "text-anchor", "middle") }
 	}
 	switch {
-	case brief && l.survey.dotted:
+	case brief && l.survey.Dotted:
 		out = append(out, legendEntry{sign: note(".3 1"), text: "last step of the path, output"})
 	case brief:
 		out = append(out, legendEntry{sign: note("12 1"), text: "path, output"})

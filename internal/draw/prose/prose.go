@@ -1,4 +1,6 @@
-package draw
+// Package prose is text in a font of fixed width: numbers and lists in words, lines that
+// are folded or cut. The same text has the same width everywhere.
+package prose
 
 import (
 	"math"
@@ -10,6 +12,13 @@ import (
 
 	"parley"
 )
+
+// The library takes the width of some characters from the user's locale. Here the same
+// text is to give the same lines everywhere.
+func init() { text.OverrideRuneWidthEastAsianWidth(false) }
+
+// Ellipsis stands for what is cut off.
+const Ellipsis = "…"
 
 // Number writes a count with commas between the thousands. The largest number
 // stands for all that are too large to count.
@@ -53,13 +62,13 @@ func Value(v []byte) string {
 func Fold(s string, width int) string {
 	var out []string
 	for _, line := range strings.Split(s, "\n") {
-		out = append(out, fold(line, width)...)
+		out = append(out, Lines(line, width)...)
 	}
 	return strings.Join(out, "\n")
 }
 
-// fold wraps one line.
-func fold(line string, width int) []string {
+// Lines wraps one line.
+func Lines(line string, width int) []string {
 	body := strings.TrimLeft(line, " ")
 	indent := min(len(line)-len(body), max(width/2, 0))
 	room := max(width-indent, 1)
@@ -71,14 +80,14 @@ func fold(line string, width int) []string {
 		rest = ""
 	}
 	for _, word := range strings.Fields(body) {
-		if rest != "" && columns(rest)+1+columns(word) > room {
+		if rest != "" && Width(rest)+1+Width(word) > room {
 			flush()
 		}
 		if rest != "" {
 			rest += " "
 		}
 		rest += word
-		for columns(rest) > room {
+		for Width(rest) > room {
 			head := headOf(rest, room)
 			word = rest[len(head):]
 			rest = head
@@ -92,15 +101,15 @@ func fold(line string, width int) []string {
 	return out
 }
 
-// columns is the width of a text on a terminal, colours not counted.
-func columns(s string) int { return text.StringWidthWithoutEscSequences(s) }
+// Width is the width of a text on a terminal, colours not counted.
+func Width(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
 // headOf returns the longest beginning of s that fits, at least one character.
 func headOf(s string, width int) string {
 	end := 0
 	for end < len(s) {
 		_, size := utf8.DecodeRuneInString(s[end:])
-		if end > 0 && columns(s[:end+size]) > width {
+		if end > 0 && Width(s[:end+size]) > width {
 			break
 		}
 		end += size
@@ -108,33 +117,39 @@ func headOf(s string, width int) string {
 	return s[:end]
 }
 
-// cut shortens a text that is too wide at its end, and says so.
-func cut(s string, width int) string {
-	if columns(s) <= width {
+// Cut shortens a text that is too wide at its end, and says so.
+func Cut(s string, width int) string {
+	if Width(s) <= width {
 		return s
 	}
 	if width <= 1 {
-		return ellipsis
+		return Ellipsis
 	}
-	return headOf(s, width-1) + ellipsis
+	return headOf(s, width-1) + Ellipsis
 }
 
-// cutFront shortens a text that is too wide at its beginning.
-func cutFront(s string, width int) string {
-	if columns(s) <= width {
+// CutFront shortens a text that is too wide at its beginning.
+func CutFront(s string, width int) string {
+	if Width(s) <= width {
 		return s
 	}
-	for columns(s) > width-1 && s != "" {
+	for Width(s) > width-1 && s != "" {
 		_, size := utf8.DecodeRuneInString(s)
 		s = s[size:]
 	}
-	return ellipsis + s
+	return Ellipsis + s
 }
 
-// pad fills a text up to the width.
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-columns(s), 0))
+// Pad fills a text up to the width.
+func Pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(width-Width(s), 0))
 }
 
-// shortest keeps long values out of narrow places.
-func (s Style) value(v []byte) string { return cut(Value(v), max(8, s.width()/5)) }
+// And joins parts of a sentence: a, b and c.
+func And(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}

@@ -1,16 +1,18 @@
-package draw
+package term
 
 import (
 	"fmt"
 	"strings"
 
 	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 )
 
 // Card is the verdict on a run: what held, what was promised and why, and what
 // it cost beside what the theorem says.
 type Card struct {
-	Style
+	reading.Style
 	// Title stands above the card, if there is one.
 	Title    string
 	Verdicts []parley.Verdict
@@ -35,8 +37,8 @@ func (c Card) Text() string {
 	var parts []string
 	if c.Title != "" {
 		var title []string
-		for _, line := range fold(c.Title, c.width()) {
-			title = append(title, c.paint(bold, line))
+		for _, line := range prose.Lines(c.Title, c.Columns()) {
+			title = append(title, paint(c.Style, bold, line))
 		}
 		parts = append(parts, strings.Join(title, "\n")+"\n")
 	}
@@ -63,9 +65,9 @@ func (c Card) Text() string {
 func (c Card) heads() int {
 	wide := 14
 	for _, v := range c.Verdicts {
-		wide = max(wide, columns(v.Property.Name)+2)
+		wide = max(wide, prose.Width(v.Property.Name)+2)
 	}
-	return min(wide, c.width()/2)
+	return min(wide, c.Columns()/2)
 }
 
 // verdict is the paragraph on one property.
@@ -73,12 +75,12 @@ func (c Card) verdict(v parley.Verdict) string {
 	mark, outcome, colour := verdictOf(v)
 	broken := v.Broken != nil
 	head := mark + " " + v.Property.Name
-	line := pad(head, c.heads()) + " " + outcome
-	lines := []string{cut(line, c.width())}
+	line := prose.Pad(head, c.heads()) + " " + outcome
+	lines := []string{prose.Cut(line, c.Columns())}
 	if c.Colour {
-		lines[0] = strings.Replace(lines[0], mark, c.paint(colour, mark), 1)
+		lines[0] = strings.Replace(lines[0], mark, paint(c.Style, colour, mark), 1)
 		if i := strings.LastIndex(lines[0], outcome); i >= 0 {
-			lines[0] = lines[0][:i] + c.paint(colour, outcome)
+			lines[0] = lines[0][:i] + paint(c.Style, colour, outcome)
 		}
 	}
 	says := []string{v.Property.Says}
@@ -100,7 +102,7 @@ func (c Card) verdict(v parley.Verdict) string {
 		says = append(says, "not promised: "+v.Promise.Because)
 	}
 	for _, paragraph := range says {
-		lines = append(lines, fold("  "+paragraph, c.width())...)
+		lines = append(lines, prose.Lines("  "+paragraph, c.Columns())...)
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
@@ -113,7 +115,7 @@ func verdictOf(v parley.Verdict) (mark, outcome, colour string) {
 	case parley.NotApplicable:
 		return "–", outcome, dim
 	case parley.Violated:
-		return cross, strings.ToUpper(outcome), red
+		return reading.Cross, strings.ToUpper(outcome), red
 	case parley.NotPromisedBroken:
 		return "!", outcome, yellow
 	}
@@ -165,19 +167,19 @@ func (c Card) costs() string {
 		if c.Cost.AtMost {
 			note = "at most, by the theorem: "
 		}
-		note += Count(uint64(c.Cost.Rounds), "round", "rounds")
+		note += prose.Count(uint64(c.Cost.Rounds), "round", "rounds")
 		size := "one bit"
 		if c.ValueBits > 1 {
-			size = Count(c.ValueBits, "bit", "bits")
+			size = prose.Count(c.ValueBits, "bit", "bits")
 		}
 		notes = append(notes, note+", all processes correct, values of "+size)
 	}
 	if c.Counted != "" && len(c.Measured) > 0 {
 		notes = append(notes, "measured: "+c.Counted)
 	}
-	text := g.render(c.width())
+	text := g.render(c.Columns())
 	for _, note := range notes {
-		text += Fold(note, c.width()) + "\n"
+		text += prose.Fold(note, c.Columns()) + "\n"
 	}
 	return text
 }
@@ -199,17 +201,17 @@ func (c Card) whole() string {
 		if have == 0 && task == 0 {
 			return
 		}
-		text := what + ": " + Number(have)
+		text := what + ": " + prose.Number(have)
 		switch {
 		case len(c.Cost.PerRound) == 0:
 		case c.Task == "" || tasks == 1:
-			text += fmt.Sprintf("; the theorem says %s%s", most, Number(task))
+			text += fmt.Sprintf("; the theorem says %s%s", most, prose.Number(task))
 		default:
 			total := parley.Traffic{Messages: task}.Times(tasks).Messages
-			text += fmt.Sprintf("; the theorem says %s%s for %s, %s for %s", most, Number(task), c.Task,
-				Number(total), Number(tasks))
+			text += fmt.Sprintf("; the theorem says %s%s for %s, %s for %s", most, prose.Number(task), c.Task,
+				prose.Number(total), prose.Number(tasks))
 		}
-		lines = append(lines, Fold(text, c.width())+"\n")
+		lines = append(lines, prose.Fold(text, c.Columns())+"\n")
 	}
 	say("messages", measured.Messages, one.Messages)
 	say("bits", measured.Bits, one.Bits)
@@ -228,7 +230,7 @@ func (c Card) whole() string {
 		note += "the theorem's figure is for runs in which nothing fails"
 	}
 	if note != "" {
-		lines = append(lines, Fold(note, c.width())+"\n")
+		lines = append(lines, prose.Fold(note, c.Columns())+"\n")
 	}
 	return strings.Join(lines, "")
 }
@@ -238,12 +240,12 @@ func entry(rounds []parley.Traffic, r int, of func(parley.Traffic) uint64) strin
 	if r >= len(rounds) {
 		return "–"
 	}
-	return Number(of(rounds[r]))
+	return prose.Number(of(rounds[r]))
 }
 
 func sum(rounds []parley.Traffic, total uint64) string {
 	if len(rounds) == 0 {
 		return "–"
 	}
-	return Number(total)
+	return prose.Number(total)
 }

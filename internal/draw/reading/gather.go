@@ -1,4 +1,4 @@
-package draw
+package reading
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type Said struct {
 	// silent where it should have spoken.
 	Total uint64
 	// Values are the values that the rows speak of, in order, if they are known.
-	Values []Share
+	Values Shares
 	// Lie tells that a faulty process does not say what it honestly would, as
 	// far as the trace shows: its own copy, or the initial value it was given.
 	Lie bool
@@ -43,12 +43,15 @@ type Share struct {
 	Rows  uint64
 }
 
-// one is the only value there is, or "".
-func one(values []Share) string {
-	if len(values) != 1 {
+// Shares are how many rows speak of each value, in the order of the values.
+type Shares []Share
+
+// One is the only value there is, or "".
+func (s Shares) One() string {
+	if len(s) != 1 {
 		return ""
 	}
-	return values[0].Value
+	return s[0].Value
 }
 
 // Gathering says how to read messages off a trace. Its zero value will do.
@@ -312,7 +315,7 @@ func (r *reader) honest(first bool, from parley.ID, all []content) func(c conten
 			return true
 		}
 	case first && known:
-		return func(_ content, said Said) bool { return one(said.Values) == parley.Printable(given) }
+		return func(_ content, said Said) bool { return said.Values.One() == parley.Printable(given) }
 	}
 	return func(content, Said) bool { return true }
 }

@@ -1,10 +1,12 @@
-package draw
+package reading
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"parley"
+	"parley/internal/draw/prose"
 	"parley/trace"
 )
 
@@ -13,7 +15,7 @@ import (
 // of a process, with what comes of it; steps of which nothing comes but that something
 // arrived share a line. Faulty processes are marked, and lines are as long as they are.
 func Story(p parley.Protocol, events []trace.Event, s Style) []string {
-	t := storyteller{lanes: lanes{p: p, o: SpaceTimeOptions{Style: s}}, told: make(map[int]bool)}
+	t := storyteller{Words: Words{s, p}, told: make(map[int]bool)}
 	if p.Timing == parley.Synchronous {
 		t.rounds = Gather(p, events, Gathering{Style: s, Rows: storyRows})
 		t.reader = reader{p: p, g: Gathering{Style: s}}
@@ -30,7 +32,7 @@ const storyRows = 8
 
 // storyteller is a story in the making.
 type storyteller struct {
-	lanes
+	Words
 	lines []string
 
 	// The step that is being told: whose it is, how it begins, and what comes of it.
@@ -57,31 +59,27 @@ type told struct {
 
 // event takes in what happened.
 func (t *storyteller) event(e trace.Event) {
-	rounds := t.p.Timing == parley.Synchronous
-	name := t.o.marked(e.At)
+	rounds := t.Protocol.Timing == parley.Synchronous
+	name := t.Marked(e.At)
 	switch e.Op {
 	case trace.Start, trace.Timeout, trace.Receive:
 		if rounds {
 			t.end() // what comes of it is told, and not that it came
 			return
 		}
-		t.arrived(e)
+		t.came(e)
 	case trace.Request:
-		if rounds && t.o.Faulty.Has(e.At) {
+		if rounds && t.Faulty.Has(e.At) {
 			return // whatever it was given, it says what it likes
 		}
-		t.begin(e.At, name+" "+asked(t.o.Style, t.p, e.Path, e.Msg))
+		t.begin(e.At, name+" "+t.Does(e))
 	case trace.Lose:
 		t.loses(e)
 	case trace.Restart:
 		t.down.Remove(e.At)
-		text := name + " comes back"
-		if e.Msg.Value == 1 {
-			text += " without its disk"
-		}
-		t.begin(e.At, text)
-	case trace.Suspect:
-		t.begin(e.At, fmt.Sprintf("%s is told that %s has failed", name, t.o.name(e.Msg.Origin)))
+		t.begin(e.At, name+" "+t.Does(e))
+	case trace.Suspect, trace.Pause, trace.Resume:
+		t.begin(e.At, name+" "+t.Does(e))
 	case trace.Send:
 		if rounds {
 			t.round(e)
@@ -92,16 +90,12 @@ func (t *storyteller) event(e trace.Event) {
 		t.comesOf(e)
 	case trace.Crash:
 		t.crash(e.At)
-	case trace.Pause:
-		t.begin(e.At, name+" stands still")
-	case trace.Resume:
-		t.begin(e.At, name+" goes on")
 	}
 }
 
-// arrived begins the step of what came by itself: a message, a timeout, the beginning.
-func (t *storyteller) arrived(e trace.Event) {
-	name := t.o.marked(e.At)
+// came begins the step of what came by itself: a message, a timeout, the beginning.
+func (t *storyteller) came(e trace.Event) {
+	name := t.Marked(e.At)
 	switch e.Op {
 	case trace.Start:
 		t.begin(e.At, "")
@@ -109,8 +103,7 @@ func (t *storyteller) arrived(e trace.Event) {
 	case trace.Timeout:
 		t.begin(e.At, fmt.Sprintf("timer %d of %s runs out", e.Msg.Value, name))
 	default:
-		env := parley.Env{From: e.Peer, To: e.At, Path: e.Path, Epoch: e.Epoch}
-		text := fmt.Sprintf("%s receives %s from %s", name, t.rows(env, e.Msg), t.o.marked(e.Peer))
+		text := fmt.Sprintf("%s receives %s from %s", name, t.arrived(e), t.Marked(e.Peer))
 		if len(t.quiet) == 0 {
 			t.end()
 		}
@@ -126,9 +119,7 @@ func (t *storyteller) loses(e trace.Event) {
 	if t.down.Has(e.At) {
 		return
 	}
-	env := parley.Env{From: e.Peer, To: e.At, Path: e.Path, Epoch: e.Epoch}
-	from, to := t.o.marked(e.Peer), t.o.marked(e.At)
-	t.lost = append(t.lost, fmt.Sprintf("%s from %s to %s is lost", t.rows(env, e.Msg), from, to))
+	t.lost = append(t.lost, fmt.Sprintf("%s from %s to %s is lost", t.arrived(e), t.Marked(e.Peer), t.Marked(e.At)))
 }
 
 // begin begins a line.
@@ -140,9 +131,9 @@ func (t *storyteller) begin(who parley.ID, text string) {
 // sent adds to whom a step says what.
 func (t *storyteller) sent(e trace.Event) {
 	t.heed()
-	words := t.rows(parley.Env{From: e.At, To: e.Peer, Path: e.Path, Epoch: e.Epoch}, e.Msg)
+	words := t.Message(parley.Env{From: e.At, To: e.Peer, Path: e.Path, Epoch: e.Epoch}, e.Msg)
 	var to []parley.ID
-	for id := range parley.ID(t.p.N) {
+	for id := range parley.ID(t.Protocol.N) {
 		if id != e.At && (e.Peer == parley.All || e.Peer == id) {
 			to = append(to, id)
 		}
@@ -158,33 +149,18 @@ func (t *storyteller) sent(e trace.Event) {
 
 // comesOf adds what a step comes to. What a faulty process makes of it means nothing.
 func (t *storyteller) comesOf(e trace.Event) {
-	if t.o.Faulty.Has(e.At) || t.starts && e.Op == trace.Append {
+	if t.Faulty.Has(e.At) || t.starts && e.Op == trace.Append {
 		return
 	}
 	t.heed()
-	text := ""
-	switch e.Op {
-	case trace.Deliver:
-		text = Delivered(t.o.Style, t.p, e.Peer, e.Path, e.Msg)
-	case trace.Indicate:
-		text = Indicated(t.o.Style, t.p, e.Path, e.Msg)
-	case trace.Append:
+	text := t.Does(e)
+	if e.Op == trace.Append {
 		text = durable(e.Msg.Body)
 	}
 	if e.At != t.who || t.begins == "" {
-		text = t.o.marked(e.At) + " " + text
+		text = t.Marked(e.At) + " " + text
 	}
 	t.comes = append(t.comes, text)
-}
-
-// durable says what is made durable: a record that is text in its words.
-func durable(record []byte) string {
-	const longest = 24
-	words := parley.Printable(record)
-	if len(record) == 0 || len(record) > longest || words != string(record) {
-		words = Count(uint64(len(record)), "byte", "bytes")
-	}
-	return "makes " + words + " durable"
 }
 
 // heed gives a step a line of its own, for something comes of it.
@@ -204,7 +180,7 @@ func (t *storyteller) crash(at parley.ID) {
 		t.flushSends()
 		t.comes = append(t.comes, "crashes")
 	} else {
-		t.begin(at, t.o.marked(at)+" crashes")
+		t.begin(at, t.Marked(at)+" crashes")
 	}
 	t.end()
 }
@@ -215,7 +191,7 @@ func (t *storyteller) flushSends() {
 		text := fmt.Sprintf("tells %s %s", t.names(one.to), one.words)
 		if one.from != t.who || t.begins == "" {
 			if i == 0 || t.sends[i-1].from != one.from {
-				text = t.o.marked(one.from) + " " + text
+				text = t.Marked(one.from) + " " + text
 			}
 		}
 		t.comes = append(t.comes, text)
@@ -253,14 +229,14 @@ func (t *storyteller) round(e trace.Event) {
 		if r.Number != number {
 			continue
 		}
-		title := titleOf(r.Title, fmt.Sprintf("round %d", number))
+		title := cmp.Or(r.Title, fmt.Sprintf("round %d", number))
 		for i := 0; i < len(r.Said); {
 			from, parts := r.Said[i].From, []string(nil)
 			for ; i < len(r.Said) && r.Said[i].From == from; i++ {
 				parts = append(parts, t.said(r.Said[i])...)
 			}
 			if len(parts) > 0 {
-				t.line(fmt.Sprintf("%s: %s tells %s", title, t.o.marked(from), And(parts)))
+				t.line(fmt.Sprintf("%s: %s tells %s", title, t.Marked(from), prose.And(parts)))
 			}
 		}
 	}
@@ -279,7 +255,7 @@ func (t *storyteller) said(s Said) []string {
 	}
 	words := strings.Join(s.Rows, " ")
 	if left := s.Total - uint64(len(s.Rows)); left > 0 {
-		words += fmt.Sprintf(" and %s more", Number(left))
+		words += fmt.Sprintf(" and %s more", prose.Number(left))
 	}
 	if s.Total == 0 {
 		words = "nothing"
@@ -294,19 +270,7 @@ func (t *storyteller) said(s Said) []string {
 func (t *storyteller) names(ids []parley.ID) string {
 	var all []string
 	for _, id := range ids {
-		all = append(all, t.o.marked(id))
+		all = append(all, t.Marked(id))
 	}
-	return And(all)
+	return prose.And(all)
 }
-
-// And joins parts of a sentence: a, b and c.
-func And(parts []string) string {
-	if len(parts) < 2 {
-		return strings.Join(parts, "")
-	}
-	last := len(parts) - 1
-	return strings.Join(parts[:last], ", ") + " and " + parts[last]
-}
-
-// Asked says what a process is asked from above.
-func Asked(s Style, p parley.Protocol, m parley.Msg) string { return asked(s, p, 0, m) }

@@ -1,33 +1,36 @@
-package draw
+package reading
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"strings"
 
 	"parley"
+	"parley/internal/draw/prose"
 )
 
 // walkBudget is how many nodes of an information tree are looked at to count
 // values. Trees have millions of nodes soon.
 const walkBudget = 200_000
 
-// survey is what is known of a whole tree.
-type survey struct {
+// Survey is what is known of a whole tree.
+type Survey struct {
 	t      parley.Tree
 	ranks  []rank
 	total  uint64
-	dotted bool
-	// alike tells of inner nodes, by path, whether all nodes beneath have the
+	Dotted bool // some process has a number of two digits, so that paths need dots
+	// alike tells of inner nodes, by path, whether all nodes Beneath have the
 	// node's own input and output. It is nil if the tree is too big to know.
-	alike map[string]beneath
+	alike map[string]Beneath
 }
 
-type beneath struct {
-	nodes uint64
-	alike bool
+// Beneath is what is known of the nodes Beneath one.
+type Beneath struct {
+	Nodes uint64
+	Alike bool // to the node itself
 }
 
 // rank is one rank of a tree.
@@ -88,17 +91,17 @@ func (t tally) values() []value {
 	return out
 }
 
-// look surveys a tree. The ranks are counted by value as far as the budget goes;
+// Look surveys a tree. The ranks are counted by value as far as the budget goes;
 // beyond it their sizes are products of the numbers of children along one path.
-func look(t parley.Tree, s Style) survey {
-	var all survey
+func Look(t parley.Tree, s Style) *Survey {
+	all := new(Survey)
 	all.t = t
 	path := slices.Clone(t.Root())
 	for size := uint64(1); ; {
 		all.ranks = append(all.ranks, rank{nodes: size, in: tally{}, out: tally{}})
-		all.total = saturated(all.total, size)
+		all.total = Sum(all.total, size)
 		_, _, children := t.Node(path)
-		all.dotted = all.dotted || s.dotted(path) || s.dotted(children)
+		all.Dotted = all.Dotted || s.Dotted(path) || s.Dotted(children)
 		if len(children) == 0 {
 			break
 		}
@@ -111,13 +114,13 @@ func look(t parley.Tree, s Style) survey {
 	}
 	last, sum := 0, uint64(0)
 	for i := range all.ranks {
-		if sum = saturated(sum, all.ranks[i].nodes); sum > walkBudget {
+		if sum = Sum(sum, all.ranks[i].nodes); sum > walkBudget {
 			break
 		}
 		last = i
 	}
 	if all.total <= walkBudget {
-		all.alike = make(map[string]beneath)
+		all.alike = make(map[string]Beneath)
 		all.total = 0
 		for i := range all.ranks {
 			all.ranks[i].nodes = 0
@@ -130,7 +133,8 @@ func look(t parley.Tree, s Style) survey {
 	return all
 }
 
-func saturated(a, b uint64) uint64 {
+// Sum adds counts. What is too large to count stays so.
+func Sum(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {
 		return math.MaxUint64
@@ -138,9 +142,9 @@ func saturated(a, b uint64) uint64 {
 	return sum
 }
 
-// walk counts what is at and beneath a node, down to the last rank that is to be
+// walk counts what is at and Beneath a node, down to the last rank that is to be
 // counted.
-func (s *survey) walk(path []parley.ID, depth, last int) (in, out []byte, below beneath) {
+func (s *Survey) walk(path []parley.ID, depth, last int) (in, out []byte, below Beneath) {
 	in, out, children := s.t.Node(path)
 	if depth == len(s.ranks) { // deeper than the first path was
 		s.ranks = append(s.ranks, rank{counted: true, in: tally{}, out: tally{}})
@@ -151,13 +155,13 @@ func (s *survey) walk(path []parley.ID, depth, last int) (in, out []byte, below 
 		s.ranks[depth].nodes++
 		s.total++
 	} else if depth == last {
-		return in, out, beneath{}
+		return in, out, Beneath{}
 	}
-	below.alike = true
+	below.Alike = true
 	for _, child := range children {
 		i, o, under := s.walk(append(path[:len(path):len(path)], child), depth+1, last)
-		below.nodes += 1 + under.nodes
-		below.alike = below.alike && under.alike && equal(i, in) && equal(o, out)
+		below.Nodes += 1 + under.Nodes
+		below.Alike = below.Alike && under.Alike && Equal(i, in) && Equal(o, out)
 	}
 	if s.alike != nil && len(children) > 0 {
 		s.alike[key(path)] = below
@@ -165,8 +169,8 @@ func (s *survey) walk(path []parley.ID, depth, last int) (in, out []byte, below 
 	return in, out, below
 }
 
-// equal tells values apart, and no value from an empty one.
-func equal(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+// Equal tells values apart, and no value from an empty one.
+func Equal(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 func key(path []parley.ID) string {
 	var b strings.Builder
@@ -177,26 +181,74 @@ func key(path []parley.ID) string {
 	return b.String()
 }
 
-// below is how many nodes there are beneath a node of a rank.
-func (s *survey) below(path []parley.ID, depth int) beneath {
+// below is how many nodes there are Beneath a node of a rank.
+func (s *Survey) below(path []parley.ID, depth int) Beneath {
 	if s.alike != nil {
 		return s.alike[key(path)]
 	}
 	sum, size := uint64(0), s.ranks[depth].nodes
 	for _, r := range s.ranks[min(depth+1, len(s.ranks)):] {
 		if r.nodes == math.MaxUint64 {
-			return beneath{nodes: math.MaxUint64}
+			return Beneath{Nodes: math.MaxUint64}
 		}
-		sum = saturated(sum, r.nodes/max(size, 1))
+		sum = Sum(sum, r.nodes/max(size, 1))
 	}
-	return beneath{nodes: sum}
+	return Beneath{Nodes: sum}
 }
 
 // upTo is how many nodes the ranks before the given one have.
-func (s *survey) upTo(depth int) uint64 {
+func (s *Survey) upTo(depth int) uint64 {
 	sum := uint64(0)
 	for _, r := range s.ranks[:depth] {
-		sum = saturated(sum, r.nodes)
+		sum = Sum(sum, r.nodes)
 	}
 	return sum
+}
+
+// Summary counts the ranks of a tree, by value if that is known. Of many ranks
+// the first ones and the last are told.
+func (s *Survey) Summary(style Style) []string {
+	const most = 12
+	var out []string
+	for i, r := range s.ranks {
+		if left := len(s.ranks) - most; left > 0 && i >= most-1 && i < len(s.ranks)-1 {
+			if i == most-1 {
+				out = append(out, prose.Count(uint64(left), "rank more", "ranks more"))
+			}
+			continue
+		}
+		line := fmt.Sprintf("rank %d: %s", i, prose.Count(r.nodes, "node", "nodes"))
+		switch {
+		case !r.counted:
+			line += ", not counted by value"
+		case len(r.out) == 1 && r.out[""] > 0:
+			line += ": in " + r.in.words(style)
+		case r.in.equal(r.out):
+			line += ": in and out " + r.in.words(style)
+		default:
+			line += ": in " + r.in.words(style) + "; out " + r.out.words(style)
+		}
+		out = append(out, line)
+	}
+	return append(out, "in all: "+prose.Count(s.total, "node", "nodes"))
+}
+
+// words writes 1,204 × 1, 512 × 0. Rare values are counted together.
+func (t tally) words(s Style) string {
+	const most = 4
+	var parts []string
+	others := uint64(0)
+	all := t.values()
+	for i, v := range all {
+		if i >= most && len(all) > most+1 {
+			others += v.n
+			continue
+		}
+		parts = append(parts, prose.Number(v.n)+" × "+s.Value(v.v))
+	}
+	if others > 0 {
+		values := prose.Count(uint64(len(all)-most), "other value", "other values")
+		parts = append(parts, values+" "+prose.Number(others)+" times")
+	}
+	return strings.Join(parts, ", ")
 }

@@ -1,4 +1,4 @@
-package draw
+package reading
 
 import (
 	"iter"
@@ -81,7 +81,7 @@ func (r *reader) size(from parley.ID, c content) uint64 {
 // and its body.
 func (r *reader) rowsOf(e parley.Env, m parley.Msg) iter.Seq[string] {
 	if r.p.Explain != nil {
-		return r.p.Explain(e, m, r.g.bare)
+		return r.p.Explain(e, m, r.g.Bare)
 	}
 	row := r.kind(m)
 	if len(m.Body) > 0 {

@@ -1,16 +1,19 @@
-package draw
+package term
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 )
 
 // RoundsOptions say how tables of messages look.
 type RoundsOptions struct {
-	Style
+	reading.Style
 	// Rows is how many rows of one content are shown; 12 if 0. The rest is counted.
 	Rows int
 	// ByReceiver writes a line for each receiver, Dest and Msg, as the article's
@@ -36,16 +39,14 @@ func (o RoundsOptions) receivers() int {
 	return o.Receivers
 }
 
-const silence = "(silent)"
-
 // Rounds writes a table for each round, with a column for each sender and below
 // it what the sender sends. What a faulty process tells nobody but itself is
 // left out.
-func Rounds(rounds []Round, o RoundsOptions) string {
+func Rounds(rounds []reading.Round, o RoundsOptions) string {
 	var out []string
 	faulty, silent := false, false
 	for _, r := range rounds {
-		r.Said = slices.DeleteFunc(slices.Clone(r.Said), func(s Said) bool {
+		r.Said = slices.DeleteFunc(slices.Clone(r.Said), func(s reading.Said) bool {
 			return o.Faulty.Has(s.From) && len(s.To) == 1 && s.To[0] == s.From
 		})
 		out = append(out, o.round(r))
@@ -55,17 +56,17 @@ func Rounds(rounds []Round, o RoundsOptions) string {
 		}
 	}
 	if faulty {
-		legend := cross + " faulty"
+		legend := reading.Cross + " faulty"
 		if silent {
-			legend += "\n" + silence + ": nothing came where something was due"
+			legend += "\n" + reading.Silence + ": nothing came where something was due"
 		}
-		out = append(out, Fold(legend, o.width())+"\n")
+		out = append(out, prose.Fold(legend, o.Columns())+"\n")
 	}
 	return strings.Join(out, "\n")
 }
 
 // round writes one table under its caption.
-func (o RoundsOptions) round(r Round) string {
+func (o RoundsOptions) round(r reading.Round) string {
 	caption, common := o.caption(r)
 	g := grid{over: "Sender"}
 	for i := 0; i < len(r.Said); {
@@ -75,13 +76,13 @@ func (o RoundsOptions) round(r Round) string {
 		}
 		mine := r.Said[i:j]
 		i = j
-		room := g.roomFor(o.width())
+		room := g.roomFor(o.Columns())
 		if o.ByReceiver {
 			room -= frame
 		}
-		head := cut(o.name(mine[0].From), room)
+		head := prose.Cut(o.Called(mine[0].From), room)
 		if o.Faulty.Has(mine[0].From) {
-			head = o.paint(red, cut(o.name(mine[0].From), room-2)+" "+cross)
+			head = paint(o.Style, red, prose.Cut(o.Called(mine[0].From), room-2)+" "+reading.Cross)
 		}
 		if o.ByReceiver {
 			dest, msg := o.byReceiver(mine, room)
@@ -92,20 +93,20 @@ func (o RoundsOptions) round(r Round) string {
 		}
 	}
 	var lines []string
-	for _, line := range fold(caption, o.width()) {
-		lines = append(lines, o.paint(bold, line))
+	for _, line := range prose.Lines(caption, o.Columns()) {
+		lines = append(lines, paint(o.Style, bold, line))
 	}
 	text := strings.Join(lines, "\n") + "\n"
 	if len(g.groups) == 0 {
 		return text
 	}
-	return text + g.render(o.width())
+	return text + g.render(o.Columns())
 }
 
 // caption says who sends to whom and tells whether all send to the same
 // processes, so that it need not be said in each column.
-func (o RoundsOptions) caption(r Round) (text string, common bool) {
-	title := titleOf(r.Title, fmt.Sprintf("Round %d", r.Number))
+func (o RoundsOptions) caption(r reading.Round) (text string, common bool) {
+	title := cmp.Or(r.Title, fmt.Sprintf("Round %d", r.Number))
 	var from []parley.ID
 	receivers := make(map[parley.ID]parley.Set)
 	for _, said := range r.Said {
@@ -129,7 +130,7 @@ func (o RoundsOptions) caption(r Round) (text string, common bool) {
 		}
 	}
 	if len(from) == 1 {
-		return title + ": " + o.name(from[0]) + " sends to " + o.list(slices.Collect(to.All())), true
+		return title + ": " + o.Called(from[0]) + " sends to " + o.List(slices.Collect(to.All())), true
 	}
 	same, others := true, true
 	whole := to
@@ -151,22 +152,22 @@ func (o RoundsOptions) caption(r Round) (text string, common bool) {
 	}
 	switch {
 	case same && slices.ContainsFunc(from, to.Has):
-		return title + ": each sends to " + o.list(slices.Collect(to.All())) + ", itself included", true
+		return title + ": each sends to " + o.List(slices.Collect(to.All())) + ", itself included", true
 	case same:
-		return title + ": each sends to " + o.list(slices.Collect(to.All())), true
+		return title + ": each sends to " + o.List(slices.Collect(to.All())), true
 	case others:
-		return title + ": each sends to all others of " + o.list(slices.Collect(whole.All())), true
+		return title + ": each sends to all others of " + o.List(slices.Collect(whole.All())), true
 	}
 	return title, false
 }
 
 // byContent is the column of one sender, a block for each content. The receivers
 // are named if they are not the caption's.
-func (o RoundsOptions) byContent(mine []Said, room int, common bool) []string {
+func (o RoundsOptions) byContent(mine []reading.Said, room int, common bool) []string {
 	wide := 0
 	for _, said := range mine {
-		for _, row := range said.shown(o.rows()) {
-			wide = max(wide, columns(row))
+		for _, row := range o.shown(said) {
+			wide = max(wide, prose.Width(row))
 		}
 	}
 	var cells []string
@@ -175,8 +176,8 @@ func (o RoundsOptions) byContent(mine []Said, room int, common bool) []string {
 			cells = append(cells, "")
 		}
 		if len(mine) > 1 || !common {
-			to := "to " + o.list(said.To) + ":"
-			cells = append(cells, fold(to, min(room, max(wide, 16)))...)
+			to := "to " + o.List(said.To) + ":"
+			cells = append(cells, prose.Lines(to, min(room, max(wide, 16)))...)
 		}
 		cells = append(cells, o.rowsOf(said, room)...)
 	}
@@ -184,11 +185,11 @@ func (o RoundsOptions) byContent(mine []Said, room int, common bool) []string {
 }
 
 // byReceiver is the two columns of one sender, a receiver after the other.
-func (o RoundsOptions) byReceiver(mine []Said, room int) (dest, msg column) {
+func (o RoundsOptions) byReceiver(mine []reading.Said, room int) (dest, msg column) {
 	dest.head, msg.head = "Dest", "Msg"
 	type told struct {
 		to   parley.ID
-		said Said
+		said reading.Said
 	}
 	var all []told
 	for _, said := range mine {
@@ -199,12 +200,12 @@ func (o RoundsOptions) byReceiver(mine []Said, room int) (dest, msg column) {
 	slices.SortStableFunc(all, func(a, b told) int { return int(a.to) - int(b.to) })
 	for i, one := range all {
 		if i == o.receivers() {
-			dest.cells = append(dest.cells, ellipsis)
-			msg.cells = append(msg.cells, Number(uint64(len(all)-i))+" more")
+			dest.cells = append(dest.cells, prose.Ellipsis)
+			msg.cells = append(msg.cells, prose.Number(uint64(len(all)-i))+" more")
 			break
 		}
-		dest.cells = append(dest.cells, cut(o.name(one.to), max(room/3, 4)))
-		rows := o.rowsOf(one.said, room-min(max(room/3, 4), columns(o.name(one.to))))
+		dest.cells = append(dest.cells, prose.Cut(o.Called(one.to), max(room/3, 4)))
+		rows := o.rowsOf(one.said, room-min(max(room/3, 4), prose.Width(o.Called(one.to))))
 		msg.cells = append(msg.cells, rows...)
 		for len(dest.cells) < len(msg.cells) {
 			dest.cells = append(dest.cells, "")
@@ -214,25 +215,25 @@ func (o RoundsOptions) byReceiver(mine []Said, room int) (dest, msg column) {
 }
 
 // shown returns the rows that are shown.
-func (s Said) shown(most int) []string { return s.Rows[:min(most, len(s.Rows))] }
+func (o RoundsOptions) shown(s reading.Said) []string { return s.Rows[:min(o.rows(), len(s.Rows))] }
 
 // rowsOf returns the lines for what is said: a row on one line, or on three at
 // most if it is too wide, and the count of those left out.
-func (o RoundsOptions) rowsOf(said Said, room int) []string {
+func (o RoundsOptions) rowsOf(said reading.Said, room int) []string {
 	const most = 3
 	if said.Total == 0 {
-		return []string{o.paint(red, cut(silence, room))}
+		return []string{paint(o.Style, red, prose.Cut(reading.Silence, room))}
 	}
 	var cells []string
-	for _, row := range said.shown(o.rows()) {
-		lines := fold(row, room)
+	for _, row := range o.shown(said) {
+		lines := prose.Lines(row, room)
 		if len(lines) > most {
-			lines = append(lines[:most-1], cut(lines[most-1]+lines[most], room))
+			lines = append(lines[:most-1], prose.Cut(lines[most-1]+lines[most], room))
 		}
 		cells = append(cells, lines...)
 	}
-	if left := said.Total - uint64(len(said.shown(o.rows()))); left > 0 {
-		cells = append(cells, o.paint(dim, cut(ellipsis+" "+Number(left)+" more", room)))
+	if left := said.Total - uint64(len(o.shown(said))); left > 0 {
+		cells = append(cells, paint(o.Style, dim, prose.Cut(prose.Ellipsis+" "+prose.Number(left)+" more", room)))
 	}
 	return cells
 }

@@ -1,20 +1,23 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
 	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 )
 
 // Diagram is a message diagram: a lifeline for each process from left to right,
 // an arrow for each message, and the rounds side by side.
 type Diagram struct {
-	Style
+	reading.Style
 	Title, Subtitle string
 	// Lives are the lifelines, from top to bottom.
-	Lives  []Outcome
+	Lives  []reading.Outcome
 	Arrows []Arrow
 	// MaxArrows is how many arrows are drawn one by one; 400 if 0. Beyond that
 	// there is one for each sender and round, with a count.
@@ -27,17 +30,17 @@ type Arrow struct {
 	Round    int
 	Title    string // of the round, if not Round 2
 	From, To parley.ID
-	Label    string  // what is said
-	Values   []Share // the values that are said, in order, if they are known
-	Lie      bool    // not what the sender honestly would have said
-	Missing  bool    // it should have come and did not
+	Label    string         // what is said
+	Values   reading.Shares // the values that are said, in order, if they are known
+	Lie      bool           // not what the sender honestly would have said
+	Missing  bool           // it should have come and did not
 	// Count is how many messages of the paper the arrow is; 0 stands for 1.
 	Count uint64
 }
 
 // Arrows makes arrows of what was said. A single row is the label; of several
 // there is only the number.
-func Arrows(rounds []Round) []Arrow {
+func Arrows(rounds []reading.Round) []Arrow {
 	var out []Arrow
 	for _, r := range rounds {
 		for _, said := range r.Said {
@@ -49,7 +52,7 @@ func Arrows(rounds []Round) []Arrow {
 			case said.Total == 1 && len(said.Rows) == 1:
 				a.Label = said.Rows[0]
 			case said.Total > 1:
-				a.Label = "×" + Number(said.Total)
+				a.Label = "×" + prose.Number(said.Total)
 			}
 			for _, to := range said.To {
 				a.To = to
@@ -91,7 +94,7 @@ type band struct {
 }
 
 func (b band) title() string {
-	return titleOf(b.slots[0].arrows[0].Title, fmt.Sprintf("Round %d", b.round))
+	return cmp.Or(b.slots[0].arrows[0].Title, fmt.Sprintf("Round %d", b.round))
 }
 
 func (b band) messages() uint64 {
@@ -99,7 +102,7 @@ func (b band) messages() uint64 {
 	for _, s := range b.slots {
 		for _, a := range s.arrows {
 			if !a.Missing {
-				sum = saturated(sum, a.count())
+				sum = reading.Sum(sum, a.count())
 			}
 		}
 	}
@@ -155,7 +158,7 @@ func (d Diagram) values() []string {
 	for _, l := range d.Lives {
 		for _, v := range [][]byte{l.Starts, l.Decides} {
 			if v != nil {
-				all[Value(v)] = true
+				all[prose.Value(v)] = true
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package draw
+package reading
 
 import (
 	"fmt"
@@ -41,19 +41,19 @@ func TestPlanAccountsForAll(t *testing.T) {
 	collapsed := 0
 	for seed := range uint64(300) {
 		tree := drawnTree{n: 3 + int(seed%7), m: int(seed % 4), seed: seed}
-		s := look(tree, Style{})
-		root, whole := plan(&s, parley.SetOf(2), 5+int(seed%40), 0, func(*node) bool { return true })
-		if root.kids != nil && slices.ContainsFunc(root.kids, func(k *node) bool { return k.rest > 0 }) {
+		s := Look(tree, Style{})
+		root, whole := plan(s, parley.SetOf(2), 5+int(seed%40), 0, func(*Node) bool { return true })
+		if root.Kids != nil && slices.ContainsFunc(root.Kids, func(k *Node) bool { return k.Rest > 0 }) {
 			continue
 		}
 		if !whole {
 			collapsed++
 		}
 		sum := uint64(0)
-		var visit func(n *node)
-		visit = func(n *node) {
-			sum += n.times * (1 + n.below.nodes)
-			for _, kid := range n.kids {
+		var visit func(n *Node)
+		visit = func(n *Node) {
+			sum += n.Times * (1 + n.Below.Nodes)
+			for _, kid := range n.Kids {
 				visit(kid)
 			}
 			stands(t, tree, n)
@@ -69,28 +69,28 @@ func TestPlanAccountsForAll(t *testing.T) {
 }
 
 // stands checks a node that stands for its siblings, or for what is below it.
-func stands(t *testing.T, tree parley.Tree, n *node) {
+func stands(t *testing.T, tree parley.Tree, n *Node) {
 	t.Helper()
-	if n.times > 1 {
-		up := n.path[:len(n.path)-1]
+	if n.Times > 1 {
+		up := n.Path[:len(n.Path)-1]
 		_, _, all := tree.Node(up)
-		first, last := slices.Index(all, n.relay()), slices.Index(all, n.last[len(n.last)-1])
-		if last-first+1 != int(n.times) {
-			t.Fatalf("%v to %v are said to be %d siblings", n.path, n.last, n.times)
+		first, last := slices.Index(all, n.Relay()), slices.Index(all, n.Last[len(n.Last)-1])
+		if last-first+1 != int(n.Times) {
+			t.Fatalf("%v to %v are said to be %d siblings", n.Path, n.Last, n.Times)
 		}
 		for _, id := range all[first : last+1] {
 			in, out, _ := tree.Node(append(up[:len(up):len(up)], id))
-			if !equal(in, n.in) || !equal(out, n.out) || (id == 2) != (n.relay() == 2) {
-				t.Fatalf("%v stands for %v %d, which is not alike", n.path, up, id)
+			if !Equal(in, n.In) || !Equal(out, n.Out) || (id == 2) != (n.Relay() == 2) {
+				t.Fatalf("%v stands for %v %d, which is not alike", n.Path, up, id)
 			}
 		}
 	}
-	if n.below.alike {
+	if n.Below.Alike {
 		var visit func(path []parley.ID) uint64
 		visit = func(path []parley.ID) uint64 {
 			in, out, children := tree.Node(path)
-			if !equal(in, n.in) || !equal(out, n.out) {
-				t.Fatalf("%v is below %v and not the same", path, n.path)
+			if !Equal(in, n.In) || !Equal(out, n.Out) {
+				t.Fatalf("%v is below %v and not the same", path, n.Path)
 			}
 			sum := uint64(1)
 			for _, child := range children {
@@ -98,8 +98,8 @@ func stands(t *testing.T, tree parley.Tree, n *node) {
 			}
 			return sum
 		}
-		if got := visit(n.path) - 1; got != n.below.nodes {
-			t.Fatalf("%v: %d nodes below, said to be %d", n.path, got, n.below.nodes)
+		if got := visit(n.Path) - 1; got != n.Below.Nodes {
+			t.Fatalf("%v: %d nodes below, said to be %d", n.Path, got, n.Below.Nodes)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func stands(t *testing.T, tree parley.Tree, n *node) {
 // Counts by value against counting.
 func TestSurvey(t *testing.T) {
 	tree := drawnTree{n: 7, m: 3, seed: 5}
-	s := look(tree, Style{})
+	s := Look(tree, Style{})
 	counts := make(map[string]uint64)
 	var visit func(path []parley.ID)
 	visit = func(path []parley.ID) {

@@ -1,3 +1,8 @@
+// Package draw draws runs: message diagrams, space-time diagrams, information trees, and
+// runs that look the same to somebody side by side.
+//
+// Everything is a pure function from data to a picture: the same data give the same
+// bytes. What is too big to be shown whole is folded, collapsed or counted, never refused.
 package draw
 
 import (
@@ -5,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"parley/internal/draw/prose"
 )
 
 // Pictures are laid out in whole pixels, so that the same data give the same
@@ -156,13 +163,13 @@ func (s *svg) pill(x, y int, value string, of ink) {
 
 const pillMost = 6 // characters of a value in a pill
 
-func short(value string) string { return cut(value, pillMost) }
+func short(value string) string { return prose.Cut(value, pillMost) }
 
-func pillWidth(value string) int { return max(22, 12+7*columns(short(value))) }
+func pillWidth(value string) int { return max(22, 12+7*prose.Width(short(value))) }
 
 // monoWidth and sansWidth estimate how wide text is, for a font size in pixels.
-func monoWidth(text string, size int) int { return columns(text)*size*62/100 + 1 }
-func sansWidth(text string, size int) int { return columns(text)*size*58/100 + 1 }
+func monoWidth(text string, size int) int { return prose.Width(text)*size*62/100 + 1 }
+func sansWidth(text string, size int) int { return prose.Width(text)*size*58/100 + 1 }
 
 // heads defines an arrow head for each colour in use.
 func (s *svg) heads(colours []string) {

@@ -1,11 +1,11 @@
-package draw_test
+package prose_test
 
 import (
 	"math"
 	"strings"
 	"testing"
 
-	"parley/internal/draw"
+	"parley/internal/draw/prose"
 )
 
 func TestNumber(t *testing.T) {
@@ -13,12 +13,12 @@ func TestNumber(t *testing.T) {
 		0: "0", 7: "7", 999: "999", 1000: "1,000", 1716: "1,716", 123456: "123,456", 13366080: "13,366,080",
 		math.MaxUint64 - 1: "18,446,744,073,709,551,614", math.MaxUint64: "> 1.8e19",
 	} {
-		if got := draw.Number(x); got != want {
+		if got := prose.Number(x); got != want {
 			t.Errorf("Number(%d) = %q, want %q", x, got, want)
 		}
 	}
 	for x, want := range map[uint64]string{0: "0 nodes", 1: "1 node", 1716: "1,716 nodes"} {
-		if got := draw.Count(x, "node", "nodes"); got != want {
+		if got := prose.Count(x, "node", "nodes"); got != want {
 			t.Errorf("Count(%d) = %q, want %q", x, got, want)
 		}
 	}
@@ -29,7 +29,7 @@ func TestValue(t *testing.T) {
 		v    []byte
 		want string
 	}{{nil, "–"}, {[]byte{}, `""`}, {[]byte("1"), "1"}, {[]byte{0, 255}, "0x00ff"}} {
-		if got := draw.Value(c.v); got != c.want {
+		if got := prose.Value(c.v); got != c.want {
 			t.Errorf("Value(%v) = %q, want %q", c.v, got, c.want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestFold(t *testing.T) {
 		{"x 0123456789", 4, "x\n0123\n4567\n89"},
 		{"n ≥ m+2 … für", 7, "n ≥ m+2\n… für"},
 	} {
-		if got := draw.Fold(c.text, c.width); got != c.want {
+		if got := prose.Fold(c.text, c.width); got != c.want {
 			t.Errorf("Fold(%q, %d) = %q, want %q", c.text, c.width, got, c.want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestFoldLosesNothing(t *testing.T) {
 	text := strings.Repeat("n > 3m: m+1 rounds of gathering suffice, and aVeryLongWordWithoutAnyBlank… does too ", 3)
 	letters := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	for width := 1; width < 120; width++ {
-		folded := draw.Fold(text, width)
+		folded := prose.Fold(text, width)
 		if letters(folded) != letters(text) {
 			t.Fatalf("width %d: %q", width, folded)
 		}

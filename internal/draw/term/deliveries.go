@@ -1,33 +1,25 @@
-package draw
+package term
 
 import (
 	"slices"
 	"strings"
 
 	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
 )
 
 // DeliveriesOptions say how the table of deliveries looks.
 type DeliveriesOptions struct {
-	Style
+	reading.Style
 	Rows int // deliveries of a process that are shown before the rest is counted; 0: all
-}
-
-// Payload is what was delivered: what was carried, or the protocol's words for what
-// is its own. path is where in the machine.
-func Payload(s Style, p parley.Protocol, path parley.Path, m parley.Msg) string {
-	if m.Kind > parley.Carried {
-		if text := explained(s, p, path, m); text != "" {
-			return text
-		}
-	}
-	return s.payload(m.Body)
 }
 
 // Deliveries writes what each process delivered, in its order, a row a process;
 // views and suspicions stand between. What faulty processes deliver is shown too,
 // for some services promise that even that agrees.
 func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) string {
+	words := reading.Words{Style: o.Style, Protocol: p}
 	columns := make([][]string, h.N)
 	type entry struct {
 		order uint64
@@ -39,7 +31,7 @@ func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) strin
 		if d.Msg.Kind == parley.Decide {
 			continue
 		}
-		all = append(all, entry{d.Order, d.At, Payload(o.Style, p, d.Path, d.Msg)})
+		all = append(all, entry{d.Order, d.At, words.Payload(d.Path, d.Msg)})
 	}
 	title := "Deliveries, in the order of each process"
 	if len(all) == 0 {
@@ -49,7 +41,7 @@ func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) strin
 		return ""
 	}
 	for _, d := range h.Indications {
-		all = append(all, entry{d.Order, d.At, "(" + Indicated(o.Style, p, d.Path, d.Msg) + ")"})
+		all = append(all, entry{d.Order, d.At, "(" + words.Indicated(d.Path, d.Msg) + ")"})
 	}
 	for _, d := range h.Restarts {
 		all = append(all, entry{d.Order, d.At, "(comes back)"})
@@ -64,7 +56,7 @@ func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) strin
 		columns[e.at] = append(columns[e.at], e.text)
 	}
 	var b strings.Builder
-	b.WriteString(o.paint(bold, title) + "\n")
+	b.WriteString(paint(o.Style, bold, title) + "\n")
 	for id := range parley.ID(h.N) {
 		list := columns[id]
 		left := 0
@@ -74,13 +66,13 @@ func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) strin
 		}
 		text := strings.Join(list, ", ")
 		if left > 0 {
-			text += " and " + Number(uint64(left)) + " more"
+			text += " and " + prose.Number(uint64(left)) + " more"
 		}
 		if text == "" {
 			text = "nothing"
 		}
-		name := o.marked(id) + ": "
-		lines := fold(text, max(o.width()-len(name), 20))
+		name := o.Marked(id) + ": "
+		lines := prose.Lines(text, max(o.Columns()-len(name), 20))
 		for i, line := range lines {
 			if i == 0 {
 				b.WriteString(name + line + "\n")

@@ -1,10 +1,12 @@
-package draw
+package term
 
 import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"parley/internal/draw/prose"
 )
 
 // grid is a table that folds: if it is too wide for a line, groups of columns
@@ -30,9 +32,9 @@ type column struct {
 }
 
 func (c column) width() int {
-	w := columns(c.head)
+	w := prose.Width(c.head)
 	for _, cell := range c.cells {
-		w = max(w, columns(cell))
+		w = max(w, prose.Width(cell))
 	}
 	return w
 }
@@ -56,7 +58,7 @@ func (g group) lack() int {
 	if len(g.columns) < 2 {
 		return 0
 	}
-	return max(columns(g.head)-g.inner(), 0)
+	return max(prose.Width(g.head)-g.inner(), 0)
 }
 
 // roomFor is the width that is left for a single column beside the leading ones.
@@ -83,7 +85,7 @@ func parted(groups []group, room int) []group {
 			continue
 		}
 		for _, c := range g.columns {
-			c.head = cut(g.head+" "+c.head, max(room-frame, 1))
+			c.head = prose.Cut(g.head+" "+c.head, max(room-frame, 1))
 			out = append(out, group{columns: []column{c}})
 		}
 	}
@@ -136,14 +138,14 @@ func (g grid) one(groups []group) string {
 		wide += group.inner() + group.lack()
 		for i, c := range group.columns {
 			if i == len(group.columns)-1 {
-				c.head = pad(c.head, c.width()+group.lack())
+				c.head = prose.Pad(c.head, c.width()+group.lack())
 			}
 			over, heads, subs = append(over, g.over), append(heads, group.head), append(subs, c.head)
 			all = append(all, c)
 		}
 	}
-	if last := len(subs) - 1; wide < columns(g.over) {
-		subs[last] = pad(all[last].head, all[last].width()+columns(g.over)-wide)
+	if last := len(subs) - 1; wide < prose.Width(g.over) {
+		subs[last] = prose.Pad(all[last].head, all[last].width()+prose.Width(g.over)-wide)
 	}
 	merge := table.RowConfig{AutoMerge: true, AutoMergeAlign: text.AlignLeft}
 	if g.over != "" {

@@ -1,0 +1,89 @@
+package term
+
+import (
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+)
+
+// DecisionsOptions say how the table of decisions looks.
+type DecisionsOptions struct {
+	reading.Style
+	// Starts is the head of the column of initial values; "starts with" if "".
+	Starts string
+	// Rows is how many processes are written out; 40 if 0. Beyond that, correct
+	// ones in a row with the same outcome are one line.
+	Rows int
+}
+
+// Decisions writes what each process started with, decided and was.
+func Decisions(list []reading.Outcome, o DecisionsOptions) string {
+	most := o.Rows
+	if most == 0 {
+		most = 40
+	}
+	heads := [4]string{"process", o.Starts, "decides", "role"}
+	switch {
+	case o.Starts == "" && o.Columns() < 60:
+		heads[0], heads[1] = "", "starts"
+	case o.Starts == "":
+		heads[1] = "starts with"
+	}
+	const leastRole = 4
+	quarter := (o.Columns() - 1 - 4*frame - leastRole) / 4
+	heads[1] = prose.Cut(heads[1], quarter+1)
+	var rows [][4]string
+	var faulty []bool
+	for i := 0; i < len(list); {
+		j := i + 1
+		for len(list) > most && j < len(list) && same(list[i], list[j]) {
+			j++
+		}
+		one := list[i]
+		name := prose.Cut(o.Called(one.Process), 2*quarter-2) + o.Marked(one.Process)[len(o.Called(one.Process)):]
+		if j-i > 2 {
+			last := o.Called(list[j-1].Process)
+			if name += " " + prose.Ellipsis + " " + last; prose.Width(name) > 2*quarter {
+				name = prose.Cut(o.Marked(one.Process)+prose.Ellipsis+last, 2*quarter)
+			}
+		} else {
+			j = i + 1
+		}
+		starts, decides := prose.Cut(prose.Value(one.Starts), quarter), prose.Cut(prose.Value(one.Decides), quarter)
+		rows = append(rows, [4]string{name, starts, decides, one.Role})
+		faulty = append(faulty, o.Faulty.Has(one.Process))
+		i = j
+	}
+	room := o.Columns() - 1 - 4*frame // for the roles: what the other columns leave
+	for c := range 3 {
+		wide := prose.Width(heads[c])
+		for _, row := range rows {
+			wide = max(wide, prose.Width(row[c]))
+		}
+		room -= wide
+	}
+	var cells [4][]string
+	for i, row := range rows {
+		for k, line := range prose.Lines(row[3], max(room, leastRole)) {
+			if k > 0 {
+				row = [4]string{}
+			}
+			row[3] = line
+			for c := range cells {
+				if faulty[i] {
+					row[c] = paint(o.Style, red, row[c])
+				}
+				cells[c] = append(cells[c], row[c])
+			}
+		}
+	}
+	var g grid
+	for c := range cells {
+		g.groups = append(g.groups, group{columns: []column{{head: heads[c], cells: cells[c]}}})
+	}
+	return g.one(g.groups)
+}
+
+// same tells whether two processes have the same outcome.
+func same(a, b reading.Outcome) bool {
+	return a.Role == b.Role && reading.Equal(a.Starts, b.Starts) && reading.Equal(a.Decides, b.Decides)
+}

@@ -1,0 +1,27 @@
+// Package term writes runs as text: tables of messages, information trees, decisions,
+// verdicts, and pictures made of characters.
+//
+// Everything is a pure function from data to text: nothing looks at a terminal,
+// a clock or the environment, and the same data give the same bytes. The width
+// is a parameter, in columns of a fixed-width font, and no line is wider. What
+// is too big to be shown whole is folded, collapsed or counted, never refused.
+package term
+
+import "parley/internal/draw/reading"
+
+// The colours of text, as ANSI sequences.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+// paint colours a text that stays within one line.
+func paint(s reading.Style, colour, text string) string {
+	if !s.Colour || text == "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}

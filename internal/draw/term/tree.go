@@ -1,0 +1,130 @@
+package term
+
+import (
+	"strings"
+
+	"parley"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+)
+
+// Tree writes an information tree, a node a line: its path, what came along it
+// (in) and what the process makes of it (out, a question mark before the
+// decision). At most 200,000 nodes of it are looked at.
+func Tree(t parley.Tree, o reading.TreeOptions) string {
+	s := reading.Look(t, o.Style)
+	root, whole := o.Plan(s, func(*reading.Node) bool { return true })
+	p := treeText{TreeOptions: o, dotted: s.Dotted}
+	p.lines(root, "", "")
+	out := p.align()
+	if o.Title != "" {
+		var title []string
+		for _, line := range prose.Lines(o.Title, o.Columns()) {
+			title = append(title, paint(o.Style, bold, line))
+		}
+		out = append(title, out...)
+	}
+	if !whole {
+		out = append(out, "")
+		for _, line := range s.Summary(o.Style) {
+			out = append(out, prose.Lines(line, o.Columns())...)
+		}
+	}
+	return strings.Join(out, "\n") + "\n"
+}
+
+// treeText gathers the lines of a tree.
+type treeText struct {
+	reading.TreeOptions
+	dotted bool
+	rows   []treeRow
+}
+
+type treeRow struct {
+	branch, label string
+	faulty        bool
+	in, out, rest string
+}
+
+// lines adds the line of a node and those of its children. first is what stands
+// before the node itself and other before what is beneath it.
+func (p *treeText) lines(n *reading.Node, first, other string) {
+	if n.Rest > 0 {
+		p.rows = append(p.rows, treeRow{branch: first, label: prose.Ellipsis + " " + prose.Number(n.Rest) + " more"})
+		return
+	}
+	row := treeRow{branch: first, label: p.Path(n.Path, p.dotted), rest: note(n)}
+	row.in, row.out = p.Value(n.In), p.output(n.Out)
+	row.faulty = p.Faulty.Has(n.Relay())
+	if n.Times > 1 {
+		row.label += " " + prose.Ellipsis + " " + p.Path(n.Last, p.dotted) + "  " + prose.Number(n.Times) + " nodes"
+	}
+	p.rows = append(p.rows, row)
+	for i, kid := range n.Kids {
+		if i < len(n.Kids)-1 {
+			p.lines(kid, other+"├─ ", other+"│  ")
+		} else {
+			p.lines(kid, other+"└─ ", other+"   ")
+		}
+	}
+}
+
+func (p *treeText) output(v []byte) string {
+	if v == nil {
+		return "?"
+	}
+	return p.Value(v)
+}
+
+// note says what is beneath a node and not drawn.
+func note(n *reading.Node) string {
+	switch {
+	case n.Below.Nodes == 0:
+		return ""
+	case n.Below.Alike && n.Times > 1:
+		return "each with " + prose.Number(n.Below.Nodes) + " below, all the same"
+	case n.Below.Alike:
+		return prose.Number(n.Below.Nodes) + " below, all the same"
+	case n.Times > 1:
+		return "each with " + prose.Number(n.Below.Nodes) + " below"
+	}
+	return prose.Number(n.Below.Nodes) + " below"
+}
+
+// align sets the columns of the lines. Where there is no room the beginning of
+// the path goes, which the branches tell anyway.
+func (p *treeText) align() []string {
+	left, in, out := 0, 1, 1
+	for _, r := range p.rows {
+		left = max(left, prose.Width(r.branch+r.label))
+		in, out = max(in, prose.Width(r.in)), max(out, prose.Width(r.out))
+		if r.faulty {
+			left = max(left, prose.Width(r.branch+r.label)+2)
+		}
+	}
+	const words = len("  in ") + len("  out ")
+	left = min(left, max(p.Columns()-words-in-out, 8))
+	var lines []string
+	for _, r := range p.rows {
+		room := left - prose.Width(r.branch)
+		label, mark := r.label, ""
+		if r.faulty {
+			room, mark = room-2, " "+reading.Cross
+		}
+		if r.in == "" {
+			lines = append(lines, prose.Cut(r.branch+label, p.Columns()))
+			continue
+		}
+		label = prose.CutFront(label, max(room, 1))
+		line := prose.Pad(r.branch+label+mark, left) + "  in " + prose.Pad(r.in, in) + "  out " + r.out
+		if r.rest != "" && prose.Width(line)+4+prose.Width(r.rest) <= p.Columns()+max(0, prose.Width(r.out)-out) {
+			line = prose.Pad(line, prose.Width(line)+out-prose.Width(r.out)) + "  (" + r.rest + ")"
+		}
+		line = strings.TrimRight(prose.Cut(line, p.Columns()), " ")
+		if mark != "" {
+			line = strings.Replace(line, mark, " "+paint(p.Style, red, reading.Cross), 1)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
