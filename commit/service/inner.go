@@ -70,14 +70,7 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 			m.tellBlocked(s, t)
 		}
 	case parley.OpAppend:
-		if !t.logged {
-			t.logged = true
-			head := []byte{specRecord, 0}
-			if t.yes {
-				head[1] = 1
-			}
-			m.record(s, t.path, append(head, t.spec.Encode()...))
-		}
+		m.keep(s, t)
 		m.record(s, t.path, e.Msg.Body)
 	case parley.OpCompact: // see compact
 	case parley.OpSetTimer, parley.OpStopTimer:
@@ -86,6 +79,20 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 	default:
 		panic(fmt.Sprintf("service: a transaction asks for effect %d", e.Op))
 	}
+}
+
+// keep makes durable what a transaction is, and with it that this process does not vote yes any more
+// if it comes back after a crash.
+func (m *Machine) keep(s *parley.Step, t *transaction) {
+	if t.logged {
+		return
+	}
+	t.logged = true
+	head := []byte{specRecord, 0}
+	if t.yes {
+		head[1] = 1
+	}
+	m.record(s, t.path, append(head, t.spec.Encode()...))
 }
 
 // asks tells whether an inner machine asks others for the outcome by a message of a kind.

@@ -468,3 +468,33 @@ func TestTransactionsAfterALoss(t *testing.T) {
 		}
 	}
 }
+
+// Who has told a member that it was not asked knows that after a crash, and does not say yes to the
+// coordinator, whose question was under way for longer.
+func TestNoToAMemberIsDurable(t *testing.T) {
+	c := rules(3, false)
+	m, path := newMachine(c, 2), PathOf(0, 5)
+	of, _ := ReadSpec(begins(0, 0, "t", "yyy").Msg.Body, 3)
+	s := &parley.Step{Self: 2, N: 3, Host: new(counting)}
+	for _, q := range []parley.Msg{{Kind: msgBegin, Body: of.Only(parley.All).Encode()}, {Kind: twophase.Ask}} {
+		s.Path = path
+		m.Receive(s, 1, q)
+	}
+	for _, e := range s.Effects {
+		if e.Op == parley.OpAppend {
+			s.Log = append(s.Log, parley.Record{Path: e.Path, Body: e.Msg.Body})
+		}
+	}
+	m, s.Path, s.Effects, s.Restart = newMachine(c, 2), 0, nil, true
+	m.Start(s)
+	for _, q := range []parley.Msg{{Kind: msgBegin, Seq: 1, Body: of.Only(2).Encode()}, {Kind: twophase.VoteRequest}} {
+		s.Path = path
+		m.Receive(s, 0, q)
+	}
+	m.Request(s, parley.Msg{Kind: Voted, Value: uint64(path), Seq: 1})
+	for _, e := range s.Effects {
+		if e.Op == parley.OpDeliver && e.Msg.Kind == Prepare || e.Op == parley.OpSend && e.Msg.Kind == twophase.Vote && e.Msg.Value == 1 {
+			t.Errorf("it said no to a member before a crash, and then %+v", e)
+		}
+	}
+}

@@ -66,6 +66,10 @@ func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parl
 	t := &transaction{path: path, spec: of, inner: m.machine(of)}
 	m.add(t)
 	m.within(s, t, func(inner parley.Machine) { inner.Start(s) })
+	// In two phases it says no to a member, and that leaves no record. The coordinator may ask after a crash.
+	if !asks && !m.c.Majority {
+		m.keep(s, t)
+	}
 	if why.Text != "" {
 		m.voted(s, t, false, why)
 	} else {
