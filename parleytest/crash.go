@@ -68,6 +68,9 @@ func (s *suite) crashed(r run, c sim.Crash) error {
 // from its log as it was, compacted or not, and from its durable state: its
 // durable variables must be the same, or all of them if none is durable.
 func (s *suite) logs() error {
+	if s.o.LogKeepsMore != "" {
+		return skip(s.o.LogKeepsMore)
+	}
 	for seed := range uint64(s.some(20)) {
 		r := s.honest(s.p, seed)
 		got, log, err := r.traced(true)

@@ -50,6 +50,9 @@ type Options struct {
 	// NeverBack tells that nobody restarts what has crashed. Otherwise a process
 	// that comes back with nothing but its log, and be it empty, must do no harm.
 	NeverBack bool
+	// LogKeepsMore tells that a process which restarts from its records may know more than its durable
+	// variables had, with the reason.
+	LogKeepsMore string
 	// Beyond are systems in which some property must be seen to break that the
 	// protocol under test promises. By default it is remade, by its Flags, with
 	// as many processes as its Bound just refuses; if they cannot be made, give others.

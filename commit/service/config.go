@@ -41,11 +41,27 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Check tells what is wrong with it.
+func (c Config) Check() error {
+	const longest = parley.Tick(1) << 40
+	switch {
+	case c.N < 1 || c.N > parley.MaxProcesses:
+		return parley.CheckN(c.N, 1)
+	case c.Delta < 0 || c.Delta > longest:
+		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
+	}
+	return nil
+}
+
 // New returns the protocol.
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()
 	return parley.Protocol{
-		Name: "transactions", N: c.N, M: c.N - 1, Faults: parley.CrashFaults, Serves: true,
+		Name: "transactions", Title: "any number of transactions, each with a name and members of its own",
+		Paper: "lecture, remarks on atomic commitment; transactions side by side are Parley's own",
+		N:     c.N, M: c.N - 1, Faults: parley.CrashFaults, Serves: true, Kinds: c.kinds(),
+		Relies: parley.Reliance{Delay: c.Delta, FIFO: true},
+		Size:   c.size, Explain: c.explain,
 		New: func(self parley.ID) parley.Machine { return newMachine(c, self) },
 	}
 }

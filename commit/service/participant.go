@@ -1,0 +1,134 @@
+package service
+
+import (
+	"hash/fnv"
+	"strings"
+
+	"parley"
+	"parley/commit/problem"
+)
+
+// NewParticipant returns a layer above a service of n processes, which makes transactions of
+// words and does the part of a process in them, so that the service runs by itself.
+//
+// It is asked by Propose, whose Body is a name and a letter for each process, such as "a yyn": y and
+// n have a part and vote so, - has none. The process that is asked coordinates. The letters alone
+// will do, or 1 or 0 for all of them; the name is then that of the coordinator, such as t0. Each
+// process votes as soon as it is asked to prepare, and has carried out an outcome as soon as it
+// knows it.
+//
+// It delivers what the properties of Judging need, each with the Path that the service gave: the
+// vote of this process as Voted (Seq: 1 yes, 0 no; Body: the name and the letters), the outcome as
+// Decide (Body: the outcome and the name, if that is known), an outcome of before as Ended
+// (Body: likewise), and a request that is not begun as Refused (Body: the name).
+func NewParticipant(n int) parley.Protocol {
+	return parley.Protocol{
+		Name: "participant", Title: "participants that vote as they are told", Paper: "Parley's own",
+		N: n, M: n - 1, Faults: parley.OralByzantineFaults, Kinds: []string{""},
+		New: func(self parley.ID) parley.Machine { return &participant{n: n, self: self} },
+	}
+}
+
+type participant struct {
+	parley.Base
+	n    int
+	self parley.ID
+}
+
+// Request begins a transaction.
+func (p *participant) Request(s *parley.Step, m parley.Msg) {
+	name, votes, ok := readOrder(m.Body, p.self, p.n)
+	if m.Kind != parley.Propose || !ok {
+		s.Refuse(p.self, "no name with a vote for each process")
+		return
+	}
+	s.Request(parley.Msg{Kind: Commit, Body: specOf(p.self, name, votes).Encode()})
+}
+
+// readOrder reads what a coordinator is asked for among n processes.
+func readOrder(b []byte, coordinator parley.ID, n int) (name, votes string, ok bool) {
+	words := strings.Fields(string(b))
+	if len(words) == 1 {
+		switch yes, all := problem.Vote([]byte(words[0])); {
+		case all && yes:
+			words[0] = strings.Repeat("y", n)
+		case all:
+			words[0] = strings.Repeat("n", n)
+		}
+		words = []string{"t" + coordinator.String(), words[0]}
+	}
+	if len(words) != 2 {
+		return "", "", false
+	}
+	name, votes = words[0], words[1]
+	return name, votes, len(name) <= MaxName && len(votes) == n && strings.Trim(votes, "yn-") == ""
+}
+
+// specOf makes a transaction of the votes: each part is all of them.
+func specOf(coordinator parley.ID, name, votes string) Spec {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(votes)) // it returns no error
+	t := Spec{Name: name, Digest: h.Sum64(), Members: []parley.ID{coordinator}}
+	for id := range parley.ID(len(votes)) {
+		if votes[id] == '-' {
+			continue
+		}
+		if id != coordinator {
+			t.Members = append(t.Members, id)
+		}
+		t.Parts = append(t.Parts, Part{id, []byte(votes)})
+	}
+	return t
+}
+
+// Receive takes the deliveries of the service.
+func (p *participant) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch m.Kind {
+	case Prepare:
+		p.prepare(s, from, m)
+	case Ended:
+		p.end(s, from, m)
+	case Refused:
+		s.Deliver(from, parley.Msg{Kind: Refused, Seq: m.Seq, Body: m.Body})
+	}
+}
+
+// prepare votes. What was prepared before a crash is voted on already, and is said again.
+func (p *participant) prepare(s *parley.Step, from parley.ID, m parley.Msg) {
+	t, ok := ReadSpec(m.Body, p.n)
+	part, has := t.Part(p.self)
+	if !ok || !has || len(part) != p.n {
+		s.Refuse(from, "no part of this process")
+		return
+	}
+	vote := parley.Msg{Kind: Voted, Value: m.Value}
+	if part[p.self] == 'y' {
+		vote.Seq = 1
+	} else {
+		vote.Body = []byte("votes no")
+	}
+	if m.Seq == 0 {
+		s.Request(vote)
+	}
+	vote.Origin, vote.Body = from, []byte(t.Name+" "+string(part))
+	s.Deliver(from, vote)
+}
+
+// end carries an outcome out, if that is for this process to do.
+func (p *participant) end(s *parley.Step, from parley.ID, m parley.Msg) {
+	name, _ := ReadEnded(m.Body)
+	said := parley.Msg{Kind: parley.Decide, Value: m.Value, Origin: from, Body: []byte(problem.Outcome(m.Seq).String())}
+	if name != "" {
+		said.Body = append(said.Body, " "+name...)
+	}
+	if m.Origin == Repeated {
+		said.Kind = Ended
+	}
+	s.Deliver(from, said)
+	if m.Origin == Participant {
+		s.Request(parley.Msg{Kind: Applied, Value: m.Value})
+	}
+}
+
+// State has no variables: a participant keeps nothing.
+func (p *participant) State(*parley.Vars) {}

@@ -1,0 +1,322 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/commit/problem"
+)
+
+// The names of the properties beside those of package problem.
+const (
+	Names   = "names"
+	Answers = "answers"
+)
+
+// Judging says how runs of a service under participants are judged: transaction by transaction,
+// each by itself, and by their names.
+type Judging struct {
+	// Of returns the properties of one transaction by the processes that vote, such as
+	// problem.Uniform.
+	Of func(voters parley.Set) []parley.Property
+	// ByName tells transactions apart by names, where the processes do not have the same paths.
+	ByName bool
+	// Majority excuses a transaction from its end if at most half of its members are correct.
+	Majority bool
+}
+
+// Properties returns what is judged.
+func (j Judging) Properties() []parley.Property {
+	var list []parley.Property
+	for i, p := range j.Of(parley.Set{}) {
+		ends := p.Name == problem.Termination || p.Name == problem.NonBlocking
+		list = append(list, parley.Property{
+			Name: p.Name, Says: "of each transaction: " + p.Says, Mode: p.Mode,
+			Check: func(h *parley.History) error {
+				for _, t := range j.transactions(h) {
+					if ends && j.lost(h, t.members) {
+						continue
+					}
+					if err := j.Of(t.voters)[i].Check(t.seen(p.Name)); err != nil {
+						return fmt.Errorf("%s: %w", parley.Printable([]byte(t.name)), err)
+					}
+				}
+				return nil
+			},
+			Vacuous: func(h *parley.History) string {
+				why := "no transaction is begun"
+				for _, t := range j.transactions(h) {
+					one := j.Of(t.voters)[i]
+					if one.Vacuous == nil {
+						return ""
+					}
+					if why = one.Vacuous(t.seen(p.Name)); why == "" {
+						return ""
+					}
+				}
+				return why
+			},
+		})
+	}
+	return append(list, parley.Property{
+		Name: Names, Mode: parley.Always, Check: j.names, Vacuous: j.unasked,
+		Says: "a process votes on one transaction of a name until that aborts, and tells of no other one under that name",
+	}, parley.Property{
+		Name: Answers, Mode: parley.Eventually, Check: j.answers, Vacuous: j.unasked,
+		Says: "every request is answered at a process that does not crash: by an outcome, or that it is not begun",
+	})
+}
+
+// lost tells whether a transaction lacks the majority of its members.
+func (j Judging) lost(h *parley.History, members parley.Set) bool {
+	return j.Majority && 2*members.Minus(h.Faulty).Len() <= members.Len()
+}
+
+// judgedTx is one transaction of a run.
+type judgedTx struct {
+	key             string
+	name, votes     string
+	coordinator     parley.ID
+	voters, members parley.Set
+	history         parley.History
+	again           []parley.Happening // votes that no crash of their process follows
+}
+
+// seen is the transaction as one property sees it. A process that crashes before its vote is
+// durable has not voted, and nobody waits for it: it may have forgotten the transaction.
+func (t *judgedTx) seen(property string) *parley.History {
+	if property != problem.Termination {
+		return &t.history
+	}
+	h := t.history
+	h.Requests = t.again
+	return &h
+}
+
+// transactions takes a run apart, in the order in which there is something of each transaction.
+func (j Judging) transactions(h *parley.History) []*judgedTx {
+	var list []*judgedTx
+	find := func(d *parley.Happening, name string) *judgedTx {
+		key := j.key(d, name)
+		for _, t := range list {
+			if t.key == key {
+				return t
+			}
+		}
+		t := &judgedTx{key: key, name: name, coordinator: d.From, history: parley.History{
+			N: h.N, Faulty: h.Faulty, Restarts: h.Restarts, Over: h.Over, Naming: h.Naming,
+		}}
+		t.involve(asked(h, d.From, name, d.Order))
+		if key != "" {
+			list = append(list, t)
+		}
+		return t
+	}
+	for i := range h.Deliveries {
+		d := &h.Deliveries[i]
+		if d.Msg.Kind != Voted && d.Msg.Kind != parley.Decide {
+			continue
+		}
+		first, rest, _ := strings.Cut(string(d.Msg.Body), " ")
+		name := first
+		if d.Msg.Kind == parley.Decide {
+			name = rest
+		}
+		t, one := find(d, name), *d
+		if one.Path = 0; d.Msg.Kind == Voted {
+			t.name, t.votes = name, rest
+			t.involve(rest)
+			t.vote(h, one)
+		} else {
+			one.Msg.Body = []byte(first)
+			t.history.Deliveries = append(t.history.Deliveries, one)
+		}
+	}
+	for _, d := range h.Indications {
+		if d.Msg.Kind != Blocked {
+			continue
+		}
+		_, name := ReadBlocked(d.Msg.Body, h.N)
+		key := j.key(&d, name)
+		d.Msg = parley.Msg{Kind: problem.Blocked}
+		for _, t := range list { // who is blocked has voted
+			if t.key == key {
+				t.history.Indications = append(t.history.Indications, d)
+			}
+		}
+	}
+	return list
+}
+
+// asked returns the votes of the transaction of a name that a process was asked for last before
+// something happened, "" if there is none.
+func asked(h *parley.History, at parley.ID, name string, until uint64) (votes string) {
+	for _, q := range h.Requests {
+		if of, v, ok := readOrder(q.Msg.Body, q.At, h.N); ok && q.At == at && of == name && q.Order < until {
+			votes = v
+		}
+	}
+	return votes
+}
+
+// key tells transactions apart; "" stands for one that cannot be told.
+func (j Judging) key(d *parley.Happening, name string) string {
+	if j.ByName {
+		return name
+	}
+	return strconv.FormatUint(d.Msg.Value, 10)
+}
+
+// involve notes who votes, and who takes part.
+func (t *judgedTx) involve(votes string) {
+	if votes != "" {
+		t.voters = parley.Set{}
+	}
+	for id := range votes {
+		if votes[id] != '-' {
+			t.voters.Add(parley.ID(id))
+		}
+	}
+	t.members = t.voters
+	t.members.Add(t.coordinator)
+}
+
+// vote notes a vote, which is given at once: it is as good as one at the beginning.
+func (t *judgedTx) vote(h *parley.History, d parley.Happening) {
+	vote := "no"
+	if d.Msg.Seq == 1 {
+		vote = "yes"
+	}
+	d.When, d.From, d.Msg = 0, d.At, parley.Msg{Kind: parley.Propose, Body: []byte(vote)}
+	t.history.Requests = append(t.history.Requests, d)
+	if !restarts(h, d.At, d.Order) {
+		t.again = append(t.again, d)
+	}
+}
+
+// restarts tells whether a process comes back after something happened.
+func restarts(h *parley.History, id parley.ID, since uint64) bool {
+	for _, r := range h.Restarts {
+		if r.At == id && r.Order > since {
+			return true
+		}
+	}
+	return false
+}
+
+// names: what a process committed keeps its name in all lives of the process, and in one life so does
+// what it voted on, until that is aborted. Who is answered with an outcome of before is told the right one.
+func (j Judging) names(h *parley.History) error {
+	held := make(map[parley.ID]map[string]holder)
+	for _, d := range h.Deliveries {
+		first, rest, _ := strings.Cut(string(d.Msg.Body), " ")
+		name := rest
+		if d.Msg.Kind == Voted {
+			name = first
+		}
+		if held[d.At] == nil {
+			held[d.At] = make(map[string]holder)
+		}
+		had, has := held[d.At][name]
+		commits := d.Msg.Kind == parley.Decide && first == problem.Commit.String()
+		switch {
+		case !h.Correct(d.At) || name == "" || d.Msg.Kind == Refused:
+		case d.Msg.Kind == Ended:
+			if err := j.repeated(h, &d, first, name); err != nil {
+				return err
+			}
+		case has && had.path == d.Msg.Value:
+			if d.Msg.Kind == parley.Decide && !commits {
+				delete(held[d.At], name)
+			} else {
+				held[d.At][name] = holder{path: had.path, order: d.Order, committed: had.committed || commits}
+			}
+		case d.Msg.Kind == parley.Decide && !commits:
+		case has && (had.committed || !cameBack(h, d.At, had.order, d.Order)):
+			return fmt.Errorf("%s has two transactions called %s", h.Name(d.At), parley.Printable([]byte(name)))
+		default:
+			held[d.At][name] = holder{path: d.Msg.Value, order: d.Order, committed: commits}
+		}
+	}
+	return nil
+}
+
+// holder is the transaction that has a name at a process.
+type holder struct {
+	path      uint64
+	order     uint64 // when the process voted
+	committed bool
+}
+
+// cameBack tells whether a process restarted between two happenings.
+func cameBack(h *parley.History, id parley.ID, since, until uint64) bool {
+	return slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool {
+		return r.At == id && r.Order > since && r.Order < until
+	})
+}
+
+// repeated: an answer with an outcome of before is about what the process was asked for, and nobody
+// decided otherwise.
+func (j Judging) repeated(h *parley.History, d *parley.Happening, outcome, name string) error {
+	votes := asked(h, d.At, name, d.Order)
+	for _, t := range j.transactions(h) {
+		if t.key != j.key(d, name) {
+			continue
+		}
+		if t.votes != votes && t.votes != "" {
+			return fmt.Errorf("%s asked for %s %s, and is told what became of %s", h.Name(d.At),
+				parley.Printable([]byte(name)), votes, t.votes)
+		}
+		for _, e := range t.history.Deliveries {
+			if string(e.Msg.Body) != outcome && e.Order < d.Order {
+				return fmt.Errorf("%s is told %s of %s, and %s decided %s", h.Name(d.At), outcome,
+					parley.Printable([]byte(name)), h.Name(e.At), e.Msg.Body)
+			}
+		}
+	}
+	return nil
+}
+
+// answers: whoever asks, and stays, hears what became of it.
+func (j Judging) answers(h *parley.History) error {
+	if !h.Over {
+		return nil
+	}
+	for _, q := range h.Requests {
+		name, votes, ok := readOrder(q.Msg.Body, q.At, h.N)
+		t := judgedTx{coordinator: q.At}
+		t.involve(votes)
+		if !ok || !h.Correct(q.At) || restarts(h, q.At, q.Order) || j.lost(h, t.members) {
+			continue
+		}
+		if !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool {
+			return d.At == q.At && d.Order > q.Order && tells(&d.Msg) == name
+		}) {
+			return fmt.Errorf("%s has no answer to its request for %s", h.Name(q.At), parley.Printable([]byte(name)))
+		}
+	}
+	return nil
+}
+
+// tells returns the name of the transaction whose end, or refusal, a delivery tells.
+func tells(m *parley.Msg) string {
+	switch m.Kind {
+	case parley.Decide, Ended:
+		_, name, _ := strings.Cut(string(m.Body), " ")
+		return name
+	case Refused:
+		return string(m.Body)
+	}
+	return ""
+}
+
+// unasked returns why nothing is demanded of a run without requests.
+func (j Judging) unasked(h *parley.History) string {
+	if len(h.Requests) == 0 {
+		return "no transaction is asked for"
+	}
+	return ""
+}

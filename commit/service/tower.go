@@ -1,0 +1,166 @@
+package service
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/commit/quorum"
+	"parley/commit/twophase"
+	"parley/stack"
+)
+
+// span is how many Deltas of a run are worth watching: who is blocked asks for ever.
+const span = 200
+
+// Tower returns a service under participants: a protocol that runs by itself. The coordinators are
+// asked for transactions, see NewParticipant; none stands for process 0. A Config that cannot be
+// panics.
+func Tower(c Config, coordinators parley.Set) parley.Protocol {
+	if err := c.Check(); err != nil {
+		panic("service: " + err.Error())
+	}
+	if coordinators == (parley.Set{}) {
+		coordinators = parley.SetOf(0)
+	}
+	c = c.withDefaults()
+	beneath := New(c)
+	p := stack.New(beneath, NewParticipant(c.N))
+	p.Name, p.Title, p.Paper = beneath.Name, beneath.Title, beneath.Paper
+	p.Proposers, p.Span = coordinators, span*c.Delta
+	p.Properties = Judging{Of: problem.Uniform, Majority: c.Majority}.Properties()
+	p.Promises = c.promises
+	p.M = c.faults()
+	p.Flags = parley.Flags(made{c, coordinators}, flags, func(m made) parley.Protocol {
+		return Tower(m.Config, m.coordinators)
+	})
+	return p
+}
+
+// made is what flags make a protocol of.
+type made struct {
+	Config
+	coordinators parley.Set
+}
+
+// flags declares the flags of the protocol.
+func flags(fs *flag.FlagSet, m *made) func(*made, parley.Naming) error {
+	fs.IntVar(&m.N, "n", m.N, "number of `processes`")
+	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the members, and not in two phases")
+	fs.Int64Var((*int64)(&m.Delta), "delta", int64(m.Delta), "what a message takes at most, in `ticks`")
+	list := fs.String("coordinators", "", "the `processes` that begin transactions, such as P1,P2 (default: the first)")
+	return func(m *made, naming parley.Naming) error {
+		m.Votes = 0 // as long as delta asks for
+		if *list != "" {
+			m.coordinators = parley.Set{}
+			for _, name := range strings.Split(*list, ",") {
+				id, err := naming(name)
+				if err == nil && int(id) >= m.N {
+					err = fmt.Errorf("%s: there are %d processes", name, m.N)
+				}
+				if err != nil {
+					return &parley.FlagError{Flag: "coordinators", Err: err}
+				}
+				m.coordinators.Add(id)
+			}
+		}
+		if err := m.Check(); err != nil || m.Delta > 0 {
+			return err
+		}
+		return parley.FlagErrorf("delta", "a message takes one tick at least")
+	}
+}
+
+// faults is how many processes may be down for good, if all take part in each transaction.
+func (c Config) faults() int {
+	if c.Majority {
+		return (c.N - 1) / 2
+	}
+	return c.N - 1
+}
+
+// inner is the protocol of a transaction of n members.
+func (c Config) inner(n int) parley.Protocol {
+	if c.Majority {
+		return quorum.New(quorum.Config{N: n, M: (n - 1) / 2, Delta: c.Delta})
+	}
+	return twophase.New(twophase.Config{N: n, Delta: c.Delta})
+}
+
+// promises are those of one transaction, and that names and requests lead to it.
+func (c Config) promises(a parley.Assumptions) []parley.Promise {
+	list := c.inner(max(2, c.N)).Promises(a)
+	of := make(map[string]parley.Promise)
+	for _, p := range list {
+		of[p.Property] = p
+	}
+	names, answers := of[problem.Atomicity], of[problem.Termination]
+	names.Property, answers.Property = Names, Answers
+	if names.Holds {
+		names.Because = "a process votes no on what has a name that it knows, and a yes is in its log"
+	}
+	list = append(list, names, answers)
+	if a.Network.Doubled || a.Network.Reordered {
+		for i := range list {
+			list[i].Holds, list[i].Because = false, "a link doubled messages or changed their order"
+		}
+	}
+	return list
+}
+
+// kinds are the names of the kinds of messages: first those of the protocol of a transaction.
+func (c Config) kinds() []string {
+	list := slices.Clone(c.inner(2).Kinds)
+	for len(list) < int(msgBegin) {
+		list = append(list, "")
+	}
+	return append(list, "BEGIN", "DONE", "OPEN", "WHY")
+}
+
+// size counts messages that belong to one transaction alone.
+func (c Config) size(e parley.Env, m parley.Msg) parley.Traffic {
+	if m.Kind < msgBegin {
+		return c.inner(2).Size(e, m)
+	}
+	return parley.Traffic{Messages: 1}
+}
+
+// explain shows a message with the transaction that it is about.
+func (c Config) explain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	which := func(p parley.Path) string { return fmt.Sprintf("%d of %s", NumberOf(p), name(CoordinatorOf(p))) }
+	text := ""
+	switch m.Kind {
+	case msgBegin:
+		text = which(e.Path) + " is not readable"
+		if t, ok := ReadSpec(m.Body, c.N); ok {
+			text = which(e.Path) + " is " + parley.Printable([]byte(t.Name))
+		}
+	case msgDone:
+		list, _ := readNumbers(m.Body, len(m.Body))
+		text = fmt.Sprintf("carried out: %d", list)
+	case msgOpen:
+		list, _ := readNumbers(m.Body, len(m.Body))
+		text = fmt.Sprintf("open: %d, next: %d", list, m.Seq)
+	case Blocked:
+		waits, of := ReadBlocked(m.Body, c.N)
+		text = "is blocked on " + parley.Printable([]byte(of)) + ", and waits for"
+		for id := range waits.All() {
+			text += " " + name(id)
+		}
+	case msgWhy:
+		text = which(e.Path) + ": no, for: " + parley.Printable(m.Body)
+	default:
+		return func(yield func(string) bool) {
+			for row := range c.inner(2).Explain(e, m, name) {
+				if !yield(which(e.Path) + ": " + row) {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func(string) bool) { yield(text) }
+}
