@@ -9,6 +9,9 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"parley/cluster/api/parleyv1"
+	"parley/internal/chaos/judge"
 )
 
 // The least that a run of four minutes must have done.
@@ -34,8 +37,12 @@ func keysAt(now time.Duration) (out []string) {
 
 // newLoad returns a load that begins now.
 func (r *run) newLoad(pace time.Duration, keys func(time.Duration) []string) *load {
+	names := make([]string, len(r.nodes))
+	for i := range names {
+		names[i] = nodeName(i)
+	}
 	return &load{
-		clients: r.clients, history: new(history), orders: newOrders(len(r.nodes)),
+		clients: r.clients, history: new(judge.History), orders: judge.NewOrders(names...),
 		began: time.Now(), pace: pace, keys: keys,
 	}
 }
@@ -162,8 +169,8 @@ func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup
 		return err
 	}
 	keys := make(map[string]bool)
-	for _, o := range r.load.history.all() {
-		keys[o.key] = true
+	for _, o := range r.load.history.All() {
+		keys[o.Key] = true
 	}
 	var all sync.WaitGroup
 	for i := range r.nodes {
@@ -171,7 +178,7 @@ func (r *run) wind(ctx context.Context, stop chan struct{}, asks *sync.WaitGroup
 			w := r.load.worker(workers+i, r.seed)
 			w.home = i
 			for key := range keys { // order: every key is read once
-				w.carryOut(ctx, &op{client: w.id, verb: get, key: key})
+				w.carryOut(ctx, &judge.Op{Client: w.id, Verb: judge.Get, Key: key})
 			}
 		})
 	}
@@ -188,9 +195,11 @@ func (r *run) reread(ctx context.Context) error {
 	errs := make([]error, len(r.nodes))
 	for i, c := range r.clients {
 		all.Go(func() {
-			again := r.load.orders.again()
-			errs[i] = c.hear(ctx, 1, again.deliver)
-			if rest := again.missing(); rest != nil {
+			again := r.load.orders.Again()
+			errs[i] = c.hear(ctx, 1, func(d *parleyv1.Delivery) bool {
+				return again.Deliver(d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
+			})
+			if rest := again.Missing(); rest != nil {
 				errs[i] = fmt.Errorf("%s: %w: %w", nodeName(i), rest, errs[i])
 			} else {
 				errs[i] = nil
@@ -212,16 +221,16 @@ func missed(gaps int) error {
 // judge looks at everything, and prints what it finds. A run that was given up has not ended:
 // what a node has taken the others may not have delivered yet.
 func (r *run) judge(o options, took time.Duration, ended bool, reread error) error {
-	ops := r.load.history.all()
+	ops := r.load.history.All()
 	answered := 0
 	for _, x := range ops {
-		if x.known {
+		if x.Known {
 			answered++
 		}
 	}
-	lost := r.load.orders.undelivered()
-	casts, delivered := r.load.orders.count()
-	gaps := r.load.orders.gaps()
+	lost := r.load.orders.Undelivered()
+	casts, delivered := r.load.orders.Count()
+	gaps := r.load.orders.Gaps()
 	median, p99, most := latencies(ops)
 	r.printEvents()
 	fmt.Fprintf(r.out, "%d commands of the table, %d answered; %v in the median, %v for 99 of 100, %v at most\n",
@@ -238,9 +247,9 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 		fmt.Fprintf(r.out, "%-66s %s\n", what, word)
 	}
 	since := time.Now()
-	verdict("the answers fit one order that agrees with their times (porcupine)", linear(ops, nil, 5*time.Minute))
-	verdict("positions of commands agree with their times", ordered(ops))
-	verdict("one order of deliveries everywhere, none lost, none twice", r.load.orders.settle())
+	verdict("the answers fit one order that agrees with their times (porcupine)", judge.Linear(ops, nil, 5*time.Minute))
+	verdict("positions of commands agree with their times", judge.Ordered(ops))
+	verdict("one order of deliveries everywhere, none lost, none twice", r.load.orders.Settle())
 	if ended {
 		verdict("what a node has said that it delivered was delivered by all", forgotten(lost))
 		verdict("what was delivered can be read at every node from the beginning", errors.Join(reread, missed(gaps)))
@@ -252,11 +261,11 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 }
 
 // forgotten tells of payloads that a node has said to have delivered, and that nobody delivers.
-func forgotten(lost []cast) error {
+func forgotten(lost []judge.Cast) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d payloads, the first of them of %s at %v", len(lost), nodeName(lost[0].node), lost[0].at)
+	return fmt.Errorf("%d payloads, the first of them of %s at %v", len(lost), nodeName(lost[0].Node), lost[0].At)
 }
 
 // promise is how soon all must be well, in words.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/cluster/api/parleyv1"
+	"parley/internal/chaos/judge"
 )
 
 // liarName is the harm of a node that lies.
@@ -42,7 +43,7 @@ func lied(ctx context.Context, r *run) (string, error) {
 	if err := r.quiet(before); err != nil {
 		return "", err
 	}
-	r.load.orders.unhear()
+	r.load.orders.Unhear()
 	if err := errors.Join(n.kill(), n.beginLiar(r.liar, r.seed+uint64(len(r.events)))); err != nil {
 		return "", err
 	}
@@ -97,12 +98,12 @@ func (l *load) murmur(ctx context.Context, nodes []int) {
 
 // fence has a node broadcast the payload from which on all are heard, until all have delivered it.
 func (r *run) fence(ctx context.Context, name string) error {
-	r.load.orders.build(name)
+	r.load.orders.Build(name)
 	if err := r.load.cast(ctx, 0, name); err != nil && outcomeOf(err) == nothing {
 		return fmt.Errorf("all is well, and %s refuses a payload: %w", nodeName(0), err)
 	}
 	for {
-		is, moved := r.load.orders.everywhere(name, r.all())
+		is, moved := r.load.orders.Everywhere(name, r.all())
 		if is {
 			return nil
 		}
@@ -127,16 +128,16 @@ func (r *run) agreeAgain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		other := strangers(r.load.orders.fences())
+		other := judge.Strangers(r.load.orders.Fences())
 		if len(other) == 0 {
-			r.load.orders.fenced()
+			r.load.orders.Fenced()
 			return nil
 		}
 		if len(other) > 2 || turn > 0 {
-			return fmt.Errorf("%w: %d", errNumbers, r.load.orders.fences())
+			return fmt.Errorf("%w: %d", errNumbers, r.load.orders.Fences())
 		}
 		r.printf("%s: %s number deliveries differently, and rejoin", liarName, nodeNames(other))
-		r.load.orders.unhear()
+		r.load.orders.Unhear()
 		var errs []error
 		for _, i := range other { // together, so that none takes over the numbers of another
 			errs = append(errs, r.nodes[i].kill(), os.RemoveAll(r.w.data(i)))

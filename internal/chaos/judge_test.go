@@ -3,105 +3,32 @@ package main
 import (
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"parley/cluster/api/parleyv1"
-	"parley/replica/keyvalue"
+	"parley/internal/chaos/judge"
 )
-
-// did is an operation that was answered.
-func did(client int, v verb, value string, call, end int, version uint64, answer string, position uint64) op {
-	return op{
-		client: client, verb: v, key: "k", value: value, call: time.Duration(call), end: time.Duration(end), known: true,
-		answer: keyvalue.Answer{Status: keyvalue.Done, Version: version, Value: []byte(answer)}, position: position,
-	}
-}
-
-// open is one that was never answered.
-func open(client int, v verb, value string, call int) op {
-	return op{client: client, verb: v, key: "k", value: value, call: time.Duration(call)}
-}
-
-func TestLinear(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		ops  []op
-		want bool
-	}{
-		{"one after the other", []op{did(1, put, "a", 0, 1, 1, "", 1), did(2, get, "", 2, 3, 1, "a", 2)}, true},
-		{"a lost write", []op{
-			did(1, put, "a", 0, 1, 1, "", 1), did(1, put, "b", 2, 3, 2, "", 2), did(2, get, "", 4, 5, 1, "a", 3),
-		}, false},
-		{"a write done twice", []op{did(1, put, "a", 0, 1, 1, "", 1), did(2, get, "", 2, 3, 2, "a", 2)}, false},
-		{"an old read", []op{
-			did(1, put, "a", 0, 1, 1, "", 1), did(1, put, "b", 2, 9, 2, "", 2),
-			did(2, get, "", 3, 4, 2, "b", 3), did(3, get, "", 5, 6, 1, "a", 4),
-		}, false},
-		{"unknown, and done", []op{open(1, put, "a", 0), did(2, get, "", 5, 6, 1, "a", 2)}, true},
-		{"unknown, and not done", []op{open(1, put, "a", 0), did(2, put, "b", 5, 6, 1, "", 2), did(3, get, "", 7, 8, 1, "b", 3)}, true},
-		{"unknown, and done twice", []op{open(1, put, "a", 0), did(2, get, "", 5, 6, 2, "a", 2)}, false},
-		{"done before it was asked", []op{did(2, get, "", 1, 2, 1, "a", 1), did(1, put, "a", 3, 4, 1, "", 2)}, false},
-	} {
-		if err := linear(c.ops, nil, time.Minute); (err == nil) != c.want {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-}
-
-func TestOrderedFinds(t *testing.T) {
-	early := did(2, get, "", 5, 6, 1, "a", 3)
-	for name, ops := range map[string][]op{ // order: each by itself
-		"one position twice":   {did(1, put, "a", 0, 4, 1, "", 3), did(2, get, "", 1, 6, 1, "a", 3)},
-		"an earlier position":  {did(1, put, "a", 0, 4, 1, "", 4), early},
-		"at the same position": {did(1, put, "a", 0, 4, 1, "", 3), early},
-	} {
-		if ordered(ops) == nil {
-			t.Errorf("%s: nothing was found", name)
-		}
-	}
-	if err := ordered([]op{did(1, put, "a", 0, 5, 1, "", 4), early}); err != nil {
-		t.Errorf("two at a time: %v", err)
-	}
-}
-
-// told is what three nodes deliver of a, b and c, cast by n1; node 2 as the text says.
-func told(third string) *orders {
-	o := newOrders(3)
-	for _, payload := range []string{"a", "b", "c"} {
-		o.cast(payload, 0, 0)
-		o.answered(payload, true, false)
-	}
-	for node, text := range []string{"abc", "abc", third} {
-		o.resume(node)
-		for i, payload := range strings.Split(text, "") {
-			if payload == "|" {
-				o.gap(node)
-			} else if payload != "-" {
-				o.deliver(node, uint64(10+i), nodeName(0), payload)
-			}
-		}
-	}
-	return o
-}
-
-// end has all deliver the payload with which a run ends.
-func (o *orders) end(position uint64) {
-	o.cast("end", 0, 0)
-	o.answered("end", true, false)
-	for node := range o.heard {
-		o.deliver(node, position, nodeName(0), "end")
-	}
-}
 
 // A run that is given up finds that nodes lag, and that is no loss.
 func TestGivenUpRunOnlyLags(t *testing.T) {
 	for third, ended := range map[string]bool{"a": false, "abc": true} {
 		var out strings.Builder
-		r := &run{out: &out, events: []event{{fault: "stop"}}, load: &load{history: new(history), orders: told(third)}}
-		r.load.orders.cast("taken", 1, 0)
-		r.load.orders.answered("taken", true, false)
+		o := judge.NewOrders("n1", "n2", "n3")
+		for _, payload := range []string{"a", "b", "c"} {
+			o.Cast(payload, 0, 0)
+			o.Answered(payload, true, false)
+		}
+		for node, text := range []string{"abc", "abc", third} {
+			o.Resume(node)
+			for i, payload := range strings.Split(text, "") {
+				o.Deliver(node, uint64(10+i), "n1", payload)
+			}
+		}
+		o.Cast("taken", 1, 0)
+		o.Answered("taken", true, false)
+		r := &run{out: &out, events: []event{{fault: "stop"}}, load: &load{history: new(judge.History), orders: o}}
 		_ = r.judge(options{long: time.Second, bare: true, only: "stop"}, time.Second, ended, nil)
 		lost, _, _ := strings.Cut(out.String(), "well within")
 		if strings.Contains(lost, " NO\n") != ended { // that "taken" was delivered nowhere is known at the end alone
@@ -110,90 +37,13 @@ func TestGivenUpRunOnlyLags(t *testing.T) {
 	}
 }
 
-func TestOrdersFind(t *testing.T) {
-	for text, want := range map[string]string{ // order: each by itself
-		"abc": "", "ab": "n3 has not delivered", "a-c": "n3 has not delivered", "acb": "something else", "abd": "something else",
-		"abcd": "never broadcast", "abca": "delivered twice",
-	} {
-		o := told(text)
-		o.end(20)
-		err := o.settle()
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, not %q", text, err, want)
-		}
-	}
-	o := told("ab")
-	if err := o.settle(); err != nil {
-		t.Errorf("the last is still to come: %v", err)
-	}
-	o.deliver(2, 12, nodeName(0), "c")
-	o.end(20)
-	if err := o.settle(); err != nil {
-		t.Errorf("it came: %v", err)
-	}
-	o.cast("d", 1, 0)
-	o.answered("d", false, true)
-	if o.deliver(2, 23, nodeName(1), "d"); o.settle() == nil {
-		t.Error("what was refused is delivered, and nothing was found")
-	}
-}
-
-// Who could not be listened to for some time may miss what was delivered then, and no more.
-func TestOrdersKnowGaps(t *testing.T) {
-	o := newOrders(2)
-	for i, payload := range []string{"a", "b", "c", "d"} {
-		o.cast(payload, 0, 0)
-		o.resume(0)
-		o.deliver(0, uint64(i+1), nodeName(0), payload)
-	}
-	o.resume(1)
-	o.deliver(1, 1, nodeName(0), "a")
-	o.gap(1)
-	if at := o.resume(1); at != 0 {
-		t.Fatalf("after a gap it begins at %d", at)
-	}
-	o.deliver(1, 3, nodeName(0), "c")
-	if err := o.settle(); err != nil {
-		t.Fatal(err)
-	}
-	o.end(5)
-	if err := o.settle(); err == nil {
-		t.Error("d is missing behind the gap, and nothing was found")
-	}
-}
-
 // What a node has said that it delivered is delivered by all, whatever befell the node then.
 func TestForgottenIsSeen(t *testing.T) {
 	if err := forgotten(nil); err != nil {
 		t.Error(err)
 	}
-	if forgotten([]cast{{node: 1, at: time.Second}}) == nil {
+	if forgotten([]judge.Cast{{Node: 1, At: time.Second}}) == nil {
 		t.Error("a lost payload: nothing was found")
-	}
-}
-
-// Of what was delivered nothing may be missing, or be something else, when it is read again.
-func TestReadAgain(t *testing.T) {
-	o := newOrders(1)
-	o.resume(0)
-	for position, payload := range []string{"a", "b", "c"} {
-		o.cast(payload, 0, 0)
-		o.deliver(0, uint64(position+1), nodeName(0), payload)
-	}
-	read := func(payloads ...string) error {
-		a := o.again()
-		for i, payload := range payloads {
-			a.deliver(&parleyv1.Delivery{Position: uint64(i + 1), From: nodeName(0), Payload: []byte(payload)})
-		}
-		return a.missing()
-	}
-	if err := read("a", "b", "c"); err != nil {
-		t.Error(err)
-	}
-	for _, wrong := range [][]string{nil, {"a", "b"}, {"a", "c", "b"}} {
-		if read(wrong...) == nil {
-			t.Errorf("%q: nothing was found", wrong)
-		}
 	}
 }
 
@@ -236,5 +86,34 @@ func TestGrowthIsSeen(t *testing.T) {
 	}
 	if begin, slope := line(grows, 0); math.Abs(slope-60) > 6 || math.Abs(begin-100) > 6 {
 		t.Errorf("from %v, %v in an hour, not from 100, 60", begin, slope)
+	}
+}
+
+// A node that lied may take twice as long as others to be well again, and the others no longer than otherwise.
+func TestSlowAfterALiar(t *testing.T) {
+	for _, c := range []struct {
+		fault        string
+		well, others time.Duration
+		slow         bool
+	}{
+		{"kill", 9, 0, false}, {"kill", 11, 0, true}, {liarName, 19, 9, false}, {liarName, 21, 9, true}, {liarName, 9, 11, true},
+	} {
+		r := &run{heal: 10, events: []event{{fault: c.fault, well: wellness{tables: c.well}, others: wellness{groups: c.others}}}}
+		if err := r.slow(); (err != nil) != c.slow {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// -only liar without -liar is refused, and the error names -liar. Without -only there is no liar then.
+func TestLiarIsNamed(t *testing.T) {
+	if _, err := choose(options{only: liarName}); err == nil || !strings.Contains(err.Error(), "-liar") {
+		t.Error(err)
+	}
+	for _, program := range []string{"", "bin/liar.test"} {
+		kinds, err := choose(options{liar: program})
+		if is := slices.ContainsFunc(kinds, fault.lies); err != nil || is != (program != "") {
+			t.Errorf("-liar %q: %t, %v", program, is, err)
+		}
 	}
 }

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"parley/cluster/api/parleyv1"
+	"parley/internal/chaos/judge"
 	"parley/replica/keyvalue"
 )
 
 // load is what clients ask of the nodes: commands of the table, and broadcasts.
 type load struct {
 	clients []*client
-	history *history
-	orders  *orders
+	history *judge.History
+	orders  *judge.Orders
 	began   time.Time
 	keys    func(now time.Duration) []string // that commands are about at the moment
 	pace    time.Duration                    // of each client
@@ -73,40 +74,40 @@ func (w *worker) run(ctx context.Context, stop <-chan struct{}) {
 }
 
 // next makes up a command.
-func (w *worker) next(i int) *op {
+func (w *worker) next(i int) *judge.Op {
 	keys := w.keys(w.now())
 	key := keys[w.dice.IntN(len(keys))]
-	o := &op{client: w.id, key: key, value: fmt.Sprintf("%d.%d", w.id, i)}
+	o := &judge.Op{Client: w.id, Key: key, Value: fmt.Sprintf("%d.%d", w.id, i)}
 	switch x := w.dice.IntN(100); {
 	case strings.HasPrefix(key, "sum"):
-		o.verb, o.by = add, w.dice.Int64N(9)+1
+		o.Verb, o.By = judge.Add, w.dice.Int64N(9)+1
 		if x < 25 {
-			o.verb = get
+			o.Verb = judge.Get
 		}
 	case x < 40:
-		o.verb = put
+		o.Verb = judge.Put
 	case x < 65:
-		o.verb = get
+		o.Verb = judge.Get
 	case x < 90:
 		w.mu.Lock()
-		o.verb, o.version = swap, w.last[key]
+		o.Verb, o.Version = judge.Swap, w.last[key]
 		w.mu.Unlock()
 	default:
-		o.verb = remove
+		o.Verb = judge.Remove
 	}
 	return o
 }
 
 // carryOut asks for a command until it is answered: what has a session at one node after
 // the other, so that it is done once.
-func (w *worker) carryOut(ctx context.Context, o *op) {
-	o.call = w.now()
-	w.history.began(o)
-	command := o.command()
+func (w *worker) carryOut(ctx context.Context, o *judge.Op) {
+	o.Call = w.now()
+	w.history.Began(o)
+	command := o.Command()
 	var b []byte
 	var position uint64
 	var err error
-	if o.verb == get {
+	if o.Verb == judge.Get {
 		b, position, err = w.read(ctx, command)
 	} else {
 		b, position, err = w.write(ctx, command)
@@ -116,14 +117,14 @@ func (w *worker) carryOut(ctx context.Context, o *op) {
 		return // unknown
 	}
 	at := w.now()
-	w.history.ended(o, at, a, position)
+	w.history.Ended(o, at, a, position)
 	w.mu.Lock()
 	w.outs = append(w.outs, at)
 	if w.last == nil {
 		w.last = make(map[string]uint64)
 	}
-	if w.last[o.key] = a.Version; a.Status == keyvalue.Missing || o.verb == remove {
-		w.last[o.key] = 0
+	if w.last[o.Key] = a.Version; a.Status == keyvalue.Missing || o.Verb == judge.Remove {
+		w.last[o.Key] = 0
 	}
 	w.mu.Unlock()
 }
@@ -215,23 +216,23 @@ func (l *load) wake() {
 
 // cast broadcasts a payload by a node.
 func (l *load) cast(ctx context.Context, node int, payload string) error {
-	l.orders.cast(payload, node, l.now())
+	l.orders.Cast(payload, node, l.now())
 	one, done := context.WithTimeout(ctx, try)
 	err := l.clients[node].cast(one, []byte(payload))
 	done()
-	l.orders.answered(payload, err == nil, err != nil && outcomeOf(err) == nothing)
+	l.orders.Answered(payload, err == nil, err != nil && outcomeOf(err) == nothing)
 	return err
 }
 
 // listener hears what one node delivers, until the context ends.
 func (l *load) listener(ctx context.Context, node int) {
 	for ctx.Err() == nil {
-		err := l.clients[node].hear(ctx, l.orders.resume(node), func(d *parleyv1.Delivery) bool {
-			l.orders.deliver(node, d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
+		err := l.clients[node].hear(ctx, l.orders.Resume(node), func(d *parleyv1.Delivery) bool {
+			l.orders.Deliver(node, d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
 			return true
 		})
 		if err == errGap { //nolint:errorlint // it is returned as it is
-			l.orders.gap(node)
+			l.orders.Gap(node)
 		}
 		select {
 		case <-ctx.Done():
@@ -258,11 +259,11 @@ func (l *load) answered(from, to time.Duration) (count int, outage time.Duration
 }
 
 // latencies are the times that answers took.
-func latencies(ops []op) (median, p99, most time.Duration) {
+func latencies(ops []judge.Op) (median, p99, most time.Duration) {
 	var all []time.Duration
 	for _, o := range ops {
-		if o.known {
-			all = append(all, o.end-o.call)
+		if o.Known {
+			all = append(all, o.End-o.Call)
 		}
 	}
 	if len(all) == 0 {

@@ -181,7 +181,7 @@ func (r *run) carries(ctx context.Context, i int, name string, which []int) erro
 		_ = r.load.cast(ctx, i, payload) // it is noted
 		again := time.After(250 * time.Millisecond)
 		for tried := false; !tried; {
-			is, moved := r.load.orders.everywhere(payload, which)
+			is, moved := r.load.orders.Everywhere(payload, which)
 			if is {
 				return nil
 			}

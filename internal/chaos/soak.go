@@ -14,6 +14,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"parley/internal/chaos/judge"
 )
 
 // In a soak the last nodes are killed and started again in turn, and the others live from
@@ -61,7 +63,7 @@ func (r *run) soak(ctx context.Context, long time.Duration) error {
 		go r.load.listener(whole, i)
 	}
 	samples := make([][]sample, steady)
-	state := make(map[string]content)
+	state := make(map[string]judge.Content)
 	answered := 0
 	for turn := 0; r.load.now() < long; turn++ {
 		n, err := r.minute(whole, turn, keys, state, samples)
@@ -76,11 +78,11 @@ func (r *run) soak(ctx context.Context, long time.Duration) error {
 }
 
 // minute is a piece of a soak that is judged by itself, so that nothing of it need be kept.
-func (r *run) minute(ctx context.Context, turn int, keys []string, state map[string]content, samples [][]sample) (
+func (r *run) minute(ctx context.Context, turn int, keys []string, state map[string]judge.Content, samples [][]sample) (
 	answered int, err error,
 ) {
 	l := r.load
-	l.history, l.outs = new(history), nil
+	l.history, l.outs = new(judge.History), nil
 	stop := make(chan struct{})
 	var asks sync.WaitGroup
 	for i := range workers {
@@ -106,8 +108,8 @@ func (r *run) minute(ctx context.Context, turn int, keys []string, state map[str
 	if err == nil {
 		err = r.closing(ctx, keys, state)
 	}
-	for _, o := range l.history.all() {
-		if o.known {
+	for _, o := range l.history.All() {
+		if o.Known {
 			answered++
 		}
 	}
@@ -135,23 +137,23 @@ func restart(i int, kill bool) fault {
 
 // closing judges a minute: all copies are alike, every key is read, and the answers fit
 // what the keys had before. Then that is what the keys have.
-func (r *run) closing(ctx context.Context, keys []string, state map[string]content) error {
+func (r *run) closing(ctx context.Context, keys []string, state map[string]judge.Content) error {
 	ctx, done := within(ctx, 4*r.heal)
 	defer done()
 	if err := r.quiet(ctx); err != nil {
 		return err
 	}
-	after := make(map[string]content)
+	after := make(map[string]judge.Content)
 	w := r.load.worker(workers, r.seed)
 	for _, key := range keys {
-		o := &op{client: w.id, verb: get, key: key}
-		if w.carryOut(ctx, o); !o.known {
+		o := &judge.Op{Client: w.id, Verb: judge.Get, Key: key}
+		if w.carryOut(ctx, o); !o.Known {
 			return fmt.Errorf("key %s can not be read: %w", key, context.Cause(ctx))
 		}
-		after[key] = o.content()
+		after[key] = o.Content()
 	}
-	ops := r.load.history.all()
-	if err := errors.Join(linear(ops, state, time.Minute), ordered(ops), r.load.orders.settle()); err != nil {
+	ops := r.load.history.All()
+	if err := errors.Join(judge.Linear(ops, state, time.Minute), judge.Ordered(ops), r.load.orders.Settle()); err != nil {
 		return err
 	}
 	clear(state)
@@ -219,7 +221,7 @@ func (r *run) metrics(ctx context.Context, i int, names ...string) ([]float64, e
 
 // sums prints what the nodes used, and fails if that grows.
 func (r *run) sums(answered int, samples [][]sample) (err error) {
-	cast, delivered := r.load.orders.count()
+	cast, delivered := r.load.orders.Count()
 	r.printEvents()
 	fmt.Fprintf(r.out, "%d commands answered, %d broadcasts, %d delivered\n", answered, cast, delivered)
 	w := tabwriter.NewWriter(r.out, 0, 8, 2, ' ', tabwriter.AlignRight)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/conform/form"
 	"parley/replica/bank"
 )
 
@@ -36,7 +37,7 @@ func account(raw []byte, report reporter) error {
 	if c.Initial == nil {
 		return errors.New("initial: a whole number was expected")
 	}
-	names := keys(c.Ops)
+	names := form.Keys(c.Ops)
 	for _, name := range names {
 		if op := c.Ops[name]; (op.Add == nil) == (op.Percent == nil) {
 			return fmt.Errorf("ops: %s: it adds an amount or a percentage", name)
@@ -48,7 +49,7 @@ func account(raw []byte, report reporter) error {
 	if len(names) > maxOps {
 		return fmt.Errorf("ops: %d: allowed are %d", len(names), maxOps)
 	}
-	for _, order := range keys(want.Balance) {
+	for _, order := range form.Keys(want.Balance) {
 		list := strings.Split(order, ",")
 		if !slices.Equal(slices.Sorted(slices.Values(list)), names) {
 			return fmt.Errorf("expect: balance: %q is no order of %s", order, strings.Join(names, ", "))

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/broadcast/atomic"
 	"parley/broadcast/problem"
+	"parley/internal/conform/form"
 )
 
 // byKind runs a case of a family of which there are several kinds.
@@ -19,11 +20,11 @@ func byKind(kinds map[string]func(raw []byte, report reporter) error) func(raw [
 			Kind string `json:"kind"`
 		}
 		if err := json.Unmarshal(raw, &c); err != nil {
-			return decode(raw, &c)
+			return form.Decode(raw, &c)
 		}
 		run, known := kinds[c.Kind]
 		if !known {
-			return fmt.Errorf("kind %q: allowed are %s", c.Kind, listed(keys(kinds)))
+			return fmt.Errorf("kind %q: allowed are %s", c.Kind, form.Listed(form.Keys(kinds)))
 		}
 		return run(raw, report)
 	}
@@ -82,13 +83,13 @@ func queues(raw []byte, report reporter) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range keys(want.Proposals) {
-		if _, err := r.ids(keys(want.Proposals[m])); err != nil {
+	for _, m := range form.Keys(want.Proposals) {
+		if _, err := r.ids(form.Keys(want.Proposals[m])); err != nil {
 			return fmt.Errorf("expect: proposals: %s: %w", m, err)
 		}
 		report("proposals."+m, want.Proposals[m], among(want.Proposals[m], r.proposals[m]))
 	}
-	for _, m := range keys(want.Final) {
+	for _, m := range form.Keys(want.Final) {
 		number, by, err := want.Final[m].numberFirst()
 		if err != nil {
 			return fmt.Errorf("expect: final: %s: %w", m, err)
@@ -106,18 +107,18 @@ func queues(raw []byte, report reporter) error {
 func (r *scriptRun) order(want scriptExpect, report reporter) error {
 	end := r.deliveries(len(r.above))
 	if want.Delivered != nil {
-		if _, err := r.ids(keys(want.Delivered)); err != nil {
+		if _, err := r.ids(form.Keys(want.Delivered)); err != nil {
 			return fmt.Errorf("expect: delivered: %w", err)
 		}
 		report("delivered", want.Delivered, among(want.Delivered, end))
 	}
-	for _, step := range keys(want.AfterStep) {
+	for _, step := range form.Keys(want.AfterStep) {
 		i, err := strconv.Atoi(step)
 		if err != nil || i < 0 || i >= len(r.after) || strconv.Itoa(i) != step {
 			return fmt.Errorf("expect: after_step: %q is no step of 0 to %d", step, len(r.after)-1)
 		}
 		of := want.AfterStep[step]
-		if _, err := r.ids(keys(of)); err != nil {
+		if _, err := r.ids(form.Keys(of)); err != nil {
 			return fmt.Errorf("expect: after_step: %s: %w", step, err)
 		}
 		report("after_step."+step, of, among(of, r.deliveries(r.after[i])))
@@ -130,7 +131,7 @@ func (r *scriptRun) order(want scriptExpect, report reporter) error {
 
 // totallyOrdered tells whether any two processes deliver what both do in one order.
 func totallyOrdered(delivered map[string][]string) bool {
-	names := keys(delivered)
+	names := form.Keys(delivered)
 	for i, a := range names {
 		for _, b := range names[:i] {
 			shared := func(in []string, of []string) []string {

@@ -14,6 +14,7 @@ import (
 	"parley/agreement/om"
 	"parley/agreement/problem"
 	"parley/agreement/sm"
+	"parley/internal/conform/form"
 	"parley/lockstep"
 	"parley/sim"
 	"parley/trace"
@@ -133,9 +134,9 @@ func (want boundsExpect) omBits() (byRound []uint64, all *uint64, err error) {
 	case want.OMBits == nil:
 		return nil, nil, nil
 	case want.OMBits[0] == '[':
-		err = strict(want.OMBits, &byRound)
+		err = form.Strict(want.OMBits, &byRound)
 	default:
-		err = strict(want.OMBits, &all)
+		err = form.Strict(want.OMBits, &all)
 	}
 	if err != nil {
 		err = fmt.Errorf("expect: om_payload_bits: %w", err)

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/broadcast/causal"
 	"parley/broadcast/problem"
+	"parley/internal/conform/form"
 )
 
 // causalCase is a script of causal broadcast, in the form that piggybacks, on top of
@@ -70,7 +71,7 @@ func causalOrder(raw []byte, report reporter) error {
 		if x.want == nil {
 			continue
 		}
-		if _, err := r.ids(keys(x.want)); err != nil {
+		if _, err := r.ids(form.Keys(x.want)); err != nil {
 			return fmt.Errorf("expect: %s: %w", x.key, err)
 		}
 		report(x.key, x.want, among(x.want, x.got))
@@ -89,7 +90,7 @@ func before(want []pair, delivered map[string][]string, report reporter) error {
 	holds := []pair{}
 	for _, p := range want {
 		somewhere, everywhere := false, true
-		for _, name := range keys(delivered) {
+		for _, name := range form.Keys(delivered) {
 			second := slices.Index(delivered[name], p[1])
 			if second < 0 {
 				continue

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/clock/convergence"
+	"parley/internal/conform/form"
 )
 
 // clockCase is one round of interactive convergence. Numbers are whole or fractions,
@@ -55,11 +56,11 @@ func synchronize(raw []byte, report reporter) error {
 		if x.want == nil {
 			continue
 		}
-		if _, err := r.asCorrect(x.key, keys(x.want), parley.All); err != nil {
+		if _, err := r.asCorrect(x.key, form.Keys(x.want), parley.All); err != nil {
 			return err
 		}
 		numbers := make(map[string]string)
-		for _, name := range keys(x.want) {
+		for _, name := range form.Keys(x.want) {
 			if numbers[name], err = lowest(x.want[name]); err != nil {
 				return fmt.Errorf("expect: %s: %s: %w", x.key, name, err)
 			}
@@ -106,9 +107,9 @@ func (r clocks) distances(c clockCase, want clockExpect, report reporter) error 
 
 // run lets every correct process make something of what it read.
 func (c clockCase) run() (r clocks, err error) {
-	names := slices.Concat(c.Faulty, keys(c.Readings))
-	for _, name := range keys(c.Readings) {
-		names = append(names, keys(c.Readings[name])...)
+	names := slices.Concat(c.Faulty, form.Keys(c.Readings))
+	for _, name := range form.Keys(c.Readings) {
+		names = append(names, form.Keys(c.Readings[name])...)
 	}
 	slices.Sort(names)
 	if r.cast, err = newCast(c.N, slices.Compact(names), c.Faulty); err != nil {
@@ -129,7 +130,7 @@ func (c clockCase) run() (r clocks, err error) {
 			return r, fmt.Errorf("readings: %s: %w", r.names[id], err)
 		}
 	}
-	for _, name := range keys(c.Readings) {
+	for _, name := range form.Keys(c.Readings) {
 		id, _ := r.id(name)
 		if _, bad := r.faulty[id]; bad {
 			return r, fmt.Errorf("readings: %q is faulty: it makes what it likes of them", name)
@@ -144,7 +145,7 @@ func (r *clocks) read(self parley.ID, readings map[string]string) error {
 	for i := range values {
 		values[i] = convergence.Fraction{Den: 1} // of those that are not read nothing counts
 	}
-	for _, name := range keys(readings) {
+	for _, name := range form.Keys(readings) {
 		id, _ := r.id(name)
 		f, err := convergence.ParseFraction(readings[name])
 		if err != nil {

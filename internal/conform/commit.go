@@ -9,6 +9,7 @@ import (
 	"parley/commit/problem"
 	"parley/commit/threephase"
 	"parley/commit/twophase"
+	"parley/internal/conform/form"
 )
 
 // commitment is a protocol with what its coordinator says, process 0.
@@ -55,7 +56,7 @@ func votes(raw []byte, report reporter) error {
 	if err := checkOutcome("decision", want.Decision); err != nil {
 		return err
 	}
-	names := keys(c.Votes)
+	names := form.Keys(c.Votes)
 	if err := participants(names); err != nil {
 		return err
 	}

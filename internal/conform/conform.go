@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"parley/internal/conform/form"
 )
 
 // Result is the outcome of one file.
@@ -42,6 +44,17 @@ type head struct {
 }
 
 func (h *head) expectation() []byte { return h.Expect }
+
+// read decodes a case, and what is expected in it.
+func read(raw []byte, c interface{ expectation() []byte }, want any) error {
+	if err := form.Strict(raw, c); err != nil {
+		return err
+	}
+	if err := form.Strict(c.expectation(), want); err != nil {
+		return fmt.Errorf("expect: %w", err)
+	}
+	return nil
+}
 
 // reporter takes in what one key of expect demands, and what came.
 type reporter func(key string, want, got any)
@@ -121,7 +134,7 @@ func Run(b []byte) (Result, error) {
 		Family *string           `json:"family"`
 		Cases  []json.RawMessage `json:"cases"`
 	}
-	if err := strict(b, &file); err != nil {
+	if err := form.Strict(b, &file); err != nil {
 		return Result{}, fmt.Errorf("%d: not a vector file: %w", lineOf(b, err), err)
 	}
 	if file.Family == nil || file.Cases == nil {
@@ -130,7 +143,7 @@ func Run(b []byte) (Result, error) {
 	r := Result{Family: *file.Family, Cases: len(file.Cases), Failed: []Failure{}}
 	check, known := families[r.Family]
 	if !known {
-		return r, fmt.Errorf("1: there is no family %q: allowed are %s", r.Family, listed(keys(families)))
+		return r, fmt.Errorf("1: there is no family %q: allowed are %s", r.Family, form.Listed(form.Keys(families)))
 	}
 	if len(file.Cases) == 0 {
 		return r, errors.New("1: there are no cases: nothing would be checked")
@@ -141,7 +154,7 @@ func Run(b []byte) (Result, error) {
 		at := bytes.Index(b, raw)
 		line += bytes.Count(b[:at], []byte("\n"))
 		var h head
-		if err := decode(raw, &h); err != nil {
+		if err := form.Decode(raw, &h); err != nil {
 			return r, fmt.Errorf("%d: %w", line, err)
 		}
 		switch {

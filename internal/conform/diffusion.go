@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/broadcast/diffusion"
+	"parley/internal/conform/form"
 )
 
 // diffusionCase is one reliable broadcast by diffusion.
@@ -43,7 +44,7 @@ func diffuse(raw []byte, report reporter) error {
 }
 
 func (c diffusionCase) prepare() (*spread, error) {
-	k, err := named(keys(c.Graph))
+	k, err := named(form.Keys(c.Graph))
 	if err != nil {
 		return nil, err
 	}

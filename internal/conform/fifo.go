@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/broadcast/fifo"
 	"parley/broadcast/problem"
+	"parley/internal/conform/form"
 )
 
 // fifoCase is one receiver of FIFO broadcast.
@@ -73,7 +74,7 @@ func (r fifoRun) inside(want fifoExpect, report reporter) error {
 		}
 	}
 	if want.Next != nil {
-		if _, err := r.ids(keys(want.Next)); err != nil {
+		if _, err := r.ids(form.Keys(want.Next)); err != nil {
 			return fmt.Errorf("expect: next: %w", err)
 		}
 		report("next", want.Next, among(want.Next, next))
@@ -123,7 +124,7 @@ func (c fifoCase) run() (fifoRun, error) {
 	if sum > maxSent {
 		return fifoRun{}, fmt.Errorf("arrivals: %d broadcasts in all: allowed are %d", sum, maxSent)
 	}
-	k, err := named(keys(last))
+	k, err := named(form.Keys(last))
 	if err != nil {
 		return fifoRun{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/conform/form"
 	"parley/lockstep"
 	"parley/trace"
 )
@@ -30,13 +31,13 @@ type pair [2]string
 
 // compare compares it with a run.
 func (want inside) compare(r oralRun, report reporter) error {
-	names := keys(want.RoundMessages)
+	names := form.Keys(want.RoundMessages)
 	ids, err := r.asCorrect("round_messages", names, parley.All)
 	if err != nil {
 		return err
 	}
 	for i, name := range names {
-		for _, round := range keys(want.RoundMessages[name]) {
+		for _, round := range form.Keys(want.RoundMessages[name]) {
 			n, err := strconv.Atoi(round)
 			if err != nil || n < 0 || n > r.c.M || strconv.Itoa(n) != round {
 				return fmt.Errorf("expect: round_messages: %q is no round of 0 to %d", round, r.c.M)
@@ -61,7 +62,7 @@ func (want inside) compare(r oralRun, report reporter) error {
 func compareTrees[T any](r oralRun, report reporter, key string, want map[string]map[string]T,
 	taken func(name string, t parley.Tree) map[string]T,
 ) error {
-	names := keys(want)
+	names := form.Keys(want)
 	ids, err := r.asCorrect(key, names, r.c.Source)
 	for i, id := range ids {
 		report(key+"."+names[i], want[names[i]], among(want[names[i]], taken(names[i], r.trees[id])))

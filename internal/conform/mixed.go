@@ -3,6 +3,8 @@ package conform
 import (
 	"encoding/json"
 	"fmt"
+
+	"parley/internal/conform/form"
 )
 
 // mixed is a list of two, of which one is a text and the other a whole number.
@@ -20,8 +22,8 @@ func (x mixed) numberFirst() (number uint64, text string, err error) {
 }
 
 func read2(first, second json.RawMessage) (text string, number uint64, err error) {
-	if err = strict(first, &text); err == nil {
-		err = strict(second, &number)
+	if err = form.Strict(first, &text); err == nil {
+		err = form.Strict(second, &number)
 	}
 	return text, number, err
 }

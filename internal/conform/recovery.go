@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/broadcast/atomic"
 	"parley/broadcast/problem"
+	"parley/internal/conform/form"
 )
 
 // recoveryCase is what the other receivers of a message answer to one that takes it
@@ -68,8 +69,8 @@ func recovery(raw []byte, report reporter) error {
 // prepare reads the answers. The processes are those that answer, in the order of
 // their names, and those whose priorities they tell of.
 func (c recoveryCase) prepare() (k cast, answers map[parley.ID]atomic.Answer, err error) {
-	names := keys(c.Status)
-	for _, name := range keys(c.Status) {
+	names := form.Keys(c.Status)
+	for _, name := range form.Keys(c.Status) {
 		if p := c.Status[name].Priority; p != nil {
 			_, by, err := p.numberFirst()
 			if err != nil {
@@ -88,7 +89,7 @@ func (c recoveryCase) prepare() (k cast, answers map[parley.ID]atomic.Answer, er
 	}
 	answers = make(map[parley.ID]atomic.Answer)
 	var final *atomic.Priority
-	for _, name := range keys(c.Status) {
+	for _, name := range form.Keys(c.Status) {
 		id, _ := k.id(name)
 		a, err := k.answer(c.Status[name])
 		switch {

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/agreement/sm"
+	"parley/internal/conform/form"
 	"parley/lockstep"
 	"parley/sim"
 	"parley/trace"
@@ -67,7 +68,7 @@ func signed(raw []byte, report reporter) error {
 	p := lockstep.Of(rounds, lockstep.Simulated)
 	s, log := k.run(p, map[parley.ID]string{config.Source: c.SourceValue})
 
-	names := keys(want.V)
+	names := form.Keys(want.V)
 	ids, err := k.asCorrect("V", names, parley.All)
 	if err != nil {
 		return err

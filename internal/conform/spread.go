@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/broadcast/problem"
+	"parley/internal/conform/form"
 )
 
 // spread is one reliable broadcast in which processes crash in the middle of
@@ -31,7 +32,7 @@ func newSpread(k cast, p parley.Protocol, data parley.Kind, sender parley.ID,
 		cast: k, stage: newStage(p), data: data, sender: sender,
 		crashes: make(map[parley.ID]parley.Set), copies: make(map[parley.ID]int),
 	}
-	for _, name := range keys(crashes) {
+	for _, name := range form.Keys(crashes) {
 		id, err := k.id(name)
 		if err != nil {
 			return nil, fmt.Errorf("crashes: %w", err)
@@ -135,7 +136,7 @@ func (b *spread) duplicates() []string {
 		}
 	}
 	out := []string{}
-	for _, name := range keys(left) {
+	for _, name := range form.Keys(left) {
 		out = append(out, slices.Repeat([]string{name}, max(left[name], 0))...)
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/agreement/problem"
 	"parley/faulty"
+	"parley/internal/conform/form"
 	"parley/sim"
 	"parley/trace"
 )
@@ -74,7 +75,7 @@ func (want outcome) compare(k cast, source parley.ID, value string, s *sim.Sim, 
 		return errors.New("expect: agreement and validity are of correct processes beside the source, and there are none")
 	}
 	if want.Decisions != nil {
-		if _, err := k.asCorrect("decisions", keys(want.Decisions), source); err != nil {
+		if _, err := k.asCorrect("decisions", form.Keys(want.Decisions), source); err != nil {
 			return err
 		}
 		report("decisions", want.Decisions, among(want.Decisions, decisions))
@@ -84,7 +85,7 @@ func (want outcome) compare(k cast, source parley.ID, value string, s *sim.Sim, 
 	}
 	if want.Validity != nil {
 		var valid *bool
-		if err := decode(want.Validity, &valid); err != nil {
+		if err := form.Decode(want.Validity, &valid); err != nil {
 			return fmt.Errorf("expect: validity: %w", err)
 		}
 		report("validity", valid, k.validity(source, value, decisions))

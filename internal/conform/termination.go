@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/commit/problem"
+	"parley/internal/conform/form"
 )
 
 // terminationCase is the local states of the participants that reach each other
@@ -33,7 +34,7 @@ func termination(protocol string) func(raw []byte, report reporter) error {
 		if err := checkOutcome("outcome", want.Outcome); err != nil {
 			return err
 		}
-		names := keys(c.States)
+		names := form.Keys(c.States)
 		if err := participants(names); err != nil {
 			return err
 		}
@@ -66,11 +67,11 @@ func partition(raw []byte, report reporter) error {
 		return err
 	}
 	if _, known := commitments[c.Protocol]; !known {
-		return fmt.Errorf("protocol %q: allowed are %s", c.Protocol, listed(keys(commitments)))
+		return fmt.Errorf("protocol %q: allowed are %s", c.Protocol, form.Listed(form.Keys(commitments)))
 	}
 	var names []string
-	for _, group := range keys(c.Groups) {
-		names = append(names, keys(c.Groups[group])...)
+	for _, group := range form.Keys(c.Groups) {
+		names = append(names, form.Keys(c.Groups[group])...)
 	}
 	if _, err := named(names); err != nil {
 		return fmt.Errorf("groups: %w", err)
@@ -79,14 +80,14 @@ func partition(raw []byte, report reporter) error {
 		return fmt.Errorf("groups: %w", err)
 	}
 	got := make(map[string]string)
-	for _, group := range keys(c.Groups) {
+	for _, group := range form.Keys(c.Groups) {
 		outcome, err := terminate(c.Protocol, names, c.Groups[group])
 		if err != nil {
 			return fmt.Errorf("groups: %s: %w", group, err)
 		}
 		got[group] = outcome
 	}
-	for _, group := range keys(want.Outcomes) {
+	for _, group := range form.Keys(want.Outcomes) {
 		if err := checkOutcome("outcomes: "+group, want.Outcomes[group]); err != nil {
 			return err
 		}

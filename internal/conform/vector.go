@@ -8,6 +8,7 @@ import (
 	"parley/agreement/consensus"
 	"parley/agreement/interactive"
 	"parley/agreement/problem"
+	"parley/internal/conform/form"
 	"parley/lockstep"
 	"parley/sim"
 )
@@ -39,7 +40,7 @@ func vector(raw []byte, report reporter) error {
 	p := lockstep.Of(interactive.Rounds(config), lockstep.Simulated)
 	s, _ := k.run(p, values)
 	if want.Vectors != nil {
-		if _, err := k.asCorrect("vectors", keys(want.Vectors), parley.All); err != nil {
+		if _, err := k.asCorrect("vectors", form.Keys(want.Vectors), parley.All); err != nil {
 			return err
 		}
 		got := make(map[string][]string)
@@ -55,7 +56,7 @@ func vector(raw []byte, report reporter) error {
 		report("vectors", want.Vectors, among(want.Vectors, got))
 	}
 	if want.Consensus != nil {
-		if _, err := k.asCorrect("consensus", keys(want.Consensus), parley.All); err != nil {
+		if _, err := k.asCorrect("consensus", form.Keys(want.Consensus), parley.All); err != nil {
 			return err
 		}
 		p := lockstep.Of(consensus.Rounds(consensus.Config{Instance: config.Instance, Over: config.Over}), lockstep.Simulated)
@@ -71,12 +72,12 @@ func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExp
 	if want.Tables != nil && c.M != 1 {
 		return fmt.Errorf("expect: tables: they are for m = 1, not %d", c.M)
 	}
-	for _, about := range keys(want.Tables) {
+	for _, about := range form.Keys(want.Tables) {
 		source, err := k.id(about)
 		if err != nil {
 			return fmt.Errorf("expect: tables: %w", err)
 		}
-		names := keys(want.Tables[about])
+		names := form.Keys(want.Tables[about])
 		hearers, err := k.asCorrect("tables: "+about, names, source)
 		if err != nil {
 			return err
@@ -107,7 +108,7 @@ func (c vectorCase) prepare() (cast, map[parley.ID]string, interactive.Config, e
 		return k, nil, config, err
 	}
 	values := make(map[parley.ID]string)
-	for _, name := range keys(c.Values) {
+	for _, name := range form.Keys(c.Values) {
 		id, err := k.id(name)
 		if err != nil {
 			return k, nil, config, fmt.Errorf("values: %w", err)

@@ -78,7 +78,8 @@ internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/service
-internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced
+internal/conform/form  free    :
+internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
 internal/bench         free    : core adapters faulty trace hosts protocols agreement/eig/sliced
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link
 internal/bench/failover free   : core cluster cluster/cert cluster/link
@@ -103,7 +104,8 @@ internal/cases         free    : core adapters faulty trace hosts protocols prob
 internal/mutants       free    :
 internal/steady        free    :
 internal/audit         free    : core adapters faulty trace hosts catalog cli
-internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli
+internal/chaos/judge   free    : replica/keyvalue
+internal/chaos         free    : cluster/cert cluster/api/client cluster/api/parleyv1 replica/keyvalue catalog cli internal/chaos/judge
 internal/golden        free    : catalog cli
 `
 

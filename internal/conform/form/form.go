@@ -1,4 +1,5 @@
-package conform
+// Package form reads JSON as it is meant: what the decoder of the standard library lets pass is an error here.
+package form
 
 import (
 	"bytes"
@@ -10,27 +11,16 @@ import (
 	"strings"
 )
 
-// read decodes a case, and what is expected in it.
-func read(raw []byte, c interface{ expectation() []byte }, want any) error {
-	if err := strict(raw, c); err != nil {
+// Strict decodes JSON and refuses what the decoder lets pass, see reader.
+func Strict(b []byte, into any) error {
+	if err := Decode(b, into); err != nil {
 		return err
 	}
-	if err := strict(c.expectation(), want); err != nil {
-		return fmt.Errorf("expect: %w", err)
-	}
-	return nil
+	return reader{json.NewDecoder(bytes.NewReader(b))}.check(reflect.TypeOf(into), false)
 }
 
-// strict decodes JSON and refuses what the decoder lets pass, see form.
-func strict(b []byte, into any) error {
-	if err := decode(b, into); err != nil {
-		return err
-	}
-	return form{json.NewDecoder(bytes.NewReader(b))}.check(reflect.TypeOf(into), false)
-}
-
-// decode is the decoder's work, with errors in the words of the format.
-func decode(b []byte, into any) error {
+// Decode is the decoder's work, with errors in the words of the format.
+func Decode(b []byte, into any) error {
 	err := json.Unmarshal(b, into)
 	var misfit *json.UnmarshalTypeError
 	if errors.As(err, &misfit) {
@@ -59,8 +49,8 @@ func kindOf(t reflect.Type) string {
 	return "a whole number"
 }
 
-// listed joins words with commas and a last and.
-func listed(words []string) string {
+// Listed joins words with commas and a last and.
+func Listed(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
 		return strings.Join(words, "")
@@ -68,14 +58,14 @@ func listed(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// form holds a JSON value that was decoded into a type against that type once
+// reader holds a JSON value that was decoded into a type against that type once
 // more, for what the decoder lets pass: keys that are unknown, in other letters
 // or given twice, lists that are not as long as an array, objects in which nothing
 // stands, and null, but where the tag of a field allows it. What is decoded later,
 // a RawMessage, is left for then; so a value is looked at no deeper than its type
 // goes, however deep it is. An object in which nothing stands is allowed where the
 // tag of a field says so.
-type form struct{ dec *json.Decoder }
+type reader struct{ dec *json.Decoder }
 
 var (
 	errNull  = errors.New("null is no value here")
@@ -83,7 +73,7 @@ var (
 )
 
 // check checks the next value; empty tells whether it may be an object without keys.
-func (f form) check(t reflect.Type, empty bool) error {
+func (f reader) check(t reflect.Type, empty bool) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -117,13 +107,13 @@ func nested(t reflect.Type) bool {
 	return slices.Contains(kinds, t.Kind()) && t != reflect.TypeFor[json.RawMessage]()
 }
 
-func (f form) skip() (json.RawMessage, error) {
+func (f reader) skip() (json.RawMessage, error) {
 	var value json.RawMessage
 	err := f.dec.Decode(&value)
 	return value, err
 }
 
-func (f form) list(t reflect.Type) error {
+func (f reader) list(t reflect.Type) error {
 	n := 0
 	for ; f.dec.More(); n++ {
 		if err := f.check(t.Elem(), false); err != nil {
@@ -136,7 +126,7 @@ func (f form) list(t reflect.Type) error {
 	return nil
 }
 
-func (f form) object(t reflect.Type, empty bool) error {
+func (f reader) object(t reflect.Type, empty bool) error {
 	var fields map[string]reflect.StructField
 	if t.Kind() == reflect.Struct {
 		fields = fieldsOf(t)
@@ -153,7 +143,7 @@ func (f form) object(t reflect.Type, empty bool) error {
 		case seen[key]:
 			return fmt.Errorf("key %q is given twice", key)
 		case fields != nil && !known:
-			return fmt.Errorf("unknown key %q: allowed are %s", key, strings.Join(keys(fields), ", "))
+			return fmt.Errorf("unknown key %q: allowed are %s", key, strings.Join(Keys(fields), ", "))
 		case field.Tag.Get("null") == "allowed":
 			_, err = f.skip()
 		case known:
@@ -183,8 +173,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// keys returns the keys of an object in order.
-func keys[T any](m map[string]T) []string {
+// Keys returns the keys of an object in order.
+func Keys[T any](m map[string]T) []string {
 	var out []string
 	for k := range m {
 		out = append(out, k)

@@ -1,9 +1,9 @@
-package main
+package judge
 
 import "slices"
 
-// unhear has nothing judged any more of what nodes deliver, until each delivers the fence.
-func (o *orders) unhear() {
+// Unhear has nothing judged any more of what nodes deliver, until each delivers the fence.
+func (o *Orders) Unhear() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fence = ""
@@ -16,22 +16,22 @@ func (o *orders) unhear() {
 	}
 }
 
-// build has each node that delivers this payload be heard from there on. It is broadcast by a node after this.
-func (o *orders) build(fence string) {
+// Build has each node that delivers this payload be heard from there on. It is broadcast by a node after this.
+func (o *Orders) Build(fence string) {
 	o.mu.Lock()
 	o.fence = fence
 	o.mu.Unlock()
 }
 
 // unjudged notes a payload that a node delivers that is not heard.
-func (o *orders) unjudged(node int, position uint64, payload string) {
+func (o *Orders) unjudged(node int, position uint64, payload string) {
 	e, c := &o.heard[node], o.casts[payload]
 	if c == nil {
 		return // of those who speak while a liar does, or made up by it
 	}
 	if c.delivered[node] = true; payload == o.fence {
 		if n := len(e.pieces); n > 0 && position <= e.pieces[n-1].last() {
-			o.fail("%s: position %d comes after %d", nodeName(node), position, e.pieces[n-1].last())
+			o.fail("%s: position %d comes after %d", o.names[node], position, e.pieces[n-1].last())
 		}
 		e.unheard, e.fence = false, position
 		e.pieces = append(e.pieces, piece{from: position + 1})
@@ -47,8 +47,8 @@ func (p *piece) last() uint64 {
 	return p.holds[len(p.holds)-1]
 }
 
-// fences are the positions at which nodes have delivered the fence, 0 for those that have not.
-func (o *orders) fences() (out []uint64) {
+// Fences are the positions at which nodes have delivered the fence, 0 for those that have not.
+func (o *Orders) Fences() (out []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, e := range o.heard {
@@ -57,9 +57,9 @@ func (o *orders) fences() (out []uint64) {
 	return out
 }
 
-// fenced judges what was broadcast while nodes were not heard, when all have delivered the fence: all have delivered
+// Fenced judges what was broadcast while nodes were not heard, when all have delivered the fence: all have delivered
 // what a node has said that it delivered.
-func (o *orders) fenced() {
+func (o *Orders) Fenced() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for payload, c := range o.casts { // order: each by itself
@@ -69,13 +69,13 @@ func (o *orders) fenced() {
 			delete(o.casts, payload)
 			o.stands++
 		case c.taken:
-			o.fail("%s: %s has said that it delivered it, and not all have: %v", payload, nodeName(c.node), c.delivered)
+			o.fail("%s: %s has said that it delivered it, and not all have: %v", payload, o.names[c.Node], c.delivered)
 		}
 	}
 }
 
-// strangers are the nodes of which the fence has another position than that of most.
-func strangers(fences []uint64) (out []int) {
+// Strangers are the nodes of which the fence has another position than that of most.
+func Strangers(fences []uint64) (out []int) {
 	times := make(map[uint64]int)
 	most := fences[0]
 	for _, at := range fences {

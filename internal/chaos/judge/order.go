@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"fmt"
@@ -7,19 +7,18 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"parley/cluster/api/parleyv1"
 )
 
-// orders holds what the nodes deliver in the group against each other, and against what
+// Orders holds what the nodes deliver in the group against each other, and against what
 // was cast.
-type orders struct {
+type Orders struct {
+	names []string
 	mu    sync.Mutex
 	moved chan struct{} // closed when something is delivered
 	seed  maphash.Seed
 	at    map[uint64]uint64 // hashes of what is delivered, by position
 	heard []ear             // of each node
-	casts map[string]*cast  // by payload
+	casts map[string]*Cast  // by payload
 	fence string            // the payload from which on nodes are heard that are not
 	wrong error             // the first
 	// How many casts were forgotten: those that were found right, and refused ones.
@@ -43,10 +42,10 @@ type piece struct {
 	holds []uint64
 }
 
-// cast is a payload from when it is broadcast.
-type cast struct {
-	node      int // by which
-	at        time.Duration
+// Cast is a payload from when it is broadcast.
+type Cast struct {
+	Node      int // by which
+	At        time.Duration
 	refused   bool // the node has said that it is not carried
 	taken     bool // the node has said that it has delivered it
 	position  uint64
@@ -54,41 +53,42 @@ type cast struct {
 	old       bool   // it was settled before, and not delivered
 }
 
-func newOrders(n int) *orders {
-	return &orders{
+// NewOrders returns what holds nodes of these names against each other.
+func NewOrders(names ...string) *Orders {
+	return &Orders{
 		moved: make(chan struct{}), seed: maphash.MakeSeed(), at: make(map[uint64]uint64),
-		heard: make([]ear, n), casts: make(map[string]*cast),
+		names: names, heard: make([]ear, len(names)), casts: make(map[string]*Cast),
 	}
 }
 
-func (o *orders) fail(form string, args ...any) {
+func (o *Orders) fail(form string, args ...any) {
 	if o.wrong == nil {
 		o.wrong = fmt.Errorf(form, args...)
 	}
 }
 
-// cast notes a payload that is about to be broadcast.
-func (o *orders) cast(payload string, node int, at time.Duration) {
+// Cast notes a payload that is about to be broadcast.
+func (o *Orders) Cast(payload string, node int, at time.Duration) {
 	o.mu.Lock()
-	o.casts[payload] = &cast{node: node, at: at, delivered: make([]bool, len(o.heard))}
+	o.casts[payload] = &Cast{Node: node, At: at, delivered: make([]bool, len(o.heard))}
 	o.mu.Unlock()
 }
 
-// answered notes what the node said of it.
-func (o *orders) answered(payload string, taken, refused bool) {
+// Answered notes what the node said of it.
+func (o *Orders) Answered(payload string, taken, refused bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if c := o.casts[payload]; c != nil {
 		c.taken, c.refused = taken, refused
 		if refused && c.position > 0 {
-			o.fail("%s: %s said that it is not carried, and it was delivered", payload, nodeName(c.node))
+			o.fail("%s: %s said that it is not carried, and it was delivered", payload, o.names[c.Node])
 		}
 	}
 }
 
-// resume tells from which position on a node is to be listened to next: 1 at the
+// Resume tells from which position on a node is to be listened to next: 1 at the
 // beginning, for no position is 0.
-func (o *orders) resume(node int) uint64 {
+func (o *Orders) Resume(node int) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := &o.heard[node]
@@ -105,9 +105,9 @@ func (o *orders) resume(node int) uint64 {
 	return p.holds[len(p.holds)-1] + 1
 }
 
-// gap notes that a node can not be listened to from there on: it begins anew, with what it
+// Gap notes that a node can not be listened to from there on: it begins anew, with what it
 // delivers next.
-func (o *orders) gap(node int) {
+func (o *Orders) Gap(node int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := &o.heard[node]
@@ -119,8 +119,8 @@ func (o *orders) gap(node int) {
 	e.pieces = append(e.pieces, piece{})
 }
 
-// deliver notes what a node has delivered.
-func (o *orders) deliver(node int, position uint64, from, payload string) {
+// Deliver notes what a node has delivered.
+func (o *Orders) Deliver(node int, position uint64, from, payload string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := &o.heard[node]
@@ -133,29 +133,29 @@ func (o *orders) deliver(node int, position uint64, from, payload string) {
 		p.from = position
 		if len(e.pieces) > 1 {
 			if before := e.pieces[len(e.pieces)-2].holds; len(before) > 0 && before[len(before)-1] >= position {
-				o.fail("%s: position %d after %d", nodeName(node), position, before[len(before)-1])
+				o.fail("%s: position %d after %d", o.names[node], position, before[len(before)-1])
 			}
 		}
 	}
 	if position < p.from || len(p.holds) > 0 && position <= p.holds[len(p.holds)-1] {
-		o.fail("%s: position %d comes after %d", nodeName(node), position, max(p.from, p.holds[len(p.holds)-1]))
+		o.fail("%s: position %d comes after %d", o.names[node], position, max(p.from, p.holds[len(p.holds)-1]))
 		return
 	}
 	p.holds = append(p.holds, position)
 	hash := maphash.String(o.seed, from+" "+payload)
 	if was, is := o.at[position]; is && was != hash {
-		o.fail("%s: at position %d is %q of %s, and something else at another node", nodeName(node), position, payload, from)
+		o.fail("%s: at position %d is %q of %s, and something else at another node", o.names[node], position, payload, from)
 	}
 	o.at[position] = hash
 	switch c := o.casts[payload]; {
 	case c == nil:
-		o.fail("%s: position %d: %q of %s was never broadcast", nodeName(node), position, payload, from)
+		o.fail("%s: position %d: %q of %s was never broadcast", o.names[node], position, payload, from)
 	case c.refused:
-		o.fail("%s: %s said that it is not carried, and it was delivered", payload, nodeName(c.node))
+		o.fail("%s: %s said that it is not carried, and it was delivered", payload, o.names[c.Node])
 	case c.position != 0 && c.position != position:
 		o.fail("%s is delivered twice: at %d and at %d", payload, c.position, position)
-	case from != nodeName(c.node):
-		o.fail("%s was broadcast by %s, and is delivered as of %s", payload, nodeName(c.node), from)
+	case from != o.names[c.Node]:
+		o.fail("%s was broadcast by %s, and is delivered as of %s", payload, o.names[c.Node], from)
 	default:
 		c.position, c.delivered[node] = position, true
 	}
@@ -163,21 +163,21 @@ func (o *orders) deliver(node int, position uint64, from, payload string) {
 }
 
 // move tells who waits that something is delivered.
-func (o *orders) move() {
+func (o *Orders) move() {
 	close(o.moved)
 	o.moved = make(chan struct{})
 }
 
-// everywhere tells whether some nodes have all delivered a payload, and when to ask again.
-func (o *orders) everywhere(payload string, which []int) (bool, <-chan struct{}) {
+// Everywhere tells whether some nodes have all delivered a payload, and when to ask again.
+func (o *Orders) Everywhere(payload string, which []int) (bool, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.casts[payload]
 	return c != nil && !slices.ContainsFunc(which, func(i int) bool { return !c.delivered[i] }), o.moved
 }
 
-// count tells how many payloads were cast, and how many of them delivered somewhere.
-func (o *orders) count() (cast, delivered int) {
+// Count tells how many payloads were cast, and how many of them delivered somewhere.
+func (o *Orders) Count() (cast, delivered int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.casts { // order: counted
@@ -188,11 +188,11 @@ func (o *orders) count() (cast, delivered int) {
 	return len(o.casts) + o.stands + o.refused, delivered + o.stands
 }
 
-// settle looks at all up to the last position that every node has delivered, and forgets
+// Settle looks at all up to the last position that every node has delivered, and forgets
 // it: what one has delivered every other has too, but in its gaps. What comes later is no
 // loss yet, as some lag behind. So nothing is lost in a run that ends with a payload of each
 // node which all have delivered: see run.carries.
-func (o *orders) settle() error {
+func (o *Orders) Settle() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	upto := ^uint64(0)
@@ -208,7 +208,7 @@ func (o *orders) settle() error {
 	slices.Sort(positions)
 	for node := range o.heard {
 		if missing, is := o.heard[node].misses(positions); is {
-			o.fail("%s has not delivered what others have at position %d", nodeName(node), missing)
+			o.fail("%s has not delivered what others have at position %d", o.names[node], missing)
 		}
 		o.heard[node].forget(upto)
 	}
@@ -229,8 +229,8 @@ func (o *orders) settle() error {
 	return o.wrong
 }
 
-// undelivered are the payloads that a node has taken and nobody has delivered.
-func (o *orders) undelivered() (out []cast) {
+// Undelivered are the payloads that a node has taken and nobody has delivered.
+func (o *Orders) Undelivered() (out []Cast) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.casts { // order: counted, and shown by none
@@ -241,8 +241,8 @@ func (o *orders) undelivered() (out []cast) {
 	return out
 }
 
-// gaps is how often nodes could not be listened to where they were left.
-func (o *orders) gaps() (n int) {
+// Gaps is how often nodes could not be listened to where they were left.
+func (o *Orders) Gaps() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, e := range o.heard {
@@ -310,32 +310,31 @@ func (e *ear) forget(upto uint64) {
 	}
 }
 
-// again is what is to be read once more of all that was delivered.
-type again struct {
-	o     *orders
+// Again is what is to be read once more of all that was delivered.
+type Again struct {
+	o     *Orders
 	left  map[uint64]uint64 // by position
 	wrong error
 }
 
-// again returns all that was delivered up to now, to be read by one node.
-func (o *orders) again() *again {
+// Again returns all that was delivered up to now, to be read by one node.
+func (o *Orders) Again() *Again {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return &again{o: o, left: maps.Clone(o.at)}
+	return &Again{o: o, left: maps.Clone(o.at)}
 }
 
-// deliver notes what is read again, and tells whether that is not all yet.
-func (a *again) deliver(d *parleyv1.Delivery) bool {
-	position := d.GetPosition()
-	if was, is := a.left[position]; is && was != maphash.String(a.o.seed, d.GetFrom()+" "+string(d.GetPayload())) {
+// Deliver notes what is read again, and tells whether that is not all yet.
+func (a *Again) Deliver(position uint64, from, payload string) bool {
+	if was, is := a.left[position]; is && was != maphash.String(a.o.seed, from+" "+payload) {
 		a.wrong = fmt.Errorf("position %d is another payload than it was", position)
 	}
 	delete(a.left, position)
 	return len(a.left) > 0
 }
 
-// missing tells what could not be read again.
-func (a *again) missing() error {
+// Missing tells what could not be read again.
+func (a *Again) Missing() error {
 	if a.wrong != nil || len(a.left) == 0 {
 		return a.wrong
 	}

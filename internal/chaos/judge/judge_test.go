@@ -1,0 +1,170 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"parley/replica/keyvalue"
+)
+
+// did is an operation that was answered.
+func did(client int, v Verb, value string, call, end int, version uint64, answer string, position uint64) Op {
+	return Op{
+		Client: client, Verb: v, Key: "k", Value: value, Call: time.Duration(call), End: time.Duration(end), Known: true,
+		Answer: keyvalue.Answer{Status: keyvalue.Done, Version: version, Value: []byte(answer)}, Position: position,
+	}
+}
+
+// open is one that was never answered.
+func open(client int, v Verb, value string, call int) Op {
+	return Op{Client: client, Verb: v, Key: "k", Value: value, Call: time.Duration(call)}
+}
+
+func TestLinear(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ops  []Op
+		want bool
+	}{
+		{"one after the other", []Op{did(1, Put, "a", 0, 1, 1, "", 1), did(2, Get, "", 2, 3, 1, "a", 2)}, true},
+		{"a lost write", []Op{
+			did(1, Put, "a", 0, 1, 1, "", 1), did(1, Put, "b", 2, 3, 2, "", 2), did(2, Get, "", 4, 5, 1, "a", 3),
+		}, false},
+		{"a write done twice", []Op{did(1, Put, "a", 0, 1, 1, "", 1), did(2, Get, "", 2, 3, 2, "a", 2)}, false},
+		{"an old read", []Op{
+			did(1, Put, "a", 0, 1, 1, "", 1), did(1, Put, "b", 2, 9, 2, "", 2),
+			did(2, Get, "", 3, 4, 2, "b", 3), did(3, Get, "", 5, 6, 1, "a", 4),
+		}, false},
+		{"unknown, and done", []Op{open(1, Put, "a", 0), did(2, Get, "", 5, 6, 1, "a", 2)}, true},
+		{"unknown, and not done", []Op{open(1, Put, "a", 0), did(2, Put, "b", 5, 6, 1, "", 2), did(3, Get, "", 7, 8, 1, "b", 3)}, true},
+		{"unknown, and done twice", []Op{open(1, Put, "a", 0), did(2, Get, "", 5, 6, 2, "a", 2)}, false},
+		{"done before it was asked", []Op{did(2, Get, "", 1, 2, 1, "a", 1), did(1, Put, "a", 3, 4, 1, "", 2)}, false},
+	} {
+		if err := Linear(c.ops, nil, time.Minute); (err == nil) != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestOrderedFinds(t *testing.T) {
+	early := did(2, Get, "", 5, 6, 1, "a", 3)
+	for name, ops := range map[string][]Op{ // order: each by itself
+		"one position twice":   {did(1, Put, "a", 0, 4, 1, "", 3), did(2, Get, "", 1, 6, 1, "a", 3)},
+		"an earlier position":  {did(1, Put, "a", 0, 4, 1, "", 4), early},
+		"at the same position": {did(1, Put, "a", 0, 4, 1, "", 3), early},
+	} {
+		if Ordered(ops) == nil {
+			t.Errorf("%s: nothing was found", name)
+		}
+	}
+	if err := Ordered([]Op{did(1, Put, "a", 0, 5, 1, "", 4), early}); err != nil {
+		t.Errorf("two at a time: %v", err)
+	}
+}
+
+// told is what three nodes deliver of a, b and c, cast by n1; node 2 as the text says.
+func told(third string) *Orders {
+	o := NewOrders("n1", "n2", "n3")
+	for _, payload := range []string{"a", "b", "c"} {
+		o.Cast(payload, 0, 0)
+		o.Answered(payload, true, false)
+	}
+	for node, text := range []string{"abc", "abc", third} {
+		o.Resume(node)
+		for i, payload := range strings.Split(text, "") {
+			if payload == "|" {
+				o.Gap(node)
+			} else if payload != "-" {
+				o.Deliver(node, uint64(10+i), "n1", payload)
+			}
+		}
+	}
+	return o
+}
+
+// end has all deliver the payload with which a run ends.
+func (o *Orders) end(position uint64) {
+	o.Cast("end", 0, 0)
+	o.Answered("end", true, false)
+	for node := range o.heard {
+		o.Deliver(node, position, "n1", "end")
+	}
+}
+
+func TestOrdersFind(t *testing.T) {
+	for text, want := range map[string]string{ // order: each by itself
+		"abc": "", "ab": "n3 has not delivered", "a-c": "n3 has not delivered", "acb": "something else", "abd": "something else",
+		"abcd": "never broadcast", "abca": "delivered twice",
+	} {
+		o := told(text)
+		o.end(20)
+		err := o.Settle()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, not %q", text, err, want)
+		}
+	}
+	o := told("ab")
+	if err := o.Settle(); err != nil {
+		t.Errorf("the last is still to come: %v", err)
+	}
+	o.Deliver(2, 12, "n1", "c")
+	o.end(20)
+	if err := o.Settle(); err != nil {
+		t.Errorf("it came: %v", err)
+	}
+	o.Cast("d", 1, 0)
+	o.Answered("d", false, true)
+	if o.Deliver(2, 23, "n2", "d"); o.Settle() == nil {
+		t.Error("what was refused is delivered, and nothing was found")
+	}
+}
+
+// Who could not be listened to for some time may miss what was delivered then, and no more.
+func TestOrdersKnowGaps(t *testing.T) {
+	o := NewOrders("n1", "n2")
+	for i, payload := range []string{"a", "b", "c", "d"} {
+		o.Cast(payload, 0, 0)
+		o.Resume(0)
+		o.Deliver(0, uint64(i+1), "n1", payload)
+	}
+	o.Resume(1)
+	o.Deliver(1, 1, "n1", "a")
+	o.Gap(1)
+	if at := o.Resume(1); at != 0 {
+		t.Fatalf("after a gap it begins at %d", at)
+	}
+	o.Deliver(1, 3, "n1", "c")
+	if err := o.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	o.end(5)
+	if err := o.Settle(); err == nil {
+		t.Error("d is missing behind the gap, and nothing was found")
+	}
+}
+
+// Of what was delivered nothing may be missing, or be something else, when it is read again.
+func TestReadAgain(t *testing.T) {
+	o := NewOrders("n1")
+	o.Resume(0)
+	for position, payload := range []string{"a", "b", "c"} {
+		o.Cast(payload, 0, 0)
+		o.Deliver(0, uint64(position+1), "n1", payload)
+	}
+	read := func(payloads ...string) error {
+		a := o.Again()
+		for i, payload := range payloads {
+			a.Deliver(uint64(i+1), "n1", payload)
+		}
+		return a.Missing()
+	}
+	if err := read("a", "b", "c"); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range [][]string{nil, {"a", "b"}, {"a", "c", "b"}} {
+		if read(wrong...) == nil {
+			t.Errorf("%q: nothing was found", wrong)
+		}
+	}
+}
