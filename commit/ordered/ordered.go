@@ -156,6 +156,10 @@ func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 			s.Refuse(m.self, "a transaction that cannot be read")
 			return
 		}
+		if e := m.finished(t); e != nil {
+			s.Deliver(m.self, e.Ended(service.Repeated))
+			return
+		}
 		m.recall.want(s.Now, t)
 		m.wait(s)
 		s.Broadcast(parley.Msg{Kind: Begin, Body: q.Body})
@@ -166,6 +170,16 @@ func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 			m.record(s, binary.AppendUvarint([]byte{doneRecord}, number))
 		}
 	}
+}
+
+// finished returns what became of a transaction, nil if that is not known.
+func (m *Machine) finished(t service.Spec) *service.Finished {
+	for _, h := range []*service.History{&m.past, &m.heard} {
+		if e := h.Named(t.Name); e != nil && e.Digest == t.Digest {
+			return e
+		}
+	}
+	return nil
 }
 
 // vote broadcasts the vote of this process. A yes is durable before it leaves the process.
@@ -216,26 +230,20 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 func (m *Machine) begin(s *parley.Step, from parley.ID, spec service.Spec) {
 	answer := func(q parley.Msg) {
 		if from == m.self {
+			m.recall.forget(spec)
 			s.Deliver(m.self, q)
 		}
 	}
-	refuse := func(why uint64) {
-		m.recall.forget(spec)
-		answer(parley.Msg{Kind: service.Refused, Seq: why, Body: []byte(spec.Name)})
-	}
-	if t := m.names[spec.Name]; t != nil {
-		if t.spec.Digest != spec.Digest {
-			refuse(service.NameTaken)
-		}
+	refuse := func(why uint64) { answer(parley.Msg{Kind: service.Refused, Seq: why, Body: []byte(spec.Name)}) }
+	t, e := m.names[spec.Name], m.past.Named(spec.Name)
+	switch {
+	case t != nil && t.spec.Digest != spec.Digest, e != nil && e.Digest != spec.Digest:
+		refuse(service.NameTaken)
 		return
-	}
-	if e := m.past.Named(spec.Name); e != nil {
-		if e.Digest != spec.Digest {
-			refuse(service.NameTaken)
-			return
-		}
-		m.recall.know(spec)
+	case e != nil:
 		answer(e.Ended(service.Repeated))
+		return
+	case t != nil:
 		return
 	}
 	if l := m.loads[from]; l.count >= m.c.Open || l.bytes+spec.Size() > service.MaxParts {
@@ -243,10 +251,10 @@ func (m *Machine) begin(s *parley.Step, from parley.ID, spec service.Spec) {
 		return
 	}
 	m.number++
-	t := &transaction{number: m.number, spec: spec}
+	t = &transaction{number: m.number, spec: spec, learned: m.finished(spec) != nil}
 	m.add(t)
 	s.At(t.path(), 0, func() { s.SetTimer(expireTimer, m.c.Votes+2*m.c.Delta) })
-	if _, has := spec.Part(m.self); has {
+	if _, has := spec.Part(m.self); has && !t.learned {
 		s.Deliver(from, parley.Msg{Kind: service.Prepare, Value: uint64(t.path()), Body: spec.Only(m.self).Encode()})
 	}
 }

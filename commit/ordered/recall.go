@@ -170,11 +170,8 @@ func (m *Machine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 	case !ok || len(t.Parts) > 0 || q.Value != 0 || q.Origin != 0:
 		s.Refuse(from, "what is no transaction")
 	case q.Kind == msgAsk:
-		for _, h := range []*service.History{&m.past, &m.heard} {
-			if e := h.Named(t.Name); e != nil && e.Digest == t.Digest {
-				s.Send(from, parley.Msg{Kind: msgSays, Seq: uint64(e.Outcome), Body: q.Body})
-				return
-			}
+		if e := m.finished(t); e != nil {
+			s.Send(from, parley.Msg{Kind: msgSays, Seq: uint64(e.Outcome), Body: q.Body})
 		}
 	case q.Kind == msgSays && (q.Seq == uint64(problem.Commit) || q.Seq == uint64(problem.Abort)):
 		m.said(s, from, t, problem.Outcome(q.Seq))

@@ -174,3 +174,30 @@ func TestWaitsInOneState(t *testing.T) {
 			states[0] != states[1], states[6] != states[7])
 	}
 }
+
+// A process that heard an outcome from others before the order brought the transaction tells it once.
+// Who asks for that transaction again is answered at once.
+func TestToldOnce(t *testing.T) {
+	of := transfer()
+	of.Members = []parley.ID{3, 0}
+	commit := parley.Msg{Kind: service.Commit, Body: of.Encode()}
+	says := parley.Msg{Kind: msgSays, Seq: uint64(problem.Abort), Body: of.Only(parley.All).Encode()}
+	d := drive()
+	d.do(func() { d.m.Request(d.s, commit) })
+	for from := range parley.ID(2) {
+		told, _, _, _ := d.do(func() { d.m.Receive(d.s, from, says) })
+		if len(told) != int(from) {
+			t.Errorf("process %d says abort: %v", from, told)
+		}
+	}
+	if asked := d.carried(3, parley.Msg{Kind: Begin, Body: of.Encode()}); len(asked) > 0 {
+		t.Errorf("the participant is asked when all is over: %v", asked)
+	}
+	if told := d.carried(0, parley.Msg{Kind: Vote, Body: ballot(false, of, nil)}); len(told) > 0 {
+		t.Errorf("the outcome is told once more: %v", told)
+	}
+	told, _, cast, _ := d.do(func() { d.m.Request(d.s, commit) })
+	if len(told) != 1 || told[0].Origin != service.Repeated || len(cast) > 0 || len(d.m.recall.doubts) > 0 {
+		t.Errorf("asked again it tells %v, broadcasts %v and waits for %v", told, cast, d.m.recall.doubts)
+	}
+}
