@@ -82,7 +82,7 @@ func (n *Node) measured() ([]Slow, float64) {
 	if d.list != nil && time.Since(d.at) < freshness {
 		return d.list, d.rate
 	}
-	d.list, d.rate = nil, n.rate()
+	d.list, d.rate = nil, n.clock.Rate()
 	for _, p := range n.mesh.Stats().Peers {
 		one := Slow{Name: n.k.Name(p.ID)}
 		if p.Connected {

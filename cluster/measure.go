@@ -3,7 +3,6 @@ package cluster
 import (
 	"time"
 
-	"parley"
 	"parley/cluster/host"
 	"parley/cluster/link"
 )
@@ -40,44 +39,24 @@ type PeerMeasurement struct {
 	Error time.Duration `json:"error"`
 }
 
-// rate is by how much this node's clock gains on the others, in parts in a million; 0 as long
-// as that is not known.
-func (n *Node) rate() (rate float64) {
-	if k := &n.clock; k.kept() {
-		k.process.Do(func(_ parley.Machine, now parley.Tick) { rate = k.look(now).Rate })
-	}
-	return rate
-}
-
 // Measure tells what the node has measured.
 func (n *Node) Measure() Measurement {
-	k := &n.clock
 	r := n.Clock()
 	m := Measurement{
-		Nodes: len(n.c.Members), M: n.c.M, Round: n.c.Round, Wake: k.watch.lateness(),
+		Nodes: len(n.c.Members), M: n.c.M, Round: n.c.Round, Wake: n.clock.Lateness(),
 		Bound: r.Bound, Synchronized: r.Synchronized,
 	}
 	if s, ok := n.c.Clock.(*host.System); ok {
 		m.Suspended = s.Asleep()
 	}
+	clocks := n.clock.Look()
+	m.Drift = clocks.Rate
 	for _, p := range n.mesh.Stats().Peers {
-		m.Peers = append(m.Peers, PeerMeasurement{Name: n.k.Name(p.ID), Connected: p.Connected, RTT: p.RTT})
-	}
-	if k.process == nil {
-		return m
-	}
-	k.process.Do(func(_ parley.Machine, now parley.Tick) {
-		v, at := k.look(now), 0
-		for id := range parley.ID(len(n.c.Members)) {
-			if id == n.k.Self {
-				continue
-			}
-			if p := &m.Peers[at]; v.Read.Has(id) {
-				p.Read, p.Skew, p.Error = true, time.Duration(v.Ahead[id]), time.Duration(k.plan.Error)
-			}
-			at++
+		one := PeerMeasurement{Name: n.k.Name(p.ID), Connected: p.Connected, RTT: p.RTT, Read: clocks.Read.Has(p.ID)}
+		if one.Read {
+			one.Skew, one.Error = time.Duration(clocks.Ahead[p.ID]), n.clock.Error()
 		}
-		m.Drift = v.Rate
-	})
+		m.Peers = append(m.Peers, one)
+	}
 	return m
 }

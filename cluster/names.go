@@ -1,8 +1,25 @@
 package cluster
 
 import (
+	"context"
+	"time"
+
+	"parley/cluster/clocks"
 	"parley/cluster/commits"
 )
+
+// ClockConfig is that of the clocks which the nodes keep together, alike at all of them.
+type ClockConfig = clocks.Config
+
+// Reading is what a node's clock shows.
+type Reading = clocks.Reading
+
+// Lateness is how late a process woke.
+type Lateness = clocks.Lateness
+
+// Wakes measures how late this process wakes, until the context ends. A pause is what takes
+// more than a fifth of a round.
+func Wakes(ctx context.Context, round time.Duration) Lateness { return clocks.Wakes(ctx, round) }
 
 // Participant is what does this node's part of transactions.
 type Participant = commits.Participant

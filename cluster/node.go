@@ -19,7 +19,9 @@ import (
 	"time"
 
 	"parley"
+	"parley/clock/convergence"
 	"parley/cluster/cert"
+	"parley/cluster/clocks"
 	"parley/cluster/commits"
 	"parley/cluster/disk"
 	"parley/cluster/host"
@@ -144,9 +146,37 @@ func (t Times) WithDefaults() Times {
 	return t
 }
 
+// DefaultRound is the length of a round if nothing else is configured.
+const DefaultRound = 100 * time.Millisecond
+
+// CheckClocks tells what is wrong with the configuration of the clocks: that they can not
+// be kept together so.
+func (c Config) CheckClocks() error {
+	_, err := c.filled().plan()
+	return err
+}
+
+// filled returns the configuration with m and the length of rounds filled in.
+func (c Config) filled() Config {
+	if c.M == 0 {
+		c.M = (len(c.Members) - 1) / 3
+	}
+	if c.Round == 0 {
+		c.Round = DefaultRound
+	}
+	if c.DiskLimit == 0 {
+		c.DiskLimit = defaultDiskLimit
+	}
+	return c
+}
+
+// plan is what the clocks go by.
+func (c Config) plan() (convergence.Plan, error) { return c.Clocks.Plan(len(c.Members), c.M, c.Round) }
+
 // onCall is the schedule of rounds that begin when somebody calls for them.
 func (c Config) onCall() lockstep.Schedule {
-	return lockstep.Schedule{Delta: parley.Tick(c.Round), Slack: parley.Tick(c.Round / 5), Early: true, OnCall: true}
+	slack := parley.Tick(kernel.Slack(c.Round))
+	return lockstep.Schedule{Delta: parley.Tick(c.Round), Slack: slack, Early: true, OnCall: true}
 }
 
 // streamed is that of agreements in streams, in which who has come back may begin a slot two
@@ -196,7 +226,7 @@ type Node struct {
 	admin   admin
 	streams streams
 	tracer  tracer
-	clock   nodeClock
+	clock   *clocks.Service
 }
 
 // stood are the ends of a goroutine: see stand.
@@ -248,6 +278,10 @@ func (n *Node) findSelf() error {
 		return fmt.Errorf("cluster: %q is none of the %d members", n.c.Name, len(n.c.Members))
 	}
 	n.k.Self, n.k.M, n.k.Log, n.k.Compact = parley.ID(i), n.c.M, n.c.Log, compactEvery
+	n.k.Round, n.k.Clock = n.c.Round, n.c.Clock
+	if n.c.Lab != nil {
+		n.k.Lies = &n.c.Lab.Traitor
+	}
 	n.k.Up, n.k.Order = n.links.connected, n.order
 	for _, m := range n.c.Members {
 		n.k.Members = append(n.k.Members, m.Name)
@@ -310,7 +344,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err := n.gather(ctx); err != nil {
 		return err
 	}
-	if err := n.startClock(); err != nil {
+	if n.clock, err = clocks.Open(&n.k, n.c.Clocks); err != nil {
 		return err
 	}
 	for i, c := range n.c.Groups {
@@ -357,6 +391,9 @@ func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) 
 // outcome Pending of one that is blocked.
 func (n *Node) Outcome(tx string) (Outcome, error) { return n.commits.Outcome(tx) }
 
+// Clock tells the cluster's time.
+func (n *Node) Clock() Reading { return n.clock.Now() }
+
 // Close leaves without a word: for the others the node has crashed. To close it again does
 // nothing. If the disk has failed Close returns within a second, with the failure; where the disk did
 // not answer, that names the goroutine which is left in the kernel.
@@ -375,7 +412,9 @@ func (n *Node) end() error {
 		close(n.stood.end)
 		<-n.stood.done
 	}
-	n.clock.watch.close()
+	if n.clock != nil {
+		n.clock.Close()
+	}
 	if n.k.Host != nil {
 		n.k.Host.Close()
 	}

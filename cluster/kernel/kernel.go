@@ -6,10 +6,12 @@ package kernel
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"parley"
 	"parley/cluster/host"
 	"parley/cluster/store"
+	"parley/faulty"
 )
 
 // Kernel is the part of a node that its services share. All fields are set before the first service is opened, and
@@ -19,6 +21,9 @@ type Kernel struct {
 	Self    parley.ID
 	Members []string // their names, by ID
 	M       int      // how many members may lie
+	Round   time.Duration
+	Clock   host.Clock
+	Lies    *faulty.Behaviour // how this node lies, nil if it does not: for laboratories
 	Log     *slog.Logger
 	Host    *host.Host
 	Store   *store.Store // nil if nothing outlives the process
@@ -54,6 +59,17 @@ func (k *Kernel) Names(ids parley.Set) []string {
 	}
 	return names
 }
+
+// Play returns this node's machine of a protocol: a liar's, if it is to lie.
+func (k *Kernel) Play(p parley.Protocol) parley.Machine {
+	if k.Lies == nil {
+		return p.New(k.Self)
+	}
+	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{k.Self: *k.Lies})
+}
+
+// Slack returns how late a node may do anything, with rounds of a length.
+func Slack(round time.Duration) time.Duration { return round / 5 }
 
 // HasRoom returns an [ErrNoRoom] if a request must not be written because there is little room on the disk.
 func (k *Kernel) HasRoom() error {

@@ -1,4 +1,4 @@
-package cluster
+package clocks
 
 import (
 	"context"
@@ -8,11 +8,12 @@ import (
 
 	"parley"
 	"parley/cluster/host"
+	"parley/cluster/kernel"
 )
 
-// watch measures how late this process wakes when it has a time to wake at. That is what a
+// wakeMonitor measures how late this process wakes when it has a time to wake at. That is what a
 // busy machine, a collection of garbage or a stop adds to everything that is due.
-type watch struct {
+type wakeMonitor struct {
 	stop chan struct{}
 	done sync.WaitGroup
 
@@ -27,12 +28,12 @@ type watch struct {
 const wakes = 10 * time.Millisecond
 
 // start begins to measure.
-func (w *watch) start(n *Node) {
+func (w *wakeMonitor) start(s *Service) {
 	w.stop = make(chan struct{})
-	w.done.Go(func() { w.run(n) })
+	w.done.Go(func() { w.run(s) })
 }
 
-func (w *watch) close() {
+func (w *wakeMonitor) close() {
 	if w.stop != nil {
 		close(w.stop)
 		w.done.Wait()
@@ -40,8 +41,8 @@ func (w *watch) close() {
 	}
 }
 
-func (w *watch) run(n *Node) {
-	clock := n.c.Clock
+func (w *wakeMonitor) run(s *Service) {
+	clock := s.k.Clock
 	var told, unsynchronized time.Time
 	var slept time.Duration
 	begun := time.Now()
@@ -56,19 +57,19 @@ func (w *watch) run(n *Node) {
 		case <-timer.C:
 		}
 		late := time.Duration(max(clock.Now()-due, 0))
-		if w.note(late, n.c.slack()) && time.Since(told) >= time.Minute {
+		if w.note(late, kernel.Slack(s.k.Round)) && time.Since(told) >= time.Minute {
 			told = time.Now()
-			n.c.Log.Warn("this process stood still: what was due meanwhile is late, and rounds do without it", "for", late)
+			s.k.Log.Warn("this process stood still: what was due meanwhile is late, and rounds do without it", "for", late)
 		}
-		if s, ok := clock.(*host.System); ok && s.Asleep() != slept {
-			n.c.Log.Warn("this machine was suspended", "for", s.Asleep()-slept)
-			slept = s.Asleep()
+		if c, ok := clock.(*host.System); ok && c.Asleep() != slept {
+			s.k.Log.Warn("this machine was suspended", "for", c.Asleep()-slept)
+			slept = c.Asleep()
 		}
 		if time.Since(begun) > 10*time.Second && time.Since(unsynchronized) >= time.Minute &&
-			n.clock.kept() && !n.Clock().Synchronized {
+			s.kept() && !s.Now().Synchronized {
 			unsynchronized = time.Now()
-			n.c.Log.Warn("the clock is not synchronized: too few others can be read in time, or agree with it",
-				"a reading may take", time.Duration(n.clock.plan.RoundTrip))
+			s.k.Log.Warn("the clock is not synchronized: too few others can be read in time, or agree with it",
+				"a reading may take", time.Duration(s.plan.RoundTrip))
 		}
 	}
 }
@@ -76,7 +77,7 @@ func (w *watch) run(n *Node) {
 // Wakes measures how late this process wakes, until the context ends. A pause is what takes
 // more than a fifth of a round.
 func Wakes(ctx context.Context, round time.Duration) Lateness {
-	w := new(watch)
+	w := new(wakeMonitor)
 	timer := time.NewTimer(wakes)
 	defer timer.Stop()
 	for {
@@ -87,12 +88,12 @@ func Wakes(ctx context.Context, round time.Duration) Lateness {
 			return w.lateness()
 		case <-timer.C:
 		}
-		w.note(max(time.Since(due), 0), Config{Round: round}.slack())
+		w.note(max(time.Since(due), 0), kernel.Slack(round))
 	}
 }
 
 // note takes in how late this process woke, and tells whether that was a pause.
-func (w *watch) note(late, slack time.Duration) bool {
+func (w *wakeMonitor) note(late, slack time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ring[w.n%len(w.ring)] = late
@@ -114,7 +115,7 @@ type Lateness struct {
 	Pauses uint64 `json:"pauses"`
 }
 
-func (w *watch) lateness() Lateness {
+func (w *wakeMonitor) lateness() Lateness {
 	w.mu.Lock()
 	list := slices.Clone(w.ring[:min(w.n, len(w.ring))])
 	l := Lateness{Most: w.most, Samples: len(list), Pauses: w.pauses}

@@ -1,4 +1,5 @@
-package cluster
+// Package clocks keeps a node's clock together with those of the others, and measures how late the node wakes.
+package clocks
 
 import (
 	"fmt"
@@ -12,12 +13,11 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
-	"parley/faulty"
 )
 
-// ClockConfig is that of the clocks which the nodes keep together, alike at all of them.
+// Config is that of the clocks which the nodes keep together, alike at all of them.
 // What is 0 has a default.
-type ClockConfig struct {
+type Config struct {
 	// Error is how wrong the reading of another node's clock may be: half of the round trip
 	// that it takes. What takes longer is asked for again, up to five times, and then counts
 	// as not read. The bound of all clocks grows with it. By default 1 ms.
@@ -33,12 +33,12 @@ type ClockConfig struct {
 // readings is how often a clock is asked for in a resynchronization.
 const readings = 5
 
-// plan is what the clocks go by.
-func (c Config) plan() (convergence.Plan, error) {
+// Plan returns what the clocks of n nodes go by, m of which may lie, with rounds of a length.
+func (c Config) Plan(n, m int, round time.Duration) (convergence.Plan, error) {
 	k := convergence.Config{
-		N: len(c.Members), M: c.M, Least: 1, Eps: parley.Tick(c.Clocks.Error), Rho: c.Clocks.Drift,
-		Period: parley.Tick(c.Clocks.Period), Begin: convergence.Either, Readings: readings,
-		Late: parley.Tick(c.slack()),
+		N: n, M: m, Least: 1, Eps: parley.Tick(c.Error), Rho: c.Drift,
+		Period: parley.Tick(c.Period), Begin: convergence.Either, Readings: readings,
+		Late: parley.Tick(kernel.Slack(round)),
 	}
 	if k.Eps == 0 {
 		k.Eps = parley.Tick(time.Millisecond)
@@ -54,7 +54,7 @@ func (c Config) plan() (convergence.Plan, error) {
 		k.Period = 0
 		if p, shortest := fitting(k); shortest == nil {
 			return p, fmt.Errorf("with a period of %v they can not be kept together, but with %v",
-				c.Clocks.Period, time.Duration(p.Period))
+				c.Period, time.Duration(p.Period))
 		}
 		return p, err
 	}
@@ -72,33 +72,6 @@ func fitting(k convergence.Config) (p convergence.Plan, err error) {
 	return p, fmt.Errorf("clocks that are read with an error of %v and drift by %d parts in a million can not "+
 		"be kept together: %w", time.Duration(k.Eps), k.Rho, err)
 }
-
-// DefaultRound is the length of a round if nothing else is configured.
-const DefaultRound = 100 * time.Millisecond
-
-// CheckClocks tells what is wrong with the configuration of the clocks: that they can not
-// be kept together so.
-func (c Config) CheckClocks() error {
-	_, err := c.filled().plan()
-	return err
-}
-
-// filled returns the configuration with m and the length of rounds filled in.
-func (c Config) filled() Config {
-	if c.M == 0 {
-		c.M = (len(c.Members) - 1) / 3
-	}
-	if c.Round == 0 {
-		c.Round = DefaultRound
-	}
-	if c.DiskLimit == 0 {
-		c.DiskLimit = defaultDiskLimit
-	}
-	return c
-}
-
-// slack is how late a node may do anything.
-func (c Config) slack() time.Duration { return c.Round / 5 }
 
 // Reading is what a node's clock shows.
 type Reading struct {
@@ -121,14 +94,15 @@ type Reading struct {
 	Offset time.Duration
 }
 
-// nodeClock is the clock of a node.
-type nodeClock struct {
+// Service is the clock of a node.
+type Service struct {
+	k       *kernel.Kernel
 	plan    convergence.Plan
 	machine parley.Machine // what is run, unless this node lies
 	process *host.Process
 	shown   atomic.Pointer[shown]
 	last    atomic.Int64 // the last synchronized reading
-	watch   watch
+	wakes   wakeMonitor
 
 	in    bool                    // it has been said that it is synchronized; of steps only
 	named map[parley.ID]time.Time // when it was last said of whom that its clock is beyond
@@ -142,71 +116,80 @@ type shown struct {
 }
 
 // at is the cluster's time, in nanoseconds as Unix counts them, and whether it is known.
-func (k *nodeClock) at(hardware parley.Tick) (t int64, synchronized bool) {
-	c := k.shown.Load()
+func (s *Service) at(hardware parley.Tick) (t int64, synchronized bool) {
+	c := s.shown.Load()
 	if c == nil {
 		return 0, false
 	}
 	return c.date + int64(c.At(hardware)), c.dated && c.Checked(hardware)
 }
 
-// startClock begins to keep the clock.
-func (n *Node) startClock() (err error) {
-	k := &n.clock
-	defer k.watch.start(n)
-	if k.plan, err = n.c.plan(); err != nil {
-		return fmt.Errorf("cluster: clocks: %w", err)
+// Open begins to keep the clock.
+func Open(k *kernel.Kernel, c Config) (s *Service, err error) {
+	s = &Service{k: k}
+	if s.plan, err = c.Plan(len(k.Members), k.M, k.Round); err != nil {
+		return nil, fmt.Errorf("cluster: clocks: %w", err)
 	}
-	if err := convergence.New(k.plan.Config).Bound(k.plan.N, k.plan.M); err != nil {
-		n.c.Log.Warn("the clocks are not kept together", "why", err)
+	if err := s.keep(); err != nil {
+		return nil, err
+	}
+	s.wakes.start(s)
+	return s, nil
+}
+
+// keep opens the machine, if there are enough clocks.
+func (s *Service) keep() (err error) {
+	if err := convergence.New(s.plan.Config).Bound(s.plan.N, s.plan.M); err != nil {
+		s.k.Log.Warn("the clocks are not kept together", "why", err)
 		return nil
 	}
-	k.named = make(map[parley.ID]time.Time)
+	s.named = make(map[parley.ID]time.Time)
 	p := dated.New(dated.Config{
-		Config: k.plan.Config, Round: parley.Tick(n.c.Round), Slack: parley.Tick(n.c.slack()),
-		Date: func(parley.ID, parley.Tick) int64 { return n.wall() },
+		Config: s.plan.Config, Round: parley.Tick(s.k.Round), Slack: parley.Tick(kernel.Slack(s.k.Round)),
+		Date: func(parley.ID, parley.Tick) int64 { return s.wall() },
 	})
-	k.machine = p.New(n.k.Self)
-	machine := k.machine
-	if n.c.Lab != nil && n.c.Lab.Traitor.Name != "" {
-		machine = faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.k.Self: n.c.Lab.Traitor})
+	s.machine = p.New(s.k.Self)
+	machine := s.machine
+	if s.k.Lies != nil {
+		machine = s.k.Play(p)
 	}
-	k.process, err = n.k.Host.Open(host.Options{
-		Channel: kernel.ClockChannel, Name: "clock", Machine: machine, Upper: clockUpper{n}, Again: n.k.Again,
-		Class: link.Urgent,
+	s.process, err = s.k.Host.Open(host.Options{
+		Channel: kernel.ClockChannel, Name: "clock", Machine: machine, Upper: s, Again: s.k.Again, Class: link.Urgent,
 	})
 	return err
 }
 
+// Close ends the measuring of how late this process wakes.
+func (s *Service) Close() { s.wakes.close() }
+
 // kept tells whether the clock is kept together with others.
-func (k *nodeClock) kept() bool { return k.process != nil }
+func (s *Service) kept() bool { return s.process != nil }
 
 // wall is what this node takes for the date.
-func (n *Node) wall() int64 {
+func (s *Service) wall() int64 {
 	now := time.Now().UnixNano()
-	if s, wrong := n.c.Clock.(host.Skewed); wrong {
-		now += int64(s.Now() - s.Clock.Now())
+	if c, wrong := s.k.Clock.(host.Skewed); wrong {
+		now += int64(c.Now() - c.Clock.Now())
 	}
 	return now
 }
 
-// Clock tells the cluster's time.
-func (n *Node) Clock() Reading {
-	wall := n.wall()
+// Now tells the cluster's time.
+func (s *Service) Now() Reading {
+	wall := s.wall()
 	r := Reading{Time: time.Unix(0, wall), Bound: math.MaxInt64}
-	k := &n.clock
-	if k.shown.Load() == nil {
+	if s.shown.Load() == nil {
 		return r
 	}
-	t, ok := k.at(n.c.Clock.Now())
+	t, ok := s.at(s.k.Clock.Now())
 	if r.Synchronized = ok; ok {
-		r.Bound = time.Duration(k.plan.Ever)
-		for last := k.last.Load(); ; last = k.last.Load() {
+		r.Bound = time.Duration(s.plan.Ever)
+		for last := s.last.Load(); ; last = s.last.Load() {
 			if t < last {
 				r.Bound += time.Duration(last - t)
 				t = last
 				break
-			} else if k.last.CompareAndSwap(last, t) {
+			} else if s.last.CompareAndSwap(last, t) {
 				break
 			}
 		}
@@ -215,52 +198,65 @@ func (n *Node) Clock() Reading {
 	return r
 }
 
+// Rate is by how much this node's clock gains on the others, in parts in a million; 0 as long as that is not known.
+func (s *Service) Rate() float64 { return s.Look().Rate }
+
+// Look returns what this node knows of the others' clocks; nothing if the clock is not kept together with them.
+func (s *Service) Look() (v dated.View) {
+	if s.kept() {
+		s.process.Do(func(_ parley.Machine, now parley.Tick) { v = s.look(now) })
+	}
+	return v
+}
+
+// Error is how wrong the reading of another node's clock may be.
+func (s *Service) Error() time.Duration { return time.Duration(s.plan.Error) }
+
+// Lateness is how late this process wakes.
+func (s *Service) Lateness() Lateness { return s.wakes.lateness() }
+
 // look returns what the node knows of the clocks, within a step.
-func (k *nodeClock) look(now parley.Tick) dated.View {
-	v, _ := dated.Look(k.machine, now)
+func (s *Service) look(now parley.Tick) dated.View {
+	v, _ := dated.Look(s.machine, now)
 	return v
 }
 
 // show keeps what the clock shows after a step.
-func (k *nodeClock) show() {
-	if v := k.look(0); v.Once {
-		k.shown.Store(&shown{v.Clock, v.Date, v.Dated})
+func (s *Service) show() {
+	if v := s.look(0); v.Once {
+		s.shown.Store(&shown{v.Clock, v.Date, v.Dated})
 	}
 }
 
-// clockUpper says what happens to the clock.
-type clockUpper struct{ n *Node }
-
 // Deliver is told the corners of the clock, within its step.
-func (u clockUpper) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
-	k, log := &u.n.clock, u.n.c.Log
-	k.show()
+func (s *Service) Deliver(_ parley.ID, _ parley.Path, m parley.Msg) {
+	log := s.k.Log
+	s.show()
 	switch m.Kind {
 	case convergence.Leaves:
-		k.in = false
+		s.in = false
 		log.Warn("the clock is not synchronized any more", "why", string(m.Body))
 	case convergence.Settles, convergence.Enters:
-		switch _, ok := k.at(parley.Tick(m.Seq)); {
-		case ok && !k.in:
-			k.in = true
-			log.Info("the clock is synchronized", "bound", time.Duration(k.plan.Ever))
-		case !ok && m.Kind == convergence.Settles && k.look(0).Dated:
+		switch _, ok := s.at(parley.Tick(m.Seq)); {
+		case ok && !s.in:
+			s.in = true
+			log.Info("the clock is synchronized", "bound", time.Duration(s.plan.Ever))
+		case !ok && m.Kind == convergence.Settles && s.look(0).Dated:
 			log.Info("the clock is not synchronized yet: the clocks may have begun too far apart, and come together")
 		}
 	}
 }
 
 // Indicate is told of a date, and of whom the clock is beyond: once a minute that is said.
-func (u clockUpper) Indicate(_ parley.Path, m parley.Msg) {
-	k := &u.n.clock
+func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case dated.Dated:
-		k.show()
+		s.show()
 	case dated.Beyond:
-		if now := time.Now(); now.Sub(k.named[m.Origin]) >= time.Minute {
-			k.named[m.Origin] = now
-			u.n.c.Log.Warn("a node's clock is beyond what a correct one may show, and does not count",
-				"node", u.n.k.Name(m.Origin), "ahead", time.Duration(m.Value), "allowed", time.Duration(k.plan.Threshold))
+		if now := time.Now(); now.Sub(s.named[m.Origin]) >= time.Minute {
+			s.named[m.Origin] = now
+			s.k.Log.Warn("a node's clock is beyond what a correct one may show, and does not count",
+				"node", s.k.Name(m.Origin), "ahead", time.Duration(m.Value), "allowed", time.Duration(s.plan.Threshold))
 		}
 	}
 }

@@ -1,0 +1,67 @@
+package clocks
+
+import (
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/cluster/kernel"
+	"parley/cluster/link"
+)
+
+// nowhere carries nothing.
+type nowhere struct{}
+
+func (nowhere) Send(parley.ID, link.Class, uint32, []byte, []byte) bool { return false }
+func (nowhere) Flush(parley.ID)                                         {}
+
+// A node that reads nobody's clock is not synchronized, shows its own date, and says so once a minute; its waking is
+// measured all the same.
+func TestClockAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := host.NewElapsed()
+		h := host.New(host.Config{N: 4, Transport: nowhere{}, Clock: clock})
+		defer h.Close()
+		var log strings.Builder
+		k := &kernel.Kernel{
+			Members: make([]string, 4), M: 1, Log: slog.New(slog.NewTextHandler(&log, nil)), Host: h, Clock: clock,
+			Round: 100 * time.Millisecond,
+		}
+		s, err := Open(k, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		r := s.Now()
+		s.Close()
+		if r.Synchronized || r.Bound != math.MaxInt64 || r.Offset != 0 {
+			t.Errorf("%+v", r)
+		}
+		if v := s.Look(); v.Read.Len() > 0 || s.Rate() != 0 {
+			t.Errorf("%+v", v)
+		}
+		if l := s.Lateness(); l.Samples < 100 || l.Pauses > 0 {
+			t.Errorf("%+v", l)
+		}
+		if n := strings.Count(log.String(), "the clock is not synchronized: too few others"); n != 1 {
+			t.Errorf("it says %d times that it is not synchronized: %s", n, log.String())
+		}
+	})
+}
+
+// Clocks that can not be kept together are no configuration.
+func TestClockPlanFails(t *testing.T) {
+	for text, c := range map[string]Config{
+		"but with 4s": {Error: 10 * time.Millisecond, Period: time.Millisecond},
+		"drift by":    {Error: time.Hour},
+	} {
+		if _, err := c.Plan(4, 1, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
