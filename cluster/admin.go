@@ -113,30 +113,6 @@ type TableStatus struct {
 	ViewStatus
 }
 
-// StreamStatus is one stream of agreements: those of one algorithm, m and source.
-type StreamStatus struct {
-	Algorithm string `json:"algorithm"`
-	M         int    `json:"m"`
-	Source    string `json:"source,omitempty"` // no name: all are
-	SlotStatus
-}
-
-// SlotStatus counts the slots of agreements, which are numbered from 1.
-type SlotStatus struct {
-	Opened uint64 `json:"opened"`
-	Done   uint64 `json:"done"` // up to here all are over
-	// Missed is the first slot that this node abstained from since it took part, 0 if there
-	// is none, and Abstained how often it did in all.
-	Missed    uint64 `json:"missed,omitempty"`
-	Abstained uint64 `json:"abstained,omitempty"`
-	// Mute tells that the node takes no part, or not yet, for it has come back, or has lost
-	// touch with the others.
-	Mute bool `json:"mute,omitempty"`
-	// Waits tells of one that is mute that it could take part, and does when there is something
-	// to agree on: all nodes have come back, or too many at once.
-	Waits bool `json:"waits,omitempty"`
-}
-
 // StoreStatus is the durable memory of the node.
 type StoreStatus struct {
 	Records uint64 `json:"records"` // handed over in this life

@@ -122,7 +122,7 @@ func (n *Node) until(ctx context.Context, f func(v *view) bool) (missing []strin
 			continue
 		case <-ctx.Done():
 			why = context.Cause(ctx)
-		case <-n.streams.closed:
+		case <-n.ended:
 			why = n.k.Closed()
 		}
 		slices.Sort(missing)
@@ -225,7 +225,7 @@ func (n *Node) busy() bool {
 			return true
 		}
 	}
-	return n.streams.busy() || n.commits.Busy()
+	return n.agree.Busy() || n.commits.Busy()
 }
 
 // Forget has this node forget what it knows of another one's lives and of its disk, and let in whoever comes next with

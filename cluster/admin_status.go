@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"parley"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/cluster/store"
-	"parley/mux"
 	"parley/replica/service"
 )
 
@@ -40,7 +40,7 @@ func (n *Node) Status() Status {
 		g := GroupStatus{Name: c.Name, Level: c.Level.String(), ViewStatus: viewed(name)}
 		g.Position = n.groups[c.Name].kept.last()
 		if c.Level == Byzantine {
-			g.SlotStatus = n.slotStatus(n.groups[c.Name], abstained[name])
+			g.SlotStatus = kernel.Slots(n.groups[c.Name].process, abstained[name])
 			g.In = g.SlotStatus != nil && !g.Mute && n.k.Takes(true) == nil
 		}
 		s.Groups = append(s.Groups, g)
@@ -52,7 +52,7 @@ func (n *Node) Status() Status {
 			Stopped: t.stopReason(), Diverged: t.diverged(), Serving: t.serves(),
 		})
 	}
-	s.Streams = n.streamStatus(abstained)
+	s.Streams = n.agree.Status(abstained)
 	s.Commit = n.commits.Status()
 	s.Members, s.Strangers = n.memberStatus(in)
 	s.Store = n.storeStatus()
@@ -93,63 +93,6 @@ func (n *Node) viewStatus(machine string) (s ViewStatus, members parley.Set) {
 		s.Suspected = n.k.Names(v.suspected)
 	}
 	return s, v.members
-}
-
-// slotted is a machine of slots.
-type slotted interface{ Slots() *mux.Pipeline }
-
-// slotStatus is that of a group of slots.
-func (n *Node) slotStatus(g *Group, abstained uint64) (s *SlotStatus) {
-	g.process.Do(func(m parley.Machine, _ parley.Tick) {
-		if of, ok := m.(slotted); ok {
-			one := slotsOf(of.Slots(), abstained)
-			s = &one
-		}
-	})
-	return s
-}
-
-func slotsOf(l *mux.Pipeline, abstained uint64) SlotStatus {
-	return SlotStatus{
-		Opened: l.Opened(), Done: l.Done(), Missed: l.Missed(), Abstained: abstained,
-		Mute: l.Muted(), Waits: l.Muted() && l.Waits(),
-	}
-}
-
-// streamStatus is that of all streams that are open.
-func (n *Node) streamStatus(abstained map[string]uint64) []StreamStatus {
-	list := []StreamStatus{}
-	for _, o := range n.streams.all() {
-		s := StreamStatus{Algorithm: o.t.Algorithm.String(), M: o.t.M}
-		if !o.t.All() {
-			s.Source = n.c.Members[o.t.Source].Name
-		}
-		o.process.Do(func(m parley.Machine, _ parley.Tick) {
-			if of, ok := m.(slotted); ok {
-				s.SlotStatus = slotsOf(of.Slots(), abstained[streamName(o.t)])
-			}
-		})
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b StreamStatus) int {
-		return cmp.Or(cmp.Compare(a.Algorithm, b.Algorithm), cmp.Compare(a.M, b.M), cmp.Compare(a.Source, b.Source))
-	})
-	return list
-}
-
-// all are the streams that are open.
-func (l *streams) all() (list []*opened) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, o := range l.table {
-		list = append(list, o)
-	}
-	return list
-}
-
-// busy tells whether somebody waits for an answer.
-func (l *streams) busy() bool {
-	return slices.ContainsFunc(l.all(), func(o *opened) bool { return len(o.room) > 0 })
 }
 
 // memberStatus is that of all members.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"parley/cluster/agree"
 )
 
 // Advice is how long a round should be, and what clocks should go by, with the reasons.
@@ -22,12 +24,6 @@ type Advice struct {
 // delayPart: a message may take a tenth of a round, for three of them and five late acts have to
 // fit into one of agreements, whose nodes come back.
 const delayPart = 10
-
-// roundOf is the shortest round of agreements in which an act may be so late.
-func roundOf(late time.Duration) time.Duration {
-	when := Config{Round: DefaultRound}.streamed()
-	return time.Duration(float64(late) * float64(when.Delta) / float64(when.Slack))
-}
 
 // Advise tells what follows from what was measured. The advice has twice the room that
 // messages took and half as much again as the process was late.
@@ -61,7 +57,7 @@ func Advise(m Measurement) (Advice, error) {
 		say("a message to %s, the slowest, takes %v (half of the round trip that 999 of 1000 keep to): a round of which "+
 			"a tenth is for it is %v, and twice that is advised", slowest, fine(delay), fine(delayPart*delay))
 	}
-	slept := roundOf(m.Wake.P999)
+	slept := agree.RoundOf(m.Wake.P999)
 	say("this process wakes up to %v late (999 of 1000 times): a round of which that is a seventh is %v, and half "+
 		"as much again is advised", fine(m.Wake.P999), fine(slept))
 	if m.Wake.Pauses > 0 {

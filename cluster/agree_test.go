@@ -443,31 +443,6 @@ func TestRefusedProposals(t *testing.T) {
 	})
 }
 
-// An agreement that is under way when its context ends may come to an end, and one that waits for
-// others to be over has not begun.
-func TestAgreeContextEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		nodes := joined(t, 4, func(i int, c *cluster.Config) {
-			if c.Round = roomy; i == 3 {
-				c.Lab = &cluster.Lab{Traitor: faulty.Silent} // so that rounds last
-			}
-		})
-		ctx, cancel := context.WithTimeout(t.Context(), roomy/10)
-		defer cancel()
-		_, err := nodes[0].Agree(ctx, cluster.Question{Value: []byte("x")})
-		if !errors.Is(err, cluster.ErrUnknown) || errors.Is(err, cluster.ErrRefused) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("under way: %v", err)
-		}
-		cluster.FillWindow(nodes[0], cluster.EIG, 1)
-		ctx, cancel = context.WithTimeout(t.Context(), roomy/10)
-		defer cancel()
-		_, err = nodes[0].Agree(ctx, cluster.Question{Value: []byte("x")})
-		if !refusedInTime(err) {
-			t.Errorf("behind others: %v", err)
-		}
-	})
-}
-
 // A vector is the caller's own: who gets it later gets it as it was agreed on.
 func TestVectorIsTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

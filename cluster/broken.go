@@ -34,7 +34,7 @@ func (n *Node) broken(err error) {
 
 // failAll ends all waiting for groups, tables and agreements.
 func (n *Node) failAll(why error) {
-	n.streams.close()
+	n.once.Do(func() { close(n.ended) })
 	for _, g := range n.groups {
 		g.close(why)
 	}

@@ -17,7 +17,7 @@ func TestDigestStays(t *testing.T) {
 		Times:      Times{Beat: time.Millisecond, Retry: time.Minute},
 		Clocks:     ClockConfig{Error: time.Millisecond, Drift: 200, Period: time.Minute},
 		Commit:     CommitConfig{Protocol: Agreed, Votes: time.Minute, Open: 10},
-		Agreements: []Agreement{{EIG, 1}, {SM, 2}},
+		Agreements: []Agreement{{Algorithm: EIG, M: 1}, {Algorithm: SM, M: 2}},
 	}
 	for want, c := range map[string]Config{
 		"4991f28238a1a248": {Members: members},

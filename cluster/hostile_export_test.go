@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/agreement/stream"
+	"parley/cluster/agree"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/lockstep"
@@ -41,24 +42,24 @@ func Greeting(c Config, incarnation uint64) link.Hello {
 // of its may be.
 func AgreementRounds(a Algorithm, m int, source parley.ID, n int) (p lockstep.Protocol, channel uint32, limit int) {
 	t := stream.Key{Algorithm: a, M: m, Source: source}
-	return t.Rounds(n), channelOf(t), t.FrameLimit(n)
+	return t.Rounds(n), agree.Channel(t), t.FrameLimit(n)
 }
 
 // EachChannel goes through the channels of all streams that a configuration has, with how
 // many slots may have begun in each.
 func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 	c = c.filled()
-	all := (&Node{c: c}).share()
+	all := agree.NewBudget(len(c.Members), c.Round, c.Agreements)
 	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-		if t := streamOf(channel); all.allows(t) == nil {
-			each(channel, all.window(t), t.FrameLimit(len(c.Members)))
+		if t := agree.StreamOf(channel); all.Allows(t) == nil {
+			each(channel, all.Window(t), t.FrameLimit(len(c.Members)))
 		}
 	}
 }
 
 // SignAs returns what a key signs in a slot of a stream.
 func SignAs(cluster string, key ed25519.PrivateKey, a Algorithm, m int, source parley.ID, slot uint64) func(b []byte) []byte {
-	context := streamName(stream.Key{Algorithm: a, M: m, Source: source})
+	context := agree.Name(stream.Key{Algorithm: a, M: m, Source: source})
 	return func(b []byte) []byte {
 		return ed25519.Sign(key, signed(cluster, context, append(binary.BigEndian.AppendUint64(nil, slot), b...)))
 	}

@@ -4,9 +4,90 @@ import (
 	"context"
 	"time"
 
+	"parley"
+
+	"parley/agreement/stream"
+	"parley/cluster/agree"
 	"parley/cluster/clocks"
 	"parley/cluster/commits"
+	"parley/cluster/kernel"
+	"parley/trace"
 )
+
+// Algorithm is the algorithm by which nodes agree on the value of one of them.
+type Algorithm = stream.Algorithm
+
+// The algorithms.
+const (
+	EIG       = stream.EIG       // exponential information gathering: n > 3m, m+1 rounds
+	OM        = stream.OM        // oral messages, the recursion: n > 3m, m+1 rounds
+	SM        = stream.SM        // signed messages: n >= m+2, m+1 rounds
+	PhaseKing = stream.PhaseKing // short messages: n > 3m, 3m+4 rounds
+)
+
+// ParseAlgorithm reads the name of an algorithm.
+func ParseAlgorithm(text string) (Algorithm, error) { return stream.ParseAlgorithm(text) }
+
+// The limits of values, of names and of proposals, in bytes.
+const (
+	MaxValue    = stream.MaxValue
+	MaxName     = stream.MaxName
+	MaxProposal = stream.MaxProposal
+)
+
+// Agreement is a kind of agreement: by an algorithm, in spite of M liars.
+type Agreement = agree.Agreement
+
+// CheckAgreements tells what is wrong with those of the configuration.
+func (c Config) CheckAgreements() error { return agree.Check(c.Agreements, len(c.Members)) }
+
+// Question asks for an agreement on a value of this node's.
+type Question = agree.Question
+
+// Decision is what all correct nodes agree on.
+type Decision = agree.Decision
+
+// Proposal hands in this node's value for an agreement of all nodes on the vector of their values.
+type Proposal = agree.Proposal
+
+// Vector is what all correct nodes agree on under one name.
+type Vector = agree.Vector
+
+// Errors of agreements, beside [ErrExpelled] and [RoundError]. Each error of [Node.Agree], [Node.Propose]
+// and [Node.Consensus] is, by [errors.Is], either [ErrUnknown]: it was handed to the machine, and the
+// others may decide, on this node's value or without it, or may have; or else nothing came
+// of it, nor will. That is [ErrTooLarge] of a value, [ErrRefused] of what makes no sense, was not
+// begun before the context ended, or may not be ([ErrDraining] and a RoundError are ErrRefused).
+var (
+	// ErrAbstained is the error of an agreement in which this node took no part, for it
+	// was held up beyond the time of a round, heard fewer than are correct, or was out: it
+	// had come back, or lost touch; or of one for which its value came too late. It is ErrUnknown,
+	// too, if the others may have decided on this node's value, and else ErrRefused, which holds
+	// if no more than M lie or are late, this node among them.
+	ErrAbstained = kernel.ErrAbstained
+	// ErrClosed is the error of a node that was closed. It is ErrUnknown, too, of what was begun.
+	ErrClosed = kernel.ErrClosed
+	// ErrReserved is the error of the one value that stands for no value. It is ErrRefused, too.
+	ErrReserved = agree.ErrReserved
+)
+
+// RoundError is the error of an agreement that may not begin because rounds are too short.
+type RoundError = agree.RoundError
+
+// Slow is a node to which messages take too long.
+type Slow = agree.Slow
+
+// StreamStatus is one stream of agreements: those of one algorithm, m and source.
+type StreamStatus = agree.StreamStatus
+
+// SlotStatus counts the slots of agreements, which are numbered from 1.
+type SlotStatus = kernel.SlotStatus
+
+// SlotProtocol is the protocol of one agreement among those of a trace whose machine is a
+// stream of them: see [agree.SlotProtocol].
+func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
+	return agree.SlotProtocol(h)
+}
 
 // ClockConfig is that of the clocks which the nodes keep together, alike at all of them.
 type ClockConfig = clocks.Config

@@ -15,11 +15,14 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley"
+	"parley/agreement/consensus"
 	"parley/clock/convergence"
+	"parley/cluster/agree"
 	"parley/cluster/cert"
 	"parley/cluster/clocks"
 	"parley/cluster/commits"
@@ -27,6 +30,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
+	"parley/faulty"
 	"parley/lockstep"
 	"parley/membership/group"
 )
@@ -114,6 +118,12 @@ type Config struct {
 	hooks hooks
 }
 
+// Lab is for laboratories: it makes a node lie.
+type Lab struct {
+	// Traitor is how the node behaves in agreements, and in groups of level Byzantine.
+	Traitor faulty.Behaviour
+}
+
 // hooks are what tests change: the length of logs, the versions of the wire, the limits of links, what a node sends.
 type hooks struct {
 	logSize          int64
@@ -179,14 +189,6 @@ func (c Config) onCall() lockstep.Schedule {
 	return lockstep.Schedule{Delta: parley.Tick(c.Round), Slack: slack, Early: true, OnCall: true}
 }
 
-// streamed is that of agreements in streams, in which who has come back may begin a slot two
-// messages after the first: a round has room for three messages and five times the slack.
-func (c Config) streamed() lockstep.Schedule {
-	when := c.onCall()
-	when.Slack = when.Delta * 7 / 50
-	return when
-}
-
 // slots is how many slots of a Byzantine order may have begun in the time that one lasts
 // if somebody is silent. What liars may send in their later rounds is kept, and takes time to
 // judge: milliseconds a slot with 3 of 10 nodes, a tenth of a second with 4 of 13.
@@ -224,7 +226,9 @@ type Node struct {
 
 	commits *commits.Service
 	admin   admin
-	streams streams
+	agree   *agree.Service
+	ended   chan struct{} // closed when the node is, or can not go on
+	once    sync.Once     // of it
 	tracer  tracer
 	clock   *clocks.Service
 }
@@ -264,7 +268,8 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if c.Trust == nil {
 		return nil, errors.New("cluster: the node trusts no authority (Trust)")
 	}
-	n.streams.closed, n.stood.parted = make(chan struct{}), make(chan struct{}, 1)
+	n.ended, n.stood.parted = make(chan struct{}), make(chan struct{}, 1)
+	n.k.Ended, n.agree = n.ended, agree.New(&n.k, n.c.Agreements)
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -278,7 +283,9 @@ func (n *Node) findSelf() error {
 		return fmt.Errorf("cluster: %q is none of the %d members", n.c.Name, len(n.c.Members))
 	}
 	n.k.Self, n.k.M, n.k.Log, n.k.Compact = parley.ID(i), n.c.M, n.c.Log, compactEvery
-	n.k.Round, n.k.Clock = n.c.Round, n.c.Clock
+	n.k.Round, n.k.Clock, n.k.Signs = n.c.Round, n.c.Clock, n.c.SignerKey != nil
+	n.k.Peers = func() []link.PeerStats { return n.mesh.Stats().Peers }
+	n.k.Drift = func() float64 { return n.clock.Rate() }
 	if n.c.Lab != nil {
 		n.k.Lies = &n.c.Lab.Traitor
 	}
@@ -304,7 +311,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	n.k.Rejoin = n.c.Rejoin
+	n.k.Rejoin, n.k.Intact = n.c.Rejoin, !n.c.Rejoin && (n.c.Dir == "" || incarnation < rejoined)
 	n.admin.life, n.admin.started = incarnation, time.Now()
 	n.admin.moved, n.admin.views = make(chan struct{}), make(map[string]*view)
 	if n.mesh, err = n.newLinks(incarnation); err != nil {
@@ -313,7 +320,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	n.tracer.life, n.tracer.recorder = incarnation, host.NewRecorder(host.RecorderSize)
 	hosting := host.Config{
 		Self: n.k.Self, N: len(n.c.Members), Transport: n.mesh, Store: n.k.Store, Log: n.c.Log, Broken: n.broken,
-		Clock: n.c.Clock, Signer: signer{n}, Absent: n.absent, Header: n.header, Recorder: n.tracer.recorder,
+		Clock: n.c.Clock, Signer: signer{n}, Absent: n.agree.Absent, Header: n.header, Recorder: n.tracer.recorder,
 		Punctual: n.c.Network == nil, Life: incarnation,
 	}
 	if n.c.Trace != nil {
@@ -357,7 +364,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err := n.newTables(); err != nil {
 		return err
 	}
-	n.reopen()
+	n.agree.Reopen()
 	if n.commits, err = commits.Open(&n.k, n.c.Commit, n.c.Participant); err != nil {
 		return err
 	}
@@ -390,6 +397,56 @@ func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) 
 // Outcome tells what this node knows of a transaction. A *BlockedError comes with the
 // outcome Pending of one that is blocked.
 func (n *Node) Outcome(tx string) (Outcome, error) { return n.commits.Outcome(tx) }
+
+// Agree has all correct nodes agree on a value, which is the one given if this node is
+// correct and no more than M lie. It returns when this node has decided. If the context
+// ends before, the agreement goes on, and may come to an end: the error is ErrUnknown then, and
+// the context's. If it ends before the agreement has begun, it is ErrRefused.
+//
+// Before the first agreement of a source, an algorithm and an m the others are asked whether they
+// are prepared: that takes two rounds if one is silent, and some ten if more than M are.
+//
+// A node that has come back waits until it takes part again: for some three times as long as
+// an agreement lasts with silent nodes, and thrice as long if all have come back at once. One
+// that was cut off for long does, too.
+//
+// It fails without having begun if messages to the others are too slow for the length of
+// a round, with a *RoundError.
+func (n *Node) Agree(ctx context.Context, q Question) (Decision, error) { return n.agree.Agree(ctx, q) }
+
+// Propose is interactive consistency: all correct nodes that ask under one name get the
+// same vector, in which the value of every correct node that was in time with it stands
+// for that node; unless what that node asks for at a time is more than one value has room
+// for, and then it takes turns.
+//
+// An agreement begins when m+1 nodes have asked for it and waited, each its own time to
+// gather: then one of them is correct, and liars alone cannot use up a name. In time is
+// who asks, less one message delay, before the first correct node has waited. Who asks
+// later gets the vector without its value, as long as it is remembered: that is for 1024
+// more names of the same algorithm and m, unless more than n-m-1 end at once: who comes back learns
+// the names from the others, and not the values, so that it gets ErrAbstained for those that
+// were agreed on without it.
+//
+// If the context ends before, this node takes its value back; it may be in the vector all
+// the same: the error is ErrUnknown then, and to ask again under the name tells. Fewer than
+// m+1 nodes that ask wait until their contexts end.
+func (n *Node) Propose(ctx context.Context, p Proposal) (Vector, error) {
+	return n.agree.Propose(ctx, p)
+}
+
+// Consensus is Propose and then a rule of the vector: [consensus.Majority] if it has no
+// function, or one of the others, or the caller's own. In the vector otherwise stands for
+// a node that had handed in nothing. Rule and otherwise must be alike at all nodes.
+func (n *Node) Consensus(ctx context.Context, p Proposal, rule consensus.Rule, otherwise []byte,
+) ([]byte, Vector, error) {
+	return n.agree.Consensus(ctx, p, rule, otherwise)
+}
+
+// Decisions has a function called for every decision of this node, whoever asked, until
+// stop: as they fall, which need not be in the order of slots. Those on no value are left
+// out. The function is
+// called within a step of the node: it must not block, nor ask for an agreement.
+func (n *Node) Decisions(each func(Decision)) (stop func()) { return n.agree.Decisions(each) }
 
 // Clock tells the cluster's time.
 func (n *Node) Clock() Reading { return n.clock.Now() }

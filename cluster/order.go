@@ -31,13 +31,9 @@ func (o order) Post(payload []byte) error { return o.packer.post(payload, Byzant
 func (o order) Most() int { return o.most }
 
 // Aside tells whether this node hears nothing of the order.
-func (o order) Aside() (aside bool) {
-	o.process.Do(func(m parley.Machine, _ parley.Tick) {
-		if of, ok := m.(slotted); ok {
-			aside = of.Slots().Muted() || of.Slots().Missed() > 0
-		}
-	})
-	return aside
+func (o order) Aside() bool {
+	s := kernel.Slots(o.process, 0)
+	return s != nil && (s.Mute || s.Missed > 0)
 }
 
 // Close ends what waits.

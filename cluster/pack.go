@@ -4,14 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+
+	"parley/cluster/kernel"
 )
 
-// ErrTooLarge is the error of a payload that no pack has room for.
-var ErrTooLarge = errors.New("the payload is too large")
+// ErrTooLarge is the error of a payload that no pack has room for, or of a value.
+var ErrTooLarge = kernel.ErrTooLarge
 
 // A group carries payloads in packs: one message of its machine has all payloads that
 // were asked for while earlier packs of this node were under way. When few are asked

@@ -13,11 +13,10 @@ import (
 	"time"
 
 	"parley"
-	"parley/agreement/stream"
+	"parley/cluster/agree"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/faulty"
-	"parley/lockstep"
 	"parley/trace"
 )
 
@@ -95,9 +94,7 @@ func (n *Node) header(o host.Options, now parley.Tick) trace.Header {
 			h.Args = append(h.Args, fmt.Sprintf("--m=%d", h.M))
 		}
 	case channel >= kernel.FirstStream && channel <= kernel.LastStream:
-		t := streamOf(channel)
-		h.M = t.M
-		h.Protocol, h.Args = cataloguedSlot(t, size)
+		agree.Describe(&h)
 	}
 	return h
 }
@@ -122,20 +119,6 @@ func (n *Node) played(p parley.Protocol, l Level) parley.Machine {
 		return p.New(n.k.Self)
 	}
 	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.k.Self: n.c.Lab.Traitor})
-}
-
-// cataloguedSlot is what the catalog calls the protocol of a slot, and its arguments.
-func cataloguedSlot(t stream.Key, size string) (name string, args []string) {
-	m, otherwise := fmt.Sprintf("--m=%d", t.M), "--default="+string(stream.NoValue())
-	if t.All() {
-		return "interactive", []string{"interactive", size, m, "--over=" + t.Algorithm.String(), otherwise}
-	}
-	name = t.Algorithm.String()
-	args = []string{name, size, m, fmt.Sprintf("--source=%d", t.Source+1), otherwise}
-	if t.Algorithm == SM {
-		args = append(args, "--relay=two")
-	}
-	return name, args
 }
 
 // trace begins the trace of a machine.
@@ -219,22 +202,6 @@ func (n *Node) flight() {
 		return
 	}
 	n.c.Log.Info("the last events are kept", "file", file)
-}
-
-// SlotProtocol is the protocol of one agreement among those of a trace whose machine is a
-// stream of them: its frames have the number of the slot for their Value, and so have
-// decisions for their Seq. last is its last round. It is false for other traces.
-func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
-	if h.Node == nil || h.Node.Channel < kernel.FirstStream || h.Node.Channel > kernel.LastStream {
-		return parley.Protocol{}, 0, false
-	}
-	t := streamOf(h.Node.Channel)
-	if t.Check(h.N) != nil || streamName(t) != h.Node.Machine {
-		return parley.Protocol{}, 0, false
-	}
-	when := Config{Round: time.Duration(max(h.Node.Round, 1))}.streamed()
-	rounds := t.Rounds(h.N)
-	return lockstep.Of(rounds, when), rounds.Last, true
 }
 
 // GroupProtocol is the protocol of the group whose trace it is; false for other traces.

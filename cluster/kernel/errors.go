@@ -12,6 +12,8 @@ var (
 	ErrClosed = errors.New("the node is closed")
 	// ErrOut is the error of a member that a group has excluded.
 	ErrOut = errors.New("this node is not a member of the group now")
+	// ErrTooLarge is the error of what is longer than is carried.
+	ErrTooLarge = errors.New("the payload is too large")
 	// ErrAbstained is the error of an agreement in which this node takes no part.
 	ErrAbstained = errors.New("this node was too late for the agreement: it was held up, cut off, or coming back")
 

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/cluster/host"
+	"parley/cluster/link"
 	"parley/cluster/store"
 	"parley/faulty"
 )
@@ -23,15 +24,23 @@ type Kernel struct {
 	M       int      // how many members may lie
 	Round   time.Duration
 	Clock   host.Clock
+	Signs   bool              // it has a key to sign with
 	Lies    *faulty.Behaviour // how this node lies, nil if it does not: for laboratories
 	Log     *slog.Logger
 	Host    *host.Host
 	Store   *store.Store // nil if nothing outlives the process
 	Again   bool         // the node has lived before
 	Rejoin  bool         // the node has lost what it had, and joins as a new one
+	Intact  bool         // the node has never lost what it had
 	Compact int          // the number of records after which a state replaces its log
 	// Up returns the members that this node is connected to.
 	Up func() parley.Set
+	// Peers returns what is known of the links to all others, and Drift by how many parts in a million this node's clock
+	// gains on theirs, 0 as long as that is not known.
+	Peers func() []link.PeerStats
+	Drift func() float64
+	// Ended is closed when the node is, or can not go on.
+	Ended <-chan struct{}
 	// Order opens an order of all nodes on a channel. deliver is called within a step of the order.
 	Order func(channel uint32, name string, deliver func(from parley.ID, payload []byte)) (Order, error)
 }

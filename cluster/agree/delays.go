@@ -1,4 +1,4 @@
-package cluster
+package agree
 
 import (
 	"cmp"
@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"parley/cluster/kernel"
 	"parley/cluster/link"
 )
 
 // RoundError is the error of an agreement that may not begin: to more nodes than may lie
 // messages take longer than a round has room for, so that their silence means nothing; or
-// this node's clock runs at another rate than theirs. It is [ErrRefused].
+// this node's clock runs at another rate than theirs. It is [kernel.ErrRefused].
 type RoundError struct {
 	Round time.Duration // as it is configured
 	Room  time.Duration // for a message
@@ -37,7 +38,7 @@ type Slow struct {
 }
 
 // Is tells what the error is, too.
-func (e *RoundError) Is(target error) bool { return target == ErrRefused }
+func (e *RoundError) Is(target error) bool { return target == kernel.ErrRefused }
 
 func (e *RoundError) Error() string {
 	if e.Drift != 0 {
@@ -75,26 +76,26 @@ const freshness = 250 * time.Millisecond
 const mostDrift = 3000
 
 // measured returns the delays to all other nodes, and by how much this node's clock gains.
-func (n *Node) measured() ([]Slow, float64) {
-	d := &n.streams.delay
+func (s *Service) measured() ([]Slow, float64) {
+	d := &s.delay
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.list != nil && time.Since(d.at) < freshness {
 		return d.list, d.rate
 	}
-	d.list, d.rate = nil, n.clock.Rate()
-	for _, p := range n.mesh.Stats().Peers {
-		one := Slow{Name: n.k.Name(p.ID)}
+	d.list, d.rate = nil, s.k.Drift()
+	for _, p := range s.k.Peers() {
+		one := Slow{Name: s.k.Name(p.ID)}
 		if p.Connected {
 			one.Delay = recentDelay(p.Recent, p.RTT.P50)
 		}
 		d.list = append(d.list, one)
 	}
-	late := func(s Slow) time.Duration {
-		if s.Delay == 0 {
+	late := func(one Slow) time.Duration {
+		if one.Delay == 0 {
 			return math.MaxInt64
 		}
-		return s.Delay
+		return one.Delay
 	}
 	slices.SortFunc(d.list, func(a, b Slow) int { return cmp.Compare(late(b), late(a)) })
 	d.at = time.Now()
@@ -116,12 +117,12 @@ func recentDelay(r link.RecentRTT, ever time.Duration) time.Duration {
 // fits tells why rounds are too short for an agreement in spite of m liars. As many nodes
 // as that may be slow: a liar may be as slow to answer pings as he likes, and a correct
 // one counts as faulty as long as he is.
-func (n *Node) fits(m int) error {
-	list, rate := n.measured()
+func (s *Service) fits(m int) error {
+	list, rate := s.measured()
 	if max(rate, -rate) > mostDrift {
-		return &RoundError{Round: n.c.Round, Room: n.c.Round / 10, Drift: rate}
+		return &RoundError{Round: s.k.Round, Room: s.k.Round / 10, Drift: rate}
 	}
-	return tooSlow(list, m, n.c.Round, n.c.Round/10)
+	return tooSlow(list, m, s.k.Round, s.k.Round/10)
 }
 
 // tooSlow is fits for delays in their order, the slowest first.

@@ -1,8 +1,9 @@
-package cluster
+package agree
 
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/agreement/stream"
@@ -25,16 +26,16 @@ func TestStreamsShareMemory(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		c := Config{Members: make([]Member, n), Round: 100e6}
-		all := share{n: n, round: parley.Tick(c.Round), list: c.agreements()}.counted()
+		const round = 100 * time.Millisecond
+		all := NewBudget(n, round, nil)
 		var machines []parley.Machine
 		for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-			one := streamOf(channel)
-			if all.allows(one) != nil {
+			one := StreamOf(channel)
+			if all.Allows(one) != nil {
 				continue
 			}
-			window := all.window(one)
-			m := stream.New(stream.Config{Key: one, N: n, Window: window}, c.streamed()).New(0)
+			window := all.Window(one)
+			m := stream.New(stream.Config{Key: one, N: n, Window: window}, schedule(round)).New(0)
 			machines = append(machines, m)
 			h := &quiet{refused: make(map[string]int)}
 			s := &parley.Step{N: n, Host: h}
@@ -46,7 +47,7 @@ func TestStreamsShareMemory(t *testing.T) {
 				m.Receive(s, parley.ID(n-1), parley.Msg{Kind: lockstep.Frame, Value: uint64(slot), Body: body})
 			}
 			if h.refused["frame of a slot past the window"] != window {
-				t.Errorf("%s: %v", streamName(one), h.refused)
+				t.Errorf("%s: %v", Name(one), h.refused)
 			}
 		}
 		if len(machines) != all.parts {
@@ -66,19 +67,15 @@ func TestStreamsShareMemory(t *testing.T) {
 // The streams of the first agreement have as much as those of all others together, and those of
 // the only one have everything.
 func TestTheFirstHasHalf(t *testing.T) {
-	c := Config{Members: make([]Member, 4), Round: 100e6}
-	of := func(c Config) share {
-		return share{n: len(c.Members), round: parley.Tick(c.Round), list: c.agreements()}.counted()
-	}
-	all := of(c)
-	if all.list[0] != (Agreement{EIG, 1}) {
+	all := NewBudget(4, 100*time.Millisecond, nil)
+	if all.list[0] != (Agreement{stream.EIG, 1}) {
 		t.Errorf("the first is %v", all.list[0])
 	}
 	sum := [2]float64{}
 	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-		if one := streamOf(channel); all.allows(one) == nil {
+		if one := StreamOf(channel); all.Allows(one) == nil {
 			i := 1
-			if one.Algorithm == EIG {
+			if one.Algorithm == stream.EIG {
 				i = 0
 			}
 			sum[i] += 1 / float64(all.part(one))
@@ -87,9 +84,8 @@ func TestTheFirstHasHalf(t *testing.T) {
 	if max(sum[0], sum[1]) > 0.5001 || min(sum[0], sum[1]) < 0.4999 {
 		t.Errorf("the parts are %v", sum)
 	}
-	c.Agreements = []Agreement{{EIG, 1}}
-	one := stream.Key{Algorithm: EIG, M: 1}
-	few, only := all.window(one), of(c).window(one)
+	one := stream.Key{Algorithm: stream.EIG, M: 1}
+	few, only := all.Window(one), NewBudget(4, 100*time.Millisecond, []Agreement{{stream.EIG, 1}}).Window(one)
 	if t.Logf("windows of %d and %d", few, only); only < 2*few-1 || only > 2*few+1 {
 		t.Errorf("windows of %d, and of %d if it is the only one", few, only)
 	}
@@ -100,11 +96,11 @@ func TestStreamChannels(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 7, 13, 14} {
 		count := 0
 		for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-			one := streamOf(channel)
+			one := StreamOf(channel)
 			if one.Check(n) == nil {
 				count++
-				if channelOf(one) != channel {
-					t.Errorf("%+v has channel %d, not %d", one, channelOf(one), channel)
+				if Channel(one) != channel {
+					t.Errorf("%+v has channel %d, not %d", one, Channel(one), channel)
 				}
 			}
 		}

@@ -1,0 +1,134 @@
+package agree
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"parley"
+	"parley/agreement/stream"
+	"parley/cluster/host"
+	"parley/cluster/kernel"
+)
+
+// streamHandle is a stream at one node, and the upper of its machine.
+type streamHandle struct {
+	s       *Service
+	t       stream.Key
+	process *host.Process
+	room    chan struct{} // held by each question
+	whys    chan struct{} // and by each that asks for evidence
+
+	mu      sync.Mutex
+	next    uint64 // number of the last question
+	waiting map[uint64]chan agreeResult
+
+	evidence []stream.Evidence // of the decision that comes next; of steps only
+}
+
+// agreeResult is what comes of a question.
+type agreeResult struct {
+	slot     uint64
+	value    []byte
+	evidence []stream.Evidence
+	err      error
+}
+
+// ask asks the machine for something and waits for its answer.
+func (o *streamHandle) ask(ctx context.Context, m parley.Msg) (agreeResult, error) {
+	if ctx.Err() != nil {
+		return agreeResult{}, fmt.Errorf("%w: %w", kernel.ErrRefused, context.Cause(ctx))
+	}
+	if !o.t.All() && m.Seq != 0 {
+		if err := o.hold(ctx, o.whys); err != nil {
+			return agreeResult{}, err
+		}
+		defer func() { <-o.whys }()
+	}
+	if err := o.hold(ctx, o.room); err != nil {
+		return agreeResult{}, err
+	}
+	defer func() { <-o.room }()
+	told := make(chan agreeResult, 1)
+	o.mu.Lock()
+	o.next++
+	m.Value = o.next
+	o.waiting[m.Value] = told
+	o.mu.Unlock()
+	if err := o.process.Request(m); err != nil {
+		o.take(m.Value)
+		return agreeResult{}, fmt.Errorf("%w: %w", kernel.ErrClosed, err)
+	}
+	select {
+	case a := <-told:
+		return a, a.err
+	case <-ctx.Done():
+		o.take(m.Value)
+		if o.t.All() {
+			_ = o.process.Request(parley.Msg{Kind: stream.Withdrawn, Value: m.Value}) // it fails if the node has closed
+		}
+		return agreeResult{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, context.Cause(ctx))
+	case <-o.s.k.Ended:
+		return agreeResult{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, o.s.k.Closed())
+	}
+}
+
+// hold waits for a place. Nothing is begun before that.
+func (o *streamHandle) hold(ctx context.Context, places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: too many agreements are under way: %w", kernel.ErrRefused, context.Cause(ctx))
+	case <-o.s.k.Ended:
+		return o.s.k.Closed()
+	}
+}
+
+// take ends the waiting for an answer; nil if nobody waits for it.
+func (o *streamHandle) take(number uint64) chan agreeResult {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	told := o.waiting[number]
+	delete(o.waiting, number)
+	return told
+}
+
+// Deliver takes a decision. It is part of a step.
+func (o *streamHandle) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
+	if m.Kind == parley.Carried {
+		if one, ok := stream.DecodeEvidence(from, m.Body); ok {
+			o.evidence = append(o.evidence, one)
+		}
+		return
+	}
+	slices.SortFunc(o.evidence, func(a, b stream.Evidence) int { return int(a.Node) - int(b.Node) })
+	a := agreeResult{m.Seq, m.Body, o.evidence, nil}
+	if o.evidence = nil; !o.t.All() {
+		if list := o.s.listeners(); len(list) > 0 {
+			d := Decision{from, o.t.Algorithm, o.t.M, m.Seq, m.Body, a.evidence}
+			for _, each := range list {
+				(*each)(d)
+			}
+		}
+	}
+	if m.Value != 0 {
+		if told := o.take(m.Value); told != nil {
+			told <- a
+		}
+	}
+}
+
+// Indicate takes what becomes of questions that get no answer.
+func (o *streamHandle) Indicate(_ parley.Path, m parley.Msg) {
+	if m.Kind == stream.Unanswered || m.Kind == stream.Undecided {
+		began := kernel.ErrUnknown
+		if m.Seq == 0 || m.Kind == stream.Undecided {
+			began = kernel.ErrRefused
+		}
+		if told := o.take(m.Value); told != nil {
+			told <- agreeResult{slot: m.Seq, err: fmt.Errorf("%w: %w", began, kernel.ErrAbstained)}
+		}
+	}
+}
