@@ -11,6 +11,7 @@ import (
 // state have under them. Of the states that are one up to names the one met first is
 // visited; its fingerprint is the smallest of all.
 type alike struct {
+	w        *runner
 	perms    [][]parley.ID
 	parts    map[renamed]uint64
 	messages map[renamed]uint64
@@ -25,10 +26,13 @@ type renamed struct {
 
 // newAlike returns every permutation of the processes that are alike, but the one that
 // changes nothing.
-func newAlike(n int, who parley.Set) alike {
-	a := alike{parts: make(map[renamed]uint64), messages: make(map[renamed]uint64), threads: make(map[renamed]uint64)}
+func newAlike(w *runner, who parley.Set) alike {
+	a := alike{
+		w: w, parts: make(map[renamed]uint64), messages: make(map[renamed]uint64),
+		threads: make(map[renamed]uint64),
+	}
 	ids := slices.Collect(who.All())
-	perm := make([]parley.ID, n)
+	perm := make([]parley.ID, w.x.p.N)
 	for i := range perm {
 		perm[i] = parley.ID(i)
 	}
@@ -50,28 +54,28 @@ func newAlike(n int, who parley.Set) alike {
 
 // print is the fingerprint of a state, and of all that differ from it by the names of
 // processes that are alike.
-func (w *worker) print(s *state) uint64 {
-	x, a := w.x, &w.alike[s.root]
+func (a *alike) print(s *state) uint64 {
+	x := a.w.x
 	least := s.print(s.sum)
 	for k := range a.perms {
 		var sum uint64
 		for i := range x.roots[s.root].seats {
-			sum += w.renamedPart(a, k, s.parts[x.roots[s.root].seats[i].ids[0]])
+			sum += a.part(k, s.parts[x.roots[s.root].seats[i].ids[0]])
 		}
 		for _, elem := range s.flight {
-			sum += w.renamedMessage(a, k, elem)
+			sum += a.message(k, elem)
 		}
 		for _, t := range x.pasts.at(s.past).threads {
-			sum += w.renamedThread(a, k, t)
+			sum += a.thread(k, t)
 		}
 		least = min(least, s.print(sum))
 	}
 	return least
 }
 
-// renamedPart is the share that a component has if the processes change names.
-func (w *worker) renamedPart(a *alike, k int, number uint32) uint64 {
-	x, at := w.x, renamed{k, number}
+// part is the share that a component has if the processes change names.
+func (a *alike) part(k int, number uint32) uint64 {
+	x, at := a.w.x, renamed{k, number}
 	share, known := a.parts[at]
 	if known {
 		return share
@@ -93,7 +97,7 @@ func (w *worker) renamedPart(a *alike, k int, number uint32) uint64 {
 		c.timers[i].of = perm[c.timers[i].of]
 	}
 	if !c.down {
-		m := w.machine(x.components.at(number))
+		m := a.w.machine(x.components.at(number))
 		if !parley.Load(m, 0, c.machine) {
 			panic("explore: a machine does not load the state that it saved")
 		}
@@ -104,9 +108,9 @@ func (w *worker) renamedPart(a *alike, k int, number uint32) uint64 {
 	return share
 }
 
-// renamedMessage is the share that an element of the flight has then.
-func (w *worker) renamedMessage(a *alike, k int, elem uint32) uint64 {
-	x, at := w.x, renamed{k, elem}
+// message is the share that an element of the flight has then.
+func (a *alike) message(k int, elem uint32) uint64 {
+	x, at := a.w.x, renamed{k, elem}
 	share, known := a.messages[at]
 	if known {
 		return share
@@ -120,7 +124,7 @@ func (w *worker) renamedMessage(a *alike, k int, elem uint32) uint64 {
 		var b [16]byte
 		binary.LittleEndian.PutUint64(b[:], share)
 		if rest := x.queues.at(elem).rest; rest != 0 {
-			binary.LittleEndian.PutUint64(b[8:], w.renamedMessage(a, k, rest))
+			binary.LittleEndian.PutUint64(b[8:], a.message(k, rest))
 		}
 		share = digest('q', b[:])
 	}
@@ -128,12 +132,12 @@ func (w *worker) renamedMessage(a *alike, k int, elem uint32) uint64 {
 	return share
 }
 
-// renamedThread is the share that what one process was asked and delivered has then.
-func (w *worker) renamedThread(a *alike, k int, number uint32) uint64 {
+// thread is the share that what one process was asked and delivered has then.
+func (a *alike) thread(k int, number uint32) uint64 {
 	if number == 0 {
 		return 0
 	}
-	x, at := w.x, renamed{k, number}
+	x, at := a.w.x, renamed{k, number}
 	share, known := a.threads[at]
 	if known {
 		return share
@@ -145,7 +149,7 @@ func (w *worker) renamedThread(a *alike, k int, number uint32) uint64 {
 	if int(e.Msg.Origin) < len(perm) {
 		e.Msg.Origin = perm[e.Msg.Origin]
 	}
-	b := binary.LittleEndian.AppendUint64(nil, w.renamedThread(a, k, t.parent))
+	b := binary.LittleEndian.AppendUint64(nil, a.thread(k, t.parent))
 	share = digest('t', eventKey(b, &e))
 	a.threads[at] = share
 	return share

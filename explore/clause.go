@@ -2,11 +2,13 @@ package explore
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"parley"
+	"parley/explore/internal/budget"
+	"parley/sim"
 	"parley/trace"
 )
 
@@ -28,6 +30,7 @@ const (
 )
 
 func (in input) kind() input { return in & kinds }
+
 func (in input) ref() uint32 { return uint32(in) & (1<<28 - 1) }
 
 // outcome is what comes of an input, with one sequence of answers to the Chooses.
@@ -50,8 +53,27 @@ type call struct {
 	now  parley.Tick
 }
 
+// runner runs the clauses of machines: it is their host. What comes of a call is computed once.
+type runner struct {
+	sim.Signer
+	x        *space
+	budget   *budget.Budget
+	machines [][]parley.Machine // by root and seat
+	step     parley.Step
+	vars     parley.Vars
+	calls    memo[call, []outcome]
+	script   []choice
+	asked    int
+	key      []byte
+	saved    []byte
+	coverage coverage
+	again    bool // what was computed before is, to know what comes of it
+	results  uint64
+	counted  *atomic.Uint64 // results that the search knows of
+}
+
 // outcomes returns what comes of a call. It is computed once by each worker.
-func (w *worker) outcomes(c call) []outcome {
+func (w *runner) outcomes(c call) []outcome {
 	list, known := w.calls.of(c)
 	if !known {
 		list = w.compute(c)
@@ -60,20 +82,20 @@ func (w *worker) outcomes(c call) []outcome {
 	return list
 }
 
-func (w *worker) compute(c call) []outcome {
+func (w *runner) compute(c call) []outcome {
 	switch part := w.x.components.at(c.part); c.in.kind() {
 	case crash:
 		next := w.x.fallen(part)
-		return []outcome{{next: w.x.component(&next, w), effects: -1}}
+		return []outcome{{next: w.component(&next), effects: -1}}
 	case pass:
 		next := w.older(part, c.now)
-		return []outcome{{next: w.x.component(&next, w), effects: -1}}
+		return []outcome{{next: w.component(&next), effects: -1}}
 	}
 	return w.perform(c)
 }
 
 // perform runs a clause once for each sequence of answers.
-func (w *worker) perform(c call) []outcome {
+func (w *runner) perform(c call) []outcome {
 	var list []outcome
 	w.script = w.script[:0]
 	for {
@@ -82,7 +104,7 @@ func (w *worker) perform(c call) []outcome {
 			panic(tooMany)
 		}
 		if w.results++; w.results == 1<<10 {
-			w.tell()
+			w.tellResults()
 		}
 		if w.halted() {
 			return list
@@ -101,8 +123,14 @@ func (w *worker) perform(c call) []outcome {
 	}
 }
 
+// tellResults adds the outcomes that were counted to the count of the search.
+func (w *runner) tellResults() {
+	w.counted.Add(w.results)
+	w.results = 0
+}
+
 // chosen are the answers of the script so far.
-func (w *worker) chosen() (list []uint32) {
+func (w *runner) chosen() (list []uint32) {
 	for _, c := range w.script[:w.asked] {
 		list = append(list, uint32(c.answer))
 	}
@@ -113,7 +141,7 @@ func (w *worker) chosen() (list []uint32) {
 type choice struct{ answer, of int }
 
 // Choose gives the next answer of the script, and 0 where that has ended.
-func (w *worker) Choose(n int) int {
+func (w *runner) Choose(n int) int {
 	if n > maxVariant {
 		panic(tooMany)
 	}
@@ -131,18 +159,12 @@ func (w *worker) Choose(n int) int {
 	return c.answer
 }
 
-// Sign is the rest of what a worker is as the host of the steps it runs.
-func (w *worker) Sign(as parley.ID, b []byte) []byte { return w.x.signer.Sign(as, b) }
-
-// Verify checks what Sign made.
-func (w *worker) Verify(id parley.ID, b, sig []byte) bool { return w.x.signer.Verify(id, b, sig) }
-
 // Refused counts nothing: what is refused changes no state.
-func (w *worker) Refused(_, _ parley.ID, _ string) {}
+func (w *runner) Refused(_, _ parley.ID, _ string) {}
 
 // once runs a clause with the present script and appends what comes of it: one outcome,
 // or one for each place in which the process crashes. A machine may panic.
-func (w *worker) once(c call, list []outcome) (all []outcome) {
+func (w *runner) once(c call, list []outcome) (all []outcome) {
 	x := w.x
 	defer func() {
 		switch why := recover().(type) {
@@ -181,7 +203,7 @@ type done struct {
 }
 
 // clause runs the clause that a call asks for. Its effects are in the step.
-func (w *worker) clause(c call) done {
+func (w *runner) clause(c call) done {
 	x, part := w.x, w.x.components.at(c.part)
 	seat, s := &x.roots[part.root].seats[part.seat], &w.step
 	d := done{machine: w.machine(part), next: *part}
@@ -229,7 +251,7 @@ func (w *worker) clause(c call) done {
 }
 
 // comesBack starts a process again after a crash.
-func (w *worker) comesBack(d *done, lost bool) {
+func (w *runner) comesBack(d *done, lost bool) {
 	s := &w.step
 	d.next.down, d.next.lives = false, d.next.lives+1
 	var how parley.Msg
@@ -244,7 +266,7 @@ func (w *worker) comesBack(d *done, lost bool) {
 }
 
 // settle carries out effects, and returns the component after them and what leaves it.
-func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
+func (w *runner) settle(c call, d *done, effects []parley.Effect) outcome {
 	x, next, seen := w.x, d.next, slices.Clip(d.seen)
 	next.log = slices.Clip(next.log)
 	next.timers = slices.Clone(next.timers)
@@ -290,7 +312,7 @@ func (w *worker) settle(c call, d *done, effects []parley.Effect) outcome {
 	if !x.o.Model.FIFO { // else the order is that of the links
 		slices.Sort(o.sends)
 	}
-	o.next, o.outs = x.component(&next, w), x.seen(seen)
+	o.next, o.outs = w.component(&next), x.seen(seen)
 	return o
 }
 
@@ -299,7 +321,7 @@ func eventOf(op trace.Op, e *parley.Effect, from parley.ID) event {
 }
 
 // send appends the messages of one send.
-func (w *worker) send(list []uint32, e *parley.Effect, c call) []uint32 {
+func (w *runner) send(list []uint32, e *parley.Effect, c call) []uint32 {
 	x := w.x
 	first, last := e.To, e.To
 	if e.To == parley.All {
@@ -318,49 +340,54 @@ func (w *worker) send(list []uint32, e *parley.Effect, c call) []uint32 {
 	return list
 }
 
-// arrives returns until when a message has arrived that is sent in a call. A timer runs
-// out at its time; what is sent because of a message is sent when that has arrived at
-// the latest; but rounds on call begin when the clock of a process shows that they do, so that
-// it is sent then. The coalition, which rushes, is heard at once.
-func (x *search) arrives(c call) parley.Tick {
-	sent, most := c.now, x.delay
-	if c.in.kind() == deliver && !x.p.OnCall {
-		sent = max(sent, x.messages.at(c.in.ref()).due)
-	}
-	if part := x.components.at(c.part); x.roots[part.root].seats[part.seat].rushing {
-		most = 1
-	}
-	return sent + most
+func (w *runner) machine(c *component) parley.Machine { return w.machines[c.root][c.seat] }
+
+// fresh puts a new machine into the place of one that crashed.
+func (w *runner) fresh(c *component) parley.Machine {
+	r := w.x.roots[c.root]
+	m := w.x.fresh(r, &r.seats[c.seat])
+	w.machines[c.root][c.seat] = m
+	return m
 }
 
-// fallen is a component after a crash.
-func (x *search) fallen(c *component) component {
-	out := component{root: c.root, seat: c.seat, down: true, asked: c.asked, lives: c.lives}
-	if x.limits[restarts] > 0 {
-		out.durable, out.log = c.durable, c.log
+// older is a component after some time in which nothing happened to it.
+func (w *runner) older(part *component, d parley.Tick) component {
+	next := *part
+	if part.down {
+		return next
 	}
-	return out
+	m := w.machine(part)
+	if !parley.Load(m, 0, part.machine) {
+		panic("explore: a machine does not load the state that it saved")
+	}
+	w.saved = parley.Save(m, d, w.saved[:0])
+	next.machine = w.saved
+	next.timers = slices.Clone(part.timers)
+	for i := range next.timers {
+		next.timers[i].due -= d
+	}
+	return next
 }
+
+// onTheWay returns the number of a message.
+func (w *runner) onTheWay(m *message) uint32 {
+	w.key = m.key(w.key[:0])
+	return w.x.messages.number(w.key, func(at *message) {
+		*at = *m
+		at.share = digest('m', w.key)
+	})
+}
+
+// halted tells whether a worker stops in the middle of a step, which may have a million
+// outcomes. Runs are made again after a search, unless its context has ended.
+func (w *runner) halted() bool { return w.budget.Interrupted() || !w.again && w.budget.Halted() }
 
 // component returns the number of a component. The memory of its machine's state is not kept.
-func (x *search) component(c *component, w *worker) uint32 {
+func (w *runner) component(c *component) uint32 {
 	w.key = c.key(w.key[:0])
-	return x.components.number(w.key, func(at *component) {
+	return w.x.components.number(w.key, func(at *component) {
 		*at = *c
 		at.machine = bytes.Clone(c.machine)
 		at.share = digest('c', w.key)
 	})
-}
-
-// seen returns the number of a list of events.
-func (x *search) seen(list []event) uint32 {
-	if len(list) == 0 {
-		return 0
-	}
-	var key []byte
-	for i := range list {
-		part := eventKey(nil, &list[i])
-		key = append(binary.AppendUvarint(key, uint64(len(part))), part...)
-	}
-	return x.outs.number(key, func(at *outs) { at.events = list })
 }

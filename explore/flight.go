@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"parley"
@@ -8,7 +9,7 @@ import (
 
 // message returns the message that an element of the flight stands for: itself, or the
 // first of its queue.
-func (x *search) message(elem uint32) uint32 {
+func (x *space) message(elem uint32) uint32 {
 	if x.o.Model.FIFO {
 		return x.queues.at(elem).first
 	}
@@ -16,7 +17,7 @@ func (x *search) message(elem uint32) uint32 {
 }
 
 // share is that of an element of the flight.
-func (x *search) share(elem uint32) uint64 {
+func (x *space) share(elem uint32) uint64 {
 	if x.o.Model.FIFO {
 		return x.queues.at(elem).share
 	}
@@ -24,7 +25,7 @@ func (x *search) share(elem uint32) uint64 {
 }
 
 // token names an element of the flight as long as it is there: itself, or its link.
-func (x *search) token(elem uint32) uint32 {
+func (x *space) token(elem uint32) uint32 {
 	if x.o.Model.FIFO {
 		return x.queues.at(elem).link
 	}
@@ -32,7 +33,7 @@ func (x *search) token(elem uint32) uint32 {
 }
 
 // leave takes a message off the flight: element i, or the first of it.
-func (x *search) leave(s *state, i int) {
+func (x *space) leave(s *state, i int) {
 	elem := s.flight[i]
 	s.sum -= x.share(elem)
 	if x.o.Model.FIFO {
@@ -45,33 +46,8 @@ func (x *search) leave(s *state, i int) {
 	s.flight = append(s.flight[:i], s.flight[i+1:]...)
 }
 
-// enter puts a message on its way.
-func (w *worker) enter(s *state, m uint32) {
-	x := w.x
-	if !x.o.Model.FIFO {
-		i, _ := slices.BinarySearch(s.flight, m)
-		s.flight = slices.Insert(s.flight, i, m)
-		s.sum += x.messages.at(m).share
-		return
-	}
-	q := x.messages.at(m)
-	l := link(q.from, q.to)
-	i, there := slices.BinarySearchFunc(s.flight, l, func(elem, l uint32) int {
-		return int(x.queues.at(elem).link) - int(l)
-	})
-	if !there {
-		elem := w.queue(0, m)
-		s.flight = slices.Insert(s.flight, i, elem)
-		s.sum += x.share(elem)
-		return
-	}
-	s.sum -= x.share(s.flight[i])
-	s.flight[i] = w.queue(s.flight[i], m)
-	s.sum += x.share(s.flight[i])
-}
-
 // sent tells whether anything is on its way from one process to another.
-func (x *search) sent(s *state, from, to parley.ID) bool {
+func (x *space) sent(s *state, from, to parley.ID) bool {
 	return slices.ContainsFunc(s.flight, func(elem uint32) bool {
 		q := x.messages.at(x.message(elem))
 		return q.from == from && q.to == to
@@ -79,8 +55,35 @@ func (x *search) sent(s *state, from, to parley.ID) bool {
 }
 
 // owes tells whether something is on its way that arrives before a time.
-func (x *search) owes(s *state, before parley.Tick) bool {
+func (x *space) owes(s *state, before parley.Tick) bool {
 	return slices.ContainsFunc(s.flight, func(elem uint32) bool {
 		return x.messages.at(x.message(elem)).due <= before
+	})
+}
+
+func (x *space) longer(before, m uint32) uint32 {
+	var list []uint32
+	for n := before; n != 0; n = x.queues.at(n).rest {
+		list = append(list, x.queues.at(n).first)
+	}
+	list = append(list, m)
+	q := x.messages.at(m)
+	number := uint32(0)
+	for i := len(list) - 1; i >= 0; i-- {
+		number = x.ahead(link(q.from, q.to), list[i], number)
+	}
+	return number
+}
+
+// ahead returns the number of a queue with a message in front of the others.
+func (x *space) ahead(link, first, rest uint32) uint32 {
+	key := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, first), rest)
+	return x.queues.number(key, func(at *queue) {
+		var b [16]byte
+		binary.LittleEndian.PutUint64(b[:], x.messages.at(first).share)
+		if rest != 0 {
+			binary.LittleEndian.PutUint64(b[8:], x.queues.at(rest).share)
+		}
+		*at = queue{link: link, first: first, rest: rest, share: digest('q', b[:])}
 	})
 }

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"slices"
 	"sync"
 
 	"parley"
@@ -45,64 +44,6 @@ type found struct {
 // enough is how many findings are kept.
 const enough = 100
 
-// check looks whether a state is what is searched for.
-func (w *worker) check(s *state, at id, over bool) {
-	x := w.x
-	q := w.question(s, over)
-	if x.o.Goal != nil && x.o.Looks {
-		if x.o.Goal(w.view(s, &q)) {
-			x.judge.keep([]found{{root: s.root, id: at, trail: slices.Clone(w.trail), question: q}})
-		}
-		return
-	}
-	last := &w.settled[int(q.past*31+uint32(q.down))%len(w.settled)]
-	if *last == q {
-		return
-	}
-	*last = q
-	j := &x.judge
-	shard := &j.shards[q.past%uint32(len(j.shards))]
-	shard.Lock()
-	defer shard.Unlock()
-	if shard.known == nil {
-		shard.known = make(map[question]bool)
-	}
-	if _, known := shard.known[q]; known {
-		return
-	}
-	shard.known[q] = true
-	var list []found
-	switch {
-	case x.o.Goal == nil:
-		list = x.broken(&q, x.seenBy(&q))
-	case x.o.Goal(w.view(s, &q)):
-		list = []found{{}}
-	}
-	for i := range list {
-		list[i].root, list[i].id, list[i].trail, list[i].question = s.root, at, slices.Clone(w.trail), q
-	}
-	if len(list) > 0 {
-		j.keep(list)
-	}
-}
-
-// question is what is to be answered in a state.
-func (w *worker) question(s *state, over bool) question {
-	x := w.x
-	q := question{past: s.past, root: uint16(s.root), over: over}
-	for i, used := range s.used {
-		if used > 0 {
-			q.had |= 1 << i
-		}
-	}
-	for p := range parley.ID(x.p.N) {
-		if s.used[crashes] > 0 && x.components.at(s.parts[x.slot(s, p)]).down {
-			q.down |= 1 << p
-		}
-	}
-	return q
-}
-
 // keep keeps what was found, and ends the search if that is enough.
 func (j *judge) keep(list []found) {
 	j.mu.Lock()
@@ -123,29 +64,9 @@ func (j *judge) saw(name string) {
 	j.seen[name] = true
 }
 
-// view is a state as a goal sees it.
-func (w *worker) view(s *state, q *question) *View {
-	x := w.x
-	v := &View{History: x.seenBy(q), Faulty: x.roots[q.root].faulty}
-	for p := range parley.ID(x.p.N) {
-		if q.down>>p&1 == 1 {
-			v.Down.Add(p)
-		}
-	}
-	if x.o.Looks {
-		v.Vars = func(p parley.ID) []parley.Variable {
-			part := x.components.at(s.parts[x.slot(s, p)])
-			if part.down || !parley.Load(w.machine(part), 0, part.machine) {
-				return nil
-			}
-			return parley.Show(w.machine(part), 0)
-		}
-	}
-	return v
-}
-
 // seenBy is the history that a question is about. Who is down counts as faulty.
-func (x *search) seenBy(q *question) *parley.History {
+func (j *judge) seenBy(q *question) *parley.History {
+	x := j.x
 	h := x.history(q.past, x.roots[q.root].faulty, q.over)
 	for p := range parley.ID(x.p.N) {
 		if q.down>>p&1 == 1 {
@@ -156,12 +77,13 @@ func (x *search) seenBy(q *question) *parley.History {
 }
 
 // broken returns which properties that count do not hold of a history.
-func (x *search) broken(q *question, h *parley.History) (out []found) {
-	all := parley.Judge(x.p, x.assumptions(q, h), h)
-	x.judge.tally.Add(all, h.Over, x.o.Beyond)
+func (j *judge) broken(q *question, h *parley.History) (out []found) {
+	x := j.x
+	all := parley.Judge(x.p, j.assumptions(q, h), h)
+	j.tally.Add(all, h.Over, x.o.Beyond)
 	for _, v := range all {
 		if v.Property.Mode == parley.Sometimes && v.Broken == nil {
-			x.judge.saw(v.Property.Name)
+			j.saw(v.Property.Name)
 		}
 		if v.Property.Mode == parley.Sometimes || v.Broken == nil || !x.o.Counts(v) {
 			continue
@@ -174,7 +96,8 @@ func (x *search) broken(q *question, h *parley.History) (out []found) {
 }
 
 // assumptions are the circumstances of the runs that a question is about.
-func (x *search) assumptions(q *question, h *parley.History) parley.Assumptions {
+func (j *judge) assumptions(q *question, h *parley.History) parley.Assumptions {
+	x := j.x
 	had := func(budget int) bool { return q.had>>budget&1 == 1 }
 	a := trace.Facts{Worst: x.roots[q.root].worst}
 	a.Network = parley.NetworkFaults{

@@ -1,77 +1,49 @@
 package explore
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"parley"
 )
 
-// What happens in a move.
-type What uint8
+// mover makes the moves of states.
+type mover struct {
+	runner
+	queues memo[pair, uint32] // by queue and message: the queue with it
+	pasts  memo[pair, uint32] // by past and events: the past with them
 
-// The moves.
-const (
-	Arrival   What = iota // a message is delivered
-	Loss                  // a message is lost
-	Doubling              // a message is delivered, and will be once more
-	Asking                // a process is asked from above
-	Expiry                // a timer runs out
-	Crash                 // a process crashes between two steps
-	Restart               // a process comes back
-	LostDisk              // a process comes back without what was durable
-	Suspicion             // a process is told that another one has crashed
-	Slander               // the same, and it has not
-	Start                 // a process begins
-)
+	// The move that is being made.
+	next     state
+	aged     state
+	turn     turn
+	outcome  *outcome
+	explored uint64 // messages of the flight that need not be delivered after it
+	ties     int    // the number of the next move of a timer that is due with another one
+	arrive   func(s, next *state, number int)
+	fell     func(s *state, t turn, o *outcome) // a machine panics
 
-func (w What) String() string {
-	return [...]string{
-		"delivery", "loss", "delivery that comes twice", "request", "timeout", "crash", "restart",
-		"restart without a disk", "suspicion", "false suspicion", "start",
-	}[w]
-}
-
-// turn is a move that a state allows; what comes of it may depend on choices.
-type turn struct {
-	what What
-	at   parley.ID // whose move it is
-	of   parley.ID // the sender, or who is suspected
-	in   input     // what happens to the component; 0 if nothing does
-	elem int       // the element of the flight that it takes away, or -1
-	cost int       // the budget that it takes from, or -1
-	now  parley.Tick
-	wait parley.Tick // how long nothing happened before it, where it is always time 0
-	lost uint32      // the message that is lost
-}
-
-// made is a move, what came of it, and the component before; none if a message is lost.
-type made struct {
-	turn    turn
-	outcome *outcome
-	before  uint32
+	// Searches by rounds: how many moves deep within the round that began in origin.
+	origin *state
+	level  int
+	stack  []*state
+	steps  []made
+	number int
+	closed parley.Tick // when a correct process closed a round last
+	finish func(s, next *state, number int)
 }
 
 // made is the present move in a state.
-func (w *worker) made(s *state) made {
+func (w *mover) made(s *state) made {
 	return made{w.turn, w.outcome, s.parts[w.x.slot(s, w.turn.at)]}
 }
-
-// Moves of a state are numbered by what they are about, and then by what comes of it, so
-// that a number means the same however many of the others are left out.
-const (
-	variantBits = 20
-	maxVariant  = 1<<variantBits - 1
-	maxGroup    = maxMove >> variantBits
-)
 
 // successors makes the moves of a state and calls w.arrive with every state that one
 // leads to. Messages on the way that are asleep are not delivered. With again, if not 0,
 // only those messages are delivered, which were asleep when the other moves were made:
 // they come after nothing, for after the others they were asleep too. It tells whether
 // anything is due: if not, the run is over.
-func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
+func (w *mover) successors(s *state, asleep, again uint64) (due bool) {
 	x := w.x
 	if x.timed {
 		if t, ok := x.due(s, s.now); ok {
@@ -102,7 +74,7 @@ func (w *worker) successors(s *state, asleep, again uint64) (due bool) {
 
 // along makes the moves of element i of the flight: its delivery, unless that is asleep,
 // and, unless they have been made, what the model allows beside it.
-func (w *worker) along(s *state, i int, awake, beside bool) {
+func (w *mover) along(s *state, i int, awake, beside bool) {
 	x, n := w.x, len(s.flight)
 	number := x.message(s.flight[i])
 	q := x.messages.at(number)
@@ -133,7 +105,7 @@ func (w *worker) along(s *state, i int, awake, beside bool) {
 
 // local makes the moves that no message causes, numbered from base on, and tells
 // whether one of them must happen at last.
-func (w *worker) local(s *state, base int) (due bool) {
+func (w *mover) local(s *state, base int) (due bool) {
 	x := w.x
 	w.ties = base + x.p.N*turns + 2
 	for p := range parley.ID(x.p.N) {
@@ -181,7 +153,7 @@ const turns = 8 + 2*most
 
 // expire makes the moves in which the timer runs out that is due first, or another one of
 // the same process that is due then, and those in which the process crashes on it.
-func (w *worker) expire(s *state, t turn, group int) {
+func (w *mover) expire(s *state, t turn, group int) {
 	x := w.x
 	list := x.components.at(s.parts[x.slot(s, t.at)]).timers
 	for k := range list {
@@ -198,7 +170,7 @@ func (w *worker) expire(s *state, t turn, group int) {
 }
 
 // crashing makes a move in which the process crashes, if it may.
-func (w *worker) crashing(s *state, t *turn, group int) {
+func (w *mover) crashing(s *state, t *turn, group int) {
 	if w.x.may(s, crashes) && !w.x.roots[s.root].faulty.Has(t.at) {
 		amidst := *t
 		amidst.in |= amid
@@ -208,7 +180,7 @@ func (w *worker) crashing(s *state, t *turn, group int) {
 
 // spontaneous makes the moves in which a process is asked or a timer of it runs out, at
 // any time.
-func (w *worker) spontaneous(s *state, part *component, t turn, group int) (due bool) {
+func (w *mover) spontaneous(s *state, part *component, t turn, group int) (due bool) {
 	x := w.x
 	if x.askedOf(part, t.at) < len(x.roots[s.root].requests[t.at]) {
 		t.what, t.in = Asking, ask|input(t.at)
@@ -227,7 +199,7 @@ func (w *worker) spontaneous(s *state, part *component, t turn, group int) (due 
 }
 
 // comeBack makes the moves in which a process that is down restarts.
-func (w *worker) comeBack(s *state, t turn, group int) {
+func (w *mover) comeBack(s *state, t turn, group int) {
 	if !w.x.may(s, restarts) {
 		return
 	}
@@ -242,7 +214,7 @@ func (w *worker) comeBack(s *state, t turn, group int) {
 }
 
 // suspect makes the moves in which a process is told of another one's crash.
-func (w *worker) suspect(s *state, part *component, t turn, group int) (due bool) {
+func (w *mover) suspect(s *state, part *component, t turn, group int) (due bool) {
 	x := w.x
 	for of := range parley.ID(x.p.N) {
 		other := x.components.at(s.parts[x.slot(s, of)])
@@ -269,7 +241,7 @@ func (w *worker) suspect(s *state, part *component, t turn, group int) (due bool
 }
 
 // try makes a move, with everything that may come of it.
-func (w *worker) try(s *state, t *turn, group int) {
+func (w *mover) try(s *state, t *turn, group int) {
 	if group > maxGroup {
 		panic(tooLarge(fmt.Sprintf("a state has more than %d kinds of moves", maxGroup)))
 	}
@@ -290,7 +262,7 @@ func (w *worker) try(s *state, t *turn, group int) {
 			return
 		}
 		if list[k].panics != "" {
-			w.falls(s, t, &list[k])
+			w.fell(s, *t, &list[k])
 			continue
 		}
 		next := &w.next
@@ -306,97 +278,8 @@ func (w *worker) try(s *state, t *turn, group int) {
 	}
 }
 
-// falls keeps that a machine panics in a move. One that is to crash in the midst of this
-// move panics without that too.
-func (w *worker) falls(s *state, t *turn, o *outcome) {
-	if w.again || t.in&amid != 0 {
-		return
-	}
-	q := w.question(s, false)
-	if t.cost >= 0 {
-		q.had |= 1 << t.cost
-	}
-	last := []made{{*t, o, s.parts[w.x.slot(s, t.at)]}}
-	if w.origin != nil {
-		s, last = w.origin, append(slices.Clone(w.steps[:w.level]), last...)
-	}
-	h := parley.History{Naming: w.x.o.Naming}
-	w.x.judge.keep([]found{{
-		root: s.root, id: s.id, trail: slices.Clone(w.trail), last: last, property: NoPanic, promised: true,
-		why: fmt.Sprintf("%s panics on a %s: %s", h.Name(t.at), t.what, o.panics), question: q,
-	}})
-}
-
-// tooLarge is why something cannot be explored.
-type tooLarge string
-
-var tooMany = tooLarge(fmt.Sprintf("a step has more than %d outcomes: "+
-	"search by rounds, or with fewer liars", maxVariant))
-
-// halted tells whether a worker stops in the middle of a step, which may have a million
-// outcomes. Runs are made again after a search, unless its context has ended.
-func (w *worker) halted() bool { return w.x.Interrupted() || !w.again && w.x.Halted() }
-
-// fail ends a search that cannot be made.
-func (x *search) fail(err error) {
-	x.failure.CompareAndSwap(nil, &err)
-	x.Stop()
-}
-
-// heed ends the search if something cannot be explored. It is to be deferred.
-func (x *search) heed() {
-	switch why := recover().(type) {
-	case nil:
-	case tooLarge:
-		x.fail(errors.New(string(why)))
-	default:
-		panic(why)
-	}
-}
-
-// may tells whether something that is bounded may still happen.
-func (x *search) may(s *state, budget int) bool { return s.used[budget] < x.limits[budget] }
-
-// spend takes a move from the budgets. What is on its way to a process that is down for
-// good is forgotten.
-func (x *search) spend(s *state, t *turn) {
-	if t.cost >= 0 {
-		s.used[t.cost]++
-	}
-	if t.what == LostDisk {
-		s.used[disks]++
-	}
-	if t.in&amid != 0 && t.cost != crashes {
-		s.used[crashes]++
-	}
-	if t.cost != crashes && t.in&amid == 0 {
-		return
-	}
-	s.flight = slices.DeleteFunc(s.flight, func(elem uint32) bool {
-		if !x.forgotten(s, x.messages.at(x.message(elem)).to) {
-			return false
-		}
-		s.sum -= x.share(elem)
-		return true
-	})
-}
-
-// forgotten tells whether a process is down for good: nothing is on its way to it.
-func (x *search) forgotten(s *state, p parley.ID) bool {
-	return x.limits[restarts] == 0 && x.limits[crashes] > 0 && x.components.at(s.parts[x.slot(s, p)]).down
-}
-
-// slot returns where among the parts of a state the component of a process is.
-func (x *search) slot(s *state, p parley.ID) int { return int(x.roots[s.root].slot[p]) }
-
-// askedOf is how many requests a process has got.
-func (x *search) askedOf(part *component, p parley.ID) int {
-	seat := &x.roots[part.root].seats[part.seat]
-	return part.asked >> (4 * seat.place[p]) & 15
-}
-
 // apply carries an outcome into a state.
-func (w *worker) apply(s *state, slot int, o *outcome) {
+func (w *mover) apply(s *state, slot int, o *outcome) {
 	x := w.x
 	before, after := x.components.at(s.parts[slot]), x.components.at(o.next)
 	s.sum += after.share - before.share
@@ -416,24 +299,78 @@ func (w *worker) apply(s *state, slot int, o *outcome) {
 	}
 }
 
-// due returns the turn of the first process of which a timer is due at a time.
-func (x *search) due(s *state, at parley.Tick) (turn, bool) {
-	if s.wake > at {
-		return turn{}, false
+// enter puts a message on its way.
+func (w *mover) enter(s *state, m uint32) {
+	x := w.x
+	if !x.o.Model.FIFO {
+		i, _ := slices.BinarySearch(s.flight, m)
+		s.flight = slices.Insert(s.flight, i, m)
+		s.sum += x.messages.at(m).share
+		return
 	}
-	for i := range x.roots[s.root].seats {
-		seat := &x.roots[s.root].seats[i]
-		if part := x.components.at(s.parts[seat.ids[0]]); part.wakes() <= at {
-			return turn{what: Expiry, at: part.timers[0].of, in: expire, elem: -1, cost: -1, now: at}, true
-		}
+	q := x.messages.at(m)
+	l := link(q.from, q.to)
+	i, there := slices.BinarySearchFunc(s.flight, l, func(elem, l uint32) int {
+		return int(x.queues.at(elem).link) - int(l)
+	})
+	if !there {
+		elem := w.queue(0, m)
+		s.flight = slices.Insert(s.flight, i, elem)
+		s.sum += x.share(elem)
+		return
 	}
-	panic("explore: a timer is due and is not found")
+	s.sum -= x.share(s.flight[i])
+	s.flight[i] = w.queue(s.flight[i], m)
+	s.sum += x.share(s.flight[i])
 }
 
-// rewake finds out when the next timer is due.
-func (x *search) rewake(s *state) {
-	s.wake = never
-	for i := range x.roots[s.root].seats {
-		s.wake = min(s.wake, x.components.at(s.parts[x.roots[s.root].seats[i].ids[0]]).wakes())
+// queue returns the number of a queue with one more message at its end.
+func (w *mover) queue(before, m uint32) uint32 {
+	known, ok := w.queues.of(pair{before, m})
+	if !ok {
+		known = w.x.longer(before, m)
+		w.queues.add(pair{before, m}, known)
 	}
+	return known
+}
+
+// then returns the past after some events.
+func (w *mover) then(before, what uint32) uint32 {
+	known, ok := w.pasts.of(pair{before, what})
+	if !ok {
+		known = w.x.extended(before, what)
+		w.pasts.add(pair{before, what}, known)
+	}
+	return known
+}
+
+// later returns a state after some time in which nothing happened.
+func (w *mover) later(s *state, d parley.Tick) *state {
+	x, t := w.x, &w.aged
+	s.copyTo(t)
+	if d == 0 {
+		return t
+	}
+	for i := range x.roots[s.root].seats {
+		slot := int(x.roots[s.root].seats[i].ids[0])
+		old := s.parts[slot]
+		t.parts[slot] = w.outcomes(call{old, pass, d})[0].next
+		t.sum += x.components.at(t.parts[slot]).share - x.components.at(old).share
+	}
+	x.rewake(t)
+	t.flight = t.flight[:0]
+	for _, elem := range s.flight {
+		t.sum -= x.share(elem)
+		for elem != 0 {
+			number := elem
+			if x.o.Model.FIFO {
+				number, elem = x.queues.at(elem).first, x.queues.at(elem).rest
+			} else {
+				elem = 0
+			}
+			q := x.messages.at(number)
+			w.enter(t, w.onTheWay(&message{from: q.from, to: q.to, epoch: q.epoch, path: q.path, msg: q.msg, due: q.due - d}))
+		}
+	}
+	return t
 }

@@ -42,17 +42,7 @@ func eventKey(b []byte, e *event) []byte {
 	return parley.AppendMsg(b, e.Path, e.Msg)
 }
 
-// then returns the past after some events.
-func (w *worker) then(before, what uint32) uint32 {
-	known, ok := w.pasts.of(pair{before, what})
-	if !ok {
-		known = w.x.extended(before, what)
-		w.pasts.add(pair{before, what}, known)
-	}
-	return known
-}
-
-func (x *search) extended(before, what uint32) uint32 {
+func (x *space) extended(before, what uint32) uint32 {
 	p := x.pasts.at(before)
 	threads := slices.Clone(p.threads)
 	for _, e := range x.outs.at(what).events {
@@ -80,7 +70,7 @@ func threadsKey(threads []uint32) []byte {
 	return key
 }
 
-func (x *search) sumThreads(threads []uint32) (sum uint64) {
+func (x *space) sumThreads(threads []uint32) (sum uint64) {
 	for _, t := range threads {
 		sum += x.shareOf(t)
 	}
@@ -88,7 +78,7 @@ func (x *search) sumThreads(threads []uint32) (sum uint64) {
 }
 
 // shareOf is the share of a thread, 0 of one in which nothing has happened.
-func (x *search) shareOf(number uint32) uint64 {
+func (x *space) shareOf(number uint32) uint64 {
 	if number == 0 {
 		return 0
 	}
@@ -96,7 +86,7 @@ func (x *search) shareOf(number uint32) uint64 {
 }
 
 // history is a past as properties see it.
-func (x *search) history(number uint32, faulty parley.Set, over bool) *parley.History {
+func (x *space) history(number uint32, faulty parley.Set, over bool) *parley.History {
 	var moves []uint32
 	for n := number; n != 0; n = x.pasts.at(n).parent {
 		moves = append(moves, x.pasts.at(n).outs)

@@ -32,7 +32,7 @@ type Step struct {
 
 // runTo returns the run in which something was found.
 func (w *worker) runTo(f *found) Run {
-	x := w.x
+	x := w.search
 	run, steps := Run{Root: f.root}, f.trail
 	if f.id != 0 {
 		steps = w.retrace(f.id)
@@ -57,7 +57,7 @@ func (w *worker) runTo(f *found) Run {
 
 // retrace goes back from a state to the beginning, and forth again.
 func (w *worker) retrace(at id) []made {
-	x := w.x
+	x := w.search
 	var numbers []int
 	for at != 0 {
 		var number int
@@ -91,7 +91,7 @@ func (w *worker) retrace(at id) []made {
 
 // replay makes a move again, to see what the process asks for.
 func (w *worker) replay(m *made, now parley.Tick) Step {
-	x, t := w.x, &m.turn
+	x, t := w.search, &m.turn
 	out := Step{What: t.what, At: t.at, Of: t.of, Time: now}
 	part := x.components.at(m.before)
 	switch {

@@ -27,21 +27,6 @@ type Clause struct {
 	Runs uint64
 }
 
-// moved counts a move.
-func (w *worker) moved() {
-	if w.count++; w.count == 1<<10 {
-		w.tell()
-	}
-}
-
-// tell adds what a worker has counted to the counts of the search.
-func (w *worker) tell() {
-	w.x.moves.Add(uint64(w.count))
-	w.x.waiting.Add(w.waiting)
-	w.x.results.Add(w.results)
-	w.count, w.waiting, w.results = 0, 0, 0
-}
-
 func (x *search) progress() Progress {
 	p := Progress{States: x.states.Load(), Moves: x.moves.Load(), Depth: int(x.depth.Load()), Took: x.Took()}
 	p.Frontier, p.Bytes = uint64(max(0, x.waiting.Load())), x.visited.bytes.Load()
@@ -70,7 +55,7 @@ func (x *search) report() Report {
 		f := &x.judge.findings[i]
 		g := Finding{Property: f.property, Why: f.why, Promised: f.promised, Run: again.runTo(f), Over: f.question.over}
 		if f.question.past != 0 {
-			g.Assumptions = x.assumptions(&f.question, x.seenBy(&f.question))
+			g.Assumptions = x.judge.assumptions(&f.question, x.judge.seenBy(&f.question))
 		}
 		r.Findings = append(r.Findings, g)
 	}

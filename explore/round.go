@@ -6,7 +6,7 @@ package explore
 // senders, any other leads to the same. Only what liars say is chosen.
 
 // round makes one move of one round, and goes on from there until it ends.
-func (w *worker) round(s *state) (due bool) {
+func (w *mover) round(s *state) (due bool) {
 	w.origin, w.number, w.level = s, 0, 0
 	w.arrive, w.closed = w.within, -1
 	due = w.first(s)
@@ -15,7 +15,7 @@ func (w *worker) round(s *state) (due bool) {
 }
 
 // first makes the one move that is made next within a round.
-func (w *worker) first(s *state) (due bool) {
+func (w *mover) first(s *state) (due bool) {
 	x := w.x
 	if t, ok := x.due(s, s.now); ok {
 		w.try(s, &t, 0)
@@ -36,7 +36,7 @@ func (w *worker) first(s *state) (due bool) {
 }
 
 // within takes in a state in the middle of a round, or at its end.
-func (w *worker) within(from, next *state, _ int) {
+func (w *mover) within(from, next *state, _ int) {
 	x, closed := w.x, w.closed
 	if w.turn.what == Expiry && !x.roots[next.root].faulty.Has(w.turn.at) {
 		w.closed = next.now

@@ -9,7 +9,7 @@ import (
 
 // asleep returns what need not be done in a state that deliver moves led to: what was
 // explored in the state before it and does not depend on this move.
-func (w *worker) asleep(s, next *state) uint64 {
+func (w *mover) asleep(s, next *state) uint64 {
 	x := w.x
 	if x.o.Unreduced || x.o.Alike != (parley.Set{}) || x.timed && next.now != s.now {
 		return 0
@@ -41,7 +41,7 @@ func (w *worker) asleep(s, next *state) uint64 {
 
 // calm returns those of the messages on the way after whose arrival no timer is due at
 // once: that runs out before anything else happens, which is another order.
-func (w *worker) calm(s *state, which uint64) uint64 {
+func (w *mover) calm(s *state, which uint64) uint64 {
 	x := w.x
 	if !x.prompt.Load() {
 		return which
@@ -65,7 +65,7 @@ func (w *worker) calm(s *state, which uint64) uint64 {
 // ordered tells whether something is seen of the present move and of the arrival of a
 // message at another component, so that their order counts where it does. Else they
 // always come to the same in either order.
-func (w *worker) ordered(part, message uint32, now parley.Tick) bool {
+func (w *mover) ordered(part, message uint32, now parley.Tick) bool {
 	visible := func(o outcome) bool { return o.outs != 0 }
 	return w.outcome != nil && visible(*w.outcome) && !w.x.components.at(part).down &&
 		slices.ContainsFunc(w.outcomes(call{part, deliver | input(message), now}), visible)
@@ -74,7 +74,7 @@ func (w *worker) ordered(part, message uint32, now parley.Tick) bool {
 // commutes tells whether the present move and the arrival of a message at the same
 // component come to the same in either order: the component is in the end the same, and
 // nobody sees more of it.
-func (w *worker) commutes(part, message uint32, now parley.Tick) bool {
+func (w *mover) commutes(part, message uint32, now parley.Tick) bool {
 	if w.turn.what != Arrival || w.turn.cost >= 0 || w.turn.in&amid != 0 || !w.outcome.quiet() {
 		return false
 	}

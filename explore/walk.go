@@ -27,7 +27,7 @@ func (x *search) walks() {
 
 // walk makes one run: of the moves of a state each is as likely as any other.
 func (w *worker) walk(random *rand.Rand) {
-	x := w.x
+	x := w.search
 	defer x.heed()
 	root := random.IntN(len(x.roots))
 	first := w.begin(root)
@@ -65,7 +65,7 @@ func (w *worker) walk(random *rand.Rand) {
 
 // latest is the move of the grain of the search that has just been made in a state.
 func (w *worker) latest(from *state) []made {
-	if w.x.o.Step == Rounds {
+	if w.search.o.Step == Rounds {
 		return slices.Clone(w.steps[:w.level])
 	}
 	return []made{w.made(from)}

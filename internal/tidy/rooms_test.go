@@ -44,8 +44,6 @@ var (
 		"cluster/nodefile.File":       {30, 5},
 		"commit/service.Machine":      {41, 7},
 		"commit/threephase.process":   {32, 2},
-		"explore.search":              {45, 10},
-		"explore.worker":              {63, 14},
 		"internal/chaos.run":          {48, 7},
 		"internal/mutants.mutant":     {6, 4},
 		"membership/group.machine":    {102, 7},

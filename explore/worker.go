@@ -1,0 +1,304 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"parley"
+)
+
+// worker is one thread of a search.
+type worker struct {
+	mover
+	search  *search
+	settled [1 << 13]question                // by a hash: questions that were answered last
+	alike   []alike                          // by root
+	visit   func(s, next *state, number int) // arriveAt
+
+	here  state
+	trail []made     // of a run at random
+	out   []uint32   // states to be visited, packed
+	full  [][]uint32 // blocks of them
+	spare [][]uint32 // blocks that have been visited
+
+	count   int   // of moves that the search does not know of yet
+	waiting int64 // and of states
+}
+
+// beginning is a first state, and what happened before it.
+type beginning struct {
+	state state
+	trail []made
+}
+
+// begin makes the first states of a root: the processes start in order, and where there
+// are rounds they get their requests.
+func (w *worker) begin(number int) []beginning {
+	x, r := w.search, w.search.roots[number]
+	s := state{root: number}
+	none := make([]uint32, x.p.N)
+	s.past = x.pasts.number(threadsKey(none), func(at *past) { at.threads = none })
+	for i := range r.seats {
+		seat := &r.seats[i]
+		c := component{root: number, seat: i, machine: parley.Save(x.fresh(r, seat), 0, nil)}
+		part := w.component(&c)
+		s.parts[seat.ids[0]] = part
+		s.sum += x.components.at(part).share
+	}
+	s.wake = never
+	list := []beginning{{state: s}}
+	each := func(t turn) {
+		var after []beginning
+		for i := range list {
+			after = w.begun(after, &list[i], t)
+		}
+		list = after
+	}
+	for p := range parley.ID(x.p.N) {
+		each(turn{what: Start, at: p, in: begin | input(p), elem: -1, cost: -1})
+	}
+	for p := range parley.ID(x.p.N) {
+		if !x.asks {
+			for range r.requests[p] {
+				each(turn{what: Asking, at: p, in: ask | input(p), elem: -1, cost: -1})
+			}
+		}
+	}
+	return list
+}
+
+// begun appends what comes of a beginning by one more move, in which the process may crash.
+func (w *worker) begun(list []beginning, b *beginning, t turn) []beginning {
+	x := w.search
+	slot := x.slot(&b.state, t.at)
+	before := b.state.parts[slot]
+	if x.components.at(before).down {
+		return append(list, *b)
+	}
+	add := func(t turn, o *outcome) {
+		next := beginning{trail: append(slices.Clip(b.trail), made{t, o, before})}
+		b.state.copyTo(&next.state)
+		w.apply(&next.state, slot, o)
+		x.spend(&next.state, &t)
+		list = append(list, next)
+	}
+	outcomes := w.outcomes(call{before, t.in, 0})
+	for k := range outcomes {
+		if outcomes[k].panics == "" {
+			add(t, &outcomes[k])
+			continue
+		}
+		w.trail = b.trail
+		w.falls(&b.state, t, &outcomes[k])
+		w.trail = nil
+	}
+	if !x.may(&b.state, crashes) || x.roots[b.state.root].faulty.Has(t.at) {
+		return list
+	}
+	t.in |= amid
+	cut := w.outcomes(call{before, t.in, 0})
+	for k := range cut {
+		// One after which nothing is missing but what is in the process might as well
+		// crash later.
+		later := cut[k].panics != "" || slices.ContainsFunc(outcomes, func(o outcome) bool {
+			fallen := x.fallen(x.components.at(o.next))
+			return o.panics == "" && w.component(&fallen) == cut[k].next && o.outs == cut[k].outs &&
+				slices.Equal(o.sends, cut[k].sends)
+		})
+		if !later {
+			add(t, &cut[k])
+		}
+	}
+	return list
+}
+
+// moves makes all moves of a state, of the grain of the search.
+func (w *worker) moves(s *state, asleep uint64, arrive func(s, next *state, number int)) (due bool) {
+	if w.search.o.Step == Rounds {
+		w.finish = arrive
+		return w.round(s)
+	}
+	w.arrive = arrive
+	return w.successors(s, asleep, s.again)
+}
+
+// expand makes the moves of one state.
+func (w *worker) expand(s *state) {
+	x := w.search
+	defer x.heed()
+	w.waiting--
+	if x.counted() {
+		s.runs = x.visited.reached(s.id)
+	}
+	if !w.moves(s, x.visited.expand(s.id), w.visit) {
+		x.ends.Add(1)
+		if x.counted() {
+			x.addRuns(s.runs)
+		}
+		w.check(s, s.id, true)
+	}
+}
+
+// arriveAt takes in a state that a move leads to.
+func (w *worker) arriveAt(s, next *state, number int) {
+	x := w.search
+	w.moved()
+	sleep := uint64(0)
+	if s.id != 0 && x.o.Step == Messages {
+		sleep = w.asleep(s, next)
+	}
+	id, isNew, awake := x.visited.add(w.alike[next.root].print(next), s.id, number, sleep)
+	if x.counted() {
+		x.visited.reach(id, s.runs)
+	}
+	next.id, next.again = id, awake
+	switch {
+	case isNew:
+		if x.states.Add(1) == x.o.States {
+			x.End("states")
+		}
+		w.check(next, id, false)
+	case awake == 0:
+		return
+	}
+	w.waiting++
+	w.keep(next)
+}
+
+// blockWords is about how long a block of packed states is: what a worker takes at a time.
+const blockWords = 1 << 15
+
+// keep puts a state to be visited into a block.
+func (w *worker) keep(s *state) {
+	if last := len(w.spare) - 1; w.out == nil && last >= 0 {
+		w.out, w.spare = w.spare[last][:0], w.spare[:last]
+	} else if w.out == nil {
+		w.out = make([]uint32, 0, blockWords+1024)
+	}
+	w.out = s.pack(w.out, w.search.p.N)
+	if len(w.out) >= blockWords {
+		w.full, w.out = append(w.full, w.out), nil
+	}
+}
+
+// flush hands over the blocks of states found.
+func (w *worker) flush(blocks [][]uint32) [][]uint32 {
+	blocks = append(blocks, w.full...)
+	if len(w.out) > 0 {
+		blocks = append(blocks, w.out)
+	}
+	w.full, w.out = nil, nil
+	return blocks
+}
+
+// deeper goes on from the states found last, until there are none.
+func (w *worker) deeper() {
+	for !w.search.Over() && (len(w.out) > 0 || len(w.full) > 0) {
+		if len(w.out) == 0 {
+			last := len(w.full) - 1
+			w.out, w.full = w.full[last], w.full[:last]
+		}
+		at := len(w.out) - int(w.out[len(w.out)-1])
+		w.here.unpack(w.out[at:], w.search.p.N)
+		w.out = w.out[:at]
+		w.expand(&w.here)
+	}
+}
+
+// check looks whether a state is what is searched for.
+func (w *worker) check(s *state, at id, over bool) {
+	x := w.search
+	q := w.x.question(s, over)
+	if x.o.Goal != nil && x.o.Looks {
+		if x.o.Goal(w.view(s, &q)) {
+			x.judge.keep([]found{{root: s.root, id: at, trail: slices.Clone(w.trail), question: q}})
+		}
+		return
+	}
+	last := &w.settled[int(q.past*31+uint32(q.down))%len(w.settled)]
+	if *last == q {
+		return
+	}
+	*last = q
+	j := &x.judge
+	shard := &j.shards[q.past%uint32(len(j.shards))]
+	shard.Lock()
+	defer shard.Unlock()
+	if shard.known == nil {
+		shard.known = make(map[question]bool)
+	}
+	if _, known := shard.known[q]; known {
+		return
+	}
+	shard.known[q] = true
+	var list []found
+	switch {
+	case x.o.Goal == nil:
+		list = x.judge.broken(&q, x.judge.seenBy(&q))
+	case x.o.Goal(w.view(s, &q)):
+		list = []found{{}}
+	}
+	for i := range list {
+		list[i].root, list[i].id, list[i].trail, list[i].question = s.root, at, slices.Clone(w.trail), q
+	}
+	if len(list) > 0 {
+		j.keep(list)
+	}
+}
+
+// view is a state as a goal sees it.
+func (w *worker) view(s *state, q *question) *View {
+	x := w.search
+	v := &View{History: x.judge.seenBy(q), Faulty: x.roots[q.root].faulty}
+	for p := range parley.ID(x.p.N) {
+		if q.down>>p&1 == 1 {
+			v.Down.Add(p)
+		}
+	}
+	if x.o.Looks {
+		v.Vars = func(p parley.ID) []parley.Variable {
+			part := x.components.at(s.parts[x.slot(s, p)])
+			if part.down || !parley.Load(w.machine(part), 0, part.machine) {
+				return nil
+			}
+			return parley.Show(w.machine(part), 0)
+		}
+	}
+	return v
+}
+
+// falls keeps that a machine panics in a move. One that is to crash in the midst of this
+// move panics without that too.
+func (w *worker) falls(s *state, t turn, o *outcome) {
+	if w.again || t.in&amid != 0 {
+		return
+	}
+	q := w.x.question(s, false)
+	if t.cost >= 0 {
+		q.had |= 1 << t.cost
+	}
+	last := []made{{t, o, s.parts[w.search.slot(s, t.at)]}}
+	if w.origin != nil {
+		s, last = w.origin, append(slices.Clone(w.steps[:w.level]), last...)
+	}
+	h := parley.History{Naming: w.search.o.Naming}
+	w.search.judge.keep([]found{{
+		root: s.root, id: s.id, trail: slices.Clone(w.trail), last: last, property: NoPanic, promised: true,
+		why: fmt.Sprintf("%s panics on a %s: %s", h.Name(t.at), t.what, o.panics), question: q,
+	}})
+}
+
+// moved counts a move.
+func (w *worker) moved() {
+	if w.count++; w.count == 1<<10 {
+		w.tell()
+	}
+}
+
+// tell adds what a worker has counted to the counts of the search.
+func (w *worker) tell() {
+	w.search.moves.Add(uint64(w.count))
+	w.search.waiting.Add(w.waiting)
+	w.tellResults()
+	w.count, w.waiting = 0, 0
+}
