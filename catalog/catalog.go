@@ -25,6 +25,7 @@ import (
 	"parley/clock/dated"
 	"parley/commit/agreed"
 	"parley/commit/quorum"
+	transactions "parley/commit/service"
 	"parley/commit/threephase"
 	"parley/commit/twophase"
 	"parley/lockstep"
@@ -75,6 +76,7 @@ func All() []parley.Protocol {
 		worded(threephase.New(threephase.Config{N: 4}), ofCommit),
 		worded(quorum.New(quorum.Config{N: 5, M: 2}), ofCommit),
 		agreed.New(agreed.Config{N: 4, M: 1}, when),
+		worded(transactions.Tower(transactions.Config{N: 4}, parley.Set{}), ofTransactions),
 
 		newsOver("news-fifo", fifoOrder, 3),
 		newsOver("news", causalOrder, 3),

@@ -3,11 +3,13 @@ package catalog
 import (
 	"fmt"
 	"iter"
+	"strings"
 
 	"parley"
 	"parley/agreement/stream"
 	"parley/clock/dated"
 	commit "parley/commit/problem"
+	transactions "parley/commit/service"
 	"parley/membership/detector"
 	"parley/membership/expel"
 	"parley/membership/group"
@@ -108,6 +110,23 @@ func ofViews(m parley.Msg, name func(parley.ID) string) string {
 func ofCommit(m parley.Msg, _ func(parley.ID) string) string {
 	if m.Kind == commit.Blocked {
 		return "is blocked"
+	}
+	return ""
+}
+
+// ofTransactions are the words of transactions side by side.
+func ofTransactions(m parley.Msg, _ func(parley.ID) string) string {
+	switch m.Kind {
+	case transactions.Voted:
+		transaction, _, _ := strings.Cut(string(m.Body), " ")
+		return fmt.Sprintf("votes %s on %s", [...]string{"no", "yes"}[m.Seq&1], transaction)
+	case transactions.Ended:
+		return fmt.Sprintf("%s, as before", m.Body)
+	case transactions.Refused:
+		if m.Seq == transactions.NameTaken {
+			return fmt.Sprintf("does not begin %s: another transaction has the name", m.Body)
+		}
+		return fmt.Sprintf("does not begin %s: too many are open", m.Body)
 	}
 	return ""
 }

@@ -4,6 +4,8 @@
 // The problem is atomic commitment, see package problem, for each transaction: all its
 // participants commit it, or all abort it. Package twophase or quorum decides it, in the model
 // that both have: processes crash and come back with their logs, and messages may be late or lost.
+// Links keep their order and double none, because a process that was down has forgotten most of what
+// it voted no on.
 //
 // A process has one machine, which has an inner machine of twophase or quorum for each
 // transaction, whose processes are the members of the transaction, the coordinator first. The

@@ -2,6 +2,7 @@ package service
 
 import (
 	"hash/fnv"
+	"iter"
 	"strings"
 
 	"parley"
@@ -25,7 +26,25 @@ func NewParticipant(n int) parley.Protocol {
 	return parley.Protocol{
 		Name: "participant", Title: "participants that vote as they are told", Paper: "Parley's own",
 		N: n, M: n - 1, Faults: parley.OralByzantineFaults, Kinds: []string{""},
-		New: func(self parley.ID) parley.Machine { return &participant{n: n, self: self} },
+		New:     func(self parley.ID) parley.Machine { return &participant{n: n, self: self} },
+		Explain: explainBlocked(n),
+	}
+}
+
+// explainBlocked shows what passes from the service to above, in a system of n processes.
+func explainBlocked(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			if m.Kind != Blocked {
+				return
+			}
+			waits, of := ReadBlocked(m.Body, n)
+			text := "is blocked on " + of + ", and waits for"
+			for id := range waits.All() {
+				text += " " + name(id)
+			}
+			yield(text)
+		}
 	}
 }
 

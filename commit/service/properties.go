@@ -208,37 +208,52 @@ func restarts(h *parley.History, id parley.ID, since uint64) bool {
 }
 
 // names: what a process committed keeps its name in all lives of the process, and in one life so does
-// what it voted on, until that is aborted. Who is answered with an outcome of before is told the right one.
+// what it voted on, until that is aborted.
 func (j Judging) names(h *parley.History) error {
-	held := make(map[parley.ID]map[string]holder)
+	type place struct {
+		at   parley.ID
+		name string
+	}
+	all, does := make(map[place]holder), make(map[uint64]string)
 	for _, d := range h.Deliveries {
 		first, rest, _ := strings.Cut(string(d.Msg.Body), " ")
-		name := rest
-		if d.Msg.Kind == Voted {
-			name = first
+		here := place{d.At, rest}
+		if d.Msg.Kind == Voted || d.Msg.Kind == Refused {
+			here.name = first
 		}
-		if held[d.At] == nil {
-			held[d.At] = make(map[string]holder)
+		had, has := all[here]
+		has = has && (had.committed || !cameBack(h, d.At, had.order, d.Order))
+		same := has && had.path == d.Msg.Value
+		ends := d.Msg.Kind == parley.Decide
+		if !h.Correct(d.At) || here.name == "" {
+			continue
 		}
-		had, has := held[d.At][name]
-		commits := d.Msg.Kind == parley.Decide && first == problem.Commit.String()
-		switch {
-		case !h.Correct(d.At) || name == "" || d.Msg.Kind == Refused:
+		var err error
+		switch name := parley.Printable([]byte(here.name)); {
 		case d.Msg.Kind == Ended:
-			if err := j.repeated(h, &d, first, name); err != nil {
-				return err
+			err = j.repeated(h, &d, first, here.name)
+		case d.Msg.Kind == Refused:
+			if has && d.Msg.Seq == NameTaken && asked(h, d.At, here.name, d.Order) == had.votes {
+				err = fmt.Errorf("%s does not begin %s again, as if that were another transaction", h.Name(d.At), name)
 			}
-		case has && had.path == d.Msg.Value:
-			if d.Msg.Kind == parley.Decide && !commits {
-				delete(held[d.At], name)
-			} else {
-				held[d.At][name] = holder{path: had.path, order: d.Order, committed: had.committed || commits}
+		case has && !same:
+			err = fmt.Errorf("%s has two transactions called %s", h.Name(d.At), name)
+		case ends && first != problem.Commit.String():
+			delete(all, here)
+		case ends:
+			all[here] = holder{path: d.Msg.Value, order: d.Order, committed: true}
+			if same {
+				all[here] = holder{had.path, d.Order, true, had.votes}
 			}
-		case d.Msg.Kind == parley.Decide && !commits:
-		case has && (had.committed || !cameBack(h, d.At, had.order, d.Order)):
-			return fmt.Errorf("%s has two transactions called %s", h.Name(d.At), parley.Printable([]byte(name)))
 		default:
-			held[d.At][name] = holder{path: d.Msg.Value, order: d.Order, committed: commits}
+			all[here] = holder{path: d.Msg.Value, order: d.Order, committed: same && had.committed, votes: rest}
+			if was, known := does[d.Msg.Value]; known && was != rest && !j.ByName {
+				err = fmt.Errorf("%s votes on %s, another transaction than what others have in its place", h.Name(d.At), name)
+			}
+			does[d.Msg.Value] = rest
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -249,6 +264,7 @@ type holder struct {
 	path      uint64
 	order     uint64 // when the process voted
 	committed bool
+	votes     string
 }
 
 // cameBack tells whether a process restarted between two happenings.

@@ -97,6 +97,11 @@ func TestJudging(t *testing.T) {
 		"0qa 0y5a 0a5a 0qa 0C5a end":                            "names",
 		"0qa 0y5a 0a5a 0qA 0A5a end":                            "names", // that was something else
 		"0qa 1qa 0y5a 0y6a":                                     "names",
+		"0qa 1qa 1y5a 1a6a":                                     "names",
+		"0qa 1qa 1y5a 1a5a 1a6a":                                "",
+		"0qa 0y5a 1y5a 2y5a 0c5a 0qa 0fa":                       "names",
+		"0qa 0y5a 1y5a 2y5a 0c5a 0qA 0fa":                       "",
+		"0qa 0y5a 1y5a 2y5a 0r 0qA 0y5A":                        "names",
 		"0qa 1qa 1y5a 1a5a 1y6a":                                "",
 		"0qa 1qa 1y5a 1r 1y6a":                                  "",
 		"0qa 1qa 1y5a 1r 1y5a 1y6a":                             "names",

@@ -145,12 +145,6 @@ func (c Config) explain(e parley.Env, m parley.Msg, name func(parley.ID) string)
 	case msgOpen:
 		list, _ := readNumbers(m.Body, len(m.Body))
 		text = fmt.Sprintf("open: %d, next: %d", list, m.Seq)
-	case Blocked:
-		waits, of := ReadBlocked(m.Body, c.N)
-		text = "is blocked on " + parley.Printable([]byte(of)) + ", and waits for"
-		for id := range waits.All() {
-			text += " " + name(id)
-		}
 	case msgWhy:
 		text = which(e.Path) + ": no, for: " + parley.Printable(m.Body)
 	default:

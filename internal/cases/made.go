@@ -29,6 +29,7 @@ import (
 	"parley/clock/dated"
 	"parley/commit/agreed"
 	"parley/commit/quorum"
+	transactions "parley/commit/service"
 	"parley/commit/threephase"
 	"parley/commit/twophase"
 	"parley/lockstep"
@@ -216,6 +217,11 @@ func others(name string, n int, s *settings) (parley.Protocol, bool) {
 		return threephase.New(threephase.Config{N: n, Delta: delta()}), true
 	case "quorum":
 		return quorum.New(quorum.Config{N: n, M: s.number("m", (n-1)/2), Delta: delta()}), true
+	case "transactions":
+		c := transactions.Config{
+			N: n, Majority: s.is("majority"), Delta: delta(), Compact: s.number("compact", 0), Remember: s.number("remember", 0),
+		}
+		return transactions.Tower(c, parley.Everyone(n)), true
 	}
 	return parley.Protocol{}, false
 }

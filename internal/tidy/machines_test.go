@@ -22,7 +22,6 @@ var (
 // uncatalogued are packages that make protocols which are not in the catalog.
 var uncatalogued = map[string]string{
 	"commit/ordered": "what a run promises is not written down yet",
-	"commit/service": "what a run promises is not written down yet",
 }
 
 // machineBreaches finds types whose state a host saves, in packages that may be impure.
