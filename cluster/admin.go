@@ -80,24 +80,6 @@ type RTTStatus struct {
 	Samples int           `json:"samples"`
 }
 
-// GroupStatus is this node's part in a group.
-type GroupStatus struct {
-	Name     string `json:"name"`
-	Level    string `json:"level"`
-	Position uint64 `json:"position"` // of the last delivery, 0 if there was none
-	ViewStatus
-	*SlotStatus `json:",omitempty"`
-}
-
-// ViewStatus is the last view that was installed, of a group that has views.
-type ViewStatus struct {
-	In      bool     `json:"in"` // this node is a member now
-	View    uint64   `json:"view,omitempty"`
-	Members []string `json:"members,omitempty"`
-	// Suspected are members that this node suspects to have failed.
-	Suspected []string `json:"suspected,omitempty"`
-}
-
 // TableStatus is this node's copy of a table.
 type TableStatus struct {
 	Name     string `json:"name"`

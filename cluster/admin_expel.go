@@ -64,8 +64,7 @@ func (n *Node) holdsAgainstLiars(channel uint32) bool {
 	case channel < kernel.FirstGroup, channel >= kernel.FirstStream && channel <= kernel.LastStream:
 		return true
 	case channel < kernel.FirstTable:
-		i := int(channel - kernel.FirstGroup)
-		return i < len(n.c.Groups) && n.c.Groups[i].Level == Byzantine
+		return n.groups.AgainstLiars(channel)
 	}
 	return channel >= kernel.CommitChannel && n.c.Commit.Protocol == Agreed
 }
@@ -136,12 +135,7 @@ func (n *Node) out(all bool) {
 	}
 	n.k.Became(Expelled)
 	n.c.Log.Error("the others have expelled this node: it may come back when it is started again", "liars", all)
-	for _, g := range n.groups {
-		if all || g.c.Level != Byzantine {
-			g.close(ErrExpelled)
-			g.process.Close()
-		}
-	}
+	n.groups.Expel(all)
 	for _, t := range n.tables {
 		t.close(ErrExpelled)
 		t.process.Close()

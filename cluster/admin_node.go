@@ -29,14 +29,6 @@ type admin struct {
 	expulsions
 }
 
-// takesPayload tells why the node takes no new payload for a group of a level, if it does not.
-func (n *Node) takesPayload(l Level) error {
-	if err := n.k.Takes(l == Byzantine); err != nil || l == Byzantine || !n.c.Durable {
-		return err
-	}
-	return n.k.HasRoom()
-}
-
 // view is what this node knows of the views of one machine.
 type view struct {
 	process   *host.Process // when it has been opened
@@ -54,22 +46,20 @@ type watched struct {
 	v *view
 }
 
-// watched puts the node above a machine, beneath what stands above it already.
-func (n *Node) watched(machine string, upper host.Upper) host.Upper {
-	n.admin.mu.Lock()
-	defer n.admin.mu.Unlock()
+// watched opens a machine with views, with the node above it, beneath what stands above it already.
+func (n *Node) watched(o host.Options, suspects bool) (*host.Process, error) {
 	v := new(view)
-	n.admin.views[machine] = v
-	return watched{upper, n, v}
-}
-
-// opened is told of the machine, when there is one.
-func (n *Node) opened(machine string, p *host.Process, l Level) {
 	n.admin.mu.Lock()
-	defer n.admin.mu.Unlock()
-	if v := n.admin.views[machine]; v != nil {
-		v.process, v.suspects = p, l != Byzantine
+	n.admin.views[o.Name] = v
+	n.admin.mu.Unlock()
+	o.Upper = watched{o.Upper, n, v}
+	p, err := n.k.Host.Open(o)
+	if err == nil {
+		n.admin.mu.Lock()
+		v.process, v.suspects = p, suspects
+		n.admin.mu.Unlock()
 	}
+	return p, err
 }
 
 // Indicate takes what the machine says of views, before what is above it hears of it.
@@ -215,17 +205,12 @@ func (n *Node) Drain(ctx context.Context) error {
 
 // busy tells whether anything is under way that this node was asked for.
 func (n *Node) busy() bool {
-	for _, g := range n.groups {
-		if g.packer.busy() {
-			return true
-		}
-	}
 	for _, t := range n.tables {
 		if len(t.slots) > 0 {
 			return true
 		}
 	}
-	return n.agree.Busy() || n.commits.Busy()
+	return n.groups.Busy() || n.agree.Busy() || n.commits.Busy()
 }
 
 // Forget has this node forget what it knows of another one's lives and of its disk, and let in whoever comes next with

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"parley"
-	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/cluster/store"
 	"parley/replica/service"
@@ -20,7 +19,7 @@ func (n *Node) Status() Status {
 		Cluster: n.c.Trust.Cluster(), Name: n.c.Name, State: n.k.State(), Incarnation: n.admin.life,
 		Again: n.k.Again || n.c.Rejoin, Started: n.admin.started, Durable: n.c.Durable, M: n.c.M, Round: n.c.Round.String(),
 		Synchronized: clock.Synchronized, ClockOffset: clock.Offset,
-		Groups: []GroupStatus{}, Tables: []TableStatus{}, Strange: n.k.Host.Strange(),
+		Tables: []TableStatus{}, Strange: n.k.Host.Strange(),
 	}
 	if clock.Synchronized {
 		s.ClockBound = clock.Bound
@@ -35,16 +34,7 @@ func (n *Node) Status() Status {
 		}
 		return v
 	}
-	for _, c := range n.c.Groups {
-		name := "group/" + c.Name
-		g := GroupStatus{Name: c.Name, Level: c.Level.String(), ViewStatus: viewed(name)}
-		g.Position = n.groups[c.Name].kept.last()
-		if c.Level == Byzantine {
-			g.SlotStatus = kernel.Slots(n.groups[c.Name].process, abstained[name])
-			g.In = g.SlotStatus != nil && !g.Mute && n.k.Takes(true) == nil
-		}
-		s.Groups = append(s.Groups, g)
-	}
+	s.Groups = n.groups.Status(viewed, abstained)
 	for _, c := range n.c.Tables {
 		t := n.tables[c.Name]
 		s.Tables = append(s.Tables, TableStatus{

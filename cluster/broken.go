@@ -35,9 +35,7 @@ func (n *Node) broken(err error) {
 // failAll ends all waiting for groups, tables and agreements.
 func (n *Node) failAll(why error) {
 	n.once.Do(func() { close(n.ended) })
-	for _, g := range n.groups {
-		g.close(why)
-	}
+	n.groups.Close(why)
 	for _, t := range n.tables {
 		t.close(why)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"parley"
+	"parley/cluster/groups"
 	"parley/cluster/host"
 	"parley/membership/expel"
 )
@@ -16,7 +17,7 @@ func TestExpelledWhileItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seq, want := range []uint64{expel.Views, expel.All} {
 			n := &Node{c: Config{Members: make([]Member, 4), M: 1, Log: slog.New(slog.DiscardHandler)}}
-			n.admin.life, n.admin.moved = 7, make(chan struct{})
+			n.admin.life, n.admin.moved, n.groups = 7, make(chan struct{}), groups.New(&n.k, nil)
 			n.k.Host = host.New(host.Config{N: 4, Life: 7, Log: n.c.Log})
 			if err := n.openExpulsions(); err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"parley/cluster/agree"
 	"parley/cluster/clocks"
 	"parley/cluster/commits"
+	"parley/cluster/groups"
 	"parley/cluster/kernel"
 	"parley/trace"
 )
@@ -88,6 +89,60 @@ type SlotStatus = kernel.SlotStatus
 func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
 	return agree.SlotProtocol(h)
 }
+
+// Level is what a group promises, and against whom.
+type Level = groups.Level
+
+// The levels.
+const (
+	Total     = groups.Total
+	Reliable  = groups.Reliable
+	Uniform   = groups.Uniform
+	FIFO      = groups.FIFO
+	Causal    = groups.Causal
+	Atomic    = groups.Atomic
+	Byzantine = groups.Byzantine
+)
+
+// ParseLevel reads the name of a level.
+func ParseLevel(text string) (Level, error) { return groups.ParseLevel(text) }
+
+// GroupConfig is that of one group: Name and Level are the same at all nodes.
+type GroupConfig = groups.Config
+
+// Delivery is one payload that a group has delivered.
+type Delivery = groups.Delivery
+
+// Group is this node's member of one group.
+type Group = groups.Group
+
+// Subscription reads what a group delivers here. It is for one goroutine.
+type Subscription = groups.Subscription
+
+// GoneError is [ErrGone], with the first position from which on all is kept here.
+type GoneError = groups.GoneError
+
+// The errors of groups and tables, beside [ErrClosed], [ErrRefused] and [ErrUnknown].
+var (
+	// ErrOut is the error of a member that the group has excluded, for good or until it has
+	// joined again.
+	ErrOut = kernel.ErrOut
+	// ErrTooLarge is the error of a payload that no pack has room for, or of a value.
+	ErrTooLarge = kernel.ErrTooLarge
+	// ErrSlow is the error of a subscription that fell behind what is kept: it is cut off.
+	ErrSlow = groups.ErrSlow
+	// ErrGone is the error of a subscription to what is no longer kept here, or has never been.
+	ErrGone = groups.ErrGone
+	// ErrNotConfigured is the error of every call to a group or table that the configuration does
+	// not have.
+	ErrNotConfigured = kernel.ErrNotConfigured
+)
+
+// GroupStatus is this node's part in a group.
+type GroupStatus = groups.Status
+
+// ViewStatus is the last view that was installed, of a group that has views.
+type ViewStatus = kernel.ViewStatus
 
 // ClockConfig is that of the clocks which the nodes keep together, alike at all of them.
 type ClockConfig = clocks.Config

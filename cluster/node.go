@@ -27,11 +27,11 @@ import (
 	"parley/cluster/clocks"
 	"parley/cluster/commits"
 	"parley/cluster/disk"
+	"parley/cluster/groups"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
 	"parley/faulty"
-	"parley/lockstep"
 	"parley/membership/group"
 )
 
@@ -183,16 +183,16 @@ func (c Config) filled() Config {
 // plan is what the clocks go by.
 func (c Config) plan() (convergence.Plan, error) { return c.Clocks.Plan(len(c.Members), c.M, c.Round) }
 
-// onCall is the schedule of rounds that begin when somebody calls for them.
-func (c Config) onCall() lockstep.Schedule {
-	slack := parley.Tick(kernel.Slack(c.Round))
-	return lockstep.Schedule{Delta: parley.Tick(c.Round), Slack: slack, Early: true, OnCall: true}
+// CheckGroups tells what is wrong with the groups of the configuration, or with how many of
+// the members may lie.
+func (c Config) CheckGroups() error {
+	c = c.filled()
+	n := len(c.Members)
+	if most := max(0, n-1) / 3; c.M < 0 || c.M > most {
+		return fmt.Errorf("%d liars among %d members: allowed are 0 to %d, for n > 3m", c.M, n, most)
+	}
+	return groups.Check(c.Groups, n)
 }
-
-// slots is how many slots of a Byzantine order may have begun in the time that one lasts
-// if somebody is silent. What liars may send in their later rounds is kept, and takes time to
-// judge: milliseconds a slot with 3 of 10 nodes, a tenth of a second with 4 of 13.
-func (c Config) slots() int { return [...]int{4096, 4096, 1024, 128, 4}[min(c.M, 4)] }
 
 // views is the configuration of a group of all nodes.
 func (c Config) views() group.Config {
@@ -221,7 +221,7 @@ type Node struct {
 	lives  *lives
 	stood  stood
 	waits  atomic.Pointer[host.Host] // for the disk
-	groups map[string]*Group
+	groups *groups.Service
 	tables map[string]*Table
 
 	commits *commits.Service
@@ -243,7 +243,7 @@ type stood struct {
 // Join starts the node, and returns when it is connected to the others or has waited for
 // them for some time. The context is for the joining alone.
 func Join(ctx context.Context, c Config) (*Node, error) {
-	n := &Node{c: c, groups: make(map[string]*Group), tables: make(map[string]*Table)}
+	n := &Node{c: c, tables: make(map[string]*Table)}
 	if n.c.Log == nil {
 		n.c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -269,7 +269,8 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 		return nil, errors.New("cluster: the node trusts no authority (Trust)")
 	}
 	n.ended, n.stood.parted = make(chan struct{}), make(chan struct{}, 1)
-	n.k.Ended, n.agree = n.ended, agree.New(&n.k, n.c.Agreements)
+	n.k.Ended, n.agree, n.groups = n.ended, agree.New(&n.k, n.c.Agreements), groups.New(&n.k, n.c.Groups)
+	n.k.Order = n.groups.Order
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -289,7 +290,11 @@ func (n *Node) findSelf() error {
 	if n.c.Lab != nil {
 		n.k.Lies = &n.c.Lab.Traitor
 	}
-	n.k.Up, n.k.Order = n.links.connected, n.order
+	n.k.Up, n.k.Watched = n.links.connected, n.watched
+	n.k.Admitted = func() parley.Set {
+		up, _ := n.others()
+		return up
+	}
 	for _, m := range n.c.Members {
 		n.k.Members = append(n.k.Members, m.Name)
 	}
@@ -311,6 +316,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	n.k.Views = n.c.views()
 	n.k.Rejoin, n.k.Intact = n.c.Rejoin, !n.c.Rejoin && (n.c.Dir == "" || incarnation < rejoined)
 	n.admin.life, n.admin.started = incarnation, time.Now()
 	n.admin.moved, n.admin.views = make(chan struct{}), make(map[string]*view)
@@ -354,12 +360,8 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if n.clock, err = clocks.Open(&n.k, n.c.Clocks); err != nil {
 		return err
 	}
-	for i, c := range n.c.Groups {
-		g, err := n.newGroup(c, kernel.FirstGroup+uint32(i))
-		if err != nil {
-			return fmt.Errorf("cluster: %w", err)
-		}
-		n.groups[c.Name] = g
+	if err := n.groups.Open(); err != nil {
+		return err
 	}
 	if err := n.newTables(); err != nil {
 		return err
@@ -373,12 +375,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 
 // Group returns this node's member of a group. One of a name that is not configured fails with
 // ErrNotConfigured whatever it is asked.
-func (n *Node) Group(name string) *Group {
-	if g := n.groups[name]; g != nil {
-		return g
-	}
-	return noGroup(notConfigured("group", name, n.groups))
-}
+func (n *Node) Group(name string) *Group { return n.groups.Group(name) }
 
 // Commit carries out a transaction at all members that are named, each with what it is to
 // do, or at none of them: it commits if all of them say yes. It returns when the outcome is

@@ -6,10 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,24 +159,23 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 	views.State, views.Compact = true, compactEvery
 	views.Admit += parley.Tick(transfer)
 	p := stack.New(
-		timestamp.New(timestamp.Config{Config: views, Window: window(views.N, views.Payload)}),
+		timestamp.New(timestamp.Config{Config: views, Window: kernel.Window(views.N, views.Payload)}),
 		service.New(service.Config{
 			N: views.N, New: t.application, Every: c.compares(), Recover: true,
 			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,
 			Liars: views.Liars, Piece: statePiece, Longest: maxSnapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
 		}),
 	)
-	process, err := n.k.Host.Open(host.Options{
-		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.k.Self), Upper: n.watched("table/"+c.Name, t),
+	process, err := n.k.Watched(host.Options{
+		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.k.Self), Upper: t,
 		After: t.after, Again: n.k.Again, Class: link.Bulk, Long: true,
-	})
+	}, true)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
 	}
 	t.mu.Lock()
 	t.process = process
 	t.mu.Unlock()
-	n.opened("table/"+c.Name, process, Total)
 	return t, nil
 }
 
@@ -237,23 +233,6 @@ func (m guarded) Apply(command []byte) []byte {
 	return m.Application.Apply(command)
 }
 
-// ErrNotConfigured is the error of every call to a group or table that the configuration does
-// not have.
-var ErrNotConfigured = errors.New("not configured")
-
-// notConfigured says what there is no such thing of, and what there is.
-func notConfigured[T any](what, name string, all map[string]T) error {
-	const long = 64
-	if len(name) > long {
-		name = name[:long] + "..."
-	}
-	names := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
-	if names == "" {
-		names = "none"
-	}
-	return fmt.Errorf("%w: %w: there is no %s %q: configured are %s", ErrRefused, ErrNotConfigured, what, name, names)
-}
-
 // Table returns this node's copy of a state machine. One of a name that is not configured fails
 // with ErrNotConfigured whatever it is asked.
 func (n *Node) Table(name string) *Table {
@@ -262,7 +241,7 @@ func (n *Node) Table(name string) *Table {
 	}
 	t := &Table{
 		c: TableConfig{Name: name}.withDefaults(), n: n, slots: make(chan struct{}, 1), joined: make(chan struct{}),
-		closed: notConfigured("table", name, n.tables),
+		closed: kernel.NotConfigured("table", name, n.tables),
 	}
 	close(t.joined)
 	return t

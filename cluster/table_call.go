@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/cluster/kernel"
 	"parley/replica/service"
 )
 
@@ -193,7 +194,7 @@ func (t *Table) finish(c *call, r service.Reply, err error) {
 // flush sends what waits, as long as it may. The lock is held, and let go while something
 // is sent; one caller sends at a time.
 func (t *Table) flush() {
-	for !t.sends && len(t.queue) > 0 && len(t.packs) < packs && t.process != nil && t.refuses() == nil {
+	for !t.sends && len(t.queue) > 0 && len(t.packs) < kernel.Packs && t.process != nil && t.refuses() == nil {
 		body := t.gathered()
 		number := t.next
 		t.sends = true

@@ -14,9 +14,9 @@ import (
 
 	"parley"
 	"parley/cluster/agree"
+	"parley/cluster/groups"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
-	"parley/faulty"
 	"parley/trace"
 )
 
@@ -85,40 +85,12 @@ func (n *Node) header(o host.Options, now parley.Tick) trace.Header {
 	case channel == kernel.AdminChannel:
 		h.Protocol = "expel"
 		h.Args = []string{h.Protocol, size, fmt.Sprintf("--m=%d", h.M)}
-	case channel >= kernel.FirstGroup && channel < kernel.FirstGroup+uint32(len(n.c.Groups)):
-		level := n.c.Groups[channel-kernel.FirstGroup].Level
-		h.Node.Level = level.String()
-		h.Protocol = catalogued(level)
-		h.Args = []string{h.Protocol, size}
-		if level == Byzantine {
-			h.Args = append(h.Args, fmt.Sprintf("--m=%d", h.M))
-		}
+	case channel >= kernel.FirstGroup && channel < kernel.FirstTable:
+		n.groups.Describe(&h)
 	case channel >= kernel.FirstStream && channel <= kernel.LastStream:
 		agree.Describe(&h)
 	}
 	return h
-}
-
-// catalogued is what the catalog calls the protocol of a level.
-func catalogued(l Level) string {
-	switch l {
-	case Total:
-		return "timestamp"
-	case Atomic:
-		return "atomic-views"
-	case Reliable, Uniform, FIFO, Causal:
-		return "vector"
-	}
-	return l.String()
-}
-
-// played is the machine of a group at this node: a liar's, if it is to lie and the group
-// is for those.
-func (n *Node) played(p parley.Protocol, l Level) parley.Machine {
-	if n.c.Lab == nil || l != Byzantine {
-		return p.New(n.k.Self)
-	}
-	return faulty.New(p, 0, map[parley.ID]faulty.Behaviour{n.k.Self: n.c.Lab.Traitor})
 }
 
 // trace begins the trace of a machine.
@@ -213,7 +185,7 @@ func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
 	if err != nil {
 		return parley.Protocol{}, false
 	}
-	n := &Node{c: Config{Members: make([]Member, h.N), M: h.M, Round: time.Duration(max(h.Node.Round, 1))}}
-	p, err := n.leveled(GroupConfig{Level: level})
+	c := Config{Members: make([]Member, h.N)}
+	p, err := groups.Protocol(level, c.views(), h.M, time.Duration(max(h.Node.Round, 1)))
 	return p, err == nil
 }

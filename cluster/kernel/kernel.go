@@ -13,6 +13,7 @@ import (
 	"parley/cluster/link"
 	"parley/cluster/store"
 	"parley/faulty"
+	"parley/membership/group"
 )
 
 // Kernel is the part of a node that its services share. All fields are set before the first service is opened, and
@@ -32,9 +33,15 @@ type Kernel struct {
 	Again   bool         // the node has lived before
 	Rejoin  bool         // the node has lost what it had, and joins as a new one
 	Intact  bool         // the node has never lost what it had
+	Views   group.Config // of a group of all nodes
 	Compact int          // the number of records after which a state replaces its log
 	// Up returns the members that this node is connected to.
 	Up func() parley.Set
+	// Admitted returns the members that have let this node in.
+	Admitted func() parley.Set
+	// Watched opens a machine with views, of which the node keeps account; one that suspects members is told of links
+	// that break.
+	Watched func(o host.Options, suspects bool) (*host.Process, error)
 	// Peers returns what is known of the links to all others, and Drift by how many parts in a million this node's clock
 	// gains on theirs, 0 as long as that is not known.
 	Peers func() []link.PeerStats

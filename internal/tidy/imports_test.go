@@ -31,7 +31,7 @@ upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* b
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
 hosts     = sim explore run cluster cluster/* cluster/api/*
-services  = cluster/agree cluster/clocks cluster/commits
+services  = cluster/agree cluster/clocks cluster/commits cluster/groups
 drawing   = internal/draw internal/draw/*
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
@@ -62,9 +62,10 @@ cluster/link           free    : core cluster/cert cluster/api/parleyv1
 cluster/disk           free    :
 cluster/store          free    : core cluster/disk
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
-cluster/kernel         free    : core mux faulty cluster/link cluster/host cluster/store membership/expel
+cluster/kernel         free    : core mux faulty cluster/link cluster/host cluster/store membership/*
 cluster/agree          free    : core lockstep trace agreement/* cluster/host cluster/link cluster/kernel
 cluster/clocks         free    : core cluster/host cluster/link cluster/kernel clock/*
+cluster/groups         free    : core lockstep trace broadcast/* membership/group cluster/host cluster/link cluster/kernel
 cluster/commits        free    : core cluster/host cluster/link cluster/kernel commit/*
 cluster/lab            free    : core trace cluster/cert cluster/link cluster/store cluster/host
 cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/disk cluster/store cluster/host cluster/kernel services

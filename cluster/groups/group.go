@@ -1,4 +1,5 @@
-package cluster
+// Package groups is a node's part in groups: who is in one broadcasts there, at a level of its choice.
+package groups
 
 import (
 	"context"
@@ -22,15 +23,15 @@ type Delivery struct {
 	// own. It is a pack's place in the order, and the payload's place in the pack, and
 	// never 0.
 	Position uint64
-	From     parley.ID // the node that broadcast it, as a place in Config.Members
+	From     parley.ID // the node that broadcast it, as a place among the members
 	Payload  []byte    // which nobody may change
 }
 
 // packBits is how many bits of a position say which payload of a pack it is.
 const packBits = 16
 
-// GroupConfig is that of one group: Name and Level are the same at all nodes.
-type GroupConfig struct {
+// Config is that of one group: Name and Level are the same at all nodes.
+type Config struct {
 	Name  string
 	Level Level
 	// Keep is how many deliveries are kept for who subscribes, by default 65536, and
@@ -49,7 +50,7 @@ type GroupConfig struct {
 }
 
 // withDefaults fills in what is 0, of one of so many groups.
-func (c GroupConfig) withDefaults(groups int) GroupConfig {
+func (c Config) withDefaults(groups int) Config {
 	if c.Keep == 0 {
 		c.Keep = 1 << 16
 	}
@@ -63,17 +64,11 @@ func (c GroupConfig) withDefaults(groups int) GroupConfig {
 // of m.
 const mostByzantine = 13
 
-// CheckGroups tells what is wrong with the groups of the configuration, or with how many of
-// the members may lie.
-func (c Config) CheckGroups() error {
-	c = c.filled()
-	n := len(c.Members)
-	if most := max(0, n-1) / 3; c.M < 0 || c.M > most {
-		return fmt.Errorf("%d liars among %d members: allowed are 0 to %d, for n > 3m", c.M, n, most)
-	}
-	for i, g := range c.Groups {
+// Check tells what is wrong with the groups of n nodes.
+func Check(list []Config, n int) error {
+	for i, g := range list {
 		switch {
-		case slices.ContainsFunc(c.Groups[:i], func(o GroupConfig) bool { return o.Name == g.Name }):
+		case slices.ContainsFunc(list[:i], func(o Config) bool { return o.Name == g.Name }):
 			return fmt.Errorf("two groups are named %q", g.Name)
 		case int(g.Level) >= len(levelNames):
 			return fmt.Errorf("group %s: there is no level %d", g.Name, uint8(g.Level))
@@ -89,69 +84,78 @@ func (c Config) CheckGroups() error {
 
 // Group is this node's member of one group.
 type Group struct {
-	c       GroupConfig
+	c       Config
+	k       *kernel.Kernel
 	process *host.Process
 	packer  *packer
 	kept    history
-	mine    parley.ID
-	takes   func() error // why the node takes nothing new, if it does not
+	absent  error        // of a group that is not configured: whatever it is asked fails
 	ours    atomic.Int32 // own packs delivered, of which the packer does not know yet
 	opened  atomic.Bool  // nor that it is open again
 }
 
-// ErrOut is the error of a member that the group has excluded, for good or until it has
-// joined again.
-var ErrOut = kernel.ErrOut
-
-// newGroup opens a group's machine on a channel.
-func (n *Node) newGroup(c GroupConfig, channel uint32) (*Group, error) {
-	wrong := func(err error) error { return fmt.Errorf("group %s: %w", c.Name, err) }
-	g := &Group{c: c.withDefaults(len(n.c.Groups)), mine: n.k.Self,
-		takes: func() error { return n.takesPayload(c.Level) }}
+// open opens a group's machine on a channel.
+func (s *Service) open(c Config, channel uint32) (*Group, error) {
+	g, views := &Group{c: c.withDefaults(len(s.list)), k: s.k}, s.k.Views
 	g.kept.init(g.c.Keep, g.c.KeepBytes)
-	views, deep := n.c.views(), packs
+	deep := kernel.Packs
 	switch c.Level {
 	case Total: // as many as its window: a sender of long payloads need not wait for acknowledgements
-		deep = window(views.N, views.Payload)
+		deep = kernel.Window(views.N, views.Payload)
 	case Byzantine:
 		deep = deepPacks
 	}
 	g.packer = newPacker(views.Payload, deep, func(pack []byte, level Level) error {
 		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 		if errors.Is(err, host.ErrStopped) {
-			err = fmt.Errorf("%w: %w", n.k.Closed(), err)
+			err = fmt.Errorf("%w: %w", s.k.Closed(), err)
 		}
 		return err
 	})
-	p, err := n.leveled(g.c)
-	if err != nil {
-		return nil, wrong(err)
+	p, err := s.protocol(g.c)
+	if err == nil {
+		o := host.Options{
+			Channel: channel, Name: machine(c.Name), Upper: g, After: g.after, Again: s.k.Again, Class: link.Bulk,
+		}
+		if o.Machine = p.New(s.k.Self); c.Level == Byzantine {
+			o.Machine = s.k.Play(p)
+		}
+		g.process, err = s.k.Watched(o, c.Level != Byzantine)
 	}
-	g.process, err = n.k.Host.Open(host.Options{
-		Channel: channel, Name: "group/" + c.Name, Machine: n.played(p, c.Level),
-		Upper: n.watched("group/"+c.Name, g), After: g.after,
-		Again: n.k.Again, Class: link.Bulk,
-	})
 	if err != nil {
-		return nil, wrong(err)
+		return nil, fmt.Errorf("group %s: %w", c.Name, err)
 	}
-	n.opened("group/"+c.Name, g.process, c.Level)
 	return g, nil
 }
 
+// machine names the machine of a group.
+func machine(group string) string { return "group/" + group }
+
 // noGroup is a group that is not configured: whatever it is asked fails with an error.
 func noGroup(err error) *Group {
-	g := &Group{takes: func() error { return err }}
+	g := &Group{absent: err}
 	g.kept.init(1, 1)
 	g.kept.close(err)
 	return g
+}
+
+// takes tells why the group takes no new payload of a level, if it does not.
+func (g *Group) takes() error {
+	if g.absent != nil {
+		return g.absent
+	}
+	err := g.k.Takes(g.c.Level == Byzantine)
+	if err != nil || g.c.Level == Byzantine || !g.k.Views.Durable {
+		return err
+	}
+	return g.k.HasRoom()
 }
 
 // Level is what the group promises.
 func (g *Group) Level() Level { return g.c.Level }
 
 // Broadcast asks the group to deliver a payload at all members, at the group's level, and
-// returns its position when this node has delivered it. With Config.Durable it is on the disk
+// returns its position when this node has delivered it. If the node is durable it is on the disk
 // then, but in a group of level Byzantine, which is in the nodes' memory alone.
 //
 // What the return says of others is what the level does of a delivery. With Total, Atomic and
@@ -159,9 +163,9 @@ func (g *Group) Level() Level { return g.c.Level }
 // Byzantine all correct ones. With Reliable, FIFO and Causal this node delivers its own
 // payload at once, and the others do if it stays: if it crashes now, perhaps none of them does.
 //
-// With [ErrUnknown] the payload may have been delivered, or may be yet: the context ended when
+// With [kernel.ErrUnknown] the payload may have been delivered, or may be yet: the context ended when
 // it was under way, or this node was excluded or closed. With every other error it is not
-// delivered and never will be; it is [ErrRefused] if the context ended before there was room.
+// delivered and never will be; it is [kernel.ErrRefused] if the context ended before there was room.
 func (g *Group) Broadcast(ctx context.Context, payload []byte) (position uint64, err error) {
 	return g.BroadcastAt(ctx, g.c.Level, payload)
 }
@@ -175,7 +179,7 @@ func (g *Group) BroadcastAt(ctx context.Context, level Level, payload []byte) (p
 		return 0, err
 	}
 	if !g.c.Level.Carries(level) {
-		return 0, fmt.Errorf("%w: a group of level %s has no payloads of level %s", ErrRefused, g.c.Level, level)
+		return 0, fmt.Errorf("%w: a group of level %s has no payloads of level %s", kernel.ErrRefused, g.c.Level, level)
 	}
 	return g.packer.add(ctx, payload, level)
 }
@@ -210,7 +214,7 @@ func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	if k.count > 0 { // of others a traitor can send any number, which have no bytes
 		g.kept.add(k)
 	}
-	if from == g.mine {
+	if from == g.k.Self {
 		g.ours.Add(1)
 		if tag, tagged := readTag(rest); tagged {
 			g.packer.delivered(tag, k.first)
@@ -226,7 +230,7 @@ const pinning = 32 << 10
 func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
 	case group.Out, byzantine.Out:
-		g.packer.close(ErrOut)
+		g.packer.close(kernel.ErrOut)
 		g.kept.leave()
 	case group.Restored, group.Resumed:
 		g.kept.begin(m.Seq << packBits)

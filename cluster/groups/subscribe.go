@@ -1,4 +1,4 @@
-package cluster
+package groups
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sort"
 	"sync"
+
+	"parley/cluster/kernel"
 
 	"parley"
 )
@@ -178,11 +180,11 @@ type Subscription struct {
 //
 // With the levels Reliable, Uniform, FIFO and Causal, which give each member its own positions,
 // a node that was away takes over those of another member. In memory all from before then fail
-// likewise; in a durable group they stand for other payloads. So after ErrOut, or another start
+// likewise; in a durable group they stand for other payloads. So after kernel.ErrOut, or another start
 // of the node, read such a group from 1 on, or from GoneError.First, and pass over what you have.
 //
 // Nothing is buffered for a subscription. One that falls behind what is kept, by
-// GroupConfig.Keep, is cut off with ErrSlow.
+// Config.Keep, is cut off with ErrSlow.
 func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 	h := &g.kept
 	h.mu.Lock()
@@ -191,7 +193,7 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 	case h.err != nil:
 		return nil, h.err
 	case h.out:
-		return nil, ErrOut
+		return nil, kernel.ErrOut
 	case from != 0 && from < h.from:
 		return nil, &GoneError{h.from}
 	}
@@ -211,8 +213,8 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 func (s *Subscription) Position() uint64 { return s.from }
 
 // Next returns the next delivery, and waits for it. It fails with ErrSlow if the
-// subscription is cut off, with ErrOut after the last delivery before the member was
-// excluded, with ErrClosed when the node has been closed, and when the context is over.
+// subscription is cut off, with kernel.ErrOut after the last delivery before the member was
+// excluded, with kernel.ErrClosed when the node has been closed, and when the context is over.
 // After that but the last of them it fails for good; what follows may be had by subscribing
 // again behind the last position that was read.
 func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
@@ -252,7 +254,7 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 	case s.next < h.begun && s.life == h.life:
 		s.ended = ErrSlow
 	case s.life != h.life && (!h.out || s.life+1 != h.life):
-		s.ended = ErrOut
+		s.ended = kernel.ErrOut
 	case s.next < h.begun:
 		s.ended = ErrSlow
 	case s.next < h.ended:
@@ -263,7 +265,7 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 	case h.err != nil:
 		s.ended = h.err
 	case h.out:
-		s.ended = ErrOut
+		s.ended = kernel.ErrOut
 	default:
 		h.waits = true
 		return h.more, nil
@@ -274,5 +276,5 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 // Close ends the subscription. Nothing is lost if it is left out: a subscription holds one
 // pack of deliveries and nothing else.
 func (s *Subscription) Close() {
-	s.now, s.index, s.rest, s.ended = kept{}, 0, nil, ErrClosed
+	s.now, s.index, s.rest, s.ended = kept{}, 0, nil, kernel.ErrClosed
 }

@@ -1,4 +1,4 @@
-package cluster
+package groups
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"parley/broadcast/byzantine"
 	"parley/broadcast/timestamp"
 	"parley/broadcast/vector"
+	"parley/cluster/kernel"
+	"parley/lockstep"
 	"parley/membership/group"
 )
 
@@ -90,41 +92,71 @@ const slowLink = 8 << 20
 
 // histories is how long what all durable groups keep may take on its way to a node that joins: all of
 // them may come from one node.
-func (n *Node) histories() parley.Tick {
+func (s *Service) histories() parley.Tick {
 	bytes := 0
-	for _, c := range n.c.Groups {
+	for _, c := range s.list {
 		if c.Level != Byzantine {
-			bytes += min(c.withDefaults(len(n.c.Groups)).KeepBytes, outlives)
+			bytes += min(c.withDefaults(len(s.list)).KeepBytes, outlives)
 		}
 	}
 	return parley.Tick(time.Duration(bytes) * time.Second / slowLink)
 }
 
-// leveled is the protocol behind a level.
-func (n *Node) leveled(c GroupConfig) (parley.Protocol, error) {
-	views, l := n.c.views(), c.Level
+// protocol is that of a group of this node.
+func (s *Service) protocol(c Config) (parley.Protocol, error) {
+	views := s.k.Views
 	if views.Durable {
 		views.Keep, views.KeepBytes = c.Keep, min(c.KeepBytes, outlives)
-		views.Admit += n.histories()
-		if up, _ := n.others(); up.Has(group.Sponsor(n.k.Self, 0, views.N)) { // else another one is to be asked soon
-			views.First += n.histories()
+		views.Admit += s.histories()
+		if s.k.Admitted().Has(group.Sponsor(s.k.Self, 0, views.N)) { // else another one is to be asked soon
+			views.First += s.histories()
 		}
 	}
+	return protocol(c.Level, views, s.k.M, s.k.Round, c.final)
+}
+
+// Protocol returns the protocol behind a level, among nodes that have such views, and of which m may lie.
+func Protocol(l Level, views group.Config, m int, round time.Duration) (parley.Protocol, error) {
+	return protocol(l, views, m, round, false)
+}
+
+func protocol(l Level, views group.Config, m int, round time.Duration, final bool) (parley.Protocol, error) {
 	switch l {
 	case Total:
-		return timestamp.New(timestamp.Config{Config: views, Window: window(views.N, views.Payload)}), nil
+		return timestamp.New(timestamp.Config{Config: views, Window: kernel.Window(views.N, views.Payload)}), nil
 	case Reliable, Uniform, FIFO, Causal:
 		return vector.New(vector.Config{
-			Config: views, Level: vectorLevels[l], Window: window(views.N, views.Payload),
+			Config: views, Level: vectorLevels[l], Window: kernel.Window(views.N, views.Payload),
 			Hold: views.Detector.Period / 20,
 		}), nil
 	case Atomic:
 		return atomic.InViews(views), nil
 	case Byzantine:
+		when := lockstep.Schedule{
+			Delta: parley.Tick(round), Slack: parley.Tick(kernel.Slack(round)), Early: true, OnCall: true,
+		}
 		return byzantine.New(byzantine.Config{
-			N: views.N, M: n.c.M, Window: n.c.slots(), Batch: 2 * views.Payload, Queue: (deepPacks + 1) * views.Payload,
-			Flight: flight, Tries: 1 << 30, Final: c.final,
-		}, n.c.onCall()), nil
+			N: views.N, M: m, Window: slots(m), Batch: 2 * views.Payload, Queue: (deepPacks + 1) * views.Payload,
+			Flight: flight, Tries: 1 << 30, Final: final,
+		}, when), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))
+}
+
+// slots is how many slots of a Byzantine order may have begun in the time that one lasts
+// if somebody is silent. What liars may send in their later rounds is kept, and takes time to
+// judge: milliseconds a slot with 3 of 10 nodes, a tenth of a second with 4 of 13.
+func slots(m int) int { return [...]int{4096, 4096, 1024, 128, 4}[min(m, 4)] }
+
+// catalogued is what the catalog calls the protocol of a level.
+func catalogued(l Level) string {
+	switch l {
+	case Total:
+		return "timestamp"
+	case Atomic:
+		return "atomic-views"
+	case Reliable, Uniform, FIFO, Causal:
+		return "vector"
+	}
+	return l.String()
 }

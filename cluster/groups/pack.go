@@ -1,4 +1,4 @@
-package cluster
+package groups
 
 import (
 	"context"
@@ -11,19 +11,9 @@ import (
 	"parley/cluster/kernel"
 )
 
-// ErrTooLarge is the error of a payload that no pack has room for, or of a value.
-var ErrTooLarge = kernel.ErrTooLarge
-
 // A group carries payloads in packs: one message of its machine has all payloads that
 // were asked for while earlier packs of this node were under way. When few are asked
 // for, each goes at once and alone; when many are, the cost of a message is shared.
-
-// packs is how many packs of a node are under way at most before payloads gather.
-const packs = 4
-
-// window is how many packs of each of n members an order with views has under way at most: what
-// ends a view has them all in it, and must be a frame that links take, of 16 MiB.
-func window(n, payload int) int { return min(4*packs, max(1, 8<<20/(n*payload))) }
 
 // deepPacks is how many are in a Byzantine order, if they are half full at least: with a silent
 // node each takes as long as all the rounds do. It is what the order's own window comes to.
@@ -95,7 +85,7 @@ func (p *packer) add(ctx context.Context, payload []byte, level Level) (position
 	case <-a.done:
 		return a.first + uint64(i), a.err
 	case <-ctx.Done():
-		return 0, fmt.Errorf("%w: the payload is on its way: %w", ErrUnknown, context.Cause(ctx))
+		return 0, fmt.Errorf("%w: the payload is on its way: %w", kernel.ErrUnknown, context.Cause(ctx))
 	}
 }
 
@@ -104,7 +94,7 @@ func (p *packer) add(ctx context.Context, payload []byte, level Level) (position
 func (p *packer) enter(ctx context.Context, payload []byte, level Level) error {
 	size := len(payload) + binary.MaxVarintLen32
 	if size > p.most {
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload), p.most-binary.MaxVarintLen32)
+		return fmt.Errorf("%w: %d bytes, at most %d", kernel.ErrTooLarge, len(payload), p.most-binary.MaxVarintLen32)
 	}
 	full := func() bool {
 		return p.err == nil && p.count > 0 && (len(p.buf)+size > p.most || p.level != level)
@@ -122,7 +112,7 @@ func (p *packer) enter(ctx context.Context, payload []byte, level Level) error {
 	}
 	err := p.err
 	if err == nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", ErrRefused, context.Cause(ctx))
+		err = fmt.Errorf("%w: %w", kernel.ErrRefused, context.Cause(ctx))
 	}
 	if err != nil {
 		p.mu.Unlock()
@@ -138,7 +128,7 @@ func (p *packer) enter(ctx context.Context, payload []byte, level Level) error {
 // flush sends what has gathered, as long as it may. The lock is held, and let go while
 // something is sent; one caller sends at a time, so that packs keep their order.
 func (p *packer) flush() {
-	for !p.sends && p.count > 0 && p.err == nil && (p.away < packs || p.away < p.deep && len(p.buf) > p.most/2) {
+	for !p.sends && p.count > 0 && p.err == nil && (p.away < kernel.Packs || p.away < p.deep && len(p.buf) > p.most/2) {
 		pack, level := p.buf, p.level
 		p.buf, p.count = make([]byte, 0, min(p.most, 2*len(pack)+64)), 0
 		if a := p.awaited; a != nil {
@@ -191,7 +181,7 @@ func (p *packer) fail(err error) {
 		p.under, p.awaited = append(p.under, p.awaited), nil
 	}
 	for _, a := range p.under {
-		a.err = fmt.Errorf("%w: %w", ErrUnknown, err)
+		a.err = fmt.Errorf("%w: %w", kernel.ErrUnknown, err)
 		close(a.done)
 	}
 	p.under = nil

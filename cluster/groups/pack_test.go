@@ -1,4 +1,4 @@
-package cluster
+package groups
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/cluster/kernel"
 	"parley/membership/group"
 )
 
@@ -30,7 +31,7 @@ func (s *packsSent) at(i int) []byte {
 func heldUp(t *testing.T, count int) (p *packer, sent *packsSent) {
 	t.Helper()
 	sent = new(packsSent)
-	p = newPacker(100, packs, func(pack []byte, _ Level) error {
+	p = newPacker(100, kernel.Packs, func(pack []byte, _ Level) error {
 		sent.mu.Lock()
 		defer sent.mu.Unlock()
 		sent.list = append(sent.list, slices.Clone(pack))
@@ -62,14 +63,14 @@ func within(t *testing.T, what string, f func() error) error {
 // that comes then.
 func TestPackerGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, sent := heldUp(t, packs+1)
-		g := Group{packer: p}
+		p, sent := heldUp(t, kernel.Packs+1)
+		g := Group{k: new(kernel.Kernel), packer: p}
 		g.kept.init(1, 1)
 		for _, kind := range []parley.Kind{group.Out, parley.View} {
 			g.Indicate(0, parley.Msg{Kind: kind})
 			g.after()
 		}
-		if err := within(t, "a payload", func() error { return p.post(make([]byte, 50), Total) }); err != nil || len(sent.list) != packs+2 {
+		if err := within(t, "a payload", func() error { return p.post(make([]byte, 50), Total) }); err != nil || len(sent.list) != kernel.Packs+2 {
 			t.Errorf("%v, %d packs", err, len(sent.list))
 		}
 	})
@@ -78,11 +79,11 @@ func TestPackerGoesOn(t *testing.T) {
 // Who waits for room is told that the member was excluded, even if it is back by then.
 func TestPackerTellsWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, _ := heldUp(t, packs+1)
+		p, _ := heldUp(t, kernel.Packs+1)
 		told := make(chan error, 1)
 		go func() { told <- p.post(make([]byte, 50), Total) }()
 		synctest.Wait()
-		p.close(ErrOut)
+		p.close(kernel.ErrOut)
 		p.open(0)
 		p.back(0)
 		within(t, "who waited", func() error { return <-told })
@@ -121,14 +122,14 @@ func TestPackerAwaits(t *testing.T) {
 			return tag
 		}
 		var each []chan answer
-		for range packs {
+		for range kernel.Packs {
 			each = append(each, add(t.Context(), 10))
 		}
 		first, second := add(t.Context(), 10), add(t.Context(), 10) // gather
 		p.delivered(tag(sent.at(0))+1<<40, 7<<packBits)             // of a life before
 		p.delivered(tag(sent.at(1)), 8<<packBits)
 		p.back(1)
-		p.delivered(tag(sent.at(packs)), 9<<packBits)
+		p.delivered(tag(sent.at(kernel.Packs)), 9<<packBits)
 		for got, position := range map[chan answer]uint64{each[1]: 8 << packBits, first: 9 << packBits, second: 9<<packBits + 1} {
 			if a := took(got); a.position != position || a.err != nil {
 				t.Errorf("%+v, and not %d", a, position)
@@ -138,19 +139,19 @@ func TestPackerAwaits(t *testing.T) {
 		under := add(ctx, 50) // gathers
 		full := add(ctx, 50)  // has no room
 		cancel()
-		if a := took(under); !errors.Is(a.err, ErrUnknown) || !errors.Is(a.err, context.Canceled) {
+		if a := took(under); !errors.Is(a.err, kernel.ErrUnknown) || !errors.Is(a.err, context.Canceled) {
 			t.Errorf("under way: %v", a.err)
 		}
-		if a := took(full); !errors.Is(a.err, ErrRefused) || errors.Is(a.err, ErrUnknown) {
+		if a := took(full); !errors.Is(a.err, kernel.ErrRefused) || errors.Is(a.err, kernel.ErrUnknown) {
 			t.Errorf("without room: %v", a.err)
 		}
-		p.close(ErrOut)
+		p.close(kernel.ErrOut)
 		for _, i := range []int{0, 2, 3} {
-			if a := took(each[i]); !errors.Is(a.err, ErrUnknown) || !errors.Is(a.err, ErrOut) {
+			if a := took(each[i]); !errors.Is(a.err, kernel.ErrUnknown) || !errors.Is(a.err, kernel.ErrOut) {
 				t.Errorf("excluded: %v", a.err)
 			}
 		}
-		if _, err := p.add(t.Context(), nil, Total); !errors.Is(err, ErrOut) || errors.Is(err, ErrUnknown) {
+		if _, err := p.add(t.Context(), nil, Total); !errors.Is(err, kernel.ErrOut) || errors.Is(err, kernel.ErrUnknown) {
 			t.Errorf("out: %v", err)
 		}
 	})
@@ -160,7 +161,7 @@ func TestPackerAwaits(t *testing.T) {
 // counted for more than its bytes.
 func TestTraitorsPacksAreBounded(t *testing.T) {
 	for name, pack := range map[string][]byte{"empty": nil, "malformed": {200}, "of nothing": {0}, "of a byte": {1, 'x'}} {
-		g := Group{c: GroupConfig{Level: Byzantine}}
+		g := Group{k: new(kernel.Kernel), c: Config{Level: Byzantine}}
 		g.kept.init(1<<16, 1<<16)
 		batch := make([]byte, 1<<17)
 		for i := range uint64(10_000) {
@@ -196,12 +197,12 @@ func TestTagsArePayloadsOfNobody(t *testing.T) {
 func TestWindow(t *testing.T) {
 	const payload, frame = 64 << 10, 16 << 20
 	for n := 1; n <= 128; n++ {
-		w := window(n, payload)
+		w := kernel.Window(n, payload)
 		if w < 1 || n*w*(payload+64) > frame {
 			t.Errorf("%d members: %d packs of each, %d bytes", n, w, n*w*payload)
 		}
 	}
-	if w := window(4, payload); w <= packs {
+	if w := kernel.Window(4, payload); w <= kernel.Packs {
 		t.Errorf("4 members: %d packs", w)
 	}
 }

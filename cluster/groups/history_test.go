@@ -1,4 +1,4 @@
-package cluster
+package groups
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/cluster/kernel"
 	"parley/membership/group"
 )
 
@@ -17,7 +18,7 @@ func TestGapWithoutLeave(t *testing.T) {
 	}
 	over, end := context.WithCancel(t.Context()) // so that nothing waits
 	end()
-	var g Group
+	g := Group{k: new(kernel.Kernel)}
 	g.kept.init(100, 1<<20)
 	early, err := g.Subscribe(1 << packBits)
 	if err != nil {
@@ -25,7 +26,7 @@ func TestGapWithoutLeave(t *testing.T) {
 	}
 	for _, behind := range []uint64{5, 9} { // it has to join twice
 		g.kept.begin(behind << packBits)
-		if _, err := early.Next(over); !errors.Is(err, ErrOut) {
+		if _, err := early.Next(over); !errors.Is(err, kernel.ErrOut) {
 			t.Fatalf("behind %d: %v", behind, err)
 		}
 		if _, err := g.Subscribe(behind << packBits); !errors.Is(err, ErrGone) {
@@ -45,9 +46,9 @@ func TestGapWithoutLeave(t *testing.T) {
 // is told, and not given the rest as if nothing were missing.
 func TestGapAfterRestart(t *testing.T) {
 	t.Parallel()
-	var g Group
+	g := Group{k: new(kernel.Kernel)}
 	g.kept.init(100, 1<<20)
-	g.packer = newPacker(1<<10, packs, nil)
+	g.packer = newPacker(1<<10, kernel.Packs, nil)
 	g.Indicate(0, parley.Msg{Kind: group.Resumed, Seq: 7})
 	g.Deliver(0, 0, parley.Msg{Seq: 8, Body: []byte{1, 'a'}})
 	var gone *GoneError

@@ -1,0 +1,145 @@
+package groups
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"parley"
+	"parley/cluster/kernel"
+	"parley/trace"
+)
+
+// Service is a node's part in all its groups.
+type Service struct {
+	k      *kernel.Kernel
+	list   []Config
+	groups map[string]*Group
+}
+
+// New returns a service of which no group is open.
+func New(k *kernel.Kernel, list []Config) *Service {
+	return &Service{k: k, list: list, groups: make(map[string]*Group)}
+}
+
+// Open opens all groups.
+func (s *Service) Open() error {
+	for i, c := range s.list {
+		g, err := s.open(c, kernel.FirstGroup+uint32(i))
+		if err != nil {
+			return fmt.Errorf("cluster: %w", err)
+		}
+		s.groups[c.Name] = g
+	}
+	return nil
+}
+
+// Group returns a group. One of a name that is not configured fails with ErrNotConfigured whatever it is asked.
+func (s *Service) Group(name string) *Group {
+	if g := s.groups[name]; g != nil {
+		return g
+	}
+	return noGroup(kernel.NotConfigured("group", name, s.groups))
+}
+
+// level is that of the group on a channel, and whether there is one.
+func (s *Service) level(channel uint32) (Level, bool) {
+	if i := int64(channel) - kernel.FirstGroup; i >= 0 && i < int64(len(s.list)) {
+		return s.list[i].Level, true
+	}
+	return 0, false
+}
+
+// AgainstLiars tells whether the group on a channel is to hold in spite of liars.
+func (s *Service) AgainstLiars(channel uint32) bool {
+	l, ok := s.level(channel)
+	return ok && l == Byzantine
+}
+
+// Describe says in the header of a group's trace which protocol it is of.
+func (s *Service) Describe(h *trace.Header) {
+	l, ok := s.level(h.Node.Channel)
+	if !ok {
+		return
+	}
+	h.Node.Level, h.Protocol = l.String(), catalogued(l)
+	if h.Args = []string{h.Protocol, fmt.Sprintf("--n=%d", h.N)}; l == Byzantine {
+		h.Args = append(h.Args, fmt.Sprintf("--m=%d", h.M))
+	}
+}
+
+// Busy tells whether anything waits or is under way.
+func (s *Service) Busy() bool {
+	for _, g := range s.groups {
+		if g.packer.busy() {
+			return true
+		}
+	}
+	return false
+}
+
+// Close ends what waits on groups.
+func (s *Service) Close(why error) {
+	for _, g := range s.groups {
+		g.close(why)
+	}
+}
+
+// Expel ends the groups that this node is expelled from: all, or those that know of crashes alone.
+func (s *Service) Expel(all bool) {
+	for _, g := range s.groups {
+		if all || g.c.Level != Byzantine {
+			g.close(kernel.ErrExpelled)
+			g.process.Close()
+		}
+	}
+}
+
+// Status is a node's part in a group.
+type Status struct {
+	Name     string `json:"name"`
+	Level    string `json:"level"`
+	Position uint64 `json:"position"` // of the last delivery, 0 if there was none
+	kernel.ViewStatus
+	*kernel.SlotStatus `json:",omitempty"`
+}
+
+// Status is that of all groups, given what is known of the views of each machine, and how often it has abstained.
+func (s *Service) Status(viewed func(machine string) kernel.ViewStatus, abstained map[string]uint64) []Status {
+	list := []Status{}
+	for _, c := range s.list {
+		name, g := machine(c.Name), s.groups[c.Name]
+		one := Status{Name: c.Name, Level: c.Level.String(), ViewStatus: viewed(name), Position: g.kept.last()}
+		if c.Level == Byzantine {
+			one.SlotStatus = kernel.Slots(g.process, abstained[name])
+			one.In = one.SlotStatus != nil && !one.Mute && s.k.Takes(true) == nil
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// order is a Byzantine group that another service stands on.
+type order struct{ *Group }
+
+// Order opens an order of all nodes.
+func (s *Service) Order(channel uint32, name string, deliver func(parley.ID, []byte)) (kernel.Order, error) {
+	g, err := s.open(Config{
+		Name: name, Level: Byzantine, Keep: 1, Deliver: func(d Delivery) { deliver(d.From, d.Payload) }, final: true,
+	}, channel)
+	return order{g}, err
+}
+
+// Post puts a payload on its way, whatever the node takes of clients.
+func (o order) Post(payload []byte) error { return o.packer.post(payload, Byzantine) }
+
+// Most is the greatest length of a payload.
+func (o order) Most() int { return o.k.Views.Payload - 2*binary.MaxVarintLen64 }
+
+// Aside tells whether this node hears nothing of the order.
+func (o order) Aside() bool {
+	s := kernel.Slots(o.process, 0)
+	return s != nil && (s.Mute || s.Missed > 0)
+}
+
+// Close ends what waits.
+func (o order) Close() { o.close(kernel.ErrClosed) }
