@@ -86,14 +86,22 @@ type judgedTx struct {
 }
 
 // seen is the transaction as one property sees it. A process that crashes before its vote is
-// durable has not voted, and nobody waits for it: it may have forgotten the transaction.
+// durable has not voted, and nobody waits for it: it may have forgotten the transaction. If a correct
+// process has committed, all votes were durable.
 func (t *judgedTx) seen(property string) *parley.History {
-	if property != problem.Termination {
+	if property != problem.Termination || t.committed() {
 		return &t.history
 	}
 	h := t.history
 	h.Requests = t.again
 	return &h
+}
+
+// committed tells whether a correct process has committed the transaction.
+func (t *judgedTx) committed() bool {
+	return slices.ContainsFunc(t.history.Deliveries, func(d parley.Happening) bool {
+		return t.history.Correct(d.At) && string(d.Msg.Body) == problem.Commit.String()
+	})
 }
 
 // transactions takes a run apart, in the order in which there is something of each transaction.

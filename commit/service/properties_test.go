@@ -83,7 +83,9 @@ func TestJudging(t *testing.T) {
 		"0qa 0y5a 1y5a 2y5a 0a5a 1a5a 2a5a end":                 "non-triviality",
 		"0qa 0y5a 1y5a 2n5a 0a5a 0a5a":                          "stability",
 		"0qa 0y5a 1y5a 2n5a 0a5a 1a5a end":                      "termination",
-		"0qa 0y5a 1y5a 2n5a 0a5a 1a5a 2r end":                   "", // it has forgotten that
+		"0qa 0y5a 1y5a 2n5a 0a5a 1a5a 2r end":                   "",            // it has forgotten that
+		"0qa 0y5a 1y5a 2y5a 0c5a 1c5a 2r end":                   "termination", // its yes was durable
+		"0qa 0y5a 1y5a 2y5a 0c5a 1c5a 2c5a 2r end":              "",
 		"0qa 0y5a 1y5a 2r 2y5a 0a5a 1a5a end":                   "termination",
 		"0qa 0y5a 1y5a 2x 1b5a end":                             "termination, non-blocking, answers",
 		"0qa 0y5a 1y5a 2x 0x 1b5a end":                          "", // no majority is left
