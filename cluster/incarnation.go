@@ -1,3 +1,48 @@
+// Package cluster joins real processes into a cluster that agrees: over mutual TLS, with
+// what must outlive a crash on the disk. It runs the machines that the simulator and the
+// explorer run.
+//
+// A process calls [Join] with the configuration that all nodes have alike and its own
+// certificate, and has groups to broadcast in.
+//
+// # Decisions
+//
+// A node's incarnation is a record like others. So is what it has seen of each peer. Motive: one format
+// to damage, and to check. Cost: folders of earlier versions are refused, and a cluster of them begins
+// anew.
+//
+// A node tells where its disk stands, and is believed by certificate. Hellos (version 2 of the wire)
+// carry the number of the folder, the position at which this life began and the present one; the present
+// one is told every second. Peers keep the greatest beside the newest life, each by the certificate that
+// it came with, and refuse a folder that has less, for good. Motive: an old copy of a folder looks like
+// the node that it was, and forgets what it promised; and who held a key for a while must not shut out
+// its owner for ever, so what it said goes when its certificate is revoked. Cost: a record a minute and
+// member; a node whose only certificate is revoked is believed once as it comes; and what is told in the
+// last second before a crash of all who heard it is forgotten.
+//
+// Payloads travel in packs. A group has four packs of a node under way, and more of a Byzantine order if
+// they are well filled; what is asked for meanwhile gathers in the next one. Motive: a payload alone
+// goes at once, and many share the cost of a message. Cost: a position is that of a pack and a place in
+// it, and what a group's machine counts are packs.
+//
+// Who subscribes has no buffer. A group keeps the packs that it has delivered lately, whoever reads
+// them, and a subscription is a place in there; one that is overtaken by the end of it is cut off.
+// Motive: a slow reader costs nothing but itself, and resuming is the same as reading. Cost: memory for
+// what nobody may read.
+//
+// A node remembers the newest life of every other one on its disk. That is written before the peer is
+// let in. Motive: from memory alone a node that lost its folder and one that was restarted could form a
+// first view, without what was acknowledged. Cost: one sync a life and peer; a node that has never been
+// up cannot know.
+//
+// A pack that is awaited carries a tag behind its payloads. Motive: the order does not name packs:
+// levels mix, and packs of a former life come too. Cost: 13 bytes a pack where somebody waits.
+//
+// Nodes run in virtual time. cluster.Config.Network carries what nodes send; on cluster/link/memory, in
+// a bubble of testing/synctest, real nodes with their TLS, timers and disks go by the bubble's time, and
+// a test cuts, delays and stalls what it likes. Motive: a test that waits for real time fails on a busy
+// machine, or demands less than is promised. Cost: a node on a network of its own has neither the
+// system's clock of suspensions nor its punctual alarms: those are tested by themselves.
 package cluster
 
 import (

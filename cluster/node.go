@@ -1,9 +1,3 @@
-// Package cluster joins real processes into a cluster that agrees: over mutual TLS, with
-// what must outlive a crash on the disk. It runs the machines that the simulator and the
-// explorer run.
-//
-// A process calls [Join] with the configuration that all nodes have alike and its own
-// certificate, and has groups to broadcast in.
 package cluster
 
 import (

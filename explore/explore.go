@@ -16,6 +16,39 @@
 // visited state is its 64-bit fingerprint and the move that led there, which is enough
 // to go back to the beginning. Fingerprints may collide: [Report.Overlooked] says how
 // many states are to be expected to be missed by that.
+//
+// # Decisions
+//
+// The explorer numbers what is the same. States of processes, messages and what was seen from above are
+// stored once and have numbers; what a process does on an input is computed once for each of its states.
+// A visited state is a 64-bit sum of the shares of its parts, and the move that led there. Motive:
+// machines are deterministic, so nearly all of the work would be done again and again; a sum changes by
+// what a move changes. Cost: two states may have one sum. How many that is to be expected of is
+// reported, and a search that must be sure of more than that has to look elsewhere.
+//
+// What was seen from above is a part of a state, each process by itself. Properties are decided once for
+// each such past, and whoever is down. Motive: the same properties as in the simulator, and no monitor
+// to be written beside each. Cost: the order of happenings at two processes that do not know of each
+// other is not kept, so a property must not depend on it; and a protocol that delivers much has many
+// states.
+//
+// The explorer leaves out moves, not states. Of two orders of the same moves it makes one where they
+// lead to the same (sleep sets, with a mask a state). That they do is known of moves at two processes
+// and looked up for two messages at one. Every state is still visited. Motive: with it there is about
+// one move a state instead of ten, and what is counted is the same with and without, which tests
+// compare. Cost: states are not fewer; --step round and names that may change are for that.
+//
+// In the explorer time is a bound on messages or nothing. Where messages arrive in time a timer runs out
+// when all is there that was sent long enough before; else any timer may run out at any time, in the
+// order of its own process. Motive: these are the synchronous and the asynchronous model. Cost:
+// protocols that measure time itself (clocks) cannot be explored.
+//
+// A protocol on a detector has a bare form for hosts that tell of crashes (Bare). Motive: heartbeats
+// never end and multiply every state by all their orders. Cost: what is explored is the protocol with a
+// perfect detector, or one that errs so often.
+//
+// The explorer signs as the simulator does and imports it for that alone. Motive: one kind of ideal
+// tokens. Cost: one host imports another.
 package explore
 
 import (

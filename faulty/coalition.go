@@ -5,6 +5,17 @@
 // honest copy of the protocol for each member, holds back what the copies would
 // send, waits until it has heard the correct processes of the round (it rushes),
 // and then decides, receiver by receiver, what each member really says.
+//
+// # Decisions
+//
+// All faulty processes are one machine, and it rushes. It hears the correct processes of a round before
+// it speaks, and may sign for all its members. Motive: the theorems are about such adversaries, and a
+// machine can be cloned and hashed. Cost: members tell each other the honest message, which is not
+// always what a member would say; it gives the adversary nothing that it does not have.
+//
+// What a coalition has seen is kept only where Overhears says that lies look at it. Motive: states of an
+// exploration merge, and oral liars cost nothing. Cost: a Lies that reads Seen and does not say so sees
+// nothing.
 package faulty
 
 import (

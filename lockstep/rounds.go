@@ -27,6 +27,26 @@
 // if rounds are longer than two delays. And no correct process is in round 1 before
 // another one is in round 0: it waits for the other's frame, or until the round's
 // time is over, when its own frame has long arrived.
+//
+// # Decisions
+//
+// Rounds are their own interface, and lockstep alone owns frames. Synchronous protocols are written as
+// emit, absorb, close. Every process sends one frame a round to every other, and frames are absorbed
+// when the round closes, in the order of their senders. Motive: the order of arrival is no state, and a
+// round is what the papers mean by it. Cost: a frame copies the messages it carries once.
+//
+// The schedule moves for nobody. Round r ends at its time, whenever a process began; who starts after
+// the beginning takes no part, and who wakes later than the slack abstains and says so. Motive: a late
+// process that acts as if it were in time can break agreement, not only delay it. Cost: a slow process
+// counts as faulty.
+//
+// Rounds may begin on call. An instance with OnCall has no time of its own: who is asked, or hears a
+// frame of round 0, begins at once and tells everybody by its own frame, so that all correct processes
+// begin within one message delay, whoever called; deadlines then stand from each one's own beginning.
+// mux.Pipeline runs numbered instances of that kind beside each other, and broadcast/byzantine makes a
+// total order of them. Motive: an agreement begins when somebody needs it, and needs no synchronized
+// clock. Cost: a round must have room for two messages and four late acts, and a traitor can make slots
+// begin that nobody needs, at most as many as the window lets begin in the time that a slot lasts.
 package lockstep
 
 import (

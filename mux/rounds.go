@@ -8,6 +8,25 @@
 // An adapter encodes nothing. What a part asks for is marked with the part's
 // number in the path, which comes back with what arrives for it, so that adapters
 // nest in any order.
+//
+// # Decisions
+//
+// A process returns to slots that go on. It asks where the others are, takes the m+1st greatest answer,
+// listens for as long as a slot lasts, and takes part behind that, never below a durable reserve. If all
+// return at once, nothing is told until three windows of slots in a row were heard by n-1-m others:
+// floors differ, and in a slot between them more may be silent than may be faulty. Motive: a source's
+// slots have no agreed end, as eras of an order have. Cost: a round has to have room for three delays,
+// not two; thousands of empty slots when all come back; the sync of a reserve, twice a window, holds
+// back the frames of the slots under way, and a disk that takes longer than a round makes its node late
+// there without its notice.
+//
+// Before the first slot of a stream the others are asked whether they are prepared. They answer when
+// their disks have the first reserve. Motive: nodes begin a stream when they hear of it, and where a
+// disk took longer than a round the first agreement failed. Cost: a round trip, for each node that has
+// something to say before it knows of a slot; two rounds if a node is silent, and some ten if more than
+// m are. A disk that takes a round longer than those of n-m others leaves its node out of the first
+// agreement, and one that takes eight more than all others' is not waited for; and who comes back to a
+// stream in use, and who uses up a reserve, waits for the disk as it speaks.
 package mux
 
 import (

@@ -6,6 +6,15 @@
 // hash covers what happened and not how it is written down, so two runs are the
 // same exactly if their hashes are; who ran it and with which arguments is the
 // header's, and covered by the other.
+//
+// # Decisions
+//
+// The trace's hash covers what happened; the header has a hash of its own. Motive: two runs are the same
+// exactly if their hashes are, whoever made them and however they are written down. Cost: two hashes in
+// a file's last line.
+//
+// Happenings are numbered across requests, deliveries and restarts. Motive: the causal order of a run is
+// what came first at one process, and times tie. Cost: one counter, and hosts must keep it.
 package trace
 
 import (

@@ -31,6 +31,18 @@
 //
 // Source: the article on the Byzantine generals, its first and second stage; the
 // bound is the lecture's, from Lamport, Shostak and Pease (1982).
+//
+// # Decisions
+//
+// EIG keeps its tree as the columns that it received. Rank r is one column for each relay: the bytes of
+// its message, shared by all receivers of a correct process. The last rank is resolved from the columns
+// eight parents at a time. Motive: nothing is scattered into a tree, and what a correct process says is
+// stored once for all who heard it. Cost: to find one node is arithmetic on its path, and values of more
+// than one bit take a slower way.
+//
+// In a level of EIG a value that is missing among others is the default. A message has a slot for every
+// path and no room for a gap. Motive: a receiver takes a missing value for the default anyway. Cost: the
+// two cannot be told apart in a trace.
 package eig
 
 import (

@@ -6,6 +6,12 @@
 // A value is a byte string of at most [MaxValue] bytes. A process is given its
 // initial value by a Request of kind Propose and announces what it decided by
 // delivering a message of kind Decide.
+//
+// # Decisions
+//
+// Agreement is among the lieutenants. The source's own decision does not count there, as the article has
+// it; validity says whether the others obey it. Motive: the sources' worked cases. Cost: with n = 3 and
+// m = 1 it is validity that breaks, and a reader who looks for broken agreement must be told so.
 package problem
 
 import (

@@ -26,6 +26,24 @@
 //
 // Source: a slot runs eig, om, sm or phaseking, each from the source that its package names.
 // Slots and rejoining are Parley's own; package mux describes them.
+//
+// # Decisions
+//
+// Who is late goes by what the others agree on. In a cluster the source of an agreement by information
+// gathering hears what is relayed and decides by that (eig.Observed), a process that is late in what it
+// says and does not hear all takes no part, and in a Byzantine order all tell each other in every slot a
+// mark of what they agreed on before. Motive: a process that is late counts as faulty and no theorem
+// speaks of what it decides, but it is as honest as before, and its clients act on what it tells. Cost:
+// a level more a lieutenant and agreement, and some bytes a slot; and with a node down, one whose value
+// is late is out of agreements for some rounds. Marks are compared with n-m others, so that liars and a
+// process that strays do not have the others go out; and over the end of an era they tell how much was
+// delivered of whom, and not in which order.
+//
+// Rounds begin on call, and need no common clock. An agreement begins when a node calls for it. It needs
+// only that clocks run at the same rate: an offset does not matter, a drift does, and above 0.3 % a node
+// begins no agreement. Motive: the first frame announces the start, so no node has to know it
+// beforehand. Cost: for an agreement at a set time, the caller waits for that time on the common clock
+// and then calls.
 package stream
 
 import (

@@ -81,6 +81,40 @@
 // Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
 // the state machine approach, The implementation of reliable distributed multiprocess
 // systems (1978); agreement by the article's algorithm.
+//
+// # Decisions
+//
+// A Byzantine order has eras. A process that comes back cannot join the slots that go on: when they may
+// begin goes by when earlier ones did. It asks to be let in; the wishes of m+1 processes, delivered in
+// the order itself, end the era, and all begin the next one from slot 1 as soon as 2m+1 are ready for
+// it. Motive: one place for the change everywhere, which liars alone can not bring about, and nobody who
+// knows more of the new slots than who comes back. Cost: in later eras, rounds last half as long again
+// when somebody is silent, for all begin them within two delays and not one; a process delivers nothing
+// of what it missed.
+//
+// A Byzantine order paces itself. A process has no more bytes in slots that go on than a window, which
+// grows while it is in time and halves when it is late itself, or too late for the others; and its
+// batches begin one after the other over the time that a slot takes. Motive: while somebody is silent
+// rounds end by the clock, and a process that is asked for more than processors can do would be late,
+// with all others, and the order begin anew. How long slots take does not count: liars have a say in
+// that. Cost: a sender alone reaches its full rate after a dozen slots' time; where all slots end early
+// nothing shows that rounds are too short for what is asked.
+//
+// What a liar makes others keep is bounded by what the correct may send. In a Byzantine order a process
+// has so many bytes of batches under way in the time that a slot may last, by its own clock, and others
+// keep twice as many of it. Motive: frames of slots that may yet begin must be kept, and a process may
+// refuse none of a correct one. Cost: a limit on the rate of one sender, which the length of a round
+// decides.
+//
+// A Byzantine order can begin anew. When n-m processes say that they are out, they agree in the first
+// slot of a new era on what each has delivered, and go on behind that. Motive: with more than m out,
+// nobody is left who lets anybody in. Cost: places may jump, at most m processes may deliver a payload
+// twice, and what only a liar and one correct process had counts as delivered.
+//
+// Batches are known by BLAKE2b digests. Motive: hashing is a large part of what a Byzantine order costs,
+// and takes far less time so where a processor has no instruction for SHA-256. Cost: a library where
+// else protocols have the standard one alone; on a processor with that instruction SHA-256 would be
+// faster.
 package byzantine
 
 import (

@@ -28,6 +28,14 @@
 // found out. One may have delivered the last of them just before another refused it.
 // Without a bound on time nothing tells an omission from a slow link: then the guard
 // takes a slow process for a failed one, which is safe, and stops it.
+//
+// # Decisions
+//
+// The contamination guard counts and has a bound on time. A message tells how much of each sender its
+// own sender had delivered, over FIFO order; who lacks what I have had for longer than the bound is
+// refused, and who finds himself so far behind stops. Motive: a number a process is all that FIFO order
+// needs to tell one's history. Cost: without a bound on delays a slow process is stopped; and of the
+// last messages of a process that was found out, correct processes may have delivered different ones.
 package guard
 
 import (

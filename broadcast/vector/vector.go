@@ -37,6 +37,14 @@
 //
 // Source: causal broadcast with vector times in views, stability and flush, from Birman,
 // Schiper and Stephenson (1991); the end of a view as in membership/group.
+//
+// # Decisions
+//
+// Groups without a common order have views too. Their levels are those of one machine, broadcast/vector,
+// on the same views as total order, and each message may have its own. Motive: diffusion and the towers
+// on it relay to everybody, lose what a link loses, and keep the counts of all lives; a node that was
+// cut off for a moment would wait for a gap for ever. Cost: they too need a majority, and FIFO and
+// causal broadcast exist twice.
 package vector
 
 import (

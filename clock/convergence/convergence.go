@@ -39,6 +39,16 @@
 // CNV, under the conditions of Rushby and von Henke (1993), for the first proof had
 // gaps. That an adjustment may be spread without loss is of Schmuck and Cristian
 // (1990); the start by messages that are echoed is that of Srikanth and Toueg (1987).
+//
+// # Decisions
+//
+// A bound is told when it was found, not when it follows from the start. Nobody can tell how long a
+// START took. After one, a clock is called synchronized when all readings, each with the error that its
+// round trip allows, lie within delta, or after so many resynchronizations that clocks which passed the
+// check of the threshold have come together. Motive: that check alone allows twice the threshold, and
+// five nodes that started on a busy machine were some milliseconds further apart than they said. Cost:
+// after such a start clocks are synchronized one or some periods later; so they are after every start
+// where readings are about as wrong as is configured.
 package convergence
 
 import (

@@ -7,6 +7,17 @@
 // they may do stands in these. All that a client can make a node hold is bounded: see
 // [Limits]. A [Server] also has what watches a node: its health, and its figures for
 // Prometheus.
+//
+// # Decisions
+//
+// A silent connection gives way to a new one. At the client port the oldest connection that has asked
+// for nothing, of the address that has the most, is closed when there is no room. Motive: a limit that
+// turns newcomers away lets whoever holds the places keep all others out. Cost: under a flood of
+// connections from its own address a client that is slow to ask loses its connection too.
+//
+// Clients call nodes by Connect. The .proto files are the reference; every error says whether nothing
+// was done or the outcome is unknown. Motive: one handler answers gRPC, gRPC-Web and curl. Cost:
+// generated code in the tree, checked for drift, and two libraries.
 package api
 
 import (

@@ -10,6 +10,23 @@
 //
 // Nothing that a step asks for leaves the node before what the same step or an earlier
 // one of the machine appended is on the disk.
+//
+// # Decisions
+//
+// Machines go by a clock that counts suspension. Who wakes from it is late, and abstains. Motive: a
+// monotonic clock stands still while its machine does, and deadlines would not have passed. Cost: where
+// the system has no such clock, only the lateness of timers tells.
+//
+// Two clocks are never read at one instant. What one of them shows between two readings of the other
+// bounds how far they differ, from both sides, and a suspension is what is beyond both bounds. Motive: a
+// machine that is busy between two readings takes no part in rounds if that counts as a suspension.
+// Cost: right after a busy moment a suspension is taken for shorter than it was, until the next look.
+//
+// On Linux alarms are a descriptor's. A node's next timer sets one that becomes readable then. Motive:
+// the runtime waits for the network in whole milliseconds, and a timer that is late by one makes a node
+// abstain where rounds are 5 ms (go test ./cluster/host -run '^$' -bench Alarm tells how late they are).
+// Cost: a descriptor, and some system calls for each timer that is the next; elsewhere timers are late
+// as before.
 package host
 
 import (

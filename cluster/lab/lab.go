@@ -14,6 +14,16 @@
 //
 // Machines that are made for simulated runs have their times in ticks. Here a tick lasts
 // as long as the run says, and the clocks of all processes show 0 at the same time.
+//
+// # Decisions
+//
+// What befalls a run on real processes is made by these processes. In run --host cluster a sender
+// decides which messages are lost, doubled or late; a late message waits at its receiver, and arrives
+// although its sender crashes. A crash between two effects is made by the host of the machine
+// (host.Options.Crash): the effects before it are carried out and durable, and the process ends.
+// Messages carry their number, so that traces pair receipts exactly. Motive: a scenario means the same
+// on both hosts. Cost: every message has 16 bytes more, in these runs alone; and the process that
+// crashes so is not killed from outside, as one that crashes at a time is.
 package lab
 
 import (

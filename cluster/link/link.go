@@ -27,6 +27,17 @@
 // number and by rate of an address; a frame of his, by Limits.Frame, and it takes memory as
 // it arrives and not as it is announced; what he does not read, by class. Every refusal has
 // a [Reason], is counted, and is logged at most once a minute for a peer.
+//
+// # Decisions
+//
+// The link has three forms behind link.Transport, chosen by cluster.Links and the key links. Streams
+// (link.Mesh, the default) are one TLS connection a pair: frames arrive once and in order, or the
+// connection goes down. Datagrams (link.Datagrams) are a UDP packet a frame, unauthenticated and lossy,
+// for loopback or a network of one's own and machines that stand loss. Calls (link.Calls) are unary
+// Connect calls over HTTP/2 with the same certificates, each with what was queued meanwhile, for
+// networks that let nothing but HTTP/2 through. Motive: the lecture lists the three, and which promises
+// a machine needs of its link shows where it runs. Cost: calls take many times a stream's round trip,
+// and have a fraction of its rate: go test ./cluster/link -run '^$' -bench Form compares the three.
 package link
 
 import (

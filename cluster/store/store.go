@@ -1,23 +1,3 @@
-// Package store keeps what the machines of a node have made durable: for each
-// machine its records, and the state that has replaced earlier ones.
-//
-// Records are handed over without waiting. One goroutine commits what has gathered
-// since its last commit, with one write and one sync for all, and then says up to where
-// all is on the disk. Nothing that depends on a record may leave the node before that.
-//
-// # Damage
-//
-// Every batch carries checksums and that of the batch before it, and a manifest names all
-// files and where they end. What is missing or changed is found when the store is opened, and
-// then it does not open: see [Damage]. One loss cannot be told from a crash: that of the last
-// sync before it. The store then opens without it, says so, and [Store.Position] is smaller
-// than what others have seen of the node.
-//
-// # Failure
-//
-// A disk that fails is not asked again: what it has kept of a failed write is unknown,
-// and so is whether it will say so. A disk that does not answer for Options.Limit has failed.
-// The store then takes in nothing more and tells its owner, who stops the node.
 package store
 
 import (

@@ -1,4 +1,11 @@
 // Package scenario reads the plan of a run from YAML, and writes it as flags.
+//
+// # Decisions
+//
+// What befalls a run is data (internal/scenario.Plan). It is read from YAML or flags, draws from the
+// seed what is left open, and is written back as flags. Motive: one command replays any run of a sweep,
+// and a failing plan can be made smaller part by part. Cost: every fault of the simulator needs its
+// words in three places: reading, writing and describing.
 package scenario
 
 import (

@@ -39,6 +39,15 @@
 //
 // Source: the lecture, which has process failures detected by timeouts; completeness
 // and accuracy, and timeouts that grow, as in Chandra and Toueg (1996).
+//
+// # Decisions
+//
+// A broken connection is a reason to suspect, once a majority has lost theirs. A host tells the machines
+// of views (detector.Broke, Mended); heartbeats carry the word, and more than half of all processes must
+// say it. Motive: a process that is killed costs some milliseconds, not a second of silence, and the
+// decision stays in machines that are simulated and explored. Cost: a node that loses its connections to
+// a majority at once, for longer than 4 ms, is left out although it lives; it joins again. A link that
+// breaks with messages under way costs a view, in which all stay.
 package detector
 
 import (

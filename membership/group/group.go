@@ -64,6 +64,37 @@
 // set of processes on who of them serves as in Lamport, Malkhi and Zhou, Vertical Paxos and
 // Primary-Backup Replication (2009): what is delivered needs all members, what changes them a
 // majority of all.
+//
+// # Decisions
+//
+// Views are decided by a majority of all configured processes, and none is smaller. A process that is in
+// no view votes from its disk; one that lost its disk counts again when a decision has let it in.
+// Motive: what is acknowledged is at all members of a view, hence at a majority of all, so that any
+// majority with its disks goes on, whatever stopped before in whatever order; by majorities of the view
+// before, five shrank to two, and the wrong two could not go on although one of them had everything.
+// Cost: five nodes stand still when three are gone, one after the other, and members are told of every
+// decision that are in no view.
+//
+// A process that joins delivers when it is a member, and all at once. Until then it takes down what its
+// sponsor sends; what made it a member is one record. Motive: a joiner that crashed, or changed its
+// sponsor, would be somewhere between two members' sequences. Cost: it keeps what is delivered meanwhile
+// in memory, and is given the state anew if it crashes.
+//
+// Each start of a process has a greater number, which the host gives it (Step.Life). Motive: a process
+// that lost its disk must not be taken for any that it was, and cannot know them. Cost: hosts that lose
+// this number too can break what is promised of a lost disk.
+//
+// Ordered broadcasts within views are layers of the group and no machines. A group.Layer reports, makes
+// a cut of reports and installs; the group is one machine with its layers, its ballot and its monitor
+// inside. Motive: members, joiners and the cuts of all layers are one decision, and a frozen member must
+// be frozen in all of them in one step. Cost: an interface of its own beside Machine, as rounds have.
+//
+// No single word ends a view. With four nodes or more a process learns how a view came about from what
+// it accepted itself, from more than a third, or from one that says the same in three periods. Proposals
+// need a promise before, and are looked at: members, lives and disks must follow from the view before.
+// Motive: one broken node had all others give up what they had, and they never came back. Cost: a
+// process that was away asks twice, and 300 ms more if one other alone is left; nothing while all is
+// well. It is no defense against a node that aims.
 package group
 
 import (

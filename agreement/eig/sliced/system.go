@@ -26,6 +26,13 @@
 //   - [System.Levels] keeps the whole tree, takes a rushing adversary, and lets every node be
 //     inspected. Its memory grows with the tree.
 //   - [System.DepthFirst] evaluates every node and asks for every lie, in a few KiB a worker.
+//
+// # Decisions
+//
+// The engines for whole systems are a package of their own, agreement/eig/sliced. They simulate all
+// processes in one tree, a bit a receiver, and use several cores. Motive: a protocol package has no
+// goroutines. Cost: EIG exists a second time, as a fast engine; a differential test holds the two
+// together.
 package sliced
 
 import "fmt"
