@@ -20,23 +20,10 @@
 // member; a node whose only certificate is revoked is believed once as it comes; and what is told in the
 // last second before a crash of all who heard it is forgotten.
 //
-// Payloads travel in packs. A group has four packs of a node under way, and more of a Byzantine order if
-// they are well filled; what is asked for meanwhile gathers in the next one. Motive: a payload alone
-// goes at once, and many share the cost of a message. Cost: a position is that of a pack and a place in
-// it, and what a group's machine counts are packs.
-//
-// Who subscribes has no buffer. A group keeps the packs that it has delivered lately, whoever reads
-// them, and a subscription is a place in there; one that is overtaken by the end of it is cut off.
-// Motive: a slow reader costs nothing but itself, and resuming is the same as reading. Cost: memory for
-// what nobody may read.
-//
 // A node remembers the newest life of every other one on its disk. That is written before the peer is
 // let in. Motive: from memory alone a node that lost its folder and one that was restarted could form a
 // first view, without what was acknowledged. Cost: one sync a life and peer; a node that has never been
 // up cannot know.
-//
-// A pack that is awaited carries a tag behind its payloads. Motive: the order does not name packs:
-// levels mix, and packs of a former life come too. Cost: 13 bytes a pack where somebody waits.
 //
 // Nodes run in virtual time. cluster.Config.Network carries what nodes send; on cluster/link/memory, in
 // a bubble of testing/synctest, real nodes with their TLS, timers and disks go by the bubble's time, and

@@ -1,4 +1,19 @@
 // Package groups is a node's part in groups: who is in one broadcasts there, at a level of its choice.
+//
+// # Decisions
+//
+// Payloads travel in packs. A group has four packs of a node under way, and more of a Byzantine order if
+// they are well filled; what is asked for meanwhile gathers in the next one. Motive: a payload alone
+// goes at once, and many share the cost of a message. Cost: a position is that of a pack and a place in
+// it, and what a group's machine counts are packs.
+//
+// Who subscribes has no buffer. A group keeps the packs that it has delivered lately, whoever reads
+// them, and a subscription is a place in there; one that is overtaken by the end of it is cut off.
+// Motive: a slow reader costs nothing but itself, and resuming is the same as reading. Cost: memory for
+// what nobody may read.
+//
+// A pack that is awaited carries a tag behind its payloads. Motive: the order does not name packs:
+// levels mix, and packs of a former life come too. Cost: 13 bytes a pack where somebody waits.
 package groups
 
 import (
