@@ -3,162 +3,114 @@ package service
 import (
 	"parley"
 	"parley/agreement/ballot"
-	broadcast "parley/broadcast/problem"
 	"parley/commit/problem"
 )
 
-// decided takes an outcome of an inner machine, which is durable before it leaves the process.
-func (m *Machine) decided(s *parley.Step, t *transaction, outcome problem.Outcome) {
-	if t.outcome != problem.Undecided {
+// closing has processes forget transactions: those that have carried out an outcome tell the coordinator,
+// and that tells them what is over.
+type closing struct {
+	*book
+	news  bool // something is over, and others may not know
+	pulse bool // openTimer is set
+}
+
+// carried says that this process has carried out the outcome of a transaction.
+func (e *closing) carried(s *parley.Step, t *transaction) {
+	id := CoordinatorOf(t.path)
+	if id == e.self {
+		e.close(t)
+		e.beat(s)
 		return
 	}
-	if outcome == problem.Commit {
-		t.why = AbortReason{}
+	send(s, id, 0, parley.Msg{Kind: msgDone, Body: encodeNumbers([]uint64{NumberOf(t.path)})})
+	e.beat(s)
+	if e.of[id].over(NumberOf(t.path)) {
+		e.drop(id, func(x *transaction) bool { return x == t })
 	}
-	t.outcome, t.blocked = outcome, false
-	e, whom := t.finished(), Nobody
-	if _, has := t.spec.Part(m.self); has && !t.told {
-		whom = Participant
-	}
-	q := e.Ended(whom)
-	if !m.holds(t) { // a request under the name is about another transaction
-		e.Why.Claim = max(e.Why.Claim, TakenPerhaps)
-		if whom == Nobody {
-			q.Body = e.Why.encode("")
-		}
-	}
-	m.history.Add(e)
-	s.Deliver(t.spec.Members[0], q)
-	s.At(t.path, 0, func() { s.StopTimer(voteTimer) })
-	if whom == Nobody {
-		m.applied(s, t)
-	}
-}
-
-func (t *transaction) finished() *Finished {
-	return &Finished{t.path, t.spec.Name, t.spec.Digest, t.outcome, t.why}
-}
-
-func (m *Machine) tellBlocked(s *parley.Step, t *transaction) {
-	s.Indicate(parley.Msg{Kind: Blocked, Value: uint64(t.path),
-		Body: append(broadcast.AppendSet(nil, m.waits(t)), t.spec.Name...)})
-}
-
-// ReadBlocked reads the Body of a Blocked in a system of n processes: the members that may know the
-// outcome, or without which no process knows it, and the name of the transaction.
-func ReadBlocked(b []byte, n int) (waits parley.Set, name string) {
-	waits, rest, err := broadcast.ReadSet(b, n)
-	if err != nil {
-		panic("service: a set cannot be read that this process wrote")
-	}
-	return waits, string(rest)
-}
-
-// waits returns the members that have not answered since this process asked for the outcome.
-func (m *Machine) waits(t *transaction) parley.Set {
-	return parley.SetOf(t.spec.Members...).Minus(parley.SetOf(m.self)).Minus(t.heard)
-}
-
-// applied notes that the participant has carried out the outcome, or had nothing to carry out.
-func (m *Machine) applied(s *parley.Step, t *transaction) {
-	if t.outcome == problem.Undecided {
-		return
-	}
-	if !t.told {
-		t.told = true
-		if t.logged {
-			m.record(s, t.path, []byte{appliedRecord})
-		}
-	}
-	if id := CoordinatorOf(t.path); id != m.self {
-		m.send(s, id, 0, parley.Msg{Kind: msgDone, Body: encodeNumbers([]uint64{NumberOf(t.path)})})
-		m.beat(s)
-		if m.of[id].over(NumberOf(t.path)) {
-			m.drop(id, func(x *transaction) bool { return x == t })
-		}
-		return
-	}
-	m.close(t)
-	m.beat(s)
 }
 
 // done takes the numbers of transactions of this process that another one has carried out.
-func (m *Machine) done(s *parley.Step, from parley.ID, q parley.Msg) {
-	list, ok := readNumbers(q.Body, 4*m.c.Open)
+func (e *closing) done(s *parley.Step, from parley.ID, q parley.Msg) {
+	list, ok := readNumbers(q.Body, 4*e.c.Open)
 	if !ok || len(list) == 0 {
 		s.Refuse(from, "numbers that cannot be read")
 		return
 	}
 	for _, number := range list {
-		t := m.live[PathOf(m.self, number)]
+		t := e.live[PathOf(e.self, number)]
 		switch {
 		case t == nil:
-			m.news = true // the sender has not forgotten it
+			e.news = true // the sender has not forgotten it
 		case t.spec.Has(from):
 			t.acked.Add(from)
-			m.close(t)
+			e.close(t)
 		}
 	}
-	m.beat(s)
+	e.beat(s)
 }
 
 // close forgets a transaction of this process if it is over: it is aborted, or all members have
 // carried it out.
-func (m *Machine) close(t *transaction) {
-	if t.told && (t.outcome == problem.Abort || missing(t) == (parley.Set{})) {
-		m.news = true
-		m.drop(m.self, func(x *transaction) bool { return x == t })
+func (e *closing) close(t *transaction) {
+	if t.told && (t.outcome == problem.Abort || t.missing() == (parley.Set{})) {
+		e.news = true
+		e.drop(e.self, func(x *transaction) bool { return x == t })
 	}
 }
 
-// missing returns the other members that have not said that they have carried it out.
-func missing(t *transaction) parley.Set { return parley.SetOf(t.spec.Members[1:]...).Minus(t.acked) }
-
 // sendOpen tells each other process which of its transactions with this one are not over.
-func (m *Machine) sendOpen(s *parley.Step) {
-	m.news = false
-	of := make([][]uint64, m.c.N)
-	for _, t := range m.of[m.self].list {
+func (e *closing) sendOpen(s *parley.Step) {
+	e.news = false
+	of := make([][]uint64, e.c.N)
+	for _, t := range e.of[e.self].list {
 		for _, id := range t.spec.Members[1:] {
 			of[id] = append(of[id], NumberOf(t.path))
 		}
 	}
-	for id := range parley.ID(m.c.N) {
-		if id != m.self {
-			m.send(s, id, 0, parley.Msg{Kind: msgOpen, Seq: m.next, Body: encodeNumbers(of[id])})
+	for id := range parley.ID(e.c.N) {
+		if id != e.self {
+			send(s, id, 0, parley.Msg{Kind: msgOpen, Seq: e.next, Body: encodeNumbers(of[id])})
 		}
 	}
 }
 
+// timeout repeats what others may have missed, as long as that is needed.
+func (e *closing) timeout(s *parley.Step) {
+	e.pulse = false
+	if e.remind(s) {
+		e.beat(s)
+	}
+}
+
 // beat sets the timer to repeat what others may have missed.
-func (m *Machine) beat(s *parley.Step) {
-	if !m.pulse {
-		m.pulse = true
-		s.SetTimer(openTimer, 4*m.c.Delta)
+func (e *closing) beat(s *parley.Step) {
+	if !e.pulse {
+		e.pulse = true
+		s.SetTimer(openTimer, 4*e.c.Delta)
 	}
 }
 
 // remind tells others what is over, and coordinators what is carried out here and not over. It
 // returns whether it must be called again.
-func (m *Machine) remind(s *parley.Step) (more bool) {
-	for _, t := range m.of[m.self].list {
+func (e *closing) remind(s *parley.Step) (more bool) {
+	for _, t := range e.of[e.self].list {
 		if t.outcome != problem.Commit {
 			continue
 		}
 		more = true
-		if m.c.Majority { // in two phases the inner machine does so
-			for id := range missing(t).All() {
-				m.send(s, id, t.path, parley.Msg{Kind: ballot.Decision, Body: []byte(t.outcome.String())})
+		if e.c.Majority { // in two phases the inner machine does so
+			for id := range t.missing().All() {
+				send(s, id, t.path, parley.Msg{Kind: ballot.Decision, Body: []byte(t.outcome.String())})
 			}
 		}
 	}
-	if m.news || more {
-		m.sendOpen(s)
+	if e.news || more {
+		e.sendOpen(s)
 	}
-	for id := range m.of {
+	for id := range e.of {
 		var list []uint64
-		for _, t := range m.of[id].list {
-			if parley.ID(id) != m.self && t.told {
+		for _, t := range e.of[id].list {
+			if parley.ID(id) != e.self && t.told {
 				if t.reminded {
 					list = append(list, NumberOf(t.path))
 				}
@@ -166,7 +118,7 @@ func (m *Machine) remind(s *parley.Step) (more bool) {
 			}
 		}
 		if len(list) > 0 {
-			m.send(s, parley.ID(id), 0, parley.Msg{Kind: msgDone, Body: encodeNumbers(list)})
+			send(s, parley.ID(id), 0, parley.Msg{Kind: msgDone, Body: encodeNumbers(list)})
 		}
 	}
 	return more
@@ -174,33 +126,25 @@ func (m *Machine) remind(s *parley.Step) (more bool) {
 
 // opened takes what is over from a coordinator, and tells it again which of the others are
 // carried out here, or forgotten.
-func (m *Machine) opened(s *parley.Step, from parley.ID, q parley.Msg) {
-	list, ok := readNumbers(q.Body, 4*m.c.Open)
+func (e *closing) opened(s *parley.Step, from parley.ID, q parley.Msg) {
+	list, ok := readNumbers(q.Body, 4*e.c.Open)
 	if !ok || q.Seq >= 1<<56 || len(list) > 0 && list[len(list)-1] >= q.Seq {
 		s.Refuse(from, "numbers that cannot be read")
 		return
 	}
-	c := &m.of[from]
+	c := &e.of[from]
 	if q.Seq < c.below {
 		return
 	}
 	c.below, c.open = q.Seq, list
-	m.drop(from, func(t *transaction) bool { return t.told && c.over(NumberOf(t.path)) })
+	e.drop(from, func(t *transaction) bool { return t.told && c.over(NumberOf(t.path)) })
 	var again []uint64
 	for _, number := range list {
-		if t := m.live[PathOf(from, number)]; t == nil || t.told {
+		if t := e.live[PathOf(from, number)]; t == nil || t.told {
 			again = append(again, number)
 		}
 	}
 	if len(again) > 0 {
-		m.send(s, from, 0, parley.Msg{Kind: msgDone, Body: encodeNumbers(again)})
-	}
-}
-
-// compact lets the state replace the records when there are many.
-func (m *Machine) compact(s *parley.Step) {
-	if m.records >= m.c.Compact && m.records >= 2*len(m.live) {
-		m.records = 0
-		s.Compact()
+		send(s, from, 0, parley.Msg{Kind: msgDone, Body: encodeNumbers(again)})
 	}
 }

@@ -6,23 +6,32 @@ import (
 
 	"parley"
 	"parley/agreement/ballot"
+	broadcast "parley/broadcast/problem"
 	"parley/commit/problem"
 	"parley/commit/quorum"
 	"parley/commit/twophase"
 )
 
 // machine makes the inner machine of a transaction.
-func (m *Machine) machine(of Spec) parley.Machine {
+func (c Config) machine(of Spec, self parley.ID) parley.Machine {
 	k := len(of.Members)
-	local := of.place(m.self)
-	votes := m.c.Votes + 2*m.c.Delta // longer than a process waits for its participant
+	local := of.place(self)
+	votes := c.Votes + 2*c.Delta // longer than a process waits for its participant
 	switch {
 	case k == 1:
 		return new(single)
-	case m.c.Majority:
-		return quorum.New(quorum.Config{N: k, M: (k - 1) / 2, Delta: m.c.Delta, Votes: votes}).New(local)
+	case c.Majority:
+		return quorum.New(quorum.Config{N: k, M: (k - 1) / 2, Delta: c.Delta, Votes: votes}).New(local)
 	}
-	return twophase.New(twophase.Config{N: k, Delta: m.c.Delta, Votes: votes}).New(local)
+	return twophase.New(twophase.Config{N: k, Delta: c.Delta, Votes: votes}).New(local)
+}
+
+// asks tells whether an inner machine asks others for the outcome by a message of a kind.
+func (c Config) asks(k parley.Kind) bool {
+	if c.Majority {
+		return k == ballot.Prepare
+	}
+	return k == twophase.Ask
 }
 
 // within runs a clause of an inner machine, which counts processes as the members of its
@@ -40,7 +49,7 @@ func (m *Machine) within(s *parley.Step, t *transaction, clause func(parley.Mach
 		m.carry(s, t, &asked[i])
 	}
 	t.begun = t.begun || slices.ContainsFunc(asked, func(e parley.Effect) bool {
-		return e.Op == parley.OpSend && m.asks(e.Msg.Kind)
+		return e.Op == parley.OpSend && m.c.asks(e.Msg.Kind)
 	})
 	clear(asked)
 	m.scratch = asked[:0]
@@ -51,13 +60,13 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 	switch e.Op {
 	case parley.OpSend:
 		// Say what a transaction is before asking for its outcome.
-		if m.asks(e.Msg.Kind) {
+		if m.c.asks(e.Msg.Kind) {
 			if t.begun || CoordinatorOf(t.path) != m.self {
-				m.sendTo(s, t, e.To, parley.Msg{Kind: msgBegin, Body: t.spec.Only(parley.All).Encode()})
+				t.sendTo(s, e.To, parley.Msg{Kind: msgBegin, Body: t.spec.Only(parley.All).Encode()})
 			}
 			t.heard = parley.Set{}
 		}
-		m.sendTo(s, t, e.To, e.Msg)
+		t.sendTo(s, e.To, e.Msg)
 	case parley.OpDeliver:
 		outcome := problem.Abort
 		if string(e.Msg.Body) == problem.Commit.String() {
@@ -70,9 +79,9 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 			m.tellBlocked(s, t)
 		}
 	case parley.OpAppend:
-		m.keep(s, t)
-		m.record(s, t.path, e.Msg.Body)
-	case parley.OpCompact: // see compact
+		m.log.keep(s, t)
+		m.log.record(s, t.path, e.Msg.Body)
+	case parley.OpCompact: // see journal
 	case parley.OpSetTimer, parley.OpStopTimer:
 		e.From, e.Path = m.self, t.path
 		s.Effects = append(s.Effects, *e)
@@ -81,39 +90,61 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 	}
 }
 
-// keep makes durable what a transaction is, and with it that this process does not vote yes any more
-// if it comes back after a crash.
-func (m *Machine) keep(s *parley.Step, t *transaction) {
-	if t.logged {
+// decided takes an outcome of an inner machine, which is durable before it leaves the process.
+func (m *Machine) decided(s *parley.Step, t *transaction, outcome problem.Outcome) {
+	if t.outcome != problem.Undecided {
 		return
 	}
-	t.logged = true
-	head := []byte{specRecord, 0}
-	if t.yes {
-		head[1] = 1
+	if outcome == problem.Commit {
+		t.why = AbortReason{}
 	}
-	m.record(s, t.path, append(head, t.spec.Encode()...))
-}
-
-// asks tells whether an inner machine asks others for the outcome by a message of a kind.
-func (m *Machine) asks(k parley.Kind) bool {
-	if m.c.Majority {
-		return k == ballot.Prepare
+	t.outcome, t.blocked = outcome, false
+	e, whom := t.finished(), Nobody
+	if _, has := t.spec.Part(m.self); has && !t.told {
+		whom = Participant
 	}
-	return k == twophase.Ask
-}
-
-// sendTo sends to one member, or to all others. to counts members.
-func (m *Machine) sendTo(s *parley.Step, t *transaction, to parley.ID, q parley.Msg) {
-	if to != parley.All {
-		m.send(s, t.spec.Members[to], t.path, q)
-		return
-	}
-	for _, id := range t.spec.Members {
-		if id != m.self {
-			m.send(s, id, t.path, q)
+	q := e.Ended(whom)
+	if !m.holds(t) { // a request under the name is about another transaction
+		e.Why.Claim = max(e.Why.Claim, TakenPerhaps)
+		if whom == Nobody {
+			q.Body = e.Why.encode("")
 		}
 	}
+	m.history.Add(e)
+	s.Deliver(t.spec.Members[0], q)
+	s.At(t.path, 0, func() { s.StopTimer(voteTimer) })
+	if whom == Nobody {
+		m.applied(s, t)
+	}
+}
+
+func (m *Machine) tellBlocked(s *parley.Step, t *transaction) {
+	s.Indicate(parley.Msg{Kind: Blocked, Value: uint64(t.path),
+		Body: append(broadcast.AppendSet(nil, t.waits(m.self)), t.spec.Name...)})
+}
+
+// ReadBlocked reads the Body of a Blocked in a system of n processes: the members that may know the
+// outcome, or without which no process knows it, and the name of the transaction.
+func ReadBlocked(b []byte, n int) (waits parley.Set, name string) {
+	waits, rest, err := broadcast.ReadSet(b, n)
+	if err != nil {
+		panic("service: a set cannot be read that this process wrote")
+	}
+	return waits, string(rest)
+}
+
+// applied notes that the participant has carried out the outcome, or had nothing to carry out.
+func (m *Machine) applied(s *parley.Step, t *transaction) {
+	if t.outcome == problem.Undecided {
+		return
+	}
+	if !t.told {
+		t.told = true
+		if t.logged {
+			m.log.record(s, t.path, []byte{appliedRecord})
+		}
+	}
+	m.ends.carried(s, t)
 }
 
 // memberHost is the host of an inner machine, which counts processes as members.
@@ -126,37 +157,3 @@ type memberHost struct {
 func (h *memberHost) Refused(at, from parley.ID, why string) {
 	h.Host.Refused(h.members[at], h.members[from], why)
 }
-
-// single decides a transaction of one process: its vote is the outcome.
-type single struct {
-	parley.Base
-	committed bool
-}
-
-// Request is the vote, and decides.
-func (a *single) Request(s *parley.Step, m parley.Msg) {
-	yes, _ := problem.Vote(m.Body)
-	if a.committed = yes; yes {
-		s.Append([]byte("committed"))
-	}
-	a.decide(s)
-}
-
-// Start after a crash decides: without a record the outcome is abort.
-func (a *single) Start(s *parley.Step) {
-	if s.Restart {
-		a.committed = a.committed || len(s.Log) > 0
-		a.decide(s)
-	}
-}
-
-func (a *single) decide(s *parley.Step) {
-	outcome := problem.Abort
-	if a.committed {
-		outcome = problem.Commit
-	}
-	s.Deliver(s.Self, outcome.Decided(s.Self))
-}
-
-// State visits the one variable.
-func (a *single) State(v *parley.Vars) { v.Durable(func() { v.Bool("committed", &a.committed) }) }

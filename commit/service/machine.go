@@ -92,67 +92,19 @@ const (
 
 // Machine is one process.
 type Machine struct {
-	c    Config
-	self parley.ID
-
-	next    uint64 // the number of its next transaction
-	blank   uint64 // if not 0: what it knew of others' transactions, and of its own ones below, is lost
-	live    map[parley.Path]*transaction
-	names   map[string]*transaction // the live transaction that has the name
-	of      []coordinatorTxs        // by coordinator
-	history History
-	records int  // since the log was compacted
-	news    bool // something is over, and others may not know
-	pulse   bool // openTimer is set
+	book         // what it knows of transactions
+	ends closing // how they are forgotten
+	log  journal
 
 	scratch []parley.Effect // scratch: of an inner machine
 	members memberHost      // scratch
 }
 
-// coordinatorTxs are the transactions of one coordinator.
-type coordinatorTxs struct {
-	list  []*transaction // in order of numbers
-	bytes int            // of parts
-	low   uint64         // lower numbers are over
-	below uint64         // and so are lower numbers than this, except for those in open
-	open  []uint64
-}
-
-// transaction is what a process knows of one that it has not forgotten.
-type transaction struct {
-	path    parley.Path
-	spec    Spec // with the part of this process alone
-	inner   parley.Machine
-	logged  bool // the log has the spec
-	outcome problem.Outcome
-	told    bool       // the participant knows the outcome
-	acked   parley.Set // at the coordinator: the members that have carried it out
-
-	asked, ready, yes, given bool       // for a vote; there is one; it is yes; the inner machine has it
-	begun                    bool       // the others have been asked, perhaps in an earlier life
-	heard                    parley.Set // the members that answered since this process asked
-	blocked                  bool
-	reminded                 bool        // told for at least one period of openTimer
-	why                      AbortReason // of an abort
-}
-
 func newMachine(c Config, self parley.ID) *Machine {
-	return &Machine{
-		c: c, self: self, next: c.First, live: make(map[parley.Path]*transaction),
-		names: make(map[string]*transaction), of: make([]coordinatorTxs, c.N), history: NewHistory(c.Remember),
-	}
+	m := &Machine{book: newBook(c, self), log: journal{most: c.Compact}}
+	m.ends.book = &m.book
+	return m
 }
-
-// PathOf returns the path of the transaction that has a number at its coordinator.
-func PathOf(coordinator parley.ID, number uint64) parley.Path {
-	return parley.Path(number)<<8 | parley.Path(coordinator)
-}
-
-// CoordinatorOf returns the coordinator of the transaction that has a path.
-func CoordinatorOf(p parley.Path) parley.ID { return parley.ID(p & 0xFF) }
-
-// NumberOf returns the number that the transaction of a path has at its coordinator.
-func NumberOf(p parley.Path) uint64 { return uint64(p >> 8) }
 
 // Start continues the transactions that are not over.
 func (m *Machine) Start(s *parley.Step) {
@@ -178,7 +130,7 @@ func (m *Machine) Start(s *parley.Step) {
 				panic(fmt.Sprintf("service: process %d does not know its record of a transaction", m.self))
 			}
 			if t == nil { // otherwise the state has it, as it was before its vote
-				t = &transaction{path: r.Path, spec: of, inner: m.machine(of), logged: true}
+				t = &transaction{path: r.Path, spec: of, inner: m.c.machine(of, m.self), logged: true}
 				m.add(t)
 			}
 			t.yes = r.Body[1] == 1
@@ -191,10 +143,10 @@ func (m *Machine) Start(s *parley.Step) {
 			logs[r.Path] = append(logs[r.Path], parley.Record{Body: r.Body})
 		}
 	}
-	m.records = len(s.Log)
+	m.log.records = len(s.Log)
 	m.again(s, logs)
-	m.sendOpen(s)
-	m.beat(s)
+	m.ends.sendOpen(s)
+	m.ends.beat(s)
 }
 
 // again starts the inner machines. Before that, the participant gets what it had prepared.
@@ -219,43 +171,6 @@ func (m *Machine) again(s *parley.Step, logs map[parley.Path][]parley.Record) {
 	s.Log = log
 }
 
-// add makes a transaction live.
-func (m *Machine) add(t *transaction) {
-	m.live[t.path] = t
-	m.name(t)
-	c := &m.of[CoordinatorOf(t.path)]
-	i := len(c.list)
-	for i > 0 && c.list[i-1].path > t.path {
-		i--
-	}
-	c.list = append(c.list, nil)
-	copy(c.list[i+1:], c.list[i:])
-	c.list[i] = t
-	c.bytes += t.spec.Size()
-	if CoordinatorOf(t.path) == m.self {
-		m.next = max(m.next, NumberOf(t.path)+1)
-	}
-}
-
-// drop forgets the transactions of a coordinator that are over.
-func (m *Machine) drop(id parley.ID, over func(t *transaction) bool) {
-	c := &m.of[id]
-	kept := c.list[:0]
-	for _, t := range c.list {
-		if !over(t) {
-			kept = append(kept, t)
-			continue
-		}
-		delete(m.live, t.path)
-		if m.names[t.spec.Name] == t {
-			delete(m.names, t.spec.Name)
-		}
-		c.bytes -= t.spec.Size()
-	}
-	clear(c.list[len(kept):])
-	c.list = kept
-}
-
 // Request takes one of the requests above.
 func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 	t := m.live[parley.Path(q.Value)]
@@ -268,7 +183,7 @@ func (m *Machine) Request(s *parley.Step, q parley.Msg) {
 	case q.Kind == Applied:
 		m.applied(s, t)
 	}
-	m.compact(s)
+	m.log.compact(s, len(m.live))
 }
 
 // commit begins a transaction, unless its name has one already.
@@ -305,11 +220,11 @@ func (m *Machine) commit(s *parley.Step, q parley.Msg) {
 		refuse(TooManyOpen)
 		return
 	}
-	t := &transaction{path: PathOf(m.self, m.next), spec: of.Only(m.self), inner: m.machine(of)}
+	t := &transaction{path: PathOf(m.self, m.next), spec: of.Only(m.self), inner: m.c.machine(of, m.self)}
 	m.add(t)
 	low := NumberOf(own.list[0].path)
 	for _, id := range of.Members[1:] {
-		m.send(s, id, t.path, parley.Msg{Kind: msgBegin, Seq: 1, Value: low, Body: of.Only(id).Encode()})
+		send(s, id, t.path, parley.Msg{Kind: msgBegin, Seq: 1, Value: low, Body: of.Only(id).Encode()})
 	}
 	m.within(s, t, func(inner parley.Machine) { inner.Start(s) })
 	m.ask(s, t)
@@ -345,7 +260,7 @@ func (m *Machine) voted(s *parley.Step, t *transaction, yes bool, why AbortReaso
 			if why.Claim != Free {
 				q.Value = 1
 			}
-			m.send(s, c, t.path, q)
+			send(s, c, t.path, q)
 		}
 	}
 	m.give(s, t, false)
@@ -369,13 +284,13 @@ func (m *Machine) give(s *parley.Step, t *transaction, waited bool) {
 	})
 }
 
-func (m *Machine) send(s *parley.Step, to parley.ID, path parley.Path, q parley.Msg) {
-	s.At(path, 0, func() { s.Send(to, q) })
-}
-
-func (m *Machine) record(s *parley.Step, path parley.Path, record []byte) {
-	s.At(path, 0, func() { s.Append(record) })
-	m.records++
+// State visits every variable.
+func (m *Machine) State(v *parley.Vars) {
+	v.Durable(func() { m.book.durable(v) })
+	m.book.volatile(v)
+	parley.Num(v, "records", &m.log.records)
+	v.Bool("news", &m.ends.news)
+	v.Bool("pulse", &m.ends.pulse)
 }
 
 // perLife is how many bits number the transactions that a process begins in one life, if Config

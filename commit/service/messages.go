@@ -1,15 +1,13 @@
 package service
 
 import (
-	"slices"
-
 	"parley"
 	"parley/agreement/ballot"
 	"parley/commit/problem"
 	"parley/commit/twophase"
 )
 
-// What Machine hear of other nodes, and how they end.
+// What a process hears of others, and when time runs out.
 
 // Receive takes a message from a link.
 func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
@@ -20,15 +18,15 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case int(CoordinatorOf(path)) >= m.c.N:
 		s.Refuse(from, "transaction of nobody")
 	case q.Kind == msgDone:
-		m.done(s, from, q)
+		m.ends.done(s, from, q)
 	case q.Kind == msgOpen:
-		m.opened(s, from, q)
+		m.ends.opened(s, from, q)
 	case q.Kind == msgBegin:
 		m.begun(s, from, path, q)
 	default:
 		m.hear(s, from, path, q)
 	}
-	m.compact(s)
+	m.log.compact(s, len(m.live))
 }
 
 // begun takes what a transaction is. The coordinator sends it to ask for a vote. Another member
@@ -63,12 +61,12 @@ func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parl
 	case c.bytes+of.Size() > MaxParts:
 		why.Text, of.Parts = "too much is under way", nil
 	}
-	t := &transaction{path: path, spec: of, inner: m.machine(of)}
+	t := &transaction{path: path, spec: of, inner: m.c.machine(of, m.self)}
 	m.add(t)
 	m.within(s, t, func(inner parley.Machine) { inner.Start(s) })
 	// In two phases it says no to a member, and that leaves no record. The coordinator may ask after a crash.
 	if !asks && !m.c.Majority {
-		m.keep(s, t)
+		m.log.keep(s, t)
 	}
 	if why.Text != "" {
 		m.voted(s, t, false, why)
@@ -79,15 +77,6 @@ func (m *Machine) begun(s *parley.Step, from parley.ID, path parley.Path, q parl
 		c.low = q.Value
 		m.drop(id, func(t *transaction) bool { return t.told && NumberOf(t.path) < c.low })
 	}
-}
-
-// over tells whether the coordinator has said that one of its transactions is over.
-func (c *coordinatorTxs) over(number uint64) bool {
-	if number < c.low {
-		return true
-	}
-	_, open := slices.BinarySearch(c.open, number)
-	return number < c.below && !open
 }
 
 // hear takes a message for an inner machine, or the reason of a vote.
@@ -144,7 +133,7 @@ func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q pa
 	case outcome != problem.Undecided:
 	// The message that said what it is was lost, or came before a crash.
 	case !m.c.Majority && q.Kind == twophase.VoteRequest && from == CoordinatorOf(path):
-		m.send(s, from, path, parley.Msg{Kind: twophase.Vote})
+		send(s, from, path, parley.Msg{Kind: twophase.Vote})
 		return
 	default:
 		s.Refuse(from, "word of a transaction that is over, or not known")
@@ -156,21 +145,18 @@ func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q pa
 	}
 	switch majority := m.c.Majority; {
 	case majority && (q.Kind == ballot.Prepare || q.Kind == ballot.Accept):
-		m.send(s, from, path, parley.Msg{Kind: ballot.Decision, Body: []byte(outcome.String())})
+		send(s, from, path, parley.Msg{Kind: ballot.Decision, Body: []byte(outcome.String())})
 	case !majority && own && (q.Kind == twophase.Ask || q.Kind == twophase.Vote && q.Value == 1):
-		m.send(s, from, path, parley.Msg{Kind: twophase.Decision, Value: value})
+		send(s, from, path, parley.Msg{Kind: twophase.Decision, Value: value})
 	case !majority && !own && q.Kind == twophase.Ask:
-		m.send(s, from, path, parley.Msg{Kind: twophase.Answer, Value: uint64(outcome.Reached())})
+		send(s, from, path, parley.Msg{Kind: twophase.Answer, Value: uint64(outcome.Reached())})
 	}
 }
 
 // Timeout is for an inner machine, or for this one.
 func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
 	if s.Path == 0 && timer == openTimer {
-		m.pulse = false
-		if m.remind(s) {
-			m.beat(s)
-		}
+		m.ends.timeout(s)
 		return
 	}
 	if t := m.live[s.Path]; t != nil && timer == voteTimer {
@@ -181,5 +167,9 @@ func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
 	} else if t != nil {
 		m.within(s, t, func(inner parley.Machine) { inner.Timeout(s, timer) })
 	}
-	m.compact(s)
+	m.log.compact(s, len(m.live))
+}
+
+func send(s *parley.Step, to parley.ID, path parley.Path, q parley.Msg) {
+	s.At(path, 0, func() { s.Send(to, q) })
 }

@@ -20,22 +20,22 @@ const (
 
 // name gives a transaction its name, unless another one has it. After a crash a transaction may
 // come back that did not get its name; one that this process voted yes on had it.
-func (m *Machine) name(t *transaction) {
-	e, had := m.history.at[t.path], m.names[t.spec.Name]
+func (b *book) name(t *transaction) {
+	e, had := b.history.at[t.path], b.names[t.spec.Name]
 	switch {
-	case m.history.Named(t.spec.Name) != nil, e != nil && e.Why.Claim != Free:
+	case b.history.Named(t.spec.Name) != nil, e != nil && e.Why.Claim != Free:
 	case had == nil, t.yes && !had.yes:
-		m.names[t.spec.Name] = t
+		b.names[t.spec.Name] = t
 	}
 }
 
 // claim returns what is known of the transaction that has the name of a new one.
-func (m *Machine) claim(of Spec) NameClaim {
+func (b *book) claim(of Spec) NameClaim {
 	var digest uint64
 	var outcome problem.Outcome
-	if t := m.names[of.Name]; t != nil {
+	if t := b.names[of.Name]; t != nil {
 		digest, outcome = t.spec.Digest, t.outcome
-	} else if e := m.history.Named(of.Name); e != nil {
+	} else if e := b.history.Named(of.Name); e != nil {
 		digest, outcome = e.Digest, e.Outcome
 	} else {
 		return Free
@@ -52,10 +52,10 @@ func (m *Machine) claim(of Spec) NameClaim {
 }
 
 // holds tells whether no other transaction has the name.
-func (m *Machine) holds(t *transaction) bool {
-	if x := m.names[t.spec.Name]; x != nil {
+func (b *book) holds(t *transaction) bool {
+	if x := b.names[t.spec.Name]; x != nil {
 		return x == t
 	}
-	e := m.history.Named(t.spec.Name)
+	e := b.history.Named(t.spec.Name)
 	return e == nil || e.Path == t.path
 }

@@ -54,7 +54,7 @@ func TestNamesInAState(t *testing.T) {
 	m := newMachine(rules(3, false), 1)
 	for _, path := range []parley.Path{first, second} {
 		of := Spec{Name: "t", Digest: 1, Members: []parley.ID{CoordinatorOf(path), 1}}
-		m.add(&transaction{path: path, spec: of, inner: m.machine(of)})
+		m.add(&transaction{path: path, spec: of, inner: m.c.machine(of, m.self)})
 	}
 	loaded := func() *Machine {
 		again := newMachine(m.c, 1)

@@ -2,12 +2,83 @@ package service
 
 import (
 	"iter"
+	"strconv"
 
 	"parley"
 	"parley/commit/problem"
 )
 
-// Transaction is what a process knows of a transaction.
+// transaction is what a process knows of one that it has not forgotten.
+type transaction struct {
+	path    parley.Path
+	spec    Spec // with the part of this process alone
+	inner   parley.Machine
+	logged  bool // the log has the spec
+	outcome problem.Outcome
+	told    bool       // the participant knows the outcome
+	acked   parley.Set // at the coordinator: the members that have carried it out
+
+	asked, ready, yes, given bool       // for a vote; there is one; it is yes; the inner machine has it
+	begun                    bool       // the others have been asked, perhaps in an earlier life
+	heard                    parley.Set // the members that answered since this process asked
+	blocked                  bool
+	reminded                 bool        // told for at least one period of openTimer
+	why                      AbortReason // of an abort
+}
+
+// PathOf returns the path of the transaction that has a number at its coordinator.
+func PathOf(coordinator parley.ID, number uint64) parley.Path {
+	return parley.Path(number)<<8 | parley.Path(coordinator)
+}
+
+// CoordinatorOf returns the coordinator of the transaction that has a path.
+func CoordinatorOf(p parley.Path) parley.ID { return parley.ID(p & 0xFF) }
+
+// NumberOf returns the number that the transaction of a path has at its coordinator.
+func NumberOf(p parley.Path) uint64 { return uint64(p >> 8) }
+
+func (t *transaction) finished() *Finished {
+	return &Finished{t.path, t.spec.Name, t.spec.Digest, t.outcome, t.why}
+}
+
+// waits returns the members that have not answered since the process itself asked for the outcome.
+func (t *transaction) waits(self parley.ID) parley.Set {
+	return parley.SetOf(t.spec.Members...).Minus(parley.SetOf(self)).Minus(t.heard)
+}
+
+// missing returns the other members that have not said that they have carried it out.
+func (t *transaction) missing() parley.Set { return parley.SetOf(t.spec.Members[1:]...).Minus(t.acked) }
+
+// sendTo sends to one member, or to all others. to counts members.
+func (t *transaction) sendTo(s *parley.Step, to parley.ID, q parley.Msg) {
+	if to != parley.All {
+		send(s, t.spec.Members[to], t.path, q)
+		return
+	}
+	for _, id := range t.spec.Members {
+		if id != s.Self {
+			send(s, id, t.path, q)
+		}
+	}
+}
+
+func (t *transaction) state(v *parley.Vars) {
+	v.Inner("#"+strconv.FormatUint(uint64(t.path), 10), t.inner, nil)
+	t.why.state(v)
+	parley.Num(v, "taken", &t.why.Claim)
+	v.Bool("logged", &t.logged)
+	parley.Num(v, "outcome", &t.outcome)
+	v.Set("acked", &t.acked)
+	v.Bool("asked", &t.asked)
+	v.Bool("ready", &t.ready)
+	v.Bool("given", &t.given)
+	v.Bool("begun", &t.begun)
+	v.Set("heard", &t.heard)
+	v.Bool("blocked", &t.blocked)
+	v.Bool("reminded", &t.reminded)
+}
+
+// Transaction is what a process tells of a transaction.
 type Transaction struct {
 	Name        string
 	Coordinator parley.ID
@@ -20,19 +91,19 @@ type Transaction struct {
 	Yes         parley.Set // in an order: the participants that have voted yes
 }
 
-func (m *Machine) look(t *transaction) Transaction {
+func (b *book) look(t *transaction) Transaction {
 	return Transaction{
 		Name: t.spec.Name, Coordinator: CoordinatorOf(t.path), Outcome: t.outcome, Why: t.why, Blocked: t.blocked,
-		Waits: m.waits(t), Asked: t.asked || m.c.Majority, Voted: t.given && t.yes,
+		Waits: t.waits(b.self), Asked: t.asked || b.c.Majority, Voted: t.given && t.yes,
 	}
 }
 
 // Find returns the transaction that has a name, if the process remembers it.
-func (m *Machine) Find(name string) (Transaction, bool) {
-	if t := m.names[name]; t != nil {
-		return m.look(t), true
+func (b *book) Find(name string) (Transaction, bool) {
+	if t := b.names[name]; t != nil {
+		return b.look(t), true
 	}
-	e := m.history.Named(name)
+	e := b.history.Named(name)
 	if e == nil {
 		return Transaction{}, false
 	}
@@ -40,11 +111,11 @@ func (m *Machine) Find(name string) (Transaction, bool) {
 }
 
 // Live goes through the transactions that are not over, by coordinator and age.
-func (m *Machine) Live() iter.Seq[Transaction] {
+func (b *book) Live() iter.Seq[Transaction] {
 	return func(yield func(Transaction) bool) {
-		for id := range m.of {
-			for _, t := range m.of[id].list {
-				if !yield(m.look(t)) {
+		for id := range b.of {
+			for _, t := range b.of[id].list {
+				if !yield(b.look(t)) {
 					return
 				}
 			}

@@ -40,7 +40,6 @@ var (
 		"cluster/host.Process":        {35, 5},
 		"cluster/lab.running":         {38, 3},
 		"cluster/nodefile.File":       {30, 5},
-		"commit/service.Machine":      {41, 7},
 		"commit/threephase.process":   {32, 2},
 		"internal/chaos.run":          {48, 7},
 		"internal/mutants.mutant":     {6, 4},

@@ -1,0 +1,154 @@
+package service
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// book is what a process knows of transactions: those that are not over, by path, name and
+// coordinator, and those that ended last.
+type book struct {
+	c    Config
+	self parley.ID
+
+	next    uint64 // the number of its next transaction
+	blank   uint64 // if not 0: what it knew of others' transactions, and of its own ones below, is lost
+	live    map[parley.Path]*transaction
+	names   map[string]*transaction // the live transaction that has the name
+	of      []coordinatorTxs        // by coordinator
+	history History
+}
+
+// coordinatorTxs are the transactions of one coordinator.
+type coordinatorTxs struct {
+	list  []*transaction // in order of numbers
+	bytes int            // of parts
+	low   uint64         // lower numbers are over
+	below uint64         // and so are lower numbers than this, except for those in open
+	open  []uint64
+}
+
+func newBook(c Config, self parley.ID) book {
+	return book{
+		c: c, self: self, next: c.First, live: make(map[parley.Path]*transaction),
+		names: make(map[string]*transaction), of: make([]coordinatorTxs, c.N), history: NewHistory(c.Remember),
+	}
+}
+
+// add makes a transaction live.
+func (b *book) add(t *transaction) {
+	b.live[t.path] = t
+	b.name(t)
+	c := &b.of[CoordinatorOf(t.path)]
+	i := len(c.list)
+	for i > 0 && c.list[i-1].path > t.path {
+		i--
+	}
+	c.list = append(c.list, nil)
+	copy(c.list[i+1:], c.list[i:])
+	c.list[i] = t
+	c.bytes += t.spec.Size()
+	if CoordinatorOf(t.path) == b.self {
+		b.next = max(b.next, NumberOf(t.path)+1)
+	}
+}
+
+// drop forgets the transactions of a coordinator that are over.
+func (b *book) drop(id parley.ID, over func(t *transaction) bool) {
+	c := &b.of[id]
+	kept := c.list[:0]
+	for _, t := range c.list {
+		if !over(t) {
+			kept = append(kept, t)
+			continue
+		}
+		delete(b.live, t.path)
+		if b.names[t.spec.Name] == t {
+			delete(b.names, t.spec.Name)
+		}
+		c.bytes -= t.spec.Size()
+	}
+	clear(c.list[len(kept):])
+	c.list = kept
+}
+
+// over tells whether the coordinator has said that one of its transactions is over.
+func (c *coordinatorTxs) over(number uint64) bool {
+	if number < c.low {
+		return true
+	}
+	_, open := slices.BinarySearch(c.open, number)
+	return number < c.below && !open
+}
+
+// durable visits what a process knows after a crash. The history is durable, because a request for a
+// transaction under a name that it has had is answered with the outcome.
+func (b *book) durable(v *parley.Vars) {
+	parley.Num(v, "next", &b.next)
+	parley.Num(v, "blank", &b.blank)
+	b.history.State(v)
+	b.liveState(v)
+}
+
+func (b *book) liveState(v *parley.Vars) {
+	var list []*transaction
+	for id := range b.of {
+		list = append(list, b.of[id].list...)
+	}
+	if v.Loading() {
+		list = nil
+	}
+	parley.Slice(v, "live", &list, func(_ int, x **transaction) {
+		if *x == nil {
+			*x = new(transaction)
+		}
+		t := *x
+		parley.Num(v, "path", &t.path)
+		text := t.spec.Encode()
+		v.Bytes("spec", &text)
+		if v.Loading() {
+			var ok bool
+			if t.spec, ok = ReadSpec(text, b.c.N); !ok || !t.spec.Has(b.self) || int(CoordinatorOf(t.path)) >= b.c.N {
+				v.Fail()
+				t.spec = Spec{Name: " ", Members: []parley.ID{b.self}}
+			}
+		}
+		v.Bool("told", &t.told)
+		v.Bool("yes", &t.yes)
+	})
+	if v.Loading() {
+		b.live, b.names = make(map[parley.Path]*transaction), make(map[string]*transaction)
+		for id := range b.of {
+			b.of[id].list, b.of[id].bytes = nil, 0
+		}
+		for _, t := range list {
+			t.logged, t.inner = true, b.c.machine(t.spec, b.self)
+			b.add(t)
+		}
+	}
+}
+
+// volatile visits the rest.
+func (b *book) volatile(v *parley.Vars) {
+	had := b.names
+	if v.Loading() && !v.Skips() {
+		b.names = make(map[string]*transaction)
+	}
+	for id := range b.of {
+		for _, t := range b.of[id].list {
+			t.state(v)
+			named := had[t.spec.Name] == t
+			v.Bool("named", &named)
+			if named && v.Loading() && !v.Skips() {
+				b.names[t.spec.Name] = t
+			}
+		}
+	}
+	for id := range b.of {
+		c := &b.of[id]
+		parley.Num(v, "low", &c.low)
+		parley.Num(v, "below", &c.below)
+		parley.Slice(v, "open", &c.open, func(_ int, x *uint64) { parley.Num(v, "number", x) })
+	}
+}

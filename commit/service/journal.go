@@ -1,0 +1,36 @@
+package service
+
+import "parley"
+
+// journal writes the log of a process.
+type journal struct {
+	most    int // Config.Compact
+	records int // since the log was compacted
+}
+
+func (j *journal) record(s *parley.Step, path parley.Path, record []byte) {
+	s.At(path, 0, func() { s.Append(record) })
+	j.records++
+}
+
+// keep makes durable what a transaction is, and with it that this process does not vote yes any more
+// if it comes back after a crash.
+func (j *journal) keep(s *parley.Step, t *transaction) {
+	if t.logged {
+		return
+	}
+	t.logged = true
+	head := []byte{specRecord, 0}
+	if t.yes {
+		head[1] = 1
+	}
+	j.record(s, t.path, append(head, t.spec.Encode()...))
+}
+
+// compact lets the state replace the records when there are many.
+func (j *journal) compact(s *parley.Step, live int) {
+	if j.records >= j.most && j.records >= 2*live {
+		j.records = 0
+		s.Compact()
+	}
+}
