@@ -13,6 +13,7 @@ import (
 	"parley/explore"
 	"parley/internal/draw"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/svg"
 	"parley/internal/scenario"
 	"parley/run"
 	"parley/sim"
@@ -159,7 +160,7 @@ func (s *search) picture(f *foundRun) ([]byte, error) {
 	title := strings.ToUpper(p.Title[:1]) + p.Title[1:]
 	below := fmt.Sprintf("n = %d, m = %d: %s", p.N, p.M, s.broken(f.finding))
 	o := reading.SpaceTimeOptions{Style: f.run.Style(width)}
-	return []byte(draw.SpaceTimeSVG(p, oneByOne(f.log.Events), o, title, below)), nil
+	return svg.File(draw.SpaceTime(p, oneByOne(f.log.Events), o, title, below)), nil
 }
 
 // oneByOne gives each step of a run a time of its own: much happens at the same time

@@ -16,6 +16,7 @@ import (
 	"parley/internal/draw"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/svg"
 	"parley/internal/draw/term"
 )
 
@@ -71,7 +72,7 @@ type pairing struct {
 func (e *pairing) finish(report io.Writer) error {
 	f := e.flags
 	if f.svg != "" && e.pairs != nil {
-		picture := []byte(draw.PairsSVG(e.protocol, e.drawn))
+		picture := svg.File(draw.Pairs(e.protocol, e.drawn))
 		if err := e.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, picture); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"parley/internal/draw"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/svg"
 	"parley/internal/draw/term"
 	"parley/trace"
 )
@@ -280,7 +281,7 @@ func (v *View) trees() []titled {
 	}
 	title := "The information tree of " + v.run.Names.Full(v.owner)
 	if root := v.tree.Root(); len(root) > 0 {
-		return []titled{{v.tree, reading.TreeOptions{Style: v.style, Title: title}}}
+		return []titled{{v.tree, reading.TreeOptions{Style: v.style, Of: v.owner, Title: title}}}
 	}
 	var all []titled
 	_, _, sources := v.tree.Node(nil)
@@ -288,7 +289,7 @@ func (v *View) trees() []titled {
 		whose := v.run.Names.Full(id)
 		of := title + " in the agreement on the value of " + whose
 		all = append(all, titled{subtree{v.tree, []parley.ID{id}}, reading.TreeOptions{
-			Style: v.style, Title: of, Root: "the entry of " + whose,
+			Style: v.style, Of: v.owner, Title: of, Root: "the entry of " + whose,
 		}})
 	}
 	return all
@@ -353,7 +354,7 @@ func (v *View) SVG() []byte {
 	p := v.run.Protocol
 	if p.Timing != parley.Synchronous {
 		o := reading.SpaceTimeOptions{Style: v.style, Beats: v.flags.beats}
-		return []byte(draw.SpaceTimeSVG(p, v.log.Events, o, strings.ToUpper(p.Title[:1])+p.Title[1:],
+		return svg.File(draw.SpaceTime(p, v.log.Events, o, strings.ToUpper(p.Title[:1])+p.Title[1:],
 			fmt.Sprintf("n = %d, m = %d, %s", p.N, p.M, v.origin())))
 	}
 	d := &draw.Diagram{
@@ -363,8 +364,8 @@ func (v *View) SVG() []byte {
 	}
 	for _, t := range v.trees() {
 		if root := t.Root(); root[0] != v.owner { // of one's own agreement there is nothing to see
-			return []byte(draw.FigureSVG(d, t.Tree, t.options))
+			return svg.File(draw.Figure(d, t.Tree, t.options))
 		}
 	}
-	return []byte(draw.FigureSVG(d, nil, reading.TreeOptions{}))
+	return svg.File(draw.Figure(d, nil, reading.TreeOptions{}))
 }

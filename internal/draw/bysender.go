@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
 )
 
 // A system that is too big for single arrows is drawn by sender: in each round a
@@ -54,8 +55,8 @@ func (l *load) add(b slot) {
 }
 
 // shares are the values in order.
-func (l *load) shares() []reading.Share {
-	var out []reading.Share
+func (l *load) shares() reading.Shares {
+	var out reading.Shares
 	for v, n := range l.byValue { // order: sorted below
 		out = append(out, reading.Share{Value: v, Rows: n})
 	}
@@ -106,7 +107,11 @@ func (c *canvas) bySender() picture {
 		}
 		for row := range loads {
 			if loads[row].byValue != nil {
-				c.fat(x+6, c.y(row), each-12, loads[row])
+				ref := ""
+				if id := c.Lives[row].Process; id != parley.All {
+					ref = scene.Sender(b.round, id)
+				}
+				c.fat(x+6, c.y(row), each-12, loads[row], ref)
 			}
 		}
 		x += each + bandGap
@@ -163,8 +168,9 @@ func (c *canvas) shorten() (hidden int) {
 
 // fat draws the arrow of one sender in one round. It is the shorter the more of
 // the receivers it did not reach.
-func (c *canvas) fat(x, y, width int, l load) {
-	s := &c.front
+func (c *canvas) fat(x, y, width int, l load, ref string) {
+	s, first := &c.front, len(c.front.marks)
+	defer func() { s.about(first, ref, 0, 0) }()
 	full := x + width
 	if l.missing > 0 {
 		at := x + width/3
@@ -181,18 +187,18 @@ func (c *canvas) fat(x, y, width int, l load) {
 	top, low, neck := y-fatHeight/2, y+fatHeight/2, x+width-headLength
 	tip := fmt.Sprintf("V%d L%d,%d L%d,%d", top-3, x+width, y, neck, low+3)
 	outline := fmt.Sprintf("M%d,%d H%d %s V%d H%d Z", x, top, neck, tip, low, x)
-	s.put("path", "d", outline, "fill", "#ffffff")
+	s.path("fat", "%s", outline)
 	values := l.shares()
 	c.bar(s, x, top, neck-x, fatHeight, values)
-	last := values[len(values)-1].Value
 	if values[0].Value == "" {
 		c.used["mixed"] = true
 	}
-	s.put("path", "d", fmt.Sprintf("M%d,%d %s Z", neck, y, tip), "fill", c.inks.of(last).line)
+	last := values[len(values)-1].Value
+	m := s.path("tip", "M%d,%d %s Z", neck, y, tip)
+	m.Value, m.Ink = last, c.inks.Of(last)
 	if l.lies > 0 {
-		s.put("path", "d", outline, "fill", "none",
-			"stroke", inkFault, "stroke-width", 1.8, "stroke-dasharray", "5 3")
+		s.path("fat", "%s", outline).Lie = true
 		c.used["lie"] = true
 	}
-	s.text(x+(neck-x)/2, y+4, "v", prose.Number(l.messages), "text-anchor", "middle")
+	s.text("value", x+(neck-x)/2, y+4, middle, prose.Number(l.messages))
 }

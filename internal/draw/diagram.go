@@ -7,30 +7,26 @@ import (
 	"parley"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
 )
-
-// DiagramSVG draws a message diagram.
-func DiagramSVG(d Diagram) string {
-	return FigureSVG(&d, nil, reading.TreeOptions{})
-}
 
 // canvas is a diagram being laid out: rows of lifelines, columns of rounds.
 type canvas struct {
 	Diagram
-	inks  palette
+	inks  scene.Palette
 	rows  map[parley.ID]int
 	bands []band
 
 	names       int // width of the names
 	left, right int // ends of the lifelines
 	widths      []int
-	title, sub  []string // folded
+	titles      titles
 	top, head   int      // of the bands, and the height of their heads
 	pitch       int      // from one lifeline to the next
 	labels      []labels // for each band, how what is said stands in its head
 	labelled    bool     // in some band it does
 
-	behind, front svg             // what lies behind the lifelines, and before them
+	behind, front sketch          // what lies behind the lifelines, and before them
 	used          map[string]bool // what the legend must explain
 }
 
@@ -42,7 +38,7 @@ const (
 )
 
 // picture lays the diagram out. What has too many arrows is drawn by sender.
-func (d Diagram) picture(p palette) picture {
+func (d Diagram) picture(p scene.Palette) picture {
 	c := canvas{Diagram: d, inks: p, rows: make(map[parley.ID]int), used: make(map[string]bool)}
 	for i, l := range d.Lives {
 		c.rows[l.Process] = i
@@ -145,15 +141,7 @@ func (c *canvas) settle() {
 		c.right += w + bandGap
 	}
 	room := c.right + c.tail()
-	c.top = 0
-	if c.Title != "" {
-		c.title = prose.Lines(c.Title, room/sansWidth("x", 18))
-		c.top += 24*len(c.title) + 4
-	}
-	if c.Subtitle != "" {
-		c.sub = prose.Lines(c.Subtitle, room/sansWidth("x", 13))
-		c.top += 18*len(c.sub) + 8
-	}
+	c.titles, c.top = newTitles(c.Title, c.Subtitle, room)
 	c.head = 42
 	if c.labelled {
 		c.head = 64
@@ -172,71 +160,59 @@ func (c *canvas) bottom() int {
 
 // done returns the picture: the bands behind, then the lifelines, then messages.
 func (c *canvas) done() picture {
-	var lines svg
-	c.titles(&lines)
+	var lines sketch
+	c.titles.draw(&lines)
 	c.lifelines(&lines)
 	c.ends(&c.front)
-	var colours []string
-	for colour := range c.used { // order: sorted below
-		if strings.HasPrefix(colour, "#") {
-			colours = append(colours, colour)
-		}
-	}
-	slices.Sort(colours)
-	body := c.behind.b.String() + lines.b.String() + c.front.b.String()
 	return picture{
-		width: c.right + c.tail(), height: c.bottom(), colours: colours, legend: c.legend(),
-		draw: func(s *svg) { s.b.WriteString(body) },
-	}
-}
-
-func (c *canvas) titles(s *svg) {
-	y := 0
-	for _, line := range c.title {
-		y += 20
-		s.text(0, y, "t", line)
-		y += 4
-	}
-	for _, line := range c.sub {
-		y += 15
-		s.text(0, y, "s", line)
-		y += 3
+		width: c.right + c.tail(), height: c.bottom(), legend: c.legend(),
+		marks: slices.Concat(c.behind.marks, lines.marks, c.front.marks),
 	}
 }
 
 // lifelines draws a line for each process with its name, role and initial value.
-func (c *canvas) lifelines(s *svg) {
+func (c *canvas) lifelines(s *sketch) {
 	for i, l := range c.Lives {
-		y := c.y(i)
-		stroke, ground, border, text := inkLine, "#ffffff", "#8c959f", inkText
-		if c.Faulty.Has(l.Process) {
-			stroke, ground, border, text = inkFaulty, "#fff1f0", inkFault, inkFault
-		}
-		line := []any{"stroke", stroke, "stroke-width", 1.5}
-		if c.Faulty.Has(l.Process) {
-			line = append(line, "stroke-dasharray", "5 3")
+		y, faulty, from := c.y(i), c.Faulty.Has(l.Process), len(s.marks)
+		s.line("lifeline", c.names+4, y, c.right+4, y).Faulty = faulty
+		if faulty {
 			c.used["faulty"] = true
 		}
-		s.line(c.names+4, y, c.right+4, y, line...)
 		name := c.Called(l.Process)
 		w := monoWidth(name, 12) + 14
 		lift := 0
 		if c.roles() && l.Role != "" {
 			lift = 6
-			s.text(c.names, y+17, "n", c.role(l), "text-anchor", "end")
+			s.text("note", c.names, y+17, end, c.role(l))
 		}
-		s.rect(c.names-w, y-10-lift, w, 20, "rx", 5, "fill", ground, "stroke", border)
-		s.spans(c.names-w/2, y+4-lift, "p", []span{{text: name, colour: text}}, "text-anchor", "middle")
+		s.rect("process", c.names-w, y-10-lift, w, 20).Faulty = faulty
+		s.parts("name", c.names-w/2, y+4-lift, middle, toned(name, faulty))
 		if l.Starts != nil {
 			v := prose.Value(l.Starts)
-			s.pill(c.names+8+pillWidth(v)/2, y, v, c.inks.of(v))
-			c.used["value:"+v] = true
+			s.pill(c.names+8+pillWidth(v)/2, y, v, c.value(v))
 		}
+		s.about(from, c.reference(l.Process), 0, 0)
 	}
 }
 
+// reference is that to a process, if the lifeline is not that of several.
+func (c *canvas) reference(id parley.ID) string {
+	if id == parley.All {
+		return ""
+	}
+	return scene.Process(id)
+}
+
+// value is the ink of a value, which the legend will explain.
+func (c *canvas) value(v string) scene.Ink {
+	if v != "" {
+		c.used["value:"+v] = true
+	}
+	return c.inks.Of(v)
+}
+
 // ends draws the decisions.
-func (c *canvas) ends(s *svg) {
+func (c *canvas) ends(s *sketch) {
 	x := c.right + c.tail()/2
 	some := false
 	for i, l := range c.Lives {
@@ -244,29 +220,31 @@ func (c *canvas) ends(s *svg) {
 			continue
 		}
 		some = true
-		v := prose.Value(l.Decides)
-		s.line(c.right+4, c.y(i), x, c.y(i), "stroke", c.inks.of(v).line, "stroke-width", 2)
-		s.pill(x, c.y(i), v, c.inks.of(v))
-		c.used["value:"+v] = true
+		v, from := prose.Value(l.Decides), len(s.marks)
+		s.line("decision", c.right+4, c.y(i), x, c.y(i)).Ink = c.value(v)
+		s.pill(x, c.y(i), v, c.value(v))
+		s.about(from, c.reference(l.Process), 0, 0)
 	}
 	if some {
-		s.text(x, c.top+20, "h", "Decision", "text-anchor", "middle")
+		s.text("head", x, c.top+20, middle, "Decision")
 	}
 }
 
 // band draws the ground and the head of one round, or of more that are left out.
 func (c *canvas) band(x, width int, b band, more int) {
-	s, middle := &c.behind, x+width/2
-	s.rect(x, c.top, width, c.bottom()-c.top, "rx", 8, "fill", inkBand)
+	s, centre := &c.behind, x+width/2
+	from := len(s.marks)
+	s.rect("band", x, c.top, width, c.bottom()-c.top)
 	if more > 0 {
-		s.text(middle, c.top+20, "h", prose.Ellipsis, "text-anchor", "middle")
-		s.text(middle, c.top+36, "n", prose.Number(uint64(more))+" more", "text-anchor", "middle")
+		s.text("head", centre, c.top+20, middle, prose.Ellipsis)
+		s.text("note", centre, c.top+36, middle, prose.Number(uint64(more))+" more")
 		return
 	}
 	count := prose.Count(b.messages(), "message", "messages")
 	if sansWidth(count, 11) > width {
 		count = prose.Number(b.messages())
 	}
-	s.text(middle, c.top+20, "h", prose.Cut(b.title(), width/sansWidth("x", 13)), "text-anchor", "middle")
-	s.text(middle, c.top+36, "n", count, "text-anchor", "middle")
+	s.text("head", centre, c.top+20, middle, prose.Cut(b.title(), width/sansWidth("x", 13)))
+	s.text("note", centre, c.top+36, middle, count)
+	s.about(from, scene.Round(b.round), 0, 0)
 }

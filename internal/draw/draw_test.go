@@ -200,7 +200,7 @@ func TestSameBytes(t *testing.T) {
 	}
 	d, e := p.diagram(), again.diagram()
 	o := reading.TreeOptions{Style: p.style}
-	if draw.FigureSVG(&d, p.tree(1), o) != draw.FigureSVG(&e, again.tree(1), o) {
+	if figureSVG(&d, p.tree(1), o) != figureSVG(&e, again.tree(1), o) {
 		t.Error("the figure is drawn otherwise the second time")
 	}
 }

@@ -1,10 +1,12 @@
 package draw
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
 
 	"parley/internal/draw/prose"
 )
@@ -45,11 +47,13 @@ func (c *canvas) fit(b band, room int) labels {
 // fan draws what one process sends in one round: an arrow to each receiver.
 func (c *canvas) fan(x, width int, b slot, l labels) {
 	s, from := &c.front, c.y(c.rows[b.from])
-	start, tip := x+min(12, width/4), x+width-min(14, width/4)
+	sender, first := scene.Sender(b.arrows[0].Round, b.from), len(s.marks)
+	near, tip := x+min(12, width/4), x+width-min(14, width/4)
 	common, alike := b.common()
 	if alike && l != noLabels {
 		common.Label = l.write(common.Label)
 		c.label(x+width/2, width, common)
+		s.about(first, sender, common.Since, 0)
 	}
 	own := false
 	for _, a := range b.arrows {
@@ -57,27 +61,28 @@ func (c *canvas) fan(x, width int, b slot, l labels) {
 			own = true
 			continue
 		}
-		c.arrow(start, from, tip, c.y(c.rows[a.To]), a)
+		c.arrow(near, from, tip, c.y(c.rows[a.To]), a)
 	}
 	for _, a := range b.arrows {
 		if v := a.Values.One(); !alike && !a.Missing && v != "" && a.From != a.To {
-			to := c.y(c.rows[a.To])
-			s.pill(start+(tip-start)*2/3, from+(to-from)*2/3, v, c.inks.of(v))
-			c.used["value:"+v] = true
+			to, first := c.y(c.rows[a.To]), len(s.marks)
+			s.pill(near+(tip-near)*2/3, from+(to-from)*2/3, v, c.value(v))
+			a.mark(s, first)
 		}
 	}
-	dot := inkMixed
+	ink, faulty := scene.Ink(0), c.Faulty.Has(b.from)
 	if alike {
-		dot = c.inks.of(common.Values.One()).line
+		ink = c.inks.Of(common.Values.One())
 	}
-	if c.Faulty.Has(b.from) {
-		dot = inkFault
-	}
+	first = len(s.marks)
 	if own {
-		s.put("circle", "cx", start, "cy", from, "r", 7, "fill", "none", "stroke", dot, "stroke-width", 1.2)
+		m := s.circle("own", near, from)
+		m.Ink, m.Faulty = ink, faulty
 		c.used["own"] = true
 	}
-	s.put("circle", "cx", start, "cy", from, "r", 4, "fill", dot)
+	m := s.circle("sender", near, from)
+	m.Ink, m.Faulty = ink, faulty
+	s.about(first, sender, common.Since, 0)
 }
 
 // label says in the head of the band what a sender tells all: the message, or
@@ -86,23 +91,18 @@ func (c *canvas) label(x, width int, a Arrow) {
 	s, y := &c.front, c.top+c.head-8
 	switch {
 	case a.Missing:
-		s.spans(x, y, "m", []span{{text: "silent", colour: inkFault}}, "text-anchor", "middle")
+		s.parts("words", x, y, middle, toned("silent", true))
 	case len(a.Values) < 2:
-		colour := inkFaint
-		if v := a.Values.One(); v != "" {
-			colour = c.inks.of(v).line
-		}
-		s.spans(x, y, "m", []span{{text: a.Label, colour: colour}}, "text-anchor", "middle")
+		s.parts("words", x, y, middle, inked(a.Label, c.inks.Of(a.Values.One())))
 	default:
-		s.spans(x, y-6, "m", []span{{text: a.Label, colour: inkFaint}}, "text-anchor", "middle")
+		s.parts("words", x, y-6, middle, inked(a.Label, 0))
 		bar := min(width-10, 36)
 		c.bar(s, x-bar/2, y-2, bar, 5, a.Values)
-		c.used["bar"] = true
 	}
 }
 
 // bar divides a length by values.
-func (c *canvas) bar(s *svg, x, y, width, height int, values reading.Shares) {
+func (c *canvas) bar(s *sketch, x, y, width, height int, values reading.Shares) {
 	whole, done := uint64(0), uint64(0)
 	for _, v := range values {
 		whole = reading.Sum(whole, v.Rows)
@@ -111,11 +111,9 @@ func (c *canvas) bar(s *svg, x, y, width, height int, values reading.Shares) {
 	for _, v := range values {
 		done += v.Rows
 		to := x + share(done, whole, width)
-		s.rect(at, y, to-at, height, "fill", c.inks.of(v.Value).line)
+		m := s.rect("share", at, y, to-at, height)
+		m.Value, m.Ink = v.Value, c.value(v.Value)
 		at = to
-		if v.Value != "" {
-			c.used["value:"+v.Value] = true
-		}
 	}
 }
 
@@ -129,75 +127,61 @@ func share(part, whole uint64, length int) int {
 
 // arrow draws one message.
 func (c *canvas) arrow(x1, y1, x2, y2 int, a Arrow) {
-	s := &c.front
+	s, first := &c.front, len(c.front.marks)
+	defer func() { a.mark(s, first) }()
 	if a.Missing {
 		s.missing(x1, y1, x1+(x2-x1)*2/3, y1+(y2-y1)*2/3)
 		c.used["missing"] = true
 		return
 	}
-	value := a.Values.One()
-	line := c.inks.of(value).line
-	var attributes []any
+	m := s.line("message", x1, y1, x2, y2)
+	m.Arrow, m.Value, m.Lie = true, a.Values.One(), a.Lie
 	switch {
 	case a.Lie:
-		line = inkFault
-		attributes = append(attributes, "stroke-width", 1.6, "stroke-dasharray", "5 3")
 		c.used["lie"] = true
-	case value == "":
-		attributes = append(attributes, "stroke-width", 1.1)
+	case m.Value == "":
 		c.used["mixed"] = true
 	default:
-		attributes = append(attributes, "stroke-width", 1.4)
-		c.used["value:"+value] = true
+		c.value(m.Value)
 	}
-	c.used[line] = true
-	s.line(x1, y1, x2, y2, append(attributes, "stroke", line, "marker-end", "url(#"+headOfArrow(line)+")")...)
+	m.Ink = c.inks.Of(m.Value)
+}
+
+// mark says of marks that they are of the arrow.
+func (a *Arrow) mark(s *sketch, from int) {
+	s.about(from, scene.Message(a.Round, a.From, a.To), a.Since, a.Until)
 }
 
 // legend explains what is in the picture.
 func (c *canvas) legend() []legendEntry {
 	var out []legendEntry
-	sample := func(colour string, more ...any) func(s *svg, x, y int) {
-		return func(s *svg, x, y int) {
-			s.line(x, y, x+26, y, append([]any{"stroke", colour, "stroke-width", 2}, more...)...)
-		}
-	}
-	var values []string
-	for what := range c.used { // order: sorted below
+	for _, what := range slices.Sorted(maps.Keys(c.used)) {
 		if v, ok := strings.CutPrefix(what, "value:"); ok {
-			values = append(values, v)
+			out = append(out, valueEntry(c.inks, v))
 		}
 	}
-	slices.Sort(values)
-	for _, v := range values {
-		out = append(out, valueEntry(c.inks, v))
+	add := func(used, text string, sign func(s *sketch, x, y int)) {
+		if c.used[used] {
+			out = append(out, legendEntry{sign: sign, text: text})
+		}
 	}
-	if c.used["mixed"] {
-		out = append(out, legendEntry{sign: sample(inkMixed), text: "several values"})
-	}
-	if c.used["lie"] {
-		out = append(out, legendEntry{sign: sample(inkFault, "stroke-dasharray", "5 3"), text: "a lie that the trace shows"})
-	}
-	if c.used["missing"] {
-		out = append(out, legendEntry{sign: func(s *svg, x, y int) {
-			sample(inkMixed, "stroke-dasharray", "1 3")(s, x, y)
-			s.cross(x+13, y)
-		}, text: "did not come"})
-	}
-	if c.used["own"] {
-		out = append(out, legendEntry{sign: func(s *svg, x, y int) {
-			s.put("circle", "cx", x+13, "cy", y, "r", 7, "fill", "none", "stroke", inkFaint, "stroke-width", 1.2)
-			s.put("circle", "cx", x+13, "cy", y, "r", 4, "fill", inkFaint)
-		}, text: "keeps its own copy"})
-	}
-	if c.used["faulty"] {
-		out = append(out, legendEntry{sign: sample(inkFaulty, "stroke-dasharray", "5 3"), text: "faulty process"})
-	}
+	add("mixed", "several values", lineSign("line-sign", false, false))
+	add("lie", "a lie that the trace shows", lineSign("line-sign", true, false))
+	add("missing", "did not come", func(s *sketch, x, y int) {
+		s.line("missing-sign", x, y, x+26, y)
+		s.cross(x+13, y)
+	})
+	add("own", "keeps its own copy", func(s *sketch, x, y int) {
+		s.circle("own-sign", x+13, y)
+		s.circle("sender-sign", x+13, y)
+	})
+	add("faulty", faultyEntry.text, faultyEntry.sign)
 	return out
 }
 
 // valueEntry is the legend of one value.
-func valueEntry(inks palette, v string) legendEntry {
+func valueEntry(inks scene.Palette, v string) legendEntry {
 	wide := max(26, pillWidth(v))
-	return legendEntry{func(s *svg, x, y int) { s.pill(x+wide/2, y, v, inks.of(v)) }, "value " + prose.Cut(v, 24), wide}
+	sign := func(s *sketch, x, y int) { s.pill(x+wide/2, y, v, inks.Of(v)) }
+	return legendEntry{sign, "value " + prose.Cut(v, 24), wide}
 }

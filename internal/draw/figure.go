@@ -1,164 +1,108 @@
-// Package draw draws runs: message diagrams, space-time diagrams, information trees, and
-// runs that look the same to somebody side by side.
+// Package draw lays runs out as scenes: message diagrams, space-time diagrams, information
+// trees, and runs that look the same to somebody side by side.
 //
-// Everything is a pure function from data to a picture: the same data give the same
-// bytes. What is too big to be shown whole is folded, collapsed or counted, never refused.
+// Everything is a pure function from data to a scene: the same data give the same marks.
+// What is too big to be shown whole is folded, collapsed or counted, never refused.
 package draw
 
 import (
-	"encoding/xml"
 	"fmt"
 	"slices"
-	"strings"
 
 	"parley/internal/draw/prose"
+	"parley/internal/draw/scene"
 )
 
-// Pictures are laid out in whole pixels, so that the same data give the same
-// bytes on every machine. They stand on a light card of their own, which is
-// legible on a light page and on a dark one.
 const (
-	figureWidth = 952 // the widest a picture gets, without the margins
-	margin      = 24  // between the card's border and what is on it
+	figureWidth = 952 // pixels: the widest a picture gets, without the margins
+	margin      = 24  // between the border and what is within
 )
 
-// The colours that do not depend on values.
-const (
-	inkText   = "#1f2328"
-	inkFaint  = "#656d76"
-	inkLine   = "#c4ccd5"
-	inkBand   = "#f4f6f8"
-	inkCard   = "#ffffff"
-	inkFault  = "#cf222e"
-	inkFaulty = "#eba5a9" // the lifeline of a faulty process
-	inkMixed  = "#7d8896"
-)
+// sketch is marks in the making.
+type sketch struct{ marks []scene.Mark }
 
-// ink is a value's colour: as a line or a filled mark, and as the ground of text.
-type ink struct{ line, fill string }
-
-// inks are told apart without seeing red and green. The first two are kept for
-// the values 0 and 1.
-var inks = []ink{
-	{"#2563c9", "#e6eefb"}, {"#d0760a", "#fdf1dc"},
-	{"#7b4fc4", "#f0e9fb"}, {"#0b8a94", "#ddf3f5"}, {"#b83a86", "#fbe6f2"}, {"#2d8a4a", "#e3f4e8"},
-	{"#80573a", "#f4ebe4"}, {"#4b5766", "#e9edf1"},
+// add returns the mark that was added, to say more of it before the next one.
+func (s *sketch) add(m scene.Mark) *scene.Mark {
+	s.marks = append(s.marks, m)
+	return &s.marks[len(s.marks)-1]
 }
 
-var noInk = ink{inkMixed, "#f1f3f5"}
+func (s *sketch) line(role string, x1, y1, x2, y2 int) *scene.Mark {
+	return s.add(scene.Mark{Shape: scene.Line, Role: role, X: x1, Y: y1, W: x2 - x1, H: y2 - y1})
+}
 
-// palette gives each value its ink. Where there are more values than inks the
-// last ones are used again.
-type palette struct{ others []string }
+func (s *sketch) rect(role string, x, y, width, height int) *scene.Mark {
+	return s.add(scene.Mark{Shape: scene.Rect, Role: role, X: x, Y: y, W: width, H: height})
+}
 
-// newPalette gives inks to the values of a picture.
-func newPalette(values []string) palette {
-	var p palette
-	for _, v := range values {
-		if v != "0" && v != "1" && v != "" && !slices.Contains(p.others, v) {
-			p.others = append(p.others, v)
+func (s *sketch) circle(role string, x, y int) *scene.Mark {
+	return s.add(scene.Mark{Shape: scene.Circle, Role: role, X: x, Y: y})
+}
+
+func (s *sketch) path(role, form string, at ...any) *scene.Mark {
+	return s.add(scene.Mark{Shape: scene.Path, Role: role, Path: fmt.Sprintf(form, at...)})
+}
+
+// Where a text stands, as seen from its place.
+const (
+	start  = ""
+	middle = "middle"
+	end    = "end"
+)
+
+func (s *sketch) text(role string, x, y int, align, text string) *scene.Mark {
+	return s.add(scene.Mark{Shape: scene.Text, Role: role, X: x, Y: y, Align: align, Text: text})
+}
+
+// parts adds a line of text in several colours, or in another one than its role has.
+func (s *sketch) parts(role string, x, y int, align string, parts ...scene.Part) *scene.Mark {
+	return s.add(scene.Mark{Shape: scene.Text, Role: role, X: x, Y: y, Align: align, Parts: parts})
+}
+
+// toned is text in the colour of a fault, or of all else.
+func toned(text string, fault bool) scene.Part {
+	if fault {
+		return scene.Part{Text: text, Tone: "fault"}
+	}
+	return scene.Part{Text: text, Tone: "text"}
+}
+
+// inked is text in the ink of a value; without one it is faint.
+func inked(text string, of scene.Ink) scene.Part {
+	if of == 0 {
+		return scene.Part{Text: text, Tone: "faint"}
+	}
+	return scene.Part{Text: text, Tone: "ink", Ink: of}
+}
+
+// group puts marks into a place.
+func (s *sketch) group(x, y int, marks []scene.Mark) {
+	s.add(scene.Mark{Shape: scene.Group, X: x, Y: y, Marks: marks})
+}
+
+// about says what the marks from the given one on are marks of, where they do not say so.
+func (s *sketch) about(from int, ref string, since, until uint64) {
+	for i := from; i < len(s.marks); i++ {
+		if m := &s.marks[i]; m.Ref == "" {
+			m.Ref, m.Since, m.Until = ref, since, until
 		}
 	}
-	slices.Sort(p.others)
-	return p
 }
 
-func (p palette) of(value string) ink {
-	switch value {
-	case "":
-		return noInk
-	case "0":
-		return inks[0]
-	case "1":
-		return inks[1]
-	}
-	return inks[2+max(slices.Index(p.others, value), 0)%(len(inks)-2)]
-}
-
-// svg writes elements.
-type svg struct{ b strings.Builder }
-
-// put writes an element without content; attributes are names and values in turn.
-func (s *svg) put(tag string, attributes ...any) {
-	s.begin(tag, attributes)
-	s.b.WriteString("/>\n")
-}
-
-func (s *svg) line(x1, y1, x2, y2 int, more ...any) {
-	s.put("line", append([]any{"x1", x1, "y1", y1, "x2", x2, "y2", y2}, more...)...)
-}
-
-func (s *svg) rect(x, y, width, height int, more ...any) {
-	s.put("rect", append([]any{"x", x, "y", y, "width", width, "height", height}, more...)...)
-}
-
-// missing draws something that set out and did not arrive.
-func (s *svg) missing(x1, y1, x2, y2 int) {
-	s.line(x1, y1, x2, y2, "stroke", inkMixed, "stroke-width", 1.2, "stroke-dasharray", "1 3")
+// missing is something that set out and did not arrive.
+func (s *sketch) missing(x1, y1, x2, y2 int) {
+	s.line("missing", x1, y1, x2, y2)
 	s.cross(x2, y2)
 }
 
-func (s *svg) cross(x, y int) {
-	s.put("path", "d", fmt.Sprintf("M%d,%d l6,6 m0,-6 l-6,6", x-3, y-3),
-		"stroke", inkFault, "stroke-width", 1.6, "fill", "none")
-}
+func (s *sketch) cross(x, y int) { s.path("cross", "M%d,%d l6,6 m0,-6 l-6,6", x-3, y-3) }
 
-func (s *svg) open(tag string, attributes ...any) {
-	s.begin(tag, attributes)
-	s.b.WriteString(">\n")
-}
-
-func (s *svg) end(tag string) { s.b.WriteString("</" + tag + ">\n") }
-
-func (s *svg) begin(tag string, attributes []any) {
-	s.b.WriteString("<" + tag)
-	for i := 0; i+1 < len(attributes); i += 2 {
-		fmt.Fprintf(&s.b, ` %s="%s"`, attributes[i], escaped(fmt.Sprint(attributes[i+1])))
-	}
-}
-
-// text writes a line of text. Its class gives it a font.
-func (s *svg) text(x, y int, class, content string, attributes ...any) {
-	s.begin("text", append([]any{"x", x, "y", y, "class", class}, attributes...))
-	s.b.WriteString(">" + escaped(content) + "</text>\n")
-}
-
-// span is a part of a line of text in its own colour, after a gap in pixels.
-type span struct {
-	text, colour string
-	gap          int
-}
-
-// spans writes a line of text in several colours.
-func (s *svg) spans(x, y int, class string, parts []span, attributes ...any) {
-	s.begin("text", append([]any{"x", x, "y", y, "class", class}, attributes...))
-	s.b.WriteString(">")
-	for _, p := range parts {
-		attributes := []any{"fill", p.colour}
-		if p.gap > 0 {
-			attributes = append(attributes, "dx", p.gap)
-		}
-		s.begin("tspan", attributes)
-		s.b.WriteString(">" + escaped(p.text) + "</tspan>")
-	}
-	s.b.WriteString("</text>\n")
-}
-
-// escaped makes text safe as content and as an attribute. What XML cannot hold
-// becomes a question mark.
-func escaped(text string) string {
-	var b strings.Builder
-	if err := xml.EscapeText(&b, []byte(text)); err != nil {
-		panic(err) // a strings.Builder takes everything
-	}
-	return strings.ReplaceAll(b.String(), "\uFFFD", "?")
-}
-
-// pill draws a value: white on its colour.
-func (s *svg) pill(x, y int, value string, of ink) {
+// pill is a value on its ink.
+func (s *sketch) pill(x, y int, value string, of scene.Ink) {
 	w := pillWidth(value)
-	s.put("rect", "x", x-w/2, "y", y-9, "width", w, "height", 18, "rx", 9, "fill", of.line)
-	s.text(x, y+4, "v", short(value), "text-anchor", "middle")
+	m := s.rect("pill", x-w/2, y-9, w, 18)
+	m.Value, m.Ink = value, of
+	s.text("value", x, y+4, middle, short(value)).Value = value
 }
 
 const pillMost = 6 // characters of a value in a pill
@@ -171,100 +115,86 @@ func pillWidth(value string) int { return max(22, 12+7*prose.Width(short(value))
 func monoWidth(text string, size int) int { return prose.Width(text)*size*62/100 + 1 }
 func sansWidth(text string, size int) int { return prose.Width(text)*size*58/100 + 1 }
 
-// heads defines an arrow head for each colour in use.
-func (s *svg) heads(colours []string) {
-	s.open("defs")
-	for _, c := range colours {
-		s.open("marker", "id", headOfArrow(c), "viewBox", "0 0 8 8", "refX", 7, "refY", 4,
-			"markerWidth", 7, "markerHeight", 7, "orient", "auto-start-reverse", "markerUnits", "userSpaceOnUse")
-		s.put("path", "d", "M0,0.8 L8,4 L0,7.2 L2,4 Z", "fill", c)
-		s.end("marker")
+// titles is what stands above a picture, folded to its width.
+type titles struct{ title, sub []string }
+
+// newTitles returns how high they are, too.
+func newTitles(title, sub string, width int) (t titles, height int) {
+	if title != "" {
+		t.title = prose.Lines(title, width/sansWidth("x", 18))
+		height += 24*len(t.title) + 4
 	}
-	s.end("defs")
+	if sub != "" {
+		t.sub = prose.Lines(sub, width/sansWidth("x", 13))
+		height += 18*len(t.sub) + 8
+	}
+	return t, height
 }
 
-func headOfArrow(colour string) string { return "to-" + strings.TrimPrefix(colour, "#") }
+func (t titles) draw(s *sketch) {
+	y := 0
+	for _, line := range t.title {
+		s.text("title", 0, y+20, start, line)
+		y += 24
+	}
+	for _, line := range t.sub {
+		s.text("subtitle", 0, y+15, start, line)
+		y += 18
+	}
+}
 
-// fonts are the classes of text, within our own pictures only: t title, s subtitle, h head, n note, p name of a
-// process or path, io input and output, m message, v value in a pill.
-const fonts = `
-.parley text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1f2328}
-.parley .p,.parley .io,.parley .m,.parley .v{font-family:` + mono + `}
-.parley .t{font-size:18px;font-weight:600}
-.parley .s{font-size:13px;fill:#656d76}
-.parley .h{font-size:13px;font-weight:600}
-.parley .n{font-size:11px;fill:#656d76}
-.parley .p{font-size:12px;font-weight:600}
-.parley .io{font-size:11px;font-weight:600}
-.parley .m{font-size:10px}
-.parley .v{font-size:11px;font-weight:700;fill:#ffffff}
-`
-
-const mono = `ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace`
-
-// picture is a part of a figure: it draws itself with its upper left corner at
-// the origin.
+// picture is a part of a figure, with its upper left corner at the origin.
 type picture struct {
 	width, height int
-	draw          func(s *svg)
-	colours       []string // of arrow heads
+	marks         []scene.Mark
 	legend        []legendEntry
 }
 
 // legendEntry is a sign and what it means.
 type legendEntry struct {
-	sign func(s *svg, x, y int) // from x on, around y
+	sign func(s *sketch, x, y int) // from x on, around y
 	text string
 	wide int // of the sign; 26 pixels unless it is more
 }
 
-// figure puts pictures one below the other on a card, with one legend for all.
-func figure(title string, parts ...picture) string {
+// lineSign is a sign made of a line.
+func lineSign(role string, lie, faulty bool) func(s *sketch, x, y int) {
+	return func(s *sketch, x, y int) {
+		m := s.line(role, x, y, x+26, y)
+		m.Lie, m.Faulty = lie, faulty
+	}
+}
+
+// faultyEntry is the legend of the lines of faulty processes.
+var faultyEntry = legendEntry{sign: lineSign("line-sign", false, true), text: "faulty process"}
+
+// figure puts pictures one below the other, with one legend for all.
+func figure(title string, parts ...picture) scene.Scene {
 	width, height := 200, margin
-	var colours []string
 	var legend []legendEntry
 	for _, p := range parts {
 		width = max(width, p.width)
-		colours = append(colours, p.colours...)
 		for _, e := range p.legend {
 			if !slices.ContainsFunc(legend, func(known legendEntry) bool { return known.text == e.text }) {
 				legend = append(legend, e)
 			}
 		}
 	}
-	slices.Sort(colours)
-	colours = slices.Compact(colours)
-
-	var body svg
+	var body sketch
 	for i, p := range parts {
 		if i > 0 {
-			body.line(margin, height+18, margin+width, height+18,
-				"stroke", "#e2e6ea", "stroke-width", 1)
+			body.line("rule", margin, height+18, margin+width, height+18)
 			height += 38
 		}
-		body.open("g", "transform", fmt.Sprintf("translate(%d,%d)", margin+(width-p.width)/2, height))
-		p.draw(&body)
-		body.end("g")
+		body.group(margin+(width-p.width)/2, height, p.marks)
 		height += p.height
 	}
-	height = body.legendRows(legend, width, height)
-	height += margin
-
-	var s svg
-	full := width + 2*margin
-	s.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %d %d", full, height),
-		"width", full, "height", height, "class", "parley", "role", "img", "aria-label", title)
-	s.b.WriteString("<title>" + escaped(title) + "</title>\n<style>" + fonts + "</style>\n")
-	s.heads(colours)
-	s.put("rect", "x", 0.5, "y", 0.5, "width", full-1, "height", height-1, "rx", 10,
-		"fill", inkCard, "stroke", "#d0d7de")
-	s.b.WriteString(body.b.String())
-	s.end("svg")
-	return s.b.String()
+	height = body.legendRows(legend, width, height) + margin
+	return scene.Scene{Title: title, Width: width + 2*margin, Height: height, Marks: body.marks}
 }
 
 // legendRows writes the legend below what is there and returns the new height.
-func (s *svg) legendRows(legend []legendEntry, width, y int) int {
+func (s *sketch) legendRows(legend []legendEntry, width, y int) int {
 	const gap, row = 18, 20
 	if len(legend) == 0 {
 		return y
@@ -278,7 +208,7 @@ func (s *svg) legendRows(legend []legendEntry, width, y int) int {
 			x, y = margin, y+row
 		}
 		e.sign(s, x, y)
-		s.text(x+sign+7, y+4, "n", e.text)
+		s.text("note", x+sign+7, y+4, start, e.text)
 		x += w + gap
 	}
 	return y + row/2

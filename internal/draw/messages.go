@@ -27,13 +27,14 @@ type Diagram struct {
 // Arrow is a message from one process to another, or its own copy if they are
 // the same.
 type Arrow struct {
-	Round    int
-	Title    string // of the round, if not Round 2
-	From, To parley.ID
-	Label    string         // what is said
-	Values   reading.Shares // the values that are said, in order, if they are known
-	Lie      bool           // not what the sender honestly would have said
-	Missing  bool           // it should have come and did not
+	Round        int
+	Title        string // of the round, if not Round 2
+	From, To     parley.ID
+	Label        string         // what is said
+	Values       reading.Shares // the values that are said, in order, if they are known
+	Lie          bool           // not what the sender honestly would have said
+	Missing      bool           // it should have come and did not
+	reading.Span                // when it was under way
 	// Count is how many messages of the paper the arrow is; 0 stands for 1.
 	Count uint64
 }
@@ -55,7 +56,7 @@ func Arrows(rounds []reading.Round) []Arrow {
 				a.Label = "×" + prose.Number(said.Total)
 			}
 			for _, to := range said.To {
-				a.To = to
+				a.To, a.Span = to, said.Spans[to]
 				out = append(out, a)
 			}
 		}

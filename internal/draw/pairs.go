@@ -2,7 +2,6 @@ package draw
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"parley"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
 )
 
 // Where pairs are drawn side by side.
@@ -27,11 +27,10 @@ var corners = [][][2]int{
 	4: {{220, 24}, {52, 116}, {220, 210}, {388, 116}},
 }
 
-// inkLiar is the ground of a faulty process.
-const inkLiar = "#fff1f0"
-
-// SVG draws the argument.
-func PairsSVG(p parley.Protocol, d reading.Pairs) string {
+// Pairs draws an argument with runs that look the same to somebody, as the lecture draws the
+// cases of its proof that three processes cannot agree. References to what is in a case
+// begin with its number.
+func Pairs(p parley.Protocol, d reading.Pairs) scene.Scene {
 	var cases [][2]account
 	var values []string
 	for i := range d.Pairs {
@@ -41,16 +40,16 @@ func PairsSVG(p parley.Protocol, d reading.Pairs) string {
 		}
 		cases = append(cases, pair)
 	}
-	inks := newPalette(values)
+	inks := scene.NewPalette(values)
 	head := paragraph{width: figureWidth}
-	head.add("t", 18, d.Title)
-	head.add("s", 13, d.Subtitle)
+	head.add("lead", 18, d.Title)
+	head.add("sublead", 13, d.Subtitle)
 	parts := []picture{head.picture()}
 	for i := range d.Pairs {
 		parts = append(parts, beside(&d.Pairs[i], cases[i], inks))
 	}
 	end := paragraph{width: figureWidth}
-	end.add("e", 13, d.End)
+	end.add("about", 13, d.End)
 	return figure(cmp.Or(d.Title, "Runs that look the same"), append(parts, end.picture())...)
 }
 
@@ -58,43 +57,36 @@ func PairsSVG(p parley.Protocol, d reading.Pairs) string {
 type paragraph struct {
 	width  int
 	height int
-	body   svg
+	body   sketch
 }
 
-// add writes a text of a class, folded. e is for s in the ink of all else.
-func (g *paragraph) add(class string, size int, text string) {
+// add writes a text of a role and a size in pixels, folded.
+func (g *paragraph) add(role string, size int, text string) {
 	if text == "" {
 		return
 	}
-	wide, ink := sansWidth("x", size), inkText
-	switch class {
-	case "m":
+	wide := sansWidth("x", size)
+	if role == "sees" {
 		wide = monoWidth("x", size)
-	case "s":
-		ink = inkFaint
-	case "e":
-		class = "s"
 	}
-	style := fmt.Sprintf("fill:%s;font-size:%dpx", ink, size)
 	for line := range strings.Lines(text) {
 		for _, row := range prose.Lines(strings.TrimSuffix(line, "\n"), g.width/wide) {
 			g.height += size + 4
-			g.body.text(0, g.height-4, class, row, "style", style)
+			g.body.text(role, 0, g.height-4, start, row)
 		}
 	}
 	g.height += 4
 }
 
 func (g *paragraph) picture() picture {
-	body := g.body.b.String()
-	return picture{width: g.width, height: g.height, draw: func(s *svg) { s.b.WriteString(body) }}
+	return picture{width: g.width, height: g.height, marks: g.body.marks}
 }
 
 // account is a case that is drawn.
 type account struct{ *reading.Account }
 
 // beside draws two runs side by side, or one below the other if they are too wide.
-func beside(pair *reading.Pair, cases [2]account, inks palette) picture {
+func beside(pair *reading.Pair, cases [2]account, inks scene.Palette) picture {
 	var maps [2]picture
 	small := true
 	for i, c := range cases {
@@ -112,34 +104,32 @@ func beside(pair *reading.Pair, cases [2]account, inks palette) picture {
 	var columns [2][]picture
 	for i, c := range cases {
 		head, sees, must := paragraph{width: width}, paragraph{width: width - 24}, paragraph{width: width}
-		head.add("h", 15, c.Title)
-		head.add("e", 13, c.About())
+		head.add("case", 15, c.Title)
+		head.add("about", 13, c.About())
 		title := "What " + c.Called(pair.Same) + " sees"
 		if i == 1 {
 			title += ": the same"
 		}
-		sees.add("h", 13, title)
+		sees.add("sees-head", 13, title)
 		for _, line := range c.Sees() {
-			sees.add("m", 12, line)
+			sees.add("sees", 12, line)
 		}
-		must.add("e", 13, pair.Must[i])
+		must.add("about", 13, pair.Must[i])
 		columns[i] = []picture{head.picture(), maps[i], framed(sees.picture(), width), must.picture()}
 	}
 	if narrow {
 		return sideBySide(columns, width)
 	}
-	between := picture{height: 12, draw: func(*svg) {}}
+	between := picture{height: 12}
 	return stacked(slices.Concat(columns[0], []picture{between}, columns[1]), figureWidth)
 }
 
 // framed puts a picture on a ground of its own.
 func framed(p picture, width int) picture {
-	return picture{width: width, height: p.height + 20, draw: func(s *svg) {
-		s.rect(0, 0, width, p.height+16, "rx", 8, "fill", inkBand, "stroke", inkLine)
-		s.open("g", "transform", "translate(12,8)")
-		p.draw(s)
-		s.end("g")
-	}}
+	var s sketch
+	s.rect("frame", 0, 0, width, p.height+16)
+	s.group(12, 8, p.marks)
+	return picture{width: width, height: p.height + 20, marks: s.marks}
 }
 
 // sideBySide puts two columns of pictures side by side, with their parts at one height.
@@ -147,50 +137,34 @@ func sideBySide(columns [2][]picture, width int) picture {
 	var rows []picture
 	for k := range columns[0] {
 		a, b := columns[0][k], columns[1][k]
-		row := joined(a, b)
-		row.width, row.height = 2*width+pairGap, max(a.height, b.height)
-		row.draw = func(s *svg) {
-			s.open("g", "transform", fmt.Sprintf("translate(%d,0)", max(width-a.width, 0)/2))
-			a.draw(s)
-			s.end("g")
-			s.open("g", "transform", fmt.Sprintf("translate(%d,0)", width+pairGap+max(width-b.width, 0)/2))
-			b.draw(s)
-			s.end("g")
-		}
-		rows = append(rows, row)
+		var s sketch
+		s.group(max(width-a.width, 0)/2, 0, a.marks)
+		s.group(width+pairGap+max(width-b.width, 0)/2, 0, b.marks)
+		rows = append(rows, picture{
+			width: 2*width + pairGap, height: max(a.height, b.height),
+			marks: s.marks, legend: slices.Concat(a.legend, b.legend),
+		})
 	}
 	return stacked(rows, 2*width+pairGap)
-}
-
-// joined has the colours and legends of both.
-func joined(a, b picture) picture {
-	return picture{colours: slices.Concat(a.colours, b.colours), legend: slices.Concat(a.legend, b.legend)}
 }
 
 // stacked puts pictures one below the other.
 func stacked(rows []picture, width int) picture {
 	const gap = 8
 	out := picture{width: width}
-	var tops []int
+	var s sketch
 	for _, r := range rows {
-		both := joined(out, r)
-		out.colours, out.legend = both.colours, both.legend
-		tops = append(tops, out.height)
+		s.group(0, out.height, r.marks)
+		out.legend = slices.Concat(out.legend, r.legend)
 		out.width = max(out.width, r.width)
 		out.height += r.height + gap
 	}
-	out.draw = func(s *svg) {
-		for i, r := range rows {
-			s.open("g", "transform", fmt.Sprintf("translate(0,%d)", tops[i]))
-			r.draw(s)
-			s.end("g")
-		}
-	}
+	out.marks = s.marks
 	return out
 }
 
 // rounds draws a case as a diagram of rounds.
-func (c account) rounds(inks palette) picture {
+func (c account) rounds(inks scene.Palette) picture {
 	rounds := reading.Gather(c.Protocol, c.Events, reading.Gathering{Style: c.Style})
 	for i := range rounds {
 		for k := range rounds[i].Said {
@@ -205,14 +179,14 @@ func (c account) rounds(inks palette) picture {
 
 // chart draws who tells whom what, as the lecture does: the source on top, and an arrow
 // for each message. It tells whether that can be.
-func (c account) chart(same parley.ID, inks palette) (picture, bool) {
+func (c account) chart(same parley.ID, inks scene.Palette) (picture, bool) {
 	arrows, ok := c.Mapped()
 	ids := c.Order()
 	if !ok || len(ids) >= len(corners) || corners[len(ids)] == nil {
 		return picture{}, false
 	}
 	d := chart{canvas{Diagram: Diagram{Style: c.Style}, inks: inks, used: make(map[string]bool)}}
-	var pills svg
+	var pills sketch
 	for i, from := range ids {
 		for j, to := range ids {
 			if t := arrows[[2]parley.ID{from, to}]; t != nil {
@@ -220,22 +194,11 @@ func (c account) chart(same parley.ID, inks palette) (picture, bool) {
 			}
 		}
 	}
-	d.front.b.WriteString(pills.b.String())
+	d.front.marks = append(d.front.marks, pills.marks...)
 	for i, id := range ids {
 		d.process(corners[len(ids)][i], id, id == same, c.Starts[id].Starts)
 	}
-	var colours []string
-	for colour := range d.used { // order: sorted below
-		if strings.HasPrefix(colour, "#") {
-			colours = append(colours, colour)
-		}
-	}
-	slices.Sort(colours)
-	body := d.front.b.String()
-	return picture{
-		width: mapWidth, height: mapHeight, colours: colours, legend: d.legend(),
-		draw: func(s *svg) { s.b.WriteString(body) },
-	}, true
+	return picture{width: mapWidth, height: mapHeight, legend: d.legend(), marks: d.front.marks}, true
 }
 
 // chart is a picture of who tells whom what.
@@ -243,7 +206,7 @@ type chart struct{ canvas }
 
 // message draws an arrow from one place to another, beside the one that goes back if
 // there is one. What is said stands nearer to who says it, apart from where arrows cross.
-func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *svg) {
+func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *sketch) {
 	const away, beside = 30, 9
 	dx, dy := to[0]-from[0], to[1]-from[1]
 	length := max(int(math.Sqrt(float64(dx*dx+dy*dy))), 1)
@@ -253,35 +216,35 @@ func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *sv
 	}
 	x1, y1 := from[0]+dx*away/length+x, from[1]+dy*away/length+y
 	x2, y2 := to[0]-dx*away/length+x, to[1]-dy*away/length+y
-	value := t.Values.One()
-	d.arrow(x1, y1, x2, y2, Arrow{Values: t.Values, Lie: t.Lie && len(t.Rows) > 0, Missing: len(t.Rows) == 0})
-	if value != "" {
-		pills.pill(x1+(x2-x1)*3/10, y1+(y2-y1)*3/10, value, d.inks.of(value))
-		d.used["value:"+value] = true
+	a := Arrow{
+		Round: t.Round, From: t.From, To: t.To[0], Values: t.Values, Lie: t.Lie && len(t.Rows) > 0, Missing: len(t.Rows) == 0,
+	}
+	d.arrow(x1, y1, x2, y2, a)
+	if value := t.Values.One(); value != "" {
+		first := len(pills.marks)
+		pills.pill(x1+(x2-x1)*3/10, y1+(y2-y1)*3/10, value, d.value(value))
+		a.mark(pills, first)
 	}
 }
 
 // process draws one process. The one that the pair is about stands out.
 func (d *chart) process(at [2]int, id parley.ID, same bool, starts []byte) {
-	ground, border, text := "#ffffff", "#8c959f", inkText
-	if d.Faulty.Has(id) {
-		ground, border, text = inkLiar, inkFault, inkFault
+	s, first, faulty := &d.front, len(d.front.marks), d.Faulty.Has(id)
+	if faulty {
 		d.used["liar"] = true
 	}
 	name := d.Called(id)
 	w := max(monoWidth(name, 14)+16, 40)
 	if same {
-		d.front.rect(at[0]-w/2-5, at[1]-19, w+10, 38, "rx", 11,
-			"fill", "none", "stroke", inkText, "stroke-width", 1.4)
+		s.rect("same", at[0]-w/2-5, at[1]-19, w+10, 38)
 	}
-	d.front.rect(at[0]-w/2, at[1]-14, w, 28, "rx", 7, "fill", ground, "stroke", border, "stroke-width", 1.4)
-	d.front.spans(at[0], at[1]+5, "p", []span{{text: name, colour: text}},
-		"text-anchor", "middle", "style", "font-size:14px")
+	s.rect("actor", at[0]-w/2, at[1]-14, w, 28).Faulty = faulty
+	s.parts("actor-name", at[0], at[1]+5, middle, toned(name, faulty))
 	if starts != nil {
 		v := prose.Value(starts)
-		d.front.pill(at[0]+w/2+10+pillWidth(v)/2, at[1], v, d.inks.of(v))
-		d.used["value:"+v] = true
+		s.pill(at[0]+w/2+10+pillWidth(v)/2, at[1], v, d.value(v))
 	}
+	s.about(first, scene.Process(id), 0, 0)
 }
 
 // legend explains what is in a chart.
@@ -289,21 +252,16 @@ func (d *chart) legend() []legendEntry {
 	lie, liar := d.used["lie"], d.used["liar"]
 	d.used["lie"] = false
 	out := d.canvas.legend()
-	box := func(s *svg, x, y int, ground, border string) {
-		s.rect(x+3, y-6, 20, 12, "rx", 3, "fill", ground, "stroke", border)
-	}
 	if lie {
-		out = append(out, legendEntry{text: "a lie", sign: func(s *svg, x, y int) {
-			s.line(x, y, x+26, y, "stroke", inkFault, "stroke-width", 2, "stroke-dasharray", "5 3")
-		}})
+		out = append(out, legendEntry{text: "a lie", sign: lineSign("line-sign", true, false)})
 	}
 	if liar {
-		out = append(out, legendEntry{text: "faulty process", sign: func(s *svg, x, y int) {
-			box(s, x, y, inkLiar, inkFault)
+		out = append(out, legendEntry{text: "faulty process", sign: func(s *sketch, x, y int) {
+			s.rect("actor-sign", x+3, y-6, 20, 12).Faulty = true
 		}})
 	}
-	return append(out, legendEntry{text: "to whom both look the same", sign: func(s *svg, x, y int) {
-		s.rect(x, y-9, 26, 18, "rx", 5, "fill", "none", "stroke", inkText, "stroke-width", 1.4)
-		box(s, x, y, inkCard, "#8c959f")
+	return append(out, legendEntry{text: "to whom both look the same", sign: func(s *sketch, x, y int) {
+		s.rect("same-sign", x, y-9, 26, 18)
+		s.rect("actor-sign", x+3, y-6, 20, 12)
 	}})
 }

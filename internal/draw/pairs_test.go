@@ -15,7 +15,6 @@ import (
 	"parley/explore"
 	"parley/explore/split"
 	"parley/faulty"
-	"parley/internal/draw"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/term"
 	"parley/lockstep"
@@ -156,7 +155,7 @@ func TestPairsPictures(t *testing.T) {
 	for name, a := range map[string]argued{
 		"pairs.svg": argue(t, oral(3, 1), 1), "pairs4.svg": argue(t, signed(4, 1), 2), "pairs5.svg": argue(t, oral(5, 0), 1),
 	} {
-		picture := draw.PairsSVG(a.p, a.drawn)
+		picture := pairsSVG(a.p, a.drawn)
 		said := 0
 		for i := range a.drawn.Pairs {
 			for _, c := range a.drawn.Words(a.p, i) {

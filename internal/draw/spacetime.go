@@ -2,21 +2,23 @@ package draw
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"parley"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
 	"parley/trace"
 )
 
-// SpaceTimeSVG draws a run as a picture: a lane for each process, time going down, and
+// SpaceTime draws a run: a lane for each process, time going down, and
 // each message as an arrow from where and when it was sent to where and when it came.
 // The time axis is stretched where much happens and pressed together where nothing
 // does; what is lower is never earlier.
-func SpaceTimeSVG(p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions, title, subtitle string) string {
+func SpaceTime(
+	p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions, title, subtitle string,
+) scene.Scene {
 	run := reading.SpaceTime(p, events, o)
 	c := space{n: p.N, o: o, alive: run.Alive, at: make(map[parley.Tick]int), used: make(map[string]bool),
 		signs: make(map[place][]string)}
@@ -33,16 +35,16 @@ type space struct {
 	left  int              // how much is not drawn
 	alive uint64           // signs of life that are not
 
-	title, sub  []string // folded
-	top         int      // where time 0 is
-	lane        int      // from one lane to the next
-	first       int      // the first lane
+	titles      titles
+	top         int // where time 0 is
+	lane        int // from one lane to the next
+	first       int // the first lane
 	right       int
 	bottom      int
 	at          map[parley.Tick]int // where a time is
 	times       []parley.Tick
-	inks        palette
-	back, front svg
+	inks        scene.Palette
+	back, front sketch
 	used        map[string]bool
 	notes       [][]note           // by lane, from top to bottom
 	signs       map[place][]string // what there is at a lane and a height
@@ -56,9 +58,9 @@ type place struct {
 
 // note is a text beside a lane.
 type note struct {
-	y      int
-	text   string
-	colour string
+	y    int
+	part scene.Part
+	of   uint64 // event
 }
 
 const (
@@ -107,14 +109,7 @@ func (c *space) layout(title, subtitle string) {
 	c.lane = min(max((figureWidth-axis)/max(c.n, 1), names+10), 190)
 	c.first = axis + 16 + names/2
 	c.right = c.first + (c.n-1)*c.lane + max(c.lane-20, names/2)
-	if title != "" {
-		c.title = prose.Lines(title, c.right/sansWidth("x", 18))
-		c.top += 24*len(c.title) + 4
-	}
-	if subtitle != "" {
-		c.sub = prose.Lines(subtitle, c.right/sansWidth("x", 13))
-		c.top += 18*len(c.sub) + 8
-	}
+	c.titles, c.top = newTitles(title, subtitle, c.right)
 	c.top += 44
 	y, before := c.top, parley.Tick(0)
 	for i, t := range c.times {
@@ -132,7 +127,7 @@ func (c *space) layout(title, subtitle string) {
 			labels = append(labels, e.Says)
 		}
 	}
-	c.inks = newPalette(labels)
+	c.inks = scene.NewPalette(labels)
 }
 
 // lead is the room between a time and the first lane.
@@ -142,166 +137,155 @@ func (c *space) x(id parley.ID) int { return c.first + int(id)*c.lane }
 
 // picture draws what was chosen: lanes behind, then messages, then marks and words.
 func (c *space) picture() picture {
-	labelled := make(map[note]bool)
-	down := make([]int, c.n) // since when a process is down, 0 if it is up
-	var marks svg
-	for _, e := range c.shown {
-		y := c.at[e.Time]
-		switch e.Op {
+	labelled := make(map[label]bool)
+	down := make([]reading.Moment, c.n) // by which a process is down, if it is
+	var marks sketch
+	for _, m := range c.shown {
+		switch m.Op {
 		case trace.Receive, trace.Lose:
-			c.arrow(&e, labelled)
+			c.arrow(&m, labelled)
+			continue
 		case trace.Crash:
-			down[e.At] = y
-			c.sign(e.At, y, "crash", marks.cross)
-			c.say(e.At, y, e.Says, inkFault)
+			down[m.At] = m
+			c.sign(&m, "crash", marks.cross)
 		case trace.Restart:
-			c.gone(e.At, down[e.At], y)
-			down[e.At] = 0
-			c.mark(&marks, e.At, y, inkText, e.Says)
+			c.gone(&down[m.At], c.at[m.Time], m.ID)
+			down[m.At] = reading.Moment{}
+			marks.circle("restart", c.x(m.At), c.at[m.Time])
 		case trace.Request:
-			c.sign(e.At, y, "asked", marks.ring)
-			c.say(e.At, y, e.Says, inkText)
+			c.sign(&m, "asked", marks.ring)
 		case trace.Deliver:
-			c.sign(e.At, y, "deliver", marks.full)
-			c.say(e.At, y, strings.TrimPrefix(e.Says, "delivers "), inkText) // as the sign says
+			c.sign(&m, "deliver", marks.full)
 		case trace.Indicate:
-			c.sign(e.At, y, "indicate", marks.hollow)
-			c.say(e.At, y, e.Says, inkFaint)
+			c.sign(&m, "indicate", marks.hollow)
 		default:
-			c.mark(&marks, e.At, y, inkFaint, e.Says)
+			marks.circle("befalls", c.x(m.At), c.at[m.Time])
 		}
+		marks.about(0, scene.Event(m.ID), m.ID, 0)
+		c.say(m.At, c.at[m.Time], wordsOf(&m), m.ID)
 	}
-	for id, since := range down {
-		if since > 0 {
-			c.gone(parley.ID(id), since, c.bottom)
-		}
+	for id := range down {
+		c.gone(&down[id], c.bottom, 0)
 	}
 	c.write(&marks)
-	var lines svg
+	var lines sketch
 	c.ground(&lines)
-	body := lines.b.String() + c.back.b.String() + c.front.b.String() + marks.b.String()
-	var colours []string
-	for colour := range c.used { // order: sorted below
-		if colour[0] == '#' {
-			colours = append(colours, colour)
-		}
-	}
-	slices.Sort(colours)
 	return picture{
-		width: c.right, height: c.bottom + 6, colours: colours, legend: c.legend(),
-		draw: func(s *svg) { s.b.WriteString(body) },
+		width: c.right, height: c.bottom + 6, legend: c.legend(),
+		marks: slices.Concat(lines.marks, c.back.marks, c.front.marks, marks.marks),
 	}
+}
+
+// wordsOf is what stands beside the sign of what happens to a process.
+func wordsOf(m *reading.Moment) scene.Part {
+	switch m.Op {
+	case trace.Crash:
+		return toned(m.Says, true)
+	case trace.Deliver:
+		return toned(strings.TrimPrefix(m.Says, "delivers "), false) // as the sign says
+	case trace.Request, trace.Restart:
+		return toned(m.Says, false)
+	}
+	return inked(m.Says, 0)
 }
 
 // sign draws a sign of a process at a height, unless it has that sign there already:
 // on the lane, or to the left of those that are there.
-func (c *space) sign(id parley.ID, y int, kind string, draw func(x, y int)) {
-	at := place{id, y}
+func (c *space) sign(m *reading.Moment, kind string, draw func(x, y int)) {
+	at := place{m.At, c.at[m.Time]}
 	if !slices.Contains(c.signs[at], kind) {
-		draw(c.x(id)-12*len(c.signs[at]), y)
+		draw(c.x(m.At)-12*len(c.signs[at]), at.y)
 		c.signs[at] = append(c.signs[at], kind)
 	}
 	c.used[kind] = true
 }
 
 // ground draws titles, lanes with their names, and the times.
-func (c *space) ground(s *svg) {
-	y := 0
-	for _, line := range c.title {
-		y += 20
-		s.text(0, y, "t", line)
-		y += 4
-	}
-	for _, line := range c.sub {
-		y += 15
-		s.text(0, y, "s", line)
-		y += 3
-	}
+func (c *space) ground(s *sketch) {
+	c.titles.draw(s)
 	for id := range parley.ID(c.n) {
-		x := c.x(id)
-		stroke, fill, border, text := inkLine, "#ffffff", "#8c959f", inkText
-		line := []any{"stroke-width", 1.5}
-		if c.o.Faulty.Has(id) {
-			stroke, fill, border, text = inkFaulty, "#fff1f0", inkFault, inkFault
-			line = append(line, "stroke-dasharray", "5 3")
+		x, faulty, from := c.x(id), c.o.Faulty.Has(id), len(s.marks)
+		s.line("lane", x, c.top-14, x, c.bottom).Faulty = faulty
+		if faulty {
 			c.used["faulty"] = true
 		}
-		s.line(x, c.top-14, x, c.bottom, append(line, "stroke", stroke)...)
 		name := c.o.Called(id)
 		w := monoWidth(name, 12) + 14
-		s.rect(x-w/2, c.top-36, w, 20, "rx", 5, "fill", fill, "stroke", border)
-		s.spans(x, c.top-22, "p", []span{{text: name, colour: text}}, "text-anchor", "middle")
+		s.rect("process", x-w/2, c.top-36, w, 20).Faulty = faulty
+		s.parts("name", x, c.top-22, middle, toned(name, faulty))
+		s.about(from, scene.Process(id), 0, 0)
 	}
 	last := c.top - 100
 	for _, t := range c.times {
 		if y := c.at[t]; y >= last+noteHeight {
-			s.spans(c.first-c.lead(), y+3, "m",
-				[]span{{text: prose.Number(uint64(max(t, 0))), colour: inkFaint}}, "text-anchor", "end")
+			s.parts("words", c.first-c.lead(), y+3, end, inked(prose.Number(uint64(max(t, 0))), 0))
 			last = y
 		}
 	}
 	if c.left > 0 {
-		s.text(c.first, c.bottom+4, "n", "and "+prose.Count(uint64(c.left), "event", "events")+" more")
+		s.text("note", c.first, c.bottom+4, start, "and "+prose.Count(uint64(c.left), "event", "events")+" more")
 	}
 }
 
-// gone hides the lane of a process that is down.
-func (c *space) gone(id parley.ID, from, to int) {
-	c.back.line(c.x(id), from, c.x(id), to, "stroke", inkCard, "stroke-width", 3)
-	c.back.line(c.x(id), from, c.x(id), to, "stroke", inkFaulty, "stroke-width", 1, "stroke-dasharray", "1 5")
+// gone hides the lane of a process that is down since a crash, up to a height.
+func (c *space) gone(crash *reading.Moment, to int, until uint64) {
+	from, x, first := c.at[crash.Time], c.x(crash.At), len(c.back.marks)
+	if crash.ID == 0 {
+		return
+	}
+	c.back.line("gap", x, from, x, to)
+	c.back.line("down", x, from, x, to)
+	c.back.about(first, scene.Process(crash.At), crash.ID, until)
+}
+
+// label is what a message says, where it was sent.
+type label struct {
+	from  parley.ID
+	y     int
+	words string
 }
 
 // arrow draws a message. What it says stands once, where it was sent.
-func (c *space) arrow(e *reading.Moment, labelled map[note]bool) {
-	if e.Sent.ID == 0 {
+func (c *space) arrow(m *reading.Moment, labelled map[label]bool) {
+	if m.Sent.ID == 0 {
 		return
 	}
-	words := e.Says
-	ink := c.inks.of(words).line
-	x1, y1, x2, y2 := c.x(e.Peer), c.at[e.Sent.Time], c.x(e.At), c.at[e.Time]
-	if once := (note{y1, c.o.Called(e.Peer) + words, ink}); !labelled[once] {
+	ink, first := c.inks.Of(m.Says), len(c.front.marks)
+	x1, y1, x2, y2 := c.x(m.Peer), c.at[m.Sent.Time], c.x(m.At), c.at[m.Time]
+	if once := (label{m.Peer, y1, m.Says}); !labelled[once] {
 		labelled[once] = true
-		c.say(e.Peer, y1, words, ink)
+		c.say(m.Peer, y1, scene.Part{Text: m.Says, Tone: "ink", Ink: ink}, m.Sent.ID)
 	}
-	if e.Op == trace.Lose {
+	if m.Op == trace.Lose {
 		c.front.missing(x1, y1, x1+(x2-x1)/3, y1+max((y2-y1)/3, 8))
 		c.used["lost"] = true
-		return
+	} else {
+		short := 3
+		if x2 < x1 {
+			short = -3
+		}
+		a := c.front.line("arrow", x1, y1, x2-short, y2)
+		a.Arrow, a.Ink, a.Value = true, ink, m.Says
 	}
-	short := 3
-	if x2 < x1 {
-		short = -3
-	}
-	c.used[ink] = true
-	c.front.line(x1, y1, x2-short, y2, "stroke", ink, "stroke-width", 1.3, "marker-end", "url(#"+headOfArrow(ink)+")")
-}
-
-func (c *space) mark(s *svg, id parley.ID, y int, colour, words string) {
-	s.put("circle", "cx", c.x(id), "cy", y, "r", 3, "fill", colour)
-	c.say(id, y, words, colour)
+	c.front.about(first, scene.Event(m.ID), m.Sent.ID, m.ID)
 }
 
 // ring is the sign of who is asked; full and hollow are of who delivers and indicates.
-func (s *svg) ring(x, y int) {
-	s.put("circle", "cx", x, "cy", y, "r", 4.5, "fill", inkCard, "stroke", inkText, "stroke-width", 1.4)
-}
+func (s *sketch) ring(x, y int) { s.circle("asked", x, y) }
 
-func (s *svg) full(x, y int) { s.diamond(x, y, inkText) }
+func (s *sketch) full(x, y int) { s.path("deliver", diamond, x, y-5) }
 
-func (s *svg) hollow(x, y int) { s.diamond(x, y, inkCard) }
+func (s *sketch) hollow(x, y int) { s.path("indicate", diamond, x, y-5) }
 
-func (s *svg) diamond(x, y int, fill string) {
-	s.put("path", "d", fmt.Sprintf("M%d,%d l5,5 l-5,5 l-5,-5 Z", x, y-5),
-		"fill", fill, "stroke", inkText, "stroke-width", 1.2)
-}
+const diamond = "M%d,%d l5,5 l-5,5 l-5,-5 Z"
 
 // say puts words beside a lane.
-func (c *space) say(id parley.ID, y int, words, colour string) {
-	c.notes[id] = append(c.notes[id], note{y, words, colour})
+func (c *space) say(id parley.ID, y int, words scene.Part, of uint64) {
+	c.notes[id] = append(c.notes[id], note{y, words, of})
 }
 
 // write writes the words beside the lanes, those that are too near below one another.
-func (c *space) write(s *svg) {
+func (c *space) write(s *sketch) {
 	for id, list := range c.notes {
 		slices.SortStableFunc(list, func(a, b note) int { return a.y - b.y })
 		room := max((c.lane-16)/monoWidth("x", 10), 4)
@@ -312,8 +296,9 @@ func (c *space) write(s *svg) {
 				y -= noteHeight
 				continue
 			}
-			s.spans(c.x(parley.ID(id))+8, y, "m", []span{{text: prose.Cut(n.text, room), colour: n.colour}},
-				"paint-order", "stroke", "stroke", inkCard, "stroke-width", 3)
+			n.part.Text = prose.Cut(n.part.Text, room)
+			m := s.parts("says", c.x(parley.ID(id))+8, y, start, n.part)
+			m.Ref, m.Since = scene.Event(n.of), n.of
 		}
 		c.bottom = max(c.bottom, y+10)
 	}
@@ -322,21 +307,19 @@ func (c *space) write(s *svg) {
 // legend explains the signs that are in the picture.
 func (c *space) legend() []legendEntry {
 	var out []legendEntry
-	add := func(used, text string, sign func(s *svg, x, y int)) {
+	add := func(used, text string, sign func(s *sketch, x, y int)) {
 		if c.used[used] {
 			out = append(out, legendEntry{sign: sign, text: text})
 		}
 	}
-	add("asked", "asked", func(s *svg, x, y int) { s.ring(x+13, y) })
-	add("deliver", "delivers", func(s *svg, x, y int) { s.full(x+13, y) })
-	add("indicate", "indicates", func(s *svg, x, y int) { s.hollow(x+13, y) })
-	add("lost", "lost on its way", func(s *svg, x, y int) { s.missing(x, y, x+22, y) })
-	add("crash", "crashes", func(s *svg, x, y int) { s.cross(x+13, y) })
-	add("faulty", "faulty process", func(s *svg, x, y int) {
-		s.line(x, y, x+26, y, "stroke", inkFaulty, "stroke-width", 2, "stroke-dasharray", "5 3")
-	})
+	add("asked", "asked", func(s *sketch, x, y int) { s.ring(x+13, y) })
+	add("deliver", "delivers", func(s *sketch, x, y int) { s.full(x+13, y) })
+	add("indicate", "indicates", func(s *sketch, x, y int) { s.hollow(x+13, y) })
+	add("lost", "lost on its way", func(s *sketch, x, y int) { s.missing(x, y, x+22, y) })
+	add("crash", "crashes", func(s *sketch, x, y int) { s.cross(x+13, y) })
+	add("faulty", faultyEntry.text, faultyEntry.sign)
 	if c.alive > 0 {
-		out = append(out, legendEntry{sign: func(*svg, int, int) {}, wide: 1,
+		out = append(out, legendEntry{sign: func(*sketch, int, int) {}, wide: 1,
 			text: prose.Count(c.alive, "sign of life is", "signs of life are") + " not drawn"})
 	}
 	return out

@@ -9,7 +9,6 @@ import (
 
 	"parley"
 	"parley/broadcast/problem"
-	"parley/internal/draw"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/term"
 	"parley/trace"
@@ -165,7 +164,7 @@ func TestSignsOfLife(t *testing.T) {
 		if counted == c.drawn {
 			t.Errorf("%s: counted %v\n%s", name, counted, text)
 		}
-		picture := draw.SpaceTimeSVG(gossip(3), c.events, o, "", "")
+		picture := spaceTimeSVG(gossip(3), c.events, o, "", "")
 		if counted := strings.Contains(picture, "54 signs of life are not drawn"); counted == c.drawn {
 			t.Errorf("%s: the picture counts them: %v", name, counted)
 		}
@@ -176,8 +175,8 @@ func TestSignsOfLife(t *testing.T) {
 // text, and is the same each time.
 func TestSpaceTimeSVG(t *testing.T) {
 	o := reading.SpaceTimeOptions{Style: reading.Style{Faulty: parley.SetOf(3)}}
-	picture := draw.SpaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4")
-	if picture != draw.SpaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4") {
+	picture := spaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4")
+	if picture != spaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4") {
 		t.Error("drawn twice, and not the same")
 	}
 	all := well(t, picture)
@@ -212,7 +211,7 @@ func TestSpaceTimeSVG(t *testing.T) {
 
 // Of a run with very much in it the beginning is drawn, and the rest is counted.
 func TestSpaceTimeSVGMost(t *testing.T) {
-	picture := draw.SpaceTimeSVG(gossip(3), beating(3, 400, false), reading.SpaceTimeOptions{Most: 50}, "", "")
+	picture := spaceTimeSVG(gossip(3), beating(3, 400, false), reading.SpaceTimeOptions{Most: 50}, "", "")
 	well(t, picture)
 	if !strings.Contains(picture, "events more") || len(picture) > 40_000 {
 		t.Errorf("%d bytes", len(picture))
@@ -226,7 +225,7 @@ func TestSpaceTimeStrange(t *testing.T) {
 		{{Op: trace.Receive, At: 9, Peer: 1, Cause: 7}, {Op: trace.Receive, At: 1, Peer: 9}, {Op: trace.Deliver, At: 7}},
 		{{Op: trace.Receive, At: 1, Peer: 0, Cause: 99, Msg: parley.Msg{Kind: 1}, Time: -5}},
 	} {
-		well(t, draw.SpaceTimeSVG(gossip(2), events, reading.SpaceTimeOptions{}, "", ""))
+		well(t, spaceTimeSVG(gossip(2), events, reading.SpaceTimeOptions{}, "", ""))
 		term.SpaceTime(gossip(2), events, reading.SpaceTimeOptions{})
 	}
 }

@@ -14,7 +14,25 @@ import (
 	"parley"
 	"parley/internal/draw"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/svg"
+	"parley/trace"
 )
+
+func figureSVG(d *draw.Diagram, t parley.Tree, o reading.TreeOptions) string {
+	return string(svg.File(draw.Figure(d, t, o)))
+}
+
+func diagramSVG(d draw.Diagram) string { return figureSVG(&d, nil, reading.TreeOptions{}) }
+
+func treeSVG(t parley.Tree, o reading.TreeOptions) string { return figureSVG(nil, t, o) }
+
+func spaceTimeSVG(
+	p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions, title, subtitle string,
+) string {
+	return string(svg.File(draw.SpaceTime(p, events, o, title, subtitle)))
+}
+
+func pairsSVG(p parley.Protocol, d reading.Pairs) string { return string(svg.File(draw.Pairs(p, d))) }
 
 // well checks that a picture is well-formed XML with a viewBox, that everything
 // it refers to is there, and that nothing stands outside. It returns the
@@ -136,15 +154,15 @@ func TestPictures(t *testing.T) {
 	}
 	both := func(p play) string {
 		d := p.diagram()
-		return draw.FigureSVG(&d, p.tree(1), of(p))
+		return figureSVG(&d, p.tree(1), of(p))
 	}
 	for name, picture := range map[string]string{
 		"article.svg":  both(a),
-		"figure3.svg":  draw.TreeSVG(f.tree(1), of(f)),
+		"figure3.svg":  treeSVG(f.tree(1), of(f)),
 		"liars.svg":    both(l),
-		"crashed.svg":  draw.DiagramSVG(c.diagram()),
-		"bysender.svg": draw.DiagramSVG(r.diagram()),
-		"collapse.svg": draw.TreeSVG(r.tree(1), of(r)),
+		"crashed.svg":  diagramSVG(c.diagram()),
+		"bysender.svg": diagramSVG(r.diagram()),
+		"collapse.svg": treeSVG(r.tree(1), of(r)),
 	} {
 		well(t, picture)
 		golden(t, name, picture)
@@ -155,7 +173,7 @@ func TestPictures(t *testing.T) {
 // example too: 6 + 30 + 30.
 func TestArrows(t *testing.T) {
 	p := article()
-	if n := arrows(well(t, draw.DiagramSVG(p.diagram()))); n != 66 {
+	if n := arrows(well(t, diagramSVG(p.diagram()))); n != 66 {
 		t.Errorf("%d arrows, want 66", n)
 	}
 	want := 0
@@ -164,12 +182,12 @@ func TestArrows(t *testing.T) {
 			want++
 		}
 	}
-	all := well(t, draw.DiagramSVG(liars().diagram()))
+	all := well(t, diagramSVG(liars().diagram()))
 	if n := arrows(all); n != want {
 		t.Errorf("%d arrows, want %d", n, want)
 	}
 	p = crashed()
-	crosses := strings.Count(draw.DiagramSVG(p.diagram()), "l6,6 m0,-6 l-6,6") - 1 // and one in the legend
+	crosses := strings.Count(diagramSVG(p.diagram()), "l6,6 m0,-6 l-6,6") - 1 // and one in the legend
 	missing := 0
 	for _, a := range draw.Arrows(p.rounds()) {
 		if a.Missing {
@@ -196,7 +214,7 @@ func TestBigDiagram(t *testing.T) {
 			}
 		}
 	}
-	picture := draw.DiagramSVG(d)
+	picture := diagramSVG(d)
 	all := well(t, picture)
 	if arrows(all) != 0 {
 		t.Error("single arrows are left")
@@ -220,11 +238,11 @@ func TestBigDiagram(t *testing.T) {
 			}
 		}
 	}
-	if got := arrows(well(t, draw.DiagramSVG(small))); got != 20 {
+	if got := arrows(well(t, diagramSVG(small))); got != 20 {
 		t.Errorf("%d arrows, want 20", got)
 	}
 	small.MaxArrows = 19
-	if got := arrows(well(t, draw.DiagramSVG(small))); got != 0 {
+	if got := arrows(well(t, diagramSVG(small))); got != 0 {
 		t.Errorf("%d arrows, want none", got)
 	}
 }
@@ -244,7 +262,7 @@ func TestHostileText(t *testing.T) {
 	tree := newFake(4, 1, func([]parley.ID) []byte { return []byte(evil) })
 	o := reading.TreeOptions{Style: s, Title: evil}
 	for _, picture := range []string{
-		draw.DiagramSVG(d), draw.FigureSVG(&d, tree, o), draw.TreeSVG(tree, o),
+		diagramSVG(d), figureSVG(&d, tree, o), treeSVG(tree, o),
 	} {
 		all := well(t, picture)
 		if len(all["script"]) != 0 || strings.ContainsRune(picture, 0) || strings.ContainsRune(picture, '\x1b') {
@@ -255,17 +273,17 @@ func TestHostileText(t *testing.T) {
 
 // Pictures of nothing are pictures.
 func TestEmptyPictures(t *testing.T) {
-	well(t, draw.DiagramSVG(draw.Diagram{}))
-	well(t, draw.DiagramSVG(draw.Diagram{Lives: make([]reading.Outcome, 1)}))
-	well(t, draw.TreeSVG(newFake(2, 0, ones), reading.TreeOptions{}))
-	well(t, draw.TreeSVG(newFake(3, 0, func([]parley.ID) []byte { return nil }), reading.TreeOptions{}))
+	well(t, diagramSVG(draw.Diagram{}))
+	well(t, diagramSVG(draw.Diagram{Lives: make([]reading.Outcome, 1)}))
+	well(t, treeSVG(newFake(2, 0, ones), reading.TreeOptions{}))
+	well(t, treeSVG(newFake(3, 0, func([]parley.ID) []byte { return nil }), reading.TreeOptions{}))
 }
 
 // Pictures keep within their width for all sizes of systems.
 func TestPictureSizes(t *testing.T) {
 	for n := 2; n <= 40; n += 1 + n/6 {
 		for m := range min(4, n-1) {
-			all := well(t, draw.TreeSVG(newFake(n, m, mixed), reading.TreeOptions{Style: reading.Style{Faulty: parley.SetOf(1)}}))
+			all := well(t, treeSVG(newFake(n, m, mixed), reading.TreeOptions{Style: reading.Style{Faulty: parley.SetOf(1)}}))
 			if w, _ := number(all["svg"][0], "width"); w > 1000 {
 				t.Errorf("n=%d m=%d: a tree of %d pixels", n, m, w)
 			}
@@ -277,7 +295,7 @@ func TestPictureSizes(t *testing.T) {
 				d.Arrows = append(d.Arrows, draw.Arrow{Round: int(to) % 3, From: id, To: to, Label: "{1,2}"})
 			}
 		}
-		all := well(t, draw.DiagramSVG(d))
+		all := well(t, diagramSVG(d))
 		if w, _ := number(all["svg"][0], "width"); w > 1000 {
 			t.Errorf("n=%d: a diagram of %d pixels", n, w)
 		}

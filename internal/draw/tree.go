@@ -8,16 +8,12 @@ import (
 	"parley"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
 )
 
-// TreeSVG draws an information tree, the root on top and a rank below the other.
-func TreeSVG(t parley.Tree, o reading.TreeOptions) string {
-	return FigureSVG(nil, t, o)
-}
-
-// FigureSVG draws a message diagram and below it a tree, with the same colours
-// and one legend for both. Either may be nil.
-func FigureSVG(d *Diagram, t parley.Tree, o reading.TreeOptions) string {
+// Figure draws a message diagram and below it an information tree, the root on top and a
+// rank below the other, with the same colours and one legend for both. Either may be nil.
+func Figure(d *Diagram, t parley.Tree, o reading.TreeOptions) scene.Scene {
 	var values []string
 	var tree treeLayout
 	title := "Messages"
@@ -30,7 +26,7 @@ func FigureSVG(d *Diagram, t parley.Tree, o reading.TreeOptions) string {
 		values = append(values, d.values()...)
 		title = cmp.Or(d.Title, title)
 	}
-	inks := newPalette(values)
+	inks := scene.NewPalette(values)
 	var parts []picture
 	wide := 0
 	if d != nil {

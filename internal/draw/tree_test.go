@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"parley"
-	"parley/internal/draw"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/term"
@@ -130,7 +129,7 @@ func TestTreeWithoutOutputs(t *testing.T) {
 	if !strings.Contains(big, "rank 3: 336 nodes: in ") || strings.Contains(big, "–") {
 		t.Errorf("open outputs are counted:\n%s", big)
 	}
-	well(t, draw.TreeSVG(open{newFake(4, 1, ones)}, reading.TreeOptions{}))
+	well(t, treeSVG(open{newFake(4, 1, ones)}, reading.TreeOptions{}))
 }
 
 // open is a tree whose outputs are not known yet.
@@ -206,7 +205,7 @@ func TestBigTrees(t *testing.T) {
 			}
 		}
 		*f.asked = 0
-		well(t, draw.TreeSVG(f, reading.TreeOptions{}))
+		well(t, treeSVG(f, reading.TreeOptions{}))
 		if *f.asked > budget+20_000 {
 			t.Errorf("n=%d m=%d: %d nodes were looked at for the picture", c.n, c.m, *f.asked)
 		}

@@ -79,7 +79,9 @@ catalog                pure    : core adapters protocols
 internal/draw/prose    seeded  : core
 internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
-internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading
+internal/draw/scene    seeded  : core
+internal/draw/svg      seeded  : internal/draw/scene
+internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/service
 internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form

@@ -34,7 +34,7 @@ func (r *reader) each(from parley.ID, c content) iter.Seq[string] {
 // explain returns what is said in a content, with so many of its rows and what
 // values they all speak of. With rows 0 it only tells whether there is any.
 func (r *reader) explain(from parley.ID, c content, rows int) Said {
-	said := Said{From: from, To: c.to}
+	said := Said{From: from, To: c.to, Spans: c.spans}
 	values, known := make(map[string]uint64), true
 	for row := range r.each(from, c) {
 		if said.Total++; rows == 0 {

@@ -3,6 +3,7 @@ package reading
 import (
 	"bytes"
 	"crypto/sha256"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -32,10 +33,16 @@ type Said struct {
 	Total uint64
 	// Values are the values that the rows speak of, in order, if they are known.
 	Values Shares
+	// Spans tell when it was under way to each receiver.
+	Spans map[parley.ID]Span
 	// Lie tells that a faulty process does not say what it honestly would, as
 	// far as the trace shows: its own copy, or the initial value it was given.
 	Lie bool
 }
+
+// Span is when a message was under way, in events of the trace by number. Until is 0 if it
+// did not arrive.
+type Span struct{ Since, Until uint64 }
 
 // Share is how many rows speak of a value.
 type Share struct {
@@ -84,7 +91,8 @@ func (g Gathering) rows() int {
 // receivers are told the same if the bytes are the same; a long message is not
 // written out for that, and only as many of its rows as are kept.
 func Gather(p parley.Protocol, events []trace.Event, g Gathering) []Round {
-	r := reader{p: p, g: g, rounds: make(map[int]*gathered), given: make(map[parley.ID][]byte)}
+	r := reader{p: p, g: g, rounds: make(map[int]*gathered), given: make(map[parley.ID][]byte),
+		arrived: make(map[arrival]uint64)}
 	for _, e := range events {
 		r.add(e)
 	}
@@ -114,8 +122,16 @@ type reader struct {
 	rounds map[int]*gathered
 	given  map[parley.ID][]byte // initial values
 
+	arrived map[arrival]uint64 // the event by which a message came
+
 	last []byte // the bytes that were digested last
 	sum  string // and their digest
+}
+
+// arrival is that of what was sent in an event at one receiver.
+type arrival struct {
+	cause uint64
+	at    parley.ID
 }
 
 // gathered is the events of one round by sender.
@@ -130,6 +146,8 @@ func (r *reader) add(e trace.Event) {
 		if _, again := r.given[e.At]; e.Msg.Kind == parley.Propose && !again {
 			r.given[e.At] = e.Msg.Body
 		}
+	case trace.Receive:
+		r.arrived[arrival{e.Cause, e.At}] = e.ID
 	case trace.Send, trace.Keep:
 		if e.At >= parley.MaxProcesses {
 			return
@@ -166,6 +184,21 @@ type content struct {
 	key    string
 	events []trace.Event
 	to     []parley.ID
+	spans  map[parley.ID]Span
+}
+
+// span is when what one receiver is sent in a round is under way.
+func (r *reader) span(events []trace.Event, to parley.ID) (s Span) {
+	for i, e := range events {
+		if i == 0 {
+			s.Since = e.ID
+		}
+		s.Until = max(s.Until, r.arrived[arrival{e.ID, to}])
+		if e.Op == trace.Keep {
+			s.Until = max(s.Until, e.ID)
+		}
+	}
+	return s
 }
 
 // contents groups the receivers of a sender by what they are sent. Those that
@@ -192,8 +225,10 @@ func (r *reader) contents(round int, from parley.ID) []content {
 		if !known {
 			at = len(out)
 			places[mine[to].key] = at
+			mine[to].spans = make(map[parley.ID]Span)
 			out = append(out, mine[to])
 		}
+		out[at].spans[to] = r.span(mine[to].events, to)
 		out[at].to = append(out[at].to, to)
 	}
 	return r.joinCopies(out)
@@ -235,6 +270,7 @@ func (r *reader) joinCopies(all []content) []content {
 		if e := all[i].events[0]; r.framed(e) && bytes.Equal(e.Msg.Body, kept) {
 			all[i].to = append(all[i].to, all[own].to...)
 			slices.Sort(all[i].to)
+			maps.Copy(all[i].spans, all[own].spans)
 			return slices.Delete(all, own, own+1)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 // TreeOptions say how an information tree looks.
 type TreeOptions struct {
 	Style
+	// Of is the process whose tree it is.
+	Of parley.ID
 	// Title stands above the tree, if there is one.
 	Title string
 	// Root says in pictures what the output of the root is; the decision if "".

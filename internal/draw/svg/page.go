@@ -1,0 +1,143 @@
+package svg
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/internal/draw/scene"
+)
+
+// Page writes a scene as a part of a page, without any style: the classes of marks are
+// their roles, v1 to v8 for the inks of values, lie and faulty, and Sheet says what these
+// look like. What a mark is of is its data-ref; data-since and data-until are events of the
+// trace. The first mark of each reference has it as its id, after the given one: in
+// r1-P5-P2 a dash stands for each slash.
+func Page(s scene.Scene, id string) []byte {
+	w := writer{id: id + "-", ids: make(map[string]bool)}
+	w.open("svg", "xmlns", "http://www.w3.org/2000/svg", "id", id, "viewBox", fmt.Sprintf("0 0 %d %d", s.Width, s.Height),
+		"width", s.Width, "height", s.Height, "class", "parley-scene", "role", "img", "aria-label", s.Title)
+	w.heads(s.Marks)
+	w.marks(s.Marks)
+	w.end("svg")
+	return []byte(w.String())
+}
+
+// class is how a page tells what a mark is.
+func (w *writer) class(m *scene.Mark) (a []any) {
+	if w.colour != nil {
+		return nil
+	}
+	if id := w.id + strings.ReplaceAll(m.Ref, "/", "-"); m.Ref != "" && !w.ids[id] {
+		w.ids[id] = true
+		a = append(a, "id", id)
+	}
+	classes := classOf(m.Role, m.Ink)
+	if m.Lie {
+		classes += " lie"
+	}
+	if m.Faulty {
+		classes += " faulty"
+	}
+	a = append(a, "class", classes)
+	if m.Ref != "" {
+		a = append(a, "data-ref", m.Ref)
+	}
+	if m.Value != "" {
+		a = append(a, "data-value", m.Value)
+	}
+	if m.Since > 0 {
+		a = append(a, "data-since", m.Since)
+	}
+	if m.Until > 0 {
+		a = append(a, "data-until", m.Until)
+	}
+	return a
+}
+
+func classOf(class string, i scene.Ink) string {
+	if i > 0 {
+		class += fmt.Sprintf(" v%d", i)
+	}
+	return class
+}
+
+// Sheet is the style sheet for scenes in a page: light or dark as the reader's system is,
+// or as data-theme of the page's root says; light on paper. Marks of class future are
+// still to come, and selected ones stand out: a page gives these classes.
+func Sheet() []byte {
+	var b strings.Builder
+	theme := func(selector string, of func(colour) string) {
+		b.WriteString(selector + "{")
+		for _, name := range slices.Sorted(maps.Keys(colours)) {
+			fmt.Fprintf(&b, "--%s:%s;", name, of(colours[name]))
+		}
+		for i, ink := range inks {
+			fmt.Fprintf(&b, "--ink%d:%s;--fill%d:%s;", i+1, of(ink.line), i+1, of(ink.fill))
+		}
+		b.WriteString("}\n")
+	}
+	dark := func(c colour) string { return c.dark }
+	theme(".parley-scene", func(c colour) string { return c.light })
+	b.WriteString("@media screen and (prefers-color-scheme:dark){\n")
+	theme(":root:not([data-theme=light]) .parley-scene", dark)
+	b.WriteString("}\n@media screen{\n")
+	theme(":root[data-theme=dark] .parley-scene", dark)
+	b.WriteString("}\n")
+
+	rule := func(selector, style string) {
+		fmt.Fprintf(&b, ".parley-scene%s{%s}\n", selector, inPage(style))
+	}
+	rule("", "--ink:$mixed;--fill:$plain;background:$card")
+	for i := range inks {
+		rule(fmt.Sprintf(" .v%d", i+1), fmt.Sprintf("--ink:var(--ink%d);--fill:var(--fill%d)", i+1, i+1))
+	}
+	rule(" text", "font-family:"+sans+";fill:$text")
+	for _, role := range slices.Sorted(maps.Keys(fonts)) {
+		style := ""
+		for _, c := range classes {
+			if f := fonts[role]; c.name == f.class {
+				style = strings.TrimSuffix(c.style+";"+f.style, ";")
+				if strings.Contains("p io m v", c.name) {
+					style += ";font-family:" + mono
+				}
+			}
+		}
+		rule(" ."+role, style)
+	}
+	for _, key := range slices.Sorted(maps.Keys(looks)) {
+		role, word, _ := strings.Cut(key, " ")
+		selector := " ." + role
+		switch word {
+		case "mixed":
+			selector += ":not(.lie):not([class*=\" v\"])"
+		case "":
+		default:
+			selector += "." + word
+		}
+		rule(selector, looks[key])
+	}
+	for _, tone := range []string{"text", "faint", "fault", "mixed", "ink"} {
+		rule(" tspan."+tone+",.parley-scene marker ."+tone, "fill:$"+tone)
+	}
+	rule(" .future", "opacity:0.12")
+	rule(" .selected", "filter:drop-shadow(0 0 2px $text)")
+	return []byte(b.String())
+}
+
+// named is a colour by its name.
+var named = regexp.MustCompile(`\$([a-z]+)`)
+
+// inPage writes a look for the style sheet of a page.
+func inPage(style string) string {
+	var out []string
+	for property, value := range declarations(style) {
+		if isExtent(property) {
+			continue
+		}
+		out = append(out, property+":"+named.ReplaceAllString(value, "var(--$1)"))
+	}
+	return strings.Join(out, ";")
+}

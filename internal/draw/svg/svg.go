@@ -1,0 +1,252 @@
+// Package svg writes scenes as SVG: as files that stand for themselves, and as parts of a
+// page, whose style sheet says what they look like.
+package svg
+
+import (
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/internal/draw/scene"
+)
+
+// File writes a scene as a file, with its colours and fonts in it.
+func File(s scene.Scene) []byte {
+	w := writer{colour: func(c colour) string { return c.file }}
+	w.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %d %d", s.Width, s.Height),
+		"width", s.Width, "height", s.Height, "class", "parley", "role", "img", "aria-label", s.Title)
+	w.WriteString("<title>" + escaped(s.Title) + "</title>\n<style>\n")
+	w.WriteString(".parley text{font-family:" + sans + ";fill:" + w.resolve("$text", 0) + "}\n")
+	w.WriteString(".parley .p,.parley .io,.parley .m,.parley .v{font-family:" + mono + "}\n")
+	for _, c := range classes {
+		w.WriteString(".parley ." + c.name + "{" + w.resolve(c.style, 0) + "}\n")
+	}
+	w.WriteString("</style>\n")
+	w.heads(s.Marks)
+	w.put("rect", "x", 0.5, "y", 0.5, "width", s.Width-1, "height", s.Height-1, "rx", 10,
+		"fill", w.resolve("$card", 0), "stroke", "#d0d7de")
+	w.marks(s.Marks)
+	w.end("svg")
+	return []byte(w.String())
+}
+
+// writer writes elements.
+type writer struct {
+	strings.Builder
+	colour func(colour) string // as it is written; nil in a page, where the style sheet has it
+	id     string              // in a page: what ids begin with
+	ids    map[string]bool     // that are given
+}
+
+func (w *writer) marks(marks []scene.Mark) {
+	for i := range marks {
+		w.mark(&marks[i])
+	}
+}
+
+func (w *writer) mark(m *scene.Mark) {
+	var a []any
+	switch m.Shape {
+	case scene.Group:
+		w.open("g", "transform", fmt.Sprintf("translate(%d,%d)", m.X, m.Y))
+		w.marks(m.Marks)
+		w.end("g")
+		return
+	case scene.Text:
+		w.text(m)
+		return
+	case scene.Rect:
+		a = []any{"x", m.X, "y", m.Y, "width", m.W, "height", m.H}
+	case scene.Line:
+		a = []any{"x1", m.X, "y1", m.Y, "x2", m.X + m.W, "y2", m.Y + m.H}
+	case scene.Circle:
+		a = []any{"cx", m.X, "cy", m.Y}
+	case scene.Path:
+		a = []any{"d", m.Path}
+	}
+	a = append(a, w.look(m)...)
+	if m.Arrow {
+		a = append(a, "marker-end", "url(#"+w.head(m)+")")
+	}
+	w.put(m.Shape.String(), slices.Concat(w.class(m), a)...)
+}
+
+// text writes a line of text, in several colours if it has parts.
+func (w *writer) text(m *scene.Mark) {
+	a := []any{"x", m.X, "y", m.Y}
+	if w.colour != nil {
+		a = append(a, "class", fonts[m.Role].class)
+	}
+	if m.Align != "" {
+		a = append(a, "text-anchor", m.Align)
+	}
+	if style := fonts[m.Role].style; style != "" && w.colour != nil {
+		a = append(a, "style", w.resolve(style, 0))
+	}
+	w.begin("text", slices.Concat(w.class(m), a, w.look(m)))
+	w.WriteString(">" + escaped(m.Text))
+	for _, p := range m.Parts {
+		var a []any
+		if w.colour != nil {
+			a = []any{"fill", w.resolve("$"+p.Tone, p.Ink)}
+		} else {
+			a = []any{"class", classOf(p.Tone, p.Ink)}
+		}
+		if p.Gap > 0 {
+			a = append(a, "dx", p.Gap)
+		}
+		w.begin("tspan", a)
+		w.WriteString(">" + escaped(p.Text) + "</tspan>")
+	}
+	w.WriteString("</text>\n")
+}
+
+// lookOf is the key of a mark's look.
+func lookOf(m *scene.Mark) string {
+	for _, v := range []struct {
+		is   bool
+		word string
+	}{{m.Lie, " lie"}, {m.Faulty, " faulty"}, {m.Ink == 0, " mixed"}} {
+		if _, own := looks[m.Role+v.word]; v.is && own {
+			return m.Role + v.word
+		}
+	}
+	return m.Role
+}
+
+// look is what a mark looks like, as attributes: in a page only its extent.
+func (w *writer) look(m *scene.Mark) (out []any) {
+	for property, value := range declarations(looks[lookOf(m)]) {
+		if w.colour != nil || isExtent(property) {
+			out = append(out, property, w.resolve(value, m.Ink))
+		}
+	}
+	return out
+}
+
+// isExtent tells whether a property is no matter of style.
+func isExtent(property string) bool { return property == "r" || property == "rx" }
+
+// declarations goes through what stands between semicolons.
+func declarations(style string) func(yield func(property, value string) bool) {
+	return func(yield func(string, string) bool) {
+		for one := range strings.SplitSeq(style, ";") {
+			if property, value, ok := strings.Cut(one, ":"); ok && !yield(property, value) {
+				return
+			}
+		}
+	}
+}
+
+// resolve puts colours in the places of their names.
+func (w *writer) resolve(style string, i scene.Ink) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(style, "$")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		end := strings.IndexFunc(rest, func(r rune) bool { return r < 'a' || r > 'z' })
+		if end < 0 {
+			end = len(rest)
+		}
+		name := rest[:end]
+		style = rest[end:]
+		switch {
+		case name == "ink" && i == 0:
+			name = "mixed"
+		case name == "fill" && i == 0:
+			name = "plain"
+		}
+		c := colours[name]
+		switch name {
+		case "ink":
+			c = inks[i-1].line
+		case "fill":
+			c = inks[i-1].fill
+		}
+		b.WriteString(w.colour(c))
+	}
+}
+
+// heads defines an arrow head for each colour in use.
+func (w *writer) heads(marks []scene.Mark) {
+	found := make(map[string]string) // the head's colour, or its class
+	w.findHeads(marks, found)
+	ids := make([]string, 0, len(found))
+	for id := range found { // order: sorted below
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	w.open("defs")
+	for _, id := range ids {
+		w.open("marker", "id", id, "viewBox", "0 0 8 8", "refX", 7, "refY", 4,
+			"markerWidth", 7, "markerHeight", 7, "orient", "auto-start-reverse", "markerUnits", "userSpaceOnUse")
+		how := "fill"
+		if w.colour == nil {
+			how = "class"
+		}
+		w.put("path", "d", "M0,0.8 L8,4 L0,7.2 L2,4 Z", how, found[id])
+		w.end("marker")
+	}
+	w.end("defs")
+}
+
+func (w *writer) findHeads(marks []scene.Mark, found map[string]string) {
+	for i := range marks {
+		m := &marks[i]
+		w.findHeads(m.Marks, found)
+		if m.Arrow {
+			found[w.head(m)] = w.headLook(m)
+		}
+	}
+}
+
+// headLook is what the head of an arrow looks like: its colour, or its class.
+func (w *writer) headLook(m *scene.Mark) string {
+	for property, value := range declarations(looks[lookOf(m)]) {
+		if property == "stroke" && w.colour != nil {
+			return w.resolve(value, m.Ink)
+		} else if property == "stroke" {
+			return classOf(strings.TrimPrefix(value, "$"), m.Ink)
+		}
+	}
+	return ""
+}
+
+// head is the id of the head of an arrow.
+func (w *writer) head(m *scene.Mark) string {
+	return w.id + "to-" + strings.NewReplacer("#", "", " ", "-").Replace(w.headLook(m))
+}
+
+// put writes an element without content; attributes are names and values in turn.
+func (w *writer) put(tag string, attributes ...any) {
+	w.begin(tag, attributes)
+	w.WriteString("/>\n")
+}
+
+func (w *writer) open(tag string, attributes ...any) {
+	w.begin(tag, attributes)
+	w.WriteString(">\n")
+}
+
+func (w *writer) end(tag string) { w.WriteString("</" + tag + ">\n") }
+
+func (w *writer) begin(tag string, attributes []any) {
+	w.WriteString("<" + tag)
+	for i := 0; i+1 < len(attributes); i += 2 {
+		fmt.Fprintf(w, ` %s="%s"`, attributes[i], escaped(fmt.Sprint(attributes[i+1])))
+	}
+}
+
+// escaped makes text safe as content and as an attribute. What XML cannot hold
+// becomes a question mark.
+func escaped(text string) string {
+	var b strings.Builder
+	if err := xml.EscapeText(&b, []byte(text)); err != nil {
+		panic(err) // a strings.Builder takes everything
+	}
+	return strings.ReplaceAll(b.String(), "\uFFFD", "?")
+}
