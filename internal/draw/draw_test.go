@@ -42,26 +42,26 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// scene is a run that is drawn.
-type scene struct {
+// setting is a run that is drawn.
+type setting struct {
 	n, m   int
 	value  string
 	faulty map[parley.ID]faulty.Behaviour
 	seed   uint64
 }
 
-// play is what a scene leaves behind.
+// play is what it leaves behind.
 type play struct {
-	scene
+	setting
 	protocol parley.Protocol
 	log      *trace.Log
 	sim      *sim.Sim
 	style    reading.Style
 }
 
-func (s scene) play() play {
+func (s setting) play() play {
 	c := eig.Config{N: s.n, M: s.m, Default: []byte("0")}
-	p := play{scene: s, protocol: eig.New(c, lockstep.Simulated), log: &trace.Log{Keep: true}}
+	p := play{setting: s, protocol: eig.New(c, lockstep.Simulated), log: &trace.Log{Keep: true}}
 	p.sim = sim.Run(sim.Options{
 		Protocol: p.protocol, Faulty: s.faulty, Seed: s.seed, Log: p.log, Measure: true,
 		Requests: []sim.Request{{At: 0, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(s.value)}}},
@@ -92,28 +92,28 @@ func (p play) diagram() draw.Diagram {
 // The article's example for Tables 1 and 2: P1, a faulty General, tells P2, P3
 // and P4 that the value is 0, and P5, P6 and P7 that it is 1.
 func article() play {
-	return scene{n: 7, m: 2, value: "0", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced}}.play()
+	return setting{n: 7, m: 2, value: "0", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced}}.play()
 }
 
 // figure3 is the article's Figure 3: six processes, m = 1, and a faulty General
 // that sends 1 to the first three lieutenants and 0 to the last two.
 func figure3() play {
-	return scene{n: 6, m: 1, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced}}.play()
+	return setting{n: 6, m: 1, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced}}.play()
 }
 
 // liars has a two-faced General and a lieutenant that flips what it relays.
 func liars() play {
-	return scene{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced, 4: faulty.Flip}}.play()
+	return setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: faulty.TwoFaced, 4: faulty.Flip}}.play()
 }
 
 // crashed has a lieutenant that falls silent in the middle of round 1.
 func crashed() play {
-	return scene{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behaviour{4: faulty.Crash(1, 3)}}.play()
+	return setting{n: 7, m: 2, value: "1", faulty: map[parley.ID]faulty.Behaviour{4: faulty.Crash(1, 3)}}.play()
 }
 
 // random has two liars that say anything, in a system with names of two digits.
 func random(seed uint64) play {
-	return scene{n: 10, m: 3, value: "1", seed: seed,
+	return setting{n: 10, m: 3, value: "1", seed: seed,
 		faulty: map[parley.ID]faulty.Behaviour{0: faulty.Random, 5: faulty.Random, 9: faulty.Silent}}.play()
 }
 
@@ -137,7 +137,7 @@ func lines(t *testing.T, what, text string, width int) []string {
 	return all
 }
 
-// texts are all texts of a scene at one width.
+// texts are all texts of a run at one width.
 func (p play) texts(s reading.Style) map[string]string {
 	n, m := p.n, p.m
 	return map[string]string{

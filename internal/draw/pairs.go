@@ -2,6 +2,7 @@ package draw
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ var corners = [][][2]int{
 
 // Pairs draws an argument with runs that look the same to somebody, as the lecture draws the
 // cases of its proof that three processes cannot agree. References to what is in a case
-// begin with its number.
+// begin with it, as in c2/P1.
 func Pairs(p parley.Protocol, d reading.Pairs) scene.Scene {
 	var cases [][2]account
 	var values []string
@@ -46,7 +47,7 @@ func Pairs(p parley.Protocol, d reading.Pairs) scene.Scene {
 	head.add("sublead", 13, d.Subtitle)
 	parts := []picture{head.picture()}
 	for i := range d.Pairs {
-		parts = append(parts, beside(&d.Pairs[i], cases[i], inks))
+		parts = append(parts, beside(&d.Pairs[i], cases[i], inks, i+1))
 	}
 	end := paragraph{width: figureWidth}
 	end.add("about", 13, d.End)
@@ -85,8 +86,9 @@ func (g *paragraph) picture() picture {
 // account is a case that is drawn.
 type account struct{ *reading.Account }
 
-// beside draws two runs side by side, or one below the other if they are too wide.
-func beside(pair *reading.Pair, cases [2]account, inks scene.Palette) picture {
+// beside draws two runs side by side, or one below the other if they are too wide. number is
+// that of the first.
+func beside(pair *reading.Pair, cases [2]account, inks scene.Palette, number int) picture {
 	var maps [2]picture
 	small := true
 	for i, c := range cases {
@@ -95,6 +97,9 @@ func beside(pair *reading.Pair, cases [2]account, inks scene.Palette) picture {
 	}
 	if !small {
 		maps = [2]picture{cases[0].rounds(inks), cases[1].rounds(inks)}
+	}
+	for i := range maps {
+		within(fmt.Sprintf("c%d/", number+i), maps[i].marks)
 	}
 	width := pairHalf
 	narrow := max(maps[0].width, maps[1].width) <= pairHalf
@@ -122,6 +127,15 @@ func beside(pair *reading.Pair, cases [2]account, inks scene.Palette) picture {
 	}
 	between := picture{height: 12}
 	return stacked(slices.Concat(columns[0], []picture{between}, columns[1]), figureWidth)
+}
+
+// within makes references those of a case.
+func within(of string, marks []scene.Mark) {
+	for i := range marks {
+		if marks[i].Ref != "" {
+			marks[i].Ref = of + marks[i].Ref
+		}
+	}
 }
 
 // framed puts a picture on a ground of its own.

@@ -69,7 +69,7 @@ func TestStory(t *testing.T) {
 // Where there are rounds a line is what one process tells the others in one, and whom a
 // liar tells nothing although it should.
 func TestStoryOfRounds(t *testing.T) {
-	p := scene{n: 4, m: 1, value: "1", faulty: map[parley.ID]faulty.Behaviour{
+	p := setting{n: 4, m: 1, value: "1", faulty: map[parley.ID]faulty.Behaviour{
 		1: {Name: "mute to P3", Tell: func(_ *parley.Step, t *parley.Turn) []parley.Sent {
 			if t.To == 2 {
 				return nil

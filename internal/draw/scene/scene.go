@@ -55,7 +55,8 @@ type Mark struct {
 	Role  string `json:"role"`
 	// Ref is what the mark is a mark of: e147 is event 147 of the trace, P2 a process,
 	// r1/P5/P2 the message of round 1 from P5 to P2, r1/P5 all of P5's in that round, r1
-	// the round, and P2/1.5 a node of P2's information tree.
+	// the round, and P2/1.5 a node of P2's information tree. Where there are several runs it
+	// begins with the one, as in c2/P2.
 	Ref    string `json:"ref,omitempty"`
 	Value  string `json:"value,omitempty"` // that it speaks of
 	Ink    Ink    `json:"ink,omitempty"`   // of that value
