@@ -102,7 +102,8 @@ cli/traces             free    : core faulty lockstep trace run cluster cluster/
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*
 cli                    free    : core internal/conform drawing cli/*
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
-examples/*             free    : core adapters faulty trace protocols hosts
+examples/nodes         free    : cluster cluster/cert
+examples/*             free    : core adapters faulty trace protocols hosts examples/nodes
 internal/tidy          free    :
 internal/grid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli
 internal/cases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// queue is the jobs as one node knows them. It changes by what the group delivers and by nothing else, and all nodes
+// deliver the same in the same order: so all have the same queue, and a job is taken by one node.
+type queue struct {
+	waiting []string
+	taken   map[string]string // job: the node that does it
+	done    []string
+}
+
+func newQueue() *queue { return &queue{taken: make(map[string]string)} }
+
+// apply does what a node has broadcast: "add JOB", "take", "done JOB" or "lost NODE".
+func (q *queue) apply(from, command string) {
+	verb, what, _ := strings.Cut(command, " ")
+	switch verb {
+	case "add":
+		q.waiting = append(q.waiting, what)
+	case "take":
+		if len(q.waiting) > 0 {
+			q.taken[q.waiting[0]] = from
+			q.waiting = q.waiting[1:]
+		}
+	case "done":
+		if q.taken[what] == from { // not if it was given to another one meanwhile
+			delete(q.taken, what)
+			q.done = append(q.done, what)
+		}
+	case "lost":
+		var back []string
+		for job, node := range q.taken {
+			if node == what {
+				back = append(back, job)
+			}
+		}
+		slices.Sort(back) // as all nodes do
+		for _, job := range back {
+			delete(q.taken, job)
+		}
+		q.waiting = append(back, q.waiting...)
+	}
+}
+
+// of returns the jobs that a node does, in alphabetical order.
+func (q *queue) of(node string) (jobs []string) {
+	for job, by := range q.taken {
+		if by == node {
+			jobs = append(jobs, job)
+		}
+	}
+	slices.Sort(jobs)
+	return jobs
+}
