@@ -1,0 +1,76 @@
+// Command chat has three people talk through their nodes: nobody sees an answer before what it answers.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+
+	"parley/cluster"
+	"parley/examples/nodes"
+)
+
+func main() {
+	if err := talk(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// configure has messages arrive in causal order: after all that their sender had seen.
+func configure(c *cluster.Config) {
+	c.Groups = []cluster.GroupConfig{{Name: "chat", Level: cluster.Causal}}
+}
+
+// people are who sits at the nodes, in the order of these.
+var people = []string{"Ada", "Ben", "Cleo"}
+
+func talk(ctx context.Context, out io.Writer) error {
+	all, end, err := nodes.Start(ctx, len(people), configure)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := say(ctx, all[0], "Where do we eat?"); err != nil {
+		return err
+	}
+	if _, err := hear(ctx, all[1], 1); err != nil { // Ben reads it first
+		return err
+	}
+	if err := say(ctx, all[1], "At the harbour."); err != nil {
+		return err
+	}
+	for i, node := range all {
+		lines, err := hear(ctx, node, 2)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s sees:\n  %s\n", people[i], strings.Join(lines, "\n  "))
+	}
+	return nil
+}
+
+// say sends a line to everybody.
+func say(ctx context.Context, node *cluster.Node, line string) error {
+	_, err := node.Group("chat").Broadcast(ctx, []byte(line))
+	return err
+}
+
+// hear returns the first lines that a node shows, when there are so many.
+func hear(ctx context.Context, node *cluster.Node, n int) (lines []string, err error) {
+	chat, err := node.Group("chat").Subscribe(1) // from the beginning
+	if err != nil {
+		return nil, err
+	}
+	defer chat.Close()
+	for range n {
+		d, err := chat.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, people[d.From]+": "+string(d.Payload))
+	}
+	return lines, nil
+}

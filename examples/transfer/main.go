@@ -1,0 +1,126 @@
+// Command transfer moves money between accounts on three nodes: all of them change, or none does.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strconv"
+	"sync"
+
+	"parley/cluster"
+	"parley/examples/nodes"
+)
+
+func main() {
+	if err := transfers(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// bank is the accounts of one node. It holds back what it has promised to pay until it is told the end.
+type bank struct {
+	mu      sync.Mutex
+	balance int
+	held    map[string]int // what each transaction adds, by its name
+}
+
+// Prepare takes what is to be paid at once: nobody else can have it then.
+func (b *bank) Prepare(_ context.Context, tx string, part []byte) (bool, error) {
+	by, err := strconv.Atoi(string(part))
+	if err != nil {
+		return false, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.balance+by < 0 {
+		return false, errors.New("not enough money")
+	}
+	b.balance += min(by, 0)
+	b.held[tx] = by
+	return true, nil
+}
+
+// Commit pays in what is to be paid in.
+func (b *bank) Commit(tx string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.balance += max(b.held[tx], 0)
+	delete(b.held, tx)
+}
+
+// Abort gives back what was taken.
+func (b *bank) Abort(tx string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.balance -= min(b.held[tx], 0)
+	delete(b.held, tx)
+}
+
+func (b *bank) has() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.balance
+}
+
+// banks are those of three nodes, by the names of the nodes.
+type banks map[string]*bank
+
+func opened() banks {
+	all := make(banks)
+	for i := range 3 {
+		all[fmt.Sprintf("node%d", i+1)] = &bank{balance: 100, held: make(map[string]int)}
+	}
+	return all
+}
+
+// configure gives each node its bank, which does the node's part of transactions.
+func (all banks) configure(c *cluster.Config) { c.Participant = all[c.Name] }
+
+// sum is the money in all banks.
+func (all banks) sum() (sum int) {
+	for _, b := range all {
+		sum += b.has()
+	}
+	return sum
+}
+
+func transfers(ctx context.Context, out io.Writer) error {
+	all := opened()
+	three, end, err := nodes.Start(ctx, 3, all.configure)
+	if err != nil {
+		return err
+	}
+	defer end()
+	// The third node gets a fee of each transfer.
+	for i, dollars := range []int{69, 69} {
+		tx := fmt.Sprintf("monday/%d", i+1)
+		committed, why, err := transfer(ctx, three[0], tx, map[string]int{
+			"node1": -dollars - 1, "node2": dollars, "node3": 1,
+		})
+		if err != nil {
+			return err
+		}
+		if committed {
+			why = "done"
+		}
+		fmt.Fprintf(out, "%s: %d dollars and 1 for the bank: %s\n", tx, dollars, why)
+	}
+	return nil
+}
+
+// transfer changes accounts, by the names of their nodes. It says why if it does not.
+func transfer(ctx context.Context, at *cluster.Node, tx string, by map[string]int) (committed bool, why string, err error) {
+	parts := make(map[string][]byte)
+	for node, dollars := range by {
+		parts[node] = []byte(strconv.Itoa(dollars))
+	}
+	if committed, err = at.Commit(ctx, tx, parts); committed || err != nil {
+		return committed, "", err
+	}
+	outcome, err := at.Outcome(tx)
+	return false, outcome.Why, err
+}
