@@ -18,7 +18,9 @@ import (
 
 // Start starts n nodes, named node1 and so on. configure adds to the configuration of each what it is to serve. The
 // nodes forget everything when they are closed.
-func Start(ctx context.Context, n int, configure func(c *cluster.Config)) (nodes []*cluster.Node, end func(), err error) {
+func Start(
+	ctx context.Context, n int, configure func(c *cluster.Config),
+) (nodes []*cluster.Node, end func(), err error) {
 	authority, err := cert.NewAuthority("example", time.Hour, nil)
 	if err != nil {
 		return nil, nil, err

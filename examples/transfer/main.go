@@ -113,7 +113,9 @@ func transfers(ctx context.Context, out io.Writer) error {
 }
 
 // transfer changes accounts, by the names of their nodes. It says why if it does not.
-func transfer(ctx context.Context, at *cluster.Node, tx string, by map[string]int) (committed bool, why string, err error) {
+func transfer(
+	ctx context.Context, at *cluster.Node, tx string, by map[string]int,
+) (committed bool, why string, err error) {
 	parts := make(map[string][]byte)
 	for node, dollars := range by {
 		parts[node] = []byte(strconv.Itoa(dollars))

@@ -73,6 +73,7 @@ cluster/api            free    : core cluster cluster/cert cluster/link cluster/
 cluster/api/client     free    : cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
 cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
+cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/*
 parleytest             seeded  : core adapters faulty trace hosts problems
 catalog                pure    : core adapters protocols
