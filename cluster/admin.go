@@ -80,21 +80,6 @@ type RTTStatus struct {
 	Samples int           `json:"samples"`
 }
 
-// TableStatus is this node's copy of a table.
-type TableStatus struct {
-	Name     string `json:"name"`
-	Position uint64 `json:"position"` // commands applied
-	Waiting  int    `json:"waiting"`  // commands of this node
-	// Stopped is why this node's replica answers nothing, empty if it does, and Diverged are
-	// the nodes whose replicas were found to have another state.
-	Stopped  string   `json:"stopped,omitempty"`
-	Diverged []string `json:"diverged"`
-	// Serving tells that this node answers: it is a member of the table, and has the state, in
-	// durable mode on its disk.
-	Serving bool `json:"serving"`
-	ViewStatus
-}
-
 // StoreStatus is the durable memory of the node.
 type StoreStatus struct {
 	Records uint64 `json:"records"` // handed over in this life

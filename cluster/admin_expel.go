@@ -136,10 +136,7 @@ func (n *Node) out(all bool) {
 	n.k.Became(Expelled)
 	n.c.Log.Error("the others have expelled this node: it may come back when it is started again", "liars", all)
 	n.groups.Expel(all)
-	for _, t := range n.tables {
-		t.close(ErrExpelled)
-		t.process.Close()
-	}
+	n.tables.Expel()
 	n.admin.mu.Lock()
 	for _, v := range n.admin.views {
 		v.in = false

@@ -205,12 +205,7 @@ func (n *Node) Drain(ctx context.Context) error {
 
 // busy tells whether anything is under way that this node was asked for.
 func (n *Node) busy() bool {
-	for _, t := range n.tables {
-		if len(t.slots) > 0 {
-			return true
-		}
-	}
-	return n.groups.Busy() || n.agree.Busy() || n.commits.Busy()
+	return n.groups.Busy() || n.tables.Busy() || n.agree.Busy() || n.commits.Busy()
 }
 
 // Forget has this node forget what it knows of another one's lives and of its disk, and let in whoever comes next with

@@ -3,12 +3,10 @@ package cluster
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"parley"
 	"parley/cluster/link"
 	"parley/cluster/store"
-	"parley/replica/service"
 )
 
 // Status tells how the node and all it knows of stand. It is made anew for each call, and
@@ -19,7 +17,7 @@ func (n *Node) Status() Status {
 		Cluster: n.c.Trust.Cluster(), Name: n.c.Name, State: n.k.State(), Incarnation: n.admin.life,
 		Again: n.k.Again || n.c.Rejoin, Started: n.admin.started, Durable: n.c.Durable, M: n.c.M, Round: n.c.Round.String(),
 		Synchronized: clock.Synchronized, ClockOffset: clock.Offset,
-		Tables: []TableStatus{}, Strange: n.k.Host.Strange(),
+		Strange: n.k.Host.Strange(),
 	}
 	if clock.Synchronized {
 		s.ClockBound = clock.Bound
@@ -35,13 +33,7 @@ func (n *Node) Status() Status {
 		return v
 	}
 	s.Groups = n.groups.Status(viewed, abstained)
-	for _, c := range n.c.Tables {
-		t := n.tables[c.Name]
-		s.Tables = append(s.Tables, TableStatus{
-			Name: c.Name, Position: t.position(), Waiting: len(t.slots), ViewStatus: viewed("table/" + c.Name),
-			Stopped: t.stopReason(), Diverged: t.diverged(), Serving: t.serves(),
-		})
-	}
+	s.Tables = n.tables.Status(viewed)
 	s.Streams = n.agree.Status(abstained)
 	s.Commit = n.commits.Status()
 	s.Members, s.Strangers = n.memberStatus(in)
@@ -123,58 +115,6 @@ func (n *Node) memberStatus(in [][]string) (list []MemberStatus, strangers map[s
 		}
 	}
 	return list, byName(stats.Refused)
-}
-
-// stopReason is why this node's replica has stopped, empty if it has not.
-func (t *Table) stopReason() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stopped == nil {
-		return ""
-	}
-	return t.stopped.Error()
-}
-
-// serves tells whether commands that are asked here are carried out.
-func (t *Table) serves() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.refuses() == nil
-}
-
-// diverged are the nodes whose replicas were found to differ.
-func (t *Table) diverged() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	names := []string{}
-	for id := range t.differs { // order: they are sorted
-		names = append(names, t.n.c.Members[id].Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// position is how many commands the copy of this node has applied. It asks the machine, and
-// is that of before if the disk keeps the answer back.
-func (t *Table) position() uint64 {
-	told := make(chan uint64, 1)
-	t.mu.Lock()
-	closed := t.closed != nil
-	if !closed {
-		t.spots = append(t.spots, told)
-	}
-	t.mu.Unlock()
-	if closed || t.process.Request(parley.Msg{Kind: service.Inspect, Value: 1}) != nil {
-		return t.spot.Load()
-	}
-	alarm := time.NewTimer(100 * time.Millisecond)
-	defer alarm.Stop()
-	select {
-	case at := <-told:
-		t.spot.Store(at)
-	case <-alarm.C:
-	}
-	return t.spot.Load()
 }
 
 // storeStatus returns how the durable memory is, nil without one.

@@ -36,9 +36,7 @@ func (n *Node) broken(err error) {
 func (n *Node) failAll(why error) {
 	n.once.Do(func() { close(n.ended) })
 	n.groups.Close(why)
-	for _, t := range n.tables {
-		t.close(why)
-	}
+	n.tables.Close(why)
 }
 
 // closeTraces ends the traces. One that is on a disk which does not answer is left.

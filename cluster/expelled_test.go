@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/cluster/groups"
 	"parley/cluster/host"
+	"parley/cluster/tables"
 	"parley/membership/expel"
 )
 
@@ -18,6 +19,7 @@ func TestExpelledWhileItBegins(t *testing.T) {
 		for seq, want := range []uint64{expel.Views, expel.All} {
 			n := &Node{c: Config{Members: make([]Member, 4), M: 1, Log: slog.New(slog.DiscardHandler)}}
 			n.admin.life, n.admin.moved, n.groups = 7, make(chan struct{}), groups.New(&n.k, nil)
+			n.tables = tables.New(&n.k, nil, tableLimits)
 			n.k.Host = host.New(host.Config{N: 4, Life: 7, Log: n.c.Log})
 			if err := n.openExpulsions(); err != nil {
 				t.Fatal(err)

@@ -11,14 +11,14 @@ func CompactEvery(t *testing.T, records int) {
 
 // LongestState lets the state of a table be so long at most.
 func LongestState(t *testing.T, bytes int) {
-	before := maxSnapshot
-	maxSnapshot = bytes
-	t.Cleanup(func() { maxSnapshot = before })
+	before := tableLimits
+	tableLimits.Snapshot = bytes
+	t.Cleanup(func() { tableLimits = before })
 }
 
 // CompareEvery has replicas compare their states after so many commands.
 func CompareEvery(t *testing.T, commands uint64) {
-	before := compareEvery
-	compareEvery = commands
-	t.Cleanup(func() { compareEvery = before })
+	before := tableLimits
+	tableLimits.Compare = commands
+	t.Cleanup(func() { tableLimits = before })
 }

@@ -63,7 +63,7 @@ func (c Config) digest() [sha256.Size]byte {
 	}
 	text("tables")
 	for _, t := range c.Tables {
-		t = t.withDefaults()
+		t = t.WithDefaults()
 		text(t.Name)
 		text(strings.TrimSpace(fmt.Sprint(t.Level, t.Sessions) + " " + t.State))
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/cluster/commits"
 	"parley/cluster/groups"
 	"parley/cluster/kernel"
+	"parley/cluster/tables"
 	"parley/trace"
 )
 
@@ -91,21 +92,21 @@ func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
 }
 
 // Level is what a group promises, and against whom.
-type Level = groups.Level
+type Level = kernel.Level
 
 // The levels.
 const (
-	Total     = groups.Total
-	Reliable  = groups.Reliable
-	Uniform   = groups.Uniform
-	FIFO      = groups.FIFO
-	Causal    = groups.Causal
-	Atomic    = groups.Atomic
-	Byzantine = groups.Byzantine
+	Total     = kernel.Total
+	Reliable  = kernel.Reliable
+	Uniform   = kernel.Uniform
+	FIFO      = kernel.FIFO
+	Causal    = kernel.Causal
+	Atomic    = kernel.Atomic
+	Byzantine = kernel.Byzantine
 )
 
 // ParseLevel reads the name of a level.
-func ParseLevel(text string) (Level, error) { return groups.ParseLevel(text) }
+func ParseLevel(text string) (Level, error) { return kernel.ParseLevel(text) }
 
 // GroupConfig is that of one group: Name and Level are the same at all nodes.
 type GroupConfig = groups.Config
@@ -143,6 +144,42 @@ type GroupStatus = groups.Status
 
 // ViewStatus is the last view that was installed, of a group that has views.
 type ViewStatus = kernel.ViewStatus
+
+// TableConfig is that of one replicated state machine, the same at all nodes.
+type TableConfig = tables.Config
+
+// MaxCommand is how many bytes a command of a table may have.
+const MaxCommand = tables.MaxCommand
+
+// Table is this node's copy of a replicated state machine.
+type Table = tables.Table
+
+// Session is a client of a table that numbers its commands, and asks again what it got no
+// answer to.
+type Session = tables.Session
+
+// KeyValue is a client of a table of keys and values.
+type KeyValue = tables.KeyValue
+
+// The errors of tables, beside [ErrOut] and [ErrClosed]. Each error of a command is, by [errors.Is], either
+// ErrUnknown, or else nothing of the command was done, nor will be.
+var (
+	// ErrRefused: nothing was done.
+	ErrRefused = kernel.ErrRefused
+	// ErrUnknown: the command may have been carried out, or may still be. To ask again with
+	// the same session and number tells, and does it once in any case.
+	ErrUnknown = kernel.ErrUnknown
+	// ErrExpired: the session is not remembered any more, or never was. The command is not
+	// carried out, unless it was when it was asked before: it is ErrUnknown, too.
+	ErrExpired = tables.ErrExpired
+	// ErrStopped: the replica of this node has stopped, because its state is not that of the
+	// majority, or because its machine panicked. Other nodes may serve the table. It starts
+	// again from the state of another node: see Config.Rejoin.
+	ErrStopped = tables.ErrStopped
+)
+
+// TableStatus is this node's copy of a table.
+type TableStatus = tables.Status
 
 // ClockConfig is that of the clocks which the nodes keep together, alike at all of them.
 type ClockConfig = clocks.Config

@@ -25,6 +25,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
+	"parley/cluster/tables"
 	"parley/faulty"
 	"parley/membership/group"
 )
@@ -216,7 +217,7 @@ type Node struct {
 	stood  stood
 	waits  atomic.Pointer[host.Host] // for the disk
 	groups *groups.Service
-	tables map[string]*Table
+	tables *tables.Service
 
 	commits *commits.Service
 	admin   admin
@@ -237,7 +238,7 @@ type stood struct {
 // Join starts the node, and returns when it is connected to the others or has waited for
 // them for some time. The context is for the joining alone.
 func Join(ctx context.Context, c Config) (*Node, error) {
-	n := &Node{c: c, tables: make(map[string]*Table)}
+	n := &Node{c: c}
 	if n.c.Log == nil {
 		n.c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -264,7 +265,7 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	}
 	n.ended, n.stood.parted = make(chan struct{}), make(chan struct{}, 1)
 	n.k.Ended, n.agree, n.groups = n.ended, agree.New(&n.k, n.c.Agreements), groups.New(&n.k, n.c.Groups)
-	n.k.Order = n.groups.Order
+	n.k.Order, n.tables = n.groups.Order, tables.New(&n.k, n.c.Tables, tableLimits)
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -357,7 +358,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	if err := n.groups.Open(); err != nil {
 		return err
 	}
-	if err := n.newTables(); err != nil {
+	if err := n.tables.Open(); err != nil {
 		return err
 	}
 	n.agree.Reopen()
@@ -366,6 +367,17 @@ func (n *Node) start(ctx context.Context) (err error) {
 	}
 	return n.begun()
 }
+
+// compactEvery is after how many records a state replaces its log, and tableLimits are the limits of tables. A test
+// does not fill as much.
+var (
+	compactEvery = 4096
+	tableLimits  = tables.DefaultLimits
+)
+
+// Table returns this node's copy of a state machine. One of a name that is not configured fails
+// with ErrNotConfigured whatever it is asked.
+func (n *Node) Table(name string) *Table { return n.tables.Table(name) }
 
 // Group returns this node's member of a group. One of a name that is not configured fails with
 // ErrNotConfigured whatever it is asked.

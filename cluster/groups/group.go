@@ -48,7 +48,7 @@ const packBits = 16
 // Config is that of one group: Name and Level are the same at all nodes.
 type Config struct {
 	Name  string
-	Level Level
+	Level kernel.Level
 	// Keep is how many deliveries are kept for who subscribes, by default 65536, and
 	// KeepBytes how many bytes of them, by default the group's share of 256 MiB, of 16 MiB
 	// at most and 1 MiB at least; what is older is gone first. Of a durable group the newest 8 MiB
@@ -85,9 +85,9 @@ func Check(list []Config, n int) error {
 		switch {
 		case slices.ContainsFunc(list[:i], func(o Config) bool { return o.Name == g.Name }):
 			return fmt.Errorf("two groups are named %q", g.Name)
-		case int(g.Level) >= len(levelNames):
+		case !g.Level.Known():
 			return fmt.Errorf("group %s: there is no level %d", g.Name, uint8(g.Level))
-		case g.Level == Byzantine && (n < 4 || n > mostByzantine):
+		case g.Level == kernel.Byzantine && (n < 4 || n > mostByzantine):
 			return fmt.Errorf("group %s: level byzantine among %d members: allowed are 4 to %d", g.Name, n, mostByzantine)
 		case g.Keep < 0 || g.KeepBytes < 0:
 			return fmt.Errorf("group %s: keeping %d deliveries and %d bytes: at least 1 is needed, 0 stands for the default",
@@ -115,12 +115,12 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 	g.kept.init(g.c.Keep, g.c.KeepBytes)
 	deep := kernel.Packs
 	switch c.Level {
-	case Total: // as many as its window: a sender of long payloads need not wait for acknowledgements
+	case kernel.Total: // as many as its window: a sender of long payloads need not wait for acknowledgements
 		deep = kernel.Window(views.N, views.Payload)
-	case Byzantine:
+	case kernel.Byzantine:
 		deep = deepPacks
 	}
-	g.packer = newPacker(views.Payload, deep, func(pack []byte, level Level) error {
+	g.packer = newPacker(views.Payload, deep, func(pack []byte, level kernel.Level) error {
 		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
 		if errors.Is(err, host.ErrStopped) {
 			err = fmt.Errorf("%w: %w", s.k.Closed(), err)
@@ -132,10 +132,10 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 		o := host.Options{
 			Channel: channel, Name: machine(c.Name), Upper: g, After: g.after, Again: s.k.Again, Class: link.Bulk,
 		}
-		if o.Machine = p.New(s.k.Self); c.Level == Byzantine {
+		if o.Machine = p.New(s.k.Self); c.Level == kernel.Byzantine {
 			o.Machine = s.k.Play(p)
 		}
-		g.process, err = s.k.Watched(o, c.Level != Byzantine)
+		g.process, err = s.k.Watched(o, c.Level != kernel.Byzantine)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", c.Name, err)
@@ -159,15 +159,15 @@ func (g *Group) takes() error {
 	if g.absent != nil {
 		return g.absent
 	}
-	err := g.k.Takes(g.c.Level == Byzantine)
-	if err != nil || g.c.Level == Byzantine || !g.k.Views.Durable {
+	err := g.k.Takes(g.c.Level == kernel.Byzantine)
+	if err != nil || g.c.Level == kernel.Byzantine || !g.k.Views.Durable {
 		return err
 	}
 	return g.k.HasRoom()
 }
 
 // Level is what the group promises.
-func (g *Group) Level() Level { return g.c.Level }
+func (g *Group) Level() kernel.Level { return g.c.Level }
 
 // Broadcast asks the group to deliver a payload at all members, at the group's level, and
 // returns its position when this node has delivered it. If the node is durable it is on the disk
@@ -189,7 +189,7 @@ func (g *Group) Broadcast(ctx context.Context, payload []byte) (position uint64,
 // or Causal takes payloads of these four: what a payload is promised of order is of those
 // before it of at least its own kind, so that a FIFO payload comes after all that its
 // sender broadcast before, and a Reliable one when it comes.
-func (g *Group) BroadcastAt(ctx context.Context, level Level, payload []byte) (position uint64, err error) {
+func (g *Group) BroadcastAt(ctx context.Context, level kernel.Level, payload []byte) (position uint64, err error) {
 	if err := g.takes(); err != nil {
 		return 0, err
 	}
@@ -212,11 +212,11 @@ func (g *Group) Post(payload []byte) error {
 // Deliver takes a pack. It is part of a step of the machine.
 func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	place := m.Seq
-	if g.c.Level == Byzantine { // whose numbers are each sender's own
+	if g.c.Level == kernel.Byzantine { // whose numbers are each sender's own
 		place = m.Value
 	}
 	k := kept{first: place << packBits, from: from, pack: m.Body}
-	if g.c.Level == Byzantine && len(k.pack) < pinning {
+	if g.c.Level == kernel.Byzantine && len(k.pack) < pinning {
 		k.pack = slices.Clone(k.pack)
 	}
 	rest := unpack(k.pack, func(i int, payload []byte) {

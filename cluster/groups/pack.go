@@ -21,19 +21,19 @@ const deepPacks = 128
 
 // packer gathers the payloads of one node in one group.
 type packer struct {
-	most int                                  // bytes of a pack
-	deep int                                  // packs under way, if they are half full
-	send func(pack []byte, level Level) error // without the lock
+	most int                                         // bytes of a pack
+	deep int                                         // packs under way, if they are half full
+	send func(pack []byte, level kernel.Level) error // without the lock
 
 	mu    sync.Mutex
 	room  sync.Cond
-	buf   []byte // the pack that gathers
-	count int    // payloads in it
-	level Level  // of them
-	away  int    // packs under way
-	sends bool   // somebody is about to send
-	err   error  // why nothing is taken now
-	ended bool   // and never will be again
+	buf   []byte       // the pack that gathers
+	count int          // payloads in it
+	level kernel.Level // of them
+	away  int          // packs under way
+	sends bool         // somebody is about to send
+	err   error        // why nothing is taken now
+	ended bool         // and never will be again
 
 	tag     uint64     // of the last pack that is awaited
 	awaited *awaited   // the pack that gathers, if it is
@@ -48,7 +48,7 @@ type awaited struct {
 	err   error         // why that is not known
 }
 
-func newPacker(most, deep int, send func([]byte, Level) error) *packer {
+func newPacker(most, deep int, send func([]byte, kernel.Level) error) *packer {
 	p := &packer{most: most - tagSize, deep: deep, send: send}
 	p.room.L = &p.mu
 	var b [8]byte
@@ -60,7 +60,7 @@ func newPacker(most, deep int, send func([]byte, Level) error) *packer {
 // post puts a payload into a pack, and sends it unless too many are under way. It waits
 // while the pack is full: who asks for more than is carried is held back. Payloads of
 // another level wait for a pack of their own.
-func (p *packer) post(payload []byte, level Level) error {
+func (p *packer) post(payload []byte, level kernel.Level) error {
 	if err := p.enter(context.Background(), payload, level); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (p *packer) post(payload []byte, level Level) error {
 }
 
 // add is post, and returns the position at which the payload has been delivered here.
-func (p *packer) add(ctx context.Context, payload []byte, level Level) (position uint64, err error) {
+func (p *packer) add(ctx context.Context, payload []byte, level kernel.Level) (position uint64, err error) {
 	if err := p.enter(ctx, payload, level); err != nil {
 		return 0, err
 	}
@@ -91,7 +91,7 @@ func (p *packer) add(ctx context.Context, payload []byte, level Level) (position
 
 // enter puts a payload into the pack that gathers, and waits for room there. If there is no
 // error the lock is held then.
-func (p *packer) enter(ctx context.Context, payload []byte, level Level) error {
+func (p *packer) enter(ctx context.Context, payload []byte, level kernel.Level) error {
 	size := len(payload) + binary.MaxVarintLen32
 	if size > p.most {
 		return fmt.Errorf("%w: %d bytes, at most %d", kernel.ErrTooLarge, len(payload), p.most-binary.MaxVarintLen32)

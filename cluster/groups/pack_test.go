@@ -31,14 +31,14 @@ func (s *packsSent) at(i int) []byte {
 func heldUp(t *testing.T, count int) (p *packer, sent *packsSent) {
 	t.Helper()
 	sent = new(packsSent)
-	p = newPacker(100, kernel.Packs, func(pack []byte, _ Level) error {
+	p = newPacker(100, kernel.Packs, func(pack []byte, _ kernel.Level) error {
 		sent.mu.Lock()
 		defer sent.mu.Unlock()
 		sent.list = append(sent.list, slices.Clone(pack))
 		return nil
 	})
 	for range count {
-		if err := p.post(make([]byte, 50), Total); err != nil {
+		if err := p.post(make([]byte, 50), kernel.Total); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestPackerGoesOn(t *testing.T) {
 			g.Indicate(0, parley.Msg{Kind: kind})
 			g.after()
 		}
-		if err := within(t, "a payload", func() error { return p.post(make([]byte, 50), Total) }); err != nil || len(sent.list) != kernel.Packs+2 {
+		if err := within(t, "a payload", func() error { return p.post(make([]byte, 50), kernel.Total) }); err != nil || len(sent.list) != kernel.Packs+2 {
 			t.Errorf("%v, %d packs", err, len(sent.list))
 		}
 	})
@@ -81,7 +81,7 @@ func TestPackerTellsWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := heldUp(t, kernel.Packs+1)
 		told := make(chan error, 1)
-		go func() { told <- p.post(make([]byte, 50), Total) }()
+		go func() { told <- p.post(make([]byte, 50), kernel.Total) }()
 		synctest.Wait()
 		p.close(kernel.ErrOut)
 		p.open(0)
@@ -102,7 +102,7 @@ func TestPackerAwaits(t *testing.T) {
 		add := func(ctx context.Context, size int) (got chan answer) {
 			got = make(chan answer, 1)
 			go func() {
-				position, err := p.add(ctx, make([]byte, size), Total)
+				position, err := p.add(ctx, make([]byte, size), kernel.Total)
 				got <- answer{position, err}
 			}()
 			synctest.Wait()
@@ -151,7 +151,7 @@ func TestPackerAwaits(t *testing.T) {
 				t.Errorf("excluded: %v", a.err)
 			}
 		}
-		if _, err := p.add(t.Context(), nil, Total); !errors.Is(err, kernel.ErrOut) || errors.Is(err, kernel.ErrUnknown) {
+		if _, err := p.add(t.Context(), nil, kernel.Total); !errors.Is(err, kernel.ErrOut) || errors.Is(err, kernel.ErrUnknown) {
 			t.Errorf("out: %v", err)
 		}
 	})
@@ -161,7 +161,7 @@ func TestPackerAwaits(t *testing.T) {
 // counted for more than its bytes.
 func TestTraitorsPacksAreBounded(t *testing.T) {
 	for name, pack := range map[string][]byte{"empty": nil, "malformed": {200}, "of nothing": {0}, "of a byte": {1, 'x'}} {
-		g := Group{k: new(kernel.Kernel), c: Config{Level: Byzantine}}
+		g := Group{k: new(kernel.Kernel), c: Config{Level: kernel.Byzantine}}
 		g.kept.init(1<<16, 1<<16)
 		batch := make([]byte, 1<<17)
 		for i := range uint64(10_000) {
@@ -182,7 +182,7 @@ func TestTraitorsPacksAreBounded(t *testing.T) {
 func TestTagsArePayloadsOfNobody(t *testing.T) {
 	p, sent := heldUp(t, 0)
 	payload := appendTag(nil, 5)
-	if err := p.post(payload, Total); err != nil {
+	if err := p.post(payload, kernel.Total); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

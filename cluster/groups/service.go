@@ -42,7 +42,7 @@ func (s *Service) Group(name string) *Group {
 }
 
 // level is that of the group on a channel, and whether there is one.
-func (s *Service) level(channel uint32) (Level, bool) {
+func (s *Service) level(channel uint32) (kernel.Level, bool) {
 	if i := int64(channel) - kernel.FirstGroup; i >= 0 && i < int64(len(s.list)) {
 		return s.list[i].Level, true
 	}
@@ -52,7 +52,7 @@ func (s *Service) level(channel uint32) (Level, bool) {
 // AgainstLiars tells whether the group on a channel is to hold in spite of liars.
 func (s *Service) AgainstLiars(channel uint32) bool {
 	l, ok := s.level(channel)
-	return ok && l == Byzantine
+	return ok && l == kernel.Byzantine
 }
 
 // Describe says in the header of a group's trace which protocol it is of.
@@ -62,7 +62,7 @@ func (s *Service) Describe(h *trace.Header) {
 		return
 	}
 	h.Node.Level, h.Protocol = l.String(), catalogued(l)
-	if h.Args = []string{h.Protocol, fmt.Sprintf("--n=%d", h.N)}; l == Byzantine {
+	if h.Args = []string{h.Protocol, fmt.Sprintf("--n=%d", h.N)}; l == kernel.Byzantine {
 		h.Args = append(h.Args, fmt.Sprintf("--m=%d", h.M))
 	}
 }
@@ -87,7 +87,7 @@ func (s *Service) Close(why error) {
 // Expel ends the groups that this node is expelled from: all, or those that know of crashes alone.
 func (s *Service) Expel(all bool) {
 	for _, g := range s.groups {
-		if all || g.c.Level != Byzantine {
+		if all || g.c.Level != kernel.Byzantine {
 			g.close(kernel.ErrExpelled)
 			g.process.Close()
 		}
@@ -109,7 +109,7 @@ func (s *Service) Status(viewed func(machine string) kernel.ViewStatus, abstaine
 	for _, c := range s.list {
 		name, g := machine(c.Name), s.groups[c.Name]
 		one := Status{Name: c.Name, Level: c.Level.String(), ViewStatus: viewed(name), Position: g.kept.last()}
-		if c.Level == Byzantine {
+		if c.Level == kernel.Byzantine {
 			one.SlotStatus = kernel.Slots(g.process, abstained[name])
 			one.In = one.SlotStatus != nil && !one.Mute && s.k.Takes(true) == nil
 		}
@@ -124,13 +124,13 @@ type order struct{ *Group }
 // Order opens an order of all nodes.
 func (s *Service) Order(channel uint32, name string, deliver func(parley.ID, []byte)) (kernel.Order, error) {
 	g, err := s.open(Config{
-		Name: name, Level: Byzantine, Keep: 1, Deliver: func(d Delivery) { deliver(d.From, d.Payload) }, final: true,
+		Name: name, Level: kernel.Byzantine, Keep: 1, Deliver: func(d Delivery) { deliver(d.From, d.Payload) }, final: true,
 	}, channel)
 	return order{g}, err
 }
 
 // Post puts a payload on its way, whatever the node takes of clients.
-func (o order) Post(payload []byte) error { return o.packer.post(payload, Byzantine) }
+func (o order) Post(payload []byte) error { return o.packer.post(payload, kernel.Byzantine) }
 
 // Most is the greatest length of a payload.
 func (o order) Most() int { return o.k.Views.Payload - 2*binary.MaxVarintLen64 }

@@ -31,7 +31,7 @@ upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* b
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
 hosts     = sim explore run cluster cluster/* cluster/api/*
-services  = cluster/agree cluster/clocks cluster/commits cluster/groups
+services  = cluster/agree cluster/clocks cluster/commits cluster/groups cluster/tables
 drawing   = internal/draw internal/draw/*
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
@@ -67,6 +67,7 @@ cluster/agree          free    : core lockstep trace agreement/* cluster/host cl
 cluster/clocks         free    : core cluster/host cluster/link cluster/kernel clock/*
 cluster/groups         free    : core lockstep trace broadcast/* membership/group cluster/host cluster/link cluster/kernel
 cluster/commits        free    : core cluster/host cluster/link cluster/kernel commit/*
+cluster/tables         free    : core stack broadcast/timestamp membership/group replica/* cluster/host cluster/link cluster/kernel
 cluster/lab            free    : core trace cluster/cert cluster/link cluster/store cluster/host
 cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/disk cluster/store cluster/host cluster/kernel services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*

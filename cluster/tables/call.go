@@ -1,4 +1,4 @@
-package cluster
+package tables
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 	answer []byte, position uint64, err error,
 ) {
 	if service.Client(session) != session || number == 0 || number >= 1<<63 {
-		return nil, 0, fmt.Errorf("%w: no number of a session and of its command: %d, %d", ErrRefused, session, number)
+		return nil, 0, fmt.Errorf("%w: no number of a session and of its command: %d, %d", kernel.ErrRefused, session, number)
 	}
 	if err := t.writes(); err != nil {
 		return nil, 0, err
@@ -75,9 +75,9 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 	case service.Applied:
 		return r.Answer, r.Position, nil
 	case service.Old:
-		return nil, 0, fmt.Errorf("%w: %w", ErrUnknown, errOvertaken)
+		return nil, 0, fmt.Errorf("%w: %w", kernel.ErrUnknown, errOvertaken)
 	}
-	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, ErrUnknown)
+	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
 }
 
 // Query has a command carried out that changes nothing. It needs no session.
@@ -89,19 +89,19 @@ func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, posit
 // writes tells why the table takes no command that changes something, if it does not. Those that change
 // nothing are written too, but are short.
 func (t *Table) writes() error {
-	if !t.n.c.Durable {
+	if !t.k.Views.Durable {
 		return nil
 	}
-	return t.n.k.HasRoom()
+	return t.k.HasRoom()
 }
 
 // ask puts a command among those that wait, and waits for its answer.
 func (t *Table) ask(ctx context.Context, name callName, command []byte) (service.Reply, error) {
-	if err := t.n.k.Takes(false); err != nil {
+	if err := t.k.Takes(false); err != nil {
 		return service.Reply{}, err
 	}
 	if len(command) > MaxCommand {
-		return service.Reply{}, fmt.Errorf("%w: a command of %d bytes: at most %d are allowed", ErrRefused,
+		return service.Reply{}, fmt.Errorf("%w: a command of %d bytes: at most %d are allowed", kernel.ErrRefused,
 			len(command), MaxCommand)
 	}
 	select {
@@ -110,7 +110,7 @@ func (t *Table) ask(ctx context.Context, name callName, command []byte) (service
 		select {
 		case t.slots <- struct{}{}:
 		case <-ctx.Done():
-			return service.Reply{}, fmt.Errorf("%w: too many commands wait: %w", ErrRefused, context.Cause(ctx))
+			return service.Reply{}, fmt.Errorf("%w: too many commands wait: %w", kernel.ErrRefused, context.Cause(ctx))
 		}
 	}
 	c, err := t.enter(name, command)
@@ -154,9 +154,9 @@ func (t *Table) refuses() error {
 	case t.closed != nil:
 		return t.closed
 	case t.stopped != nil:
-		return fmt.Errorf("%w: %w", ErrRefused, t.stopped)
+		return fmt.Errorf("%w: %w", kernel.ErrRefused, t.stopped)
 	case !t.serving:
-		return ErrOut
+		return kernel.ErrOut
 	}
 	return nil
 }
@@ -172,13 +172,13 @@ func (t *Table) leave(c *call, why error) (service.Reply, error) {
 	}
 	if c.waiters--; c.waiters == 0 && !c.sent {
 		t.queue = slices.DeleteFunc(t.queue, func(x *call) bool { return x == c })
-		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", ErrRefused, why))
+		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", kernel.ErrRefused, why))
 		return c.reply, c.err
 	}
 	if !c.sent {
 		c.command = slices.Clone(c.command) // it may be that of who leaves
 	}
-	return service.Reply{}, fmt.Errorf("%w: %w", ErrUnknown, why)
+	return service.Reply{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, why)
 }
 
 // finish answers a call. The lock is held.
@@ -203,7 +203,7 @@ func (t *Table) flush() {
 		t.mu.Lock()
 		t.sends = false
 		if err != nil {
-			t.end(fmt.Errorf("%w: %w", ErrClosed, err))
+			t.end(fmt.Errorf("%w: %w", kernel.ErrClosed, err))
 		}
 	}
 }
@@ -253,13 +253,13 @@ func (t *Table) replied(number uint64, body []byte) {
 // abandon ends all that waits: of what was sent nobody knows. The lock is held.
 func (t *Table) abandon(why error) {
 	for _, c := range t.queue {
-		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", ErrRefused, why))
+		t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", kernel.ErrRefused, why))
 	}
 	t.queue = nil
 	for number, calls := range t.packs {
 		delete(t.packs, number)
 		for _, c := range calls {
-			t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", ErrUnknown, why))
+			t.finish(c, service.Reply{}, fmt.Errorf("%w: %w", kernel.ErrUnknown, why))
 		}
 	}
 }

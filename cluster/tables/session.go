@@ -1,4 +1,4 @@
-package cluster
+package tables
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/cluster/kernel"
 	"parley/replica/keyvalue"
 )
 
@@ -32,7 +33,7 @@ var errOvertaken = errors.New("the session has gone on to a later command")
 // Do has a command carried out, exactly once if there is no error. It goes on to ask until
 // the context ends, while this node is no member too.
 //
-// After an error that is ErrUnknown, Again asks for the same command again. Do goes on to the next
+// After an error that is kernel.ErrUnknown, Again asks for the same command again. Do goes on to the next
 // one in any case: what was unknown before stays so, and is not carried out any more once the next
 // one has been.
 func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
@@ -48,7 +49,7 @@ func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, positi
 				return err
 			})
 			if err != nil {
-				return nil, 0, fmt.Errorf("%w: there is no session: %w", ErrRefused, unasked{err})
+				return nil, 0, fmt.Errorf("%w: there is no session: %w", kernel.ErrRefused, unasked{err})
 			}
 			s.number = 0
 		}
@@ -66,7 +67,7 @@ func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, positi
 
 // Again asks for the last command again, under its number, if its outcome is unknown: it is
 // carried out once, however often it is asked for. If there is none such nothing is done, and the
-// error is ErrRefused. Every other error is ErrUnknown: the outcome still is; with ErrExpired it
+// error is kernel.ErrRefused. Every other error is ErrUnknown: the outcome still is; with ErrExpired it
 // stays so.
 func (s *Session) Again(ctx context.Context) (answer []byte, position uint64, err error) {
 	if err := s.enter(ctx); err != nil {
@@ -75,9 +76,9 @@ func (s *Session) Again(ctx context.Context) (answer []byte, position uint64, er
 	defer s.leave()
 	switch {
 	case !s.unknown:
-		return nil, 0, fmt.Errorf("%w: there is no command whose outcome is unknown", ErrRefused)
+		return nil, 0, fmt.Errorf("%w: there is no command whose outcome is unknown", kernel.ErrRefused)
 	case s.id == 0:
-		return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, ErrUnknown)
+		return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
 	}
 	return s.try(ctx, s.last)
 }
@@ -88,7 +89,7 @@ func (s *Session) enter(ctx context.Context) error {
 	case s.lock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: another command of the session is under way: %w", ErrRefused, context.Cause(ctx))
+		return fmt.Errorf("%w: another command of the session is under way: %w", kernel.ErrRefused, context.Cause(ctx))
 	}
 }
 
@@ -98,7 +99,7 @@ func (s *Session) leave() { <-s.lock }
 func (s *Session) try(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	err = s.t.patiently(ctx, func() (err error) {
 		answer, position, err = s.t.Do(ctx, s.id, s.number, command)
-		s.unknown = s.unknown || errors.Is(err, ErrUnknown) && !errors.Is(err, ErrExpired)
+		s.unknown = s.unknown || errors.Is(err, kernel.ErrUnknown) && !errors.Is(err, ErrExpired)
 		return err
 	})
 	if errors.Is(err, ErrExpired) {
@@ -107,8 +108,8 @@ func (s *Session) try(ctx context.Context, command []byte) (answer []byte, posit
 	switch {
 	case err == nil:
 		s.unknown, s.last = false, nil
-	case s.unknown && !errors.Is(err, ErrUnknown):
-		err = fmt.Errorf("%w: %w", ErrUnknown, err)
+	case s.unknown && !errors.Is(err, kernel.ErrUnknown):
+		err = fmt.Errorf("%w: %w", kernel.ErrUnknown, err)
 	}
 	return answer, position, err
 }
@@ -118,11 +119,13 @@ type unasked struct{ error }
 
 // Error leaves out that an outcome is unknown.
 func (e unasked) Error() string {
-	return strings.ReplaceAll(e.error.Error(), ErrUnknown.Error()+": ", "")
+	return strings.ReplaceAll(e.error.Error(), kernel.ErrUnknown.Error()+": ", "")
 }
 
 // Is tells what else the error is.
-func (e unasked) Is(target error) bool { return target != ErrUnknown && errors.Is(e.error, target) }
+func (e unasked) Is(target error) bool {
+	return target != kernel.ErrUnknown && errors.Is(e.error, target)
+}
 
 // patiently tries until it is told something else than that this node is no member, or lost
 // sight of what it asked.
@@ -132,9 +135,9 @@ func (t *Table) patiently(ctx context.Context, try func() error) error {
 		joined := t.joined
 		t.mu.Unlock()
 		err := try()
-		lost := errors.Is(err, ErrUnknown) && !errors.Is(err, ErrExpired) && !errors.Is(err, errOvertaken)
-		final := errors.Is(err, ErrClosed) || errors.Is(err, ErrExpelled) || errors.Is(err, ErrStopped)
-		if ctx.Err() != nil || final || !lost && !errors.Is(err, ErrOut) {
+		lost := errors.Is(err, kernel.ErrUnknown) && !errors.Is(err, ErrExpired) && !errors.Is(err, errOvertaken)
+		final := errors.Is(err, kernel.ErrClosed) || errors.Is(err, kernel.ErrExpelled) || errors.Is(err, ErrStopped)
+		if ctx.Err() != nil || final || !lost && !errors.Is(err, kernel.ErrOut) {
 			return err
 		}
 		select {
@@ -166,7 +169,7 @@ var errNoKeys = errors.New("the machine of the table is not that of keys and val
 // Get returns the value that a key has now, and its version; keyvalue.ErrMissing if none.
 func (k KeyValue) Get(ctx context.Context, key []byte) (value []byte, version uint64, err error) {
 	if k.other {
-		return nil, 0, fmt.Errorf("%w: %w", ErrRefused, errNoKeys)
+		return nil, 0, fmt.Errorf("%w: %w", kernel.ErrRefused, errNoKeys)
 	}
 	var b []byte
 	err = k.s.t.patiently(ctx, func() (err error) {
@@ -216,7 +219,7 @@ func (k KeyValue) Again(ctx context.Context) (keyvalue.Answer, error) {
 
 func (k KeyValue) do(ctx context.Context, command []byte) (keyvalue.Answer, error) {
 	if k.other {
-		return keyvalue.Answer{}, fmt.Errorf("%w: %w", ErrRefused, errNoKeys)
+		return keyvalue.Answer{}, fmt.Errorf("%w: %w", kernel.ErrRefused, errNoKeys)
 	}
 	b, _, err := k.s.Do(ctx, command)
 	return answered(b, err)
@@ -228,7 +231,7 @@ func answered(b []byte, err error) (keyvalue.Answer, error) {
 	}
 	a, ok := keyvalue.ReadAnswer(b)
 	if !ok { // a machine of another version, perhaps
-		return a, fmt.Errorf("%w: the answer is none of keys and values", ErrUnknown)
+		return a, fmt.Errorf("%w: the answer is none of keys and values", kernel.ErrUnknown)
 	}
 	return a, a.Status.Err()
 }

@@ -1,4 +1,5 @@
-package cluster
+// Package tables is a node's copies of replicated state machines, and the sessions of clients with these.
+package tables
 
 import (
 	"context"
@@ -7,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,8 +24,8 @@ import (
 	"parley/stack"
 )
 
-// TableConfig is that of one replicated state machine, the same at all nodes.
-type TableConfig struct {
+// Config is that of one replicated state machine, the same at all nodes.
+type Config struct {
 	Name string
 	// New makes a machine in its first state; by default a table of keys and values,
 	// see package keyvalue.
@@ -31,7 +33,7 @@ type TableConfig struct {
 	// State names the machine, so that nodes with another one are refused. It may be empty.
 	State string
 	// Level is Total: others are refused.
-	Level Level
+	Level kernel.Level
 	// Sessions is how many are remembered; 4096 by default. If more are open, the client who has most
 	// loses the one that was silent the longest, and is told so if it asks again.
 	Sessions int
@@ -49,18 +51,24 @@ const (
 	statePiece = 256 << 10 // of a state, in one message
 )
 
-// maxSnapshot is how long the state of a machine may be, of which a node that joins has to be
-// given a copy, with the sessions. A test does not fill as much.
-var maxSnapshot = 256 << 20
+// Limits are what a test makes smaller.
+type Limits struct {
+	// Snapshot is how long the state of a machine may be, of which a node that joins has to be given a copy, with the
+	// sessions.
+	Snapshot int
+	// Compare is after how many commands copies compare the hashes of their states, and CompareSnapshots is that of
+	// machines that keep none themselves: they take a snapshot for it.
+	Compare, CompareSnapshots uint64
+}
 
-// compactEvery is after how many records the state of a table replaces its log: a test may
-// not wait for so many.
-var compactEvery = 4096
+// DefaultLimits are those of a node.
+var DefaultLimits = Limits{Snapshot: 256 << 20, Compare: 4096, CompareSnapshots: 1 << 16}
 
 // transfer is how much longer than for an answer a node waits that asks for a state.
 const transfer = 2 * time.Second
 
-func (c TableConfig) withDefaults() TableConfig {
+// WithDefaults fills in what is 0.
+func (c Config) WithDefaults() Config {
 	if c.New == nil {
 		c.New = func() service.Application { return keyvalue.Limited(maxValues) }
 	}
@@ -73,9 +81,9 @@ func (c TableConfig) withDefaults() TableConfig {
 	return c
 }
 
-func (c TableConfig) check() error {
+func (c Config) check() error {
 	switch {
-	case c.Level != Total:
+	case c.Level != kernel.Total:
 		return fmt.Errorf("table %s: its order must be total", c.Name)
 	case c.Sessions < 1 || c.Sessions > 1<<16:
 		return fmt.Errorf("table %s: %d sessions: allowed are 1 to %d", c.Name, c.Sessions, 1<<16)
@@ -85,20 +93,15 @@ func (c TableConfig) check() error {
 	return nil
 }
 
-// The errors of tables, beside [ErrOut] and [ErrClosed]. Each error of a command is, by [errors.Is], either
-// ErrUnknown, or else nothing of the command was done, nor will be.
+// The errors of tables, beside those of package kernel. Each error of a command is, by [errors.Is], either
+// [kernel.ErrUnknown], or else nothing of the command was done, nor will be.
 var (
-	// ErrRefused: nothing was done.
-	ErrRefused = kernel.ErrRefused
-	// ErrUnknown: the command may have been carried out, or may still be. To ask again with
-	// the same session and number tells, and does it once in any case.
-	ErrUnknown = kernel.ErrUnknown
 	// ErrExpired: the session is not remembered any more, or never was. The command is not
-	// carried out, unless it was when it was asked before: it is ErrUnknown, too.
+	// carried out, unless it was when it was asked before: it is kernel.ErrUnknown, too.
 	ErrExpired = errors.New("the session has expired")
 	// ErrStopped: the replica of this node has stopped, because its state is not that of the
 	// majority, or because its machine panicked. Other nodes may serve the table. It starts
-	// again from the state of another node: see Config.Rejoin.
+	// again from the state of another node.
 	ErrStopped = errors.New("the replica of this node has stopped")
 )
 
@@ -106,8 +109,9 @@ var (
 // of all nodes, reads too: what is answered was so when it was asked or later, and all
 // clients at all nodes see one sequence of changes.
 type Table struct {
-	c       TableConfig
-	n       *Node
+	c       Config
+	k       *kernel.Kernel
+	limits  Limits
 	process *host.Process
 	slots   chan struct{} // one for each command that waits
 	size    atomic.Int64  // of the last snapshot
@@ -128,47 +132,37 @@ type Table struct {
 	spot    atomic.Uint64     // the last that was told
 }
 
-// newTables opens the tables.
-func (n *Node) newTables() error {
-	for i, c := range n.c.Tables {
-		if n.tables[c.Name] != nil {
-			return fmt.Errorf("cluster: two tables are named %q", c.Name)
-		}
-		t, err := n.newTable(c.withDefaults(), kernel.FirstTable+uint32(i))
-		if err != nil {
-			return fmt.Errorf("cluster: %w", err)
-		}
-		n.tables[c.Name] = t
-	}
-	return nil
-}
-
-// newTable opens a table's machine on a channel.
-func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
+// open opens a table's machine on a channel.
+func (s *Service) open(c Config, channel uint32) (*Table, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	t := &Table{
-		c: c, n: n, slots: make(chan struct{}, c.Waiting), joined: make(chan struct{}),
+		c: c, k: s.k, limits: s.limits, slots: make(chan struct{}, c.Waiting), joined: make(chan struct{}),
 		calls: make(map[callName]*call), packs: make(map[uint64][]*call), differs: make(map[parley.ID]bool),
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // no number of a life before is taken for one of this
 	t.next = binary.BigEndian.Uint64(b[:])
-	views := n.c.views()
-	views.State, views.Compact = true, compactEvery
+	views := s.k.Views
+	views.State, views.Compact = true, s.k.Compact
 	views.Admit += parley.Tick(transfer)
 	p := stack.New(
 		timestamp.New(timestamp.Config{Config: views, Window: kernel.Window(views.N, views.Payload)}),
 		service.New(service.Config{
-			N: views.N, New: t.application, Every: c.compares(), Recover: true,
+			N: views.N, New: t.application, Every: s.limits.compares(c), Recover: true,
 			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,
-			Liars: views.Liars, Piece: statePiece, Longest: maxSnapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
+			Liars: views.Liars, Piece: statePiece, Longest: s.limits.Snapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
 		}),
 	)
-	process, err := n.k.Watched(host.Options{
-		Channel: channel, Name: "table/" + c.Name, Machine: p.New(n.k.Self), Upper: t,
-		After: t.after, Again: n.k.Again, Class: link.Bulk, Long: true,
+	process, err := s.k.Watched(host.Options{
+		Channel: channel, Name: machine(c.Name), Machine: p.New(s.k.Self), Upper: t,
+		After: func() { // there may be room for more
+			t.mu.Lock()
+			t.flush()
+			t.mu.Unlock()
+		},
+		Again: s.k.Again, Class: link.Bulk, Long: true,
 	}, true)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
@@ -179,19 +173,12 @@ func (n *Node) newTable(c TableConfig, channel uint32) (*Table, error) {
 	return t, nil
 }
 
-// compareEvery is after how many commands copies compare the hashes of their states. Of machines
-// that keep none themselves, they take a snapshot for that.
-var (
-	compareEvery          uint64 = 4096
-	compareEverySnapshots uint64 = 1 << 16
-)
-
-// compares is after how many commands the copies of the table compare their states.
-func (c TableConfig) compares() uint64 {
+// compares is after how many commands the copies of a table compare their states.
+func (l Limits) compares(c Config) uint64 {
 	if _, keeps := c.New().(service.Hasher); keeps {
-		return compareEvery
+		return l.Compare
 	}
-	return compareEverySnapshots
+	return l.CompareSnapshots
 }
 
 // application makes the table's machine, as this node looks after it.
@@ -226,31 +213,17 @@ func (m guarded) Snapshot() []byte {
 func (m guarded) Apply(command []byte) []byte {
 	defer func() {
 		if why := recover(); why != nil {
-			m.t.n.c.Log.Error("application panicked", "table", m.t.c.Name, "why", why, "stack", string(debug.Stack()))
+			m.t.k.Log.Error("application panicked", "table", m.t.c.Name, "why", why, "stack", string(debug.Stack()))
 			panic(why)
 		}
 	}()
 	return m.Application.Apply(command)
 }
 
-// Table returns this node's copy of a state machine. One of a name that is not configured fails
-// with ErrNotConfigured whatever it is asked.
-func (n *Node) Table(name string) *Table {
-	if t := n.tables[name]; t != nil {
-		return t
-	}
-	t := &Table{
-		c: TableConfig{Name: name}.withDefaults(), n: n, slots: make(chan struct{}, 1), joined: make(chan struct{}),
-		closed: kernel.NotConfigured("table", name, n.tables),
-	}
-	close(t.joined)
-	return t
-}
-
 // Deliver takes what the machine answers. It is part of a step of the machine.
 func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	switch {
-	case from != t.n.k.Self:
+	case from != t.k.Self:
 	case m.Kind == service.Replies:
 		t.replied(m.Value, m.Body)
 	case m.Kind == service.Inspect:
@@ -268,13 +241,13 @@ func (t *Table) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 
 // Indicate takes what the machine says of views and of itself.
 func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
-	log := t.n.c.Log.With("table", t.c.Name)
+	log := t.k.Log.With("table", t.c.Name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch m.Kind {
 	case group.Out:
 		log.Warn("out of the view: this node is to join again")
-		t.abandon(ErrOut)
+		t.abandon(kernel.ErrOut)
 	case service.Serving:
 		if t.serving = m.Value == 1; t.serving && t.closed == nil {
 			close(t.joined)
@@ -282,23 +255,23 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		}
 	case group.Restored:
 		t.stopped = nil
-		delete(t.differs, t.n.k.Self)
+		delete(t.differs, t.k.Self)
 		log.Info("has the state of another node", "bytes", len(m.Body))
 	case group.Wanted:
-		if size := t.size.Load(); size > int64(maxSnapshot) {
+		if size := t.size.Load(); size > int64(t.limits.Snapshot) {
 			log.Error("a node that joins does not take the state: it is too long", "node",
-				t.n.c.Members[m.Origin].Name, "bytes", size, "allowed", maxSnapshot)
+				t.k.Name(m.Origin), "bytes", size, "allowed", t.limits.Snapshot)
 		}
 	case service.Diverged, service.Differs:
 		t.differs[m.Origin] = true
-		log.Error("replica diverged", "node", t.n.c.Members[m.Origin].Name, "position", m.Seq,
+		log.Error("replica diverged", "node", t.k.Name(m.Origin), "position", m.Seq,
 			"majority", m.Kind == service.Diverged)
 	case service.Parted:
-		t.differs[t.n.k.Self] = true
+		t.differs[t.k.Self] = true
 		log.Error("replica differs from that of the others: it takes theirs", "position", m.Seq)
-		t.abandon(ErrOut)
+		t.abandon(kernel.ErrOut)
 	case service.Alike:
-		delete(t.differs, t.n.k.Self)
+		delete(t.differs, t.k.Self)
 		log.Info("has the state of the others", "position", m.Seq)
 	case service.Lacks:
 		log.Error("the table goes on without what no member has: acknowledged commands may be lost", "position", m.Seq)
@@ -307,13 +280,6 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		log.Error("replica stopped; this node serves the table no more", "position", m.Seq, "why", string(m.Body))
 		t.abandon(t.stopped)
 	}
-}
-
-// after is called when a step is over that delivered something: there may be room for more.
-func (t *Table) after() {
-	t.mu.Lock()
-	t.flush()
-	t.mu.Unlock()
 }
 
 // close ends all that waits.
@@ -340,7 +306,7 @@ func (t *Table) end(err error) {
 // Inspect tells how many commands the copy of this node has applied, and a hash of its
 // state, the sessions too: copies with one position have one hash.
 func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) {
-	if why := t.n.k.Broken(); why != nil {
+	if why := t.k.Broken(); why != nil {
 		return 0, 0, why
 	}
 	c := make(chan parley.Msg, 1)
@@ -357,10 +323,66 @@ func (t *Table) Inspect(ctx context.Context) (position, hash uint64, err error) 
 	select {
 	case m, ok := <-c:
 		if !ok {
-			return 0, 0, ErrClosed
+			return 0, 0, kernel.ErrClosed
 		}
 		return m.Seq, m.Value, nil
 	case <-ctx.Done():
 		return 0, 0, ctx.Err()
 	}
+}
+
+// Status is this node's copy of a table.
+type Status struct {
+	Name     string `json:"name"`
+	Position uint64 `json:"position"` // commands applied
+	Waiting  int    `json:"waiting"`  // commands of this node
+	// Stopped is why this node's replica answers nothing, empty if it does, and Diverged are
+	// the nodes whose replicas were found to have another state.
+	Stopped  string   `json:"stopped,omitempty"`
+	Diverged []string `json:"diverged"`
+	// Serving tells that this node answers: it is a member of the table, and has the state, in
+	// durable mode on its disk.
+	Serving bool `json:"serving"`
+	kernel.ViewStatus
+}
+
+// status is that of this copy, given what is known of the views of its machine.
+func (t *Table) status(views kernel.ViewStatus) Status {
+	s := Status{
+		Name: t.c.Name, Position: t.position(), Waiting: len(t.slots), ViewStatus: views, Diverged: []string{},
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped != nil {
+		s.Stopped = t.stopped.Error()
+	}
+	for id := range t.differs { // order: they are sorted
+		s.Diverged = append(s.Diverged, t.k.Name(id))
+	}
+	slices.Sort(s.Diverged)
+	s.Serving = t.refuses() == nil
+	return s
+}
+
+// position is how many commands the copy of this node has applied. It asks the machine, and
+// is that of before if the disk keeps the answer back.
+func (t *Table) position() uint64 {
+	told := make(chan uint64, 1)
+	t.mu.Lock()
+	closed := t.closed != nil
+	if !closed {
+		t.spots = append(t.spots, told)
+	}
+	t.mu.Unlock()
+	if closed || t.process.Request(parley.Msg{Kind: service.Inspect, Value: 1}) != nil {
+		return t.spot.Load()
+	}
+	alarm := time.NewTimer(100 * time.Millisecond)
+	defer alarm.Stop()
+	select {
+	case at := <-told:
+		t.spot.Store(at)
+	case <-alarm.C:
+	}
+	return t.spot.Load()
 }
