@@ -42,7 +42,6 @@ var (
 		"commit/threephase.process":   {32, 2},
 		"internal/chaos.run":          {48, 7},
 		"internal/mutants.mutant":     {6, 4},
-		"membership/group.machine":    {102, 7},
 		"mux.Pipeline":                {63, 3},
 		"parleytest.suite":            {34, 8},
 		"replica/service.Config":      {6, 4},

@@ -66,8 +66,8 @@ func next(c Config, layers int, m parley.Msg, name func(parley.ID) string) strin
 		return "a view that cannot be read"
 	}
 	var who []string
-	for _, id := range slices.Collect(d.next.Members.All()) {
+	for _, id := range slices.Collect(d.next.view.Members.All()) {
 		who = append(who, name(id))
 	}
-	return fmt.Sprintf("view %d of %s", d.next.Number, strings.Join(who, ", "))
+	return fmt.Sprintf("view %d of %s", d.next.view.Number, strings.Join(who, ", "))
 }

@@ -322,7 +322,7 @@ func New(c Config, services ...Service) parley.Protocol {
 		Span:       40_000,
 		Relies:     parley.Reliance{FIFO: true},
 		Serves:     len(services) > 0,
-		New:        func(self parley.ID) parley.Machine { return newMachine(c, self, services) },
+		New:        func(self parley.ID) parley.Machine { return newMachine(self, &c, services) },
 		Properties: Properties(),
 		Promises:   Promises,
 		Bound:      ballot.Bound,

@@ -9,32 +9,52 @@ import (
 // What was delivered lately, for those above who ask for it after the process has come back,
 // or has joined. It is a part of the durable state, and goes with the snapshot.
 
+// history is what a process delivers, one after the other.
+type history struct {
+	most, bytes int        // that are kept: Config.Keep and KeepBytes
+	position    uint64     // deliveries so far, those of the sponsor before it joined too
+	kept        []delivery // the last ones, up to the present position
+	size        int        // scratch: of them; counted anew when loaded
+}
+
+// delivery is a message, and of whom.
+type delivery struct {
+	of   parley.ID
+	body []byte
+}
+
 // mostKept is how many bytes of deliveries are kept at most: they go in one message.
 const mostKept = 8 << 20
 
 // keptSize is what a delivery counts for beside its own bytes.
 const keptSize = 16
 
-// keep remembers the delivery at the present position, and lets go of the oldest ones.
-func (g *machine) keep(of parley.ID, body []byte) {
-	if g.c.Keep == 0 {
+// add gives a delivery the next position, and remembers it. It lets go of the oldest ones.
+func (h *history) add(of parley.ID, body []byte) {
+	if h.position++; h.most == 0 {
 		return
 	}
-	g.kept, g.size = append(g.kept, delivery{of, body}), g.size+keptSize+len(body)
-	for len(g.kept) > 1 && (len(g.kept) > g.c.Keep || g.size > g.c.KeepBytes) {
-		g.size -= keptSize + len(g.kept[0].body)
-		g.kept[0] = delivery{}
-		g.kept = g.kept[1:]
+	h.kept, h.size = append(h.kept, delivery{of, body}), h.size+keptSize+len(body)
+	for len(h.kept) > 1 && (len(h.kept) > h.most || h.size > h.bytes) {
+		h.size -= keptSize + len(h.kept[0].body)
+		h.kept[0] = delivery{}
+		h.kept = h.kept[1:]
 	}
 }
 
 // tell delivers what follows the present position.
-func (g *machine) tell(s *parley.Step, list []delivery) {
+func (h *history) tell(s *parley.Step, list []delivery) {
 	for _, x := range list {
-		g.position++
-		g.keep(x.of, x.body)
-		s.Deliver(x.of, parley.Msg{Kind: parley.Carried, Origin: x.of, Seq: g.position, Body: x.body})
+		h.add(x.of, x.body)
+		s.Deliver(x.of, parley.Msg{Kind: parley.Carried, Origin: x.of, Seq: h.position, Body: x.body})
 	}
+}
+
+// rewind goes back to before what is kept, and returns that.
+func (h *history) rewind() []delivery {
+	kept := h.kept
+	h.position, h.kept, h.size = h.position-uint64(len(kept)), nil, 0
+	return kept
 }
 
 // appendDeliveries appends how many there are, and each.
@@ -58,31 +78,31 @@ func (r *reader) deliveries(n int) (list []delivery) {
 }
 
 // given is what goes with a snapshot: what is kept, if anything is to be, and the state.
-func (g *machine) given(state []byte) []byte {
-	if g.c.Keep == 0 {
+func (h *history) given(state []byte) []byte {
+	if h.most == 0 {
 		return state
 	}
-	return append(appendDeliveries(nil, g.kept), state...)
+	return append(appendDeliveries(nil, h.kept), state...)
 }
 
 // taken reads what given wrote.
-func (g *machine) taken(b []byte) (kept []delivery, state []byte, ok bool) {
-	if g.c.Keep == 0 {
+func (h *history) taken(b []byte, n int) (kept []delivery, state []byte, ok bool) {
+	if h.most == 0 {
 		return nil, b, true
 	}
 	r := reader{b: b}
-	kept = r.deliveries(g.c.N)
+	kept = r.deliveries(n)
 	return kept, r.b, !r.bad
 }
 
-func (g *machine) keptState(v *parley.Vars) {
-	if g.c.Keep == 0 {
+func (h *history) keptState(v *parley.Vars) {
+	if h.most == 0 {
 		return
 	}
-	g.size = 0
-	parley.Slice(v, "kept", &g.kept, func(_ int, x *delivery) {
+	h.size = 0
+	parley.Slice(v, "kept", &h.kept, func(_ int, x *delivery) {
 		v.ID("of", &x.of)
 		v.Bytes("body", &x.body)
-		g.size += keptSize + len(x.body)
+		h.size += keptSize + len(x.body)
 	})
 }

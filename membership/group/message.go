@@ -85,6 +85,7 @@ func (c candidate) after(o candidate) bool {
 // report is what a member has to say of a view when it is to end. A process that is not in
 // the view votes and has nothing to say: its report is empty.
 type report struct {
+	from     parley.ID   // not encoded: the link tells
 	life     uint64      // its own incarnation
 	leaving  bool        // it asks to be left out
 	exclude  parley.Set  // and others to be
@@ -125,23 +126,20 @@ func readReport(b []byte, n, layers int) (out report, ok bool) {
 	return out, r.done()
 }
 
-// decision is what ends a view.
+// decision is what ends a view: who is in the next one, and what is delivered before it.
 type decision struct {
-	next  View
-	lives []uint64 // by process: the incarnations of the members
-	disks []uint64 // by process: whose votes count
-	// excluded are those that a member has asked to leave out.
-	excluded parley.Set
-	cuts     [][]byte // by layer
+	next     roster
+	excluded parley.Set // on request of a member
+	cuts     [][]byte   // by layer
 }
 
 func (d decision) encode() []byte {
-	b := binary.AppendUvarint(nil, d.next.Number)
-	b = problem.AppendSet(b, d.next.Members)
-	for id := range d.next.Members.All() {
-		b = binary.AppendUvarint(b, d.lives[id])
+	b := binary.AppendUvarint(nil, d.next.view.Number)
+	b = problem.AppendSet(b, d.next.view.Members)
+	for id := range d.next.view.Members.All() {
+		b = binary.AppendUvarint(b, d.next.lives[id])
 	}
-	for _, disk := range d.disks {
+	for _, disk := range d.next.disks {
 		b = binary.AppendUvarint(b, disk)
 	}
 	b = problem.AppendSet(b, d.excluded)
@@ -153,22 +151,17 @@ func (d decision) encode() []byte {
 
 func readDecision(b []byte, n, layers int) (d decision, ok bool) {
 	r := reader{b: b}
-	d.next.Number = r.number(1 << 31)
-	d.next.Members = r.set(n)
-	d.lives = make([]uint64, n)
-	for id := range d.next.Members.All() {
-		d.lives[id] = r.number(lives)
+	d.next.view.Number = r.number(1 << 31)
+	d.next.view.Members = r.set(n)
+	d.next.lives = make([]uint64, n)
+	for id := range d.next.view.Members.All() {
+		d.next.lives[id] = r.number(lives)
 	}
-	d.disks = make([]uint64, n)
-	for id := range d.disks {
-		d.disks[id] = r.number(lives)
+	d.next.disks = make([]uint64, n)
+	for id := range d.next.disks {
+		d.next.disks[id] = r.number(lives)
 	}
 	d.excluded = r.set(n)
 	d.cuts = r.list(layers)
 	return d, r.done()
-}
-
-// has tells whether a process in that incarnation is a member of the next view.
-func (d decision) has(c candidate) bool {
-	return d.next.Members.Has(c.id) && d.lives[c.id] == c.life && d.disks[c.id] == c.disk
 }

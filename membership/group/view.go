@@ -1,229 +1,140 @@
 package group
 
 import (
-	"slices"
-
 	"parley"
 	"parley/agreement/ballot"
 	"parley/broadcast/problem"
+	"parley/membership/detector"
 )
 
-// The end of a view and the beginning of the next, which is one decision.
+// membership is what a process does in a view that it is in: one view after the other, from when
+// it becomes a member until it is none.
+type membership struct {
+	voter
+	sequence
+	frozen     bool        // the report is given
+	since      parley.Tick // when it was
+	gap        bool        // a link has lost something
+	suspicions suspicions
+	progress   progress
+	tries      tries
+	leaving    bool
+	exclude    parley.Set // whom this member wants to be left out
+}
 
-// vote lets the ballot make a step. What it sends is of the view that it ends.
-func (g *machine) vote(s *parley.Step, clause func(*ballot.Instance)) {
-	mark, number := s.Mark(), g.view.Number
-	clause(g.ballot)
-	s.Take(mark, func(e *parley.Effect) bool {
-		if e.Op == parley.OpSend && e.Epoch == 0 {
-			e.Epoch = uint32(number)
+func newMembership(self parley.ID, c *Config, services []Service) membership {
+	return membership{
+		voter: voter{
+			c: c, own: candidate{id: self}, claims: newClaims(c.N, c.Liars),
+			roster: roster{lives: make([]uint64, c.N), disks: make([]uint64, c.N)},
+		},
+		sequence: sequence{
+			layers:  newLayers(services, self, c.N, c.Durable),
+			history: history{most: c.Keep, bytes: c.KeepBytes},
+		},
+		suspicions: suspicions{monitor: detector.NewMonitor(c.Detector, self)},
+		progress:   progress{unsent: make([]stall, len(services))},
+	}
+}
+
+// present is a message of this view, from a member.
+func (g *membership) present(s *parley.Step, from parley.ID, child int, m parley.Msg) {
+	g.suspicions.heard(g.now, from)
+	switch {
+	case child > 0:
+		// while frozen: ignore all data messages and acknowledgements of the view
+		if !g.frozen && g.receive(s, g.view.Number, child-1, from, m) {
+			g.freeze()
+			g.gap = true
+			g.consider(s)
 		}
-		// A process that does not go on from its log needs no records.
-		return e.Op == parley.OpAppend && e.Path == 0 && !g.c.Durable
-	})
+	case m.Kind == Beat && g.suspicions.monitor.Said(from, m.Body):
+		g.cut(s)
+	case m.Kind != Ask:
+		s.Refuse(from, "message that does not fit")
+	}
 }
 
 // freeze: the report is fixed, and with it what this member has done in this view.
-func (g *machine) freeze() {
+func (g *membership) freeze() {
 	if !g.frozen {
 		g.frozen, g.since = true, g.now
 	}
 }
 
+// ballots is a message of the ballot that ends this view, of any process.
+func (g *membership) ballots(s *parley.Step, from parley.ID, m parley.Msg) {
+	if value, brings := ballot.Value(m); brings && !g.acceptable(value) {
+		s.Refuse(from, "decision that cannot be read")
+		return
+	}
+	g.suspicions.heard(g.now, from)
+	if m.Kind == ballot.Decision && !g.ballot.Took(m.Body) && !g.believes(s, from, g.view.Number+1, m.Body) {
+		return
+	}
+	g.vote(s, func(b *ballot.Instance) { b.Receive(s, from, m) })
+}
+
+// acceptable tells whether a member would have chosen a value.
+func (g *membership) acceptable(value []byte) bool {
+	d, ok := g.layers.read(value)
+	return ok && d.next.view.Number == g.view.Number+1 && g.sane(&d, g.c.Liars)
+}
+
 // Report: pending of each layer with bodies and the key of its last delivery, the
 // learners that have caught up, and whether this member leaves. A process that is not in
 // the view has nothing to report, and votes.
-func (g *machine) Report() []byte {
+func (g *membership) Report() []byte {
 	if g.stage != member {
 		return nil
 	}
 	g.freeze()
-	r := report{life: g.life, leaving: g.leaving, exclude: g.exclude}
-	for _, l := range g.learners {
-		if l.ready {
-			r.learners = append(r.learners, l.candidate)
-		}
-	}
-	for _, layer := range g.layers {
-		r.layers = append(r.layers, layer.Report())
-	}
-	return r.encode()
+	return report{
+		life: g.own.life, leaving: g.leaving, exclude: g.exclude,
+		learners: g.learners.ready(), layers: g.layers.reports(),
+	}.encode()
 }
 
 // Enough: every member that is not suspected is among those who voted, or the flush timer
 // ran out; and those who reported are with the learners a majority of all processes. Nobody
 // outside can be kept: its messages that it alone has would be lost.
-func (g *machine) Enough(reports []ballot.Report) bool {
-	missing := g.view.Members.Minus(g.suspected())
-	for _, said := range reports {
+func (g *membership) Enough(voted []ballot.Report) bool {
+	missing := g.view.Members.Minus(g.suspicions.all())
+	for _, said := range voted {
 		missing.Remove(said.From)
 	}
-	if missing != (parley.Set{}) && g.now < g.flush {
+	if missing != (parley.Set{}) && g.now < g.tries.flush {
 		return false
 	}
-	d, _ := g.next(reports)
-	return d.next.Members.Len() >= g.majority() && g.sane(d)
+	d, _ := g.following(voted)
+	return d.next.view.Members.Len() >= g.majority() && g.sane(&d, g.c.Liars)
 }
 
 // Choose: the next view, and one cut per layer.
-func (g *machine) Choose(reports []ballot.Report) []byte {
-	d, of := g.next(reports)
-	for i, layer := range g.layers {
-		d.cuts = append(d.cuts, layer.Cut(of[i]))
-	}
+func (g *membership) Choose(voted []ballot.Report) []byte {
+	d, reports := g.following(voted)
+	d.cuts = g.layers.cuts(reports)
 	return d.encode()
 }
 
-// next := {r in S: not leaving} and the learners named in the reports, and the reports by
-// layer. A reporter is alive, suspected or not. As many are left out who leave, or whom
-// others want out, as leave a majority of all processes.
-func (g *machine) next(reports []ballot.Report) (d decision, of [][][]byte) {
-	d = decision{next: View{Number: g.view.Number + 1}, lives: make([]uint64, g.c.N), disks: slices.Clone(g.disks)}
-	of = make([][][]byte, len(g.layers))
-	var learners []candidate
-	var leaving, exclude parley.Set
-	wanted := make([]int, g.c.N) // by process: by how many reports out of the view
-	for _, said := range reports {
-		r, ok := readReport(said.Body, g.c.N, len(g.layers))
-		if !ok || !g.plausible(said.From, r) {
-			continue // not in the view, or none of ours
-		}
-		d.next.Members.Add(said.From)
-		d.lives[said.From] = r.life
-		if r.leaving {
-			leaving.Add(said.From)
-		}
-		for id := range r.exclude.All() {
-			wanted[id]++
-		}
-		learners = append(learners, r.learners...)
-		for i, layer := range r.layers {
-			of[i] = append(of[i], layer)
-		}
-	}
-	for id, times := range wanted {
-		if times > g.c.Liars || times > 0 && g.exclude.Has(parley.ID(id)) {
-			exclude.Add(parley.ID(id))
-		}
-	}
-	for _, c := range learners {
-		if !d.next.Members.Has(c.id) || c.after(candidate{c.id, d.disks[c.id], d.lives[c.id]}) {
-			d.next.Members.Add(c.id)
-			d.lives[c.id], d.disks[c.id] = c.life, c.disk
-			leaving.Remove(c.id)
-		}
-	}
-	for _, out := range []parley.Set{leaving, exclude} {
-		for id := range out.All() {
-			if d.next.Members.Has(id) && d.next.Members.Len() > g.majority() {
-				d.next.Members.Remove(id)
-				d.lives[id] = 0
-				if g.c.Liars > 0 {
-					d.disks[id] = g.disks[id] // who is not let in has the disk that it had
-				}
-			}
-		}
-	}
-	d.excluded = exclude.Minus(d.next.Members)
-	return d, of
-}
-
-// unreadable tells whether a message of the ballot brings a value that no member
-// would have chosen.
-func (g *machine) unreadable(m parley.Msg) bool {
-	value, brings := ballot.Value(m)
-	if !brings {
-		return false
-	}
-	d, ok := readDecision(value, g.c.N, len(g.layers))
-	return !ok || d.next.Number != g.view.Number+1 || !g.readable(d) || !g.sane(d)
-}
-
-func (g *machine) readable(d decision) bool {
-	for i, layer := range g.layers {
-		if r, ok := layer.(Reader); ok && !r.Reads(d.cuts[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// Decided is upon decided(value) in view v. What the ballot appended is durable.
-func (g *machine) Decided(s *parley.Step, from parley.ID, value []byte) {
-	d, ok := readDecision(value, g.c.N, len(g.layers))
-	if !ok {
-		panic("group: the decision on a view cannot be read")
-	}
-	// send DECIDE(v, value) to all of M, so that it precedes what this member sends in
-	// view v+1 on each link. Joiners hear from their sponsors.
-	if from != g.self {
-		g.ballot.Inform(s, g.view.Members.Minus(parley.SetOf(from)))
-	}
-	// learner in next: before the cut is delivered send INSTALL to it
-	g.admit(s, d, value)
-	// self not in next: stop for ever
-	if !d.has(g.own()) {
-		g.adopt(d, value)
-		g.stop(s, d.excluded.Has(g.self))
-		return
-	}
-	g.enter(s, d, value)
-	g.takeAlong(s, value)
-	g.open(s)
-}
-
-// adopt: this is now the last view that the process knows of.
-func (g *machine) adopt(d decision, value []byte) {
-	g.renamed(d)
-	g.view, g.lives, g.disks, g.founding = d.next, d.lives, d.disks, value
-	g.newBallot()
-}
-
-// follows takes in how a view came about in which this process is not, and tells whether that
-// was news. It is durable before the process votes on the end of that view.
-func (g *machine) follows(s *parley.Step, from parley.ID, m parley.Msg) bool {
-	d, ok := readDecision(m.Body, g.c.N, len(g.layers))
-	if !ok || d.next.Number != uint64(s.Epoch)+1 || !g.readable(d) {
-		s.Refuse(from, "decision that cannot be read")
-		return false
-	}
-	if d.next.Number <= g.view.Number || !g.believes(s, from, d.next.Number, m.Body) {
-		return false
-	}
-	if g.c.Durable {
-		s.Append(append([]byte{foundKind}, m.Body...))
-	}
-	g.adopt(d, m.Body)
-	return true
-}
-
-// outside is what a process that is in no view makes of the ballots of others: it votes on
-// the end of the last view that there is, if it has the disk that is to vote.
-func (g *machine) outside(s *parley.Step, from parley.ID, m parley.Msg) {
-	switch u := uint64(s.Epoch); {
-	case m.Kind == ballot.Decision:
-		g.follows(s, from, m)
-	case u < g.view.Number:
-		g.late(s, from, 0, m)
-	case u > g.view.Number:
-		g.inquire(s, from)
-	case (m.Kind == ballot.Prepare || m.Kind == ballot.Accept) && g.disks[g.self] == g.disk:
-		g.ballots(s, from, m)
-	}
+// following returns the next view, and the reports that make it.
+func (g *membership) following(voted []ballot.Report) (decision, []report) {
+	reports := g.reports(voted, len(g.layers.list), g.c.Liars)
+	return g.next(reports, g.exclude, g.c.Liars), reports
 }
 
 // enter: deliver the cut, layer by layer; install v+1: all counters of the layers
 // := 0, frozen := false; indicate the view.
-func (g *machine) enter(s *parley.Step, d decision, value []byte) {
-	g.disarm(s)
-	if g.view.Number != d.next.Number {
+func (g *membership) enter(s *parley.Step, d decision, value []byte) {
+	g.layers.disarm(s)
+	if g.view.Number != d.next.view.Number {
 		g.adopt(d, value)
 	}
 	g.steady = g.c.Liars > 0 && !s.Restart
 	// Who joins may have voted on how the view ends, with nothing to report.
 	g.ballot.Refresh()
 	g.frozen = g.ballot.Promised()
-	g.gap, g.tried, g.due, g.flush = g.frozen, false, 0, 0
+	g.gap, g.tries = g.frozen, tries{}
 	if g.entered = g.now; g.frozen {
 		g.since = g.now
 	}
@@ -233,15 +144,12 @@ func (g *machine) enter(s *parley.Step, d decision, value []byte) {
 		} else if cut == nil {
 			cut = []byte{}
 		}
-		g.within(s, i, func(l Layer) { l.Install(s, cut, g.view) })
+		g.run(s, g.view.Number, i, func(l Layer) { l.Install(s, cut, g.view) })
 	}
-	g.stuck, g.looked, g.blocked = stall{g.position, g.now}, g.now, false
-	for i := range g.unsent {
-		g.unsent[i] = stall{0, g.now}
-	}
-	g.watch()
+	g.progress.begin(g.now, g.history.position)
+	g.suspicions.begin(g.now, g.view.Members, g.c.Detector.Again)
 	s.Indicate(parley.Msg{
-		Kind: parley.View, Seq: g.view.Number, Value: g.position, Body: problem.AppendSet(nil, g.view.Members),
+		Kind: parley.View, Seq: g.view.Number, Value: g.history.position, Body: problem.AppendSet(nil, g.view.Members),
 	})
 	for id := range d.excluded.All() {
 		s.Indicate(parley.Msg{Kind: Excluded, Origin: id})
@@ -249,73 +157,17 @@ func (g *machine) enter(s *parley.Step, d decision, value []byte) {
 	g.exclude = g.exclude.Minus(d.excluded)
 }
 
-// watch begins to listen to the members. Those of the view before have reported,
-// which is as good as heartbeats in a row.
-func (g *machine) watch() {
-	g.monitor.Watch(g.now, g.view.Members)
-	for id := range g.monitor.Watched().All() {
-		for range g.c.Detector.Again {
-			g.monitor.Heard(g.now, id)
-		}
-	}
-	g.told, g.gone = parley.Set{}, parley.Set{}
-}
-
-// open: send queued requests.
-func (g *machine) open(s *parley.Step) {
-	if g.frozen {
-		return
-	}
-	queue := g.queue
-	g.queue = nil
-	for _, m := range queue {
-		g.ask(s, m)
-	}
-}
-
-// stop: no sends, no deliveries, no answers. Nothing is kept but who it was.
-func (g *machine) stop(s *parley.Step, excluded bool) {
-	asked := uint64(0)
-	switch {
-	case g.leaving:
-		asked = 1
-	case excluded:
-		asked = 2
-	}
-	again := g.c.Return && asked == 0
-	g.disarm(s)
-	g.forget()
-	g.stage = out
-	s.Indicate(parley.Msg{Kind: Out, Value: asked})
-	if again {
-		g.join(s)
-	}
-}
-
-// forget leaves nothing of the process but who it is, and its votes.
-func (g *machine) forget() {
-	fresh := newMachine(g.c, g.self, g.services)
-	fresh.disk, fresh.life, fresh.now = g.disk, g.life, g.now
-	fresh.view, fresh.lives, fresh.disks, fresh.founding = g.view, g.lives, g.disks, g.founding
-	fresh.claims, fresh.steady = g.claims, g.steady
-	fresh.ballot = g.ballot // whose owner is this machine, not the fresh one
-	*g = *fresh
-}
-
-// leave is a request to be left out of the next view. Who is not in a view is out.
-func (g *machine) leave(s *parley.Step) {
-	g.leaving = true
-	if g.stage == joining {
-		g.stop(s, false)
-		return
-	}
-	g.consider(s)
-}
-
-// excluding is a request to leave a member out.
-func (g *machine) excluding(s *parley.Step, id parley.ID) {
-	if g.stage == member && id != g.self && g.view.Members.Has(id) {
-		g.exclude.Add(id)
-		g.consider(s)
-	}
+// viewState visits what is forgotten with the view, but for the layers.
+func (g *membership) viewState(v *parley.Vars) {
+	v.Bool("frozen", &g.frozen)
+	v.Time("since", &g.since)
+	v.Time("entered", &g.entered)
+	v.Bool("gap", &g.gap)
+	g.suspicions.State(v)
+	g.progress.State(v)
+	g.tries.State(v, g.ballot.Started())
+	v.Bool("leaving", &g.leaving)
+	v.Set("exclude", &g.exclude)
+	g.learners.State(v)
+	g.layers.timersState(v)
 }

@@ -1,0 +1,161 @@
+package group
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// layers are the broadcasts of one process on the views of its group, and the timers that
+// they have set in the present one.
+type layers struct {
+	services []Service
+	list     []Layer // by service
+	n        int
+	bits     int // of a path, that name a layer
+	armed    []timer
+	records  int // since the log was compacted
+}
+
+// timer is one that a layer has set.
+type timer struct {
+	layer  int
+	number parley.Timer
+}
+
+func newLayers(services []Service, self parley.ID, n int, durable bool) layers {
+	x := layers{services: services, n: n, bits: width(len(services))}
+	for _, service := range services {
+		layer := service.New(self, n)
+		if _, ok := layer.(Durable); durable && !ok {
+			panic("group: " + service.Name + " is not for durable mode")
+		}
+		x.list = append(x.list, layer)
+	}
+	return x
+}
+
+// place carries what layer i asked for since mark to its place, and to the view. It tells whether
+// there is something that it delivers, which is for the group.
+func (x *layers) place(s *parley.Step, mark, i int, view uint64) (delivers bool) {
+	child := parley.Path(i + 1)
+	for k := mark; k < len(s.Effects); k++ {
+		e := &s.Effects[k]
+		switch e.Op {
+		case parley.OpSend:
+			if e.To == parley.All {
+				panic("group: " + x.services[i].Name + " sends to others than members")
+			}
+			e.Epoch = uint32(view)
+		case parley.OpSetTimer:
+			x.armed = append(x.disarmed(i, e.Timer), timer{i, e.Timer})
+		case parley.OpStopTimer:
+			x.armed = x.disarmed(i, e.Timer)
+		case parley.OpAppend:
+			x.records++
+		default:
+			delivers = delivers || e.Op == parley.OpDeliver
+			continue
+		}
+		e.Path = e.Path.Push(x.bits, child)
+	}
+	return delivers
+}
+
+// disarmed returns the timers without one.
+func (x *layers) disarmed(i int, t parley.Timer) []timer {
+	return slices.DeleteFunc(x.armed, func(a timer) bool { return a == timer{i, t} })
+}
+
+// expired takes note that a timer has run out, and tells whether layer i had set it.
+func (x *layers) expired(i int, t parley.Timer) bool {
+	armed := len(x.armed)
+	x.armed = x.disarmed(i, t)
+	return len(x.armed) < armed
+}
+
+// disarm stops the timers of all layers: those of one view mean nothing in another.
+func (x *layers) disarm(s *parley.Step) {
+	for _, t := range x.armed {
+		s.At(parley.Path(t.layer+1), 0, func() { s.StopTimer(t.number) })
+	}
+	x.armed = nil
+}
+
+// waiting tells whether any of them has yet to deliver a message.
+func (x *layers) waiting() bool { return slices.ContainsFunc(x.list, Layer.Waiting) }
+
+// unfinished tells whether any of them has, or a message of its own that is not finished.
+func (x *layers) unfinished() bool {
+	return x.waiting() || slices.ContainsFunc(x.list, func(l Layer) bool {
+		own, sends := l.(Sender)
+		return sends && own.Oldest() > 0
+	})
+}
+
+// reports returns what each has to say of the view.
+func (x *layers) reports() (list [][]byte) {
+	for _, layer := range x.list {
+		list = append(list, layer.Report())
+	}
+	return list
+}
+
+// cuts makes one of the reports of each.
+func (x *layers) cuts(reports []report) (cuts [][]byte) {
+	for i, layer := range x.list {
+		var of [][]byte
+		for _, r := range reports {
+			of = append(of, r.layers[i])
+		}
+		cuts = append(cuts, layer.Cut(of))
+	}
+	return cuts
+}
+
+// read reads a decision, if its cuts can be installed.
+func (x *layers) read(value []byte) (d decision, ok bool) {
+	if d, ok = readDecision(value, x.n, len(x.list)); !ok {
+		return d, false
+	}
+	for i, layer := range x.list {
+		if r, reads := layer.(Reader); reads && !r.Reads(d.cuts[i]) {
+			return d, false
+		}
+	}
+	return d, true
+}
+
+// appendSnapshots appends where they stand.
+func (x *layers) appendSnapshots(b []byte) []byte {
+	for _, layer := range x.list {
+		b = appendBytes(b, layer.Snapshot())
+	}
+	return b
+}
+
+// restore takes them to where those of the sponsor stand, which is all that is left to read.
+func (x *layers) restore(r *reader) bool {
+	list := r.list(len(x.list))
+	for i, layer := range x.list {
+		if r.bad || !layer.Restore(list[i]) {
+			return false
+		}
+	}
+	return r.done()
+}
+
+// visit visits the layers, which say themselves what is durable.
+func (x *layers) visit(v *parley.Vars) {
+	for i, layer := range x.list {
+		v.Machine(x.services[i].Name, layer)
+	}
+}
+
+func (x *layers) timersState(v *parley.Vars) {
+	parley.Slice(v, "armed", &x.armed, func(_ int, t *timer) {
+		parley.Num(v, "layer", &t.layer)
+		parley.Num(v, "timer", &t.number)
+	})
+	parley.Num(v, "records", &x.records)
+}

@@ -1,0 +1,142 @@
+package group
+
+import (
+	"slices"
+
+	"parley"
+	"parley/agreement/ballot"
+)
+
+// Which view may follow another one, by what every voter knows.
+
+// roster is who is in a view, and whose votes on its end count.
+type roster struct {
+	view  View
+	lives []uint64 // by process: the incarnations of the members
+	disks []uint64 // by process: the disk whose votes count; 0: none has been let in
+}
+
+// majority is how many processes are more than half of all. No view has fewer members.
+func (r *roster) majority() int { return len(r.disks)/2 + 1 }
+
+// at returns as what a process is known.
+func (r *roster) at(id parley.ID) candidate { return candidate{id, r.disks[id], r.lives[id]} }
+
+// has tells whether a process in that incarnation is a member.
+func (r *roster) has(c candidate) bool { return r.view.Members.Has(c.id) && r.at(c.id) == c }
+
+// reports reads what members of the view have to say of it, of the reports of all who vote.
+func (r *roster) reports(voted []ballot.Report, layers, liars int) (all []report) {
+	for _, said := range voted {
+		x, ok := readReport(said.Body, len(r.disks), layers)
+		x.from = said.From
+		if !ok || !r.plausible(x, liars) {
+			continue // not in the view, or none of ours
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// next := {r in S: not leaving} and the learners named in the reports. A reporter is alive,
+// suspected or not. As many are left out who leave, or whom others want out, as leave a
+// majority of all processes: more than liars of them, or this process, too.
+func (r *roster) next(reports []report, out parley.Set, liars int) decision {
+	n := len(r.disks)
+	next := roster{View{Number: r.view.Number + 1}, make([]uint64, n), slices.Clone(r.disks)}
+	var leaving, exclude parley.Set
+	wanted := make([]int, n) // by process: by how many reports out of the view
+	for _, x := range reports {
+		next.view.Members.Add(x.from)
+		next.lives[x.from] = x.life
+		if x.leaving {
+			leaving.Add(x.from)
+		}
+		for id := range x.exclude.All() {
+			wanted[id]++
+		}
+	}
+	for id, times := range wanted {
+		if times > liars || times > 0 && out.Has(parley.ID(id)) {
+			exclude.Add(parley.ID(id))
+		}
+	}
+	for _, x := range reports {
+		for _, c := range x.learners {
+			if !next.view.Members.Has(c.id) || c.after(next.at(c.id)) {
+				next.view.Members.Add(c.id)
+				next.lives[c.id], next.disks[c.id] = c.life, c.disk
+				leaving.Remove(c.id)
+			}
+		}
+	}
+	for _, set := range []parley.Set{leaving, exclude} {
+		for id := range set.All() {
+			if next.view.Members.Has(id) && next.view.Members.Len() > r.majority() {
+				next.view.Members.Remove(id)
+				next.lives[id] = 0
+				if liars > 0 {
+					next.disks[id] = r.disks[id] // who is not let in has the disk that it had
+				}
+			}
+		}
+	}
+	return decision{next: next, excluded: exclude.Minus(next.view.Members)}
+}
+
+// most is up to which number an incarnation or a disk is believed that was known by another.
+func most(known uint64, liars int) uint64 {
+	if liars == 0 {
+		return lives
+	}
+	return min(max(likely, known)+more, lives)
+}
+
+// believable tells whether a process may have become what it says it is.
+func (r *roster) believable(c candidate, liars int) bool {
+	return c.disk <= most(r.disks[c.id], liars) && c.life <= most(r.lives[c.id], liars)
+}
+
+// plausible tells whether a report is one that a member of the view could give: in the life
+// that it has there, of processes that can have joined.
+func (r *roster) plausible(x report, liars int) bool {
+	if liars == 0 {
+		return true
+	}
+	for _, c := range x.learners {
+		if !c.after(r.at(c.id)) || !r.believable(c, liars) {
+			return false
+		}
+	}
+	return r.view.Members.Has(x.from) && x.life == r.lives[x.from] && x.exclude.Minus(r.view.Members) == parley.Set{}
+}
+
+// sane tells whether a correct process could have chosen a view. It has a majority of all
+// processes. Each of its members was in the view before, or has joined.
+func (r *roster) sane(d *decision, liars int) bool {
+	if liars == 0 {
+		return true
+	}
+	if d.next.view.Members.Len() < r.majority() || d.excluded.Minus(d.next.view.Members) != d.excluded ||
+		d.excluded.Minus(r.view.Members) != (parley.Set{}) {
+		return false
+	}
+	for id := range parley.ID(len(r.disks)) {
+		now, then := r.at(id), d.next.at(id)
+		joins := r.believable(then, liars) && then.after(now)
+		switch member := d.next.view.Members.Has(id); {
+		case !member && then.disk != now.disk, member && r.view.Members.Has(id) && then != now && !joins,
+			member && !r.view.Members.Has(id) && !joins:
+			return false
+		}
+	}
+	return true
+}
+
+// visit visits every variable.
+func (r *roster) visit(v *parley.Vars) {
+	parley.Num(v, "view", &r.view.Number)
+	v.Set("members", &r.view.Members)
+	parley.PerProcess(v, "lives", r.lives, func(_ parley.ID, life *uint64) { parley.Num(v, "incarnation", life) })
+	parley.PerProcess(v, "disks", r.disks, func(_ parley.ID, disk *uint64) { parley.Num(v, "disk", disk) })
+}

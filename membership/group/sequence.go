@@ -1,0 +1,96 @@
+package group
+
+import (
+	"slices"
+
+	"parley"
+	"parley/broadcast/problem"
+)
+
+// sequence is what a process delivers, one after the other: the layers that it comes from, what
+// is kept of it, and the learners that are to have the same.
+type sequence struct {
+	layers   layers
+	history  history
+	learners learners
+}
+
+// run lets layer i make a clause in a view. What it asks for goes to its place, what it delivers up,
+// and to the learners that it is for.
+func (q *sequence) run(s *parley.Step, view uint64, i int, clause func(Layer)) {
+	mark := s.Mark()
+	clause(q.layers.list[i])
+	if !q.layers.place(s, mark, i, view) {
+		return
+	}
+	for k, end := mark, s.Mark(); k < end; k++ {
+		e := &s.Effects[k]
+		if e.Op != parley.OpDeliver {
+			continue
+		}
+		to, body, err := problem.Decode(e.Msg, q.layers.n)
+		if err != nil {
+			panic("group: " + q.layers.services[i].Name + " delivers what is for nobody: " + err.Error())
+		}
+		q.history.add(e.To, body)
+		e.Msg = parley.Msg{Kind: parley.Carried, Origin: e.Msg.Origin, Seq: q.history.position, Body: body}
+		q.learners.forward(s, view, to, e.To, body) // may move the effects: e is not used after it
+	}
+}
+
+// ask hands a request to the first layer that takes it.
+func (q *sequence) ask(s *parley.Step, view uint64, m parley.Msg) {
+	for i, service := range q.layers.services {
+		if slices.Contains(service.Requests, m.Kind) {
+			q.run(s, view, i, func(l Layer) { l.Request(s, m) })
+			return
+		}
+	}
+	s.Refuse(s.Self, "request that no layer takes")
+}
+
+// receive tells whether the layer that a message is for finds that an earlier one is missing.
+func (q *sequence) receive(s *parley.Step, view uint64, i int, from parley.ID, m parley.Msg) (gap bool) {
+	q.run(s, view, i, func(l Layer) { gap = l.Receive(s, from, m) })
+	return gap
+}
+
+// stateIs is the answer to Wanted. It must be of just now: the layers go on.
+func (q *sequence) stateIs(s *parley.Step, view uint64, m parley.Msg) {
+	id, found := q.learners.waiting()
+	switch {
+	case !found:
+	case m.Seq != q.history.position:
+		s.Indicate(parley.Msg{Kind: Wanted, Origin: id, Seq: q.history.position})
+	default:
+		q.snapshot(s, view, m.Body)
+	}
+}
+
+// snapshot sends the state above the layers to all who wait for it, and what is kept.
+func (q *sequence) snapshot(s *parley.Step, view uint64, state []byte) {
+	q.learners.snapshot(s, view, q.history.position, q.history.given(state))
+}
+
+// admit is upon decided(value), learner in next: before delivering the cut send
+// INSTALL(position, value) to it, and forget it. Neither is one served that has joined with
+// somebody else's help.
+func (q *sequence) admit(s *parley.Step, view uint64, d decision, value []byte) {
+	q.install(s, view, value, d.next.has)
+	q.learners.drop(func(l learner) bool { return d.next.view.Members.Has(l.id) && !l.after(d.next.at(l.id)) })
+}
+
+// takeAlong is for learners that are not in next: they were sent the cut as usual, and
+// INSTALL only moves them to view v+1.
+func (q *sequence) takeAlong(s *parley.Step, view uint64, value []byte) {
+	q.install(s, view, value, func(candidate) bool { return true })
+}
+
+func (q *sequence) install(s *parley.Step, view uint64, value []byte, who func(candidate) bool) {
+	for _, l := range q.learners {
+		if l.sent && who(l.candidate) {
+			b := q.layers.appendSnapshots(appendBytes(nil, value))
+			send(s, view, l.id, parley.Msg{Kind: Install, Seq: l.position, Value: l.life, Body: b})
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package group
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// A member helps processes to join that ask it to: it sends its state, and then all that it
+// delivers, until they are in a view.
+
+// learner is what a sponsor knows of a process that it helps to join.
+type learner struct {
+	candidate
+	sent     bool        // the snapshot
+	position uint64      // of what was sent to it
+	ready    bool        // the snapshot has come
+	since    parley.Tick // when it asked
+}
+
+// learners are those of one sponsor, by id.
+type learners []learner
+
+// of returns what this member knows of a process that joins, nil if it does not.
+func (all learners) of(id parley.ID) *learner {
+	for i := range all {
+		if all[i].id == id {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// drop forgets some.
+func (all *learners) drop(which func(learner) bool) { *all = slices.DeleteFunc(*all, which) }
+
+// add takes a process for one, and no other of its name.
+func (all *learners) add(c candidate, now parley.Tick) {
+	all.drop(func(l learner) bool { return l.id == c.id })
+	at, _ := slices.BinarySearchFunc(*all, c.id, func(l learner, id parley.ID) int { return int(l.id) - int(id) })
+	*all = slices.Insert(*all, at, learner{candidate: c, since: now})
+}
+
+// ready returns those who have caught up.
+func (all learners) ready() (list []candidate) {
+	for _, l := range all {
+		if l.ready {
+			list = append(list, l.candidate)
+		}
+	}
+	return list
+}
+
+// waiting returns one who waits for the snapshot.
+func (all learners) waiting() (id parley.ID, found bool) {
+	for _, l := range all {
+		if !l.sent {
+			return l.id, true
+		}
+	}
+	return 0, false
+}
+
+// snapshot sends the state of a view to all who wait for it.
+func (all learners) snapshot(s *parley.Step, view, position uint64, state []byte) {
+	for i := range all {
+		if l := &all[i]; !l.sent {
+			l.sent, l.position = true, position
+			send(s, view, l.id, parley.Msg{Kind: Snapshot, Seq: position, Value: l.life, Body: state})
+		}
+	}
+}
+
+// forward is upon delivering at position i with learners: send FORWARD(i, message) to whom
+// it is for.
+func (all learners) forward(s *parley.Step, view uint64, to parley.Set, sender parley.ID, body []byte) {
+	for i := range all {
+		if l := &all[i]; l.sent && to.Has(l.id) {
+			l.position++
+			send(s, view, l.id, parley.Msg{Kind: Forward, Origin: sender, Seq: l.position, Value: l.life, Body: body})
+		}
+	}
+}
+
+// State visits every variable.
+func (all *learners) State(v *parley.Vars) {
+	parley.Slice(v, "learners", (*[]learner)(all), func(_ int, l *learner) {
+		v.ID("id", &l.id)
+		parley.Num(v, "disk", &l.disk)
+		parley.Num(v, "incarnation", &l.life)
+		v.Bool("sent", &l.sent)
+		parley.Num(v, "position", &l.position)
+		v.Bool("ready", &l.ready)
+		v.Time("asked", &l.since)
+	})
+}
+
+// sponsor is upon receiving JOIN(j): send SNAPSHOT(v, position, state) to j. A frozen member
+// delivers nothing meanwhile: it may be that the view cannot end without j.
+func (g *membership) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
+	c, known, here := candidate{j, m.Value, m.Seq}, g.at(j), g.learners.of(j)
+	switch {
+	case c.life == 0 || c.disk == 0 || !g.believable(c, g.c.Liars):
+		s.Refuse(j, "no incarnation")
+		return
+	case c.disk < known.disk, // a copy of a disk that was lost
+		g.view.Members.Has(j) && !c.after(known), here != nil && !c.after(here.candidate):
+		g.correct(s, j) // it came late
+		return
+	}
+	// Whoever asks is not the member of that name: that one is no more.
+	if g.view.Members.Has(j) {
+		g.suspicions.gone.Add(j)
+	}
+	if !g.leaving {
+		g.learners.add(c, g.now)
+		if g.c.State {
+			s.Indicate(parley.Msg{Kind: Wanted, Origin: j, Seq: g.history.position})
+		} else {
+			g.snapshot(s, g.view.Number, nil)
+		}
+	}
+	g.consider(s)
+}
+
+// ready is upon READY: the learner has caught up, and follows on a FIFO link. It may
+// be named in the report. Where the report is given it gives another one: perhaps the view
+// waits for that.
+func (g *membership) ready(s *parley.Step, from parley.ID, m parley.Msg) {
+	l := g.learners.of(from)
+	if l == nil || !l.sent || l.ready || l.life != m.Seq {
+		return
+	}
+	if l.ready = true; g.frozen {
+		g.ballot.Refresh()
+		g.propose(s)
+		return
+	}
+	g.consider(s)
+}
