@@ -113,7 +113,7 @@ func (r *recall) yes(now parley.Tick, number uint64, own service.Spec) {
 // know takes it that this process knows the outcome.
 func (r *recall) know(t service.Spec) {
 	if d := r.find(t); d != nil {
-		d.known = true
+		*d = doubt{number: d.number, spec: d.spec, known: true} // nothing else matters any more
 		r.forget(t)
 	}
 }
@@ -154,8 +154,8 @@ func (m *Machine) ask(s *parley.Step) {
 	asking := 0
 	for i := range m.recall.doubts {
 		d := &m.recall.doubts[i]
-		d.asked = d.asked || s.Now-d.since >= m.c.patience()
-		if d.asked && !d.known && asking < mostAsking {
+		d.asked = d.asked || d.waits() && s.Now-d.since >= m.c.patience()
+		if d.asked && asking < mostAsking {
 			asking++
 			s.SendAll(parley.Msg{Kind: msgAsk, Body: d.spec.Only(parley.All).Encode()})
 		}
