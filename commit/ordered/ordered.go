@@ -68,8 +68,11 @@ func New(c Config) parley.Protocol {
 		Name: "ordered", Title: "atomic commitment by votes in an order that tolerates liars", N: c.N, M: c.M,
 		Paper: "Lamport 1984; lecture, atomic commitment", Faults: parley.OralByzantineFaults,
 		Serves: true, Hears: parley.HearsBoth,
-		Kinds: []string{"", "ASK", "SAYS", "BEGIN", "VOTE", "EXPIRE"},
-		New:   func(self parley.ID) parley.Machine { return newMachine(c, self) },
+		Kinds:   []string{"", "ASK", "SAYS", "BEGIN", "VOTE", "EXPIRE"},
+		New:     func(self parley.ID) parley.Machine { return newMachine(c, self) },
+		Lies:    lies(c),
+		Explain: explain(c),
+		Size:    func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 	}
 }
 
@@ -210,6 +213,28 @@ func ballot(yes bool, t service.Spec, why []byte) []byte {
 	return append(b, why...)
 }
 
+// vote is what the Body of a Vote or an Expire says.
+type vote struct {
+	yes    bool
+	digest uint64
+	name   string
+	why    []byte
+}
+
+// readBallot reads what ballot writes.
+func readBallot(b []byte) (v vote, ok bool) {
+	if len(b) < 9 || b[0] > 1 {
+		return v, false
+	}
+	v.yes, v.digest = b[0] == 1, binary.BigEndian.Uint64(b[1:])
+	size, rest, err := parley.ReadUvarint(b[9:], service.MaxName)
+	if err != nil || size > uint64(len(rest)) {
+		return v, false
+	}
+	v.name, v.why = string(rest[:size]), rest[size:]
+	return v, true
+}
+
 // Receive takes what the order delivers, which liars may have broadcast: all correct processes do
 // the same with it. Or it takes a message from a link, about an outcome.
 func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
@@ -276,17 +301,9 @@ func (m *Machine) remove(t *transaction) {
 
 // count counts a vote, or that a process has waited for long.
 func (m *Machine) count(s *parley.Step, from parley.ID, q parley.Msg) {
-	b := q.Body
-	if len(b) < 9 || b[0] > 1 {
-		return
-	}
-	yes, digest := b[0] == 1, binary.BigEndian.Uint64(b[1:])
-	size, rest, err := parley.ReadUvarint(b[9:], service.MaxName)
-	if err != nil || size > uint64(len(rest)) {
-		return
-	}
-	t, why := m.names[string(rest[:size])], rest[size:]
-	if t == nil || t.spec.Digest != digest || len(why) > service.MaxReason {
+	b, ok := readBallot(q.Body)
+	t := m.names[b.name]
+	if !ok || t == nil || t.spec.Digest != b.digest || len(b.why) > service.MaxReason {
 		return
 	}
 	_, votes := t.spec.Part(from)
@@ -296,8 +313,8 @@ func (m *Machine) count(s *parley.Step, from parley.ID, q parley.Msg) {
 			m.end(s, t, problem.Abort, service.AbortReason{By: from, Text: "not all votes came in time"})
 		}
 	case !votes:
-	case !yes:
-		m.end(s, t, problem.Abort, service.AbortReason{By: from, Text: string(why)})
+	case !b.yes:
+		m.end(s, t, problem.Abort, service.AbortReason{By: from, Text: string(b.why)})
 	default:
 		t.yes.Add(from)
 		if !slices.ContainsFunc(t.spec.Parts, func(p service.Part) bool { return !t.yes.Has(p.ID) }) {

@@ -48,10 +48,21 @@ func explainBlocked(n int) func(parley.Env, parley.Msg, func(parley.ID) string) 
 	}
 }
 
+// NewSlowParticipant returns one that has carried out an outcome only after the step in which it hears
+// of it, so that it may crash in between. It is for a service that tells nothing any more of what has
+// been carried out.
+func NewSlowParticipant(n int) parley.Protocol {
+	p := NewParticipant(n)
+	p.New = func(self parley.ID) parley.Machine { return &participant{n: n, self: self, slow: true} }
+	return p
+}
+
 type participant struct {
 	parley.Base
-	n    int
-	self parley.ID
+	n       int
+	self    parley.ID
+	slow    bool
+	applies []uint64 // what it is carrying out
 }
 
 // Request begins a transaction.
@@ -144,10 +155,25 @@ func (p *participant) end(s *parley.Step, from parley.ID, m parley.Msg) {
 		said.Kind = Ended
 	}
 	s.Deliver(from, said)
-	if m.Origin == Participant {
+	switch {
+	case m.Origin != Participant:
+	case p.slow:
+		p.applies = append(p.applies, m.Value)
+		s.SetTimer(0, 0)
+	default:
 		s.Request(parley.Msg{Kind: Applied, Value: m.Value})
 	}
 }
 
-// State has no variables: a participant keeps nothing.
-func (p *participant) State(*parley.Vars) {}
+// Timeout comes when outcomes have been carried out.
+func (p *participant) Timeout(s *parley.Step, _ parley.Timer) {
+	for _, path := range p.applies {
+		s.Request(parley.Msg{Kind: Applied, Value: path})
+	}
+	p.applies = nil
+}
+
+// State visits what is being carried out.
+func (p *participant) State(v *parley.Vars) {
+	parley.Slice(v, "carries out", &p.applies, func(_ int, path *uint64) { parley.Num(v, "path", path) })
+}

@@ -18,6 +18,7 @@ import (
 	"parley/agreement/stream"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
+	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
@@ -28,6 +29,7 @@ import (
 	"parley/clock/convergence"
 	"parley/clock/dated"
 	"parley/commit/agreed"
+	"parley/commit/ordered"
 	"parley/commit/quorum"
 	transactions "parley/commit/service"
 	"parley/commit/threephase"
@@ -215,6 +217,8 @@ func others(name string, n int, s *settings) (parley.Protocol, bool) {
 		return twophase.New(twophase.Config{N: n, Delta: delta()}), true
 	case "threephase":
 		return threephase.New(threephase.Config{N: n, Delta: delta()}), true
+	case "ordered":
+		return orderedTower(n, s), true
 	case "quorum":
 		return quorum.New(quorum.Config{N: n, M: s.number("m", (n-1)/2), Delta: delta()}), true
 	case "transactions":
@@ -224,6 +228,18 @@ func others(name string, n int, s *settings) (parley.Protocol, bool) {
 		return transactions.Tower(c, parley.Everyone(n)), true
 	}
 	return parley.Protocol{}, false
+}
+
+// orderedTower is transactions on an order that one process makes, or on one that tolerates liars if that is said.
+func orderedTower(n int, s *settings) parley.Protocol {
+	c := ordered.Config{N: n, M: s.number("m", 1), Compact: s.number("compact", 0)}
+	if !s.is("byzantine") {
+		return ordered.Tower(c, nil)
+	}
+	c.Delta = 4000
+	return ordered.Tower(c, func(n, m int) parley.Protocol {
+		return byzantine.New(byzantine.Config{N: n, M: m, Final: true}, lockstep.Called)
+	})
 }
 
 // hours are wall clocks that stand at an hour of one digit a process.

@@ -1,0 +1,40 @@
+package ordered_test
+
+import (
+	"testing"
+
+	"parley"
+	"parley/commit/ordered"
+	"parley/explore"
+	"parley/parleytest"
+)
+
+// asked begins runs in which one process is asked for a transaction.
+func asked(at parley.ID, words string) []explore.Root {
+	return []explore.Root{{Requests: []explore.Request{
+		{At: at, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(words)}},
+	}}}
+}
+
+// All runs of small systems, on an order that one process makes.
+func TestExplored(t *testing.T) {
+	three := ordered.Tower(ordered.Config{N: 3, M: 1}, nil)
+	compacted := ordered.Tower(ordered.Config{N: 3, M: 1, Compact: 1}, nil)
+	parleytest.Explored(t, []parleytest.System{{
+		Name: "nothing fails", Options: explore.Options{
+			Protocol: three, Roots: asked(0, "a yy-"), Model: explore.Model{InTime: true},
+		}, States: 67, Ends: 1,
+	}, {
+		Name: "a crash", Options: explore.Options{
+			Protocol: three, Roots: asked(1, "a -yy"), Model: explore.Model{InTime: true, Crashes: 1},
+		}, States: 418, Ends: 13,
+	}, {
+		Name: "late timers", Options: explore.Options{
+			Protocol: three, Roots: asked(0, "a yy-"), Model: explore.Model{Timeouts: 2},
+		}, States: 8234,
+	}, {
+		Name: "a restart from a state", Options: explore.Options{
+			Protocol: compacted, Roots: asked(1, "a -yy"), Model: explore.Model{InTime: true, Crashes: 1, Restarts: 1},
+		}, States: 3701, Ends: 37,
+	}})
+}

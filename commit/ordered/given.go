@@ -1,0 +1,158 @@
+package ordered
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	"parley"
+)
+
+// given is an order that nothing can harm: process 0 numbers what is broadcast and tells everybody.
+// It is for an explorer, which so finds out about transactions alone: an order that tolerates liars
+// has far more states. Process 0 must neither crash nor lie in this layer.
+//
+// A process that starts again has missed what was delivered meanwhile. It takes no part any more, as
+// in an order of package broadcast/byzantine that is final.
+type given struct {
+	parley.Base
+	self  parley.ID
+	last  uint64       // the number of what was delivered last
+	early []parley.Msg // what came before something with a lower number, by number
+	out   bool
+}
+
+// The messages of the order.
+const (
+	giveNumber parley.Kind = 1 + iota // asks process 0 for a number. Body: what is broadcast
+	numbered                          // from process 0. Seq: the number. Origin: who broadcast it. Body: that
+)
+
+// newGiven returns the order.
+func newGiven(n, m int) parley.Protocol {
+	return parley.Protocol{
+		Name: "given", Title: "an order that one process makes", Paper: "Parley's own", N: n, M: m,
+		Faults: parley.OralByzantineFaults, Serves: true, Kinds: []string{"", "BROADCAST", "NUMBERED"},
+		New:     func(self parley.ID) parley.Machine { return &given{self: self} },
+		Lies:    givenLies,
+		Explain: givenExplain,
+		Size:    func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+	}
+}
+
+// Start: a process that starts again is out.
+func (g *given) Start(s *parley.Step) { g.out = s.Restart }
+
+// Request broadcasts.
+func (g *given) Request(s *parley.Step, m parley.Msg) {
+	switch {
+	case m.Kind != parley.Carried || g.out:
+		s.Refuse(s.Self, "takes no part any more")
+	case g.self == 0:
+		g.number(s, 0, m.Body)
+	default:
+		s.Send(0, parley.Msg{Kind: giveNumber, Body: m.Body})
+	}
+}
+
+// number gives the next number, at process 0.
+func (g *given) number(s *parley.Step, from parley.ID, body []byte) {
+	g.last++
+	s.SendAll(parley.Msg{Kind: numbered, Origin: from, Seq: g.last, Body: body})
+	s.Deliver(from, parley.Msg{Kind: parley.Carried, Origin: from, Body: body})
+}
+
+// Receive delivers in the order of numbers.
+func (g *given) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Kind >= parley.Local:
+	case g.out:
+		s.Refuse(from, "the order goes on without this process")
+	case m.Kind == giveNumber && g.self == 0 && m.Origin == 0 && m.Seq == 0 && m.Value == 0:
+		g.number(s, from, m.Body)
+	case m.Kind != numbered || from != 0 || int(m.Origin) >= s.N || m.Value != 0 || m.Seq <= g.last:
+		s.Refuse(from, "no message of the order")
+	default:
+		i, known := slices.BinarySearchFunc(g.early, m.Seq, func(e parley.Msg, seq uint64) int {
+			return cmp.Compare(e.Seq, seq)
+		})
+		if known {
+			s.Refuse(from, "no message of the order")
+			return
+		}
+		g.early = slices.Insert(g.early, i, m)
+		for len(g.early) > 0 && g.early[0].Seq == g.last+1 {
+			m, g.early = g.early[0], g.early[1:]
+			g.last = m.Seq
+			s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Body: m.Body})
+		}
+	}
+}
+
+// State visits every variable.
+func (g *given) State(v *parley.Vars) {
+	parley.Num(v, "last", &g.last)
+	parley.Slice(v, "early", &g.early, func(_ int, m *parley.Msg) { v.Msg("message", parley.Env{}, m) })
+	v.Bool("out", &g.out)
+}
+
+// spared asks for no end of a run in which process 0 was down for a time: nobody made the order then.
+func spared(list []parley.Property) []parley.Property {
+	for i, p := range list {
+		if p.Mode != parley.Eventually {
+			continue
+		}
+		down := func(h *parley.History) string {
+			if slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool { return r.At == 0 }) {
+				return h.Name(0) + " was down, and makes the order"
+			}
+			return ""
+		}
+		list[i].Check = func(h *parley.History) error {
+			if down(h) != "" {
+				return nil
+			}
+			return p.Check(h)
+		}
+		list[i].Vacuous = func(h *parley.History) string {
+			if why := down(h); why != "" || p.Vacuous == nil {
+				return why
+			}
+			return p.Vacuous(h)
+		}
+	}
+	return list
+}
+
+// givenLies: a liar may have something else numbered in the place of what it broadcasts, or beside it.
+// Process 0 does to others what it must.
+func givenLies(s *parley.Step, t *parley.Turn) []parley.Sent {
+	var out []parley.Sent
+	for _, one := range t.Honest {
+		if one.Msg.Kind != giveNumber || t.Body == nil {
+			out = append(out, one)
+			continue
+		}
+		if s.Choose(2) == 1 {
+			out = append(out, one)
+		}
+		if one.Msg.Body = t.Body(s, one.Msg.Body); one.Msg.Body != nil {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+func givenExplain(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		switch {
+		case m.Kind == giveNumber && e.From != e.To:
+			yield("broadcast " + parley.Printable(m.Body))
+		case m.Kind == numbered && e.From != e.To:
+			yield(fmt.Sprintf("#%d of %s: %s", m.Seq, name(m.Origin), parley.Printable(m.Body)))
+		case m.Kind == parley.Carried:
+			yield(parley.Printable(m.Body))
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package ordered
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"parley"
+	"parley/commit/problem"
+	"parley/commit/service"
+)
+
+// lies: a liar may begin another transaction than it was asked for, vote otherwise, say that it has
+// waited for long when it has not, tell another outcome than it knows, and say nothing.
+func lies(c Config) func(*parley.Step, *parley.Turn) []parley.Sent {
+	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
+		out := t.Out[:0]
+		for _, one := range t.Honest {
+			if m, said := lie(s, c, one.Msg); said {
+				one.Msg = m
+				out = append(out, one)
+			}
+		}
+		return out
+	}
+}
+
+// lie is what is said in the place of one message, if anything is.
+func lie(s *parley.Step, c Config, m parley.Msg) (parley.Msg, bool) {
+	silent := 1
+	switch m.Kind {
+	case Begin, msgSays:
+		silent = 2
+	case Vote, Expire:
+		silent = 3
+	}
+	k := s.Choose(silent + 1)
+	switch {
+	case k == 0 || k == silent:
+	case m.Kind == msgSays:
+		m.Seq = uint64(problem.Commit) + uint64(problem.Abort) - m.Seq
+	case m.Kind == Begin:
+		if t, ok := service.ReadSpec(m.Body, c.N); ok {
+			t.Digest++
+			m.Body = t.Encode()
+		}
+	default: // of no, yes and that it has waited, one of the other two
+		m = otherWord(m, k)
+	}
+	return m, k != silent
+}
+
+// otherWord is what a liar says in the place of a Vote or an Expire.
+func otherWord(m parley.Msg, k int) parley.Msg {
+	b := slices.Clone(m.Body)
+	switch {
+	case m.Kind == Vote && k == 1:
+		b[0] = 1 - b[0]
+	case m.Kind == Vote:
+		b[0], m.Kind = 0, Expire
+	default:
+		b[0], m.Kind = byte(k-1), Vote
+	}
+	m.Body = b
+	return m
+}
+
+// explain shows what is broadcast, and what is asked and said of outcomes.
+func explain(c Config) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
+	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			if row := explained(c, m, name); row != "" {
+				yield(row)
+			}
+		}
+	}
+}
+
+func explained(c Config, m parley.Msg, name func(parley.ID) string) string {
+	switch m.Kind {
+	case Begin, msgAsk, msgSays:
+		t, ok := service.ReadSpec(m.Body, c.N)
+		switch of := parley.Printable([]byte(t.Name)); {
+		case !ok:
+			return "no transaction"
+		case m.Kind == msgAsk:
+			return fmt.Sprintf("what became of %s?", of)
+		case m.Kind == msgSays:
+			return fmt.Sprintf("%s: %s", of, problem.Outcome(min(m.Seq, uint64(problem.Abort))))
+		default:
+			row := "begins " + of + " of"
+			for _, p := range t.Parts {
+				row += " " + name(p.ID)
+			}
+			return row
+		}
+	case Vote, Expire:
+		b, ok := readBallot(m.Body)
+		switch of := parley.Printable([]byte(b.name)); {
+		case !ok:
+			return "no vote"
+		case m.Kind == Expire:
+			return of + ": has waited for long"
+		case b.yes:
+			return of + ": yes"
+		default:
+			return of + ": no"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,149 @@
+package ordered
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+
+	"parley"
+	agreement "parley/agreement/problem"
+	"parley/commit/problem"
+	"parley/commit/service"
+	"parley/stack"
+)
+
+// tower is what a tower is made of.
+type tower struct {
+	Config
+	order func(n, m int) parley.Protocol
+	given bool
+}
+
+// Tower puts the protocol on an order of n processes of which m may lie, and participants on top that
+// vote as they are told, see [service.NewSlowParticipant]. The order must be final: a process that missed
+// some of it takes no part in it any more. A Delta must be long enough for a broadcast.
+//
+// If order is nil, process 0 makes one, which is for an explorer: see the type given. Its flag is
+// --given.
+func Tower(c Config, order func(n, m int) parley.Protocol) parley.Protocol {
+	return tower{c.withDefaults(), order, order == nil}.protocol()
+}
+
+func (t tower) protocol() parley.Protocol {
+	if err := t.check(); err != nil {
+		panic("ordered: " + err.Error())
+	}
+	beneath := newGiven(t.N, t.M)
+	if !t.given {
+		beneath = t.order(t.N, t.M)
+	}
+	layer := New(t.Config)
+	p := stack.New(beneath, layer, service.NewSlowParticipant(t.N))
+	p.Name, p.Title, p.Paper, p.M, p.Serves = layer.Name, layer.Title, layer.Paper, t.M, false
+	p.Relies.Delay = cmp.Or(p.Relies.Delay, t.Delta)
+	p.Proposers = parley.SetOf(0) // it makes the given order, too
+	p.Rejoins, p.OnCall = true, !t.given
+	p.Span = 60 * t.Delta // a process whose outcome nobody tells asks for ever
+	p.Properties = service.Judging{Of: problem.AmongCorrect, ByName: true}.Properties()
+	if t.given {
+		p.Properties = spared(p.Properties)
+	}
+	p.Promises, p.Bound = t.promises, t.bound
+	p.Flags = parley.Flags(t, flags, tower.protocol)
+	return p
+}
+
+func flags(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
+	fs.IntVar(&t.N, "n", t.N, "number of `processes`")
+	fs.IntVar(&t.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
+	fs.BoolVar(&t.given, "given", t.given, "take an order that the first process makes, to explore transactions alone")
+	return func(t *tower, _ parley.Naming) error {
+		if t.M < 0 {
+			t.M = agreement.MostOral(t.N)
+		}
+		return t.check()
+	}
+}
+
+// check tells what is wrong with a tower. Whether n processes can tolerate m faults is for bound to say.
+func (t tower) check() error {
+	switch err := parley.CheckN(t.N, 2); {
+	case err != nil:
+		return err
+	case t.M < 0 || t.M > t.N-2:
+		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-2 = %d", t.M, t.N, t.N-2)
+	case !t.given && t.order == nil:
+		return parley.FlagErrorf("given", "there is no other order")
+	}
+	return nil
+}
+
+// bound is that of the order, or what it takes to hear of outcomes from m+1 correct processes.
+func (t tower) bound(n, m int) error {
+	switch {
+	case !t.given:
+		return agreement.OralBound(n, m)
+	case n <= 2*m:
+		return fmt.Errorf("m+1 correct processes must tell an outcome: n > 2m is necessary, and %d processes "+
+			"tolerate at most m = %d, not %d", n, (n-1)/2, m)
+	}
+	return nil
+}
+
+// promises says what holds in the circumstances of a run. Who was down for a time hears nothing of
+// the order any more, and counts as one of the m that may be faulty.
+func (t tower) promises(a parley.Assumptions) []parley.Promise {
+	var safe, live error
+	failed := a.Faulty
+	if !t.given {
+		safe, failed = t.bound(a.N, a.M), a.Faulty+a.Away
+	}
+	switch {
+	case safe != nil:
+	case failed > a.M:
+		safe = fmt.Errorf("%d processes are faulty or were down for a time, and m = %d", failed, a.M)
+	case t.given && a.SourceFaulty && a.Worst > parley.CrashFaults:
+		safe = errors.New("the process that makes the order lies")
+	}
+	switch live = safe; {
+	case live != nil:
+	case t.bound(a.N, a.M) != nil:
+		live = t.bound(a.N, a.M)
+	case a.Faulty+a.Away > a.M:
+		live = fmt.Errorf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
+	case t.given && a.SourceFaulty:
+		live = errors.New("the process that makes the order is faulty")
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		live = errors.New("links lost messages of the order")
+	case a.Processes.LostDisk:
+		live = errors.New("who lost its disk has forgotten what it voted on")
+	}
+	answered, trivial := live, live
+	if answered == nil && a.Away > 0 {
+		answered = errors.New("who was down for a time can begin nothing any more")
+	}
+	switch {
+	case trivial != nil:
+	case a.Faulty+a.Away > 0:
+		trivial = errors.New("a process failed: its vote may count as a no")
+	case a.Network.Late || a.Processes.Paused:
+		trivial = errors.New("a vote may have come too late")
+	}
+	say := func(name string, lacks error, because string) parley.Promise {
+		if lacks != nil {
+			return parley.Promise{Property: name, Because: lacks.Error()}
+		}
+		return parley.Promise{Property: name, Holds: true, Because: because}
+	}
+	return []parley.Promise{
+		say(problem.Atomicity, safe, "all find the outcome in one order, and of m+1 that tell it one is correct"),
+		say(problem.Validity, safe, "a yes counts for the process alone that broadcast it"),
+		say(problem.NonTriviality, trivial, "nobody has waited for long before all votes are there"),
+		say(problem.Stability, safe, "a transaction ends once in the order, and who asks others knows no end of it"),
+		say(problem.Termination, live, "m+1 correct processes say that they have waited for long, and tell outcomes"),
+		say(problem.NonBlocking, nil, "nobody waits for one process"),
+		say(service.Names, safe, "all know the same transaction by a name"),
+		say(service.Answers, answered, "what is broadcast is delivered, and every transaction ends"),
+	}
+}
