@@ -8,14 +8,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/mattn/go-runewidth"
 
 	"parley"
 )
 
-// The library takes the width of some characters from the user's locale. Here the same
-// text is to give the same lines everywhere.
-func init() { text.OverrideRuneWidthEastAsianWidth(false) }
+// font says how wide characters are. It is not that of the user's locale, which the library
+// would take: the same text is to give the same lines everywhere.
+var font = &runewidth.Condition{}
 
 // Ellipsis stands for what is cut off.
 const Ellipsis = "…"
@@ -102,7 +102,18 @@ func Lines(line string, width int) []string {
 }
 
 // Width is the width of a text on a terminal, colours not counted.
-func Width(s string) int { return text.StringWidthWithoutEscSequences(s) }
+func Width(s string) (sum int) {
+	for s != "" {
+		before, after, coloured := strings.Cut(s, "\x1b[")
+		for _, r := range before {
+			sum += font.RuneWidth(r)
+		}
+		if s = after; coloured {
+			_, s, _ = strings.Cut(after, "m")
+		}
+	}
+	return sum
+}
 
 // headOf returns the longest beginning of s that fits, at least one character.
 func headOf(s string, width int) string {

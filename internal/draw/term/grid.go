@@ -1,10 +1,8 @@
 package term
 
 import (
+	"slices"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"parley/internal/draw/prose"
 )
@@ -52,8 +50,7 @@ func (g group) inner() int {
 	return w
 }
 
-// lack is how much wider the columns of a group must be to carry its head. The
-// library would see to it, but not in a way that can be foreseen.
+// lack is how much wider the columns of a group must be to carry its head.
 func (g group) lack() int {
 	if len(g.columns) < 2 {
 		return 0
@@ -120,62 +117,96 @@ func fill(groups []group, room, most int) [][]group {
 	return append(out, groups[taken:])
 }
 
+// cell is text in one column or, in a head, over several.
+type cell struct {
+	text  string
+	right bool
+	over  []int // the widths of its columns
+}
+
+func (c cell) width() int {
+	w := -frame
+	for _, one := range c.over {
+		w += one + frame
+	}
+	return w
+}
+
 // one writes a single table.
 func (g grid) one(groups []group) string {
-	w := table.NewWriter()
-	style := table.StyleLight
-	style.Format.Header = text.FormatDefault
-	w.SetStyle(style)
-
-	var over, heads, subs table.Row
-	all := append([]column(nil), g.lead...)
-	for _, c := range g.lead {
-		over, heads, subs = append(over, ""), append(heads, ""), append(subs, c.head)
-	}
-	grouped, wide := false, 0
+	all, wide, grouped := slices.Clone(g.lead), 0, false
 	for _, group := range groups {
 		grouped = grouped || len(group.columns) > 1
 		wide += group.inner() + group.lack()
-		for i, c := range group.columns {
-			if i == len(group.columns)-1 {
-				c.head = prose.Pad(c.head, c.width()+group.lack())
-			}
-			over, heads, subs = append(over, g.over), append(heads, group.head), append(subs, c.head)
-			all = append(all, c)
-		}
+		all = append(all, group.columns...)
+		last := &all[len(all)-1]
+		last.head = prose.Pad(last.head, last.width()+group.lack())
 	}
-	if last := len(subs) - 1; wide < prose.Width(g.over) {
-		subs[last] = prose.Pad(all[last].head, all[last].width()+prose.Width(g.over)-wide)
+	if last := &all[len(all)-1]; wide < prose.Width(g.over) {
+		last.head = prose.Pad(last.head, last.width()+prose.Width(g.over)-wide)
 	}
-	merge := table.RowConfig{AutoMerge: true, AutoMergeAlign: text.AlignLeft}
-	if g.over != "" {
-		w.AppendHeader(over, merge)
-	}
-	if grouped {
-		w.AppendHeader(heads, merge)
-	}
-	w.AppendHeader(subs)
-
-	height := 0
-	var configs []table.ColumnConfig
+	widths, height := make([]int, len(all)), 0
 	for i, c := range all {
-		height = max(height, len(c.cells))
-		align := text.AlignLeft
-		if c.right {
-			align = text.AlignRight
-		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+		widths[i], height = c.width(), max(height, len(c.cells))
 	}
-	w.SetColumnConfigs(configs)
-	for i := range height {
-		row := make(table.Row, len(all))
-		for j, c := range all {
-			row[j] = ""
-			if i < len(c.cells) {
-				row[j] = c.cells[i]
+	row := func(of func(c column) string) (out []cell) {
+		for i, c := range all {
+			out = append(out, cell{of(c), c.right, widths[i : i+1]})
+		}
+		return out
+	}
+	plain := row(func(c column) string { return c.head })
+	heads := [][]cell{plain}
+	lead := row(func(column) string { return "" })[:len(g.lead)]
+	if grouped {
+		over, at := slices.Clone(lead), len(lead)
+		for _, group := range groups {
+			n := len(group.columns)
+			if n == 1 {
+				widths[at] = max(widths[at], prose.Width(group.head))
 			}
+			over = append(over, cell{group.head, n == 1 && all[at].right, widths[at : at+n]})
+			at += n
 		}
-		w.AppendRow(row)
+		heads = slices.Insert(heads, 0, over)
 	}
-	return w.Render() + "\n"
+	if g.over != "" {
+		heads = slices.Insert(heads, 0, append(lead, cell{text: g.over, over: widths[len(lead):]}))
+	}
+	lines := []string{rule("┌┬┐", heads[0])}
+	for _, head := range heads {
+		lines = append(lines, line(head))
+	}
+	lines = append(lines, rule("├┼┤", plain))
+	for i := range height {
+		lines = append(lines, line(row(func(c column) string {
+			if i < len(c.cells) {
+				return c.cells[i]
+			}
+			return ""
+		})))
+	}
+	return strings.Join(append(lines, rule("└┴┘", plain)), "\n") + "\n"
+}
+
+// line is a line of cells.
+func line(cells []cell) string {
+	out := "│"
+	for _, c := range cells {
+		if c.right {
+			c.text = strings.Repeat(" ", max(c.width()-prose.Width(c.text), 0)) + c.text
+		}
+		out += " " + prose.Pad(c.text, c.width()) + " │"
+	}
+	return out
+}
+
+// rule is a line between cells, with its joints: at the left, between them, and at the right.
+func rule(joints string, cells []cell) string {
+	joint := []rune(joints)
+	var parts []string
+	for _, c := range cells {
+		parts = append(parts, strings.Repeat("─", c.width()+2))
+	}
+	return string(joint[0]) + strings.Join(parts, string(joint[1])) + string(joint[2])
 }
