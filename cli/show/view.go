@@ -359,7 +359,7 @@ func (v *View) SVG() []byte {
 	}
 	d := &draw.Diagram{
 		Style: v.style, Title: strings.ToUpper(p.Title[:1]) + p.Title[1:],
-		Lives: v.outcomes(), Arrows: draw.Arrows(v.rounds()),
+		Lives: v.outcomes(), Rounds: v.rounds(),
 		Subtitle: fmt.Sprintf("n = %d, m = %d", p.N, p.M),
 	}
 	for _, t := range v.trees() {

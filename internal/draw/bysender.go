@@ -35,21 +35,21 @@ func (l *load) add(b slot) {
 	}
 	for _, a := range b.arrows {
 		switch {
-		case a.Missing:
+		case a.missing():
 			l.missing++
 			continue
 		case a.Lie:
 			l.lies++
 		}
 		l.receivers++
-		l.messages = reading.Sum(l.messages, a.count())
+		l.messages = reading.Sum(l.messages, a.Total)
 		known := uint64(0)
 		for _, v := range a.Values {
 			l.byValue[v.Value] += v.Rows
 			known += v.Rows
 		}
-		if known < a.count() {
-			l.byValue[""] += a.count() - known
+		if known < a.Total {
+			l.byValue[""] += a.Total - known
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (c *canvas) bySender() picture {
 			if loads[row].byValue != nil {
 				ref := ""
 				if id := c.Lives[row].Process; id != parley.All {
-					ref = scene.Sender(b.round, id)
+					ref = scene.Sender(b.Number, id)
 				}
 				c.fat(x+6, c.y(row), each-12, loads[row], ref)
 			}

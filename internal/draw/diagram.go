@@ -45,10 +45,6 @@ func (d Diagram) picture(p scene.Palette) picture {
 	}
 	c.bands = d.bands(c.rows)
 	c.measure()
-	most := d.MaxArrows
-	if most == 0 {
-		most = 400
-	}
 	lone, slots := 0, 0
 	for _, b := range c.bands {
 		if len(b.slots) == 1 {
@@ -60,7 +56,7 @@ func (d Diagram) picture(p scene.Palette) picture {
 	// A round with a single sender is wide if there is room.
 	for _, wide := range []int{150, 110, 72} {
 		room := figureWidth - c.left - c.tail() - bandGap*len(c.bands) - wide*lone
-		if len(d.Arrows) <= most && len(d.Lives) <= mostLives && room >= slots*leastSlot {
+		if !d.many() && room >= slots*leastSlot {
 			c.fans(wide, min(room/max(slots, 1), mostSlot))
 			return c.done()
 		}
@@ -246,5 +242,5 @@ func (c *canvas) band(x, width int, b band, more int) {
 	}
 	s.text("head", centre, c.top+20, middle, prose.Cut(b.title(), width/sansWidth("x", 13)))
 	s.text("note", centre, c.top+36, middle, count)
-	s.about(from, scene.Round(b.round), 0, 0)
+	s.about(from, scene.Round(b.Number), 0, 0)
 }

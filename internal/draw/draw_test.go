@@ -85,7 +85,7 @@ func (p play) tree(id parley.ID) parley.Tree { return p.protocol.Tree(p.sim.Mach
 func (p play) diagram() draw.Diagram {
 	return draw.Diagram{
 		Style: p.style, Title: "Byzantine agreement", Subtitle: "exponential information gathering",
-		Lives: p.outcomes(), Arrows: draw.Arrows(p.rounds()),
+		Lives: p.outcomes(), Rounds: p.rounds(),
 	}
 }
 

@@ -34,7 +34,7 @@ func (c *canvas) fit(b band, room int) labels {
 		for _, s := range b.slots {
 			if a, alike := s.common(); alike {
 				some = true
-				fits = fits && monoWidth(l.write(a.Label), 10) <= room
+				fits = fits && monoWidth(l.write(a.label()), 10) <= room
 			}
 		}
 		if some && fits {
@@ -47,25 +47,24 @@ func (c *canvas) fit(b band, room int) labels {
 // fan draws what one process sends in one round: an arrow to each receiver.
 func (c *canvas) fan(x, width int, b slot, l labels) {
 	s, from := &c.front, c.y(c.rows[b.from])
-	sender, first := scene.Sender(b.arrows[0].Round, b.from), len(s.marks)
+	sender, first := scene.Sender(b.arrows[0].round, b.from), len(s.marks)
 	near, tip := x+min(12, width/4), x+width-min(14, width/4)
 	common, alike := b.common()
 	if alike && l != noLabels {
-		common.Label = l.write(common.Label)
-		c.label(x+width/2, width, common)
-		s.about(first, sender, common.Since, 0)
+		c.label(x+width/2, width, common, l.write(common.label()))
+		s.about(first, sender, common.Spans[common.to].Since, 0)
 	}
 	own := false
 	for _, a := range b.arrows {
-		if a.From == a.To {
+		if a.From == a.to {
 			own = true
 			continue
 		}
-		c.arrow(near, from, tip, c.y(c.rows[a.To]), a)
+		c.arrow(near, from, tip, c.y(c.rows[a.to]), a)
 	}
 	for _, a := range b.arrows {
-		if v := a.Values.One(); !alike && !a.Missing && v != "" && a.From != a.To {
-			to, first := c.y(c.rows[a.To]), len(s.marks)
+		if v := a.Values.One(); !alike && !a.missing() && v != "" && a.From != a.to {
+			to, first := c.y(c.rows[a.to]), len(s.marks)
 			s.pill(near+(tip-near)*2/3, from+(to-from)*2/3, v, c.value(v))
 			a.mark(s, first)
 		}
@@ -82,20 +81,20 @@ func (c *canvas) fan(x, width int, b slot, l labels) {
 	}
 	m := s.circle("sender", near, from)
 	m.Ink, m.Faulty = ink, faulty
-	s.about(first, sender, common.Since, 0)
+	s.about(first, sender, common.Spans[common.to].Since, 0)
 }
 
 // label says in the head of the band what a sender tells all: the message, or
 // how many they are and, as a bar, which values they speak of.
-func (c *canvas) label(x, width int, a Arrow) {
+func (c *canvas) label(x, width int, a arrow, text string) {
 	s, y := &c.front, c.top+c.head-8
 	switch {
-	case a.Missing:
+	case a.missing():
 		s.parts("words", x, y, middle, toned("silent", true))
 	case len(a.Values) < 2:
-		s.parts("words", x, y, middle, inked(a.Label, c.inks.Of(a.Values.One())))
+		s.parts("words", x, y, middle, inked(text, c.inks.Of(a.Values.One())))
 	default:
-		s.parts("words", x, y-6, middle, inked(a.Label, 0))
+		s.parts("words", x, y-6, middle, inked(text, 0))
 		bar := min(width-10, 36)
 		c.bar(s, x-bar/2, y-2, bar, 5, a.Values)
 	}
@@ -126,10 +125,10 @@ func share(part, whole uint64, length int) int {
 }
 
 // arrow draws one message.
-func (c *canvas) arrow(x1, y1, x2, y2 int, a Arrow) {
+func (c *canvas) arrow(x1, y1, x2, y2 int, a arrow) {
 	s, first := &c.front, len(c.front.marks)
 	defer func() { a.mark(s, first) }()
-	if a.Missing {
+	if a.missing() {
 		s.missing(x1, y1, x1+(x2-x1)*2/3, y1+(y2-y1)*2/3)
 		c.used["missing"] = true
 		return
@@ -145,11 +144,6 @@ func (c *canvas) arrow(x1, y1, x2, y2 int, a Arrow) {
 		c.value(m.Value)
 	}
 	m.Ink = c.inks.Of(m.Value)
-}
-
-// mark says of marks that they are of the arrow.
-func (a *Arrow) mark(s *sketch, from int) {
-	s.about(from, scene.Message(a.Round, a.From, a.To), a.Since, a.Until)
 }
 
 // legend explains what is in the picture.

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scene"
 )
 
 // Diagram is a message diagram: a lifeline for each process from left to right,
@@ -18,70 +19,56 @@ type Diagram struct {
 	Title, Subtitle string
 	// Lives are the lifelines, from top to bottom.
 	Lives  []reading.Outcome
-	Arrows []Arrow
+	Rounds []reading.Round
 	// MaxArrows is how many arrows are drawn one by one; 400 if 0. Beyond that
 	// there is one for each sender and round, with a count.
 	MaxArrows int
 }
 
-// Arrow is a message from one process to another, or its own copy if they are
-// the same.
-type Arrow struct {
-	Round        int
-	Title        string // of the round, if not Round 2
-	From, To     parley.ID
-	Label        string         // what is said
-	Values       reading.Shares // the values that are said, in order, if they are known
-	Lie          bool           // not what the sender honestly would have said
-	Missing      bool           // it should have come and did not
-	reading.Span                // when it was under way
-	// Count is how many messages of the paper the arrow is; 0 stands for 1.
-	Count uint64
+// arrow is what one process says to another in a round, or its own copy if they are the
+// same.
+type arrow struct {
+	reading.Said
+	round int
+	to    parley.ID
 }
 
-// Arrows makes arrows of what was said. A single row is the label; of several
-// there is only the number.
-func Arrows(rounds []reading.Round) []Arrow {
-	var out []Arrow
-	for _, r := range rounds {
-		for _, said := range r.Said {
-			a := Arrow{
-				Round: r.Number, Title: r.Title, From: said.From, Values: said.Values, Lie: said.Lie,
-				Missing: said.Total == 0, Count: said.Total,
-			}
-			switch {
-			case said.Total == 1 && len(said.Rows) == 1:
-				a.Label = said.Rows[0]
-			case said.Total > 1:
-				a.Label = "×" + prose.Number(said.Total)
-			}
-			for _, to := range said.To {
-				a.To, a.Span = to, said.Spans[to]
-				out = append(out, a)
-			}
-		}
+// missing tells that it should have come and did not.
+func (a *arrow) missing() bool { return a.Total == 0 }
+
+// label is a single row; of several there is only the number.
+func (a *arrow) label() string {
+	switch {
+	case a.Total == 1 && len(a.Rows) == 1:
+		return a.Rows[0]
+	case a.Total > 1:
+		return "×" + prose.Number(a.Total)
 	}
-	return out
+	return ""
 }
 
-func (a Arrow) count() uint64 { return max(a.Count, 1) }
+// mark says of marks that they are of the arrow.
+func (a *arrow) mark(s *sketch, from int) {
+	span := a.Spans[a.to]
+	s.about(from, scene.Message(a.round, a.From, a.to), span.Since, span.Until)
+}
 
 // slot is what one process sends in one round.
 type slot struct {
 	from   parley.ID
-	arrows []Arrow
+	arrows []arrow
 }
 
 // common returns what all others are told whom anything reaches, if they are
 // told the same. For a slot of which nothing came it is the first arrow.
-func (s slot) common() (a Arrow, alike bool) {
+func (s slot) common() (a arrow, alike bool) {
 	a = s.arrows[0]
 	for _, b := range s.arrows {
 		switch {
-		case b.Missing || b.From == b.To && a.From != a.To:
-		case a.Missing || a.From == a.To:
+		case b.missing() || b.From == b.to && a.From != a.to:
+		case a.missing() || a.From == a.to:
 			a = b
-		case a.Label != b.Label || !slices.Equal(a.Values, b.Values):
+		case a.label() != b.label() || !slices.Equal(a.Values, b.Values):
 			return a, false
 		}
 	}
@@ -90,68 +77,65 @@ func (s slot) common() (a Arrow, alike bool) {
 
 // band is one round: its senders in the order of their lifelines.
 type band struct {
-	round int
+	reading.Round
 	slots []slot
 }
 
-func (b band) title() string {
-	return cmp.Or(b.slots[0].arrows[0].Title, fmt.Sprintf("Round %d", b.round))
-}
+func (b band) title() string { return cmp.Or(b.Title, fmt.Sprintf("Round %d", b.Number)) }
 
-func (b band) messages() uint64 {
-	sum := uint64(0)
+func (b band) messages() (sum uint64) {
 	for _, s := range b.slots {
 		for _, a := range s.arrows {
-			if !a.Missing {
-				sum = reading.Sum(sum, a.count())
-			}
+			sum = reading.Sum(sum, a.Total)
 		}
 	}
 	return sum
 }
 
-// bands sorts the arrows by round and sender. Arrows from or to processes
-// without a lifeline are left out.
-func (d Diagram) bands(rows map[parley.ID]int) []band {
-	type place struct{ round, row int }
-	slots := make(map[place]*slot)
-	var places []place
-	for _, a := range d.Arrows {
-		row, from := rows[a.From]
-		if _, to := rows[a.To]; !from || !to {
-			continue
+// bands are the rounds with their messages. Those from or to processes without a lifeline
+// are left out.
+func (d Diagram) bands(rows map[parley.ID]int) (out []band) {
+	for _, r := range d.Rounds {
+		arrows := make(map[parley.ID][]arrow)
+		for _, said := range r.Said {
+			for _, to := range said.To {
+				_, drawn := rows[to]
+				if _, from := rows[said.From]; from && drawn {
+					arrows[said.From] = append(arrows[said.From], arrow{said, r.Number, to})
+				}
+			}
 		}
-		at := place{a.Round, row}
-		if slots[at] == nil {
-			slots[at] = &slot{from: a.From}
-			places = append(places, at)
+		b := band{Round: r}
+		for _, l := range d.Lives {
+			if mine := arrows[l.Process]; len(mine) > 0 {
+				slices.SortStableFunc(mine, func(a, b arrow) int { return rows[a.to] - rows[b.to] })
+				b.slots = append(b.slots, slot{l.Process, mine})
+			}
 		}
-		slots[at].arrows = append(slots[at].arrows, a)
-	}
-	slices.SortFunc(places, func(a, b place) int {
-		if a.round != b.round {
-			return a.round - b.round
+		if len(b.slots) > 0 {
+			out = append(out, b)
 		}
-		return a.row - b.row
-	})
-	var out []band
-	for _, at := range places {
-		if len(out) == 0 || out[len(out)-1].round != at.round {
-			out = append(out, band{round: at.round})
-		}
-		last := &out[len(out)-1]
-		slices.SortStableFunc(slots[at].arrows, func(a, b Arrow) int { return rows[a.To] - rows[b.To] })
-		last.slots = append(last.slots, *slots[at])
 	}
 	return out
+}
+
+// many tells whether there are too many arrows to be drawn one by one.
+func (d Diagram) many() bool {
+	n := 0
+	for _, r := range d.Rounds {
+		for _, said := range r.Said {
+			n += len(said.To)
+		}
+	}
+	return n > cmp.Or(d.MaxArrows, 400) || len(d.Lives) > mostLives
 }
 
 // values are all values in the diagram.
 func (d Diagram) values() []string {
 	all := make(map[string]bool)
-	for _, a := range d.Arrows {
-		for _, v := range a.Values {
-			if !all[v.Value] {
+	for _, r := range d.Rounds {
+		for _, said := range r.Said {
+			for _, v := range said.Values {
 				all[v.Value] = true
 			}
 		}

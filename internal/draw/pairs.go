@@ -188,7 +188,7 @@ func (c account) rounds(inks scene.Palette) picture {
 			})
 		}
 	}
-	return Diagram{Style: c.Style, Lives: c.Starts, Arrows: Arrows(rounds)}.picture(inks)
+	return Diagram{Style: c.Style, Lives: c.Starts, Rounds: rounds}.picture(inks)
 }
 
 // chart draws who tells whom what, as the lecture does: the source on top, and an arrow
@@ -230,9 +230,8 @@ func (d *chart) message(from, to [2]int, t *reading.Saying, both bool, pills *sk
 	}
 	x1, y1 := from[0]+dx*away/length+x, from[1]+dy*away/length+y
 	x2, y2 := to[0]-dx*away/length+x, to[1]-dy*away/length+y
-	a := Arrow{
-		Round: t.Round, From: t.From, To: t.To[0], Values: t.Values, Lie: t.Lie && len(t.Rows) > 0, Missing: len(t.Rows) == 0,
-	}
+	total := uint64(len(t.Rows))
+	a := arrow{reading.Said{From: t.From, Values: t.Values, Lie: t.Lie && total > 0, Total: total}, t.Round, t.To[0]}
 	d.arrow(x1, y1, x2, y2, a)
 	if value := t.Values.One(); value != "" {
 		first := len(pills.marks)

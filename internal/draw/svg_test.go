@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -169,6 +170,31 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// messages counts those that came to another process, and those that did not come.
+func messages(rounds []reading.Round) (came, missing int) {
+	for _, r := range rounds {
+		for _, said := range r.Said {
+			for _, to := range said.To {
+				switch {
+				case said.Total == 0:
+					missing++
+				case to != said.From:
+					came++
+				}
+			}
+		}
+	}
+	return came, missing
+}
+
+// everyone is the first n processes.
+func everyone(n int) (ids []parley.ID) {
+	for id := range parley.ID(n) {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
 // Each message between two processes is one arrow, in round 2 of the article's
 // example too: 6 + 30 + 30.
 func TestArrows(t *testing.T) {
@@ -176,24 +202,14 @@ func TestArrows(t *testing.T) {
 	if n := arrows(well(t, diagramSVG(p.diagram()))); n != 66 {
 		t.Errorf("%d arrows, want 66", n)
 	}
-	want := 0
-	for _, a := range draw.Arrows(liars().rounds()) {
-		if a.From != a.To && !a.Missing {
-			want++
-		}
-	}
+	want, _ := messages(liars().rounds())
 	all := well(t, diagramSVG(liars().diagram()))
 	if n := arrows(all); n != want {
 		t.Errorf("%d arrows, want %d", n, want)
 	}
 	p = crashed()
 	crosses := strings.Count(diagramSVG(p.diagram()), "l6,6 m0,-6 l-6,6") - 1 // and one in the legend
-	missing := 0
-	for _, a := range draw.Arrows(p.rounds()) {
-		if a.Missing {
-			missing++
-		}
-	}
+	_, missing := messages(p.rounds())
 	if crosses != missing || missing != 3+5 {
 		t.Errorf("%d crosses for %d missing messages", crosses, missing)
 	}
@@ -206,13 +222,15 @@ func TestBigDiagram(t *testing.T) {
 	const n, rounds = 128, 12
 	for id := range parley.ID(n) {
 		d.Lives = append(d.Lives, reading.Outcome{Process: id, Role: "correct", Decides: []byte("1")})
-		for r := range rounds {
-			for to := range parley.ID(n) {
-				d.Arrows = append(d.Arrows, draw.Arrow{
-					Round: r, From: id, To: to, Values: []reading.Share{{Value: "1", Rows: 3}}, Count: 3, Lie: id == 3,
-				})
-			}
+	}
+	for r := range rounds {
+		round := reading.Round{Number: r}
+		for id := range parley.ID(n) {
+			round.Said = append(round.Said, reading.Said{
+				From: id, To: everyone(n), Values: []reading.Share{{Value: "1", Rows: 3}}, Total: 3, Lie: id == 3,
+			})
 		}
+		d.Rounds = append(d.Rounds, round)
 	}
 	picture := diagramSVG(d)
 	all := well(t, picture)
@@ -230,13 +248,10 @@ func TestBigDiagram(t *testing.T) {
 		t.Errorf("%d bytes", len(picture))
 	}
 	// Just at the limit each arrow is drawn.
-	small := draw.Diagram{Lives: d.Lives[:5], MaxArrows: 20}
+	small := draw.Diagram{Lives: d.Lives[:5], Rounds: make([]reading.Round, 1), MaxArrows: 20}
 	for id := range parley.ID(5) {
-		for to := range parley.ID(5) {
-			if id != to {
-				small.Arrows = append(small.Arrows, draw.Arrow{From: id, To: to, Label: "x"})
-			}
-		}
+		to := slices.Delete(everyone(5), int(id), int(id)+1)
+		small.Rounds[0].Said = append(small.Rounds[0].Said, reading.Said{From: id, To: to, Rows: []string{"x"}, Total: 1})
 	}
 	if got := arrows(well(t, diagramSVG(small))); got != 20 {
 		t.Errorf("%d arrows, want 20", got)
@@ -252,11 +267,11 @@ func TestHostileText(t *testing.T) {
 	evil := `</text><script>alert("1")</script>&amp;'` + "\x00\x1b\xff\u2028"
 	name := func(id parley.ID) string { return fmt.Sprint(evil, id) }
 	s := reading.Style{Name: name, Faulty: parley.SetOf(1)}
-	d := draw.Diagram{Style: s, Title: evil, Subtitle: evil}
+	d := draw.Diagram{Style: s, Title: evil, Subtitle: evil, Rounds: []reading.Round{{Title: evil}}}
 	for id := range parley.ID(4) {
 		d.Lives = append(d.Lives, reading.Outcome{Process: id, Role: evil, Starts: []byte(evil), Decides: []byte(evil)})
-		d.Arrows = append(d.Arrows, draw.Arrow{
-			From: id, To: (id + 1) % 4, Label: evil, Title: evil, Values: []reading.Share{{Value: evil, Rows: 1}},
+		d.Rounds[0].Said = append(d.Rounds[0].Said, reading.Said{
+			From: id, To: []parley.ID{(id + 1) % 4}, Rows: []string{evil}, Total: 1, Values: []reading.Share{{Value: evil, Rows: 1}},
 		})
 	}
 	tree := newFake(4, 1, func([]parley.ID) []byte { return []byte(evil) })
@@ -289,10 +304,14 @@ func TestPictureSizes(t *testing.T) {
 			}
 		}
 		var d draw.Diagram
+		for r := range min(3, n) {
+			d.Rounds = append(d.Rounds, reading.Round{Number: r})
+		}
 		for id := range parley.ID(n) {
 			d.Lives = append(d.Lives, reading.Outcome{Process: id, Role: "correct"})
 			for to := range parley.ID(n) {
-				d.Arrows = append(d.Arrows, draw.Arrow{Round: int(to) % 3, From: id, To: to, Label: "{1,2}"})
+				said := &d.Rounds[int(to)%3].Said
+				*said = append(*said, reading.Said{From: id, To: []parley.ID{to}, Rows: []string{"{1,2}"}, Total: 1})
 			}
 		}
 		all := well(t, diagramSVG(d))

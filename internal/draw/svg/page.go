@@ -3,7 +3,6 @@ package svg
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -126,9 +125,6 @@ func Sheet() []byte {
 	rule(" .selected", "filter:drop-shadow(0 0 2px $text)")
 	return []byte(b.String())
 }
-
-// named is a colour by its name.
-var named = regexp.MustCompile(`\$([a-z]+)`)
 
 // inPage writes a look for the style sheet of a page.
 func inPage(style string) string {

@@ -5,6 +5,8 @@ package svg
 import (
 	"encoding/xml"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,7 +69,8 @@ func (w *writer) mark(m *scene.Mark) {
 	}
 	a = append(a, w.look(m)...)
 	if m.Arrow {
-		a = append(a, "marker-end", "url(#"+w.head(m)+")")
+		id, _ := w.head(m)
+		a = append(a, "marker-end", "url(#"+id+")")
 	}
 	w.put(m.Shape.String(), slices.Concat(w.class(m), a)...)
 }
@@ -139,54 +142,37 @@ func declarations(style string) func(yield func(property, value string) bool) {
 	}
 }
 
+// named is a colour by its name.
+var named = regexp.MustCompile(`\$([a-z]+)`)
+
 // resolve puts colours in the places of their names.
 func (w *writer) resolve(style string, i scene.Ink) string {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(style, "$")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		end := strings.IndexFunc(rest, func(r rune) bool { return r < 'a' || r > 'z' })
-		if end < 0 {
-			end = len(rest)
-		}
-		name := rest[:end]
-		style = rest[end:]
+	return named.ReplaceAllStringFunc(style, func(name string) string {
 		switch {
-		case name == "ink" && i == 0:
-			name = "mixed"
-		case name == "fill" && i == 0:
-			name = "plain"
+		case name == "$ink" && i > 0:
+			return w.colour(inks[i-1].line)
+		case name == "$fill" && i > 0:
+			return w.colour(inks[i-1].fill)
+		case name == "$ink":
+			name = "$mixed"
+		case name == "$fill":
+			name = "$plain"
 		}
-		c := colours[name]
-		switch name {
-		case "ink":
-			c = inks[i-1].line
-		case "fill":
-			c = inks[i-1].fill
-		}
-		b.WriteString(w.colour(c))
-	}
+		return w.colour(colours[name[1:]])
+	})
 }
 
 // heads defines an arrow head for each colour in use.
 func (w *writer) heads(marks []scene.Mark) {
-	found := make(map[string]string) // the head's colour, or its class
+	found := make(map[string]string) // looks by id
 	w.findHeads(marks, found)
-	ids := make([]string, 0, len(found))
-	for id := range found { // order: sorted below
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
 	w.open("defs")
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(found)) {
 		w.open("marker", "id", id, "viewBox", "0 0 8 8", "refX", 7, "refY", 4,
 			"markerWidth", 7, "markerHeight", 7, "orient", "auto-start-reverse", "markerUnits", "userSpaceOnUse")
-		how := "fill"
-		if w.colour == nil {
-			how = "class"
+		how := "class"
+		if w.colour != nil {
+			how = "fill"
 		}
 		w.put("path", "d", "M0,0.8 L8,4 L0,7.2 L2,4 Z", how, found[id])
 		w.end("marker")
@@ -196,29 +182,26 @@ func (w *writer) heads(marks []scene.Mark) {
 
 func (w *writer) findHeads(marks []scene.Mark, found map[string]string) {
 	for i := range marks {
-		m := &marks[i]
-		w.findHeads(m.Marks, found)
-		if m.Arrow {
-			found[w.head(m)] = w.headLook(m)
+		w.findHeads(marks[i].Marks, found)
+		if marks[i].Arrow {
+			id, look := w.head(&marks[i])
+			found[id] = look
 		}
 	}
 }
 
-// headLook is what the head of an arrow looks like: its colour, or its class.
-func (w *writer) headLook(m *scene.Mark) string {
+// head is the head of an arrow, which looks like its line: its colour, or in a page its class.
+func (w *writer) head(m *scene.Mark) (id, look string) {
 	for property, value := range declarations(looks[lookOf(m)]) {
-		if property == "stroke" && w.colour != nil {
-			return w.resolve(value, m.Ink)
-		} else if property == "stroke" {
-			return classOf(strings.TrimPrefix(value, "$"), m.Ink)
+		switch {
+		case property != "stroke":
+		case w.colour != nil:
+			look = w.resolve(value, m.Ink)
+		default:
+			look = classOf(value[1:], m.Ink)
 		}
 	}
-	return ""
-}
-
-// head is the id of the head of an arrow.
-func (w *writer) head(m *scene.Mark) string {
-	return w.id + "to-" + strings.NewReplacer("#", "", " ", "-").Replace(w.headLook(m))
+	return w.id + "to-" + strings.NewReplacer("#", "", " ", "-").Replace(look), look
 }
 
 // put writes an element without content; attributes are names and values in turn.
