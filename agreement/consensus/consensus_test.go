@@ -49,22 +49,6 @@ func words(n int, draw *rand.Rand, of ...string) []string {
 	return out
 }
 
-// judge fails the test if a promise is broken, and returns the properties that
-// are, promised or not.
-func judge(t testing.TB, p parley.Protocol, s *sim.Sim) (broken []string) {
-	t.Helper()
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
-	for _, v := range parley.Judge(p, a, &s.History) {
-		if v.Violated() {
-			t.Fatalf("%s: %v, though %s", v.Property.Name, v.Broken, v.Promise.Because)
-		}
-		if v.Broken != nil {
-			broken = append(broken, v.Property.Name)
-		}
-	}
-	return broken
-}
-
 // liars draws m processes and how each behaves.
 func liars(draw *rand.Rand, n, m int) map[parley.ID]faulty.Behaviour {
 	how := append(faulty.Named(), faulty.Crash(draw.IntN(m+1), draw.IntN(n)))
@@ -118,7 +102,7 @@ func TestTheorem(t *testing.T) {
 					s := sim.Run(sim.Options{
 						Protocol: p, Seed: seed, Faulty: liars(draw, size.n, size.m), Requests: propose(values...),
 					})
-					if broken := judge(t, p, s); broken != nil {
+					if broken := parleytest.Judge(t, p, s, p.Name); broken != nil {
 						t.Fatalf("%s, seed %d: %v broken and not promised", p.Name, seed, broken)
 					}
 					heard += int(s.Stats.FromFaulty) - int(s.Stats.RefusedFaulty)
@@ -151,7 +135,7 @@ func TestIsRuleOfVector(t *testing.T) {
 			vectors := sim.Run(opt)
 			opt.Protocol = consensus.New(c, lockstep.Simulated)
 			s := sim.Run(opt)
-			judge(t, opt.Protocol, s)
+			parleytest.Judge(t, opt.Protocol, s, opt.Protocol.Name)
 			got := decisions(&s.History)
 			for id, body := range problem.Decisions(&vectors.History) {
 				vector, _ := interactive.DecodeVector(body)
@@ -259,11 +243,11 @@ func TestSignedConsensusNeedsMajority(t *testing.T) {
 			Protocol: vector, Seed: seed, Requests: propose("1", "0", "1", "0"),
 			Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any, 3: faulty.Any},
 		}
-		if broken := judge(t, vector, sim.Run(opt)); broken != nil {
+		if broken := parleytest.Judge(t, vector, sim.Run(opt), vector.Name); broken != nil {
 			t.Fatalf("seed %d: of the vector %v is broken", seed, broken)
 		}
 		opt.Protocol = p
-		switch broken := judge(t, p, sim.Run(opt)); {
+		switch broken := parleytest.Judge(t, p, sim.Run(opt), p.Name); {
 		case slices.Equal(broken, []string{problem.Validity}):
 			outvoted++
 		case broken != nil:
@@ -297,7 +281,7 @@ func TestEveryLie(t *testing.T) {
 						Faulty:   map[parley.ID]faulty.Behaviour{liar: every},
 					})
 					s.Run()
-					if broken := judge(t, p, s); broken != nil {
+					if broken := parleytest.Judge(t, p, s, p.Name); broken != nil {
 						t.Fatalf("liar %d, values %03b: %v broken", liar, values, broken)
 					}
 				})
@@ -338,7 +322,7 @@ func TestReadings(t *testing.T) {
 				values[id] = string(c.Alphabet[draw.IntN(len(c.Alphabet))])
 			}
 			s := sim.Run(sim.Options{Protocol: p, Seed: seed, Requests: propose(values...), Faulty: how})
-			for _, name := range judge(t, p, s) {
+			for _, name := range parleytest.Judge(t, p, s, p.Name) {
 				broken[name]++
 			}
 		}
@@ -354,7 +338,7 @@ func TestReadings(t *testing.T) {
 	c.Rule = consensus.Median
 	p := consensus.New(c, lockstep.Simulated)
 	s := sim.Run(sim.Options{Protocol: p, Requests: propose("a", "a", "a", "a", "a")})
-	if broken := judge(t, p, s); broken != nil || decisions(&s.History)[2] != "0" {
+	if broken := parleytest.Judge(t, p, s, p.Name); broken != nil || decisions(&s.History)[2] != "0" {
 		t.Errorf("median of no numbers: %v broken, decided %v", broken, decisions(&s.History))
 	}
 }
@@ -412,7 +396,7 @@ func TestRoundTrip(t *testing.T) {
 		s := sim.Run(sim.Options{
 			Protocol: p, Seed: seed, Requests: propose(words(4, draw, "0", "1")...), Faulty: liars(draw, 4, 1), Measure: true,
 		})
-		if broken := judge(t, p, s); broken != nil {
+		if broken := parleytest.Judge(t, p, s, p.Name); broken != nil {
 			t.Fatalf("seed %d: %v broken", seed, broken)
 		}
 	}

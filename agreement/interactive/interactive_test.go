@@ -65,22 +65,6 @@ func vectors(t testing.TB, h *parley.History) map[parley.ID]string {
 	return out
 }
 
-// judge fails the test if a promise is broken, and returns the properties that
-// are, promised or not.
-func judge(t testing.TB, p parley.Protocol, s *sim.Sim) (broken []string) {
-	t.Helper()
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
-	for _, v := range parley.Judge(p, a, &s.History) {
-		if v.Violated() {
-			t.Fatalf("%s: %v, though %s", v.Property.Name, v.Broken, v.Promise.Because)
-		}
-		if v.Broken != nil {
-			broken = append(broken, v.Property.Name)
-		}
-	}
-	return broken
-}
-
 // sizes are systems at their bound, by agreement, and how many seeds each gets.
 var sizes = []struct {
 	name        string
@@ -110,7 +94,7 @@ func TestTheorem(t *testing.T) {
 					Faulty:   liars(draw, size.n, size.m),
 					Requests: propose(bits(size.n, draw.Uint64())...),
 				})
-				if broken := judge(t, p, s); broken != nil {
+				if broken := parleytest.Judge(t, p, s, p.Name); broken != nil {
 					t.Fatalf("seed %d: %v broken and not promised", seed, broken)
 				}
 				if differs(s, p) {
@@ -161,7 +145,7 @@ func everyLie(t testing.TB, p parley.Protocol, liar parley.ID, values []string) 
 			Faulty: map[parley.ID]faulty.Behaviour{liar: every},
 		})
 		s.Run()
-		if judge(t, p, s) != nil {
+		if parleytest.Judge(t, p, s, p.Name) != nil {
 			broken++
 		}
 	})
@@ -207,7 +191,7 @@ func TestBeyondTheSignedBound(t *testing.T) {
 			Protocol: p, Seed: seed, Requests: propose(bits(5, seed)...),
 			Faulty: map[parley.ID]faulty.Behaviour{1: faulty.Any, 3: faulty.Any},
 		})
-		if slices.Contains(judge(t, p, s), problem.Agreement) {
+		if slices.Contains(parleytest.Judge(t, p, s, p.Name), problem.Agreement) {
 			broken++
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"parley/agreement/problem"
 	"parley/faulty"
 	"parley/lockstep"
+	"parley/parleytest"
 	"parley/sim"
 )
 
@@ -104,6 +105,6 @@ func TestAnnouncementsRefused(t *testing.T) {
 				t.Errorf("%v: refused %v, want %v", test.said, s.Stats.Refused, test.refused)
 			}
 		}
-		judge(t, p, s)
+		parleytest.Judge(t, p, s, p.Name)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"parley/agreement/problem"
 	"parley/faulty"
 	"parley/lockstep"
+	"parley/parleytest"
 	"parley/sim"
 )
 
@@ -360,7 +361,7 @@ func TestValuesAndNames(t *testing.T) {
 
 	c = om.Config{N: parley.MaxProcesses, M: 1, Source: 7, Default: []byte("0")}
 	big := run(om.New(c, lockstep.Simulated), 7, "1", 1, map[parley.ID]faulty.Behaviour{255: faulty.Flip})
-	if names := broken(t, om.New(c, lockstep.Simulated), big); names != nil || len(big.Stats.Refused) != 0 {
+	if names := parleytest.Judge(t, om.New(c, lockstep.Simulated), big, c.M); names != nil || len(big.Stats.Refused) != 0 {
 		t.Errorf("n = 256: broken %v, refused %v", names, big.Stats.Refused)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"parley/agreement/problem"
 	"parley/faulty"
 	"parley/lockstep"
+	"parley/parleytest"
 	"parley/sim"
 )
 
@@ -86,23 +87,6 @@ func draw(
 	return how
 }
 
-// broken returns the names of the broken properties. No promise may be broken.
-func broken(t *testing.T, p parley.Protocol, s *sim.Sim) []string {
-	t.Helper()
-	var names []string
-	a := parley.Assumptions{N: p.N, M: p.M, Faulty: s.History.Faulty.Len()}
-	for _, v := range parley.Judge(p, a, &s.History) {
-		if v.Violated() {
-			t.Errorf("n=%d m=%d faulty %v: %s: %v",
-				p.N, p.M, slices.Collect(s.History.Faulty.All()), v.Property.Name, v.Broken)
-		}
-		if v.Broken != nil {
-			names = append(names, v.Property.Name)
-		}
-	}
-	return names
-}
-
 // Theorem (slide "Oral Messages Algorithm OM(m)": 3m+1 or more processes, at
 // most m of them faulty): validity and agreement, whatever the faulty do.
 func TestWithinTheBound(t *testing.T) {
@@ -115,7 +99,7 @@ func TestWithinTheBound(t *testing.T) {
 			how := draw(seed, size.n, size.m, c.Source, all)
 			value := fmt.Sprint(seed / 2 % 2)
 			s := run(p, c.Source, value, seed, how)
-			if names := broken(t, p, s); names != nil || len(s.Stats.Refused) != 0 {
+			if names := parleytest.Judge(t, p, s, p.M); names != nil || len(s.Stats.Refused) != 0 {
 				t.Fatalf("(%d,%d) seed %d: broken %v, refused %v",
 					size.n, size.m, seed, names, s.Stats.Refused)
 			}
@@ -156,7 +140,7 @@ func TestBeyondTheBound(t *testing.T) {
 			p := om.New(c, lockstep.Simulated)
 			liars := []faulty.Behaviour{faulty.Random, faulty.TwoFaced, faulty.Flip}
 			how := draw(seed, size.n, size.faults, c.Source, liars)
-			for _, name := range broken(t, p, run(p, 0, "1", seed, how)) {
+			for _, name := range parleytest.Judge(t, p, run(p, 0, "1", seed, how), seed) {
 				count[name]++
 			}
 		}

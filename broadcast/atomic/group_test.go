@@ -106,7 +106,7 @@ func TestFalseSuspicionsInViews(t *testing.T) {
 		p := atomic.InViews(group.Config{N: n})
 		for seed := range uint64(120) {
 			s := sim.Run(weathered(seed, p, false))
-			kept(t, seed, p, s)
+			parleytest.Judge(t, p, s, seed)
 			out, majority := excluded(&s.History)
 			outs += out
 			names := append(slices.Clone(always), problem.Integrity, problem.UniformPrefix)
@@ -141,7 +141,7 @@ func TestReturnsInViews(t *testing.T) {
 			joined, restarts := 0, 0
 			for seed := range uint64(150) {
 				s := sim.Run(weathered(seed, p, seed%3 > 0))
-				kept(t, seed, p, s)
+				parleytest.Judge(t, p, s, seed)
 				if err := broken(p, &s.History, append(slices.Clone(always), problem.Integrity)); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
@@ -157,16 +157,6 @@ func TestReturnsInViews(t *testing.T) {
 				t.Error("too little happened")
 			}
 		})
-	}
-}
-
-// kept demands that what is promised of a run holds.
-func kept(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
-	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		if v.Violated() {
-			t.Fatalf("n = %d, seed %d: %s: %v", p.N, seed, v.Property.Name, v.Broken)
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/broadcast/bracha"
 	"parley/broadcast/problem"
+	"parley/parleytest"
 	"parley/sim"
 )
 
@@ -222,11 +223,7 @@ func TestManyBroadcasts(t *testing.T) {
 			}
 		}
 		s := sim.Run(opt)
-		for _, v := range parley.Judge(opt.Protocol, s.Assumptions(), &s.History) {
-			if v.Violated() {
-				t.Errorf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
-			}
-		}
+		parleytest.Judge(t, opt.Protocol, s, seed)
 		if len(s.History.Deliveries) < 3*3*each {
 			t.Errorf("seed %d: %d deliveries", seed, len(s.History.Deliveries))
 		}

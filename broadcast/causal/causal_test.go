@@ -257,15 +257,6 @@ func news(n int, r *rand.Rand) []sim.Request {
 	return out
 }
 
-func promised(t *testing.T, p parley.Protocol, s *sim.Sim, seed uint64) {
-	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		if v.Violated() {
-			t.Fatalf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
-		}
-	}
-}
-
 func holds(t *testing.T, h *parley.History, seed uint64, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -297,7 +288,7 @@ func TestOrder(t *testing.T) {
 		for _, form := range []causal.Form{causal.Piggyback, causal.Vector} {
 			opt.Protocol = causal.Tower(form, c)
 			s := sim.Run(opt)
-			promised(t, opt.Protocol, s, seed)
+			parleytest.Judge(t, opt.Protocol, s, seed)
 			holds(t, &s.History, seed, problem.Validity, problem.Agreement, problem.Integrity, problem.FIFOOrder,
 				problem.CausalOrder, problem.UniformAgreement)
 		}
@@ -436,7 +427,7 @@ func TestRestart(t *testing.T) {
 					Msg: problem.Request(fmt.Appendf(nil, "again %d", k))})
 			}
 			s := sim.Run(opt)
-			promised(t, opt.Protocol, s, seed)
+			parleytest.Judge(t, opt.Protocol, s, seed)
 			holds(t, &s.History, seed, problem.CausalOrder, problem.FIFOOrder, problem.Integrity)
 			if s.Stats.Restarts == 0 {
 				continue

@@ -229,16 +229,6 @@ func chain(n int, r *rand.Rand) []sim.Request {
 	return out
 }
 
-// promised judges a run and fails if a promise was broken.
-func promised(t *testing.T, p parley.Protocol, s *sim.Sim, seed uint64) {
-	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		if v.Violated() {
-			t.Fatalf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
-		}
-	}
-}
-
 // Slide "Build FIFO Broadcast Using Reliable Broadcast": on links that double and
 // reorder, with processes that crash in the middle of a send, all that reliable
 // broadcast is, and FIFO order. Diffusion alone must be seen to break FIFO order.
@@ -254,7 +244,7 @@ func TestOrder(t *testing.T) {
 			opt.Crashes = append(opt.Crashes, sim.Crash{At: parley.ID(i), Step: 2 + r.IntN(6*n), Effects: r.IntN(n + 2)})
 		}
 		s := sim.Run(opt)
-		promised(t, p, s, seed)
+		parleytest.Judge(t, p, s, seed)
 		for _, property := range p.Properties { // not only what is promised
 			if err := property.Check(&s.History); err != nil && property.Mode != parley.Sometimes {
 				t.Fatalf("seed %d: %s: %v", seed, property.Name, err)
@@ -278,7 +268,7 @@ func TestGapLasts(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		p := fifo.Tower(diffusion.Config{N: 3})
 		s := sim.Run(sim.Options{Protocol: p, Seed: seed, Loss: 0.3, Requests: chain(3, r)})
-		promised(t, p, s, seed)
+		parleytest.Judge(t, p, s, seed)
 		if err := problem.Of(problem.FIFOOrder)[0].Check(&s.History); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -313,7 +303,7 @@ func TestRestart(t *testing.T) {
 			opt.Requests = append(opt.Requests, sim.Request{At: at, When: 8000, Msg: problem.Request(fmt.Appendf(nil, "again %d", k))})
 		}
 		s := sim.Run(opt)
-		promised(t, p, s, seed)
+		parleytest.Judge(t, p, s, seed)
 		if s.Stats.Restarts == 0 {
 			continue
 		}
@@ -348,7 +338,7 @@ func TestOwnNumbers(t *testing.T) {
 	p := stack.New(beneath, fifo.New(fifo.Config{N: 3}), fifo.New(fifo.Config{N: 3}))
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		promised(t, p, sim.Run(sim.Options{Protocol: p, Seed: seed, Requests: chain(3, r)}), seed)
+		parleytest.Judge(t, p, sim.Run(sim.Options{Protocol: p, Seed: seed, Requests: chain(3, r)}), seed)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"parley/broadcast/guard"
 	"parley/broadcast/problem"
 	"parley/faulty"
+	"parley/parleytest"
 	"parley/sim"
 	"parley/stack"
 )
@@ -115,11 +116,7 @@ func TestLeavesTheRestAlone(t *testing.T) {
 			})
 		}
 		s := sim.Run(opt)
-		for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-			if v.Violated() && v.Property.Mode != parley.Sometimes {
-				t.Fatalf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
-			}
-		}
+		parleytest.Judge(t, p, s, seed)
 		if len(s.History.Indications) > 0 {
 			t.Fatalf("seed %d: %+v", seed, s.History.Indications[0])
 		}

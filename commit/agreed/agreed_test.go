@@ -14,22 +14,11 @@ import (
 	"parley/commit/agreed"
 	"parley/commit/problem"
 	"parley/faulty"
+	"parley/internal/committest"
 	"parley/lockstep"
 	"parley/parleytest"
 	"parley/sim"
 )
-
-// votes gives each process its vote at the beginning, y, n, or - for none.
-func votes(text string) []sim.Request {
-	var out []sim.Request
-	for i, v := range text {
-		if v != '-' {
-			body := map[rune]string{'y': "yes", 'n': "no"}[v]
-			out = append(out, sim.Request{At: parley.ID(i), Msg: parley.Msg{Kind: parley.Propose, Body: []byte(body)}})
-		}
-	}
-	return out
-}
 
 // over returns the protocol over the agreement of the name.
 func over(t testing.TB, name string, n, m int) parley.Protocol {
@@ -39,30 +28,6 @@ func over(t testing.TB, name string, n, m int) parley.Protocol {
 		t.Fatal(err)
 	}
 	return agreed.New(agreed.Config{N: n, M: m, Over: agreement}, lockstep.Simulated)
-}
-
-// outcomes writes what each process decided last: c, a, or - for nothing.
-func outcomes(h *parley.History) string {
-	out := []byte(strings.Repeat("-", h.N))
-	for _, d := range h.Deliveries {
-		out[d.At] = d.Msg.Body[0]
-	}
-	return string(out)
-}
-
-// judge fails the test if a promise is broken for what went wrong in the run, and
-// returns the properties that do not hold, promised or not.
-func judge(t *testing.T, s *sim.Sim, p parley.Protocol, what any) (broken []string) {
-	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		if v.Violated() {
-			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
-		}
-		if v.Broken != nil {
-			broken = append(broken, v.Property.Name)
-		}
-	}
-	return broken
 }
 
 // Commit if and only if all vote yes, over every agreement; a vote that was not given
@@ -76,16 +41,16 @@ func TestEveryVote(t *testing.T) {
 			for i := range text {
 				text[i] = "yn-"[choose(3)]
 			}
-			s := sim.Run(sim.Options{Protocol: p, Requests: votes(string(text))})
+			s := sim.Run(sim.Options{Protocol: p, Requests: committest.Votes(string(text))})
 			runs++
 			want := "aaaa"
 			if string(text) == "yyyy" {
 				want = "cccc"
 			}
-			if got := outcomes(&s.History); got != want {
+			if got := committest.Outcomes(&s.History); got != want {
 				t.Fatalf("%s, votes %s: %s, want %s", name, text, got, want)
 			}
-			if broken := judge(t, s, p, string(text)); broken != nil {
+			if broken := parleytest.Judge(t, p, s, string(text)); broken != nil {
 				t.Fatalf("%s, votes %s: %s", name, text, broken)
 			}
 		})
@@ -106,10 +71,10 @@ func TestEveryLie(t *testing.T) {
 			Name: "any", Model: parley.OralByzantineFaults,
 			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) },
 		}
-		s.Reset(sim.Options{Protocol: p, Requests: votes("yyyy"), Faulty: map[parley.ID]faulty.Behaviour{3: how}})
+		s.Reset(sim.Options{Protocol: p, Requests: committest.Votes("yyyy"), Faulty: map[parley.ID]faulty.Behaviour{3: how}})
 		s.Run()
-		judge(t, s, p, "yyyy")
-		if strings.Contains(outcomes(&s.History), "a") {
+		parleytest.Judge(t, p, s, "yyyy")
+		if strings.Contains(committest.Outcomes(&s.History), "a") {
 			aborted++
 		}
 	})
@@ -133,10 +98,10 @@ func TestTwoLiars(t *testing.T) {
 				parley.ID((seed/7 + 3) % 7): all[(seed/3)%uint64(len(all))],
 			}
 			text := []string{"yyyyyyy", "yyyynyy"}[seed%2]
-			s := sim.Run(sim.Options{Protocol: p, Seed: seed, Requests: votes(text), Faulty: of})
-			judge(t, s, p, fmt.Sprint(name, seed))
+			s := sim.Run(sim.Options{Protocol: p, Seed: seed, Requests: committest.Votes(text), Faulty: of})
+			parleytest.Judge(t, p, s, fmt.Sprint(name, seed))
 			for id := range s.Correct().All() {
-				seen[outcomes(&s.History)[id:id+1]]++
+				seen[committest.Outcomes(&s.History)[id:id+1]]++
 			}
 		}
 	}
@@ -149,7 +114,7 @@ func TestTwoLiars(t *testing.T) {
 // whatever it had said. Every crash of a run of four, with and without a restart.
 func TestEveryCrash(t *testing.T) {
 	p := over(t, "eig", 4, 1)
-	opt := sim.Options{Protocol: p, Requests: votes("yyyy")}
+	opt := sim.Options{Protocol: p, Requests: committest.Votes("yyyy")}
 	runs, committed := 0, 0
 	for _, crash := range parleytest.CrashPoints(opt) {
 		for _, crash.Back = range []parley.Tick{0, 700} {
@@ -158,8 +123,8 @@ func TestEveryCrash(t *testing.T) {
 			one.Crashes = []sim.Crash{crash}
 			s := sim.Run(one)
 			s.History.Faulty.Add(crash.At)
-			judge(t, s, p, crash)
-			rest := strings.ReplaceAll(outcomes(&s.History), "-", "")
+			parleytest.Judge(t, p, s, crash)
+			rest := strings.ReplaceAll(committest.Outcomes(&s.History), "-", "")
 			if len(rest) < 3 || strings.Trim(rest, "c") != "" && strings.Trim(rest, "a") != "" {
 				t.Fatalf("%v: %s", crash, rest)
 			}
@@ -186,9 +151,9 @@ func TestBeyondTheBound(t *testing.T) {
 			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) },
 		}
 		s := sim.Run(sim.Options{
-			Protocol: p, Requests: votes("yyy"), Faulty: map[parley.ID]faulty.Behaviour{2: how},
+			Protocol: p, Requests: committest.Votes("yyy"), Faulty: map[parley.ID]faulty.Behaviour{2: how},
 		})
-		for _, name := range judge(t, s, p, "beyond") {
+		for _, name := range parleytest.Judge(t, p, s, "beyond") {
 			broken[name]++
 		}
 	})
@@ -203,9 +168,9 @@ func TestLate(t *testing.T) {
 	p := over(t, "eig", 4, 1)
 	broke := 0
 	for seed := range uint64(100) {
-		opt := sim.Options{Protocol: p, Seed: seed, Requests: votes("yyyy"), Delay: sim.Delay{Least: 1, Most: 1100}}
+		opt := sim.Options{Protocol: p, Seed: seed, Requests: committest.Votes("yyyy"), Delay: sim.Delay{Least: 1, Most: 1100}}
 		opt.Promised.Delay = 900
-		if slices.Contains(judge(t, sim.Run(opt), p, seed), problem.Atomicity) {
+		if slices.Contains(parleytest.Judge(t, p, sim.Run(opt), seed), problem.Atomicity) {
 			broke++
 		}
 	}
@@ -228,14 +193,14 @@ func TestOutcome(t *testing.T) {
 		}
 	}
 	p := agreed.New(agreed.Config{N: 4, M: 1}, lockstep.Simulated)
-	requests := votes("yyy-")
+	requests := committest.Votes("yyy-")
 	requests = append(requests,
 		sim.Request{At: 3, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("perhaps")}},
 		sim.Request{At: 3, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}},
 		sim.Request{At: 3, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("no")}})
 	s := sim.Run(sim.Options{Protocol: p, Requests: requests})
-	if outcomes(&s.History) != "cccc" || s.Stats.Refused["not a vote"] != 1 {
-		t.Error(outcomes(&s.History), s.Stats.Refused)
+	if committest.Outcomes(&s.History) != "cccc" || s.Stats.Refused["not a vote"] != 1 {
+		t.Error(committest.Outcomes(&s.History), s.Stats.Refused)
 	}
 }
 
@@ -275,11 +240,11 @@ func TestFlags(t *testing.T) {
 // A vote that comes when the rounds have begun is a no.
 func TestLateVote(t *testing.T) {
 	p := over(t, "eig", 4, 1)
-	requests := votes("yyyy")
+	requests := committest.Votes("yyyy")
 	requests[3].When = 300
 	s := sim.Run(sim.Options{Protocol: p, Requests: requests})
-	judge(t, s, p, "late")
-	if got := outcomes(&s.History); got != "aaaa" {
+	parleytest.Judge(t, p, s, "late")
+	if got := committest.Outcomes(&s.History); got != "aaaa" {
 		t.Error(got)
 	}
 }

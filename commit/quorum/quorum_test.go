@@ -11,95 +11,36 @@ import (
 	"parley/agreement/ballot"
 	"parley/commit/problem"
 	"parley/commit/quorum"
+	"parley/internal/committest"
 	"parley/parleytest"
 	"parley/sim"
 )
 
-// votes gives each process its vote at the beginning, y, n, or - for none.
-func votes(text string) []sim.Request {
-	var out []sim.Request
-	for i, v := range text {
-		if v != '-' {
-			body := map[rune]string{'y': "yes", 'n': "no"}[v]
-			out = append(out, sim.Request{At: parley.ID(i), Msg: parley.Msg{Kind: parley.Propose, Body: []byte(body)}})
-		}
-	}
-	return out
-}
-
 // options are those of a run with the votes.
 func options(text string) sim.Options {
 	p := quorum.New(quorum.Config{N: len(text), M: (len(text) - 1) / 2})
-	return sim.Options{Protocol: p, Requests: votes(text), Until: p.Span}
-}
-
-// outcomes writes what each process decided last: c, a, or - for nothing; b for
-// nothing although it is blocked.
-func outcomes(h *parley.History) string {
-	out := []byte(strings.Repeat("-", h.N))
-	for _, i := range h.Indications {
-		out[i.At] = 'b'
-	}
-	for _, d := range h.Deliveries {
-		out[d.At] = d.Msg.Body[0]
-	}
-	return string(out)
-}
-
-// judge fails the test if a promise is broken for what went wrong in the run, and
-// returns the properties that do not hold, promised or not.
-func judge(t *testing.T, s *sim.Sim, p parley.Protocol, what any) (broken []string) {
-	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		if v.Violated() {
-			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
-		}
-		if v.Broken != nil {
-			broken = append(broken, v.Property.Name)
-		}
-	}
-	return broken
+	return sim.Options{Protocol: p, Requests: committest.Votes(text), Until: p.Span}
 }
 
 // AC3 and AC4: commit if and only if all vote yes in time. Who has no vote when it is
 // asked has a little time to find one, and else it is a no.
 func TestEveryVote(t *testing.T) {
-	runs := 0
-	parleytest.Every(func(choose func(n int) int) {
-		text := make([]byte, 4)
-		for i := range text {
-			text[i] = "yn-"[choose(3)]
+	committest.EveryVote(t, options, func(votes string) string {
+		switch votes {
+		case "yyyy":
+			return "cccc"
+		case "----":
+			return "----"
 		}
-		for seed := range uint64(5) {
-			opt := options(string(text))
-			opt.Seed = seed
-			s := sim.Run(opt)
-			runs++
-			want := strings.Repeat("a", 4)
-			switch string(text) {
-			case "yyyy":
-				want = "cccc"
-			case "----":
-				want = "----"
-			}
-			if got := outcomes(&s.History); got != want {
-				t.Fatalf("votes %s, seed %d: %s, want %s", text, seed, got, want)
-			}
-			if broken := judge(t, s, opt.Protocol, string(text)); broken != nil {
-				t.Fatalf("votes %s: %s", text, broken)
-			}
-		}
+		return "aaaa"
 	})
-	if runs != 81*5 {
-		t.Errorf("%d runs", runs)
-	}
 	for when, want := range map[parley.Tick]string{1300: "cccc", 5000: "aaaa"} {
 		opt := options("yyyy")
 		opt.Delay = sim.Delay{Least: 500, Most: 500}
 		opt.Requests[3].When = when
 		s := sim.Run(opt)
-		judge(t, s, opt.Protocol, when)
-		if got := outcomes(&s.History); got != want {
+		parleytest.Judge(t, opt.Protocol, s, when)
+		if got := committest.Outcomes(&s.History); got != want {
 			t.Errorf("with a vote at %d: %s", when, got)
 		}
 	}
@@ -132,7 +73,7 @@ func apart(one, two parley.Set, since, until parley.Tick) []sim.Link {
 func decisions(h *parley.History, of parley.Set) string {
 	var all []string
 	for id := range of.All() {
-		all = append(all, outcomes(h)[id:id+1])
+		all = append(all, committest.Outcomes(h)[id:id+1])
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), "")
@@ -162,7 +103,7 @@ func TestPartition(t *testing.T) {
 			opt.Seed = uint64(mask)
 			opt.Links = apart(one, two, since, 0)
 			s := sim.Run(opt)
-			judge(t, s, opt.Protocol, fmt.Sprint(one, since))
+			parleytest.Judge(t, opt.Protocol, s, fmt.Sprint(one, since))
 			majority, minority := decisions(&s.History, one), decisions(&s.History, two)
 			switch {
 			case majority != "c" && majority != "a":
@@ -176,9 +117,9 @@ func TestPartition(t *testing.T) {
 			}
 			opt.Links = apart(one, two, since, 40_000)
 			s = sim.Run(opt)
-			judge(t, s, opt.Protocol, fmt.Sprint(one, since))
+			parleytest.Judge(t, opt.Protocol, s, fmt.Sprint(one, since))
 			if got := decisions(&s.History, parley.Everyone(5)); got != "c" && got != "a" {
-				t.Fatalf("%v apart from tick %d to 40000: %s", two, since, outcomes(&s.History))
+				t.Fatalf("%v apart from tick %d to 40000: %s", two, since, committest.Outcomes(&s.History))
 			}
 		}
 	}
@@ -192,8 +133,8 @@ func TestEvenSplit(t *testing.T) {
 	opt := options("yyyy")
 	opt.Links = apart(parley.SetOf(0, 1), parley.SetOf(2, 3), 500, 0)
 	s := sim.Run(opt)
-	broken := judge(t, s, opt.Protocol, "")
-	if got := outcomes(&s.History); got != "bbbb" || !slices.Equal(broken, []string{problem.Termination, problem.NonBlocking}) {
+	broken := parleytest.Judge(t, opt.Protocol, s, "")
+	if got := committest.Outcomes(&s.History); got != "bbbb" || !slices.Equal(broken, []string{problem.Termination, problem.NonBlocking}) {
 		t.Error(got, broken)
 	}
 	for _, i := range s.History.Indications {
@@ -215,9 +156,9 @@ func TestWhereThreePhasesDiffer(t *testing.T) {
 		opt.Crashes = []sim.Crash{{At: 0, Step: 6, Effects: effects}} // with the last vote
 		opt.Links = apart(parley.SetOf(1), parley.SetOf(2, 3, 4), 1900, 0)
 		s := sim.Run(opt)
-		judge(t, s, opt.Protocol, effects)
-		if got := outcomes(&s.History)[2:]; got != "ccc" && got != "aaa" {
-			t.Errorf("after %d effects: %s", effects, outcomes(&s.History))
+		parleytest.Judge(t, opt.Protocol, s, effects)
+		if got := committest.Outcomes(&s.History)[2:]; got != "ccc" && got != "aaa" {
+			t.Errorf("after %d effects: %s", effects, committest.Outcomes(&s.History))
 		}
 	}
 }
@@ -242,7 +183,7 @@ func TestEveryCrash(t *testing.T) {
 					runs++
 					one := opt
 					one.Crashes = []sim.Crash{crash}
-					judge(t, sim.Run(one), opt.Protocol, fmt.Sprint(c.votes, " ", seed, crash))
+					parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(c.votes, " ", seed, crash))
 				}
 			}
 		}
@@ -270,8 +211,8 @@ func TestEveryTwoCrashes(t *testing.T) {
 					two.Crashes = []sim.Crash{first, second}
 					two.Until = 40_000
 					s := sim.Run(two)
-					judge(t, s, opt.Protocol, two.Crashes)
-					if strings.Contains(outcomes(&s.History), "c") {
+					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
+					if strings.Contains(committest.Outcomes(&s.History), "c") {
 						committed++
 					}
 				}
@@ -291,7 +232,7 @@ func TestRestartRemembers(t *testing.T) {
 		opt := options("yyy")
 		opt.Delay = sim.Delay{Least: 500, Most: 500}
 		opt.Crashes = []sim.Crash{{At: 1, Step: 2, Effects: effects, Back: 1}} // step 2 is the vote
-		if got := outcomes(&sim.Run(opt).History); got != want {
+		if got := committest.Outcomes(&sim.Run(opt).History); got != want {
 			t.Errorf("back after %d effects of its vote: %s, want %s", effects, got, want)
 		}
 	}
@@ -310,8 +251,8 @@ func TestRestartRemembers(t *testing.T) {
 		opt.Crashes = []sim.Crash{crash}
 		s := sim.Run(opt)
 		runs++
-		judge(t, s, opt.Protocol, crash)
-		if outcomes(&s.History) == "ccc" {
+		parleytest.Judge(t, opt.Protocol, s, crash)
+		if committest.Outcomes(&s.History) == "ccc" {
 			committed++
 		}
 	}
@@ -347,10 +288,10 @@ func TestBadWorld(t *testing.T) {
 			opt.Links = apart(one, parley.Everyone(n).Minus(one), parley.Tick(r.IntN(8000)), 0)
 		}
 		s := sim.Run(opt)
-		judge(t, s, opt.Protocol, seed)
+		parleytest.Judge(t, opt.Protocol, s, seed)
 		all := decisions(&s.History, parley.Everyone(n))
 		if all != "c" && all != "a" {
-			t.Fatalf("seed %d: %s", seed, outcomes(&s.History))
+			t.Fatalf("seed %d: %s", seed, committest.Outcomes(&s.History))
 		}
 		seen[all]++
 	}
@@ -369,7 +310,7 @@ func TestLostDisk(t *testing.T) {
 		opt.Suspicions = []sim.Suspicion{{At: 2, Of: 0, When: 1000 + parley.Tick(r.IntN(2500))}}
 		opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: 2, Of: 1, When: opt.Suspicions[0].When})
 		opt.Crashes = []sim.Crash{{At: 1, Step: 4, Effects: 9, Back: 1, LostDisk: true}}
-		if slices.Contains(judge(t, sim.Run(opt), opt.Protocol, seed), problem.Atomicity) {
+		if slices.Contains(parleytest.Judge(t, opt.Protocol, sim.Run(opt), seed), problem.Atomicity) {
 			broken++
 		}
 	}
@@ -383,8 +324,8 @@ func TestBeyondTheBound(t *testing.T) {
 	opt := options("yyyy")
 	opt.Crashes = []sim.Crash{{At: 2, Step: 1}, {At: 3, Step: 1}}
 	s := sim.Run(opt)
-	judge(t, s, opt.Protocol, "")
-	if got := outcomes(&s.History); got != "bb--" {
+	parleytest.Judge(t, opt.Protocol, s, "")
+	if got := committest.Outcomes(&s.History); got != "bb--" {
 		t.Error(got)
 	}
 	if opt.Protocol.Bound(4, 2) == nil {

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/commit/problem"
 	"parley/commit/threephase"
+	"parley/internal/committest"
 	"parley/parleytest"
 	"parley/sim"
 )
@@ -21,7 +22,7 @@ func apart(one, two parley.Set, since parley.Tick) []sim.Link {
 func decisions(h *parley.History, of parley.Set) string {
 	var all []string
 	for id := range of.All() {
-		all = append(all, outcomes(h)[id:id+1])
+		all = append(all, committest.Outcomes(h)[id:id+1])
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), "")
@@ -47,8 +48,8 @@ func TestPartition(t *testing.T) {
 	for seed := range uint64(20) {
 		opt, one, two := partition(seed)
 		s := sim.Run(opt)
-		broken := judge(t, s, opt.Protocol, seed)
-		if got := outcomes(&s.History); got != "-ccaa" || !slices.Equal(broken, []string{problem.Atomicity}) {
+		broken := parleytest.Judge(t, opt.Protocol, s, seed)
+		if got := committest.Outcomes(&s.History); got != "-ccaa" || !slices.Equal(broken, []string{problem.Atomicity}) {
 			t.Errorf("seed %d: %s, broken %s; want -ccaa and atomicity", seed, got, broken)
 		}
 		if decisions(&s.History, one) != "c" || decisions(&s.History, two) != "a" {
@@ -57,8 +58,8 @@ func TestPartition(t *testing.T) {
 		// The same without the partition: one of them knows that all voted yes.
 		opt.Links = nil
 		s = sim.Run(opt)
-		judge(t, s, opt.Protocol, seed)
-		if got := outcomes(&s.History); got != "-cccc" {
+		parleytest.Judge(t, opt.Protocol, s, seed)
+		if got := committest.Outcomes(&s.History); got != "-cccc" {
 			t.Errorf("seed %d without a partition: %s", seed, got)
 		}
 	}
@@ -75,7 +76,7 @@ func TestFalseSuspicion(t *testing.T) {
 			opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: 3, Of: q, When: 1600}, sim.Suspicion{At: q, Of: 3, When: 1600})
 		}
 		s := sim.Run(opt)
-		if slices.Contains(judge(t, s, opt.Protocol, seed), problem.Atomicity) {
+		if slices.Contains(parleytest.Judge(t, opt.Protocol, s, seed), problem.Atomicity) {
 			broke++
 		}
 	}
@@ -91,11 +92,11 @@ func TestSlowNetwork(t *testing.T) {
 		opt := options("yyyy")
 		opt.Seed = seed
 		opt.Delay = sim.Delay{Least: 1, Most: 4000}
-		if slices.Contains(judge(t, sim.Run(opt), opt.Protocol, seed), problem.Atomicity) {
+		if slices.Contains(parleytest.Judge(t, opt.Protocol, sim.Run(opt), seed), problem.Atomicity) {
 			late++
 		}
 		opt.Delay, opt.Loss = sim.Delay{}, 0.2
-		if slices.Contains(judge(t, sim.Run(opt), opt.Protocol, seed), problem.Atomicity) {
+		if slices.Contains(parleytest.Judge(t, opt.Protocol, sim.Run(opt), seed), problem.Atomicity) {
 			lost++
 		}
 	}
@@ -137,7 +138,7 @@ func TestDetector(t *testing.T) {
 			one.Crashes = []sim.Crash{first}
 			one = detected(one, after)
 			runs++
-			judge(t, sim.Run(one), opt.Protocol, first)
+			parleytest.Judge(t, opt.Protocol, sim.Run(one), first)
 			if first.At != 0 {
 				continue
 			}
@@ -149,7 +150,7 @@ func TestDetector(t *testing.T) {
 				two.Crashes = []sim.Crash{first, second}
 				two = detected(two, after)
 				runs++
-				judge(t, sim.Run(two), opt.Protocol, two.Crashes)
+				parleytest.Judge(t, opt.Protocol, sim.Run(two), two.Crashes)
 			}
 		}
 	}
@@ -187,7 +188,7 @@ func TestOldCoordinator(t *testing.T) {
 				for _, after := range []parley.Tick{1, 1500} {
 					s := sim.Run(detected(two, after))
 					runs++
-					judge(t, s, opt.Protocol, two.Crashes)
+					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
 					refused += s.Stats.Refused["precommit of one that does not coordinate, or too late"]
 				}
 			}
@@ -234,21 +235,21 @@ func TestSuspectedBefore(t *testing.T) {
 	opt := options("yyyy")
 	opt.Requests[0].When = 10
 	opt.Suspicions = []sim.Suspicion{{At: 0, Of: 2, When: 5}}
-	if s := sim.Run(opt); outcomes(&s.History) != "aaaa" {
-		t.Error("suspected before the begin:", outcomes(&s.History))
+	if s := sim.Run(opt); committest.Outcomes(&s.History) != "aaaa" {
+		t.Error("suspected before the begin:", committest.Outcomes(&s.History))
 	}
 	opt = options("yyy-")
 	opt.Suspicions = []sim.Suspicion{{At: 0, Of: 3, When: 1000}}
 	s := sim.Run(opt)
-	if outcomes(&s.History) != "aaaa" || s.History.Deliveries[0].When != 1000 {
-		t.Error("suspected while its vote is waited for:", outcomes(&s.History), s.History.Deliveries[0].When)
+	if committest.Outcomes(&s.History) != "aaaa" || s.History.Deliveries[0].When != 1000 {
+		t.Error("suspected while its vote is waited for:", committest.Outcomes(&s.History), s.History.Deliveries[0].When)
 	}
 	opt = options("yyyy")
 	opt.Requests = opt.Requests[1:]
 	opt.Suspicions = []sim.Suspicion{{At: 1, Of: 0, When: 100}, {At: 1, Of: 1, When: 200}, {At: 1, Of: 0, When: 300}}
 	s = sim.Run(opt)
-	if outcomes(&s.History) != "-aaa" || s.History.Deliveries[0].When != 100 {
-		t.Error("the coordinator is suspected before it asks:", outcomes(&s.History))
+	if committest.Outcomes(&s.History) != "-aaa" || s.History.Deliveries[0].When != 100 {
+		t.Error("the coordinator is suspected before it asks:", committest.Outcomes(&s.History))
 	}
 }
 

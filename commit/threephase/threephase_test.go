@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/commit/problem"
 	"parley/commit/threephase"
+	"parley/internal/committest"
 	"parley/parleytest"
 	"parley/sim"
 )
@@ -17,89 +18,24 @@ import (
 // long is a run that is long enough for whoever can decide.
 const long = 40_000
 
-// votes gives each process its vote at the beginning, y, n, or - for none.
-func votes(text string) []sim.Request {
-	var out []sim.Request
-	for i, v := range text {
-		if v != '-' {
-			body := map[rune]string{'y': "yes", 'n': "no"}[v]
-			out = append(out, sim.Request{At: parley.ID(i), Msg: parley.Msg{Kind: parley.Propose, Body: []byte(body)}})
-		}
-	}
-	return out
-}
-
 // options are those of a run with the votes.
 func options(text string) sim.Options {
 	p := threephase.New(threephase.Config{N: len(text)})
-	return sim.Options{Protocol: p, Requests: votes(text), Until: long}
-}
-
-// outcomes writes what each process decided last: c, a, or - for nothing; b for
-// nothing although it is blocked.
-func outcomes(h *parley.History) string {
-	out := []byte(strings.Repeat("-", h.N))
-	for _, i := range h.Indications {
-		out[i.At] = 'b'
-	}
-	for _, d := range h.Deliveries {
-		out[d.At] = d.Msg.Body[0]
-	}
-	return string(out)
-}
-
-// judge fails the test if a promise is broken for what went wrong in the run, and
-// returns the properties that do not hold, promised or not.
-func judge(t *testing.T, s *sim.Sim, p parley.Protocol, what any) (broken []string) {
-	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		if v.Violated() {
-			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
-		}
-		if v.Broken != nil {
-			broken = append(broken, v.Property.Name)
-		}
-	}
-	return broken
+	return sim.Options{Protocol: p, Requests: committest.Votes(text), Until: long}
 }
 
 // AC3 and AC4: commit if and only if all vote yes in time. Every vote of four
 // processes, the coordinator's too, or none.
 func TestEveryVote(t *testing.T) {
-	runs := 0
-	parleytest.Every(func(choose func(n int) int) {
-		text := make([]byte, 4)
-		for i := range text {
-			text[i] = "yn-"[choose(3)]
+	committest.EveryVote(t, options, func(votes string) string {
+		switch {
+		case votes == "yyyy":
+			return "cccc"
+		case votes[0] == '-': // nobody asks who has no vote for one
+			return strings.NewReplacer("y", "a", "n", "a").Replace(votes)
 		}
-		for seed := range uint64(5) {
-			opt := options(string(text))
-			opt.Seed = seed
-			s := sim.Run(opt)
-			runs++
-			want := strings.Repeat("a", 4)
-			switch {
-			case string(text) == "yyyy":
-				want = "cccc"
-			case text[0] == '-': // nobody asks who has no vote for one
-				want = strings.Map(func(v rune) rune {
-					if v == '-' {
-						return '-'
-					}
-					return 'a'
-				}, string(text))
-			}
-			if got := outcomes(&s.History); got != want {
-				t.Fatalf("votes %s, seed %d: %s, want %s", text, seed, got, want)
-			}
-			if broken := judge(t, s, opt.Protocol, string(text)); broken != nil {
-				t.Fatalf("votes %s: %s", text, broken)
-			}
-		}
+		return "aaaa"
 	})
-	if runs != 81*5 {
-		t.Errorf("%d runs", runs)
-	}
 }
 
 // Section 7.5, evaluation, and the reference case counts-3: 5n messages for n
@@ -194,7 +130,7 @@ func TestEveryCrash(t *testing.T) {
 					runs++
 					one := opt
 					one.Crashes = []sim.Crash{crash}
-					judge(t, sim.Run(one), opt.Protocol, fmt.Sprint(c.votes, " ", seed, crash))
+					parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(c.votes, " ", seed, crash))
 				}
 			}
 		}
@@ -221,8 +157,8 @@ func TestEveryTwoCrashes(t *testing.T) {
 					two := opt
 					two.Crashes = []sim.Crash{first, second}
 					s := sim.Run(two)
-					judge(t, s, opt.Protocol, two.Crashes)
-					if strings.Contains(outcomes(&s.History), "c") {
+					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
+					if strings.Contains(committest.Outcomes(&s.History), "c") {
 						committed++
 					}
 				}
@@ -254,8 +190,8 @@ func TestTakeoverCrashes(t *testing.T) {
 			two := opt
 			two.Crashes = []sim.Crash{first, second}
 			s := sim.Run(two)
-			judge(t, s, opt.Protocol, two.Crashes)
-			if got := outcomes(&s.History); got[2] == '-' || got[3] == '-' {
+			parleytest.Judge(t, opt.Protocol, s, two.Crashes)
+			if got := committest.Outcomes(&s.History); got[2] == '-' || got[3] == '-' {
 				t.Fatalf("%v: %s", two.Crashes, got)
 			}
 		}
@@ -282,8 +218,8 @@ func TestManyCrashes(t *testing.T) {
 			opt.Crashes = append(opt.Crashes, c)
 		}
 		s := sim.Run(opt)
-		judge(t, s, opt.Protocol, opt.Crashes)
-		for _, o := range outcomes(&s.History) {
+		parleytest.Judge(t, opt.Protocol, s, opt.Crashes)
+		for _, o := range committest.Outcomes(&s.History) {
 			seen[string(o)]++
 		}
 	}
@@ -302,9 +238,9 @@ func TestTotalFailure(t *testing.T) {
 		{At: 2, Step: 3, Effects: 9, Back: 20_000},
 	}
 	s := sim.Run(opt)
-	judge(t, s, opt.Protocol, opt.Crashes)
-	if outcomes(&s.History) != "aaa" {
-		t.Error(outcomes(&s.History))
+	parleytest.Judge(t, opt.Protocol, s, opt.Crashes)
+	if committest.Outcomes(&s.History) != "aaa" {
+		t.Error(committest.Outcomes(&s.History))
 	}
 	for _, d := range s.History.Deliveries {
 		if d.When < 20_000 {
@@ -313,9 +249,9 @@ func TestTotalFailure(t *testing.T) {
 	}
 	opt.Crashes[2].Back = 0
 	s = sim.Run(opt)
-	broken := judge(t, s, opt.Protocol, opt.Crashes)
-	if outcomes(&s.History) != "bb-" || !slices.Equal(broken, []string{problem.Termination}) {
-		t.Error(outcomes(&s.History), broken)
+	broken := parleytest.Judge(t, opt.Protocol, s, opt.Crashes)
+	if committest.Outcomes(&s.History) != "bb-" || !slices.Equal(broken, []string{problem.Termination}) {
+		t.Error(committest.Outcomes(&s.History), broken)
 	}
 }
 
@@ -325,8 +261,8 @@ func TestLateVote(t *testing.T) {
 		opt := options("yyyy")
 		opt.Requests[late].When = 5000
 		s := sim.Run(opt)
-		judge(t, s, opt.Protocol, late)
-		if got := outcomes(&s.History); got != "aaaa" {
+		parleytest.Judge(t, opt.Protocol, s, late)
+		if got := committest.Outcomes(&s.History); got != "aaaa" {
 			t.Errorf("%d is late: %s", late, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/commit/problem"
 	"parley/commit/twophase"
+	"parley/internal/committest"
 	"parley/sim"
 )
 
@@ -306,7 +307,7 @@ func TestForgets(t *testing.T) {
 		}
 	}
 	s := sim.Run(opt)
-	if got := outcomes(&s.History); got != "cccc" {
+	if got := committest.Outcomes(&s.History); got != "cccc" {
 		t.Fatal(got)
 	}
 	if ended < 30_000 || ended > 40_000 {

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/commit/problem"
 	"parley/commit/twophase"
+	"parley/internal/committest"
 	"parley/parleytest"
 	"parley/sim"
 )
@@ -17,89 +18,24 @@ import (
 // long is a run that is long enough for whoever can decide.
 const long = 40_000
 
-// votes gives each process its vote at the beginning, y, n, or - for none.
-func votes(text string) []sim.Request {
-	var out []sim.Request
-	for i, v := range text {
-		if v != '-' {
-			body := map[rune]string{'y': "yes", 'n': "no"}[v]
-			out = append(out, sim.Request{At: parley.ID(i), Msg: parley.Msg{Kind: parley.Propose, Body: []byte(body)}})
-		}
-	}
-	return out
-}
-
 // options are those of a run with the votes.
 func options(text string) sim.Options {
 	p := twophase.New(twophase.Config{N: len(text)})
-	return sim.Options{Protocol: p, Requests: votes(text), Until: long}
-}
-
-// outcomes writes what each process decided last: c, a, or - for nothing; b for
-// nothing although it is blocked.
-func outcomes(h *parley.History) string {
-	out := []byte(strings.Repeat("-", h.N))
-	for _, i := range h.Indications {
-		out[i.At] = 'b'
-	}
-	for _, d := range h.Deliveries {
-		out[d.At] = d.Msg.Body[0]
-	}
-	return string(out)
-}
-
-// judge fails the test if a promise is broken for what went wrong in the run, and
-// returns the properties that do not hold, promised or not.
-func judge(t *testing.T, s *sim.Sim, p parley.Protocol, what any) (broken []string) {
-	t.Helper()
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		if v.Violated() {
-			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
-		}
-		if v.Broken != nil {
-			broken = append(broken, v.Property.Name)
-		}
-	}
-	return broken
+	return sim.Options{Protocol: p, Requests: committest.Votes(text), Until: long}
 }
 
 // AC3 and AC4, and the reference case 2pc-all-yes: commit if and only if all vote yes
 // in time. Every vote of four processes, the coordinator's too, or none.
 func TestEveryVote(t *testing.T) {
-	runs := 0
-	parleytest.Every(func(choose func(n int) int) {
-		text := make([]byte, 4)
-		for i := range text {
-			text[i] = "yn-"[choose(3)]
+	committest.EveryVote(t, options, func(votes string) string {
+		switch {
+		case votes == "yyyy":
+			return "cccc"
+		case votes[0] == '-': // nobody asks who has no vote for one
+			return strings.NewReplacer("y", "a", "n", "a").Replace(votes)
 		}
-		for seed := range uint64(5) {
-			opt := options(string(text))
-			opt.Seed = seed
-			s := sim.Run(opt)
-			runs++
-			want := strings.Repeat("a", 4)
-			switch {
-			case string(text) == "yyyy":
-				want = "cccc"
-			case text[0] == '-': // nobody asks who has no vote for one
-				want = strings.Map(func(v rune) rune {
-					if v == '-' {
-						return '-'
-					}
-					return 'a'
-				}, string(text))
-			}
-			if got := outcomes(&s.History); got != want {
-				t.Fatalf("votes %s, seed %d: %s, want %s", text, seed, got, want)
-			}
-			if broken := judge(t, s, opt.Protocol, string(text)); broken != nil {
-				t.Fatalf("votes %s: %s", text, broken)
-			}
-		}
+		return "aaaa"
 	})
-	if runs != 81*5 {
-		t.Errorf("%d runs", runs)
-	}
 }
 
 // Section 7.4, evaluation, and the reference case counts-3: 3n messages for n
@@ -209,7 +145,7 @@ func TestBlocking(t *testing.T) {
 		// Step 1 is Start, 2 the request; 3 to 5 are votes.
 		opt.Crashes = []sim.Crash{{At: 0, Step: 5, Effects: c.effects, Back: c.back}}
 		s := sim.Run(opt)
-		if got := outcomes(&s.History); got != c.want {
+		if got := committest.Outcomes(&s.History); got != c.want {
 			t.Errorf("after %d effects, back after %d: %s, want %s", c.effects, c.back, got, c.want)
 		}
 		var said []parley.ID
@@ -223,7 +159,7 @@ func TestBlocking(t *testing.T) {
 		if !slices.Equal(said, []parley.ID{1, 2, 3}) {
 			t.Errorf("blocked: %v, and each participant says so once", said)
 		}
-		broken := judge(t, s, opt.Protocol, c)
+		broken := parleytest.Judge(t, opt.Protocol, s, c)
 		want := []string{problem.NonBlocking}
 		if c.back == 0 {
 			want = []string{problem.Termination, problem.NonBlocking}
@@ -240,16 +176,16 @@ func TestCooperativeTermination(t *testing.T) {
 	opt := options("yyyy")
 	// The record, the own time-out, the delivery, and COMMIT to one participant.
 	opt.Crashes = []sim.Crash{{At: 0, Step: 5, Effects: 4}}
-	if s := sim.Run(opt); outcomes(&s.History) != "cccc" {
-		t.Errorf("one knows: %s", outcomes(&s.History))
+	if s := sim.Run(opt); committest.Outcomes(&s.History) != "cccc" {
+		t.Errorf("one knows: %s", committest.Outcomes(&s.History))
 	}
 	opt = options("yyyy")
 	// VOTE-REQ to 1 and 2 alone; 3 has not voted when it is asked.
 	opt.Crashes = []sim.Crash{{At: 0, Step: 2, Effects: 2}}
 	opt.Requests[3].When = 20_000
 	s := sim.Run(opt)
-	if outcomes(&s.History) != "-aaa" {
-		t.Errorf("one has not voted: %s", outcomes(&s.History))
+	if committest.Outcomes(&s.History) != "-aaa" {
+		t.Errorf("one has not voted: %s", committest.Outcomes(&s.History))
 	}
 	if s.Stats.Refused["second vote, or one too late"] != 1 {
 		t.Errorf("its vote is too late then: %v", s.Stats.Refused)
@@ -282,7 +218,7 @@ func TestEveryCrash(t *testing.T) {
 					runs++
 					one := opt
 					one.Crashes = []sim.Crash{crash}
-					judge(t, sim.Run(one), opt.Protocol, fmt.Sprint(c.votes, " ", seed, crash))
+					parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(c.votes, " ", seed, crash))
 				}
 			}
 		}
@@ -310,8 +246,8 @@ func TestEveryTwoCrashes(t *testing.T) {
 					two.Crashes = []sim.Crash{first, second}
 					two.Until = 20_000
 					s := sim.Run(two)
-					judge(t, s, opt.Protocol, two.Crashes)
-					if strings.Contains(outcomes(&s.History), "c") {
+					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
+					if strings.Contains(committest.Outcomes(&s.History), "c") {
 						committed++
 					}
 				}
@@ -340,8 +276,8 @@ func TestBadLinks(t *testing.T) {
 			})
 		}
 		s := sim.Run(opt)
-		judge(t, s, opt.Protocol, seed)
-		all := outcomes(&s.History)
+		parleytest.Judge(t, opt.Protocol, s, seed)
+		all := committest.Outcomes(&s.History)
 		if strings.Trim(all, all[:1]) != "" || all[0] == '-' || all[0] == 'b' {
 			t.Fatalf("seed %d: %s", seed, all)
 		}
@@ -361,7 +297,7 @@ func TestLostDisk(t *testing.T) {
 		crash.Back, crash.LostDisk = 700, true
 		one := opt
 		one.Crashes = []sim.Crash{crash}
-		for _, name := range judge(t, sim.Run(one), opt.Protocol, crash) {
+		for _, name := range parleytest.Judge(t, opt.Protocol, sim.Run(one), crash) {
 			broken[name] = true
 		}
 	}
@@ -376,8 +312,8 @@ func TestLateVote(t *testing.T) {
 		opt := options("yyyy")
 		opt.Requests[late].When = 5000
 		s := sim.Run(opt)
-		judge(t, s, opt.Protocol, late)
-		if got := outcomes(&s.History); got != "aaaa" {
+		parleytest.Judge(t, opt.Protocol, s, late)
+		if got := committest.Outcomes(&s.History); got != "aaaa" {
 			t.Errorf("%d is late: %s", late, got)
 		}
 	}
@@ -395,7 +331,7 @@ func TestSlow(t *testing.T) {
 		} else {
 			opt.Pauses = []sim.Pause{{At: parley.ID(seed / 2 % 4), From: parley.Tick(50 * seed), For: opt.Until}}
 		}
-		if slices.Contains(judge(t, sim.Run(opt), opt.Protocol, seed), problem.Termination) {
+		if slices.Contains(parleytest.Judge(t, opt.Protocol, sim.Run(opt), seed), problem.Termination) {
 			waits++
 		}
 	}

@@ -250,11 +250,7 @@ func TestLoss(t *testing.T) {
 		s := run(c, sim.Options{Seed: seed, Loss: 0.4, Crashes: []sim.Crash{{At: 1, When: 4000}}})
 		must(t, s, detector.Completeness)
 		wrong += int(s.Stats.FalseSuspicions)
-		for _, v := range parley.Judge(detector.New(c), s.Assumptions(), &s.History) {
-			if v.Violated() {
-				t.Errorf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
-			}
-		}
+		parleytest.Judge(t, detector.New(c), s, seed)
 	}
 	if wrong == 0 {
 		t.Error("with four of ten heartbeats lost nobody was suspected wrongly")

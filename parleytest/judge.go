@@ -1,0 +1,24 @@
+package parleytest
+
+import (
+	"testing"
+
+	"parley"
+	"parley/sim"
+)
+
+// Judge ends the test if a promise is broken for what went wrong in a run, and returns the names of the properties
+// that do not hold, promised or not. what says which run it is.
+func Judge(t testing.TB, p parley.Protocol, s *sim.Sim, what any) (broken []string) {
+	t.Helper()
+	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+		switch {
+		case v.Broken == nil || v.Property.Mode == parley.Sometimes:
+			continue
+		case v.Violated():
+			t.Fatalf("%v: %s: %v, though %s", what, v.Property.Name, v.Broken, v.Promise.Because)
+		}
+		broken = append(broken, v.Property.Name)
+	}
+	return broken
+}
