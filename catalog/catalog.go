@@ -24,6 +24,7 @@ import (
 	"parley/clock/convergence"
 	"parley/clock/dated"
 	"parley/commit/agreed"
+	"parley/commit/ordered"
 	"parley/commit/quorum"
 	transactions "parley/commit/service"
 	"parley/commit/threephase"
@@ -77,12 +78,18 @@ func All() []parley.Protocol {
 		worded(quorum.New(quorum.Config{N: 5, M: 2}), ofCommit),
 		agreed.New(agreed.Config{N: 4, M: 1}, when),
 		worded(transactions.Tower(transactions.Config{N: 4}, parley.Set{}), ofTransactions),
+		worded(ordered.Tower(ordered.Config{N: 4, M: 1, Delta: 4000}, liarsOrder), ofTransactions),
 
 		newsOver("news-fifo", fifoOrder, 3),
 		newsOver("news", causalOrder, 3),
 		bankOver("bank-causal", causalOrder, 2),
 		bankOver("bank", totalOrder, 3),
 	}
+}
+
+// liarsOrder is an order that tolerates liars, and is final.
+func liarsOrder(n, m int) parley.Protocol {
+	return byzantine.New(byzantine.Config{N: n, M: m, Final: true}, lockstep.Called)
 }
 
 func instance(n, m int) problem.Instance {

@@ -21,7 +21,7 @@ import (
 // tested there, with the inputs and the circumstances that are theirs.
 var elsewhere = []string{
 	"stream", "diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha", "byzantine", "detector", "expel", "group",
-	"ballot", "convergence", "dated", "twophase", "threephase", "quorum", "agreed", "transactions",
+	"ballot", "convergence", "dated", "twophase", "threephase", "quorum", "agreed", "transactions", "ordered",
 }
 
 // Every protocol that is made here keeps what it promises, as any protocol must.

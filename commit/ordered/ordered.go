@@ -68,7 +68,7 @@ func New(c Config) parley.Protocol {
 		Name: "ordered", Title: "atomic commitment by votes in an order that tolerates liars", N: c.N, M: c.M,
 		Paper: "Lamport 1984; lecture, atomic commitment", Faults: parley.OralByzantineFaults,
 		Serves: true, Hears: parley.HearsBoth,
-		Kinds:   []string{"", "ASK", "SAYS", "BEGIN", "VOTE", "EXPIRE"},
+		Kinds:   []string{"", "ASK", "SAYS"}, // on links
 		New:     func(self parley.ID) parley.Machine { return newMachine(c, self) },
 		Lies:    lies(c),
 		Explain: explain(c),
