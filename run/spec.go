@@ -137,7 +137,7 @@ func (s Spec) Simulate() (*Result, error) {
 // Judge checks every property of the protocol against the run.
 func (r *Result) Judge() []parley.Verdict {
 	p := r.Spec.Protocol
-	return parley.Judge(p, r.Spec.Header(r.Facts).Assumptions(p, r.History), r.History)
+	return parley.Judge(p, r.Facts.Assumptions(p, r.History), r.History)
 }
 
 // Tree returns the information tree of a process. The protocol must have one.

@@ -42,7 +42,7 @@ func TestTraceGivesHistoryAndAssumptionsOfRun(t *testing.T) {
 		if len(made.Restarts) == 0 {
 			t.Errorf("seed %d: got no restart, want one", seed)
 		}
-		if got, want := h.Assumptions(newEcho(4, 3), made), s.Assumptions(); got != want {
+		if got, want := h.Facts.Assumptions(newEcho(4, 3), made), s.Assumptions(); got != want {
 			t.Errorf("seed %d: got %+v, want %+v", seed, got, want)
 		}
 	}

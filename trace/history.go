@@ -39,11 +39,6 @@ func (l *Log) History(h Header) *parley.History {
 	return out
 }
 
-// Assumptions returns the circumstances of the run of a trace, for [parley.Judge].
-func (h Header) Assumptions(p parley.Protocol, hist *parley.History) parley.Assumptions {
-	return h.Facts.Assumptions(p, hist)
-}
-
 // Assumptions returns the circumstances of a run of p with these facts, for
 // [parley.Judge]: those that the facts name, how many processes of hist are faulty or were
 // away, and whether these cut the graph of p into parts.

@@ -33,6 +33,7 @@ package ballot
 
 import (
 	"bytes"
+	"slices"
 
 	"parley"
 )
@@ -109,11 +110,31 @@ type promise struct {
 	report   []byte
 }
 
+// members take part in a decision, in the order of ranks.
+type members []parley.ID
+
+// rank is the place of a member among the members, -1 of others.
+func (m members) rank(id parley.ID) int { return slices.Index(m, id) }
+
+func (m members) majority() int { return len(m)/2 + 1 }
+
+func (m members) set() parley.Set { return parley.SetOf(m...) }
+
+// least returns the least ballot of a member above another ballot.
+func (m members) least(of parley.ID, above uint64) uint64 {
+	n, rank := uint64(len(m)), uint64(m.rank(of))
+	b := max(above/n, 1)*n + rank
+	if b <= above {
+		b += n
+	}
+	return b
+}
+
 // Instance is one process's part in one decision. Its clauses are those of a
 // machine, but for the timers: when to start a ballot is the owner's to say.
 type Instance struct {
 	self    parley.ID
-	members []parley.ID // in the order of ranks
+	members members
 	owner   Owner
 
 	// Durable.
@@ -171,7 +192,7 @@ func (i *Instance) Propose(s *parley.Step) {
 		return
 	}
 	// upon propose or retry: b := the least own ballot above promised and seen
-	i.own = i.least(max(i.promised, i.seen))
+	i.own = i.members.least(i.self, max(i.promised, i.seen))
 	i.phase = preparing
 	i.promisers, i.promises, i.accepts, i.chosen = parley.Set{}, nil, parley.Set{}, nil
 	// send PREPARE(b) to all, oneself too: one's own promise is durable before
@@ -271,7 +292,7 @@ func (i *Instance) promisedBy(s *parley.Step, q parley.ID, m parley.Msg) {
 // Reconsider goes on to the second phase if there are promises enough for it.
 func (i *Instance) Reconsider(s *parley.Step) {
 	// |promises| >= majority and enough(promisers)
-	if i.phase != preparing || i.promisers.Len() < i.majority() || !i.owner.Enough(i.reports()) {
+	if i.phase != preparing || i.promisers.Len() < i.members.majority() || !i.owner.Enough(i.reports()) {
 		return
 	}
 	// v := av of the greatest ab > 0, if any, else choose(reports)
@@ -306,7 +327,7 @@ func (i *Instance) acceptedBy(s *parley.Step, q parley.ID, b uint64) {
 	i.accepts.Add(q)
 	// from a majority: decided := the remembered v, which need not be what this
 	// process accepted last; Append; send DECIDE(v) to all
-	if i.accepts.Len() >= i.majority() {
+	if i.accepts.Len() >= i.members.majority() {
 		i.decide(s, i.self, i.chosen)
 	}
 }
@@ -324,7 +345,7 @@ func (i *Instance) decide(s *parley.Step, from parley.ID, v []byte) {
 	i.promised, i.accepted, i.value, i.seen = 0, 0, nil, 0
 	i.fixed, i.report = false, nil
 	if from == i.self {
-		i.Inform(s, i.membership())
+		i.Inform(s, i.members.set())
 	}
 	i.owner.Decided(s, from, v)
 }
@@ -360,6 +381,6 @@ func (i *Instance) tell(s *parley.Step, to parley.ID, m parley.Msg) {
 
 // tellAll sends to all members, the last of them oneself.
 func (i *Instance) tellAll(s *parley.Step, m parley.Msg) {
-	s.SendTo(i.membership(), m)
+	s.SendTo(i.members.set(), m)
 	i.tell(s, i.self, m)
 }

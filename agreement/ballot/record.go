@@ -2,7 +2,6 @@ package ballot
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"parley"
 )
@@ -108,23 +107,6 @@ func (i *Instance) State(v *parley.Vars) {
 	parley.Num(v, "seen", &i.seen)
 }
 
-// rank is the place of a member among the members, -1 of others.
-func (i *Instance) rank(id parley.ID) int { return slices.Index(i.members, id) }
-
-func (i *Instance) majority() int { return len(i.members)/2 + 1 }
-
-func (i *Instance) membership() parley.Set { return parley.SetOf(i.members...) }
-
-// least returns the least ballot of this process above another ballot.
-func (i *Instance) least(above uint64) uint64 {
-	n, rank := uint64(len(i.members)), uint64(i.rank(i.self))
-	b := max(above/n, 1)*n + rank
-	if b <= above {
-		b += n
-	}
-	return b
-}
-
 // ceiling is the highest ballot that this process believes another one to have come to.
 func (i *Instance) ceiling() uint64 {
 	return min(max(highest, i.promised, i.seen, i.own)+reach, utmost)
@@ -132,7 +114,7 @@ func (i *Instance) ceiling() uint64 {
 
 // misfit tells what is wrong with a message, in itself and from that member.
 func (i *Instance) misfit(from parley.ID, m parley.Msg) string {
-	rank, n := i.rank(from), uint64(len(i.members))
+	rank, n := i.members.rank(from), uint64(len(i.members))
 	switch {
 	case rank < 0:
 		return "message of no member"

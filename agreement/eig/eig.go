@@ -46,8 +46,6 @@
 package eig
 
 import (
-	"fmt"
-
 	"parley"
 	"parley/agreement/problem"
 	"parley/lockstep"
@@ -129,37 +127,23 @@ func memory(c Config) uint64 {
 
 // process is one process.
 type process struct {
-	c        Config
+	tree
 	self     parley.ID
 	observed bool // the source gathers too
 
 	value   []byte // the source's own
 	heard   bool   // the source's order has come
 	decided bool   // the last round is over
-	dict    dict   // the values met so far
-	root    uint32 // code of the order
-	columns [][]column
-	width   int // bytes a code in the columns
 }
 
-// newProcess makes room for the columns, which come with the messages.
 func newProcess(c Config, self parley.ID, observed bool) *process {
-	p := &process{c: c, self: self, observed: observed, width: 1, dict: dict{{}}, columns: make([][]column, c.Last()+1)}
-	for r := 1; r <= c.Last(); r++ {
-		p.columns[r] = make([]column, c.N)
-	}
-	p.dict[0] = c.Default
-	return p
+	return &process{tree: newTree(c), self: self, observed: observed}
 }
 
 // Reset leaves the process as New makes it, in the memory that it has.
 func (p *process) Reset() {
-	p.value, p.heard, p.decided, p.root, p.width = nil, false, false, 0, 1
-	clear(p.dict)
-	p.dict = append(p.dict[:0], p.c.Default)
-	for _, round := range p.columns {
-		clear(round)
-	}
+	p.value, p.heard, p.decided = nil, false, false
+	p.tree.reset()
 }
 
 func (p *process) lieutenant() bool { return p.self != p.c.Source }
@@ -187,7 +171,7 @@ func (p *process) Emit(s *parley.Step, r int) {
 	// before, with its own name appended where that makes no cycle, to all
 	// lieutenants, itself included, and to a source that observes.
 	case r > 0 && p.lieutenant():
-		m := parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(p.dict, p.gather(r), p.width)}
+		m := parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(p.dict, p.gather(r, p.self), p.width)}
 		if p.observed {
 			s.SendAll(m)
 		} else {
@@ -251,16 +235,7 @@ func (p *process) State(v *parley.Vars) {
 	v.Bytes("value", &p.value)
 	v.Bool("heard", &p.heard)
 	v.Bool("decided", &p.decided)
-	parley.Slice(v, "dictionary", (*[][]byte)(&p.dict), func(_ int, b *[]byte) { v.Bytes("value", b) })
-	parley.Num(v, "root", &p.root)
-	parley.Num(v, "width", &p.width)
-	for r := 1; r <= p.c.Last(); r++ {
-		parley.PerProcess(v, fmt.Sprintf("round %d", r), p.columns[r], func(id parley.ID, col *column) {
-			v.Coded("column", (*[]byte)(col), func(b []byte, perm []parley.ID) []byte {
-				return renameColumn(p.c, b, p.width, r, id, perm)
-			})
-		})
-	}
+	p.tree.state(v)
 }
 
 // Cost is the article's count, own copies included: n-1 messages in round 0;

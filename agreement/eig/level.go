@@ -196,9 +196,9 @@ func recode(codes column, width int, number []uint32, into int) column {
 }
 
 // code returns the code of a value, which it enters into the dictionary.
-func (p *process) code(v []byte) uint32 {
-	p.learn(dict{v})
-	return p.dict.code(v)
+func (t *tree) code(v []byte) uint32 {
+	t.learn(dict{v})
+	return t.dict.code(v)
 }
 
 // code returns the code of a value that is in the dictionary.
@@ -222,12 +222,12 @@ func (d dict) has(v []byte) bool {
 // learn enters values into the dictionary and renumbers what was coded by the
 // old one, if anything is new: seldom, and in the early rounds, when trees are
 // small.
-func (p *process) learn(values dict) {
+func (t *tree) learn(values dict) {
 	var merged dict
 	for _, v := range values {
-		if !p.dict.has(v) {
+		if !t.dict.has(v) {
 			if merged == nil {
-				merged = slices.Clone(p.dict)
+				merged = slices.Clone(t.dict)
 			}
 			merged = append(merged, v)
 		}
@@ -237,20 +237,20 @@ func (p *process) learn(values dict) {
 	}
 	slices.SortFunc(merged[1:], bytes.Compare)
 	merged = slices.CompactFunc(merged, bytes.Equal)
-	number := make([]uint32, len(p.dict))
-	for i, v := range p.dict {
+	number := make([]uint32, len(t.dict))
+	for i, v := range t.dict {
 		number[i] = merged.code(v)
 	}
 	width := widthFor(len(merged) - 1)
-	p.root = number[p.root]
-	for _, round := range p.columns {
+	t.root = number[t.root]
+	for _, round := range t.columns {
 		for id, col := range round {
-			if len(col) > 0 && (width != p.width || moved(number)) {
-				round[id] = recode(col, p.width, number, width)
+			if len(col) > 0 && (width != t.width || moved(number)) {
+				round[id] = recode(col, t.width, number, width)
 			}
 		}
 	}
-	p.dict, p.width = merged, width
+	t.dict, t.width = merged, width
 }
 
 // moved tells whether any code changes.
@@ -263,16 +263,16 @@ func moved(number []uint32) bool {
 	return false
 }
 
-// translate returns the codes of a level as this process's own. If they are the
+// translate returns the codes of a level as this tree's own. If they are the
 // same, as they are when all have met the same values, nothing is copied.
-func (p *process) translate(l level) column {
-	p.learn(l.dict)
+func (t *tree) translate(l level) column {
+	t.learn(l.dict)
 	number := make([]uint32, len(l.dict))
 	for i, v := range l.dict {
-		number[i] = p.dict.code(v)
+		number[i] = t.dict.code(v)
 	}
-	if l.width == p.width && !moved(number) {
+	if l.width == t.width && !moved(number) {
 		return l.codes
 	}
-	return recode(l.codes, l.width, number, p.width)
+	return recode(l.codes, l.width, number, t.width)
 }

@@ -99,13 +99,13 @@ func Coded(r int, words [][]byte, codes []byte) parley.Msg {
 
 // levelOf writes values as a level.
 func levelOf(otherwise []byte, values [][]byte) []byte {
-	p := process{dict: dict{otherwise}, width: 1}
-	p.learn(values)
-	codes := make(column, len(values)*p.width)
+	t := tree{dict: dict{otherwise}, width: 1}
+	t.learn(values)
+	codes := make(column, len(values)*t.width)
 	for i, v := range values {
-		codes.put(i, p.width, p.dict.code(v))
+		codes.put(i, t.width, t.dict.code(v))
 	}
-	return encodeLevel(p.dict, codes, p.width)
+	return encodeLevel(t.dict, codes, t.width)
 }
 
 // Tell lets a faulty process say what an adversary says, as a faulty.Behaviour
@@ -158,28 +158,28 @@ func lieLevel(s *parley.Step, c Config, round int, body []byte) (told []byte, sa
 	if err != nil {
 		return body, true
 	}
-	p := process{c: c, dict: dict{c.Default}, width: 1}
-	p.learn(c.Values())
-	codes := slices.Clone(p.translate(l))
-	others := make([][]uint32, len(p.dict))
-	for code, held := range p.dict {
+	t := tree{c: c, dict: dict{c.Default}, width: 1}
+	t.learn(c.Values())
+	codes := slices.Clone(t.translate(l))
+	others := make([][]uint32, len(t.dict))
+	for code, held := range t.dict {
 		for _, v := range c.Others(held) {
-			others[code] = append(others[code], p.dict.code(v))
+			others[code] = append(others[code], t.dict.code(v))
 		}
 	}
-	for i := range len(codes) / p.width {
-		code := codes.at(i, p.width)
+	for i := range len(codes) / t.width {
+		code := codes.at(i, t.width)
 		switch k := s.Choose(len(others[code]) + 2); k {
 		case 0:
 			said = true
 		case len(others[code]) + 1:
-			codes.put(i, p.width, 0)
+			codes.put(i, t.width, 0)
 		default:
-			codes.put(i, p.width, others[code][k-1])
+			codes.put(i, t.width, others[code][k-1])
 			said = true
 		}
 	}
-	return encodeLevel(p.dict, codes, p.width), said
+	return encodeLevel(t.dict, codes, t.width), said
 }
 
 // explain writes a message as the article does: {0,132}.

@@ -9,19 +9,19 @@ import (
 // inputs: the strict majority of the children's outputs, else the default, from
 // the leaves up. Rank k comes back in lexicographic order of its paths, so the
 // children of node i are the entries i*(L-k) up to (i+1)*(L-k) of rank k+1.
-func (p *process) resolve() []column {
-	outs := make([]column, max(p.c.Last(), 1))
-	l, m, w := p.c.N-1, p.c.Last(), p.width
+func (t *tree) resolve() []column {
+	outs := make([]column, max(t.c.Last(), 1))
+	l, m, w := t.c.N-1, t.c.Last(), t.width
 	if m == 0 {
 		outs[0] = make(column, w)
-		outs[0].put(0, w, p.root)
+		outs[0].put(0, w, t.root)
 		return outs
 	}
-	binary := w == 1 && len(p.dict) <= 2
+	binary := w == 1 && len(t.dict) <= 2
 	if binary && m >= 3 && l < 128 {
-		outs[m-1] = leafMajorities(p.filled(m), l, m)
+		outs[m-1] = leafMajorities(t.filled(m), l, m)
 	} else {
-		outs[m-1] = p.gatheredMajorities(m)
+		outs[m-1] = t.gatheredMajorities(m)
 	}
 	for k := m - 2; k >= 0; k-- {
 		outs[k] = make(column, falling(l, k)*w)
@@ -69,10 +69,10 @@ func majority(children []uint32) uint32 {
 
 // gatheredMajorities computes rank m-1 from the columns of the leaves, for any
 // codes.
-func (p *process) gatheredMajorities(m int) column {
-	l := p.c.N - 1
-	out := make(column, falling(l, m-1)*p.width)
-	cols := p.rankColumns(m)
+func (t *tree) gatheredMajorities(m int) column {
+	l := t.c.N - 1
+	out := make(column, falling(l, m-1)*t.width)
+	cols := t.rankColumns(m)
 	next := make([]int, l)
 	children := make([]uint32, 0, l)
 	w, i := paths{l: l}, 0
@@ -80,24 +80,24 @@ func (p *process) gatheredMajorities(m int) column {
 		children = children[:0]
 		for q := range l {
 			if !w.used[q] {
-				children = append(children, cols[q].at(next[q], p.width))
+				children = append(children, cols[q].at(next[q], t.width))
 				next[q]++
 			}
 		}
-		out.put(i, p.width, majority(children))
+		out.put(i, t.width, majority(children))
 		i++
 	})
 	return out
 }
 
 // filled returns the columns of rank r, with zeros for those that did not come.
-func (p *process) filled(r int) []column {
-	cols := p.rankColumns(r)
+func (t *tree) filled(r int) []column {
+	cols := t.rankColumns(r)
 	var zeros column
 	for q := range cols {
 		if cols[q] == nil {
 			if zeros == nil {
-				zeros = make(column, slots(p.c.N, r))
+				zeros = make(column, slots(t.c.N, r))
 			}
 			cols[q] = zeros
 		}

@@ -1,6 +1,7 @@
 package eig
 
 import (
+	"fmt"
 	"slices"
 
 	"parley"
@@ -108,30 +109,71 @@ func isPath(c Config, path []parley.ID) bool {
 	return true
 }
 
-// rankColumns returns the columns of rank r by number of lieutenant.
-func (p *process) rankColumns(r int) []column {
-	return slices.Delete(slices.Clone(p.columns[r]), int(p.c.Source), int(p.c.Source)+1)
+// tree is the tree of one process.
+type tree struct {
+	c       Config
+	dict    dict   // the values met so far
+	root    uint32 // code of the order
+	columns [][]column
+	width   int // bytes a code in the columns
 }
 
-// gather returns what this process relays in round r: what it holds at rank r-1
+// newTree makes room for the columns, which come with the messages.
+func newTree(c Config) tree {
+	t := tree{c: c, width: 1, dict: dict{c.Default}, columns: make([][]column, c.Last()+1)}
+	for r := 1; r <= c.Last(); r++ {
+		t.columns[r] = make([]column, c.N)
+	}
+	return t
+}
+
+// reset leaves the tree as newTree makes it, in the memory that it has.
+func (t *tree) reset() {
+	t.root, t.width = 0, 1
+	clear(t.dict)
+	t.dict = append(t.dict[:0], t.c.Default)
+	for _, round := range t.columns {
+		clear(round)
+	}
+}
+
+func (t *tree) state(v *parley.Vars) {
+	parley.Slice(v, "dictionary", (*[][]byte)(&t.dict), func(_ int, b *[]byte) { v.Bytes("value", b) })
+	parley.Num(v, "root", &t.root)
+	parley.Num(v, "width", &t.width)
+	for r := 1; r <= t.c.Last(); r++ {
+		parley.PerProcess(v, fmt.Sprintf("round %d", r), t.columns[r], func(id parley.ID, col *column) {
+			v.Coded("column", (*[]byte)(col), func(b []byte, perm []parley.ID) []byte {
+				return renameColumn(t.c, b, t.width, r, id, perm)
+			})
+		})
+	}
+}
+
+// rankColumns returns the columns of rank r by number of lieutenant.
+func (t *tree) rankColumns(r int) []column {
+	return slices.Delete(slices.Clone(t.columns[r]), int(t.c.Source), int(t.c.Source)+1)
+}
+
+// gather returns what a process relays in round r: what its tree holds at rank r-1
 // along all paths without itself.
-func (p *process) gather(r int) column {
+func (t *tree) gather(r int, by parley.ID) column {
 	if r == 1 {
-		col := make(column, p.width)
-		col.put(0, p.width, p.root)
+		col := make(column, t.width)
+		col.put(0, t.width, t.root)
 		return col
 	}
-	out := make(column, slots(p.c.N, r)*p.width)
-	self, cols := number(p.c.Source, p.self), p.rankColumns(r-1)
-	next := make([]int, p.c.N) // the entry of each column that is due
-	w, n := paths{l: p.c.N - 1}, 0
+	out := make(column, slots(t.c.N, r)*t.width)
+	self, cols := number(t.c.Source, by), t.rankColumns(r-1)
+	next := make([]int, t.c.N) // the entry of each column that is due
+	w, n := paths{l: t.c.N - 1}, 0
 	w.each(r-2, func() {
 		for q := range w.l {
 			if w.used[q] {
 				continue
 			}
 			if q != self && !w.used[self] {
-				out.put(n, p.width, cols[q].at(next[q], p.width))
+				out.put(n, t.width, cols[q].at(next[q], t.width))
 				n++
 			}
 			next[q]++

@@ -115,7 +115,7 @@ func (l *layer) Replay(rec []byte) bool {
 	}
 	h := list[0]
 	l.clock, l.recv[h.sender] = max(l.clock, h.time), h.seq
-	l.insert(h)
+	l.pending.insert(h)
 	return true
 }
 
@@ -210,7 +210,7 @@ func (l *layer) State(v *parley.Vars) {
 		v.Set("members", &l.view.Members)
 		parley.Num(v, "clock", &l.clock)
 		parley.PerProcess(v, "received", l.recv, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
-		parley.Slice(v, "pending", &l.pending, func(_ int, h *held) {
+		parley.Slice(v, "pending", (*[]held)(&l.pending), func(_ int, h *held) {
 			parley.Num(v, "time", &h.time)
 			v.ID("sender", &h.sender)
 			parley.Num(v, "count", &h.seq)

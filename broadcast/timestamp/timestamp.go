@@ -167,6 +167,17 @@ type held struct {
 	body []byte
 }
 
+// pending are the messages that are not yet delivered, by key.
+type pending []held
+
+func (p *pending) insert(h held) {
+	at := len(*p)
+	for at > 0 && (*p)[at-1].after(h.key) {
+		at--
+	}
+	*p = slices.Insert(*p, at, h)
+}
+
 // limit is above every clock and count that comes about without a liar.
 const limit = 1 << 56
 
@@ -184,12 +195,12 @@ type layer struct {
 	recv    []uint64   // by process: messages received; of oneself, sent
 	done    []uint64   // and delivered
 	ack     [][]uint64 // ack[q][s]: how many of s's messages q says it holds
-	pending []held     // by key
-	last    key        // of the last delivery
-	known   key        // up to which somebody is known to have delivered
-	owe     bool       // an acknowledgement
-	queue   [][]byte   // own messages beyond the window
-	vec     []uint64   // scratch: of the message that has come
+	pending pending
+	last    key      // of the last delivery
+	known   key      // up to which somebody is known to have delivered
+	owe     bool     // an acknowledgement
+	queue   [][]byte // own messages beyond the window
+	vec     []uint64 // scratch: of the message that has come
 }
 
 func newLayer(c Config, self parley.ID, n int) *layer {
@@ -235,17 +246,7 @@ func (l *layer) hold(s *parley.Step, h held) {
 	if l.c.Durable {
 		s.Append(record(h))
 	}
-	l.insert(h)
-}
-
-func (l *layer) insert(h held) {
-	at := len(l.pending)
-	for at > 0 && l.pending[at-1].after(h.key) {
-		at--
-	}
-	l.pending = append(l.pending, held{})
-	copy(l.pending[at+1:], l.pending[at:])
-	l.pending[at] = h
+	l.pending.insert(h)
 }
 
 // Receive is DATA or ACK of another member.

@@ -65,11 +65,10 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	}
 	for _, id := range l.again {
 		ln := &l.lines[id.sender]
-		body := ln.held[id.seq-ln.gone-1].body
-		s.Deliver(id.sender, parley.Msg{Kind: parley.Carried, Origin: id.sender, Body: body})
+		s.Deliver(id.sender, parley.Msg{Kind: parley.Carried, Origin: id.sender, Body: ln.at(id.seq).body})
 	}
 	for _, m := range list {
-		l.fill(m)
+		l.lines[m.sender].fill(m)
 	}
 	if cut != nil {
 		l.release(s, true)
@@ -82,20 +81,6 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	}
 	if len(l.queue) > 0 { // what it delivers of that it delivers in the next view
 		s.SetTimer(opening, 1)
-	}
-}
-
-// fill takes in a message of the cut that this member has not received.
-func (l *layer) fill(m message) {
-	ln := &l.lines[m.sender]
-	switch {
-	case m.seq <= ln.gone:
-	case m.seq == ln.received()+1:
-		ln.held = append(ln.held, m.held)
-	case m.seq <= ln.received():
-		if h := &ln.held[m.seq-ln.gone-1]; h.level == 0 && !h.delivered {
-			*h = m.held
-		}
 	}
 }
 
@@ -171,7 +156,7 @@ func (l *layer) Replay(rec []byte) bool {
 		if ln := &l.lines[id.sender]; !ok || len(rest) > 0 || id.seq <= ln.gone || id.seq > ln.received() {
 			return false
 		}
-		l.delivered(id)
+		l.lines[id.sender].deliver(id.seq)
 		l.again = append(l.again, id)
 		return true
 	}
@@ -242,6 +227,9 @@ func readMessages(b []byte, n int) (list []message, ok bool) {
 	return list, len(b) == 0
 }
 
+// vector is how much of each member somebody says, in the order of ids.
+type vector []uint64
+
 // vector is something of each member, with room for what stands behind it.
 func (l *layer) vector(room int, of func(parley.ID) uint64) []byte {
 	return appendVector(make([]byte, 0, 1+3*l.n+room), l.view.Members, of)
@@ -255,8 +243,20 @@ func appendVector(b []byte, members parley.Set, of func(parley.ID) uint64) []byt
 	return b
 }
 
+// of is how much a vector of the members says of one of them.
+func (vec vector) of(id parley.ID, members parley.Set) uint64 {
+	rank := 0
+	for member := range members.All() {
+		if member == id {
+			break
+		}
+		rank++
+	}
+	return vec[rank]
+}
+
 // readVector reads one behind vec, and returns what stands behind it.
-func readVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
+func readVector(vec vector, b []byte) (out vector, rest []byte, ok bool) {
 	count, b, err := parley.ReadUvarint(b, parley.MaxProcesses)
 	for i := uint64(0); i < count && err == nil; i++ {
 		var x uint64
@@ -269,10 +269,19 @@ func readVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
 // State visits every variable. In durable mode what came and what was delivered of it is
 // durable.
 func (l *layer) State(v *parley.Vars) {
+	visit := func() {
+		parley.Num(v, "view", &l.view.Number)
+		v.Set("members", &l.view.Members)
+		parley.PerProcess(v, "from", l.lines, func(_ parley.ID, ln *line) { ln.state(v, l.n) })
+		parley.Slice(v, "again", &l.again, func(_ int, id *name) {
+			v.ID("sender", &id.sender)
+			parley.Num(v, "count", &id.seq)
+		})
+	}
 	if l.c.Durable {
-		v.Durable(func() { l.visit(v) })
+		v.Durable(visit)
 	} else {
-		l.visit(v)
+		visit()
 	}
 	parley.PerProcess(v, "acknowledged", l.ack, func(_ parley.ID, row *[]uint64) {
 		parley.PerProcess(v, "by", *row, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
@@ -281,30 +290,5 @@ func (l *layer) State(v *parley.Vars) {
 	parley.Slice(v, "queue", &l.queue, func(_ int, r *request) {
 		parley.Num(v, "level", &r.level)
 		v.Bytes("body", &r.body)
-	})
-}
-
-func (l *layer) visit(v *parley.Vars) {
-	parley.Num(v, "view", &l.view.Number)
-	v.Set("members", &l.view.Members)
-	parley.PerProcess(v, "from", l.lines, func(_ parley.ID, ln *line) {
-		parley.Num(v, "with all", &ln.gone)
-		parley.Num(v, "delivered", &ln.done)
-		parley.Num(v, "last delivered", &ln.top)
-		parley.Slice(v, "held", &ln.held, func(_ int, h *held) {
-			parley.Num(v, "level", &h.level)
-			if h.level == Causal {
-				if h.need == nil {
-					h.need = make([]uint64, l.n)
-				}
-				parley.PerProcess(v, "after", h.need, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
-			}
-			v.Bytes("body", &h.body)
-			v.Bool("delivered", &h.delivered)
-		})
-	})
-	parley.Slice(v, "again", &l.again, func(_ int, id *name) {
-		v.ID("sender", &id.sender)
-		parley.Num(v, "count", &id.seq)
 	})
 }

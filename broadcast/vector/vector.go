@@ -95,6 +95,59 @@ type line struct {
 // received is how many messages came.
 func (l *line) received() uint64 { return l.gone + uint64(len(l.held)) }
 
+// at is the message of a number, which is held.
+func (l *line) at(seq uint64) *held { return &l.held[seq-l.gone-1] }
+
+// deliver notes that a message is delivered, and returns it.
+func (l *line) deliver(seq uint64) *held {
+	h := l.at(seq)
+	h.delivered = true
+	l.top = max(l.top, seq)
+	for l.done < l.received() && l.held[l.done-l.gone].delivered {
+		l.done++
+	}
+	return h
+}
+
+// fill takes in a message of the cut that has not been received.
+func (l *line) fill(m message) {
+	switch {
+	case m.seq <= l.gone:
+	case m.seq == l.received()+1:
+		l.held = append(l.held, m.held)
+	case m.seq <= l.received():
+		if h := l.at(m.seq); h.level == 0 && !h.delivered {
+			*h = m.held
+		}
+	}
+}
+
+// forget lets go of the messages that are delivered and with all, as those up to stable are.
+func (l *line) forget(stable uint64) {
+	if upto := min(stable, l.done); upto > l.gone {
+		l.held = slices.Delete(l.held, 0, int(upto-l.gone))
+		l.gone = upto
+	}
+}
+
+// state visits every variable, among n processes.
+func (l *line) state(v *parley.Vars, n int) {
+	parley.Num(v, "with all", &l.gone)
+	parley.Num(v, "delivered", &l.done)
+	parley.Num(v, "last delivered", &l.top)
+	parley.Slice(v, "held", &l.held, func(_ int, h *held) {
+		parley.Num(v, "level", &h.level)
+		if h.level == Causal {
+			if h.need == nil {
+				h.need = make([]uint64, n)
+			}
+			parley.PerProcess(v, "after", h.need, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
+		}
+		v.Bytes("body", &h.body)
+		v.Bool("delivered", &h.delivered)
+	})
+}
+
 // name is a message of the view.
 type name struct {
 	sender parley.ID
@@ -131,8 +184,8 @@ type layer struct {
 	ack   [][]uint64 // ack[q][s]: how many of s's messages q says it holds
 	owe   bool       // an acknowledgement, at the end of a batch
 	queue []request
-	again []name   // durable: delivered before a crash, and to be delivered once more
-	vec   []uint64 // scratch: of the message that has come
+	again []name // durable: delivered before a crash, and to be delivered once more
+	vec   vector // scratch: of the message that has come
 }
 
 func newLayer(c Config, self parley.ID, n int) *layer {
@@ -221,7 +274,7 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 		l.hold(s, q, h)
 		urgent = h.level == Uniform || 2*(m.Seq-l.ack[l.self][q]) >= uint64(l.c.Window)
 	}
-	if l.said(q) != l.lines[q].received() {
+	if l.vec.of(q, l.view.Members) != l.lines[q].received() {
 		return true
 	}
 	rank := 0
@@ -244,9 +297,9 @@ func (l *layer) misfit(q parley.ID, m parley.Msg, body []byte, ok bool) string {
 		return "vector that cannot be read"
 	case m.Kind == Data && (m.Seq == 0 || m.Seq > limit || m.Value == 0 || m.Value > uint64(Causal)):
 		return "no such number or level"
-	case m.Kind == Data && l.said(q) != m.Seq:
+	case m.Kind == Data && l.vec.of(q, l.view.Members) != m.Seq:
 		return "count that is not in its vector"
-	case l.said(l.self) > l.lines[l.self].received():
+	case l.vec.of(l.self, l.view.Members) > l.lines[l.self].received():
 		return "acknowledgement of what was not sent"
 	}
 	return ""
@@ -269,18 +322,6 @@ func (l *layer) need(q parley.ID, b []byte) (need []uint64, body []byte, ok bool
 		rank++
 	}
 	return need, body, true
-}
-
-// said is how much the message that has come says of the process id.
-func (l *layer) said(id parley.ID) uint64 {
-	rank := 0
-	for member := range l.view.Members.All() {
-		if member == id {
-			break
-		}
-		rank++
-	}
-	return l.vec[rank]
 }
 
 // owes: an acknowledgement is due, at once or at the end of a batch.
@@ -326,7 +367,9 @@ func (l *layer) settle(s *parley.Step) {
 	for sent := true; sent; sent = l.send(s) {
 		l.release(s, false)
 		for q := range l.view.Members.All() {
-			l.forget(q)
+			if ln := &l.lines[q]; len(ln.held) > 0 {
+				ln.forget(l.stable(q))
+			}
 		}
 	}
 }
@@ -343,19 +386,6 @@ func (l *layer) stable(sender parley.ID) uint64 {
 	return min(least, l.lines[sender].received())
 }
 
-// forget lets go of the messages of a member that are delivered and with all.
-func (l *layer) forget(q parley.ID) {
-	ln := &l.lines[q]
-	if len(ln.held) == 0 {
-		return
-	}
-	upto := min(l.stable(q), ln.done)
-	if upto > ln.gone {
-		ln.held = slices.Delete(ln.held, 0, int(upto-ln.gone))
-		ln.gone = upto
-	}
-}
-
 // release delivers messages that wait for nothing more, until there are none. At the end
 // of a view (over) all that are here are with all who go on.
 func (l *layer) release(s *parley.Step, over bool) {
@@ -369,7 +399,7 @@ func (l *layer) release(s *parley.Step, over bool) {
 					if l.c.Durable && !over { // at the end of a view the cut says it
 						s.Append(appendName([]byte{delivers}, id))
 					}
-					body := l.delivered(id)
+					body := ln.deliver(id.seq).body
 					s.Deliver(id.sender, parley.Msg{Kind: parley.Carried, Origin: id.sender, Body: body})
 					more = true
 				}
@@ -395,18 +425,6 @@ func (l *layer) ready(id name, h *held, over bool) bool {
 		return before
 	}
 	return false // a joiner has nothing of it but its place
-}
-
-// delivered notes that a message is, and returns its payload.
-func (l *layer) delivered(id name) []byte {
-	ln := &l.lines[id.sender]
-	h := &ln.held[id.seq-ln.gone-1]
-	h.delivered = true
-	ln.top = max(ln.top, id.seq)
-	for ln.done < ln.received() && ln.held[ln.done-ln.gone].delivered {
-		ln.done++
-	}
-	return h.body
 }
 
 // Waiting tells whether anything is not yet delivered: what is missing for that may have

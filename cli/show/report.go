@@ -96,7 +96,7 @@ func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 		r.Decisions[s.Names.Full(id)] = parley.Printable(v)
 	}
 	r.history = h
-	r.judge(p, h, header.Assumptions(p, h))
+	r.judge(p, h, header.Facts.Assumptions(p, h))
 	return r
 }
 

@@ -217,6 +217,10 @@ func (p *Plan) late() parley.Tick {
 	return p.Threshold
 }
 
+// Began tells of the time that a clock shows when it is in whether it has just begun: who
+// joins others is in a period after they began, or later.
+func (p Plan) Began(shows parley.Tick) bool { return 0 <= shows && shows <= p.Period/4+p.RoundTrip }
+
 // check tells what is wrong with a Config in itself. Whether n processes can
 // tolerate m faults is the protocol's Bound.
 func (c Config) check() error {

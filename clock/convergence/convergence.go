@@ -102,7 +102,7 @@ func New(c Config) parley.Protocol {
 		Kinds:      []string{"", "READ", "TIME", "START"},
 		N:          c.N,
 		M:          c.M,
-		New:        func(self parley.ID) parley.Machine { return newProcess(&plan, self) },
+		New:        func(self parley.ID) parley.Machine { return newProcess(self, &plan) },
 		Properties: plan.properties(),
 		Promises:   plan.promises,
 		Bound:      bound,
@@ -163,13 +163,13 @@ type process struct {
 	differences []parley.Tick // and by how much they are ahead, one a process
 	low, high   parley.Tick   // between these all of them are for certain, and 0
 
-	started parley.Set    // who has said START, this process among them
-	said    []parley.Tick // when they last did, by process
+	starts starts
 }
 
-func newProcess(plan *Plan, self parley.ID) *process {
+func newProcess(self parley.ID, plan *Plan) *process {
 	return &process{
-		Plan: plan, self: self, differences: make([]parley.Tick, plan.N), said: make([]parley.Tick, plan.N),
+		Plan: plan, self: self, differences: make([]parley.Tick, plan.N),
+		starts: starts{old: plan.Begin == Cold, when: make([]parley.Tick, plan.N)},
 	}
 }
 
@@ -413,12 +413,5 @@ func (p *process) State(v *parley.Vars) {
 	})
 	parley.Num(v, "low", &p.low)
 	parley.Num(v, "high", &p.high)
-	v.Set("started", &p.started)
-	parley.PerProcess(v, "said", p.said, func(id parley.ID, t *parley.Tick) {
-		if p.started.Has(id) {
-			v.Time("at", t)
-		} else {
-			*t = 0
-		}
-	})
+	p.starts.state(v)
 }

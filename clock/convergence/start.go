@@ -9,6 +9,40 @@ import (
 // How a process comes to have a clock, where clocks are not together yet or the
 // others are running already, and how it loses it.
 
+// starts are the START that were said.
+type starts struct {
+	old  bool          // those of long ago count
+	by   parley.Set    // who has said START, this process among them
+	when []parley.Tick // when they last did, by process
+}
+
+func (st *starts) add(id parley.ID, now parley.Tick) {
+	st.by.Add(id)
+	st.when[id] = now
+}
+
+// in tells when processes have said START, in a time up to now, the first first.
+func (st *starts) in(now, time parley.Tick) (times []parley.Tick) {
+	for id := range st.by.All() {
+		if st.old || now-st.when[id] <= time {
+			times = append(times, st.when[id])
+		}
+	}
+	slices.Sort(times)
+	return times
+}
+
+func (st *starts) state(v *parley.Vars) {
+	v.Set("started", &st.by)
+	parley.PerProcess(v, "said", st.when, func(id parley.ID, t *parley.Tick) {
+		if st.by.Has(id) {
+			v.Time("at", t)
+		} else {
+			*t = 0
+		}
+	})
+}
+
 // Anew asks a process to give up its clock and join anew: what is above knows that the
 // clock is no good, as when the hardware's has jumped. It is of local kind: only a Request.
 // No field is used.
@@ -19,26 +53,25 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind == Anew && p.phase != outside {
 		p.leave(s, "told to join anew")
 	}
-	if m.Kind == parley.Propose && p.Begin == Cold && p.phase == outside && !p.started.Has(p.self) {
+	if m.Kind == parley.Propose && p.Begin == Cold && p.phase == outside && !p.starts.by.Has(p.self) {
 		p.say(s)
 		p.count(s)
 	}
 }
 
 func (p *process) say(s *parley.Step) {
-	p.started.Add(p.self)
-	p.said[p.self] = s.Now
+	p.starts.add(p.self, s.Now)
 	s.SendAll(parley.Msg{Kind: Start})
 }
 
 // heard: a process has said START. Where all are up when the first one begins, once is
 // enough. Else it says so again until it has a clock, but not twice within a round trip.
 func (p *process) heard(s *parley.Step, from parley.ID) {
-	if !p.started.Add(from) && (p.Begin == Cold || s.Now-p.said[from] < p.RoundTrip) {
+	if p.starts.by.Has(from) && (p.Begin == Cold || s.Now-p.starts.when[from] < p.RoundTrip) {
 		s.Refuse(from, "second START")
 		return
 	}
-	p.said[from] = s.Now
+	p.starts.add(from, s.Now)
 	// Who is silent has a clock of those who may have given theirs up just then.
 	if p.phase == outside || p.Begin == Either && (p.phase == joining || p.phase == silent) {
 		p.count(s)
@@ -58,11 +91,11 @@ func (p *process) heard(s *parley.Step, from parley.ID) {
 // gives up its clock only when others have begun with that begins when they did, not now: its
 // clock shows 0 for when it heard the last START that it takes.
 func (p *process) count(s *parley.Step) {
-	if len(p.heardIn(s.Now, 2*p.Period)) > p.M && !p.spoke(s.Now) {
+	if len(p.starts.in(s.Now, 2*p.Period)) > p.M && !p.spoke(s.Now) {
 		p.say(s)
 	}
 	need := p.needed()
-	if times := p.heardIn(s.Now, p.Period/4+p.RoundTrip); len(times) >= need {
+	if times := p.starts.in(s.Now, p.Period/4+p.RoundTrip); len(times) >= need {
 		p.enter(s, -times[need-1])
 	}
 }
@@ -78,24 +111,9 @@ func (p *process) needed() int {
 	return 2*p.M + 1
 }
 
-// Began tells of the time that a clock shows when it is in whether it has just begun: who
-// joins others is in a period after they began, or later.
-func (p Plan) Began(shows parley.Tick) bool { return 0 <= shows && shows <= p.Period/4+p.RoundTrip }
-
 // spoke tells whether this process has said START, so that it need not say so now.
 func (p *process) spoke(now parley.Tick) bool {
-	return p.started.Has(p.self) && (p.Begin == Cold || now-p.said[p.self] < p.Period/4)
-}
-
-// heardIn tells when processes have said START, in a time up to now, the first first.
-func (p *process) heardIn(now, time parley.Tick) (times []parley.Tick) {
-	for id := range p.started.All() {
-		if p.Begin == Cold || now-p.said[id] <= time {
-			times = append(times, p.said[id])
-		}
-	}
-	slices.Sort(times)
-	return times
+	return p.starts.by.Has(p.self) && (p.Begin == Cold || now-p.starts.when[p.self] < p.Period/4)
 }
 
 // leave: the process has no clock that anybody should rely on.

@@ -113,7 +113,11 @@ func describe(c *x509.Certificate, t *Trust) Description {
 	}
 	if cluster, err := clusterOf(c); err == nil {
 		d.What, d.Use = "authority of cluster "+cluster, "signs certificates and revocation lists"
-		if now := t.clock(); outOfTime(c, now) {
+		now := time.Now()
+		if t != nil {
+			now = t.now()
+		}
+		if outOfTime(c, now) {
 			d.Problem = untimely(c, "it", now).Error()
 		}
 		return d
@@ -156,14 +160,6 @@ func describeList(list *x509.RevocationList, t *Trust) Description {
 	}
 	d.Problem = fmt.Sprintf("%s: not signed by the authority of cluster %s", OtherAuthority, a.cluster)
 	return d
-}
-
-// clock is the time by which trust judges; without trust it is the machine's.
-func (t *Trust) clock() time.Time {
-	if t == nil {
-		return time.Now()
-	}
-	return t.now()
 }
 
 // readableByOthers tells whether somebody else than its owner can read a file.

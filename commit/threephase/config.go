@@ -68,7 +68,9 @@ var kinds = []string{
 	"", "VOTE-REQ", "VOTE", "PRECOMMIT", "ACK", "DECISION", "ELECT", "STATE-REQ", "STATE", "ASK", "CAME-BACK",
 }
 
-func newProcess(c Config, self parley.ID) *process { return &process{c: c, self: self, leader: first} }
+func newProcess(c Config, self parley.ID) *process {
+	return &process{roster: roster{n: c.N, self: self, leader: first}, pending: pending{delta: c.Delta}}
+}
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`, the coordinator among them")

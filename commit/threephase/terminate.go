@@ -78,10 +78,7 @@ func (p *process) suspect(s *parley.Step, q parley.ID) {
 // elect: the coordinator has crashed. The next one that has not is to coordinate,
 // and is told so, for it may not know yet. If it is this process, it does.
 func (p *process) elect(s *parley.Step) {
-	p.suspected.Add(p.leader)
-	for p.leader != p.self && p.suspected.Has(p.leader) {
-		p.leader = (p.leader + 1) % parley.ID(p.c.N)
-	}
+	p.next()
 	if p.leader == p.self {
 		p.lead(s)
 		return
@@ -168,13 +165,6 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	}
 }
 
-// ask: a process that came back after its yes cannot tell what it missed. It asks
-// until somebody knows, and those who decide without it tell it too.
-func (p *process) ask(s *parley.Step) {
-	s.SendAll(parley.Msg{Kind: Ask})
-	s.SetTimer(wait, 4*p.c.Delta)
-}
-
 // cameBack, total failure: if all processes have crashed and come back after their
 // yes, and none of them has a decision in its log, then nobody ever decided, and
 // nobody is left who takes part in termination. All abort.
@@ -184,7 +174,7 @@ func (p *process) cameBack(s *parley.Step, from parley.ID) {
 		return
 	}
 	p.alsoBack.Add(from)
-	if p.alsoBack.Len() == p.c.N-1 {
+	if p.alsoBack.Len() == p.n-1 {
 		p.decide(s, problem.Abort)
 	}
 }

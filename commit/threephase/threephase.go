@@ -75,27 +75,105 @@ const (
 	preparing       // acknowledgements of PRECOMMIT; phase two
 )
 
+// standing is how far a process has come with its transaction.
+type standing struct {
+	state problem.State // durable: Initial, Uncertain, Committed or Aborted
+	ready bool          // uncertain, and precommitted: a log has no use for that
+	back  bool          // it has crashed and come back
+}
+
+// undecided tells whether this process takes part in termination: it has voted yes,
+// knows no outcome and has been up all the time.
+func (st *standing) undecided() bool { return !st.back && st.state == problem.Uncertain }
+
+// reached is the state as others are told of it.
+func (st *standing) reached() problem.State {
+	if st.ready {
+		return problem.Precommitted
+	}
+	return st.state
+}
+
+// replay takes the next record of the log, and tells whether it is one. A log that is
+// not as it was written is not passed over: what it does not say any more, others rely on.
+func (st *standing) replay(record string) bool {
+	before := st.state
+	switch {
+	case record == recordYes && before == problem.Initial:
+		st.state = problem.Uncertain
+	case record == recordCommitted && before == problem.Uncertain:
+		st.state = problem.Committed
+	case record == recordAborted && before == problem.Uncertain:
+		st.state = problem.Aborted
+	default:
+		return false
+	}
+	return true
+}
+
+// roster is which processes are up, as far as one of them knows.
+type roster struct {
+	n         int
+	self      parley.ID
+	leader    parley.ID  // who coordinates: the lowest that has not crashed
+	suspected parley.Set // who has crashed
+}
+
+// others are those that are not known to have crashed.
+func (r *roster) others() parley.Set {
+	out := parley.Everyone(r.n).Minus(r.suspected)
+	out.Remove(r.self)
+	return out
+}
+
+// next gives up the leader for the next one that has not crashed.
+func (r *roster) next() {
+	r.suspected.Add(r.leader)
+	for r.leader != r.self && r.suspected.Has(r.leader) {
+		r.leader = (r.leader + 1) % parley.ID(r.n)
+	}
+}
+
+// pending is what a process waits for.
+type pending struct {
+	delta   parley.Tick
+	phase   phase      // of a process that coordinates
+	waiting parley.Set // of a process that coordinates: who has to answer
+}
+
+// await begins a phase of a process that coordinates: it waits for an answer of each
+// of the given ones, for as long as it takes to get it.
+func (p *pending) await(s *parley.Step, next phase, of parley.Set) {
+	p.phase, p.waiting = next, of
+	s.SetTimer(wait, 2*p.delta)
+}
+
+// follow waits for what the coordinator says next. It has two deltas for its own
+// questions and one for what it sends.
+func (p *pending) follow(s *parley.Step) {
+	p.phase, p.waiting = none, parley.Set{}
+	s.SetTimer(wait, 3*p.delta)
+}
+
+// ask: a process that came back after its yes cannot tell what it missed. It asks
+// until somebody knows, and those who decide without it tell it too.
+func (p *pending) ask(s *parley.Step) {
+	s.SendAll(parley.Msg{Kind: Ask})
+	s.SetTimer(wait, 4*p.delta)
+}
+
 // process is one process.
 type process struct {
 	parley.Base
-	c    Config
-	self parley.ID
+	standing
+	roster
+	pending
 
-	// Durable.
-	state problem.State // Initial, Uncertain, Committed or Aborted
-
-	// Volatile.
-	ready     bool            // uncertain, and precommitted: a log has no use for that
-	voted     bool            // the vote has been given. At the first coordinator: it has begun
-	asked     bool            // the coordinator has asked for it
-	leader    parley.ID       // who coordinates: the lowest that has not crashed, as far as known here
-	suspected parley.Set      // who has crashed
-	phase     phase           // of a process that coordinates
-	waiting   parley.Set      // of a process that coordinates: who has to answer
-	reports   []problem.State // of a process that coordinates: the states it was told
-	back      bool            // it has crashed and come back
-	alsoBack  parley.Set      // who has told it that it has, too
-	blocked   bool            // it waits for one that is down; that has been said
+	voted    bool            // the vote has been given. At the first coordinator: it has begun
+	asked    bool            // the coordinator has asked for it
+	reports  []problem.State // of a process that coordinates: the states it was told
+	alsoBack parley.Set      // of one that is back: who has told it that it is, too
+	blocked  bool            // it waits for one that is down; that has been said
 }
 
 // Request is the vote of this process. That of the coordinator begins the transaction.
@@ -121,7 +199,7 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		p.vote(s)
 	// Who has been asked for nothing by then may abort.
 	default:
-		s.SetTimer(wait, 3*p.c.Delta)
+		s.SetTimer(wait, 3*p.delta)
 	}
 }
 
@@ -136,39 +214,6 @@ func (p *process) begin(s *parley.Step) {
 	s.Append([]byte(recordYes))
 	p.await(s, voting, p.others())
 	s.SendAll(parley.Msg{Kind: VoteRequest})
-}
-
-// others are those that are not known to have crashed.
-func (p *process) others() parley.Set {
-	out := parley.Everyone(p.c.N).Minus(p.suspected)
-	out.Remove(p.self)
-	return out
-}
-
-// await begins a phase of a process that coordinates: it waits for an answer of each
-// of the given ones, for as long as it takes to get it.
-func (p *process) await(s *parley.Step, next phase, of parley.Set) {
-	p.phase, p.waiting = next, of
-	s.SetTimer(wait, 2*p.c.Delta)
-}
-
-// follow waits for what the coordinator says next. It has two Deltas for its own
-// questions and one for what it sends.
-func (p *process) follow(s *parley.Step) {
-	p.phase, p.waiting = none, parley.Set{}
-	s.SetTimer(wait, 3*p.c.Delta)
-}
-
-// undecided tells whether this process takes part in termination: it has voted yes,
-// knows no outcome and has been up all the time.
-func (p *process) undecided() bool { return !p.back && p.state == problem.Uncertain }
-
-// reached is the state as others are told of it.
-func (p *process) reached() problem.State {
-	if p.ready {
-		return problem.Precommitted
-	}
-	return p.state
 }
 
 // requested: a participant is asked for its vote.
@@ -319,23 +364,6 @@ func (p *process) Start(s *parley.Step) {
 	default: // it is not known whether the crash came before or after the delivery
 		s.Deliver(p.self, p.state.Outcome().Decided(first))
 	}
-}
-
-// replay takes the next record of the log, and tells whether it is one. A log that is
-// not as it was written is not passed over: what it does not say any more, others rely on.
-func (p *process) replay(record string) bool {
-	before := p.state
-	switch {
-	case record == recordYes && before == problem.Initial:
-		p.state = problem.Uncertain
-	case record == recordCommitted && before == problem.Uncertain:
-		p.state = problem.Committed
-	case record == recordAborted && before == problem.Uncertain:
-		p.state = problem.Aborted
-	default:
-		return false
-	}
-	return true
 }
 
 // State visits every variable.

@@ -84,20 +84,16 @@ func assured(root string, all []mutant) ([]mutant, error) {
 				m.tests, m.run = nil, ""
 				i, out = len(out), append(out, m)
 			}
-			out[i].only(p.tests)
+			m := &out[i]
+			for _, t := range p.tests {
+				if folder := "./" + t.folder; !slices.Contains(m.tests, folder) {
+					m.tests = append(m.tests, folder)
+				}
+				if one := "^" + t.function + "$"; !slices.Contains(strings.Split(m.run, "|"), one) {
+					m.run = strings.TrimPrefix(m.run+"|"+one, "|")
+				}
+			}
 		}
 	}
 	return out, nil
-}
-
-// only adds tests that are to catch the mutant.
-func (m *mutant) only(tests []testName) {
-	for _, t := range tests {
-		if folder := "./" + t.folder; !slices.Contains(m.tests, folder) {
-			m.tests = append(m.tests, folder)
-		}
-		if one := "^" + t.function + "$"; !slices.Contains(strings.Split(m.run, "|"), one) {
-			m.run = strings.TrimPrefix(m.run+"|"+one, "|")
-		}
-	}
 }

@@ -23,31 +23,15 @@ const (
 var (
 	largeRooms = map[string]int{}
 	largeTypes = map[string][2]int{ // methods and files
-		"agreement/ballot.Instance":   {27, 2},
-		"agreement/eig.process":       {18, 4},
-		"agreement/eig/sliced.System": {16, 4},
 		"broadcast/byzantine.process": {55, 5},
-		"broadcast/timestamp.layer":   {26, 2},
-		"broadcast/vector.layer":      {30, 2},
-		"clock/convergence.Plan":      {15, 5},
-		"clock/convergence.process":   {26, 2},
 		"cluster.Config":              {11, 6},
 		"cluster.Node":                {60, 12},
-		"cluster/api.Server":          {24, 9},
 		"cluster/audit.evidence":      {26, 6},
-		"cluster/cert.Trust":          {12, 4},
 		"cluster/host.Process":        {35, 5},
 		"cluster/lab.running":         {38, 3},
-		"cluster/nodefile.File":       {30, 5},
-		"commit/threephase.process":   {32, 2},
 		"internal/chaos.run":          {48, 7},
-		"internal/mutants.mutant":     {6, 4},
-		"mux.Pipeline":                {63, 3},
-		"parleytest.suite":            {34, 8},
 		"replica/service.Config":      {6, 4},
 		"replica/service.process":     {65, 7},
-		"sim.Sim":                     {49, 6},
-		"trace.Header":                {4, 4},
 	}
 )
 

@@ -19,7 +19,7 @@ func (l Liar) EveryRound() LevelAdversary {
 // [System.Memory], beforehand. Levels panics on a system that does not [System.Validate].
 func (s System) Levels(adv LevelAdversary) *Tree {
 	s.check()
-	t := s.tree()
+	t := newTree(s)
 	t.order(adv)
 	for r := 1; r < s.M; r++ {
 		t.round(r, adv)

@@ -21,8 +21,8 @@ type Tree struct {
 	stride int
 }
 
-// tree returns the empty tree of a system.
-func (s System) tree() *Tree {
+// newTree returns the empty tree of a system.
+func newTree(s System) *Tree {
 	t := &Tree{s: s, all: s.everyone(), need: s.thresholds(), stride: s.liarsPerLeafParent()}
 	level := 1
 	for k := range max(s.M, 1) {
