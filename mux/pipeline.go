@@ -32,38 +32,51 @@ import (
 // begun; see [Returns] for how a machine may have it find out. Signed protocols are
 // refused, for what is signed in one instance would count in all.
 type Pipeline struct {
-	p      lockstep.Protocol
-	when   lockstep.Schedule
-	window uint64
-	self   parley.ID
-	above  Above
+	p     lockstep.Protocol
+	when  lockstep.Schedule
+	self  parley.ID
+	above Above
+	part  part
 
-	timer  parley.Timer // scratch
-	waits  bool         // no slot begins before it is released
-	mute   bool         // it came back after a crash: what may have begun cannot be known
-	over   uint64       // all slots up to here are over
-	opened uint64       // and up to here they have begun
-	wanted uint64       // and up to here they are to begin when they may; 0: none is
-	missed uint64       // the first slot that this process abstained from; 0: none
-	alarm  parley.Tick  // when the timer is due; never: it is not set
-	ring   []slot       // by number: from opened-window+1 to opened+window
-	held   []int        // by process: bytes of its frames of round 0 in slots that are not over
-	most   int          // of them; 0: as many as there are
-	back   *back        // nil: who comes back takes no part
-
-	spare []*lockstep.Instance // scratch
+	ring
+	alarm
+	waits  bool   // no slot begins before it is released
+	mute   bool   // it came back after a crash: what may have begun cannot be known
+	missed uint64 // the first slot that this process abstained from; 0: none
 }
 
-// slot is one instance, or what is known of one that has not begun, or is over.
-type slot struct {
-	begin parley.Tick        // of round 0; before that, since when it is wanted
-	one   *lockstep.Instance // nil: nothing came yet, or it is over
-	out   []parley.Effect    // what it delivered before an earlier one was over
-	sizes []int              // by process: of its frame of round 0
-	came  []bool             // by process: it was heard to begin it, by one who comes back
-	own   bool               // wanted by this process alone, and of pipelines that can return
-	apart bool               // this process was late in it, or heard too few; of such ones too
+// part is what part a process takes in the slots.
+type part interface {
+	// at is how far it is.
+	at() phase
+	// opens tells whether this process begins slots, and slot k.
+	opens(s *parley.Step, k uint64) bool
+	// early tells whether a slot may begin before this process's own window lets it.
+	early(k uint64) bool
+	// speaks is for a slot in which this process is to speak.
+	speaks(s *parley.Step, k uint64)
+	// hears notes who begins which slots, and tells whether the frame is of any use.
+	hears(s *parley.Step, from parley.ID, q parley.Msg) bool
+	// ends is for a slot that is over, and tells whether what is agreed on in it counts.
+	ends(s *parley.Step, k uint64, r *slot) bool
+	// turn does what is due beside the slots.
+	turn(s *parley.Step)
+	// noted visits what is noted of a slot beside what is of all pipelines.
+	noted(v *parley.Vars, r *slot)
 }
+
+// always is the part of a process that is never out: after a crash it is mute.
+type always struct{ missed *uint64 }
+
+func (always) at() phase                                      { return in }
+func (always) opens(*parley.Step, uint64) bool                { return true }
+func (always) early(uint64) bool                              { return false }
+func (always) speaks(*parley.Step, uint64)                    {}
+func (always) hears(*parley.Step, parley.ID, parley.Msg) bool { return true }
+func (always) turn(*parley.Step)                              {}
+func (always) noted(*parley.Vars, *slot)                      {}
+
+func (a always) ends(_ *parley.Step, k uint64, _ *slot) bool { return *a.missed == 0 || k < *a.missed }
 
 // Above is the machine that embeds a pipeline. Neither function may call the pipeline.
 type Above interface {
@@ -74,8 +87,6 @@ type Above interface {
 	// order, none left out. delivered is the pipeline's own.
 	Over(s *parley.Step, slot uint64, delivered []parley.Effect)
 }
-
-const never parley.Tick = 1 << 62
 
 // NewPipeline makes one process. It panics if the schedule is not on call, the window is less than 1,
 // or the protocol signs.
@@ -88,20 +99,10 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	case p.Faults == parley.SignedByzantineFaults:
 		panic(fmt.Sprintf("mux: what is signed in one slot of %s counts in all", p.Name))
 	}
-	return &Pipeline{
-		p: p, when: when, window: uint64(window), self: self, above: above, alarm: never,
-		ring: make([]slot, 2*window), held: make([]int, p.N),
-	}
+	l := &Pipeline{p: p, when: when, self: self, above: above, ring: newRing(window, p.N), alarm: alarm{due: never}}
+	l.part = always{&l.missed}
+	return l
 }
-
-// Bound limits how many bytes are kept of the frames that one process sends in rounds 0, over
-// all slots that are not over; what is beyond that is refused as it comes. A correct process
-// must never have as many under way: a slot is over everywhere before window more of them
-// can have begun, and at the latest a round after it should be.
-func (l *Pipeline) Bound(bytes int) { l.most = bytes }
-
-// Timer sets the number of the pipeline's timer, by default 0, where a machine has several.
-func (l *Pipeline) Timer(t parley.Timer) { l.timer = t }
 
 // Hold keeps all slots from beginning; what comes of them is kept. Release lets those begin
 // that are called for. All correct processes must be released within the time that the
@@ -114,8 +115,13 @@ func (l *Pipeline) Release(s *parley.Step) {
 		return
 	}
 	l.waits = false
+	l.begin(s)
+}
+
+// begin has slots that were called for begin now.
+func (l *Pipeline) begin(s *parley.Step) {
 	for k := l.opened + 1; k <= l.wanted; k++ {
-		l.at(k).begin = s.Now
+		l.slot(k).begin = s.Now
 	}
 	l.open(s)
 }
@@ -123,16 +129,9 @@ func (l *Pipeline) Release(s *parley.Step) {
 // Held tells whether the pipeline waits to be released.
 func (l *Pipeline) Held() bool { return l.waits }
 
-// Age is the longest time that any correct process may need until a slot is over, counted
-// from when another one began it.
-func (l *Pipeline) Age() parley.Tick { return l.age() }
-
-// Opened is the last slot that has begun, and Done the last one of those that are over
-// with all before them.
-func (l *Pipeline) Opened() uint64 { return l.opened }
-
-// Done is the last slot up to which all are over.
-func (l *Pipeline) Done() uint64 { return l.over }
+// Age is how long after slot k has begun slot k+window may begin: longer than any
+// correct process takes until slot k is over, counted from when another one began it.
+func (l *Pipeline) Age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.Delta }
 
 // Missed is the first slot that this process abstained from, and 0 if there is none. It
 // goes on in later ones, but Over tells of none from that one on, unless the process can
@@ -140,28 +139,28 @@ func (l *Pipeline) Done() uint64 { return l.over }
 func (l *Pipeline) Missed() uint64 { return l.missed }
 
 // Muted tells whether this process takes no part: see Mute, or none yet: see Returns.
-func (l *Pipeline) Muted() bool { return l.mute || !l.In() }
+func (l *Pipeline) Muted() bool { return l.mute || l.part.at() != in }
+
+// Waits tells of a muted process that it could take part, and does when there is something to do.
+func (l *Pipeline) Waits() bool { return !l.mute && l.part.at() >= ready }
 
 // Rounds are this process's own in a slot that has begun and is not over; nil otherwise.
 func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
-	if k <= l.over || k > l.opened || l.at(k).one == nil {
+	if k <= l.over || k > l.opened || l.slot(k).one == nil {
 		return nil
 	}
-	return l.at(k).one.Rounds()
+	return l.slot(k).one.Rounds()
 }
 
 // Mute ends all part that the process takes: for one that comes back after a crash.
 func (l *Pipeline) Mute() { l.mute = true }
 
-// age is how long after slot k has begun slot k+window may begin: longer than any
-// correct process takes until slot k is over.
-func (l *Pipeline) age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.Delta }
-
-func (l *Pipeline) at(k uint64) *slot { return &l.ring[k%uint64(len(l.ring))] }
-
 // Call asks for a slot, and all before it, to begin: at once if the window allows.
 // Slot 0 stands for the next one.
-func (l *Pipeline) Call(s *parley.Step, k uint64) {
+func (l *Pipeline) Call(s *parley.Step, k uint64) { l.call(s, k, false) }
+
+// call is Call. own tells that the slot waits for half a round if nobody else has asked for it.
+func (l *Pipeline) call(s *parley.Step, k uint64, own bool) {
 	if l.Muted() {
 		return
 	}
@@ -173,20 +172,19 @@ func (l *Pipeline) Call(s *parley.Step, k uint64) {
 		s.Refuse(s.Self, "call of a slot past the window")
 		return
 	}
-	l.want(s, k, true)
-	l.turn(s)
+	l.want(s, k, own)
+	l.part.turn(s)
 }
 
-// want notes that slots up to k are to begin, and begins those that may. own tells that
-// nobody else has asked.
+// want notes that slots up to k are to begin, and begins those that may.
 func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
 	for l.wanted = max(l.wanted, l.opened); l.wanted < k; {
 		l.wanted++
-		r := l.at(l.wanted)
-		r.begin, r.own = s.Now, own && l.back != nil
+		r := l.slot(l.wanted)
+		r.begin, r.own = s.Now, own
 	}
 	for ; !own && k > l.opened; k-- {
-		if r := l.at(k); r.own { // this process held it back
+		if r := l.slot(k); r.own { // this process held it back
 			r.begin, r.own = s.Now, false
 		}
 	}
@@ -198,17 +196,17 @@ func (l *Pipeline) want(s *parley.Step, k uint64, own bool) {
 func (l *Pipeline) open(s *parley.Step) {
 	for !l.waits && l.opened < l.wanted {
 		k := l.opened + 1
-		r := l.at(k)
-		if l.back != nil && !l.back.opens(s, l, k) {
+		r := l.slot(k)
+		if !l.part.opens(s, k) {
 			return
 		}
 		if k > l.window {
-			from := l.at(k-l.window).begin + l.age()
+			from := l.slot(k-l.window).begin + l.Age()
 			if r.own {
 				from += l.when.Delta / 2
 			}
 			if s.Now < from {
-				if !l.let(k) {
+				if !l.part.early(k) {
 					l.wake(s, from)
 					return
 				}
@@ -218,7 +216,7 @@ func (l *Pipeline) open(s *parley.Step) {
 		}
 		l.opened = k
 		// What stood there was slot k-window, which is over everywhere.
-		old := l.at(k + l.window)
+		old := l.slot(k + l.window)
 		*old = slot{out: old.out[:0], sizes: old.sizes, came: old.came}
 		one := l.instance(k)
 		mark := s.Mark()
@@ -226,9 +224,7 @@ func (l *Pipeline) open(s *parley.Step) {
 			s.Refuse(s.Self, "woke too late: abstains")
 			l.abstain(k, one)
 		} else {
-			if l.back != nil {
-				l.back.reach(s, k, l.window)
-			}
+			l.part.speaks(s, k)
 			if m, ok := l.above.Fill(s, k); ok {
 				one.Request(s, m)
 			}
@@ -243,7 +239,7 @@ func (l *Pipeline) open(s *parley.Step) {
 
 // instance returns the process in slot k.
 func (l *Pipeline) instance(k uint64) *lockstep.Instance {
-	r := l.at(k)
+	r := l.slot(k)
 	if r.one == nil {
 		if last := len(l.spare) - 1; last >= 0 {
 			r.one, l.spare = l.spare[last], l.spare[:last]
@@ -257,7 +253,7 @@ func (l *Pipeline) instance(k uint64) *lockstep.Instance {
 
 func (l *Pipeline) abstain(k uint64, one *lockstep.Instance) {
 	one.Abstain()
-	l.at(k).apart = l.back != nil
+	l.slot(k).apart = true
 	if l.missed == 0 || k < l.missed {
 		l.missed = k
 	}
@@ -270,7 +266,7 @@ func (l *Pipeline) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	}
 	l.catchUp(s)
 	l.receive(s, from, q)
-	l.turn(s)
+	l.part.turn(s)
 }
 
 func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
@@ -279,7 +275,7 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		s.Refuse(from, "not a frame")
 		return
 	}
-	if l.back != nil && !l.heard(s, from, q) {
+	if !l.part.hears(s, from, q) {
 		return
 	}
 	switch {
@@ -298,7 +294,7 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 			return // what was kept of it was all that it needed
 		}
 	}
-	if !l.keeps(k, from, q) {
+	if q.Seq == 0 && !l.keeps(l.slot(k), from, len(q.Body)) {
 		s.Refuse(from, "more of one process than is kept")
 		return
 	}
@@ -310,37 +306,9 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	}
 }
 
-// keeps tells whether there is room for a frame of slot k, and counts it.
-func (l *Pipeline) keeps(k uint64, from parley.ID, q parley.Msg) bool {
-	if q.Seq != 0 || l.most == 0 {
-		return true
-	}
-	r := l.at(k)
-	if r.sizes == nil {
-		r.sizes = make([]int, l.p.N)
-	}
-	if r.sizes[from] > 0 {
-		return true // a second one, of which nothing is kept
-	}
-	if l.held[from]+len(q.Body) > l.most {
-		return false
-	}
-	r.sizes[from] = len(q.Body)
-	l.held[from] += len(q.Body)
-	return true
-}
-
-// letGo is for a slot that is over.
-func (l *Pipeline) letGo(r *slot) {
-	for id, size := range r.sizes {
-		l.held[id] -= size
-		r.sizes[id] = 0
-	}
-}
-
 // settle keeps what slot k delivered until those before it are over.
 func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
-	r := l.at(k)
+	r := l.slot(k)
 	s.Take(mark, func(e *parley.Effect) bool {
 		if e.Op != parley.OpDeliver {
 			return false
@@ -349,17 +317,15 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		return true
 	})
 	for l.over < l.opened && k == l.over+1 {
-		r := l.at(k)
+		r := l.slot(k)
 		if r.one == nil || !r.one.Over() {
 			return
 		}
-		if l.back != nil {
-			l.touched(s, k, r)
-		}
+		counts := l.part.ends(s, k, r)
 		l.spare, r.one = append(l.spare, r.one), nil
 		l.letGo(r)
 		l.over = k
-		if l.tells(k, r) {
+		if counts {
 			l.above.Over(s, k, r.out)
 		}
 		clear(r.out)
@@ -368,36 +334,22 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 	}
 }
 
-// wake sets the timer, if it is not to run out earlier anyway.
-func (l *Pipeline) wake(s *parley.Step, at parley.Tick) {
-	if at < l.alarm {
-		l.alarm = at
-		s.SetTimer(l.timer, at-s.Now)
-	}
-}
-
 // Timeout is the timer.
 func (l *Pipeline) Timeout(s *parley.Step) {
-	if l.mute || s.Now < l.alarm {
-		return
+	if !l.mute {
+		l.catchUp(s)
 	}
-	l.back.asked(s.Now)
-	l.catchUp(s)
 }
 
-// Behind is how late this process is, at a time, with what was due first.
-func (l *Pipeline) Behind(now parley.Tick) parley.Tick { return max(0, now-l.alarm) }
-
 // catchUp ends the rounds whose time is over, and begins slots that the window lets
-// begin by now. One timer does for all slots: it is set for the earliest time that
-// anything was due when it was set.
+// begin by now.
 func (l *Pipeline) catchUp(s *parley.Step) {
-	if s.Now < l.alarm {
+	if s.Now < l.due {
 		return
 	}
-	l.alarm = never
+	l.due = never
 	for k := l.over + 1; k <= l.opened; k++ {
-		one := l.at(k).one
+		one := l.slot(k).one
 		if one == nil {
 			continue
 		}
@@ -417,14 +369,11 @@ func (l *Pipeline) catchUp(s *parley.Step) {
 		}
 	}
 	l.open(s)
-	l.turn(s)
+	l.part.turn(s)
 }
 
 // State visits the slots that are not over, and when the others of the window began.
 func (l *Pipeline) State(v *parley.Vars) {
-	if l.back != nil {
-		l.back.state(v)
-	}
 	if v.Skips() {
 		return
 	}
@@ -434,15 +383,9 @@ func (l *Pipeline) State(v *parley.Vars) {
 	parley.Num(v, "opened", &l.opened)
 	parley.Num(v, "wanted", &l.wanted)
 	parley.Num(v, "missed", &l.missed)
-	set := l.alarm < never
-	v.Bool("timer", &set)
-	if set {
-		v.Time("alarm", &l.alarm)
-	} else {
-		l.alarm = never
-	}
+	l.alarm.state(v)
 	if v.Loading() {
-		clear(l.ring)
+		clear(l.slots)
 		clear(l.held)
 	}
 	for k := l.opened + 1 - min(l.opened, l.window); k <= l.opened+l.window; k++ {
@@ -453,13 +396,11 @@ func (l *Pipeline) State(v *parley.Vars) {
 // visit visits one slot. Messages here are within the process, and name no other one
 // but by their origin.
 func (l *Pipeline) visit(v *parley.Vars, k uint64) {
-	r := l.at(k)
+	r := l.slot(k)
 	if k <= max(l.opened, l.wanted) {
 		v.Time("begin", &r.begin)
 	}
-	if l.back != nil {
-		l.noted(v, r)
-	}
+	l.part.noted(v, r)
 	if k <= l.over {
 		return
 	}
@@ -469,11 +410,8 @@ func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 		l.instance(k)
 		v.Machine("instance", r.one)
 	}
-	if l.most > 0 {
-		if r.sizes == nil {
-			r.sizes = make([]int, l.p.N)
-		}
-		parley.PerProcess(v, "bytes", r.sizes, func(id parley.ID, size *int) {
+	if l.limit > 0 {
+		parley.PerProcess(v, "bytes", l.sizes(r), func(id parley.ID, size *int) {
 			parley.Num(v, "kept", size)
 			if v.Loading() {
 				l.held[id] += *size

@@ -2,8 +2,10 @@ package mux
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"parley"
+	"parley/lockstep"
 )
 
 // Returns lets processes of a pipeline come back: after a crash, or when they have lost
@@ -90,54 +92,72 @@ const (
 	takes                 // it takes part
 )
 
-// back is what a process of a pipeline knows that can return.
-type back struct {
-	Returns
-	n     int
-	rank  int // which of the greatest answers, or slots heard of, a correct process's is below
-	phase phase
-	since parley.Tick // when it began
-	poll  parley.Tick // when all are asked again
-	pause parley.Tick // until they are once more
+// Returning is a pipeline that a process comes back to.
+type Returning struct {
+	Pipeline
+	standing
+	answers
+	reserved
 
-	known   bool   // the floor is
-	floor   uint64 // it may have spoken in slots up to here
-	reserve uint64 // it may speak in slots up to here
-	sealed  bool   // that is on the disk, or will be
-	records int    // on the disk, since they were replaced by the state
-
-	told    []told   // by process: its last answer
-	latest  []uint64 // by process: the last slot that it was heard to begin
-	astray  parley.Set
-	base    uint64 // nothing is told of slots up to here
-	clean   uint64 // the last slot in which it heard too few, or the one before the first
-	apart   uint64 // of the last ones, in how many slots on end
-	lost    bool   // touch with the others
-	whole   bool   // the machine has all that it needs of slots before
-	wants   bool   // somebody has something to do
-	settled bool   // all that may be missed are in too: nobody is asked
-	meets   bool   // before the first slot: the others are asked whether they are prepared
-	left    bool   // and that has left: the disk had the reserve
-	met     bool   // that is over
+	since  parley.Tick // when the phase began
+	poll   parley.Tick // when all are asked again
+	pause  parley.Tick // until they are once more
+	astray parley.Set  // who begins slots that are more than a window away
+	clean  uint64      // the last slot in which it heard too few, or the one before the first
+	apart  uint64      // of the last ones, in how many slots on end
+	wants  bool        // somebody has something to do
+	left   bool        // the question before the first slot has left: the disk had the reserve
+	met    bool        // that is over
 }
 
-func newBack(c Returns, n int) *back {
+// NewReturning makes one process, where [NewPipeline] would make one that cannot return.
+func NewReturning(
+	p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above Above, c Returns,
+) *Returning {
 	rank := c.M + 1
-	if n < 2*c.M+2 {
-		rank = max(1, n-1-c.M)
+	if p.N < 2*c.M+2 {
+		rank = max(1, p.N-1-c.M)
 	}
-	b := &back{
-		Returns: c, n: n, rank: rank, whole: true, settled: true, told: make([]told, n), latest: make([]uint64, n),
+	b := &Returning{
+		Pipeline: *NewPipeline(p, when, window, self, above),
+		standing: standing{whole: true, settled: true},
+		answers:  answers{c: c, n: p.N, rank: rank, told: make([]told, p.N), latest: make([]uint64, p.N)},
 	}
 	b.forget()
+	b.part = b
 	return b
 }
 
-// told is one process's answer.
-type told struct {
-	stage uint64
-	high  uint64
-	old   uint8 // how often it was asked since; stale: it has not answered
+// Start is the machine's Start. intact tells that who finds nothing of before has not
+// taken part before, though it has lived.
+func (b *Returning) Start(s *parley.Step, intact bool) {
+	if !s.Restart {
+		b.seal(s, 0)
+		return
+	}
+	b.start(s, intact)
+	b.over, b.opened = b.floor, b.floor
+	b.ask(s)
+}
+
+// Call is the pipeline's. A slot that nobody else has called for waits for half a round.
+func (b *Returning) Call(s *parley.Step, k uint64) { b.call(s, k, true) }
+
+// Lose has the process return, for its machine has lost touch.
+func (b *Returning) Lose(s *parley.Step) {
+	b.lost = true
+	b.turn(s)
+}
+
+// Want tells that there is something to do. It comes before Settled is asked: before the first
+// slot a process is settled until then, and not any more.
+func (b *Returning) Want(s *parley.Step) {
+	if b.settled && !b.met && b.over == 0 {
+		b.meet(s)
+	} else if !b.wants && !b.settled {
+		b.wants = true
+		b.hurry(s)
+	}
 }
 
 const (
@@ -147,19 +167,130 @@ const (
 	patience = 8  // rounds in which the others may answer before the first slot
 )
 
-// CanReturn makes the pipeline one whose processes come back. Before the first event.
-func (l *Pipeline) CanReturn(c Returns) {
-	l.back = newBack(c, l.p.N)
+// standing is how a process stands.
+type standing struct {
+	phase   phase
+	base    uint64 // nothing is told of slots up to here
+	lost    bool   // touch with the others
+	whole   bool   // the machine has all that it needs of slots before
+	settled bool   // all that may be missed are in too: nobody is asked
+	meets   bool   // before the first slot: the others are asked whether they are prepared
 }
 
-// Start is the machine's Start. intact tells that who finds nothing of before has not
-// taken part before, though it has lived.
-func (l *Pipeline) Start(s *parley.Step, intact bool) {
-	b := l.back
-	if !s.Restart {
-		b.seal(s, 0)
-		return
+func (b *standing) at() phase { return b.phase }
+
+// In tells whether the process takes part.
+func (b *standing) In() bool { return b.phase == in }
+
+// Speaks tells whether the process may say something in slots that others begin.
+func (b *standing) Speaks() bool { return b.In() && (b.settled || b.meets) }
+
+// Settled tells whether it may begin slots: n-1-m others are in, too, and have all that they need.
+// Before the first slot that means that they are prepared; and if not so many are in time, that it
+// waits no longer.
+func (b *standing) Settled() bool { return b.In() && b.settled }
+
+// Base is the last slot of which nothing is told. It is over.
+func (b *standing) Base() uint64 { return b.base }
+
+// Tells tells whether what is agreed on in a slot counts.
+func (b *standing) Tells(k uint64) bool { return b.In() && k > b.base && !b.lost }
+
+// Whole says whether the machine has what it needs of slots up to Base.
+func (b *standing) Whole(yes bool) { b.whole = yes }
+
+// stage is how this process stands.
+func (b *standing) stage(known bool) uint64 {
+	switch {
+	case b.phase == in && b.whole:
+		return takes
+	case b.phase == in || b.phase >= ready:
+		return waits
+	case known:
+		return out
 	}
+	return unknown
+}
+
+// answers are what the others have told, or shown.
+type answers struct {
+	c      Returns
+	n      int
+	rank   int      // which of the greatest answers, or slots heard of, a correct process's is below
+	told   []told   // by process: its last answer
+	latest []uint64 // by process: the last slot that it was heard to begin
+}
+
+// told is one process's answer.
+type told struct {
+	stage uint64
+	high  uint64
+	old   uint8 // how often it was asked since; stale: it has not answered
+}
+
+// count is how many others have said lately that they stand at least so.
+func (b *answers) count(stage uint64) (sum int) {
+	for i := range b.told {
+		if b.told[i].old < stale && b.told[i].stage >= stage {
+			sum++
+		}
+	}
+	return sum
+}
+
+// most is how many others a correct process hears.
+func (b *answers) most() int { return b.n - 1 - b.c.M }
+
+// high is what a correct process has begun, or may have, by the answers.
+func (b *answers) high() uint64 {
+	var list []uint64
+	for i := range b.told {
+		if b.told[i].old < stale && b.told[i].stage > unknown {
+			list = append(list, b.told[i].high)
+		}
+	}
+	return b.ranked(list)
+}
+
+func (b *answers) ranked(list []uint64) uint64 {
+	if len(list) < b.rank {
+		return 0
+	}
+	slices.Sort(list)
+	return list[len(list)-b.rank]
+}
+
+// called tells whether a correct process has begun slot k, by those who were heard.
+func (b *answers) called(k uint64) bool {
+	sum := 0
+	for _, last := range b.latest {
+		if last >= k {
+			sum++
+		}
+	}
+	return sum >= b.rank
+}
+
+// forget forgets what was heard of the others.
+func (b *answers) forget() {
+	for i := range b.told {
+		b.told[i] = told{old: stale}
+	}
+	clear(b.latest)
+}
+
+// reserved is in which slots a process may have spoken, or may yet speak.
+type reserved struct {
+	known   bool   // the floor is
+	floor   uint64 // it may have spoken in slots up to here
+	reserve uint64 // it may speak in slots up to here
+	sealed  bool   // that is on the disk, or will be
+	records int    // on the disk, since they were replaced by the state
+}
+
+// start has the floor of a process that came back. intact tells that who finds nothing of
+// before has not taken part before, though it has lived.
+func (b *reserved) start(s *parley.Step, intact bool) {
 	b.floor, b.known = b.reserve, b.sealed
 	for _, r := range s.Log {
 		if len(r.Body) == 8 {
@@ -174,12 +305,10 @@ func (l *Pipeline) Start(s *parley.Step, intact bool) {
 		}
 	}
 	b.reserve, b.sealed = b.floor, b.known
-	l.over, l.opened = b.floor, b.floor
-	l.ask(s)
 }
 
 // seal makes a reserve durable.
-func (b *back) seal(s *parley.Step, reserve uint64) {
+func (b *reserved) seal(s *parley.Step, reserve uint64) {
 	b.reserve, b.sealed = reserve, true
 	s.Append(binary.BigEndian.AppendUint64(nil, reserve))
 	if b.records++; b.records >= compact {
@@ -189,72 +318,23 @@ func (b *back) seal(s *parley.Step, reserve uint64) {
 }
 
 // reach is for a slot in which the process is to speak.
-func (b *back) reach(s *parley.Step, k, window uint64) {
+func (b *reserved) reach(s *parley.Step, k, window uint64) {
 	if k > b.reserve {
 		b.seal(s, k+max(1, window/2)-1)
 	}
 }
 
 // prepare reserves the next slots, if nothing is under way that would wait for the disk.
-func (l *Pipeline) prepare(s *parley.Step) {
-	if b := l.back; b.phase == in && l.over == l.opened {
-		b.reach(s, l.opened+1, l.window)
+func (b *Returning) prepare(s *parley.Step) {
+	if b.phase == in && b.over == b.opened {
+		b.reach(s, b.opened+1, b.window)
 	}
 }
 
-// In tells whether the process takes part.
-func (l *Pipeline) In() bool { return l.back == nil || l.back.phase == in }
+func (b *Returning) speaks(s *parley.Step, k uint64) { b.reach(s, k, b.window) }
 
-// Waits tells of a muted process that it could take part, and does when there is something to do.
-func (l *Pipeline) Waits() bool { return !l.mute && l.back != nil && l.back.phase >= ready }
-
-// Speaks tells whether the process may say something in slots that others begin.
-func (l *Pipeline) Speaks() bool { return l.In() && (l.back == nil || l.back.settled || l.back.meets) }
-
-// Settled tells whether it may begin slots: n-1-m others are in, too, and have all that they need.
-// Before the first slot that means that they are prepared; and if not so many are in time, that it
-// waits no longer.
-func (l *Pipeline) Settled() bool { return l.In() && (l.back == nil || l.back.settled) }
-
-// Base is the last slot of which nothing is told. It is over.
-func (l *Pipeline) Base() uint64 { return l.back.base }
-
-// Tells tells whether what is agreed on in a slot counts.
-func (l *Pipeline) Tells(k uint64) bool {
-	return l.In() && (l.back == nil || k > l.back.base && !l.back.lost)
-}
-
-// Whole says whether the machine has what it needs of slots up to Base.
-func (l *Pipeline) Whole(yes bool) { l.back.whole = yes }
-
-// Lose has the process return, for its machine has lost touch.
-func (l *Pipeline) Lose(s *parley.Step) {
-	l.back.lost = true
-	l.turn(s)
-}
-
-// Want tells that there is something to do. It comes before Settled is asked: before the first
-// slot a process is settled until then, and not any more.
-func (l *Pipeline) Want(s *parley.Step) {
-	b := l.back
-	if b.settled && !b.met && l.over == 0 {
-		l.meet(s)
-	} else if !b.wants && !b.settled {
-		b.wants = true
-		l.hurry(s)
-	}
-}
-
-// tells is Tells of a slot that is over.
-func (l *Pipeline) tells(k uint64, r *slot) bool {
-	if l.back == nil {
-		return l.missed == 0 || k < l.missed
-	}
-	return !r.apart && l.Tells(k)
-}
-
-// state visits what is known of a return. The reserve outlives a crash.
-func (b *back) state(v *parley.Vars) {
+// State visits what is known of a return, and the slots. The reserve outlives a crash.
+func (b *Returning) State(v *parley.Vars) {
 	v.Durable(func() {
 		parley.Num(v, "reserve", &b.reserve)
 		v.Bool("sealed", &b.sealed)
@@ -286,12 +366,12 @@ func (b *back) state(v *parley.Vars) {
 	v.Bool("meets", &b.meets)
 	v.Bool("left", &b.left)
 	v.Bool("met", &b.met)
+	b.Pipeline.State(v)
 }
 
-// noted visits what is noted of a slot beside what is of all pipelines.
-func (l *Pipeline) noted(v *parley.Vars, r *slot) {
+func (b *Returning) noted(v *parley.Vars, r *slot) {
 	if r.came == nil {
-		r.came = make([]bool, l.p.N)
+		r.came = make([]bool, b.n)
 	}
 	parley.PerProcess(v, "came", r.came, func(_ parley.ID, yes *bool) { v.Bool("began", yes) })
 	v.Bool("own", &r.own)

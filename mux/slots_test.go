@@ -325,10 +325,10 @@ func TestSlotsMissed(t *testing.T) {
 // process calls a later one, or it would be too late in that one.
 func TestOwnSlotsBeforeOthers(t *testing.T) {
 	m, host := &slots{}, &turnedAway{}
-	m.line = mux.NewPipeline(eig.Rounds(oral(4, 1)), lockstep.Called, 2, 0, m)
-	m.line.CanReturn(mux.Returns{M: 1, Where: 2, At: 3})
+	line := mux.NewReturning(eig.Rounds(oral(4, 1)), lockstep.Called, 2, 0, m, mux.Returns{M: 1, Where: 2, At: 3})
+	m.line = &line.Pipeline
 	s := &parley.Step{N: 4, Host: host}
-	m.line.Start(s, true)
+	line.Start(s, true)
 	due := parley.Tick(0)
 	at := func(now parley.Tick, clause func()) {
 		s.Now, s.Effects = now, nil
@@ -343,13 +343,13 @@ func TestOwnSlotsBeforeOthers(t *testing.T) {
 		for due > 0 && due < now {
 			now := due
 			due = 0
-			at(now, func() { m.Timeout(s, 0) })
+			at(now, func() { line.Timeout(s) })
 		}
 		at(now, clause)
 	}
-	until(1, func() { m.line.Call(s, 1) })
-	until(10, func() { m.line.Call(s, 2) })
-	until(4500, func() { m.line.Call(s, 3) })
+	until(1, func() { line.Call(s, 1) })
+	until(10, func() { line.Call(s, 2) })
+	until(4500, func() { line.Call(s, 3) })
 	until(5000, func() { m.Receive(s, 2, parley.Msg{Kind: lockstep.Frame, Value: 4}) })
 	until(20_000, func() {})
 	if m.line.Done() != 4 || m.line.Missed() > 0 || len(host.why) > 0 {

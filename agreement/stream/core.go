@@ -20,7 +20,7 @@ type streamCore struct {
 	signed bool
 	// outOfTurn says that the machine gets decisions as they fall, in decided, and not slot by slot.
 	outOfTurn bool
-	slots     *mux.Pipeline
+	slots     *mux.Returning
 	asked     map[uint64]*evidenceRecorder // slots whose evidence is asked for
 	decided   []decision
 }
@@ -40,7 +40,7 @@ const (
 	// evidenceReply is the answer. Value: the slot. Body: Evidence.
 	evidenceReply
 	// positionQuery asks in which slots the others are, and positionReply answers: see
-	// [mux.Pipeline.Find].
+	// [mux.Returning.Find].
 	positionQuery
 	positionReply
 	// namesQuery asks for the names that are known after the slot in Value, and namesReply
@@ -56,12 +56,12 @@ const slotsTimer parley.Timer = 0
 func (o *streamCore) open(above mux.Above) {
 	p := o.Rounds(o.N)
 	o.last, o.signed = p.Last, p.Faults == parley.SignedByzantineFaults
-	o.slots = mux.NewPipeline(inSlots(p, o), o.when, o.Window, o.self, above)
-	o.slots.CanReturn(mux.Returns{M: o.M, Where: positionQuery, At: positionReply, Whole: !o.outOfTurn})
+	o.slots = mux.NewReturning(inSlots(p, o), o.when, o.Window, o.self, above,
+		mux.Returns{M: o.M, Where: positionQuery, At: positionReply, Whole: !o.outOfTurn})
 }
 
 // Slots returns the slots, whose progress a host may show.
-func (o *streamCore) Slots() *mux.Pipeline { return o.slots }
+func (o *streamCore) Slots() *mux.Pipeline { return &o.slots.Pipeline }
 
 // inSlots returns p as the protocol of slots, which belong to the stream of one process.
 func inSlots(p lockstep.Protocol, of *streamCore) lockstep.Protocol {

@@ -9,7 +9,7 @@ import (
 	"parley/lockstep"
 )
 
-// What a process that is asked for its position says of itself: see [mux.Pipeline.Find].
+// What a process that is asked for its position says of itself: see [mux.Returning.Find].
 var standings = [...]string{"is out and knows no slot", "is out", "is ready", "takes part"}
 
 const takesPart = uint64(len(standings) - 1)
