@@ -36,19 +36,23 @@ func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
 		case parley.OpSend:
 			s.send(e)
 		case parley.OpKeep:
-			s.measure(e, 1)
+			if s.opt.Measure && !s.faulty.Has(e.From) {
+				s.Stats.measure(&s.opt.Protocol, e, 1)
+			}
 			s.trace(trace.Event{Op: trace.Keep, At: e.From, Peer: e.From, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
 		case parley.OpDeliver:
 			s.seen(trace.Deliver, parley.Happening{At: e.From, From: e.To, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Deliver, At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg})
 		case parley.OpIndicate:
 			if e.Msg.Kind == parley.Suspect {
-				s.suspected(e.From, e.Msg.Origin)
+				s.Stats.suspicion(!s.faulty.Has(e.From) && s.serves(e.Msg.Origin))
 			}
 			s.seen(trace.Indicate, parley.Happening{At: e.From, From: e.From, Path: e.Path, Msg: e.Msg})
 			s.trace(trace.Event{Op: trace.Indicate, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpSetTimer:
-			s.arm(e)
+			s.armed++
+			at := s.procs[e.From].arm(e, s.armed, s.now, s.skewed)
+			s.due.at(at, event{what: expiry, to: e.From, ref: s.armed})
 		case parley.OpStopTimer:
 			s.procs[e.From].disarm(e.Path, e.Timer)
 		case parley.OpAppend:
@@ -75,7 +79,9 @@ func (s *Sim) send(e *parley.Effect) {
 		receivers = len(s.procs) - 1
 	}
 	s.Stats.Sends += uint64(receivers)
-	s.measure(e, receivers)
+	if s.opt.Measure && !s.faulty.Has(e.From) {
+		s.Stats.measure(&s.opt.Protocol, e, receivers)
+	}
 	cause := s.trace(trace.Event{Op: trace.Send, At: e.From, Peer: e.To, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
 	ref := s.wire.put(stored{path: e.Path, epoch: e.Epoch, msg: e.Msg, id: cause, refs: 1})
 	if all && s.broadcast {
@@ -97,19 +103,44 @@ func (s *Sim) send(e *parley.Effect) {
 	s.wire.drop(ref) // the sender's own hold on it
 }
 
-// measure adds what correct processes send to the count of its round. Without
-// rounds, or without a theorem that counts by them, all are one.
-func (s *Sim) measure(e *parley.Effect, receivers int) {
-	if !s.opt.Measure || s.opt.Protocol.Size == nil || s.faulty.Has(e.From) {
+// link decides when a message arrives at one receiver, how often, and if.
+func (s *Sim) link(from, to parley.ID, ref int32) {
+	rule := Link{Delay: s.opt.Delay, Loss: s.opt.Loss, Twice: s.opt.Twice}
+	if s.ruled {
+		rule = s.rule(from, to, s.now)
+	}
+	var lost *uint64
+	switch {
+	case s.ruled && !s.edge(from, to):
+		lost = &s.Stats.NoEdge
+	case s.ruled && rule.Loss >= 1:
+		lost = &s.Stats.Cut
+	case rule.Loss > 0 && s.delays.Float64() < rule.Loss:
+		lost = &s.Stats.Lost
+	}
+	w := &s.wire.slots[ref]
+	if lost != nil {
+		*lost++
+		s.trace(trace.Event{Op: trace.Lose, At: to, Peer: from, Cause: w.id, Epoch: w.epoch, Path: w.path, Msg: w.msg})
 		return
 	}
-	round := int(e.Msg.Seq)
-	if s.opt.Protocol.Timing != parley.Synchronous || s.opt.Protocol.Cost == nil {
-		round = 0
+	copies := 1
+	if rule.Twice > 0 && s.delays.Float64() < rule.Twice {
+		copies = 2
+		s.Stats.Doubled++
 	}
-	for len(s.Stats.Sent) <= round {
-		s.Stats.Sent = append(s.Stats.Sent, parley.Traffic{})
+	last := s.latest(from, to)
+	before := *last
+	for range copies {
+		at := s.arrival(s.now, rule.Delay, s.procs[from].rushing, before)
+		if at-s.now > s.opt.Promised.Delay {
+			s.Stats.Late++
+		}
+		if at < before {
+			s.Stats.Overtaken++
+		}
+		w.refs++
+		s.due.at(at, event{what: arrival, to: to, from: from, ref: ref})
+		*last = max(*last, at)
 	}
-	size := s.opt.Protocol.Size(parley.Env{From: e.From, To: e.To, Path: e.Path}, e.Msg)
-	s.Stats.Sent[round] = s.Stats.Sent[round].Plus(size.Times(uint64(receivers)))
 }

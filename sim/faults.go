@@ -161,18 +161,8 @@ func (s *Sim) resume(id parley.ID) {
 	}
 	p.until = 0
 	s.trace(trace.Event{Op: trace.Resume, At: id})
-	s.late = append(s.late, p.waiting...)
+	s.due.missed = append(s.due.missed, p.waiting...)
 	p.waiting = p.waiting[:0]
-}
-
-// waits keeps what happens to a process that is paused.
-func (s *Sim) waits(e event) bool {
-	p := &s.procs[e.to]
-	if p.until == 0 || e.what > hinted {
-		return false
-	}
-	p.waiting = append(p.waiting, e)
-	return true
 }
 
 // crashAt is the time When of a crash.
@@ -219,24 +209,8 @@ func (s *Sim) crash(c Crash) {
 		p.gone = true
 	}
 	for id := range s.procs {
-		s.detect(parley.ID(id), c.At)
+		s.detect(&s.due, s.now, parley.ID(id), c.At)
 	}
-}
-
-// detect lets the detector tell one process that another one has crashed, when it
-// would.
-func (s *Sim) detect(at, of parley.ID) {
-	if s.opt.Detect > 0 && at != of {
-		last := s.last[int(of)*len(s.procs)+int(at)]
-		s.due.at(max(after(s.now, s.opt.Detect), after(last, 1)), event{what: detected, to: at, from: of})
-	}
-}
-
-// Durable returns what a process would come back with after a crash: the durable
-// state that Compact put in the place of records, nil if it never did, and the
-// records since.
-func (s *Sim) Durable(id parley.ID) (state []byte, log []parley.Record) {
-	return s.procs[id].state, s.procs[id].log
 }
 
 // restart begins a new incarnation of a process: its durable state is loaded
@@ -264,7 +238,7 @@ func (s *Sim) restart(id parley.ID) {
 	s.trace(trace.Event{Op: trace.Restart, At: id, Msg: m})
 	for of := range s.procs {
 		if s.procs[of].down {
-			s.detect(id, parley.ID(of))
+			s.detect(&s.due, s.now, id, parley.ID(of))
 		}
 	}
 	p.lives++
@@ -276,19 +250,43 @@ func (s *Sim) restart(id parley.ID) {
 // suspect tells a process, as a detector beneath it would, that another one is
 // suspected to have failed.
 func (s *Sim) suspect(at, of parley.ID) {
-	if s.procs[at].down || s.spent() {
+	if s.procs[at].down || s.Stats.spent(s.opt.Steps) {
 		return
 	}
-	s.suspected(at, of)
+	s.Stats.suspicion(!s.faulty.Has(at) && s.serves(of))
 	m := parley.Msg{Kind: parley.Suspect, Origin: of}
 	s.trace(trace.Event{Op: trace.Suspect, At: at, Msg: m})
 	s.do(at, 0, func(mc parley.Machine) { mc.Receive(&s.step, at, m) })
 }
 
-// suspected counts a suspicion of a process by another one, and whether it is a false one.
-func (s *Sim) suspected(at, of parley.ID) {
-	s.Stats.Suspicions++
-	if !s.faulty.Has(at) && int(of) < len(s.procs) && !s.procs[of].down && !s.faulty.Has(of) {
-		s.Stats.FalseSuspicions++
+// Assumptions are the circumstances of the run so far, for [parley.Judge]: not what
+// the options might have done, but what happened. Call it when the run is over. What
+// befell liars, and processes that the caller has added to the faulty ones of the
+// history, is a part of their being faulty. Who crashed for good was correct until
+// then, and what befell it before counts.
+func (s *Sim) Assumptions() parley.Assumptions {
+	return s.Facts().Assumptions(s.opt.Protocol, &s.History)
+}
+
+// Facts returns what no event of the run so far tells, as the header of its trace has it.
+func (s *Sim) Facts() trace.Facts {
+	p := s.opt.Protocol
+	a := trace.Facts{Over: s.History.Over}
+	// order: the worst is looked for
+	for _, how := range s.opt.Faulty {
+		a.Worst = max(a.Worst, how.Model)
 	}
+	up := s.up(s.Correct())
+	joined := s.joined(up, s.now)
+	free := s.History.Faulty.Minus(s.doomed) // they may do what they like
+	a.Network = parley.NetworkFaults{
+		Lost: s.Stats.Lost > 0, Doubled: s.Stats.Doubled > 0, Reordered: s.Stats.Overtaken > 0,
+		Late: s.Stats.Late > 0, Cut: s.Stats.Cut > 0 || s.Stats.NoEdge > 0 && !p.Relays, Disconnected: joined < up.Len(),
+	}
+	befell := func(whom parley.Set) bool { return whom.Minus(free) != parley.Set{} }
+	a.Processes = parley.ProcessFaults{
+		Restarted: befell(s.restarted), LostDisk: befell(s.diskless), Paused: befell(s.paused) || s.opt.wrongClock(free),
+		Suspected: s.Stats.FalseSuspicions > 0, Minority: 2*joined <= p.N,
+	}
+	return a
 }

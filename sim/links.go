@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"parley"
-	"parley/trace"
 )
 
 // Link is a rule for some links during some time. It speaks of a message by the
@@ -58,84 +58,74 @@ func checkChances(of string, d Delay, loss, twice float64) {
 	}
 }
 
-// rule returns what holds of a message that is sent now.
-func (s *Sim) rule(from, to parley.ID) (rule Link) {
-	rule = Link{Delay: s.opt.Delay}
-	if s.opt.Heal > 0 && s.now >= s.opt.Heal {
+// network is what becomes of messages.
+type network struct {
+	opt   *Options // of the run
+	rules []Link
+	ruled bool          // links are not all alike
+	n     int           // processes
+	last  []parley.Tick // where links keep the order: by link, the latest arrival
+
+	delays *rand.Rand
+	source *rand.PCG
+}
+
+// reset begins another run.
+func (w *network) reset(opt *Options) {
+	if w.delays == nil {
+		w.source = rand.NewPCG(0, 0)
+		w.delays = rand.New(w.source)
+	}
+	w.source.Seed(opt.Seed, 1)
+	w.opt, w.n, w.rules = opt, opt.Protocol.N, checkedLinks(*opt)
+	w.ruled = opt.FIFO || len(opt.Links) > 0 || len(opt.Graph) > 0 || opt.Heal > 0
+	w.last = slices.Grow(w.last[:0], w.n*w.n)[:w.n*w.n]
+	clear(w.last)
+}
+
+// latest is the latest arrival on a link.
+func (w *network) latest(from, to parley.ID) *parley.Tick { return &w.last[int(from)*w.n+int(to)] }
+
+// rule returns what holds of a message that is sent at a time.
+func (w *network) rule(from, to parley.ID, now parley.Tick) (rule Link) {
+	rule = Link{Delay: w.opt.Delay}
+	if w.opt.Heal > 0 && now >= w.opt.Heal {
 		return rule
 	}
-	rule.Loss, rule.Twice = s.opt.Loss, s.opt.Twice
-	for i := len(s.rules) - 1; i >= 0; i-- {
-		if s.rules[i].matches(from, to, s.now) {
-			rule = s.rules[i]
+	rule.Loss, rule.Twice = w.opt.Loss, w.opt.Twice
+	for i := len(w.rules) - 1; i >= 0; i-- {
+		if w.rules[i].matches(from, to, now) {
+			rule = w.rules[i]
 			break
 		}
 	}
-	if s.opt.FIFO {
+	if w.opt.FIFO {
 		rule.Twice = 0
 	}
 	return rule
 }
 
 // edge tells whether there is a link between two processes at all.
-func (s *Sim) edge(from, to parley.ID) bool {
-	return len(s.opt.Graph) == 0 || s.opt.Graph[from].Has(to)
+func (w *network) edge(from, to parley.ID) bool {
+	return len(w.opt.Graph) == 0 || w.opt.Graph[from].Has(to)
 }
 
-// link decides when a message arrives at one receiver, how often, and if.
-func (s *Sim) link(from, to parley.ID, ref int32) {
-	rule := Link{Delay: s.opt.Delay, Loss: s.opt.Loss, Twice: s.opt.Twice}
-	if s.ruled {
-		if !s.edge(from, to) {
-			s.Stats.NoEdge++
-			s.lose(from, to, ref)
-			return
-		}
-		if rule = s.rule(from, to); rule.Loss >= 1 {
-			s.Stats.Cut++
-			s.lose(from, to, ref)
-			return
-		}
-	}
-	if rule.Loss > 0 && s.delays.Float64() < rule.Loss {
-		s.Stats.Lost++
-		s.lose(from, to, ref)
-		return
-	}
-	again := rule.Twice > 0 && s.delays.Float64() < rule.Twice
-	last := &s.last[int(from)*len(s.procs)+int(to)]
-	before := *last
-	*last = max(before, s.post(from, to, ref, rule.Delay, before))
-	if again {
-		s.Stats.Doubled++
-		*last = max(*last, s.post(from, to, ref, rule.Delay, before))
-	}
-}
-
-// post has one copy of a message arrive after a delay that it draws, and returns when
-// that is. All that was sent before on the link has arrived by the time last.
-func (s *Sim) post(from, to parley.ID, ref int32, delay Delay, last parley.Tick) parley.Tick {
+// arrival draws when a message that is sent now arrives. All that was sent before on the link has
+// arrived by the time last.
+func (w *network) arrival(now parley.Tick, delay Delay, rushing bool, last parley.Tick) parley.Tick {
 	took := delay.Least
-	if spread := delay.Most - delay.Least; spread > 0 && !s.procs[from].rushing {
-		took += parley.Tick(below(s.delaySource, uint64(spread)+1))
+	if spread := delay.Most - delay.Least; spread > 0 && !rushing {
+		took += parley.Tick(below(w.source, uint64(spread)+1))
 	}
-	at := after(s.now, took)
-	if s.ruled {
-		if heal := s.opt.Heal; heal > 0 { // no slow link holds it back for longer than others from then on
-			at = min(at, after(max(s.now, heal), s.opt.Delay.Most))
+	at := after(now, took)
+	if w.ruled {
+		if heal := w.opt.Heal; heal > 0 { // no slow link holds it back for longer than others from then on
+			at = min(at, after(max(now, heal), w.opt.Delay.Most))
 		}
-		if s.opt.FIFO {
+		if w.opt.FIFO {
 			at = max(at, last)
 		}
 	}
-	if at-s.now > s.opt.Promised.Delay {
-		s.Stats.Late++
-	}
-	if at < last {
-		s.Stats.Overtaken++
-	}
-	s.wire.slots[ref].refs++
-	s.due.at(at, event{what: arrival, to: to, from: from, ref: ref})
 	return at
 }
 
@@ -155,8 +145,48 @@ func below(source *rand.PCG, n uint64) uint64 {
 	return hi
 }
 
-// lose traces that a message does not arrive.
-func (s *Sim) lose(from, to parley.ID, ref int32) {
-	w := &s.wire.slots[ref]
-	s.trace(trace.Event{Op: trace.Lose, At: to, Peer: from, Cause: w.id, Epoch: w.epoch, Path: w.path, Msg: w.msg})
+// works tells whether a message from a to b may arrive if it is sent at a time.
+func (w *network) works(a, b parley.ID, now parley.Tick) bool {
+	own := w.opt.Protocol.Graph
+	return w.edge(a, b) && (len(own) == 0 || own[a].Has(b)) && w.rule(a, b, now).Loss < 1
+}
+
+// joined returns how many of the processes that are up can reach one another, both
+// ways, over links that work at a time and through such processes alone: the most there
+// are in one part of the network.
+func (w *network) joined(up parley.Set, now parley.Tick) (most int) {
+	forth := func(a, b parley.ID) bool { return w.works(a, b, now) }
+	back := func(a, b parley.ID) bool { return w.works(b, a, now) }
+	for left := up; left != (parley.Set{}); {
+		for id := range left.All() {
+			there := reached(id, up, forth)
+			part := there.Minus(there.Minus(reached(id, up, back)))
+			most, left = max(most, part.Len()), left.Minus(part)
+			break
+		}
+	}
+	return most
+}
+
+// reached returns the processes that a process can reach, itself too.
+func reached(from parley.ID, up parley.Set, works func(a, b parley.ID) bool) parley.Set {
+	out := parley.SetOf(from)
+	for next := []parley.ID{from}; len(next) > 0; next = next[1:] {
+		for id := range up.Minus(out).All() {
+			if works(next[0], id) {
+				out.Add(id)
+				next = append(next, id)
+			}
+		}
+	}
+	return out
+}
+
+// detect lets the detector tell one process that another one has crashed, when it
+// would.
+func (w *network) detect(due *schedule, now parley.Tick, at, of parley.ID) {
+	if w.opt.Detect > 0 && at != of {
+		when := max(after(now, w.opt.Detect), after(*w.latest(of, at), 1))
+		due.at(when, event{what: detected, to: at, from: of})
+	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"parley"
 	"parley/faulty"
@@ -162,4 +163,14 @@ func checked(opt Options) Options {
 		opt.Signer = Ideal(opt.Seed)
 	}
 	return opt
+}
+
+// wrongClock tells whether a clock is further off, or drifts more, than promised, but for those
+// of processes that may do what they like.
+func (o *Options) wrongClock(free parley.Set) bool {
+	off := func(x, bound int64) bool { return x > bound || x < -bound }
+	return slices.ContainsFunc(o.Clocks, func(c Clock) bool {
+		told := o.Promised
+		return !free.Has(c.At) && (off(int64(c.Offset), int64(told.Offset)) || off(c.Drift, told.Drift))
+	})
 }

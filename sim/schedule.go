@@ -53,14 +53,15 @@ type event struct {
 // schedule hands out events in the order of their times, and within a time in
 // the order in which they were put in.
 type schedule struct {
-	slots [ringSize][]event
-	used  [ringSize / 64]uint64 // which slots hold anything
-	now   parley.Tick
-	read  int // how much of the slot of now has been handed out
-	later overflow
-	put   uint64
-	spare [][]event // memory of slots that were left
-	first []event   // scratch
+	slots  [ringSize][]event
+	used   [ringSize / 64]uint64 // which slots hold anything
+	now    parley.Tick
+	missed []event // what happened in pauses that are over: it comes first
+	read   int     // how much of the slot of now has been handed out
+	later  overflow
+	put    uint64
+	spare  [][]event // memory of slots that were left
+	first  []event   // scratch
 }
 
 // reset empties the schedule and keeps its memory.
@@ -71,7 +72,7 @@ func (q *schedule) reset() {
 			q.slots[i] = q.slots[i][:0]
 		}
 	}
-	q.later = q.later[:0]
+	q.later, q.missed = q.later[:0], q.missed[:0]
 	q.now, q.read, q.put = 0, 0, 0
 }
 
@@ -162,6 +163,11 @@ func (q *schedule) scan() (parley.Tick, bool) {
 // pop returns the next event of the present time. Machines that go on without
 // time going by, with timers of no length, do not make the slot longer and longer.
 func (q *schedule) pop() (event, bool) {
+	if len(q.missed) > 0 {
+		e := q.missed[0]
+		q.missed = q.missed[1:]
+		return e, true
+	}
 	slot := q.slots[uint64(q.now)%ringSize]
 	if q.read >= len(slot) {
 		return event{}, false
@@ -258,36 +264,4 @@ func (w *store) drop(ref int32) {
 		m.msg.Body = nil
 		w.free = append(w.free, ref)
 	}
-}
-
-// timer is one armed timer of a process.
-type timer struct {
-	path   parley.Path
-	number parley.Timer
-	key    int32
-}
-
-// arm sets a timer, in place of one of the same number.
-func (s *Sim) arm(e *parley.Effect) {
-	p := &s.procs[e.From]
-	p.disarm(e.Path, e.Timer)
-	s.armed++
-	p.timers = append(p.timers, timer{e.Path, e.Timer, s.armed})
-	now := s.now
-	if s.skewed {
-		now = p.clock.at(now)
-	}
-	at := after(now, e.After)
-	if s.skewed {
-		at = max(p.clock.when(at), s.now)
-	}
-	s.due.at(at, event{what: expiry, to: e.From, ref: s.armed})
-}
-
-func (p *process) disarm(path parley.Path, number parley.Timer) {
-	p.timers = slices.DeleteFunc(p.timers, func(t timer) bool { return t.path == path && t.number == number })
-}
-
-func (p *process) find(key int32) int {
-	return slices.IndexFunc(p.timers, func(t timer) bool { return t.key == key })
 }

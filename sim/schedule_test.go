@@ -190,7 +190,7 @@ func TestStore(t *testing.T) {
 func TestArm(t *testing.T) {
 	s := New(Options{Protocol: parley.Protocol{N: 1, New: func(parley.ID) parley.Machine { return idle{} }}})
 	set := func(path parley.Path, number parley.Timer, after parley.Tick) {
-		s.arm(&parley.Effect{Path: path, Timer: number, After: after})
+		s.perform(0, []parley.Effect{{Op: parley.OpSetTimer, Path: path, Timer: number, After: after}})
 	}
 	s.now = 5
 	s.due.now = 5

@@ -1,5 +1,7 @@
 package sim
 
+import "parley"
+
 // Faults counts the faults of a run by kind, each under the word for it.
 func (s Stats) Faults() map[string]uint64 {
 	return map[string]uint64{
@@ -8,4 +10,34 @@ func (s Stats) Faults() map[string]uint64 {
 		"messages missed": s.Missed, "crashes": s.Crashes, "restarts": s.Restarts, "disks lost": s.LostDisks,
 		"pauses": s.Pauses, "false suspicions": s.FalseSuspicions, "messages of liars": s.FromFaulty,
 	}
+}
+
+// spent tells, where there is a step to make, whether so many are used up.
+func (s *Stats) spent(most uint64) bool {
+	s.OutOfSteps = s.OutOfSteps || s.Steps >= most
+	return s.OutOfSteps
+}
+
+// suspicion counts a suspicion of a process by another one.
+func (s *Stats) suspicion(wrong bool) {
+	if s.Suspicions++; wrong {
+		s.FalseSuspicions++
+	}
+}
+
+// measure adds what a correct process sends to the count of its round. Without
+// rounds, or without a theorem that counts by them, all are one.
+func (s *Stats) measure(p *parley.Protocol, e *parley.Effect, receivers int) {
+	if p.Size == nil {
+		return
+	}
+	round := int(e.Msg.Seq)
+	if p.Timing != parley.Synchronous || p.Cost == nil {
+		round = 0
+	}
+	for len(s.Sent) <= round {
+		s.Sent = append(s.Sent, parley.Traffic{})
+	}
+	size := p.Size(parley.Env{From: e.From, To: e.To, Path: e.Path}, e.Msg)
+	s.Sent[round] = s.Sent[round].Plus(size.Times(uint64(receivers)))
 }

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"slices"
+
+	"parley"
+	"parley/faulty"
+)
+
+// process is what the simulator keeps of one process.
+type process struct {
+	seat    *parley.Seat
+	down    bool
+	gone    bool  // it is not to come back
+	lost    bool  // it is to come back without what was durable
+	doom    int32 // 1 + the crash that waits for a step to come in, or 0
+	steps   int
+	lives   uint64          // how often it has come back
+	state   []byte          // durable: what Compact put in the place of records
+	log     []parley.Record // durable: the records since
+	timers  []timer
+	clock   Clock
+	until   parley.Tick // when its pause ends; 0: it is in none
+	waiting []event     // what has happened in its pause
+	rushing bool
+}
+
+// timer is one armed timer of a process.
+type timer struct {
+	path   parley.Path
+	number parley.Timer
+	key    int32
+}
+
+// arm sets a timer, in place of one of the same number, and returns when it runs out.
+func (p *process) arm(e *parley.Effect, key int32, now parley.Tick, skewed bool) parley.Tick {
+	p.disarm(e.Path, e.Timer)
+	p.timers = append(p.timers, timer{e.Path, e.Timer, key})
+	if !skewed {
+		return after(now, e.After)
+	}
+	return max(p.clock.when(after(p.clock.at(now), e.After)), now)
+}
+
+func (p *process) disarm(path parley.Path, number parley.Timer) {
+	p.timers = slices.DeleteFunc(p.timers, func(t timer) bool { return t.path == path && t.number == number })
+}
+
+func (p *process) find(key int32) int {
+	return slices.IndexFunc(p.timers, func(t timer) bool { return t.key == key })
+}
+
+// waits keeps what happens to a process that is paused.
+func (p *process) waits(e event) bool {
+	if p.until == 0 || e.what > hinted {
+		return false
+	}
+	p.waiting = append(p.waiting, e)
+	return true
+}
+
+// seating is who sits where, and the step of whose turn it is.
+type seating struct {
+	opt     *Options // of the run
+	seats   []parley.Seat
+	procs   []process
+	faulty  parley.Set
+	members []parley.Set // for each process: its seat
+	step    parley.Step
+	seated  *parley.Seat // whose members the step has
+	skewed  bool         // clocks are not all alike
+}
+
+// reset seats the processes of another run: one machine a correct process, one for all faulty ones.
+func (g *seating) reset(opt *Options) {
+	p := opt.Protocol
+	if len(g.procs) != p.N {
+		g.procs, g.members = make([]process, p.N), make([]parley.Set, p.N)
+	}
+	for i := range g.procs {
+		g.procs[i] = process{timers: g.procs[i].timers[:0], waiting: g.procs[i].waiting[:0]}
+	}
+	g.opt, g.seats, g.faulty, g.seated = opt, g.seats[:0], parley.Set{}, nil
+	// order: a set has none
+	for id := range g.opt.Faulty {
+		g.faulty.Add(id)
+	}
+	if len(g.opt.Faulty) > 0 {
+		g.seats = append(g.seats, faulty.New(p, g.opt.Rush, g.opt.Faulty).Seat())
+	}
+	for id := range parley.ID(p.N) {
+		if !g.faulty.Has(id) {
+			g.seats = append(g.seats, parley.Seat{IDs: []parley.ID{id}, Machine: p.New(id)})
+		}
+	}
+	for i := range g.seats {
+		for _, id := range g.seats[i].IDs {
+			g.procs[id].seat = &g.seats[i]
+			g.procs[id].rushing = g.seats[i].Rushing
+			g.members[id] = parley.SetOf(g.seats[i].IDs...)
+		}
+	}
+}
+
+// Seats returns the seats of the run. Between two events a machine may be put in
+// the place of another.
+func (g *seating) Seats() []parley.Seat { return g.seats }
+
+// Fresh returns a new machine for a seat of the run.
+func (g *seating) Fresh(seat int) parley.Machine {
+	if ids := g.seats[seat].IDs; !g.faulty.Has(ids[0]) {
+		return g.opt.Protocol.New(ids[0])
+	}
+	return faulty.New(g.opt.Protocol, g.opt.Rush, g.opt.Faulty)
+}
+
+// Machine returns the machine that process id is part of.
+func (g *seating) Machine(id parley.ID) parley.Machine { return g.procs[id].seat.Machine }
+
+// Durable returns what a process would come back with after a crash: the durable
+// state that Compact put in the place of records, nil if it never did, and the
+// records since.
+func (g *seating) Durable(id parley.ID) (state []byte, log []parley.Record) {
+	return g.procs[id].state, g.procs[id].log
+}
+
+// serves tells whether a process is up, and not in the coalition.
+func (g *seating) serves(id parley.ID) bool {
+	return int(id) < len(g.procs) && !g.procs[id].down && !g.faulty.Has(id)
+}
+
+// up returns those of some processes that are not down.
+func (g *seating) up(some parley.Set) parley.Set {
+	for id := range some.All() {
+		if g.procs[id].down {
+			some.Remove(id)
+		}
+	}
+	return some
+}
+
+// prepare makes the step ready for a clause of a process.
+func (g *seating) prepare(id parley.ID, path parley.Path, now parley.Tick) {
+	st := &g.step
+	st.Self, st.Now, st.Path, st.Epoch = id, now, path, 0
+	if g.skewed {
+		st.Now = g.procs[id].clock.at(now)
+	}
+	if seat := g.procs[id].seat; seat != g.seated {
+		st.Members, g.seated = g.members[id], seat
+	}
+	st.Effects = st.Effects[:0]
+}
