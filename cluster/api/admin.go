@@ -3,10 +3,8 @@ package api
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -18,13 +16,9 @@ import (
 // admin is AdminService.
 type admin struct{ s *Server }
 
-func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.StatusResponse, error) {
-	return h.s.status(), nil
-}
-
 func (h admin) Health(context.Context, *parleyv1.HealthRequest) (*parleyv1.HealthResponse, error) {
-	problems := h.s.problems(h.s.c.Node.Status())
-	return &parleyv1.HealthResponse{Ready: len(problems) == 0, Problems: problems}, nil
+	why := problems(h.s.c.Node.Status())
+	return &parleyv1.HealthResponse{Ready: len(why) == 0, Problems: why}, nil
 }
 
 func (h admin) Leave(ctx context.Context, _ *parleyv1.LeaveRequest) (*parleyv1.LeaveResponse, error) {
@@ -51,7 +45,7 @@ func (h admin) left() {
 }
 
 func (h admin) Expel(ctx context.Context, r *parleyv1.ExpelRequest) (*parleyv1.ExpelResponse, error) {
-	if err := h.s.member(r.GetName()); err != nil {
+	if err := h.s.members.check(r.GetName()); err != nil {
 		return nil, err
 	}
 	if err := h.s.c.Node.Expel(ctx, r.GetName()); err != nil {
@@ -61,7 +55,7 @@ func (h admin) Expel(ctx context.Context, r *parleyv1.ExpelRequest) (*parleyv1.E
 }
 
 func (h admin) Forget(_ context.Context, r *parleyv1.ForgetRequest) (*parleyv1.ForgetResponse, error) {
-	if err := h.s.member(r.GetName()); err != nil {
+	if err := h.s.members.check(r.GetName()); err != nil {
 		return nil, err
 	}
 	if err := h.s.c.Node.Forget(r.GetName()); err != nil {
@@ -70,20 +64,8 @@ func (h admin) Forget(_ context.Context, r *parleyv1.ForgetRequest) (*parleyv1.F
 	return &parleyv1.ForgetResponse{}, nil
 }
 
-// member tells that there is none of a name.
-func (s *Server) member(name string) error {
-	var names []string
-	for _, m := range s.c.Cluster.Members {
-		if m.Name == name {
-			return nil
-		}
-		names = append(names, m.Name)
-	}
-	return refuse(connect.CodeNotFound, "no member", "there is no member %q: they are %s", name, strings.Join(names, ", "))
-}
-
 // problems tells why the node is not ready for clients.
-func (s *Server) problems(st cluster.Status) []string {
+func problems(st cluster.Status) []string {
 	var out []string
 	if st.State != cluster.Running {
 		out = append(out, "the node is "+string(st.State))
@@ -132,13 +114,12 @@ var nodeStates = map[cluster.NodeState]parleyv1.NodeState{
 	cluster.Expelled: parleyv1.NodeState_NODE_STATE_EXPELLED,
 }
 
-// status is that of the node as clients get it.
-func (s *Server) status() *parleyv1.StatusResponse {
-	st := s.c.Node.Status()
+func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.StatusResponse, error) {
+	st := h.s.c.Node.Status()
 	out := &parleyv1.StatusResponse{
 		Cluster: st.Cluster, Node: st.Name, State: nodeStates[st.State], Incarnation: st.Incarnation, Again: st.Again,
-		Started: timestamppb.New(st.Started), Durable: st.Durable, M: uint32(st.M), Problems: s.problems(st),
-		Strangers: st.Strangers, Strange: st.Strange, Clock: s.now(),
+		Started: timestamppb.New(st.Started), Durable: st.Durable, M: uint32(st.M), Problems: problems(st),
+		Strangers: st.Strangers, Strange: st.Strange, Clock: nowOut(h.s.c.Node.Clock()),
 	}
 	out.Ready = len(out.Problems) == 0
 	if round, err := time.ParseDuration(st.Round); err == nil {
@@ -181,7 +162,7 @@ func (s *Server) status() *parleyv1.StatusResponse {
 			Position: x.Position, Free: x.Free, Slowest: durationpb.New(x.Slowest), Low: x.Low, Full: x.Full,
 		}
 	}
-	return out
+	return out, nil
 }
 
 func memberStatus(m cluster.MemberStatus) *parleyv1.MemberStatus {

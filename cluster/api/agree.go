@@ -80,22 +80,22 @@ func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parley
 	if err != nil {
 		return nil, agreeFailed(err)
 	}
-	return &parleyv1.AgreeResponse{Decision: h.s.decision(d)}, nil
+	return &parleyv1.AgreeResponse{Decision: h.decision(d)}, nil
 }
 
 // decision is one as clients get it.
-func (s *Server) decision(d cluster.Decision) *parleyv1.Decision {
+func (h agreement) decision(d cluster.Decision) *parleyv1.Decision {
 	out := &parleyv1.Decision{
-		Source: s.nameOf(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot, Value: some(d.Value),
+		Source: h.s.members.name(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot, Value: some(d.Value),
 	}
 	for _, a := range d.Evidence {
-		account := &parleyv1.Account{Node: s.nameOf(a.Node), Cut: a.Cut}
+		account := &parleyv1.Account{Node: h.s.members.name(a.Node), Cut: a.Cut}
 		for _, x := range a.Received {
 			account.Heard = append(account.Heard,
-				&parleyv1.Heard{Round: uint32(x.Round), From: s.nameOf(x.From), Text: x.Text})
+				&parleyv1.Heard{Round: uint32(x.Round), From: h.s.members.name(x.From), Text: x.Text})
 		}
 		for _, b := range a.Tree {
-			account.Tree = append(account.Tree, &parleyv1.Branch{Path: s.namesOf(b.Path), In: some(b.In), Out: some(b.Out)})
+			account.Tree = append(account.Tree, &parleyv1.Branch{Path: h.s.members.names(b.Path), In: some(b.In), Out: some(b.Out)})
 		}
 		out.Evidence = append(out.Evidence, account)
 	}
@@ -113,22 +113,6 @@ func some(value []byte) []byte {
 	return value
 }
 
-// nameOf is the name of a node, nothing if there is none.
-func (s *Server) nameOf(id parley.ID) string {
-	if int(id) >= len(s.c.Cluster.Members) {
-		return ""
-	}
-	return s.c.Cluster.Members[id].Name
-}
-
-func (s *Server) namesOf(ids []parley.ID) []string {
-	var out []string
-	for _, id := range ids {
-		out = append(out, s.nameOf(id))
-	}
-	return out
-}
-
 // proposal reads one.
 func proposal(r *parleyv1.ProposeRequest) (cluster.Proposal, error) {
 	algorithm, m, err := asked(r.GetAlgorithm(), r.GetM())
@@ -144,10 +128,10 @@ func proposal(r *parleyv1.ProposeRequest) (cluster.Proposal, error) {
 }
 
 // vector is one as clients get it.
-func (s *Server) vector(v cluster.Vector) *parleyv1.Vector {
+func (h agreement) vector(v cluster.Vector) *parleyv1.Vector {
 	out := &parleyv1.Vector{Name: v.Name, Slot: v.Slot}
 	for id, value := range v.Values {
-		out.Entries = append(out.Entries, &parleyv1.Entry{Node: s.nameOf(parley.ID(id)), Value: value})
+		out.Entries = append(out.Entries, &parleyv1.Entry{Node: h.s.members.name(parley.ID(id)), Value: value})
 	}
 	return out
 }
@@ -161,7 +145,7 @@ func (h agreement) Propose(ctx context.Context, r *parleyv1.ProposeRequest) (*pa
 	if err != nil {
 		return nil, agreeFailed(err)
 	}
-	return &parleyv1.ProposeResponse{Vector: h.s.vector(v)}, nil
+	return &parleyv1.ProposeResponse{Vector: h.vector(v)}, nil
 }
 
 func (h agreement) Consensus(ctx context.Context, r *parleyv1.ConsensusRequest) (*parleyv1.ConsensusResponse, error) {
@@ -177,7 +161,7 @@ func (h agreement) Consensus(ctx context.Context, r *parleyv1.ConsensusRequest) 
 	if err != nil {
 		return nil, agreeFailed(err)
 	}
-	return &parleyv1.ConsensusResponse{Value: value, Vector: h.s.vector(v)}, nil
+	return &parleyv1.ConsensusResponse{Value: value, Vector: h.vector(v)}, nil
 }
 
 // mostDecisions is how many decisions wait for a client to read them before it is cut off.
@@ -202,7 +186,7 @@ func (h agreement) Decisions(
 	}, func(ctx context.Context) (*parleyv1.DecisionsResponse, error) {
 		select {
 		case d := <-waiting:
-			return &parleyv1.DecisionsResponse{Decision: h.s.decision(d)}, nil
+			return &parleyv1.DecisionsResponse{Decision: h.decision(d)}, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
@@ -50,12 +51,14 @@ type Config struct {
 
 // Server is what a node's clients talk to.
 type Server struct {
-	c       Config
-	log     *slog.Logger
-	started time.Time
-	tables  map[string]*table
-	clients clients
-	counts  counts
+	c        Config
+	log      *slog.Logger
+	started  time.Time
+	tables   map[string]*table
+	members  members
+	clients  clients
+	counts   counts
+	failures failures
 
 	ctx  context.Context // ends streams
 	stop context.CancelFunc
@@ -68,12 +71,13 @@ type Server struct {
 // New returns the server of a node. It serves nobody yet.
 func New(c Config) *Server {
 	c.Limits = c.Limits.withDefaults()
-	s := &Server{c: c, log: c.Cluster.Log, started: time.Now(), tables: make(map[string]*table)}
+	s := &Server{c: c, log: c.Cluster.Log, started: time.Now(), tables: make(map[string]*table), members: c.Cluster.Members}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.clients.init(c.Limits)
 	s.counts.init(s)
+	s.failures = failures{c.Cluster.Name, &s.counts}
 	for _, t := range c.Cluster.Tables {
 		s.tables[t.Name] = newTable(c.Node.Table(t.Name), t)
 	}
@@ -94,10 +98,10 @@ func (s *Server) Serve(l net.Listener) error {
 			MaxConcurrentStreams: s.c.Limits.Requests + 100, // so that who asks for too much is told
 			SendPingTimeout:      s.c.Limits.Idle / 4, PingTimeout: s.c.Limits.Write,
 		},
-		ConnState: s.connState, ConnContext: withConn,
+		ConnState: connState, ConnContext: withConn,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	return s.serve(h, s.listener(l, config))
+	return s.serve(h, &listener{Listener: l, s: s, config: config})
 }
 
 // ServeWatch serves those who watch the node, see [Server.Watch], until the server is
@@ -108,6 +112,27 @@ func (s *Server) ServeWatch(l net.Listener) error {
 		WriteTimeout: 2 * s.c.Limits.Write, IdleTimeout: s.c.Limits.Idle, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}, l)
+}
+
+// Watch is what watches the node: /healthz, whether it lives; /readyz, whether it is ready
+// for clients, and if not, why; and /metrics for Prometheus. It asks nobody who he is, and
+// tells no names of clients and nothing of what is agreed on.
+func (s *Server) Watch() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, []string{"ok"})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if why := problems(s.c.Node.Status()); len(why) > 0 {
+			answer(w, http.StatusServiceUnavailable, why)
+			return
+		}
+		answer(w, http.StatusOK, []string{"ok"})
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.counts.registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: 4, Timeout: s.c.Limits.Write,
+	}))
+	return mux
 }
 
 // serve runs an HTTP server until the server is closed.

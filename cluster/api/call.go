@@ -69,7 +69,7 @@ func (s *Server) tooLong(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // else the answer may be lost with the connection
 	err := refuse(connect.CodeResourceExhausted, "too large", "a request of %d bytes: at most %d are allowed",
 		r.ContentLength, s.c.Limits.Body)
-	_ = connect.NewErrorWriter().Write(w, r, s.told(err, true)) // who has gone does not read it
+	_ = connect.NewErrorWriter().Write(w, r, s.failures.told(err, true)) // who has gone does not read it
 }
 
 // gate looks at the header of a request: whether the client may ask that at all, and
@@ -77,11 +77,11 @@ func (s *Server) tooLong(w http.ResponseWriter, r *http.Request) {
 func (s *Server) gate(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	c := callOf(ctx)
 	if err := c.may(rights[spec.Procedure], spec.Procedure); err != nil {
-		return nil, s.told(err, true)
+		return nil, s.failures.told(err, true)
 	}
 	c.stream = spec.StreamType != connect.StreamTypeUnary
 	if err := s.clients.begin(c.who.Name, c.stream); err != nil {
-		return nil, s.told(err, true)
+		return nil, s.failures.told(err, true)
 	}
 	c.begun = true
 	return nil, nil
@@ -155,7 +155,7 @@ func (i interceptor) around(ctx context.Context, spec connect.Spec, handle func(
 			i.s.log.Error("a request broke", "method", spec.Procedure, "why", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the request broke: %v", p)
 		}
-		err = i.s.told(err, reads)
+		err = i.s.failures.told(err, reads)
 		i.s.counts.request(spec, err, time.Since(began))
 		c.due()
 	}()

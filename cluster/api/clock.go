@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 )
 
@@ -13,12 +14,11 @@ import (
 type clock struct{ s *Server }
 
 func (h clock) Now(context.Context, *parleyv1.NowRequest) (*parleyv1.NowResponse, error) {
-	return h.s.now(), nil
+	return nowOut(h.s.c.Node.Clock()), nil
 }
 
-// now is the cluster's time as clients get it.
-func (s *Server) now() *parleyv1.NowResponse {
-	r := s.c.Node.Clock()
+// nowOut is the cluster's time as clients get it.
+func nowOut(r cluster.Reading) *parleyv1.NowResponse {
 	out := &parleyv1.NowResponse{
 		Time: timestamppb.New(r.Time), Synchronized: r.Synchronized, Offset: durationpb.New(r.Offset),
 	}

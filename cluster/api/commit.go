@@ -37,7 +37,7 @@ func (h commit) check(r *parleyv1.CommitRequest) error {
 		return invalid("no bodies: what members are to do was expected")
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.GetBodies())) {
-		if err := h.s.member(name); err != nil {
+		if err := h.s.members.check(name); err != nil {
 			return err
 		}
 		if n := len(r.GetBodies()[name]); n > cluster.MaxPart {

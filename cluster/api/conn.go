@@ -91,10 +91,6 @@ func (c *conn) client() (cert.Identity, bool) {
 }
 
 // listener accepts connections, as many as may be, and begins TLS on them.
-func (s *Server) listener(l net.Listener, config *tls.Config) net.Listener {
-	return &listener{Listener: l, s: s, config: config}
-}
-
 type listener struct {
 	net.Listener
 	s      *Server
@@ -135,7 +131,7 @@ func beneath(c net.Conn) (*tls.Conn, *conn) {
 }
 
 // connState follows what becomes of a connection.
-func (s *Server) connState(c net.Conn, state http.ConnState) {
+func connState(c net.Conn, state http.ConnState) {
 	t, own := beneath(c)
 	if own == nil {
 		return

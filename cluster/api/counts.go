@@ -9,7 +9,6 @@ import (
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // counts are the numbers of what clients asked for, and of those who were turned away.
@@ -89,27 +88,6 @@ func (c *counts) refused(reason, who string) bool {
 	}
 	c.logged[one] = now
 	return true
-}
-
-// Watch is what watches the node: /healthz, whether it lives; /readyz, whether it is ready
-// for clients, and if not, why; and /metrics for Prometheus. It asks nobody who he is, and
-// tells no names of clients and nothing of what is agreed on.
-func (s *Server) Watch() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, []string{"ok"})
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if problems := s.problems(s.c.Node.Status()); len(problems) > 0 {
-			answer(w, http.StatusServiceUnavailable, problems)
-			return
-		}
-		answer(w, http.StatusOK, []string{"ok"})
-	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.counts.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: 4, Timeout: s.c.Limits.Write,
-	}))
-	return mux
 }
 
 // answer writes lines of text.

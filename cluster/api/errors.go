@@ -109,8 +109,14 @@ func failed(err error) *failure {
 	return f
 }
 
+// failures tells clients of a node's errors, and counts them.
+type failures struct {
+	node   string
+	counts *counts
+}
+
 // told is an error as a client gets it.
-func (s *Server) told(err error, reads bool) error {
+func (s failures) told(err error, reads bool) error {
 	if err == nil {
 		return nil
 	}
@@ -125,7 +131,7 @@ func (s *Server) told(err error, reads bool) error {
 		f = f.harmless()
 	}
 	s.counts.error(f)
-	return s.wire(f)
+	return f.wire(s.node)
 }
 
 // harmless is the failure of what changes nothing, so that there was nothing to be done.
@@ -151,11 +157,11 @@ func brief(text string) string {
 }
 
 // wire is a failure with its detail.
-func (s *Server) wire(f *failure) *connect.Error {
+func (f *failure) wire(node string) *connect.Error {
 	// The packages of a node begin their errors with their own names, which no client knows.
 	text := brief(strings.TrimPrefix(f.Error(), "cluster: "))
 	out := connect.NewError(f.code, errors.New(text))
-	detail := &parleyv1.ErrorDetail{Outcome: f.outcome, Reason: f.reason, Node: s.c.Cluster.Name}
+	detail := &parleyv1.ErrorDetail{Outcome: f.outcome, Reason: f.reason, Node: node}
 	if gone, ok := errors.AsType[*cluster.GoneError](f.err); ok {
 		detail.First = gone.First
 	}

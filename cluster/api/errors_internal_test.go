@@ -135,10 +135,8 @@ func TestReads(t *testing.T) {
 
 // What stands for no value among nodes is none to clients.
 func TestNoValue(t *testing.T) {
-	s := New(Config{})
-	defer s.stop()
 	none, some := []byte("\x00nothing\x00"), []byte("x")
-	d := s.decision(cluster.Decision{Value: none, Evidence: []stream.Evidence{{Tree: []stream.Branch{
+	d := agreement{&Server{}}.decision(cluster.Decision{Value: none, Evidence: []stream.Evidence{{Tree: []stream.Branch{
 		{In: none, Out: some}, {In: some, Out: none}, {In: []byte{}, Out: nil},
 	}}}})
 	tree := d.GetEvidence()[0].GetTree()

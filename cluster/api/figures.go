@@ -83,7 +83,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	st := f.s.c.Node.Status()
 	out := sender(to)
 	out.gauge(infoFigure, 1, st.Cluster, st.Name)
-	out.gauge(readyFigure, truth(len(f.s.problems(st)) == 0))
+	out.gauge(readyFigure, truth(len(problems(st)) == 0))
 	out.gauge(lifeFigure, float64(st.Incarnation))
 	for _, m := range st.Members {
 		if !m.Self {

@@ -85,8 +85,8 @@ func (h groups) Broadcast(ctx context.Context, r *parleyv1.BroadcastRequest) (*p
 }
 
 // delivery is one as clients get it.
-func (s *Server) delivery(d cluster.Delivery) *parleyv1.Delivery {
-	return &parleyv1.Delivery{Position: d.Position, From: s.nameOf(d.From), Payload: d.Payload}
+func (h groups) delivery(d cluster.Delivery) *parleyv1.Delivery {
+	return &parleyv1.Delivery{Position: d.Position, From: h.s.members.name(d.From), Payload: d.Payload}
 }
 
 func (h groups) Subscribe(
@@ -108,7 +108,7 @@ func (h groups) Subscribe(
 		if err != nil {
 			return nil, err
 		}
-		return &parleyv1.SubscribeResponse{Delivery: h.s.delivery(d), Next: sub.Position()}, nil
+		return &parleyv1.SubscribeResponse{Delivery: h.delivery(d), Next: sub.Position()}, nil
 	})
 }
 
@@ -143,7 +143,7 @@ func (h groups) Fetch(ctx context.Context, r *parleyv1.FetchRequest) (*parleyv1.
 		if err != nil {
 			break // it comes again with the next request, if it is one
 		}
-		out.Deliveries = append(out.Deliveries, h.s.delivery(d))
+		out.Deliveries = append(out.Deliveries, h.delivery(d))
 		size += len(d.Payload)
 		cancel() // for what is there already nobody has to wait
 	}

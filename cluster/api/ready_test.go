@@ -25,7 +25,7 @@ func TestReady(t *testing.T) {
 		{cluster.GroupStatus{SlotStatus: waits}, *waits, ""},
 		{cluster.GroupStatus{SlotStatus: waits}, *away, "it takes no part yet in 1 of 2 streams of agreements"},
 	} {
-		got := new(Server).problems(cluster.Status{
+		got := problems(cluster.Status{
 			State: cluster.Running, Groups: []cluster.GroupStatus{c.group},
 			Streams: []cluster.StreamStatus{{SlotStatus: c.stream}, {}},
 		})
@@ -47,7 +47,7 @@ func TestReadyWithState(t *testing.T) {
 		{cluster.TableStatus{Name: "t"}, "it is not a member of table t"},
 		{cluster.TableStatus{Name: "t", Stopped: "why"}, "table t: why"},
 	} {
-		got := new(Server).problems(cluster.Status{State: cluster.Running, Tables: []cluster.TableStatus{c.table}})
+		got := problems(cluster.Status{State: cluster.Running, Tables: []cluster.TableStatus{c.table}})
 		if strings.Join(got, "; ") != c.want {
 			t.Errorf("%+v: %q, and not %q", c, got, c.want)
 		}
@@ -63,7 +63,7 @@ func TestReadyOnFullDisk(t *testing.T) {
 		{cluster.StoreStatus{Low: "little"}, ""},
 		{cluster.StoreStatus{Full: "none"}, "it refuses to write for clients: none"},
 	} {
-		got := new(Server).problems(cluster.Status{State: cluster.Running, Store: &c.store})
+		got := problems(cluster.Status{State: cluster.Running, Store: &c.store})
 		if strings.Join(got, "; ") != c.want {
 			t.Errorf("%+v: %q, and not %q", c, got, c.want)
 		}
