@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/cluster"
+	"parley/cluster/api/participant"
 )
 
 // Finding is one thing that Check has looked at.
@@ -44,9 +45,9 @@ func (f *File) Check(ctx context.Context) []Finding {
 		out = append(out, found)
 	}
 	if f.Participant != "" {
-		out = append(out, f.checkParticipant(ctx))
+		out = append(out, checkParticipant(ctx, f.Name, f.Participant))
 	}
-	out = append(out, f.checkData())
+	out = append(out, checkData(f.Folder(f.Data), f.Durable))
 	if f.Traces != "" {
 		out = append(out, checkFolder("traces", f.Folder(f.Traces), f.Folder(f.Traces)))
 	}
@@ -113,14 +114,13 @@ func checkListen(ctx context.Context, key, address string) Finding {
 	return Finding{Key: key, Text: address + " is free"}
 }
 
-func (f *File) checkData() Finding {
-	dir := f.Folder(f.Data)
+func checkData(dir string, durable bool) Finding {
 	if dir == "" {
 		const none = "none: all is in memory, and a node that has ended must not come back under its name"
 		return Finding{Key: "data", Text: none}
 	}
 	text := dir + ", from which the node comes back as long as others are there"
-	if f.Durable {
+	if durable {
 		text = dir + ", from which the node comes back even if all have ended"
 	}
 	return checkFolder("data", dir, text)
@@ -151,4 +151,17 @@ func checkFolder(key, dir, text string) Finding {
 		return Finding{key, fmt.Sprintf("nothing can be written in %s: %v", above, err), true}
 	}
 	return Finding{Key: key, Text: text}
+}
+
+// checkParticipant looks whether the service is there. It may come later.
+func checkParticipant(ctx context.Context, node, address string) Finding {
+	client, err := participant.New(node, address)
+	if err != nil {
+		return Finding{"participant", err.Error(), true}
+	}
+	if err := client.Reach(ctx); err != nil {
+		text := address + " is not there yet, and until it is the node votes no: " + err.Error()
+		return Finding{Key: "participant", Text: text}
+	}
+	return Finding{Key: "participant", Text: address + " is there"}
 }

@@ -14,9 +14,9 @@ import (
 
 	"parley"
 	"parley/cluster"
+	"parley/cluster/api/participant"
 	"parley/cluster/cert"
 	"parley/cluster/host"
-	"parley/faulty"
 	"parley/replica/bank"
 	"parley/replica/service"
 )
@@ -126,21 +126,25 @@ func (f *File) keys() []key {
 				key{"flush", false, into(&f.Times.Flush, value.time)}, key{"retry", false, into(&f.Times.Retry, value.time)},
 			)
 		}},
-		{"clocks", false, f.clocks},
+		{"clocks", false, into(&f.Clocks, clocks)},
 		{"groups", false, func(v value) error { return v.list(f.group) }},
 		{"tables", false, func(v value) error { return v.list(f.table) }},
-		{"participant", false, f.served},
-		{"commit", false, f.commit},
-		{"links", false, f.linked},
+		{"participant", false, into(&f.Participant, served)},
+		{"commit", false, into(&f.Commit, commit)},
+		{"links", false, into(&f.Links, links)},
 		{"agreements", false, func(v value) error {
-			err := v.list(f.agreement)
+			err := v.list(func(v value) error {
+				a, err := agreement(v)
+				f.Agreements = append(f.Agreements, a)
+				return err
+			})
 			if err == nil && len(f.Agreements) == 0 {
 				err = v.wrong("an empty list: at least one was expected, or no such key, which stands for all that there are")
 			}
 			return err
 		}},
 		{"log", false, func(v value) error {
-			return v.fields(key{"format", false, f.logFormat}, key{"level", false, f.logLevel})
+			return v.fields(key{"format", false, into(&f.LogJSON, inJSON)}, key{"level", false, into(&f.LogLevel, logLevel)})
 		}},
 		{"traces", false, into(&f.Traces, value.folder)},
 		{"tracelimit", false, into(&f.TraceLimit, func(v value) (int, error) {
@@ -150,9 +154,14 @@ func (f *File) keys() []key {
 			}
 			return n, err
 		})},
-		{"lab", false, f.lab},
-		{"traitor", false, f.traitor},
-		{"skew", false, f.skew},
+		{"lab", false, laboratory},
+		{"traitor", false, into(&f.Lab, traitor)},
+		{"skew", false, func(v value) error {
+			return v.fields(
+				key{"offset", false, into(&f.Offset, value.ahead)},
+				key{"drift", false, into(&f.Drift, func(v value) (int64, error) { return v.parts(-maxDrift) })},
+			)
+		}},
 	}
 }
 
@@ -251,58 +260,6 @@ func (f *File) table(v value) error {
 	return err
 }
 
-func (f *File) logFormat(v value) error {
-	text, err := v.oneOf("text", "json")
-	f.LogJSON = text == "json"
-	return err
-}
-
-func (f *File) logLevel(v value) error {
-	text, err := v.oneOf("debug", "info", "warn", "error")
-	if err == nil {
-		err = f.LogLevel.UnmarshalText([]byte(text))
-	}
-	return err
-}
-
-func (f *File) lab(v value) error {
-	yes, err := v.yes()
-	if err == nil && !yes {
-		err = v.wrong("false: true was expected, or no such key")
-	}
-	return err
-}
-
-func (f *File) traitor(v value) error {
-	text, err := v.text()
-	if err != nil {
-		return err
-	}
-	b, err := faulty.Parse(text)
-	if err != nil {
-		return v.wrong("%v", err)
-	}
-	f.Lab = &cluster.Lab{Traitor: b}
-	return nil
-}
-
-// clocks reads what the clocks go by.
-func (f *File) clocks(v value) error {
-	return v.fields(
-		key{"error", false, into(&f.Clocks.Error, value.short)},
-		key{"drift", false, into(&f.Clocks.Drift, func(v value) (int64, error) { return v.parts(1) })},
-		key{"period", false, into(&f.Clocks.Period, value.time)},
-	)
-}
-
-// skew reads how wrong the clock of a node is, in a laboratory.
-func (f *File) skew(v value) error {
-	return v.fields(
-		key{"offset", false, into(&f.Offset, value.ahead)},
-		key{"drift", false, into(&f.Drift, func(v value) (int64, error) { return v.parts(-maxDrift) })},
-	)
-}
-
 // self is the place of this node among the members, -1 if it has none.
 func (f *File) self() int {
 	return slices.IndexFunc(f.Members, func(m cluster.Member) bool { return m.Name == f.Name })
@@ -364,6 +321,26 @@ func (f *File) fits() error {
 	return f.fitsLinks()
 }
 
+// fitsLinks tells what does not fit with the members and the links.
+func (f *File) fitsLinks() error {
+	c := cluster.Config{Members: f.Members, Agreements: f.Agreements}
+	if err := c.CheckAgreements(); err != nil {
+		return f.at("agreements", err)
+	}
+	if f.set("commit") && f.Links == cluster.Datagrams {
+		return f.line["commit"].wrong("transactions need streams or calls: the links are datagrams")
+	}
+	c.Links, c.Groups, c.Tables = f.Links, f.Groups, f.Tables
+	var err error
+	if c.Participant, err = f.participant(); err != nil {
+		return f.at("participant", err)
+	}
+	if err := c.CheckLinks(); err != nil {
+		return f.at("links", err)
+	}
+	return nil
+}
+
 // set tells whether the file has a key.
 func (f *File) set(key string) bool { return f.line[key].node != nil }
 
@@ -399,6 +376,14 @@ func (f *File) identity() (c cluster.Config, err error) {
 			cert.FormatSigner(pinned), file, cert.FormatSigner(c.SignerKey.Public().(ed25519.PublicKey)))
 	}
 	return c, nil
+}
+
+// participant is who does this node's part of transactions, nil if the file names nobody.
+func (f *File) participant() (cluster.Participant, error) {
+	if f.Participant == "" {
+		return nil, nil
+	}
+	return participant.New(f.Name, f.Participant)
 }
 
 // Config is what [cluster.Join] is to be given, but for what no file can say: where
