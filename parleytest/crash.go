@@ -15,7 +15,7 @@ import (
 // after each of the effects, and after all of them; for good, and with a restart from
 // the log. A crash is the mildest fault of every model. Of all such points in a few
 // runs it takes an even share.
-func (s *suite) crashPoints() error {
+func crashPoints(s suite) error {
 	var backs []parley.Tick
 	if s.p.M > 0 {
 		backs = append(backs, 0)
@@ -40,7 +40,7 @@ func (s *suite) crashPoints() error {
 			}
 			c := points[i/len(backs)]
 			c.Back = backs[i%len(backs)]
-			if err := s.crashed(r, c); err != nil {
+			if err := crashed(s, r, c); err != nil {
 				return err
 			}
 		}
@@ -49,7 +49,7 @@ func (s *suite) crashPoints() error {
 }
 
 // crashed makes a run with one crash more.
-func (s *suite) crashed(r run, c sim.Crash) error {
+func crashed(s suite, r run, c sim.Crash) error {
 	r.Crashes = append(slices.Clone(r.Crashes), c)
 	got, err := r.simulate()
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *suite) crashed(r run, c sim.Crash) error {
 // logs restarts each process at the end of runs from all that it ever appended,
 // from its log as it was, compacted or not, and from its durable state: its
 // durable variables must be the same, or all of them if none is durable.
-func (s *suite) logs() error {
+func logs(s suite) error {
 	if s.o.LogKeepsMore != "" {
 		return skip(s.o.LogKeepsMore)
 	}
@@ -87,9 +87,9 @@ func (s *suite) logs() error {
 			if len(all) == 0 {
 				continue
 			}
-			want := s.restarted(id, got.Clock(id), nil, all)
+			want := restarted(s, id, got.Clock(id), nil, all)
 			differs := func(from string, state []byte, log []parley.Record) error {
-				if have := s.restarted(id, got.Clock(id), state, log); !bytes.Equal(want, have) {
+				if have := restarted(s, id, got.Clock(id), state, log); !bytes.Equal(want, have) {
 					return fmt.Errorf("%s: process %d restarts from %s with state %x, and from all its records with %x",
 						r, id, from, have, want)
 				}
@@ -113,7 +113,7 @@ func (s *suite) logs() error {
 
 // restarted returns what must be the same of a process that comes back with the given
 // durable state and records.
-func (s *suite) restarted(id parley.ID, now parley.Tick, state []byte, log []parley.Record) []byte {
+func restarted(s suite, id parley.ID, now parley.Tick, state []byte, log []parley.Record) []byte {
 	m := s.p.New(id)
 	if len(state) > 0 && !parley.LoadDurable(m, now, state) {
 		panic(fmt.Sprintf("parleytest: process %d does not load its durable state", id))

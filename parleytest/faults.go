@@ -12,12 +12,12 @@ import (
 // crash, come back, pause and are suspected falsely, and demands what is promised of
 // each run: whatever went wrong in it is known to Promises. Rounds promise nothing
 // of such a world, and who has no Promises promises too much.
-func (s *suite) faults() error {
+func faults(s suite) error {
 	if s.p.Promises == nil || s.p.Timing == parley.Synchronous {
 		return skip("rounds, or no Promises that know what went wrong")
 	}
 	for seed := range uint64(s.some(2)) {
-		r, err := s.harmed(seed)
+		r, err := harmed(s, seed)
 		if err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (s *suite) faults() error {
 
 // harmed draws a run with faults of every kind, of which each run has some. In its
 // second half all is well but for processes that are down.
-func (s *suite) harmed(seed uint64) (run, error) {
+func harmed(s suite, seed uint64) (run, error) {
 	out, err := s.draw(s.p, seed, int(seed)%(s.p.M+1))
 	if err != nil {
 		return out, err
@@ -60,7 +60,7 @@ func (s *suite) harmed(seed uint64) (run, error) {
 		q.Of = (q.At + 1 + parley.ID(r.IntN(s.p.N-1))) % parley.ID(s.p.N)
 		out.Suspicions = append(out.Suspicions, q)
 	}
-	s.returns(&out, h)
+	returns(s, &out, h)
 	if len(out.Links) > 0 || out.Loss > 0 || out.Twice > 0 {
 		out.Heal = heal
 	}
@@ -68,7 +68,7 @@ func (s *suite) harmed(seed uint64) (run, error) {
 }
 
 // returns adds processes that crash and come back, with or without their disks.
-func (s *suite) returns(out *run, h harm) {
+func returns(s suite, out *run, h harm) {
 	if s.o.NeverBack {
 		return
 	}
@@ -76,7 +76,7 @@ func (s *suite) returns(out *run, h harm) {
 		c := sim.Crash{
 			At: h.process(), When: h.time(), Effects: h.IntN(h.n + 2), Back: 1 + h.time()/4, LostDisk: h.IntN(3) == 0,
 		}
-		if _, lies := out.Faulty[c.At]; lies || s.down(*out, c.At) {
+		if _, lies := out.Faulty[c.At]; lies || down(s, *out, c.At) {
 			continue
 		}
 		out.Crashes = append(out.Crashes, c)
@@ -84,7 +84,7 @@ func (s *suite) returns(out *run, h harm) {
 }
 
 // down tells whether a process crashes in a run.
-func (s *suite) down(r run, id parley.ID) bool {
+func down(s suite, r run, id parley.ID) bool {
 	for _, c := range r.Crashes {
 		if c.At == id {
 			return true

@@ -15,11 +15,11 @@ import (
 
 // hostile feeds machines with messages that nobody would send, in the middle of
 // honest ones: none may stop a machine or spoil its state.
-func (s *suite) hostile() error {
+func hostile(s suite) error {
 	said := spoken(s, 1)
 	for seed := range uint64(s.some(2)) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		if err := s.assault(r.IntN, said, 60); err != nil {
+		if err := assault(s, r.IntN, said, 60); err != nil {
 			return fmt.Errorf("seed %d: %w", seed, err)
 		}
 	}
@@ -40,7 +40,7 @@ func Fuzz(f *testing.F, p parley.Protocol, options ...Options) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
-		if err := s.assault(reader(script), said, 60); err != nil {
+		if err := assault(s, reader(script), said, 60); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -61,7 +61,7 @@ func reader(script []byte) func(n int) int {
 }
 
 // spoken returns what is sent in a run with as many faults as there may be.
-func spoken(s *suite, seed uint64) []trace.Event {
+func spoken(s suite, seed uint64) []trace.Event {
 	var out []trace.Event
 	r := s.honest(s.p, seed)
 	for id := range parley.ID(min(s.p.M, s.p.N-1)) {
@@ -85,7 +85,7 @@ func spoken(s *suite, seed uint64) []trace.Event {
 
 // assault runs one machine against an adversary of the given choices and returns
 // what went wrong.
-func (s *suite) assault(choose func(n int) int, said []trace.Event, moves int) (err error) {
+func assault(s suite, choose func(n int) int, said []trace.Event, moves int) (err error) {
 	var last string
 	defer func() {
 		if p := recover(); p != nil {
@@ -121,10 +121,10 @@ func (s *suite) assault(choose func(n int) int, said []trace.Event, moves int) (
 			last = fmt.Sprintf("a suspicion of %d", of)
 			b.do(0, func() { b.machine.Receive(&b.step, self, parley.Msg{Kind: parley.Suspect, Origin: of}) })
 		case s.p.N > 1:
-			from, path, m := s.message(choose, said, self)
-			b.step.Epoch = s.epoch(choose, said)
+			from, path, m := message(s, choose, said, self)
+			b.step.Epoch = epoch(s, choose, said)
 			last = fmt.Sprintf("%v from %d at path %#x in epoch %d", m, from, path, b.step.Epoch)
-			s.look(parley.Env{From: from, To: self, Epoch: b.step.Epoch, Path: path}, m)
+			look(s, parley.Env{From: from, To: self, Epoch: b.step.Epoch, Path: path}, m)
 			b.do(path, func() { b.machine.Receive(&b.step, from, m) })
 			b.step.Epoch = 0
 		}
@@ -135,7 +135,7 @@ func (s *suite) assault(choose func(n int) int, said []trace.Event, moves int) (
 
 // message makes a message for self: an honest one, one that was changed, or
 // bytes that happen to be a message.
-func (s *suite) message(choose func(n int) int, said []trace.Event, self parley.ID) (parley.ID, parley.Path,
+func message(s suite, choose func(n int) int, said []trace.Event, self parley.ID) (parley.ID, parley.Path,
 	parley.Msg) {
 	from := parley.ID(choose(s.p.N))
 	if from == self {
@@ -165,7 +165,7 @@ func (s *suite) message(choose func(n int) int, said []trace.Event, self parley.
 }
 
 // epoch makes one up for a message: that of another, or any.
-func (s *suite) epoch(choose func(n int) int, said []trace.Event) uint32 {
+func epoch(s suite, choose func(n int) int, said []trace.Event) uint32 {
 	if len(said) > 0 && choose(4) > 0 {
 		return said[choose(len(said))].Epoch
 	}
@@ -173,7 +173,7 @@ func (s *suite) epoch(choose func(n int) int, said []trace.Event) uint32 {
 }
 
 // look asks those who look into messages what they see in m.
-func (s *suite) look(e parley.Env, m parley.Msg) {
+func look(s suite, e parley.Env, m parley.Msg) {
 	if s.p.Explain != nil {
 		for range s.p.Explain(e, m, parley.ID.String) {
 			continue

@@ -105,19 +105,19 @@ func Check(p parley.Protocol, options ...Options) error {
 // checks are the checks by name. One that does not apply returns a skip.
 var checks = []struct {
 	name string
-	run  func(*suite) error
+	run  func(suite) error
 }{
-	{"promises", (*suite).promises},
-	{"beyond", (*suite).beyond},
-	{"determinism", (*suite).determinism},
-	{"reload", (*suite).reload},
-	{"rename", (*suite).rename},
-	{"crashes", (*suite).crashPoints},
-	{"faults", (*suite).faults},
-	{"log", (*suite).logs},
-	{"hostile", (*suite).hostile},
-	{"lies", (*suite).lies},
-	{"cost", (*suite).cost},
+	{"promises", promises},
+	{"beyond", beyond},
+	{"determinism", determinism},
+	{"reload", reload},
+	{"rename", rename},
+	{"crashes", crashPoints},
+	{"faults", faults},
+	{"log", logs},
+	{"hostile", hostile},
+	{"lies", lies},
+	{"cost", cost},
 }
 
 // skip says why a check does not apply.
@@ -132,8 +132,8 @@ type suite struct {
 	logf func(format string, args ...any)
 }
 
-func newSuite(p parley.Protocol, options []Options) *suite {
-	s := &suite{p: p, logf: func(string, ...any) {}}
+func newSuite(p parley.Protocol, options []Options) suite {
+	s := suite{p: p, logf: func(string, ...any) {}}
 	switch len(options) {
 	case 0:
 	case 1:
@@ -160,13 +160,13 @@ func newSuite(p parley.Protocol, options []Options) *suite {
 }
 
 // some is a share of the seeds, one at least.
-func (s *suite) some(one int) int { return max(1, s.o.Seeds/one) }
+func (s suite) some(one int) int { return max(1, s.o.Seeds/one) }
 
 // byzantine tells whether faulty processes may lie.
-func (s *suite) byzantine() bool { return s.p.Faults >= parley.SignedByzantineFaults }
+func (s suite) byzantine() bool { return s.p.Faults >= parley.SignedByzantineFaults }
 
 // inputs draws the requests of a run of p.
-func (s *suite) inputs(p parley.Protocol, r *rand.Rand) []sim.Request {
+func (s suite) inputs(p parley.Protocol, r *rand.Rand) []sim.Request {
 	if s.o.Inputs != nil {
 		return s.o.Inputs(r)
 	}

@@ -19,24 +19,24 @@ import (
 //
 // What nobody but its maker can rename, a signature, Rename may forget. Both
 // sides of each comparison are therefore renamed, one of them by no change.
-func (s *suite) rename() error {
+func rename(s suite) error {
 	if s.p.Rename == nil || s.p.Timing != parley.Synchronous {
 		return skip("no Rename, or no rounds")
 	}
 	for seed := range uint64(s.some(20)) {
-		perm := s.permutation(rand.New(rand.NewPCG(seed, 3)))
-		one, two := s.renaming(seed, perm)
+		perm := permutation(s, rand.New(rand.NewPCG(seed, 3)))
+		one, two := renaming(s, seed, perm)
 		_, log, err := one.traced(true)
 		if err != nil {
 			return err
 		}
 		for _, until := range append(moments(log), one.Until) {
 			one.Until, two.Until = until, until
-			if err := s.alike(one, two, perm); err != nil {
+			if err := alike(s, one, two, perm); err != nil {
 				return err
 			}
 		}
-		if err := s.thereAndBack(log, perm); err != nil {
+		if err := thereAndBack(s, log, perm); err != nil {
 			return err
 		}
 	}
@@ -44,7 +44,7 @@ func (s *suite) rename() error {
 }
 
 // renaming draws a run and the same under other names.
-func (s *suite) renaming(seed uint64, perm []parley.ID) (one, two run) {
+func renaming(s suite, seed uint64, perm []parley.ID) (one, two run) {
 	one = s.honest(s.p, seed)
 	one.Delay, one.Loss, one.Twice = sim.Delay{Least: 1, Most: 1}, 0, 0
 	two = one
@@ -81,7 +81,7 @@ func moments(log *trace.Log) []parley.Tick {
 }
 
 // alike makes a run and the same under other names and compares how they end.
-func (s *suite) alike(r, other run, perm []parley.ID) error {
+func alike(s suite, r, other run, perm []parley.ID) error {
 	one, err := r.simulate()
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *suite) alike(r, other run, perm []parley.ID) error {
 	}
 	for id := range one.Correct().All() {
 		before := parley.Save(one.Machine(id), one.Now(), nil)
-		have, want := s.renamed(one, id, perm), s.renamed(two, perm[id], identity(s.p.N))
+		have, want := renamed(s, one, id, perm), renamed(s, two, perm[id], identity(s.p.N))
 		if !bytes.Equal(have, want) {
 			return fmt.Errorf("%s: process %d is %d after renaming %v, and has another state at tick %d: %v",
 				r, id, perm[id], perm, one.Now(), parley.Show(one.Machine(id), one.Now()))
@@ -104,12 +104,12 @@ func (s *suite) alike(r, other run, perm []parley.ID) error {
 	return nil
 }
 
-func (s *suite) renamed(run *sim.Sim, id parley.ID, perm []parley.ID) []byte {
+func renamed(s suite, run *sim.Sim, id parley.ID, perm []parley.ID) []byte {
 	return parley.SaveRenamed(run.Machine(id), run.Now(), parley.Renaming{Perm: perm, Msg: s.p.Rename}, nil)
 }
 
 // thereAndBack renames what was sent, and renames it back.
-func (s *suite) thereAndBack(log *trace.Log, perm []parley.ID) error {
+func thereAndBack(s suite, log *trace.Log, perm []parley.ID) error {
 	back, none := make([]parley.ID, len(perm)), identity(len(perm))
 	for old, id := range perm {
 		back[id] = parley.ID(old)
@@ -140,7 +140,7 @@ func same(a, b parley.Msg) bool {
 }
 
 // permutation draws new names: proposers among themselves, and the others.
-func (s *suite) permutation(r *rand.Rand) []parley.ID {
+func permutation(s suite, r *rand.Rand) []parley.ID {
 	perm := make([]parley.ID, s.p.N)
 	for _, group := range []parley.Set{s.p.Proposers, parley.Everyone(s.p.N).Minus(s.p.Proposers)} {
 		ids := slices.Collect(group.All())

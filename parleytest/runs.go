@@ -87,7 +87,7 @@ func (r run) traced(keep bool) (*sim.Sim, *trace.Log, error) {
 }
 
 // honest draws the run of a seed without faults.
-func (s *suite) honest(p parley.Protocol, seed uint64) run {
+func (s suite) honest(p parley.Protocol, seed uint64) run {
 	opt := s.o.Sim
 	opt.Protocol, opt.Seed = p, seed
 	opt.Requests = s.inputs(p, rand.New(rand.NewPCG(seed, 1)))
@@ -95,7 +95,7 @@ func (s *suite) honest(p parley.Protocol, seed uint64) run {
 }
 
 // draw draws the run of a seed with the given number of faulty processes.
-func (s *suite) draw(p parley.Protocol, seed uint64, howMany int) (run, error) {
+func (s suite) draw(p parley.Protocol, seed uint64, howMany int) (run, error) {
 	out := s.honest(p, seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	if p.Faults == parley.CrashFaults && howMany > 0 {
@@ -141,7 +141,7 @@ func crashes(honest run, r *rand.Rand, howMany int) ([]sim.Crash, error) {
 }
 
 // behaviour draws how a process fails within the fault model.
-func (s *suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behaviour {
+func (s suite) behaviour(p parley.Protocol, r *rand.Rand) faulty.Behaviour {
 	all := []faulty.Behaviour{faulty.Crash(r.IntN(4), r.IntN(p.N))}
 	if p.Faults >= parley.SignedByzantineFaults {
 		all = append(all, garbage)
@@ -213,7 +213,7 @@ func broken(p parley.Protocol, got *sim.Sim) error {
 // something to check, and that what happens sometimes does. Liars must have been
 // heard, or they would be silent in effect and the runs would show nothing: in
 // some run more lies were told than messages of liars were refused or lost.
-func (s *suite) promises() error {
+func promises(s suite) error {
 	if len(s.p.Properties) == 0 {
 		return fmt.Errorf("%s has no properties to check", s.p.Name)
 	}
@@ -302,7 +302,7 @@ func counted(tell teller, lies *uint64) teller {
 type teller = func(*parley.Step, *parley.Turn) []parley.Sent
 
 // determinism runs seeds twice.
-func (s *suite) determinism() error {
+func determinism(s suite) error {
 	for seed := range uint64(s.some(20)) {
 		r, err := s.draw(s.p, seed, s.p.M)
 		if err != nil {

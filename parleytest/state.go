@@ -12,7 +12,7 @@ import (
 
 // reload runs seeds once as they are and then with every machine saved and
 // loaded again and again: nothing must be different.
-func (s *suite) reload() error {
+func reload(s suite) error {
 	for seed := range uint64(s.some(20)) {
 		r, err := s.draw(s.p, seed, s.p.M)
 		if err != nil {

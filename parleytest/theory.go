@@ -14,7 +14,7 @@ import (
 
 // beyond looks for a run in which something breaks that is promised within the
 // bound. A bound that nothing breaks beyond is not understood, or not reached.
-func (s *suite) beyond() error {
+func beyond(s suite) error {
 	systems := s.o.Beyond
 	if len(systems) == 0 {
 		if s.o.NothingBeyond != "" {
@@ -23,7 +23,7 @@ func (s *suite) beyond() error {
 		if s.p.Bound == nil || s.p.Flags == nil {
 			return skip("no Bound, or no Flags to remake the protocol by")
 		}
-		p, err := s.refused()
+		p, err := refused(s)
 		if err != nil {
 			return fmt.Errorf("%w: give Options.Beyond, or say why NothingBeyond", err)
 		}
@@ -34,7 +34,7 @@ func (s *suite) beyond() error {
 		within[promise.Property] = promise.Holds
 	}
 	for _, b := range systems {
-		if err := s.breaks(b, within); err != nil {
+		if err := breaks(s, b, within); err != nil {
 			return err
 		}
 	}
@@ -53,13 +53,14 @@ func promised(p parley.Protocol, a parley.Assumptions) []parley.Promise {
 }
 
 // breaks runs a system beyond its bound until something breaks.
-func (s *suite) breaks(b Beyond, within map[string]bool) error {
+func breaks(s suite, b Beyond, within map[string]bool) error {
 	budget := 10 * s.o.Seeds
 	if b.Sim != nil {
-		other := *s
-		other.o.Sim = *b.Sim
-		s = newSuite(other.p, []Options{other.o})
-		s.logf = other.logf
+		other := s.o
+		other.Sim = *b.Sim
+		logf := s.logf
+		s = newSuite(s.p, []Options{other})
+		s.logf = logf
 	}
 	for seed := range uint64(budget) {
 		r, err := s.draw(b.Protocol, seed, b.Faulty)
@@ -93,7 +94,7 @@ func (s *suite) breaks(b Beyond, within map[string]bool) error {
 
 // refused remakes the protocol, by its flags, with the most processes that its
 // bound refuses for m faults.
-func (s *suite) refused() (parley.Protocol, error) {
+func refused(s suite) (parley.Protocol, error) {
 	m := max(1, s.p.M)
 	n := s.p.N
 	for n > 0 && s.p.Bound(n, m) == nil {
@@ -123,7 +124,7 @@ func (s *suite) refused() (parley.Protocol, error) {
 
 // lies answers 0 to every choice of the protocol's Lies: the run is then the
 // honest one, message for message.
-func (s *suite) lies() error {
+func lies(s suite) error {
 	if s.p.Lies == nil {
 		return skip("no Lies")
 	}
@@ -165,7 +166,7 @@ func sameEvent(a, b trace.Event) bool {
 }
 
 // cost counts what is sent without faults and compares it with the theorem.
-func (s *suite) cost() error {
+func cost(s suite) error {
 	if s.p.Cost == nil || s.p.Size == nil {
 		return skip("no Cost, or no Size to count by")
 	}
