@@ -16,34 +16,37 @@ type absence struct {
 // forever is the end of an absence of which none is known.
 const forever parley.Tick = 1 << 62
 
-// absences finds those of correct nodes. Who returns sends no frames; when it does again, it
+// absences are those of correct nodes.
+type absences []absence
+
+// findAbsences finds them. Who returns sends no frames; when it does again, it
 // is back as soon as the slots are over in which it may have missed something.
-func (e *evidence) absences() (list []absence) {
-	last := make(map[parley.ID]int) // of a node that is out, behind its place in the list
+func findAbsences(w *trace.Whole, last int, round parley.Tick) (list absences) {
+	out := make(map[parley.ID]int) // of a node that is out, behind its place in the list
 	var heard [parley.MaxProcesses]parley.Tick
-	for i := range e.w.Log.Events {
-		v := &e.w.Log.Events[i]
-		if e.w.Liars.Has(v.At) {
+	for i := range w.Log.Events {
+		v := &w.Log.Events[i]
+		if w.Liars.Has(v.At) {
 			continue
 		}
-		k := last[v.At]
+		k := out[v.At]
 		switch {
 		case v.Op == trace.Refuse && (string(v.Msg.Body) == late || string(v.Msg.Body) == few || string(v.Msg.Body) == leave):
 			if heard[v.At] = v.Time; k == 0 {
 				list = append(list, absence{v.At, v.Time, forever})
-				last[v.At] = len(list)
+				out[v.At] = len(list)
 			}
-		case k > 0 && v.Op == trace.Send && v.Msg.Kind == lockstep.Frame && v.Time > heard[v.At]+e.round:
-			list[k-1].to = v.Time + parley.Tick(e.last+3)*e.round
-			last[v.At] = 0
+		case k > 0 && v.Op == trace.Send && v.Msg.Kind == lockstep.Frame && v.Time > heard[v.At]+round:
+			list[k-1].to = v.Time + parley.Tick(last+3)*round
+			out[v.At] = 0
 		}
 	}
 	return list
 }
 
-// absent are the nodes that were out at some time between two.
-func (e *evidence) absent(from, to parley.Tick) (set parley.Set) {
-	for _, a := range e.outs {
+// between are the nodes that were out at some time between two.
+func (l absences) between(from, to parley.Tick) (set parley.Set) {
+	for _, a := range l {
 		if a.from <= to && from <= a.to {
 			set.Add(a.who)
 		}

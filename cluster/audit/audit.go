@@ -158,14 +158,14 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 		return c, fmt.Errorf("%s: %w", traces[0].Name, err)
 	}
 	e.p, e.last = c.Protocol, last
-	e.outs = e.absences()
+	e.outs = findAbsences(w, last, e.round)
 	switch {
 	case slots && strings.HasSuffix(h.Node.Machine, "/all"):
-		e.vectors(&c)
+		nameJudge{evidence: e}.judge(&c)
 	case slots:
-		e.slots(&c)
+		slotJudge{evidence: e}.judge(&c)
 	default:
-		e.whole(&c)
+		wholeJudge{e}.judge(&c)
 	}
 	c.Crashed, c.Held = e.crashed, e.held
 	c.Verdicts = append(c.Verdicts, e.links())

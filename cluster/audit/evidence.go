@@ -19,7 +19,7 @@ type evidence struct {
 	end     parley.Tick // the first one at which a correct node ends
 	crashed parley.Set  // ended before the others, for good
 	held    parley.Set  // abstained
-	outs    []absence   // of those who had to return
+	outs    absences    // of those who had to return
 	mute    parley.Set  // came back after a crash
 	unknown parley.Set  // of whom not everything is known, though they may be correct
 	partial parley.Set  // crashed or unknown: of whom requests may be missing
@@ -145,11 +145,6 @@ func (f *frames) at(number uint64) *slot {
 // counted anew.
 func numberOf(v *trace.Event) uint64 { return uint64(v.Epoch)<<40 | v.Msg.Value }
 
-// roundIn is how long a round of a frame's slot lasts.
-func (e *evidence) roundIn(v *trace.Event) parley.Tick {
-	return byzantine.In(uint64(v.Epoch), lockstep.Schedule{Delta: e.round}).Delta
-}
-
 // first is when the slot began at the first correct node.
 func (s *slot) first() (when parley.Tick, ok bool) {
 	for _, t := range s.begun {
@@ -184,7 +179,8 @@ func (e *evidence) frames() *frames {
 		case v.Op == trace.Receive && known(v.Peer):
 			s := f.at(numberOf(v))
 			begun, has := s.begun[v.At]
-			if has && v.Time > begun+parley.Tick(v.Msg.Seq+1)*e.roundIn(v) && e.round > 0 {
+			round := byzantine.In(uint64(v.Epoch), lockstep.Schedule{Delta: e.round}).Delta
+			if has && v.Time > begun+parley.Tick(v.Msg.Seq+1)*round && e.round > 0 {
 				s.network.Late = true
 			}
 		}

@@ -21,36 +21,41 @@ type named struct {
 	differs  error      // a node was answered twice, and not alike
 }
 
-// vectors judges a stream in which all nodes propose, name by name. Nothing is demanded of
+// nameJudge judges a stream in which all nodes propose, name by name. Nothing is demanded of
 // nodes that did not ask, and nothing of a name for which fewer than m+1 correct ones did.
 // A value that came too late to be in the vector for sure may be missing from it.
-func (e *evidence) vectors(c *Channel) {
+type nameJudge struct {
+	*evidence
+	*frames
+}
+
+func (j nameJudge) judge(c *Channel) {
 	c.Kind = "names"
-	f := e.frames()
-	all := e.named()
+	j.frames = j.evidence.frames()
+	all := j.named()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		n := all[name]
-		h := parley.History{N: e.h.N, Over: true, Naming: e.h.Naming}
-		failed, asked := e.failedUnder(f, n)
-		if e.unsettled(n) || asked.Minus(failed).Minus(n.back).Len() <= e.p.M && len(n.answers) == 0 {
+		h := parley.History{N: j.h.N, Over: true, Naming: j.h.Naming}
+		failed, asked := j.failed(n)
+		if j.unsettled(n) || asked.Minus(failed).Minus(n.back).Len() <= j.p.M && len(n.answers) == 0 {
 			c.Unjudged++
 			continue
 		}
-		h.Requests, h.Deliveries = e.inTime(n), n.answers
-		facts := e.facts
+		h.Requests, h.Deliveries = j.inTime(n), n.answers
+		facts := j.facts
 		facts.Network, facts.Processes = parley.NetworkFaults{}, parley.ProcessFaults{}
-		for _, s := range f.slots {
+		for _, s := range j.slots {
 			if slices.Contains(n.slots, s.number) {
 				facts.Network.Lost = facts.Network.Lost || s.network.Lost
 				facts.Network.Late = facts.Network.Late || s.network.Late
 			}
 		}
-		h.Faulty = union(union(failed, e.unknown), parley.Everyone(e.h.N).Minus(asked))
+		h.Faulty = union(union(failed, j.unknown), parley.Everyone(j.h.N).Minus(asked))
 		h.Faulty = union(h.Faulty, n.back.Minus(n.answered()))
 		c.Instances++
-		a := e.assumptions(failed, facts)
+		a := j.assumptions(failed, facts)
 		where := fmt.Sprintf("name %q", name)
-		judged := parley.Judge(e.p, a, &h)
+		judged := parley.Judge(j.p, a, &h)
 		c.Verdicts = tally(c.Verdicts, append(judged, oneSlot(judged, n)), where)
 	}
 }
@@ -81,10 +86,10 @@ func (n *named) answered() (set parley.Set) {
 }
 
 // named sorts questions and answers by name.
-func (e *evidence) named() map[string]*named {
+func (j nameJudge) named() map[string]*named {
 	all := make(map[string]*named)
 	names := make(map[[2]uint64]string) // of questions, by node and number
-	for _, q := range e.h.Requests {
+	for _, q := range j.h.Requests {
 		if q.Msg.Kind == stream.Withdrawn {
 			if name, known := names[[2]uint64{uint64(q.At), q.Msg.Value}]; known {
 				all[name].back.Add(q.At)
@@ -105,10 +110,10 @@ func (e *evidence) named() map[string]*named {
 		q.Msg.Body = value
 		n.requests = append(n.requests, q)
 	}
-	for _, d := range e.h.Deliveries {
+	for _, d := range j.h.Deliveries {
 		name, known := names[[2]uint64{uint64(d.At), d.Msg.Value}]
 		if d.Msg.Kind == parley.Decide && known {
-			all[name].answer(d, e.h)
+			all[name].answer(d, j.h)
 		}
 	}
 	return all
@@ -142,9 +147,9 @@ func (n *named) answer(d parley.Happening, h *parley.History) {
 	n.answers, n.slots = append(n.answers, d), append(n.slots, slot)
 }
 
-// failedUnder are the nodes that failed as far as a name goes, and those that asked for it.
-func (e *evidence) failedUnder(f *frames, n *named) (failed, asked parley.Set) {
-	failed = union(e.w.Liars, e.crashed)
+// failed are the nodes that failed as far as a name goes, and those that asked for it.
+func (j nameJudge) failed(n *named) (failed, asked parley.Set) {
+	failed = union(j.w.Liars, j.crashed)
 	var from, to parley.Tick
 	for i, q := range n.requests {
 		asked.Add(q.At)
@@ -157,9 +162,9 @@ func (e *evidence) failedUnder(f *frames, n *named) (failed, asked parley.Set) {
 		to = max(to, d.When)
 	}
 	answered := n.answered()
-	failed = union(failed, e.mute).Minus(answered.Minus(e.w.Liars)) // who was answered did not fail before
+	failed = union(failed, j.mute).Minus(answered.Minus(j.w.Liars)) // who was answered did not fail before
 	for _, slot := range n.slots {
-		if s := f.slots[slot]; s != nil {
+		if s := j.slots[slot]; s != nil {
 			failed = union(failed, s.held.Minus(answered))
 		}
 	}
@@ -167,22 +172,22 @@ func (e *evidence) failedUnder(f *frames, n *named) (failed, asked parley.Set) {
 		to = forever
 	}
 	// Who was out meanwhile may have missed the slot in which the name was ripe first.
-	return union(failed, e.absent(from, to)), asked
+	return union(failed, j.outs.between(from, to)), asked
 }
 
 // unsettled tells whether a name was asked for so late that it need not be agreed on.
-func (e *evidence) unsettled(n *named) bool {
+func (j nameJudge) unsettled(n *named) bool {
 	latest := parley.Tick(0)
 	for i, q := range n.requests {
 		latest = max(latest, q.When+n.gather[i])
 	}
-	return latest+parley.Tick(2*e.last+6)*e.round+e.settle > e.end
+	return latest+parley.Tick(2*j.last+6)*j.round+j.settle > j.end
 }
 
 // inTime are the requests whose values must be in the vector: those of nodes that asked a
 // message delay before the first one had waited, or that are in it anyway. A node's first
 // value counts.
-func (e *evidence) inTime(n *named) (out []parley.Happening) {
+func (j nameJudge) inTime(n *named) (out []parley.Happening) {
 	var ripe parley.Tick
 	for i, q := range n.requests {
 		if when := q.When + n.gather[i]; i == 0 || when < ripe {
@@ -194,7 +199,7 @@ func (e *evidence) inTime(n *named) (out []parley.Happening) {
 		if !first.Add(q.At) {
 			continue
 		}
-		if q.When+e.round/5 < ripe || !e.missing(n, q.At) {
+		if q.When+j.round/5 < ripe || !n.lacks(q.At) {
 			q.Msg.Value, q.Msg.Seq = 0, 0
 			out = append(out, q)
 		}
@@ -202,8 +207,8 @@ func (e *evidence) inTime(n *named) (out []parley.Happening) {
 	return out
 }
 
-// missing tells whether a node has no value in the vectors.
-func (e *evidence) missing(n *named, id parley.ID) bool {
+// lacks tells whether a node has no value in the vectors.
+func (n *named) lacks(id parley.ID) bool {
 	return !slices.ContainsFunc(n.answers, func(a parley.Happening) bool {
 		vector, err := interactive.DecodeVector(a.Msg.Body)
 		return err != nil || !bytes.Equal(vector[id], stream.NoValue())

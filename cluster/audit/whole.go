@@ -7,24 +7,26 @@ import (
 	"parley/broadcast/problem"
 )
 
-// whole judges a machine that is one instance of its protocol.
-func (e *evidence) whole(c *Channel) {
-	if e.p.Timing == parley.Synchronous && e.round > 0 {
-		e.last = e.p.M
-		slots := e.frames().slots
+// wholeJudge judges a machine that is one instance of its protocol.
+type wholeJudge struct{ *evidence }
+
+func (j wholeJudge) judge(c *Channel) {
+	if j.p.Timing == parley.Synchronous && j.round > 0 {
+		j.last = j.p.M
+		slots := j.frames().slots
 		c.Slots = len(slots)
 		for _, s := range slots {
-			e.facts.Network.Lost = e.facts.Network.Lost || s.network.Lost
-			e.facts.Network.Late = e.facts.Network.Late || s.network.Late
+			j.facts.Network.Lost = j.facts.Network.Lost || s.network.Lost
+			j.facts.Network.Late = j.facts.Network.Late || s.network.Late
 		}
 	} else {
-		e.held = parley.Set{}
+		j.held = parley.Set{}
 	}
-	failed := union(union(e.w.Liars, e.crashed), e.held)
-	a := e.assumptions(failed, e.facts)
-	always, finally := e.p, e.p
+	failed := union(union(j.w.Liars, j.crashed), j.held)
+	a := j.assumptions(failed, j.facts)
+	always, finally := j.p, j.p
 	of := func(mode ...parley.Mode) (out []parley.Property) {
-		for _, p := range e.p.Properties {
+		for _, p := range j.p.Properties {
 			if slices.Contains(mode, p.Mode) {
 				out = append(out, p)
 			}
@@ -32,20 +34,20 @@ func (e *evidence) whole(c *Channel) {
 		return out
 	}
 	always.Properties, finally.Properties = of(parley.Always, parley.Sometimes), of(parley.Eventually)
-	h := *e.h
-	h.Faulty = union(failed, e.unknown)
-	h.Deliveries = e.witnessed()
+	h := *j.h
+	h.Faulty = union(failed, j.unknown)
+	h.Deliveries = j.witnessed()
 	judged := parley.Judge(always, a, &h)
-	h.Requests, h.Deliveries = e.settled(h.Requests, h.Deliveries)
+	h.Requests, h.Deliveries = j.settled(h.Requests, h.Deliveries)
 	judged = append(judged, parley.Judge(finally, a, &h)...)
-	slices.SortStableFunc(judged, func(a, b parley.Verdict) int { return e.place(a) - e.place(b) })
+	slices.SortStableFunc(judged, func(a, b parley.Verdict) int { return j.place(a) - j.place(b) })
 	c.Verdicts = tally(c.Verdicts, judged, "")
-	c.Unjudged = len(e.h.Requests) - len(h.Requests)
+	c.Unjudged = len(j.h.Requests) - len(h.Requests)
 }
 
 // place is where the protocol has a property.
-func (e *evidence) place(v parley.Verdict) int {
-	return slices.IndexFunc(e.p.Properties, func(p parley.Property) bool { return p.Name == v.Property.Name })
+func (j wholeJudge) place(v parley.Verdict) int {
+	return slices.IndexFunc(j.p.Properties, func(p parley.Property) bool { return p.Name == v.Property.Name })
 }
 
 // cast is a payload of a sender.
@@ -55,9 +57,9 @@ type cast struct {
 }
 
 // castOf is what a request or a delivery is about.
-func (e *evidence) castOf(h *parley.Happening) cast {
+func (j wholeJudge) castOf(h *parley.Happening) cast {
 	if h.Msg.Kind == problem.CarryTo {
-		if _, payload, err := problem.Decode(h.Msg, e.h.N); err == nil {
+		if _, payload, err := problem.Decode(h.Msg, j.h.N); err == nil {
 			return cast{h.From, string(payload)}
 		}
 	}
@@ -66,24 +68,24 @@ func (e *evidence) castOf(h *parley.Happening) cast {
 
 // witnessed are the deliveries that can be judged: not those of nodes of which events are
 // missing, and not those of payloads whose broadcast may not have been written down.
-func (e *evidence) witnessed() []parley.Happening {
+func (j wholeJudge) witnessed() []parley.Happening {
 	asked := make(map[cast]bool)
-	for i := range e.h.Requests {
-		asked[e.castOf(&e.h.Requests[i])] = true
+	for i := range j.h.Requests {
+		asked[j.castOf(&j.h.Requests[i])] = true
 	}
-	return slices.DeleteFunc(slices.Clone(e.h.Deliveries), func(d parley.Happening) bool {
-		return e.unknown.Has(d.At) || e.partial.Has(d.From) && !asked[e.castOf(&d)]
+	return slices.DeleteFunc(slices.Clone(j.h.Deliveries), func(d parley.Happening) bool {
+		return j.unknown.Has(d.At) || j.partial.Has(d.From) && !asked[j.castOf(&d)]
 	})
 }
 
 // settled leaves out what began shortly before a correct node ended: it need not have come
 // to its end everywhere.
-func (e *evidence) settled(requests, deliveries []parley.Happening) (q, d []parley.Happening) {
-	horizon := e.end - e.settle
+func (j wholeJudge) settled(requests, deliveries []parley.Happening) (q, d []parley.Happening) {
+	horizon := j.end - j.settle
 	began := make(map[cast]parley.Tick)
 	for _, list := range [][]parley.Happening{requests, deliveries} {
 		for i := range list {
-			key := e.castOf(&list[i])
+			key := j.castOf(&list[i])
 			if when, known := began[key]; !known || list[i].When < when {
 				began[key] = list[i].When
 			}
@@ -91,7 +93,7 @@ func (e *evidence) settled(requests, deliveries []parley.Happening) (q, d []parl
 	}
 	keep := func(list []parley.Happening) (out []parley.Happening) {
 		for i := range list {
-			if began[e.castOf(&list[i])] <= horizon {
+			if began[j.castOf(&list[i])] <= horizon {
 				out = append(out, list[i])
 			}
 		}
