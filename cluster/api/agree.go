@@ -85,17 +85,18 @@ func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parley
 
 // decision is one as clients get it.
 func (h agreement) decision(d cluster.Decision) *parleyv1.Decision {
+	names := h.s.members
 	out := &parleyv1.Decision{
-		Source: h.s.members.name(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot, Value: some(d.Value),
+		Source: names.name(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot, Value: some(d.Value),
 	}
 	for _, a := range d.Evidence {
-		account := &parleyv1.Account{Node: h.s.members.name(a.Node), Cut: a.Cut}
+		account := &parleyv1.Account{Node: names.name(a.Node), Cut: a.Cut}
 		for _, x := range a.Received {
 			account.Heard = append(account.Heard,
-				&parleyv1.Heard{Round: uint32(x.Round), From: h.s.members.name(x.From), Text: x.Text})
+				&parleyv1.Heard{Round: uint32(x.Round), From: names.name(x.From), Text: x.Text})
 		}
 		for _, b := range a.Tree {
-			account.Tree = append(account.Tree, &parleyv1.Branch{Path: h.s.members.names(b.Path), In: some(b.In), Out: some(b.Out)})
+			account.Tree = append(account.Tree, &parleyv1.Branch{Path: names.names(b.Path), In: some(b.In), Out: some(b.Out)})
 		}
 		out.Evidence = append(out.Evidence, account)
 	}

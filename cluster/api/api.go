@@ -71,7 +71,9 @@ type Server struct {
 // New returns the server of a node. It serves nobody yet.
 func New(c Config) *Server {
 	c.Limits = c.Limits.withDefaults()
-	s := &Server{c: c, log: c.Cluster.Log, started: time.Now(), tables: make(map[string]*table), members: c.Cluster.Members}
+	s := &Server{
+		c: c, log: c.Cluster.Log, started: time.Now(), tables: make(map[string]*table), members: c.Cluster.Members,
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
