@@ -13,18 +13,20 @@ import (
 func (p *Process) carry() {
 	effects := p.step.Effects
 	parley.DurableFirst(effects)
-	if p.o.Crash != nil {
-		effects = p.cut(effects)
-		defer p.die()
+	if p.doom.Crash != nil {
+		effects = p.doom.cut(effects, p.step.N, p.step.Now)
+		p.stopped = p.stopped || p.doom.dying
+		defer func() { p.doom.die(p.outbox.empty()) }()
 	}
-	if p.book != nil {
-		p.append(effects)
-		if p.durable < p.wanted || len(p.outbox) > 0 {
-			for i := range effects {
-				if op := effects[i].Op; op != parley.OpAppend && op != parley.OpCompact {
-					p.outbox = append(p.outbox, held{effects[i], p.wanted, p.step.Now})
-				}
+	if p.outbox.book != nil {
+		for i := range effects {
+			if e := &effects[i]; e.Op == parley.OpAppend {
+				p.note(trace.Event{Op: trace.Append, Path: e.Path, Msg: e.Msg})
 			}
+		}
+		p.outbox.append(effects, p.m, p.step.Now)
+		if !p.outbox.empty() {
+			p.outbox.hold(effects, p.step.Now)
 			return
 		}
 	}
@@ -33,44 +35,19 @@ func (p *Process) carry() {
 	}
 }
 
-// mostSaved is the largest buffer for a state that is kept for the next one.
-const mostSaved = 12 << 20
-
-// append hands what the step appended to the store: the records, and then the state
-// after the step if that is to replace them.
-func (p *Process) append(effects []parley.Effect) {
-	compact := false
-	for i := range effects {
-		switch e := &effects[i]; e.Op {
-		case parley.OpAppend:
-			p.wanted = p.book.Append(parley.Record{Path: e.Path, Body: e.Msg.Body})
-			p.note(trace.Event{Op: trace.Append, Path: e.Path, Msg: e.Msg})
-		case parley.OpCompact:
-			compact = true
-		}
-	}
-	if compact {
-		p.saved = parley.SaveDurable(p.m, p.step.Now, p.saved[:0])
-		if p.wanted = p.book.Replace(p.saved); cap(p.saved) > mostSaved {
-			p.saved = nil
-		}
-	}
-}
-
 // release carries out what waited for the disk.
 func (p *Process) release(upto uint64) {
 	p.mu.Lock()
 	defer p.unlock()
 	defer p.guard()
-	p.durable = max(p.durable, upto)
 	p.step.Now = p.clock.Now()
-	done := 0
-	for done < len(p.outbox) && p.outbox[done].after <= p.durable && (!p.stopped || p.dying) {
-		p.perform(&p.outbox[done].Effect, p.outbox[done].now)
+	done, free := 0, p.outbox.reached(upto)
+	for done < len(free) && (!p.stopped || p.doom.dying) {
+		p.perform(&free[done].Effect, free[done].now)
 		done++
 	}
-	p.outbox = slices.Delete(p.outbox, 0, done)
-	p.die()
+	p.outbox.list = slices.Delete(p.outbox.list, 0, done)
+	p.doom.die(p.outbox.empty())
 }
 
 // perform carries out one effect, which a step asked for at the time now.
@@ -120,19 +97,12 @@ func (p *Process) send(e *parley.Effect) {
 	p.note(trace.Event{Op: trace.Send, Peer: e.To, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
 	p.head = parley.EncodeHead(p.head[:0], parley.Env{Epoch: e.Epoch, Path: e.Path}, e.Msg)
 	if e.To != parley.All {
-		p.sendTo(e.To, e.Msg.Body)
+		p.h.send(e.To, &p.o, p.head, e.Msg.Body)
 		return
 	}
 	for to := range parley.ID(p.step.N) {
 		if to != p.step.Self {
-			p.sendTo(to, e.Msg.Body)
+			p.h.send(to, &p.o, p.head, e.Msg.Body)
 		}
-	}
-}
-
-func (p *Process) sendTo(to parley.ID, body []byte) {
-	h := p.h
-	if h.c.Transport.Send(to, p.o.Class, p.o.Channel, p.head, body) && !h.dirty[to].Load() {
-		h.dirty[to].Store(true)
 	}
 }

@@ -224,8 +224,9 @@ func (h *Host) Open(o Options) (*Process, error) {
 	if h.ended() {
 		return nil, ErrStopped
 	}
-	p := &Process{h: h, o: o, m: o.Machine, clock: o.Clock, refused: make(map[refusal]uint64)}
-	p.in.room.L = &p.in.mu
+	p := &Process{h: h, o: o, m: o.Machine, refused: make(map[refusal]uint64)}
+	p.clock, p.trace, p.doom.Crash = o.Clock, o.Trace, o.Crash
+	p.in.room.L, p.in.work = &p.in.mu, p.work
 	if p.clock == nil {
 		p.clock = h.c.Clock
 	}
@@ -243,7 +244,7 @@ func (h *Host) Open(o Options) (*Process, error) {
 	restart := o.Again
 	if h.c.Store != nil {
 		var err error
-		if p.book, state, records, err = h.c.Store.Open(o.Name); err != nil {
+		if p.outbox.book, state, records, err = h.c.Store.Open(o.Name); err != nil {
 			return nil, err
 		}
 		restart = restart || state != nil || len(records) > 0
@@ -301,8 +302,8 @@ func (h *Host) watch(p *Process) {
 		return
 	}
 	header := h.c.Header(p.o, p.clock.Now())
-	if h.c.Trace != nil && p.o.Trace == nil {
-		p.o.Trace = h.c.Trace(header)
+	if h.c.Trace != nil && p.trace == nil {
+		p.trace = h.c.Trace(header)
 	}
 	if h.c.Recorder != nil {
 		node := *header.Node
@@ -370,11 +371,18 @@ func (h *Host) Frame(from parley.ID, channel uint32, b []byte) error {
 	m.Body = bytes.Clone(m.Body)
 	e.From, e.To = from, h.c.Self
 	if p.o.Long {
-		p.post(letter{Env: e, msg: m})
+		p.in.post(letter{Env: e, msg: m})
 	} else {
 		p.receive(e, m)
 	}
 	return nil
+}
+
+// send puts a frame into the buffer for a node.
+func (h *Host) send(to parley.ID, o *Options, head, body []byte) {
+	if h.c.Transport.Send(to, o.Class, o.Channel, head, body) && !h.dirty[to].Load() {
+		h.dirty[to].Store(true)
+	}
 }
 
 // Flush sends what steps have put into the buffers of links.
@@ -390,7 +398,7 @@ func (h *Host) Flush() {
 func (h *Host) Durable(upto uint64) {
 	for _, p := range *h.table.Load() {
 		if p.o.Long {
-			p.settled(upto)
+			p.in.settled(upto)
 		} else {
 			p.release(upto)
 		}

@@ -17,6 +17,7 @@ type inbox struct {
 	bytes   int
 	upto    uint64 // what is durable by now, if the machine has not been told
 	works   bool   // the goroutine is there
+	work    func() // what it does
 }
 
 // letter is a message that waits.
@@ -35,19 +36,8 @@ const mostSpare = 4096
 // inboxLimit is how many bytes wait for a machine, beyond which whoever brings more waits itself.
 const inboxLimit = 16 << 20
 
-// Tell is [Process.Request] for who has no use of an error and must not wait for a long step, as who reads a
-// connection: the machine is told in the order in which messages and this come.
-func (p *Process) Tell(m parley.Msg) {
-	if p.o.Long {
-		p.post(letter{msg: m, asked: true})
-	} else {
-		_ = p.Request(m)
-	}
-}
-
 // post puts a message there. It waits if there is no room.
-func (p *Process) post(l letter) {
-	in := &p.in
+func (in *inbox) post(l letter) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for in.bytes > inboxLimit {
@@ -55,44 +45,22 @@ func (p *Process) post(l letter) {
 	}
 	in.letters = append(in.letters, l)
 	in.bytes += letterCost + len(l.msg.Body)
-	p.call()
+	in.call()
 }
 
 // settled leaves word that the disk has come so far.
-func (p *Process) settled(upto uint64) {
-	p.in.mu.Lock()
-	defer p.in.mu.Unlock()
-	p.in.upto = upto
-	p.call()
+func (in *inbox) settled(upto uint64) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.upto = upto
+	in.call()
 }
 
-// call begins the goroutine, if there is none. The lock of the inbox is held.
-func (p *Process) call() {
-	if !p.in.works {
-		p.in.works = true
-		go p.work()
-	}
-}
-
-// work is that goroutine.
-func (p *Process) work() {
-	for {
-		letters, upto := p.in.take()
-		if len(letters) == 0 && upto == 0 {
-			return
-		}
-		if upto > 0 {
-			p.release(upto)
-		}
-		for i := range letters {
-			if l := &letters[i]; l.asked {
-				_ = p.Request(l.msg)
-			} else {
-				p.receive(l.Env, l.msg)
-			}
-			p.in.done(&letters[i])
-		}
-		p.h.Flush()
+// call begins the goroutine, if there is none. The lock is held.
+func (in *inbox) call() {
+	if !in.works {
+		in.works = true
+		go in.work()
 	}
 }
 

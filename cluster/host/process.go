@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
@@ -10,45 +11,31 @@ import (
 	"time"
 
 	"parley"
-	"parley/cluster/store"
 	"parley/trace"
 )
 
 // Process is one machine of a node.
 type Process struct {
-	h     *Host
-	o     Options
-	clock Clock
-	book  *store.Book
-	tape  *tape // of the recorder, if there is one
-	in    inbox // if its steps may take long
+	h  *Host
+	o  Options
+	in inbox // if its steps may take long
 
-	mu      sync.Mutex
-	m       parley.Machine
-	step    parley.Step
+	mu sync.Mutex
+	m  parley.Machine
+	turn
 	timers  timers
 	alarm   *time.Timer
 	alarmAt parley.Tick // when it goes off, if it is pending
 	pending bool
 	rings   atomic.Int64 // for punctual: when it does
-	outbox  []held       // what may not leave yet, in order
-	wanted  uint64       // what must be durable before what is asked for now may leave
-	durable uint64       // what is
-	head    []byte       // scratch: of what is sent
-	saved   []byte       // scratch: of a state, which may be long
+	outbox  outbox
+	doom    doom
+	head    []byte // scratch: of what is sent
 	chance  *mathrand.Rand
 	refused map[refusal]uint64
 	told    bool // something was delivered or indicated
 	stopped bool
-	dying   bool // stopped by Options.Crash, and something waits for the disk yet
 	broken  error
-}
-
-// held is an effect that waits until the disk has come so far.
-type held struct {
-	parley.Effect
-	after uint64
-	now   parley.Tick // of the step that asked for it
 }
 
 // refusal is a reason for which something of a peer was not accepted.
@@ -77,12 +64,6 @@ func (p *Process) start(restart, lost bool, records []parley.Record) {
 	p.m.Start(&p.step)
 	p.step.Restart, p.step.Log, p.step.Life = false, nil, 0
 	p.carry()
-}
-
-// begin makes the step ready for a clause.
-func (p *Process) begin(path parley.Path, epoch uint32) {
-	p.step.Now, p.step.Path, p.step.Epoch = p.clock.Now(), path, epoch
-	p.step.Effects = p.step.Effects[:0]
 }
 
 // guard ends a process whose machine has panicked.
@@ -114,7 +95,7 @@ func (p *Process) Beside(m parley.Msg) {
 
 func (p *Process) request(m parley.Msg) error {
 	if p.stopped || p.crashed() {
-		return p.why()
+		return cmp.Or(p.broken, ErrStopped)
 	}
 	defer p.guard()
 	p.begin(0, 0)
@@ -181,7 +162,7 @@ func (p *Process) Do(f func(m parley.Machine, now parley.Tick)) {
 func (p *Process) Resting() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stopped || len(p.timers.list) == 0 && len(p.outbox) == 0
+	return p.stopped || len(p.timers.list) == 0 && len(p.outbox.list) == 0
 }
 
 // Refused counts what was not accepted, by reason and by whom it came from.
@@ -211,32 +192,81 @@ func (p *Process) Close() {
 func (p *Process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped, p.dying = true, false
+	p.stopped, p.doom.dying = true, false
 	if p.alarm != nil {
 		p.alarm.Stop()
 	}
 }
 
-// why tells why there are no more steps. The lock is held.
-func (p *Process) why() error {
-	if p.broken != nil {
-		return p.broken
+// Tell is [Process.Request] for who has no use of an error and must not wait for a long step, as who reads a
+// connection: the machine is told in the order in which messages and this come.
+func (p *Process) Tell(m parley.Msg) {
+	if p.o.Long {
+		p.in.post(letter{msg: m, asked: true})
+	} else {
+		_ = p.Request(m)
 	}
-	return ErrStopped
+}
+
+// work works off the inbox, on a goroutine of its own.
+func (p *Process) work() {
+	for {
+		letters, upto := p.in.take()
+		if len(letters) == 0 && upto == 0 {
+			return
+		}
+		if upto > 0 {
+			p.release(upto)
+		}
+		for i := range letters {
+			if l := &letters[i]; l.asked {
+				_ = p.Request(l.msg)
+			} else {
+				p.receive(l.Env, l.msg)
+			}
+			p.in.done(&letters[i])
+		}
+		p.h.Flush()
+	}
+}
+
+// crashed tells whether the machine has crashed before the step that would begin. The lock
+// is held.
+func (p *Process) crashed() bool {
+	if !p.doom.before(p.clock.Now()) {
+		return false
+	}
+	p.stopped = true
+	p.doom.die(p.outbox.empty())
+	return true
+}
+
+// turn is the step that a machine takes, and who is told of it.
+type turn struct {
+	clock Clock
+	step  parley.Step
+	trace func(trace.Event) // nil: nobody
+	tape  *tape             // of the recorder, if there is one
+}
+
+// begin makes the step ready for a clause.
+func (t *turn) begin(path parley.Path, epoch uint32) {
+	t.step.Now, t.step.Path, t.step.Epoch = t.clock.Now(), path, epoch
+	t.step.Effects = t.step.Effects[:0]
 }
 
 // note gives an event to who keeps the trace, with the time that the machine sees, so that
 // it can be shown the same again.
-func (p *Process) note(e trace.Event) {
-	if p.o.Trace == nil && p.tape == nil {
+func (t *turn) note(e trace.Event) {
+	if t.trace == nil && t.tape == nil {
 		return
 	}
-	e.At, e.Time = p.step.Self, p.step.Now
-	if p.tape != nil {
-		p.tape.add(&e)
+	e.At, e.Time = t.step.Self, t.step.Now
+	if t.tape != nil {
+		t.tape.add(&e)
 	}
-	if p.o.Trace != nil {
-		p.o.Trace(e)
+	if t.trace != nil {
+		t.trace(e)
 	}
 }
 
