@@ -87,7 +87,8 @@ func (h agreement) Agree(ctx context.Context, r *parleyv1.AgreeRequest) (*parley
 func (h agreement) decision(d cluster.Decision) *parleyv1.Decision {
 	names := h.s.members
 	out := &parleyv1.Decision{
-		Source: names.name(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot, Value: some(d.Value),
+		Source: names.name(d.Source), Algorithm: algorithmOut[d.Algorithm], M: uint32(d.M), Slot: d.Slot,
+		Value: some(d.Value),
 	}
 	for _, a := range d.Evidence {
 		account := &parleyv1.Account{Node: names.name(a.Node), Cut: a.Cut}
