@@ -120,11 +120,12 @@ func TestOutcomes(t *testing.T) {
 		N: 3, Faulty: parley.SetOf(2),
 		Requests: []parley.Happening{say(0, parley.Propose, "1"), say(0, parley.Propose, "2")},
 		Deliveries: []parley.Happening{
-			say(1, parley.Decide, "1"), say(1, parley.Decide, "0"), say(2, parley.Decide, "1"), say(0, parley.Carried, "x"),
+			{At: 1, Order: 7, Msg: parley.Msg{Kind: parley.Decide, Body: []byte("1")}}, say(1, parley.Decide, "0"),
+			say(2, parley.Decide, "1"), say(0, parley.Carried, "x"),
 		},
 	}
 	got := reading.Outcomes(h, parley.SetOf(0), func(parley.ID) string { return "flip" })
-	want := "[{0 [49] [] source, correct} {1 [] [49] correct} {2 [] [] faulty: flip}]"
+	want := "[{0 [49] [] 0 source, correct} {1 [] [49] 7 correct} {2 [] [] 0 faulty: flip}]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
 	}

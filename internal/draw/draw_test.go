@@ -76,8 +76,16 @@ func (p play) rounds() []reading.Round {
 	return reading.Gather(p.protocol, p.log.Events, reading.Gathering{Style: p.style})
 }
 
+func (p play) header() trace.Header {
+	h := trace.Header{N: p.n, M: p.m}
+	for id := range p.faulty {
+		h.Faulty = append(h.Faulty, int(id))
+	}
+	return h
+}
+
 func (p play) outcomes() []reading.Outcome {
-	return reading.Outcomes(&p.sim.History, p.protocol.Proposers, func(id parley.ID) string { return p.faulty[id].Name })
+	return reading.Outcomes(p.log.History(p.header()), p.protocol.Proposers, func(id parley.ID) string { return p.faulty[id].Name })
 }
 
 func (p play) tree(id parley.ID) parley.Tree { return p.protocol.Tree(p.sim.Machine(id)) }

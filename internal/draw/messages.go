@@ -119,6 +119,19 @@ func (d Diagram) bands(rows map[parley.ID]int) (out []band) {
 	return out
 }
 
+// arrivals are the events by which what others say comes to a process, by round and sender.
+func (d Diagram) arrivals(at parley.ID) map[string]uint64 {
+	out := make(map[string]uint64)
+	for _, r := range d.Rounds {
+		for _, said := range r.Said {
+			if span, told := said.Spans[at]; told {
+				out[scene.Sender(r.Number, said.From)] = span.Until
+			}
+		}
+	}
+	return out
+}
+
 // many tells whether there are too many arrows to be drawn one by one.
 func (d Diagram) many() bool {
 	n := 0

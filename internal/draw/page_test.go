@@ -15,6 +15,7 @@ import (
 	"parley/internal/draw/reading"
 	"parley/internal/draw/scene"
 	"parley/internal/draw/svg"
+	"parley/trace"
 )
 
 // scenes are all kinds of pictures.
@@ -56,6 +57,7 @@ func TestPage(t *testing.T) {
 		all := well(t, "<doc><title/>"+picture+"</doc>")
 		if name == "crashed" || name == "spacetime" {
 			golden(t, "page-"+name+".svg", picture)
+			golden(t, "page-"+name+".json", string(s.JSON()))
 		}
 		ids := make(map[string]bool)
 		for _, list := range all {
@@ -120,8 +122,15 @@ func TestReferences(t *testing.T) {
 			if int(sent.At) != from-1 || int(came.At) != to-1 || came.Cause != sent.ID || came.Msg.Seq != uint64(round) {
 				t.Errorf("%s is from event %d to event %d", m.Ref, m.Since, m.Until)
 			}
+		case m.Role == "decision":
+			if e := p.log.Events[m.Since-1]; e.Op != trace.Deliver || m.Ref != scene.Process(e.At) {
+				t.Errorf("%s decides at event %d", m.Ref, m.Since)
+			}
 		case m.Role == "node" && m.Shape == "rect":
 			nodes++
+			if came := p.log.Events[m.Since-1]; came.At != 1 || !strings.HasSuffix("."+m.Ref[3:], fmt.Sprint(".", came.Peer+1)) {
+				t.Errorf("%s is filled by event %d from P%d", m.Ref, m.Since, came.Peer+1)
+			}
 			if !strings.HasPrefix(m.Ref, "P2/1") || m.Value == "" {
 				t.Errorf("node %+v", m)
 			}

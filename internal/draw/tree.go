@@ -35,6 +35,9 @@ func Figure(d *Diagram, t parley.Tree, o reading.TreeOptions) scene.Scene {
 	}
 	if t != nil {
 		tree.place(wide)
+		if d != nil {
+			tree.filled = d.arrivals(o.Of)
+		}
 		parts = append(parts, tree.picture(inks))
 	}
 	return figure(title, parts...)
@@ -50,7 +53,8 @@ type treeLayout struct {
 	boxes  []box
 	width  int
 	height int
-	left   int // room for the names of the ranks
+	left   int               // room for the names of the ranks
+	filled map[string]uint64 // the event by which what a node holds came, by round and sender
 	tops   []int
 }
 

@@ -26,12 +26,12 @@ func (l *treeLayout) picture(inks scene.Palette) picture {
 	for i := range l.boxes {
 		from := len(s.marks)
 		l.line(&s, inks, &l.boxes[i])
-		s.about(from, l.reference(l.boxes[i].n), 0, 0)
+		l.about(&s, from, l.boxes[i].n)
 	}
 	for i := range l.boxes {
 		from := len(s.marks)
 		l.box(&s, inks, &l.boxes[i])
-		s.about(from, l.reference(l.boxes[i].n), 0, 0)
+		l.about(&s, from, l.boxes[i].n)
 	}
 	for i, line := range captions {
 		s.text("note", 0, l.height+22+16*i, start, line)
@@ -39,12 +39,13 @@ func (l *treeLayout) picture(inks scene.Palette) picture {
 	return picture{width: l.width, height: height, legend: l.legend(inks), marks: s.marks}
 }
 
-// reference is that to a node; to the first, if it stands for several.
-func (l *treeLayout) reference(n *reading.Node) string {
-	if n.Rest > 0 {
-		return ""
+// about says which node marks are of, and since when it holds something; of several nodes
+// it is the first.
+func (l *treeLayout) about(s *sketch, from int, n *reading.Node) {
+	if n.Rest == 0 {
+		told := scene.Sender(len(n.Path)-1, n.Relay()) // in the round of the node's rank
+		s.about(from, scene.Node(l.Of, n.Path), l.filled[told], 0)
 	}
-	return scene.Node(l.Of, n.Path)
 }
 
 // valueOf is what colours a node: its output, or its input before the decision.

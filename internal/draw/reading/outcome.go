@@ -11,6 +11,8 @@ type Outcome struct {
 	Starts []byte
 	// Decides is what it decides on; nil: nothing.
 	Decides []byte
+	// Decided is the event by which it does, by number, in the history of a trace.
+	Decided uint64
 	// Role is what it is in the run: source, correct, faulty: twofaced.
 	Role string
 }
@@ -43,7 +45,7 @@ func Outcomes(h *parley.History, proposers parley.Set, behaviour func(parley.ID)
 	}
 	for _, d := range h.Deliveries {
 		if o := &out[d.At]; d.Msg.Kind == parley.Decide && o.Decides == nil && h.Correct(d.At) {
-			o.Decides = some(d.Msg.Body)
+			o.Decides, o.Decided = some(d.Msg.Body), d.Order
 		}
 	}
 	return out

@@ -147,20 +147,26 @@ func Node(of parley.ID, path []parley.ID) string {
 	return Process(of) + "/" + strings.Join(steps, ".")
 }
 
-// JSON writes the scene for programs: all marks in one list, none of them a group.
+// JSON writes the scene for programs: all marks in one list, a line each, none of them a
+// group. The version of the format is 1.
 func (s Scene) JSON() []byte {
-	out := struct {
-		Scene  int    `json:"scene"` // the version of the format
-		Title  string `json:"title"`
-		Width  int    `json:"width"`
-		Height int    `json:"height"`
-		Marks  []Mark `json:"marks"`
-	}{1, s.Title, s.Width, s.Height, flat(nil, s.Marks, 0, 0)}
-	b, err := json.Marshal(out)
-	if err != nil {
-		panic(err) // nothing in it can fail
+	out := fmt.Appendf(nil, `{"scene":1,"title":%s,"width":%d,"height":%d,"marks":[`,
+		marshalled(s.Title), s.Width, s.Height)
+	for i, m := range flat(nil, s.Marks, 0, 0) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, '\n'), marshalled(m)...)
 	}
-	return append(b, '\n')
+	return append(out, "\n]}\n"...)
+}
+
+func marshalled(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // nothing in a scene can fail
+	}
+	return b
 }
 
 // flat adds marks without their groups.
