@@ -393,7 +393,7 @@ func (rec recording) reads(t *testing.T, node *cluster.Node, position uint64, wh
 	if err != nil {
 		return fails(err)
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	for len(payloads) > 0 {
 		one, err := s.Next(ctx)
 		if err != nil {

@@ -85,6 +85,40 @@ func ExampleJoin() {
 	// till says "open"
 }
 
+// A loop over what a group delivers, from its beginning on.
+func ExampleSubscription_All() {
+	nodes, end := several(3, func(c *cluster.Config) { c.Groups = []cluster.GroupConfig{{Name: "news"}} })
+	defer end()
+
+	ctx := context.Background()
+	for _, headline := range []string{"rain", "more rain", "sun"} {
+		if _, err := nodes[0].Group("news").Broadcast(ctx, []byte(headline)); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	news, err := nodes[2].Group("news").Subscribe(1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = news.Close() }()
+	for d, err := range news.All(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s\n", d.Payload)
+		if string(d.Payload) == "sun" {
+			break
+		}
+	}
+	// Output:
+	// rain
+	// more rain
+	// sun
+}
+
 // Four nodes agree on the value of the first, although the third tells half of them another one.
 func ExampleNode_Agree() {
 	nodes, end := several(4, func(c *cluster.Config) { // four processes would call cluster.Join each

@@ -343,7 +343,7 @@ func TestSubscribe(t *testing.T) {
 						t.Fatalf("node %d reads %s at %d, and node 2 %s at %d", i+1, d.Payload, d.Position, want.Payload, want.Position)
 					}
 				}
-				s.Close()
+				_ = s.Close()
 				if _, err := s.Next(t.Context()); !errors.Is(err, cluster.ErrClosed) {
 					t.Error(err)
 				}

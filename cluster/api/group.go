@@ -100,7 +100,7 @@ func (h groups) Subscribe(
 	if err != nil {
 		return err
 	}
-	defer sub.Close()
+	defer func() { _ = sub.Close() }()
 	return follow(ctx, to, func() *parleyv1.SubscribeResponse {
 		return &parleyv1.SubscribeResponse{Next: sub.Position()}
 	}, func(ctx context.Context) (*parleyv1.SubscribeResponse, error) {
@@ -131,7 +131,7 @@ func (h groups) Fetch(ctx context.Context, r *parleyv1.FetchRequest) (*parleyv1.
 	if err != nil {
 		return nil, err
 	}
-	defer sub.Close()
+	defer func() { _ = sub.Close() }()
 	out := &parleyv1.FetchResponse{}
 	over, cancel := context.WithTimeoutCause(ctx, wait, errNothing)
 	defer cancel()

@@ -3,6 +3,7 @@ package groups
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"parley"
@@ -61,5 +62,39 @@ func TestGapAfterRestart(t *testing.T) {
 	}
 	if d, err := s.Next(t.Context()); err != nil || string(d.Payload) != "a" {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// A loop over deliveries ends with the error, once, and one that is left early is continued without a gap.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	g := Group{k: new(kernel.Kernel)}
+	g.kept.init(100, 1<<20)
+	for i, payload := range []byte("abc") {
+		g.kept.add(kept{first: uint64(i+1) << packBits, count: 1, pack: []byte{1, payload}})
+	}
+	s, err := g.Subscribe(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for d, err := range s.All(t.Context()) {
+		if got += string(d.Payload); err != nil || got == "ab" {
+			break
+		}
+	}
+	g.kept.close(kernel.ErrClosed)
+	for d, err := range s.All(t.Context()) {
+		if got += string(d.Payload); err != nil {
+			if got += "."; !errors.Is(err, kernel.ErrClosed) || d.Payload != nil || got != "abc." {
+				t.Fatalf("%q, %v, %v", got, d, err)
+			}
+		}
+	}
+	if got != "abc." {
+		t.Errorf("%q", got)
+	}
+	if err := io.Closer(s).Close(); err != nil {
+		t.Error(err)
 	}
 }

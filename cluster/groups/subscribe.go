@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sort"
 	"sync"
 
@@ -243,6 +244,20 @@ func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	}
 }
 
+// All returns the deliveries that follow, each of them as Next does. The last pair has the error that Next
+// failed with, and no delivery. A loop that is left early has taken no more than it was given, so that another
+// one, or Next, continues there.
+func (s *Subscription) All(ctx context.Context) iter.Seq2[Delivery, error] {
+	return func(yield func(Delivery, error) bool) {
+		for {
+			d, err := s.Next(ctx)
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // turn goes to the next pack, or returns what to wait for.
 func (s *Subscription) turn() (more chan struct{}, err error) {
 	h := s.h
@@ -274,7 +289,8 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 }
 
 // Close ends the subscription. Nothing is lost if it is left out: a subscription holds one
-// pack of deliveries and nothing else.
-func (s *Subscription) Close() {
+// pack of deliveries and nothing else. The error is always nil.
+func (s *Subscription) Close() error {
 	s.now, s.index, s.rest, s.ended = kept{}, 0, nil, kernel.ErrClosed
+	return nil
 }

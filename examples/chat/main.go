@@ -64,13 +64,14 @@ func hear(ctx context.Context, node *cluster.Node, n int) (lines []string, err e
 	if err != nil {
 		return nil, err
 	}
-	defer chat.Close()
-	for range n {
-		d, err := chat.Next(ctx)
+	defer func() { _ = chat.Close() }()
+	for d, err := range chat.All(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, people[d.From]+": "+string(d.Payload))
+		if lines = append(lines, people[d.From]+": "+string(d.Payload)); len(lines) == n {
+			break
+		}
 	}
 	return lines, nil
 }

@@ -73,7 +73,7 @@ func work(ctx context.Context, node *cluster.Node, self string, do func(job stri
 	if err != nil {
 		return err
 	}
-	defer deliveries.Close()
+	defer func() { _ = deliveries.Close() }()
 	told, asked := "", false // the job that was reported done, and whether a take is under way
 	for {
 		mine := q.of(self)
