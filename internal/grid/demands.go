@@ -9,7 +9,9 @@ import (
 	"parley/broadcast/timestamp"
 	"parley/clock/convergence"
 	commit "parley/commit/problem"
+	transactions "parley/commit/service"
 	"parley/membership/detector"
+	"parley/membership/expel"
 	"parley/membership/group"
 	"parley/replica/service"
 )
@@ -124,6 +126,8 @@ var demands = []demand{
 	{"convergence", "drift>", convergence.ClockRate, "a logical clock runs as its hardware does"},
 	{"convergence", "lie>m", convergence.ClockBound, "n > 3m is necessary"},
 	{"convergence", "crash>m", convergence.NoAlarm, "who sees too few clocks near its own says so"},
+	{"dated", "drift>", convergence.ClockBound, "no adjustment makes up for such clocks"},
+	{"dated", "lie>m", convergence.ClockBound, "n > 3m is necessary"},
 	{"cold-start", "drift>", convergence.ClockBound, "no adjustment makes up for such clocks"},
 	{"cold-start", "lie>m", convergence.ClockBound, "n > 3m is necessary"},
 	{"cold-start", "crash>m", convergence.NoAlarm, "who sees too few clocks near its own says so"},
@@ -137,6 +141,18 @@ var demands = []demand{
 	{"quorum", "crash>m", commit.Termination, "a majority must be up"},
 	{"quorum", "cut", commit.NonBlocking, "the side without a majority waits"},
 	{"quorum", "slow", commit.NonTriviality, "a vote that is late counts as none"},
+	{"transactions", "crash", commit.Termination, "the coordinator is gone, and all others are uncertain"},
+	{"transactions", "lie", commit.Atomicity, "what is said of an outcome is believed"},
+	{"transactions", "lie", transactions.Names, "a liar begins what it likes under a name"},
+	{"transactions", "slow", commit.NonTriviality, "a vote that is late counts as a no"},
+	{"transactions-majority", "cut", commit.NonBlocking, "the side without a majority waits"},
+	{"transactions-majority", "lost disk", commit.Termination, "who lost its log says nothing of the past"},
+	{"ordered", "lie>m", commit.Termination, "n > 3m is necessary"},
+	{"ordered", "lost disk", commit.Termination, "who forgot its yes asks nobody how it ended"},
+	{"stream", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"stream", "loss", agree.Termination, "a link that loses makes its ends as good as faulty"},
+	{"expel", "lie>m", expel.Accuracy, "m+1 liars are enough votes"},
+	{"expel", "no link", expel.Completeness, "nobody passes on what is asked"},
 	{"agreed", "lie>m", commit.Atomicity, "n > 3m is necessary"},
 	{"agreed", "loss", commit.Atomicity, "a link that loses makes its ends as good as faulty"},
 	{"agreed", "slow", commit.NonTriviality, "a vote that is late is a no"},

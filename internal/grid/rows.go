@@ -109,6 +109,29 @@ func votes(d *rand.Rand, n int) []string {
 	return out
 }
 
+// orders are transactions with these votes, each with a name of its own.
+func orders(votes ...string) func(d *rand.Rand, n int) []string {
+	return func(d *rand.Rand, n int) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = fmt.Sprintf("t%d %s", i, votes[d.IntN(len(votes))])
+		}
+		return out
+	}
+}
+
+// accused has all processes ask for one of them to be expelled, or two of them at the most.
+func accused(d *rand.Rand, n int) []string {
+	one, other := d.IntN(n), d.IntN(n)
+	out := make([]string, n)
+	for i := range out {
+		if out[i] = fmt.Sprint(one + 1); d.IntN(4) == 0 {
+			out[i] = fmt.Sprint(other + 1)
+		}
+	}
+	return out
+}
+
 // transfers are commands of the bank that do not commute.
 func transfers(d *rand.Rand) string {
 	if d.IntN(2) == 0 {
