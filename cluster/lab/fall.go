@@ -3,11 +3,9 @@ package lab
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 
 	"parley"
-	"parley/trace"
 )
 
 // Crash ends a process: at a time, as with kill -9; with Effects, in the first step from then
@@ -102,21 +100,4 @@ func (r *running) detect(when parley.Tick, whom func() (who, of []*child)) {
 		}
 		return nil
 	})
-}
-
-// stepped is how many steps the machine of a process has taken before a life.
-func (r *running) stepped(id parley.ID, life uint64) (n int, err error) {
-	for l := uint64(1); l < life; l++ {
-		f, err := os.Open(r.traceOf(id, l))
-		if err != nil {
-			return 0, err
-		}
-		all, err := trace.ReadAll(name(id), f)
-		_ = f.Close()
-		if err != nil {
-			return 0, err
-		}
-		n += steps(all[0].Log.Events)
-	}
-	return n, nil
 }

@@ -57,25 +57,16 @@ type Child struct {
 
 // running is a run under way.
 type running struct {
-	*Run
+	account
 	members []*child
 	signers []ed25519.PublicKey
 	came    chan said
-	began   clock
 	due     []deed   // in the order of their times
 	more    bool     // there are new ones
 	peers   []string // addresses, by process
 	asked   uint64   // how often
 	asking  bool     // and not all have answered
 	before  []uint64 // events, by process, when all was still; nil: it was not
-	late    time.Duration
-	stopped map[parley.ID][]trace.Event // pauses
-	died    map[parley.ID][]parley.Tick // by life
-	rose    map[parley.ID][]parley.Tick // when processes were started again
-	lost    map[parley.ID]uint64        // the first life after a disk was lost
-
-	weathered   uint64 // messages that the weather kept from arriving
-	chance, cut bool   // of these: by chance, and because two were cut off
 }
 
 // child is a process, and what is known of it.
@@ -109,8 +100,7 @@ type deed struct {
 func (r *Run) Do(ctx context.Context) (trace.Header, *trace.Log, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	run := &running{Run: r, came: make(chan said, 64), stopped: make(map[parley.ID][]trace.Event),
-		died: make(map[parley.ID][]parley.Tick), rose: make(map[parley.ID][]parley.Tick), lost: make(map[parley.ID]uint64)}
+	run := &running{account: newAccount(r), came: make(chan said, 64)}
 	over, err := run.run(ctx)
 	for _, c := range run.members {
 		if c != nil {
@@ -122,7 +112,7 @@ func (r *Run) Do(ctx context.Context) (trace.Header, *trace.Log, error) {
 	if err != nil {
 		return trace.Header{}, nil, err
 	}
-	return run.whole(over)
+	return run.whole(run.members, over)
 }
 
 // drain waits until all processes have gone.
@@ -176,14 +166,8 @@ func (r *running) prepare() (err error) {
 	for id := range parley.ID(r.Header.N) {
 		whole.Nodes = append(whole.Nodes, name(id))
 	}
-	r.signers, err = whole.Create(r.certs())
+	r.signers, err = whole.Create(filepath.Join(r.Dir, "certs"))
 	return err
-}
-
-func (r *running) certs() string { return filepath.Join(r.Dir, "certs") }
-
-func (r *running) traceOf(id parley.ID, life uint64) string {
-	return filepath.Join(r.Dir, fmt.Sprintf("%s-%d.jsonl", name(id), life))
 }
 
 // start starts a process, and tells it who it is.
@@ -196,7 +180,7 @@ func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen s
 	r.members[id] = c
 	go r.read(ctx, c)
 	s := Spec{
-		Self: id, Header: r.headerOf(id, life), Certs: r.certs(), Listen: listen, Trace: r.traceOf(id, life), Life: life,
+		Self: id, Header: r.headerOf(id, life), Certs: filepath.Join(r.Dir, "certs"), Listen: listen, Trace: r.traceOf(id, life), Life: life,
 		Signers: r.signers, Tick: r.Tick, Early: r.Early, Until: r.Until, Requests: r.Asked[id],
 		Weather: r.Weather, Wrong: r.Clocks[id],
 	}

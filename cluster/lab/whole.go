@@ -2,7 +2,9 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -10,10 +12,56 @@ import (
 	"parley/trace"
 )
 
+// account is what is known of a run beside what its processes write down.
+type account struct {
+	*Run
+	began   clock
+	late    time.Duration
+	stopped map[parley.ID][]trace.Event // pauses
+	died    map[parley.ID][]parley.Tick // by life
+	rose    map[parley.ID][]parley.Tick // when processes were started again
+	lost    map[parley.ID]uint64        // the first life after a disk was lost
+
+	weathered   uint64 // messages that the weather kept from arriving
+	chance, cut bool   // of these: by chance, and because two were cut off
+}
+
+func newAccount(r *Run) account {
+	return account{
+		Run: r, stopped: make(map[parley.ID][]trace.Event), died: make(map[parley.ID][]parley.Tick),
+		rose: make(map[parley.ID][]parley.Tick), lost: make(map[parley.ID]uint64),
+	}
+}
+
+func (r *account) traceOf(id parley.ID, life uint64) string {
+	return filepath.Join(r.Dir, fmt.Sprintf("%s-%d.jsonl", name(id), life))
+}
+
+// stepped is how many steps the machine of a process has taken before a life.
+func (r *account) stepped(id parley.ID, life uint64) (n int, err error) {
+	for l := uint64(1); l < life; l++ {
+		f, err := os.Open(r.traceOf(id, l))
+		if err != nil {
+			return 0, err
+		}
+		all, err := trace.ReadAll(name(id), f)
+		_ = f.Close()
+		if err != nil {
+			return 0, err
+		}
+		n += steps(all[0].Log.Events)
+	}
+	return n, nil
+}
+
 // whole makes one trace of those of all processes.
-func (r *running) whole(over bool) (trace.Header, *trace.Log, error) {
+func (r *account) whole(members []*child, over bool) (trace.Header, *trace.Log, error) {
 	var traces []trace.Trace
-	for id, c := range r.members {
+	var up parley.Set // and does not lie
+	for id, c := range members {
+		if !c.killed && !r.Liars.Has(parley.ID(id)) {
+			up.Add(parley.ID(id))
+		}
 		for life := uint64(1); life <= c.life; life++ {
 			t, err := r.written(parley.ID(id), life)
 			if err != nil {
@@ -27,13 +75,13 @@ func (r *running) whole(over bool) (trace.Header, *trace.Log, error) {
 		return trace.Header{}, nil, err
 	}
 	h := r.Header
-	h.Facts = r.facts(w)
+	h.Facts = r.facts(w, up)
 	h.Facts.Over = over
 	return h, w.Log, nil
 }
 
 // written reads what one life of a process has written down, and adds what was done to it.
-func (r *running) written(id parley.ID, life uint64) (trace.Trace, error) {
+func (r *account) written(id parley.ID, life uint64) (trace.Trace, error) {
 	t, err := r.recorded(id, life)
 	if err != nil {
 		return t, err
@@ -76,7 +124,7 @@ func (r *running) written(id parley.ID, life uint64) (trace.Trace, error) {
 }
 
 // recorded reads the trace of one life of a process. One that was killed before it could write has an empty one.
-func (r *running) recorded(id parley.ID, life uint64) (trace.Trace, error) {
+func (r *account) recorded(id parley.ID, life uint64) (trace.Trace, error) {
 	f, err := os.Open(r.traceOf(id, life))
 	if err != nil {
 		return trace.Trace{}, err
@@ -93,7 +141,7 @@ func (r *running) recorded(id parley.ID, life uint64) (trace.Trace, error) {
 }
 
 // headerOf returns the header for the trace of one life of a process.
-func (r *running) headerOf(id parley.ID, life uint64) trace.Header {
+func (r *account) headerOf(id parley.ID, life uint64) trace.Header {
 	h := r.Header
 	h.Node = &trace.Node{Cluster: "run", Machine: h.Protocol, Channel: channel, Self: int(id), Life: life, Numbered: true}
 	if !r.began.began.IsZero() {
@@ -103,7 +151,7 @@ func (r *running) headerOf(id parley.ID, life uint64) trace.Header {
 }
 
 // facts are the circumstances of the run, as far as they show.
-func (r *running) facts(w *trace.Whole) trace.Facts {
+func (r *account) facts(w *trace.Whole, up parley.Set) trace.Facts {
 	f := w.Header.Facts
 	f.Network.Late = r.slow(w.Log)
 	f.Processes.LostDisk = len(r.lost) > 0
@@ -111,13 +159,13 @@ func (r *running) facts(w *trace.Whole) trace.Facts {
 	f.Processes.Paused = r.late > time.Duration(r.Delay)*r.Tick || r.slept(w.Log) || r.misled()
 	f.Network.Lost, f.Network.Cut = w.Lost > r.weathered, f.Network.Cut || r.cut
 	f.Network.Lost = f.Network.Lost || r.chance
-	up, joined := r.joined(w)
-	f.Network.Disconnected, f.Processes.Minority = joined < up, 2*joined <= r.Header.N
+	joined := r.joined(w, up)
+	f.Network.Disconnected, f.Processes.Minority = joined < up.Len(), 2*joined <= r.Header.N
 	return f
 }
 
 // missed counts a message that the weather kept from arriving.
-func (r *running) missed(e trace.Event) {
+func (r *account) missed(e trace.Event) {
 	if e.Msg.Value == byLink {
 		return
 	}
@@ -131,7 +179,7 @@ func (r *running) missed(e trace.Event) {
 // wasDown tells whether a message that a broken link refused was for a life of a process that had ended.
 // The link lost nothing then. A sender may find the link broken before the end of the process is noted: up to
 // a second counts, because the computer may be busy. Life 0 stands for the life at the time of the sending.
-func (r *running) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
+func (r *account) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
 	noted := when + parley.Tick(time.Second/r.Tick)
 	died := r.died[id]
 	if life > 0 {
@@ -144,7 +192,7 @@ func (r *running) wasDown(id parley.ID, life uint64, when parley.Tick) bool {
 }
 
 // misled tells whether the clock of a process that does not lie is more wrong than it may be.
-func (r *running) misled() bool {
+func (r *account) misled() bool {
 	off := func(x, bound int64) bool { return x > bound || x < -bound }
 	for id, c := range r.Clocks { // order: one is looked for
 		if !r.Liars.Has(id) && (off(int64(c.Offset), int64(r.Trusted.Offset)) || off(c.Drift, r.Trusted.Drift)) {
@@ -154,23 +202,17 @@ func (r *running) misled() bool {
 	return false
 }
 
-// joined is how many processes are up and do not lie, and how many of them at most can reach
+// joined is how many at most of the processes that are up and do not lie can reach
 // each other in the end, both ways and through such processes alone.
-func (r *running) joined(w *trace.Whole) (up, most int) {
+func (r *account) joined(w *trace.Whole, up parley.Set) (most int) {
 	now := parley.Tick(0)
 	if n := len(w.Log.Events); n > 0 {
 		now = w.Log.Events[n-1].Time
 	}
-	var all parley.Set
-	for id, c := range r.members {
-		if !c.killed && !r.Liars.Has(parley.ID(id)) {
-			all.Add(parley.ID(id))
-		}
-	}
 	reach := func(from parley.ID, works func(a, b parley.ID) bool) parley.Set {
 		out := parley.SetOf(from)
 		for next := []parley.ID{from}; len(next) > 0; next = next[1:] {
-			for id := range all.Minus(out).All() {
+			for id := range up.Minus(out).All() {
 				if works(next[0], id) {
 					out.Add(id)
 					next = append(next, id)
@@ -182,22 +224,22 @@ func (r *running) joined(w *trace.Whole) (up, most int) {
 	works := func(a, b parley.ID) bool {
 		return r.Weather.works(a, b, now) && (len(r.Paths) == 0 || r.Paths[a].Has(b))
 	}
-	for id := range all.All() {
+	for id := range up.All() {
 		there, back := reach(id, works), reach(id, func(a, b parley.ID) bool { return works(b, a) })
 		most = max(most, there.Minus(there.Minus(back)).Len())
 	}
-	return all.Len(), most
+	return most
 }
 
 // slow tells whether a message took longer than the protocol was told.
-func (r *running) slow(log *trace.Log) bool {
+func (r *account) slow(log *trace.Log) bool {
 	return slices.ContainsFunc(log.Events, func(e trace.Event) bool {
 		return e.Op == trace.Receive && e.Cause > 0 && e.Time-log.Events[e.Cause-1].Time > r.Delay
 	})
 }
 
 // slept tells whether a process that does not lie stood still, or found that it woke too late.
-func (r *running) slept(log *trace.Log) bool {
+func (r *account) slept(log *trace.Log) bool {
 	return slices.ContainsFunc(log.Events, func(e trace.Event) bool {
 		switch {
 		case r.Liars.Has(e.At):
@@ -213,7 +255,7 @@ func (r *running) slept(log *trace.Log) bool {
 
 // suspected tells whether a process that does not lie suspected one that was up and does
 // not lie.
-func (r *running) suspected(log *trace.Log) bool {
+func (r *account) suspected(log *trace.Log) bool {
 	down := r.Liars
 	for _, e := range log.Events {
 		switch {

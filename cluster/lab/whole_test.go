@@ -13,7 +13,7 @@ import (
 // A process that is killed before it has written anything has crashed, and its empty trace is no damaged one. That of
 // a process that lives is.
 func TestKilledBeforeItWrote(t *testing.T) {
-	r := &running{
+	r := &account{
 		Run:  &Run{Header: trace.Header{Protocol: "diffusion", N: 2}, Dir: t.TempDir()},
 		died: map[parley.ID][]parley.Tick{0: {5}},
 	}
@@ -54,7 +54,7 @@ func TestDeadReceiverLosesNothing(t *testing.T) {
 		"never met, up again":       {how: parley.Msg{Value: byLink}, died: []parley.Tick{1000}, rose: []parley.Tick{2000}, lost: true},
 		"weather":                   {how: parley.Msg{Value: byChance}, died: []parley.Tick{4000}, lost: true},
 	} {
-		r := &running{
+		r := &account{
 			Run:  &Run{Header: trace.Header{Protocol: "diffusion", N: 2}, Dir: t.TempDir(), Tick: time.Millisecond},
 			died: map[parley.ID][]parley.Tick{1: c.died}, rose: map[parley.ID][]parley.Tick{1: c.rose},
 		}
