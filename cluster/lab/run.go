@@ -180,9 +180,9 @@ func (r *running) start(ctx context.Context, id parley.ID, life uint64, listen s
 	r.members[id] = c
 	go r.read(ctx, c)
 	s := Spec{
-		Self: id, Header: r.headerOf(id, life), Certs: filepath.Join(r.Dir, "certs"), Listen: listen, Trace: r.traceOf(id, life), Life: life,
-		Signers: r.signers, Tick: r.Tick, Early: r.Early, Until: r.Until, Requests: r.Asked[id],
-		Weather: r.Weather, Wrong: r.Clocks[id],
+		Self: id, Header: r.headerOf(id, life), Certs: filepath.Join(r.Dir, "certs"), Listen: listen,
+		Trace: r.traceOf(id, life), Life: life, Signers: r.signers, Tick: r.Tick, Early: r.Early, Until: r.Until,
+		Requests: r.Asked[id], Weather: r.Weather, Wrong: r.Clocks[id],
 	}
 	for _, c := range r.Crash {
 		if c.At == id && (life == 1 || c.Step > 0 || c.When > r.began.Now()) {
