@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"parley/cluster/api/parleyv1"
@@ -33,18 +33,6 @@ func keysAt(now time.Duration) (out []string) {
 		out = append(out, fmt.Sprintf("key %d.%d", now/epoch, i))
 	}
 	return append(out, fmt.Sprintf("sum %d", now/epoch))
-}
-
-// newLoad returns a load that begins now.
-func (r *run) newLoad(pace time.Duration, keys func(time.Duration) []string) *load {
-	names := make([]string, len(r.nodes))
-	for i := range names {
-		names[i] = nodeName(i)
-	}
-	return &load{
-		clients: r.clients, history: new(judge.History), orders: judge.NewOrders(names...),
-		began: time.Now(), pace: pace, keys: keys,
-	}
 }
 
 // chaos harms the nodes again and again, and judges.
@@ -149,11 +137,43 @@ func (r *run) befall(ctx context.Context, f fault) error {
 	return err
 }
 
-// heals waits until all is well, for longer than it may take: it is told how long it took.
-func (r *run) heals(ctx context.Context, name string) (wellness, error) {
-	ctx, done := within(ctx, 4*r.heal)
-	defer done()
-	return r.well(ctx, name)
+// agreeAgain waits after a liar until all copies of the table are alike, and all have delivered the payload from which
+// on they are heard again, at the same position. Nodes that have it at another position rejoin with empty folders.
+func (r *run) agreeAgain(ctx context.Context) error {
+	for turn := 0; ; turn++ {
+		late, done := within(ctx, 4*r.heal)
+		err := r.quiet(late)
+		if err == nil {
+			err = r.fence(late, fmt.Sprintf("fence.%d.%d", len(r.events), turn))
+		}
+		done()
+		if err != nil {
+			return err
+		}
+		other := judge.Strangers(r.load.orders.Fences())
+		if len(other) == 0 {
+			r.load.orders.Fenced()
+			return nil
+		}
+		if len(other) > 2 || turn > 0 {
+			return fmt.Errorf("%w: %d", errNumbers, r.load.orders.Fences())
+		}
+		r.printf("%s: %s number deliveries differently, and rejoin", liarName, nodeNames(other))
+		r.load.orders.Unhear()
+		var errs []error
+		for _, i := range other { // together, so that none takes over the numbers of another
+			errs = append(errs, r.nodes[i].kill(), os.RemoveAll(r.w.data(i)))
+		}
+		for _, i := range other {
+			errs = append(errs, r.nodes[i].begin("--rejoin"))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		if _, err := r.heals(ctx, fmt.Sprintf("renumbered.%d", len(r.events))); err != nil {
+			return err
+		}
+	}
 }
 
 // wind lets what is under way come to its end, and has all clients look at what is there.
@@ -232,7 +252,7 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 	casts, delivered := r.load.orders.Count()
 	gaps := r.load.orders.Gaps()
 	median, p99, most := latencies(ops)
-	r.printEvents()
+	r.toll.print(r.out)
 	fmt.Fprintf(r.out, "%d commands of the table, %d answered; %v in the median, %v for 99 of 100, %v at most\n",
 		len(ops), answered, median.Round(10*time.Microsecond), p99.Round(100*time.Microsecond), most.Round(time.Millisecond))
 	fmt.Fprintf(r.out, "%d broadcasts, %d delivered, %d lost; nodes missed some %d times\n",
@@ -254,7 +274,7 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 		verdict("what a node has said that it delivered was delivered by all", forgotten(lost))
 		verdict("what was delivered can be read at every node from the beginning", errors.Join(reread, missed(gaps)))
 	}
-	verdict(r.promise(), r.slow())
+	verdict(r.promise(r.heal), r.slow(r.heal))
 	verdict("enough was asked and enough befell", r.enough(o, took, answered))
 	fmt.Fprintf(r.out, "judged in %s\n", brief(time.Since(since)))
 	return errors.Join(errs...)
@@ -266,73 +286,4 @@ func forgotten(lost []judge.Cast) error {
 		return nil
 	}
 	return fmt.Errorf("%d payloads, the first of them of %s at %v", len(lost), nodeName(lost[0].Node), lost[0].At)
-}
-
-// promise is how soon all must be well, in words.
-func (r *run) promise() string {
-	if slices.ContainsFunc(r.events, func(e event) bool { return e.fault == liarName }) {
-		return fmt.Sprintf("well within %v after every harm, who lied within %v", r.heal, 2*r.heal)
-	}
-	return fmt.Sprintf("well within %v after every harm", r.heal)
-}
-
-// slow tells after which harm it took too long until all was well.
-func (r *run) slow() (err error) {
-	for _, e := range r.events {
-		limit := r.heal
-		if e.fault == liarName { // others than the node itself have been found well before it came back
-			limit *= 2
-		}
-		if e.well.whole() > limit || e.others.whole() > r.heal {
-			err = errors.Join(err, fmt.Errorf("%s at %s: %v, and without those that were harmed %v", e.fault, brief(e.began),
-				e.well, e.others))
-		}
-	}
-	return err
-}
-
-// enough tells whether a run was one, by its length.
-func (r *run) enough(o options, took time.Duration, answered int) error {
-	share := float64(max(0, o.long-r.rested)) / float64(leastTime)
-	kinds := make(map[string]bool)
-	for _, e := range r.events {
-		kinds[e.fault] = true
-	}
-	switch {
-	case took < o.long:
-		return fmt.Errorf("it ended after %v", took)
-	case answered < max(1, int(leastAnswered*share)):
-		return fmt.Errorf("%d commands answered: at least %d are needed", answered, max(1, int(leastAnswered*share)))
-	case len(r.events) < max(1, int(leastFaults*share)):
-		return fmt.Errorf("%d harms: at least %d are needed", len(r.events), max(1, int(leastFaults*share)))
-	case o.only == "" && !o.bare && len(kinds) < min(leastFaults, int(leastFaults*share)):
-		return fmt.Errorf("%d kinds of harm: at least %d are needed", len(kinds), leastFaults)
-	}
-	return nil
-}
-
-// printEvents prints how long it took to be well, for each kind of fault.
-func (r *run) printEvents() {
-	w := tabwriter.NewWriter(r.out, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "\nharm\ttimes\twell after, median\tat most\tlongest outage\tanswers\t\n")
-	var kinds []string
-	for _, e := range r.events {
-		kinds = append(kinds, e.fault)
-	}
-	slices.Sort(kinds)
-	for _, kind := range slices.Compact(kinds) {
-		var healed []time.Duration
-		outage, answered := time.Duration(0), 0
-		for _, e := range r.events {
-			if e.fault == kind {
-				healed = append(healed, e.well.whole())
-				outage, answered = max(outage, e.outage), answered+e.answered
-			}
-		}
-		slices.Sort(healed)
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%d\t\n", kind, len(healed), brief(healed[len(healed)/2]),
-			brief(healed[len(healed)-1]), brief(outage), answered)
-	}
-	_ = w.Flush()
-	fmt.Fprintln(r.out)
 }

@@ -149,7 +149,9 @@ func TestNothingIsLostInMemory(t *testing.T) {
 			dir: dir, network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, count), servers: make([]*api.Server, count),
 		}
 		out := new(strings.Builder)
-		r := &run{out: out, dir: dir, seed: 1, dice: rand.New(rand.NewPCG(1, 0)), w: w, heal: 30 * time.Second}
+		r := &run{
+			out: out, dir: dir, seed: 1, dice: dice{rand.New(rand.NewPCG(1, 0))}, fleet: fleet{w: w, heal: 30 * time.Second},
+		}
 		m, err := certify(dir, w, count)
 		if err != nil {
 			t.Fatal(err)

@@ -23,8 +23,8 @@ func wrongClock(offset time.Duration, drift int) string {
 }
 
 // ownClock is how wrong a node's clock is when it is not harmed.
-func (r *run) ownClock() string {
-	return wrongClock(time.Duration(r.dice.Int64N(int64(2*most)))-most, r.dice.IntN(2*parts)-parts)
+func (d dice) ownClock() string {
+	return wrongClock(time.Duration(d.Int64N(int64(2*most)))-most, d.IntN(2*parts)-parts)
 }
 
 // errClocks is the error of clocks that are further apart than their nodes say.
@@ -39,11 +39,11 @@ type reading struct {
 }
 
 // readClock asks a node.
-func (r *run) readClock(ctx context.Context, i int) (reading, error) {
+func (f *fleet) readClock(ctx context.Context, i int) (reading, error) {
 	ctx, done := context.WithTimeout(ctx, try)
 	defer done()
 	asked := time.Now()
-	now, err := r.clients[i].clock.Now(ctx, &parleyv1.NowRequest{})
+	now, err := f.clients[i].clock.Now(ctx, &parleyv1.NowRequest{})
 	if err != nil {
 		return reading{}, err
 	}
@@ -53,11 +53,11 @@ func (r *run) readClock(ctx context.Context, i int) (reading, error) {
 }
 
 // readClocks asks some nodes at the same time. Those that do not answer are not in step.
-func (r *run) readClocks(ctx context.Context, which []int) []reading {
+func (f *fleet) readClocks(ctx context.Context, which []int) []reading {
 	out := make([]reading, len(which))
 	var all sync.WaitGroup
 	for k, i := range which {
-		all.Go(func() { out[k], _ = r.readClock(ctx, i) })
+		all.Go(func() { out[k], _ = f.readClock(ctx, i) })
 	}
 	all.Wait()
 	return out
@@ -69,10 +69,10 @@ func apart(a, b reading) time.Duration { return max(a.low-b.high, b.low-a.high) 
 // inStep tells whether the clocks of some nodes agree as well as those nodes say, and waits
 // until all say so. Two are wrong only if they were in step and apart twice, and did not
 // move meanwhile: then they were so at one time.
-func (r *run) inStep(ctx context.Context, which []int) error {
+func (f *fleet) inStep(ctx context.Context, which []int) error {
 	for {
-		first := r.readClocks(ctx, which)
-		again := r.readClocks(ctx, which)
+		first := f.readClocks(ctx, which)
+		again := f.readClocks(ctx, which)
 		in := 0
 		stays := func(k int) bool {
 			return first[k].in && again[k].in && apart(first[k], again[k]) <= first[k].bound
@@ -99,18 +99,6 @@ func (r *run) inStep(ctx context.Context, which []int) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-// restartWith has a node killed and started again with another clock.
-func (r *run) restartWith(i int, clock string) error {
-	r.strikes(i)
-	if err := r.nodes[i].kill(); err != nil {
-		return err
-	}
-	if err := configure(r.dir, r.w, i, r.members, clock); err != nil {
-		return err
-	}
-	return r.back(i)
 }
 
 // clockWrong has the clock of one node run much too fast or slow, and show another hour: it

@@ -60,16 +60,6 @@ func hold(ctx context.Context, d time.Duration) {
 // strikes notes that the harm under way is one of these nodes.
 func (r *run) strikes(which ...int) { r.struck = append(r.struck, which...) }
 
-// back starts nodes.
-func (r *run) back(which ...int) error {
-	for _, i := range which {
-		if err := r.nodes[i].begin(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func killed(ctx context.Context, r *run) (string, error) {
 	return r.killFor(ctx, r.some(), r.between(2, 5))
 }
@@ -87,6 +77,18 @@ func (r *run) killFor(ctx context.Context, i int, d time.Duration) (string, erro
 	}
 	hold(ctx, d)
 	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.back(i)
+}
+
+// restartWith has a node killed and started again with another clock.
+func (r *run) restartWith(i int, clock string) error {
+	r.strikes(i)
+	if err := r.nodes[i].kill(); err != nil {
+		return err
+	}
+	if err := configure(r.dir, r.w, i, r.members, clock); err != nil {
+		return err
+	}
+	return r.back(i)
 }
 
 func stopped(ctx context.Context, r *run) (string, error) {

@@ -26,7 +26,7 @@ func diskFull(ctx context.Context, r *run) (string, error) {
 		return "", err
 	}
 	since := time.Now()
-	if err := r.refuses(ctx, i); err != nil {
+	if err := r.refuses(ctx, i, fmt.Sprintf("full%d", len(r.events))); err != nil {
 		return "", errors.Join(err, r.disks[i].free())
 	}
 	busy, done := context.WithTimeout(ctx, 8*time.Second)
@@ -54,23 +54,6 @@ func diskFull(ctx context.Context, r *run) (string, error) {
 	return fmt.Sprintf("%s, which %s", nodeName(i), said), r.back(i)
 }
 
-// refuses waits until a node refuses what its clients would have it write.
-func (r *run) refuses(ctx context.Context, i int) error {
-	ctx, done := within(ctx, 10*time.Second)
-	defer done()
-	for k := 0; ; k++ {
-		err := r.load.cast(ctx, i, fmt.Sprintf("full%d.%s.%d", len(r.events), nodeName(i), k))
-		if err != nil && outcomeOf(err) == nothing || !r.nodes[i].runs() {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s %w: %w", nodeName(i), errGoesOn, err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
 // diskFlipped flips a bit of what a node has on its disk while it is down. The node may come back with nothing lost; or
 // it says what is damaged and that it can rejoin, and does so with an empty disk.
 func diskFlipped(ctx context.Context, r *run) (string, error) {
@@ -79,7 +62,7 @@ func diskFlipped(ctx context.Context, r *run) (string, error) {
 	if err := r.nodes[i].kill(); err != nil {
 		return "", err
 	}
-	what, err := r.flip(r.w.data(i))
+	what, err := r.dice.flip(r.w.data(i))
 	if err != nil {
 		return "", err
 	}
@@ -88,71 +71,6 @@ func diskFlipped(ctx context.Context, r *run) (string, error) {
 	}
 	said, err := r.comesBack(ctx, i)
 	return fmt.Sprintf("%s: %s, and it %s", nodeName(i), what, said), err
-}
-
-// flip flips a bit of what was written to one of the files in a folder.
-func (r *run) flip(dir string) (string, error) {
-	var files []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && filepath.Base(filepath.Dir(path)) == "records" {
-			files = append(files, path)
-		}
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	for _, k := range r.dice.Perm(len(files)) {
-		b, err := os.ReadFile(files[k])
-		if err != nil {
-			return "", err
-		}
-		written := len(bytes.TrimRight(b, "\x00"))
-		if written == 0 {
-			continue
-		}
-		at := r.dice.IntN(written)
-		b[at] ^= 1 << r.dice.IntN(8)
-		return fmt.Sprintf("byte %d of %s", at, filepath.Base(files[k])), os.WriteFile(files[k], b, 0o600)
-	}
-	return "", fmt.Errorf("%s: nothing was written in %q", dir, files)
-}
-
-// comesBack waits until a node that was started serves; or, if it ends because of what is on its disk, has it rejoin
-// with an empty one.
-func (r *run) comesBack(ctx context.Context, i int) (string, error) {
-	if err := r.refused(ctx, i); err != nil {
-		return "came back with it", err
-	}
-	if r.nodes[i].runs() {
-		return "came back with it", nil
-	}
-	if err := os.RemoveAll(r.w.data(i)); err != nil {
-		return "", err
-	}
-	return "rejoined with an empty disk", r.nodes[i].begin("--rejoin")
-}
-
-// refused waits until a node serves, or ends with the advice to rejoin.
-func (r *run) refused(ctx context.Context, i int) error {
-	ctx, done := within(ctx, 4*r.heal)
-	defer done()
-	n := r.nodes[i]
-	if err := r.serves(ctx, i); err == nil || n.runs() {
-		return err
-	}
-	<-n.now().ended
-	n.mu.Lock()
-	n.life.meant = true
-	n.mu.Unlock()
-	log, err := os.ReadFile(n.log)
-	if err != nil {
-		return err
-	}
-	if tail := log[max(0, len(log)-2000):]; !bytes.Contains(tail, []byte("--rejoin")) {
-		return fmt.Errorf("%s has ended and does not say that it can rejoin: see %s", nodeName(i), n.log)
-	}
-	return nil
 }
 
 // diskOld starts a node with an older copy of its disk. The others must refuse it, and it must stop and say so; with an
@@ -247,4 +165,86 @@ func changedMajority(ctx context.Context, r *run) (string, error) {
 	}
 	hold(ctx, time.Second)
 	return nodeNames(who[2:]) + ", then " + nodeNames(then), r.back(who[3:]...)
+}
+
+// refuses waits until a node refuses what its clients would have it write.
+func (f *fleet) refuses(ctx context.Context, i int, name string) error {
+	ctx, done := within(ctx, 10*time.Second)
+	defer done()
+	for k := 0; ; k++ {
+		err := f.load.cast(ctx, i, fmt.Sprintf("%s.%s.%d", name, nodeName(i), k))
+		if err != nil && outcomeOf(err) == nothing || !f.nodes[i].runs() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s %w: %w", nodeName(i), errGoesOn, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// comesBack waits until a node that was started serves; or, if it ends because of what is on its disk, has it rejoin
+// with an empty one.
+func (f *fleet) comesBack(ctx context.Context, i int) (string, error) {
+	if err := f.refused(ctx, i); err != nil {
+		return "came back with it", err
+	}
+	if f.nodes[i].runs() {
+		return "came back with it", nil
+	}
+	if err := os.RemoveAll(f.w.data(i)); err != nil {
+		return "", err
+	}
+	return "rejoined with an empty disk", f.nodes[i].begin("--rejoin")
+}
+
+// refused waits until a node serves, or ends with the advice to rejoin.
+func (f *fleet) refused(ctx context.Context, i int) error {
+	ctx, done := within(ctx, 4*f.heal)
+	defer done()
+	n := f.nodes[i]
+	if err := f.serves(ctx, i); err == nil || n.runs() {
+		return err
+	}
+	<-n.now().ended
+	n.mu.Lock()
+	n.life.meant = true
+	n.mu.Unlock()
+	log, err := os.ReadFile(n.log)
+	if err != nil {
+		return err
+	}
+	if tail := log[max(0, len(log)-2000):]; !bytes.Contains(tail, []byte("--rejoin")) {
+		return fmt.Errorf("%s has ended and does not say that it can rejoin: see %s", nodeName(i), n.log)
+	}
+	return nil
+}
+
+// flip flips a bit of what was written to one of the files in a folder.
+func (d dice) flip(dir string) (string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && filepath.Base(filepath.Dir(path)) == "records" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, k := range d.Perm(len(files)) {
+		b, err := os.ReadFile(files[k])
+		if err != nil {
+			return "", err
+		}
+		written := len(bytes.TrimRight(b, "\x00"))
+		if written == 0 {
+			continue
+		}
+		at := d.IntN(written)
+		b[at] ^= 1 << d.IntN(8)
+		return fmt.Sprintf("byte %d of %s", at, filepath.Base(files[k])), os.WriteFile(files[k], b, 0o600)
+	}
+	return "", fmt.Errorf("%s: nothing was written in %q", dir, files)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"parley/cluster/api/parleyv1"
-	"parley/internal/chaos/judge"
 )
 
 // liarName is the harm of a node that lies.
@@ -94,62 +93,4 @@ func (l *load) murmur(ctx context.Context, nodes []int) {
 		})
 	}
 	all.Wait()
-}
-
-// fence has a node broadcast the payload from which on all are heard, until all have delivered it.
-func (r *run) fence(ctx context.Context, name string) error {
-	r.load.orders.Build(name)
-	if err := r.load.cast(ctx, 0, name); err != nil && outcomeOf(err) == nothing {
-		return fmt.Errorf("all is well, and %s refuses a payload: %w", nodeName(0), err)
-	}
-	for {
-		is, moved := r.load.orders.Everywhere(name, r.all())
-		if is {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return fmt.Errorf("not all deliver %s: %w", name, context.Cause(ctx))
-		}
-	}
-}
-
-// agreeAgain waits after a liar until all copies of the table are alike, and all have delivered the payload from which
-// on they are heard again, at the same position. Nodes that have it at another position rejoin with empty folders.
-func (r *run) agreeAgain(ctx context.Context) error {
-	for turn := 0; ; turn++ {
-		late, done := within(ctx, 4*r.heal)
-		err := r.quiet(late)
-		if err == nil {
-			err = r.fence(late, fmt.Sprintf("fence.%d.%d", len(r.events), turn))
-		}
-		done()
-		if err != nil {
-			return err
-		}
-		other := judge.Strangers(r.load.orders.Fences())
-		if len(other) == 0 {
-			r.load.orders.Fenced()
-			return nil
-		}
-		if len(other) > 2 || turn > 0 {
-			return fmt.Errorf("%w: %d", errNumbers, r.load.orders.Fences())
-		}
-		r.printf("%s: %s number deliveries differently, and rejoin", liarName, nodeNames(other))
-		r.load.orders.Unhear()
-		var errs []error
-		for _, i := range other { // together, so that none takes over the numbers of another
-			errs = append(errs, r.nodes[i].kill(), os.RemoveAll(r.w.data(i)))
-		}
-		for _, i := range other {
-			errs = append(errs, r.nodes[i].begin("--rejoin"))
-		}
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-		if _, err := r.heals(ctx, fmt.Sprintf("renumbered.%d", len(r.events))); err != nil {
-			return err
-		}
-	}
 }

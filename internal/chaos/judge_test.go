@@ -28,7 +28,10 @@ func TestGivenUpRunOnlyLags(t *testing.T) {
 		}
 		o.Cast("taken", 1, 0)
 		o.Answered("taken", true, false)
-		r := &run{out: &out, events: []event{{fault: "stop"}}, load: &load{history: new(judge.History), orders: o}}
+		r := &run{
+			out: &out, toll: toll{events: []event{{fault: "stop"}}},
+			fleet: fleet{load: &load{history: new(judge.History), orders: o}},
+		}
 		_ = r.judge(options{long: time.Second, bare: true, only: "stop"}, time.Second, ended, nil)
 		lost, _, _ := strings.Cut(out.String(), "well within")
 		if strings.Contains(lost, " NO\n") != ended { // that "taken" was delivered nowhere is known at the end alone
@@ -58,7 +61,7 @@ func TestEnoughIsDemanded(t *testing.T) {
 	}{
 		"harm and answers": {one, 100, true}, "no harm": {nil, 100, false}, "no answer": {one, 0, false},
 	} {
-		if err := (&run{events: c.events}).enough(o, o.long, c.answered); (err == nil) != c.want {
+		if err := (&toll{events: c.events}).enough(o, o.long, c.answered); (err == nil) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -98,8 +101,8 @@ func TestSlowAfterALiar(t *testing.T) {
 	}{
 		{"kill", 9, 0, false}, {"kill", 11, 0, true}, {liarName, 19, 9, false}, {liarName, 21, 9, true}, {liarName, 9, 11, true},
 	} {
-		r := &run{heal: 10, events: []event{{fault: c.fault, well: wellness{tables: c.well}, others: wellness{groups: c.others}}}}
-		if err := r.slow(); (err != nil) != c.slow {
+		r := toll{events: []event{{fault: c.fault, well: wellness{tables: c.well}, others: wellness{groups: c.others}}}}
+		if err := r.slow(10); (err != nil) != c.slow {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

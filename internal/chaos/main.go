@@ -130,7 +130,7 @@ func do(ctx context.Context, out io.Writer, o options, kinds []fault) (err error
 		r.heal, r.liar = o.heal, o.liar
 	}
 	if err == nil && o.soak {
-		err = r.soak(ctx, o.long)
+		err = (&soak{run: r}).do(ctx, o.long)
 	} else if err == nil {
 		err = r.chaos(ctx, o, kinds)
 	}

@@ -45,16 +45,23 @@ var measures = [...]measure{
 
 // soak asks for things all the time, a minute at a time, restarts nodes now and then, and
 // watches what the nodes use.
-func (r *run) soak(ctx context.Context, long time.Duration) error {
-	const keyCount = 32
-	keys := make([]string, keyCount)
-	for i := range keys {
-		keys[i] = fmt.Sprintf("key %d", i)
+type soak struct {
+	*run
+	keys     [32]string
+	state    map[string]judge.Content // of keys
+	samples  [steady][]sample
+	answered int
+}
+
+func (r *soak) do(ctx context.Context, long time.Duration) error {
+	for i := range r.keys {
+		r.keys[i] = fmt.Sprintf("key %d", i)
 		if i%8 == 0 {
-			keys[i] = fmt.Sprintf("sum %d", i)
+			r.keys[i] = fmt.Sprintf("sum %d", i)
 		}
 	}
-	r.load = r.newLoad(25*time.Millisecond, func(time.Duration) []string { return keys })
+	r.state = make(map[string]judge.Content)
+	r.load = r.newLoad(25*time.Millisecond, func(time.Duration) []string { return r.keys[:] })
 	fmt.Fprintf(r.out, "seed %d: five nodes, %v; %s and those after it are restarted now and then\n", r.seed, long,
 		nodeName(steady))
 	whole, end := context.WithCancel(ctx)
@@ -62,25 +69,19 @@ func (r *run) soak(ctx context.Context, long time.Duration) error {
 	for i := range r.clients {
 		go r.load.listener(whole, i)
 	}
-	samples := make([][]sample, steady)
-	state := make(map[string]judge.Content)
-	answered := 0
 	for turn := 0; r.load.now() < long; turn++ {
-		n, err := r.minute(whole, turn, keys, state, samples)
-		if answered += n; err != nil {
+		if err := r.minute(whole, turn); err != nil {
 			if ctx.Err() != nil {
 				err = errors.New("interrupted")
 			}
-			return errors.Join(err, r.sums(answered, samples))
+			return errors.Join(err, r.sums())
 		}
 	}
-	return r.sums(answered, samples)
+	return r.sums()
 }
 
 // minute is a piece of a soak that is judged by itself, so that nothing of it need be kept.
-func (r *run) minute(ctx context.Context, turn int, keys []string, state map[string]judge.Content, samples [][]sample) (
-	answered int, err error,
-) {
+func (r *soak) minute(ctx context.Context, turn int) (err error) {
 	l := r.load
 	l.history, l.outs = new(judge.History), nil
 	stop := make(chan struct{})
@@ -96,29 +97,31 @@ func (r *run) minute(ctx context.Context, turn int, keys []string, state map[str
 	if turn%2 == 1 {
 		i := steady + turn/2%(count-steady)
 		if err = r.befall(ctx, restart(i, turn%4 == 1)); err == nil {
-			err = r.slow()
+			err = r.slow(r.heal)
 		}
 	}
 	for err == nil && ctx.Err() == nil && l.now() < until {
-		err = r.sample(ctx, samples)
+		err = r.sample(ctx)
 		hold(ctx, 10*time.Second)
 	}
 	close(stop)
 	asks.Wait()
 	if err == nil {
-		err = r.closing(ctx, keys, state)
+		err = r.closing(ctx)
 	}
+	answered := 0
 	for _, o := range l.history.All() {
 		if o.Known {
 			answered++
 		}
 	}
+	r.answered += answered
 	if err == nil {
-		last := samples[0][len(samples[0])-1].uses
+		last := r.samples[0][len(r.samples[0])-1].uses
 		r.printf("%d answers in the minute; %s: %.0f MB, %.0f descriptors, %.0f goroutines", answered, nodeName(0),
 			last[0]/(1<<20), last[2], last[3])
 	}
-	return answered, err
+	return err
 }
 
 // restart is a harm of one node.
@@ -137,7 +140,7 @@ func restart(i int, kill bool) fault {
 
 // closing judges a minute: all copies are alike, every key is read, and the answers fit
 // what the keys had before. Then that is what the keys have.
-func (r *run) closing(ctx context.Context, keys []string, state map[string]judge.Content) error {
+func (r *soak) closing(ctx context.Context) error {
 	ctx, done := within(ctx, 4*r.heal)
 	defer done()
 	if err := r.quiet(ctx); err != nil {
@@ -145,7 +148,7 @@ func (r *run) closing(ctx context.Context, keys []string, state map[string]judge
 	}
 	after := make(map[string]judge.Content)
 	w := r.load.worker(workers, r.seed)
-	for _, key := range keys {
+	for _, key := range r.keys {
 		o := &judge.Op{Client: w.id, Verb: judge.Get, Key: key}
 		if w.carryOut(ctx, o); !o.Known {
 			return fmt.Errorf("key %s can not be read: %w", key, context.Cause(ctx))
@@ -153,19 +156,17 @@ func (r *run) closing(ctx context.Context, keys []string, state map[string]judge
 		after[key] = o.Content()
 	}
 	ops := r.load.history.All()
-	if err := errors.Join(judge.Linear(ops, state, time.Minute), judge.Ordered(ops), r.load.orders.Settle()); err != nil {
+	linear := judge.Linear(ops, r.state, time.Minute)
+	if err := errors.Join(linear, judge.Ordered(ops), r.load.orders.Settle()); err != nil {
 		return err
 	}
-	clear(state)
-	for key, c := range after { // order: copied
-		state[key] = c
-	}
+	r.state = after
 	return nil
 }
 
 // sample looks at what the steady nodes use.
-func (r *run) sample(ctx context.Context, samples [][]sample) error {
-	for i := range samples {
+func (r *soak) sample(ctx context.Context) error {
+	for i := range r.samples {
 		s := sample{at: r.load.now()}
 		pid := r.nodes[i].now().cmd.Process.Pid
 		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -177,13 +178,13 @@ func (r *run) sample(ctx context.Context, samples [][]sample) error {
 			return fmt.Errorf("metrics of %s: %w", nodeName(i), err)
 		}
 		s.uses = [4]float64{found[0], found[1], float64(len(fds)), found[2]}
-		samples[i] = append(samples[i], s)
+		r.samples[i] = append(r.samples[i], s)
 	}
 	return nil
 }
 
 // metrics reads some of the metrics of a node.
-func (r *run) metrics(ctx context.Context, i int, names ...string) ([]float64, error) {
+func (r *soak) metrics(ctx context.Context, i int, names ...string) ([]float64, error) {
 	ctx, done := context.WithTimeout(ctx, 5*time.Second)
 	defer done()
 	_, _, address := r.w.listen(i)
@@ -220,13 +221,13 @@ func (r *run) metrics(ctx context.Context, i int, names ...string) ([]float64, e
 }
 
 // sums prints what the nodes used, and fails if that grows.
-func (r *run) sums(answered int, samples [][]sample) (err error) {
+func (r *soak) sums() (err error) {
 	cast, delivered := r.load.orders.Count()
-	r.printEvents()
-	fmt.Fprintf(r.out, "%d commands answered, %d broadcasts, %d delivered\n", answered, cast, delivered)
+	r.toll.print(r.out)
+	fmt.Fprintf(r.out, "%d commands answered, %d broadcasts, %d delivered\n", r.answered, cast, delivered)
 	w := tabwriter.NewWriter(r.out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "\nnode\tuses\tat half\tat the end\tgrows in an hour\tby\t\n")
-	for i, all := range samples {
+	for i, all := range r.samples {
 		half := all[len(all)/2:]
 		if len(half) < 8 {
 			err = errors.Join(err, fmt.Errorf("%s: %d samples: too few to tell anything", nodeName(i), len(all)))
@@ -245,7 +246,7 @@ func (r *run) sums(answered int, samples [][]sample) (err error) {
 		}
 	}
 	_ = w.Flush()
-	if answered == 0 {
+	if r.answered == 0 {
 		err = errors.Join(err, errors.New("nothing was answered"))
 	}
 	return err

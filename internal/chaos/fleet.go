@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/cluster/api/parleyv1"
+	"parley/internal/chaos/judge"
+	"parley/replica/keyvalue"
+)
+
+// fleet is the nodes in their world, what is asked of them, and whether all is well with them.
+type fleet struct {
+	w       world
+	nodes   []*node
+	clients []*client
+	load    *load
+	heal    time.Duration // the longest that it may take until all is well
+}
+
+func (f *fleet) all() []int {
+	out := make([]int, len(f.nodes))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func (f *fleet) but(one int) (out []int) {
+	for i := range f.nodes {
+		if i != one {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// back starts nodes.
+func (f *fleet) back(which ...int) error {
+	for _, i := range which {
+		if err := f.nodes[i].begin(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newLoad returns a load that begins now.
+func (f *fleet) newLoad(pace time.Duration, keys func(time.Duration) []string) *load {
+	names := make([]string, len(f.nodes))
+	for i := range names {
+		names[i] = nodeName(i)
+	}
+	return &load{
+		clients: f.clients, history: new(judge.History), orders: judge.NewOrders(names...),
+		began: time.Now(), pace: pace, keys: keys,
+	}
+}
+
+// first is the first member of the view of the group, as most nodes would say.
+func (f *fleet) first(ctx context.Context) int {
+	ctx, done := context.WithTimeout(ctx, 2*time.Second)
+	defer done()
+	for _, c := range f.clients {
+		s, err := c.admin.Status(ctx, &parleyv1.StatusRequest{})
+		if err != nil || len(s.GetGroups()) == 0 || len(s.GetGroups()[0].GetView().GetMembers()) == 0 {
+			continue
+		}
+		for i := range f.nodes {
+			if nodeName(i) == s.GetGroups()[0].GetView().GetMembers()[0] {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// serves waits until a node carries out commands.
+func (f *fleet) serves(ctx context.Context, i int) error {
+	for {
+		one, done := context.WithTimeout(ctx, try)
+		_, _, err := f.clients[i].query(one, keyvalue.Get([]byte("probe")))
+		done()
+		if err == nil {
+			return nil
+		}
+		if dead := f.nodes[i].dead(); dead != nil {
+			return dead
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not serve: %w: %w", nodeName(i), context.Cause(ctx), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// carries waits until what a node casts is delivered by some.
+func (f *fleet) carries(ctx context.Context, i int, name string, which []int) error {
+	for k := 0; ; k++ {
+		payload := fmt.Sprintf("%s.%s.%d", name, nodeName(i), k)
+		_ = f.load.cast(ctx, i, payload) // it is noted
+		again := time.After(250 * time.Millisecond)
+		for tried := false; !tried; {
+			is, moved := f.load.orders.Everywhere(payload, which)
+			if is {
+				return nil
+			}
+			select {
+			case <-moved:
+			case <-again:
+				tried = true
+			case <-ctx.Done():
+				return fmt.Errorf("not all of %s deliver what %s casts: %w", nodeNames(which), nodeName(i), context.Cause(ctx))
+			}
+		}
+	}
+}
+
+// wellness is how long it took until all nodes carried out commands, until all delivered
+// what each of them cast, and until all clocks were in step.
+type wellness struct{ tables, groups, clocks time.Duration }
+
+func (w wellness) whole() time.Duration { return max(w.tables, w.groups, w.clocks) }
+
+func (w wellness) String() string {
+	return fmt.Sprintf("%s (tables %.1f, groups %.1f, clocks %.1f)", brief(w.whole()), w.tables.Seconds(),
+		w.groups.Seconds(), w.clocks.Seconds())
+}
+
+// well waits until all that is so.
+func (f *fleet) well(ctx context.Context, name string) (wellness, error) {
+	return f.wellAmong(ctx, name, f.all())
+}
+
+// wellAmong waits until it is so of some nodes, among each other.
+func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w wellness, err error) {
+	since := f.load.now()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	wait := func(took *time.Duration, do func() error) {
+		all.Go(func() {
+			failed := do()
+			mu.Lock()
+			defer mu.Unlock()
+			err = errors.Join(err, failed)
+			*took = max(*took, f.load.now()-since)
+		})
+	}
+	wait(&w.clocks, func() error { return f.inStep(ctx, which) })
+	for _, i := range which {
+		wait(&w.tables, func() error { return f.serves(ctx, i) })
+		wait(&w.groups, func() error { return f.carries(ctx, i, name, which) })
+	}
+	all.Wait()
+	return w, err
+}
+
+// heals waits until all is well, for longer than it may take: it is told how long it took.
+func (f *fleet) heals(ctx context.Context, name string) (wellness, error) {
+	ctx, done := within(ctx, 4*f.heal)
+	defer done()
+	return f.well(ctx, name)
+}
+
+// quiet waits until all copies of the table are alike, when nothing is asked for.
+func (f *fleet) quiet(ctx context.Context) error {
+	type state struct{ position, hash uint64 }
+	for {
+		var said []string
+		states := make(map[state]bool)
+		for i, c := range f.clients {
+			position, hash, err := c.inspect(ctx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", nodeName(i), err)
+			}
+			states[state{position, hash}] = true
+			said = append(said, fmt.Sprintf("%s: %d %x", nodeName(i), position, hash))
+		}
+		if len(states) == 1 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the copies of the table differ: %v", said)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// fence has a node broadcast the payload from which on all are heard, until all have delivered it.
+func (f *fleet) fence(ctx context.Context, name string) error {
+	f.load.orders.Build(name)
+	if err := f.load.cast(ctx, 0, name); err != nil && outcomeOf(err) == nothing {
+		return fmt.Errorf("all is well, and %s refuses a payload: %w", nodeName(0), err)
+	}
+	for {
+		is, moved := f.load.orders.Everywhere(name, f.all())
+		if is {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("not all deliver %s: %w", name, context.Cause(ctx))
+		}
+	}
+}
