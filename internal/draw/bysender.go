@@ -26,6 +26,7 @@ const (
 type load struct {
 	messages, receivers uint64
 	lies, missing       uint64
+	since               uint64            // the event by which the first of it was sent
 	byValue             map[string]uint64 // "" for what speaks of no value that is known
 }
 
@@ -42,6 +43,9 @@ func (l *load) add(b slot) {
 			l.lies++
 		}
 		l.receivers++
+		if at := a.Spans[a.to].Since; l.since == 0 || at < l.since {
+			l.since = at
+		}
 		l.messages = reading.Sum(l.messages, a.Total)
 		known := uint64(0)
 		for _, v := range a.Values {
@@ -170,7 +174,7 @@ func (c *canvas) shorten() (hidden int) {
 // the receivers it did not reach.
 func (c *canvas) fat(x, y, width int, l load, ref string) {
 	s, first := &c.front, len(c.front.marks)
-	defer func() { s.about(first, ref, 0, 0) }()
+	defer func() { s.about(first, ref, l.since, 0) }()
 	full := x + width
 	if l.missing > 0 {
 		at := x + width/3

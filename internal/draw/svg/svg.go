@@ -3,12 +3,12 @@
 package svg
 
 import (
-	"encoding/xml"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"parley/internal/draw/scene"
 )
@@ -224,12 +224,17 @@ func (w *writer) begin(tag string, attributes []any) {
 	}
 }
 
+// escapes are the characters that mean something in XML, or would not stay as they are.
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;",
+	"\t", "&#x9;", "\n", "&#xA;", "\r", "&#xD;")
+
 // escaped makes text safe as content and as an attribute. What XML cannot hold
 // becomes a question mark.
 func escaped(text string) string {
-	var b strings.Builder
-	if err := xml.EscapeText(&b, []byte(text)); err != nil {
-		panic(err) // a strings.Builder takes everything
-	}
-	return strings.ReplaceAll(b.String(), "\uFFFD", "?")
+	return escapes.Replace(strings.Map(func(r rune) rune {
+		if r < ' ' && !strings.ContainsRune("\t\n\r", r) || r >= utf8.RuneError && r <= 0xffff {
+			return '?'
+		}
+		return r
+	}, text))
 }
