@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -79,6 +80,15 @@ func (f *flags) build() (parley.Protocol, error) {
 	return f.Protocol()
 }
 
+// elsewhere says where a protocol that is about clocks can be tried.
+func elsewhere(p parley.Protocol) string {
+	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	if p.Flags(own); own.Lookup("given") != nil {
+		return "--given explores what else it does, under clocks that are right; run and sweep have clocks that differ"
+	}
+	return "run and sweep have clocks that differ and drift"
+}
+
 // check tells what is wrong with flags in themselves, or with this protocol.
 func (f *flags) check(p parley.Protocol) error {
 	switch {
@@ -89,8 +99,8 @@ func (f *flags) check(p parley.Protocol) error {
 	case p.N > mostExplored:
 		return parley.FlagErrorf("n", "%d processes: 1 to %d can be explored", p.N, mostExplored)
 	case p.Relies.Drift > 0 || p.Relies.Offset > 0:
-		return fmt.Errorf("%s is about what clocks show, and a state of a search does not have the time: "+
-			"run and sweep have clocks that differ and drift", p.Name)
+		return fmt.Errorf("%s is about what clocks show, and a state of a search does not have the time: %s",
+			p.Name, elsewhere(p))
 	case f.step != grains[0] && p.Timing != parley.Synchronous:
 		return parley.FlagErrorf("step", "%s has no rounds", p.Name)
 	case f.depth < 0:
