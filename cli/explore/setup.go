@@ -83,7 +83,10 @@ func (f *flags) build() (parley.Protocol, error) {
 // elsewhere says where a protocol that is about clocks can be tried.
 func elsewhere(p parley.Protocol) string {
 	own := flag.NewFlagSet(p.Name, flag.ContinueOnError)
-	if p.Flags(own); own.Lookup("given") != nil {
+	if p.Flags != nil {
+		p.Flags(own)
+	}
+	if own.Lookup("given") != nil {
 		return "--given explores what else it does, under clocks that are right; run and sweep have clocks that differ"
 	}
 	return "run and sweep have clocks that differ and drift"
