@@ -103,6 +103,8 @@ func (t tower) promises(a parley.Assumptions) []parley.Promise {
 	case safe != nil:
 	case failed > a.M:
 		safe = fmt.Errorf("%d processes are faulty or were down for a time, and m = %d", failed, a.M)
+	case t.given && a.Network.Doubled:
+		safe = errors.New("a link doubled what was to be broadcast")
 	case t.given && a.SourceFaulty && a.Worst > parley.CrashFaults:
 		safe = errors.New("the process that makes the order lies")
 	}

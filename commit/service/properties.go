@@ -231,8 +231,8 @@ func (j Judging) names(h *parley.History) error {
 		}
 		had, has := all[here]
 		has = has && (had.committed || !cameBack(h, d.At, had.order, d.Order))
-		same := has && had.path == d.Msg.Value
 		ends := d.Msg.Kind == parley.Decide
+		same := has && (had.path == d.Msg.Value || j.ByName && (ends || had.votes == rest))
 		if !h.Correct(d.At) || here.name == "" {
 			continue
 		}
@@ -241,7 +241,7 @@ func (j Judging) names(h *parley.History) error {
 		case d.Msg.Kind == Ended:
 			err = j.repeated(h, &d, first, here.name)
 		case d.Msg.Kind == Refused:
-			if has && d.Msg.Seq == NameTaken && asked(h, d.At, here.name, d.Order) == had.votes {
+			if has && d.Msg.Seq == NameTaken && refusesOwn(h, &d, had.votes) {
 				err = fmt.Errorf("%s does not begin %s again, as if that were another transaction", h.Name(d.At), name)
 			}
 		case has && !same:
@@ -265,6 +265,25 @@ func (j Judging) names(h *parley.History) error {
 		}
 	}
 	return nil
+}
+
+// refusesOwn tells whether a process has refused to begin more transactions of a name than it was asked for
+// that are others than the one of the given votes.
+func refusesOwn(h *parley.History, d *parley.Happening, votes string) bool {
+	more := 0
+	for _, e := range h.Deliveries {
+		if e.At == d.At && e.Order <= d.Order && e.Msg.Kind == Refused && e.Msg.Seq == NameTaken &&
+			string(e.Msg.Body) == string(d.Msg.Body) {
+			more++
+		}
+	}
+	for _, q := range h.Requests {
+		name, v, ok := readOrder(q.Msg.Body, q.At, h.N)
+		if ok && q.At == d.At && q.Order < d.Order && name == string(d.Msg.Body) && v != votes {
+			more--
+		}
+	}
+	return more > 0
 }
 
 // holder is the transaction that has a name at a process.

@@ -98,6 +98,9 @@ func TestJudging(t *testing.T) {
 		"1qb 1x 0qa 0fa end":                                    "",
 		"0qa 0y5a 0a5a 0qa 0C5a end":                            "names",
 		"0qa 0y5a 0a5a 0qA 0A5a end":                            "names", // that was something else
+		"0qa 0y5a 0fa":                                          "names",
+		"0qa 0y5a 0qA 0qa 0fa":                                  "", // it is asked for both
+		"0qa 0y5a 0qA 0qa 0fa 0fa":                              "names",
 		"0qa 1qa 0y5a 0y6a":                                     "names",
 		"0qa 1qa 1y5a 1a6a":                                     "names",
 		"0qa 1qa 1y5a 1a5a 1a6a":                                "",
@@ -133,11 +136,13 @@ func brokenOf(j Judging, h *parley.History) string {
 func TestJudgingByName(t *testing.T) {
 	j := Judging{Of: problem.AmongCorrect, ByName: true}
 	for run, want := range map[string]string{
-		"0qa 0y5a 1y6a 2y7a 0c5a 1c6a 2c7a end": "",
-		"0qa 0y5a 1y6a 2y7a 0c5a 1a6a":          "atomicity, non-triviality",
-		"0qa 0y5a 1y6a 2n7a 2x 0c5a 1c6a end":   "",
-		"0qa 0y5a 1y6a 2n7a 0a5a 1a6a 2a7a end": "",
-		"0qa 0y5a 0a5a 0qa 0C5a":                "names",
+		"0qa 0y5a 1y6a 2y7a 0c5a 1c6a 2c7a end":             "",
+		"0qa 0y5a 1y6a 2y7a 0c5a 1a6a":                      "atomicity, non-triviality",
+		"0qa 0y5a 1y6a 2n7a 2x 0c5a 1c6a end":               "",
+		"0qa 0y5a 1y6a 2n7a 0a5a 1a6a 2a7a end":             "",
+		"0qa 0y5a 0a5a 0qa 0C5a":                            "names",
+		"0qa 0y5a 1y6a 2y7a 0c5a 1c6a 2c7a 1r 1qa 1c9a end": "", // it asks others what it has forgotten
+		"0qa 2qA 0y5a 2y6a 2y7A":                            "names",
 	} {
 		if got := brokenOf(j, judgedRun(run)); got != want {
 			t.Errorf("%s: broken %q, want %q", run, got, want)
