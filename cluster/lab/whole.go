@@ -40,16 +40,11 @@ func (r *account) traceOf(id parley.ID, life uint64) string {
 // stepped is how many steps the machine of a process has taken before a life.
 func (r *account) stepped(id parley.ID, life uint64) (n int, err error) {
 	for l := uint64(1); l < life; l++ {
-		f, err := os.Open(r.traceOf(id, l))
+		t, err := r.recorded(id, l)
 		if err != nil {
 			return 0, err
 		}
-		all, err := trace.ReadAll(name(id), f)
-		_ = f.Close()
-		if err != nil {
-			return 0, err
-		}
-		n += steps(all[0].Log.Events)
+		n += steps(t.Log.Events)
 	}
 	return n, nil
 }

@@ -29,6 +29,9 @@ func TestKilledBeforeItWrote(t *testing.T) {
 	if all := got.Log.Events; len(all) != 1 || all[0].Op != trace.Crash || all[0].At != 0 || all[0].Time != 5 {
 		t.Errorf("its events are %v, not a crash at 5", all)
 	}
+	if n, err := r.stepped(0, 2); n != 0 || err != nil { // what the next life is told
+		t.Errorf("it took %d steps, %v", n, err)
+	}
 	if _, err := r.written(1, 1); !errors.Is(err, trace.ErrEmpty) {
 		t.Errorf("of one that lives: %v", err)
 	}
