@@ -29,7 +29,7 @@ import (
 //
 // A process that abstains in a slot takes part in later ones and delivers none from that
 // on. One that comes back after a crash takes no part in any: it cannot know which have
-// begun; see [Returns] for how a machine may have it find out. Signed protocols are
+// begun; see [Returning] for how it may find out. Signed protocols are
 // refused, for what is signed in one instance would count in all.
 type Pipeline struct {
 	p     lockstep.Protocol
