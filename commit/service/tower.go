@@ -52,7 +52,8 @@ func flags(fs *flag.FlagSet, m *made) func(*made, parley.Naming) error {
 	fs.IntVar(&m.N, "n", m.N, "number of `processes`")
 	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the members, and not in two phases")
 	fs.Int64Var((*int64)(&m.Delta), "delta", int64(m.Delta), "what a message takes at most, in `ticks`")
-	list := fs.String("coordinators", "", "the `processes` that begin transactions, such as P1,P2 (default: the first)")
+	list := fs.String("coordinators", "", "the `processes` that begin transactions, such as P1,P2 (default: the first); "+
+		"--values='pay yyn' begins the transaction pay, on which the third process votes no")
 	return func(m *made, naming parley.Naming) error {
 		m.Votes = 0 // as long as delta asks for
 		if *list != "" {
