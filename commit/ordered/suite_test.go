@@ -41,7 +41,7 @@ func TestSuite(t *testing.T) {
 		t.Run(fmt.Sprint(c.N), func(t *testing.T) {
 			p := ordered.Tower(c, order)
 			parleytest.Suite(t, p, parleytest.Options{
-				Inputs: inputs(c.N), Recovers: true, Seeds: 1200 / (c.N * c.N),
+				Inputs: inputs(c.N), Recovers: true, Seeds: 2400 / (c.N * c.N),
 				Beyond: []parleytest.Beyond{{Protocol: p, Faulty: c.M + 1}},
 			})
 		})
@@ -50,4 +50,35 @@ func TestSuite(t *testing.T) {
 
 func FuzzReceive(f *testing.F) {
 	parleytest.Fuzz(f, ordered.Tower(ordered.Config{N: 4, M: 1}, nil), parleytest.Options{Inputs: inputs(4)})
+}
+
+// Where one process makes the order, no end is asked for of a run in which that one is faulty, or was
+// down for a time; and every run without faults ends.
+func TestOrderMakerIsDown(t *testing.T) {
+	p := ordered.Tower(ordered.Config{N: 4, M: 1}, nil)
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		o := sim.Options{Protocol: p, Seed: seed, Until: p.Span, Requests: inputs(4)(r)}
+		crash := sim.Crash{At: 0, When: 1 + parley.Tick(r.Int64N(8000))}
+		switch seed % 3 {
+		case 0:
+			o.Crashes = []sim.Crash{crash}
+		case 1:
+			crash.Back = 1 + parley.Tick(r.Int64N(8000))
+			o.Crashes = []sim.Crash{crash}
+		}
+		s := sim.Run(o)
+		tested := 0
+		for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
+			if v.Violated() {
+				t.Errorf("seed %d: %s: %v", seed, v.Property.Name, v.Broken)
+			}
+			if v.Property.Mode == parley.Eventually && v.Promise.Holds && v.Vacuous == "" {
+				tested++
+			}
+		}
+		if tested != map[bool]int{true: 2}[seed%3 == 2] {
+			t.Errorf("seed %d: %d ends are asked for", seed, tested)
+		}
+	}
 }
