@@ -26,8 +26,6 @@ var (
 		"broadcast/byzantine.process": {55, 5},
 		"cluster.Config":              {11, 6},
 		"cluster.Node":                {60, 12},
-		"replica/service.Config":      {6, 4},
-		"replica/service.process":     {65, 7},
 	}
 )
 

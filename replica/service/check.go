@@ -32,63 +32,64 @@ type said struct {
 // kept is how many positions back what was said of them is kept.
 const kept = 256
 
-// advance goes to the next position. Votes on those of long ago end as they are.
-func (p *process) advance() {
-	p.position++
-	p.votes = slices.DeleteFunc(p.votes, func(v vote) bool { return v.position+kept < p.position })
+// votes are those of the last positions that were compared, by position.
+type votes []vote
+
+// forget ends the votes on positions of long ago as they are.
+func (all *votes) forget(position uint64) {
+	*all = slices.DeleteFunc(*all, func(v vote) bool { return v.position+kept < position })
 }
 
-// everySo compares the states where Config says so.
-func (p *process) everySo(s *parley.Step) {
-	if p.c.Every > 0 && p.position%p.c.Every == 0 {
-		p.compare(s)
-	}
+// settled ends those on states before a view, but for those which answers wait for: if they went against
+// a copy that counts, nobody might be left with a state.
+func (all *votes) settled() {
+	*all = slices.DeleteFunc(*all, func(v vote) bool { return len(v.answers) == 0 })
 }
 
 // compare tells the others what the state is at the present position. The state of
 // one position is always the same, so that once is enough.
-func (p *process) compare(s *parley.Step) *vote {
-	if v := p.vote(p.position); v != nil {
+func (all *votes) compare(s *parley.Step, r *replica) *vote {
+	if v := all.on(r.position); v != nil {
 		return v
 	}
-	p.votes = append(p.votes, vote{position: p.position, active: p.setup.Active, m: p.setup.M, own: p.hash()})
-	v := &p.votes[len(p.votes)-1]
+	*all = append(*all, vote{position: r.position, active: r.setup.Active, m: r.setup.M, own: r.hash()})
+	v := &(*all)[len(*all)-1]
 	if v.active.Has(s.Self) && !s.Restart { // the group beneath delivers again what was said before
-		s.Broadcast(parley.Msg{Kind: check, Seq: p.position, Value: v.own})
+		s.Broadcast(parley.Msg{Kind: check, Seq: r.position, Value: v.own})
 	}
 	return v
 }
 
-// vote returns that on a position, nil if there is none.
-func (p *process) vote(position uint64) *vote {
-	i, found := slices.BinarySearchFunc(p.votes, position, func(x vote, at uint64) int {
+// on returns the vote on a position, nil if there is none.
+func (all votes) on(position uint64) *vote {
+	i, found := slices.BinarySearchFunc(all, position, func(x vote, at uint64) int {
 		return cmp.Compare(x.position, at)
 	})
 	if !found {
 		return nil
 	}
-	return &p.votes[i]
+	return &all[i]
 }
 
-// check: upon word of somebody's state, count it.
-func (p *process) check(s *parley.Step, from parley.ID, position, hash uint64) {
-	v := p.vote(position)
-	if v == nil || !v.active.Has(from) || hash == 0 {
-		s.Refuse(from, "word of a state that nobody asked for")
-		return
+func (all *votes) visit(v *parley.Vars) {
+	parley.Slice(v, "votes", (*[]vote)(all), func(_ int, x *vote) { x.state(v) })
+	if !inOrder(*all, func(x vote) uint64 { return x.position }) {
+		v.Fail()
 	}
-	if slices.ContainsFunc(v.said, func(x said) bool { return x.who.Has(from) }) {
-		s.Refuse(from, "a second word of one state")
-		return
+}
+
+// count counts the word of somebody, the first of each.
+func (x *vote) count(from parley.ID, hash uint64) bool {
+	if slices.ContainsFunc(x.said, func(y said) bool { return y.who.Has(from) }) {
+		return false
 	}
-	i := slices.IndexFunc(v.said, func(x said) bool { return x.hash == hash })
+	i := slices.IndexFunc(x.said, func(y said) bool { return y.hash == hash })
 	if i < 0 {
-		v.said = append(v.said, said{hash: hash})
-		i = len(v.said) - 1
+		x.said = append(x.said, said{hash: hash})
+		i = len(x.said) - 1
 	}
-	v.said[i].who.Add(from)
-	p.release(s, v)
-	p.judge(s, v)
+	x.said[i].who.Add(from)
+	return true
 }
 
 // wait lets an answer wait; one that is asked for again by the same process does once.
@@ -101,56 +102,48 @@ func (x *vote) wait(answer parley.Msg) {
 
 // release: m+1 that have the state which this copy has are enough to answer: one of
 // them is correct.
-func (p *process) release(s *parley.Step, v *vote) {
-	for _, x := range v.said {
-		if x.hash == v.own && x.who.Len() > v.m {
-			for _, answer := range v.answers {
-				p.say(s, answer)
-			}
-			v.answers = nil
+func (x *vote) release() (answers []parley.Msg) {
+	for _, y := range x.said {
+		if y.hash == x.own && y.who.Len() > x.m {
+			answers, x.answers = x.answers, nil
 		}
 	}
+	return answers
 }
 
 // judge: what the majority of the active copies has is right. Who has another one is
-// named, once each; if that is me I stop. Without a majority others differ from me.
-func (p *process) judge(s *parley.Step, v *vote) {
+// named, once each; it tells whether that is this copy. Without a majority others differ from me.
+func (x *vote) judge(s *parley.Step) (wrong bool) {
 	heard := 0
-	for _, x := range v.said {
-		if 2*x.who.Len() > v.active.Len() {
-			p.name(s, v, Diverged, x.hash)
-			switch {
-			case v.own == x.hash:
-			case p.c.Liars > 0:
-				p.part(s) // which is of a liar, perhaps
-			default:
-				p.stop(s, "its state is not that of the majority")
-			}
-			return
+	for _, y := range x.said {
+		if 2*y.who.Len() > x.active.Len() {
+			x.name(s, Diverged, y.hash)
+			return x.own != y.hash
 		}
-		heard += x.who.Len()
+		heard += y.who.Len()
 	}
-	if heard == v.active.Len() {
-		p.name(s, v, Differs, v.own)
+	if heard == x.active.Len() {
+		x.name(s, Differs, x.own)
 	}
+	return false
 }
 
 // name tells of those who have another state; a spare with another has not said so.
-func (p *process) name(s *parley.Step, v *vote, kind parley.Kind, hash uint64) {
+func (x *vote) name(s *parley.Step, kind parley.Kind, hash uint64) {
 	tell := func(who parley.ID) {
-		if v.named.Add(who) {
-			s.Indicate(parley.Msg{Kind: kind, Origin: who, Seq: v.position})
+		if x.named.Add(who) {
+			s.Indicate(parley.Msg{Kind: kind, Origin: who, Seq: x.position})
 		}
 	}
-	for _, x := range v.said {
-		if x.hash == hash {
+	for _, y := range x.said {
+		if y.hash == hash {
 			continue
 		}
-		for who := range x.who.All() {
+		for who := range y.who.All() {
 			tell(who)
 		}
 	}
-	if v.own != hash {
+	if x.own != hash {
 		tell(s.Self)
 	}
 }

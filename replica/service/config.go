@@ -156,7 +156,7 @@ func New(c Config) parley.Protocol {
 		Paper:  "lecture, replication; Schneider 1990",
 		Faults: parley.CrashFaults, Kinds: kinds, N: c.N, M: c.N - 1,
 		Serves: true, Hears: hears,
-		New:        func(parley.ID) parley.Machine { return &process{c: c, app: c.New(), setup: c.Setup} },
+		New:        func(parley.ID) parley.Machine { return &process{server: server{replica: newReplica(c)}} },
 		Properties: c.properties(),
 		Promises:   c.promises,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },

@@ -3,7 +3,6 @@ package service
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"slices"
 
 	"parley"
@@ -76,140 +75,57 @@ type late struct {
 	msg  parley.Msg
 }
 
-// offer is a state that a copy keeps for a joiner.
-type offer struct {
-	to     parley.ID
-	number uint64
-	state  []byte
-	since  parley.Tick // it was asked for
-}
+// outcome is what is to become of a fetch.
+type outcome uint8
 
-// given is what a sponsor gives to the group.
-func (p *process) given() []byte {
-	state := parley.Save(&state{of: p}, 0, nil)
-	switch {
-	case p.c.Piece == 0:
-		return state
-	case len(state) > p.c.Piece:
-		return []byte{marked}
-	}
-	return append([]byte{whole}, state...)
-}
+const (
+	goesOn  outcome = iota
+	again           // a state of later is to be asked for
+	arrived         // the state has come
+	tooLong         // and more than a copy takes
+)
 
-// ask broadcasts a mark, if what is broadcast is carried.
-func (p *process) ask(s *parley.Step) {
-	f := p.fetch
-	if !p.in {
-		return
-	}
-	p.marks++
-	*f = fetch{number: p.life<<16 | p.marks&0xFFFF, since: s.Now, held: f.held}
+// ask broadcasts a mark. Requests wait on.
+func (f *fetch) ask(s *parley.Step, number uint64, retries parley.Tick) {
+	*f = fetch{number: number, since: s.Now, held: f.held}
 	s.Broadcast(parley.Msg{Kind: mark, Seq: f.number})
-	s.SetTimer(retry, p.c.Retry)
+	s.SetTimer(retry, retries)
 }
 
 // hold keeps a request for when the state is there.
-func (p *process) hold(s *parley.Step, m parley.Msg) {
-	if len(p.fetch.held) >= Queue {
+func (f *fetch) hold(s *parley.Step, m parley.Msg) {
+	if len(f.held) >= Queue {
 		s.Refuse(s.Self, "too many requests before the state has come")
 		return
 	}
-	p.fetch.held = append(p.fetch.held, m)
+	f.held = append(f.held, m)
 }
 
 // wait keeps what is delivered behind the mark. What came before it is in the state.
-func (p *process) wait(s *parley.Step, from parley.ID, m parley.Msg) {
-	f := p.fetch
+func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) outcome {
 	switch {
 	case m.Kind == mark && from == s.Self && m.Seq == f.number && !f.here:
 		if f.here, f.since = true, s.Now; f.hash != nil && len(f.state) == f.size {
-			p.fetched(s)
+			return arrived
 		}
 	case m.Kind == mark && from != s.Self:
-		p.without(s, from, m)
+		lacks(s, from, m)
 	case !f.here || m.Kind == mark:
-	case len(f.late) >= mostLate || f.bytes+len(m.Body) > p.c.Longest:
-		p.ask(s) // for a state of later
+	case len(f.late) >= mostLate || f.bytes+len(m.Body) > longest:
+		return again
 	default:
 		f.late = append(f.late, late{from, m})
 		f.bytes += len(m.Body)
 	}
-}
-
-// without: upon a mark, tell the joiner that there is no state to be had here.
-func (p *process) without(s *parley.Step, to parley.ID, m parley.Msg) {
-	if to != s.Self {
-		s.Send(to, parley.Msg{Kind: sum, Seq: m.Seq})
-	}
-}
-
-// keep: upon a mark, keep the state as of now for the joiner, and tell it the hash.
-func (p *process) keep(s *parley.Step, to parley.ID, m parley.Msg) {
-	if to == s.Self || p.c.Piece == 0 {
-		return
-	}
-	p.drop(to)
-	if len(p.offers) >= mostKept {
-		return // it asks again
-	}
-	o := offer{to, m.Seq, parley.Save(&state{of: p}, 0, nil), s.Now}
-	p.offers = append(p.offers, o)
-	hash := sha256.Sum256(o.state)
-	body := append(binary.AppendUvarint(nil, uint64(len(o.state))), hash[:]...)
-	if p.comparing() { // it is told if this copy counts
-		p.compares.sums = append(p.compares.sums, late{to, parley.Msg{Kind: sum, Seq: m.Seq, Body: body}})
-	} else {
-		s.Send(to, parley.Msg{Kind: sum, Seq: m.Seq, Body: body})
-	}
-	s.SetTimer(retry, p.c.Retry)
-}
-
-func (p *process) drop(to parley.ID) {
-	p.offers = slices.DeleteFunc(p.offers, func(o offer) bool { return o.to == to })
-}
-
-// link is upon a message on a link.
-func (p *process) link(s *parley.Step, from parley.ID, m parley.Msg) {
-	f := p.fetch
-	switch {
-	case m.Kind == want || m.Kind == done:
-		p.give(s, from, m)
-	case f == nil || m.Seq != f.number || m.Kind != sum && m.Kind != part:
-		s.Refuse(from, "piece that nobody asked for")
-	case m.Kind == sum:
-		p.sum(s, from, m.Body)
-	default:
-		p.take(s, from, m)
-	}
-}
-
-// give sends some pieces.
-func (p *process) give(s *parley.Step, to parley.ID, m parley.Msg) {
-	i := slices.IndexFunc(p.offers, func(o offer) bool { return o.to == to && o.number == m.Seq })
-	if i < 0 || m.Kind == want && m.Value >= uint64(len(p.offers[i].state)) {
-		s.Refuse(to, "asks for a state that is not kept")
-		return
-	}
-	if m.Kind == done {
-		p.drop(to)
-		return
-	}
-	o := &p.offers[i]
-	o.since = s.Now
-	for at, k := int(m.Value), 0; at < len(o.state) && k < burst; k++ {
-		end := min(at+p.c.Piece, len(o.state))
-		s.Send(to, parley.Msg{Kind: part, Seq: o.number, Value: uint64(at), Body: o.state[at:end:end]})
-		at = end
-	}
+	return goesOn
 }
 
 // sum: upon the hash of somebody's state, the first of each. What more than half of the
 // others in the view tell is fetched.
-func (p *process) sum(s *parley.Step, from parley.ID, body []byte) {
-	f := p.fetch
+func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.Set, longest int) outcome {
 	if f.none.Has(from) || slices.ContainsFunc(f.told, func(t told) bool { return t.who == from }) {
 		s.Refuse(from, "a second hash of a state")
-		return
+		return goesOn
 	}
 	if len(body) == 0 {
 		f.none.Add(from)
@@ -217,20 +133,19 @@ func (p *process) sum(s *parley.Step, from parley.ID, body []byte) {
 		size, hash, err := parley.ReadUvarint(body, 1<<40)
 		if err != nil || len(hash) != sha256.Size {
 			s.Refuse(from, "no hash of a state")
-			return
+			return goesOn
 		}
 		f.told = append(f.told, told{from, int(size), hash})
 	}
-	p.agreed(s)
+	return f.agreed(s, members, longest)
 }
 
 // agreed looks whether more than half of the other members tell one hash.
-func (p *process) agreed(s *parley.Step) {
-	f := p.fetch
+func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) outcome {
 	if f.hash != nil {
-		return
+		return goesOn
 	}
-	others := p.members.Minus(f.none)
+	others := members.Minus(f.none)
 	others.Remove(s.Self)
 	here := slices.DeleteFunc(slices.Clone(f.told), func(t told) bool { return !others.Has(t.who) })
 	for _, t := range here {
@@ -241,56 +156,118 @@ func (p *process) agreed(s *parley.Step) {
 			}
 		}
 		if 2*alike > others.Len() {
-			p.choose(s, t)
-			return
+			if t.size > longest {
+				return tooLong
+			}
+			f.size, f.hash, f.from, f.since = t.size, t.hash, t.who, s.Now
+			f.more(s)
+			return goesOn
 		}
 	}
+	return goesOn
 }
 
 // seen: upon a view while the state is fetched: who is out of it is neither waited for nor asked.
-func (p *process) seen(s *parley.Step) {
-	switch f := p.fetch; {
+func (f *fetch) seen(s *parley.Step, members parley.Set, longest int) outcome {
+	switch {
 	case f.number == 0:
-		p.ask(s)
+		return again
 	case f.hash == nil:
-		p.agreed(s)
-	case !p.members.Has(f.from) && len(f.state) < f.size:
-		p.other(s)
+		return f.agreed(s, members, longest)
+	case !members.Has(f.from) && len(f.state) < f.size:
+		return f.other(s)
 	}
-}
-
-// choose begins to fetch what enough have told.
-func (p *process) choose(s *parley.Step, t told) {
-	if t.size > p.c.Longest {
-		p.fetch = nil
-		p.stop(s, "the state of the others is longer than a copy takes")
-		return
-	}
-	f := p.fetch
-	f.size, f.hash, f.from, f.since = t.size, t.hash, t.who, s.Now
-	p.more(s)
+	return goesOn
 }
 
 // more asks for what follows.
-func (p *process) more(s *parley.Step) {
-	f := p.fetch
+func (f *fetch) more(s *parley.Step) {
 	s.Send(f.from, parley.Msg{Kind: want, Seq: f.number, Value: uint64(len(f.state))})
 }
 
 // take: upon a piece, the next one.
-func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
-	f := p.fetch
+func (f *fetch) take(s *parley.Step, from parley.ID, m parley.Msg, piece int) outcome {
 	if at := uint64(len(f.state)); f.hash == nil || from != f.from || m.Value != at ||
-		len(m.Body) != min(p.c.Piece, f.size-len(f.state)) {
+		len(m.Body) != min(piece, f.size-len(f.state)) {
 		s.Refuse(from, "piece that does not follow")
-		return
+		return goesOn
 	}
 	f.state, f.since = append(f.state, m.Body...), s.Now
 	switch got := len(f.state); {
 	case got == f.size && f.here:
+		return arrived
+	case got < f.size && got/piece%burst == 0:
+		f.more(s)
+	}
+	return goesOn
+}
+
+// other goes on with another one who told the same, from the beginning if what came was not
+// what was told; without another one for a state of later.
+func (f *fetch) other(s *parley.Step) outcome {
+	if len(f.state) == f.size {
+		f.state = nil
+	}
+	from := f.from
+	f.told = slices.DeleteFunc(f.told, func(t told) bool { return t.who == from })
+	for _, t := range f.told {
+		if t.size == f.size && bytes.Equal(t.hash, f.hash) {
+			f.from, f.since = t.who, s.Now
+			f.more(s)
+			return goesOn
+		}
+	}
+	return again
+}
+
+// remind asks again for what does not come.
+func (f *fetch) remind(s *parley.Step, retries parley.Tick) outcome {
+	waited := s.Now - f.since
+	switch {
+	case f.number == 0:
+	case waited >= patience*retries && f.hash == nil:
+		return again
+	case waited >= patience*retries:
+		return f.other(s)
+	case waited >= retries && f.hash != nil && len(f.state) < f.size:
+		f.more(s)
+	}
+	return goesOn
+}
+
+// ask broadcasts a mark, if what is broadcast is carried.
+func (p *process) ask(s *parley.Step) {
+	if p.own.in {
+		p.marks++
+		p.fetch.ask(s, p.own.life<<16|p.marks&0xFFFF, p.c.Retry)
+	}
+}
+
+// link is upon a message on a link.
+func (p *process) link(s *parley.Step, from parley.ID, m parley.Msg) {
+	f := p.fetch
+	switch {
+	case m.Kind == want || m.Kind == done:
+		p.offers.give(s, from, m, p.c.Piece)
+	case f == nil || m.Seq != f.number || m.Kind != sum && m.Kind != part:
+		s.Refuse(from, "piece that nobody asked for")
+	case m.Kind == sum:
+		p.fetches(s, f.sum(s, from, m.Body, p.members, p.c.Longest))
+	default:
+		p.fetches(s, f.take(s, from, m, p.c.Piece))
+	}
+}
+
+// fetches does what becomes of the fetch.
+func (p *process) fetches(s *parley.Step, now outcome) {
+	switch now {
+	case again:
+		p.ask(s)
+	case arrived:
 		p.fetched(s)
-	case got < f.size && got/p.c.Piece%burst == 0:
-		p.more(s)
+	case tooLong:
+		p.fetch = nil
+		p.stop(s, "the state of the others is longer than a copy takes")
 	}
 }
 
@@ -301,7 +278,7 @@ func (p *process) fetched(s *parley.Step) {
 	hash := sha256.Sum256(f.state)
 	if !bytes.Equal(hash[:], f.hash) {
 		s.Refuse(f.from, "pieces of another state than it told of")
-		p.other(s)
+		p.fetches(s, f.other(s))
 		return
 	}
 	for _, t := range f.told {
@@ -318,52 +295,31 @@ func (p *process) fetched(s *parley.Step) {
 	for _, x := range f.late {
 		p.delivered(s, x.from, x.msg)
 	}
-	for _, m := range f.held {
-		p.Request(s, m)
-	}
-	p.next(s)
+	p.resume(s, f)
 	if p.c.Durable {
 		s.Compact()
 	}
 }
 
-// other goes on with another one who told the same, from the beginning if what came was not
-// what was told; without another one for a state of later.
-func (p *process) other(s *parley.Step) {
-	f := p.fetch
-	if len(f.state) == f.size {
-		f.state = nil
+// resume broadcasts what was asked for while the state was not there.
+func (p *process) resume(s *parley.Step, f *fetch) {
+	for _, m := range f.held {
+		p.Request(s, m)
 	}
-	from := f.from
-	f.told = slices.DeleteFunc(f.told, func(t told) bool { return t.who == from })
-	for _, t := range f.told {
-		if t.size == f.size && bytes.Equal(t.hash, f.hash) {
-			f.from, f.since = t.who, s.Now
-			p.more(s)
-			return
-		}
-	}
-	p.ask(s)
+	p.next(s)
 }
 
 // Timeout: ask again, and keep nothing for ever.
 func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
-	p.offers = slices.DeleteFunc(p.offers, func(o offer) bool { return s.Now-o.since > keptTicks*p.c.Retry })
-	if f := p.fetch; f != nil && f.number > 0 {
-		waited := s.Now - f.since
-		switch {
-		case waited >= patience*p.c.Retry && f.hash == nil:
-			p.ask(s)
-		case waited >= patience*p.c.Retry:
-			p.other(s)
-		case waited >= p.c.Retry && f.hash != nil && len(f.state) < f.size:
-			p.more(s)
-		}
+	p.offers.expire(s.Now - keptTicks*p.c.Retry)
+	if p.fetch != nil {
+		p.fetches(s, p.fetch.remind(s, p.c.Retry))
 	}
-	if p.waits() {
-		p.remind(s)
+	waits := p.doubt.compares != nil && !p.stopped // for words of others
+	if waits {
+		p.doubt.remind(s, p.members)
 	}
-	if p.fetch != nil || len(p.offers) > 0 || p.waits() {
+	if p.fetch != nil || len(p.offers) > 0 || waits {
 		s.SetTimer(retry, p.c.Retry)
 	}
 }
@@ -389,13 +345,6 @@ func (f *fetch) State(v *parley.Vars) {
 		f.bytes += len(x.msg.Body)
 	})
 	parley.Slice(v, "held", &f.held, func(_ int, m *parley.Msg) { v.Msg("request", parley.Env{}, m) })
-}
-
-func (o *offer) visit(v *parley.Vars) {
-	v.ID("to", &o.to)
-	parley.Num(v, "number", &o.number)
-	v.Bytes("state", &o.state)
-	v.Time("since", &o.since)
 }
 
 // sizeOf is the length of the state whose hash is told.

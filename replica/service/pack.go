@@ -1,9 +1,7 @@
 package service
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
 
 	"parley"
 )
@@ -85,64 +83,12 @@ func readCommands(b []byte) (list []entry, ok bool) {
 	return list, len(list) > 0
 }
 
-// pack: upon a pack, apply its commands one after the other, and answer them together.
-func (p *process) pack(s *parley.Step, from parley.ID, m parley.Msg) {
-	list, ok := readCommands(m.Body)
-	if !ok {
-		s.Refuse(from, "pack that is none")
-		return
-	}
-	var replies []byte
-	for _, x := range list {
-		r := p.one(x)
-		if p.brokeOff(s) {
-			return // who asked is told that the copy has stopped
-		}
-		replies = append(replies, byte(r.Status))
-		replies = binary.AppendUvarint(replies, r.Position)
-		replies = binary.AppendUvarint(replies, uint64(len(r.Answer)))
-		replies = append(replies, r.Answer...)
-		if !p.setup.Checked {
-			p.everySo(s)
-		}
-	}
-	told := parley.Msg{Kind: Replies, Origin: from, Seq: p.position, Value: m.Seq, Body: replies}
-	tell := from == s.Self && p.setup.Active.Has(s.Self)
-	if p.setup.Checked {
-		p.answer(s, told, tell)
-	} else if tell {
-		p.say(s, told)
-	}
-}
-
-// one applies one command of a pack, if it has not been.
-func (p *process) one(x entry) Reply {
-	if x.client == 0 {
-		p.advance()
-		r := Reply{Status: Applied, Position: p.position}
-		if x.number == 0 {
-			y := p.session(Client(p.position))
-			y.at, y.owner = p.position, slices.Clone(x.command)
-			p.trim()
-		} else {
-			r.Answer = p.perform(x.command)
-		}
-		return r
-	}
-	i, found := slices.BinarySearchFunc(p.sessions, x.client, func(x session, c uint64) int {
-		return cmp.Compare(x.client, c)
-	})
-	switch {
-	case !found:
-		return Reply{Status: Expired}
-	case x.number < p.sessions[i].last:
-		return Reply{Status: Old}
-	case x.number > p.sessions[i].last:
-		p.applies(&p.sessions[i], x.number, x.command)
-	}
-	r := Reply{Status: Applied, Position: p.sessions[i].at, Answer: p.sessions[i].answer}
-	p.trim()
-	return r
+// appendReply appends what ReadReplies reads.
+func appendReply(buf []byte, r Reply) []byte {
+	buf = append(buf, byte(r.Status))
+	buf = binary.AppendUvarint(buf, r.Position)
+	buf = binary.AppendUvarint(buf, uint64(len(r.Answer)))
+	return append(buf, r.Answer...)
 }
 
 // ReadReplies reads the body of Replies, and tells whether it is one. Answers alias it.

@@ -30,7 +30,7 @@ func (c Config) properties() []parley.Property {
 			Says: "what a process answers to a command of its own is what one machine answers that applies, position " +
 				"after position, what all have asked; no position answers two commands, and what is asked after an " +
 				"answer stands behind it",
-			Check: c.asOne, Vacuous: unheard,
+			Check: func(h *parley.History) error { return asOne(h, c) }, Vacuous: unheard,
 		},
 		{
 			Name: Once, Mode: parley.Always,

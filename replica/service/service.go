@@ -1,11 +1,7 @@
 package service
 
 import (
-	"encoding/binary"
-	"fmt"
-
 	"parley"
-	"parley/broadcast/problem"
 	"parley/membership/detector"
 	"parley/membership/group"
 )
@@ -88,30 +84,10 @@ const (
 // process is one copy of the service.
 type process struct {
 	parley.Base
-	c        Config
-	app      Application
-	setup    Setup
-	position uint64    // commands applied, changes of the setup too
-	sessions []session // by client
-	kept     int       // scratch: bytes of the answers in there; counted anew when loaded
-	stopped  bool
-	votes    []vote // by position, of the last few that were compared
-
-	fetch    *fetch // not nil: the state of this copy is still to come
-	marks    uint64 // that it asked for in this life
-	members  parley.Set
-	offers   []offer
-	broke    string      // scratch: what the application panicked with in this clause
-	compares *comparison // not nil: a view has begun, and not all have told what they have
-	word     parley.Msg  // what it told the others of that
-	doubtful bool        // the state has been compared with that of no other, or is not that
-
-	// This process as a client.
-	starts problem.Incarnation // without transfer its lives
-	life   uint64              // which tells its lives apart; 0: not known yet
-	in     bool                // what it broadcasts is carried
-	done   uint64              // own commands applied
-	queue  [][]byte            // own commands; the first has number done+1 and is under way if in
+	server
+	fetch   *fetch // not nil: the state of this copy is still to come
+	marks   uint64 // that it asked for in this life
+	members parley.Set
 }
 
 // Start: without transfer the disk tells lives apart. With it the first view does in
@@ -121,8 +97,8 @@ func (p *process) Start(s *parley.Step) {
 		s.Indicate(parley.Msg{Kind: Stopped, Origin: s.Self, Seq: p.position, Body: []byte("it had before a restart")})
 	}
 	if !p.c.Transfer {
-		p.starts.Begin(s)
-		p.life, p.in = uint64(p.starts), true
+		p.own.starts.Begin(s)
+		p.own.life, p.own.in = uint64(p.own.starts), true
 	}
 }
 
@@ -140,12 +116,12 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	case p.stopped:
 		s.Refuse(s.Self, "request to a copy that has stopped")
 	case p.fetch != nil && m.Kind != parley.Carried:
-		p.hold(s, m)
-	case m.Kind == parley.Carried && len(p.queue) >= Queue:
+		p.fetch.hold(s, m)
+	case m.Kind == parley.Carried && len(p.own.queue) >= Queue:
 		s.Refuse(s.Self, "too many commands of its own")
 	case m.Kind == parley.Carried:
-		p.queue = append(p.queue, m.Body)
-		if len(p.queue) == 1 {
+		p.own.queue = append(p.own.queue, m.Body)
+		if len(p.own.queue) == 1 {
 			p.next(s)
 		}
 	case m.Kind == Command && m.Value < opened && numbered(m.Seq):
@@ -169,8 +145,24 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 
 // next broadcasts the first command of its own that is not applied.
 func (p *process) next(s *parley.Step) {
-	if p.in && p.fetch == nil && len(p.queue) > 0 {
-		s.Broadcast(parley.Msg{Kind: apply, Value: client(s.Self, p.life), Seq: p.done + 1, Body: p.queue[0]})
+	if p.fetch == nil {
+		p.own.next(s)
+	}
+}
+
+// serves tells whether this copy carries out what it is asked: in a view, with the state of the others.
+func (p *process) serves() bool { return p.own.in && p.fetch == nil && !p.stopped }
+
+// Receive is from beneath, or from a link. It tells whether the copy serves, if that has changed.
+func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	before := p.serves()
+	p.receive(s, from, m)
+	if now := p.serves(); p.c.Piece > 0 && now != before {
+		told := parley.Msg{Kind: Serving, Origin: s.Self, Seq: p.position}
+		if now {
+			told.Value = 1
+		}
+		s.Indicate(told)
 	}
 }
 
@@ -180,16 +172,16 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == group.Restored:
 		p.restore(s, m)
 	case m.Kind == group.Out:
-		p.in, p.compares = p.in && !p.c.Transfer, nil
+		p.own.in, p.doubt.compares = p.own.in && !p.c.Transfer, nil
 		if p.fetch != nil {
 			p.fetch = &fetch{} // it is told anew what to do when it is back
 		}
 	case m.Kind < parley.Local && !s.Carried:
 		p.link(s, from, m)
 	case p.stopped && m.Kind == mark:
-		p.without(s, from, m)
+		lacks(s, from, m)
 	case m.Kind == missing && p.c.Liars > 0:
-		p.repeat(s, m)
+		p.doubt.repeat(s, m)
 	case p.stopped && m.Kind == parley.View && p.c.Liars > 0:
 		p.begins(s, m)
 	case p.stopped:
@@ -203,9 +195,11 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		}
 	case m.Kind >= parley.Local:
 	case m.Kind == stand && p.c.Liars > 0:
-		p.stands(s, from, m)
-	case p.fetch != nil && !p.comparing():
-		p.wait(s, from, m)
+		if p.doubt.hear(s, from, m, p.members) {
+			p.settle(s)
+		}
+	case p.fetch != nil && !p.doubt.comparing():
+		p.fetches(s, p.fetch.wait(s, from, m, p.c.Longest))
 	default:
 		p.delivered(s, from, m)
 	}
@@ -215,9 +209,16 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch m.Kind {
 	case apply:
-		p.apply(s, from, m)
+		if p.apply(s, from, m) {
+			p.next(s)
+		}
 	case check:
-		p.check(s, from, m.Seq, m.Value)
+		switch wrong := p.check(s, from, m.Seq, m.Value); {
+		case wrong && p.c.Liars > 0:
+			p.part(s) // which is of a liar, perhaps
+		case wrong:
+			p.stop(s, "its state is not that of the majority")
+		}
 	case change:
 		p.change(s, from, m.Body)
 	case pack:
@@ -237,12 +238,12 @@ func (p *process) view(s *parley.Step, m parley.Msg) {
 	if s.Restart {
 		return
 	}
-	p.in = true
-	if p.life == 0 {
-		p.life = m.Seq
+	p.own.in = true
+	if p.own.life == 0 {
+		p.own.life = m.Seq
 	}
-	if p.fetch != nil && !p.comparing() {
-		p.seen(s)
+	if p.fetch != nil && !p.doubt.comparing() {
+		p.fetches(s, p.fetch.seen(s, p.members, p.c.Longest))
 	}
 	p.next(s)
 }
@@ -251,14 +252,14 @@ func (p *process) view(s *parley.Step, m parley.Msg) {
 // it knew, but for its own commands: reintegration. A state is never empty: if nothing
 // comes the group beneath gives no states.
 func (p *process) restore(s *parley.Step, m parley.Msg) {
-	p.in, p.fetch, p.compares = !p.c.Transfer, nil, nil
+	p.own.in, p.fetch, p.doubt.compares = !p.c.Transfer, nil, nil
 	body := m.Body
 	switch {
 	case len(body) == 0:
 		p.stop(s, "no state came with the admission: the group gives none")
 		return
 	case p.c.Piece > 0 && body[0] == marked:
-		p.stopped, p.doubtful, p.fetch = false, false, &fetch{}
+		p.stopped, p.doubt.doubtful, p.fetch = false, false, &fetch{}
 		return
 	case p.c.Piece > 0 && body[0] == whole:
 		body = body[1:]
@@ -266,145 +267,39 @@ func (p *process) restore(s *parley.Step, m parley.Msg) {
 	if !p.replace(body) {
 		p.stop(s, "the state of the sponsor cannot be read")
 	}
-	p.doubtful = p.c.Liars > 0
+	p.doubt.doubtful = p.c.Liars > 0
 }
 
 // replace takes over the state of another copy, and tells whether it is one.
 func (p *process) replace(body []byte) bool {
-	fresh := &process{
-		c: p.c, app: p.c.New(), starts: p.starts, life: p.life, in: p.in, done: p.done, queue: p.queue,
-		marks: p.marks, members: p.members, offers: p.offers, compares: p.compares, word: p.word,
-	}
-	if !parley.Load(&state{of: fresh}, 0, body) {
+	if !p.load(body) {
 		return false
 	}
-	*p = *fresh
+	p.stopped, p.votes, p.doubt.doubtful, p.fetch = false, nil, false, nil
 	return true
 }
 
-// stop: who does not have the state that the others have answers nothing.
-func (p *process) stop(s *parley.Step, why string) {
-	if !p.stopped {
-		p.stopped = true // what it has under way may be applied: it asks that again if it is back
-		s.Indicate(parley.Msg{Kind: Stopped, Origin: s.Self, Seq: p.position, Body: []byte(why)})
-	}
-}
-
-// apply: upon a command, apply it unless it has been, and answer.
-func (p *process) apply(s *parley.Step, from parley.ID, m parley.Msg) {
-	if !numbered(m.Seq) || isOpened(m.Value) || m.Value >= processes && ownerOf(m.Value) != from {
-		s.Refuse(from, "command without a number, or in the name of another")
-		return
-	}
-	x := p.session(m.Value)
-	switch {
-	case m.Seq > x.last:
-		if p.applies(x, m.Seq, m.Body); p.brokeOff(s) {
-			return
-		}
-	case m.Seq < x.last:
-		s.Refuse(from, "command that was answered long ago")
-		return
-	}
-	answer := parley.Msg{Kind: Answer, Origin: from, Seq: x.at, Value: m.Value, Body: x.answer}
-	p.trim()
-	own := m.Value == client(s.Self, p.life)
-	p.answer(s, answer, p.setup.Active.Has(s.Self) && (!own || m.Seq > p.done))
-	if own && m.Seq == p.done+1 && len(p.queue) > 0 {
-		p.done++
-		p.queue = p.queue[1:]
-		p.next(s)
-	}
-}
-
-// applies carries out a command of a client, and keeps the answer.
-func (p *process) applies(x *session, number uint64, command []byte) {
-	p.advance()
-	p.kept -= len(x.answer)
-	x.last, x.at, x.answer = number, p.position, p.perform(command)
-	p.kept += len(x.answer)
-}
-
-// perform has the application carry out a command.
-func (p *process) perform(command []byte) []byte {
-	if p.c.Recover {
-		defer func() {
-			if why := recover(); why != nil {
-				p.broke = fmt.Sprintf("its application panicked: %v", why)
-			}
-		}()
-	}
-	return p.app.Apply(command)
-}
-
-// brokeOff stops a copy whose application has panicked, and tells whether it did. Whatever it
-// had changed by then, the state is not served nor given to anybody.
-func (p *process) brokeOff(s *parley.Step) bool {
-	if p.broke == "" {
-		return false
-	}
-	p.stop(s, p.broke)
-	return true
-}
-
-// answer: at once, or when enough copies have the same state. A spare says nothing, and
-// nobody answers a command of its own twice.
-func (p *process) answer(s *parley.Step, answer parley.Msg, tell bool) {
-	switch {
-	case p.setup.Checked:
-		v := p.compare(s)
-		if tell {
-			v.wait(answer)
-			p.release(s, v)
-		}
-		return
-	case tell:
-		p.say(s, answer)
-	}
-	p.everySo(s)
-}
-
-// change: upon a setup, what follows is done under it.
-func (p *process) change(s *parley.Step, from parley.ID, body []byte) {
-	setup, ok := readSetup(body, p.c.N)
-	if !ok || p.c.Liars > 0 {
-		s.Refuse(from, "setup that is none, or may be that of a liar")
-		return
-	}
-	p.advance()
-	p.setup = setup
-	p.everySo(s)
-}
-
-// hash is that of all that later answers depend on.
-func (p *process) hash() uint64 {
-	return hashOf(parley.Save(&state{of: p, hashed: true}, 0, nil))
-}
-
+// State visits every variable.
 func (p *process) State(v *parley.Vars) {
-	p.starts.State(v)
+	p.own.State(v)
 	if p.c.Durable {
 		v.Durable(func() { p.copyState(v) })
 	} else {
 		p.copyState(v)
 	}
-	parley.Num(v, "life", &p.life)
-	v.Bool("in", &p.in)
 	if p.c.Piece > 0 {
 		parley.Num(v, "marks", &p.marks)
 		v.Set("members", &p.members)
-		parley.Slice(v, "offers", &p.offers, func(_ int, o *offer) { o.visit(v) })
+		parley.Slice(v, "offers", (*[]offer)(&p.offers), func(_ int, o *offer) { o.visit(v) })
 		if p.fetch != nil {
 			v.Machine("fetch", p.fetch)
 		}
 	}
-	parley.Num(v, "done", &p.done)
-	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("command", b) })
 }
 
 // copyState visits what a copy is, beside what it asks itself.
 func (p *process) copyState(v *parley.Vars) {
-	(&state{of: p}).State(v)
+	(&state{of: &p.replica}).State(v)
 	v.Bool("stopped", &p.stopped)
 	if p.c.Piece > 0 {
 		fetching := p.fetch != nil
@@ -415,51 +310,7 @@ func (p *process) copyState(v *parley.Vars) {
 		}
 	}
 	if p.c.Liars > 0 {
-		p.compareState(v)
+		p.doubt.State(v)
 	}
-	parley.Slice(v, "votes", &p.votes, func(_ int, x *vote) { x.state(v) })
-	if !inOrder(p.votes, func(x vote) uint64 { return x.position }) {
-		v.Fail()
-	}
-}
-
-// state is the part of a copy that is replicated.
-type state struct {
-	parley.Base
-	of     *process // scratch
-	hashed bool     // scratch: the hash of the application stands for it, if it has one
-}
-
-func (x *state) State(v *parley.Vars) {
-	p := x.of
-	if v.Skips() {
-		return // it is durable over a durable group alone
-	}
-	parley.Num(v, "position", &p.position)
-	p.setup.state(v)
-	kept := 0
-	parley.Slice(v, "sessions", &p.sessions, func(_ int, x *session) {
-		x.state(v)
-		if len(x.owner) > MaxOwner {
-			v.Fail()
-		}
-		if !numbered(x.last) && (x.last != 0 || !isOpened(x.client)) || x.at == 0 || x.at > p.position {
-			v.Fail()
-		}
-		kept += len(x.answer)
-	})
-	p.kept = kept
-	var b []byte
-	h, keeps := p.app.(Hasher)
-	switch {
-	case x.hashed && keeps:
-		b = binary.LittleEndian.AppendUint64(nil, h.Hash())
-	case !v.Loading():
-		b = p.app.Snapshot()
-	}
-	v.Bytes("application", &b)
-	if v.Loading() && !p.app.Restore(b) || !p.setup.of(p.c.N) ||
-		!inOrder(p.sessions, func(x session) uint64 { return x.client }) {
-		v.Fail()
-	}
+	p.votes.visit(v)
 }

@@ -40,45 +40,67 @@ func ownerOf(client uint64) parley.ID { return parley.ID(client & 0xFFFF) }
 // numbered tells whether a command may have that number.
 func numbered(seq uint64) bool { return seq > 0 && seq < 1<<63 }
 
-// session returns that of a client, a new one if there is none.
-func (p *process) session(client uint64) *session {
-	i, found := slices.BinarySearchFunc(p.sessions, client, func(x session, c uint64) int {
-		return cmp.Compare(x.client, c)
-	})
+// sessions are those that are remembered, by client.
+type sessions struct {
+	list []session
+	kept int // scratch: bytes of the answers in there; counted anew when loaded
+}
+
+// find returns where that of a client is, or would be.
+func (x *sessions) find(client uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(x.list, client, func(y session, c uint64) int { return cmp.Compare(y.client, c) })
+}
+
+// of returns that of a client, a new one if there is none.
+func (x *sessions) of(client uint64) *session {
+	i, found := x.find(client)
 	if !found {
-		p.sessions = slices.Insert(p.sessions, i, session{client: client})
+		x.list = slices.Insert(x.list, i, session{client: client})
 	}
-	return &p.sessions[i]
+	return &x.list[i]
 }
 
 // trim forgets sessions if there are too many, or their answers are too long: of the owner
 // who has most of that, the one whose last command is the oldest. So nobody who has less than
 // an equal share loses anything to others.
-func (p *process) trim() {
-	for len(p.sessions) > p.c.Sessions || p.kept > p.c.Answers {
-		many := len(p.sessions) > p.c.Sessions
-		uses := func(x *session) int {
+func (x *sessions) trim(sessions, bytes int) {
+	for len(x.list) > sessions || x.kept > bytes {
+		many := len(x.list) > sessions
+		uses := func(y *session) int {
 			if many {
 				return 1
 			}
-			return len(x.answer)
+			return len(y.answer)
 		}
 		share, most := make(map[string]int), 0
-		for i := range p.sessions {
-			x := &p.sessions[i]
-			share[string(x.owner)] += uses(x)
-			most = max(most, share[string(x.owner)])
+		for i := range x.list {
+			y := &x.list[i]
+			share[string(y.owner)] += uses(y)
+			most = max(most, share[string(y.owner)])
 		}
 		oldest := -1
-		for i := range p.sessions {
-			x := &p.sessions[i]
-			if share[string(x.owner)] == most && uses(x) > 0 && (oldest < 0 || x.at < p.sessions[oldest].at) {
+		for i := range x.list {
+			y := &x.list[i]
+			if share[string(y.owner)] == most && uses(y) > 0 && (oldest < 0 || y.at < x.list[oldest].at) {
 				oldest = i
 			}
 		}
-		p.kept -= len(p.sessions[oldest].answer)
-		p.sessions = slices.Delete(p.sessions, oldest, oldest+1)
+		x.kept -= len(x.list[oldest].answer)
+		x.list = slices.Delete(x.list, oldest, oldest+1)
 	}
+}
+
+// visit visits them as they are at a position.
+func (x *sessions) visit(v *parley.Vars, position uint64) {
+	x.kept = 0
+	parley.Slice(v, "sessions", &x.list, func(_ int, y *session) {
+		y.state(v)
+		if len(y.owner) > MaxOwner || y.at == 0 || y.at > position ||
+			!numbered(y.last) && (y.last != 0 || !isOpened(y.client)) {
+			v.Fail()
+		}
+		x.kept += len(y.answer)
+	})
 }
 
 // inOrder tells whether keys go up.

@@ -36,7 +36,7 @@ type tie struct {
 
 // asOne ties answers to commands, and applies these in the order of their positions as
 // far as all positions are known.
-func (c Config) asOne(h *parley.History) error {
+func asOne(h *parley.History, c Config) error {
 	if c.Setup.Checked || c.Setup.Active != parley.Everyone(c.N) || changes(h) {
 		return nil // not all is answered, and the k-th answer may be to another command
 	}
