@@ -15,11 +15,16 @@ type sequence struct {
 	learners learners
 }
 
-// run lets layer i make a clause in a view. What it asks for goes to its place, what it delivers up,
-// and to the learners that it is for.
+// run lets layer i make a clause in a view.
 func (q *sequence) run(s *parley.Step, view uint64, i int, clause func(Layer)) {
 	mark := s.Mark()
 	clause(q.layers.list[i])
+	q.carry(s, mark, i, view)
+}
+
+// carry carries what layer i asked for since mark: to its place, and what it delivers up, and to the
+// learners that it is for.
+func (q *sequence) carry(s *parley.Step, mark, i int, view uint64) {
 	if !q.layers.place(s, mark, i, view) {
 		return
 	}
@@ -49,9 +54,11 @@ func (q *sequence) ask(s *parley.Step, view uint64, m parley.Msg) {
 	s.Refuse(s.Self, "request that no layer takes")
 }
 
-// receive tells whether the layer that a message is for finds that an earlier one is missing.
+// receive hands a message to a layer, and tells whether that finds that an earlier one is missing.
 func (q *sequence) receive(s *parley.Step, view uint64, i int, from parley.ID, m parley.Msg) (gap bool) {
-	q.run(s, view, i, func(l Layer) { gap = l.Receive(s, from, m) })
+	mark := s.Mark()
+	gap = q.layers.list[i].Receive(s, from, m)
+	q.carry(s, mark, i, view)
 	return gap
 }
 
