@@ -277,7 +277,7 @@ func (s *Sim) Facts() trace.Facts {
 		a.Worst = max(a.Worst, how.Model)
 	}
 	up := s.up(s.Correct())
-	joined := s.joined(up, s.now)
+	joined := trace.Joined(up, func(from, to parley.ID) bool { return s.works(from, to, s.now) })
 	free := s.History.Faulty.Minus(s.doomed) // they may do what they like
 	a.Network = parley.NetworkFaults{
 		Lost: s.Stats.Lost > 0, Doubled: s.Stats.Doubled > 0, Reordered: s.Stats.Overtaken > 0,

@@ -151,37 +151,6 @@ func (w *network) works(a, b parley.ID, now parley.Tick) bool {
 	return w.edge(a, b) && (len(own) == 0 || own[a].Has(b)) && w.rule(a, b, now).Loss < 1
 }
 
-// joined returns how many of the processes that are up can reach one another, both
-// ways, over links that work at a time and through such processes alone: the most there
-// are in one part of the network.
-func (w *network) joined(up parley.Set, now parley.Tick) (most int) {
-	forth := func(a, b parley.ID) bool { return w.works(a, b, now) }
-	back := func(a, b parley.ID) bool { return w.works(b, a, now) }
-	for left := up; left != (parley.Set{}); {
-		for id := range left.All() {
-			there := reached(id, up, forth)
-			part := there.Minus(there.Minus(reached(id, up, back)))
-			most, left = max(most, part.Len()), left.Minus(part)
-			break
-		}
-	}
-	return most
-}
-
-// reached returns the processes that a process can reach, itself too.
-func reached(from parley.ID, up parley.Set, works func(a, b parley.ID) bool) parley.Set {
-	out := parley.SetOf(from)
-	for next := []parley.ID{from}; len(next) > 0; next = next[1:] {
-		for id := range up.Minus(out).All() {
-			if works(next[0], id) {
-				out.Add(id)
-				next = append(next, id)
-			}
-		}
-	}
-	return out
-}
-
 // detect lets the detector tell one process that another one has crashed, when it
 // would.
 func (w *network) detect(due *schedule, now parley.Tick, at, of parley.ID) {

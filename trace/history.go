@@ -55,34 +55,35 @@ func (f Facts) Assumptions(p parley.Protocol, hist *parley.History) parley.Assum
 		a.SourceFaulty = p.Proposers.Minus(hist.Faulty) == parley.Set{}
 	}
 	if correct := parley.Everyone(p.N).Minus(hist.Faulty); len(p.Graph) > 0 {
-		joined := largest(p.Graph, correct)
+		joined := Joined(correct, func(from, to parley.ID) bool { return p.Graph[from].Has(to) })
 		a.Network.Disconnected = a.Network.Disconnected || joined < correct.Len()
 		a.Processes.Minority = a.Processes.Minority || 2*joined <= p.N
 	}
 	return a
 }
 
-// largest returns how many processes there are in the largest part of a graph, of those
-// given alone.
-func largest(graph []parley.Set, among parley.Set) (most int) {
-	for left := among; left != (parley.Set{}); {
-		var part parley.Set
-		for id := range left.All() {
-			part.Add(id)
-			break
-		}
-		for next := part; next != (parley.Set{}); {
-			var more parley.Set
-			for id := range next.All() {
-				for to := range graph[id].All() {
-					if among.Has(to) && part.Add(to) {
-						more.Add(to)
-					}
+// Joined returns how many of some processes can reach one another, both ways, over links that
+// work and through such processes alone: the most there are in one part of the network.
+func Joined(among parley.Set, works func(from, to parley.ID) bool) (most int) {
+	reached := func(from parley.ID, works func(a, b parley.ID) bool) parley.Set {
+		out := parley.SetOf(from)
+		for next := []parley.ID{from}; len(next) > 0; next = next[1:] {
+			for id := range among.Minus(out).All() {
+				if works(next[0], id) {
+					out.Add(id)
+					next = append(next, id)
 				}
 			}
-			next = more
 		}
-		most, left = max(most, part.Len()), left.Minus(part)
+		return out
+	}
+	for left := among; left != (parley.Set{}); {
+		for id := range left.All() {
+			there, back := reached(id, works), reached(id, func(a, b parley.ID) bool { return works(b, a) })
+			part := there.Minus(there.Minus(back))
+			most, left = max(most, part.Len()), left.Minus(part)
+			break
+		}
 	}
 	return most
 }

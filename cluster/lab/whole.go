@@ -199,31 +199,14 @@ func (r *account) misled() bool {
 
 // joined is how many at most of the processes that are up and do not lie can reach
 // each other in the end, both ways and through such processes alone.
-func (r *account) joined(w *trace.Whole, up parley.Set) (most int) {
+func (r *account) joined(w *trace.Whole, up parley.Set) int {
 	now := parley.Tick(0)
 	if n := len(w.Log.Events); n > 0 {
 		now = w.Log.Events[n-1].Time
 	}
-	reach := func(from parley.ID, works func(a, b parley.ID) bool) parley.Set {
-		out := parley.SetOf(from)
-		for next := []parley.ID{from}; len(next) > 0; next = next[1:] {
-			for id := range up.Minus(out).All() {
-				if works(next[0], id) {
-					out.Add(id)
-					next = append(next, id)
-				}
-			}
-		}
-		return out
-	}
-	works := func(a, b parley.ID) bool {
-		return r.Weather.works(a, b, now) && (len(r.Paths) == 0 || r.Paths[a].Has(b))
-	}
-	for id := range up.All() {
-		there, back := reach(id, works), reach(id, func(a, b parley.ID) bool { return works(b, a) })
-		most = max(most, there.Minus(there.Minus(back)).Len())
-	}
-	return most
+	return trace.Joined(up, func(from, to parley.ID) bool {
+		return r.Weather.works(from, to, now) && (len(r.Paths) == 0 || r.Paths[from].Has(to))
+	})
 }
 
 // slow tells whether a message took longer than the protocol was told.
