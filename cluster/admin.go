@@ -49,55 +49,6 @@ const (
 	Expelled = kernel.Expelled // it may come back as another life
 )
 
-// MemberStatus is what is known of one member of the cluster.
-type MemberStatus struct {
-	Name      string `json:"name"`
-	Address   string `json:"address"`
-	Self      bool   `json:"self,omitempty"`
-	Connected bool   `json:"connected"`
-	// Expelled tells that it is not listened to any more.
-	Expelled bool `json:"expelled,omitempty"`
-	// In are the groups and tables in whose views it is, as this node knows.
-	In          []string          `json:"in,omitempty"`
-	Incarnation uint64            `json:"incarnation,omitempty"`
-	Since       *time.Time        `json:"since,omitempty"` // of the connection
-	Connections uint64            `json:"connections,omitempty"`
-	FramesIn    uint64            `json:"framesIn"`
-	FramesOut   uint64            `json:"framesOut"`
-	BytesIn     uint64            `json:"bytesIn"`
-	BytesOut    uint64            `json:"bytesOut"`
-	FramesLost  uint64            `json:"framesLost"`
-	Queued      int               `json:"queued"` // bytes
-	RTT         RTTStatus         `json:"rtt"`
-	Dropped     map[string]uint64 `json:"dropped,omitempty"` // connections and frames, by reason
-}
-
-// RTTStatus is how long pings took to be answered: in nanoseconds, as JSON.
-type RTTStatus struct {
-	Min     time.Duration `json:"min"`
-	P50     time.Duration `json:"p50"`
-	P999    time.Duration `json:"p999"`
-	Samples int           `json:"samples"`
-}
-
-// StoreStatus is the durable memory of the node.
-type StoreStatus struct {
-	Records uint64 `json:"records"` // handed over in this life
-	Durable uint64 `json:"durable"` // of them on the disk
-	Bytes   uint64 `json:"bytes"`
-	// Position is the number of the last record on the disk, over all lives.
-	Position uint64 `json:"position"`
-	// Free is how many bytes were free on the disk at most a second ago.
-	Free uint64 `json:"free"`
-	// Slowest is how long the slowest commit of this life took, in nanoseconds.
-	Slowest time.Duration `json:"slowest"`
-	// Low is a warning if less than 256 MiB are free, and Full says why new requests are refused if
-	// less than 64 MiB are: see ErrNoRoom. At most one is set.
-	Low   string `json:"low,omitempty"`
-	Full  string `json:"full,omitempty"`
-	Error string `json:"error,omitempty"`
-}
-
 // RefusedStatus counts what one machine did not accept of one member.
 type RefusedStatus struct {
 	Machine string `json:"machine"`

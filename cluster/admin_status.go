@@ -3,10 +3,10 @@ package cluster
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"parley"
-	"parley/cluster/link"
-	"parley/cluster/store"
+	"parley/cluster/host"
 )
 
 // Status tells how the node and all it knows of stand. It is made anew for each call, and
@@ -26,7 +26,7 @@ func (n *Node) Status() Status {
 	s.Refused, abstained = n.refusedStatus()
 	in := make([][]string, len(n.c.Members))
 	viewed := func(machine string) ViewStatus {
-		v, members := n.viewStatus(machine)
+		v, members := n.members.Status(machine)
 		for id := range members.All() {
 			in[id] = append(in[id], machine)
 		}
@@ -36,8 +36,8 @@ func (n *Node) Status() Status {
 	s.Tables = n.tables.Status(viewed)
 	s.Streams = n.agree.Status(abstained)
 	s.Commit = n.commits.Status()
-	s.Members, s.Strangers = n.memberStatus(in)
-	s.Store = n.storeStatus()
+	s.Members, s.Strangers = n.mesh.Status(in, n.members.Expelled)
+	s.Store = n.k.StoreStatus()
 	return s
 }
 
@@ -62,78 +62,24 @@ const (
 	cutOff   = "heard too few: abstains"
 )
 
-// viewStatus is the last view of a machine; none if it has none.
-func (n *Node) viewStatus(machine string) (s ViewStatus, members parley.Set) {
-	n.admin.mu.Lock()
-	defer n.admin.mu.Unlock()
-	v := n.admin.views[machine]
-	if v == nil {
-		return s, members
+// Measure tells what the node has measured.
+func (n *Node) Measure() Measurement {
+	r := n.Clock()
+	m := Measurement{
+		Nodes: len(n.c.Members), M: n.c.M, Round: n.c.Round, Wake: n.clock.Lateness(),
+		Bound: r.Bound, Synchronized: r.Synchronized,
 	}
-	s = ViewStatus{In: v.in, View: v.number, Members: n.k.Names(v.members)}
-	if v.suspected != (parley.Set{}) {
-		s.Suspected = n.k.Names(v.suspected)
+	if s, ok := n.c.Clock.(*host.System); ok {
+		m.Suspended = s.Asleep()
 	}
-	return s, v.members
-}
-
-// memberStatus is that of all members.
-func (n *Node) memberStatus(in [][]string) (list []MemberStatus, strangers map[string]uint64) {
-	stats := n.mesh.Stats()
-	byName := func(of map[link.Reason]uint64) map[string]uint64 {
-		out := make(map[string]uint64)
-		for why, times := range of {
-			out[why.String()] = times
+	clocks := n.clock.Look()
+	m.Drift = clocks.Rate
+	for _, p := range n.mesh.Stats().Peers {
+		one := PeerMeasurement{Name: n.k.Name(p.ID), Connected: p.Connected, RTT: p.RTT, Read: clocks.Read.Has(p.ID)}
+		if one.Read {
+			one.Skew, one.Error = time.Duration(clocks.Ahead[p.ID]), n.clock.Error()
 		}
-		return out
+		m.Peers = append(m.Peers, one)
 	}
-	for id, m := range n.c.Members {
-		s := MemberStatus{Name: m.Name, Address: m.Address, In: in[id]}
-		if parley.ID(id) == n.k.Self {
-			s.Self, s.Connected, s.Incarnation = true, true, n.admin.life
-		}
-		list = append(list, s)
-	}
-	for _, p := range stats.Peers {
-		s := &list[p.ID]
-		s.Connected, s.Incarnation, s.Connections = p.Connected, p.Incarnation, p.Connections
-		s.FramesIn, s.FramesOut, s.BytesIn, s.BytesOut = p.FramesIn, p.FramesOut, p.BytesIn, p.BytesOut
-		s.FramesLost, s.Queued, s.Dropped = p.FramesLost, p.Queued, byName(p.Refused)
-		s.RTT = RTTStatus{p.RTT.Min, p.RTT.P50, p.RTT.P999, p.RTT.Samples}
-		if p.Connected {
-			since := p.Since
-			s.Since = &since
-		}
-		c := &n.admin.closed[p.ID]
-		s.Expelled = c.what.Load() != 0
-		for why, times := range map[string]uint64{
-			"expelled": c.dropped.Load(), "no machine": n.k.Host.StrangeOf(p.ID), "no message": n.k.Host.Malformed(p.ID),
-		} {
-			if times > 0 {
-				s.Dropped[why] = times
-			}
-		}
-	}
-	return list, byName(stats.Refused)
-}
-
-// storeStatus returns how the durable memory is, nil without one.
-func (n *Node) storeStatus() *StoreStatus {
-	if n.k.Store == nil {
-		return nil
-	}
-	st := n.k.Store.Stats()
-	s := &StoreStatus{
-		Records: st.Records, Durable: st.Durable, Bytes: st.Bytes, Position: st.Position,
-		Free: st.Free, Slowest: st.Slowest,
-	}
-	if st.Err != nil {
-		s.Error = st.Err.Error()
-	}
-	if err := n.k.Store.Room(n.k.Store.Least()); err != nil {
-		s.Full = err.Error()
-	} else if err := n.k.Store.Room(store.RoomWarn); err != nil {
-		s.Low = err.Error()
-	}
-	return s
+	return m
 }

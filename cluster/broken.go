@@ -46,7 +46,9 @@ func (n *Node) closeTraces() {
 		limit = diskPatience
 	}
 	_, err := diskAnswers(limit, "end the traces", func() (none struct{}, err error) {
-		n.tracer.close(n)
+		if n.tracer != nil {
+			n.tracer.Close()
+		}
 		return none, nil
 	})
 	if err != nil {
@@ -54,24 +56,8 @@ func (n *Node) closeTraces() {
 	}
 }
 
-// The limits of Config.DiskLimit, and what it is by default.
-const (
-	leastDiskLimit   = 100 * time.Millisecond
-	mostDiskLimit    = time.Hour
-	defaultDiskLimit = 5 * time.Second
-)
-
 // diskPatience is how long one waits for a disk that has failed.
 const diskPatience = 400 * time.Millisecond
-
-// CheckDisk tells what is wrong with the limits of the disk.
-func (c Config) CheckDisk() error {
-	if d := c.DiskLimit; d != 0 && (d < leastDiskLimit || d > mostDiskLimit) {
-		return fmt.Errorf("DiskLimit is %v: allowed are %v to %v, and 0 for %v",
-			d, leastDiskLimit, mostDiskLimit, defaultDiskLimit)
-	}
-	return nil
-}
 
 // disk returns the file system that holds the node's folder.
 func (n *Node) disk() disk.Disk {
@@ -105,4 +91,13 @@ func diskAnswers[T any](limit time.Duration, what string, do func() (T, error)) 
 		return none, fmt.Errorf("%w: %v have passed since it was to %s: goroutine cluster.diskAnswers is left in the kernel",
 			errNoAnswer, limit, what)
 	}
+}
+
+// begun is called when all is there that may have to end, and tells why the node can not go on, if it can not.
+func (n *Node) begun() error {
+	n.members.Begun()
+	n.admin.mu.Lock()
+	defer n.admin.mu.Unlock()
+	n.admin.ready = true
+	return n.admin.broken
 }

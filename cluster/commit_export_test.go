@@ -11,7 +11,7 @@ import (
 )
 
 // LoseFrom has a node take no more transactions' messages of another one.
-func LoseFrom(n *Node, id parley.ID) { n.admin.closed[id].what.Store(expel.Views) }
+func LoseFrom(n *Node, id parley.ID) { n.members.Shut(id, expel.Views) }
 
 // transactions has a function look at the transactions of a node.
 func transactions(n *Node, look func(m decider)) {

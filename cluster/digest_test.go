@@ -29,3 +29,29 @@ func TestDigestStays(t *testing.T) {
 		}
 	}
 }
+
+// A machine of another kind, and with transactions in spite of liars how many are taken and
+// remembered, are part of what nodes must have alike.
+func TestDigestOfWhatDecides(t *testing.T) {
+	t.Parallel()
+	base := Config{Tables: []TableConfig{{Name: "t"}}, Commit: CommitConfig{Protocol: Agreed}}
+	seen := map[[32]byte]string{base.digest(): "the first"}
+	for name, change := range map[string]func(c *Config){
+		"state":    func(c *Config) { c.Tables = []TableConfig{{Name: "t", State: "bank"}} },
+		"open":     func(c *Config) { c.Commit.Open = 7 },
+		"remember": func(c *Config) { c.Commit.Remember = 7 },
+	} {
+		c := base
+		change(&c)
+		if d := c.digest(); seen[d] != "" {
+			t.Errorf("%s has the digest of %s", name, seen[d])
+		} else {
+			seen[d] = name
+		}
+	}
+	same := base
+	same.Commit.Open, same.Commit.Remember = 4096, 16384
+	if same.digest() != base.digest() {
+		t.Error("the defaults, named, have another digest")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"parley/cluster/agree"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
+	"parley/cluster/mesh"
 	"parley/lockstep"
 )
 
@@ -16,18 +17,18 @@ import (
 func (c *Config) TestLogSize(bytes int64) { c.hooks.logSize = bytes }
 
 // TestWire has a node speak other versions of the wire.
-func (c *Config) TestWire(least, most uint16) { c.hooks.wireMin, c.hooks.wireMax = least, most }
+func (c *Config) TestWire(least, most uint16) { c.hooks.WireMin, c.hooks.WireMax = least, most }
 
 // TestLimits has a node's links have other limits.
-func (c *Config) TestLimits(l link.Limits) { c.hooks.limits = l }
+func (c *Config) TestLimits(l link.Limits) { c.hooks.Limits = l }
 
 // TestDatagrams has the packets that a node sends lost or changed.
 func (c *Config) TestDatagrams(meddle func(to parley.ID, packet []byte, send func([]byte))) {
-	c.hooks.meddle = meddle
+	c.hooks.Meddle = meddle
 }
 
 // TestTransport puts something between a node and its links.
-func (c *Config) TestTransport(wrap func(link.Transport) link.Transport) { c.hooks.wrap = wrap }
+func (c *Config) TestTransport(wrap func(link.Transport) link.Transport) { c.hooks.Wrap = wrap }
 
 // TestHear shows a test what comes to a node.
 func (c *Config) TestHear(hear func(from parley.ID, channel uint32, b []byte)) { c.hooks.hear = hear }
@@ -61,7 +62,7 @@ func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 func SignAs(cluster string, key ed25519.PrivateKey, a Algorithm, m int, source parley.ID, slot uint64) func(b []byte) []byte {
 	context := agree.Name(stream.Key{Algorithm: a, M: m, Source: source})
 	return func(b []byte) []byte {
-		return ed25519.Sign(key, signed(cluster, context, append(binary.BigEndian.AppendUint64(nil, slot), b...)))
+		return mesh.Signer{Cluster: cluster, Key: key}.Sign(context, append(binary.BigEndian.AppendUint64(nil, slot), b...))
 	}
 }
 

@@ -1,44 +1,19 @@
-// Package cluster joins real processes into a cluster that agrees: over mutual TLS, with
-// what must outlive a crash on the disk. It runs the machines that the simulator and the
-// explorer run.
-//
-// A process calls [Join] with the configuration that all nodes have alike and its own
-// certificate, and has groups to broadcast in.
-//
-// # Decisions
-//
-// A node's incarnation is a record like others. So is what it has seen of each peer. Motive: one format
-// to damage, and to check. Cost: folders of earlier versions are refused, and a cluster of them begins
-// anew.
-//
-// A node tells where its disk stands, and is believed by certificate. Hellos (version 2 of the wire)
-// carry the number of the folder, the position at which this life began and the present one; the present
-// one is told every second. Peers keep the greatest beside the newest life, each by the certificate that
-// it came with, and refuse a folder that has less, for good. Motive: an old copy of a folder looks like
-// the node that it was, and forgets what it promised; and who held a key for a while must not shut out
-// its owner for ever, so what it said goes when its certificate is revoked. Cost: a record a minute and
-// member; a node whose only certificate is revoked is believed once as it comes; and what is told in the
-// last second before a crash of all who heard it is forgotten.
-//
-// A node remembers the newest life of every other one on its disk. That is written before the peer is
-// let in. Motive: from memory alone a node that lost its folder and one that was restarted could form a
-// first view, without what was acknowledged. Cost: one sync a life and peer; a node that has never been
-// up cannot know.
-//
-// Nodes run in virtual time. cluster.Config.Network carries what nodes send; on cluster/link/memory, in
-// a bubble of testing/synctest, real nodes with their TLS, timers and disks go by the bubble's time, and
-// a test cuts, delays and stalls what it likes. Motive: a test that waits for real time fails on a busy
-// machine, or demands less than is promised. Cost: a node on a network of its own has neither the
-// system's clock of suspensions nor its punctual alarms: those are tested by themselves.
 package cluster
 
 import (
+	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"parley"
+	"parley/cluster/cert"
 	"parley/cluster/disk"
+	"parley/cluster/link"
+	"parley/cluster/lives"
 	"parley/cluster/store"
 )
 
@@ -49,13 +24,13 @@ func (n *Node) begin() (incarnation uint64, err error) {
 		return 0, errors.New("cluster: to be durable a node needs a folder (Dir)")
 	case n.c.Dir == "":
 		n.c.Log.Warn(inMemory)
-		n.lives = livesInMemory(n.c.Trust.Revoked)
-		return n.lives.own, nil
+		n.lives = lives.InMemory(n.c.Trust.Revoked)
+		return n.lives.Own(), nil
 	}
-	if n.lives, n.k.Again, err = newLives(n.k.Store, n.c.Rejoin, n.c.Trust.Revoked); err != nil {
+	if n.lives, n.k.Again, err = lives.Open(n.k.Store, n.c.Rejoin, n.c.Trust.Revoked); err != nil {
 		return 0, fmt.Errorf("cluster: %s: %w", n.c.Dir, err)
 	}
-	incarnation = n.lives.own
+	incarnation = n.lives.Own()
 	n.c.Rejoin = n.c.Rejoin && !n.k.Again
 	switch {
 	case n.k.Again && !n.c.Durable:
@@ -130,5 +105,55 @@ func writeMark(d disk.Disk, dir, mark string) error {
 func (n *Node) durable(upto uint64) {
 	if h := n.waits.Load(); h != nil {
 		h.Durable(upto)
+	}
+}
+
+// judge tells why a life of another node is not let in.
+func (n *Node) judge(id parley.ID, h link.Hello, leaf *x509.Certificate) *link.Down {
+	return n.lives.Judge(n.k.Name(id), h, cert.Serial(leaf), lives.Latest(n.c.Durable))
+}
+
+// patience is how long a node waits for the others when the cluster begins: who is not
+// there when the first view does would be excluded, and have to join.
+const patience = 10 * time.Second
+
+// ErrForgotten is the error of a node of which the others know a later life, or more than it has on its disk: they do
+// not let it in. Its folder is lost, or an old copy, or another process runs under its name.
+var ErrForgotten = errors.New("the other nodes know a later life of this one, or more of it than its folder has, and " +
+	"refuse it: if its folder is lost or an old copy, start it with an empty one and say that it rejoins (--rejoin)")
+
+// gather waits until all others are connected, or for some time: one who comes back finds
+// others who do not wait for it.
+func (n *Node) gather(ctx context.Context) error {
+	wait := patience
+	if n.k.Again {
+		wait = n.c.Times.WithDefaults().Suspect
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for all := len(n.c.Members) - 1; ; {
+		up, refusing := n.mesh.Others()
+		switch {
+		case refusing.Len() > n.c.M: // not all of them lie
+			return ErrForgotten
+		case up.Len() == all:
+			return ctx.Err()
+		}
+		if why := n.k.Broken(); why != nil { // the disk has failed, perhaps
+			return why
+		}
+		select {
+		case <-look.C:
+			continue
+		case <-late.C:
+		case <-ctx.Done():
+		}
+		for id := range refusing.All() { // one that lies, perhaps
+			n.c.Log.Warn("another node knows a later life of this one, or more of it than its folder has: "+
+				"the folder may be lost, or an old copy", "peer", n.k.Name(id))
+		}
+		return ctx.Err()
 	}
 }

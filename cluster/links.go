@@ -1,107 +1,132 @@
 package cluster
 
 import (
-	"errors"
-	"fmt"
-	"net"
-	"strings"
+	"time"
 
 	"parley"
+	"parley/cluster/kernel"
 	"parley/cluster/link"
+	"parley/membership/detector"
+	"parley/membership/expel"
 )
 
-// Links is how nodes are linked.
-type Links uint8
+// carrier takes what comes on the links.
+type carrier struct{ n *Node }
 
-// The forms of links.
-const (
-	// Streams are connections with mutual TLS: what is sent arrives once and in order, or
-	// the connection goes down.
-	Streams Links = iota
-	// Datagrams are packets over UDP, each message in one. They may be lost, come twice or
-	// out of order, and nothing is encrypted or authenticated: on loopback, or on a network
-	// to which nobody else has access. Agreements stand that: what is lost was not said, and
-	// a node of which something is lost counts among those that may lie. Values must leave
-	// room in a packet of 1200 bytes. Groups, tables and transactions, which need links that
-	// keep order, are refused.
-	Datagrams
-	// Calls are remote procedure calls over HTTP/2, with the same mutual TLS, and promise what
-	// streams do: for a network that lets nothing else through. A message takes many times
-	// as long.
-	Calls
-)
-
-var linkNames = [...]string{"streams", "datagrams", "calls"}
-
-func (l Links) String() string {
-	if int(l) < len(linkNames) {
-		return linkNames[l]
+func (c carrier) Frame(from parley.ID, channel uint32, b []byte) {
+	if c.n.c.hooks.hear != nil {
+		c.n.c.hooks.hear(from, channel, b)
 	}
-	return fmt.Sprintf("links %d", uint8(l))
-}
-
-// ParseLinks reads what String writes.
-func ParseLinks(text string) (Links, error) {
-	for i, name := range linkNames {
-		if name == text {
-			return Links(i), nil
+	if channel == kernel.AdminChannel {
+		if err := c.n.heard(from, b); err != nil && c.n.mesh.Due(from) {
+			c.n.c.Log.Warn("what a node says of others is no message", "from", c.n.k.Name(from), "why", err)
 		}
+		return
 	}
-	return 0, fmt.Errorf("links %q: allowed are %s", text, strings.Join(linkNames[:], ", "))
+	if c.n.members.Refuses(from, c.n.holdsAgainstLiars(channel)) {
+		return
+	}
+	if err := c.n.k.Host.Frame(from, channel, b); err != nil && c.n.mesh.Due(from) {
+		c.n.c.Log.Warn("frames that are no messages", "from", c.n.k.Name(from), "channel", channel,
+			"why", err, "so far", c.n.k.Host.Malformed(from))
+	}
 }
 
-// CheckLinks tells what a configuration has that its links do not carry.
-func (c Config) CheckLinks() error {
-	switch {
-	case int(c.Links) >= len(linkNames):
-		return fmt.Errorf("there are no %v: there are %s", c.Links, strings.Join(linkNames[:], ", "))
-	case c.Links == Datagrams && len(c.Groups)+len(c.Tables) > 0:
-		return errors.New("groups and tables need streams or calls: datagrams may be lost and come out of order")
-	case c.Links == Datagrams && c.Participant != nil:
-		return errors.New("transactions need streams or calls: datagrams may be lost and come out of order")
+func (c carrier) Burst(parley.ID) { c.n.k.Host.Flush() }
+
+func (c carrier) Up(id parley.ID, life uint64) {
+	c.n.members.Tell(parley.Msg{Kind: detector.Mended, Origin: id})
+	c.n.tellDisk(id)
+	c.n.members.Linked(id, life)
+}
+
+func (c carrier) Down(id parley.ID, _ error) {
+	select {
+	case c.n.stood.parted <- struct{}{}:
+	default:
 	}
+	c.n.members.Tell(parley.Msg{Kind: detector.Broke, Origin: id})
+}
+
+// linkGrace is how long a link must be broken before the other nodes hear of it: who lives is
+// connected again sooner, for a link that held is dialed at once.
+const linkGrace = 4 * time.Millisecond
+
+// diskTold tells another node where the disk of the sender stands. Seq: the life of the sender. Value: the number of
+// the last record on its disk, 0 if it has none.
+const diskTold parley.Kind = expel.Told + 1
+
+// holdsAgainstLiars tells whether what is on a channel is to hold in spite of liars.
+func (n *Node) holdsAgainstLiars(channel uint32) bool {
+	switch {
+	case channel < kernel.FirstGroup, channel >= kernel.FirstStream && channel <= kernel.LastStream:
+		return true
+	case channel < kernel.FirstTable:
+		return n.groups.AgainstLiars(channel)
+	}
+	return channel >= kernel.CommitChannel && n.c.Commit.Protocol == Agreed
+}
+
+// say sends to another node's admin.
+func (n *Node) say(to parley.ID, m parley.Msg) {
+	if n.mesh.Send(to, link.Urgent, kernel.AdminChannel, parley.Encode(nil, parley.Env{}, m), nil) {
+		n.mesh.Flush(to)
+	}
+}
+
+// heard takes what another node's admin says.
+func (n *Node) heard(from parley.ID, b []byte) error {
+	_, m, err := parley.Decode(b)
+	if err != nil || m.Kind != diskTold {
+		return n.k.Host.Frame(from, kernel.AdminChannel, b)
+	}
+	n.lives.Told(n.k.Name(from), m.Seq, m.Value)
+	n.mesh.LetIn(from)
 	return nil
 }
 
-// newLinks makes the links of the node.
-func (n *Node) newLinks(incarnation uint64) (link.Transport, error) {
-	var addresses []string
-	for _, m := range n.c.Members {
-		addresses = append(addresses, m.Address)
-	}
-	if n.c.Links != Datagrams {
-		c := n.linking(incarnation, addresses)
-		if n.c.Links == Calls {
-			return n.wrapped(links(link.NewCalls(c)))
+// diskEvery is how often a node tells the others where its disk stands, and rememberEvery how often it writes down
+// what they told; it also does so when a connection has ended.
+const (
+	diskEvery     = time.Second
+	rememberEvery = time.Minute
+)
+
+// stand tells the others where this node's disk stands, and has what they tell remembered, until the node ends. A node
+// that is refused now stops.
+func (n *Node) stand() {
+	beat := time.NewTicker(diskEvery)
+	defer beat.Stop()
+	for beats := 1; ; beats++ {
+		var remember bool
+		select {
+		case <-n.stood.end:
+			return
+		case <-n.stood.parted:
+			remember = true
+		case <-beat.C:
+			for id := range parley.ID(len(n.c.Members)) {
+				if id != n.k.Self {
+					n.tellDisk(id)
+				}
+			}
+			if _, refusing := n.mesh.Others(); refusing.Len() > n.c.M { // who was not there when this node began
+				n.broken(ErrForgotten)
+				return
+			}
+			remember = beats%int(rememberEvery/diskEvery) == 0
 		}
-		return n.wrapped(links(link.New(c)))
-	}
-	n.c.Log.Warn("links are datagrams: nothing is encrypted, and who can put packets on the network speaks for any node")
-	for i, address := range addresses { // a packet shows the number of an address, not its name
-		a, err := net.ResolveUDPAddr("udp", address)
-		if err != nil {
-			return nil, fmt.Errorf("cluster: %s: %w", n.k.Name(parley.ID(i)), err)
+		if remember {
+			_ = n.lives.Keep() // a disk that fails stops the node by itself
 		}
-		addresses[i] = a.AddrPort().String()
 	}
-	return links(link.NewDatagrams(link.DatagramConfig{
-		Self: n.k.Self, Peers: addresses, Network: n.c.Network, Handler: carrier{n},
-		Meddle: n.c.hooks.meddle,
-	}))
 }
 
-// wrapped is what a test has put between the node and its links.
-func (n *Node) wrapped(made link.Transport, err error) (link.Transport, error) {
-	if err == nil && n.c.hooks.wrap != nil {
-		made = n.c.hooks.wrap(made)
+// tellDisk tells another node where this one's disk stands: by it the other one also knows that it was let in.
+func (n *Node) tellDisk(to parley.ID) {
+	var position uint64
+	if n.k.Store != nil {
+		position = n.k.Store.Position()
 	}
-	return made, err
-}
-
-// links are those that were made: none after an error, and not some that are nil.
-func links[T link.Transport](made T, err error) (link.Transport, error) {
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
+	n.say(to, parley.Msg{Kind: diskTold, Seq: n.lives.Own(), Value: position})
 }

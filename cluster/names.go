@@ -2,19 +2,35 @@ package cluster
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"parley"
-
 	"parley/agreement/stream"
 	"parley/cluster/agree"
 	"parley/cluster/clocks"
 	"parley/cluster/commits"
 	"parley/cluster/groups"
 	"parley/cluster/kernel"
+	"parley/cluster/measure"
+	"parley/cluster/mesh"
 	"parley/cluster/tables"
+	"parley/cluster/traces"
 	"parley/trace"
 )
+
+// Links is how nodes are linked.
+type Links = mesh.Links
+
+// The forms of links.
+const (
+	Streams   = mesh.Streams
+	Datagrams = mesh.Datagrams
+	Calls     = mesh.Calls
+)
+
+// ParseLinks reads the name of a form.
+func ParseLinks(text string) (Links, error) { return mesh.Parse(text) }
 
 // Algorithm is the algorithm by which nodes agree on the value of one of them.
 type Algorithm = stream.Algorithm
@@ -39,9 +55,6 @@ const (
 
 // Agreement is a kind of agreement: by an algorithm, in spite of M liars.
 type Agreement = agree.Agreement
-
-// CheckAgreements tells what is wrong with those of the configuration.
-func (c Config) CheckAgreements() error { return agree.Check(c.Agreements, len(c.Members)) }
 
 // Question asks for an agreement on a value of this node's.
 type Question = agree.Question
@@ -247,3 +260,37 @@ type Outcome = commits.Outcome
 
 // CommitStatus is this node's part in transactions.
 type CommitStatus = commits.Status
+
+// Measurement is what a node has measured of the others and of itself: what the length of a
+// round has to stand on.
+type Measurement = measure.Measurement
+
+// PeerMeasurement is what was measured of another node.
+type PeerMeasurement = measure.PeerMeasurement
+
+// Advice is how long a round should be, and what clocks should go by, with the reasons.
+type Advice = measure.Advice
+
+// Advise tells what follows from what was measured. The advice has twice the room that
+// messages took and half as much again as the process was late.
+func Advise(m Measurement) (Advice, error) { return measure.Advise(m) }
+
+// Samples makes round-trip times of single measurements.
+func Samples(list []time.Duration) (min, median, p999 time.Duration) { return measure.Samples(list) }
+
+// Tracing is where a node writes the traces of its machines: one each, in the format of
+// the simulator, while things happen.
+type Tracing = traces.Tracing
+
+// TraceFolder makes a file for each trace in a folder, which it makes if there is none. The
+// names have the machine, the node and the number of the node's life.
+func TraceFolder(dir string) func(h trace.Header) (io.WriteCloser, error) { return traces.Folder(dir) }
+
+// MemberStatus is what is known of one member of the cluster.
+type MemberStatus = mesh.MemberStatus
+
+// RTTStatus is how long pings took to be answered: in nanoseconds, as JSON.
+type RTTStatus = mesh.RTTStatus
+
+// StoreStatus is the durable memory of the node.
+type StoreStatus = kernel.StoreStatus

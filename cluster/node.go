@@ -1,3 +1,23 @@
+// Package cluster joins real processes into a cluster that agrees: over mutual TLS, with
+// what must outlive a crash on the disk. It runs the machines that the simulator and the
+// explorer run.
+//
+// A process calls [Join] with the configuration that all nodes have alike and its own
+// certificate, and has groups to broadcast in.
+//
+// # Decisions
+//
+// A node opens services, and is none. Each service (agree, clocks, commits, groups, tables) is a package that
+// knows of its node what package kernel says, and imports no other service: the law of imports holds it to
+// that. Their public names are aliases here. Motive: a service can be read without the rest of a node, and
+// tested on a kernel of a few lines, without TLS and disks. Cost: what two services share, as levels and the
+// state of slots, stands in kernel; and a public name stands in two places.
+//
+// Nodes run in virtual time. cluster.Config.Network carries what nodes send; on cluster/link/memory, in
+// a bubble of testing/synctest, real nodes with their TLS, timers and disks go by the bubble's time, and
+// a test cuts, delays and stalls what it likes. Motive: a test that waits for real time fails on a busy
+// machine, or demands less than is promised. Cost: a node on a network of its own has neither the
+// system's clock of suspensions nor its punctual alarms: those are tested by themselves.
 package cluster
 
 import (
@@ -7,224 +27,44 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley"
 	"parley/agreement/consensus"
-	"parley/clock/convergence"
 	"parley/cluster/agree"
-	"parley/cluster/cert"
 	"parley/cluster/clocks"
 	"parley/cluster/commits"
-	"parley/cluster/disk"
 	"parley/cluster/groups"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
+	"parley/cluster/lives"
+	"parley/cluster/members"
+	"parley/cluster/mesh"
 	"parley/cluster/tables"
-	"parley/faulty"
-	"parley/membership/group"
+	"parley/cluster/traces"
 )
-
-// Member is one node of a cluster.
-type Member struct {
-	Name    string
-	Address string // host and port that it listens on
-	Signer  ed25519.PublicKey
-}
-
-// Config is what a node knows. Members and Groups are alike at all nodes.
-type Config struct {
-	Name    string // which of the members this is
-	Members []Member
-	Self    *cert.Self
-	Trust   *cert.Trust
-	// Listen, if it is given, is used in place of listening on the address.
-	Listen net.Listener
-	// Network, if it is given, carries what nodes send each other in place of the system's
-	// sockets. A node on another network takes nothing but its disk from the system: without
-	// a Clock it goes by package time, and so do its alarms, so that in a bubble of
-	// testing/synctest it lives in the bubble's time. See cluster/link/memory.
-	Network link.Network
-	// Dir is the folder for what must outlive the process. Without one nothing does, and
-	// a process that has ended must not come back under its name, but with Rejoin. With one, a process that
-	// comes back is let in again by those who are there. In it is also what life of each
-	// other node was the last that this one has seen.
-	Dir string
-	// Disk is where Dir lies; nil: the system's. On a disk.Memory a node in a bubble of testing/synctest
-	// waits for no real disk, and the test decides what a crash leaves and which call fails. Traces and the
-	// last events are files of the system all the same.
-	Disk disk.Disk
-	// Durable keeps what is delivered on the disk before anybody is told, so that all may
-	// come back after all have ended; except in groups of level Byzantine, which are in memory.
-	// It needs Dir.
-	Durable bool
-	// DiskLimit is how long one call of the disk may take, as a write or a sync, before the disk counts
-	// as failed and the node stops: 100 ms to 1 h, by default 5 s. It is a node's own.
-	DiskLimit time.Duration
-	// Rejoin says that the node has lost what it had in Dir, which is empty: it is to join
-	// the others as a new one, and not to begin with them. Without it they refuse who comes
-	// back with nothing. It means nothing in later lives. If more than a minority lose what
-	// they had, what was delivered may be lost, too.
-	Rejoin bool
-	Groups []GroupConfig
-	Tables []TableConfig
-	// Participant does this node's part of transactions; without one it votes no.
-	Participant Participant
-	Commit      CommitConfig
-	// M is how many nodes may lie, for what is to hold against liars; by default as many
-	// as fewer than a third of the nodes are.
-	M int
-	// Round is the length of a round. A fifth of it is how late a node may do anything, a
-	// seventh in agreements by request or under a name, and a tenth how long a message may
-	// take. By default 100 ms.
-	Round  time.Duration
-	Times  Times
-	Clocks ClockConfig
-	// Clock is what this node goes by; by default that of its machine, or with a Network the
-	// time since it joined. It is for tests and laboratories.
-	Clock host.Clock
-	// Agreements are those that the nodes have, alike and in the same order at all of them; by
-	// default by every algorithm in spite of every number of liars that it tolerates, EIG with
-	// the most of them first. They share what a node has of time and memory for what liars may
-	// begin: the first one has half of it, and the others share the rest. Name the only one
-	// that is needed, and it has everything: twice as many may go on at a time.
-	Agreements []Agreement
-	// Links are what nodes are linked by, alike at all of them; by default streams.
-	Links Links
-	// SignerKey is what this node signs with, where agreements need that; the members know
-	// its public half. Without it the node takes no part in them.
-	SignerKey ed25519.PrivateKey
-	// Trace, if it is set, has the node write down all that its machines do.
-	Trace *Tracing
-	// Lab makes the node lie. It is for laboratories alone.
-	Lab *Lab
-	// Broken is called if the node can not go on: its disk failed, or a machine broke. Every call of
-	// the node fails from then on, with ErrClosed and the reason, and Join does if it has not returned.
-	// Broken may be called more than once, and must not block; who is told closes the node. Without
-	// it the node closes itself.
-	Broken func(error)
-	Log    *slog.Logger
-
-	hooks hooks
-}
-
-// Lab is for laboratories: it makes a node lie.
-type Lab struct {
-	// Traitor is how the node behaves in agreements, and in groups of level Byzantine.
-	Traitor faulty.Behaviour
-}
-
-// hooks are what tests change: the length of logs, the versions of the wire, the limits of links, what a node sends.
-type hooks struct {
-	logSize          int64
-	wireMin, wireMax uint16
-	limits           link.Limits
-	meddle           func(to parley.ID, packet []byte, send func([]byte))
-	wrap             func(link.Transport) link.Transport
-	hear             func(from parley.ID, channel uint32, b []byte)
-}
-
-// Times are how long a node waits for what. What is 0 has a default, for a local network.
-type Times struct {
-	Beat    time.Duration // between two signs of life; 100 ms
-	Suspect time.Duration // how long a member may be silent; 1 s
-	Flush   time.Duration // how long a change of the view waits for a member; 500 ms
-	Retry   time.Duration // before somebody else begins a change; 1 s
-}
-
-// WithDefaults returns the times with what was left 0 filled in.
-func (t Times) WithDefaults() Times {
-	or := func(x *time.Duration, otherwise time.Duration) {
-		if *x == 0 {
-			*x = otherwise
-		}
-	}
-	or(&t.Beat, 100*time.Millisecond)
-	or(&t.Suspect, time.Second)
-	or(&t.Flush, 500*time.Millisecond)
-	or(&t.Retry, time.Second)
-	return t
-}
-
-// DefaultRound is the length of a round if nothing else is configured.
-const DefaultRound = 100 * time.Millisecond
-
-// CheckClocks tells what is wrong with the configuration of the clocks: that they can not
-// be kept together so.
-func (c Config) CheckClocks() error {
-	_, err := c.filled().plan()
-	return err
-}
-
-// filled returns the configuration with m and the length of rounds filled in.
-func (c Config) filled() Config {
-	if c.M == 0 {
-		c.M = (len(c.Members) - 1) / 3
-	}
-	if c.Round == 0 {
-		c.Round = DefaultRound
-	}
-	if c.DiskLimit == 0 {
-		c.DiskLimit = defaultDiskLimit
-	}
-	return c
-}
-
-// plan is what the clocks go by.
-func (c Config) plan() (convergence.Plan, error) { return c.Clocks.Plan(len(c.Members), c.M, c.Round) }
-
-// CheckGroups tells what is wrong with the groups of the configuration, or with how many of
-// the members may lie.
-func (c Config) CheckGroups() error {
-	c = c.filled()
-	n := len(c.Members)
-	if most := max(0, n-1) / 3; c.M < 0 || c.M > most {
-		return fmt.Errorf("%d liars among %d members: allowed are 0 to %d, for n > 3m", c.M, n, most)
-	}
-	return groups.Check(c.Groups, n)
-}
-
-// views is the configuration of a group of all nodes.
-func (c Config) views() group.Config {
-	t := c.Times.WithDefaults()
-	v := group.Config{
-		N: len(c.Members), Return: true, Durable: c.Durable, Liars: (len(c.Members) - 1) / 3,
-		Flush: parley.Tick(t.Flush), Wait: parley.Tick(t.Retry), Stagger: parley.Tick(t.Retry / 2),
-		Admit: parley.Tick(t.Retry), First: parley.Tick(t.Retry / 2), Become: parley.Tick(t.Suspect + t.Flush + 2*t.Retry),
-	}
-	v.Detector.Period, v.Detector.Timeout = parley.Tick(t.Beat), parley.Tick(t.Suspect)
-	v.Detector.Late = parley.Tick(t.Suspect / 4)
-	v.Detector.Grace = parley.Tick(linkGrace)
-	if i := c.self(); c.Rejoin && i >= 0 && v.N > 1 {
-		v.Initial = parley.Everyone(v.N)
-		v.Initial.Remove(parley.ID(i))
-	}
-	return v.WithDefaults()
-}
 
 // Node is this process's part of the cluster.
 type Node struct {
 	c      Config
 	k      kernel.Kernel
-	mesh   link.Transport
-	links  connections
-	lives  *lives
+	mesh   *mesh.Mesh
+	lives  *lives.Book
 	stood  stood
 	waits  atomic.Pointer[host.Host] // for the disk
 	groups *groups.Service
 	tables *tables.Service
 
 	commits *commits.Service
+	members *members.Service
 	admin   admin
 	agree   *agree.Service
 	ended   chan struct{} // closed when the node is, or can not go on
 	once    sync.Once     // of it
-	tracer  tracer
+	tracer  *traces.Tracer
 	clock   *clocks.Service
 }
 
@@ -280,15 +120,9 @@ func (n *Node) findSelf() error {
 	}
 	n.k.Self, n.k.M, n.k.Log, n.k.Compact = parley.ID(i), n.c.M, n.c.Log, compactEvery
 	n.k.Round, n.k.Clock, n.k.Signs = n.c.Round, n.c.Clock, n.c.SignerKey != nil
-	n.k.Peers = func() []link.PeerStats { return n.mesh.Stats().Peers }
 	n.k.Drift = func() float64 { return n.clock.Rate() }
 	if n.c.Lab != nil {
 		n.k.Lies = &n.c.Lab.Traitor
-	}
-	n.k.Up, n.k.Watched = n.links.connected, n.watched
-	n.k.Admitted = func() parley.Set {
-		up, _ := n.others()
-		return up
 	}
 	for _, m := range n.c.Members {
 		n.k.Members = append(n.k.Members, m.Name)
@@ -296,9 +130,17 @@ func (n *Node) findSelf() error {
 	return nil
 }
 
-// self is the place of this node among the members, -1 if it has none.
-func (c Config) self() int {
-	return slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == c.Name })
+// checkSigner tells what is wrong with the node's key to sign with.
+func (n *Node) checkSigner() error {
+	switch key := n.c.SignerKey; {
+	case key == nil:
+		return nil
+	case len(key) != ed25519.PrivateKeySize:
+		return errors.New("cluster: the key to sign with is none")
+	case !key.Public().(ed25519.PublicKey).Equal(n.c.Members[n.k.Self].Signer):
+		return errors.New("cluster: the key to sign with is not the one that the members know of this node")
+	}
+	return nil
 }
 
 func (n *Node) start(ctx context.Context) (err error) {
@@ -312,26 +154,21 @@ func (n *Node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.k.Views = n.c.views()
-	n.k.Rejoin, n.k.Intact = n.c.Rejoin, !n.c.Rejoin && (n.c.Dir == "" || incarnation < rejoined)
+	n.k.Rejoin, n.k.Intact = n.c.Rejoin, !n.c.Rejoin && (n.c.Dir == "" || incarnation < lives.Rejoined)
 	n.admin.life, n.admin.started = incarnation, time.Now()
-	n.admin.moved, n.admin.views = make(chan struct{}), make(map[string]*view)
-	if n.mesh, err = n.newLinks(incarnation); err != nil {
+	if err := n.link(); err != nil {
 		return err
 	}
-	n.tracer.life, n.tracer.recorder = incarnation, host.NewRecorder(host.RecorderSize)
-	hosting := host.Config{
-		Self: n.k.Self, N: len(n.c.Members), Transport: n.mesh, Store: n.k.Store, Log: n.c.Log, Broken: n.broken,
-		Clock: n.c.Clock, Signer: signer{n}, Absent: n.agree.Absent, Header: n.header, Recorder: n.tracer.recorder,
-		Punctual: n.c.Network == nil, Life: incarnation,
-	}
-	if n.c.Trace != nil {
-		hosting.Trace = n.trace
-	}
-	n.k.Host = host.New(hosting)
+	n.host()
 	n.waits.Store(n.k.Host)
-	if err := n.openExpulsions(); err != nil {
+	n.members, err = members.Open(&n.k, func(all bool) {
+		n.groups.Expel(all)
+		n.tables.Expel()
+	})
+	if err != nil {
 		return err
 	}
+	n.k.Watched = n.members.Watch
 	n.k.Host.Expect(kernel.ClockChannel)
 	for i := range n.c.Groups {
 		n.k.Host.Expect(kernel.FirstGroup + uint32(i))
@@ -368,6 +205,46 @@ func (n *Node) start(ctx context.Context) (err error) {
 	return n.begun()
 }
 
+// host makes the host of the node's machines.
+func (n *Node) host() {
+	n.tracer = traces.New(n.c.Trace, n.c.Log)
+	sign := mesh.Signer{Cluster: n.c.Trust.Cluster(), Key: n.c.SignerKey}
+	for _, m := range n.c.Members {
+		sign.Members = append(sign.Members, m.Signer)
+	}
+	hosting := host.Config{
+		Self: n.k.Self, N: len(n.c.Members), Transport: n.mesh, Store: n.k.Store, Log: n.c.Log, Broken: n.broken,
+		Clock: n.c.Clock, Signer: sign, Absent: n.agree.Absent, Header: n.header, Recorder: n.tracer.Recorder,
+		Punctual: n.c.Network == nil, Life: n.admin.life,
+	}
+	if n.c.Trace != nil {
+		hosting.Trace = n.tracer.Begin
+	}
+	n.k.Host = host.New(hosting)
+}
+
+// link makes the node's links.
+func (n *Node) link() error {
+	c := mesh.Config{
+		Links: n.c.Links, Listener: n.c.Listen, Network: n.c.Network, Self: n.c.Self, Trust: n.c.Trust,
+		Life: n.admin.life, Digest: n.c.digest(), Judge: n.judge, Handler: carrier{n}, Hooks: n.c.hooks.Hooks,
+	}
+	for _, m := range n.c.Members {
+		c.Addresses = append(c.Addresses, m.Address)
+	}
+	m, err := mesh.New(&n.k, c)
+	if err != nil {
+		return err
+	}
+	n.mesh, n.k.Up = m, m.Up
+	n.k.Peers = func() []link.PeerStats { return m.Stats().Peers }
+	n.k.Admitted = func() parley.Set {
+		up, _ := m.Others()
+		return up
+	}
+	return nil
+}
+
 // compactEvery is after how many records a state replaces its log, and tableLimits are the limits of tables. A test
 // does not fill as much.
 var (
@@ -389,9 +266,9 @@ func (n *Node) Group(name string) *Group { return n.groups.Group(name) }
 // they are back. Who asks again under the name gets the outcome of before, as long as a node
 // that takes part remembers it, and joins those who wait if there is none yet. Ask again at a node that takes part:
 // another one asks those anew, and what it says may be that this is aborted if one of them does not
-// answer in time, and ErrTaken with kernel.ErrUnknown while there is no outcome.
+// answer in time, and ErrTaken with ErrUnknown while there is no outcome.
 //
-// An error that is kernel.ErrUnknown, as when the context ends or the node is blocked, says that
+// An error that is ErrUnknown, as when the context ends or the node is blocked, says that
 // the transaction goes on and may commit: see Outcome. With any other one nothing is done.
 func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) (committed bool, err error) {
 	return n.commits.Commit(ctx, tx, bodies)
@@ -478,13 +355,16 @@ func (n *Node) end() error {
 	if n.k.Host != nil {
 		n.k.Host.Close()
 	}
+	if n.members != nil {
+		n.members.Close()
+	}
 	n.failAll(n.k.Closed())
 	if n.commits != nil {
 		n.commits.Close(n.k.Closed())
 	}
 	n.closeTraces()
 	if n.lives != nil {
-		_ = n.lives.keep() // a disk that has failed is told of by its store
+		_ = n.lives.Keep() // a disk that has failed is told of by its store
 	}
 	if n.k.Store != nil {
 		errs = append(errs, n.k.Store.Close())

@@ -8,9 +8,8 @@ import (
 	"sort"
 	"sync"
 
-	"parley/cluster/kernel"
-
 	"parley"
+	"parley/cluster/kernel"
 )
 
 // ErrSlow is the error of a subscription that fell behind what is kept: it is cut off.

@@ -1,8 +1,11 @@
 package kernel
 
 import (
+	"time"
+
 	"parley"
 	"parley/cluster/host"
+	"parley/cluster/store"
 	"parley/mux"
 )
 
@@ -33,5 +36,44 @@ func Slots(p *host.Process, abstained uint64) (s *SlotStatus) {
 			}
 		}
 	})
+	return s
+}
+
+// StoreStatus is the durable memory of the node.
+type StoreStatus struct {
+	Records uint64 `json:"records"` // handed over in this life
+	Durable uint64 `json:"durable"` // of them on the disk
+	Bytes   uint64 `json:"bytes"`
+	// Position is the number of the last record on the disk, over all lives.
+	Position uint64 `json:"position"`
+	// Free is how many bytes were free on the disk at most a second ago.
+	Free uint64 `json:"free"`
+	// Slowest is how long the slowest commit of this life took, in nanoseconds.
+	Slowest time.Duration `json:"slowest"`
+	// Low is a warning if less than 256 MiB are free, and Full says why new requests are refused if
+	// less than 64 MiB are: see ErrNoRoom. At most one is set.
+	Low   string `json:"low,omitempty"`
+	Full  string `json:"full,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// StoreStatus returns how the durable memory is, nil without one.
+func (k *Kernel) StoreStatus() *StoreStatus {
+	if k.Store == nil {
+		return nil
+	}
+	st := k.Store.Stats()
+	s := &StoreStatus{
+		Records: st.Records, Durable: st.Durable, Bytes: st.Bytes, Position: st.Position,
+		Free: st.Free, Slowest: st.Slowest,
+	}
+	if st.Err != nil {
+		s.Error = st.Err.Error()
+	}
+	if err := k.Store.Room(k.Store.Least()); err != nil {
+		s.Full = err.Error()
+	} else if err := k.Store.Room(store.RoomWarn); err != nil {
+		s.Low = err.Error()
+	}
 	return s
 }

@@ -31,6 +31,8 @@ upto-broadcast  = agreement/problem agreement/* broadcast/problem membership/* b
 problems  = agreement/problem broadcast/problem commit/problem
 protocols = agreement/problem agreement/* broadcast/problem membership/* broadcast/* clock/* commit/problem commit/* replica/*
 hosts     = sim explore run cluster cluster/* cluster/api/*
+beneath   = cluster/cert cluster/link cluster/disk cluster/store cluster/host cluster/kernel
+parts     = cluster/lives cluster/members cluster/measure cluster/mesh cluster/traces
 services  = cluster/agree cluster/clocks cluster/commits cluster/groups cluster/tables
 drawing   = internal/draw internal/draw/*
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
@@ -68,8 +70,13 @@ cluster/clocks         free    : core cluster/host cluster/link cluster/kernel c
 cluster/groups         free    : core lockstep trace broadcast/* membership/group cluster/host cluster/link cluster/kernel
 cluster/commits        free    : core cluster/host cluster/link cluster/kernel commit/*
 cluster/tables         free    : core stack broadcast/timestamp membership/group replica/* cluster/host cluster/link cluster/kernel
+cluster/lives          free    : cluster/link cluster/store
+cluster/members        free    : core broadcast/problem membership/* cluster/host cluster/link cluster/kernel
+cluster/measure        free    : cluster/agree cluster/clocks cluster/link
+cluster/mesh           free    : core cluster/cert cluster/link cluster/kernel
+cluster/traces         free    : core trace cluster/disk cluster/host
 cluster/lab            free    : core trace cluster/cert cluster/link cluster/store cluster/host
-cluster                free    : core adapters faulty trace protocols cluster/cert cluster/link cluster/disk cluster/store cluster/host cluster/kernel services
+cluster                free    : core trace faulty agreement/* clock/* membership/* beneath parts services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1

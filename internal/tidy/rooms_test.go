@@ -24,8 +24,7 @@ var (
 	largeRooms = map[string]int{}
 	largeTypes = map[string][2]int{ // methods and files
 		"broadcast/byzantine.process": {55, 5},
-		"cluster.Config":              {11, 6},
-		"cluster.Node":                {60, 12},
+		"cluster.Node":                {45, 7},
 	}
 )
 

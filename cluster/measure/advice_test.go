@@ -1,11 +1,11 @@
-package cluster_test
+package measure
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"parley/cluster"
+	"parley/cluster/clocks"
 	"parley/cluster/link"
 )
 
@@ -13,38 +13,38 @@ import (
 // for half as much more as the process was late, whichever is longer; and clocks go by twice
 // the usual round trip.
 func TestAdvise(t *testing.T) {
-	peer := func(name string, median, p999 time.Duration) cluster.PeerMeasurement {
-		return cluster.PeerMeasurement{Name: name, Connected: true, RTT: link.RTT{P50: median, P999: p999, Samples: 1000}}
+	peer := func(name string, median, p999 time.Duration) PeerMeasurement {
+		return PeerMeasurement{Name: name, Connected: true, RTT: link.RTT{P50: median, P999: p999, Samples: 1000}}
 	}
 	const us, ms = time.Microsecond, time.Millisecond
 	for name, c := range map[string]struct {
-		m     cluster.Measurement
+		m     Measurement
 		round time.Duration
 		err   time.Duration
 		short bool
 		why   string
 	}{
 		"slow messages": {
-			cluster.Measurement{Nodes: 4, Round: 100 * ms, Peers: []cluster.PeerMeasurement{
+			Measurement{Nodes: 4, Round: 100 * ms, Peers: []PeerMeasurement{
 				peer("b", 200*us, 3*ms), peer("c", 150*us, 8*ms), peer("d", 100*us, ms),
-			}, Wake: cluster.Lateness{P999: ms}},
+			}, Wake: clocks.Lateness{P999: ms}},
 			100 * ms, 200 * us, false, "a message to c, the slowest, takes 4ms",
 		},
 		"late waking": {
-			cluster.Measurement{Nodes: 4, Round: 35 * ms, Peers: []cluster.PeerMeasurement{peer("b", 100*us, 400*us)},
-				Wake: cluster.Lateness{P999: 6 * ms, Pauses: 2, Most: time.Second}},
+			Measurement{Nodes: 4, Round: 35 * ms, Peers: []PeerMeasurement{peer("b", 100*us, 400*us)},
+				Wake: clocks.Lateness{P999: 6 * ms, Pauses: 2, Most: time.Second}},
 			100 * ms, 100 * us, true, "it stood still 2 times for longer, for 1s at most",
 		},
 		"nobody there": {
-			cluster.Measurement{Nodes: 4, Peers: make([]cluster.PeerMeasurement, 3), Wake: cluster.Lateness{P999: 100 * us}},
+			Measurement{Nodes: 4, Peers: make([]PeerMeasurement, 3), Wake: clocks.Lateness{P999: 100 * us}},
 			2 * ms, 50 * us, false, "3 of 3 other nodes were not reached",
 		},
 		"seven": {
-			cluster.Measurement{Nodes: 7, Round: 10 * ms, Peers: []cluster.PeerMeasurement{peer("b", 80*us, 90*us)}},
+			Measurement{Nodes: 7, Round: 10 * ms, Peers: []PeerMeasurement{peer("b", 80*us, 90*us)}},
 			ms, 100 * us, false, "m = 2: among 7 nodes at most 2 may lie",
 		},
 	} {
-		a, err := cluster.Advise(c.m)
+		a, err := Advise(c.m)
 		if err != nil {
 			t.Fatal(name, err)
 		}

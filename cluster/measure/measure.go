@@ -1,9 +1,10 @@
-package cluster
+// Package measure holds what a node has measured of the others and of itself, and says how long rounds should be.
+package measure
 
 import (
 	"time"
 
-	"parley/cluster/host"
+	"parley/cluster/clocks"
 	"parley/cluster/link"
 )
 
@@ -16,7 +17,7 @@ type Measurement struct {
 	// Peers are the other nodes, in the order of members.
 	Peers []PeerMeasurement `json:"peers"`
 	// Wake is how late this process wakes, over the last minute or so.
-	Wake Lateness `json:"wake"`
+	Wake clocks.Lateness `json:"wake"`
 	// Suspended is for how long this machine was suspended since the node began.
 	Suspended time.Duration `json:"suspended"`
 	// Bound is how far apart clocks may be, and Synchronized whether this node's is in.
@@ -37,26 +38,4 @@ type PeerMeasurement struct {
 	Read  bool          `json:"read"`
 	Skew  time.Duration `json:"skew"`
 	Error time.Duration `json:"error"`
-}
-
-// Measure tells what the node has measured.
-func (n *Node) Measure() Measurement {
-	r := n.Clock()
-	m := Measurement{
-		Nodes: len(n.c.Members), M: n.c.M, Round: n.c.Round, Wake: n.clock.Lateness(),
-		Bound: r.Bound, Synchronized: r.Synchronized,
-	}
-	if s, ok := n.c.Clock.(*host.System); ok {
-		m.Suspended = s.Asleep()
-	}
-	clocks := n.clock.Look()
-	m.Drift = clocks.Rate
-	for _, p := range n.mesh.Stats().Peers {
-		one := PeerMeasurement{Name: n.k.Name(p.ID), Connected: p.Connected, RTT: p.RTT, Read: clocks.Read.Has(p.ID)}
-		if one.Read {
-			one.Skew, one.Error = time.Duration(clocks.Ahead[p.ID]), n.clock.Error()
-		}
-		m.Peers = append(m.Peers, one)
-	}
-	return m
 }

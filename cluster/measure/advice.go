@@ -1,4 +1,4 @@
-package cluster
+package measure
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/cluster/agree"
+	"parley/cluster/clocks"
 )
 
 // Advice is how long a round should be, and what clocks should go by, with the reasons.
@@ -67,9 +68,7 @@ func Advise(m Measurement) (Advice, error) {
 	a.Round = nice(max(2*delayPart*delay, 3*slept/2, time.Millisecond))
 	a.Short = m.Round > 0 && m.Round < max(delayPart*delay, slept)
 	a.Error = nice(max(typical, 50*time.Microsecond))
-	c := Config{Members: make([]Member, m.Nodes), M: m.M, Round: max(a.Round, m.Round)}
-	c.Clocks.Error = a.Error
-	plan, err := c.filled().plan()
+	plan, err := clocks.Config{Error: a.Error}.Plan(m.Nodes, a.M, max(a.Round, m.Round))
 	if err != nil {
 		return a, err
 	}

@@ -1,7 +1,27 @@
-package cluster
+// Package lives keeps the number of this life of a node, and what it knows of the lives of the others.
+//
+// # Decisions
+//
+// A node's incarnation is a record like others. So is what it has seen of each peer. Motive: one format
+// to damage, and to check. Cost: folders of earlier versions are refused, and a cluster of them begins
+// anew.
+//
+// A node tells where its disk stands, and is believed by certificate. Hellos (version 2 of the wire)
+// carry the number of the folder, the position at which this life began and the present one; the present
+// one is told every second. Peers keep the greatest beside the newest life, each by the certificate that
+// it came with, and refuse a folder that has less, for good. Motive: an old copy of a folder looks like
+// the node that it was, and forgets what it promised; and who held a key for a while must not shut out
+// its owner for ever, so what it said goes when its certificate is revoked. Cost: a record a minute and
+// member; a node whose only certificate is revoked is believed once as it comes; and what is told in the
+// last second before a crash of all who heard it is forgotten.
+//
+// A node remembers the newest life of every other one on its disk. That is written before the peer is
+// let in. Motive: from memory alone a node that lost its folder and one that was restarted could form a
+// first view, without what was acknowledged. Cost: one sync a life and peer; a node that has never been
+// up cannot know.
+package lives
 
 import (
-	"crypto/x509"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,19 +29,17 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/cluster/cert"
 	"parley/cluster/link"
 	"parley/cluster/store"
 )
 
-// rejoined is greater than the number of any life that did not begin with Config.Rejoin.
-const rejoined = 1 << 42
+// Rejoined is greater than the number of any life that did not begin as one of a node that had lost what it had.
+const Rejoined = 1 << 42
 
-// lives are the number of this life of the node, and what it knows of the lives of the others. They are in the
+// Book is the number of this life of the node, and what it knows of the lives of the others. It is in the
 // node's store: otherwise a member that has lost its folder would be taken for a new one by those that have been
 // started again since, and together they would begin without what it had acknowledged.
-type lives struct {
+type Book struct {
 	store   *store.Store // nil in memory
 	book    *store.Book
 	own     uint64
@@ -48,17 +66,17 @@ type sighting struct {
 // sightings is how many certificates of a member are remembered.
 const sightings = 4
 
-// livesBook is the name of their book.
-const livesBook = "node"
+// bookName is the name of the book in the store.
+const bookName = "node"
 
-// newLives counts a life of the node in its store. Its number is on the disk before anybody hears of it: others refuse
+// Open counts a life of the node in its store. Its number is on the disk before anybody hears of it: others refuse
 // a node that comes with an earlier one. That of a first life is the smaller the later it begins, so that a node
 // that has lost its folder unnoticed is refused, because it knows nothing of what it has promised; but if the node says
 // so and is to join as a new one, its number is greater than all before.
-func newLives(s *store.Store, rejoin bool, revoked func(string) bool) (l *lives, again bool, err error) {
-	l = &lives{store: s, held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked}
+func Open(s *store.Store, rejoin bool, revoked func(string) bool) (l *Book, again bool, err error) {
+	l = &Book{store: s, held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked}
 	var state []byte
-	if l.book, state, _, err = s.Open(livesBook); err != nil {
+	if l.book, state, _, err = s.Open(bookName); err != nil {
 		return nil, false, err
 	}
 	again = state != nil
@@ -67,9 +85,9 @@ func newLives(s *store.Store, rejoin bool, revoked func(string) bool) (l *lives,
 	case again:
 		err = l.parse(string(state))
 	case rejoin:
-		l.own = rejoined + now
+		l.own = Rejoined + now
 	default:
-		l.own = rejoined - now
+		l.own = Rejoined - now
 	}
 	if err != nil {
 		return nil, false, err
@@ -79,9 +97,9 @@ func newLives(s *store.Store, rejoin bool, revoked func(string) bool) (l *lives,
 	return l, again, err
 }
 
-// livesInMemory returns what a node without a folder begins with. Its lives are numbered by the clock.
-func livesInMemory(revoked func(string) bool) *lives {
-	return &lives{
+// InMemory returns what a node without a folder begins with. Its lives are numbered by the clock.
+func InMemory(revoked func(string) bool) *Book {
+	return &Book{
 		own: uint64(time.Now().UnixNano()), held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked,
 	}
 }
@@ -89,18 +107,21 @@ func livesInMemory(revoked func(string) bool) *lives {
 // leeway is how far the clocks of two nodes may differ.
 const leeway = 24 * time.Hour
 
-// latestLife is the greatest number that a life of a member can have: none begins later than now. Whoever claims
+// Latest is the greatest number that a life of a member can have: none begins later than now. Whoever claims
 // more would shut out all later lives.
-func (c Config) latestLife() uint64 {
+func Latest(durable bool) uint64 {
 	now := time.Now().Add(leeway)
-	if c.Durable {
-		return rejoined + uint64(now.UnixMilli())
+	if durable {
+		return Rejoined + uint64(now.UnixMilli())
 	}
 	return uint64(now.UnixNano()) // some nodes may have no folder
 }
 
+// Own returns the number of this life.
+func (l *Book) Own() uint64 { return l.own }
+
 // parse reads them: a line of the own number, and one for each sighting of a member.
-func (l *lives) parse(text string) error {
+func (l *Book) parse(text string) error {
 	for line := range strings.Lines(text) {
 		var name string
 		var s sighting
@@ -119,7 +140,7 @@ func (l *lives) parse(text string) error {
 }
 
 // save returns when they are on the disk. The lock held is held, or nobody else has them.
-func (l *lives) save() error {
+func (l *Book) save() error {
 	if l.store == nil {
 		return nil
 	}
@@ -137,8 +158,8 @@ func (l *lives) save() error {
 	return l.store.Wait(l.book.Replace([]byte(text.String())))
 }
 
-// keep has positions written that have grown.
-func (l *lives) keep() error {
+// Keep has positions written that have grown.
+func (l *Book) Keep() error {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()
 	l.mu.Lock()
@@ -150,10 +171,10 @@ func (l *lives) keep() error {
 	return l.save()
 }
 
-// judge tells why a life of a member is not let in, or nil. What is new of it is on the disk first. A folder that has
+// Judge tells why a life of a member is not let in, or nil. What is new of it is on the disk first. A folder that has
 // been refused once is refused for good: its owner would else only have to wait until it has written as much as is
 // missing.
-func (l *lives) judge(name string, h link.Hello, serial string, latest uint64) *link.Down {
+func (l *Book) Judge(name string, h link.Hello, serial string, latest uint64) *link.Down {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()
 	if h.Incarnation > latest {
@@ -173,7 +194,7 @@ func (l *lives) judge(name string, h link.Hello, serial string, latest uint64) *
 
 // compare compares a life of a member with what is known, and takes in what is new. What is not on the disk in the
 // end, because that failed, stops the node.
-func (l *lives) compare(name string, h link.Hello, serial string) (why link.Reason, changed bool) {
+func (l *Book) compare(name string, h link.Hello, serial string) (why link.Reason, changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := slices.DeleteFunc(l.seen[name], func(s sighting) bool { return s.serial != "" && l.revoked(s.serial) })
@@ -210,8 +231,8 @@ func (l *lives) compare(name string, h link.Hello, serial string) (why link.Reas
 	return 0, true
 }
 
-// told takes the position that a member's disk has now, in a life. What a life before says late is of its own folder.
-func (l *lives) told(name string, life, position uint64) {
+// Told takes the position that a member's disk has now, in a life. What a life before says late is of its own folder.
+func (l *Book) Told(name string, life, position uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.seen[name]
@@ -223,63 +244,12 @@ func (l *lives) told(name string, life, position uint64) {
 	}
 }
 
-// forget forgets what is known of a member.
-func (l *lives) forget(name string) error {
+// Forget forgets what is known of a member.
+func (l *Book) Forget(name string) error {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()
 	l.mu.Lock()
 	delete(l.seen, name)
 	l.mu.Unlock()
 	return l.save()
-}
-
-// judge tells why a life of another node is not let in.
-func (n *Node) judge(id parley.ID, h link.Hello, leaf *x509.Certificate) *link.Down {
-	return n.lives.judge(n.c.Members[id].Name, h, cert.Serial(leaf), n.c.latestLife())
-}
-
-// diskEvery is how often a node tells the others where its disk stands, and rememberEvery how often it writes down
-// what they told; it also does so when a connection has ended.
-const (
-	diskEvery     = time.Second
-	rememberEvery = time.Minute
-)
-
-// stand tells the others where this node's disk stands, and has what they tell remembered, until the node ends. A node
-// that is refused now stops.
-func (n *Node) stand() {
-	beat := time.NewTicker(diskEvery)
-	defer beat.Stop()
-	for beats := 1; ; beats++ {
-		var remember bool
-		select {
-		case <-n.stood.end:
-			return
-		case <-n.stood.parted:
-			remember = true
-		case <-beat.C:
-			for id := range parley.ID(len(n.c.Members)) {
-				if id != n.k.Self {
-					n.tellDisk(id)
-				}
-			}
-			if _, refusing := n.others(); refusing.Len() > n.c.M { // who was not there when this node began
-				n.broken(ErrForgotten)
-				return
-			}
-			remember = beats%int(rememberEvery/diskEvery) == 0
-		}
-		if remember {
-			_ = n.lives.keep() // a disk that fails stops the node by itself
-		}
-	}
-}
-
-// tellDisk tells another node where this one's disk stands: by it the other one also knows that it was let in.
-func (n *Node) tellDisk(to parley.ID) {
-	var position uint64
-	if n.k.Store != nil {
-		position = n.k.Store.Position()
-	}
-	n.say(to, parley.Msg{Kind: diskTold, Seq: n.lives.own, Value: position})
 }

@@ -1,4 +1,4 @@
-package cluster
+package lives
 
 import (
 	"testing"
@@ -14,10 +14,10 @@ func hello(life, folder, began, position uint64) (h link.Hello) {
 }
 
 // judged demands that a node is let in, or refused for a reason.
-func judged(t *testing.T, l *lives, h link.Hello, want link.Reason) {
+func judged(t *testing.T, l *Book, h link.Hello, want link.Reason) {
 	t.Helper()
 	var got link.Reason
-	if down := l.judge("n", h, "serial", 1<<60); down != nil {
+	if down := l.Judge("n", h, "serial", 1<<60); down != nil {
 		got = down.Reason
 	}
 	if got != want {
@@ -29,7 +29,7 @@ func judged(t *testing.T, l *lives, h link.Hello, want link.Reason) {
 // An old copy is refused for the number of its life. It is refused, too, when it has come to the number that is known,
 // whatever it has written by then.
 func TestCopyWithAKnownLife(t *testing.T) {
-	l := livesInMemory(func(string) bool { return false })
+	l := InMemory(func(string) bool { return false })
 	judged(t, l, hello(7, 1, 100, 100), 0)
 	judged(t, l, hello(7, 1, 100, 110), 0) // it connects again
 	judged(t, l, hello(6, 1, 90, 95), link.OldLife)
@@ -37,18 +37,18 @@ func TestCopyWithAKnownLife(t *testing.T) {
 	judged(t, l, hello(8, 1, 400, 400), link.Behind)
 	judged(t, l, hello(9, 2, 0, 0), 0)
 	// Nor is one that was taken when the life before had been stopped.
-	l = livesInMemory(func(string) bool { return false })
+	l = InMemory(func(string) bool { return false })
 	judged(t, l, hello(7, 1, 100, 110), 0)
 	judged(t, l, hello(7, 1, 100, 101), link.Behind)
 }
 
 // What a life says late is not taken for what the next one has on another folder.
 func TestLatePositionOfALifeBefore(t *testing.T) {
-	l := livesInMemory(func(string) bool { return false })
+	l := InMemory(func(string) bool { return false })
 	judged(t, l, hello(7, 1, 0, 100), 0)
 	judged(t, l, hello(8, 2, 0, 1), 0)
-	l.told("n", 7, 1_000_000)
+	l.Told("n", 7, 1_000_000)
 	judged(t, l, hello(8, 2, 0, 20), 0)
-	l.told("n", 8, 50)
+	l.Told("n", 8, 50)
 	judged(t, l, hello(9, 2, 40, 40), link.Behind)
 }

@@ -1,0 +1,49 @@
+package members
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/cluster/kernel"
+	"parley/membership/expel"
+)
+
+// What the others say while a node begins counts when it has begun: its groups and tables are
+// not all there before.
+func TestExpelledWhileItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seq, want := range []uint64{expel.Views, expel.All} {
+			h := host.New(host.Config{N: 4, Life: 7})
+			k := &kernel.Kernel{Members: make([]string, 4), M: 1, Host: h, Log: slog.New(slog.DiscardHandler)}
+			var ended []bool
+			s, err := Open(k, func(all bool) { ended = append(ended, all) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for from := range parley.ID(2) {
+				told := parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expel.Told, Value: 7, Seq: uint64(seq)})
+				err := h.Frame(from+1, kernel.AdminChannel, told)
+				if err != nil || k.State() != kernel.Running || from == 0 && k.ShutFrom() != 0 {
+					t.Fatal(err, k.State())
+				}
+			}
+			s.Begun()
+			if got := k.ShutFrom(); got != want {
+				t.Errorf("it is expelled from %d, not %d", got, want)
+			}
+			s.Close()
+			if k.State() != kernel.Expelled || len(ended) != 1 || ended[0] != (want == expel.All) {
+				t.Fatal("it is", k.State(), ended)
+			}
+			for liars, takes := range map[bool]bool{false: false, true: seq == 0} {
+				if err := k.Takes(liars); (err == nil) != takes {
+					t.Errorf("told %d, liars %v: %v", seq, liars, err)
+				}
+			}
+			h.Close()
+		}
+	})
+}

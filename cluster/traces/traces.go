@@ -1,0 +1,132 @@
+// Package traces writes down what a node's machines do, and keeps their last events.
+package traces
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"parley"
+	"parley/cluster/disk"
+	"parley/cluster/host"
+	"parley/trace"
+)
+
+// Tracing is where a node writes the traces of its machines: one each, in the format of
+// the simulator, while things happen. Machines do not wait for it: what can not be written
+// fast enough is left out, and the trace says so.
+type Tracing struct {
+	// Open is called for each machine with the header of its trace, and returns where the
+	// trace goes. Folder makes files. If it fails, the node says so and goes on.
+	Open func(h trace.Header) (io.WriteCloser, error)
+	// Limit is how much is written of each machine, in bytes, and Buffer how much waits to
+	// be written. By default there is no limit, and 8 MiB may wait.
+	Limit  int64
+	Buffer int
+}
+
+// Folder makes a file for each trace in a folder, which it makes if there is none. The
+// names have the machine, the node and the number of the node's life.
+func Folder(dir string) func(h trace.Header) (io.WriteCloser, error) {
+	return func(h trace.Header) (io.WriteCloser, error) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		machine := strings.ReplaceAll(h.Node.Machine, "/", "-")
+		name := fmt.Sprintf("%s.%s.%d.jsonl", machine, h.Name(parley.ID(h.Node.Self)), h.Node.Life)
+		return os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+}
+
+// Tracer keeps the traces of a node, and its recorder.
+type Tracer struct {
+	Recorder *host.Recorder
+	c        *Tracing // nil: no traces are written
+	log      *slog.Logger
+
+	mu   sync.Mutex
+	open []traced
+}
+
+// traced is one trace that is being written.
+type traced struct {
+	machine string
+	stream  *trace.Stream
+	file    io.Closer
+}
+
+// New returns a tracer without traces.
+func New(c *Tracing, log *slog.Logger) *Tracer {
+	return &Tracer{Recorder: host.NewRecorder(host.RecorderSize), c: c, log: log}
+}
+
+// Begin begins the trace of a machine.
+func (t *Tracer) Begin(h trace.Header) func(trace.Event) {
+	w, err := t.c.Open(h)
+	if err == nil {
+		var s *trace.Stream
+		s, err = trace.NewStream(w, h, trace.StreamOptions{Buffer: t.c.Buffer, Limit: t.c.Limit})
+		if err == nil {
+			t.mu.Lock()
+			t.open = append(t.open, traced{h.Node.Machine, s, w})
+			t.mu.Unlock()
+			return s.Add
+		}
+		err = errors.Join(err, w.Close())
+	}
+	t.log.Error("no trace is written", "machine", h.Node.Machine, "why", err)
+	return nil
+}
+
+// Close ends the traces. A trace that could not be written is no reason for the node to fail.
+func (t *Tracer) Close() {
+	t.mu.Lock()
+	open := t.open
+	t.open = nil
+	t.mu.Unlock()
+	for _, one := range open {
+		err := errors.Join(one.stream.Close(), one.file.Close())
+		if dropped := one.stream.Dropped(); dropped > 0 || err != nil {
+			t.log.Warn("a trace is not complete", "machine", one.machine, "dropped", dropped, "why", err)
+		}
+	}
+}
+
+// FlightFile is where the recorder is dumped when the node breaks.
+const FlightFile = "flight.jsonl"
+
+// Dump writes what the recorder has into a file of a folder, in place of one that is there, or into a temporary file if
+// there is no folder, and returns its name.
+func (t *Tracer) Dump(d disk.Disk, dir string) (file string, err error) {
+	if dir == "" {
+		f, err := os.CreateTemp("", "flight-*.jsonl")
+		if err != nil {
+			return "", err
+		}
+		return f.Name(), errors.Join(t.Recorder.Dump(f), f.Close())
+	}
+	var b bytes.Buffer
+	if err := t.Recorder.Dump(&b); err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, FlightFile)
+	if err := d.Remove(file + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	f, err := d.Create(file + ".new")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteAt(b.Bytes(), 0)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	return file, d.Rename(file+".new", file)
+}
