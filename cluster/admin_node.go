@@ -21,6 +21,8 @@ type admin struct {
 	err    error     // of it
 	ready  bool      // all has begun that may have to end
 	broken error     // why the node can not go on
+	ending bool      // it is being closed, and begins nothing more
+	work   sync.WaitGroup
 }
 
 // Leave leaves all groups and tables in order, and then closes the node: the others go on

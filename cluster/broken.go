@@ -17,13 +17,13 @@ func (n *Node) broken(err error) {
 		n.admin.broken = err
 	}
 	ready := n.admin.ready
-	n.admin.mu.Unlock()
-	if ready {
-		go func() { // not within a step
+	if ready && !n.admin.ending {
+		n.admin.work.Go(func() { // not within a step
 			n.failAll(n.k.Closed())
 			n.commits.Fail(n.k.Closed())
-		}()
+		})
 	}
+	n.admin.mu.Unlock()
 	n.flight()
 	if n.c.Broken != nil {
 		n.c.Broken(err)

@@ -341,6 +341,9 @@ func (n *Node) Close() error {
 
 func (n *Node) end() error {
 	n.k.Became(Left)
+	n.admin.mu.Lock()
+	n.admin.ending = true
+	n.admin.mu.Unlock()
 	var errs []error
 	if n.mesh != nil {
 		errs = append(errs, n.mesh.Close())
@@ -362,6 +365,7 @@ func (n *Node) end() error {
 	if n.commits != nil {
 		n.commits.Close(n.k.Closed())
 	}
+	n.admin.work.Wait()
 	n.closeTraces()
 	if n.lives != nil {
 		_ = n.lives.Keep() // a disk that has failed is told of by its store
