@@ -3,49 +3,23 @@ package agree
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"parley"
 	"parley/agreement/stream"
-	"parley/cluster/host"
 	"parley/cluster/kernel"
-	"parley/cluster/link"
+	"parley/cluster/kernel/kerneltest"
 )
 
-// nowhere carries nothing.
-type nowhere struct{}
-
-func (nowhere) Send(parley.ID, link.Class, uint32, []byte, []byte) bool { return false }
-func (nowhere) Flush(parley.ID)                                         {}
-
 const round = 100 * time.Millisecond
-
-// quietly is a node of four, to which the others are near but say nothing.
-func quietly(t *testing.T) (k *kernel.Kernel, ended chan struct{}) {
-	t.Helper()
-	ended = make(chan struct{})
-	h := host.New(host.Config{N: 4, Transport: nowhere{}})
-	t.Cleanup(h.Close)
-	return &kernel.Kernel{
-		Members: []string{"a", "b", "c", "d"}, M: 1, Log: slog.New(slog.DiscardHandler), Host: h, Round: round,
-		Intact: true, Ended: ended, Drift: func() float64 { return 0 },
-		Peers: func() (list []link.PeerStats) {
-			for id := range parley.ID(3) {
-				list = append(list, link.PeerStats{ID: id + 1, Connected: true, RTT: link.RTT{P50: time.Millisecond}})
-			}
-			return list
-		},
-	}, ended
-}
 
 // An agreement that is under way when its context ends may come to an end, and one that waits for others to be over
 // has not begun.
 func TestAgreeContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k, ended := quietly(t)
+		k, ended := kerneltest.New(t, 4, 1), make(chan struct{})
+		k.Ended = ended
 		s := New(k, nil)
 		ask := func(want error) {
 			t.Helper()
@@ -79,8 +53,7 @@ func TestAgreeContextEnds(t *testing.T) {
 
 // A message on a channel of no stream of the node's opens none.
 func TestAbsentOpensStreams(t *testing.T) {
-	k, _ := quietly(t)
-	s := New(k, []Agreement{{Algorithm: stream.EIG, M: 1}})
+	s := New(kerneltest.New(t, 4, 1), []Agreement{{Algorithm: stream.EIG, M: 1}})
 	for channel, want := range map[uint32]bool{
 		Channel(stream.Key{Algorithm: stream.EIG, M: 1, Source: 3}): true,
 		Channel(stream.Key{Algorithm: stream.EIG, M: 1, Source: 4}): false,
@@ -91,7 +64,7 @@ func TestAbsentOpensStreams(t *testing.T) {
 			t.Errorf("channel %d: %v", channel, got)
 		}
 	}
-	if list := s.Status(nil); len(list) != 1 || list[0].Source != "d" || list[0].Algorithm != "eig" {
+	if list := s.Status(nil); len(list) != 1 || list[0].Source != "node4" || list[0].Algorithm != "eig" {
 		t.Errorf("%+v", list)
 	}
 }

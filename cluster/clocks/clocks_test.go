@@ -8,30 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley"
-	"parley/cluster/host"
-	"parley/cluster/kernel"
-	"parley/cluster/link"
+	"parley/cluster/kernel/kerneltest"
 )
-
-// nowhere carries nothing.
-type nowhere struct{}
-
-func (nowhere) Send(parley.ID, link.Class, uint32, []byte, []byte) bool { return false }
-func (nowhere) Flush(parley.ID)                                         {}
 
 // A node that reads nobody's clock is not synchronized, shows its own date, and says so once a minute; its waking is
 // measured all the same.
 func TestClockAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := host.NewElapsed()
-		h := host.New(host.Config{N: 4, Transport: nowhere{}, Clock: clock})
-		defer h.Close()
 		var log strings.Builder
-		k := &kernel.Kernel{
-			Members: make([]string, 4), M: 1, Log: slog.New(slog.NewTextHandler(&log, nil)), Host: h, Clock: clock,
-			Round: 100 * time.Millisecond,
-		}
+		k := kerneltest.New(t, 4, 1)
+		k.Log = slog.New(slog.NewTextHandler(&log, nil))
 		s, err := Open(k, Config{})
 		if err != nil {
 			t.Fatal(err)

@@ -3,32 +3,12 @@ package commits
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/cluster/host"
 	"parley/cluster/kernel"
-	"parley/cluster/link"
+	"parley/cluster/kernel/kerneltest"
 )
-
-// nowhere carries nothing: there is one node.
-type nowhere struct{}
-
-func (nowhere) Send(parley.ID, link.Class, uint32, []byte, []byte) bool { return false }
-func (nowhere) Flush(parley.ID)                                         {}
-
-// alone is what a service knows of a node that is alone.
-func alone(t *testing.T) *kernel.Kernel {
-	t.Helper()
-	h := host.New(host.Config{N: 1, Transport: nowhere{}})
-	t.Cleanup(h.Close)
-	return &kernel.Kernel{
-		Members: []string{"node1"}, Log: slog.New(slog.DiscardHandler), Host: h, Compact: 64,
-		Up: func() (none parley.Set) { return none },
-	}
-}
 
 // slow prepares when it is let.
 type slow struct{ gate chan struct{} }
@@ -42,7 +22,7 @@ func (slow) Abort(string)  {}
 
 // What is no transaction is refused, and nothing is done.
 func TestCommitRefuses(t *testing.T) {
-	s, err := Open(alone(t), Config{}, nil)
+	s, err := Open(kerneltest.New(t, 1, 0), Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +42,7 @@ func TestCommitRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range []Config{{Protocol: 9}, {Votes: -1}, {Open: 1 << 20}} {
-		if _, err := Open(alone(t), c, nil); err == nil {
+		if _, err := Open(kerneltest.New(t, 1, 0), c, nil); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
 	}
@@ -72,7 +52,7 @@ func TestCommitRefuses(t *testing.T) {
 // is closed answers all who wait.
 func TestCommitWaitsForRoom(t *testing.T) {
 	gate := make(chan struct{})
-	s, err := Open(alone(t), Config{Open: 1}, slow{gate})
+	s, err := Open(kerneltest.New(t, 1, 0), Config{Open: 1}, slow{gate})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,12 @@
 package members
 
 import (
-	"log/slog"
 	"testing"
 	"testing/synctest"
 
 	"parley"
-	"parley/cluster/host"
 	"parley/cluster/kernel"
+	"parley/cluster/kernel/kerneltest"
 	"parley/membership/expel"
 )
 
@@ -16,8 +15,7 @@ import (
 func TestExpelledWhileItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seq, want := range []uint64{expel.Views, expel.All} {
-			h := host.New(host.Config{N: 4, Life: 7})
-			k := &kernel.Kernel{Members: make([]string, 4), M: 1, Host: h, Log: slog.New(slog.DiscardHandler)}
+			k := kerneltest.New(t, 4, 1)
 			var ended []bool
 			s, err := Open(k, func(all bool) { ended = append(ended, all) })
 			if err != nil {
@@ -25,7 +23,7 @@ func TestExpelledWhileItBegins(t *testing.T) {
 			}
 			for from := range parley.ID(2) {
 				told := parley.Encode(nil, parley.Env{}, parley.Msg{Kind: expel.Told, Value: 7, Seq: uint64(seq)})
-				err := h.Frame(from+1, kernel.AdminChannel, told)
+				err := k.Host.Frame(from+1, kernel.AdminChannel, told)
 				if err != nil || k.State() != kernel.Running || from == 0 && k.ShutFrom() != 0 {
 					t.Fatal(err, k.State())
 				}
@@ -43,7 +41,6 @@ func TestExpelledWhileItBegins(t *testing.T) {
 					t.Errorf("told %d, liars %v: %v", seq, liars, err)
 				}
 			}
-			h.Close()
 		}
 	})
 }

@@ -2,45 +2,19 @@ package tables
 
 import (
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"parley"
-	"parley/cluster/host"
 	"parley/cluster/kernel"
-	"parley/cluster/link"
-	"parley/membership/group"
+	"parley/cluster/kernel/kerneltest"
 	"parley/replica/keyvalue"
 )
-
-// nowhere carries nothing: there is one node.
-type nowhere struct{}
-
-func (nowhere) Send(parley.ID, link.Class, uint32, []byte, []byte) bool { return false }
-func (nowhere) Flush(parley.ID)                                         {}
-
-// alone is what a service knows of a node that is alone.
-func alone(t *testing.T) *kernel.Kernel {
-	t.Helper()
-	h := host.New(host.Config{N: 1, Transport: nowhere{}})
-	t.Cleanup(h.Close)
-	const second = parley.Tick(time.Second)
-	views := group.Config{N: 1, Return: true, Flush: second / 2, Wait: second, Stagger: second, Admit: second}
-	views.First, views.Become = second, second
-	views.Detector.Period, views.Detector.Timeout, views.Detector.Late = second/10, second, second/4
-	return &kernel.Kernel{
-		Members: []string{"node1"}, Log: slog.New(slog.DiscardHandler), Host: h, Compact: 64,
-		Views:   views.WithDefaults(),
-		Watched: func(o host.Options, _ bool) (*host.Process, error) { return h.Open(o) },
-	}
-}
 
 // A node alone serves its table, refuses commands that are too long, and when it is closed answers nothing.
 func TestTableAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(alone(t), []Config{{Name: "t"}}, DefaultLimits)
+		s := New(kerneltest.New(t, 1, 0), []Config{{Name: "t"}}, DefaultLimits)
 		if err := s.Open(); err != nil {
 			t.Fatal(err)
 		}
@@ -71,11 +45,11 @@ func TestTableAlone(t *testing.T) {
 // A table of another level, or twice the same, is no configuration; and one that there is not answers so.
 func TestTableNotConfigured(t *testing.T) {
 	for _, list := range [][]Config{{{Name: "t", Level: kernel.Atomic}}, {{Name: "t"}, {Name: "t"}}, {{Sessions: -1}}} {
-		if err := New(alone(t), list, DefaultLimits).Open(); err == nil {
+		if err := New(kerneltest.New(t, 1, 0), list, DefaultLimits).Open(); err == nil {
 			t.Errorf("%+v is taken", list)
 		}
 	}
-	_, _, err := New(alone(t), nil, DefaultLimits).Table("x").Query(t.Context(), keyvalue.Get(nil))
+	_, _, err := New(kerneltest.New(t, 1, 0), nil, DefaultLimits).Table("x").Query(t.Context(), keyvalue.Get(nil))
 	if !errors.Is(err, kernel.ErrNotConfigured) {
 		t.Error(err)
 	}

@@ -65,6 +65,7 @@ cluster/disk           free    :
 cluster/store          free    : core cluster/disk
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
 cluster/kernel         free    : core mux faulty cluster/link cluster/host cluster/store membership/*
+cluster/kernel/kerneltest free : core cluster/host cluster/link cluster/kernel membership/group
 cluster/agree          free    : core lockstep trace agreement/* cluster/host cluster/link cluster/kernel
 cluster/clocks         free    : core cluster/host cluster/link cluster/kernel clock/*
 cluster/groups         free    : core lockstep trace broadcast/* membership/group cluster/host cluster/link cluster/kernel

@@ -1,0 +1,56 @@
+// Package kerneltest has a kernel for tests of services: of a node whose links carry nothing.
+package kerneltest
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/cluster/host"
+	"parley/cluster/kernel"
+	"parley/cluster/link"
+	"parley/membership/group"
+)
+
+// nowhere carries nothing.
+type nowhere struct{}
+
+func (nowhere) Send(parley.ID, link.Class, uint32, []byte, []byte) bool { return false }
+func (nowhere) Flush(parley.ID)                                         {}
+
+// New returns what a service knows of the first of n nodes, node1 and so on, m of which may lie: all are near, and
+// none of the others says anything. Its host is closed when the test has ended.
+func New(tb testing.TB, n, m int) *kernel.Kernel {
+	tb.Helper()
+	clock := host.NewElapsed()
+	h := host.New(host.Config{N: n, Life: 7, Transport: nowhere{}, Clock: clock})
+	tb.Cleanup(h.Close)
+	k := &kernel.Kernel{
+		M: m, Round: 100 * time.Millisecond, Clock: clock, Log: slog.New(slog.DiscardHandler), Host: h, Compact: 64,
+		Intact: true, Ended: make(chan struct{}), Views: views(n),
+		Up:      func() (none parley.Set) { return none },
+		Drift:   func() float64 { return 0 },
+		Watched: func(o host.Options, _ bool) (*host.Process, error) { return h.Open(o) },
+	}
+	for id := range parley.ID(n) {
+		k.Members = append(k.Members, fmt.Sprintf("node%d", id+1))
+	}
+	k.Peers = func() (list []link.PeerStats) {
+		for id := range parley.ID(n - 1) {
+			list = append(list, link.PeerStats{ID: id + 1, Connected: true, RTT: link.RTT{P50: time.Millisecond}})
+		}
+		return list
+	}
+	return k
+}
+
+// views are those of n nodes that wait for a second of everything.
+func views(n int) group.Config {
+	const second = parley.Tick(time.Second)
+	v := group.Config{N: n, Return: true, Flush: second / 2, Wait: second, Stagger: second, Admit: second}
+	v.First, v.Become = second, second
+	v.Detector.Period, v.Detector.Timeout, v.Detector.Late = second/10, second, second/4
+	return v.WithDefaults()
+}
