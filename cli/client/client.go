@@ -139,7 +139,7 @@ func (c *Flags) local() ([]Node, error) {
 // HangUp ends the connections to nodes.
 func HangUp(nodes []Node) {
 	for _, n := range nodes {
-		n.Close()
+		_ = n.Close()
 	}
 }
 
@@ -154,22 +154,37 @@ func (c *Flags) First(ctx context.Context, reads bool, call func(context.Context
 	defer HangUp(nodes)
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	do := anyOf(nodes).Do
+	if reads {
+		do = anyOf(nodes).Read
+	}
+	err = do(ctx, func(ctx context.Context, one *client.Client) error { return call(ctx, nodeOf(nodes, one)) })
+	return byName(nodes, err)
+}
+
+// anyOf calls any of the nodes.
+func anyOf(nodes []Node) *client.Nodes {
+	var list []*client.Client
+	for _, n := range nodes {
+		list = append(list, n.Client)
+	}
+	return client.NewNodes(list...)
+}
+
+// nodeOf is the node that is called by a client.
+func nodeOf(nodes []Node, c *client.Client) Node {
+	return nodes[slices.IndexFunc(nodes, func(n Node) bool { return n.Client == c })]
+}
+
+// byName is what went wrong at nodes, with their names.
+func byName(nodes []Node, err error) error {
+	all, ok := errors.AsType[*client.NodeErrors](err)
+	if !ok {
+		return err
+	}
 	var errs []error
-	for i, n := range nodes {
-		own, cancel := ctx, context.CancelFunc(func() {})
-		if reads {
-			own, cancel = client.Attempt(ctx, len(nodes)-i)
-		}
-		err := call(own, n)
-		late := reads && own.Err() != nil && ctx.Err() == nil
-		cancel()
-		if err == nil {
-			return nil
-		}
-		errs = append(errs, Said(n, err))
-		if !late && (!client.Elsewhere(err) || client.Unknown(err)) {
-			break
-		}
+	for _, one := range all.Nodes {
+		errs = append(errs, Said(nodeOf(nodes, one.Node), one.Err))
 	}
 	return failedCall{errors.Join(errs...)}
 }
@@ -207,16 +222,13 @@ func AskAll[T any](ctx context.Context, f *Flags, choose func([]Node) ([]Node, e
 func everyNode(nodes []Node) ([]Node, error) { return nodes, nil }
 
 // Said is what a node answered in place of what it was asked for, in words.
-func Said(n Node, err error) error { return inWords(n, err, client.Unknown(err)) }
-
-// inWords is said, with or without that the outcome is unknown.
-func inWords(n Node, err error, unknown bool) error {
+func Said(n Node, err error) error {
 	var wrong *connect.Error
 	if !errors.As(err, &wrong) {
 		return fmt.Errorf("%s: %w", n.Name, err)
 	}
 	outcome := ""
-	if unknown && !strings.Contains(wrong.Message(), "the outcome is unknown") {
+	if client.Unknown(err) && !strings.Contains(wrong.Message(), "the outcome is unknown") {
 		outcome = "; the outcome is unknown"
 	}
 	return &saidError{fmt.Sprintf("%s: %s (%v%s)", n.Name, wrong.Message(), wrong.Code(), outcome), err}

@@ -1,20 +1,15 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"parley"
 	"parley/cli/console"
 	"parley/cluster/api/client"
-	"parley/cluster/api/parleyv1"
 )
 
 // Listen is "parley listen".
@@ -37,7 +32,7 @@ func Listen(a *console.App) *cobra.Command {
 			}
 			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
-			l := listening{a: a, f: &f, group: args[0], begin: from, from: from, left: count, counts: count > 0}
+			l := listening{a: a, f: &f, group: args[0], from: from, count: count}
 			return Report(a, l.run(ctx))
 		},
 	}
@@ -50,14 +45,11 @@ func Listen(a *console.App) *cobra.Command {
 
 // listening prints deliveries.
 type listening struct {
-	a      *console.App
-	f      *Flags
-	group  string
-	begin  uint64 // the position that was asked for
-	from   uint64 // where to go on
-	moved  bool   // something has been delivered
-	counts bool   // so many are wanted:
-	left   int
+	a     *console.App
+	f     *Flags
+	group string
+	from  uint64
+	count int // so many are wanted, 0 for no end
 }
 
 // run prints what one node after the other delivers.
@@ -67,109 +59,51 @@ func (l *listening) run(ctx context.Context) error {
 		return err
 	}
 	defer HangUp(nodes)
-	var errs []error
-	for i, n := range nodes {
-		var err error
-		if i > 0 {
-			err = l.resume(ctx, n)
-		}
-		if err == nil {
-			err = l.at(ctx, n)
-		}
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
-		var here *printError
-		if errors.As(err, &here) {
-			return here.error // no other node can help
-		}
-		errs = append(errs, inWords(n, err, false)) // who listens changes nothing
-		if errors.Is(err, errQuiet) || errors.Is(err, errOwnOrder) || !client.Elsewhere(err) {
-			break
-		}
+	soon, cancel := l.soon(ctx)
+	sub, err := anyOf(nodes).Subscribe(soon, l.group, l.from)
+	cancel()
+	at := nodes[0]
+	if err == nil {
+		defer func() { _ = sub.Close() }()
+		err = l.print(ctx, sub)
+		at = nodeOf(nodes, sub.Node())
 	}
-	return failedCall{errors.Join(errs...)}
+	switch {
+	case ctx.Err() != nil:
+		return nil // it was interrupted
+	case errors.Is(err, errQuiet):
+		return failedCall{Said(at, err)}
+	}
+	return byName(nodes, err)
 }
 
-var (
-	// errQuiet is the end of listening for so many deliveries.
-	errQuiet = errors.New("nothing was delivered for as long as --timeout allows")
-	// errOwnOrder is the end of listening where positions are each node's own.
-	errOwnOrder = errors.New("the group has another order at each node: where to go on at this one is not known")
-)
+// errQuiet is the end of listening for so many deliveries.
+var errQuiet = errors.New("nothing was delivered for as long as --timeout allows")
 
-// printError is an error of printing what a node delivered, which is none of the node.
-type printError struct{ error }
-
-// resume makes sure that a node has the positions of the one before, if that matters.
-func (l *listening) resume(ctx context.Context, n Node) error {
-	if l.from == l.begin && l.begin <= 1 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, l.f.Timeout)
-	defer cancel()
-	st, err := n.Admin.Status(ctx, &parleyv1.StatusRequest{})
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(st.GetGroups(), func(g *parleyv1.GroupStatus) bool {
-		return g.GetName() == l.group && slices.Contains(oneOrder, g.GetLevel())
-	}) {
-		return nil
-	}
-	if l.moved || l.begin > 1 {
-		return errOwnOrder
-	}
-	l.from = l.begin
-	return nil
+// soon ends when nothing has come for too long.
+func (l *listening) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, l.f.Timeout, errQuiet)
 }
 
-// oneOrder are the levels with positions that are the same at all nodes.
-var oneOrder = []parleyv1.Level{
-	parleyv1.Level_LEVEL_TOTAL, parleyv1.Level_LEVEL_ATOMIC, parleyv1.Level_LEVEL_BYZANTINE,
-}
-
-// at prints what one node delivers.
-func (l *listening) at(ctx context.Context, n Node) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	quiet := time.AfterFunc(l.f.Timeout, func() { cancel(errQuiet) })
-	defer quiet.Stop()
-	stream, err := n.Group.Subscribe(ctx, &parleyv1.SubscribeRequest{Group: l.group, From: l.from})
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	for stream.Receive() {
-		l.from = stream.Msg().GetNext()
-		d := stream.Msg().GetDelivery()
-		if !l.counts {
-			quiet.Stop() // it is connected
+// print prints what is delivered. No node is to blame for an error of printing.
+func (l *listening) print(ctx context.Context, sub *client.Subscription) error {
+	for n := 1; ; n++ {
+		soon, cancel := ctx, context.CancelFunc(func() {})
+		if l.count > 0 {
+			soon, cancel = l.soon(ctx)
 		}
-		if d == nil {
-			continue
+		d, err := sub.Next(soon)
+		cancel()
+		if err != nil {
+			return err
 		}
-		if l.counts {
-			quiet.Reset(l.f.Timeout)
-		}
-		l.moved = true
 		if l.f.AsJSON {
 			err = printProto(l.a, d)
 		} else {
 			_, err = fmt.Fprintf(l.a.Out, "%d  %s  %s\n", d.GetPosition(), d.GetFrom(), printed(d.GetPayload()))
 		}
-		if err != nil {
-			return &printError{err}
-		}
-		if l.left--; l.left == 0 {
-			return nil
+		if err != nil || n == l.count {
+			return err
 		}
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, errQuiet) {
-		return cause
-	}
-	return cmp.Or(stream.Err(), errEnded)
 }
-
-// errEnded is the error of a stream that ends without one.
-var errEnded error = connect.NewError(connect.CodeUnavailable, errors.New("the node has ended the stream"))

@@ -135,15 +135,11 @@ func logOne(a *console.App, use, short, example string, changes bool,
 			defer HangUp(nodes)
 			ctx, cancel := context.WithTimeout(cmd.Context(), f.Timeout)
 			defer cancel()
-			var clients []*client.Client
-			for _, n := range nodes {
-				clients = append(clients, n.Client)
-			}
 			ask := func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
 				t.call = as
 				return call(ctx, Node{Client: c}, t)
 			}
-			err = client.NewSession(t.table, clients...).Do(ctx, ask)
+			err = anyOf(nodes).Session(t.table).Do(ctx, ask)
 			if err != nil {
 				err = failedCall{Said(Node{Name: "log " + words[0]}, err)}
 			} else {

@@ -26,7 +26,7 @@ func (s *served) from(t *testing.T, host string, self *cert.Issued) *client.Clie
 	c := client.New(client.Config{
 		Self: self.Self(), Trust: s.trust, Address: s.addresses[0], Node: "node1", DialContext: s.network.Host(host).DialContext,
 	})
-	t.Cleanup(c.Close)
+	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 

@@ -155,7 +155,7 @@ func (s *served) client(t *testing.T, node int, r cert.Rights, o ...connect.Clie
 		Self: s.certificate(t, "c", r).Self(), Trust: s.trust, Address: s.addresses[node],
 		Node: fmt.Sprintf("node%d", node+1), DialContext: s.dial, Options: o,
 	})
-	t.Cleanup(c.Close)
+	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 

@@ -1,5 +1,9 @@
 // Package client calls the nodes of a cluster: it dials them with a client's certificate,
 // and tells what an error means.
+//
+// A [Client] calls one node. [Nodes] calls the next one where a node is down, and does nothing twice;
+// a [Subscription] goes on there without a gap; a [Session] has each command of a table carried out
+// once, however often it has to ask.
 package client
 
 import (
@@ -11,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,8 +172,11 @@ func Load(dir, name, address string, options ...connect.ClientOption) (*Client, 
 // Address is where the node is.
 func (c *Client) Address() string { return c.address }
 
-// Close ends the connections that nothing uses.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+// Close ends the connections that nothing uses. The error is always nil.
+func (c *Client) Close() error {
+	c.transport.CloseIdleConnections()
+	return nil
+}
 
 // Detail is what a node says of an error, nil if it is not of a node.
 func Detail(err error) *parleyv1.ErrorDetail {
@@ -193,6 +201,9 @@ func Detail(err error) *parleyv1.ErrorDetail {
 func Unknown(err error) bool {
 	if err == nil {
 		return false
+	}
+	if all, ok := errors.AsType[*NodeErrors](err); ok {
+		return slices.ContainsFunc(all.Nodes, func(one *NodeError) bool { return Unknown(one) })
 	}
 	if _, ok := errors.AsType[*unasked](err); ok {
 		return false
@@ -234,6 +245,9 @@ func refused(op *net.OpError) bool {
 // reached, ends, is no member now, or was gone in the middle of its answer. If the outcome
 // is unknown, only what is safe to ask twice may be asked there.
 func Elsewhere(err error) bool {
+	if all, ok := errors.AsType[*NodeErrors](err); ok {
+		return Elsewhere(all.Nodes[len(all.Nodes)-1])
+	}
 	code := connect.CodeOf(err)
 	// Which no node of ours says; connect calls it canceled if a connection breaks as we write.
 	broken := (code == connect.CodeInternal || code == connect.CodeCanceled) && Detail(err) == nil

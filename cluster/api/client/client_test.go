@@ -8,6 +8,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -142,4 +144,74 @@ func detail(t *testing.T, outcome parleyv1.Outcome) *connect.ErrorDetail {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// The next node is called only if nothing was done at the last one; to read also if that is not known. The node that
+// answered last is called first.
+func TestNodesAtMostOnce(t *testing.T) {
+	away := &net.OpError{Op: "dial", Err: errors.New("x")}
+	lost := connect.NewError(connect.CodeUnavailable, errors.New("broken"))
+	refused := connect.NewError(connect.CodeInvalidArgument, errors.New("x"))
+	for _, c := range []struct {
+		name    string
+		answers []error // of the nodes
+		reads   bool
+		called  int
+		unknown bool
+	}{
+		{"the first answers", []error{nil, nil, nil}, false, 1, false},
+		{"the second answers", []error{away, nil, nil}, false, 2, false},
+		{"nobody answers", []error{away, away, away}, false, 3, false},
+		{"the outcome is unknown", []error{away, lost, nil}, false, 2, true},
+		{"the outcome of what reads is unknown", []error{away, lost, nil}, true, 3, false},
+		{"all outcomes are unknown", []error{lost, away, away}, true, 3, true},
+		{"it is refused", []error{refused, nil, nil}, true, 1, false},
+	} {
+		nodes := []*client.Client{new(client.Client), new(client.Client), new(client.Client)}
+		all, called, do := client.NewNodes(nodes...), 0, (*client.Nodes).Do
+		if c.reads {
+			do = (*client.Nodes).Read
+		}
+		ask := func(_ context.Context, at *client.Client) error {
+			called++
+			return c.answers[slices.Index(nodes, at)]
+		}
+		err := do(all, t.Context(), ask)
+		if called != c.called || client.Unknown(err) != c.unknown || (err == nil) != (c.answers[called-1] == nil) {
+			t.Errorf("%s: %d were called: %v, unknown %v", c.name, called, err, client.Unknown(err))
+		}
+		failed := new(client.NodeErrors)
+		if errors.As(err, &failed) && (len(failed.Nodes) != called || failed.Nodes[called-1].Node != nodes[called-1]) {
+			t.Errorf("%s: %v", c.name, failed)
+		}
+		if called = 0; err == nil && (do(all, t.Context(), ask) != nil || called != 1) {
+			t.Errorf("%s: called again, %d were called", c.name, called)
+		}
+	}
+	if err := client.NewNodes().Do(t.Context(), nil); err == nil || client.Unknown(err) {
+		t.Error(err)
+	}
+}
+
+// To read leaves a node that does not answer in its part of the time; what changes something waits for it.
+func TestNodesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		still, quick := new(client.Client), new(client.Client)
+		ask := func(ctx context.Context, at *client.Client) error {
+			if at == still {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if err := client.NewNodes(still, quick).Read(ctx, ask); err != nil || time.Since(began) > 2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if err := client.NewNodes(still, quick).Do(ctx, ask); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
 }

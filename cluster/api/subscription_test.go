@@ -1,0 +1,153 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/cluster/api"
+	"parley/cluster/api/client"
+	"parley/cluster/api/parleyv1"
+)
+
+// subscribe has a subscription of a group at some nodes, from its beginning.
+func (s *served) subscribe(t *testing.T, group string, nodes ...int) *client.Subscription {
+	t.Helper()
+	var list []*client.Client
+	for _, i := range nodes {
+		list = append(list, s.client(t, i, all))
+	}
+	sub, err := client.NewNodes(list...).Subscribe(t.Context(), group, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sub.Close() })
+	return sub
+}
+
+// cast broadcasts numbers.
+func (s *served) cast(t *testing.T, group string, from, to int) {
+	t.Helper()
+	c := s.client(t, 0, all)
+	for i := from; i < to; i++ {
+		r := &parleyv1.BroadcastRequest{Group: group, Payload: fmt.Append(nil, i)}
+		if _, err := c.Group.Broadcast(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hear demands numbers.
+func hear(t *testing.T, sub *client.Subscription, from, to int) {
+	t.Helper()
+	for d, err := range sub.All(t.Context()) {
+		if err != nil || string(d.GetPayload()) != fmt.Sprint(from) {
+			t.Fatalf("%v, %v: %d was expected", d, err, from)
+		}
+		if from++; from == to {
+			return
+		}
+	}
+}
+
+// closed takes a node from its clients.
+func (s *served) closed(t *testing.T, i int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := s.servers[i].Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A subscription goes on at the next node when its own ends, falls silent, or is left for a while, and neither misses
+// nor repeats anything; it fails while no node is there.
+func TestSubscriptionGoesOn(t *testing.T) {
+	four(t, func(t *testing.T, s *served) {
+		sub := s.subscribe(t, "total", 3, 2, 1)
+		s.cast(t, "total", 0, 10)
+		hear(t, sub, 0, 5)
+		s.closed(t, 3)
+		s.cast(t, "total", 10, 20)
+		hear(t, sub, 5, 15)
+		s.network.Cut(s.network.Host("clients"), s.network.Host("node3"))
+		s.cast(t, "total", 20, 30)
+		began := time.Now()
+		hear(t, sub, 15, 30)
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("a silent node was waited for for %v", took)
+		}
+		for range 10 { // nothing comes, and who asks leaves
+			soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			if d, err := sub.Next(soon); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(d, err)
+			}
+			cancel()
+		}
+		s.cast(t, "total", 30, 40)
+		hear(t, sub, 30, 40)
+		s.closed(t, 1)
+		failed := new(client.NodeErrors)
+		if d, err := sub.Next(t.Context()); !errors.As(err, &failed) || len(failed.Nodes) != 3 || client.Unknown(err) ||
+			errors.Is(err, client.ErrCutOff) {
+			t.Fatal(d, err)
+		}
+		s.network.Heal(s.network.Host("clients"), s.network.Host("node3"))
+		s.cast(t, "total", 40, 45)
+		hear(t, sub, 40, 45)
+	})
+}
+
+// Deliveries from now on are all from then on, at the next node too.
+func TestSubscriptionFromNow(t *testing.T) {
+	four(t, func(t *testing.T, s *served) {
+		s.cast(t, "total", 0, 5)
+		sub, err := client.NewNodes(s.client(t, 1, all), s.client(t, 2, all)).Subscribe(t.Context(), "total", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.closed(t, 1)
+		s.cast(t, "total", 5, 10)
+		hear(t, sub, 5, 10)
+		if err := sub.Close(); err != nil {
+			t.Error(err)
+		}
+		if d, err := sub.Next(t.Context()); err == nil {
+			t.Error(d)
+		}
+	})
+}
+
+// A subscription that cannot go on without a gap says so, for good: where each node has an order of its own, and
+// where what follows is not kept any more.
+func TestSubscriptionIsCutOff(t *testing.T) {
+	inBubble(t, 4, api.Limits{}, func(t *testing.T, s *served) {
+		own := s.subscribe(t, "causal", 1, 2)
+		s.cast(t, "causal", 0, 3)
+		hear(t, own, 0, 3)
+		s.closed(t, 1)
+		short := s.subscribe(t, "short", 2, 3)
+		s.cast(t, "short", 0, 3)
+		hear(t, short, 0, 3)
+		soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if d, err := short.Next(soon); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(d, err)
+		}
+		s.cast(t, "short", 3, 40)
+		for range 2 {
+			if d, err := own.Next(t.Context()); !errors.Is(err, client.ErrCutOff) {
+				t.Error(d, err)
+			}
+			if d, err := short.Next(t.Context()); !errors.Is(err, client.ErrCutOff) || client.Detail(err).GetFirst() <= short.Position() {
+				t.Error(d, err)
+			}
+		}
+		again := client.NewNodes(s.client(t, 3, all))
+		if _, err := again.Subscribe(t.Context(), "short", 1); !errors.Is(err, client.ErrCutOff) || client.Detail(err).GetFirst() == 0 {
+			t.Error(err)
+		}
+	})
+}
