@@ -26,6 +26,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,10 @@ type Config struct {
 	// Cluster is what the node has joined with.
 	Cluster cluster.Config
 	Limits  Limits
+	// Interceptors are around all methods, the first outermost. What they do for a request is done when its client is
+	// known (see Caller), has the right, and is within its limits. An error of one before the node was asked means that
+	// nothing was done; an error of its own after that, that the outcome is unknown, unless the method only reads.
+	Interceptors []connect.Interceptor
 	// Left, if it is given, is called when a client has had the node leave the cluster: the
 	// process has nothing to do any more. It must not block.
 	Left func()
@@ -88,11 +93,16 @@ func New(c Config) *Server {
 }
 
 // Serve takes connections of clients until the server is closed.
-func (s *Server) Serve(l net.Listener) error {
+func (s *Server) Serve(l net.Listener) error { return s.ServeWith(l, s.Handler()) }
+
+// ServeWith is Serve with another handler, as an [http.ServeMux] that has [Server.Handler] at "/" and others beside
+// it. All of them get requests only of clients that the cluster trusts (see [Caller]), on connections within
+// [Limits]; rights, and the limits on requests, are kept by Server.Handler alone.
+func (s *Server) ServeWith(l net.Listener, handler http.Handler) error {
 	config := s.tls()
 	config.NextProtos = []string{"h2", "http/1.1"}
 	h := &http.Server{
-		Handler:           s.handler(),
+		Handler:           handler,
 		ReadHeaderTimeout: s.c.Limits.Header,
 		IdleTimeout:       s.c.Limits.Idle,
 		MaxHeaderBytes:    16 << 10,
@@ -171,11 +181,25 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// handler is what answers the requests of clients.
-func (s *Server) handler() http.Handler {
+// Handler answers the requests of clients, at the paths that begin with "/parley.v1." and the name of a service. It
+// is for [Server.ServeWith], and for servers of your own.
+//
+// In a server of your own it goes by the state of TLS of each request: the client must have proved a certificate of
+// the cluster's authority for clients, with TLS 1.3, so the server's tls.Config must ask for certificates
+// (Trust.Accept makes such a configuration; tls.RequestClientCert and above will do). The certificate is verified
+// for each request, and a request ends when it is revoked. A request without one is refused as UNAUTHENTICATED, and
+// nothing of it is read. Rights hold as ever, and of Limits all that are about requests. Those about connections
+// (Strangers, OfAddress, AddressRate, AddressOnce, Connections, Header and Idle) are your server's to keep: set its
+// ReadHeaderTimeout and IdleTimeout. Handlers between must let deadlines be set (see [http.ResponseController]).
+// [Server.Close] ends streams and refuses what comes then, but waits only for servers of its own.
+func (s *Server) Handler() http.Handler {
+	around := []connect.Interceptor{interceptor{s}}
+	if len(s.c.Interceptors) > 0 {
+		around = slices.Concat([]connect.Interceptor{guard{s}}, s.c.Interceptors, around)
+	}
 	options := []connect.HandlerOption{
 		connect.WithRequestGate(s.gate),
-		connect.WithInterceptors(interceptor{s}),
+		connect.WithInterceptors(around...),
 		connect.WithCodec(codec{"json"}), connect.WithCodec(codec{"json; charset=utf-8"}),
 		connect.WithReadMaxBytes(s.c.Limits.Body),
 		connect.WithCompressMinBytes(64 << 10),

@@ -20,6 +20,7 @@ type call struct {
 	on     *http.ResponseController
 	begun  bool
 	stream bool
+	asked  bool // the node has been
 }
 
 type callKey struct{}
@@ -35,13 +36,19 @@ func (s *Server) outer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{s: s, on: http.NewResponseController(w)}
 		own, _ := r.Context().Value(connKey{}).(*conn)
-		known := own != nil
-		if known {
-			c.who, known = own.client()
-		}
-		if !known {
+		ctx, end := r.Context(), context.CancelFunc(func() {})
+		if own == nil {
+			var err error
+			if ctx, end, err = (guest{s}).admit(r, c); err != nil {
+				guest{s}.refuse(w, r, err)
+				return
+			}
+		} else if who, known := own.client(); known {
+			c.who = who
+		} else {
 			panic(http.ErrAbortHandler) // it is not trusted any more
 		}
+		defer end()
 		defer func() {
 			if c.begun {
 				s.clients.end(c.who.Name, c.stream)
@@ -50,7 +57,9 @@ func (s *Server) outer(next http.Handler) http.Handler {
 				if s.counts.refused("resets", c.who.Name) {
 					s.log.Warn("client takes back too many requests; its connection is closed", "client", c.who.Name)
 				}
-				_ = own.Close()
+				if own != nil {
+					_ = own.Close()
+				}
 			}
 		}()
 		_ = c.on.SetReadDeadline(time.Now().Add(s.c.Limits.Read)) // for HTTP it always can be set
@@ -59,7 +68,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			s.tooLong(w, r)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callKey{}, c)))
 	})
 }
 
@@ -148,6 +157,7 @@ func (interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect
 // client waits.
 func (i interceptor) around(ctx context.Context, spec connect.Spec, handle func() error) (err error) {
 	c, reads := callOf(ctx), onlyReads(spec.Procedure)
+	c.asked = true
 	_ = c.on.SetReadDeadline(time.Time{})
 	began := time.Now()
 	defer func() {

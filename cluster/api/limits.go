@@ -167,6 +167,15 @@ func (c *clients) took(name string) (often bool) {
 	return often
 }
 
+// tired tells whether a client took back so many requests lately that it may ask for nothing now, where its
+// connection is not ours to close.
+func (c *clients) tired(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.byName[name]
+	return u != nil && u.taken.left(time.Now(), c.limits.Resets)+1 > float64(10*c.limits.Resets)
+}
+
 // leave counts out a connection of a client.
 func (c *clients) leave(name string) {
 	c.mu.Lock()

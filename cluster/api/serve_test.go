@@ -26,6 +26,7 @@ type served struct {
 	network   *memory.Network
 	authority *cert.Authority
 	trust     *cert.Trust
+	configs   []cluster.Config
 	nodes     []*cluster.Node
 	servers   []*api.Server
 	addresses []string // of the APIs
@@ -65,6 +66,7 @@ func serve(t *testing.T, n int, limits api.Limits) *served {
 		t.Fatal(err)
 	}
 	configs := make([]cluster.Config, n)
+	s.configs = configs
 	var members []cluster.Member
 	for i := range configs {
 		name := fmt.Sprintf("node%d", i+1)
