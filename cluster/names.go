@@ -62,6 +62,9 @@ type Question = agree.Question
 // Decision is what all correct nodes agree on.
 type Decision = agree.Decision
 
+// Stop ends what the call that returned it began: call it, or its Close.
+type Stop = agree.Stop
+
 // Proposal hands in this node's value for an agreement of all nodes on the vector of their values.
 type Proposal = agree.Proposal
 

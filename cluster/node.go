@@ -326,7 +326,7 @@ func (n *Node) Consensus(ctx context.Context, p Proposal, rule consensus.Rule, o
 // stop: as they fall, which need not be in the order of slots. Those on no value are left
 // out. The function is
 // called within a step of the node: it must not block, nor ask for an agreement.
-func (n *Node) Decisions(each func(Decision)) (stop func()) { return n.agree.Decisions(each) }
+func (n *Node) Decisions(each func(Decision)) (stop Stop) { return n.agree.Decisions(each) }
 
 // Clock tells the cluster's time.
 func (n *Node) Clock() Reading { return n.clock.Now() }

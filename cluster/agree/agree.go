@@ -90,8 +90,18 @@ func (s *Service) ready(t stream.Key) (*streamHandle, error) {
 	return o, nil
 }
 
+// Stop ends what the call that returned it began. It is a function and an io.Closer: either will do, and again
+// does nothing more.
+type Stop func()
+
+// Close is the call of the function. The error is always nil.
+func (s Stop) Close() error {
+	s()
+	return nil
+}
+
 // Decisions has a function called for every decision of this node until stop: see cluster.Node.Decisions.
-func (s *Service) Decisions(each func(Decision)) (stop func()) {
+func (s *Service) Decisions(each func(Decision)) (stop Stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mine := &each

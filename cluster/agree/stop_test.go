@@ -1,0 +1,27 @@
+package agree
+
+import (
+	"io"
+	"testing"
+)
+
+// What Decisions returns is called or closed, once or again, and ends its own function alone.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	s, heard := new(Service), ""
+	note := func(name string) func(Decision) { return func(Decision) { heard += name } }
+	a, b, c := s.Decisions(note("a")), s.Decisions(note("b")), s.Decisions(note("c"))
+	defer c()
+	a()
+	for _, one := range []io.Closer{a, b, b} {
+		if err := one.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, each := range s.listeners() {
+		(*each)(Decision{})
+	}
+	if heard != "c" {
+		t.Errorf("%q have heard, c was expected", heard)
+	}
+}
