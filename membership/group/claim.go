@@ -53,18 +53,18 @@ func (x *claims) believes(from parley.ID, view uint64, value []byte) bool {
 		c.fresh = true
 		c.times++
 	}
-	voices := 0
-	for id := range x.of {
-		if x.made(id, view, value) {
-			voices++
-		}
-	}
+	voices := x.who(view, value).Len()
 	return voices > x.liars || c.times >= insists
 }
 
-// made tells whether a process said that a view came about so.
-func (x *claims) made(id int, view uint64, value []byte) bool {
-	return x.of[id].view == view && bytes.Equal(x.of[id].value, value)
+// who returns the processes that said that a view came about so.
+func (x *claims) who(view uint64, value []byte) (all parley.Set) {
+	for id := range x.of {
+		if c := &x.of[id]; c.view == view && bytes.Equal(c.value, value) {
+			all.Add(parley.ID(id))
+		}
+	}
+	return all
 }
 
 // ask tells whether to ask a process what ended the view: once in a period, and without liars

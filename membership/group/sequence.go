@@ -64,11 +64,11 @@ func (q *sequence) receive(s *parley.Step, view uint64, i int, from parley.ID, m
 
 // stateIs is the answer to Wanted. It must be of just now: the layers go on.
 func (q *sequence) stateIs(s *parley.Step, view uint64, m parley.Msg) {
-	id, found := q.learners.waiting()
+	i := slices.IndexFunc(q.learners, func(l learner) bool { return !l.sent })
 	switch {
-	case !found:
+	case i < 0:
 	case m.Seq != q.history.position:
-		s.Indicate(parley.Msg{Kind: Wanted, Origin: id, Seq: q.history.position})
+		s.Indicate(parley.Msg{Kind: Wanted, Origin: q.learners[i].id, Seq: q.history.position})
 	default:
 		q.snapshot(s, view, m.Body)
 	}
@@ -76,7 +76,13 @@ func (q *sequence) stateIs(s *parley.Step, view uint64, m parley.Msg) {
 
 // snapshot sends the state above the layers to all who wait for it, and what is kept.
 func (q *sequence) snapshot(s *parley.Step, view uint64, state []byte) {
-	q.learners.snapshot(s, view, q.history.position, q.history.given(state))
+	at, body := q.history.position, q.history.given(state)
+	for i := range q.learners {
+		if l := &q.learners[i]; !l.sent {
+			l.sent, l.position = true, at
+			send(s, view, l.id, parley.Msg{Kind: Snapshot, Seq: at, Value: l.life, Body: body})
+		}
+	}
 }
 
 // admit is upon decided(value), learner in next: before delivering the cut send

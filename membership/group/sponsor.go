@@ -51,26 +51,6 @@ func (all learners) ready() (list []candidate) {
 	return list
 }
 
-// waiting returns one who waits for the snapshot.
-func (all learners) waiting() (id parley.ID, found bool) {
-	for _, l := range all {
-		if !l.sent {
-			return l.id, true
-		}
-	}
-	return 0, false
-}
-
-// snapshot sends the state of a view to all who wait for it.
-func (all learners) snapshot(s *parley.Step, view, position uint64, state []byte) {
-	for i := range all {
-		if l := &all[i]; !l.sent {
-			l.sent, l.position = true, position
-			send(s, view, l.id, parley.Msg{Kind: Snapshot, Seq: position, Value: l.life, Body: state})
-		}
-	}
-}
-
 // forward is upon delivering at position i with learners: send FORWARD(i, message) to whom
 // it is for.
 func (all learners) forward(s *parley.Step, view uint64, to parley.Set, sender parley.ID, body []byte) {

@@ -134,18 +134,16 @@ func (p *voter) correct(s *parley.Step, j parley.ID) {
 // catchUp is upon coming to a view by what others said: they are asked again, for what they
 // sent of that view before they were believed was dropped, and a ballot may be under way.
 func (p *voter) catchUp(s *parley.Step) {
-	for id := range p.claims.of {
-		if p.claims.made(id, p.view.Number, p.founding) {
-			send(s, p.view.Number, parley.ID(id), parley.Msg{Kind: Ask})
-		}
+	for id := range p.claims.who(p.view.Number, p.founding).All() {
+		send(s, p.view.Number, id, parley.Msg{Kind: Ask})
 	}
 }
 
 // teller returns a member of the view that said how it came about before this process knew.
 func (p *voter) teller() (id parley.ID, found bool) {
-	for id := range p.claims.of {
-		if p.claims.made(id, p.view.Number, p.founding) && p.view.Members.Has(parley.ID(id)) {
-			return parley.ID(id), true
+	for id := range p.claims.who(p.view.Number, p.founding).All() {
+		if p.view.Members.Has(id) {
+			return id, true
 		}
 	}
 	return 0, false
