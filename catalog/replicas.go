@@ -221,7 +221,7 @@ func flags(fs *flag.FlagSet, c *service.Config) func(*service.Config, parley.Nam
 	}
 }
 
-// promises are those of the properties in more, after what the order beneath promises.
+// promises says what holds of the properties in more, after what the order beneath promises.
 func (r replica) promises(a parley.Assumptions, beneath []parley.Promise) (out []parley.Promise) {
 	for _, p := range beneath {
 		if p.Property == r.on.property {

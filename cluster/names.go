@@ -124,7 +124,7 @@ const (
 // ParseLevel reads the name of a level.
 func ParseLevel(text string) (Level, error) { return kernel.ParseLevel(text) }
 
-// GroupConfig is that of one group: Name and Level are the same at all nodes.
+// GroupConfig configures one group. Name and Level are the same at all nodes.
 type GroupConfig = groups.Config
 
 // Delivery is one payload that a group has delivered.
@@ -161,7 +161,7 @@ type GroupStatus = groups.Status
 // ViewStatus is the last view that was installed, of a group that has views.
 type ViewStatus = kernel.ViewStatus
 
-// TableConfig is that of one replicated state machine, the same at all nodes.
+// TableConfig configures one replicated state machine. It is the same at all nodes.
 type TableConfig = tables.Config
 
 // MaxCommand is how many bytes a command of a table may have.
@@ -197,7 +197,7 @@ var (
 // TableStatus is this node's copy of a table.
 type TableStatus = tables.Status
 
-// ClockConfig is that of the clocks which the nodes keep together, alike at all of them.
+// ClockConfig configures the clocks that the nodes keep together. It is the same at all of them.
 type ClockConfig = clocks.Config
 
 // Reading is what a node's clock shows.
@@ -229,7 +229,7 @@ const (
 // ParseCommitProtocol reads the name of a protocol.
 func ParseCommitProtocol(text string) (CommitProtocol, error) { return commits.ParseProtocol(text) }
 
-// CommitConfig is that of transactions.
+// CommitConfig configures transactions.
 type CommitConfig = commits.Config
 
 // The limits of a transaction, in bytes.

@@ -309,7 +309,7 @@ func (w *runner) settle(c call, d *done, effects []parley.Effect) outcome {
 		w.saved = parley.Save(d.machine, d.elapsed, w.saved[:0])
 		next.machine = w.saved
 	}
-	if !x.o.Model.FIFO { // else the order is that of the links
+	if !x.o.Model.FIFO { // else the links keep the order
 		slices.Sort(o.sends)
 	}
 	o.next, o.outs = w.component(&next), x.seen(seen)

@@ -16,7 +16,7 @@ func (x *space) message(elem uint32) uint32 {
 	return elem
 }
 
-// share is that of an element of the flight.
+// share is the share of an element of the flight.
 func (x *space) share(elem uint32) uint64 {
 	if x.o.Model.FIFO {
 		return x.queues.at(elem).share

@@ -19,7 +19,7 @@ type Step struct {
 	What What
 	At   parley.ID // where it happens
 	Of   parley.ID // the sender, or who is suspected
-	// Time is that of the run, where messages arrive in time; else the number of the step.
+	// Time is the time of the run, where messages arrive in time; else the number of the step.
 	Time    parley.Tick
 	Msg     parley.Msg   // what arrives, is lost or is asked
 	Path    parley.Path  // of a message or timer

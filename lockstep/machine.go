@@ -118,5 +118,5 @@ func (m *machine) Timeout(s *parley.Step, _ parley.Timer) {
 	}
 }
 
-// State is that of the instance.
+// State visits the variables of the instance.
 func (m *machine) State(v *parley.Vars) { m.one.State(v) }

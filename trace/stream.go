@@ -43,7 +43,7 @@ type taken struct {
 	missing uint64
 }
 
-// StreamOptions are those of a stream.
+// StreamOptions say how a stream is written.
 type StreamOptions struct {
 	// Buffer is how much may wait to be written, in bytes; by default 8 MiB.
 	Buffer int

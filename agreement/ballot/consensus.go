@@ -223,7 +223,7 @@ func Bound(n, m int) error {
 	return fmt.Errorf("if %d of %d processes crash, no majority is left: n >= 2m+1 is necessary", m, n)
 }
 
-// Cost is that of the one ballot of a run in which nothing goes wrong: PREPARE,
+// Cost counts the one ballot of a run in which nothing goes wrong: PREPARE,
 // PROMISE, ACCEPT, ACCEPTED and DECIDE, to or from n-1 others.
 func Cost(n, _ int) parley.Cost {
 	const phases = 5

@@ -128,7 +128,7 @@ func compare(a, b []byte) int {
 // Range is the property of a decision to lie within what correct processes hold.
 const Range = "range"
 
-// properties are those of consensus, as far as they make sense for the rule.
+// properties returns the properties of consensus, as far as they make sense for the rule.
 func (r Rule) properties() []parley.Property {
 	list := problem.Consensus()
 	if !r.numeric {

@@ -294,7 +294,7 @@ func (l *layer) Timeout(*parley.Step, parley.Timer) {}
 // may have broken after its last message.
 func (l *layer) Waiting() bool { return len(l.held) > 0 }
 
-// Oldest is that of the own messages which not all receivers have logged.
+// Oldest is the number of the first own message which not all receivers have logged.
 func (l *layer) Oldest() uint64 {
 	if len(l.own) == 0 {
 		return 0

@@ -88,7 +88,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// cost is that of one broadcast without faults: the sender's messages, and an echo
+// cost counts one broadcast without faults: the sender's messages, and an echo
 // and a ready from each process to each other.
 func cost(n, _ int) parley.Cost {
 	one := parley.Traffic{Messages: uint64(max(n-1, 0))}

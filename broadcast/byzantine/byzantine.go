@@ -204,7 +204,7 @@ func newProcess(c Config, when lockstep.Schedule, p lockstep.Protocol, self parl
 	return m
 }
 
-// Slots are those of this process, for who looks at how far they are.
+// Slots are the slots of this process, for whoever looks at how far they are.
 func (p *process) Slots() *mux.Pipeline { return p.cur.line }
 
 // Start. Who comes back does not know what has begun.

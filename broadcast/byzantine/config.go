@@ -141,7 +141,7 @@ func size(e parley.Env, _ parley.Msg) parley.Traffic {
 	return parley.Traffic{Messages: 1}
 }
 
-// cost is that of one slot without faults: a frame from each process to each other in
+// cost counts one slot without faults: a frame from each process to each other in
 // each of m+1 rounds, however many requests it carries.
 func cost(n, m int) parley.Cost {
 	c := parley.Cost{Rounds: m + 1}

@@ -71,7 +71,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// cost is that of one broadcast without faults: every process but the root gets
+// cost counts one broadcast without faults: every process but the root gets
 // the message, acknowledges it, and with Notice is told that it is complete.
 func cost(c Config, n int) parley.Cost {
 	each := parley.Traffic{Messages: 2}

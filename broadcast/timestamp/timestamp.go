@@ -145,7 +145,7 @@ func explain(m parley.Msg) string {
 	return fmt.Sprintf("holds %d", vec)
 }
 
-// Cost is that of one broadcast when nobody else sends: to n-1 others, and from each
+// Cost counts one broadcast when nobody else sends: to n-1 others, and from each
 // of them an acknowledgement to n-1. It takes two message delays.
 func Cost(n, _ int) parley.Cost {
 	others := uint64(n - 1)

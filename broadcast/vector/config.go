@@ -15,7 +15,7 @@ import (
 // Config is one system.
 type Config struct {
 	group.Config
-	// Level is that of messages of which nothing else is said; by default Causal. It is also
+	// Level is the level of messages of which nothing else is said; by default Causal. It is also
 	// what is promised of a run.
 	Level Level
 	// Window is how many own messages of a member may not be known to be with all; up to
@@ -134,14 +134,14 @@ func explain(m parley.Msg) string {
 	return fmt.Sprintf("holds %d", vec)
 }
 
-// Cost is that of one broadcast when nobody else sends: to n-1 others, and from each of
+// Cost counts one broadcast when nobody else sends: to n-1 others, and from each of
 // them an acknowledgement to n-1.
 func Cost(n, _ int) parley.Cost {
 	others := uint64(n - 1)
 	return parley.Cost{Rounds: 2, PerRound: []parley.Traffic{{Messages: others}, {Messages: others * others}}}
 }
 
-// properties are those of the broadcast at the level of the Config, beside those of views.
+// properties returns what the level of the Config promises, and what views do.
 func (c Config) properties() []string {
 	all := []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery}
 	switch c.Level {

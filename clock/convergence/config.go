@@ -36,7 +36,7 @@ type Config struct {
 	// Least is the shortest time that a message takes; 0 stands for 1. Eps is the
 	// largest error of a reading; 0 stands for 899. A round trip takes at most
 	// 2*(Least+Eps), as it does if no message takes longer than Least+Eps: a
-	// reading that takes longer is none. The defaults are those of the simulator.
+	// reading that takes longer is none. The defaults suit the simulator.
 	Least, Eps parley.Tick
 	// Rho is the largest drift of a correct hardware clock, in parts in a million;
 	// 0 stands for 100.

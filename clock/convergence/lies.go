@@ -65,7 +65,7 @@ func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[stri
 	}
 }
 
-// cost is that of all resynchronizations, of one if there is no end, and of a start.
+// cost counts the messages of all resynchronizations, of one if there is no end, and of a start.
 // In each, every process asks every other and is answered. A time has 64 bits. There
 // are no rounds to tell apart: PerRound is the sum.
 func (p *Plan) cost(n, _ int) parley.Cost {

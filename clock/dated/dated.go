@@ -8,7 +8,7 @@
 // between the dates that correct processes propose. The common time is then this date
 // plus the logical clock, and it never goes back, whatever becomes of a wall clock.
 //
-// The model and the bound are those of package convergence: oral messages, n > 3m, and
+// The model and the bound are the same as in package convergence: oral messages, n > 3m, and
 // the m faulty processes include those that are down or have no clock yet. The wall
 // clock is the only input that is not a message, a request or a timer: see Config.Date.
 //
@@ -46,7 +46,7 @@ import (
 
 // The messages beside those of the clocks, which are convergence's.
 const (
-	// dateFrame is a frame of the agreement on the date. Its fields are those of lockstep.Frame.
+	// dateFrame is a frame of the agreement on the date. It has the fields of lockstep.Frame.
 	dateFrame parley.Kind = 0x10 + iota
 	// dateQuery asks for the date. No field is used.
 	dateQuery
@@ -65,7 +65,7 @@ const (
 
 // Config is one system of clocks with a date. Times are in ticks.
 type Config struct {
-	// Config is that of the clocks.
+	// Config configures the clocks.
 	convergence.Config
 	// Round is how long a round of the agreement on the date is, beside what clocks may be
 	// apart; 0 stands for three round trips. It must exceed the largest delay and twice the

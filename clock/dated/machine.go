@@ -13,7 +13,7 @@ import (
 	"parley/lockstep"
 )
 
-// dateTimer is that of the agreement on the date. The clock's own are smaller.
+// dateTimer belongs to the agreement on the date. The clock's own are smaller.
 const dateTimer parley.Timer = 16
 
 // nothing is the default of the agreement on the date: it is no date, because it has not

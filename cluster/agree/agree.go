@@ -199,14 +199,14 @@ func (s *Service) Reopen() {
 	}
 }
 
-// protocol is that of a stream.
+// protocol is the protocol of a stream.
 func (s *Service) protocol(t stream.Key) parley.Protocol {
 	return stream.New(stream.Config{
 		Key: t, N: len(s.k.Members), Window: s.budget.Window(t), Name: s.k.Name, DiskIntact: s.k.Intact,
 	}, schedule(s.k.Round))
 }
 
-// schedule is that of agreements in streams, in which who has come back may begin a slot two messages after the
+// schedule is the schedule of agreements in streams, in which who has come back may begin a slot two messages after the
 // first: a round has room for three messages and five times the slack.
 func schedule(round time.Duration) lockstep.Schedule {
 	return lockstep.Schedule{
@@ -228,7 +228,7 @@ type StreamStatus struct {
 	kernel.SlotStatus
 }
 
-// Status is that of all streams that are open, given how often each machine has abstained.
+// Status returns the status of all streams that are open, given how often each machine has abstained.
 func (s *Service) Status(abstained map[string]uint64) []StreamStatus {
 	list := []StreamStatus{}
 	for _, o := range s.all() {

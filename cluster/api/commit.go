@@ -61,7 +61,7 @@ var states = map[cluster.TxState]parleyv1.TransactionState{
 	cluster.Aborted:   parleyv1.TransactionState_TRANSACTION_STATE_ABORTED,
 }
 
-// outcome is that of a transaction as clients get it.
+// outcome is the outcome of a transaction as clients get it.
 func outcome(o cluster.Outcome) *parleyv1.OutcomeResponse {
 	return &parleyv1.OutcomeResponse{Transaction: o.Tx, State: states[o.State], Why: o.Why, Waits: o.Waits}
 }

@@ -8,7 +8,7 @@ import (
 	"parley/cluster"
 )
 
-// figures are those of the node, read when somebody asks.
+// figures are the figures of the node, read when somebody asks.
 type figures struct{ s *Server }
 
 // figure describes one.

@@ -11,7 +11,7 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// levels are those of groups; the one that is not given is missing.
+// levels are the levels of groups. The level that stands for none is missing.
 var levels = map[parleyv1.Level]cluster.Level{
 	parleyv1.Level_LEVEL_TOTAL:     cluster.Total,
 	parleyv1.Level_LEVEL_RELIABLE:  cluster.Reliable,

@@ -16,7 +16,7 @@ type absence struct {
 // forever is the end of an absence of which none is known.
 const forever parley.Tick = 1 << 62
 
-// absences are those of correct nodes.
+// absences are the absences of correct nodes.
 type absences []absence
 
 // findAbsences finds them. Who returns sends no frames; when it does again, it

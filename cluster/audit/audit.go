@@ -21,7 +21,7 @@ import (
 	"parley/trace"
 )
 
-// Options are those of an audit.
+// Options say how an audit is made.
 type Options struct {
 	// Faulty are the nodes that may have done anything, by name, beside those whose traces
 	// say so themselves.
@@ -60,7 +60,7 @@ type Channel struct {
 
 // Verdict is that on one property, in all instances.
 type Verdict struct {
-	parley.Verdict // of all: Broken is that of the first instance in which it was violated, or broken
+	parley.Verdict // of all: Broken is from the first instance in which it was violated, or broken
 	// In how many instances the property was promised, and in how many of those violated; and
 	// in how many it was broken without having been promised.
 	Promised, Violated, Broken int
@@ -179,7 +179,7 @@ func agrees(w *trace.Whole) bool {
 	})
 }
 
-// find makes the protocol again. Of a stream of agreements it is that of one of them.
+// find makes the protocol again. Of a stream of agreements it is the protocol of one of them.
 func (c *Channel) find(h trace.Header, o Options) (last int, slots bool, err error) {
 	var known bool
 	if c.Protocol, last, slots = cluster.SlotProtocol(h); slots {

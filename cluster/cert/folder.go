@@ -256,7 +256,7 @@ func ParseSigner(text string) (ed25519.PublicKey, error) {
 }
 
 // LoadTrust reads what a process trusts from ca.pem and crl.pem in a folder. now is the wall
-// clock; nil is that of the machine.
+// clock; nil is the clock of the machine.
 func LoadTrust(dir string, now func() time.Time) (*Trust, error) {
 	a, err := readAnchors(dir)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"parley/cluster/link"
 )
 
-// Config is that of the clocks which the nodes keep together, alike at all of them.
+// Config configures the clocks that the nodes keep together. It is the same at all of them.
 // What is 0 has a default.
 type Config struct {
 	// Error is how wrong the reading of another node's clock may be: half of the round trip

@@ -93,7 +93,7 @@ func ParseProtocol(text string) (Protocol, error) {
 	return 0, fmt.Errorf("commit protocol %q: allowed are %s", text, strings.Join(protocols[:], ", "))
 }
 
-// Config is that of transactions. Protocol is the same at all nodes.
+// Config configures transactions. Protocol is the same at all nodes.
 type Config struct {
 	Protocol Protocol
 	// Votes is how long votes are waited for, 5 s by default: who has not prepared by then

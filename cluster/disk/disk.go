@@ -1,4 +1,4 @@
-// Package disk abstracts the disk of a node. [System] is that of the operating system;
+// Package disk abstracts the disk of a node. [System] is the disk of the operating system;
 // [Memory] lies in memory and forgets what was not synced, and [Hooked] fails, fills up or
 // stalls, so that tests reach every state in which a disk can leave a node.
 package disk

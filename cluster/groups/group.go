@@ -45,7 +45,7 @@ type Delivery struct {
 // packBits is how many bits of a position say which payload of a pack it is.
 const packBits = 16
 
-// Config is that of one group: Name and Level are the same at all nodes.
+// Config configures one group. Name and Level are the same at all nodes.
 type Config struct {
 	Name  string
 	Level kernel.Level

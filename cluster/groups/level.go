@@ -44,7 +44,7 @@ func (s *Service) histories() parley.Tick {
 	return parley.Tick(time.Duration(bytes) * time.Second / slowLink)
 }
 
-// protocol is that of a group of this node.
+// protocol is the protocol of a group of this node.
 func (s *Service) protocol(c Config) (parley.Protocol, error) {
 	views := s.k.Views
 	if views.Durable {

@@ -41,7 +41,7 @@ func (s *Service) Group(name string) *Group {
 	return noGroup(kernel.NotConfigured("group", name, s.groups))
 }
 
-// level is that of the group on a channel, and whether there is one.
+// level returns the level of the group on a channel, and whether there is one.
 func (s *Service) level(channel uint32) (kernel.Level, bool) {
 	if i := int64(channel) - kernel.FirstGroup; i >= 0 && i < int64(len(s.list)) {
 		return s.list[i].Level, true
@@ -103,7 +103,8 @@ type Status struct {
 	*kernel.SlotStatus `json:",omitempty"`
 }
 
-// Status is that of all groups, given what is known of the views of each machine, and how often it has abstained.
+// Status returns the status of all groups, given what is known of the views of each machine, and how often it has
+// abstained.
 func (s *Service) Status(viewed func(machine string) kernel.ViewStatus, abstained map[string]uint64) []Status {
 	list := []Status{}
 	for _, c := range s.list {

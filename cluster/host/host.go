@@ -88,7 +88,7 @@ type Upper interface {
 	Indicate(path parley.Path, m parley.Msg)
 }
 
-// Config is that of a host.
+// Config configures a host.
 type Config struct {
 	Self      parley.ID
 	N         int
@@ -172,7 +172,7 @@ func New(c Config) *Host {
 	return h
 }
 
-// Options are those of one process.
+// Options describe one process.
 type Options struct {
 	// Channel is its number, the same at all nodes, and Name what people, the disk and
 	// signatures know it by.
@@ -180,12 +180,12 @@ type Options struct {
 	Name    string
 	Machine parley.Machine
 	Upper   Upper
-	// Class is that of all its messages: between classes links keep no order.
+	// Class is the class of all its messages: between classes links keep no order.
 	Class link.Class
 	// Long tells that a step may take longer than others can wait, as with a machine that copies
 	// many megabytes. What comes for it is then taken by a goroutine of its own.
 	Long bool
-	// Clock is that of the host unless it is given.
+	// Clock is the clock of the process; nil: the clock of the host.
 	Clock Clock
 	// Beneath takes what the machine broadcasts, within the step, if it stands on an order that
 	// another machine of the node makes: it must not block, and not ask that one for anything.

@@ -22,7 +22,7 @@ type timer struct {
 	at    int    // in the heap
 }
 
-// timers are those of one machine, the next one first.
+// timers are the timers of one machine, the next one first.
 type timers struct {
 	list  []*timer
 	named map[timerName]*timer

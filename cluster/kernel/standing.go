@@ -24,7 +24,7 @@ const (
 // serves the node knows that it can end, also where the node was expelled before.
 var states = [...]State{Running, Draining, Leaving, Expelled, Left}
 
-// Standing is how a node stands. Its zero value is that of a node that runs.
+// Standing is how a node stands. Its zero value stands for a node that runs.
 type Standing struct {
 	code atomic.Uint32         // of the state
 	shut atomic.Uint64         // what this node is expelled from: expel.Views or expel.All

@@ -26,7 +26,7 @@ import (
 	"parley/trace"
 )
 
-// channel is that of the machine.
+// channel is the channel of the machine.
 const channel = 1
 
 // member is a process of a run, in that process.

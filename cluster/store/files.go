@@ -9,7 +9,7 @@ import (
 	"parley/cluster/disk"
 )
 
-// files are those of an open store.
+// files are the files of an open store.
 type files struct {
 	disk disk.Disk
 	dir  string

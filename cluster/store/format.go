@@ -38,7 +38,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// header is that of a file.
+// header is the header of a file.
 type header struct {
 	kind   uint32
 	store  uint64

@@ -112,7 +112,7 @@ func (m *manifest) end() (number uint64) {
 	return number
 }
 
-// names are those of the files that are closed.
+// names are the names of the files that are closed.
 func (m *manifest) names() (out []string) {
 	if m.base != nil {
 		out = append(out, baseName(m.base.file))

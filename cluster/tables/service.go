@@ -76,7 +76,7 @@ func (s *Service) Expel() {
 	}
 }
 
-// Status is that of all tables, given what is known of the views of each machine.
+// Status returns the status of all tables, given what is known of the views of each machine.
 func (s *Service) Status(viewed func(machine string) kernel.ViewStatus) []Status {
 	list := []Status{}
 	for _, c := range s.list {

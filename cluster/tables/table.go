@@ -24,7 +24,7 @@ import (
 	"parley/stack"
 )
 
-// Config is that of one replicated state machine, the same at all nodes.
+// Config configures one replicated state machine. It is the same at all nodes.
 type Config struct {
 	Name string
 	// New makes a machine in its first state; by default a table of keys and values,
@@ -61,7 +61,7 @@ type Limits struct {
 	Compare, CompareSnapshots uint64
 }
 
-// DefaultLimits are those of a node.
+// DefaultLimits are the limits of a node that says nothing else.
 var DefaultLimits = Limits{Snapshot: 256 << 20, Compare: 4096, CompareSnapshots: 1 << 16}
 
 // transfer is how much longer than for an answer a node waits that asks for a state.
@@ -346,7 +346,7 @@ type Status struct {
 	kernel.ViewStatus
 }
 
-// status is that of this copy, given what is known of the views of its machine.
+// status is the status of this copy, given what is known of the views of its machine.
 func (t *Table) status(views kernel.ViewStatus) Status {
 	s := Status{
 		Name: t.c.Name, Position: t.position(), Waiting: len(t.slots), ViewStatus: views, Diverged: []string{},

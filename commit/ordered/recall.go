@@ -46,7 +46,7 @@ type doubt struct {
 	said   [3]parley.Set // by outcome: the processes that say so
 }
 
-// path is that of the transaction, if this process has voted yes.
+// path is the path of the transaction, if this process has voted yes.
 func (d *doubt) path() parley.Path { return service.PathOf(d.spec.Members[0], d.number) }
 
 // waits tells whether it is not asked for yet, and will be if the order does not bring it.

@@ -79,7 +79,7 @@ func (t tower) check() error {
 	return nil
 }
 
-// bound is that of the order, or what it takes to hear of outcomes from m+1 correct processes.
+// bound is the bound of the order, or what it takes to hear of outcomes from m+1 correct processes.
 func (t tower) bound(n, m int) error {
 	switch {
 	case !t.given:

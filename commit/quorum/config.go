@@ -107,7 +107,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// Cost is that of a transaction in which nothing fails, whatever the votes: one ballot.
+// Cost counts a transaction in which nothing fails, whatever the votes: one ballot.
 // All of it is one entry: what is sent is not counted by phases.
 func Cost(n, m int) parley.Cost {
 	one := ballot.Cost(n, m)

@@ -39,7 +39,7 @@ import (
 // began is the process that asks first.
 const began parley.ID = 0
 
-// recordYes is the record of the vote; all others are those of the ballots.
+// recordYes is the record of the vote; all others belong to the ballots.
 const recordYes = "yes"
 
 // The timers, and the longest that one is set for.

@@ -92,7 +92,7 @@ func (c Config) inner(n int) parley.Protocol {
 	return twophase.New(twophase.Config{N: n, Delta: c.Delta})
 }
 
-// promises are those of one transaction, and that names and requests lead to it.
+// promises says what holds of each transaction, and that names and requests lead to it.
 func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	list := c.inner(max(2, c.N)).Promises(a)
 	of := make(map[string]parley.Promise)

@@ -106,7 +106,7 @@ func Terminate(states []problem.State) problem.Outcome {
 	return out
 }
 
-// Cost is that of a transaction which all vote for and in which nothing fails: a
+// Cost counts a transaction which all vote for and in which nothing fails: a
 // request, a vote, a PRECOMMIT, its acknowledgement and a decision for each
 // participant. With a no it is less. All of it is one entry: what is sent is not
 // counted by phases.

@@ -107,7 +107,7 @@ func Terminate(states []problem.State) problem.Outcome {
 	return out
 }
 
-// Cost is that of a transaction which all vote for and in which nothing fails: a
+// Cost counts a transaction which all vote for and in which nothing fails: a
 // request, a vote and a decision for each participant. With a no it is less.
 // Acknowledgements are not counted: they delay nobody, and travel with what is sent
 // anyway. All of it is one entry: what is sent is not counted by phases.

@@ -66,7 +66,7 @@ func (b *bank) has() int {
 	return b.balance
 }
 
-// banks are those of three nodes, by the names of the nodes.
+// banks are the banks of three nodes, by the names of the nodes.
 type banks map[string]*bank
 
 func opened() banks {

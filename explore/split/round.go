@@ -103,7 +103,7 @@ func (w *teller) ring(m parley.Machine, s *parley.Step, now parley.Tick) {
 	m.Timeout(s, w.x.alarm.number)
 }
 
-// effects are those of the step of a correct process: what it sends, the number of what it
+// effects reads the effects of a step of a correct process: what it sends, the number of what it
 // delivers, 0 for nothing, and when its timer runs out next.
 func (w *teller) effects() (sends []message, end uint32, next parley.Tick) {
 	x, s := w.x, &w.step

@@ -18,7 +18,7 @@ type rules struct {
 
 // demand finds out what the properties force processes to decide.
 func (f *pairs) demand() error {
-	proposed := []string{"neither"} // the first one is that of nobody
+	proposed := []string{"neither"} // nobody proposes the first one
 	for _, r := range f.o.Roots {
 		for _, q := range r.Requests {
 			if v := string(q.Msg.Body); q.Msg.Kind == parley.Propose && !slices.Contains(proposed[1:], v) {

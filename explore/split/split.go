@@ -420,7 +420,7 @@ func (x *splitter) judged(s *stage, ends []uint32) (names []string) {
 	return names
 }
 
-// history is that of a run in which nothing has happened but the requests.
+// history returns the history of a run in which nothing has happened but the requests.
 func (r *root) history(n int) *parley.History {
 	h := &parley.History{N: n, Faulty: r.faulty}
 	for _, q := range r.Requests {

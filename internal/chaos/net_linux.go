@@ -33,7 +33,7 @@ type space struct {
 	work chan func()
 }
 
-// address is that of a node in the network.
+// address is the address of a node in the network.
 func (*network) address(i int) string { return fmt.Sprintf("10.99.0.%d", i+1) }
 
 // newNetwork makes the namespaces.

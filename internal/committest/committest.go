@@ -35,7 +35,7 @@ func Outcomes(h *parley.History) string {
 }
 
 // EveryVote tries each vote of four processes, or none, with five seeds, and demands what want says of them, and that
-// all properties hold. options are those of a run with such votes.
+// all properties hold. options describes a run with such votes.
 func EveryVote(t *testing.T, options func(votes string) sim.Options, want func(votes string) string) {
 	t.Helper()
 	runs := 0

@@ -31,7 +31,7 @@ type clockExpect struct {
 	Bound      *string           `json:"bound"`
 }
 
-// clocks are those of the correct processes.
+// clocks are the clocks of the correct processes.
 type clocks struct {
 	cast
 	delta          convergence.Fraction

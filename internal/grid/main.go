@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// protocols are those of the rows.
+// protocols are the protocols of the rows.
 func protocols(rows []row) (out []parley.Protocol) {
 	for _, r := range rows {
 		out = append(out, r.protocol)

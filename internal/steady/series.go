@@ -125,7 +125,7 @@ func (s *series) keep(output string) error {
 	return os.WriteFile(strings.TrimSuffix(s.state, ".json")+".txt", []byte(output), 0o666)
 }
 
-// table is that of the page.
+// table is the table of the page.
 func (s *series) table(where string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "`make steady` of commit %.12s, %s: %d runs of all tests in a row, none failed.\n\n",

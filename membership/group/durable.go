@@ -138,7 +138,7 @@ func (g *machine) State(v *parley.Vars) {
 	g.joiner.State(v)
 }
 
-// durableState visits what the process knows of its view, and who it is. The order is that of disks.
+// durableState visits what the process knows of its view, and who it is. Disks have it in this order.
 func (g *machine) durableState(v *parley.Vars) {
 	parley.Num(v, "disk", &g.own.disk)
 	parley.Num(v, "incarnation", &g.own.life)

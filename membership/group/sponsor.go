@@ -18,7 +18,7 @@ type learner struct {
 	since    parley.Tick // when it asked
 }
 
-// learners are those of one sponsor, by id.
+// learners are the processes that one sponsor tells the state, by id.
 type learners []learner
 
 // of returns what this member knows of a process that joins, nil if it does not.

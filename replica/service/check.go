@@ -32,7 +32,7 @@ type said struct {
 // kept is how many positions back what was said of them is kept.
 const kept = 256
 
-// votes are those of the last positions that were compared, by position.
+// votes are the votes on the last positions that were compared, by position.
 type votes []vote
 
 // forget ends the votes on positions of long ago as they are.

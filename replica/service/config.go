@@ -15,7 +15,7 @@ import (
 type Config struct {
 	N   int
 	New func() Application
-	// Setup is that of the beginning. A zero one stands for all processes active,
+	// Setup is how the service begins. A zero one stands for all processes active,
 	// answers at once.
 	Setup Setup
 	// Every is at every how many positions the copies compare their states, 0: never.

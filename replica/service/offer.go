@@ -29,7 +29,7 @@ func (o *offer) visit(v *parley.Vars) {
 	v.Time("since", &o.since)
 }
 
-// offers are those of one copy.
+// offers are the offers of one copy.
 type offers []offer
 
 func (all *offers) drop(to parley.ID) {

@@ -76,7 +76,7 @@ func (r *replica) one(x entry) Reply {
 // save returns all that later answers depend on.
 func (r *replica) save() []byte { return parley.Save(&state{of: r}, 0, nil) }
 
-// hash is that of it.
+// hash is its hash.
 func (r *replica) hash() uint64 { return hashOf(parley.Save(&state{of: r, hashed: true}, 0, nil)) }
 
 // load takes over what another copy saved, and tells whether it is that.

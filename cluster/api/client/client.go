@@ -29,7 +29,7 @@ import (
 type Config struct {
 	Self  *cert.Self  // the client, see cert.LoadClient
 	Trust *cert.Trust // whom it trusts, see cert.LoadTrust
-	// Address is that of a node's API, as in "127.0.0.1:7101".
+	// Address is where a node serves its API, as in "127.0.0.1:7101".
 	Address string
 	// Node is the node that is expected there; by default any of the cluster.
 	Node string
@@ -39,7 +39,7 @@ type Config struct {
 	// DialContext, if it is given, connects in place of the system's dialer: as that of a host
 	// of cluster/link/memory.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
-	// Options are those of the library; connect.WithGRPC() is one.
+	// Options are handed to the connect library; connect.WithGRPC() is one.
 	Options []connect.ClientOption
 }
 

@@ -37,7 +37,7 @@ func LoadNodes(dir, name string, addresses ...string) (*Nodes, error) {
 // (see [Elsewhere]) and nothing was done at this one (see [Unknown]): what is asked for is done at most once. If a
 // node's answer takes long it is waited for until ctx ends.
 //
-// If no node answers the errors are those of all that were called, each a [NodeError]. The outcome is Unknown if it
+// If no node answers, Do returns the errors of all that were called, each a [NodeError]. The outcome is Unknown if it
 // is so at the last of them.
 func (n *Nodes) Do(ctx context.Context, ask func(context.Context, *Client) error) error {
 	return n.each(ctx, false, ask)
@@ -107,7 +107,7 @@ func (e *NodeError) Error() string { return fmt.Sprintf("%s: %v", e.Node.Address
 func (e *NodeError) Unwrap() error { return e.Err }
 
 // NodeErrors is what went wrong at each of the nodes that were called, in the order of the calls. Its text has a
-// line for each. [Detail] of it is that of the last node that gave one.
+// line for each. [Detail] of it is the detail of the last node that gave one.
 type NodeErrors struct{ Nodes []*NodeError }
 
 func (e *NodeErrors) Error() string {

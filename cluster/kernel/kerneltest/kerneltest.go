@@ -46,7 +46,7 @@ func New(tb testing.TB, n, m int) *kernel.Kernel {
 	return k
 }
 
-// views are those of n nodes that wait for a second of everything.
+// views are the views of n nodes that wait a second for everything.
 func views(n int) group.Config {
 	const second = parley.Tick(time.Second)
 	v := group.Config{N: n, Return: true, Flush: second / 2, Wait: second, Stagger: second, Admit: second}

@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Options are those of a network. What is 0 has a default.
+// Options describe a network. What is 0 has a default.
 type Options struct {
 	// Latency is how long a byte takes from one host to another, by default 100 us. A negative
 	// one is none: what is sent is there at once, and a program that answers without end stops
@@ -96,7 +96,7 @@ func (n *Network) Host(name string) *Host {
 	return h
 }
 
-// Network is that of the host.
+// Network returns the network of the host.
 func (h *Host) Network() *Network { return h.n }
 
 // Addr is the address of a port of the host, as Listen and DialContext take it.

@@ -87,7 +87,7 @@ func Worst(of []float64) float64 {
 	return slices.Max(of)
 }
 
-// Child is a process of a node. Its input and output are those of Serve.
+// Child is a process of a node. Serve has the same input and output.
 type Child struct {
 	In         io.WriteCloser
 	Out        io.Reader

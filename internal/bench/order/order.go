@@ -94,7 +94,7 @@ type Result struct {
 	OpenMany *Open `json:"openm,omitempty"`
 }
 
-// Rate is that of one phase.
+// Rate is the rate of one phase.
 type Rate struct {
 	PerSecond float64 `json:"msgs_per_s"` // delivered, at the slowest node
 	// CPU is the seconds of user and system time, of all nodes and the senders, that a
@@ -105,7 +105,7 @@ type Rate struct {
 	Allocs  float64 `json:"allocs_per_msg"`
 }
 
-// Latency is that of lone messages, in microseconds.
+// Latency is how long lone messages take, in microseconds.
 type Latency struct {
 	Count  int     `json:"n"`
 	OwnP50 float64 `json:"self_p50_us"` // until the sender's node delivers

@@ -53,7 +53,7 @@ func empty(m parley.Msg) bool {
 	return m.Kind < parley.Local && m.Origin == 0 && m.Seq == 0 && m.Value == 0 && len(m.Body) == 0
 }
 
-// has tells whether an event is that of a sign of life.
+// has tells whether an event is a sign of life.
 func (b beats) has(e trace.Event) bool {
 	switch e.Op {
 	case trace.Send, trace.Receive, trace.Lose:

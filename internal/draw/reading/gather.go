@@ -128,7 +128,7 @@ type reader struct {
 	sum  string // and their digest
 }
 
-// arrival is that of what was sent in an event at one receiver.
+// arrival is the arrival of what was sent in an event at one receiver.
 type arrival struct {
 	cause uint64
 	at    parley.ID
