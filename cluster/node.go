@@ -263,7 +263,7 @@ func (n *Node) Group(name string) *Group { return n.groups.Group(name) }
 // Commit carries out a transaction at all members that are named, each with what it is to
 // do, or at none of them: it commits if all of them say yes. It returns when the outcome is
 // decided and durable; participants are told at the same time, and those that are down when
-// they are back. Who asks again under the name gets the outcome of before, as long as a node
+// they are back. A caller that asks again under the name gets the same outcome, as long as a node
 // that takes part remembers it, and joins those who wait if there is none yet. Ask again at a node that takes part:
 // another one asks those anew, and what it says may be that this is aborted if one of them does not
 // answer in time, and ErrTaken with ErrUnknown while there is no outcome.

@@ -29,7 +29,7 @@
 //
 // # Decisions
 //
-// Who is late goes by what the others agree on. In a cluster the source of an agreement by information
+// A process that is late goes by what the others agree on. In a cluster the source of an agreement by information
 // gathering hears what is relayed and decides by that (eig.Observed), a process that is late in what it
 // says and does not hear all takes no part, and in a Byzantine order all tell each other in every slot a
 // mark of what they agreed on before. Motive: a process that is late counts as faulty and no theorem

@@ -40,7 +40,7 @@
 //
 // # Decisions
 //
-// Groups without a common order have views too. Their levels are those of one machine, broadcast/vector,
+// Groups without a common order have views too. One machine, broadcast/vector, serves all their levels,
 // on the same views as total order, and each message may have its own. Motive: diffusion and the towers
 // on it relay to everybody, lose what a link loses, and keep the counts of all lives; a node that was
 // cut off for a moment would wait for a gap for ever. Cost: they too need a majority, and FIFO and

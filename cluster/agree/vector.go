@@ -35,7 +35,7 @@ const (
 type Vector struct {
 	Name string
 	Slot uint64 // in which it was agreed on
-	// Values are those of all nodes, by their places in Config.Members; nil is that of a
+	// Values are the values of all nodes, by their places in Config.Members; nil stands for a
 	// node that had handed in none. The caller may do with them what it likes.
 	Values [][]byte
 }

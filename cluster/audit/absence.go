@@ -19,7 +19,7 @@ const forever parley.Tick = 1 << 62
 // absences are the absences of correct nodes.
 type absences []absence
 
-// findAbsences finds them. Who returns sends no frames; when it does again, it
+// findAbsences finds them. A process that returns sends no frames; when it does again, it
 // is back as soon as the slots are over in which it may have missed something.
 func findAbsences(w *trace.Whole, last int, round parley.Tick) (list absences) {
 	out := make(map[parley.ID]int) // of a node that is out, behind its place in the list

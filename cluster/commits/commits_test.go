@@ -48,8 +48,8 @@ func TestCommitRefuses(t *testing.T) {
 	}
 }
 
-// Who asks for more transactions than may be open is held back, and refused if it does not wait; and a service that
-// is closed answers all who wait.
+// A caller that asks for more transactions than may be open is held back, and refused if it does not wait. A service
+// that is closed answers all who wait.
 func TestCommitWaitsForRoom(t *testing.T) {
 	gate := make(chan struct{})
 	s, err := Open(kerneltest.New(t, 1, 0), Config{Open: 1}, slow{gate})

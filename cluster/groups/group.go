@@ -4,10 +4,10 @@
 //
 // Payloads travel in packs. A group has four packs of a node under way, and more of a Byzantine order if
 // they are well filled; what is asked for meanwhile gathers in the next one. Motive: a payload alone
-// goes at once, and many share the cost of a message. Cost: a position is that of a pack and a place in
-// it, and what a group's machine counts are packs.
+// goes at once, and many share the cost of a message. Cost: a position is the number of a pack and a
+// place in it, and what a group's machine counts are packs.
 //
-// Who subscribes has no buffer. A group keeps the packs that it has delivered lately, whoever reads
+// A subscriber has no buffer. A group keeps the packs that it has delivered lately, whoever reads
 // them, and a subscription is a place in there; one that is overtaken by the end of it is cut off.
 // Motive: a slow reader costs nothing but itself, and resuming is the same as reading. Cost: memory for
 // what nobody may read.

@@ -13,9 +13,9 @@
 //
 // # Decisions
 //
-// Machines go by a clock that counts suspension. Who wakes from it is late, and abstains. Motive: a
-// monotonic clock stands still while its machine does, and deadlines would not have passed. Cost: where
-// the system has no such clock, only the lateness of timers tells.
+// Machines go by a clock that counts suspension. A process that wakes from a suspension is late, and
+// abstains. Motive: a monotonic clock stands still while its machine does, and deadlines would not have
+// passed. Cost: where the system has no such clock, only the lateness of timers tells.
 //
 // Two clocks are never read at one instant. What one of them shows between two readings of the other
 // bounds how far they differ, from both sides, and a suspension is what is beyond both bounds. Motive: a

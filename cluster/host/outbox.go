@@ -9,7 +9,7 @@ import (
 type outbox struct {
 	book    *store.Book // nil: nothing is durable
 	list    []held      // in order
-	wanted  uint64      // what must be durable before what is asked for now may leave
+	wanted  uint64      // the record that must be durable before the effects of this step may leave
 	durable uint64      // what is
 	saved   []byte      // scratch: of a state, which may be long
 }

@@ -148,7 +148,7 @@ func (t *Table) patiently(ctx context.Context, try func() error) error {
 	}
 }
 
-// KeyValue is a client of a table of keys and values. All errors of commands are those of
+// KeyValue is a client of a table of keys and values. All errors of commands are the errors of
 // [Session.Do], and those of package keyvalue, in whose words a version counts the changes of
 // a key: who holds a version can tell whether anything has happened to the key since.
 type KeyValue struct {

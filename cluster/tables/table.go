@@ -56,8 +56,8 @@ type Limits struct {
 	// Snapshot is how long the state of a machine may be, of which a node that joins has to be given a copy, with the
 	// sessions.
 	Snapshot int
-	// Compare is after how many commands copies compare the hashes of their states, and CompareSnapshots is that of
-	// machines that keep none themselves: they take a snapshot for it.
+	// Compare is after how many commands copies compare the hashes of their states. CompareSnapshots is the same
+	// for machines that keep no hash themselves: they take a snapshot for it.
 	Compare, CompareSnapshots uint64
 }
 
@@ -365,7 +365,7 @@ func (t *Table) status(views kernel.ViewStatus) Status {
 }
 
 // position is how many commands the copy of this node has applied. It asks the machine, and
-// is that of before if the disk keeps the answer back.
+// is the number it returned before if the disk keeps the answer back.
 func (t *Table) position() uint64 {
 	told := make(chan uint64, 1)
 	t.mu.Lock()

@@ -176,7 +176,7 @@ func TestWaitsInOneState(t *testing.T) {
 }
 
 // A process that heard an outcome from others before the order brought the transaction tells it once.
-// Who asks for that transaction again is answered at once.
+// A caller that asks for that transaction again is answered at once.
 func TestToldOnce(t *testing.T) {
 	of := transfer()
 	of.Members = []parley.ID{3, 0}

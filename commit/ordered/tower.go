@@ -91,8 +91,8 @@ func (t tower) bound(n, m int) error {
 	return nil
 }
 
-// promises says what holds in the circumstances of a run. Who was down for a time hears nothing of
-// the order any more, and counts as one of the m that may be faulty.
+// promises says what holds in the circumstances of a run. A process that was down for a time hears
+// nothing of the order any more, and counts as one of the m that may be faulty.
 func (t tower) promises(a parley.Assumptions) []parley.Promise {
 	var safe, live error
 	failed := a.Faulty
