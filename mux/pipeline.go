@@ -393,8 +393,8 @@ func (l *Pipeline) State(v *parley.Vars) {
 	}
 }
 
-// visit visits one slot. Messages here are within the process, and name no other one
-// but by their origin.
+// visit visits one slot. The messages that it delivered stay within the process, and name
+// another one by their origin alone.
 func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 	r := l.slot(k)
 	if k <= max(l.opened, l.wanted) {
@@ -422,6 +422,12 @@ func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 		e.Op, e.From = parley.OpDeliver, l.self
 		v.ID("of", &e.To)
 		parley.Num(v, "path", &e.Path)
-		visit(v, &e.Msg, func() { v.ID("origin", &e.Msg.Origin) })
+		if parley.Num(v, "kind", &e.Msg.Kind); e.Msg.Kind == 0 {
+			return
+		}
+		v.ID("origin", &e.Msg.Origin)
+		parley.Num(v, "seq", &e.Msg.Seq)
+		parley.Num(v, "value", &e.Msg.Value)
+		v.Bytes("body", &e.Msg.Body)
 	})
 }

@@ -1,9 +1,8 @@
-// Package mux runs many protocols side by side in one machine.
+// Package mux runs many synchronous protocols side by side in one machine.
 //
-// [Rounds] and [OfSources] do so at the level of rounds, for synchronous
-// protocols: one schedule, and one frame a peer and round that carries what all
-// parts say. [New] does so for asynchronous machines, one instance of the same
-// protocol for each number that anyone speaks of.
+// [Rounds] and [OfSources] run them in the same rounds: one schedule, and one frame
+// per peer and round that carries what all parts say. A [Pipeline] runs consecutive
+// instances of one protocol, the slots, each begun when it is called.
 //
 // An adapter encodes nothing. What a part asks for is marked with the part's
 // number in the path, which comes back with what arrives for it, so that adapters

@@ -33,9 +33,37 @@ func slotsOf(p lockstep.Protocol, when lockstep.Schedule, window int) parley.Pro
 	}
 	out.Properties = nil
 	for _, one := range p.Properties {
-		out.Properties = append(out.Properties, mux.OfEach(one))
+		out.Properties = append(out.Properties, ofEach(one))
 	}
 	return out
+}
+
+// ofEach is a property of every slot.
+func ofEach(p parley.Property) parley.Property {
+	check := p.Check
+	p.Vacuous, p.Check = nil, func(h *parley.History) error {
+		bySlot := make(map[uint64]*parley.History)
+		each := func(all []parley.Happening, list func(*parley.History) *[]parley.Happening) {
+			for _, one := range all {
+				if bySlot[one.Msg.Seq] == nil {
+					only := *h
+					only.Requests, only.Deliveries = nil, nil
+					bySlot[one.Msg.Seq] = &only
+				}
+				to := list(bySlot[one.Msg.Seq])
+				*to = append(*to, one)
+			}
+		}
+		each(h.Requests, func(h *parley.History) *[]parley.Happening { return &h.Requests })
+		each(h.Deliveries, func(h *parley.History) *[]parley.Happening { return &h.Deliveries })
+		for slot, only := range bySlot {
+			if err := check(only); err != nil {
+				return fmt.Errorf("slot %d: %w", slot, err)
+			}
+		}
+		return nil
+	}
+	return p
 }
 
 // slots is one process.

@@ -12,7 +12,6 @@ import (
 	"parley/agreement/eig"
 	"parley/faulty"
 	"parley/lockstep"
-	"parley/mux"
 	"parley/parleytest"
 	"parley/sim"
 	"parley/stack"
@@ -58,9 +57,6 @@ func towers(n int) map[string]parley.Protocol {
 		"watch/flood/(order/pass)":     stack.New(w, f, stack.New(o, p)),
 		"(watch/(flood/(order)))/pass": stack.New(stack.New(w, stack.New(f, stack.New(o))), p),
 		"order on two floods":          stack.New(f, o, f, o),
-		"flood/many order":             stack.New(f, mux.New(o, 3)),
-		"watch/many (flood/order)":     stack.New(w, mux.New(stack.New(f, o), 3)),
-		"many (watch/flood/order)":     mux.New(stack.New(w, f, o), 3),
 	}
 }
 
@@ -180,7 +176,6 @@ func TestForgedOnLinks(t *testing.T) {
 		"(watch/flood)/order/pass":     {1, 2},
 		"watch/flood/(order/pass)":     {2, 2 | 1<<2},
 		"(watch/(flood/(order)))/pass": {0 | 1<<1 | 1<<2, 1},
-		"flood/many order":             {1, 1 | 7<<1},
 	} {
 		p := towers(n)[name]
 		for seed := range uint64(20) {

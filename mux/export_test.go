@@ -1,4 +1,0 @@
-package mux
-
-// OfEach is a property of every instance.
-var OfEach = ofEach
