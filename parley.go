@@ -14,7 +14,10 @@
 // faulty ones that an algorithm is built to tolerate.
 package parley
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // ID names a process of a system of n: 0..n-1.
 type ID uint16
@@ -75,6 +78,11 @@ type Msg struct {
 	Seq    uint64 // a round, or a sequence number
 	Value  uint64 // a vote, a priority, a clock reading
 	Body   []byte // the payload; immutable once sent, and may be shared
+}
+
+// Equal tells whether two messages are the same, byte by byte.
+func (m Msg) Equal(o Msg) bool {
+	return m.Kind == o.Kind && m.Origin == o.Origin && m.Seq == o.Seq && m.Value == o.Value && bytes.Equal(m.Body, o.Body)
 }
 
 // Env is the address of a message. Hosts and adapters own it.

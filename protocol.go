@@ -217,6 +217,9 @@ type Sent struct {
 	Msg   Msg
 }
 
+// Equal tells whether the same is sent, to the same part of a machine.
+func (s Sent) Equal(o Sent) bool { return s.Path == o.Path && s.Epoch == o.Epoch && s.Msg.Equal(o.Msg) }
+
 // Got is a message that a member of a coalition received.
 type Got struct {
 	From, To ID

@@ -52,7 +52,6 @@
 package explore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -306,13 +305,6 @@ const (
 	mostAsked = 15 // requests of one process
 )
 
-func sameRequests(a, b []parley.Msg) bool {
-	return slices.EqualFunc(a, b, func(x, y parley.Msg) bool {
-		return x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq && x.Value == y.Value &&
-			bytes.Equal(x.Body, y.Body)
-	})
-}
-
 // Check tells why a search cannot be made, and fills in the number of workers.
 func (o *Options) Check() error {
 	p := o.Protocol
@@ -364,7 +356,7 @@ func (o *Options) Check() error {
 		}
 		first := -1
 		for id := range o.Alike.All() {
-			if first >= 0 && !sameRequests(asked[first], asked[id]) {
+			if first >= 0 && !slices.EqualFunc(asked[first], asked[id], parley.Msg.Equal) {
 				return fmt.Errorf("processes %d and %d are not alike: they are not asked the same", first, id)
 			}
 			first = int(id)

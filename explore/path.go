@@ -157,17 +157,11 @@ func (r *Run) Log(keep bool) *trace.Log {
 		l.Add(e)
 		for k := range s.Effects {
 			f := &s.Effects[k]
-			op, traced := traces[f.Op]
+			e, traced := trace.OfEffect(f)
 			if !traced {
 				continue
 			}
-			e := trace.Event{Op: op, At: f.From, Peer: f.To, Time: s.Time, Epoch: f.Epoch, Path: f.Path, Msg: f.Msg}
-			switch f.Op {
-			case parley.OpKeep:
-				e.Peer = f.From
-			case parley.OpIndicate, parley.OpAppend:
-				e.Peer = 0
-			}
+			e.Time = s.Time
 			id := l.Add(e)
 			if f.Op == parley.OpSend {
 				for to := range parley.ID(most) {
@@ -192,10 +186,4 @@ func (w What) op() trace.Op {
 		Crash: trace.Crash, Restart: trace.Restart, LostDisk: trace.Restart, Suspicion: trace.Suspect,
 		Slander: trace.Suspect, Start: trace.Start,
 	}[w]
-}
-
-// traces are the effects that a trace has.
-var traces = map[parley.Op]trace.Op{
-	parley.OpSend: trace.Send, parley.OpKeep: trace.Keep, parley.OpDeliver: trace.Deliver,
-	parley.OpIndicate: trace.Indicate, parley.OpAppend: trace.Append,
 }

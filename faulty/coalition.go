@@ -19,7 +19,6 @@
 package faulty
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -278,7 +277,7 @@ func (c *Coalition) say(s *parley.Step, m *member) {
 		if !c.ids.Has(to) {
 			said = c.tell(s, m, to, said)
 		}
-		if alike && (len(said) != 1 || !same(said[0], c.honest[0])) {
+		if alike && (len(said) != 1 || !said[0].Equal(c.honest[0])) {
 			alike = false
 			for before := range to {
 				if before != m.id {
@@ -312,13 +311,6 @@ func (m *member) honestTo(to parley.ID, list []parley.Sent) []parley.Sent {
 		}
 	}
 	return list
-}
-
-// same tells whether two messages are the same.
-func same(a, b parley.Sent) bool {
-	x, y := &a.Msg, &b.Msg
-	return a.Path == b.Path && a.Epoch == b.Epoch && x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq &&
-		x.Value == y.Value && bytes.Equal(x.Body, y.Body)
 }
 
 // tell returns what a member says to a correct process.

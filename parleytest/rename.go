@@ -120,23 +120,18 @@ func thereAndBack(s suite, log *trace.Log, perm []parley.ID) error {
 		}
 		env := parley.Env{From: e.At, To: e.Peer, Path: e.Path}
 		there, want := s.p.Rename(env, e.Msg, perm), s.p.Rename(env, e.Msg, none)
-		if s.p.Faults != parley.SignedByzantineFaults && !same(want, e.Msg) {
+		if s.p.Faults != parley.SignedByzantineFaults && !want.Equal(e.Msg) {
 			return fmt.Errorf("message %v of process %d is %v if nobody has another name", e.Msg, e.At, want)
 		}
 		env.From = perm[env.From]
 		if env.To != parley.All {
 			env.To = perm[env.To]
 		}
-		if again := s.p.Rename(env, there, back); !same(again, want) {
+		if again := s.p.Rename(env, there, back); !again.Equal(want) {
 			return fmt.Errorf("message %v of process %d is %v if renamed by %v and back", want, e.At, again, perm)
 		}
 	}
 	return nil
-}
-
-func same(a, b parley.Msg) bool {
-	return a.Kind == b.Kind && a.Origin == b.Origin && a.Seq == b.Seq && a.Value == b.Value &&
-		bytes.Equal(a.Body, b.Body)
 }
 
 // permutation draws new names: proposers among themselves, and the others.

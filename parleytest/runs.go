@@ -289,8 +289,7 @@ func counted(tell teller, lies *uint64) teller {
 		honest := slices.Clone(t.Honest) // a liar may write into what it is shown
 		said := tell(s, t)
 		for _, one := range said {
-			so := func(h parley.Sent) bool { return h.Path == one.Path && h.Epoch == one.Epoch && same(h.Msg, one.Msg) }
-			if !slices.ContainsFunc(honest, so) {
+			if !slices.ContainsFunc(honest, one.Equal) {
 				*lies++
 			}
 		}

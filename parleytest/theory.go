@@ -162,7 +162,7 @@ func received(log *trace.Log) []trace.Event {
 
 func sameEvent(a, b trace.Event) bool {
 	return a.Time == b.Time && a.Op == b.Op && a.At == b.At && a.Peer == b.Peer && a.Path == b.Path &&
-		same(a.Msg, b.Msg)
+		a.Msg.Equal(b.Msg)
 }
 
 // cost counts what is sent without faults and compares it with the theorem.

@@ -29,47 +29,48 @@ func (s *Sim) carry(id parley.ID) {
 	s.perform(id, effects)
 }
 
-func (s *Sim) perform(id parley.ID, effects []parley.Effect) {
+func (s *Sim) perform(at parley.ID, effects []parley.Effect) {
 	for i := range effects {
-		e := &effects[i]
+		e, id := &effects[i], uint64(0)
+		if s.opt.Log != nil {
+			if event, traced := trace.OfEffect(e); traced {
+				id = s.trace(event)
+			}
+		}
 		switch e.Op {
 		case parley.OpSend:
-			s.send(e)
+			s.send(e, id)
 		case parley.OpKeep:
 			if s.opt.Measure && !s.faulty.Has(e.From) {
 				s.Stats.measure(&s.opt.Protocol, e, 1)
 			}
-			s.trace(trace.Event{Op: trace.Keep, At: e.From, Peer: e.From, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
 		case parley.OpDeliver:
 			s.seen(trace.Deliver, parley.Happening{At: e.From, From: e.To, Path: e.Path, Msg: e.Msg})
-			s.trace(trace.Event{Op: trace.Deliver, At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg})
 		case parley.OpIndicate:
 			if e.Msg.Kind == parley.Suspect {
 				s.Stats.suspicion(!s.faulty.Has(e.From) && s.serves(e.Msg.Origin))
 			}
 			s.seen(trace.Indicate, parley.Happening{At: e.From, From: e.From, Path: e.Path, Msg: e.Msg})
-			s.trace(trace.Event{Op: trace.Indicate, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpSetTimer:
 			s.armed++
-			at := s.procs[e.From].arm(e, s.armed, s.now, s.skewed)
-			s.due.at(at, event{what: expiry, to: e.From, ref: s.armed})
+			when := s.procs[e.From].arm(e, s.armed, s.now, s.skewed)
+			s.due.at(when, event{what: expiry, to: e.From, ref: s.armed})
 		case parley.OpStopTimer:
 			s.procs[e.From].disarm(e.Path, e.Timer)
 		case parley.OpAppend:
 			p := &s.procs[e.From]
 			p.log = append(p.log, parley.Record{Path: e.Path, Body: e.Msg.Body})
-			s.trace(trace.Event{Op: trace.Append, At: e.From, Path: e.Path, Msg: e.Msg})
 		case parley.OpCompact:
-			p := &s.procs[id]
-			p.state, p.log = parley.SaveDurable(p.seat.Machine, s.Clock(id), nil), p.log[:0]
+			p := &s.procs[at]
+			p.state, p.log = parley.SaveDurable(p.seat.Machine, s.Clock(at), nil), p.log[:0]
 		default:
-			panic(fmt.Sprintf("sim: process %d asks a layer beneath, and there is none that serves", id))
+			panic(fmt.Sprintf("sim: process %d asks a layer beneath, and there is none that serves", at))
 		}
 	}
 }
 
-// send puts a message on its links.
-func (s *Sim) send(e *parley.Effect) {
+// send puts a message on its links. The trace has the sending under id.
+func (s *Sim) send(e *parley.Effect, id uint64) {
 	if e.Msg.Kind >= parley.Local {
 		panic(fmt.Sprintf("sim: process %d sends local kind %#x", e.From, e.Msg.Kind))
 	}
@@ -82,8 +83,7 @@ func (s *Sim) send(e *parley.Effect) {
 	if s.opt.Measure && !s.faulty.Has(e.From) {
 		s.Stats.measure(&s.opt.Protocol, e, receivers)
 	}
-	cause := s.trace(trace.Event{Op: trace.Send, At: e.From, Peer: e.To, Epoch: e.Epoch, Path: e.Path, Msg: e.Msg})
-	ref := s.wire.put(stored{path: e.Path, epoch: e.Epoch, msg: e.Msg, id: cause, refs: 1})
+	ref := s.wire.put(stored{path: e.Path, epoch: e.Epoch, msg: e.Msg, id: id, refs: 1})
 	if all && s.broadcast {
 		if s.opt.Delay.Least > s.opt.Promised.Delay {
 			s.Stats.Late += uint64(receivers)

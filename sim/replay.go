@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -61,14 +60,11 @@ func (r Replay) Run(events []trace.Event) (steps int, err error) {
 // isEffect tells whether an event is something that a step asked for, or one among those:
 // a link may lose a message as it is sent.
 func isEffect(op trace.Op) bool {
-	_, asked := ofTrace[op]
-	return asked || op == trace.Refuse || op == trace.Lose
-}
-
-// ofTrace are the effects that a trace has.
-var ofTrace = map[trace.Op]parley.Op{
-	trace.Send: parley.OpSend, trace.Keep: parley.OpKeep, trace.Deliver: parley.OpDeliver,
-	trace.Indicate: parley.OpIndicate, trace.Append: parley.OpAppend,
+	switch op {
+	case trace.Send, trace.Keep, trace.Deliver, trace.Indicate, trace.Append, trace.Refuse, trace.Lose:
+		return true
+	}
+	return false
 }
 
 // player is a replay at work.
@@ -242,11 +238,11 @@ func (p *player) demand(q *played, follows []trace.Event, crashes bool) error {
 // what is before them.
 func matched(effects []parley.Effect, follows []trace.Event) (events, done int) {
 	for i := range effects {
-		f := &effects[i]
-		if !inTrace(f.Op) {
+		f, traced := trace.OfEffect(&effects[i])
+		if !traced {
 			continue
 		}
-		if events == len(follows) || !same(f, &follows[events]) {
+		if events == len(follows) || !same(&f, &follows[events]) {
 			return events, i
 		}
 		events++
@@ -254,19 +250,9 @@ func matched(effects []parley.Effect, follows []trace.Event) (events, done int) 
 	return events, len(effects)
 }
 
-func inTrace(op parley.Op) bool {
-	return op != parley.OpSetTimer && op != parley.OpStopTimer && op != parley.OpCompact
-}
-
-// same tells whether an event is an effect, carried out.
-func same(f *parley.Effect, e *trace.Event) bool {
-	peer := f.To
-	if f.Op == parley.OpIndicate || f.Op == parley.OpAppend {
-		peer = 0
-	}
-	x, y := &f.Msg, &e.Msg
-	return ofTrace[e.Op] == f.Op && e.At == f.From && e.Peer == peer && e.Epoch == f.Epoch && e.Path == f.Path &&
-		x.Kind == y.Kind && x.Origin == y.Origin && x.Seq == y.Seq && x.Value == y.Value && bytes.Equal(x.Body, y.Body)
+// same tells whether two events are the same, but for their numbers and times.
+func same(f, e *trace.Event) bool {
+	return e.Op == f.Op && e.At == f.At && e.Peer == f.Peer && e.Epoch == f.Epoch && e.Path == f.Path && e.Msg.Equal(f.Msg)
 }
 
 // differs says what a step asks for where the trace has something else.
@@ -274,12 +260,8 @@ func differs(effects []parley.Effect, follows []trace.Event, n int) error {
 	_, done := matched(effects, follows[:n])
 	asks := "nothing more"
 	if done < len(effects) {
-		f := &effects[done]
-		for op, of := range ofTrace { // order: there is one at most
-			if of == f.Op {
-				asks = fmt.Sprintf("%s of %q", op, parley.AppendMsg(nil, f.Path, f.Msg))
-			}
-		}
+		f, _ := trace.OfEffect(&effects[done])
+		asks = fmt.Sprintf("%s of %q", f.Op, parley.AppendMsg(nil, f.Path, f.Msg))
 	}
 	if n == len(follows) {
 		return fmt.Errorf("it asks for %s, and the trace has no more", asks)

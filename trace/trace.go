@@ -71,6 +71,27 @@ type Event struct {
 	Cut uint32
 }
 
+// OfEffect returns the event of an effect that was carried out, without its time, and whether
+// traces have such effects.
+func OfEffect(e *parley.Effect) (event Event, traced bool) {
+	event = Event{At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg}
+	switch e.Op {
+	case parley.OpSend:
+		event.Op, event.Epoch = Send, e.Epoch
+	case parley.OpKeep:
+		event.Op, event.Epoch = Keep, e.Epoch
+	case parley.OpDeliver:
+		event.Op = Deliver
+	case parley.OpIndicate:
+		event.Op, event.Peer = Indicate, 0
+	case parley.OpAppend:
+		event.Op = Append
+	default:
+		return Event{}, false
+	}
+	return event, true
+}
+
 // Header says what a trace is a trace of, so that a viewer can make the
 // protocol again.
 type Header struct {
