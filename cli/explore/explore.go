@@ -13,6 +13,7 @@ import (
 	"parley/explore"
 	"parley/explore/goal"
 	"parley/explore/split"
+	"parley/internal/nearest"
 )
 
 // Command is "parley explore".
@@ -57,7 +58,7 @@ func noProtocol(name string, all []parley.Protocol) error {
 	for _, p := range all {
 		names = append(names, p.Name)
 	}
-	return fmt.Errorf("there is no protocol %q: %s", name, goal.Nearest(name, names))
+	return fmt.Errorf("there is no protocol %q: %s", name, nearest.Names(name, names))
 }
 
 func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {

@@ -11,6 +11,7 @@ import (
 	"parley/cli/run"
 	"parley/explore"
 	"parley/explore/goal"
+	"parley/internal/nearest"
 )
 
 // setup checks the flags and makes a search of them.
@@ -212,7 +213,7 @@ func (f *flags) aims(s *search) error {
 	}
 	for _, name := range f.properties {
 		if !slices.Contains(all, name) {
-			return parley.FlagErrorf("property", "%s has no property %q: %s", p.Name, name, goal.Nearest(name, all))
+			return parley.FlagErrorf("property", "%s has no property %q: %s", p.Name, name, nearest.Names(name, all))
 		}
 	}
 	s.options.Only = f.properties

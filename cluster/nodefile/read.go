@@ -16,6 +16,7 @@ import (
 
 	"parley/cluster"
 	"parley/cluster/cert"
+	"parley/internal/nearest"
 )
 
 // Error is what is wrong with a file, and where.
@@ -157,40 +158,17 @@ func (v value) under(name string) string {
 // unknown says which keys there are, and first the one that may have been meant.
 func (v value) unknown(name string, keys []key) error {
 	var names []string
-	nearest, least := "", 3
+	meant, least := "", 3
 	for _, k := range keys {
 		names = append(names, k.name)
-		if d := distance(name, k.name); d < least && d < len(k.name)/2+1 {
-			nearest, least = k.name, d
+		if d := nearest.Distance(name, k.name); d < least && d < len(k.name)/2+1 {
+			meant, least = k.name, d
 		}
 	}
-	if nearest != "" {
-		nearest = " was " + nearest + " meant?"
+	if meant != "" {
+		meant = " was " + meant + " meant?"
 	}
-	return v.wrong("unknown key %q:%s allowed are %s", name, nearest, strings.Join(names, ", "))
-}
-
-// distance is how many letters must be put in, taken out or changed to make b of a.
-func distance(a, b string) int {
-	if len(a) > 2*len(b)+2 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := before
-			if a[i] != b[j] {
-				d = 1 + min(before, row[j], row[j+1])
-			}
-			before, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
+	return v.wrong("unknown key %q:%s allowed are %s", name, meant, strings.Join(names, ", "))
 }
 
 // list goes through a list.

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/explore"
+	"parley/internal/nearest"
 )
 
 // predicate is what may be true of one process.
@@ -104,7 +105,7 @@ func (r *reader) predicate() (predicate, error) {
 	case "correct":
 		return isCorrect, nil
 	}
-	return nil, t.errorf("a verb was expected, not %s: %s", t, Nearest(t.text, goalVerbs))
+	return nil, t.errorf("a verb was expected, not %s: %s", t, nearest.Names(t.text, goalVerbs))
 }
 
 func isCorrect(v *explore.View, id parley.ID) bool { return !v.Faulty.Has(id) && !v.Down.Has(id) }
@@ -264,7 +265,7 @@ func (r *reader) check(t token) error {
 	if r.vars.known[name] || slices.ContainsFunc(r.vars.lists, begins) {
 		return nil
 	}
-	return t.errorf("no process has a variable %s: %s", t, Nearest(t.text, r.vars.names))
+	return t.errorf("no process has a variable %s: %s", t, nearest.Names(t.text, r.vars.names))
 }
 
 func (g *variables) add(v parley.Variable) {

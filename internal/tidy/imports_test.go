@@ -52,9 +52,10 @@ commit/problem         pure    : core
 commit/* replica/*     pure    : core adapters protocols
 trace                  free    : core
 sim                    seeded  : core adapters faulty trace
+internal/nearest       pure    :
 explore/internal/budget free   :
 explore                free    : core adapters faulty trace sim explore/internal/budget
-explore/goal           free    : core explore
+explore/goal           free    : core explore internal/nearest
 explore/split          free    : core faulty trace sim explore explore/internal/budget
 run                    seeded  : core adapters faulty trace problems sim explore
 cluster/cert           free    :
@@ -83,7 +84,7 @@ cluster/api/client     free    : cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
 cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
-cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/*
+cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/* internal/nearest
 parleytest             seeded  : core adapters faulty trace hosts problems
 internal/committest    free    : core sim parleytest
 catalog                pure    : core adapters protocols
@@ -107,7 +108,7 @@ cli/node               free    : core cluster cluster/* cluster/api/* cli/client
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli/show               free    : core trace sim run agreement/problem drawing cli/console
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/lab tools cli/child cli/console cli/show
-cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/scenario cli/console cli/run cli/show
+cli/explore            free    : core faulty trace sim explore explore/* run problems drawing internal/nearest internal/scenario cli/console cli/run cli/show
 cli/bench              free    : core cluster tools cli/child cli/console cli/run
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing cli/console cli/run cli/show
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing cli/*

@@ -1,4 +1,5 @@
-package goal
+// Package nearest finds the names that somebody may have meant who wrote one that there is not.
+package nearest
 
 import (
 	"cmp"
@@ -6,16 +7,16 @@ import (
 	"strings"
 )
 
-// Nearest says, for an error about a name that there is not, which names are near to it,
+// Names says, for an error about a name that there is not, which names are near to it,
 // or else which there are.
-func Nearest(name string, names []string) string {
+func Names(name string, names []string) string {
 	const longest, shown = 64, 32
 	near := make(map[string]int)
 	for _, n := range names {
 		if len(name) > longest || name == "" {
 			break
 		}
-		by := distance(name, n)
+		by := Distance(name, n)
 		if strings.HasSuffix(n, "."+name) || strings.HasPrefix(n, name) {
 			by = 1
 		}
@@ -34,8 +35,12 @@ func Nearest(name string, names []string) string {
 	return "near to it: " + strings.Join(list[:min(3, len(list))], ", ")
 }
 
-// distance is how many bytes are to be put in, taken out or replaced.
-func distance(a, b string) int {
+// Distance returns how many bytes must be inserted, removed, or replaced to make b of a. If a
+// is far longer than b, it returns the length of a.
+func Distance(a, b string) int {
+	if len(a) > 2*len(b)+2 {
+		return len(a)
+	}
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
