@@ -51,10 +51,7 @@ func crashPoints(s suite) error {
 // crashed makes a run with one crash more.
 func crashed(s suite, r run, c sim.Crash) error {
 	r.Crashes = append(slices.Clone(r.Crashes), c)
-	got, err := r.simulate()
-	if err != nil {
-		return err
-	}
+	got := r.simulate()
 	if c.Back > 0 && !s.o.Recovers {
 		got.History.Faulty.Add(c.At)
 	}
@@ -73,10 +70,7 @@ func logs(s suite) error {
 	}
 	for seed := range uint64(s.some(20)) {
 		r := s.honest(s.p, seed)
-		got, log, err := r.traced(true)
-		if err != nil {
-			return err
-		}
+		got, log := r.traced(true)
 		for id := range parley.ID(s.p.N) {
 			var all []parley.Record
 			for _, e := range log.Events {

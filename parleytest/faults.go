@@ -3,6 +3,7 @@ package parleytest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"parley"
 	"parley/sim"
@@ -17,10 +18,7 @@ func faults(s suite) error {
 		return skip("rounds, or no Promises that know what went wrong")
 	}
 	for seed := range uint64(s.some(2)) {
-		r, err := harmed(s, seed)
-		if err != nil {
-			return err
-		}
+		r := harmed(s, seed)
 		got := sim.Run(r.Options) // it may go on, as long as somebody is missed
 		if err := broken(s.p, got); err != nil {
 			return fmt.Errorf("%s: %w", r, err)
@@ -31,11 +29,8 @@ func faults(s suite) error {
 
 // harmed draws a run with faults of every kind, of which each run has some. In its
 // second half all is well but for processes that are down.
-func harmed(s suite, seed uint64) (run, error) {
-	out, err := s.draw(s.p, seed, int(seed)%(s.p.M+1))
-	if err != nil {
-		return out, err
-	}
+func harmed(s suite, seed uint64) run {
+	out := s.draw(s.p, seed, int(seed)%(s.p.M+1))
 	r := rand.New(rand.NewPCG(seed, 6))
 	heal := parley.Tick(8000)
 	if out.Until > 0 {
@@ -64,7 +59,7 @@ func harmed(s suite, seed uint64) (run, error) {
 	if len(out.Links) > 0 || out.Loss > 0 || out.Twice > 0 {
 		out.Heal = heal
 	}
-	return out, nil
+	return out
 }
 
 // returns adds processes that crash and come back, with or without their disks.
@@ -76,21 +71,11 @@ func returns(s suite, out *run, h harm) {
 		c := sim.Crash{
 			At: h.process(), When: h.time(), Effects: h.IntN(h.n + 2), Back: 1 + h.time()/4, LostDisk: h.IntN(3) == 0,
 		}
-		if _, lies := out.Faulty[c.At]; lies || down(s, *out, c.At) {
-			continue
-		}
-		out.Crashes = append(out.Crashes, c)
-	}
-}
-
-// down tells whether a process crashes in a run.
-func down(s suite, r run, id parley.ID) bool {
-	for _, c := range r.Crashes {
-		if c.At == id {
-			return true
+		_, lies := out.Faulty[c.At]
+		if !lies && !slices.ContainsFunc(out.Crashes, func(other sim.Crash) bool { return other.At == c.At }) {
+			out.Crashes = append(out.Crashes, c)
 		}
 	}
-	return false
 }
 
 // harm draws what goes wrong before it heals.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"parley"
@@ -216,7 +217,7 @@ func mutated(choose func(n int) int, n int, m parley.Msg) parley.Msg {
 			m.Body = []byte{byte(choose(256))}
 			break
 		}
-		m.Body = append([]byte(nil), m.Body...)
+		m.Body = slices.Clone(m.Body)
 		for range 1 + choose(3) {
 			m.Body[choose(len(m.Body))] = [...]byte{0, 1, 0x7F, 0x80, 0xFF, byte(choose(256))}[choose(6)]
 		}
@@ -275,13 +276,7 @@ func (b *bench) do(path parley.Path, clause func()) {
 	for _, e := range b.step.Effects {
 		switch e.Op {
 		case parley.OpSetTimer, parley.OpStopTimer:
-			kept := b.timers[:0]
-			for _, t := range b.timers {
-				if t.path != e.Path || t.number != e.Timer {
-					kept = append(kept, t)
-				}
-			}
-			b.timers = kept
+			b.timers = slices.DeleteFunc(b.timers, func(t ticking) bool { return t.path == e.Path && t.number == e.Timer })
 			if e.Op == parley.OpSetTimer {
 				b.timers = append(b.timers, ticking{e.Path, e.Timer, b.step.Now + e.After})
 			}
@@ -313,7 +308,7 @@ func (b *bench) restart(p parley.Protocol, self parley.ID) {
 // expire lets a timer run out; the clock never goes back.
 func (b *bench) expire(i int) {
 	t := b.timers[i]
-	b.timers = append(b.timers[:i], b.timers[i+1:]...)
+	b.timers = slices.Delete(b.timers, i, i+1)
 	b.step.Now = max(b.step.Now, t.at)
 	b.do(t.path, func() { b.machine.Timeout(&b.step, t.number) })
 }

@@ -80,7 +80,7 @@ func Suite(t *testing.T, p parley.Protocol, options ...Options) {
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			s.logf = t.Logf
-			err := c.run(s)
+			err := s.run(c.run)
 			if why := skip(""); errors.As(err, &why) {
 				t.Log("does not apply:", string(why))
 			} else if err != nil {
@@ -94,7 +94,7 @@ func Suite(t *testing.T, p parley.Protocol, options ...Options) {
 func Check(p parley.Protocol, options ...Options) error {
 	s := newSuite(p, options)
 	for _, c := range checks {
-		err := c.run(s)
+		err := s.run(c.run)
 		if why := skip(""); err != nil && !errors.As(err, &why) {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -124,6 +124,23 @@ var checks = []struct {
 type skip string
 
 func (s skip) Error() string { return string(s) }
+
+// failure is what a check panics with in the middle of a run that cannot go on.
+type failure struct{ error }
+
+// run makes one check, and returns a failure that it panics with as its error.
+func (s suite) run(check func(suite) error) (err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			f, ok := why.(failure)
+			if !ok {
+				panic(why)
+			}
+			err = f.error
+		}
+	}()
+	return check(s)
+}
 
 // suite is a protocol under test.
 type suite struct {

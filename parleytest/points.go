@@ -42,37 +42,23 @@ type counting struct {
 	effects *[]int
 }
 
-func (c counting) count(s *parley.Step, mark int) {
-	n := 0
-	for _, e := range s.Effects[mark:] {
-		if e.Op == parley.OpSend && e.To == parley.All {
-			n += s.N - 2
-		}
-		n++
-	}
-	*c.effects = append(*c.effects, n)
+// count runs a clause, and counts its effects.
+func (c counting) count(s *parley.Step, clause func()) {
+	mark := s.Mark()
+	clause()
+	*c.effects = append(*c.effects, len(parley.Singly(s.Effects[mark:], s.N)))
 }
 
-func (c counting) Start(s *parley.Step) {
-	mark := s.Mark()
-	c.Machine.Start(s)
-	c.count(s, mark)
-}
+func (c counting) Start(s *parley.Step) { c.count(s, func() { c.Machine.Start(s) }) }
 
 func (c counting) Request(s *parley.Step, m parley.Msg) {
-	mark := s.Mark()
-	c.Machine.Request(s, m)
-	c.count(s, mark)
+	c.count(s, func() { c.Machine.Request(s, m) })
 }
 
 func (c counting) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
-	mark := s.Mark()
-	c.Machine.Receive(s, from, m)
-	c.count(s, mark)
+	c.count(s, func() { c.Machine.Receive(s, from, m) })
 }
 
 func (c counting) Timeout(s *parley.Step, t parley.Timer) {
-	mark := s.Mark()
-	c.Machine.Timeout(s, t)
-	c.count(s, mark)
+	c.count(s, func() { c.Machine.Timeout(s, t) })
 }

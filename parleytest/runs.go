@@ -69,21 +69,20 @@ func members(s parley.Set) any {
 	return slices.Collect(s.All())
 }
 
-// simulate makes the run. One that does not end shows nothing.
-func (r run) simulate() (*sim.Sim, error) {
+// simulate makes the run. One that does not end shows nothing, and fails the check.
+func (r run) simulate() *sim.Sim {
 	got := sim.Run(r.Options)
 	if got.Stats.OutOfSteps {
-		return nil, fmt.Errorf("%s: the run does not end: after %d steps it is tick %d, and more is due. "+
-			"Give Options.Sim.Until, or more Options.Sim.Steps", r, got.Stats.Steps, got.Now())
+		panic(failure{fmt.Errorf("%s: the run does not end: after %d steps it is tick %d, and more is due. "+
+			"Give Options.Sim.Until, or more Options.Sim.Steps", r, got.Stats.Steps, got.Now())})
 	}
-	return got, nil
+	return got
 }
 
 // traced makes the run with a log that keeps the hash and, if asked, the events.
-func (r run) traced(keep bool) (*sim.Sim, *trace.Log, error) {
+func (r run) traced(keep bool) (*sim.Sim, *trace.Log) {
 	r.Log = &trace.Log{Keep: keep}
-	got, err := r.simulate()
-	return got, r.Log, err
+	return r.simulate(), r.Log
 }
 
 // honest draws the run of a seed without faults.
@@ -95,13 +94,12 @@ func (s suite) honest(p parley.Protocol, seed uint64) run {
 }
 
 // draw draws the run of a seed with the given number of faulty processes.
-func (s suite) draw(p parley.Protocol, seed uint64, howMany int) (run, error) {
+func (s suite) draw(p parley.Protocol, seed uint64, howMany int) run {
 	out := s.honest(p, seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	if p.Faults == parley.CrashFaults && howMany > 0 {
-		var err error
-		out.Crashes, err = crashes(out, r, howMany)
-		return out, err
+		out.Crashes = crashes(out, r, howMany)
+		return out
 	}
 	for _, i := range r.Perm(p.N)[:min(howMany, p.N)] {
 		id := parley.ID(i)
@@ -110,15 +108,12 @@ func (s suite) draw(p parley.Protocol, seed uint64, howMany int) (run, error) {
 		}
 		out.Faulty[id] = s.behaviour(p, r)
 	}
-	return out, nil
+	return out
 }
 
 // crashes draws crashes, most of them in steps in which the process would send.
-func crashes(honest run, r *rand.Rand, howMany int) ([]sim.Crash, error) {
-	_, log, err := honest.traced(true)
-	if err != nil {
-		return nil, err
-	}
+func crashes(honest run, r *rand.Rand, howMany int) []sim.Crash {
+	_, log := honest.traced(true)
 	n := honest.Protocol.N
 	steps, sending := make([]int, n), make([][]int, n)
 	for _, e := range log.Events {
@@ -137,7 +132,7 @@ func crashes(honest run, r *rand.Rand, howMany int) ([]sim.Crash, error) {
 		}
 		out = append(out, c)
 	}
-	return out, nil
+	return out
 }
 
 // behaviour draws how a process fails within the fault model.
@@ -226,15 +221,9 @@ func promises(s suite) error {
 			howMany = int(seed/2) % (s.p.M + 1)
 		}
 		told := uint64(0)
-		r, err := s.draw(overheard(s.p, &told), seed, howMany)
-		if err != nil {
-			return err
-		}
+		r := s.draw(overheard(s.p, &told), seed, howMany)
 		r.overhear(&told)
-		got, err := r.simulate()
-		if err != nil {
-			return err
-		}
+		got := r.simulate()
 		if err := broken(s.p, got); err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
@@ -303,18 +292,9 @@ type teller = func(*parley.Step, *parley.Turn) []parley.Sent
 // determinism runs seeds twice.
 func determinism(s suite) error {
 	for seed := range uint64(s.some(20)) {
-		r, err := s.draw(s.p, seed, s.p.M)
-		if err != nil {
-			return err
-		}
-		_, first, err := r.traced(false)
-		if err != nil {
-			return err
-		}
-		_, again, err := r.traced(false)
-		if err != nil {
-			return err
-		}
+		r := s.draw(s.p, seed, s.p.M)
+		_, first := r.traced(false)
+		_, again := r.traced(false)
 		if first.Hash() != again.Hash() {
 			return fmt.Errorf("%s: two runs differ", r)
 		}

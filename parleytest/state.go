@@ -14,25 +14,13 @@ import (
 // loaded again and again: nothing must be different.
 func reload(s suite) error {
 	for seed := range uint64(s.some(20)) {
-		r, err := s.draw(s.p, seed, s.p.M)
-		if err != nil {
-			return err
-		}
-		_, plain, err := r.traced(false)
-		if err != nil {
-			return err
-		}
+		r := s.draw(s.p, seed, s.p.M)
+		_, plain := r.traced(false)
 		for _, every := range []uint64{1, 7} {
 			again := r
-			x := exchange{every: every}
+			x := exchange{r: r, every: every}
 			again.Between = x.between
-			_, log, err := again.traced(false)
-			if x.err != nil {
-				return fmt.Errorf("%s: %w", r, x.err)
-			}
-			if err != nil {
-				return err
-			}
+			_, log := again.traced(false)
 			if log.Hash() != plain.Hash() {
 				return fmt.Errorf("%s: a run with machines saved and loaded after every %d steps differs: "+
 					"State misses a variable", r, every)
@@ -44,14 +32,14 @@ func reload(s suite) error {
 
 // exchange puts saved and loaded machines in the place of those of a run.
 type exchange struct {
+	r           run
 	every, last uint64
 	used        []parley.Machine // by seat: machines that were in use before
 	saved, kept [][]byte         // by seat: the last snapshot, and a copy of it
-	err         error
 }
 
 func (x *exchange) between(s *sim.Sim) {
-	if x.err != nil || s.Stats.Steps < x.last+x.every {
+	if s.Stats.Steps < x.last+x.every {
 		return
 	}
 	x.last = s.Stats.Steps
@@ -61,9 +49,8 @@ func (x *exchange) between(s *sim.Sim) {
 			make([][]byte, len(seats))
 	}
 	for i := range seats {
-		if x.err = x.seat(s, i); x.err != nil {
-			x.err = fmt.Errorf("processes %v at tick %d: %w", seats[i].IDs, s.Now(), x.err)
-			return
+		if err := x.seat(s, i); err != nil {
+			panic(failure{fmt.Errorf("%s: processes %v at tick %d: %w", x.r, seats[i].IDs, s.Now(), err)})
 		}
 	}
 }

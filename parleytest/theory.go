@@ -63,14 +63,8 @@ func breaks(s suite, b Beyond, within map[string]bool) error {
 		s.logf = logf
 	}
 	for seed := range uint64(budget) {
-		r, err := s.draw(b.Protocol, seed, b.Faulty)
-		if err != nil {
-			return err
-		}
-		got, err := r.simulate()
-		if err != nil {
-			return err
-		}
+		r := s.draw(b.Protocol, seed, b.Faulty)
+		got := r.simulate()
 		for _, v := range judge(b.Protocol, got) {
 			if v.Property.Mode == parley.Sometimes || v.Broken == nil || !within[v.Property.Name] ||
 				b.Breaks != "" && b.Breaks != v.Property.Name {
@@ -136,15 +130,9 @@ func lies(s suite) error {
 		r := s.honest(s.p, seed)
 		liar := parley.ID(seed) % parley.ID(s.p.N)
 		r.Faulty = map[parley.ID]faulty.Behaviour{liar: faulty.Honest}
-		_, honest, err := r.traced(true)
-		if err != nil {
-			return err
-		}
+		_, honest := r.traced(true)
 		r.Faulty = map[parley.ID]faulty.Behaviour{liar: zero}
-		_, log, err := r.traced(true)
-		if err != nil {
-			return err
-		}
+		_, log := r.traced(true)
 		if !slices.EqualFunc(received(honest), received(log), sameEvent) {
 			return fmt.Errorf("%s: Lies does not tell the truth if every choice is 0", r)
 		}
@@ -177,10 +165,7 @@ func cost(s suite) error {
 		if s.p.Serves && s.p.Proposers == (parley.Set{}) && len(r.Requests) > 0 {
 			r.Requests = r.Requests[:1] // what one broadcast costs
 		}
-		got, err := r.simulate()
-		if err != nil {
-			return err
-		}
+		got := r.simulate()
 		have := got.Stats.Sent
 		theorem := want.PerRound
 		if s.p.Timing != parley.Synchronous {
