@@ -94,7 +94,7 @@ func (a *alike) part(k int, number uint32) uint64 {
 	}
 	c.timers = slices.Clone(c.timers)
 	for i := range c.timers {
-		c.timers[i].of = perm[c.timers[i].of]
+		c.timers[i].Of = perm[c.timers[i].Of]
 	}
 	if !c.down {
 		m := a.w.machine(x.components.at(number))

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/explore/internal/budget"
+	"parley/explore/internal/timer"
 	"parley/sim"
 	"parley/trace"
 )
@@ -236,10 +237,10 @@ func (w *runner) clause(c call) done {
 		t := part.timers[c.in.ref()]
 		d.next.timers = slices.Delete(slices.Clone(part.timers), int(c.in.ref()), int(c.in.ref())+1)
 		if !x.timed {
-			d.elapsed, s.Now = t.due, t.due
+			d.elapsed, s.Now = t.Due, t.Due
 		}
-		s.Self, s.Path = t.of, t.path
-		d.machine.Timeout(s, t.number)
+		s.Self, s.Path = t.Of, t.Path
+		d.machine.Timeout(s, t.Number)
 	case suspect:
 		of := id % most
 		d.next.told = told(part.told, of, uint64(id/most))
@@ -271,7 +272,7 @@ func (w *runner) settle(c call, d *done, effects []parley.Effect) outcome {
 	next.log = slices.Clip(next.log)
 	next.timers = slices.Clone(next.timers)
 	for i := range next.timers {
-		next.timers[i].due -= d.elapsed
+		next.timers[i].Due -= d.elapsed
 	}
 	o := outcome{effects: d.crashed, choices: w.chosen()}
 	for i := range effects {
@@ -285,16 +286,16 @@ func (w *runner) settle(c call, d *done, effects []parley.Effect) outcome {
 		case parley.OpIndicate:
 			seen = append(seen, eventOf(trace.Indicate, e, e.From))
 		case parley.OpSetTimer:
-			t := timer{of: e.From, number: e.Timer, path: e.Path, due: e.After}
+			t := timer.Timer{Of: e.From, Number: e.Timer, Path: e.Path, Due: e.After}
 			if x.timed {
-				t.due += c.now
-				if t.due <= c.now && c.in.kind() == deliver {
+				t.Due += c.now
+				if t.Due <= c.now && c.in.kind() == deliver {
 					x.prompt.Store(true)
 				}
 			}
-			next.timers = arm(next.timers, t)
+			next.timers = timer.Set(next.timers, t)
 		case parley.OpStopTimer:
-			next.timers = disarm(next.timers, timer{of: e.From, number: e.Timer, path: e.Path})
+			next.timers = timer.Stop(next.timers, timer.Timer{Of: e.From, Number: e.Timer, Path: e.Path})
 		case parley.OpAppend:
 			next.log = append(next.log, parley.Record{Path: e.Path, Body: e.Msg.Body})
 		case parley.OpCompact:
@@ -364,7 +365,7 @@ func (w *runner) older(part *component, d parley.Tick) component {
 	next.machine = w.saved
 	next.timers = slices.Clone(part.timers)
 	for i := range next.timers {
-		next.timers[i].due -= d
+		next.timers[i].Due -= d
 	}
 	return next
 }

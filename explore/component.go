@@ -1,11 +1,10 @@
 package explore
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
 
 	"parley"
+	"parley/explore/internal/timer"
 )
 
 // component is one state of one seat: of a process, or of the coalition. It does not
@@ -19,7 +18,7 @@ type component struct {
 	// machine is what parley.Save wrote. Where no bound on delays is assumed the time is
 	// that of the process alone: it is 0 here, and passes when a timer runs out.
 	machine []byte
-	timers  []timer // those due first in front
+	timers  []timer.Timer // those due first in front
 	// What would be there after a crash.
 	durable []byte
 	log     []parley.Record
@@ -37,30 +36,6 @@ func told(before uint64, of parley.ID, life uint64) uint64 {
 // life numbers the life that a process is in, from 1.
 func (c *component) life() uint64 { return uint64(c.lives)%15 + 1 }
 
-// timer is one that a machine has set.
-type timer struct {
-	of     parley.ID
-	number parley.Timer
-	path   parley.Path
-	due    parley.Tick
-}
-
-func (t *timer) compare(u *timer) int {
-	return cmp.Or(cmp.Compare(t.due, u.due), cmp.Compare(t.of, u.of), cmp.Compare(t.path, u.path),
-		cmp.Compare(t.number, u.number))
-}
-
-// arm sets a timer in place of one of the same number.
-func arm(list []timer, t timer) []timer {
-	list = disarm(list, t)
-	i, _ := slices.BinarySearchFunc(list, t, func(a, b timer) int { return a.compare(&b) })
-	return slices.Insert(list, i, t)
-}
-
-func disarm(list []timer, t timer) []timer {
-	return slices.DeleteFunc(list, func(u timer) bool { return u.of == t.of && u.path == t.path && u.number == t.number })
-}
-
 // key appends what tells components apart.
 func (c *component) key(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.root))
@@ -75,14 +50,7 @@ func (c *component) key(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.lives))
 	b = binary.AppendUvarint(b, uint64(len(c.machine)))
 	b = append(b, c.machine...)
-	b = binary.AppendUvarint(b, uint64(len(c.timers)))
-	for i := range c.timers {
-		t := &c.timers[i]
-		b = binary.AppendUvarint(b, uint64(t.of))
-		b = binary.AppendUvarint(b, uint64(t.number))
-		b = binary.AppendUvarint(b, uint64(t.path))
-		b = binary.AppendVarint(b, int64(t.due))
-	}
+	b = timer.Key(b, c.timers)
 	b = binary.AppendUvarint(b, uint64(len(c.durable)))
 	b = append(b, c.durable...)
 	b = binary.AppendUvarint(b, uint64(len(c.log)))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/explore/internal/timer"
 )
 
 // mover makes the moves of states.
@@ -134,7 +135,7 @@ func (w *mover) local(s *state, base int) (due bool) {
 	if !x.timed {
 		return due
 	}
-	next, ok := s.wake, s.wake < never
+	next, ok := s.wake, s.wake < timer.Never
 	if ok && (!due || !x.relative) && !x.owes(s, next) {
 		at, passed := s, parley.Tick(0)
 		if x.relative {
@@ -157,10 +158,10 @@ func (w *mover) expire(s *state, t turn, group int) {
 	x := w.x
 	list := x.components.at(s.parts[x.slot(s, t.at)]).timers
 	for k := range list {
-		if list[k].due > list[0].due {
+		if list[k].Due > list[0].Due {
 			break
 		}
-		if list[k].of == t.at {
+		if list[k].Of == t.at {
 			t.in = expire | input(k)
 			w.try(s, &t, group)
 			w.crashing(s, &t, group+1)
@@ -191,7 +192,7 @@ func (w *mover) spontaneous(s *state, part *component, t turn, group int) (due b
 	if len(part.timers) == 0 || x.timed {
 		return due
 	}
-	if x.may(s, timeouts) && part.timers[0].of == t.at {
+	if x.may(s, timeouts) && part.timers[0].Of == t.at {
 		t.what, t.in, t.cost = Expiry, expire, timeouts
 		w.expire(s, t, group+2)
 	}

@@ -105,7 +105,7 @@ func (w *worker) replay(m *made, now parley.Tick) Step {
 	case t.in.kind() == ask:
 		out.Msg = x.roots[part.root].requests[t.at][x.askedOf(part, t.at)]
 	case t.in.kind() == expire:
-		out.Timer, out.Path = part.timers[t.in.ref()].number, part.timers[t.in.ref()].path
+		out.Timer, out.Path = part.timers[t.in.ref()].Number, part.timers[t.in.ref()].Path
 	case t.in.kind() == crash:
 		return out
 	}

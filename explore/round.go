@@ -1,5 +1,7 @@
 package explore
 
+import "parley/explore/internal/timer"
+
 // In a search by rounds a move is all that happens until timers of correct processes
 // have run out again. What arrives within a round is delivered in one order: with
 // lockstep, which takes in what a round brought when it closes, and in the order of the
@@ -27,7 +29,7 @@ func (w *mover) first(s *state) (due bool) {
 		w.try(s, &turn{what: Arrival, at: q.to, of: q.from, in: deliver | input(number), cost: -1, now: s.now}, 0)
 		return true
 	}
-	if s.wake == never {
+	if s.wake == timer.Never {
 		return false
 	}
 	t, _ := x.due(s, s.wake)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/explore/internal/timer"
 	"parley/faulty"
 )
 
@@ -50,11 +51,7 @@ type root struct {
 
 func newRoot(p parley.Protocol, r Root) *root {
 	out := &root{how: r.Faulty}
-	// order: a set has none, and the worst is looked for
-	for id, how := range r.Faulty {
-		out.faulty.Add(id)
-		out.worst = max(out.worst, how.Model)
-	}
+	out.faulty, out.worst = faulty.Cast(r.Faulty)
 	for _, q := range r.Requests {
 		out.requests[q.At] = append(out.requests[q.At], q.Msg)
 	}
@@ -147,7 +144,7 @@ func (x *space) due(s *state, at parley.Tick) (turn, bool) {
 	for i := range x.roots[s.root].seats {
 		seat := &x.roots[s.root].seats[i]
 		if part := x.components.at(s.parts[seat.ids[0]]); part.wakes() <= at {
-			return turn{what: Expiry, at: part.timers[0].of, in: expire, elem: -1, cost: -1, now: at}, true
+			return turn{what: Expiry, at: part.timers[0].Of, in: expire, elem: -1, cost: -1, now: at}, true
 		}
 	}
 	panic("explore: a timer is due and is not found")
@@ -155,7 +152,7 @@ func (x *space) due(s *state, at parley.Tick) (turn, bool) {
 
 // rewake finds out when the next timer is due.
 func (x *space) rewake(s *state) {
-	s.wake = never
+	s.wake = timer.Never
 	for i := range x.roots[s.root].seats {
 		s.wake = min(s.wake, x.components.at(s.parts[x.roots[s.root].seats[i].ids[0]]).wakes())
 	}

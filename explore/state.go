@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"parley"
+	"parley/explore/internal/timer"
 )
 
 // state is where a run is.
@@ -79,13 +80,10 @@ func (s *state) unpack(list []uint32, n int) []uint32 {
 	return list[size:]
 }
 
-// never is when a timer is due that is not set.
-const never parley.Tick = 1<<63 - 1
-
 // wakes is when the first timer of a component is due.
 func (c *component) wakes() parley.Tick {
 	if len(c.timers) == 0 {
-		return never
+		return timer.Never
 	}
-	return c.timers[0].due
+	return c.timers[0].Due
 }

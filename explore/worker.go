@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/explore/internal/timer"
 )
 
 // worker is one thread of a search.
@@ -45,7 +46,7 @@ func (w *worker) begin(number int) []beginning {
 		s.parts[seat.ids[0]] = part
 		s.sum += x.components.at(part).share
 	}
-	s.wake = never
+	s.wake = timer.Never
 	list := []beginning{{state: s}}
 	each := func(t turn) {
 		var after []beginning

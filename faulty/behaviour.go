@@ -130,6 +130,16 @@ func (b Behaviour) Suits(p parley.Protocol) error {
 		b.Name, p.Name)
 }
 
+// Cast returns which processes are faulty, and the worst that any of them does.
+func Cast(how map[parley.ID]Behaviour) (who parley.Set, worst parley.FaultModel) {
+	// order: a set has none, and the worst is looked for
+	for id, b := range how {
+		who.Add(id)
+		worst = max(worst, b.Model)
+	}
+	return who, worst
+}
+
 // Script leaves the word to the protocol's Lies and answers each of its choices
 // with 0. With a Lies that is a script, an exact list of what is sent, the
 // process says just that.

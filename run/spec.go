@@ -67,11 +67,7 @@ func (s Spec) Options() sim.Options {
 // Down returns the processes that nothing is promised to: the faulty ones, and those that
 // crash for good by a plan that leaves nothing open.
 func (s Spec) Down() parley.Set {
-	var all parley.Set
-	// order: a set has none
-	for id := range s.Faulty {
-		all.Add(id)
-	}
+	all, _ := faulty.Cast(s.Faulty)
 	for _, c := range s.Plan.Crashes {
 		if c.Back == 0 {
 			all.Add(c.At)
@@ -82,11 +78,7 @@ func (s Spec) Down() parley.Set {
 
 // Header returns the header of the run's trace, without the arguments and names of a command.
 func (s Spec) Header(facts trace.Facts) trace.Header {
-	facts.Worst = 0
-	// order: the worst is looked for
-	for _, how := range s.Faulty {
-		facts.Worst = max(facts.Worst, how.Model)
-	}
+	_, facts.Worst = faulty.Cast(s.Faulty)
 	h := trace.Header{Protocol: s.Protocol.Name, N: s.Protocol.N, M: s.Protocol.M, Seed: s.Seed, Facts: facts}
 	for id := range s.Down().All() {
 		h.Faulty = append(h.Faulty, int(id))

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"parley"
+	"parley/faulty"
 	"parley/trace"
 )
 
@@ -272,10 +273,7 @@ func (s *Sim) Assumptions() parley.Assumptions {
 func (s *Sim) Facts() trace.Facts {
 	p := s.opt.Protocol
 	a := trace.Facts{Over: s.History.Over}
-	// order: the worst is looked for
-	for _, how := range s.opt.Faulty {
-		a.Worst = max(a.Worst, how.Model)
-	}
+	_, a.Worst = faulty.Cast(s.opt.Faulty)
 	up := s.up(s.Correct())
 	joined := trace.Joined(up, func(from, to parley.ID) bool { return s.works(from, to, s.now) })
 	free := s.History.Faulty.Minus(s.doomed) // they may do what they like

@@ -80,11 +80,8 @@ func (g *seating) reset(opt *Options) {
 	for i := range g.procs {
 		g.procs[i] = process{timers: g.procs[i].timers[:0], waiting: g.procs[i].waiting[:0]}
 	}
-	g.opt, g.seats, g.faulty, g.seated = opt, g.seats[:0], parley.Set{}, nil
-	// order: a set has none
-	for id := range g.opt.Faulty {
-		g.faulty.Add(id)
-	}
+	g.opt, g.seats, g.seated = opt, g.seats[:0], nil
+	g.faulty, _ = faulty.Cast(opt.Faulty)
 	if len(g.opt.Faulty) > 0 {
 		g.seats = append(g.seats, faulty.New(p, g.opt.Rush, g.opt.Faulty).Seat())
 	}

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/explore"
+	"parley/explore/internal/timer"
 	"parley/faulty"
 )
 
@@ -45,20 +46,24 @@ type talk struct{ to [most][]speech }
 
 // watched is a behaviour whose choices are known to be those of a turn.
 func (w *teller) watched(how faulty.Behaviour) faulty.Behaviour {
-	watch := func(t *parley.Turn, k int) func() {
+	return within(how, func(_ *parley.Step, t *parley.Turn, k int) func() {
 		w.asking, w.choice = int(t.Self)*w.x.p.N+int(t.To), k
 		return func() { w.asking = -1 }
-	}
+	})
+}
+
+// within is a behaviour that enters something at each choice k of a turn, and leaves it afterwards.
+func within(how faulty.Behaviour, enter func(s *parley.Step, t *parley.Turn, k int) (leave func())) faulty.Behaviour {
 	out := how
 	if how.Choose != nil {
 		out.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
-			defer watch(t, k)()
+			defer enter(s, t, k)()
 			return how.Choose(s, t, k, n)
 		}
 	}
 	if how.Tell != nil {
 		out.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
-			defer watch(t, 0)()
+			defer enter(s, t, 0)()
 			return how.Tell(s, t)
 		}
 	}
@@ -87,7 +92,7 @@ func (w *teller) Refused(_, _ parley.ID, _ string) {}
 
 // liar makes one step of the coalition, and returns what it sends in it.
 func (w *teller) liar(
-	r *root, now parley.Tick, id parley.ID, timers *[]timer, clause func(*parley.Step),
+	r *root, now parley.Tick, id parley.ID, timers *[]timer.Timer, clause func(*parley.Step),
 ) (sends []message) {
 	s := w.at(id, r.faulty, now)
 	clause(s)
@@ -96,9 +101,9 @@ func (w *teller) liar(
 		case parley.OpSend:
 			sends = append(sends, message{from: e.From, to: e.To, epoch: e.Epoch, path: e.Path, msg: e.Msg})
 		case parley.OpSetTimer:
-			*timers = armed(*timers, timer{of: e.From, number: e.Timer, path: e.Path, due: now + e.After})
+			*timers = timer.Set(*timers, timer.Timer{Of: e.From, Number: e.Timer, Path: e.Path, Due: now + e.After})
 		case parley.OpStopTimer:
-			*timers = disarmed(*timers, timer{of: e.From, number: e.Timer, path: e.Path})
+			*timers = timer.Stop(*timers, timer.Timer{Of: e.From, Number: e.Timer, Path: e.Path})
 		case parley.OpKeep, parley.OpDeliver, parley.OpIndicate:
 		default:
 			w.x.fail("process %d asks for more than to send, to deliver and to be woken", e.From)
@@ -108,20 +113,20 @@ func (w *teller) liar(
 }
 
 // wake lets the timers of the coalition run out that are due, and returns what it sends.
-func (w *teller) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer) (sends []message) {
-	for len(*timers) > 0 && (*timers)[0].due <= now && !w.x.Over() {
+func (w *teller) wake(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer) (sends []message) {
+	for len(*timers) > 0 && (*timers)[0].Due <= now && !w.x.Over() {
 		t := (*timers)[0]
 		*timers = slices.Delete(*timers, 0, 1)
-		sends = append(sends, w.liar(r, now, t.of, timers, func(s *parley.Step) {
-			s.Path = t.path
-			c.Timeout(s, t.number)
+		sends = append(sends, w.liar(r, now, t.Of, timers, func(s *parley.Step) {
+			s.Path = t.Path
+			c.Timeout(s, t.Number)
 		})...)
 	}
 	return sends
 }
 
 // listens lets the members of the coalition receive what is for them.
-func (w *teller) listens(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer, sends []message) {
+func (w *teller) listens(r *root, c *faulty.Coalition, now parley.Tick, timers *[]timer.Timer, sends []message) {
 	for id := range r.faulty.All() {
 		for _, q := range addressed(sends, id) {
 			w.liar(r, now, id, timers, func(s *parley.Step) {
@@ -283,26 +288,12 @@ type turnOf struct {
 
 // recited is a behaviour with its choices made: as in the words, and honest where they end.
 func (x *splitter) recited(how faulty.Behaviour, words map[turnOf][]pick) faulty.Behaviour {
-	recite := func(s *parley.Step, t *parley.Turn, k int) func() {
+	return within(how, func(s *parley.Step, t *parley.Turn, k int) func() {
 		round := sort.Search(len(x.clock), func(i int) bool { return x.clock[i] > s.Now }) - 1
 		host := s.Host
 		s.Host = &reciter{Host: host, choice: k, picks: words[turnOf{round, t.Self, t.To}]}
 		return func() { s.Host = host }
-	}
-	out := how
-	if how.Choose != nil {
-		out.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
-			defer recite(s, t, k)()
-			return how.Choose(s, t, k, n)
-		}
-	}
-	if how.Tell != nil {
-		out.Tell = func(s *parley.Step, t *parley.Turn) []parley.Sent {
-			defer recite(s, t, 0)()
-			return how.Tell(s, t)
-		}
-	}
-	return out
+	})
 }
 
 // reciter is a host whose answers are known beforehand.

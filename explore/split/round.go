@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/explore"
+	"parley/explore/internal/timer"
 	"parley/faulty"
 	"parley/sim"
 )
@@ -99,15 +100,15 @@ func (w *teller) hears(m parley.Machine, s *parley.Step, sends []message) {
 
 // ring lets the timer of a correct process run out.
 func (w *teller) ring(m parley.Machine, s *parley.Step, now parley.Tick) {
-	s.Now, s.Path, s.Epoch = now, w.x.alarm.path, 0
-	m.Timeout(s, w.x.alarm.number)
+	s.Now, s.Path, s.Epoch = now, w.x.alarm.Path, 0
+	m.Timeout(s, w.x.alarm.Number)
 }
 
 // effects reads the effects of a step of a correct process: what it sends, the number of what it
 // delivers, 0 for nothing, and when its timer runs out next.
 func (w *teller) effects() (sends []message, end uint32, next parley.Tick) {
 	x, s := w.x, &w.step
-	next = never
+	next = timer.Never
 	w.key = append(w.key[:0], byte(s.Self))
 	for i := range s.Effects {
 		switch e := &s.Effects[i]; e.Op {
@@ -118,9 +119,9 @@ func (w *teller) effects() (sends []message, end uint32, next parley.Tick) {
 			w.key = parley.AppendMsg(w.key, e.Path, e.Msg)
 		case parley.OpSetTimer:
 			if x.clock == nil {
-				x.alarm = timer{number: e.Timer, path: e.Path}
+				x.alarm = timer.Timer{Number: e.Timer, Path: e.Path}
 			}
-			if e.Timer != x.alarm.number || e.Path != x.alarm.path || next != never {
+			if e.Timer != x.alarm.Number || e.Path != x.alarm.Path || next != timer.Never {
 				x.fail("process %d has more than one timer", s.Self)
 			}
 			next = s.Now + e.After
@@ -148,7 +149,7 @@ func (w *teller) opened(k int) (sends []message, end uint32) {
 	switch last := k == len(x.clock)-1; {
 	case last && len(sends) > 0:
 		x.fail("process %d sends when the last round ends", w.step.Self)
-	case last && next != never, !last && next != x.clock[k+1]:
+	case last && next != timer.Never, !last && next != x.clock[k+1]:
 		x.fail("the rounds of process %d depend on what it hears", w.step.Self)
 	}
 	return sends, end
@@ -167,7 +168,7 @@ func (w *teller) survey(number int) {
 		wakes[id] = w.starts(list[id], id, x.roots[number].requests[id])
 	}
 	var clock []parley.Tick
-	for wakes[0] != never && x.err == nil {
+	for wakes[0] != timer.Never && x.err == nil {
 		now := wakes[0]
 		switch k := len(clock); {
 		case k > mostRounds:
@@ -231,7 +232,7 @@ func (w *teller) begin(number int) *stage {
 	if r.faulty == (parley.Set{}) {
 		return s
 	}
-	c, timers := w.liars[number], []timer(nil)
+	c, timers := w.liars[number], []timer.Timer(nil)
 	for id := range r.faulty.All() {
 		w.liar(r, 0, id, &timers, c.Start)
 	}

@@ -17,6 +17,8 @@ import (
 	"parley"
 	"parley/explore"
 	"parley/explore/internal/budget"
+	"parley/explore/internal/timer"
+	"parley/faulty"
 	"parley/sim"
 	"parley/trace"
 )
@@ -96,7 +98,7 @@ type splitter struct {
 	roots  []*root
 
 	clock []parley.Tick // when timers of correct processes run out: rounds begin, and the last one ends
-	alarm timer         // the one that each of them has
+	alarm timer.Timer   // the one that each of them has
 	wait  parley.Tick   // how long in a round the coalition hears the others before it speaks
 
 	stages []*stage
@@ -129,11 +131,7 @@ type root struct {
 
 func newRoot(r explore.Root) *root {
 	out := &root{Root: r}
-	// order: a set has none, and the worst is looked for
-	for id, how := range r.Faulty {
-		out.faulty.Add(id)
-		out.worst = max(out.worst, how.Model)
-	}
+	out.faulty, out.worst = faulty.Cast(r.Faulty)
 	for _, q := range r.Requests {
 		out.requests[q.At] = append(out.requests[q.At], q.Msg)
 	}
@@ -156,8 +154,8 @@ type stage struct {
 // piece is the state of one seat at the beginning of a round.
 type piece struct {
 	machine []byte
-	sends   []message // of this round; of a correct process
-	timers  []timer   // of the coalition
+	sends   []message     // of this round; of a correct process
+	timers  []timer.Timer // of the coalition
 }
 
 // key appends what tells stages apart.
@@ -189,10 +187,7 @@ func (s *stage) deliver(end uint32) {
 func (x *splitter) piece(of int, p piece) uint32 {
 	key := binary.AppendVarint(nil, int64(of))
 	key = append(binary.AppendUvarint(key, uint64(len(p.machine))), p.machine...)
-	key = binary.AppendUvarint(key, uint64(len(p.timers)))
-	for i := range p.timers {
-		key = p.timers[i].key(key)
-	}
+	key = timer.Key(key, p.timers)
 	for i := range p.sends {
 		key = p.sends[i].key(key)
 	}

@@ -54,9 +54,10 @@ trace                  free    : core
 sim                    seeded  : core adapters faulty trace
 internal/nearest       pure    :
 explore/internal/budget free   :
-explore                free    : core adapters faulty trace sim explore/internal/budget
+explore/internal/timer pure    : core
+explore                free    : core adapters faulty trace sim explore/internal/*
 explore/goal           free    : core explore internal/nearest
-explore/split          free    : core faulty trace sim explore explore/internal/budget
+explore/split          free    : core faulty trace sim explore explore/internal/*
 run                    seeded  : core adapters faulty trace problems sim explore
 cluster/cert           free    :
 cluster/api/parleyv1   free    :
