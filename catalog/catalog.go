@@ -19,6 +19,7 @@ import (
 	"parley/broadcast/causal"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
+	"parley/broadcast/forwarding"
 	"parley/broadcast/timestamp"
 	"parley/broadcast/vector"
 	"parley/clock/convergence"
@@ -52,12 +53,13 @@ func All() []parley.Protocol {
 		meshed(diffusion.Config{N: 4}),
 		named("uniform", "reliable broadcast by diffusion, delivered when a majority holds it",
 			diffusion.New(diffusion.Config{N: 5, Uniform: true})),
-		forwardingTower(7),
+		detecting(named("forwarding", "reliable broadcast along a tree, with takeover from those who crash",
+			forwarding.New(forwarding.Config{N: 7}))),
 		costing(named("fifo", "FIFO broadcast over diffusion", fifo.Tower(diffusion.Config{N: 4}))),
 		costing(named("causal", "causal broadcast over FIFO broadcast",
 			causal.Tower(causal.Piggyback, diffusion.Config{N: 4}))),
 		guardTower(4),
-		atomicTower(4),
+		detecting(atomic.New(atomic.Config{N: 4, Detector: true})),
 		inViews(vector.New(vector.Config{Config: group.Config{N: 4}})),
 		inViews(atomic.InViews(group.Config{N: 4})),
 		inViews(timestamp.New(timestamp.Config{Config: group.Config{N: 4}})),

@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"parley"
-	"parley/broadcast/atomic"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
-	"parley/broadcast/forwarding"
 	"parley/broadcast/guard"
 	"parley/membership/detector"
 	"parley/membership/group"
@@ -49,12 +47,6 @@ func remade(p parley.Protocol, change func(parley.Protocol) parley.Protocol) par
 	return p
 }
 
-// onTop puts a layer on top of others: the flags are those of the layer, and the rest
-// of the tower is built for as many processes.
-func onTop(layer parley.Protocol, tower func(layer parley.Protocol) parley.Protocol) parley.Protocol {
-	return remade(layer, tower)
-}
-
 // beats is a detector as the lowest layer. Its heartbeats come by the clock, and are
 // not what a broadcast costs.
 func beats(n int) parley.Protocol {
@@ -63,31 +55,15 @@ func beats(n int) parley.Protocol {
 	return p
 }
 
-// forwardingTower is broadcast along a tree, told of crashes by heartbeats.
-func forwardingTower(n int) parley.Protocol {
-	return onTop(forwarding.New(forwarding.Config{N: n}), func(layer parley.Protocol) parley.Protocol {
-		p := stack.New(beats(layer.N), layer)
-		p.Name, p.Title = "forwarding", "reliable broadcast along a tree, with takeover from those who crash"
-		p.Paper, p.Span, p.Cost = layer.Paper, detected, layer.Cost
-		return worded(bared(p, layer), ofDetector)
-	})
-}
-
-// atomicTower is the lecture's atomic broadcast, told of crashes by heartbeats.
-func atomicTower(n int) parley.Protocol {
-	return onTop(atomic.New(atomic.Config{N: n, Detector: true}), func(layer parley.Protocol) parley.Protocol {
+// detecting is a layer that heartbeats beneath tell of crashes: the flags are those of the
+// layer, and the rest of the tower is built for as many processes.
+func detecting(layer parley.Protocol) parley.Protocol {
+	return remade(layer, func(layer parley.Protocol) parley.Protocol {
 		p := stack.New(beats(layer.N), layer)
 		p.Name, p.Title, p.Paper = layer.Name, layer.Title, layer.Paper
-		p.Span, p.Cost = detected, layer.Cost
-		return worded(bared(p, layer), ofDetector)
+		p.Span, p.Cost, p.Bare = detected, layer.Cost, &layer
+		return worded(p, ofDetector)
 	})
-}
-
-// bared says what a tower is without the detector beneath its layer.
-func bared(p, layer parley.Protocol) parley.Protocol {
-	layer.Name, layer.Title = p.Name, p.Title
-	p.Bare = &layer
-	return p
 }
 
 // costing gives a tower on diffusion the cost of that: one broadcast of the tower is
@@ -103,7 +79,7 @@ func costing(p parley.Protocol) parley.Protocol {
 // On a complete graph diffusion and FIFO order do as well with omissions, for what
 // is promised to correct processes goes from one to the other.
 func guardTower(n int) parley.Protocol {
-	return onTop(guard.New(guard.Config{N: n}), func(layer parley.Protocol) parley.Protocol {
+	return remade(guard.New(guard.Config{N: n}), func(layer parley.Protocol) parley.Protocol {
 		p := stack.New(diffusion.New(diffusion.Config{N: layer.N}), fifo.New(fifo.Config{N: layer.N}), layer)
 		p.Name, p.Title, p.Paper, p.Faults = layer.Name, layer.Title, layer.Paper, layer.Faults
 		return p

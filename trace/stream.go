@@ -50,9 +50,6 @@ type StreamOptions struct {
 	// Limit is how much is written at most, in bytes; by default there is no limit. What is
 	// over it counts as dropped.
 	Limit int64
-	// Every is how long what happens may wait in memory; by default 20 ms. It is lost if the
-	// process is killed.
-	Every time.Duration
 	// AtOnce has every event written before Add returns, so that nothing is lost if the
 	// process is killed. Add then waits for the writer.
 	AtOnce bool
@@ -62,9 +59,6 @@ type StreamOptions struct {
 func NewStream(w io.Writer, h Header, o StreamOptions) (*Stream, error) {
 	if o.Buffer == 0 {
 		o.Buffer = 8 << 20
-	}
-	if o.Every == 0 {
-		o.Every = 20 * time.Millisecond
 	}
 	s := &Stream{
 		w: w, o: o, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), done: make(chan struct{}),
@@ -165,14 +159,17 @@ func (s *Stream) Close() error {
 	return nil
 }
 
+// every is how long what happens may wait in memory. It is lost if the process is killed.
+const every = 20 * time.Millisecond
+
 // run writes what comes, until the stream is closed.
 func (s *Stream) run() {
 	defer close(s.done)
-	timer := time.NewTimer(s.o.Every)
+	timer := time.NewTimer(every)
 	defer timer.Stop()
 	for open := true; open; {
 		if _, open = <-s.wake; open {
-			timer.Reset(s.o.Every)
+			timer.Reset(every)
 			select {
 			case <-timer.C:
 			case <-s.hurry:
