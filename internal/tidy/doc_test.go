@@ -74,21 +74,7 @@ func visible(d *ast.FuncDecl) bool {
 	if !d.Name.IsExported() || d.Recv == nil {
 		return d.Name.IsExported()
 	}
-	return exportedType(d.Recv.List[0].Type) && !slices.Contains(selfExplaining, d.Name.Name)
-}
-
-func exportedType(e ast.Expr) bool {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return exportedType(e.X)
-	case *ast.IndexExpr:
-		return exportedType(e.X)
-	case *ast.IndexListExpr:
-		return exportedType(e.X)
-	case *ast.Ident:
-		return e.IsExported()
-	}
-	return false
+	return ast.IsExported(typeName(d.Recv.List[0].Type)) && !slices.Contains(selfExplaining, d.Name.Name)
 }
 
 // undocumented returns the exported names of a declaration without a comment:

@@ -119,15 +119,11 @@ func TestMachines(t *testing.T) {
 		for _, b := range machineBreaches(m, law, f) {
 			_, what, _ := strings.Cut(b, ": ")
 			name, _, _ := strings.Cut(what, " ")
-			if machines = append(machines, name); !slices.Contains(hostMachines, name) {
-				t.Error(b)
-			}
+			machines = append(machines, name)
 		}
 		for _, b := range kindBreaches(m, f) {
 			file, _, _ := strings.Cut(b, ":")
-			if kinds = append(kinds, file); !slices.Contains(hostKinds, file) {
-				t.Error(b)
-			}
+			kinds = append(kinds, file)
 		}
 		breaches := catalogBreaches(m.folder("catalog"), m, law, f)
 		switch why := uncatalogued[f.path]; {
@@ -137,16 +133,8 @@ func TestMachines(t *testing.T) {
 			t.Errorf("%s is no exception any more", f.path)
 		}
 	}
-	for _, name := range hostMachines {
-		if !slices.Contains(machines, name) {
-			t.Errorf("%s is no exception any more", name)
-		}
-	}
-	for _, file := range hostKinds {
-		if !slices.Contains(kinds, file) {
-			t.Errorf("%s is no exception any more", file)
-		}
-	}
+	excepted(t, "a machine outside a pure folder", machines, hostMachines)
+	excepted(t, "a kind of message in a host", kinds, hostKinds)
 }
 
 func TestMachinesCatches(t *testing.T) {

@@ -95,27 +95,31 @@ func concurrency(p typed, n ast.Node, breach func(token.Pos, string, ...any)) {
 
 // shared finds assignments to variables of the package.
 func shared(p typed, left ast.Expr, breach func(token.Pos, string, ...any)) {
-	for {
-		switch e := left.(type) {
-		case *ast.ParenExpr:
-			left = e.X
-		case *ast.IndexExpr:
-			left = e.X
-		case *ast.SliceExpr:
-			left = e.X
-		case *ast.StarExpr:
-			left = e.X
-		case *ast.SelectorExpr:
-			left = e.X
-		case *ast.Ident:
+	for left != nil {
+		if e, ok := left.(*ast.Ident); ok {
 			if v, ok := p.info.Uses[e].(*types.Var); ok && v.Parent() == p.pkg.Scope() {
 				breach(e.Pos(), "%s is a variable of the package, which all processes would share", e.Name)
 			}
-			return
-		default:
-			return
 		}
+		left = within(left)
 	}
+}
+
+// within returns what an assignment to e reaches into: m.now of m.now.got[3], nil of a name.
+func within(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return e.X
+	case *ast.IndexExpr:
+		return e.X
+	case *ast.SliceExpr:
+		return e.X
+	case *ast.StarExpr:
+		return e.X
+	case *ast.SelectorExpr:
+		return e.X
+	}
+	return nil
 }
 
 // restricted finds uses of names that are not among the allowed ones of their

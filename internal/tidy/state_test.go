@@ -151,23 +151,11 @@ func (s *stateLaw) writes(n ast.Node) {
 // write notes every field that an assignment to e reaches: m.now and got, of
 // m.now.got[3].
 func (s *stateLaw) write(e ast.Expr) {
-	for e != nil {
-		switch x := e.(type) {
-		case *ast.ParenExpr:
-			e = x.X
-		case *ast.IndexExpr:
-			e = x.X
-		case *ast.SliceExpr:
-			e = x.X
-		case *ast.StarExpr:
-			e = x.X
-		case *ast.SelectorExpr:
+	for ; e != nil; e = within(e) {
+		if x, ok := e.(*ast.SelectorExpr); ok {
 			if f, ok := s.info.Uses[x.Sel].(*types.Var); ok && f.IsField() {
 				s.note(f, x.Pos())
 			}
-			e = x.X
-		default:
-			return
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"parley"
 	"parley/agreement/eig"
 	"parley/explore"
-	"parley/faulty"
+	"parley/parleytest"
 )
 
 func search(t *testing.T, o explore.Options) explore.Report {
@@ -27,27 +27,9 @@ func propose(at parley.ID, value string) explore.Request {
 
 func asking(requests ...explore.Request) []explore.Root { return []explore.Root{{Requests: requests}} }
 
-// liars are all ways in which one process of n lies, or more, whatever the source says.
-// What a lying source proposes makes no difference.
+// liars are all ways in which m of n processes lie, whatever the source says.
 func liars(n, m int, values ...string) []explore.Root {
-	var out []explore.Root
-	for set := range 1 << n {
-		how := make(map[parley.ID]faulty.Behaviour)
-		for id := range n {
-			if set>>id&1 == 1 {
-				how[parley.ID(id)] = faulty.Any
-			}
-		}
-		if len(how) != m {
-			continue
-		}
-		for i, v := range values {
-			if _, lies := how[0]; !lies || i == 0 {
-				out = append(out, explore.Root{Faulty: how, Requests: []explore.Request{propose(0, v)}})
-			}
-		}
-	}
-	return out
+	return parleytest.Liars(n, m, parleytest.Proposals(values...))
 }
 
 func oral(n, m int) eig.Config { return eig.Config{N: n, M: m, Default: []byte("0")} }

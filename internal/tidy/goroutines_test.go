@@ -1,0 +1,140 @@
+package tidy
+
+import (
+	"fmt"
+	"go/ast"
+	"testing"
+)
+
+// A goroutine has an owner that waits for its end: it is started by the Go of a
+// sync.WaitGroup for which its package waits. A go statement tells nobody of an end.
+
+// goStatements are the files with such statements, how many, and who knows of the end;
+// none is added.
+var goStatements = map[string]exception{
+	"cli/node/node.go":                       {2, "the command ends with it: it reads standard input, or has joined too late"},
+	"cli/node/serve.go":                      {1, "a server that is closed with the node"},
+	"cli/demo/order.go":                      {1, "a subscription: its context ends it"},
+	"cli/demo/demo.go":                       {1, "nodes close what it waits for"},
+	"cli/local/control.go":                   {1, "a channel that is closed"},
+	"cli/local/node.go":                      {1, "a channel that is closed when the process ends"},
+	"cli/console/console.go":                 {1, "a channel that is closed"},
+	"cluster/api/participant/participant.go": {1, "a channel that is closed when the answer is there"},
+	"cluster/lab/run.go":                     {1, "a channel that is closed when the process ends"},
+	"cluster/lab/crash.go":                   {1, "the process, which crashes in it"},
+	"cluster/link/session.go":                {1, "the session's written, which it waits for"},
+	"cluster/store/store.go":                 {4, "a call of a disk that may hang in the kernel: nobody can wait for it"},
+	"cluster/store/merge.go":                 {1, "files.merging, which is closed"},
+	"cluster/broken.go":                      {2, "the close of a node that broke, and a call of a disk that may hang"},
+	"cluster/node.go":                        {1, "a channel that is closed, which Close waits for"},
+	"cluster/host/inbox.go":                  {1, "the inbox, which is empty when it ends"},
+	"cluster/host/punctual_linux.go":         {1, "the file of the timer, whose close ends it"},
+	"cluster/host/process.go":                {1, "the node, which it tells that a machine broke"},
+	"internal/chaos/chaos.go":                {1, "its context"},
+	"internal/chaos/faults_disk.go":          {1, "its context"},
+	"internal/chaos/net_linux.go":            {3, "namespaces, which live as long as the program; and a channel that is closed"},
+	"internal/chaos/node.go":                 {1, "a channel that is closed when the process ends"},
+	"internal/chaos/soak.go":                 {1, "its context"},
+	"internal/grid/main.go":                  {1, "the program, which ends after the last cell"},
+	"internal/mutants/main.go":               {2, "channels that are closed"},
+	"trace/stream.go":                        {1, "a channel that is closed, which Close waits for"},
+}
+
+// exception is how often something may be in a place, and why.
+type exception struct {
+	most int
+	why  string
+}
+
+// goroutineBreaches finds, by file, go statements, and calls of Go of something for which the
+// package does not Wait.
+func goroutineBreaches(m *module, f *folder) (statements map[string][]string, unawaited []string) {
+	statements = make(map[string][]string)
+	waits := make(map[string]bool)
+	each := func(visit func(s *source, n ast.Node)) {
+		for _, s := range f.code {
+			ast.Inspect(s.syntax, func(n ast.Node) bool {
+				visit(s, n)
+				return true
+			})
+		}
+	}
+	each(func(s *source, n ast.Node) {
+		if g, ok := n.(*ast.GoStmt); ok {
+			statements[s.path] = append(statements[s.path], m.at(g.Pos())+": a goroutine for which nobody waits")
+		}
+		if of := operandOf(n, "Wait", 0); of != "" {
+			waits[of] = true
+		}
+	})
+	each(func(_ *source, n ast.Node) {
+		if of := operandOf(n, "Go", 1); of != "" && !waits[of] {
+			unawaited = append(unawaited, fmt.Sprintf("%s: the package never waits for %s", m.at(n.Pos()), of))
+		}
+	})
+	return statements, unawaited
+}
+
+// operandOf returns the last name of what a method is called on, "" for other nodes.
+func operandOf(n ast.Node, method string, args int) string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok || len(call.Args) != args {
+		return ""
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != method {
+		return ""
+	}
+	switch x := sel.X.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		return x.Sel.Name
+	}
+	return ""
+}
+
+func TestGoroutines(t *testing.T) {
+	m := loaded(t)
+	found := make(map[string]int)
+	for _, f := range m.folders {
+		if f.outside {
+			continue
+		}
+		statements, unawaited := goroutineBreaches(m, f)
+		report(t, unawaited)
+		for file, list := range statements {
+			if found[file] = len(list); len(list) > goStatements[file].most {
+				report(t, list)
+			}
+		}
+	}
+	for file, e := range goStatements {
+		if found[file] < e.most {
+			t.Errorf("%s: %d go statements, and %d are allowed: lower that", file, found[file], e.most)
+		}
+	}
+}
+
+func TestGoroutinesCatches(t *testing.T) {
+	m := loaded(t)
+	for _, c := range []struct {
+		code       string
+		statements int
+		unawaited  []string
+	}{
+		{"func f() { go f() }", 1, nil},
+		{"func f() { go func() { go f() }() }", 2, nil},
+		{"func f() { w.Go(f); w.Wait() }", 0, nil},
+		{"func f(x *T) { x.work.Go(f) }; func (x *T) Close() { x.work.Wait() }", 0, nil},
+		{"func f(x *T) { x.work.Go(f); x.play.Wait() }", 0, []string{"never waits for work"}},
+		{"func f() { w.Go(f) }", 0, []string{"x/x.go:2: the package never waits for w"}},
+		{"func f() { w.Go() }", 0, nil},
+	} {
+		statements, unawaited := goroutineBreaches(m, plant(t, m, "x/x.go", "package x\n"+c.code))
+		expect(t, c.code, unawaited, c.unawaited...)
+		if n := len(statements["x/x.go"]); n != c.statements {
+			t.Errorf("%s: got %d go statements, want %d", c.code, n, c.statements)
+		}
+	}
+}
