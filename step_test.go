@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/parleytest"
 )
 
 // host answers with what it was asked.
@@ -23,12 +24,6 @@ func (h *host) Sign(as parley.ID, b []byte) []byte {
 }
 func (h *host) Verify(id parley.ID, b, sig []byte) bool { return reflect.DeepEqual(sig, h.Sign(id, b)) }
 func (h *host) Refused(_, _ parley.ID, why string)      { h.why = append(h.why, why) }
-
-func panics(f func()) (did bool) {
-	defer func() { did = recover() != nil }()
-	f()
-	return
-}
 
 // Each request of a step is one effect, in order, with the fields it is said to use.
 func TestEffects(t *testing.T) {
@@ -85,7 +80,7 @@ func TestSendPanics(t *testing.T) {
 		"indicating a delivery": func() { s.Indicate(parley.Msg{Kind: parley.Decide}) },
 		"delivering a view":     func() { s.Deliver(2, parley.Msg{Kind: parley.View}) },
 	} {
-		if !panics(f) {
+		if !parleytest.Panics(f) {
 			t.Error(name, "is allowed")
 		}
 	}
@@ -111,14 +106,14 @@ func TestSignAs(t *testing.T) {
 	if !s.Verify(2, b, s.Sign(b)) || !s.Verify(4, b, s.SignAs(4, b)) || s.Verify(3, b, s.Sign(b)) {
 		t.Error("signatures do not verify as they should")
 	}
-	if !panics(func() { s.SignAs(3, b) }) {
+	if !parleytest.Panics(func() { s.SignAs(3, b) }) {
 		t.Error("a signature of a correct process was given")
 	}
 	if slices.Contains(h.signed[:2], 3) {
 		t.Error(h.signed)
 	}
 	s.Members = parley.Set{}
-	if panics(func() { s.Sign(b) }) {
+	if parleytest.Panics(func() { s.Sign(b) }) {
 		t.Error("a process may not sign for itself")
 	}
 	s.Refuse(1, "why")
@@ -167,7 +162,7 @@ func TestPath(t *testing.T) {
 		},
 		"a child of 33 in mux's": func() { parley.Path(0).Push(32, 1<<32) },
 	} {
-		if !panics(f) {
+		if !parleytest.Panics(f) {
 			t.Error(name, "fits")
 		}
 	}

@@ -268,12 +268,9 @@ func TestTwinTimers(t *testing.T) {
 	if !slices.Equal(rung, []string{"0", "8"}) {
 		t.Errorf("timers rang %v", rung)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a machine used the coalition's timer")
-		}
-	}()
-	set(0, 0xFFFF)
+	if !parleytest.Panics(func() { set(0, 0xFFFF) }) {
+		t.Error("a machine used the coalition's timer")
+	}
 }
 
 // alarm sets the timer that it is told, and remembers which one rang.
@@ -440,12 +437,9 @@ func TestAtOnce(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("an event for a correct process is taken in")
-		}
-	}()
-	c.Receive(step(3), 0, parley.Msg{})
+	if !parleytest.Panics(func() { c.Receive(step(3), 0, parley.Msg{}) }) {
+		t.Error("an event for a correct process is taken in")
+	}
 }
 
 // parrot says what it hears.

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/lockstep"
+	"parley/parleytest"
 )
 
 // teller is a protocol in rounds for tests: in each round every process says what
@@ -527,14 +528,9 @@ func TestNoTimerLeft(t *testing.T) {
 // A schedule of no sense is a fault of the program.
 func TestSchedulesThatAreNone(t *testing.T) {
 	for _, when := range []lockstep.Schedule{{}, {Delta: -1}, {Delta: 10, Slack: -1}, {Delta: 10, Slack: 11}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%+v is taken", when)
-				}
-			}()
-			lockstep.Of(tellers(3, 0, nil), when).New(0)
-		}()
+		if !parleytest.Panics(func() { lockstep.Of(tellers(3, 0, nil), when).New(0) }) {
+			t.Errorf("%+v is taken", when)
+		}
 	}
 }
 
@@ -561,12 +557,9 @@ func TestSendOutsideEmit(t *testing.T) {
 	}, hours)
 	b.start(0)
 	b.timeout(100)
-	defer func() {
-		if recover() == nil {
-			t.Error("it goes unnoticed")
-		}
-	}()
-	b.timeout(1100)
+	if !parleytest.Panics(func() { b.timeout(1100) }) {
+		t.Error("it goes unnoticed")
+	}
 }
 
 type late struct{ teller }

@@ -393,14 +393,9 @@ func TestSlotsThatAreNone(t *testing.T) {
 		"no window":   func() { slotsOf(p, lockstep.Called, 0) },
 		"signed":      func() { slotsOf(sm.Rounds(sm.Config{Instance: oral(4, 1)}), lockstep.Called, 4) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: taken", name)
-				}
-			}()
-			make()
-		}()
+		if !parleytest.Panics(make) {
+			t.Errorf("%s: taken", name)
+		}
 	}
 }
 

@@ -7,6 +7,13 @@ import (
 	"parley/sim"
 )
 
+// Panics tells whether f panics.
+func Panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
+}
+
 // Judge ends the test if a promise is broken for what went wrong in a run, and returns the names of the properties
 // that do not hold, promised or not. what says which run it is.
 func Judge(t testing.TB, p parley.Protocol, s *sim.Sim, what any) (broken []string) {

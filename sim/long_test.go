@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/parleytest"
 	"parley/sim"
 	"parley/trace"
 )
@@ -142,14 +143,9 @@ func TestMore(t *testing.T) {
 			}
 			return second, true
 		}
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: it runs", name)
-				}
-			}()
-			sim.Run(sim.Options{Protocol: casting(3), More: more})
-		}()
+		if !parleytest.Panics(func() { sim.Run(sim.Options{Protocol: casting(3), More: more}) }) {
+			t.Errorf("%s: it runs", name)
+		}
 	}
 }
 

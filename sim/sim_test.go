@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/faulty"
+	"parley/parleytest"
 	"parley/sim"
 	"parley/trace"
 )
@@ -531,14 +532,9 @@ func TestPanics(t *testing.T) {
 		"a crash in the coalition": {Protocol: well, Faulty: map[parley.ID]faulty.Behaviour{0: faulty.Honest},
 			Crashes: []sim.Crash{{At: 0, Step: 1}}},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: it runs", name)
-				}
-			}()
-			sim.Run(opt)
-		}()
+		if !parleytest.Panics(func() { sim.Run(opt) }) {
+			t.Errorf("%s: it runs", name)
+		}
 	}
 }
 

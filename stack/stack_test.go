@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/parleytest"
 	"parley/stack"
 )
 
@@ -304,12 +305,9 @@ func TestDeliversLinkKind(t *testing.T) {
 		s.Deliver(from, m)
 	}), layer(&out, "top", false, nil)).New(1)
 	s, _ := step()
-	defer func() {
-		if recover() == nil || len(out) != 1 {
-			t.Errorf("a link kind was delivered to the layer above: %q", out)
-		}
-	}()
-	m.Receive(s, 2, parley.Msg{Kind: 1})
+	if !parleytest.Panics(func() { m.Receive(s, 2, parley.Msg{Kind: 1}) }) || len(out) != 1 {
+		t.Errorf("a link kind was delivered to the layer above: %q", out)
+	}
 }
 
 // What is carried for a layer that could not have asked, or is no message, comes
@@ -359,12 +357,9 @@ func TestNothingServes(t *testing.T) {
 		s.Effects[0].Path != 1 {
 		t.Errorf("%+v", s.Effects)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a local kind was broadcast")
-		}
-	}()
-	s.Broadcast(parley.Msg{Kind: parley.Suspect})
+	if !parleytest.Panics(func() { s.Broadcast(parley.Msg{Kind: parley.Suspect}) }) {
+		t.Error("a local kind was broadcast")
+	}
 }
 
 // No layer is entered while it is in the middle of a clause, and what a layer
