@@ -11,7 +11,6 @@ import (
 	"parley/agreement/eig"
 	"parley/agreement/om"
 	agreement "parley/agreement/problem"
-	"parley/agreement/sm"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
 	"parley/broadcast/causal"
@@ -56,42 +55,6 @@ func liars(n, m int, values ...string) []explore.Root {
 
 func oral(n, m int) eig.Config { return eig.Config{N: n, M: m, Default: []byte("0")} }
 
-// TestAdversaries counts the liars of one agreement with one traitor: 3 values to each
-// of whom it sends, and silence is one of them. Signed, a source may sign nothing, either
-// order or both; a lieutenant relays or not. Within the bound nothing breaks.
-func TestAdversaries(t *testing.T) {
-	signed := func(n int) parley.Protocol { return sm.New(sm.Config{Instance: oral(n, 1)}, lockstep.Simulated) }
-	for _, c := range []struct {
-		p      parley.Protocol
-		runs   uint64
-		broken int
-	}{
-		{eig.New(oral(3, 1), lockstep.Simulated), 21, 4},
-		{eig.New(oral(4, 1), lockstep.Simulated), 81, 0},
-		{eig.New(oral(5, 1), lockstep.Simulated), 297, 0},
-		{om.New(oral(3, 1), lockstep.Simulated), 21, 4},
-		{om.New(oral(4, 1), lockstep.Simulated), 81, 0},
-		{om.New(oral(5, 1), lockstep.Simulated), 297, 0},
-		{signed(3), 24, 0},
-		{signed(4), 88, 0},
-		{signed(5), 320, 0},
-	} {
-		r := search(t, explore.Options{
-			Protocol: c.p, Roots: liars(c.p.N, 1, "0", "1"), Step: explore.Rounds, Beyond: true, All: true,
-		})
-		if r.Runs != c.runs || len(r.Findings) != c.broken {
-			t.Errorf("%s with %d processes: %d adversaries, of which %d break something; %d and %d are expected",
-				c.p.Name, c.p.N, r.Runs, len(r.Findings), c.runs, c.broken)
-		}
-		if (r.Outcome == explore.Found) != (c.broken > 0) {
-			t.Errorf("%s with %d processes: %s", c.p.Name, c.p.N, r.Outcome)
-		}
-	}
-}
-
-// tower is FIFO or causal broadcast on its layers.
-func tower(layers ...parley.Protocol) parley.Protocol { return stack.New(layers...) }
-
 // small are searches that end soon, by their names.
 func small() map[string]explore.Options {
 	diff := diffusion.New(diffusion.Config{N: 3})
@@ -105,8 +68,8 @@ func small() map[string]explore.Options {
 		"diffusion, a loss": {Protocol: diff, Roots: asking(cast(0, "a")), Model: explore.Model{Losses: 1},
 			Beyond: true, All: true},
 		"diffusion, one doubled": {Protocol: diff, Roots: asking(cast(0, "a")), Model: explore.Model{Doubles: 1}},
-		"fifo":                   {Protocol: tower(diff, order), Roots: asking(cast(0, "a"), cast(0, "b")), Model: explore.Model{Crashes: 1}},
-		"causal": {Protocol: tower(diff, order, causal.New(causal.Config{N: 3})), Roots: two,
+		"fifo":                   {Protocol: stack.New(diff, order), Roots: asking(cast(0, "a"), cast(0, "b")), Model: explore.Model{Crashes: 1}},
+		"causal": {Protocol: stack.New(diff, order, causal.New(causal.Config{N: 3})), Roots: two,
 			Model: explore.Model{Crashes: 1}},
 		"forwarding": {Protocol: forwarding.New(forwarding.Config{N: 3}), Roots: two,
 			Model: explore.Model{FIFO: true, Crashes: 1, Detect: true}},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/faulty"
 	"parley/parleytest"
 	"parley/sim"
 	"parley/trace"
@@ -149,14 +150,19 @@ func TestMore(t *testing.T) {
 	}
 }
 
-// A run in the memory of one with every fault is as it would be in its own.
-func TestResetFaults(t *testing.T) {
+// A run in the memory of another, with every fault, of more processes or left with much on its way,
+// is as it would be in its own.
+func TestReset(t *testing.T) {
 	used := new(sim.Sim)
-	for seed := range uint64(20) {
-		opt := sim.Options{Protocol: flooding(6, 20), Seed: seed, Log: &trace.Log{}}
-		if seed%2 == 0 {
+	for seed := range uint64(40) {
+		opt := sim.Options{Protocol: flooding(3+int(seed)%4, 20), Seed: seed, Log: &trace.Log{}, Loss: 0.1}
+		switch seed % 4 {
+		case 0, 2:
 			opt = allFaults(seed)
-			opt.Log, opt.Until = &trace.Log{}, parley.Tick(400*seed) // left in the middle
+			opt.Log, opt.Until = &trace.Log{}, parley.Tick(200*seed) // left in the middle
+		case 1:
+			opt.Faulty = map[parley.ID]faulty.Behaviour{1: faulty.ReceiveOmission}
+			opt.Steps = 40
 		}
 		fresh := sim.Run(opt)
 		hash := opt.Log.Hash()
@@ -164,7 +170,7 @@ func TestResetFaults(t *testing.T) {
 		used.Reset(opt)
 		used.Run()
 		if opt.Log.Hash() != hash || !reflect.DeepEqual(used.Stats, fresh.Stats) ||
-			used.Assumptions() != fresh.Assumptions() {
+			used.Assumptions() != fresh.Assumptions() || len(used.History.Deliveries) != len(fresh.History.Deliveries) {
 			t.Fatalf("seed %d: another run\n%+v\n%+v", seed, used.Stats, fresh.Stats)
 		}
 	}

@@ -304,35 +304,6 @@ func TestFixedDelays(t *testing.T) {
 	}
 }
 
-// A Sim that is reset runs as a new one does, whatever it ran before.
-func TestReset(t *testing.T) {
-	used := new(sim.Sim)
-	for seed := range uint64(30) {
-		opt := sim.Options{Protocol: flooding(3+int(seed)%3, 10), Seed: seed, Log: &trace.Log{}, Loss: 0.1}
-		if seed%3 == 0 {
-			opt.Faulty = map[parley.ID]faulty.Behaviour{1: faulty.ReceiveOmission}
-		}
-		if seed%2 == 0 {
-			opt.Steps = 40 // left with much on its way
-		}
-		if seed%5 == 0 {
-			opt.Crashes = []sim.Crash{{At: 2, Step: 3, Effects: 1, Back: 5000}}
-			opt.Requests = []sim.Request{{At: 0, When: 7, Msg: say(1)}}
-		}
-		fresh := sim.Run(opt)
-		hash := opt.Log.Hash()
-		opt.Log = &trace.Log{}
-		used.Reset(opt)
-		used.Run()
-		if opt.Log.Hash() != hash || !reflect.DeepEqual(used.Stats.Refused, fresh.Stats.Refused) ||
-			used.Stats.Steps != fresh.Stats.Steps ||
-			len(used.History.Deliveries) != len(fresh.History.Deliveries) ||
-			used.History.Faulty != fresh.History.Faulty {
-			t.Fatalf("seed %d: another run", seed)
-		}
-	}
-}
-
 // A crash comes in a given step, after as many of its effects as are said: none,
 // the records, some of the sends. What was armed before is void after it, what
 // arrives meanwhile is lost, and the log is there unless the disk is not.
@@ -535,33 +506,6 @@ func TestPanics(t *testing.T) {
 		if !parleytest.Panics(func() { sim.Run(opt) }) {
 			t.Errorf("%s: it runs", name)
 		}
-	}
-}
-
-// Between events a run may be looked at, and a machine replaced by one like it.
-func TestBetween(t *testing.T) {
-	opt := sim.Options{Protocol: flooding(4, 10), Log: &trace.Log{},
-		Faulty: map[parley.ID]faulty.Behaviour{3: faulty.SendOmission}}
-	plain := sim.Run(opt)
-	hash := opt.Log.Hash()
-	calls := 0
-	opt.Log = &trace.Log{}
-	opt.Between = func(s *sim.Sim) {
-		calls++
-		if len(s.Seats()) != 4 {
-			t.Fatal("seats", s.Seats())
-		}
-		for i := range s.Seats() {
-			seat := &s.Seats()[i]
-			fresh := s.Fresh(i)
-			if !parley.Load(fresh, s.Now(), parley.Save(seat.Machine, s.Now(), nil)) {
-				t.Fatal("not loaded")
-			}
-			seat.Machine = fresh
-		}
-	}
-	if again := sim.Run(opt); opt.Log.Hash() != hash || calls == 0 || again.Stats.Steps != plain.Stats.Steps {
-		t.Error("another run", calls)
 	}
 }
 

@@ -17,6 +17,17 @@ func logOf(events []trace.Event) *trace.Log {
 	return l
 }
 
+// changes are a change of every field of an event, by the names that a file gives them.
+var changes = map[string]func(e *trace.Event){
+	"op": func(e *trace.Event) { e.Op = e.Op%trace.Resume + 1 }, "t": func(e *trace.Event) { e.Time++ },
+	"at": func(e *trace.Event) { e.At++ }, "peer": func(e *trace.Event) { e.Peer++ },
+	"cause": func(e *trace.Event) { e.Cause++ }, "epoch": func(e *trace.Event) { e.Epoch++ },
+	"path": func(e *trace.Event) { e.Path++ }, "kind": func(e *trace.Event) { e.Msg.Kind++ },
+	"origin": func(e *trace.Event) { e.Msg.Origin++ }, "seq": func(e *trace.Event) { e.Msg.Seq++ },
+	"value": func(e *trace.Event) { e.Msg.Value++ },
+	"body":  func(e *trace.Event) { e.Msg.Body = append(slices.Clone(e.Msg.Body), 0) },
+}
+
 // Two traces part at the first event that differs in anything, or that one of them
 // does not have; the same ones do not.
 func TestDiff(t *testing.T) {
@@ -27,15 +38,7 @@ func TestDiff(t *testing.T) {
 	if p := trace.Diff(&trace.Log{}, &trace.Log{}, 3); p != nil {
 		t.Fatalf("nothing parts: %+v", p)
 	}
-	for name, change := range map[string]func(e *trace.Event){
-		"op": func(e *trace.Event) { e.Op = e.Op%trace.Resume + 1 }, "t": func(e *trace.Event) { e.Time++ },
-		"at": func(e *trace.Event) { e.At++ }, "peer": func(e *trace.Event) { e.Peer++ },
-		"cause": func(e *trace.Event) { e.Cause++ }, "epoch": func(e *trace.Event) { e.Epoch++ },
-		"path": func(e *trace.Event) { e.Path++ }, "kind": func(e *trace.Event) { e.Msg.Kind++ },
-		"origin": func(e *trace.Event) { e.Msg.Origin++ }, "seq": func(e *trace.Event) { e.Msg.Seq++ },
-		"value": func(e *trace.Event) { e.Msg.Value++ },
-		"body":  func(e *trace.Event) { e.Msg.Body = append(slices.Clone(e.Msg.Body), 0) },
-	} {
+	for name, change := range changes {
 		for i := range l.Events {
 			events := slices.Clone(l.Events)
 			change(&events[i])

@@ -104,16 +104,7 @@ func TestHash(t *testing.T) {
 		t.Error("the hash depends on more than the events")
 	}
 	seen := map[string]bool{l.Hash(): true}
-	for name, change := range map[string]func(e *trace.Event){
-		"op": func(e *trace.Event) { e.Op = e.Op%trace.Resume + 1 }, "time": func(e *trace.Event) { e.Time++ },
-		"at":   func(e *trace.Event) { e.At++ },
-		"peer": func(e *trace.Event) { e.Peer++ }, "cause": func(e *trace.Event) { e.Cause++ },
-		"path": func(e *trace.Event) { e.Path++ }, "epoch": func(e *trace.Event) { e.Epoch++ },
-		"kind": func(e *trace.Event) { e.Msg.Kind++ }, "origin": func(e *trace.Event) { e.Msg.Origin++ },
-		"seq":   func(e *trace.Event) { e.Msg.Seq++ },
-		"value": func(e *trace.Event) { e.Msg.Value++ },
-		"body":  func(e *trace.Event) { e.Msg.Body = append(slices.Clone(e.Msg.Body), 0) },
-	} {
+	for name, change := range changes {
 		for i := range l.Events {
 			events := slices.Clone(l.Events)
 			change(&events[i])
