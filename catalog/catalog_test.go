@@ -126,25 +126,30 @@ func TestPromisedBySomebody(t *testing.T) {
 	}
 }
 
+// asked is a run in which all Proposers of a protocol propose, and a process is asked to broadcast.
+func asked(p parley.Protocol, who parley.ID) sim.Options {
+	opt := sim.Options{Protocol: p, FIFO: p.Relies.FIFO, Steps: 1 << 20}
+	for id := range p.Proposers.All() {
+		opt.Requests = append(opt.Requests, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}})
+	}
+	if p.Serves {
+		opt.Requests = append(opt.Requests, sim.Request{At: who, When: 1500, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("m")}})
+	}
+	return opt
+}
+
 // With nothing but its name a protocol runs, comes to an end, shows something, and
 // all that it promises holds.
 func TestAlone(t *testing.T) {
 	for _, p := range catalog.All() {
 		t.Run(p.Name, func(t *testing.T) {
-			opt := sim.Options{Protocol: p, Seed: 1, FIFO: p.Relies.FIFO, Until: p.Span, Steps: 1 << 20}
+			opt := asked(p, 0)
 			if p.Serves { // so that what comes second carries what came first
 				opt.Requests = append(opt.Requests,
 					sim.Request{When: 1400, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("l")}})
 			}
-			for id := range p.Proposers.All() {
-				opt.Requests = append(opt.Requests, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}})
-			}
-			if p.Serves {
-				opt.Requests = append(opt.Requests,
-					sim.Request{When: 1500, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("m")}})
-			}
 			log := trace.Log{Keep: true}
-			opt.Log = &log
+			opt.Seed, opt.Until, opt.Log = 1, p.Span, &log
 			s := sim.Run(opt)
 			for _, e := range log.Events {
 				if e.Op == trace.Send && p.Explain != nil {
@@ -179,14 +184,8 @@ func readable(t *testing.T, p parley.Protocol, e trace.Event) {
 // Whatever a protocol says to those above it has words.
 func TestWords(t *testing.T) {
 	for _, p := range catalog.All() {
-		opt := sim.Options{Protocol: p, Seed: 3, FIFO: p.Relies.FIFO, Until: max(p.Span, 1<<14), Steps: 1 << 20,
-			Crashes: []sim.Crash{{At: 0, When: 1200}}}
-		for id := range p.Proposers.All() {
-			opt.Requests = append(opt.Requests, sim.Request{At: id, Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}})
-		}
-		if p.Serves {
-			opt.Requests = append(opt.Requests, sim.Request{At: 1, When: 1500, Msg: parley.Msg{Kind: parley.Carried, Body: []byte("m")}})
-		}
+		opt := asked(p, 1)
+		opt.Seed, opt.Until, opt.Crashes = 3, max(p.Span, 1<<14), []sim.Crash{{At: 0, When: 1200}}
 		s := sim.Run(opt)
 		for _, i := range s.History.Indications {
 			if i.Msg.Kind == parley.Suspect || i.Msg.Kind == parley.View {
@@ -203,49 +202,39 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A graph is a flag of diffusion.
-func TestEdges(t *testing.T) {
-	var diffusion parley.Protocol
-	for _, p := range catalog.All() {
-		if p.Name == "diffusion" {
-			diffusion = p
-		}
-	}
-	ring := remake(t, diffusion, "-edges", "P1-P2,P2-P3,P3-P4,P4-P1", "-m", "1")
-	if ring.M != 1 || ring.Cost(4, 1).Total().Messages != 9 {
-		t.Errorf("m = %d, %d messages", ring.M, ring.Cost(4, 1).Total().Messages)
-	}
-	for _, bad := range []string{"P1", "P1-P1", "P1-P2,P2-P1", "P1-P2,"} {
+// taken returns the protocol of a name, and which of its flags are taken although they make none.
+func taken(t *testing.T, name string, bad ...[]string) (p parley.Protocol, wrong [][]string) {
+	t.Helper()
+	p = catalog.All()[slices.IndexFunc(catalog.All(), func(p parley.Protocol) bool { return p.Name == name })]
+	for _, args := range bad {
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		build := diffusion.Flags(fs)
-		if err := fs.Parse([]string{"-edges", bad}); err != nil {
+		build := p.Flags(fs)
+		if err := fs.Parse(args); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := build(naming); err == nil {
-			t.Errorf("%q is taken for a graph", bad)
+			wrong = append(wrong, args)
 		}
+	}
+	return p, wrong
+}
+
+// A graph is a flag of diffusion.
+func TestEdges(t *testing.T) {
+	diffusion, wrong := taken(t, "diffusion", []string{"-edges", "P1"}, []string{"-edges", "P1-P1"},
+		[]string{"-edges", "P1-P2,P2-P1"}, []string{"-edges", "P1-P2,"})
+	ring := remake(t, diffusion, "-edges", "P1-P2,P2-P3,P3-P4,P4-P1", "-m", "1")
+	if ring.M != 1 || ring.Cost(4, 1).Total().Messages != 9 || len(wrong) > 0 {
+		t.Errorf("m = %d, %d messages, %q are taken for graphs", ring.M, ring.Cost(4, 1).Total().Messages, wrong)
 	}
 }
 
 // Setups of a replicated service that are none are told so, and nothing panics.
 func TestSetupFlags(t *testing.T) {
-	var bank parley.Protocol
-	for _, p := range catalog.All() {
-		if p.Name == "bank" {
-			bank = p
-		}
-	}
+	bank, wrong := taken(t, "bank", []string{"-n", "0"}, []string{"-n", "3", "-active", "P4"}, []string{"-active", "P1,P1"},
+		[]string{"-active", "P1,P2", "-wrong", "2"}, []string{"-wrong", "-1"})
 	remake(t, bank, "-n", "4", "-active", "P1,P4", "-wrong", "1", "-checked")
-	for _, bad := range [][]string{
-		{"-n", "0"}, {"-n", "3", "-active", "P4"}, {"-active", "P1,P1"}, {"-active", "P1,P2", "-wrong", "2"}, {"-wrong", "-1"},
-	} {
-		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		build := bank.Flags(fs)
-		if err := fs.Parse(bad); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := build(naming); err == nil {
-			t.Errorf("%q is taken for a setup", bad)
-		}
+	if len(wrong) > 0 {
+		t.Errorf("%q are taken for setups", wrong)
 	}
 }
