@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/faulty"
+	runs "parley/run"
 	"parley/sim"
 	"parley/trace"
 )
@@ -20,53 +21,19 @@ type run struct {
 
 // String is what a failure says of the run.
 func (r run) String() string {
-	out := fmt.Sprintf("seed %d", r.Seed)
-	say := func(form string, args ...any) { out += fmt.Sprintf(", "+form, args...) }
+	what := []string{fmt.Sprintf("seed %d", r.Seed)}
 	if len(r.Faulty) > 0 {
 		var how []string
 		for _, id := range slices.Sorted(maps.Keys(r.Faulty)) {
 			how = append(how, fmt.Sprintf("%d=%s", id, r.Faulty[id].Name))
 		}
-		say("faulty %s", strings.Join(how, ","))
+		what = append(what, "faulty "+strings.Join(how, ","))
 	}
-	for _, c := range r.Crashes {
-		when := fmt.Sprintf("in step %d", c.Step)
-		if c.When > 0 {
-			when = fmt.Sprintf("at tick %d", c.When)
-		}
-		say("process %d crashes %s after %d effects", c.At, when, c.Effects)
-		if c.Back > 0 {
-			out += fmt.Sprintf(" and is back after %d ticks", c.Back)
-		}
-		if c.LostDisk {
-			out += " without its disk"
-		}
+	plan := runs.Plan{
+		Loss: r.Loss, Twice: r.Twice, Links: r.Links, Crashes: r.Crashes, Pauses: r.Pauses, Suspicions: r.Suspicions,
+		Detect: r.Detect, Heal: r.Heal,
 	}
-	if r.Loss > 0 || r.Twice > 0 {
-		say("loss %v, twice %v", r.Loss, r.Twice)
-	}
-	for _, l := range r.Links {
-		say("links from %v to %v from tick %d to %d: loss %v, twice %v, delay %v", members(l.From), members(l.To),
-			l.Since, l.Until, l.Loss, l.Twice, l.Delay)
-	}
-	for _, p := range r.Pauses {
-		say("process %d pauses at tick %d for %d", p.At, p.From, p.For)
-	}
-	for _, q := range r.Suspicions {
-		say("%d suspects %d at tick %d", q.At, q.Of, q.When)
-	}
-	if r.Heal > 0 {
-		say("all heals at tick %d", r.Heal)
-	}
-	return out
-}
-
-// members are the processes of a set; none stands for all.
-func members(s parley.Set) any {
-	if (s == parley.Set{}) {
-		return "all"
-	}
-	return slices.Collect(s.All())
+	return strings.Join(append(what, plan.Describe(func(id parley.ID) string { return "process " + id.String() })...), ", ")
 }
 
 // simulate makes the run. One that does not end shows nothing, and fails the check.

@@ -19,9 +19,6 @@ type Options struct {
 	// Delay bounds the time a message takes; by default 1 to 900 ticks, which
 	// fits the rounds of lockstep.Simulated.
 	Delay Delay
-	// Rush is how long the coalition waits to hear the others; by default 950
-	// ticks for a synchronous protocol and 0 for others.
-	Rush parley.Tick
 	// Loss and Twice are the chances, 0 to 1, that a link loses or doubles a message.
 	Loss, Twice float64
 	// FIFO makes each link deliver in the order in which it was sent on. Such links
@@ -152,9 +149,6 @@ func checked(opt Options) Options {
 		if r.When < 0 {
 			panic(fmt.Sprintf("sim: process %d is asked at time %d, before the run begins", r.At, r.When))
 		}
-	}
-	if opt.Rush == 0 && p.Timing == parley.Synchronous {
-		opt.Rush = 950
 	}
 	if opt.Steps == 0 {
 		opt.Steps = 1 << 40

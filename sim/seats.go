@@ -83,7 +83,7 @@ func (g *seating) reset(opt *Options) {
 	g.opt, g.seats, g.seated = opt, g.seats[:0], nil
 	g.faulty, _ = faulty.Cast(opt.Faulty)
 	if len(g.opt.Faulty) > 0 {
-		g.seats = append(g.seats, faulty.New(p, g.opt.Rush, g.opt.Faulty).Seat())
+		g.seats = append(g.seats, g.coalition().Seat())
 	}
 	for id := range parley.ID(p.N) {
 		if !g.faulty.Has(id) {
@@ -108,7 +108,17 @@ func (g *seating) Fresh(seat int) parley.Machine {
 	if ids := g.seats[seat].IDs; !g.faulty.Has(ids[0]) {
 		return g.opt.Protocol.New(ids[0])
 	}
-	return faulty.New(g.opt.Protocol, g.opt.Rush, g.opt.Faulty)
+	return g.coalition()
+}
+
+// coalition returns a new machine of the faulty processes. In rounds it waits until it has heard
+// the others, for longer than messages take by default.
+func (g *seating) coalition() *faulty.Coalition {
+	rush := parley.Tick(0)
+	if g.opt.Protocol.Timing == parley.Synchronous {
+		rush = 950
+	}
+	return faulty.New(g.opt.Protocol, rush, g.opt.Faulty)
 }
 
 // Machine returns the machine that process id is part of.
