@@ -33,7 +33,8 @@ func (r run) String() string {
 		Loss: r.Loss, Twice: r.Twice, Links: r.Links, Crashes: r.Crashes, Pauses: r.Pauses, Suspicions: r.Suspicions,
 		Detect: r.Detect, Heal: r.Heal,
 	}
-	return strings.Join(append(what, plan.Describe(func(id parley.ID) string { return "process " + id.String() })...), ", ")
+	name := func(id parley.ID) string { return "process " + id.String() }
+	return strings.Join(append(what, plan.Describe(name)...), ", ")
 }
 
 // simulate makes the run. One that does not end shows nothing, and fails the check.
