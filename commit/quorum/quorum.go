@@ -227,7 +227,7 @@ func (p *process) Decided(s *parley.Step, _ parley.ID, value []byte) {
 	s.StopTimer(again)
 	s.StopTimer(votes)
 	s.StopTimer(hold)
-	s.Deliver(p.self, outcome(value).Decided(began))
+	s.Deliver(p.self, problem.ReadOutcome(value).Decided(began))
 	s.Compact()
 }
 
@@ -250,7 +250,7 @@ func (p *process) Start(s *parley.Step) {
 		}
 	}
 	if value, decided := p.synod.Decision(); decided {
-		s.Deliver(p.self, outcome(value).Decided(began))
+		s.Deliver(p.self, problem.ReadOutcome(value).Decided(began))
 	} else if s.Restart {
 		p.voted = true
 		p.begin(s)

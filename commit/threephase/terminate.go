@@ -13,7 +13,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		return
 	case m.Kind >= parley.Local:
 		return
-	case m.Origin != 0 || m.Seq != 0 || len(m.Body) != 0 || m.Value > largest(m.Kind):
+	case !words.Fits(m):
 		s.Refuse(from, "fields that are not used")
 		return
 	}
@@ -27,7 +27,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == Ack:
 		p.acknowledged(s, from)
 	case m.Kind == Decision:
-		p.told(s, from, outcome(m.Value))
+		p.told(s, from, problem.OfBit(m.Value))
 	case m.Kind == Elect || m.Kind == StateRequest || m.Kind == Ask:
 		p.called(s, from, m.Kind)
 	case m.Kind == Report:
@@ -47,7 +47,7 @@ func (p *process) called(s *parley.Step, from parley.ID, kind parley.Kind) {
 	}
 	switch o := p.state.Outcome(); {
 	case o != problem.Undecided:
-		s.Send(from, parley.Msg{Kind: Decision, Value: value(o)})
+		s.Send(from, parley.Msg{Kind: Decision, Value: o.Bit()})
 	case kind == Elect && p.undecided() && p.leader < p.self:
 		p.lead(s)
 	case kind == StateRequest && p.undecided():

@@ -312,7 +312,7 @@ func (p *process) acknowledged(s *parley.Step, from parley.ID) {
 // conclude, phase three: the coordinator decides and tells all.
 func (p *process) conclude(s *parley.Step, o problem.Outcome) {
 	p.decide(s, o)
-	s.SendAll(parley.Msg{Kind: Decision, Value: value(o)})
+	s.SendAll(parley.Msg{Kind: Decision, Value: o.Bit()})
 }
 
 // told: somebody knows the outcome. Who coordinates tells the others.
