@@ -22,6 +22,7 @@ package service
 
 import (
 	"fmt"
+	"slices"
 
 	"parley"
 	"parley/commit/problem"
@@ -151,10 +152,7 @@ func (m *Machine) Start(s *parley.Step) {
 
 // again starts the inner machines. Before that, the participant gets what it had prepared.
 func (m *Machine) again(s *parley.Step, logs map[parley.Path][]parley.Record) {
-	var all []*transaction
-	for id := range m.of {
-		all = append(all, m.of[id].list...)
-	}
+	all := slices.Collect(m.all()) // some end meanwhile
 	for _, t := range all {
 		if _, has := t.spec.Part(m.self); has && t.yes && !t.told {
 			s.Deliver(t.spec.Members[0], parley.Msg{
