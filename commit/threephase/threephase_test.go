@@ -1,7 +1,6 @@
 package threephase_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -74,7 +73,7 @@ func TestRule(t *testing.T) {
 		{"pc", problem.Commit},
 		{"aa", problem.Abort},
 	} {
-		if got := threephase.Terminate(states(c.states)); got != c.want {
+		if got := threephase.Terminate(committest.States(c.states)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.states, got, c.want)
 		}
 	}
@@ -93,7 +92,7 @@ func TestRule(t *testing.T) {
 		if has("pc") { // somebody who is down may have committed
 			want = problem.Commit
 		}
-		if got := threephase.Terminate(states(string(text))); got != want {
+		if got := threephase.Terminate(committest.States(string(text))); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	})
@@ -102,72 +101,17 @@ func TestRule(t *testing.T) {
 	}
 }
 
-func states(text string) (out []problem.State) {
-	for _, c := range text {
-		out = append(out, problem.State(strings.IndexRune("iupca", c)))
-	}
-	return out
-}
-
 // backs are when a process comes back after a crash: never, at once, while the others
 // wait, and when they have done what they could.
 var backs = []parley.Tick{0, 1, 1500, 9000}
 
-// Every single crash of a run of three and of four processes, in all steps and
-// between all effects, for good and with a restart: atomicity holds, nobody who is up
-// is blocked, and all decide.
+// Atomicity holds whatever crashes, no process that is up is blocked, and all decide.
 func TestEveryCrash(t *testing.T) {
-	for _, c := range []struct {
-		votes string
-		runs  int
-	}{{"yyy", 736}, {"yyyy", 1040}, {"yyny", 720}} {
-		runs := 0
-		for seed := range uint64(4) {
-			opt := options(c.votes)
-			opt.Seed = seed
-			for _, crash := range parleytest.CrashPoints(opt) {
-				for _, crash.Back = range backs {
-					runs++
-					one := opt
-					one.Crashes = []sim.Crash{crash}
-					parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(c.votes, " ", seed, crash))
-				}
-			}
-		}
-		if runs != c.runs {
-			t.Errorf("%s: %d runs, want %d", c.votes, runs, c.runs)
-		}
-	}
+	committest.EveryCrash(t, options, backs, map[string]int{"yyy": 736, "yyyy": 1040, "yyny": 720})
 }
 
-// Every two crashes of a run of three processes, of one process twice too.
 func TestEveryTwoCrashes(t *testing.T) {
-	runs, committed := 0, 0
-	opt := options("yyy")
-	for _, first := range parleytest.CrashPoints(opt) {
-		for _, first.Back = range backs {
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			for _, second := range parleytest.CrashPoints(one) {
-				for _, second.Back = range []parley.Tick{0, 700} {
-					if second.At == first.At && first.Back == 0 {
-						continue
-					}
-					runs++
-					two := opt
-					two.Crashes = []sim.Crash{first, second}
-					s := sim.Run(two)
-					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-					if strings.Contains(committest.Outcomes(&s.History), "c") {
-						committed++
-					}
-				}
-			}
-		}
-	}
-	if runs != 13354 || committed != 6030 {
-		t.Errorf("%d runs, and somebody committed in %d, want 13354 and 6030", runs, committed)
-	}
+	committest.EveryTwoCrashes(t, options("yyy"), backs, 13354, 6030)
 }
 
 // Every two crashes of four processes at once: the coordinator at any point, and the
@@ -255,18 +199,7 @@ func TestTotalFailure(t *testing.T) {
 	}
 }
 
-// A vote that comes too late is a no: that of the coordinator, or of another one.
-func TestLateVote(t *testing.T) {
-	for late := range 4 {
-		opt := options("yyyy")
-		opt.Requests[late].When = 5000
-		s := sim.Run(opt)
-		parleytest.Judge(t, opt.Protocol, s, late)
-		if got := committest.Outcomes(&s.History); got != "aaaa" {
-			t.Errorf("%d is late: %s", late, got)
-		}
-	}
-}
+func TestLateVote(t *testing.T) { committest.LateVote(t, options) }
 
 // The suite of all protocols.
 func TestSuite(t *testing.T) {

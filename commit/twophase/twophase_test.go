@@ -1,7 +1,6 @@
 package twophase_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func TestRule(t *testing.T) {
 		{"ua", problem.Abort},
 		{"uc", problem.Commit},
 	} {
-		if got := twophase.Terminate(states(c.states)); got != c.want {
+		if got := twophase.Terminate(committest.States(c.states)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.states, got, c.want)
 		}
 	}
@@ -111,20 +110,13 @@ func TestRule(t *testing.T) {
 		case !mayBeAborted:
 			want = problem.Commit
 		}
-		if got := twophase.Terminate(states(string(text))); got != want {
+		if got := twophase.Terminate(committest.States(string(text))); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	})
 	if cases != 1+4+12+34+96 {
 		t.Errorf("%d cases", cases)
 	}
-}
-
-func states(text string) (out []problem.State) {
-	for _, c := range text {
-		out = append(out, problem.State(strings.IndexRune("iupca", c)))
-	}
-	return out
 }
 
 // Section 7.4: a participant that is uncertain is blocked if the coordinator crashes
@@ -201,62 +193,14 @@ func TestCooperativeTermination(t *testing.T) {
 // wait, and when they have done what they could.
 var backs = []parley.Tick{0, 1, 1500, 9000}
 
-// Every single crash of a run of three and of four processes, in all steps and
-// between all effects, for good and with a restart: atomicity, validity and stability
-// hold, and if the process comes back all decide.
+// Atomicity, validity and stability hold whatever crashes, and if the process comes back all
+// decide.
 func TestEveryCrash(t *testing.T) {
-	for _, c := range []struct {
-		votes string
-		runs  int
-	}{{"yyy", 672}, {"yyyy", 928}, {"yny", 432}, {"yyny", 656}} {
-		runs := 0
-		for seed := range uint64(4) {
-			opt := options(c.votes)
-			opt.Seed = seed
-			for _, crash := range parleytest.CrashPoints(opt) {
-				for _, crash.Back = range backs {
-					runs++
-					one := opt
-					one.Crashes = []sim.Crash{crash}
-					parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(c.votes, " ", seed, crash))
-				}
-			}
-		}
-		if runs != c.runs {
-			t.Errorf("%s: %d runs, want %d", c.votes, runs, c.runs)
-		}
-	}
+	committest.EveryCrash(t, options, backs, map[string]int{"yyy": 672, "yyyy": 928, "yny": 432, "yyny": 656})
 }
 
-// Every two crashes of a run of three processes, of one process twice too.
 func TestEveryTwoCrashes(t *testing.T) {
-	runs, committed := 0, 0
-	opt := options("yyy")
-	for _, first := range parleytest.CrashPoints(opt) {
-		for _, first.Back = range backs {
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			for _, second := range parleytest.CrashPoints(one) {
-				for _, second.Back = range []parley.Tick{0, 700} {
-					if second.At == first.At && first.Back == 0 {
-						continue
-					}
-					runs++
-					two := opt
-					two.Crashes = []sim.Crash{first, second}
-					two.Until = 20_000
-					s := sim.Run(two)
-					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-					if strings.Contains(committest.Outcomes(&s.History), "c") {
-						committed++
-					}
-				}
-			}
-		}
-	}
-	if runs != 13580 || committed != 5692 {
-		t.Errorf("%d runs, and somebody committed in %d, want 13580 and 5692", runs, committed)
-	}
+	committest.EveryTwoCrashes(t, options("yyy"), backs, 13580, 5692)
 }
 
 // Messages are lost, doubled, late and out of order, and processes crash and come
@@ -306,18 +250,7 @@ func TestLostDisk(t *testing.T) {
 	}
 }
 
-// A vote that comes too late is a no: that of the coordinator, or of another one.
-func TestLateVote(t *testing.T) {
-	for late := range 4 {
-		opt := options("yyyy")
-		opt.Requests[late].When = 5000
-		s := sim.Run(opt)
-		parleytest.Judge(t, opt.Protocol, s, late)
-		if got := committest.Outcomes(&s.History); got != "aaaa" {
-			t.Errorf("%d is late: %s", late, got)
-		}
-	}
-}
+func TestLateVote(t *testing.T) { committest.LateVote(t, options) }
 
 // Who is slow is waited for, and no run is long enough for all that may take: nothing is
 // promised of its end, and all else holds.
