@@ -23,8 +23,7 @@ func words(b *bench) (out []parley.Msg) {
 
 // What one process says of one position counts once, and is kept once.
 func TestOneWordEach(t *testing.T) {
-	b := newBench(service.New(service.Config{N: 4, New: account, Every: 1}), 0)
-	b.start(t)
+	b := newBench(t, service.Config{N: 4, New: account, Every: 1}, 0)
 	b.receive(0, parley.Msg{Kind: 1, Value: 5, Seq: 1, Body: []byte("balance")})
 	b.receive(1, parley.Msg{Kind: 2, Seq: 1, Value: 7})
 	size := len(parley.Save(b, 0, nil))
@@ -41,8 +40,7 @@ func TestOneWordEach(t *testing.T) {
 func TestStrayWords(t *testing.T) {
 	for _, every := range []uint64{0, 1} {
 		setup := service.Setup{Active: parley.SetOf(0, 1, 2)}
-		b := newBench(service.New(service.Config{N: 4, New: account, Every: every, Setup: setup}), 3)
-		b.start(t)
+		b := newBench(t, service.Config{N: 4, New: account, Every: every, Setup: setup}, 3)
 		for k := range uint64(5000) {
 			b.receive(0, parley.Msg{Kind: 1, Value: 77, Seq: k + 1, Body: []byte("balance")})
 			if len(words(b)) > 0 {
@@ -63,8 +61,7 @@ func TestStrayWords(t *testing.T) {
 // A spare whose state is not that of the majority finds that out, and stops.
 func TestSpareStops(t *testing.T) {
 	setup := service.Setup{Active: parley.SetOf(0, 1, 2)}
-	b := newBench(service.New(service.Config{N: 4, New: account, Every: 1, Setup: setup}), 3)
-	b.start(t)
+	b := newBench(t, service.Config{N: 4, New: account, Every: 1, Setup: setup}, 3)
 	b.receive(0, parley.Msg{Kind: 1, Value: 77, Seq: 1, Body: []byte("balance")})
 	var told []parley.Kind
 	for q := range parley.ID(3) {
@@ -145,8 +142,7 @@ func TestSetupWaitsForItsOrder(t *testing.T) {
 func TestSessionsAreCompared(t *testing.T) {
 	var said []uint64
 	for client := range uint64(2) {
-		b := newBench(service.New(service.Config{N: 4, New: account, Every: 1}), 0)
-		b.start(t)
+		b := newBench(t, service.Config{N: 4, New: account, Every: 1}, 0)
 		b.receive(1, parley.Msg{Kind: 1, Value: 70 + client, Seq: 1, Body: []byte("balance")})
 		said = append(said, words(b)[0].Value)
 	}
@@ -159,8 +155,7 @@ func TestSessionsAreCompared(t *testing.T) {
 func TestElectorate(t *testing.T) {
 	first := service.Setup{Active: parley.SetOf(0, 1, 2, 3), M: 2, Checked: true}
 	then := service.Setup{Active: parley.SetOf(0, 4), M: 0, Checked: true}
-	b := newBench(service.New(service.Config{N: 5, New: account, Setup: first}), 0)
-	b.start(t)
+	b := newBench(t, service.Config{N: 5, New: account, Setup: first}, 0)
 	b.receive(1, parley.Msg{Kind: 1, Value: 77, Seq: 1, Body: []byte("balance")})
 	said := words(b)[0]
 	b.receive(1, parley.Msg{Kind: 3, Body: then.Append(nil)})

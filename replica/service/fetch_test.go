@@ -3,7 +3,6 @@ package service_test
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"testing"
 
 	"parley"
@@ -21,34 +20,17 @@ func pieces(every uint64) service.Config {
 // Who joins fetches the state in pieces, while others crash, come back and are suspected,
 // with nothing lost, done twice or out of order. In the end all copies go on as one.
 func TestFetch(t *testing.T) {
-	whole := []string{service.Consistency, service.OneMachine, service.Once}
 	restarts, fetched := 0, 0
 	for seed := range uint64(300) {
-		n := 3 + int(seed%2)
-		p := returning(n, pieces(seed%4))
+		p := returning(3+int(seed%2), pieces(seed%4))
 		s := sim.Run(storm(seed, p, false, 120_000))
-		judge(t, seed, p, s, whole...)
-		tied(t, seed, &s.History)
-		answered := make(map[parley.ID]int)
-		for _, d := range s.History.Deliveries {
-			if strings.HasPrefix(string(d.Msg.Body), "last") {
-				answered[d.At]++
-			}
-		}
-		for q := range parley.ID(n) {
-			if answered[q] < n {
-				t.Fatalf("seed %d: in the end process %d answers %d commands of %d\n%q\n%v", seed, q, answered[q], n,
-					answers(&s.History), s.Stats.Refused)
-			}
-		}
+		servesOn(t, seed, p, s)
 		for _, i := range s.History.Indications {
-			switch i.Msg.Kind {
-			case service.Stopped, service.Diverged, service.Differs:
-				t.Fatalf("seed %d: %+v", seed, i)
-			case group.Restored:
-				if fetched++; len(i.Msg.Body) != 1 {
-					t.Fatalf("seed %d: a state of %d bytes comes in one message", seed, len(i.Msg.Body))
-				}
+			if i.Msg.Kind != group.Restored {
+				continue
+			}
+			if fetched++; len(i.Msg.Body) != 1 {
+				t.Fatalf("seed %d: a state of %d bytes comes in one message", seed, len(i.Msg.Body))
 			}
 		}
 		restarts += len(s.History.Restarts)
@@ -63,8 +45,7 @@ func TestFetchWithoutDisk(t *testing.T) {
 	for seed := range uint64(100) {
 		p := returning(3, pieces(0))
 		s := sim.Run(storm(seed, p, true, 120_000))
-		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
-		tied(t, seed, &s.History)
+		safe(t, seed, p, s)
 	}
 }
 
@@ -93,18 +74,7 @@ func TestFetchCutShort(t *testing.T) {
 		for q := range parley.ID(3) {
 			opt.Requests = append(opt.Requests, ask(q, 120_000, fmt.Sprint("last", q)))
 		}
-		s := sim.Run(opt)
-		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
-		tied(t, seed, &s.History)
-		answered := make(map[parley.ID]int)
-		for _, d := range s.History.Deliveries {
-			if strings.HasPrefix(string(d.Msg.Body), "last") {
-				answered[d.At]++
-			}
-		}
-		if answered[0] < 3 || answered[1] < 3 || answered[2] < 3 {
-			t.Fatalf("seed %d: in the end %v answer\n%q\n%v", seed, answered, answers(&s.History), s.Stats.Refused)
-		}
+		servesOn(t, seed, p, sim.Run(opt))
 	}
 }
 
@@ -117,8 +87,7 @@ func joins(t *testing.T) (b *bench, number uint64) {
 // joinsAs is such a copy with another configuration.
 func joinsAs(t *testing.T, c service.Config) (b *bench, number uint64) {
 	t.Helper()
-	b = newBench(service.New(c), 2)
-	b.start(t)
+	b = newBench(t, c, 2)
 	b.receive(2, parley.Msg{Kind: group.Restored, Body: []byte{1}})
 	b.receive(2, parley.Msg{Kind: parley.View, Seq: 4, Body: problem.AppendSet(nil, parley.Everyone(3))})
 	if len(b.effects) != 2 || b.effects[0].Op != parley.OpBroadcast || b.effects[0].Msg.Kind != 5 {
@@ -130,8 +99,7 @@ func joinsAs(t *testing.T, c service.Config) (b *bench, number uint64) {
 // holder is a copy that has applied some commands, and what it tells of its state at a mark.
 func holder(t *testing.T, id parley.ID, number uint64, commands ...string) (b *bench, told parley.Msg) {
 	t.Helper()
-	b = newBench(service.New(service.Config{N: 3, New: account, Transfer: true, Piece: 8}), id)
-	b.start(t)
+	b = newBench(t, service.Config{N: 3, New: account, Transfer: true, Piece: 8}, id)
 	for _, command := range commands {
 		b.receive(1, once(command))
 	}
@@ -317,7 +285,7 @@ func TestFetchedStateReplacesTheLog(t *testing.T) {
 		if b.durable != 0 {
 			t.Errorf("%d words of serving before the state is durable", b.durable)
 		}
-		back := newBench(service.New(c), 2)
+		back := newBench(t, c, 2)
 		if !parley.LoadDurable(back, 0, parley.SaveDurable(b, 0, nil)) {
 			t.Fatal("what is durable is not loaded")
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,36 @@ func storm(seed uint64, p parley.Protocol, disks bool, calm parley.Tick) sim.Opt
 	return opt
 }
 
+// servesOn demands of a run what is promised, and what holds in any case. In the end every process answers what all were
+// asked last, and no copy stops or is found to differ.
+func servesOn(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
+	t.Helper()
+	safe(t, seed, p, s)
+	answered := make([]int, p.N)
+	for _, d := range s.History.Deliveries {
+		if strings.HasPrefix(string(d.Msg.Body), "last") {
+			answered[d.At]++
+		}
+	}
+	if slices.Min(answered) < p.N {
+		t.Fatalf("seed %d: in the end processes answer %v of %d commands\n%q\n%v", seed, answered, p.N,
+			answers(&s.History), s.Stats.Refused)
+	}
+	for _, i := range s.History.Indications {
+		switch i.Msg.Kind {
+		case service.Stopped, service.Diverged, service.Differs, service.Parted:
+			t.Fatalf("seed %d: %+v", seed, i)
+		}
+	}
+}
+
+// safe demands of a run what is promised, and what holds in any case.
+func safe(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
+	t.Helper()
+	judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
+	tied(t, seed, &s.History)
+}
+
 // A copy that crashed and comes back, or was excluded though it had not, takes over the
 // state of the others, its place as a client too (reintegration): consistency, no
 // command twice, every answer to its own command. In the end all copies go on as one.
@@ -117,11 +148,9 @@ func TestReintegration(t *testing.T) {
 	whole := []string{service.Consistency, service.OneMachine, service.Once}
 	restarts, suspicions, again := 0, 0, 0
 	for seed := range uint64(300) {
-		n := 3 + int(seed%2)
-		p := returning(n, service.Config{Every: seed % 4})
+		p := returning(3+int(seed%2), service.Config{Every: seed % 4})
 		s := sim.Run(storm(seed, p, false, 120_000))
-		judge(t, seed, p, s, whole...)
-		tied(t, seed, &s.History)
+		servesOn(t, seed, p, s)
 		for _, property := range whole {
 			if x := promised(t, p, s.Assumptions(), property); !x.Holds {
 				t.Fatalf("seed %d: %s is not promised: %s", seed, property, x.Because)
@@ -129,24 +158,9 @@ func TestReintegration(t *testing.T) {
 		}
 		restarts += len(s.History.Restarts)
 		suspicions += int(s.Stats.FalseSuspicions)
-		answered := make(map[parley.ID]int)
 		for _, d := range s.History.Deliveries {
-			if strings.HasPrefix(string(d.Msg.Body), "last") {
-				answered[d.At]++
-			}
 			if d.At == d.From && strings.HasPrefix(string(d.Msg.Body), "back") {
 				again++
-			}
-		}
-		for q := range parley.ID(n) {
-			if answered[q] < n {
-				t.Fatalf("seed %d: in the end process %d answers %d commands of %d\n%q\n%v", seed, q, answered[q], n,
-					answers(&s.History), s.Stats.Refused)
-			}
-		}
-		for _, i := range s.History.Indications {
-			if i.Msg.Kind == service.Stopped || i.Msg.Kind == service.Diverged || i.Msg.Kind == service.Differs {
-				t.Fatalf("seed %d: %+v", seed, i)
 			}
 		}
 	}
@@ -162,8 +176,7 @@ func TestReintegrationWithoutDisk(t *testing.T) {
 	for seed := range uint64(150) {
 		p := returning(3, service.Config{})
 		s := sim.Run(storm(seed, p, true, 120_000))
-		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
-		tied(t, seed, &s.History)
+		safe(t, seed, p, s)
 		lost += int(s.Stats.LostDisks)
 	}
 	if lost < 50 {

@@ -59,9 +59,7 @@ func TestLivesAreClients(t *testing.T) {
 
 // No process can use up the numbers of another, or of a client for good.
 func TestNobodyAsksForAnother(t *testing.T) {
-	p := service.New(service.Config{N: 2, New: account})
-	b := newBench(p, 0)
-	b.start(t)
+	b := newBench(t, service.Config{N: 2, New: account}, 0)
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
 	own := b.effects[0].Msg
 	b.receive(1, parley.Msg{Kind: 1, Value: own.Value, Seq: 1, Body: []byte("deposit 7")})
