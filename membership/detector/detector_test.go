@@ -20,7 +20,7 @@ func run(c detector.Config, opt sim.Options) *sim.Sim {
 // must demands the properties of a run by name.
 func must(t *testing.T, s *sim.Sim, names ...string) {
 	t.Helper()
-	for _, p := range detector.Properties() {
+	for _, p := range detector.New(detector.Config{N: 2}).Properties {
 		for _, name := range names {
 			if p.Name != name {
 				continue

@@ -3,6 +3,7 @@ package detector
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley"
 )
@@ -62,18 +63,15 @@ var properties = []parley.Property{
 		Name: Detection, Mode: parley.Sometimes,
 		Says: "somebody is suspected who has crashed",
 		Check: func(h *parley.History) error {
-			for i := range h.Indications {
-				if m := h.Indications[i].Msg; m.Kind == parley.Suspect && !h.Correct(m.Origin) {
-					return nil
-				}
+			if !slices.ContainsFunc(h.Indications, func(i parley.Happening) bool {
+				return i.Msg.Kind == parley.Suspect && !h.Correct(i.Msg.Origin)
+			}) {
+				return errors.New("nobody who crashed is suspected")
 			}
-			return errors.New("nobody who crashed is suspected")
+			return nil
 		},
 	},
 }
-
-// Properties returns what a detector is checked for.
-func Properties() []parley.Property { return append([]parley.Property(nil), properties...) }
 
 // accurate looks at each suspicion. A process that came back had crashed before.
 func accurate(h *parley.History) error {

@@ -23,6 +23,11 @@ type delivery struct {
 	body []byte
 }
 
+func (x *delivery) state(v *parley.Vars) {
+	v.ID("of", &x.of)
+	v.Bytes("body", &x.body)
+}
+
 // mostKept is how many bytes of deliveries are kept at most: they go in one message.
 const mostKept = 8 << 20
 
@@ -101,8 +106,7 @@ func (h *history) keptState(v *parley.Vars) {
 	}
 	h.size = 0
 	parley.Slice(v, "kept", &h.kept, func(_ int, x *delivery) {
-		v.ID("of", &x.of)
-		v.Bytes("body", &x.body)
+		x.state(v)
 		h.size += keptSize + len(x.body)
 	})
 }

@@ -92,10 +92,7 @@ func (j *joiner) State(v *parley.Vars) {
 	parley.Num(v, "view of the sponsor", &j.view)
 	parley.Num(v, "start", &j.start)
 	v.Bytes("state", &j.state)
-	parley.Slice(v, "came", &j.came, func(_ int, x *delivery) {
-		v.ID("of", &x.of)
-		v.Bytes("body", &x.body)
-	})
+	parley.Slice(v, "came", &j.came, func(_ int, x *delivery) { x.state(v) })
 	parley.Slice(v, "early", &j.early, func(_ int, e *early) {
 		v.ID("from", &e.from)
 		parley.Num(v, "layer", &e.child)

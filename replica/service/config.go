@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -126,12 +127,9 @@ func New(c Config) parley.Protocol {
 	if c.Liars < 0 || c.Liars > 0 && c.Piece == 0 {
 		panic(fmt.Sprintf("service: %d liars, pieces of %d bytes", c.Liars, c.Piece))
 	}
-	if c.Longest == 0 {
-		c.Longest = 256 << 20
-	}
-	if c.Retry == 0 {
-		c.Retry = 5000
-	}
+	c.Longest, c.Retry = cmp.Or(c.Longest, 256<<20), cmp.Or(c.Retry, 5000)
+	c.Sessions, c.Answers = cmp.Or(c.Sessions, 1<<16), cmp.Or(c.Answers, math.MaxInt)
+	c.Setup = cmp.Or(c.Setup, Setup{Active: parley.Everyone(c.N)})
 	hears, kinds := parley.HearsBeneath, []string{"", "APPLY", "CHECK", "CHANGE", "PACK"}
 	if c.Piece > 0 {
 		hears, kinds = parley.HearsBoth, append(kinds, "MARK", "SUM", "WANT", "PART", "DONE")
@@ -139,17 +137,8 @@ func New(c Config) parley.Protocol {
 	if c.Liars > 0 {
 		kinds = append(kinds, "STAND", "MISSING")
 	}
-	if c.Setup == (Setup{}) {
-		c.Setup.Active = parley.Everyone(c.N)
-	}
 	if !c.Setup.of(c.N) {
 		panic(fmt.Sprintf("service: %d active copies of %d, and %d may be wrong", c.Setup.Active.Len(), c.N, c.Setup.M))
-	}
-	if c.Sessions == 0 {
-		c.Sessions = 1 << 16
-	}
-	if c.Answers == 0 {
-		c.Answers = math.MaxInt
 	}
 	return parley.Protocol{
 		Name: "service", Title: "a deterministic state machine, replicated",
