@@ -77,62 +77,59 @@ func TestSpareStops(t *testing.T) {
 	}
 }
 
-// A command that is asked again is answered again where answers are checked, even if
-// the first answer was checked long ago.
-func TestCheckedRetry(t *testing.T) {
-	for seed := range uint64(30) {
-		setup := service.Setup{Active: parley.Everyone(3), M: 1, Checked: true}
-		p := over(sequencer(3), service.Config{Setup: setup})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
+// The setup is changed by an ordered command, and holds from its position on.
+func TestSetups(t *testing.T) {
+	of := func(m int, active ...parley.ID) service.Setup {
+		return service.Setup{Active: parley.SetOf(active...), M: m, Checked: m > 0}
+	}
+	change := func(at parley.ID, when parley.Tick, to service.Setup) sim.Request {
+		return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: service.Configure, Body: to.Append(nil)}}
+	}
+	for name, c := range map[string]struct {
+		first    service.Setup
+		requests []sim.Request
+		want     []string
+	}{
+		// A command that is asked again is answered again where answers are checked, even if the
+		// first answer was checked long ago.
+		"checked retry": {of(1, 0, 1, 2), []sim.Request{
 			command(1, 10, 77, 1, "deposit 100"), command(1, 9000, 77, 1, "deposit 100"), // at its position
 			ask(0, 12_000, "deposit 5"), command(2, 19_000, 77, 1, "deposit 100"), // and later
-		}})
-		judge(t, seed, p, s)
-		if x := promised(t, p, s.Assumptions(), service.Completion); !x.Holds {
-			t.Fatal(x)
-		}
-		if got := answers(&s.History)[1]; got != "1:1100 1:1100 2:1105 1:1100 " {
-			t.Fatalf("seed %d: %s", seed, got)
-		}
-	}
-}
-
-// A change of the setup right behind a command: the command is answered by those who
-// were active at it, whatever they are when the word of the others comes. What is asked
-// again behind it is a matter of the new setup.
-func TestChangeBehindCommand(t *testing.T) {
-	first := service.Setup{Active: parley.SetOf(0, 1), M: 1, Checked: true}
-	then := service.Setup{Active: parley.SetOf(0, 2, 3), M: 1, Checked: true}
-	for seed := range uint64(60) {
-		p := over(sequencer(4), service.Config{Setup: first})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
-			command(0, 10, 77, 1, "deposit 100"),
-			{At: 0, When: 11, Msg: parley.Msg{Kind: service.Configure, Body: then.Append(nil)}},
-			command(3, 9000, 77, 1, "deposit 100"),
-		}})
-		judge(t, seed, p, s)
-		got := answers(&s.History)
-		if got[0] != "1:1100 1:1100 " || got[1] != "1:1100 " || got[2] != "1:1100 " || got[3] != "1:1100 " {
-			t.Fatalf("seed %d: %q, refused %v", seed, got, s.Stats.Refused)
-		}
-		if s.Stats.Refused["word of a state that nobody asked for"] > 0 {
-			t.Fatalf("seed %d: refused %v", seed, s.Stats.Refused)
-		}
-	}
-}
-
-// A process that asks for another setup has the old one until that is ordered.
-func TestSetupWaitsForItsOrder(t *testing.T) {
-	then := service.Setup{Active: parley.SetOf(0, 2, 3)}
-	for seed := range uint64(30) {
-		p := over(sequencer(4), service.Config{Setup: service.Setup{Active: parley.SetOf(0, 1, 2)}})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
-			{At: 3, When: 9, Msg: parley.Msg{Kind: service.Configure, Body: then.Append(nil)}},
-			command(0, 10, 77, 1, "deposit 100"), command(0, 9000, 77, 2, "balance"),
-		}})
-		judge(t, seed, p, s)
-		if got := answers(&s.History); got[1] != "1:1100 " || got[3] != "3:1100 " {
-			t.Fatalf("seed %d: %q", seed, got)
+		}, slices.Repeat([]string{"1:1100 1:1100 2:1105 1:1100 "}, 3)},
+		// A command is answered by those who were active at it, whatever they are when the word of
+		// the others comes. What is asked again behind it is a matter of the new setup.
+		"change behind a command": {of(1, 0, 1), []sim.Request{
+			command(0, 10, 77, 1, "deposit 100"), change(0, 11, of(1, 0, 2, 3)), command(3, 9000, 77, 1, "deposit 100"),
+		}, []string{"1:1100 1:1100 ", "1:1100 ", "1:1100 ", "1:1100 "}},
+		// A process that asks for another setup has the old one until that is ordered.
+		"change that waits": {of(0, 0, 1, 2), []sim.Request{
+			change(3, 9, of(0, 0, 2, 3)), command(0, 10, 77, 1, "deposit 100"), command(0, 9000, 77, 2, "balance"),
+		}, []string{"1:1100 3:1100 ", "1:1100 ", "1:1100 3:1100 ", "3:1100 "}},
+		// A spare applies and is silent, until it is active. A setup that is none changes nothing.
+		"spare": {of(1, 0, 1, 2), []sim.Request{
+			ask(0, 10, "deposit 1"), ask(1, 3000, "deposit 2"), change(2, 9000, of(0, 0, 2, 3)),
+			ask(0, 15_000, "deposit 3"), ask(3, 18_000, "deposit 4"), change(2, 20_000, service.Setup{}),
+		}, []string{"1:1001 2:1003 4:1006 5:1010 ", "1:1001 2:1003 ", "1:1001 2:1003 4:1006 5:1010 ", "4:1006 5:1010 "}},
+	} {
+		for seed := range uint64(60) {
+			p := over(sequencer(len(c.want)), service.Config{Setup: c.first})
+			s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: c.requests})
+			judge(t, seed, p, s)
+			if got := answers(&s.History); !slices.Equal(got, c.want) {
+				t.Fatalf("%s, seed %d: %q, refused %v", name, seed, got, s.Stats.Refused)
+			}
+			if s.Stats.Refused["word of a state that nobody asked for"] > 0 {
+				t.Fatalf("%s, seed %d: refused %v", name, seed, s.Stats.Refused)
+			}
+			for _, d := range s.History.Deliveries {
+				if c.first.Checked && d.When < 12 {
+					t.Fatalf("%s, seed %d: answered at %d, before anybody could confirm", name, seed, d.When)
+				}
+			}
+			x := promised(t, p, s.Assumptions(), service.Completion)
+			if all := c.first.Active.Len() == len(c.want); x.Holds != all {
+				t.Fatalf("%s, seed %d: %+v", name, seed, x)
+			}
 		}
 	}
 }

@@ -46,20 +46,6 @@ func (l *ledger) Restore(b []byte) bool {
 	return true
 }
 
-// The storms of TestReintegration, in which who comes back goes on from its log.
-func TestDurable(t *testing.T) {
-	restarts := 0
-	for seed := range uint64(200) {
-		p := durably(3+int(seed%2), service.Config{Every: seed % 4, Piece: 16 * int(seed/4%2)})
-		s := sim.Run(storm(seed, p, false, 120_000))
-		servesOn(t, seed, p, s)
-		restarts += len(s.History.Restarts)
-	}
-	if restarts < 200 {
-		t.Errorf("%d restarts", restarts)
-	}
-}
-
 func packOf(at parley.ID, when parley.Tick, number uint64, body []byte) sim.Request {
 	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: service.Commands, Seq: number, Body: body}}
 }

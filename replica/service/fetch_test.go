@@ -17,38 +17,6 @@ func pieces(every uint64) service.Config {
 	return service.Config{Every: every, Piece: 16, Retry: 3000}
 }
 
-// Who joins fetches the state in pieces, while others crash, come back and are suspected,
-// with nothing lost, done twice or out of order. In the end all copies go on as one.
-func TestFetch(t *testing.T) {
-	restarts, fetched := 0, 0
-	for seed := range uint64(300) {
-		p := returning(3+int(seed%2), pieces(seed%4))
-		s := sim.Run(storm(seed, p, false, 120_000))
-		servesOn(t, seed, p, s)
-		for _, i := range s.History.Indications {
-			if i.Msg.Kind != group.Restored {
-				continue
-			}
-			if fetched++; len(i.Msg.Body) != 1 {
-				t.Fatalf("seed %d: a state of %d bytes comes in one message", seed, len(i.Msg.Body))
-			}
-		}
-		restarts += len(s.History.Restarts)
-	}
-	if restarts < 300 || fetched < 250 {
-		t.Errorf("%d restarts, %d states to be fetched", restarts, fetched)
-	}
-}
-
-// With disks lost, too: a copy whose disk is gone is a joiner like any other.
-func TestFetchWithoutDisk(t *testing.T) {
-	for seed := range uint64(100) {
-		p := returning(3, pieces(0))
-		s := sim.Run(storm(seed, p, true, 120_000))
-		safe(t, seed, p, s)
-	}
-}
-
 // Who crashes again before it has fetched all begins anew, in durable mode too, where its log
 // says that it is a member; and so does who fetches from one that crashes meanwhile.
 func TestFetchCutShort(t *testing.T) {

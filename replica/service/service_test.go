@@ -228,33 +228,6 @@ func (f *forgetful) Apply(c []byte) []byte {
 	return f.Account.Apply(c)
 }
 
-// A spare applies and is silent, until an ordered command makes it active; another
-// demands that m+1 copies have the same state before any answers.
-func TestSetupChangesInOrder(t *testing.T) {
-	first := service.Setup{Active: parley.SetOf(0, 1, 2), M: 1, Checked: true}
-	then := service.Setup{Active: parley.SetOf(0, 2, 3)}
-	for seed := range uint64(50) {
-		p := over(sequencer(4), service.Config{Setup: first})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
-			ask(0, 10, "deposit 1"), ask(1, 3000, "deposit 2"),
-			{At: 2, When: 9000, Msg: parley.Msg{Kind: service.Configure, Body: then.Append(nil)}},
-			ask(0, 15000, "deposit 3"), ask(3, 18000, "deposit 4"),
-			{At: 2, When: 20000, Msg: parley.Msg{Kind: service.Configure, Body: []byte{9}}},
-		}})
-		got := answers(&s.History)
-		whole, early, late := "1:1001 2:1003 4:1006 5:1010 ", "1:1001 2:1003 ", "4:1006 5:1010 "
-		if got[0] != whole || got[1] != early || got[2] != whole || got[3] != late {
-			t.Fatalf("seed %d: %q", seed, got)
-		}
-		judge(t, seed, p, s)
-		for _, d := range s.History.Deliveries[:3] {
-			if d.Msg.Seq == 1 && d.When < 12 {
-				t.Fatalf("seed %d: answered at %d, before anybody could confirm", seed, d.When)
-			}
-		}
-	}
-}
-
 // A command that is asked again is answered again where answers are checked too, and
 // a copy that applies and says nothing keeps no more than the last positions.
 func TestCheckedRetriesAndSpares(t *testing.T) {
