@@ -108,7 +108,8 @@ func TestSetups(t *testing.T) {
 		// A spare applies and is silent, until it is active. A setup that is none changes nothing.
 		"spare": {of(1, 0, 1, 2), []sim.Request{
 			ask(0, 10, "deposit 1"), ask(1, 3000, "deposit 2"), change(2, 9000, of(0, 0, 2, 3)),
-			ask(0, 15_000, "deposit 3"), ask(3, 18_000, "deposit 4"), change(2, 20_000, service.Setup{}),
+			ask(0, 15_000, "deposit 3"), ask(3, 18_000, "deposit 4"),
+			{At: 2, When: 20_000, Msg: parley.Msg{Kind: service.Configure, Body: []byte{9}}},
 		}, []string{"1:1001 2:1003 4:1006 5:1010 ", "1:1001 2:1003 ", "1:1001 2:1003 4:1006 5:1010 ", "4:1006 5:1010 "}},
 	} {
 		for seed := range uint64(60) {
@@ -227,6 +228,7 @@ func TestNewPanics(t *testing.T) {
 		{N: 3, New: account, Setup: service.Setup{Active: parley.SetOf(0, 1), M: 2}},
 		{N: 3, New: account, Setup: service.Setup{Active: parley.SetOf(0, 1), M: -1}},
 		{N: 3, New: account, Setup: service.Setup{Checked: true}},
+		{N: 3, New: account, Durable: true}, {N: 3, New: account, Piece: 1}, {N: 3, New: account, Transfer: true, Liars: 1},
 	} {
 		func() {
 			defer func() {

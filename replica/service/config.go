@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"iter"
 	"math"
@@ -150,19 +149,6 @@ func New(c Config) parley.Protocol {
 		Promises:   c.promises,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:    explain,
-		Flags:      parley.Flags(c, flags, New),
-	}
-}
-
-func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-	n := c.N
-	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.Uint64Var(&c.Every, "every", c.Every, "compare states after so many `commands` (0: never)")
-	return func(c *Config, _ parley.Naming) error {
-		if c.N != n {
-			c.Setup = Setup{}
-		}
-		return parley.CheckN(c.N, 1)
 	}
 }
 
