@@ -118,25 +118,15 @@ func TestDetector(t *testing.T) {
 	runs := 0
 	for _, after := range []parley.Tick{1, 950, 2500} {
 		opt := options("yyyy")
+		told := func(opt sim.Options) sim.Options { return detected(opt, after) }
 		for _, first := range parleytest.CrashPoints(opt) {
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			one = detected(one, after)
+			opt.Crashes = []sim.Crash{first}
 			runs++
-			parleytest.Judge(t, opt.Protocol, sim.Run(one), first)
-			if first.At != 0 {
-				continue
-			}
-			for _, second := range parleytest.CrashPoints(one) {
-				if second.At != 1 {
-					continue
-				}
-				two := one
-				two.Crashes = []sim.Crash{first, second}
-				two = detected(two, after)
-				runs++
-				parleytest.Judge(t, opt.Protocol, sim.Run(two), two.Crashes)
-			}
+			parleytest.Judge(t, opt.Protocol, sim.Run(told(opt)), first)
+		}
+		for two := range takeovers(options("yyyy"), told) {
+			runs++
+			parleytest.Judge(t, opt.Protocol, sim.Run(told(two)), two.Crashes)
 		}
 	}
 	if runs != 1636 {
@@ -157,25 +147,12 @@ func TestOldCoordinator(t *testing.T) {
 		opt := options("yyyy")
 		opt.Delay = sim.Delay{Least: 1, Most: 100}
 		opt.Links = []sim.Link{{From: parley.SetOf(0), To: c.slow, Since: 1, Delay: sim.Delay{Least: 800, Most: 900}}}
-		for _, first := range parleytest.CrashPoints(opt) {
-			if first.At != 0 {
-				continue
-			}
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			one = detected(one, 1)
-			for _, second := range parleytest.CrashPoints(one) {
-				if second.At != 1 {
-					continue
-				}
-				two := one
-				two.Crashes = []sim.Crash{first, second}
-				for _, after := range []parley.Tick{1, 1500} {
-					s := sim.Run(detected(two, after))
-					runs++
-					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-					refused += s.Stats.Refused["precommit of one that does not coordinate, or too late"]
-				}
+		for two := range takeovers(opt, func(one sim.Options) sim.Options { return detected(one, 1) }) {
+			for _, after := range []parley.Tick{1, 1500} {
+				s := sim.Run(detected(two, after))
+				runs++
+				parleytest.Judge(t, opt.Protocol, s, two.Crashes)
+				refused += s.Stats.Refused["precommit of one that does not coordinate, or too late"]
 			}
 		}
 		if runs != c.runs || refused != c.refused {

@@ -37,25 +37,16 @@ func TestEveryVote(t *testing.T) {
 	})
 }
 
-// Section 7.4, evaluation, and the reference case counts-3: 3n messages for n
-// participants. Acknowledgements are beside them.
+// Section 7.4, evaluation: 3n messages for n participants. Acknowledgements are beside them.
 func TestMessages(t *testing.T) {
 	for n := 2; n <= 8; n++ {
 		opt := options(strings.Repeat("y", n))
 		opt.Measure = true
 		s := sim.Run(opt)
 		participants := uint64(n - 1)
-		if got := s.Stats.Sent[0].Messages; got != 3*participants {
-			t.Errorf("%d participants: %d messages, want %d", participants, got, 3*participants)
-		}
-		if acks := s.Stats.Sends - s.Stats.Sent[0].Messages; acks != participants {
-			t.Errorf("%d participants: %d acknowledgements", participants, acks)
-		}
-		if want := opt.Protocol.Cost(n, 0).Total().Messages; want != 3*participants {
-			t.Errorf("Cost says %d", want)
-		}
-		if n == 4 && s.Stats.Sent[0].Messages != 9 {
-			t.Error("counts-3: 9 messages")
+		got, acks := s.Stats.Sent[0].Messages, s.Stats.Sends-s.Stats.Sent[0].Messages
+		if got != 3*participants || acks != participants || opt.Protocol.Cost(n, 0).Total().Messages != got {
+			t.Errorf("%d participants: %d messages and %d acknowledgements", participants, got, acks)
 		}
 	}
 }
@@ -75,20 +66,6 @@ func TestMessagesOfAborts(t *testing.T) {
 // The termination rule over all states of up to four processes, against what it is
 // derived from: an outcome is safe if no process that is not there can know the other.
 func TestRule(t *testing.T) {
-	for _, c := range []struct {
-		states string
-		want   problem.Outcome
-	}{
-		{"uu", problem.Undecided}, // the reference case 2pc-all-uncertain-blocks
-		{"", problem.Undecided},
-		{"ui", problem.Abort},
-		{"ua", problem.Abort},
-		{"uc", problem.Commit},
-	} {
-		if got := twophase.Terminate(committest.States(c.states)); got != c.want {
-			t.Errorf("%s: %s, want %s", c.states, got, c.want)
-		}
-	}
 	cases := 0
 	parleytest.Every(func(choose func(n int) int) {
 		text := make([]byte, choose(5))
