@@ -14,6 +14,7 @@ import (
 
 // post is a group with the timestamp layer whose messages a test delivers by hand.
 type post struct {
+	parley.Host
 	t     *testing.T
 	p     parley.Protocol
 	procs []parley.Machine
@@ -48,11 +49,7 @@ func newPostOf(t *testing.T, c group.Config, protocol parley.Protocol) *post {
 	return p
 }
 
-// Choose and the others make the post a parley.Host.
-func (p *post) Choose(int) int                        { return 0 }
-func (p *post) Sign(parley.ID, []byte) []byte         { return nil }
-func (p *post) Verify(parley.ID, []byte, []byte) bool { return false }
-func (p *post) Refused(at, _ parley.ID, why string)   { p.say(at, "refused: "+why) }
+func (p *post) Refused(at, _ parley.ID, why string) { p.say(at, "refused: "+why) }
 
 func (p *post) say(at parley.ID, what string) { p.said[at] = append(p.said[at], what) }
 
