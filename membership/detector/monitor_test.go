@@ -2,6 +2,7 @@ package detector_test
 
 import (
 	"bytes"
+	"flag"
 	"testing"
 
 	"parley"
@@ -193,5 +194,13 @@ func TestConfig(t *testing.T) {
 	}
 	if err := (detector.Config{N: 3}).Accurate(); err != nil {
 		t.Errorf("the defaults: %v", err)
+	}
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	remake := detector.New(detector.Config{N: 3}).Flags(fs)
+	if err := fs.Parse([]string{"-n", "5", "-timeout", "20000"}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := remake(nil); err != nil || p.N != 5 {
+		t.Errorf("flags make %d processes, %v", p.N, err)
 	}
 }

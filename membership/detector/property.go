@@ -21,9 +21,6 @@ var properties = []parley.Property{
 		Name: Completeness, Mode: parley.Eventually,
 		Says: "in the end every correct process suspects every process that crashed before it rested",
 		Check: func(h *parley.History) error {
-			if !h.Over {
-				return nil
-			}
 			rested := resting(h)
 			return finally(h, func(at, of parley.ID, suspects bool) error {
 				if h.Correct(of) || rested.Has(of) || suspects {
@@ -48,9 +45,6 @@ var properties = []parley.Property{
 		Name: EventualAccuracy, Mode: parley.Eventually,
 		Says: "in the end no correct process suspects a correct one",
 		Check: func(h *parley.History) error {
-			if !h.Over {
-				return nil
-			}
 			return finally(h, func(at, of parley.ID, suspects bool) error {
 				if !h.Correct(of) || !suspects {
 					return nil
@@ -107,9 +101,12 @@ func resting(h *parley.History) parley.Set {
 	return rested
 }
 
-// finally asks about each pair of a correct process and another one whether the
-// first suspects the second in the end. A process that comes back has forgotten.
+// finally asks at the end of a run, about each pair of a correct process and another one,
+// whether the first suspects the second. A process that comes back has forgotten.
 func finally(h *parley.History, ask func(at, of parley.ID, suspects bool) error) error {
+	if !h.Over {
+		return nil
+	}
 	suspected := make([]parley.Set, h.N)
 	restarts := h.Restarts
 	for i := range h.Indications {
