@@ -77,58 +77,73 @@ func TestSpareStops(t *testing.T) {
 	}
 }
 
-// The setup is changed by an ordered command, and holds from its position on.
-func TestSetups(t *testing.T) {
-	of := func(m int, active ...parley.ID) service.Setup {
-		return service.Setup{Active: parley.SetOf(active...), M: m, Checked: m > 0}
+// The answers of all copies to commands of clients, with sessions, and under setups. A setup is
+// changed by an ordered command, and holds from its position on.
+func TestAnswers(t *testing.T) {
+	of := func(m int, active ...parley.ID) service.Config {
+		return service.Config{Setup: service.Setup{Active: parley.SetOf(active...), M: m, Checked: m > 0}}
 	}
-	change := func(at parley.ID, when parley.Tick, to service.Setup) sim.Request {
-		return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: service.Configure, Body: to.Append(nil)}}
+	change := func(at parley.ID, when parley.Tick, to service.Config) sim.Request {
+		return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: service.Configure, Body: to.Setup.Append(nil)}}
+	}
+	same := func(answers string) []string { return slices.Repeat([]string{answers}, 3) }
+	forgets := []sim.Request{
+		command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 78, 1, "balance"), command(2, 12_000, 77, 1, "deposit 100"),
 	}
 	for name, c := range map[string]struct {
-		first    service.Setup
+		config   service.Config
 		requests []sim.Request
 		want     []string
+		refused  string // once by each copy
 	}{
+		// A command that a client repeats, at whatever copy, is answered again and applied once.
+		"retries": {service.Config{}, []sim.Request{
+			command(1, 10, 77, 1, "deposit 100"), command(2, 20, 77, 1, "deposit 100"),
+			command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 77, 2, "balance"),
+			command(2, 12_000, 77, 1, "deposit 100"), // of long ago: not even answered
+		}, same("1:1100 1:1100 1:1100 2:1100 "), "command that was answered long ago"},
+		// A client that was forgotten is promised nothing, and nobody else is wronged.
+		"remembered": {service.Config{Sessions: 2}, forgets, same("1:1100 2:1100 1:1100 "), ""},
+		"forgotten":  {service.Config{Sessions: 1}, forgets, same("1:1100 2:1100 3:1200 "), ""},
 		// A command that is asked again is answered again where answers are checked, even if the
 		// first answer was checked long ago.
 		"checked retry": {of(1, 0, 1, 2), []sim.Request{
 			command(1, 10, 77, 1, "deposit 100"), command(1, 9000, 77, 1, "deposit 100"), // at its position
 			ask(0, 12_000, "deposit 5"), command(2, 19_000, 77, 1, "deposit 100"), // and later
-		}, slices.Repeat([]string{"1:1100 1:1100 2:1105 1:1100 "}, 3)},
+		}, same("1:1100 1:1100 2:1105 1:1100 "), ""},
 		// A command is answered by those who were active at it, whatever they are when the word of
 		// the others comes. What is asked again behind it is a matter of the new setup.
 		"change behind a command": {of(1, 0, 1), []sim.Request{
 			command(0, 10, 77, 1, "deposit 100"), change(0, 11, of(1, 0, 2, 3)), command(3, 9000, 77, 1, "deposit 100"),
-		}, []string{"1:1100 1:1100 ", "1:1100 ", "1:1100 ", "1:1100 "}},
+		}, []string{"1:1100 1:1100 ", "1:1100 ", "1:1100 ", "1:1100 "}, ""},
 		// A process that asks for another setup has the old one until that is ordered.
 		"change that waits": {of(0, 0, 1, 2), []sim.Request{
 			change(3, 9, of(0, 0, 2, 3)), command(0, 10, 77, 1, "deposit 100"), command(0, 9000, 77, 2, "balance"),
-		}, []string{"1:1100 3:1100 ", "1:1100 ", "1:1100 3:1100 ", "3:1100 "}},
+		}, []string{"1:1100 3:1100 ", "1:1100 ", "1:1100 3:1100 ", "3:1100 "}, ""},
 		// A spare applies and is silent, until it is active. A setup that is none changes nothing.
 		"spare": {of(1, 0, 1, 2), []sim.Request{
 			ask(0, 10, "deposit 1"), ask(1, 3000, "deposit 2"), change(2, 9000, of(0, 0, 2, 3)),
 			ask(0, 15_000, "deposit 3"), ask(3, 18_000, "deposit 4"),
 			{At: 2, When: 20_000, Msg: parley.Msg{Kind: service.Configure, Body: []byte{9}}},
-		}, []string{"1:1001 2:1003 4:1006 5:1010 ", "1:1001 2:1003 ", "1:1001 2:1003 4:1006 5:1010 ", "4:1006 5:1010 "}},
+		}, []string{"1:1001 2:1003 4:1006 5:1010 ", "1:1001 2:1003 ", "1:1001 2:1003 4:1006 5:1010 ", "4:1006 5:1010 "}, ""},
 	} {
 		for seed := range uint64(60) {
-			p := over(sequencer(len(c.want)), service.Config{Setup: c.first})
+			p := over(sequencer(len(c.want)), c.config)
 			s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: c.requests})
 			judge(t, seed, p, s)
 			if got := answers(&s.History); !slices.Equal(got, c.want) {
 				t.Fatalf("%s, seed %d: %q, refused %v", name, seed, got, s.Stats.Refused)
 			}
-			if s.Stats.Refused["word of a state that nobody asked for"] > 0 {
+			if s.Stats.Refused["word of a state that nobody asked for"] > 0 || c.refused != "" && s.Stats.Refused[c.refused] != 3 {
 				t.Fatalf("%s, seed %d: refused %v", name, seed, s.Stats.Refused)
 			}
 			for _, d := range s.History.Deliveries {
-				if c.first.Checked && d.When < 12 {
+				if c.config.Setup.Checked && d.When < 12 {
 					t.Fatalf("%s, seed %d: answered at %d, before anybody could confirm", name, seed, d.When)
 				}
 			}
 			x := promised(t, p, s.Assumptions(), service.Completion)
-			if all := c.first.Active.Len() == len(c.want); x.Holds != all {
+			if active := c.config.Setup.Active.Len(); x.Holds != (active == 0 || active == len(c.want)) {
 				t.Fatalf("%s, seed %d: %+v", name, seed, x)
 			}
 		}

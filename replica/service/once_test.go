@@ -86,28 +86,6 @@ func TestNobodyAsksForAnother(t *testing.T) {
 	}
 }
 
-// A client that was forgotten is promised nothing, and nobody else is wronged.
-func TestForgottenClients(t *testing.T) {
-	run := func(sessions int) string {
-		p := over(sequencer(3), service.Config{Sessions: sessions})
-		s := sim.Run(sim.Options{Protocol: p, Seed: 1, FIFO: true, Requests: []sim.Request{
-			command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 78, 1, "balance"),
-			command(2, 12000, 77, 1, "deposit 100"),
-		}})
-		judge(t, 1, p, s)
-		if x := promised(t, p, s.Assumptions(), service.Once); !x.Holds || !strings.Contains(x.Because, fmt.Sprint(sessions)) {
-			t.Errorf("%d sessions: %+v", sessions, x)
-		}
-		return answers(&s.History)[0]
-	}
-	if got := run(2); got != "1:1100 2:1100 1:1100 " {
-		t.Error(got)
-	}
-	if got := run(1); got != "1:1100 2:1100 3:1200 " {
-		t.Error(got)
-	}
-}
-
 // What a client asked before its last command is not promised to be answered; nor
 // does a client that another process asks for stand in the way of its own answer.
 func TestOldNumbersAskedAgain(t *testing.T) {

@@ -156,28 +156,6 @@ func TestBankAccount(t *testing.T) {
 	}
 }
 
-// A command that a client repeats, at whatever copy, is answered again and applied
-// once (client sessions).
-func TestRetriesApplyOnce(t *testing.T) {
-	for seed := range uint64(50) {
-		p := over(sequencer(3), service.Config{})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
-			command(1, 10, 77, 1, "deposit 100"), command(2, 20, 77, 1, "deposit 100"),
-			command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 77, 2, "balance"),
-			command(2, 12000, 77, 1, "deposit 100"), // of long ago: not even answered
-		}})
-		for id, got := range answers(&s.History) {
-			if got != "1:1100 1:1100 1:1100 2:1100 " {
-				t.Fatalf("seed %d: process %d answers %s", seed, id, got)
-			}
-		}
-		judge(t, seed, p, s)
-		if s.Stats.Refused["command that was answered long ago"] != 3 {
-			t.Fatalf("seed %d: refused %v", seed, s.Stats.Refused)
-		}
-	}
-}
-
 // A copy whose state is not a function of the commands is named by all, and stops.
 func TestDivergenceIsNamed(t *testing.T) {
 	for seed := range uint64(50) {
