@@ -106,21 +106,17 @@ func TestEveryCrash(t *testing.T) {
 	p := over(t, "eig", 4, 1)
 	opt := sim.Options{Protocol: p, Requests: committest.Votes("yyyy")}
 	runs, committed := 0, 0
-	for _, crash := range parleytest.CrashPoints(opt) {
-		for _, crash.Back = range []parley.Tick{0, 700} {
-			runs++
-			one := opt
-			one.Crashes = []sim.Crash{crash}
-			s := sim.Run(one)
-			s.History.Faulty.Add(crash.At)
-			parleytest.Judge(t, p, s, crash)
-			rest := strings.ReplaceAll(committest.Outcomes(&s.History), "-", "")
-			if len(rest) < 3 || strings.Trim(rest, "c") != "" && strings.Trim(rest, "a") != "" {
-				t.Fatalf("%v: %s", crash, rest)
-			}
-			if rest[0] == 'c' {
-				committed++
-			}
+	for one := range committest.Crashes(opt, 0, 700) {
+		runs++
+		s := sim.Run(one)
+		s.History.Faulty.Add(one.Crashes[0].At)
+		parleytest.Judge(t, p, s, one.Crashes)
+		rest := strings.ReplaceAll(committest.Outcomes(&s.History), "-", "")
+		if len(rest) < 3 || strings.Trim(rest, "c") != "" && strings.Trim(rest, "a") != "" {
+			t.Fatalf("%v: %s", one.Crashes, rest)
+		}
+		if rest[0] == 'c' {
+			committed++
 		}
 	}
 	if runs != 200 || committed != 160 {

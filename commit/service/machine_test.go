@@ -58,14 +58,11 @@ func TestTransactionsEveryCrash(t *testing.T) {
 			opt := sim.Options{Protocol: p, FIFO: true, Until: 150_000, Requests: []sim.Request{order(0, 0, votes)}}
 			sim.Run(opt)
 			forgotten(t, machines, votes)
-			for _, crash := range parleytest.CrashPoints(opt) {
-				for _, crash.Back = range []parley.Tick{0, 1, 4000, 30_000} {
-					opt.Crashes = []sim.Crash{crash}
-					what := fmt.Sprint(majority, votes, crash)
-					parleytest.Judge(t, p, sim.Run(opt), what)
-					if crash.Back > 0 {
-						forgotten(t, machines, what)
-					}
+			for one := range committest.Crashes(opt, 0, 1, 4000, 30_000) {
+				what := fmt.Sprint(majority, votes, one.Crashes)
+				parleytest.Judge(t, p, sim.Run(one), what)
+				if one.Crashes[0].Back > 0 {
+					forgotten(t, machines, what)
 				}
 			}
 		}

@@ -117,16 +117,14 @@ func detected(opt sim.Options, after parley.Tick) sim.Options {
 func TestDetector(t *testing.T) {
 	runs := 0
 	for _, after := range []parley.Tick{1, 950, 2500} {
-		opt := options("yyyy")
 		told := func(opt sim.Options) sim.Options { return detected(opt, after) }
-		for _, first := range parleytest.CrashPoints(opt) {
-			opt.Crashes = []sim.Crash{first}
+		for one := range committest.Crashes(options("yyyy"), 0) {
 			runs++
-			parleytest.Judge(t, opt.Protocol, sim.Run(told(opt)), first)
+			parleytest.Judge(t, one.Protocol, sim.Run(told(one)), one.Crashes)
 		}
 		for two := range takeovers(options("yyyy"), told) {
 			runs++
-			parleytest.Judge(t, opt.Protocol, sim.Run(told(two)), two.Crashes)
+			parleytest.Judge(t, two.Protocol, sim.Run(told(two)), two.Crashes)
 		}
 	}
 	if runs != 1636 {

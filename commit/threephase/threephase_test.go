@@ -96,16 +96,12 @@ func TestEveryTwoCrashes(t *testing.T) {
 // over, each at any point. then is what the first crash makes of a run.
 func takeovers(opt sim.Options, then func(sim.Options) sim.Options) iter.Seq[sim.Options] {
 	return func(yield func(sim.Options) bool) {
-		for _, first := range parleytest.CrashPoints(opt) {
-			if first.At != 0 {
+		for one := range committest.Crashes(opt, 0) {
+			if one.Crashes[0].At != 0 {
 				continue
 			}
-			opt.Crashes = []sim.Crash{first}
-			one := then(opt)
-			for _, second := range parleytest.CrashPoints(one) {
-				two := one
-				two.Crashes = []sim.Crash{first, second}
-				if second.At == 1 && !yield(two) {
+			for two := range committest.Crashes(then(one), 0) {
+				if two.Crashes[1].At == 1 && !yield(two) {
 					return
 				}
 			}

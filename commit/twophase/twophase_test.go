@@ -214,11 +214,9 @@ func TestBadLinks(t *testing.T) {
 func TestLostDisk(t *testing.T) {
 	opt := options("yyyy")
 	broken := make(map[string]bool)
-	for _, crash := range parleytest.CrashPoints(opt) {
-		crash.Back, crash.LostDisk = 700, true
-		one := opt
-		one.Crashes = []sim.Crash{crash}
-		for _, name := range parleytest.Judge(t, opt.Protocol, sim.Run(one), crash) {
+	for one := range committest.Crashes(opt, 700) {
+		one.Crashes[0].LostDisk = true
+		for _, name := range parleytest.Judge(t, opt.Protocol, sim.Run(one), one.Crashes) {
 			broken[name] = true
 		}
 	}

@@ -4,6 +4,7 @@ package committest
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -142,8 +143,23 @@ func LateVote(t *testing.T, options func(votes string) sim.Options) {
 	}
 }
 
-// EveryCrash makes every single crash of runs with some votes, in all steps and between all effects, and for each time
-// in backs a restart then; 0 stands for none. It demands what is promised, and the number of runs.
+// Crashes goes through the runs with one crash more, in all steps and between all effects, for good where backs is 0,
+// and otherwise with a restart after that time.
+func Crashes(opt sim.Options, backs ...parley.Tick) iter.Seq[sim.Options] {
+	return func(yield func(sim.Options) bool) {
+		for _, crash := range parleytest.CrashPoints(opt) {
+			for _, crash.Back = range backs {
+				one := opt
+				one.Crashes = append(slices.Clip(opt.Crashes), crash)
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// EveryCrash makes every single crash of runs with some votes. It demands what is promised, and the number of runs.
 func EveryCrash(t *testing.T, options func(votes string) sim.Options, backs []parley.Tick, want map[string]int) {
 	t.Helper()
 	for votes, want := range want {
@@ -151,12 +167,9 @@ func EveryCrash(t *testing.T, options func(votes string) sim.Options, backs []pa
 		for seed := range uint64(4) {
 			opt := options(votes)
 			opt.Seed = seed
-			for _, crash := range parleytest.CrashPoints(opt) {
-				for _, crash.Back = range backs {
-					runs++
-					opt.Crashes = []sim.Crash{crash}
-					parleytest.Judge(t, opt.Protocol, sim.Run(opt), fmt.Sprint(votes, " ", seed, crash))
-				}
+			for one := range Crashes(opt, backs...) {
+				runs++
+				parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(votes, " ", seed, one.Crashes))
 			}
 		}
 		if runs != want {
@@ -170,24 +183,13 @@ func EveryCrash(t *testing.T, options func(votes string) sim.Options, backs []pa
 func EveryTwoCrashes(t *testing.T, opt sim.Options, backs []parley.Tick, wantRuns, wantCommitted int) {
 	t.Helper()
 	runs, committed := 0, 0
-	for _, first := range parleytest.CrashPoints(opt) {
-		for _, first.Back = range backs {
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			for _, second := range parleytest.CrashPoints(one) {
-				for _, second.Back = range []parley.Tick{0, 700} {
-					if second.At == first.At && first.Back == 0 {
-						continue
-					}
-					runs++
-					two := opt
-					two.Crashes = []sim.Crash{first, second}
-					s := sim.Run(two)
-					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-					if strings.Contains(Outcomes(&s.History), "c") {
-						committed++
-					}
-				}
+	for one := range Crashes(opt, backs...) {
+		for two := range Crashes(one, 0, 700) {
+			runs++
+			s := sim.Run(two)
+			parleytest.Judge(t, opt.Protocol, s, two.Crashes)
+			if strings.Contains(Outcomes(&s.History), "c") {
+				committed++
 			}
 		}
 	}
