@@ -25,7 +25,7 @@ type membership struct {
 func newMembership(self parley.ID, c *Config, services []Service) membership {
 	return membership{
 		voter: voter{
-			c: c, own: candidate{id: self}, claims: newClaims(c.N, c.Liars),
+			c: c, own: joinCandidate{id: self}, claims: newClaims(c.N, c.Liars),
 			roster: roster{lives: make([]uint64, c.N), disks: make([]uint64, c.N)},
 		},
 		sequence: sequence{
@@ -33,7 +33,7 @@ func newMembership(self parley.ID, c *Config, services []Service) membership {
 			history: history{most: c.Keep, bytes: c.KeepBytes},
 		},
 		suspicions: suspicions{monitor: detector.NewMonitor(c.Detector, self)},
-		progress:   progress{unsent: make([]stall, len(services))},
+		progress:   progress{unsent: make([]progressMark, len(services))},
 	}
 }
 
