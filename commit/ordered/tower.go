@@ -19,9 +19,9 @@ type tower struct {
 	given bool
 }
 
-// Tower puts the protocol on an order of n processes of which m may lie, and participants on top that
-// vote as they are told, and carry out outcomes slowly, see [service.NewParticipant]. The order must be final: a process that missed
-// some of it takes no part in it any more. A Delta must be long enough for a broadcast.
+// Tower puts the protocol on an order of n processes of which m may lie, and slow participants on top, see
+// [service.NewParticipant]. The order must be final: a process that missed some of it takes no part in it
+// any more. A Delta must be long enough for a broadcast.
 //
 // If order is nil, process 0 makes one, which is for an explorer: see the type given. Its flag is
 // --given.

@@ -116,7 +116,6 @@ func (p *process) propose(s *parley.Step) {
 	}
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == parley.Suspect:
@@ -167,7 +166,6 @@ func (p *process) lowest() bool {
 	return true
 }
 
-// Timeout.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	if p.decided() {
 		return

@@ -65,7 +65,7 @@ const (
 // Blocked is indicated of a transaction that is blocked. Value: the path. Body: see ReadBlocked.
 const Blocked parley.Kind = parley.Indication + 0x3E
 
-// Who is to hear of an outcome, beside those who wait for it.
+// Which process hears of an outcome, besides those that wait for it.
 const (
 	Nobody      parley.ID = iota
 	Participant           // the participant of this process

@@ -71,9 +71,9 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 }
 
 // Terminate is the termination rule: what a new coordinator makes of the states of
-// all processes that have not crashed, its own among them. Who has not voted yes can
-// abort, and does when it is asked. Who has committed or is precommitted knows that
-// all voted yes: then all commit, each precommitted before the first one does. If all
+// all processes that have not crashed, its own among them. A process that has not voted
+// yes can abort, and does when it is asked. One that has committed or is precommitted
+// knows that all voted yes: then all commit, each precommitted before the first one does. If all
 // are uncertain nobody has committed, and all abort. The rule relies on it that those
 // who are not among them are no longer at work; of nobody it says nothing.
 func Terminate(states []problem.State) problem.Outcome {

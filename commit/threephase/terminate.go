@@ -5,7 +5,6 @@ import (
 	"parley/commit/problem"
 )
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == parley.Suspect:
@@ -76,7 +75,7 @@ func (p *process) suspect(s *parley.Step, q parley.ID) {
 }
 
 // elect: the coordinator has crashed. The next one that has not is to coordinate,
-// and is told so, for it may not know yet. If it is this process, it does.
+// and hears so, because it may not know yet. If it is this process, it does.
 func (p *process) elect(s *parley.Step) {
 	p.next()
 	if p.leader == p.self {
@@ -137,7 +136,6 @@ func (p *process) terminate(s *parley.Step) {
 	p.prepare(s)
 }
 
-// Timeout.
 func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	switch {
 	case p.back && p.state == problem.Uncertain:
@@ -149,7 +147,7 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	case p.state == problem.Initial:
 		p.no(s)
 	case !p.undecided():
-	// A vote that does not come is a no. Who does not answer otherwise has crashed.
+	// A vote that does not come is a no. A process that does not answer otherwise has crashed.
 	case p.phase == voting:
 		p.conclude(s, problem.Abort)
 	case p.phase != none:

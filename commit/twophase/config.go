@@ -78,10 +78,10 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 
 // Terminate is the rule of the cooperative termination protocol: what follows from
 // the states of processes that reach each other, the coordinator not among them.
-// Who has committed knows that all must, and who has not voted yes, or has aborted,
-// that all must abort; if all are uncertain nothing follows, for the coordinator may
-// have told one that is not here. Who is precommitted does not exist in two phases,
-// and is uncertain here.
+// A process that has committed knows that all must. One that has not voted yes, or has
+// aborted, knows that all must abort. If all are uncertain nothing follows, because the
+// coordinator may have told one that is not here. Two phases know no precommitted state,
+// which counts as uncertain.
 func Terminate(states []problem.State) problem.Outcome {
 	out := problem.Undecided
 	for _, s := range states {

@@ -99,13 +99,12 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		p.no(s)
 	case p.asked:
 		p.vote(s)
-	// Who has been asked for nothing by then may abort.
+	// A participant that has not been asked by then may abort.
 	default:
 		s.SetTimer(wait, 3*p.c.Delta)
 	}
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local: // suspicions and the like: timers do
@@ -295,7 +294,6 @@ func (p *process) known() problem.Outcome {
 	return problem.Abort
 }
 
-// Timeout.
 func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	switch {
 	case p.ended:

@@ -26,7 +26,7 @@ type Config struct {
 	// Again is how many heartbeats in a row, none of them a timeout after the one
 	// before, clear a suspicion; by default 2. With 1 the first sign of life does.
 	Again int
-	// Grace is how long a link must be broken before the others are told, by default 100: one
+	// Grace is how long a link must be broken before heartbeats say so, by default 100: one
 	// that is mended meanwhile never was.
 	Grace parley.Tick
 	// Delay is the bound on message delays that the operator vouches for; by default

@@ -33,7 +33,7 @@
 //	                                 S, with the learners, are a majority of all
 //	upon JOIN(j), frozen or not:     send the state to j, and then all that is delivered
 //	upon READY of j:                 j is a learner that has caught up; if the report is
-//	                                 given, give it anew, and start a ballot
+//	                                 given, give it again, and start a ballot
 //	upon INSTALL, j in the view:     what j was given and the view become durable at once
 //	upon a restart without a disk:   take a number of a disk that was never used, join
 //
@@ -78,7 +78,7 @@
 // A process that joins delivers when it is a member, and all at once. Until then it takes down what its
 // sponsor sends; what made it a member is one record. Motive: a joiner that crashed, or changed its
 // sponsor, would be somewhere between two members' sequences. Cost: it keeps what is delivered meanwhile
-// in memory, and is given the state anew if it crashes.
+// in memory, and is given the state again if it crashes.
 //
 // Each start of a process has a greater number, which the host gives it (Step.Life). Motive: a process
 // that lost its disk must not be taken for any that it was, and cannot know them. Cost: hosts that lose

@@ -14,7 +14,7 @@ type history struct {
 	most, bytes int        // that are kept: Config.Keep and KeepBytes
 	position    uint64     // deliveries so far, those of the sponsor before it joined too
 	kept        []delivery // the last ones, up to the present position
-	size        int        // scratch: of them; counted anew when loaded
+	size        int        // scratch: of them; counted again when loaded
 }
 
 // delivery is a message, and of whom.

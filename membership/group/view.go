@@ -131,7 +131,7 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 		g.adopt(d, value)
 	}
 	g.steady = g.c.Liars > 0 && !s.Restart
-	// Who joins may have voted on how the view ends, with nothing to report.
+	// A joiner may have voted on how the view ends, with nothing to report.
 	g.ballot.Refresh()
 	g.frozen = g.ballot.Promised()
 	g.gap, g.tries = g.frozen, tries{}
