@@ -138,12 +138,7 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 	if g.entered = g.now; g.frozen {
 		g.since = g.now
 	}
-	for i, cut := range d.cuts {
-		if value == nil {
-			cut = nil
-		} else if cut == nil {
-			cut = []byte{}
-		}
+	for i, cut := range d.cuts { // nil in the first view alone: what is read is not
 		g.run(s, g.view.Number, i, func(l Layer) { l.Install(s, cut, g.view) })
 	}
 	g.progress.begin(g.now, g.history.position)
