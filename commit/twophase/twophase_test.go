@@ -227,27 +227,6 @@ func TestLostDisk(t *testing.T) {
 
 func TestLateVote(t *testing.T) { committest.LateVote(t, options) }
 
-// Who is slow is waited for, and no run is long enough for all that may take: nothing is
-// promised of its end, and all else holds.
-func TestSlow(t *testing.T) {
-	waits := 0
-	for seed := range uint64(40) {
-		opt := options("yyyy")
-		opt.Seed, opt.Until = seed, opt.Protocol.Span
-		if seed%2 == 0 {
-			opt.Delay = sim.Delay{Least: 1, Most: 60_000}
-		} else {
-			opt.Pauses = []sim.Pause{{At: parley.ID(seed / 2 % 4), From: parley.Tick(50 * seed), For: opt.Until}}
-		}
-		if slices.Contains(parleytest.Judge(t, opt.Protocol, sim.Run(opt), seed), problem.Termination) {
-			waits++
-		}
-	}
-	if waits == 0 {
-		t.Error("all decide in every run")
-	}
-}
-
 // The suite of all protocols.
 func TestSuite(t *testing.T) {
 	parleytest.Suite(t, twophase.New(twophase.Config{N: 4}), parleytest.Options{

@@ -3,6 +3,7 @@ package service_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"parley"
@@ -68,12 +69,12 @@ func TestPack(t *testing.T) {
 	saved := parley.Save(b, 0, nil)
 	for _, bad := range [][]byte{
 		nil, both[:len(both)-1], append(bytes.Clone(both), 0), one(0, 2, ""), one(first, 0, ""), one(7, 1, ""), one(1<<63+1, 1, ""),
-		append(one(third, 2, "deposit 9"), 1, 1, 0),
+		append(one(third, 2, "deposit 9"), 1, 1, 0), one(0, 0, strings.Repeat("x", service.MaxOwner+1)),
 	} {
 		b.request(parley.Msg{Kind: service.Commands, Body: bad})
 		b.receive(0, parley.Msg{Kind: 4, Body: bad})
 	}
-	if b.refused["request with a pack that is none"] != 8 || b.refused["pack that is none"] != 8 {
+	if b.refused["request with a pack that is none"] != 9 || b.refused["pack that is none"] != 9 {
 		t.Errorf("refused %v", b.refused)
 	}
 	if !bytes.Equal(parley.Save(b, 0, nil), saved) {
@@ -167,15 +168,6 @@ func TestSharesOfOwners(t *testing.T) {
 		if asks(greedy[16]) != service.Expired {
 			t.Error(name, "who has most loses nothing")
 		}
-	}
-}
-
-// The name of an owner is bounded.
-func TestOwnersAreBounded(t *testing.T) {
-	b := newBench(t, service.Config{N: 3, New: account}, 0)
-	b.receive(0, parley.Msg{Kind: 4, Seq: 1, Body: service.AppendCommand(nil, 0, 0, make([]byte, service.MaxOwner+1))})
-	if len(b.effects) > 0 {
-		t.Errorf("%+v", b.effects)
 	}
 }
 

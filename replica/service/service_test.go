@@ -205,31 +205,3 @@ func (f *forgetful) Apply(c []byte) []byte {
 	}
 	return f.Account.Apply(c)
 }
-
-// A command that is asked again is answered again where answers are checked too, and
-// a copy that applies and says nothing keeps no more than the last positions.
-func TestCheckedRetriesAndSpares(t *testing.T) {
-	p := over(sequencer(4), service.Config{Setup: service.Setup{Active: parley.SetOf(0, 1, 2), M: 1, Checked: true}})
-	opt := sim.Options{Protocol: p, FIFO: true, Requests: []sim.Request{
-		command(0, 10, 77, 1, "deposit 5"), command(1, 9000, 77, 1, "deposit 5"),
-	}}
-	sizes := make(map[int]int)
-	for k := range 2000 {
-		opt.Requests = append(opt.Requests, ask(0, parley.Tick(20_000+100*k), "deposit 1"))
-	}
-	opt.Between = func(s *sim.Sim) {
-		if n := int(s.Now()) / 100_000; sizes[n] == 0 {
-			sizes[n] = len(parley.Save(s.Machine(3), s.Now(), nil))
-		}
-	}
-	s := sim.Run(opt)
-	judge(t, 0, p, s)
-	for id, got := range answers(&s.History)[:3] {
-		if !strings.HasPrefix(got, "1:1005 1:1005 2:1006 ") || !strings.HasSuffix(got, "2001:3005 ") {
-			t.Errorf("process %d answers %.60s", id, got)
-		}
-	}
-	if sizes[2] > 2*sizes[1]+1000 || sizes[1] == 0 {
-		t.Errorf("the spare's state grows: %v bytes", sizes)
-	}
-}
