@@ -99,10 +99,7 @@ func TestMissedDecision(t *testing.T) {
 		}
 		p.settle(0, 1, 2)
 		p.expect(1, map[bool]string{true: "view 2 [0 1 2]", false: "view 2 [0 1 2 3]"}[excluded])
-		for from := range parley.ID(3) {
-			p.lose(from, 3)
-			p.lose(3, from)
-		}
+		p.down(3)
 		p.period(500, 3)
 		p.now += 3000
 		p.arrive(3, 1, 1)
@@ -213,10 +210,7 @@ func TestOldViewIsASignOfLife(t *testing.T) {
 	}
 	p.expect(0, "")
 	p.lose(1, 0)
-	for range 10 {
-		p.period(500, 0, 2)
-		p.settle(0, 2)
-	}
+	p.all(10, 0, 2)
 	if got := p.heard(0); !strings.HasPrefix(got, "suspects 1; view 3 [0 2]") {
 		t.Errorf("when it is silent process 0 says %q", got)
 	}

@@ -51,10 +51,7 @@ func TestQueueEndsWithItsOwner(t *testing.T) {
 	p.period(500, 0)
 	p.settle(0, 1, 2)
 	p.restart(0)
-	for range 30 {
-		p.period(500, 0, 1, 2)
-		p.settle(0, 1, 2)
-	}
+	p.all(30, 0, 1, 2)
 	var last []string
 	for _, text := range p.said[1] {
 		if strings.HasSuffix(text, ":m65") {

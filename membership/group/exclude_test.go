@@ -14,10 +14,7 @@ func TestExclude(t *testing.T) {
 		p := newPost(t, group.Config{N: 4, Return: true})
 		p.deliver(1, "a", 0, 1, 2, 3)
 		p.ask(asks, parley.Msg{Kind: group.Exclude, Origin: 1})
-		for range 20 {
-			p.settle(0, 1, 2, 3)
-			p.period(500, 0, 1, 2, 3)
-		}
+		p.all(20, 0, 1, 2, 3)
 		p.expect(1, "1:a; out 2")
 		p.expectOf("1:a; view 2 [0 2 3]; excludes 1", 0, 3)
 		p.deliver(3, "b", 0, 2, 3)

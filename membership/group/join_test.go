@@ -22,6 +22,14 @@ func joiner(t *testing.T, c group.Config) *post {
 	return p
 }
 
+// joinsAnew checks that process 3 has given up its sponsor, and asks process 2 as another incarnation.
+func (p *post) joinsAnew(after string) {
+	p.t.Helper()
+	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
+		p.t.Errorf("%s it sends %v", after, l)
+	}
+}
+
 // The way into a view: SNAPSHOT, what the sponsor delivers meanwhile, INSTALL, the
 // cut. Then it is a member as all others are.
 func TestJoin(t *testing.T) {
@@ -80,9 +88,7 @@ func TestLearners(t *testing.T) {
 	p = newPost(t, group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)})
 	p.lose(3, 1)
 	p.period(4000, 3)
-	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
-		t.Errorf("after that it sends %v", l)
-	}
+	p.joinsAnew("after that")
 }
 
 // "From its sponsor only: FORWARD or INSTALL whose position is not its own -> give up,
@@ -118,9 +124,7 @@ func TestJoinerIsStrict(t *testing.T) {
 	other.msg.Seq++
 	p.put(1, 3, other)
 	p.expect(3, "")
-	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
-		t.Errorf("after an INSTALL of another position it sends %v", l)
-	}
+	p.joinsAnew("after an INSTALL of another position")
 
 	p = joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
@@ -129,9 +133,7 @@ func TestJoinerIsStrict(t *testing.T) {
 	p.lose(3, 2)
 	p.deliver(0, "d", 0, 1, 2)
 	p.arrive(1, 3, 1)
-	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
-		t.Errorf("after a FORWARD of another position it sends %v", l)
-	}
+	p.joinsAnew("after a FORWARD of another position")
 }
 
 // "Replay buffered messages of v+1": others may be in the view before the joiner, who
@@ -177,9 +179,7 @@ func TestResume(t *testing.T) {
 	p.arrive(0, 1, 1) // 1 alone has it, says so, and crashes; so does 0, for good
 	for id := range parley.ID(3) {
 		p.heard(id)
-		for to := range parley.ID(3) {
-			p.lose(id, to)
-		}
+		p.loseAll(id)
 	}
 	p.restart(1)
 	p.expect(1, "view 1 [0 1 2]")
@@ -209,10 +209,7 @@ func TestLearnerOfAnother(t *testing.T) {
 	p.put(3, 1, letter{epoch: 1, msg: parley.Msg{Kind: group.Ready, Seq: 1}})
 	p.settle(0, 1, 2, 3)
 	p.expect(3, "restored 2 ; view 2 [0 1 2 3]")
-	for range 40 {
-		p.period(500, 0, 1, 2, 3)
-		p.settle(0, 1, 2, 3)
-	}
+	p.all(40, 0, 1, 2, 3)
 	p.expect(3, "")
 }
 

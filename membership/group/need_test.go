@@ -39,10 +39,7 @@ func TestStuck(t *testing.T) {
 	if p.asks(0, 1) {
 		t.Fatal("a member that was paused asks for a view at once")
 	}
-	for range 11 {
-		p.period(500, 0, 1, 2)
-		p.settle(0, 1, 2)
-	}
+	p.all(11, 0, 1, 2)
 	p.expect(0, "21:x; view 2 [0 1 2]")
 }
 
