@@ -178,8 +178,8 @@ func EveryCrash(t *testing.T, options func(votes string) sim.Options, backs []pa
 	}
 }
 
-// EveryTwoCrashes makes every two crashes of a run, of one process twice too. It demands what is promised, the number of
-// runs, and in how many of them a process commits.
+// EveryTwoCrashes makes every two crashes of a run, of one process twice too. It demands what is promised, the
+// number of runs, and in how many of them a process commits.
 func EveryTwoCrashes(t *testing.T, opt sim.Options, backs []parley.Tick, wantRuns, wantCommitted int) {
 	t.Helper()
 	runs, committed := 0, 0
