@@ -97,7 +97,7 @@ func Outcome(votes [][]byte) problem.Outcome {
 	return problem.Commit
 }
 
-// voter hands votes on as they travel. Who was given none says no.
+// voter hands votes on as they travel. A process without a vote says no.
 type voter struct{ lockstep.Rounds }
 
 // Request is the vote of this process.

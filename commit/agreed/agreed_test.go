@@ -33,31 +33,25 @@ func over(t testing.TB, name string, n, m int) parley.Protocol {
 // Commit if and only if all vote yes, over every agreement; a vote that was not given
 // is a no.
 func TestEveryVote(t *testing.T) {
-	runs := 0
 	for _, name := range interactive.Names() {
 		p := over(t, name, 4, 1)
-		parleytest.Every(func(choose func(n int) int) {
-			text := make([]byte, 4)
-			for i := range text {
-				text[i] = "yn-"[choose(3)]
+		committest.EveryVote(t, func(votes string) sim.Options {
+			return sim.Options{Protocol: p, Requests: committest.Votes(votes)}
+		}, func(votes string) string {
+			if votes == "yyyy" {
+				return "cccc"
 			}
-			s := sim.Run(sim.Options{Protocol: p, Requests: committest.Votes(string(text))})
-			runs++
-			want := "aaaa"
-			if string(text) == "yyyy" {
-				want = "cccc"
-			}
-			if got := committest.Outcomes(&s.History); got != want {
-				t.Fatalf("%s, votes %s: %s, want %s", name, text, got, want)
-			}
-			if broken := parleytest.Judge(t, p, s, string(text)); broken != nil {
-				t.Fatalf("%s, votes %s: %s", name, text, broken)
-			}
+			return "aaaa"
 		})
 	}
-	if runs != 4*81 {
-		t.Errorf("%d runs", runs)
-	}
+}
+
+// liar is a process that says what choose picks of all that it can say.
+func liar(id parley.ID, choose func(n int) int) map[parley.ID]faulty.Behaviour {
+	return map[parley.ID]faulty.Behaviour{id: {
+		Name: "any", Model: parley.OralByzantineFaults,
+		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) },
+	}}
 }
 
 // No liar can make correct processes differ: all that one of four processes can say in
@@ -67,11 +61,7 @@ func TestEveryLie(t *testing.T) {
 	aborted := 0
 	s := sim.New(sim.Options{Protocol: p})
 	runs := parleytest.Every(func(choose func(n int) int) {
-		how := faulty.Behaviour{
-			Name: "any", Model: parley.OralByzantineFaults,
-			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) },
-		}
-		s.Reset(sim.Options{Protocol: p, Requests: committest.Votes("yyyy"), Faulty: map[parley.ID]faulty.Behaviour{3: how}})
+		s.Reset(sim.Options{Protocol: p, Requests: committest.Votes("yyyy"), Faulty: liar(3, choose)})
 		s.Run()
 		parleytest.Judge(t, p, s, "yyyy")
 		if strings.Contains(committest.Outcomes(&s.History), "a") {
@@ -116,21 +106,17 @@ func TestEveryCrash(t *testing.T) {
 	p := over(t, "eig", 4, 1)
 	opt := sim.Options{Protocol: p, Requests: committest.Votes("yyyy")}
 	runs, committed := 0, 0
-	for _, crash := range parleytest.CrashPoints(opt) {
-		for _, crash.Back = range []parley.Tick{0, 700} {
-			runs++
-			one := opt
-			one.Crashes = []sim.Crash{crash}
-			s := sim.Run(one)
-			s.History.Faulty.Add(crash.At)
-			parleytest.Judge(t, p, s, crash)
-			rest := strings.ReplaceAll(committest.Outcomes(&s.History), "-", "")
-			if len(rest) < 3 || strings.Trim(rest, "c") != "" && strings.Trim(rest, "a") != "" {
-				t.Fatalf("%v: %s", crash, rest)
-			}
-			if rest[0] == 'c' {
-				committed++
-			}
+	for one := range committest.Crashes(opt, 0, 700) {
+		runs++
+		s := sim.Run(one)
+		s.History.Faulty.Add(one.Crashes[0].At)
+		parleytest.Judge(t, p, s, one.Crashes)
+		rest := strings.ReplaceAll(committest.Outcomes(&s.History), "-", "")
+		if len(rest) < 3 || strings.Trim(rest, "c") != "" && strings.Trim(rest, "a") != "" {
+			t.Fatalf("%v: %s", one.Crashes, rest)
+		}
+		if rest[0] == 'c' {
+			committed++
 		}
 	}
 	if runs != 200 || committed != 160 {
@@ -146,13 +132,7 @@ func TestBeyondTheBound(t *testing.T) {
 	}
 	broken := make(map[string]int)
 	runs := parleytest.Every(func(choose func(n int) int) {
-		how := faulty.Behaviour{
-			Name: "any", Model: parley.OralByzantineFaults,
-			Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int { return choose(n) },
-		}
-		s := sim.Run(sim.Options{
-			Protocol: p, Requests: committest.Votes("yyy"), Faulty: map[parley.ID]faulty.Behaviour{2: how},
-		})
+		s := sim.Run(sim.Options{Protocol: p, Requests: committest.Votes("yyy"), Faulty: liar(2, choose)})
 		for _, name := range parleytest.Judge(t, p, s, "beyond") {
 			broken[name]++
 		}

@@ -30,7 +30,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
-	"maps"
 	"slices"
 
 	"parley"
@@ -372,8 +371,8 @@ func (m *Machine) Find(name string) (t service.Transaction, known bool) {
 // Live goes through the open transactions, by age.
 func (m *Machine) Live() iter.Seq[service.Transaction] {
 	return func(yield func(service.Transaction) bool) {
-		for _, number := range slices.Sorted(maps.Keys(m.open)) {
-			if !yield(m.open[number].look()) {
+		for _, t := range m.byAge() {
+			if !yield(t.look()) {
 				return
 			}
 		}

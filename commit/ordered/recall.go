@@ -234,11 +234,5 @@ func (r *recall) state(v *parley.Vars, n int) {
 
 func (d *doubt) visit(v *parley.Vars, n int) {
 	parley.Num(v, "number", &d.number)
-	b := d.spec.Encode()
-	if v.Bytes("spec", &b); v.Loading() {
-		var ok bool
-		if d.spec, ok = service.ReadSpec(b, n); !ok {
-			v.Fail()
-		}
-	}
+	d.spec.Visit(v, n)
 }

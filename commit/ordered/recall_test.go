@@ -6,19 +6,15 @@ import (
 	"parley"
 	"parley/commit/problem"
 	"parley/commit/service"
+	"parley/internal/committest"
 )
 
 // driven is a machine of process 3 of four, of which one may lie, with what it asks for.
 type driven struct {
-	m       *Machine
-	s       *parley.Step
-	refused int
+	committest.Host
+	m *Machine
+	s *parley.Step
 }
-
-func (d *driven) Choose(int) int                        { return 0 }
-func (d *driven) Sign(parley.ID, []byte) []byte         { return nil }
-func (d *driven) Verify(parley.ID, []byte, []byte) bool { return false }
-func (d *driven) Refused(parley.ID, parley.ID, string)  { d.refused++ }
 
 func drive(log ...parley.Record) *driven {
 	d := &driven{m: newMachine(Config{N: 4, M: 1, Delta: 10, Votes: 100}.withDefaults(), 3)}
@@ -112,14 +108,14 @@ func TestRecallBelievesMoreThanMayLie(t *testing.T) {
 		t.Error("what is over comes back")
 	}
 	// What nobody asked for, or cannot be read, is refused.
-	before, body := d.refused, of.Only(parley.All).Encode()
+	before, body := len(d.Why), of.Only(parley.All).Encode()
 	says(1, problem.Commit, 0)
 	for _, q := range []parley.Msg{
 		{Kind: msgSays, Seq: 7, Body: body}, {Kind: msgAsk}, {Kind: 9}, {Kind: msgAsk, Body: of.Encode()},
 	} {
 		d.do(func() { d.m.Receive(d.s, 1, q) })
 	}
-	if got := d.refused - before; got != 5 {
+	if got := len(d.Why) - before; got != 5 {
 		t.Errorf("%d are refused, and not 5", got)
 	}
 }

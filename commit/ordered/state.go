@@ -1,23 +1,25 @@
 package ordered
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"parley"
-	"parley/commit/service"
 )
+
+// byAge returns the open transactions.
+func (m *Machine) byAge() []*transaction {
+	return slices.SortedFunc(maps.Values(m.open), func(a, b *transaction) int { return cmp.Compare(a.number, b.number) })
+}
 
 // State visits every variable.
 func (m *Machine) State(v *parley.Vars) {
 	parley.Num(v, "number", &m.number)
 	parley.Num(v, "stray", &m.stray)
 	var list []*transaction
-	for _, number := range slices.Sorted(maps.Keys(m.open)) {
-		list = append(list, m.open[number])
-	}
-	if v.Loading() {
-		list = nil
+	if !v.Loading() {
+		list = m.byAge()
 	}
 	parley.Slice(v, "open", &list, func(_ int, x **transaction) {
 		if *x == nil {
@@ -40,14 +42,7 @@ func (m *Machine) State(v *parley.Vars) {
 
 func (t *transaction) state(v *parley.Vars, n int) {
 	parley.Num(v, "number", &t.number)
-	b := t.spec.Encode()
-	if v.Bytes("spec", &b); v.Loading() {
-		var ok bool
-		if t.spec, ok = service.ReadSpec(b, n); !ok {
-			v.Fail()
-			t.spec = service.Spec{Name: " ", Members: []parley.ID{0}}
-		}
-	}
+	t.spec.Visit(v, n)
 	v.Set("yes", &t.yes)
 	v.Set("expired", &t.expired)
 	v.Bool("voted", &t.voted)

@@ -2,7 +2,6 @@ package ordered
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 
@@ -20,9 +19,9 @@ type tower struct {
 	given bool
 }
 
-// Tower puts the protocol on an order of n processes of which m may lie, and participants on top that
-// vote as they are told, see [service.NewSlowParticipant]. The order must be final: a process that missed
-// some of it takes no part in it any more. A Delta must be long enough for a broadcast.
+// Tower puts the protocol on an order of n processes of which m may lie, and slow participants on top, see
+// [service.NewParticipant]. The order must be final: a process that missed some of it takes no part in it
+// any more. A Delta must be long enough for a broadcast.
 //
 // If order is nil, process 0 makes one, which is for an explorer: see the type given. Its flag is
 // --given.
@@ -39,7 +38,7 @@ func (t tower) protocol() parley.Protocol {
 		beneath = t.order(t.N, t.M)
 	}
 	layer := New(t.Config)
-	p := stack.New(beneath, layer, service.NewSlowParticipant(t.N))
+	p := stack.New(beneath, layer, service.NewParticipant(t.N, true))
 	p.Name, p.Title, p.Paper, p.M, p.Serves = layer.Name, layer.Title, layer.Paper, t.M, false
 	p.Relies.Delay = cmp.Or(p.Relies.Delay, t.Delta)
 	p.Proposers = parley.SetOf(0) // it makes the given order, too
@@ -94,58 +93,54 @@ func (t tower) bound(n, m int) error {
 // promises says what holds in the circumstances of a run. A process that was down for a time hears
 // nothing of the order any more, and counts as one of the m that may be faulty.
 func (t tower) promises(a parley.Assumptions) []parley.Promise {
-	var safe, live error
-	failed := a.Faulty
+	safe, failed, bound := "", a.Faulty, t.bound(a.N, a.M)
 	if !t.given {
-		safe, failed = t.bound(a.N, a.M), a.Faulty+a.Away
+		failed += a.Away
 	}
 	switch {
-	case safe != nil:
+	case !t.given && bound != nil:
+		safe = bound.Error()
 	case failed > a.M:
-		safe = fmt.Errorf("%d processes are faulty or were down for a time, and m = %d", failed, a.M)
+		safe = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", failed, a.M)
 	case t.given && a.Network.Doubled:
-		safe = errors.New("a link doubled what was to be broadcast")
+		safe = "a link doubled what was to be broadcast"
 	case t.given && a.SourceFaulty && a.Worst > parley.CrashFaults:
-		safe = errors.New("the process that makes the order lies")
+		safe = "the process that makes the order lies"
 	}
-	switch live = safe; {
-	case live != nil:
-	case t.bound(a.N, a.M) != nil:
-		live = t.bound(a.N, a.M)
+	live := safe
+	switch {
+	case live != "":
+	case bound != nil:
+		live = bound.Error()
 	case a.Faulty+a.Away > a.M:
-		live = fmt.Errorf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
+		live = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
 	case t.given && a.SourceFaulty:
-		live = errors.New("the process that makes the order is faulty")
+		live = "the process that makes the order is faulty"
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		live = errors.New("links lost messages of the order")
+		live = "links lost messages of the order"
 	case a.Processes.LostDisk:
-		live = errors.New("who lost its disk has forgotten what it voted on")
+		live = "who lost its disk has forgotten what it voted on"
 	}
 	answered, trivial := live, live
-	if answered == nil && a.Away > 0 {
-		answered = errors.New("who was down for a time can begin nothing any more")
+	if answered == "" && a.Away > 0 {
+		answered = "who was down for a time can begin nothing any more"
 	}
 	switch {
-	case trivial != nil:
+	case trivial != "":
 	case a.Faulty+a.Away > 0:
-		trivial = errors.New("a process failed: its vote may count as a no")
+		trivial = "a process failed: its vote may count as a no"
 	case a.Network.Late || a.Processes.Paused:
-		trivial = errors.New("a vote may have come too late")
+		trivial = "a vote may have come too late"
 	}
-	say := func(name string, lacks error, because string) parley.Promise {
-		if lacks != nil {
-			return parley.Promise{Property: name, Because: lacks.Error()}
-		}
-		return parley.Promise{Property: name, Holds: true, Because: because}
-	}
+	say := problem.Promised
 	return []parley.Promise{
-		say(problem.Atomicity, safe, "all find the outcome in one order, and of m+1 that tell it one is correct"),
-		say(problem.Validity, safe, "a yes counts for the process alone that broadcast it"),
-		say(problem.NonTriviality, trivial, "nobody has waited for long before all votes are there"),
-		say(problem.Stability, safe, "a transaction ends once in the order, and who asks others knows no end of it"),
-		say(problem.Termination, live, "m+1 correct processes say that they have waited for long, and tell outcomes"),
-		say(problem.NonBlocking, nil, "nobody waits for one process"),
-		say(service.Names, safe, "all know the same transaction by a name"),
-		say(service.Answers, answered, "what is broadcast is delivered, and every transaction ends"),
+		say(problem.Atomicity, "all find the outcome in one order, and of m+1 that tell it one is correct", safe),
+		say(problem.Validity, "a yes counts for the process alone that broadcast it", safe),
+		say(problem.NonTriviality, "nobody has waited for long before all votes are there", trivial),
+		say(problem.Stability, "a transaction ends once in the order, and who asks others knows no end of it", safe),
+		say(problem.Termination, "m+1 correct processes say that they have waited for long, and tell outcomes", live),
+		say(problem.NonBlocking, "nobody waits for one process", ""),
+		say(service.Names, "all know the same transaction by a name", safe),
+		say(service.Answers, "what is broadcast is delivered, and every transaction ends", answered),
 	}
 }

@@ -21,6 +21,8 @@ package problem
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"parley"
 )
@@ -64,6 +66,32 @@ func (o Outcome) Decided(began parley.ID) parley.Msg {
 	return parley.Msg{Kind: parley.Decide, Origin: began, Body: []byte(o.String())}
 }
 
+// ReadOutcome reads an outcome as it is delivered. Undecided stands for anything else.
+func ReadOutcome(body []byte) Outcome {
+	for _, o := range []Outcome{Commit, Abort} {
+		if string(body) == o.String() {
+			return o
+		}
+	}
+	return Undecided
+}
+
+// Bit is how protocols send an outcome in a Value: 1 stands for Commit, 0 for Abort.
+func (o Outcome) Bit() uint64 {
+	if o == Commit {
+		return 1
+	}
+	return 0
+}
+
+// OfBit is the outcome that a Value stands for.
+func OfBit(value uint64) Outcome {
+	if value == 1 {
+		return Commit
+	}
+	return Abort
+}
+
 // State is how far a process has come with a transaction, as it tells others.
 type State uint8
 
@@ -76,7 +104,10 @@ const (
 	Aborted
 )
 
-var states = [...]string{"initial", "uncertain", "precommitted", "committed", "aborted"}
+var states = []string{"initial", "uncertain", "precommitted", "committed", "aborted"}
+
+// StateNames are the names of all states, in their order.
+func StateNames() []string { return slices.Clone(states) }
 
 // String gives the state's name.
 func (s State) String() string {
@@ -110,11 +141,9 @@ func (o Outcome) Reached() State {
 
 // ParseState reads the name of a state.
 func ParseState(text string) (State, error) {
-	for i, name := range states {
-		if name == text {
-			return State(i), nil
-		}
+	if i := slices.Index(states, text); i >= 0 {
+		return State(i), nil
 	}
-	return 0, fmt.Errorf("state %q: allowed are %s, %s, %s, %s and %s", text,
-		states[0], states[1], states[2], states[3], states[4])
+	last := len(states) - 1
+	return 0, fmt.Errorf("state %q: allowed are %s and %s", text, strings.Join(states[:last], ", "), states[last])
 }

@@ -1,6 +1,7 @@
 package problem_test
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"parley"
 	"parley/commit/problem"
+	"parley/internal/committest"
 )
 
 // history makes a run of three processes of a text: who does what, one after another.
@@ -192,17 +194,58 @@ func TestNames(t *testing.T) {
 	if m.Kind != parley.Decide || m.Origin != 2 || string(m.Body) != "commit" {
 		t.Error(m)
 	}
-	for _, f := range []func(){
-		func() { problem.Undecided.Decided(0) },
-		func() { problem.Undecided.Reached() },
+	committest.Panics(t, "blocked", func() { problem.Undecided.Decided(0) })
+	committest.Panics(t, "blocked", func() { problem.Undecided.Reached() })
+}
+
+// A message of words has a Kind and one of its Values, and nothing else; what has no words is shown as a question.
+func TestWordsFit(t *testing.T) {
+	w := problem.Words{1: {"no", "yes"}, 2: problem.StateNames()}
+	for _, c := range []struct {
+		m    parley.Msg
+		text string
+		fits bool
+	}{
+		{parley.Msg{Kind: 1}, "no", true}, {parley.Msg{Kind: 1, Value: 1}, "yes", true}, {parley.Msg{Kind: 1, Value: 2}, "?", false},
+		{parley.Msg{Kind: 2, Value: 4}, "aborted", true}, {parley.Msg{}, "?", true}, {parley.Msg{Kind: 9, Value: 1}, "?", false},
+		{parley.Msg{Kind: 1, Seq: 1}, "no", false}, {parley.Msg{Kind: 1, Origin: 1}, "no", false},
+		{parley.Msg{Kind: 1, Body: []byte("x")}, "no", false},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("blocked is taken for a decision")
-				}
-			}()
-			f()
-		}()
+		for text := range w.Explain(parley.Env{}, c.m, nil) {
+			if text != c.text || w.Fits(c.m) != c.fits {
+				t.Errorf("%+v: %q, fits %t", c.m, text, w.Fits(c.m))
+			}
+		}
+	}
+}
+
+// The flag of delays takes what is not negative, and no 0.
+func TestDeltaFlag(t *testing.T) {
+	for text, want := range map[string]string{
+		"7": "", "0": "--delta: a message takes one tick at least", "9": "--delta: 9 ticks: allowed are 1 to 8",
+	} {
+		fs, delta := flag.NewFlagSet("", flag.ContinueOnError), parley.Tick(5)
+		check := problem.DeltaFlag(fs, &delta)
+		if err := fs.Parse([]string{"-delta", text}); err != nil {
+			t.Fatal(err)
+		}
+		if err := check(delta, problem.CheckDelta(delta, 8)); want == "" != (err == nil) || err != nil && err.Error() != want {
+			t.Errorf("--delta %s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// What a run lacks breaks a promise, and what makes time-outs run out is told.
+func TestPromises(t *testing.T) {
+	for want, a := range map[string]parley.Assumptions{
+		"": {}, "a process crashed": {Faulty: 1}, "messages were lost": {Network: parley.NetworkFaults{Cut: true}},
+		"a message came late, or a clock ran wrong": {Processes: parley.ProcessFaults{Paused: true}},
+	} {
+		if p := problem.Promised(problem.Stability, "of logs", problem.Failed(a)); p.Holds != (want == "") || !p.Holds && p.Because != want {
+			t.Errorf("%+v: %+v", a, p)
+		}
+	}
+	if c := problem.Phases(3, 4); c.Rounds != 3 || c.Total().Messages != 9 || problem.OfBit(problem.Commit.Bit()) != problem.Commit {
+		t.Errorf("%+v", c)
 	}
 }

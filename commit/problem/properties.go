@@ -3,6 +3,8 @@ package problem
 import (
 	"bytes"
 	"fmt"
+	"iter"
+	"slices"
 
 	"parley"
 )
@@ -72,23 +74,25 @@ type view struct {
 	counts func(h *parley.History, id parley.ID) bool
 }
 
-// Decisions goes through the outcomes that a run's processes delivered, in order of
-// time: one a delivery, of crashed processes too. It stops if f returns false.
-func Decisions(h *parley.History, f func(d *parley.Happening, o Outcome) bool) {
-	for i := range h.Deliveries {
-		d := &h.Deliveries[i]
-		if d.Msg.Kind != parley.Decide {
-			continue
+// decisions goes through the outcomes that processes delivered, in order of time: one a
+// delivery, of crashed processes too.
+func decisions(h *parley.History) iter.Seq2[*parley.Happening, Outcome] {
+	return func(yield func(*parley.Happening, Outcome) bool) {
+		for i := range h.Deliveries {
+			if d := &h.Deliveries[i]; d.Msg.Kind == parley.Decide && !yield(d, ReadOutcome(d.Msg.Body)) {
+				return
+			}
 		}
-		o := Undecided
-		switch string(d.Msg.Body) {
-		case Commit.String():
-			o = Commit
-		case Abort.String():
-			o = Abort
-		}
-		if !f(d, o) {
-			return
+	}
+}
+
+// counted goes through the decisions of the processes that count.
+func (v view) counted(h *parley.History) iter.Seq2[*parley.Happening, Outcome] {
+	return func(yield func(*parley.Happening, Outcome) bool) {
+		for d, o := range decisions(h) {
+			if v.counts(h, d.At) && !yield(d, o) {
+				return
+			}
 		}
 	}
 }
@@ -112,33 +116,29 @@ func votes(h *parley.History) map[parley.ID]vote {
 	return out
 }
 
-func (v view) atomicity(h *parley.History) (err error) {
+func (v view) atomicity(h *parley.History) error {
 	var first [Abort + 1]*parley.Happening
-	Decisions(h, func(d *parley.Happening, o Outcome) bool {
-		if !v.counts(h, d.At) {
-			return true
-		}
+	for d, o := range v.counted(h) {
 		if o == Undecided {
-			err = fmt.Errorf("%s decided %s, which is no outcome", h.Name(d.At), parley.Printable(d.Msg.Body))
-			return false
+			return fmt.Errorf("%s decided %s, which is no outcome", h.Name(d.At), parley.Printable(d.Msg.Body))
 		}
 		if first[o] == nil {
 			first[o] = d
 		}
 		if first[Commit] != nil && first[Abort] != nil {
-			err = fmt.Errorf("%s committed and %s aborted", h.Name(first[Commit].At), h.Name(first[Abort].At))
+			return fmt.Errorf("%s committed and %s aborted", h.Name(first[Commit].At), h.Name(first[Abort].At))
 		}
-		return err == nil
-	})
-	return err
+	}
+	return nil
 }
 
-func (v view) validity(h *parley.History) (err error) {
+func (v view) validity(h *parley.History) error {
 	votes := votes(h)
-	Decisions(h, func(d *parley.Happening, o Outcome) bool {
-		if o != Commit || !v.counts(h, d.At) {
-			return true
+	for d, o := range v.counted(h) {
+		if o != Commit {
+			continue
 		}
+		var err error
 		for id := range v.voters.All() {
 			given, ok := votes[id]
 			did := ""
@@ -155,24 +155,22 @@ func (v view) validity(h *parley.History) (err error) {
 				err = fmt.Errorf("%s committed, and %s %s", h.Name(d.At), h.Name(id), did)
 			}
 		}
-		return err == nil
-	})
-	return err
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // nonTriviality: how late a vote may come each protocol says for itself. One that is
 // there when the run begins is in time for all.
-func (v view) nonTriviality(h *parley.History) (err error) {
-	if v.troubled(h) != "" {
-		return nil
-	}
-	Decisions(h, func(d *parley.Happening, o Outcome) bool {
-		if o == Abort {
-			err = fmt.Errorf("%s aborted, and all voted yes and nothing failed", h.Name(d.At))
+func (v view) nonTriviality(h *parley.History) error {
+	for d, o := range decisions(h) {
+		if o == Abort && v.troubled(h) == "" {
+			return fmt.Errorf("%s aborted, and all voted yes and nothing failed", h.Name(d.At))
 		}
-		return err == nil
-	})
-	return err
+	}
+	return nil
 }
 
 // troubled tells why a process may abort, "" if all vote yes at the beginning and nothing
@@ -195,12 +193,11 @@ func (v view) troubled(h *parley.History) string {
 func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
 	return func(h *parley.History) string {
 		var decided parley.Set
-		Decisions(h, func(d *parley.Happening, o Outcome) bool {
-			if v.counts(h, d.At) && (on == Undecided || o == on) {
+		for d, o := range v.counted(h) {
+			if on == Undecided || o == on {
 				decided.Add(d.At)
 			}
-			return decided.Len() < number
-		})
+		}
 		switch {
 		case decided.Len() >= number:
 			return ""
@@ -213,32 +210,28 @@ func (v view) decisions(number int, on Outcome) func(h *parley.History) string {
 	}
 }
 
-func (v view) stability(h *parley.History) (err error) {
+func (v view) stability(h *parley.History) error {
 	last := make(map[parley.ID]*parley.Happening)
-	Decisions(h, func(d *parley.Happening, _ Outcome) bool {
+	for d := range v.counted(h) {
 		before := last[d.At]
 		last[d.At] = d
 		switch {
-		case before == nil || !v.counts(h, d.At):
+		case before == nil:
 		case !bytes.Equal(before.Msg.Body, d.Msg.Body):
-			err = fmt.Errorf("%s decided %s and then %s", h.Name(d.At),
+			return fmt.Errorf("%s decided %s and then %s", h.Name(d.At),
 				parley.Printable(before.Msg.Body), parley.Printable(d.Msg.Body))
-		case !cameBack(h, d.At, before.Order, d.Order):
-			err = fmt.Errorf("%s decided twice", h.Name(d.At))
-		}
-		return err == nil
-	})
-	return err
-}
-
-// cameBack tells whether a process restarted between two happenings.
-func cameBack(h *parley.History, id parley.ID, since, until uint64) bool {
-	for _, r := range h.Restarts {
-		if r.At == id && r.Order > since && r.Order < until {
-			return true
+		case !CameBack(h, d.At, before.Order, d.Order):
+			return fmt.Errorf("%s decided twice", h.Name(d.At))
 		}
 	}
-	return false
+	return nil
+}
+
+// CameBack tells whether a process restarted between two happenings.
+func CameBack(h *parley.History, id parley.ID, since, until uint64) bool {
+	return slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool {
+		return r.At == id && r.Order > since && r.Order < until
+	})
 }
 
 func (v view) termination(h *parley.History) error {
@@ -246,10 +239,9 @@ func (v view) termination(h *parley.History) error {
 		return nil
 	}
 	var decided, blocked parley.Set
-	Decisions(h, func(d *parley.Happening, _ Outcome) bool {
+	for d := range decisions(h) {
 		decided.Add(d.At)
-		return true
-	})
+	}
 	for _, i := range h.Indications {
 		if i.Msg.Kind == Blocked {
 			blocked.Add(i.At)
@@ -270,7 +262,7 @@ func (v view) termination(h *parley.History) error {
 
 func (v view) nonBlocking(h *parley.History) error {
 	for _, i := range h.Indications {
-		if i.Msg.Kind == Blocked && h.Correct(i.At) && !cameBack(h, i.At, 0, i.Order) {
+		if i.Msg.Kind == Blocked && h.Correct(i.At) && !CameBack(h, i.At, 0, i.Order) {
 			return fmt.Errorf("%s has not crashed and was blocked at tick %d", h.Name(i.At), i.When)
 		}
 	}

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"iter"
@@ -37,17 +38,15 @@ const (
 
 // Check tells what is wrong with it.
 func (c Config) Check() error {
-	switch {
-	case c.N < 2 || c.N > parley.MaxProcesses:
-		return parley.CheckN(c.N, 2)
+	switch err := parley.CheckN(c.N, 2); {
+	case err != nil:
+		return err
 	case c.M < 0 || c.M >= c.N:
 		return parley.FlagErrorf("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
-	case c.Delta < 0 || c.Delta > longest:
-		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
 	case c.Votes < 0 || c.Votes > longest:
 		return fmt.Errorf("%d ticks for votes: allowed are 1 to %d", c.Votes, longest)
 	}
-	return nil
+	return problem.CheckDelta(c.Delta, longest)
 }
 
 // New returns the protocol. A Config that cannot be panics.
@@ -55,12 +54,8 @@ func New(c Config) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("quorum: " + err.Error())
 	}
-	if c.Delta == 0 {
-		c.Delta = 1000
-	}
-	if c.Votes == 0 {
-		c.Votes = c.Delta
-	}
+	c.Delta = cmp.Or(c.Delta, 1000)
+	c.Votes = cmp.Or(c.Votes, c.Delta)
 	synod := ballot.New(ballot.Config{N: c.N, M: c.M})
 	return parley.Protocol{
 		Name:       "quorum",
@@ -94,16 +89,13 @@ func newProcess(c Config, self parley.ID) *process {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
-	fs.Int64Var((*int64)(&c.Delta), "delta", int64(c.Delta), "what a message takes at most, in `ticks`")
+	check := problem.DeltaFlag(fs, &c.Delta)
 	return func(c *Config, _ parley.Naming) error {
 		c.Votes = 0 // as long as delta asks for
 		if c.M == -1 {
 			c.M = max(0, (c.N-1)/2)
 		}
-		if err := c.Check(); err != nil || c.Delta > 0 {
-			return err
-		}
-		return parley.FlagErrorf("delta", "a message takes one tick at least")
+		return check(c.Delta, c.Check())
 	}
 }
 
@@ -114,18 +106,10 @@ func Cost(n, m int) parley.Cost {
 	return parley.Cost{Rounds: one.Rounds, PerRound: []parley.Traffic{one.Total()}}
 }
 
-// outcome reads what was decided.
-func outcome(value []byte) problem.Outcome {
-	if string(value) == problem.Commit.String() {
-		return problem.Commit
-	}
-	return problem.Abort
-}
-
 // misfit tells what the ballots cannot: whether the value in a message is no outcome.
 func misfit(m parley.Msg) bool {
 	value, brings := ballot.Value(m)
-	return brings && string(value) != outcome(value).String()
+	return brings && problem.ReadOutcome(value) == problem.Undecided
 }
 
 // explain shows a message as the ballots do, and the vote that is in a promise.
@@ -147,12 +131,6 @@ func explain(synod parley.Protocol) func(parley.Env, parley.Msg, func(parley.ID)
 
 // promises says what the theory does, for runs of any length.
 func promises(a parley.Assumptions) []parley.Promise {
-	of := func(property, because, unless string) parley.Promise {
-		if unless != "" {
-			return parley.Promise{Property: property, Because: unless}
-		}
-		return parley.Promise{Property: property, Holds: true, Because: because}
-	}
 	disk := ""
 	if a.Processes.LostDisk {
 		disk = "a process came back without its promises"
@@ -175,28 +153,16 @@ func promises(a parley.Assumptions) []parley.Promise {
 	if alone == "" && a.Processes.Restarted {
 		alone = "processes were down at the same time, perhaps a majority"
 	}
-	failed := failure(a)
+	failed := problem.Failed(a)
+	if failed == "" && a.Processes.Suspected {
+		failed = "a process was suspected, and its vote not waited for"
+	}
 	return []parley.Promise{
-		of(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
-		of(problem.Validity, "who proposes to commit has heard a yes of all", disk),
-		of(problem.NonTriviality, "the first ballot hears every vote in time", failed),
-		of(problem.Stability, "there is one decision, and it is logged", disk),
-		of(problem.Termination, "a majority is up, and the times between ballots double", ends),
-		of(problem.NonBlocking, "a majority can be reached all the time", alone),
+		problem.Promised(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
+		problem.Promised(problem.Validity, "who proposes to commit has heard a yes of all", disk),
+		problem.Promised(problem.NonTriviality, "the first ballot hears every vote in time", failed),
+		problem.Promised(problem.Stability, "there is one decision, and it is logged", disk),
+		problem.Promised(problem.Termination, "a majority is up, and the times between ballots double", ends),
+		problem.Promised(problem.NonBlocking, "a majority can be reached all the time", alone),
 	}
-}
-
-// failure tells what failed that may make a vote go unheard, "" if nothing did.
-func failure(a parley.Assumptions) string {
-	switch {
-	case a.Faulty > 0 || a.Processes.Restarted || a.Processes.LostDisk:
-		return "a process crashed"
-	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		return "messages were lost"
-	case a.Network.Late || a.Processes.Paused:
-		return "a message came late, or a clock ran wrong"
-	case a.Processes.Suspected:
-		return "a process was suspected, and its vote not waited for"
-	}
-	return ""
 }

@@ -116,7 +116,6 @@ func (p *process) propose(s *parley.Step) {
 	}
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == parley.Suspect:
@@ -167,7 +166,6 @@ func (p *process) lowest() bool {
 	return true
 }
 
-// Timeout.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	if p.decided() {
 		return
@@ -227,7 +225,7 @@ func (p *process) Decided(s *parley.Step, _ parley.ID, value []byte) {
 	s.StopTimer(again)
 	s.StopTimer(votes)
 	s.StopTimer(hold)
-	s.Deliver(p.self, outcome(value).Decided(began))
+	s.Deliver(p.self, problem.ReadOutcome(value).Decided(began))
 	s.Compact()
 }
 
@@ -250,7 +248,7 @@ func (p *process) Start(s *parley.Step) {
 		}
 	}
 	if value, decided := p.synod.Decision(); decided {
-		s.Deliver(p.self, outcome(value).Decided(began))
+		s.Deliver(p.self, problem.ReadOutcome(value).Decided(began))
 	} else if s.Restart {
 		p.voted = true
 		p.begin(s)

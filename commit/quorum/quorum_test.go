@@ -62,23 +62,6 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// apart cuts two groups off from each other for a time.
-func apart(one, two parley.Set, since, until parley.Tick) []sim.Link {
-	return []sim.Link{
-		{From: one, To: two, Since: since, Until: until, Loss: 1}, {From: two, To: one, Since: since, Until: until, Loss: 1},
-	}
-}
-
-// decisions tells which outcomes there are among some processes.
-func decisions(h *parley.History, of parley.Set) string {
-	var all []string
-	for id := range of.All() {
-		all = append(all, committest.Outcomes(h)[id:id+1])
-	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), "")
-}
-
 // A partition at any time, between any two groups of five processes: the majority
 // decides, the minority decides as it does or is blocked, and when the network is
 // whole again all have decided alike. These are the partitions that break
@@ -101,10 +84,10 @@ func TestPartition(t *testing.T) {
 			runs++
 			opt := options("yyyyy")
 			opt.Seed = uint64(mask)
-			opt.Links = apart(one, two, since, 0)
+			opt.Links = committest.Apart(one, two, since, 0)
 			s := sim.Run(opt)
 			parleytest.Judge(t, opt.Protocol, s, fmt.Sprint(one, since))
-			majority, minority := decisions(&s.History, one), decisions(&s.History, two)
+			majority, minority := committest.Decisions(&s.History, one), committest.Decisions(&s.History, two)
 			switch {
 			case majority != "c" && majority != "a":
 				t.Fatalf("%v apart from tick %d: the majority has %s", two, since, majority)
@@ -115,10 +98,10 @@ func TestPartition(t *testing.T) {
 			default:
 				t.Fatalf("%v apart from tick %d: the majority has %s, the others %s", two, since, majority, minority)
 			}
-			opt.Links = apart(one, two, since, 40_000)
+			opt.Links = committest.Apart(one, two, since, 40_000)
 			s = sim.Run(opt)
 			parleytest.Judge(t, opt.Protocol, s, fmt.Sprint(one, since))
-			if got := decisions(&s.History, parley.Everyone(5)); got != "c" && got != "a" {
+			if got := committest.Decisions(&s.History, parley.Everyone(5)); got != "c" && got != "a" {
 				t.Fatalf("%v apart from tick %d to 40000: %s", two, since, committest.Outcomes(&s.History))
 			}
 		}
@@ -131,7 +114,7 @@ func TestPartition(t *testing.T) {
 // Of two equal halves neither is a majority, and both are blocked.
 func TestEvenSplit(t *testing.T) {
 	opt := options("yyyy")
-	opt.Links = apart(parley.SetOf(0, 1), parley.SetOf(2, 3), 500, 0)
+	opt.Links = committest.Apart(parley.SetOf(0, 1), parley.SetOf(2, 3), 500, 0)
 	s := sim.Run(opt)
 	broken := parleytest.Judge(t, opt.Protocol, s, "")
 	if got := committest.Outcomes(&s.History); got != "bbbb" || !slices.Equal(broken, []string{problem.Termination, problem.NonBlocking}) {
@@ -154,7 +137,7 @@ func TestWhereThreePhasesDiffer(t *testing.T) {
 	for effects := range 12 {
 		opt := options("yyyyy")
 		opt.Crashes = []sim.Crash{{At: 0, Step: 6, Effects: effects}} // with the last vote
-		opt.Links = apart(parley.SetOf(1), parley.SetOf(2, 3, 4), 1900, 0)
+		opt.Links = committest.Apart(parley.SetOf(1), parley.SetOf(2, 3, 4), 1900, 0)
 		s := sim.Run(opt)
 		parleytest.Judge(t, opt.Protocol, s, effects)
 		if got := committest.Outcomes(&s.History)[2:]; got != "ccc" && got != "aaa" {
@@ -167,61 +150,15 @@ func TestWhereThreePhasesDiffer(t *testing.T) {
 // wait, and when they have done what they could.
 var backs = []parley.Tick{0, 1, 1500, 15_000}
 
-// Every single crash of a run of three and of four processes, in all steps and
-// between all effects, for good and with a restart: they decide alike, all that are up.
+// All that are up decide alike, whatever crashes.
 func TestEveryCrash(t *testing.T) {
-	for _, c := range []struct {
-		votes string
-		runs  int
-	}{{"yyy", 912}, {"yyyy", 1264}, {"yyny", 1248}} {
-		runs := 0
-		for seed := range uint64(4) {
-			opt := options(c.votes)
-			opt.Seed = seed
-			for _, crash := range parleytest.CrashPoints(opt) {
-				for _, crash.Back = range backs {
-					runs++
-					one := opt
-					one.Crashes = []sim.Crash{crash}
-					parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(c.votes, " ", seed, crash))
-				}
-			}
-		}
-		if runs != c.runs {
-			t.Errorf("%s: %d runs, want %d", c.votes, runs, c.runs)
-		}
-	}
+	committest.EveryCrash(t, options, backs, map[string]int{"yyy": 912, "yyyy": 1264, "yyny": 1248})
 }
 
-// Every two crashes of a run of three processes, of one process twice too.
 func TestEveryTwoCrashes(t *testing.T) {
-	runs, committed := 0, 0
 	opt := options("yyy")
-	for _, first := range parleytest.CrashPoints(opt) {
-		for _, first.Back = range backs[:3] {
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			for _, second := range parleytest.CrashPoints(one) {
-				for _, second.Back = range []parley.Tick{0, 700} {
-					if second.At == first.At && first.Back == 0 {
-						continue
-					}
-					runs++
-					two := opt
-					two.Crashes = []sim.Crash{first, second}
-					two.Until = 40_000
-					s := sim.Run(two)
-					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-					if strings.Contains(committest.Outcomes(&s.History), "c") {
-						committed++
-					}
-				}
-			}
-		}
-	}
-	if runs != 16880 || committed != 8400 {
-		t.Errorf("%d runs, and somebody committed in %d, want 16880 and 8400", runs, committed)
-	}
+	opt.Until = 40_000
+	committest.EveryTwoCrashes(t, opt, backs[:3], 16880, 8400)
 }
 
 // What a process has said it stands by after a restart. Its yes: it says it again. And
@@ -285,11 +222,11 @@ func TestBadWorld(t *testing.T) {
 		}
 		if r.IntN(2) == 0 {
 			one := parley.SetOf(parley.ID(r.IntN(n)), parley.ID(r.IntN(n)))
-			opt.Links = apart(one, parley.Everyone(n).Minus(one), parley.Tick(r.IntN(8000)), 0)
+			opt.Links = committest.Apart(one, parley.Everyone(n).Minus(one), parley.Tick(r.IntN(8000)), 0)
 		}
 		s := sim.Run(opt)
 		parleytest.Judge(t, opt.Protocol, s, seed)
-		all := decisions(&s.History, parley.Everyone(n))
+		all := committest.Decisions(&s.History, parley.Everyone(n))
 		if all != "c" && all != "a" {
 			t.Fatalf("seed %d: %s", seed, committest.Outcomes(&s.History))
 		}
@@ -333,30 +270,11 @@ func TestBeyondTheBound(t *testing.T) {
 	}
 }
 
-// host counts what is refused.
-type host struct{ refused *[]string }
-
-func (host) Choose(int) int                        { return 0 }
-func (host) Sign(parley.ID, []byte) []byte         { return nil }
-func (host) Verify(parley.ID, []byte, []byte) bool { return false }
-func (h host) Refused(_, _ parley.ID, why string)  { *h.refused = append(*h.refused, why) }
-
 // A log that is not as it was written is not passed over.
 func TestDamagedLog(t *testing.T) {
-	for record, want := range map[string]bool{
+	committest.DamagedLogs(t, quorum.New(quorum.Config{N: 3, M: 1}), 1, map[string]bool{
 		"yes": true, string([]byte{byte(ballot.Prepare), 3}): true, "yez": false, "": false, "\x7f": false,
-	} {
-		step := parley.Step{Self: 1, N: 3, Host: host{new([]string)}, Restart: true}
-		step.Log = []parley.Record{{Body: []byte(record)}}
-		func() {
-			defer func() {
-				if ok := recover() == nil; ok != want {
-					t.Errorf("record %q: taken is %t", record, ok)
-				}
-			}()
-			quorum.New(quorum.Config{N: 3, M: 1}).New(1).Start(&step)
-		}()
-	}
+	})
 }
 
 // What is no outcome is refused, wherever in a message it is, and changes nothing; a
@@ -365,9 +283,9 @@ func TestRefused(t *testing.T) {
 	promise := func(body string, accepted uint64) parley.Msg {
 		return parley.Msg{Kind: ballot.Promise, Seq: 3, Value: accepted, Body: []byte(body)}
 	}
-	var refused []string
+	var h committest.Host
 	m := quorum.New(quorum.Config{N: 3, M: 1}).New(0)
-	step := parley.Step{N: 3, Host: host{&refused}}
+	step := parley.Step{N: 3, Host: &h}
 	m.Start(&step)
 	m.Request(&step, parley.Msg{Kind: parley.Propose, Body: []byte("yes")}) // it asks for votes, in ballot 3
 	before := string(parley.Save(m, 0, nil))
@@ -379,8 +297,8 @@ func TestRefused(t *testing.T) {
 	for _, q := range stray {
 		m.Receive(&step, 1, q)
 	}
-	if len(refused) != len(stray) || len(step.Effects) != 0 || string(parley.Save(m, 0, nil)) != before {
-		t.Errorf("%d of %d refused, %d effects: %q", len(refused), len(stray), len(step.Effects), refused)
+	if len(h.Why) != len(stray) || len(step.Effects) != 0 || string(parley.Save(m, 0, nil)) != before {
+		t.Errorf("%d of %d refused, %d effects: %q", len(h.Why), len(stray), len(step.Effects), h.Why)
 	}
 	m.Receive(&step, 1, promise("\x00yes", 0))
 	m.Receive(&step, 2, promise("\x00perhaps", 0))
@@ -389,8 +307,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("a report that is no vote: %q", e.Msg.Body)
 		}
 	}
-	if len(refused) != len(stray) || len(step.Effects) == 0 {
-		t.Errorf("what fits is refused too: %q", refused)
+	if len(h.Why) != len(stray) || len(step.Effects) == 0 {
+		t.Errorf("what fits is refused too: %q", h.Why)
 	}
 }
 
@@ -415,14 +333,7 @@ func TestExplain(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []quorum.Config{{N: 1}, {N: 3, M: 3}, {N: 3, M: -1}, {N: 3, Delta: -1}, {N: 3, Delta: 1 << 41}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%+v was taken", c)
-				}
-			}()
-			quorum.New(c)
-		}()
+		committest.Panics(t, c, func() { quorum.New(c) })
 	}
 }
 

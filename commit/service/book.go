@@ -1,6 +1,8 @@
 package service
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 
 	"parley"
@@ -41,36 +43,41 @@ func (b *book) add(t *transaction) {
 	b.live[t.path] = t
 	b.name(t)
 	c := &b.of[CoordinatorOf(t.path)]
-	i := len(c.list)
-	for i > 0 && c.list[i-1].path > t.path {
-		i--
-	}
-	c.list = append(c.list, nil)
-	copy(c.list[i+1:], c.list[i:])
-	c.list[i] = t
+	i, _ := slices.BinarySearchFunc(c.list, t, func(x, y *transaction) int { return cmp.Compare(x.path, y.path) })
+	c.list = slices.Insert(c.list, i, t)
 	c.bytes += t.spec.Size()
 	if CoordinatorOf(t.path) == b.self {
 		b.next = max(b.next, NumberOf(t.path)+1)
 	}
 }
 
+// all goes through the live transactions, by coordinator and age.
+func (b *book) all() iter.Seq[*transaction] {
+	return func(yield func(*transaction) bool) {
+		for id := range b.of {
+			for _, t := range b.of[id].list {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // drop forgets the transactions of a coordinator that are over.
 func (b *book) drop(id parley.ID, over func(t *transaction) bool) {
 	c := &b.of[id]
-	kept := c.list[:0]
-	for _, t := range c.list {
+	c.list = slices.DeleteFunc(c.list, func(t *transaction) bool {
 		if !over(t) {
-			kept = append(kept, t)
-			continue
+			return false
 		}
 		delete(b.live, t.path)
 		if b.names[t.spec.Name] == t {
 			delete(b.names, t.spec.Name)
 		}
 		c.bytes -= t.spec.Size()
-	}
-	clear(c.list[len(kept):])
-	c.list = kept
+		return true
+	})
 }
 
 // over tells whether the coordinator has said that one of its transactions is over.
@@ -93,11 +100,8 @@ func (b *book) durable(v *parley.Vars) {
 
 func (b *book) liveState(v *parley.Vars) {
 	var list []*transaction
-	for id := range b.of {
-		list = append(list, b.of[id].list...)
-	}
-	if v.Loading() {
-		list = nil
+	if !v.Loading() {
+		list = slices.Collect(b.all())
 	}
 	parley.Slice(v, "live", &list, func(_ int, x **transaction) {
 		if *x == nil {
@@ -105,14 +109,9 @@ func (b *book) liveState(v *parley.Vars) {
 		}
 		t := *x
 		parley.Num(v, "path", &t.path)
-		text := t.spec.Encode()
-		v.Bytes("spec", &text)
-		if v.Loading() {
-			var ok bool
-			if t.spec, ok = ReadSpec(text, b.c.N); !ok || !t.spec.Has(b.self) || int(CoordinatorOf(t.path)) >= b.c.N {
-				v.Fail()
-				t.spec = Spec{Name: " ", Members: []parley.ID{b.self}}
-			}
+		if t.spec.Visit(v, b.c.N); v.Loading() && (!t.spec.Has(b.self) || int(CoordinatorOf(t.path)) >= b.c.N) {
+			v.Fail()
+			t.path, t.spec.Members = PathOf(b.self, 0), []parley.ID{b.self}
 		}
 		v.Bool("told", &t.told)
 		v.Bool("yes", &t.yes)
@@ -135,14 +134,11 @@ func (b *book) volatile(v *parley.Vars) {
 	if v.Loading() && !v.Skips() {
 		b.names = make(map[string]*transaction)
 	}
-	for id := range b.of {
-		for _, t := range b.of[id].list {
-			t.state(v)
-			named := had[t.spec.Name] == t
-			v.Bool("named", &named)
-			if named && v.Loading() && !v.Skips() {
-				b.names[t.spec.Name] = t
-			}
+	for t := range b.all() {
+		t.state(v)
+		named := had[t.spec.Name] == t
+		if v.Bool("named", &named); named && v.Loading() && !v.Skips() {
+			b.names[t.spec.Name] = t
 		}
 	}
 	for id := range b.of {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"parley"
+	"parley/commit/problem"
 )
 
 // Config is what all processes know beforehand. All but Forgot and First must be the same at
@@ -44,13 +45,7 @@ func (c Config) withDefaults() Config {
 // Check tells what is wrong with it.
 func (c Config) Check() error {
 	const longest = parley.Tick(1) << 40
-	switch {
-	case c.N < 1 || c.N > parley.MaxProcesses:
-		return parley.CheckN(c.N, 1)
-	case c.Delta < 0 || c.Delta > longest:
-		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
-	}
-	return nil
+	return cmp.Or(parley.CheckN(c.N, 1), problem.CheckDelta(c.Delta, longest))
 }
 
 // New returns the protocol.

@@ -49,8 +49,7 @@ type Finished struct {
 // History holds the transactions that got their outcome last at a process.
 type History struct {
 	most int
-	list []*Finished // the oldest first, after head entries that are nil
-	head int
+	list []*Finished // the oldest first
 	at   map[parley.Path]*Finished
 	by   map[string]*Finished
 }
@@ -78,24 +77,19 @@ func (p *History) Add(e *Finished) {
 		p.by[e.Name] = e
 	}
 	p.list = append(p.list, e)
-	if len(p.list)-p.head > p.most {
-		old := p.list[p.head]
-		p.list[p.head] = nil
-		p.head++
+	if len(p.list) > p.most {
+		old := p.list[0]
+		p.list[0], p.list = nil, p.list[1:]
 		delete(p.at, old.Path)
 		if p.by[old.Name] == old {
 			delete(p.by, old.Name)
 		}
 	}
-	if p.head > p.most {
-		p.list = append([]*Finished(nil), p.list[p.head:]...)
-		p.head = 0
-	}
 }
 
 // State visits the history.
 func (p *History) State(v *parley.Vars) {
-	list := p.list[p.head:]
+	list := p.list
 	if v.Loading() {
 		list = nil
 	}

@@ -68,11 +68,7 @@ func (m *Machine) carry(s *parley.Step, t *transaction, e *parley.Effect) {
 		}
 		t.sendTo(s, e.To, e.Msg)
 	case parley.OpDeliver:
-		outcome := problem.Abort
-		if string(e.Msg.Body) == problem.Commit.String() {
-			outcome = problem.Commit
-		}
-		m.decided(s, t, outcome)
+		m.decided(s, t, problem.ReadOutcome(e.Msg.Body))
 	case parley.OpIndicate:
 		if e.Msg.Kind == problem.Blocked {
 			t.blocked = true

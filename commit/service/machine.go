@@ -22,6 +22,7 @@ package service
 
 import (
 	"fmt"
+	"slices"
 
 	"parley"
 	"parley/commit/problem"
@@ -64,7 +65,7 @@ const (
 // Blocked is indicated of a transaction that is blocked. Value: the path. Body: see ReadBlocked.
 const Blocked parley.Kind = parley.Indication + 0x3E
 
-// Who is to hear of an outcome, beside those who wait for it.
+// Which process hears of an outcome, besides those that wait for it.
 const (
 	Nobody      parley.ID = iota
 	Participant           // the participant of this process
@@ -151,10 +152,7 @@ func (m *Machine) Start(s *parley.Step) {
 
 // again starts the inner machines. Before that, the participant gets what it had prepared.
 func (m *Machine) again(s *parley.Step, logs map[parley.Path][]parley.Record) {
-	var all []*transaction
-	for id := range m.of {
-		all = append(all, m.of[id].list...)
-	}
+	all := slices.Collect(m.all()) // some end meanwhile
 	for _, t := range all {
 		if _, has := t.spec.Part(m.self); has && t.yes && !t.told {
 			s.Deliver(t.spec.Members[0], parley.Msg{

@@ -3,316 +3,127 @@ package service
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"parley"
 	"parley/commit/problem"
 	"parley/commit/twophase"
+	"parley/internal/committest"
 	"parley/parleytest"
 	"parley/sim"
+	"parley/stack"
 )
 
-// party is a node of a run: the machine, and a participant that answers after a while. A
-// part "no" is voted down, "late" is not answered.
-type party struct {
-	*Machine
-	work []parley.Msg // what it still has to answer
-	busy bool
+// watched is a service under participants, whose machines a test can look at.
+func watched(c Config) (p parley.Protocol, machines []*Machine) {
+	machines = make([]*Machine, c.N)
+	beneath := New(c)
+	made := beneath.New
+	beneath.New = func(self parley.ID) parley.Machine {
+		machines[self] = made(self).(*Machine)
+		return machines[self]
+	}
+	p = Tower(c, parley.Everyone(c.N))
+	p.New = stack.New(beneath, NewParticipant(c.N, true)).New
+	return p, machines
 }
 
-const workTimer parley.Timer = 0x200
-
-// thinks is how long it takes to answer.
-const thinks = 50
-
-// carries is how long it takes to carry out, or take back, what was decided.
-var carries parley.Tick = thinks
-
-func (p *party) Start(s *parley.Step) {
-	p.Machine.Start(s)
-	p.hear(s)
+// order asks for a transaction, see NewParticipant.
+func order(at parley.ID, when parley.Tick, words string) sim.Request {
+	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(words)}}
 }
 
-func (p *party) Request(s *parley.Step, m parley.Msg) {
-	p.Machine.Request(s, m)
-	p.hear(s)
-}
-
-func (p *party) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
-	p.Machine.Receive(s, from, m)
-	p.hear(s)
-}
-
-func (p *party) Timeout(s *parley.Step, t parley.Timer) {
-	if t != workTimer {
-		p.Machine.Timeout(s, t)
-	} else if len(p.work) > 0 {
-		m := p.work[0]
-		p.work = p.work[1:]
-		p.busy = false
-		p.Machine.Request(s, m)
-	}
-	p.hear(s)
-}
-
-// hear takes what the machine wants of the participant.
-func (p *party) hear(s *parley.Step) {
-	for _, e := range s.Effects {
-		switch m := e.Msg; {
-		case e.Op == parley.OpDeliver && m.Kind == Prepare && m.Seq == 0:
-			t, ok := ReadSpec(m.Body, p.c.N)
-			if !ok {
-				panic("a spec that cannot be read")
-			}
-			switch body, _ := t.Part(p.self); string(body) {
-			case "late":
-			case "no":
-				p.work = append(p.work, parley.Msg{Kind: Voted, Value: m.Value, Body: []byte("no")})
-			default:
-				p.work = append(p.work, parley.Msg{Kind: Voted, Value: m.Value, Seq: 1})
-			}
-		case e.Op == parley.OpDeliver && m.Kind == Ended && m.Origin == 1:
-			p.work = append(p.work, parley.Msg{Kind: Applied, Value: m.Value})
-		}
-	}
-	if len(p.work) > 0 && !p.busy {
-		p.busy = true
-		after := parley.Tick(thinks)
-		if p.work[0].Kind == Applied {
-			after = carries
-		}
-		s.SetTimer(workTimer, after)
-	}
-}
-
-// rules are those of runs.
-func rules(n int, majority bool) Config {
-	return Config{N: n, Majority: majority, Delta: 1000, Votes: 2000, Open: 64, Remember: 64, Compact: 4096, First: 1}
-}
-
-// parties is a system as a protocol. Each life begins with larger numbers.
-func parties(c Config) parley.Protocol {
-	made := func(self parley.ID) parley.Machine {
-		c.First += 1 << 24
-		return &party{Machine: newMachine(c, self)}
-	}
-	return parley.Protocol{
-		Name: "transactions", N: c.N, M: c.N - 1, Relies: parley.Reliance{FIFO: true}, Kinds: slices.Repeat([]string{"x"}, 0x24),
-		New:      made,
-		Promises: func(parley.Assumptions) []parley.Promise { return nil },
-		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
-	}
-}
-
-// begins is the request for a transaction with a part at each of the nodes, a letter each: y, n, l
-// (late), or - for none.
-func begins(at parley.ID, when parley.Tick, name, votes string) sim.Request {
-	t := Spec{Name: name, Digest: 7, Members: []parley.ID{at}}
-	for i, v := range votes {
-		if v == '-' {
-			continue
-		}
-		if parley.ID(i) != at {
-			t.Members = append(t.Members, parley.ID(i))
-		}
-		t.Parts = append(t.Parts, Part{parley.ID(i), []byte(map[rune]string{'y': "do", 'n': "no", 'l': "late"}[v])})
-	}
-	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: Commit, Body: t.Encode()}}
-}
-
-// outcomesOf are the outcomes, by transaction and node: c, a, b for blocked, - for none.
-func outcomesOf(s *sim.Sim, n int) map[string]string {
-	out := make(map[string][]byte)
-	note := func(name string, at parley.ID, what byte) {
-		if out[name] == nil {
-			out[name] = []byte(strings.Repeat("-", n))
-		}
-		if was := out[name][at]; what == 'b' && was != '-' {
-			return
-		} else if was == 'c' && what == 'a' || was == 'a' && what == 'c' {
-			what = 'X'
-		}
-		out[name][at] = what
-	}
-	for _, d := range s.History.Deliveries {
-		if d.Msg.Kind == Ended {
-			name, why := ReadEnded(d.Msg.Body)
-			if why.Claim != Free {
-				name += "'"
-			}
-			note(name, d.At, map[problem.Outcome]byte{problem.Commit: 'c', problem.Abort: 'a'}[problem.Outcome(d.Msg.Seq)])
-		}
-	}
-	for _, d := range s.History.Indications {
-		if d.Msg.Kind == Blocked {
-			_, name := ReadBlocked(d.Msg.Body, n)
-			note(name, d.At, 'b')
-		}
-	}
-	text := make(map[string]string)
-	for name, x := range out {
-		text[name] = string(x)
-	}
-	return text
-}
-
-// sound demands that all who know an outcome know the same, and that it is commit only if all said yes.
-func sound(t *testing.T, s *sim.Sim, n int, votes map[string]string, what any) map[string]string {
+// forgotten demands that processes know of no transaction any more that is not over.
+func forgotten(t *testing.T, machines []*Machine, what any) {
 	t.Helper()
-	got := outcomesOf(s, n)
-	for name, all := range got {
-		switch {
-		case strings.Contains(all, "X"), strings.Contains(all, "c") && strings.Contains(all, "a"),
-			strings.Contains(all, "c") && strings.ContainsAny(votes[name], "nl"):
-			t.Fatalf("%v: %s %s ends in %s", what, name, votes[name], all)
+	for id, m := range machines {
+		for x := range m.all() {
+			t.Errorf("%v: process %d keeps %s of %v, %v, told %t, acked %v, given %t",
+				what, id, x.spec.Name, x.spec.Members, x.outcome, x.told, slices.Collect(x.acked.All()), x.given)
 		}
-	}
-	return got
-}
-
-// remaining is how many Machine nodes still know of.
-func remaining(s *sim.Sim, n int) (live int) {
-	for id := range parley.ID(n) {
-		m := s.Machine(id).(*party).Machine
-		live += len(m.live)
-		if len(m.names) > len(m.live) {
-			panic("names of no transaction")
-		}
-	}
-	return live
-}
-
-// stay describes them.
-func stay(s *sim.Sim, n int) (text []string) {
-	for id := range parley.ID(n) {
-		for _, t := range s.Machine(id).(*party).live {
-			text = append(text, fmt.Sprintf("at %d: %s of %v, %v, told %t, acked %v, given %t",
-				id, t.spec.Name, t.spec.Members, t.outcome, t.told, slices.Collect(t.acked.All()), t.given))
-		}
-	}
-	return text
-}
-
-// Without faults all commit if all say yes, and else all abort, also those without others
-// or without a part of the coordinator's, and in the end nobody keeps any.
-func TestTransactionsWithoutFaults(t *testing.T) {
-	for _, p := range []bool{false, true} {
-		votes := map[string]string{
-			"all": "yyyy", "some": "y-y-", "one": "y---", "other": "--y-", "no": "yyny", "own": "nyyy", "late": "ylyy", "lone": "n---",
-		}
-		for seed := range uint64(20) {
-			opt := sim.Options{Protocol: parties(rules(4, p)), Seed: seed, FIFO: true, Until: 100_000}
-			for i, name := range slices.Sorted(maps.Keys(votes)) {
-				opt.Requests = append(opt.Requests, begins(0, parley.Tick(10*i), name, votes[name]))
-			}
-			s := sim.Run(opt)
-			got := sound(t, s, 4, votes, seed)
-			for name, v := range votes {
-				want := byte('c')
-				if strings.ContainsAny(v, "nl") {
-					want = 'a'
-				}
-				for i := range v {
-					if (v[i] != '-' || i == 0) && got[name][i] != want {
-						t.Errorf("%v, seed %d: %s %s ends in %s", p, seed, name, v, got[name])
-					}
-				}
-			}
-			if n := remaining(s, 4); n > 0 {
-				t.Errorf("%v, seed %d: %d are kept", p, seed, n)
-			}
+		if len(m.live)+len(m.names) > 0 {
+			t.Fatalf("%v: process %d keeps %d transactions and %d names", what, id, len(m.live), len(m.names))
 		}
 	}
 }
 
-// Every crash of every node, in all steps and between all effects, for good and with a
-// restart from its log: nobody commits what another aborts, those that stay decide unless they
-// say that they are blocked, and when the node is back all decide and nothing is kept.
+// Every crash, in all steps and between all effects, for good and with a restart: what is promised
+// holds, and when the process is back nothing is kept.
 func TestTransactionsEveryCrash(t *testing.T) {
-	for _, c := range []struct {
-		majority bool
-		votes    string
-	}{{false, "yyy"}, {false, "yny"}, {false, "-yy"}, {true, "yyy"}, {true, "yny"}, {true, "-yy"}} {
-		runs, blocked, committed := 0, 0, 0
-		for seed := range uint64(2) {
-			carries = []parley.Tick{thinks, 5000}[seed]
-			opt := sim.Options{Protocol: parties(rules(3, c.majority)), Seed: seed, FIFO: true, Until: 150_000,
-				Requests: []sim.Request{begins(0, 0, "t", c.votes)}}
-			for _, crash := range parleytest.CrashPoints(opt) {
-				for _, crash.Back = range []parley.Tick{0, 1, 4000, 30_000} {
-					one := opt
-					one.Crashes = []sim.Crash{crash}
-					s := sim.Run(one)
-					what := fmt.Sprint(c.majority, c.votes, seed, crash)
-					got := sound(t, s, 3, map[string]string{"t": c.votes}, what)["t"]
-					runs++
-					if strings.Contains(got, "c") {
-						committed++
-					}
-					if crash.Back == 0 {
-						if strings.Contains(got, "b") {
-							blocked++
-							if c.majority {
-								t.Errorf("%s: with a majority there, %s", what, got)
-							}
-						}
-						continue
-					}
-					if strings.Contains(got, "b") || remaining(s, 3) > 0 {
-						t.Fatalf("%s: in the end %s, %d are kept", what, got, remaining(s, 3))
-					}
+	for _, majority := range []bool{false, true} {
+		for _, votes := range []string{"yyy", "yny", "-yy", "y--"} {
+			p, machines := watched(Config{N: 3, Majority: majority})
+			opt := sim.Options{Protocol: p, FIFO: true, Until: 150_000, Requests: []sim.Request{order(0, 0, votes)}}
+			sim.Run(opt)
+			forgotten(t, machines, votes)
+			for one := range committest.Crashes(opt, 0, 1, 4000, 30_000) {
+				what := fmt.Sprint(majority, votes, one.Crashes)
+				parleytest.Judge(t, p, sim.Run(one), what)
+				if one.Crashes[0].Back > 0 {
+					forgotten(t, machines, what)
 				}
 			}
-		}
-		carries = thinks
-		t.Logf("%v %s: %d runs, %d committed, %d blocked", c.majority, c.votes, runs, committed, blocked)
-		if c.majority == false && c.votes == "yyy" && (blocked == 0 || committed == 0) {
-			t.Errorf("of %d runs %d committed and %d were blocked", runs, committed, blocked)
 		}
 	}
 }
 
-// Many Machine of all nodes at a time, links that break and come back, and crashes
-// with restarts from logs that are compacted now and then: outcomes agree, and in the end
-// all are over everywhere.
+// Many transactions of all nodes at a time, links that break and come back, and crashes with restarts
+// from logs that are compacted now and then: what is promised holds, and in the end nothing is kept.
 func TestTransactionsOnBadLinks(t *testing.T) {
 	for seed := range uint64(120) {
-		p := seed%2 == 1
 		r := rand.New(rand.NewPCG(seed, 3))
 		const n = 4
-		c := rules(n, p)
-		c.Compact = 40
-		c.Remember = []int{1, 64}[seed/2%2] // who has forgotten it says that it was aborted
-		opt := sim.Options{Protocol: parties(c), Seed: seed, FIFO: true, Loss: 0.2 * r.Float64(), Heal: 60_000, Until: 600_000}
-		votes := make(map[string]string)
+		p, machines := watched(Config{
+			N: n, Majority: seed%2 == 1, Compact: 40,
+			Remember: []int{1, 64}[seed/2%2], // who has forgotten it says that it was aborted
+		})
+		opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Loss: 0.2 * r.Float64(), Heal: 60_000, Until: 600_000}
 		for i := range 40 {
-			v := []byte("yyyy")
+			votes := []byte("yyyy")
 			for range r.IntN(3) {
-				v[r.IntN(n)] = "-nly"[r.IntN(4)]
+				votes[r.IntN(n)] = "-ny"[r.IntN(3)]
 			}
-			name := fmt.Sprint("t", i)
-			votes[name] = string(v)
-			opt.Requests = append(opt.Requests, begins(parley.ID(r.IntN(n)), parley.Tick(r.IntN(40_000)), name, string(v)))
+			opt.Requests = append(opt.Requests,
+				order(parley.ID(r.IntN(n)), parley.Tick(r.IntN(40_000)), fmt.Sprintf("t%d %s", i, votes)))
 		}
 		for range r.IntN(4) {
 			opt.Crashes = append(opt.Crashes, sim.Crash{
 				At: parley.ID(r.IntN(n)), Step: 1 + r.IntN(300), Effects: r.IntN(6), Back: 1 + parley.Tick(r.IntN(20_000)),
 			})
 		}
-		s := sim.Run(opt)
-		for name, got := range sound(t, s, n, votes, seed) {
-			if strings.Contains(got, "b") {
-				t.Errorf("seed %d: %s %s: %s", seed, name, votes[name], got)
-			}
+		parleytest.Judge(t, p, sim.Run(opt), seed)
+		forgotten(t, machines, seed)
+	}
+}
+
+// A vote that is not there in time is a no, of the coordinator and of others.
+func TestVoteIsLate(t *testing.T) {
+	for self := range parley.ID(2) {
+		s := &parley.Step{Self: self, N: 2, Host: new(committest.Host)}
+		m := newMachine(Config{N: 2}.withDefaults(), self)
+		of := specOf(0, "t", "yy")
+		path := PathOf(0, 1)
+		if self == 0 {
+			m.Start(s)
+			m.Request(s, parley.Msg{Kind: Commit, Body: of.Encode()})
+		} else {
+			s.Path = path
+			m.Receive(s, 0, parley.Msg{Kind: msgBegin, Seq: 1, Body: of.Only(1).Encode()})
+			m.Receive(s, 0, parley.Msg{Kind: twophase.VoteRequest})
 		}
-		if k := remaining(s, n); k > 0 {
-			t.Fatalf("seed %d, %v: %d are kept: %s", seed, p, k, stay(s, n))
+		s.Path = path
+		m.Timeout(s, voteTimer)
+		if e := m.history.at[path]; e == nil || e.Outcome != problem.Abort || self == 0 && e.Why.Text != "was not ready in time" {
+			t.Errorf("process %d: %+v", self, e)
 		}
 	}
+}
+
+// rules are those of machines that are driven by hand.
+func rules(n int, majority bool) Config {
+	return Config{N: n, Majority: majority, Delta: 1000, Votes: 2000, Open: 64, Remember: 64, Compact: 4096, First: 1}
 }
 
 // What peers make up is refused: it opens no more than it may, takes no more memory than it
@@ -322,10 +133,9 @@ func TestTransactionsAmongHostileMessages(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 1))
 		c := rules(3, p)
 		m := newMachine(c, 2)
-		h := &counting{}
+		h := new(committest.Host)
 		s := &parley.Step{Self: 2, N: 3, Host: h}
-		honest := begins(0, 0, "honest", "y-y").Msg.Body
-		of, _ := ReadSpec(honest, 3)
+		of := specOf(0, "honest", "y-y")
 		path := PathOf(0, 5)
 		begin := parley.Msg{Kind: msgBegin, Seq: 1, Value: 5, Body: of.Only(2).Encode()}
 		receive := func(from parley.ID, path parley.Path, q parley.Msg) {
@@ -376,28 +186,20 @@ func TestTransactionsAmongHostileMessages(t *testing.T) {
 			t.Fatalf("%v: the honest one is %+v", p, x)
 		}
 		m.Request(s, parley.Msg{Kind: Voted, Value: uint64(path), Seq: 1})
-		if !x.ready || h.refused < 50_000 {
-			t.Errorf("%v: ready %t, %d refused", p, x.ready, h.refused)
+		if !x.ready || len(h.Why) < 50_000 {
+			t.Errorf("%v: ready %t, %d refused", p, x.ready, len(h.Why))
 		}
 	}
 }
 
-// counting is a host that counts what is refused.
-type counting struct{ refused int }
-
-func (*counting) Choose(int) int                         { return 0 }
-func (*counting) Sign(parley.ID, []byte) []byte          { return nil }
-func (*counting) Verify(parley.ID, []byte, []byte) bool  { return false }
-func (h *counting) Refused(parley.ID, parley.ID, string) { h.refused++ }
-
 // A spec, numbers and the state of the machine are read as they were written, and nothing
 // else is.
 func TestTransactionEncodings(t *testing.T) {
-	of, ok := ReadSpec(begins(1, 0, "name", "yyn").Msg.Body, 3)
+	b := specOf(1, "name", "yyn").Encode()
+	of, ok := ReadSpec(b, 3)
 	if !ok || of.Name != "name" || !slices.Equal(of.Members, []parley.ID{1, 0, 2}) || len(of.Parts) != 3 {
 		t.Fatal(of, ok)
 	}
-	b := of.Encode()
 	for i := range b {
 		if _, ok := ReadSpec(b[:i], 3); ok {
 			t.Errorf("%d of %d bytes are taken", i, len(b))
@@ -418,10 +220,9 @@ func TestTransactionEncodings(t *testing.T) {
 			t.Errorf("%x is %v", bad, got)
 		}
 	}
-	opt := sim.Options{Protocol: parties(rules(3, true)), FIFO: true, Until: 1200,
-		Requests: []sim.Request{begins(0, 0, "a", "yyy"), begins(1, 100, "b", "yyn")}}
-	s := sim.Run(opt)
-	m := s.Machine(0).(*party).Machine
+	p, machines := watched(rules(3, true))
+	sim.Run(sim.Options{Protocol: p, FIFO: true, Until: 1200, Requests: []sim.Request{order(0, 0, "a yyy"), order(1, 100, "b yyn")}})
+	m := machines[0]
 	saved := parley.Save(m, 7, nil)
 	again := newMachine(m.c, 0)
 	if len(m.live) != 2 || !parley.Load(again, 7, saved) || !bytes.Equal(parley.Save(again, 7, nil), saved) {
@@ -437,7 +238,7 @@ func TestTransactionsAfterALoss(t *testing.T) {
 		c := rules(3, false)
 		c.Forgot, c.First = lost, 1000
 		lives := []*Machine{newMachine(c, 2)}
-		s := &parley.Step{Self: 2, N: 3, Host: new(counting), Restart: true}
+		s := &parley.Step{Self: 2, N: 3, Host: new(committest.Host), Restart: true}
 		lives[0].Start(s)
 		c.Forgot, c.First = false, 2000
 		later := newMachine(c, 2)
@@ -445,7 +246,7 @@ func TestTransactionsAfterALoss(t *testing.T) {
 			t.Fatal("the state does not come back")
 		}
 		later.Start(s)
-		of, _ := ReadSpec(begins(0, 0, "t", "yyy").Msg.Body, 3)
+		of := specOf(0, "t", "yyy")
 		for life, m := range append(lives, later) {
 			answers := func(path parley.Path, list ...parley.Msg) (n int) {
 				s.Effects, s.Restart = nil, false
@@ -474,8 +275,8 @@ func TestTransactionsAfterALoss(t *testing.T) {
 func TestNoToAMemberIsDurable(t *testing.T) {
 	c := rules(3, false)
 	m, path := newMachine(c, 2), PathOf(0, 5)
-	of, _ := ReadSpec(begins(0, 0, "t", "yyy").Msg.Body, 3)
-	s := &parley.Step{Self: 2, N: 3, Host: new(counting)}
+	of := specOf(0, "t", "yyy")
+	s := &parley.Step{Self: 2, N: 3, Host: new(committest.Host)}
 	for _, q := range []parley.Msg{{Kind: msgBegin, Body: of.Only(parley.All).Encode()}, {Kind: twophase.Ask}} {
 		s.Path = path
 		m.Receive(s, 1, q)

@@ -139,15 +139,11 @@ func (m *Machine) unknown(s *parley.Step, from parley.ID, path parley.Path, q pa
 		s.Refuse(from, "word of a transaction that is over, or not known")
 		return
 	}
-	value := uint64(0)
-	if outcome == problem.Commit {
-		value = 1
-	}
 	switch majority := m.c.Majority; {
 	case majority && (q.Kind == ballot.Prepare || q.Kind == ballot.Accept):
 		send(s, from, path, parley.Msg{Kind: ballot.Decision, Body: []byte(outcome.String())})
 	case !majority && own && (q.Kind == twophase.Ask || q.Kind == twophase.Vote && q.Value == 1):
-		send(s, from, path, parley.Msg{Kind: twophase.Decision, Value: value})
+		send(s, from, path, parley.Msg{Kind: twophase.Decision, Value: outcome.Bit()})
 	case !majority && !own && q.Kind == twophase.Ask:
 		send(s, from, path, parley.Msg{Kind: twophase.Answer, Value: uint64(outcome.Reached())})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/commit/problem"
+	"parley/internal/committest"
 )
 
 // After a crash the transaction that this node said yes to has its name again, and not one that it
@@ -97,7 +98,7 @@ func TestTakenOfAnOlderNode(t *testing.T) {
 	for seq, want := range map[uint64]NameClaim{0: TakenPerhaps, uint64(TakenOther): TakenOther} {
 		m := newMachine(rules(2, false), 0)
 		of := Spec{Name: "t", Members: []parley.ID{0, 1}, Parts: []Part{{1, nil}}}
-		s := &parley.Step{Self: 0, N: 2, Host: &counting{}}
+		s := &parley.Step{Self: 0, N: 2, Host: new(committest.Host)}
 		m.Request(s, parley.Msg{Kind: Commit, Body: of.Encode()})
 		x := m.names["t"]
 		s.Path = x.path

@@ -15,18 +15,18 @@ import (
 // It is asked by Propose, whose Body is a name and a letter for each process, such as "a yyn": y and
 // n have a part and vote so, - has none. The process that is asked coordinates. The letters alone
 // will do, or 1 or 0 for all of them; the name is then that of the coordinator, such as t0. Each
-// process votes as soon as it is asked to prepare, and has carried out an outcome as soon as it
-// knows it.
+// process votes as soon as it is asked to prepare, and carries out an outcome as soon as it knows
+// it, or, if it is slow, after that step, so that it may crash in between.
 //
 // It delivers what the properties of Judging need, each with the Path that the service gave: the
 // vote of this process as Voted (Seq: 1 yes, 0 no; Body: the name and the letters), the outcome as
 // Decide (Body: the outcome and the name, if that is known), an outcome of before as Ended
 // (Body: likewise), and a request that is not begun as Refused (Body: the name).
-func NewParticipant(n int) parley.Protocol {
+func NewParticipant(n int, slow bool) parley.Protocol {
 	return parley.Protocol{
 		Name: "participant", Title: "participants that vote as they are told", Paper: "Parley's own",
 		N: n, M: n - 1, Faults: parley.OralByzantineFaults, Kinds: []string{""},
-		New:     func(self parley.ID) parley.Machine { return &participant{n: n, self: self} },
+		New:     func(self parley.ID) parley.Machine { return &participant{n: n, self: self, slow: slow} },
 		Explain: explainBlocked(n),
 	}
 }
@@ -46,15 +46,6 @@ func explainBlocked(n int) func(parley.Env, parley.Msg, func(parley.ID) string) 
 			yield(text)
 		}
 	}
-}
-
-// NewSlowParticipant returns one that has carried out an outcome only after the step in which it hears
-// of it, so that it may crash in between. It is for a service that tells nothing any more of what has
-// been carried out.
-func NewSlowParticipant(n int) parley.Protocol {
-	p := NewParticipant(n)
-	p.New = func(self parley.ID) parley.Machine { return &participant{n: n, self: self, slow: true} }
-	return p
 }
 
 type participant struct {

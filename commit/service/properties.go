@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,19 +201,9 @@ func (t *judgedTx) vote(h *parley.History, d parley.Happening) {
 	}
 	d.When, d.From, d.Msg = 0, d.At, parley.Msg{Kind: parley.Propose, Body: []byte(vote)}
 	t.history.Requests = append(t.history.Requests, d)
-	if !restarts(h, d.At, d.Order) {
+	if !problem.CameBack(h, d.At, d.Order, math.MaxUint64) {
 		t.again = append(t.again, d)
 	}
-}
-
-// restarts tells whether a process comes back after something happened.
-func restarts(h *parley.History, id parley.ID, since uint64) bool {
-	for _, r := range h.Restarts {
-		if r.At == id && r.Order > since {
-			return true
-		}
-	}
-	return false
 }
 
 // names: what a process committed keeps its name in all lives of the process, and in one life so does
@@ -230,7 +221,7 @@ func (j Judging) names(h *parley.History) error {
 			here.name = first
 		}
 		had, has := all[here]
-		has = has && (had.committed || !cameBack(h, d.At, had.order, d.Order))
+		has = has && (had.committed || !problem.CameBack(h, d.At, had.order, d.Order))
 		ends := d.Msg.Kind == parley.Decide
 		same := has && (had.path == d.Msg.Value || j.ByName && (ends || had.votes == rest))
 		if !h.Correct(d.At) || here.name == "" {
@@ -294,13 +285,6 @@ type holder struct {
 	votes     string
 }
 
-// cameBack tells whether a process restarted between two happenings.
-func cameBack(h *parley.History, id parley.ID, since, until uint64) bool {
-	return slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool {
-		return r.At == id && r.Order > since && r.Order < until
-	})
-}
-
 // repeated: an answer with an outcome of before is about what the process was asked for, and nobody
 // decided otherwise.
 func (j Judging) repeated(h *parley.History, d *parley.Happening, outcome, name string) error {
@@ -332,7 +316,7 @@ func (j Judging) answers(h *parley.History) error {
 		name, votes, ok := readOrder(q.Msg.Body, q.At, h.N)
 		t := judgedTx{coordinator: q.At}
 		t.involve(votes)
-		if !ok || !h.Correct(q.At) || restarts(h, q.At, q.Order) || j.lost(h, t.members) {
+		if !ok || !h.Correct(q.At) || problem.CameBack(h, q.At, q.Order, math.MaxUint64) || j.lost(h, t.members) {
 			continue
 		}
 		if !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool {

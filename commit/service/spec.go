@@ -109,6 +109,18 @@ func ReadSpec(b []byte, n int) (t Spec, ok bool) {
 	return t, !r.bad && len(r.b) == 0 && t.Name != "" && len(t.Members) > 0
 }
 
+// Visit visits a spec of a system of n processes.
+func (t *Spec) Visit(v *parley.Vars, n int) {
+	b := t.Encode()
+	if v.Bytes("spec", &b); v.Loading() {
+		var ok bool
+		if *t, ok = ReadSpec(b, n); !ok {
+			v.Fail()
+			*t = Spec{Name: " ", Members: []parley.ID{0}}
+		}
+	}
+}
+
 // reader reads numbers and byte strings. After the first that does not fit, bad is set and
 // all that follow are 0.
 type reader struct {

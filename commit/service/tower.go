@@ -29,7 +29,7 @@ func Tower(c Config, coordinators parley.Set) parley.Protocol {
 	}
 	c = c.withDefaults()
 	beneath := New(c)
-	p := stack.New(beneath, NewParticipant(c.N))
+	p := stack.New(beneath, NewParticipant(c.N, false))
 	p.Name, p.Title, p.Paper = beneath.Name, beneath.Title, beneath.Paper
 	p.Proposers, p.Span = coordinators, span*c.Delta
 	p.Properties = Judging{Of: problem.Uniform, Majority: c.Majority}.Properties()
@@ -51,7 +51,7 @@ type made struct {
 func flags(fs *flag.FlagSet, m *made) func(*made, parley.Naming) error {
 	fs.IntVar(&m.N, "n", m.N, "number of `processes`")
 	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the members, and not in two phases")
-	fs.Int64Var((*int64)(&m.Delta), "delta", int64(m.Delta), "what a message takes at most, in `ticks`")
+	check := problem.DeltaFlag(fs, &m.Delta)
 	list := fs.String("coordinators", "", "the `processes` that begin transactions, such as P1,P2 (default: the first); "+
 		"--values='pay yyn' begins the transaction pay, on which the third process votes no")
 	return func(m *made, naming parley.Naming) error {
@@ -69,10 +69,7 @@ func flags(fs *flag.FlagSet, m *made) func(*made, parley.Naming) error {
 				m.coordinators.Add(id)
 			}
 		}
-		if err := m.Check(); err != nil || m.Delta > 0 {
-			return err
-		}
-		return parley.FlagErrorf("delta", "a message takes one tick at least")
+		return check(m.Delta, m.Check())
 	}
 }
 
@@ -115,11 +112,8 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 
 // kinds are the names of the kinds of messages: first those of the protocol of a transaction.
 func (c Config) kinds() []string {
-	list := slices.Clone(c.inner(2).Kinds)
-	for len(list) < int(msgBegin) {
-		list = append(list, "")
-	}
-	return append(list, "BEGIN", "DONE", "OPEN", "WHY")
+	inner := c.inner(2).Kinds
+	return slices.Concat(inner, make([]string, int(msgBegin)-len(inner)), []string{"BEGIN", "DONE", "OPEN", "WHY"})
 }
 
 // size counts messages that belong to one transaction alone.

@@ -113,11 +113,9 @@ func (b *book) Find(name string) (Transaction, bool) {
 // Live goes through the transactions that are not over, by coordinator and age.
 func (b *book) Live() iter.Seq[Transaction] {
 	return func(yield func(Transaction) bool) {
-		for id := range b.of {
-			for _, t := range b.of[id].list {
-				if !yield(b.look(t)) {
-					return
-				}
+		for t := range b.all() {
+			if !yield(b.look(t)) {
+				return
 			}
 		}
 	}

@@ -1,8 +1,8 @@
 package threephase
 
 import (
+	"cmp"
 	"flag"
-	"iter"
 
 	"parley"
 	"parley/commit/problem"
@@ -20,13 +20,7 @@ type Config struct {
 
 // Check tells what is wrong with it.
 func (c Config) Check() error {
-	switch {
-	case c.N < 2 || c.N > parley.MaxProcesses:
-		return parley.CheckN(c.N, 2)
-	case c.Delta < 0 || c.Delta > longest:
-		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
-	}
-	return nil
+	return cmp.Or(parley.CheckN(c.N, 2), problem.CheckDelta(c.Delta, longest))
 }
 
 const (
@@ -39,9 +33,7 @@ func New(c Config) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("threephase: " + err.Error())
 	}
-	if c.Delta == 0 {
-		c.Delta = 1000
-	}
+	c.Delta = cmp.Or(c.Delta, 1000)
 	return parley.Protocol{
 		Name:       "threephase",
 		Title:      "atomic commitment in three phases, which no crash blocks",
@@ -59,7 +51,7 @@ func New(c Config) parley.Protocol {
 		Promises:   promises,
 		Cost:       Cost,
 		Size:       size,
-		Explain:    explain,
+		Explain:    words.Explain,
 		Flags:      parley.Flags(c, flags, New),
 	}
 }
@@ -74,19 +66,14 @@ func newProcess(c Config, self parley.ID) *process {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`, the coordinator among them")
-	fs.Int64Var((*int64)(&c.Delta), "delta", int64(c.Delta), "what a message takes at most, in `ticks`")
-	return func(c *Config, _ parley.Naming) error {
-		if err := c.Check(); err != nil || c.Delta > 0 {
-			return err
-		}
-		return parley.FlagErrorf("delta", "a message takes one tick at least")
-	}
+	check := problem.DeltaFlag(fs, &c.Delta)
+	return func(c *Config, _ parley.Naming) error { return check(c.Delta, c.Check()) }
 }
 
 // Terminate is the termination rule: what a new coordinator makes of the states of
-// all processes that have not crashed, its own among them. Who has not voted yes can
-// abort, and does when it is asked. Who has committed or is precommitted knows that
-// all voted yes: then all commit, each precommitted before the first one does. If all
+// all processes that have not crashed, its own among them. A process that has not voted
+// yes can abort, and does when it is asked. One that has committed or is precommitted
+// knows that all voted yes: then all commit, each precommitted before the first one does. If all
 // are uncertain nobody has committed, and all abort. The rule relies on it that those
 // who are not among them are no longer at work; of nobody it says nothing.
 func Terminate(states []problem.State) problem.Outcome {
@@ -108,70 +95,19 @@ func Terminate(states []problem.State) problem.Outcome {
 
 // Cost counts a transaction which all vote for and in which nothing fails: a
 // request, a vote, a PRECOMMIT, its acknowledgement and a decision for each
-// participant. With a no it is less. All of it is one entry: what is sent is not
-// counted by phases.
-func Cost(n, _ int) parley.Cost {
-	const phases = 5
-	all := parley.Traffic{Messages: phases * uint64(n-1)}
-	return parley.Cost{Rounds: phases, PerRound: []parley.Traffic{all}, AtMost: true}
-}
+// participant. With a no it is less.
+func Cost(n, _ int) parley.Cost { return problem.Phases(5, n) }
 
 func size(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} }
 
-// value and outcome are how a Decision says it.
-func value(o problem.Outcome) uint64 {
-	if o == problem.Commit {
-		return 1
-	}
-	return 0
-}
-
-func outcome(value uint64) problem.Outcome {
-	if value == 1 {
-		return problem.Commit
-	}
-	return problem.Abort
-}
-
-// largest is the largest Value of a kind of message.
-func largest(k parley.Kind) uint64 {
-	switch k {
-	case Vote, Decision:
-		return 1
-	case Report:
-		return uint64(problem.Aborted)
-	}
-	return 0
-}
-
-func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
-	said := [...]string{
-		VoteRequest: "vote?", Precommit: "precommit", Ack: "precommitted", Elect: "you coordinate",
-		StateRequest: "how far are you?", Ask: "what was decided?", CameBack: "I came back too",
-	}
-	text := "?"
-	switch {
-	case m.Value > largest(m.Kind):
-	case m.Kind == Vote:
-		text = [...]string{"no", "yes"}[m.Value]
-	case m.Kind == Decision:
-		text = outcome(m.Value).String()
-	case m.Kind == Report:
-		text = problem.State(m.Value).String()
-	case int(m.Kind) < len(said) && said[m.Kind] != "":
-		text = said[m.Kind]
-	}
-	return func(yield func(string) bool) { yield(text) }
+var words = problem.Words{
+	VoteRequest: {"vote?"}, Vote: {"no", "yes"}, Precommit: {"precommit"}, Ack: {"precommitted"},
+	Decision: {"abort", "commit"}, Elect: {"you coordinate"}, StateRequest: {"how far are you?"},
+	Report: problem.StateNames(), Ask: {"what was decided?"}, CameBack: {"I came back too"},
 }
 
 // promises says what the theory does.
 func promises(a parley.Assumptions) []parley.Promise {
-	of := func(property, because, unless string) parley.Promise {
-		if unless != "" {
-			return parley.Promise{Property: property, Because: unless}
-		}
-		return parley.Promise{Property: property, Holds: true, Because: because}
-	}
 	mistaken := mistakes(a)
 	crashed, gone := mistaken, mistaken
 	if mistaken == "" && (a.Faulty > 0 || a.Processes.Restarted) {
@@ -181,13 +117,13 @@ func promises(a parley.Assumptions) []parley.Promise {
 		gone = "if all have crashed at some time, those that came back wait for those that did not"
 	}
 	return []parley.Promise{
-		of(problem.Atomicity, "nobody commits while one that is up is uncertain, "+
+		problem.Promised(problem.Atomicity, "nobody commits while one that is up is uncertain, "+
 			"and who does not answer has crashed (section 7.5)", mistaken),
-		of(problem.Validity, "PRECOMMIT is said when all have voted yes", mistaken),
-		of(problem.NonTriviality, "every vote and every acknowledgement comes in time", crashed),
-		of(problem.Stability, "what is decided is logged, or presumed by an empty log", mistaken),
-		of(problem.Termination, "those that are up elect a coordinator, and the others ask", gone),
-		of(problem.NonBlocking, "the states of those that are up are enough to decide", mistaken),
+		problem.Promised(problem.Validity, "PRECOMMIT is said when all have voted yes", mistaken),
+		problem.Promised(problem.NonTriviality, "every vote and every acknowledgement comes in time", crashed),
+		problem.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", mistaken),
+		problem.Promised(problem.Termination, "those that are up elect a coordinator, and the others ask", gone),
+		problem.Promised(problem.NonBlocking, "the states of those that are up are enough to decide", mistaken),
 	}
 }
 

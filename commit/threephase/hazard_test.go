@@ -13,21 +13,6 @@ import (
 	"parley/sim"
 )
 
-// apart cuts two groups off from each other from a time on.
-func apart(one, two parley.Set, since parley.Tick) []sim.Link {
-	return []sim.Link{{From: one, To: two, Since: since, Loss: 1}, {From: two, To: one, Since: since, Loss: 1}}
-}
-
-// decisions tells which outcomes there are among some processes.
-func decisions(h *parley.History, of parley.Set) string {
-	var all []string
-	for id := range of.All() {
-		all = append(all, committest.Outcomes(h)[id:id+1])
-	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), "")
-}
-
 // partition is the run that shows why three phases need a network that does not part:
 // the coordinator has told 1 and 2 to precommit when it crashes, and 3 and 4 not yet,
 // and are then cut off from 1 and 2.
@@ -38,7 +23,7 @@ func partition(seed uint64) (opt sim.Options, one, two parley.Set) {
 	// set, and then PRECOMMIT is sent to 1 and to 2.
 	opt.Crashes = []sim.Crash{{At: 0, Step: 6, Effects: 3}}
 	one, two = parley.SetOf(1, 2), parley.SetOf(3, 4)
-	opt.Links = apart(one, two, 1900) // when votes are in and time-outs have not run out
+	opt.Links = committest.Apart(one, two, 1900, 0) // when votes are in and time-outs have not run out
 	return opt, one, two
 }
 
@@ -52,7 +37,7 @@ func TestPartition(t *testing.T) {
 		if got := committest.Outcomes(&s.History); got != "-ccaa" || !slices.Equal(broken, []string{problem.Atomicity}) {
 			t.Errorf("seed %d: %s, broken %s; want -ccaa and atomicity", seed, got, broken)
 		}
-		if decisions(&s.History, one) != "c" || decisions(&s.History, two) != "a" {
+		if committest.Decisions(&s.History, one) != "c" || committest.Decisions(&s.History, two) != "a" {
 			t.Errorf("seed %d: within a group they differ", seed)
 		}
 		// The same without the partition: one of them knows that all voted yes.
@@ -132,26 +117,14 @@ func detected(opt sim.Options, after parley.Tick) sim.Options {
 func TestDetector(t *testing.T) {
 	runs := 0
 	for _, after := range []parley.Tick{1, 950, 2500} {
-		opt := options("yyyy")
-		for _, first := range parleytest.CrashPoints(opt) {
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			one = detected(one, after)
+		told := func(opt sim.Options) sim.Options { return detected(opt, after) }
+		for one := range committest.Crashes(options("yyyy"), 0) {
 			runs++
-			parleytest.Judge(t, opt.Protocol, sim.Run(one), first)
-			if first.At != 0 {
-				continue
-			}
-			for _, second := range parleytest.CrashPoints(one) {
-				if second.At != 1 {
-					continue
-				}
-				two := one
-				two.Crashes = []sim.Crash{first, second}
-				two = detected(two, after)
-				runs++
-				parleytest.Judge(t, opt.Protocol, sim.Run(two), two.Crashes)
-			}
+			parleytest.Judge(t, one.Protocol, sim.Run(told(one)), one.Crashes)
+		}
+		for two := range takeovers(options("yyyy"), told) {
+			runs++
+			parleytest.Judge(t, two.Protocol, sim.Run(told(two)), two.Crashes)
 		}
 	}
 	if runs != 1636 {
@@ -172,25 +145,12 @@ func TestOldCoordinator(t *testing.T) {
 		opt := options("yyyy")
 		opt.Delay = sim.Delay{Least: 1, Most: 100}
 		opt.Links = []sim.Link{{From: parley.SetOf(0), To: c.slow, Since: 1, Delay: sim.Delay{Least: 800, Most: 900}}}
-		for _, first := range parleytest.CrashPoints(opt) {
-			if first.At != 0 {
-				continue
-			}
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			one = detected(one, 1)
-			for _, second := range parleytest.CrashPoints(one) {
-				if second.At != 1 {
-					continue
-				}
-				two := one
-				two.Crashes = []sim.Crash{first, second}
-				for _, after := range []parley.Tick{1, 1500} {
-					s := sim.Run(detected(two, after))
-					runs++
-					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-					refused += s.Stats.Refused["precommit of one that does not coordinate, or too late"]
-				}
+		for two := range takeovers(opt, func(one sim.Options) sim.Options { return detected(one, 1) }) {
+			for _, after := range []parley.Tick{1, 1500} {
+				s := sim.Run(detected(two, after))
+				runs++
+				parleytest.Judge(t, opt.Protocol, s, two.Crashes)
+				refused += s.Stats.Refused["precommit of one that does not coordinate, or too late"]
 			}
 		}
 		if runs != c.runs || refused != c.refused {
@@ -202,27 +162,27 @@ func TestOldCoordinator(t *testing.T) {
 // A process that has answered a later coordinator gives an earlier one nothing any more:
 // not its state, nor an acknowledgement. With both, the two could decide differently.
 func TestQuestionOfOldCoordinator(t *testing.T) {
-	var refused []string
+	var h committest.Host
 	m := threephase.New(threephase.Config{N: 4}).New(3)
-	step := parley.Step{Self: 3, N: 4, Host: host{&refused}}
+	step := parley.Step{Self: 3, N: 4, Host: &h}
 	m.Start(&step)
 	m.Request(&step, parley.Msg{Kind: parley.Propose, Body: []byte("yes")})
 	m.Receive(&step, 0, parley.Msg{Kind: threephase.VoteRequest})
 	step.Effects = nil
 	m.Receive(&step, 2, parley.Msg{Kind: threephase.StateRequest})
 	report := parley.Msg{Kind: threephase.Report, Value: uint64(problem.Uncertain)}
-	if len(refused) != 0 || !slices.ContainsFunc(step.Effects, func(e parley.Effect) bool {
+	if len(h.Why) != 0 || !slices.ContainsFunc(step.Effects, func(e parley.Effect) bool {
 		return e.Op == parley.OpSend && e.To == 2 && e.Msg.Kind == report.Kind && e.Msg.Value == report.Value
 	}) {
-		t.Fatalf("to the question of process 2: got %v and refused %q, want its state", step.Effects, refused)
+		t.Fatalf("to the question of process 2: got %v and refused %q, want its state", step.Effects, h.Why)
 	}
 	before := string(parley.Save(m, 0, nil))
 	step.Effects = nil
 	m.Receive(&step, 1, parley.Msg{Kind: threephase.StateRequest})
 	m.Receive(&step, 1, parley.Msg{Kind: threephase.Precommit})
 	want := []string{"question of a coordinator that was given up", "precommit of one that does not coordinate, or too late"}
-	if !slices.Equal(refused, want) {
-		t.Errorf("of process 1: got refused %q, want %q", refused, want)
+	if !slices.Equal(h.Why, want) {
+		t.Errorf("of process 1: got refused %q, want %q", h.Why, want)
 	}
 	if len(step.Effects) != 0 || string(parley.Save(m, 0, nil)) != before {
 		t.Errorf("process 1 still gets %v, or has changed the state", step.Effects)
@@ -255,11 +215,10 @@ func TestSuspectedBefore(t *testing.T) {
 
 // Input that does not fit is refused and changes nothing.
 func TestRefused(t *testing.T) {
-	var refused []string
-	b := host{&refused}
 	for _, self := range []parley.ID{0, 1} {
 		m := threephase.New(threephase.Config{N: 3}).New(self)
-		step := parley.Step{Self: self, N: 3, Host: b}
+		var h committest.Host
+		step := parley.Step{Self: self, N: 3, Host: &h}
 		m.Start(&step)
 		before := string(parley.Save(m, 0, nil))
 		stray := []parley.Msg{
@@ -270,15 +229,14 @@ func TestRefused(t *testing.T) {
 			{Kind: threephase.Ack}, {Kind: threephase.Decision, Value: 1}, {Kind: threephase.Report},
 			{Kind: threephase.CameBack},
 		}
-		refused = nil
 		for _, q := range stray {
 			m.Receive(&step, 2, q)
 		}
 		m.Receive(&step, self, parley.Msg{Kind: parley.View})
 		m.Request(&step, parley.Msg{Kind: parley.Propose, Body: []byte("perhaps")})
 		m.Request(&step, parley.Msg{Kind: parley.Carried, Body: []byte("yes")})
-		if len(refused) != len(stray)+2 || len(step.Effects) != 0 {
-			t.Errorf("%d of %d refused, %d effects: %q", len(refused), len(stray)+2, len(step.Effects), refused)
+		if len(h.Why) != len(stray)+2 || len(step.Effects) != 0 {
+			t.Errorf("%d of %d refused, %d effects: %q", len(h.Why), len(stray)+2, len(step.Effects), h.Why)
 		}
 		if string(parley.Save(m, 0, nil)) != before {
 			t.Error("the state has changed")
@@ -286,33 +244,12 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// host counts what is refused.
-type host struct{ refused *[]string }
-
-func (host) Choose(int) int                        { return 0 }
-func (host) Sign(parley.ID, []byte) []byte         { return nil }
-func (host) Verify(parley.ID, []byte, []byte) bool { return false }
-func (h host) Refused(_, _ parley.ID, why string)  { *h.refused = append(*h.refused, why) }
-
 // A log that is not as it was written is not passed over.
 func TestDamagedLog(t *testing.T) {
-	for log, want := range map[string]bool{
+	committest.DamagedLogs(t, threephase.New(threephase.Config{N: 3}), 1, map[string]bool{
 		"yes": true, "yes,committed": true, "yes,aborted": true,
 		"yez": false, "yes,": false, "committed": false, "aborted": false, "yes,yes": false, "yes,committed,aborted": false,
-	} {
-		step := parley.Step{Self: 1, N: 3, Host: host{new([]string)}, Restart: true}
-		for _, record := range strings.Split(log, ",") {
-			step.Log = append(step.Log, parley.Record{Body: []byte(record)})
-		}
-		func() {
-			defer func() {
-				if ok := recover() == nil; ok != want {
-					t.Errorf("log %s: taken is %t", log, ok)
-				}
-			}()
-			threephase.New(threephase.Config{N: 3}).New(1).Start(&step)
-		}()
-	}
+	})
 }
 
 // Every kind is shown in words, and what is none with a question mark.
@@ -335,13 +272,6 @@ func TestExplain(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []threephase.Config{{N: 1}, {N: parley.MaxProcesses + 1}, {N: 3, Delta: -1}, {N: 3, Delta: 1 << 51}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%+v was taken", c)
-				}
-			}()
-			threephase.New(c)
-		}()
+		committest.Panics(t, c, func() { threephase.New(c) })
 	}
 }

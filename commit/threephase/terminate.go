@@ -5,7 +5,6 @@ import (
 	"parley/commit/problem"
 )
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind == parley.Suspect:
@@ -13,7 +12,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		return
 	case m.Kind >= parley.Local:
 		return
-	case m.Origin != 0 || m.Seq != 0 || len(m.Body) != 0 || m.Value > largest(m.Kind):
+	case !words.Fits(m):
 		s.Refuse(from, "fields that are not used")
 		return
 	}
@@ -27,7 +26,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == Ack:
 		p.acknowledged(s, from)
 	case m.Kind == Decision:
-		p.told(s, from, outcome(m.Value))
+		p.told(s, from, problem.OfBit(m.Value))
 	case m.Kind == Elect || m.Kind == StateRequest || m.Kind == Ask:
 		p.called(s, from, m.Kind)
 	case m.Kind == Report:
@@ -47,7 +46,7 @@ func (p *process) called(s *parley.Step, from parley.ID, kind parley.Kind) {
 	}
 	switch o := p.state.Outcome(); {
 	case o != problem.Undecided:
-		s.Send(from, parley.Msg{Kind: Decision, Value: value(o)})
+		s.Send(from, parley.Msg{Kind: Decision, Value: o.Bit()})
 	case kind == Elect && p.undecided() && p.leader < p.self:
 		p.lead(s)
 	case kind == StateRequest && p.undecided():
@@ -76,7 +75,7 @@ func (p *process) suspect(s *parley.Step, q parley.ID) {
 }
 
 // elect: the coordinator has crashed. The next one that has not is to coordinate,
-// and is told so, for it may not know yet. If it is this process, it does.
+// and hears so, because it may not know yet. If it is this process, it does.
 func (p *process) elect(s *parley.Step) {
 	p.next()
 	if p.leader == p.self {
@@ -137,7 +136,6 @@ func (p *process) terminate(s *parley.Step) {
 	p.prepare(s)
 }
 
-// Timeout.
 func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	switch {
 	case p.back && p.state == problem.Uncertain:
@@ -149,7 +147,7 @@ func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	case p.state == problem.Initial:
 		p.no(s)
 	case !p.undecided():
-	// A vote that does not come is a no. Who does not answer otherwise has crashed.
+	// A vote that does not come is a no. A process that does not answer otherwise has crashed.
 	case p.phase == voting:
 		p.conclude(s, problem.Abort)
 	case p.phase != none:

@@ -21,7 +21,7 @@
 // Why it works: between the votes and the commit the coordinator says PRECOMMIT, that
 // all have voted yes, and commits when all that are up have acknowledged it. So
 // nobody commits while somebody who is up is uncertain, and nobody aborts after
-// somebody was told to precommit and is up. When the coordinator crashes the others
+// somebody who is up is precommitted. When the coordinator crashes the others
 // elect the lowest-ranked that is up. It asks for their states: if all are uncertain
 // nobody, up or down, has committed, and it aborts; if one is precommitted nobody has
 // aborted, and it takes the others to that state as well and commits. Who comes
@@ -86,7 +86,7 @@ type standing struct {
 // knows no outcome and has been up all the time.
 func (st *standing) undecided() bool { return !st.back && st.state == problem.Uncertain }
 
-// reached is the state as others are told of it.
+// reached is the state that others hear of.
 func (st *standing) reached() problem.State {
 	if st.ready {
 		return problem.Precommitted
@@ -197,14 +197,14 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		p.no(s)
 	case p.asked:
 		p.vote(s)
-	// Who has been asked for nothing by then may abort.
+	// A participant that has not been asked by then may abort.
 	default:
 		s.SetTimer(wait, 3*p.delta)
 	}
 }
 
 // begin, phase one: the coordinator sends a VOTE-REQ to all, and that is its own yes.
-// Who has crashed by then will not vote.
+// A process that has crashed by then will not vote.
 func (p *process) begin(s *parley.Step) {
 	if p.suspected != (parley.Set{}) {
 		p.conclude(s, problem.Abort)
@@ -312,10 +312,10 @@ func (p *process) acknowledged(s *parley.Step, from parley.ID) {
 // conclude, phase three: the coordinator decides and tells all.
 func (p *process) conclude(s *parley.Step, o problem.Outcome) {
 	p.decide(s, o)
-	s.SendAll(parley.Msg{Kind: Decision, Value: value(o)})
+	s.SendAll(parley.Msg{Kind: Decision, Value: o.Bit()})
 }
 
-// told: somebody knows the outcome. Who coordinates tells the others.
+// told: another process knows the outcome. A coordinator passes it on.
 func (p *process) told(s *parley.Step, from parley.ID, o problem.Outcome) {
 	switch {
 	case p.state.Outcome() == o:

@@ -1,7 +1,7 @@
 package threephase_test
 
 import (
-	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -38,22 +38,13 @@ func TestEveryVote(t *testing.T) {
 	})
 }
 
-// Section 7.5, evaluation, and the reference case counts-3: 5n messages for n
-// participants.
+// Section 7.5, evaluation: 5n messages for n participants.
 func TestMessages(t *testing.T) {
 	for n := 2; n <= 8; n++ {
 		opt := options(strings.Repeat("y", n))
-		opt.Measure = true
 		s := sim.Run(opt)
-		want := 5 * uint64(n-1)
-		if s.Stats.Sent[0].Messages != want || s.Stats.Sends != want {
-			t.Errorf("%d participants: %d of %d messages, want %d", n-1, s.Stats.Sent[0].Messages, s.Stats.Sends, want)
-		}
-		if got := opt.Protocol.Cost(n, 0).Total().Messages; got != want {
-			t.Errorf("Cost says %d", got)
-		}
-		if n == 4 && want != 15 {
-			t.Error("counts-3: 15 messages")
+		if want := 5 * uint64(n-1); s.Stats.Sends != want || opt.Protocol.Cost(n, 0).Total().Messages != want {
+			t.Errorf("%d participants: %d messages, want %d", n-1, s.Stats.Sends, want)
 		}
 	}
 }
@@ -61,26 +52,9 @@ func TestMessages(t *testing.T) {
 // The termination rule over all states of up to four processes that are up, against
 // what it is derived from.
 func TestRule(t *testing.T) {
-	for _, c := range []struct {
-		states string
-		want   problem.Outcome
-	}{
-		{"up", problem.Commit}, // the reference case 3pc-one-precommitted
-		{"pp", problem.Commit}, // the reference case 3pc-partition-unsafe: one group
-		{"uu", problem.Abort},  // and the other
-		{"", problem.Undecided},
-		{"iu", problem.Abort},
-		{"ua", problem.Abort},
-		{"pc", problem.Commit},
-		{"aa", problem.Abort},
-	} {
-		if got := threephase.Terminate(states(c.states)); got != c.want {
-			t.Errorf("%s: %s, want %s", c.states, got, c.want)
-		}
-	}
 	cases := 0
 	parleytest.Every(func(choose func(n int) int) {
-		text := make([]byte, 1+choose(4))
+		text := make([]byte, choose(5))
 		for i := range text {
 			text[i] = "iupca"[choose(5)]
 		}
@@ -90,83 +64,48 @@ func TestRule(t *testing.T) {
 		}
 		cases++
 		want := problem.Abort
-		if has("pc") { // somebody who is down may have committed
+		switch {
+		case len(text) == 0:
+			want = problem.Undecided
+		case has("pc"): // somebody who is down may have committed
 			want = problem.Commit
 		}
-		if got := threephase.Terminate(states(string(text))); got != want {
+		if got := threephase.Terminate(committest.States(string(text))); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	})
-	if cases != 5+15+41+111 {
+	if cases != 1+5+15+41+111 {
 		t.Errorf("%d cases", cases)
 	}
-}
-
-func states(text string) (out []problem.State) {
-	for _, c := range text {
-		out = append(out, problem.State(strings.IndexRune("iupca", c)))
-	}
-	return out
 }
 
 // backs are when a process comes back after a crash: never, at once, while the others
 // wait, and when they have done what they could.
 var backs = []parley.Tick{0, 1, 1500, 9000}
 
-// Every single crash of a run of three and of four processes, in all steps and
-// between all effects, for good and with a restart: atomicity holds, nobody who is up
-// is blocked, and all decide.
+// Atomicity holds whatever crashes, no process that is up is blocked, and all decide.
 func TestEveryCrash(t *testing.T) {
-	for _, c := range []struct {
-		votes string
-		runs  int
-	}{{"yyy", 736}, {"yyyy", 1040}, {"yyny", 720}} {
-		runs := 0
-		for seed := range uint64(4) {
-			opt := options(c.votes)
-			opt.Seed = seed
-			for _, crash := range parleytest.CrashPoints(opt) {
-				for _, crash.Back = range backs {
-					runs++
-					one := opt
-					one.Crashes = []sim.Crash{crash}
-					parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(c.votes, " ", seed, crash))
-				}
-			}
-		}
-		if runs != c.runs {
-			t.Errorf("%s: %d runs, want %d", c.votes, runs, c.runs)
-		}
-	}
+	committest.EveryCrash(t, options, backs, map[string]int{"yyy": 736, "yyyy": 1040, "yyny": 720})
 }
 
-// Every two crashes of a run of three processes, of one process twice too.
 func TestEveryTwoCrashes(t *testing.T) {
-	runs, committed := 0, 0
-	opt := options("yyy")
-	for _, first := range parleytest.CrashPoints(opt) {
-		for _, first.Back = range backs {
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			for _, second := range parleytest.CrashPoints(one) {
-				for _, second.Back = range []parley.Tick{0, 700} {
-					if second.At == first.At && first.Back == 0 {
-						continue
-					}
-					runs++
-					two := opt
-					two.Crashes = []sim.Crash{first, second}
-					s := sim.Run(two)
-					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-					if strings.Contains(committest.Outcomes(&s.History), "c") {
-						committed++
-					}
+	committest.EveryTwoCrashes(t, options("yyy"), backs, 13354, 6030)
+}
+
+// takeovers goes through the runs in which the coordinator crashes, and the one that takes
+// over, each at any point. then is what the first crash makes of a run.
+func takeovers(opt sim.Options, then func(sim.Options) sim.Options) iter.Seq[sim.Options] {
+	return func(yield func(sim.Options) bool) {
+		for one := range committest.Crashes(opt, 0) {
+			if one.Crashes[0].At != 0 {
+				continue
+			}
+			for two := range committest.Crashes(then(one), 0) {
+				if two.Crashes[1].At == 1 && !yield(two) {
+					return
 				}
 			}
 		}
-	}
-	if runs != 13354 || committed != 6030 {
-		t.Errorf("%d runs, and somebody committed in %d, want 13354 and 6030", runs, committed)
 	}
 }
 
@@ -175,25 +114,12 @@ func TestEveryTwoCrashes(t *testing.T) {
 // one is left who heard of neither, or of both.
 func TestTakeoverCrashes(t *testing.T) {
 	runs := 0
-	opt := options("yyyy")
-	for _, first := range parleytest.CrashPoints(opt) {
-		if first.At != 0 {
-			continue
-		}
-		one := opt
-		one.Crashes = []sim.Crash{first}
-		for _, second := range parleytest.CrashPoints(one) {
-			if second.At != 1 {
-				continue
-			}
-			runs++
-			two := opt
-			two.Crashes = []sim.Crash{first, second}
-			s := sim.Run(two)
-			parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-			if got := committest.Outcomes(&s.History); got[2] == '-' || got[3] == '-' {
-				t.Fatalf("%v: %s", two.Crashes, got)
-			}
+	for two := range takeovers(options("yyyy"), func(one sim.Options) sim.Options { return one }) {
+		runs++
+		s := sim.Run(two)
+		parleytest.Judge(t, two.Protocol, s, two.Crashes)
+		if got := committest.Outcomes(&s.History); got[2] == '-' || got[3] == '-' {
+			t.Fatalf("%v: %s", two.Crashes, got)
 		}
 	}
 	if runs != 475 {
@@ -255,18 +181,7 @@ func TestTotalFailure(t *testing.T) {
 	}
 }
 
-// A vote that comes too late is a no: that of the coordinator, or of another one.
-func TestLateVote(t *testing.T) {
-	for late := range 4 {
-		opt := options("yyyy")
-		opt.Requests[late].When = 5000
-		s := sim.Run(opt)
-		parleytest.Judge(t, opt.Protocol, s, late)
-		if got := committest.Outcomes(&s.History); got != "aaaa" {
-			t.Errorf("%d is late: %s", late, got)
-		}
-	}
-}
+func TestLateVote(t *testing.T) { committest.LateVote(t, options) }
 
 // The suite of all protocols.
 func TestSuite(t *testing.T) {

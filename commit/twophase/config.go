@@ -1,9 +1,9 @@
 package twophase
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
-	"iter"
 
 	"parley"
 	"parley/commit/problem"
@@ -24,15 +24,10 @@ type Config struct {
 
 // Check tells what is wrong with it.
 func (c Config) Check() error {
-	switch {
-	case c.N < 2 || c.N > parley.MaxProcesses:
-		return parley.CheckN(c.N, 2)
-	case c.Delta < 0 || c.Delta > longest:
-		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", c.Delta, longest)
-	case c.Votes < 0 || c.Votes > longest:
+	if c.Votes < 0 || c.Votes > longest {
 		return fmt.Errorf("%d ticks for votes: allowed are 1 to %d", c.Votes, longest)
 	}
-	return nil
+	return cmp.Or(parley.CheckN(c.N, 2), problem.CheckDelta(c.Delta, longest))
 }
 
 const (
@@ -45,12 +40,8 @@ func New(c Config) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("twophase: " + err.Error())
 	}
-	if c.Delta == 0 {
-		c.Delta = 1000
-	}
-	if c.Votes == 0 {
-		c.Votes = 2 * c.Delta
-	}
+	c.Delta = cmp.Or(c.Delta, 1000)
+	c.Votes = cmp.Or(c.Votes, 2*c.Delta)
 	return parley.Protocol{
 		Name:  "twophase",
 		Title: "atomic commitment in two phases, which may block",
@@ -69,7 +60,7 @@ func New(c Config) parley.Protocol {
 		Promises:   promises,
 		Cost:       Cost,
 		Size:       size,
-		Explain:    explain,
+		Explain:    words.Explain,
 		Flags:      parley.Flags(c, flags, New),
 	}
 }
@@ -78,22 +69,19 @@ func newProcess(c Config, self parley.ID) *process { return &process{c: c, self:
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`, the coordinator among them")
-	fs.Int64Var((*int64)(&c.Delta), "delta", int64(c.Delta), "what a message takes at most, in `ticks`")
+	check := problem.DeltaFlag(fs, &c.Delta)
 	return func(c *Config, _ parley.Naming) error {
 		c.Votes = 0 // as long as delta asks for
-		if err := c.Check(); err != nil || c.Delta > 0 {
-			return err
-		}
-		return parley.FlagErrorf("delta", "a message takes one tick at least")
+		return check(c.Delta, c.Check())
 	}
 }
 
 // Terminate is the rule of the cooperative termination protocol: what follows from
 // the states of processes that reach each other, the coordinator not among them.
-// Who has committed knows that all must, and who has not voted yes, or has aborted,
-// that all must abort; if all are uncertain nothing follows, for the coordinator may
-// have told one that is not here. Who is precommitted does not exist in two phases,
-// and is uncertain here.
+// A process that has committed knows that all must. One that has not voted yes, or has
+// aborted, knows that all must abort. If all are uncertain nothing follows, because the
+// coordinator may have told one that is not here. Two phases know no precommitted state,
+// which counts as uncertain.
 func Terminate(states []problem.State) problem.Outcome {
 	out := problem.Undecided
 	for _, s := range states {
@@ -110,12 +98,8 @@ func Terminate(states []problem.State) problem.Outcome {
 // Cost counts a transaction which all vote for and in which nothing fails: a
 // request, a vote and a decision for each participant. With a no it is less.
 // Acknowledgements are not counted: they delay nobody, and travel with what is sent
-// anyway. All of it is one entry: what is sent is not counted by phases.
-func Cost(n, _ int) parley.Cost {
-	const phases = 3
-	all := parley.Traffic{Messages: phases * uint64(n-1)}
-	return parley.Cost{Rounds: phases, PerRound: []parley.Traffic{all}, AtMost: true}
-}
+// anyway.
+func Cost(n, _ int) parley.Cost { return problem.Phases(3, n) }
 
 func size(_ parley.Env, m parley.Msg) parley.Traffic {
 	if m.Kind == Ack {
@@ -124,61 +108,14 @@ func size(_ parley.Env, m parley.Msg) parley.Traffic {
 	return parley.Traffic{Messages: 1}
 }
 
-// value and outcome are how a Decision says it.
-func value(o problem.Outcome) uint64 {
-	if o == problem.Commit {
-		return 1
-	}
-	return 0
-}
-
-func outcome(value uint64) problem.Outcome {
-	if value == 1 {
-		return problem.Commit
-	}
-	return problem.Abort
-}
-
-// largest is the largest Value of a kind of message.
-func largest(k parley.Kind) uint64 {
-	switch k {
-	case Vote, Decision:
-		return 1
-	case Answer:
-		return uint64(problem.Aborted)
-	}
-	return 0
-}
-
-func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
-	text := "?"
-	switch {
-	case m.Value > largest(m.Kind):
-	case m.Kind == VoteRequest:
-		text = "vote?"
-	case m.Kind == Vote:
-		text = [...]string{"no", "yes"}[m.Value]
-	case m.Kind == Decision:
-		text = outcome(m.Value).String()
-	case m.Kind == Ack:
-		text = "logged"
-	case m.Kind == Ask:
-		text = "what do you know?"
-	case m.Kind == Answer:
-		text = problem.State(m.Value).String()
-	}
-	return func(yield func(string) bool) { yield(text) }
+var words = problem.Words{
+	VoteRequest: {"vote?"}, Vote: {"no", "yes"}, Decision: {"abort", "commit"}, Ack: {"logged"},
+	Ask: {"what do you know?"}, Answer: problem.StateNames(),
 }
 
 // promises says what the theory does, for runs of any length.
 func promises(a parley.Assumptions) []parley.Promise {
-	of := func(property, because, unless string) parley.Promise {
-		if unless != "" {
-			return parley.Promise{Property: property, Because: unless}
-		}
-		return parley.Promise{Property: property, Holds: true, Because: because}
-	}
-	disk, failed := "", failure(a)
+	disk, failed := "", problem.Failed(a)
 	if a.Processes.LostDisk {
 		disk = "a process forgot what it had logged: it counts as one that lies"
 	}
@@ -195,25 +132,12 @@ func promises(a parley.Assumptions) []parley.Promise {
 		ends = "a message or a process was slow, and nothing says when a decision is there"
 	}
 	return []parley.Promise{
-		of(problem.Atomicity, "a yes and a commit are logged before they are said, "+
+		problem.Promised(problem.Atomicity, "a yes and a commit are logged before they are said, "+
 			"and no process decides by itself in between (section 7.4)", disk),
-		of(problem.Validity, "the coordinator commits if it has heard a yes of all", disk),
-		of(problem.NonTriviality, "the coordinator hears every yes in time", failed),
-		of(problem.Stability, "what is decided is logged, or presumed by an empty log", disk),
-		of(problem.Termination, "all come back, ask, and are answered from the log", ends),
-		of(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
+		problem.Promised(problem.Validity, "the coordinator commits if it has heard a yes of all", disk),
+		problem.Promised(problem.NonTriviality, "the coordinator hears every yes in time", failed),
+		problem.Promised(problem.Stability, "what is decided is logged, or presumed by an empty log", disk),
+		problem.Promised(problem.Termination, "all come back, ask, and are answered from the log", ends),
+		problem.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
 	}
-}
-
-// failure tells what failed that makes the time-outs run out, "" if nothing did.
-func failure(a parley.Assumptions) string {
-	switch {
-	case a.Faulty > 0 || a.Processes.Restarted || a.Processes.LostDisk:
-		return "a process crashed"
-	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		return "messages were lost"
-	case a.Network.Late || a.Processes.Paused:
-		return "a message came late, or a clock ran wrong"
-	}
-	return ""
 }

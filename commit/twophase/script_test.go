@@ -15,13 +15,13 @@ import (
 
 // bench holds one process, without a host around it.
 type bench struct {
+	committest.Host
 	t       *testing.T
 	p       parley.Protocol
 	machine parley.Machine
 	step    parley.Step
 	log     []parley.Record
 	state   []byte // what Compact left
-	refused []string
 }
 
 func newBench(t *testing.T, n int, self parley.ID) *bench {
@@ -32,10 +32,6 @@ func newBench(t *testing.T, n int, self parley.ID) *bench {
 	return b
 }
 
-func (b *bench) Choose(int) int                        { return 0 }
-func (b *bench) Sign(parley.ID, []byte) []byte         { return nil }
-func (b *bench) Verify(parley.ID, []byte, []byte) bool { return false }
-func (b *bench) Refused(_, from parley.ID, why string) { b.refused = append(b.refused, why) }
 func (b *bench) receive(from parley.ID, m parley.Msg) string {
 	return b.do(func() { b.machine.Receive(&b.step, from, m) })
 }
@@ -147,8 +143,8 @@ func TestParticipant(t *testing.T) {
 		b.timeout, "",
 	)
 	want := []string{"other than what is decided", "request for a vote after the decision"}
-	if !slices.Equal(b.refused, want) {
-		t.Errorf("refused %q", b.refused)
+	if !slices.Equal(b.Why, want) {
+		t.Errorf("refused %q", b.Why)
 	}
 }
 
@@ -167,8 +163,8 @@ func TestUnilateralAbort(t *testing.T) {
 	b = newBench(t, 4, 1)
 	script(t, b, commit, "", "yes", "timer 3000", commit, "", request, "log yes, yes to 0, timer 3000",
 		abort, "log aborted, deliver abort", ask, "aborted to 0", b.restart, "deliver abort")
-	if !slices.Equal(b.refused, []string{"commit without the yes of this process", "commit without the yes of this process"}) {
-		t.Errorf("refused %q", b.refused)
+	if !slices.Equal(b.Why, []string{"commit without the yes of this process", "commit without the yes of this process"}) {
+		t.Errorf("refused %q", b.Why)
 	}
 }
 
@@ -207,8 +203,8 @@ func TestCoordinator(t *testing.T) {
 	want := []string{
 		"vote that was not asked for", "acknowledgement that nobody waits for", "second vote, or one too late",
 	}
-	if !slices.Equal(b.refused, want) {
-		t.Errorf("refused %q", b.refused)
+	if !slices.Equal(b.Why, want) {
+		t.Errorf("refused %q", b.Why)
 	}
 }
 
@@ -236,16 +232,11 @@ func TestRefused(t *testing.T) {
 	for _, self := range []parley.ID{0, 1} {
 		b := newBench(t, 3, self)
 		before := string(parley.Save(b.machine, 0, nil))
-		for _, m := range []parley.Msg{
+		stray := []parley.Msg{
 			{Kind: 0}, {Kind: 7}, {Kind: twophase.Ask, Value: 1}, {Kind: twophase.Vote, Value: 2},
 			{Kind: twophase.Answer, Value: 5}, {Kind: twophase.Ask, Origin: 1}, {Kind: twophase.Ask, Seq: 1},
-			{Kind: twophase.Ask, Body: []byte("x")},
-		} {
-			if got := b.receive(2, m); got != "" {
-				t.Errorf("%v: %s", m, got)
-			}
+			{Kind: twophase.Ask, Body: []byte("x")}, request, commit, abort, // not of the coordinator
 		}
-		stray := []parley.Msg{request, commit, abort} // not of the coordinator
 		if self == 1 {
 			stray = append(stray, yes, no, ack)
 		}
@@ -257,8 +248,8 @@ func TestRefused(t *testing.T) {
 		if got := b.vote("perhaps"); got != "" {
 			t.Errorf("a vote that is none: %s", got)
 		}
-		if n := 9 + len(stray); len(b.refused) != n {
-			t.Errorf("%d refused, want %d: %q", len(b.refused), n, b.refused)
+		if n := 1 + len(stray); len(b.Why) != n {
+			t.Errorf("%d refused, want %d: %q", len(b.Why), n, b.Why)
 		}
 		if after := string(parley.Save(b.machine, 0, nil)); after != before {
 			t.Error("the state has changed")
@@ -269,29 +260,14 @@ func TestRefused(t *testing.T) {
 // A log that is not as it was written is not passed over: a process that took a yes or a
 // commit of its own for not said would break what others rely on.
 func TestDamagedLog(t *testing.T) {
-	for _, c := range []struct {
-		self parley.ID
-		log  string // records, with commas between
-		ok   bool
-	}{
-		{1, "yes", true}, {1, "yes,committed", true}, {1, "yes,aborted", true},
-		{0, "committed", true}, {0, "committed,end", true},
-		{1, "yez", false}, {1, "yes,", false}, {1, "committed", false}, {1, "aborted", false}, {1, "yes,yes", false},
-		{1, "yes,aborted,committed", false}, {0, "end", false}, {0, "committed,committed", false}, {0, "aborted", false},
-	} {
-		b := newBench(t, 3, c.self)
-		for _, record := range strings.Split(c.log, ",") {
-			b.log = append(b.log, parley.Record{Body: []byte(record)})
-		}
-		func() {
-			defer func() {
-				if ok := recover() == nil; ok != c.ok {
-					t.Errorf("process %d, log %s: taken is %t", c.self, c.log, ok)
-				}
-			}()
-			b.restart()
-		}()
-	}
+	p := twophase.New(twophase.Config{N: 3})
+	committest.DamagedLogs(t, p, 0, map[string]bool{
+		"committed": true, "committed,end": true, "end": false, "committed,committed": false, "aborted": false,
+	})
+	committest.DamagedLogs(t, p, 1, map[string]bool{
+		"yes": true, "yes,committed": true, "yes,aborted": true, "yez": false, "yes,": false, "committed": false,
+		"aborted": false, "yes,yes": false, "yes,aborted,committed": false,
+	})
 }
 
 // The coordinator forgets a commit when all have it in their logs, and no sooner: a
@@ -317,13 +293,6 @@ func TestForgets(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []twophase.Config{{N: 1}, {N: parley.MaxProcesses + 1}, {N: 3, Delta: -1}, {N: 3, Delta: 1 << 51}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%+v was taken", c)
-				}
-			}()
-			twophase.New(c)
-		}()
+		committest.Panics(t, c, func() { twophase.New(c) })
 	}
 }

@@ -99,18 +99,17 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 		p.no(s)
 	case p.asked:
 		p.vote(s)
-	// Who has been asked for nothing by then may abort.
+	// A participant that has not been asked by then may abort.
 	default:
 		s.SetTimer(wait, 3*p.c.Delta)
 	}
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local: // suspicions and the like: timers do
 		return
-	case m.Origin != 0 || m.Seq != 0 || len(m.Body) != 0 || m.Value > largest(m.Kind):
+	case !words.Fits(m):
 		s.Refuse(from, "fields that are not used")
 		return
 	}
@@ -126,7 +125,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == VoteRequest && from == coordinator:
 		p.requested(s)
 	case m.Kind == Decision && from == coordinator:
-		p.learn(s, from, outcome(m.Value).Reached())
+		p.learn(s, from, problem.OfBit(m.Value).Reached())
 	default:
 		s.Refuse(from, "message that this process does not get, or not from there")
 	}
@@ -178,7 +177,7 @@ func (p *process) collect(s *parley.Step, from parley.ID, yes bool) {
 		p.crossed.Remove(from)
 	case p.state != problem.Initial || p.ended:
 		if yes {
-			s.Send(from, parley.Msg{Kind: Decision, Value: value(p.known())})
+			s.Send(from, parley.Msg{Kind: Decision, Value: p.known().Bit()})
 		}
 	// One no: abort, and tell all but those who have voted no.
 	case !yes:
@@ -198,13 +197,13 @@ func (p *process) abort(s *parley.Step, but parley.ID) {
 	others := parley.Everyone(s.N).Minus(parley.SetOf(p.self, but))
 	p.crossed = others.Minus(p.yes)
 	p.decide(s, problem.Abort)
-	s.SendTo(others, parley.Msg{Kind: Decision, Value: value(problem.Abort)})
+	s.SendTo(others, parley.Msg{Kind: Decision, Value: problem.Abort.Bit()})
 }
 
 // announce: the coordinator sends COMMIT to all who have not acknowledged it, again
 // and again.
 func (p *process) announce(s *parley.Step) {
-	s.SendTo(parley.Everyone(s.N).Minus(p.acked), parley.Msg{Kind: Decision, Value: value(problem.Commit)})
+	s.SendTo(parley.Everyone(s.N).Minus(p.acked), parley.Msg{Kind: Decision, Value: problem.Commit.Bit()})
 	s.SetTimer(wait, 4*p.c.Delta)
 }
 
@@ -278,7 +277,7 @@ func (p *process) answer(s *parley.Step, from parley.ID) {
 	case p.self == coordinator && waiting:
 		return
 	case p.self == coordinator:
-		s.Send(from, parley.Msg{Kind: Decision, Value: value(p.known())})
+		s.Send(from, parley.Msg{Kind: Decision, Value: p.known().Bit()})
 		return
 	case waiting:
 		p.no(s)
@@ -295,7 +294,6 @@ func (p *process) known() problem.Outcome {
 	return problem.Abort
 }
 
-// Timeout.
 func (p *process) Timeout(s *parley.Step, _ parley.Timer) {
 	switch {
 	case p.ended:

@@ -1,7 +1,6 @@
 package twophase_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -38,25 +37,16 @@ func TestEveryVote(t *testing.T) {
 	})
 }
 
-// Section 7.4, evaluation, and the reference case counts-3: 3n messages for n
-// participants. Acknowledgements are beside them.
+// Section 7.4, evaluation: 3n messages for n participants. Acknowledgements are beside them.
 func TestMessages(t *testing.T) {
 	for n := 2; n <= 8; n++ {
 		opt := options(strings.Repeat("y", n))
 		opt.Measure = true
 		s := sim.Run(opt)
 		participants := uint64(n - 1)
-		if got := s.Stats.Sent[0].Messages; got != 3*participants {
-			t.Errorf("%d participants: %d messages, want %d", participants, got, 3*participants)
-		}
-		if acks := s.Stats.Sends - s.Stats.Sent[0].Messages; acks != participants {
-			t.Errorf("%d participants: %d acknowledgements", participants, acks)
-		}
-		if want := opt.Protocol.Cost(n, 0).Total().Messages; want != 3*participants {
-			t.Errorf("Cost says %d", want)
-		}
-		if n == 4 && s.Stats.Sent[0].Messages != 9 {
-			t.Error("counts-3: 9 messages")
+		got, acks := s.Stats.Sent[0].Messages, s.Stats.Sends-s.Stats.Sent[0].Messages
+		if got != 3*participants || acks != participants || opt.Protocol.Cost(n, 0).Total().Messages != got {
+			t.Errorf("%d participants: %d messages and %d acknowledgements", participants, got, acks)
 		}
 	}
 }
@@ -76,20 +66,6 @@ func TestMessagesOfAborts(t *testing.T) {
 // The termination rule over all states of up to four processes, against what it is
 // derived from: an outcome is safe if no process that is not there can know the other.
 func TestRule(t *testing.T) {
-	for _, c := range []struct {
-		states string
-		want   problem.Outcome
-	}{
-		{"uu", problem.Undecided}, // the reference case 2pc-all-uncertain-blocks
-		{"", problem.Undecided},
-		{"ui", problem.Abort},
-		{"ua", problem.Abort},
-		{"uc", problem.Commit},
-	} {
-		if got := twophase.Terminate(states(c.states)); got != c.want {
-			t.Errorf("%s: %s, want %s", c.states, got, c.want)
-		}
-	}
 	cases := 0
 	parleytest.Every(func(choose func(n int) int) {
 		text := make([]byte, choose(5))
@@ -111,20 +87,13 @@ func TestRule(t *testing.T) {
 		case !mayBeAborted:
 			want = problem.Commit
 		}
-		if got := twophase.Terminate(states(string(text))); got != want {
+		if got := twophase.Terminate(committest.States(string(text))); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	})
 	if cases != 1+4+12+34+96 {
 		t.Errorf("%d cases", cases)
 	}
-}
-
-func states(text string) (out []problem.State) {
-	for _, c := range text {
-		out = append(out, problem.State(strings.IndexRune("iupca", c)))
-	}
-	return out
 }
 
 // Section 7.4: a participant that is uncertain is blocked if the coordinator crashes
@@ -201,62 +170,14 @@ func TestCooperativeTermination(t *testing.T) {
 // wait, and when they have done what they could.
 var backs = []parley.Tick{0, 1, 1500, 9000}
 
-// Every single crash of a run of three and of four processes, in all steps and
-// between all effects, for good and with a restart: atomicity, validity and stability
-// hold, and if the process comes back all decide.
+// Atomicity, validity and stability hold whatever crashes, and if the process comes back all
+// decide.
 func TestEveryCrash(t *testing.T) {
-	for _, c := range []struct {
-		votes string
-		runs  int
-	}{{"yyy", 672}, {"yyyy", 928}, {"yny", 432}, {"yyny", 656}} {
-		runs := 0
-		for seed := range uint64(4) {
-			opt := options(c.votes)
-			opt.Seed = seed
-			for _, crash := range parleytest.CrashPoints(opt) {
-				for _, crash.Back = range backs {
-					runs++
-					one := opt
-					one.Crashes = []sim.Crash{crash}
-					parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(c.votes, " ", seed, crash))
-				}
-			}
-		}
-		if runs != c.runs {
-			t.Errorf("%s: %d runs, want %d", c.votes, runs, c.runs)
-		}
-	}
+	committest.EveryCrash(t, options, backs, map[string]int{"yyy": 672, "yyyy": 928, "yny": 432, "yyny": 656})
 }
 
-// Every two crashes of a run of three processes, of one process twice too.
 func TestEveryTwoCrashes(t *testing.T) {
-	runs, committed := 0, 0
-	opt := options("yyy")
-	for _, first := range parleytest.CrashPoints(opt) {
-		for _, first.Back = range backs {
-			one := opt
-			one.Crashes = []sim.Crash{first}
-			for _, second := range parleytest.CrashPoints(one) {
-				for _, second.Back = range []parley.Tick{0, 700} {
-					if second.At == first.At && first.Back == 0 {
-						continue
-					}
-					runs++
-					two := opt
-					two.Crashes = []sim.Crash{first, second}
-					two.Until = 20_000
-					s := sim.Run(two)
-					parleytest.Judge(t, opt.Protocol, s, two.Crashes)
-					if strings.Contains(committest.Outcomes(&s.History), "c") {
-						committed++
-					}
-				}
-			}
-		}
-	}
-	if runs != 13580 || committed != 5692 {
-		t.Errorf("%d runs, and somebody committed in %d, want 13580 and 5692", runs, committed)
-	}
+	committest.EveryTwoCrashes(t, options("yyy"), backs, 13580, 5692)
 }
 
 // Messages are lost, doubled, late and out of order, and processes crash and come
@@ -293,11 +214,9 @@ func TestBadLinks(t *testing.T) {
 func TestLostDisk(t *testing.T) {
 	opt := options("yyyy")
 	broken := make(map[string]bool)
-	for _, crash := range parleytest.CrashPoints(opt) {
-		crash.Back, crash.LostDisk = 700, true
-		one := opt
-		one.Crashes = []sim.Crash{crash}
-		for _, name := range parleytest.Judge(t, opt.Protocol, sim.Run(one), crash) {
+	for one := range committest.Crashes(opt, 700) {
+		one.Crashes[0].LostDisk = true
+		for _, name := range parleytest.Judge(t, opt.Protocol, sim.Run(one), one.Crashes) {
 			broken[name] = true
 		}
 	}
@@ -306,39 +225,7 @@ func TestLostDisk(t *testing.T) {
 	}
 }
 
-// A vote that comes too late is a no: that of the coordinator, or of another one.
-func TestLateVote(t *testing.T) {
-	for late := range 4 {
-		opt := options("yyyy")
-		opt.Requests[late].When = 5000
-		s := sim.Run(opt)
-		parleytest.Judge(t, opt.Protocol, s, late)
-		if got := committest.Outcomes(&s.History); got != "aaaa" {
-			t.Errorf("%d is late: %s", late, got)
-		}
-	}
-}
-
-// Who is slow is waited for, and no run is long enough for all that may take: nothing is
-// promised of its end, and all else holds.
-func TestSlow(t *testing.T) {
-	waits := 0
-	for seed := range uint64(40) {
-		opt := options("yyyy")
-		opt.Seed, opt.Until = seed, opt.Protocol.Span
-		if seed%2 == 0 {
-			opt.Delay = sim.Delay{Least: 1, Most: 60_000}
-		} else {
-			opt.Pauses = []sim.Pause{{At: parley.ID(seed / 2 % 4), From: parley.Tick(50 * seed), For: opt.Until}}
-		}
-		if slices.Contains(parleytest.Judge(t, opt.Protocol, sim.Run(opt), seed), problem.Termination) {
-			waits++
-		}
-	}
-	if waits == 0 {
-		t.Error("all decide in every run")
-	}
-}
+func TestLateVote(t *testing.T) { committest.LateVote(t, options) }
 
 // The suite of all protocols.
 func TestSuite(t *testing.T) {

@@ -3,10 +3,14 @@
 package committest
 
 import (
+	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"testing"
 
 	"parley"
+	"parley/commit/problem"
 	"parley/parleytest"
 	"parley/sim"
 )
@@ -59,5 +63,137 @@ func EveryVote(t *testing.T, options func(votes string) sim.Options, want func(v
 	})
 	if runs != 81*5 {
 		t.Errorf("%d runs", runs)
+	}
+}
+
+// Host is the host of a machine that a test drives by hand. It keeps why input was refused.
+type Host struct {
+	parley.Host
+	Why []string
+}
+
+// Refused keeps the reason.
+func (h *Host) Refused(_, _ parley.ID, why string) { h.Why = append(h.Why, why) }
+
+// Panics demands that something panics.
+func Panics(t *testing.T, what any, f func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Errorf("%+v is taken", what)
+		}
+	}()
+	f()
+}
+
+// DamagedLogs demands that a machine that starts again takes some logs, of records with commas between, and panics on
+// the others.
+func DamagedLogs(t *testing.T, p parley.Protocol, self parley.ID, logs map[string]bool) {
+	t.Helper()
+	for text, taken := range logs {
+		step := parley.Step{Self: self, N: p.N, Host: new(Host), Restart: true}
+		for record := range strings.SplitSeq(text, ",") {
+			step.Log = append(step.Log, parley.Record{Body: []byte(record)})
+		}
+		start := func() { p.New(self).Start(&step) }
+		if taken {
+			start()
+		} else {
+			Panics(t, text, start)
+		}
+	}
+}
+
+// States reads states, a letter each.
+func States(text string) (out []problem.State) {
+	for _, c := range text {
+		out = append(out, problem.State(strings.IndexRune("iupca", c)))
+	}
+	return out
+}
+
+// Apart cuts two groups off from each other for a time; until 0 stands for good.
+func Apart(one, two parley.Set, since, until parley.Tick) []sim.Link {
+	return []sim.Link{
+		{From: one, To: two, Since: since, Until: until, Loss: 1}, {From: two, To: one, Since: since, Until: until, Loss: 1},
+	}
+}
+
+// Decisions returns which outcomes there are among some processes.
+func Decisions(h *parley.History, of parley.Set) string {
+	var all []byte
+	for id := range of.All() {
+		all = append(all, Outcomes(h)[id])
+	}
+	slices.Sort(all)
+	return string(slices.Compact(all))
+}
+
+// LateVote demands that a vote which comes too late is a no, whose ever it is.
+func LateVote(t *testing.T, options func(votes string) sim.Options) {
+	t.Helper()
+	for late := range 4 {
+		opt := options("yyyy")
+		opt.Requests[late].When = 5000
+		s := sim.Run(opt)
+		parleytest.Judge(t, opt.Protocol, s, late)
+		if got := Outcomes(&s.History); got != "aaaa" {
+			t.Errorf("%d is late: %s", late, got)
+		}
+	}
+}
+
+// Crashes goes through the runs with one crash more, in all steps and between all effects, for good where backs is 0,
+// and otherwise with a restart after that time.
+func Crashes(opt sim.Options, backs ...parley.Tick) iter.Seq[sim.Options] {
+	return func(yield func(sim.Options) bool) {
+		for _, crash := range parleytest.CrashPoints(opt) {
+			for _, crash.Back = range backs {
+				one := opt
+				one.Crashes = append(slices.Clip(opt.Crashes), crash)
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// EveryCrash makes every single crash of runs with some votes. It demands what is promised, and the number of runs.
+func EveryCrash(t *testing.T, options func(votes string) sim.Options, backs []parley.Tick, want map[string]int) {
+	t.Helper()
+	for votes, want := range want {
+		runs := 0
+		for seed := range uint64(4) {
+			opt := options(votes)
+			opt.Seed = seed
+			for one := range Crashes(opt, backs...) {
+				runs++
+				parleytest.Judge(t, opt.Protocol, sim.Run(one), fmt.Sprint(votes, " ", seed, one.Crashes))
+			}
+		}
+		if runs != want {
+			t.Errorf("%s: %d runs, want %d", votes, runs, want)
+		}
+	}
+}
+
+// EveryTwoCrashes makes every two crashes of a run, of one process twice too. It demands what is promised, the
+// number of runs, and in how many of them a process commits.
+func EveryTwoCrashes(t *testing.T, opt sim.Options, backs []parley.Tick, wantRuns, wantCommitted int) {
+	t.Helper()
+	runs, committed := 0, 0
+	for one := range Crashes(opt, backs...) {
+		for two := range Crashes(one, 0, 700) {
+			runs++
+			s := sim.Run(two)
+			parleytest.Judge(t, opt.Protocol, s, two.Crashes)
+			if strings.Contains(Outcomes(&s.History), "c") {
+				committed++
+			}
+		}
+	}
+	if runs != wantRuns || committed != wantCommitted {
+		t.Errorf("%d runs, and somebody committed in %d, want %d and %d", runs, committed, wantRuns, wantCommitted)
 	}
 }

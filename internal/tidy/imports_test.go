@@ -87,7 +87,7 @@ cluster/audit          free    : core adapters trace problems agreement/interact
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/* internal/nearest
 parleytest             seeded  : core adapters faulty trace hosts problems
-internal/committest    free    : core sim parleytest
+internal/committest    free    : core sim parleytest commit/problem
 catalog                pure    : core adapters protocols
 internal/draw/prose    seeded  : core
 internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose

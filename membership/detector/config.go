@@ -1,6 +1,7 @@
 package detector
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 
@@ -25,7 +26,7 @@ type Config struct {
 	// Again is how many heartbeats in a row, none of them a timeout after the one
 	// before, clear a suspicion; by default 2. With 1 the first sign of life does.
 	Again int
-	// Grace is how long a link must be broken before the others are told, by default 100: one
+	// Grace is how long a link must be broken before heartbeats say so, by default 100: one
 	// that is mended meanwhile never was.
 	Grace parley.Tick
 	// Delay is the bound on message delays that the operator vouches for; by default
@@ -38,21 +39,10 @@ type Config struct {
 
 // WithDefaults returns the configuration with what was left out filled in.
 func (c Config) WithDefaults() Config {
-	or := func(x *parley.Tick, otherwise parley.Tick) {
-		if *x == 0 {
-			*x = otherwise
-		}
-	}
-	or(&c.Period, 500)
-	or(&c.Timeout, 1800)
-	or(&c.Grow, c.Period)
-	or(&c.Most, 8*c.Timeout)
-	or(&c.Late, 100)
-	or(&c.Delay, 900)
-	or(&c.Grace, 100)
-	if c.Again == 0 {
-		c.Again = 2
-	}
+	c.Period, c.Timeout = cmp.Or(c.Period, 500), cmp.Or(c.Timeout, 1800)
+	c.Grow, c.Most = cmp.Or(c.Grow, c.Period), cmp.Or(c.Most, 8*c.Timeout)
+	c.Late, c.Delay, c.Grace = cmp.Or(c.Late, 100), cmp.Or(c.Delay, 900), cmp.Or(c.Grace, 100)
+	c.Again = cmp.Or(c.Again, 2)
 	return c
 }
 
@@ -81,9 +71,9 @@ func (c Config) Detection() parley.Tick {
 // Check tells what is wrong with a configuration.
 func (c Config) Check() error {
 	c = c.WithDefaults()
-	switch {
-	case c.N < 1 || c.N > parley.MaxProcesses:
-		return parley.CheckN(c.N, 1)
+	switch err := parley.CheckN(c.N, 1); {
+	case err != nil:
+		return err
 	case c.Period < 1:
 		return parley.FlagErrorf("period", "%d ticks: at least 1 is needed", c.Period)
 	case c.Timeout <= c.Period:

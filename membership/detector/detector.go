@@ -66,7 +66,7 @@ const (
 	// Trust takes a suspicion back. Origin: of whom. A layer above may ignore it.
 	Trust parley.Kind = parley.Indication + 0x10 + iota
 	// Resting is indicated by a process that has sent all the heartbeats it is to
-	// send. Origin: itself. Of a crash after that nobody is told.
+	// send. Origin: itself. A crash after that is not indicated.
 	Resting
 )
 

@@ -20,7 +20,7 @@ func run(c detector.Config, opt sim.Options) *sim.Sim {
 // must demands the properties of a run by name.
 func must(t *testing.T, s *sim.Sim, names ...string) {
 	t.Helper()
-	for _, p := range detector.Properties() {
+	for _, p := range detector.New(detector.Config{N: 2}).Properties {
 		for _, name := range names {
 			if p.Name != name {
 				continue
@@ -306,9 +306,9 @@ func TestNoHeartbeat(t *testing.T) {
 	}
 }
 
-type refusals struct{ n int }
+type refusals struct {
+	parley.Host
+	n int
+}
 
-func (*refusals) Choose(int) int                        { return 0 }
-func (*refusals) Sign(parley.ID, []byte) []byte         { return nil }
-func (*refusals) Verify(parley.ID, []byte, []byte) bool { return false }
-func (r *refusals) Refused(_, _ parley.ID, _ string)    { r.n++ }
+func (r *refusals) Refused(_, _ parley.ID, _ string) { r.n++ }

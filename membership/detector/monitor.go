@@ -29,8 +29,8 @@ func NewMonitor(c Config, self parley.ID) Monitor {
 		lost: make([]parley.Tick, c.N), said: make([]parley.Set, c.N)}
 }
 
-// Watch says whom to watch from now on, never oneself. Who was not watched before
-// has a whole timeout from now, and who is watched no more is forgotten.
+// Watch sets the processes to watch from now on, without this one. One that was not
+// watched before has a whole timeout from now. One that is no longer watched is forgotten.
 func (d *Monitor) Watch(now parley.Tick, who parley.Set) {
 	who.Remove(d.self)
 	if d.watched == (parley.Set{}) {
@@ -121,7 +121,7 @@ func (d *Monitor) Links(now parley.Tick) (changed bool) {
 	return changed
 }
 
-// Word is what the others are told of the own links: a bit for each process, from the lowest
+// Word is what heartbeats say of the own links: a bit for each process, from the lowest
 // of the first byte on, 1 if the link with it is broken; nil if none is.
 func (d *Monitor) Word() []byte {
 	broken := d.said[d.self]

@@ -2,6 +2,7 @@ package detector_test
 
 import (
 	"bytes"
+	"flag"
 	"testing"
 
 	"parley"
@@ -26,20 +27,26 @@ func config() detector.Config {
 	return detector.Config{N: 3, Period: 100, Timeout: 350, Grow: 100, Most: 500}.WithDefaults()
 }
 
+// watching returns a monitor of process 0 that watches some processes from a time on.
+func watching(now parley.Tick, who parley.Set) (detector.Config, *detector.Monitor) {
+	c := config()
+	m := detector.NewMonitor(c, 0)
+	m.Watch(now, who)
+	return c, &m
+}
+
 // A suspicion is cleared by heartbeats in a row and not by one alone; after each
 // the timeout is longer, up to the largest.
 func TestHysteresis(t *testing.T) {
-	c := config()
-	m := detector.NewMonitor(c, 0)
-	m.Watch(0, parley.Everyone(3))
+	c, m := watching(0, parley.Everyone(3))
 	timeout := c.Timeout
 	now := parley.Tick(0)
 	for _, want := range []parley.Tick{450, 500, 500} {
 		now += c.Period
-		beats(&m, c, now, now+500, true)
+		beats(m, c, now, now+500, true)
 		now += 500
 		silent := now + timeout - timeout%c.Period // the last time at which it is within its timeout
-		if got := beats(&m, c, now+c.Period, silent, false); got.Has(1) {
+		if got := beats(m, c, now+c.Period, silent, false); got.Has(1) {
 			t.Fatalf("suspected at %d, %d after it was heard, with a timeout of %d", silent, silent-now, timeout)
 		}
 		if got := m.Check(silent + c.Period); !got.Has(1) || !m.Suspected().Has(1) {
@@ -146,23 +153,19 @@ func TestWatch(t *testing.T) {
 
 // A monitor that begins to watch late was not paused until then.
 func TestWatchLate(t *testing.T) {
-	c := config()
-	m := detector.NewMonitor(c, 0)
-	m.Watch(10_000, parley.SetOf(1))
-	if beats(&m, c, 10_100, 10_300, false).Has(1) || !beats(&m, c, 10_400, 10_400, false).Has(1) {
+	c, m := watching(10_000, parley.SetOf(1))
+	if beats(m, c, 10_100, 10_300, false).Has(1) || !beats(m, c, 10_400, 10_400, false).Has(1) {
 		t.Error("not suspected when the timeout from the beginning is over")
 	}
 }
 
 // How long ago a suspected process was heard makes no difference: states repeat.
 func TestStatesRepeat(t *testing.T) {
-	c := config()
-	m := detector.NewMonitor(c, 0)
-	m.Watch(0, parley.Everyone(3))
-	beats(&m, c, 100, 1000, false)
-	save := func(now parley.Tick) []byte { return parley.Save(monitored{&m}, now, nil) }
+	c, m := watching(0, parley.Everyone(3))
+	beats(m, c, 100, 1000, false)
+	save := func(now parley.Tick) []byte { return parley.Save(monitored{m}, now, nil) }
 	before := save(1000)
-	beats(&m, c, 1100, 5000, false)
+	beats(m, c, 1100, 5000, false)
 	if !bytes.Equal(before, save(5000)) {
 		t.Error("a monitor that hears nothing has ever new states")
 	}
@@ -191,5 +194,13 @@ func TestConfig(t *testing.T) {
 	}
 	if err := (detector.Config{N: 3}).Accurate(); err != nil {
 		t.Errorf("the defaults: %v", err)
+	}
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	remake := detector.New(detector.Config{N: 3}).Flags(fs)
+	if err := fs.Parse([]string{"-n", "5", "-timeout", "20000"}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := remake(nil); err != nil || p.N != 5 {
+		t.Errorf("flags make %d processes, %v", p.N, err)
 	}
 }

@@ -3,6 +3,7 @@ package detector
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley"
 )
@@ -20,9 +21,6 @@ var properties = []parley.Property{
 		Name: Completeness, Mode: parley.Eventually,
 		Says: "in the end every correct process suspects every process that crashed before it rested",
 		Check: func(h *parley.History) error {
-			if !h.Over {
-				return nil
-			}
 			rested := resting(h)
 			return finally(h, func(at, of parley.ID, suspects bool) error {
 				if h.Correct(of) || rested.Has(of) || suspects {
@@ -47,9 +45,6 @@ var properties = []parley.Property{
 		Name: EventualAccuracy, Mode: parley.Eventually,
 		Says: "in the end no correct process suspects a correct one",
 		Check: func(h *parley.History) error {
-			if !h.Over {
-				return nil
-			}
 			return finally(h, func(at, of parley.ID, suspects bool) error {
 				if !h.Correct(of) || !suspects {
 					return nil
@@ -62,18 +57,15 @@ var properties = []parley.Property{
 		Name: Detection, Mode: parley.Sometimes,
 		Says: "somebody is suspected who has crashed",
 		Check: func(h *parley.History) error {
-			for i := range h.Indications {
-				if m := h.Indications[i].Msg; m.Kind == parley.Suspect && !h.Correct(m.Origin) {
-					return nil
-				}
+			if !slices.ContainsFunc(h.Indications, func(i parley.Happening) bool {
+				return i.Msg.Kind == parley.Suspect && !h.Correct(i.Msg.Origin)
+			}) {
+				return errors.New("nobody who crashed is suspected")
 			}
-			return errors.New("nobody who crashed is suspected")
+			return nil
 		},
 	},
 }
-
-// Properties returns what a detector is checked for.
-func Properties() []parley.Property { return append([]parley.Property(nil), properties...) }
 
 // accurate looks at each suspicion. A process that came back had crashed before.
 func accurate(h *parley.History) error {
@@ -109,9 +101,12 @@ func resting(h *parley.History) parley.Set {
 	return rested
 }
 
-// finally asks about each pair of a correct process and another one whether the
-// first suspects the second in the end. A process that comes back has forgotten.
+// finally asks at the end of a run, about each pair of a correct process and another one,
+// whether the first suspects the second. A process that comes back has forgotten.
 func finally(h *parley.History, ask func(at, of parley.ID, suspects bool) error) error {
+	if !h.Over {
+		return nil
+	}
 	suspected := make([]parley.Set, h.N)
 	restarts := h.Restarts
 	for i := range h.Indications {

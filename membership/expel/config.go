@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 
 	"parley"
@@ -19,13 +20,10 @@ type Config struct {
 // Check says what is wrong with a configuration. Whether n processes can tolerate m faults is
 // for Bound to say.
 func (c Config) Check() error {
-	if err := parley.CheckN(c.N, 1); err != nil {
+	if err := parley.CheckN(c.N, 1); err != nil || c.M >= 0 && c.M < c.N {
 		return err
 	}
-	if c.M < 0 || c.M >= c.N {
-		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
-	}
-	return nil
+	return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 }
 
 // New returns the protocol. A Config that cannot be panics.
@@ -145,26 +143,22 @@ func properties(m int) []parley.Property {
 	}, {
 		Name: Completeness, Mode: parley.Eventually,
 		Says: "if m+1 correct processes that nobody expels are asked to expel one, every correct process shuts it out",
-		Check: func(h *parley.History) error {
-			return demanded(h, m, func(at, of parley.ID) error {
-				if at == of || indicated(h, at, Shut, of) {
-					return nil
-				}
-				return fmt.Errorf("%s does not shut %s out", h.Name(at), h.Name(of))
-			})
-		},
+		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
+			if at == of || indicated(h, at, Shut, of) {
+				return nil
+			}
+			return fmt.Errorf("%s does not shut %s out", h.Name(at), h.Name(of))
+		}),
 		Vacuous: func(h *parley.History) string { return calm(h, m) },
 	}, {
 		Name: Notice, Mode: parley.Eventually,
 		Says: "and it learns that, if it is correct",
-		Check: func(h *parley.History) error {
-			return demanded(h, m, func(at, of parley.ID) error {
-				if at != of || indicated(h, at, Expelled, 0) {
-					return nil
-				}
-				return fmt.Errorf("%s does not learn that it is expelled", h.Name(of))
-			})
-		},
+		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
+			if at != of || indicated(h, at, Expelled, 0) {
+				return nil
+			}
+			return fmt.Errorf("%s does not learn that it is expelled", h.Name(of))
+		}),
 		Vacuous: func(h *parley.History) string { return calm(h, m) },
 	}}
 }
@@ -184,23 +178,22 @@ func askers(h *parley.History, of parley.ID, before uint64) parley.Set {
 	return all
 }
 
-// demanded goes through all pairs of a correct process and one that all of these are to take
-// for expelled at the end of a run.
-func demanded(h *parley.History, m int, each func(at, of parley.ID) error) error {
-	if !h.Over {
-		return nil
-	}
-	for of := range parley.ID(h.N) {
-		if !expellable(h, m, of) {
-			continue
-		}
-		for at := range parley.Everyone(h.N).Minus(h.Faulty).All() {
-			if err := each(at, of); err != nil {
-				return err
+// demanded checks, at the end of a run, each pair of a correct process and one that it must take
+// for expelled.
+func demanded(m int, each func(h *parley.History, at, of parley.ID) error) func(h *parley.History) error {
+	return func(h *parley.History) error {
+		for of := range parley.ID(h.N) {
+			if !h.Over || !expellable(h, m, of) {
+				continue
+			}
+			for at := range parley.Everyone(h.N).Minus(h.Faulty).All() {
+				if err := each(h, at, of); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
 	}
-	return nil
 }
 
 // expellable tells whether more processes than may lie were asked to expel one, who are
@@ -216,12 +209,9 @@ func expellable(h *parley.History, m int, of parley.ID) bool {
 }
 
 func indicated(h *parley.History, at parley.ID, kind parley.Kind, of parley.ID) bool {
-	for _, i := range h.Indications {
-		if i.At == at && i.Msg.Kind == kind && i.Msg.Origin == of && i.Msg.Seq == All {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Indications, func(i parley.Happening) bool {
+		return i.At == at && i.Msg.Kind == kind && i.Msg.Origin == of && i.Msg.Seq == All
+	})
 }
 
 func calm(h *parley.History, m int) string {

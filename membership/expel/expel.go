@@ -57,7 +57,7 @@ const (
 // From what a process is shut out.
 const (
 	Views uint64 = 1 + iota // what nobody lies in
-	All                     // that, and what holds in spite of liars
+	All                     // that, and what tolerates liars
 )
 
 // process is one process.

@@ -20,7 +20,7 @@ type claims struct {
 	asked parley.Set // in this period, for what was missed
 }
 
-// claim is how the last view that a process told of came about.
+// claim is how the last view that a process reported came about.
 type claim struct {
 	view  uint64
 	value []byte

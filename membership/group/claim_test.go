@@ -36,9 +36,7 @@ func TestLaterViewOfOne(t *testing.T) {
 	p.put(3, 0, later(9))
 	p.expect(0, "")
 	for id := parley.ID(1); id < 4; id++ {
-		if k := p.kinds(0, id); !slices.Equal(k, []parley.Kind{group.Ask}) {
-			t.Errorf("process %d is sent %v", id, k)
-		}
+		p.sent(0, id, group.Ask)
 	}
 	p.put(3, 0, later(8)) // something else, and then the first again
 	p.put(3, 0, later(9))
@@ -64,9 +62,7 @@ func TestAskedInTheSameView(t *testing.T) {
 	p.suspect(0, 3)
 	p.lose(0, 1)
 	p.put(1, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ask}})
-	if k := p.kinds(0, 1); !slices.Equal(k, []parley.Kind{ballot.Prepare}) {
-		t.Errorf("it answers %v", k)
-	}
+	p.sent(0, 1, ballot.Prepare)
 }
 
 // If nobody else says anything, the word of one counts when it is the same in three periods.
@@ -165,21 +161,12 @@ func TestComesBackAfterALiar(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Liars: 1, Return: true, Durable: true})
 	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 50, Value: 7000}})
 	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ready, Seq: 50}})
-	for range 10 {
-		p.settle(0, 1, 2)
-		p.period(500, 0, 1, 2)
-	}
+	p.all(10, 0, 1, 2)
 	p.expect(0, "view 2 [0 1 2 3]; suspects 3; view 3 [0 1 2]")
-	for other := range parley.ID(3) {
-		p.lose(3, other)
-		p.lose(other, 3)
-	}
+	p.down(3)
 	p.logs[3], p.state[3], p.said[3] = nil, nil, nil
 	p.restart(3)
-	for range 22 { // 8 more if it waits until its patience is over
-		p.settle(0, 1, 2, 3)
-		p.period(500, 0, 1, 2, 3)
-	}
+	p.all(22, 0, 1, 2, 3) // 8 more if it waits until its patience is over
 	if got := p.heard(3); !strings.Contains(got, "[0 1 2 3]") {
 		t.Errorf("process 3 says %q; process 0 %q", got, p.heard(0))
 	}
@@ -255,10 +242,7 @@ func TestExcludesLearner(t *testing.T) {
 	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 3})
 	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Join, Seq: 1, Value: 2}})
 	p.put(3, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ready, Seq: 1}})
-	for range 10 {
-		p.settle(0, 1, 2)
-		p.period(500, 0, 1, 2)
-	}
+	p.all(10, 0, 1, 2)
 	if got := p.heard(1); !strings.HasPrefix(got, "view 2 [0 1 2]; excludes 3") {
 		t.Errorf("process 1 says %q", got)
 	}

@@ -16,15 +16,11 @@ func TestViewChange(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
 	p.cast(2, "a")
 	p.arrive(2, 0, 1) // 1 does not get it, and 2 crashes
-	p.suspect(0, 2)
-	p.suspect(1, 2)
+	p.suspected(2, 0, 1)
 	p.settle(0, 1)
-	p.expect(0, "1:a; view 2 [0 1]")
-	p.expect(1, "1:a; view 2 [0 1]")
-	p.cast(1, "b")
-	p.settle(0, 1)
-	p.expect(0, "2:b")
-	p.expect(1, "2:b")
+	p.expectOf("1:a; view 2 [0 1]", 0, 1)
+	p.deliver(1, "b", 0, 1)
+	p.expectOf("2:b", 0, 1)
 }
 
 // "While frozen: ignore all data messages and acks of the view; deliver nothing;
@@ -59,8 +55,7 @@ func TestReporterIsKept(t *testing.T) {
 	p.arrive(0, 3, 1)
 	p.arrive(3, 0, 1) // its report is the first to come
 	p.settle(0, 1, 2, 3)
-	p.expect(0, "view 2 [0 1 2 3]")
-	p.expect(3, "view 2 [0 1 2 3]")
+	p.expectOf("view 2 [0 1 2 3]", 0, 3)
 }
 
 // "Every member that I do not suspect is in S, or the flush timer ran out."
@@ -104,10 +99,7 @@ func TestMissedDecision(t *testing.T) {
 		}
 		p.settle(0, 1, 2)
 		p.expect(1, map[bool]string{true: "view 2 [0 1 2]", false: "view 2 [0 1 2 3]"}[excluded])
-		for from := range parley.ID(3) {
-			p.lose(from, 3)
-			p.lose(3, from)
-		}
+		p.down(3)
 		p.period(500, 3)
 		p.now += 3000
 		p.arrive(3, 1, 1)
@@ -130,14 +122,10 @@ func TestSkipped(t *testing.T) {
 	p.period(500, 4)
 	p.now += 3000
 	p.arrive(4, 0, 1)
-	if k := p.kinds(0, 4); !slices.Equal(k, []parley.Kind{ballot.Decision}) {
-		t.Fatalf("who is in view 1 is answered %v in view 3", k)
-	}
+	p.sent(0, 4, ballot.Decision)
 	p.settle(0, 4)
 	p.expect(4, "out 0")
-	for to := range parley.ID(4) {
-		p.lose(4, to)
-	}
+	p.loseAll(4)
 	p.cast(4, "x")
 	p.period(500, 4)
 	p.put(0, 4, letter{epoch: 3, msg: parley.Msg{Kind: ballot.Prepare, Seq: 10}})
@@ -165,13 +153,10 @@ func TestAsk(t *testing.T) {
 	p.cast(1, "a")
 	p.cast(1, "b")
 	p.arrive(1, 2, 2)
-	if k := p.kinds(2, 1); !slices.Equal(k, []parley.Kind{group.Ask}) {
-		t.Fatalf("messages of a later view are answered %v", k)
-	}
+	p.sent(2, 1, group.Ask)
 	p.settle(0, 1, 2)
 	// What it dropped is a gap now, for which there is a view change.
-	p.cast(1, "c")
-	p.settle(0, 1, 2)
+	p.deliver(1, "c", 0, 1, 2)
 	p.period(500, 2)
 	p.period(9000, 2)
 	p.settle(0, 1, 2)
@@ -204,8 +189,7 @@ func TestLeave(t *testing.T) {
 	p.settle(0, 1, 2)
 	p.expect(0, "out 1")
 	p.expect(1, "1:a; view 2 [1 2]")
-	p.cast(2, "b")
-	p.settle(1, 2)
+	p.deliver(2, "b", 1, 2)
 	p.expect(1, "2:b")
 }
 
@@ -226,10 +210,7 @@ func TestOldViewIsASignOfLife(t *testing.T) {
 	}
 	p.expect(0, "")
 	p.lose(1, 0)
-	for range 10 {
-		p.period(500, 0, 2)
-		p.settle(0, 2)
-	}
+	p.all(10, 0, 2)
 	if got := p.heard(0); !strings.HasPrefix(got, "suspects 1; view 3 [0 2]") {
 		t.Errorf("when it is silent process 0 says %q", got)
 	}

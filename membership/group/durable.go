@@ -63,7 +63,7 @@ func (g *machine) again(s *parley.Step, child int, rec []byte) bool {
 	}
 	switch kind := r.number(installKind); kind {
 	case lifeKind:
-		g.own.disk, g.own.life = r.number(lives), r.number(lives)
+		g.own.disk, g.own.life = r.number(maxIncarnation), r.number(maxIncarnation)
 		if g.stage = joining; g.own.life == 0 && !r.bad {
 			g.begin(s)
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
 	"parley/agreement/ballot"
 	"parley/membership/group"
 )
@@ -16,8 +15,7 @@ import (
 func compacted(t *testing.T) *post {
 	t.Helper()
 	p := newPost(t, group.Config{N: 3, Durable: true, Compact: 1})
-	p.cast(0, "a")
-	p.settle(0, 1, 2)
+	p.deliver(0, "a", 0, 1, 2)
 	return p
 }
 
@@ -53,10 +51,7 @@ func TestQueueEndsWithItsOwner(t *testing.T) {
 	p.period(500, 0)
 	p.settle(0, 1, 2)
 	p.restart(0)
-	for range 30 {
-		p.period(500, 0, 1, 2)
-		p.settle(0, 1, 2)
-	}
+	p.all(30, 0, 1, 2)
 	var last []string
 	for _, text := range p.said[1] {
 		if strings.HasSuffix(text, ":m65") {
@@ -94,9 +89,7 @@ func TestExcludedJoinsAgain(t *testing.T) {
 	p.lose(2, 1)
 	p.restart(2)
 	p.period(500, 2)
-	if k := p.kinds(2, 1); !slices.Equal(k, []parley.Kind{group.Join}) {
-		t.Errorf("it sends %v", k)
-	}
+	p.sent(2, 1, group.Join)
 	p.expect(2, "view 1 [0 1 2]")
 }
 

@@ -12,22 +12,14 @@ import (
 func TestExclude(t *testing.T) {
 	for _, asks := range []parley.ID{0, 2} {
 		p := newPost(t, group.Config{N: 4, Return: true})
-		p.cast(1, "a")
-		p.settle(0, 1, 2, 3)
+		p.deliver(1, "a", 0, 1, 2, 3)
 		p.ask(asks, parley.Msg{Kind: group.Exclude, Origin: 1})
-		for range 20 {
-			p.settle(0, 1, 2, 3)
-			p.period(500, 0, 1, 2, 3)
-		}
+		p.all(20, 0, 1, 2, 3)
 		p.expect(1, "1:a; out 2")
-		p.expect(0, "1:a; view 2 [0 2 3]; excludes 1")
-		p.expect(3, "1:a; view 2 [0 2 3]; excludes 1")
-		p.cast(3, "b")
-		p.settle(0, 2, 3)
+		p.expectOf("1:a; view 2 [0 2 3]; excludes 1", 0, 3)
+		p.deliver(3, "b", 0, 2, 3)
 		p.expect(0, "2:b")
-		if k := p.kinds(1, 0); len(k) > 0 {
-			t.Errorf("who is out sends %v", k)
-		}
+		p.sent(1, 0)
 	}
 }
 
@@ -43,8 +35,7 @@ func TestExcludeNobody(t *testing.T) {
 	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
 	p.ask(1, parley.Msg{Kind: group.Exclude, Origin: 0})
 	p.settle(0, 1)
-	p.expect(0, "")
-	p.expect(1, "")
+	p.expectOf("", 0, 1)
 	p = newPost(t, group.Config{N: 3})
 	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 1})
 	p.ask(0, parley.Msg{Kind: group.Exclude, Origin: 2})

@@ -3,7 +3,6 @@ package group
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"parley"
@@ -66,7 +65,7 @@ func next(c Config, layers int, m parley.Msg, name func(parley.ID) string) strin
 		return "a view that cannot be read"
 	}
 	var who []string
-	for _, id := range slices.Collect(d.next.view.Members.All()) {
+	for id := range d.next.view.Members.All() {
 		who = append(who, name(id))
 	}
 	return fmt.Sprintf("view %d of %s", d.next.view.Number, strings.Join(who, ", "))

@@ -33,7 +33,7 @@
 //	                                 S, with the learners, are a majority of all
 //	upon JOIN(j), frozen or not:     send the state to j, and then all that is delivered
 //	upon READY of j:                 j is a learner that has caught up; if the report is
-//	                                 given, give it anew, and start a ballot
+//	                                 given, give it again, and start a ballot
 //	upon INSTALL, j in the view:     what j was given and the view become durable at once
 //	upon a restart without a disk:   take a number of a disk that was never used, join
 //
@@ -78,7 +78,7 @@
 // A process that joins delivers when it is a member, and all at once. Until then it takes down what its
 // sponsor sends; what made it a member is one record. Motive: a joiner that crashed, or changed its
 // sponsor, would be somewhere between two members' sequences. Cost: it keeps what is delivered meanwhile
-// in memory, and is given the state anew if it crashes.
+// in memory, and is given the state again if it crashes.
 //
 // Each start of a process has a greater number, which the host gives it (Step.Life). Motive: a process
 // that lost its disk must not be taken for any that it was, and cannot know them. Cost: hosts that lose
@@ -98,6 +98,7 @@
 package group
 
 import (
+	"cmp"
 	"flag"
 	"iter"
 	"math/bits"
@@ -222,32 +223,12 @@ type Config struct {
 
 // WithDefaults returns the configuration with what was left out filled in.
 func (c Config) WithDefaults() Config {
-	or := func(x *parley.Tick, otherwise parley.Tick) {
-		if *x == 0 {
-			*x = otherwise
-		}
-	}
-	or(&c.Flush, 2500)
-	or(&c.Wait, 5000)
-	or(&c.Stagger, 2000)
-	or(&c.Admit, 4000)
-	or(&c.First, c.Admit)
-	or(&c.Become, 10*c.Admit)
-	if c.Queue == 0 {
-		c.Queue = 1024
-	}
-	if c.Payload == 0 {
-		c.Payload = 64 << 10
-	}
-	if c.Compact == 0 {
-		c.Compact = 1024
-	}
-	if c.M == 0 {
-		c.M = max(0, c.N-1) / 2
-	}
-	if c.Initial == (parley.Set{}) {
-		c.Initial = parley.Everyone(c.N)
-	}
+	c.Flush, c.Wait, c.Stagger = cmp.Or(c.Flush, 2500), cmp.Or(c.Wait, 5000), cmp.Or(c.Stagger, 2000)
+	c.Admit = cmp.Or(c.Admit, 4000)
+	c.First, c.Become = cmp.Or(c.First, c.Admit), cmp.Or(c.Become, 10*c.Admit)
+	c.Queue, c.Payload, c.Compact = cmp.Or(c.Queue, 1024), cmp.Or(c.Payload, 64<<10), cmp.Or(c.Compact, 1024)
+	c.M = cmp.Or(c.M, max(0, c.N-1)/2)
+	c.Initial = cmp.Or(c.Initial, parley.Everyone(c.N))
 	c.Detector.N = c.N
 	c.Detector = c.Detector.WithDefaults()
 	return c
@@ -259,9 +240,9 @@ const longest parley.Tick = 1 << 50
 // Check tells what is wrong with a configuration.
 func (c Config) Check() error {
 	c = c.WithDefaults()
-	switch {
-	case c.N < 1 || c.N > parley.MaxProcesses:
-		return parley.CheckN(c.N, 1)
+	switch err := parley.CheckN(c.N, 1); {
+	case err != nil:
+		return err
 	case c.M < 0 || c.M >= c.N && c.N > 1:
 		return parley.FlagErrorf("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case c.Liars < 0 || c.Liars > max(0, c.N-1)/3:

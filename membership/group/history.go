@@ -14,13 +14,18 @@ type history struct {
 	most, bytes int        // that are kept: Config.Keep and KeepBytes
 	position    uint64     // deliveries so far, those of the sponsor before it joined too
 	kept        []delivery // the last ones, up to the present position
-	size        int        // scratch: of them; counted anew when loaded
+	size        int        // scratch: of them; counted again when loaded
 }
 
 // delivery is a message, and of whom.
 type delivery struct {
 	of   parley.ID
 	body []byte
+}
+
+func (x *delivery) state(v *parley.Vars) {
+	v.ID("of", &x.of)
+	v.Bytes("body", &x.body)
 }
 
 // mostKept is how many bytes of deliveries are kept at most: they go in one message.
@@ -101,8 +106,7 @@ func (h *history) keptState(v *parley.Vars) {
 	}
 	h.size = 0
 	parley.Slice(v, "kept", &h.kept, func(_ int, x *delivery) {
-		v.ID("of", &x.of)
-		v.Bytes("body", &x.body)
+		x.state(v)
 		h.size += keptSize + len(x.body)
 	})
 }

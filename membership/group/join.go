@@ -13,18 +13,18 @@ import (
 // joiner is what a process knows while it joins.
 type joiner struct {
 	sponsor  parley.ID
-	caught   bool        // the snapshot has come
-	since    parley.Tick // of the last word from the sponsor, or of the request
-	patience parley.Tick // for the snapshot
-	view     uint64      // in which the sponsor is
-	start    uint64      // the position of the snapshot
-	state    []byte      // and what came with it
-	came     []delivery  // what the sponsor has delivered since
-	early    []early     // messages of the view that it will be in
+	caught   bool              // the snapshot has come
+	since    parley.Tick       // of the last word from the sponsor, or of the request
+	patience parley.Tick       // for the snapshot
+	view     uint64            // in which the sponsor is
+	start    uint64            // the position of the snapshot
+	state    []byte            // and what came with it
+	came     []delivery        // what the sponsor has delivered since
+	early    []bufferedMessage // messages of the view that it will be in
 }
 
-// early is a message that came before the view that it belongs to.
-type early struct {
+// bufferedMessage is a message that came before the view that it belongs to.
+type bufferedMessage struct {
 	from  parley.ID
 	child int
 	msg   parley.Msg
@@ -92,11 +92,8 @@ func (j *joiner) State(v *parley.Vars) {
 	parley.Num(v, "view of the sponsor", &j.view)
 	parley.Num(v, "start", &j.start)
 	v.Bytes("state", &j.state)
-	parley.Slice(v, "came", &j.came, func(_ int, x *delivery) {
-		v.ID("of", &x.of)
-		v.Bytes("body", &x.body)
-	})
-	parley.Slice(v, "early", &j.early, func(_ int, e *early) {
+	parley.Slice(v, "came", &j.came, func(_ int, x *delivery) { x.state(v) })
+	parley.Slice(v, "early", &j.early, func(_ int, e *bufferedMessage) {
 		v.ID("from", &e.from)
 		parley.Num(v, "layer", &e.child)
 		v.Msg("message", parley.Env{From: e.from}, &e.msg)
@@ -150,7 +147,7 @@ func (g *machine) learn(s *parley.Step, from parley.ID, child int, m parley.Msg)
 			s.Refuse(from, "too many messages of the next view")
 			return
 		}
-		j.early = append(j.early, early{from, child, m})
+		j.early = append(j.early, bufferedMessage{from, child, m})
 	}
 }
 
@@ -213,7 +210,7 @@ func (g *machine) installed(s *parley.Step, m parley.Msg) {
 
 // become makes a member of the joiner, whose layers are where those of its sponsor were, and
 // returns what has come of the view already.
-func (g *machine) become(s *parley.Step, d decision, value []byte) []early {
+func (g *machine) become(s *parley.Step, d decision, value []byte) []bufferedMessage {
 	j := g.joiner
 	kept, state, _ := g.history.taken(j.state, g.c.N) // which was looked at when it came
 	g.stage, g.joiner, g.history.position = member, joiner{}, j.start-uint64(len(kept))

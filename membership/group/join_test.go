@@ -14,14 +14,20 @@ func joiner(t *testing.T, c group.Config) *post {
 	t.Helper()
 	c.N, c.Initial = 4, parley.SetOf(0, 1, 2)
 	p := newPost(t, c)
-	p.cast(0, "a")
-	p.settle(0, 1, 2)
-	p.cast(2, "b")
-	p.settle(0, 1, 2)
+	p.deliver(0, "a", 0, 1, 2)
+	p.deliver(2, "b", 0, 1, 2)
 	p.heard(0)
 	p.expect(1, "1:a; 2:b")
 	p.arrive(3, 1, 1) // JOIN
 	return p
+}
+
+// joinsAnew checks that process 3 has given up its sponsor, and asks process 2 as another incarnation.
+func (p *post) joinsAnew(after string) {
+	p.t.Helper()
+	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
+		p.t.Errorf("%s it sends %v", after, l)
+	}
 }
 
 // The way into a view: SNAPSHOT, what the sponsor delivers meanwhile, INSTALL, the
@@ -29,41 +35,32 @@ func joiner(t *testing.T, c group.Config) *post {
 func TestJoin(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
-	p.cast(0, "c")
-	p.settle(0, 1, 2)
+	p.deliver(0, "c", 0, 1, 2)
 	p.arrive(1, 3, 1)
 	p.cast(2, "d")
 	p.arrive(2, 1, 1) // in the cut
 	p.arrive(3, 1, 1) // READY
-	p.period(500, 1)
-	p.period(7500, 1) // it is not the lowest
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	p.expect(3, "")
 	p.settle(1, 3)
 	p.expect(3, "restored 2 ; 3:c; 4:d; view 2 [0 1 2 3]")
-	p.cast(3, "e")
-	p.settle(0, 1, 2, 3)
+	p.deliver(3, "e", 0, 1, 2, 3)
 	p.expect(3, "5:e")
 	p.heard(2)
-	p.cast(2, "f")
-	p.settle(0, 1, 2, 3)
-	p.expect(2, "6:f")
-	p.expect(3, "6:f")
+	p.deliver(2, "f", 0, 1, 2, 3)
+	p.expectOf("6:f", 2, 3)
 }
 
 // The state above is asked for, and the answer must be of the present position.
 func TestState(t *testing.T) {
 	p := joiner(t, group.Config{State: true})
 	p.expect(1, "wanted 2 for 3")
-	p.cast(0, "c")
-	p.settle(0, 1, 2)
+	p.deliver(0, "c", 0, 1, 2)
 	p.ask(1, parley.Msg{Kind: group.State, Seq: 2, Body: []byte("ab")})
 	p.expect(1, "3:c; wanted 3 for 3")
 	p.ask(1, parley.Msg{Kind: group.State, Seq: 3, Body: []byte("abc")})
 	p.settle(1, 3)
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	p.settle(1, 3)
 	p.expect(3, "restored 3 abc; view 2 [0 1 2 3]")
 }
@@ -75,12 +72,9 @@ func TestLearners(t *testing.T) {
 	p.arrive(3, 1, 1)
 	p.arrive(4, 1, 1)
 	p.settle(1, 3, 4)
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	p.settle(1, 3, 4)
-	p.expect(3, "restored 0 ; view 2 [0 1 2 3 4]")
-	p.expect(4, "restored 0 ; view 2 [0 1 2 3 4]")
+	p.expectOf("restored 0 ; view 2 [0 1 2 3 4]", 3, 4)
 
 	p = newPost(t, group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)})
 	p.suspect(0, 2)
@@ -94,9 +88,7 @@ func TestLearners(t *testing.T) {
 	p = newPost(t, group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)})
 	p.lose(3, 1)
 	p.period(4000, 3)
-	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
-		t.Errorf("after that it sends %v", l)
-	}
+	p.joinsAnew("after that")
 }
 
 // "From its sponsor only: FORWARD or INSTALL whose position is not its own -> give up,
@@ -111,8 +103,7 @@ func TestJoinerIsStrict(t *testing.T) {
 		return p
 	}
 	p := caught()
-	p.cast(0, "c")
-	p.settle(0, 1, 2)
+	p.deliver(0, "c", 0, 1, 2)
 	p.settle(0, 2, 3)
 	l := p.lose(1, 3)
 	if len(l) == 0 || l[len(l)-1].msg.Kind != group.Install {
@@ -133,22 +124,16 @@ func TestJoinerIsStrict(t *testing.T) {
 	other.msg.Seq++
 	p.put(1, 3, other)
 	p.expect(3, "")
-	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
-		t.Errorf("after an INSTALL of another position it sends %v", l)
-	}
+	p.joinsAnew("after an INSTALL of another position")
 
 	p = joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
-	p.cast(0, "c")
-	p.settle(0, 1, 2)
+	p.deliver(0, "c", 0, 1, 2)
 	p.lose(1, 3)
 	p.lose(3, 2)
-	p.cast(0, "d")
-	p.settle(0, 1, 2)
+	p.deliver(0, "d", 0, 1, 2)
 	p.arrive(1, 3, 1)
-	if l := p.lose(3, 2); len(l) != 1 || l[0].msg.Kind != group.Join || l[0].msg.Seq != 2 {
-		t.Errorf("after a FORWARD of another position it sends %v", l)
-	}
+	p.joinsAnew("after a FORWARD of another position")
 }
 
 // "Replay buffered messages of v+1": others may be in the view before the joiner, who
@@ -157,12 +142,9 @@ func TestEarlyMessages(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
 	p.arrive(3, 1, 1)
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	p.cast(0, "c")
-	p.cast(2, "d")
-	p.settle(0, 1, 2)
+	p.deliver(2, "d", 0, 1, 2)
 	p.settle(0, 2, 3)
 	p.expect(3, "")
 	p.settle(1, 3)
@@ -174,11 +156,8 @@ func TestEarlyMessages(t *testing.T) {
 // that the new one enters.
 func TestReturn(t *testing.T) {
 	p := newPost(t, group.Config{N: 3})
-	p.cast(0, "a")
-	p.settle(0, 1, 2)
-	for to := range parley.ID(2) {
-		p.lose(2, to)
-	}
+	p.deliver(0, "a", 0, 1, 2)
+	p.loseAll(2)
 	p.restart(2)
 	p.arrive(2, 1, 1)
 	p.settle(0, 1, 2)
@@ -188,23 +167,19 @@ func TestReturn(t *testing.T) {
 	p.expect(1, "1:a; view 2 [0 1 2]")
 	// What was left of the old one on the links means nothing.
 	p.put(2, 0, letter{epoch: 1, path: 1, msg: parley.Msg{Kind: 1, Seq: 9, Value: 9, Body: []byte{0, 0, 9, 'x'}}})
-	p.cast(2, "b")
-	p.settle(0, 1, 2)
+	p.deliver(2, "b", 0, 1, 2)
 	p.expect(0, "1:a; view 2 [0 1 2]; 2:b")
 }
 
 // In durable mode a process goes on from its log: frozen, with all that it holds.
 func TestResume(t *testing.T) {
 	p := newPost(t, group.Config{N: 3, Durable: true})
-	p.cast(0, "a")
-	p.settle(0, 1, 2)
+	p.deliver(0, "a", 0, 1, 2)
 	p.cast(0, "b")
 	p.arrive(0, 1, 1) // 1 alone has it, says so, and crashes; so does 0, for good
 	for id := range parley.ID(3) {
 		p.heard(id)
-		for to := range parley.ID(3) {
-			p.lose(id, to)
-		}
+		p.loseAll(id)
 	}
 	p.restart(1)
 	p.expect(1, "view 1 [0 1 2]")
@@ -234,10 +209,7 @@ func TestLearnerOfAnother(t *testing.T) {
 	p.put(3, 1, letter{epoch: 1, msg: parley.Msg{Kind: group.Ready, Seq: 1}})
 	p.settle(0, 1, 2, 3)
 	p.expect(3, "restored 2 ; view 2 [0 1 2 3]")
-	for range 40 {
-		p.period(500, 0, 1, 2, 3)
-		p.settle(0, 1, 2, 3)
-	}
+	p.all(40, 0, 1, 2, 3)
 	p.expect(3, "")
 }
 
@@ -245,8 +217,7 @@ func TestLearnerOfAnother(t *testing.T) {
 // learner to view v+1)": whoever has not caught up is not named in the report.
 func TestTakenAlong(t *testing.T) {
 	p := newPost(t, group.Config{N: 5, Initial: parley.SetOf(0, 1, 2, 3)})
-	p.cast(0, "a")
-	p.settle(0, 1, 2, 3)
+	p.deliver(0, "a", 0, 1, 2, 3)
 	p.heard(1)
 	p.arrive(4, 1, 1)
 	p.cast(3, "b")
@@ -255,15 +226,11 @@ func TestTakenAlong(t *testing.T) {
 	p.settle(0, 1, 2)
 	p.expect(1, "2:b; view 2 [0 1 2]")
 	p.arrive(1, 4, len(p.links[1][4]))
-	p.cast(1, "c")
-	p.settle(0, 1, 2)
+	p.deliver(1, "c", 0, 1, 2)
 	p.expect(4, "")
 	p.settle(1, 4)
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
-	p.cast(0, "d")
-	p.settle(0, 1, 2, 4)
+	p.changes(1, 0, 1, 2)
+	p.deliver(0, "d", 0, 1, 2, 4)
 	p.expect(4, "restored 1 ; 2:b; 3:c; view 3 [0 1 2 4]; 4:d")
 }
 
@@ -302,9 +269,7 @@ func TestSponsorLeaves(t *testing.T) {
 	p.arrive(0, 1, 1) // in the cut
 	p.arrive(3, 1, 1) // READY
 	p.ask(1, parley.Msg{Kind: group.Leave})
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	p.expect(1, "out 1")
 	p.settle(1, 3)
 	p.expect(3, "restored 2 ; 3:c; view 2 [0 2 3]")
@@ -319,13 +284,10 @@ func TestTwoJoin(t *testing.T) {
 	p.period(4000, 4) // not answered, it asks 2
 	p.settle(1, 3)
 	p.settle(2, 4)
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	p.settle(1, 3)
 	p.settle(2, 4)
-	p.expect(3, "restored 0 ; view 2 [0 1 2 3 4]")
-	p.expect(4, "restored 0 ; view 2 [0 1 2 3 4]")
+	p.expectOf("restored 0 ; view 2 [0 1 2 3 4]", 3, 4)
 
 	p = newPost(t, group.Config{N: 5, Initial: parley.SetOf(0, 1, 2)})
 	p.arrive(3, 1, 1)
@@ -352,14 +314,10 @@ func TestLateJoin(t *testing.T) {
 		t.Error("another incarnation is ready, and the sponsor asks for a view")
 	}
 	p.settle(1, 3)
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	p.settle(1, 3)
 	p.expect(3, "restored 2 ; view 2 [0 1 2 3]")
-	for to := range parley.ID(4) {
-		p.lose(0, to)
-	}
+	p.loseAll(0)
 	if p.put(3, 0, join); len(p.kinds(0, 3)) > 0 || p.asks(0, 1) {
 		t.Errorf("the request of a member to join is answered %v", p.kinds(0, 3))
 	}
@@ -370,9 +328,7 @@ func TestLeaveAndJoin(t *testing.T) {
 	p := newPost(t, group.Config{N: 4, Initial: parley.SetOf(0, 1, 2)})
 	p.ask(1, parley.Msg{Kind: group.Leave})
 	p.arrive(3, 1, 1)
-	if k := p.kinds(1, 3); len(k) > 0 {
-		t.Errorf("a member that leaves answers %v", k)
-	}
+	p.sent(1, 3)
 	p.ask(3, parley.Msg{Kind: group.Leave})
 	p.expect(3, "out 1")
 	p.lose(3, 2)

@@ -87,7 +87,7 @@ func (g *machine) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// leave is a request to be left out of the next view. Who is not in a view is out.
+// leave is a request to be left out of the next view. A process that is in no view is out.
 func (g *machine) leave(s *parley.Step) {
 	g.leaving = true
 	if g.stage == joining {

@@ -2,7 +2,6 @@ package group_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"parley"
@@ -19,22 +18,12 @@ func (p *post) all(periods int, who ...parley.ID) {
 	p.settle(who...)
 }
 
-// down loses all that is on its way to and from a process that has crashed.
-func (p *post) down(id parley.ID) {
-	for other := range parley.ID(len(p.procs)) {
-		p.lose(id, other)
-		p.lose(other, id)
-	}
-}
-
 // shrunk returns a durable group of three in which 2 is out, and 0 and 1 have gone on.
 func shrunk(t *testing.T) *post {
 	t.Helper()
 	p := newPost(t, group.Config{N: 3, Durable: true, Return: true})
-	p.cast(0, "a")
-	p.settle(0, 1, 2)
-	p.suspect(0, 2)
-	p.suspect(1, 2)
+	p.deliver(0, "a", 0, 1, 2)
+	p.suspected(2, 0, 1)
 	p.down(2)
 	p.cast(1, "b")
 	p.all(8, 0, 1)
@@ -105,21 +94,15 @@ func TestVotesOutside(t *testing.T) {
 	p.restart(2)
 	p.down(2)
 	p.put(0, 2, prepare) // of a view that it does not know
-	if k := p.kinds(2, 0); !slices.Equal(k, []parley.Kind{group.Ask}) {
-		t.Fatalf("it sends %v", k)
-	}
+	p.sent(2, 0, group.Ask)
 	p.settle(0, 2)
 	p.put(0, 2, prepare)
-	if k := p.kinds(2, 0); !slices.Equal(k, []parley.Kind{ballot.Promise}) {
-		t.Fatalf("it votes by %v", k)
-	}
+	p.sent(2, 0, ballot.Promise)
 	p.down(2)
 	p.restart(2)
 	p.down(2)
 	p.put(1, 2, letter{epoch: 2, msg: parley.Msg{Kind: ballot.Prepare, Seq: 7}})
-	if k := p.kinds(2, 1); !slices.Equal(k, []parley.Kind{ballot.Refuse}) {
-		t.Fatalf("to a lower ballot it says %v", k)
-	}
+	p.sent(2, 1, ballot.Refuse)
 
 	p = shrunk(t)
 	p.logs[2], p.state[2] = nil, nil
@@ -128,9 +111,7 @@ func TestVotesOutside(t *testing.T) {
 	p.put(0, 2, prepare)
 	p.settle(0, 2)
 	p.put(0, 2, prepare)
-	if k := p.kinds(2, 0); len(k) > 0 {
-		t.Fatalf("with another disk it votes by %v", k)
-	}
+	p.sent(2, 0)
 }
 
 // No view has less than a majority of all: of five, three are the least.
@@ -172,40 +153,30 @@ func TestFollowsFromTheLog(t *testing.T) {
 	p.suspect(0, 1)
 	p.lose(0, 2)
 	p.put(2, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Ask}})
-	if k := p.kinds(0, 2); !slices.Equal(k, []parley.Kind{ballot.Decision, ballot.Prepare}) {
-		t.Errorf("who asks what it missed is told %v", k)
-	}
+	p.sent(0, 2, ballot.Decision, ballot.Prepare)
 	p.lose(0, 2)
 	p.settle(0, 1)
 	p.expect(0, "view 3 [0 1]")
 	p.arrive(0, 2, len(p.links[0][2]))
 	p.lose(2, 0)
 	p.put(0, 2, letter{epoch: 3, msg: parley.Msg{Kind: ballot.Prepare, Seq: 9}})
-	if k := p.kinds(2, 0); !slices.Equal(k, []parley.Kind{ballot.Promise}) {
-		t.Fatalf("it votes by %v", k)
-	}
+	p.sent(2, 0, ballot.Promise)
 	p.down(2)
 	p.restart(2)
 	p.down(2)
 	p.put(1, 2, letter{epoch: 3, msg: parley.Msg{Kind: ballot.Prepare, Seq: 7}})
-	if k := p.kinds(2, 1); !slices.Equal(k, []parley.Kind{ballot.Refuse}) {
-		t.Fatalf("to a lower ballot it says %v", k)
-	}
+	p.sent(2, 1, ballot.Refuse)
 }
 
 // Who has joined is a member from then on, whenever it crashes.
 func TestJoinedFromTheLog(t *testing.T) {
 	p := joiner(t, group.Config{Durable: true})
 	p.arrive(1, 3, 1)
-	p.cast(0, "c")
-	p.settle(0, 1, 2)
+	p.deliver(0, "c", 0, 1, 2)
 	p.settle(1, 3)
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	p.settle(1, 3)
-	p.cast(0, "d")
-	p.settle(0, 1, 2, 3)
+	p.deliver(0, "d", 0, 1, 2, 3)
 	p.expect(3, "restored 2 ; 3:c; view 2 [0 1 2 3]; 4:d")
 	p.restart(3)
 	p.expect(3, "restored 2 ; 3:c; view 2 [0 1 2 3]")
@@ -222,18 +193,14 @@ func TestJoinsFrozen(t *testing.T) {
 	p := joiner(t, group.Config{})
 	p.arrive(1, 3, 1)
 	p.arrive(3, 1, 1)
-	p.period(500, 1)
-	p.period(7500, 1)
-	p.settle(0, 1, 2)
+	p.changes(1, 0, 1, 2)
 	for len(p.kinds(1, 3)) > 1 {
 		p.arrive(1, 3, 1) // all but INSTALL
 	}
 	p.lose(0, 3)
 	p.suspect(0, 2)
 	p.arrive(0, 3, 1)
-	if k := p.kinds(3, 0); !slices.Equal(k, []parley.Kind{ballot.Promise}) {
-		t.Fatalf("it votes by %v", k)
-	}
+	p.sent(3, 0, ballot.Promise)
 	p.arrive(1, 3, 1)
 	p.expect(3, "restored 2 ; view 2 [0 1 2 3]")
 	p.cast(1, "c")

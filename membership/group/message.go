@@ -61,35 +61,35 @@ func (r *reader) list(n int) [][]byte {
 // done tells whether all was read, and fitted.
 func (r *reader) done() bool { return !r.bad && len(r.b) == 0 }
 
-// lives is the largest number of an incarnation, or a disk: a life may be numbered by the time at which it
+// maxIncarnation is the largest number of an incarnation, or a disk: a life may be numbered by the time at which it
 // began, in nanoseconds. With liars others are believed up to likely, or more than what all go by, so
 // that there is always one above theirs.
 const (
-	lives  = 1 << 62
-	likely = 1 << 61
-	more   = 1 << 24
+	maxIncarnation = 1 << 62
+	likely         = 1 << 61
+	more           = 1 << 24
 )
 
-// candidate is a process that asks to join.
-type candidate struct {
+// joinCandidate is a process that asks to join.
+type joinCandidate struct {
 	id   parley.ID
 	disk uint64
 	life uint64
 }
 
 // after tells whether the candidate has asked later than another one of its name.
-func (c candidate) after(o candidate) bool {
+func (c joinCandidate) after(o joinCandidate) bool {
 	return c.disk > o.disk || c.disk == o.disk && c.life > o.life
 }
 
 // report is what a member has to say of a view when it is to end. A process that is not in
 // the view votes and has nothing to say: its report is empty.
 type report struct {
-	from     parley.ID   // not encoded: the link tells
-	life     uint64      // its own incarnation
-	leaving  bool        // it asks to be left out
-	exclude  parley.Set  // and others to be
-	learners []candidate // that have caught up with it
+	from     parley.ID       // not encoded: the link tells
+	life     uint64          // its own incarnation
+	leaving  bool            // it asks to be left out
+	exclude  parley.Set      // and others to be
+	learners []joinCandidate // that have caught up with it
 	layers   [][]byte
 }
 
@@ -115,11 +115,11 @@ func (r report) encode() []byte {
 
 func readReport(b []byte, n, layers int) (out report, ok bool) {
 	r := reader{b: b}
-	out.life = r.number(lives)
+	out.life = r.number(maxIncarnation)
 	out.leaving = r.number(1) == 1
 	for range r.number(uint64(n)) {
 		out.learners = append(out.learners,
-			candidate{parley.ID(r.number(uint64(n - 1))), r.number(lives), r.number(lives)})
+			joinCandidate{parley.ID(r.number(uint64(n - 1))), r.number(maxIncarnation), r.number(maxIncarnation)})
 	}
 	out.exclude = r.set(n)
 	out.layers = r.list(layers)
@@ -155,11 +155,11 @@ func readDecision(b []byte, n, layers int) (d decision, ok bool) {
 	d.next.view.Members = r.set(n)
 	d.next.lives = make([]uint64, n)
 	for id := range d.next.view.Members.All() {
-		d.next.lives[id] = r.number(lives)
+		d.next.lives[id] = r.number(maxIncarnation)
 	}
 	d.next.disks = make([]uint64, n)
 	for id := range d.next.disks {
-		d.next.disks[id] = r.number(lives)
+		d.next.disks[id] = r.number(maxIncarnation)
 	}
 	d.excluded = r.set(n)
 	d.cuts = r.list(layers)

@@ -39,10 +39,7 @@ func TestStuck(t *testing.T) {
 	if p.asks(0, 1) {
 		t.Fatal("a member that was paused asks for a view at once")
 	}
-	for range 11 {
-		p.period(500, 0, 1, 2)
-		p.settle(0, 1, 2)
-	}
+	p.all(11, 0, 1, 2)
 	p.expect(0, "21:x; view 2 [0 1 2]")
 }
 
@@ -90,9 +87,7 @@ func TestReportClears(t *testing.T) {
 		p.period(500, 0)
 		p.put(1, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Beat}})
 	}
-	for to := range parley.ID(3) {
-		p.lose(0, to)
-	}
+	p.loseAll(0)
 	p.put(1, 0, letter{epoch: 1, msg: parley.Msg{Kind: group.Beat}})
 	p.period(500, 0)
 	p.arrive(0, 2, 2)
@@ -138,9 +133,7 @@ func TestOldMessages(t *testing.T) {
 	p.suspect(0, 4)
 	p.settle(0, 1, 2, 3)
 	beat := letter{epoch: 1, msg: parley.Msg{Kind: group.Beat}}
-	for to := range parley.ID(5) {
-		p.lose(0, to)
-	}
+	p.loseAll(0)
 	if p.put(1, 0, beat); len(p.kinds(0, 1)) > 0 {
 		t.Errorf("a sign of life of a moment ago is answered %v", p.kinds(0, 1))
 	}

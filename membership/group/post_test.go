@@ -14,6 +14,7 @@ import (
 
 // post is a group with the timestamp layer whose messages a test delivers by hand.
 type post struct {
+	parley.Host
 	t     *testing.T
 	p     parley.Protocol
 	procs []parley.Machine
@@ -48,11 +49,7 @@ func newPostOf(t *testing.T, c group.Config, protocol parley.Protocol) *post {
 	return p
 }
 
-// Choose and the others make the post a parley.Host.
-func (p *post) Choose(int) int                        { return 0 }
-func (p *post) Sign(parley.ID, []byte) []byte         { return nil }
-func (p *post) Verify(parley.ID, []byte, []byte) bool { return false }
-func (p *post) Refused(at, _ parley.ID, why string)   { p.say(at, "refused: "+why) }
+func (p *post) Refused(at, _ parley.ID, why string) { p.say(at, "refused: "+why) }
 
 func (p *post) say(at parley.ID, what string) { p.said[at] = append(p.said[at], what) }
 
@@ -132,6 +129,26 @@ func (p *post) suspect(at, of parley.ID) {
 	})
 }
 
+// suspected has processes suspect another one.
+func (p *post) suspected(of parley.ID, at ...parley.ID) {
+	for _, id := range at {
+		p.suspect(id, of)
+	}
+}
+
+// changes has a member that is not of the lowest rank ask for another view, and lets all arrive between some.
+func (p *post) changes(at parley.ID, who ...parley.ID) {
+	p.period(500, at)
+	p.period(7500, at)
+	p.settle(who...)
+}
+
+// deliver has a process broadcast, and lets all arrive between some.
+func (p *post) deliver(at parley.ID, text string, who ...parley.ID) {
+	p.cast(at, text)
+	p.settle(who...)
+}
+
 // period lets time pass, and the given processes do what they do once a period.
 func (p *post) period(after parley.Tick, who ...parley.ID) {
 	p.now += after
@@ -182,6 +199,21 @@ func (p *post) lose(from, to parley.ID) []letter {
 	return l
 }
 
+// loseAll loses all that is on its way from a process.
+func (p *post) loseAll(from parley.ID) {
+	for to := range p.procs {
+		p.lose(from, parley.ID(to))
+	}
+}
+
+// down loses all that is on its way to and from a process that has crashed.
+func (p *post) down(id parley.ID) {
+	p.loseAll(id)
+	for other := range p.procs {
+		p.lose(parley.ID(other), id)
+	}
+}
+
 // restart brings a process back with its log.
 func (p *post) restart(at parley.ID) {
 	p.procs[at] = p.p.New(at)
@@ -207,5 +239,21 @@ func (p *post) expect(at parley.ID, want string) {
 	p.t.Helper()
 	if got := p.heard(at); got != want {
 		p.t.Errorf("process %d says %q, expected %q", at, got, want)
+	}
+}
+
+// expectOf checks that some processes have said the same.
+func (p *post) expectOf(want string, who ...parley.ID) {
+	p.t.Helper()
+	for _, id := range who {
+		p.expect(id, want)
+	}
+}
+
+// sent checks what is on its way on a link of the group's own, but for signs of life.
+func (p *post) sent(from, to parley.ID, want ...parley.Kind) {
+	p.t.Helper()
+	if got := p.kinds(from, to); !slices.Equal(got, want) {
+		p.t.Errorf("process %d sends %d %v, expected %v", from, to, got, want)
 	}
 }

@@ -20,10 +20,10 @@ type roster struct {
 func (r *roster) majority() int { return len(r.disks)/2 + 1 }
 
 // at returns as what a process is known.
-func (r *roster) at(id parley.ID) candidate { return candidate{id, r.disks[id], r.lives[id]} }
+func (r *roster) at(id parley.ID) joinCandidate { return joinCandidate{id, r.disks[id], r.lives[id]} }
 
 // has tells whether a process in that incarnation is a member.
-func (r *roster) has(c candidate) bool { return r.view.Members.Has(c.id) && r.at(c.id) == c }
+func (r *roster) has(c joinCandidate) bool { return r.view.Members.Has(c.id) && r.at(c.id) == c }
 
 // reports reads what members of the view have to say of it, of the reports of all who vote.
 func (r *roster) reports(voted []ballot.Report, layers, liars int) (all []report) {
@@ -87,13 +87,13 @@ func (r *roster) next(reports []report, out parley.Set, liars int) decision {
 // most is up to which number an incarnation or a disk is believed that was known by another.
 func most(known uint64, liars int) uint64 {
 	if liars == 0 {
-		return lives
+		return maxIncarnation
 	}
-	return min(max(likely, known)+more, lives)
+	return min(max(likely, known)+more, maxIncarnation)
 }
 
 // believable tells whether a process may have become what it says it is.
-func (r *roster) believable(c candidate, liars int) bool {
+func (r *roster) believable(c joinCandidate, liars int) bool {
 	return c.disk <= most(r.disks[c.id], liars) && c.life <= most(r.lives[c.id], liars)
 }
 

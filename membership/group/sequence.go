@@ -96,12 +96,12 @@ func (q *sequence) admit(s *parley.Step, view uint64, d decision, value []byte) 
 // takeAlong is for learners that are not in next: they were sent the cut as usual, and
 // INSTALL only moves them to view v+1.
 func (q *sequence) takeAlong(s *parley.Step, view uint64, value []byte) {
-	q.install(s, view, value, func(candidate) bool { return true })
+	q.install(s, view, value, func(joinCandidate) bool { return true })
 }
 
-func (q *sequence) install(s *parley.Step, view uint64, value []byte, who func(candidate) bool) {
+func (q *sequence) install(s *parley.Step, view uint64, value []byte, who func(joinCandidate) bool) {
 	for _, l := range q.learners {
-		if l.sent && who(l.candidate) {
+		if l.sent && who(l.joinCandidate) {
 			b := q.layers.appendSnapshots(appendBytes(nil, value))
 			send(s, view, l.id, parley.Msg{Kind: Install, Seq: l.position, Value: l.life, Body: b})
 		}

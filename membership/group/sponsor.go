@@ -11,7 +11,7 @@ import (
 
 // learner is what a sponsor knows of a process that it helps to join.
 type learner struct {
-	candidate
+	joinCandidate
 	sent     bool        // the snapshot
 	position uint64      // of what was sent to it
 	ready    bool        // the snapshot has come
@@ -35,17 +35,17 @@ func (all learners) of(id parley.ID) *learner {
 func (all *learners) drop(which func(learner) bool) { *all = slices.DeleteFunc(*all, which) }
 
 // add takes a process for one, and no other of its name.
-func (all *learners) add(c candidate, now parley.Tick) {
+func (all *learners) add(c joinCandidate, now parley.Tick) {
 	all.drop(func(l learner) bool { return l.id == c.id })
 	at, _ := slices.BinarySearchFunc(*all, c.id, func(l learner, id parley.ID) int { return int(l.id) - int(id) })
-	*all = slices.Insert(*all, at, learner{candidate: c, since: now})
+	*all = slices.Insert(*all, at, learner{joinCandidate: c, since: now})
 }
 
 // ready returns those who have caught up.
-func (all learners) ready() (list []candidate) {
+func (all learners) ready() (list []joinCandidate) {
 	for _, l := range all {
 		if l.ready {
-			list = append(list, l.candidate)
+			list = append(list, l.joinCandidate)
 		}
 	}
 	return list
@@ -78,13 +78,13 @@ func (all *learners) State(v *parley.Vars) {
 // sponsor is upon receiving JOIN(j): send SNAPSHOT(v, position, state) to j. A frozen member
 // delivers nothing meanwhile: it may be that the view cannot end without j.
 func (g *membership) sponsor(s *parley.Step, j parley.ID, m parley.Msg) {
-	c, known, here := candidate{j, m.Value, m.Seq}, g.at(j), g.learners.of(j)
+	c, known, here := joinCandidate{j, m.Value, m.Seq}, g.at(j), g.learners.of(j)
 	switch {
 	case c.life == 0 || c.disk == 0 || !g.believable(c, g.c.Liars):
 		s.Refuse(j, "no incarnation")
 		return
 	case c.disk < known.disk, // a copy of a disk that was lost
-		g.view.Members.Has(j) && !c.after(known), here != nil && !c.after(here.candidate):
+		g.view.Members.Has(j) && !c.after(known), here != nil && !c.after(here.joinCandidate):
 		g.correct(s, j) // it came late
 		return
 	}

@@ -3,8 +3,6 @@ package group_test
 import (
 	"testing"
 
-	"parley"
-	"parley/broadcast/timestamp"
 	"parley/membership/group"
 	"parley/parleytest"
 	"parley/sim"
@@ -18,18 +16,6 @@ func TestSuite(t *testing.T) {
 				NothingBeyond: "what is promised of views holds of any number of crashes",
 			})
 		})
-	}
-}
-
-// What is said of links and of how long to watch: without FIFO links nothing holds, and
-// signs of life never end.
-func TestRelies(t *testing.T) {
-	for _, p := range []parley.Protocol{
-		group.New(group.Config{N: 3}), timestamp.New(timestamp.Config{Config: group.Config{N: 3}}),
-	} {
-		if !p.Relies.FIFO || p.Span == 0 {
-			t.Errorf("%s relies on %+v, and ends after %d", p.Name, p.Relies, p.Span)
-		}
 	}
 }
 

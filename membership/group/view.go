@@ -25,7 +25,7 @@ type membership struct {
 func newMembership(self parley.ID, c *Config, services []Service) membership {
 	return membership{
 		voter: voter{
-			c: c, own: candidate{id: self}, claims: newClaims(c.N, c.Liars),
+			c: c, own: joinCandidate{id: self}, claims: newClaims(c.N, c.Liars),
 			roster: roster{lives: make([]uint64, c.N), disks: make([]uint64, c.N)},
 		},
 		sequence: sequence{
@@ -33,7 +33,7 @@ func newMembership(self parley.ID, c *Config, services []Service) membership {
 			history: history{most: c.Keep, bytes: c.KeepBytes},
 		},
 		suspicions: suspicions{monitor: detector.NewMonitor(c.Detector, self)},
-		progress:   progress{unsent: make([]stall, len(services))},
+		progress:   progress{unsent: make([]progressMark, len(services))},
 	}
 }
 
@@ -131,19 +131,14 @@ func (g *membership) enter(s *parley.Step, d decision, value []byte) {
 		g.adopt(d, value)
 	}
 	g.steady = g.c.Liars > 0 && !s.Restart
-	// Who joins may have voted on how the view ends, with nothing to report.
+	// A joiner may have voted on how the view ends, with nothing to report.
 	g.ballot.Refresh()
 	g.frozen = g.ballot.Promised()
 	g.gap, g.tries = g.frozen, tries{}
 	if g.entered = g.now; g.frozen {
 		g.since = g.now
 	}
-	for i, cut := range d.cuts {
-		if value == nil {
-			cut = nil
-		} else if cut == nil {
-			cut = []byte{}
-		}
+	for i, cut := range d.cuts { // nil in the first view alone: what is read is not
 		g.run(s, g.view.Number, i, func(l Layer) { l.Install(s, cut, g.view) })
 	}
 	g.progress.begin(g.now, g.history.position)

@@ -23,7 +23,7 @@ type voter struct {
 	c     *Config
 	now   parley.Tick // scratch: of the present clause
 	stage stage
-	own   candidate // this process: the disk, or memory, is 1 of a first member
+	own   joinCandidate // this process: the disk, or memory, is 1 of a first member
 
 	// Of the view.
 	roster

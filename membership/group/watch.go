@@ -51,29 +51,29 @@ func (x *suspicions) State(v *parley.Vars) {
 
 // progress tells whether what ought to go on in a view does.
 type progress struct {
-	stuck   stall       // by its position: nothing is delivered while something waits
-	unsent  []stall     // by layer: the oldest message of its own is not finished
-	looked  parley.Tick // when that was looked at last
-	blocked bool        // that has been so for too long
+	stuck   progressMark   // by its position: nothing is delivered while something waits
+	unsent  []progressMark // by layer: the oldest message of its own is not finished
+	looked  parley.Tick    // when that was looked at last
+	blocked bool           // that has been so for too long
 }
 
-// stall is something that ought to change.
-type stall struct {
+// progressMark is something that ought to change.
+type progressMark struct {
 	mark  uint64      // what it was when it was looked at last
 	since parley.Tick // and has been since
 }
 
-func (w *stall) look(now parley.Tick, idle bool, mark uint64) {
+func (w *progressMark) look(now parley.Tick, idle bool, mark uint64) {
 	if idle || w.mark != mark {
-		*w = stall{mark, now}
+		*w = progressMark{mark, now}
 	}
 }
 
 // begin is upon a view.
 func (x *progress) begin(now parley.Tick, position uint64) {
-	x.stuck, x.looked, x.blocked = stall{position, now}, now, false
+	x.stuck, x.looked, x.blocked = progressMark{position, now}, now, false
 	for i := range x.unsent {
-		x.unsent[i] = stall{0, now}
+		x.unsent[i] = progressMark{0, now}
 	}
 }
 
@@ -95,7 +95,7 @@ func (x *progress) look(now parley.Tick, c *Config, frozen bool, l *layers, posi
 
 // State visits every variable.
 func (x *progress) State(v *parley.Vars) {
-	visit := func(w *stall) {
+	visit := func(w *progressMark) {
 		parley.Num(v, "mark", &w.mark)
 		v.Time("since", &w.since)
 	}

@@ -23,6 +23,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"slices"
 
 	"parley"
 	"parley/lockstep"
@@ -77,11 +78,7 @@ func Rounds(c Config) lockstep.Protocol {
 			},
 			Cost: func(n, _ int) parley.Cost {
 				each := parley.Traffic{Messages: uint64(n * (n - 1))}
-				cost := parley.Cost{Rounds: c.Rounds}
-				for range c.Rounds {
-					cost.PerRound = append(cost.PerRound, each)
-				}
-				return cost
+				return parley.Cost{Rounds: c.Rounds, PerRound: slices.Repeat([]parley.Traffic{each}, c.Rounds)}
 			},
 			Size: func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 			Explain: func(_ parley.Env, _ parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
@@ -147,12 +144,10 @@ var properties = []parley.Property{
 		Name: Named, Mode: parley.Sometimes,
 		Says: "a silent process is named",
 		Check: func(h *parley.History) error {
-			for i := range h.Indications {
-				if h.Indications[i].Msg.Kind == parley.Suspect {
-					return nil
-				}
+			if !slices.ContainsFunc(h.Indications, func(i parley.Happening) bool { return i.Msg.Kind == parley.Suspect }) {
+				return errors.New("nobody was named")
 			}
-			return errors.New("nobody was named")
+			return nil
 		},
 	},
 }

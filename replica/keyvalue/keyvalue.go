@@ -61,19 +61,8 @@ var (
 
 // Err is the status as an error, nil if the command was carried out.
 func (s Status) Err() error {
-	switch s {
-	case Done:
-		return nil
-	case Missing:
-		return ErrMissing
-	case Changed:
-		return ErrChanged
-	case NoNumber:
-		return ErrNoNumber
-	case TooLarge:
-		return ErrTooLarge
-	}
-	return ErrUnknown
+	errs := [...]error{ErrUnknown, nil, ErrMissing, ErrChanged, ErrNoNumber, ErrTooLarge, ErrUnknown}
+	return errs[min(s, Unknown)]
 }
 
 // Answer is what a command answers: the version that the key has now, and the value to who
@@ -163,24 +152,15 @@ func (t *Table) Refuses(b []byte) bool {
 
 // Apply carries out a command.
 func (t *Table) Apply(b []byte) []byte {
-	if len(b) == 0 {
-		return answer(Answer{Status: Unknown})
+	a := Answer{Status: Unknown}
+	if len(b) > 0 {
+		r := reader{b: b[1:]}
+		key, number := string(r.bytes(len(b))), r.number(1<<64-1)
+		if !r.bad {
+			a = t.apply(op(b[0]), key, number, r.b)
+		}
 	}
-	size, rest, err := parley.ReadUvarint(b[1:], uint64(len(b)))
-	if err != nil || size > uint64(len(rest)) {
-		return answer(Answer{Status: Unknown})
-	}
-	key := string(rest[:size])
-	number, value, err := parley.ReadUvarint(rest[size:], 1<<64-1)
-	if err != nil {
-		return answer(Answer{Status: Unknown})
-	}
-	return answer(t.apply(op(b[0]), key, number, value))
-}
-
-func answer(a Answer) []byte {
-	b := binary.AppendUvarint([]byte{byte(a.Status)}, a.Version)
-	return append(b, a.Value...)
+	return append(binary.AppendUvarint([]byte{byte(a.Status)}, a.Version), a.Value...)
 }
 
 func (t *Table) apply(what op, key string, number uint64, value []byte) Answer {
@@ -332,7 +312,7 @@ func (t *Table) Restore(b []byte) bool {
 	return true
 }
 
-// reader reads a snapshot.
+// reader reads a command, or a snapshot.
 type reader struct {
 	b   []byte
 	bad bool

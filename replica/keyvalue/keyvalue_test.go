@@ -52,12 +52,13 @@ func TestCommands(t *testing.T) {
 		{[]byte{1, 9, 'k', 0}, keyvalue.Unknown, 0, ""},
 		{[]byte{1, 1, 'k'}, keyvalue.Unknown, 0, ""},
 	} {
-		a := apply(t, table, c.command)
-		if a.Status != c.status || a.Version != c.version || string(a.Value) != c.value {
+		got := table.Apply(c.command)
+		a, ok := keyvalue.ReadAnswer(got)
+		if !ok || a.Status != c.status || a.Version != c.version || string(a.Value) != c.value {
 			t.Errorf("command %d: %v, not %v", i, a, c)
 		}
-		if (a.Status == keyvalue.Done) != (a.Status.Err() == nil) {
-			t.Errorf("command %d: %v", i, a.Status.Err())
+		if done := a.Status == keyvalue.Done; done != (a.Status.Err() == nil) || done == table.Refuses(got) {
+			t.Errorf("command %d: %v, refused %t", i, a.Status.Err(), table.Refuses(got))
 		}
 	}
 	if !errors.Is(keyvalue.Missing.Err(), keyvalue.ErrMissing) {

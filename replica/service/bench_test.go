@@ -10,6 +10,7 @@ import (
 // bench is one machine without a host.
 type bench struct {
 	parley.Machine
+	parley.Host
 	step    parley.Step
 	effects []parley.Effect // of the last clause, but for what follows
 	refused map[string]int
@@ -17,16 +18,21 @@ type bench struct {
 	durable int          // how many of them it had told when the state replaced the log; -1: it did not
 }
 
-func newBench(p parley.Protocol, self parley.ID) *bench {
-	b := &bench{Machine: p.New(self), refused: make(map[string]int), durable: -1}
-	b.step = parley.Step{Self: self, N: p.N, Host: b}
+// newBench starts a copy.
+func newBench(t *testing.T, c service.Config, self parley.ID) *bench {
+	t.Helper()
+	b := &bench{Machine: service.New(c).New(self), refused: make(map[string]int), durable: -1}
+	b.step = parley.Step{Self: self, N: c.N, Host: b}
+	b.do(func() { b.Start(&b.step) })
+	for _, e := range b.effects {
+		if e.Op != parley.OpAppend {
+			t.Fatalf("it begins with %+v", e)
+		}
+	}
 	return b
 }
 
-func (*bench) Choose(int) int                        { return 0 }
-func (*bench) Sign(parley.ID, []byte) []byte         { return nil }
-func (*bench) Verify(parley.ID, []byte, []byte) bool { return false }
-func (b *bench) Refused(_, _ parley.ID, why string)  { b.refused[why]++ }
+func (b *bench) Refused(_, _ parley.ID, why string) { b.refused[why]++ }
 
 func (b *bench) do(clause func()) {
 	b.step.Effects = nil
@@ -45,20 +51,17 @@ func (b *bench) do(clause func()) {
 	}
 }
 
-func (b *bench) start(t *testing.T) {
-	t.Helper()
-	b.do(func() { b.Start(&b.step) })
-	for _, e := range b.effects {
-		if e.Op != parley.OpAppend {
-			t.Fatalf("it begins with %+v", e)
-		}
-	}
-}
-
 func (b *bench) request(m parley.Msg) { b.do(func() { b.Request(&b.step, m) }) }
 
 func (b *bench) receive(from parley.ID, m parley.Msg) {
 	b.step.Carried = m.Kind < parley.Local
 	b.do(func() { b.Receive(&b.step, from, m) })
 	b.step.Carried = false
+}
+
+// hear has processes broadcast the same.
+func (b *bench) hear(m parley.Msg, from ...parley.ID) {
+	for _, id := range from {
+		b.receive(id, m)
+	}
 }

@@ -111,7 +111,7 @@ func (x *vote) release() (answers []parley.Msg) {
 	return answers
 }
 
-// judge: what the majority of the active copies has is right. Who has another one is
+// judge: what the majority of the active copies has is right. A copy with another one is
 // named, once each; it tells whether that is this copy. Without a majority others differ from me.
 func (x *vote) judge(s *parley.Step) (wrong bool) {
 	heard := 0

@@ -23,8 +23,7 @@ func words(b *bench) (out []parley.Msg) {
 
 // What one process says of one position counts once, and is kept once.
 func TestOneWordEach(t *testing.T) {
-	b := newBench(service.New(service.Config{N: 4, New: account, Every: 1}), 0)
-	b.start(t)
+	b := newBench(t, service.Config{N: 4, New: account, Every: 1}, 0)
 	b.receive(0, parley.Msg{Kind: 1, Value: 5, Seq: 1, Body: []byte("balance")})
 	b.receive(1, parley.Msg{Kind: 2, Seq: 1, Value: 7})
 	size := len(parley.Save(b, 0, nil))
@@ -41,8 +40,7 @@ func TestOneWordEach(t *testing.T) {
 func TestStrayWords(t *testing.T) {
 	for _, every := range []uint64{0, 1} {
 		setup := service.Setup{Active: parley.SetOf(0, 1, 2)}
-		b := newBench(service.New(service.Config{N: 4, New: account, Every: every, Setup: setup}), 3)
-		b.start(t)
+		b := newBench(t, service.Config{N: 4, New: account, Every: every, Setup: setup}, 3)
 		for k := range uint64(5000) {
 			b.receive(0, parley.Msg{Kind: 1, Value: 77, Seq: k + 1, Body: []byte("balance")})
 			if len(words(b)) > 0 {
@@ -63,8 +61,7 @@ func TestStrayWords(t *testing.T) {
 // A spare whose state is not that of the majority finds that out, and stops.
 func TestSpareStops(t *testing.T) {
 	setup := service.Setup{Active: parley.SetOf(0, 1, 2)}
-	b := newBench(service.New(service.Config{N: 4, New: account, Every: 1, Setup: setup}), 3)
-	b.start(t)
+	b := newBench(t, service.Config{N: 4, New: account, Every: 1, Setup: setup}, 3)
 	b.receive(0, parley.Msg{Kind: 1, Value: 77, Seq: 1, Body: []byte("balance")})
 	var told []parley.Kind
 	for q := range parley.ID(3) {
@@ -80,62 +77,75 @@ func TestSpareStops(t *testing.T) {
 	}
 }
 
-// A command that is asked again is answered again where answers are checked, even if
-// the first answer was checked long ago.
-func TestCheckedRetry(t *testing.T) {
-	for seed := range uint64(30) {
-		setup := service.Setup{Active: parley.Everyone(3), M: 1, Checked: true}
-		p := over(sequencer(3), service.Config{Setup: setup})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
+// The answers of all copies to commands of clients, with sessions, and under setups. A setup is
+// changed by an ordered command, and holds from its position on.
+func TestAnswers(t *testing.T) {
+	of := func(m int, active ...parley.ID) service.Config {
+		return service.Config{Setup: service.Setup{Active: parley.SetOf(active...), M: m, Checked: m > 0}}
+	}
+	change := func(at parley.ID, when parley.Tick, to service.Config) sim.Request {
+		return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: service.Configure, Body: to.Setup.Append(nil)}}
+	}
+	same := func(answers string) []string { return slices.Repeat([]string{answers}, 3) }
+	forgets := []sim.Request{
+		command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 78, 1, "balance"), command(2, 12_000, 77, 1, "deposit 100"),
+	}
+	for name, c := range map[string]struct {
+		config   service.Config
+		requests []sim.Request
+		want     []string
+		refused  string // once by each copy
+	}{
+		// A command that a client repeats, at whatever copy, is answered again and applied once.
+		"retries": {service.Config{}, []sim.Request{
+			command(1, 10, 77, 1, "deposit 100"), command(2, 20, 77, 1, "deposit 100"),
+			command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 77, 2, "balance"),
+			command(2, 12_000, 77, 1, "deposit 100"), // of long ago: not even answered
+		}, same("1:1100 1:1100 1:1100 2:1100 "), "command that was answered long ago"},
+		// A client that was forgotten is promised nothing, and nobody else is wronged.
+		"remembered": {service.Config{Sessions: 2}, forgets, same("1:1100 2:1100 1:1100 "), ""},
+		"forgotten":  {service.Config{Sessions: 1}, forgets, same("1:1100 2:1100 3:1200 "), ""},
+		// A command that is asked again is answered again where answers are checked, even if the
+		// first answer was checked long ago.
+		"checked retry": {of(1, 0, 1, 2), []sim.Request{
 			command(1, 10, 77, 1, "deposit 100"), command(1, 9000, 77, 1, "deposit 100"), // at its position
 			ask(0, 12_000, "deposit 5"), command(2, 19_000, 77, 1, "deposit 100"), // and later
-		}})
-		judge(t, seed, p, s)
-		if x := promised(t, p, s.Assumptions(), service.Completion); !x.Holds {
-			t.Fatal(x)
-		}
-		if got := answers(&s.History)[1]; got != "1:1100 1:1100 2:1105 1:1100 " {
-			t.Fatalf("seed %d: %s", seed, got)
-		}
-	}
-}
-
-// A change of the setup right behind a command: the command is answered by those who
-// were active at it, whatever they are when the word of the others comes. What is asked
-// again behind it is a matter of the new setup.
-func TestChangeBehindCommand(t *testing.T) {
-	first := service.Setup{Active: parley.SetOf(0, 1), M: 1, Checked: true}
-	then := service.Setup{Active: parley.SetOf(0, 2, 3), M: 1, Checked: true}
-	for seed := range uint64(60) {
-		p := over(sequencer(4), service.Config{Setup: first})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
-			command(0, 10, 77, 1, "deposit 100"),
-			{At: 0, When: 11, Msg: parley.Msg{Kind: service.Configure, Body: then.Append(nil)}},
-			command(3, 9000, 77, 1, "deposit 100"),
-		}})
-		judge(t, seed, p, s)
-		got := answers(&s.History)
-		if got[0] != "1:1100 1:1100 " || got[1] != "1:1100 " || got[2] != "1:1100 " || got[3] != "1:1100 " {
-			t.Fatalf("seed %d: %q, refused %v", seed, got, s.Stats.Refused)
-		}
-		if s.Stats.Refused["word of a state that nobody asked for"] > 0 {
-			t.Fatalf("seed %d: refused %v", seed, s.Stats.Refused)
-		}
-	}
-}
-
-// A process that asks for another setup has the old one until that is ordered.
-func TestSetupWaitsForItsOrder(t *testing.T) {
-	then := service.Setup{Active: parley.SetOf(0, 2, 3)}
-	for seed := range uint64(30) {
-		p := over(sequencer(4), service.Config{Setup: service.Setup{Active: parley.SetOf(0, 1, 2)}})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
-			{At: 3, When: 9, Msg: parley.Msg{Kind: service.Configure, Body: then.Append(nil)}},
-			command(0, 10, 77, 1, "deposit 100"), command(0, 9000, 77, 2, "balance"),
-		}})
-		judge(t, seed, p, s)
-		if got := answers(&s.History); got[1] != "1:1100 " || got[3] != "3:1100 " {
-			t.Fatalf("seed %d: %q", seed, got)
+		}, same("1:1100 1:1100 2:1105 1:1100 "), ""},
+		// A command is answered by those who were active at it, whatever they are when the word of
+		// the others comes. What is asked again behind it is a matter of the new setup.
+		"change behind a command": {of(1, 0, 1), []sim.Request{
+			command(0, 10, 77, 1, "deposit 100"), change(0, 11, of(1, 0, 2, 3)), command(3, 9000, 77, 1, "deposit 100"),
+		}, []string{"1:1100 1:1100 ", "1:1100 ", "1:1100 ", "1:1100 "}, ""},
+		// A process that asks for another setup has the old one until that is ordered.
+		"change that waits": {of(0, 0, 1, 2), []sim.Request{
+			change(3, 9, of(0, 0, 2, 3)), command(0, 10, 77, 1, "deposit 100"), command(0, 9000, 77, 2, "balance"),
+		}, []string{"1:1100 3:1100 ", "1:1100 ", "1:1100 3:1100 ", "3:1100 "}, ""},
+		// A spare applies and is silent, until it is active. A setup that is none changes nothing.
+		"spare": {of(1, 0, 1, 2), []sim.Request{
+			ask(0, 10, "deposit 1"), ask(1, 3000, "deposit 2"), change(2, 9000, of(0, 0, 2, 3)),
+			ask(0, 15_000, "deposit 3"), ask(3, 18_000, "deposit 4"),
+			{At: 2, When: 20_000, Msg: parley.Msg{Kind: service.Configure, Body: []byte{9}}},
+		}, []string{"1:1001 2:1003 4:1006 5:1010 ", "1:1001 2:1003 ", "1:1001 2:1003 4:1006 5:1010 ", "4:1006 5:1010 "}, ""},
+	} {
+		for seed := range uint64(60) {
+			p := over(sequencer(len(c.want)), c.config)
+			s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: c.requests})
+			judge(t, seed, p, s)
+			if got := answers(&s.History); !slices.Equal(got, c.want) {
+				t.Fatalf("%s, seed %d: %q, refused %v", name, seed, got, s.Stats.Refused)
+			}
+			if s.Stats.Refused["word of a state that nobody asked for"] > 0 || c.refused != "" && s.Stats.Refused[c.refused] != 3 {
+				t.Fatalf("%s, seed %d: refused %v", name, seed, s.Stats.Refused)
+			}
+			for _, d := range s.History.Deliveries {
+				if c.config.Setup.Checked && d.When < 12 {
+					t.Fatalf("%s, seed %d: answered at %d, before anybody could confirm", name, seed, d.When)
+				}
+			}
+			x := promised(t, p, s.Assumptions(), service.Completion)
+			if active := c.config.Setup.Active.Len(); x.Holds != (active == 0 || active == len(c.want)) {
+				t.Fatalf("%s, seed %d: %+v", name, seed, x)
+			}
 		}
 	}
 }
@@ -145,8 +155,7 @@ func TestSetupWaitsForItsOrder(t *testing.T) {
 func TestSessionsAreCompared(t *testing.T) {
 	var said []uint64
 	for client := range uint64(2) {
-		b := newBench(service.New(service.Config{N: 4, New: account, Every: 1}), 0)
-		b.start(t)
+		b := newBench(t, service.Config{N: 4, New: account, Every: 1}, 0)
 		b.receive(1, parley.Msg{Kind: 1, Value: 70 + client, Seq: 1, Body: []byte("balance")})
 		said = append(said, words(b)[0].Value)
 	}
@@ -159,8 +168,7 @@ func TestSessionsAreCompared(t *testing.T) {
 func TestElectorate(t *testing.T) {
 	first := service.Setup{Active: parley.SetOf(0, 1, 2, 3), M: 2, Checked: true}
 	then := service.Setup{Active: parley.SetOf(0, 4), M: 0, Checked: true}
-	b := newBench(service.New(service.Config{N: 5, New: account, Setup: first}), 0)
-	b.start(t)
+	b := newBench(t, service.Config{N: 5, New: account, Setup: first}, 0)
 	b.receive(1, parley.Msg{Kind: 1, Value: 77, Seq: 1, Body: []byte("balance")})
 	said := words(b)[0]
 	b.receive(1, parley.Msg{Kind: 3, Body: then.Append(nil)})
@@ -235,6 +243,7 @@ func TestNewPanics(t *testing.T) {
 		{N: 3, New: account, Setup: service.Setup{Active: parley.SetOf(0, 1), M: 2}},
 		{N: 3, New: account, Setup: service.Setup{Active: parley.SetOf(0, 1), M: -1}},
 		{N: 3, New: account, Setup: service.Setup{Checked: true}},
+		{N: 3, New: account, Durable: true}, {N: 3, New: account, Piece: 1}, {N: 3, New: account, Transfer: true, Liars: 1},
 	} {
 		func() {
 			defer func() {

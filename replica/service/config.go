@@ -1,8 +1,8 @@
 package service
 
 import (
+	"cmp"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"iter"
 	"math"
@@ -126,12 +126,9 @@ func New(c Config) parley.Protocol {
 	if c.Liars < 0 || c.Liars > 0 && c.Piece == 0 {
 		panic(fmt.Sprintf("service: %d liars, pieces of %d bytes", c.Liars, c.Piece))
 	}
-	if c.Longest == 0 {
-		c.Longest = 256 << 20
-	}
-	if c.Retry == 0 {
-		c.Retry = 5000
-	}
+	c.Longest, c.Retry = cmp.Or(c.Longest, 256<<20), cmp.Or(c.Retry, 5000)
+	c.Sessions, c.Answers = cmp.Or(c.Sessions, 1<<16), cmp.Or(c.Answers, math.MaxInt)
+	c.Setup = cmp.Or(c.Setup, Setup{Active: parley.Everyone(c.N)})
 	hears, kinds := parley.HearsBeneath, []string{"", "APPLY", "CHECK", "CHANGE", "PACK"}
 	if c.Piece > 0 {
 		hears, kinds = parley.HearsBoth, append(kinds, "MARK", "SUM", "WANT", "PART", "DONE")
@@ -139,17 +136,8 @@ func New(c Config) parley.Protocol {
 	if c.Liars > 0 {
 		kinds = append(kinds, "STAND", "MISSING")
 	}
-	if c.Setup == (Setup{}) {
-		c.Setup.Active = parley.Everyone(c.N)
-	}
 	if !c.Setup.of(c.N) {
 		panic(fmt.Sprintf("service: %d active copies of %d, and %d may be wrong", c.Setup.Active.Len(), c.N, c.Setup.M))
-	}
-	if c.Sessions == 0 {
-		c.Sessions = 1 << 16
-	}
-	if c.Answers == 0 {
-		c.Answers = math.MaxInt
 	}
 	return parley.Protocol{
 		Name: "service", Title: "a deterministic state machine, replicated",
@@ -161,19 +149,6 @@ func New(c Config) parley.Protocol {
 		Promises:   c.promises,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:    explain,
-		Flags:      parley.Flags(c, flags, New),
-	}
-}
-
-func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-	n := c.N
-	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.Uint64Var(&c.Every, "every", c.Every, "compare states after so many `commands` (0: never)")
-	return func(c *Config, _ parley.Naming) error {
-		if c.N != n {
-			c.Setup = Setup{}
-		}
-		return parley.CheckN(c.N, 1)
 	}
 }
 

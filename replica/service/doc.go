@@ -23,7 +23,7 @@
 // the order may put the later one first, and then the earlier one is never applied.
 // A process as a client of its own keeps to that: one command of its is under way,
 // and up to [Queue] wait for it. Each life of a process is another client: its numbers
-// begin anew, and no answer is taken for that of a life before.
+// begin again at 1, and no answer is taken for one of an earlier life.
 //
 // Reintegration: a process that comes back, or was excluded, takes over the state of a
 // member, the sessions too. What it had under way and saw no answer to, if it did not
@@ -36,7 +36,7 @@
 //
 // # Decisions
 //
-// Replicas compare hashes of their state. Who has another than the majority is named by all and stops.
+// Replicas compare hashes of their state. One that differs from the majority is named by all and stops.
 // Motive: an application that is not deterministic is the fault that no broadcast can see. Cost: a
 // broadcast of each copy every so many commands; a machine that keeps no hash of its state is copied for
 // each comparison, so that it is compared less often.

@@ -46,37 +46,6 @@ func (l *ledger) Restore(b []byte) bool {
 	return true
 }
 
-// The storms of TestReintegration, in which who comes back goes on from its log.
-func TestDurable(t *testing.T) {
-	restarts := 0
-	for seed := range uint64(200) {
-		p := durably(3+int(seed%2), service.Config{Every: seed % 4, Piece: 16 * int(seed/4%2)})
-		s := sim.Run(storm(seed, p, false, 120_000))
-		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
-		tied(t, seed, &s.History)
-		restarts += len(s.History.Restarts)
-		for _, i := range s.History.Indications {
-			if i.Msg.Kind == service.Stopped || i.Msg.Kind == service.Diverged || i.Msg.Kind == service.Differs {
-				t.Fatalf("seed %d: %+v", seed, i)
-			}
-		}
-		answered := make(map[parley.ID]int)
-		for _, d := range s.History.Deliveries {
-			if strings.HasPrefix(string(d.Msg.Body), "last") {
-				answered[d.At]++
-			}
-		}
-		for q := range parley.ID(p.N) {
-			if answered[q] < p.N {
-				t.Fatalf("seed %d: in the end process %d answers %d commands\n%q", seed, q, answered[q], answers(&s.History))
-			}
-		}
-	}
-	if restarts < 200 {
-		t.Errorf("%d restarts", restarts)
-	}
-}
-
 func packOf(at parley.ID, when parley.Tick, number uint64, body []byte) sim.Request {
 	return sim.Request{At: at, When: when, Msg: parley.Msg{Kind: service.Commands, Seq: number, Body: body}}
 }

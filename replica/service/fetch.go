@@ -58,11 +58,11 @@ type fetch struct {
 	from   parley.ID
 	state  []byte       // as far as it has come
 	late   []late       // what was delivered behind the mark
-	bytes  int          // scratch: in there; counted anew when loaded
+	bytes  int          // scratch: in there; counted again when loaded
 	held   []parley.Msg // requests
 }
 
-// told is the hash that a copy tells.
+// told is the hash that a copy has sent.
 type told struct {
 	who  parley.ID
 	size int
@@ -202,8 +202,8 @@ func (f *fetch) take(s *parley.Step, from parley.ID, m parley.Msg, piece int) ou
 	return goesOn
 }
 
-// other goes on with another one who told the same, from the beginning if what came was not
-// what was told; without another one for a state of later.
+// other continues with another copy that told the same hash, from the beginning if what came
+// has another hash. Without such a copy a later state is asked for.
 func (f *fetch) other(s *parley.Step) outcome {
 	if len(f.state) == f.size {
 		f.state = nil

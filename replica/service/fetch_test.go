@@ -3,7 +3,6 @@ package service_test
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"testing"
 
 	"parley"
@@ -16,56 +15,6 @@ import (
 // pieces is a configuration in which every state is too long for one message.
 func pieces(every uint64) service.Config {
 	return service.Config{Every: every, Piece: 16, Retry: 3000}
-}
-
-// Who joins fetches the state in pieces, while others crash, come back and are suspected,
-// with nothing lost, done twice or out of order. In the end all copies go on as one.
-func TestFetch(t *testing.T) {
-	whole := []string{service.Consistency, service.OneMachine, service.Once}
-	restarts, fetched := 0, 0
-	for seed := range uint64(300) {
-		n := 3 + int(seed%2)
-		p := returning(n, pieces(seed%4))
-		s := sim.Run(storm(seed, p, false, 120_000))
-		judge(t, seed, p, s, whole...)
-		tied(t, seed, &s.History)
-		answered := make(map[parley.ID]int)
-		for _, d := range s.History.Deliveries {
-			if strings.HasPrefix(string(d.Msg.Body), "last") {
-				answered[d.At]++
-			}
-		}
-		for q := range parley.ID(n) {
-			if answered[q] < n {
-				t.Fatalf("seed %d: in the end process %d answers %d commands of %d\n%q\n%v", seed, q, answered[q], n,
-					answers(&s.History), s.Stats.Refused)
-			}
-		}
-		for _, i := range s.History.Indications {
-			switch i.Msg.Kind {
-			case service.Stopped, service.Diverged, service.Differs:
-				t.Fatalf("seed %d: %+v", seed, i)
-			case group.Restored:
-				if fetched++; len(i.Msg.Body) != 1 {
-					t.Fatalf("seed %d: a state of %d bytes comes in one message", seed, len(i.Msg.Body))
-				}
-			}
-		}
-		restarts += len(s.History.Restarts)
-	}
-	if restarts < 300 || fetched < 250 {
-		t.Errorf("%d restarts, %d states to be fetched", restarts, fetched)
-	}
-}
-
-// With disks lost, too: a copy whose disk is gone is a joiner like any other.
-func TestFetchWithoutDisk(t *testing.T) {
-	for seed := range uint64(100) {
-		p := returning(3, pieces(0))
-		s := sim.Run(storm(seed, p, true, 120_000))
-		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
-		tied(t, seed, &s.History)
-	}
 }
 
 // Who crashes again before it has fetched all begins anew, in durable mode too, where its log
@@ -93,32 +42,24 @@ func TestFetchCutShort(t *testing.T) {
 		for q := range parley.ID(3) {
 			opt.Requests = append(opt.Requests, ask(q, 120_000, fmt.Sprint("last", q)))
 		}
-		s := sim.Run(opt)
-		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
-		tied(t, seed, &s.History)
-		answered := make(map[parley.ID]int)
-		for _, d := range s.History.Deliveries {
-			if strings.HasPrefix(string(d.Msg.Body), "last") {
-				answered[d.At]++
-			}
-		}
-		if answered[0] < 3 || answered[1] < 3 || answered[2] < 3 {
-			t.Fatalf("seed %d: in the end %v answer\n%q\n%v", seed, answered, answers(&s.History), s.Stats.Refused)
-		}
+		servesOn(t, seed, p, sim.Run(opt))
 	}
 }
 
 // joins is a copy of three that is to fetch its state, and has asked for it by a mark.
 func joins(t *testing.T) (b *bench, number uint64) {
 	t.Helper()
-	return joinsAs(t, service.Config{N: 3, New: account, Transfer: true, Piece: 8, Longest: 1000})
+	return joinsAs(t, memory())
+}
+
+func memory() service.Config {
+	return service.Config{N: 3, New: account, Transfer: true, Piece: 8, Longest: 1000}
 }
 
 // joinsAs is such a copy with another configuration.
 func joinsAs(t *testing.T, c service.Config) (b *bench, number uint64) {
 	t.Helper()
-	b = newBench(service.New(c), 2)
-	b.start(t)
+	b = newBench(t, c, 2)
 	b.receive(2, parley.Msg{Kind: group.Restored, Body: []byte{1}})
 	b.receive(2, parley.Msg{Kind: parley.View, Seq: 4, Body: problem.AppendSet(nil, parley.Everyone(3))})
 	if len(b.effects) != 2 || b.effects[0].Op != parley.OpBroadcast || b.effects[0].Msg.Kind != 5 {
@@ -130,8 +71,7 @@ func joinsAs(t *testing.T, c service.Config) (b *bench, number uint64) {
 // holder is a copy that has applied some commands, and what it tells of its state at a mark.
 func holder(t *testing.T, id parley.ID, number uint64, commands ...string) (b *bench, told parley.Msg) {
 	t.Helper()
-	b = newBench(service.New(service.Config{N: 3, New: account, Transfer: true, Piece: 8}), id)
-	b.start(t)
+	b = newBench(t, service.Config{N: 3, New: account, Transfer: true, Piece: 8}, id)
 	for _, command := range commands {
 		b.receive(1, once(command))
 	}
@@ -140,6 +80,21 @@ func holder(t *testing.T, id parley.ID, number uint64, commands ...string) (b *b
 		t.Fatalf("%+v", b.effects)
 	}
 	return b, b.effects[0].Msg
+}
+
+// fetches is a joiner behind its mark, to which both others have told the same state, and the one it fetches that from.
+func fetches(t *testing.T, c service.Config, late ...parley.Msg) (b, from *bench, number uint64) {
+	t.Helper()
+	b, number = joinsAs(t, c)
+	from, told := holder(t, 0, number, "deposit 5")
+	_, same := holder(t, 1, number, "deposit 5")
+	b.receive(2, parley.Msg{Kind: 5, Seq: number})
+	for _, m := range late {
+		b.receive(1, m)
+	}
+	b.linked(0, told)
+	b.linked(1, same)
+	return b, from, number
 }
 
 // once is a command that is applied as often as it is delivered.
@@ -220,16 +175,11 @@ func TestFetchedStateIsThatOfTheMajority(t *testing.T) {
 	}
 	liar := b.effects[0].To
 	// It sends other bytes than it told of.
-	for at := 0; len(b.effects) == 1 && b.effects[0].To == liar; at += 8 {
+	for at := 0; b.refused["pieces of another state than it told of"] == 0; at += 8 {
 		size := min(8, int(told.Body[0])-at)
 		b.linked(liar, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
-		for len(b.effects) == 0 {
-			at += 8
-			size = min(8, int(told.Body[0])-at)
-			b.linked(liar, parley.Msg{Kind: 8, Seq: again.Seq, Value: uint64(at), Body: make([]byte, size)})
-		}
 	}
-	if b.refused["pieces of another state than it told of"] != 1 || len(b.effects) != 1 || b.effects[0].To == liar {
+	if len(b.effects) != 1 || b.effects[0].To == liar {
 		t.Fatalf("%v, %+v", b.refused, b.effects)
 	}
 	carry(b, []*bench{good, twin}[1-liar], 1-liar)
@@ -255,12 +205,7 @@ func TestFetchLimits(t *testing.T) {
 	if len(b.effects) != 1 || b.effects[0].Msg.Kind != service.Stopped {
 		t.Errorf("%+v", b.effects)
 	}
-	b, number = joins(t)
-	good, told := holder(t, 0, number, "deposit 5")
-	_, same := holder(t, 1, number, "deposit 5")
-	b.receive(2, parley.Msg{Kind: 5, Seq: number})
-	b.linked(0, told) // it is fetched from who told it first
-	b.linked(1, same)
+	b, good, number := fetches(t, memory())
 	for _, m := range []parley.Msg{
 		{Kind: 8, Seq: number, Value: 8, Body: make([]byte, 8)}, {Kind: 8, Seq: number, Body: make([]byte, 9)},
 		{Kind: 8, Seq: number, Body: make([]byte, 7)},
@@ -296,14 +241,9 @@ func TestFetchLimits(t *testing.T) {
 // that it serves: after a crash right behind that it is there, with what was delivered behind the mark.
 func TestFetchedStateReplacesTheLog(t *testing.T) {
 	for _, durable := range []bool{false, true} {
-		c := service.Config{N: 3, New: account, Transfer: true, Durable: durable, Piece: 8, Longest: 1000}
-		b, number := joinsAs(t, c)
-		good, told := holder(t, 0, number, "deposit 5")
-		_, same := holder(t, 1, number, "deposit 5")
-		b.receive(2, parley.Msg{Kind: 5, Seq: number})
-		b.receive(1, once("deposit 7"))
-		b.linked(0, told)
-		b.linked(1, same)
+		c := memory()
+		c.Durable = durable
+		b, good, _ := fetches(t, c, once("deposit 7"))
 		carry(b, good, 0)
 		if len(b.serves) != 1 || b.serves[0].Value != 1 || b.serves[0].Seq != 2 {
 			t.Errorf("it tells %+v", b.serves)
@@ -317,7 +257,7 @@ func TestFetchedStateReplacesTheLog(t *testing.T) {
 		if b.durable != 0 {
 			t.Errorf("%d words of serving before the state is durable", b.durable)
 		}
-		back := newBench(service.New(c), 2)
+		back := newBench(t, c, 2)
 		if !parley.LoadDurable(back, 0, parley.SaveDurable(b, 0, nil)) {
 			t.Fatal("what is durable is not loaded")
 		}
@@ -352,12 +292,7 @@ func TestFetchGoesOnWithoutWhoIsOut(t *testing.T) {
 		t.Errorf("on the word of who is out it asks for %+v", b.effects)
 	}
 	// The one that it fetches from is out.
-	b, number = joins(t)
-	_, told = holder(t, 0, number, "deposit 5")
-	_, same := holder(t, 1, number, "deposit 5")
-	b.receive(2, parley.Msg{Kind: 5, Seq: number})
-	b.linked(0, told)
-	b.linked(1, same)
+	b, _, number = fetches(t, memory())
 	if len(b.effects) != 1 || b.effects[0].To != 0 {
 		t.Fatalf("%+v", b.effects)
 	}
@@ -376,7 +311,7 @@ func TestFetchIsSaved(t *testing.T) {
 	b.request(parley.Msg{Kind: service.Command, Value: 5, Seq: 1, Body: []byte("balance")})
 	b.linked(0, told)
 	saved := parley.Save(b, 0, nil)
-	m := service.New(service.Config{N: 3, New: account, Transfer: true, Piece: 8, Longest: 1000}).New(2)
+	m := service.New(memory()).New(2)
 	if !parley.Load(m, 0, saved) || !bytes.Equal(parley.Save(m, 0, nil), saved) {
 		t.Error("what was saved is not loaded")
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,64 +111,95 @@ func storm(seed uint64, p parley.Protocol, disks bool, calm parley.Tick) sim.Opt
 	return opt
 }
 
-// A copy that crashed and comes back, or was excluded though it had not, takes over the
-// state of the others, its place as a client too (reintegration): consistency, no
-// command twice, every answer to its own command. In the end all copies go on as one.
-func TestReintegration(t *testing.T) {
-	whole := []string{service.Consistency, service.OneMachine, service.Once}
-	restarts, suspicions, again := 0, 0, 0
-	for seed := range uint64(300) {
-		n := 3 + int(seed%2)
-		p := returning(n, service.Config{Every: seed % 4})
-		s := sim.Run(storm(seed, p, false, 120_000))
-		judge(t, seed, p, s, whole...)
-		tied(t, seed, &s.History)
-		for _, property := range whole {
-			if x := promised(t, p, s.Assumptions(), property); !x.Holds {
-				t.Fatalf("seed %d: %s is not promised: %s", seed, property, x.Because)
-			}
-		}
-		restarts += len(s.History.Restarts)
-		suspicions += int(s.Stats.FalseSuspicions)
-		answered := make(map[parley.ID]int)
-		for _, d := range s.History.Deliveries {
-			if strings.HasPrefix(string(d.Msg.Body), "last") {
-				answered[d.At]++
-			}
-			if d.At == d.From && strings.HasPrefix(string(d.Msg.Body), "back") {
-				again++
-			}
-		}
-		for q := range parley.ID(n) {
-			if answered[q] < n {
-				t.Fatalf("seed %d: in the end process %d answers %d commands of %d\n%q\n%v", seed, q, answered[q], n,
-					answers(&s.History), s.Stats.Refused)
-			}
-		}
-		for _, i := range s.History.Indications {
-			if i.Msg.Kind == service.Stopped || i.Msg.Kind == service.Diverged || i.Msg.Kind == service.Differs {
-				t.Fatalf("seed %d: %+v", seed, i)
-			}
+// servesOn demands of a run what is promised, and what holds in any case. In the end every process answers what all were
+// asked last, and no copy stops or is found to differ.
+func servesOn(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
+	t.Helper()
+	safe(t, seed, p, s)
+	answered := make([]int, p.N)
+	for _, d := range s.History.Deliveries {
+		if strings.HasPrefix(string(d.Msg.Body), "last") {
+			answered[d.At]++
 		}
 	}
-	if restarts < 300 || suspicions < 100 || again < restarts*9/10 {
-		t.Errorf("%d restarts, with %d answers to what was asked right behind them; %d suspicions", restarts, again, suspicions)
+	if slices.Min(answered) < p.N {
+		t.Fatalf("seed %d: in the end processes answer %v of %d commands\n%q\n%v", seed, answered, p.N,
+			answers(&s.History), s.Stats.Refused)
+	}
+	for _, i := range s.History.Indications {
+		switch i.Msg.Kind {
+		case service.Stopped, service.Diverged, service.Differs, service.Parted:
+			t.Fatalf("seed %d: %+v", seed, i)
+		}
 	}
 }
 
-// Nothing is promised of a process that loses its disk, for its incarnation is on it.
-// The service itself needs no disk: lives are told apart by views.
-func TestReintegrationWithoutDisk(t *testing.T) {
-	lost := 0
-	for seed := range uint64(150) {
-		p := returning(3, service.Config{})
-		s := sim.Run(storm(seed, p, true, 120_000))
-		judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
-		tied(t, seed, &s.History)
-		lost += int(s.Stats.LostDisks)
-	}
-	if lost < 50 {
-		t.Errorf("%d disks were lost", lost)
+// safe demands of a run what is promised, and what holds in any case.
+func safe(t *testing.T, seed uint64, p parley.Protocol, s *sim.Sim) {
+	t.Helper()
+	judge(t, seed, p, s, service.Consistency, service.OneMachine, service.Once)
+	tied(t, seed, &s.History)
+}
+
+// A copy that crashed and comes back, or was excluded though it had not, takes over the
+// state of the others, its place as a client too (reintegration): consistency, no
+// command twice, every answer to its own command. In the end all copies go on as one.
+//
+// Nothing is promised of the group beneath if disks are lost, for incarnations are on
+// them. The service itself needs none: lives are told apart by views.
+func TestReintegration(t *testing.T) {
+	for name, c := range map[string]struct {
+		seeds uint64
+		disks bool // are lost, too
+		made  func(n int, every uint64) parley.Protocol
+	}{
+		"in one message": {300, false, func(n int, every uint64) parley.Protocol {
+			return returning(n, service.Config{Every: every})
+		}},
+		"in pieces": {300, false, func(n int, every uint64) parley.Protocol { return returning(n, pieces(every)) }},
+		"from a log": {100, false, func(n int, every uint64) parley.Protocol {
+			return durably(n, service.Config{Every: every})
+		}},
+		"from a log, or in pieces": {100, false, func(n int, every uint64) parley.Protocol {
+			return durably(n, service.Config{Every: every, Piece: 16})
+		}},
+		"without a disk":            {150, true, func(int, uint64) parley.Protocol { return returning(3, service.Config{}) }},
+		"in pieces, without a disk": {100, true, func(int, uint64) parley.Protocol { return returning(3, pieces(0)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var restarts, again, suspicions, lost uint64
+			for seed := range c.seeds {
+				p := c.made(3+int(seed%2), seed%4)
+				s := sim.Run(storm(seed, p, c.disks, 120_000))
+				if restarts += uint64(len(s.History.Restarts)); c.disks {
+					lost += s.Stats.LostDisks
+					safe(t, seed, p, s)
+					continue
+				}
+				suspicions += s.Stats.FalseSuspicions
+				servesOn(t, seed, p, s)
+				for _, property := range []string{service.Consistency, service.OneMachine, service.Once} {
+					if x := promised(t, p, s.Assumptions(), property); !x.Holds {
+						t.Fatalf("seed %d: %s is not promised: %s", seed, property, x.Because)
+					}
+				}
+				for _, d := range s.History.Deliveries {
+					if d.At == d.From && strings.HasPrefix(string(d.Msg.Body), "back") {
+						again++
+					}
+				}
+				for _, i := range s.History.Indications {
+					if name == "in pieces" && i.Msg.Kind == group.Restored && len(i.Msg.Body) != 1 {
+						t.Fatalf("seed %d: a state of %d bytes comes in one message", seed, len(i.Msg.Body))
+					}
+				}
+			}
+			if restarts < c.seeds || c.disks && lost < c.seeds/3 ||
+				!c.disks && (suspicions < c.seeds/3 || again < restarts*8/10) {
+				t.Errorf("%d restarts, with %d answers to what was asked right behind them; %d suspicions, %d disks lost",
+					restarts, again, suspicions, lost)
+			}
+		})
 	}
 }
 

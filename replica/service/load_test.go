@@ -14,8 +14,7 @@ import (
 func used(t *testing.T, c service.Config) *bench {
 	t.Helper()
 	c.N, c.New = 3, account
-	b := newBench(service.New(c), 0)
-	b.start(t)
+	b := newBench(t, c, 0)
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 7")})
 	for client := range uint64(2) {
 		b.receive(1, parley.Msg{Kind: 1, Value: 70 + client, Seq: 3, Body: []byte("deposit 5")})
@@ -78,8 +77,7 @@ func TestRestore(t *testing.T) {
 	bodies = append(bodies, swapped(t, state.Body, []byte{0x07}, []byte{0x0f}),
 		swapped(t, state.Body, []byte{140, 1}, []byte{150, 1}))
 	for _, body := range bodies {
-		b := newBench(service.New(service.Config{N: 3, New: account, Transfer: true}), 1)
-		b.start(t)
+		b := newBench(t, service.Config{N: 3, New: account, Transfer: true}, 1)
 		b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
 		b.receive(1, restored(body))
 		if len(b.effects) != 1 || b.effects[0].Msg.Kind != service.Stopped || len(b.effects[0].Msg.Body) == 0 {
@@ -111,8 +109,7 @@ func TestRestore(t *testing.T) {
 // is not taken for what it is asked then.
 func TestStopsWithCommandUnderWay(t *testing.T) {
 	c := service.Config{N: 3, New: account, Transfer: true, Every: 1}
-	b, other := newBench(service.New(c), 1), newBench(service.New(c), 0)
-	b.start(t)
+	b, other := newBench(t, c, 1), newBench(t, c, 0)
 	b.receive(1, parley.Msg{Kind: parley.View, Seq: 1})
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
 	first := b.effects[0].Msg
@@ -146,8 +143,7 @@ func swapped(t *testing.T, b, part, by []byte) []byte {
 // Before it is in a view a process asks nothing; excluded and back it asks again what
 // it saw no answer to, as the same client, by the same number.
 func TestAsksAgain(t *testing.T) {
-	b := newBench(service.New(service.Config{N: 3, New: account, Transfer: true}), 1)
-	b.start(t)
+	b := newBench(t, service.Config{N: 3, New: account, Transfer: true}, 1)
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
 	if len(b.effects) > 0 {
 		t.Errorf("in no view it asks for %+v", b.effects)
@@ -179,8 +175,7 @@ func stateOf(t *testing.T, b *bench) []byte {
 
 // Who looks at a copy that has stopped is answered like any other: an answer to each look.
 func TestInspectStopped(t *testing.T) {
-	b := newBench(service.New(service.Config{N: 3, New: account, Transfer: true}), 1)
-	b.start(t)
+	b := newBench(t, service.Config{N: 3, New: account, Transfer: true}, 1)
 	b.receive(1, parley.Msg{Kind: group.Restored})
 	b.request(parley.Msg{Kind: service.Inspect})
 	if len(b.effects) != 1 || b.effects[0].Msg.Kind != service.Inspect || b.effects[0].Msg.Seq != 0 {

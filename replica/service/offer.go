@@ -41,7 +41,7 @@ func (all *offers) expire(since parley.Tick) {
 	*all = slices.DeleteFunc(*all, func(o offer) bool { return o.since < since })
 }
 
-// give sends some pieces, or is told that the joiner needs no more.
+// give sends some pieces, or drops the state when the joiner needs no more.
 func (all *offers) give(s *parley.Step, to parley.ID, m parley.Msg, piece int) {
 	i := slices.IndexFunc(*all, func(o offer) bool { return o.to == to && o.number == m.Seq })
 	if i < 0 || m.Kind == want && m.Value >= uint64(len((*all)[i].state)) {

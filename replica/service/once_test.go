@@ -59,9 +59,7 @@ func TestLivesAreClients(t *testing.T) {
 
 // No process can use up the numbers of another, or of a client for good.
 func TestNobodyAsksForAnother(t *testing.T) {
-	p := service.New(service.Config{N: 2, New: account})
-	b := newBench(p, 0)
-	b.start(t)
+	b := newBench(t, service.Config{N: 2, New: account}, 0)
 	b.request(parley.Msg{Kind: parley.Carried, Body: []byte("deposit 1")})
 	own := b.effects[0].Msg
 	b.receive(1, parley.Msg{Kind: 1, Value: own.Value, Seq: 1, Body: []byte("deposit 7")})
@@ -85,28 +83,6 @@ func TestNobodyAsksForAnother(t *testing.T) {
 	}
 	if b.refused["too many commands of its own"] != 5 {
 		t.Errorf("refused %v", b.refused)
-	}
-}
-
-// A client that was forgotten is promised nothing, and nobody else is wronged.
-func TestForgottenClients(t *testing.T) {
-	run := func(sessions int) string {
-		p := over(sequencer(3), service.Config{Sessions: sessions})
-		s := sim.Run(sim.Options{Protocol: p, Seed: 1, FIFO: true, Requests: []sim.Request{
-			command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 78, 1, "balance"),
-			command(2, 12000, 77, 1, "deposit 100"),
-		}})
-		judge(t, 1, p, s)
-		if x := promised(t, p, s.Assumptions(), service.Once); !x.Holds || !strings.Contains(x.Because, fmt.Sprint(sessions)) {
-			t.Errorf("%d sessions: %+v", sessions, x)
-		}
-		return answers(&s.History)[0]
-	}
-	if got := run(2); got != "1:1100 2:1100 1:1100 " {
-		t.Error(got)
-	}
-	if got := run(1); got != "1:1100 2:1100 3:1200 " {
-		t.Error(got)
 	}
 }
 

@@ -50,7 +50,7 @@ const MaxOwner = 64
 // AppendCommand appends a command of a pack. The client is one that was opened, and numbers
 // its commands from 1. Client 0 with number 0 opens a session: the command is the name of its
 // owner, and the reply has the position of that, see [Client]. With number 1 it asks once, and
-// without a session: a command that changes nothing, for it is applied as often as it is asked.
+// without a session: a command that changes nothing, because it is applied as often as it is asked.
 func AppendCommand(buf []byte, client, number uint64, command []byte) []byte {
 	buf = binary.AppendUvarint(buf, client)
 	buf = binary.AppendUvarint(buf, number)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,17 +16,17 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 	if (a.Processes.Restarted || a.Processes.LostDisk) && !c.Transfer {
 		lost = "a copy that comes back has lost its state, and nobody gives it another"
 	}
-	ordered := or(lost, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
+	ordered := cmp.Or(lost, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
 	once := lost
 	if c.Transfer {
 		once = ordered // or else positions of another order come with the state
 	}
 	asOne := ordered
 	if a.Faulty > 0 && (slices.Contains(c.Order, problem.TotalOrder) || slices.Contains(c.Order, problem.Agreement)) {
-		asOne = or(ordered, "the order is that of correct processes: one that crashes may have answered out of it")
+		asOne = cmp.Or(ordered, "the order is that of correct processes: one that crashes may have answered out of it")
 	}
 	promise := func(property, lacks, because string) parley.Promise {
-		return parley.Promise{Property: property, Holds: lacks == "", Because: or(lacks, because)}
+		return parley.Promise{Property: property, Holds: lacks == "", Because: cmp.Or(lacks, because)}
 	}
 	return []parley.Promise{
 		promise(Consistency, ordered, "the state is a function of the commands in their order (Schneider 1990)"),
@@ -41,10 +42,10 @@ func (c Config) unanswered(a parley.Assumptions) string {
 	active := c.Setup.Active
 	because := c.beneath(a, problem.Validity)
 	if c.Every > 0 || c.Setup.Checked { // then who differs stops, or waits for ever
-		because = or(because, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
+		because = cmp.Or(because, c.beneath(a, append(slices.Clone(c.Order), problem.Integrity)...))
 	}
 	if c.Setup.Checked && c.beneath(a, problem.Agreement) != "" {
-		because = or(because, c.beneath(a, problem.UniformAgreement))
+		because = cmp.Or(because, c.beneath(a, problem.UniformAgreement))
 	}
 	switch {
 	case a.Processes.Restarted || a.Processes.LostDisk:
@@ -74,12 +75,4 @@ func (c Config) beneath(a parley.Assumptions, properties ...string) string {
 		}
 	}
 	return ""
-}
-
-// or returns the first of two texts that says anything.
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

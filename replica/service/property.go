@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"parley"
@@ -47,27 +48,36 @@ func (c Config) properties() []parley.Property {
 			Name: Answers, Mode: parley.Sometimes,
 			Says: "something is answered",
 			Check: func(h *parley.History) error {
-				if !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool { return d.Msg.Kind == Answer }) {
-					return errors.New("nothing was answered")
+				for range answersIn(h) {
+					return nil
 				}
-				return nil
+				return errors.New("nothing was answered")
 			},
 		},
+	}
+}
+
+// answersIn goes through the answers of a run.
+func answersIn(h *parley.History) iter.Seq[*parley.Happening] {
+	return func(yield func(*parley.Happening) bool) {
+		for i := range h.Deliveries {
+			if d := &h.Deliveries[i]; d.Msg.Kind == Answer && !yield(d) {
+				return
+			}
+		}
 	}
 }
 
 // consistent compares the answers at each position.
 func consistent(h *parley.History) error {
 	seen := make(map[uint64]*parley.Happening)
-	for i := range h.Deliveries {
-		d := &h.Deliveries[i]
-		if d.Msg.Kind != Answer || !h.Correct(d.At) {
-			continue
-		}
+	for d := range answersIn(h) {
 		f := seen[d.Msg.Seq]
-		if f == nil {
+		switch {
+		case !h.Correct(d.At):
+		case f == nil:
 			seen[d.Msg.Seq] = d
-		} else if f.Msg.Value != d.Msg.Value || !bytes.Equal(f.Msg.Body, d.Msg.Body) {
+		case f.Msg.Value != d.Msg.Value || !bytes.Equal(f.Msg.Body, d.Msg.Body):
 			return fmt.Errorf("at position %d %s answers %s to %s and %s answers %s to %s", d.Msg.Seq,
 				h.Name(f.At), parley.Printable(f.Msg.Body), named(h, f.Msg.Value),
 				h.Name(d.At), parley.Printable(d.Msg.Body), named(h, d.Msg.Value))
@@ -78,18 +88,17 @@ func consistent(h *parley.History) error {
 
 // unheard tells that there is no answer to judge.
 func unheard(h *parley.History) string {
-	if !slices.ContainsFunc(h.Deliveries, func(d parley.Happening) bool { return d.Msg.Kind == Answer }) {
-		return "no command is answered"
+	for range answersIn(h) {
+		return ""
 	}
-	return ""
+	return "no command is answered"
 }
 
 // alone tells that no two copies have answered at the same position.
 func alone(h *parley.History) string {
 	first := make(map[uint64]parley.ID) // by position
-	for i := range h.Deliveries {
-		d := &h.Deliveries[i]
-		if d.Msg.Kind != Answer || !h.Correct(d.At) {
+	for d := range answersIn(h) {
+		if !h.Correct(d.At) {
 			continue
 		}
 		if at, again := first[d.Msg.Seq]; again && at != d.At {
@@ -165,11 +174,7 @@ func (c Config) once(h *parley.History) error {
 		client uint64
 	}
 	positions := make(map[copied]map[uint64]bool)
-	for i := range h.Deliveries {
-		d := &h.Deliveries[i]
-		if d.Msg.Kind != Answer {
-			continue
-		}
+	for d := range answersIn(h) {
 		x := copied{d.At, answered(d)}
 		if positions[x] == nil {
 			positions[x] = make(map[uint64]bool)
@@ -209,8 +214,8 @@ func complete(h *parley.History) error {
 			return fmt.Errorf("%s was asked command %d of client %d and did not answer", h.Name(r.At), number, client)
 		}
 	}
-	for i := range h.Deliveries {
-		if d := &h.Deliveries[i]; d.Msg.Kind == Answer && d.At == d.From && d.Msg.Value >= processes {
+	for d := range answersIn(h) {
+		if d.At == d.From && d.Msg.Value >= processes {
 			own[d.At]--
 		}
 	}

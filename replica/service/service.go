@@ -174,7 +174,7 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == group.Out:
 		p.own.in, p.doubt.compares = p.own.in && !p.c.Transfer, nil
 		if p.fetch != nil {
-			p.fetch = &fetch{} // it is told anew what to do when it is back
+			p.fetch = &fetch{} // it hears again what to do when it is back
 		}
 	case m.Kind < parley.Local && !s.Carried:
 		p.link(s, from, m)
@@ -188,8 +188,8 @@ func (p *process) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == parley.View && p.c.Transfer:
 		p.view(s, m)
 	case m.Kind == group.Wanted:
-		// A joiner gets all that later answers depend on. Who has not got it itself leaves the
-		// joiner to ask somebody else.
+		// A joiner gets all that later answers depend on. A copy without it leaves the
+		// joiner to ask another one.
 		if p.fetch == nil {
 			s.Request(parley.Msg{Kind: group.State, Seq: m.Seq, Body: p.given()})
 		}
@@ -232,7 +232,7 @@ func (p *process) delivered(s *parley.Step, from parley.ID, m parley.Msg) {
 
 // view: what is asked is carried now. What was asked in the view before may have been
 // too much for the group, which refuses what it cannot keep until the next view. Views
-// that come back from a log are those of another life.
+// that come back from a log belong to another life.
 func (p *process) view(s *parley.Step, m parley.Msg) {
 	p.begins(s, m)
 	if s.Restart {

@@ -156,28 +156,6 @@ func TestBankAccount(t *testing.T) {
 	}
 }
 
-// A command that a client repeats, at whatever copy, is answered again and applied
-// once (client sessions).
-func TestRetriesApplyOnce(t *testing.T) {
-	for seed := range uint64(50) {
-		p := over(sequencer(3), service.Config{})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
-			command(1, 10, 77, 1, "deposit 100"), command(2, 20, 77, 1, "deposit 100"),
-			command(0, 5000, 77, 1, "deposit 100"), command(1, 9000, 77, 2, "balance"),
-			command(2, 12000, 77, 1, "deposit 100"), // of long ago: not even answered
-		}})
-		for id, got := range answers(&s.History) {
-			if got != "1:1100 1:1100 1:1100 2:1100 " {
-				t.Fatalf("seed %d: process %d answers %s", seed, id, got)
-			}
-		}
-		judge(t, seed, p, s)
-		if s.Stats.Refused["command that was answered long ago"] != 3 {
-			t.Fatalf("seed %d: refused %v", seed, s.Stats.Refused)
-		}
-	}
-}
-
 // A copy whose state is not a function of the commands is named by all, and stops.
 func TestDivergenceIsNamed(t *testing.T) {
 	for seed := range uint64(50) {
@@ -226,59 +204,4 @@ func (f *forgetful) Apply(c []byte) []byte {
 		return []byte(f.String())
 	}
 	return f.Account.Apply(c)
-}
-
-// A spare applies and is silent, until an ordered command makes it active; another
-// demands that m+1 copies have the same state before any answers.
-func TestSetupChangesInOrder(t *testing.T) {
-	first := service.Setup{Active: parley.SetOf(0, 1, 2), M: 1, Checked: true}
-	then := service.Setup{Active: parley.SetOf(0, 2, 3)}
-	for seed := range uint64(50) {
-		p := over(sequencer(4), service.Config{Setup: first})
-		s := sim.Run(sim.Options{Protocol: p, Seed: seed, FIFO: true, Requests: []sim.Request{
-			ask(0, 10, "deposit 1"), ask(1, 3000, "deposit 2"),
-			{At: 2, When: 9000, Msg: parley.Msg{Kind: service.Configure, Body: then.Append(nil)}},
-			ask(0, 15000, "deposit 3"), ask(3, 18000, "deposit 4"),
-			{At: 2, When: 20000, Msg: parley.Msg{Kind: service.Configure, Body: []byte{9}}},
-		}})
-		got := answers(&s.History)
-		whole, early, late := "1:1001 2:1003 4:1006 5:1010 ", "1:1001 2:1003 ", "4:1006 5:1010 "
-		if got[0] != whole || got[1] != early || got[2] != whole || got[3] != late {
-			t.Fatalf("seed %d: %q", seed, got)
-		}
-		judge(t, seed, p, s)
-		for _, d := range s.History.Deliveries[:3] {
-			if d.Msg.Seq == 1 && d.When < 12 {
-				t.Fatalf("seed %d: answered at %d, before anybody could confirm", seed, d.When)
-			}
-		}
-	}
-}
-
-// A command that is asked again is answered again where answers are checked too, and
-// a copy that applies and says nothing keeps no more than the last positions.
-func TestCheckedRetriesAndSpares(t *testing.T) {
-	p := over(sequencer(4), service.Config{Setup: service.Setup{Active: parley.SetOf(0, 1, 2), M: 1, Checked: true}})
-	opt := sim.Options{Protocol: p, FIFO: true, Requests: []sim.Request{
-		command(0, 10, 77, 1, "deposit 5"), command(1, 9000, 77, 1, "deposit 5"),
-	}}
-	sizes := make(map[int]int)
-	for k := range 2000 {
-		opt.Requests = append(opt.Requests, ask(0, parley.Tick(20_000+100*k), "deposit 1"))
-	}
-	opt.Between = func(s *sim.Sim) {
-		if n := int(s.Now()) / 100_000; sizes[n] == 0 {
-			sizes[n] = len(parley.Save(s.Machine(3), s.Now(), nil))
-		}
-	}
-	s := sim.Run(opt)
-	judge(t, 0, p, s)
-	for id, got := range answers(&s.History)[:3] {
-		if !strings.HasPrefix(got, "1:1005 1:1005 2:1006 ") || !strings.HasSuffix(got, "2001:3005 ") {
-			t.Errorf("process %d answers %.60s", id, got)
-		}
-	}
-	if sizes[2] > 2*sizes[1]+1000 || sizes[1] == 0 {
-		t.Errorf("the spare's state grows: %v bytes", sizes)
-	}
 }

@@ -43,7 +43,7 @@ func numbered(seq uint64) bool { return seq > 0 && seq < 1<<63 }
 // sessions are those that are remembered, by client.
 type sessions struct {
 	list []session
-	kept int // scratch: bytes of the answers in there; counted anew when loaded
+	kept int // scratch: bytes of the answers in there; counted again when loaded
 }
 
 // find returns where that of a client is, or would be.

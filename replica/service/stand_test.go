@@ -19,7 +19,6 @@ import (
 // Where copies compare what they have in each view, processes that crash, come back and are suspected are served as
 // everywhere, and no copy is found to differ.
 func TestCompareInStorms(t *testing.T) {
-	whole := []string{service.Consistency, service.OneMachine, service.Once}
 	for seed := range uint64(300) {
 		n := 3 + int(seed%2)
 		c := service.Config{Liars: 1, Every: seed % 4, Piece: 16, Retry: 3000}
@@ -30,27 +29,7 @@ func TestCompareInStorms(t *testing.T) {
 		if seed%5 == 0 {
 			p = durably(n, c)
 		}
-		s := sim.Run(storm(seed, p, false, 120_000))
-		judge(t, seed, p, s, whole...)
-		tied(t, seed, &s.History)
-		answered := make(map[parley.ID]int)
-		for _, d := range s.History.Deliveries {
-			if strings.HasPrefix(string(d.Msg.Body), "last") {
-				answered[d.At]++
-			}
-		}
-		for q := range parley.ID(n) {
-			if answered[q] < n {
-				t.Fatalf("seed %d: in the end process %d answers %d commands of %d\n%q\n%v", seed, q, answered[q], n,
-					answers(&s.History), s.Stats.Refused)
-			}
-		}
-		for _, i := range s.History.Indications {
-			switch i.Msg.Kind {
-			case service.Stopped, service.Diverged, service.Differs, service.Parted:
-				t.Fatalf("seed %d: %+v", seed, i)
-			}
-		}
+		servesOn(t, seed, p, sim.Run(storm(seed, p, false, 120_000)))
 	}
 }
 
@@ -161,6 +140,13 @@ func viewed(t *testing.T, b *bench, number uint64) (stand parley.Msg) {
 	return parley.Msg{}
 }
 
+// doubter is that copy where view 2 begins, with what it says there.
+func doubter(t *testing.T, c service.Config) (b *bench, own parley.Msg) {
+	t.Helper()
+	b = newBench(t, c, 1)
+	return b, viewed(t, b, 2)
+}
+
 func doubting() service.Config {
 	return service.Config{N: 3, New: account, Transfer: true, Piece: 1000, Liars: 1}
 }
@@ -178,9 +164,7 @@ func parts(b *bench) bool {
 // A copy that has been compared weighs more than those on the word of one other process, however many these are; a copy
 // that has joined says that it is one of these, until it has been compared.
 func TestJoinerWeighsLess(t *testing.T) {
-	b := newBench(service.New(doubting()), 1)
-	b.start(t)
-	own := viewed(t, b, 2)
+	b, own := doubter(t, doubting())
 	other := parley.Msg{Kind: 10, Seq: 2, Value: 99, Body: []byte{2}}
 	b.receive(0, other)
 	b.receive(2, other)
@@ -189,16 +173,13 @@ func TestJoinerWeighsLess(t *testing.T) {
 	}
 	b.receive(2, parley.Msg{Kind: group.Wanted, Origin: 2})
 	state := b.effects[0].Msg.Body
-	j := newBench(service.New(doubting()), 1)
-	j.start(t)
+	j := newBench(t, doubting(), 1)
 	j.receive(1, parley.Msg{Kind: group.Restored, Body: state})
 	own = viewed(t, j, 2)
 	if own.Body[0] != 2 {
 		t.Errorf("who joins says %+v", own)
 	}
-	for from := range parley.ID(3) {
-		j.receive(from, own)
-	}
+	j.hear(own, 0, 1, 2)
 	if own = viewed(t, j, 3); own.Body[0] != 3 {
 		t.Errorf("who has been compared says %+v", own)
 	}
@@ -207,9 +188,7 @@ func TestJoinerWeighsLess(t *testing.T) {
 // Nothing is answered before all have told what they have. Of a copy that does not count nothing is ever answered.
 func TestAnswersWait(t *testing.T) {
 	for _, counts := range []bool{true, false} {
-		b := newBench(service.New(doubting()), 1)
-		b.start(t)
-		own := viewed(t, b, 2)
+		b, own := doubter(t, doubting())
 		pack := parley.Msg{Kind: 4, Seq: 7, Body: service.AppendCommand(nil, 0, 1, []byte("balance"))}
 		answered := func() bool {
 			for _, e := range b.effects {
@@ -238,12 +217,8 @@ func TestAnswersWait(t *testing.T) {
 func TestFoundToDiffer(t *testing.T) {
 	c := doubting()
 	c.Every = 1
-	b := newBench(service.New(c), 1)
-	b.start(t)
-	own := viewed(t, b, 2)
-	for from := range parley.ID(3) {
-		b.receive(from, own)
-	}
+	b, own := doubter(t, c)
+	b.hear(own, 0, 1, 2)
 	b.receive(0, parley.Msg{Kind: 4, Seq: 7, Body: service.AppendCommand(nil, 0, 1, []byte("balance"))})
 	b.receive(0, parley.Msg{Kind: 2, Seq: 1, Value: 5})
 	if b.receive(2, parley.Msg{Kind: 2, Seq: 1, Value: 5}); !parts(b) {
@@ -253,8 +228,7 @@ func TestFoundToDiffer(t *testing.T) {
 
 // Where one may lie nobody changes the setup: it might leave nobody to answer.
 func TestSetupIsFixed(t *testing.T) {
-	b := newBench(service.New(doubting()), 1)
-	b.start(t)
+	b := newBench(t, doubting(), 1)
 	b.receive(0, parley.Msg{Kind: 3, Body: service.Setup{Active: parley.SetOf(0)}.Append(nil)})
 	if b.refused["setup that is none, or may be that of a liar"] != 1 {
 		t.Errorf("refused are %v", b.refused)
@@ -314,9 +288,7 @@ func TestWordIsToldAgain(t *testing.T) {
 // A copy that was found to differ lacks what was delivered since. So it weighs less than one on the word of another
 // process, and one that joins anew has nothing to tell before it has a state.
 func TestBehindWeighsLess(t *testing.T) {
-	b := newBench(service.New(doubting()), 1)
-	b.start(t)
-	own := viewed(t, b, 2)
+	b, own := doubter(t, doubting())
 	other := own
 	other.Value++
 	b.receive(1, own)
@@ -344,15 +316,12 @@ func TestBehindWeighsLess(t *testing.T) {
 // lost; a copy that lacks nothing says nothing of that.
 func TestSaysWhatMayBeLost(t *testing.T) {
 	for _, differs := range []bool{false, true} {
-		b := newBench(service.New(doubting()), 1)
-		b.start(t)
-		own := viewed(t, b, 2)
+		b, own := doubter(t, doubting())
 		if differs {
 			other := own
 			other.Value++
-			b.receive(1, own)
-			b.receive(0, other)
-			b.receive(2, other)
+			b.hear(own, 1)
+			b.hear(other, 0, 2)
 			own = viewed(t, b, 3)
 		}
 		b.receive(1, own)
@@ -372,9 +341,7 @@ func TestSaysWhatMayBeLost(t *testing.T) {
 func TestSettledStays(t *testing.T) {
 	c := doubting()
 	c.Every = 1
-	b := newBench(service.New(c), 1)
-	b.start(t)
-	own := viewed(t, b, 2)
+	b, own := doubter(t, c)
 	b.receive(0, parley.Msg{Kind: 4, Seq: 7, Body: service.AppendCommand(nil, 0, 1, []byte("balance"))})
 	other := parley.Msg{Kind: 10, Seq: 2, Value: 99, Body: []byte{2}}
 	b.receive(0, other)
@@ -390,14 +357,11 @@ func TestSettledStays(t *testing.T) {
 func TestFoundOnce(t *testing.T) {
 	c := doubting()
 	c.N, c.Every = 4, 1
-	b := newBench(service.New(c), 1)
-	b.start(t)
+	b := newBench(t, c, 1)
 	all := parley.Msg{Kind: parley.View, Seq: 2, Body: problem.AppendSet(nil, parley.Everyone(4))}
 	b.receive(1, all)
 	word := b.effects[0].Msg
-	for from := range parley.ID(4) {
-		b.receive(from, word)
-	}
+	b.hear(word, 0, 1, 2, 3)
 	b.receive(0, parley.Msg{Kind: 4, Seq: 7, Body: service.AppendCommand(nil, 0, 1, []byte("balance"))})
 	for _, from := range []parley.ID{0, 2} {
 		b.receive(from, parley.Msg{Kind: 2, Seq: 1, Value: 5})
@@ -414,9 +378,7 @@ func TestFoundOnce(t *testing.T) {
 
 // Who misses a word asks whose it is, and that one tells it again, also if it misses none itself.
 func TestMissingWord(t *testing.T) {
-	b := newBench(service.New(doubting()), 1)
-	b.start(t)
-	own := viewed(t, b, 2)
+	b, own := doubter(t, doubting())
 	b.receive(0, own)
 	said := func() (list []string) {
 		for _, e := range b.effects {

@@ -95,14 +95,12 @@ func (g *membership) needed() bool {
 func (g *membership) rank() (rank int, lowest bool) {
 	lowest = true
 	suspected := g.suspicions.all()
-	for id := range g.view.Members.All() {
-		if id == g.own.id {
-			return rank, lowest
+	for id := range g.own.id {
+		if g.view.Members.Has(id) {
+			rank, lowest = rank+1, lowest && suspected.Has(id)
 		}
-		lowest = lowest && suspected.Has(id)
-		rank++
 	}
-	return rank, false
+	return rank, lowest
 }
 
 // consider starts a ballot if the view must end and it is this member's turn. A ballot that is

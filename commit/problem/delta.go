@@ -1,0 +1,28 @@
+package problem
+
+import (
+	"flag"
+
+	"parley"
+)
+
+// CheckDelta says what is wrong with the longest time that a message takes. It may be 0, which
+// stands for a default.
+func CheckDelta(delta, longest parley.Tick) error {
+	if delta < 0 || delta > longest {
+		return parley.FlagErrorf("delta", "%d ticks: allowed are 1 to %d", delta, longest)
+	}
+	return nil
+}
+
+// DeltaFlag declares the flag for it. What it returns says what is wrong with a configuration
+// whose own check is given: 0 is no value of the flag.
+func DeltaFlag(fs *flag.FlagSet, delta *parley.Tick) func(delta parley.Tick, check error) error {
+	fs.Int64Var((*int64)(delta), "delta", int64(*delta), "what a message takes at most, in `ticks`")
+	return func(delta parley.Tick, check error) error {
+		if check != nil || delta > 0 {
+			return check
+		}
+		return parley.FlagErrorf("delta", "a message takes one tick at least")
+	}
+}

@@ -1,0 +1,32 @@
+package problem
+
+import "parley"
+
+// Promised returns the promise of a property: it holds because of something, unless something
+// else is the case.
+func Promised(property, because, unless string) parley.Promise {
+	if unless != "" {
+		return parley.Promise{Property: property, Because: unless}
+	}
+	return parley.Promise{Property: property, Holds: true, Because: because}
+}
+
+// Failed tells what made time-outs run out in a run, "" if nothing did.
+func Failed(a parley.Assumptions) string {
+	switch {
+	case a.Faulty > 0 || a.Processes.Restarted || a.Processes.LostDisk:
+		return "a process crashed"
+	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
+		return "messages were lost"
+	case a.Network.Late || a.Processes.Paused:
+		return "a message came late, or a clock ran wrong"
+	}
+	return ""
+}
+
+// Phases is the cost for n processes if nothing fails: in each phase one message between the
+// coordinator and each participant. All of it is one entry: what is sent is not counted by phases.
+func Phases(phases, n int) parley.Cost {
+	all := parley.Traffic{Messages: uint64(phases * (n - 1))}
+	return parley.Cost{Rounds: phases, PerRound: []parley.Traffic{all}, AtMost: true}
+}
