@@ -51,11 +51,9 @@ func (l *layer) Cut(reports [][]byte) []byte {
 	var union []item
 	top := uint64(0)
 	for _, report := range reports {
-		last, b, ok := readPriority(report, l.n, most)
-		if !ok {
-			continue
-		}
-		items, ok := readItems(b, l.n, most)
+		r := problem.Reader{Rest: report}
+		last := readPriority(&r, l.n, most)
+		items, ok := readItems(r, l.n, most)
 		if !ok {
 			continue
 		}
@@ -85,7 +83,7 @@ func (l *layer) Cut(reports [][]byte) []byte {
 // view begins again.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	if cut != nil {
-		items, ok := readItems(cut, l.n, beyond)
+		items, ok := readItems(problem.Reader{Rest: cut}, l.n, beyond)
 		if !ok {
 			panic("atomic: the view's cut cannot be read")
 		}
@@ -121,7 +119,7 @@ func inOrder(a, b item) int { return cmp.Or(a.priority.Compare(b.priority), a.co
 
 // Reads tells whether Install would take the cut.
 func (l *layer) Reads(cut []byte) bool {
-	_, ok := readItems(cut, l.n, beyond)
+	_, ok := readItems(problem.Reader{Rest: cut}, l.n, beyond)
 	return ok
 }
 
@@ -130,11 +128,12 @@ func (l *layer) Snapshot() []byte { return appendPriority(nil, l.last) }
 
 // Restore takes a joiner to where its sponsor stands.
 func (l *layer) Restore(snapshot []byte) bool {
-	last, rest, ok := readPriority(snapshot, l.n, most)
-	if ok && len(rest) == 0 {
+	r := problem.Reader{Rest: snapshot}
+	last := readPriority(&r, l.n, most)
+	if r.Done() {
 		l.last = last
 	}
-	return ok && len(rest) == 0
+	return r.Done()
 }
 
 func appendPriority(b []byte, p Priority) []byte {
@@ -146,13 +145,8 @@ func appendPriority(b []byte, p Priority) []byte {
 const beyond = 2 * most
 
 // readPriority reads one with a number up to the limit, of one of n processes.
-func readPriority(b []byte, n int, limit uint64) (p Priority, rest []byte, ok bool) {
-	number, b, err := parley.ReadUvarint(b, limit)
-	if err != nil {
-		return p, nil, false
-	}
-	by, b, err := parley.ReadUvarint(b, uint64(n-1))
-	return Priority{number, parley.ID(by)}, b, err == nil
+func readPriority(r *problem.Reader, n int, limit uint64) Priority {
+	return Priority{r.Number(limit), r.ID(n)}
 }
 
 // appendItems appends how many there are, and each.
@@ -164,40 +158,18 @@ func appendItems(b []byte, items []item) []byte {
 		b = append(b, byte(it.state))
 		b = appendPriority(b, it.priority)
 		b = problem.AppendSet(b, it.to)
-		b = binary.AppendUvarint(b, uint64(len(it.body)))
-		b = append(b, it.body...)
+		b = problem.AppendBytes(b, it.body)
 	}
 	return b
 }
 
-// readItems reads items of n processes that take up all of b, with priorities up to a
-// limit.
-func readItems(b []byte, n int, limit uint64) (items []item, ok bool) {
-	number := func(limit uint64) (x uint64) {
-		if ok {
-			var err error
-			x, b, err = parley.ReadUvarint(b, limit)
-			ok = err == nil
-		}
-		return x
+// readItems reads items of n processes to the end, with priorities up to a limit.
+func readItems(r problem.Reader, n int, limit uint64) (items []item, ok bool) {
+	for i := r.Count(); i > 0 && !r.Bad; i-- {
+		items = append(items, item{
+			name: name{r.ID(n), r.Number(most)}, state: State(r.Number(uint64(Deliverable))),
+			priority: readPriority(&r, n, limit), to: r.Set(n), body: r.Bytes(),
+		})
 	}
-	ok = true
-	for range number(uint64(len(b))) {
-		it := item{name: name{parley.ID(number(uint64(n - 1))), number(most)}, state: State(number(2))}
-		if ok {
-			it.priority, b, ok = readPriority(b, n, limit)
-		}
-		if ok {
-			var err error
-			it.to, b, err = problem.ReadSet(b, n)
-			ok = err == nil
-		}
-		size := number(uint64(len(b)))
-		if !ok || size > uint64(len(b)) {
-			return nil, false
-		}
-		it.body, b = b[:size:size], b[size:]
-		items = append(items, it)
-	}
-	return items, ok && len(b) == 0
+	return items, r.Done()
 }

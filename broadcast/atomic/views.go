@@ -6,6 +6,7 @@ import (
 	"parley"
 	"parley/agreement/ballot"
 	"parley/broadcast/problem"
+	"parley/broadcast/views"
 	"parley/membership/group"
 )
 
@@ -21,13 +22,10 @@ func InViews(c group.Config) parley.Protocol {
 	p.Name = "atomic-views"
 	p.Title = "uniform atomic broadcast to selected receivers, in two phases, a log round and views"
 	p.Paper = "lecture, atomic broadcast using message queues; Birman and Joseph 1987"
-	p.Properties = append(p.Properties, group.InLives(c, problem.Of(problem.Integrity, problem.UniformTotalOrder,
-		problem.UniformPrefix, problem.UniformAgreement, problem.Validity, problem.Delivery))...)
-	views := p.Promises
-	p.Promises = func(a parley.Assumptions) []parley.Promise {
-		return append(views(a), promises(c.WithDefaults(), a)...)
-	}
-	p.Cost = CostInViews
+	views.Complete(&p, c, problem.Of(problem.Integrity, problem.UniformTotalOrder, problem.UniformPrefix,
+		problem.UniformAgreement, problem.Validity, problem.Delivery),
+		func(a parley.Assumptions) []parley.Promise { return promises(c.WithDefaults(), a) })
+	p.Cost = costInViews
 	p.Flags = parley.Flags(c, group.Flags, InViews)
 	return p
 }
@@ -36,58 +34,49 @@ func InViews(c group.Config) parley.Protocol {
 func Service(c group.Config) group.Service {
 	return group.Service{
 		Name: "atomic", Kinds: kinds, Requests: []parley.Kind{parley.Carried, problem.CarryTo},
-		New: func(self parley.ID, n int) group.Layer {
-			if c.Durable {
-				return DurableLayer(self, n)
-			}
-			return Layer(self, n)
-		},
+		New:     func(self parley.ID, n int) group.Layer { return newLayer(self, n, c.Durable) },
 		Explain: explain(c.N, "message"),
 	}
 }
 
-// CostInViews counts the messages on links of one broadcast to all, the sender among
+// costInViews counts the messages on links of one broadcast to all, the sender among
 // them, in a view of n: those of the lecture's form, and from each to all others that
 // the final priority is logged. It takes four message delays.
-func CostInViews(n, m int) parley.Cost {
-	cost := Cost(n, m)
+func costInViews(n, m int) parley.Cost {
+	total := cost(n, m)
 	logged := parley.Traffic{Messages: uint64(n) * uint64(n-1)}
-	return parley.Cost{Rounds: 4, PerRound: append(cost.PerRound, logged)}
+	return parley.Cost{Rounds: 4, PerRound: append(total.PerRound, logged)}
 }
 
 // promises says what theory promises of the form in views.
 func promises(c group.Config, a parley.Assumptions) []parley.Promise {
-	safe, because := true, "what anyone has delivered all its receivers have logged, and report"
+	lacks := ""
 	if a.Network.Doubled || a.Network.Reordered {
-		safe, because = false, "a link doubled messages or changed their order"
+		lacks = "a link doubled messages or changed their order"
+	}
+	const logged = "what anyone has delivered all its receivers have logged, and report"
+	out := []parley.Promise{
+		problem.Unless(lacks, problem.Integrity, logged), problem.Unless(lacks, problem.UniformTotalOrder, logged),
 	}
 	// Whoever joins delivers only what is for it, and goes on from where its sponsor is.
 	slow := a.Processes.Suspected || a.Processes.Paused || a.Network.Late
 	mute := a.Network.Lost || a.Network.Cut || a.Network.Disconnected
-	whole, why := safe, because
+	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && (slow || mute) ||
+		c.Initial != parley.Everyone(c.N)) {
+		lacks = "a process that joins gets its sponsor's state, and not what was delivered before"
+	}
+	out = append(out, problem.Unless(lacks, problem.UniformPrefix, logged))
 	switch {
-	case !safe:
-	case a.Processes.Restarted || a.Processes.LostDisk || c.Return && (slow || mute) || c.Initial != parley.Everyone(c.N):
-		whole, why = false, "a process that joins gets its sponsor's state, and not what was delivered before"
-	}
-	live, when := whole, why
-	switch err := ballot.Bound(a.N, a.Faulty); {
-	case !whole:
+	case lacks != "":
 	case slow:
-		live, when = false, "a process that lives may be excluded, and is then told nothing more"
-	case err != nil || a.Processes.Minority:
-		live, when = false, "a majority of the view is needed to go on"
+		lacks = "a process that lives may be excluded, and is then told nothing more"
+	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority:
+		lacks = "a majority of the view is needed to go on"
 	case mute:
-		live, when = false, "a process that cannot be heard may be excluded"
+		lacks = "a process that cannot be heard may be excluded"
 	}
-	return []parley.Promise{
-		{Property: problem.Integrity, Holds: safe, Because: because},
-		{Property: problem.UniformTotalOrder, Holds: safe, Because: because},
-		{Property: problem.UniformPrefix, Holds: whole, Because: why},
-		{Property: problem.UniformAgreement, Holds: live, Because: when},
-		{Property: problem.Validity, Holds: live, Because: when},
-		{Property: problem.Delivery, Holds: false, Because: "one run need not show it"},
-	}
+	return append(out, problem.Unless(lacks, problem.UniformAgreement, logged),
+		problem.Unless(lacks, problem.Validity, logged), problem.Promise(a, problem.Delivery, ""))
 }
 
 // layer is one member of the form in views. All of it is of one view; the group sees
@@ -116,12 +105,6 @@ type own struct {
 	final    bool       // highest is the final priority, and was multicast
 	logged   parley.Set // who has logged it
 }
-
-// Layer returns the part of one member among n processes, for a group.
-func Layer(self parley.ID, n int) group.Layer { return newLayer(self, n, false) }
-
-// DurableLayer is Layer for groups whose members go on from their logs.
-func DurableLayer(self parley.ID, n int) group.Durable { return newLayer(self, n, true) }
 
 func newLayer(self parley.ID, n int, durable bool) *layer {
 	return &layer{self: self, n: n, durable: durable, out: make([]uint64, n), in: make([]uint64, n)}
@@ -287,7 +270,7 @@ func (l *layer) multicast(s *parley.Step, to parley.Set, m message) {
 
 func (l *layer) send(s *parley.Step, to parley.ID, m message) { l.multicast(s, parley.SetOf(to), m) }
 
-// Timeout: the layer sets no timers.
+// Timeout does nothing: the layer sets no timers.
 func (l *layer) Timeout(*parley.Step, parley.Timer) {}
 
 // Waiting tells whether a message is held: the link that would bring what is missing
@@ -317,7 +300,7 @@ func (l *layer) record(s *parley.Step, e entry) {
 // Replay takes a record of this view. What this member had delivered since its log
 // was compacted it holds again.
 func (l *layer) Replay(rec []byte) bool {
-	items, ok := readItems(rec, l.n, most)
+	items, ok := readItems(problem.Reader{Rest: rec}, l.n, most)
 	if !ok || len(items) != 1 {
 		return false
 	}

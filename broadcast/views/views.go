@@ -68,30 +68,29 @@ func Cost(n, _ int) parley.Cost {
 func Promises(c group.Config, a parley.Assumptions, because string, safe, whole, live []string) []parley.Promise {
 	c = c.WithDefaults()
 	var out []parley.Promise
-	say := func(properties []string, holds bool, because string) {
+	lacks := ""
+	say := func(properties []string) {
 		for _, name := range properties {
-			out = append(out, parley.Promise{Property: name, Holds: holds, Because: because})
+			out = append(out, problem.Unless(lacks, name, because))
 		}
 	}
-	holds := !a.Network.Doubled && !a.Network.Reordered
-	if !holds {
-		because = "a link doubled messages or changed their order"
+	if a.Network.Doubled || a.Network.Reordered {
+		lacks = "a link doubled messages or changed their order"
 	}
-	say(safe, holds, because)
+	say(safe)
 	excluded := a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late
-	if holds && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded ||
+	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded ||
 		c.Initial != parley.Everyone(c.N)) {
-		holds, because = false, "a process that joins gets its sponsor's state, and goes on from there"
+		lacks = "a process that joins gets its sponsor's state, and goes on from there"
 	}
-	say(whole, holds, because)
+	say(whole)
 	switch {
-	case !holds:
+	case lacks != "":
 	case excluded:
-		holds, because = false, "a process that lives may be excluded, and is then told nothing more"
+		lacks = "a process that lives may be excluded, and is then told nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority || a.Network.Disconnected:
-		holds, because = false, "a majority of the view is needed to go on"
+		lacks = "a majority of the view is needed to go on"
 	}
-	say(live, holds, because)
-	say([]string{problem.Delivery}, false, "one run need not show it")
-	return out
+	say(live)
+	return append(out, problem.Promise(a, problem.Delivery, ""))
 }
