@@ -26,12 +26,11 @@ type stamped struct {
 func (p *process) stamp(s *parley.Step, own Message) {
 	var vector []Count
 	for q := range p.sender {
-		p.sender[q].Each(func(life uint64, f *stream) bool {
+		for life, f := range p.sender[q].All() {
 			if f.delivered > 0 && (parley.ID(q) != s.Self || life != uint64(p.me)) {
 				vector = append(vector, Count{parley.ID(q), life, f.delivered})
 			}
-			return true
-		})
+		}
 	}
 	s.Broadcast(parley.Msg{Kind: Stamped, Seq: own.Seq, Value: uint64(p.me), Body: AppendStamp(nil, vector, own.Body)})
 }
@@ -94,7 +93,7 @@ func (p *process) release(s *parley.Step) {
 	for more := true; more; {
 		more = false
 		for q := range p.sender {
-			p.sender[q].Each(func(life uint64, f *stream) bool {
+			for life, f := range p.sender[q].All() {
 				n := 0
 				for n < len(f.waiting) && p.ready(f, &f.waiting[n]) {
 					f.delivered++
@@ -103,8 +102,7 @@ func (p *process) release(s *parley.Step) {
 				}
 				f.waiting = slices.Delete(f.waiting, 0, n)
 				more = more || n > 0
-				return true
-			})
+			}
 		}
 	}
 }

@@ -39,6 +39,9 @@
 package diffusion
 
 import (
+	"cmp"
+	"slices"
+
 	"parley"
 	"parley/broadcast/problem"
 )
@@ -60,7 +63,7 @@ type process struct {
 
 // life is what a process knows of the messages of one life of a sender.
 type life struct {
-	delivered numbers
+	delivered problem.Numbers
 	held      []held // uniform: received and not delivered, by number
 }
 
@@ -118,10 +121,10 @@ func (p *process) arrive(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "message of a life long past")
 		return
 	}
-	if l.delivered.has(m.Seq) {
+	if l.delivered.Has(m.Seq) {
 		return
 	}
-	if m.Seq-l.delivered.next() >= uint64(p.c.Window) {
+	if m.Seq-l.delivered.Next() >= uint64(p.c.Window) {
 		s.Refuse(from, "message past the window")
 		return
 	}
@@ -142,13 +145,23 @@ func (p *process) arrive(s *parley.Step, from parley.ID, m parley.Msg) {
 	l.held[i].copies.Add(from)
 	l.held[i].copies.Add(s.Self)
 	if 2*l.held[i].copies.Len() > s.N {
-		l.release(i)
+		l.held = slices.Delete(l.held, i, i+1)
 		p.deliver(s, l, m)
 	}
 }
 
+// hold finds a message among those that are held, and tells whether it was not
+// there.
+func (l *life) hold(m parley.Msg) (i int, first bool) {
+	i, found := slices.BinarySearchFunc(l.held, m.Seq, func(h held, seq uint64) int { return cmp.Compare(h.seq, seq) })
+	if !found {
+		l.held = slices.Insert(l.held, i, held{seq: m.Seq, body: m.Body})
+	}
+	return i, !found
+}
+
 func (p *process) deliver(s *parley.Step, l *life, m parley.Msg) {
-	l.delivered.add(m.Seq)
+	l.delivered.Add(m.Seq)
 	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Body: m.Body})
 }
 
@@ -170,5 +183,14 @@ func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "seq", &p.seq)
 	parley.PerProcess(v, "heard", p.heard, func(_ parley.ID, of *problem.Lives[life]) {
 		of.State(v, func(l *life) { l.state(v) })
+	})
+}
+
+func (l *life) state(v *parley.Vars) {
+	l.delivered.State(v, "delivered")
+	parley.Slice(v, "held", &l.held, func(_ int, h *held) {
+		parley.Num(v, "seq", &h.seq)
+		v.Set("copies", &h.copies)
+		v.Bytes("body", &h.body)
 	})
 }

@@ -149,7 +149,7 @@ func (p *process) next(s *parley.Step) {
 		payload := p.waiting[0]
 		p.waiting = p.waiting[1:]
 		p.sent++
-		l.seen.add(p.sent)
+		l.seen.Add(p.sent)
 		c := newCast(p.sent, body(l.done, p.shape, payload), p.c.N, p.suspected)
 		l.hold(c)
 		p.serve(s, p.self, l, c)
@@ -200,7 +200,7 @@ func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	l.complete(complete)
 	ack := parley.Msg{Kind: Ack, Origin: m.Origin, Seq: m.Seq, Value: m.Value}
-	if !l.seen.add(m.Seq) {
+	if !l.seen.Add(m.Seq) {
 		s.Refuse(from, "duplicate")
 		if c := l.find(m.Seq); c != nil && !c.served {
 			c.owed.Add(from)
@@ -209,6 +209,7 @@ func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
 		}
 		return
 	}
+	l.seen.Fill(gaps)
 	c := newCast(m.Seq, m.Body, p.c.N, p.suspected)
 	c.owed.Add(from)
 	if m.Value < p.newest(m.Origin) {

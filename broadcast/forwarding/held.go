@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/broadcast/problem"
 )
 
 // cast is one broadcast that a process holds because it is not known to be
@@ -43,7 +44,7 @@ func (c *cast) state(v *parley.Vars, n int) {
 // life is what a process knows of the broadcasts of one incarnation of a sender.
 type life struct {
 	number uint64 // of the incarnation
-	seen   numbers
+	seen   problem.Numbers
 	done   uint64  // all broadcasts up to this one are complete
 	held   []*cast // the others that came, in order of their numbers
 }
@@ -85,10 +86,7 @@ func (l *life) complete(upTo uint64) (last *cast) {
 
 func (l *life) state(v *parley.Vars, n int) {
 	parley.Num(v, "number", &l.number)
-	parley.Slice(v, "seen", (*[]span)(&l.seen), func(_ int, r *span) {
-		parley.Num(v, "first", &r.first)
-		parley.Num(v, "last", &r.last)
-	})
+	l.seen.State(v, "seen")
 	parley.Num(v, "done", &l.done)
 	parley.Slice(v, "held", &l.held, func(_ int, c **cast) {
 		if v.Loading() {
@@ -104,42 +102,6 @@ func (l *life) state(v *parley.Vars, n int) {
 // their sender thought, before it.
 const gaps = 1 << 10
 
-// numbers is a set of sequence numbers from 1 on in bounded memory: ranges, in
-// order, that do not touch.
-type numbers []span
-
-// span is the numbers from first to last, both included.
-type span struct{ first, last uint64 }
-
-// add puts a number in and tells whether it is new. If that makes too many gaps the
-// lowest one is given up: what is missing there counts as come.
-func (n *numbers) add(seq uint64) bool {
-	list := *n
-	i, _ := slices.BinarySearchFunc(list, seq, func(r span, seq uint64) int { return cmp.Compare(r.last, seq) })
-	if i < len(list) && list[i].first <= seq {
-		return false
-	}
-	below := i > 0 && list[i-1].last == seq-1
-	above := i < len(list) && list[i].first == seq+1
-	switch {
-	case below && above:
-		list[i-1].last = list[i].last
-		list = slices.Delete(list, i, i+1)
-	case below:
-		list[i-1].last = seq
-	case above:
-		list[i].first = seq
-	default:
-		list = slices.Insert(list, i, span{seq, seq})
-	}
-	if len(list) > gaps {
-		list[1].first = list[0].first
-		list = slices.Delete(list, 0, 1)
-	}
-	*n = list
-	return true
-}
-
 // lifeOf returns what is known of a life of a sender; nil if the life is older than
 // all that are remembered.
 func (p *process) lifeOf(sender parley.ID, number uint64) *life {
@@ -152,9 +114,8 @@ func (p *process) lifeOf(sender parley.ID, number uint64) *life {
 
 // newest is the number of the newest life known of a sender.
 func (p *process) newest(sender parley.ID) (newest uint64) {
-	p.senders[sender].Each(func(number uint64, _ *life) bool {
+	for number := range p.senders[sender].All() {
 		newest = number
-		return true
-	})
+	}
 	return newest
 }

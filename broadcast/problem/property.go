@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley"
 )
@@ -12,15 +13,11 @@ import (
 func Of(names ...string) []parley.Property {
 	out := make([]parley.Property, len(names))
 	for i, name := range names {
-		found := false
-		for _, property := range properties {
-			if property.Name == name {
-				out[i], found = property, true
-			}
-		}
-		if !found {
+		at := slices.IndexFunc(properties, func(p parley.Property) bool { return p.Name == name })
+		if at < 0 {
 			panic("broadcast: no property " + name)
 		}
+		out[i] = properties[at]
 	}
 	return out
 }
