@@ -54,24 +54,25 @@ func New(c Config) parley.Protocol {
 		panic("bracha: " + err.Error())
 	}
 	return parley.Protocol{
-		Name:       "bracha",
-		Title:      "reliable broadcast with lying processes, by echo and ready messages",
-		Paper:      "Bracha, Asynchronous Byzantine agreement protocols (1987)",
-		Faults:     parley.OralByzantineFaults,
-		Kinds:      []string{"", "INITIAL", "ECHO", "READY"},
-		N:          c.N,
-		M:          c.M,
-		Serves:     true,
-		Properties: Properties(),
-		Promises:   promises,
-		Bound:      agree.OralBound,
-		Cost:       cost,
-		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
-		Explain:    explain,
-		Lies:       lies,
-		Rename:     rename,
-		New:        func(parley.ID) parley.Machine { return &process{c: c, senders: make([]stream, c.N)} },
-		Flags:      parley.Flags(c, flags, New),
+		Name:   "bracha",
+		Title:  "reliable broadcast with lying processes, by echo and ready messages",
+		Paper:  "Bracha, Asynchronous Byzantine agreement protocols (1987)",
+		Faults: parley.OralByzantineFaults,
+		Kinds:  []string{"", "INITIAL", "ECHO", "READY"},
+		N:      c.N,
+		M:      c.M,
+		Serves: true,
+		Properties: append(problem.Of(problem.Validity, problem.Agreement, problem.SenderIntegrity, problem.Delivery),
+			consistency, totality),
+		Promises: promises,
+		Bound:    agree.OralBound,
+		Cost:     cost,
+		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:  explain,
+		Lies:     lies,
+		Rename:   problem.RenameOrigin,
+		New:      func(parley.ID) parley.Machine { return &process{c: c, senders: make([]stream, c.N)} },
+		Flags:    parley.Flags(c, flags, New),
 	}
 }
 
@@ -103,19 +104,13 @@ func promises(a parley.Assumptions) []parley.Promise {
 		safe = ""
 		live = missing(a)
 	}
-	say := func(name, lacks, because string) parley.Promise {
-		if lacks != "" {
-			return parley.Promise{Property: name, Because: lacks}
-		}
-		return parley.Promise{Property: name, Holds: true, Because: because}
-	}
 	return []parley.Promise{
-		say(problem.Validity, live, "n > 3m: all correct processes echo what a correct sender broadcasts"),
-		say(problem.Agreement, live, "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"),
-		say(problem.SenderIntegrity, safe, "of more than (n+m)/2 that echo one is correct, and has it from the sender"),
-		say(problem.Delivery, live, "follows from validity, if somebody broadcasts"),
-		say(Consistency, safe, "of two crowds of more than (n+m)/2 that echo one correct process is in both"),
-		say(Totality, live, "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"),
+		problem.Unless(live, problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts"),
+		problem.Unless(live, problem.Agreement, "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"),
+		problem.Unless(safe, problem.SenderIntegrity, "of more than (n+m)/2 that echo one is correct, and has it from the sender"),
+		problem.Unless(live, problem.Delivery, "follows from validity, if somebody broadcasts"),
+		problem.Unless(safe, Consistency, "of two crowds of more than (n+m)/2 that echo one correct process is in both"),
+		problem.Unless(live, Totality, "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"),
 	}
 }
 
@@ -140,11 +135,4 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 			yield(fmt.Sprintf("%s%s#%d %s", words[m.Kind], name(m.Origin), m.Seq, parley.Printable(m.Body)))
 		}
 	}
-}
-
-func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-	if int(m.Origin) < len(perm) {
-		m.Origin = perm[m.Origin]
-	}
-	return m
 }

@@ -97,12 +97,6 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 // comes after: #1 response after 1#1.
 func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-		who := func(id parley.ID, life, seq uint64) string {
-			if life != 1 {
-				return fmt.Sprintf("%s.%d#%d", name(id), life, seq)
-			}
-			return fmt.Sprintf("%s#%d", name(id), seq)
-		}
 		return func(yield func(string) bool) {
 			if m.Kind == Bundle {
 				all, err := Unpack(m.Body, n)
@@ -110,7 +104,7 @@ func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 					yield(err.Error())
 				}
 				for _, one := range all {
-					if !yield(who(one.Sender, one.Life, one.Seq) + " " + parley.Printable(one.Body)) {
+					if !yield(problem.Number(name(one.Sender), one.Life, one.Seq) + " " + parley.Printable(one.Body)) {
 						return
 					}
 				}
@@ -124,7 +118,7 @@ func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 			row := fmt.Sprintf("#%d %s", m.Seq, parley.Printable(payload))
 			var after []string
 			for _, c := range vector {
-				after = append(after, who(c.Sender, c.Life, c.Seq))
+				after = append(after, problem.Number(name(c.Sender), c.Life, c.Seq))
 			}
 			if len(after) > 0 {
 				row += " after " + strings.Join(after, ", ")

@@ -90,7 +90,7 @@ func New(c Config) parley.Protocol {
 		Flags:      parley.Flags(given, Flags, New),
 	}
 	if len(c.Graph) == 0 {
-		p.Rename = rename
+		p.Rename = problem.RenameOrigin
 	}
 	if c.Uniform {
 		p.Title, p.Bound = "uniform "+p.Title, Bound
@@ -149,19 +149,8 @@ func (c Config) cost(n, _ int) parley.Cost {
 // not the first, its sequence number and the payload: 2#7 hello, or 2.3#1 again.
 func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		life := ""
-		if m.Value != 1 {
-			life = fmt.Sprintf(".%d", m.Value)
-		}
-		yield(fmt.Sprintf("%s%s#%d %s", name(m.Origin), life, m.Seq, parley.Printable(m.Body)))
+		yield(problem.Number(name(m.Origin), m.Value, m.Seq) + " " + parley.Printable(m.Body))
 	}
-}
-
-func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-	if int(m.Origin) < len(perm) {
-		m.Origin = perm[m.Origin]
-	}
-	return m
 }
 
 // Flags declares the flags of diffusion, and of every tower on top of it.

@@ -185,11 +185,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // data: upon receiving a message, a process sends it to all its children; a second
 // copy, by (sender, life, number), it drops, and only says that it has it.
 func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
-	complete, t, payload, err := read(m.Body, p.c.N)
-	if err == nil {
-		err = t.check(m.Origin)
-	}
-	if err != nil || m.Origin == p.self {
+	complete, t, payload, ok := read(m.Body, p.c.N)
+	if !ok || t.check(m.Origin) != nil || m.Origin == p.self {
 		s.Refuse(from, "no tree, or my own")
 		return
 	}
