@@ -10,30 +10,19 @@ import (
 	"parley/membership/group"
 )
 
-// item is a message in a report or in a cut. A report says what a member knows of
-// it: Undeliverable with its own proposal, Deliverable with the final priority, or
-// Unknown of an own message that it does not hold and that has no final priority.
-// In a cut all are Deliverable.
-type item struct {
-	name
-	to       parley.Set
-	body     []byte
-	state    State
-	priority Priority
-}
+// A report says what a member knows of messages: Undeliverable with its own proposal, Deliverable with the final
+// priority, or Unknown of an own message that it does not hold and that has no final priority. In a cut all are
+// Deliverable.
 
 // Report returns what this member holds, its own messages that are not finished,
 // and where it stands.
 func (l *layer) Report() []byte {
-	var items []item
-	for _, e := range l.held {
-		items = append(items, item{e.name, e.to, e.body, e.state, e.priority})
-	}
+	items := slices.Clone(l.held)
 	for _, o := range l.own {
 		if l.held.at(o.name) != nil {
 			continue // as a receiver it knows as much of it
 		}
-		it := item{name: o.name, to: o.to, body: o.body}
+		it := entry{name: o.name, to: o.to, body: o.body}
 		if o.final {
 			it.state, it.priority = Deliverable, o.highest
 		}
@@ -48,7 +37,7 @@ func (l *layer) Report() []byte {
 // excluded process may have delivered any of those, and nothing behind them. A
 // reporter whose report cannot be read has reported nothing.
 func (l *layer) Cut(reports [][]byte) []byte {
-	var union []item
+	var union list[entry]
 	top := uint64(0)
 	for _, report := range reports {
 		r := problem.Reader{Rest: report}
@@ -60,11 +49,10 @@ func (l *layer) Cut(reports [][]byte) []byte {
 		top = max(top, last.Number)
 		for _, it := range items {
 			top = max(top, it.priority.Number)
-			i, there := slices.BinarySearchFunc(union, it.name, func(a item, n name) int { return a.compare(n) })
-			if !there {
-				union = slices.Insert(union, i, it)
+			if known := union.at(it.name); known == nil {
+				union.put(it.name, it)
 			} else if it.state == Deliverable {
-				union[i] = it
+				*known = it
 			}
 		}
 	}
@@ -101,11 +89,11 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 
 // with adds to the messages of a cut what this member holds with a final priority
 // and had delivered before it reported: after a restart it knows no more of that.
-func (l *layer) with(items []item) []item {
+func (l *layer) with(items []entry) []entry {
 	there := len(items)
 	for _, e := range l.held {
-		if e.state == Deliverable && !slices.ContainsFunc(items[:there], func(it item) bool { return it.name == e.name }) {
-			items = append(items, item{e.name, e.to, e.body, e.state, e.priority})
+		if e.state == Deliverable && !slices.ContainsFunc(items[:there], func(it entry) bool { return it.name == e.name }) {
+			items = append(items, e)
 		}
 	}
 	if len(items) > there {
@@ -115,7 +103,7 @@ func (l *layer) with(items []item) []item {
 }
 
 // inOrder compares by priority. In a report that no member wrote two may have one.
-func inOrder(a, b item) int { return cmp.Or(a.priority.Compare(b.priority), a.compare(b.name)) }
+func inOrder(a, b entry) int { return cmp.Or(a.priority.Compare(b.priority), a.compare(b.name)) }
 
 // Reads tells whether Install would take the cut.
 func (l *layer) Reads(cut []byte) bool {
@@ -150,7 +138,7 @@ func readPriority(r *problem.Reader, n int, limit uint64) Priority {
 }
 
 // appendItems appends how many there are, and each.
-func appendItems(b []byte, items []item) []byte {
+func appendItems(b []byte, items []entry) []byte {
 	b = binary.AppendUvarint(b, uint64(len(items)))
 	for _, it := range items {
 		b = binary.AppendUvarint(b, uint64(it.sender))
@@ -164,9 +152,9 @@ func appendItems(b []byte, items []item) []byte {
 }
 
 // readItems reads items of n processes to the end, with priorities up to a limit.
-func readItems(r problem.Reader, n int, limit uint64) (items []item, ok bool) {
+func readItems(r problem.Reader, n int, limit uint64) (items []entry, ok bool) {
 	for i := r.Count(); i > 0 && !r.Bad; i-- {
-		items = append(items, item{
+		items = append(items, entry{
 			name: name{r.ID(n), r.Number(most)}, state: State(r.Number(uint64(Deliverable))),
 			priority: readPriority(&r, n, limit), to: r.Set(n), body: r.Bytes(),
 		})

@@ -1,8 +1,6 @@
 package atomic
 
 import (
-	"slices"
-
 	"parley"
 	"parley/broadcast/problem"
 )
@@ -14,12 +12,12 @@ type process struct {
 	self parley.ID
 	gone bool // it came back after a crash, and has forgotten what it answered
 
-	sent    uint64  // own messages
-	queue           // what it has received and not delivered
-	past    entries // what it has delivered, with the final priorities
+	sent    uint64      // own messages
+	queue               // what it has received and not delivered
+	past    list[entry] // what it has delivered, with the final priorities
 	crashed parley.Set
-	duties  []duty    // the messages that it coordinates, in the order of their names
-	inbox   []message // scratch: what it sent to itself in this clause
+	duties  list[duty] // the messages that it coordinates
+	inbox   []message  // scratch: what it sent to itself in this clause
 }
 
 // duty is one message that a process coordinates, as its sender or in a takeover.
@@ -152,8 +150,7 @@ func (p *process) obey(s *parley.Step, from parley.ID, m message) {
 func (p *process) deliver(s *parley.Step) {
 	for h := p.head(); h != nil && h.state == Deliverable; h = p.head() {
 		s.Deliver(h.sender, parley.Msg{Kind: parley.Carried, Origin: h.sender, Body: h.body})
-		done := p.past.put(h.name)
-		*done = *h
+		done := p.past.put(h.name, *h)
 		done.body, done.state = nil, Delivered
 		p.held.drop(done.name)
 	}
@@ -162,7 +159,7 @@ func (p *process) deliver(s *parley.Step) {
 // proposal. Phase II, 1: the sender waits for all receivers that have not crashed,
 // and chooses the highest priority.
 func (p *process) proposal(s *parley.Step, from parley.ID, m message) {
-	d := p.duty(m.name)
+	d := p.duties.at(m.name)
 	if d == nil || d.asking || d.ballot != m.mark || !d.to.Has(from) {
 		s.Refuse(from, "proposal that nobody waits for")
 		return
@@ -185,7 +182,7 @@ func (p *process) proceed(s *parley.Step) bool {
 		// Phase II, 1: and multicasts it as the final priority to all receivers.
 		default:
 			p.multicast(s, d.to, message{kind: Final, name: d.name, mark: d.ballot, priority: d.highest})
-			p.leave(d.name)
+			p.duties.drop(d.name)
 		}
 		return true
 	}
@@ -200,30 +197,11 @@ func (p *process) known(n name) *entry {
 	return p.held.at(n)
 }
 
-// place returns where the duty for a message is, or belongs.
-func (p *process) place(n name) (int, bool) {
-	return slices.BinarySearchFunc(p.duties, n, func(d duty, n name) int { return d.compare(n) })
-}
-
-func (p *process) duty(n name) *duty {
-	if i, there := p.place(n); there {
-		return &p.duties[i]
-	}
-	return nil
-}
-
 // coordinate takes up a duty; one for the same message ends.
 func (p *process) coordinate(d duty) {
-	p.leave(d.name)
+	p.duties.drop(d.name)
 	d.answers = make([]Answer, p.n)
-	i, _ := p.place(d.name)
-	p.duties = slices.Insert(p.duties, i, d)
-}
-
-func (p *process) leave(n name) {
-	if i, there := p.place(n); there {
-		p.duties = slices.Delete(p.duties, i, i+1)
-	}
+	p.duties.put(d.name, d)
 }
 
 func (p *process) multicast(s *parley.Step, to parley.Set, m message) {
@@ -240,9 +218,9 @@ func (p *process) State(v *parley.Vars) {
 	v.Bool("gone", &p.gone)
 	parley.Num(v, "sent", &p.sent)
 	p.queue.visit(v)
-	p.past.visit(v, "past")
+	visit(v, "past", &p.past)
 	v.Set("crashed", &p.crashed)
-	parley.Slice(v, "duties", &p.duties, func(_ int, d *duty) {
+	parley.Slice(v, "duties", (*[]duty)(&p.duties), func(_ int, d *duty) {
 		d.name.visit(v)
 		v.Set("to", &d.to)
 		v.Bytes("body", &d.body)

@@ -50,42 +50,40 @@ type entry struct {
 	logged parley.Set // the form in views: receivers that have logged the final priority
 }
 
-// entries are in the order of their names.
-type entries []entry
+// list holds something of several messages, in the order of their names.
+type list[T interface{ compare(name) int }] []T
 
 // find returns the place of a message, and whether it is there.
-func (e entries) find(n name) (int, bool) {
-	return slices.BinarySearchFunc(e, n, func(e entry, n name) int { return e.compare(n) })
+func (l list[T]) find(n name) (int, bool) {
+	return slices.BinarySearchFunc(l, n, func(x T, n name) int { return x.compare(n) })
 }
 
-// at returns the entry of a message, nil if there is none. It stays where it is
-// until the next one is put in or taken out.
-func (e entries) at(n name) *entry {
-	if i, there := e.find(n); there {
-		return &e[i]
+// at returns what there is of a message, nil if there is nothing. It stays where it is
+// until something is put in or taken out.
+func (l list[T]) at(n name) *T {
+	if i, there := l.find(n); there {
+		return &l[i]
 	}
 	return nil
 }
 
-// put returns the entry of a message and makes it if there is none.
-func (e *entries) put(n name) *entry {
-	i, there := e.find(n)
-	if !there {
-		*e = slices.Insert(*e, i, entry{name: n})
-	}
-	return &(*e)[i]
+// put enters something of a message that is not there, and returns it.
+func (l *list[T]) put(n name, x T) *T {
+	i, _ := l.find(n)
+	*l = slices.Insert(*l, i, x)
+	return &(*l)[i]
 }
 
-// drop takes the entry of a message out.
-func (e *entries) drop(n name) {
-	if i, there := e.find(n); there {
-		*e = slices.Delete(*e, i, i+1)
+// drop takes a message out.
+func (l *list[T]) drop(n name) {
+	if i, there := l.find(n); there {
+		*l = slices.Delete(*l, i, i+1)
 	}
 }
 
 // queue is a receiver's message queue.
 type queue struct {
-	held entries // not yet delivered, and none that is unknown but for its ballot
+	held list[entry] // not yet delivered, and none that is unknown but for its ballot
 	// counter is the largest number that was ever proposed here or seen as final,
 	// for messages delivered since as well.
 	counter uint64
@@ -96,7 +94,10 @@ type queue struct {
 // leaves when it is delivered: then another gets its number, or one below it.
 func (q *queue) hold(self parley.ID, n name, to parley.Set, body []byte) *entry {
 	q.counter++
-	e := q.held.put(n)
+	e := q.held.at(n)
+	if e == nil {
+		e = q.held.put(n, entry{name: n})
+	}
 	e.to, e.body, e.state, e.priority = to, body, Undeliverable, Priority{q.counter, self}
 	return e
 }
@@ -124,11 +125,11 @@ func (q *queue) head() *entry {
 
 func (q *queue) visit(v *parley.Vars) {
 	parley.Num(v, "counter", &q.counter)
-	q.held.visit(v, "held")
+	visit(v, "held", &q.held)
 }
 
-func (e *entries) visit(v *parley.Vars, what string) {
-	parley.Slice(v, what, (*[]entry)(e), func(_ int, x *entry) {
+func visit(v *parley.Vars, what string, l *list[entry]) {
+	parley.Slice(v, what, (*[]entry)(l), func(_ int, x *entry) {
 		x.name.visit(v)
 		v.Set("to", &x.to)
 		v.Bytes("body", &x.body)

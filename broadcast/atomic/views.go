@@ -1,8 +1,6 @@
 package atomic
 
 import (
-	"slices"
-
 	"parley"
 	"parley/agreement/ballot"
 	"parley/broadcast/problem"
@@ -90,7 +88,7 @@ type layer struct {
 	sent    uint64   // own messages
 	out, in []uint64 // by process: messages sent on the link, and received
 	queue
-	own   []own     // own messages that not all receivers have logged
+	own   list[own] // own messages that not all receivers have logged
 	last  Priority  // of the last message delivered
 	inbox []message // scratch: what it sent to itself in this clause
 }
@@ -127,7 +125,7 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	}
 	l.sent++
 	o := own{name: name{l.self, l.sent}, to: to, body: body}
-	l.own = append(l.own, o)
+	l.own.put(o.name, o)
 	l.multicast(s, to, message{kind: Req, name: o.name, to: to, body: body})
 	l.settleDown(s)
 }
@@ -172,7 +170,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 		l.record(s, *e)
 		l.send(s, from, message{kind: Prop, name: m.name, priority: e.priority})
 	// upon Prop from all receivers: the highest is final; tell them.
-	case m.kind == Prop && l.mine(m.name) != nil:
+	case m.kind == Prop && l.own.at(m.name) != nil:
 		l.proposal(s, from, m)
 	// upon Final, held and not final: record it, and tell receivers and sender.
 	case m.kind == Final && e != nil && e.state == Undeliverable && m.sender == from:
@@ -182,7 +180,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 		to.Add(m.sender) // which is a member
 		l.multicast(s, to, message{kind: Logged, name: m.name})
 	// upon Logged: when all receivers have logged it, it can be delivered.
-	case m.kind == Logged && (e != nil || l.mine(m.name) != nil):
+	case m.kind == Logged && (e != nil || l.own.at(m.name) != nil):
 		l.noted(from, m.name)
 		l.deliver(s)
 	default:
@@ -193,7 +191,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 // proposal takes note of one. The final priority is the highest of those of all
 // receivers.
 func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
-	o := l.mine(m.name)
+	o := l.own.at(m.name)
 	if o.final || !o.to.Has(from) {
 		s.Refuse(from, "proposal that nobody waits for")
 		return
@@ -212,10 +210,10 @@ func (l *layer) noted(by parley.ID, n name) {
 	if e := l.held.at(n); e != nil {
 		e.logged.Add(by)
 	}
-	if o := l.mine(n); o != nil {
+	if o := l.own.at(n); o != nil {
 		o.logged.Add(by)
 		if l.present(o.to).Minus(o.logged) == (parley.Set{}) {
-			l.own = slices.DeleteFunc(l.own, func(o own) bool { return o.name == n })
+			l.own.drop(n)
 		}
 	}
 }
@@ -242,16 +240,6 @@ func (l *layer) handUp(s *parley.Step, sender parley.ID, to parley.Set, body []b
 	}
 	m.Origin = sender
 	s.Deliver(sender, m)
-}
-
-// mine returns an own message that not all receivers have logged, nil if it is none.
-func (l *layer) mine(n name) *own {
-	for i := range l.own {
-		if l.own[i].name == n {
-			return &l.own[i]
-		}
-	}
-	return nil
 }
 
 // multicast sends to each receiver in the view with the number of the message on that
@@ -293,7 +281,7 @@ func (l *layer) record(s *parley.Step, e entry) {
 		if e.state == Deliverable {
 			e.body = nil // it has been recorded with the proposal
 		}
-		s.Append(appendItems(nil, []item{{e.name, e.to, e.body, e.state, e.priority}}))
+		s.Append(appendItems(nil, []entry{e}))
 	}
 }
 
@@ -308,8 +296,7 @@ func (l *layer) Replay(rec []byte) bool {
 	e := l.held.at(it.name)
 	switch {
 	case it.state == Undeliverable && e == nil:
-		e = l.held.put(it.name)
-		e.to, e.body, e.state, e.priority = it.to, it.body, it.state, it.priority
+		l.held.put(it.name, it)
 		return true
 	case it.state == Deliverable && e != nil:
 		l.settle(e, it.priority)
@@ -334,7 +321,7 @@ func (l *layer) State(v *parley.Vars) {
 	parley.Num(v, "sent", &l.sent)
 	parley.PerProcess(v, "out", l.out, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
 	parley.PerProcess(v, "in", l.in, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
-	parley.Slice(v, "own", &l.own, func(_ int, o *own) {
+	parley.Slice(v, "own", (*[]own)(&l.own), func(_ int, o *own) {
 		o.name.visit(v)
 		v.Set("to", &o.to)
 		v.Bytes("body", &o.body)
