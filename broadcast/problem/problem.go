@@ -97,7 +97,9 @@ func InLife(process string, life uint64) string {
 }
 
 // Number names a broadcast by its sender, the sender's life and its number in that: 2#7, or 2.3#1.
-func Number(sender string, life, seq uint64) string { return fmt.Sprintf("%s#%d", InLife(sender, life), seq) }
+func Number(sender string, life, seq uint64) string {
+	return fmt.Sprintf("%s#%d", InLife(sender, life), seq)
+}
 
 // RenameOrigin is the Rename of messages that name a process in Origin alone.
 func RenameOrigin(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
