@@ -13,15 +13,13 @@ import (
 
 // bench is one member of a view of three, and what it refused.
 type bench struct {
+	parley.Host
 	*layer
 	step parley.Step
 	why  []string
 }
 
-func (b *bench) Choose(int) int                        { panic("no choice") }
-func (b *bench) Sign(parley.ID, []byte) []byte         { panic("no signatures") }
-func (b *bench) Verify(parley.ID, []byte, []byte) bool { panic("no signatures") }
-func (b *bench) Refused(_, _ parley.ID, why string)    { b.why = append(b.why, why) }
+func (b *bench) Refused(_, _ parley.ID, why string) { b.why = append(b.why, why) }
 
 var three = group.View{Number: 1, Members: parley.SetOf(0, 1, 2)}
 
