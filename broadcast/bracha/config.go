@@ -1,6 +1,7 @@
 package bracha
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"iter"
@@ -21,16 +22,6 @@ type Config struct {
 	Limit int
 }
 
-func (c Config) withDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 96
-	}
-	if c.Limit == 0 {
-		c.Limit = 64 << 10
-	}
-	return c
-}
-
 // check tells what is wrong with a configuration. Whether n processes tolerate m
 // faults is a matter of Bound.
 func (c Config) check() error {
@@ -49,7 +40,7 @@ func (c Config) check() error {
 
 // New returns the protocol. It panics on a configuration that makes no sense.
 func New(c Config) parley.Protocol {
-	c = c.withDefaults()
+	c.Window, c.Limit = cmp.Or(c.Window, 96), cmp.Or(c.Limit, 64<<10)
 	if err := c.check(); err != nil {
 		panic("bracha: " + err.Error())
 	}

@@ -27,16 +27,6 @@ type Config struct {
 	Notice bool
 }
 
-func (c Config) withDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 64
-	}
-	if c.Fanout == 0 {
-		c.Fanout = 2
-	}
-	return c
-}
-
 // check returns the tree of Root, or what is wrong with the configuration.
 func (c Config) check() (tree, error) {
 	switch {

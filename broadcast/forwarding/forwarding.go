@@ -51,6 +51,7 @@
 package forwarding
 
 import (
+	"cmp"
 	"math"
 
 	"parley"
@@ -78,7 +79,7 @@ const trust = parley.Indication + 0x10
 
 // New returns the protocol. It panics on a configuration that makes no sense.
 func New(c Config) parley.Protocol {
-	c = c.withDefaults()
+	c.Window, c.Fanout = cmp.Or(c.Window, 64), cmp.Or(c.Fanout, 2)
 	t, err := c.check()
 	if err != nil {
 		panic("forwarding: " + err.Error())

@@ -39,6 +39,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -88,9 +89,7 @@ func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Bound < 0 {
 		panic(fmt.Sprintf("guard: n = %d, bound %d", c.N, c.Bound))
 	}
-	if c.Bound == 0 {
-		c.Bound = Time
-	}
+	c.Bound = cmp.Or(c.Bound, Time)
 	return parley.Protocol{
 		Name: "guard", Title: "broadcast that keeps out who missed a delivery",
 		Paper:  "lecture, remarks on broadcasts: inconsistency and contamination",

@@ -198,10 +198,10 @@ func causalOrder(h *parley.History) error {
 	for _, e := range r.inTime() {
 		c := e.cast
 		switch {
-		case e.what == restart:
+		case c < 0:
 			begin(e.at)
-		case e.what == request:
-			past[c] = append([]int32(nil), clocks[e.at]...)
+		case !e.delivery:
+			past[c] = slices.Clone(clocks[e.at])
 			clocks[e.at][r.casts[c].chain] = r.casts[c].place + 1
 		case e.again || past[c] == nil:
 			continue // invented, or delivered before it was broadcast

@@ -177,33 +177,26 @@ func (p *progress) missing(id parley.ID, chain, length int32) int {
 	return -1
 }
 
-// What happens in a run, as far as order goes.
-const (
-	request = iota
-	restart
-	deliver
-)
-
-// event is one request, restart or delivery.
+// event is a delivery, or a request, or with a negative cast a restart.
 type event struct {
-	what  int
-	at    parley.ID
-	order uint64
-	cast  int
-	again bool
+	delivery bool
+	at       parley.ID
+	order    uint64
+	cast     int
+	again    bool
 }
 
 // inTime returns all that happened in one order.
 func (r *run) inTime() []event {
 	out := make([]event, 0, len(r.casts)+len(r.deliveries)+len(r.h.Restarts))
 	for c := range r.casts[:r.requested] {
-		out = append(out, event{what: request, at: r.casts[c].from, order: r.casts[c].order, cast: c})
+		out = append(out, event{at: r.casts[c].from, order: r.casts[c].order, cast: c})
 	}
 	for _, e := range r.h.Restarts {
-		out = append(out, event{what: restart, at: e.At, order: e.Order})
+		out = append(out, event{at: e.At, order: e.Order, cast: -1})
 	}
 	for _, d := range r.deliveries {
-		out = append(out, event{what: deliver, at: d.at, order: d.order, cast: d.cast, again: d.again})
+		out = append(out, event{delivery: true, at: d.at, order: d.order, cast: d.cast, again: d.again})
 	}
 	slices.SortStableFunc(out, func(a, b event) int { return cmp.Compare(a.order, b.order) })
 	return out

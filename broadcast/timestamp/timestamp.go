@@ -42,6 +42,7 @@
 package timestamp
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"slices"
@@ -110,9 +111,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 // Service is the broadcast as a layer of a group.
 func Service(c Config) group.Service {
 	c.Config = c.Config.WithDefaults()
-	if c.Window == 0 {
-		c.Window = 64
-	}
+	c.Window = cmp.Or(c.Window, 64)
 	layer := func(self parley.ID, n int) group.Layer { return newLayer(c, self, n) }
 	return views.Service("timestamp", layer, func(m parley.Msg, payload []byte) (string, []byte) {
 		return fmt.Sprintf("message %d at time %d", m.Seq, m.Value), payload

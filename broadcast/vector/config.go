@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"slices"
@@ -58,12 +59,7 @@ func New(c Config) parley.Protocol {
 }
 
 func (c Config) checked() (Config, error) {
-	if c.Level == 0 {
-		c.Level = Causal
-	}
-	if c.Window == 0 {
-		c.Window = 64
-	}
+	c.Level, c.Window = cmp.Or(c.Level, Causal), cmp.Or(c.Window, 64)
 	switch {
 	case c.Level > Causal:
 		return c, parley.FlagErrorf("level", "there is no level %d", c.Level)

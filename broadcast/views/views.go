@@ -11,6 +11,7 @@ package views
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"parley"
 	"parley/agreement/ballot"
@@ -41,7 +42,7 @@ func Service(
 	return group.Service{
 		Name: name, Kinds: []string{"", "DATA", "ACK"}, Requests: []parley.Kind{parley.Carried}, New: layer,
 		Explain: func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
-			return func(yield func(string) bool) { yield(explain(m)) }
+			return slices.Values([]string{explain(m)})
 		},
 	}
 }
