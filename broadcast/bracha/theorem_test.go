@@ -88,13 +88,8 @@ func TestBeyondTheBound(t *testing.T) {
 		for seed := range uint64(1000) {
 			opt := lying(c, seed, c.M)
 			s := sim.Run(opt)
-			for _, v := range parley.Judge(opt.Protocol, s.Assumptions(), &s.History) {
-				if v.Violated() {
-					t.Fatalf("n=%d m=%d seed %d: %s is promised, and broken: %v", c.N, c.M, seed, v.Property.Name, v.Broken)
-				}
-				if v.Broken != nil {
-					broken[v.Property.Name]++
-				}
+			for _, name := range parleytest.Judge(t, opt.Protocol, s, seed) {
+				broken[name]++
 			}
 		}
 		if broken[problem.Validity] == 0 || broken[bracha.Totality] == 0 || broken[bracha.Consistency] > 0 ||
@@ -110,13 +105,8 @@ func TestTooManyLiars(t *testing.T) {
 	for seed := range uint64(2000) {
 		opt := lying(bracha.Config{N: 4, M: 1}, seed, 2)
 		s := sim.Run(opt)
-		for _, v := range parley.Judge(opt.Protocol, s.Assumptions(), &s.History) {
-			if v.Violated() {
-				t.Fatalf("seed %d: %s is promised, and broken: %v", seed, v.Property.Name, v.Broken)
-			}
-			if v.Broken != nil {
-				broken[v.Property.Name]++
-			}
+		for _, name := range parleytest.Judge(t, opt.Protocol, s, seed) {
+			broken[name]++
 		}
 	}
 	for _, name := range []string{problem.Validity, problem.Agreement, bracha.Consistency, bracha.Totality} {

@@ -339,48 +339,6 @@ func TestOnDiffusionAlone(t *testing.T) {
 	}
 }
 
-// A process that was down has missed messages that others depend on: causal order
-// holds for it too, and for all others everything does.
-func TestRestart(t *testing.T) {
-	again := 0
-	for seed := range uint64(200) {
-		for _, form := range []causal.Form{causal.Piggyback, causal.Vector} {
-			opt, c := system(seed)
-			r := rand.New(rand.NewPCG(seed, 2))
-			at := parley.ID(r.IntN(c.N))
-			opt.Protocol = causal.Tower(form, c)
-			opt.Crashes = []sim.Crash{{At: at, Step: 2 + r.IntN(20), Effects: r.IntN(c.N + 2), Back: parley.Tick(1 + r.IntN(900))}}
-			for k := range 2 {
-				opt.Requests = append(opt.Requests, sim.Request{At: at, When: 6000 + 3000*parley.Tick(k),
-					Msg: problem.Request(fmt.Appendf(nil, "again %d", k))})
-			}
-			s := sim.Run(opt)
-			parleytest.Judge(t, opt.Protocol, s, seed)
-			holds(t, &s.History, seed, problem.CausalOrder, problem.FIFOOrder, problem.Integrity)
-			if s.Stats.Restarts == 0 {
-				continue
-			}
-			s.History.Faulty.Add(at)
-			holds(t, &s.History, seed, problem.Validity, problem.Agreement)
-			for id := range parley.Everyone(c.N).Minus(parley.SetOf(at)).All() {
-				n := 0
-				for _, d := range s.History.Deliveries {
-					if d.At == id && len(d.Msg.Body) == len("again 0") {
-						n++
-					}
-				}
-				if n != 2 {
-					t.Fatalf("seed %d: %s: process %d delivers %d messages of the next life", seed, form, id, n)
-				}
-			}
-			again++
-		}
-	}
-	if again < 200 {
-		t.Errorf("%d restarts", again)
-	}
-}
-
 func TestSuite(t *testing.T) {
 	for _, form := range []causal.Form{causal.Piggyback, causal.Vector} {
 		options := parleytest.Options{Seeds: 60, Sim: sim.Options{Twice: 0.1}}

@@ -3,13 +3,13 @@ package diffusion_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
 	"parley"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/problem"
+	"parley/parleytest"
 	"parley/sim"
 )
 
@@ -49,20 +49,6 @@ func graph(n int, r *rand.Rand) []parley.Set {
 	return out
 }
 
-// verdicts returns the properties of a run that were not promised and did not hold,
-// and the first promise that was broken.
-func verdicts(p parley.Protocol, s *sim.Sim) (lacking []string, broken error) {
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		switch {
-		case v.Violated():
-			broken = fmt.Errorf("%s: %w", v.Property.Name, v.Broken)
-		case v.Broken != nil:
-			lacking = append(lacking, v.Property.Name)
-		}
-	}
-	return lacking, broken
-}
-
 // Slide "Reliable Broadcast by Message Diffusion": validity, agreement and integrity
 // hold wherever every two correct processes are joined by correct ones. Links double
 // and reorder, and processes crash in the middle of a send. Where correct processes
@@ -79,10 +65,7 @@ func TestReliableOnAnyGraph(t *testing.T) {
 		p := diffusion.New(c)
 		s := sim.Run(sim.Options{Protocol: p, Seed: seed, Twice: 0.2, Graph: c.Graph, Requests: talk(n, r),
 			Crashes: crashes(n, n-1, r)})
-		lacking, broken := verdicts(p, s)
-		if broken != nil {
-			t.Fatalf("seed %d: %v", seed, broken)
-		}
+		lacking := parleytest.Judge(t, p, s, seed)
 		if s.Assumptions().Network.Disconnected {
 			apart++
 			if slices.Contains(lacking, problem.Agreement) {
@@ -124,9 +107,7 @@ func TestPlainIsNotUniform(t *testing.T) {
 	s := sim.Run(sim.Options{Protocol: diffusion.New(c), Graph: c.Graph,
 		Requests: []sim.Request{{At: 0, Msg: problem.Request([]byte("m"))}},
 		Crashes:  []sim.Crash{{At: 0, Step: 2, Effects: 99}, {At: 1, Step: 2, Effects: 0}}})
-	if _, broken := verdicts(diffusion.New(c), s); broken != nil {
-		t.Error(broken)
-	}
+	parleytest.Judge(t, diffusion.New(c), s, "the run")
 	if problem.Of(problem.UniformAgreement)[0].Check(&s.History) == nil {
 		t.Error("it is uniform")
 	}
@@ -163,9 +144,7 @@ func TestUniform(t *testing.T) {
 				t.Fatalf("seed %d: %s: %v", seed, property.Name, err)
 			}
 		}
-		if _, broken := verdicts(opt.Protocol, s); broken != nil {
-			t.Fatalf("seed %d: %v", seed, broken)
-		}
+		parleytest.Judge(t, opt.Protocol, s, seed)
 		uniform += len(s.History.Deliveries)
 		opt.Protocol = diffusion.New(diffusion.Config{N: n})
 		s = sim.Run(opt)
@@ -229,9 +208,7 @@ func TestRestart(t *testing.T) {
 		opt.Requests = append(opt.Requests, sim.Request{At: opt.Crashes[0].At, When: 8000,
 			Msg: problem.Request([]byte("again"))})
 		s := sim.Run(opt)
-		if _, broken := verdicts(opt.Protocol, s); broken != nil {
-			t.Fatalf("seed %d: %v", seed, broken)
-		}
+		parleytest.Judge(t, opt.Protocol, s, seed)
 		if s.Stats.Restarts == 0 {
 			continue
 		}
@@ -261,8 +238,8 @@ func TestLostDisk(t *testing.T) {
 		Requests: []sim.Request{{At: 0, Msg: problem.Request([]byte("one"))},
 			{At: 0, When: 8000, Msg: problem.Request([]byte("two"))}},
 		Crashes: []sim.Crash{{At: 0, Step: 2, Effects: 99, Back: 4000, LostDisk: true}}})
-	lacking, broken := verdicts(p, s)
-	if want := []string{problem.Validity, problem.Agreement}; broken != nil || !reflect.DeepEqual(lacking, want) {
-		t.Error(broken, lacking)
+	lacking := parleytest.Judge(t, p, s, "the run")
+	if want := []string{problem.Validity, problem.Agreement}; !slices.Equal(lacking, want) {
+		t.Error(lacking)
 	}
 }

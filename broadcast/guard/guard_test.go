@@ -156,6 +156,10 @@ func TestOneOmits(t *testing.T) {
 	}
 }
 
+func TestSuite(t *testing.T) {
+	parleytest.Suite(t, tower(5, false), parleytest.Options{Seeds: 30, NothingBeyond: "crashes harm nothing"})
+}
+
 // What a liar sends is refused, and counted.
 func TestRefuses(t *testing.T) {
 	p := guard.New(guard.Config{N: 3})
