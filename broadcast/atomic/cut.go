@@ -19,7 +19,7 @@ import (
 func (l *layer) Report() []byte {
 	items := slices.Clone(l.held)
 	for _, o := range l.own {
-		if l.held.at(o.name) != nil {
+		if l.held.At(o.name) != nil {
 			continue // as a receiver it knows as much of it
 		}
 		it := entry{name: o.name, to: o.to, body: o.body}
@@ -37,7 +37,7 @@ func (l *layer) Report() []byte {
 // excluded process may have delivered any of those, and nothing behind them. A
 // reporter whose report cannot be read has reported nothing.
 func (l *layer) Cut(reports [][]byte) []byte {
-	var union list[entry]
+	var union entries
 	top := uint64(0)
 	for _, report := range reports {
 		r := problem.Reader{Rest: report}
@@ -49,8 +49,8 @@ func (l *layer) Cut(reports [][]byte) []byte {
 		top = max(top, last.Number)
 		for _, it := range items {
 			top = max(top, it.priority.Number)
-			if known := union.at(it.name); known == nil {
-				union.put(it.name, it)
+			if known := union.At(it.name); known == nil {
+				union.Put(it.name, it)
 			} else if it.state == Deliverable {
 				*known = it
 			}
@@ -103,7 +103,7 @@ func (l *layer) with(items []entry) []entry {
 }
 
 // inOrder compares by priority. In a report that no member wrote two may have one.
-func inOrder(a, b entry) int { return cmp.Or(a.priority.Compare(b.priority), a.compare(b.name)) }
+func inOrder(a, b entry) int { return cmp.Or(a.priority.Compare(b.priority), a.Compare(b.name)) }
 
 // Reads tells whether Install would take the cut.
 func (l *layer) Reads(cut []byte) bool {

@@ -12,12 +12,12 @@ type process struct {
 	self parley.ID
 	gone bool // it came back after a crash, and has forgotten what it answered
 
-	sent    uint64      // own messages
-	queue               // what it has received and not delivered
-	past    list[entry] // what it has delivered, with the final priorities
+	sent    uint64  // own messages
+	queue           // what it has received and not delivered
+	past    entries // what it has delivered, with the final priorities
 	crashed parley.Set
-	duties  list[duty] // the messages that it coordinates
-	inbox   []message  // scratch: what it sent to itself in this clause
+	duties  problem.Sorted[name, duty] // the messages that it coordinates
+	inbox   []message                  // scratch: what it sent to itself in this clause
 }
 
 // duty is one message that a process coordinates, as its sender or in a takeover.
@@ -150,16 +150,16 @@ func (p *process) obey(s *parley.Step, from parley.ID, m message) {
 func (p *process) deliver(s *parley.Step) {
 	for h := p.head(); h != nil && h.state == Deliverable; h = p.head() {
 		s.Deliver(h.sender, parley.Msg{Kind: parley.Carried, Origin: h.sender, Body: h.body})
-		done := p.past.put(h.name, *h)
+		done, _ := p.past.Put(h.name, *h)
 		done.body, done.state = nil, Delivered
-		p.held.drop(done.name)
+		p.held.Drop(done.name)
 	}
 }
 
 // proposal. Phase II, 1: the sender waits for all receivers that have not crashed,
 // and chooses the highest priority.
 func (p *process) proposal(s *parley.Step, from parley.ID, m message) {
-	d := p.duties.at(m.name)
+	d := p.duties.At(m.name)
 	if d == nil || d.asking || d.ballot != m.mark || !d.to.Has(from) {
 		s.Refuse(from, "proposal that nobody waits for")
 		return
@@ -182,7 +182,7 @@ func (p *process) proceed(s *parley.Step) bool {
 		// Phase II, 1: and multicasts it as the final priority to all receivers.
 		default:
 			p.multicast(s, d.to, message{kind: Final, name: d.name, mark: d.ballot, priority: d.highest})
-			p.duties.drop(d.name)
+			p.duties.Drop(d.name)
 		}
 		return true
 	}
@@ -191,17 +191,17 @@ func (p *process) proceed(s *parley.Step) bool {
 
 // known returns the entry of a message, delivered or not, nil if there is none.
 func (p *process) known(n name) *entry {
-	if e := p.past.at(n); e != nil {
+	if e := p.past.At(n); e != nil {
 		return e
 	}
-	return p.held.at(n)
+	return p.held.At(n)
 }
 
 // coordinate takes up a duty; one for the same message ends.
 func (p *process) coordinate(d duty) {
-	p.duties.drop(d.name)
+	p.duties.Drop(d.name)
 	d.answers = make([]Answer, p.n)
-	p.duties.put(d.name, d)
+	p.duties.Put(d.name, d)
 }
 
 func (p *process) multicast(s *parley.Step, to parley.Set, m message) {

@@ -2,9 +2,9 @@ package atomic
 
 import (
 	"cmp"
-	"slices"
 
 	"parley"
+	"parley/broadcast/problem"
 )
 
 // Priority is the place of a message in the total order: least first, by number
@@ -34,7 +34,8 @@ type name struct {
 	k      uint64
 }
 
-func (n name) compare(m name) int {
+// Compare is negative if n comes before m, by senders and then by numbers.
+func (n name) Compare(m name) int {
 	return cmp.Or(cmp.Compare(n.sender, m.sender), cmp.Compare(n.k, m.k))
 }
 
@@ -50,40 +51,12 @@ type entry struct {
 	logged parley.Set // the form in views: receivers that have logged the final priority
 }
 
-// list holds something of several messages, in the order of their names.
-type list[T interface{ compare(name) int }] []T
-
-// find returns the place of a message, and whether it is there.
-func (l list[T]) find(n name) (int, bool) {
-	return slices.BinarySearchFunc(l, n, func(x T, n name) int { return x.compare(n) })
-}
-
-// at returns what there is of a message, nil if there is nothing. It stays where it is
-// until something is put in or taken out.
-func (l list[T]) at(n name) *T {
-	if i, there := l.find(n); there {
-		return &l[i]
-	}
-	return nil
-}
-
-// put enters something of a message that is not there, and returns it.
-func (l *list[T]) put(n name, x T) *T {
-	i, _ := l.find(n)
-	*l = slices.Insert(*l, i, x)
-	return &(*l)[i]
-}
-
-// drop takes a message out.
-func (l *list[T]) drop(n name) {
-	if i, there := l.find(n); there {
-		*l = slices.Delete(*l, i, i+1)
-	}
-}
+// entries are of several messages, in the order of their names.
+type entries = problem.Sorted[name, entry]
 
 // queue is a receiver's message queue.
 type queue struct {
-	held list[entry] // not yet delivered, and none that is unknown but for its ballot
+	held entries // not yet delivered, and none that is unknown but for its ballot
 	// counter is the largest number that was ever proposed here or seen as final,
 	// for messages delivered since as well.
 	counter uint64
@@ -94,10 +67,7 @@ type queue struct {
 // leaves when it is delivered: then another gets its number, or one below it.
 func (q *queue) hold(self parley.ID, n name, to parley.Set, body []byte) *entry {
 	q.counter++
-	e := q.held.at(n)
-	if e == nil {
-		e = q.held.put(n, entry{name: n})
-	}
+	e, _ := q.held.Put(n, entry{name: n})
 	e.to, e.body, e.state, e.priority = to, body, Undeliverable, Priority{q.counter, self}
 	return e
 }
@@ -128,7 +98,7 @@ func (q *queue) visit(v *parley.Vars) {
 	visit(v, "held", &q.held)
 }
 
-func visit(v *parley.Vars, what string, l *list[entry]) {
+func visit(v *parley.Vars, what string, l *entries) {
 	parley.Slice(v, what, (*[]entry)(l), func(_ int, x *entry) {
 		x.name.visit(v)
 		v.Set("to", &x.to)

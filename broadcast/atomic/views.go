@@ -88,9 +88,9 @@ type layer struct {
 	sent    uint64   // own messages
 	out, in []uint64 // by process: messages sent on the link, and received
 	queue
-	own   list[own] // own messages that not all receivers have logged
-	last  Priority  // of the last message delivered
-	inbox []message // scratch: what it sent to itself in this clause
+	own   problem.Sorted[name, own] // own messages that not all receivers have logged
+	last  Priority                  // of the last message delivered
+	inbox []message                 // scratch: what it sent to itself in this clause
 }
 
 // own is a message of this member's, on the sender's side.
@@ -125,7 +125,7 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	}
 	l.sent++
 	o := own{name: name{l.self, l.sent}, to: to, body: body}
-	l.own.put(o.name, o)
+	l.own.Put(o.name, o)
 	l.multicast(s, to, message{kind: Req, name: o.name, to: to, body: body})
 	l.settleDown(s)
 }
@@ -162,7 +162,7 @@ func (l *layer) settleDown(s *parley.Step) {
 
 // hear is what the receivers and the sender of a message do.
 func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
-	e := l.held.at(m.name)
+	e := l.held.At(m.name)
 	switch {
 	// upon Req, not held: hold it with a priority above all, and propose that.
 	case m.kind == Req && e == nil && m.sender == from && m.to.Has(l.self) && !l.exhausted():
@@ -170,7 +170,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 		l.record(s, *e)
 		l.send(s, from, message{kind: Prop, name: m.name, priority: e.priority})
 	// upon Prop from all receivers: the highest is final; tell them.
-	case m.kind == Prop && l.own.at(m.name) != nil:
+	case m.kind == Prop && l.own.At(m.name) != nil:
 		l.proposal(s, from, m)
 	// upon Final, held and not final: record it, and tell receivers and sender.
 	case m.kind == Final && e != nil && e.state == Undeliverable && m.sender == from:
@@ -180,7 +180,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 		to.Add(m.sender) // which is a member
 		l.multicast(s, to, message{kind: Logged, name: m.name})
 	// upon Logged: when all receivers have logged it, it can be delivered.
-	case m.kind == Logged && (e != nil || l.own.at(m.name) != nil):
+	case m.kind == Logged && (e != nil || l.own.At(m.name) != nil):
 		l.noted(from, m.name)
 		l.deliver(s)
 	default:
@@ -191,7 +191,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 // proposal takes note of one. The final priority is the highest of those of all
 // receivers.
 func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
-	o := l.own.at(m.name)
+	o := l.own.At(m.name)
 	if o.final || !o.to.Has(from) {
 		s.Refuse(from, "proposal that nobody waits for")
 		return
@@ -207,13 +207,13 @@ func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
 // noted takes note, as a receiver and as the sender, that a receiver has logged a
 // message. The sender forgets a message that all have logged.
 func (l *layer) noted(by parley.ID, n name) {
-	if e := l.held.at(n); e != nil {
+	if e := l.held.At(n); e != nil {
 		e.logged.Add(by)
 	}
-	if o := l.own.at(n); o != nil {
+	if o := l.own.At(n); o != nil {
 		o.logged.Add(by)
 		if l.present(o.to).Minus(o.logged) == (parley.Set{}) {
-			l.own.drop(n)
+			l.own.Drop(n)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func (l *layer) deliver(s *parley.Step) {
 		}
 		l.last = h.priority
 		l.handUp(s, h.sender, h.to, h.body)
-		l.held.drop(h.name)
+		l.held.Drop(h.name)
 	}
 }
 
@@ -293,10 +293,10 @@ func (l *layer) Replay(rec []byte) bool {
 		return false
 	}
 	it := items[0]
-	e := l.held.at(it.name)
+	e := l.held.At(it.name)
 	switch {
 	case it.state == Undeliverable && e == nil:
-		l.held.put(it.name, it)
+		l.held.Put(it.name, it)
 		return true
 	case it.state == Deliverable && e != nil:
 		l.settle(e, it.priority)

@@ -21,6 +21,8 @@ type stamped struct {
 	body   []byte
 }
 
+func (w stamped) Compare(seq uint64) int { return cmp.Compare(w.seq, seq) }
+
 // stamp broadcasts a message with the counts of all that was delivered here. Of the
 // sender's own life its number says it.
 func (p *process) stamp(s *parley.Step, own Message) {
@@ -64,14 +66,11 @@ func (p *process) hold(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "message past the window")
 		return
 	}
-	i, found := slices.BinarySearchFunc(f.waiting, m.Seq,
-		func(w stamped, seq uint64) int { return cmp.Compare(w.seq, seq) })
-	if found {
+	if _, fresh := f.waiting.Put(m.Seq, stamped{m.Seq, vector, body}); !fresh {
 		s.Refuse(from, "message that waits already")
 		return
 	}
-	f.waiting = slices.Insert(f.waiting, i, stamped{m.Seq, vector, body})
-	if i == 0 {
+	if f.waiting[0].seq == m.Seq {
 		p.release(s)
 	}
 }

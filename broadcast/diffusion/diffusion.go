@@ -40,7 +40,6 @@ package diffusion
 
 import (
 	"cmp"
-	"slices"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -64,7 +63,7 @@ type process struct {
 // life is what a process knows of the messages of one life of a sender.
 type life struct {
 	delivered problem.Numbers
-	held      []held // uniform: received and not delivered, by number
+	held      problem.Sorted[uint64, held] // uniform: received and not delivered, by number
 }
 
 // held is a message that waits for copies from more processes.
@@ -73,6 +72,8 @@ type held struct {
 	copies parley.Set // who has sent one
 	body   []byte
 }
+
+func (h held) Compare(seq uint64) int { return cmp.Compare(h.seq, seq) }
 
 func newProcess(c Config) *process {
 	return &process{c: c, heard: make([]problem.Lives[life], c.N)}
@@ -138,26 +139,16 @@ func (p *process) arrive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	// Uniform: relay the first copy, count them all, and deliver when more than half
 	// of the processes have sent one. To relay is to have sent one, too.
-	i, first := l.hold(m)
+	h, first := l.held.Put(m.Seq, held{seq: m.Seq, body: m.Body})
 	if first && !own {
 		p.relay(s, m)
 	}
-	l.held[i].copies.Add(from)
-	l.held[i].copies.Add(s.Self)
-	if 2*l.held[i].copies.Len() > s.N {
-		l.held = slices.Delete(l.held, i, i+1)
+	h.copies.Add(from)
+	h.copies.Add(s.Self)
+	if 2*h.copies.Len() > s.N {
+		l.held.Drop(m.Seq)
 		p.deliver(s, l, m)
 	}
-}
-
-// hold finds a message among those that are held, and tells whether it was not
-// there.
-func (l *life) hold(m parley.Msg) (i int, first bool) {
-	i, found := slices.BinarySearchFunc(l.held, m.Seq, func(h held, seq uint64) int { return cmp.Compare(h.seq, seq) })
-	if !found {
-		l.held = slices.Insert(l.held, i, held{seq: m.Seq, body: m.Body})
-	}
-	return i, !found
 }
 
 func (p *process) deliver(s *parley.Step, l *life, m parley.Msg) {
@@ -188,7 +179,7 @@ func (p *process) State(v *parley.Vars) {
 
 func (l *life) state(v *parley.Vars) {
 	l.delivered.State(v, "delivered")
-	parley.Slice(v, "held", &l.held, func(_ int, h *held) {
+	parley.Slice(v, "held", (*[]held)(&l.held), func(_ int, h *held) {
 		parley.Num(v, "seq", &h.seq)
 		v.Set("copies", &h.copies)
 		v.Bytes("body", &h.body)

@@ -52,11 +52,11 @@ func (p *process) settle(s *parley.Step, root parley.ID, l *life, c *cast) {
 	}
 	if root != p.self {
 		if p.heads(root, c) && p.below(c, root) {
-			l.drop(c)
+			l.held.Drop(c.seq)
 		}
 		return
 	}
-	l.drop(c)
+	l.held.Drop(c.seq)
 	before := l.done
 	if l.done = p.sent; len(l.held) > 0 {
 		l.done = l.held[0].seq - 1

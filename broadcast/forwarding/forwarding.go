@@ -152,7 +152,7 @@ func (p *process) next(s *parley.Step) {
 		p.sent++
 		l.seen.Add(p.sent)
 		c := newCast(p.sent, body(l.done, p.shape, payload), p.c.N, p.suspected)
-		l.hold(c)
+		l.held.Put(c.seq, c)
 		p.serve(s, p.self, l, c)
 		s.Deliver(p.self, parley.Msg{Kind: parley.Carried, Origin: p.self, Body: payload})
 		p.settle(s, p.self, l, c)
@@ -213,7 +213,7 @@ func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
 	if m.Value < p.newest(m.Origin) {
 		c.gone.Add(m.Origin) // that life is over
 	}
-	l.hold(c)
+	l.held.Put(c.seq, c)
 	p.serve(s, m.Origin, l, c)
 	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Body: payload})
 	p.settle(s, m.Origin, l, c)

@@ -28,6 +28,9 @@ func newCast(seq uint64, body []byte, n int, gone parley.Set) *cast {
 	return c
 }
 
+// Compare is by numbers.
+func (c *cast) Compare(seq uint64) int { return cmp.Compare(c.seq, seq) }
+
 func (c *cast) state(v *parley.Vars, n int) {
 	parley.Num(v, "seq", &c.seq)
 	v.Bytes("body", &c.body)
@@ -45,32 +48,16 @@ func (c *cast) state(v *parley.Vars, n int) {
 type life struct {
 	number uint64 // of the incarnation
 	seen   problem.Numbers
-	done   uint64  // all broadcasts up to this one are complete
-	held   []*cast // the others that came, in order of their numbers
-}
-
-// place returns where a broadcast is, or would be, among those held.
-func (l *life) place(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(l.held, seq, func(c *cast, seq uint64) int { return cmp.Compare(c.seq, seq) })
+	done   uint64                        // all broadcasts up to this one are complete
+	held   problem.Sorted[uint64, *cast] // the others that came, in order of their numbers
 }
 
 // find returns a broadcast that is held, or nil.
 func (l *life) find(seq uint64) *cast {
-	if i, held := l.place(seq); held {
-		return l.held[i]
+	if c := l.held.At(seq); c != nil {
+		return *c
 	}
 	return nil
-}
-
-func (l *life) hold(c *cast) {
-	i, _ := l.place(c.seq)
-	l.held = slices.Insert(l.held, i, c)
-}
-
-func (l *life) drop(c *cast) {
-	if i, held := l.place(c.seq); held {
-		l.held = slices.Delete(l.held, i, i+1)
-	}
 }
 
 // complete lets go of all broadcasts up to one. It returns the last of them that
@@ -88,7 +75,7 @@ func (l *life) state(v *parley.Vars, n int) {
 	parley.Num(v, "number", &l.number)
 	l.seen.State(v, "seen")
 	parley.Num(v, "done", &l.done)
-	parley.Slice(v, "held", &l.held, func(_ int, c **cast) {
+	parley.Slice(v, "held", (*[]*cast)(&l.held), func(_ int, c **cast) {
 		if v.Loading() {
 			*c = new(cast)
 		}

@@ -2,6 +2,7 @@ package problem_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"testing"
 
@@ -64,6 +65,48 @@ func TestReader(t *testing.T) {
 		r := problem.Reader{Rest: []byte{7, 1, 1}}
 		if !f(&r) || !r.Bad || r.Done() || r.Number(9) != 0 || r.Set(9) != (parley.Set{}) || r.Bytes() != nil {
 			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// numbered is an item of a list.
+type numbered struct {
+	seq  uint64
+	text string
+}
+
+func (n numbered) Compare(seq uint64) int { return cmp.Compare(n.seq, seq) }
+
+// A list holds one item of each key, in their order, whatever order they come in.
+func TestSorted(t *testing.T) {
+	var l problem.Sorted[uint64, numbered]
+	for _, x := range []numbered{{3, "c"}, {1, "a"}, {2, "b"}, {3, "again"}} {
+		if at, fresh := l.Put(x.seq, x); at.seq != x.seq || fresh != (x.text != "again") {
+			t.Errorf("%v: %v, new: %t", x, *at, fresh)
+		}
+	}
+	l.Drop(2)
+	l.Drop(7)
+	if fmt.Sprint(l) != "[{1 a} {3 c}]" || l.At(2) != nil || l.At(3).text != "c" {
+		t.Error(l)
+	}
+}
+
+// A property says why it demands nothing of a run.
+func TestVacuous(t *testing.T) {
+	for _, c := range []struct{ property, story, says string }{
+		{"validity", "x0 0:a", "no correct process broadcasts anything"}, {"validity", "0:a", ""},
+		{"agreement", "x0 0:a 0<0:a", "no correct process delivers anything"}, {"agreement", "0:a 1<0:a", ""},
+		{"uniform agreement", "0:a", "nothing is delivered"}, {"uniform agreement", "x0 0:a 0<0:a", ""},
+		{"total order", "0:a 1<0:a 2<0:a", "no two processes deliver the same two messages"},
+		{"total order", "0:a 0:b 1<0:a 2<0:a 1<0:b 2<0:b", ""},
+		{"uniform prefix", "0:a 1<0:a", "no two processes deliver the same message"},
+		{"FIFO order", "0:a 1<0:a", "no process delivers the second message of a sender"}, {"FIFO order", "0:a 0:b 1<0:a 1<0:b", ""},
+		{"causal order", "0:a 1<0:a", "no message that is delivered depends on another one"},
+		{"causal order", "0:a 1<0:a 1:b 2<1:b", ""}, {"causal order", "1<0:lie", "no message that is delivered depends on another one"},
+	} {
+		if have := problem.Of(c.property)[0].Vacuous(story(c.story)); have != c.says {
+			t.Errorf("%s of %s: %q", c.property, c.story, have)
 		}
 	}
 }
