@@ -56,7 +56,9 @@ func Storm(seed uint64, p parley.Protocol) sim.Options {
 
 // Storms demands of many storms that the safe properties hold, and those that are promised, what also says if it is not
 // nil, and that in the end the group continues: see Continues.
-func Storms(t *testing.T, p parley.Protocol, c group.Config, seeds int, safe []string, also func(*parley.History) error) {
+func Storms(
+	t *testing.T, p parley.Protocol, c group.Config, seeds int, safe []string, also func(*parley.History) error,
+) {
 	t.Helper()
 	var outs, joins, deliveries, whole int
 	for seed := range uint64(seeds) {
