@@ -47,9 +47,7 @@
 package atomic
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -64,19 +62,10 @@ type Config struct {
 	Detector bool
 }
 
-// check tells what is wrong with a configuration.
-func (c Config) check() error {
-	if c.N < 1 || c.N > parley.MaxProcesses {
-		err := fmt.Errorf("%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
-		return &parley.FlagError{Flag: "n", Err: err}
-	}
-	return nil
-}
-
 // New returns the lecture's form. It carries what it is asked to by
 // problem.Request, to all, or problem.RequestTo, and delivers it with its sender.
 func New(c Config) parley.Protocol {
-	if err := c.check(); err != nil {
+	if err := parley.CheckN(c.N, 1); err != nil {
 		panic("atomic: " + err.Error())
 	}
 	p := parley.Protocol{
@@ -91,7 +80,7 @@ func New(c Config) parley.Protocol {
 		Properties: problem.Of(problem.Validity, problem.Agreement, problem.Integrity, problem.TotalOrder,
 			problem.UniformAgreement, problem.UniformTotalOrder, problem.Delivery),
 		Promises: c.promises,
-		Cost:     Cost,
+		Cost:     cost,
 		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:  explain(c.N, "ballot"),
 		Flags:    parley.Flags(c, flags, New),
@@ -105,47 +94,41 @@ func New(c Config) parley.Protocol {
 // flags declares the flags of the lecture's form.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	return func(c *Config, _ parley.Naming) error { return c.check() }
+	return func(c *Config, _ parley.Naming) error { return parley.CheckN(c.N, 1) }
 }
 
-// Cost counts the messages on links of one broadcast to all, the sender among
+// cost counts the messages on links of one broadcast to all, the sender among
 // them, without faults: the message, the proposals and the final priority.
-func Cost(n, _ int) parley.Cost {
+func cost(n, _ int) parley.Cost {
 	one := parley.Traffic{Messages: uint64(n - 1)}
 	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one, one}}
 }
 
 // promises says what holds among correct processes.
 func (c Config) promises(a parley.Assumptions) []parley.Promise {
-	var order error // what stands against total order
+	order := "" // what stands against total order
 	switch {
 	case a.Processes.Suspected:
-		order = errors.New("a process was suspected that had not crashed, and others took over from it")
+		order = "a process was suspected that had not crashed, and others took over from it"
 	case a.Processes.Restarted:
-		order = errors.New("a process that comes back takes no further part, and what it delivered may be lost")
+		order = "a process that comes back takes no further part, and what it delivered may be lost"
 	}
 	end := order
 	switch {
-	case order != nil:
+	case order != "":
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		end = errors.New("messages are lost, and nothing is sent again")
+		end = "messages are lost, and nothing is sent again"
 	case a.Faulty > 0 && !c.Detector:
-		end = errors.New("nobody tells of crashes, and the sender waits for all receivers")
+		end = "nobody tells of crashes, and the sender waits for all receivers"
 	}
-	promise := func(property, because string, against error) parley.Promise {
-		if against != nil {
-			because = against.Error()
-		}
-		return parley.Promise{Property: property, Holds: against == nil, Because: because}
-	}
-	uniform := errors.New("a process that delivers and crashes may be the only one to know the final priority")
+	const uniform = "a process that delivers and crashes may be the only one to know the final priority"
 	return []parley.Promise{
-		promise(problem.Validity, "a sender that lives hears from all receivers that live", end),
-		promise(problem.Agreement, "who holds a message takes it over from a coordinator that crashed", end),
-		promise(problem.Integrity, "what was delivered is remembered with its final priority", nil),
-		promise(problem.TotalOrder, "a final priority is above all that its receivers had delivered", order),
-		promise(problem.UniformAgreement, "", uniform),
-		promise(problem.UniformTotalOrder, "", uniform),
-		promise(problem.Delivery, "a broadcast is delivered by others too", end),
+		problem.Unless(end, problem.Validity, "a sender that lives hears from all receivers that live"),
+		problem.Unless(end, problem.Agreement, "who holds a message takes it over from a coordinator that crashed"),
+		problem.Unless("", problem.Integrity, "what was delivered is remembered with its final priority"),
+		problem.Unless(order, problem.TotalOrder, "a final priority is above all that its receivers had delivered"),
+		problem.Unless(uniform, problem.UniformAgreement, ""),
+		problem.Unless(uniform, problem.UniformTotalOrder, ""),
+		problem.Unless(end, problem.Delivery, "a broadcast is delivered by others too"),
 	}
 }

@@ -10,30 +10,19 @@ import (
 	"parley/membership/group"
 )
 
-// item is a message in a report or in a cut. A report says what a member knows of
-// it: Undeliverable with its own proposal, Deliverable with the final priority, or
-// Unknown of an own message that it does not hold and that has no final priority.
-// In a cut all are Deliverable.
-type item struct {
-	name
-	to       parley.Set
-	body     []byte
-	state    State
-	priority Priority
-}
+// A report says what a member knows of messages: Undeliverable with its own proposal, Deliverable with the final
+// priority, or Unknown of an own message that it does not hold and that has no final priority. In a cut all are
+// Deliverable.
 
 // Report returns what this member holds, its own messages that are not finished,
 // and where it stands.
 func (l *layer) Report() []byte {
-	var items []item
-	for _, e := range l.held {
-		items = append(items, item{e.name, e.to, e.body, e.state, e.priority})
-	}
+	items := slices.Clone(l.held)
 	for _, o := range l.own {
-		if l.held.at(o.name) != nil {
+		if l.held.At(o.name) != nil {
 			continue // as a receiver it knows as much of it
 		}
-		it := item{name: o.name, to: o.to, body: o.body}
+		it := entry{name: o.name, to: o.to, body: o.body}
 		if o.final {
 			it.state, it.priority = Deliverable, o.highest
 		}
@@ -48,25 +37,22 @@ func (l *layer) Report() []byte {
 // excluded process may have delivered any of those, and nothing behind them. A
 // reporter whose report cannot be read has reported nothing.
 func (l *layer) Cut(reports [][]byte) []byte {
-	var union []item
+	var union entries
 	top := uint64(0)
 	for _, report := range reports {
-		last, b, ok := readPriority(report, l.n, most)
-		if !ok {
-			continue
-		}
-		items, ok := readItems(b, l.n, most)
+		r := problem.Reader{Rest: report}
+		last := readPriority(&r, l.n, most)
+		items, ok := readItems(r, l.n, most)
 		if !ok {
 			continue
 		}
 		top = max(top, last.Number)
 		for _, it := range items {
 			top = max(top, it.priority.Number)
-			i, there := slices.BinarySearchFunc(union, it.name, func(a item, n name) int { return a.compare(n) })
-			if !there {
-				union = slices.Insert(union, i, it)
+			if known := union.At(it.name); known == nil {
+				union.Put(it.name, it)
 			} else if it.state == Deliverable {
-				union[i] = it
+				*known = it
 			}
 		}
 	}
@@ -85,7 +71,7 @@ func (l *layer) Cut(reports [][]byte) []byte {
 // view begins again.
 func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	if cut != nil {
-		items, ok := readItems(cut, l.n, beyond)
+		items, ok := readItems(problem.Reader{Rest: cut}, l.n, beyond)
 		if !ok {
 			panic("atomic: the view's cut cannot be read")
 		}
@@ -103,11 +89,11 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 
 // with adds to the messages of a cut what this member holds with a final priority
 // and had delivered before it reported: after a restart it knows no more of that.
-func (l *layer) with(items []item) []item {
+func (l *layer) with(items []entry) []entry {
 	there := len(items)
 	for _, e := range l.held {
-		if e.state == Deliverable && !slices.ContainsFunc(items[:there], func(it item) bool { return it.name == e.name }) {
-			items = append(items, item{e.name, e.to, e.body, e.state, e.priority})
+		if e.state == Deliverable && !slices.ContainsFunc(items[:there], func(it entry) bool { return it.name == e.name }) {
+			items = append(items, e)
 		}
 	}
 	if len(items) > there {
@@ -117,11 +103,11 @@ func (l *layer) with(items []item) []item {
 }
 
 // inOrder compares by priority. In a report that no member wrote two may have one.
-func inOrder(a, b item) int { return cmp.Or(a.priority.Compare(b.priority), a.compare(b.name)) }
+func inOrder(a, b entry) int { return cmp.Or(a.priority.Compare(b.priority), a.Compare(b.name)) }
 
 // Reads tells whether Install would take the cut.
 func (l *layer) Reads(cut []byte) bool {
-	_, ok := readItems(cut, l.n, beyond)
+	_, ok := readItems(problem.Reader{Rest: cut}, l.n, beyond)
 	return ok
 }
 
@@ -130,11 +116,12 @@ func (l *layer) Snapshot() []byte { return appendPriority(nil, l.last) }
 
 // Restore takes a joiner to where its sponsor stands.
 func (l *layer) Restore(snapshot []byte) bool {
-	last, rest, ok := readPriority(snapshot, l.n, most)
-	if ok && len(rest) == 0 {
+	r := problem.Reader{Rest: snapshot}
+	last := readPriority(&r, l.n, most)
+	if r.Done() {
 		l.last = last
 	}
-	return ok && len(rest) == 0
+	return r.Done()
 }
 
 func appendPriority(b []byte, p Priority) []byte {
@@ -146,17 +133,12 @@ func appendPriority(b []byte, p Priority) []byte {
 const beyond = 2 * most
 
 // readPriority reads one with a number up to the limit, of one of n processes.
-func readPriority(b []byte, n int, limit uint64) (p Priority, rest []byte, ok bool) {
-	number, b, err := parley.ReadUvarint(b, limit)
-	if err != nil {
-		return p, nil, false
-	}
-	by, b, err := parley.ReadUvarint(b, uint64(n-1))
-	return Priority{number, parley.ID(by)}, b, err == nil
+func readPriority(r *problem.Reader, n int, limit uint64) Priority {
+	return Priority{r.Number(limit), r.ID(n)}
 }
 
 // appendItems appends how many there are, and each.
-func appendItems(b []byte, items []item) []byte {
+func appendItems(b []byte, items []entry) []byte {
 	b = binary.AppendUvarint(b, uint64(len(items)))
 	for _, it := range items {
 		b = binary.AppendUvarint(b, uint64(it.sender))
@@ -164,40 +146,18 @@ func appendItems(b []byte, items []item) []byte {
 		b = append(b, byte(it.state))
 		b = appendPriority(b, it.priority)
 		b = problem.AppendSet(b, it.to)
-		b = binary.AppendUvarint(b, uint64(len(it.body)))
-		b = append(b, it.body...)
+		b = problem.AppendBytes(b, it.body)
 	}
 	return b
 }
 
-// readItems reads items of n processes that take up all of b, with priorities up to a
-// limit.
-func readItems(b []byte, n int, limit uint64) (items []item, ok bool) {
-	number := func(limit uint64) (x uint64) {
-		if ok {
-			var err error
-			x, b, err = parley.ReadUvarint(b, limit)
-			ok = err == nil
-		}
-		return x
+// readItems reads items of n processes to the end, with priorities up to a limit.
+func readItems(r problem.Reader, n int, limit uint64) (items []entry, ok bool) {
+	for i := r.Count(); i > 0 && !r.Bad; i-- {
+		items = append(items, entry{
+			name: name{r.ID(n), r.Number(most)}, state: State(r.Number(uint64(Deliverable))),
+			priority: readPriority(&r, n, limit), to: r.Set(n), body: r.Bytes(),
+		})
 	}
-	ok = true
-	for range number(uint64(len(b))) {
-		it := item{name: name{parley.ID(number(uint64(n - 1))), number(most)}, state: State(number(2))}
-		if ok {
-			it.priority, b, ok = readPriority(b, n, limit)
-		}
-		if ok {
-			var err error
-			it.to, b, err = problem.ReadSet(b, n)
-			ok = err == nil
-		}
-		size := number(uint64(len(b)))
-		if !ok || size > uint64(len(b)) {
-			return nil, false
-		}
-		it.body, b = b[:size:size], b[size:]
-		items = append(items, it)
-	}
-	return items, ok && len(b) == 0
+	return items, r.Done()
 }

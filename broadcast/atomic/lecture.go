@@ -1,8 +1,6 @@
 package atomic
 
 import (
-	"slices"
-
 	"parley"
 	"parley/broadcast/problem"
 )
@@ -18,8 +16,8 @@ type process struct {
 	queue           // what it has received and not delivered
 	past    entries // what it has delivered, with the final priorities
 	crashed parley.Set
-	duties  []duty    // the messages that it coordinates, in the order of their names
-	inbox   []message // scratch: what it sent to itself in this clause
+	duties  problem.Sorted[name, duty] // the messages that it coordinates
+	inbox   []message                  // scratch: what it sent to itself in this clause
 }
 
 // duty is one message that a process coordinates, as its sender or in a takeover.
@@ -152,17 +150,16 @@ func (p *process) obey(s *parley.Step, from parley.ID, m message) {
 func (p *process) deliver(s *parley.Step) {
 	for h := p.head(); h != nil && h.state == Deliverable; h = p.head() {
 		s.Deliver(h.sender, parley.Msg{Kind: parley.Carried, Origin: h.sender, Body: h.body})
-		done := p.past.put(h.name)
-		*done = *h
+		done, _ := p.past.Put(h.name, *h)
 		done.body, done.state = nil, Delivered
-		p.held.drop(done.name)
+		p.held.Drop(done.name)
 	}
 }
 
 // proposal. Phase II, 1: the sender waits for all receivers that have not crashed,
 // and chooses the highest priority.
 func (p *process) proposal(s *parley.Step, from parley.ID, m message) {
-	d := p.duty(m.name)
+	d := p.duties.At(m.name)
 	if d == nil || d.asking || d.ballot != m.mark || !d.to.Has(from) {
 		s.Refuse(from, "proposal that nobody waits for")
 		return
@@ -185,7 +182,7 @@ func (p *process) proceed(s *parley.Step) bool {
 		// Phase II, 1: and multicasts it as the final priority to all receivers.
 		default:
 			p.multicast(s, d.to, message{kind: Final, name: d.name, mark: d.ballot, priority: d.highest})
-			p.leave(d.name)
+			p.duties.Drop(d.name)
 		}
 		return true
 	}
@@ -194,36 +191,17 @@ func (p *process) proceed(s *parley.Step) bool {
 
 // known returns the entry of a message, delivered or not, nil if there is none.
 func (p *process) known(n name) *entry {
-	if e := p.past.at(n); e != nil {
+	if e := p.past.At(n); e != nil {
 		return e
 	}
-	return p.held.at(n)
-}
-
-// place returns where the duty for a message is, or belongs.
-func (p *process) place(n name) (int, bool) {
-	return slices.BinarySearchFunc(p.duties, n, func(d duty, n name) int { return d.compare(n) })
-}
-
-func (p *process) duty(n name) *duty {
-	if i, there := p.place(n); there {
-		return &p.duties[i]
-	}
-	return nil
+	return p.held.At(n)
 }
 
 // coordinate takes up a duty; one for the same message ends.
 func (p *process) coordinate(d duty) {
-	p.leave(d.name)
+	p.duties.Drop(d.name)
 	d.answers = make([]Answer, p.n)
-	i, _ := p.place(d.name)
-	p.duties = slices.Insert(p.duties, i, d)
-}
-
-func (p *process) leave(n name) {
-	if i, there := p.place(n); there {
-		p.duties = slices.Delete(p.duties, i, i+1)
-	}
+	p.duties.Put(d.name, d)
 }
 
 func (p *process) multicast(s *parley.Step, to parley.Set, m message) {
@@ -240,9 +218,9 @@ func (p *process) State(v *parley.Vars) {
 	v.Bool("gone", &p.gone)
 	parley.Num(v, "sent", &p.sent)
 	p.queue.visit(v)
-	p.past.visit(v, "past")
+	visit(v, "past", &p.past)
 	v.Set("crashed", &p.crashed)
-	parley.Slice(v, "duties", &p.duties, func(_ int, d *duty) {
+	parley.Slice(v, "duties", (*[]duty)(&p.duties), func(_ int, d *duty) {
 		d.name.visit(v)
 		v.Set("to", &d.to)
 		v.Bytes("body", &d.body)

@@ -105,35 +105,26 @@ func decode(q parley.Msg, from parley.ID, n int) (message, error) {
 	if q.Kind < Req || q.Kind > Logged || int(q.Origin) >= n || q.Seq == 0 || q.Seq > most || q.Value > most {
 		return m, errRange
 	}
-	b, bad := q.Body, false
-	number := func(limit uint64) (x uint64) {
-		var err error
-		x, b, err = parley.ReadUvarint(b, limit)
-		bad = bad || err != nil
-		return x
-	}
-	set := func() {
-		var err error
-		m.to, m.body, err = problem.ReadSet(b, n)
-		bad, b = bad || err != nil || m.to == (parley.Set{}), nil
-	}
-	m.mark = number(most)
+	r := problem.Reader{Rest: q.Body}
+	m.mark = r.Number(most)
+	hasMessage := q.Kind == Req
 	switch q.Kind {
-	case Req:
-		set()
 	case Final:
-		m.priority.By = parley.ID(number(uint64(n) - 1))
-		if !bad && len(b) > 0 {
-			set()
-		}
+		m.priority.By = r.ID(n)
+		hasMessage = len(r.Rest) > 0
 	case Known:
-		m.state = State(number(uint64(Delivered)))
-		m.priority.By = parley.ID(number(uint64(n) - 1))
+		m.state = State(r.Number(uint64(Delivered)))
+		m.priority.By = r.ID(n)
+	}
+	if hasMessage {
+		m.to = r.Set(n)
+		m.body, r.Rest = r.Rest, nil
+		r.Bad = r.Bad || m.to == (parley.Set{})
 	}
 	if numbered := q.Kind == Prop || q.Kind == Final || q.Kind == Known; !numbered && q.Value != 0 {
 		return m, errUnused
 	}
-	if bad || len(b) > 0 {
+	if !r.Done() {
 		return m, errBody
 	}
 	return m, nil

@@ -2,9 +2,9 @@ package atomic
 
 import (
 	"cmp"
-	"slices"
 
 	"parley"
+	"parley/broadcast/problem"
 )
 
 // Priority is the place of a message in the total order: least first, by number
@@ -34,7 +34,8 @@ type name struct {
 	k      uint64
 }
 
-func (n name) compare(m name) int {
+// Compare is negative if n comes before m, by senders and then by numbers.
+func (n name) Compare(m name) int {
 	return cmp.Or(cmp.Compare(n.sender, m.sender), cmp.Compare(n.k, m.k))
 }
 
@@ -50,38 +51,8 @@ type entry struct {
 	logged parley.Set // the form in views: receivers that have logged the final priority
 }
 
-// entries are in the order of their names.
-type entries []entry
-
-// find returns the place of a message, and whether it is there.
-func (e entries) find(n name) (int, bool) {
-	return slices.BinarySearchFunc(e, n, func(e entry, n name) int { return e.compare(n) })
-}
-
-// at returns the entry of a message, nil if there is none. It stays where it is
-// until the next one is put in or taken out.
-func (e entries) at(n name) *entry {
-	if i, there := e.find(n); there {
-		return &e[i]
-	}
-	return nil
-}
-
-// put returns the entry of a message and makes it if there is none.
-func (e *entries) put(n name) *entry {
-	i, there := e.find(n)
-	if !there {
-		*e = slices.Insert(*e, i, entry{name: n})
-	}
-	return &(*e)[i]
-}
-
-// drop takes the entry of a message out.
-func (e *entries) drop(n name) {
-	if i, there := e.find(n); there {
-		*e = slices.Delete(*e, i, i+1)
-	}
-}
+// entries are of several messages, in the order of their names.
+type entries = problem.Sorted[name, entry]
 
 // queue is a receiver's message queue.
 type queue struct {
@@ -96,7 +67,7 @@ type queue struct {
 // leaves when it is delivered: then another gets its number, or one below it.
 func (q *queue) hold(self parley.ID, n name, to parley.Set, body []byte) *entry {
 	q.counter++
-	e := q.held.put(n)
+	e, _ := q.held.Put(n, entry{name: n})
 	e.to, e.body, e.state, e.priority = to, body, Undeliverable, Priority{q.counter, self}
 	return e
 }
@@ -124,11 +95,11 @@ func (q *queue) head() *entry {
 
 func (q *queue) visit(v *parley.Vars) {
 	parley.Num(v, "counter", &q.counter)
-	q.held.visit(v, "held")
+	visit(v, "held", &q.held)
 }
 
-func (e *entries) visit(v *parley.Vars, what string) {
-	parley.Slice(v, what, (*[]entry)(e), func(_ int, x *entry) {
+func visit(v *parley.Vars, what string, l *entries) {
+	parley.Slice(v, what, (*[]entry)(l), func(_ int, x *entry) {
 		x.name.visit(v)
 		v.Set("to", &x.to)
 		v.Bytes("body", &x.body)

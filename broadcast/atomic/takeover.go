@@ -54,7 +54,7 @@ func (p *process) admit(s *parley.Step, from parley.ID, m message) bool {
 	}
 	e := p.known(m.name)
 	if e == nil {
-		e = p.held.put(m.name)
+		e, _ = p.held.Put(m.name, entry{name: m.name})
 	}
 	if m.mark < e.ballot {
 		s.Refuse(from, "smaller ballot")
@@ -68,8 +68,8 @@ func (p *process) admit(s *parley.Step, from parley.ID, m message) bool {
 
 // yield ends what this process does for a message under a smaller ballot.
 func (p *process) yield(n name, ballot uint64) {
-	if d := p.duty(n); d != nil && d.ballot < ballot {
-		p.leave(n)
+	if d := p.duties.At(n); d != nil && d.ballot < ballot {
+		p.duties.Drop(n)
 	}
 }
 
@@ -85,7 +85,7 @@ func (p *process) refused(m message) {
 
 // answer is one of the answers to Status.
 func (p *process) answer(s *parley.Step, from parley.ID, m message) {
-	d := p.duty(m.name)
+	d := p.duties.At(m.name)
 	if d == nil || !d.asking || d.ballot != m.mark || !d.to.Has(from) {
 		s.Refuse(from, "answer that nobody waits for")
 		return
@@ -109,7 +109,7 @@ func (p *process) conclude(s *parley.Step, d *duty, living parley.Set) {
 		p.multicast(s, d.to.Minus(without), m)
 		m.to, m.body = d.to, d.body
 		p.multicast(s, without, m)
-		p.leave(d.name)
+		p.duties.Drop(d.name)
 		return
 	}
 	// II. Otherwise the coordinator begins again with phase I.

@@ -1,11 +1,10 @@
 package atomic
 
 import (
-	"slices"
-
 	"parley"
 	"parley/agreement/ballot"
 	"parley/broadcast/problem"
+	"parley/broadcast/views"
 	"parley/membership/group"
 )
 
@@ -21,13 +20,10 @@ func InViews(c group.Config) parley.Protocol {
 	p.Name = "atomic-views"
 	p.Title = "uniform atomic broadcast to selected receivers, in two phases, a log round and views"
 	p.Paper = "lecture, atomic broadcast using message queues; Birman and Joseph 1987"
-	p.Properties = append(p.Properties, group.InLives(c, problem.Of(problem.Integrity, problem.UniformTotalOrder,
-		problem.UniformPrefix, problem.UniformAgreement, problem.Validity, problem.Delivery))...)
-	views := p.Promises
-	p.Promises = func(a parley.Assumptions) []parley.Promise {
-		return append(views(a), promises(c.WithDefaults(), a)...)
-	}
-	p.Cost = CostInViews
+	views.Complete(&p, c, problem.Of(problem.Integrity, problem.UniformTotalOrder, problem.UniformPrefix,
+		problem.UniformAgreement, problem.Validity, problem.Delivery),
+		func(a parley.Assumptions) []parley.Promise { return promises(c.WithDefaults(), a) })
+	p.Cost = costInViews
 	p.Flags = parley.Flags(c, group.Flags, InViews)
 	return p
 }
@@ -36,58 +32,49 @@ func InViews(c group.Config) parley.Protocol {
 func Service(c group.Config) group.Service {
 	return group.Service{
 		Name: "atomic", Kinds: kinds, Requests: []parley.Kind{parley.Carried, problem.CarryTo},
-		New: func(self parley.ID, n int) group.Layer {
-			if c.Durable {
-				return DurableLayer(self, n)
-			}
-			return Layer(self, n)
-		},
+		New:     func(self parley.ID, n int) group.Layer { return newLayer(self, n, c.Durable) },
 		Explain: explain(c.N, "message"),
 	}
 }
 
-// CostInViews counts the messages on links of one broadcast to all, the sender among
+// costInViews counts the messages on links of one broadcast to all, the sender among
 // them, in a view of n: those of the lecture's form, and from each to all others that
 // the final priority is logged. It takes four message delays.
-func CostInViews(n, m int) parley.Cost {
-	cost := Cost(n, m)
+func costInViews(n, m int) parley.Cost {
+	total := cost(n, m)
 	logged := parley.Traffic{Messages: uint64(n) * uint64(n-1)}
-	return parley.Cost{Rounds: 4, PerRound: append(cost.PerRound, logged)}
+	return parley.Cost{Rounds: 4, PerRound: append(total.PerRound, logged)}
 }
 
 // promises says what theory promises of the form in views.
 func promises(c group.Config, a parley.Assumptions) []parley.Promise {
-	safe, because := true, "what anyone has delivered all its receivers have logged, and report"
+	lacks := ""
 	if a.Network.Doubled || a.Network.Reordered {
-		safe, because = false, "a link doubled messages or changed their order"
+		lacks = "a link doubled messages or changed their order"
+	}
+	const logged = "what anyone has delivered all its receivers have logged, and report"
+	out := []parley.Promise{
+		problem.Unless(lacks, problem.Integrity, logged), problem.Unless(lacks, problem.UniformTotalOrder, logged),
 	}
 	// Whoever joins delivers only what is for it, and goes on from where its sponsor is.
 	slow := a.Processes.Suspected || a.Processes.Paused || a.Network.Late
 	mute := a.Network.Lost || a.Network.Cut || a.Network.Disconnected
-	whole, why := safe, because
+	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && (slow || mute) ||
+		c.Initial != parley.Everyone(c.N)) {
+		lacks = "a process that joins gets its sponsor's state, and not what was delivered before"
+	}
+	out = append(out, problem.Unless(lacks, problem.UniformPrefix, logged))
 	switch {
-	case !safe:
-	case a.Processes.Restarted || a.Processes.LostDisk || c.Return && (slow || mute) || c.Initial != parley.Everyone(c.N):
-		whole, why = false, "a process that joins gets its sponsor's state, and not what was delivered before"
-	}
-	live, when := whole, why
-	switch err := ballot.Bound(a.N, a.Faulty); {
-	case !whole:
+	case lacks != "":
 	case slow:
-		live, when = false, "a process that lives may be excluded, and is then told nothing more"
-	case err != nil || a.Processes.Minority:
-		live, when = false, "a majority of the view is needed to go on"
+		lacks = "a process that lives may be excluded, and is then told nothing more"
+	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority:
+		lacks = "a majority of the view is needed to go on"
 	case mute:
-		live, when = false, "a process that cannot be heard may be excluded"
+		lacks = "a process that cannot be heard may be excluded"
 	}
-	return []parley.Promise{
-		{Property: problem.Integrity, Holds: safe, Because: because},
-		{Property: problem.UniformTotalOrder, Holds: safe, Because: because},
-		{Property: problem.UniformPrefix, Holds: whole, Because: why},
-		{Property: problem.UniformAgreement, Holds: live, Because: when},
-		{Property: problem.Validity, Holds: live, Because: when},
-		{Property: problem.Delivery, Holds: false, Because: "one run need not show it"},
-	}
+	return append(out, problem.Unless(lacks, problem.UniformAgreement, logged),
+		problem.Unless(lacks, problem.Validity, logged), problem.Promise(a, problem.Delivery, ""))
 }
 
 // layer is one member of the form in views. All of it is of one view; the group sees
@@ -101,9 +88,9 @@ type layer struct {
 	sent    uint64   // own messages
 	out, in []uint64 // by process: messages sent on the link, and received
 	queue
-	own   []own     // own messages that not all receivers have logged
-	last  Priority  // of the last message delivered
-	inbox []message // scratch: what it sent to itself in this clause
+	own   problem.Sorted[name, own] // own messages that not all receivers have logged
+	last  Priority                  // of the last message delivered
+	inbox []message                 // scratch: what it sent to itself in this clause
 }
 
 // own is a message of this member's, on the sender's side.
@@ -116,12 +103,6 @@ type own struct {
 	final    bool       // highest is the final priority, and was multicast
 	logged   parley.Set // who has logged it
 }
-
-// Layer returns the part of one member among n processes, for a group.
-func Layer(self parley.ID, n int) group.Layer { return newLayer(self, n, false) }
-
-// DurableLayer is Layer for groups whose members go on from their logs.
-func DurableLayer(self parley.ID, n int) group.Durable { return newLayer(self, n, true) }
 
 func newLayer(self parley.ID, n int, durable bool) *layer {
 	return &layer{self: self, n: n, durable: durable, out: make([]uint64, n), in: make([]uint64, n)}
@@ -144,7 +125,7 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	}
 	l.sent++
 	o := own{name: name{l.self, l.sent}, to: to, body: body}
-	l.own = append(l.own, o)
+	l.own.Put(o.name, o)
 	l.multicast(s, to, message{kind: Req, name: o.name, to: to, body: body})
 	l.settleDown(s)
 }
@@ -181,7 +162,7 @@ func (l *layer) settleDown(s *parley.Step) {
 
 // hear is what the receivers and the sender of a message do.
 func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
-	e := l.held.at(m.name)
+	e := l.held.At(m.name)
 	switch {
 	// upon Req, not held: hold it with a priority above all, and propose that.
 	case m.kind == Req && e == nil && m.sender == from && m.to.Has(l.self) && !l.exhausted():
@@ -189,7 +170,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 		l.record(s, *e)
 		l.send(s, from, message{kind: Prop, name: m.name, priority: e.priority})
 	// upon Prop from all receivers: the highest is final; tell them.
-	case m.kind == Prop && l.mine(m.name) != nil:
+	case m.kind == Prop && l.own.At(m.name) != nil:
 		l.proposal(s, from, m)
 	// upon Final, held and not final: record it, and tell receivers and sender.
 	case m.kind == Final && e != nil && e.state == Undeliverable && m.sender == from:
@@ -199,7 +180,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 		to.Add(m.sender) // which is a member
 		l.multicast(s, to, message{kind: Logged, name: m.name})
 	// upon Logged: when all receivers have logged it, it can be delivered.
-	case m.kind == Logged && (e != nil || l.mine(m.name) != nil):
+	case m.kind == Logged && (e != nil || l.own.At(m.name) != nil):
 		l.noted(from, m.name)
 		l.deliver(s)
 	default:
@@ -210,7 +191,7 @@ func (l *layer) hear(s *parley.Step, from parley.ID, m message) {
 // proposal takes note of one. The final priority is the highest of those of all
 // receivers.
 func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
-	o := l.mine(m.name)
+	o := l.own.At(m.name)
 	if o.final || !o.to.Has(from) {
 		s.Refuse(from, "proposal that nobody waits for")
 		return
@@ -226,13 +207,13 @@ func (l *layer) proposal(s *parley.Step, from parley.ID, m message) {
 // noted takes note, as a receiver and as the sender, that a receiver has logged a
 // message. The sender forgets a message that all have logged.
 func (l *layer) noted(by parley.ID, n name) {
-	if e := l.held.at(n); e != nil {
+	if e := l.held.At(n); e != nil {
 		e.logged.Add(by)
 	}
-	if o := l.mine(n); o != nil {
+	if o := l.own.At(n); o != nil {
 		o.logged.Add(by)
 		if l.present(o.to).Minus(o.logged) == (parley.Set{}) {
-			l.own = slices.DeleteFunc(l.own, func(o own) bool { return o.name == n })
+			l.own.Drop(n)
 		}
 	}
 }
@@ -247,7 +228,7 @@ func (l *layer) deliver(s *parley.Step) {
 		}
 		l.last = h.priority
 		l.handUp(s, h.sender, h.to, h.body)
-		l.held.drop(h.name)
+		l.held.Drop(h.name)
 	}
 }
 
@@ -259,16 +240,6 @@ func (l *layer) handUp(s *parley.Step, sender parley.ID, to parley.Set, body []b
 	}
 	m.Origin = sender
 	s.Deliver(sender, m)
-}
-
-// mine returns an own message that not all receivers have logged, nil if it is none.
-func (l *layer) mine(n name) *own {
-	for i := range l.own {
-		if l.own[i].name == n {
-			return &l.own[i]
-		}
-	}
-	return nil
 }
 
 // multicast sends to each receiver in the view with the number of the message on that
@@ -287,7 +258,7 @@ func (l *layer) multicast(s *parley.Step, to parley.Set, m message) {
 
 func (l *layer) send(s *parley.Step, to parley.ID, m message) { l.multicast(s, parley.SetOf(to), m) }
 
-// Timeout: the layer sets no timers.
+// Timeout does nothing: the layer sets no timers.
 func (l *layer) Timeout(*parley.Step, parley.Timer) {}
 
 // Waiting tells whether a message is held: the link that would bring what is missing
@@ -310,23 +281,22 @@ func (l *layer) record(s *parley.Step, e entry) {
 		if e.state == Deliverable {
 			e.body = nil // it has been recorded with the proposal
 		}
-		s.Append(appendItems(nil, []item{{e.name, e.to, e.body, e.state, e.priority}}))
+		s.Append(appendItems(nil, []entry{e}))
 	}
 }
 
 // Replay takes a record of this view. What this member had delivered since its log
 // was compacted it holds again.
 func (l *layer) Replay(rec []byte) bool {
-	items, ok := readItems(rec, l.n, most)
+	items, ok := readItems(problem.Reader{Rest: rec}, l.n, most)
 	if !ok || len(items) != 1 {
 		return false
 	}
 	it := items[0]
-	e := l.held.at(it.name)
+	e := l.held.At(it.name)
 	switch {
 	case it.state == Undeliverable && e == nil:
-		e = l.held.put(it.name)
-		e.to, e.body, e.state, e.priority = it.to, it.body, it.state, it.priority
+		l.held.Put(it.name, it)
 		return true
 	case it.state == Deliverable && e != nil:
 		l.settle(e, it.priority)
@@ -351,7 +321,7 @@ func (l *layer) State(v *parley.Vars) {
 	parley.Num(v, "sent", &l.sent)
 	parley.PerProcess(v, "out", l.out, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
 	parley.PerProcess(v, "in", l.in, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
-	parley.Slice(v, "own", &l.own, func(_ int, o *own) {
+	parley.Slice(v, "own", (*[]own)(&l.own), func(_ int, o *own) {
 		o.name.visit(v)
 		v.Set("to", &o.to)
 		v.Bytes("body", &o.body)

@@ -14,6 +14,7 @@ import (
 // world is an asynchronous system without time: machines, and links that hold what
 // was sent until somebody says that it arrives.
 type world struct {
+	parley.Host
 	t        *testing.T
 	p        parley.Protocol
 	machines []parley.Machine
@@ -39,11 +40,7 @@ func newWorld(t *testing.T, n int) *world {
 	return w
 }
 
-// Choose and the others make the world a parley.Host.
-func (w *world) Choose(int) int                        { panic("a choice") }
-func (w *world) Sign(parley.ID, []byte) []byte         { panic("a signature") }
-func (w *world) Verify(parley.ID, []byte, []byte) bool { panic("a signature") }
-func (w *world) Refused(_, _ parley.ID, why string)    { w.refused[why]++ }
+func (w *world) Refused(_, _ parley.ID, why string) { w.refused[why]++ }
 
 // do runs a clause of a process.
 func (w *world) do(at parley.ID, clause func(parley.Machine)) {
@@ -186,75 +183,7 @@ func (w *world) check(names ...string) error {
 // among correct processes: what the lecture's form promises.
 var promised = []string{problem.Integrity, problem.TotalOrder, problem.Agreement, problem.Validity}
 
-// weather is what a drawn run may have.
-type weather struct {
-	crashes   int     // at most
-	reorder   bool    // links do not keep the order
-	twice     float64 // chance that a message arrives again
-	loss      float64 // chance that it does not
-	early     bool    // crashes are told of while messages of the crashed are on their way
-	mistaken  int     // suspicions of processes that live
-	casts     int
-	broadcast bool // all messages to all
-}
-
-// run draws a run and lets it come to rest.
-func (w *world) run(r *rand.Rand, o weather) {
-	n := parley.ID(len(w.machines))
-	casts, crashes, mistaken := o.casts, r.IntN(o.crashes+1), o.mistaken
-	pick := func() parley.ID { return parley.ID(r.IntN(int(n))) }
-	for moves := 0; ; moves++ {
-		switch x := r.IntN(100); {
-		case x < 12 && casts > 0:
-			casts--
-			if at := pick(); !w.down.Has(at) {
-				w.cast(at, fmt.Sprintf("m%d", casts), receivers(r, int(n), o.broadcast)...)
-			}
-		case x < 15 && crashes > 0:
-			crashes--
-			if id := pick(); !w.down.Has(id) && w.down.Len() < int(n)-1 {
-				kept := func(_ parley.ID, sent int) int { return r.IntN(sent + 1) }
-				if r.IntN(2) == 0 {
-					kept = none
-				}
-				w.crash(id, kept)
-			}
-		case x < 18 && mistaken > 0 && casts < o.casts:
-			mistaken--
-			if at, of := pick(), pick(); at != of && !w.down.Has(at) && !w.down.Has(of) {
-				w.suspect(at, of)
-			}
-		case x < 30:
-			at, of := pick(), pick()
-			if w.down.Has(of) && !w.down.Has(at) && !w.told[at].Has(of) && (o.early || len(w.links[of][at]) == 0) {
-				w.suspect(at, of)
-			}
-		default:
-			from, to := pick(), pick()
-			sent := len(w.links[from][to])
-			if sent == 0 {
-				break
-			}
-			i := 0
-			if o.reorder {
-				i = r.IntN(sent)
-			}
-			if r.Float64() < o.loss {
-				w.links[from][to] = slices.Delete(slices.Clone(w.links[from][to]), i, i+1)
-				break
-			}
-			m := w.arrive(from, to, i)
-			if r.Float64() < o.twice {
-				w.links[from][to] = append(w.links[from][to], m)
-			}
-		}
-		if moves > 60*o.casts && casts == 0 {
-			w.rest()
-			return
-		}
-	}
-}
-
+// receivers draws some processes, or all of them.
 func receivers(r *rand.Rand, n int, all bool) []parley.ID {
 	perm := r.Perm(n)
 	if !all {

@@ -44,7 +44,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/broadcast/problem"
 )
 
 // The messages. Origin: the sender of the broadcast. Seq: its number among the
@@ -265,11 +264,4 @@ func (p *process) State(v *parley.Vars) {
 			})
 		})
 	})
-}
-
-// Properties are what runs are checked for, by name: those of broadcast, and two
-// that know a broadcast by its number, as the sender may say different things.
-func Properties() []parley.Property {
-	return append(problem.Of(problem.Validity, problem.Agreement, problem.SenderIntegrity, problem.Delivery),
-		consistency, totality)
 }

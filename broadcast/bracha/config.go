@@ -1,6 +1,7 @@
 package bracha
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"iter"
@@ -21,16 +22,6 @@ type Config struct {
 	Limit int
 }
 
-func (c Config) withDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 96
-	}
-	if c.Limit == 0 {
-		c.Limit = 64 << 10
-	}
-	return c
-}
-
 // check tells what is wrong with a configuration. Whether n processes tolerate m
 // faults is a matter of Bound.
 func (c Config) check() error {
@@ -49,29 +40,30 @@ func (c Config) check() error {
 
 // New returns the protocol. It panics on a configuration that makes no sense.
 func New(c Config) parley.Protocol {
-	c = c.withDefaults()
+	c.Window, c.Limit = cmp.Or(c.Window, 96), cmp.Or(c.Limit, 64<<10)
 	if err := c.check(); err != nil {
 		panic("bracha: " + err.Error())
 	}
 	return parley.Protocol{
-		Name:       "bracha",
-		Title:      "reliable broadcast with lying processes, by echo and ready messages",
-		Paper:      "Bracha, Asynchronous Byzantine agreement protocols (1987)",
-		Faults:     parley.OralByzantineFaults,
-		Kinds:      []string{"", "INITIAL", "ECHO", "READY"},
-		N:          c.N,
-		M:          c.M,
-		Serves:     true,
-		Properties: Properties(),
-		Promises:   promises,
-		Bound:      agree.OralBound,
-		Cost:       cost,
-		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
-		Explain:    explain,
-		Lies:       lies,
-		Rename:     rename,
-		New:        func(parley.ID) parley.Machine { return &process{c: c, senders: make([]stream, c.N)} },
-		Flags:      parley.Flags(c, flags, New),
+		Name:   "bracha",
+		Title:  "reliable broadcast with lying processes, by echo and ready messages",
+		Paper:  "Bracha, Asynchronous Byzantine agreement protocols (1987)",
+		Faults: parley.OralByzantineFaults,
+		Kinds:  []string{"", "INITIAL", "ECHO", "READY"},
+		N:      c.N,
+		M:      c.M,
+		Serves: true,
+		Properties: append(problem.Of(problem.Validity, problem.Agreement, problem.SenderIntegrity, problem.Delivery),
+			consistency, totality),
+		Promises: promises,
+		Bound:    agree.OralBound,
+		Cost:     cost,
+		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:  explain,
+		Lies:     lies,
+		Rename:   problem.RenameOrigin,
+		New:      func(parley.ID) parley.Machine { return &process{c: c, senders: make([]stream, c.N)} },
+		Flags:    parley.Flags(c, flags, New),
 	}
 }
 
@@ -103,19 +95,15 @@ func promises(a parley.Assumptions) []parley.Promise {
 		safe = ""
 		live = missing(a)
 	}
-	say := func(name, lacks, because string) parley.Promise {
-		if lacks != "" {
-			return parley.Promise{Property: name, Because: lacks}
-		}
-		return parley.Promise{Property: name, Holds: true, Because: because}
-	}
+	const joined = "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"
 	return []parley.Promise{
-		say(problem.Validity, live, "n > 3m: all correct processes echo what a correct sender broadcasts"),
-		say(problem.Agreement, live, "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"),
-		say(problem.SenderIntegrity, safe, "of more than (n+m)/2 that echo one is correct, and has it from the sender"),
-		say(problem.Delivery, live, "follows from validity, if somebody broadcasts"),
-		say(Consistency, safe, "of two crowds of more than (n+m)/2 that echo one correct process is in both"),
-		say(Totality, live, "n > 3m: what one delivers m+1 correct processes vouch for, and all others join them"),
+		problem.Unless(live, problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts"),
+		problem.Unless(live, problem.Agreement, joined),
+		problem.Unless(safe, problem.SenderIntegrity,
+			"of more than (n+m)/2 that echo one is correct, and has it from the sender"),
+		problem.Unless(live, problem.Delivery, "follows from validity, if somebody broadcasts"),
+		problem.Unless(safe, Consistency, "of two crowds of more than (n+m)/2 that echo one correct process is in both"),
+		problem.Unless(live, Totality, joined),
 	}
 }
 
@@ -140,11 +128,4 @@ func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[s
 			yield(fmt.Sprintf("%s%s#%d %s", words[m.Kind], name(m.Origin), m.Seq, parley.Printable(m.Body)))
 		}
 	}
-}
-
-func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-	if int(m.Origin) < len(perm) {
-		m.Origin = perm[m.Origin]
-	}
-	return m
 }

@@ -17,23 +17,13 @@ func lies(s *parley.Step, t *parley.Turn) []parley.Sent {
 			out = append(out, said)
 		}
 		lie := func() []byte { return another(s, t, m.Body) }
+		var choice int
 		if m.Kind == Ready {
-			switch s.Choose(5) {
-			case 0:
-				out = append(out, honest)
-			case 1:
-				say(Ready, lie())
-			case 2:
-				say(Ready, lie())
-				say(Ready, m.Body)
-			case 3:
-				value := lie()
-				say(Ready, value)
-				say(Ready, value)
-			}
-			continue
+			choice = [...]int{0, 1, 4, 5, 6}[s.Choose(5)]
+		} else {
+			choice = s.Choose(7)
 		}
-		switch s.Choose(7) {
+		switch choice {
 		case 0:
 			out = append(out, honest)
 		case 1:

@@ -7,7 +7,8 @@ import (
 	"parley"
 )
 
-// The names of the properties that know a broadcast by its sender and number.
+// The names of the properties that know a broadcast by its sender and number, because a faulty sender may say
+// different things.
 const (
 	Consistency = "consistency"
 	Totality    = "totality"

@@ -90,10 +90,10 @@ type process struct {
 
 // stream is what comes from one life of a sender.
 type stream struct {
-	delivered uint64    // how many: those with the first numbers
-	opened    uint64    // piggyback: how many bundles
-	broken    bool      // piggyback: something is missing in what it sent
-	waiting   []stamped // vector: by number
+	delivered uint64                          // how many: those with the first numbers
+	opened    uint64                          // piggyback: how many bundles
+	broken    bool                            // piggyback: something is missing in what it sent
+	waiting   problem.Sorted[uint64, stamped] // vector: by number
 }
 
 // Message is one message that was C-broadcast.
@@ -193,7 +193,7 @@ func (p *process) State(v *parley.Vars) {
 			parley.Num(v, "delivered", &f.delivered)
 			parley.Num(v, "opened", &f.opened)
 			v.Bool("broken", &f.broken)
-			parley.Slice(v, "waiting", &f.waiting, func(_ int, w *stamped) { w.state(v) })
+			parley.Slice(v, "waiting", (*[]stamped)(&f.waiting), func(_ int, w *stamped) { w.state(v) })
 		})
 	})
 	parley.Num(v, "bundles", &p.bundles)

@@ -1,10 +1,8 @@
 package causal_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -20,6 +18,7 @@ import (
 
 // hall is a few machines; what each F-broadcasts is kept for the test to F-deliver.
 type hall struct {
+	parley.Host
 	machines []parley.Machine
 	sent     [][]parley.Msg // by sender
 	log      [][]string     // by process: the payloads that it C-delivered
@@ -36,10 +35,7 @@ func newHall(c causal.Config) *hall {
 	return h
 }
 
-func (h *hall) Choose(int) int                        { panic("no choice") }
-func (h *hall) Sign(parley.ID, []byte) []byte         { panic("no signatures") }
-func (h *hall) Verify(parley.ID, []byte, []byte) bool { panic("no signatures") }
-func (h *hall) Refused(_, _ parley.ID, why string)    { h.refused = append(h.refused, why) }
+func (h *hall) Refused(_, _ parley.ID, why string) { h.refused = append(h.refused, why) }
 
 // do runs a clause of a process and takes note of what comes of it.
 func (h *hall) do(id parley.ID, clause func(parley.Machine, *parley.Step)) {
@@ -76,74 +72,6 @@ func payloads(all []causal.Message) (out []string) {
 		out = append(out, string(m.Body))
 	}
 	return out
-}
-
-// The lecture's news application, in which the response overtakes the article, and its
-// bank account, in which nothing precedes anything.
-func TestVectors(t *testing.T) {
-	text, err := os.ReadFile("testdata/causal.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Cases []struct {
-			ID        string   `json:"id"`
-			Processes []string `json:"processes"`
-			Steps     []struct {
-				Op, P, M, From string
-				Seq            int
-			} `json:"steps"`
-			Expect struct {
-				Wire      map[string][]string `json:"wire"`
-				Delivered map[string][]string `json:"delivered"`
-				Prev      map[string][]string `json:"prev"`
-				Before    [][2]string         `json:"before"`
-			} `json:"expect"`
-		} `json:"cases"`
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range file.Cases {
-		id := func(name string) parley.ID { return parley.ID(slices.Index(c.Processes, name)) }
-		h := newHall(causal.Config{N: len(c.Processes)})
-		wire := make(map[string][]string)
-		for _, step := range c.Steps {
-			p := id(step.P)
-			if step.Op == "fdeliver" {
-				h.arrive(p, id(step.From), step.Seq)
-				continue
-			}
-			h.broadcast(p, step.M)
-			all, err := causal.Unpack(h.sent[p][len(h.sent[p])-1].Body, len(c.Processes))
-			if err != nil {
-				t.Fatal(err)
-			}
-			wire[step.M] = payloads(all)
-		}
-		if fmt.Sprint(wire) != fmt.Sprint(c.Expect.Wire) {
-			t.Errorf("%s: on the wire %v", c.ID, wire)
-		}
-		for name, want := range c.Expect.Delivered {
-			have := h.log[id(name)]
-			if !slices.Equal(have, want) {
-				t.Errorf("%s: %s delivers %v", c.ID, name, have)
-			}
-			for _, pair := range c.Expect.Before {
-				if i, k := slices.Index(have, pair[0]), slices.Index(have, pair[1]); k >= 0 && (i < 0 || i > k) {
-					t.Errorf("%s: %s delivers %v", c.ID, name, have)
-				}
-			}
-		}
-		for name, want := range c.Expect.Prev {
-			if have := payloads(causal.Previous(h.machines[id(name)])); !slices.Equal(have, want) {
-				t.Errorf("%s: %s is left with %v", c.ID, name, have)
-			}
-		}
-	}
-	if len(file.Cases) != 2 {
-		t.Errorf("%d cases", len(file.Cases))
-	}
 }
 
 // prevDlvs is what was C-delivered since the last C-broadcast, in order, one's own
@@ -408,48 +336,6 @@ func TestOnDiffusionAlone(t *testing.T) {
 	}
 	if refused < 100 {
 		t.Errorf("%d refused", refused)
-	}
-}
-
-// A process that was down has missed messages that others depend on: causal order
-// holds for it too, and for all others everything does.
-func TestRestart(t *testing.T) {
-	again := 0
-	for seed := range uint64(200) {
-		for _, form := range []causal.Form{causal.Piggyback, causal.Vector} {
-			opt, c := system(seed)
-			r := rand.New(rand.NewPCG(seed, 2))
-			at := parley.ID(r.IntN(c.N))
-			opt.Protocol = causal.Tower(form, c)
-			opt.Crashes = []sim.Crash{{At: at, Step: 2 + r.IntN(20), Effects: r.IntN(c.N + 2), Back: parley.Tick(1 + r.IntN(900))}}
-			for k := range 2 {
-				opt.Requests = append(opt.Requests, sim.Request{At: at, When: 6000 + 3000*parley.Tick(k),
-					Msg: problem.Request(fmt.Appendf(nil, "again %d", k))})
-			}
-			s := sim.Run(opt)
-			parleytest.Judge(t, opt.Protocol, s, seed)
-			holds(t, &s.History, seed, problem.CausalOrder, problem.FIFOOrder, problem.Integrity)
-			if s.Stats.Restarts == 0 {
-				continue
-			}
-			s.History.Faulty.Add(at)
-			holds(t, &s.History, seed, problem.Validity, problem.Agreement)
-			for id := range parley.Everyone(c.N).Minus(parley.SetOf(at)).All() {
-				n := 0
-				for _, d := range s.History.Deliveries {
-					if d.At == id && len(d.Msg.Body) == len("again 0") {
-						n++
-					}
-				}
-				if n != 2 {
-					t.Fatalf("seed %d: %s: process %d delivers %d messages of the next life", seed, form, id, n)
-				}
-			}
-			again++
-		}
-	}
-	if again < 200 {
-		t.Errorf("%d restarts", again)
 	}
 }
 

@@ -1,10 +1,12 @@
 package causal
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"iter"
-	"strings"
+	"math"
+	"slices"
 
 	"parley"
 	"parley/broadcast/diffusion"
@@ -40,14 +42,9 @@ func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Most < -1 || c.Window < 0 || c.Form > Vector {
 		panic(fmt.Sprintf("causal: %d processes, form %d, most %d, window %d", c.N, c.Form, c.Most, c.Window))
 	}
-	switch c.Most {
-	case 0:
-		c.Most = Most
-	case -1:
-		c.Most = int(^uint(0) >> 1)
-	}
-	if c.Window == 0 {
-		c.Window = diffusion.Window
+	c.Window, c.Most = cmp.Or(c.Window, diffusion.Window), cmp.Or(c.Most, Most)
+	if c.Most == -1 {
+		c.Most = math.MaxInt
 	}
 	if c.Beneath == nil {
 		c.Beneath = diffusion.New(diffusion.Config{N: c.N}).Promises
@@ -97,40 +94,28 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 // comes after: #1 response after 1#1.
 func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-		who := func(id parley.ID, life, seq uint64) string {
-			if life != 1 {
-				return fmt.Sprintf("%s.%d#%d", name(id), life, seq)
+		var rows []string
+		var err error
+		if m.Kind == Bundle {
+			var all []Message
+			all, err = Unpack(m.Body, n)
+			for _, one := range all {
+				rows = append(rows, problem.Number(name(one.Sender), one.Life, one.Seq)+" "+parley.Printable(one.Body))
 			}
-			return fmt.Sprintf("%s#%d", name(id), seq)
-		}
-		return func(yield func(string) bool) {
-			if m.Kind == Bundle {
-				all, err := Unpack(m.Body, n)
-				if err != nil {
-					yield(err.Error())
-				}
-				for _, one := range all {
-					if !yield(who(one.Sender, one.Life, one.Seq) + " " + parley.Printable(one.Body)) {
-						return
-					}
-				}
-				return
-			}
-			vector, payload, err := ReadStamp(m.Body, n)
-			if err != nil {
-				yield(err.Error())
-				return
-			}
-			row := fmt.Sprintf("#%d %s", m.Seq, parley.Printable(payload))
-			var after []string
+		} else {
+			var vector []Count
+			var payload []byte
+			vector, payload, err = ReadStamp(m.Body, n)
+			row, link := fmt.Sprintf("#%d %s", m.Seq, parley.Printable(payload)), " after "
 			for _, c := range vector {
-				after = append(after, who(c.Sender, c.Life, c.Seq))
+				row, link = row+link+problem.Number(name(c.Sender), c.Life, c.Seq), ", "
 			}
-			if len(after) > 0 {
-				row += " after " + strings.Join(after, ", ")
-			}
-			yield(row)
+			rows = []string{row}
 		}
+		if err != nil {
+			rows = []string{err.Error()}
+		}
+		return slices.Values(rows)
 	}
 }
 

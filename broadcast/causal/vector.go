@@ -21,17 +21,18 @@ type stamped struct {
 	body   []byte
 }
 
+func (w stamped) Compare(seq uint64) int { return cmp.Compare(w.seq, seq) }
+
 // stamp broadcasts a message with the counts of all that was delivered here. Of the
 // sender's own life its number says it.
 func (p *process) stamp(s *parley.Step, own Message) {
 	var vector []Count
 	for q := range p.sender {
-		p.sender[q].Each(func(life uint64, f *stream) bool {
+		for life, f := range p.sender[q].All() {
 			if f.delivered > 0 && (parley.ID(q) != s.Self || life != uint64(p.me)) {
 				vector = append(vector, Count{parley.ID(q), life, f.delivered})
 			}
-			return true
-		})
+		}
 	}
 	s.Broadcast(parley.Msg{Kind: Stamped, Seq: own.Seq, Value: uint64(p.me), Body: AppendStamp(nil, vector, own.Body)})
 }
@@ -65,14 +66,11 @@ func (p *process) hold(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "message past the window")
 		return
 	}
-	i, found := slices.BinarySearchFunc(f.waiting, m.Seq,
-		func(w stamped, seq uint64) int { return cmp.Compare(w.seq, seq) })
-	if found {
+	if _, fresh := f.waiting.Put(m.Seq, stamped{m.Seq, vector, body}); !fresh {
 		s.Refuse(from, "message that waits already")
 		return
 	}
-	f.waiting = slices.Insert(f.waiting, i, stamped{m.Seq, vector, body})
-	if i == 0 {
+	if f.waiting[0].seq == m.Seq {
 		p.release(s)
 	}
 }
@@ -94,7 +92,7 @@ func (p *process) release(s *parley.Step) {
 	for more := true; more; {
 		more = false
 		for q := range p.sender {
-			p.sender[q].Each(func(life uint64, f *stream) bool {
+			for life, f := range p.sender[q].All() {
 				n := 0
 				for n < len(f.waiting) && p.ready(f, &f.waiting[n]) {
 					f.delivered++
@@ -103,8 +101,7 @@ func (p *process) release(s *parley.Step) {
 				}
 				f.waiting = slices.Delete(f.waiting, 0, n)
 				more = more || n > 0
-				return true
-			})
+			}
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package diffusion
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"iter"
+	"slices"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -34,8 +36,8 @@ func (c Config) checked() (Config, error) {
 	wrong := func(flag, form string, args ...any) (Config, error) {
 		return c, parley.FlagErrorf(flag, form, args...)
 	}
-	if c.N < 1 || c.N > parley.MaxProcesses {
-		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+	if err := parley.CheckN(c.N, 1); err != nil {
+		return c, err
 	}
 	if c.M < 0 || c.M >= c.N && c.M > 0 {
 		return wrong("m", "%d crashes of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
@@ -43,9 +45,7 @@ func (c Config) checked() (Config, error) {
 	if c.Window < 0 {
 		return wrong("window", "%d messages: a window has at least one", c.Window)
 	}
-	if c.Window == 0 {
-		c.Window = Window
-	}
+	c.Window = cmp.Or(c.Window, Window)
 	switch {
 	case len(c.Graph) == 0 && c.M == 0:
 		if c.M = c.N - 1; c.Uniform {
@@ -90,7 +90,7 @@ func New(c Config) parley.Protocol {
 		Flags:      parley.Flags(given, Flags, New),
 	}
 	if len(c.Graph) == 0 {
-		p.Rename = rename
+		p.Rename = problem.RenameOrigin
 	}
 	if c.Uniform {
 		p.Title, p.Bound = "uniform "+p.Title, Bound
@@ -148,20 +148,7 @@ func (c Config) cost(n, _ int) parley.Cost {
 // explain shows a message as its sender, the number of the sender's life if it is
 // not the first, its sequence number and the payload: 2#7 hello, or 2.3#1 again.
 func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		life := ""
-		if m.Value != 1 {
-			life = fmt.Sprintf(".%d", m.Value)
-		}
-		yield(fmt.Sprintf("%s%s#%d %s", name(m.Origin), life, m.Seq, parley.Printable(m.Body)))
-	}
-}
-
-func rename(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
-	if int(m.Origin) < len(perm) {
-		m.Origin = perm[m.Origin]
-	}
-	return m
+	return slices.Values([]string{problem.Number(name(m.Origin), m.Value, m.Seq) + " " + parley.Printable(m.Body)})
 }
 
 // Flags declares the flags of diffusion, and of every tower on top of it.

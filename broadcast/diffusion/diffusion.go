@@ -39,6 +39,8 @@
 package diffusion
 
 import (
+	"cmp"
+
 	"parley"
 	"parley/broadcast/problem"
 )
@@ -60,8 +62,8 @@ type process struct {
 
 // life is what a process knows of the messages of one life of a sender.
 type life struct {
-	delivered numbers
-	held      []held // uniform: received and not delivered, by number
+	delivered problem.Numbers
+	held      problem.Sorted[uint64, held] // uniform: received and not delivered, by number
 }
 
 // held is a message that waits for copies from more processes.
@@ -70,6 +72,8 @@ type held struct {
 	copies parley.Set // who has sent one
 	body   []byte
 }
+
+func (h held) Compare(seq uint64) int { return cmp.Compare(h.seq, seq) }
 
 func newProcess(c Config) *process {
 	return &process{c: c, heard: make([]problem.Lives[life], c.N)}
@@ -118,10 +122,10 @@ func (p *process) arrive(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "message of a life long past")
 		return
 	}
-	if l.delivered.has(m.Seq) {
+	if l.delivered.Has(m.Seq) {
 		return
 	}
-	if m.Seq-l.delivered.next() >= uint64(p.c.Window) {
+	if m.Seq-l.delivered.Next() >= uint64(p.c.Window) {
 		s.Refuse(from, "message past the window")
 		return
 	}
@@ -135,20 +139,20 @@ func (p *process) arrive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	// Uniform: relay the first copy, count them all, and deliver when more than half
 	// of the processes have sent one. To relay is to have sent one, too.
-	i, first := l.hold(m)
+	h, first := l.held.Put(m.Seq, held{seq: m.Seq, body: m.Body})
 	if first && !own {
 		p.relay(s, m)
 	}
-	l.held[i].copies.Add(from)
-	l.held[i].copies.Add(s.Self)
-	if 2*l.held[i].copies.Len() > s.N {
-		l.release(i)
+	h.copies.Add(from)
+	h.copies.Add(s.Self)
+	if 2*h.copies.Len() > s.N {
+		l.held.Drop(m.Seq)
 		p.deliver(s, l, m)
 	}
 }
 
 func (p *process) deliver(s *parley.Step, l *life, m parley.Msg) {
-	l.delivered.add(m.Seq)
+	l.delivered.Add(m.Seq)
 	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Body: m.Body})
 }
 
@@ -170,5 +174,14 @@ func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "seq", &p.seq)
 	parley.PerProcess(v, "heard", p.heard, func(_ parley.ID, of *problem.Lives[life]) {
 		of.State(v, func(l *life) { l.state(v) })
+	})
+}
+
+func (l *life) state(v *parley.Vars) {
+	l.delivered.State(v, "delivered")
+	parley.Slice(v, "held", (*[]held)(&l.held), func(_ int, h *held) {
+		parley.Num(v, "seq", &h.seq)
+		v.Set("copies", &h.copies)
+		v.Bytes("body", &h.body)
 	})
 }

@@ -67,6 +67,7 @@ func FuzzReceive(f *testing.F) {
 
 // bench is one machine of process 0 of n and what it refused.
 type bench struct {
+	parley.Host
 	parley.Machine
 	step    parley.Step
 	refused []string
@@ -93,10 +94,7 @@ func (b *bench) receive(from parley.ID, m parley.Msg) []string {
 	return out
 }
 
-func (b *bench) Choose(int) int                        { panic("no choice") }
-func (b *bench) Sign(parley.ID, []byte) []byte         { panic("no signatures") }
-func (b *bench) Verify(parley.ID, []byte, []byte) bool { panic("no signatures") }
-func (b *bench) Refused(_, _ parley.ID, why string)    { b.refused = append(b.refused, why) }
+func (b *bench) Refused(_, _ parley.ID, why string) { b.refused = append(b.refused, why) }
 func data(origin parley.ID, life, seq uint64) parley.Msg {
 	return parley.Msg{Kind: diffusion.Data, Origin: origin, Value: life, Seq: seq,
 		Body: fmt.Appendf(nil, "%d.%d.%d", origin, life, seq)}

@@ -1,81 +1,17 @@
 package diffusion_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"reflect"
 	"slices"
 	"testing"
 
 	"parley"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/problem"
+	"parley/parleytest"
 	"parley/sim"
 )
-
-// The worked cases of the lecture's clauses: who delivers, and how many messages are
-// sent, the sender's copy to itself counted.
-func TestVectors(t *testing.T) {
-	text, err := os.ReadFile("testdata/diffusion.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Cases []struct {
-			ID      string              `json:"id"`
-			Sender  string              `json:"sender"`
-			Graph   map[string][]string `json:"graph"`
-			Crashes map[string][]string `json:"crashes"`
-			Expect  struct {
-				Delivered []string `json:"delivered_by_correct"`
-				Messages  uint64   `json:"messages"`
-			} `json:"expect"`
-		} `json:"cases"`
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range file.Cases {
-		id := func(name string) parley.ID { return parley.ID(name[0] - 'a') }
-		config := diffusion.Config{N: len(c.Graph), Graph: make([]parley.Set, len(c.Graph))}
-		for name, neighbours := range c.Graph {
-			for _, other := range neighbours {
-				config.Graph[id(name)].Add(id(other))
-			}
-		}
-		opt := sim.Options{Protocol: diffusion.New(config), Measure: true,
-			Requests: []sim.Request{{At: id(c.Sender), Msg: problem.Request([]byte("m"))}}}
-		for name, wrote := range c.Crashes {
-			for i, other := range slices.Collect(config.Graph[id(name)].All())[:len(wrote)] {
-				if other != id(wrote[i]) {
-					t.Fatalf("%s: %s does not write in the order of names", c.ID, name)
-				}
-			}
-			// Its first step is the start, its second one the broadcast.
-			opt.Crashes = append(opt.Crashes, sim.Crash{At: id(name), Step: 2, Effects: len(wrote)})
-		}
-		s := sim.Run(opt)
-		delivered := []string{}
-		for _, d := range s.History.Deliveries {
-			if s.History.Correct(d.At) {
-				delivered = append(delivered, string(rune('a'+d.At)))
-			}
-		}
-		slices.Sort(delivered)
-		var sent parley.Traffic
-		for _, round := range s.Stats.Sent {
-			sent = sent.Plus(round)
-		}
-		if !slices.Equal(delivered, c.Expect.Delivered) || sent.Messages != c.Expect.Messages {
-			t.Errorf("%s: delivered by %v with %d messages", c.ID, delivered, sent.Messages)
-		}
-	}
-	if len(file.Cases) != 4 {
-		t.Errorf("%d cases", len(file.Cases))
-	}
-}
 
 // talk lets each process broadcast a few messages, some of them at once.
 func talk(n int, r *rand.Rand) []sim.Request {
@@ -113,20 +49,6 @@ func graph(n int, r *rand.Rand) []parley.Set {
 	return out
 }
 
-// verdicts returns the properties of a run that were not promised and did not hold,
-// and the first promise that was broken.
-func verdicts(p parley.Protocol, s *sim.Sim) (lacking []string, broken error) {
-	for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-		switch {
-		case v.Violated():
-			broken = fmt.Errorf("%s: %w", v.Property.Name, v.Broken)
-		case v.Broken != nil:
-			lacking = append(lacking, v.Property.Name)
-		}
-	}
-	return lacking, broken
-}
-
 // Slide "Reliable Broadcast by Message Diffusion": validity, agreement and integrity
 // hold wherever every two correct processes are joined by correct ones. Links double
 // and reorder, and processes crash in the middle of a send. Where correct processes
@@ -143,10 +65,7 @@ func TestReliableOnAnyGraph(t *testing.T) {
 		p := diffusion.New(c)
 		s := sim.Run(sim.Options{Protocol: p, Seed: seed, Twice: 0.2, Graph: c.Graph, Requests: talk(n, r),
 			Crashes: crashes(n, n-1, r)})
-		lacking, broken := verdicts(p, s)
-		if broken != nil {
-			t.Fatalf("seed %d: %v", seed, broken)
-		}
+		lacking := parleytest.Judge(t, p, s, seed)
 		if s.Assumptions().Network.Disconnected {
 			apart++
 			if slices.Contains(lacking, problem.Agreement) {
@@ -188,9 +107,7 @@ func TestPlainIsNotUniform(t *testing.T) {
 	s := sim.Run(sim.Options{Protocol: diffusion.New(c), Graph: c.Graph,
 		Requests: []sim.Request{{At: 0, Msg: problem.Request([]byte("m"))}},
 		Crashes:  []sim.Crash{{At: 0, Step: 2, Effects: 99}, {At: 1, Step: 2, Effects: 0}}})
-	if _, broken := verdicts(diffusion.New(c), s); broken != nil {
-		t.Error(broken)
-	}
+	parleytest.Judge(t, diffusion.New(c), s, "the run")
 	if problem.Of(problem.UniformAgreement)[0].Check(&s.History) == nil {
 		t.Error("it is uniform")
 	}
@@ -227,9 +144,7 @@ func TestUniform(t *testing.T) {
 				t.Fatalf("seed %d: %s: %v", seed, property.Name, err)
 			}
 		}
-		if _, broken := verdicts(opt.Protocol, s); broken != nil {
-			t.Fatalf("seed %d: %v", seed, broken)
-		}
+		parleytest.Judge(t, opt.Protocol, s, seed)
 		uniform += len(s.History.Deliveries)
 		opt.Protocol = diffusion.New(diffusion.Config{N: n})
 		s = sim.Run(opt)
@@ -293,9 +208,7 @@ func TestRestart(t *testing.T) {
 		opt.Requests = append(opt.Requests, sim.Request{At: opt.Crashes[0].At, When: 8000,
 			Msg: problem.Request([]byte("again"))})
 		s := sim.Run(opt)
-		if _, broken := verdicts(opt.Protocol, s); broken != nil {
-			t.Fatalf("seed %d: %v", seed, broken)
-		}
+		parleytest.Judge(t, opt.Protocol, s, seed)
 		if s.Stats.Restarts == 0 {
 			continue
 		}
@@ -325,8 +238,8 @@ func TestLostDisk(t *testing.T) {
 		Requests: []sim.Request{{At: 0, Msg: problem.Request([]byte("one"))},
 			{At: 0, When: 8000, Msg: problem.Request([]byte("two"))}},
 		Crashes: []sim.Crash{{At: 0, Step: 2, Effects: 99, Back: 4000, LostDisk: true}}})
-	lacking, broken := verdicts(p, s)
-	if want := []string{problem.Validity, problem.Agreement}; broken != nil || !reflect.DeepEqual(lacking, want) {
-		t.Error(broken, lacking)
+	lacking := parleytest.Judge(t, p, s, "the run")
+	if want := []string{problem.Validity, problem.Agreement}; !slices.Equal(lacking, want) {
+		t.Error(lacking)
 	}
 }

@@ -1,8 +1,10 @@
 package fifo
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
+	"slices"
 
 	"parley"
 	"parley/broadcast/diffusion"
@@ -29,9 +31,7 @@ func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Window < 0 {
 		panic(fmt.Sprintf("fifo: %d processes and a window of %d", c.N, c.Window))
 	}
-	if c.Window == 0 {
-		c.Window = diffusion.Window
-	}
+	c.Window = cmp.Or(c.Window, diffusion.Window)
 	if c.Beneath == nil {
 		c.Beneath = diffusion.New(diffusion.Config{N: c.N}).Promises
 	}
@@ -65,13 +65,11 @@ func (c Config) promises(a parley.Assumptions) []parley.Promise {
 // explain shows a message as its number and payload, and the number of the sender's
 // life if it is not the first: #7 hello, or 3#1 again.
 func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		life := ""
-		if m.Value != 1 {
-			life = fmt.Sprint(m.Value)
-		}
-		yield(fmt.Sprintf("%s#%d %s", life, m.Seq, parley.Printable(m.Body)))
+	life := ""
+	if m.Value != 1 {
+		life = fmt.Sprint(m.Value)
 	}
+	return slices.Values([]string{fmt.Sprintf("%s#%d %s", life, m.Seq, parley.Printable(m.Body))})
 }
 
 // Tower returns FIFO broadcast on top of diffusion: a protocol that runs by itself.

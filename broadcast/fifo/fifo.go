@@ -58,8 +58,8 @@ type process struct {
 
 // stream is what comes from one life of a sender.
 type stream struct {
-	delivered uint64  // next[q] - 1
-	bag       []early // by number
+	delivered uint64                        // next[q] - 1
+	bag       problem.Sorted[uint64, early] // by number
 }
 
 // early is a message in the bag, R-delivered but not yet F-delivered.
@@ -67,6 +67,8 @@ type early struct {
 	seq  uint64
 	body []byte
 }
+
+func (e early) Compare(seq uint64) int { return cmp.Compare(e.seq, seq) }
 
 // Start: next[q] = 1 for all q, and an empty bag; both are so when a life of q is
 // first heard of.
@@ -99,20 +101,14 @@ func (p *process) Receive(s *parley.Step, q parley.ID, m parley.Msg) {
 		s.Refuse(q, "message delivered before")
 	case m.Seq-f.delivered > uint64(p.c.Window):
 		s.Refuse(q, "message past the window")
-	case !f.put(m): // msgBag := msgBag + {m}
-		s.Refuse(q, "message already in the bag")
 	default:
+		// msgBag := msgBag + {m}
+		if _, fresh := f.bag.Put(m.Seq, early{m.Seq, m.Body}); !fresh {
+			s.Refuse(q, "message already in the bag")
+			return
+		}
 		f.release(s, q)
 	}
-}
-
-// put enters a message into the bag and tells whether it was not there.
-func (f *stream) put(m parley.Msg) bool {
-	i, found := slices.BinarySearchFunc(f.bag, m.Seq, func(e early, seq uint64) int { return cmp.Compare(e.seq, seq) })
-	if !found {
-		f.bag = slices.Insert(f.bag, i, early{m.Seq, m.Body})
-	}
-	return !found
 }
 
 // release: while there is m' in msgBag with sender q and seq#(m') = next[q], deliver
@@ -133,7 +129,7 @@ func (p *process) State(v *parley.Vars) {
 	parley.PerProcess(v, "from", p.sender, func(_ parley.ID, of *problem.Lives[stream]) {
 		of.State(v, func(f *stream) {
 			parley.Num(v, "delivered", &f.delivered)
-			parley.Slice(v, "bag", &f.bag, func(_ int, e *early) {
+			parley.Slice(v, "bag", (*[]early)(&f.bag), func(_ int, e *early) {
 				parley.Num(v, "seq", &e.seq)
 				v.Bytes("body", &e.body)
 			})

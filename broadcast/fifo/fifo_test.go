@@ -1,12 +1,10 @@
 package fifo_test
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -21,6 +19,7 @@ import (
 
 // bench is one machine, of process 0, that R-delivers what a test says.
 type bench struct {
+	parley.Host
 	parley.Machine
 	step    parley.Step
 	refused []string
@@ -33,10 +32,7 @@ func newBench(c fifo.Config) *bench {
 	return b
 }
 
-func (b *bench) Choose(int) int                        { panic("no choice") }
-func (b *bench) Sign(parley.ID, []byte) []byte         { panic("no signatures") }
-func (b *bench) Verify(parley.ID, []byte, []byte) bool { panic("no signatures") }
-func (b *bench) Refused(_, _ parley.ID, why string)    { b.refused = append(b.refused, why) }
+func (b *bench) Refused(_, _ parley.ID, why string) { b.refused = append(b.refused, why) }
 
 // arrive R-delivers a message and returns what is F-delivered.
 func (b *bench) arrive(q parley.ID, m parley.Msg) []string {
@@ -55,66 +51,6 @@ func (b *bench) arrive(q parley.ID, m parley.Msg) []string {
 
 func data(life, seq uint64, body string) parley.Msg {
 	return parley.Msg{Kind: fifo.Data, Value: life, Seq: seq, Body: []byte(body)}
-}
-
-// The worked cases of the lecture's pseudocode, as its errata are read: numbers from
-// 1, and what is delivered is taken out of the bag.
-func TestVectors(t *testing.T) {
-	text, err := os.ReadFile("testdata/fifo.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Cases []struct {
-			ID       string   `json:"id"`
-			Arrivals [][2]any `json:"arrivals"`
-			Expect   struct {
-				Delivered  [][2]any          `json:"delivered"`
-				Next       map[string]uint64 `json:"next"`
-				Bag        [][2]any          `json:"bag"`
-				PerArrival [][][2]any        `json:"per_arrival"`
-			} `json:"expect"`
-		} `json:"cases"`
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	word := func(list [][2]any) string { return fmt.Sprint(list) }
-	for _, c := range file.Cases {
-		b := newBench(fifo.Config{N: 3})
-		id := func(name any) parley.ID { return parley.ID(name.(string)[0] - 'p') }
-		all := [][2]any{}
-		for i, a := range c.Arrivals {
-			now := [][2]any{}
-			seq := uint64(a[1].(float64))
-			for _, body := range b.arrive(id(a[0]), data(1, seq, fmt.Sprint(a[1]))) {
-				now = append(now, [2]any{a[0], body})
-			}
-			if len(c.Expect.PerArrival) > 0 && word(now) != word(c.Expect.PerArrival[i]) {
-				t.Errorf("%s: arrival %d releases %v", c.ID, i, now)
-			}
-			all = append(all, now...)
-		}
-		if word(all) != word(c.Expect.Delivered) {
-			t.Errorf("%s: %v", c.ID, all)
-		}
-		bag := [][2]any{}
-		for name, want := range c.Expect.Next {
-			next, left := fifo.Next(b.Machine, id(name), 1)
-			if next != want {
-				t.Errorf("%s: next[%s] = %d", c.ID, name, next)
-			}
-			for _, seq := range left {
-				bag = append(bag, [2]any{name, seq})
-			}
-		}
-		if word(bag) != word(c.Expect.Bag) {
-			t.Errorf("%s: in the bag %v", c.ID, bag)
-		}
-	}
-	if len(file.Cases) != 3 {
-		t.Errorf("%d cases", len(file.Cases))
-	}
 }
 
 // Every order of arrival of five messages, any of them twice and any of them missing:

@@ -2,7 +2,6 @@ package forwarding
 
 import (
 	"flag"
-	"fmt"
 	"iter"
 
 	"parley"
@@ -26,16 +25,6 @@ type Config struct {
 	// Notice has the root say that a broadcast is complete by a message of its own.
 	// Without it the next broadcast says so.
 	Notice bool
-}
-
-func (c Config) withDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 64
-	}
-	if c.Fanout == 0 {
-		c.Fanout = 2
-	}
-	return c
 }
 
 // check returns the tree of Root, or what is wrong with the configuration.
@@ -96,21 +85,18 @@ func promises(a parley.Assumptions) []parley.Promise {
 func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 		return func(yield func(string) bool) {
-			which := name(m.Origin)
-			if m.Value != 1 {
-				which += fmt.Sprintf(".%d", m.Value)
-			}
+			which := problem.Number(name(m.Origin), m.Value, m.Seq)
 			switch m.Kind {
 			case Data:
-				if _, _, payload, err := read(m.Body, c.N); err == nil {
-					yield(fmt.Sprintf("%s#%d %s", which, m.Seq, parley.Printable(payload)))
+				if _, _, payload, ok := read(m.Body, c.N); ok {
+					yield(which + " " + parley.Printable(payload))
 				}
 			case Ack:
-				yield(fmt.Sprintf("%s#%d is served below me", which, m.Seq))
+				yield(which + " is served below me")
 			case Done:
-				yield(fmt.Sprintf("%s#%d is complete, and all before it", which, m.Seq))
+				yield(which + " is complete, and all before it")
 			case Hello:
-				yield(which + " is back")
+				yield(problem.InLife(name(m.Origin), m.Value) + " is back")
 			}
 		}
 	}

@@ -52,11 +52,11 @@ func (p *process) settle(s *parley.Step, root parley.ID, l *life, c *cast) {
 	}
 	if root != p.self {
 		if p.heads(root, c) && p.below(c, root) {
-			l.drop(c)
+			l.held.Drop(c.seq)
 		}
 		return
 	}
-	l.drop(c)
+	l.held.Drop(c.seq)
 	before := l.done
 	if l.done = p.sent; len(l.held) > 0 {
 		l.done = l.held[0].seq - 1
@@ -88,9 +88,9 @@ func (p *process) below(c *cast, q parley.ID) bool {
 // broadcasts of a life and of those after it.
 func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
 	for sender := range parley.ID(p.c.N) {
-		p.senders[sender].Each(func(number uint64, l *life) bool {
+		for number, l := range p.senders[sender].All() {
 			if sender == q && number >= but {
-				return true
+				continue
 			}
 			for i := 0; i < len(l.held); {
 				c := l.held[i]
@@ -101,8 +101,7 @@ func (p *process) replace(s *parley.Step, q parley.ID, but uint64) {
 					i++
 				}
 			}
-			return true
-		})
+		}
 	}
 }
 

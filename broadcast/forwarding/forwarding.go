@@ -51,6 +51,7 @@
 package forwarding
 
 import (
+	"cmp"
 	"math"
 
 	"parley"
@@ -78,7 +79,7 @@ const trust = parley.Indication + 0x10
 
 // New returns the protocol. It panics on a configuration that makes no sense.
 func New(c Config) parley.Protocol {
-	c = c.withDefaults()
+	c.Window, c.Fanout = cmp.Or(c.Window, 64), cmp.Or(c.Fanout, 2)
 	t, err := c.check()
 	if err != nil {
 		panic("forwarding: " + err.Error())
@@ -149,9 +150,9 @@ func (p *process) next(s *parley.Step) {
 		payload := p.waiting[0]
 		p.waiting = p.waiting[1:]
 		p.sent++
-		l.seen.add(p.sent)
+		l.seen.Add(p.sent)
 		c := newCast(p.sent, body(l.done, p.shape, payload), p.c.N, p.suspected)
-		l.hold(c)
+		l.held.Put(c.seq, c)
 		p.serve(s, p.self, l, c)
 		s.Deliver(p.self, parley.Msg{Kind: parley.Carried, Origin: p.self, Body: payload})
 		p.settle(s, p.self, l, c)
@@ -185,11 +186,8 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // data: upon receiving a message, a process sends it to all its children; a second
 // copy, by (sender, life, number), it drops, and only says that it has it.
 func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
-	complete, t, payload, err := read(m.Body, p.c.N)
-	if err == nil {
-		err = t.check(m.Origin)
-	}
-	if err != nil || m.Origin == p.self {
+	complete, t, payload, ok := read(m.Body, p.c.N)
+	if !ok || t.check(m.Origin) != nil || m.Origin == p.self {
 		s.Refuse(from, "no tree, or my own")
 		return
 	}
@@ -200,7 +198,7 @@ func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	l.complete(complete)
 	ack := parley.Msg{Kind: Ack, Origin: m.Origin, Seq: m.Seq, Value: m.Value}
-	if !l.seen.add(m.Seq) {
+	if !l.seen.Add(m.Seq) {
 		s.Refuse(from, "duplicate")
 		if c := l.find(m.Seq); c != nil && !c.served {
 			c.owed.Add(from)
@@ -209,12 +207,13 @@ func (p *process) data(s *parley.Step, from parley.ID, m parley.Msg) {
 		}
 		return
 	}
+	l.seen.Fill(gaps)
 	c := newCast(m.Seq, m.Body, p.c.N, p.suspected)
 	c.owed.Add(from)
 	if m.Value < p.newest(m.Origin) {
 		c.gone.Add(m.Origin) // that life is over
 	}
-	l.hold(c)
+	l.held.Put(c.seq, c)
 	p.serve(s, m.Origin, l, c)
 	s.Deliver(m.Origin, parley.Msg{Kind: parley.Carried, Origin: m.Origin, Body: payload})
 	p.settle(s, m.Origin, l, c)

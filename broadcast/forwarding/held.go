@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/broadcast/problem"
 )
 
 // cast is one broadcast that a process holds because it is not known to be
@@ -27,6 +28,9 @@ func newCast(seq uint64, body []byte, n int, gone parley.Set) *cast {
 	return c
 }
 
+// Compare is by numbers.
+func (c *cast) Compare(seq uint64) int { return cmp.Compare(c.seq, seq) }
+
 func (c *cast) state(v *parley.Vars, n int) {
 	parley.Num(v, "seq", &c.seq)
 	v.Bytes("body", &c.body)
@@ -43,33 +47,17 @@ func (c *cast) state(v *parley.Vars, n int) {
 // life is what a process knows of the broadcasts of one incarnation of a sender.
 type life struct {
 	number uint64 // of the incarnation
-	seen   numbers
-	done   uint64  // all broadcasts up to this one are complete
-	held   []*cast // the others that came, in order of their numbers
-}
-
-// place returns where a broadcast is, or would be, among those held.
-func (l *life) place(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(l.held, seq, func(c *cast, seq uint64) int { return cmp.Compare(c.seq, seq) })
+	seen   problem.Numbers
+	done   uint64                        // all broadcasts up to this one are complete
+	held   problem.Sorted[uint64, *cast] // the others that came, in order of their numbers
 }
 
 // find returns a broadcast that is held, or nil.
 func (l *life) find(seq uint64) *cast {
-	if i, held := l.place(seq); held {
-		return l.held[i]
+	if c := l.held.At(seq); c != nil {
+		return *c
 	}
 	return nil
-}
-
-func (l *life) hold(c *cast) {
-	i, _ := l.place(c.seq)
-	l.held = slices.Insert(l.held, i, c)
-}
-
-func (l *life) drop(c *cast) {
-	if i, held := l.place(c.seq); held {
-		l.held = slices.Delete(l.held, i, i+1)
-	}
 }
 
 // complete lets go of all broadcasts up to one. It returns the last of them that
@@ -85,12 +73,9 @@ func (l *life) complete(upTo uint64) (last *cast) {
 
 func (l *life) state(v *parley.Vars, n int) {
 	parley.Num(v, "number", &l.number)
-	parley.Slice(v, "seen", (*[]span)(&l.seen), func(_ int, r *span) {
-		parley.Num(v, "first", &r.first)
-		parley.Num(v, "last", &r.last)
-	})
+	l.seen.State(v, "seen")
 	parley.Num(v, "done", &l.done)
-	parley.Slice(v, "held", &l.held, func(_ int, c **cast) {
+	parley.Slice(v, "held", (*[]*cast)(&l.held), func(_ int, c **cast) {
 		if v.Loading() {
 			*c = new(cast)
 		}
@@ -104,42 +89,6 @@ func (l *life) state(v *parley.Vars, n int) {
 // their sender thought, before it.
 const gaps = 1 << 10
 
-// numbers is a set of sequence numbers from 1 on in bounded memory: ranges, in
-// order, that do not touch.
-type numbers []span
-
-// span is the numbers from first to last, both included.
-type span struct{ first, last uint64 }
-
-// add puts a number in and tells whether it is new. If that makes too many gaps the
-// lowest one is given up: what is missing there counts as come.
-func (n *numbers) add(seq uint64) bool {
-	list := *n
-	i, _ := slices.BinarySearchFunc(list, seq, func(r span, seq uint64) int { return cmp.Compare(r.last, seq) })
-	if i < len(list) && list[i].first <= seq {
-		return false
-	}
-	below := i > 0 && list[i-1].last == seq-1
-	above := i < len(list) && list[i].first == seq+1
-	switch {
-	case below && above:
-		list[i-1].last = list[i].last
-		list = slices.Delete(list, i, i+1)
-	case below:
-		list[i-1].last = seq
-	case above:
-		list[i].first = seq
-	default:
-		list = slices.Insert(list, i, span{seq, seq})
-	}
-	if len(list) > gaps {
-		list[1].first = list[0].first
-		list = slices.Delete(list, 0, 1)
-	}
-	*n = list
-	return true
-}
-
 // lifeOf returns what is known of a life of a sender; nil if the life is older than
 // all that are remembered.
 func (p *process) lifeOf(sender parley.ID, number uint64) *life {
@@ -152,9 +101,8 @@ func (p *process) lifeOf(sender parley.ID, number uint64) *life {
 
 // newest is the number of the newest life known of a sender.
 func (p *process) newest(sender parley.ID) (newest uint64) {
-	p.senders[sender].Each(func(number uint64, _ *life) bool {
+	for number := range p.senders[sender].All() {
 		newest = number
-		return true
-	})
+	}
 	return newest
 }

@@ -12,14 +12,18 @@ import (
 	"parley/trace"
 )
 
-// one is a machine by itself.
+// one is a machine by itself, whose refusals do not matter.
 type one struct {
 	parley.Machine
+	parley.Host
 	step parley.Step
 }
 
+func (*one) Refused(parley.ID, parley.ID, string) {}
+
 func alone(c forwarding.Config, self parley.ID) *one {
-	m := &one{forwarding.New(c).New(self), parley.Step{Self: self, N: c.N, Host: &script{}}}
+	m := &one{Machine: forwarding.New(c).New(self)}
+	m.step = parley.Step{Self: self, N: c.N, Host: m}
 	m.Start(&m.step)
 	return m
 }

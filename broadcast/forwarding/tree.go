@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"parley"
+	"parley/broadcast/problem"
 )
 
 // tree is a tree of n processes: for each its parent, and for the root itself. A
@@ -38,18 +40,13 @@ func ofChildren(n int, root parley.ID, children [][]parley.ID) (tree, error) {
 			t[child] = byte(parent)
 		}
 	}
-	if missing := parley.Everyone(n).Minus(have); missing != (parley.Set{}) {
-		for id := range missing.All() {
-			return nil, fmt.Errorf("process %d is not in the tree", id)
-		}
+	for id := range parley.Everyone(n).Minus(have).All() {
+		return nil, fmt.Errorf("process %d is not in the tree", id)
 	}
 	return t, t.check(root)
 }
 
-var (
-	errTree = errors.New("no tree of all processes")
-	errSize = errors.New("too short")
-)
+var errTree = errors.New("no tree of all processes")
 
 // check tells whether every process comes to the root by going up.
 func (t tree) check(root parley.ID) error {
@@ -102,13 +99,10 @@ func body(done uint64, t tree, payload []byte) []byte {
 }
 
 // read takes a body apart.
-func read(b []byte, n int) (done uint64, t tree, payload []byte, err error) {
-	done, b, err = parley.ReadUvarint(b, 1<<64-1)
-	if err == nil && len(b) < n {
-		err = errSize
+func read(b []byte, n int) (done uint64, t tree, payload []byte, ok bool) {
+	r := problem.Reader{Rest: b}
+	if done = r.Number(math.MaxUint64); r.Bad || len(r.Rest) < n {
+		return 0, nil, nil, false
 	}
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	return done, tree(b[:n]), b[n:], nil
+	return done, tree(r.Rest[:n]), r.Rest[n:], true
 }

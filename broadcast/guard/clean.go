@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -42,23 +43,22 @@ type Taint struct {
 	Missed   []byte
 }
 
-// cast is a broadcast, and delivery who delivered it.
+// cast is a broadcast.
 type cast struct {
 	from    parley.ID
 	payload string
 }
 
+// delivery is a broadcast, which processes delivered it, and when the first correct one did.
 type delivery struct {
-	by map[parley.ID]bool
-	at parley.Tick // the first one at a correct process
-	ok bool
+	cast
+	by parley.Set
+	at parley.Tick
 }
 
-// Spread follows contamination through a run, message by message, in order of time.
-// Whoever delivers what came from a wrong state has a wrong state from then on.
-func Spread(h *parley.History, grace parley.Tick) []Taint {
-	all := make(map[cast]*delivery)
-	var order []cast // as first delivered by a correct process
+// deliveries returns what correct processes delivered, in the order in which the first of them did.
+func deliveries(h *parley.History) (order []*delivery) {
+	all, known := make(map[cast]*delivery), make(map[cast]bool)
 	for i := range h.Deliveries {
 		d := &h.Deliveries[i]
 		from, payload, ok := problem.Delivered(d)
@@ -66,25 +66,28 @@ func Spread(h *parley.History, grace parley.Tick) []Taint {
 			continue
 		}
 		c := cast{from, string(payload)}
-		x := all[c]
-		if x == nil {
-			x = &delivery{by: make(map[parley.ID]bool)}
-			all[c] = x
+		if all[c] == nil {
+			all[c] = &delivery{cast: c}
 		}
-		x.by[d.At] = true
-		if h.Correct(d.At) && !x.ok {
-			x.at, x.ok = d.When, true
-			order = append(order, c)
+		all[c].by.Add(d.At)
+		if h.Correct(d.At) && !known[c] {
+			known[c], all[c].at = true, d.When
+			order = append(order, all[c])
 		}
 	}
-	wrong := misled(h.N, grace, all, order)
+	return order
+}
+
+// Spread follows contamination through a run, message by message, in order of time.
+// Whoever delivers what came from a wrong state has a wrong state from then on.
+func Spread(h *parley.History, grace parley.Tick) (out []Taint) {
+	wrong := misled(h.N, grace, deliveries(h))
 	sent := make(map[cast]Taint)
-	var out []Taint
-	q := 0
+	requests := h.Requests
 	for i := range h.Deliveries {
 		d := &h.Deliveries[i]
-		for ; q < len(h.Requests) && h.Requests[q].Order < d.Order; q++ {
-			r := &h.Requests[q]
+		for ; len(requests) > 0 && requests[0].Order < d.Order; requests = requests[1:] {
+			r := &requests[0]
 			if w, bad := wrong[r.At]; bad && r.When > w.When && r.Msg.Kind == parley.Carried {
 				sent[cast{r.At, string(r.Msg.Body)}] = w
 			}
@@ -100,33 +103,31 @@ func Spread(h *parley.History, grace parley.Tick) []Taint {
 	return out
 }
 
-// misled returns whose state is wrong since when, and for lack of what: the earliest
-// first, for nobody misses what such a process broadcasts, the grace not waited for:
-// some may have refused that already. order has what correct processes delivered.
-func misled(n int, grace parley.Tick, all map[cast]*delivery, order []cast) map[parley.ID]Taint {
+// misled returns which processes have a wrong state since when, and for lack of what: the earliest first, because
+// nobody misses what such a process broadcasts. The grace is not waited for then: some may have refused that already.
+func misled(n int, grace parley.Tick, delivered []*delivery) map[parley.ID]Taint {
 	wrong := make(map[parley.ID]Taint)
-	for found := true; found; {
-		found = false
-		var who parley.ID
-		var least Taint
+	for {
+		first := Taint{At: parley.All}
 		for id := range parley.ID(n) {
 			if _, known := wrong[id]; known {
 				continue
 			}
-			for _, c := range order {
-				x := all[c]
-				if w, bad := wrong[c.from]; x.by[id] || bad && x.at+grace >= w.When {
-					continue
-				}
-				if when := x.at + grace; !found || when < least.When {
-					who, least, found = id, Taint{When: when, Origin: c.from, Missed: []byte(c.payload)}, true
-				}
-				break
+			missed := slices.IndexFunc(delivered, func(d *delivery) bool {
+				w, bad := wrong[d.from]
+				return !d.by.Has(id) && (!bad || d.at+grace < w.When)
+			})
+			if missed < 0 {
+				continue
+			}
+			d := delivered[missed]
+			if when := d.at + grace; first.At == parley.All || when < first.When {
+				first = Taint{At: id, When: when, Origin: d.from, Missed: []byte(d.payload)}
 			}
 		}
-		if found {
-			wrong[who] = least
+		if first.At == parley.All {
+			return wrong
 		}
+		wrong[first.At] = first
 	}
-	return wrong
 }

@@ -39,6 +39,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -88,9 +89,7 @@ func New(c Config) parley.Protocol {
 	if c.N < 1 || c.N > parley.MaxProcesses || c.Bound < 0 {
 		panic(fmt.Sprintf("guard: n = %d, bound %d", c.N, c.Bound))
 	}
-	if c.Bound == 0 {
-		c.Bound = Time
-	}
+	c.Bound = cmp.Or(c.Bound, Time)
 	return parley.Protocol{
 		Name: "guard", Title: "broadcast that keeps out who missed a delivery",
 		Paper:  "lecture, remarks on broadcasts: inconsistency and contamination",
@@ -182,9 +181,9 @@ func (p *process) Receive(s *parley.Step, q parley.ID, m parley.Msg) {
 	if m.Kind >= parley.Local || p.stopped {
 		return
 	}
-	counts, payload, err := open(m.Body, p.c.N)
+	counts, payload, ok := open(m.Body, p.c.N)
 	switch {
-	case m.Kind != data && m.Kind != tally || m.Kind == tally && len(payload) > 0 || err != nil || int(q) >= p.c.N:
+	case m.Kind != data && m.Kind != tally || m.Kind == tally && len(payload) > 0 || !ok || int(q) >= p.c.N:
 		s.Refuse(q, "no message of a guard")
 		return
 	case p.c.Off:
@@ -291,14 +290,13 @@ func (p *process) deliver(s *parley.Step, q parley.ID, payload []byte) {
 }
 
 // open reads the counts and the payload of a message.
-func open(b []byte, n int) (counts []uint64, payload []byte, err error) {
+func open(b []byte, n int) (counts []uint64, payload []byte, ok bool) {
+	r := problem.Reader{Rest: b}
 	counts = make([]uint64, n)
 	for i := range counts {
-		if counts[i], b, err = parley.ReadUvarint(b, 1<<62); err != nil {
-			return nil, nil, err
-		}
+		counts[i] = r.Number(1 << 62)
 	}
-	return counts, b, nil
+	return counts, r.Rest, !r.Bad
 }
 
 func (p *process) State(v *parley.Vars) {
@@ -338,7 +336,7 @@ func explain(n int) func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 			case Behind:
 				yield("missed a message of " + name(m.Origin) + ", and stops")
 			case data, tally:
-				if counts, payload, err := open(m.Body, n); err == nil {
+				if counts, payload, ok := open(m.Body, n); ok {
 					text := "tally"
 					if m.Kind == data {
 						text = parley.Printable(payload) + " after"

@@ -156,13 +156,17 @@ func TestOneOmits(t *testing.T) {
 	}
 }
 
+func TestSuite(t *testing.T) {
+	parleytest.Suite(t, tower(5, false), parleytest.Options{Seeds: 30, NothingBeyond: "crashes harm nothing"})
+}
+
 // What a liar sends is refused, and counted.
 func TestRefuses(t *testing.T) {
 	p := guard.New(guard.Config{N: 3})
 	for _, m := range []parley.Msg{{Kind: 1}, {Kind: 1, Body: []byte{1, 1}}, {Kind: 3, Body: []byte{1, 1, 1}},
 		{Kind: 2, Body: []byte{1, 1, 1, 7}}} {
 		why := ""
-		step := parley.Step{Self: 0, N: 3, Carried: true, Host: host{&why}}
+		step := parley.Step{Self: 0, N: 3, Carried: true, Host: host{why: &why}}
 		p.New(0).Receive(&step, 1, m)
 		if !strings.Contains(why, "no message of a guard") || len(step.Effects) > 0 {
 			t.Errorf("%+v: refused %q, %d effects", m, why, len(step.Effects))
@@ -170,9 +174,9 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-type host struct{ why *string }
+type host struct {
+	parley.Host
+	why *string
+}
 
-func (host) Choose(int) int                          { return 0 }
-func (host) Sign(parley.ID, []byte) []byte           { return nil }
-func (host) Verify(parley.ID, []byte, []byte) bool   { return false }
 func (h host) Refused(_, _ parley.ID, reason string) { *h.why = reason }

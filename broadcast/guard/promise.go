@@ -9,51 +9,44 @@ import (
 
 // promises says what holds of a run, by the argument in the package's comment.
 func (c Config) promises(a parley.Assumptions) []parley.Promise {
+	several := a.Faulty > 1 && a.Worst > parley.CrashFaults // more than one process does worse than crash
+	late := ""                                              // what made a process late
+	switch {
+	case a.Network.Late:
+		late = "messages were late"
+	case a.Processes.Paused:
+		late = "a process stood still or its clock was wrong"
+	}
 	var out []parley.Promise
 	for _, name := range []string{problem.Validity, problem.Integrity, problem.FIFOOrder, problem.Delivery} {
 		p := problem.Promise(a, name, "the broadcast beneath, of which a correct process loses nothing to the guard")
-		if p.Holds && name == problem.Validity && several(a) {
-			p.Holds, p.Because = false, "more than one process omits, and together they can make a correct one stop"
-		}
-		if p.Holds && name == problem.Validity && untimely(a) != "" {
-			p.Holds, p.Because = false, "the guard stops a slow process, and "+untimely(a)
+		switch {
+		case !p.Holds || name != problem.Validity:
+		case several:
+			p = problem.Unless("more than one process omits, and together they can make a correct one stop", name, "")
+		case late != "":
+			p = problem.Unless("the guard stops a slow process, and "+late, name, "")
 		}
 		out = append(out, p)
 	}
-	clean := parley.Promise{
-		Property: NoContamination, Holds: true,
-		Because: "a message tells what its sender had delivered, and is refused if that is too little",
-	}
+	lacks := ""
 	switch beneath := problem.Promise(a, problem.Agreement, ""); {
 	case c.Off:
-		clean.Holds, clean.Because = false, "the guard is off"
+		lacks = "the guard is off"
 	case a.Processes.LostDisk || a.Processes.Restarted:
-		clean.Holds, clean.Because = false, "a process that comes back begins to count anew"
-	case several(a):
-		clean.Holds, clean.Because = false, "more than one process omits"
+		lacks = "a process that comes back begins to count anew"
+	case several:
+		lacks = "more than one process omits"
 	case a.Faulty > 0 && Bound(a.N, 1) != nil:
-		clean.Holds, clean.Because = false, Bound(a.N, 1).Error()
+		lacks = Bound(a.N, 1).Error()
 	case !beneath.Holds:
-		clean.Holds, clean.Because = false, "correct processes do not deliver the same: "+beneath.Because
-	case untimely(a) != "":
-		clean.Holds, clean.Because = false, "without a bound on time an omission cannot be told, and "+untimely(a)
+		lacks = "correct processes do not deliver the same: " + beneath.Because
+	case late != "":
+		lacks = "without a bound on time an omission cannot be told, and " + late
 	}
-	return append(out, clean)
+	return append(out, problem.Unless(lacks, NoContamination,
+		"a message tells what its sender had delivered, and is refused if that is too little"))
 }
-
-// untimely tells what made somebody late.
-func untimely(a parley.Assumptions) string {
-	switch {
-	case a.Network.Late:
-		return "messages were late"
-	case a.Processes.Paused:
-		return "a process stood still or its clock was wrong"
-	}
-	return ""
-}
-
-// several tells whether more than one process does worse than to crash.
-func several(a parley.Assumptions) bool { return a.Faulty > 1 && a.Worst > parley.CrashFaults }
 
 // Bound tells why n processes cannot tolerate m that omit.
 func Bound(n, m int) error {

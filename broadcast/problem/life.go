@@ -3,6 +3,8 @@ package problem
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
+	"slices"
 
 	"parley"
 )
@@ -62,13 +64,10 @@ func (l *Lives[T]) At(number uint64) *T {
 			return nil // older than all of them
 		}
 		l.forgotten = l.lives[0].number
-		copy(l.lives, l.lives[1:i])
+		l.lives = slices.Delete(l.lives, 0, 1)
 		i--
-	} else {
-		l.lives = append(l.lives, life[T]{})
-		copy(l.lives[i+1:], l.lives[i:])
 	}
-	l.lives[i] = life[T]{number: number}
+	l.lives = slices.Insert(l.lives, i, life[T]{number: number})
 	return &l.lives[i].of
 }
 
@@ -85,15 +84,15 @@ func (l *Lives[T]) Known(number uint64) *T {
 // Forgotten tells whether a life is too old to be remembered.
 func (l *Lives[T]) Forgotten(number uint64) bool { return number <= l.forgotten }
 
-// Each calls f for every life, the oldest first, until it returns false, and tells
-// whether it never did.
-func (l *Lives[T]) Each(f func(number uint64, of *T) bool) bool {
-	for i := range l.lives {
-		if !f(l.lives[i].number, &l.lives[i].of) {
-			return false
+// All goes through the lives, the oldest first.
+func (l *Lives[T]) All() iter.Seq2[uint64, *T] {
+	return func(yield func(number uint64, of *T) bool) {
+		for i := range l.lives {
+			if !yield(l.lives[i].number, &l.lives[i].of) {
+				return
+			}
 		}
 	}
-	return true
 }
 
 // State visits all lives; each visits what belongs to one.

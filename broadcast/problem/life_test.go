@@ -57,7 +57,9 @@ func TestIncarnation(t *testing.T) {
 func TestLives(t *testing.T) {
 	d := &diary{}
 	numbers := func() (out []uint64) {
-		d.heard.Each(func(number uint64, _ *int) bool { out = append(out, number); return true })
+		for number := range d.heard.All() {
+			out = append(out, number)
+		}
 		return out
 	}
 	for _, c := range []struct {
@@ -92,12 +94,11 @@ func TestLives(t *testing.T) {
 			t.Errorf("after %d: %v", c.number, have)
 		}
 	}
-	d.heard.Each(func(number uint64, x *int) bool {
+	for number, x := range d.heard.All() {
 		if *x != int(number) {
 			t.Errorf("life %d has what is of %d", number, *x)
 		}
-		return true
-	})
+	}
 	if !d.heard.Forgotten(4) || d.heard.Forgotten(5) || d.heard.Known(4) != nil {
 		t.Error("what is forgotten")
 	}

@@ -88,6 +88,27 @@ func Name(h *parley.History, sender parley.ID, payload []byte) string {
 	return fmt.Sprintf("%s of %s", parley.Printable(payload), h.Name(sender))
 }
 
+// InLife names a life of a process, by the name alone if it is the first: 2, or 2.3.
+func InLife(process string, life uint64) string {
+	if life == 1 {
+		return process
+	}
+	return fmt.Sprintf("%s.%d", process, life)
+}
+
+// Number names a broadcast by its sender, the sender's life and its number in that: 2#7, or 2.3#1.
+func Number(sender string, life, seq uint64) string {
+	return fmt.Sprintf("%s#%d", InLife(sender, life), seq)
+}
+
+// RenameOrigin is the Rename of messages that name a process in Origin alone.
+func RenameOrigin(_ parley.Env, m parley.Msg, perm []parley.ID) parley.Msg {
+	if int(m.Origin) < len(perm) {
+		m.Origin = perm[m.Origin]
+	}
+	return m
+}
+
 // AppendSet appends a set as how many processes it has and the gaps between them,
 // in order: one encoding of each set.
 func AppendSet(buf []byte, set parley.Set) []byte {

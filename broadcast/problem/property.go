@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley"
 )
@@ -12,15 +13,11 @@ import (
 func Of(names ...string) []parley.Property {
 	out := make([]parley.Property, len(names))
 	for i, name := range names {
-		found := false
-		for _, property := range properties {
-			if property.Name == name {
-				out[i], found = property, true
-			}
-		}
-		if !found {
+		at := slices.IndexFunc(properties, func(p parley.Property) bool { return p.Name == name })
+		if at < 0 {
 			panic("broadcast: no property " + name)
 		}
+		out[i] = properties[at]
 	}
 	return out
 }
@@ -201,10 +198,10 @@ func causalOrder(h *parley.History) error {
 	for _, e := range r.inTime() {
 		c := e.cast
 		switch {
-		case e.what == restart:
+		case c < 0:
 			begin(e.at)
-		case e.what == request:
-			past[c] = append([]int32(nil), clocks[e.at]...)
+		case !e.delivery:
+			past[c] = slices.Clone(clocks[e.at])
 			clocks[e.at][r.casts[c].chain] = r.casts[c].place + 1
 		case e.again || past[c] == nil:
 			continue // invented, or delivered before it was broadcast

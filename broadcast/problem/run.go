@@ -13,7 +13,6 @@ type cast struct {
 	to       parley.Set
 	payload  []byte
 	order    uint64 // of the request
-	next     int    // the next cast of the same sender and payload, or -1
 	invented bool   // it was delivered and nobody had asked for it
 	chain    int32  // the sender's life
 	place    int32  // in the chain, from 0
@@ -36,9 +35,10 @@ type run struct {
 	chains     [][]int    // by chain: its casts
 	delivered  [][]uint64 // by process: a bit for each cast that it delivered in any life
 	requested  int        // casts that are not invented; they come first
+	of         map[key][]int
 }
 
-// who sent what.
+// key is who sent what.
 type key struct {
 	from    parley.ID
 	payload string
@@ -46,9 +46,7 @@ type key struct {
 
 // read matches the deliveries of a history to its broadcasts.
 func read(h *parley.History) *run {
-	r := &run{h: h}
-	first := make(map[key]int, len(h.Requests))
-	last := make(map[key]int)
+	r := &run{h: h, of: make(map[key][]int, len(h.Requests))}
 	chainOf := make([]int32, h.N) // of the life that a process is in
 	for id := range chainOf {
 		chainOf[id] = -1
@@ -70,35 +68,26 @@ func read(h *parley.History) *run {
 		}
 		chain := chainOf[q.At]
 		c := r.add(cast{from: q.At, to: to, payload: payload, order: q.Order, chain: chain,
-			place: int32(len(r.chains[chain]))}, first, last)
+			place: int32(len(r.chains[chain]))})
 		r.chains[chain] = append(r.chains[chain], c)
 	}
 	r.requested = len(r.casts)
-	r.match(first, last)
+	r.match()
 	return r
 }
 
-// add takes note of a cast behind those with the same sender and payload.
-func (r *run) add(c cast, first, last map[key]int) int {
-	k := key{c.from, string(c.payload)}
-	c.next = -1
-	i := len(r.casts)
-	if before, again := first[k]; again {
-		if l, more := last[k]; more {
-			before = l
-		}
-		r.casts[before].next, last[k] = i, i
-	} else {
-		first[k] = i
-	}
+// add takes note of a cast.
+func (r *run) add(c cast) int {
+	i, k := len(r.casts), key{c.from, string(c.payload)}
 	r.casts = append(r.casts, c)
+	r.of[k] = append(r.of[k], i)
 	return i
 }
 
 // match finds the broadcast of each delivery: that of the same sender and payload
 // which this life of the process has not yet delivered. There are lives only
 // where there are restarts.
-func (r *run) match(first, last map[key]int) {
+func (r *run) match() {
 	restarts, lives := r.h.Restarts, make([]int, r.h.N)
 	r.delivered = make([][]uint64, r.h.N)
 	inLife := make([][]uint64, r.h.N) // the same for the life that the process is in
@@ -114,13 +103,15 @@ func (r *run) match(first, last map[key]int) {
 			inLife[restarts[0].At] = nil
 			restarts = restarts[1:]
 		}
-		c, known := first[key{from, string(payload)}]
-		if !known {
-			c = r.add(cast{from: from, to: parley.Everyone(r.h.N), payload: payload, invented: true, chain: -1},
-				first, last)
+		k := key{from, string(payload)}
+		if r.of[k] == nil {
+			r.add(cast{from: from, to: parley.Everyone(r.h.N), payload: payload, invented: true, chain: -1})
 		}
-		for r.casts[c].next >= 0 && bit(inLife[d.At], c) {
-			c = r.casts[c].next
+		var c int
+		for _, c = range r.of[k] {
+			if !bit(inLife[d.At], c) {
+				break
+			}
 		}
 		r.deliveries = append(r.deliveries, delivery{d.At, lives[d.At], d.Order, c, bit(inLife[d.At], c)})
 		inLife[d.At] = withBit(inLife[d.At], c)
@@ -186,33 +177,26 @@ func (p *progress) missing(id parley.ID, chain, length int32) int {
 	return -1
 }
 
-// What happens in a run, as far as order goes.
-const (
-	request = iota
-	restart
-	deliver
-)
-
-// event is one request, restart or delivery.
+// event is a delivery, or a request, or with a negative cast a restart.
 type event struct {
-	what  int
-	at    parley.ID
-	order uint64
-	cast  int
-	again bool
+	delivery bool
+	at       parley.ID
+	order    uint64
+	cast     int
+	again    bool
 }
 
 // inTime returns all that happened in one order.
 func (r *run) inTime() []event {
 	out := make([]event, 0, len(r.casts)+len(r.deliveries)+len(r.h.Restarts))
 	for c := range r.casts[:r.requested] {
-		out = append(out, event{what: request, at: r.casts[c].from, order: r.casts[c].order, cast: c})
+		out = append(out, event{at: r.casts[c].from, order: r.casts[c].order, cast: c})
 	}
 	for _, e := range r.h.Restarts {
-		out = append(out, event{what: restart, at: e.At, order: e.Order})
+		out = append(out, event{at: e.At, order: e.Order, cast: -1})
 	}
 	for _, d := range r.deliveries {
-		out = append(out, event{what: deliver, at: d.at, order: d.order, cast: d.cast, again: d.again})
+		out = append(out, event{delivery: true, at: d.at, order: d.order, cast: d.cast, again: d.again})
 	}
 	slices.SortStableFunc(out, func(a, b event) int { return cmp.Compare(a.order, b.order) })
 	return out

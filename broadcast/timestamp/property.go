@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"parley"
-	"parley/agreement/ballot"
 	"parley/broadcast/problem"
+	"parley/broadcast/views"
 	"parley/membership/group"
 )
 
@@ -89,35 +89,8 @@ func oneSequence(h *parley.History) error {
 }
 
 // promises says what theory promises of them.
-func promises(c group.Config, a parley.Assumptions) []parley.Promise {
-	safe, because := true, "what is delivered all members hold, and each has said that its clock is past it"
-	if a.Network.Doubled || a.Network.Reordered {
-		safe, because = false, "a link doubled messages or changed their order"
-	}
-	// A process that joins gets its sponsor's state, and then what follows: to it that
-	// may be less than was delivered.
-	excluded := a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late
-	whole, why := safe, because
-	switch {
-	case !safe:
-	case a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded || c.Initial != parley.Everyone(c.N):
-		whole, why = false, "a process that joins gets its sponsor's state, and goes on from there"
-	}
-	live, when := whole, why
-	switch err := ballot.Bound(a.N, a.Faulty); {
-	case !whole:
-	case excluded:
-		live, when = false, "a process that lives may be excluded, and is then told nothing more"
-	case err != nil || a.Processes.Minority || a.Network.Disconnected:
-		live, when = false, "a majority of the view is needed to go on"
-	}
-	return []parley.Promise{
-		{Property: OneSequence, Holds: safe, Because: because},
-		{Property: problem.Integrity, Holds: safe, Because: because},
-		{Property: problem.UniformTotalOrder, Holds: safe, Because: because},
-		{Property: problem.FIFOOrder, Holds: whole, Because: why},
-		{Property: problem.UniformAgreement, Holds: live, Because: when},
-		{Property: problem.Validity, Holds: live, Because: when},
-		{Property: problem.Delivery, Holds: false, Because: "one run need not show it"},
-	}
+func (c Config) promises(a parley.Assumptions) []parley.Promise {
+	return views.Promises(c.Config, a, "what is delivered all members hold, and each has said that its clock is past it",
+		[]string{OneSequence, problem.Integrity, problem.UniformTotalOrder}, []string{problem.FIFOOrder},
+		[]string{problem.UniformAgreement, problem.Validity})
 }

@@ -1,8 +1,12 @@
 package timestamp_test
 
 import (
+	"errors"
+	"flag"
+	"strings"
 	"testing"
 
+	"parley"
 	"parley/broadcast/timestamp"
 	"parley/membership/group"
 	"parley/parleytest"
@@ -18,4 +22,26 @@ func TestSuite(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What flags and configurations may say, and which flag is wrong if they may not.
+func TestConfig(t *testing.T) {
+	p := timestamp.New(timestamp.Config{Config: group.Config{N: 3}})
+	for line, wrong := range map[string]string{
+		"": "", "-window 3 -hold 7": "", "-window -1": "window", "-hold -1": "hold", "-n 0": "n",
+	} {
+		fs := flag.NewFlagSet("", flag.PanicOnError)
+		remake := p.Flags(fs)
+		_ = fs.Parse(strings.Fields(line))
+		_, err := remake(nil)
+		if why, _ := errors.AsType[*parley.FlagError](err); (err == nil) != (wrong == "") || err != nil && why.Flag != wrong {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a system without processes is made")
+		}
+	}()
+	timestamp.New(timestamp.Config{})
 }

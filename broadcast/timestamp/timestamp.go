@@ -42,23 +42,20 @@
 package timestamp
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
-	"iter"
 	"slices"
 
 	"parley"
+	"parley/broadcast/views"
 	"parley/membership/group"
 )
 
-// The messages of the layer. Their Body begins with a vector: how many members the
-// view has, and how much the sender has received from each, in the order of ids.
+// The messages of the layer. Value of Data: the sender's clock; behind its vector: the payload.
 const (
-	// Data is a broadcast. Seq: the sender's count in this view, from 1. Value: the
-	// sender's clock. Body: the vector, and the payload behind it.
-	Data parley.Kind = iota + 1
-	// Ack acknowledges. Body: the vector.
-	Ack
+	Data = views.Data
+	Ack  = views.Ack
 )
 
 // Config is one system.
@@ -83,12 +80,8 @@ func New(c Config) parley.Protocol {
 	p.Name = "timestamp"
 	p.Title = "uniform total order in two message delays, by logical clocks in views"
 	p.Paper = "Lamport 1978; Birman and Joseph 1987"
-	p.Properties = append(p.Properties, group.InLives(c.Config, properties())...)
-	views := p.Promises
-	p.Promises = func(a parley.Assumptions) []parley.Promise {
-		return append(views(a), promises(c.Config.WithDefaults(), a)...)
-	}
-	p.Cost = Cost
+	views.Complete(&p, c.Config, properties(), c.promises)
+	p.Cost = views.Cost
 	p.Flags = parley.Flags(c, flags, New)
 	return p
 }
@@ -104,11 +97,11 @@ func (c Config) check() error {
 }
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-	views := group.Flags(fs, &c.Config)
+	ofViews := group.Flags(fs, &c.Config)
 	fs.IntVar(&c.Window, "window", c.Window, "how many own `messages` may be undelivered (default: 64)")
 	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement may wait for more")
 	return func(c *Config, naming parley.Naming) error {
-		if err := views(&c.Config, naming); err != nil {
+		if err := ofViews(&c.Config, naming); err != nil {
 			return err
 		}
 		return c.check()
@@ -118,38 +111,11 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 // Service is the broadcast as a layer of a group.
 func Service(c Config) group.Service {
 	c.Config = c.Config.WithDefaults()
-	if c.Window == 0 {
-		c.Window = 64
-	}
-	return group.Service{
-		Name:     "timestamp",
-		Kinds:    []string{"", "DATA", "ACK"},
-		Requests: []parley.Kind{parley.Carried},
-		New:      func(self parley.ID, n int) group.Layer { return newLayer(c, self, n) },
-		Explain: func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
-			return func(yield func(string) bool) { yield(explain(m)) }
-		},
-	}
-}
-
-func explain(m parley.Msg) string {
-	vec, payload, ok := readVector(nil, m.Body)
-	switch {
-	case m.Kind != Data && m.Kind != Ack:
-		return "a message of no kind"
-	case !ok:
-		return "a message that cannot be read"
-	case m.Kind == Data:
-		return fmt.Sprintf("message %d at time %d, holds %d: %s", m.Seq, m.Value, vec, parley.Printable(payload))
-	}
-	return fmt.Sprintf("holds %d", vec)
-}
-
-// Cost counts one broadcast when nobody else sends: to n-1 others, and from each
-// of them an acknowledgement to n-1. It takes two message delays.
-func Cost(n, _ int) parley.Cost {
-	others := uint64(n - 1)
-	return parley.Cost{Rounds: 2, PerRound: []parley.Traffic{{Messages: others}, {Messages: others * others}}}
+	c.Window = cmp.Or(c.Window, 64)
+	layer := func(self parley.ID, n int) group.Layer { return newLayer(c, self, n) }
+	return views.Service("timestamp", layer, func(m parley.Msg, payload []byte) (string, []byte) {
+		return fmt.Sprintf("message %d at time %d", m.Seq, m.Value), payload
+	})
 }
 
 // key is the place of a message in the order of its view. No message has key 0.
@@ -178,44 +144,31 @@ func (p *pending) insert(h held) {
 	*p = slices.Insert(*p, at, h)
 }
 
-// limit is above every clock and count that comes about without a liar.
-const limit = 1 << 56
-
-// flushing is the timer of an acknowledgement that is held back.
-const flushing parley.Timer = 1
-
 // layer is one member.
 type layer struct {
-	c    Config
-	self parley.ID
-	n    int
+	views.Member
+	c Config
+	n int
 
-	view    group.View
 	clock   uint64
-	recv    []uint64   // by process: messages received; of oneself, sent
-	done    []uint64   // and delivered
-	ack     [][]uint64 // ack[q][s]: how many of s's messages q says it holds
+	recv    []uint64 // by process: messages received; of oneself, sent
+	done    []uint64 // and delivered
 	pending pending
 	last    key      // of the last delivery
 	known   key      // up to which somebody is known to have delivered
-	owe     bool     // an acknowledgement
 	queue   [][]byte // own messages beyond the window
-	vec     []uint64 // scratch: of the message that has come
 }
 
 func newLayer(c Config, self parley.ID, n int) *layer {
-	l := &layer{c: c, self: self, n: n, ack: make([][]uint64, n)}
-	l.recv, l.done = make([]uint64, n), make([]uint64, n)
-	for q := range l.ack {
-		l.ack[q] = make([]uint64, n)
+	return &layer{
+		Member: views.NewMember(self, n, c.Hold), c: c, n: n, recv: make([]uint64, n), done: make([]uint64, n),
 	}
-	return l
 }
 
 // Request is upon broadcast(m), fewer than W own messages undelivered, else queue.
 func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	if len(l.queue) >= l.c.Queue {
-		s.Refuse(l.self, "too many requests for the window")
+		s.Refuse(l.Self, "too many requests for the window")
 		return
 	}
 	l.queue = append(l.queue, m.Body)
@@ -224,20 +177,19 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 
 // send broadcasts the next own message if there is one and it may.
 func (l *layer) send(s *parley.Step) bool {
-	if len(l.queue) == 0 || l.recv[l.self]-l.done[l.self] >= uint64(l.c.Window) || l.clock >= limit {
+	if len(l.queue) == 0 || l.recv[l.Self]-l.done[l.Self] >= uint64(l.c.Window) || l.clock >= views.Limit {
 		return false
 	}
 	body := l.queue[0]
 	l.queue = slices.Delete(l.queue, 0, 1)
 	// clock++; seq++; hold m with key (clock, self)
 	l.clock++
-	l.recv[l.self]++
-	h := held{key{l.clock, l.self}, l.recv[l.self], body}
+	l.recv[l.Self]++
+	h := held{key{l.clock, l.Self}, l.recv[l.Self], body}
 	l.hold(s, h)
 	// send DATA(clock, seq, recv, m) to all others of the view
-	l.acknowledge(s)
-	b := append(l.vector(), body...)
-	s.SendTo(l.view.Members, parley.Msg{Kind: Data, Seq: h.seq, Value: h.time, Body: b})
+	b := append(l.Acknowledge(s, l.recv, len(body)), body...)
+	s.SendTo(l.View.Members, parley.Msg{Kind: Data, Seq: h.seq, Value: h.time, Body: b})
 	return true
 }
 
@@ -251,10 +203,8 @@ func (l *layer) hold(s *parley.Step, h held) {
 
 // Receive is DATA or ACK of another member.
 func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
-	var body []byte
-	var ok bool
-	l.vec, body, ok = readVector(l.vec[:0], m.Body)
-	if why := l.misfit(q, m, body, ok); why != "" {
+	body, why := l.Open(q, m, l.recv[l.Self], views.Limit, "no such time")
+	if why != "" {
 		s.Refuse(q, why)
 		return false
 	}
@@ -268,18 +218,14 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 		l.clock = max(l.clock, m.Value)
 		l.hold(s, held{key{m.Value, q}, m.Seq, body})
 		l.learn(q, m.Seq)
-		l.owes(s)
+		l.Owe(s, l.recv, false)
 	}
 	// upon ACK(vec): vec[q] != recv[q] -> gap
-	if l.said(q) != l.recv[q] {
+	if l.Said(q) != l.recv[q] {
 		return true
 	}
 	// ack[q] := max(ack[q], vec) by component
-	rank := 0
-	for id := range l.view.Members.All() {
-		l.ack[q][id] = max(l.ack[q][id], l.vec[rank])
-		rank++
-	}
+	l.Note(q)
 	l.try(s)
 	return false
 }
@@ -308,66 +254,8 @@ func (l *layer) learn(q parley.ID, seq uint64) {
 	}
 }
 
-func (l *layer) misfit(q parley.ID, m parley.Msg, body []byte, ok bool) string {
-	switch {
-	case m.Kind != Data && m.Kind != Ack, m.Origin != 0:
-		return "message of no kind"
-	case !ok, len(l.vec) != l.view.Members.Len(), m.Kind == Ack && (len(body) > 0 || m.Seq != 0 || m.Value != 0):
-		return "vector that cannot be read"
-	case m.Kind == Data && (m.Seq == 0 || m.Seq > limit || m.Value == 0 || m.Value > limit):
-		return "no such time"
-	case m.Kind == Data && l.said(q) != m.Seq:
-		return "count that is not in its vector"
-	case l.said(l.self) > l.recv[l.self]:
-		return "acknowledgement of what was not sent"
-	}
-	return ""
-}
-
-// said is how much the message that has come says of the process id.
-func (l *layer) said(id parley.ID) uint64 {
-	rank := 0
-	for member := range l.view.Members.All() {
-		if member == id {
-			break
-		}
-		rank++
-	}
-	return l.vec[rank]
-}
-
-// owes: an acknowledgement is due, at once or at the end of a batch.
-func (l *layer) owes(s *parley.Step) {
-	switch {
-	case l.owe:
-	case l.c.Hold > 0:
-		l.owe = true
-		s.SetTimer(flushing, l.c.Hold)
-	default:
-		l.tell(s)
-	}
-}
-
-// tell sends ACK(recv) to all others.
-func (l *layer) tell(s *parley.Step) {
-	l.acknowledge(s)
-	s.SendTo(l.view.Members, parley.Msg{Kind: Ack, Body: l.vector()})
-}
-
-// acknowledge: ack[self] := recv; owe := false. What is then sent says so.
-func (l *layer) acknowledge(s *parley.Step) {
-	copy(l.ack[l.self], l.recv)
-	if l.owe {
-		l.owe = false
-		s.StopTimer(flushing)
-	}
-}
-
 // Timeout ends a batch.
 func (l *layer) Timeout(s *parley.Step, t parley.Timer) {
-	if t == flushing && l.owe {
-		l.owe = false
-		l.tell(s)
-		l.try(s)
-	}
+	l.Flush(s, t, l.recv)
+	l.try(s)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"parley"
+	"parley/broadcast/problem"
+	"parley/broadcast/views"
 	"parley/membership/group"
 )
 
@@ -73,12 +75,9 @@ func (l *layer) Install(s *parley.Step, cut []byte, next group.View) {
 	if cut != nil {
 		l.release(s, true)
 	}
-	l.view = next
-	l.again, l.owe = nil, false
+	l.Begin(next)
+	l.again = nil
 	clear(l.lines)
-	for _, row := range l.ack {
-		clear(row)
-	}
 	if len(l.queue) > 0 { // what it delivers of that it delivers in the next view
 		s.SetTimer(opening, 1)
 	}
@@ -108,57 +107,45 @@ func (l *layer) Snapshot() []byte {
 // Restore takes a joiner to where its sponsor stands. Of what was delivered beyond the first
 // message that was not, and of that, it has no more than the place.
 func (l *layer) Restore(snapshot []byte) bool {
-	lines := make([]line, l.n)
+	lines, r := make([]line, l.n), problem.Reader{Rest: snapshot}
 	for q := range lines {
 		ln := &lines[q]
-		var count uint64
-		var err error
-		if ln.done, snapshot, err = parley.ReadUvarint(snapshot, limit); err != nil {
-			return false
-		}
-		if count, snapshot, err = parley.ReadUvarint(snapshot, uint64(len(snapshot))); err != nil {
-			return false
-		}
+		ln.done = r.Number(views.Limit)
 		ln.gone, ln.top = ln.done, ln.done
-		for range count {
-			var distance uint64
-			if distance, snapshot, err = parley.ReadUvarint(snapshot, most); err != nil || ln.done+distance <= ln.received()+1 {
+		for i := r.Count(); i > 0; i-- {
+			seq := ln.done + r.Number(most)
+			if r.Bad || seq <= ln.received()+1 {
 				return false
 			}
-			ln.held = append(ln.held, make([]held, ln.done+distance-ln.received())...)
+			ln.held = append(ln.held, make([]held, seq-ln.received())...)
 			ln.held[len(ln.held)-1].delivered = true
-			ln.top = ln.received()
+			ln.top = seq
 		}
 	}
-	if len(snapshot) > 0 {
-		return false
+	if r.Done() {
+		l.lines = lines
 	}
-	l.lines = lines
-	return true
+	return r.Done()
 }
 
 // Replay takes a record of before a crash: a message that this member held, or the name of
 // one that it had delivered.
 func (l *layer) Replay(rec []byte) bool {
-	switch {
-	case len(rec) == 0:
-		return false
-	case rec[0] == holds:
-		list, ok := readMessages(append([]byte{1}, rec[1:]...), l.n)
-		if !ok || list[0].seq != l.lines[list[0].sender].received()+1 {
-			return false
+	r := problem.Reader{Rest: rec}
+	switch r.Number(delivers) {
+	case holds:
+		m := readMessage(&r, l.n)
+		if ln := &l.lines[m.sender]; r.Done() && m.seq == ln.received()+1 {
+			ln.held = append(ln.held, m.held)
+			return true
 		}
-		ln := &l.lines[list[0].sender]
-		ln.held = append(ln.held, list[0].held)
-		return true
-	case rec[0] == delivers:
-		id, rest, ok := readName(rec[1:], l.n)
-		if ln := &l.lines[id.sender]; !ok || len(rest) > 0 || id.seq <= ln.gone || id.seq > ln.received() {
-			return false
+	case delivers:
+		id := readName(&r, l.n)
+		if ln := &l.lines[id.sender]; r.Done() && id.seq > ln.gone && id.seq <= ln.received() {
+			ln.deliver(id.seq)
+			l.again = append(l.again, id)
+			return true
 		}
-		l.lines[id.sender].deliver(id.seq)
-		l.again = append(l.again, id)
-		return true
 	}
 	return false
 }
@@ -167,13 +154,10 @@ func appendName(b []byte, id name) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(id.sender)), id.seq)
 }
 
-func readName(b []byte, n int) (id name, rest []byte, ok bool) {
-	sender, b, err := parley.ReadUvarint(b, uint64(n-1))
-	if err != nil {
-		return name{}, nil, false
-	}
-	seq, b, err := parley.ReadUvarint(b, limit)
-	return name{parley.ID(sender), seq}, b, err == nil && seq > 0
+func readName(r *problem.Reader, n int) name {
+	id := name{r.ID(n), r.Number(views.Limit)}
+	r.Bad = r.Bad || id.seq == 0
+	return id
 }
 
 // appendMessages appends how many there are, and each.
@@ -194,99 +178,39 @@ func appendMessage(b []byte, m message) []byte {
 			b = binary.AppendUvarint(b, count)
 		}
 	}
-	b = binary.AppendUvarint(b, uint64(len(m.body)))
-	return append(b, m.body...)
+	return problem.AppendBytes(b, m.body)
 }
 
 // readMessages reads what appendMessages wrote, of n processes, which takes up all of b.
 func readMessages(b []byte, n int) (list []message, ok bool) {
-	count, b, err := parley.ReadUvarint(b, uint64(len(b)))
-	if err != nil {
-		return nil, false
+	r := problem.Reader{Rest: b}
+	for i := r.Count(); i > 0 && !r.Bad; i-- {
+		list = append(list, readMessage(&r, n))
 	}
-	for range count {
-		var m message
-		if m.name, b, ok = readName(b, n); !ok || len(b) == 0 || b[0] == 0 || b[0] > byte(Causal) {
-			return nil, false
-		}
-		m.level, b = Level(b[0]), b[1:]
-		for q := 0; m.level == Causal && q < n; q++ {
-			var before uint64
-			if before, b, err = parley.ReadUvarint(b, limit); err != nil {
-				return nil, false
-			}
-			m.need = append(m.need, before)
-		}
-		var size uint64
-		if size, b, err = parley.ReadUvarint(b, uint64(len(b))); err != nil || size > uint64(len(b)) {
-			return nil, false
-		}
-		m.body, b = b[:size:size], b[size:]
-		list = append(list, m)
-	}
-	return list, len(b) == 0
+	return list, r.Done()
 }
 
-// vector is how much of each member somebody says, in the order of ids.
-type vector []uint64
-
-// vector is something of each member, with room for what stands behind it.
-func (l *layer) vector(room int, of func(parley.ID) uint64) []byte {
-	return appendVector(make([]byte, 0, 1+3*l.n+room), l.view.Members, of)
-}
-
-func appendVector(b []byte, members parley.Set, of func(parley.ID) uint64) []byte {
-	b = binary.AppendUvarint(b, uint64(members.Len()))
-	for id := range members.All() {
-		b = binary.AppendUvarint(b, of(id))
+func readMessage(r *problem.Reader, n int) message {
+	m := message{name: readName(r, n)}
+	m.level = Level(r.Number(uint64(Causal)))
+	for q := 0; m.level == Causal && q < n; q++ {
+		m.need = append(m.need, r.Number(views.Limit))
 	}
-	return b
-}
-
-// of is how much a vector of the members says of one of them.
-func (vec vector) of(id parley.ID, members parley.Set) uint64 {
-	rank := 0
-	for member := range members.All() {
-		if member == id {
-			break
-		}
-		rank++
-	}
-	return vec[rank]
-}
-
-// readVector reads one behind vec, and returns what stands behind it.
-func readVector(vec vector, b []byte) (out vector, rest []byte, ok bool) {
-	count, b, err := parley.ReadUvarint(b, parley.MaxProcesses)
-	for i := uint64(0); i < count && err == nil; i++ {
-		var x uint64
-		x, b, err = parley.ReadUvarint(b, limit)
-		vec = append(vec, x)
-	}
-	return vec, b, err == nil
+	m.body = r.Bytes()
+	r.Bad = r.Bad || m.level == 0
+	return m
 }
 
 // State visits every variable. In durable mode what came and what was delivered of it is
 // durable.
 func (l *layer) State(v *parley.Vars) {
-	visit := func() {
-		parley.Num(v, "view", &l.view.Number)
-		v.Set("members", &l.view.Members)
+	l.Member.State(v, l.c.Durable, func() {
 		parley.PerProcess(v, "from", l.lines, func(_ parley.ID, ln *line) { ln.state(v, l.n) })
 		parley.Slice(v, "again", &l.again, func(_ int, id *name) {
 			v.ID("sender", &id.sender)
 			parley.Num(v, "count", &id.seq)
 		})
-	}
-	if l.c.Durable {
-		v.Durable(visit)
-	} else {
-		visit()
-	}
-	parley.PerProcess(v, "acknowledged", l.ack, func(_ parley.ID, row *[]uint64) {
-		parley.PerProcess(v, "by", *row, func(_ parley.ID, x *uint64) { parley.Num(v, "count", x) })
 	})
-	v.Bool("owe", &l.owe)
 	parley.Slice(v, "queue", &l.queue, func(_ int, r *request) {
 		parley.Num(v, "level", &r.level)
 		v.Bytes("body", &r.body)

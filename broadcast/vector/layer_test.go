@@ -7,20 +7,19 @@ import (
 	"testing"
 
 	"parley"
+	"parley/broadcast/views"
 	"parley/membership/group"
 )
 
 // bench is one member of a view of three, and what it refused.
 type bench struct {
+	parley.Host
 	*layer
 	step parley.Step
 	why  []string
 }
 
-func (b *bench) Choose(int) int                        { panic("no choice") }
-func (b *bench) Sign(parley.ID, []byte) []byte         { panic("no signatures") }
-func (b *bench) Verify(parley.ID, []byte, []byte) bool { panic("no signatures") }
-func (b *bench) Refused(_, _ parley.ID, why string)    { b.why = append(b.why, why) }
+func (b *bench) Refused(_, _ parley.ID, why string) { b.why = append(b.why, why) }
 
 var three = group.View{Number: 1, Members: parley.SetOf(0, 1, 2)}
 
@@ -71,16 +70,16 @@ func (b *bench) after(clause func()) (sent []parley.Msg, delivered []string) {
 // data is a message of a sender; holds and after are by process.
 func data(level Level, seq uint64, holds, after []uint64, payload string) parley.Msg {
 	m := parley.Msg{Kind: Data, Seq: seq, Value: uint64(level)}
-	m.Body = appendVector(nil, three.Members, func(id parley.ID) uint64 { return holds[id] })
+	m.Body = views.AppendVector(nil, three.Members, holds)
 	if after != nil {
-		m.Body = appendVector(m.Body, three.Members, func(id parley.ID) uint64 { return after[id] })
+		m.Body = views.AppendVector(m.Body, three.Members, after)
 	}
 	m.Body = append(m.Body, payload...)
 	return m
 }
 
 func ack(holds ...uint64) parley.Msg {
-	return parley.Msg{Kind: Ack, Body: appendVector(nil, three.Members, func(id parley.ID) uint64 { return holds[id] })}
+	return parley.Msg{Kind: Ack, Body: views.AppendVector(nil, three.Members, holds)}
 }
 
 // Each level waits for what it says, and for nothing else.
@@ -106,8 +105,8 @@ func TestLevels(t *testing.T) {
 	b.hear(1, data(Uniform, 1, []uint64{0, 1, 0}, nil, "uniform"))
 	b.hear(1, data(Reliable, 2, []uint64{0, 2, 0}, nil, "reliable"))
 	sent, _ := b.ask(Causal, "causal")
-	vec, rest, _ := readVector(nil, sent[0].Body)
-	need, payload, ok := readVector(nil, rest)
+	vec, rest, _ := views.ReadVector(nil, sent[0].Body)
+	need, payload, ok := views.ReadVector(nil, rest)
 	if !ok || !slices.Equal(vec, []uint64{1, 2, 0}) || !slices.Equal(need, []uint64{0, 2, 0}) || string(payload) != "causal" {
 		t.Errorf("it holds %d, comes after %d: %q", vec, need, payload)
 	}
@@ -199,7 +198,7 @@ func TestHold(t *testing.T) {
 			t.Errorf("message %d of level %s is acknowledged at once: %t", i+1, c.level, have)
 		}
 	}
-	if sent, _ := b.after(func() { b.Timeout(&b.step, flushing) }); len(sent) != 1 || sent[0].Kind != Ack {
+	if sent, _ := b.after(func() { b.Timeout(&b.step, 1) }); len(sent) != 1 || sent[0].Kind != Ack {
 		t.Errorf("when it is time: %v", sent)
 	}
 }
@@ -220,7 +219,7 @@ func TestJoiner(t *testing.T) {
 	for _, b := range []*bench{sponsor, joiner} {
 		_, delivered := b.after(func() { b.Install(&b.step, cut, next) })
 		if !slices.Equal(delivered, []string{"uniform", "fifo"}) {
-			t.Errorf("member %d delivers %q", b.self, delivered)
+			t.Errorf("member %d delivers %q", b.Self, delivered)
 		}
 	}
 	for _, bad := range [][]byte{nil, {0, 0}, append(sponsor.Snapshot(), 0), {0, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0}} {

@@ -9,84 +9,21 @@ import (
 	"parley"
 	"parley/broadcast/problem"
 	"parley/broadcast/vector"
+	"parley/internal/viewtest"
 	"parley/membership/group"
 	"parley/sim"
 )
 
-// storm draws a run in which processes crash and come back, links lose all for a time or a
-// little always, and living processes are suspected. From the time heal on all is well,
-// but for what is down.
-func storm(seed uint64, c vector.Config) sim.Options {
-	r := rand.New(rand.NewPCG(seed, 99))
-	n := c.N
-	id := func() parley.ID { return parley.ID(r.IntN(n)) }
-	const heal = 30_000
-	when := func() parley.Tick { return 1 + parley.Tick(r.IntN(heal)) }
-	opt := sim.Options{Protocol: vector.New(c), Seed: seed, FIFO: true, Heal: heal, Until: 120_000}
-	for k := range 4 + r.IntN(12) {
-		at, start := id(), when()
-		for i := range 1 + r.IntN(3) {
-			opt.Requests = append(opt.Requests, sim.Request{
-				At: at, When: start, Msg: problem.Request(fmt.Appendf(nil, "%d.%d.%d", at, k, i)),
-			})
-		}
-	}
-	for range r.IntN(3) {
-		crash := sim.Crash{At: id(), When: when(), Effects: r.IntN(2 * n)}
-		if r.IntN(2) == 0 {
-			crash.Back = 1 + parley.Tick(r.IntN(10_000))
-			crash.LostDisk = r.IntN(3) == 0
-		}
-		opt.Crashes = append(opt.Crashes, crash)
-	}
-	for range r.IntN(4) {
-		opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: id(), Of: id(), When: when()})
-	}
-	for range r.IntN(3) {
-		since := when()
-		l := sim.Link{
-			From: parley.SetOf(id(), id()), To: parley.SetOf(id(), id()),
-			Since: since, Until: since + 1 + parley.Tick(r.IntN(4000)), Loss: 1,
-		}
-		if r.IntN(3) == 0 {
-			l.Loss, l.Delay = 0, sim.Delay{Least: 1000, Most: 4000}
-		}
-		opt.Links = append(opt.Links, l)
-	}
-	if r.IntN(4) == 0 {
-		opt.Loss = 0.02
-	}
-	return opt
-}
-
 // safe are the properties that hold whatever happens.
 var safe = []string{group.ViewAgreement, group.ViewOrder, group.ViewSynchrony, problem.Integrity}
 
-// storms demands of many storms that all that is safe or promised holds, and that afterwards
-// all go on together.
-func storms(t *testing.T, c vector.Config, seeds uint64) {
+func storms(t *testing.T, c vector.Config, seeds int) {
 	t.Helper()
-	p := vector.New(c)
-	var sum outcome
-	for seed := range seeds {
-		s := sim.Run(storm(seed, c))
-		for _, v := range parley.Judge(p, s.Assumptions(), &s.History) {
-			if v.Violated() || slices.Contains(safe, v.Property.Name) && v.Broken != nil {
-				t.Fatalf("n = %d, %s, seed %d: %s: %v", c.N, c.Level, seed, v.Property.Name, v.Broken)
-			}
-		}
-		o, err := complete(s, c.Durable)
-		if err != nil {
-			t.Fatalf("n = %d, %s, seed %d: %v", c.N, c.Level, seed, err)
-		}
-		sum.outs += o.outs
-		sum.joins += o.joins
-		sum.deliveries += o.deliveries
-		sum.whole += o.whole
+	var also func(h *parley.History) error
+	if c.Durable {
+		also = samePlaces
 	}
-	if sum.outs == 0 || sum.deliveries == 0 || sum.whole == 0 || c.Return && sum.joins == 0 {
-		t.Errorf("nothing happened in these storms: %+v", sum)
-	}
+	viewtest.Storms(t, vector.New(c), c.Config, seeds, safe, also)
 }
 
 // Whatever happens, those who go on from one view to the next have delivered the same; and
@@ -119,16 +56,7 @@ func TestStormDurable(t *testing.T) {
 	for _, level := range levels {
 		for _, compact := range []int{1, 8, 0} {
 			c := vector.Config{Config: group.Config{N: 3, Durable: true, Return: true, Compact: compact}, Level: level}
-			storms(t, c, 30)
-			for seed := range uint64(20) {
-				opt := storm(seed, c)
-				for i := range opt.Crashes {
-					opt.Crashes[i].Back = 500
-				}
-				if s := sim.Run(opt); samePlaces(&s.History) != nil {
-					t.Fatalf("%s, seed %d: %v", level, seed, samePlaces(&s.History))
-				}
-			}
+			storms(t, c, 40)
 		}
 	}
 }
@@ -251,91 +179,4 @@ func TestUniformOrNot(t *testing.T) {
 			t.Errorf("%s: in %d runs what a member delivered was not delivered by all who stay", level, lost)
 		}
 	}
-}
-
-// intact tells whether a process knows what it ever knew: it never came back, or from its
-// log.
-func intact(h *parley.History, id parley.ID, durable bool) bool {
-	return !slices.ContainsFunc(h.Restarts, func(r parley.Happening) bool {
-		return r.At == id && (!durable || r.Msg.Value == 1)
-	})
-}
-
-// outcome is how a run ended.
-type outcome struct {
-	outs, joins, deliveries int
-	whole                   int // a majority of all lives on
-}
-
-// shown returns a variable of a machine as people see it, as a number.
-func shown(m parley.Machine, name string) (number uint64) {
-	for _, v := range parley.Show(m, 0) {
-		if v.Name == name {
-			_, _ = fmt.Sscan(v.Value, &number)
-			return number
-		}
-	}
-	panic("no variable " + name)
-}
-
-// complete demands, if more than half of all processes are up with what they knew, that all
-// that are up are in the last view in the end, have come to the same position, and that what
-// they asked for in their last life has been delivered.
-func complete(s *sim.Sim, durable bool) (o outcome, err error) {
-	h := &s.History
-	o.deliveries = len(h.Deliveries)
-	born := make([]uint64, h.N) // the order of the beginning of the last life
-	for _, r := range h.Restarts {
-		born[r.At] = r.Order
-	}
-	var last parley.Msg
-	for _, e := range h.Indications {
-		switch e.Msg.Kind {
-		case parley.View:
-			if e.Msg.Seq > last.Seq {
-				last = e.Msg
-			}
-		case group.Out:
-			o.outs++
-			born[e.At] = max(born[e.At], e.Order)
-		case group.Restored:
-			o.joins++
-			born[e.At] = max(born[e.At], e.Order)
-		}
-	}
-	living, top := 0, uint64(0)
-	in := func(id parley.ID) bool {
-		m := s.Machine(id)
-		return shown(m, "stage") == 1 && shown(m, "view") == last.Seq
-	}
-	for id := range s.Correct().All() {
-		if in(id) {
-			top = max(top, shown(s.Machine(id), "position"))
-		}
-		if in(id) || intact(h, id, durable) && shown(s.Machine(id), "stage") != 2 {
-			living++
-		}
-	}
-	if 2*living <= h.N {
-		return o, nil
-	}
-	o.whole = 1
-	delivered := make(map[string]bool)
-	for _, d := range h.Deliveries {
-		delivered[string(d.Msg.Body)] = true
-	}
-	for id := range s.Correct().All() {
-		if !in(id) && shown(s.Machine(id), "stage") == 2 {
-			continue // out for good
-		}
-		if !in(id) || shown(s.Machine(id), "position") != top {
-			return o, fmt.Errorf("%s is not where the others are in the end", h.Name(id))
-		}
-	}
-	for _, q := range h.Requests {
-		if h.Correct(q.At) && q.Order > born[q.At] && in(q.At) && !delivered[string(q.Msg.Body)] {
-			return o, fmt.Errorf("%s of %s, which lives on, was not delivered", q.Msg.Body, h.Name(q.At))
-		}
-	}
-	return o, nil
 }

@@ -1,8 +1,13 @@
 package vector_test
 
 import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
 	"testing"
 
+	"parley"
 	"parley/broadcast/vector"
 	"parley/membership/group"
 	"parley/parleytest"
@@ -34,4 +39,26 @@ func FuzzReceive(f *testing.F) {
 	parleytest.Fuzz(f, vector.New(vector.Config{Config: group.Config{N: 3}}), parleytest.Options{
 		Sim: sim.Options{FIFO: true},
 	})
+}
+
+// What flags and configurations may say, and which flag is wrong if they may not.
+func TestConfig(t *testing.T) {
+	p := vector.New(vector.Config{Config: group.Config{N: 3}})
+	for line, wrong := range map[string]string{
+		"": "", "-level fifo -window 3 -hold 7": "", "-level total": "level", "-window 0": "window", "-hold -1": "hold", "-n 0": "n",
+	} {
+		fs := flag.NewFlagSet("", flag.PanicOnError)
+		remake := p.Flags(fs)
+		_ = fs.Parse(strings.Fields(line))
+		_, err := remake(nil)
+		if why, _ := errors.AsType[*parley.FlagError](err); (err == nil) != (wrong == "") || err != nil && why.Flag != wrong {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	defer func() {
+		if what := fmt.Sprint(recover(), vector.Level(9)); what != "vector: --level: there is no level 9Level(9)" {
+			t.Errorf("it panics with %s", what)
+		}
+	}()
+	vector.New(vector.Config{Level: 9})
 }

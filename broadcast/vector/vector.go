@@ -51,18 +51,14 @@ import (
 	"slices"
 
 	"parley"
-	"parley/membership/group"
+	"parley/broadcast/views"
 )
 
-// The messages of the layer. Their Body begins with a vector: how many members the view
-// has, and how much the sender has received from each, in the order of ids.
+// The messages of the layer. Value of Data: the level; behind its vector: for level Causal another one, of the last
+// message of each that the sender has delivered, and the payload.
 const (
-	// Data is a broadcast. Seq: the sender's count in this view, from 1. Value: the level.
-	// Body: the vector; for level Causal another one, of the last message of each that the
-	// sender has delivered; and the payload behind it.
-	Data parley.Kind = iota + 1
-	// Ack acknowledges. Body: the vector.
-	Ack
+	Data = views.Data
+	Ack  = views.Ack
 )
 
 // Level is what a message is promised of order, and of those who fail.
@@ -154,18 +150,11 @@ type name struct {
 	seq    uint64
 }
 
-// limit is above every count that comes about without a liar.
-const limit = 1 << 56
-
 // most is how many own messages may be on their way at most.
 const most = 1 << 16
 
-// The timers: of an acknowledgement that is held back, and of a view that has begun while
-// own messages wait.
-const (
-	flushing parley.Timer = 1 + iota
-	opening
-)
+// opening is the timer of a view that has begun while own messages wait; views has 1.
+const opening parley.Timer = 2
 
 // request is an own message beyond the window.
 type request struct {
@@ -175,25 +164,28 @@ type request struct {
 
 // layer is one member.
 type layer struct {
-	c    Config
-	self parley.ID
-	n    int
+	views.Member
+	c Config
+	n int
 
-	view  group.View
-	lines []line     // by process
-	ack   [][]uint64 // ack[q][s]: how many of s's messages q says it holds
-	owe   bool       // an acknowledgement, at the end of a batch
+	lines []line // by process
 	queue []request
-	again []name // durable: delivered before a crash, and to be delivered once more
-	vec   vector // scratch: of the message that has come
+	again []name   // durable: delivered before a crash, and to be delivered once more
+	have  []uint64 // scratch: see received
 }
 
 func newLayer(c Config, self parley.ID, n int) *layer {
-	l := &layer{c: c, self: self, n: n, lines: make([]line, n), ack: make([][]uint64, n)}
-	for q := range l.ack {
-		l.ack[q] = make([]uint64, n)
+	return &layer{
+		Member: views.NewMember(self, n, c.Hold), c: c, n: n, lines: make([]line, n), have: make([]uint64, n),
 	}
-	return l
+}
+
+// received is how many messages of each member came, until the next call.
+func (l *layer) received() []uint64 {
+	for q := range l.lines {
+		l.have[q] = l.lines[q].received()
+	}
+	return l.have
 }
 
 // Request is upon broadcast(m).
@@ -201,10 +193,10 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 	level := Level(m.Value)
 	switch {
 	case m.Value > uint64(Causal):
-		s.Refuse(l.self, "request of no level")
+		s.Refuse(l.Self, "request of no level")
 		return
 	case len(l.queue) >= l.c.Queue:
-		s.Refuse(l.self, "too many requests for the window")
+		s.Refuse(l.Self, "too many requests for the window")
 		return
 	case level == 0:
 		level = l.c.Level
@@ -216,8 +208,8 @@ func (l *layer) Request(s *parley.Step, m parley.Msg) {
 // send broadcasts the next own message if there is one, and fewer than W are not known to
 // be with all.
 func (l *layer) send(s *parley.Step) bool {
-	own := &l.lines[l.self]
-	if len(l.queue) == 0 || own.received()-l.stable(l.self) >= uint64(l.c.Window) {
+	own := &l.lines[l.Self]
+	if len(l.queue) == 0 || own.received()-l.stable(l.Self) >= uint64(l.c.Window) {
 		return false
 	}
 	r := l.queue[0]
@@ -228,17 +220,16 @@ func (l *layer) send(s *parley.Step) bool {
 		for q := range h.need {
 			h.need[q] = l.lines[q].top
 		}
-		h.need[l.self] = 0 // its number says that
+		h.need[l.Self] = 0 // its number says that
 	}
-	l.hold(s, l.self, h)
-	l.acknowledge(s)
+	l.hold(s, l.Self, h)
 	m := parley.Msg{Kind: Data, Seq: own.received(), Value: uint64(r.level)}
-	m.Body = l.vector(3*l.n+len(r.body), func(q parley.ID) uint64 { return l.lines[q].received() })
+	m.Body = l.Acknowledge(s, l.received(), 3*l.n+len(r.body))
 	if h.need != nil {
-		m.Body = appendVector(m.Body, l.view.Members, func(q parley.ID) uint64 { return h.need[q] })
+		m.Body = views.AppendVector(m.Body, l.View.Members, h.need)
 	}
 	m.Body = append(m.Body, r.body...)
-	s.SendTo(l.view.Members, m)
+	s.SendTo(l.View.Members, m)
 	return true
 }
 
@@ -252,17 +243,16 @@ func (l *layer) hold(s *parley.Step, q parley.ID, h held) {
 
 // Receive is DATA or ACK of another member.
 func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
-	var h held
-	var ok bool
-	l.vec, h.body, ok = readVector(l.vec[:0], m.Body)
-	if why := l.misfit(q, m, h.body, ok); why != "" {
+	body, why := l.Open(q, m, l.lines[l.Self].received(), uint64(Causal), "no such number or level")
+	if why != "" {
 		s.Refuse(q, why)
 		return false
 	}
-	urgent := false
+	h, urgent := held{level: Level(m.Value), body: body}, false
 	if m.Kind == Data {
-		if h.level = Level(m.Value); h.level == Causal {
-			if h.need, h.body, ok = l.need(q, h.body); !ok {
+		if h.level == Causal {
+			var ok bool
+			if h.need, h.body, ok = l.need(q, body); !ok {
 				s.Refuse(q, "what comes before it cannot be read, or is far ahead")
 				return false
 			}
@@ -272,49 +262,29 @@ func (l *layer) Receive(s *parley.Step, q parley.ID, m parley.Msg) (gap bool) {
 			return true
 		}
 		l.hold(s, q, h)
-		urgent = h.level == Uniform || 2*(m.Seq-l.ack[l.self][q]) >= uint64(l.c.Window)
+		urgent = h.level == Uniform || 2*(m.Seq-l.Acks[l.Self][q]) >= uint64(l.c.Window)
 	}
-	if l.vec.of(q, l.view.Members) != l.lines[q].received() {
+	if l.Said(q) != l.lines[q].received() {
 		return true
 	}
-	rank := 0
-	for id := range l.view.Members.All() {
-		l.ack[q][id] = max(l.ack[q][id], l.vec[rank])
-		rank++
-	}
+	l.Note(q)
 	if m.Kind == Data {
-		l.owes(s, urgent)
+		l.Owe(s, l.received(), urgent)
 	}
 	l.settle(s)
 	return false
 }
 
-func (l *layer) misfit(q parley.ID, m parley.Msg, body []byte, ok bool) string {
-	switch {
-	case m.Kind != Data && m.Kind != Ack, m.Origin != 0:
-		return "message of no kind"
-	case !ok, len(l.vec) != l.view.Members.Len(), m.Kind == Ack && (len(body) > 0 || m.Seq != 0 || m.Value != 0):
-		return "vector that cannot be read"
-	case m.Kind == Data && (m.Seq == 0 || m.Seq > limit || m.Value == 0 || m.Value > uint64(Causal)):
-		return "no such number or level"
-	case m.Kind == Data && l.vec.of(q, l.view.Members) != m.Seq:
-		return "count that is not in its vector"
-	case l.vec.of(l.self, l.view.Members) > l.lines[l.self].received():
-		return "acknowledgement of what was not sent"
-	}
-	return ""
-}
-
 // need reads what a causal message of q comes after. No member can have delivered more of
 // another than that has sent, which is at most W beyond what has come from there.
 func (l *layer) need(q parley.ID, b []byte) (need []uint64, body []byte, ok bool) {
-	vec, body, ok := readVector(nil, b)
-	if !ok || len(vec) != l.view.Members.Len() {
+	vec, body, ok := views.ReadVector(nil, b)
+	if !ok || len(vec) != l.View.Members.Len() {
 		return nil, nil, false
 	}
 	need = make([]uint64, l.n)
 	rank := 0
-	for id := range l.view.Members.All() {
+	for id := range l.View.Members.All() {
 		need[id] = vec[rank]
 		if id == q && vec[rank] != 0 || vec[rank] > l.lines[id].received()+uint64(l.c.Window) {
 			return nil, nil, false
@@ -324,41 +294,9 @@ func (l *layer) need(q parley.ID, b []byte) (need []uint64, body []byte, ok bool
 	return need, body, true
 }
 
-// owes: an acknowledgement is due, at once or at the end of a batch.
-func (l *layer) owes(s *parley.Step, urgent bool) {
-	switch {
-	case urgent || l.c.Hold == 0:
-		l.tell(s)
-	case !l.owe:
-		l.owe = true
-		s.SetTimer(flushing, l.c.Hold)
-	}
-}
-
-// tell sends ACK to all others.
-func (l *layer) tell(s *parley.Step) {
-	l.acknowledge(s)
-	body := l.vector(0, func(q parley.ID) uint64 { return l.lines[q].received() })
-	s.SendTo(l.view.Members, parley.Msg{Kind: Ack, Body: body})
-}
-
-// acknowledge: what is now sent says what this member holds.
-func (l *layer) acknowledge(s *parley.Step) {
-	for q := range l.lines {
-		l.ack[l.self][q] = l.lines[q].received()
-	}
-	if l.owe {
-		l.owe = false
-		s.StopTimer(flushing)
-	}
-}
-
 // Timeout ends a batch, or begins with what waits.
 func (l *layer) Timeout(s *parley.Step, t parley.Timer) {
-	if t == flushing && l.owe {
-		l.owe = false
-		l.tell(s)
-	}
+	l.Flush(s, t, l.received())
 	l.settle(s)
 }
 
@@ -366,7 +304,7 @@ func (l *layer) Timeout(s *parley.Step, t parley.Timer) {
 func (l *layer) settle(s *parley.Step) {
 	for sent := true; sent; sent = l.send(s) {
 		l.release(s, false)
-		for q := range l.view.Members.All() {
+		for q := range l.View.Members.All() {
 			if ln := &l.lines[q]; len(ln.held) > 0 {
 				ln.forget(l.stable(q))
 			}
@@ -376,12 +314,12 @@ func (l *layer) settle(s *parley.Step) {
 
 // stable is how many messages of a member all members say that they hold.
 func (l *layer) stable(sender parley.ID) uint64 {
-	least := uint64(limit)
-	for q := range l.view.Members.All() {
-		if q == l.self {
+	least := uint64(views.Limit)
+	for q := range l.View.Members.All() {
+		if q == l.Self {
 			continue // it holds what it has
 		}
-		least = min(least, l.ack[q][sender])
+		least = min(least, l.Acks[q][sender])
 	}
 	return min(least, l.lines[sender].received())
 }
@@ -436,7 +374,7 @@ func (l *layer) Waiting() bool {
 // Oldest is the oldest own message that is not known to be with all: the link to somebody
 // may have lost it.
 func (l *layer) Oldest() uint64 {
-	if stable := l.stable(l.self); stable < l.lines[l.self].received() {
+	if stable := l.stable(l.Self); stable < l.lines[l.Self].received() {
 		return stable + 1
 	}
 	return 0

@@ -88,6 +88,7 @@ cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/* internal/nearest
 parleytest             seeded  : core adapters faulty trace hosts problems
 internal/committest    free    : core sim parleytest commit/problem
+internal/viewtest      free    : core sim parleytest problems membership/group
 catalog                pure    : core adapters protocols
 internal/draw/prose    seeded  : core
 internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose

@@ -1,0 +1,97 @@
+// Package views has what broadcasts in the views of membership/group share: acknowledgements by vectors, their
+// layer as hosts see it, and what is promised of a run.
+//
+// A member tells the others how many messages of each it has received, by a vector with each message and by
+// acknowledgements. On FIFO links a vector stands for all messages up to its counts, so that a member which lacks one
+// notices by the next vector of its sender. What all members have acknowledged nobody needs to hold any longer.
+//
+// Source: stability from acknowledgement vectors, Birman, Schiper and Stephenson (1991).
+package views
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"parley"
+	"parley/agreement/ballot"
+	"parley/broadcast/problem"
+	"parley/membership/group"
+)
+
+// Service describes a layer of Data and Ack. data is the row that a reader sees for a Data message and what
+// stands behind its vector: what it is, "" if that cannot be read, and the payload.
+func Service(
+	name string, layer func(self parley.ID, n int) group.Layer,
+	data func(m parley.Msg, behind []byte) (what string, payload []byte),
+) group.Service {
+	explain := func(m parley.Msg) string {
+		vec, behind, ok := ReadVector(nil, m.Body)
+		switch {
+		case m.Kind != Data && m.Kind != Ack:
+			return "a message of no kind"
+		case ok && m.Kind == Ack:
+			return fmt.Sprintf("holds %d", vec)
+		case ok:
+			if what, payload := data(m, behind); what != "" {
+				return fmt.Sprintf("%s, holds %d: %s", what, vec, parley.Printable(payload))
+			}
+		}
+		return "a message that cannot be read"
+	}
+	return group.Service{
+		Name: name, Kinds: []string{"", "DATA", "ACK"}, Requests: []parley.Kind{parley.Carried}, New: layer,
+		Explain: func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
+			return slices.Values([]string{explain(m)})
+		},
+	}
+}
+
+// Complete adds to the protocol of a group what its broadcast promises.
+func Complete(
+	p *parley.Protocol, c group.Config, properties []parley.Property, promises func(parley.Assumptions) []parley.Promise,
+) {
+	p.Properties = append(p.Properties, group.InLives(c, properties)...)
+	ofViews := p.Promises
+	p.Promises = func(a parley.Assumptions) []parley.Promise { return append(ofViews(a), promises(a)...) }
+}
+
+// Cost counts one broadcast when nobody else sends: to n-1 others, and from each of them an acknowledgement to n-1. It
+// takes two message delays.
+func Cost(n, _ int) parley.Cost {
+	others := uint64(n - 1)
+	return parley.Cost{Rounds: 2, PerRound: []parley.Traffic{{Messages: others}, {Messages: others * others}}}
+}
+
+// Promises says what holds of the properties of a broadcast, and of Delivery: the safe ones on links that keep the
+// order, because of the argument given; the whole ones unless a process joins and so does not deliver what came
+// before; and the live ones if moreover no correct process is excluded and views go on.
+func Promises(c group.Config, a parley.Assumptions, because string, safe, whole, live []string) []parley.Promise {
+	c = c.WithDefaults()
+	var out []parley.Promise
+	lacks := ""
+	say := func(properties []string) {
+		for _, name := range properties {
+			out = append(out, problem.Unless(lacks, name, because))
+		}
+	}
+	if a.Network.Doubled || a.Network.Reordered {
+		lacks = "a link doubled messages or changed their order"
+	}
+	say(safe)
+	excluded := a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late
+	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded ||
+		c.Initial != parley.Everyone(c.N)) {
+		lacks = "a process that joins gets its sponsor's state, and goes on from there"
+	}
+	say(whole)
+	switch {
+	case lacks != "":
+	case excluded:
+		lacks = "a process that lives may be excluded, and is then told nothing more"
+	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority || a.Network.Disconnected:
+		lacks = "a majority of the view is needed to go on"
+	}
+	say(live)
+	return append(out, problem.Promise(a, problem.Delivery, ""))
+}

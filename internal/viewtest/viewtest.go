@@ -1,0 +1,165 @@
+// Package viewtest is what the tests of broadcasts in views have in common: runs in which everything goes wrong for a
+// time, and what must hold when it is over.
+package viewtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/membership/group"
+	"parley/parleytest"
+	"parley/sim"
+)
+
+// Storm draws a run in which processes broadcast in bursts, crash and come back, links lose everything for a time or a
+// little always, and living processes are suspected. From tick 30,000 on nothing goes wrong, but some processes may be
+// down.
+func Storm(seed uint64, p parley.Protocol) sim.Options {
+	r := rand.New(rand.NewPCG(seed, 99))
+	id := func() parley.ID { return parley.ID(r.IntN(p.N)) }
+	opt := sim.Options{Protocol: p, Seed: seed, FIFO: true, Heal: 30_000, Until: 120_000}
+	when := func() parley.Tick { return 1 + parley.Tick(r.Int64N(int64(opt.Heal))) }
+	for k := range 4 + r.IntN(16) {
+		at, start := id(), when()
+		for i := range 1 + r.IntN(3) {
+			m := problem.Request(fmt.Appendf(nil, "%d.%d.%d", at, k, i))
+			opt.Requests = append(opt.Requests, sim.Request{At: at, When: start, Msg: m})
+		}
+	}
+	for range r.IntN(3) {
+		crash := sim.Crash{At: id(), When: when(), Effects: r.IntN(2 * p.N)}
+		if r.IntN(2) == 0 {
+			crash.Back, crash.LostDisk = 1+parley.Tick(r.IntN(10_000)), r.IntN(3) == 0
+		}
+		opt.Crashes = append(opt.Crashes, crash)
+	}
+	for range r.IntN(4) {
+		opt.Suspicions = append(opt.Suspicions, sim.Suspicion{At: id(), Of: id(), When: when()})
+	}
+	for range r.IntN(3) {
+		l := sim.Link{From: parley.SetOf(id(), id()), To: parley.SetOf(id(), id()), Since: when(), Loss: 1}
+		l.Until = l.Since + 1 + parley.Tick(r.IntN(4000))
+		if r.IntN(3) == 0 {
+			l.Loss, l.Delay = 0, sim.Delay{Least: 1000, Most: 4000}
+		}
+		opt.Links = append(opt.Links, l)
+	}
+	if r.IntN(4) == 0 {
+		opt.Loss = 0.02
+	}
+	return opt
+}
+
+// Storms demands of many storms that the safe properties hold, and those that are promised, what also says if it is not
+// nil, and that in the end the group continues: see Continues.
+func Storms(
+	t *testing.T, p parley.Protocol, c group.Config, seeds int, safe []string, also func(*parley.History) error,
+) {
+	t.Helper()
+	var outs, joins, deliveries, whole int
+	for seed := range uint64(seeds) {
+		s := sim.Run(Storm(seed, p))
+		for _, name := range parleytest.Judge(t, p, s, seed) {
+			if slices.Contains(safe, name) {
+				t.Fatalf("n = %d, seed %d: %s does not hold", p.N, seed, name)
+			}
+		}
+		majority, err := Continues(s, c)
+		if err == nil && also != nil {
+			err = also(&s.History)
+		}
+		if err != nil {
+			t.Fatalf("n = %d, seed %d: %v", p.N, seed, err)
+		}
+		if majority {
+			whole++
+		}
+		deliveries += len(s.History.Deliveries)
+		outs += Count(&s.History, group.Out)
+		joins += Count(&s.History, group.Restored)
+	}
+	if outs == 0 || deliveries == 0 || whole == 0 || c.Return && joins == 0 {
+		t.Errorf("nothing happened in these storms: %d exclusions, %d joins, %d deliveries, %d times a majority in the end",
+			outs, joins, deliveries, whole)
+	}
+}
+
+// Count is how many indications of a kind there are in a run.
+func Count(h *parley.History, kind parley.Kind) (n int) {
+	for _, e := range h.Indications {
+		if e.Msg.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// Continues demands, if more than half of all processes are up with what they knew, that all that are up are in the
+// last view in the end, unless they were excluded for good, that they have come to the same position, and that what
+// they asked for in their last life has been delivered.
+func Continues(s *sim.Sim, c group.Config) (majority bool, err error) {
+	h := &s.History
+	born := make([]uint64, h.N) // the order of the beginning of the last life
+	intact := parley.Everyone(h.N)
+	for _, r := range h.Restarts {
+		born[r.At] = r.Order
+		if !c.Durable || r.Msg.Value == 1 {
+			intact.Remove(r.At)
+		}
+	}
+	last := uint64(0)
+	for _, e := range h.Indications {
+		switch e.Msg.Kind {
+		case parley.View:
+			last = max(last, e.Msg.Seq)
+		case group.Out, group.Restored:
+			born[e.At] = max(born[e.At], e.Order)
+		}
+	}
+	var in, out parley.Set
+	up, top := 0, uint64(0)
+	for id := range s.Correct().All() {
+		switch stage := Shown(s, id, "stage"); {
+		case stage == 1 && Shown(s, id, "view") == last:
+			in.Add(id)
+			top = max(top, Shown(s, id, "position"))
+		case stage == 2 && !c.Return:
+			out.Add(id)
+		}
+		if in.Has(id) || intact.Has(id) && !out.Has(id) {
+			up++
+		}
+	}
+	if 2*up <= h.N {
+		return false, nil
+	}
+	for id := range s.Correct().Minus(out).All() {
+		if !in.Has(id) || Shown(s, id, "position") != top {
+			return true, fmt.Errorf("%s is not where the others are in the end", h.Name(id))
+		}
+	}
+	delivered := make(map[string]bool)
+	for _, d := range h.Deliveries {
+		delivered[string(d.Msg.Body)] = true
+	}
+	for _, q := range h.Requests {
+		if _, body, _ := problem.Decode(q.Msg, h.N); in.Has(q.At) && q.Order > born[q.At] && !delivered[string(body)] {
+			return true, fmt.Errorf("%s of %s, which lives on, was not delivered", body, h.Name(q.At))
+		}
+	}
+	return true, nil
+}
+
+// Shown is a variable of a process as people see it, which is a number.
+func Shown(s *sim.Sim, id parley.ID, name string) (number uint64) {
+	for _, v := range parley.Show(s.Machine(id), 0) {
+		if v.Name == name {
+			_, _ = fmt.Sscan(v.Value, &number)
+		}
+	}
+	return number
+}
