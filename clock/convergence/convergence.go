@@ -14,7 +14,7 @@
 // oral, and at most m processes are faulty in any way, those among them that are
 // down or not yet in.
 //
-// The bound: n > 3m, and delta as Bound says.
+// The bound: n > 3m, and delta as [Plan] says.
 //
 // Once a period, when its own clock says so, a process reads the clocks of all
 // others, and adjusts its own by the mean of the differences: its own counts as 0,
@@ -311,7 +311,7 @@ func (p *process) note(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "a time out of all reckoning")
 	default:
 		p.read.Add(from)
-		d := Offset(t1, t2, t2, t4)
+		d := offset(t1, t2, t2, t4)
 		// The round trip tells how wrong the reading may be, mostly less than any may be.
 		wrong := p.Error - p.Eps + max((t4-t1+1)/2-p.Least, 0)
 		p.differences[from] = d
@@ -333,13 +333,13 @@ func (p *process) adjust(s *parley.Step) {
 		}
 	}
 	mean := p.mean(p.clock.at(s.Now), threshold)
-	if mean.Kept < p.N-p.M {
+	if mean.kept < p.N-p.M {
 		p.leave(s, "fewer than n-m clocks are near this one")
 		return
 	}
 	p.makeSure()
 	p.checked = p.sure
-	p.clock.spread(mean.Rounded(), s.Now, p.Span)
+	p.clock.spread(mean.rounded(), s.Now, p.Span)
 	p.corner(s, Adjusts, fmt.Sprintf("adjusts by %+d", p.clock.amount))
 	s.SetTimer(settle, p.Span)
 }
@@ -356,17 +356,17 @@ func (p *process) makeSure() {
 
 // mean is the mean of the differences; in the other form that of the values that
 // the clocks have now by these differences, from which one's own is taken again.
-func (p *process) mean(now, threshold parley.Tick) Mean {
+func (p *process) mean(now, threshold parley.Tick) mean {
 	if p.Form == Differences {
-		return MeanOfDifferences(p.self, p.differences, p.read, threshold)
+		return meanOf(p.self, 0, p.differences, p.read, threshold)
 	}
 	values := make([]parley.Tick, p.N)
 	for i, d := range p.differences {
 		values[i] = now + d
 	}
-	mean := MeanOfValues(p.self, values, p.read, threshold)
-	mean.Whole -= now
-	return mean
+	m := meanOf(p.self, now, values, p.read, threshold)
+	m.whole -= now
+	return m
 }
 
 // The adjustment is over. A joiner that has made one is as near as all others.

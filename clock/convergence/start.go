@@ -144,7 +144,7 @@ func (p *process) joinBy(s *parley.Step) {
 		s.SetTimer(again, p.Period/2)
 		return
 	}
-	p.clock.base += Median(p.differences, p.read)
+	p.clock.base += median(p.differences, p.read)
 	now := p.clock.at(s.Now)
 	periods, since := floorDiv(now, p.Period)
 	calm := p.settled()
