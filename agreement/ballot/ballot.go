@@ -33,6 +33,7 @@ package ballot
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"parley"
@@ -279,13 +280,8 @@ func (i *Instance) promisedBy(s *parley.Step, q parley.ID, m parley.Msg) {
 	if !i.promisers.Add(q) {
 		return // it came twice
 	}
-	at := 0
-	for at < len(i.promises) && i.promises[at].from < q {
-		at++
-	}
-	i.promises = append(i.promises, promise{})
-	copy(i.promises[at+1:], i.promises[at:])
-	i.promises[at] = promise{q, m.Value, value, report}
+	at, _ := slices.BinarySearchFunc(i.promises, q, func(p promise, id parley.ID) int { return cmp.Compare(p.from, id) })
+	i.promises = slices.Insert(i.promises, at, promise{q, m.Value, value, report})
 	i.Reconsider(s)
 }
 

@@ -1,9 +1,11 @@
 package ballot
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"iter"
+	"slices"
 
 	"parley"
 	"parley/agreement/problem"
@@ -24,12 +26,7 @@ func New(c Config) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("ballot: " + err.Error())
 	}
-	if c.Wait == 0 {
-		c.Wait = 5000
-	}
-	if c.Stagger == 0 {
-		c.Stagger = 2000
-	}
+	c.Wait, c.Stagger = cmp.Or(c.Wait, 5000), cmp.Or(c.Stagger, 2000)
 	return parley.Protocol{
 		Name:       "ballot",
 		Title:      "uniform consensus by ballots and majorities",
@@ -47,7 +44,7 @@ func New(c Config) parley.Protocol {
 		Cost:       Cost,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-			return func(yield func(string) bool) { yield(explain(c.N, m, name)) }
+			return slices.Values([]string{explain(c.N, m, name)})
 		},
 		Flags: parley.Flags(c, flags, New),
 	}
@@ -227,11 +224,7 @@ func Bound(n, m int) error {
 // PROMISE, ACCEPT, ACCEPTED and DECIDE, to or from n-1 others.
 func Cost(n, _ int) parley.Cost {
 	const phases = 5
-	cost := parley.Cost{Rounds: phases}
-	for range phases {
-		cost.PerRound = append(cost.PerRound, parley.Traffic{Messages: uint64(n - 1)})
-	}
-	return cost
+	return parley.Cost{Rounds: phases, PerRound: slices.Repeat([]parley.Traffic{{Messages: uint64(n - 1)}}, phases)}
 }
 
 func explain(n int, m parley.Msg, name func(parley.ID) string) string {

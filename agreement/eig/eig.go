@@ -46,6 +46,8 @@
 package eig
 
 import (
+	"iter"
+
 	"parley"
 	"parley/agreement/problem"
 	"parley/lockstep"
@@ -99,13 +101,15 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 				return problem.Promises(a, c.Bounded(problem.OralBound),
 					"n > 3m: m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
 			},
-			Bound:   c.Bounded(problem.OralBound),
-			Cost:    c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),
-			Memory:  func() uint64 { return memory(c) },
-			Size:    size(c),
-			Explain: explain(c),
-			Lies:    lies(c),
-			Rename:  rename(c),
+			Bound:  c.Bounded(problem.OralBound),
+			Cost:   c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),
+			Memory: func() uint64 { return memory(c) },
+			Size:   size(c),
+			Explain: func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+				return problem.Explain(Items(c, e, m), c.N, name)
+			},
+			Lies:   lies(c),
+			Rename: rename(c),
 		},
 		Last: c.Last(),
 		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self, observed) },

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/agreement/problem"
 )
 
 // Say is an adversary, message by message as the article counts them: it
@@ -180,19 +179,6 @@ func lieLevel(s *parley.Step, c Config, round int, body []byte) (told []byte, sa
 		}
 	}
 	return encodeLevel(t.dict, codes, t.width), said
-}
-
-// explain writes a message as the article does: {0,132}.
-func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-		return func(yield func(string) bool) {
-			for path, v := range Items(c, e, m) {
-				if !yield("{" + parley.Printable(v) + "," + problem.PathText(path, c.N, name) + "}") {
-					return
-				}
-			}
-		}
-	}
 }
 
 // size counts the messages of the article in one of ours, a value and its path
