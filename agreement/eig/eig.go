@@ -208,9 +208,9 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 			s.Refuse(from, "second level of a round")
 			return
 		}
-		l, err := decodeLevel(m.Body, slots(p.c.N, r), p.c.Default)
-		if err != nil {
-			s.Refuse(from, err.Error())
+		l, why := decodeLevel(m.Body, slots(p.c.N, r), p.c.Default)
+		if why != "" {
+			s.Refuse(from, why)
 			return
 		}
 		p.columns[r][from] = p.translate(l)
