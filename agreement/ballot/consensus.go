@@ -101,7 +101,7 @@ func newProcess(c Config, self parley.ID) *process {
 }
 
 // Start: a process that comes back knows its proposal, what it promised and what
-// it accepted. It decides anew on what was decided, for nobody knows whether it did.
+// it accepted. It decides again on what was decided, because nobody knows whether it did.
 func (p *process) Start(s *parley.Step) {
 	for _, r := range s.Log {
 		if !p.synod.Replay(r.Body) && len(r.Body) > 0 && parley.Kind(r.Body[0]) == parley.Propose {

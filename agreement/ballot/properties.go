@@ -67,8 +67,8 @@ func proposed(h *parley.History) error {
 	return nil
 }
 
-// ended asks for nothing if somebody has not proposed: it waits to be told, and whoever
-// knows the decision may crash before it tells.
+// ended demands nothing if some process has not proposed: that process waits for the decision, and
+// all that know it may crash before they send it.
 func ended(h *parley.History) error {
 	var asked, done parley.Set
 	for _, r := range h.Requests {

@@ -26,8 +26,8 @@
 //
 // [Observed] is the same where the source, which in the article knows its own value and
 // listens to nobody, hears what the lieutenants relay and decides as they do. It is for
-// who goes on from what was decided: a source whose order came too late is one of the m
-// and does not know; what it takes for decided is then nobody else's.
+// systems that continue from what was decided: a source whose order came too late is one of
+// the m faulty processes without knowing it, and its own value is not what the others decide.
 //
 // Source: the article on the Byzantine generals, its first and second stage; the
 // bound is the lecture's, from Lamport, Shostak and Pease (1982).
@@ -162,7 +162,6 @@ func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	}
 }
 
-// Emit.
 func (p *process) Emit(s *parley.Step, r int) {
 	switch {
 	// Round 0: the source gives the order to everybody. That is all it ever does.

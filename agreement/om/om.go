@@ -112,7 +112,6 @@ func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	}
 }
 
-// Emit.
 func (p *process) Emit(s *parley.Step, r int) {
 	switch {
 	// OM(m), step 1: the source sends its value to every process.

@@ -30,7 +30,7 @@
 // as clocks do; synchrony where there is none, beyond the start; anything during a
 // time in which more than m processes are faulty, down, cut off or read too slowly,
 // and after it only that a process which sees fewer than n-m clocks near its own
-// says so and joins anew. A start is such a time if its messages are late or lost,
+// says so and joins again. A start is such a time if its messages are late or lost,
 // as where links come up meanwhile. Clocks may then begin further apart than delta,
 // and nobody notices: see Shown.Checked for when delta is not assumed but found.
 //
@@ -42,13 +42,13 @@
 //
 // # Decisions
 //
-// A bound is told when it was found, not when it follows from the start. Nobody can tell how long a
-// START took. After one, a clock is called synchronized when all readings, each with the error that its
-// round trip allows, lie within delta, or after so many resynchronizations that clocks which passed the
-// check of the threshold have come together. Motive: that check alone allows twice the threshold, and
-// five nodes that started on a busy machine were some milliseconds further apart than they said. Cost:
-// after such a start clocks are synchronized one or some periods later; so they are after every start
-// where readings are about as wrong as is configured.
+// A bound is reported when it was measured, not when it follows from the start, because no process
+// knows how long a START took. After one, a clock is called synchronized when all readings, each with
+// the error that its round trip allows, lie within delta, or after so many resynchronizations that
+// clocks which passed the check of the threshold have come together. Motive: that check alone allows
+// twice the threshold, and five nodes that started on a busy machine were some milliseconds further
+// apart than they said. Cost: after such a start clocks are synchronized one or some periods later;
+// so they are after every start where readings are about as wrong as is configured.
 package convergence
 
 import (
@@ -63,7 +63,7 @@ const (
 	// knows the answer. Origin, Value and Body: unused.
 	Read parley.Kind = iota + 1
 	// Time is the answer. Seq: T1 of the question. Value: the time on the clock of
-	// the one who answers, which is T2 and T3, for it answers at once. Origin and
+	// the one who answers, which is T2 and T3, because it answers at once. Origin and
 	// Body: unused.
 	Time
 	// Start is said by those who begin without clocks that are together. No field is used.
@@ -83,7 +83,7 @@ const (
 	Adjusts
 	// Settles: the adjustment is over.
 	Settles
-	// Leaves: the clock counts no more, and the process joins anew. Body tells why.
+	// Leaves: the clock counts no more, and the process joins again. Body: the reason.
 	Leaves
 )
 
@@ -200,7 +200,6 @@ func (p *process) sleep(s *parley.Step) {
 	}
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local: // suspicions and the like: who cannot be read does not count
@@ -220,7 +219,6 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// Timeout.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	switch t {
 	case resync:
@@ -394,7 +392,6 @@ func (p *process) corner(s *parley.Step, kind parley.Kind, words string) {
 	})
 }
 
-// State.
 func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "phase", &p.phase)
 	p.clock.state(v)
