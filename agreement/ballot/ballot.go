@@ -14,7 +14,7 @@
 // processes that lie.
 //
 // A process that wants a decision numbers a ballot, higher than all it knows of,
-// and asks all for a promise to take part in no lower one. Who promises says what it
+// and asks all for a promise to take part in no lower one. A process that promises says what it
 // accepted last. With the promises of a majority the owner of the ballot proposes the
 // value of the highest accepted ballot that it was told of, or if there is none one
 // of its choice. What a majority accepts is decided.
@@ -33,6 +33,7 @@ package ballot
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"parley"
@@ -78,8 +79,8 @@ type Owner interface {
 	Report() []byte
 	// Choose makes the value of the reports of a majority, in the order of ids.
 	Choose(reports []Report) []byte
-	// Enough tells whether the reports will do, which are those of a majority, in the order
-	// of ids. When that may have changed the owner calls Reconsider.
+	// Enough reports whether the reports of a majority, in the order of ids, are enough. When
+	// that may have changed the owner calls Reconsider.
 	Enough(reports []Report) bool
 	// Decided tells of the decision, once in the life of a process, and who told it;
 	// oneself of one's own ballot, and then all were sent the decision. It is the last thing an
@@ -279,13 +280,8 @@ func (i *Instance) promisedBy(s *parley.Step, q parley.ID, m parley.Msg) {
 	if !i.promisers.Add(q) {
 		return // it came twice
 	}
-	at := 0
-	for at < len(i.promises) && i.promises[at].from < q {
-		at++
-	}
-	i.promises = append(i.promises, promise{})
-	copy(i.promises[at+1:], i.promises[at:])
-	i.promises[at] = promise{q, m.Value, value, report}
+	at, _ := slices.BinarySearchFunc(i.promises, q, func(p promise, id parley.ID) int { return cmp.Compare(p.from, id) })
+	i.promises = slices.Insert(i.promises, at, promise{q, m.Value, value, report})
 	i.Reconsider(s)
 }
 
@@ -333,7 +329,7 @@ func (i *Instance) acceptedBy(s *parley.Step, q parley.ID, b uint64) {
 }
 
 // decide: decided := v; Append; tell the owner, once. Of all else nothing more is
-// needed: who asks is told the decision.
+// needed: a process that asks gets the decision.
 func (i *Instance) decide(s *parley.Step, from parley.ID, v []byte) {
 	if i.decided {
 		return

@@ -1,9 +1,11 @@
 package ballot
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"iter"
+	"slices"
 
 	"parley"
 	"parley/agreement/problem"
@@ -24,12 +26,7 @@ func New(c Config) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("ballot: " + err.Error())
 	}
-	if c.Wait == 0 {
-		c.Wait = 5000
-	}
-	if c.Stagger == 0 {
-		c.Stagger = 2000
-	}
+	c.Wait, c.Stagger = cmp.Or(c.Wait, 5000), cmp.Or(c.Stagger, 2000)
 	return parley.Protocol{
 		Name:       "ballot",
 		Title:      "uniform consensus by ballots and majorities",
@@ -47,7 +44,7 @@ func New(c Config) parley.Protocol {
 		Cost:       Cost,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-			return func(yield func(string) bool) { yield(explain(c.N, m, name)) }
+			return slices.Values([]string{explain(c.N, m, name)})
 		},
 		Flags: parley.Flags(c, flags, New),
 	}
@@ -104,7 +101,7 @@ func newProcess(c Config, self parley.ID) *process {
 }
 
 // Start: a process that comes back knows its proposal, what it promised and what
-// it accepted. It decides anew on what was decided, for nobody knows whether it did.
+// it accepted. It decides again on what was decided, because nobody knows whether it did.
 func (p *process) Start(s *parley.Step) {
 	for _, r := range s.Log {
 		if !p.synod.Replay(r.Body) && len(r.Body) > 0 && parley.Kind(r.Body[0]) == parley.Propose {
@@ -227,11 +224,7 @@ func Bound(n, m int) error {
 // PROMISE, ACCEPT, ACCEPTED and DECIDE, to or from n-1 others.
 func Cost(n, _ int) parley.Cost {
 	const phases = 5
-	cost := parley.Cost{Rounds: phases}
-	for range phases {
-		cost.PerRound = append(cost.PerRound, parley.Traffic{Messages: uint64(n - 1)})
-	}
-	return cost
+	return parley.Cost{Rounds: phases, PerRound: slices.Repeat([]parley.Traffic{{Messages: uint64(n - 1)}}, phases)}
 }
 
 func explain(n int, m parley.Msg, name func(parley.ID) string) string {

@@ -3,6 +3,7 @@ package ballot
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"parley"
 	"parley/agreement/problem"
@@ -57,19 +58,17 @@ func alike(h *parley.History) error {
 
 func proposed(h *parley.History) error {
 	for _, d := range decisions(h) {
-		known := false
-		for _, r := range h.Requests {
-			known = known || r.Msg.Kind == parley.Propose && r.Order < d.Order && bytes.Equal(r.Msg.Body, d.Msg.Body)
-		}
-		if !known {
+		if !slices.ContainsFunc(h.Requests, func(r parley.Happening) bool {
+			return r.Msg.Kind == parley.Propose && r.Order < d.Order && bytes.Equal(r.Msg.Body, d.Msg.Body)
+		}) {
 			return fmt.Errorf("%s decided %s, which nobody had proposed", h.Name(d.At), parley.Printable(d.Msg.Body))
 		}
 	}
 	return nil
 }
 
-// ended asks for nothing if somebody has not proposed: it waits to be told, and whoever
-// knows the decision may crash before it tells.
+// ended demands nothing if some process has not proposed: that process waits for the decision, and
+// all that know it may crash before they send it.
 func ended(h *parley.History) error {
 	var asked, done parley.Set
 	for _, r := range h.Requests {
@@ -95,14 +94,10 @@ func ended(h *parley.History) error {
 func once(h *parley.History) error {
 	last := make(map[parley.ID]uint64) // when a process decided last
 	for _, d := range decisions(h) {
-		if before, again := last[d.At]; again {
-			back := false
-			for _, r := range h.Restarts {
-				back = back || r.At == d.At && before < r.Order && r.Order < d.Order
-			}
-			if !back {
-				return fmt.Errorf("%s decided twice", h.Name(d.At))
-			}
+		before, again := last[d.At]
+		back := func(r parley.Happening) bool { return r.At == d.At && before < r.Order && r.Order < d.Order }
+		if again && !slices.ContainsFunc(h.Restarts, back) {
+			return fmt.Errorf("%s decided twice", h.Name(d.At))
 		}
 		last[d.At] = d.Order
 	}

@@ -67,54 +67,6 @@ func decisions(h *parley.History) map[parley.ID]string {
 	return out
 }
 
-// sizes are systems at their bound, by agreement, and how many seeds each gets.
-var sizes = []struct {
-	name        string
-	n, m, seeds int
-}{
-	{"eig", 4, 1, 400}, {"eig", 7, 2, 80},
-	{"om", 4, 1, 400}, {"om", 7, 2, 40},
-	{"sm", 3, 1, 400}, {"sm", 5, 2, 200},
-	{"phaseking", 4, 1, 300}, {"phaseking", 7, 2, 40},
-}
-
-// Consensus, and agreement from consensus, with m faults of any kinds over every
-// agreement. In every second run all correct processes start alike, so that
-// validity has something to say.
-func TestTheorem(t *testing.T) {
-	for _, size := range sizes {
-		if testing.Short() {
-			size.seeds /= 5
-		}
-		t.Run(fmt.Sprintf("%s/n=%d,m=%d", size.name, size.n, size.m), func(t *testing.T) {
-			t.Parallel()
-			c := config(t, size.name, size.n, size.m)
-			for _, p := range []parley.Protocol{
-				consensus.New(c, lockstep.Simulated), consensus.NewAgreement(c, lockstep.Simulated),
-			} {
-				heard := 0
-				for seed := range uint64(size.seeds) {
-					draw := rand.New(rand.NewPCG(seed, 5))
-					values := words(size.n, draw, "0", "1")
-					if seed%2 == 1 {
-						values = slices.Repeat([]string{"1"}, size.n)
-					}
-					s := sim.Run(sim.Options{
-						Protocol: p, Seed: seed, Faulty: liars(draw, size.n, size.m), Requests: propose(values...),
-					})
-					if broken := parleytest.Judge(t, p, s, p.Name); broken != nil {
-						t.Fatalf("%s, seed %d: %v broken and not promised", p.Name, seed, broken)
-					}
-					heard += int(s.Stats.FromFaulty) - int(s.Stats.RefusedFaulty)
-				}
-				if heard <= 0 {
-					t.Errorf("%s: no frame of a liar was taken in", p.Name)
-				}
-			}
-		})
-	}
-}
-
 // The decision is the rule's on the vector of interactive consistency (relations
 // among the problems, question 2): the same runs, one layer less.
 func TestIsRuleOfVector(t *testing.T) {

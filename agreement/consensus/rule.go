@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -41,23 +42,16 @@ var (
 		because: "n > 2m: equal entries of all correct processes are more than half",
 	}
 	Median = Rule{
-		Name: "median", Of: func(vector [][]byte, otherwise []byte) []byte {
-			return ordered(vector, otherwise)[(len(vector)-1)/2]
-		},
-		numeric: true, held: true, within: true,
+		Name: "median", Of: ordered(func(n int) int { return (n - 1) / 2 }), numeric: true, held: true, within: true,
 		because: "n > 2m: the liars' entries are too few to reach the middle from outside",
 	}
 	Minimum = Rule{
-		Name:    "minimum",
-		Of:      func(vector [][]byte, otherwise []byte) []byte { return ordered(vector, otherwise)[0] },
-		numeric: true, because: "one liar's entry below all others is the minimum",
+		Name: "minimum", Of: ordered(func(int) int { return 0 }), numeric: true,
+		because: "one liar's entry below all others is the minimum",
 	}
 	Maximum = Rule{
-		Name: "maximum",
-		Of: func(vector [][]byte, otherwise []byte) []byte {
-			return ordered(vector, otherwise)[len(vector)-1]
-		},
-		numeric: true, because: "one liar's entry above all others is the maximum",
+		Name: "maximum", Of: ordered(func(n int) int { return n - 1 }), numeric: true,
+		because: "one liar's entry above all others is the maximum",
 	}
 )
 
@@ -100,29 +94,25 @@ func number(v []byte) (int64, bool) {
 	return x, true
 }
 
-// ordered returns the entries from the least to the greatest.
-func ordered(vector [][]byte, otherwise []byte) [][]byte {
-	entries := slices.Clone(vector)
-	for i, v := range entries {
-		if _, ok := number(v); !ok {
-			entries[i] = otherwise
+// ordered returns the rule that takes one of n entries in their order, the least first.
+func ordered(place func(n int) int) func(vector [][]byte, otherwise []byte) []byte {
+	return func(vector [][]byte, otherwise []byte) []byte {
+		entries := slices.Clone(vector)
+		for i, v := range entries {
+			if _, ok := number(v); !ok {
+				entries[i] = otherwise
+			}
 		}
+		slices.SortFunc(entries, compare)
+		return entries[place(len(entries))]
 	}
-	slices.SortFunc(entries, compare)
-	return entries
 }
 
 // compare orders values as numbers, and equal numbers as bytes.
 func compare(a, b []byte) int {
 	x, _ := number(a)
 	y, _ := number(b)
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return bytes.Compare(a, b)
+	return cmp.Or(cmp.Compare(x, y), bytes.Compare(a, b))
 }
 
 // Range is the property of a decision to lie within what correct processes hold.
@@ -134,43 +124,37 @@ func (r Rule) properties() []parley.Property {
 	if !r.numeric {
 		return list
 	}
-	for i := range list {
-		if list[i].Name == problem.Validity {
-			check := list[i].Check
-			list[i].Says = "if all correct processes start with the same number, they decide on it"
-			list[i].Check = func(h *parley.History) error {
-				if _, _, ok := bounds(h); !ok {
-					return nil
-				}
-				return check(h)
-			}
-			vacuous := list[i].Vacuous
-			list[i].Vacuous = func(h *parley.History) string {
-				if _, _, ok := bounds(h); !ok {
-					return "the initial values of correct processes are no numbers"
-				}
-				return vacuous(h)
-			}
-		}
-	}
-	return append(list, parley.Property{
+	i := slices.IndexFunc(list, func(p parley.Property) bool { return p.Name == problem.Validity })
+	list[i].Says = "if all correct processes start with the same number, they decide on it"
+	list[i] = ofNumbers(list[i])
+	return append(list, ofNumbers(parley.Property{
 		Name: Range,
 		Says: "if all correct processes start with numbers, the decision lies between the least and the greatest of them",
-		Mode: parley.Always, Check: inRange,
-		Vacuous: func(h *parley.History) string {
-			if _, _, ok := bounds(h); !ok {
-				return "the initial values of correct processes are no numbers"
-			}
-			return ""
-		},
-	})
+		Mode: parley.Always, Check: inRange, Vacuous: func(*parley.History) string { return "" },
+	}))
+}
+
+// ofNumbers returns a property that demands nothing where correct processes start with
+// values that are no numbers.
+func ofNumbers(p parley.Property) parley.Property {
+	check, vacuous := p.Check, p.Vacuous
+	p.Check = func(h *parley.History) error {
+		if _, _, ok := bounds(h); !ok {
+			return nil
+		}
+		return check(h)
+	}
+	p.Vacuous = func(h *parley.History) string {
+		if _, _, ok := bounds(h); !ok {
+			return "the initial values of correct processes are no numbers"
+		}
+		return vacuous(h)
+	}
+	return p
 }
 
 func inRange(h *parley.History) error {
-	least, greatest, ok := bounds(h)
-	if !ok {
-		return nil
-	}
+	least, greatest, _ := bounds(h)
 	decided := problem.Decisions(h)
 	for id := range parley.Everyone(h.N).All() {
 		v, done := decided[id]
@@ -186,23 +170,20 @@ func inRange(h *parley.History) error {
 // if there are any and all of them are numbers.
 func bounds(h *parley.History) (least, greatest []byte, ok bool) {
 	var asked parley.Set
+	var values [][]byte
 	for _, q := range h.Requests {
 		if q.Msg.Kind != parley.Propose || !h.Correct(q.At) || !asked.Add(q.At) {
 			continue
 		}
-		v := q.Msg.Body
-		if _, is := number(v); !is {
+		if _, is := number(q.Msg.Body); !is {
 			return nil, nil, false
 		}
-		if !ok || compare(v, least) < 0 {
-			least = v
-		}
-		if !ok || compare(v, greatest) > 0 {
-			greatest = v
-		}
-		ok = true
+		values = append(values, q.Msg.Body)
 	}
-	return least, greatest, ok
+	if len(values) == 0 {
+		return nil, nil, false
+	}
+	return slices.MinFunc(values, compare), slices.MaxFunc(values, compare), true
 }
 
 // promises adds to what holds of the vector what the rule makes of it.

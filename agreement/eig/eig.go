@@ -26,8 +26,8 @@
 //
 // [Observed] is the same where the source, which in the article knows its own value and
 // listens to nobody, hears what the lieutenants relay and decides as they do. It is for
-// who goes on from what was decided: a source whose order came too late is one of the m
-// and does not know; what it takes for decided is then nobody else's.
+// systems that continue from what was decided: a source whose order came too late is one of
+// the m faulty processes without knowing it, and its own value is not what the others decide.
 //
 // Source: the article on the Byzantine generals, its first and second stage; the
 // bound is the lecture's, from Lamport, Shostak and Pease (1982).
@@ -46,6 +46,8 @@
 package eig
 
 import (
+	"iter"
+
 	"parley"
 	"parley/agreement/problem"
 	"parley/lockstep"
@@ -99,13 +101,15 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 				return problem.Promises(a, c.Bounded(problem.OralBound),
 					"n > 3m: m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
 			},
-			Bound:   c.Bounded(problem.OralBound),
-			Cost:    c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),
-			Memory:  func() uint64 { return memory(c) },
-			Size:    size(c),
-			Explain: explain(c),
-			Lies:    lies(c),
-			Rename:  rename(c),
+			Bound:  c.Bounded(problem.OralBound),
+			Cost:   c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),
+			Memory: func() uint64 { return memory(c) },
+			Size:   size(c),
+			Explain: func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+				return problem.Explain(Items(c, e, m), c.N, name)
+			},
+			Lies:   lies(c),
+			Rename: rename(c),
 		},
 		Last: c.Last(),
 		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self, observed) },
@@ -158,7 +162,6 @@ func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	}
 }
 
-// Emit.
 func (p *process) Emit(s *parley.Step, r int) {
 	switch {
 	// Round 0: the source gives the order to everybody. That is all it ever does.
@@ -204,9 +207,9 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 			s.Refuse(from, "second level of a round")
 			return
 		}
-		l, err := decodeLevel(m.Body, slots(p.c.N, r), p.c.Default)
-		if err != nil {
-			s.Refuse(from, err.Error())
+		l, why := decodeLevel(m.Body, slots(p.c.N, r), p.c.Default)
+		if why != "" {
+			s.Refuse(from, why)
 			return
 		}
 		p.columns[r][from] = p.translate(l)

@@ -62,27 +62,7 @@ func decisions(s *sim.Sim, c eig.Config) map[parley.ID]string {
 	return out
 }
 
-// broken returns the names of the properties that do not hold.
-func broken(s *sim.Sim, p parley.Protocol) []string {
-	var out []string
-	for _, q := range p.Properties {
-		if q.Check(&s.History) != nil {
-			out = append(out, q.Name)
-		}
-	}
-	return out
-}
-
 func article(id parley.ID) string { return fmt.Sprint(id + 1) }
-
-// halves is the General of the article's example: 0 to P2, P3 and P4, and 1 to
-// P5, P6 and P7.
-func halves(_ []parley.ID, to parley.ID, _ []byte) []byte {
-	if to <= 3 {
-		return []byte("0")
-	}
-	return []byte("1")
-}
 
 // said returns the rows that a process sends to another in a round.
 func said(p parley.Protocol, log *trace.Log, from, to parley.ID, round int) string {
@@ -94,94 +74,6 @@ func said(p parley.Protocol, log *trace.Log, from, to parley.ID, round int) stri
 		}
 	}
 	return strings.Join(rows, " ")
-}
-
-// Article, Table 1: in round 1 each process sends the same to all six, itself
-// included.
-func TestTable1(t *testing.T) {
-	r := run{c: config(7, 2), value: "0", faulty: map[parley.ID]faulty.Behaviour{0: {}}, say: halves, log: &trace.Log{Keep: true}}
-	r.do()
-	want := []string{"{0,12}", "{0,13}", "{0,14}", "{1,15}", "{1,16}", "{1,17}"}
-	for from := parley.ID(1); from < 7; from++ {
-		for to := parley.ID(1); to < 7; to++ {
-			if got := said(r.protocol(), r.log, from, to, 1); got != want[from-1] {
-				t.Errorf("P%d to P%d in round 1: %s, want %s", from+1, to+1, got, want[from-1])
-			}
-		}
-		if got := said(r.protocol(), r.log, from, 0, 1); got != "" {
-			t.Errorf("P%d sends %s back to the General", from+1, got)
-		}
-	}
-}
-
-// Article, Table 2: the thirty cells of round 2.
-func TestTable2(t *testing.T) {
-	r := run{c: config(7, 2), value: "0", faulty: map[parley.ID]faulty.Behaviour{0: {}}, say: halves, log: &trace.Log{Keep: true}}
-	r.do()
-	want := []string{
-		"{0,132} {0,142} {1,152} {1,162} {1,172}",
-		"{0,123} {0,143} {1,153} {1,163} {1,173}",
-		"{0,124} {0,134} {1,154} {1,164} {1,174}",
-		"{0,125} {0,135} {0,145} {1,165} {1,175}",
-		"{0,126} {0,136} {0,146} {1,156} {1,176}",
-		"{0,127} {0,137} {0,147} {1,157} {1,167}",
-	}
-	for from := parley.ID(1); from < 7; from++ {
-		for to := parley.ID(1); to < 7; to++ {
-			if got := said(r.protocol(), r.log, from, to, 2); got != want[from-1] {
-				t.Errorf("P%d to P%d in round 2: %s, want %s", from+1, to+1, got, want[from-1])
-			}
-		}
-	}
-}
-
-// Article, Tables 1 and 2, with the decision that the rules give: three against
-// three at rank 1 is a tie, so the tie-breaker decides, and all alike.
-func TestTieTakesTheDefault(t *testing.T) {
-	for _, otherwise := range []string{"0", "1"} {
-		c := config(7, 2)
-		c.Default = []byte(otherwise)
-		s := run{c: c, value: "0", faulty: map[parley.ID]faulty.Behaviour{0: {}}, say: halves}.do()
-		for id, v := range decisions(s, c) {
-			if v != otherwise {
-				t.Errorf("default %s: P%d decides %s", otherwise, id+1, v)
-			}
-		}
-	}
-}
-
-// Second stage, Figure 3: six processes, the General tells the first three
-// lieutenants 1 and the last two 0. All decide 1, and below the root all have
-// the same tree.
-func TestFigure3(t *testing.T) {
-	c := config(6, 1)
-	r := run{c: c, value: "1", faulty: map[parley.ID]faulty.Behaviour{0: {}},
-		say: func(_ []parley.ID, to parley.ID, _ []byte) []byte {
-			if to <= 3 {
-				return []byte("1")
-			}
-			return []byte("0")
-		}}
-	s := r.do()
-	for id := parley.ID(1); id < 6; id++ {
-		tree := r.protocol().Tree(s.Machine(id))
-		var got []string
-		for to := parley.ID(1); to < 6; to++ {
-			in, out, children := tree.Node([]parley.ID{0, to})
-			got = append(got, fmt.Sprintf("%s/%s/%d", in, out, len(children)))
-		}
-		if want := "[1/1/0 1/1/0 1/1/0 0/0/0 0/0/0]"; fmt.Sprint(got) != want {
-			t.Errorf("P%d has the leaves %v, want %s", id+1, got, want)
-		}
-		heard := "1"
-		if id > 3 {
-			heard = "0"
-		}
-		in, out, children := tree.Node(tree.Root())
-		if string(in) != heard || string(out) != "1" || len(children) != 5 {
-			t.Errorf("P%d has a root of %s/%s with %d children, want %s/1 with 5", id+1, in, out, len(children), heard)
-		}
-	}
 }
 
 // First stage: no path contains a cycle, N-1, (N-1)(N-2), ... messages; an
@@ -351,41 +243,6 @@ func TestAgainstOracle(t *testing.T) {
 		if got, want := decisions(r.do(), c), oracle(r); !maps.Equal(got, want) {
 			t.Fatalf("case %d, n=%d m=%d source %d faulty %v: decisions %v, the oracle says %v",
 				i, n, c.M, c.Source, slices.Sorted(maps.Keys(r.faulty)), got, want)
-		}
-	}
-}
-
-// storm runs seeded runs with the given number of random liars and returns how
-// many break agreement or validity.
-func storm(c eig.Config, liars, seeds int) (bad int) {
-	behaviours := faulty.Named()
-	for seed := range uint64(seeds) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		r := run{c: c, value: fmt.Sprint(rng.IntN(2)), faulty: map[parley.ID]faulty.Behaviour{}, seed: seed}
-		for _, id := range rng.Perm(c.N)[:liars] {
-			r.faulty[parley.ID(id)] = behaviours[rng.IntN(len(behaviours))]
-		}
-		if len(broken(r.do(), r.protocol())) > 0 {
-			bad++
-		}
-	}
-	return bad
-}
-
-// The theorem, by seeds: n > 3m and at most m faults.
-func TestNothingBreaksWithinTheBound(t *testing.T) {
-	for _, nm := range [][2]int{{4, 1}, {5, 1}, {7, 2}, {8, 2}, {10, 3}} {
-		if bad := storm(config(nm[0], nm[1]), nm[1], 1500); bad > 0 {
-			t.Errorf("n=%d m=%d: %d runs broken", nm[0], nm[1], bad)
-		}
-	}
-}
-
-// And beyond it something breaks: n = 3m, or m+1 faults.
-func TestSomethingBreaksBeyondTheBound(t *testing.T) {
-	for _, test := range []struct{ n, m, liars int }{{3, 1, 1}, {6, 2, 2}, {9, 3, 3}, {4, 1, 2}, {7, 2, 3}} {
-		if bad := storm(config(test.n, test.m), test.liars, 1000); bad == 0 {
-			t.Errorf("n=%d m=%d with %d liars: nothing broke", test.n, test.m, test.liars)
 		}
 	}
 }

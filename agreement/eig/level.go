@@ -3,7 +3,6 @@ package eig
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"parley"
@@ -71,47 +70,38 @@ type level struct {
 	width int
 }
 
-var (
-	errShort  = errors.New("level cut short")
-	errLength = errors.New("level of the wrong length")
-	errValues = errors.New("level with too many values")
-	errValue  = errors.New("level with an oversized value")
-	errOrder  = errors.New("level with values out of order")
-	errCode   = errors.New("level with a code out of the dictionary")
-	errUnused = errors.New("level with an unused value")
-)
-
-// decodeLevel reads a level of the given number of paths. Its codes alias body.
-func decodeLevel(body []byte, slots int, otherwise []byte) (level, error) {
+// decodeLevel reads a level of the given number of paths. Its codes alias body. The reason is
+// empty if all is well.
+func decodeLevel(body []byte, slots int, otherwise []byte) (l level, reason string) {
 	count, rest, err := parley.ReadUvarint(body, uint64(slots))
 	if err != nil {
-		return level{}, errValues
+		return level{}, "level with too many values"
 	}
-	l := level{dict: dict{otherwise}, width: widthFor(int(count))}
+	l = level{dict: dict{otherwise}, width: widthFor(int(count))}
 	for range count {
 		var size uint64
 		if size, rest, err = parley.ReadUvarint(rest, problem.MaxValue); err != nil {
-			return level{}, errValue
+			return level{}, "level with an oversized value"
 		}
 		if size > uint64(len(rest)) {
-			return level{}, errShort
+			return level{}, "level cut short"
 		}
 		v := rest[:size:size]
 		rest = rest[size:]
 		if bytes.Equal(v, otherwise) || len(l.dict) > 1 && bytes.Compare(l.dict[len(l.dict)-1], v) >= 0 {
-			return level{}, errOrder
+			return level{}, "level with values out of order"
 		}
 		l.dict = append(l.dict, v)
 	}
 	if len(rest) != slots*l.width {
-		return level{}, errLength
+		return level{}, "level of the wrong length"
 	}
 	l.codes = rest
 	return l, l.check(slots)
 }
 
 // check tells whether all codes are in the dictionary and all of it is used.
-func (l level) check(slots int) error {
+func (l level) check(slots int) (reason string) {
 	if len(l.dict) <= 2 {
 		return l.checkBinary()
 	}
@@ -119,18 +109,18 @@ func (l level) check(slots int) error {
 	for i := range slots {
 		code := l.codes.at(i, l.width)
 		if int(code) >= len(used) {
-			return errCode
+			return "level with a code out of the dictionary"
 		}
 		used[code] = true
 	}
 	if slices.Contains(used[1:], false) {
-		return errUnused
+		return "level with an unused value"
 	}
-	return nil
+	return ""
 }
 
 // checkBinary is check for at most one value beside the default, eight at a time.
-func (l level) checkBinary() error {
+func (l level) checkBinary() (reason string) {
 	var all uint64
 	b := l.codes
 	for ; len(b) >= 8; b = b[8:] {
@@ -147,11 +137,11 @@ func (l level) checkBinary() error {
 	}
 	switch {
 	case or > limit:
-		return errCode
+		return "level with a code out of the dictionary"
 	case or < limit:
-		return errUnused
+		return "level with an unused value"
 	}
-	return nil
+	return ""
 }
 
 // encodeLevel writes codes of the given width as a level, leaving out the

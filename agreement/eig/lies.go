@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/agreement/problem"
 )
 
 // Say is an adversary, message by message as the article counts them: it
@@ -25,8 +24,8 @@ func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] 
 		if !due(c, e) {
 			return
 		}
-		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
-		if err != nil {
+		l, why := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
+		if why != "" {
 			return
 		}
 		i := 0
@@ -154,8 +153,8 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 
 // lieLevel is Lie for each path of a level, in codes.
 func lieLevel(s *parley.Step, c Config, round int, body []byte) (told []byte, said bool) {
-	l, err := decodeLevel(body, slots(c.N, round), c.Default)
-	if err != nil {
+	l, why := decodeLevel(body, slots(c.N, round), c.Default)
+	if why != "" {
 		return body, true
 	}
 	t := tree{c: c, dict: dict{c.Default}, width: 1}
@@ -182,19 +181,6 @@ func lieLevel(s *parley.Step, c Config, round int, body []byte) (told []byte, sa
 	return encodeLevel(t.dict, codes, t.width), said
 }
 
-// explain writes a message as the article does: {0,132}.
-func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	return func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-		return func(yield func(string) bool) {
-			for path, v := range Items(c, e, m) {
-				if !yield("{" + parley.Printable(v) + "," + problem.PathText(path, c.N, name) + "}") {
-					return
-				}
-			}
-		}
-	}
-}
-
 // size counts the messages of the article in one of ours, a value and its path
 // each.
 func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
@@ -205,8 +191,8 @@ func size(c Config) func(e parley.Env, m parley.Msg) parley.Traffic {
 		if !due(c, e) {
 			return parley.Traffic{}
 		}
-		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
-		if err != nil {
+		l, why := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
+		if why != "" {
 			return parley.Traffic{}
 		}
 		n := len(l.codes) / l.width
@@ -224,8 +210,8 @@ func rename(c Config) func(e parley.Env, m parley.Msg, perm []parley.ID) parley.
 		if m.Kind != Level || !due(c, e) {
 			return m
 		}
-		l, err := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
-		if err == nil {
+		l, why := decodeLevel(m.Body, slots(c.N, e.Round), c.Default)
+		if why == "" {
 			codes := renameColumn(c, l.codes, l.width, e.Round, e.From, perm)
 			m.Body = encodeLevel(l.dict, codes, l.width)
 		}

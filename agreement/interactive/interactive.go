@@ -110,35 +110,31 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	}
 }
 
-// Emit. Who was given no value starts with the default.
+// Emit: a process that was given no value starts with the default.
 func (p *process) Emit(s *parley.Step, r int) {
 	if r == 0 && !p.given {
 		p.Request(s, parley.Msg{Kind: parley.Propose, Body: p.c.Default})
 	}
-	mark := s.Mark()
-	p.agreements.Emit(s, r)
-	p.enter(s, mark)
+	p.enter(s, func() { p.agreements.Emit(s, r) })
 }
 
 func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
-	mark := s.Mark()
-	p.agreements.Absorb(s, r, from, m)
-	p.enter(s, mark)
+	p.enter(s, func() { p.agreements.Absorb(s, r, from, m) })
 }
 
-// Close. When the last round is over, the vector is complete.
+// Close: when the last round is over, the vector is complete.
 func (p *process) Close(s *parley.Step, r int) {
-	mark := s.Mark()
-	p.agreements.Close(s, r)
-	p.enter(s, mark)
+	p.enter(s, func() { p.agreements.Close(s, r) })
 	if r == p.last {
 		p.done = true
 		s.Deliver(p.self, parley.Msg{Kind: parley.Decide, Body: EncodeVector(p.vector)})
 	}
 }
 
-// enter takes what agreements decided as entries of the vector.
-func (p *process) enter(s *parley.Step, mark int) {
+// enter runs a clause of the agreements and takes what they decide as entries of the vector.
+func (p *process) enter(s *parley.Step, clause func()) {
+	mark := s.Mark()
+	clause()
 	for _, e := range lockstep.Delivered(s, mark) {
 		if i, _ := mux.Part(e.Path, p.c.N); e.Msg.Kind == parley.Decide {
 			p.vector[i] = e.Msg.Body

@@ -65,74 +65,6 @@ func vectors(t testing.TB, h *parley.History) map[parley.ID]string {
 	return out
 }
 
-// sizes are systems at their bound, by agreement, and how many seeds each gets.
-var sizes = []struct {
-	name        string
-	n, m, seeds int
-}{
-	{"eig", 4, 1, 600}, {"eig", 5, 1, 300}, {"eig", 7, 2, 150},
-	{"om", 4, 1, 600}, {"om", 7, 2, 60},
-	{"sm", 3, 1, 300}, {"sm", 4, 2, 600}, {"sm", 5, 3, 150}, {"sm", 6, 2, 100},
-	{"phaseking", 4, 1, 600}, {"phaseking", 7, 2, 100},
-}
-
-// The vector has agreement and validity with m faults of any kinds, over every
-// agreement of the module. Every seed mixes behaviours and initial values.
-func TestTheorem(t *testing.T) {
-	for _, size := range sizes {
-		if testing.Short() {
-			size.seeds /= 5
-		}
-		t.Run(fmt.Sprintf("%s/n=%d,m=%d", size.name, size.n, size.m), func(t *testing.T) {
-			t.Parallel()
-			p := interactive.New(over(t, size.name, instance(size.n, size.m)), lockstep.Simulated)
-			split, heard := 0, 0
-			for seed := range uint64(size.seeds) {
-				draw := rand.New(rand.NewPCG(seed, 7))
-				s := sim.Run(sim.Options{
-					Protocol: p, Seed: seed,
-					Faulty:   liars(draw, size.n, size.m),
-					Requests: propose(bits(size.n, draw.Uint64())...),
-				})
-				if broken := parleytest.Judge(t, p, s, p.Name); broken != nil {
-					t.Fatalf("seed %d: %v broken and not promised", seed, broken)
-				}
-				if differs(s, p) {
-					split++
-				}
-				heard += int(s.Stats.FromFaulty) - int(s.Stats.RefusedFaulty)
-			}
-			// Against liars who are silent in effect all of this proves nothing.
-			if heard <= 0 || split == 0 {
-				t.Errorf("%d frames of liars were taken in, and in %d runs they changed what was decided", heard, split)
-			}
-		})
-	}
-}
-
-// liars draws m processes and how each behaves.
-func liars(draw *rand.Rand, n, m int) map[parley.ID]faulty.Behaviour {
-	how := append(faulty.Named(), faulty.Crash(draw.IntN(m+1), draw.IntN(n)))
-	out := make(map[parley.ID]faulty.Behaviour)
-	for _, id := range draw.Perm(n)[:m] {
-		out[parley.ID(id)] = how[draw.IntN(len(how))]
-	}
-	return out
-}
-
-// differs tells whether the entry of a faulty process is not what it was given.
-func differs(s *sim.Sim, p parley.Protocol) bool {
-	for _, body := range problem.Decisions(&s.History) {
-		vector, _ := interactive.DecodeVector(body)
-		for _, q := range s.History.Requests {
-			if s.History.Faulty.Has(q.At) && !bytes.Equal(vector[q.At], q.Msg.Body) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // everyLie runs the protocol against every way in which one process can lie, and
 // returns how many there are and how many runs broke something.
 func everyLie(t testing.TB, p parley.Protocol, liar parley.ID, values []string) (runs, broken int) {
@@ -373,5 +305,33 @@ func TestExplain(t *testing.T) {
 		if !slices.Equal(rows[0], test.first) || !slices.Equal(rows[1], test.next) {
 			t.Errorf("%s: P2 says %q and %q, want %q and %q", test.over, rows[0], rows[1], test.first, test.next)
 		}
+	}
+}
+
+// The tree of a process has the vector above the trees of the agreements.
+func TestTree(t *testing.T) {
+	p := interactive.New(over(t, "om", instance(5, 1)), lockstep.Simulated)
+	s := sim.Run(sim.Options{Protocol: p, Requests: propose("1", "1", "1", "1", "0")})
+	tree := p.Tree(s.Machine(1))
+	in, out, children := tree.Node(tree.Root())
+	if in != nil || string(out) != "{1,1,1,1,0}" || !slices.Equal(children, []parley.ID{0, 1, 2, 3, 4}) {
+		t.Errorf("the root has %q, %q and %v", in, out, children)
+	}
+	if _, out, children := tree.Node([]parley.ID{4}); string(out) != "0" || len(children) != 3 {
+		t.Errorf("agreement 4 gives %q and has %v below it", out, children)
+	}
+	loaded := p.New(1)
+	if !parley.Load(loaded, 0, parley.Save(s.Machine(1), 0, nil)) {
+		t.Fatal("the state is not loaded")
+	}
+	if _, again, _ := p.Tree(loaded).Node(nil); !bytes.Equal(again, out) {
+		t.Errorf("the root of a loaded process has %q", again)
+	}
+	fresh := p.Tree(p.New(1))
+	if _, out, _ := fresh.Node(fresh.Root()); out != nil {
+		t.Errorf("before the first round the vector is %q", out)
+	}
+	if interactive.Rounds(over(t, "sm", instance(4, 1))).Tree != nil {
+		t.Error("over sm, which has no tree, there is one")
 	}
 }

@@ -2,6 +2,7 @@ package interactive
 
 import (
 	"iter"
+	"slices"
 
 	"parley"
 	"parley/agreement/problem"
@@ -49,11 +50,9 @@ func announce(in problem.Instance) lockstep.Protocol {
 				return parley.Traffic{Messages: 1, Bits: parley.ValueBits(m.Body)}
 			},
 			Explain: func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-				return func(yield func(string) bool) {
-					yield("{" + parley.Printable(m.Body) + "," + name(e.From) + "}")
-				}
+				return slices.Values([]string{"{" + parley.Printable(m.Body) + "," + name(e.From) + "}"})
 			},
-			Lies:   announceLies(in),
+			Lies:   in.Lies, // a faulty source sends another value, or none
 			Rename: func(_ parley.Env, m parley.Msg, _ []parley.ID) parley.Msg { return m },
 		},
 		New: func(self parley.ID) lockstep.Rounds { return &announcement{in: in, self: self, value: in.Default} },
@@ -106,18 +105,4 @@ func (p *announcement) Close(s *parley.Step, _ int) {
 func (p *announcement) State(v *parley.Vars) {
 	v.Bool("known", &p.known)
 	v.Bytes("value", &p.value)
-}
-
-// announceLies: a faulty source may send another value of the alphabet, or none.
-func announceLies(in problem.Instance) func(s *parley.Step, t *parley.Turn) []parley.Sent {
-	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		var out []parley.Sent
-		for _, honest := range t.Honest {
-			if told, said := in.Lie(s, honest.Msg.Body); said {
-				honest.Msg.Body = told
-				out = append(out, honest)
-			}
-		}
-		return out
-	}
 }

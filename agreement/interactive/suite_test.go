@@ -14,6 +14,7 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			p, o := interactive.New(over(t, name, instance(4, 1)), lockstep.Simulated), parleytest.Options{Seeds: 100}
 			if name == "sm" {
+				p = interactive.New(over(t, name, instance(5, 2)), lockstep.Simulated)
 				p.Rename = nil // leaves out signatures, so what is renamed twice is not what it was
 				// One liar more than m, for it cannot be made of fewer than m+2.
 				beyond := interactive.New(over(t, name, instance(5, 1)), lockstep.Simulated)

@@ -50,21 +50,14 @@ func grow(om *instance, k, n int, others parley.Set, room *[]instance) {
 	}
 }
 
-// by returns the instance below whose source is j, nil if there is none: j is on
-// the path, is this process, or does not exist.
-func (om *instance) by(j parley.ID) *instance {
-	if int(j) >= len(om.below) {
-		return nil
-	}
-	return om.below[j]
-}
-
-// at returns the instance at the end of a path that begins below this one.
-func (om *instance) at(path []byte) *instance {
+// at returns the instance at the end of a path that begins below this one, nil if there is
+// none: a process is on the path twice, is this process or the source, or does not exist.
+func at[T byte | parley.ID](om *instance, path []T) *instance {
 	for _, j := range path {
-		if om = om.by(parley.ID(j)); om == nil {
+		if om == nil || int(j) >= len(om.below) {
 			return nil
 		}
+		om = om.below[j]
 	}
 	return om
 }
@@ -123,11 +116,9 @@ func (v view) Node(path []parley.ID) (in, out []byte, children []parley.ID) {
 		}
 		return some(p.value), out, nil
 	}
-	om := p.top
-	for _, j := range path[1:] {
-		if om = om.by(j); om == nil {
-			return nil, nil, nil
-		}
+	om := at(p.top, path[1:])
+	if om == nil {
+		return nil, nil, nil
 	}
 	for j, below := range om.below {
 		if below != nil {

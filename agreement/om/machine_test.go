@@ -14,7 +14,6 @@ import (
 	"parley/faulty"
 	"parley/lockstep"
 	"parley/parleytest"
-	"parley/sim"
 )
 
 // Slide "Algorithm OM(m), m > 0", step 2: to each of the n-2 other processes.
@@ -46,7 +45,7 @@ func TestNobodySendsToThoseOnThePath(t *testing.T) {
 				}
 			}
 		}
-		tb.round(r, func(parley.ID) {})
+		tb.round(r)
 	}
 }
 
@@ -146,82 +145,6 @@ func TestJunkChangesNothing(t *testing.T) {
 	}
 }
 
-// A process saved in the middle of any round and loaded, into a fresh one or
-// into a used one, saves the same bytes and goes on as it would have.
-func TestSaveAndLoad(t *testing.T) {
-	c := om.Config{N: 7, M: 2, Source: 2, Default: []byte("0")}
-	tb := newTable(c)
-	tb.propose("1")
-	used := func(id parley.ID) lockstep.Rounds {
-		other := newTable(c)
-		other.propose("2")
-		for r := range 3 {
-			other.round(r, func(parley.ID) {})
-		}
-		return other.seats[id]
-	}
-	states := make(map[string]bool)
-	for r := range 3 {
-		tb.round(r, func(id parley.ID) {
-			was := save(tb.seats[id])
-			for _, into := range []lockstep.Rounds{tb.p.New(id), used(id)} {
-				if !parley.Load(stateful{r: into}, 0, bytes.Clone(was)) || !bytes.Equal(save(into), was) {
-					t.Fatalf("round %d, process %d: loaded state differs", r, id)
-				}
-				tb.seats[id] = into
-			}
-			if id == 0 {
-				states[string(was)] = true
-			}
-		})
-		states[string(save(tb.seats[0]))] = true
-	}
-	if len(states) != 4 { // a state for each round, and one after the decision
-		t.Errorf("%d different states of one process in three rounds", len(states))
-	}
-	for id := range parley.ID(7) {
-		if tb.decided[id] != "1" {
-			t.Errorf("process %d decides %q", id, tb.decided[id])
-		}
-	}
-}
-
-// Renaming the processes of a run, states and messages on their way, gives the
-// run of the renamed processes. The source keeps its name.
-func TestRename(t *testing.T) {
-	perm := []parley.ID{0, 3, 1, 4, 2}
-	c := om.Config{N: 5, M: 2, Default: []byte("0")}
-	say := liar(5, "0", "1")
-	back := func(path []parley.ID, to parley.ID, held []byte) []byte {
-		var old []parley.ID
-		for _, id := range path {
-			old = append(old, parley.ID(slices.Index(perm, id)))
-		}
-		return say(old, parley.ID(slices.Index(perm, to)), held)
-	}
-	for _, until := range []parley.Tick{1500, 4000} { // with frames of round 1 on their way; all over
-		at := func(say om.Say, liar parley.ID) *sim.Sim {
-			return sim.Run(sim.Options{
-				Protocol: told(c, say), Faulty: scripted(liar), Until: until, Delay: sim.Delay{Least: 1, Most: 1},
-				Requests: []sim.Request{{Msg: parley.Msg{Kind: parley.Propose, Body: []byte("1")}}},
-			})
-		}
-		a, b := at(say, 1), at(back, perm[1])
-		moved := false
-		for _, id := range []parley.ID{0, 2, 3, 4} {
-			how := parley.Renaming{Perm: perm, Msg: told(c, say).Rename}
-			renamed := parley.SaveRenamed(a.Machine(id), a.Now(), how, nil)
-			if !bytes.Equal(renamed, parley.Save(b.Machine(perm[id]), b.Now(), nil)) {
-				t.Errorf("until %d: process %d renamed to %d is in another state", until, id, perm[id])
-			}
-			moved = moved || !bytes.Equal(renamed, parley.Save(a.Machine(id), a.Now(), nil))
-		}
-		if !moved {
-			t.Errorf("until %d: the renaming changes nothing", until)
-		}
-	}
-}
-
 // The tree: inputs as the rounds close, outputs when all is over; each output is
 // the strict majority of the own input and the children's outputs.
 func TestTree(t *testing.T) {
@@ -241,7 +164,7 @@ func TestTree(t *testing.T) {
 				}
 			}
 		}
-		tb.round(r, func(parley.ID) {})
+		tb.round(r)
 	}
 	nodes, nowhere := 0, 0
 	var walk func(tree parley.Tree, path []parley.ID)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"parley"
-	"parley/agreement/problem"
 )
 
 // message makes the message of a value along a path without the source, the
@@ -44,17 +43,6 @@ func Items(c Config, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
 	return func(yield func([]parley.ID, []byte) bool) {
 		if path, value, ok := split(m); ok {
 			yield(full(c, path), value)
-		}
-	}
-}
-
-// explain writes a message as the article does: {0,132}.
-func explain(c Config) func(e parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-		return func(yield func(string) bool) {
-			if path, value, ok := split(m); ok {
-				yield("{" + parley.Printable(value) + "," + problem.PathText(full(c, path), c.N, name) + "}")
-			}
 		}
 	}
 }

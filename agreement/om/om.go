@@ -31,6 +31,8 @@
 package om
 
 import (
+	"iter"
+
 	"parley"
 	"parley/agreement/problem"
 	"parley/lockstep"
@@ -69,13 +71,15 @@ func Rounds(c Config) lockstep.Protocol {
 				return problem.Promises(a, c.Bounded(problem.OralBound),
 					"OM(m) solves it for 3m+1 or more processes (lecture; Lamport, Shostak, Pease 1982, theorem 1)")
 			},
-			Bound:   c.Bounded(problem.OralBound),
-			Cost:    c.Costing(Cost),
-			Memory:  func() uint64 { return memory(c) },
-			Size:    size(c),
-			Explain: explain(c),
-			Lies:    lies(c),
-			Rename:  rename,
+			Bound:  c.Bounded(problem.OralBound),
+			Cost:   c.Costing(Cost),
+			Memory: func() uint64 { return memory(c) },
+			Size:   size(c),
+			Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+				return problem.Explain(Items(c, m), c.N, name)
+			},
+			Lies:   lies(c),
+			Rename: rename,
 		},
 		Last: c.Last(),
 		New:  func(self parley.ID) lockstep.Rounds { return newProcess(c, self) },
@@ -108,7 +112,6 @@ func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	}
 }
 
-// Emit.
 func (p *process) Emit(s *parley.Step, r int) {
 	switch {
 	// OM(m), step 1: the source sends its value to every process.
@@ -147,7 +150,7 @@ func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "path that does not end in its sender")
 		return
 	}
-	switch om := p.top.at(path); {
+	switch om := at(p.top, path); {
 	case om == nil:
 		s.Refuse(from, "path with a cycle or through its receiver")
 	case om.held:

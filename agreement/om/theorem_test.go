@@ -1,18 +1,14 @@
 package om_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"parley"
 	"parley/agreement/om"
-	"parley/agreement/problem"
 	"parley/faulty"
 	"parley/lockstep"
-	"parley/parleytest"
-	"parley/sim"
 )
 
 // Slides "Oral Messages Algorithm OM(m)", "Message complexity?" and "The upper
@@ -60,15 +56,6 @@ func TestCostIsWhatAnHonestRunSends(t *testing.T) {
 	}
 }
 
-// behaviours are all there are: the named ones, and crashes in every round.
-func behaviours(m int) []faulty.Behaviour {
-	all := faulty.Named()
-	for r := range m + 1 {
-		all = append(all, faulty.Crash(r, 0), faulty.Crash(r, 2), faulty.CrashAt(parley.Tick(1000*r+500)))
-	}
-	return all
-}
-
 // draw picks faulty processes, the source among them in every second seed, and
 // a behaviour for each.
 func draw(
@@ -85,70 +72,4 @@ func draw(
 		}
 	}
 	return how
-}
-
-// Theorem (slide "Oral Messages Algorithm OM(m)": 3m+1 or more processes, at
-// most m of them faulty): validity and agreement, whatever the faulty do.
-func TestWithinTheBound(t *testing.T) {
-	for _, size := range []struct{ n, m, runs int }{{4, 1, 3000}, {5, 1, 2000}, {7, 2, 1500}, {10, 3, 150}} {
-		all := behaviours(size.m)
-		used, lied := make(map[string]int), 0
-		for seed := range uint64(size.runs) {
-			c := om.Config{N: size.n, M: size.m, Source: parley.ID(seed % uint64(size.n)), Default: []byte("0")}
-			p := om.New(c, lockstep.Simulated)
-			how := draw(seed, size.n, size.m, c.Source, all)
-			value := fmt.Sprint(seed / 2 % 2)
-			s := run(p, c.Source, value, seed, how)
-			if names := parleytest.Judge(t, p, s, p.M); names != nil || len(s.Stats.Refused) != 0 {
-				t.Fatalf("(%d,%d) seed %d: broken %v, refused %v",
-					size.n, size.m, seed, names, s.Stats.Refused)
-			}
-			for id, b := range how {
-				used[b.Name]++
-				in, _, _ := p.Tree(s.Machine(correct(s))).Node([]parley.ID{c.Source, id})
-				if in != nil && string(in) != value {
-					lied++
-				}
-			}
-		}
-		if len(used) != len(all) || lied == 0 {
-			t.Errorf("(%d,%d): behaviours used %v, lies held %d", size.n, size.m, used, lied)
-		}
-	}
-}
-
-// correct returns some correct lieutenant of a run; the source has no tree.
-func correct(s *sim.Sim) parley.ID {
-	source := s.History.Requests[0].At
-	for id := range s.Correct().All() {
-		if id != source {
-			return id
-		}
-	}
-	panic("no correct lieutenant")
-}
-
-// Beyond the bound nothing is promised, and something must be seen to break: at
-// n = 3m, and with one fault more than m at n = 3m+1.
-func TestBeyondTheBound(t *testing.T) {
-	for _, size := range []struct{ n, m, faults, runs int }{
-		{3, 1, 1, 100}, {6, 2, 2, 200}, {9, 3, 3, 60}, {4, 1, 2, 100}, {7, 2, 3, 200}, {10, 3, 4, 40},
-	} {
-		count := make(map[string]int)
-		for seed := range uint64(size.runs) {
-			c := om.Config{N: size.n, M: size.m, Default: []byte("0")}
-			p := om.New(c, lockstep.Simulated)
-			liars := []faulty.Behaviour{faulty.Random, faulty.TwoFaced, faulty.Flip}
-			how := draw(seed, size.n, size.faults, c.Source, liars)
-			for _, name := range parleytest.Judge(t, p, run(p, 0, "1", seed, how), seed) {
-				count[name]++
-			}
-		}
-		if count[problem.Validity] == 0 || count[problem.Agreement] == 0 && size.n > 3 {
-			t.Errorf("(%d,%d) with %d faults: broken %v of %d runs", size.n, size.m, size.faults, count, size.runs)
-		}
-		if count[problem.Termination]+count[problem.Integrity] != 0 {
-			t.Errorf("(%d,%d): the rounds end and a decision falls once, always: %v", size.n, size.m, count)
-		}
-	}
 }

@@ -135,25 +135,6 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// One message of each kind through the codec, and as people see it.
-func TestMessages(t *testing.T) {
-	p := phaseking.Rounds(config(phaseking.ThreeRound, 4, 1))
-	for kind, want := range map[parley.Kind]string{
-		phaseking.Value: "VALUE 1", phaseking.Proposal: "PROPOSAL propose 1", phaseking.King: "KING king: 1",
-	} {
-		m := parley.Msg{Kind: kind, Seq: 5, Body: []byte("1")}
-		_, got, err := parley.Decode(parley.Encode(nil, parley.Env{}, m))
-		if err != nil || fmt.Sprint(got) != fmt.Sprint(m) {
-			t.Errorf("%v comes back as %v, %v", m, got, err)
-		}
-		for row := range p.Explain(parley.Env{}, got, nil) {
-			if text := p.Kinds[kind] + " " + row; text != want {
-				t.Errorf("%s, want %s", text, want)
-			}
-		}
-	}
-}
-
 // Lies: in each choice 0 is honest and the last is silence, with all other values
 // of the alphabet between; a liar may propose where it honestly would not; and in
 // the king's round others have no choice.

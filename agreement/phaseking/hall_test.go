@@ -39,7 +39,6 @@ type hall struct {
 	liars   parley.Set
 	host    host
 	step    parley.Step
-	reload  bool // after every step each process goes on in a fresh machine
 	decided map[parley.ID]string
 	sent    [][]parley.Msg // scratch
 }
@@ -56,7 +55,6 @@ func newHall(p lockstep.Protocol) *hall {
 func (h *hall) propose(id parley.ID, v string) {
 	h.step.Self = id
 	h.procs[id].Request(&h.step, parley.Msg{Kind: parley.Propose, Body: []byte(v)})
-	h.renew(id)
 }
 
 // round runs one round. A liar's turn is asked about with what it honestly sends;
@@ -76,7 +74,6 @@ func (h *hall) round(r int, turn func(s *parley.Step, t *parley.Turn) []parley.S
 			}
 			h.sent[id] = append(h.sent[id], e.Msg)
 		}
-		h.renew(id)
 	}
 	for to := range parley.ID(h.p.N) {
 		for from := range parley.ID(h.p.N) {
@@ -106,17 +103,6 @@ func (h *hall) round(r int, turn func(s *parley.Step, t *parley.Turn) []parley.S
 		h.procs[id].Close(s, r)
 		for _, e := range s.Effects {
 			h.decided[id] = string(e.Msg.Body)
-		}
-		h.renew(id)
-	}
-}
-
-func (h *hall) renew(id parley.ID) {
-	if h.reload {
-		old := parley.Save(process{Rounds: h.procs[id]}, 0, nil)
-		h.procs[id] = h.p.New(id)
-		if !parley.Load(process{Rounds: h.procs[id]}, 0, old) {
-			panic("a process does not load what it saved")
 		}
 	}
 }
@@ -211,33 +197,6 @@ func babble(rng *rand.Rand) func(*parley.Step, *parley.Turn) []parley.Sent {
 			out = append(out, parley.Sent{Msg: m})
 		}
 		return out
-	}
-}
-
-// Every step leaves all that matters in the state: a run in which each process is
-// replaced after every step by a fresh one that loads what it saved ends as the
-// run without.
-func TestReload(t *testing.T) {
-	for _, f := range forms {
-		c := config(f, 7, 2)
-		for seed := range uint64(300) {
-			end := func(reload bool) string {
-				rng := rand.New(rand.NewPCG(seed, 11))
-				h := newHall(phaseking.Rounds(c))
-				h.reload, h.host.choose = reload, rng.IntN
-				h.liars = parley.SetOf(parley.ID(seed%7), parley.ID(seed/7%7))
-				for id, v := range inputs(rng, c.N, "0", "1", "") {
-					h.propose(parley.ID(id), v)
-				}
-				for r := range h.p.Last + 1 {
-					h.round(r, nil)
-				}
-				return fmt.Sprint(h.decided)
-			}
-			if plain, reloaded := end(false), end(true); plain != reloaded {
-				t.Fatalf("%s seed %d: %s, and reloaded %s", f, seed, plain, reloaded)
-			}
-		}
 	}
 }
 

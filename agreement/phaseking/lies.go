@@ -2,6 +2,7 @@ package phaseking
 
 import (
 	"iter"
+	"slices"
 
 	"parley"
 )
@@ -13,13 +14,7 @@ import (
 func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 	values := c.Values()
 	return func(s *parley.Step, t *parley.Turn) []parley.Sent {
-		out := t.Out[:0]
-		for _, honest := range t.Honest {
-			if v, said := c.Lie(s, honest.Msg.Body); said {
-				honest.Msg.Body = v
-				out = append(out, honest)
-			}
-		}
+		out := c.Lies(s, t)
 		if len(t.Honest) == 0 && phases[c.Form][t.Round%len(phases[c.Form])] == Proposal {
 			// Silence is what is honest here, and is the last choice as everywhere.
 			if k := s.Choose(len(values) + 2); 0 < k && k <= len(values) {
@@ -33,14 +28,6 @@ func lies(c Config) func(s *parley.Step, t *parley.Turn) []parley.Sent {
 
 // explain writes a message as 1, propose 1 or king: 1.
 func explain(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		before := ""
-		switch m.Kind {
-		case Proposal:
-			before = "propose "
-		case King:
-			before = "king: "
-		}
-		yield(before + parley.Printable(m.Body))
-	}
+	before := map[parley.Kind]string{Proposal: "propose ", King: "king: "}[m.Kind]
+	return slices.Values([]string{before + parley.Printable(m.Body)})
 }

@@ -150,7 +150,6 @@ func (p *process) Request(_ *parley.Step, m parley.Msg) {
 	}
 }
 
-// Emit.
 func (p *process) Emit(s *parley.Step, r int) {
 	switch p.due(r) {
 	// First round: everyone sends its value.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -109,6 +110,19 @@ func (in Instance) Lie(s *parley.Step, held []byte) (told []byte, said bool) {
 	default:
 		return values[k], true
 	}
+}
+
+// Lies lets a liar put what [Instance.Lie] has it tell in the place of each value
+// that is the body of a message.
+func (in Instance) Lies(s *parley.Step, t *parley.Turn) []parley.Sent {
+	out := t.Out[:0]
+	for _, one := range t.Honest {
+		var said bool
+		if one.Msg.Body, said = in.Lie(s, one.Msg.Body); said {
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 // Check tells what is wrong with an instance in itself. Whether n processes can
@@ -238,6 +252,20 @@ func Promises(a parley.Assumptions, bound func(n, m int) error, theorem string) 
 		{Property: Validity, Holds: holds, Because: because},
 		{Property: Termination, Holds: true, Because: "the rounds end by the clock, whatever is said in them"},
 		{Property: Integrity, Holds: true, Because: "a decision falls once, when the last round closes"},
+	}
+}
+
+// Explain writes the messages of a protocol whose values come along paths as the article
+// does: {0,132}.
+func Explain(
+	items iter.Seq2[[]parley.ID, []byte], n int, name func(parley.ID) string,
+) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for path, v := range items {
+			if !yield("{" + parley.Printable(v) + "," + PathText(path, n, name) + "}") {
+				return
+			}
+		}
 	}
 }
 

@@ -50,10 +50,7 @@ func ByzantineOfAll(source parley.ID) []parley.Property {
 // byzantine states the properties for all but one process.
 func byzantine(source, but parley.ID, who, all string) []parley.Property {
 	return []parley.Property{
-		{
-			Name: Agreement, Says: "all correct " + all + " decide on the same value", Mode: parley.Always,
-			Check: func(h *parley.History) error { return same(h, but) }, Vacuous: undecided(2, but, who, all),
-		},
+		agreed("value", but, who, all),
 		{
 			Name: Validity, Says: "if the source is correct, every correct " + who + " decides on its value",
 			Mode: parley.Always,
@@ -62,7 +59,7 @@ func byzantine(source, but parley.ID, who, all string) []parley.Property {
 				if !proposed || h.Faulty.Has(source) {
 					return nil
 				}
-				decided := decisions(h)
+				decided := Decisions(h)
 				for id := range parley.ID(h.N) {
 					if v, done := decided[id]; done && id != but && !bytes.Equal(v, value) {
 						return fmt.Errorf("%s decided %s, and the correct source said %s",
@@ -88,11 +85,7 @@ func byzantine(source, but parley.ID, who, all string) []parley.Property {
 // Consensus returns the properties of consensus.
 func Consensus() []parley.Property {
 	return []parley.Property{
-		{
-			Name: Agreement, Says: "all correct processes decide on the same value", Mode: parley.Always,
-			Check:   func(h *parley.History) error { return same(h, parley.All) },
-			Vacuous: undecided(2, parley.All, "process", "processes"),
-		},
+		agreed("value", parley.All, "process", "processes"),
 		{
 			Name: Validity, Says: "if all correct processes start with the same value, they decide on it",
 			Mode:    parley.Always,
@@ -111,7 +104,7 @@ func undecided(number int, but parley.ID, who, all string) func(h *parley.Histor
 		why = "no correct " + who + " decides"
 	}
 	return func(h *parley.History) string {
-		decided := decisions(h)
+		decided := Decisions(h)
 		if delete(decided, but); len(decided) < number {
 			return why
 		}
@@ -124,7 +117,7 @@ func undecided(number int, but parley.ID, who, all string) func(h *parley.Histor
 func unanimous(h *parley.History) (vacuous string, broken error) {
 	var common []byte
 	first := true
-	proposed, decided := proposals(h), decisions(h)
+	proposed, decided := proposals(h), Decisions(h)
 	for id := range parley.ID(h.N) {
 		v, given := proposed[id]
 		if !given || h.Faulty.Has(id) {
@@ -156,7 +149,7 @@ var termination = parley.Property{
 		if !h.Over {
 			return nil
 		}
-		decided := decisions(h)
+		decided := Decisions(h)
 		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
 			if _, done := decided[id]; !done {
 				return fmt.Errorf("%s did not decide", h.Name(id))
@@ -180,42 +173,46 @@ var integrity = parley.Property{
 	Vacuous: undecided(1, parley.All, "process", "processes"),
 }
 
-// same checks that correct processes other than the excepted one agree.
-func same(h *parley.History, except parley.ID) error {
-	var first *parley.Happening
-	for i := range h.Deliveries {
-		d := &h.Deliveries[i]
-		if d.Msg.Kind != parley.Decide || !h.Correct(d.At) || d.At == except {
-			continue
-		}
-		if first == nil {
-			first = d
-		} else if !bytes.Equal(first.Msg.Body, d.Msg.Body) {
-			return fmt.Errorf("%s decided %s and %s decided %s",
-				h.Name(first.At), parley.Printable(first.Msg.Body), h.Name(d.At), parley.Printable(d.Msg.Body))
-		}
+// agreed is the property that correct processes other than the excepted one agree.
+func agreed(what string, but parley.ID, who, all string) parley.Property {
+	return parley.Property{
+		Name: Agreement, Says: "all correct " + all + " decide on the same " + what, Mode: parley.Always,
+		Check: func(h *parley.History) error {
+			var first *parley.Happening
+			for i := range h.Deliveries {
+				d := &h.Deliveries[i]
+				switch {
+				case d.Msg.Kind != parley.Decide || !h.Correct(d.At) || d.At == but:
+				case first == nil:
+					first = d
+				case !bytes.Equal(first.Msg.Body, d.Msg.Body):
+					return fmt.Errorf("%s decided %s and %s decided %s",
+						h.Name(first.At), parley.Printable(first.Msg.Body), h.Name(d.At), parley.Printable(d.Msg.Body))
+				}
+			}
+			return nil
+		},
+		Vacuous: undecided(2, but, who, all),
 	}
-	return nil
 }
 
 // Decisions returns what each correct process decided first.
-func Decisions(h *parley.History) map[parley.ID][]byte { return decisions(h) }
-
-func decisions(h *parley.History) map[parley.ID][]byte {
-	out := make(map[parley.ID][]byte)
-	for _, d := range h.Deliveries {
-		if _, again := out[d.At]; d.Msg.Kind == parley.Decide && h.Correct(d.At) && !again {
-			out[d.At] = d.Msg.Body
-		}
+func Decisions(h *parley.History) map[parley.ID][]byte {
+	out := firsts(h.Deliveries, parley.Decide)
+	for id := range h.Faulty.All() {
+		delete(out, id)
 	}
 	return out
 }
 
-func proposals(h *parley.History) map[parley.ID][]byte {
+func proposals(h *parley.History) map[parley.ID][]byte { return firsts(h.Requests, parley.Propose) }
+
+// firsts returns the body of the first message of a kind at each process.
+func firsts(list []parley.Happening, kind parley.Kind) map[parley.ID][]byte {
 	out := make(map[parley.ID][]byte)
-	for _, r := range h.Requests {
-		if _, again := out[r.At]; r.Msg.Kind == parley.Propose && !again {
-			out[r.At] = r.Msg.Body
+	for _, x := range list {
+		if _, again := out[x.At]; x.Msg.Kind == kind && !again {
+			out[x.At] = x.Msg.Body
 		}
 	}
 	return out

@@ -11,22 +11,18 @@ import (
 // delivering a vector, one value a process, which decode reads.
 func Vector(decode func(body []byte) ([][]byte, error)) []parley.Property {
 	return []parley.Property{
-		{
-			Name: Agreement, Says: "all correct processes decide on the same vector", Mode: parley.Always,
-			Check:   func(h *parley.History) error { return same(h, parley.All) },
-			Vacuous: undecided(2, parley.All, "process", "processes"),
-		},
+		agreed("vector", parley.All, "process", "processes"),
 		{
 			Name: Validity,
 			Says: "if process i is correct, entry i of every correct process is the initial value of i",
 			Mode: parley.Always,
 			Check: func(h *parley.History) error {
-				proposed, decided := proposals(h), decisions(h)
+				proposed, decided := proposals(h), Decisions(h)
 				for id := range parley.Everyone(h.N).All() {
-					if body, done := decided[id]; done {
-						if err := entries(h, proposed, id, body, decode); err != nil {
-							return err
-						}
+					if body, done := decided[id]; !done {
+						continue
+					} else if err := entries(h, proposed, id, body, decode); err != nil {
+						return err
 					}
 				}
 				return nil

@@ -31,11 +31,8 @@ type link struct {
 }
 
 func (ch chain) encode() []byte {
-	size := len(ch.value) + 2*binary.MaxVarintLen16
-	for _, l := range ch.links {
-		size += len(l.sig) + 2*binary.MaxVarintLen16
-	}
-	body := make([]byte, 0, size)
+	const most = 64 + 2*binary.MaxVarintLen16 // of a link, for signatures as long as Ed25519's
+	body := make([]byte, 0, len(ch.value)+2*binary.MaxVarintLen16+len(ch.links)*most)
 	body = binary.AppendUvarint(body, uint64(len(ch.value)))
 	body = append(body, ch.value...)
 	body = binary.AppendUvarint(body, uint64(len(ch.links)))

@@ -2,24 +2,22 @@ package sm
 
 import (
 	"iter"
-	"strings"
+	"slices"
 
 	"parley"
 )
 
 // explain writes a message as the lecture does, v:0:j1:...:jk.
 func explain(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		ch, why := decode(m.Body, nil)
-		if why != "" {
-			return
-		}
-		parts := []string{parley.Printable(ch.value)}
-		for _, l := range ch.links {
-			parts = append(parts, name(l.signer))
-		}
-		yield(strings.Join(parts, ":"))
+	ch, why := decode(m.Body, nil)
+	if why != "" {
+		return slices.Values[[]string](nil)
 	}
+	row := parley.Printable(ch.value)
+	for _, l := range ch.links {
+		row += ":" + name(l.signer)
+	}
+	return slices.Values([]string{row})
 }
 
 // size counts a message as the theorem does, see Cost.

@@ -12,7 +12,7 @@ import (
 const most = 8
 
 // lies: what a faulty process may say with the signatures that there are. A
-// chain with a false one is no lie, for nobody believes it.
+// chain with a false one is no lie, because nobody believes it.
 //
 // The source may sign any subset of the alphabet for each receiver. A lieutenant
 // may withhold what it honestly would pass on; alone it has no other lie. With

@@ -87,83 +87,6 @@ func TestTheorem(t *testing.T) {
 	}
 }
 
-// TestLateChainsAreTried: the colluding liars above do show values that their
-// source never sent, as late as they can.
-func TestLateChainsAreTried(t *testing.T) {
-	late := make([]int, 4) // by the round in which a correct process takes a second value in
-	for seed := range uint64(300) {
-		c := config(6, 3)
-		p := sm.Rounds(c)
-		fresh := p.New
-		p.New = func(self parley.ID) lockstep.Rounds { return watched{fresh(self), late, self} }
-		sim.Run(sim.Options{
-			Protocol: lockstep.Of(p, lockstep.Simulated), Faulty: the(faulty.Random, 0, 2, 4), Seed: seed,
-			Requests: propose(c, "1"),
-		})
-	}
-	for r, count := range late {
-		if r < 3 && count == 0 {
-			t.Errorf("no value came in round %d: %v", r, late)
-		}
-	}
-}
-
-// watched counts the values that a correct process takes in, by round.
-type watched struct {
-	lockstep.Rounds
-	late []int
-	self parley.ID
-}
-
-func (w watched) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
-	before := len(parley.Show(machine{Rounds: w.Rounds}, 0))
-	w.Rounds.Absorb(s, r, from, m)
-	if from%2 == 0 && w.self%2 == 1 && len(parley.Show(machine{Rounds: w.Rounds}, 0)) > before {
-		w.late[r]++
-	}
-}
-
-// machine lets the state of one process be saved without the rounds around it.
-type machine struct {
-	parley.Base
-	lockstep.Rounds
-}
-
-func (m machine) Request(s *parley.Step, q parley.Msg) { m.Rounds.Request(s, q) }
-func (m machine) State(v *parley.Vars)                 { m.Rounds.State(v) }
-
-// TestBeyondTheBound: with one faulty process more than m, which is the same as
-// one round too few, colluding liars split the others.
-func TestBeyondTheBound(t *testing.T) {
-	for _, size := range []struct{ n, m int }{{5, 1}, {4, 1}, {6, 2}} {
-		c := config(size.n, size.m)
-		p := sm.New(c, lockstep.Simulated)
-		var split, invalid int
-		for seed := range uint64(1000) {
-			rng := rand.New(rand.NewPCG(seed, 9))
-			liars := the(faulty.Random, 0)
-			for _, id := range rng.Perm(c.N - 1)[:c.M] {
-				liars[parley.ID(1+id)] = faulty.Random
-			}
-			s := sim.Run(sim.Options{Protocol: p, Faulty: liars, Seed: seed, Requests: propose(c, "1")})
-			if broken(p, s, problem.Agreement) {
-				split++
-			}
-			if broken(p, s, problem.Validity) {
-				invalid++
-			}
-			if err := violated(p, s); err != nil {
-				t.Fatalf("nothing is promised with %d faulty: %v", c.M+1, err)
-			}
-		}
-		t.Logf("n=%d, m=%d, %d liars: %d of 1000 runs split", c.N, c.M, c.M+1, split)
-		if split == 0 {
-			t.Errorf("n=%d, m=%d, %d liars: no run of 1000 was split", c.N, c.M, c.M+1)
-		}
-		same(t, "invalid runs with a faulty source", invalid, 0)
-	}
-}
-
 // TestLiesAloneKeepValidity: with a correct source no number of liars makes a
 // correct lieutenant decide on another value, for they cannot sign for it.
 func TestLiesAloneKeepValidity(t *testing.T) {
@@ -177,41 +100,6 @@ func TestLiesAloneKeepValidity(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, decisions(c, s))
 		}
 	}
-}
-
-// TestShortChainInTheLastRound: one faulty process shows a second value to one
-// process when that can no longer pass it on. Only its length gives it away.
-func TestShortChainInTheLastRound(t *testing.T) {
-	for m := 1; m <= 2; m++ {
-		c := config(m+3, m)
-		s := play(c, ids(0), send(0, 0, 1, "1", 0), send(0, 0, 2, "1", 0), send(m, 0, 2, "2", 0))
-		if d := decisions(c, s); d[1] != "1" || !agree(d) {
-			t.Errorf("m=%d: decisions %v", m, d)
-		}
-		same(t, "refused", s.Stats.Refused["chain-length"], 1)
-	}
-}
-
-// TestRepeatedSigner: a coalition of m cannot make up the m+1 signers of a last
-// round by signing twice.
-func TestRepeatedSigner(t *testing.T) {
-	c := config(5, 2)
-	for _, chain := range [][]parley.ID{ids(0, 1, 1), ids(0, 0, 1)} {
-		s := play(c, ids(0, 1), send(2, 1, 2, "x", chain...))
-		same(t, "refused", s.Stats.Refused["repeated-signer"], 1)
-		if d := decisions(c, s); !agree(d) {
-			t.Errorf("%v: decisions %v", chain, d)
-		}
-	}
-}
-
-// TestNotTheLastSigner: who sends a chain must have signed it last, so that each
-// process answers for what it says. (V would be the same without: a correct last
-// signer sends its chain to everybody in that round anyway.)
-func TestNotTheLastSigner(t *testing.T) {
-	c := config(6, 2)
-	s := play(c, ids(0, 1), send(1, 1, 2, "x", 0, 1), send(1, 0, 3, "x", 0, 1))
-	same(t, "refused", s.Stats.Refused["last-signer-not-sender"], 1)
 }
 
 // forgeries draws what a coalition says with its own signatures alone, for every

@@ -127,7 +127,7 @@ func (p *process) Emit(s *parley.Step, r int) {
 
 // Absorb: 2. Process i receives v:0:j1:...:jk in round k. The direct message of
 // the source, 2.A, is no other case than k = 0: a second one adds to V and does
-// not set it anew.
+// not reset it.
 func (p *process) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
 	if m.Kind != Signed || m.Seq != uint64(r) || m.Origin != 0 || m.Value != 0 {
 		s.Refuse(from, malformed)

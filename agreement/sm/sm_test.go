@@ -2,7 +2,6 @@ package sm_test
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,101 +14,6 @@ import (
 	"parley/sim"
 	"parley/trace"
 )
-
-// TestWorkedCases are the lecture's examples and what follows from its rules.
-func TestWorkedCases(t *testing.T) {
-	type refusal struct {
-		to     parley.ID
-		round  int
-		value  string
-		chain  string
-		reason string
-	}
-	cases := []struct {
-		name      string
-		n, m      int
-		liars     []parley.ID
-		sends     []sm.Forged
-		v         map[parley.ID]string
-		decisions map[parley.ID]string
-		honest    []uint64 // messages of correct processes a round; nil: not said
-		rejected  []refusal
-	}{
-		{
-			name: "all correct", n: 4, m: 1,
-			v:         map[parley.ID]string{1: "1", 2: "1", 3: "1"},
-			decisions: map[parley.ID]string{1: "1", 2: "1", 3: "1"},
-			honest:    []uint64{3, 6},
-		},
-		{
-			// Process 2 alters what it passes on; the source's signature does not fit any
-			// more, and the receiver sees that.
-			name: "n is m+2", n: 3, m: 1, liars: ids(2),
-			sends:     []sm.Forged{{Round: 1, From: 2, To: 1, Value: []byte("0"), Chain: ids(0, 2), BadSig: 0}},
-			v:         map[parley.ID]string{1: "1"},
-			decisions: map[parley.ID]string{1: "1"},
-			rejected:  []refusal{{1, 1, "0", "0 2", "bad-signature"}},
-		},
-		{
-			name: "two-faced source", n: 3, m: 1, liars: ids(0),
-			sends:     []sm.Forged{send(0, 0, 1, "1", 0), send(0, 0, 2, "0", 0)},
-			v:         map[parley.ID]string{1: "0 1", 2: "0 1"},
-			decisions: map[parley.ID]string{1: "0", 2: "0"},
-			honest:    []uint64{0, 2},
-		},
-		{
-			name: "silent source", n: 3, m: 1, liars: ids(0),
-			v:         map[parley.ID]string{1: "", 2: ""},
-			decisions: map[parley.ID]string{1: "0", 2: "0"},
-		},
-		{
-			// Process 1 keeps the second value for round 1 and shows it to 2 alone, who
-			// still has a round to pass it on.
-			name: "late value", n: 4, m: 2, liars: ids(0, 1),
-			sends:     []sm.Forged{send(0, 0, 2, "1", 0), send(0, 0, 3, "1", 0), send(1, 1, 2, "0", 0, 1)},
-			v:         map[parley.ID]string{2: "0 1", 3: "0 1"},
-			decisions: map[parley.ID]string{2: "0", 3: "0"},
-			honest:    []uint64{0, 4, 1},
-		},
-	}
-	for _, x := range cases {
-		t.Run(x.name, func(t *testing.T) {
-			c, log := config(x.n, x.m), &trace.Log{Keep: true}
-			p := scripted(c, x.sends)
-			s := sim.Run(sim.Options{
-				Protocol: p, Faulty: the(faulty.Script, x.liars...),
-				Requests: propose(c, "1"), Measure: true, Log: log,
-			})
-			for id, want := range x.v {
-				same(t, fmt.Sprint("V of ", id), strings.Join(set(s, id), " "), want)
-			}
-			if got := decisions(c, s); !maps.Equal(got, x.decisions) {
-				t.Errorf("decisions %v, want %v", got, x.decisions)
-			}
-			for r, want := range x.honest {
-				var got uint64
-				if r < len(s.Stats.Sent) {
-					got = s.Stats.Sent[r].Messages
-				}
-				same(t, fmt.Sprint("messages of round ", r), got, want)
-			}
-			var rejected []refusal
-			verify := sim.Ideal(0).Verify
-			heard(s, log, func(at, from parley.ID, round int, m parley.Msg) {
-				v, chain, why := sm.Judge(c, at, from, round, m.Body, verify)
-				if why != "" {
-					rejected = append(rejected, refusal{at, round, string(v), strings.Trim(fmt.Sprint(chain), "[]"), why})
-				}
-			})
-			if !reflect.DeepEqual(rejected, x.rejected) {
-				t.Errorf("rejected %v, want %v", rejected, x.rejected)
-			}
-			if err := violated(p, s); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
 
 // TestSlide has a test a sentence of the lecture's "Algorithm SM(m)".
 func TestSlide(t *testing.T) {
@@ -408,37 +312,4 @@ func TestOneEncoding(t *testing.T) {
 		same(t, name, s.Stats.Refused["malformed"], 1)
 		same(t, name, len(set(s, 1)), 0)
 	}
-}
-
-// TestLongValue: up to the limit values pass, and one more byte does not.
-func TestLongValue(t *testing.T) {
-	c := config(3, 1)
-	v := strings.Repeat("v", 1024)
-	for value, want := range map[string]string{v: v, v + "v": "0"} {
-		s := sim.Run(sim.Options{Protocol: sm.New(c, lockstep.Simulated), Requests: propose(c, value)})
-		for id, got := range decisions(c, s) {
-			same(t, fmt.Sprintf("%d bytes at %d", len(value), id), len(got), len(want))
-		}
-	}
-}
-
-// TestValues: what a process has accepted, in order, as it was sent.
-func TestValues(t *testing.T) {
-	c := config(3, 1)
-	made := make(map[parley.ID]lockstep.Rounds)
-	p := sm.Rounds(c)
-	p.Lies = sm.Script(c, []sm.Forged{send(0, 0, 1, "\xff\n", 0), send(0, 0, 2, "", 0)})
-	inside := p.New
-	p.New = func(self parley.ID) lockstep.Rounds {
-		made[self] = inside(self)
-		return made[self]
-	}
-	same(t, "before", len(sm.Values(p.New(1))), 0)
-	sim.Run(sim.Options{Protocol: lockstep.Of(p, lockstep.Simulated), Faulty: the(faulty.Script, 0)})
-	for id := range parley.ID(3) {
-		want := fmt.Sprintf("%q", [][]byte{[]byte(""), []byte("\xff\n")}[:min(2*id, 2)])
-		same(t, fmt.Sprint("process ", id), fmt.Sprintf("%q", sm.Values(made[id])), want)
-	}
-	sm.Values(made[1])[0] = nil
-	same(t, "after its list was changed", fmt.Sprintf("%q", sm.Values(made[1])), `["" "\xff\n"]`)
 }

@@ -10,70 +10,9 @@ import (
 
 	"parley"
 	"parley/agreement/sm"
-	"parley/faulty"
 	"parley/lockstep"
 	"parley/sim"
-	"parley/trace"
 )
-
-// TestSaveLoad: a run goes on alike if every process moves into a new body, by
-// what State visits, after each of its clauses.
-func TestSaveLoad(t *testing.T) {
-	c := config(6, 3, "0", "1", "2")
-	two := c
-	two.Relay = sm.RelayTwo
-	bad := sm.Forged{Round: 1, From: 2, To: 1, Value: []byte("x"), Chain: ids(0, 2), BadSig: 1}
-	script := []sm.Forged{send(0, 0, 1, "1", 0), bad, bad, send(1, 2, 1, "y", 0, 2), send(2, 2, 1, "z", 0, 3, 2)}
-	for name, x := range map[string]struct {
-		c    sm.Config
-		how  faulty.Behaviour
-		lies []sm.Forged
-	}{
-		"at random": {c, faulty.Random, nil},
-		"scripted":  {two, faulty.Script, script},
-	} {
-		run := func(moving bool) string {
-			log := &trace.Log{}
-			p := sm.Rounds(x.c)
-			if x.lies != nil {
-				p.Lies = sm.Script(x.c, x.lies)
-			}
-			if fresh := p.New; moving {
-				p.New = func(self parley.ID) lockstep.Rounds { return &mover{fresh(self), self, fresh} }
-			}
-			s := sim.Run(sim.Options{
-				Protocol: lockstep.Of(p, lockstep.Simulated), Faulty: the(x.how, 0, 2, 3), Seed: 5,
-				Requests: propose(x.c, "1"), Log: log,
-			})
-			return fmt.Sprint(log.Hash(), s.Stats.Refused)
-		}
-		same(t, name, run(true), run(false))
-	}
-}
-
-// mover is a process that moves into a new body after each clause.
-type mover struct {
-	lockstep.Rounds
-	self  parley.ID
-	fresh func(parley.ID) lockstep.Rounds
-}
-
-func (x *mover) move() {
-	state := parley.Save(machine{Rounds: x.Rounds}, 0, nil)
-	next := machine{Rounds: x.fresh(x.self)}
-	if !parley.Load(next, 0, bytes.Clone(state)) {
-		panic("a process does not load what it saved")
-	}
-	x.Rounds = next.Rounds
-}
-
-func (x *mover) Request(s *parley.Step, m parley.Msg) { x.Rounds.Request(s, m); x.move() }
-func (x *mover) Emit(s *parley.Step, r int)           { x.Rounds.Emit(s, r); x.move() }
-func (x *mover) Close(s *parley.Step, r int)          { x.Rounds.Close(s, r); x.move() }
-func (x *mover) Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg) {
-	x.Rounds.Absorb(s, r, from, m)
-	x.move()
-}
 
 // TestRename: a chain is renamed signer by signer, and twice back and forth is
 // as renamed by nothing.
@@ -164,64 +103,34 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// FuzzAbsorb: whatever a frame brings in a round, the process can be saved and
-// loaded after every message, into a fresh one or a used one, and decides in the
-// end.
-func FuzzAbsorb(f *testing.F) {
+// TestSavedWithinARound: what a process took in and has yet to pass on is in its state.
+func TestSavedWithinARound(t *testing.T) {
 	c := config(4, 2)
-	c.Relay = sm.RelayTwo
-	log := &trace.Log{Keep: true}
-	sim.Run(sim.Options{Protocol: scripted(c, []sm.Forged{
-		send(0, 0, 1, "1", 0), send(0, 0, 1, "2", 0), send(0, 0, 3, "3", 0), send(1, 2, 1, "4", 0, 2),
-	}), Faulty: the(faulty.Script, 0, 2), Log: log})
-	frames := 0
-	for _, e := range log.Events {
-		if e.Op == trace.Receive && e.At == 1 && len(e.Msg.Body) > 0 {
-			f.Add(uint8(e.Peer), uint8(e.Msg.Seq), e.Msg.Body)
-			frames++
-		}
+	source, one, other := sm.Rounds(c).New(0), sm.Rounds(c).New(1), sm.Rounds(c).New(1)
+	step := &parley.Step{Self: 0, N: 4, Host: host{sim.Ideal(0)}}
+	source.Request(step, parley.Msg{Kind: parley.Propose, Body: []byte("1")})
+	source.Emit(step, 0)
+	order := step.Effects[0].Msg
+	step.Self, step.Effects = 1, nil
+	one.Absorb(step, 0, 0, order)
+	if !parley.Load(machine{Rounds: other}, 0, parley.Save(machine{Rounds: one}, 0, nil)) {
+		t.Fatal("a process does not load what it saved")
 	}
-	same(f, "frames to begin with", frames, 3)
-	f.Add(uint8(0), uint8(0), parley.AppendMsg(nil, 0, parley.Msg{Kind: sm.Signed, Body: []byte("junk")}))
-	fresh := func() machine { return machine{Rounds: sm.Rounds(c).New(1)} }
-	f.Fuzz(func(t *testing.T, from, round uint8, body []byte) {
-		from, round = from%4, round%3
-		if from == 1 {
-			return
-		}
-		step := &parley.Step{Self: 1, N: 4, Host: host{sim.Ideal(0)}}
-		m, used := fresh(), fresh()
-		move := func() {
-			state := parley.Save(m, 0, nil)
-			for _, next := range []machine{used, fresh()} {
-				if !parley.Load(next, 0, bytes.Clone(state)) || !bytes.Equal(parley.Save(next, 0, nil), state) {
-					t.Fatalf("%v is not loaded as it was saved", parley.Show(m, 0))
-				}
-				m, used = next, m
-			}
-		}
-		for r := range c.M + 1 {
-			m.Emit(step, r)
-			for rest := body; r == int(round) && len(rest) > 0; {
-				_, q, after, err := parley.ReadMsg(rest)
-				if err != nil {
-					break
-				}
-				m.Absorb(step, r, parley.ID(from), q)
-				move()
-				rest = after
-			}
-			m.Close(step, r)
-			move()
-		}
-		last := step.Effects[len(step.Effects)-1]
-		if last.Op != parley.OpDeliver || last.Msg.Kind != parley.Decide {
-			t.Fatalf("no decision: %v", last)
-		}
-	})
+	other.Emit(step, 1)
+	same(t, "messages", len(step.Effects), 2)
+	same(t, "V", fmt.Sprintf("%s", sm.Values(other)), "[1]")
 }
 
-// host is a host for a machine that runs alone.
+// machine lets the state of one process be saved without the rounds around it.
+type machine struct {
+	parley.Base
+	lockstep.Rounds
+}
+
+func (m machine) Request(s *parley.Step, q parley.Msg) { m.Rounds.Request(s, q) }
+func (m machine) State(v *parley.Vars)                 { m.Rounds.State(v) }
+
+// host is a host for a process that runs alone.
 type host struct{ sim.Signer }
 
 func (host) Choose(int) int                   { return 0 }

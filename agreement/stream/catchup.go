@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"parley"
-	"parley/agreement/interactive"
 )
 
 // nameCatchUp is how a process that rejoins learns which names are known after the last slot of
@@ -101,27 +100,21 @@ func (m *vectorMachine) tellList(s *parley.Step, to parley.ID, base uint64) {
 	}
 	for _, o := range m.known {
 		a.Body = binary.AppendUvarint(a.Body, o.slot)
-		a.Body = append(binary.AppendUvarint(a.Body, uint64(len(o.name))), o.name...)
+		a.Body = appendBytes(a.Body, o.name)
 	}
 	s.Send(to, a)
 }
 
 // readNames reads the body of a reply: at most keptNames names, the oldest first.
 func readNames(b []byte) (names []nameOutcome, ok bool) {
-	for len(b) > 0 {
-		slot, rest, err := parley.ReadUvarint(b, 1<<63)
-		if err != nil {
+	r := reader{b: b}
+	for len(r.b) > 0 {
+		o := nameOutcome{slot: r.number(1 << 63), name: string(r.bytes()), bare: true}
+		k := len(names)
+		if r.bad || o.name == "" || len(o.name) > MaxName || k == keptNames || k > 0 && older(names[k-1], o) >= 0 {
 			return nil, false
 		}
-		size, rest, err := parley.ReadUvarint(rest, MaxName)
-		if err != nil || size == 0 || size > uint64(len(rest)) || len(names) == keptNames {
-			return nil, false
-		}
-		o := nameOutcome{name: string(rest[:size]), slot: slot, bare: true}
-		if k := len(names); k > 0 && older(names[k-1], o) >= 0 {
-			return nil, false
-		}
-		names, b = append(names, o), rest[size:]
+		names = append(names, o)
 	}
 	return names, true
 }
@@ -241,11 +234,7 @@ func (m *vectorMachine) compose(s *parley.Step) {
 		return o != nil
 	})
 	for _, v := range held {
-		entries, err := interactive.DecodeVector(v.body)
-		if err != nil {
-			panic(err) // it was written by this process
-		}
-		m.vector(s, v.slot, entries)
+		m.vector(s, v)
 	}
 }
 

@@ -202,25 +202,19 @@ func (r *slotRounds) Close(s *parley.Step, round int) {
 	if round < o.last {
 		return
 	}
-	for i := mark; i < len(s.Effects); i++ {
-		if e := &s.Effects[i]; e.Op == parley.OpDeliver && e.Msg.Kind == parley.Decide {
-			r.decides(o.All(), o.self, e.Msg.Body)
-		}
-	}
-	if !o.outOfTurn {
-		return
-	}
-	counts := !r.Apart() && o.slots.Tells(r.slot)
 	s.Take(mark, func(e *parley.Effect) bool {
-		if e.Op != parley.OpDeliver || e.Msg.Kind != parley.Decide || !counts {
-			return e.Op == parley.OpDeliver
+		if e.Op != parley.OpDeliver || e.Msg.Kind != parley.Decide {
+			return o.outOfTurn && e.Op == parley.OpDeliver
 		}
-		note := o.asked[r.slot]
-		if note != nil {
-			note.tree(r.p, r.Rounds)
+		r.decides(o.All(), o.self, e.Msg.Body)
+		if o.outOfTurn && !r.Apart() && o.slots.Tells(r.slot) {
+			note := o.asked[r.slot]
+			if note != nil {
+				note.tree(r.p, r.Rounds)
+			}
+			o.decided = append(o.decided, decision{r.slot, e.Msg.Body, note})
 		}
-		o.decided = append(o.decided, decision{r.slot, e.Msg.Body, note})
-		return true
+		return o.outOfTurn
 	})
 }
 

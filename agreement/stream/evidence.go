@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -108,7 +109,7 @@ func (a Evidence) encode() []byte {
 	for _, h := range a.Received {
 		b = binary.AppendUvarint(append(b, 0), uint64(h.Round))
 		b = binary.AppendUvarint(b, uint64(h.From))
-		b = append(binary.AppendUvarint(b, uint64(len(h.Text))), h.Text...)
+		b = appendBytes(b, h.Text)
 	}
 	for _, t := range a.Tree {
 		b = binary.AppendUvarint(append(b, 1), uint64(len(t.Path)))
@@ -123,71 +124,31 @@ func (a Evidence) encode() []byte {
 // DecodeEvidence reads the evidence of a process. It refuses evidence that no correct process
 // sends, and takes memory only for what is in b.
 func DecodeEvidence(from parley.ID, b []byte) (a Evidence, ok bool) {
-	a = Evidence{Node: from}
 	if len(b) == 0 || b[0] > 1 || len(b) > 2*maxEvidence {
 		return Evidence{}, false
 	}
-	a.Cut, b = b[0] == 1, b[1:]
-	room := &evidenceRecorder{}
-	for len(b) > 0 {
-		what := b[0]
-		b = b[1:]
-		switch {
+	a = Evidence{Node: from, Cut: b[0] == 1}
+	r, all := reader{b: b[1:]}, evidenceRecorder{}
+	for len(r.b) > 0 && !r.bad {
+		switch what := r.take(1)[0]; {
 		case what == 0 && len(a.Tree) == 0:
-			var h ReceivedValue
-			if h, b, ok = readReceived(b); !ok || !room.room(len(h.Text)+receivedCost) {
-				return Evidence{}, false
-			}
+			h := ReceivedValue{int(r.number(1 << 10)), parley.ID(r.number(MaxProcesses - 1)), string(r.bytes())}
+			r.bad = r.bad || !all.room(len(h.Text)+receivedCost)
 			a.Received = append(a.Received, h)
 		case what == 1:
 			var t Branch
-			if t, b, ok = readBranch(b); !ok || !room.room(len(t.In)+len(t.Out)+2*len(t.Path)+branchCost) {
-				return Evidence{}, false
+			for range r.number(MaxFaults + 2) {
+				t.Path = append(t.Path, parley.ID(r.number(MaxProcesses-1)))
 			}
+			t.In, t.Out = bytes.Clone(r.optional()), bytes.Clone(r.optional())
+			r.bad = r.bad || !all.room(len(t.In)+len(t.Out)+2*len(t.Path)+branchCost)
 			a.Tree = append(a.Tree, t)
 		default:
-			return Evidence{}, false
+			r.bad = true
 		}
+	}
+	if r.bad {
+		return Evidence{}, false
 	}
 	return a, true
-}
-
-func readReceived(b []byte) (h ReceivedValue, rest []byte, ok bool) {
-	round, b, err := parley.ReadUvarint(b, 1<<10)
-	if err != nil {
-		return h, nil, false
-	}
-	from, b, err := parley.ReadUvarint(b, MaxProcesses-1)
-	if err != nil {
-		return h, nil, false
-	}
-	size, b, err := parley.ReadUvarint(b, uint64(len(b)))
-	if err != nil || size > uint64(len(b)) {
-		return h, nil, false
-	}
-	return ReceivedValue{int(round), parley.ID(from), string(b[:size])}, b[size:], true
-}
-
-func readBranch(b []byte) (t Branch, rest []byte, ok bool) {
-	count, b, err := parley.ReadUvarint(b, MaxFaults+2)
-	if err != nil {
-		return t, nil, false
-	}
-	for range count {
-		var id uint64
-		if id, b, err = parley.ReadUvarint(b, MaxProcesses-1); err != nil {
-			return t, nil, false
-		}
-		t.Path = append(t.Path, parley.ID(id))
-	}
-	for _, part := range []*[]byte{&t.In, &t.Out} {
-		var size uint64
-		if size, b, err = parley.ReadUvarint(b, uint64(len(b))+1); err != nil || size > uint64(len(b))+1 {
-			return t, nil, false
-		}
-		if size > 0 {
-			*part, b = append([]byte{}, b[:size-1]...), b[size-1:]
-		}
-	}
-	return t, b, true
 }

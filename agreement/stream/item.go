@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"parley"
@@ -14,43 +15,32 @@ type item struct {
 	value []byte
 }
 
-func (one item) append(b []byte) []byte {
-	b = append(binary.AppendUvarint(b, uint64(len(one.name))), one.name...)
-	return append(binary.AppendUvarint(b, uint64(len(one.value))), one.value...)
-}
+func (one item) append(b []byte) []byte { return appendBytes(appendBytes(b, one.name), one.value) }
 
 // readItem reads an item at the beginning of b.
 func readItem(b []byte) (one item, rest []byte, ok bool) {
-	var parts [2][]byte
-	for i := range parts {
-		size, more, err := parley.ReadUvarint(b, uint64(len(b)))
-		if err != nil || size > uint64(len(more)) {
-			return item{}, nil, false
-		}
-		parts[i], b = more[:size:size], more[size:]
-	}
-	return item{string(parts[0]), append([]byte{}, parts[1]...)}, b, true
+	r := reader{b: b}
+	one = item{string(r.bytes()), bytes.Clone(r.bytes())}
+	return one, r.b, !r.bad
 }
 
-// eachItem goes through an entry. An entry that cannot be read to its end counts as empty, and so does
-// the default.
-func eachItem(entry []byte, each func(one item, ripe bool)) {
-	type read struct {
-		one  item
-		ripe bool
-	}
-	var list []read
+// entryItem is an item of an entry.
+type entryItem struct {
+	item
+	ripe bool
+}
+
+// readEntry reads an entry. One that cannot be read to its end counts as empty, and so does the default.
+func readEntry(entry []byte) (list []entryItem) {
 	for len(entry) > 0 {
 		flag := entry[0]
 		one, rest, ok := readItem(entry[1:])
 		if !ok || flag > 1 || one.name == "" || len(one.name) > MaxName {
-			return
+			return nil
 		}
-		list, entry = append(list, read{one, flag == 1}), rest
+		list, entry = append(list, entryItem{one, flag == 1}), rest
 	}
-	for _, r := range list {
-		each(r.one, r.ripe)
-	}
+	return list
 }
 
 // appendValues writes values, each behind its length plus one, or a 0 if there is none.
@@ -63,4 +53,44 @@ func appendValues(b []byte, values [][]byte) []byte {
 		b = append(binary.AppendUvarint(b, uint64(len(v))+1), v...)
 	}
 	return b
+}
+
+// appendBytes writes bytes behind their length.
+func appendBytes[T string | []byte](b []byte, v T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(v))), v...)
+}
+
+// reader reads what stands in b, one after another. Behind the first that cannot be read all is zero.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) number(limit uint64) uint64 {
+	x, rest, err := parley.ReadUvarint(r.b, limit)
+	if r.bad = r.bad || err != nil; r.bad {
+		return 0
+	}
+	r.b = rest
+	return x
+}
+
+func (r *reader) take(size uint64) []byte {
+	if r.bad = r.bad || size > uint64(len(r.b)); r.bad {
+		return nil
+	}
+	v := r.b[:size:size]
+	r.b = r.b[size:]
+	return v
+}
+
+// bytes reads bytes behind their length.
+func (r *reader) bytes() []byte { return r.take(r.number(uint64(len(r.b)))) }
+
+// optional reads bytes behind their length plus one; nil stands behind a 0.
+func (r *reader) optional() []byte {
+	if size := r.number(uint64(len(r.b)) + 1); size > 0 {
+		return r.take(size - 1)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"parley"
@@ -28,9 +29,15 @@ func lies(ofFrame teller, signed bool) teller {
 			case lockstep.Frame:
 				told = append(told, slotLies(s, t, i, ofFrame, signed)...)
 			case positionReply:
-				told = append(told, positionLies(s, one)...)
+				// It is out at slot 0, or takes part far ahead of all others.
+				told = append(told, replyLies(s, one,
+					func(m *parley.Msg) { m.Value, m.Seq = 0, 1 },
+					func(m *parley.Msg) { m.Value, m.Seq = m.Value+1000, takesPart })...)
 			case namesReply:
-				told = append(told, namesLies(s, one)...)
+				// It knows no name, or one that nobody asked for.
+				told = append(told, replyLies(s, one,
+					func(m *parley.Msg) { m.Body = nil },
+					func(m *parley.Msg) { m.Body = []byte("\x00\x01?") })...)
 			default:
 				told = append(told, one)
 			}
@@ -51,28 +58,14 @@ func slotLies(s *parley.Step, t *parley.Turn, i int, ofFrame teller, signed bool
 	return ofFrame(s, &turn)
 }
 
-// positionLies: it is out at slot 0, or takes part far ahead of all others; or no answer.
-func positionLies(s *parley.Step, honest parley.Sent) []parley.Sent {
-	switch s.Choose(4) {
-	case 1:
-		honest.Msg.Value, honest.Msg.Seq = 0, 1
-	case 2:
-		honest.Msg.Value, honest.Msg.Seq = honest.Msg.Value+1000, takesPart
-	case 3:
+// replyLies are those about a reply: it is changed, or not given.
+func replyLies(s *parley.Step, honest parley.Sent, lies ...func(*parley.Msg)) []parley.Sent {
+	k := s.Choose(len(lies) + 2)
+	if k > len(lies) {
 		return nil
 	}
-	return []parley.Sent{honest}
-}
-
-// namesLies: it knows none, or knows one that nobody asked for; or no answer.
-func namesLies(s *parley.Step, honest parley.Sent) []parley.Sent {
-	switch s.Choose(4) {
-	case 1:
-		honest.Msg.Body = nil
-	case 2:
-		honest.Msg.Body = []byte("\x00\x01?")
-	case 3:
-		return nil
+	if k > 0 {
+		lies[k-1](&honest.Msg)
 	}
 	return []parley.Sent{honest}
 }
@@ -84,34 +77,33 @@ func explain(frames func(parley.Env, parley.Msg, func(parley.ID) string) iter.Se
 		if m.Kind == lockstep.Frame || e.From == e.To && m.Kind < parley.Local {
 			return frames(e, m, name)
 		}
-		return func(yield func(string) bool) {
-			if row := explained(m); row != "" {
-				yield(row)
-			}
-		}
+		return explained(m)
 	}
 }
 
 // explained shows any other message.
-func explained(m parley.Msg) string {
+func explained(m parley.Msg) iter.Seq[string] {
+	row := ""
 	switch m.Kind {
 	case evidenceQuery:
-		return fmt.Sprintf("EVIDENCE? #%d", m.Value)
+		row = fmt.Sprintf("EVIDENCE? #%d", m.Value)
 	case evidenceReply:
-		return fmt.Sprintf("EVIDENCE #%d", m.Value)
+		row = fmt.Sprintf("EVIDENCE #%d", m.Value)
 	case positionQuery:
-		return fmt.Sprintf("WHERE? behind #%d", m.Seq)
+		row = fmt.Sprintf("WHERE? behind #%d", m.Seq)
 	case positionReply:
-		return fmt.Sprintf("WHERE #%d, %s", m.Value, standings[min(m.Seq, takesPart)])
+		row = fmt.Sprintf("WHERE #%d, %s", m.Value, standings[min(m.Seq, takesPart)])
 	case namesQuery:
-		return fmt.Sprintf("NAMES? up to #%d", m.Value)
+		row = fmt.Sprintf("NAMES? up to #%d", m.Value)
 	case namesReply:
 		var list []string
 		known, _ := readNames(m.Body)
 		for _, one := range known {
 			list = append(list, parley.Printable([]byte(one.name)))
 		}
-		return fmt.Sprintf("NAMES up to #%d: %s", m.Value, strings.Join(list, ", "))
+		row = fmt.Sprintf("NAMES up to #%d: %s", m.Value, strings.Join(list, ", "))
+	default:
+		return slices.Values[[]string](nil)
 	}
-	return ""
+	return slices.Values([]string{row})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"parley"
@@ -118,10 +119,10 @@ func answers(h *parley.History, list []asked, a parley.Happening) bool {
 
 // properties are what clients of a stream are promised, agreement by agreement.
 func (j judged) properties() []parley.Property {
-	what := "slot"
+	what, check := "slot", j.values
 	validity := "what is decided in a slot is the value of the request of a correct source that came into it, if any did"
 	if j.All() {
-		what = "name"
+		what, check = "name", j.entries
 		validity = "the vector of a name has for each correct process the value that it asked with, if it was in time"
 	}
 	return []parley.Property{{
@@ -131,13 +132,7 @@ func (j judged) properties() []parley.Property {
 		Vacuous: j.vacuous,
 	}, {
 		Name: problem.Validity, Mode: parley.Always, Says: validity,
-		Check: func(h *parley.History) error {
-			if j.All() {
-				return j.entries(h)
-			}
-			return j.values(h)
-		},
-		Vacuous: j.vacuous,
+		Check: check, Vacuous: j.vacuous,
 	}, {
 		Name: problem.Integrity, Mode: parley.Always,
 		Says:  "no correct process decides twice on a slot, and none answers a request twice",
@@ -355,48 +350,43 @@ func decidedIn(decisions []parley.Happening, id parley.ID, slot uint64) bool {
 // rejoining: a process that restarted decides on what is asked for long enough after that.
 func (j judged) rejoining(h *parley.History) error {
 	list, decisions, _ := j.requests(h)
-	return j.late(h, list, func(id parley.ID, q *asked) error {
-		if j.All() {
-			if q.At == id && q.decided() == nil {
-				return fmt.Errorf("%s is back, and does not decide on %q", h.Name(id), q.name)
-			}
-		} else if d := q.decided(); d != nil && !decidedIn(decisions, id, d.Msg.Seq) {
+	for id, q := range j.late(h, list) {
+		switch d := q.decided(); {
+		case j.All() && q.At == id && d == nil:
+			return fmt.Errorf("%s is back, and does not decide on %q", h.Name(id), q.name)
+		case !j.All() && d != nil && !decidedIn(decisions, id, d.Msg.Seq):
 			return fmt.Errorf("%s is back, and does not decide in slot %d", h.Name(id), d.Msg.Seq)
-		}
-		return nil
-	})
-}
-
-// late goes through all pairs of a correct process that restarted and a request that it must
-// decide on, if anybody does, in a run that is over.
-func (j judged) late(h *parley.History, list []asked, each func(id parley.ID, q *asked) error) error {
-	for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
-		_, when, again := began(h, id)
-		if !again || !h.Over {
-			continue
-		}
-		for i := range list {
-			q := &list[i]
-			known := func(other asked) bool { return other.name == q.name && other.When < when+3*j.age }
-			if j.All() && (len(j.askers(list, q.name)) <= j.M || q.back || slices.ContainsFunc(list, known)) ||
-				q.When < when+3*j.age {
-				continue
-			}
-			if err := each(id, q); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
+// late goes through all pairs of a correct process that restarted and a request that it must
+// decide on, if anybody does, in a run that is over.
+func (j judged) late(h *parley.History, list []asked) iter.Seq2[parley.ID, *asked] {
+	return func(yield func(parley.ID, *asked) bool) {
+		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
+			_, when, again := began(h, id)
+			if !again || !h.Over {
+				continue
+			}
+			for i := range list {
+				q := &list[i]
+				known := func(other asked) bool { return other.name == q.name && other.When < when+3*j.age }
+				void := j.All() && (len(j.askers(list, q.name)) <= j.M || q.back || slices.ContainsFunc(list, known))
+				if q.When >= when+3*j.age && !void && !yield(id, q) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // stayed returns why nothing is demanded of processes that restart.
 func (j judged) stayed(h *parley.History) string {
 	list, _, _ := j.requests(h)
-	why := "nobody restarts, or nothing is asked for after that"
-	_ = j.late(h, list, func(parley.ID, *asked) error { // it returns no error
-		why = ""
-		return nil
-	})
-	return why
+	for range j.late(h, list) {
+		return ""
+	}
+	return "nobody restarts, or nothing is asked for after that"
 }

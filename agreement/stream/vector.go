@@ -41,22 +41,14 @@ func requested(m parley.Msg) item {
 // AgreedVector reads the answer to a VectorRequest: the values of n processes, nil where there is
 // none.
 func AgreedVector(m parley.Msg, n int) (values [][]byte, ok bool) {
-	b := m.Body
+	r := reader{b: m.Body}
 	for range n {
-		size, more, err := parley.ReadUvarint(b, uint64(len(b)))
-		if err != nil || size > uint64(len(more))+1 {
-			return nil, false
-		}
-		var v []byte
-		if size > 0 {
-			v, more = more[:size-1:size-1], more[size-1:]
-			if v == nil {
-				v = []byte{}
-			}
-		}
-		values, b = append(values, v), more
+		values = append(values, r.optional())
 	}
-	return values, len(b) == 0
+	if r.bad || len(r.b) > 0 {
+		return nil, false
+	}
+	return values, true
 }
 
 // vectorMachine is one process of a stream in which all are sources: each slot is interactive
@@ -264,11 +256,7 @@ func (m *vectorMachine) Over(s *parley.Step, slot uint64, delivered []parley.Eff
 			m.catchUp.held = append(m.catchUp.held, slotVector{slot, e.Msg.Body}) // until it has caught up
 			continue
 		}
-		entries, err := interactive.DecodeVector(e.Msg.Body)
-		if err != nil {
-			panic(err) // it was written by this process
-		}
-		m.vector(s, slot, entries)
+		m.vector(s, slotVector{slot, e.Msg.Body})
 	}
 }
 
@@ -278,28 +266,32 @@ type said struct {
 	values [][]byte
 }
 
-// vector decides the names that more than M entries say are ripe.
-func (m *vectorMachine) vector(s *parley.Step, slot uint64, entries [][]byte) {
+// vector decides the names that more than M entries of a slot say are ripe.
+func (m *vectorMachine) vector(s *parley.Step, v slotVector) {
+	entries, err := interactive.DecodeVector(v.body)
+	if err != nil {
+		panic(err) // it was written by this process
+	}
 	all := make(map[string]*said)
 	for id, entry := range entries {
-		eachItem(entry, func(one item, ripe bool) {
+		for _, one := range readEntry(entry) {
 			of := all[one.name]
 			if of == nil {
 				of = &said{values: make([][]byte, m.N)}
 				all[one.name] = of
 			}
 			if of.values[id] != nil {
-				return // a second one of the same process
+				continue // a second one of the same process
 			}
 			of.values[id] = one.value
-			if ripe {
+			if one.ripe {
 				of.ripe++
 			}
-		})
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if all[name].ripe > m.M && m.outcome(name) == nil {
-			m.decide(s, &nameOutcome{name: name, slot: slot, values: appendValues(nil, all[name].values)})
+			m.decide(s, &nameOutcome{name: name, slot: v.slot, values: appendValues(nil, all[name].values)})
 		}
 	}
 }

@@ -1,30 +1,12 @@
 package convergence_test
 
 import (
-	"encoding/json"
 	"errors"
-	"os"
-	"slices"
 	"testing"
 
 	"parley"
 	"parley/clock/convergence"
 )
-
-// clockCase is a worked case of one resynchronization.
-type clockCase struct {
-	ID       string
-	N, M     int
-	Delta    string
-	Faulty   []string
-	Readings map[string]map[string]string
-	Expect   struct {
-		New, Increment map[string]string
-		SkewBefore     string `json:"skew_before"`
-		SkewAfter      string `json:"skew_after"`
-		Bound          string
-	}
-}
 
 func fraction(t *testing.T, text string) convergence.Fraction {
 	t.Helper()
@@ -33,82 +15,6 @@ func fraction(t *testing.T, text string) convergence.Fraction {
 		t.Fatal(err)
 	}
 	return f
-}
-
-// The lecture's figures: three delta apart, a large difference, the boundary, n = 3m.
-func TestWorkedCases(t *testing.T) {
-	text, err := os.ReadFile("testdata/clock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct{ Cases []clockCase }
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	if len(file.Cases) != 4 {
-		t.Fatalf("%d cases", len(file.Cases))
-	}
-	for _, c := range file.Cases {
-		t.Run(c.ID, func(t *testing.T) { c.check(t) })
-	}
-}
-
-func (c clockCase) check(t *testing.T) {
-	var names []string
-	for _, of := range c.Readings {
-		for name := range of {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	var before, after []convergence.Fraction
-	for i, name := range names {
-		if c.Readings[name] == nil {
-			continue
-		}
-		var readings []convergence.Fraction
-		var read parley.Set
-		for k, other := range names {
-			readings = append(readings, fraction(t, c.Readings[name][other]))
-			read.Add(parley.ID(k))
-		}
-		set, err := convergence.Exact(convergence.Values, parley.ID(i), readings, read, fraction(t, c.Delta))
-		if err != nil {
-			t.Fatal(err)
-		}
-		step, err := convergence.Exact(convergence.Differences, parley.ID(i), readings, read, fraction(t, c.Delta))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := c.Expect.New[name]; set.String() != want {
-			t.Errorf("%s sets its clock to %s, not %s", name, set, want)
-		}
-		if want := c.Expect.Increment[name]; want != "" && step.String() != want {
-			t.Errorf("%s increments its clock by %s, not %s", name, step, want)
-		}
-		before, after = append(before, readings[i]), append(after, set)
-	}
-	spread := func(all []convergence.Fraction) string {
-		s, err := convergence.Spread(all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.String()
-	}
-	bound, err := convergence.RoundBound(c.N, c.M, fraction(t, c.Delta))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, pair := range map[string][2]string{
-		"the skew before": {spread(before), c.Expect.SkewBefore},
-		"the skew after":  {spread(after), c.Expect.SkewAfter},
-		"the bound":       {bound.String(), c.Expect.Bound},
-	} {
-		if pair[1] != "" && pair[0] != pair[1] {
-			t.Errorf("%s is %s, not %s", what, pair[0], pair[1])
-		}
-	}
 }
 
 // The factor 3m/n holds against delta and for one round: with delta fixed, a faulty

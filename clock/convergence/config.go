@@ -1,6 +1,8 @@
 package convergence
 
 import (
+	"cmp"
+
 	"parley"
 )
 
@@ -108,8 +110,8 @@ func (c Config) Plan() (Plan, error) {
 	if err := c.check(); err != nil {
 		return Plan{}, err
 	}
-	c.Least, c.Eps, c.Rho, c.Slew = or(c.Least, 1), or(c.Eps, 899), or(c.Rho, 100), or(c.Slew, 50_000)
-	c.Readings = or(c.Readings, 1)
+	c.Least, c.Eps, c.Rho, c.Slew = cmp.Or(c.Least, 1), cmp.Or(c.Eps, 899), cmp.Or(c.Rho, 100), cmp.Or(c.Slew, 50_000)
+	c.Readings = cmp.Or(c.Readings, 1)
 	if c.Period > 0 {
 		return c.plan()
 	}
@@ -118,14 +120,8 @@ func (c Config) Plan() (Plan, error) {
 			return p, nil
 		}
 	}
-	return Plan{}, wrong("rho", "no period is long enough: --slew %d adjusts clocks too slowly for their drift", c.Slew)
-}
-
-func or[T ~int64 | ~int](x, otherwise T) T {
-	if x == 0 {
-		return otherwise
-	}
-	return x
+	return Plan{}, parley.FlagErrorf("rho",
+		"no period is long enough: --slew %d adjusts clocks too slowly for their drift", c.Slew)
 }
 
 // plan computes the plan of a Config of which nothing is left out.
@@ -136,7 +132,8 @@ func (c Config) plan() (Plan, error) {
 	for given, tries := parley.Tick(-1), 0; given != p.Theorem; tries++ {
 		given = p.Theorem
 		if given > c.Period || tries == 1000 {
-			return p, wrong("period", "%d ticks are too long: correct clocks could drift apart as far in them", c.Period)
+			return p, parley.FlagErrorf("period", "%d ticks are too long: correct clocks could drift apart as far in them",
+				c.Period)
 		}
 		p.solve(given)
 	}
@@ -150,8 +147,8 @@ func (c Config) plan() (Plan, error) {
 	// A process must have settled before the next resynchronization of any other,
 	// and leave a joiner the time to read it between the two.
 	if need := p.settled() + 2*p.Threshold + p.RoundTrip; need > c.Period {
-		return p, wrong("period", "%d ticks are too short: to read the clocks takes %d, and an adjustment of up to %d "+
-			"takes %d with --slew %d; %d are needed", c.Period, p.Window, p.Threshold, p.Span, c.Slew, need)
+		return p, parley.FlagErrorf("period", "%d ticks are too short: to read the clocks takes %d, and an adjustment "+
+			"of up to %d takes %d with --slew %d; %d are needed", c.Period, p.Window, p.Threshold, p.Span, c.Slew, need)
 	}
 	return p, nil
 }
@@ -159,7 +156,7 @@ func (c Config) plan() (Plan, error) {
 // solve computes what follows from a delta, and from all that the theorem would
 // say delta must be.
 //
-// The terms beyond Bound's: two ticks because clocks show whole ones, and one for
+// The terms beyond the theorem's: two ticks because clocks show whole ones, and one for
 // the rounded mean; the drift during the round trip; and the drift between the
 // reading of a clock and the end of the window, at either of two processes. All that a
 // process may be late by, and all that it takes to ask again, makes the window longer. The
@@ -226,36 +223,25 @@ func (p Plan) Began(shows parley.Tick) bool { return 0 <= shows && shows <= p.Pe
 func (c Config) check() error {
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:
-		return wrong("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
+		return parley.FlagErrorf("n", "%d processes: allowed are 1 to %d", c.N, parley.MaxProcesses)
 	case c.M < 0 || c.M >= c.N:
-		return wrong("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
+		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-1 = %d", c.M, c.N, c.N-1)
 	case int(c.Form) >= len(forms):
-		return wrong("form", "there is no form number %d", c.Form)
+		return parley.FlagErrorf("form", "there is no form number %d", c.Form)
 	case int(c.Begin) >= len(begins):
-		return wrong("begin", "there is no beginning number %d", c.Begin)
+		return parley.FlagErrorf("begin", "there is no beginning number %d", c.Begin)
 	case c.Resyncs < 0 || c.Resyncs > maxResyncs:
-		return wrong("resyncs", "%d: allowed are 0, for no end, to %d", c.Resyncs, maxResyncs)
+		return parley.FlagErrorf("resyncs", "%d: allowed are 0, for no end, to %d", c.Resyncs, maxResyncs)
 	case c.Readings < 0 || c.Readings > maxAsked:
-		return wrong("readings", "%d: allowed are 0, for 1, to %d", c.Readings, maxAsked)
+		return parley.FlagErrorf("readings", "%d: allowed are 0, for 1, to %d", c.Readings, maxAsked)
 	case c.Slew > 0 && c.Slew < minSlew:
-		return wrong("slew", "%d parts in a million adjust no clock: allowed are %d to %d", c.Slew, minSlew, maxPPM)
+		return parley.FlagErrorf("slew", "%d parts in a million adjust no clock: allowed are %d to %d",
+			c.Slew, minSlew, maxPPM)
 	}
-	for _, t := range []struct {
-		flag string
-		is   parley.Tick
-		most parley.Tick
-	}{
-		{"least", c.Least, maxTicks >> 12}, {"eps", c.Eps, maxTicks >> 12},
-		{"late", c.Late, maxTicks >> 12}, {"period", c.Period, maxTicks}, {"delta", c.Delta, maxTicks >> 4},
-		{"rho", parley.Tick(c.Rho), maxPPM}, {"slew", parley.Tick(c.Slew), maxPPM},
-	} {
-		if t.is < 0 || t.is > t.most {
-			return wrong(t.flag, "%d: allowed are 0, for the default, to %d", t.is, t.most)
+	for _, f := range c.numbers() {
+		if *f.is < 0 || *f.is > f.most {
+			return parley.FlagErrorf(f.name, "%d: allowed are 0, for the default, to %d", *f.is, f.most)
 		}
 	}
 	return nil
-}
-
-func wrong(name, form string, args ...any) error {
-	return parley.FlagErrorf(name, form, args...)
 }

@@ -14,7 +14,7 @@
 // oral, and at most m processes are faulty in any way, those among them that are
 // down or not yet in.
 //
-// The bound: n > 3m, and delta as Bound says.
+// The bound: n > 3m, and delta as [Plan] says.
 //
 // Once a period, when its own clock says so, a process reads the clocks of all
 // others, and adjusts its own by the mean of the differences: its own counts as 0,
@@ -30,7 +30,7 @@
 // as clocks do; synchrony where there is none, beyond the start; anything during a
 // time in which more than m processes are faulty, down, cut off or read too slowly,
 // and after it only that a process which sees fewer than n-m clocks near its own
-// says so and joins anew. A start is such a time if its messages are late or lost,
+// says so and joins again. A start is such a time if its messages are late or lost,
 // as where links come up meanwhile. Clocks may then begin further apart than delta,
 // and nobody notices: see Shown.Checked for when delta is not assumed but found.
 //
@@ -42,13 +42,13 @@
 //
 // # Decisions
 //
-// A bound is told when it was found, not when it follows from the start. Nobody can tell how long a
-// START took. After one, a clock is called synchronized when all readings, each with the error that its
-// round trip allows, lie within delta, or after so many resynchronizations that clocks which passed the
-// check of the threshold have come together. Motive: that check alone allows twice the threshold, and
-// five nodes that started on a busy machine were some milliseconds further apart than they said. Cost:
-// after such a start clocks are synchronized one or some periods later; so they are after every start
-// where readings are about as wrong as is configured.
+// A bound is reported when it was measured, not when it follows from the start, because no process
+// knows how long a START took. After one, a clock is called synchronized when all readings, each with
+// the error that its round trip allows, lie within delta, or after so many resynchronizations that
+// clocks which passed the check of the threshold have come together. Motive: that check alone allows
+// twice the threshold, and five nodes that started on a busy machine were some milliseconds further
+// apart than they said. Cost: after such a start clocks are synchronized one or some periods later;
+// so they are after every start where readings are about as wrong as is configured.
 package convergence
 
 import (
@@ -63,7 +63,7 @@ const (
 	// knows the answer. Origin, Value and Body: unused.
 	Read parley.Kind = iota + 1
 	// Time is the answer. Seq: T1 of the question. Value: the time on the clock of
-	// the one who answers, which is T2 and T3, for it answers at once. Origin and
+	// the one who answers, which is T2 and T3, because it answers at once. Origin and
 	// Body: unused.
 	Time
 	// Start is said by those who begin without clocks that are together. No field is used.
@@ -83,7 +83,7 @@ const (
 	Adjusts
 	// Settles: the adjustment is over.
 	Settles
-	// Leaves: the clock counts no more, and the process joins anew. Body tells why.
+	// Leaves: the clock counts no more, and the process joins again. Body: the reason.
 	Leaves
 )
 
@@ -200,7 +200,6 @@ func (p *process) sleep(s *parley.Step) {
 	}
 }
 
-// Receive.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local: // suspicions and the like: who cannot be read does not count
@@ -220,7 +219,6 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 }
 
-// Timeout.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	switch t {
 	case resync:
@@ -311,7 +309,7 @@ func (p *process) note(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "a time out of all reckoning")
 	default:
 		p.read.Add(from)
-		d := Offset(t1, t2, t2, t4)
+		d := offset(t1, t2, t2, t4)
 		// The round trip tells how wrong the reading may be, mostly less than any may be.
 		wrong := p.Error - p.Eps + max((t4-t1+1)/2-p.Least, 0)
 		p.differences[from] = d
@@ -333,13 +331,13 @@ func (p *process) adjust(s *parley.Step) {
 		}
 	}
 	mean := p.mean(p.clock.at(s.Now), threshold)
-	if mean.Kept < p.N-p.M {
+	if mean.kept < p.N-p.M {
 		p.leave(s, "fewer than n-m clocks are near this one")
 		return
 	}
 	p.makeSure()
 	p.checked = p.sure
-	p.clock.spread(mean.Rounded(), s.Now, p.Span)
+	p.clock.spread(mean.rounded(), s.Now, p.Span)
 	p.corner(s, Adjusts, fmt.Sprintf("adjusts by %+d", p.clock.amount))
 	s.SetTimer(settle, p.Span)
 }
@@ -356,17 +354,17 @@ func (p *process) makeSure() {
 
 // mean is the mean of the differences; in the other form that of the values that
 // the clocks have now by these differences, from which one's own is taken again.
-func (p *process) mean(now, threshold parley.Tick) Mean {
+func (p *process) mean(now, threshold parley.Tick) mean {
 	if p.Form == Differences {
-		return MeanOfDifferences(p.self, p.differences, p.read, threshold)
+		return meanOf(p.self, 0, p.differences, p.read, threshold)
 	}
 	values := make([]parley.Tick, p.N)
 	for i, d := range p.differences {
 		values[i] = now + d
 	}
-	mean := MeanOfValues(p.self, values, p.read, threshold)
-	mean.Whole -= now
-	return mean
+	m := meanOf(p.self, now, values, p.read, threshold)
+	m.whole -= now
+	return m
 }
 
 // The adjustment is over. A joiner that has made one is as near as all others.
@@ -394,7 +392,6 @@ func (p *process) corner(s *parley.Step, kind parley.Kind, words string) {
 	})
 }
 
-// State.
 func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "phase", &p.phase)
 	p.clock.state(v)

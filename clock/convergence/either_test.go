@@ -82,12 +82,7 @@ func TestEitherBeginsAnew(t *testing.T) {
 			},
 		}
 		s := sim.Run(opt)
-		left := 0
-		for _, d := range s.History.Deliveries {
-			if d.Msg.Kind == convergence.Leaves {
-				left++
-			}
-		}
+		left := len(corners(s, convergence.Leaves))
 		if in := counted(&s.History); left < 4 || in.Len() != 4 {
 			t.Fatalf("seed %d: %d times a clock was given up, and in the end %v are in", seed, left, in)
 		}
@@ -223,12 +218,7 @@ func TestTwoParties(t *testing.T) {
 			opt.Requests = append(opt.Requests, sim.Request{At: id, When: when, Msg: parley.Msg{Kind: convergence.Anew}})
 		}
 		s := sim.Run(opt)
-		leaves := 0
-		for _, d := range s.History.Deliveries {
-			if d.Msg.Kind == convergence.Leaves {
-				leaves++
-			}
-		}
+		leaves := len(corners(s, convergence.Leaves))
 		if in := counted(&s.History); in.Len() != 5 || leaves > 5 {
 			t.Errorf("%d eightieths of a period apart: in at the end: %v; %d times a clock was given up", share, in, leaves)
 		}
@@ -260,12 +250,7 @@ func TestSmallPartiesComeTogether(t *testing.T) {
 				}
 			}
 			s := sim.Run(opt)
-			last := parley.Tick(0)
-			for _, d := range s.History.Deliveries {
-				if d.Msg.Kind == convergence.Leaves {
-					last = d.When
-				}
-			}
+			last := slices.Max(append(times(corners(s, convergence.Leaves)), 0))
 			if in := counted(&s.History); in.Len() != c.N || last > back+5*plan.Period {
 				t.Errorf("n = %d, %d twentieths of a period: in at the end: %v; a clock was given up %d periods after all were back",
 					c.N, share, in, (last-back)/plan.Period)

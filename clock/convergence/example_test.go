@@ -26,15 +26,3 @@ func ExampleConfig_Plan() {
 	// a clock further off than 11.56 ms is not reckoned with
 	// an adjustment is spread over 2.4 s
 }
-
-// The formula alone, without what ticks and windows add.
-func ExampleBound() {
-	for m := 1; m <= 3; m++ {
-		delta, err := convergence.Bound(3*m+1, m, 500_000, 100, 10_000_000_000)
-		fmt.Println(3*m+1, m, delta/1_000_000, "ms", err)
-	}
-	// Output:
-	// 4 1 11 ms <nil>
-	// 7 2 20 ms <nil>
-	// 10 3 29 ms <nil>
-}

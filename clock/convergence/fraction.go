@@ -3,6 +3,7 @@ package convergence
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,11 +24,8 @@ func ParseFraction(text string) (Fraction, error) {
 		under = "1"
 	}
 	num, err := strconv.ParseInt(over, 10, 64)
-	if err != nil {
-		return Fraction{}, fmt.Errorf("%q: a whole number or a fraction such as 15/2 was expected", text)
-	}
-	den, err := strconv.ParseInt(under, 10, 64)
-	if err != nil || den <= 0 {
+	den, err2 := strconv.ParseInt(under, 10, 64)
+	if err != nil || err2 != nil || den <= 0 {
 		return Fraction{}, fmt.Errorf("%q: a whole number or a fraction such as 15/2 was expected", text)
 	}
 	if !small(num) || !small(den) {
@@ -40,36 +38,33 @@ func (f Fraction) String() string {
 	if f.Den == 1 {
 		return strconv.FormatInt(f.Num, 10)
 	}
-	return strconv.FormatInt(f.Num, 10) + "/" + strconv.FormatInt(f.Den, 10)
+	return fmt.Sprintf("%d/%d", f.Num, f.Den)
 }
 
 // Exact is one resynchronization of process own without rounding: the new value of
 // its clock in the form of Values, the increment in that of Differences. readings
 // has own's clock among them, and all are read at one instant. The arithmetic is
-// that of the machine: MeanOfValues and MeanOfDifferences, in ticks so small that
-// all numbers are whole.
+// the machine's, in ticks so small that all numbers are whole.
 func Exact(f Form, own parley.ID, readings []Fraction, read parley.Set, delta Fraction) (Fraction, error) {
 	ticks, scale, err := scaled(append([]Fraction{delta}, readings...))
 	if err != nil {
 		return Fraction{}, err
 	}
 	limit, clocks := ticks[0], ticks[1:]
-	var mean Mean
-	if f == Values {
-		mean = MeanOfValues(own, clocks, read, limit)
-	} else {
-		here := clocks[own]
+	here := clocks[own]
+	if f == Differences {
 		for i := range clocks {
 			clocks[i] -= here
 		}
-		mean = MeanOfDifferences(own, clocks, read, limit)
+		here = 0
 	}
-	whole, ok := product(int64(mean.Whole), int64(mean.N))
-	den, fits := product(scale, int64(mean.N))
+	m := meanOf(own, here, clocks, read, limit)
+	whole, ok := product(int64(m.whole), int64(m.n))
+	den, fits := product(scale, int64(m.n))
 	if !ok || !fits {
 		return Fraction{}, ErrLarge
 	}
-	return lowest(whole+int64(mean.Rest), den), nil
+	return lowest(whole+int64(m.rest), den), nil
 }
 
 // Spread returns how far apart the furthest two clocks are.
@@ -78,11 +73,7 @@ func Spread(clocks []Fraction) (Fraction, error) {
 	if err != nil || len(ticks) == 0 {
 		return Fraction{0, 1}, err
 	}
-	first, last := ticks[0], ticks[0]
-	for _, t := range ticks {
-		first, last = min(first, t), max(last, t)
-	}
-	return lowest(int64(last-first), scale), nil
+	return lowest(int64(slices.Max(ticks)-slices.Min(ticks)), scale), nil
 }
 
 // RoundBound returns (3m/n)*delta: clocks that are at most delta apart are at most

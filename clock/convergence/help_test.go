@@ -29,6 +29,24 @@ func broken(p parley.Protocol, h *parley.History) error {
 	return nil
 }
 
+// corners returns what correct processes delivered of a kind.
+func corners(s *sim.Sim, kind parley.Kind) (found []parley.Happening) {
+	for _, d := range s.History.Deliveries {
+		if d.Msg.Kind == kind && s.History.Correct(d.At) {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// times are when that was.
+func times(found []parley.Happening) (when []parley.Tick) {
+	for _, d := range found {
+		when = append(when, d.When)
+	}
+	return when
+}
+
 // liars are the last m processes, all of one behaviour.
 func liars(n, m int, how faulty.Behaviour) map[parley.ID]faulty.Behaviour {
 	out := make(map[parley.ID]faulty.Behaviour)

@@ -208,8 +208,6 @@ func calm(h *parley.History) error {
 	return nil
 }
 
-var errNever = errors.New("some correct process never adjusts its clock")
-
 func settled(h *parley.History) error {
 	var who parley.Set
 	for _, d := range h.Deliveries {
@@ -218,7 +216,7 @@ func settled(h *parley.History) error {
 		}
 	}
 	if parley.Everyone(h.N).Minus(h.Faulty).Minus(who) != (parley.Set{}) {
-		return errNever
+		return errors.New("some correct process never adjusts its clock")
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"parley"
 	"parley/clock/convergence"
-	"parley/sim"
 )
 
 // four is a small system with round numbers: delta 200, a reading wrong by 10.
@@ -365,40 +364,5 @@ func TestJoinWaitsUntilClocksSettle(t *testing.T) {
 		if c.waits == 0 && at != 6*four.Period {
 			t.Errorf("%d into the period: at %d it does %v", c.since, at, effects)
 		}
-	}
-}
-
-// What a process asks for is in the words of the catalog: one of each kind, and back.
-func TestMessages(t *testing.T) {
-	p := convergence.New(four)
-	for kind, want := range map[parley.Kind]string{
-		convergence.Read: "READ at -7", convergence.Time: "TIME 12, asked at -7", convergence.Start: "START",
-	} {
-		m := parley.Msg{Kind: kind}
-		minus := parley.Tick(-7)
-		if kind != convergence.Start {
-			m.Seq = uint64(minus)
-		}
-		if kind == convergence.Time {
-			m.Value = 12
-		}
-		_, back, err := parley.Decode(parley.Encode(nil, parley.Env{}, m))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows := slices.Collect(p.Explain(parley.Env{}, back, parley.ID.String))
-		if len(rows) != 1 || rows[0] != want {
-			t.Errorf("%v, not %q", rows, want)
-		}
-	}
-}
-
-// Cost: n(n-1) questions and as many answers a resynchronization.
-func TestCost(t *testing.T) {
-	c := convergence.Config{N: 7, M: 2, Resyncs: 3}
-	s := sim.Run(sim.Options{Protocol: convergence.New(c)})
-	cost := convergence.New(c).Cost(7, 2)
-	if want := uint64(3 * 2 * 7 * 6); s.Stats.Sends != want || cost.Total().Messages != want || cost.Rounds != 3 {
-		t.Errorf("%d messages, not %d; %+v", s.Stats.Sends, want, cost)
 	}
 }

@@ -24,76 +24,53 @@ var forms = [...]string{"differences", "values"}
 
 func (f Form) String() string { return forms[f] }
 
-// Mean is an exact mean of N clock values or differences: Whole + Rest/N, with
-// Rest in 0..N-1.
-type Mean struct {
-	Whole parley.Tick
-	Rest  int
-	N     int
-	Kept  int // how many of the N count as they were read, the own among them
+// mean is an exact mean of n clock values or differences: whole + rest/n, with
+// rest in 0..n-1.
+type mean struct {
+	whole   parley.Tick
+	rest, n int
+	kept    int // how many of the n count as they were read, the own among them
 }
 
-// Rounded returns the nearest whole tick; a half is rounded up. Adding a whole
+// rounded returns the nearest whole tick; a half is rounded up. Adding a whole
 // number to all that the mean is of adds it to the result, so that the two forms
 // agree after rounding as well, and so do clocks that show another hour.
-func (m Mean) Rounded() parley.Tick {
-	if 2*m.Rest >= m.N {
-		return m.Whole + 1
+func (m mean) rounded() parley.Tick {
+	if 2*m.rest >= m.n {
+		return m.whole + 1
 	}
-	return m.Whole
+	return m.whole
 }
 
-// add takes one more into a mean of n, without a sum that could overflow.
-func (m *Mean) add(x parley.Tick) {
-	q, r := floorDiv(x, parley.Tick(m.N))
-	m.Whole += q
-	m.Rest += int(r)
-	if m.Rest >= m.N {
-		m.Whole, m.Rest = m.Whole+1, m.Rest-m.N
-	}
-}
-
-// MeanOfValues is the lecture's first form: the mean of the values of all clocks,
-// in which own's replaces those that could not be read and those that differ from
-// it by more than delta. One that differs by exactly delta is kept. values has an
-// entry a process, own's among them, and read says which of the others count.
-func MeanOfValues(own parley.ID, values []parley.Tick, read parley.Set, delta parley.Tick) Mean {
-	mean := Mean{N: len(values)}
-	for i, v := range values {
-		if id := parley.ID(i); id == own || read.Has(id) && apart(v, values[own]) <= delta {
-			mean.Kept++
-		} else {
-			v = values[own]
-		}
-		mean.add(v)
-	}
-	return mean
-}
-
-// MeanOfDifferences is the lecture's second form: the mean of the differences of
-// all clocks from one's own, in which 0 stands for one's own, for those that could
-// not be read and for those larger than delta either way. One of exactly delta is
-// kept; none is cut down to delta, which would be another algorithm.
-func MeanOfDifferences(own parley.ID, differences []parley.Tick, read parley.Set, delta parley.Tick) Mean {
-	mean := Mean{N: len(differences)}
-	for i, d := range differences {
+// meanOf is the mean in either of the lecture's forms: of the values of all clocks, where
+// here is what own's clock shows, or of their differences from it, where here is 0. In
+// both, here replaces own's entry, those that could not be read, and those that are
+// more than delta away. One of exactly delta is kept; none is cut down to delta, which
+// would be another algorithm. Each entry is divided by itself: a sum could overflow.
+func meanOf(own parley.ID, here parley.Tick, entries []parley.Tick, read parley.Set, delta parley.Tick) mean {
+	m := mean{n: len(entries)}
+	for i, x := range entries {
 		switch id := parley.ID(i); {
 		case id == own:
-			d = 0
-			mean.Kept++
-		case read.Has(id) && apart(d, 0) <= delta:
-			mean.Kept++
+			x = here
+			m.kept++
+		case read.Has(id) && apart(x, here) <= delta:
+			m.kept++
 		default:
-			d = 0
+			x = here
 		}
-		mean.add(d)
+		q, r := floorDiv(x, parley.Tick(m.n))
+		m.whole, m.rest = m.whole+q, m.rest+int(r)
+		if m.rest >= m.n {
+			m.whole, m.rest = m.whole+1, m.rest-m.n
+		}
 	}
-	return mean
+	return m
 }
 
-// Median returns the middle one of the differences that were read, the lower of
+// median returns the middle one of the differences that were read, the lower of
 // two. With at least 2m+1 of them, m of them wrong, it lies between two right ones.
-func Median(differences []parley.Tick, read parley.Set) parley.Tick {
+func median(differences []parley.Tick, read parley.Set) parley.Tick {
 	var sorted []parley.Tick
 	for id := range read.All() {
 		sorted = append(sorted, differences[id])
@@ -102,18 +79,19 @@ func Median(differences []parley.Tick, read parley.Set) parley.Tick {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// Offset returns by how much another clock is ahead, from one round trip: t1 and
+// offset returns by how much another clock is ahead, from one round trip: t1 and
 // t4 are one's own clock when the question left and when the answer came, t2 and
 // t3 the other's when that came and when this left. Half a tick is rounded up.
 // The error is at most (round trip - 2*least delay)/2, and what the clocks drift
 // apart meanwhile. No two of the four may differ by 2^62 or more.
-func Offset(t1, t2, t3, t4 parley.Tick) parley.Tick {
+func offset(t1, t2, t3, t4 parley.Tick) parley.Tick {
 	return ((t2 - t1) + (t3 - t4) + 1) >> 1
 }
 
-// Bound returns the delta of the theorem, rounded up: correct clocks that are read
-// with an error of at most eps, drift by at most rho parts in a million and take
-// the mean every period ticks of the clock are never further apart, with
+// theorem returns the delta of the theorem, rounded up, for n processes of which
+// spare = n-3m: correct clocks that are read with an error of at most eps, drift by at
+// most rho parts in a million and take the mean every period ticks of the clock are
+// never further apart, with
 //
 //	delta = (2*eps*(n-1)/n + 2*rho*period) * n/(n-3m)
 //
@@ -122,14 +100,6 @@ func Offset(t1, t2, t3, t4 parley.Tick) parley.Tick {
 // 3 delta for each of m liars; what is left of delta must make up for the drift.
 //
 // Lamport and Melliar-Smith (1985), with the conditions of Rushby and von Henke.
-func Bound(n, m int, eps parley.Tick, rho int64, period parley.Tick) (parley.Tick, error) {
-	if err := bound(n, m); err != nil {
-		return 0, err
-	}
-	return theorem(n, n-3*m, eps, rho, period), nil
-}
-
-// theorem is Bound with n-3m given.
 func theorem(n, spare int, eps parley.Tick, rho int64, period parley.Tick) parley.Tick {
 	sum := 2*eps*parley.Tick(n-1) + million(period, 2*rho)*parley.Tick(n)
 	return (sum + parley.Tick(spare) - 1) / parley.Tick(spare)

@@ -1,4 +1,4 @@
-package convergence_test
+package convergence
 
 import (
 	"math"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"parley"
-	"parley/clock/convergence"
 )
 
 // oracle is the mean of the differences, slowly.
@@ -50,17 +49,17 @@ func TestMeansAgainstOracle(t *testing.T) {
 			}
 		}
 		want := oracle(own, differences, read, delta)
-		byDifferences := convergence.MeanOfDifferences(parley.ID(own), differences, read, delta)
-		byValues := convergence.MeanOfValues(parley.ID(own), values, read, delta)
-		exact := new(big.Rat).Add(big.NewRat(int64(byDifferences.Rest), int64(n)),
-			new(big.Rat).SetInt64(int64(byDifferences.Whole)))
-		if exact.Cmp(want) != 0 || byDifferences.Rest < 0 || byDifferences.Rest >= n {
+		byDifferences := meanOf(parley.ID(own), 0, differences, read, delta)
+		byValues := meanOf(parley.ID(own), values[own], values, read, delta)
+		exact := new(big.Rat).Add(big.NewRat(int64(byDifferences.rest), int64(n)),
+			new(big.Rat).SetInt64(int64(byDifferences.whole)))
+		if exact.Cmp(want) != 0 || byDifferences.rest < 0 || byDifferences.rest >= n {
 			t.Fatalf("own %d of %v, read %v, delta %d: %+v, and not %s", own, differences, read, delta, byDifferences, want)
 		}
-		if byDifferences.Rounded() != nearest(want) {
-			t.Fatalf("%s is rounded to %d", want, byDifferences.Rounded())
+		if byDifferences.rounded() != nearest(want) {
+			t.Fatalf("%s is rounded to %d", want, byDifferences.rounded())
 		}
-		byValues.Whole -= here
+		byValues.whole -= here
 		if byValues != byDifferences {
 			t.Fatalf("the mean of values is %+v and that of differences %+v", byValues, byDifferences)
 		}
@@ -81,13 +80,13 @@ func TestRounding(t *testing.T) {
 	} {
 		differences := make([]parley.Tick, c.n)
 		differences[c.n-1] = c.sum
-		got := convergence.MeanOfDifferences(0, differences, parley.Everyone(c.n), 100)
-		if got.Rounded() != c.want {
-			t.Errorf("%d/%d is rounded to %d, not %d", c.sum, c.n, got.Rounded(), c.want)
+		got := meanOf(0, 0, differences, parley.Everyone(c.n), 100)
+		if got.rounded() != c.want {
+			t.Errorf("%d/%d is rounded to %d, not %d", c.sum, c.n, got.rounded(), c.want)
 		}
 	}
 	for _, c := range [][2]parley.Tick{{0, 0}, {1, 1}, {2, 1}, {3, 2}, {-1, 0}, {-2, -1}, {-3, -1}} {
-		if got := convergence.Offset(0, c[0], 0, 0); got != c[1] {
+		if got := offset(0, c[0], 0, 0); got != c[1] {
 			t.Errorf("half of %d is rounded to %d, not %d", c[0], got, c[1])
 		}
 	}
@@ -96,12 +95,12 @@ func TestRounding(t *testing.T) {
 // What a peer shows may be anything: nothing overflows into being believed.
 func TestEnormousReadings(t *testing.T) {
 	for _, x := range []parley.Tick{math.MaxInt64, math.MinInt64, math.MinInt64 + 1, 1 << 62} {
-		got := convergence.MeanOfDifferences(0, []parley.Tick{0, 4, x}, parley.Everyone(3), 10)
-		if got != (convergence.Mean{Whole: 1, Rest: 1, N: 3, Kept: 2}) {
+		got := meanOf(0, 0, []parley.Tick{0, 4, x}, parley.Everyone(3), 10)
+		if got != (mean{whole: 1, rest: 1, n: 3, kept: 2}) {
 			t.Errorf("with a difference of %d the mean is %+v", x, got)
 		}
-		got = convergence.MeanOfValues(0, []parley.Tick{-100, -96, x}, parley.Everyone(3), 10)
-		if got != (convergence.Mean{Whole: -99, Rest: 1, N: 3, Kept: 2}) {
+		got = meanOf(0, -100, []parley.Tick{-100, -96, x}, parley.Everyone(3), 10)
+		if got != (mean{whole: -99, rest: 1, n: 3, kept: 2}) {
 			t.Errorf("with a value of %d the mean is %+v", x, got)
 		}
 	}
@@ -117,7 +116,7 @@ func TestOffset(t *testing.T) {
 			for x := parley.Tick(-9); x <= 9; x++ {
 				t1 := parley.Tick(1000)
 				t4 := t1 + there + 5 + back
-				got := convergence.Offset(t1, t1+there+x, t1+there+5+x, t4)
+				got := offset(t1, t1+there+x, t1+there+5+x, t4)
 				if 2*got != 2*x+there-back && 2*got != 2*x+there-back+1 {
 					t.Fatalf("a clock %d ahead is read as %d ahead, with delays %d and %d", x, got, there, back)
 				}
@@ -152,35 +151,30 @@ func TestMedian(t *testing.T) {
 			least, most = min(least, differences[k]), max(most, differences[k])
 		}
 		differences[n] = -1 << 60 // not read
-		if got := convergence.Median(differences, read); got < least || got > most {
+		if got := median(differences, read); got < least || got > most {
 			t.Fatalf("the median of %v is %d: not in %d..%d", differences, got, least, most)
 		}
 	}
 }
 
 // The theorem's delta with eps 0.5 ms, rho 100 parts in a million and R 10 s.
-func TestBoundFigures(t *testing.T) {
+func TestTheoremFigures(t *testing.T) {
 	const ms = 1_000_000
 	for _, c := range []struct {
 		n, m  int
 		delta parley.Tick
 	}{{4, 1, 11 * ms}, {7, 2, 20 * ms}, {10, 3, 29 * ms}} {
-		if got, err := convergence.Bound(c.n, c.m, ms/2, 100, 10_000*ms); got != c.delta || err != nil {
-			t.Errorf("n = %d, m = %d: %d, %v; not %d", c.n, c.m, got, err, c.delta)
+		if got := theorem(c.n, c.n-3*c.m, ms/2, 100, 10_000*ms); got != c.delta {
+			t.Errorf("n = %d, m = %d: %d, not %d", c.n, c.m, got, c.delta)
 		}
 	}
 	// n = 3m+1: nearly 2n eps where nothing drifts.
-	if got, err := convergence.Bound(16, 5, 1000, 0, 1<<40); got != 2*15*1000 || err != nil {
-		t.Error(got, err)
+	if got := theorem(16, 1, 1000, 0, 1<<40); got != 2*15*1000 {
+		t.Error(got)
 	}
 	// Rounded up: 2*5*2/3 of n = 3, m = 0.
-	if got, err := convergence.Bound(3, 0, 5, 0, 1); got != 7 || err != nil {
-		t.Error(got, err)
-	}
-	for _, n := range []int{2, 3} {
-		if _, err := convergence.Bound(n, 1, 1, 1, 1); err == nil {
-			t.Errorf("a bound for n = %d and m = 1", n)
-		}
+	if got := theorem(3, 3, 5, 0, 1); got != 7 {
+		t.Error(got)
 	}
 }
 
@@ -204,9 +198,9 @@ func rounds(n, m int, eps, delta, drift parley.Tick, howMany int) []parley.Tick 
 			}
 		}
 		fast[1], slow[0] = -skew+eps, skew-eps
-		up := convergence.MeanOfDifferences(0, fast, parley.Everyone(n), threshold)
-		down := convergence.MeanOfDifferences(1, slow, parley.Everyone(n), threshold)
-		skew += up.Rounded() - down.Rounded()
+		up := meanOf(0, 0, fast, parley.Everyone(n), threshold)
+		down := meanOf(1, 0, slow, parley.Everyone(n), threshold)
+		skew += up.rounded() - down.rounded()
 	}
 	return all
 }
@@ -215,10 +209,7 @@ func rounds(n, m int, eps, delta, drift parley.Tick, howMany int) []parley.Tick 
 func TestBoundIsReached(t *testing.T) {
 	const ms = 1_000_000
 	for _, c := range []struct{ n, m int }{{4, 1}, {7, 2}, {10, 3}, {5, 1}, {16, 5}} {
-		delta, err := convergence.Bound(c.n, c.m, ms/2, 100, 10_000*ms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		delta := theorem(c.n, c.n-3*c.m, ms/2, 100, 10_000*ms)
 		all := rounds(c.n, c.m, ms/2, delta, 2*ms, 400)
 		rounding := parley.Tick(c.n) // a tick a round, n/(n-3m) times
 		if most := slices.Max(all); most > delta+rounding || most < delta-rounding {
@@ -246,8 +237,8 @@ func TestFactorExhaustive(t *testing.T) {
 	cases, worst := 0, parley.Tick(0)
 	means := func(own int, clocks [3]parley.Tick) (all []parley.Tick) {
 		for lie := parley.Tick(-4); lie <= 7; lie++ {
-			mean := convergence.MeanOfValues(parley.ID(own), append(clocks[:], lie), parley.Everyone(4), delta)
-			all = append(all, 4*mean.Whole+parley.Tick(mean.Rest))
+			m := meanOf(parley.ID(own), clocks[own], append(clocks[:], lie), parley.Everyone(4), delta)
+			all = append(all, 4*m.whole+parley.Tick(m.rest))
 		}
 		return all
 	}

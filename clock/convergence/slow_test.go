@@ -73,7 +73,7 @@ func TestStartThatIsLate(t *testing.T) {
 			}
 			// A process that was too far off joins anew, and may be checked later.
 			who, _ := checked(s)
-			if calm := s.History.N == counted(&s.History).Len() && left(s) == 0; calm && who.Len() != c.N {
+			if calm := c.N == counted(&s.History).Len() && len(corners(s, convergence.Leaves)) == 0; calm && who.Len() != c.N {
 				t.Errorf("n = %d, seed %d: after %d resynchronizations only %v are checked", c.N, seed, plan.Pulls, who)
 			}
 		}
@@ -110,22 +110,13 @@ func TestStartInSteps(t *testing.T) {
 				return now
 			}
 			again := shows(3) >= 2*plan.Period+plan.Window && shows(0) < 2*plan.Period+plan.Period/2
-			still = still || again && left(s) == 0 && shows(0)-shows(3) > plan.Ever
+			still = still || again && len(corners(s, convergence.Leaves)) == 0 && shows(0)-shows(3) > plan.Ever
 		}
 		sim.Run(opt)
 	}
 	if !still {
 		t.Errorf("never were they more than %d apart when all had begun the second adjustment", plan.Ever)
 	}
-}
-
-func left(s *sim.Sim) (times int) {
-	for _, d := range s.History.Deliveries {
-		if d.Msg.Kind == convergence.Leaves {
-			times++
-		}
-	}
-	return times
 }
 
 // Where the theorem's conditions hold, all come to say that their clocks are checked, whatever

@@ -43,12 +43,12 @@ func (st *starts) state(v *parley.Vars) {
 	})
 }
 
-// Anew asks a process to give up its clock and join anew: what is above knows that the
-// clock is no good, as when the hardware's has jumped. It is of local kind: only a Request.
+// Anew asks a process to give up its clock and to join again, because the clock is known to be
+// wrong, for instance after the hardware clock has jumped. It is of local kind: only a Request.
 // No field is used.
 const Anew parley.Kind = parley.Local + 0x30
 
-// Request: the process is to begin, if it has not, or to begin anew.
+// Request: the process must begin, if it has not, or give up its clock.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind == Anew && p.phase != outside {
 		p.leave(s, "told to join anew")
@@ -72,7 +72,7 @@ func (p *process) heard(s *parley.Step, from parley.ID) {
 		return
 	}
 	p.starts.add(from, s.Now)
-	// Who is silent has a clock of those who may have given theirs up just then.
+	// A silent process has its clock from others, which may have given theirs up just then.
 	if p.phase == outside || p.Begin == Either && (p.phase == joining || p.phase == silent) {
 		p.count(s)
 	}
@@ -144,7 +144,7 @@ func (p *process) joinBy(s *parley.Step) {
 		s.SetTimer(again, p.Period/2)
 		return
 	}
-	p.clock.base += Median(p.differences, p.read)
+	p.clock.base += median(p.differences, p.read)
 	now := p.clock.at(s.Now)
 	periods, since := floorDiv(now, p.Period)
 	calm := p.settled()

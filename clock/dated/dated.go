@@ -34,6 +34,7 @@
 package dated
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"iter"
@@ -85,12 +86,7 @@ type Config struct {
 // withDefaults fills in what was left out, for clocks with a plan.
 func (c Config) withDefaults(plan *convergence.Plan) Config {
 	c.Config = plan.Config
-	if c.Round == 0 {
-		c.Round = 3 * plan.RoundTrip
-	}
-	if c.Slack == 0 {
-		c.Slack = plan.RoundTrip / 5
-	}
+	c.Round, c.Slack = cmp.Or(c.Round, 3*plan.RoundTrip), cmp.Or(c.Slack, plan.RoundTrip/5)
 	if c.Date == nil {
 		c.Date = func(self parley.ID, now parley.Tick) int64 { return int64(now) + 1_000_000_000*int64(self) }
 	}
@@ -143,11 +139,11 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		"(0: a fifth of a round trip)")
 	fs.BoolVar(&c.Given, "given", c.Given, "take clocks that show the true time, to explore the agreement alone")
 	return func(c *Config, naming parley.Naming) error {
-		if c.Round < 0 || c.Round > longest {
-			return parley.FlagErrorf("date-round", "%d: allowed are 0, for the default, to %d", c.Round, longest)
-		}
-		if c.Slack < 0 || c.Slack > longest {
-			return parley.FlagErrorf("date-slack", "%d: allowed are 0, for the default, to %d", c.Slack, longest)
+		for i, t := range []parley.Tick{c.Round, c.Slack} {
+			if t < 0 || t > longest {
+				flag := []string{"date-round", "date-slack"}[i]
+				return parley.FlagErrorf(flag, "%d: allowed are 0, for the default, to %d", t, longest)
+			}
 		}
 		if err := clocks(&c.Config, naming); err != nil {
 			return err

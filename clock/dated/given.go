@@ -34,7 +34,7 @@ func now(clock parley.Machine, hardware parley.Tick) (logical parley.Tick, in bo
 
 func (g *given) Start(s *parley.Step) {
 	if s.Restart {
-		g.wait(s)
+		g.wait(s, g.plan.Period/2)
 		return
 	}
 	g.enter(s)
@@ -45,7 +45,7 @@ func (g *given) Request(s *parley.Step, m parley.Msg) {
 	if m.Kind == convergence.Anew && g.in {
 		g.corner(s, convergence.Leaves, "leaves")
 		g.in = false
-		g.wait(s)
+		g.wait(s, g.plan.Period/2)
 	}
 }
 
@@ -54,27 +54,20 @@ func (g *given) Timeout(s *parley.Step, _ parley.Timer) {
 		g.enter(s)
 		return
 	}
-	g.sleep(s)
+	g.wait(s, 0)
 	g.corner(s, convergence.Reads, "reads")
 }
 
 func (g *given) enter(s *parley.Step) {
 	g.in = true
 	g.corner(s, convergence.Enters, "is in")
-	g.sleep(s)
+	g.wait(s, 0)
 }
 
-// sleep waits for the next resynchronization.
-func (g *given) sleep(s *parley.Step) {
+// wait sets the timer for some time into the next period: 0 for a resynchronization.
+func (g *given) wait(s *parley.Step, into parley.Tick) {
 	if next := s.Now/g.plan.Period + 1; g.plan.Resyncs == 0 || next <= parley.Tick(g.plan.Resyncs) {
-		s.SetTimer(givenTimer, next*g.plan.Period-s.Now)
-	}
-}
-
-// wait waits for the time to be in again.
-func (g *given) wait(s *parley.Step) {
-	if next := s.Now/g.plan.Period + 1; g.plan.Resyncs == 0 || next <= parley.Tick(g.plan.Resyncs) {
-		s.SetTimer(givenTimer, next*g.plan.Period+g.plan.Period/2-s.Now)
+		s.SetTimer(givenTimer, next*g.plan.Period+into-s.Now)
 	}
 }
 

@@ -1,6 +1,7 @@
 package dated
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -43,14 +44,9 @@ type history struct {
 func (d *machine) replay(c Config, h *parley.History) *history {
 	out := &history{plan: d.plan, date: c.Date, given: c.Given, open: make([]int, h.N), ahead: make([]int64, h.N)}
 	out.ending = d.when.Begin + parley.Tick(d.rounds.Last+2)*d.when.Delta
-	up, down := h.Deliveries, h.Indications
-	for len(up)+len(down) > 0 {
-		from := &up
-		if len(up) == 0 || len(down) > 0 && down[0].Order < up[0].Order {
-			from = &down
-		}
-		e := (*from)[0]
-		*from = (*from)[1:]
+	all := slices.Concat(h.Deliveries, h.Indications)
+	slices.SortStableFunc(all, func(a, b parley.Happening) int { return cmp.Compare(a.Order, b.Order) })
+	for _, e := range all {
 		if h.Correct(e.At) && int(e.At) < h.N {
 			out.take(&e)
 		}

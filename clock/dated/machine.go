@@ -219,17 +219,15 @@ func (d *machine) timed(s *parley.Step, clause func()) {
 	clause()
 	logical := s.Now
 	s.Now = before
-	for i := mark; i < len(s.Effects); i++ {
-		if e := &s.Effects[i]; e.Op == parley.OpSend {
-			e.Msg.Kind = dateFrame
-		}
-	}
 	s.Take(mark, func(e *parley.Effect) bool {
-		if e.Op != parley.OpDeliver {
-			return false
+		switch e.Op {
+		case parley.OpSend:
+			e.Msg.Kind = dateFrame
+		case parley.OpDeliver:
+			d.decide(e.Msg.Body)
+			return true
 		}
-		d.decide(e.Msg.Body)
-		return true
+		return false
 	})
 	if d.dated {
 		s.Indicate(parley.Msg{Kind: Dated, Value: uint64(d.date)})

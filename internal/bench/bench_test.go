@@ -2,7 +2,9 @@ package bench_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"parley"
@@ -20,7 +22,7 @@ import (
 // more liars than m, and beyond the bound.
 func TestMachinesAndEnginesAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	nodes := 0
+	nodes, all := 0, 0
 	for i := range 400 {
 		n := 4 + rng.IntN(5)
 		in := eig.Config{N: n, M: rng.IntN(min(n-1, 4)), Source: parley.ID(rng.IntN(n)), Default: []byte{"01"[rng.IntN(2)]}}
@@ -46,8 +48,8 @@ func TestMachinesAndEnginesAgree(t *testing.T) {
 		})
 		opt.Protocol = lockstep.Of(p, lockstep.Simulated)
 		run := sim.Run(opt)
-		tree := sys.Levels(liar.EveryRound())
-		decided := sys.DepthFirst(liar, 1+i%2).Decisions
+		tree := maps.Collect(sys.Levels(liar).Nodes())
+		decided := sys.DepthFirst(liar, 1+i%2)
 		for id, v := range problem.Decisions(&run.History) {
 			r := sys.Lieutenant(int(id))
 			if r < 0 {
@@ -57,24 +59,25 @@ func TestMachinesAndEnginesAgree(t *testing.T) {
 				t.Fatalf("case %d: process %d decides %s, and the engine %s", i, id, v, want)
 			}
 			machine := opt.Protocol.Tree(run.Machine(id))
-			for k := range in.M + 1 {
-				for path := range tree.Paths(k) {
-					ids := []parley.ID{in.Source}
-					for _, q := range path.Relays() {
-						ids = append(ids, parley.ID(sys.Process(q)))
-					}
-					a, b, _ := machine.Node(ids)
-					wantIn, wantOut := fmt.Sprint(tree.Input(path)>>r&1), fmt.Sprint(tree.Output(path)>>r&1)
-					if string(a) != wantIn || string(b) != wantOut {
-						t.Fatalf("case %d: node %v of process %d is %s/%s, and in the engine %s/%s", i, ids, id, a, b, wantIn, wantOut)
-					}
-					nodes++
+			var walk func(path []parley.ID)
+			walk = func(path []parley.ID) {
+				a, b, children := machine.Node(path)
+				node := tree[slicedPath(sys, path)]
+				wantIn, wantOut := fmt.Sprint(node.In>>r&1), fmt.Sprint(node.Out>>r&1)
+				if string(a) != wantIn || string(b) != wantOut {
+					t.Fatalf("case %d: node %v of process %d is %s/%s, and in the engine %s/%s", i, path, id, a, b, wantIn, wantOut)
+				}
+				nodes++
+				for _, child := range children {
+					walk(append(slices.Clip(path), child))
 				}
 			}
+			walk(machine.Root())
+			all += len(tree)
 		}
 	}
-	if nodes < 20_000 {
-		t.Errorf("only %d nodes were compared", nodes)
+	if nodes != all || nodes < 20_000 {
+		t.Errorf("%d nodes of %d were compared", nodes, all)
 	}
 }
 

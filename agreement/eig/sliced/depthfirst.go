@@ -6,20 +6,22 @@ import (
 	"sync/atomic"
 )
 
-// DepthFirst runs the system against a liar and keeps none of the tree: a node's output depends on
-// nothing but the word it holds and the lies told below it, so the tree is evaluated in depth, in
-// the memory of one path. Every node is evaluated and every lie is asked for, once.
+// DepthFirst runs the system against a liar and returns what each lieutenant decides, a bit each:
+// the faulty ones as if they had kept to the second stage, so mask it with [System.Correct]. It keeps
+// none of the tree: a node's output depends on nothing but the word it holds and the lies told below
+// it, so the tree is evaluated in depth, in the memory of one path. Every node is evaluated and every
+// lie is asked for, once.
 //
 // With workers > 1 as many goroutines share the subtrees below the two-step paths, if there are
 // ranks below those, and the liar is called by all of them; otherwise nothing is started. Each
 // worker takes 4 KiB or so, whatever the size of the tree. The liar may be nil if nobody is
 // faulty. DepthFirst panics on a system that does not [System.Validate].
-func (s System) DepthFirst(l Liar, workers int) Result {
+func (s System) DepthFirst(l Liar, workers int) (decisions uint64) {
 	s.check()
 	if workers > 1 && s.M > 2 {
-		return s.result(s.split(l, workers))
+		return s.split(l, workers) & s.everyone()
 	}
-	return s.result(s.walker(l).output(0, 0, s.everyone(), s.order(l)))
+	return s.walker(l).output(0, 0, s.everyone(), s.order(l)) & s.everyone()
 }
 
 // split is DepthFirst over several workers. The outputs of level 2 are laid out as a level is, in
@@ -30,7 +32,7 @@ func (s System) split(l Liar, workers int) uint64 {
 	top := s.walker(l)
 	var level1 [maxLieutenants]uint64
 	for q := range lieutenants {
-		level1[q] = top.word(Path(0).child(q), order)
+		level1[q] = top.word(Path(0).Append(q), order)
 	}
 	outs := make([]uint64, lieutenants*(lieutenants-1))
 	var next atomic.Int64
@@ -43,9 +45,12 @@ func (s System) split(l Liar, workers int) uint64 {
 				if i >= len(outs) {
 					return
 				}
-				path := PathAt(uint64(i), 2, lieutenants)
-				word := w.word(path, level1[path.Parent().Last()])
-				outs[i] = w.output(2, path, s.everyone()&^path.used(), word)
+				p, q := i/(lieutenants-1), i%(lieutenants-1)
+				if q >= p {
+					q++
+				}
+				path := Path(0).Append(p).Append(q)
+				outs[i] = w.output(2, path, s.everyone()&^(1<<p|1<<q), w.word(path, level1[p]))
 			}
 		})
 	}
@@ -64,7 +69,6 @@ type walker struct {
 	m      int
 	need   [maxFaults]int // as of System.thresholds
 	liar   Liar
-	lies   uint64 // counted where the engine is not to ask for all of them
 	outs   [maxFaults][maxLieutenants]uint64
 }
 
@@ -78,7 +82,6 @@ func (w *walker) word(path Path, x uint64) uint64 {
 	q := path.Last()
 	held := x >> q & 1
 	if w.faulty>>q&1 != 0 {
-		w.lies++
 		return w.liar(path, held)
 	}
 	return broadcast(held)
@@ -101,7 +104,7 @@ func (w *walker) output(k int, path Path, avail, x uint64) uint64 {
 	i := 0
 	for rest := avail; rest != 0; rest &= rest - 1 {
 		q := bits.TrailingZeros64(rest)
-		child := path.child(q)
+		child := path.Append(q)
 		outs[i&63] = w.output(k+1, child, avail&^(1<<q), w.word(child, x))
 		i++
 	}
@@ -116,7 +119,7 @@ func (w *walker) leafParent(k int, path Path, avail, x uint64) uint64 {
 	i := 0
 	for rest := avail & w.faulty; rest != 0; rest &= rest - 1 {
 		q := bits.TrailingZeros64(rest)
-		lies[i&63] = w.liar(path.child(q), x>>q&1)
+		lies[i&63] = w.liar(path.Append(q), x>>q&1)
 		i++
 	}
 	return atLeast(lies[:i], need)

@@ -6,7 +6,7 @@ import (
 	"parley/agreement/eig/sliced"
 )
 
-// Four processes bear one fault: the source is correct and says 1, its third lieutenant tells the
+// Four processes tolerate one fault: the source is correct and says 1, its third lieutenant tells the
 // first two that it was told 0.
 func Example() {
 	s := sliced.System{N: 4, M: 1, Faulty: 0b100, Value: 1}
@@ -15,11 +15,13 @@ func Example() {
 		return
 	}
 	lie := sliced.Liar(func(path sliced.Path, held uint64) uint64 { return 0b100 })
-	tree := s.Levels(lie.EveryRound())
-	for path := range tree.Paths(1) {
-		fmt.Printf("lieutenant %d says %03b\n", path.Last(), tree.Input(path))
+	tree := s.Levels(lie)
+	for path, node := range tree.Nodes() {
+		if path != 0 {
+			fmt.Printf("lieutenant %d says %03b\n", path.Last(), node.In)
+		}
 	}
-	fmt.Printf("decisions %03b of %03b\n", tree.Result().Decisions&s.Correct(), s.Correct())
+	fmt.Printf("decisions %03b of %03b\n", tree.Decisions()&s.Correct(), s.Correct())
 	// Output:
 	// lieutenant 0 says 111
 	// lieutenant 1 says 111

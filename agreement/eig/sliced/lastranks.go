@@ -25,7 +25,7 @@ func (w *walker) leafGrandparent(k int, path Path, avail, x uint64) uint64 {
 		// place j have not moved yet.
 		last := (count - 1) & 7
 		liars[j&7], liars[last] = liars[last], liars[j&7]
-		child := path.child(int(liars[last]))
+		child := path.Append(int(liars[last]))
 		word := w.word(child, x)
 		outs[i&63] = leafParent(w.liar, child, word, &liars, last, need-ones(word&correct))
 		i++
@@ -34,7 +34,7 @@ func (w *walker) leafGrandparent(k int, path Path, avail, x uint64) uint64 {
 	for rest := correct; rest != 0; rest &= rest - 1 {
 		q := bits.TrailingZeros64(rest)
 		word := broadcast(x >> q & 1)
-		outs[i&63] = leafParent(w.liar, path.child(q), word, &liars, count, need-int(word)&siblings)
+		outs[i&63] = leafParent(w.liar, path.Append(q), word, &liars, count, need-int(word)&siblings)
 		i++
 	}
 	return atLeast(outs[:i], w.need[k])
@@ -45,7 +45,7 @@ func (w *walker) leafGrandparent(k int, path Path, avail, x uint64) uint64 {
 // register across a call: a loop would store and load its state once for each.
 func leafParent(l Liar, path Path, word uint64, liars *[8]uint8, count, need int) uint64 {
 	var said [7]uint64
-	first := path.child(0)
+	first := path.Append(0)
 	switch count {
 	case 7:
 		said[6] = l(first+Path(liars[6]), word>>(liars[6]&63)&1)

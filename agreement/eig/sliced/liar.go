@@ -2,19 +2,13 @@ package sliced
 
 import "math/bits"
 
-// Liar is an adversary that is a pure function. It returns the word a faulty sender tells in the
+// Liar is an adversary: a pure function. It returns the word a faulty sender tells in the
 // message with this path: bit r is what lieutenant r is told, bits past the last lieutenant are
 // ignored. The path's last relay is the sender; path 0 is sent by the source. held is the value
 // the sender itself holds and would relay if it were correct, 0 or 1; for the source, its own.
 //
 // An engine may ask in any order, and several workers at a time.
 type Liar func(path Path, held uint64) uint64
-
-// Silent returns the liar that sends nothing, so that every receiver takes the default.
-func Silent(def uint64) Liar {
-	word := broadcast(def)
-	return func(Path, uint64) uint64 { return word }
-}
 
 // TwoFaced returns a liar that tells every receiver of every message a bit drawn at random,
 // whatever it holds. The bits depend on the seed and the path alone.

@@ -1,5 +1,7 @@
 package sliced
 
+import "strings"
+
 // The oracle simulates every process by itself, as the article tells it: paths are strings of
 // process ids, source first and sender last, and each process keeps its tree in two maps. It
 // shares nothing with the engines but the adversary, which it asks by the engines' paths.
@@ -11,14 +13,13 @@ type process struct {
 
 type oracle struct {
 	s         System
-	liar      Liar
-	mute      bool // the faulty send nothing at all, the liar is not asked
+	liar      Liar // nil: the faulty send nothing at all
 	processes []process
 }
 
 // runOracle runs all rounds and the second stage.
-func runOracle(s System, liar Liar, mute bool) *oracle {
-	o := &oracle{s: s, liar: liar, mute: mute}
+func runOracle(s System, liar Liar) *oracle {
+	o := &oracle{s: s, liar: liar}
 	for range s.N {
 		o.processes = append(o.processes, process{map[string]uint64{}, map[string]uint64{}})
 	}
@@ -50,11 +51,11 @@ func runOracle(s System, liar Liar, mute bool) *oracle {
 func (o *oracle) send(sender int, path string, held uint64) {
 	faulty := o.s.SourceFaulty
 	if sender != o.s.Source {
-		faulty = o.s.Faulty>>lieutenant(o.s, sender)&1 == 1
+		faulty = o.s.Faulty>>o.s.Lieutenant(sender)&1 == 1
 	}
 	var word uint64
 	if faulty {
-		if o.mute {
+		if o.liar == nil {
 			return
 		}
 		word = o.liar(packed(o.s, path), held)
@@ -65,7 +66,7 @@ func (o *oracle) send(sender int, path string, held uint64) {
 		}
 		value := held
 		if faulty {
-			value = word >> lieutenant(o.s, to) & 1
+			value = word >> o.s.Lieutenant(to) & 1
 		}
 		o.processes[to].input[path] = value
 	}
@@ -103,57 +104,15 @@ func (o *oracle) resolve(p int, path string, rank int) uint64 {
 	return result
 }
 
-// word gathers a value of every lieutenant.
-func (o *oracle) word(value func(p int) uint64) uint64 {
-	var w uint64
-	for p := range o.s.N {
-		if p != o.s.Source {
-			w |= value(p) << lieutenant(o.s, p)
-		}
-	}
-	return w
-}
-
-func contains(path string, p int) bool {
-	for _, id := range path {
-		if int(id) == p {
-			return true
-		}
-	}
-	return false
-}
-
-// lieutenant counts the processes before p that are not the source.
-func lieutenant(s System, p int) int {
-	r := 0
-	for q := range p {
-		if q != s.Source {
-			r++
-		}
-	}
-	return r
-}
+func contains(path string, p int) bool { return strings.ContainsRune(path, rune(p)) }
 
 // packed is the engines' name of a path.
 func packed(s System, path string) Path {
 	var p Path
 	for i, id := range path {
 		if i > 0 {
-			p = p.Append(lieutenant(s, int(id)))
+			p = p.Append(s.Lieutenant(int(id)))
 		}
 	}
 	return p
-}
-
-// named is the oracle's name of a path.
-func named(s System, p Path) string {
-	name := string(rune(s.Source))
-	for _, r := range p.Relays() {
-		id := r
-		if r >= s.Source {
-			id++
-		}
-		name += string(rune(id))
-	}
-	return name
 }

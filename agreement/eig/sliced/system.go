@@ -23,14 +23,14 @@
 //
 // Two engines give the same decisions:
 //
-//   - [System.Levels] keeps the whole tree, takes a rushing adversary, and lets every node be
-//     inspected. Its memory grows with the tree.
+//   - [System.Levels] keeps the whole tree and lets every node be inspected. Its memory grows with
+//     the tree.
 //   - [System.DepthFirst] evaluates every node and asks for every lie, in a few KiB a worker.
 //
 // # Decisions
 //
-// The engines for whole systems are a package of their own, agreement/eig/sliced. They simulate all
-// processes in one tree, a bit a receiver, and use several cores. Motive: a protocol package has no
+// The engines for whole systems are a package of their own. They simulate all processes in one tree,
+// a bit a receiver, and use several cores. Motive: a protocol package has no
 // goroutines. Cost: EIG exists a second time, as a fast engine; a differential test holds the two
 // together.
 package sliced
@@ -77,14 +77,6 @@ func (s System) check() {
 	}
 }
 
-// Process returns the process id of lieutenant r.
-func (s System) Process(r int) int {
-	if r >= s.Source {
-		return r + 1
-	}
-	return r
-}
-
 // Lieutenant returns the lieutenant index of a process, -1 for the source.
 func (s System) Lieutenant(process int) int {
 	switch {
@@ -116,33 +108,4 @@ func (s System) thresholds() (need [maxFaults]int) {
 		need[k] = threshold(s.N-1-k, s.Default)
 	}
 	return need
-}
-
-// Result is what came of a run. All lieutenants have a bit in Decisions, the faulty ones as if
-// they had kept to the second stage; mask it with [System.Correct].
-type Result struct {
-	Decisions  uint64 // bit r: what lieutenant r decides
-	Nodes      uint64 // nodes of the tree
-	Deliveries uint64 // values delivered in the runs this stands for: n-1 a node, own copies counted
-	Lies       uint64 // words the adversary was asked for
-}
-
-// result is the Result of an engine that asked for every lie.
-func (s System) result(decisions uint64) Result {
-	size, _ := Count(s.N, s.M) // fits: at most 64 lieutenants and 8 relays
-	r := Result{
-		Decisions:  decisions & s.everyone(),
-		Nodes:      size.Nodes,
-		Deliveries: size.Deliveries,
-	}
-	if s.SourceFaulty {
-		r.Lies = 1
-	}
-	// Each lieutenant sends as many messages of a round as any other: on all paths without itself.
-	sent := uint64(1)
-	for k := range s.M {
-		r.Lies += uint64(ones(s.Faulty)) * sent
-		sent *= uint64(s.N - 2 - k)
-	}
-	return r
 }

@@ -1,6 +1,7 @@
 package sliced
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 )
@@ -34,9 +35,9 @@ func TestAgreementAndValidityWithinTheBound(t *testing.T) {
 	} {
 		for range c.runs {
 			s := randomFaults(rng, c.n, c.m)
-			r := s.DepthFirst(TwoFaced(rng.Uint64()), 1)
-			if agreement, validity := holds(s, r.Decisions); !agreement || !validity {
-				t.Fatalf("%+v decides %b", s, r.Decisions)
+			decisions := s.DepthFirst(TwoFaced(rng.Uint64()), 1)
+			if agreement, validity := holds(s, decisions); !agreement || !validity {
+				t.Fatalf("%+v decides %b", s, decisions)
 			}
 		}
 	}
@@ -49,7 +50,7 @@ func TestViolationsAtTheBound(t *testing.T) {
 		var noAgreement, noValidity int
 		for range 2000 {
 			s := randomFaults(rng, c.n, c.m)
-			agreement, validity := holds(s, s.DepthFirst(TwoFaced(rng.Uint64()), 1).Decisions)
+			agreement, validity := holds(s, s.DepthFirst(TwoFaced(rng.Uint64()), 1))
 			if !agreement {
 				noAgreement++
 			}
@@ -66,7 +67,7 @@ func TestViolationsAtTheBound(t *testing.T) {
 	// Of three processes, one lieutenant that says the opposite breaks validity.
 	s := System{N: 3, M: 1, Faulty: 0b10, Value: 1}
 	flip := func(_ Path, held uint64) uint64 { return ^broadcast(held) }
-	if _, validity := holds(s, s.DepthFirst(flip, 1).Decisions); validity {
+	if _, validity := holds(s, s.DepthFirst(flip, 1)); validity {
 		t.Error("n = 3, m = 1: validity holds")
 	}
 }
@@ -75,13 +76,13 @@ func TestViolationsAtTheBound(t *testing.T) {
 // lieutenants 1 and two 0; all decide 1.
 func TestArticleSecondStage(t *testing.T) {
 	s := System{N: 6, M: 1, SourceFaulty: true}
-	tree := s.Levels(Liar(func(Path, uint64) uint64 { return 0b00111 }).EveryRound())
+	tree := maps.Collect(s.Levels(func(Path, uint64) uint64 { return 0b00111 }).Nodes())
 	for q, want := range []uint64{0b11111, 0b11111, 0b11111, 0, 0} {
-		if got := tree.Input(Path(0).Append(q)); got != want {
+		if got := tree[Path(0).Append(q)].In; got != want {
 			t.Errorf("leaf of lieutenant %d is %b, want %b", q, got, want)
 		}
 	}
-	if got := tree.Output(0); got != 0b11111 {
+	if got := tree[0].Out; got != 0b11111 {
 		t.Errorf("decisions %b", got)
 	}
 }
@@ -91,14 +92,14 @@ func TestArticleSecondStage(t *testing.T) {
 func TestArticleFirstStage(t *testing.T) {
 	for def := range uint64(2) {
 		s := System{N: 7, M: 2, SourceFaulty: true, Default: def}
-		tree := s.Levels(Liar(func(Path, uint64) uint64 { return 0b111000 }).EveryRound())
-		for p := range tree.Paths(2) {
-			first := p.Relays()[0]
-			if got, want := tree.Input(p), broadcast(0b111000>>first&1)&0b111111; got != want {
-				t.Errorf("%v is %b, want %b", p.Relays(), got, want)
+		tree := s.Levels(func(Path, uint64) uint64 { return 0b111000 })
+		for p, node := range tree.Nodes() {
+			first := (p >> 8).Last()
+			if want := broadcast(0b111000>>max(first, 0)&1) & 0b111111; first >= 0 && node.In != want {
+				t.Errorf("%x is %b, want %b", p, node.In, want)
 			}
 		}
-		if got, want := tree.Output(0), broadcast(def)&0b111111; got != want {
+		if got, want := tree.Decisions(), broadcast(def)&0b111111; got != want {
 			t.Errorf("default %d: decisions %b", def, got)
 		}
 	}

@@ -1,93 +1,107 @@
 package sliced
 
 import (
-	"fmt"
 	"iter"
+	"math/bits"
 )
 
-// Tree is the information tree of a whole system, with a word at each node: bit r of it belongs to
-// the tree of lieutenant r. Level k holds its paths' words in lexicographic order of the paths,
-// see [Index]; the paths themselves are not stored.
+// Tree is the information tree of a whole system, with two words at each node: bit r of them belongs
+// to the tree of lieutenant r. A level holds the words of its paths in lexicographic order; the
+// paths themselves are not stored, and neither are the leaves, because the liar can be asked again.
 type Tree struct {
-	s    System
-	all  uint64         // the lieutenants
-	need [maxFaults]int // as of System.thresholds
-
+	s       System
+	walker  *walker
 	in, out [][]uint64 // by rank above the leaves, or the root alone if it is the only leaf
-
-	// lies holds the inputs of leaves whose last relay is faulty, stride words for each node of the
-	// rank above, of which the first are used, in order of the relay.
-	lies   []uint64
-	stride int
 }
 
-// newTree returns the empty tree of a system.
-func newTree(s System) *Tree {
-	t := &Tree{s: s, all: s.everyone(), need: s.thresholds(), stride: s.liarsPerLeafParent()}
-	level := 1
+// Node is what the lieutenants have at one node of their trees.
+type Node struct {
+	In  uint64 // what each was told in the message with this path
+	Out uint64 // what the second stage made of it: at a leaf its input, at the root the decisions
+}
+
+// Levels runs the system level by level, as the rounds go, and returns the whole tree. The liar
+// may be nil if nobody is faulty. The caller refuses trees that are too big, by [System.Memory],
+// beforehand. Levels panics on a system that does not [System.Validate].
+func (s System) Levels(l Liar) *Tree {
+	s.check()
+	t := &Tree{s: s, walker: s.walker(l)}
+	all, size := s.everyone(), 1
 	for k := range max(s.M, 1) {
-		t.in = append(t.in, make([]uint64, level))
-		t.out = append(t.out, make([]uint64, level))
-		if k == s.M-1 {
-			t.lies = make([]uint64, level*t.stride)
+		t.in = append(t.in, make([]uint64, 0, size))
+		t.out = append(t.out, make([]uint64, size))
+		size *= s.N - 1 - k
+	}
+	t.in[0] = append(t.in[0], s.order(l)&all)
+	for k := 1; k < s.M; k++ {
+		visit(k-1, 0, 0, all, func(i int, path Path, avail uint64) {
+			held := t.in[k-1][i]
+			for rest := avail; rest != 0; rest &= rest - 1 {
+				word := t.walker.word(path.Append(bits.TrailingZeros64(rest)), held)
+				t.in[k] = append(t.in[k], word&all)
+			}
+		})
+	}
+	if s.M == 0 {
+		t.out[0][0] = t.in[0][0] // the root is the only leaf
+		return t
+	}
+	last := s.M - 1
+	visit(last, 0, 0, all, func(i int, path Path, avail uint64) {
+		t.out[last][i] = t.walker.leafParent(last, path, avail, t.in[last][i]) & all
+	})
+	for k := last - 1; k >= 0; k-- {
+		children := s.N - 1 - k
+		for i := range t.out[k] {
+			t.out[k][i] = atLeast(t.out[k+1][i*children:(i+1)*children], t.walker.need[k])
 		}
-		level *= s.N - 1 - k
 	}
 	return t
 }
 
-// System returns the system whose tree it is.
-func (t *Tree) System() System { return t.s }
-
-// Result returns what came of the run.
-func (t *Tree) Result() Result { return t.s.result(t.out[0][0]) }
-
-// Input returns what each lieutenant was told in the message with this path. It panics if the tree
-// has no such path.
-func (t *Tree) Input(p Path) uint64 {
-	t.check(p)
-	k := p.Len()
-	if k < len(t.in) {
-		return t.in[k][Index(p, t.s.N-1)]
+// Memory returns how many bytes the tree of [System.Levels] takes, for a valid system: two words
+// for each node above the leaves.
+func (s System) Memory() uint64 {
+	level, nodes := uint64(1), uint64(0)
+	for k := range max(s.M, 1) {
+		nodes += level
+		level *= uint64(s.N - 1 - k)
 	}
-	q := p.Last()
-	p = p.Parent()
-	i := Index(p, t.s.N-1)
-	if t.s.Faulty>>q&1 == 0 {
-		return broadcast(t.in[k-1][i]>>q&1) & t.all
-	}
-	before := t.s.Faulty & (1<<q - 1) &^ p.used()
-	return t.lies[int(i)*t.stride+ones(before)]
+	return 2 * 8 * nodes
 }
 
-// Output returns what the second stage made of the node in each lieutenant's tree: of a leaf its
-// input, of the root the decisions. It panics if the tree has no such path.
-func (t *Tree) Output(p Path) uint64 {
-	t.check(p)
-	if k := p.Len(); k < len(t.out) {
-		return t.out[k][Index(p, t.s.N-1)]
-	}
-	return t.Input(p)
-}
+// Decisions returns the outputs of the root, see [System.DepthFirst].
+func (t *Tree) Decisions() uint64 { return t.out[0][0] }
 
-// Paths yields the paths of rank k, 0..M, in lexicographic order.
-func (t *Tree) Paths(k int) iter.Seq[Path] {
-	return func(yield func(Path) bool) {
-		if k < 0 || k > t.s.M {
-			return
-		}
-		size, _ := Count(t.s.N, k)
-		for i := range size.Leaves {
-			if !yield(PathAt(i, k, t.s.N-1)) {
-				return
-			}
+// Nodes goes through the tree rank by rank, in lexicographic order of the paths.
+func (t *Tree) Nodes() iter.Seq2[Path, Node] {
+	return func(yield func(Path, Node) bool) {
+		more, all := true, t.s.everyone()
+		for k := range t.s.M + 1 {
+			visit(k, 0, 0, all, func(i int, path Path, _ uint64) {
+				switch {
+				case !more:
+				case k < len(t.in):
+					more = yield(path, Node{t.in[k][i], t.out[k][i]})
+				default: // a leaf
+					word := t.walker.word(path, t.in[k-1][i/(t.s.N-k)]) & all
+					more = yield(path, Node{word, word})
+				}
+			})
 		}
 	}
 }
 
-func (t *Tree) check(p Path) {
-	if !p.in(t.s.N-1, t.s.M) {
-		panic(fmt.Sprintf("sliced: no path %v in a tree of %d lieutenants and ranks 0 to %d",
-			p.Relays(), t.s.N-1, t.s.M))
+// visit calls do for every path that extends the given one by k relays out of avail, in
+// lexicographic order, with i counting up; it returns the next i.
+func visit(k, i int, path Path, avail uint64, do func(i int, path Path, avail uint64)) int {
+	if k == 0 {
+		do(i, path, avail)
+		return i + 1
 	}
+	for rest := avail; rest != 0; rest &= rest - 1 {
+		q := bits.TrailingZeros64(rest)
+		i = visit(k-1, i, path.Append(q), avail&^(1<<q), do)
+	}
+	return i
 }

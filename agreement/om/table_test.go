@@ -1,14 +1,40 @@
 package om_test
 
 import (
-	"bytes"
 	"slices"
-	"testing"
 
 	"parley"
 	"parley/agreement/om"
+	"parley/faulty"
 	"parley/lockstep"
+	"parley/sim"
 )
+
+// run lets the source propose the value while the faulty processes behave as
+// they are given.
+func run(
+	p parley.Protocol, source parley.ID, value string, seed uint64, how map[parley.ID]faulty.Behaviour,
+) *sim.Sim {
+	return sim.Run(sim.Options{
+		Protocol: p, Faulty: how, Seed: seed, Measure: true,
+		Requests: []sim.Request{{At: source, Msg: parley.Msg{Kind: parley.Propose, Body: []byte(value)}}},
+	})
+}
+
+// told is OM(m) in which the faulty processes tell correct ones what say says.
+func told(c om.Config, say om.Say) parley.Protocol {
+	p := om.Rounds(c)
+	p.Lies = om.Tell(c, say)
+	return lockstep.Of(p, lockstep.Simulated)
+}
+
+func scripted(liars ...parley.ID) map[parley.ID]faulty.Behaviour {
+	how := make(map[parley.ID]faulty.Behaviour)
+	for _, id := range liars {
+		how[id] = faulty.Script
+	}
+	return how
+}
 
 // table is a host without links: what one process sends is handed to the others
 // by hand, round by round. It keeps what was refused.
@@ -20,11 +46,10 @@ type table struct {
 	refused []string
 	answers []int // to Choose, in order
 	asked   []int
-	decided map[parley.ID]string
 }
 
 func newTable(c om.Config) *table {
-	tb := &table{c: c, p: om.Rounds(c), decided: make(map[parley.ID]string)}
+	tb := &table{c: c, p: om.Rounds(c)}
 	for id := range parley.ID(c.N) {
 		tb.seats = append(tb.seats, tb.p.New(id))
 	}
@@ -65,8 +90,8 @@ func (tb *table) sends(id parley.ID, r int) []parley.Effect {
 	return slices.Clone(s.Effects)
 }
 
-// round plays round r; between is called with every process before it closes.
-func (tb *table) round(r int, between func(id parley.ID)) {
+// round plays round r.
+func (tb *table) round(r int) {
 	for from := range parley.ID(tb.c.N) {
 		for _, e := range tb.sends(from, r) {
 			for to := range parley.ID(tb.c.N) {
@@ -77,15 +102,8 @@ func (tb *table) round(r int, between func(id parley.ID)) {
 		}
 	}
 	for id := range parley.ID(tb.c.N) {
-		between(id)
 		p, s := tb.at(id)
 		p.Close(s, r)
-		for _, e := range s.Effects {
-			if _, again := tb.decided[id]; e.Op != parley.OpDeliver || e.Msg.Kind != parley.Decide || again {
-				panic("Close does something other than decide once")
-			}
-			tb.decided[id] = string(e.Msg.Body)
-		}
 	}
 }
 
@@ -101,42 +119,4 @@ func save(r lockstep.Rounds) []byte { return parley.Save(stateful{r: r}, 0, nil)
 
 func message(path []byte, value string) parley.Msg {
 	return parley.Msg{Kind: om.Value, Seq: uint64(len(path)), Body: append(slices.Clone(path), value...)}
-}
-
-// FuzzAbsorb hands arbitrary messages to a lieutenant, round by round: 4 bytes
-// say round, sender, Seq and length of the body, which follows.
-func FuzzAbsorb(f *testing.F) {
-	f.Add([]byte{0, 0, 0, 1, '1', 1, 2, 1, 2, 2, '1', 2, 3, 2, 3, 2, 3, '0'})
-	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, '1', 1, 2, 1, 1, 2, 2, 2, 2, 1, 2, 2, 9, 2, 4})
-	f.Add([]byte{2, 4, 2, 3, 2, 4, 'x', 2, 4, 2, 3, 2, 4, 'y', 2, 4, 2, 3, 4, 4, 'x', 2, 4, 255, 0, 3, 3, 3, 0})
-	f.Fuzz(func(t *testing.T, script []byte) {
-		tb := newTable(om.Config{N: 5, M: 2, Default: []byte("0")})
-		var rounds [3][][]byte
-		for len(script) >= 4 {
-			end := min(4+int(script[3]), len(script))
-			rounds[script[0]%3] = append(rounds[script[0]%3], script[:end])
-			script = script[end:]
-		}
-		p, s := tb.at(1)
-		for r, messages := range rounds {
-			p.Emit(s, r)
-			for _, b := range messages {
-				p.Absorb(s, r, parley.ID(b[1]), parley.Msg{Kind: om.Value, Seq: uint64(b[2]), Body: b[4:]})
-				was, fresh := save(p), tb.p.New(1)
-				if !parley.Load(stateful{r: fresh}, 0, was) || !bytes.Equal(save(fresh), was) {
-					t.Fatalf("round %d: state %x does not come back", r, was)
-				}
-			}
-			p.Close(s, r)
-		}
-		decided := 0
-		for _, e := range s.Effects {
-			if e.Op == parley.OpDeliver {
-				decided++
-			}
-		}
-		if decided != 1 {
-			t.Errorf("%d decisions", decided)
-		}
-	})
 }
