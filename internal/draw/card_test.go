@@ -88,7 +88,7 @@ func TestDecisions(t *testing.T) {
 	for _, width := range widths {
 		p := liars()
 		p.style.Width = width
-		text := term.Decisions(p.outcomes(), term.DecisionsOptions{Style: p.style})
+		text := term.Decisions(p.outcomes(), p.style)
 		lines(t, "decisions", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
@@ -103,7 +103,7 @@ func TestDecisions(t *testing.T) {
 	}
 	for _, width := range widths {
 		s.Width = width
-		text := term.Decisions(many, term.DecisionsOptions{Style: s, Starts: "heard"})
+		text := term.Decisions(many, s)
 		lines(t, "many decisions", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}

@@ -158,7 +158,6 @@ func TestCollapse(t *testing.T) {
 		{"many values", newFake(9, 2, func(path []parley.ID) []byte {
 			return []byte(fmt.Sprintf("value %d", path[len(path)-1]))
 		}), reading.TreeOptions{MaxNodes: 12}},
-		{"two ranks", newFake(9, 3, mixed), reading.TreeOptions{MaxNodes: 200, MaxDepth: 1}},
 		{"too many children", newFake(40, 2, mixed), reading.TreeOptions{MaxNodes: 8}},
 	}
 	var out strings.Builder

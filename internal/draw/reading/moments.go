@@ -8,8 +8,7 @@ import (
 // SpaceTimeOptions say how a space-time diagram looks.
 type SpaceTimeOptions struct {
 	Style
-	// Most is how many events are drawn before the rest is counted: 200 in text if 0, and
-	// in a picture events at 400 times.
+	// Most is how many events are written in text before the rest is counted; 200 if 0.
 	Most int
 	// Beats draws signs of life too. Otherwise they are counted, unless there is
 	// nothing else to draw.
