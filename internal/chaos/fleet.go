@@ -21,13 +21,7 @@ type fleet struct {
 	heal    time.Duration // the longest that it may take until all is well
 }
 
-func (f *fleet) all() []int {
-	out := make([]int, len(f.nodes))
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
+func (f *fleet) all() []int { return f.but(-1) }
 
 func (f *fleet) but(one int) (out []int) {
 	for i := range f.nodes {
@@ -50,13 +44,13 @@ func (f *fleet) back(which ...int) error {
 
 // newLoad returns a load that begins now.
 func (f *fleet) newLoad(pace time.Duration, keys func(time.Duration) []string) *load {
-	names := make([]string, len(f.nodes))
-	for i := range names {
-		names[i] = nodeName(i)
+	var names []string
+	for i := range f.nodes {
+		names = append(names, nodeName(i))
 	}
 	return &load{
 		clients: f.clients, history: new(judge.History), orders: judge.NewOrders(names...),
-		began: time.Now(), pace: pace, keys: keys,
+		began: time.Now(), pace: pace, keys: keys, last: make(map[string]uint64),
 	}
 }
 
@@ -90,10 +84,8 @@ func (f *fleet) serves(ctx context.Context, i int) error {
 		if dead := f.nodes[i].dead(); dead != nil {
 			return dead
 		}
-		select {
-		case <-ctx.Done():
+		if hold(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("%s does not serve: %w: %w", nodeName(i), context.Cause(ctx), err)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -183,10 +175,8 @@ func (f *fleet) quiet(ctx context.Context) error {
 		if len(states) == 1 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if hold(ctx, 50*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("the copies of the table differ: %v", said)
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (o *Orders) Resume(node int) uint64 {
 	if len(p.holds) == 0 {
 		return p.from
 	}
-	return p.holds[len(p.holds)-1] + 1
+	return p.last() + 1
 }
 
 // Gap notes that a node can not be listened to from there on: it begins anew, with what it
@@ -132,13 +132,13 @@ func (o *Orders) Deliver(node int, position uint64, from, payload string) {
 	if p.from == 0 {
 		p.from = position
 		if len(e.pieces) > 1 {
-			if before := e.pieces[len(e.pieces)-2].holds; len(before) > 0 && before[len(before)-1] >= position {
-				o.fail("%s: position %d after %d", o.names[node], position, before[len(before)-1])
+			if before := e.pieces[len(e.pieces)-2].last(); before >= position {
+				o.fail("%s: position %d after %d", o.names[node], position, before)
 			}
 		}
 	}
-	if position < p.from || len(p.holds) > 0 && position <= p.holds[len(p.holds)-1] {
-		o.fail("%s: position %d comes after %d", o.names[node], position, max(p.from, p.holds[len(p.holds)-1]))
+	if position < p.from || position <= p.last() {
+		o.fail("%s: position %d comes after %d", o.names[node], position, max(p.from, p.last()))
 		return
 	}
 	p.holds = append(p.holds, position)
@@ -254,9 +254,9 @@ func (o *Orders) Gaps() (n int) {
 // last is the last position that a node has delivered.
 func (e *ear) last() uint64 {
 	for i := len(e.pieces) - 1; i >= 0; i-- {
-		p := e.pieces[i]
-		if len(p.holds) > 0 {
-			return p.holds[len(p.holds)-1]
+		p := &e.pieces[i]
+		if last := p.last(); last > 0 {
+			return last
 		}
 		if p.from > 0 {
 			return p.from - 1
@@ -273,7 +273,7 @@ func (e *ear) misses(positions []uint64) (uint64, bool) {
 			if len(p.holds) == 0 {
 				continue
 			}
-			last = p.holds[len(p.holds)-1]
+			last = p.last()
 		}
 		for _, position := range positions {
 			if position < p.from || p.from == 0 || position > last {
