@@ -102,14 +102,10 @@ func (x *explored) deep() string {
 
 // proved is what the search says.
 func (x *explored) proved() string {
-	unit := "moves"
-	if x.rounds {
-		unit = "rounds"
-	}
 	what := "holds"
 	switch {
 	case x.want.property != "":
-		return fmt.Sprintf("**%s breaks** in %d %s", x.want.property, x.want.moves, unit)
+		return fmt.Sprintf("**%s breaks** in %d %s", x.want.property, x.want.moves, x.unit())
 	case x.says != "":
 		return x.says
 	case x.want.ends == 0:

@@ -109,17 +109,21 @@ func rewrite(path string, cases []explored) error {
 	return os.WriteFile(path, []byte(strings.Join(out, "\n")), 0o644)
 }
 
+// unit is what the length of a run counts.
+func (x *explored) unit() string {
+	if x.rounds {
+		return "rounds"
+	}
+	return "moves"
+}
+
 // verdict says what a search proves.
 func (x *explored) verdict(r *explore.Report) string {
-	unit := "moves"
-	if x.rounds {
-		unit = "rounds"
-	}
 	switch {
 	case x.got.property == "never":
-		return fmt.Sprintf("reached in %d %s", x.got.moves, unit)
+		return fmt.Sprintf("reached in %d %s", x.got.moves, x.unit())
 	case x.got.property != "":
-		return fmt.Sprintf("%s breaks in %d %s", x.got.property, x.got.moves, unit)
+		return fmt.Sprintf("%s breaks in %d %s", x.got.property, x.got.moves, x.unit())
 	case r.Outcome == explore.Exhausted:
 		return cmp.Or(x.says, "holds")
 	case r.Limit == "depth":
