@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -145,18 +144,4 @@ func (x *explored) circumstances() string {
 		out = append(out, "(beyond the bound)")
 	}
 	return strings.Join(out, " ")
-}
-
-// tell writes the runs that were found, a line a move.
-func (x *explored) tell(out io.Writer, r *explore.Report) {
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		fmt.Fprintf(out, "  %s: %s\n", f.Property, f.Why)
-		log := f.Run.Log(true)
-		for k := range log.Events {
-			e := &log.Events[k]
-			fmt.Fprintf(out, "    %d %v at P%d with P%d: kind %d seq %d value %d epoch %d %q\n",
-				e.Time, e.Op, e.At+1, e.Peer+1, e.Msg.Kind, e.Msg.Seq, e.Msg.Value, e.Epoch, e.Msg.Body)
-		}
-	}
 }
