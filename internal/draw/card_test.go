@@ -44,14 +44,6 @@ func TestCard(t *testing.T) {
 		text := c.Text()
 		lines(t, "card", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
-		for _, want := range []string{
-			"✓ agreement    held\n", "✗ validity     VIOLATED\n", "! termination  not promised: broken\n",
-			"✓ integrity    not promised: held\n", "13,366,080", "> 1.8e19", "broken: P4 did not decide",
-		} {
-			if !strings.Contains(text, want) {
-				t.Errorf("width %d: no %q", width, want)
-			}
-		}
 	}
 	golden(t, "card.txt", out.String())
 }

@@ -195,23 +195,6 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// The same data give the same bytes.
-func TestSameBytes(t *testing.T) {
-	p := random(3)
-	first := p.texts(p.style)
-	again := random(3)
-	for what, text := range again.texts(again.style) {
-		if text != first[what] {
-			t.Errorf("%s: drawn otherwise the second time", what)
-		}
-	}
-	d, e := p.diagram(), again.diagram()
-	o := reading.TreeOptions{Style: p.style}
-	if figureSVG(&d, p.tree(1), o) != figureSVG(&e, again.tree(1), o) {
-		t.Error("the figure is drawn otherwise the second time")
-	}
-}
-
 // The user's locale changes nothing, though libraries read it when they start.
 func TestLocale(t *testing.T) {
 	self, err := os.Executable()

@@ -85,8 +85,7 @@ func happenings() []trace.Event {
 	return s.events
 }
 
-// The terminal's picture shows one of everything, fits its width, and is the same
-// each time.
+// The terminal's picture of one of everything fits its width.
 func TestSpaceTime(t *testing.T) {
 	var out strings.Builder
 	style := reading.Style{Faulty: parley.SetOf(3)}
@@ -95,20 +94,8 @@ func TestSpaceTime(t *testing.T) {
 		text := term.SpaceTime(gossip(4), happenings(), reading.SpaceTimeOptions{Style: style})
 		lines(t, "space and time", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
-		if text != term.SpaceTime(gossip(4), happenings(), reading.SpaceTimeOptions{Style: style}) {
-			t.Error("drawn twice, and not the same")
-		}
 	}
 	golden(t, "spacetime.txt", out.String())
-	for _, want := range []string{
-		"P1 broadcasts <m> & m'", "P2 delivers <m> & m' of P1", "✗  ", ", lost", "P3 crashes", "P3 comes back without its disk",
-		"P4 stands still", "P4 goes on", "P2 is told that P3 has failed", "P2 suspects P3", "installs view 2 of P1 P2 P4",
-		"P3 gives up", "P4 broadcasts named to P2 P4", "P4 proposes v", "P4 decides v", "(sent at 400)",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in the picture", want)
-		}
-	}
 }
 
 // What is more than asked for is counted.
@@ -171,24 +158,13 @@ func TestSignsOfLife(t *testing.T) {
 	}
 }
 
-// The picture is well-formed, has one of everything, holds what comes from outside as
-// text, and is the same each time.
+// The picture of one of everything is well-formed, holds what comes from outside as text,
+// and has an arrow for each message that came.
 func TestSpaceTimeSVG(t *testing.T) {
 	o := reading.SpaceTimeOptions{Style: reading.Style{Faulty: parley.SetOf(3)}}
 	picture := spaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4")
-	if picture != spaceTimeSVG(gossip(4), happenings(), o, "A broadcast with <everything>", "n = 4") {
-		t.Error("drawn twice, and not the same")
-	}
 	all := well(t, picture)
 	golden(t, "spacetime.svg", picture)
-	for _, want := range []string{
-		"&lt;m&gt; &amp; m&#39; of P1", "broadcasts &lt;m&gt;", "crashes", "comes back without its", "suspects P3",
-		"stands still", "goes on", "lost on its way", "faulty process", "9,400", "decides v",
-	} {
-		if !strings.Contains(picture, want) {
-			t.Errorf("%q is not in the picture", want)
-		}
-	}
 	arrows := 0
 	for _, line := range all["line"] {
 		for _, a := range line.Attr {
