@@ -95,19 +95,29 @@ func (f *fleet) carries(ctx context.Context, i int, name string, which []int) er
 	for k := 0; ; k++ {
 		payload := fmt.Sprintf("%s.%s.%d", name, nodeName(i), k)
 		_ = f.load.cast(ctx, i, payload) // it is noted
-		again := time.After(250 * time.Millisecond)
-		for tried := false; !tried; {
-			is, moved := f.load.orders.Everywhere(payload, which)
-			if is {
-				return nil
-			}
-			select {
-			case <-moved:
-			case <-again:
-				tried = true
-			case <-ctx.Done():
-				return fmt.Errorf("not all of %s deliver what %s casts: %w", nodeNames(which), nodeName(i), context.Cause(ctx))
-			}
+		soon, done := context.WithTimeout(ctx, 250*time.Millisecond)
+		err := f.everywhere(soon, payload, which)
+		done()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("not all of %s deliver what %s casts: %w", nodeNames(which), nodeName(i), context.Cause(ctx))
+		}
+	}
+}
+
+// everywhere waits until some nodes have all delivered a payload.
+func (f *fleet) everywhere(ctx context.Context, payload string, which []int) error {
+	for {
+		is, moved := f.load.orders.Everywhere(payload, which)
+		if is {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -187,15 +197,8 @@ func (f *fleet) fence(ctx context.Context, name string) error {
 	if err := f.load.cast(ctx, 0, name); err != nil && outcomeOf(err) == nothing {
 		return fmt.Errorf("all is well, and %s refuses a payload: %w", nodeName(0), err)
 	}
-	for {
-		is, moved := f.load.orders.Everywhere(name, f.all())
-		if is {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return fmt.Errorf("not all deliver %s: %w", name, context.Cause(ctx))
-		}
+	if err := f.everywhere(ctx, name, f.all()); err != nil {
+		return fmt.Errorf("not all deliver %s: %w", name, err)
 	}
+	return nil
 }
