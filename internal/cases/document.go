@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,12 +74,9 @@ func (x *explored) requests() string {
 	var list []string
 	for i := range x.asked {
 		a := &x.asked[i]
-		what := strings.Join(a.texts, " or ")
+		what := cmp.Or(strings.Join(a.texts, " or "), a.verb)
 		if a.verb == "loses" || a.verb == "regains" {
 			what = a.verb + " " + what
-		}
-		if what == "" {
-			what = a.verb
 		}
 		if a.to.Len() > 0 {
 			what += " to some"

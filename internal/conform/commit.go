@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,16 +99,10 @@ func (t *scriptHost) outcome(of parley.Set) string {
 	said := t.said(of)
 	var words []string
 	for id := range of.All() {
-		word := said[id]
-		if word == "" {
-			word = "nothing"
-		}
-		if !slices.Contains(words, word) {
-			words = append(words, word)
-		}
+		words = append(words, cmp.Or(said[id], "nothing"))
 	}
 	slices.Sort(words)
-	return strings.Join(words, ", ")
+	return strings.Join(slices.Compact(words), ", ")
 }
 
 // said returns what processes say of the transaction.

@@ -149,10 +149,10 @@ func lines(t *testing.T, what, text string, width int) []string {
 func (p play) texts(s reading.Style) map[string]string {
 	n, m := p.n, p.m
 	return map[string]string{
-		"rounds":      term.Rounds(p.rounds(), term.RoundsOptions{Style: s, Rows: 3}),
-		"tree":        term.Tree(p.tree(1), reading.TreeOptions{Style: s, Title: "Information tree of P2 after the last round"}),
-		"small tree":  term.Tree(p.tree(1), reading.TreeOptions{Style: s, MaxNodes: 12}),
-		"decisions":   term.Decisions(p.outcomes(), s),
+		"rounds":     term.Rounds(p.rounds(), term.RoundsOptions{Style: s, Rows: 3}),
+		"tree":       term.Tree(p.tree(1), reading.TreeOptions{Style: s, Title: "Information tree of P2 after the last round"}),
+		"small tree": term.Tree(p.tree(1), reading.TreeOptions{Style: s, MaxNodes: 12}),
+		"decisions":  term.Decisions(p.outcomes(), s),
 		"card": term.Card{
 			Style: s, Title: "eig",
 			Verdicts: parley.Judge(p.protocol, parley.Assumptions{N: n, M: m, Faulty: len(p.faulty)}, &p.sim.History),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"parley"
@@ -165,12 +166,7 @@ func reorder(p *run.Plan, r *row, _ uint64) {
 // plan says so then.
 func relied(p *run.Plan, r *row) parley.Reliance {
 	rely := r.protocol.Relies
-	if rely.Delay == 0 {
-		rely.Delay = 900
-	}
-	if rely.Drift == 0 {
-		rely.Drift = gentle
-	}
+	rely.Delay, rely.Drift = cmp.Or(rely.Delay, 900), cmp.Or(rely.Drift, gentle)
 	if rely != r.protocol.Relies {
 		p.Promised = rely
 	}

@@ -55,9 +55,7 @@ func (r *row) count(h *parley.History) (n int) {
 }
 
 // times says when faults come and how long they last, in ticks.
-func times(within, last parley.Tick) run.Random {
-	return run.Random{Within: within, Last: last}
-}
+func times(within, last parley.Tick) run.Random { return run.Random{Within: within, Last: last} }
 
 // rounds is the plan of n rounds.
 func rounds(n parley.Tick) run.Plan { return run.Plan{Random: times(1000*n, 1500)} }
