@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -239,8 +240,7 @@ func (s spec) run(dir string) (rows []row, err error) {
 	lies := traitors(s.m, s.how)
 	for i, one := range parts {
 		one.Traitor = lies[parley.ID(i)]
-		p, err := start(one, func() (*os.File, error) { return ports[i].File() })
-		_ = ports[i].Close()
+		p, err := start(one, ports[i])
 		if err != nil {
 			return nil, err
 		}
@@ -277,17 +277,18 @@ func (s spec) run(dir string) (rows []row, err error) {
 // rest is how long nodes stay when all is done, so that what began can come to its end.
 func (s spec) rest() time.Duration { return time.Second + time.Duration(2*s.m+8)*s.round }
 
-// start starts a node in a process of its own.
-func start(one part, port func() (*os.File, error)) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	file, err := port()
+// start starts a node in a process of its own, which takes over its port.
+func start(one part, port *net.TCPListener) (*process, error) {
+	defer func() { _ = port.Close() }()
+	file, err := port.File()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	p := &process{cmd: exec.Command(self)} //nolint:noctx // it ends when its input does
 	p.cmd.Env = append(os.Environ(), "PARLEY_AUDIT_NODE=1")
 	p.cmd.Stderr = os.Stderr
@@ -300,10 +301,7 @@ func start(one part, port func() (*os.File, error)) (*process, error) {
 		return nil, err
 	}
 	p.out = bufio.NewScanner(out)
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	return p, json.NewEncoder(p.in).Encode(one)
+	return p, errors.Join(p.cmd.Start(), json.NewEncoder(p.in).Encode(one))
 }
 
 // answers waits for a line of each process, and adds up how much failed.
@@ -356,13 +354,10 @@ func audited(traces string) ([]found, error) {
 // judge audits the traces, and sums up by service.
 func (s spec) judge(traces string, rows []row) ([]row, error) {
 	list, err := audited(traces)
-	if err != nil {
-		return nil, err
-	}
 	for i := range rows {
 		s.sum(&rows[i], list)
 	}
-	return rows, nil
+	return rows, err
 }
 
 // sum sums up what was found of one service.
@@ -392,10 +387,8 @@ func (r *row) add(f found) {
 	}
 	promised := -1
 	for _, v := range f.Verdicts {
-		switch {
-		case v.Outcome == parley.Seen, v.Property == "links" && v.Violated == 0:
-			continue
-		case v.Outcome == parley.NotApplicable: // of slots for which the source had no value; what is left is judged
+		// Not applicable: of slots for which the source had no value; what is left is judged.
+		if v.Outcome == parley.Seen || v.Property == "links" && v.Violated == 0 || v.Outcome == parley.NotApplicable {
 			continue
 		}
 		if r.violated += v.Violated; v.Violated > 0 || v.Outcome == parley.NotSeen {

@@ -80,7 +80,7 @@ func furnish() error {
 type cell struct {
 	*network
 	dir   string
-	disks []*disk
+	disks []storage
 }
 
 // newCell makes the networks and disks of some nodes.
@@ -128,9 +128,5 @@ func newWorld(ctx context.Context, dir string, n int, seed uint64) (world, fabri
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var disks []storage
-	for _, d := range c.disks {
-		disks = append(disks, d)
-	}
-	return c, c.network, disks, nil
+	return c, c.network, c.disks, nil
 }
