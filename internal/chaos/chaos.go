@@ -110,7 +110,7 @@ func (r *run) harm(ctx context.Context, o options, kinds []fault) error {
 func (r *run) befall(ctx context.Context, f fault) error {
 	var err error
 	e := event{fault: f.name, began: r.load.now()}
-	r.struck, r.others = nil, wellness{}
+	r.struck, r.others = nil, recoveryTimes{}
 	if f.lies() {
 		r.load.rest()
 		defer func() {

@@ -21,7 +21,7 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// indoors is a world in this process: five nodes on a network and disks in memory, in a bubble
+// indoors is an environment in this process: five nodes on a network and disks in memory, in a bubble
 // of synctest. A node is killed by cutting it off before it can say anything, and its disk
 // keeps what was synced by then.
 type indoors struct {

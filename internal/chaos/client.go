@@ -26,7 +26,7 @@ type client struct {
 }
 
 // newClients makes a client for each node.
-func newClients(dir string, w world, n int) ([]*client, error) {
+func newClients(dir string, w environment, n int) ([]*client, error) {
 	certs := filepath.Join(dir, "certs")
 	trust, err := cert.LoadTrust(certs, nil)
 	if err != nil {

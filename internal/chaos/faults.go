@@ -11,7 +11,7 @@ import (
 // fault is one kind of harm.
 type fault struct {
 	name, what string
-	bare       bool // it can be done without a cell
+	bare       bool // it can be done without a sandbox
 	// do harms, and returns when the harm is over, with what it did in words. It fails by must.
 	do func(context.Context, *run) string
 }

@@ -12,9 +12,9 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// fleet is the nodes in their world, what is asked of them, and whether all is well with them.
+// fleet is the nodes in their environment, what is asked of them, and whether all is well with them.
 type fleet struct {
-	w       world
+	w       environment
 	nodes   []*node
 	clients []*client
 	load    *load
@@ -122,24 +122,24 @@ func (f *fleet) everywhere(ctx context.Context, payload string, which []int) err
 	}
 }
 
-// wellness is how long it took until all nodes carried out commands, until all delivered
+// recoveryTimes is how long it took until all nodes carried out commands, until all delivered
 // what each of them cast, and until all clocks were in step.
-type wellness struct{ tables, groups, clocks time.Duration }
+type recoveryTimes struct{ tables, groups, clocks time.Duration }
 
-func (w wellness) whole() time.Duration { return max(w.tables, w.groups, w.clocks) }
+func (w recoveryTimes) whole() time.Duration { return max(w.tables, w.groups, w.clocks) }
 
-func (w wellness) String() string {
+func (w recoveryTimes) String() string {
 	return fmt.Sprintf("%s (tables %.1f, groups %.1f, clocks %.1f)", brief(w.whole()), w.tables.Seconds(),
 		w.groups.Seconds(), w.clocks.Seconds())
 }
 
 // well waits until all that is so.
-func (f *fleet) well(ctx context.Context, name string) (wellness, error) {
+func (f *fleet) well(ctx context.Context, name string) (recoveryTimes, error) {
 	return f.wellAmong(ctx, name, f.all())
 }
 
 // wellAmong waits until it is so of some nodes, among each other.
-func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w wellness, err error) {
+func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w recoveryTimes, err error) {
 	since := f.load.now()
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -162,7 +162,7 @@ func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w well
 }
 
 // heals waits until all is well, for longer than it may take: it is told how long it took.
-func (f *fleet) heals(ctx context.Context, name string) (wellness, error) {
+func (f *fleet) heals(ctx context.Context, name string) (recoveryTimes, error) {
 	ctx, done := within(ctx, 4*f.heal)
 	defer done()
 	return f.well(ctx, name)

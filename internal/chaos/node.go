@@ -17,7 +17,7 @@ import (
 // node is one of the nodes: a process now and then.
 type node struct {
 	id     int
-	w      world
+	w      environment
 	binary string
 	config string // files
 	log    string
@@ -56,7 +56,7 @@ func (l *life) last() string {
 	return l.said
 }
 
-func newNode(id int, dir, binary string, w world) *node {
+func newNode(id int, dir, binary string, w environment) *node {
 	return &node{
 		id: id, w: w, binary: binary, config: configFile(dir, id), log: filepath.Join(dir, nodeName(id), "log"),
 	}

@@ -17,7 +17,7 @@ type Orders struct {
 	moved chan struct{} // closed when something is delivered
 	seed  maphash.Seed
 	at    map[uint64]uint64 // hashes of what is delivered, by position
-	heard []ear             // of each node
+	heard []nodeDeliveries  // of each node
 	casts map[string]*Cast  // by payload
 	fence string            // the payload from which on nodes are heard that are not
 	wrong error             // the first
@@ -25,8 +25,8 @@ type Orders struct {
 	stands, refused int
 }
 
-// ear is what one node has delivered: pieces without gaps.
-type ear struct {
+// nodeDeliveries is what one node has delivered: pieces without gaps.
+type nodeDeliveries struct {
 	pieces []piece
 	gaps   int
 	// What it delivers is not judged until it delivers the fence, of which fence is the position, 0 if it has not.
@@ -57,7 +57,7 @@ type Cast struct {
 func NewOrders(names ...string) *Orders {
 	return &Orders{
 		moved: make(chan struct{}), seed: maphash.MakeSeed(), at: make(map[uint64]uint64),
-		names: names, heard: make([]ear, len(names)), casts: make(map[string]*Cast),
+		names: names, heard: make([]nodeDeliveries, len(names)), casts: make(map[string]*Cast),
 	}
 }
 
@@ -252,7 +252,7 @@ func (o *Orders) Gaps() (n int) {
 }
 
 // last is the last position that a node has delivered.
-func (e *ear) last() uint64 {
+func (e *nodeDeliveries) last() uint64 {
 	for i := len(e.pieces) - 1; i >= 0; i-- {
 		p := &e.pieces[i]
 		if last := p.last(); last > 0 {
@@ -266,7 +266,7 @@ func (e *ear) last() uint64 {
 }
 
 // misses is the first of some positions that the node should have delivered and has not.
-func (e *ear) misses(positions []uint64) (uint64, bool) {
+func (e *nodeDeliveries) misses(positions []uint64) (uint64, bool) {
 	for i, p := range e.pieces {
 		last := ^uint64(0)
 		if i+1 < len(e.pieces) { // it ended with a gap
@@ -288,7 +288,7 @@ func (e *ear) misses(positions []uint64) (uint64, bool) {
 }
 
 // forget drops what is up to a position.
-func (e *ear) forget(upto uint64) {
+func (e *nodeDeliveries) forget(upto uint64) {
 	for i := range e.pieces {
 		p := &e.pieces[i]
 		k, found := slices.BinarySearch(p.holds, upto)

@@ -36,9 +36,9 @@ type Moments struct {
 // SpaceTime reads the moments off a run.
 func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Moments {
 	words := Words{o.Style, p}
-	beating := beatsOf(p.N, events)
+	beating := heartheartbeatsOf(p.N, events)
 	if o.Beats || !beating.amid(events) {
-		beating = beats{}
+		beating = heartbeatFilter{}
 	}
 	var out Moments
 	sent := make(map[uint64]trace.Event)
