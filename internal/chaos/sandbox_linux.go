@@ -123,7 +123,9 @@ func (c *sandbox) close() (err error) {
 }
 
 // newEnvironment makes the environment of a run in a sandbox.
-func newEnvironment(ctx context.Context, dir string, n int, seed uint64) (environment, faultyNetwork, []faultyDisk, error) {
+func newEnvironment(
+	ctx context.Context, dir string, n int, seed uint64,
+) (environment, faultyNetwork, []faultyDisk, error) {
 	c, err := newSandbox(ctx, dir, n, seed)
 	if err != nil {
 		return nil, nil, nil, err
