@@ -1,14 +1,15 @@
 package conform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"parley"
 )
 
-// stage runs the machines of a protocol clause by clause, as a case says. Time goes
-// by and messages arrive only when they are told to.
+// scriptHost runs the machines of a protocol clause by clause, as a case says. Time passes
+// and messages arrive only when the case says so.
 type scriptHost struct {
 	protocol parley.Protocol
 	machines []parley.Machine
@@ -36,7 +37,7 @@ type alarm struct {
 	due    parley.Tick
 }
 
-// newStage makes the machines of all processes and starts them.
+// newHost makes the machines of all processes and starts them.
 func newHost(p parley.Protocol) *scriptHost {
 	t := &scriptHost{protocol: p}
 	for id := range parley.ID(p.N) {
@@ -138,14 +139,8 @@ func (t *scriptHost) tick() bool {
 	if len(t.timers) == 0 {
 		return false
 	}
-	next := 0
-	for i, a := range t.timers {
-		if a.due < t.timers[next].due {
-			next = i
-		}
-	}
-	a := t.timers[next]
-	t.timers = slices.Delete(t.timers, next, next+1)
+	a := slices.MinFunc(t.timers, func(a, b alarm) int { return cmp.Compare(a.due, b.due) })
+	t.timers = slices.DeleteFunc(t.timers, func(b alarm) bool { return b == a })
 	t.now = max(t.now, a.due)
 	t.run(a.at, func(m parley.Machine, s *parley.Step) { m.Timeout(s, a.number) })
 	return true
