@@ -182,7 +182,7 @@ func (v *View) Parts() (parts []string) {
 			}
 			parts = append(parts, term.SpaceTime(v.run.Protocol, v.log.Events, o))
 		case "deliveries":
-			if text := term.Deliveries(v.run.Protocol, v.report.history, term.DeliveriesOptions{Style: v.style}); text != "" {
+			if text := term.Deliveries(v.run.Protocol, v.report.history, v.style); text != "" {
 				parts = append(parts, text)
 			}
 		case "tree":
@@ -190,7 +190,7 @@ func (v *View) Parts() (parts []string) {
 				parts = append(parts, term.Tree(t.Tree, t.options))
 			}
 		case "decisions":
-			parts = append(parts, term.Decisions(v.outcomes(), term.DecisionsOptions{Style: v.style}))
+			parts = append(parts, term.Decisions(v.outcomes(), v.style))
 		case "verdict":
 			parts = append(parts, v.card().Text())
 		}

@@ -35,7 +35,7 @@ func (s spec) inProcess(t *testing.T, dir string) (traces string, rows []row) {
 }
 
 func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
-	parts, ports, err := prepare(dir, s.n, s.part())
+	parts, ports, err := prepare(dir, s.n, s.part)
 	if err != nil {
 		return "", nil, err
 	}
@@ -45,7 +45,7 @@ func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
 		_ = ports[i].Close()
 		members = append(members, cluster.Member{Name: m.Name, Address: network.Host(m.Name).Addr(7000), Signer: m.Signer})
 	}
-	lies := traitors(s.m, s.how)
+	lies := traitors(s.M, s.how)
 	all := make([]*running, s.n)
 	errs := make([]error, s.n)
 	together := func(do func(i int) error) error {
@@ -107,13 +107,13 @@ func TestHolds(t *testing.T) {
 	how := behaviours()
 	var trials []spec
 	for i := 0; i < len(how); i += 2 {
-		trials = append(trials, spec{n: 7, m: 2, how: []string{how[i], how[(i+1)%len(how)]}})
+		trials = append(trials, spec{part: part{M: 2}, n: 7, how: []string{how[i], how[(i+1)%len(how)]}})
 	}
 	for _, b := range how {
-		trials = append(trials, spec{n: 4, m: 1, how: []string{b}})
+		trials = append(trials, spec{part: part{M: 1}, n: 4, how: []string{b}})
 	}
 	for _, s := range trials {
-		s.instances, s.within, s.atOnce, s.round = 50, time.Minute, 1, 100*time.Millisecond
+		s.Instances, s.within, s.AtOnce, s.Round = 50, time.Minute, 1, 100*time.Millisecond
 		dir := filepath.Join(t.TempDir(), "cluster")
 		traces, rows := s.inProcess(t, dir)
 		rows, err := s.judge(traces, rows)
@@ -139,11 +139,11 @@ func TestSums(t *testing.T) {
 	kept := found{
 		Machine: "agree/eig/1/0", Complete: true, Instances: 50, Verdicts: []verdict{{Property: "agreement", Promised: 50}},
 	}
-	few, broken, not, part := kept, kept, kept, kept
+	few, broken, not, lacking := kept, kept, kept, kept
 	few.Instances = 49
 	broken.Verdicts = []verdict{{Property: "agreement", Promised: 50, Violated: 1}}
 	not.Verdicts = []verdict{{Property: "agreement", Because: "late"}}
-	part.Complete, part.Missing = false, []string{"node2"}
+	lacking.Complete, lacking.Missing = false, []string{"node2"}
 	for name, c := range map[string]struct { // order: each by itself
 		list              []found
 		failed            int
@@ -155,11 +155,11 @@ func TestSums(t *testing.T) {
 		"too few":        {list: []found{few}, wrong: true},
 		"no answer":      {list: []found{kept}, failed: 1, wrong: true},
 		"violated":       {list: []found{broken}, wrong: true},
-		"not complete":   {list: []found{part}, wrong: true},
+		"not complete":   {list: []found{lacking}, wrong: true},
 		"not promised":   {list: []found{not}, unpromised: true},
 	} {
 		r := row{service: "agree", failed: c.failed}
-		spec{instances: 50}.sum(&r, c.list)
+		spec{part: part{Instances: 50}}.sum(&r, c.list)
 		if len(r.wrong) > 0 != c.wrong || len(r.unpromised) > 0 != c.unpromised {
 			t.Errorf("%s: wrong: %q, not promised: %q", name, r.wrong, r.unpromised)
 		}
@@ -209,7 +209,8 @@ func corrupt(t *testing.T, traces, machine string, change func(e *trace.Event) b
 // answer, a receipt. What was changed by hand and not signed with the hash is no trace.
 func TestFinds(t *testing.T) {
 	s := spec{
-		n: 4, m: 1, how: []string{"twofaced"}, instances: 10, atOnce: 4, round: 100 * time.Millisecond, within: time.Minute,
+		part: part{M: 1, Instances: 10, AtOnce: 4, Round: 100 * time.Millisecond},
+		n:    4, how: []string{"twofaced"}, within: time.Minute,
 	}
 	traces, _ := s.inProcess(t, t.TempDir())
 	verdict := func() (int, string) {

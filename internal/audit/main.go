@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,22 +31,14 @@ import (
 
 // spec is one cluster to be audited.
 type spec struct {
-	n, m      int
-	how       []string // the traitors' behaviours
-	instances int
-	each      int // of them in one cluster
-	atOnce    int // broadcasts of a node
-	round     time.Duration
-	within    time.Duration // for each service
-	verbose   bool
+	part                 // what all nodes are told
+	n      int           // nodes
+	how    []string      // the traitors' behaviours
+	each   int           // of the instances in one cluster
+	within time.Duration // for each service
 }
 
-func (s spec) String() string { return fmt.Sprintf("(%d,%d) %s", s.n, s.m, strings.Join(s.how, "+")) }
-
-// part is what all nodes are told.
-func (s spec) part() part {
-	return part{M: s.m, Round: s.round, Instances: s.instances, AtOnce: s.atOnce, Verbose: s.verbose}
-}
+func (s spec) String() string { return fmt.Sprintf("(%d,%d) %s", s.n, s.M, strings.Join(s.how, "+")) }
 
 // sizes are how many nodes and traitors there are.
 var sizes = [][2]int{{4, 1}, {7, 2}}
@@ -70,7 +63,7 @@ func main() {
 		return
 	}
 	instances := flag.Int("instances", 1000, "how many `instances` of each service")
-	part := flag.Int("part", 250, "how many of the `instances` one cluster is asked for")
+	each := flag.Int("part", 250, "how many of the `instances` one cluster is asked for")
 	round := flag.Duration("round", 250*time.Millisecond, "the length of a round")
 	within := flag.Duration("within", 10*time.Minute, "how `long` a service may take")
 	only := flag.String("only", "", "only clusters whose name, as in \"(4,1) silent\", has this `text`")
@@ -81,8 +74,8 @@ func main() {
 	for _, size := range sizes {
 		for _, how := range behaviours() {
 			one := spec{
-				n: size[0], m: size[1], how: []string{how}, instances: *instances, each: max(1, *part), atOnce: 4,
-				round: *round, within: *within, verbose: *verbose,
+				part: part{M: size[1], Instances: *instances, AtOnce: 4, Round: *round, Verbose: *verbose},
+				n:    size[0], how: []string{how}, each: max(1, *each), within: *within,
 			}
 			if strings.Contains(one.String(), *only) {
 				specs = append(specs, one)
@@ -129,12 +122,12 @@ func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
 // inParts runs as many clusters as it takes to have all instances, all at a time, for most of it
 // is waiting, and sums up: when something holds up the machine only a part is to be repeated.
 func (s spec) inParts(keep string) (sum []row, err error) {
-	count := (s.instances + s.each - 1) / s.each
+	count := (s.Instances + s.each - 1) / s.each
 	parts, errs := make([][]row, count), make([]error, count)
 	var all sync.WaitGroup
 	for i := range parts {
 		one := s
-		one.instances = min(s.each, s.instances-i*s.each)
+		one.Instances = min(s.each, s.Instances-i*s.each)
 		all.Go(func() { parts[i], errs[i] = one.patiently(keep, i+1) })
 	}
 	all.Wait()
@@ -167,19 +160,19 @@ func (r *row) plus(other row) {
 func (s spec) patiently(keep string, part int) (rows []row, err error) {
 	for i, longer := range []int{1, 1, 2, 2, 4, 4} {
 		one := s
-		one.round *= time.Duration(longer)
+		one.Round *= time.Duration(longer)
 		if rows, err = one.in(keep, fmt.Sprintf("%d-%d", part, i+1)); err != nil {
 			return nil, err
 		}
 		again := false
 		for i := range rows {
-			rows[i].round = one.round
+			rows[i].round = one.Round
 			again = again || !rows[i].holds() && rows[i].violated == 0
 		}
 		if !again {
 			break
 		}
-		fmt.Fprintf(os.Stderr, "audit: %v: held up in rounds of %v: again\n", s, one.round)
+		fmt.Fprintf(os.Stderr, "audit: %v: held up in rounds of %v: again\n", s, one.Round)
 	}
 	return rows, nil
 }
@@ -225,7 +218,7 @@ type process struct {
 
 // run runs one cluster of processes and audits it.
 func (s spec) run(dir string) (rows []row, err error) {
-	parts, ports, err := prepare(dir, s.n, s.part())
+	parts, ports, err := prepare(dir, s.n, s.part)
 	if err != nil {
 		return nil, err
 	}
@@ -236,11 +229,10 @@ func (s spec) run(dir string) (rows []row, err error) {
 			_ = p.cmd.Wait()
 		}
 	}()
-	lies := traitors(s.m, s.how)
+	lies := traitors(s.M, s.how)
 	for i, one := range parts {
 		one.Traitor = lies[parley.ID(i)]
-		p, err := start(one, func() (*os.File, error) { return ports[i].File() })
-		_ = ports[i].Close()
+		p, err := start(one, ports[i])
 		if err != nil {
 			return nil, err
 		}
@@ -256,7 +248,7 @@ func (s spec) run(dir string) (rows []row, err error) {
 				return nil, err
 			}
 		}
-		failed, err := answers(all[s.m:], service)
+		failed, err := answers(all[s.M:], service)
 		if err != nil {
 			return nil, err
 		}
@@ -266,7 +258,7 @@ func (s spec) run(dir string) (rows []row, err error) {
 	for _, p := range all {
 		_ = p.in.Close()
 	}
-	for _, p := range all[s.m:] {
+	for _, p := range all[s.M:] {
 		if err := p.cmd.Wait(); err != nil {
 			return nil, err
 		}
@@ -275,19 +267,20 @@ func (s spec) run(dir string) (rows []row, err error) {
 }
 
 // rest is how long nodes stay when all is done, so that what began can come to its end.
-func (s spec) rest() time.Duration { return time.Second + time.Duration(2*s.m+8)*s.round }
+func (s spec) rest() time.Duration { return time.Second + time.Duration(2*s.M+8)*s.Round }
 
-// start starts a node in a process of its own.
-func start(one part, port func() (*os.File, error)) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	file, err := port()
+// start starts a node in a process of its own, which takes over its port.
+func start(one part, port *net.TCPListener) (*process, error) {
+	defer func() { _ = port.Close() }()
+	file, err := port.File()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	p := &process{cmd: exec.Command(self)} //nolint:noctx // it ends when its input does
 	p.cmd.Env = append(os.Environ(), "PARLEY_AUDIT_NODE=1")
 	p.cmd.Stderr = os.Stderr
@@ -300,10 +293,7 @@ func start(one part, port func() (*os.File, error)) (*process, error) {
 		return nil, err
 	}
 	p.out = bufio.NewScanner(out)
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	return p, json.NewEncoder(p.in).Encode(one)
+	return p, errors.Join(p.cmd.Start(), json.NewEncoder(p.in).Encode(one))
 }
 
 // answers waits for a line of each process, and adds up how much failed.
@@ -356,13 +346,10 @@ func audited(traces string) ([]found, error) {
 // judge audits the traces, and sums up by service.
 func (s spec) judge(traces string, rows []row) ([]row, error) {
 	list, err := audited(traces)
-	if err != nil {
-		return nil, err
-	}
 	for i := range rows {
 		s.sum(&rows[i], list)
 	}
-	return rows, nil
+	return rows, err
 }
 
 // sum sums up what was found of one service.
@@ -377,8 +364,8 @@ func (s spec) sum(r *row, list []found) {
 	switch {
 	case machines == 0:
 		r.wrong = append(r.wrong, "there are no traces")
-	case r.judged < s.instances:
-		r.wrong = append(r.wrong, fmt.Sprintf("%d instances judged of %d", r.judged, s.instances))
+	case r.judged < s.Instances:
+		r.wrong = append(r.wrong, fmt.Sprintf("%d instances judged of %d", r.judged, s.Instances))
 	}
 	if r.failed > 0 {
 		r.wrong = append(r.wrong, fmt.Sprintf("%d got no answer", r.failed))
@@ -392,10 +379,8 @@ func (r *row) add(f found) {
 	}
 	promised := -1
 	for _, v := range f.Verdicts {
-		switch {
-		case v.Outcome == parley.Seen, v.Property == "links" && v.Violated == 0:
-			continue
-		case v.Outcome == parley.NotApplicable: // of slots for which the source had no value; what is left is judged
+		// Not applicable: of slots for which the source had no value; what is left is judged.
+		if v.Outcome == parley.Seen || v.Property == "links" && v.Violated == 0 || v.Outcome == parley.NotApplicable {
 			continue
 		}
 		if r.violated += v.Violated; v.Violated > 0 || v.Outcome == parley.NotSeen {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,12 +74,9 @@ func (x *explored) requests() string {
 	var list []string
 	for i := range x.asked {
 		a := &x.asked[i]
-		what := strings.Join(a.texts, " or ")
+		what := cmp.Or(strings.Join(a.texts, " or "), a.verb)
 		if a.verb == "loses" || a.verb == "regains" {
 			what = a.verb + " " + what
-		}
-		if what == "" {
-			what = a.verb
 		}
 		if a.to.Len() > 0 {
 			what += " to some"
@@ -102,14 +100,10 @@ func (x *explored) deep() string {
 
 // proved is what the search says.
 func (x *explored) proved() string {
-	unit := "moves"
-	if x.rounds {
-		unit = "rounds"
-	}
 	what := "holds"
 	switch {
 	case x.want.property != "":
-		return fmt.Sprintf("**%s breaks** in %d %s", x.want.property, x.want.moves, unit)
+		return fmt.Sprintf("**%s breaks** in %d %s", x.want.property, x.want.moves, x.unit())
 	case x.says != "":
 		return x.says
 	case x.want.ends == 0:

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -109,17 +108,21 @@ func rewrite(path string, cases []explored) error {
 	return os.WriteFile(path, []byte(strings.Join(out, "\n")), 0o644)
 }
 
+// unit is what the length of a run counts.
+func (x *explored) unit() string {
+	if x.rounds {
+		return "rounds"
+	}
+	return "moves"
+}
+
 // verdict says what a search proves.
 func (x *explored) verdict(r *explore.Report) string {
-	unit := "moves"
-	if x.rounds {
-		unit = "rounds"
-	}
 	switch {
 	case x.got.property == "never":
-		return fmt.Sprintf("reached in %d %s", x.got.moves, unit)
+		return fmt.Sprintf("reached in %d %s", x.got.moves, x.unit())
 	case x.got.property != "":
-		return fmt.Sprintf("%s breaks in %d %s", x.got.property, x.got.moves, unit)
+		return fmt.Sprintf("%s breaks in %d %s", x.got.property, x.got.moves, x.unit())
 	case r.Outcome == explore.Exhausted:
 		return cmp.Or(x.says, "holds")
 	case r.Limit == "depth":
@@ -141,18 +144,4 @@ func (x *explored) circumstances() string {
 		out = append(out, "(beyond the bound)")
 	}
 	return strings.Join(out, " ")
-}
-
-// tell writes the runs that were found, a line a move.
-func (x *explored) tell(out io.Writer, r *explore.Report) {
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		fmt.Fprintf(out, "  %s: %s\n", f.Property, f.Why)
-		log := f.Run.Log(true)
-		for k := range log.Events {
-			e := &log.Events[k]
-			fmt.Fprintf(out, "    %d %v at P%d with P%d: kind %d seq %d value %d epoch %d %q\n",
-				e.Time, e.Op, e.At+1, e.Peer+1, e.Msg.Kind, e.Msg.Seq, e.Msg.Value, e.Epoch, e.Msg.Body)
-		}
-	}
 }

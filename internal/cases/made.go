@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,104 +48,114 @@ import (
 // settings are the numbers and words behind the name of a protocol.
 type settings struct {
 	given map[string]string
+	n     int
 	err   error
+}
+
+// text takes a setting out.
+func (s *settings) text(name string) (text string, ok bool) {
+	text, ok = s.given[name]
+	delete(s.given, name)
+	return text, ok
 }
 
 // number returns a setting, or what holds without it.
 func (s *settings) number(name string, otherwise int) int {
-	text, ok := s.given[name]
+	text, ok := s.text(name)
 	if !ok {
 		return otherwise
 	}
-	delete(s.given, name)
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 	return n
 }
 
 // is tells whether a word is given.
 func (s *settings) is(name string) bool {
-	_, ok := s.given[name]
-	delete(s.given, name)
+	_, ok := s.text(name)
 	return ok
 }
 
 // members reads a set such as P1,P2.
 func (s *settings) members(name string) (set parley.Set) {
-	text, ok := s.given[name]
-	delete(s.given, name)
+	text, ok := s.text(name)
 	if !ok {
 		return set
 	}
 	set, err := readProcesses(text)
-	if err != nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 	return set
 }
 
 func (s *settings) tick(name string) parley.Tick { return parley.Tick(s.number(name, 0)) }
 
+// m is the number of faults.
+func (s *settings) m(otherwise int) int { return s.number("m", otherwise) }
+
+func (s *settings) instance() agree.Instance {
+	return agree.Instance{N: s.n, M: s.m(1), Default: []byte("0")}
+}
+
+// rounds say when rounds are.
+func (s *settings) rounds() lockstep.Schedule {
+	when := lockstep.Simulated
+	when.Early = s.is("early")
+	return when
+}
+
+// relayed is the broadcast beneath others.
+func (s *settings) relayed() diffusion.Config {
+	return diffusion.Config{N: s.n, Uniform: s.is("uniform")}
+}
+
 // protocol makes a protocol of words such as "ballot n=3 m=1".
-func protocol(text string) (parley.Protocol, error) {
+func protocol(text string) (p parley.Protocol, err error) {
 	f := strings.Fields(text)
 	if len(f) == 0 {
-		return parley.Protocol{}, fmt.Errorf("which protocol?")
+		return p, errors.New("which protocol?")
 	}
-	s := settings{given: make(map[string]string)}
+	s := &settings{given: make(map[string]string)}
 	for _, one := range f[1:] {
 		name, value, _ := strings.Cut(one, "=")
 		s.given[name] = value
 	}
-	n := s.number("n", 3)
-	p, known := agreements(f[0], n, &s)
+	s.n = s.number("n", 3)
+	of, known := protocols[f[0]]
 	if !known {
-		p, known = broadcasts(f[0], n, &s)
+		return p, errors.New("no such protocol")
 	}
-	if !known {
-		p, known = others(f[0], n, &s)
+	p = of(s)
+	if s.err == nil && len(s.given) > 0 {
+		s.err = fmt.Errorf("%v are settings of another protocol", s.given)
 	}
-	switch {
-	case !known:
-		return p, fmt.Errorf("no such protocol")
-	case s.err != nil:
-		return p, s.err
-	case len(s.given) > 0:
-		return p, fmt.Errorf("%v are settings of another protocol", s.given)
-	}
-	return p, nil
+	return p, s.err
 }
 
-// agreements are the protocols in rounds.
-func agreements(name string, n int, s *settings) (parley.Protocol, bool) {
-	when := lockstep.Simulated
-	when.Early = s.is("early")
-	in := func() agree.Instance { return agree.Instance{N: n, M: s.number("m", 1), Default: []byte("0")} }
-	switch name {
-	case "eig":
-		return eig.New(in(), when), true
-	case "om":
-		return om.New(in(), when), true
-	case "sm":
-		return sm.New(sm.Config{Instance: in()}, when), true
-	case "interactive":
-		return interactive.New(interactive.Config{Instance: in()}, when), true
-	case "consensus":
-		c := consensus.Config{Instance: in()}
+// protocols make the protocols of the list.
+var protocols = map[string]func(s *settings) parley.Protocol{
+	// In rounds.
+	"eig": func(s *settings) parley.Protocol { return eig.New(s.instance(), s.rounds()) },
+	"om":  func(s *settings) parley.Protocol { return om.New(s.instance(), s.rounds()) },
+	"sm":  func(s *settings) parley.Protocol { return sm.New(sm.Config{Instance: s.instance()}, s.rounds()) },
+	"interactive": func(s *settings) parley.Protocol {
+		return interactive.New(interactive.Config{Instance: s.instance()}, s.rounds())
+	},
+	"consensus": func(s *settings) parley.Protocol {
+		c := consensus.Config{Instance: s.instance()}
 		if s.is("median") {
 			c.Rule = consensus.Median
 		}
-		return consensus.New(c, when), true
-	case "phaseking":
-		c := phaseking.Config{Instance: in()}
+		return consensus.New(c, s.rounds())
+	},
+	"phaseking": func(s *settings) parley.Protocol {
+		c := phaseking.Config{Instance: s.instance()}
 		if s.is("two-round") {
 			c.Form = phaseking.TwoRound
 		}
-		return phaseking.New(c, when), true
-	case "stream":
-		c := stream.Config{Key: stream.Key{M: s.number("m", 1)}, N: n, Window: s.number("window", 2)}
+		return phaseking.New(c, s.rounds())
+	},
+	"stream": func(s *settings) parley.Protocol {
+		c := stream.Config{Key: stream.Key{M: s.m(1)}, N: s.n, Window: s.number("window", 2)}
 		if s.is("sm") {
 			c.Algorithm = stream.SM
 		}
@@ -151,88 +163,71 @@ func agreements(name string, n int, s *settings) (parley.Protocol, bool) {
 			c.Source = stream.Everyone
 		}
 		of := stream.Simulated
-		of.Early = when.Early
-		return stream.New(c, of), true
-	case "agreed":
-		return agreed.New(agreed.Config{N: n, M: s.number("m", 1)}, when), true
-	}
-	return parley.Protocol{}, false
-}
+		of.Early = s.is("early")
+		return stream.New(c, of)
+	},
+	"agreed": func(s *settings) parley.Protocol { return agreed.New(agreed.Config{N: s.n, M: s.m(1)}, s.rounds()) },
 
-// broadcasts are those without views.
-func broadcasts(name string, n int, s *settings) (parley.Protocol, bool) {
-	beneath := func() diffusion.Config { return diffusion.Config{N: n, Uniform: s.is("uniform")} }
-	switch name {
-	case "diffusion":
-		p := diffusion.New(beneath())
+	// Broadcasts without views.
+	"diffusion": func(s *settings) parley.Protocol {
+		p := diffusion.New(s.relayed())
 		if s.is("also") {
 			p.Properties = append(p.Properties, problem.Of(problem.UniformAgreement)...)
 		}
-		return p, true
-	case "fifo":
-		return fifo.Tower(beneath()), true
-	case "causal":
-		return causal.Tower(causal.Piggyback, beneath()), true
-	case "causal-vector":
-		return causal.Tower(causal.Vector, beneath()), true
-	case "guard":
-		return stack.New(diffusion.New(beneath()), fifo.New(fifo.Config{N: n}),
-			guard.New(guard.Config{N: n, Bound: s.tick("bound")})), true
-	case "forwarding":
+		return p
+	},
+	"fifo":          func(s *settings) parley.Protocol { return fifo.Tower(s.relayed()) },
+	"causal":        func(s *settings) parley.Protocol { return causal.Tower(causal.Piggyback, s.relayed()) },
+	"causal-vector": func(s *settings) parley.Protocol { return causal.Tower(causal.Vector, s.relayed()) },
+	"guard": func(s *settings) parley.Protocol {
+		return stack.New(diffusion.New(s.relayed()), fifo.New(fifo.Config{N: s.n}),
+			guard.New(guard.Config{N: s.n, Bound: s.tick("bound")}))
+	},
+	"forwarding": func(s *settings) parley.Protocol {
 		return forwarding.New(forwarding.Config{
-			N: n, Fanout: s.number("fanout", 0), Window: s.number("window", 0), Notice: s.is("notice"),
-		}), true
-	case "bracha":
-		return bracha.New(bracha.Config{N: n, M: s.number("m", 0)}), true
-	case "atomic":
-		return atomic.New(atomic.Config{N: n, Detector: true}), true
-	}
-	return parley.Protocol{}, false
-}
+			N: s.n, Fanout: s.number("fanout", 0), Window: s.number("window", 0), Notice: s.is("notice"),
+		})
+	},
+	"bracha": func(s *settings) parley.Protocol { return bracha.New(bracha.Config{N: s.n, M: s.m(0)}) },
+	"atomic": func(s *settings) parley.Protocol { return atomic.New(atomic.Config{N: s.n, Detector: true}) },
 
-// others are views and what stands on them, ballots and commit.
-func others(name string, n int, s *settings) (parley.Protocol, bool) {
-	delta := func() parley.Tick { return s.tick("delta") }
-	switch name {
-	case "views":
-		return group.New(views(n, s)), true
-	case "expel":
-		return expel.New(expel.Config{N: n, M: s.number("m", 0)}), true
-	case "atomic-views":
-		return atomic.InViews(views(n, s)), true
-	case "timestamp":
-		return timestamp.New(timestamp.Config{
-			Window: s.number("window", 0), Hold: s.tick("hold"), Config: views(n, s),
-		}), true
-	case "dated":
-		c := dated.Config{Given: true, Date: hours(s.given["dates"])}
-		delete(s.given, "dates")
-		c.Config = convergence.Config{N: n, M: s.number("m", (n-1)/3), Resyncs: s.number("resyncs", 1)}
-		return dated.New(c), true
-	case "bank":
-		return replicated(views(n, s), s.is("compares")), true
-	case "ballot":
-		return ballot.New(ballot.Config{N: n, M: s.number("m", (n-1)/2)}), true
-	case "twophase":
-		return twophase.New(twophase.Config{N: n, Delta: delta()}), true
-	case "threephase":
-		return threephase.New(threephase.Config{N: n, Delta: delta()}), true
-	case "ordered":
-		return orderedTower(n, s), true
-	case "quorum":
-		return quorum.New(quorum.Config{N: n, M: s.number("m", (n-1)/2), Delta: delta()}), true
-	case "transactions":
-		c := transactions.Config{
-			N: n, Majority: s.is("majority"), Delta: delta(), Compact: s.number("compact", 0), Remember: s.number("remember", 0),
-		}
-		return transactions.Tower(c, parley.Everyone(n)), true
-	}
-	return parley.Protocol{}, false
+	// Views and what stands on them, clocks, ballots and commit.
+	"views":        func(s *settings) parley.Protocol { return group.New(views(s)) },
+	"expel":        func(s *settings) parley.Protocol { return expel.New(expel.Config{N: s.n, M: s.m(0)}) },
+	"atomic-views": func(s *settings) parley.Protocol { return atomic.InViews(views(s)) },
+	"timestamp": func(s *settings) parley.Protocol {
+		return timestamp.New(timestamp.Config{Window: s.number("window", 0), Hold: s.tick("hold"), Config: views(s)})
+	},
+	"dated": func(s *settings) parley.Protocol {
+		dates, _ := s.text("dates")
+		return dated.New(dated.Config{
+			Given: true, Date: hours(dates),
+			Config: convergence.Config{N: s.n, M: s.m((s.n - 1) / 3), Resyncs: s.number("resyncs", 1)},
+		})
+	},
+	"bank":   func(s *settings) parley.Protocol { return replicated(views(s), s.is("compares")) },
+	"ballot": func(s *settings) parley.Protocol { return ballot.New(ballot.Config{N: s.n, M: s.m((s.n - 1) / 2)}) },
+	"twophase": func(s *settings) parley.Protocol {
+		return twophase.New(twophase.Config{N: s.n, Delta: s.tick("delta")})
+	},
+	"threephase": func(s *settings) parley.Protocol {
+		return threephase.New(threephase.Config{N: s.n, Delta: s.tick("delta")})
+	},
+	"ordered": orderedTower,
+	"quorum": func(s *settings) parley.Protocol {
+		return quorum.New(quorum.Config{N: s.n, M: s.m((s.n - 1) / 2), Delta: s.tick("delta")})
+	},
+	"transactions": func(s *settings) parley.Protocol {
+		return transactions.Tower(transactions.Config{
+			N: s.n, Majority: s.is("majority"), Delta: s.tick("delta"), Compact: s.number("compact", 0),
+			Remember: s.number("remember", 0),
+		}, parley.Everyone(s.n))
+	},
 }
 
 // orderedTower is transactions on an order that one process makes, or on one that tolerates liars if that is said.
-func orderedTower(n int, s *settings) parley.Protocol {
-	c := ordered.Config{N: n, M: s.number("m", 1), Compact: s.number("compact", 0)}
+func orderedTower(s *settings) parley.Protocol {
+	c := ordered.Config{N: s.n, M: s.m(1), Compact: s.number("compact", 0)}
 	if !s.is("byzantine") {
 		return ordered.Tower(c, nil)
 	}
@@ -269,9 +264,9 @@ func replicated(c group.Config, compares bool) parley.Protocol {
 
 // views are those of a group whose own detector suspects nobody unless its timeout is
 // given: whoever is suspected is so by the model.
-func views(n int, s *settings) group.Config {
+func views(s *settings) group.Config {
 	return group.Config{
-		N: n, M: s.number("m", 0), Initial: s.members("initial"),
+		N: s.n, M: s.m(0), Initial: s.members("initial"),
 		Detector: detector.Config{
 			Period: parley.Tick(s.number("period", 10_000)), Timeout: parley.Tick(s.number("timeout", 1<<30)), Again: 1,
 		},

@@ -3,7 +3,7 @@
 // of the set of visited states, for each. A number of states or a verdict that is not the
 // one in the list is an error.
 //
-//	go run ./internal/cases [-short] [-only GLOB] [-workers N] [-runs] [-update]
+//	go run ./internal/cases [-short] [-only GLOB] [-workers N] [-update]
 package main
 
 import (
@@ -38,8 +38,6 @@ func command() error {
 	flag.StringVar(&c.only, "only", "", "only the cases whose name matches the `glob`")
 	flag.IntVar(&c.workers, "workers", 0, "how many `threads` search; 0: one for each processor")
 	flag.Uint64Var(&c.states, "states", 0, "how many `states` a case visits at most; 0: all")
-	flag.BoolVar(&c.unreduced, "unreduced", false, "make every move in every state")
-	flag.BoolVar(&c.runs, "runs", false, "print the runs that were found")
 	update := flag.Bool("update", false, "write what is found into the list")
 	doc := flag.String("document", "", "write the tables into this `file`, below its line of dashes")
 	bug := flag.String("bug", "", "try cases for the seeded bugs of a `folder`, until one is not as it should be")
@@ -66,10 +64,10 @@ func command() error {
 
 // choice is which of the cases are wanted, and how they are searched.
 type choice struct {
-	short, unreduced, runs bool
-	only, of               string
-	workers                int
-	states                 uint64
+	short    bool
+	only, of string
+	workers  int
+	states   uint64
 }
 
 func (c *choice) wants(x *explored) bool {
@@ -111,9 +109,6 @@ func (c *choice) run(ctx context.Context, cases []explored, out, progress io.Wri
 		if why := x.differs(); why != "" {
 			wrong++
 			fmt.Fprintf(progress, "  %s\n", why)
-		}
-		if c.runs {
-			x.tell(progress, &r)
 		}
 		if ctx.Err() != nil {
 			break
@@ -159,7 +154,7 @@ func (c *choice) search(ctx context.Context, x *explored, workers int) (explore.
 	if err != nil {
 		return explore.Report{}, err
 	}
-	o.Workers, o.States, o.Unreduced = workers, c.states, c.unreduced
+	o.Workers, o.States = workers, c.states
 	r, err := explore.Search(ctx, o)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", x.name, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"os"
@@ -89,15 +90,28 @@ func read(path string) ([]explored, error) {
 
 // take reads a line of a case.
 func (c *explored) take(word, rest string) (err error) {
-	switch word {
-	case "protocol":
-		c.made = rest
-	case "ask":
+	texts := map[string]*string{"protocol": &c.made, "model": &c.model, "never": &c.never, "says": &c.says}
+	flags := map[string]*bool{"short": &c.short, "beyond": &c.beyond, "rounds": &c.rounds}
+	numbers := map[string]*int{"depth": &c.depth, "deep": &c.want.deep}
+	counts := map[string]*uint64{"states": &c.want.states, "ends": &c.want.ends}
+	sets := map[string]*parley.Set{"alike": &c.alike, "stays": &c.stays}
+	switch {
+	case texts[word] != nil:
+		*texts[word] = rest
+	case flags[word] != nil:
+		*flags[word] = true
+	case numbers[word] != nil:
+		*numbers[word], err = strconv.Atoi(rest)
+	case counts[word] != nil:
+		*counts[word], err = strconv.ParseUint(rest, 10, 64)
+	case sets[word] != nil:
+		*sets[word], err = readProcesses(rest)
+	case word == "ask":
 		var a asking
 		if a, err = readAsking(rest); err == nil {
 			c.asked = append(c.asked, a)
 		}
-	case "liars":
+	case word == "liars":
 		c.lies = rest
 		who, how, _ := strings.Cut(rest, " ")
 		if c.liars, err = strconv.Atoi(who); err != nil {
@@ -107,42 +121,18 @@ func (c *explored) take(word, rest string) (err error) {
 		if err == nil {
 			c.how, err = readLiar(how)
 		}
-	case "alike":
-		c.alike, err = readProcesses(rest)
-	case "model":
-		c.model = rest
-	case "only":
+	case word == "only":
 		c.only = strings.Split(rest, ", ")
-	case "never":
-		c.never = rest
-	case "stays":
-		c.stays, err = readProcesses(rest)
-	case "says":
-		c.says = rest
-	case "tries":
+	case word == "tries":
 		c.of = strings.Fields(rest)
-	case "depth":
-		c.depth, err = strconv.Atoi(rest)
-	case "short":
-		c.short = true
-	case "beyond":
-		c.beyond = true
-	case "rounds":
-		c.rounds = true
-	case "breaks":
-		property, moves, _ := strings.Cut(rest, " in ")
+	case word == "breaks":
+		property, moves, some := strings.Cut(rest, " in ")
 		c.want.property = property
-		if moves != "" {
+		if some {
 			c.want.moves, err = strconv.Atoi(moves)
 		}
-	case "states":
-		c.want.states, err = strconv.ParseUint(rest, 10, 64)
-	case "deep":
-		c.want.deep, err = strconv.Atoi(rest)
-	case "ends":
-		c.want.ends, err = strconv.ParseUint(rest, 10, 64)
 	default:
-		err = fmt.Errorf("no such word")
+		err = errors.New("no such word")
 	}
 	return err
 }

@@ -38,18 +38,19 @@ func keysAt(now time.Duration) (out []string) {
 // chaos harms the nodes again and again, and judges.
 func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	r.load = r.newLoad(cmp.Or(o.pace, 25*time.Millisecond), keysAt)
+	where := ", each with its own network and disk"
 	if o.bare {
-		fmt.Fprintf(r.out, "seed %d: five nodes on the loopback interface, %v\n", r.seed, o.long)
-	} else {
-		fmt.Fprintf(r.out, "seed %d: five nodes, each with its own network and disk, %v\n", r.seed, o.long)
+		where = " on the loopback interface"
 	}
+	fmt.Fprintf(r.out, "seed %d: five nodes%s, %v\n", r.seed, where, o.long)
 	if o.liar == "" && o.only == "" {
 		fmt.Fprintf(r.out, "%s is left out: no program was given for it by -liar\n", liarName)
 	}
 	whole, end := context.WithCancel(ctx)
 	defer end()
 	stop := make(chan struct{})
-	asks := r.load.start(whole, stop, r.seed)
+	r.load.listen(whole)
+	asks := r.load.start(whole, stop, r.seed, "load")
 	failed := r.harm(ctx, o, kinds)
 	took := r.load.now()
 	if failed == nil {
@@ -63,18 +64,24 @@ func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	return errors.Join(failed, r.judge(o, took, failed == nil, r.again))
 }
 
-// start starts everybody who asks. Those end when stop is closed, or else with the context,
-// as those do who listen.
-func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64) *sync.WaitGroup {
+// start starts all clients that ask, which end when stop is closed or the context ends. name is
+// that of no other broadcasts.
+func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64, name string) *sync.WaitGroup {
 	var asks sync.WaitGroup
 	for i := range workers {
 		asks.Go(func() { l.worker(i, seed).run(ctx, stop) })
 	}
 	for i := range l.clients {
-		asks.Go(func() { l.caster(ctx, i, "load", stop) })
-		go l.listener(ctx, i)
+		asks.Go(func() { l.caster(ctx, i, name, stop) })
 	}
 	return &asks
+}
+
+// listen starts to listen to all nodes until the context ends.
+func (l *load) listen(ctx context.Context) {
+	for i := range l.clients {
+		go l.listener(ctx, i)
+	}
 }
 
 // harm does one harm after the other, each kind once before any is done again, and those
@@ -101,9 +108,9 @@ func (r *run) harm(ctx context.Context, o options, kinds []fault) error {
 
 // befall does one harm, and waits until all is well.
 func (r *run) befall(ctx context.Context, f fault) error {
-	e := event{fault: f.name, began: r.load.now()}
 	var err error
-	r.struck, r.others = nil, wellness{}
+	e := event{fault: f.name, began: r.load.now()}
+	r.struck, r.others = nil, recoveryTimes{}
 	if f.lies() {
 		r.load.rest()
 		defer func() {
@@ -111,7 +118,7 @@ func (r *run) befall(ctx context.Context, f fault) error {
 			r.rested += r.load.now() - e.began
 		}()
 	}
-	if e.said, err = f.do(ctx, r); err != nil {
+	if err := attempt(func() { e.said = f.do(ctx, r) }); err != nil {
 		return err
 	}
 	e.struck, e.others = r.struck, r.others
@@ -242,12 +249,7 @@ func missed(gaps int) error {
 // what a node has taken the others may not have delivered yet.
 func (r *run) judge(o options, took time.Duration, ended bool, reread error) error {
 	ops := r.load.history.All()
-	answered := 0
-	for _, x := range ops {
-		if x.Known {
-			answered++
-		}
-	}
+	answered := judge.Answered(ops)
 	lost := r.load.orders.Undelivered()
 	casts, delivered := r.load.orders.Count()
 	gaps := r.load.orders.Gaps()

@@ -21,7 +21,7 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// indoors is a world in this process: five nodes on a network and disks in memory, in a bubble
+// indoors is an environment in this process: five nodes on a network and disks in memory, in a bubble
 // of synctest. A node is killed by cutting it off before it can say anything, and its disk
 // keeps what was synced by then.
 type indoors struct {
@@ -116,25 +116,27 @@ func (w *indoors) kill(which ...int) error {
 func (w *indoors) faults() []fault {
 	all := []int{0, 1, 2, 3, 4}
 	return []fault{
-		{name: "kill-quick", do: func(_ context.Context, r *run) (string, error) {
+		{name: "kill-quick", do: func(_ context.Context, r *run) string {
 			i := r.some()
 			r.struck = []int{i}
-			return nodeName(i), errors.Join(w.kill(i), w.begin(i))
+			must(errors.Join(w.kill(i), w.begin(i)))
+			return nodeName(i)
 		}},
-		{name: "stop", do: func(ctx context.Context, r *run) (string, error) {
+		{name: "stop", do: func(ctx context.Context, r *run) string {
 			i := r.some()
 			r.struck = []int{i}
 			w.network.Cut(w.host(i), w.others(i)...)
 			hold(ctx, 3*time.Second)
 			w.network.Heal(w.host(i), w.others(i)...)
-			return nodeName(i), nil
+			return nodeName(i)
 		}},
-		{name: "restart-all", do: func(_ context.Context, r *run) (string, error) {
+		{name: "restart-all", do: func(_ context.Context, r *run) string {
 			r.struck = all
-			return "all", errors.Join(w.kill(all...), w.begin(all...))
+			must(errors.Join(w.kill(all...), w.begin(all...)))
+			return "all"
 		}},
-		{name: "rolling", do: func(ctx context.Context, r *run) (string, error) {
-			return r.inTurn(ctx, "roll", func(i int) error { return errors.Join(w.kill(i), w.begin(i)) })
+		{name: "rolling", do: func(ctx context.Context, r *run) string {
+			return r.inTurn(ctx, "roll", func(i int) { must(errors.Join(w.kill(i), w.begin(i))) })
 		}},
 	}
 }

@@ -19,16 +19,14 @@ import (
 
 // client calls one node.
 type client struct {
-	table  parleyv1.TableServiceClient
-	group  parleyv1.GroupServiceClient
-	admin  parleyv1.AdminServiceClient
-	clock  parleyv1.ClockServiceClient
-	web    *http.Client
-	metric string // address
+	table parleyv1.TableServiceClient
+	group parleyv1.GroupServiceClient
+	admin parleyv1.AdminServiceClient
+	clock parleyv1.ClockServiceClient
 }
 
 // newClients makes a client for each node.
-func newClients(dir string, w world, n int) ([]*client, error) {
+func newClients(dir string, w environment, n int) ([]*client, error) {
 	certs := filepath.Join(dir, "certs")
 	trust, err := cert.LoadTrust(certs, nil)
 	if err != nil {
@@ -40,7 +38,7 @@ func newClients(dir string, w world, n int) ([]*client, error) {
 	}
 	var out []*client
 	for i := range n {
-		_, api, metrics := w.listen(i)
+		_, api, _ := w.listen(i)
 		h := &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				return w.dial(ctx, i, network, address)
@@ -55,7 +53,6 @@ func newClients(dir string, w world, n int) ([]*client, error) {
 		out = append(out, &client{
 			table: parleyv1.NewTableServiceClient(h, url), group: parleyv1.NewGroupServiceClient(h, url),
 			admin: parleyv1.NewAdminServiceClient(h, url), clock: parleyv1.NewClockServiceClient(h, url),
-			web: h, metric: metrics,
 		})
 	}
 	return out, nil
@@ -93,6 +90,12 @@ func (c *client) do(ctx context.Context, session, number uint64, command []byte)
 		Table: tableName, Call: &parleyv1.Call{Session: session, Number: number}, Command: command,
 	})
 	return r.GetAnswer(), r.GetPosition(), err
+}
+
+// put writes a value.
+func (c *client) put(ctx context.Context, key string, value []byte) error {
+	_, err := c.table.Put(ctx, &parleyv1.PutRequest{Table: tableName, Key: []byte(key), Value: value})
+	return err
 }
 
 // query has a command carried out that reads.

@@ -93,38 +93,33 @@ func (f *fleet) inStep(ctx context.Context, which []int) error {
 		if in == len(which) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if hold(ctx, 50*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("%d of %d clocks are in step: %w", in, len(which), context.Cause(ctx))
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
 // clockWrong has the clock of one node run much too fast or slow, and show another hour: it
 // is faulty, as one may be. The others stay in step.
-func clockWrong(ctx context.Context, r *run) (string, error) {
+func clockWrong(ctx context.Context, r *run) string {
 	i, d := r.some(), r.between(5, 8)
 	offset, drift := time.Duration(r.dice.IntN(7200)-3600)*time.Second, 20_000
 	if r.dice.IntN(2) == 0 {
 		drift = -drift
 	}
-	if err := r.restartWith(i, wrongClock(offset, drift)); err != nil {
-		return "", err
-	}
+	r.restartWith(i, wrongClock(offset, drift))
 	until := time.Now().Add(d)
 	for time.Now().Before(until) && ctx.Err() == nil {
-		if err := r.inStep(ctx, r.but(i)); err != nil {
-			return "", err
-		}
+		must(r.inStep(ctx, r.but(i)))
 		hold(ctx, 200*time.Millisecond)
 	}
-	return fmt.Sprintf("%s off by %v and %d millionths, for %s", nodeName(i), offset, drift, brief(d)),
-		r.restartWith(i, r.ownClock())
+	r.restartWith(i, r.ownClock())
+	return fmt.Sprintf("%s off by %v and %d millionths, for %s", nodeName(i), offset, drift, brief(d))
 }
 
 // clockSkewed has a node come back with a clock that shows another time.
-func clockSkewed(_ context.Context, r *run) (string, error) {
+func clockSkewed(_ context.Context, r *run) string {
 	i := r.some()
-	return nodeName(i), r.restartWith(i, r.ownClock())
+	r.restartWith(i, r.ownClock())
+	return nodeName(i)
 }

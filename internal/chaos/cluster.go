@@ -38,7 +38,7 @@ func nodeNames(which []int) string {
 type members string
 
 // certify makes the authority and all certificates of a cluster of n nodes.
-func certify(dir string, w world, n int) (members, error) {
+func certify(dir string, w environment, n int) (members, error) {
 	whole := cert.Whole{
 		Cluster: clusterName, Clients: []string{clientName}, Hosts: []string{"localhost", "127.0.0.1"},
 		Valid: 30 * 24 * time.Hour,
@@ -56,7 +56,7 @@ func certify(dir string, w world, n int) (members, error) {
 }
 
 // configure writes the configuration of a node; more are further lines of it.
-func configure(dir string, w world, i int, m members, more string) error {
+func configure(dir string, w environment, i int, m members, more string) error {
 	_, api, metrics := w.listen(i)
 	text := fmt.Sprintf("cluster: %s\nname: %s\napi: %s\nmetrics: %s\ncertificates: %s\ndata: %s\ndurable: true\n",
 		clusterName, nodeName(i), api, metrics, filepath.Join(dir, "certs"), w.data(i))

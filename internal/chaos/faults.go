@@ -11,9 +11,33 @@ import (
 // fault is one kind of harm.
 type fault struct {
 	name, what string
-	bare       bool // it can be done without a cell
-	// do harms, and returns when the harm is over, with what it did in words.
-	do func(context.Context, *run) (string, error)
+	bare       bool // it can be done without a sandbox
+	// do harms, and returns when the harm is over, with what it did in words. It fails by must.
+	do func(context.Context, *run) string
+}
+
+// broken is an error that ends a harm. Harms do one thing after the other: must panics with
+// what goes wrong, and attempt returns it.
+type broken struct{ error }
+
+func must(err error) {
+	if err != nil {
+		panic(broken{err})
+	}
+}
+
+func attempt(do func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case broken:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+	do()
+	return nil
 }
 
 // faults are all kinds, in the order in which they are listed.
@@ -60,173 +84,162 @@ func hold(ctx context.Context, d time.Duration) {
 // strikes notes that the harm under way is one of these nodes.
 func (r *run) strikes(which ...int) { r.struck = append(r.struck, which...) }
 
-func killed(ctx context.Context, r *run) (string, error) {
-	return r.killFor(ctx, r.some(), r.between(2, 5))
+// kill kills a node, which the harm is one of.
+func (r *run) kill(i int) {
+	r.strikes(i)
+	must(r.nodes[i].kill())
 }
 
-func killedFirst(ctx context.Context, r *run) (string, error) {
+func killed(ctx context.Context, r *run) string { return r.killFor(ctx, r.some(), r.between(2, 5)) }
+
+func killedFirst(ctx context.Context, r *run) string {
 	return r.killFor(ctx, r.first(ctx), r.between(2, 5))
 }
 
-func killedQuick(ctx context.Context, r *run) (string, error) { return r.killFor(ctx, r.some(), 0) }
+func killedQuick(ctx context.Context, r *run) string { return r.killFor(ctx, r.some(), 0) }
 
-func (r *run) killFor(ctx context.Context, i int, d time.Duration) (string, error) {
-	r.strikes(i)
-	if err := r.nodes[i].kill(); err != nil {
-		return "", err
-	}
+func (r *run) killFor(ctx context.Context, i int, d time.Duration) string {
+	r.kill(i)
 	hold(ctx, d)
-	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.back(i)
+	must(r.back(i))
+	return lasted(nodeName(i), d)
 }
 
 // restartWith has a node killed and started again with another clock.
-func (r *run) restartWith(i int, clock string) error {
-	r.strikes(i)
-	if err := r.nodes[i].kill(); err != nil {
-		return err
-	}
-	if err := configure(r.dir, r.w, i, r.members, clock); err != nil {
-		return err
-	}
-	return r.back(i)
+func (r *run) restartWith(i int, clock string) {
+	r.kill(i)
+	must(configure(r.dir, r.w, i, r.members, clock))
+	must(r.back(i))
 }
 
-func stopped(ctx context.Context, r *run) (string, error) {
+func stopped(ctx context.Context, r *run) string {
 	return r.stopFor(ctx, r.some(), suspect+r.between(1, 4))
 }
 
-func stoppedShort(ctx context.Context, r *run) (string, error) {
-	return r.stopFor(ctx, r.some(), suspect*4/10)
-}
+func stoppedShort(ctx context.Context, r *run) string { return r.stopFor(ctx, r.some(), suspect*4/10) }
 
-func (r *run) stopFor(ctx context.Context, i int, d time.Duration) (string, error) {
+func (r *run) stopFor(ctx context.Context, i int, d time.Duration) string {
 	r.strikes(i)
-	if err := r.nodes[i].signal(sigStop, false); err != nil {
-		return "", err
-	}
+	must(r.nodes[i].signal(sigStop, false))
 	hold(ctx, d)
-	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.nodes[i].signal(sigCont, false)
+	must(r.nodes[i].signal(sigCont, false))
+	return lasted(nodeName(i), d)
 }
 
-func restartedAll(ctx context.Context, r *run) (string, error) {
+func restartedAll(ctx context.Context, r *run) string {
 	r.strikes(r.all()...)
 	for _, n := range r.nodes {
-		if err := n.signal(syscall.SIGKILL, true); err != nil {
-			return "", err
-		}
+		must(n.signal(syscall.SIGKILL, true))
 	}
 	for _, n := range r.nodes {
 		<-n.now().ended
 	}
 	hold(ctx, r.between(0, 1))
-	return "all nodes", r.back(r.all()...)
+	must(r.back(r.all()...))
+	return "all nodes"
 }
 
-func rolled(ctx context.Context, r *run) (string, error) {
-	return r.inTurn(ctx, "roll", func(i int) error { return errors.Join(r.nodes[i].end(ctx), r.back(i)) })
+func rolled(ctx context.Context, r *run) string {
+	return r.inTurn(ctx, "roll", func(i int) { must(errors.Join(r.nodes[i].end(ctx), r.back(i))) })
 }
 
-func rolledKilled(ctx context.Context, r *run) (string, error) {
-	return r.inTurn(ctx, "kill", func(i int) error { return errors.Join(r.nodes[i].kill(), r.back(i)) })
+func rolledKilled(ctx context.Context, r *run) string {
+	return r.inTurn(ctx, "kill", func(i int) { must(errors.Join(r.nodes[i].kill(), r.back(i))) })
 }
 
-func rolledStopped(ctx context.Context, r *run) (string, error) {
-	return r.inTurn(ctx, "stop", func(i int) error {
-		_, err := r.stopFor(ctx, i, 3*time.Second)
-		return err
-	})
+func rolledStopped(ctx context.Context, r *run) string {
+	return r.inTurn(ctx, "stop", func(i int) { r.stopFor(ctx, i, 3*time.Second) })
 }
 
 // inTurn does something to one node after the other, each time when all is well again.
-func (r *run) inTurn(ctx context.Context, name string, do func(i int) error) (string, error) {
+func (r *run) inTurn(ctx context.Context, name string, do func(i int)) string {
 	r.strikes(r.all()...)
 	for turn, i := range r.shuffled() {
-		if err := do(i); err != nil {
-			return "", err
-		}
-		if _, err := r.heals(ctx, fmt.Sprintf("%s%d.%d", name, len(r.events), turn)); err != nil {
-			return "", err
-		}
+		do(i)
+		_, err := r.heals(ctx, fmt.Sprintf("%s%d.%d", name, len(r.events), turn))
+		must(err)
 	}
-	return "all nodes", nil
+	return "all nodes"
 }
 
-// cutFor parts nodes for some time.
-func (r *run) cutFor(ctx context.Context, said string, d time.Duration, parts ...[]int) (string, error) {
+// linkRule is a rule for what some nodes send to others.
+type linkRule struct {
+	rule
+	from, to []int
+}
+
+// cuts are the rules that part nodes from each other.
+func cuts(parts ...[]int) (out []linkRule) {
 	for i, a := range parts {
 		for _, b := range parts[i+1:] {
-			r.fabric.set(cut, a, b)
-			r.fabric.set(cut, b, a)
+			out = append(out, linkRule{cut, a, b}, linkRule{cut, b, a})
 		}
 	}
+	return out
+}
+
+// impair has rules of the network hold for some time.
+func (r *run) impair(ctx context.Context, struck []int, said string, d time.Duration, rules ...linkRule) string {
+	r.strikes(struck...)
+	for _, one := range rules {
+		r.fabric.set(one.rule, one.from, one.to)
+	}
 	hold(ctx, d)
 	r.fabric.clear()
-	return fmt.Sprintf("%s for %s", said, brief(d)), nil
+	return lasted(said, d)
 }
 
-func cutMinority(ctx context.Context, r *run) (string, error) {
+func cutMinority(ctx context.Context, r *run) string {
 	who := r.shuffled()
-	r.strikes(who[:2]...)
-	return r.cutFor(ctx, nodeNames(who[:2])+" from "+nodeNames(who[2:]), r.between(3, 7), who[:2], who[2:])
+	few, most := who[:2], who[2:]
+	return r.impair(ctx, few, nodeNames(few)+" from "+nodeNames(most), r.between(3, 7), cuts(few, most)...)
 }
 
-func cutFirst(ctx context.Context, r *run) (string, error) {
+func cutFirst(ctx context.Context, r *run) string {
 	i := r.first(ctx)
-	r.strikes(i)
-	return r.cutFor(ctx, nodeName(i)+" from all others", r.between(3, 7), []int{i}, r.but(i))
+	return r.impair(ctx, []int{i}, nodeName(i)+" from all others", r.between(3, 7), cuts([]int{i}, r.but(i))...)
 }
 
-func cutPair(ctx context.Context, r *run) (string, error) {
+func cutPair(ctx context.Context, r *run) string {
 	who := r.shuffled()
-	r.strikes(who[:2]...)
-	return r.cutFor(ctx, nodeName(who[0])+" from "+nodeName(who[1]), r.between(3, 7), who[:1], who[1:2])
+	said := nodeName(who[0]) + " from " + nodeName(who[1])
+	return r.impair(ctx, who[:2], said, r.between(3, 7), cuts(who[:1], who[1:2])...)
 }
 
-func cutAll(ctx context.Context, r *run) (string, error) {
+func cutAll(ctx context.Context, r *run) string {
 	who := r.shuffled()
-	r.strikes(who...)
 	said := nodeNames(who[:2]) + " from " + nodeNames(who[2:4]) + " from " + nodeName(who[4])
-	return r.cutFor(ctx, said, r.between(3, 6), who[:2], who[2:4], who[4:])
+	return r.impair(ctx, who, said, r.between(3, 6), cuts(who[:2], who[2:4], who[4:])...)
 }
 
-func mute(ctx context.Context, r *run) (string, error) {
-	i, d := r.some(), r.between(3, 7)
-	r.strikes(i)
-	r.fabric.set(cut, []int{i}, r.but(i))
-	hold(ctx, d)
-	r.fabric.clear()
-	return fmt.Sprintf("what %s sends, for %s", nodeName(i), brief(d)), nil
+func mute(ctx context.Context, r *run) string {
+	i := []int{r.some()}
+	said := "what " + nodeNames(i) + " sends,"
+	return r.impair(ctx, i, said, r.between(3, 7), linkRule{cut, i, r.but(i[0])})
 }
 
-func deaf(ctx context.Context, r *run) (string, error) {
-	i, d := r.some(), r.between(3, 7)
-	r.strikes(i)
-	r.fabric.set(cut, r.but(i), []int{i})
-	hold(ctx, d)
-	r.fabric.clear()
-	return fmt.Sprintf("what is sent to %s, for %s", nodeName(i), brief(d)), nil
+func deaf(ctx context.Context, r *run) string {
+	i := []int{r.some()}
+	said := "what is sent to " + nodeNames(i) + ","
+	return r.impair(ctx, i, said, r.between(3, 7), linkRule{cut, r.but(i[0]), i})
 }
 
-func flapped(ctx context.Context, r *run) (string, error) {
+func flapped(ctx context.Context, r *run) string {
 	i, times := r.some(), 5
-	r.strikes(i)
 	for range times {
-		r.fabric.set(cut, []int{i}, r.but(i))
-		r.fabric.set(cut, r.but(i), []int{i})
-		hold(ctx, r.between(0, 2))
-		r.fabric.clear()
+		r.impair(ctx, []int{i}, "", r.between(0, 2), cuts([]int{i}, r.but(i))...)
 		hold(ctx, r.between(0, 1))
 	}
-	return fmt.Sprintf("%s, %d times", nodeName(i), times), nil
+	return fmt.Sprintf("%s, %d times", nodeName(i), times)
 }
 
-func delayed(ctx context.Context, r *run) (string, error) {
-	d := r.between(4, 8)
-	r.strikes(r.all()...)
-	r.fabric.set(rule{lost: 0.02, delay: 10 * time.Millisecond, jitter: 20 * time.Millisecond}, r.all(), r.all())
-	hold(ctx, d)
-	r.fabric.clear()
-	return "10 to 30 ms and 2 % lost, for " + brief(d), nil
+func delayed(ctx context.Context, r *run) string {
+	slow := rule{lost: 0.02, delay: 10 * time.Millisecond, jitter: 20 * time.Millisecond}
+	said := "10 to 30 ms and 2 % lost,"
+	return r.impair(ctx, r.all(), said, r.between(4, 8), linkRule{slow, r.all(), r.all()})
 }
+
+// lasted says for how long something was so.
+func lasted(said string, d time.Duration) string { return fmt.Sprintf("%s for %s", said, brief(d)) }
 
 func brief(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
@@ -18,17 +17,14 @@ var errGoesOn = errors.New("takes writes though its disk is full")
 // diskFull fills the disk of a node. The node must refuse what its clients would have it write; when the others have
 // had it write more than is left of its log, it must stop by itself, and until then it must end well when it is asked
 // to. Then it gets room, and is started again.
-func diskFull(ctx context.Context, r *run) (string, error) {
+func diskFull(ctx context.Context, r *run) string {
 	i := r.some()
-	n := r.nodes[i]
+	n, disk := r.nodes[i], r.disks[i]
 	r.strikes(i)
-	if err := r.disks[i].fill(); err != nil {
-		return "", err
-	}
+	must(disk.fill())
+	defer func() { _ = disk.free() }() // if it has not got room below
 	since := time.Now()
-	if err := r.refuses(ctx, i, fmt.Sprintf("full%d", len(r.events))); err != nil {
-		return "", errors.Join(err, r.disks[i].free())
-	}
+	must(r.refuses(ctx, i, fmt.Sprintf("full%d", len(r.events))))
 	busy, done := context.WithTimeout(ctx, 8*time.Second)
 	defer done()
 	go r.load.flood(busy, i)
@@ -39,132 +35,108 @@ func diskFull(ctx context.Context, r *run) (string, error) {
 	case <-busy.Done():
 		asked, late := within(ctx, 20*time.Second)
 		defer late()
-		if err := n.end(asked); err != nil {
-			return "", errors.Join(err, r.disks[i].free())
-		}
+		must(n.end(asked))
 	}
 	done()
 	if got := n.now().cmd.ProcessState.ExitCode(); got != status {
-		return "", fmt.Errorf("%s %s with status %d: %d was expected", nodeName(i), said, got, status)
+		must(fmt.Errorf("%s %s with status %d: %d was expected", nodeName(i), said, got, status))
 	}
 	hold(ctx, r.between(1, 2))
-	if err := r.disks[i].free(); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s, which %s", nodeName(i), said), r.back(i)
+	must(disk.free())
+	must(r.back(i))
+	return fmt.Sprintf("%s, which %s", nodeName(i), said)
 }
 
 // diskFlipped flips a bit of what a node has on its disk while it is down. The node may come back with nothing lost; or
 // it says what is damaged and that it can rejoin, and does so with an empty disk.
-func diskFlipped(ctx context.Context, r *run) (string, error) {
+func diskFlipped(ctx context.Context, r *run) string {
 	i := r.some()
-	r.strikes(i)
-	if err := r.nodes[i].kill(); err != nil {
-		return "", err
-	}
+	r.kill(i)
 	what, err := r.dice.flip(r.w.data(i))
-	if err != nil {
-		return "", err
+	must(err)
+	must(r.back(i))
+	must(r.refused(ctx, i))
+	said := "came back with it"
+	if !r.nodes[i].runs() {
+		r.rejoin(i)
+		said = "rejoined with an empty disk"
 	}
-	if err := r.back(i); err != nil {
-		return "", err
-	}
-	said, err := r.comesBack(ctx, i)
-	return fmt.Sprintf("%s: %s, and it %s", nodeName(i), what, said), err
+	return fmt.Sprintf("%s: %s, and it %s", nodeName(i), what, said)
+}
+
+// rejoin starts a node with an empty disk.
+func (f *fleet) rejoin(i int) {
+	must(os.RemoveAll(f.w.data(i)))
+	must(f.nodes[i].begin("--rejoin"))
 }
 
 // diskOld starts a node with an older copy of its disk. The others must refuse it, and it must stop and say so; with an
 // empty disk it rejoins.
-func diskOld(ctx context.Context, r *run) (string, error) {
+func diskOld(ctx context.Context, r *run) string {
 	i := r.some()
 	r.strikes(i)
 	n, data, copied := r.nodes[i], r.w.data(i), filepath.Join(r.dir, nodeName(i), "copy")
-	if err := n.end(ctx); err != nil {
-		return "", err
-	}
-	if err := errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data)), r.back(i)); err != nil {
-		return "", err
-	}
-	if err := r.serves(ctx, i); err != nil {
-		return "", err
-	}
+	must(n.end(ctx))
+	must(errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data)), r.back(i)))
+	must(r.serves(ctx, i))
 	hold(ctx, 3*time.Second)
-	if err := errors.Join(n.kill(), os.RemoveAll(data), os.CopyFS(data, os.DirFS(copied)), r.back(i)); err != nil {
-		return "", err
-	}
-	if err := r.refused(ctx, i); err != nil {
-		return "", err
-	}
+	must(errors.Join(n.kill(), os.RemoveAll(data), os.CopyFS(data, os.DirFS(copied)), r.back(i)))
+	must(r.refused(ctx, i))
 	if n.runs() {
-		return "", fmt.Errorf("%s serves with a disk that is an old copy", nodeName(i))
+		must(fmt.Errorf("%s serves with a disk that is an old copy", nodeName(i)))
 	}
-	if err := errors.Join(os.RemoveAll(data), n.begin("--rejoin")); err != nil {
-		return "", err
-	}
-	return nodeName(i) + ", which was refused and rejoined", nil
+	r.rejoin(i)
+	return nodeName(i) + ", which was refused and rejoined"
 }
 
 // diskLost kills a node, and starts it with an empty disk.
-func diskLost(ctx context.Context, r *run) (string, error) {
+func diskLost(ctx context.Context, r *run) string {
 	i := r.some()
-	r.strikes(i)
-	if err := r.nodes[i].kill(); err != nil {
-		return "", err
-	}
-	if err := os.RemoveAll(r.w.data(i)); err != nil {
-		return "", err
-	}
+	r.kill(i)
 	hold(ctx, r.between(0, 3))
-	return nodeName(i), r.nodes[i].begin("--rejoin")
+	r.rejoin(i)
+	return nodeName(i)
 }
 
-func diskSlow(ctx context.Context, r *run) (string, error) {
+func diskSlow(ctx context.Context, r *run) string {
 	i, d := r.some(), r.between(4, 8)
 	r.strikes(i)
 	busy, done := context.WithTimeout(ctx, d)
 	defer done()
-	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].slow(busy, 40*time.Millisecond)
+	must(r.disks[i].slow(busy, 40*time.Millisecond))
+	return lasted(nodeName(i), d)
 }
 
-func diskStall(_ context.Context, r *run) (string, error) {
+func diskStall(_ context.Context, r *run) string {
 	i, d := r.some(), r.between(2, 4)
 	r.strikes(i)
-	return fmt.Sprintf("%s for %s", nodeName(i), brief(d)), r.disks[i].stall(d)
+	must(r.disks[i].stall(d))
+	return lasted(nodeName(i), d)
 }
 
 // changedMajority has three nodes go on without two, ends them, and starts the two with one of the three: any majority
 // has all that was acknowledged.
-func changedMajority(ctx context.Context, r *run) (string, error) {
+func changedMajority(ctx context.Context, r *run) string {
 	who := r.shuffled()
 	r.strikes(who...)
-	away, one := who[:2], who[2]
-	for _, i := range away {
-		if err := r.nodes[i].kill(); err != nil {
-			return "", err
-		}
+	for _, i := range who[:2] {
+		must(r.nodes[i].kill())
 	}
-	if err := r.serves(ctx, one); err != nil {
-		return "", err
-	}
+	must(r.serves(ctx, who[2]))
 	hold(ctx, 2*time.Second)
 	for _, i := range who[2:] {
-		if err := r.nodes[i].kill(); err != nil {
-			return "", err
-		}
+		must(r.nodes[i].kill())
 	}
-	then := append(slices.Clone(away), one)
-	if err := r.back(then...); err != nil {
-		return "", err
-	}
+	then := who[:3]
+	must(r.back(then...))
 	late, done := within(ctx, 4*r.heal)
 	defer done()
 	for _, i := range then {
-		if err := r.serves(late, i); err != nil {
-			return "", err
-		}
+		must(r.serves(late, i))
 	}
 	hold(ctx, time.Second)
-	return nodeNames(who[2:]) + ", then " + nodeNames(then), r.back(who[3:]...)
+	must(r.back(who[3:]...))
+	return nodeNames(who[2:]) + ", then " + nodeNames(then)
 }
 
 // refuses waits until a node refuses what its clients would have it write.
@@ -176,27 +148,10 @@ func (f *fleet) refuses(ctx context.Context, i int, name string) error {
 		if err != nil && outcomeOf(err) == nothing || !f.nodes[i].runs() {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if hold(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("%s %w: %w", nodeName(i), errGoesOn, err)
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-// comesBack waits until a node that was started serves; or, if it ends because of what is on its disk, has it rejoin
-// with an empty one.
-func (f *fleet) comesBack(ctx context.Context, i int) (string, error) {
-	if err := f.refused(ctx, i); err != nil {
-		return "came back with it", err
-	}
-	if f.nodes[i].runs() {
-		return "came back with it", nil
-	}
-	if err := os.RemoveAll(f.w.data(i)); err != nil {
-		return "", err
-	}
-	return "rejoined with an empty disk", f.nodes[i].begin("--rejoin")
 }
 
 // refused waits until a node serves, or ends with the advice to rejoin.

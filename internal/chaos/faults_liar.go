@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"parley/cluster/api/parleyv1"
 )
 
 // liarName is the harm of a node that lies.
@@ -30,47 +27,36 @@ func (f fault) lies() bool { return f.name == liarName }
 
 // lied has a process that lies take the place of a node, kills it, and has the node come back with an empty folder.
 // Nobody asks for anything that is judged meanwhile.
-func lied(ctx context.Context, r *run) (string, error) {
+func lied(ctx context.Context, r *run) string {
 	i, d := r.some(), r.between(10, 20)
 	n := r.nodes[i]
-	r.strikes(i)
 	before, done := within(ctx, 4*r.heal)
 	defer done()
-	if _, err := r.well(before, fmt.Sprintf("before.%d", len(r.events))); err != nil {
-		return "", err
-	}
-	if err := r.quiet(before); err != nil {
-		return "", err
-	}
+	_, err := r.well(before, fmt.Sprintf("before.%d", len(r.events)))
+	must(err)
+	must(r.quiet(before))
 	r.load.orders.Unhear()
-	if err := errors.Join(n.kill(), n.beginLiar(r.liar, r.seed+uint64(len(r.events)))); err != nil {
-		return "", err
-	}
-	if err := n.await(before); err != nil {
-		return "", err
-	}
+	r.kill(i)
+	must(n.beginLiar(r.liar, r.seed+uint64(len(r.events))))
+	must(n.await(before))
 	busy, over := context.WithTimeout(ctx, d)
 	defer over()
 	r.load.murmur(busy, r.but(i))
 	if !n.runs() {
-		return "", fmt.Errorf("%s lies no more: %v: see %s", nodeName(i), n.now().cmd.ProcessState, n.log)
+		must(fmt.Errorf("%s lies no more: %v: see %s", nodeName(i), n.now().cmd.ProcessState, n.log))
 	}
 	told := n.now().last()
 	if !strings.Contains(told, "lies of") {
-		return "", fmt.Errorf("%s has told no lie, but says %q: see %s", nodeName(i), told, n.log)
+		must(fmt.Errorf("%s has told no lie, but says %q: see %s", nodeName(i), told, n.log))
 	}
-	said := fmt.Sprintf("%s for %s: %s", nodeName(i), brief(d), told)
-	if err := n.kill(); err != nil {
-		return "", err
-	}
+	must(n.kill())
 	late, end := within(ctx, 4*r.heal)
 	defer end()
-	var err error
 	if r.others, err = r.wellAmong(late, fmt.Sprintf("without.%d", len(r.events)), r.but(i)); err != nil {
-		return "", fmt.Errorf("without %s: %w", nodeName(i), err)
+		must(fmt.Errorf("without %s: %w", nodeName(i), err))
 	}
-	said += fmt.Sprintf("; the others are well after %s", r.others)
-	return said, errors.Join(os.RemoveAll(r.w.data(i)), n.begin("--rejoin"))
+	r.rejoin(i)
+	return fmt.Sprintf("%s: %s; the others are well after %s", lasted(nodeName(i), d), told, r.others)
 }
 
 // murmur asks some nodes for what nobody judges, until the context ends, so that there is something to lie about. No
@@ -81,9 +67,7 @@ func (l *load) murmur(ctx context.Context, nodes []int) {
 		all.Go(func() {
 			for k := 0; ctx.Err() == nil; k++ {
 				one, done := context.WithTimeout(ctx, 200*time.Millisecond)
-				_, _ = l.clients[i].table.Put(one, &parleyv1.PutRequest{
-					Table: tableName, Key: fmt.Appendf(nil, "~~~~~~~~ %d", k%8), Value: fmt.Appendf(nil, "%d", k),
-				})
+				_ = l.clients[i].put(one, fmt.Sprintf("~~~~~~~~ %d", k%8), fmt.Append(nil, k))
 				done()
 				one, done = context.WithTimeout(ctx, 200*time.Millisecond)
 				_ = l.clients[i].cast(one, fmt.Appendf(nil, "~~~~~~~~ %d.%d", i, k))

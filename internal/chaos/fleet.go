@@ -12,22 +12,16 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// fleet is the nodes in their world, what is asked of them, and whether all is well with them.
+// fleet is the nodes in their environment, what is asked of them, and whether all is well with them.
 type fleet struct {
-	w       world
+	w       environment
 	nodes   []*node
 	clients []*client
 	load    *load
 	heal    time.Duration // the longest that it may take until all is well
 }
 
-func (f *fleet) all() []int {
-	out := make([]int, len(f.nodes))
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
+func (f *fleet) all() []int { return f.but(-1) }
 
 func (f *fleet) but(one int) (out []int) {
 	for i := range f.nodes {
@@ -50,13 +44,13 @@ func (f *fleet) back(which ...int) error {
 
 // newLoad returns a load that begins now.
 func (f *fleet) newLoad(pace time.Duration, keys func(time.Duration) []string) *load {
-	names := make([]string, len(f.nodes))
-	for i := range names {
-		names[i] = nodeName(i)
+	var names []string
+	for i := range f.nodes {
+		names = append(names, nodeName(i))
 	}
 	return &load{
 		clients: f.clients, history: new(judge.History), orders: judge.NewOrders(names...),
-		began: time.Now(), pace: pace, keys: keys,
+		began: time.Now(), pace: pace, keys: keys, last: make(map[string]uint64),
 	}
 }
 
@@ -90,10 +84,8 @@ func (f *fleet) serves(ctx context.Context, i int) error {
 		if dead := f.nodes[i].dead(); dead != nil {
 			return dead
 		}
-		select {
-		case <-ctx.Done():
+		if hold(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("%s does not serve: %w: %w", nodeName(i), context.Cause(ctx), err)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -103,41 +95,51 @@ func (f *fleet) carries(ctx context.Context, i int, name string, which []int) er
 	for k := 0; ; k++ {
 		payload := fmt.Sprintf("%s.%s.%d", name, nodeName(i), k)
 		_ = f.load.cast(ctx, i, payload) // it is noted
-		again := time.After(250 * time.Millisecond)
-		for tried := false; !tried; {
-			is, moved := f.load.orders.Everywhere(payload, which)
-			if is {
-				return nil
-			}
-			select {
-			case <-moved:
-			case <-again:
-				tried = true
-			case <-ctx.Done():
-				return fmt.Errorf("not all of %s deliver what %s casts: %w", nodeNames(which), nodeName(i), context.Cause(ctx))
-			}
+		soon, done := context.WithTimeout(ctx, 250*time.Millisecond)
+		err := f.everywhere(soon, payload, which)
+		done()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("not all of %s deliver what %s casts: %w", nodeNames(which), nodeName(i), context.Cause(ctx))
 		}
 	}
 }
 
-// wellness is how long it took until all nodes carried out commands, until all delivered
+// everywhere waits until some nodes have all delivered a payload.
+func (f *fleet) everywhere(ctx context.Context, payload string, which []int) error {
+	for {
+		is, moved := f.load.orders.Everywhere(payload, which)
+		if is {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// recoveryTimes is how long it took until all nodes carried out commands, until all delivered
 // what each of them cast, and until all clocks were in step.
-type wellness struct{ tables, groups, clocks time.Duration }
+type recoveryTimes struct{ tables, groups, clocks time.Duration }
 
-func (w wellness) whole() time.Duration { return max(w.tables, w.groups, w.clocks) }
+func (w recoveryTimes) whole() time.Duration { return max(w.tables, w.groups, w.clocks) }
 
-func (w wellness) String() string {
+func (w recoveryTimes) String() string {
 	return fmt.Sprintf("%s (tables %.1f, groups %.1f, clocks %.1f)", brief(w.whole()), w.tables.Seconds(),
 		w.groups.Seconds(), w.clocks.Seconds())
 }
 
 // well waits until all that is so.
-func (f *fleet) well(ctx context.Context, name string) (wellness, error) {
+func (f *fleet) well(ctx context.Context, name string) (recoveryTimes, error) {
 	return f.wellAmong(ctx, name, f.all())
 }
 
 // wellAmong waits until it is so of some nodes, among each other.
-func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w wellness, err error) {
+func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w recoveryTimes, err error) {
 	since := f.load.now()
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -160,7 +162,7 @@ func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w well
 }
 
 // heals waits until all is well, for longer than it may take: it is told how long it took.
-func (f *fleet) heals(ctx context.Context, name string) (wellness, error) {
+func (f *fleet) heals(ctx context.Context, name string) (recoveryTimes, error) {
 	ctx, done := within(ctx, 4*f.heal)
 	defer done()
 	return f.well(ctx, name)
@@ -183,10 +185,8 @@ func (f *fleet) quiet(ctx context.Context) error {
 		if len(states) == 1 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if hold(ctx, 50*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("the copies of the table differ: %v", said)
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
@@ -197,15 +197,8 @@ func (f *fleet) fence(ctx context.Context, name string) error {
 	if err := f.load.cast(ctx, 0, name); err != nil && outcomeOf(err) == nothing {
 		return fmt.Errorf("all is well, and %s refuses a payload: %w", nodeName(0), err)
 	}
-	for {
-		is, moved := f.load.orders.Everywhere(name, f.all())
-		if is {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return fmt.Errorf("not all deliver %s: %w", name, context.Cause(ctx))
-		}
+	if err := f.everywhere(ctx, name, f.all()); err != nil {
+		return fmt.Errorf("not all deliver %s: %w", name, err)
 	}
+	return nil
 }

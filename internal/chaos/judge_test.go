@@ -101,7 +101,7 @@ func TestSlowAfterALiar(t *testing.T) {
 	}{
 		{"kill", 9, 0, false}, {"kill", 11, 0, true}, {liarName, 19, 9, false}, {liarName, 21, 9, true}, {liarName, 9, 11, true},
 	} {
-		r := toll{events: []event{{fault: c.fault, well: wellness{tables: c.well}, others: wellness{groups: c.others}}}}
+		r := toll{events: []event{{fault: c.fault, well: recoveryTimes{tables: c.well}, others: recoveryTimes{groups: c.others}}}}
 		if err := r.slow(10); (err != nil) != c.slow {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -120,9 +120,6 @@ func (w *worker) carryOut(ctx context.Context, o *judge.Op) {
 	w.history.Ended(o, at, a, position)
 	w.mu.Lock()
 	w.outs = append(w.outs, at)
-	if w.last == nil {
-		w.last = make(map[string]uint64)
-	}
 	if w.last[o.Key] = a.Version; a.Status == keyvalue.Missing || o.Verb == judge.Remove {
 		w.last[o.Key] = 0
 	}
@@ -155,9 +152,7 @@ func (w *worker) write(ctx context.Context, command []byte) (b []byte, position 
 		asked := false
 		err = w.patiently(ctx, func(ctx context.Context, c *client) (err error) {
 			b, position, err = c.do(ctx, w.session, w.number, command)
-			if err != nil {
-				asked = asked || outcomeOf(err) == unknown
-			}
+			asked = asked || err != nil && outcomeOf(err) == unknown
 			return err
 		}, func(err error) bool { return outcomeOf(err) == expired })
 		if err == nil {
@@ -180,10 +175,8 @@ func (w *worker) patiently(ctx context.Context, ask func(context.Context, *clien
 			return err
 		}
 		w.home = (w.home + 1) % len(w.clients)
-		select {
-		case <-ctx.Done():
+		if hold(ctx, 50*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
@@ -234,10 +227,7 @@ func (l *load) listener(ctx context.Context, node int) {
 		if err == errGap { //nolint:errorlint // it is returned as it is
 			l.orders.Gap(node)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
+		hold(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -284,9 +274,7 @@ func (l *load) flood(ctx context.Context, but int) {
 					continue
 				}
 				one, done := context.WithTimeout(ctx, try)
-				_, err := l.clients[k%len(l.clients)].table.Put(one, &parleyv1.PutRequest{
-					Table: tableName, Key: fmt.Appendf(nil, "flood %d %d", but, i), Value: value,
-				})
+				err := l.clients[k%len(l.clients)].put(one, fmt.Sprintf("flood %d %d", but, i), value)
 				done()
 				if err != nil {
 					hold(ctx, 20*time.Millisecond)

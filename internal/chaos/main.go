@@ -98,7 +98,7 @@ func chaos(args []string, out, errOut io.Writer) (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if !o.bare {
-		status, done, err := enterCell(ctx)
+		status, done, err := enterSandbox(ctx)
 		if err != nil {
 			fmt.Fprintf(errOut, "chaos: %v\n", err)
 			return 2

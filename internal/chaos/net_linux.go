@@ -129,34 +129,32 @@ func up(name, address string) error {
 		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
+	set := func(what uint, fill func(r *unix.Ifreq) error) error {
+		r, err := unix.NewIfreq(name)
+		if err == nil {
+			err = fill(r)
+		}
+		if err == nil {
+			err = unix.IoctlIfreq(fd, what, r)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
 	if address != "" {
-		if err := setAddress(fd, name, unix.SIOCSIFADDR, net.ParseIP(address).To4()); err != nil {
+		ip, mask := net.ParseIP(address).To4(), net.IPv4(255, 255, 255, 0).To4()
+		if err := set(unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(ip) }); err != nil {
 			return err
 		}
-		if err := setAddress(fd, name, unix.SIOCSIFNETMASK, net.IPv4(255, 255, 255, 0).To4()); err != nil {
+		if err := set(unix.SIOCSIFNETMASK, func(r *unix.Ifreq) error { return r.SetInet4Addr(mask) }); err != nil {
 			return err
 		}
 	}
-	r, err := unix.NewIfreq(name)
-	if err != nil {
-		return err
-	}
-	r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, r)
-}
-
-func setAddress(fd int, name string, what uint, ip net.IP) error {
-	r, err := unix.NewIfreq(name)
-	if err != nil {
-		return err
-	}
-	if err := r.SetInet4Addr(ip); err != nil {
-		return err
-	}
-	if err := unix.IoctlIfreq(fd, what, r); err != nil {
-		return fmt.Errorf("the address of %s: %w", name, err)
-	}
-	return nil
+	return set(unix.SIOCSIFFLAGS, func(r *unix.Ifreq) error {
+		r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+		return nil
+	})
 }
 
 // carry hands on the packets of a node.

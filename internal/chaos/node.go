@@ -17,7 +17,7 @@ import (
 // node is one of the nodes: a process now and then.
 type node struct {
 	id     int
-	w      world
+	w      environment
 	binary string
 	config string // files
 	log    string
@@ -56,7 +56,7 @@ func (l *life) last() string {
 	return l.said
 }
 
-func newNode(id int, dir, binary string, w world) *node {
+func newNode(id int, dir, binary string, w environment) *node {
 	return &node{
 		id: id, w: w, binary: binary, config: configFile(dir, id), log: filepath.Join(dir, nodeName(id), "log"),
 	}
@@ -79,12 +79,8 @@ func (n *node) beginLiar(program string, seed uint64) error {
 func (n *node) run(cmd *exec.Cmd) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if l := n.life; l != nil {
-		select {
-		case <-l.ended:
-		default:
-			return fmt.Errorf("%s runs", nodeName(n.id))
-		}
+	if l := n.life; l != nil && !closed(l.ended) {
+		return fmt.Errorf("%s runs", nodeName(n.id))
 	}
 	log, err := os.OpenFile(n.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -119,14 +115,15 @@ func (n *node) now() *life {
 // runs tells whether there is a process, stopped or not.
 func (n *node) runs() bool {
 	l := n.now()
-	if l == nil {
-		return false
-	}
+	return l != nil && !closed(l.ended)
+}
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-l.ended:
-		return false
-	default:
+	case <-c:
 		return true
+	default:
+		return false
 	}
 }
 
@@ -185,12 +182,8 @@ func (n *node) dead() error {
 	l := n.now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	select {
-	case <-l.ended:
-		if !l.meant {
-			return fmt.Errorf("%s has ended by itself: %v: see %s", nodeName(n.id), l.cmd.ProcessState, n.log)
-		}
-	default:
+	if closed(l.ended) && !l.meant {
+		return fmt.Errorf("%s has ended by itself: %v: see %s", nodeName(n.id), l.cmd.ProcessState, n.log)
 	}
 	return nil
 }

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// run is one run: nodes in a world, what is asked of them, and what befalls them.
+// run is one run: nodes in an environment, what is asked of them, and what befalls them.
 type run struct {
 	out     io.Writer
 	dir     string
 	seed    uint64
-	fabric  fabric
-	disks   []storage
+	fabric  faultyNetwork
+	disks   []faultyDisk
 	members members
 	fleet
 	dice
 	toll
-	struck []int    // by the harm under way
-	others wellness // of those that the harm under way has spared
-	liar   string   // the program that lies
-	again  error    // what nodes could not read again in the end
+	struck []int         // by the harm under way
+	others recoveryTimes // of those that the harm under way has spared
+	liar   string        // the program that lies
+	again  error         // what nodes could not read again in the end
 }
 
 // dice draw what befalls whom.
@@ -46,7 +46,7 @@ func setUp(ctx context.Context, out io.Writer, dir, binary string, bare bool, se
 	if bare {
 		r.w, err = newLoopback(ctx, dir, count)
 	} else {
-		r.w, r.fabric, r.disks, err = newWorld(ctx, dir, count, seed)
+		r.w, r.fabric, r.disks, err = newEnvironment(ctx, dir, count, seed)
 	}
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -66,9 +65,7 @@ func (r *soak) do(ctx context.Context, long time.Duration) error {
 		nodeName(steady))
 	whole, end := context.WithCancel(ctx)
 	defer end()
-	for i := range r.clients {
-		go r.load.listener(whole, i)
-	}
+	r.load.listen(whole)
 	for turn := 0; r.load.now() < long; turn++ {
 		if err := r.minute(whole, turn); err != nil {
 			if ctx.Err() != nil {
@@ -85,13 +82,7 @@ func (r *soak) minute(ctx context.Context, turn int) (err error) {
 	l := r.load
 	l.history, l.outs = new(judge.History), nil
 	stop := make(chan struct{})
-	var asks sync.WaitGroup
-	for i := range workers {
-		asks.Go(func() { l.worker(i, r.seed+uint64(turn)<<16).run(ctx, stop) })
-	}
-	for i := range l.clients {
-		asks.Go(func() { l.caster(ctx, i, fmt.Sprint("minute ", turn), stop) })
-	}
+	asks := l.start(ctx, stop, r.seed+uint64(turn)<<16, fmt.Sprint("minute ", turn))
 	until := l.now() + time.Minute
 	hold(ctx, 20*time.Second)
 	if turn%2 == 1 {
@@ -109,12 +100,7 @@ func (r *soak) minute(ctx context.Context, turn int) (err error) {
 	if err == nil {
 		err = r.closing(ctx)
 	}
-	answered := 0
-	for _, o := range l.history.All() {
-		if o.Known {
-			answered++
-		}
-	}
+	answered := judge.Answered(l.history.All())
 	r.answered += answered
 	if err == nil {
 		last := r.samples[0][len(r.samples[0])-1].uses
@@ -126,15 +112,14 @@ func (r *soak) minute(ctx context.Context, turn int) (err error) {
 
 // restart is a harm of one node.
 func restart(i int, kill bool) fault {
-	return fault{name: "restart", do: func(ctx context.Context, r *run) (string, error) {
-		if !kill {
-			r.strikes(i)
-			if err := r.nodes[i].end(ctx); err != nil {
-				return "", err
-			}
-			return nodeName(i) + ", asked to end", r.back(i)
+	return fault{name: "restart", do: func(ctx context.Context, r *run) string {
+		if kill {
+			return r.killFor(ctx, i, r.between(1, 3))
 		}
-		return r.killFor(ctx, i, r.between(1, 3))
+		r.strikes(i)
+		must(r.nodes[i].end(ctx))
+		must(r.back(i))
+		return nodeName(i) + ", asked to end"
 	}}
 }
 

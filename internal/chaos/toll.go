@@ -21,8 +21,8 @@ type event struct {
 	said               string
 	struck             []int         // nodes that it harmed
 	began, over, whole time.Duration // whole: when all was well again
-	others             wellness      // of those that were spared, where the harm looks at them by themselves
-	well               wellness
+	others             recoveryTimes // of those that were spared, where the harm looks at them by themselves
+	well               recoveryTimes
 	answered           int           // commands of the table, meanwhile
 	outage             time.Duration // the longest time without an answer meanwhile
 }

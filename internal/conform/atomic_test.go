@@ -56,12 +56,10 @@ func TestQueues(t *testing.T) {
 	}
 	const one = `"kind": "script", "processes": ["a"], "steps": [%s]`
 	for step, want := range map[string]string{
-		`{"op": "send", "p": "a", "m": "m"}`:                                                `op "send": allowed are recv and final`,
-		`{"op": "recv", "m": "m"}`:                                                          `op "recv": allowed`,
-		`{"op": "decide", "p": "a", "m": "m"}`:                                              `op "decide": allowed`,
-		`{"op": "recv", "p": "a", "m": "m", "n": 1}`:                                        `entry 0: unknown key "n": allowed are m, op, p`,
-		strings.Repeat(`{"op": "x", "m": "m"},`, 2000) + `{"op": "x"}`:                      "2001 steps: allowed are 2000",
-		`{"op": "recv", "p": "a", "m": "m"}], "status": {"a": {"b": 1}}, "processes": ["a"`: `unknown key "status"`,
+		`{"op": "send", "p": "a", "m": "m"}`:                           `op "send": allowed are recv and final`,
+		`{"op": "recv", "m": "m"}`:                                     `op "recv": allowed`,
+		`{"op": "decide", "p": "a", "m": "m"}`:                         `op "decide": allowed`,
+		strings.Repeat(`{"op": "x", "m": "m"},`, 2000) + `{"op": "x"}`: "2001 steps: allowed are 2000",
 	} {
 		isRefused(t, "atomic", fmt.Sprintf(one, step), `{"delivered": {"a": []}}`, want)
 	}
@@ -69,16 +67,11 @@ func TestQueues(t *testing.T) {
 	for expect, want := range map[string]string{
 		`{"delivered": {"d": []}}`:          `expect: delivered: there is no process "d"`,
 		`{"proposals": {"m1": {"d": 1}}}`:   `expect: proposals: m1: there is no process "d"`,
-		`{"proposals": {"m1": {}}}`:         "proposals: m1: an empty object",
 		`{"final": {"m1": ["a", 1]}}`:       "expect: final: m1: number, where a string was expected",
-		`{"final": {"m1": [1, "a", 1]}}`:    "m1: a list of 3, where one of 2",
-		`{"after_step": {"6": {}}}`:         "after_step: 6: an empty object",
 		`{"after_step": {"5": {"d": []}}}`:  `expect: after_step: 5: there is no process "d"`,
 		`{"after_step": {"05": {"a": []}}}`: `expect: after_step: "05" is no step of 0 to 5`,
 		`{"after_step": {"6": {"a": []}}}`:  `expect: after_step: "6" is no step of 0 to 5`,
 		`{"after_step": {"-1": {"a": []}}}`: `expect: after_step: "-1" is no step`,
-		`{"balance": {"m1": "1"}}`:          `unknown key "balance"`,
-		`{"total_order": null}`:             "total_order: null",
 	} {
 		isRefused(t, "atomic", alone, expect, want)
 	}
@@ -110,21 +103,17 @@ func TestRecovery(t *testing.T) {
 	const own = "a: undeliverable: the priority is its own proposal"
 	const two = `"a": {"state": "delivered", "priority": [1, "a"]}, "b": {"state": "delivered", "priority": [2, "a"]}`
 	for fields, want := range map[string]string{
-		`"kind": "recovery", "status": {}`:                                        "status: an empty object",
-		`"kind": "recovery"`:                                                      "0 processes",
-		statuses(`"a": {"state": "lost"}`):                                        `status: a: state "lost": allowed are undeliverable, deliverable`,
-		statuses(`"a": {"state": "unknown", "priority": [1, "a"]}`):               "a: there is a priority unless the state is unknown",
-		statuses(`"a": {"state": "delivered"}`):                                   "a: there is a priority unless",
-		statuses(`"a": {"state": "undeliverable", "priority": [1, "b"]}`):         own,
-		statuses(`"a": {"state": "undeliverable", "priority": [0, "a"]}`):         "a: priority: 0: allowed are 1 to 1125899906842624",
-		statuses(`"a": {"state": "undeliverable", "priority": ["a", 1]}`):         "status: a: priority: number, where a string",
-		statuses(`"a": {"state": "undeliverable", "priority": [1, "a"], "m": 1}`): `status: a: unknown key "m"`,
+		`"kind": "recovery"`:                                              "0 processes",
+		statuses(`"a": {"state": "lost"}`):                                `status: a: state "lost": allowed are undeliverable, deliverable`,
+		statuses(`"a": {"state": "unknown", "priority": [1, "a"]}`):       "a: there is a priority unless the state is unknown",
+		statuses(`"a": {"state": "delivered"}`):                           "a: there is a priority unless",
+		statuses(`"a": {"state": "undeliverable", "priority": [1, "b"]}`): own,
+		statuses(`"a": {"state": "undeliverable", "priority": [0, "a"]}`): "a: priority: 0: allowed are 1 to 1125899906842624",
 		statuses(two): "b: there is one final priority, and others have another",
 	} {
 		isRefused(t, "atomic", fields, again, want)
 	}
 	isRefused(t, "atomic", statuses(held), `{"action": "give-up"}`, `expect: action "give-up": allowed are multicast-final and restart-phase-1`)
-	isRefused(t, "atomic", statuses(held), `{"priority": ["a", 3]}`, "expect: priority: number, where a string")
 }
 
 // Operations on an account do not commute.
@@ -135,7 +124,6 @@ func TestAccount(t *testing.T) {
 	for fields, want := range map[string]string{
 		strings.Replace(ops, `"initial": 10, `, "", 1):                                                     "initial: a whole number was expected",
 		strings.Replace(ops, `"add": 1`, `"add": 1, "percent": 1`, 1):                                      "ops: c: it adds an amount or a percentage",
-		strings.Replace(ops, `{"add": 1}`, `{}`, 1):                                                        "ops: c: an empty object",
 		strings.Replace(ops, `"c":`, `"c,d":`, 1):                                                          `ops: "c,d": names are without commas`,
 		`"kind": "account", "initial": 1, "ops": {` + many(`"%d": {"add": 1}, `, 100) + `"z": {"add": 1}}`: "ops: 101: allowed are 100",
 	} {

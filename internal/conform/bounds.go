@@ -1,9 +1,7 @@
 package conform
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -47,75 +45,65 @@ type boundsExpect struct {
 	OMBits      json.RawMessage `json:"om_payload_bits"`
 }
 
-func bounds(raw []byte, report reporter) error {
-	var c boundsCase
-	var want boundsExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
+func bounds(c boundsCase, want boundsExpect, report reporter) {
 	if c.N < 2 || c.N > parley.MaxProcesses || c.M < 0 || c.M > parley.MaxProcesses {
-		return fmt.Errorf("n = %d and m = %d: allowed are n of 2 to %d and m of 0 to %[3]d",
-			c.N, c.M, parley.MaxProcesses)
+		fail("n = %d and m = %d: allowed are n of 2 to %d and m of 0 to %[3]d", c.N, c.M, parley.MaxProcesses)
 	}
-	c.limits(want, report)
-	return c.counts(want, report)
+	report("rounds", want.Rounds, eig.Cost(c.N, c.M).Rounds)
+	report("oral_possible", want.Possible, problem.OralBound(c.N, c.M) == nil)
+	report("max_oral_faults", want.MostOral, most(c.N, problem.OralBound))
+	report("min_n_oral", want.LeastOral, least(c.M, problem.OralBound))
+	report("min_n_signed", want.LeastSigned, least(c.M, problem.SignedBound))
+	c.counts(want, report)
 }
 
-// counts compares what the algorithms send. Each is measured when it is first
-// asked about.
-func (c boundsCase) counts(want boundsExpect, report reporter) error {
+// counts compares what the algorithms send. Each is measured when it is first asked about.
+func (c boundsCase) counts(want boundsExpect, report reporter) {
 	in := problem.Instance{N: c.N, M: c.M, Default: []byte("0")}
-	once := func(p func() parley.Protocol) func() measured {
-		return sync.OnceValue(func() measured { return measure(p()) })
-	}
-	e := once(func() parley.Protocol { return eig.New(in, lockstep.Simulated) })
-	o := once(func() parley.Protocol { return om.New(in, lockstep.Simulated) })
-	s := once(func() parley.Protocol { return sm.New(sm.Config{Instance: in}, lockstep.Simulated) })
-	list := func(key string, want []uint64, got func() []uint64) error {
-		if want == nil {
-			return nil
+	e := sync.OnceValue(func() measured { return measure(eig.New(in, lockstep.Simulated)) })
+	o := sync.OnceValue(func() measured { return measure(om.New(in, lockstep.Simulated)) })
+	s := sync.OnceValue(func() measured { return measure(sm.New(sm.Config{Instance: in}, lockstep.Simulated)) })
+	list := func(key string, want []uint64, got func() []uint64) {
+		if want != nil {
+			counts := c.count(key, got)
+			report(key, byRound(want, counts), counts)
 		}
-		return c.count(key, got, func(got []uint64) { report(key, byRound(want, got), got) })
 	}
-	number := func(key string, want *uint64, got func() uint64) error {
-		if want == nil {
-			return nil
+	number := func(key string, want *uint64, got func() uint64) {
+		if want != nil {
+			report(key, want, c.count(key, func() []uint64 { return []uint64{got()} })[0])
 		}
-		return c.count(key, func() []uint64 { return []uint64{got()} }, func(got []uint64) { report(key, *want, got[0]) })
 	}
-	bits, allBits, err := want.omBits()
-	return cmp.Or(err, // the first there is
-		list("eig_sent_per_lieutenant", want.EIGSent, func() []uint64 { return e().byOne }),
-		list("eig_messages_per_round", want.EIGMessages, func() []uint64 { return e().messages }),
-		number("eig_total", want.EIGTotal, func() uint64 { return sum(e().messages) }),
-		number("eig_received_per_lieutenant", want.EIGReceived, func() uint64 { return sum(e().toOne) }),
-		list("om_messages_per_round", want.OMMessages, func() []uint64 { return o().messages }),
-		number("om_total", want.OMTotal, func() uint64 { return sum(o().messages) }),
-		number("om_received_per_lieutenant", want.OMReceived, func() uint64 { return sum(o().toOne) }),
-		list("om_payload_bits", bits, func() []uint64 { return o().bits }),
-		number("om_payload_bits", allBits, func() uint64 { return sum(o().bits) }),
-		list("sm_honest_messages_per_round", want.SMMessages, func() []uint64 { return s().messages }),
-		// A lieutenant receives every path once: its tree has as many nodes.
-		list("tree_nodes_per_rank", want.PerRank, func() []uint64 { return e().toOne }),
-		number("tree_nodes", want.Nodes, func() uint64 { return c.tree().Nodes }),
-		number("tree_leaves", want.Leaves, func() uint64 { return c.tree().Leaves }),
-	)
+	bits, allBits := want.omBits()
+	list("eig_sent_per_lieutenant", want.EIGSent, func() []uint64 { return e().byOne })
+	list("eig_messages_per_round", want.EIGMessages, func() []uint64 { return e().messages })
+	number("eig_total", want.EIGTotal, func() uint64 { return sum(e().messages) })
+	number("eig_received_per_lieutenant", want.EIGReceived, func() uint64 { return sum(e().toOne) })
+	list("om_messages_per_round", want.OMMessages, func() []uint64 { return o().messages })
+	number("om_total", want.OMTotal, func() uint64 { return sum(o().messages) })
+	number("om_received_per_lieutenant", want.OMReceived, func() uint64 { return sum(o().toOne) })
+	list("om_payload_bits", bits, func() []uint64 { return o().bits })
+	number("om_payload_bits", allBits, func() uint64 { return sum(o().bits) })
+	list("sm_honest_messages_per_round", want.SMMessages, func() []uint64 { return s().messages })
+	// A lieutenant receives every path once: its tree has as many nodes.
+	list("tree_nodes_per_rank", want.PerRank, func() []uint64 { return e().toOne })
+	number("tree_nodes", want.Nodes, func() uint64 { return c.tree().Nodes })
+	number("tree_leaves", want.Leaves, func() uint64 { return c.tree().Leaves })
 }
 
 // tooMany stands for a count that does not fit in 64 bits, as in parley.Traffic.
 const tooMany = math.MaxUint64
 
-// count makes counts and hands them on if there are any to compare.
-func (c boundsCase) count(key string, made func() []uint64, compare func([]uint64)) error {
+// count returns counts, if there is something to count and it fits in 64 bits.
+func (c boundsCase) count(key string, got func() []uint64) []uint64 {
 	if c.M > c.N-2 {
-		return fmt.Errorf("expect: %s: with m = %d of n = %d there is nothing to count: allowed are 0 to n-2", key, c.M, c.N)
+		fail("expect: %s: with m = %d of n = %d there is nothing to count: allowed are 0 to n-2", key, c.M, c.N)
 	}
-	got := made()
-	if slices.Contains(got, tooMany) {
-		return fmt.Errorf("expect: %s: with n = %d and m = %d this does not fit in 64 bits", key, c.N, c.M)
+	counts := got()
+	if slices.Contains(counts, tooMany) {
+		fail("expect: %s: with n = %d and m = %d this does not fit in 64 bits", key, c.N, c.M)
 	}
-	compare(got)
-	return nil
+	return counts
 }
 
 // tree counts the nodes of a lieutenant's tree.
@@ -129,38 +117,15 @@ func (c boundsCase) tree() sliced.Size {
 
 // omBits reads what is expected of the bits of OM's messages: a list is by round,
 // and a number is of all rounds together.
-func (want boundsExpect) omBits() (byRound []uint64, all *uint64, err error) {
+func (want boundsExpect) omBits() (byRound []uint64, all *uint64) {
 	switch {
 	case want.OMBits == nil:
-		return nil, nil, nil
 	case want.OMBits[0] == '[':
-		err = form.Strict(want.OMBits, &byRound)
+		check("expect: om_payload_bits", form.Strict(want.OMBits, &byRound))
 	default:
-		err = form.Strict(want.OMBits, &all)
+		check("expect: om_payload_bits", form.Strict(want.OMBits, &all))
 	}
-	if err != nil {
-		err = fmt.Errorf("expect: om_payload_bits: %w", err)
-	}
-	return byRound, all, err
-}
-
-// limits compares what is possible at all.
-func (c boundsCase) limits(want boundsExpect, report reporter) {
-	if want.Rounds != nil {
-		report("rounds", *want.Rounds, eig.Cost(c.N, c.M).Rounds)
-	}
-	if want.Possible != nil {
-		report("oral_possible", *want.Possible, problem.OralBound(c.N, c.M) == nil)
-	}
-	if want.MostOral != nil {
-		report("max_oral_faults", *want.MostOral, most(c.N, problem.OralBound))
-	}
-	if want.LeastOral != nil {
-		report("min_n_oral", *want.LeastOral, least(c.M, problem.OralBound))
-	}
-	if want.LeastSigned != nil {
-		report("min_n_signed", *want.LeastSigned, least(c.M, problem.SignedBound))
-	}
+	return byRound, all
 }
 
 // most is the largest m that a bound allows for n, and least the smallest n for m.

@@ -25,22 +25,17 @@ func TestDiffusion(t *testing.T) {
 	passes(t, "diffusion", `"graph": {"a": []}, "sender": "a"`, `{"delivered_by_correct": ["a"], "messages": 1}`)
 	for fields, want := range map[string]string{
 		`"sender": "a"`:                                      "0 processes: allowed are 1 to 256",
-		`"graph": {}, "sender": "a"`:                         "graph: an empty object says nothing",
 		`"graph": {"": []}, "sender": ""`:                    `process "": names are different, and not empty`,
 		`"graph": {"a": ["b"]}, "sender": "a"`:               `graph: a: there is no process "b"`,
 		`"graph": {"a": ["a"]}, "sender": "a"`:               "is given twice, or is the process itself",
-		`"graph": {"a": null}, "sender": "a"`:                "graph: a: null is no value here",
-		line + `, "crashes": null`:                           "crashes: null is no value here",
 		line + `, "crashes": {"d": []}`:                      `crashes: there is no process "d"`,
 		line + `, "crashes": {"b": ["d"]}`:                   `crashes: b: there is no process "d"`,
 		line + `, "crashes": {"b": ["a", "a"]}`:              "crashes: b: a name is given twice",
 		line + `, "crashes": {"a": ["a"]}`:                   `crashes: "a" does not write to all of them`, // its own copy
 		line + `, "crashes": {"a": ["c"]}`:                   `crashes: "a" does not write to all of them`,
 		parts + `, "crashes": {"c": ["d"]}`:                  `crashes: "c" never comes to write`,
-		line + `, "root": "a"`:                               `unknown key "root": allowed are basis, crashes, expect, graph`,
 		strings.Replace(line, `["a", "c"]`, `["a"]`, 1):      `graph: "b" is a neighbour of "c", and not the other way round`,
 		strings.Replace(line, `["a", "c"]`, `["a", "a"]`, 1): "graph: b: a neighbour is given twice",
-		strings.Replace(line, `"sender": "a"`, `"s": 1`, 1):  `unknown key "s"`,
 		strings.Replace(line, `r": "a"`, `r": "x"`, 1):       `sender: there is no process "x": allowed are a, b, c`,
 	} {
 		isRefused(t, "diffusion", fields, `{"messages": 5}`, want)
@@ -89,7 +84,6 @@ func TestTree(t *testing.T) {
 	} {
 		isRefused(t, "tree", fields, `{"acks": 5}`, want)
 	}
-	isRefused(t, "tree", tree, `{"data": [["S"]]}`, "data: entry 0: a list of 1, where one of 2")
 }
 
 // many writes numbers from 0 on in a form.
@@ -113,10 +107,7 @@ func TestFIFO(t *testing.T) {
 	passes(t, "fifo", `"arrivals": [["q", 10000]]`, `{"bag": [["q", 10000]], "delivered": []}`)
 	for fields, want := range map[string]string{
 		`"arrivals": []`:             "0 processes: allowed are 1 to 256",
-		`"arrivals": [["q"]]`:        "arrivals: entry 0: a list of 1, where one of 2",
 		`"arrivals": [["q", "1"]]`:   "arrivals: entry 0: string, where a whole number",
-		`"arrivals": [[1, "q"]]`:     "arrivals: entry 0: number, where a string",
-		`"arrivals": [["q", null]]`:  "entry 1: null is no value here",
 		`"arrivals": [["", 1]]`:      `process "": names are different`,
 		`"arrivals": [["q", 0]]`:     "entry 0: number 0: allowed are 1 to 10000",
 		`"arrivals": [["q", 10001]]`: "entry 0: number 10001",
@@ -129,7 +120,6 @@ func TestFIFO(t *testing.T) {
 	}
 	isRefused(t, "fifo", two, `{"next": {"s": 1}}`, `expect: next: there is no process "s": allowed are q, r`)
 	isRefused(t, "fifo", two, `{"delivered": [["q", "1"]]}`, "expect: delivered: entry 0: string, where a whole number")
-	isRefused(t, "fifo", two, `{"per_arrival": [[], [[1, "q"]]]}`, "expect: per_arrival: entry 0: number, where a string")
 	isRefused(t, "fifo", two, `{"bag": [["q", -1]]}`, "expect: bag: entry 0: number -1")
 }
 
@@ -179,7 +169,6 @@ func TestCausal(t *testing.T) {
 		`"processes": ["a"], "steps": [{"op": "broadcast", "p": "a", "m": "m", "seq": 1}]`:             `op "broadcast": allowed`,
 		`"processes": ["a"], "steps": [{"op": "fdeliver", "p": "a", "from": "a"}]`:                     `op "fdeliver": allowed`,
 		`"processes": ["a"], "steps": [{"op": "fdeliver", "p": "a", "from": "a", "seq": 1, "m": "m"}]`: `op "fdeliver": allowed`,
-		`"processes": ["a"], "steps": [{"op": "fdeliver", "p": "a", "from": "a", "seq": 1, "of": 2}]`:  `entry 0: unknown key "of"`,
 		script(strings.Split(strings.TrimSuffix(many("a! m%d,", 2001), ","), ",")...):                  "2001 steps: allowed are 2000",
 	} {
 		isRefused(t, "causal", fields, `{"delivered": {"a": []}}`, want)

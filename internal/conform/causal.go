@@ -1,14 +1,12 @@
 package conform
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"parley"
 	"parley/broadcast/causal"
 	"parley/broadcast/problem"
-	"parley/internal/conform/form"
 )
 
 // causalCase is a script of causal broadcast, in the form that piggybacks, on top of
@@ -38,25 +36,15 @@ type causalExpect struct {
 // causalRun is a script that is being run.
 type causalRun struct {
 	cast
-	*stage
+	*scriptHost
 	travels map[parley.ID][]parley.Msg // by sender, in the order of its broadcasts
 	wire    map[string][]string
 	next    map[[2]parley.ID]int // by receiver and sender: how many came
 }
 
-func causalOrder(raw []byte, report reporter) error {
-	var c causalCase
-	var want causalExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
-	r, err := c.run()
-	if err != nil {
-		return err
-	}
-	if want.Wire != nil {
-		report("wire", want.Wire, among(want.Wire, r.wire))
-	}
+func causalOrder(c causalCase, want causalExpect, report reporter) {
+	r := c.run()
+	report("wire", want.Wire, among(want.Wire, r.wire))
 	delivered, prev := make(map[string][]string), make(map[string][]string)
 	for i, name := range r.names {
 		delivered[name], prev[name] = r.texts(parley.ID(i)), []string{}
@@ -64,53 +52,38 @@ func causalOrder(raw []byte, report reporter) error {
 			prev[name] = append(prev[name], string(m.Body))
 		}
 	}
-	for _, x := range []struct {
-		key       string
-		want, got map[string][]string
-	}{{"delivered", want.Delivered, delivered}, {"prev", want.Prev, prev}} {
-		if x.want == nil {
-			continue
-		}
-		if _, err := r.ids(form.Keys(x.want)); err != nil {
-			return fmt.Errorf("expect: %s: %w", x.key, err)
-		}
-		report(x.key, x.want, among(x.want, x.got))
+	compare(r.cast, report, "delivered", want.Delivered, delivered)
+	compare(r.cast, report, "prev", want.Prev, prev)
+	if want.Before != nil {
+		before(want.Before, delivered, report)
 	}
-	return before(want.Before, delivered, report)
 }
 
 // before compares the pairs of which the first is to be delivered before the second.
-func before(want []pair, delivered map[string][]string, report reporter) error {
-	switch {
-	case want == nil:
-		return nil
-	case len(want) == 0:
-		return errors.New("expect: before: an empty list says nothing")
+func before(want []pair, delivered map[string][]string, report reporter) {
+	if len(want) == 0 {
+		fail("expect: before: an empty list says nothing")
 	}
 	holds := []pair{}
 	for _, p := range want {
 		somewhere, everywhere := false, true
-		for _, name := range form.Keys(delivered) {
-			second := slices.Index(delivered[name], p[1])
-			if second < 0 {
-				continue
+		for _, list := range delivered { // order: one of them, or all
+			if second := slices.Index(list, p[1]); second >= 0 {
+				somewhere, everywhere = true, everywhere && slices.Contains(list[:second], p[0])
 			}
-			first := slices.Index(delivered[name], p[0])
-			somewhere, everywhere = true, everywhere && first >= 0 && first < second
 		}
 		if !somewhere {
-			return fmt.Errorf("expect: before: %q is delivered nowhere", p[1])
+			fail("expect: before: %q is delivered nowhere", p[1])
 		}
 		if everywhere {
 			holds = append(holds, p)
 		}
 	}
 	report("before", want, holds)
-	return nil
 }
 
 // texts returns what a process has delivered.
-func (t *stage) texts(at parley.ID) []string {
+func (t *scriptHost) texts(at parley.ID) []string {
 	out := []string{}
 	for _, h := range t.delivered(at) {
 		out = append(out, string(h.Msg.Body))
@@ -118,73 +91,62 @@ func (t *stage) texts(at parley.ID) []string {
 	return out
 }
 
-func (c causalCase) run() (*causalRun, error) {
-	k, err := named(c.Processes)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("processes: %w", err)
-	case len(c.Steps) > maxSteps:
-		return nil, fmt.Errorf("%d steps: allowed are %d", len(c.Steps), maxSteps)
-	}
+func (c causalCase) run() *causalRun {
+	k := named("processes", c.Processes)
+	checkSteps("steps", len(c.Steps))
 	r := &causalRun{
-		cast: k, stage: newStage(causal.New(causal.Config{N: len(k.names), Most: -1})),
+		cast: k, scriptHost: newHost(causal.New(causal.Config{N: len(k.names), Most: -1})),
 		travels: make(map[parley.ID][]parley.Msg), wire: make(map[string][]string), next: make(map[[2]parley.ID]int),
 	}
 	for i, step := range c.Steps {
-		p, err := k.id(step.P)
-		switch {
-		case err != nil:
-		case step.Op == "broadcast" && step.M != nil && step.From == nil && step.Seq == nil:
-			err = r.send(p, *step.M)
-		case step.Op == "fdeliver" && step.M == nil && step.From != nil && step.Seq != nil:
-			err = r.fdeliver(p, *step.From, *step.Seq)
-		default:
-			err = fmt.Errorf("op %q: allowed are broadcast with p and m, and fdeliver with p, from and seq", step.Op)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("steps: entry %d: %w", i, err)
-		}
+		within(fmt.Sprintf("steps: entry %d", i), func() { r.play(step) })
 	}
-	return r, nil
+	return r
+}
+
+// play carries out one step.
+func (r *causalRun) play(step causalStep) {
+	p := r.id("", step.P)
+	switch {
+	case step.Op == "broadcast" && step.M != nil && step.From == nil && step.Seq == nil:
+		r.send(p, *step.M)
+	case step.Op == "fdeliver" && step.M == nil && step.From != nil && step.Seq != nil:
+		r.fdeliver(p, *step.From, *step.Seq)
+	default:
+		fail("op %q: allowed are broadcast with p and m, and fdeliver with p, from and seq", step.Op)
+	}
 }
 
 // maxName is how long the name of a message may be.
 const maxName = 100
 
 // send lets a process broadcast a message.
-func (r *causalRun) send(p parley.ID, m string) error {
+func (r *causalRun) send(p parley.ID, m string) {
 	if _, twice := r.wire[m]; twice || m == "" || len(m) > maxName {
-		return fmt.Errorf("message %q: names are different, not empty and at most %d bytes long", m, maxName)
+		fail("message %q: names are different, not empty and at most %d bytes long", m, maxName)
 	}
 	r.broadcast, r.wire[m] = nil, []string{}
-	r.stage.run(p, request(problem.Request([]byte(m))))
+	r.scriptHost.run(p, request(problem.Request([]byte(m))))
 	for _, e := range r.broadcast {
 		r.travels[p] = append(r.travels[p], e.Msg)
 		all, err := causal.Unpack(e.Msg.Body, len(r.names))
-		if err != nil {
-			return err
-		}
+		check("", err)
 		for _, one := range all {
 			r.wire[m] = append(r.wire[m], string(one.Body))
 		}
 	}
-	return nil
 }
 
 // fdeliver lets the layer beneath deliver a broadcast.
-func (r *causalRun) fdeliver(p parley.ID, sender string, seq int) error {
-	from, err := r.id(sender)
-	if err != nil {
-		return fmt.Errorf("from: %w", err)
-	}
+func (r *causalRun) fdeliver(p parley.ID, sender string, seq int) {
+	from := r.id("from", sender)
 	came := [2]parley.ID{p, from}
 	r.next[came]++
 	switch {
 	case seq != r.next[came]:
-		return fmt.Errorf("seq %d: in FIFO order it is the turn of %d", seq, r.next[came])
+		fail("seq %d: in FIFO order it is the turn of %d", seq, r.next[came])
 	case seq > len(r.travels[from]):
-		return fmt.Errorf("seq %d: %q has broadcast %d", seq, sender, len(r.travels[from]))
+		fail("seq %d: %q has broadcast %d", seq, sender, len(r.travels[from]))
 	}
-	r.stage.run(p, carried(from, r.travels[from][seq-1]))
-	return nil
+	r.scriptHost.run(p, carried(from, r.travels[from][seq-1]))
 }

@@ -2,7 +2,6 @@ package conform
 
 import (
 	"errors"
-	"fmt"
 	"math/big"
 	"slices"
 
@@ -39,131 +38,101 @@ type clocks struct {
 	new, increment map[string]string
 }
 
-func synchronize(raw []byte, report reporter) error {
-	var c clockCase
-	var want clockExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
-	r, err := c.run()
-	if err != nil {
-		return err
-	}
-	for _, x := range []struct {
-		key       string
-		want, got map[string]string
-	}{{"new", want.New, r.new}, {"increment", want.Increment, r.increment}} {
-		if x.want == nil {
-			continue
-		}
-		if _, err := r.asCorrect(x.key, form.Keys(x.want), parley.All); err != nil {
-			return err
-		}
-		numbers := make(map[string]string)
-		for _, name := range form.Keys(x.want) {
-			if numbers[name], err = lowest(x.want[name]); err != nil {
-				return fmt.Errorf("expect: %s: %s: %w", x.key, name, err)
-			}
-		}
-		report(x.key, numbers, among(numbers, x.got))
-	}
-	return r.distances(c, want, report)
+func synchronize(c clockCase, want clockExpect, report reporter) {
+	r := c.run()
+	r.compare(report, "new", want.New, r.new)
+	r.compare(report, "increment", want.Increment, r.increment)
+	r.distances(c, want, report)
 }
 
-// lowest is a number as it is shown.
-func lowest(text string) (string, error) {
-	f, err := convergence.ParseFraction(text)
-	return f.String(), err
+// compare compares numbers of correct processes.
+func (r *clocks) compare(report reporter, key string, want, got map[string]string) {
+	r.asCorrect(key, form.Keys(want), parley.All)
+	if want == nil {
+		return
+	}
+	numbers := make(map[string]string)
+	for _, name := range form.Keys(want) {
+		numbers[name] = lowest("expect: "+key+": "+name, want[name])
+	}
+	report(key, numbers, among(numbers, got))
 }
+
+// fraction reads a number, and lowest returns it as it is shown.
+func fraction(what, text string) convergence.Fraction {
+	f, err := convergence.ParseFraction(text)
+	check(what, err)
+	return f
+}
+
+func lowest(what, text string) string { return fraction(what, text).String() }
 
 // distances compares how far apart the clocks are, and may be.
-func (r clocks) distances(c clockCase, want clockExpect, report reporter) error {
+func (r *clocks) distances(c clockCase, want clockExpect, report reporter) {
 	before, err := convergence.Spread(r.before)
 	after, err2 := convergence.Spread(r.after)
 	bound, err3 := convergence.RoundBound(c.N, c.M, r.delta)
-	if err := errors.Join(err, err2, err3); err != nil {
-		return err
-	}
+	check("", errors.Join(err, err2, err3))
 	near := new(big.Rat).SetFrac64(before.Num, before.Den).Cmp(new(big.Rat).SetFrac64(r.delta.Num, r.delta.Den)) <= 0
 	if said := c.Holds == nil || *c.Holds; said != near {
-		return fmt.Errorf("preconditions_hold: %t: correct clocks are %s apart, and delta is %s", said, before, r.delta)
+		fail("preconditions_hold: %t: correct clocks are %s apart, and delta is %s", said, before, r.delta)
 	}
-	for _, x := range []struct {
-		key  string
-		want *string
-		got  convergence.Fraction
-	}{{"skew_before", want.SkewBefore, before}, {"skew_after", want.SkewAfter, after}, {"bound", want.Bound, bound}} {
-		if x.want == nil {
-			continue
+	distance := func(key string, want *string, got convergence.Fraction) {
+		if want != nil {
+			report(key, lowest("expect: "+key, *want), got.String())
 		}
-		number, err := lowest(*x.want)
-		if err != nil {
-			return fmt.Errorf("expect: %s: %w", x.key, err)
-		}
-		report(x.key, number, x.got.String())
 	}
-	return nil
+	distance("skew_before", want.SkewBefore, before)
+	distance("skew_after", want.SkewAfter, after)
+	distance("bound", want.Bound, bound)
 }
 
 // run lets every correct process make something of what it read.
-func (c clockCase) run() (r clocks, err error) {
+func (c clockCase) run() *clocks {
 	names := slices.Concat(c.Faulty, form.Keys(c.Readings))
 	for _, name := range form.Keys(c.Readings) {
 		names = append(names, form.Keys(c.Readings[name])...)
 	}
 	slices.Sort(names)
-	if r.cast, err = newCast(c.N, slices.Compact(names), c.Faulty); err != nil {
-		return r, err
+	r := &clocks{
+		cast: newCast(c.N, slices.Compact(names), c.Faulty),
+		new:  make(map[string]string), increment: make(map[string]string),
 	}
 	if c.M < 0 || c.M >= c.N {
-		return r, errors.New("m: allowed are 0 to n-1")
+		fail("m: allowed are 0 to n-1")
 	}
-	if r.delta, err = convergence.ParseFraction(c.Delta); err != nil {
-		return r, fmt.Errorf("delta: %w", err)
+	if r.delta = fraction("delta", c.Delta); r.delta.Num < 0 {
+		fail("delta: %s is negative", r.delta)
 	}
-	if r.delta.Num < 0 {
-		return r, fmt.Errorf("delta: %s is negative", r.delta)
-	}
-	r.new, r.increment = make(map[string]string), make(map[string]string)
 	for _, id := range r.correct(parley.All) {
-		if err := r.read(id, c.Readings[r.names[id]]); err != nil {
-			return r, fmt.Errorf("readings: %s: %w", r.names[id], err)
-		}
+		within("readings: "+r.names[id], func() { r.read(id, c.Readings[r.names[id]]) })
 	}
 	for _, name := range form.Keys(c.Readings) {
-		id, _ := r.id(name)
-		if _, bad := r.faulty[id]; bad {
-			return r, fmt.Errorf("readings: %q is faulty: it makes what it likes of them", name)
+		if r.bad(r.id("", name)) {
+			fail("readings: %q is faulty: it makes what it likes of them", name)
 		}
 	}
-	return r, nil
+	return r
 }
 
 // read is one process: it takes the mean in both forms of the lecture.
-func (r *clocks) read(self parley.ID, readings map[string]string) error {
+func (r *clocks) read(self parley.ID, readings map[string]string) {
 	values, read := make([]convergence.Fraction, len(r.names)), parley.Set{}
 	for i := range values {
 		values[i] = convergence.Fraction{Den: 1} // of those that are not read nothing counts
 	}
 	for _, name := range form.Keys(readings) {
-		id, _ := r.id(name)
-		f, err := convergence.ParseFraction(readings[name])
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		values[id] = f
+		id := r.id("", name)
+		values[id] = fraction(name, readings[name])
 		read.Add(id)
 	}
 	if !read.Has(self) {
-		return errors.New("a process reads its own clock")
+		fail("a process reads its own clock")
 	}
 	value, err := convergence.Exact(convergence.Values, self, values, read, r.delta)
 	increment, err2 := convergence.Exact(convergence.Differences, self, values, read, r.delta)
-	if err := errors.Join(err, err2); err != nil {
-		return err
-	}
+	check("", errors.Join(err, err2))
 	name := r.names[self]
 	r.new[name], r.increment[name] = value.String(), increment.String()
 	r.before, r.after = append(r.before, values[self]), append(r.after, value)
-	return nil
 }

@@ -30,8 +30,6 @@ func TestClock(t *testing.T) {
 		strings.Replace(clocks, `{"p": {"p": "10", `, `{"p": {`, 1):    "readings: p: a process reads its own clock",
 		strings.Replace(clocks, `"25/2"`, `"25/0"`, 1):                 `readings: q: r: "25/0"`,
 		strings.Replace(clocks, `"25/2"`, `"4000000000000000000"`, 1):  "too large to be exact",
-		strings.Replace(clocks, `"25/2"`, `null`, 1):                   "readings: q: r: null is no value here",
-		strings.Replace(clocks, `"delta"`, `"Delta"`, 1):               `unknown key "Delta"`,
 	} {
 		isRefused(t, "clock", fields, `{"bound": "9/8"}`, want)
 	}
@@ -40,8 +38,6 @@ func TestClock(t *testing.T) {
 		`{"increment": {"x": "1"}}`: `expect: increment: there is no process "x"`,
 		`{"new": {"p": "x"}}`:       `expect: new: p: "x": a whole number`,
 		`{"bound": "x"}`:            `expect: bound: "x": a whole number`,
-		`{"skew": "1"}`:             `unknown key "skew"`,
-		`{"bound": 1}`:              "bound: number, where a string was expected",
 	} {
 		isRefused(t, "clock", clocks, expect, want)
 	}

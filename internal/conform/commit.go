@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,52 +48,40 @@ type voteExpect struct {
 	Decision string `json:"decision"`
 }
 
-func votes(raw []byte, report reporter) error {
-	var c voteCase
-	var want voteExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
-	if err := checkOutcome("decision", want.Decision); err != nil {
-		return err
-	}
+func votes(c voteCase, want voteExpect, report reporter) {
+	checkOutcome("decision", want.Decision)
 	names := form.Keys(c.Votes)
-	if err := participants(names); err != nil {
-		return err
-	}
-	t := newStage(commitments["2pc"].of(len(names) + 1))
+	checkParticipants("", len(names))
+	t := newHost(commitments["2pc"].of(len(names) + 1))
 	for i, name := range names {
 		switch v := c.Votes[name]; v {
 		case "yes", "no":
 			t.run(parley.ID(i+1), request(vote(v)))
 		case "none":
 		default:
-			return fmt.Errorf("votes: %s: %q: allowed are yes, no and none", name, v)
+			fail("votes: %s: %q: allowed are yes, no and none", name, v)
 		}
 	}
 	t.run(coordinator, request(vote("yes")))
 	report("decision", want.Decision, t.outcome(parley.Everyone(len(names)+1)))
-	return nil
 }
 
-// participants checks how many there are beside the coordinator.
-func participants(names []string) error {
-	if len(names) < 1 || len(names) >= parley.MaxProcesses {
-		return fmt.Errorf("%d participants: allowed are 1 to %d", len(names), parley.MaxProcesses-1)
+// checkParticipants checks how many there are beside the coordinator.
+func checkParticipants(what string, n int) {
+	if n < 1 || n >= parley.MaxProcesses {
+		check(what, fmt.Errorf("%d participants: allowed are 1 to %d", n, parley.MaxProcesses-1))
 	}
-	return nil
 }
 
 // checkOutcome demands that what is expected is an outcome.
-func checkOutcome(key, text string) error {
+func checkOutcome(key, text string) {
 	if text != "commit" && text != "abort" && text != "blocked" {
-		return fmt.Errorf("expect: %s: %q: allowed are commit, abort and blocked", key, text)
+		fail("expect: %s: %q: allowed are commit, abort and blocked", key, text)
 	}
-	return nil
 }
 
 // up are the processes that have not crashed.
-func (t *stage) up() parley.Set { return parley.Everyone(t.protocol.N).Minus(t.down) }
+func (t *scriptHost) up() parley.Set { return parley.Everyone(t.protocol.N).Minus(t.down) }
 
 // maxTimeouts is how many timers may end in a case before it counts as one without
 // an end. A process sets one anew for each process that it waits for in vain.
@@ -100,7 +89,7 @@ const maxTimeouts = 100 * parley.MaxProcesses
 
 // outcome lets time go by until each of the given processes has decided or says that
 // it is blocked, and returns what became of them: one word, if they agree.
-func (t *stage) outcome(of parley.Set) string {
+func (t *scriptHost) outcome(of parley.Set) string {
 	for range maxTimeouts {
 		t.rest()
 		if len(t.said(of)) == of.Len() || !t.tick() {
@@ -110,20 +99,14 @@ func (t *stage) outcome(of parley.Set) string {
 	said := t.said(of)
 	var words []string
 	for id := range of.All() {
-		word := said[id]
-		if word == "" {
-			word = "nothing"
-		}
-		if !slices.Contains(words, word) {
-			words = append(words, word)
-		}
+		words = append(words, cmp.Or(said[id], "nothing"))
 	}
 	slices.Sort(words)
-	return strings.Join(words, ", ")
+	return strings.Join(slices.Compact(words), ", ")
 }
 
 // said returns what processes say of the transaction.
-func (t *stage) said(of parley.Set) map[parley.ID]string {
+func (t *scriptHost) said(of parley.Set) map[parley.ID]string {
 	said := make(map[parley.ID]string)
 	for _, h := range t.above {
 		switch {
@@ -148,27 +131,17 @@ type countsExpect struct {
 	ThreePhase *uint64 `json:"3pc_messages"`
 }
 
-func counts(raw []byte, report reporter) error {
-	var c countsCase
-	var want countsExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
+func counts(c countsCase, want countsExpect, report reporter) {
 	if c.Participants < 1 || c.Participants >= parley.MaxProcesses {
-		return fmt.Errorf("participants: %d: allowed are 1 to %d", c.Participants, parley.MaxProcesses-1)
+		fail("participants: %d: allowed are 1 to %d", c.Participants, parley.MaxProcesses-1)
 	}
-	if want.TwoPhase != nil {
-		report("2pc_messages", *want.TwoPhase, commitments["2pc"].messages(c.Participants))
-	}
-	if want.ThreePhase != nil {
-		report("3pc_messages", *want.ThreePhase, commitments["3pc"].messages(c.Participants))
-	}
-	return nil
+	report("2pc_messages", want.TwoPhase, commitments["2pc"].messages(c.Participants))
+	report("3pc_messages", want.ThreePhase, commitments["3pc"].messages(c.Participants))
 }
 
 // messages counts what is sent for a transaction that all vote for.
 func (c commitment) messages(participants int) (sum uint64) {
-	t := newStage(c.of(participants + 1))
+	t := newHost(c.of(participants + 1))
 	for id := range parley.ID(participants) {
 		t.run(id+1, request(vote("yes")))
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	"parley/internal/conform/form"
 )
@@ -43,40 +44,100 @@ type head struct {
 	Expect    json.RawMessage `json:"expect"`
 }
 
-func (h *head) expectation() []byte { return h.Expect }
+func (h head) expectation() []byte { return h.Expect }
 
-// read decodes a case, and what is expected in it.
-func read(raw []byte, c interface{ expectation() []byte }, want any) error {
-	if err := form.Strict(raw, c); err != nil {
-		return err
-	}
-	if err := form.Strict(c.expectation(), want); err != nil {
-		return fmt.Errorf("expect: %w", err)
-	}
-	return nil
-}
-
-// reporter takes in what one key of expect demands, and what came.
+// reporter compares what a key of expect demands with what came. It ignores a key that the
+// case does not have: want is then nil.
 type reporter func(key string, want, got any)
 
-// families are the families there are, each with what runs a case and reports.
-var families = map[string]func(raw []byte, report reporter) error{
-	"oral":      oral,
-	"ic":        vector,
-	"sm":        signed,
-	"bounds":    bounds,
-	"diffusion": diffuse,
-	"tree":      forward,
-	"fifo":      fifoOrder,
-	"causal":    causalOrder,
-	"atomic": byKind(map[string]func(raw []byte, report reporter) error{
-		"script": queues, "recovery": recovery, "account": account,
+// runner runs a case and reports. It fails if the case is wrong.
+type runner func(raw []byte, report reporter)
+
+// families are the families there are.
+var families = map[string]runner{
+	"oral":      decoded(oral),
+	"ic":        decoded(vector),
+	"sm":        decoded(signed),
+	"bounds":    decoded(bounds),
+	"diffusion": decoded(diffuse),
+	"tree":      decoded(forward),
+	"fifo":      decoded(fifoOrder),
+	"causal":    decoded(causalOrder),
+	"atomic": byKind(map[string]runner{
+		"script": decoded(queues), "recovery": decoded(recovery), "account": decoded(account),
 	}),
-	"clock": synchronize,
-	"commit": byKind(map[string]func(raw []byte, report reporter) error{
-		"2pc-vote": votes, "2pc-termination": termination("2pc"), "3pc-termination": termination("3pc"),
-		"partition": partition, "counts": counts,
+	"clock": decoded(synchronize),
+	"commit": byKind(map[string]runner{
+		"2pc-vote": decoded(votes), "2pc-termination": decoded(termination("2pc")),
+		"3pc-termination": decoded(termination("3pc")), "partition": decoded(partition), "counts": decoded(counts),
 	}),
+}
+
+// decoded decodes a case, and what is expected in it, for a function that runs it.
+func decoded[C interface{ expectation() []byte }, W any](run func(c C, want W, report reporter)) runner {
+	return func(raw []byte, report reporter) {
+		var c C
+		var want W
+		check("", form.Strict(raw, &c))
+		check("expect", form.Strict(c.expectation(), &want))
+		run(c, want, report)
+	}
+}
+
+// kinded is the head of a case of a family with several kinds.
+type kinded struct {
+	head
+	Kind string `json:"kind"`
+}
+
+// byKind runs a case of a family with several kinds.
+func byKind(kinds map[string]runner) runner {
+	return func(raw []byte, report reporter) {
+		var c struct {
+			Kind string `json:"kind"`
+		}
+		check("", form.Decode(raw, &c))
+		run, known := kinds[c.Kind]
+		if !known {
+			fail("kind %q: allowed are %s", c.Kind, form.Listed(form.Keys(kinds)))
+		}
+		run(raw, report)
+	}
+}
+
+// wrong is an error in a case. Functions that read and run a case panic with it, by fail and
+// check, and attempt returns it: so they can do one thing after the other.
+type wrong struct{ error }
+
+func fail(format string, args ...any) { panic(wrong{fmt.Errorf(format, args...)}) }
+
+// check fails if there is an error in what is named, if it has a name.
+func check(what string, err error) {
+	switch {
+	case err == nil:
+	case what == "":
+		panic(wrong{err})
+	default:
+		fail("%s: %w", what, err)
+	}
+}
+
+// within does something with what is named, and fails if that fails.
+func within(what string, do func()) { check(what, attempt(do)) }
+
+// attempt returns the error with which a function fails.
+func attempt(do func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case wrong:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+	do()
+	return nil
 }
 
 // Files expands directories to the JSON files in them.
@@ -141,7 +202,7 @@ func Run(b []byte) (Result, error) {
 		return Result{}, fmt.Errorf(`1: {"family": NAME, "cases": [...]} was expected`)
 	}
 	r := Result{Family: *file.Family, Cases: len(file.Cases), Failed: []Failure{}}
-	check, known := families[r.Family]
+	run, known := families[r.Family]
 	if !known {
 		return r, fmt.Errorf("1: there is no family %q: allowed are %s", r.Family, form.Listed(form.Keys(families)))
 	}
@@ -164,10 +225,12 @@ func Run(b []byte) (Result, error) {
 			return r, fmt.Errorf("%d: case %s: nothing is expected", line, h.ID)
 		}
 		seen[h.ID] = true
-		err := check(raw, func(key string, want, got any) {
-			if w, g := show(want), show(got); w != g {
-				r.Failed = append(r.Failed, Failure{h.ID, key, w, g})
-			}
+		err := attempt(func() {
+			run(raw, func(key string, want, got any) {
+				if w, g := show(want), show(got); expected(want) && w != g {
+					r.Failed = append(r.Failed, Failure{h.ID, key, w, g})
+				}
+			})
 		})
 		if err != nil {
 			return r, fmt.Errorf("%d: case %s: %w", line, h.ID, err)
@@ -186,6 +249,15 @@ func lineOf(b []byte, err error) int {
 		return 1
 	}
 	return 1 + bytes.Count(b[:min(int(syntax.Offset), len(b))], []byte("\n"))
+}
+
+// expected tells whether a case has a key: a field of expect that it does not have is nil.
+func expected(want any) bool {
+	switch v := reflect.ValueOf(want); v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return !v.IsNil()
+	}
+	return true
 }
 
 // show writes a value in the form in which two are compared.

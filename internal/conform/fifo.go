@@ -32,39 +32,22 @@ type fifoRun struct {
 	released [][][2]any // by each arrival
 }
 
-func fifoOrder(raw []byte, report reporter) error {
-	var c fifoCase
-	var want fifoExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
-	r, err := c.run()
-	if err != nil {
-		return err
-	}
-	if want.Delivered != nil {
-		list, err := mixedList("expect: delivered", want.Delivered)
-		if err != nil {
-			return err
-		}
-		report("delivered", list, append([][2]any{}, slices.Concat(r.released...)...))
-	}
+func fifoOrder(c fifoCase, want fifoExpect, report reporter) {
+	r := c.run()
+	delivered := append([][2]any{}, slices.Concat(r.released...)...)
+	report("delivered", mixedList("expect: delivered", want.Delivered), delivered)
 	if want.PerArrival != nil {
 		lists := [][][2]any{}
 		for _, one := range want.PerArrival {
-			list, err := mixedList("expect: per_arrival", one)
-			if err != nil {
-				return err
-			}
-			lists = append(lists, list)
+			lists = append(lists, mixedList("expect: per_arrival", one))
 		}
 		report("per_arrival", lists, r.released)
 	}
-	return r.inside(want, report)
+	r.inside(want, report)
 }
 
 // inside compares what the receiver waits for and what it holds back.
-func (r fifoRun) inside(want fifoExpect, report reporter) error {
+func (r *fifoRun) inside(want fifoExpect, report reporter) {
 	next, bag := make(map[string]uint64), [][2]any{}
 	for i, name := range r.names {
 		number, early := fifo.Next(r.receiver, parley.ID(i), 1)
@@ -73,20 +56,8 @@ func (r fifoRun) inside(want fifoExpect, report reporter) error {
 			bag = append(bag, [2]any{name, seq})
 		}
 	}
-	if want.Next != nil {
-		if _, err := r.ids(form.Keys(want.Next)); err != nil {
-			return fmt.Errorf("expect: next: %w", err)
-		}
-		report("next", want.Next, among(want.Next, next))
-	}
-	if want.Bag != nil {
-		list, err := mixedList("expect: bag", want.Bag)
-		if err != nil {
-			return err
-		}
-		report("bag", byName(list), byName(bag))
-	}
-	return nil
+	compare(r.cast, report, "next", want.Next, next)
+	report("bag", byName(mixedList("expect: bag", want.Bag)), byName(bag))
 }
 
 func byName(list [][2]any) [][2]any {
@@ -104,35 +75,27 @@ const (
 
 // run lets the senders broadcast as often as it takes, and hands their messages to
 // the receiver as they arrive.
-func (c fifoCase) run() (fifoRun, error) {
-	if len(c.Arrivals) > maxSteps {
-		return fifoRun{}, fmt.Errorf("%d arrivals: allowed are %d", len(c.Arrivals), maxSteps)
-	}
+func (c fifoCase) run() *fifoRun {
+	checkSteps("arrivals", len(c.Arrivals))
 	last, sum := make(map[string]uint64), uint64(0)
 	for i, x := range c.Arrivals {
-		name, seq, err := x.textFirst()
-		if err != nil {
-			return fifoRun{}, fmt.Errorf("arrivals: entry %d: %w", i, err)
-		}
+		name, seq := x.textFirst(fmt.Sprintf("arrivals: entry %d", i))
 		if seq < 1 || seq > maxSeq {
-			return fifoRun{}, fmt.Errorf("arrivals: entry %d: number %d: allowed are 1 to %d", i, seq, maxSeq)
+			fail("arrivals: entry %d: number %d: allowed are 1 to %d", i, seq, maxSeq)
 		}
 		if more := max(seq, last[name]) - last[name]; more > 0 {
 			last[name], sum = last[name]+more, sum+more
 		}
 	}
 	if sum > maxSent {
-		return fifoRun{}, fmt.Errorf("arrivals: %d broadcasts in all: allowed are %d", sum, maxSent)
+		fail("arrivals: %d broadcasts in all: allowed are %d", sum, maxSent)
 	}
-	k, err := named(form.Keys(last))
-	if err != nil {
-		return fifoRun{}, err
-	}
+	k := named("", form.Keys(last))
 	n := parley.ID(len(k.names))
 	if n == parley.MaxProcesses {
-		return fifoRun{}, fmt.Errorf("arrivals: %d senders: there is one receiver, and allowed are %d processes", n, n)
+		fail("arrivals: %d senders: there is one receiver, and allowed are %d processes", n, n)
 	}
-	t := newStage(fifo.New(fifo.Config{N: int(n) + 1}))
+	t := newHost(fifo.New(fifo.Config{N: int(n) + 1}))
 	sent := make(map[string][]parley.Msg) // by sender, in the order of numbers
 	for i, name := range k.names {
 		t.broadcast = nil
@@ -143,24 +106,21 @@ func (c fifoCase) run() (fifoRun, error) {
 			sent[name] = append(sent[name], e.Msg)
 		}
 		if uint64(len(sent[name])) != last[name] {
-			return fifoRun{}, fmt.Errorf("%d of %d broadcasts of %q go down", len(sent[name]), last[name], name)
+			fail("%d of %d broadcasts of %q go down", len(sent[name]), last[name], name)
 		}
 	}
-	r := fifoRun{cast: k, receiver: t.machines[n], released: [][][2]any{}}
+	r := &fifoRun{cast: k, receiver: t.machines[n], released: [][][2]any{}}
 	for _, x := range c.Arrivals {
-		name, seq, _ := x.textFirst()
-		from, _ := k.id(name)
+		name, seq := x.textFirst("")
 		t.above = nil
-		t.run(n, carried(from, sent[name][seq-1]))
+		t.run(n, carried(k.id("", name), sent[name][seq-1]))
 		list := [][2]any{}
 		for _, h := range t.delivered(n) {
 			number, err := strconv.ParseUint(string(h.Msg.Body), 10, 64)
-			if err != nil {
-				return r, err
-			}
+			check("", err)
 			list = append(list, [2]any{k.names[h.From], number})
 		}
 		r.released = append(r.released, list)
 	}
-	return r, nil
+	return r
 }

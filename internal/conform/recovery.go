@@ -2,8 +2,6 @@ package conform
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"slices"
 
 	"parley"
@@ -36,111 +34,85 @@ const (
 	restartPhase1  = "restart-phase-1"
 )
 
-func recovery(raw []byte, report reporter) error {
-	var c recoveryCase
-	var want recoveryExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
+func recovery(c recoveryCase, want recoveryExpect, report reporter) {
+	k, answers := c.prepare()
+	action, priority := takeOver(k, answers)
+	if a := want.Action; a != nil && *a != multicastFinal && *a != restartPhase1 {
+		fail("expect: action %q: allowed are %s and %s", *a, multicastFinal, restartPhase1)
 	}
-	k, answers, err := c.prepare()
-	if err != nil {
-		return err
-	}
-	action, priority, err := takeOver(k, answers)
-	if err != nil {
-		return err
-	}
-	if want.Action != nil {
-		if *want.Action != multicastFinal && *want.Action != restartPhase1 {
-			return fmt.Errorf("expect: action %q: allowed are %s and %s", *want.Action, multicastFinal, restartPhase1)
-		}
-		report("action", *want.Action, action)
-	}
+	report("action", want.Action, action)
 	if want.Priority != nil {
-		number, by, err := want.Priority.numberFirst()
-		if err != nil {
-			return fmt.Errorf("expect: priority: %w", err)
-		}
+		number, by := want.Priority.numberFirst("expect: priority")
 		report("priority", [2]any{number, by}, priority)
 	}
-	return nil
 }
 
 // prepare reads the answers. The processes are those that answer, in the order of
-// their names, and those whose priorities they tell of.
-func (c recoveryCase) prepare() (k cast, answers map[parley.ID]atomic.Answer, err error) {
+// their names, and those whose priorities they report.
+func (c recoveryCase) prepare() (k cast, answers map[parley.ID]atomic.Answer) {
 	names := form.Keys(c.Status)
 	for _, name := range form.Keys(c.Status) {
 		if p := c.Status[name].Priority; p != nil {
-			_, by, err := p.numberFirst()
-			if err != nil {
-				return k, nil, fmt.Errorf("status: %s: priority: %w", name, err)
-			}
+			_, by := p.numberFirst("status: " + name + ": priority")
 			names = append(names, by)
 		}
 	}
 	slices.Sort(names)
-	if k, err = named(slices.Compact(names)); err != nil {
-		return k, nil, err
-	}
+	k = named("", slices.Compact(names))
 	if len(k.names) > parley.MaxProcesses-2 {
-		return k, nil, fmt.Errorf("%d processes: there are two beside them, and %d is the most",
-			len(k.names), parley.MaxProcesses)
+		fail("%d processes: there are two beside them, and %d is the most", len(k.names), parley.MaxProcesses)
 	}
 	answers = make(map[parley.ID]atomic.Answer)
 	var final *atomic.Priority
 	for _, name := range form.Keys(c.Status) {
-		id, _ := k.id(name)
-		a, err := k.answer(c.Status[name])
-		switch {
-		case err != nil:
-		case a.State == atomic.Undeliverable && a.Priority.By != id:
-			err = errors.New("undeliverable: the priority is its own proposal")
-		case a.State == atomic.Deliverable || a.State == atomic.Delivered:
-			if final != nil && *final != a.Priority {
-				err = errors.New("there is one final priority, and others have another")
+		id := k.id("", name)
+		within("status: "+name, func() {
+			a := k.answer(c.Status[name])
+			answers[id] = a
+			switch {
+			case a.State == atomic.Undeliverable && a.Priority.By != id:
+				fail("undeliverable: the priority is its own proposal")
+			case a.State == atomic.Deliverable || a.State == atomic.Delivered:
+				if final != nil && *final != a.Priority {
+					fail("there is one final priority, and others have another")
+				}
+				final = &a.Priority
 			}
-			final = &a.Priority
-		}
-		if err != nil {
-			return k, nil, fmt.Errorf("status: %s: %w", name, err)
-		}
-		answers[id] = a
+		})
 	}
-	return k, answers, nil
+	return k, answers
 }
 
 // maxPriority is the largest number of a priority.
 const maxPriority = 1 << 50
 
-func (c cast) answer(s status) (a atomic.Answer, err error) {
+func (c cast) answer(s status) (a atomic.Answer) {
 	for a.State = atomic.Unknown; a.State.String() != s.State; a.State++ {
 		if a.State == atomic.Delivered {
-			return a, fmt.Errorf("state %q: allowed are undeliverable, deliverable, delivered and unknown", s.State)
+			fail("state %q: allowed are undeliverable, deliverable, delivered and unknown", s.State)
 		}
 	}
 	switch {
 	case (s.Priority == nil) != (a.State == atomic.Unknown):
-		return a, errors.New("there is a priority unless the state is unknown")
+		fail("there is a priority unless the state is unknown")
 	case s.Priority == nil:
-		return a, nil
+		return a
 	}
-	number, by, err := s.Priority.numberFirst()
-	if err == nil && (number < 1 || number > maxPriority) {
-		err = fmt.Errorf("priority: %d: allowed are 1 to %d", number, uint64(maxPriority))
+	number, by := s.Priority.numberFirst("")
+	if number < 1 || number > maxPriority {
+		fail("priority: %d: allowed are 1 to %d", number, uint64(maxPriority))
 	}
-	a.Priority.Number = number
-	a.Priority.By, _ = c.id(by)
-	return a, err
+	a.Priority = atomic.Priority{Number: number, By: c.id("", by)}
+	return a
 }
 
 // takeOver runs a machine that takes a message over. It is a receiver beside those
 // of the case: it has proposed when the sender crashes, gets their answers, and does
 // the same to all of them.
-func takeOver(k cast, answers map[parley.ID]atomic.Answer) (action string, priority [2]any, err error) {
+func takeOver(k cast, answers map[parley.ID]atomic.Answer) (action string, priority [2]any) {
 	n := parley.ID(len(k.names))
 	heir, sender := n, n+1
-	t := newStage(atomic.New(atomic.Config{N: int(n) + 2, Detector: true}))
+	t := newHost(atomic.New(atomic.Config{N: int(n) + 2, Detector: true}))
 	to := parley.SetOf(heir)
 	for id := range n {
 		if _, answers := answers[id]; answers {
@@ -156,7 +128,7 @@ func takeOver(k cast, answers map[parley.ID]atomic.Answer) (action string, prior
 	t.run(heir, receive(heir, parley.Msg{Kind: parley.Suspect, Origin: sender}))
 	for _, m := range t.sent[before:] {
 		if m.msg.Kind != atomic.Status || !others.Has(m.to) {
-			return "", priority, fmt.Errorf("who takes over sends a message of kind %d first", m.msg.Kind)
+			fail("who takes over sends a message of kind %d first", m.msg.Kind)
 		}
 	}
 	questions := slices.Clone(t.sent[before:])
@@ -177,11 +149,11 @@ func known(question parley.Msg, a atomic.Answer) parley.Msg {
 }
 
 // outcomeOf tells what who took over sends to all the others.
-func outcomeOf(k cast, t *stage, sent []onLink, others parley.Set) (action string, priority [2]any, err error) {
+func outcomeOf(k cast, t *scriptHost, sent []onLink, others parley.Set) (action string, priority [2]any) {
 	left := others
 	for i, m := range sent {
 		if !left.Has(m.to) || m.msg.Kind != sent[0].msg.Kind {
-			return "", priority, fmt.Errorf("who takes over sends message %d of kind %d to %d", i, m.msg.Kind, m.to)
+			fail("who takes over sends message %d of kind %d to %d", i, m.msg.Kind, m.to)
 		}
 		left.Remove(m.to)
 		switch m.msg.Kind {
@@ -195,5 +167,5 @@ func outcomeOf(k cast, t *stage, sent []onLink, others parley.Set) (action strin
 	if left != (parley.Set{}) {
 		action = "nothing to all of them"
 	}
-	return action, priority, nil
+	return action, priority
 }

@@ -47,16 +47,8 @@ type rejection struct {
 	Reason string   `json:"reason"`
 }
 
-func signed(raw []byte, report reporter) error {
-	var c signedCase
-	var want signedExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
-	k, config, sends, err := c.prepare()
-	if err != nil {
-		return err
-	}
+func signed(c signedCase, want signedExpect, report reporter) {
+	k, config, sends := c.prepare()
 	rounds := sm.Rounds(config)
 	rounds.Lies = sm.Script(config, sends)
 	made := make(map[parley.ID]lockstep.Rounds) // what is inside the machines
@@ -69,87 +61,61 @@ func signed(raw []byte, report reporter) error {
 	s, log := k.run(p, map[parley.ID]string{config.Source: c.SourceValue})
 
 	names := form.Keys(want.V)
-	ids, err := k.asCorrect("V", names, parley.All)
-	if err != nil {
-		return err
-	}
-	for i, id := range ids {
+	for i, id := range k.asCorrect("V", names, parley.All) {
 		got := []string{}
 		for _, v := range sm.Values(made[id]) {
 			got = append(got, string(v))
 		}
 		report("V."+names[i], want.V[names[i]], got)
 	}
-	if want.MessagesPerRound != nil {
-		sent := messages(s.Stats.Sent, c.M+1)
-		report("honest_messages_per_round", byRound(want.MessagesPerRound, sent), sent)
+	sent := messages(s.Stats.Sent, c.M+1)
+	report("honest_messages_per_round", byRound(want.MessagesPerRound, sent), sent)
+	for i := range want.Rejected {
+		want.Rejected[i].Reason = ""
 	}
-	if want.Rejected != nil {
-		report("rejected", withoutReasons(want.Rejected), rejections(config, k, log))
-	}
-	return want.compare(k, config.Source, c.SourceValue, s, report)
+	report("rejected", byPlace(want.Rejected), rejections(config, k, log))
+	want.compare(k, config.Source, c.SourceValue, s, report)
 }
 
 // maxRelays is the largest case that is run, in messages that what is sent may lead
 // to.
 const maxRelays = 1_000_000
 
-func (c signedCase) prepare() (cast, sm.Config, []sm.Forged, error) {
-	k, in, err := c.sourced.prepare()
-	config := sm.Config{Instance: in}
-	if err != nil {
-		return k, config, nil, err
-	}
+func (c signedCase) prepare() (cast, sm.Config, []sm.Forged) {
+	k, in := c.sourced.prepare()
 	if each := (c.N - 1) * (c.N - 1); len(c.Sends) >= maxRelays/each {
-		return k, config, nil, fmt.Errorf("%d sends, which all may relay to all: with n = %d fewer than %d are allowed",
-			len(c.Sends), c.N, maxRelays/each)
+		fail("%d sends, which all may relay to all: with n = %d fewer than %d are allowed", len(c.Sends), c.N, maxRelays/each)
 	}
 	var sends []sm.Forged
 	for _, send := range c.Sends {
-		f := sm.Forged{Round: send.Round, Value: []byte(send.Value), BadSig: -1}
-		if f.From, err = k.id(send.From); err == nil {
-			if f.To, err = k.id(send.To); err == nil {
-				f.Chain, err = k.ids(send.Chain)
-			}
-		}
-		if err == nil {
-			err = send.check(c.M, k, f)
-		}
-		if err != nil {
-			return k, config, nil, fmt.Errorf("sends: %w", err)
-		}
-		if send.BadSig != nil {
-			f.BadSig = *send.BadSig
-		}
-		sends = append(sends, f)
+		within("sends", func() { sends = append(sends, send.forged(c.M, k)) })
 	}
-	return k, config, sends, nil
+	return k, sm.Config{Instance: in}, sends
 }
 
-func (send signedSend) check(m int, k cast, f sm.Forged) error {
-	_, bad := k.faulty[f.From]
+// forged checks a message, and reads it.
+func (send signedSend) forged(m int, k cast) sm.Forged {
+	f := sm.Forged{
+		Round: send.Round, Value: []byte(send.Value), BadSig: -1,
+		From: k.id("", send.From), To: k.id("", send.To), Chain: k.ids("", send.Chain),
+	}
 	switch {
-	case !bad:
-		return fmt.Errorf("from %q: it is correct and follows the algorithm", send.From)
+	case !k.bad(f.From):
+		fail("from %q: it is correct and follows the algorithm", send.From)
 	case send.Round < 0 || send.Round > m:
-		return fmt.Errorf("round %d: allowed are 0 to %d", send.Round, m)
+		fail("round %d: allowed are 0 to %d", send.Round, m)
 	case f.From == f.To:
-		return fmt.Errorf("%q sends to itself", send.From)
+		fail("%q sends to itself", send.From)
 	case len(send.Chain) == 0:
-		return fmt.Errorf("a chain has at least one signer")
-	case send.BadSig != nil && (*send.BadSig < 0 || *send.BadSig >= len(send.Chain)):
-		return fmt.Errorf("bad_sig %d: the chain has the signatures 0 to %d", *send.BadSig, len(send.Chain)-1)
+		fail("a chain has at least one signer")
 	}
-	return checkWord("value", send.Value)
-}
-
-func withoutReasons(list []rejection) []rejection {
-	out := []rejection{}
-	for _, r := range list {
-		r.Reason = ""
-		out = append(out, r)
+	if bad := send.BadSig; bad != nil {
+		if f.BadSig = *bad; *bad < 0 || *bad >= len(send.Chain) {
+			fail("bad_sig %d: the chain has the signatures 0 to %d", *bad, len(send.Chain)-1)
+		}
 	}
-	return byPlace(out)
+	checkWord("value", send.Value)
+	return f
 }
 
 func byPlace(list []rejection) []rejection {
@@ -165,7 +131,7 @@ func rejections(c sm.Config, k cast, log *trace.Log) []rejection {
 	out := []rejection{}
 	signer := sim.Ideal(0)
 	for _, e := range log.Events {
-		if _, bad := k.faulty[e.At]; bad || e.Op != trace.Receive {
+		if k.bad(e.At) || e.Op != trace.Receive {
 			continue
 		}
 		for _, sent := range lockstep.Open(e.Msg) {

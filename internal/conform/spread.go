@@ -2,7 +2,6 @@ package conform
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"parley"
@@ -15,7 +14,7 @@ import (
 // what it would write then some arrives, and nothing else of it happens.
 type spread struct {
 	cast
-	*stage
+	*scriptHost
 	data    parley.Kind // of the messages that carry the broadcast
 	crashes map[parley.ID]parley.Set
 	sender  parley.ID
@@ -24,79 +23,61 @@ type spread struct {
 
 var payload = []byte("m")
 
-// newSpread reads whom each process that crashes writes to before.
-func newSpread(k cast, p parley.Protocol, data parley.Kind, sender parley.ID,
-	crashes map[string][]string,
-) (*spread, error) {
+// newSpread reads which processes each one that crashes writes to before.
+func newSpread(k cast, p parley.Protocol, data parley.Kind, sender parley.ID, crashes map[string][]string) *spread {
 	b := &spread{
-		cast: k, stage: newStage(p), data: data, sender: sender,
+		cast: k, scriptHost: newHost(p), data: data, sender: sender,
 		crashes: make(map[parley.ID]parley.Set), copies: make(map[parley.ID]int),
 	}
 	for _, name := range form.Keys(crashes) {
-		id, err := k.id(name)
-		if err != nil {
-			return nil, fmt.Errorf("crashes: %w", err)
-		}
-		to, err := k.ids(crashes[name])
-		if err != nil {
-			return nil, fmt.Errorf("crashes: %s: %w", name, err)
-		}
+		id, to := k.id("crashes", name), k.ids("crashes: "+name, crashes[name])
 		if b.crashes[id] = parley.SetOf(to...); b.crashes[id].Len() < len(to) {
-			return nil, fmt.Errorf("crashes: %s: a name is given twice", name)
+			fail("crashes: %s: a name is given twice", name)
 		}
 	}
-	return b, nil
+	return b
 }
 
-// run lets the sender broadcast and all arrive that was written.
-func (b *spread) run() error {
-	if err := b.do(b.sender, request(problem.Request(payload))); err != nil {
-		return err
-	}
-	if err := b.rest(); err != nil {
-		return err
-	}
+// run lets the sender broadcast, and delivers everything that is written.
+func (b *spread) run() {
+	b.do(b.sender, request(problem.Request(payload)))
+	b.rest()
 	for id := range parley.ID(len(b.names)) {
 		if b.crashes[id].Len() > 0 && !b.down.Has(id) {
-			return fmt.Errorf("crashes: %q never comes to write", b.names[id])
+			fail("crashes: %q never comes to write", b.names[id])
 		}
 	}
-	return nil
 }
 
-// rest lets arrive all that is on links.
-func (b *spread) rest() error {
+// rest delivers everything that is on links.
+func (b *spread) rest() {
 	for len(b.links) > 0 {
 		m, _ := b.take(func(onLink) bool { return true })
 		if _, crashes := b.crashes[m.to]; m.msg.Kind == b.data && !crashes {
 			b.copies[m.to]++
 		}
-		if err := b.do(m.to, receive(m.from, m.msg)); err != nil {
-			return err
-		}
+		b.do(m.to, receive(m.from, m.msg))
 	}
-	return nil
 }
 
-// do runs a clause, the last one of a process that is to crash.
-func (b *spread) do(at parley.ID, clause func(m parley.Machine, s *parley.Step)) error {
+// do runs a clause, the last one of a process that crashes.
+func (b *spread) do(at parley.ID, clause func(m parley.Machine, s *parley.Step)) {
 	to, crashes := b.crashes[at]
 	if !crashes {
-		b.stage.run(at, clause)
-		return nil
+		b.scriptHost.run(at, clause)
+		return
 	}
 	if b.down.Has(at) {
-		return nil
+		return
 	}
 	b.down.Add(at)
 	effects := slices.DeleteFunc(b.clause(at, clause), func(e parley.Effect) bool {
 		return e.Op != parley.OpSend || e.Msg.Kind != b.data || !to.Has(e.To)
 	})
 	if len(effects) < to.Len() {
-		return fmt.Errorf("crashes: %q does not write to all of them", b.names[at])
+		fail("crashes: %q does not write to all of them", b.names[at])
 	}
 	b.happen(effects)
-	return nil
 }
 
 // writes returns how many messages of a kind were written.

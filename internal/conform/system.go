@@ -2,8 +2,8 @@ package conform
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,18 +26,16 @@ type system struct {
 }
 
 // prepare checks it and returns its processes, and its instance without a source.
-func (c system) prepare() (cast, problem.Instance, error) {
-	in := problem.Instance{N: c.N, M: c.M, Default: []byte(c.Default)}
-	k, err := newCast(c.N, c.Processes, c.Faulty)
-	switch {
-	case err != nil:
-		return k, in, err
+func (c system) prepare() (cast, problem.Instance) {
+	k := newCast(c.N, c.Processes, c.Faulty)
+	switch frames := c.N * (c.N - 1) * (c.M + 1); {
 	case c.M < 0 || c.M > c.N-2:
-		return k, in, errors.New("m: allowed are 0 to n-2")
-	case c.N*(c.N-1)*(c.M+1) > maxFrames:
-		return k, in, fmt.Errorf("a case of %d frames, n(n-1)(m+1): allowed are %d", c.N*(c.N-1)*(c.M+1), maxFrames)
+		fail("m: allowed are 0 to n-2")
+	case frames > maxFrames:
+		fail("a case of %d frames, n(n-1)(m+1): allowed are %d", frames, maxFrames)
 	}
-	return k, in, checkWord("default", c.Default)
+	checkWord("default", c.Default)
+	return k, problem.Instance{N: c.N, M: c.M, Default: []byte(c.Default)}
 }
 
 // maxFrames is the largest case that is run, in frames: its log holds each of them.
@@ -50,15 +48,11 @@ type sourced struct {
 	SourceValue string `json:"source_value"`
 }
 
-func (c sourced) prepare() (cast, problem.Instance, error) {
-	k, in, err := c.system.prepare()
-	if err != nil {
-		return k, in, err
-	}
-	if in.Source, err = k.id(c.Source); err != nil {
-		return k, in, fmt.Errorf("source: %w", err)
-	}
-	return k, in, checkWord("source_value", c.SourceValue)
+func (c sourced) prepare() (cast, problem.Instance) {
+	k, in := c.system.prepare()
+	in.Source = k.id("source", c.Source)
+	checkWord("source_value", c.SourceValue)
+	return k, in
 }
 
 // outcome is what is expected of the decisions on one source's value.
@@ -69,33 +63,23 @@ type outcome struct {
 }
 
 // compare compares it with a run.
-func (want outcome) compare(k cast, source parley.ID, value string, s *sim.Sim, report reporter) error {
+func (want outcome) compare(k cast, source parley.ID, value string, s *sim.Sim, report reporter) {
 	decisions := k.decisions(s, source)
 	if len(k.correct(source)) == 0 && (want.Agreement != nil || want.Validity != nil) {
-		return errors.New("expect: agreement and validity are of correct processes beside the source, and there are none")
+		fail("expect: agreement and validity are of correct processes beside the source, and there are none")
 	}
-	if want.Decisions != nil {
-		if _, err := k.asCorrect("decisions", form.Keys(want.Decisions), source); err != nil {
-			return err
-		}
-		report("decisions", want.Decisions, among(want.Decisions, decisions))
-	}
-	if want.Agreement != nil {
-		report("agreement", *want.Agreement, alike(decisions))
-	}
+	k.asCorrect("decisions", form.Keys(want.Decisions), source)
+	report("decisions", want.Decisions, among(want.Decisions, decisions))
+	report("agreement", want.Agreement, alike(decisions))
 	if want.Validity != nil {
-		var valid *bool
-		if err := form.Decode(want.Validity, &valid); err != nil {
-			return fmt.Errorf("expect: validity: %w", err)
-		}
-		report("validity", valid, k.validity(source, value, decisions))
+		check("expect: validity", form.Decode(want.Validity, new(*bool)))
 	}
-	return nil
+	report("validity", want.Validity, k.validity(source, value, decisions))
 }
 
 // validity is null if the source is faulty, else whether all decided its value.
 func (c cast) validity(source parley.ID, value string, decisions map[string]string) *bool {
-	if _, bad := c.faulty[source]; bad {
+	if c.bad(source) {
 		return nil
 	}
 	valid := true
@@ -113,49 +97,47 @@ type cast struct {
 
 // newCast checks that the processes are n, of different names, and the faulty
 // ones among them. Faulty processes say what the protocol's Lies, a script, says.
-func newCast(n int, processes, bad []string) (cast, error) {
+func newCast(n int, processes, bad []string) cast {
 	c := cast{names: processes, faulty: make(map[parley.ID]faulty.Behaviour)}
 	if n < 2 || n > parley.MaxProcesses || len(processes) != n {
-		return c, fmt.Errorf("n is %d and there are %d processes: allowed are 2 to %d, and as many names",
+		fail("n is %d and there are %d processes: allowed are 2 to %d, and as many names",
 			n, len(processes), parley.MaxProcesses)
 	}
 	for i, name := range processes {
 		if name == "" || strings.Contains(name, ".") || slices.Contains(processes[:i], name) {
-			return c, fmt.Errorf("process %q: names are different, not empty and without dots", name)
+			fail("process %q: names are different, not empty and without dots", name)
 		}
 	}
 	for _, name := range bad {
-		id, err := c.id(name)
-		if err != nil {
-			return c, err
-		}
-		if _, twice := c.faulty[id]; twice {
-			return c, fmt.Errorf("%q is faulty twice", name)
+		id := c.id("", name)
+		if c.bad(id) {
+			fail("%q is faulty twice", name)
 		}
 		c.faulty[id] = faulty.Script
 	}
-	return c, nil
+	return c
 }
 
-func (c cast) id(name string) (parley.ID, error) {
+func (c cast) bad(id parley.ID) bool {
+	_, is := c.faulty[id]
+	return is
+}
+
+// id reads a name. An error begins with what is read, if that is named.
+func (c cast) id(what, name string) parley.ID {
 	i := slices.Index(c.names, name)
 	if i < 0 {
-		return 0, fmt.Errorf("there is no process %q: allowed are %s", name, strings.Join(c.names, ", "))
+		check(what, fmt.Errorf("there is no process %q: allowed are %s", name, strings.Join(c.names, ", ")))
 	}
-	return parley.ID(i), nil
+	return parley.ID(i)
 }
 
 // ids reads several names.
-func (c cast) ids(names []string) ([]parley.ID, error) {
-	var out []parley.ID
+func (c cast) ids(what string, names []string) (out []parley.ID) {
 	for _, name := range names {
-		id, err := c.id(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, id)
+		out = append(out, c.id(what, name))
 	}
-	return out, nil
+	return out
 }
 
 func (c cast) path(ids []parley.ID) string {
@@ -167,10 +149,9 @@ func (c cast) path(ids []parley.ID) string {
 }
 
 // correct goes through the correct processes but one.
-func (c cast) correct(but parley.ID) []parley.ID {
-	var out []parley.ID
+func (c cast) correct(but parley.ID) (out []parley.ID) {
 	for id := range parley.ID(len(c.names)) {
-		if _, bad := c.faulty[id]; !bad && id != but {
+		if !c.bad(id) && id != but {
 			out = append(out, id)
 		}
 	}
@@ -179,23 +160,23 @@ func (c cast) correct(but parley.ID) []parley.ID {
 
 // asCorrect reads the names of the processes of which a key of expect demands
 // something: correct ones, and not the source where only lieutenants have it.
-func (c cast) asCorrect(key string, names []string, source parley.ID) ([]parley.ID, error) {
-	var out []parley.ID
-	for _, name := range names {
-		id, err := c.id(name)
-		if err == nil {
-			if _, bad := c.faulty[id]; bad {
-				err = fmt.Errorf("%q is faulty: nothing can be expected of it", name)
-			} else if id == source {
-				err = fmt.Errorf("%q is the source: this is expected of lieutenants", name)
-			}
+func (c cast) asCorrect(key string, names []string, source parley.ID) []parley.ID {
+	out := c.ids("expect: "+key, names)
+	for i, id := range out {
+		switch {
+		case c.bad(id):
+			fail("expect: %s: %q is faulty: nothing can be expected of it", key, names[i])
+		case id == source:
+			fail("expect: %s: %q is the source: this is expected of lieutenants", key, names[i])
 		}
-		if err != nil {
-			return nil, fmt.Errorf("expect: %s: %w", key, err)
-		}
-		out = append(out, id)
 	}
-	return out, nil
+	return out
+}
+
+// compare compares what is expected of processes, by name, with what came of them.
+func compare[T any](c cast, report reporter, key string, want, got map[string]T) {
+	c.ids("expect: "+strings.Replace(key, ".", ": ", 1), form.Keys(want))
+	report(key, want, among(want, got))
 }
 
 // run runs a protocol in which the given processes propose the given values.
@@ -236,28 +217,16 @@ func messages(sent []parley.Traffic, rounds int) []uint64 {
 // byRound brings an expected list of counts, one a round, in which empty rounds at
 // the end may be left out, to the length of what came.
 func byRound(want, got []uint64) []uint64 {
-	out := slices.Clone(want)
-	for len(out) < len(got) {
-		out = append(out, 0)
+	if want == nil {
+		return nil
 	}
-	return out
+	return append(slices.Clip(want), make([]uint64, max(0, len(got)-len(want)))...)
 }
-
-// word is the text of a value, and of a decision that is missing.
-func word(b []byte) string { return string(b) }
 
 // alike tells whether all values are the same.
 func alike(values map[string]string) bool {
-	first := ""
-	for _, v := range values {
-		first = v
-	}
-	for _, v := range values {
-		if v != first {
-			return false
-		}
-	}
-	return true
+	all := slices.Sorted(maps.Values(values))
+	return len(slices.Compact(all)) < 2
 }
 
 // decisions returns what the correct processes but one decided, by name.
@@ -273,7 +242,7 @@ func (c cast) decisions(s *sim.Sim, but parley.ID) map[string]string {
 
 // among returns the entries of got whose keys are expected: a case need not list
 // them all. One that is expected and not there stays missing.
-func among[T any](want map[string]T, got map[string]T) map[string]T {
+func among[T any](want, got map[string]T) map[string]T {
 	out := make(map[string]T)
 	for k := range want {
 		if v, ok := got[k]; ok {
@@ -284,9 +253,8 @@ func among[T any](want map[string]T, got map[string]T) map[string]T {
 }
 
 // checkWord refuses values that no instance accepts.
-func checkWord(what, v string) error {
+func checkWord(what, v string) {
 	if len(v) > problem.MaxValue {
-		return fmt.Errorf("%s: a value of %d bytes: allowed are %d", what, len(v), problem.MaxValue)
+		fail("%s: a value of %d bytes: allowed are %d", what, len(v), problem.MaxValue)
 	}
-	return nil
 }

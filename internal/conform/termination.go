@@ -2,7 +2,6 @@ package conform
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,26 +23,12 @@ type terminationExpect struct {
 }
 
 // termination runs a case of the protocol of that name.
-func termination(protocol string) func(raw []byte, report reporter) error {
-	return func(raw []byte, report reporter) error {
-		var c terminationCase
-		var want terminationExpect
-		if err := read(raw, &c, &want); err != nil {
-			return err
-		}
-		if err := checkOutcome("outcome", want.Outcome); err != nil {
-			return err
-		}
+func termination(protocol string) func(c terminationCase, want terminationExpect, report reporter) {
+	return func(c terminationCase, want terminationExpect, report reporter) {
+		checkOutcome("outcome", want.Outcome)
 		names := form.Keys(c.States)
-		if err := participants(names); err != nil {
-			return err
-		}
-		got, err := terminate(protocol, names, c.States)
-		if err != nil {
-			return fmt.Errorf("states: %w", err)
-		}
-		report("outcome", want.Outcome, got)
-		return nil
+		checkParticipants("", len(names))
+		report("outcome", want.Outcome, terminate("states", protocol, names, c.States))
 	}
 }
 
@@ -60,48 +45,28 @@ type partitionExpect struct {
 	Consistent *bool             `json:"consistent"`
 }
 
-func partition(raw []byte, report reporter) error {
-	var c partitionCase
-	var want partitionExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
+func partition(c partitionCase, want partitionExpect, report reporter) {
 	if _, known := commitments[c.Protocol]; !known {
-		return fmt.Errorf("protocol %q: allowed are %s", c.Protocol, form.Listed(form.Keys(commitments)))
+		fail("protocol %q: allowed are %s", c.Protocol, form.Listed(form.Keys(commitments)))
 	}
 	var names []string
 	for _, group := range form.Keys(c.Groups) {
 		names = append(names, form.Keys(c.Groups[group])...)
 	}
-	if _, err := named(names); err != nil {
-		return fmt.Errorf("groups: %w", err)
-	}
-	if err := participants(names); err != nil {
-		return fmt.Errorf("groups: %w", err)
-	}
+	named("groups", names)
+	checkParticipants("groups", len(names))
 	got := make(map[string]string)
 	for _, group := range form.Keys(c.Groups) {
-		outcome, err := terminate(c.Protocol, names, c.Groups[group])
-		if err != nil {
-			return fmt.Errorf("groups: %s: %w", group, err)
-		}
-		got[group] = outcome
+		got[group] = terminate("groups: "+group, c.Protocol, names, c.Groups[group])
 	}
 	for _, group := range form.Keys(want.Outcomes) {
-		if err := checkOutcome("outcomes: "+group, want.Outcomes[group]); err != nil {
-			return err
-		}
+		checkOutcome("outcomes: "+group, want.Outcomes[group])
 		if _, known := got[group]; !known {
-			return fmt.Errorf("expect: outcomes: there is no group %q", group)
+			fail("expect: outcomes: there is no group %q", group)
 		}
 	}
-	if want.Outcomes != nil {
-		report("outcomes", want.Outcomes, among(want.Outcomes, got))
-	}
-	if want.Consistent != nil {
-		report("consistent", *want.Consistent, consistent(got))
-	}
-	return nil
+	report("outcomes", want.Outcomes, among(want.Outcomes, got))
+	report("consistent", want.Consistent, consistent(got))
 }
 
 // consistent tells whether nobody commits what another aborts.
@@ -111,54 +76,39 @@ func consistent(outcomes map[string]string) bool {
 }
 
 // terminate brings those of the participants that are up to their states, by what
-// the coordinator says before it is gone, and lets them get on by themselves.
-func terminate(protocol string, names []string, states map[string]string) (string, error) {
+// the coordinator says before it is gone, and lets them get on by themselves. An error
+// begins with what is read.
+func terminate(what, protocol string, names []string, states map[string]string) string {
 	c := commitments[protocol]
-	t := newStage(c.of(len(names) + 1))
+	t := newHost(c.of(len(names) + 1))
 	up := make(map[parley.ID]problem.State)
+	t.down.Add(coordinator)
 	for i, name := range names {
 		text, is := states[name]
 		if !is {
+			t.down.Add(parley.ID(i + 1))
 			continue
 		}
 		state, err := problem.ParseState(text)
 		if err == nil && state == problem.Precommitted && c.prepare.Kind == 0 {
 			err = errors.New("precommitted: there is no such state in two phases")
 		}
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
-		}
+		check(what+": "+name, err)
 		up[parley.ID(i+1)] = state
 	}
-	if err := possible(up); err != nil {
-		return "", err
-	}
-	for id := range parley.ID(len(names) + 1) {
-		if _, there := up[id]; !there {
-			t.down.Add(id)
-		}
+	all := slices.Collect(maps.Values(up))
+	done := slices.Contains(all, problem.Committed) || slices.Contains(all, problem.Precommitted)
+	if done && (slices.Contains(all, problem.Initial) || slices.Contains(all, problem.Aborted)) {
+		fail("%s: where one has not voted yes, or has aborted, nobody is precommitted or has committed", what)
 	}
 	for id := range t.up().All() {
 		c.bring(t, id, up[id])
 	}
-	return t.outcome(t.up()), nil
-}
-
-// possible refuses states that processes cannot be in at one time.
-func possible(up map[parley.ID]problem.State) error {
-	count := make(map[problem.State]int)
-	// order: they are counted
-	for _, s := range up {
-		count[s]++
-	}
-	if count[problem.Committed]+count[problem.Precommitted] > 0 && count[problem.Initial]+count[problem.Aborted] > 0 {
-		return errors.New("where one has not voted yes, or has aborted, nobody is precommitted or has committed")
-	}
-	return nil
+	return t.outcome(t.up())
 }
 
 // bring brings a participant to a state.
-func (c commitment) bring(t *stage, id parley.ID, state problem.State) {
+func (c commitment) bring(t *scriptHost, id parley.ID, state problem.State) {
 	hears := []parley.Msg{c.ask}
 	switch state {
 	case problem.Initial:

@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"fmt"
 	"slices"
 
 	"parley"
@@ -25,73 +24,48 @@ type treeExpect struct {
 	Duplicates []string `json:"duplicates"`
 }
 
-func forward(raw []byte, report reporter) error {
-	var c treeCase
-	var want treeExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
-	b, heirs, err := c.prepare()
-	if err != nil {
-		return err
-	}
-	if err := c.run(b, heirs); err != nil {
-		return err
-	}
-	if want.Delivered != nil {
-		report("delivered_by_correct", want.Delivered, b.deliveredByCorrect())
-	}
-	if want.Data != nil {
-		got := []pair{}
-		for _, m := range b.sent {
-			if m.msg.Kind == forwarding.Data {
-				got = append(got, pair{b.names[m.from], b.names[m.to]})
-			}
+func forward(c treeCase, want treeExpect, report reporter) {
+	b, heirs := c.prepare()
+	c.run(b, heirs)
+	report("delivered_by_correct", want.Delivered, b.deliveredByCorrect())
+	got := []pair{}
+	for _, m := range b.sent {
+		if m.msg.Kind == forwarding.Data {
+			got = append(got, pair{b.names[m.from], b.names[m.to]})
 		}
-		report("data", sorted(want.Data), sorted(got))
 	}
-	if want.Messages != nil {
-		report("data_messages", *want.Messages, b.writes(forwarding.Data))
-	}
-	if want.Acks != nil {
-		report("acks", *want.Acks, b.writes(forwarding.Ack))
-	}
-	if want.Duplicates != nil {
-		slices.Sort(want.Duplicates)
-		report("duplicates", want.Duplicates, b.duplicates())
-	}
-	return nil
+	report("data", sorted(want.Data), sorted(got))
+	report("data_messages", want.Messages, b.writes(forwarding.Data))
+	report("acks", want.Acks, b.writes(forwarding.Ack))
+	slices.Sort(want.Duplicates)
+	report("duplicates", want.Duplicates, b.duplicates())
 }
 
-// run broadcasts. When all has arrived the crashes are suspected: that of the root
-// by its heirs alone, and others by all. It is then that acknowledgements are missing. Who
-// crashes on what is sent for one that crashed is suspected when that has arrived.
-func (c treeCase) run(b *spread, heirs parley.Set) error {
-	if err := b.run(); err != nil {
-		return err
-	}
+// run broadcasts. When everything has arrived, the crashes are suspected: that of the root
+// by its heirs alone, and others by all. Only then are acknowledgements missing. A process
+// that crashes on what is sent in place of a crashed one is suspected when that has arrived.
+func (c treeCase) run(b *spread, heirs parley.Set) {
+	b.run()
 	var suspected parley.Set
 	for {
 		more := b.down.Minus(suspected)
 		if more == (parley.Set{}) {
-			return nil
+			return
 		}
 		for of := range more.All() {
 			suspected.Add(of)
 			for at := range parley.ID(len(b.names)) {
 				if !b.down.Has(at) && (of != b.sender || heirs.Has(at)) {
-					b.stage.run(at, receive(at, parley.Msg{Kind: parley.Suspect, Origin: of}))
+					b.scriptHost.run(at, receive(at, parley.Msg{Kind: parley.Suspect, Origin: of}))
 				}
 			}
 		}
-		if err := b.rest(); err != nil {
-			return err
-		}
+		b.rest()
 	}
 }
 
 // prepare checks the case. Processes are numbered from the root down.
-func (c treeCase) prepare() (b *spread, heirs parley.Set, err error) {
+func (c treeCase) prepare() (b *spread, heirs parley.Set) {
 	names := []string{c.Root}
 	parents := 0
 	for i := 0; i < len(names) && len(names) <= parley.MaxProcesses; i++ {
@@ -101,36 +75,28 @@ func (c treeCase) prepare() (b *spread, heirs parley.Set, err error) {
 		}
 		for _, name := range children {
 			if slices.Contains(names, name) {
-				return nil, heirs, fmt.Errorf("tree: %q is there twice", name)
+				fail("tree: %q is there twice", name)
 			}
 			names = append(names, name)
 		}
 	}
-	k, err := named(names)
-	if err != nil {
-		return nil, heirs, fmt.Errorf("tree: %w", err)
-	}
+	k := named("tree", names)
 	if parents < len(c.Tree) {
-		return nil, heirs, fmt.Errorf("tree: of %d processes with children %d are below the root", len(c.Tree), parents)
+		fail("tree: of %d processes with children %d are below the root", len(c.Tree), parents)
 	}
 	tree := make([][]parley.ID, len(names))
 	for i, name := range names {
-		tree[i], _ = k.ids(c.Tree[name]) // all of them are there
+		tree[i] = k.ids("", c.Tree[name])
 	}
 	p := forwarding.New(forwarding.Config{N: len(names), Tree: tree, Root: 0})
-	if b, err = newSpread(k, p, forwarding.Data, 0, c.Crashes); err != nil {
-		return nil, heirs, err
-	}
+	b = newSpread(k, p, forwarding.Data, 0, c.Crashes)
 	for _, name := range c.Takeover {
-		id, err := k.id(name)
-		if err != nil {
-			return nil, heirs, fmt.Errorf("takeover: %w", err)
-		}
+		id := k.id("takeover", name)
 		_, down := b.crashes[id]
 		_, orphans := b.crashes[0]
 		if down || !orphans || !slices.Contains(tree[0], id) || !heirs.Add(id) {
-			return nil, heirs, fmt.Errorf("takeover: %q is no child of a root that crashes, crashes too or is there twice", name)
+			fail("takeover: %q is no child of a root that crashes, crashes too or is there twice", name)
 		}
 	}
-	return b, heirs, nil
+	return b, heirs
 }

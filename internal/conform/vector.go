@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"fmt"
 	"slices"
 
 	"parley"
@@ -27,62 +26,39 @@ type vectorExpect struct {
 	Consensus map[string]string                       `json:"consensus"`
 }
 
-func vector(raw []byte, report reporter) error {
-	var c vectorCase
-	var want vectorExpect
-	if err := read(raw, &c, &want); err != nil {
-		return err
-	}
-	k, values, config, err := c.prepare()
-	if err != nil {
-		return err
-	}
+func vector(c vectorCase, want vectorExpect, report reporter) {
+	k, values, config := c.prepare()
 	p := lockstep.Of(interactive.Rounds(config), lockstep.Simulated)
 	s, _ := k.run(p, values)
-	if want.Vectors != nil {
-		if _, err := k.asCorrect("vectors", form.Keys(want.Vectors), parley.All); err != nil {
-			return err
+	k.asCorrect("vectors", form.Keys(want.Vectors), parley.All)
+	got := make(map[string][]string)
+	for id, body := range problem.Decisions(&s.History) {
+		entries, err := interactive.DecodeVector(body)
+		check("", err)
+		for _, v := range entries {
+			got[k.names[id]] = append(got[k.names[id]], string(v))
 		}
-		got := make(map[string][]string)
-		for id, body := range problem.Decisions(&s.History) {
-			entries, err := interactive.DecodeVector(body)
-			if err != nil {
-				return err
-			}
-			for _, v := range entries {
-				got[k.names[id]] = append(got[k.names[id]], string(v))
-			}
-		}
-		report("vectors", want.Vectors, among(want.Vectors, got))
 	}
+	report("vectors", want.Vectors, among(want.Vectors, got))
 	if want.Consensus != nil {
-		if _, err := k.asCorrect("consensus", form.Keys(want.Consensus), parley.All); err != nil {
-			return err
-		}
+		k.asCorrect("consensus", form.Keys(want.Consensus), parley.All)
 		p := lockstep.Of(consensus.Rounds(consensus.Config{Instance: config.Instance, Over: config.Over}), lockstep.Simulated)
 		s, _ := k.run(p, values)
 		report("consensus", want.Consensus, among(want.Consensus, k.decisions(s, parley.All)))
 	}
-	return c.tables(k, p, s, want, report)
+	c.tables(k, p, s, want, report)
 }
 
 // tables compares what each process heard of each source: from the source and
 // from every relay.
-func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExpect, report reporter) error {
+func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExpect, report reporter) {
 	if want.Tables != nil && c.M != 1 {
-		return fmt.Errorf("expect: tables: they are for m = 1, not %d", c.M)
+		fail("expect: tables: they are for m = 1, not %d", c.M)
 	}
 	for _, about := range form.Keys(want.Tables) {
-		source, err := k.id(about)
-		if err != nil {
-			return fmt.Errorf("expect: tables: %w", err)
-		}
+		source := k.id("expect: tables", about)
 		names := form.Keys(want.Tables[about])
-		hearers, err := k.asCorrect("tables: "+about, names, source)
-		if err != nil {
-			return err
-		}
-		for i, self := range hearers {
+		for i, self := range k.asCorrect("tables: "+about, names, source) {
 			got := make(map[string]string)
 			tree := p.Tree(s.Machine(self))
 			in, _, relays := tree.Node([]parley.ID{source})
@@ -96,46 +72,27 @@ func (c vectorCase) tables(k cast, p parley.Protocol, s *sim.Sim, want vectorExp
 			report("tables."+about+"."+names[i], cells, among(cells, got))
 		}
 	}
-	return nil
 }
 
 // prepare checks the case and returns its processes, what they propose, and the
 // instance. A faulty process needs no value: what it says is in the sends.
-func (c vectorCase) prepare() (cast, map[parley.ID]string, interactive.Config, error) {
-	var config interactive.Config
-	k, in, err := c.system.prepare()
-	if err != nil {
-		return k, nil, config, err
-	}
+func (c vectorCase) prepare() (cast, map[parley.ID]string, interactive.Config) {
+	k, instance := c.system.prepare()
 	values := make(map[parley.ID]string)
 	for _, name := range form.Keys(c.Values) {
-		id, err := k.id(name)
-		if err != nil {
-			return k, nil, config, fmt.Errorf("values: %w", err)
-		}
-		if err := checkWord("values", c.Values[name]); err != nil {
-			return k, nil, config, err
-		}
+		id := k.id("values", name)
+		checkWord("values", c.Values[name])
 		values[id] = c.Values[name]
 	}
 	for _, id := range k.correct(parley.All) {
 		if _, given := values[id]; !given {
-			return k, nil, config, fmt.Errorf("values: %q is correct and has none", k.names[id])
+			fail("values: %q is correct and has none", k.names[id])
 		}
 	}
-	say, err := script(c.Sends, k, c.M, func(path []parley.ID, to parley.ID) bool {
+	say := script(c.Sends, k, c.M, func(path []parley.ID, to parley.ID) bool {
 		return to != path[0] && (c.Algorithm != "om" || !slices.Contains(path, to))
 	})
-	if err != nil {
-		return k, nil, config, err
-	}
-	if _, err := oralProtocol(c.Algorithm, in, c.N, say); err != nil {
-		return k, nil, config, err
-	}
-	config.Instance = in
-	config.Over = func(in problem.Instance) lockstep.Protocol {
-		p, _ := oralProtocol(c.Algorithm, in, c.N, say)
-		return p
-	}
-	return k, values, config, nil
+	over := func(in problem.Instance) lockstep.Protocol { return oralProtocol(c.Algorithm, in, c.N, say) }
+	over(instance) // fails if it is too large
+	return k, values, interactive.Config{Instance: instance, Over: over}
 }

@@ -44,14 +44,6 @@ func TestCard(t *testing.T) {
 		text := c.Text()
 		lines(t, "card", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
-		for _, want := range []string{
-			"✓ agreement    held\n", "✗ validity     VIOLATED\n", "! termination  not promised: broken\n",
-			"✓ integrity    not promised: held\n", "13,366,080", "> 1.8e19", "broken: P4 did not decide",
-		} {
-			if !strings.Contains(text, want) {
-				t.Errorf("width %d: no %q", width, want)
-			}
-		}
 	}
 	golden(t, "card.txt", out.String())
 }
@@ -88,7 +80,7 @@ func TestDecisions(t *testing.T) {
 	for _, width := range widths {
 		p := liars()
 		p.style.Width = width
-		text := term.Decisions(p.outcomes(), term.DecisionsOptions{Style: p.style})
+		text := term.Decisions(p.outcomes(), p.style)
 		lines(t, "decisions", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
@@ -103,7 +95,7 @@ func TestDecisions(t *testing.T) {
 	}
 	for _, width := range widths {
 		s.Width = width
-		text := term.Decisions(many, term.DecisionsOptions{Style: s, Starts: "heard"})
+		text := term.Decisions(many, s)
 		lines(t, "many decisions", text, width)
 		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}

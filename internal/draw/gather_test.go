@@ -54,28 +54,6 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// Receivers that are told the same stand together, own copies included, and of
-// many rows only the first are kept.
-func TestGatherGroups(t *testing.T) {
-	p := article()
-	rounds := reading.Gather(p.protocol, p.log.Events, reading.Gathering{Style: p.style, Rows: 2})
-	for from := parley.ID(1); from < 7; from++ {
-		said := told(rounds, 2, from, from)
-		if len(said) != 1 || !slices.Equal(said[0].To, []parley.ID{1, 2, 3, 4, 5, 6}) {
-			t.Fatalf("P%d: %+v", from+1, said)
-		}
-		if len(said[0].Rows) != 2 || said[0].Total != 5 {
-			t.Errorf("P%d: %d rows of %d", from+1, len(said[0].Rows), said[0].Total)
-		}
-		if v := said[0].Values; len(v) != 2 || v[0].Value != "0" || v[1].Value != "1" || v[0].Rows+v[1].Rows != 5 {
-			t.Errorf("P%d: values %+v", from+1, v)
-		}
-	}
-	if len(rounds[0].Said) != 2 || !slices.Equal(rounds[0].Said[1].To, []parley.ID{4, 5, 6}) {
-		t.Errorf("round 0: %+v", rounds[0].Said)
-	}
-}
-
 // A frame of several messages is the same as the copies of them that its sender
 // keeps, if it is.
 func TestGatherCopies(t *testing.T) {

@@ -20,10 +20,11 @@ type Diagram struct {
 	// Lives are the lifelines, from top to bottom.
 	Lives  []reading.Outcome
 	Rounds []reading.Round
-	// MaxArrows is how many arrows are drawn one by one; 400 if 0. Beyond that
-	// there is one for each sender and round, with a count.
-	MaxArrows int
 }
+
+// mostArrows is how many arrows are drawn one by one. Beyond that there is one for each
+// sender and round, with a count.
+const mostArrows = 400
 
 // arrow is what one process says to another in a round, or its own copy if they are the
 // same.
@@ -140,7 +141,7 @@ func (d Diagram) many() bool {
 			n += len(said.To)
 		}
 	}
-	return n > cmp.Or(d.MaxArrows, 400) || len(d.Lives) > mostLives
+	return n > mostArrows || len(d.Lives) > mostLives
 }
 
 // values are all values in the diagram.

@@ -121,34 +121,6 @@ func TestPairsColumns(t *testing.T) {
 	}
 }
 
-// What liars do is told: whom they tell what, in place of what; and who tells no lie.
-func TestPairsWords(t *testing.T) {
-	for _, c := range []struct {
-		a    argued
-		want [2]string
-	}{
-		{argue(t, oral(3, 1), 1), [2]string{
-			"P1, the source, is correct and says 1. P3 is faulty: it tells P2 {0,13} in place of {1,13}.",
-			"P1, the source, is faulty: it says 1 to P2 and 0 to P3.",
-		}},
-		{argue(t, signed(4, 1), 2), [2]string{
-			"P1, the source, is correct and says 1. P3 is faulty, and tells no lie in this run. " +
-				"P4 is faulty: it tells P2 nothing in place of 1:1:4.",
-			"P1, the source, is faulty: it says 1 to P2 P3 and 0 to P4. P4 is faulty: it tells P2 nothing in place of 0:1:4.",
-		}},
-	} {
-		words := c.a.drawn.Words(c.a.p, 0)
-		for i := range words {
-			if words[i].About != c.want[i] {
-				t.Errorf("%s: %s\nand expected is\n%s", c.a.p.Name, words[i].About, c.want[i])
-			}
-		}
-		if c.a.p.Name == "sm" && !slices.Contains(words[0].Messages, "Round 1, P4 to P2: (silent)") {
-			t.Errorf("nobody is silent: %q", words[0].Messages)
-		}
-	}
-}
-
 // The pictures, as they were looked at: a triangle as in the lecture, four processes, and more
 // of them round by round. Each message is an arrow.
 func TestPairsPictures(t *testing.T) {

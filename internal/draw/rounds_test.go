@@ -12,17 +12,15 @@ import (
 	"parley/internal/draw/term"
 )
 
-// Article, Tables 1 and 2, at three widths.
+// The rounds of the article's example, of which the last is its Table 2, at three widths.
 func TestArticleTables(t *testing.T) {
 	p := article()
 	var out strings.Builder
 	for _, width := range widths {
 		p.style.Width = width
-		for _, o := range []term.RoundsOptions{{Style: p.style}, {Style: p.style, ByReceiver: true, Rows: 2, Receivers: 6}} {
-			text := term.Rounds(p.rounds(), o)
-			lines(t, "rounds", text, width)
-			fmt.Fprintf(&out, "--- width %d, by receiver %v\n%s\n", width, o.ByReceiver, text)
-		}
+		text := term.Rounds(p.rounds(), term.RoundsOptions{Style: p.style})
+		lines(t, "rounds", text, width)
+		fmt.Fprintf(&out, "--- width %d\n%s\n", width, text)
 	}
 	golden(t, "article.txt", out.String())
 }
@@ -124,8 +122,6 @@ func TestLongColumns(t *testing.T) {
 		if n := strings.Count(text, "more"); n != 2 {
 			t.Errorf("width %d: %d columns are cut", width, n)
 		}
-		o.ByReceiver = true
-		lines(t, "long columns by receiver", term.Rounds([]reading.Round{r}, o), width)
 		out.WriteString(text + "\n")
 	}
 	golden(t, "long.txt", out.String())

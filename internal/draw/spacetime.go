@@ -70,15 +70,11 @@ const (
 	mostTimes  = 400 // times at which something happens, in one picture
 )
 
-// choose picks the moments that are drawn: all, or those before there are too many.
+// choose picks the moments that are drawn: all, or the first ones if they are too many.
 func (c *space) choose(all []reading.Moment) {
-	most := c.o.Most
-	if most <= 0 {
-		most = mostTimes
-	}
 	seen := make(map[parley.Tick]bool)
 	for _, m := range all {
-		if len(seen) >= most {
+		if len(seen) >= mostTimes {
 			c.left++
 			continue
 		}

@@ -248,15 +248,15 @@ func TestBigDiagram(t *testing.T) {
 		t.Errorf("%d bytes", len(picture))
 	}
 	// Just at the limit each arrow is drawn.
-	small := draw.Diagram{Lives: d.Lives[:5], Rounds: make([]reading.Round, 1), MaxArrows: 20}
-	for id := range parley.ID(5) {
-		to := slices.Delete(everyone(5), int(id), int(id)+1)
+	small := draw.Diagram{Lives: d.Lives[:21], Rounds: make([]reading.Round, 1)}
+	for id := range parley.ID(20) {
+		to := slices.Delete(everyone(21), int(id), int(id)+1)
 		small.Rounds[0].Said = append(small.Rounds[0].Said, reading.Said{From: id, To: to, Rows: []string{"x"}, Total: 1})
 	}
-	if got := arrows(well(t, diagramSVG(small))); got != 20 {
-		t.Errorf("%d arrows, want 20", got)
+	if got := arrows(well(t, diagramSVG(small))); got != 400 {
+		t.Errorf("%d arrows, want 400", got)
 	}
-	small.MaxArrows = 19
+	small.Rounds[0].Said = append(small.Rounds[0].Said, reading.Said{From: 20, To: []parley.ID{0}, Total: 1})
 	if got := arrows(well(t, diagramSVG(small))); got != 0 {
 		t.Errorf("%d arrows, want none", got)
 	}

@@ -93,9 +93,7 @@ const (
 
 // layTree chooses what of the tree to draw, and where.
 func layTree(t parley.Tree, o reading.TreeOptions) treeLayout {
-	if o.MaxNodes == 0 {
-		o.MaxNodes = 120
-	}
+	o.MaxNodes = cmp.Or(o.MaxNodes, 120)
 	l := treeLayout{TreeOptions: o, survey: reading.Look(t, o.Style)}
 	l.left = sansWidth("rank 10", 11) + 10
 	l.root, l.whole = o.Plan(l.survey, l.fits)
@@ -321,9 +319,4 @@ func (l *treeLayout) captions() []string {
 }
 
 // rootSays is what the output of the root is.
-func (l *treeLayout) rootSays() string {
-	if l.Root == "" {
-		return "output = decision"
-	}
-	return "output = " + l.Root
-}
+func (l *treeLayout) rootSays() string { return "output = " + cmp.Or(l.Root, "decision") }

@@ -79,46 +79,6 @@ func TestTreeWidths(t *testing.T) {
 	golden(t, "tree.txt", out.String())
 }
 
-// A tree that is small enough has a line for each node, with its values.
-func TestWholeTree(t *testing.T) {
-	p := liars()
-	tree := p.tree(2)
-	text := strings.Split(term.Tree(tree, reading.TreeOptions{Style: p.style}), "\n")
-	seen := 0
-	var visit func(path []parley.ID)
-	visit = func(path []parley.ID) {
-		seen++
-		in, out, children := tree.Node(path)
-		name := ""
-		for _, id := range path {
-			name += fmt.Sprint(id + 1)
-		}
-		if p.style.Faulty.Has(path[len(path)-1]) {
-			name += " ✗"
-		}
-		found := 0
-		for _, line := range text {
-			fields := strings.Fields(strings.Trim(strings.ReplaceAll(line, " ✗", "_✗"), "│├└─ "))
-			if len(fields) == 5 && fields[0] == strings.ReplaceAll(name, " ✗", "_✗") {
-				found++
-				if fields[2] != string(in) || fields[4] != string(out) {
-					t.Errorf("%s: %q, want in %s out %s", name, line, in, out)
-				}
-			}
-		}
-		if found != 1 {
-			t.Errorf("%s stands on %d lines", name, found)
-		}
-		for _, child := range children {
-			visit(append(path[:len(path):len(path)], child))
-		}
-	}
-	visit(tree.Root())
-	if seen != nodes(7, 2) || seen != len(text)-1 {
-		t.Errorf("%d nodes on %d lines", seen, len(text)-1)
-	}
-}
-
 // Before the decision outputs are not known.
 func TestTreeWithoutOutputs(t *testing.T) {
 	text := term.Tree(open{newFake(4, 1, ones)}, reading.TreeOptions{})
@@ -158,7 +118,6 @@ func TestCollapse(t *testing.T) {
 		{"many values", newFake(9, 2, func(path []parley.ID) []byte {
 			return []byte(fmt.Sprintf("value %d", path[len(path)-1]))
 		}), reading.TreeOptions{MaxNodes: 12}},
-		{"two ranks", newFake(9, 3, mixed), reading.TreeOptions{MaxNodes: 200, MaxDepth: 1}},
 		{"too many children", newFake(40, 2, mixed), reading.TreeOptions{MaxNodes: 8}},
 	}
 	var out strings.Builder

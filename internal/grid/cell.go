@@ -32,7 +32,7 @@ const kept = 3
 // newCell returns a cell without runs.
 func newCell(r *row, col *column) *cell {
 	return &cell{
-		shows: col.shows, wants: demanded(r.protocol.Name, col.name),
+		shows: col.shown(), wants: demanded(r.protocol.Name, col.name),
 		faults: make(map[string]uint64), broken: make(map[string]uint64),
 		seen: make(map[string]bool), unseen: make(map[string]bool),
 	}
@@ -48,8 +48,8 @@ func try(r *row, col *column, first, seeds uint64, memory *sim.Sim) *cell {
 			if len(c.breaches) == kept {
 				break
 			}
-			b.Seed, b.Again = seed, args(t.spec)
-			if !slices.ContainsFunc(c.breaches, func(x breach) bool { return x.Property == b.Property }) {
+			b.seed, b.again = seed, args(t.spec)
+			if !slices.ContainsFunc(c.breaches, func(x breach) bool { return x.property == b.property }) {
 				t.minimize(&b)
 			}
 			c.breaches = append(c.breaches, b)

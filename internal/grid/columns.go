@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"parley"
@@ -11,12 +12,13 @@ import (
 // column is a kind of fault, or several kinds at a time.
 type column struct {
 	name string
-	// add adds the faults to the plan of a run, most of them yet to be drawn.
+	// add adds the faults to the plan of a run, most of them yet to be drawn; nil: none.
 	add func(p *run.Plan, r *row, seed uint64)
 	// liars is how many processes are in the coalition; nil: none.
 	liars func(p parley.Protocol, seed uint64) int
 	hows  []faulty.Behaviour // how they behave, of which each draws one
-	// shows are the kinds of fault that must come, each in some run of the cell.
+	// shows are the kinds of fault that must come, each in some run of the cell, beside those
+	// of liars.
 	shows []string
 }
 
@@ -55,53 +57,48 @@ func beyond(p parley.Protocol, seed uint64) int { return max(min(lying(p, seed)+
 // columns are the kinds of fault, one at a time and then together.
 func columns() []column { return append(alone(), together()...) }
 
+// shown are the kinds of fault that must come.
+func (c *column) shown() []string {
+	if c.liars == nil {
+		return c.shows
+	}
+	return append([]string{"messages of liars"}, c.shows...)
+}
+
 // alone are the kinds of fault, one at a time.
 func alone() []column {
 	return []column{
-		{name: "crash", shows: []string{"crashes"}, add: func(p *run.Plan, r *row, seed uint64) {
-			p.Random.Crashes = upto(r.protocol, seed)
-		}},
-		{name: "crash>m", shows: []string{"crashes"}, add: func(p *run.Plan, r *row, _ uint64) {
-			p.Random.Crashes = min(r.protocol.M+1, r.protocol.N-1)
-		}},
-		{name: "restart", shows: []string{"restarts"}, add: func(p *run.Plan, _ *row, seed uint64) {
-			p.Random.Restarts = 1 + int(seed%2)
-		}},
-		{name: "lost disk", shows: []string{"disks lost"}, add: func(p *run.Plan, _ *row, seed uint64) {
-			p.Random.LostDisks = 1 + int(seed%2)
-		}},
-		{name: "loss", shows: []string{"messages lost"}, add: func(p *run.Plan, _ *row, _ uint64) {
-			p.Loss = 0.2
-		}},
-		{name: "double", shows: []string{"messages doubled"}, add: func(p *run.Plan, _ *row, _ uint64) {
-			p.FIFO, p.Twice = false, 0.3
-		}},
+		{name: "crash", shows: []string{"crashes"},
+			add: func(p *run.Plan, r *row, seed uint64) { p.Random.Crashes = upto(r.protocol, seed) }},
+		{name: "crash>m", shows: []string{"crashes"},
+			add: func(p *run.Plan, r *row, _ uint64) { p.Random.Crashes = min(r.protocol.M+1, r.protocol.N-1) }},
+		{name: "restart", shows: []string{"restarts"},
+			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Restarts = 1 + int(seed%2) }},
+		{name: "lost disk", shows: []string{"disks lost"},
+			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.LostDisks = 1 + int(seed%2) }},
+		{name: "loss", shows: []string{"messages lost"},
+			add: func(p *run.Plan, _ *row, _ uint64) { p.Loss = 0.2 }},
+		{name: "double", shows: []string{"messages doubled"},
+			add: func(p *run.Plan, _ *row, _ uint64) { p.FIFO, p.Twice = false, 0.3 }},
 		{name: "reorder", shows: []string{"messages overtaken"}, add: reorder},
-		{name: "cut", shows: []string{"messages cut off"}, add: func(p *run.Plan, _ *row, seed uint64) {
-			p.Random.Partitions = 1 + int(seed%2)
-		}},
-		{name: "one-way", shows: []string{"messages cut off"}, add: func(p *run.Plan, _ *row, _ uint64) {
-			p.Random.OneWay = 1
-		}},
+		{name: "cut", shows: []string{"messages cut off"},
+			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Partitions = 1 + int(seed%2) }},
+		{name: "one-way", shows: []string{"messages cut off"},
+			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.OneWay = 1 }},
 		{name: "no link", shows: []string{"messages without a link"}, add: sparse},
-		{name: "slow", shows: []string{"messages late"}, add: func(p *run.Plan, _ *row, seed uint64) {
-			p.Random.Slow = 1 + int(seed%2)
-		}},
-		{name: "pause", shows: []string{"pauses"}, add: func(p *run.Plan, _ *row, seed uint64) {
-			p.Random.Pauses = 1 + int(seed%2)
-		}},
-		{name: "suspect", shows: []string{"false suspicions"}, add: func(p *run.Plan, _ *row, seed uint64) {
-			p.Random.Suspicions = 1 + int(seed%3)
-		}},
-		{name: "drift", shows: []string{wrongClocks}, add: func(p *run.Plan, r *row, _ uint64) {
-			p.Random.Drift = int(relied(p, r).Drift)
-		}},
-		{name: "drift>", shows: []string{wrongClocks}, add: func(p *run.Plan, _ *row, _ uint64) {
-			p.Random.Drift = wild
-		}},
-		{name: "omit", liars: upto, hows: omits, shows: []string{"messages of liars"}, add: nothing},
-		{name: "lie", liars: lying, hows: lies, shows: []string{"messages of liars"}, add: nothing},
-		{name: "lie>m", liars: beyond, hows: lies[:4], shows: []string{"messages of liars"}, add: nothing},
+		{name: "slow", shows: []string{"messages late"},
+			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Slow = 1 + int(seed%2) }},
+		{name: "pause", shows: []string{"pauses"},
+			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Pauses = 1 + int(seed%2) }},
+		{name: "suspect", shows: []string{"false suspicions"},
+			add: func(p *run.Plan, _ *row, seed uint64) { p.Random.Suspicions = 1 + int(seed%3) }},
+		{name: "drift", shows: []string{wrongClocks},
+			add: func(p *run.Plan, r *row, _ uint64) { p.Random.Drift = int(relied(p, r).Drift) }},
+		{name: "drift>", shows: []string{wrongClocks},
+			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.Drift = wild }},
+		{name: "omit", liars: upto, hows: omits},
+		{name: "lie", liars: lying, hows: lies},
+		{name: "lie>m", liars: beyond, hows: lies[:4]},
 	}
 }
 
@@ -119,7 +116,7 @@ func together() []column {
 			}},
 		{name: "restart+slow", shows: []string{"restarts", "messages late"},
 			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.Restarts, p.Random.Slow = 1, 1 }},
-		{name: "lie+slow", liars: lying, hows: lies, shows: []string{"messages of liars", "messages late"},
+		{name: "lie+slow", liars: lying, hows: lies, shows: []string{"messages late"},
 			add: func(p *run.Plan, _ *row, _ uint64) { p.Random.Slow = 1 }},
 		{name: "restart+cut", shows: []string{"restarts", "messages cut off", "messages lost"},
 			add: func(p *run.Plan, _ *row, _ uint64) {
@@ -137,8 +134,6 @@ func together() []column {
 		}},
 	}
 }
-
-func nothing(*run.Plan, *row, uint64) {}
 
 // sparse leaves of all links those that join the processes in a row, in an order of the
 // seed's, and half of the others.
@@ -171,12 +166,7 @@ func reorder(p *run.Plan, r *row, _ uint64) {
 // plan says so then.
 func relied(p *run.Plan, r *row) parley.Reliance {
 	rely := r.protocol.Relies
-	if rely.Delay == 0 {
-		rely.Delay = 900
-	}
-	if rely.Drift == 0 {
-		rely.Drift = gentle
-	}
+	rely.Delay, rely.Drift = cmp.Or(rely.Delay, 900), cmp.Or(rely.Drift, gentle)
 	if rely != r.protocol.Relies {
 		p.Promised = rely
 	}

@@ -28,8 +28,8 @@ func TestNoPromiseIsBroken(t *testing.T) {
 	for r := range g.rows {
 		for i, c := range g.cells[r] {
 			for _, b := range c.breaches {
-				t.Errorf("%s, %s, seed %d: %s: %s\n%s", g.rows[r].protocol.Name, g.cols[i].name, b.Seed, b.Property,
-					b.How, command(b.Least))
+				t.Errorf("%s, %s, seed %d: %s: %s\n%s", g.rows[r].protocol.Name, g.cols[i].name, b.seed, b.property,
+					b.how, command(b.least))
 			}
 			if c.runs != g.rows[r].seeds(seeds) {
 				t.Errorf("%s, %s: %d runs", g.rows[r].protocol.Name, g.cols[i].name, c.runs)
@@ -148,15 +148,15 @@ func TestAPromiseTooMuchIsFound(t *testing.T) {
 		t.Fatalf("%s, %d breaches", word, len(c.breaches))
 	}
 	b := c.breaches[0]
-	again, least := command(b.Again), command(b.Least)
-	if b.Property != problem.Agreement || b.Because != "it says so" || strings.Count(again, "broadcast:") != 8 ||
+	again, least := command(b.again), command(b.least)
+	if b.property != problem.Agreement || b.because != "it says so" || strings.Count(again, "broadcast:") != 8 ||
 		strings.Count(least, "broadcast:") != 1 || strings.Count(least, "loss:") != 1 {
 		t.Errorf("%+v: one broadcast and one cut are the least", b)
 	}
-	for _, args := range [][]string{b.Again, b.Least} {
+	for _, args := range [][]string{b.again, b.least} {
 		verdicts, status := rerun(t, []parley.Protocol{p}, args)
 		broken := slices.ContainsFunc(verdicts, func(v line) bool {
-			return v.Property == b.Property && v.Outcome == "violated"
+			return v.Property == b.property && v.Outcome == "violated"
 		})
 		if status != 1 || !broken {
 			t.Errorf("%s: status %d, %+v", command(args), status, verdicts)
@@ -185,7 +185,7 @@ func made(m func(parley.ID) parley.Machine) parley.Protocol {
 func TestAPanicIsFound(t *testing.T) {
 	r := row{protocol: made(func(parley.ID) parley.Machine { return &panics{} }), plan: carries()}
 	c := try(&r, theColumn("slow"), 0, 5, new(sim.Sim))
-	if word, _ := c.verdict(); word != "VIOLATED" || c.violated != 5 || c.breaches[0].Property != run.Sound {
+	if word, _ := c.verdict(); word != "VIOLATED" || c.violated != 5 || c.breaches[0].property != run.Sound {
 		t.Errorf("%s: %+v", word, c.breaches)
 	}
 }
@@ -279,18 +279,6 @@ func TestOutput(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, &out)
 		}
-	}
-	out.Reset()
-	c.json = true
-	if ok, err := c.run(&out, io.Discard); !ok || err != nil {
-		t.Fatal(err)
-	}
-	var read struct {
-		Totals totals
-		Cells  []struct{ Protocol, Fault, Verdict string }
-	}
-	if err := json.Unmarshal(out.Bytes(), &read); err != nil || read.Totals.Runs != 1200 || len(read.Cells) != 8 {
-		t.Errorf("%v: %+v", err, read)
 	}
 	for _, bad := range []choice{{rows: "nobody"}, {columns: "[", rows: "eig"}} {
 		if _, err := bad.run(io.Discard, io.Discard); err == nil {

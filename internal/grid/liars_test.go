@@ -24,7 +24,7 @@ func TestLiarsLie(t *testing.T) {
 
 // differs looks for a seed with which a behaviour shows.
 func differs(r *row, how faulty.Behaviour) bool {
-	col := column{liars: lying, hows: []faulty.Behaviour{how}, add: nothing}
+	col := column{liars: lying, hows: []faulty.Behaviour{how}}
 	for seed := range uint64(40) {
 		hash := func(b faulty.Behaviour) string {
 			trial := newTrial(r, &col, seed)

@@ -4,7 +4,7 @@
 // and a cell in which a fault did not come or nothing was delivered has failed, for
 // it shows nothing.
 //
-//	go run ./internal/grid [-seeds N] [-first N] [-only GLOB] [-column GLOB] [-json]
+//	go run ./internal/grid [-seeds N] [-first N] [-only GLOB] [-column GLOB]
 //	go run ./internal/grid run ROW FLAGS...
 //
 // The second form is "parley run" for the protocols of the grid: what it needs to
@@ -12,7 +12,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -37,7 +36,6 @@ func main() {
 	flag.Uint64Var(&c.first, "first", 0, "the first `seed`")
 	flag.StringVar(&c.rows, "only", "", "only the protocols whose name matches the `glob`")
 	flag.StringVar(&c.columns, "column", "", "only the kinds of fault whose name matches the `glob`")
-	flag.BoolVar(&c.json, "json", false, "print one JSON object")
 	flag.Parse()
 	ok, err := c.run(os.Stdout, os.Stderr)
 	if err != nil {
@@ -61,7 +59,6 @@ func protocols(rows []row) (out []parley.Protocol) {
 type choice struct {
 	seeds, first  uint64
 	rows, columns string
-	json          bool
 }
 
 // run fills the grid, prints it and tells whether all cells are as they must be.
@@ -76,13 +73,8 @@ func (c choice) run(out, progress io.Writer) (ok bool, err error) {
 	}
 	began := time.Now()
 	g := fill(rows, cols, c.first, c.seeds, ticker(progress, len(rows)*len(cols)))
-	t := g.totals(time.Since(began))
-	if c.json {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return t.Failed == 0, enc.Encode(g.summary(t))
-	}
-	return t.Failed == 0, g.print(out, t)
+	t := g.totals()
+	return t.failed == 0, g.print(out, t, time.Since(began))
 }
 
 // matching keeps what has a name that matches the glob, all if there is no glob.

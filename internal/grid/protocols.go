@@ -36,9 +36,7 @@ import (
 )
 
 // rows are the protocols.
-func rows() []row {
-	return slices.Concat(agreements(), broadcasts(), ordered(), others())
-}
+func rows() []row { return slices.Concat(agreements(), broadcasts(), ordered(), others()) }
 
 func agreements() []row {
 	when := lockstep.Simulated

@@ -55,9 +55,7 @@ func (r *row) count(h *parley.History) (n int) {
 }
 
 // times says when faults come and how long they last, in ticks.
-func times(within, last parley.Tick) run.Random {
-	return run.Random{Within: within, Last: last}
-}
+func times(within, last parley.Tick) run.Random { return run.Random{Within: within, Last: last} }
 
 // rounds is the plan of n rounds.
 func rounds(n parley.Tick) run.Plan { return run.Plan{Random: times(1000*n, 1500)} }
@@ -79,30 +77,28 @@ func inOrder(p run.Plan) run.Plan {
 	return p
 }
 
-// bits are initial values 0 and 1.
-func bits(d *rand.Rand, n int) []string {
+// each makes the initial values of n processes.
+func each(n int, value func(i int) string) []string {
 	out := make([]string, n)
 	for i := range out {
-		out[i] = fmt.Sprint(d.IntN(2))
+		out[i] = value(i)
 	}
 	return out
+}
+
+// bits are initial values 0 and 1.
+func bits(d *rand.Rand, n int) []string {
+	return each(n, func(int) string { return fmt.Sprint(d.IntN(2)) })
 }
 
 // names are initial values that differ.
 func names(_ *rand.Rand, n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprintf("v%d", i+1)
-	}
-	return out
+	return each(n, func(i int) string { return fmt.Sprintf("v%d", i+1) })
 }
 
 // votes are all yes, most often.
 func votes(d *rand.Rand, n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = "yes"
-	}
+	out := slices.Repeat([]string{"yes"}, n)
 	if d.IntN(4) == 0 {
 		out[d.IntN(n)] = "no"
 	}
@@ -112,24 +108,19 @@ func votes(d *rand.Rand, n int) []string {
 // orders are transactions with these votes, each with a name of its own.
 func orders(votes ...string) func(d *rand.Rand, n int) []string {
 	return func(d *rand.Rand, n int) []string {
-		out := make([]string, n)
-		for i := range out {
-			out[i] = fmt.Sprintf("t%d %s", i, votes[d.IntN(len(votes))])
-		}
-		return out
+		return each(n, func(i int) string { return fmt.Sprintf("t%d %s", i, votes[d.IntN(len(votes))]) })
 	}
 }
 
 // accused has all processes ask for one of them to be expelled, or two of them at the most.
 func accused(d *rand.Rand, n int) []string {
 	one, other := d.IntN(n), d.IntN(n)
-	out := make([]string, n)
-	for i := range out {
-		if out[i] = fmt.Sprint(one + 1); d.IntN(4) == 0 {
-			out[i] = fmt.Sprint(other + 1)
+	return each(n, func(int) string {
+		if d.IntN(4) == 0 {
+			return fmt.Sprint(other + 1)
 		}
-	}
-	return out
+		return fmt.Sprint(one + 1)
+	})
 }
 
 // transfers are commands of the bank that do not commute.

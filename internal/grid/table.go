@@ -14,33 +14,27 @@ import (
 
 // totals are the sums over all cells.
 type totals struct {
-	Cells     int               `json:"cells"`
-	Failed    int               `json:"failed_cells"`
-	Runs      uint64            `json:"runs"`
-	Received  uint64            `json:"messages_received"`
-	Delivered uint64            `json:"delivered"`
-	Faults    map[string]uint64 `json:"faults"`
-	Promised  uint64            `json:"runs_inside_the_model"` // at least in part
-	Demanded  int               `json:"demanded_violations"`
-	Seconds   float64           `json:"wall_seconds"`
+	cells, failed             int
+	runs, received, delivered uint64
+	promised                  uint64 // runs in which something was promised
+	faults                    map[string]uint64
 }
 
-func (g *grid) totals(wall time.Duration) totals {
-	t := totals{Faults: make(map[string]uint64), Seconds: wall.Seconds()}
+func (g *grid) totals() totals {
+	t := totals{faults: make(map[string]uint64)}
 	for _, row := range g.cells {
 		for _, c := range row {
-			t.Cells++
+			t.cells++
 			if _, ok := c.verdict(); !ok {
-				t.Failed++
+				t.failed++
 			}
-			t.Runs += c.runs
-			t.Received += c.received
-			t.Delivered += c.delivered
-			t.Promised += c.promised
-			t.Demanded += len(c.wants)
+			t.runs += c.runs
+			t.received += c.received
+			t.delivered += c.delivered
+			t.promised += c.promised
 			// order: sums
 			for kind, n := range c.faults {
-				t.Faults[kind] += n
+				t.faults[kind] += n
 			}
 		}
 	}
@@ -51,7 +45,7 @@ func (g *grid) totals(wall time.Duration) totals {
 const block = 7
 
 // print writes the grid for people.
-func (g *grid) print(out io.Writer, t totals) error {
+func (g *grid) print(out io.Writer, t totals, took time.Duration) error {
 	var b strings.Builder
 	for cols := 0; cols < len(g.cols); cols += block {
 		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -77,14 +71,14 @@ func (g *grid) print(out io.Writer, t totals) error {
 	g.found(&b)
 	g.failures(&b)
 	var kinds []string
-	for _, kind := range slices.Sorted(maps.Keys(t.Faults)) {
-		kinds = append(kinds, kind+" "+prose.Number(t.Faults[kind]))
+	for _, kind := range slices.Sorted(maps.Keys(t.faults)) {
+		kinds = append(kinds, kind+" "+prose.Number(t.faults[kind]))
 	}
 	fmt.Fprintf(&b, "\n%s cells, %s of them failed; %s runs in %.1f s, in %s something was promised\n",
-		prose.Number(uint64(t.Cells)), prose.Number(uint64(t.Failed)), prose.Number(t.Runs), t.Seconds,
-		prose.Number(t.Promised))
-	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n%s\n", prose.Number(t.Received),
-		prose.Number(t.Delivered), prose.Fold("faults that came: "+strings.Join(kinds, ", "), 100))
+		prose.Number(uint64(t.cells)), prose.Number(uint64(t.failed)), prose.Number(t.runs), took.Seconds(),
+		prose.Number(t.promised))
+	fmt.Fprintf(&b, "messages received %s, delivered to above %s\n%s\n", prose.Number(t.received),
+		prose.Number(t.delivered), prose.Fold("faults that came: "+strings.Join(kinds, ", "), 100))
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -129,10 +123,10 @@ func (g *grid) failures(b *strings.Builder) {
 				fmt.Fprintf(b, "  %s\n", line)
 			}
 			for _, x := range c.breaches {
-				fmt.Fprintf(b, "  seed %d breaks %s: %s\n    promised: %s\n    again: %s\n", x.Seed, x.Property, x.How,
-					x.Because, command(x.Again))
-				if len(x.Least) > 0 {
-					fmt.Fprintf(b, "    least: %s\n", command(x.Least))
+				fmt.Fprintf(b, "  seed %d breaks %s: %s\n    promised: %s\n    again: %s\n", x.seed, x.property, x.how,
+					x.because, command(x.again))
+				if len(x.least) > 0 {
+					fmt.Fprintf(b, "    least: %s\n", command(x.least))
 				}
 			}
 		}
@@ -149,45 +143,4 @@ func command(args []string) string {
 		out += " " + arg
 	}
 	return out
-}
-
-// summary is what -json prints.
-func (g *grid) summary(t totals) any {
-	type square struct {
-		Protocol  string            `json:"protocol"`
-		Fault     string            `json:"fault"`
-		Verdict   string            `json:"verdict"`
-		OK        bool              `json:"ok"`
-		Runs      uint64            `json:"runs"`
-		Promised  uint64            `json:"runs_inside_the_model"`
-		Delivered uint64            `json:"delivered"`
-		Faults    map[string]uint64 `json:"faults"`
-		Broken    map[string]uint64 `json:"broken_beyond_the_model"`
-		Demanded  []string          `json:"demanded,omitempty"` // of these at least one run each
-		Why       []string          `json:"why,omitempty"`
-		Violated  uint64            `json:"runs_that_broke_a_promise"`
-		Breaches  []breach          `json:"breaches,omitempty"`
-	}
-	var squares []square
-	for r := range g.rows {
-		for i, c := range g.cells[r] {
-			word, ok := c.verdict()
-			s := square{
-				Protocol: g.rows[r].protocol.Name, Fault: g.cols[i].name, Verdict: word, OK: ok, Runs: c.runs,
-				Promised: c.promised, Delivered: c.delivered, Faults: c.faults, Broken: c.broken,
-				Violated: c.violated, Breaches: c.breaches,
-			}
-			for _, d := range c.wants {
-				s.Demanded = append(s.Demanded, d.property)
-			}
-			if !ok {
-				s.Why = c.why()
-			}
-			squares = append(squares, s)
-		}
-	}
-	return struct {
-		Totals totals   `json:"totals"`
-		Cells  []square `json:"cells"`
-	}{t, squares}
 }

@@ -41,7 +41,9 @@ func newTrial(r *row, col *column, seed uint64) trial {
 			s.Plan.Random.Spared.Add(parley.ID(id))
 		}
 	}
-	col.add(&s.Plan, r, seed)
+	if col.add != nil {
+		col.add(&s.Plan, r, seed)
+	}
 	if r.values != nil {
 		values := r.values(d, p.Proposers.Len())
 		for i, id := range slices.Collect(p.Proposers.All()) {
@@ -108,25 +110,25 @@ func (t *trial) run(memory *sim.Sim) outcome {
 
 // breach is a promise that a run broke.
 type breach struct {
-	Seed     uint64   `json:"seed"`
-	Property string   `json:"property"`
-	How      string   `json:"how"`
-	Because  string   `json:"because,omitempty"` // why it was promised
-	Again    []string `json:"again"`             // the arguments that make the run again
-	Least    []string `json:"least,omitempty"`   // and the least of it that breaks the same
+	seed     uint64
+	property string
+	how      string
+	because  string   // why it was promised
+	again    []string // the arguments that make the run again
+	least    []string // and the least of it that breaks the same
 }
 
 // breaches returns what a run broke although it was promised.
 func (out *outcome) breaches() (list []breach) {
 	if out.Panicked != "" {
-		list = append(list, breach{Property: run.Sound, How: out.Panicked})
+		list = append(list, breach{property: run.Sound, how: out.Panicked})
 	}
 	if out.GivenUp {
-		list = append(list, breach{Property: run.Rests, How: fmt.Sprintf("it was given up after %d steps", steps)})
+		list = append(list, breach{property: run.Rests, how: fmt.Sprintf("it was given up after %d steps", steps)})
 	}
 	for _, v := range out.Verdicts {
 		if v.Property.Mode != parley.Sometimes && v.Violated() {
-			list = append(list, breach{Property: v.Property.Name, How: v.Broken.Error(), Because: v.Promise.Because})
+			list = append(list, breach{property: v.Property.Name, how: v.Broken.Error(), because: v.Promise.Because})
 		}
 	}
 	return list
@@ -134,7 +136,7 @@ func (out *outcome) breaches() (list []breach) {
 
 // minimize makes a breach as small as it gets.
 func (t *trial) minimize(b *breach) {
-	if least, ok := run.Minimize(context.Background(), t.spec, b.Property); ok {
-		b.Least = args(least)
+	if least, ok := run.Minimize(context.Background(), t.spec, b.property); ok {
+		b.least = args(least)
 	}
 }

@@ -30,15 +30,8 @@ func declared(t *testing.T, root, folder string) []byte {
 // Every test and every seeded bug that the page of promises names is there, and no promise is
 // made twice.
 func TestAssuranceNamesWhatIsThere(t *testing.T) {
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, mutants := module(t)
 	promises, err := readAssurance(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mutants, err := findMutants(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,15 +60,7 @@ func TestAssured(t *testing.T) {
 	all := []mutant{{name: "a/x", tests: []string{"./a", "./b"}}, {name: "b/c/y"}}
 	head := "# A\n\n| promise | assumption | tests | seeded bugs |\n| --- | --- | --- | --- |\n"
 	page := func(rows string) ([]mutant, error) {
-		root := t.TempDir()
-		file := filepath.Join(root, filepath.FromSlash(assurance))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(head+rows), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return assured(root, all)
+		return assured(written(t, map[string]string{assurance: head + rows}), all)
 	}
 	got, err := page("| p | q | `a.TestA`, `d/e.TestB` | `a/x`, `b/c/y` |\n| r | s | `d/e.TestC` | `a/x` |\n")
 	if err != nil || len(got) != 2 {

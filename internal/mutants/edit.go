@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,10 +18,10 @@ type edit struct {
 	from     int    // where the old lines begin in the file
 }
 
-// overlay writes the changed files into dir and returns what the go command is
-// to read instead of which file.
-func (m mutant) overlay(root, dir string) (map[string]string, error) {
-	replace := make(map[string]string)
+// overlay writes the changed files into dir, and a file for the flag -overlay of the go command,
+// whose name it returns with the changed file for each original one.
+func (m mutant) overlay(root, dir string) (file string, replace map[string]string, err error) {
+	replace = make(map[string]string)
 	for _, e := range m.edits {
 		name := filepath.Join(root, filepath.FromSlash(e.file))
 		if replace[name] != "" {
@@ -28,18 +29,23 @@ func (m mutant) overlay(root, dir string) (map[string]string, error) {
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, m.wrong(e.at, "%w", err)
+			return "", nil, m.wrong(e.at, "%w", err)
 		}
 		changed, err := m.apply(e.file, string(text))
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		replace[name] = filepath.Join(dir, strings.ReplaceAll(e.file, "/", "_"))
 		if err := os.WriteFile(replace[name], []byte(changed), 0o600); err != nil {
-			return nil, err
+			return "", nil, err
 		}
 	}
-	return replace, nil
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", nil, err
+	}
+	file = filepath.Join(dir, "overlay.json")
+	return file, replace, os.WriteFile(file, list, 0o600)
 }
 
 // apply returns the text of a file with the mutant's edits in it. All of them are looked for in

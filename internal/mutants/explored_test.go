@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -51,16 +50,10 @@ func parseExplored(text string) (explored, error) {
 // why none does. With -explore it looks: a command that explores is built with the mutant
 // in it, and must find what the list says.
 func TestExplored(t *testing.T) {
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mutants, err := findMutants(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, mutants := module(t)
 	said := make([]explored, len(mutants))
 	for i, m := range mutants {
+		var err error
 		if said[i], err = parseExplored(m.explored); err != nil && (m.explored != "" || m.equivalent == "" && !*exploring) {
 			t.Error(m.wrong(m.at, "%w", err))
 		}
@@ -183,16 +176,8 @@ func (m mutant) explore(root, only string) explored {
 
 // command builds internal/cases with the mutant in it.
 func (m mutant) command(root, dir string) (bin string, err error) {
-	replace, err := m.overlay(root, dir)
+	overlay, _, err := m.overlay(root, dir)
 	if err != nil {
-		return "", err
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlay, list, 0o600); err != nil {
 		return "", err
 	}
 	bin = filepath.Join(dir, "cases")

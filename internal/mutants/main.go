@@ -27,6 +27,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 )
 
@@ -87,26 +88,20 @@ func run(out io.Writer, short bool, only string, jobs int) error {
 // tryAll tries the mutants, some at a time, and returns their outcomes in order. It
 // tells of each as it comes.
 func tryAll(root string, mutants []mutant, jobs int, tell func(mutant, outcome)) []outcome {
-	outcomes := make([]outcome, len(mutants))
-	turn, done := make(chan int), make(chan int)
-	go func() {
-		for i := range mutants {
-			turn <- i
-		}
-		close(turn)
-	}()
-	for range jobs {
-		go func() {
-			for i := range turn {
-				outcomes[i] = mutants[i].try(root)
-				done <- i
-			}
-		}()
+	outcomes, places := make([]outcome, len(mutants)), make(chan bool, jobs)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for i, m := range mutants {
+		places <- true
+		all.Go(func() {
+			outcomes[i] = m.try(root)
+			<-places
+			mu.Lock()
+			defer mu.Unlock()
+			tell(m, outcomes[i])
+		})
 	}
-	for range mutants {
-		i := <-done
-		tell(mutants[i], outcomes[i])
-	}
+	all.Wait()
 	return outcomes
 }
 

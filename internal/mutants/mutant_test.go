@@ -1,8 +1,7 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -115,16 +114,11 @@ func TestParseMutantsRefuses(t *testing.T) {
 
 // Lists are found in every folder but hidden ones, and a file that a mutant names must be there.
 func TestFindMutants(t *testing.T) {
-	root := t.TempDir()
+	files := make(map[string]string)
 	for _, folder := range []string{".", "b/c", "a", ".git/x"} {
-		file := filepath.Join(root, filepath.FromSlash(folder), filepath.FromSlash(listed))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(inPoem("-one\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		files[path.Join(folder, listed)] = inPoem("-one\n")
 	}
+	root := written(t, files)
 	mutants, err := findMutants(root)
 	var names []string
 	for _, m := range mutants {
@@ -133,7 +127,7 @@ func TestFindMutants(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"a/x", "b/c/x", "x"}) {
 		t.Fatalf("got %q, %v", names, err)
 	}
-	if _, err := mutants[1].overlay(root, t.TempDir()); err == nil ||
+	if _, _, err := mutants[1].overlay(root, t.TempDir()); err == nil ||
 		!strings.HasPrefix(err.Error(), "b/c/testdata/mutants.txt:4: x: ") {
 		t.Errorf("got %v, want the file missed", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,17 +10,36 @@ import (
 	"testing"
 )
 
-// Each of the six is a mutant, and the tests that are to catch it are tests of its package:
-// whether they do is for make mutants-short, which builds all of them again.
-func TestSixAreNamed(t *testing.T) {
+// module returns the root of this module, and its mutants.
+func module(t *testing.T) (root string, all []mutant) {
+	t.Helper()
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := findMutants(root)
-	if err != nil {
-		t.Fatal(err)
+	if all, err = findMutants(root); err != nil || len(all) < len(six) {
+		t.Fatalf("%d mutants, %v", len(all), err)
 	}
+	return root, all
+}
+
+// written writes files into a new folder, and returns it.
+func written(t *testing.T, files map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// Each of the six is a mutant, and the tests that are to catch it are tests of its package:
+// whether they do is for make mutants-short, which builds all of them again.
+func TestSixAreNamed(t *testing.T) {
+	root, all := module(t)
 	chosen, err := quick(all)
 	if err != nil || len(chosen) != 6 {
 		t.Fatalf("got %d mutants, %v, want 6", len(chosen), err)
@@ -36,16 +56,9 @@ func TestSixAreNamed(t *testing.T) {
 
 // Every mutant of the module is found in the source, whether it compiles or not.
 func TestMutantsApply(t *testing.T) {
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := findMutants(root)
-	if err != nil || len(all) < len(six) {
-		t.Fatalf("%d mutants, %v", len(all), err)
-	}
+	root, all := module(t)
 	for _, m := range all {
-		if _, err := m.overlay(root, t.TempDir()); err != nil {
+		if _, _, err := m.overlay(root, t.TempDir()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -100,16 +113,7 @@ func seeded(name, head, into string) string {
 }
 
 func TestVerdicts(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range planted {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	root := written(t, planted)
 	mutants, err := findMutants(root)
 	if err != nil {
 		t.Fatal(err)

@@ -79,16 +79,8 @@ func (m mutant) test(root string) (v verdict, f finding) {
 		return unusable(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	replace, err := m.overlay(root, dir)
+	overlay, replace, err := m.overlay(root, dir)
 	if err != nil {
-		return unusable(err)
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return unusable(err)
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlay, list, 0o600); err != nil {
 		return unusable(err)
 	}
 	args := []string{"test", "-json", "-count=1", "-failfast", "-vet=off", "-timeout=3m", "-overlay=" + overlay}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -214,16 +213,6 @@ func (l *load) latency(sender int) (*Latency, error) {
 		own = append(own, float64(p.nodes[sender].at-sent)/1e3)
 		all = append(all, float64(last-sent)/1e3)
 	}
-	r := &Latency{Count: len(own)}
-	r.OwnP50, r.OwnP99 = quantiles(own)
-	r.AllP50, r.AllP99 = quantiles(all)
-	return r, nil
-}
-
-func quantiles(v []float64) (p50, p99 float64) {
-	if len(v) == 0 {
-		return 0, 0
-	}
-	slices.Sort(v)
-	return v[len(v)/2], v[min(len(v)-1, len(v)*99/100)]
+	o, a := spread(own), spread(all)
+	return &Latency{Count: len(own), OwnP50: o.P50, OwnP99: o.P99, AllP50: a.P50, AllP99: a.P99}, nil
 }

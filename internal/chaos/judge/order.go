@@ -17,7 +17,7 @@ type Orders struct {
 	moved chan struct{} // closed when something is delivered
 	seed  maphash.Seed
 	at    map[uint64]uint64 // hashes of what is delivered, by position
-	heard []ear             // of each node
+	heard []nodeDeliveries  // of each node
 	casts map[string]*Cast  // by payload
 	fence string            // the payload from which on nodes are heard that are not
 	wrong error             // the first
@@ -25,8 +25,8 @@ type Orders struct {
 	stands, refused int
 }
 
-// ear is what one node has delivered: pieces without gaps.
-type ear struct {
+// nodeDeliveries is what one node has delivered: pieces without gaps.
+type nodeDeliveries struct {
 	pieces []piece
 	gaps   int
 	// What it delivers is not judged until it delivers the fence, of which fence is the position, 0 if it has not.
@@ -57,7 +57,7 @@ type Cast struct {
 func NewOrders(names ...string) *Orders {
 	return &Orders{
 		moved: make(chan struct{}), seed: maphash.MakeSeed(), at: make(map[uint64]uint64),
-		names: names, heard: make([]ear, len(names)), casts: make(map[string]*Cast),
+		names: names, heard: make([]nodeDeliveries, len(names)), casts: make(map[string]*Cast),
 	}
 }
 
@@ -102,7 +102,7 @@ func (o *Orders) Resume(node int) uint64 {
 	if len(p.holds) == 0 {
 		return p.from
 	}
-	return p.holds[len(p.holds)-1] + 1
+	return p.last() + 1
 }
 
 // Gap notes that a node can not be listened to from there on: it begins anew, with what it
@@ -132,13 +132,13 @@ func (o *Orders) Deliver(node int, position uint64, from, payload string) {
 	if p.from == 0 {
 		p.from = position
 		if len(e.pieces) > 1 {
-			if before := e.pieces[len(e.pieces)-2].holds; len(before) > 0 && before[len(before)-1] >= position {
-				o.fail("%s: position %d after %d", o.names[node], position, before[len(before)-1])
+			if before := e.pieces[len(e.pieces)-2].last(); before >= position {
+				o.fail("%s: position %d after %d", o.names[node], position, before)
 			}
 		}
 	}
-	if position < p.from || len(p.holds) > 0 && position <= p.holds[len(p.holds)-1] {
-		o.fail("%s: position %d comes after %d", o.names[node], position, max(p.from, p.holds[len(p.holds)-1]))
+	if position < p.from || position <= p.last() {
+		o.fail("%s: position %d comes after %d", o.names[node], position, max(p.from, p.last()))
 		return
 	}
 	p.holds = append(p.holds, position)
@@ -252,11 +252,11 @@ func (o *Orders) Gaps() (n int) {
 }
 
 // last is the last position that a node has delivered.
-func (e *ear) last() uint64 {
+func (e *nodeDeliveries) last() uint64 {
 	for i := len(e.pieces) - 1; i >= 0; i-- {
-		p := e.pieces[i]
-		if len(p.holds) > 0 {
-			return p.holds[len(p.holds)-1]
+		p := &e.pieces[i]
+		if last := p.last(); last > 0 {
+			return last
 		}
 		if p.from > 0 {
 			return p.from - 1
@@ -266,14 +266,14 @@ func (e *ear) last() uint64 {
 }
 
 // misses is the first of some positions that the node should have delivered and has not.
-func (e *ear) misses(positions []uint64) (uint64, bool) {
+func (e *nodeDeliveries) misses(positions []uint64) (uint64, bool) {
 	for i, p := range e.pieces {
 		last := ^uint64(0)
 		if i+1 < len(e.pieces) { // it ended with a gap
 			if len(p.holds) == 0 {
 				continue
 			}
-			last = p.holds[len(p.holds)-1]
+			last = p.last()
 		}
 		for _, position := range positions {
 			if position < p.from || p.from == 0 || position > last {
@@ -288,7 +288,7 @@ func (e *ear) misses(positions []uint64) (uint64, bool) {
 }
 
 // forget drops what is up to a position.
-func (e *ear) forget(upto uint64) {
+func (e *nodeDeliveries) forget(upto uint64) {
 	for i := range e.pieces {
 		p := &e.pieces[i]
 		k, found := slices.BinarySearch(p.holds, upto)

@@ -4,6 +4,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -89,6 +90,16 @@ func (h *History) All() []Op {
 	return out
 }
 
+// Answered counts the operations that were answered.
+func Answered(ops []Op) (n int) {
+	for _, o := range ops {
+		if o.Known {
+			n++
+		}
+	}
+	return n
+}
+
 // Content is what a key has.
 type Content struct {
 	version uint64
@@ -157,22 +168,6 @@ func model(begin map[string]Content) porcupine.Model {
 		Content
 	}
 	return porcupine.Model{
-		Partition: func(ops []porcupine.Operation) [][]porcupine.Operation {
-			of := make(map[string][]porcupine.Operation)
-			var keys []string
-			for _, o := range ops {
-				key := o.Input.(Op).Key
-				if of[key] == nil {
-					keys = append(keys, key)
-				}
-				of[key] = append(of[key], o)
-			}
-			out := make([][]porcupine.Operation, len(keys))
-			for i, key := range keys {
-				out[i] = of[key]
-			}
-			return out
-		},
 		Init: func() any { return state{} },
 		Step: func(s, input, _ any) (bool, any) {
 			was, o := s.(state), input.(Op)
@@ -190,7 +185,7 @@ func model(begin map[string]Content) porcupine.Model {
 // time since, or never, which is at the very end.
 func Linear(ops []Op, begin map[string]Content, limit time.Duration) error {
 	m := model(begin)
-	var in []porcupine.Operation
+	of := make(map[string][]porcupine.Operation)
 	for _, o := range ops {
 		if !o.Known && o.Verb == Get {
 			continue
@@ -199,17 +194,16 @@ func Linear(ops []Op, begin map[string]Content, limit time.Duration) error {
 		if !o.Known {
 			x.Return = math.MaxInt64
 		}
-		in = append(in, x)
+		of[o.Key] = append(of[o.Key], x)
 	}
 	until := time.Now().Add(limit)
-	for _, part := range m.Partition(in) {
-		one := m
-		one.Partition = nil
-		switch porcupine.CheckOperationsTimeout(one, part, max(time.Second, time.Until(until))) {
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		part := of[key]
+		switch porcupine.CheckOperationsTimeout(m, part, max(time.Second, time.Until(until))) {
 		case porcupine.Illegal:
-			return fmt.Errorf("key %s: %d operations fit no order:\n%s", part[0].Input.(Op).Key, len(part), listed(part))
+			return fmt.Errorf("key %s: %d operations fit no order:\n%s", key, len(part), listed(part))
 		case porcupine.Unknown:
-			return fmt.Errorf("key %s: %d operations: no order was found within %v", part[0].Input.(Op).Key, len(part), limit)
+			return fmt.Errorf("key %s: %d operations: no order was found within %v", key, len(part), limit)
 		}
 	}
 	return nil

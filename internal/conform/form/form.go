@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -174,11 +175,4 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 }
 
 // Keys returns the keys of an object in order.
-func Keys[T any](m map[string]T) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
+func Keys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

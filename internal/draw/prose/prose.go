@@ -152,9 +152,7 @@ func CutFront(s string, width int) string {
 }
 
 // Pad fills a text up to the width.
-func Pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-Width(s), 0))
-}
+func Pad(s string, width int) string { return s + strings.Repeat(" ", max(width-Width(s), 0)) }
 
 // And joins parts of a sentence: a, b and c.
 func And(parts []string) string {

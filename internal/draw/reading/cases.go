@@ -95,13 +95,7 @@ func (d Pairs) Read(p parley.Protocol, pair *Pair, which int) *Account {
 		c.mark(&lie)
 	}
 	inOrder := func(a, b Saying) int {
-		if a.Round != b.Round {
-			return a.Round - b.Round
-		}
-		if a.From != b.From {
-			return int(a.From) - int(b.From)
-		}
-		return int(a.To[0]) - int(b.To[0])
+		return cmp.Or(a.Round-b.Round, cmp.Compare(a.From, b.From), cmp.Compare(a.To[0], b.To[0]))
 	}
 	slices.SortStableFunc(c.Said, inOrder)
 	slices.SortStableFunc(c.heard, inOrder)

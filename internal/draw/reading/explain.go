@@ -43,7 +43,7 @@ func (r *reader) explain(from parley.ID, c content, rows int) Said {
 		if len(said.Rows) < rows {
 			said.Rows = append(said.Rows, row)
 		}
-		if v, ok := r.valueOf(row); ok {
+		if v, ok := valueOf(row); ok {
 			values[v]++
 		} else {
 			known = false
@@ -90,10 +90,8 @@ func (r *reader) rowsOf(e parley.Env, m parley.Msg) iter.Seq[string] {
 	return func(yield func(string) bool) { yield(row) }
 }
 
-func (r *reader) valueOf(row string) (string, bool) {
-	if r.g.Value != nil {
-		return r.g.Value(row)
-	}
+// valueOf reads the value that a row speaks of. A row is {v,path}, v:signers, "word v" or v.
+func valueOf(row string) (string, bool) {
 	if _, inner, braced := strings.Cut(row, "{"); braced && strings.HasSuffix(inner, "}") {
 		i := strings.LastIndexByte(inner, ',')
 		return inner[:max(i, 0)], i >= 0

@@ -2,6 +2,7 @@ package reading
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"maps"
 	"math"
@@ -61,30 +62,12 @@ func (s Shares) One() string {
 	return s[0].Value
 }
 
-// Gathering says how to read messages off a trace. Its zero value will do.
+// Gathering says how to read messages off a trace.
 type Gathering struct {
-	// Style gives names and tells who is faulty.
+	// Style gives names and tells which processes are faulty.
 	Style
 	// Rows is how many rows of one content are kept; 12 if 0.
 	Rows int
-	// Round is the round of a message, and its title. Without it the messages of a
-	// synchronous protocol carry their round in Seq, as frames do; in others each
-	// kind of message is a phase of its own.
-	Round func(e trace.Event) (number int, title string)
-	// Due tells whether a process that sends nothing at all in a round should
-	// have spoken. Without it a faulty one should: in round 0 if it is a
-	// proposer, and later unless it is the only one.
-	Due func(round int, from parley.ID) bool
-	// Value reads the value that a row speaks of. Without it a row is {v,path},
-	// v:signers, "word v" or v.
-	Value func(row string) (v string, ok bool)
-}
-
-func (g Gathering) rows() int {
-	if g.Rows == 0 {
-		return 12
-	}
-	return g.Rows
 }
 
 // Gather reads the rounds off the events of a trace: who told whom what. Two
@@ -96,13 +79,8 @@ func Gather(p parley.Protocol, events []trace.Event, g Gathering) []Round {
 	for _, e := range events {
 		r.add(e)
 	}
-	var numbers []int
-	for number := range r.rounds { // order: sorted below
-		numbers = append(numbers, number)
-	}
-	slices.Sort(numbers)
 	var out []Round
-	for i, number := range numbers {
+	for i, number := range slices.Sorted(maps.Keys(r.rounds)) {
 		round := Round{Number: number, Title: r.rounds[number].title}
 		spoken := r.spokenTo(number)
 		for from := range parley.ID(p.N) {
@@ -161,11 +139,10 @@ func (r *reader) add(e trace.Event) {
 	}
 }
 
+// roundOf is the round of a message, and its title. The messages of a synchronous protocol
+// carry their round in Seq, as frames do; in others each kind of message is a phase of its own.
 func (r *reader) roundOf(e trace.Event) (number int, title string) {
-	switch {
-	case r.g.Round != nil:
-		return r.g.Round(e)
-	case r.p.Timing == parley.Synchronous:
+	if r.p.Timing == parley.Synchronous {
 		return int(min(e.Msg.Seq, math.MaxInt32)), ""
 	}
 	return int(e.Msg.Kind), r.kind(e.Msg)
@@ -310,7 +287,7 @@ func (r *reader) sender(round int, first bool, from parley.ID, spoken parley.Set
 			continue
 		}
 		speaks = speaks || slices.ContainsFunc(c.to, func(id parley.ID) bool { return !beside(id) })
-		said := r.explain(from, c, r.g.rows())
+		said := r.explain(from, c, cmp.Or(r.g.Rows, 12))
 		if said.Total > 0 {
 			said.Lie = !honest(c, said)
 			out = append(out, said)
@@ -356,10 +333,9 @@ func (r *reader) honest(first bool, from parley.ID, all []content) func(c conten
 	return func(content, Said) bool { return true }
 }
 
+// due tells whether a process that sends nothing at all in a round should have spoken. A
+// faulty one should: in round 0 if it is a proposer, and later unless it is the only one.
 func (r *reader) due(round int, from parley.ID) bool {
-	if r.g.Due != nil {
-		return r.g.Due(round, from)
-	}
 	proposes := r.p.Proposers.Has(from)
 	return r.g.Faulty.Has(from) && (round == 0 && proposes || round > 0 && (!proposes || r.p.Proposers.Len() > 1))
 }

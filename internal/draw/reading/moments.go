@@ -8,8 +8,7 @@ import (
 // SpaceTimeOptions say how a space-time diagram looks.
 type SpaceTimeOptions struct {
 	Style
-	// Most is how many events are drawn before the rest is counted: 200 in text if 0, and
-	// in a picture events at 400 times.
+	// Most is how many events are written in text before the rest is counted; 200 if 0.
 	Most int
 	// Beats draws signs of life too. Otherwise they are counted, unless there is
 	// nothing else to draw.
@@ -37,9 +36,9 @@ type Moments struct {
 // SpaceTime reads the moments off a run.
 func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Moments {
 	words := Words{o.Style, p}
-	beating := beatsOf(p.N, events)
+	beating := heartheartbeatsOf(p.N, events)
 	if o.Beats || !beating.amid(events) {
-		beating = beats{}
+		beating = heartbeatFilter{}
 	}
 	var out Moments
 	sent := make(map[uint64]trace.Event)

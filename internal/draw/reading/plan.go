@@ -1,6 +1,8 @@
 package reading
 
 import (
+	"cmp"
+
 	"parley"
 )
 
@@ -17,15 +19,6 @@ type TreeOptions struct {
 	// siblings in a row that look alike are one line, subtrees of a single value
 	// are one line, and what is deeper is counted by rank and value.
 	MaxNodes int
-	// MaxDepth is the deepest rank that is drawn; any if 0.
-	MaxDepth int
-}
-
-func (o TreeOptions) nodes() int {
-	if o.MaxNodes == 0 {
-		return 64
-	}
-	return max(o.MaxNodes, 4)
 }
 
 // Node is a node of an information tree as it is drawn. It may stand for several
@@ -56,23 +49,18 @@ type planner struct {
 	lines int        // nodes that may still be drawn
 }
 
-// Plan chooses the nodes to draw of a tree. fits may refuse a choice.
-func (o TreeOptions) Plan(s *Survey, fits func(root *Node) bool) (root *Node, whole bool) {
-	return plan(s, o.Faulty, o.nodes(), o.MaxDepth, fits)
-}
-
-// plan chooses the nodes to draw: all of them if they are no more than most;
+// Plan chooses the nodes to draw: all of them if they are no more than MaxNodes;
 // else the deepest ranks that have room, with equal siblings and subtrees of one
 // value drawn as one; else the root and the first of its children. fits may
 // refuse a plan; it is not asked about the last one.
-func plan(s *Survey, mark parley.Set, most, depth int, fits func(root *Node) bool) (root *Node, whole bool) {
-	deepest := len(s.ranks) - 1
-	if depth <= 0 || depth > deepest {
-		depth = deepest
+func (o TreeOptions) Plan(s *Survey, fits func(root *Node) bool) (root *Node, whole bool) {
+	most := max(cmp.Or(o.MaxNodes, 64), 4)
+	plan := func(depth int, whole bool) *planner {
+		return &planner{s: s, mark: o.Faulty, depth: depth, whole: whole, lines: most}
 	}
-	if depth == deepest && s.total <= uint64(most) {
-		p := planner{s: s, mark: mark, depth: depth, whole: true, lines: most}
-		if root := p.start(); fits(root) {
+	depth := len(s.ranks) - 1
+	if s.total <= uint64(most) {
+		if root := plan(depth, true).start(); fits(root) {
 			return root, true
 		}
 	}
@@ -80,12 +68,12 @@ func plan(s *Survey, mark parley.Set, most, depth int, fits func(root *Node) boo
 		if s.alike == nil && s.upTo(depth) > uint64(most) {
 			continue // each of these is drawn, with children beneath it
 		}
-		p := planner{s: s, mark: mark, depth: depth, lines: most}
+		p := plan(depth, false)
 		if root := p.start(); p.lines >= 0 && fits(root) {
 			return root, false
 		}
 	}
-	p := planner{s: s, mark: mark, depth: 1, lines: most}
+	p := plan(1, false)
 	root = p.start()
 	if p.lines < 0 {
 		p.cut(root, most)
@@ -168,15 +156,6 @@ func (p *planner) cut(root *Node, most int) {
 		rest += kid.Times
 	}
 	root.Kids = append(root.Kids[:keep], &Node{Rest: rest})
-}
-
-// count is the number of nodes that are drawn as such.
-func (n *Node) count() int {
-	sum := 1
-	for _, kid := range n.Kids {
-		sum += kid.count()
-	}
-	return sum
 }
 
 // Relay is who told what the node holds.

@@ -42,16 +42,18 @@ func TestPlanAccountsForAll(t *testing.T) {
 	for seed := range uint64(300) {
 		tree := drawnTree{n: 3 + int(seed%7), m: int(seed % 4), seed: seed}
 		s := Look(tree, Style{})
-		root, whole := plan(s, parley.SetOf(2), 5+int(seed%40), 0, func(*Node) bool { return true })
+		o := TreeOptions{Style: Style{Faulty: parley.SetOf(2)}, MaxNodes: 5 + int(seed%40)}
+		root, whole := o.Plan(s, func(*Node) bool { return true })
 		if root.Kids != nil && slices.ContainsFunc(root.Kids, func(k *Node) bool { return k.Rest > 0 }) {
 			continue
 		}
 		if !whole {
 			collapsed++
 		}
-		sum := uint64(0)
+		sum, drawn := uint64(0), 0
 		var visit func(n *Node)
 		visit = func(n *Node) {
+			drawn++
 			sum += n.Times * (1 + n.Below.Nodes)
 			for _, kid := range n.Kids {
 				visit(kid)
@@ -59,7 +61,7 @@ func TestPlanAccountsForAll(t *testing.T) {
 			stands(t, tree, n)
 		}
 		visit(root)
-		if sum != s.total || whole && root.count() != int(sum) {
+		if sum != s.total || whole && drawn != int(sum) {
 			t.Fatalf("%+v: %d of %d nodes are accounted for", tree, sum, s.total)
 		}
 	}

@@ -39,10 +39,10 @@ type storyteller struct {
 	who    parley.ID
 	begins string
 	comes  []string
-	sends  []told   // at the end of comes
-	quiet  []string // the steps before it, of which nothing came, and itself as long as it is one
-	starts bool     // it is the beginning, of which what is made durable is not told
-	lost   []string // what links lost since it began: that is told after it
+	sends  []groupedSend // at the end of comes
+	quiet  []string      // the steps before it, of which nothing came, and itself as long as it is one
+	starts bool          // it is the beginning, of which what is made durable is not told
+	lost   []string      // what links lost since it began: that is told after it
 
 	down   parley.Set
 	rounds []Round
@@ -50,8 +50,8 @@ type storyteller struct {
 	told   map[int]bool // rounds
 }
 
-// told is one content of messages, and to whom one process sent it.
-type told struct {
+// groupedSend is one content of messages, and to whom one process sent it.
+type groupedSend struct {
 	from  parley.ID
 	words string
 	to    []parley.ID
@@ -144,7 +144,7 @@ func (t *storyteller) sent(e trace.Event) {
 			return
 		}
 	}
-	t.sends = append(t.sends, told{e.At, words, to})
+	t.sends = append(t.sends, groupedSend{e.At, words, to})
 }
 
 // comesOf adds what a step comes to. What a faulty process makes of it means nothing.

@@ -5,6 +5,7 @@
 package reading
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,10 +42,7 @@ const (
 
 // Columns is the width of a line of text.
 func (s Style) Columns() int {
-	if s.Width == 0 {
-		return defaultWidth
-	}
-	return max(s.Width, leastWidth)
+	return max(cmp.Or(s.Width, defaultWidth), leastWidth)
 }
 
 // Called is the full name of a process.

@@ -2,7 +2,9 @@ package reading
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -51,18 +53,6 @@ func (t tally) add(v []byte) {
 	t[key]++
 }
 
-func (t tally) equal(u tally) bool {
-	if len(t) != len(u) {
-		return false
-	}
-	for v, n := range t { // order: only whether all are equal is told
-		if u[v] != n {
-			return false
-		}
-	}
-	return true
-}
-
 // value is one value of a tally and how often it is there.
 type value struct {
 	v []byte
@@ -79,23 +69,14 @@ func (t tally) values() []value {
 		}
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b value) int {
-		switch {
-		case a.n > b.n:
-			return -1
-		case a.n < b.n:
-			return 1
-		}
-		return bytes.Compare(a.v, b.v)
-	})
+	slices.SortFunc(out, func(a, b value) int { return cmp.Or(cmp.Compare(b.n, a.n), bytes.Compare(a.v, b.v)) })
 	return out
 }
 
 // Look surveys a tree. The ranks are counted by value as far as the budget goes;
 // beyond it their sizes are products of the numbers of children along one path.
 func Look(t parley.Tree, s Style) *Survey {
-	all := new(Survey)
-	all.t = t
+	all := &Survey{t: t}
 	path := slices.Clone(t.Root())
 	for size := uint64(1); ; {
 		all.ranks = append(all.ranks, rank{nodes: size, in: tally{}, out: tally{}})
@@ -223,7 +204,7 @@ func (s *Survey) Summary(style Style) []string {
 			line += ", not counted by value"
 		case len(r.out) == 1 && r.out[""] > 0:
 			line += ": in " + r.in.words(style)
-		case r.in.equal(r.out):
+		case maps.Equal(r.in, r.out):
 			line += ": in and out " + r.in.words(style)
 		default:
 			line += ": in " + r.in.words(style) + "; out " + r.out.words(style)

@@ -36,11 +36,7 @@ type Card struct {
 func (c Card) Text() string {
 	var parts []string
 	if c.Title != "" {
-		var title []string
-		for _, line := range prose.Lines(c.Title, c.Columns()) {
-			title = append(title, paint(c.Style, bold, line))
-		}
-		parts = append(parts, strings.Join(title, "\n")+"\n")
+		parts = append(parts, heading(c.Style, c.Title))
 	}
 	if len(c.Verdicts) > 0 {
 		var verdicts []string
@@ -122,22 +118,27 @@ func verdictOf(v parley.Verdict) (mark, outcome, colour string) {
 	return "✓", outcome, green
 }
 
+// measures are what is counted of messages.
+var measures = []struct {
+	name string
+	of   func(parley.Traffic) uint64
+}{
+	{"messages", func(t parley.Traffic) uint64 { return t.Messages }},
+	{"bits", func(t parley.Traffic) uint64 { return t.Bits }},
+	{"signatures", func(t parley.Traffic) uint64 { return t.Signatures }},
+}
+
+// measured is what was measured, of all rounds together.
+func (c Card) measured() (all parley.Traffic) {
+	for _, t := range c.Measured {
+		all = all.Plus(t)
+	}
+	return all
+}
+
 // costs is the table of what was measured beside what the theorem says.
 func (c Card) costs() string {
-	type measure struct {
-		name string
-		of   func(parley.Traffic) uint64
-	}
-	measures := []measure{
-		{"messages", func(t parley.Traffic) uint64 { return t.Messages }},
-		{"bits", func(t parley.Traffic) uint64 { return t.Bits }},
-		{"signatures", func(t parley.Traffic) uint64 { return t.Signatures }},
-	}
-	measured := parley.Traffic{}
-	for _, t := range c.Measured {
-		measured = measured.Plus(t)
-	}
-	theorem := c.Cost.Total()
+	measured, theorem := c.measured(), c.Cost.Total()
 	rows := max(len(c.Measured), len(c.Cost.PerRound))
 	g := grid{lead: []column{{head: "round", right: true}}}
 	for r := range rows {
@@ -186,51 +187,40 @@ func (c Card) costs() string {
 
 // whole says on a line for each measure what was counted and what the theorem says.
 func (c Card) whole() string {
-	measured := parley.Traffic{}
-	for _, t := range c.Measured {
-		measured = measured.Plus(t)
-	}
-	one := c.Cost.Total()
-	tasks := c.Tasks
 	most := ""
 	if c.Cost.AtMost {
 		most = "at most "
 	}
 	var lines []string
-	say := func(what string, have, task uint64) {
+	for _, m := range measures {
+		have, task := m.of(c.measured()), m.of(c.Cost.Total())
 		if have == 0 && task == 0 {
-			return
+			continue
 		}
-		text := what + ": " + prose.Number(have)
+		text := m.name + ": " + prose.Number(have)
 		switch {
 		case len(c.Cost.PerRound) == 0:
-		case c.Task == "" || tasks == 1:
+		case c.Task == "" || c.Tasks == 1:
 			text += fmt.Sprintf("; the theorem says %s%s", most, prose.Number(task))
 		default:
-			total := parley.Traffic{Messages: task}.Times(tasks).Messages
+			total := parley.Traffic{Messages: task}.Times(c.Tasks).Messages
 			text += fmt.Sprintf("; the theorem says %s%s for %s, %s for %s", most, prose.Number(task), c.Task,
-				prose.Number(total), prose.Number(tasks))
+				prose.Number(total), prose.Number(c.Tasks))
 		}
 		lines = append(lines, prose.Fold(text, c.Columns())+"\n")
 	}
-	say("messages", measured.Messages, one.Messages)
-	say("bits", measured.Bits, one.Bits)
-	say("signatures", measured.Signatures, one.Signatures)
 	if len(lines) == 0 {
 		return ""
 	}
-	note := ""
+	var notes []string
 	if c.Counted != "" {
-		note = "measured: " + c.Counted
+		notes = append(notes, "measured: "+c.Counted)
 	}
 	if len(c.Cost.PerRound) > 0 {
-		if note != "" {
-			note += "; "
-		}
-		note += "the theorem's figure is for runs in which nothing fails"
+		notes = append(notes, "the theorem's figure is for runs in which nothing fails")
 	}
-	if note != "" {
-		lines = append(lines, prose.Fold(note, c.Columns())+"\n")
+	if len(notes) > 0 {
+		lines = append(lines, prose.Fold(strings.Join(notes, "; "), c.Columns())+"\n")
 	}
 	return strings.Join(lines, "")
 }

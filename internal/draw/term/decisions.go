@@ -5,37 +5,23 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// DecisionsOptions say how the table of decisions looks.
-type DecisionsOptions struct {
-	reading.Style
-	// Starts is the head of the column of initial values; "starts with" if "".
-	Starts string
-	// Rows is how many processes are written out; 40 if 0. Beyond that, correct
-	// ones in a row with the same outcome are one line.
-	Rows int
-}
+// mostDecisions is how many processes are written out. Beyond that, correct ones in a row
+// with the same outcome are one line.
+const mostDecisions = 40
 
 // Decisions writes what each process started with, decided and was.
-func Decisions(list []reading.Outcome, o DecisionsOptions) string {
-	most := o.Rows
-	if most == 0 {
-		most = 40
-	}
-	heads := [4]string{"process", o.Starts, "decides", "role"}
-	switch {
-	case o.Starts == "" && o.Columns() < 60:
+func Decisions(list []reading.Outcome, o reading.Style) string {
+	heads := [4]string{"process", "starts with", "decides", "role"}
+	if o.Columns() < 60 {
 		heads[0], heads[1] = "", "starts"
-	case o.Starts == "":
-		heads[1] = "starts with"
 	}
 	const leastRole = 4
 	quarter := (o.Columns() - 1 - 4*frame - leastRole) / 4
-	heads[1] = prose.Cut(heads[1], quarter+1)
 	var rows [][4]string
 	var faulty []bool
 	for i := 0; i < len(list); {
 		j := i + 1
-		for len(list) > most && j < len(list) && same(list[i], list[j]) {
+		for len(list) > mostDecisions && j < len(list) && same(list[i], list[j]) {
 			j++
 		}
 		one := list[i]
@@ -70,7 +56,7 @@ func Decisions(list []reading.Outcome, o DecisionsOptions) string {
 			row[3] = line
 			for c := range cells {
 				if faulty[i] {
-					row[c] = paint(o.Style, red, row[c])
+					row[c] = paint(o, red, row[c])
 				}
 				cells[c] = append(cells[c], row[c])
 			}

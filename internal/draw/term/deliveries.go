@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,17 +10,11 @@ import (
 	"parley/internal/draw/reading"
 )
 
-// DeliveriesOptions say how the table of deliveries looks.
-type DeliveriesOptions struct {
-	reading.Style
-	Rows int // deliveries of a process that are shown before the rest is counted; 0: all
-}
-
 // Deliveries writes what each process delivered, in its order, a row a process;
 // views and suspicions stand between. What faulty processes deliver is shown too,
 // for some services promise that even that agrees.
-func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) string {
-	words := reading.Words{Style: o.Style, Protocol: p}
+func Deliveries(p parley.Protocol, h *parley.History, o reading.Style) string {
+	words := reading.Words{Style: o, Protocol: p}
 	columns := make([][]string, h.N)
 	type entry struct {
 		order uint64
@@ -46,40 +41,17 @@ func Deliveries(p parley.Protocol, h *parley.History, o DeliveriesOptions) strin
 	for _, d := range h.Restarts {
 		all = append(all, entry{d.Order, d.At, "(comes back)"})
 	}
-	slices.SortFunc(all, func(a, b entry) int {
-		if a.order < b.order {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.order, b.order) })
 	for _, e := range all {
 		columns[e.at] = append(columns[e.at], e.text)
 	}
 	var b strings.Builder
-	b.WriteString(paint(o.Style, bold, title) + "\n")
+	b.WriteString(heading(o, title))
 	for id := range parley.ID(h.N) {
-		list := columns[id]
-		left := 0
-		if o.Rows > 0 && len(list) > o.Rows {
-			left = len(list) - o.Rows
-			list = list[:o.Rows]
-		}
-		text := strings.Join(list, ", ")
-		if left > 0 {
-			text += " and " + prose.Number(uint64(left)) + " more"
-		}
-		if text == "" {
-			text = "nothing"
-		}
+		text := cmp.Or(strings.Join(columns[id], ", "), "nothing")
 		name := o.Marked(id) + ": "
 		lines := prose.Lines(text, max(o.Columns()-len(name), 20))
-		for i, line := range lines {
-			if i == 0 {
-				b.WriteString(name + line + "\n")
-			} else {
-				b.WriteString(strings.Repeat(" ", len(name)) + line + "\n")
-			}
-		}
+		b.WriteString(name + strings.Join(lines, "\n"+strings.Repeat(" ", len(name))) + "\n")
 	}
 	return b.String()
 }

@@ -14,22 +14,14 @@ const leastHalf = 30
 
 // Pairs writes an argument with runs that look the same to somebody.
 func Pairs(p parley.Protocol, d reading.Pairs) string {
-	var out []string
-	for _, line := range prose.Lines(d.Title, d.Columns()) {
-		out = append(out, paint(d.Style, bold, line))
-	}
-	for line := range strings.Lines(d.Subtitle) {
-		out = append(out, prose.Lines(strings.TrimSuffix(line, "\n"), d.Columns())...)
+	out := heading(d.Style, d.Title)
+	if d.Subtitle != "" {
+		out += prose.Fold(d.Subtitle, d.Columns()) + "\n"
 	}
 	for i := range d.Pairs {
-		out = append(out, "")
-		out = append(out, pair(p, d, &d.Pairs[i])...)
+		out += "\n" + strings.Join(pair(p, d, &d.Pairs[i]), "\n") + "\n"
 	}
-	out = append(out, "")
-	for line := range strings.Lines(d.End) {
-		out = append(out, prose.Lines(strings.TrimSuffix(line, "\n"), d.Columns())...)
-	}
-	return strings.Join(out, "\n") + "\n"
+	return out + "\n" + prose.Fold(d.End, d.Columns()) + "\n"
 }
 
 // pair writes two runs, side by side if there is room.

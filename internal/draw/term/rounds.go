@@ -16,27 +16,6 @@ type RoundsOptions struct {
 	reading.Style
 	// Rows is how many rows of one content are shown; 12 if 0. The rest is counted.
 	Rows int
-	// ByReceiver writes a line for each receiver, Dest and Msg, as the article's
-	// Table 1 does. Otherwise receivers that are told the same stand together,
-	// as in Table 2.
-	ByReceiver bool
-	// Receivers is how many receivers of one sender are written out ByReceiver;
-	// 12 if 0. The rest is counted.
-	Receivers int
-}
-
-func (o RoundsOptions) rows() int {
-	if o.Rows == 0 {
-		return 12
-	}
-	return o.Rows
-}
-
-func (o RoundsOptions) receivers() int {
-	if o.Receivers == 0 {
-		return 12
-	}
-	return o.Receivers
 }
 
 // Rounds writes a table for each round, with a column for each sender and below
@@ -69,34 +48,21 @@ func Rounds(rounds []reading.Round, o RoundsOptions) string {
 func (o RoundsOptions) round(r reading.Round) string {
 	caption, common := o.caption(r)
 	g := grid{over: "Sender"}
+	room := g.roomFor(o.Columns())
 	for i := 0; i < len(r.Said); {
 		j := i
 		for j < len(r.Said) && r.Said[j].From == r.Said[i].From {
 			j++
 		}
-		mine := r.Said[i:j]
+		mine, from := r.Said[i:j], r.Said[i].From
 		i = j
-		room := g.roomFor(o.Columns())
-		if o.ByReceiver {
-			room -= frame
+		head := prose.Cut(o.Called(from), room)
+		if o.Faulty.Has(from) {
+			head = paint(o.Style, red, prose.Cut(o.Called(from), room-2)+" "+reading.Cross)
 		}
-		head := prose.Cut(o.Called(mine[0].From), room)
-		if o.Faulty.Has(mine[0].From) {
-			head = paint(o.Style, red, prose.Cut(o.Called(mine[0].From), room-2)+" "+reading.Cross)
-		}
-		if o.ByReceiver {
-			dest, msg := o.byReceiver(mine, room)
-			g.groups = append(g.groups, group{head, []column{dest, msg}})
-		} else {
-			cells := o.byContent(mine, room, common)
-			g.groups = append(g.groups, group{head, []column{{head: head, cells: cells}}})
-		}
+		g.groups = append(g.groups, group{columns: []column{{head: head, cells: o.byContent(mine, room, common)}}})
 	}
-	var lines []string
-	for _, line := range prose.Lines(caption, o.Columns()) {
-		lines = append(lines, paint(o.Style, bold, line))
-	}
-	text := strings.Join(lines, "\n") + "\n"
+	text := heading(o.Style, caption)
 	if len(g.groups) == 0 {
 		return text
 	}
@@ -184,38 +150,10 @@ func (o RoundsOptions) byContent(mine []reading.Said, room int, common bool) []s
 	return cells
 }
 
-// byReceiver is the two columns of one sender, a receiver after the other.
-func (o RoundsOptions) byReceiver(mine []reading.Said, room int) (dest, msg column) {
-	dest.head, msg.head = "Dest", "Msg"
-	type told struct {
-		to   parley.ID
-		said reading.Said
-	}
-	var all []told
-	for _, said := range mine {
-		for _, to := range said.To {
-			all = append(all, told{to, said})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b told) int { return int(a.to) - int(b.to) })
-	for i, one := range all {
-		if i == o.receivers() {
-			dest.cells = append(dest.cells, prose.Ellipsis)
-			msg.cells = append(msg.cells, prose.Number(uint64(len(all)-i))+" more")
-			break
-		}
-		dest.cells = append(dest.cells, prose.Cut(o.Called(one.to), max(room/3, 4)))
-		rows := o.rowsOf(one.said, room-min(max(room/3, 4), prose.Width(o.Called(one.to))))
-		msg.cells = append(msg.cells, rows...)
-		for len(dest.cells) < len(msg.cells) {
-			dest.cells = append(dest.cells, "")
-		}
-	}
-	return dest, msg
-}
-
 // shown returns the rows that are shown.
-func (o RoundsOptions) shown(s reading.Said) []string { return s.Rows[:min(o.rows(), len(s.Rows))] }
+func (o RoundsOptions) shown(s reading.Said) []string {
+	return s.Rows[:min(cmp.Or(o.Rows, 12), len(s.Rows))]
+}
 
 // rowsOf returns the lines for what is said: a row on one line, or on three at
 // most if it is too wide, and the count of those left out.

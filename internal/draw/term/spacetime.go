@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -23,10 +24,7 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptio
 	for _, m := range run.Moments {
 		time = max(time, len(timeOf(m.Event)))
 	}
-	most := o.Most
-	if most <= 0 {
-		most = 200
-	}
+	most := cmp.Or(o.Most, 200)
 	var b strings.Builder
 	put := func(line string) { b.WriteString(strings.TrimRight(line, " ") + "\n") }
 	put(paint(o.Style, bold, "Space and time"))

@@ -7,7 +7,12 @@
 // is too big to be shown whole is folded, collapsed or counted, never refused.
 package term
 
-import "parley/internal/draw/reading"
+import (
+	"strings"
+
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+)
 
 // The colours of text, as ANSI sequences.
 const (
@@ -24,4 +29,13 @@ func paint(s reading.Style, colour, text string) string {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// heading writes a bold text, folded.
+func heading(s reading.Style, text string) string {
+	var out strings.Builder
+	for _, line := range prose.Lines(text, s.Columns()) {
+		out.WriteString(paint(s, bold, line) + "\n")
+	}
+	return out.String()
 }

@@ -16,21 +16,14 @@ func Tree(t parley.Tree, o reading.TreeOptions) string {
 	root, whole := o.Plan(s, func(*reading.Node) bool { return true })
 	p := treeText{TreeOptions: o, dotted: s.Dotted}
 	p.lines(root, "", "")
-	out := p.align()
+	out := strings.Join(p.align(), "\n") + "\n"
 	if o.Title != "" {
-		var title []string
-		for _, line := range prose.Lines(o.Title, o.Columns()) {
-			title = append(title, paint(o.Style, bold, line))
-		}
-		out = append(title, out...)
+		out = heading(o.Style, o.Title) + out
 	}
 	if !whole {
-		out = append(out, "")
-		for _, line := range s.Summary(o.Style) {
-			out = append(out, prose.Lines(line, o.Columns())...)
-		}
+		out += "\n" + prose.Fold(strings.Join(s.Summary(o.Style), "\n"), o.Columns()) + "\n"
 	}
-	return strings.Join(out, "\n") + "\n"
+	return out
 }
 
 // treeText gathers the lines of a tree.

@@ -1,15 +1,16 @@
 package conform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"parley"
 )
 
-// stage runs the machines of a protocol clause by clause, as a case says. Time goes
-// by and messages arrive only when they are told to.
-type stage struct {
+// scriptHost runs the machines of a protocol clause by clause, as a case says. Time passes
+// and messages arrive only when the case says so.
+type scriptHost struct {
 	protocol parley.Protocol
 	machines []parley.Machine
 	step     parley.Step
@@ -36,9 +37,9 @@ type alarm struct {
 	due    parley.Tick
 }
 
-// newStage makes the machines of all processes and starts them.
-func newStage(p parley.Protocol) *stage {
-	t := &stage{protocol: p}
+// newHost makes the machines of all processes and starts them.
+func newHost(p parley.Protocol) *scriptHost {
+	t := &scriptHost{protocol: p}
 	for id := range parley.ID(p.N) {
 		t.machines = append(t.machines, p.New(id))
 		t.run(id, func(m parley.Machine, s *parley.Step) { m.Start(s) })
@@ -48,13 +49,13 @@ func newStage(p parley.Protocol) *stage {
 
 // Choose and the others make it a parley.Host: these machines choose nothing and
 // sign nothing. What they refuse shows in what they do.
-func (t *stage) Choose(int) int                        { panic("conform: a choice") }
-func (t *stage) Sign(parley.ID, []byte) []byte         { panic("conform: a signature") }
-func (t *stage) Verify(parley.ID, []byte, []byte) bool { panic("conform: a signature") }
-func (t *stage) Refused(_, _ parley.ID, _ string)      {}
+func (t *scriptHost) Choose(int) int                        { panic("conform: a choice") }
+func (t *scriptHost) Sign(parley.ID, []byte) []byte         { panic("conform: a signature") }
+func (t *scriptHost) Verify(parley.ID, []byte, []byte) bool { panic("conform: a signature") }
+func (t *scriptHost) Refused(_, _ parley.ID, _ string)      {}
 
 // run runs a clause of a process that is up, and lets happen what it asks for.
-func (t *stage) run(at parley.ID, clause func(m parley.Machine, s *parley.Step)) {
+func (t *scriptHost) run(at parley.ID, clause func(m parley.Machine, s *parley.Step)) {
 	if !t.down.Has(at) {
 		t.happen(t.clause(at, clause))
 	}
@@ -79,7 +80,7 @@ func carried(from parley.ID, q parley.Msg) func(parley.Machine, *parley.Step) {
 
 // clause runs a clause of a process and returns what it asks for, a send to all as
 // one to each. Nothing of it has happened yet.
-func (t *stage) clause(at parley.ID, clause func(m parley.Machine, s *parley.Step)) []parley.Effect {
+func (t *scriptHost) clause(at parley.ID, clause func(m parley.Machine, s *parley.Step)) []parley.Effect {
 	t.step = parley.Step{Self: at, N: t.protocol.N, Now: t.now, Host: t}
 	clause(t.machines[at], &t.step)
 	return parley.Singly(t.step.Effects, t.protocol.N)
@@ -87,7 +88,7 @@ func (t *stage) clause(at parley.ID, clause func(m parley.Machine, s *parley.Ste
 
 // happen carries out what processes asked for. Nobody comes back after a crash here,
 // so that records are of no use.
-func (t *stage) happen(effects []parley.Effect) {
+func (t *scriptHost) happen(effects []parley.Effect) {
 	for _, e := range effects {
 		switch e.Op {
 		case parley.OpSend:
@@ -112,7 +113,7 @@ func (t *stage) happen(effects []parley.Effect) {
 }
 
 // take takes the oldest message that fits off the links.
-func (t *stage) take(fits func(m onLink) bool) (onLink, bool) {
+func (t *scriptHost) take(fits func(m onLink) bool) (onLink, bool) {
 	i := slices.IndexFunc(t.links, fits)
 	if i < 0 {
 		return onLink{}, false
@@ -123,7 +124,7 @@ func (t *stage) take(fits func(m onLink) bool) (onLink, bool) {
 }
 
 // rest lets arrive, the oldest first, all that is on links and what comes of it.
-func (t *stage) rest() {
+func (t *scriptHost) rest() {
 	for len(t.links) > 0 {
 		m := t.links[0]
 		t.links = t.links[1:]
@@ -133,26 +134,20 @@ func (t *stage) rest() {
 
 // tick lets time go by until the next timer ends, and tells whether there is one.
 // Of several that end at one time the one set first is first.
-func (t *stage) tick() bool {
+func (t *scriptHost) tick() bool {
 	t.timers = slices.DeleteFunc(t.timers, func(a alarm) bool { return t.down.Has(a.at) })
 	if len(t.timers) == 0 {
 		return false
 	}
-	next := 0
-	for i, a := range t.timers {
-		if a.due < t.timers[next].due {
-			next = i
-		}
-	}
-	a := t.timers[next]
-	t.timers = slices.Delete(t.timers, next, next+1)
+	a := slices.MinFunc(t.timers, func(a, b alarm) int { return cmp.Compare(a.due, b.due) })
+	t.timers = slices.DeleteFunc(t.timers, func(b alarm) bool { return b == a })
 	t.now = max(t.now, a.due)
 	t.run(a.at, func(m parley.Machine, s *parley.Step) { m.Timeout(s, a.number) })
 	return true
 }
 
 // delivered returns what a process has delivered, in order.
-func (t *stage) delivered(at parley.ID) []parley.Happening {
+func (t *scriptHost) delivered(at parley.ID) []parley.Happening {
 	var out []parley.Happening
 	for _, h := range t.above {
 		if h.At == at && h.Msg.Kind < parley.Indication {
@@ -162,18 +157,24 @@ func (t *stage) delivered(at parley.ID) []parley.Happening {
 	return out
 }
 
-// named makes a cast of processes of whom none is faulty, by their names.
-func named(names []string) (cast, error) {
+// named makes a cast of processes of which none is faulty, by their names.
+func named(what string, names []string) cast {
 	if len(names) < 1 || len(names) > parley.MaxProcesses {
-		return cast{}, fmt.Errorf("%d processes: allowed are 1 to %d", len(names), parley.MaxProcesses)
+		check(what, fmt.Errorf("%d processes: allowed are 1 to %d", len(names), parley.MaxProcesses))
 	}
 	for i, name := range names {
 		if name == "" || slices.Contains(names[:i], name) {
-			return cast{}, fmt.Errorf("process %q: names are different, and not empty", name)
+			check(what, fmt.Errorf("process %q: names are different, and not empty", name))
 		}
 	}
-	return cast{names: names}, nil
+	return cast{names: names}
 }
 
 // maxSteps is the largest script that is run, in steps.
 const maxSteps = 2000
+
+func checkSteps(what string, n int) {
+	if n > maxSteps {
+		fail("%d %s: allowed are %d", n, what, maxSteps)
+	}
+}

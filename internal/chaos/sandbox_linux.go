@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inCell is set in the environment of the process that has been put into a cell.
-const inCell = "PARLEY_CHAOS_CELL"
+// inSandbox is set in the environment of the process that has been put into a sandbox.
+const inSandbox = "PARLEY_CHAOS_CELL"
 
-// needs is what a cell is made of.
+// needs is what a sandbox is made of.
 const needs = "it needs Linux, root, /dev/net/tun, loop devices, mount and mkfs.ext4"
 
-// enterCell starts this program again with its own processes and mounts, waits for it, and
+// enterSandbox starts this program again with its own processes and mounts, waits for it, and
 // returns its exit status. When that process ends, however it does, so do all that it has
 // started, and what it has mounted is gone; so are the networks of its threads. Within a
-// cell it does nothing, and tells so.
-func enterCell(ctx context.Context) (status int, entered bool, err error) {
-	if os.Getenv(inCell) != "" {
+// sandbox it does nothing, and tells so.
+func enterSandbox(ctx context.Context) (status int, entered bool, err error) {
+	if os.Getenv(inSandbox) != "" {
 		return 0, false, furnish()
 	}
 	if err := possible(); err != nil {
@@ -34,7 +34,7 @@ func enterCell(ctx context.Context) (status int, entered bool, err error) {
 	runtime.LockOSThread() // the child dies with the thread
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...) //nolint:gosec // it starts itself
-	cmd.Env = append(os.Environ(), inCell+"=1")
+	cmd.Env = append(os.Environ(), inSandbox+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -47,7 +47,7 @@ func enterCell(ctx context.Context) (status int, entered bool, err error) {
 	return 0, true, err
 }
 
-// possible tells what is missing for a cell.
+// possible tells what is missing for a sandbox.
 func possible() error {
 	if os.Geteuid() != 0 {
 		return errors.New("this is not root")
@@ -65,7 +65,7 @@ func possible() error {
 	return nil
 }
 
-// furnish mounts what belongs to the cell alone.
+// furnish mounts what belongs to the sandbox alone.
 func furnish() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts of its own: %w", err)
@@ -76,20 +76,20 @@ func furnish() error {
 	return nil
 }
 
-// cell is a world in which each node has its own network and disk.
-type cell struct {
+// sandbox is an environment in which each node has its own network and disk.
+type sandbox struct {
 	*network
 	dir   string
-	disks []*disk
+	disks []faultyDisk
 }
 
-// newCell makes the networks and disks of some nodes.
-func newCell(ctx context.Context, dir string, n int, seed uint64) (*cell, error) {
+// newSandbox makes the networks and disks of some nodes.
+func newSandbox(ctx context.Context, dir string, n int, seed uint64) (*sandbox, error) {
 	nw, err := newNetwork(n, seed)
 	if err != nil {
 		return nil, err
 	}
-	c := &cell{network: nw, dir: dir}
+	c := &sandbox{network: nw, dir: dir}
 	for i := range n {
 		d, err := newDisk(ctx, filepath.Join(dir, nodeName(i)+".disk"), c.mount(i))
 		if err != nil {
@@ -100,37 +100,35 @@ func newCell(ctx context.Context, dir string, n int, seed uint64) (*cell, error)
 	return c, nil
 }
 
-func (c *cell) mount(i int) string { return filepath.Join(c.dir, nodeName(i), "disk") }
+func (c *sandbox) mount(i int) string { return filepath.Join(c.dir, nodeName(i), "disk") }
 
-func (c *cell) listen(i int) (nodes, api, metrics string) {
+func (c *sandbox) listen(i int) (nodes, api, metrics string) {
 	return c.address(i) + ":7000", "127.0.0.1:8000", "127.0.0.1:9000"
 }
 
-func (c *cell) data(i int) string { return filepath.Join(c.mount(i), "data") }
+func (c *sandbox) data(i int) string { return filepath.Join(c.mount(i), "data") }
 
-func (c *cell) start(i int, cmd *exec.Cmd) error { return c.spaces[i].do(cmd.Start) }
+func (c *sandbox) start(i int, cmd *exec.Cmd) error { return c.spaces[i].do(cmd.Start) }
 
-func (c *cell) dial(ctx context.Context, i int, network, address string) (net.Conn, error) {
+func (c *sandbox) dial(ctx context.Context, i int, network, address string) (net.Conn, error) {
 	return c.spaces[i].dial(ctx, network, address)
 }
 
 // close takes the disks off. Networks go with the process.
-func (c *cell) close() (err error) {
+func (c *sandbox) close() (err error) {
 	for i := range c.disks {
 		err = errors.Join(err, unix.Unmount(c.mount(i), unix.MNT_DETACH))
 	}
 	return err
 }
 
-// newWorld makes the world of a run in a cell.
-func newWorld(ctx context.Context, dir string, n int, seed uint64) (world, fabric, []storage, error) {
-	c, err := newCell(ctx, dir, n, seed)
+// newEnvironment makes the environment of a run in a sandbox.
+func newEnvironment(
+	ctx context.Context, dir string, n int, seed uint64,
+) (environment, faultyNetwork, []faultyDisk, error) {
+	c, err := newSandbox(ctx, dir, n, seed)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var disks []storage
-	for _, d := range c.disks {
-		disks = append(disks, d)
-	}
-	return c, c.network, disks, nil
+	return c, c.network, c.disks, nil
 }

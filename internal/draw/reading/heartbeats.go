@@ -5,9 +5,9 @@ import (
 	"parley/trace"
 )
 
-// beats are the kinds of messages by which processes do nothing but show that they
+// heartbeatFilter are the kinds of messages by which processes do nothing but show that they
 // are alive.
-type beats map[beatKind]bool
+type heartbeatFilter map[beatKind]bool
 
 // beatKind is a kind of message at one place of a machine.
 type beatKind struct {
@@ -15,9 +15,9 @@ type beatKind struct {
 	kind parley.Kind
 }
 
-// beatsOf finds them in a run of n processes: messages that have nothing in them and
+// heartheartbeatsOf finds them in a run of n processes: messages that have nothing in them and
 // that most processes send again and again.
-func beatsOf(n int, events []trace.Event) beats {
+func heartheartbeatsOf(n int, events []trace.Event) heartbeatFilter {
 	const often = 3 // that many times on the average are more than a protocol needs
 	type count struct {
 		from  parley.Set
@@ -39,7 +39,7 @@ func beatsOf(n int, events []trace.Event) beats {
 			counts[k].times++
 		}
 	}
-	out := make(beats)
+	out := make(heartbeatFilter)
 	// order: a set has none
 	for k, c := range counts {
 		from := c.from.Len()
@@ -54,7 +54,7 @@ func empty(m parley.Msg) bool {
 }
 
 // has tells whether an event is a sign of life.
-func (b beats) has(e trace.Event) bool {
+func (b heartbeatFilter) has(e trace.Event) bool {
 	switch e.Op {
 	case trace.Send, trace.Receive, trace.Lose:
 		return empty(e.Msg) && b[beatKind{e.Path, e.Msg.Kind}]
@@ -63,7 +63,7 @@ func (b beats) has(e trace.Event) bool {
 }
 
 // amid tells whether anything else in the run is worth a line.
-func (b beats) amid(events []trace.Event) bool {
+func (b heartbeatFilter) amid(events []trace.Event) bool {
 	for _, e := range events {
 		switch e.Op {
 		case trace.Receive, trace.Lose:

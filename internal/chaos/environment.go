@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// world is where the nodes run.
-type world interface {
-	// listen are the addresses on which a node listens for the others, for clients and for
-	// who watches it.
+// environment is where the nodes run.
+type environment interface {
+	// listen returns the addresses on which a node listens for the others, for clients and for
+	// metrics.
 	listen(i int) (nodes, api, metrics string)
-	// data is the folder of a node's data.
+	// data returns the folder of a node's data.
 	data(i int) string
 	// start starts a process of a node.
 	start(i int, cmd *exec.Cmd) error
 	// dial connects to a node from the machine that it runs on.
 	dial(ctx context.Context, i int, network, address string) (net.Conn, error)
-	// close gives back what the world has taken of the machine.
+	// close releases what the environment uses of the machine.
 	close() error
 }
 
-// fabric is the network of a world in which it can be harmed.
-type fabric interface {
+// faultyNetwork is the network of an environment in which it can be harmed.
+type faultyNetwork interface {
 	set(r rule, from, to []int)
 	clear()
 }
 
-// storage is the disk of a node in a world in which it can be harmed.
-type storage interface {
+// faultyDisk is the disk of a node in an environment in which it can be harmed.
+type faultyDisk interface {
 	fill() error
 	free() error
 	stall(how time.Duration) error

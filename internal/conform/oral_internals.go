@@ -1,8 +1,6 @@
 package conform
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,10 +11,10 @@ import (
 	"parley/trace"
 )
 
-// inside is what is expected of an oral agreement beside its decisions: what
+// oralInternals is what is expected of an oral agreement beside its decisions: what
 // processes say and what their trees hold. Of trees, and of the maps in the same
 // form that are taken from them, only the entries that are listed are demanded.
-type inside struct {
+type oralInternals struct {
 	RoundMessages   map[string]map[string][]pair `json:"round_messages"`
 	Trees           map[string]map[string]pair   `json:"trees"`
 	TreeOutputs     map[string]map[string]string `json:"tree_outputs"`
@@ -30,50 +28,37 @@ type inside struct {
 type pair [2]string
 
 // compare compares it with a run.
-func (want inside) compare(r oralRun, report reporter) error {
+func (want oralInternals) compare(r oralRun, report reporter) {
 	names := form.Keys(want.RoundMessages)
-	ids, err := r.asCorrect("round_messages", names, parley.All)
-	if err != nil {
-		return err
-	}
-	for i, name := range names {
-		for _, round := range form.Keys(want.RoundMessages[name]) {
+	for i, id := range r.asCorrect("round_messages", names, parley.All) {
+		for _, round := range form.Keys(want.RoundMessages[names[i]]) {
 			n, err := strconv.Atoi(round)
 			if err != nil || n < 0 || n > r.c.M || strconv.Itoa(n) != round {
-				return fmt.Errorf("expect: round_messages: %q is no round of 0 to %d", round, r.c.M)
+				fail("expect: round_messages: %q is no round of 0 to %d", round, r.c.M)
 			}
-			report("round_messages."+name+"."+round, sorted(want.RoundMessages[name][round]), r.said(ids[i], n))
+			report("round_messages."+names[i]+"."+round, sorted(want.RoundMessages[names[i]][round]), r.said(id, n))
 		}
 	}
-	for _, err := range []error{
-		compareTrees(r, report, "trees", want.Trees, r.nodes),
-		compareTrees(r, report, "tree_outputs", want.TreeOutputs, r.outputs),
-		compareTrees(r, report, "leaves", want.Leaves, r.leaves),
-		compareTrees(r, report, "votes", want.Votes, r.votes),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return want.countLeaves(r, report)
+	compareTrees(r, report, "trees", want.Trees, r.nodes)
+	compareTrees(r, report, "tree_outputs", want.TreeOutputs, r.outputs)
+	compareTrees(r, report, "leaves", want.Leaves, r.leaves)
+	compareTrees(r, report, "votes", want.Votes, r.votes)
+	want.countLeaves(r, report)
 }
 
 // compareTrees compares what is taken from the trees of lieutenants.
 func compareTrees[T any](r oralRun, report reporter, key string, want map[string]map[string]T,
 	taken func(name string, t parley.Tree) map[string]T,
-) error {
+) {
 	names := form.Keys(want)
-	ids, err := r.asCorrect(key, names, r.c.Source)
-	for i, id := range ids {
+	for i, id := range r.asCorrect(key, names, r.c.Source) {
 		report(key+"."+names[i], want[names[i]], among(want[names[i]], taken(names[i], r.trees[id])))
 	}
-	return err
 }
 
 func sorted(list []pair) []pair {
-	out := append([]pair{}, list...)
-	slices.SortFunc(out, func(a, b pair) int { return strings.Compare(a[1]+" "+a[0], b[1]+" "+b[0]) })
-	return out
+	slices.SortFunc(list, func(a, b pair) int { return strings.Compare(a[1]+" "+a[0], b[1]+" "+b[0]) })
+	return list
 }
 
 // said returns what a process sends in a round: values and paths, each once.
@@ -107,7 +92,7 @@ func walk(t parley.Tree, path []parley.ID, visit func(path []parley.ID, in, out 
 func (r oralRun) nodes(_ string, t parley.Tree) map[string]pair {
 	all := make(map[string]pair)
 	walk(t, t.Root(), func(path []parley.ID, in, out []byte) {
-		all[r.path(path)] = pair{word(in), word(out)}
+		all[r.path(path)] = pair{string(in), string(out)}
 	})
 	return all
 }
@@ -124,11 +109,11 @@ func (r oralRun) outputs(name string, t parley.Tree) map[string]string {
 // leaves returns the values of the paths of rank m that do not contain the
 // process itself.
 func (r oralRun) leaves(name string, t parley.Tree) map[string]string {
-	self, _ := r.id(name)
+	self := r.id("", name)
 	all := make(map[string]string)
 	walk(t, t.Root(), func(path []parley.ID, in, _ []byte) {
 		if len(path) == r.c.M+1 && !slices.Contains(path, self) {
-			all[r.path(path)] = word(in)
+			all[r.path(path)] = string(in)
 		}
 	})
 	return all
@@ -136,50 +121,39 @@ func (r oralRun) leaves(name string, t parley.Tree) map[string]string {
 
 // countLeaves counts the leaves with and without a faulty process on the path;
 // the count is the same for every correct lieutenant.
-func (want inside) countLeaves(r oralRun, report reporter) error {
+func (want oralInternals) countLeaves(r oralRun, report reporter) {
 	if want.DeceptiveLeaves == nil && want.AccurateLeaves == nil {
-		return nil
+		return
 	}
 	who := r.correct(r.c.Source)
 	if len(who) == 0 {
-		return errors.New("expect: leaves are counted, and no lieutenant is correct")
+		fail("expect: leaves are counted, and no lieutenant is correct")
 	}
 	deceptive, accurate := 0, 0
 	for path := range r.leaves(r.names[who[0]], r.trees[who[0]]) {
-		bad := false
-		for _, name := range strings.Split(path, ".") {
-			id, _ := r.id(name)
-			_, one := r.faulty[id]
-			bad = bad || one
-		}
-		if bad {
+		if slices.ContainsFunc(strings.Split(path, "."), func(name string) bool { return r.bad(r.id("", name)) }) {
 			deceptive++
 		} else {
 			accurate++
 		}
 	}
-	if want.DeceptiveLeaves != nil {
-		report("deceptive_leaves", *want.DeceptiveLeaves, deceptive)
-	}
-	if want.AccurateLeaves != nil {
-		report("accurate_leaves", *want.AccurateLeaves, accurate)
-	}
-	return nil
+	report("deceptive_leaves", want.DeceptiveLeaves, deceptive)
+	report("accurate_leaves", want.AccurateLeaves, accurate)
 }
 
 // votes returns what a lieutenant's final majority is taken over: a value for
 // every lieutenant, its own included.
 func (r oralRun) votes(name string, t parley.Tree) map[string]string {
-	self, _ := r.id(name)
+	self := r.id("", name)
 	root := t.Root()
 	in, _, children := t.Node(root)
 	all := make(map[string]string)
 	if !slices.Contains(children, self) {
-		all[name] = word(in) // used directly, not relayed to oneself
+		all[name] = string(in) // used directly, not relayed to oneself
 	}
 	for _, q := range children {
 		_, out, _ := t.Node(append(slices.Clone(root), q))
-		all[r.names[q]] = word(out)
+		all[r.names[q]] = string(out)
 	}
 	return all
 }
