@@ -79,9 +79,10 @@ func parseScenario(file string, b []byte) (*scenarioFile, error) {
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
 		return nil, fmt.Errorf("%s:%d: one YAML document was expected, of the form \"key: value\"", file, extraLine(tree))
 	}
-	pairs, err := mapping(tree.Docs[0].Body)
-	if err != nil {
-		return nil, fmt.Errorf("%s:%w", file, err)
+	pairs, ok := scenario.Pairs(tree.Docs[0].Body)
+	if !ok {
+		line := tree.Docs[0].Body.GetToken().Position.Line
+		return nil, fmt.Errorf("%s:%d: \"key: value\" was expected", file, line)
 	}
 	for _, pair := range pairs {
 		line := pair.Key.GetToken().Position.Line
@@ -105,16 +106,6 @@ func extraLine(tree *ast.File) int {
 		return tree.Docs[1].Start.Position.Line
 	}
 	return 1
-}
-
-func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values, nil
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}, nil
-	}
-	return nil, fmt.Errorf("%d: \"key: value\" was expected", n.GetToken().Position.Line)
 }
 
 // lists are the keys whose value may be a list, beside those of the plan; the one that
@@ -151,8 +142,8 @@ func flagText(key string, n ast.Node) (string, error) {
 			parts = append(parts, text)
 		}
 	case *ast.MappingNode, *ast.MappingValueNode:
-		pairs, err := mapping(n)
-		if key != "faulty" || err != nil {
+		pairs, _ := scenario.Pairs(n)
+		if key != "faulty" {
 			return "", wrong(n, "a mapping: ")
 		}
 		for _, pair := range pairs {

@@ -234,7 +234,7 @@ func TestErrors(t *testing.T) {
 		line       int
 		says       string
 	}{
-		{"lunch", "noon", 1, "unknown key: allowed are requests, workload, delay"},
+		{"lunch", "noon", 1, "unknown key: allowed are delay, fifo, loss"},
 		{"delay", "9..1", 1, "LEAST..MOST was expected, as in 1..900"},
 		{"delay", "soon", 1, "ticks, as in 900, or a duration with its unit"},
 		{"loss", "2", 1, "a chance from 0 to 1 was expected"},
