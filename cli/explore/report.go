@@ -22,7 +22,7 @@ type result struct {
 	*console.App
 	report      explore.Report
 	split       *split.Report // of --step split
-	found       []*foundRun
+	found       []*counterexample
 	interrupted bool
 }
 
@@ -43,20 +43,15 @@ func (e *result) status() int {
 // interrupted before it was put together.
 func (e *result) told() bool { return len(e.found) > 0 && e.found[0].log != nil }
 
-// tell makes stories of the runs that were found.
-func (e *result) tell(ctx context.Context) error {
+// tellAll makes stories of the runs that were found, until the context ends.
+func (e *result) tellAll(ctx context.Context) {
 	for i := range e.report.Findings {
 		if f := &e.report.Findings[i]; ctx.Err() != nil || len(f.Run.Steps) == 0 {
-			e.found = append(e.found, &foundRun{finding: f, why: f.Why})
-			continue
+			e.found = append(e.found, &counterexample{finding: f, why: f.Why})
+		} else {
+			e.found = append(e.found, e.tell(f))
 		}
-		f, err := e.retold(&e.report.Findings[i])
-		if err != nil {
-			return fmt.Errorf("run %d of those that were found: %w", i+1, err)
-		}
-		e.found = append(e.found, f)
 	}
-	return nil
 }
 
 // write writes the trace and the picture of the run that was found, where they are wanted.

@@ -60,7 +60,7 @@ func inBubble(t *testing.T, p parley.Protocol, args ...string) (r *show.Report, 
 // onLinks makes a run whose processes are all in this one, joined by links on a network in
 // memory. It says how many messages arrived.
 func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string) (r *show.Report, received int, err error) {
-	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(append(args, "--host=cluster")); err != nil {
 		return nil, 0, err
 	}
@@ -68,7 +68,7 @@ func onLinks(ctx context.Context, dir string, p parley.Protocol, args ...string)
 }
 
 // onLinks makes the run of the flags.
-func (f *Flags) onLinks(ctx context.Context, dir string) (r *show.Report, received int, err error) {
+func (f *flags) onLinks(ctx context.Context, dir string) (r *show.Report, received int, err error) {
 	s, err := f.setup()
 	if err != nil {
 		return nil, 0, err
@@ -218,7 +218,7 @@ func TestFaultsOnLinks(t *testing.T) {
 func TestLinksAgreeWithSimulator(t *testing.T) {
 	p := catalog.All()[0]
 	args := []string{"--faulty=1=twofaced", "--values=1"}
-	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 		Example: "  parley run " + p.Name + example(p),
 		Args:    cobra.NoArgs,
 	}
-	f := NewFlags(p, cmd.Flags())
+	f := newFlags(p, cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		s, err := readScenario(f.scenario)
 		if err != nil {
@@ -140,7 +140,7 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	switch err := f.fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		one, _, err := cmd.Find([]string{p.Name})
@@ -158,7 +158,7 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 
 // executeFile runs with the file's flags. An error about a flag that the
 // file sets names the line.
-func executeFile(a *console.App, s *scenarioFile, f *Flags) error {
+func executeFile(a *console.App, s *scenarioFile, f *flags) error {
 	if err := s.apply(f); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func executeFile(a *console.App, s *scenarioFile, f *Flags) error {
 }
 
 // execute makes the run, writes what is to be written and prints the report.
-func execute(a *console.App, f *Flags) error {
+func execute(a *console.App, f *flags) error {
 	traceTo, svg := console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg", Name: f.svg}
 	report, err := a.ReportTo(f.view.JSON, traceTo, svg)
 	if err != nil {

@@ -113,7 +113,7 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 		return show.Run{}, err
 	}
 	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
-	f := NewFlags(p, fs)
+	f := newFlags(p, fs)
 	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
 		return show.Run{}, fmt.Errorf("the arguments are not those of a run of %s", h.Protocol)
 	}
@@ -123,10 +123,11 @@ func Remake(a *console.App, h trace.Header) (show.Run, error) {
 	if fs.NArg() > 0 || f.scenario != "" {
 		return show.Run{}, fmt.Errorf("the arguments %q are not those of a run", h.Args)
 	}
-	s, err := f.Run()
+	made, err := f.setup()
 	if err != nil {
 		return show.Run{}, err
 	}
+	s := made.Run
 	header := s.Header(h.Facts)
 	header.Version = h.Version
 	if h.Facts.Worst == 0 { // an earlier version wrote it

@@ -218,7 +218,7 @@ func (s *scenarioFile) at(key string, err error) error {
 var private = []string{"scenario", "help", "svg", "trace", "json", "memory", "seeds", "all", "workers"}
 
 // apply sets the flags that the command line has not set. s may be nil.
-func (s *scenarioFile) apply(f *Flags) error {
+func (s *scenarioFile) apply(f *flags) error {
 	if s == nil {
 		return nil
 	}

@@ -65,7 +65,7 @@ func eachScenario(t *testing.T, test func(t *testing.T, file string, one expecte
 }
 
 // flagsOf are the flags of a scenario, with others beside it.
-func flagsOf(t *testing.T, file string, flags []string) *Flags {
+func flagsOf(t *testing.T, file string, flags []string) *flags {
 	t.Helper()
 	s, err := readScenario(file)
 	if err != nil {
@@ -75,7 +75,7 @@ func flagsOf(t *testing.T, file string, flags []string) *Flags {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 	if err := f.fs.Parse(flags); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestScenariosOnClusterAreRefusedAsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range scenario.Keys {
-		f := NewFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+		f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 		if err := f.fs.Parse([]string{"--host=cluster", "--" + key + "=" + samples[key]}); err != nil {
 			t.Fatal(err)
 		}

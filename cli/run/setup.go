@@ -23,14 +23,8 @@ type setup struct {
 	host hostFlags
 }
 
-// Run checks the flags and makes a run of them.
-func (f *Flags) Run() (show.Run, error) {
-	s, err := f.setup()
-	return s.Run, err
-}
-
-// setup is run, with what only this package needs.
-func (f *Flags) setup() (setup, error) {
+// setup checks the flags and makes a run of them.
+func (f *flags) setup() (setup, error) {
 	s := setup{Run: show.Run{Spec: run.Spec{Seed: f.seed, Name: f.Names.Full}, Names: f.Names}}
 	if err := f.view.Check(); err != nil {
 		return s, err
@@ -80,7 +74,7 @@ func (f *Flags) setup() (setup, error) {
 }
 
 // spare keeps crashes away from those who are faulty already.
-func (s *setup) spare(f *Flags) error {
+func (s *setup) spare(f *flags) error {
 	for i, c := range s.Plan.Crashes {
 		if _, bad := s.Faulty[c.At]; bad {
 			return f.plan.entry("crashes", i, fmt.Errorf("%s is faulty already", s.Names.Full(c.At)))

@@ -94,7 +94,7 @@ func runSweep(ctx context.Context, a *console.App, args []string) error {
 	}
 	var own sweepFlags
 	fs := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
-	f := NewFlags(p, fs)
+	f := newFlags(p, fs)
 	own.declare(fs)
 	f.viewOnly = append(f.viewOnly, "seeds", "all", "workers", "seed")
 	if err := fs.Parse(rest); err != nil {

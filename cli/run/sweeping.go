@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ type broken struct {
 type sweeping struct {
 	*console.App
 	ctx         context.Context // the runs that were made by its end are counted
-	flags       *Flags
+	flags       *flags
 	base        setup
 	all         bool
 	workers     int
@@ -66,7 +65,7 @@ func (s *sweeping) run() (err error) {
 	if len(s.found) > 0 {
 		open.Seed = s.found[0].Seed
 		if least, ok := run.Minimize(s.ctx, open, s.found[0].Property); ok {
-			s.found[0].Least = s.drawnArgs(least)
+			s.found[0].Least = s.least(least)
 		}
 	}
 	return err
@@ -77,22 +76,14 @@ func (s *sweeping) again(seed uint64) []string {
 	return append(slices.Clone(s.base.Args), "--seed="+strconv.FormatUint(seed, 10))
 }
 
-// drawnArgs are the arguments of a run of which nothing is left to be drawn but by the
-// seed.
-func (s *sweeping) drawnArgs(of run.Spec) []string {
+// least returns the arguments of a run of which nothing is left to be drawn but by the seed.
+func (s *sweeping) least(of run.Spec) []string {
 	args := slices.DeleteFunc(slices.Clone(s.base.Args), func(arg string) bool {
 		key, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		return key == "faulty" || slices.Contains(scenario.Keys, key)
 	})
-	var liars []string
-	for _, id := range slices.Sorted(maps.Keys(of.Faulty)) {
-		liars = append(liars, s.base.Names.Bare(id)+"="+of.Faulty[id].Name)
-	}
-	if len(liars) > 0 {
-		args = append(args, "--faulty="+strings.Join(liars, ","))
-	}
-	for _, set := range scenario.Flags(of.Plan, of.Protocol, s.base.Names.Bare) {
-		args = append(args, "--"+set)
+	for _, flag := range DrawnFlags(of, s.base.Names) {
+		args = append(args, "--"+flag)
 	}
 	return append(args, "--seed="+strconv.FormatUint(of.Seed, 10))
 }
