@@ -34,12 +34,7 @@ func listCommand(a *console.App) *cobra.Command {
 		Short: "List the protocols, their models, bounds and guarantees",
 		Example: "  parley list\n  parley list --guarantees\n" +
 			"  parley list om",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("parley list: one PROTOCOL was expected, or none, and %s given", console.Given(len(args)))
-			}
-			return nil
-		},
+		Args: console.Args(0, 1, "one PROTOCOL was expected, or none"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			protocols := a.Protocols
 			if len(args) == 1 {

@@ -124,17 +124,7 @@ func someNames(cmd *cobra.Command, args []string) error {
 		}
 		seen[name] = true
 	}
-	return oneOrMore("NAME")(cmd, args)
-}
-
-// oneOrMore demands arguments by name.
-func oneOrMore(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("%s: a %s or more were expected, and none is given", cmd.CommandPath(), what)
-		}
-		return nil
-	}
+	return console.Args(1, 0, "a NAME or more were expected")(cmd, args)
 }
 
 // initCommand is "parley cert init".
@@ -337,7 +327,7 @@ func revokeCommand(a *console.App) *cobra.Command {
 			"list close their connections with whom they do not trust any more. A node's signer is revoked\n" +
 			"by taking it out of the configuration.",
 		Example: "  parley cert revoke alice\n  parley cert revoke node/e",
-		Args:    oneOrMore("NAME or SERIAL,"),
+		Args:    console.Args(1, 0, "a NAME or SERIAL, or more were expected"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var all []cert.Record
 			err := cert.Update(f.dir, func(by *cert.Authority) error {

@@ -42,7 +42,7 @@ func Cast(a *console.App) *cobra.Command {
 			"delivered all, and prints the position of the last, which \"parley listen --from\" takes.",
 		Example: "  parley cast total 'first, and the same everywhere' --dir bank\n" +
 			"  parley cast byzantine hello --at node3 --dir bank",
-		Args: console.Needs(1, "GROUP"),
+		Args: console.Args(1, 0, "GROUP was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := levelOf(level)
 			if err != nil {

@@ -25,7 +25,7 @@ func Listen(a *console.App) *cobra.Command {
 			"it ends after so many deliveries, or when for --timeout there is none, then with status 3.",
 		Example: "  parley listen total --from 1 --count 1 --dir bank\n" +
 			"  parley listen total --from 1 --count 1 --json --dir bank",
-		Args: console.Exactly("GROUP"),
+		Args: console.Args(1, 1, "one GROUP was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if count < 0 || count == 0 && cmd.Flags().Changed("count") {
 				return parley.FlagErrorf("count", "%d: a number above 0 was expected", count)

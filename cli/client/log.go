@@ -108,10 +108,10 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		Use:     use,
 		Short:   short,
 		Example: "  parley log " + words[0] + " " + example + " --dir bank",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != len(words)-1 {
-				return fmt.Errorf("parley log %s: %s were expected, and %s given", words[0], strings.Join(words[1:], " and "),
-					console.Given(len(args)))
+		Args: func(cmd *cobra.Command, args []string) error {
+			n := len(words) - 1
+			if err := console.Args(n, n, strings.Join(words[1:], " and ")+" were expected")(cmd, args); err != nil {
+				return err
 			}
 			if last := args[len(args)-1]; words[len(words)-1] == "NUMBER" && !isNumber(last) {
 				return fmt.Errorf("parley log %s: %q: a whole number was expected", words[0], last)

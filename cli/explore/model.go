@@ -122,16 +122,9 @@ func (s *search) wrongs() string {
 		links += fmt.Sprintf(", within %s ticks", prose.Number(uint64(cmp.Or(s.protocol.Relies.Delay, usual))))
 	}
 	var most []string
-	for _, one := range []struct {
-		n          int
-		word, many string
-	}{
-		{m.Crashes, "crash", "crashes"}, {m.Restarts, "restart", "restarts"}, {m.LostDisks, "lost disk", "lost disks"},
-		{m.Losses, "lost message", "lost messages"}, {m.Doubles, "doubled message", "doubled messages"},
-		{m.FalseSuspicions, "false suspicion", "false suspicions"}, {m.Timeouts, "timeout", "timeouts"},
-	} {
-		if one.n > 0 {
-			most = append(most, prose.Count(uint64(one.n), one.word, one.many))
+	for _, c := range faultCounts(&m) {
+		if *c.n > 0 {
+			most = append(most, prose.Count(uint64(*c.n), c.one, c.many))
 		}
 	}
 	text := links + "; nothing else goes wrong"

@@ -123,8 +123,8 @@ func (s *search) ways() (ways []string) {
 			break
 		}
 	}
-	for name, n := range s.flags.faultCounts() {
-		add(n > 0, "--%s %d", name, n-1)
+	for _, c := range faultCounts(&s.flags.model) {
+		add(*c.n > 0, "--%s %d", c.flag, *c.n-1)
 	}
 	add(len(s.begins.asked) > 1, "--requests that ask for less")
 	if len(s.begins.values) > 1 {

@@ -29,6 +29,7 @@ type Node struct {
 	Config  string `json:"config"` // files
 	Log     string `json:"log"`
 
+	file  *nodefile.File
 	in    chan struct{} // closed when it says that it is
 	ended chan struct{} // closed when it has
 	state *os.ProcessState
@@ -50,7 +51,7 @@ func Nodes(dir string) ([]*Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.API, n.Metrics = f.API, f.Metrics
+		n.file, n.API, n.Metrics = f, f.API, f.Metrics
 		nodes = append(nodes, n)
 	}
 	return nodes, nil
@@ -60,10 +61,7 @@ func Nodes(dir string) ([]*Node, error) {
 // they begin from nothing. What lies elsewhere is not ours to remove.
 func renew(nodes []*Node) error {
 	for _, n := range nodes {
-		f, err := nodefile.Read(n.Config)
-		if err != nil {
-			return err
-		}
+		f := n.file
 		if f.Data == "" || f.Durable {
 			continue
 		}
