@@ -6,18 +6,14 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"parley"
 	"parley/agreement/problem"
 	"parley/broadcast/diffusion"
-	"parley/catalog"
 	"parley/cli"
 	"parley/trace"
 )
@@ -25,26 +21,17 @@ import (
 // The exit status says how the search ended: 0 all visited and nothing found, 1 found,
 // 2 bad use, 3 ended before.
 func TestExploreStatus(t *testing.T) {
-	for _, c := range []struct {
-		args   string
-		status int
-		says   string
-	}{
-		{"om -n 4 -m 1 --step round", 0, "exhausted: no promise breaks. In every state: "},
-		{"om -n 4 -m 1 --step round --goal over", 1, "found: over"},
-		{"om -n 4 -m 1 --step round --always 'not over'", 1, "violated: always: not over"},
-		{"om -n 3 -m 1 --step round --beyond-bound", 1, "found: validity breaks, which is not promised: "},
-		{"om -n 3 -m 1 --step round", 2, ""},
-		{"om -n 5 -m 1 --states 100", 3, "budget hit (--states): not proven: "},
-		{"om -n 4 -m 1 --depth 4", 3, "budget hit (--depth): not proven: "},
-		{"om -n 4 -m 1 --order random --walks 50", 3, "budget hit (--walks): not proven: "},
-		{"om -n 3 -m 1 --order random --walks 500 --beyond-bound", 1, "found: validity breaks"},
-	} {
-		out, stderr, status := run(append([]string{"explore"}, words(c.args)...)...)
-		if status != c.status || !strings.Contains("\n"+out, "\n"+c.says) {
-			t.Errorf("explore %s: status %d, and %d is expected; it says\n%s%s", c.args, status, c.status, out, stderr)
-		}
-	}
+	judge(t, []judged{
+		{"explore om -n 4 -m 1 --step round", 0, []string{" exhausted: no promise breaks. In every state: "}, nil},
+		{"explore om -n 4 -m 1 --step round --goal over", 1, []string{" found: over"}, nil},
+		{"explore om -n 4 -m 1 --step round --always 'not over'", 1, []string{" violated: always: not over"}, nil},
+		{"explore om -n 3 -m 1 --step round", 2, nil, nil},
+		{"explore om -n 5 -m 1 --states 100", 3, []string{" budget hit (--states): not proven: "}, nil},
+		{"explore om -n 4 -m 1 --depth 4", 3, []string{" budget hit (--depth): not proven: "}, nil},
+		{"explore om -n 4 -m 1 --order random --walks 50", 3, []string{" budget hit (--walks): not proven: "}, nil},
+		{"explore om -n 3 -m 1 --order random --walks 500 --beyond-bound", 1,
+			[]string{" found: validity breaks, which is not promised: "}, nil},
+	})
 }
 
 // What was found is told in words, with the names of the processes: with one traitor more
@@ -246,54 +233,14 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// alarm is a writer that tells when something is written.
-type alarm struct {
-	mu   sync.Mutex
-	text strings.Builder
-	rang chan struct{}
-}
-
-func (a *alarm) Write(b []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.text.Len() == 0 {
-		close(a.rang)
-	}
-	return a.text.Write(b)
-}
-
 // That a search may never end is said before it begins, and Ctrl-C ends it with what is
 // known so far.
 func TestExploreInterrupted(t *testing.T) {
-	spare := make(chan os.Signal, 1)
-	signal.Notify(spare, os.Interrupt) // whatever comes late ends no test
-	defer signal.Stop(spare)
-	self, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	warned := &alarm{rang: make(chan struct{})}
-	var out bytes.Buffer
-	ended := make(chan int)
-	go func() {
-		ended <- cli.Run(catalog.All(), []string{"explore", "eig", "-n", "7", "-m", "2"}, &out, warned)
-	}()
-	<-warned.rang
-	for {
-		select {
-		case status := <-ended:
-			if !strings.Contains(warned.text.String(), "there are 115,964,116,992 states or more, for messages of a round ") ||
-				!strings.Contains(warned.text.String(), ": this search will not visit all; less is to be visited with --step round or ") {
-				t.Error(warned.text.String())
-			}
-			if status != 130 || !strings.Contains(out.String(), "\ninterrupted: not proven: nothing was found so far\n") {
-				t.Errorf("status %d\n%s", status, out.String())
-			}
-			return
-		case <-time.After(50 * time.Millisecond):
-			if err := self.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-		}
+	p := begin(t, " MiB\n", "explore", "eig", "-n", "7", "-m", "2") // it searches
+	status := p.end(os.Interrupt)
+	if out := p.printed(); status != 130 ||
+		!strings.Contains(out, "there are 115,964,116,992 states or more, for messages of a round ") || !strings.Contains(out, "\ninterrupted: not proven: nothing was found so far\n") ||
+		!strings.Contains(out, ": this search will not visit all; less is to be visited with --step round or ") {
+		t.Errorf("status %d\n%s", status, out)
 	}
 }

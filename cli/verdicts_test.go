@@ -13,22 +13,10 @@ type judged struct {
 	lacks  []string
 }
 
-// arguments splits a command line at blanks outside of ”.
-func arguments(line string) (out []string) {
-	for i, part := range strings.Split(line, "'") {
-		if i%2 == 0 {
-			out = append(out, strings.Fields(part)...)
-		} else {
-			out = append(out, part)
-		}
-	}
-	return out
-}
-
 func judge(t *testing.T, list []judged) {
 	t.Helper()
 	for _, one := range list {
-		out, stderr, status := run(arguments(one.line)...)
+		out, stderr, status := run(words(one.line)...)
 		out = strings.Join(strings.Fields(out+stderr), " ") // folded or not
 		if status != one.status {
 			t.Errorf("parley %s: got status %d, want %d:\n%s", one.line, status, one.status, out)
