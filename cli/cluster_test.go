@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -197,17 +196,6 @@ func TestClusterNodeEnds(t *testing.T) {
 	}
 	if _, err := os.Stat(up.Nodes[1].Log); err != nil {
 		t.Error(err)
-	}
-}
-
-// A temporary folder goes with the cluster.
-func TestClusterTemporary(t *testing.T) {
-	p, up := clusterOf(t, "-n", "1")
-	if status := p.end(os.Interrupt); status != 0 {
-		t.Errorf("status %d", status)
-	}
-	if _, err := os.Stat(up.Dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is left: %v", up.Dir, err)
 	}
 }
 

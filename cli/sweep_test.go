@@ -89,34 +89,6 @@ func TestSweepFinds(t *testing.T) {
 	}
 }
 
-// onlyOne are the requests, crashes and liars that are left in a command.
-func onlyOne(t *testing.T, args []string, requests, crashes, liars int) {
-	t.Helper()
-	text := strings.Join(args, " ")
-	if strings.Count(text, "at:") != requests || strings.Count(text, "process:") != crashes ||
-		strings.Count(text, "flip") != liars || strings.Contains(text, "--random") || strings.Contains(text, "--workload") {
-		t.Errorf("%s: %d requests, %d crashes and %d liars are enough", text, requests, crashes, liars)
-	}
-}
-
-// swept sweeps a protocol of a test, and runs the least command that comes of it.
-func swept(t *testing.T, p parley.Protocol, args ...string) (least []string, again string) {
-	t.Helper()
-	var out, stderr bytes.Buffer
-	status := cli.Run([]parley.Protocol{p}, append([]string{"sweep", p.Name, "--json"}, args...), &out, &stderr)
-	var found struct{ Broken []struct{ Least []string } }
-	if err := json.Unmarshal(out.Bytes(), &found); err != nil || status != 1 || len(found.Broken) == 0 {
-		t.Fatalf("status %d, %v, %s %s", status, err, &out, &stderr)
-	}
-	least = found.Broken[0].Least
-	out.Reset()
-	status = cli.Run([]parley.Protocol{p}, append([]string{"run"}, least...), &out, &stderr)
-	if status != 1 || !strings.Contains(out.String(), "VIOLATED") {
-		t.Errorf("%q does not break it again: status %d\n%s %s", least, status, &out, &stderr)
-	}
-	return least, out.String()
-}
-
 // promising is diffusion with one more property, which it promises.
 func promising(check func(h *parley.History) error) parley.Protocol {
 	p := diffusion.New(diffusion.Config{N: 4})
@@ -128,35 +100,48 @@ func promising(check func(h *parley.History) error) parley.Protocol {
 	return p
 }
 
-// A failure that needs no request is printed as a run without any: not as one in which
-// some are drawn because none is given. And links that do not keep the order, although
-// the protocol relies on it, remain such links.
-func TestLeastOfNothing(t *testing.T) {
-	p := promising(func(h *parley.History) error {
+// What a failure does not need is not in the least command. One that needs no request is printed as a run without
+// any: not as one in which some are drawn because none is given. Links that do not keep the order, although the
+// protocol relies on it, remain such links. Liars are left out too.
+func TestLeast(t *testing.T) {
+	back := promising(func(h *parley.History) error {
 		if len(h.Restarts) > 0 {
 			return errors.New("one is back")
 		}
 		return nil
 	})
-	p.Relies.FIFO = true
-	least, again := swept(t, p, "--fifo", "false", "--random", "{restarts: 3}")
-	onlyOne(t, least, 0, 1, 0)
-	if strings.Contains(again, "broadcasts m") || !slices.Contains(least, "--fifo=false") {
-		t.Errorf("%q:\n%s", least, again)
-	}
-}
-
-// Liars that a failure does not need are left out too.
-func TestLeastLiars(t *testing.T) {
-	p := making.Lying(promising(nil))
-	p.Properties = problem.Of(problem.Integrity)
-	p.Promises = func(parley.Assumptions) []parley.Promise {
+	back.Relies.FIFO = true
+	honest := making.Lying(promising(nil))
+	honest.Faults, honest.Properties = parley.OralByzantineFaults, problem.Of(problem.Integrity)
+	honest.Promises = func(parley.Assumptions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Integrity, Holds: true, Because: "it says so"}}
 	}
-	p.Faults = parley.OralByzantineFaults
-	least, _ := swept(t, p, "--faulty", "2=flip,3=flip", "--workload", "{broadcasts: 6, from: [1, 2, 3]}",
-		"--random", "{restarts: 1}")
-	onlyOne(t, least, 1, 0, 1)
+	for _, c := range []struct {
+		p                        parley.Protocol
+		args                     string
+		has                      string
+		requests, crashes, liars int
+	}{
+		{back, "--fifo false --random '{restarts: 3}'", "--fifo=false", 0, 1, 0},
+		{honest, "--faulty 2=flip,3=flip --workload '{broadcasts: 6, from: [1, 2, 3]}' --random '{restarts: 1}'", "flip", 1, 0, 1},
+	} {
+		var out, stderr bytes.Buffer
+		status := cli.Run([]parley.Protocol{c.p}, words("sweep promising --json "+c.args), &out, &stderr)
+		var found struct{ Broken []struct{ Least []string } }
+		if err := json.Unmarshal(out.Bytes(), &found); err != nil || status != 1 || len(found.Broken) == 0 {
+			t.Fatalf("status %d, %v, %s %s", status, err, &out, &stderr)
+		}
+		least := strings.Join(found.Broken[0].Least, " ")
+		if strings.Count(least, "at:") != c.requests || strings.Count(least, "process:") != c.crashes || !strings.Contains(least, c.has) ||
+			strings.Count(least, "flip") != c.liars || strings.Contains(least, "--random") || strings.Contains(least, "--workload") {
+			t.Errorf("%s: %d requests, %d crashes and %d liars are enough", least, c.requests, c.crashes, c.liars)
+		}
+		out.Reset()
+		status = cli.Run([]parley.Protocol{c.p}, append([]string{"run"}, found.Broken[0].Least...), &out, &stderr)
+		if status != 1 || !strings.Contains(out.String(), "VIOLATED") || strings.Contains(out.String(), "broadcasts m") != (c.requests > 0) {
+			t.Errorf("%s does not break it again: status %d\n%s %s", least, status, &out, &stderr)
+		}
+	}
 }
 
 // bomb panics when it hears of the second broadcast.
