@@ -121,8 +121,8 @@ func castLines(ctx context.Context, a *console.App, f *Flags, r *parleyv1.Broadc
 		}
 		r.Payload = []byte(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
 		if at, err = f.send(ctx, r); err != nil {
-			if failed := (failedCall{}); errors.As(err, &failed) {
-				return failedCall{wrong(texts, err)}
+			if _, failed := errors.AsType[failedCall](err); failed {
+				return Failed(wrong(texts, err))
 			}
 			return err
 		}

@@ -72,7 +72,7 @@ func (l *listening) run(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return nil // it was interrupted
 	case errors.Is(err, errQuiet):
-		return failedCall{Said(at, err)}
+		return Failed(Said(at, err))
 	}
 	return byName(nodes, err)
 }

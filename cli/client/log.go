@@ -92,7 +92,7 @@ func (t *tableCall) print(a *console.App, verb string, asJSON bool) error {
 		return console.ExitError(console.Violated)
 	}
 	if t.refused {
-		return failedCall{fmt.Errorf("log %s: table %s refused it: %s", verb, t.table, t.text)}
+		return Failed(fmt.Errorf("log %s: table %s refused it: %s", verb, t.table, t.text))
 	}
 	_, err := fmt.Fprintln(a.Out, t.text)
 	return err
@@ -141,7 +141,7 @@ func logOne(a *console.App, use, short, example string, changes bool,
 			}
 			err = anyOf(nodes).Session(t.table).Do(ctx, ask)
 			if err != nil {
-				err = failedCall{Said(Node{Name: "log " + words[0]}, err)}
+				err = Failed(Said(Node{Name: "log " + words[0]}, err))
 			} else {
 				err = t.print(a, words[0], f.AsJSON)
 			}

@@ -313,23 +313,3 @@ func timeOf(ctx context.Context, n Node) (*parleyv1.NowResponse, error) {
 	}
 	return r, err
 }
-
-// errPartly marks the errors of calls to several nodes of which some answered well.
-var errPartly = errors.New("other nodes answered")
-
-// partly is an error of some nodes, where others answered well.
-type partly struct{ error }
-
-func (p partly) Unwrap() []error { return []error{p.error, errPartly} }
-
-// Joined is the error of calls to several nodes.
-func Joined(errs []error) error {
-	switch err := errors.Join(errs...); {
-	case err == nil:
-		return nil
-	case slices.Contains(errs, nil):
-		return failedCall{partly{err}}
-	default:
-		return failedCall{err}
-	}
-}

@@ -233,17 +233,16 @@ func (b *beginnings) combine(p parley.Protocol, alphabet bool) error {
 	}
 	for _, c := range b.liars {
 		who := open(c)
-		at := make([]int, len(who)) // which value each of them has
-		for {
+		count := 1
+		for range who {
+			count *= len(b.values)
+		}
+		for k := range count {
+			at := make([]int, len(who)) // which value each of them has: the digits of k
+			for i := range slices.Backward(at) {
+				at[i], k = k%len(b.values), k/len(b.values)
+			}
 			b.roots = append(b.roots, explore.Root{Faulty: c, Requests: b.requests(p, who, at)})
-			i := len(at) - 1
-			for ; i >= 0 && at[i] == len(b.values)-1; i-- {
-				at[i] = 0
-			}
-			if i < 0 {
-				break
-			}
-			at[i]++
 		}
 	}
 	return nil

@@ -34,18 +34,23 @@ var aims = map[string]struct{ sought, broken, holds string }{
 	"eventually": {"an end is searched at which this is not so: ", "eventually: ", "holds: at the end of every run "},
 }
 
-// model says what is explored, in words.
-func (s *search) model() []string {
+// head says which system is explored, with what is to be said of its size, who lies in it and what is asked.
+func (s *search) head(size string) []string {
 	p := s.protocol
-	size := fmt.Sprintf("n = %d processes, m = %d", p.N, p.M)
-	if p.Bound != nil && p.Bound(p.N, p.M) != nil {
-		size += ": beyond the bound"
-	}
-	out := []string{p.Name + ": " + p.Title, size, s.liars()}
+	out := []string{p.Name + ": " + p.Title, fmt.Sprintf("n = %d processes, m = %d%s", p.N, p.M, size), s.liars()}
 	if asked := s.asked(); asked != "" {
 		out = append(out, asked)
 	}
-	return append(out, s.wrongs(), s.way())
+	return out
+}
+
+// model says what is explored, in words.
+func (s *search) model() []string {
+	size := ""
+	if p := s.protocol; p.Bound != nil && p.Bound(p.N, p.M) != nil {
+		size = ": beyond the bound"
+	}
+	return append(s.head(size), s.wrongs(), s.way())
 }
 
 // liars says who lies, and how.

@@ -117,9 +117,9 @@ func askItself(a *console.App,
 				left = n.Name
 				return call(ctx, n)
 			})
-			var bad *parley.FlagError
+			bad, ok := errors.AsType[*parley.FlagError](err)
 			switch {
-			case errors.As(err, &bad) && bad.Flag == "at": // which nobody gave
+			case ok && bad.Flag == "at": // which nobody gave
 				return fmt.Errorf("%s: NODE: %w", cmd.CommandPath(), bad.Err)
 			case err != nil:
 				return client.Report(a, err)

@@ -192,8 +192,7 @@ func (s *scenarioFile) sets(key string) bool {
 // about names the line of the file that an error about a flag is about, if the file
 // sets that flag. s may be nil.
 func (s *scenarioFile) about(err error) error {
-	var about *parley.FlagError
-	if s != nil && errors.As(err, &about) && s.sets(about.Flag) {
+	if about, ok := errors.AsType[*parley.FlagError](err); ok && s != nil && s.sets(about.Flag) {
 		return s.at(about.Flag, about.Err)
 	}
 	return err
@@ -203,11 +202,11 @@ func (s *scenarioFile) about(err error) error {
 func (s *scenarioFile) at(key string, err error) error {
 	for _, e := range s.entries {
 		if e.key == key {
-			var placed *scenario.LineError
-			if e.node != nil && errors.As(err, &placed) {
-				return fmt.Errorf("%s:%d: %s: %w", s.file, placed.Line, key, err)
+			line := e.line
+			if placed, ok := errors.AsType[*scenario.LineError](err); ok && e.node != nil {
+				line = placed.Line
 			}
-			return fmt.Errorf("%s:%d: %s: %w", s.file, e.line, key, err)
+			return fmt.Errorf("%s:%d: %s: %w", s.file, line, key, err)
 		}
 	}
 	return fmt.Errorf("%s: %w", s.file, err)
@@ -241,8 +240,7 @@ func (s *scenarioFile) apply(f *flags) error {
 			}
 		case !g.Changed:
 			err := f.fs.Set(e.key, e.value)
-			var bad *pflag.InvalidValueError
-			if errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 				err = console.ValueError(bad)
 			}
 			if err != nil {

@@ -103,8 +103,7 @@ func flow(n names, fields []field) string {
 
 // at places an error on the line of a node, unless it has one already.
 func at(n ast.Node, err error) error {
-	var placed *LineError
-	if err == nil || errors.As(err, &placed) {
+	if _, placed := errors.AsType[*LineError](err); placed || err == nil {
 		return err
 	}
 	return &LineError{n.GetToken().Position.Line, err}
