@@ -64,6 +64,9 @@ type costs struct {
 	Correct  []parley.Traffic `json:"correct"`  // and the correct ones of them
 }
 
+// total is what was sent in all rounds.
+func total(rounds []parley.Traffic) parley.Traffic { return parley.Cost{PerRound: rounds}.Total() }
+
 // NewReport reads the log of a finished run.
 func NewReport(s Run, log *trace.Log, facts trace.Facts) *Report {
 	p := s.Protocol

@@ -233,15 +233,11 @@ func (v *View) shown() []string {
 		}
 		return []string{"spacetime", "deliveries", "decisions", "verdict"}
 	}
-	var total parley.Traffic
-	for _, t := range v.report.Cost.Measured {
-		total = total.Plus(t)
-	}
 	end := "decisions"
 	if p.Proposers == (parley.Set{}) {
 		end = "deliveries"
 	}
-	if total.Messages > much || p.N > 40 {
+	if total(v.report.Cost.Measured).Messages > much || p.N > 40 {
 		return []string{"tree", end, "verdict"}
 	}
 	return []string{"messages", "tree", end, "verdict"}
@@ -331,10 +327,7 @@ func (v *View) card() term.Card {
 
 // counted says whose messages are compared with the theorem, and what the others sent.
 func (v *View) counted() string {
-	var all, correct parley.Traffic
-	for i := range v.report.Cost.Measured {
-		all, correct = all.Plus(v.report.Cost.Measured[i]), correct.Plus(v.report.Cost.Correct[i])
-	}
+	all, correct := total(v.report.Cost.Measured), total(v.report.Cost.Correct)
 	if all == correct {
 		return "sent by all processes"
 	}
