@@ -64,62 +64,51 @@ func TestExploreStory(t *testing.T) {
 	}
 }
 
-// quiet is diffusion with the promise that nobody delivers anything, and with flags of its
-// own that are keys of a scenario.
-func quiet() parley.Protocol {
-	p := diffusion.New(diffusion.Config{N: 3})
-	p.Name = "quiet"
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		for _, name := range []string{"crashes", "fifo", "requests", "workload", "detect"} {
-			fs.String(name, "", "its own")
-		}
-		return func(parley.Naming) (parley.Protocol, error) { return p, nil }
-	}
-	p.Properties = []parley.Property{{Name: "silence", Says: "nobody delivers anything", Check: func(h *parley.History) error {
+// A broken promise is told as one. A protocol may have flags of its own by the names of a
+// scenario's keys, but none by those of explore.
+func TestExplorePromise(t *testing.T) {
+	p := promising("silence", func(h *parley.History) error {
 		if len(h.Deliveries) > 0 {
 			return errors.New(h.Name(h.Deliveries[0].At) + " delivered")
 		}
 		return nil
-	}}}
-	p.Promises = func(parley.Assumptions) []parley.Promise {
-		return []parley.Promise{{Property: "silence", Holds: true, Because: "somebody said so"}}
+	})
+	for status, own := range map[int][]string{1: {"crashes", "fifo", "requests", "workload", "detect"}, 2: {"liars"}} {
+		p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+			for _, name := range own {
+				fs.String(name, "", "its own")
+			}
+			return func(parley.Naming) (parley.Protocol, error) { return p, nil }
+		}
+		var out, stderr bytes.Buffer
+		got := cli.Run([]parley.Protocol{p}, []string{"explore", "promising"}, &out, &stderr)
+		found := strings.Contains(out.String(), "\nviolated: silence: P") && strings.Contains(out.String(), "delivered\n")
+		clash := strings.Contains(stderr.String(), "has a flag liars, which is one of the command line's own")
+		if got != status || found != (status == 1) || clash != (status == 2) {
+			t.Errorf("with flags %q: status %d\n%s%s", own, got, &out, &stderr)
+		}
 	}
+}
+
+// fallen panics when it is told something.
+type fallen struct{ parley.Base }
+
+func (fallen) Receive(*parley.Step, parley.ID, parley.Msg) { panic("told\nonce") }
+func (fallen) Request(s *parley.Step, _ parley.Msg)        { s.SendAll(parley.Msg{Kind: 1}) }
+func (fallen) State(*parley.Vars)                          {}
+
+// falling is a protocol of such machines.
+func falling() parley.Protocol {
+	p := diffusion.New(diffusion.Config{N: 3})
+	p.Name, p.Flags, p.Properties = "falling", nil, nil
+	p.New = func(parley.ID) parley.Machine { return fallen{} }
 	return p
 }
-
-// A broken promise is told as one. A protocol may have flags of its own by the names of a
-// scenario's keys, but none by those of explore.
-func TestExplorePromise(t *testing.T) {
-	var out, stderr bytes.Buffer
-	status := cli.Run([]parley.Protocol{quiet()}, []string{"explore", "quiet"}, &out, &stderr)
-	if status != 1 || !strings.Contains(out.String(), "\nviolated: silence: P") || !strings.Contains(out.String(), "delivered\n") {
-		t.Errorf("status %d\n%s%s", status, out.String(), stderr.String())
-	}
-	p := quiet()
-	p.Flags = func(fs *flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
-		fs.Int("liars", 0, "its own")
-		return nil
-	}
-	stderr.Reset()
-	if status := cli.Run([]parley.Protocol{p}, []string{"list"}, &out, &stderr); status != 2 ||
-		!strings.Contains(stderr.String(), "has a flag liars, which is one of the command line's own") {
-		t.Errorf("status %d, %s", status, stderr.String())
-	}
-}
-
-// falling panics when it is told something.
-type falling struct{ parley.Base }
-
-func (falling) Receive(*parley.Step, parley.ID, parley.Msg) { panic("told\nonce") }
-func (falling) Request(s *parley.Step, _ parley.Msg)        { s.SendAll(parley.Msg{Kind: 1}) }
-func (falling) State(*parley.Vars)                          {}
 
 // That a machine panics is found whatever is searched for, and the run is told with the
 // move in which it does. Its words are put on one line.
 func TestExplorePanic(t *testing.T) {
-	p := quiet()
-	p.Name, p.Flags, p.Properties = "falling", nil, nil
-	p.New = func(parley.ID) parley.Machine { return falling{} }
+	p := falling()
 	for _, args := range []string{"", "--order random", "--all --names article", "--goal 'P1 down'"} {
 		var out, stderr bytes.Buffer
 		status := cli.Run([]parley.Protocol{p}, append([]string{"explore", "falling"}, words(args)...), &out, &stderr)
