@@ -120,29 +120,14 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := &tableCall{table: args[0], args: args[1:]}
-			if !changes {
-				reads := words[0] == "get" // of a query nobody knows
-				err := f.First(cmd.Context(), reads, func(ctx context.Context, n Node) error { return call(ctx, n, t) })
-				if err == nil {
-					err = t.print(a, words[0], f.AsJSON)
-				}
-				return Report(a, err)
-			}
-			nodes, err := f.Open()
-			if err != nil {
-				return err
-			}
-			defer HangUp(nodes)
-			ctx, cancel := context.WithTimeout(cmd.Context(), f.Timeout)
-			defer cancel()
-			ask := func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
-				t.call = as
-				return call(ctx, Node{Client: c}, t)
-			}
-			err = anyOf(nodes).Session(t.table).Do(ctx, ask)
-			if err != nil {
-				err = Failed(Said(Node{Name: "log " + words[0]}, err))
+			var err error
+			if changes {
+				err = changeOnce(cmd.Context(), &f, words[0], t, call)
 			} else {
+				reads := words[0] == "get" // of a query nobody knows
+				err = f.First(cmd.Context(), reads, func(ctx context.Context, n Node) error { return call(ctx, n, t) })
+			}
+			if err == nil {
 				err = t.print(a, words[0], f.AsJSON)
 			}
 			return Report(a, err)
@@ -157,4 +142,25 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		return err
 	})
 	return cmd
+}
+
+// changeOnce has a table carry out a command that changes something, once however often it is asked.
+func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
+	call func(context.Context, Node, *tableCall) error,
+) error {
+	nodes, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer HangUp(nodes)
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	defer cancel()
+	err = anyOf(nodes).Session(t.table).Do(ctx, func(ctx context.Context, c *client.Client, as *parleyv1.Call) error {
+		t.call = as
+		return call(ctx, Node{Client: c}, t)
+	})
+	if err != nil {
+		err = Failed(Said(Node{Name: "log " + verb}, err))
+	}
+	return err
 }
