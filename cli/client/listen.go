@@ -32,7 +32,7 @@ func Listen(a *console.App) *cobra.Command {
 			}
 			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
-			l := listening{a: a, f: &f, group: args[0], from: from, count: count}
+			l := deliveryPrinter{a: a, f: &f, group: args[0], from: from, count: count}
 			return Report(a, l.run(ctx))
 		},
 	}
@@ -43,8 +43,8 @@ func Listen(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// listening prints deliveries.
-type listening struct {
+// deliveryPrinter prints deliveries.
+type deliveryPrinter struct {
 	a     *console.App
 	f     *Flags
 	group string
@@ -53,7 +53,7 @@ type listening struct {
 }
 
 // run prints what one node after the other delivers.
-func (l *listening) run(ctx context.Context) error {
+func (l *deliveryPrinter) run(ctx context.Context) error {
 	nodes, err := l.f.Open()
 	if err != nil {
 		return err
@@ -81,12 +81,12 @@ func (l *listening) run(ctx context.Context) error {
 var errQuiet = errors.New("nothing was delivered for as long as --timeout allows")
 
 // soon ends when nothing has come for too long.
-func (l *listening) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+func (l *deliveryPrinter) soon(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, l.f.Timeout, errQuiet)
 }
 
 // print prints what is delivered. No node is to blame for an error of printing.
-func (l *listening) print(ctx context.Context, sub *client.Subscription) error {
+func (l *deliveryPrinter) print(ctx context.Context, sub *client.Subscription) error {
 	for n := 1; ; n++ {
 		soon, cancel := ctx, context.CancelFunc(func() {})
 		if l.count > 0 {

@@ -23,7 +23,7 @@ type search struct {
 	names    console.Names
 	aim      string    // the flag that says what is searched for, in place of promises: one of aims
 	goal     goal.Goal // that it says
-	begins   beginnings
+	begins   initialStates
 }
 
 // aims are the flags that say what is searched for, and the words before that: while it is sought, where it

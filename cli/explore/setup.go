@@ -35,7 +35,7 @@ func (f *flags) setup() (*search, error) {
 	if err := f.circumstances(s); err != nil {
 		return nil, err
 	}
-	if s.begins, err = f.beginnings(s); err != nil {
+	if s.begins, err = f.initialStates(s); err != nil {
 		return nil, err
 	}
 	s.options.Protocol, s.options.Roots = s.protocol, s.begins.roots

@@ -88,7 +88,7 @@ func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
 	if err != nil {
 		return err
 	}
-	cmd.Stdout, cmd.Stderr = &announced{in: n.in, log: log}, log
+	cmd.Stdout, cmd.Stderr = &nodeOutput{in: n.in, log: log}, log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return errors.Join(err, log.Close())
@@ -108,14 +108,14 @@ func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
 	return nil
 }
 
-// announced is where the output of a node goes: its first line says that it is in.
-type announced struct {
+// nodeOutput is where the output of a node goes: its first line says that it is in.
+type nodeOutput struct {
 	once sync.Once
 	in   chan struct{}
 	log  io.Writer
 }
 
-func (w *announced) Write(b []byte) (int, error) {
+func (w *nodeOutput) Write(b []byte) (int, error) {
 	w.once.Do(func() { close(w.in) })
 	return w.log.Write(b)
 }

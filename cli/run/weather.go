@@ -11,7 +11,7 @@ import (
 
 // asks has a run between processes ask them what a simulated one does, and tell them whom to
 // suspect. late is told when the last of that is.
-func (s setup) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
+func (s runSpec) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
 	for _, v := range opt.Suspicions {
 		suspect := parley.Msg{Kind: parley.Suspect, Origin: v.Of}
 		r.Asked[v.At] = append(r.Asked[v.At], lab.Request{When: v.When, Msg: suspect})
@@ -28,7 +28,7 @@ func (s setup) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
 
 // weather has a run between processes do to messages and clocks what the simulator does,
 // except that messages without a delay take as long as they take.
-func (s setup) weather(r *lab.Run, opt sim.Options) {
+func (s runSpec) weather(r *lab.Run, opt sim.Options) {
 	told := opt.Promised
 	if told == (parley.Reliance{}) {
 		told = s.Protocol.Relies

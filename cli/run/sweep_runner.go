@@ -24,12 +24,12 @@ type broken struct {
 	Least    []string `json:"least,omitempty"` // and the least of it that still fails
 }
 
-// sweeping is a sweep at work.
-type sweeping struct {
+// sweepRunner makes the runs of a sweep.
+type sweepRunner struct {
 	*console.App
 	ctx         context.Context // the runs that were made by its end are counted
 	flags       *flags
-	base        setup
+	base        runSpec
 	all         bool
 	workers     int
 	first, last uint64
@@ -41,7 +41,7 @@ type sweeping struct {
 }
 
 // run makes all runs, and the first failure as small as it gets.
-func (s *sweeping) run() (err error) {
+func (s *sweepRunner) run() (err error) {
 	began := time.Now()
 	stop := s.Progress(500*time.Millisecond, func() string { return s.progress(began) })
 	open := s.base.Spec
@@ -72,12 +72,12 @@ func (s *sweeping) run() (err error) {
 }
 
 // again is the command that makes a run of the sweep again.
-func (s *sweeping) again(seed uint64) []string {
+func (s *sweepRunner) again(seed uint64) []string {
 	return append(slices.Clone(s.base.Args), "--seed="+strconv.FormatUint(seed, 10))
 }
 
 // least returns the arguments of a run of which nothing is left to be drawn but by the seed.
-func (s *sweeping) least(of run.Spec) []string {
+func (s *sweepRunner) least(of run.Spec) []string {
 	args := slices.DeleteFunc(slices.Clone(s.base.Args), func(arg string) bool {
 		key, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		return key == "faulty" || slices.Contains(scenario.Keys, key)
@@ -89,7 +89,7 @@ func (s *sweeping) least(of run.Spec) []string {
 }
 
 // progress says how far the sweep is.
-func (s *sweeping) progress(began time.Time) string {
+func (s *sweepRunner) progress(began time.Time) string {
 	const cells = 30
 	n, total := s.made.Load(), s.last-s.first+1
 	filled := int(n * cells / total)
