@@ -41,7 +41,7 @@ func (a *App) terminal() (*os.File, bool) {
 	return f, ok
 }
 
-// Busy says every two seconds that work goes on, if there is a terminal to say
+// Busy writes every two seconds that the command is still running, if there is a terminal to write
 // it on, until the returned function is called.
 func (a *App) Busy() (stop func()) {
 	seconds := 0

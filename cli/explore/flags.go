@@ -117,7 +117,7 @@ type faultCount struct {
 	one, many  string // its names
 }
 
-// faultCounts are those of a model.
+// faultCounts returns the counts of a model.
 func faultCounts(m *explore.Model) []faultCount {
 	return []faultCount{
 		{&m.Crashes, "crashes", "how `many` crashes there may be, between steps and in the midst of one", "crash", "crashes"},

@@ -14,8 +14,8 @@ import (
 	"parley/internal/draw/prose"
 )
 
-// searchProgress returns what is told how far a search has come, and what ends the telling. A terminal shows
-// one line, which is overwritten. Another file gets a line each time that the search has taken twice as long,
+// searchProgress returns a function that shows how far a search has come, and one that ends that. A terminal
+// shows one line, which is overwritten. Another file gets a line each time that the search has taken twice as long,
 // or half a minute more.
 func searchProgress(a *console.App, width int) (show func(explore.Progress), clear func()) {
 	out, ok := a.Err.(*os.File)

@@ -39,7 +39,7 @@ func (e *result) status() int {
 	return console.Unfinished
 }
 
-// told tells whether there is a story of what was found. There is none if the search was
+// told reports whether there is a story of what was found. There is none if the search was
 // interrupted before it was put together.
 func (e *result) told() bool { return len(e.found) > 0 && e.found[0].log != nil }
 
@@ -165,7 +165,7 @@ func (e *result) unseen() []string {
 	return out
 }
 
-// sure says how well the states were told apart, and at what cost where that shows.
+// sure says how many states may have been taken for others, and what a state costs where that shows.
 func (e *result) sure() string {
 	r := &e.report
 	text := fmt.Sprintf("to be expected: %.1g states overlooked, for sharing a fingerprint with another", r.Overlooked)
@@ -198,7 +198,7 @@ func (e *result) never() string {
 	return "never executed: " + strings.Join(parts, ", ")
 }
 
-// heading says what run is told.
+// heading is the line above a story.
 func (e *result) heading() string {
 	text := "A run"
 	if e.options.Order == explore.BreadthFirst && e.split == nil {

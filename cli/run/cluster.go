@@ -50,7 +50,7 @@ var simulated = map[string]string{
 	"steps": "no process knows how many steps all others have taken: --for says how long to watch",
 }
 
-// check tells which flags are not for the host.
+// check refuses flags that are not for the host.
 func (f *hostFlags) check(p parley.Protocol) error {
 	switch f.host {
 	case onSim:
@@ -91,7 +91,7 @@ func (f *hostFlags) check(p parley.Protocol) error {
 	return nil
 }
 
-// lasts is how long a tick does. Rounds are as long as the protocol was told, of which
+// lasts returns how long a tick is. A round has as many ticks as the protocol assumes, of which
 // messages may take nine tenths.
 func (f *hostFlags) lasts(p parley.Protocol) time.Duration {
 	switch {
@@ -118,7 +118,7 @@ func roundTicks(p parley.Protocol) parley.Tick {
 	return 1000
 }
 
-// suit has the times of a run be those of the host, and tells what it can not do.
+// suit adapts the times of a run to its host, and refuses what the host cannot do.
 func (f *hostFlags) suit(s *runSpec, plan *PlanFlags) error {
 	if s.host = *f; f.host != onCluster {
 		return nil

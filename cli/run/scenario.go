@@ -18,7 +18,7 @@ import (
 )
 
 // scenarioFile is a file of flags: a YAML mapping whose keys are the protocol and
-// the names of its flags. Those that say what befalls the processes may have lists
+// the names of its flags. Those of the plan may have lists
 // and mappings as values.
 //
 //	protocol: eig

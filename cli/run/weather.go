@@ -9,8 +9,8 @@ import (
 	"parley/sim"
 )
 
-// asks has a run between processes ask them what a simulated one does, and tell them whom to
-// suspect. late is told when the last of that is.
+// asks copies the requests and suspicions of a simulated run to one between processes. It calls late with the time
+// of each.
 func (s runSpec) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
 	for _, v := range opt.Suspicions {
 		suspect := parley.Msg{Kind: parley.Suspect, Origin: v.Of}
@@ -26,8 +26,8 @@ func (s runSpec) asks(r *lab.Run, opt sim.Options, late func(parley.Tick)) {
 	}
 }
 
-// weather has a run between processes do to messages and clocks what the simulator does,
-// except that messages without a delay take as long as they take.
+// weather copies what a simulated run does to messages and clocks to one between processes. Messages without a
+// delay take as long as the links take.
 func (s runSpec) weather(r *lab.Run, opt sim.Options) {
 	told := opt.Promised
 	if told == (parley.Reliance{}) {

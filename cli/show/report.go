@@ -24,7 +24,7 @@ type Report struct {
 	Decisions map[string]string `json:"decisions"`
 	// Deliveries are in each process's order, of other messages than decisions.
 	Deliveries map[string][]string `json:"deliveries,omitempty"`
-	// Indications are what each process told those above it, such as suspicions.
+	// Indications are what each process notified the layer above it of, such as suspicions.
 	Indications map[string][]string `json:"indications,omitempty"`
 	Verdicts    []Verdict           `json:"verdicts"`
 	Cost        costs               `json:"cost"`

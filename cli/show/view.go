@@ -18,7 +18,7 @@ import (
 )
 
 // Print shows a run on the standard output, with a heading of its own if that is not empty, and a last line.
-// Its error is finish's.
+// Its error is that of [Report.Finish].
 func Print(a *console.App, r *Report, log *trace.Log, flags Flags, heading, end string) error {
 	if flags.JSON {
 		return r.Finish(a.PrintEscaped(r))
@@ -157,7 +157,7 @@ func (v *View) title() string {
 	return text
 }
 
-// befell says what befalls the processes beside lies.
+// befell describes what the plan does to the processes, a line each.
 func (v *View) befell() string {
 	var parts []string
 	for _, line := range v.run.Plan.Describe(v.run.Names.Full) {
