@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,43 +71,45 @@ func listCommand(a *console.App) *cobra.Command {
 	return cmd
 }
 
-// smallest says in words how many processes 1, 2 and 3 faults need.
-func smallest(p parley.Protocol) string {
-	if p.Bound == nil {
-		return ""
-	}
-	text := "n >="
-	for m := 1; m <= 3; m++ {
-		n, ok := leastProcesses(p, m)
-		if !ok {
-			break
-		}
-		text += fmt.Sprintf(" %d (m=%d)", n, m)
-		if m < 3 {
-			text += ","
+// needed is how many processes 1, 2 and 3 faults need at least, if the protocol has a bound.
+func needed(p parley.Protocol) (least []int) {
+	for m := 1; m <= 3 && p.Bound != nil; m++ {
+		if n := leastProcesses(p, m); n > 0 {
+			least = append(least, n)
 		}
 	}
-	return text
+	return least
 }
 
-// leastProcesses is the smallest n that tolerates m faults.
-func leastProcesses(p parley.Protocol, m int) (int, bool) {
+// smallest says that in words.
+func smallest(p parley.Protocol) string {
+	var parts []string
+	for i, n := range needed(p) {
+		parts = append(parts, fmt.Sprintf("%d (m=%d)", n, i+1))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "n >= " + strings.Join(parts, ", ")
+}
+
+// leastProcesses is the smallest n that tolerates m faults, 0 if there is none.
+func leastProcesses(p parley.Protocol, m int) int {
 	for n := m + 2; n <= parley.MaxProcesses; n++ {
 		if p.Bound(n, m) == nil {
-			return n, true
+			return n
 		}
 	}
-	return 0, false
+	return 0
 }
 
 // mostFaults is the largest m that n processes tolerate.
-func mostFaults(p parley.Protocol, n int) (int, bool) {
-	for m := n - 2; m >= 0; m-- {
-		if p.Bound(n, m) == nil {
-			return m, true
-		}
+func mostFaults(p parley.Protocol, n int) int {
+	m := n - 2
+	for m > 0 && p.Bound(n, m) != nil {
+		m--
 	}
-	return 0, false
+	return m
 }
 
 // models are the fault models in a word.
@@ -131,7 +132,7 @@ func printList(a *console.App, w io.Writer) error {
 		if p.Timing == parley.Synchronous {
 			timing = "rounds"
 		}
-		rows = append(rows, [4]string{p.Name, timing, models[p.Faults], fewest(p)})
+		rows = append(rows, [4]string{p.Name, timing, models[p.Faults], strings.Trim(strings.ReplaceAll(fmt.Sprint(needed(p)), " ", ","), "[]")})
 	}
 	var wide [4]int
 	for _, row := range rows {
@@ -160,15 +161,4 @@ func printList(a *console.App, w io.Writer) error {
 	b.WriteString("\n" + prose.Fold(listLegend, width) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// fewest is how many processes 1, 2 and 3 faults need.
-func fewest(p parley.Protocol) string {
-	var all []string
-	for m := 1; m <= 3 && p.Bound != nil; m++ {
-		if n, ok := leastProcesses(p, m); ok {
-			all = append(all, strconv.Itoa(n))
-		}
-	}
-	return strings.Join(all, ",")
 }

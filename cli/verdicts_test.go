@@ -174,3 +174,11 @@ func TestCostComparesLikeWithLike(t *testing.T) {
 		{"run eig --values attack --json", 0, []string{`"value_bits": 48`}, nil},
 	})
 }
+
+// The bound of a protocol that tolerates one fault at most ends with that one.
+func TestListShowsBound(t *testing.T) {
+	judge(t, []judged{
+		{"list guard", 0, []string{"Bound: n >= 4 (m=1) Properties"}, nil},
+		{"list eig", 0, []string{"Bound: n >= 4 (m=1), 7 (m=2), 10 (m=3) Properties"}, nil},
+	})
+}
