@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -132,7 +133,7 @@ func printList(a *console.App, w io.Writer) error {
 		if p.Timing == parley.Synchronous {
 			timing = "rounds"
 		}
-		rows = append(rows, [4]string{p.Name, timing, models[p.Faults], strings.Trim(strings.ReplaceAll(fmt.Sprint(needed(p)), " ", ","), "[]")})
+		rows = append(rows, [4]string{p.Name, timing, models[p.Faults], fewest(p)})
 	}
 	var wide [4]int
 	for _, row := range rows {
@@ -161,4 +162,13 @@ func printList(a *console.App, w io.Writer) error {
 	b.WriteString("\n" + prose.Fold(listLegend, width) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// fewest is how many processes 1, 2 and 3 faults need, for a column.
+func fewest(p parley.Protocol) string {
+	var parts []string
+	for _, n := range needed(p) {
+		parts = append(parts, strconv.Itoa(n))
+	}
+	return strings.Join(parts, ",")
 }
